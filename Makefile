@@ -1,0 +1,45 @@
+# Every recipe is thin: the work is in cargo or in scripts/.
+CARGO ?= cargo
+TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hushdb/tools
+DENY := $(TOOLS)/bin/cargo-deny
+DENY_VERSION := 0.20.2
+
+.PHONY: demo build test check unit e2e deny docs fmt bench clean
+
+demo: build ## From a clean machine to a private look-up on real data.
+	python3 scripts/demo.py target/release/hushdb
+
+build: ## The release binary, target/release/hushdb.
+	$(CARGO) build --release --locked -p hushdb
+
+test: check deny docs unit e2e ## Everything that CI checks.
+
+check: ## Formatting, lints, the import table, file sizes.
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
+	python3 scripts/check_house.py
+
+deny: $(DENY) ## Licences, sources and duplicates of dependencies; advisories where the database can be had.
+	scripts/deny.sh $(DENY)
+
+$(DENY):
+	$(CARGO) install cargo-deny --locked --version $(DENY_VERSION) --root $(TOOLS)
+
+docs: ## API documentation; warnings are errors.
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked --document-private-items
+
+unit: ## All tests of all crates; the CPU kernels once for every level that the machine has.
+	$(CARGO) test --workspace --all-features --locked
+
+e2e: ## The binary as a user runs it: every input, every protocol, every bad input.
+	$(CARGO) build --workspace --all-features --locked
+	python3 -m unittest discover -v -s tests/e2e -t tests/e2e
+
+bench: build ## Benchmarks as ratios in one run.
+	scripts/bench.sh target/release/hushdb
+
+fmt:
+	$(CARGO) fmt --all
+
+clean:
+	$(CARGO) clean

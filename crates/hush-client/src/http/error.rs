@@ -1,0 +1,175 @@
+//! The error of the transport. Every message says what to do.
+
+use std::{io, path::PathBuf, time::Duration};
+
+use hush_protocol::{ProtocolError, descriptor::Descriptor, wire::WireError};
+use thiserror::Error;
+
+use crate::ClientError;
+
+/// Why a server could not be asked, or its answer not be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum HttpError {
+    /// The URL is no base URL of a server.
+    #[error("'{url}' is not the URL of a server ({reason}): give one such as http://localhost:8080")]
+    Url {
+        /// As given.
+        url: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// No connection, or it broke off.
+    #[error("cannot reach {url} ({reason}): is the server running, and is the URL right?")]
+    Unreachable {
+        /// Base URL of the server.
+        url: String,
+        /// What the system says.
+        reason: String,
+        /// Whether another attempt could go better.
+        transient: bool,
+    },
+    /// The server was silent for too long.
+    #[error("{url} did not answer in time ({phase}): try again later")]
+    Timeout {
+        /// Base URL of the server.
+        url: String,
+        /// What was waited for.
+        phase: String,
+    },
+    /// The secure connection could not be made.
+    #[error(
+        "no secure connection to {url} ({reason}): check that its certificate is valid for this name and trusted \
+         by this system"
+    )]
+    Tls {
+        /// Base URL of the server.
+        url: String,
+        /// What the TLS library says.
+        reason: String,
+    },
+    /// The server sends clients elsewhere; only the user can say whether to trust that.
+    #[error("the server says that it has moved to {location}: if that is right, use that URL")]
+    Moved {
+        /// Where to.
+        location: String,
+    },
+    /// The answer is not one of this API.
+    #[error("{url} does not answer like a hushdb server ({reason}): check the URL")]
+    NotHushDb {
+        /// Base URL of the server.
+        url: String,
+        /// What is odd.
+        reason: String,
+    },
+    /// The server has no table.
+    #[error("the server has no tables")]
+    NoTables,
+    /// The server has several tables and none was named.
+    #[error("the server has several tables, choose one with --table: {}", tables.join(", "))]
+    ChooseTable {
+        /// Their names.
+        tables: Vec<String>,
+    },
+    /// The server has no table of this name.
+    #[error("the server has no table '{name}': it has {}", list(tables))]
+    UnknownTable {
+        /// The name asked for.
+        name: String,
+        /// The names that exist.
+        tables: Vec<String>,
+    },
+    /// The server is loading, overloaded, or this address has asked too often.
+    #[error("the server cannot answer now ({detail}): try again later")]
+    Busy {
+        /// What the server says.
+        detail: String,
+        /// How long it asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The server refused the request.
+    #[error("the server refused the request: {detail} ({code}, status {status})")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// The error for programs.
+        code: String,
+        /// The error for people.
+        detail: String,
+    },
+    /// The table has changed, and changed again while its new state was fetched.
+    #[error("the table changed while it was looked up: try again")]
+    EpochGone {
+        /// The new descriptor.
+        descriptor: Box<Descriptor>,
+    },
+    /// The response is not what the request asked for.
+    #[error("the server's answer cannot be used ({0}): is it the same version as this client?")]
+    Wire(#[from] WireError),
+    /// A response is longer than it can be.
+    #[error("the server's answer cannot be used ({what} of more than {limit} bytes): do not use this server")]
+    TooLong {
+        /// Which response.
+        what: &'static str,
+        /// The most that was read.
+        limit: u64,
+    },
+    /// The download of the hint broke off.
+    #[error(
+        "the download broke off after {present} of {bytes} bytes ({reason}): run it again to go on from there"
+    )]
+    Interrupted {
+        /// Bytes that are there.
+        present: u64,
+        /// Bytes of the whole.
+        bytes: u64,
+        /// Why.
+        reason: String,
+    },
+    /// The hint is not the one that the descriptor names. Nothing of it was kept.
+    #[error("the server sent a hint that does not match its hash or length: try again, or ask its operator")]
+    HintMismatch,
+    /// The cache cannot be used.
+    #[error("cannot use the cache at {path}: {source} (set XDG_CACHE_HOME, or use --no-cache)")]
+    Cache {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// No cache directory is known.
+    #[error("no home directory is known to keep the hint in: set XDG_CACHE_HOME, or use --no-cache")]
+    NoCacheDirectory,
+    /// The table or a look-up was refused by the client itself.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+}
+
+impl From<ProtocolError> for HttpError {
+    fn from(error: ProtocolError) -> Self {
+        Self::Client(error.into())
+    }
+}
+
+impl HttpError {
+    /// Whether the same request may succeed a little later.
+    pub(super) fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreachable { transient, .. } => *transient,
+            Self::Busy { .. } | Self::Interrupted { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// How long the server asks to wait.
+    pub(super) fn retry_after(&self) -> Duration {
+        match self {
+            Self::Busy { retry_after: Some(wait), .. } => *wait,
+            _ => Duration::ZERO,
+        }
+    }
+}
+
+fn list(tables: &[String]) -> String {
+    if tables.is_empty() { "none".into() } else { tables.join(", ") }
+}

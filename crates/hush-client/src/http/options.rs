@@ -1,0 +1,99 @@
+//! What can be chosen, and what is reported while it works.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use super::HttpError;
+
+/// Receives events; called on the thread that made the call.
+pub type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
+
+/// What happens while a call takes long.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A hint, or what is missing of it, is about to be downloaded; again after a [`Event::Retry`].
+    HintStart {
+        /// Its length in bytes.
+        bytes: u64,
+        /// Bytes of it that an earlier attempt left behind.
+        present: u64,
+    },
+    /// So many bytes of the hint are there now. Falls when a damaged part is thrown away.
+    HintProgress {
+        /// Bytes from the start.
+        present: u64,
+    },
+    /// The hint is complete and has its hash.
+    HintEnd,
+    /// Another process is downloading the same hint; this one waits for it.
+    HintLocked,
+    /// A request failed and is made again.
+    Retry {
+        /// Why it failed.
+        error: &'a HttpError,
+        /// How long is waited before.
+        wait: Duration,
+    },
+}
+
+/// Where hints are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum HintCache {
+    /// `hushdb/hints` in the user's cache directory (`$XDG_CACHE_HOME`, or `~/.cache`).
+    #[default]
+    User,
+    /// This directory.
+    Directory(PathBuf),
+    /// In a nameless temporary file that goes with the process.
+    Off,
+}
+
+/// How often and how soon a request is made again after a failure that may pass: a lost connection, or a server
+/// that says that it is busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Attempts in all, at least 1.
+    pub attempts: u32,
+    /// Wait before the second attempt; doubled before each further one. A server may ask for more.
+    pub first_wait: Duration,
+    /// The longest wait, whatever a server asks for.
+    pub max_wait: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self { attempts: 5, first_wait: Duration::from_millis(200), max_wait: Duration::from_secs(30) }
+    }
+}
+
+/// The choices of a client.
+#[derive(Clone)]
+pub struct HttpOptions {
+    /// Where hints are kept.
+    pub cache: HintCache,
+    /// Whether tables below 128 bits of security are accepted.
+    pub allow_weak: bool,
+    /// Most look-ups in one request, at least 1.
+    pub max_queries: usize,
+    /// Retries.
+    pub retry: RetryPolicy,
+    /// Longest time to connect.
+    pub connect_timeout: Duration,
+    /// Longest silence of the server, the time it takes to answer included.
+    pub silence_timeout: Duration,
+    /// Receives progress.
+    pub observer: Observer,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            cache: HintCache::User,
+            allow_weak: false,
+            max_queries: 64,
+            retry: RetryPolicy::default(),
+            connect_timeout: Duration::from_secs(10),
+            silence_timeout: Duration::from_secs(120),
+            observer: Arc::new(|_| {}),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Bytes and seconds.
+
+use std::time::Instant;
+
+/// What a table has cost since it was opened. Bytes are those of message bodies, without HTTP headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stats {
+    /// Look-ups sent, those sent again included: what the server could count.
+    pub queries: u64,
+    /// Bytes sent for look-ups.
+    pub bytes_up: u64,
+    /// Bytes received for look-ups.
+    pub bytes_down: u64,
+    /// Bytes sent for descriptor and hint.
+    pub setup_bytes_up: u64,
+    /// Bytes received for descriptor and hint; without the hint where it came from the cache.
+    pub setup_bytes_down: u64,
+    /// Time by phase.
+    pub seconds: Seconds,
+}
+
+/// Wall-clock seconds by phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Seconds {
+    /// Fetching the descriptor.
+    pub descriptor: f64,
+    /// Fetching the hint, or finding it in the cache and checking its hash.
+    pub hint: f64,
+    /// Encrypting.
+    pub encrypt: f64,
+    /// From sending a request to the last byte of its response, waits before retries included.
+    pub network: f64,
+    /// Decrypting.
+    pub decode: f64,
+}
+
+/// Runs `work` and adds its time to `seconds`.
+pub(super) fn timed<T>(seconds: &mut f64, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = work();
+    *seconds += start.elapsed().as_secs_f64();
+    result
+}

@@ -1,0 +1,138 @@
+//! A table as a client sees it: makes queries, reads answers.
+
+use std::sync::Arc;
+
+use hush_math::csprng::Csprng;
+use hush_protocol::{
+    ProtocolError, Target,
+    descriptor::{Descriptor, Lookup},
+    double,
+    keyword::{BlockMap, FilterParams, KeyDigest},
+    layout, simple,
+    table::{Protocol, TableParams},
+    wire,
+};
+
+use crate::{ClientError, Found, Wanted};
+
+/// Security below which a client refuses a table unless told otherwise.
+const MIN_SECURITY_BITS: f64 = 128.0;
+
+/// A table's descriptor and hint, ready for look-ups.
+pub struct Table {
+    descriptor: Descriptor,
+    params: TableParams,
+    /// Block map of a table by key.
+    block_map: Option<BlockMap>,
+    hint: Arc<dyn AsRef<[u8]> + Send + Sync>,
+}
+
+/// What is kept between a query and its answer: the secrets, which decrypt and are wiped when dropped.
+pub struct PendingLookup {
+    state: State,
+    /// Fingerprint that the slot must have; empty in a table by index.
+    fingerprint: Vec<u8>,
+}
+
+enum State {
+    Simple(simple::Pending),
+    Double(double::Pending),
+}
+
+impl Table {
+    /// A table from its descriptor and its hint: memory, or a map of the cached file whose BLAKE3 was checked
+    /// against [`Descriptor::hint`] by the caller.
+    ///
+    /// # Errors
+    /// [`ClientError::Weak`] for a parameter set below 128 bits unless `allow_weak`; [`ClientError::Protocol`] if
+    /// the descriptor contradicts itself or the hint's length is wrong.
+    pub fn new(
+        descriptor: Descriptor,
+        hint: Arc<dyn AsRef<[u8]> + Send + Sync>,
+        allow_weak: bool,
+    ) -> Result<Self, ClientError> {
+        descriptor.check()?;
+        let params = descriptor.params()?;
+        let lwe = params.lwe();
+        if lwe.security_bits() < MIN_SECURITY_BITS && !allow_weak {
+            return Err(ClientError::Weak { preset: lwe.name(), bits: lwe.security_bits() });
+        }
+        let (expected, actual) = (params.hint_bytes(), (*hint).as_ref().len());
+        if expected != actual {
+            return Err(ProtocolError::Length { what: "hint", expected, actual }.into());
+        }
+        let block_map = match &descriptor.lookup {
+            Lookup::Index => None,
+            Lookup::Key(key) => Some(key.block_map()),
+        };
+        Ok(Self { descriptor, params, block_map, hint })
+    }
+
+    /// The descriptor.
+    pub fn descriptor(&self) -> &Descriptor {
+        &self.descriptor
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &TableParams {
+        &self.params
+    }
+
+    /// Encrypts a look-up under fresh secrets from the operating system. A retry is a new call.
+    ///
+    /// # Errors
+    /// [`ClientError::Protocol`] if the table is looked up the other way, the index is not in it or the key is too
+    /// long.
+    pub fn query(&self, wanted: &Wanted) -> Result<(wire::Query, PendingLookup), ClientError> {
+        let (target, fingerprint) = self.target(wanted)?;
+        let mut rng = Csprng::from_os();
+        let (query, state) = match self.params.protocol() {
+            Protocol::Frodo | Protocol::Simple => {
+                let (query, pending) = simple::query(&self.params, &target, &mut rng);
+                (query, State::Simple(pending))
+            }
+            Protocol::Double => {
+                let (query, pending) = double::query(&self.params, &target, &mut rng);
+                (query, State::Double(pending))
+            }
+        };
+        Ok((query, PendingLookup { state, fingerprint }))
+    }
+
+    /// Reads an answer.
+    ///
+    /// # Errors
+    /// [`ClientError::Protocol`] if its length is wrong.
+    pub fn decode(&self, pending: &PendingLookup, answer: &[u8]) -> Result<Found, ClientError> {
+        let hint = (*self.hint).as_ref();
+        let slot = match &pending.state {
+            State::Simple(state) => simple::recover(&self.params, hint, state, answer)?,
+            State::Double(state) => double::recover(&self.params, hint, state, answer)?,
+        };
+        Ok(self.descriptor.slot.decode(&pending.fingerprint, &slot).map(<[u8]>::to_vec))
+    }
+
+    /// Where a record is, and the fingerprint that its slot must have.
+    fn target(&self, wanted: &Wanted) -> Result<(Target, Vec<u8>), ProtocolError> {
+        match (wanted, &self.descriptor.lookup, &self.block_map) {
+            (&Wanted::Index(index), Lookup::Index, _) => {
+                let last = self.descriptor.records - 1;
+                if index > last {
+                    return Err(ProtocolError::IndexOutOfRange { index, last });
+                }
+                let (block, column) = layout::index_position(&self.params.shape(), index as usize);
+                Ok((Target { columns: vec![(column as u32, 1)], block }, Vec::new()))
+            }
+            (Wanted::Key(key), Lookup::Key(lookup), Some(block_map)) => {
+                let digest = KeyDigest::new(&lookup.seed, key)?;
+                let block = block_map.block_of(&digest);
+                let filter = FilterParams { kind: lookup.filter, slots: self.params.shape().columns };
+                let columns = filter.support(&digest, block_map.seeds[block]);
+                let fingerprint = digest.fingerprint(usize::from(self.descriptor.slot.fingerprint_bytes));
+                Ok((Target { columns, block }, fingerprint.to_vec()))
+            }
+            (Wanted::Key(_), _, _) => Err(ProtocolError::WrongLookup { actual: "index", asked: "key" }),
+            (Wanted::Index(_), _, _) => Err(ProtocolError::WrongLookup { actual: "key", asked: "index" }),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Look-ups, retries, new epochs, and servers that are none.
+
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+    thread,
+};
+
+use hush_client::{
+    ClientError, Wanted,
+    http::{HttpClient, HttpError, HttpOptions},
+};
+use hush_he::params::SIMPLEPIR_N1024_STD6_4_SEC121;
+use hush_protocol::ProtocolError;
+use tempfile::tempdir;
+
+use super::{
+    open, options, sample,
+    sample::{NAME, Sample},
+    server::{Reply, Server},
+};
+
+const QUERY: &str = "/query";
+
+/// A server of `sample` that answers the first queries with `faults` in turn.
+fn faulty(sample: &Sample, faults: Vec<Reply>) -> Server {
+    let (sample, mut faults) = (sample.clone(), faults.into_iter());
+    Server::start(move |request| {
+        let fault = if request.path.ends_with(QUERY) { faults.next() } else { None };
+        fault.unwrap_or_else(|| sample.reply(request))
+    })
+}
+
+/// The error of a look-up whose every attempt is answered with `reply`.
+fn error_of(reply: fn() -> Reply) -> HttpError {
+    let (sample, cache) = (sample(1), tempdir().unwrap());
+    let server = faulty(&sample, vec![reply(), reply(), reply()]);
+    open(&server.url(), cache.path()).unwrap().lookup(&[Wanted::Index(3)]).unwrap_err()
+}
+
+#[test]
+fn every_record_is_found_in_requests_of_limited_length() {
+    let (sample, cache) = (sample(1), tempdir().unwrap());
+    let server = faulty(&sample, vec![]);
+    let options = HttpOptions { max_queries: 5, ..options(cache.path()) };
+    let client = HttpClient::connect(&server.url(), options).unwrap();
+    assert_eq!(client.tables()[0].records, Some(16));
+    let mut table = client.open(Some(NAME)).unwrap();
+    let wanted: Vec<_> = (0..16).rev().map(Wanted::Index).collect();
+    let found = table.lookup(&wanted).unwrap();
+    let expected: Vec<_> = (0..16).rev().map(|index| Some(Sample::value(1, index))).collect();
+    assert_eq!(found, expected);
+    let lengths: Vec<_> = server.requests(QUERY).iter().map(|request| request.body.len() as u64).collect();
+    assert_eq!(lengths.len(), 4);
+    assert!(lengths[..3].iter().all(|&length| length == lengths[0]) && lengths[3] < lengths[0]);
+    let stats = table.stats();
+    assert_eq!((stats.queries, stats.bytes_up), (16, lengths.iter().sum()));
+    assert!(stats.bytes_down > 0 && stats.seconds.network > 0.0 && stats.seconds.encrypt > 0.0);
+    assert_eq!(table.lookup(&[]).unwrap(), []);
+    assert_eq!(server.requests(QUERY).len(), 4);
+}
+
+#[test]
+fn a_busy_server_is_asked_again_under_fresh_secrets() {
+    let (sample, cache) = (sample(1), tempdir().unwrap());
+    let busy = |status| Reply::problem(status, "overloaded", "full").with("Retry-After", 3600);
+    let server = faulty(&sample, vec![busy(503), busy(429)]);
+    let mut table = open(&server.url(), cache.path()).unwrap();
+    assert_eq!(table.lookup(&[Wanted::Index(9)]).unwrap(), [Some(Sample::value(1, 9))]);
+    let bodies: Vec<_> = server.requests(QUERY).into_iter().map(|request| request.body).collect();
+    assert_eq!(bodies.len(), 3);
+    assert!(bodies.iter().all(|body| body.len() == bodies[0].len()));
+    assert!(bodies[0] != bodies[1] && bodies[1] != bodies[2] && bodies[0] != bodies[2]);
+    assert_eq!(table.stats().queries, 3);
+}
+
+#[test]
+fn a_lost_connection_is_made_again() {
+    let (sample, cache) = (sample(1), tempdir().unwrap());
+    let cut = Reply { cut: Some(2), ..Reply::new(200, [0; 10]) };
+    let server = faulty(&sample, vec![cut]);
+    let mut table = open(&server.url(), cache.path()).unwrap();
+    assert_eq!(table.lookup(&[Wanted::Index(0)]).unwrap(), [Some(Sample::value(1, 0))]);
+}
+
+#[test]
+fn attempts_are_limited() {
+    let error = error_of(|| Reply::problem(503, "overloaded", "full"));
+    assert!(matches!(&error, HttpError::Busy { detail, .. } if detail == "full"), "{error}");
+    let (sample, cache) = (sample(1), tempdir().unwrap());
+    let server = faulty(&sample, (0..9).map(|_| Reply::problem(503, "overloaded", "full")).collect());
+    open(&server.url(), cache.path()).unwrap().lookup(&[Wanted::Index(0)]).unwrap_err();
+    assert_eq!(server.requests(QUERY).len(), 3);
+}
+
+#[test]
+fn a_new_epoch_is_fetched_once() {
+    let (old, new, cache) = (sample(1), sample(2), tempdir().unwrap());
+    let mut queries = 0;
+    let server = Server::start(move |request| {
+        queries += usize::from(request.path.ends_with(QUERY));
+        // The first request still meets the old epoch.
+        if queries < 2 && !request.path.contains(&new.hint_name()) {
+            old.reply(request)
+        } else {
+            new.reply(request)
+        }
+    });
+    let options = HttpOptions { max_queries: 2, ..options(cache.path()) };
+    let mut table = HttpClient::connect(&server.url(), options).unwrap().open(None).unwrap();
+    let found = table.lookup(&[1, 2, 3].map(Wanted::Index)).unwrap();
+    assert_eq!(found, [1, 2, 3].map(|index| Some(Sample::value(2, index))), "all of one epoch");
+    assert_eq!(table.table().descriptor(), &sample(2).descriptor);
+    assert_eq!(server.requests(QUERY).len(), 4, "one of the old epoch, one refused, two of the new one");
+}
+
+#[test]
+fn epochs_that_keep_changing_are_an_error() {
+    let (first, second, cache) = (sample(1), sample(2), tempdir().unwrap());
+    let mut queries = 0;
+    let server = Server::start(move |request| {
+        queries += usize::from(request.path.ends_with(QUERY));
+        // Always the other one.
+        let other = if queries == 1 || request.path.contains(&second.hint_name()) { &second } else { &first };
+        other.reply(request)
+    });
+    let error = open(&server.url(), cache.path()).unwrap().lookup(&[Wanted::Index(0)]).unwrap_err();
+    assert!(matches!(error, HttpError::EpochGone { .. }), "{error}");
+    assert_eq!(server.requests(QUERY).len(), 2);
+}
+
+#[test]
+fn unusable_answers_are_errors() {
+    let error = error_of(|| Reply::new(200, "this is not protobuf"));
+    assert!(matches!(error, HttpError::Wire(_)), "{error}");
+    let error = error_of(|| Reply::new(200, ""));
+    assert!(matches!(error, HttpError::Wire(_)), "{error}");
+    let error = error_of(|| Reply::new(200, vec![0; 1 << 16]));
+    assert!(matches!(error, HttpError::TooLong { .. }), "{error}");
+    let error = error_of(|| Reply { stated_length: Some(1 << 40), ..Reply::new(200, "") });
+    assert!(matches!(error, HttpError::TooLong { .. }), "{error}");
+    let error = error_of(|| Reply::new(302, "").with("Location", "https://elsewhere.example/"));
+    assert!(matches!(error, HttpError::Moved { .. }), "{error}");
+    let error =
+        error_of(|| Reply::new(410, r#"{"code":"epoch_gone","detail":"","descriptor":{"version":1}}"#));
+    assert!(matches!(error, HttpError::Client(_)), "{error}");
+    let error = error_of(|| Reply::problem(400, "invalid_request", "no \x1b[31mgood\nat all"));
+    assert!(error.to_string().contains("no  [31mgood at all (invalid_request, status 400)"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_looked_up_is_never_sent() {
+    let (sample, cache) = (sample(1), tempdir().unwrap());
+    let server = faulty(&sample, vec![]);
+    let options = HttpOptions { max_queries: 1, ..options(cache.path()) };
+    let mut table = HttpClient::connect(&server.url(), options).unwrap().open(None).unwrap();
+    let error = table.lookup(&[Wanted::Index(0), Wanted::Index(16)]).unwrap_err();
+    let out_of_range = ProtocolError::IndexOutOfRange { index: 16, last: 15 };
+    assert!(
+        matches!(&error, HttpError::Client(ClientError::Protocol(inner)) if *inner == out_of_range),
+        "{error}"
+    );
+    let error = table.lookup(&[Wanted::Index(0), Wanted::Key(b"key".to_vec())]).unwrap_err();
+    assert!(error.to_string().contains("looked up by index"), "{error}");
+    assert!(server.requests(QUERY).is_empty());
+}
+
+#[test]
+fn weak_tables_need_consent() {
+    let (sample, cache) = (Sample::new(1, SIMPLEPIR_N1024_STD6_4_SEC121), tempdir().unwrap());
+    let server = faulty(&sample, vec![]);
+    let error = open(&server.url(), cache.path()).err().unwrap();
+    assert!(matches!(error, HttpError::Client(ClientError::Weak { .. })), "{error}");
+    let options = HttpOptions { allow_weak: true, ..options(cache.path()) };
+    let mut table = HttpClient::connect(&server.url(), options).unwrap().open(None).unwrap();
+    assert_eq!(table.lookup(&[Wanted::Index(5)]).unwrap(), [Some(Sample::value(1, 5))]);
+}
+
+#[test]
+fn a_table_is_chosen_by_name_or_is_the_only_one() {
+    let list = |names: &[&str]| {
+        let entry = |name: &&str| serde_json::json!({ "name": name, "state": "loading" });
+        let tables: Vec<_> = names.iter().map(entry).collect();
+        serde_json::json!({ "tables": tables }).to_string()
+    };
+    let error = |names: &[&str], name: Option<&str>| {
+        let (list, cache) = (list(names), tempdir().unwrap());
+        let server = Server::start(move |_| Reply::new(200, list.as_str()));
+        let opened =
+            HttpClient::connect(&server.url(), options(cache.path())).and_then(|client| client.open(name));
+        opened.err().unwrap()
+    };
+    assert!(matches!(error(&[], None), HttpError::NoTables));
+    assert!(error(&["a", "b"], None).to_string().contains("--table: a, b"));
+    assert_eq!(error(&["a", "b"], Some("c")).to_string(), "the server has no table 'c': it has a, b");
+    assert!(matches!(error(&["a/../b"], None), HttpError::NotHushDb { .. }));
+}
+
+#[test]
+fn other_servers_are_told_apart() {
+    let cache = tempdir().unwrap();
+    for (status, body) in [(200, "<html>hello</html>"), (404, "<html>no</html>"), (500, "{}")] {
+        let server = Server::start(move |_| Reply::new(status, body));
+        let error = open(&server.url(), cache.path()).err().unwrap();
+        assert!(matches!(error, HttpError::NotHushDb { .. }), "{error}");
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let gone = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let error = open(&gone, cache.path()).err().unwrap();
+    assert!(matches!(error, HttpError::Unreachable { .. }), "{error}");
+    assert!(error.to_string().contains("is the server running"), "{error}");
+    for url in
+        ["localhost:8080", "ftp://localhost", "http://localhost/?x", "http://localhost/#x", "not a url", ""]
+    {
+        let error = open(url, cache.path()).err().unwrap();
+        assert!(matches!(error, HttpError::Url { .. }), "{url}: {error}");
+    }
+}
+
+#[test]
+fn a_plain_server_behind_an_https_url_is_a_tls_error() {
+    let (cache, listener) = (tempdir().unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let plain = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; 100]).unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+    });
+    let error = open(&url, cache.path()).err().unwrap();
+    assert!(matches!(error, HttpError::Tls { .. }), "{error}");
+    plain.join().unwrap();
+}

@@ -1,0 +1,132 @@
+//! A tiny table by index, on the reference backend, behind the routes of the API.
+
+use hush_he::{codec::pack_rounded, params::LweParams};
+use hush_ops::{contract::LweOps, reference::Reference, tiling::TiledDb};
+use hush_protocol::{
+    descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, Lookup},
+    simple,
+    slot::SlotFormat,
+    table::{Protocol, TableParams, TableShape},
+    wire::{self, Answer, QueryResponse, QuerySizes, RequestShape, WireError},
+};
+use prost::Message;
+
+use super::server::{Reply, Request};
+
+const VALUE_BYTES: usize = 3;
+const COLUMNS: usize = 8;
+const BLOCKS: usize = 2;
+/// Name of every sample.
+pub(crate) const NAME: &str = "sample";
+
+/// A table of 16 records.
+#[derive(Clone)]
+pub(crate) struct Sample {
+    pub(crate) descriptor: Descriptor,
+    pub(crate) hint: Vec<u8>,
+    params: TableParams,
+    db: TiledDb,
+}
+
+impl Sample {
+    /// Record `i` has the value [`Sample::value`]`(version, i)`.
+    pub(crate) fn new(version: u8, lwe: LweParams) -> Self {
+        let shape = TableShape { columns: COLUMNS, blocks: BLOCKS, slot_bytes: VALUE_BYTES };
+        let params = TableParams::new(Protocol::Simple, lwe, shape).unwrap();
+        let mut matrix = vec![0; shape.rows() * COLUMNS];
+        for index in 0..COLUMNS * BLOCKS {
+            for (byte, value) in Self::value(version, index as u64).into_iter().enumerate() {
+                matrix[(index / COLUMNS * VALUE_BYTES + byte) * COLUMNS + index % COLUMNS] = value;
+            }
+        }
+        let db = TiledDb::from_matrix(shape.rows(), COLUMNS, &matrix);
+        let words = Reference.lwe_hint(&db, &params.first_matrix(), 0..shape.rows()).unwrap();
+        let hint = pack_rounded(&words, params.widths().hint);
+        let widths = params.widths();
+        let mut descriptor = Descriptor {
+            version: DESCRIPTOR_VERSION,
+            epoch: [0; 32],
+            protocol: Protocol::Simple,
+            preset: lwe.name().into(),
+            records: (COLUMNS * BLOCKS) as u64,
+            columns: COLUMNS,
+            blocks: BLOCKS,
+            word_bits: [widths.query, widths.hint, widths.answer],
+            slot: SlotFormat::for_values(0, VALUE_BYTES, VALUE_BYTES),
+            lookup: Lookup::Index,
+            hint: BlobRef { blake3: blake3::hash(&hint).into(), bytes: hint.len() as u64 },
+            database: blake3::hash(&matrix).into(),
+        };
+        descriptor.seal();
+        Self { descriptor, hint, params, db }
+    }
+
+    /// The value of record `index`.
+    pub(crate) fn value(version: u8, index: u64) -> Vec<u8> {
+        vec![version, index as u8, 200 + index as u8]
+    }
+
+    /// Name of the hint's file.
+    pub(crate) fn hint_name(&self) -> String {
+        hex::encode(self.descriptor.hint.blake3)
+    }
+
+    /// Answers as a server of this table should.
+    pub(crate) fn reply(&self, request: &Request) -> Reply {
+        let path = request.path.as_str();
+        if path == "/v1/tables" {
+            let entry =
+                serde_json::json!({ "name": NAME, "state": "resident", "protocol": "simple", "records": 16 });
+            Reply::new(200, serde_json::json!({ "tables": [entry] }).to_string())
+        } else if path == format!("/v1/tables/{NAME}") {
+            Reply::new(200, self.descriptor.to_json())
+        } else if path == format!("/v1/blobs/{}", self.hint_name()) {
+            self.hint_from(request)
+        } else if path == format!("/v1/tables/{NAME}/query") {
+            self.answer(request)
+        } else {
+            Reply::problem(404, "not_found", "there is no such endpoint")
+        }
+    }
+
+    fn hint_from(&self, request: &Request) -> Reply {
+        let Some(range) = request.header("range") else { return Reply::new(200, self.hint.as_slice()) };
+        assert_eq!(request.header("if-range"), Some(format!("\"{}\"", self.hint_name()).as_str()));
+        let from: usize =
+            range.strip_prefix("bytes=").and_then(|range| range.strip_suffix('-')).unwrap().parse().unwrap();
+        let bytes = self.hint.len();
+        let content_range = format!("bytes {from}-{}/{bytes}", bytes - 1);
+        Reply::new(206, &self.hint[from..]).with("Content-Range", content_range)
+    }
+
+    fn answer(&self, request: &Request) -> Reply {
+        assert_eq!(
+            (request.method.as_str(), request.header("content-type")),
+            ("POST", Some(wire::CONTENT_TYPE))
+        );
+        let (first, second) = self.params.query_bytes();
+        let shape = RequestShape {
+            epoch: &self.descriptor.epoch,
+            protocol: "simple",
+            query: QuerySizes { first, second },
+            max_queries: wire::MAX_QUERIES,
+        };
+        let queries = match shape.decode(request.body.clone().into()) {
+            Err(WireError::EpochGone) => {
+                let descriptor: serde_json::Value =
+                    serde_json::from_slice(&self.descriptor.to_json()).unwrap();
+                let problem =
+                    serde_json::json!({ "code": "epoch_gone", "detail": "gone", "descriptor": descriptor });
+                return Reply::new(410, problem.to_string());
+            }
+            outcome => outcome.unwrap(),
+        };
+        let answers = simple::answer(&Reference, &self.db, &self.params, &queries).unwrap();
+        let response = QueryResponse {
+            version: wire::VERSION,
+            epoch: self.descriptor.epoch.to_vec().into(),
+            answers: answers.into_iter().map(|words| Answer { words: words.into() }).collect(),
+        };
+        Reply::new(200, response.encode_to_vec())
+    }
+}

@@ -1,0 +1,107 @@
+//! A banded unit triangular matrix, packed for substitution in blocks of four rows.
+
+/// Rows of a block, and columns of a group.
+pub(super) const BLOCK: usize = 4;
+
+/// Four rows of four coefficients; row `r`, column `j` is byte `j` (least significant first) of word `r`.
+pub(super) type Quad = [u32; BLOCK];
+
+/// A unit triangular matrix whose row block `b` (rows `4b..4b + 4`) reaches the column groups `b`, `b ± 1`, ...,
+/// `b ± k`: minus below the diagonal, plus above. The ones of the diagonal are not stored.
+pub(super) struct Panels {
+    offsets: Vec<usize>,
+    quads: Vec<Quad>,
+    reach: usize,
+}
+
+impl Panels {
+    /// Number of row blocks.
+    pub(super) fn blocks(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// The largest distance of a group from its block's diagonal.
+    pub(super) fn reach(&self) -> usize {
+        self.reach
+    }
+
+    /// The quads of block `block`; number `k` is at distance `k` from the diagonal. Never empty.
+    pub(super) fn block(&self, block: usize) -> &[Quad] {
+        &self.quads[self.offsets[block]..self.offsets[block + 1]]
+    }
+}
+
+/// Packs a matrix that comes row by row.
+pub(super) struct PanelsBuilder {
+    panels: Panels,
+    pending: [Vec<u32>; BLOCK],
+    filled: usize,
+}
+
+impl PanelsBuilder {
+    /// A builder of a matrix of `rows` rows.
+    pub(super) fn new(rows: usize) -> Self {
+        let mut offsets = Vec::with_capacity(rows.div_ceil(BLOCK) + 1);
+        offsets.push(0);
+        Self {
+            panels: Panels { offsets, quads: Vec::new(), reach: 0 },
+            pending: Default::default(),
+            filled: 0,
+        }
+    }
+
+    /// Adds a row, given as its groups of four coefficients from the diagonal outwards.
+    pub(super) fn push_row(&mut self, groups: impl Iterator<Item = u32>) {
+        let row = &mut self.pending[self.filled];
+        row.clear();
+        row.extend(groups);
+        let used = row.iter().rposition(|&group| group != 0).map_or(0, |last| last + 1);
+        row.truncate(used);
+        self.filled += 1;
+        if self.filled == BLOCK {
+            self.close_block();
+        }
+    }
+
+    /// The packed matrix; the last block is filled up with rows of zeros.
+    pub(super) fn finish(mut self) -> Panels {
+        if self.filled > 0 {
+            self.pending[self.filled..].iter_mut().for_each(Vec::clear);
+            self.close_block();
+        }
+        self.panels
+    }
+
+    fn close_block(&mut self) {
+        let reach = self.pending.iter().map(Vec::len).max().unwrap_or(0).max(1);
+        let quad = |k: usize| std::array::from_fn(|row| self.pending[row].get(k).copied().unwrap_or(0));
+        self.panels.quads.extend((0..reach).map(quad));
+        self.panels.reach = self.panels.reach.max(reach - 1);
+        self.panels.offsets.push(self.panels.quads.len());
+        self.filled = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_padded_and_trimmed() {
+        let mut builder = PanelsBuilder::new(5);
+        for row in 0..5u32 {
+            builder.push_row([row, 0, 10 * row, 0].into_iter());
+        }
+        let panels = builder.finish();
+        assert_eq!((panels.blocks(), panels.reach()), (2, 2));
+        assert_eq!(panels.block(0), [[0, 1, 2, 3], [0; 4], [0, 10, 20, 30]]);
+        assert_eq!(panels.block(1), [[4, 0, 0, 0], [0; 4], [40, 0, 0, 0]]);
+    }
+
+    #[test]
+    fn an_empty_block_has_its_diagonal_group() {
+        let mut builder = PanelsBuilder::new(1);
+        builder.push_row(std::iter::empty());
+        assert_eq!(builder.finish().block(0), [[0; 4]]);
+    }
+}

@@ -1,0 +1,167 @@
+//! Forward and back substitution on a stripe of the value bytes.
+//!
+//! The stripe is worked through in runs of 32 blocks of four slots. A run is brought into a window (rows outermost:
+//! long reads), solved lane by lane (64 bytes of 128 slots and of the slots that they look back on: L1), and
+//! written back. The slots themselves hold the result of the forward pass until the back pass replaces it.
+
+use std::{
+    arch::x86_64::{_MM_HINT_T0, _mm_prefetch},
+    ops::Range,
+};
+
+use super::{
+    factor::{FREE, Factors},
+    panels::{BLOCK, Panels, Quad},
+    shared_slots::SharedSlots,
+};
+
+/// Bytes of a slot that a kernel call works on.
+pub(super) const LANE: usize = 64;
+
+/// Bytes of a slot that a thread takes at a time.
+pub(super) const STRIPE: usize = 8 * LANE;
+
+/// Blocks brought into the window together.
+const RUN: usize = 32;
+
+/// One lane of the four slots of a block, in the kernel's own order.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Group(pub(super) [u8; BLOCK * LANE]);
+
+impl Group {
+    pub(super) const ZERO: Self = Self([0; BLOCK * LANE]);
+}
+
+/// The inner operations, at one level of instructions. The safety condition of all three is that the machine has
+/// these instructions.
+pub(super) struct Kernel {
+    /// `load(group, place, bytes, scale)` puts `scale * bytes` (at most a lane) at one of the four places, which
+    /// is zero.
+    pub(super) load: unsafe fn(&mut Group, usize, &[u8], u8),
+    /// `store(group, place, bytes)` takes the bytes out again.
+    pub(super) store: unsafe fn(&Group, usize, &mut [u8]),
+    /// `solve(quads, lower, solved, group)` solves the four rows of a block: the first row first if `lower`, else
+    /// the last. `quads[1..]` belong to the groups of `solved` from the last backwards.
+    pub(super) solve: unsafe fn(&[Quad], bool, &[Group], &mut Group),
+}
+
+/// The right-hand sides: rows of `size` bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Values<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) size: usize,
+}
+
+/// Solves for bytes `columns` (at most [`STRIPE`]) of all slots.
+///
+/// # Safety
+/// The machine has the kernel's instructions, and nothing else accesses these columns of the slots.
+pub(super) unsafe fn solve_stripe(
+    kernel: &Kernel,
+    factors: &Factors,
+    values: Values<'_>,
+    columns: Range<usize>,
+    slots: &SharedSlots<'_>,
+) {
+    let stripe = Stripe { kernel, columns, slots, count: factors.rows.len() };
+    // SAFETY: the caller's promises.
+    unsafe {
+        stripe.pass(&factors.lower, true, |slot, columns| {
+            let row = factors.rows[slot];
+            let start = row as usize * values.size;
+            (row != FREE)
+                .then(|| (&values.bytes[start + columns.start..start + columns.end], factors.scales[slot]))
+        });
+        stripe.pass(&factors.upper, false, |slot, columns| Some((&*slots.columns_mut(slot, columns), 1)));
+    }
+}
+
+struct Stripe<'a> {
+    kernel: &'a Kernel,
+    columns: Range<usize>,
+    slots: &'a SharedSlots<'a>,
+    count: usize,
+}
+
+impl Stripe<'_> {
+    /// Substitution through `panels`, in ascending order of slots if `lower`, else descending: reads what
+    /// `source(slot, columns)` gives with its scale (nothing: zeros), and writes the slots.
+    ///
+    /// # Safety
+    /// As for [`solve_stripe`].
+    unsafe fn pass<'v>(
+        &self,
+        panels: &Panels,
+        lower: bool,
+        source: impl Fn(usize, Range<usize>) -> Option<(&'v [u8], u8)>,
+    ) {
+        let blocks = panels.blocks();
+        let lane_groups = panels.reach() + RUN;
+        let mut window = vec![Group::ZERO; self.columns.len().div_ceil(LANE) * lane_groups];
+        for first in (0..blocks).step_by(RUN) {
+            // The blocks of the run in the order of the pass, each with its place in a lane of the window.
+            let run = (first..blocks.min(first + RUN)).map(|order| {
+                (if lower { order } else { blocks - 1 - order }, panels.reach() + order - first)
+            });
+            for lane in window.chunks_exact_mut(lane_groups) {
+                lane.copy_within(RUN.., 0);
+                lane[panels.reach()..].fill(Group::ZERO);
+            }
+            for (block, at) in run.clone() {
+                for slot in self.slots_of(block) {
+                    for (columns, lane) in self.lanes().zip(window.chunks_exact_mut(lane_groups)) {
+                        if let Some((bytes, scale)) = source(slot, columns) {
+                            // SAFETY: the caller's promise.
+                            unsafe { (self.kernel.load)(&mut lane[at], slot % BLOCK, bytes, scale) };
+                        }
+                    }
+                }
+            }
+            for (columns, lane) in self.lanes().zip(window.chunks_exact_mut(lane_groups)) {
+                for (block, at) in run.clone() {
+                    let next = if lower { Some(block + RUN) } else { block.checked_sub(RUN) };
+                    for slot in next.map_or(0..0, |block| self.slots_of(block)) {
+                        prefetch(source(slot, columns.clone()));
+                    }
+                    let (solved, rest) = lane.split_at_mut(at);
+                    // SAFETY: the caller's promise.
+                    unsafe { (self.kernel.solve)(panels.block(block), lower, solved, &mut rest[0]) };
+                }
+            }
+            for (block, at) in run {
+                for slot in self.slots_of(block) {
+                    for (columns, lane) in self.lanes().zip(window.chunks_exact(lane_groups)) {
+                        // SAFETY: the caller's promises; the slice does not outlive the call.
+                        unsafe {
+                            (self.kernel.store)(
+                                &lane[at],
+                                slot % BLOCK,
+                                self.slots.columns_mut(slot, columns),
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The columns of each lane.
+    fn lanes(&self) -> impl Iterator<Item = Range<usize>> {
+        let end = self.columns.end;
+        self.columns.clone().step_by(LANE).map(move |start| start..end.min(start + LANE))
+    }
+
+    /// The slots of block `block`; the last block may have fewer than four, blocks after it have none.
+    fn slots_of(&self, block: usize) -> Range<usize> {
+        block * BLOCK..self.count.min((block + 1) * BLOCK)
+    }
+}
+
+/// Asks for the first cache line of a lane, which the next run will read.
+fn prefetch(lane: Option<(&[u8], u8)>) {
+    if let Some((bytes, _)) = lane {
+        // SAFETY: prefetching reads nothing, and SSE is part of x86-64.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().cast()) };
+    }
+}

@@ -1,0 +1,151 @@
+//! The backend: a level, its kernels, and threads with their memory.
+
+use std::{
+    ops::Range,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use hush_he::entities::PublicMatrix;
+use hush_ops::{
+    OpsError,
+    contract::{LweBatch, LweOps, LweQueries},
+    reference::shapes,
+    tiling::TiledDb,
+};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::{
+    CpuError, Level, buffer::AlignedBuffer, kernels::Kernels, lwe_fold, lwe_hint, reinterpret_lwe,
+    workspace::Workspace,
+};
+
+/// Query buffers that are kept: as many calls run at once without an allocation.
+const KEPT_QUERY_BUFFERS: usize = 4;
+
+/// The CPU backend. Cheap to share: steps take `&self`, and may run from several threads at once, in which case
+/// they share the backend's own threads.
+pub struct Cpu {
+    kernels: Kernels,
+    pool: ThreadPool,
+    /// One for each thread of the pool, which alone takes it.
+    workspaces: Vec<Mutex<Workspace>>,
+    /// Buffers for prepared queries, of any size.
+    query_buffers: Mutex<Vec<AlignedBuffer<u8>>>,
+}
+
+impl Cpu {
+    /// A backend with `threads` threads (at least one) at the best level of this machine, or at the one that
+    /// `HUSH_CPU` names.
+    ///
+    /// # Errors
+    /// [`CpuError`] if `HUSH_CPU` names no level or one that the machine lacks, or threads cannot be started.
+    pub fn new(threads: usize) -> Result<Self, CpuError> {
+        Self::with_level(Level::from_env()?, threads)
+    }
+
+    /// A backend with `threads` threads (at least one) at `level`.
+    ///
+    /// # Errors
+    /// [`CpuError::MissingLevel`] if the machine lacks it, [`CpuError::Threads`] if threads cannot be started.
+    pub fn with_level(level: Level, threads: usize) -> Result<Self, CpuError> {
+        let level = level.require()?;
+        // SAFETY: the machine has the level.
+        unsafe { Self::with_level_unchecked(level, threads) }
+    }
+
+    /// As [`Cpu::with_level`], without asking the machine.
+    ///
+    /// # Errors
+    /// [`CpuError::Threads`] if threads cannot be started.
+    ///
+    /// # Safety
+    /// The machine must have `level`, or something that executes its instructions exactly in its place (an emulator
+    /// that catches the illegal-instruction signal): anything else is undefined behaviour.
+    pub unsafe fn with_level_unchecked(level: Level, threads: usize) -> Result<Self, CpuError> {
+        let threads = threads.max(1);
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|index| format!("hush-cpu-{index}"))
+            .build()
+            .map_err(|error| CpuError::Threads { threads, reason: error.to_string() })?;
+        Ok(Self {
+            kernels: Kernels::of(level),
+            pool,
+            workspaces: (0..threads).map(|_| Mutex::new(Workspace::new())).collect(),
+            query_buffers: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// The level that the kernels are for.
+    pub fn level(&self) -> Level {
+        self.kernels.level
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+
+    /// Runs `work` on the backend's threads.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.pool.install(work)
+    }
+
+    pub(crate) fn kernels(&self) -> &Kernels {
+        &self.kernels
+    }
+
+    /// Lends the calling thread its workspace. `work` must not run rayon jobs, which might ask for it again.
+    pub(crate) fn with_workspace<R>(&self, work: impl FnOnce(&mut Workspace) -> R) -> R {
+        let index = self.pool.current_thread_index().expect("steps run on the backend's threads");
+        work(&mut lock(&self.workspaces[index]))
+    }
+
+    /// A buffer of at least `bytes` bytes, with whatever was left in it.
+    pub(crate) fn take_query_buffer(&self, bytes: usize) -> AlignedBuffer<u8> {
+        let mut kept = lock(&self.query_buffers);
+        let fitting = kept.iter().position(|buffer| buffer.len() >= bytes);
+        match fitting {
+            Some(index) => kept.swap_remove(index),
+            None => AlignedBuffer::zeroed(bytes),
+        }
+    }
+
+    /// Keeps a buffer for a later call, in place of the smallest one if there are many.
+    pub(crate) fn return_query_buffer(&self, buffer: AlignedBuffer<u8>) {
+        let mut kept = lock(&self.query_buffers);
+        kept.push(buffer);
+        if kept.len() > KEPT_QUERY_BUFFERS {
+            let smallest = (0..kept.len()).min_by_key(|&index| kept[index].len());
+            kept.swap_remove(smallest.unwrap_or(0));
+        }
+    }
+}
+
+/// Locks a buffer; one left by a panic is as good as another, since contents never matter.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl LweOps for Cpu {
+    type Db = TiledDb;
+
+    fn open_db(&self, db: TiledDb) -> Result<TiledDb, OpsError> {
+        Ok(db)
+    }
+
+    fn lwe_fold(&self, db: &TiledDb, queries: &LweQueries) -> Result<LweBatch, OpsError> {
+        shapes::check_fold(db.tiling(), queries)?;
+        Ok(lwe_fold::lwe_fold(self, db, queries))
+    }
+
+    fn lwe_hint(&self, db: &TiledDb, a: &PublicMatrix, rows: Range<usize>) -> Result<Vec<u32>, OpsError> {
+        shapes::check_hint(db.tiling(), a, &rows)?;
+        Ok(lwe_hint::lwe_hint(self, db, a, rows))
+    }
+
+    fn reinterpret_lwe(&self, words: &[u32], items: usize, digits: usize) -> Result<TiledDb, OpsError> {
+        let cols = shapes::check_reinterpret(words, items, digits)?;
+        reinterpret_lwe::reinterpret_lwe(self, words, items, digits, cols)
+    }
+}

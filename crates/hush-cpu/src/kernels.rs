@@ -1,0 +1,24 @@
+//! The kernels of a level, chosen once.
+
+use crate::{
+    features::Level,
+    lwe_fold::FoldKernels,
+    lwe_hint::{RingKernel, ring_kernel_of},
+};
+
+/// What the steps run on. To run it is unsafe on a machine without the level: see [`crate::Cpu`].
+pub(crate) struct Kernels {
+    /// The level that the kernels are for.
+    pub(crate) level: Level,
+    /// The fold of the first dimension.
+    pub(crate) fold: FoldKernels,
+    /// The hint for an A of ring elements.
+    pub(crate) ring_hint: RingKernel,
+}
+
+impl Kernels {
+    /// The kernels of `level`.
+    pub(crate) fn of(level: Level) -> Self {
+        Self { level, fold: FoldKernels::of(level), ring_hint: ring_kernel_of(level) }
+    }
+}

@@ -1,0 +1,22 @@
+//! The CPU backend: portable code, AVX2, AVX-512 VNNI and AMX.
+//!
+//! [`features`] asks the machine once; the `kernels` module maps a level to its function pointers; a step is one
+//! file or folder, with a file for each level whose inner loop differs. All levels give the same words.
+
+mod band_solve;
+mod buffer;
+mod cpu;
+mod error;
+pub mod features;
+mod kernels;
+mod lanes;
+mod lwe_fold;
+mod lwe_hint;
+pub mod probe;
+mod reinterpret_lwe;
+mod workspace;
+
+pub use buffer::{AlignedBuffer, Word};
+pub use cpu::Cpu;
+pub use error::CpuError;
+pub use features::Level;

@@ -1,0 +1,237 @@
+//! (1) Fold the first dimension: the database once through the cores, whatever the batch.
+//!
+//! Every level does the same walk. A unit of work is a run of panels of one row group. It goes chunk by chunk and
+//! panel by panel, so that the database streams and the chunk of the queries (up to 128 KiB) stays in cache; the
+//! kernel of the level multiplies one block of 32 rows x 512 columns into the partial sums of its panel, which
+//! become words at the end. Only the layouts of queries and partial sums, and the block product, differ.
+
+use std::ops::Range;
+
+use hush_ops::{
+    contract::{LweBatch, LweQueries},
+    tiling::{CHUNK_TILES, GROUP_PANELS, PANEL_ROWS, TILE_BYTES, TILE_COLS, TiledDb, Tiling},
+};
+use rayon::prelude::*;
+
+use crate::{Cpu, buffer::AlignedBuffer, workspace::Workspace};
+
+mod amx;
+mod avx2;
+mod avx512;
+mod kernel;
+mod layout;
+mod scalar;
+
+pub(crate) use amx::repeat_tdpbsud;
+pub(crate) use kernel::FoldKernels;
+pub(crate) use layout::QueryChunk;
+
+use kernel::FoldKernel;
+
+/// Most queries of one pass over the database.
+pub(crate) const MAX_BATCH: usize = 64;
+
+/// The queries of one pass, chunk by chunk.
+pub(crate) trait QuerySource: Sync {
+    /// Number of queries.
+    fn batch(&self) -> usize;
+
+    /// The words of database columns `chunk * 512 ..`.
+    fn chunk(&self, chunk: usize) -> QueryChunk<'_>;
+}
+
+/// Queries that lie one after another.
+struct QueryRows<'a> {
+    /// Words of one query.
+    cols: usize,
+    /// All words, query after query; at least one query.
+    words: &'a [u32],
+}
+
+impl QuerySource for QueryRows<'_> {
+    fn batch(&self) -> usize {
+        self.words.len() / self.cols
+    }
+
+    fn chunk(&self, chunk: usize) -> QueryChunk<'_> {
+        let start = chunk * CHUNK_TILES * TILE_COLS;
+        let cols = (self.cols - start).min(CHUNK_TILES * TILE_COLS);
+        QueryChunk { words: &self.words[start..], stride: self.cols, cols }
+    }
+}
+
+/// A unit of work: some panels of one group, and where their rows go.
+pub(crate) struct Item<D> {
+    group: usize,
+    panels: Range<usize>,
+    dest: D,
+}
+
+/// Splits `groups` into units for `threads` threads: whole groups where there are many, runs of panels elsewhere,
+/// so that a small table keeps all threads busy too. Units are in row order.
+pub(crate) fn split_rows(tiling: Tiling, groups: Range<usize>, threads: usize) -> Vec<Item<()>> {
+    const UNITS_PER_THREAD: usize = 4;
+    let pieces = (UNITS_PER_THREAD * threads).div_ceil(groups.len().max(1)).min(GROUP_PANELS);
+    let mut items = Vec::with_capacity(groups.len() * pieces);
+    for group in groups {
+        let panels = tiling.group_panels(group);
+        let run = panels.div_ceil(pieces);
+        for start in (0..panels).step_by(run) {
+            items.push(Item { group, panels: start..panels.min(start + run), dest: () });
+        }
+    }
+    items
+}
+
+impl<D> Item<D> {
+    /// The database rows of this unit, without padding.
+    pub(crate) fn rows(&self, tiling: Tiling) -> Range<usize> {
+        let row = |panel: usize| ((self.group * GROUP_PANELS + panel) * PANEL_ROWS).min(tiling.rows());
+        row(self.panels.start)..row(self.panels.end)
+    }
+
+    /// The same unit with a destination for its rows.
+    pub(crate) fn with_dest<E>(self, dest: E) -> Item<E> {
+        Item { group: self.group, panels: self.panels, dest }
+    }
+}
+
+/// `out[b] = db * query[b] mod 2^32`, in passes of up to 64 queries.
+pub(crate) fn lwe_fold(cpu: &Cpu, db: &TiledDb, queries: &LweQueries) -> LweBatch {
+    let (tiling, cols) = (db.tiling(), queries.cols);
+    let rows = tiling.rows();
+    let mut words = vec![0; queries.batch() * rows];
+    if !words.is_empty() {
+        let passes = queries.words.chunks(MAX_BATCH * cols).zip(words.chunks_mut(MAX_BATCH * rows));
+        for (query_words, out) in passes {
+            fold_pass(cpu, db, &QueryRows { cols, words: query_words }, out);
+        }
+    }
+    LweBatch { rows, words }
+}
+
+/// One pass over the whole database; `out` is query after query.
+fn fold_pass(cpu: &Cpu, db: &TiledDb, source: &QueryRows<'_>, out: &mut [u32]) {
+    let tiling = db.tiling();
+    // What is left of each query's words; the units are in row order.
+    let mut rests: Vec<&mut [u32]> = out.chunks_exact_mut(tiling.rows()).collect();
+    let items = split_rows(tiling, 0..tiling.groups(), cpu.threads()).into_iter().map(|item| {
+        let count = item.rows(tiling).len();
+        let dest: Vec<&mut [u32]> = rests
+            .iter_mut()
+            .map(|rest| {
+                let (dest, tail) = std::mem::take(rest).split_at_mut(count);
+                *rest = tail;
+                dest
+            })
+            .collect();
+        item.with_dest(dest)
+    });
+    let items = items.collect();
+    cpu.fold_items(db, source, items, |dest, first, words| {
+        let batch = dest.len();
+        for (b, dest) in dest.iter_mut().enumerate() {
+            let column = words[b..].iter().step_by(batch);
+            for (out, &word) in dest[first..].iter_mut().zip(column) {
+                *out = word;
+            }
+        }
+    });
+}
+
+impl Cpu {
+    /// Multiplies the rows of `items` by the queries of `source`. `store(dest, first, words)` gets the results of
+    /// one panel: row `first + i` of the unit for query `b` is `words[i * batch + b]`.
+    pub(crate) fn fold_items<D: Send>(
+        &self,
+        db: &TiledDb,
+        source: &impl QuerySource,
+        items: Vec<Item<D>>,
+        store: impl Fn(&mut D, usize, &[u32]) + Sync,
+    ) {
+        let batch = source.batch();
+        debug_assert!((1..=MAX_BATCH).contains(&batch));
+        let kernel = self.kernels().fold.for_batch(batch);
+        self.install(|| {
+            let mut prepared = self.take_query_buffer(db.tiling().tiles() * (kernel.query_bytes)(batch));
+            prepare(kernel, db.tiling(), source, &mut prepared);
+            items.into_par_iter().with_max_len(1).for_each(|mut item| {
+                self.with_workspace(|workspace| {
+                    fold_item(kernel, db, &prepared, batch, &mut item, workspace, &store);
+                });
+            });
+            self.return_query_buffer(prepared);
+        });
+    }
+}
+
+/// Lays the queries out for `kernel`, chunk after chunk.
+fn prepare(kernel: &FoldKernel, tiling: Tiling, source: &impl QuerySource, prepared: &mut AlignedBuffer<u8>) {
+    let batch = source.batch();
+    let chunk_bytes = CHUNK_TILES * (kernel.query_bytes)(batch);
+    let used = tiling.tiles() * (kernel.query_bytes)(batch);
+    prepared[..used].par_chunks_mut(chunk_bytes).enumerate().for_each(|(chunk, out)| {
+        (kernel.prepare)(&source.chunk(chunk), batch, tiling.chunk_tiles(chunk), out);
+    });
+}
+
+/// One unit of work, start to end, on the calling thread.
+fn fold_item<D>(
+    kernel: &FoldKernel,
+    db: &TiledDb,
+    prepared: &[u8],
+    batch: usize,
+    item: &mut Item<D>,
+    workspace: &mut Workspace,
+    store: &impl Fn(&mut D, usize, &[u32]),
+) {
+    let tiling = db.tiling();
+    let panel_sums = (kernel.sum_words)(batch);
+    let (sums, words) = workspace.fold_buffers(item.panels.len() * panel_sums, PANEL_ROWS * batch);
+    sums.fill(0);
+    // SAFETY: `Cpu` only hands out kernels of a level that its constructor vouched for.
+    unsafe { (kernel.begin)(batch) };
+    let group = &db.bytes()[tiling.group_bytes(item.group)];
+    let group_panels = tiling.group_panels(item.group);
+    let query_tile = (kernel.query_bytes)(batch);
+    for chunk in 0..tiling.chunks() {
+        let tiles = tiling.chunk_tiles(chunk);
+        let next_tiles = if chunk + 1 < tiling.chunks() { tiling.chunk_tiles(chunk + 1) } else { 0 };
+        let block_bytes = tiles * TILE_BYTES;
+        let chunk_start = chunk * CHUNK_TILES * TILE_BYTES * group_panels;
+        let query_start = chunk * CHUNK_TILES * query_tile;
+        let query_end = query_start + tiles * query_tile;
+        for (index, panel) in item.panels.clone().enumerate() {
+            let start = chunk_start + panel * block_bytes;
+            // After the last panel of a run comes its first one in the next chunk.
+            let next = if panel + 1 < item.panels.end {
+                start + block_bytes
+            } else {
+                chunk_start + (group_panels * tiles + item.panels.start * next_tiles) * TILE_BYTES
+            };
+            let block = kernel::Block {
+                db: &group[start..start + block_bytes],
+                tiles,
+                query: &prepared[query_start..query_end],
+                batch,
+                sums: &mut sums[index * panel_sums..][..panel_sums],
+                ahead: kernel::Ahead {
+                    db: group.as_ptr().wrapping_add(next),
+                    query: prepared[query_end..].as_ptr(),
+                    panel: index,
+                    panels: item.panels.len(),
+                },
+            };
+            // SAFETY: as for `begin`, which this follows on the same thread.
+            unsafe { (kernel.block)(block) };
+        }
+    }
+    // SAFETY: as for `begin`.
+    unsafe { (kernel.end)() };
+    let rows = item.rows(tiling).len();
+    for index in 0..item.panels.len() {
+        (kernel.finish)(&sums[index * panel_sums..][..panel_sums], batch, words);
+        let first = index * PANEL_ROWS;
+        store(&mut item.dest, first, &words[..PANEL_ROWS.min(rows - first) * batch]);
+    }
+}

@@ -1,0 +1,178 @@
+//! A in transformed form.
+
+use std::ops::Range;
+
+use hush_he::entities::PublicMatrix;
+use hush_math::{modulus::find_primes, ntt::NttPlan};
+
+/// Bits of the two primes: sums of 32 products below 4 p^2 stay below 2^63, and reductions can be lazy.
+const PRIME_BITS: u32 = 28;
+/// Most database columns of which one sum is recovered from its two residues.
+const SEGMENT_COLS: usize = 1 << 16;
+/// A bound of such a sum: 2^16 columns of 2^7 times 2^31. It is 0 modulo 2^32.
+const SUM_BOUND: u64 = 1 << 54;
+/// Columns of a set of blocks: its transforms, 64 bytes a column, stay in the L2 cache.
+const SET_COLS: usize = 2048;
+/// Most blocks whose products are added up before a reduction.
+pub(super) const MAX_LAZY_BLOCKS: usize = 32;
+
+/// A, modulo both primes and transformed, with the constants to join residues.
+pub(crate) struct RingPlan {
+    /// Ring degree d.
+    pub(super) degree: usize,
+    /// LWE dimension n.
+    pub(super) n: usize,
+    /// Number of blocks of d columns, the last one padded.
+    blocks: usize,
+    /// Blocks of a set, the last set short.
+    set_blocks: usize,
+    /// A modulo each prime.
+    pub(super) residues: [RingResidues; 2],
+    /// 1/p0 modulo p1 and its Shoup companion.
+    pub(super) join: (u32, u32),
+}
+
+/// A modulo one prime.
+pub(super) struct RingResidues {
+    /// The transform.
+    pub(super) ntt: NttPlan,
+    /// 1/p modulo 2^32, for Montgomery's reduction.
+    pub(super) montgomery: u32,
+    /// [`SUM_BOUND`] modulo p, which is added to make sums positive.
+    pub(super) offset: u32,
+    /// The transforms of `alpha(1/X) * 2^32 / d`, set after set: `[point][block of the set][n / d elements]`.
+    alpha: Vec<u32>,
+}
+
+impl RingPlan {
+    /// Expands and transforms A (8 bytes a word of its ring elements); `None` if there are no two primes for the
+    /// degree whose product exceeds twice the bound of a sum.
+    pub(super) fn new(a: &PublicMatrix, degree: usize) -> Option<Self> {
+        let primes = find_primes(degree, PRIME_BITS, 2);
+        let (&p0, &p1) = (primes.first()?, primes.get(1)?);
+        if u64::from(p0) * u64::from(p1) <= 2 * SUM_BOUND || degree > SEGMENT_COLS {
+            return None;
+        }
+        let mut plan = Self {
+            degree,
+            n: a.n(),
+            blocks: a.cols().div_ceil(degree),
+            set_blocks: (SET_COLS / degree).clamp(1, MAX_LAZY_BLOCKS),
+            residues: [RingResidues::new(p0, degree), RingResidues::new(p1, degree)],
+            join: (0, 0),
+        };
+        let last = plan.residues[1].ntt.modulus();
+        let inverse = last.inverse(last.reduce(u64::from(p0)));
+        plan.join = (inverse, last.shoup(inverse));
+        plan.expand(a);
+        Some(plan)
+    }
+
+    /// The sets of each segment, as ranges of blocks.
+    pub(super) fn segments(&self) -> impl Iterator<Item = impl Iterator<Item = Range<usize>> + Clone> {
+        let segment_blocks = SEGMENT_COLS / (self.degree * self.set_blocks) * self.set_blocks;
+        (0..self.blocks).step_by(segment_blocks).map(move |start| {
+            let end = self.blocks.min(start + segment_blocks);
+            let set_blocks = self.set_blocks;
+            (start..end).step_by(set_blocks).map(move |first| first..end.min(first + set_blocks))
+        })
+    }
+
+    /// Columns of a whole set.
+    pub(super) fn set_cols(&self) -> usize {
+        self.set_blocks * self.degree
+    }
+
+    /// The transformed elements of the blocks of one set: `[point][block][element]`.
+    pub(super) fn set_alpha<'a>(&self, residues: &'a RingResidues, set: &Range<usize>) -> &'a [u32] {
+        &residues.alpha[set.start * self.n..set.end * self.n]
+    }
+
+    fn expand(&mut self, a: &PublicMatrix) {
+        let (degree, n, rank) = (self.degree, self.n, self.n / self.degree);
+        let sets: Vec<Range<usize>> = self.segments().flatten().collect();
+        for residues in &mut self.residues {
+            residues.alpha = vec![0; self.blocks * n];
+        }
+        let mut elements = vec![0; n];
+        for set in sets {
+            for block in set.clone() {
+                a.ring_block_into(block, &mut elements);
+                for (k, element) in elements.chunks_exact(degree).enumerate() {
+                    for residues in &mut self.residues {
+                        let transformed = residues.transform(element);
+                        let out = &mut residues.alpha[set.start * n..set.end * n];
+                        for (point, word) in transformed.into_iter().enumerate() {
+                            out[(point * set.len() + block - set.start) * rank + k] = word;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl RingResidues {
+    fn new(p: u32, degree: usize) -> Self {
+        let ntt = NttPlan::new(p, degree);
+        // Newton's iteration: each step doubles the number of right bits, and p is its own inverse modulo 8.
+        let montgomery =
+            (0..4).fold(p, |inverse, _| inverse.wrapping_mul(2u32.wrapping_sub(p.wrapping_mul(inverse))));
+        let offset = ntt.modulus().reduce(SUM_BOUND);
+        Self { ntt, montgomery, offset, alpha: Vec::new() }
+    }
+
+    /// The transform of `alpha(1/X) * 2^32 / d`, with alpha centred.
+    fn transform(&self, alpha: &[u32]) -> Vec<u32> {
+        let p = self.ntt.modulus();
+        let d = alpha.len();
+        let factor = p.mul(p.reduce(1 << 32), self.ntt.inverse_scale().0);
+        let mut reversed = vec![0; d];
+        for (m, &word) in alpha.iter().enumerate() {
+            // X^-m is -X^(d - m).
+            let centred = i64::from(word as i32);
+            reversed[(d - m) % d] = p.mul(p.reduce_signed(if m == 0 { centred } else { -centred }), factor);
+        }
+        self.ntt.forward(&mut reversed);
+        reversed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_he::entities::{MatrixDomain, MatrixStructure};
+
+    use super::*;
+
+    #[test]
+    fn segments_cover_all_blocks_in_sets() {
+        for (cols, degree) in
+            [(1, 1), (100_000, 1), (70_000, 8), (140_000, 256), (150_000, 2048), (5000, 4096)]
+        {
+            let a = PublicMatrix::new(MatrixDomain::First, MatrixStructure::Ring { degree }, cols, degree);
+            let plan = RingPlan::new(&a, degree).expect("there are primes for this degree");
+            let mut next = 0;
+            for segment in plan.segments() {
+                let start = next;
+                for set in segment {
+                    assert_eq!(set.start, next);
+                    assert!(!set.is_empty() && set.len() <= MAX_LAZY_BLOCKS);
+                    next = set.end;
+                }
+                assert!((next - start) * degree <= SEGMENT_COLS);
+            }
+            assert_eq!(next, cols.div_ceil(degree));
+            for residues in &plan.residues {
+                let p = residues.ntt.modulus().value();
+                assert_eq!(p.wrapping_mul(residues.montgomery), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_degree_without_primes_has_no_plan() {
+        let degree = 1 << 20;
+        let a = PublicMatrix::new(MatrixDomain::First, MatrixStructure::Ring { degree }, 1, degree);
+        assert!(RingPlan::new(&a, degree).is_none());
+    }
+}

@@ -1,0 +1,102 @@
+//! Number-theoretic transforms of `WIDTH` polynomials at once, one a lane: every butterfly is vertical.
+//!
+//! Values are lazily reduced (Harvey, "Faster arithmetic for number-theoretic transforms"), for p < 2^30.
+
+use hush_math::ntt::NttPlan;
+
+use crate::lanes::Lanes;
+
+/// `a * w mod p` in `0..2p` for any `a`; `w_shoup` is the companion of `w`, and both are the same in all lanes.
+///
+/// # Safety
+/// As for the methods of [`Lanes`].
+#[inline(always)]
+pub(super) unsafe fn mul_shoup<L: Lanes>(
+    a: L::Words,
+    w: L::Words,
+    w_shoup: L::Words,
+    p: L::Words,
+) -> L::Words {
+    // SAFETY: the caller has the instruction set.
+    unsafe {
+        let quotient = L::mul_high(a, w_shoup);
+        L::sub(L::mul_low(a, w), L::mul_low(quotient, p))
+    }
+}
+
+/// `x` or `x - bound`, the one that is in `0..bound`, for `x < 2 bound`.
+///
+/// # Safety
+/// As for the methods of [`Lanes`].
+#[inline(always)]
+pub(super) unsafe fn reduce_once<L: Lanes>(x: L::Words, bound: L::Words) -> L::Words {
+    // SAFETY: the caller has the instruction set.
+    unsafe { L::min(x, L::sub(x, bound)) }
+}
+
+/// [`NttPlan::forward`] of `degree` vectors, from values below 4 p to values below 4 p.
+///
+/// # Safety
+/// As for the methods of [`Lanes`]; `values` is valid for `degree * WIDTH` words.
+#[inline(always)]
+pub(super) unsafe fn forward<L: Lanes>(plan: &NttPlan, values: *mut u32) {
+    let twiddles = plan.forward_twiddles();
+    let p = plan.modulus().value();
+    // SAFETY: the caller has the instruction set; all indices are below `degree`.
+    unsafe {
+        let (modulus, twice) = (L::splat(p), L::splat(2 * p));
+        let (mut blocks, mut half) = (1, plan.degree() / 2);
+        while half > 0 {
+            for block in 0..blocks {
+                let w = L::splat(twiddles.factors[blocks + block]);
+                let w_shoup = L::splat(twiddles.shoup[blocks + block]);
+                let low = values.add(2 * block * half * L::WIDTH);
+                let high = low.add(half * L::WIDTH);
+                for i in 0..half {
+                    let x = reduce_once::<L>(L::load(low.add(i * L::WIDTH)), twice);
+                    let y = mul_shoup::<L>(L::load(high.add(i * L::WIDTH)), w, w_shoup, modulus);
+                    L::store(low.add(i * L::WIDTH), L::add(x, y));
+                    L::store(high.add(i * L::WIDTH), L::add(L::sub(x, y), twice));
+                }
+            }
+            blocks *= 2;
+            half /= 2;
+        }
+    }
+}
+
+/// [`NttPlan::inverse`] of `degree` vectors without the factor 1/d, from values below 2 p to canonical ones.
+///
+/// # Safety
+/// As for the methods of [`Lanes`]; `values` is valid for `degree * WIDTH` words.
+#[inline(always)]
+pub(super) unsafe fn inverse<L: Lanes>(plan: &NttPlan, values: *mut u32) {
+    let twiddles = plan.inverse_twiddles();
+    let p = plan.modulus().value();
+    // SAFETY: the caller has the instruction set; all indices are below `degree`.
+    unsafe {
+        let (modulus, twice) = (L::splat(p), L::splat(2 * p));
+        let (mut blocks, mut half) = (plan.degree() / 2, 1);
+        while blocks > 0 {
+            for block in 0..blocks {
+                let w = L::splat(twiddles.factors[blocks + block]);
+                let w_shoup = L::splat(twiddles.shoup[blocks + block]);
+                let low = values.add(2 * block * half * L::WIDTH);
+                let high = low.add(half * L::WIDTH);
+                for i in 0..half {
+                    let x = L::load(low.add(i * L::WIDTH));
+                    let y = L::load(high.add(i * L::WIDTH));
+                    let difference = L::add(L::sub(x, y), twice);
+                    L::store(low.add(i * L::WIDTH), reduce_once::<L>(L::add(x, y), twice));
+                    L::store(high.add(i * L::WIDTH), mul_shoup::<L>(difference, w, w_shoup, modulus));
+                }
+            }
+            blocks /= 2;
+            half *= 2;
+        }
+        for i in 0..plan.degree() {
+            let at = values.add(i * L::WIDTH);
+            L::store(at, reduce_once::<L>(L::load(at), modulus));
+        }
+    }
+}

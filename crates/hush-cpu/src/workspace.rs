@@ -1,0 +1,34 @@
+//! Memory that a thread keeps between calls, so that a step allocates nothing but its result.
+
+use crate::buffer::AlignedBuffer;
+
+/// The buffers of one thread. They grow to the largest size asked for.
+pub(crate) struct Workspace {
+    sums: AlignedBuffer<i32>,
+    words: AlignedBuffer<u32>,
+}
+
+impl Workspace {
+    pub(crate) fn new() -> Self {
+        Self { sums: AlignedBuffer::zeroed(0), words: AlignedBuffer::zeroed(0) }
+    }
+
+    /// `sums` partial sums and `words` words, with whatever was left in them.
+    pub(crate) fn fold_buffers(&mut self, sums: usize, words: usize) -> (&mut [i32], &mut [u32]) {
+        if self.sums.len() < sums {
+            self.sums = AlignedBuffer::zeroed(sums);
+        }
+        if self.words.len() < words {
+            self.words = AlignedBuffer::zeroed(words);
+        }
+        (&mut self.sums[..sums], &mut self.words[..words])
+    }
+
+    /// `words` words, with whatever was left in them.
+    pub(crate) fn words(&mut self, words: usize) -> &mut [u32] {
+        if self.words.len() < words {
+            self.words = AlignedBuffer::zeroed(words);
+        }
+        &mut self.words[..words]
+    }
+}

@@ -1,0 +1,29 @@
+//! The error of a build.
+
+use hush_ops::OpsError;
+use hush_protocol::{ProtocolError, keyword::FilterError};
+use hush_store::{ingest::IngestError, snapshot::SnapshotError};
+use thiserror::Error;
+
+/// Why a table could not be built.
+#[derive(Debug, Error)]
+pub enum BuildError {
+    /// The input has no record.
+    #[error("the input has no records: there is nothing to look up")]
+    NoRecords,
+    /// Reading the input.
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+    /// The shape or the parameters.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+    /// The key filter.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
+    /// Writing the snapshot.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// A step.
+    #[error(transparent)]
+    Ops(#[from] OpsError),
+}

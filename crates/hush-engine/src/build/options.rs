@@ -1,0 +1,19 @@
+//! What a build can be told.
+
+use hush_he::params::LweParams;
+use hush_protocol::{keyword::FilterKind, table::Protocol};
+
+/// Choices of a build. `None` leaves the choice to the program.
+#[derive(Clone, Debug)]
+pub struct BuildOptions {
+    /// The protocol; `None` is `auto`.
+    pub protocol: Option<Protocol>,
+    /// The parameter set.
+    pub lwe: LweParams,
+    /// The key filter.
+    pub filter: FilterKind,
+    /// Bytes of a fingerprint, 1 to 16: absent keys are taken for present with probability `256^-bytes`.
+    pub fingerprint_bytes: u8,
+    /// Columns (D0) to aim for.
+    pub columns: Option<usize>,
+}

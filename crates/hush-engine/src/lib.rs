@@ -1,0 +1,13 @@
+//! Builds snapshots, opens them, and answers batches of queries: the one place where a protocol and a backend
+//! become `dyn`.
+//!
+//! * [`mod@build`]: records to snapshot. * [`open`]: snapshot to [`Engine`]. * [`engine`]: what a server needs.
+
+pub mod build;
+pub mod engine;
+mod hosted;
+mod progress;
+
+pub use engine::*;
+pub use hosted::{OpenError, open};
+pub use progress::{Progress, Silent};

@@ -1,0 +1,17 @@
+//! How long work reports its progress.
+
+/// Receives progress. One stage runs at a time; [`Progress::advance`] may come from any thread.
+pub trait Progress: Sync {
+    /// A stage begins: what it does, how many units it has, and what a unit is ("bytes", "keys").
+    fn start(&self, stage: &str, total: u64, unit: &'static str);
+    /// `units` more are done.
+    fn advance(&self, units: u64);
+}
+
+/// Reports nothing.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn start(&self, _: &str, _: u64, _: &'static str) {}
+    fn advance(&self, _: u64) {}
+}

@@ -1,0 +1,19 @@
+//! The error of the scheme layer.
+
+use thiserror::Error;
+
+/// What is wrong with parameters or with bytes that were to be decoded. Carries no secret.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum HeError {
+    /// A packed vector has the wrong length.
+    #[error("packed words are {actual} bytes, expected {expected}")]
+    PackedLength {
+        /// Bytes that the shape needs.
+        expected: usize,
+        /// Bytes that came.
+        actual: usize,
+    },
+    /// No preset of that name.
+    #[error("unknown parameter preset '{0}'; known: {known}", known = crate::params::preset_names())]
+    UnknownPreset(String),
+}

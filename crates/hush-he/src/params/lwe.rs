@@ -1,0 +1,103 @@
+//! An LWE parameter set.
+
+use crate::entities::{MatrixDomain, MatrixStructure, PublicMatrix};
+
+/// Bits of the message space: a database byte.
+pub const MESSAGE_BITS: u32 = 8;
+
+/// Distribution of the LWE secret.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SecretDistribution {
+    /// Zero: only for tests without encryption.
+    Zero,
+    /// Uniform over {-1, 0, 1}.
+    Ternary,
+    /// Discrete Gaussian of this standard deviation (the "normal form").
+    Gaussian(f64),
+}
+
+/// Distribution of the LWE error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ErrorDistribution {
+    /// No error at all: only for tests without encryption.
+    None,
+    /// Uniform over {-1, 0, 1} (FrodoPIR).
+    Ternary,
+    /// Discrete Gaussian of this standard deviation.
+    Gaussian(f64),
+}
+
+/// An LWE set modulo q = 2^32 with message space Z_256 (Delta = 2^24).
+///
+/// There is no way to make one but to take a preset ([`super::preset`]), so a set that a peer names is
+/// always one that this program knows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LweParams {
+    pub(super) name: &'static str,
+    pub(super) security_bits: f64,
+    pub(super) n: usize,
+    pub(super) secret: SecretDistribution,
+    pub(super) error: ErrorDistribution,
+    pub(super) structure: MatrixStructure,
+    pub(super) full_words: bool,
+}
+
+impl LweParams {
+    /// Name of the preset.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Security in bits (lattice-estimator, MATZOV; see docs/security-parameters.md).
+    pub fn security_bits(&self) -> f64 {
+        self.security_bits
+    }
+
+    /// LWE dimension n.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Distribution of the secret.
+    pub fn secret(&self) -> SecretDistribution {
+        self.secret
+    }
+
+    /// Distribution of the error.
+    pub fn error(&self) -> ErrorDistribution {
+        self.error
+    }
+
+    /// Structure of the public matrix.
+    pub fn structure(&self) -> MatrixStructure {
+        self.structure
+    }
+
+    /// Whether words always travel at 32 bits, as in the paper that the set is from.
+    pub fn full_words(&self) -> bool {
+        self.full_words
+    }
+
+    /// The public matrix for `cols` columns.
+    pub fn public_matrix(&self, domain: MatrixDomain, cols: usize) -> PublicMatrix {
+        PublicMatrix::new(domain, self.structure, cols, self.n)
+    }
+
+    /// Standard deviation of the error.
+    pub fn error_std(&self) -> f64 {
+        match self.error {
+            ErrorDistribution::None => 0.0,
+            ErrorDistribution::Ternary => (2.0f64 / 3.0).sqrt(),
+            ErrorDistribution::Gaussian(std) => std,
+        }
+    }
+
+    /// Standard deviation of a coefficient of the secret.
+    pub fn secret_std(&self) -> f64 {
+        match self.secret {
+            SecretDistribution::Zero => 0.0,
+            SecretDistribution::Ternary => (2.0f64 / 3.0).sqrt(),
+            SecretDistribution::Gaussian(std) => std,
+        }
+    }
+}

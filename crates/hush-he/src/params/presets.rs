@@ -1,0 +1,93 @@
+//! The parameter sets by name. Security by the lattice-estimator (commit 27a581bb, MATZOV, GSA shape).
+
+use super::lwe::{ErrorDistribution, LweParams, SecretDistribution};
+use crate::{HeError, entities::MatrixStructure};
+
+/// Every preset. The first is the default.
+pub const PRESETS: [LweParams; 5] = [
+    DEFAULT_LWE,
+    LWE_N1280_STD3_2_PLAIN,
+    FRODOPIR_N1774_TERNARY,
+    SIMPLEPIR_N1024_STD6_4_SEC121,
+    INSECURE_PLAIN,
+];
+
+/// The default: n = 1280, ternary secret, Gaussian error 3.2, module-LWE with ring degree 256 and rank 5.
+/// 133.4 bits. Words travel at the widths of [`super::Widths::choose`], which keep 12 sigma.
+pub const DEFAULT_LWE: LweParams = LweParams {
+    name: "LWE_N1280_STD3_2_RING256",
+    security_bits: 133.4,
+    n: 1280,
+    secret: SecretDistribution::Ternary,
+    error: ErrorDistribution::Gaussian(3.2),
+    structure: MatrixStructure::Ring { degree: 256 },
+    full_words: false,
+};
+
+/// The same without structure in A (plain LWE). 133.4 bits. Queries cost the client `D0 * n` multiply-adds.
+pub const LWE_N1280_STD3_2_PLAIN: LweParams =
+    LweParams { name: "LWE_N1280_STD3_2_PLAIN", structure: MatrixStructure::Plain, ..DEFAULT_LWE };
+
+/// FrodoPIR's and ChalametPIR's LWE side: n = 1774, ternary secret and error, full words. 176.0 bits.
+pub const FRODOPIR_N1774_TERNARY: LweParams = LweParams {
+    name: "FRODOPIR_N1774_TERNARY",
+    security_bits: 176.0,
+    n: 1774,
+    secret: SecretDistribution::Ternary,
+    error: ErrorDistribution::Ternary,
+    structure: MatrixStructure::Plain,
+    full_words: true,
+};
+
+/// SimplePIR's and DoublePIR's LWE side: n = 1024, error 6.4, secret from the error distribution, full words,
+/// over bytes instead of the paper's p. **121.5 bits, below the house minimum of 128**: for comparison only.
+pub const SIMPLEPIR_N1024_STD6_4_SEC121: LweParams = LweParams {
+    name: "SIMPLEPIR_N1024_STD6_4_SEC121",
+    security_bits: 121.5,
+    n: 1024,
+    secret: SecretDistribution::Gaussian(6.4),
+    error: ErrorDistribution::Gaussian(6.4),
+    structure: MatrixStructure::Plain,
+    full_words: true,
+};
+
+/// No secret, no error: the query is the message in the clear. Tests of layouts only.
+pub const INSECURE_PLAIN: LweParams = LweParams {
+    name: "INSECURE_PLAIN",
+    security_bits: 0.0,
+    n: 1,
+    secret: SecretDistribution::Zero,
+    error: ErrorDistribution::None,
+    structure: MatrixStructure::Plain,
+    full_words: true,
+};
+
+/// The preset called `name`.
+///
+/// # Errors
+/// [`HeError::UnknownPreset`] with the names that exist.
+pub fn preset(name: &str) -> Result<LweParams, HeError> {
+    PRESETS.iter().find(|p| p.name == name).copied().ok_or_else(|| HeError::UnknownPreset(name.into()))
+}
+
+/// The names of all presets but the insecure ones, for messages.
+pub fn preset_names() -> String {
+    let names: Vec<_> = PRESETS.iter().map(|p| p.name).filter(|n| !n.starts_with("INSECURE")).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_state_the_facts() {
+        for p in PRESETS {
+            assert_eq!(preset(p.name), Ok(p));
+            let honest = p.security_bits >= 128.0 || p.name.contains("_SEC") || p.name.starts_with("INSECURE");
+            assert!(honest, "{} has {} bits and does not say so", p.name, p.security_bits);
+        }
+        assert!(DEFAULT_LWE.security_bits >= 128.0);
+        assert!(preset("NO_SUCH_SET").unwrap_err().to_string().contains("LWE_N1280"));
+    }
+}

@@ -1,0 +1,59 @@
+//! Cryptographic randomness: ChaCha20 keyed by the operating system, or by a public, domain-separated seed.
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+/// A ChaCha20 generator. One type serves secrets (keyed by the OS) and public expansion (keyed by a domain).
+pub struct Csprng(ChaCha20Rng);
+
+impl Csprng {
+    /// A generator keyed with 32 bytes from the operating system (`crypto.getRandomValues` in a browser).
+    ///
+    /// # Panics
+    /// If the operating system has no randomness to give: nothing safe can be done then.
+    pub fn from_os() -> Self {
+        let mut key = zeroize::Zeroizing::new([0u8; 32]);
+        getrandom::fill(key.as_mut()).expect("the operating system gives randomness");
+        Self(ChaCha20Rng::from_seed(*key))
+    }
+
+    /// A deterministic generator for *public* values: key = BLAKE3-derive(`domain`, `context`), ChaCha20 stream
+    /// number `stream`. Different domains, contexts or streams give independent output.
+    pub fn public(domain: &str, context: &[u8], stream: u64) -> Self {
+        let mut rng = ChaCha20Rng::from_seed(blake3::derive_key(domain, context));
+        rng.set_stream(stream);
+        Self(rng)
+    }
+
+    /// A generator from a fixed seed, for tests and known-answer vectors only.
+    pub fn insecure_from_seed(seed: u64) -> Self {
+        Self(ChaCha20Rng::seed_from_u64(seed))
+    }
+
+    /// The next uniform 32-bit word.
+    pub fn next_u32(&mut self) -> u32 {
+        self.0.next_u32()
+    }
+
+    /// The next uniform 64-bit word.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Fills `out` with uniform bytes.
+    pub fn fill_bytes(&mut self, out: &mut [u8]) {
+        self.0.fill_bytes(out);
+    }
+
+    /// Fills `out` with uniform 32-bit words (little-endian from the byte stream, so the same on every machine).
+    pub fn fill_u32(&mut self, out: &mut [u32]) {
+        let mut bytes = [0u8; 4096];
+        for chunk in out.chunks_mut(1024) {
+            let bytes = &mut bytes[..4 * chunk.len()];
+            self.0.fill_bytes(bytes);
+            for (word, quad) in chunk.iter_mut().zip(bytes.chunks_exact(4)) {
+                *word = u32::from_le_bytes([quad[0], quad[1], quad[2], quad[3]]);
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Arithmetic modulo a prime of at most 31 bits.
+
+/// A prime `p < 2^31` with what is needed to reduce by it without a division.
+///
+/// All operands and results are canonical, that is in `0..p`, unless a method says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Modulus {
+    value: u32,
+    bits: u32,
+    /// floor(2^(2 bits) / p), for Barrett's reduction.
+    barrett: u64,
+}
+
+impl Modulus {
+    /// The modulus `value`.
+    ///
+    /// # Panics
+    /// If `value` is not an odd prime below 2^31.
+    pub fn new(value: u32) -> Self {
+        assert!(value < 1 << 31 && value > 2 && is_prime(value), "{value} is not an odd prime below 2^31");
+        let bits = 32 - value.leading_zeros();
+        Self { value, bits, barrett: (1u64 << (2 * bits)) / u64::from(value) }
+    }
+
+    /// The prime p.
+    pub fn value(&self) -> u32 {
+        self.value
+    }
+
+    /// `x mod p` for `x < 2^(2 bits)`, where `bits` is the bit length of p (any product of canonical operands).
+    #[inline]
+    pub fn reduce_product(&self, x: u64) -> u32 {
+        // Barrett (HAC 14.42): the quotient estimate is at most 2 too small.
+        let quotient = ((x >> (self.bits - 1)) * self.barrett) >> (self.bits + 1);
+        let p = u64::from(self.value);
+        let mut rest = x - quotient * p;
+        rest = rest.min(rest.wrapping_sub(p));
+        rest.min(rest.wrapping_sub(p)) as u32
+    }
+
+    /// `x mod p` for any `x`.
+    pub fn reduce(&self, x: u64) -> u32 {
+        (x % u64::from(self.value)) as u32
+    }
+
+    /// `x mod p` for a signed `x`.
+    pub fn reduce_signed(&self, x: i64) -> u32 {
+        x.rem_euclid(i64::from(self.value)) as u32
+    }
+
+    /// `a + b mod p`.
+    #[inline]
+    pub fn add(&self, a: u32, b: u32) -> u32 {
+        let sum = a + b;
+        sum.min(sum.wrapping_sub(self.value))
+    }
+
+    /// `a - b mod p`.
+    #[inline]
+    pub fn sub(&self, a: u32, b: u32) -> u32 {
+        let difference = a.wrapping_sub(b);
+        difference.min(difference.wrapping_add(self.value))
+    }
+
+    /// `-a mod p`.
+    #[inline]
+    pub fn neg(&self, a: u32) -> u32 {
+        self.sub(0, a)
+    }
+
+    /// `a * b mod p`.
+    #[inline]
+    pub fn mul(&self, a: u32, b: u32) -> u32 {
+        self.reduce_product(u64::from(a) * u64::from(b))
+    }
+
+    /// `base^exponent mod p`.
+    pub fn pow(&self, base: u32, mut exponent: u64) -> u32 {
+        let (mut square, mut result) = (base, 1);
+        while exponent > 0 {
+            if exponent & 1 == 1 {
+                result = self.mul(result, square);
+            }
+            square = self.mul(square, square);
+            exponent >>= 1;
+        }
+        result
+    }
+
+    /// `1 / a mod p`; 0 for `a = 0`.
+    pub fn inverse(&self, a: u32) -> u32 {
+        self.pow(a, u64::from(self.value) - 2)
+    }
+
+    /// `floor(w * 2^32 / p)`, the companion of `w` in [`Modulus::mul_shoup_lazy`].
+    pub fn shoup(&self, w: u32) -> u32 {
+        ((u64::from(w) << 32) / u64::from(self.value)) as u32
+    }
+
+    /// `a * w mod p` in `0..2p`, for any `a` and a canonical `w` with its companion from [`Modulus::shoup`].
+    ///
+    /// Source: Harvey, "Faster arithmetic for number-theoretic transforms", section 3 (Shoup's trick).
+    #[inline]
+    pub fn mul_shoup_lazy(&self, a: u32, w: u32, w_shoup: u32) -> u32 {
+        let quotient = ((u64::from(a) * u64::from(w_shoup)) >> 32) as u32;
+        a.wrapping_mul(w).wrapping_sub(quotient.wrapping_mul(self.value))
+    }
+
+    /// `a * w mod p` as [`Modulus::mul_shoup_lazy`], canonical.
+    #[inline]
+    pub fn mul_shoup(&self, a: u32, w: u32, w_shoup: u32) -> u32 {
+        let lazy = self.mul_shoup_lazy(a, w, w_shoup);
+        lazy.min(lazy.wrapping_sub(self.value))
+    }
+
+    /// The primitive `order`-th root of unity that belongs to the smallest base, for a power of two `order`.
+    ///
+    /// # Panics
+    /// If `order` is not a power of two of at least 2 that divides `p - 1`.
+    pub fn primitive_root(&self, order: usize) -> u32 {
+        let group = u64::from(self.value) - 1;
+        let order = order as u64;
+        assert!(
+            order.is_power_of_two() && order >= 2 && group.is_multiple_of(order),
+            "{order} does not divide p - 1"
+        );
+        (2..self.value)
+            .map(|base| self.pow(base, group / order))
+            .find(|&root| self.pow(root, order / 2) == self.value - 1)
+            .expect("half of all bases give a primitive root of a power-of-two order")
+    }
+}
+
+/// The `count` largest primes below `2^bits` that are 1 modulo `2 * degree`, in descending order: the moduli of
+/// negacyclic NTTs of that degree. Shorter if there are not as many.
+///
+/// # Panics
+/// If `bits > 31` or `degree` is not a power of two.
+pub fn find_primes(degree: usize, bits: u32, count: usize) -> Vec<u32> {
+    assert!(bits <= 31 && degree.is_power_of_two(), "{bits} bits, degree {degree}");
+    let step = 2 * degree as u64;
+    (1..=(1u64 << bits) / step)
+        .rev()
+        .map(|k| k * step + 1)
+        .filter(|&candidate| candidate < 1 << bits && is_prime(candidate as u32))
+        .take(count)
+        .map(|prime| prime as u32)
+        .collect()
+}
+
+/// Miller-Rabin with the bases 2, 7 and 61, which is deterministic below 4,759,123,141 (Jaeschke 1993).
+pub fn is_prime(n: u32) -> bool {
+    const SMALL: [u32; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 61];
+    if n < 2 || SMALL.contains(&n) {
+        return n >= 2;
+    }
+    if SMALL.iter().any(|&p| n.is_multiple_of(p)) {
+        return false;
+    }
+    let n = u64::from(n);
+    let twos = (n - 1).trailing_zeros();
+    let odd = (n - 1) >> twos;
+    [2, 7, 61].into_iter().all(|base: u64| {
+        let (mut x, mut square, mut exponent) = (1, base, odd);
+        while exponent > 0 {
+            if exponent & 1 == 1 {
+                x = x * square % n;
+            }
+            square = square * square % n;
+            exponent >>= 1;
+        }
+        x == 1
+            || (0..twos).any(|_| {
+                let found = x == n - 1;
+                x = x * x % n;
+                found
+            })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRIMES: [u32; 6] = [3, 7681, 65537, 1_073_479_681, 2_013_265_921, 2_147_483_647];
+
+    #[test]
+    fn primality_matches_a_sieve() {
+        let limit = 20_000;
+        let mut composite = vec![false; limit];
+        for p in 2..limit {
+            for multiple in (2 * p..limit).step_by(p) {
+                composite[multiple] = true;
+            }
+            assert_eq!(is_prime(p as u32), !composite[p], "{p}");
+        }
+        assert!(!is_prime(0) && !is_prime(1));
+        assert!(is_prime(4_294_967_291) && !is_prime(4_294_967_295));
+        assert!(!is_prime(3_215_031_751), "a strong pseudoprime to 2, 3, 5 and 7");
+    }
+
+    #[test]
+    fn products_match_wide_division() {
+        for p in PRIMES {
+            let modulus = Modulus::new(p);
+            let edge = [0, 1, 2, p / 2, p - 2, p - 1];
+            let mixed = (0..200u32).map(|i| i.wrapping_mul(2_654_435_769) % p);
+            for a in edge.into_iter().chain(mixed) {
+                for b in edge {
+                    let expected = (u64::from(a) * u64::from(b) % u64::from(p)) as u32;
+                    assert_eq!(modulus.mul(a, b), expected, "{a} * {b} mod {p}");
+                    assert_eq!(modulus.mul_shoup(a, b, modulus.shoup(b)), expected, "{a} * {b} mod {p}");
+                    assert_eq!(u64::from(modulus.add(a, b)), (u64::from(a) + u64::from(b)) % u64::from(p));
+                    assert_eq!(modulus.add(modulus.sub(a, b), b), a);
+                }
+                assert_eq!(modulus.mul(a, modulus.inverse(a)), u32::from(a != 0));
+            }
+            assert_eq!(modulus.reduce_signed(-1), p - 1);
+        }
+    }
+
+    #[test]
+    fn found_primes_fit_the_degree() {
+        for (degree, bits) in [(256, 30), (2048, 30), (4096, 31), (1, 3)] {
+            let primes = find_primes(degree, bits, 3);
+            assert!(!primes.is_empty());
+            assert!(primes.windows(2).all(|pair| pair[0] > pair[1]));
+            for p in primes {
+                assert!(is_prime(p) && p < 1 << bits && p % (2 * degree as u32) == 1);
+                let root = Modulus::new(p).primitive_root(2 * degree);
+                assert_eq!(Modulus::new(p).pow(root, degree as u64), p - 1);
+            }
+        }
+        assert_eq!(find_primes(1, 3, 9), [7, 5, 3]);
+    }
+}

@@ -1,0 +1,117 @@
+//! The steps that protocols are made of. A backend implements whole steps; a protocol calls nothing else.
+
+use std::ops::Range;
+
+use hush_he::entities::PublicMatrix;
+
+use crate::{OpsError, tiling::TiledDb};
+
+/// A batch of LWE queries: `batch` vectors of `cols` words modulo 2^32, query after query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LweQueries {
+    /// Words of one query (D0).
+    pub cols: usize,
+    /// `batch * cols` words; word `b * cols + c` is column `c` of query `b`.
+    pub words: Vec<u32>,
+}
+
+impl LweQueries {
+    /// Number of queries.
+    pub fn batch(&self) -> usize {
+        self.words.len().checked_div(self.cols).unwrap_or(0)
+    }
+}
+
+/// The result of a fold: `batch` vectors of `rows` words modulo 2^32, query after query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LweBatch {
+    /// Words of one result.
+    pub rows: usize,
+    /// `batch * rows` words; word `b * rows + r` is row `r` of query `b`.
+    pub words: Vec<u32>,
+}
+
+/// The steps over LWE: what `frodo`, `simple` and `double` are made of.
+pub trait LweOps: Send + Sync {
+    /// A database as this backend holds it.
+    type Db: Send + Sync;
+
+    /// Takes a tiled database over.
+    ///
+    /// # Errors
+    /// If the backend cannot hold it.
+    fn open_db(&self, db: TiledDb) -> Result<Self::Db, OpsError>;
+
+    /// (1) Fold the first dimension: `out[b] = db * query[b] mod 2^32`.
+    ///
+    /// | name      | shape        | unit             |
+    /// |-----------|--------------|------------------|
+    /// | `db`      | rows x D0    | s8               |
+    /// | `queries` | B x D0       | u32, mod 2^32    |
+    /// | returns   | B x rows     | u32, mod 2^32    |
+    ///
+    /// Error: std grows from sigma to `sigma * |row|_2 <= sigma * 128 * sqrt(D0)` (`hush_he::params::noise`).
+    /// Cost: the database read once; `rows * D0 * B` multiply-adds of s8 x u32.
+    /// Paper: VIPIR section 4.1, step (1).
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if the query length is not D0.
+    fn lwe_fold(&self, db: &Self::Db, queries: &LweQueries) -> Result<LweBatch, OpsError>;
+
+    /// Hint of the rows in `rows`: `db[rows] * A mod 2^32`, row-major `rows.len() x n` words.
+    ///
+    /// `rows.start` is a multiple of [`crate::tiling::GROUP_ROWS`]; `rows.end` is one too, or the number of rows.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if A has not D0 rows, or the range is not of that form.
+    fn lwe_hint(&self, db: &Self::Db, a: &PublicMatrix, rows: Range<usize>) -> Result<Vec<u32>, OpsError>;
+
+    /// (2) Make LWE words a new byte database. `words[c * items + i]` is rounded to its top `8 * digits` bits,
+    /// and its byte `k` (least significant first) goes to row `i * digits + k`, column `c`.
+    ///
+    /// | name    | shape                  | unit          |
+    /// |---------|------------------------|---------------|
+    /// | `words` | cols x items           | u32, mod 2^32 |
+    /// | returns | items * digits x cols  | s8            |
+    ///
+    /// Rounding: `(w + 2^(31 - 8 digits)) >> (32 - 8 digits)`, modulo `2^(8 digits)`.
+    /// Paper: VIPIR section 4.1, step (2); DoublePIR (SimplePIR section 5).
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if `words` is not `cols * items` long or `digits` is not 1..=4.
+    fn reinterpret_lwe(&self, words: &[u32], items: usize, digits: usize) -> Result<Self::Db, OpsError>;
+}
+
+/// A banded 0/1 system over Z_256, the linear algebra of the `band` key filter.
+///
+/// Row `i` has the coefficients `coeffs[i]` (bit `j` of the 256, little-endian words) at the slots
+/// `starts[i] + j`, `j < width`; bit 0 is set. Rows are sorted by start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BandSystem {
+    /// Number of unknown slots.
+    pub slots: usize,
+    /// Band width w, 1 to 256.
+    pub width: usize,
+    /// First slot of each row, ascending, at most `slots - width`.
+    pub starts: Vec<u32>,
+    /// The 0/1 coefficients of each row.
+    pub coeffs: Vec<[u64; 4]>,
+}
+
+/// The offline steps of the key filters.
+pub trait FilterOps: Send + Sync {
+    /// Solve for the slots: `sum_j coeff[i][j] * slots[starts[i] + j] = values[i]`, byte by byte modulo 256.
+    ///
+    /// `values` is `rows x size` bytes in row order, `slots` receives `slots x size` bytes. Free slots are 0, so
+    /// the solution is unique and the same on every backend.
+    ///
+    /// # Errors
+    /// [`OpsError::Singular`] if the rows are dependent; [`OpsError::Shape`] if a length is wrong.
+    fn band_solve(
+        &self,
+        system: &BandSystem,
+        values: &[u8],
+        size: usize,
+        slots: &mut [u8],
+    ) -> Result<(), OpsError>;
+}

@@ -1,0 +1,14 @@
+//! The contract between protocols and backends: the steps, their shapes, and two slow backends.
+//!
+//! * [`contract`]: the traits, one method a step.
+//! * [`tiling`]: the one layout of a byte database that every backend reads.
+//! * [`plain`]: no encryption, only index arithmetic: the cheapest test of a protocol.
+//! * [`mod@reference`]: slow and obvious: the oracle that fast backends equal bit for bit.
+
+pub mod contract;
+mod error;
+pub mod plain;
+pub mod reference;
+pub mod tiling;
+
+pub use error::OpsError;

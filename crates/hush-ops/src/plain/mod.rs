@@ -1,0 +1,47 @@
+//! The backend without encryption: a query is a plain selection vector, so a step only has to touch the columns
+//! that the query selects. It tests a protocol's index arithmetic in microseconds.
+
+use std::ops::Range;
+
+use hush_he::entities::PublicMatrix;
+
+use crate::{
+    OpsError,
+    contract::{LweBatch, LweOps, LweQueries},
+    reference::{Reference, shapes},
+    tiling::TiledDb,
+};
+
+/// Index arithmetic only; the results equal [`Reference`]'s for every input.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plain;
+
+impl LweOps for Plain {
+    type Db = TiledDb;
+
+    fn open_db(&self, db: TiledDb) -> Result<TiledDb, OpsError> {
+        Ok(db)
+    }
+
+    fn lwe_fold(&self, db: &TiledDb, queries: &LweQueries) -> Result<LweBatch, OpsError> {
+        shapes::check_fold(db.tiling(), queries)?;
+        let rows = db.tiling().rows();
+        let mut words = vec![0u32; queries.batch() * rows];
+        let nonzero = queries.words.iter().enumerate().filter(|&(_, &word)| word != 0);
+        for (index, word) in nonzero {
+            let (b, c) = (index / queries.cols, index % queries.cols);
+            for (r, sum) in words[b * rows..][..rows].iter_mut().enumerate() {
+                *sum = sum.wrapping_add((db.at(r, c) as u32).wrapping_mul(*word));
+            }
+        }
+        Ok(LweBatch { rows, words })
+    }
+
+    fn lwe_hint(&self, db: &TiledDb, a: &PublicMatrix, rows: Range<usize>) -> Result<Vec<u32>, OpsError> {
+        Reference.lwe_hint(db, a, rows)
+    }
+
+    fn reinterpret_lwe(&self, words: &[u32], items: usize, digits: usize) -> Result<TiledDb, OpsError> {
+        Reference.reinterpret_lwe(words, items, digits)
+    }
+}

@@ -1,0 +1,218 @@
+//! The band filter's linear system, solved column by column as one would on paper.
+
+use std::collections::VecDeque;
+
+use super::Reference;
+use crate::{
+    OpsError,
+    contract::{BandSystem, FilterOps},
+};
+
+const STEP: &str = "band solve";
+
+impl FilterOps for Reference {
+    fn band_solve(
+        &self,
+        system: &BandSystem,
+        values: &[u8],
+        size: usize,
+        slots: &mut [u8],
+    ) -> Result<(), OpsError> {
+        check_shapes(system, values, size, slots)?;
+        let pivots = eliminate(system, values, size)?;
+        slots.fill(0);
+        for pivot in pivots.iter().rev() {
+            let (known, rest) = slots.split_at_mut((pivot.col + 1) * size);
+            let slot = &mut known[pivot.col * size..];
+            slot.copy_from_slice(&pivot.value);
+            for (coeff, solved) in pivot.window.iter().skip(1).zip(rest.chunks_exact(size.max(1))) {
+                subtract_multiple(slot, *coeff, solved);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks what [`FilterOps::band_solve`] asks of its operands, for every backend.
+///
+/// A width from 1 to 256 is accepted, since a small block has a band as narrow as the block.
+///
+/// # Errors
+/// [`OpsError::Shape`] if a length is wrong, the starts do not ascend or leave the slots, or a coefficient lies
+/// outside the band.
+pub fn check_shapes(system: &BandSystem, values: &[u8], size: usize, slots: &[u8]) -> Result<(), OpsError> {
+    let BandSystem { slots: count, width, starts, coeffs } = system;
+    let shape = |what, expected, actual| Err(OpsError::Shape { step: STEP, what, expected, actual });
+    OpsError::check_shape(STEP, "number of coefficient rows", starts.len(), coeffs.len())?;
+    OpsError::check_shape(STEP, "value bytes", starts.len() * size, values.len())?;
+    OpsError::check_shape(STEP, "slot bytes", count * size, slots.len())?;
+    if !(1..=256).contains(width) {
+        return shape("band width", 256, *width);
+    }
+    if starts.is_empty() {
+        return Ok(());
+    }
+    if width > count {
+        return shape("band width", *count, *width);
+    }
+    if let Some(pair) = starts.windows(2).find(|pair| pair[0] > pair[1]) {
+        return shape("ascending row start", pair[0] as usize, pair[1] as usize);
+    }
+    if let Some(&start) = starts.iter().find(|&&start| start as usize > count - width) {
+        return shape("last row start", count - width, start as usize);
+    }
+    let highest = |coeff: &[u64; 4]| (0..256).rev().find(|bit| coeff[bit / 64] >> (bit % 64) & 1 == 1);
+    match coeffs.iter().filter_map(highest).max() {
+        Some(bit) if bit >= *width => shape("band width", *width, bit + 1),
+        _ => Ok(()),
+    }
+}
+
+/// An equation whose coefficients start at the current column.
+struct Row {
+    window: VecDeque<u8>,
+    value: Vec<u8>,
+}
+
+/// An equation whose first coefficient, at column `col`, is 1.
+struct Pivot {
+    col: usize,
+    window: VecDeque<u8>,
+    value: Vec<u8>,
+}
+
+/// Brings the system to echelon form, column by column.
+///
+/// The pivot of a column is an active row whose entry is odd, that is, a unit of Z_256. A column without one is
+/// free: its slot is 0, so its (even) entries are dropped. Which odd row is taken does not matter: modulo 2 this
+/// is Gaussian elimination, so the pivot columns are those of the echelon form of the system modulo 2, whatever
+/// the choices; and the square system of these columns has an odd determinant, hence exactly one solution
+/// modulo 256. Rows left over are even everywhere: they are dependent modulo 2.
+fn eliminate(system: &BandSystem, values: &[u8], size: usize) -> Result<Vec<Pivot>, OpsError> {
+    let mut pivots = Vec::with_capacity(system.starts.len());
+    let mut active: VecDeque<Row> = VecDeque::new();
+    let mut next = 0;
+    for col in 0..system.slots {
+        while next < system.starts.len() && system.starts[next] as usize == col {
+            let bit = |j: usize| (system.coeffs[next][j / 64] >> (j % 64) & 1) as u8;
+            active.push_back(Row {
+                window: (0..system.width).map(bit).collect(),
+                value: values[next * size..][..size].to_vec(),
+            });
+            next += 1;
+        }
+        let odd = |row: &Row| row.window.front().is_some_and(|entry| entry % 2 == 1);
+        if let Some(Row { mut window, mut value }) =
+            active.iter().position(odd).and_then(|at| active.remove(at))
+        {
+            let inverse = inverse(window[0]);
+            window.iter_mut().chain(&mut value).for_each(|byte| *byte = byte.wrapping_mul(inverse));
+            for row in &mut active {
+                let Some(&entry) = row.window.front() else { continue };
+                row.window.resize(row.window.len().max(window.len()), 0);
+                for (target, source) in row.window.iter_mut().zip(&window) {
+                    *target = target.wrapping_sub(entry.wrapping_mul(*source));
+                }
+                subtract_multiple(&mut row.value, entry, &value);
+            }
+            pivots.push(Pivot { col, window, value });
+        }
+        for row in &mut active {
+            row.window.pop_front();
+        }
+    }
+    if active.is_empty() { Ok(pivots) } else { Err(OpsError::Singular) }
+}
+
+/// The inverse of an odd byte modulo 256.
+///
+/// `odd * odd = 1` modulo 8, and each step `x * (2 - odd * x)` doubles the number of correct bits (Newton).
+pub fn inverse(odd: u8) -> u8 {
+    (0..2).fold(odd, |x, _| x.wrapping_mul(2u8.wrapping_sub(odd.wrapping_mul(x))))
+}
+
+fn subtract_multiple(target: &mut [u8], factor: u8, source: &[u8]) {
+    for (target, source) in target.iter_mut().zip(source) {
+        *target = target.wrapping_sub(factor.wrapping_mul(*source));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_math::csprng::Csprng;
+
+    use super::*;
+
+    fn random_system(rows: usize, slots: usize, width: usize, seed: u64) -> BandSystem {
+        let mut rng = Csprng::insecure_from_seed(seed);
+        let mut starts: Vec<u32> = (0..rows).map(|_| rng.next_u32() % (slots - width + 1) as u32).collect();
+        starts.sort_unstable();
+        let mut row = || {
+            let mut coeff = [0u64; 4];
+            (0..width).for_each(|bit| coeff[bit / 64] |= ((rng.next_u32() >> 9) as u64 & 1) << (bit % 64));
+            coeff[0] |= 1;
+            coeff
+        };
+        BandSystem { slots, width, coeffs: (0..rows).map(|_| row()).collect(), starts }
+    }
+
+    #[test]
+    fn every_equation_holds() {
+        for (rows, slots, width, size) in [(1, 1, 1, 3), (5, 9, 3, 1), (80, 100, 64, 7), (300, 340, 256, 2)] {
+            let mut solved = 0;
+            for seed in 0..8 {
+                let system = random_system(rows, slots, width, seed);
+                let mut values = vec![0; rows * size];
+                Csprng::insecure_from_seed(99).fill_bytes(&mut values);
+                let mut filter = vec![7; slots * size];
+                if Reference.band_solve(&system, &values, size, &mut filter).is_err() {
+                    continue;
+                }
+                solved += 1;
+                for (row, (start, coeff)) in system.starts.iter().zip(&system.coeffs).enumerate() {
+                    for byte in 0..size {
+                        let sum =
+                            (0..width).filter(|j| coeff[j / 64] >> (j % 64) & 1 == 1).fold(0u8, |sum, j| {
+                                sum.wrapping_add(filter[(*start as usize + j) * size + byte])
+                            });
+                        assert_eq!(sum, values[row * size + byte]);
+                    }
+                }
+            }
+            assert!(solved > 0, "{rows} rows, {slots} slots");
+        }
+    }
+
+    #[test]
+    fn dependent_rows_are_singular() {
+        let mut system = random_system(20, 40, 16, 1);
+        system.starts[7] = system.starts[6];
+        system.coeffs[7] = system.coeffs[6];
+        assert_eq!(Reference.band_solve(&system, &[0; 20], 1, &mut [0; 40]), Err(OpsError::Singular));
+    }
+
+    #[test]
+    fn wrong_shapes_are_refused() {
+        let system = random_system(20, 40, 16, 1);
+        let solve = |system: &BandSystem, values: usize, slots: usize| {
+            Reference.band_solve(system, &vec![0; values], 2, &mut vec![0; slots])
+        };
+        assert!(matches!(solve(&system, 39, 80), Err(OpsError::Shape { expected: 40, actual: 39, .. })));
+        assert!(matches!(solve(&system, 40, 81), Err(OpsError::Shape { expected: 80, actual: 81, .. })));
+        for width in [0, 15, 41, 257] {
+            let system = BandSystem { width, ..system.clone() };
+            assert!(matches!(solve(&system, 40, 80), Err(OpsError::Shape { .. })), "width {width}");
+        }
+        let mut late = system.clone();
+        late.starts[19] = 25;
+        assert!(matches!(solve(&late, 40, 80), Err(OpsError::Shape { expected: 24, actual: 25, .. })));
+        let mut unsorted = system;
+        unsorted.starts.reverse();
+        assert!(matches!(solve(&unsorted, 40, 80), Err(OpsError::Shape { .. })));
+    }
+
+    #[test]
+    fn inverses_of_all_odd_bytes() {
+        assert!((1..=255u8).step_by(2).all(|odd| odd.wrapping_mul(inverse(odd)) == 1));
+    }
+}

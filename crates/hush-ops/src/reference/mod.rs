@@ -1,0 +1,44 @@
+//! The reference backend: slow and obvious. It is the oracle that every fast backend equals bit for bit.
+
+use std::ops::Range;
+
+use hush_he::entities::PublicMatrix;
+
+use crate::{
+    OpsError,
+    contract::{LweBatch, LweOps, LweQueries},
+    tiling::TiledDb,
+};
+
+pub mod band_solve;
+mod lwe_fold;
+mod lwe_hint;
+mod reinterpret_lwe;
+pub mod shapes;
+
+/// Every step by its definition, on one thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reference;
+
+impl LweOps for Reference {
+    type Db = TiledDb;
+
+    fn open_db(&self, db: TiledDb) -> Result<TiledDb, OpsError> {
+        Ok(db)
+    }
+
+    fn lwe_fold(&self, db: &TiledDb, queries: &LweQueries) -> Result<LweBatch, OpsError> {
+        shapes::check_fold(db.tiling(), queries)?;
+        Ok(lwe_fold::lwe_fold(db, queries))
+    }
+
+    fn lwe_hint(&self, db: &TiledDb, a: &PublicMatrix, rows: Range<usize>) -> Result<Vec<u32>, OpsError> {
+        shapes::check_hint(db.tiling(), a, &rows)?;
+        Ok(lwe_hint::lwe_hint(db, a, rows))
+    }
+
+    fn reinterpret_lwe(&self, words: &[u32], items: usize, digits: usize) -> Result<TiledDb, OpsError> {
+        let cols = shapes::check_reinterpret(words, items, digits)?;
+        Ok(reinterpret_lwe::reinterpret_lwe(words, items, digits, cols))
+    }
+}

@@ -1,0 +1,192 @@
+//! The layout of a byte database: tiles of 32 rows x 64 columns, ordered for one streaming pass.
+//!
+//! A database of `rows x cols` bytes (read as s8) is stored as
+//! `[group of 16 panels][chunk of 8 tiles][panel of 32 rows][tile of 64 columns][32 rows][64 bytes]`.
+//! Rows are padded to 32 and columns to 64 with zero bytes; the last group and the last chunk are short, so
+//! nothing else is padded. One layout serves every batch size and every CPU level (an AMX A-operand is a
+//! `16 x 64`-byte half of a tile; VNNI and AVX2 read 64 bytes of one row), so a snapshot built on one machine
+//! is served as it is on another. The order keeps a 16-KiB block of 32 rows x 512 columns contiguous and, within a
+//! group, walks all rows of a chunk before the next chunk, so that the query chunk stays in cache.
+
+use std::{ops::Range, sync::Arc};
+
+use crate::OpsError;
+
+/// Rows in a panel, the unit to which rows are padded.
+pub const PANEL_ROWS: usize = 32;
+/// Columns in a tile, the unit to which columns are padded.
+pub const TILE_COLS: usize = 64;
+/// Bytes in a tile.
+pub const TILE_BYTES: usize = PANEL_ROWS * TILE_COLS;
+/// Tiles in a chunk (the last chunk of a database may have fewer).
+pub const CHUNK_TILES: usize = 8;
+/// Panels in a group (the last group of a database may have fewer).
+pub const GROUP_PANELS: usize = 16;
+/// Rows in a full group.
+pub const GROUP_ROWS: usize = GROUP_PANELS * PANEL_ROWS;
+
+/// The shape of a tiled database and the position of every byte in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tiling {
+    rows: usize,
+    cols: usize,
+}
+
+impl Tiling {
+    /// A tiling of `rows x cols` bytes.
+    pub fn new(rows: usize, cols: usize) -> Self {
+        Self { rows, cols }
+    }
+
+    /// Rows of the database, without padding.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns (D0) of the database, without padding.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Rows with padding, a multiple of [`PANEL_ROWS`].
+    pub fn padded_rows(&self) -> usize {
+        self.rows.next_multiple_of(PANEL_ROWS)
+    }
+
+    /// Columns with padding, a multiple of [`TILE_COLS`].
+    pub fn padded_cols(&self) -> usize {
+        self.cols.next_multiple_of(TILE_COLS)
+    }
+
+    /// Bytes of the stored database.
+    pub fn bytes(&self) -> usize {
+        self.padded_rows() * self.padded_cols()
+    }
+
+    /// Number of row groups.
+    pub fn groups(&self) -> usize {
+        self.padded_rows().div_ceil(GROUP_ROWS)
+    }
+
+    /// Panels of group `group`: [`GROUP_PANELS`], or fewer for the last one.
+    pub fn group_panels(&self, group: usize) -> usize {
+        GROUP_PANELS.min(self.padded_rows() / PANEL_ROWS - group * GROUP_PANELS)
+    }
+
+    /// The bytes of group `group` within the stored database.
+    pub fn group_bytes(&self, group: usize) -> Range<usize> {
+        let start = group * GROUP_ROWS * self.padded_cols();
+        start..start + self.group_panels(group) * PANEL_ROWS * self.padded_cols()
+    }
+
+    /// Tiles across a row.
+    pub fn tiles(&self) -> usize {
+        self.padded_cols() / TILE_COLS
+    }
+
+    /// Number of column chunks.
+    pub fn chunks(&self) -> usize {
+        self.tiles().div_ceil(CHUNK_TILES)
+    }
+
+    /// Tiles of chunk `chunk`: [`CHUNK_TILES`], or fewer for the last one.
+    pub fn chunk_tiles(&self, chunk: usize) -> usize {
+        CHUNK_TILES.min(self.tiles() - chunk * CHUNK_TILES)
+    }
+
+    /// Offset of the byte at (`row`, `col`); the 64 bytes of a row within a tile are contiguous.
+    pub fn offset(&self, row: usize, col: usize) -> usize {
+        let panel = row / PANEL_ROWS;
+        let (group, panel) = (panel / GROUP_PANELS, panel % GROUP_PANELS);
+        let tile = col / TILE_COLS;
+        let (chunk, tile) = (tile / CHUNK_TILES, tile % CHUNK_TILES);
+        let chunk_start = chunk * CHUNK_TILES * TILE_BYTES * self.group_panels(group);
+        let panel_start = panel * self.chunk_tiles(chunk) * TILE_BYTES;
+        self.group_bytes(group).start
+            + chunk_start
+            + panel_start
+            + tile * TILE_BYTES
+            + (row % PANEL_ROWS) * TILE_COLS
+            + col % TILE_COLS
+    }
+
+    /// Tiles a row-major `rows x cols` matrix (tests and small databases; large ones are written tile by tile).
+    pub fn tile(&self, matrix: &[u8]) -> Vec<u8> {
+        assert_eq!(matrix.len(), self.rows * self.cols);
+        let mut out = vec![0; self.bytes()];
+        for row in 0..self.rows {
+            for col in (0..self.cols).step_by(TILE_COLS) {
+                let run = TILE_COLS.min(self.cols - col);
+                let at = self.offset(row, col);
+                out[at..at + run].copy_from_slice(&matrix[row * self.cols + col..][..run]);
+            }
+        }
+        out
+    }
+}
+
+/// Bytes that a database is read from: a memory map, or memory.
+pub type DbBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// A byte database in tiled layout, cheap to clone.
+#[derive(Clone)]
+pub struct TiledDb {
+    tiling: Tiling,
+    bytes: DbBytes,
+}
+
+impl TiledDb {
+    /// `bytes` as a database of shape `tiling`.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if the length differs from [`Tiling::bytes`].
+    pub fn new(tiling: Tiling, bytes: DbBytes) -> Result<Self, OpsError> {
+        OpsError::check_shape(
+            "tiled database",
+            "byte length",
+            tiling.bytes(),
+            bytes.as_ref().as_ref().len(),
+        )?;
+        Ok(Self { tiling, bytes })
+    }
+
+    /// A database from a row-major matrix (tests and small databases).
+    pub fn from_matrix(rows: usize, cols: usize, matrix: &[u8]) -> Self {
+        let tiling = Tiling::new(rows, cols);
+        Self { tiling, bytes: Arc::new(tiling.tile(matrix)) }
+    }
+
+    /// The shape.
+    pub fn tiling(&self) -> Tiling {
+        self.tiling
+    }
+
+    /// All stored bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.as_ref().as_ref()
+    }
+
+    /// The byte at (`row`, `col`), as the s8 that the steps read.
+    pub fn at(&self, row: usize, col: usize) -> i8 {
+        self.bytes()[self.tiling.offset(row, col)] as i8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_has_its_own_place() {
+        for (rows, cols) in [(1, 1), (32, 64), (33, 65), (512, 512), (513, 577), (1100, 1300), (70, 5000)] {
+            let tiling = Tiling::new(rows, cols);
+            let mut seen = vec![false; tiling.bytes()];
+            for row in 0..tiling.padded_rows() {
+                for col in 0..tiling.padded_cols() {
+                    assert!(!std::mem::replace(&mut seen[tiling.offset(row, col)], true));
+                }
+            }
+            assert!(seen.iter().all(|&s| s));
+        }
+    }
+}

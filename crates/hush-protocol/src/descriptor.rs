@@ -1,0 +1,180 @@
+//! What a client must know of a table. Served as JSON by `GET /v1/tables/{t}`, kept in a snapshot's header.
+
+use hush_he::params::{Widths, preset};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ProtocolError,
+    keyword::{BlockMap, FilterKind, MAX_FINGERPRINT_BYTES},
+    slot::{MAX_VALUE_BYTES, SlotFormat},
+    table::{Protocol, TableParams, TableShape},
+};
+
+/// The version of the descriptor that this program writes and reads.
+pub const DESCRIPTOR_VERSION: u32 = 1;
+/// Longest descriptor that a client reads.
+pub const MAX_DESCRIPTOR_BYTES: usize = 64 << 20;
+
+/// The public description of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Descriptor {
+    /// [`DESCRIPTOR_VERSION`].
+    pub version: u32,
+    /// Hash of the rest of this descriptor (and so of the table's content): what a query names.
+    #[serde(with = "hex")]
+    pub epoch: [u8; 32],
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Name of the LWE parameter set.
+    pub preset: String,
+    /// Number of records.
+    pub records: u64,
+    /// Columns (D0): slots of a row block.
+    pub columns: usize,
+    /// Row blocks.
+    pub blocks: usize,
+    /// Bits of a query word, a hint word and an answer word.
+    pub word_bits: [u32; 3],
+    /// What is in a slot.
+    pub slot: SlotFormat,
+    /// How a record is found.
+    pub lookup: Lookup,
+    /// The hint that a client downloads once.
+    pub hint: BlobRef,
+    /// BLAKE3 of the encoded database.
+    #[serde(with = "hex")]
+    pub database: [u8; 32],
+}
+
+/// How a record is found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "lowercase")]
+pub enum Lookup {
+    /// By its position in the input, from 0.
+    Index,
+    /// By key.
+    Key(KeyLookup),
+}
+
+/// The key layer of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeyLookup {
+    /// The filter.
+    pub filter: FilterKind,
+    /// Seed of the key hash.
+    #[serde(with = "hex")]
+    pub seed: [u8; 32],
+    /// One byte a block: keys whose balance byte is below it live in their second block.
+    #[serde(with = "hex")]
+    pub thresholds: Vec<u8>,
+    /// One byte a block: the seed under which its filter could be built.
+    #[serde(with = "hex")]
+    pub block_seeds: Vec<u8>,
+}
+
+/// A file to download, named by its hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlobRef {
+    /// BLAKE3 of the content.
+    #[serde(with = "hex")]
+    pub blake3: [u8; 32],
+    /// Length.
+    pub bytes: u64,
+}
+
+impl Descriptor {
+    /// Sets the epoch to the hash of everything else.
+    pub fn seal(&mut self) {
+        self.epoch = self.computed_epoch();
+    }
+
+    /// The JSON text that is served.
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a descriptor is plain data")
+    }
+
+    /// Reads a descriptor from the network.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Descriptor`] if it is too long, no descriptor, of another version, or altered.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, ProtocolError> {
+        if bytes.len() > MAX_DESCRIPTOR_BYTES {
+            return Err(invalid("longer than 64 MiB"));
+        }
+        #[derive(Deserialize)]
+        struct Version {
+            version: u64,
+        }
+        let Version { version } = serde_json::from_slice(bytes).map_err(|e| invalid(&e.to_string()))?;
+        if version != u64::from(DESCRIPTOR_VERSION) {
+            let text = format!("version {version}, this program reads {DESCRIPTOR_VERSION}: update it");
+            return Err(invalid(&text));
+        }
+        let descriptor: Self = serde_json::from_slice(bytes).map_err(|e| invalid(&e.to_string()))?;
+        descriptor.check()?;
+        Ok(descriptor)
+    }
+
+    /// Everything that can be wrong with a descriptor beside its syntax.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] with the reason.
+    pub fn check(&self) -> Result<(), ProtocolError> {
+        if self.epoch != self.computed_epoch() {
+            return Err(invalid("the epoch is not the hash of the content"));
+        }
+        let params = self.params()?;
+        if self.hint.bytes != params.hint_bytes() as u64 {
+            return Err(invalid("the hint's length does not fit the shape"));
+        }
+        if self.slot.max_value_bytes as usize > MAX_VALUE_BYTES
+            || self.slot.length_bytes > 3
+            || usize::from(self.slot.fingerprint_bytes) > MAX_FINGERPRINT_BYTES
+        {
+            return Err(invalid("the slot format is out of range"));
+        }
+        match &self.lookup {
+            Lookup::Index if self.slot.fingerprint_bytes != 0 => {
+                Err(invalid("a table by index has no fingerprints"))
+            }
+            Lookup::Index if self.records == 0 || self.records > (self.columns * self.blocks) as u64 => {
+                Err(invalid("the number of records does not fit the shape"))
+            }
+            Lookup::Key(_) if self.slot.fingerprint_bytes == 0 => {
+                Err(invalid("a table by key needs fingerprints"))
+            }
+            Lookup::Key(key) if [key.thresholds.len(), key.block_seeds.len()] != [self.blocks; 2] => {
+                Err(invalid("the block map does not fit the number of blocks"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The parameters.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if the preset is unknown or the shape is refused.
+    pub fn params(&self) -> Result<TableParams, ProtocolError> {
+        let shape =
+            TableShape { columns: self.columns, blocks: self.blocks, slot_bytes: self.slot.slot_bytes() };
+        let [query, hint, answer] = self.word_bits;
+        let widths = Widths { query, hint, answer };
+        TableParams::with_widths(self.protocol, preset(&self.preset)?, shape, widths)
+    }
+
+    fn computed_epoch(&self) -> [u8; 32] {
+        let unsealed = Self { epoch: [0; 32], ..self.clone() };
+        blake3::derive_key("hushdb v1 2026 epoch", &unsealed.to_json())
+    }
+}
+
+impl KeyLookup {
+    /// The block of every key.
+    pub fn block_map(&self) -> BlockMap {
+        BlockMap { thresholds: self.thresholds.clone(), seeds: self.block_seeds.clone() }
+    }
+}
+
+fn invalid(reason: &str) -> ProtocolError {
+    ProtocolError::Descriptor(reason.into())
+}

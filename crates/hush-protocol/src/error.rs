@@ -1,0 +1,74 @@
+//! The error of the protocol layer.
+
+use thiserror::Error;
+
+/// Why a table, a message or a look-up was refused. Carries shapes and names, never data.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum ProtocolError {
+    /// The shape is outside what this program handles.
+    #[error("{what} is {actual}, allowed is {allowed}")]
+    Limit {
+        /// Which number.
+        what: &'static str,
+        /// Its value.
+        actual: u64,
+        /// The range allowed, in words.
+        allowed: String,
+    },
+    /// The noise of the parameter set does not fit the shape.
+    #[error(
+        "a look-up would fail with probability 2^{log2_failure:.1}, above 2^-40, with {columns} columns under \
+         {preset}: use fewer columns (more blocks), a shorter value, or another preset"
+    )]
+    TooNoisy {
+        /// log2 of the failure probability of one answer.
+        log2_failure: f64,
+        /// Columns (D0) of the table.
+        columns: usize,
+        /// Name of the preset.
+        preset: &'static str,
+    },
+    /// A part of a message has the wrong length.
+    #[error("{what} is {actual} bytes, expected {expected}")]
+    Length {
+        /// Which part.
+        what: &'static str,
+        /// What the table's shape needs.
+        expected: usize,
+        /// What came.
+        actual: usize,
+    },
+    /// The index is not in the table.
+    #[error("index {index} is not in the table, which has the records 0 to {last}")]
+    IndexOutOfRange {
+        /// The index asked for.
+        index: u64,
+        /// The last record.
+        last: u64,
+    },
+    /// The table is looked up the other way.
+    #[error("the table is looked up by {actual}, not by {asked}")]
+    WrongLookup {
+        /// "key" or "index".
+        actual: &'static str,
+        /// "key" or "index".
+        asked: &'static str,
+    },
+    /// The descriptor contradicts itself or is from a newer version.
+    #[error("invalid table descriptor: {0}")]
+    Descriptor(String),
+    /// A key is too long.
+    #[error("a key is {actual} bytes, at most {max} are allowed")]
+    KeyTooLong {
+        /// Length of the key.
+        actual: usize,
+        /// Longest key.
+        max: usize,
+    },
+    /// From the scheme layer.
+    #[error(transparent)]
+    He(#[from] hush_he::HeError),
+    /// From a step.
+    #[error(transparent)]
+    Ops(#[from] hush_ops::OpsError),
+}

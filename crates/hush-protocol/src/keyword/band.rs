@@ -1,0 +1,90 @@
+//! The `band` filter: a banded linear system over Z_256.
+//!
+//! A key hashes to a start `s` and `w` random bits, the first of them set; its value is the sum of the slots `s + j`
+//! whose bit `j` is set, modulo 256, byte by byte. An LWE query can encrypt any vector, so about `w / 2` ones cost
+//! as little as a single one: no noise, no bandwidth. What the width buys is space: 2 % more slots than keys at
+//! `w = 256`.
+//!
+//! Source: banded ("ribbon") retrieval, Dietzfelbinger and Walzer, "Efficient Gauss elimination for near-quadratic
+//! matrices with one short random block per row" (ESA 2019); here over Z_256 in place of F_2. A 0/1 system is
+//! solvable over Z_256 if it has full row rank modulo 2.
+
+use hush_ops::{
+    OpsError,
+    contract::{BandSystem, FilterOps},
+};
+
+use super::{KeyDigest, filter::Block, key_hash::scale};
+
+/// The band of a filter of few slots is as narrow as the filter.
+fn effective_width(width: usize, slots: usize) -> usize {
+    width.min(slots).max(1)
+}
+
+/// Slots for `keys` keys, at which most seeds work.
+///
+/// A block fails where more rows than usual start close together, which becomes less likely exponentially in
+/// spare slots times width, and has more places to happen in a larger block. Hence the form of this formula; its
+/// constants are measured.
+pub(super) fn slots_for(width: usize, keys: usize) -> usize {
+    let offset = match width {
+        ..=64 => 0,
+        65..=128 => 3,
+        129..=192 => 4,
+        _ => 5,
+    };
+    match keys {
+        0 | 1 => 1,
+        _ => keys + 4 + keys * (keys.ilog2() as usize).saturating_sub(offset) / (3 * width),
+    }
+}
+
+/// A key's first slot, and its coefficients as bits.
+fn locate(digest: &KeyDigest, block_seed: u8, width: usize, slots: usize) -> (u32, [u64; 4]) {
+    let width = effective_width(width, slots);
+    let [start, _, _, _, coeffs @ ..] = digest.positions(block_seed);
+    let mut coeffs = std::array::from_fn(|word| {
+        let bits = width.saturating_sub(64 * word).min(64) as u32;
+        coeffs[word] & u64::MAX.checked_shr(64 - bits).unwrap_or(0)
+    });
+    coeffs[0] |= 1;
+    (scale(start, slots + 1 - width) as u32, coeffs)
+}
+
+/// The slots whose sum is the key's value.
+pub(super) fn support(digest: &KeyDigest, block_seed: u8, width: usize, slots: usize) -> Vec<(u32, u8)> {
+    let (start, coeffs) = locate(digest, block_seed, width, slots);
+    let set = |&bit: &u32| coeffs[bit as usize / 64] >> (bit % 64) & 1 == 1;
+    (0..width.min(slots) as u32).filter(set).map(|bit| (start + bit, 1)).collect()
+}
+
+/// Solves for the slots; [`OpsError::Singular`] if the rows are dependent under this seed.
+pub(super) fn build(
+    block: &Block<'_>,
+    block_seed: u8,
+    width: usize,
+    ops: &dyn FilterOps,
+    out: &mut [u8],
+) -> Result<(), OpsError> {
+    let &Block { digests, values, slot_bytes, slots } = block;
+    let mut rows: Vec<(u32, u32, [u64; 4])> = (0u32..)
+        .zip(digests)
+        .map(|(key, digest)| {
+            let (start, coeffs) = locate(digest, block_seed, width, slots);
+            (start, key, coeffs)
+        })
+        .collect();
+    rows.sort_unstable();
+    let mut sorted_values = Vec::with_capacity(values.len());
+    for (_, key, _) in &rows {
+        sorted_values.extend_from_slice(&values[*key as usize * slot_bytes..][..slot_bytes]);
+    }
+    let system = BandSystem {
+        slots,
+        width: effective_width(width, slots),
+        starts: rows.iter().map(|row| row.0).collect(),
+        coeffs: rows.iter().map(|row| row.2).collect(),
+    };
+    drop(rows);
+    ops.band_solve(&system, &sorted_values, slot_bytes, out)
+}

@@ -1,0 +1,235 @@
+//! The key filter of one block: `keys` values in `slots` slots, each value a small sum of slots.
+
+use std::{fmt, str::FromStr};
+
+use hush_ops::{OpsError, contract::FilterOps};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::{KeyDigest, band, fuse};
+
+/// The filters. Names are as in a descriptor: `fuse3`, `band256`, ...
+///
+/// | filter    | slots a key, 2^15 slots | 2^20 slots | slots in a look-up |
+/// |-----------|-------------------------|------------|--------------------|
+/// | `fuse3`   | 1.189                   | 1.128      | 3                  |
+/// | `fuse4`   | 1.136                   | 1.077      | 4                  |
+/// | `band64`  | 1.073                   | 1.099      | about 33           |
+/// | `band128` | 1.029                   | 1.042      | about 65           |
+/// | `band192` | 1.018                   | 1.026      | about 97           |
+/// | `band256` | 1.012                   | 1.018      | about 129          |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FilterKind {
+    /// Binary fuse, three slots a key.
+    Fuse3,
+    /// Binary fuse, four slots a key.
+    Fuse4,
+    /// Band of width 64.
+    Band64,
+    /// Band of width 128.
+    Band128,
+    /// Band of width 192.
+    Band192,
+    /// Band of width 256.
+    Band256,
+}
+
+/// No filter has this name.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("no key filter is called {name:?}; there are fuse3, fuse4, band64, band128, band192 and band256")]
+pub struct UnknownFilter {
+    /// The name asked for.
+    pub name: String,
+}
+
+/// Why a filter could not be built.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum FilterError {
+    /// An operand has the wrong length.
+    #[error("key filter: {what} is {actual}, expected {expected}")]
+    Shape {
+        /// Which operand.
+        what: &'static str,
+        /// What the filter needs.
+        expected: usize,
+        /// What it got.
+        actual: usize,
+    },
+    /// Two keys are equal (have one digest).
+    #[error("a key occurs twice in one block")]
+    DuplicateKey,
+    /// No seed works: the block is too full.
+    #[error("{keys} keys do not fit into {slots} slots under any of the 256 seeds")]
+    NoSeed {
+        /// Number of keys.
+        keys: usize,
+        /// Number of slots.
+        slots: usize,
+    },
+    /// From the backend.
+    #[error(transparent)]
+    Ops(#[from] OpsError),
+}
+
+/// What a filter is made of.
+pub(super) struct Block<'a> {
+    pub(super) digests: &'a [KeyDigest],
+    /// `digests.len() * slot_bytes` bytes.
+    pub(super) values: &'a [u8],
+    pub(super) slot_bytes: usize,
+    pub(super) slots: usize,
+}
+
+enum Family {
+    Fuse { arity: usize },
+    Band { width: usize },
+}
+
+impl FilterKind {
+    /// All filters.
+    pub const ALL: [Self; 6] =
+        [Self::Fuse3, Self::Fuse4, Self::Band64, Self::Band128, Self::Band192, Self::Band256];
+
+    /// The name in descriptors and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fuse3 => "fuse3",
+            Self::Fuse4 => "fuse4",
+            Self::Band64 => "band64",
+            Self::Band128 => "band128",
+            Self::Band192 => "band192",
+            Self::Band256 => "band256",
+        }
+    }
+
+    /// The slots that a block of `keys` keys should have: as few as are found to work under one of the first
+    /// few seeds (`docs/notes/key-filters.md`), and at least 1.
+    pub fn slots_for(self, keys: usize) -> usize {
+        match self.family() {
+            Family::Fuse { arity } => fuse::slots_for(arity, keys),
+            Family::Band { width } => band::slots_for(width, keys),
+        }
+    }
+
+    /// The most keys of a block of `slots` slots: the largest number with `slots_for(keys) <= slots`.
+    pub fn capacity(self, slots: usize) -> usize {
+        let (mut fits, mut too_many) = (0, slots + 1);
+        while too_many - fits > 1 {
+            let keys = fits + (too_many - fits) / 2;
+            if self.slots_for(keys) <= slots { fits = keys } else { too_many = keys }
+        }
+        fits
+    }
+
+    fn family(self) -> Family {
+        match self {
+            Self::Fuse3 => Family::Fuse { arity: 3 },
+            Self::Fuse4 => Family::Fuse { arity: 4 },
+            Self::Band64 => Family::Band { width: 64 },
+            Self::Band128 => Family::Band { width: 128 },
+            Self::Band192 => Family::Band { width: 192 },
+            Self::Band256 => Family::Band { width: 256 },
+        }
+    }
+}
+
+impl fmt::Display for FilterKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for FilterKind {
+    type Err = UnknownFilter;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFilter> {
+        let known = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        known.ok_or_else(|| UnknownFilter { name: name.to_owned() })
+    }
+}
+
+/// A filter of one size: the same for all blocks of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilterParams {
+    /// The filter.
+    pub kind: FilterKind,
+    /// Slots of a block (D0), below 2^32.
+    pub slots: usize,
+}
+
+impl FilterParams {
+    /// The slots of a key with their coefficients, ascending: the value of a key is
+    /// `sum coefficient * slot` modulo 256, byte by byte. This is what a look-up encrypts.
+    pub fn support(&self, digest: &KeyDigest, block_seed: u8) -> Vec<(u32, u8)> {
+        match self.kind.family() {
+            Family::Fuse { arity } => fuse::support(digest, block_seed, arity, self.slots),
+            Family::Band { width } => band::support(digest, block_seed, width, self.slots),
+        }
+    }
+
+    /// Builds the filter and returns the seed byte under which it could be built: the first of 0 to 255, which
+    /// depends on the keys alone (not on their order, the values or the backend).
+    ///
+    /// | name         | shape                  | unit                                 |
+    /// |--------------|------------------------|--------------------------------------|
+    /// | `digests`    | keys                   |                                      |
+    /// | `values`     | keys x `slot_bytes`    | bytes, in the order of the digests   |
+    /// | `out`        | slots x `slot_bytes`   | bytes, slot after slot               |
+    ///
+    /// # Errors
+    /// [`FilterError::Shape`] if a length is wrong, [`FilterError::DuplicateKey`], or [`FilterError::NoSeed`] if
+    /// the keys are more than [`FilterKind::capacity`] (or 256 seeds fail, which then does not happen).
+    pub fn build(
+        &self,
+        digests: &[KeyDigest],
+        values: &[u8],
+        slot_bytes: usize,
+        ops: &dyn FilterOps,
+        out: &mut [u8],
+    ) -> Result<u8, FilterError> {
+        check("value bytes", digests.len() * slot_bytes, values.len())?;
+        check("slot bytes", self.slots * slot_bytes, out.len())?;
+        let no_seed = FilterError::NoSeed { keys: digests.len(), slots: self.slots };
+        if digests.len() > self.slots || u32::try_from(self.slots).is_err() {
+            return Err(no_seed);
+        }
+        let block = Block { digests, values, slot_bytes, slots: self.slots };
+        for seed in 0..=u8::MAX {
+            if self.try_seed(&block, seed, ops, out)? {
+                return Ok(seed);
+            }
+            if seed == 0 && has_duplicates(digests) {
+                return Err(FilterError::DuplicateKey);
+            }
+        }
+        Err(no_seed)
+    }
+
+    fn try_seed(
+        &self,
+        block: &Block<'_>,
+        seed: u8,
+        ops: &dyn FilterOps,
+        out: &mut [u8],
+    ) -> Result<bool, OpsError> {
+        match self.kind.family() {
+            Family::Fuse { arity } => Ok(fuse::build(block, seed, arity, out)),
+            Family::Band { width } => match band::build(block, seed, width, ops, out) {
+                Ok(()) => Ok(true),
+                Err(OpsError::Singular) => Ok(false),
+                Err(error) => Err(error),
+            },
+        }
+    }
+}
+
+fn check(what: &'static str, expected: usize, actual: usize) -> Result<(), FilterError> {
+    if expected == actual { Ok(()) } else { Err(FilterError::Shape { what, expected, actual }) }
+}
+
+fn has_duplicates(digests: &[KeyDigest]) -> bool {
+    let mut sorted: Vec<&KeyDigest> = digests.iter().collect();
+    sorted.sort_unstable();
+    sorted.windows(2).any(|pair| pair[0] == pair[1])
+}

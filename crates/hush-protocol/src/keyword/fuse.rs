@@ -1,0 +1,142 @@
+//! The `fuse` filter: a binary fuse filter over Z_256.
+//!
+//! The slots are cut into segments. A key has one slot in each of `k` (3 or 4) consecutive segments; its value is
+//! the sum of these slots modulo 256, byte by byte. The system is solved by peeling: a slot that only one key has
+//! can be set last, so that key and its slots are taken away, and so on until no key is left.
+//!
+//! Source: Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters" (2022); over Z_p, ChalametPIR
+//! section 4.
+
+use super::{KeyDigest, filter::Block, key_hash::scale};
+
+/// The most slots of a key.
+const MAX_ARITY: usize = 4;
+
+/// Where the slots of a key lie.
+#[derive(Clone, Copy)]
+struct Segments {
+    /// Slots of a key.
+    arity: usize,
+    /// Number of segments.
+    count: usize,
+    /// Slots of a segment.
+    length: usize,
+}
+
+impl Segments {
+    /// The segments of a filter; slots that are left over when all segments have one length stay empty.
+    fn new(arity: usize, slots: usize) -> Self {
+        let arity = arity.min(slots);
+        let wanted = slots / segment_length(arity, slots).max(1);
+        let count = wanted.max(arity).max(1);
+        Self { arity, count, length: slots / count }
+    }
+
+    /// The slots of a key, `arity` of them.
+    fn locate(&self, digest: &KeyDigest, block_seed: u8) -> [u32; MAX_ARITY] {
+        let [first, offsets @ ..] = digest.positions(block_seed);
+        let first = scale(first, self.count + 1 - self.arity);
+        std::array::from_fn(|i| ((first + i) * self.length + scale(offsets[i], self.length)) as u32)
+    }
+}
+
+/// The segment length that peels best at the load of [`slots_for`], found by measurement: four segments in a small
+/// filter, else a power of two that grows with the filter (as the paper's does, with other constants). Integers
+/// only, so that every client computes the same.
+fn segment_length(arity: usize, slots: usize) -> usize {
+    match (arity, slots.max(1).ilog2()) {
+        (..=3, ..=11) | (4.., ..=9) => slots / 4,
+        (..=3, size) => 1 << ((6 * size + 5) / 10),
+        (4.., size) => 1 << ((7 * size - 11) / 10),
+    }
+}
+
+/// Thousandths of a slot a key, for `2^i` keys: measured, so that three of four seeds work. From `2^20` keys on
+/// the last one holds.
+const SLOTS_A_KEY: [[usize; 21]; 2] = [
+    [
+        4000, 4000, 3000, 2500, 1900, 1630, 1460, 1370, 1335, 1320, 1305, 1285, 1255, 1230, 1205, 1185, 1168,
+        1152, 1140, 1131, 1128,
+    ],
+    [
+        4000, 4000, 2500, 2000, 1800, 1620, 1440, 1390, 1365, 1360, 1320, 1275, 1228, 1190, 1158, 1132, 1117,
+        1100, 1087, 1080, 1077,
+    ],
+];
+
+/// Slots for `keys` keys, at which most seeds work.
+pub(super) fn slots_for(arity: usize, keys: usize) -> usize {
+    let slots_a_key = &SLOTS_A_KEY[usize::from(arity == 4)];
+    let Some(size) = keys.checked_ilog2().map(|size| size as usize) else { return 1 };
+    let Some(&[below, above]) = slots_a_key.get(size..size + 2).and_then(<[usize]>::first_chunk) else {
+        return (keys * slots_a_key[20]).div_ceil(1000);
+    };
+    let (low, high) = (below << size, above << (size + 1));
+    (low + (high - low) * (keys - (1 << size)) / (1 << size)).div_ceil(1000)
+}
+
+/// The slots whose sum is the key's value.
+pub(super) fn support(digest: &KeyDigest, block_seed: u8, arity: usize, slots: usize) -> Vec<(u32, u8)> {
+    let segments = Segments::new(arity, slots);
+    segments.locate(digest, block_seed)[..segments.arity].iter().map(|&slot| (slot, 1)).collect()
+}
+
+/// Fills the slots; `false` if the keys cannot be peeled under this seed.
+pub(super) fn build(block: &Block<'_>, block_seed: u8, arity: usize, out: &mut [u8]) -> bool {
+    let &Block { digests, values, slot_bytes, slots } = block;
+    let segments = Segments::new(arity, slots);
+    let located: Vec<_> = digests.iter().map(|digest| segments.locate(digest, block_seed)).collect();
+    let Some(order) = peel(&located, segments.arity, slots) else { return false };
+    out.fill(0);
+    let mut slot_value = vec![0; slot_bytes];
+    for &Peeled { key, slot } in order.iter().rev() {
+        slot_value.copy_from_slice(&values[key as usize * slot_bytes..][..slot_bytes]);
+        for &other in located[key as usize][..segments.arity].iter().filter(|&&other| other != slot) {
+            for (byte, other) in slot_value.iter_mut().zip(&out[other as usize * slot_bytes..]) {
+                *byte = byte.wrapping_sub(*other);
+            }
+        }
+        out[slot as usize * slot_bytes..][..slot_bytes].copy_from_slice(&slot_value);
+    }
+    true
+}
+
+/// A key and the slot that it alone had when it was taken away.
+struct Peeled {
+    key: u32,
+    slot: u32,
+}
+
+/// The keys that have a slot.
+#[derive(Clone, Copy, Default)]
+struct Holders {
+    count: u32,
+    /// Exclusive or of the keys: the key itself, when there is one.
+    xor: u32,
+}
+
+/// An order in which every key can be taken away, or `None`.
+fn peel(located: &[[u32; MAX_ARITY]], arity: usize, slots: usize) -> Option<Vec<Peeled>> {
+    let mut holders = vec![Holders::default(); slots];
+    for (key, positions) in (0u32..).zip(located) {
+        for &slot in &positions[..arity] {
+            holders[slot as usize].count += 1;
+            holders[slot as usize].xor ^= key;
+        }
+    }
+    let mut single: Vec<u32> = (0..slots as u32).filter(|&slot| holders[slot as usize].count == 1).collect();
+    let mut order = Vec::with_capacity(located.len());
+    while let Some(slot) = single.pop() {
+        let Holders { count: 1, xor: key } = holders[slot as usize] else { continue };
+        order.push(Peeled { key, slot });
+        for &slot in &located[key as usize][..arity] {
+            let holder = &mut holders[slot as usize];
+            holder.count -= 1;
+            holder.xor ^= key;
+            if holder.count == 1 {
+                single.push(slot);
+            }
+        }
+    }
+    (order.len() == located.len()).then_some(order)
+}

@@ -1,0 +1,128 @@
+//! What a key hashes to: its block, its fingerprint, its positions in the block's filter.
+
+use crate::ProtocolError;
+
+/// Longest key in bytes.
+pub const MAX_KEY_BYTES: usize = 4096;
+
+/// Longest fingerprint in bytes.
+pub const MAX_FINGERPRINT_BYTES: usize = 16;
+
+/// The BLAKE3 hash of a key under the table's public seed.
+///
+/// Bytes 0 to 7 choose the first block, 8 to 14 the second, 15 is the balance byte, 16 to 31 the fingerprint. The
+/// positions in a filter come from a second hash, of the block's seed byte under the digest, so that a block is
+/// built anew without touching its neighbours. (It has no `Debug`: a digest under a public seed tells a guessed key.)
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KeyDigest([u8; 32]);
+
+impl KeyDigest {
+    /// The digest of `key`, any string of at most [`MAX_KEY_BYTES`] bytes, under the table's seed.
+    ///
+    /// # Errors
+    /// [`ProtocolError::KeyTooLong`].
+    pub fn new(table_seed: &[u8; 32], key: &[u8]) -> Result<Self, ProtocolError> {
+        if key.len() > MAX_KEY_BYTES {
+            return Err(ProtocolError::KeyTooLong { actual: key.len(), max: MAX_KEY_BYTES });
+        }
+        Ok(Self(*blake3::keyed_hash(table_seed, key).as_bytes()))
+    }
+
+    /// The first `bytes` bytes of the fingerprint.
+    ///
+    /// # Panics
+    /// If `bytes` is over [`MAX_FINGERPRINT_BYTES`].
+    pub fn fingerprint(&self, bytes: usize) -> &[u8] {
+        &self.0[16..16 + bytes]
+    }
+
+    /// The block of the key, unless that block passes it on.
+    ///
+    /// # Panics
+    /// If there are no blocks.
+    pub fn first_block(&self, blocks: usize) -> usize {
+        assert!(blocks > 0, "a table has at least one block");
+        scale(self.word(0), blocks)
+    }
+
+    /// The block that takes the key if the first one passes it on: another one, if there are two.
+    ///
+    /// # Panics
+    /// If there are no blocks.
+    pub fn second_block(&self, blocks: usize) -> usize {
+        let step = 1 + scale(self.word(8) << 8, blocks - 1);
+        (self.first_block(blocks) + step) % blocks
+    }
+
+    /// The byte that decides whether the first block passes the key on.
+    pub fn balance(&self) -> u8 {
+        self.0[15]
+    }
+
+    /// 64 bytes for the positions of the key in the filter of a block with the seed `block_seed`.
+    pub(super) fn positions(&self, block_seed: u8) -> [u64; 8] {
+        let mut bytes = [0; 64];
+        blake3::Hasher::new_keyed(&self.0).update(&[block_seed]).finalize_xof().fill(&mut bytes);
+        std::array::from_fn(|word| word_at(&bytes, 8 * word))
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        word_at(&self.0, at)
+    }
+}
+
+/// Maps a uniform word to `0..range` (to 0 if the range is empty).
+pub(super) fn scale(word: u64, range: usize) -> usize {
+    ((u128::from(word) * range as u128) >> 64) as usize
+}
+
+fn word_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(*bytes[at..].first_chunk().expect("eight bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEED: [u8; 32] = [3; 32];
+
+    fn digests(count: u32) -> impl Iterator<Item = KeyDigest> {
+        (0..count).map(|key| KeyDigest::new(&SEED, &key.to_le_bytes()).unwrap())
+    }
+
+    #[test]
+    fn keys_of_any_length_up_to_the_limit() {
+        for length in [0, 1, 64, 1025, MAX_KEY_BYTES] {
+            assert!(KeyDigest::new(&SEED, &vec![7; length]).is_ok());
+        }
+        let too_long = KeyDigest::new(&SEED, &[7; MAX_KEY_BYTES + 1]).err();
+        assert_eq!(too_long, Some(ProtocolError::KeyTooLong { actual: 4097, max: 4096 }));
+    }
+
+    #[test]
+    fn the_format_stays() {
+        // A client of another version must find the same slots: these values are part of the format.
+        let digest = KeyDigest::new(&SEED, b"key").unwrap();
+        let hash = blake3::keyed_hash(&SEED, b"key");
+        assert_eq!(digest.fingerprint(16), &hash.as_bytes()[16..]);
+        assert_eq!(digest.balance(), hash.as_bytes()[15]);
+        let stream = *blake3::keyed_hash(hash.as_bytes(), &[9]).as_bytes();
+        assert_eq!(digest.positions(9)[3], word_at(&stream, 24));
+        assert_ne!(digest.positions(9), digest.positions(10));
+    }
+
+    #[test]
+    fn blocks_are_uniform_and_differ() {
+        for blocks in [1, 2, 3, 100, 100_000] {
+            let mut low = 0;
+            for digest in digests(2000) {
+                let (first, second) = (digest.first_block(blocks), digest.second_block(blocks));
+                assert!(first < blocks && second < blocks);
+                assert_eq!(first == second, blocks == 1);
+                low += usize::from(2 * first < blocks) + usize::from(2 * second < blocks);
+            }
+            let expected = 4000 * blocks.div_ceil(2) / blocks;
+            assert!(low.abs_diff(expected) < 200, "{blocks} blocks: {low} of 4000 in the lower half");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! One page a protocol: layout, client half, server half. Server halves are generic over the backend's steps.
+//!
+//! * [`table`]: protocol, parameters and shape of a table, checked together; every size.
+//! * [`simple`], [`frodo`], [`double`]: the protocols over LWE.
+//! * [`layout`]: shapes. [`keyword`]: key look-ups on all of them.
+//! * [`slot`]: what is in a slot. [`descriptor`]: what a client must know. [`wire`]: messages.
+
+pub mod descriptor;
+pub mod double;
+mod error;
+pub mod frodo;
+pub mod keyword;
+pub mod layout;
+pub mod simple;
+pub mod slot;
+pub mod table;
+mod target;
+pub mod wire;
+
+pub use error::ProtocolError;
+pub use target::Target;

@@ -1,0 +1,102 @@
+//! SimplePIR, path (1): the answer is the database times the query.
+//!
+//! The table is a matrix of bytes; a query encrypts a small vector over its columns. The answer holds one word for
+//! every row; the client decrypts the rows of the block that it wants with its copy of the hint `H = db * A`.
+//!
+//! | message | words            | width                            |
+//! |---------|------------------|----------------------------------|
+//! | query   | columns (D0)     | `query_bits`                     |
+//! | answer  | blocks x slot    | `answer_bits`                    |
+//! | hint    | rows x n         | `hint_bits`, downloaded once     |
+//!
+//! Source: SimplePIR (Henzinger, Hong, Corrigan-Gibbs, Meiklejohn, Vaikuntanathan) section 4.
+//! Ours: words travel rounded to the widths that the noise allows, and the query may be any small vector
+//! (a key look-up), not only a one-hot.
+
+use hush_he::{
+    algorithms::{decrypt_byte, encrypt_lwe, phase},
+    codec::{pack_rounded, unpack_scaled},
+    entities::{LweDecryptionKey, OneTimeLweSecret},
+};
+use hush_math::csprng::Csprng;
+use hush_ops::contract::{LweBatch, LweOps, LweQueries};
+
+use crate::{ProtocolError, table::TableParams, target::Target, wire};
+
+/// What the client keeps between query and answer.
+pub struct Pending {
+    key: LweDecryptionKey,
+    block: usize,
+}
+
+/// Client: encrypts `target` under a fresh secret.
+pub fn query(params: &TableParams, target: &Target, rng: &mut Csprng) -> (wire::Query, Pending) {
+    let secret = OneTimeLweSecret::sample(params.lwe(), rng);
+    let (words, key) = encrypt_lwe(params.lwe(), &params.first_matrix(), secret, &target.columns, rng);
+    let first = pack_rounded(&words, params.widths().query).into();
+    (wire::Query { first, second: Default::default() }, Pending { key, block: target.block })
+}
+
+/// Server: answers a batch with one pass over the database.
+///
+/// # Errors
+/// [`ProtocolError::Length`] if a query has not the length that the table's shape gives.
+pub fn answer<B: LweOps>(
+    backend: &B,
+    db: &B::Db,
+    params: &TableParams,
+    queries: &[wire::Query],
+) -> Result<Vec<Vec<u8>>, ProtocolError> {
+    let queries = decode_first(params, queries)?;
+    let folded = backend.lwe_fold(db, &queries)?; // (1)
+    Ok(answers(&folded).map(|words| pack_rounded(words, params.widths().answer)).collect())
+}
+
+/// Client: the slot that was asked for, from the answer and the hint (all of it, packed).
+///
+/// # Errors
+/// [`ProtocolError::Length`] if answer or hint are not as long as the shape says.
+pub fn recover(
+    params: &TableParams,
+    hint: &[u8],
+    pending: &Pending,
+    answer: &[u8],
+) -> Result<Vec<u8>, ProtocolError> {
+    check_length("hint", params.hint_bytes(), hint.len())?;
+    check_length("answer", params.answer_bytes(), answer.len())?;
+    let shape = params.shape();
+    let words = unpack_scaled(answer, shape.rows(), params.widths().answer)?;
+    let first_row = pending.block * shape.slot_bytes;
+    (first_row..first_row + shape.slot_bytes)
+        .map(|row| Ok(decrypt_byte(phase(words[row], &hint_row(params, hint, row)?, &pending.key))))
+        .collect()
+}
+
+/// The queries' first dimension as words modulo 2^32.
+pub(crate) fn decode_first(params: &TableParams, queries: &[wire::Query]) -> Result<LweQueries, ProtocolError> {
+    let (first, second) = params.query_bytes();
+    let cols = params.shape().columns;
+    let mut words = Vec::with_capacity(cols * queries.len());
+    for query in queries {
+        check_length("query, first dimension", first, query.first.len())?;
+        check_length("query, second dimension", second, query.second.len())?;
+        words.extend(unpack_scaled(&query.first, cols, params.widths().query)?);
+    }
+    Ok(LweQueries { cols, words })
+}
+
+/// The words of each query of a fold.
+pub(crate) fn answers(folded: &LweBatch) -> impl Iterator<Item = &[u32]> {
+    folded.words.chunks(folded.rows.max(1))
+}
+
+/// Row `row` of a packed hint.
+pub(crate) fn hint_row(params: &TableParams, hint: &[u8], row: usize) -> Result<Vec<u32>, ProtocolError> {
+    let bytes = params.hint_row_bytes();
+    Ok(unpack_scaled(&hint[row * bytes..][..bytes], params.lwe().n(), params.widths().hint)?)
+}
+
+/// `Ok` if `actual == expected`.
+pub(crate) fn check_length(what: &'static str, expected: usize, actual: usize) -> Result<(), ProtocolError> {
+    if expected == actual { Ok(()) } else { Err(ProtocolError::Length { what, expected, actual }) }
+}

@@ -1,0 +1,95 @@
+//! What is in a slot: `[fingerprint][length][value][zeros]`.
+//!
+//! A key table's slots begin with the key's fingerprint; a table whose values all have one length has no length
+//! field. Everything is padded to the longest value, so that a slot's size says nothing about its record.
+
+use serde::{Deserialize, Serialize};
+
+/// Longest value in bytes.
+pub const MAX_VALUE_BYTES: usize = 1 << 16;
+
+/// The layout of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotFormat {
+    /// Bytes of the fingerprint: 0 in a table that is looked up by index.
+    pub fingerprint_bytes: u8,
+    /// Bytes of the little-endian length field: 0 if all values have one length, else 1, 2 or 3.
+    pub length_bytes: u8,
+    /// Length of the longest value.
+    pub max_value_bytes: u32,
+}
+
+impl SlotFormat {
+    /// The format for values of `min` to `max` bytes.
+    pub fn for_values(fingerprint_bytes: u8, min: usize, max: usize) -> Self {
+        let length_bytes = match max {
+            _ if min == max => 0,
+            0..=0xff => 1,
+            0x100..=0xffff => 2,
+            _ => 3,
+        };
+        Self { fingerprint_bytes, length_bytes, max_value_bytes: max as u32 }
+    }
+
+    /// Bytes of a slot, at least 1.
+    pub fn slot_bytes(&self) -> usize {
+        (usize::from(self.fingerprint_bytes) + usize::from(self.length_bytes) + self.max_value_bytes as usize)
+            .max(1)
+    }
+
+    /// Writes a slot: `fingerprint` (as many bytes as the format says) and `value`, zero-padded.
+    ///
+    /// # Panics
+    /// If `slot`, `fingerprint` or `value` has not the length that the format gives: a defect of the builder.
+    pub fn encode_into(&self, fingerprint: &[u8], value: &[u8], slot: &mut [u8]) {
+        assert_eq!(slot.len(), self.slot_bytes());
+        let (head, rest) = slot.split_at_mut(usize::from(self.fingerprint_bytes));
+        head.copy_from_slice(fingerprint);
+        let (length, rest) = rest.split_at_mut(usize::from(self.length_bytes));
+        length.copy_from_slice(&(value.len() as u32).to_le_bytes()[..length.len()]);
+        assert!(!length.is_empty() || value.len() == self.max_value_bytes as usize);
+        rest[..value.len()].copy_from_slice(value);
+        rest[value.len()..].fill(0);
+    }
+
+    /// The value in `slot`, or `None` if the fingerprint differs or the length field is impossible (both mean
+    /// that nothing is stored under the key).
+    pub fn decode<'a>(&self, fingerprint: &[u8], slot: &'a [u8]) -> Option<&'a [u8]> {
+        let (head, rest) = slot.split_at_checked(usize::from(self.fingerprint_bytes))?;
+        let (length, rest) = rest.split_at_checked(usize::from(self.length_bytes))?;
+        let length = if length.is_empty() {
+            self.max_value_bytes as usize
+        } else {
+            length.iter().rev().fold(0usize, |acc, &byte| acc << 8 | usize::from(byte))
+        };
+        if head != fingerprint || length > self.max_value_bytes as usize { None } else { rest.get(..length) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_every_length_round_trip() {
+        for (min, max, field) in [(3, 3, 0), (0, 0, 0), (0, 255, 1), (0, 256, 2), (1, 65_535, 2), (0, 65_536, 3)] {
+            let format = SlotFormat::for_values(8, min, max);
+            assert_eq!(format.length_bytes, field);
+            let mut slot = vec![0xaa; format.slot_bytes()];
+            for length in [min, max] {
+                let value = vec![7; length];
+                format.encode_into(b"12345678", &value, &mut slot);
+                assert_eq!(format.decode(b"12345678", &slot), Some(&value[..]));
+                assert_eq!(format.decode(b"12345679", &slot), None);
+            }
+        }
+        assert_eq!(SlotFormat::for_values(0, 0, 0).slot_bytes(), 1);
+    }
+
+    #[test]
+    fn an_impossible_length_is_not_found() {
+        let format = SlotFormat::for_values(0, 1, 10);
+        assert_eq!(format.decode(&[], &[11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), None);
+        assert_eq!(format.decode(&[], &[]), None);
+    }
+}

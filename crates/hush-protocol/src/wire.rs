@@ -1,0 +1,371 @@
+//! The wire format of queries and answers, and the checks that both sides run on it.
+//!
+//! The messages are generated from `proto/hush/v1/query.proto`. Their `bytes` fields are
+//! [`Bytes`]: decoding borrows from the received buffer, and `Vec<u8>` converts with `.into()`.
+//!
+//! Bytes from the network go through [`RequestShape::decode`] or [`ResponseShape::decode`], never
+//! through [`Message::decode`] alone: an empty entry of a repeated field takes two bytes on the wire
+//! and a whole struct in memory, so entries are counted before any is built.
+
+use prost::{
+    DecodeError, Message,
+    bytes::{Buf, Bytes},
+    encoding::{DecodeContext, decode_key, skip_field},
+};
+use thiserror::Error;
+
+include!(concat!(env!("OUT_DIR"), "/hush.v1.rs"));
+
+/// The version of the format that this crate reads and writes.
+pub const VERSION: u32 = 1;
+/// The content type of requests and responses.
+pub const CONTENT_TYPE: &str = "application/x-protobuf";
+/// Bytes of an epoch.
+pub const EPOCH_BYTES: usize = 32;
+/// The most queries that a request may carry, unless a server says less.
+pub const MAX_QUERIES: usize = 256;
+
+/// Field number of `QueryRequest.queries`.
+const QUERIES_FIELD: u32 = 4;
+/// Field number of `QueryResponse.answers`.
+const ANSWERS_FIELD: u32 = 3;
+/// The most bytes that a tag and a length take in front of a field.
+const FIELD_OVERHEAD: usize = 1 + 10;
+/// Room for the fields of a request beside its queries, and for unknown ones.
+const REQUEST_SLACK: usize = 4096;
+
+/// Why a message was refused. Carries counts and lengths only.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum WireError {
+    /// The bytes are not this message.
+    #[error("malformed protobuf: {0}")]
+    Malformed(#[from] DecodeError),
+    /// Another version of the format.
+    #[error("format version is {actual}, expected {expected}")]
+    Version {
+        /// [`VERSION`].
+        expected: u32,
+        /// What the message says.
+        actual: u32,
+    },
+    /// The epoch does not have the length of an epoch.
+    #[error("epoch has {actual} bytes, expected {expected}")]
+    EpochLength {
+        /// [`EPOCH_BYTES`].
+        expected: usize,
+        /// Bytes in the message.
+        actual: usize,
+    },
+    /// The epoch is well formed but is not the table's.
+    #[error("the epoch is not the table's current one")]
+    EpochGone,
+    /// The queries were made for another protocol.
+    #[error("the table's protocol is {expected:?}, the queries are for another")]
+    Protocol {
+        /// The table's protocol.
+        expected: String,
+    },
+    /// A request without a query.
+    #[error("the request has no queries")]
+    NoQueries,
+    /// More queries than one request may carry.
+    #[error("the request has {actual} queries, at most {max} are allowed")]
+    TooManyQueries {
+        /// The limit.
+        max: usize,
+        /// Queries in the message.
+        actual: usize,
+    },
+    /// A ciphertext of the wrong length.
+    #[error("query {index}: `{field}` has {actual} bytes, expected {expected}")]
+    QueryLength {
+        /// Which query of the request.
+        index: usize,
+        /// `first` or `second`.
+        field: &'static str,
+        /// Bytes fixed by the table.
+        expected: usize,
+        /// Bytes in the message.
+        actual: usize,
+    },
+    /// Not one answer for each query.
+    #[error("the response has {actual} answers, expected {expected}")]
+    AnswerCount {
+        /// Queries that were sent.
+        expected: usize,
+        /// Answers in the message.
+        actual: usize,
+    },
+    /// An answer of the wrong length.
+    #[error("answer {index} has {actual} bytes, expected {expected}")]
+    AnswerLength {
+        /// Which answer of the response.
+        index: usize,
+        /// Bytes fixed by the table.
+        expected: usize,
+        /// Bytes in the message.
+        actual: usize,
+    },
+}
+
+/// Exact lengths of the two parts of a query, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuerySizes {
+    /// Bytes of [`Query::first`].
+    pub first: usize,
+    /// Bytes of [`Query::second`]; 0 for protocols with one encrypted dimension.
+    pub second: usize,
+}
+
+impl QuerySizes {
+    /// An upper bound on the bytes that one query takes inside a request.
+    fn encoded_bound(self) -> usize {
+        self.first.saturating_add(self.second).saturating_add(3 * FIELD_OVERHEAD)
+    }
+}
+
+/// What a request for one table must look like.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestShape<'a> {
+    /// The table's epoch.
+    pub epoch: &'a [u8; EPOCH_BYTES],
+    /// The table's protocol.
+    pub protocol: &'a str,
+    /// Exact lengths of a query.
+    pub query: QuerySizes,
+    /// The most queries in a request.
+    pub max_queries: usize,
+}
+
+impl RequestShape<'_> {
+    /// The most bytes that a valid request takes: what a server needs to read of a body.
+    pub fn max_bytes(&self) -> usize {
+        self.query.encoded_bound().saturating_mul(self.max_queries).saturating_add(REQUEST_SLACK)
+    }
+
+    /// Decodes a request and checks everything that the wire format can say about it.
+    ///
+    /// Memory is bounded by `body` plus `max_queries` structs. The epoch is checked before the
+    /// protocol and the lengths: those of another epoch may differ without being wrong.
+    ///
+    /// # Errors
+    /// The first check that fails, as a [`WireError`].
+    pub fn decode(&self, body: Bytes) -> Result<Vec<Query>, WireError> {
+        let actual = count_field(body.clone(), QUERIES_FIELD)?;
+        if actual > self.max_queries {
+            return Err(WireError::TooManyQueries { max: self.max_queries, actual });
+        }
+        let request = QueryRequest::decode(body)?;
+        check_header(request.version, &request.epoch, self.epoch)?;
+        if request.protocol != self.protocol {
+            return Err(WireError::Protocol { expected: self.protocol.to_owned() });
+        }
+        if request.queries.is_empty() {
+            return Err(WireError::NoQueries);
+        }
+        for (index, query) in request.queries.iter().enumerate() {
+            check_length(index, "first", self.query.first, query.first.len())?;
+            check_length(index, "second", self.query.second, query.second.len())?;
+        }
+        Ok(request.queries)
+    }
+}
+
+/// What the response to a request must look like.
+#[derive(Clone, Copy, Debug)]
+pub struct ResponseShape<'a> {
+    /// The epoch that was asked for.
+    pub epoch: &'a [u8; EPOCH_BYTES],
+    /// Queries that were sent.
+    pub answers: usize,
+    /// Exact bytes of an answer.
+    pub answer_bytes: usize,
+}
+
+impl ResponseShape<'_> {
+    /// The exact bytes of a valid response, but for unknown fields: what a client needs to read.
+    pub fn max_bytes(&self) -> usize {
+        self.answer_bytes
+            .saturating_add(2 * FIELD_OVERHEAD)
+            .saturating_mul(self.answers)
+            .saturating_add(REQUEST_SLACK)
+    }
+
+    /// Decodes a response and checks everything that the wire format can say about it.
+    ///
+    /// # Errors
+    /// The first check that fails, as a [`WireError`].
+    pub fn decode(&self, body: Bytes) -> Result<Vec<Bytes>, WireError> {
+        let actual = count_field(body.clone(), ANSWERS_FIELD)?;
+        if actual != self.answers {
+            return Err(WireError::AnswerCount { expected: self.answers, actual });
+        }
+        let response = QueryResponse::decode(body)?;
+        check_header(response.version, &response.epoch, self.epoch)?;
+        for (index, answer) in response.answers.iter().enumerate() {
+            let (expected, actual) = (self.answer_bytes, answer.words.len());
+            if actual != expected {
+                return Err(WireError::AnswerLength { index, expected, actual });
+            }
+        }
+        Ok(response.answers.into_iter().map(|answer| answer.words).collect())
+    }
+}
+
+fn check_header(version: u32, epoch: &[u8], expected: &[u8; EPOCH_BYTES]) -> Result<(), WireError> {
+    if version != VERSION {
+        return Err(WireError::Version { expected: VERSION, actual: version });
+    }
+    if epoch.len() != EPOCH_BYTES {
+        return Err(WireError::EpochLength { expected: EPOCH_BYTES, actual: epoch.len() });
+    }
+    if epoch != expected {
+        return Err(WireError::EpochGone);
+    }
+    Ok(())
+}
+
+fn check_length(index: usize, field: &'static str, expected: usize, actual: usize) -> Result<(), WireError> {
+    if expected == actual { Ok(()) } else { Err(WireError::QueryLength { index, field, expected, actual }) }
+}
+
+/// Counts the occurrences of a top-level field without building anything.
+fn count_field(mut body: Bytes, field: u32) -> Result<usize, DecodeError> {
+    let mut count = 0;
+    while body.has_remaining() {
+        let (tag, wire_type) = decode_key(&mut body)?;
+        skip_field(wire_type, tag, &mut body, DecodeContext::default())?;
+        count += usize::from(tag == field);
+    }
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EPOCH: [u8; EPOCH_BYTES] = [7; EPOCH_BYTES];
+
+    fn shape() -> RequestShape<'static> {
+        let query = QuerySizes { first: 4, second: 2 };
+        RequestShape { epoch: &EPOCH, protocol: "simple", query, max_queries: 3 }
+    }
+
+    fn request() -> QueryRequest {
+        let query = Query { first: vec![1, 2, 3, 4].into(), second: vec![5, 6].into() };
+        QueryRequest {
+            version: VERSION,
+            epoch: Bytes::copy_from_slice(&EPOCH),
+            protocol: "simple".into(),
+            queries: vec![query.clone(), query],
+        }
+    }
+
+    fn decode(request: &QueryRequest) -> Result<Vec<Query>, WireError> {
+        shape().decode(request.encode_to_vec().into())
+    }
+
+    /// Fails when a byte of the format moves.
+    #[test]
+    fn format_is_frozen() {
+        let mut expected = vec![0x08, 1, 0x12, 32];
+        expected.extend([7; 32]);
+        expected.extend(b"\x1a\x06simple");
+        for _ in 0..2 {
+            expected.extend([0x22, 10, 0x0a, 4, 1, 2, 3, 4, 0x12, 2, 5, 6]);
+        }
+        assert_eq!(request().encode_to_vec(), expected);
+
+        let response = QueryResponse {
+            version: VERSION,
+            epoch: Bytes::copy_from_slice(&EPOCH),
+            answers: vec![Answer { words: vec![9, 8].into() }],
+        };
+        let mut expected = vec![0x08, 1, 0x12, 32];
+        expected.extend([7; 32]);
+        expected.extend([0x1a, 4, 0x0a, 2, 9, 8]);
+        assert_eq!(response.encode_to_vec(), expected);
+    }
+
+    #[test]
+    fn a_valid_request_decodes_and_fits_its_bound() {
+        let mut full = request();
+        full.queries.push(full.queries[0].clone());
+        assert!(full.encoded_len() <= shape().max_bytes());
+        assert_eq!(decode(&full).unwrap(), full.queries);
+    }
+
+    #[test]
+    fn every_check_names_what_is_wrong() {
+        let broken = |change: &dyn Fn(&mut QueryRequest)| {
+            let mut request = request();
+            change(&mut request);
+            decode(&request).unwrap_err()
+        };
+        assert_eq!(broken(&|r| r.version = 2), WireError::Version { expected: VERSION, actual: 2 });
+        assert_eq!(
+            broken(&|r| r.epoch = vec![7; 31].into()),
+            WireError::EpochLength { expected: 32, actual: 31 }
+        );
+        assert_eq!(broken(&|r| r.epoch = vec![8; 32].into()), WireError::EpochGone);
+        assert_eq!(
+            broken(&|r| r.protocol = "other".into()),
+            WireError::Protocol { expected: "simple".into() }
+        );
+        assert_eq!(broken(&|r| r.queries.clear()), WireError::NoQueries);
+        assert_eq!(
+            broken(&|r| r.queries.resize(4, Query::default())),
+            WireError::TooManyQueries { max: 3, actual: 4 }
+        );
+        assert_eq!(
+            broken(&|r| r.queries[1].first = vec![0; 5].into()),
+            WireError::QueryLength { index: 1, field: "first", expected: 4, actual: 5 }
+        );
+        assert_eq!(
+            broken(&|r| r.queries[0].second = Bytes::new()),
+            WireError::QueryLength { index: 0, field: "second", expected: 2, actual: 0 }
+        );
+    }
+
+    #[test]
+    fn empty_entries_are_counted_before_they_are_built() {
+        let bomb: Vec<u8> = [0x22, 0].repeat(1 << 20);
+        assert_eq!(
+            shape().decode(bomb.into()).unwrap_err(),
+            WireError::TooManyQueries { max: 3, actual: 1 << 20 }
+        );
+    }
+
+    #[test]
+    fn truncated_requests_are_errors() {
+        let bytes = request().encode_to_vec();
+        for end in 0..bytes.len() {
+            assert!(shape().decode(bytes[..end].to_vec().into()).is_err() || end == 56, "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn responses_are_checked_against_the_request() {
+        let response = QueryResponse {
+            version: VERSION,
+            epoch: Bytes::copy_from_slice(&EPOCH),
+            answers: vec![Answer { words: vec![1, 2, 3].into() }; 2],
+        };
+        let body: Bytes = response.encode_to_vec().into();
+        let shape = ResponseShape { epoch: &EPOCH, answers: 2, answer_bytes: 3 };
+        assert!(body.len() <= shape.max_bytes());
+        assert_eq!(shape.decode(body.clone()).unwrap(), vec![Bytes::from_static(&[1, 2, 3]); 2]);
+        assert_eq!(
+            ResponseShape { answers: 1, ..shape }.decode(body.clone()).unwrap_err(),
+            WireError::AnswerCount { expected: 1, actual: 2 }
+        );
+        assert_eq!(
+            ResponseShape { answer_bytes: 4, ..shape }.decode(body.clone()).unwrap_err(),
+            WireError::AnswerLength { index: 0, expected: 4, actual: 3 }
+        );
+        assert_eq!(
+            ResponseShape { epoch: &[1; EPOCH_BYTES], ..shape }.decode(body).unwrap_err(),
+            WireError::EpochGone
+        );
+    }
+}

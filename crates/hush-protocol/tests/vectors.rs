@@ -1,0 +1,107 @@
+//! Known answers with every intermediate, one file a protocol in `vectors/`: they fail when any byte of the format,
+//! of the public matrix or of a step moves. `HUSH_WRITE_VECTORS=1 cargo test -p hush-protocol --test vectors`
+//! writes them anew: a change there is a break that the changelog must name.
+
+use std::{env, fs, path::PathBuf};
+
+use hush_he::{codec::pack_rounded, params::DEFAULT_LWE};
+use hush_math::csprng::Csprng;
+use hush_ops::{
+    contract::{LweOps, LweQueries},
+    reference::Reference,
+    tiling::TiledDb,
+};
+use hush_protocol::{
+    Target, double, simple,
+    table::{Protocol, TableParams, TableShape},
+};
+use serde_json::{Value, json};
+
+fn entry(name: &str, bytes: &[u8]) -> Value {
+    let head = hex::encode(&bytes[..bytes.len().min(32)]);
+    json!({ "name": name, "bytes": bytes.len(), "head": head, "blake3": blake3::hash(bytes).to_hex().as_str() })
+}
+
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn intermediates(protocol: Protocol) -> Value {
+    let shape = match protocol {
+        Protocol::Frodo => TableShape { columns: 600, blocks: 1, slot_bytes: 5 },
+        Protocol::Simple => TableShape { columns: 300, blocks: 3, slot_bytes: 5 },
+        Protocol::Double => TableShape { columns: 300, blocks: 3, slot_bytes: 1 },
+    };
+    let params = TableParams::new(protocol, DEFAULT_LWE, shape).unwrap();
+    let mut matrix = vec![0; shape.rows() * shape.columns];
+    Csprng::insecure_from_seed(100).fill_bytes(&mut matrix);
+    let tiled = TiledDb::from_matrix(shape.rows(), shape.columns, &matrix);
+    let mut a_row = vec![0; params.lwe().n()];
+    params.first_matrix().row_into(shape.columns - 1, &mut a_row);
+    let hint = Reference.lwe_hint(&tiled, &params.first_matrix(), 0..shape.rows()).unwrap();
+    let target = Target { columns: vec![(7, 1), (299, 3)], block: shape.blocks - 1 };
+    let rng = &mut Csprng::insecure_from_seed(101);
+    let mut list = vec![
+        entry("database, row-major", &matrix),
+        entry("database, tiled", tiled.bytes()),
+        entry("public matrix, last row", &words(&a_row)),
+        entry("hint of the first fold, words", &words(&hint)),
+    ];
+    if protocol == Protocol::Double {
+        let second = double::second_db(&Reference, &params, &hint).unwrap();
+        let rows = params.second_hint_rows();
+        let second_hint = Reference.lwe_hint(&second, &params.second_matrix(), 0..rows).unwrap();
+        let packed = pack_rounded(&second_hint, params.widths().hint);
+        let (query, pending) = double::query(&params, &target, rng);
+        let answer = double::answer(&Reference, &tiled, &second, &params, std::slice::from_ref(&query)).unwrap();
+        let slot = double::recover(&params, &packed, &pending, &answer[0]).unwrap();
+        list.extend([
+            entry("second database, tiled", second.bytes()),
+            entry("hint, packed", &packed),
+            entry("query, first", &query.first),
+            entry("query, second", &query.second),
+            entry("answer", &answer[0]),
+            entry("slot", &slot),
+        ]);
+    } else {
+        let packed = pack_rounded(&hint, params.widths().hint);
+        let (query, pending) = simple::query(&params, &target, rng);
+        let bits = params.widths().query;
+        let scaled = hush_he::codec::unpack_scaled(&query.first, shape.columns, bits).unwrap();
+        let folded = Reference.lwe_fold(&tiled, &LweQueries { cols: shape.columns, words: scaled }).unwrap();
+        let answer = simple::answer(&Reference, &tiled, &params, std::slice::from_ref(&query)).unwrap();
+        let slot = simple::recover(&params, &packed, &pending, &answer[0]).unwrap();
+        list.extend([
+            entry("hint, packed", &packed),
+            entry("query, first", &query.first),
+            entry("folded words", &words(&folded.words)),
+            entry("answer", &answer[0]),
+            entry("slot", &slot),
+        ]);
+    }
+    let widths = params.widths();
+    json!({
+        "protocol": protocol,
+        "preset": params.lwe().name(),
+        "columns": shape.columns,
+        "blocks": shape.blocks,
+        "slot_bytes": shape.slot_bytes,
+        "word_bits": [widths.query, widths.hint, widths.answer],
+        "seeds": { "database": 100, "query": 101 },
+        "intermediates": list,
+    })
+}
+
+#[test]
+fn known_answers_hold() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
+    for protocol in Protocol::ALL {
+        let path = folder.join(format!("{protocol}.json"));
+        let actual = intermediates(protocol);
+        if env::var_os("HUSH_WRITE_VECTORS").is_some() {
+            fs::write(&path, serde_json::to_string_pretty(&actual).unwrap() + "\n").unwrap();
+        }
+        let expected: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(actual, expected, "{protocol}: the first entry that differs is where the change is");
+    }
+}

@@ -1,0 +1,194 @@
+//! Concurrent queries of a table become one scan.
+//!
+//! A scan reads the whole table however many queries it answers, so queries that arrive during a
+//! scan wait and share the next one. There is no thread or task for an idle table: the request that
+//! finds it idle starts a task, which scans until the queue is empty.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicI64},
+    time::{Duration, Instant},
+};
+
+use hush_engine::EngineError;
+use hush_protocol::wire::Query;
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::sync::{Notify, oneshot};
+
+use crate::{
+    limits::Reservation,
+    state::{Server, Table},
+};
+
+/// The queue of one table.
+#[derive(Default)]
+pub(crate) struct Batcher {
+    queue: Mutex<Queue>,
+    /// Wakes a batch that is being collected.
+    arrived: Notify,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Job>,
+    /// Whether a task is scanning or collecting. It alone takes from `waiting`.
+    busy: bool,
+}
+
+struct Job {
+    query: Query,
+    reply: oneshot::Sender<Result<Vec<u8>, AnswerError>>,
+    /// The query borrows from the request's body, which counts until the last of them is answered.
+    _body: Arc<Reservation>,
+}
+
+/// The answer to one query, later.
+pub(crate) type Reply = oneshot::Receiver<Result<Vec<u8>, AnswerError>>;
+
+/// Why one query got no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AnswerError {
+    /// Its bytes are not a query of this table.
+    Query {
+        /// The engine's reason.
+        reason: String,
+    },
+    /// The engine failed; the log says how.
+    Internal,
+}
+
+/// The queue has no room for all queries of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Overloaded;
+
+/// Queues the queries of one request, all or none. Must be called inside the async runtime.
+pub(crate) fn submit(
+    server: &Arc<Server>,
+    table: &Arc<Table>,
+    queries: Vec<Query>,
+    body: Reservation,
+) -> Result<Vec<Reply>, Overloaded> {
+    let body = Arc::new(body);
+    let mut queue = table.batcher.lock();
+    let depth = server.metrics.queue_depth(&table.name);
+    let room = |queue: &Queue| server.config.max_queue.saturating_sub(queue.waiting.len());
+    if room(&queue) < queries.len() {
+        depth.dec_by(queue.forget_gone());
+        if room(&queue) < queries.len() {
+            return Err(Overloaded);
+        }
+    }
+    depth.inc_by(queries.len() as i64);
+    let replies = queries.into_iter().map(|query| {
+        let (reply, receiver) = oneshot::channel();
+        queue.waiting.push_back(Job { query, reply, _body: body.clone() });
+        receiver
+    });
+    let replies = replies.collect();
+    if queue.busy {
+        table.batcher.arrived.notify_one();
+    } else {
+        queue.busy = true;
+        tokio::spawn(scan_until_idle(server.clone(), table.clone()));
+    }
+    Ok(replies)
+}
+
+async fn scan_until_idle(server: Arc<Server>, table: Arc<Table>) {
+    let depth = server.metrics.queue_depth(&table.name);
+    while let Some(batch) = table.batcher.take(table.max_batch, &depth) {
+        scan(&server, &table, batch).await;
+        table.batcher.collect(server.config.window, table.max_batch).await;
+    }
+}
+
+impl Queue {
+    /// Drops those whose client has gone, and says how many they were.
+    fn forget_gone(&mut self) -> i64 {
+        let before = self.waiting.len();
+        self.waiting.retain(|job| !job.reply.is_closed());
+        (before - self.waiting.len()) as i64
+    }
+}
+
+impl Batcher {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn waiting(&self) -> usize {
+        self.lock().waiting.len()
+    }
+
+    /// The next batch, without those whose client has gone; `None`, and idle from now on, if nobody
+    /// waits.
+    fn take(&self, max_batch: usize, depth: &Gauge<i64, AtomicI64>) -> Option<Vec<Job>> {
+        let mut queue = self.lock();
+        let gone = queue.forget_gone();
+        let size = queue.waiting.len().min(max_batch);
+        depth.dec_by(gone + size as i64);
+        queue.busy = size > 0;
+        queue.busy.then(|| queue.waiting.drain(..size).collect())
+    }
+
+    /// Waits until the next batch is full, or for `window`. Those who were just answered tend to ask
+    /// again: without the pause they would miss the scan that starts for those who waited. Returns
+    /// at once if nobody waits.
+    async fn collect(&self, window: Duration, max_batch: usize) {
+        let full = async {
+            while (1..max_batch).contains(&self.waiting()) {
+                self.arrived.notified().await;
+            }
+        };
+        // Full or not, the batch closes now.
+        let _ = tokio::time::timeout(window, full).await;
+    }
+}
+
+/// Answers one batch. A query that the engine refuses is answered alone, and the others go again.
+async fn scan(server: &Server, table: &Table, mut batch: Vec<Job>) {
+    while !batch.is_empty() {
+        let started = Instant::now();
+        match ask_engine(table, &batch).await {
+            Ok(answers) => {
+                server.metrics.scanned(&table.name, answers.len(), started.elapsed());
+                for (job, answer) in batch.drain(..).zip(answers) {
+                    // A client that has gone meanwhile has dropped its receiver.
+                    let _ = job.reply.send(Ok(answer));
+                }
+            }
+            Err(EngineError::Query { index, reason }) if index < batch.len() => {
+                let _ = batch.remove(index).reply.send(Err(AnswerError::Query { reason }));
+            }
+            Err(error) => {
+                tracing::error!(table = table.name, batch = batch.len(), %error, "scan failed");
+                for job in batch.drain(..) {
+                    let _ = job.reply.send(Err(AnswerError::Internal));
+                }
+            }
+        }
+    }
+}
+
+/// Runs the engine on a blocking thread and checks the shape of what it returns.
+async fn ask_engine(table: &Table, batch: &[Job]) -> Result<Vec<Vec<u8>>, EngineError> {
+    // Clones of `Bytes`: no ciphertext is copied.
+    let queries: Vec<Query> = batch.iter().map(|job| job.query.clone()).collect();
+    let engine = table.engine.clone();
+    let answers = tokio::task::spawn_blocking(move || engine.answer(&queries))
+        .await
+        .map_err(|_| EngineError::Internal("it panicked".into()))??;
+    if answers.len() != batch.len() {
+        let (actual, expected) = (answers.len(), batch.len());
+        let reason = format!("it returned {actual} answers, expected {expected}");
+        return Err(EngineError::Internal(reason));
+    }
+    match answers.iter().find(|answer| answer.len() != table.answer_bytes) {
+        None => Ok(answers),
+        Some(answer) => {
+            let (actual, expected) = (answer.len(), table.answer_bytes);
+            let reason = format!("an answer has {actual} bytes, expected {expected}");
+            Err(EngineError::Internal(reason))
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Every limit and timeout of the server, in one struct.
+
+use std::time::Duration;
+
+use hush_protocol::wire;
+
+use crate::error::ServerError;
+
+/// Limits and timeouts. The defaults suit one server with a few tables.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// How long the next batch of a table stays open after a scan that others waited for. A query
+    /// that arrives when the table is idle never waits.
+    pub window: Duration,
+    /// The most queries that wait for a scan of one table; more are answered 503.
+    pub max_queue: usize,
+    /// The most queries in one request; more are answered 413.
+    pub max_queries: usize,
+    /// The most connections; more wait in the listener's backlog.
+    pub max_connections: usize,
+    /// The most bytes that request bodies take together, from the first byte received until their
+    /// queries are answered; more are answered 503.
+    pub max_body_memory: usize,
+    /// The longest wait for a request's headers, and for the next request on an open connection.
+    pub header_timeout: Duration,
+    /// The longest that a request's body may take.
+    pub body_timeout: Duration,
+    /// The longest that a client may leave a response unread.
+    pub write_timeout: Duration,
+    /// The longest wait for requests in flight after a shutdown.
+    pub drain_timeout: Duration,
+    /// Queries per second for each client address; unlimited if `None`.
+    pub throttle: Option<Throttle>,
+}
+
+/// A token bucket for each client: an IPv4 address, or a /64 of IPv6. Behind a proxy all clients
+/// have one address, so the limit belongs into the proxy there.
+#[derive(Clone, Copy, Debug)]
+pub struct Throttle {
+    /// Queries per second that a client may make for ever.
+    pub queries_per_second: u32,
+    /// Queries that it may make at once after a pause.
+    pub burst: u32,
+}
+
+impl Default for ServerConfig {
+    fn default() -> ServerConfig {
+        ServerConfig {
+            window: Duration::from_millis(2),
+            max_queue: 1024,
+            max_queries: wire::MAX_QUERIES,
+            max_connections: 1024,
+            max_body_memory: 1 << 30,
+            header_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(30),
+            drain_timeout: Duration::from_secs(30),
+            throttle: None,
+        }
+    }
+}
+
+impl ServerConfig {
+    /// Refuses settings under which no request could ever be answered.
+    pub(crate) fn check(&self) -> Result<(), ServerError> {
+        let (rate, burst) = match &self.throttle {
+            Some(throttle) => (throttle.queries_per_second as usize, throttle.burst as usize),
+            None => (1, 1),
+        };
+        let least = [
+            ("max_queries", 1, self.max_queries),
+            ("max_queue", self.max_queries, self.max_queue),
+            ("max_connections", 1, self.max_connections),
+            ("max_body_memory", 1, self.max_body_memory),
+            ("throttle.queries_per_second", 1, rate),
+            ("throttle.burst", 1, burst),
+        ];
+        for (setting, min, actual) in least {
+            if actual < min {
+                return Err(ServerError::Config { setting, min, actual });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! One TCP connection: timeouts, byte counts, orderly close.
+
+use std::{
+    future::poll_fn,
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use axum::{Router, extract::ConnectInfo, http::Request};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
+    net::TcpStream,
+    sync::watch,
+    time::Sleep,
+};
+use tower::Service;
+
+use crate::state::Server;
+
+/// The most bytes of a request's headers.
+const MAX_HEADER_BYTES: usize = 32 << 10;
+/// How long the rest of a refused request is read away after the response.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Serves one connection until it ends, or until the request in flight is answered once `stopped`
+/// turns true.
+pub(crate) async fn serve(
+    tcp: TcpStream,
+    server: Arc<Server>,
+    router: Router,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let Ok(peer) = tcp.peer_addr() else { return };
+    // A response is written in few large pieces: waiting to merge them only adds delay.
+    if let Err(error) = tcp.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY was refused");
+    }
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert::<ConnectInfo<SocketAddr>>(ConnectInfo(peer));
+        // A router is always ready.
+        router.clone().call(request)
+    });
+    let header_timeout = server.config.header_timeout;
+    let mut connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(header_timeout)
+        .max_header_size(MAX_HEADER_BYTES)
+        .serve_connection(TokioIo::new(MeteredStream::new(tcp, server)), service);
+    let mut ended = tokio::select! {
+        ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => Some(ended),
+        _ = stopped.wait_for(|stopped| *stopped) => None,
+    };
+    if ended.is_none() {
+        Pin::new(&mut connection).graceful_shutdown();
+        ended = Some(poll_fn(|cx| connection.poll_without_shutdown(cx)).await);
+    }
+    if let Some(Err(error)) = ended {
+        tracing::debug!(%error, "connection failed");
+    }
+    linger(connection.into_parts().io.into_inner().tcp).await;
+}
+
+/// Closes in order. A client that is still sending a request which was refused would lose the
+/// response to a reset if the socket were dropped with unread bytes in it.
+async fn linger(mut tcp: TcpStream) {
+    let read_rest = async {
+        tcp.shutdown().await?;
+        let mut discarded = vec![0; 16 << 10];
+        while tcp.read(&mut discarded).await? > 0 {}
+        io::Result::Ok(())
+    };
+    // The client may have gone already, or go on sending: either way the socket closes now.
+    let _ = tokio::time::timeout(LINGER, read_rest).await;
+}
+
+/// A TCP stream that counts bytes and fails if the peer reads nothing for too long.
+struct MeteredStream {
+    tcp: TcpStream,
+    server: Arc<Server>,
+    /// Runs while a write is pending.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl MeteredStream {
+    fn new(tcp: TcpStream, server: Arc<Server>) -> MeteredStream {
+        MeteredStream { tcp, server, stalled: None }
+    }
+
+    fn wrote(&mut self, cx: &mut Context<'_>, write: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(outcome) = write {
+            self.stalled = None;
+            if let Ok(bytes) = outcome {
+                self.server.metrics.sent.inc_by(bytes as u64);
+            }
+            return Poll::Ready(outcome);
+        }
+        let limit = self.server.config.write_timeout;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
+        ready!(stalled.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for MeteredStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let outcome = ready!(Pin::new(&mut self.tcp).poll_read(cx, buffer));
+        self.server.metrics.received.inc_by((buffer.filled().len() - before) as u64);
+        Poll::Ready(outcome)
+    }
+}
+
+impl AsyncWrite for MeteredStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let write = Pin::new(&mut self.tcp).poll_write(cx, bytes);
+        self.wrote(cx, write)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let write = Pin::new(&mut self.tcp).poll_write_vectored(cx, pieces);
+        self.wrote(cx, write)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.tcp.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_shutdown(cx)
+    }
+}

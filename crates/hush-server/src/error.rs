@@ -1,0 +1,38 @@
+//! The errors of the server itself; those of a request are in `problem.rs`.
+
+use thiserror::Error;
+
+/// Why the server did not start, did not take a table, or did not stop in order.
+#[derive(Debug, Error)]
+pub enum ServerError {
+    /// A setting that cannot work.
+    #[error("{setting} must be at least {min}, is {actual}")]
+    Config {
+        /// Name of the field of `ServerConfig`.
+        setting: &'static str,
+        /// The least value that works.
+        min: usize,
+        /// Its value.
+        actual: usize,
+    },
+    /// A name that cannot stand in a URL as it is.
+    #[error("table name {name:?} is not made of 1 to 64 of a-z A-Z 0-9 . _ -")]
+    TableName {
+        /// The name.
+        name: String,
+    },
+    /// A table whose descriptor is not a JSON object.
+    #[error("the descriptor of table {table:?} is not a JSON object: {source}")]
+    Descriptor {
+        /// The table's name.
+        table: String,
+        /// What the parser says.
+        source: serde_json::Error,
+    },
+    /// Requests that were still unanswered when the drain timeout ended.
+    #[error("{unfinished} connections were cut off at shutdown")]
+    Drain {
+        /// Connections that were closed with a request in flight.
+        unfinished: usize,
+    },
+}

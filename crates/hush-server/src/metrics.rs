@@ -1,0 +1,107 @@
+//! Prometheus metrics. Labels are route templates, statuses and table names: nothing that depends
+//! on what a client looks up.
+
+use std::{fmt, sync::atomic::AtomicI64, time::Duration};
+
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text},
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::Registry,
+};
+
+/// The content type of [`Metrics::encode`].
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// All metrics of a server.
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    queries: Family<TableLabels, Counter>,
+    batch_size: Family<TableLabels, Histogram>,
+    scan_seconds: Family<TableLabels, Histogram>,
+    queue_depth: Family<TableLabels, Gauge<i64, AtomicI64>>,
+    /// Open connections.
+    pub(crate) connections: Gauge<i64, AtomicI64>,
+    /// Bytes read from sockets, headers included.
+    pub(crate) received: Counter,
+    /// Bytes written to sockets, headers included.
+    pub(crate) sent: Counter,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct RequestLabels {
+    route: String,
+    status: u32,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct TableLabels {
+    table: String,
+}
+
+impl TableLabels {
+    fn new(table: &str) -> TableLabels {
+        TableLabels { table: table.to_owned() }
+    }
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Metrics {
+        let metrics = Metrics {
+            registry: Registry::with_prefix("hush"),
+            requests: Family::default(),
+            queries: Family::default(),
+            batch_size: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1.0, 2.0, 9))),
+            scan_seconds: Family::new_with_constructor(|| {
+                Histogram::new(exponential_buckets(0.001, 2.0, 15))
+            }),
+            queue_depth: Family::default(),
+            connections: Gauge::default(),
+            received: Counter::default(),
+            sent: Counter::default(),
+        };
+        metrics.register()
+    }
+
+    fn register(mut self) -> Metrics {
+        let registry = &mut self.registry;
+        registry.register("http_requests", "Requests by route and status", self.requests.clone());
+        registry.register("queries_answered", "Queries answered", self.queries.clone());
+        registry.register("batch_size", "Queries answered by one scan", self.batch_size.clone());
+        registry.register("scan_seconds", "Duration of a scan", self.scan_seconds.clone());
+        registry.register("queue_depth", "Queries waiting for a scan", self.queue_depth.clone());
+        registry.register("connections", "Open connections", self.connections.clone());
+        registry.register("received_bytes", "Bytes read from sockets", self.received.clone());
+        registry.register("sent_bytes", "Bytes written to sockets", self.sent.clone());
+        self
+    }
+
+    pub(crate) fn request(&self, route: &str, status: u16) {
+        let labels = RequestLabels { route: route.to_owned(), status: status.into() };
+        self.requests.get_or_create(&labels).inc();
+    }
+
+    pub(crate) fn scanned(&self, table: &str, queries: usize, elapsed: Duration) {
+        let labels = TableLabels::new(table);
+        self.queries.get_or_create(&labels).inc_by(queries as u64);
+        self.batch_size.get_or_create(&labels).observe(queries as f64);
+        self.scan_seconds.get_or_create(&labels).observe(elapsed.as_secs_f64());
+    }
+
+    /// Queries waiting for a scan of `table`, in all its epochs.
+    pub(crate) fn queue_depth(&self, table: &str) -> Gauge<i64, AtomicI64> {
+        self.queue_depth.get_or_create(&TableLabels::new(table)).clone()
+    }
+
+    /// All metrics in the text format.
+    pub(crate) fn encode(&self) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        text::encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}

@@ -1,0 +1,190 @@
+//! Errors of requests as problem documents (RFC 9457).
+//!
+//! Details name limits, lengths and the operator's own names; never bytes of a request.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    http::{
+        StatusCode,
+        header::{CACHE_CONTROL, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER},
+    },
+    response::{IntoResponse, Response},
+};
+use hush_protocol::wire::WireError;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::{batch::AnswerError, state::Table};
+
+/// Seconds after which a client may ask a loading table again.
+const WARMING_SECONDS: u64 = 5;
+/// Seconds after which a client may ask an overloaded server again.
+const OVERLOADED_SECONDS: u64 = 1;
+
+/// What went wrong, for programs. The names and statuses are part of the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Code {
+    InvalidRequest,
+    UnknownTable,
+    NotFound,
+    MethodNotAllowed,
+    Timeout,
+    EpochGone,
+    TooLarge,
+    UnsupportedMediaType,
+    UnsupportedVersion,
+    RangeNotSatisfiable,
+    Throttled,
+    Warming,
+    Overloaded,
+    Internal,
+}
+
+impl Code {
+    /// Status, the code as a word, and the title: the same text for every occurrence.
+    fn facts(self) -> (StatusCode, &'static str, &'static str) {
+        use StatusCode as S;
+        match self {
+            Code::InvalidRequest => (S::BAD_REQUEST, "invalid_request", "Invalid request"),
+            Code::UnknownTable => (S::NOT_FOUND, "unknown_table", "Unknown table"),
+            Code::NotFound => (S::NOT_FOUND, "not_found", "Not found"),
+            Code::MethodNotAllowed => (S::METHOD_NOT_ALLOWED, "method_not_allowed", "Method not allowed"),
+            Code::Timeout => (S::REQUEST_TIMEOUT, "timeout", "Request timed out"),
+            Code::EpochGone => (S::GONE, "epoch_gone", "Epoch is gone"),
+            Code::TooLarge => (S::PAYLOAD_TOO_LARGE, "too_large", "Request too large"),
+            Code::UnsupportedMediaType => {
+                (S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "Unsupported content type")
+            }
+            Code::UnsupportedVersion => {
+                (S::UNSUPPORTED_MEDIA_TYPE, "unsupported_version", "Unsupported format version")
+            }
+            Code::RangeNotSatisfiable => {
+                (S::RANGE_NOT_SATISFIABLE, "range_not_satisfiable", "Range not satisfiable")
+            }
+            Code::Throttled => (S::TOO_MANY_REQUESTS, "throttled", "Too many queries"),
+            Code::Warming => (S::SERVICE_UNAVAILABLE, "warming", "Still loading"),
+            Code::Overloaded => (S::SERVICE_UNAVAILABLE, "overloaded", "Overloaded"),
+            Code::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
+        }
+    }
+}
+
+/// One error response.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    code: Code,
+    detail: String,
+    /// Seconds for `Retry-After`.
+    retry_after: Option<u64>,
+    /// Length of the file, for `Content-Range` of a range outside it.
+    file_bytes: Option<u64>,
+    /// The table's current descriptor, for a client with an old one.
+    descriptor: Option<Arc<RawValue>>,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    r#type: String,
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+    code: Code,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    descriptor: Option<&'a RawValue>,
+}
+
+impl Problem {
+    pub(crate) fn new(code: Code, detail: impl Into<String>) -> Problem {
+        let detail = detail.into();
+        Problem { code, detail, retry_after: None, file_bytes: None, descriptor: None }
+    }
+
+    pub(crate) fn internal() -> Problem {
+        Problem::new(Code::Internal, "the server's log has the cause")
+    }
+
+    pub(crate) fn unknown_table() -> Problem {
+        Problem::new(Code::UnknownTable, "no table of this name is served here")
+    }
+
+    pub(crate) fn warming(detail: &str) -> Problem {
+        Problem { retry_after: Some(WARMING_SECONDS), ..Problem::new(Code::Warming, detail) }
+    }
+
+    pub(crate) fn overloaded(detail: &str) -> Problem {
+        Problem { retry_after: Some(OVERLOADED_SECONDS), ..Problem::new(Code::Overloaded, detail) }
+    }
+
+    pub(crate) fn throttled(seconds: u64) -> Problem {
+        let detail = "this address has used up its queries";
+        Problem { retry_after: Some(seconds), ..Problem::new(Code::Throttled, detail) }
+    }
+
+    pub(crate) fn range(file_bytes: u64) -> Problem {
+        let detail = format!("the range is not inside a file of {file_bytes} bytes");
+        Problem { file_bytes: Some(file_bytes), ..Problem::new(Code::RangeNotSatisfiable, detail) }
+    }
+
+    pub(crate) fn body_too_large(limit: usize) -> Problem {
+        Problem::new(Code::TooLarge, format!("the body has more than {limit} bytes"))
+    }
+
+    pub(crate) fn body_timeout(limit: Duration) -> Problem {
+        Problem::new(Code::Timeout, format!("the body took more than {} s", limit.as_secs_f64()))
+    }
+
+    pub(crate) fn broken_body() -> Problem {
+        Problem::new(Code::InvalidRequest, "the body broke off or is badly framed")
+    }
+
+    /// A request whose bytes do not fit `table`.
+    pub(crate) fn wire(error: WireError, table: &Table) -> Problem {
+        let code = match error {
+            WireError::EpochGone => {
+                let descriptor = Some(table.descriptor_value.clone());
+                return Problem { descriptor, ..Problem::new(Code::EpochGone, error.to_string()) };
+            }
+            WireError::Version { .. } => Code::UnsupportedVersion,
+            WireError::TooManyQueries { .. } => Code::TooLarge,
+            _ => Code::InvalidRequest,
+        };
+        Problem::new(code, error.to_string())
+    }
+
+    /// Query `index` of a request that got no answer.
+    pub(crate) fn answer(error: AnswerError, index: usize) -> Problem {
+        match error {
+            AnswerError::Query { reason } => {
+                Problem::new(Code::InvalidRequest, format!("query {index}: {reason}"))
+            }
+            AnswerError::Internal => Problem::internal(),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let (status, word, title) = self.code.facts();
+        let document = Document {
+            r#type: format!("urn:hushdb:problem:{word}"),
+            title,
+            status: status.as_u16(),
+            detail: &self.detail,
+            code: self.code,
+            descriptor: self.descriptor.as_deref(),
+        };
+        let body = serde_json::to_vec(&document).expect("a struct of strings and numbers");
+        let headers = [(CONTENT_TYPE, "application/problem+json"), (CACHE_CONTROL, "no-store")];
+        let mut response = (status, headers, body).into_response();
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        if let Some(bytes) = self.file_bytes {
+            let range = format!("bytes */{bytes}").parse().expect("digits are a header value");
+            response.headers_mut().insert(CONTENT_RANGE, range);
+        }
+        response
+    }
+}

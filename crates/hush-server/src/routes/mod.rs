@@ -1,0 +1,70 @@
+//! The endpoints: one file each, put together here.
+
+mod blobs;
+mod health;
+mod metrics;
+mod query;
+mod tables;
+
+use std::{sync::Arc, time::Instant};
+
+use axum::{
+    Router,
+    extract::{MatchedPath, Path, Request, State, rejection::PathRejection},
+    http::{HeaderMap, header::IF_NONE_MATCH},
+    middleware::{self, Next},
+    response::Response,
+    routing::{get, post},
+};
+
+use crate::{
+    problem::{Code, Problem},
+    state::{Server, Slot, Table},
+};
+
+pub(crate) fn router(server: Arc<Server>) -> Router {
+    Router::new()
+        .route("/v1/tables", get(tables::list))
+        .route("/v1/tables/{table}", get(tables::descriptor))
+        .route("/v1/tables/{table}/query", post(query::answer))
+        .route("/v1/blobs/{hash}", get(blobs::download))
+        .route("/livez", get(health::live))
+        .route("/readyz", get(health::ready))
+        .route("/metrics", get(metrics::text))
+        .fallback(async || Problem::new(Code::NotFound, "there is no such endpoint"))
+        .method_not_allowed_fallback(async || {
+            Problem::new(Code::MethodNotAllowed, "the endpoint does not take this method")
+        })
+        .layer(middleware::from_fn_with_state(server.clone(), observe))
+        .with_state(server)
+}
+
+/// Counts and logs a request: its route's template, never its bytes.
+async fn observe(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let method = request.method().clone();
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let response = next.run(request).await;
+    let route = matched.as_ref().map_or("other", MatchedPath::as_str);
+    let status = response.status().as_u16();
+    server.metrics.request(route, status);
+    tracing::debug!(%method, route, status, elapsed = ?started.elapsed(), "request");
+    response
+}
+
+/// The resident table that a path names.
+fn resident(server: &Server, name: Result<Path<String>, PathRejection>) -> Result<Arc<Table>, Problem> {
+    let Path(name) = name.map_err(|_| Problem::unknown_table())?;
+    match server.tables.slot(&name) {
+        None => Err(Problem::unknown_table()),
+        Some(Slot::Loading) => Err(Problem::warming("the table is still loading")),
+        Some(Slot::Resident(table)) => Ok(table),
+    }
+}
+
+/// Whether `If-None-Match` lists `etag`, or anything.
+fn is_not_modified(headers: &HeaderMap, etag: &str) -> bool {
+    let values = headers.get_all(IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
+    let mut tags = values.flat_map(|value| value.split(',')).map(str::trim);
+    tags.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
+}

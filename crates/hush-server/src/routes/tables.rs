@@ -1,0 +1,68 @@
+//! `GET /v1/tables`, `GET /v1/tables/{table}`: what is served here.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Path, State, rejection::PathRejection},
+    http::{
+        HeaderMap, StatusCode,
+        header::{CACHE_CONTROL, CONTENT_TYPE, ETAG},
+    },
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+
+use super::{is_not_modified, resident};
+use crate::{
+    problem::Problem,
+    state::{Server, Slot},
+};
+
+/// The list of tables.
+#[derive(Serialize)]
+pub(super) struct List {
+    tables: Vec<Entry>,
+}
+
+/// One table of the list. A loading one has a name and nothing else yet.
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    state: &'static str,
+    epoch: Option<String>,
+    protocol: Option<String>,
+    records: Option<u64>,
+}
+
+/// All tables, by name.
+pub(super) async fn list(State(server): State<Arc<Server>>) -> Json<List> {
+    let entry = |(name, slot)| match slot {
+        Slot::Loading => Entry { name, state: "loading", epoch: None, protocol: None, records: None },
+        Slot::Resident(table) => Entry {
+            name,
+            state: "resident",
+            epoch: Some(hex::encode(table.epoch)),
+            protocol: Some(table.protocol.clone()),
+            records: table.records,
+        },
+    };
+    Json(List { tables: server.tables.all().into_iter().map(entry).collect() })
+}
+
+/// One table's descriptor. It changes with the epoch, so the epoch is its entity tag.
+pub(super) async fn descriptor(
+    State(server): State<Arc<Server>>,
+    name: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let table = resident(&server, name)?;
+    let etag = format!("\"{}\"", hex::encode(table.epoch));
+    let not_modified = is_not_modified(&headers, &etag);
+    let caching = [(CACHE_CONTROL, "no-cache".to_owned()), (ETAG, etag)];
+    if not_modified {
+        return Ok((StatusCode::NOT_MODIFIED, caching).into_response());
+    }
+    let content_type = [(CONTENT_TYPE, "application/json")];
+    Ok((caching, content_type, table.descriptor.clone()).into_response())
+}

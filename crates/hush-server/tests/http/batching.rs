@@ -1,0 +1,204 @@
+//! How queries share scans. Windows are so long or scans so held that no test depends on time.
+
+use std::{thread, time::Duration};
+
+use hush_server::ServerConfig;
+use prost::Message;
+
+use crate::{
+    client::{Client, request},
+    engine::{MAX_BATCH, PANICS, REFUSED, SHORT_ANSWER, query, special},
+    harness::{EPOCH, TestServer},
+};
+
+/// A window that no test outlives: who waits for it fails.
+const FOREVER: Duration = Duration::from_secs(3600);
+
+fn with_window(window: Duration) -> ServerConfig {
+    ServerConfig { window, ..ServerConfig::default() }
+}
+
+/// `count` clients that have each sent one query, and are not answered yet.
+fn waiting_clients(server: &TestServer, count: u8) -> Vec<Client> {
+    let mut clients = Vec::new();
+    for seed in 0..count {
+        let mut client = server.client();
+        client.send_queries(EPOCH, &[query(seed)]);
+        clients.push(client);
+    }
+    server.wait_for_queue(count.into());
+    clients
+}
+
+fn receive_all(clients: &mut [Client]) {
+    for (seed, client) in clients.iter_mut().enumerate() {
+        client.receive_answers(EPOCH, &[query(seed as u8)]);
+    }
+}
+
+#[test]
+fn a_lone_query_does_not_wait_for_the_window() {
+    let (server, engine) = TestServer::with_engine(with_window(FOREVER));
+    let mut client = server.client();
+    for seed in 0..3 {
+        client.ask(EPOCH, &[query(seed)]);
+    }
+    assert_eq!(engine.batches(), [1, 1, 1]);
+}
+
+#[test]
+fn a_full_batch_does_not_wait_for_the_window() {
+    let (server, engine) = TestServer::with_engine(with_window(FOREVER));
+    engine.hold();
+    let mut first = server.client();
+    first.send_queries(EPOCH, &[query(9)]);
+    engine.wait_for_scans(1);
+    let mut others = waiting_clients(&server, MAX_BATCH as u8);
+    engine.release();
+    first.receive_answers(EPOCH, &[query(9)]);
+    receive_all(&mut others);
+    assert_eq!(engine.batches(), [1, MAX_BATCH]);
+}
+
+#[test]
+fn a_batch_that_fills_during_the_window_closes_it() {
+    let (server, engine) = TestServer::with_engine(with_window(FOREVER));
+    engine.hold();
+    let mut first = server.client();
+    first.send_queries(EPOCH, &[query(9)]);
+    engine.wait_for_scans(1);
+    let mut early = waiting_clients(&server, MAX_BATCH as u8 - 1);
+    engine.release();
+    first.receive_answers(EPOCH, &[query(9)]);
+    // The window is open now, with one place left.
+    first.ask(EPOCH, &[query(10)]);
+    receive_all(&mut early);
+    assert_eq!(engine.batches(), [1, MAX_BATCH]);
+}
+
+#[test]
+fn queries_that_arrive_during_a_scan_share_the_next() {
+    let (server, engine) = TestServer::with_engine(with_window(Duration::from_millis(1)));
+    engine.hold();
+    let mut first = server.client();
+    first.send_queries(EPOCH, &[query(9)]);
+    engine.wait_for_scans(1);
+    let mut others = waiting_clients(&server, 3);
+    engine.release();
+    first.receive_answers(EPOCH, &[query(9)]);
+    receive_all(&mut others);
+    assert_eq!(engine.batches(), [1, 3]);
+}
+
+#[test]
+fn a_request_larger_than_a_batch_takes_several_scans() {
+    let (server, engine) = TestServer::with_engine(with_window(Duration::ZERO));
+    let queries: Vec<_> = (0..10).map(query).collect();
+    server.client().ask(EPOCH, &queries);
+    assert_eq!(engine.batches(), [4, 4, 2]);
+}
+
+#[test]
+fn many_concurrent_clients_all_get_their_own_answers() {
+    let (server, engine) = TestServer::with_engine(ServerConfig::default());
+    thread::scope(|scope| {
+        for worker in 0..8 {
+            let mut client = server.client();
+            scope.spawn(move || {
+                for round in 0..25 {
+                    let seed = worker * 25 + round;
+                    client.ask(EPOCH, &[query(seed), query(seed.wrapping_add(100))]);
+                }
+            });
+        }
+    });
+    let batches = engine.batches();
+    assert_eq!(batches.iter().sum::<usize>(), 8 * 25 * 2);
+    assert!(batches.iter().all(|&size| size <= MAX_BATCH));
+}
+
+#[test]
+fn a_full_queue_is_overloaded_and_recovers() {
+    let config = ServerConfig { max_queries: 2, max_queue: 3, ..with_window(Duration::ZERO) };
+    let (server, engine) = TestServer::with_engine(config);
+    engine.hold();
+    let mut first = server.client();
+    first.send_queries(EPOCH, &[query(9)]);
+    engine.wait_for_scans(1);
+    let mut others = waiting_clients(&server, 2);
+
+    // All or none: there is room for one of two.
+    let mut late = server.client();
+    let two = request(EPOCH, &[query(1), query(2)]).encode_to_vec();
+    let response = late.post_query(&two);
+    response.problem(503, "overloaded");
+    assert_eq!(response.header("retry-after"), Some("1"));
+    server.wait_for_queue(2);
+
+    // Those who gave up make room.
+    others.pop().unwrap().close();
+    server.wait_for_connections(3);
+    late.send_queries(EPOCH, &[query(1), query(2)]);
+    server.wait_for_queue(3);
+    engine.release();
+    first.receive_answers(EPOCH, &[query(9)]);
+    late.receive_answers(EPOCH, &[query(1), query(2)]);
+    receive_all(&mut others);
+    assert_eq!(engine.batches(), [1, 3]);
+}
+
+#[test]
+fn a_query_whose_client_has_gone_is_not_scanned() {
+    let (server, engine) = TestServer::with_engine(with_window(Duration::ZERO));
+    engine.hold();
+    let mut first = server.client();
+    first.send_queries(EPOCH, &[query(9)]);
+    engine.wait_for_scans(1);
+    for client in waiting_clients(&server, 3) {
+        client.close();
+    }
+    server.wait_for_connections(1);
+    engine.release();
+    first.receive_answers(EPOCH, &[query(9)]);
+    first.ask(EPOCH, &[query(1)]);
+    assert_eq!(engine.batches(), [1, 1]);
+}
+
+#[test]
+fn a_panic_costs_its_batch_only() {
+    let (server, engine) = TestServer::with_engine(ServerConfig::default());
+    let mut client = server.client();
+    let body = request(EPOCH, &[query(1), special(PANICS)]).encode_to_vec();
+    client.post_query(&body).problem(500, "internal");
+    client.ask(EPOCH, &[query(1)]);
+    assert_eq!(engine.batches(), [2, 1]);
+}
+
+#[test]
+fn an_answer_of_the_wrong_length_is_never_sent() {
+    let (server, _engine) = TestServer::with_engine(ServerConfig::default());
+    let mut client = server.client();
+    let body = request(EPOCH, &[special(SHORT_ANSWER)]).encode_to_vec();
+    client.post_query(&body).problem(500, "internal");
+    client.ask(EPOCH, &[query(1)]);
+}
+
+#[test]
+fn a_refused_query_does_not_spoil_its_batch() {
+    let (server, engine) = TestServer::with_engine(with_window(Duration::from_millis(1)));
+    engine.hold();
+    let mut first = server.client();
+    first.send_queries(EPOCH, &[query(9)]);
+    engine.wait_for_scans(1);
+    let mut bad = server.client();
+    bad.send_queries(EPOCH, &[special(REFUSED)]);
+    server.wait_for_queue(1);
+    let mut good = server.client();
+    good.send_queries(EPOCH, &[query(1)]);
+    server.wait_for_queue(2);
+    engine.release();
+    first.receive_answers(EPOCH, &[query(9)]);
+    bad.receive().problem(400, "invalid_request");
+    good.receive_answers(EPOCH, &[query(1)]);
+    assert_eq!(engine.batches(), [1, 1]);
+}

@@ -1,0 +1,142 @@
+//! An engine that adds bytes: answers can be checked, scans can be held and counted.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Condvar, Mutex},
+};
+
+use hush_engine::{Blob, Engine, EngineError};
+use hush_protocol::wire::{Query, QuerySizes};
+
+pub(crate) const SIZES: QuerySizes = QuerySizes { first: 8, second: 4 };
+pub(crate) const ANSWER_BYTES: usize = 16;
+pub(crate) const MAX_BATCH: usize = 4;
+/// First byte of a query that the engine refuses, fails on, answers badly.
+pub(crate) const REFUSED: u8 = 0xfe;
+pub(crate) const PANICS: u8 = 0xff;
+pub(crate) const SHORT_ANSWER: u8 = 0xfd;
+
+pub(crate) struct SumEngine {
+    pub(crate) epoch: [u8; 32],
+    pub(crate) blobs: Vec<Blob>,
+    descriptor: Arc<[u8]>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    held: bool,
+    /// Size of each batch, when its scan begins.
+    batches: Vec<usize>,
+}
+
+impl SumEngine {
+    pub(crate) fn new(epoch_byte: u8) -> SumEngine {
+        let epoch = [epoch_byte; 32];
+        let descriptor = format!(" {{\"protocol\":\"sum\",\"records\":1000,\"e\":{epoch_byte}}}\n");
+        SumEngine {
+            epoch,
+            blobs: Vec::new(),
+            descriptor: descriptor.into_bytes().into(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn with_descriptor(mut self, json: &[u8]) -> SumEngine {
+        self.descriptor = json.into();
+        self
+    }
+
+    pub(crate) fn with_blob(mut self, hash: [u8; 32], path: PathBuf, bytes: u64) -> SumEngine {
+        self.blobs.push(Blob { hash, path, bytes });
+        self
+    }
+
+    /// Scans that begin from now on do not end until `release`.
+    pub(crate) fn hold(&self) {
+        self.state.lock().unwrap().held = true;
+    }
+
+    pub(crate) fn release(&self) {
+        self.state.lock().unwrap().held = false;
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn batches(&self) -> Vec<usize> {
+        self.state.lock().unwrap().batches.clone()
+    }
+
+    /// Waits until this many scans have begun.
+    pub(crate) fn wait_for_scans(&self, scans: usize) {
+        let state = self.state.lock().unwrap();
+        drop(self.changed.wait_while(state, |state| state.batches.len() < scans).unwrap());
+    }
+}
+
+/// The right answer.
+pub(crate) fn expected(query: &Query) -> Vec<u8> {
+    let byte = |j: usize| query.first[j % 8].wrapping_add(query.second[j % 4]).wrapping_add(j as u8);
+    (0..ANSWER_BYTES).map(byte).collect()
+}
+
+/// A valid query, different for each seed.
+pub(crate) fn query(seed: u8) -> Query {
+    let first: Vec<u8> = (0..8).map(|j| seed % 100 + j).collect();
+    let second: Vec<u8> = (0..4).map(|j| seed.wrapping_mul(3).wrapping_add(j)).collect();
+    Query { first: first.into(), second: second.into() }
+}
+
+/// A query that makes the engine do something special.
+pub(crate) fn special(first_byte: u8) -> Query {
+    let mut first = [0; 8];
+    first[0] = first_byte;
+    Query { first: first.to_vec().into(), second: vec![0; 4].into() }
+}
+
+impl Engine for SumEngine {
+    fn descriptor_json(&self) -> Arc<[u8]> {
+        self.descriptor.clone()
+    }
+
+    fn epoch(&self) -> [u8; 32] {
+        self.epoch
+    }
+
+    fn protocol(&self) -> &str {
+        "sum"
+    }
+
+    fn query_bytes(&self) -> QuerySizes {
+        SIZES
+    }
+
+    fn answer_bytes(&self) -> usize {
+        ANSWER_BYTES
+    }
+
+    fn max_batch(&self) -> usize {
+        MAX_BATCH
+    }
+
+    fn blobs(&self) -> Vec<Blob> {
+        self.blobs.clone()
+    }
+
+    fn answer(&self, queries: &[Query]) -> Result<Vec<Vec<u8>>, EngineError> {
+        if let Some(index) = queries.iter().position(|query| query.first[0] == REFUSED) {
+            return Err(EngineError::Query { index, reason: "a coefficient is too large".into() });
+        }
+        let mut state = self.state.lock().unwrap();
+        state.batches.push(queries.len());
+        self.changed.notify_all();
+        drop(self.changed.wait_while(state, |state| state.held).unwrap());
+        assert!(queries.iter().all(|query| query.first[0] != PANICS), "asked to panic");
+        let mut answers: Vec<Vec<u8>> = queries.iter().map(expected).collect();
+        if queries[0].first[0] == SHORT_ANSWER {
+            answers[0].pop();
+        }
+        Ok(answers)
+    }
+}

@@ -1,0 +1,100 @@
+//! A server on a free port, in a thread with a runtime of its own.
+
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use hush_server::{ServerConfig, ServerError, Tables, run};
+use tokio::{net::TcpListener, sync::oneshot};
+
+use crate::{client::Client, engine::SumEngine};
+
+pub(crate) const EPOCH_BYTE: u8 = 5;
+pub(crate) const EPOCH: [u8; 32] = [EPOCH_BYTE; 32];
+
+pub(crate) struct TestServer {
+    pub(crate) address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Result<(), ServerError>>>,
+}
+
+impl TestServer {
+    pub(crate) fn start(tables: Tables, config: ServerConfig) -> TestServer {
+        let (stop, stopped) = oneshot::channel();
+        let (bound, address) = std::sync::mpsc::channel();
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+            runtime.unwrap().block_on(async {
+                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                bound.send(listener.local_addr().unwrap()).unwrap();
+                run(listener, tables, config, stopped).await
+            })
+        });
+        let address = address.recv().unwrap();
+        TestServer { address, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// A server with one table, `t`, of epoch [`EPOCH`].
+    pub(crate) fn with_engine(config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
+        let engine = Arc::new(SumEngine::new(EPOCH_BYTE));
+        let tables = Tables::new();
+        tables.insert("t", engine.clone()).unwrap();
+        (TestServer::start(tables, config), engine)
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(self.address)
+    }
+
+    /// Tells the server to stop, and does not wait.
+    pub(crate) fn stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+    }
+
+    /// Waits for the server to return.
+    pub(crate) fn join(mut self) -> Result<(), ServerError> {
+        self.stop();
+        self.thread.take().unwrap().join().unwrap()
+    }
+
+    /// The value of a metric, given its name and labels as they stand in the text.
+    pub(crate) fn metric(&self, name: &str) -> Option<f64> {
+        let text = String::from_utf8(self.client().get("/metrics").body).unwrap();
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        Some(value.parse().unwrap())
+    }
+
+    /// Waits until a metric has a value: the way to see from outside that requests have arrived.
+    pub(crate) fn wait_for_metric(&self, name: &str, value: f64) {
+        for _ in 0..10_000 {
+            if self.metric(name) == Some(value) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        panic!("{name} is {:?}, expected {value}", self.metric(name));
+    }
+
+    /// Waits until this many connections are open, beside the one that asks.
+    pub(crate) fn wait_for_connections(&self, connections: usize) {
+        self.wait_for_metric("hush_connections", connections as f64 + 1.0);
+    }
+
+    pub(crate) fn wait_for_queue(&self, queries: usize) {
+        self.wait_for_metric("hush_queue_depth{table=\"t\"}", queries as f64);
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Real HTTP on loopback against a small engine whose answers can be checked.
+
+mod batching;
+mod client;
+mod engine;
+mod files;
+mod harness;
+mod hostile;
+mod queries;
+mod shutdown;
+mod tables;

@@ -1,0 +1,144 @@
+//! What is served, and its states: list, descriptor, health, metrics, loading, replacement.
+
+use std::sync::Arc;
+
+use hush_server::{ServerConfig, ServerError, Tables};
+use prost::Message;
+use serde_json::json;
+
+use crate::{
+    client::request,
+    engine::{SumEngine, query},
+    harness::{EPOCH, EPOCH_BYTE, TestServer},
+};
+
+#[test]
+fn tables_are_listed_by_name() {
+    let tables = Tables::new();
+    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
+    tables.announce("later").unwrap();
+    let server = TestServer::start(tables, ServerConfig::default());
+    let response = server.client().get("/v1/tables");
+    assert_eq!(response.status, 200);
+    assert_eq!(
+        response.json(),
+        json!({"tables": [
+            {"name": "later", "state": "loading", "epoch": null, "protocol": null, "records": null},
+            {"name": "t", "state": "resident", "epoch": hex::encode(EPOCH), "protocol": "sum",
+             "records": 1000},
+        ]})
+    );
+}
+
+#[test]
+fn a_descriptor_is_served_byte_for_byte_with_its_epoch_as_tag() {
+    let (server, _engine) = TestServer::with_engine(ServerConfig::default());
+    let mut client = server.client();
+    let response = client.get("/v1/tables/t");
+    assert_eq!(response.status, 200);
+    assert_eq!(response.body, b" {\"protocol\":\"sum\",\"records\":1000,\"e\":5}\n");
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    let etag = response.header("etag").unwrap().to_owned();
+    assert_eq!(etag, format!("\"{}\"", hex::encode(EPOCH)));
+
+    for matching in [etag.clone(), format!("W/{etag}"), format!("\"x\", {etag}"), "*".to_owned()] {
+        let response = client.get_with("/v1/tables/t", &format!("If-None-Match: {matching}\r\n"));
+        assert_eq!((response.status, response.body.len()), (304, 0), "{matching}");
+        assert_eq!(response.header("etag"), Some(etag.as_str()));
+    }
+    let response = client.get_with("/v1/tables/t", "If-None-Match: \"x\"\r\n");
+    assert_eq!(response.status, 200);
+}
+
+#[test]
+fn unknown_paths_and_methods_are_problems() {
+    let (server, _engine) = TestServer::with_engine(ServerConfig::default());
+    let mut client = server.client();
+    client.get("/v1/tables/other").problem(404, "unknown_table");
+    client.get("/v1/tables/%ff").problem(404, "unknown_table");
+    client.get("/v1/nothing").problem(404, "not_found");
+    client.post("/v1/tables/other/query", "x", b"").problem(404, "unknown_table");
+    let response = client.post("/v1/tables", "x", b"");
+    response.problem(405, "method_not_allowed");
+    assert_eq!(response.header("allow"), Some("GET,HEAD"));
+    client.get("/v1/tables/t/query").problem(405, "method_not_allowed");
+}
+
+#[test]
+fn a_table_that_is_loading_is_warming_until_it_is_inserted() {
+    let tables = Tables::new();
+    tables.announce("t").unwrap();
+    let server = TestServer::start(tables.clone(), ServerConfig::default());
+    let mut client = server.client();
+    assert_eq!(client.get("/livez").status, 200);
+    let ready = client.get("/readyz");
+    ready.problem(503, "warming");
+    assert!(ready.header("retry-after").is_some());
+    client.get("/v1/tables/t").problem(503, "warming");
+    client.get(&format!("/v1/blobs/{}", "00".repeat(32))).problem(503, "warming");
+    let body = request(EPOCH, &[query(1)]).encode_to_vec();
+    let refused = client.post_query(&body);
+    refused.problem(503, "warming");
+    assert!(refused.header("retry-after").is_some());
+
+    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
+    assert_eq!(client.get("/readyz").status, 200);
+    client.ask(EPOCH, &[query(1)]);
+}
+
+#[test]
+fn a_new_epoch_takes_over_while_the_old_one_finishes() {
+    let old = Arc::new(SumEngine::new(EPOCH_BYTE));
+    let tables = Tables::new();
+    tables.insert("t", old.clone()).unwrap();
+    let server = TestServer::start(tables.clone(), ServerConfig::default());
+    let mut early = server.client();
+    old.hold();
+    early.send_queries(EPOCH, &[query(1)]);
+    old.wait_for_scans(1);
+
+    tables.insert("t", Arc::new(SumEngine::new(6))).unwrap();
+    let mut late = server.client();
+    let body = request(EPOCH, &[query(2)]).encode_to_vec();
+    let problem = late.post_query(&body).problem(410, "epoch_gone");
+    assert_eq!(problem["descriptor"], json!({"protocol": "sum", "records": 1000, "e": 6}));
+    late.ask([6; 32], &[query(2)]);
+    old.release();
+    early.receive_answers(EPOCH, &[query(1)]);
+}
+
+#[test]
+fn metrics_count_what_happened() {
+    let (server, _engine) = TestServer::with_engine(ServerConfig::default());
+    let mut client = server.client();
+    client.ask(EPOCH, &[query(1), query(2), query(3)]);
+    client.ask(EPOCH, &[query(4)]);
+    client.get("/v1/nothing").problem(404, "not_found");
+    let value = |name: &str| server.metric(name);
+    let query_route = "hush_http_requests_total{route=\"/v1/tables/{table}/query\",status=\"200\"}";
+    assert_eq!(value(query_route), Some(2.0));
+    assert_eq!(value("hush_http_requests_total{route=\"other\",status=\"404\"}"), Some(1.0));
+    assert_eq!(value("hush_queries_answered_total{table=\"t\"}"), Some(4.0));
+    assert_eq!(value("hush_batch_size_sum{table=\"t\"}"), Some(4.0));
+    assert_eq!(value("hush_batch_size_count{table=\"t\"}"), Some(2.0));
+    assert_eq!(value("hush_scan_seconds_count{table=\"t\"}"), Some(2.0));
+    server.wait_for_queue(0);
+    assert!(value("hush_received_bytes_total") >= Some(300.0));
+    assert!(value("hush_sent_bytes_total") >= Some(300.0));
+}
+
+#[test]
+fn bad_names_descriptors_and_settings_are_refused() {
+    let tables = Tables::new();
+    for name in ["", "a/b", "a b", "\u{e4}", &"x".repeat(65)] {
+        assert!(matches!(tables.announce(name), Err(ServerError::TableName { .. })), "{name}");
+    }
+    for json in [b"[1]".as_slice(), b"", b"{\"records\":1", b"\xff"] {
+        let refused = tables.insert("t", Arc::new(SumEngine::new(1).with_descriptor(json)));
+        assert!(matches!(refused, Err(ServerError::Descriptor { .. })));
+    }
+
+    let config = ServerConfig { max_queries: 10, max_queue: 9, ..ServerConfig::default() };
+    let refused = TestServer::start(tables, config).join();
+    assert!(matches!(refused, Err(ServerError::Config { setting: "max_queue", min: 10, actual: 9 })));
+}

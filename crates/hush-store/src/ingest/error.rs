@@ -1,0 +1,308 @@
+//! Why an input was refused: each message names the file, the row, the column and what to do about it.
+
+use std::{fmt, io, path::PathBuf};
+
+use thiserror::Error;
+
+/// Where in an input something is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The input file.
+    pub path: PathBuf,
+    /// The record, counted from 1; a CSV header is not a record.
+    pub row: u64,
+    /// The line on which the record starts, counted from 1, for formats that have lines.
+    pub line: Option<u64>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, row {}", self.path.display(), self.row)?;
+        match self.line {
+            Some(line) => write!(f, " (line {line})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why an input could not be read, or its records not be kept.
+#[derive(Debug, Error)]
+pub enum IngestError {
+    /// The extension of a file names no supported format.
+    #[error(
+        "{}: cannot tell the format from the file name; supported are .csv, .parquet, .jsonl, .ndjson, .sqlite, \
+         .db, a folder of files, and - for JSONL on standard input", path.display()
+    )]
+    UnknownFormat {
+        /// The input.
+        path: PathBuf,
+    },
+    /// A file or folder cannot be opened or read.
+    #[error("{}: cannot read: {source}", path.display())]
+    Unreadable {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A folder holds something that is neither a file nor a folder.
+    #[error("{}: neither a file nor a folder (links to folders are not followed); remove it", path.display())]
+    NotAFile {
+        /// The entry.
+        path: PathBuf,
+    },
+    /// An option does not fit the input, or contradicts another one.
+    #[error("{}: {option} {reason}", path.display())]
+    Option {
+        /// The input.
+        path: PathBuf,
+        /// The option.
+        option: &'static str,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// `--key` or `--value` names a column twice.
+    #[error("{option} names the column \"{column}\" twice; name it once")]
+    RepeatedOption {
+        /// The option.
+        option: &'static str,
+        /// The column.
+        column: String,
+    },
+    /// The input has no record.
+    #[error("{}: no records; a table needs at least one", path.display())]
+    EmptyInput {
+        /// The input.
+        path: PathBuf,
+    },
+    /// A named column is not there.
+    #[error("{}: no column \"{column}\"; the columns are {}", path.display(), quoted(available))]
+    MissingColumn {
+        /// The input.
+        path: PathBuf,
+        /// The column asked for.
+        column: String,
+        /// The columns of the input; for JSONL, the fields of its first object.
+        available: Vec<String>,
+    },
+    /// An object of a JSONL file lacks a key field.
+    #[error("{place}: the object has no field \"{column}\", which --key names; add it or remove the line")]
+    MissingKeyField {
+        /// The object.
+        place: Place,
+        /// The field.
+        column: String,
+    },
+    /// An object of a JSONL file has a field that the first object did not have.
+    #[error(
+        "{place}: the field \"{column}\" is not in the first object, which set the columns; \
+         name the columns to keep with --value"
+    )]
+    UnexpectedField {
+        /// The object.
+        place: Place,
+        /// The field.
+        column: String,
+    },
+    /// Two columns have one name.
+    #[error("{}: two columns are called \"{column}\"; rename one of them", path.display())]
+    DuplicateColumn {
+        /// The input.
+        path: PathBuf,
+        /// The name.
+        column: String,
+    },
+    /// Two fields of an object have one name.
+    #[error("{place}: the object has two fields \"{column}\"; remove one of them")]
+    DuplicateField {
+        /// The object.
+        place: Place,
+        /// The name.
+        column: String,
+    },
+    /// A text is not UTF-8.
+    #[error("{place}{}: not valid UTF-8; convert the file to UTF-8", in_column(column))]
+    BadUtf8 {
+        /// The record; row 0 is the header of a CSV file.
+        place: Place,
+        /// The column, where it is known.
+        column: Option<String>,
+    },
+    /// A CSV row has more or fewer fields than the header.
+    #[error("{place}: {actual} fields, but the header has {expected}; quote fields that contain commas")]
+    RaggedRow {
+        /// The row.
+        place: Place,
+        /// Fields of the header.
+        expected: u64,
+        /// Fields of the row.
+        actual: u64,
+    },
+    /// A CSV row or a JSONL line is too long to be one record.
+    #[error("{place}: longer than {limit} bytes; look for a missing line end or closing quote")]
+    RowTooLong {
+        /// The row.
+        place: Place,
+        /// The most bytes that a row may have.
+        limit: u64,
+    },
+    /// The last field of a CSV file opens a quote that nothing closes.
+    #[error("{place}: the file ends within a quoted field; close the quote, or fetch the rest of the file")]
+    UnclosedQuote {
+        /// The last row.
+        place: Place,
+    },
+    /// A line of a JSONL file is not an object.
+    #[error("{place}: expected a JSON object, found {found}; write one object per line")]
+    NotAnObject {
+        /// The line.
+        place: Place,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A line of a JSONL file is not JSON.
+    #[error("{place}: not valid JSON: {message} at byte {byte} of the line")]
+    InvalidJson {
+        /// The line.
+        place: Place,
+        /// What the parser expected.
+        message: String,
+        /// Where in the line, counted from 1.
+        byte: usize,
+    },
+    /// A key column has no value.
+    #[error("{place}, column \"{column}\": a key cannot be null; remove the row or choose another --key")]
+    NullKey {
+        /// The record.
+        place: Place,
+        /// The key column.
+        column: String,
+    },
+    /// A part of a key over several columns contains the separator.
+    #[error(
+        "{place}, column \"{column}\": contains the byte 0x1f, which separates the columns of a key; \
+         remove it, or make one key column"
+    )]
+    SeparatorInKey {
+        /// The record.
+        place: Place,
+        /// The key column.
+        column: String,
+    },
+    /// A key is too long.
+    #[error("{place}: the key has {actual} bytes, at most {limit} are possible; choose a shorter --key")]
+    KeyTooLong {
+        /// The record.
+        place: Place,
+        /// Bytes of the key.
+        actual: u64,
+        /// The most bytes that a key may have.
+        limit: u64,
+    },
+    /// A value is longer than `--max-value-size`.
+    #[error(
+        "{place}: the value has {actual} bytes, the limit is {limit}; keep fewer columns with --value, \
+         or raise --max-value-size (every record then costs as much as the longest)"
+    )]
+    ValueTooLong {
+        /// The record.
+        place: Place,
+        /// Bytes of the value.
+        actual: u64,
+        /// `--max-value-size`.
+        limit: u64,
+    },
+    /// A column has a type that has no form as a value.
+    #[error(
+        "{}: the column \"{column}\" is {kind}, which cannot be looked up; \
+         name the columns to keep with --key and --value", path.display()
+    )]
+    UnsupportedColumn {
+        /// The input.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// Its type.
+        kind: &'static str,
+    },
+    /// A Parquet file is damaged or uses something unsupported.
+    #[error("{}: cannot read as Parquet: {message}", path.display())]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What the reader said.
+        message: String,
+    },
+    /// SQLite refused the file or the query.
+    #[error("{}: SQLite: {message}", path.display())]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        message: String,
+    },
+    /// No table was chosen, or the chosen one does not exist.
+    #[error("{}: choose a table with --table (there is {}) or a query with --sql", path.display(), quoted(tables))]
+    NoTable {
+        /// The file.
+        path: PathBuf,
+        /// Its tables and views.
+        tables: Vec<String>,
+    },
+    /// Two records have one key.
+    #[error(
+        "rows {first_row} and {second_row} both have the key \"{key}\"; \
+         keep one with --on-duplicate first or --on-duplicate last"
+    )]
+    DuplicateKey {
+        /// The key, shortened, with what is not UTF-8 replaced.
+        key: String,
+        /// The first record with the key, counted from 1.
+        first_row: u64,
+        /// The next record with it.
+        second_row: u64,
+    },
+    /// Some records have a key and others not.
+    #[error("row {row} differs from the rows before it in having a key")]
+    MixedKeys {
+        /// The record.
+        row: u64,
+    },
+    /// More records than a table can hold.
+    #[error("more than {limit} records; split the input into several tables")]
+    TooManyRecords {
+        /// The most records possible.
+        limit: u64,
+    },
+    /// The disk of the spool is full.
+    #[error("{}: the disk is full; free space there, or choose another folder", dir.display())]
+    DiskFull {
+        /// The folder of the spool.
+        dir: PathBuf,
+    },
+    /// The spool cannot be written or read.
+    #[error("{}: cannot write a temporary file: {source}", dir.display())]
+    Spool {
+        /// The folder of the spool.
+        dir: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// `names` as a list for people, the first 50 of them.
+fn quoted(names: &[String]) -> String {
+    const SHOWN: usize = 50;
+    if names.is_empty() {
+        return "none".into();
+    }
+    let mut list: Vec<String> = names.iter().take(SHOWN).map(|name| format!("\"{name}\"")).collect();
+    if names.len() > SHOWN {
+        list.push(format!("and {} more", names.len() - SHOWN));
+    }
+    list.join(", ")
+}
+
+fn in_column(column: &Option<String>) -> String {
+    column.as_ref().map(|column| format!(", column \"{column}\"")).unwrap_or_default()
+}

@@ -1,0 +1,291 @@
+//! JSONL: one JSON object per line, in UTF-8. Empty lines are skipped.
+//!
+//! Without `--value`, the fields of the first object are the columns. A value field that an object lacks is null.
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    fmt,
+    io::{BufRead, Read},
+    path::{Path, PathBuf},
+};
+
+use serde::{
+    Deserializer,
+    de::{DeserializeSeed, MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+use super::{
+    IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record,
+    cell::{Cell, append_compact_json},
+    record::Projection,
+};
+
+/// Reads the objects of a JSONL stream.
+pub(super) struct JsonlReader<R> {
+    path: PathBuf,
+    input: R,
+    options: IngestOptions,
+    columns: Option<Columns>,
+    /// The current line, without its end.
+    text: Vec<u8>,
+    line: u64,
+    row: u64,
+    read: u64,
+    bytes: Option<u64>,
+}
+
+/// The columns, and where each is found.
+struct Columns {
+    projection: Projection,
+    by_name: HashMap<String, usize>,
+    /// Whether a field that is no column is refused.
+    closed: bool,
+    /// The columns that an object had so far.
+    seen: Vec<bool>,
+    /// The fields of the first object.
+    available: Vec<String>,
+}
+
+impl<R: BufRead + Send> JsonlReader<R> {
+    /// Reads from `input`, `bytes` long if known; `path` is for messages.
+    pub(super) fn new(
+        path: &Path,
+        input: R,
+        bytes: Option<u64>,
+        options: &IngestOptions,
+    ) -> Result<Self, IngestError> {
+        let (options, text) = (options.clone(), Vec::new());
+        Ok(Self { path: path.into(), input, options, columns: None, text, line: 0, row: 0, read: 0, bytes })
+    }
+
+    fn place(&self) -> Place {
+        Place { path: self.path.clone(), row: self.row, line: Some(self.line) }
+    }
+
+    /// Reads the next line that is not empty; `false` at the end of the input.
+    fn next_line(&mut self) -> Result<bool, IngestError> {
+        loop {
+            self.text.clear();
+            let limited = &mut (&mut self.input).take(MAX_ROW_SIZE);
+            let count = limited.read_until(b'\n', &mut self.text);
+            let count =
+                count.map_err(|source| IngestError::Unreadable { path: self.path.clone(), source })?;
+            if count == 0 {
+                return Ok(false);
+            }
+            self.line += 1;
+            if self.read == 0 && self.text.starts_with(b"\xef\xbb\xbf") {
+                self.text.drain(..3);
+            }
+            self.read += count as u64;
+            if count as u64 == MAX_ROW_SIZE && !self.text.ends_with(b"\n") {
+                self.row += 1;
+                return Err(IngestError::RowTooLong { place: self.place(), limit: MAX_ROW_SIZE });
+            }
+            self.text.truncate(self.text.trim_ascii_end().len());
+            if !self.text.trim_ascii_start().is_empty() {
+                self.row += 1;
+                return Ok(true);
+            }
+        }
+    }
+
+    fn record(&mut self) -> Result<Record, IngestError> {
+        let (path, row, line) = (&self.path, self.row, Some(self.line));
+        let place = || Place { path: path.clone(), row, line };
+        let text = std::str::from_utf8(&self.text)
+            .map_err(|_| IngestError::BadUtf8 { place: place(), column: None })?;
+        let columns = match &mut self.columns {
+            Some(columns) => columns,
+            none => none.insert(Columns::of_first(path, parse_names(text, &place)?, &self.options)?),
+        };
+        let fields = columns.fields(text, &place)?;
+        let projection = &columns.projection;
+        if let Some(key) = projection.keys.iter().find(|key| fields[key.index].is_none()) {
+            return Err(IngestError::MissingKeyField { place: place(), column: key.name.clone() });
+        }
+        projection.record(place, |column| match fields[column.index] {
+            Some(field) => field_cell(field.get()).map_err(|error| invalid(error, place(), text)),
+            None => Ok(Cell::Null),
+        })
+    }
+
+    /// At the end of the input: a column that no object had was misspelt.
+    fn check_all_seen(&self) -> Result<(), IngestError> {
+        let Some(columns) = &self.columns else { return Ok(()) };
+        match columns.projection.columns().find(|column| !columns.seen[column.index]) {
+            Some(column) => Err(IngestError::MissingColumn {
+                path: self.path.clone(),
+                column: column.name.clone(),
+                available: columns.available.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<R: BufRead + Send> Iterator for JsonlReader<R> {
+    type Item = Result<Record, IngestError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.next_line() {
+            Ok(true) => Some(self.record()),
+            Ok(false) => self.check_all_seen().err().map(Err),
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+impl<R: BufRead + Send> Reader for JsonlReader<R> {
+    fn progress(&self) -> Progress {
+        Progress { read: self.read, total: self.bytes, unit: ProgressUnit::Bytes }
+    }
+}
+
+impl Columns {
+    /// The columns in use, given the fields of the first object.
+    fn of_first(path: &Path, available: Vec<String>, options: &IngestOptions) -> Result<Self, IngestError> {
+        let mut names = available.clone();
+        // A key must be in every object; a value may be missing here.
+        names.extend(options.value.iter().filter(|name| !available.contains(name)).cloned());
+        let projection = Projection::new(path, &names, options)?;
+        let by_name = projection.columns().map(|column| (column.name.clone(), column.index)).collect();
+        let closed = options.value.is_empty();
+        Ok(Self { projection, by_name, closed, seen: vec![false; names.len()], available })
+    }
+
+    /// The fields of an object, by column.
+    fn fields<'a>(
+        &mut self,
+        text: &'a str,
+        place: &impl Fn() -> Place,
+    ) -> Result<Vec<Option<&'a RawValue>>, IngestError> {
+        let mut fields = vec![None; self.seen.len()];
+        let mut problem = None;
+        parse_object(text, place, |name, value| match self.by_name.get(name) {
+            Some(&index) if fields[index].is_some() => {
+                problem.get_or_insert_with(|| IngestError::DuplicateField {
+                    place: place(),
+                    column: name.into(),
+                });
+            }
+            Some(&index) => {
+                fields[index] = Some(value);
+                self.seen[index] = true;
+            }
+            None if self.closed => {
+                problem.get_or_insert_with(|| IngestError::UnexpectedField {
+                    place: place(),
+                    column: name.into(),
+                });
+            }
+            None => {}
+        })?;
+        problem.map_or(Ok(fields), Err)
+    }
+}
+
+/// The names of the fields of an object.
+fn parse_names(text: &str, place: &impl Fn() -> Place) -> Result<Vec<String>, IngestError> {
+    let mut names: Vec<String> = Vec::new();
+    let mut twice = None;
+    parse_object(text, place, |name, _| {
+        if names.iter().any(|other| other == name) {
+            twice.get_or_insert_with(|| IngestError::DuplicateField { place: place(), column: name.into() });
+        }
+        names.push(name.into());
+    })?;
+    twice.map_or(Ok(names), Err)
+}
+
+/// Calls `on_field` with the name and the JSON of every field of an object.
+fn parse_object<'a>(
+    text: &'a str,
+    place: &impl Fn() -> Place,
+    on_field: impl FnMut(&str, &'a RawValue),
+) -> Result<(), IngestError> {
+    let found = match text.trim_ascii_start().as_bytes().first() {
+        Some(b'[') => Some("an array"),
+        Some(b'"') => Some("a string"),
+        Some(b'n') => Some("null"),
+        Some(b't' | b'f') => Some("a boolean"),
+        Some(b'-' | b'0'..=b'9') => Some("a number"),
+        _ => None,
+    };
+    if let Some(found) = found {
+        return Err(IngestError::NotAnObject { place: place(), found });
+    }
+    let mut parser = serde_json::Deserializer::from_str(text);
+    let parsed = parser.deserialize_map(ObjectVisitor(on_field));
+    parsed.and_then(|()| parser.end()).map_err(|error| invalid(error, place(), text))
+}
+
+fn invalid(error: serde_json::Error, place: Place, text: &str) -> IngestError {
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default().to_owned();
+    // The parser counts from the byte before the error at the end of a text.
+    IngestError::InvalidJson { place, message, byte: error.column().clamp(1, text.len().max(1)) }
+}
+
+/// A field as a cell. Numbers stay as they are written.
+fn field_cell(json: &str) -> Result<Cell<'_>, serde_json::Error> {
+    Ok(match json.as_bytes().first() {
+        Some(b'n') => Cell::Null,
+        Some(b't') => Cell::Bool(true),
+        Some(b'f') => Cell::Bool(false),
+        Some(b'"') if !json.contains('\\') => Cell::Text(Cow::Borrowed(&json[1..json.len() - 1])),
+        Some(b'"') => Cell::Text(Cow::Owned(serde_json::from_str(json)?)),
+        Some(b'[' | b'{') => {
+            let mut compact = String::with_capacity(json.len());
+            append_compact_json(json, &mut compact);
+            Cell::Json(Cow::Owned(compact))
+        }
+        _ => Cell::Json(Cow::Borrowed(json)),
+    })
+}
+
+/// Hands the fields of an object to a function, the values as their JSON text.
+struct ObjectVisitor<F>(F);
+
+impl<'de, F: FnMut(&str, &'de RawValue)> Visitor<'de> for ObjectVisitor<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        let mut name = String::new();
+        while map.next_key_seed(NameSeed(&mut name))?.is_some() {
+            (self.0)(&name, map.next_value()?);
+        }
+        Ok(())
+    }
+}
+
+/// Reads the name of a field into a buffer, which spares an allocation a field.
+struct NameSeed<'n>(&'n mut String);
+
+impl<'de> DeserializeSeed<'de> for NameSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for NameSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<(), E> {
+        self.0.clear();
+        self.0.push_str(name);
+        Ok(())
+    }
+}

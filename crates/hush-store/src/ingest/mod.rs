@@ -1,0 +1,157 @@
+//! Reading a table: CSV, Parquet, JSONL, SQLite or a folder of files become a stream of [`Record`]s, and a
+//! [`Spool`] keeps a stream for the several passes of a build.
+//!
+//! All readers run in constant memory: they hold a row, or a batch of rows, of the input.
+//!
+//! # Keys and values
+//! A field has one form as bytes: text in UTF-8, numbers in decimal, `true` or `false`, binary as it is, null
+//! empty. A key is its columns in that form, joined by [`KEY_SEPARATOR`]. A value is its only column in that form,
+//! or a compact JSON object of its several columns in the order given (binary in base64), or empty if there is
+//! none.
+
+mod calendar;
+mod cell;
+mod csv;
+mod error;
+mod folder;
+mod jsonl;
+mod options;
+mod parquet;
+mod parquet_column;
+mod record;
+mod spool;
+mod sqlite;
+
+use std::{
+    fs::File,
+    io::{self, BufReader},
+    path::{Path, PathBuf},
+};
+
+use self::{
+    csv::CsvReader, folder::FolderReader, jsonl::JsonlReader, options::Format, parquet::ParquetReader,
+    sqlite::SqliteReader,
+};
+pub use self::{
+    error::{IngestError, Place},
+    options::{DEFAULT_MAX_VALUE_SIZE, IngestOptions, Input},
+    record::{KEY_SEPARATOR, MAX_KEY_SIZE, Record},
+    spool::{MAX_RECORDS, OnDuplicate, Spool, SpooledRecords, UnknownOnDuplicate},
+};
+
+/// What [`Progress`] counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgressUnit {
+    /// Bytes of the input.
+    Bytes,
+    /// Records.
+    Rows,
+}
+
+/// How much of an input has been read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What has been read, in `unit`s.
+    pub read: u64,
+    /// What there is to read, if known. An estimate: a file may grow, and a SQLite table have gaps.
+    pub total: Option<u64>,
+    /// What is counted.
+    pub unit: ProgressUnit,
+}
+
+/// A reader of one format.
+trait Reader: Iterator<Item = Result<Record, IngestError>> + Send {
+    /// How much has been read.
+    fn progress(&self) -> Progress;
+}
+
+/// The records of an input, in its order. After an error there are no more.
+pub struct Source {
+    reader: Box<dyn Reader>,
+    path: PathBuf,
+    keyed: bool,
+    rows: u64,
+    ended: bool,
+}
+
+impl Source {
+    /// Whether the records have keys; if not, they are looked up by row.
+    pub fn has_keys(&self) -> bool {
+        self.keyed
+    }
+
+    /// How much has been read, for a progress bar.
+    pub fn progress(&self) -> Progress {
+        self.reader.progress()
+    }
+}
+
+impl Iterator for Source {
+    type Item = Result<Record, IngestError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let next = match self.reader.next() {
+            None if self.rows == 0 => Some(Err(IngestError::EmptyInput { path: self.path.clone() })),
+            next => next,
+        };
+        self.ended = !matches!(next, Some(Ok(_)));
+        self.rows += 1;
+        next
+    }
+}
+
+/// Opens an input.
+///
+/// # Errors
+/// If the input cannot be opened, its format is unknown, or the options do not fit it. What is wrong with a row
+/// is an item of the [`Source`], [`IngestError::EmptyInput`] included.
+pub fn open(input: &Input, options: &IngestOptions) -> Result<Source, IngestError> {
+    let (reader, path, keyed) = match input {
+        Input::Stdin => {
+            let path = Path::new("standard input");
+            options.check(path, Format::Jsonl)?;
+            // Not its lock, which could not move to another thread.
+            let stdin = BufReader::new(io::stdin());
+            let reader: Box<dyn Reader> = Box::new(JsonlReader::new(path, stdin, None, options)?);
+            (reader, path, !options.key.is_empty())
+        }
+        Input::Path(path) => {
+            let format = Format::of(path)?;
+            options.check(path, format)?;
+            (
+                open_path(path, format, options)?,
+                path.as_path(),
+                !options.key.is_empty() || format == Format::Folder,
+            )
+        }
+    };
+    Ok(Source { reader, path: path.into(), keyed, rows: 0, ended: false })
+}
+
+fn open_path(path: &Path, format: Format, options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
+    Ok(match format {
+        Format::Csv => Box::new(CsvReader::open(path, options)?),
+        Format::Parquet => Box::new(ParquetReader::open(path, options)?),
+        Format::Jsonl => {
+            let (file, bytes) = open_file(path)?;
+            Box::new(JsonlReader::new(path, BufReader::with_capacity(1 << 16, file), Some(bytes), options)?)
+        }
+        Format::Sqlite => Box::new(SqliteReader::open(path, options)?),
+        Format::Folder => Box::new(FolderReader::open(path, options)?),
+    })
+}
+
+/// Opens a file; returns its length too.
+fn open_file(path: &Path) -> Result<(File, u64), IngestError> {
+    let unreadable = |source| IngestError::Unreadable { path: path.into(), source };
+    let file = File::open(path).map_err(unreadable)?;
+    let bytes = file.metadata().map_err(unreadable)?.len();
+    Ok((file, bytes))
+}
+
+/// The most bytes of a CSV row or a JSONL line. More is a file without line ends, or with a quote that never closes,
+/// and would fill the memory.
+const MAX_ROW_SIZE: u64 = 64 << 20;

@@ -1,0 +1,123 @@
+//! What to read, and how rows become records.
+
+use std::{
+    convert::Infallible,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use super::IngestError;
+
+/// The default of [`IngestOptions::max_value_size`], in bytes.
+pub const DEFAULT_MAX_VALUE_SIZE: u32 = 65_536;
+
+/// Where records come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A file, whose extension names its format, or a folder of files.
+    Path(PathBuf),
+    /// JSONL on standard input.
+    Stdin,
+}
+
+impl From<&OsStr> for Input {
+    /// `-` is standard input, everything else a path.
+    fn from(arg: &OsStr) -> Self {
+        if arg == "-" { Self::Stdin } else { Self::Path(arg.into()) }
+    }
+}
+
+impl FromStr for Input {
+    type Err = Infallible;
+
+    fn from_str(arg: &str) -> Result<Self, Infallible> {
+        Ok(Self::from(OsStr::new(arg)))
+    }
+}
+
+/// How rows become records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IngestOptions {
+    /// The columns of the key, joined by [`super::KEY_SEPARATOR`]; none: records are looked up by row.
+    pub key: Vec<String>,
+    /// The columns of the value; none: all but the key columns.
+    pub value: Vec<String>,
+    /// The most bytes that a value may have.
+    pub max_value_size: u32,
+    /// SQLite: the query whose rows are read.
+    pub sql: Option<String>,
+    /// SQLite: the table or view that is read; may be left out if there is only one.
+    pub table: Option<String>,
+}
+
+impl Default for IngestOptions {
+    fn default() -> Self {
+        Self {
+            key: Vec::new(),
+            value: Vec::new(),
+            max_value_size: DEFAULT_MAX_VALUE_SIZE,
+            sql: None,
+            table: None,
+        }
+    }
+}
+
+impl IngestOptions {
+    /// Refuses options that contradict each other or do not fit `format`.
+    pub(super) fn check(&self, path: &Path, format: Format) -> Result<(), IngestError> {
+        let refuse = |option, reason| Err(IngestError::Option { path: path.into(), option, reason });
+        for (option, columns) in [("--key", &self.key), ("--value", &self.value)] {
+            if let Some(at) = (1..columns.len()).find(|&at| columns[..at].contains(&columns[at])) {
+                return Err(IngestError::RepeatedOption { option, column: columns[at].clone() });
+            }
+            if format == Format::Folder && !columns.is_empty() {
+                return refuse(
+                    option,
+                    "does not apply to a folder: the key is the file name, the value its content",
+                );
+            }
+        }
+        if format != Format::Sqlite {
+            if self.sql.is_some() {
+                return refuse("--sql", "applies to SQLite files only");
+            }
+            if self.table.is_some() {
+                return refuse("--table", "applies to SQLite files only");
+            }
+        }
+        if self.sql.is_some() && self.table.is_some() {
+            return refuse("--sql", "and --table exclude each other; use one");
+        }
+        Ok(())
+    }
+}
+
+/// The formats of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Csv,
+    Parquet,
+    Jsonl,
+    Sqlite,
+    Folder,
+}
+
+impl Format {
+    /// The format of what is at `path`.
+    pub(super) fn of(path: &Path) -> Result<Self, IngestError> {
+        let metadata =
+            path.metadata().map_err(|source| IngestError::Unreadable { path: path.into(), source })?;
+        if metadata.is_dir() {
+            return Ok(Self::Folder);
+        }
+        let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
+        match extension.as_str() {
+            "csv" => Ok(Self::Csv),
+            "parquet" => Ok(Self::Parquet),
+            "jsonl" | "ndjson" => Ok(Self::Jsonl),
+            "sqlite" | "db" => Ok(Self::Sqlite),
+            _ => Err(IngestError::UnknownFormat { path: path.into() }),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! From the fields of a row to a record: which columns make the key, which the value, and in which form.
+
+use std::path::Path;
+
+use super::{
+    IngestError, IngestOptions, Place,
+    cell::{Cell, append_json_string},
+};
+
+/// The byte between the columns of a key over several columns (the ASCII unit separator).
+///
+/// A column of such a key that contains it is refused, so that different columns never give the same key.
+pub const KEY_SEPARATOR: u8 = 0x1f;
+/// The most bytes that a key may have.
+pub const MAX_KEY_SIZE: usize = 4096;
+
+/// One record of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// The key, at most [`MAX_KEY_SIZE`] bytes; `None` if records are looked up by row.
+    pub key: Option<Vec<u8>>,
+    /// The value.
+    pub value: Vec<u8>,
+}
+
+/// A column in use.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    pub(super) name: String,
+    /// Position among the columns of the input.
+    pub(super) index: usize,
+    /// `"name":`, the start of its member of a JSON object.
+    member: Vec<u8>,
+}
+
+impl Column {
+    fn new(name: &str, index: usize) -> Self {
+        let mut member = Vec::new();
+        append_json_string(name, &mut member);
+        member.push(b':');
+        Self { name: name.into(), index, member }
+    }
+}
+
+/// The columns that make the key and the value of a record.
+#[derive(Clone, Debug)]
+pub(super) struct Projection {
+    pub(super) keys: Vec<Column>,
+    pub(super) values: Vec<Column>,
+    max_value_size: usize,
+}
+
+impl Projection {
+    /// Finds the columns of `options` among the columns of an input.
+    pub(super) fn new(
+        path: &Path,
+        available: &[String],
+        options: &IngestOptions,
+    ) -> Result<Self, IngestError> {
+        let mut sorted: Vec<&String> = available.iter().collect();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(IngestError::DuplicateColumn { path: path.into(), column: pair[0].clone() });
+        }
+        let find = |name: &String| {
+            let index = available.iter().position(|column| column == name).ok_or_else(|| {
+                IngestError::MissingColumn {
+                    path: path.into(),
+                    column: name.clone(),
+                    available: available.to_vec(),
+                }
+            })?;
+            Ok(Column::new(name, index))
+        };
+        let keys = options.key.iter().map(find).collect::<Result<Vec<_>, IngestError>>()?;
+        let values = if options.value.is_empty() {
+            let rest = available.iter().enumerate().filter(|(_, name)| !options.key.contains(name));
+            rest.map(|(index, name)| Column::new(name, index)).collect()
+        } else {
+            options.value.iter().map(find).collect::<Result<_, IngestError>>()?
+        };
+        Ok(Self { keys, values, max_value_size: options.max_value_size as usize })
+    }
+
+    /// The columns in use; one that is in the key and in the value comes twice.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &Column> {
+        self.keys.iter().chain(&self.values)
+    }
+
+    /// Makes a record of a row. `cell` gives the field of a column, `place` says which row it is.
+    pub(super) fn record<'a>(
+        &self,
+        place: impl Fn() -> Place,
+        mut cell: impl FnMut(&Column) -> Result<Cell<'a>, IngestError>,
+    ) -> Result<Record, IngestError> {
+        let key = if self.keys.is_empty() { None } else { Some(self.key(&place, &mut cell)?) };
+        let mut value = Vec::new();
+        match self.values.as_slice() {
+            [] => {}
+            [column] => cell(column)?.append_bytes(&mut value),
+            columns => {
+                for (at, column) in columns.iter().enumerate() {
+                    value.push(if at == 0 { b'{' } else { b',' });
+                    value.extend_from_slice(&column.member);
+                    cell(column)?.append_json(&mut value);
+                }
+                value.push(b'}');
+            }
+        }
+        check_value_size(value.len(), self.max_value_size, place)?;
+        Ok(Record { key, value })
+    }
+
+    fn key<'a>(
+        &self,
+        place: &impl Fn() -> Place,
+        cell: &mut impl FnMut(&Column) -> Result<Cell<'a>, IngestError>,
+    ) -> Result<Vec<u8>, IngestError> {
+        let mut key = Vec::new();
+        for (at, column) in self.keys.iter().enumerate() {
+            if at > 0 {
+                key.push(KEY_SEPARATOR);
+            }
+            let start = key.len();
+            let part = cell(column)?;
+            if part == Cell::Null {
+                return Err(IngestError::NullKey { place: place(), column: column.name.clone() });
+            }
+            part.append_bytes(&mut key);
+            if self.keys.len() > 1 && key[start..].contains(&KEY_SEPARATOR) {
+                return Err(IngestError::SeparatorInKey { place: place(), column: column.name.clone() });
+            }
+        }
+        check_key_size(key.len(), place)?;
+        Ok(key)
+    }
+}
+
+/// Refuses a key that is too long.
+pub(super) fn check_key_size(actual: usize, place: impl Fn() -> Place) -> Result<(), IngestError> {
+    if actual > MAX_KEY_SIZE {
+        let (actual, limit) = (actual as u64, MAX_KEY_SIZE as u64);
+        return Err(IngestError::KeyTooLong { place: place(), actual, limit });
+    }
+    Ok(())
+}
+
+/// Refuses a value of `actual` bytes if that is more than `limit`.
+pub(super) fn check_value_size(
+    actual: usize,
+    limit: usize,
+    place: impl Fn() -> Place,
+) -> Result<(), IngestError> {
+    if actual > limit {
+        let (actual, limit) = (actual as u64, limit as u64);
+        return Err(IngestError::ValueTooLong { place: place(), actual, limit });
+    }
+    Ok(())
+}

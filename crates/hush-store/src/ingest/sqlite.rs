@@ -1,0 +1,199 @@
+//! SQLite: the rows of a table in the order of their row ids, or those of a query.
+
+use std::{
+    panic::resume_unwind,
+    path::{Path, PathBuf},
+    sync::mpsc::{Receiver, SyncSender, sync_channel},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use rusqlite::{Connection, InterruptHandle, OpenFlags, Row, types::ValueRef};
+
+use super::{
+    IngestError, IngestOptions, Place, Progress, ProgressUnit, Reader, Record, cell::Cell, open_file,
+    record::Projection,
+};
+
+/// Records that the reading thread is ahead.
+const RECORDS_AHEAD: usize = 256;
+
+/// Reads the rows of a SQLite query. A thread of its own runs the query, whose rows borrow from the connection.
+pub(super) struct SqliteReader {
+    records: Option<Receiver<Result<Record, IngestError>>>,
+    interrupt: InterruptHandle,
+    thread: Option<JoinHandle<()>>,
+    rows: u64,
+    total: Option<u64>,
+}
+
+impl SqliteReader {
+    pub(super) fn open(path: &Path, options: &IngestOptions) -> Result<Self, IngestError> {
+        // SQLite would say less about why a file cannot be opened.
+        open_file(path)?;
+        let refused = |error: rusqlite::Error| refused(path, error);
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(refused)?;
+        let query = match &options.sql {
+            Some(sql) => Query { sql: sql.clone(), rows: None },
+            None => {
+                Query::of_table(&connection, &choose_table(&connection, path, options)?).map_err(refused)?
+            }
+        };
+        let names = query.column_names(&connection).map_err(refused)?;
+        if names.is_empty() {
+            let reason = "returns no columns; write a SELECT";
+            return Err(IngestError::Option { path: path.into(), option: "--sql", reason });
+        }
+        let scan =
+            Scan { projection: Projection::new(path, &names, options)?, path: path.into(), sql: query.sql };
+        let interrupt = connection.get_interrupt_handle();
+        let (sender, records) = sync_channel(RECORDS_AHEAD);
+        let thread = thread::spawn(move || scan.run(&connection, &sender));
+        Ok(Self { records: Some(records), interrupt, thread: Some(thread), rows: 0, total: query.rows })
+    }
+}
+
+impl Iterator for SqliteReader {
+    type Item = Result<Record, IngestError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.records.as_ref()?.recv() {
+            Ok(record) => {
+                self.rows += 1;
+                Some(record)
+            }
+            Err(_) => {
+                // A panic must not look like the end of the table.
+                if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join) {
+                    resume_unwind(panic);
+                }
+                None
+            }
+        }
+    }
+}
+
+impl Reader for SqliteReader {
+    fn progress(&self) -> Progress {
+        Progress { read: self.rows, total: self.total, unit: ProgressUnit::Rows }
+    }
+}
+
+impl Drop for SqliteReader {
+    fn drop(&mut self) {
+        // The thread ends when it has nobody to send to, or in the middle of a long query. An interrupt reaches only
+        // a query that runs already, so one may not be enough.
+        self.records = None;
+        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            self.interrupt.interrupt();
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// A query, and about how many rows it has if that is known.
+struct Query {
+    sql: String,
+    rows: Option<u64>,
+}
+
+impl Query {
+    /// The rows of a table by row id; views and tables without row ids keep the order that SQLite gives them.
+    fn of_table(connection: &Connection, table: &str) -> rusqlite::Result<Self> {
+        let table = format!("\"{}\"", table.replace('"', "\"\""));
+        let by_row_id = format!("SELECT * FROM {table} ORDER BY _rowid_");
+        if connection.prepare(&by_row_id).is_err() {
+            return Ok(Self { sql: format!("SELECT * FROM {table}"), rows: None });
+        }
+        // Counting would read the table; the last row id costs nothing and is the count unless rows were deleted.
+        let last = connection.query_row(&format!("SELECT max(_rowid_) FROM {table}"), [], |row| row.get(0));
+        let last: Option<i64> = last.unwrap_or(None);
+        Ok(Self { sql: by_row_id, rows: last.and_then(|last| u64::try_from(last).ok()) })
+    }
+
+    fn column_names(&self, connection: &Connection) -> rusqlite::Result<Vec<String>> {
+        let statement = connection.prepare(&self.sql)?;
+        Ok(statement.column_names().map(String::from).collect())
+    }
+}
+
+/// The table of the options, or the only one.
+fn choose_table(
+    connection: &Connection,
+    path: &Path,
+    options: &IngestOptions,
+) -> Result<String, IngestError> {
+    let list = || {
+        let tables = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') \
+                      AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
+        let mut statement = connection.prepare(tables)?;
+        statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()
+    };
+    let tables = list().map_err(|error| refused(path, error))?;
+    match &options.table {
+        // SQLite compares names without regard to ASCII case.
+        Some(table) if tables.iter().any(|name| name.eq_ignore_ascii_case(table)) => Ok(table.clone()),
+        None if tables.len() == 1 => Ok(tables[0].clone()),
+        _ => Err(IngestError::NoTable { path: path.into(), tables }),
+    }
+}
+
+fn refused(path: &Path, error: rusqlite::Error) -> IngestError {
+    IngestError::Sqlite { path: path.into(), message: error.to_string() }
+}
+
+/// What the reading thread does.
+struct Scan {
+    path: PathBuf,
+    sql: String,
+    projection: Projection,
+}
+
+impl Scan {
+    /// Sends all records, or an error last, until nobody listens.
+    fn run(&self, connection: &Connection, sender: &SyncSender<Result<Record, IngestError>>) {
+        if let Err(error) = self.send_rows(connection, sender) {
+            // Nobody listens to the reader any more, so nobody misses its error.
+            let _ = sender.send(Err(refused(&self.path, error)));
+        }
+    }
+
+    fn send_rows(
+        &self,
+        connection: &Connection,
+        sender: &SyncSender<Result<Record, IngestError>>,
+    ) -> rusqlite::Result<()> {
+        let mut statement = connection.prepare(&self.sql)?;
+        let mut rows = statement.query([])?;
+        let mut row_number = 0;
+        while let Some(row) = rows.next()? {
+            row_number += 1;
+            let record = self.record(row, row_number);
+            let failed = record.is_err();
+            if sender.send(record).is_err() || failed {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&self, row: &Row, row_number: u64) -> Result<Record, IngestError> {
+        let place = || Place { path: self.path.clone(), row: row_number, line: None };
+        self.projection.record(place, |column| {
+            Ok(match row.get_ref(column.index).map_err(|error| refused(&self.path, error))? {
+                ValueRef::Null => Cell::Null,
+                ValueRef::Integer(value) => Cell::Int(value),
+                ValueRef::Real(value) => Cell::Float(value),
+                ValueRef::Blob(bytes) => Cell::Binary(bytes),
+                ValueRef::Text(bytes) => {
+                    let text = std::str::from_utf8(bytes).map_err(|_| IngestError::BadUtf8 {
+                        place: place(),
+                        column: Some(column.name.clone()),
+                    })?;
+                    Cell::Text(text.into())
+                }
+            })
+        })
+    }
+}

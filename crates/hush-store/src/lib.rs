@@ -1,0 +1,9 @@
+//! Tables on disk: reading the input, laying slots out, snapshot files.
+//!
+//! * [`ingest`]: rows of a file become records, kept in a spool for the several passes of a build.
+//! * [`tiles`]: slots into a tiled database, from many threads.
+//! * [`snapshot`]: the files of a table; `README.md` of this crate has every field.
+
+pub mod ingest;
+pub mod snapshot;
+pub mod tiles;

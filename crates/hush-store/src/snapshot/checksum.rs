@@ -1,0 +1,35 @@
+//! Checksums of a file in chunks, so that damage is located and large files are checked in parallel.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::SnapshotError;
+
+/// Bytes covered by one checksum.
+pub const CHUNK_BYTES: usize = 4 << 20;
+
+/// BLAKE3 of every chunk of `bytes`.
+pub(super) fn chunk_hashes(bytes: &[u8]) -> Vec<blake3::Hash> {
+    bytes.par_chunks(CHUNK_BYTES).map(blake3::hash).collect()
+}
+
+/// Checks every chunk of `bytes`, the content of `path`.
+pub(super) fn verify_chunks(
+    path: &Path,
+    bytes: &[u8],
+    expected: &[[u8; 32]],
+) -> Result<(), SnapshotError> {
+    let damaged = bytes
+        .par_chunks(CHUNK_BYTES)
+        .zip(expected)
+        .position_first(|(chunk, expected)| blake3::hash(chunk) != blake3::Hash::from_bytes(*expected));
+    match damaged {
+        None => Ok(()),
+        Some(chunk) => Err(SnapshotError::Corrupt {
+            path: path.to_owned(),
+            start: (chunk * CHUNK_BYTES) as u64,
+            end: ((chunk + 1) * CHUNK_BYTES).min(bytes.len()) as u64,
+        }),
+    }
+}

@@ -1,0 +1,90 @@
+//! The error of reading and writing snapshots. Every variant names the path and says what to do.
+
+use std::{io, path::PathBuf};
+
+use thiserror::Error;
+
+/// Why a snapshot could not be written or opened.
+#[derive(Debug, Error)]
+pub enum SnapshotError {
+    /// The operating system refused.
+    #[error("{path}: cannot {action}: {source}{hint}", path = path.display(), hint = full_disk_hint(source))]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The output folder exists.
+    #[error("{path} exists already: choose another --out, or replace it with --force", path = .0.display())]
+    Exists(PathBuf),
+    /// The output folder exists and is not a snapshot, so it is not replaced.
+    #[error("{path} is not a hushdb snapshot and is not replaced: choose another --out", path = .0.display())]
+    NotASnapshot(PathBuf),
+    /// Another build is writing the same snapshot.
+    #[error("another build is writing {path}: wait for it, or choose another --out", path = .0.display())]
+    Busy(PathBuf),
+    /// No snapshot is there.
+    #[error("{path} is not a hushdb snapshot (no {file}): build one with 'hushdb build'", path = path.display(), file = super::HEADER_FILE)]
+    Missing {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The header cannot be read.
+    #[error("{path} is damaged: {reason}: build the snapshot again, or restore it from a copy", path = path.display())]
+    Header {
+        /// The header file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The snapshot is of another version.
+    #[error("{path} has format version {actual}, this program reads {expected}: build it again with this version", path = path.display())]
+    Version {
+        /// The header file.
+        path: PathBuf,
+        /// The version that this program reads.
+        expected: u32,
+        /// The version found.
+        actual: u64,
+    },
+    /// A file has the wrong length.
+    #[error("{path} is damaged: {actual} bytes, expected {expected}: build the snapshot again, or restore it from a copy", path = path.display())]
+    Length {
+        /// The file.
+        path: PathBuf,
+        /// Bytes in the header.
+        expected: u64,
+        /// Bytes on disk.
+        actual: u64,
+    },
+    /// A chunk of a file does not match its checksum.
+    #[error("{path} is damaged: the checksum of bytes {start} to {end} differs: build the snapshot again, or restore it from a copy", path = path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// First byte of the chunk.
+        start: u64,
+        /// One past the last byte.
+        end: u64,
+    },
+}
+
+impl SnapshotError {
+    /// Wraps an I/O error on `path`.
+    pub fn io(path: impl Into<PathBuf>, action: &'static str) -> impl FnOnce(io::Error) -> SnapshotError {
+        let path = path.into();
+        move |source| SnapshotError::Io { path, action, source }
+    }
+}
+
+fn full_disk_hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; nothing was kept: free some space, or choose an --out on a larger disk"
+        }
+        _ => "",
+    }
+}

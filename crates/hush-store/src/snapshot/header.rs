@@ -1,0 +1,110 @@
+//! The header of a snapshot: `header.json`.
+
+use std::{fs, path::Path};
+
+use hush_protocol::descriptor::Descriptor;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{CHUNK_BYTES, SnapshotError};
+
+/// Name of the header file.
+pub const HEADER_FILE: &str = "header.json";
+/// The version of the snapshot format.
+pub const FORMAT_VERSION: u32 = 1;
+/// Longest header that is read.
+const MAX_HEADER_BYTES: u64 = 256 << 20;
+
+/// What a snapshot says about itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Header {
+    /// [`FORMAT_VERSION`].
+    pub version: u32,
+    /// The program that wrote it.
+    pub written_by: String,
+    /// What clients are told.
+    pub descriptor: Descriptor,
+    /// Bytes of all values before encoding.
+    pub payload_bytes: u64,
+    /// Name of the input, without its folder.
+    pub source: String,
+    /// The other files.
+    pub files: Vec<FileEntry>,
+}
+
+/// A file of a snapshot and its checksums.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Name within the folder.
+    pub name: String,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Bytes covered by each checksum.
+    pub chunk_bytes: u64,
+    /// BLAKE3 of each chunk, 32 bytes each, in hex, joined.
+    #[serde(with = "hex")]
+    pub chunks: Vec<u8>,
+}
+
+impl FileEntry {
+    /// The entry of a file that holds `content`.
+    pub(super) fn new(name: &str, content: &[u8]) -> Self {
+        let chunks = super::checksum::chunk_hashes(content).iter().flat_map(|h| *h.as_bytes()).collect();
+        Self { name: name.into(), bytes: content.len() as u64, chunk_bytes: CHUNK_BYTES as u64, chunks }
+    }
+
+    /// The checksums.
+    pub(super) fn hashes(&self) -> &[[u8; 32]] {
+        self.chunks.as_chunks().0
+    }
+}
+
+/// The file as stored: the body's exact text and its checksum.
+#[derive(Serialize, Deserialize)]
+struct Envelope<'a> {
+    /// BLAKE3 of the text of `body`.
+    blake3: String,
+    #[serde(borrow)]
+    body: &'a RawValue,
+}
+
+impl Header {
+    /// The text of `header.json`.
+    pub(super) fn to_text(&self) -> String {
+        let body = serde_json::value::to_raw_value(self).expect("a header is plain data");
+        let blake3 = blake3::hash(body.get().as_bytes()).to_hex().to_string();
+        serde_json::to_string(&Envelope { blake3, body: &body }).expect("an envelope is plain data")
+    }
+
+    /// Reads and checks the header of the snapshot in `dir`.
+    pub(super) fn read(dir: &Path) -> Result<Self, SnapshotError> {
+        let path = dir.join(HEADER_FILE);
+        let length = match fs::metadata(&path) {
+            Ok(meta) => meta.len(),
+            Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+                return Err(SnapshotError::Missing { path: dir.to_owned() });
+            }
+            Err(e) => return Err(SnapshotError::io(path, "read")(e)),
+        };
+        let damaged = |reason: String| SnapshotError::Header { path: path.clone(), reason };
+        if length > MAX_HEADER_BYTES {
+            return Err(damaged(format!("{length} bytes is no header")));
+        }
+        let bytes = fs::read(&path).map_err(SnapshotError::io(&path, "read"))?;
+        let text = str::from_utf8(&bytes).map_err(|e| damaged(e.to_string()))?;
+        let envelope: Envelope = serde_json::from_str(text).map_err(|e| damaged(e.to_string()))?;
+        if blake3::hash(envelope.body.get().as_bytes()).to_hex().as_str() != envelope.blake3 {
+            return Err(damaged("its checksum differs".into()));
+        }
+        #[derive(Deserialize)]
+        struct Version {
+            version: u64,
+        }
+        let Version { version } =
+            serde_json::from_str(envelope.body.get()).map_err(|e| damaged(e.to_string()))?;
+        if version != u64::from(FORMAT_VERSION) {
+            return Err(SnapshotError::Version { path, expected: FORMAT_VERSION, actual: version });
+        }
+        serde_json::from_str(envelope.body.get()).map_err(|e| damaged(e.to_string()))
+    }
+}

@@ -1,0 +1,22 @@
+//! Snapshots: a table on disk, immutable, checked, content-addressed.
+//!
+//! See `crates/hush-store/README.md` for every file and field.
+
+mod checksum;
+mod error;
+mod header;
+mod reader;
+mod writer;
+
+pub use checksum::CHUNK_BYTES;
+pub use error::SnapshotError;
+pub use header::{FORMAT_VERSION, FileEntry, HEADER_FILE, Header};
+pub use reader::{MappedFile, Snapshot, Verify};
+pub use writer::{MappedOutput, SnapshotWriter};
+
+/// The database of the first fold, tiled.
+pub const DB_FILE: &str = "db.bin";
+/// The database of DoublePIR's second fold, tiled.
+pub const SECOND_DB_FILE: &str = "db2.bin";
+/// The hint that clients download.
+pub const HINT_FILE: &str = "hint.bin";

@@ -1,0 +1,112 @@
+//! Writing slots into a tiled database from many threads.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use hush_ops::tiling::{TILE_COLS, Tiling};
+
+/// A tiled database being filled. Slots go in by columns of tiles, from any thread.
+///
+/// The bytes are shared as relaxed atomic words, which compile to plain stores: writers of different tiles never
+/// touch the same word, and if a caller got that wrong the result would be wrong bytes, not undefined behaviour.
+pub struct TileWriter<'a> {
+    tiling: Tiling,
+    words: &'a [AtomicU64],
+}
+
+impl<'a> TileWriter<'a> {
+    /// A writer into `bytes`, which must be zero at first (padding is never written).
+    ///
+    /// # Panics
+    /// If the length is not that of the tiling, or the bytes are not aligned to 8 (a memory map is).
+    pub fn new(tiling: Tiling, bytes: &'a mut [u8]) -> Self {
+        assert_eq!(bytes.len(), tiling.bytes());
+        // SAFETY: AtomicU64 has the size and validity of eight bytes; the exclusive borrow lasts as long as the
+        // shared one of the result; `align_to` splits where alignment requires, which is checked to be nowhere.
+        let (head, words, tail) = unsafe { bytes.align_to::<AtomicU64>() };
+        assert!(head.is_empty() && tail.is_empty(), "an aligned buffer");
+        Self { tiling, words }
+    }
+
+    /// The shape.
+    pub fn tiling(&self) -> Tiling {
+        self.tiling
+    }
+
+    /// Writes the slots of tile column `tile`: `slots` holds up to 64 slots of `size` bytes, slot after slot, whose
+    /// bytes go to the rows from `first_row` on.
+    ///
+    /// # Panics
+    /// If the rows or columns are outside the database.
+    pub fn write(&self, first_row: usize, tile: usize, slots: &[u8], size: usize) {
+        let count = slots.len() / size;
+        let first_col = tile * TILE_COLS;
+        assert!(count <= TILE_COLS && count * size == slots.len());
+        assert!(first_row + size <= self.tiling.rows() && first_col + count <= self.tiling.cols());
+        let mut run = [0u64; TILE_COLS];
+        for rows in (0..size).step_by(8) {
+            let width = 8.min(size - rows);
+            // Eight rows of 64 columns: column group g of row r is word `8 r + g`.
+            for group in 0..count.div_ceil(8) {
+                let mut block = [0u64; 8];
+                for (lane, word) in block.iter_mut().enumerate().take(count - (8 * group).min(count)) {
+                    let at = (8 * group + lane) * size + rows;
+                    let mut bytes = [0; 8];
+                    bytes[..width].copy_from_slice(&slots[at..at + width]);
+                    *word = u64::from_le_bytes(bytes);
+                }
+                transpose(&mut block);
+                for (row, word) in block.into_iter().enumerate() {
+                    run[8 * row + group] = word;
+                }
+            }
+            for row in 0..width {
+                let at = self.tiling.offset(first_row + rows + row, first_col) / 8;
+                for (word, value) in self.words[at..at + 8].iter().zip(&run[8 * row..]) {
+                    word.store(*value, Relaxed);
+                }
+            }
+        }
+    }
+}
+
+/// Transposes an 8 x 8 matrix of bytes, a row a word.
+fn transpose(m: &mut [u64; 8]) {
+    for (distance, mask) in [(4, 0x0000_0000_ffff_ffff), (2, 0x0000_ffff_0000_ffff), (1, 0x00ff_00ff_00ff_00ff)] {
+        let shift = 8 * distance;
+        for i in (0..8).filter(|i| i & distance == 0) {
+            let swap = ((m[i] >> shift) ^ m[i + distance]) & mask;
+            m[i] ^= swap << shift;
+            m[i + distance] ^= swap;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equals_the_definition() {
+        for (size, cols, blocks) in [(1, 1, 3), (14, 70, 5), (9, 64, 1), (40, 130, 33), (1032, 65, 2)] {
+            let tiling = Tiling::new(size * blocks, cols);
+            let slot = |block: usize, col: usize, byte: usize| (block * 31 + col * 7 + byte * 3) as u8;
+            let mut matrix = Vec::new();
+            for row in 0..tiling.rows() {
+                matrix.extend((0..cols).map(|col| slot(row / size, col, row % size)));
+            }
+            let mut words = vec![0u64; tiling.bytes() / 8];
+            // SAFETY: plain data of the same size.
+            let bytes = unsafe { words.align_to_mut::<u8>().1 };
+            let writer = TileWriter::new(tiling, bytes);
+            for block in 0..blocks {
+                for tile in 0..tiling.tiles() {
+                    let columns = tile * TILE_COLS..cols.min((tile + 1) * TILE_COLS);
+                    let slots: Vec<u8> =
+                        columns.flat_map(|col| (0..size).map(move |byte| slot(block, col, byte))).collect();
+                    writer.write(block * size, tile, &slots, size);
+                }
+            }
+            assert_eq!(bytes, tiling.tile(&matrix), "{size} x {cols} x {blocks}");
+        }
+    }
+}

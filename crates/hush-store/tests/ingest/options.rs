@@ -1,0 +1,149 @@
+//! What all formats have in common.
+
+use std::path::PathBuf;
+
+use hush_store::ingest::{IngestError, IngestOptions, Input, open};
+
+use crate::{Fixture, one_of_each_format, options, pairs, read};
+
+#[test]
+fn all_formats_give_the_same_records() {
+    for file in one_of_each_format() {
+        assert_eq!(file.texts(&options("id", "name")), pairs(&[("1", "a"), ("2", "b")]), "{:?}", file.path);
+        assert_eq!(file.texts(&options("name,id", "note")), pairs(&[("a\x1f1", "x"), ("b\x1f2", "")]));
+        assert_eq!(file.texts(&options("", "id")), pairs(&[("", "1"), ("", "2")]));
+        assert_eq!(file.texts(&options("id", "id")), pairs(&[("1", "1"), ("2", "2")]));
+        assert_eq!(file.texts(&options("id", "note")), pairs(&[("1", "x"), ("2", "")]));
+    }
+}
+
+#[test]
+fn several_values_are_an_object_in_the_order_given() {
+    for file in one_of_each_format() {
+        let records = file.texts(&options("id", "note,name"));
+        let null = if file.path.ends_with("t.csv") { "\"\"" } else { "null" };
+        assert_eq!(
+            records,
+            pairs(
+                &[("1", r#"{"note":"x","name":"a"}"#), ("2", &format!(r#"{{"note":{null},"name":"b"}}"#)),]
+            )
+        );
+        let all = file.texts(&options("", ""));
+        let id = if file.path.ends_with("t.csv") { "\"1\"" } else { "1" };
+        assert_eq!(all[0].1, format!(r#"{{"id":{id},"name":"a","note":"x"}}"#));
+    }
+}
+
+#[test]
+fn only_keys_make_a_membership_list() {
+    for file in [Fixture::new("t.csv", "id\n1\n2\n"), Fixture::new("t.jsonl", "{\"id\":1}\n{\"id\":\"2\"}")] {
+        assert_eq!(file.texts(&options("id", "")), pairs(&[("1", ""), ("2", "")]));
+    }
+}
+
+#[test]
+fn null_keys_are_refused() {
+    for file in one_of_each_format().into_iter().filter(|file| !file.path.ends_with("t.csv")) {
+        let message = file.error(&options("id,note", ""));
+        assert!(message.contains(", row 2"), "{message}");
+        assert!(message.contains(", column \"note\": a key cannot be null"), "{message}");
+    }
+}
+
+#[test]
+fn missing_columns_are_answered_with_the_columns() {
+    for file in one_of_each_format() {
+        for wrong in [options("ID", ""), options("", "ID"), options("id", "name,ID")] {
+            let message = file.error(&wrong);
+            assert!(
+                message.ends_with(": no column \"ID\"; the columns are \"id\", \"name\", \"note\""),
+                "{message}"
+            );
+        }
+    }
+}
+
+#[test]
+fn long_values_name_the_row_and_the_option() {
+    for file in one_of_each_format() {
+        let limited = |max_value_size| IngestOptions { max_value_size, ..options("id", "id,name") };
+        let size = file.texts(&options("id", "id,name"))[0].1.len() as u32;
+        assert_eq!(file.read(&limited(size)).unwrap().len(), 2);
+        let message = file.error(&limited(size - 1));
+        assert!(message.contains(", row 1"), "{message}");
+        assert!(message.contains(&format!("the value has {size} bytes, the limit is {}", size - 1)));
+        assert!(message.contains("--max-value-size"));
+    }
+}
+
+#[test]
+fn repeated_and_foreign_options_are_refused() {
+    for file in one_of_each_format() {
+        let repeated = file.read(&options("id,name,id", "")).unwrap_err();
+        assert_eq!(repeated.to_string(), "--key names the column \"id\" twice; name it once");
+        assert!(matches!(
+            file.read(&options("", "id,id")),
+            Err(IngestError::RepeatedOption { option: "--value", .. })
+        ));
+        if !file.path.ends_with("t.db") {
+            let sql = IngestOptions { sql: Some("select 1".into()), ..IngestOptions::default() };
+            assert!(file.error(&sql).ends_with(": --sql applies to SQLite files only"));
+            let table = IngestOptions { table: Some("t".into()), ..IngestOptions::default() };
+            assert!(file.error(&table).ends_with(": --table applies to SQLite files only"));
+        }
+    }
+    let sql = IngestOptions { sql: Some("select 1".into()), ..IngestOptions::default() };
+    assert!(matches!(open(&Input::Stdin, &sql), Err(IngestError::Option { option: "--sql", .. })));
+}
+
+#[test]
+fn unknown_formats_and_missing_files_are_refused() {
+    for name in ["t.xlsx", "t", "csv", ".csv"] {
+        let message = Fixture::new(name, "a\n1\n").error(&IngestOptions::default());
+        assert!(message.starts_with(&format!("{name}: cannot tell the format")), "{message}");
+        assert!(message.contains(".csv, .parquet, .jsonl, .ndjson, .sqlite, .db, a folder"), "{message}");
+    }
+    for name in ["/nowhere/t.csv", "/nowhere/t.parquet", "/nowhere/t.jsonl", "/nowhere/t.db"] {
+        let error = read(&PathBuf::from(name), &IngestOptions::default()).unwrap_err();
+        assert!(matches!(error, IngestError::Unreadable { .. }));
+        assert!(error.to_string().starts_with(&format!("{name}: cannot read: No such file")), "{error}");
+    }
+}
+
+#[test]
+fn inputs_are_parsed_from_arguments() {
+    assert_eq!("-".parse(), Ok(Input::Stdin));
+    assert_eq!("./-".parse(), Ok(Input::Path("./-".into())));
+    assert_eq!("a.csv".parse(), Ok(Input::Path("a.csv".into())));
+}
+
+#[test]
+fn keys_have_a_limit() {
+    for (size, fits) in [(4096, true), (4097, false)] {
+        let file = Fixture::new("t.csv", format!("k,v\n{},1\n", "k".repeat(size)));
+        match file.read(&options("k", "v")) {
+            Ok(records) => assert!(fits && records[0].key.as_ref().unwrap().len() == size),
+            Err(error) => {
+                assert!(!fits);
+                assert!(error.to_string().contains("row 1 (line 2): the key has 4097 bytes, at most 4096"));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_separator_cannot_be_in_a_part_of_a_key() {
+    let file = Fixture::new("t.csv", "a,b,v\nx,y,1\nx\x1f,y,2\n");
+    let message = file.error(&options("a,b", "v"));
+    assert!(message.starts_with("t.csv, row 2 (line 3), column \"a\": contains the byte 0x1f"), "{message}");
+    // A key of one column may contain anything.
+    assert_eq!(file.texts(&options("a", "v")), pairs(&[("x", "1"), ("x\x1f", "2")]));
+}
+
+#[test]
+fn sources_can_move_to_another_thread() {
+    for file in one_of_each_format() {
+        let source = open(&Input::Path(file.path.clone()), &options("id", "name")).unwrap();
+        assert_eq!(std::thread::spawn(move || source.count()).join().unwrap(), 2);
+    }
+}

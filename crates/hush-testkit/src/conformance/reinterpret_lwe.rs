@@ -1,0 +1,59 @@
+//! (2) Make LWE words a new byte database.
+
+use hush_math::csprng::Csprng;
+use hush_ops::{
+    OpsError,
+    contract::{LweOps, LweQueries},
+    reference::Reference,
+};
+
+use super::assert_same_words;
+
+/// Items a column, and columns: padding in both directions, several groups and several chunks.
+const SHAPES: [(usize, usize); 6] = [(1, 1), (3, 65), (8, 64), (140, 3), (300, 20), (5, 600)];
+
+/// Words at which rounding carries.
+const EDGES: [u32; 8] =
+    [0, u32::MAX, 0x007f_ffff, 0x0080_0000, 0x7f7f_8000, 0xffff_7fff, 0xffff_ff80, 0x8000_0000];
+
+/// Checks `backend.reinterpret_lwe` against the reference. A backend's database is opaque, so its bytes are read by
+/// folding it with unit vectors.
+pub fn reinterpret_lwe<B: LweOps>(backend: &B) {
+    for (items, cols) in SHAPES {
+        let mut words = vec![0; items * cols];
+        Csprng::insecure_from_seed(7).fill_u32(&mut words);
+        for (word, edge) in words.iter_mut().step_by(3).zip(EDGES.into_iter().cycle()) {
+            *word = edge;
+        }
+        for digits in 1..=4 {
+            let rows = items * digits;
+            let expected = Reference.reinterpret_lwe(&words, items, digits).expect("the shapes fit");
+            let actual = backend.reinterpret_lwe(&words, items, digits).expect("the shapes fit");
+            for first in (0..cols).step_by(64) {
+                let units = units(cols, first..cols.min(first + 64));
+                let expected = Reference.lwe_fold(&expected, &units).expect("the shapes fit").words;
+                let actual = backend.lwe_fold(&actual, &units).expect("the shapes fit").words;
+                let what = format!(
+                    "reinterpret_lwe {items} items x {cols}, {digits} digits (line = column - {first}, word = row)"
+                );
+                assert_same_words(&what, rows, &expected, &actual);
+            }
+        }
+    }
+    for (words, items, digits) in [(12, 5, 1), (12, 4, 0), (12, 4, 5), (12, 0, 1)] {
+        let refused = backend.reinterpret_lwe(&vec![0; words], items, digits);
+        assert!(
+            matches!(refused, Err(OpsError::Shape { .. })),
+            "{words} words, {items} items, {digits} digits"
+        );
+    }
+}
+
+/// The unit vectors of some columns.
+fn units(cols: usize, selected: std::ops::Range<usize>) -> LweQueries {
+    let mut words = vec![0; cols * selected.len()];
+    for (b, c) in selected.enumerate() {
+        words[b * cols + c] = 1;
+    }
+    LweQueries { cols, words }
+}

@@ -1,0 +1,10 @@
+//! The plain backend against the reference.
+
+use hush_ops::plain::Plain;
+use hush_testkit::conformance;
+
+#[test]
+fn the_fold_equals_the_reference() {
+    // Its other steps are the reference's own.
+    conformance::lwe_fold(&Plain);
+}

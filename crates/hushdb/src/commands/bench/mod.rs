@@ -1,0 +1,107 @@
+//! `hushdb bench`: measurements as shares of a bound that is measured in the same run.
+
+mod answer;
+mod build;
+mod http;
+mod row;
+mod scan;
+
+use std::{error::Error, num::NonZeroUsize};
+
+use clap::{Args, ValueEnum};
+use hush_math::csprng::Csprng;
+use hush_protocol::table::Protocol;
+
+use super::threads;
+
+/// What is measured.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum What {
+    /// The fold over random bytes, for every shape, thread count and batch.
+    Scan,
+    /// The hint, and a whole key table.
+    Build,
+    /// Whole answers, in process and over loopback HTTP.
+    Answer,
+}
+
+/// Measure this machine.
+#[derive(Args)]
+pub(crate) struct BenchArgs {
+    /// What to measure.
+    #[arg(value_enum)]
+    what: What,
+    /// Bytes of the table (suffixes K, M, G).
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = parse_size)]
+    size: usize,
+    /// Protocol of key tables; frodo and simple if not given.
+    #[arg(long)]
+    protocol: Option<Protocol>,
+    /// Threads; one, and one for every core, if not given.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Batch sizes.
+    #[arg(long, value_name = "B,..", value_delimiter = ',', default_values_t = [1, 4, 8, 16, 32, 64])]
+    batch: Vec<usize>,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+impl BenchArgs {
+    fn thread_counts(&self) -> Vec<usize> {
+        match (self.threads, threads(None)) {
+            (Some(asked), _) => vec![asked.get()],
+            (None, 1) => vec![1],
+            (None, all) => vec![1, all],
+        }
+    }
+
+    fn protocols(&self) -> Vec<Protocol> {
+        self.protocol.map_or(vec![Protocol::Frodo, Protocol::Simple], |protocol| vec![protocol])
+    }
+}
+
+pub(crate) fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
+    if args.batch.contains(&0) {
+        return Err("a batch has at least one query".into());
+    }
+    let mut table = row::Table::new(args.json);
+    match args.what {
+        What::Scan => scan::run(&args, &mut table),
+        What::Build => build::run(&args, &mut table),
+        What::Answer => answer::run(&args, &mut table),
+    }
+}
+
+fn parse_size(text: &str) -> Result<usize, String> {
+    let (digits, shift) = match text.chars().last() {
+        Some('K' | 'k') => (&text[..text.len() - 1], 10),
+        Some('M' | 'm') => (&text[..text.len() - 1], 20),
+        Some('G' | 'g') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let count: usize = digits.parse().map_err(|_| format!("'{text}' is no size: use 512M or 1G"))?;
+    count
+        .checked_mul(1 << shift)
+        .filter(|&size| size >= 1 << 20)
+        .ok_or_else(|| format!("'{text}' is out of range: at least 1M"))
+}
+
+/// Fast, reproducible filler: what is measured does not depend on the bytes.
+fn fill(bytes: &mut [u8]) {
+    Csprng::insecure_from_seed(1).fill_bytes(bytes);
+}
+
+/// The middle of several timings in seconds, of at least `runs` runs and half a second.
+fn median_seconds(runs: usize, mut work: impl FnMut()) -> f64 {
+    work();
+    let (start, mut seconds) = (std::time::Instant::now(), Vec::new());
+    while seconds.len() < runs || start.elapsed().as_secs_f64() < 0.5 {
+        let start = std::time::Instant::now();
+        work();
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    seconds.sort_by(f64::total_cmp);
+    seconds[seconds.len() / 2]
+}

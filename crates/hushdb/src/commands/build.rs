@@ -1,0 +1,155 @@
+//! `hushdb build`.
+
+use std::{
+    error::Error,
+    fs,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    process,
+    time::Instant,
+};
+
+use clap::Args;
+use hush_cpu::Cpu;
+use hush_engine::{
+    Progress,
+    build::{BuildOptions, build},
+};
+use hush_he::params::{DEFAULT_LWE, preset};
+use hush_protocol::{keyword::FilterKind, table::Protocol};
+use hush_store::{
+    ingest::{self, IngestOptions, Input, OnDuplicate, Spool, SpooledRecords},
+    snapshot::SnapshotWriter,
+};
+
+use super::{inspect, threads};
+
+mod bar;
+
+/// Build a table from a file of records.
+#[derive(Args)]
+pub(crate) struct BuildArgs {
+    /// Records: a .csv, .parquet, .jsonl or .sqlite file, a folder of files, or - for JSONL on standard input.
+    input: PathBuf,
+    /// Folder to put the table in.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Column of the key; several times for a key of several columns. Without it, records are looked up by row.
+    #[arg(long, value_name = "COL")]
+    key: Vec<String>,
+    /// Column of the value; several times for a JSON object of them. Without it, all columns but the key.
+    #[arg(long, value_name = "COL")]
+    value: Vec<String>,
+    /// Protocol: auto, frodo, simple or double.
+    #[arg(long, default_value = "auto", value_parser = parse_protocol)]
+    protocol: ProtocolChoice,
+    /// What to do with a key that comes twice: error, first or last.
+    #[arg(long, default_value = "error", value_name = "WHAT")]
+    on_duplicate: OnDuplicate,
+    /// Refuse values longer than this many bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = ingest::DEFAULT_MAX_VALUE_SIZE)]
+    max_value_size: u32,
+    /// LWE parameter set.
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_LWE.name())]
+    preset: String,
+    /// Key filter: band64 to band256, fuse3 or fuse4.
+    #[arg(long, value_name = "NAME", default_value = "band256")]
+    filter: FilterKind,
+    /// Bytes of a key's fingerprint: an absent key is taken for present once in 256^BYTES look-ups.
+    #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=16))]
+    fingerprint_bytes: u8,
+    /// Columns (D0) to aim for: more make queries longer, hint and answers shorter.
+    #[arg(long, value_name = "N")]
+    columns: Option<NonZeroUsize>,
+    /// Query whose rows are the records (SQLite).
+    #[arg(long, value_name = "QUERY", conflicts_with = "table")]
+    sql: Option<String>,
+    /// Table whose rows are the records (SQLite).
+    #[arg(long, value_name = "NAME")]
+    table: Option<String>,
+    /// Replace the table that is there.
+    #[arg(long)]
+    force: bool,
+    /// Threads; one for every core if not given.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+}
+
+/// `None` is `auto`.
+type ProtocolChoice = Option<Protocol>;
+
+fn parse_protocol(name: &str) -> Result<ProtocolChoice, String> {
+    if name == "auto" {
+        return Ok(None);
+    }
+    name.parse().map(Some).map_err(|_| format!("unknown protocol '{name}': use auto, frodo, simple or double"))
+}
+
+pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    let options = BuildOptions {
+        protocol: args.protocol,
+        lwe: preset(&args.preset)?,
+        filter: args.filter,
+        fingerprint_bytes: args.fingerprint_bytes,
+        columns: args.columns.map(NonZeroUsize::get),
+    };
+    let input = Input::from(args.input.as_os_str());
+    let ingest_options = IngestOptions {
+        key: args.key,
+        value: args.value,
+        max_value_size: args.max_value_size,
+        sql: args.sql,
+        table: args.table,
+    };
+    let source = ingest::open(&input, &ingest_options)?;
+    let cpu = Cpu::new(threads(args.threads))?;
+    let writer = SnapshotWriter::create(&args.out, args.force)?;
+    clear_on_interrupt(writer.partial_dir())?;
+    let progress = bar::Bar::new();
+    let by_key = source.has_keys();
+    let records = spool(source, &args.input, writer.partial_dir(), args.on_duplicate, &progress)?;
+    let name = args.input.file_name().unwrap_or(args.input.as_os_str()).to_string_lossy();
+    let header = build(&records, by_key, &name, &options, writer, &cpu, &progress)?;
+    progress.finish();
+    let seconds = start.elapsed().as_secs_f64();
+    eprintln!("built {} in {seconds:.1} s", args.out.display());
+    eprint!("{}", inspect::summary(&header)?);
+    Ok(())
+}
+
+/// Reads the input once, to the disk that the table goes to.
+fn spool(
+    mut source: ingest::Source,
+    input: &Path,
+    dir: &Path,
+    on_duplicate: OnDuplicate,
+    progress: &bar::Bar,
+) -> Result<SpooledRecords, Box<dyn Error>> {
+    let read = source.progress();
+    let unit = match read.unit {
+        ingest::ProgressUnit::Bytes => "bytes",
+        ingest::ProgressUnit::Rows => "rows",
+    };
+    progress.start("read", read.total.unwrap_or(0), unit);
+    let (mut spool, mut last) = (Spool::create(dir)?, 0);
+    while let Some(record) = source.next() {
+        spool.push(&record?)?;
+        let read = source.progress().read;
+        progress.advance(read.saturating_sub(last));
+        last = read;
+    }
+    Ok(spool.finish(on_duplicate).map_err(|error| format!("{}: {error}", input.display()))?)
+}
+
+/// On Ctrl-C or a termination signal, removes the unfinished files before exiting. The target is never touched
+/// before everything is written, so that a kill that cannot be caught leaves nothing half done either.
+fn clear_on_interrupt(partial: &Path) -> Result<(), ctrlc::Error> {
+    let partial = partial.to_owned();
+    ctrlc::set_handler(move || {
+        // If this fails, the next build into the same folder clears it.
+        let _ = fs::remove_dir_all(&partial);
+        eprintln!("\nerror: interrupted; nothing was kept, run the same command again");
+        process::exit(130);
+    })
+}

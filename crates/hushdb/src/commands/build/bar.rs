@@ -1,0 +1,69 @@
+//! Progress on standard error: a bar on a terminal, a line a stage otherwise.
+
+use std::{
+    io::{IsTerminal, stderr},
+    sync::Mutex,
+    time::Instant,
+};
+
+use hush_engine::Progress;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Shows the stage at hand, its rate and the time left.
+pub(crate) struct Bar {
+    terminal: bool,
+    stage: Mutex<Option<Stage>>,
+}
+
+struct Stage {
+    name: String,
+    unit: &'static str,
+    start: Instant,
+    bar: ProgressBar,
+}
+
+impl Bar {
+    pub(crate) fn new() -> Self {
+        Self { terminal: stderr().is_terminal(), stage: Mutex::new(None) }
+    }
+
+    /// Ends the last stage.
+    pub(crate) fn finish(&self) {
+        if let Some(stage) = self.lock().take() {
+            self.end(&stage);
+        }
+    }
+
+    fn end(&self, stage: &Stage) {
+        let (units, seconds) = (stage.bar.position(), stage.start.elapsed().as_secs_f64());
+        stage.bar.finish_and_clear();
+        eprintln!("{:<10} {units} {} in {seconds:.1} s", stage.name, stage.unit);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Stage>> {
+        self.stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Progress for Bar {
+    fn start(&self, name: &str, total: u64, unit: &'static str) {
+        self.finish();
+        let bar = if self.terminal { ProgressBar::new(total) } else { ProgressBar::hidden() };
+        let counts = match (unit, total) {
+            ("bytes", 0) => "{bytes} {binary_bytes_per_sec}",
+            ("bytes", _) => "{bar:30} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta} left",
+            (_, 0) => "{human_pos} {per_sec}",
+            _ => "{bar:30} {human_pos}/{human_len} {per_sec} {eta} left",
+        };
+        let style = ProgressStyle::with_template(&format!("{{prefix:10}} {counts}"));
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_prefix(name.to_owned());
+        *self.lock() = Some(Stage { name: name.to_owned(), unit, start: Instant::now(), bar });
+    }
+
+    fn advance(&self, units: u64) {
+        if let Some(stage) = &*self.lock() {
+            stage.bar.inc(units);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! `hushdb inspect`.
+
+use std::{error::Error, fmt::Write, path::PathBuf};
+
+use clap::{Args, ValueEnum};
+use hush_protocol::{
+    ProtocolError,
+    descriptor::{Descriptor, Lookup},
+};
+use hush_store::snapshot::{Header, Snapshot, Verify};
+use serde_json::{Value, json};
+
+use crate::report;
+
+/// How much of a table is checked.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum VerifyArg {
+    /// The header and the length of every file.
+    Header,
+    /// The checksum of every byte.
+    Full,
+}
+
+impl From<VerifyArg> for Verify {
+    fn from(arg: VerifyArg) -> Self {
+        match arg {
+            VerifyArg::Header => Verify::Header,
+            VerifyArg::Full => Verify::Full,
+        }
+    }
+}
+
+/// Print everything about a table.
+#[derive(Args)]
+pub(crate) struct InspectArgs {
+    /// Folder of the table.
+    dir: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// How much to check.
+    #[arg(long, value_enum, default_value = "full")]
+    verify: VerifyArg,
+}
+
+pub(crate) fn run(args: InspectArgs) -> Result<(), Box<dyn Error>> {
+    let snapshot = Snapshot::open(&args.dir, args.verify.into())?;
+    if args.json {
+        println!("{}", facts(snapshot.header())?);
+    } else {
+        print!("{}", summary(snapshot.header())?);
+    }
+    Ok(())
+}
+
+/// Everything about a table, as JSON.
+fn facts(header: &Header) -> Result<Value, ProtocolError> {
+    let descriptor = &header.descriptor;
+    let params = descriptor.params()?;
+    let (lwe, shape, noise) = (params.lwe(), params.shape(), params.noise());
+    let (first, second) = params.query_bytes();
+    let encoded_slots = (shape.columns * shape.blocks) as f64;
+    Ok(json!({
+        "epoch": hex::encode(descriptor.epoch),
+        "format_version": header.version,
+        "written_by": header.written_by,
+        "source": header.source,
+        "protocol": params.protocol(),
+        "lookup": lookup(descriptor),
+        "filter": filter(descriptor),
+        "records": descriptor.records,
+        "preset": lwe.name(),
+        "security_bits": lwe.security_bits(),
+        "lwe_dimension": lwe.n(),
+        "error_std": lwe.error_std(),
+        "failure_log2": finite(params.log2_failure()),
+        "noise_sigmas": finite(noise.sigmas()),
+        "columns": shape.columns,
+        "blocks": shape.blocks,
+        "rows": shape.rows(),
+        "slot_bytes": shape.slot_bytes,
+        "fingerprint_bytes": descriptor.slot.fingerprint_bytes,
+        "length_bytes": descriptor.slot.length_bytes,
+        "max_value_bytes": descriptor.slot.max_value_bytes,
+        "word_bits": { "query": params.widths().query, "hint": params.widths().hint, "answer": params.widths().answer },
+        "payload_bytes": header.payload_bytes,
+        "encoded_bytes": shape.tiling().bytes(),
+        "slots_per_record": encoded_slots / descriptor.records as f64,
+        "hint_bytes": params.hint_bytes(),
+        "query_bytes": first + second,
+        "answer_bytes": params.answer_bytes(),
+        "files": header.files.iter().map(|f| json!({ "name": f.name, "bytes": f.bytes })).collect::<Vec<_>>(),
+    }))
+}
+
+/// JSON has no infinity: no noise at all is null.
+fn finite(x: f64) -> Option<f64> {
+    x.is_finite().then_some(x)
+}
+
+fn lookup(descriptor: &Descriptor) -> &'static str {
+    match descriptor.lookup {
+        Lookup::Index => "index",
+        Lookup::Key(_) => "key",
+    }
+}
+
+fn filter(descriptor: &Descriptor) -> Option<String> {
+    match &descriptor.lookup {
+        Lookup::Index => None,
+        Lookup::Key(key) => Some(key.filter.to_string()),
+    }
+}
+
+/// Everything about a table, to read.
+pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
+    let descriptor = &header.descriptor;
+    let params = descriptor.params()?;
+    let (lwe, shape, noise) = (params.lwe(), params.shape(), params.noise());
+    let (first, second) = params.query_bytes();
+    let encoded = shape.tiling().bytes() as u64;
+    let slots = (shape.columns * shape.blocks) as f64 / descriptor.records as f64;
+    let filter = filter(descriptor).map_or(String::new(), |name| format!(", {name}: {slots:.4} slots a record"));
+    let mut out = String::new();
+    let mut line = |name: &str, value: String| writeln!(out, "  {name:<10} {value}").expect("memory");
+    line("epoch", hex::encode(descriptor.epoch));
+    line("source", format!("{}, {} records, by {}{filter}", header.source, descriptor.records, lookup(descriptor)));
+    line("protocol", format!("{} with {}", params.protocol(), lwe.name()));
+    line(
+        "security",
+        format!(
+            "{:.1} bits; an answer fails with probability 2^{:.0} ({:.1} sigma)",
+            lwe.security_bits(),
+            params.log2_failure(),
+            noise.sigmas()
+        ),
+    );
+    line(
+        "shape",
+        format!("{} columns x {} blocks of {} bytes", shape.columns, shape.blocks, shape.slot_bytes),
+    );
+    line(
+        "values",
+        format!(
+            "{} in all, at most {} bytes each; fingerprint {} bytes",
+            report::bytes(header.payload_bytes),
+            descriptor.slot.max_value_bytes,
+            descriptor.slot.fingerprint_bytes
+        ),
+    );
+    line("encoded", format!("{} ({})", report::bytes(encoded), ratio(encoded, header.payload_bytes)));
+    line("query", report::bytes((first + second) as u64));
+    line("answer", report::bytes(params.answer_bytes() as u64));
+    line("hint", format!("{}, downloaded once by each client", report::bytes(params.hint_bytes() as u64)));
+    Ok(out)
+}
+
+fn ratio(encoded: u64, payload: u64) -> String {
+    if payload == 0 { "no payload".into() } else { format!("{:.3}x payload", encoded as f64 / payload as f64) }
+}

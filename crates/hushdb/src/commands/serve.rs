@@ -1,0 +1,159 @@
+//! `hushdb serve`.
+
+use std::{
+    error::Error,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use hush_cpu::Cpu;
+use hush_server::{ServerConfig, Tables, Throttle};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
+
+use super::{inspect::VerifyArg, threads};
+use crate::report;
+
+/// Serve tables over HTTP.
+#[derive(Args)]
+pub(crate) struct ServeArgs {
+    /// Folders of tables.
+    #[arg(required = true)]
+    dirs: Vec<PathBuf>,
+    /// Address to listen on.
+    #[arg(long, default_value = "127.0.0.1:7700", value_name = "ADDRESS")]
+    listen: String,
+    /// Name of a table, in the order of the folders; a folder's own name if not given.
+    #[arg(long, value_name = "NAME")]
+    name: Vec<String>,
+    /// How much of a table to check before it is served.
+    #[arg(long, value_enum, default_value = "full")]
+    verify: VerifyArg,
+    /// Threads to scan with; one for every core if not given.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// How long a batch stays open for more queries when some had to wait, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 2)]
+    window: u64,
+    /// Queries that may wait for a scan of one table.
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    max_queue: usize,
+    /// Queries a second that one client address may make; no limit if not given.
+    #[arg(long, value_name = "N")]
+    rate_limit: Option<u32>,
+}
+
+pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let names = names(&args)?;
+    let config = ServerConfig {
+        window: Duration::from_millis(args.window),
+        max_queue: args.max_queue,
+        throttle: args
+            .rate_limit
+            .map(|rate| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) }),
+        ..ServerConfig::default()
+    };
+    let cpu = Arc::new(Cpu::new(threads(args.threads))?);
+    tokio::runtime::Runtime::new()?.block_on(serve(args, names, config, cpu))
+}
+
+async fn serve(
+    args: ServeArgs,
+    names: Vec<String>,
+    config: ServerConfig,
+    cpu: Arc<Cpu>,
+) -> Result<(), Box<dyn Error>> {
+    let listener = TcpListener::bind(&args.listen).await.map_err(|error| {
+        format!("cannot listen on {}: {error}: choose another --listen, or stop what uses it", args.listen)
+    })?;
+    let tables = Tables::new();
+    for name in &names {
+        tables.announce(name)?;
+    }
+    eprintln!(
+        "listening on http://{} ({} threads, {})",
+        listener.local_addr()?,
+        cpu.threads(),
+        cpu.level()
+    );
+    let (mut interrupt, mut terminate) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let loading = tables.clone();
+    let load = tokio::task::spawn_blocking(move || {
+        args.dirs
+            .iter()
+            .zip(&names)
+            .try_for_each(|(dir, name)| load(&loading, dir, name, args.verify, &cpu).map_err(|e| e.to_string()))
+    });
+    let (failed, failure) = tokio::sync::oneshot::channel();
+    tokio::spawn(async move {
+        if let Err(error) = load.await.unwrap_or_else(|e| Err(e.to_string())) {
+            // The receiver is gone only if the server has stopped already.
+            let _ = failed.send(error);
+        }
+    });
+    let mut load_error = None;
+    let shutdown = async {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            Ok(error) = failure => load_error = Some(error),
+        }
+        eprintln!("stopping: answering what is in flight");
+    };
+    hush_server::run(listener, tables, config, shutdown).await?;
+    load_error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+fn load(
+    tables: &Tables,
+    dir: &Path,
+    name: &str,
+    verify: VerifyArg,
+    cpu: &Arc<Cpu>,
+) -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    let engine = hush_engine::open(dir, verify.into(), cpu.clone())?;
+    let sizes = engine.query_bytes();
+    eprintln!(
+        "{name}: {} from {}, ready in {:.1} s; query {}, answer {}",
+        engine.protocol(),
+        dir.display(),
+        start.elapsed().as_secs_f64(),
+        report::bytes((sizes.first + sizes.second) as u64),
+        report::bytes(engine.answer_bytes() as u64)
+    );
+    tables.insert(name, engine)?;
+    Ok(())
+}
+
+/// A name for every folder, all different.
+fn names(args: &ServeArgs) -> Result<Vec<String>, String> {
+    if args.name.len() > args.dirs.len() {
+        return Err(format!("{} names for {} folders: give at most one each", args.name.len(), args.dirs.len()));
+    }
+    let own = |dir: &PathBuf| {
+        let path = std::path::absolute(dir).unwrap_or_else(|_| dir.clone());
+        path.file_name().map_or_else(|| "table".into(), |name| name.to_string_lossy().into_owned())
+    };
+    let names: Vec<String> = args
+        .dirs
+        .iter()
+        .enumerate()
+        .map(|(index, dir)| args.name.get(index).cloned().unwrap_or_else(|| own(dir)))
+        .collect();
+    for (index, name) in names.iter().enumerate() {
+        if names[..index].contains(name) {
+            return Err(format!("two tables are called {name}: tell them apart with --name"));
+        }
+    }
+    Ok(names)
+}

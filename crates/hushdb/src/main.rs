@@ -1,0 +1,40 @@
+//! The `hushdb` binary: one file a command.
+
+mod commands;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A private lookup server: clients look records up, the server does not learn which.
+#[derive(Parser)]
+#[command(name = "hushdb", version, about, propagate_version = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build a table from a file of records.
+    Build(commands::build::BuildArgs),
+    /// Serve tables over HTTP.
+    Serve(commands::serve::ServeArgs),
+    /// Look records up privately.
+    Get(commands::get::GetArgs),
+    /// Print everything about a table.
+    Inspect(commands::inspect::InspectArgs),
+    /// Measure this machine: scan, build, answer.
+    Bench(commands::bench::BenchArgs),
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Build(args) => report::exit(commands::build::run(args)),
+        Command::Serve(args) => report::exit(commands::serve::run(args)),
+        Command::Get(args) => commands::get::run(args),
+        Command::Inspect(args) => report::exit(commands::inspect::run(args)),
+        Command::Bench(args) => report::exit(commands::bench::run(args)),
+    }
+}

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Checks the import table and the sizes of files, as docs/architecture.md states them."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+# Who may import whom (normal dependencies). A new arrow is a decision: change docs/architecture.md with it.
+ARROWS = {
+    "hush-math": set(),
+    "hush-he": {"hush-math"},
+    "hush-ops": {"hush-math", "hush-he"},
+    "hush-protocol": {"hush-math", "hush-he", "hush-ops"},
+    "hush-cpu": {"hush-math", "hush-he", "hush-ops"},
+    "hush-store": {"hush-ops", "hush-protocol"},
+    "hush-client": {"hush-math", "hush-he", "hush-ops", "hush-protocol"},
+    "hush-engine": {"hush-math", "hush-he", "hush-ops", "hush-protocol", "hush-cpu", "hush-store"},
+    "hush-server": {"hush-protocol", "hush-engine"},
+    "hush-testkit": {"hush-math", "hush-he", "hush-ops"},
+}
+TOP = {"hushdb"}  # sits on top of everything
+MAX_LINES = 600
+
+
+def new_arrows() -> list[str]:
+    metadata = json.loads(subprocess.check_output(["cargo", "metadata", "--no-deps", "--format-version", "1"]))
+    crates = {package["name"]: package for package in metadata["packages"]}
+    wrong = [f"{name}: not in the import table" for name in crates.keys() - ARROWS.keys() - TOP]
+    for name, allowed in ARROWS.items():
+        for dependency in crates[name]["dependencies"]:
+            target, kind = dependency["name"], dependency["kind"]
+            if target not in crates or kind == "dev":
+                continue
+            if target not in allowed:
+                wrong.append(f"{name} -> {target}: not in the import table")
+            if target == "hush-testkit":
+                wrong.append(f"{name} -> hush-testkit: tests only")
+    return wrong
+
+
+def large_files() -> list[str]:
+    wrong = []
+    for path in sorted(pathlib.Path("crates").rglob("*.rs")):
+        lines = len(path.read_text().splitlines())
+        if lines > MAX_LINES:
+            wrong.append(f"{path}: {lines} lines, more than {MAX_LINES}: split it by concept")
+    return wrong
+
+
+if __name__ == "__main__":
+    problems = new_arrows() + large_files()
+    print("\n".join(problems) or "house: import table and file sizes hold")
+    sys.exit(bool(problems))

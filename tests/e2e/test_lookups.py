@@ -1,0 +1,154 @@
+"""Every input, every protocol, by key and by index: what was put in comes out."""
+
+import base64
+import json
+import sqlite3
+import unittest
+
+from harness import HushTest
+
+
+class Lookups(HushTest):
+    def check_keys(self, table, expected, absent):
+        """Looks all of `expected` and `absent` up, in one command."""
+        with self.serve(table) as (url, _):
+            code, answers = self.get(url, *expected, *absent)
+        self.assertEqual(code, 1 if absent else 0)
+        self.assertEqual([a["key"] for a in answers], [*expected, *absent])
+        for answer in answers:
+            value = expected.get(answer["key"])
+            self.assertEqual(answer["found"], value is not None, answer)
+            if value is None:
+                self.assertIsNone(answer["value"])
+            else:
+                self.assertEqual(base64.b64decode(answer["value_base64"]), value.encode())
+                self.assertEqual(answer["value"], value)
+
+    def test_protocols_by_key(self):
+        rows = {f"user{i}": str(i * i) for i in range(3000)}
+        source = self.csv(rows.items())
+        sample = {key: rows[key] for key in list(rows)[::500]}
+        for protocol in ("frodo", "simple", "double", "auto"):
+            with self.subTest(protocol):
+                table = self.build(source, "--key", "key", "--protocol", protocol, name=protocol)
+                self.check_keys(table, sample, ["nobody", "user3000", ""])
+
+    def test_protocols_by_index(self):
+        source = self.csv([(i, f"v{i:05}") for i in range(2000)])
+        for protocol in ("frodo", "simple", "double"):
+            with self.subTest(protocol):
+                table = self.build(source, "--value", "value", "--protocol", protocol, name=protocol)
+                with self.serve(table) as (url, _):
+                    code, answers = self.get(url, "--index", "0", "1999", "777")
+                    self.assertEqual((code, [a["value"] for a in answers]), (0, ["v00000", "v01999", "v00777"]))
+                    line = self.fails("get", url, "--index", "2000")
+                    self.assertIn("0 to 1999", line)
+                    self.assertIn("index", self.fails("get", url, "user1"))
+
+    def test_filters_and_blocks(self):
+        rows = {f"k{i}": f"value-{i}" for i in range(4000)}
+        source = self.csv(rows.items())
+        sample = {key: rows[key] for key in list(rows)[::700]}
+        for number, args in enumerate((
+            ["--filter", "fuse3"], ["--filter", "fuse4"], ["--filter", "band64"], ["--filter", "band128"],
+            ["--columns", "512"], ["--columns", "512", "--filter", "fuse3"], ["--fingerprint-bytes", "16"],
+        )):
+            with self.subTest(args=args):
+                table = self.build(source, "--key", "key", "--protocol", "simple", *args, name=f"t{number}")
+                self.check_keys(table, sample, ["absent", "k4000"])
+
+    def test_presets(self):
+        rows = {f"k{i}": f"value-{i}" for i in range(300)}
+        source = self.csv(rows.items())
+        sample = {key: rows[key] for key in list(rows)[::100]}
+        for preset in ("LWE_N1280_STD3_2_PLAIN", "FRODOPIR_N1774_TERNARY"):
+            with self.subTest(preset):
+                table = self.build(source, "--key", "key", "--preset", preset, name=preset)
+                self.check_keys(table, sample, ["absent"])
+        table = self.build(source, "--key", "key", "--preset", "SIMPLEPIR_N1024_STD6_4_SEC121", name="weak")
+        with self.serve(table) as (url, _):
+            self.assertIn("--allow-weak", self.fails("get", url, "k1"))
+            self.assertEqual(self.get(url, "k1", "--allow-weak")[1][0]["value"], "value-1")
+
+    def test_inputs(self):
+        values = {"a": "1", "b": "two", "ü": "drei", "long": "x" * 3000, "empty": ""}
+        jsonl = "".join(json.dumps({"k": k, "v": v}) + "\n" for k, v in values.items())
+        (self.dir / "t.jsonl").write_text(jsonl)
+        with sqlite3.connect(self.dir / "t.sqlite") as db:
+            db.execute("create table t (k text, v text)")
+            db.executemany("insert into t values (?, ?)", values.items())
+        db.close()
+        folder = self.dir / "files"
+        folder.mkdir()
+        for key, value in values.items():
+            (folder / key).write_text(value)
+        for number, (source, args) in enumerate((
+            (self.dir / "t.jsonl", ["--key", "k", "--value", "v"]),
+            (self.dir / "t.sqlite", ["--key", "k", "--value", "v", "--table", "t"]),
+            (self.dir / "t.sqlite", ["--key", "k", "--value", "v", "--sql", "select v, k from t where 1"]),
+            (folder, []),
+        )):
+            with self.subTest(source=source.name, args=args):
+                self.check_keys(self.build(source, *args, name=f"t{number}"), values, ["absent", "x" * 4096])
+        out = self.dir / "stdin"
+        result = self.hushdb("build", "-", "--out", out, "--key", "k", input=jsonl)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.check_keys(out, values, ["absent"])
+
+    def test_large_and_tiny_tables(self):
+        value = bytes(range(256)) * 256
+        source = self.dir / "files"
+        source.mkdir()
+        (source / "big").write_bytes(value)
+        (source / "small").write_bytes(b"s")
+        table = self.build(source, name="large")
+        with self.serve(table) as (url, _):
+            _, (big, small) = self.get(url, "big", "small")
+            self.assertEqual(base64.b64decode(big["value_base64"]), value)
+            self.assertIsNone(big["value"])
+            self.assertEqual(small["value"], "s")
+            raw = self.hushdb("get", url, "big", text=False)
+            self.assertEqual((raw.returncode, raw.stdout), (0, value))
+        one = self.build(self.csv([("only", "one")]), "--key", "key", name="one")
+        self.check_keys(one, {"only": "one"}, ["other"])
+
+    def test_several_columns(self):
+        source = self.csv([("de", 1, "x", 2.5), ("fr", 1, "y", 3)], header="land,id,name,score")
+        table = self.build(source, "--key", "land", "--key", "id", "--value", "name", "--value", "score")
+        with self.serve(table) as (url, _):
+            _, (answer,) = self.get(url, "de\x1f1")
+            self.assertEqual(json.loads(answer["value"]), {"name": "x", "score": "2.5"})
+
+    def test_two_tables_and_stats(self):
+        first = self.build(self.csv([("a", "1")], name="a.csv"), "--key", "key", name="first")
+        second = self.build(self.csv([("a", "2")], name="b.csv"), "--key", "key", name="second")
+        with self.serve(first, second, args=["--name", "eins"]) as (url, _):
+            self.assertEqual(self.get(url, "a", "--table", "eins")[1][0]["value"], "1")
+            self.assertEqual(self.get(url, "a", "--table", "second")[1][0]["value"], "2")
+            line = self.fails("get", url, "a")
+            self.assertTrue("eins" in line and "second" in line, line)
+            self.assertIn("eins", self.fails("get", url, "a", "--table", "third"))
+            keys = self.dir / "keys.txt"
+            keys.write_text("a\nb\n")
+            code, lines = self.get(url, "--table", "second", "--keys-file", str(keys), "--stats")
+            self.assertEqual(code, 1)
+            stats = lines.pop()["stats"]
+            self.assertEqual([line["found"] for line in lines], [True, False])
+            self.assertEqual(stats["queries"], 2)
+            self.assertGreater(stats["bytes_up"], 0)
+            self.assertEqual(stats["setup_bytes_up"], 0)
+
+    def test_answers_look_alike_on_the_wire(self):
+        rows = {f"k{i}": "v" * (i % 50) for i in range(1000)}
+        table = self.build(self.csv(rows.items()), "--key", "key")
+        with self.serve(table) as (url, _):
+            sizes = set()
+            for key in ("k0", "k999", "k49", "absent", "", "x" * 4096):
+                _, lines = self.get(url, key, "--stats")
+                stats = lines[-1]["stats"]
+                sizes.add((stats["queries"], stats["bytes_up"], stats["bytes_down"]))
+            self.assertEqual(len(sizes), 1, sizes)
+
+
+if __name__ == "__main__":
+    unittest.main()
