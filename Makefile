@@ -6,8 +6,9 @@ DENY_VERSION := 0.20.2
 
 .PHONY: demo build test check unit e2e deny docs fmt bench clean
 
-demo: build ## From a clean machine to a private look-up on real data.
-	python3 scripts/demo.py target/release/hushdb
+demo: ## From a clean machine to a private look-up on real data.
+	$(CARGO) build --profile demo --locked -p hushdb
+	python3 scripts/demo.py target/demo/hushdb
 
 build: ## The release binary, target/release/hushdb.
 	$(CARGO) build --release --locked -p hushdb

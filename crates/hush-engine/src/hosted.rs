@@ -3,7 +3,11 @@
 use std::{path::Path, sync::Arc};
 
 use hush_cpu::Cpu;
-use hush_ops::{OpsError, contract::LweOps, tiling::{TiledDb, Tiling}};
+use hush_ops::{
+    OpsError,
+    contract::LweOps,
+    tiling::{TiledDb, Tiling},
+};
 use hush_protocol::{
     ProtocolError,
     descriptor::Descriptor,

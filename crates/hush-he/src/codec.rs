@@ -14,20 +14,19 @@ pub fn round_word(word: u32, bits: u32) -> u32 {
 
 /// Packs `words`, each rounded to its top `bits` bits: word `i` takes the bits `i * bits ..` of the output.
 pub fn pack_rounded(words: &[u32], bits: u32) -> Vec<u8> {
-    let mut out = Vec::with_capacity(packed_bytes(words.len(), bits) + 8);
+    let mut out = Vec::with_capacity(packed_bytes(words.len(), bits) + 4);
     let (mut buffer, mut filled) = (0u64, 0);
     for &word in words {
         buffer |= u64::from(round_word(word, bits)) << filled;
         filled += bits;
-        while filled >= 8 {
-            out.push(buffer as u8);
-            buffer >>= 8;
-            filled -= 8;
+        if filled >= 32 {
+            out.extend((buffer as u32).to_le_bytes());
+            buffer >>= 32;
+            filled -= 32;
         }
     }
-    if filled > 0 {
-        out.push(buffer as u8);
-    }
+    out.extend(buffer.to_le_bytes());
+    out.truncate(packed_bytes(words.len(), bits));
     out
 }
 
@@ -36,22 +35,42 @@ pub fn pack_rounded(words: &[u32], bits: u32) -> Vec<u8> {
 /// # Errors
 /// [`HeError::PackedLength`] if `bytes` has not exactly [`packed_bytes`] bytes. Nothing is allocated then.
 pub fn unpack_scaled(bytes: &[u8], count: usize, bits: u32) -> Result<Vec<u32>, HeError> {
-    let expected = packed_bytes(count, bits);
-    if bytes.len() != expected {
-        return Err(HeError::PackedLength { expected, actual: bytes.len() });
-    }
-    let mut out = Vec::with_capacity(count);
-    let (mut buffer, mut filled, mut next) = (0u64, 0, bytes.iter());
-    for _ in 0..count {
-        while filled < bits {
-            buffer |= u64::from(next.next().copied().unwrap_or(0)) << filled;
-            filled += 8;
-        }
-        out.push((buffer << (32 - bits)) as u32);
-        buffer >>= bits;
-        filled -= bits;
-    }
+    check_length(bytes, count, bits)?;
+    let mut out = vec![0; count];
+    unpack_scaled_into(bytes, bits, &mut out)?;
     Ok(out)
+}
+
+/// As [`unpack_scaled`], into `out`, whose length is the number of words.
+///
+/// # Errors
+/// [`HeError::PackedLength`] if `bytes` has not exactly [`packed_bytes`] bytes.
+pub fn unpack_scaled_into(bytes: &[u8], bits: u32, out: &mut [u32]) -> Result<(), HeError> {
+    check_length(bytes, out.len(), bits)?;
+    let scaled = |eight: [u8; 8], bit: usize| {
+        // What lies above the word is shifted out at the top.
+        (u64::from_le_bytes(eight) >> (bit % 8) << (32 - bits)) as u32
+    };
+    let step = bits as usize;
+    // Words whose eight bytes all lie in the slice, then the rest with zeros behind the end.
+    let whole = if bytes.len() < 8 { 0 } else { out.len().min(((bytes.len() - 8) * 8 + 7) / step + 1) };
+    for (index, word) in out[..whole].iter_mut().enumerate() {
+        let bit = index * step;
+        *word = scaled(*bytes[bit / 8..].first_chunk().expect("eight bytes"), bit);
+    }
+    for (index, word) in out.iter_mut().enumerate().skip(whole) {
+        let (bit, mut eight) = (index * step, [0; 8]);
+        let tail = &bytes[bit / 8..];
+        let length = tail.len().min(8);
+        eight[..length].copy_from_slice(&tail[..length]);
+        *word = scaled(eight, bit);
+    }
+    Ok(())
+}
+
+fn check_length(bytes: &[u8], count: usize, bits: u32) -> Result<(), HeError> {
+    let (expected, actual) = (packed_bytes(count, bits), bytes.len());
+    if expected == actual { Ok(()) } else { Err(HeError::PackedLength { expected, actual }) }
 }
 
 #[cfg(test)]

@@ -22,7 +22,8 @@ impl GaussianTable {
     /// The table for standard deviation `std` (0 < std <= 1000), cut at 9 std: the tail left out is below 2^-60.
     pub fn new(std: f64) -> Self {
         let cut = (9.0 * std).ceil() as u32;
-        let weight = |k: u32| (-f64::from(k).powi(2) / (2.0 * std * std)).exp() * if k == 0 { 1.0 } else { 2.0 };
+        let weight =
+            |k: u32| (-f64::from(k).powi(2) / (2.0 * std * std)).exp() * if k == 0 { 1.0 } else { 2.0 };
         let total: f64 = (0..=cut).map(weight).sum();
         let mut sum = 0.0;
         let cumulative = (0..cut)
@@ -40,7 +41,8 @@ impl GaussianTable {
             let bits = rng.next_u64();
             let (sign, uniform) = ((bits >> 63) as u32, bits & (u64::MAX >> 1));
             // Every entry is compared, whatever the sample is.
-            let magnitude = self.cumulative.iter().map(|&c| (c.wrapping_sub(uniform + 1) >> 63) as u32).sum::<u32>();
+            let magnitude =
+                self.cumulative.iter().map(|&c| (c.wrapping_sub(uniform + 1) >> 63) as u32).sum::<u32>();
             *word = word.wrapping_add((magnitude ^ sign.wrapping_neg()).wrapping_add(sign));
         }
     }

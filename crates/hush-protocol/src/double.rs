@@ -143,6 +143,8 @@ fn decode_second(params: &TableParams, queries: &[wire::Query]) -> Result<LweQue
 fn join_digits(bytes: &[u8], digits: usize) -> Vec<u32> {
     bytes
         .chunks_exact(digits)
-        .map(|word| word.iter().rev().fold(0u32, |acc, &byte| acc << 8 | u32::from(byte)) << (32 - 8 * digits))
+        .map(|word| {
+            word.iter().rev().fold(0u32, |acc, &byte| acc << 8 | u32::from(byte)) << (32 - 8 * digits)
+        })
         .collect()
 }

@@ -33,7 +33,11 @@ pub fn columns(protocol: Protocol, lwe: &LweParams, slots: usize, slot_bytes: us
 
 /// The protocol that `auto` stands for: `frodo` if the cheapest shape has a single block anyway, else `simple`.
 pub fn auto_protocol(lwe: &LweParams, slots: usize, slot_bytes: usize) -> Protocol {
-    if columns(Protocol::Simple, lwe, slots, slot_bytes) >= slots { Protocol::Frodo } else { Protocol::Simple }
+    if columns(Protocol::Simple, lwe, slots, slot_bytes) >= slots {
+        Protocol::Frodo
+    } else {
+        Protocol::Simple
+    }
 }
 
 /// The shape of a table of `records` records that are looked up by index: record `i` is at block

@@ -15,11 +15,12 @@
 
 use hush_he::{
     algorithms::{decrypt_byte, encrypt_lwe, phase},
-    codec::{pack_rounded, unpack_scaled},
+    codec::{pack_rounded, unpack_scaled, unpack_scaled_into},
     entities::{LweDecryptionKey, OneTimeLweSecret},
 };
 use hush_math::csprng::Csprng;
 use hush_ops::contract::{LweBatch, LweOps, LweQueries};
+use rayon::prelude::*;
 
 use crate::{ProtocolError, table::TableParams, target::Target, wire};
 
@@ -73,15 +74,21 @@ pub fn recover(
 }
 
 /// The queries' first dimension as words modulo 2^32.
-pub(crate) fn decode_first(params: &TableParams, queries: &[wire::Query]) -> Result<LweQueries, ProtocolError> {
+pub(crate) fn decode_first(
+    params: &TableParams,
+    queries: &[wire::Query],
+) -> Result<LweQueries, ProtocolError> {
     let (first, second) = params.query_bytes();
     let cols = params.shape().columns;
-    let mut words = Vec::with_capacity(cols * queries.len());
     for query in queries {
         check_length("query, first dimension", first, query.first.len())?;
         check_length("query, second dimension", second, query.second.len())?;
-        words.extend(unpack_scaled(&query.first, cols, params.widths().query)?);
     }
+    let mut words = vec![0; cols * queries.len()];
+    words
+        .par_chunks_mut(cols)
+        .zip(queries)
+        .try_for_each(|(words, query)| unpack_scaled_into(&query.first, params.widths().query, words))?;
     Ok(LweQueries { cols, words })
 }
 

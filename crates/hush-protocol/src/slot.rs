@@ -72,7 +72,9 @@ mod tests {
 
     #[test]
     fn values_of_every_length_round_trip() {
-        for (min, max, field) in [(3, 3, 0), (0, 0, 0), (0, 255, 1), (0, 256, 2), (1, 65_535, 2), (0, 65_536, 3)] {
+        for (min, max, field) in
+            [(3, 3, 0), (0, 0, 0), (0, 255, 1), (0, 256, 2), (1, 65_535, 2), (0, 65_536, 3)]
+        {
             let format = SlotFormat::for_values(8, min, max);
             assert_eq!(format.length_bytes, field);
             let mut slot = vec![0xaa; format.slot_bytes()];

@@ -116,7 +116,8 @@ impl TableParams {
             answer: full.answer_bytes() as f64 / 4.0,
         };
         // DoublePIR cuts hint words into bytes.
-        let hints: &[u32] = if protocol == Protocol::Double { &[16, 24, 32] } else { &[16, 18, 20, 22, 24, 32] };
+        let hints: &[u32] =
+            if protocol == Protocol::Double { &[16, 24, 32] } else { &[16, 18, 20, 22, 24, 32] };
         Self::with_widths(protocol, lwe, shape, Widths::choose(&lwe, shape.columns, traffic, hints))
     }
 
@@ -151,7 +152,11 @@ impl TableParams {
         }
         let params = Self { protocol, lwe, shape, widths };
         if protocol == Protocol::Double {
-            check_limit("hint bytes (use simple, or shorter values)", params.hint_bytes(), MAX_DOUBLE_HINT_BYTES)?;
+            check_limit(
+                "hint bytes (use simple, or shorter values)",
+                params.hint_bytes(),
+                MAX_DOUBLE_HINT_BYTES,
+            )?;
         }
         let log2_failure = params.log2_failure();
         if log2_failure > MAX_LOG2_FAILURE {
@@ -218,8 +223,7 @@ impl TableParams {
         match self.protocol {
             Protocol::Frodo | Protocol::Simple => words(self.shape.rows()),
             Protocol::Double => {
-                let online_hint =
-                    packed_bytes(self.second_answer_rows() * self.lwe.n(), self.widths.hint);
+                let online_hint = packed_bytes(self.second_answer_rows() * self.lwe.n(), self.widths.hint);
                 words(self.second_hint_rows()) + words(self.second_answer_rows()) + online_hint
             }
         }

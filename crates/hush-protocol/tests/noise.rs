@@ -72,7 +72,11 @@ fn noise_is_as_predicted() {
                 assert!(margin > 3.3, "{} {name}: {margin:.1} bits of margin", lwe.name());
                 if *name == "all -128" && widths == Widths::FULL {
                     // The bound is met, so it is no overestimate: rows share one error, hence the width.
-                    assert!(measured >= 0.4 * predicted.std(), "{name}: {measured:.6} of {:.6}", predicted.std());
+                    assert!(
+                        measured >= 0.4 * predicted.std(),
+                        "{name}: {measured:.6} of {:.6}",
+                        predicted.std()
+                    );
                 }
             }
             // The terms of rounding alone, on an empty table.

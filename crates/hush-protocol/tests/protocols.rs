@@ -1,6 +1,8 @@
 //! Every protocol, every index, on tiny tables: in the clear on the plain backend, encrypted on the reference.
 
-use hush_he::params::{DEFAULT_LWE, INSECURE_PLAIN, LWE_N1280_STD3_2_PLAIN, LweParams, SIMPLEPIR_N1024_STD6_4_SEC121};
+use hush_he::params::{
+    DEFAULT_LWE, INSECURE_PLAIN, LWE_N1280_STD3_2_PLAIN, LweParams, SIMPLEPIR_N1024_STD6_4_SEC121,
+};
 use hush_math::csprng::Csprng;
 use hush_ops::{contract::LweOps, plain::Plain, reference::Reference, tiling::TiledDb};
 use hush_protocol::{
@@ -113,7 +115,8 @@ fn encrypted_look_ups_on_structured_tables() {
     for lwe in [DEFAULT_LWE, LWE_N1280_STD3_2_PLAIN, SIMPLEPIR_N1024_STD6_4_SEC121] {
         for fill in [None, Some(0), Some(0x80), Some(0xff), Some(0x7f)] {
             let setup = Setup::new(Reference, Protocol::Simple, lwe, shape, fill);
-            let targets = [many_hot(shape, rng), Target { columns: vec![(299, 1)], block: 1 }, many_hot(shape, rng)];
+            let targets =
+                [many_hot(shape, rng), Target { columns: vec![(299, 1)], block: 1 }, many_hot(shape, rng)];
             setup.check(&targets, rng);
         }
     }
@@ -158,7 +161,8 @@ fn wrong_lengths_are_errors() {
     let mut extra = query.clone();
     extra.second = vec![1].into();
     for bad in [short, extra] {
-        let error = simple::answer(&setup.backend, &setup.db, &setup.params, &[query.clone(), bad]).unwrap_err();
+        let error =
+            simple::answer(&setup.backend, &setup.db, &setup.params, &[query.clone(), bad]).unwrap_err();
         assert!(matches!(error, ProtocolError::Length { .. }), "{error}");
     }
     let answer = simple::answer(&setup.backend, &setup.db, &setup.params, &[query]).unwrap().remove(0);

@@ -53,7 +53,8 @@ fn intermediates(protocol: Protocol) -> Value {
         let second_hint = Reference.lwe_hint(&second, &params.second_matrix(), 0..rows).unwrap();
         let packed = pack_rounded(&second_hint, params.widths().hint);
         let (query, pending) = double::query(&params, &target, rng);
-        let answer = double::answer(&Reference, &tiled, &second, &params, std::slice::from_ref(&query)).unwrap();
+        let answer =
+            double::answer(&Reference, &tiled, &second, &params, std::slice::from_ref(&query)).unwrap();
         let slot = double::recover(&params, &packed, &pending, &answer[0]).unwrap();
         list.extend([
             entry("second database, tiled", second.bytes()),

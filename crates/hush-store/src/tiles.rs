@@ -71,7 +71,9 @@ impl<'a> TileWriter<'a> {
 
 /// Transposes an 8 x 8 matrix of bytes, a row a word.
 fn transpose(m: &mut [u64; 8]) {
-    for (distance, mask) in [(4, 0x0000_0000_ffff_ffff), (2, 0x0000_ffff_0000_ffff), (1, 0x00ff_00ff_00ff_00ff)] {
+    for (distance, mask) in
+        [(4, 0x0000_0000_ffff_ffff), (2, 0x0000_ffff_0000_ffff), (1, 0x00ff_00ff_00ff_00ff)]
+    {
         let shift = 8 * distance;
         for i in (0..8).filter(|i| i & distance == 0) {
             let swap = ((m[i] >> shift) ^ m[i + distance]) & mask;

@@ -34,11 +34,8 @@ pub(super) fn lay_out(
     cpu: &Cpu,
     progress: &dyn Progress,
 ) -> Result<Laid, BuildError> {
-    let slot = SlotFormat::for_values(
-        options.fingerprint_bytes,
-        records.min_value_len(),
-        records.max_value_len(),
-    );
+    let slot =
+        SlotFormat::for_values(options.fingerprint_bytes, records.min_value_len(), records.max_value_len());
     let mut seed = [0; 32];
     Csprng::from_os().fill_bytes(&mut seed);
     let digests = hash_keys(records, &seed, cpu, progress)?;
@@ -92,8 +89,7 @@ fn hash_keys(
 /// Protocol and number of blocks for `keys` keys.
 fn protocol_and_blocks(keys: usize, slot_bytes: usize, options: &BuildOptions) -> (Protocol, usize) {
     let slots = options.filter.slots_for(keys);
-    let protocol =
-        options.protocol.unwrap_or_else(|| layout::auto_protocol(&options.lwe, slots, slot_bytes));
+    let protocol = options.protocol.unwrap_or_else(|| layout::auto_protocol(&options.lwe, slots, slot_bytes));
     let columns =
         options.columns.unwrap_or_else(|| layout::columns(protocol, &options.lwe, slots, slot_bytes));
     let blocks = match protocol {
@@ -170,10 +166,7 @@ impl BlockBuilder<'_> {
             self.slot.encode_into(fingerprint, self.records.record(key as usize).1, buffer);
             out.copy_from_slice(&buffer[first..first + width]);
         };
-        keys.par_iter()
-            .zip(digests)
-            .zip(values.par_chunks_mut(width))
-            .for_each_init(|| vec![0; size], fill);
+        keys.par_iter().zip(digests).zip(values.par_chunks_mut(width)).for_each_init(|| vec![0; size], fill);
         values
     }
 }

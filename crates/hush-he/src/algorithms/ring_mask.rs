@@ -33,7 +33,8 @@ pub(super) fn ring_mask_into(a: &PublicMatrix, secret: &[u32], out: &mut [u32]) 
         let [r0, r1] = [0, 1].map(|i| {
             let mut sum = vec![0; degree];
             let mut values = centred_residues(plans[i].modulus(), &alpha);
-            for (alpha, secret) in values.chunks_exact_mut(degree).zip(secret_values[i].chunks_exact(degree)) {
+            for (alpha, secret) in values.chunks_exact_mut(degree).zip(secret_values[i].chunks_exact(degree))
+            {
                 plans[i].forward(alpha);
                 plans[i].mul_add(&mut sum, alpha, secret);
             }
@@ -96,7 +97,11 @@ mod tests {
                 let mut row = vec![0; n];
                 for (col, &word) in out.iter().enumerate() {
                     a.row_into(col, &mut row);
-                    assert_eq!(word, inner_product(&row, &secret).wrapping_neg(), "column {col}, d = {degree}");
+                    assert_eq!(
+                        word,
+                        inner_product(&row, &secret).wrapping_neg(),
+                        "column {col}, d = {degree}"
+                    );
                 }
             }
         }

@@ -69,7 +69,8 @@ mod tests {
 
     #[test]
     fn the_papers_sets_decrypt() {
-        for (name, cols) in [("FRODOPIR_N1774_TERNARY", 1 << 20), ("SIMPLEPIR_N1024_STD6_4_SEC121", 1 << 16)] {
+        for (name, cols) in [("FRODOPIR_N1774_TERNARY", 1 << 20), ("SIMPLEPIR_N1024_STD6_4_SEC121", 1 << 16)]
+        {
             let p = preset(name).unwrap();
             assert!(LweNoise::new(&p, cols, Widths::FULL).log2_failure(4096) < MAX_LOG2_FAILURE, "{name}");
         }

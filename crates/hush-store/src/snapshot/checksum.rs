@@ -15,11 +15,7 @@ pub(super) fn chunk_hashes(bytes: &[u8]) -> Vec<blake3::Hash> {
 }
 
 /// Checks every chunk of `bytes`, the content of `path`.
-pub(super) fn verify_chunks(
-    path: &Path,
-    bytes: &[u8],
-    expected: &[[u8; 32]],
-) -> Result<(), SnapshotError> {
+pub(super) fn verify_chunks(path: &Path, bytes: &[u8], expected: &[[u8; 32]]) -> Result<(), SnapshotError> {
     let damaged = bytes
         .par_chunks(CHUNK_BYTES)
         .zip(expected)

@@ -81,7 +81,9 @@ impl Header {
         let path = dir.join(HEADER_FILE);
         let length = match fs::metadata(&path) {
             Ok(meta) => meta.len(),
-            Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            Err(e)
+                if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
+            {
                 return Err(SnapshotError::Missing { path: dir.to_owned() });
             }
             Err(e) => return Err(SnapshotError::io(path, "read")(e)),

@@ -160,7 +160,8 @@ fn check_target(target: &Path, force: bool) -> Result<(), SnapshotError> {
         return Ok(());
     }
     let is_snapshot = target.join(HEADER_FILE).is_file();
-    let is_empty_dir = target.is_dir() && fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_none());
+    let is_empty_dir =
+        target.is_dir() && fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_none());
     match (is_snapshot || is_empty_dir, force || is_empty_dir) {
         (false, _) => Err(SnapshotError::NotASnapshot(target.to_owned())),
         (true, false) => Err(SnapshotError::Exists(target.to_owned())),

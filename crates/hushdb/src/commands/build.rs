@@ -82,7 +82,9 @@ fn parse_protocol(name: &str) -> Result<ProtocolChoice, String> {
     if name == "auto" {
         return Ok(None);
     }
-    name.parse().map(Some).map_err(|_| format!("unknown protocol '{name}': use auto, frodo, simple or double"))
+    name.parse()
+        .map(Some)
+        .map_err(|_| format!("unknown protocol '{name}': use auto, frodo, simple or double"))
 }
 
 pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {

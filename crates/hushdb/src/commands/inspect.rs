@@ -120,11 +120,15 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
     let (first, second) = params.query_bytes();
     let encoded = shape.tiling().bytes() as u64;
     let slots = (shape.columns * shape.blocks) as f64 / descriptor.records as f64;
-    let filter = filter(descriptor).map_or(String::new(), |name| format!(", {name}: {slots:.4} slots a record"));
+    let filter =
+        filter(descriptor).map_or(String::new(), |name| format!(", {name}: {slots:.4} slots a record"));
     let mut out = String::new();
     let mut line = |name: &str, value: String| writeln!(out, "  {name:<10} {value}").expect("memory");
     line("epoch", hex::encode(descriptor.epoch));
-    line("source", format!("{}, {} records, by {}{filter}", header.source, descriptor.records, lookup(descriptor)));
+    line(
+        "source",
+        format!("{}, {} records, by {}{filter}", header.source, descriptor.records, lookup(descriptor)),
+    );
     line("protocol", format!("{} with {}", params.protocol(), lwe.name()));
     line(
         "security",
@@ -156,5 +160,9 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
 }
 
 fn ratio(encoded: u64, payload: u64) -> String {
-    if payload == 0 { "no payload".into() } else { format!("{:.3}x payload", encoded as f64 / payload as f64) }
+    if payload == 0 {
+        "no payload".into()
+    } else {
+        format!("{:.3}x payload", encoded as f64 / payload as f64)
+    }
 }

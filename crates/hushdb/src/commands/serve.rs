@@ -78,20 +78,13 @@ async fn serve(
     for name in &names {
         tables.announce(name)?;
     }
-    eprintln!(
-        "listening on http://{} ({} threads, {})",
-        listener.local_addr()?,
-        cpu.threads(),
-        cpu.level()
-    );
-    let (mut interrupt, mut terminate) =
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    eprintln!("listening on http://{} ({} threads, {})", listener.local_addr()?, cpu.threads(), cpu.level());
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let loading = tables.clone();
     let load = tokio::task::spawn_blocking(move || {
-        args.dirs
-            .iter()
-            .zip(&names)
-            .try_for_each(|(dir, name)| load(&loading, dir, name, args.verify, &cpu).map_err(|e| e.to_string()))
+        args.dirs.iter().zip(&names).try_for_each(|(dir, name)| {
+            load(&loading, dir, name, args.verify, &cpu).map_err(|e| e.to_string())
+        })
     });
     let (failed, failure) = tokio::sync::oneshot::channel();
     tokio::spawn(async move {
@@ -138,7 +131,11 @@ fn load(
 /// A name for every folder, all different.
 fn names(args: &ServeArgs) -> Result<Vec<String>, String> {
     if args.name.len() > args.dirs.len() {
-        return Err(format!("{} names for {} folders: give at most one each", args.name.len(), args.dirs.len()));
+        return Err(format!(
+            "{} names for {} folders: give at most one each",
+            args.name.len(),
+            args.dirs.len()
+        ));
     }
     let own = |dir: &PathBuf| {
         let path = std::path::absolute(dir).unwrap_or_else(|_| dir.clone());

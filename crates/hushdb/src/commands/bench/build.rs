@@ -84,7 +84,13 @@ fn hints(args: &BenchArgs, cpu: &Cpu, table: &mut Table) -> Result<(), Box<dyn E
             assert!(!hint.is_empty());
         }
         let seconds = start.elapsed().as_secs_f64();
-        table.push(&Row::new(format!("hint {}", lwe.name()), cpu.threads(), 1, tiling.bytes() as u64, seconds));
+        table.push(&Row::new(
+            format!("hint {}", lwe.name()),
+            cpu.threads(),
+            1,
+            tiling.bytes() as u64,
+            seconds,
+        ));
     }
     Ok(())
 }
@@ -146,6 +152,10 @@ impl Stages {
     fn finish(self) -> Vec<(String, f64)> {
         let stages = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let ends = stages.iter().skip(1).map(|&(_, start)| start).chain([Instant::now()]);
-        stages.iter().zip(ends).map(|((name, start), end)| (name.clone(), (end - *start).as_secs_f64())).collect()
+        stages
+            .iter()
+            .zip(ends)
+            .map(|((name, start), end)| (name.clone(), (end - *start).as_secs_f64()))
+            .collect()
     }
 }

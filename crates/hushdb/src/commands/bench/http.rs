@@ -28,7 +28,8 @@ pub(super) fn measure(
     encoded: u64,
 ) -> Result<Vec<Row>, Box<dyn Error>> {
     let scan_threads = super::threads(None);
-    let requests: Arc<Vec<Vec<u8>>> = Arc::new(queries.iter().map(|query| request(&*engine, query)).collect());
+    let requests: Arc<Vec<Vec<u8>>> =
+        Arc::new(queries.iter().map(|query| request(&*engine, query)).collect());
     let tables = Tables::new();
     tables.insert("bench", engine)?;
     let runtime = tokio::runtime::Runtime::new()?;
@@ -57,7 +58,13 @@ pub(super) fn measure(
     rows.push(Row::new("http, 32 clients, p50", scan_threads, 1, encoded, percentile(all.clone(), 0.5)));
     rows.push(Row::new("http, 32 clients, p99", scan_threads, 1, encoded, percentile(all.clone(), 0.99)));
     let each = elapsed / all.len() as f64;
-    rows.push(Row::new(format!("http, 32 clients: {:.0} queries/s", 1.0 / each), scan_threads, 1, encoded, each));
+    rows.push(Row::new(
+        format!("http, 32 clients: {:.0} queries/s", 1.0 / each),
+        scan_threads,
+        1,
+        encoded,
+        each,
+    ));
     Ok(rows)
 }
 

@@ -27,7 +27,13 @@ pub(crate) struct Row {
 
 impl Row {
     /// A row for `bytes` in `seconds`.
-    pub(crate) fn new(name: impl Into<String>, threads: usize, batch: usize, bytes: u64, seconds: f64) -> Self {
+    pub(crate) fn new(
+        name: impl Into<String>,
+        threads: usize,
+        batch: usize,
+        bytes: u64,
+        seconds: f64,
+    ) -> Self {
         let gbps = bytes as f64 / seconds / 1e9;
         Self {
             name: name.into(),
