@@ -47,7 +47,7 @@ pub fn open(dir: &Path, verify: Verify, cpu: Arc<Cpu>) -> Result<Arc<dyn Engine>
     descriptor.check()?;
     let params = descriptor.params()?;
     let load = |name: &str, tiling: Tiling| -> Result<_, OpenError> {
-        Ok(cpu.open_db(TiledDb::new(tiling, Arc::new(snapshot.map(name)?))?)?)
+        Ok(cpu.open_db(TiledDb::new(tiling, Arc::new(snapshot.map_resident(name)?))?)?)
     };
     let db = load(DB_FILE, params.shape().tiling())?;
     let second_db = match params.protocol() {

@@ -24,6 +24,9 @@ use rayon::prelude::*;
 
 use crate::{ProtocolError, table::TableParams, target::Target, wire};
 
+/// Words that one task unpacks.
+const UNPACK_WORDS: usize = 1 << 15;
+
 /// What the client keeps between query and answer.
 pub struct Pending {
     key: LweDecryptionKey,
@@ -84,11 +87,14 @@ pub(crate) fn decode_first(
         check_length("query, first dimension", first, query.first.len())?;
         check_length("query, second dimension", second, query.second.len())?;
     }
+    let bits = params.widths().query;
     let mut words = vec![0; cols * queries.len()];
-    words
-        .par_chunks_mut(cols)
-        .zip(queries)
-        .try_for_each(|(words, query)| unpack_scaled_into(&query.first, params.widths().query, words))?;
+    words.par_chunks_mut(cols).zip(queries).try_for_each(|(words, query)| {
+        // Pieces of a multiple of 8 words begin at a whole byte.
+        let pieces = query.first.par_chunks(UNPACK_WORDS / 8 * bits as usize);
+        let words = words.par_chunks_mut(UNPACK_WORDS);
+        words.zip(pieces).try_for_each(|(words, piece)| unpack_scaled_into(piece, bits, words))
+    })?;
     Ok(LweQueries { cols, words })
 }
 

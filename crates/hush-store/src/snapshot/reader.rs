@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapOptions};
 
 use super::{CHUNK_BYTES, FileEntry, Header, SnapshotError, checksum::verify_chunks};
 
@@ -16,6 +16,15 @@ pub enum Verify {
     Header,
     /// The checksum of every byte: reads everything once.
     Full,
+}
+
+/// When the pages of a map are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Residency {
+    /// When they are touched.
+    Lazy,
+    /// At once.
+    Resident,
 }
 
 /// A checked snapshot.
@@ -32,7 +41,7 @@ impl Snapshot {
     pub fn open(dir: &Path, verify: Verify) -> Result<Self, SnapshotError> {
         let snapshot = Self { dir: dir.to_owned(), header: Header::read(dir)? };
         for entry in &snapshot.header.files {
-            let file = snapshot.map_entry(entry)?;
+            let file = snapshot.map_entry(entry, Residency::Lazy)?;
             if verify == Verify::Full {
                 verify_chunks(&file.path, file.as_ref(), entry.hashes())?;
             }
@@ -50,18 +59,18 @@ impl Snapshot {
         &self.header
     }
 
-    /// Maps the file called `name`.
+    /// Maps the file called `name` and reads all of it into memory, so that the first query is as fast as the next.
     ///
     /// # Errors
     /// [`SnapshotError::Header`] if the header does not list it; otherwise what the system says.
-    pub fn map(&self, name: &str) -> Result<MappedFile, SnapshotError> {
+    pub fn map_resident(&self, name: &str) -> Result<MappedFile, SnapshotError> {
         match self.header.files.iter().find(|entry| entry.name == name) {
-            Some(entry) => self.map_entry(entry),
+            Some(entry) => self.map_entry(entry, Residency::Resident),
             None => Err(self.damaged(format!("it does not list {name}"))),
         }
     }
 
-    fn map_entry(&self, entry: &FileEntry) -> Result<MappedFile, SnapshotError> {
+    fn map_entry(&self, entry: &FileEntry, residency: Residency) -> Result<MappedFile, SnapshotError> {
         if entry.name.contains(['/', '\\']) || entry.name.starts_with('.') {
             return Err(self.damaged(format!("it lists a file outside the folder: {}", entry.name)));
         }
@@ -69,7 +78,7 @@ impl Snapshot {
         if entry.chunk_bytes != CHUNK_BYTES as u64 || chunks * 32 != entry.chunks.len() as u64 {
             return Err(self.damaged(format!("the checksums of {} do not fit its length", entry.name)));
         }
-        let file = MappedFile::open(&self.dir.join(&entry.name))?;
+        let file = MappedFile::map(&self.dir.join(&entry.name), residency)?;
         if file.as_ref().len() as u64 != entry.bytes {
             let actual = file.as_ref().len() as u64;
             return Err(SnapshotError::Length { path: file.path, expected: entry.bytes, actual });
@@ -94,10 +103,18 @@ impl MappedFile {
     /// # Errors
     /// What the system says, with the path.
     pub fn open(path: &Path) -> Result<Self, SnapshotError> {
+        Self::map(path, Residency::Lazy)
+    }
+
+    fn map(path: &Path, residency: Residency) -> Result<Self, SnapshotError> {
         let file = File::open(path).map_err(SnapshotError::io(path, "open"))?;
+        let mut options = MmapOptions::new();
+        if residency == Residency::Resident {
+            options.populate();
+        }
         // SAFETY: snapshots are immutable by design (replaced by rename, never written in place). Someone who
         // truncates one under a running server gets a bus error, not undefined contents in safe code's reach.
-        let map = unsafe { Mmap::map(&file) }.map_err(SnapshotError::io(path, "map"))?;
+        let map = unsafe { options.map(&file) }.map_err(SnapshotError::io(path, "map"))?;
         Ok(Self { path: path.to_owned(), map })
     }
 
