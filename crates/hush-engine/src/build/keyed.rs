@@ -23,6 +23,8 @@ use crate::Progress;
 
 /// Bytes of slots that one solve works on: a large block is solved in stripes of its slots' bytes.
 const STRIPE_BYTES: usize = 128 << 20;
+/// Narrowest stripe, in bytes of a slot: every stripe repeats the elimination.
+const MIN_STRIPE: usize = 256;
 /// Slack of a block's capacity over the mean load, tried in this order until the keys balance.
 const BALANCE_SLACK: [f64; 6] = [1.001, 1.003, 1.01, 1.03, 1.1, 1.5];
 
@@ -140,8 +142,7 @@ impl BlockBuilder<'_> {
     fn build(&self, block: usize, keys: &[u32]) -> Result<u8, BuildError> {
         let digests: Vec<KeyDigest> = keys.iter().map(|&key| self.digests[key as usize].clone()).collect();
         let (slots, size) = (self.filter.slots, self.slot.slot_bytes());
-        // Every stripe repeats the elimination: not too narrow ones.
-        let stripe = (STRIPE_BYTES / slots).max(512).min(size);
+        let stripe = (STRIPE_BYTES / slots).max(MIN_STRIPE).min(size);
         let mut seed = 0;
         for first in (0..size).step_by(stripe) {
             let width = stripe.min(size - first);

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Every benchmark in one run, as shares of bounds measured in it. JSON: hushdb bench scan|build|answer --json.
+set -euo pipefail
+hushdb=$1
+echo "== scan"
+"$hushdb" bench scan
+if grep -q amx_int8 /proc/cpuinfo; then
+    echo "== scan without AMX"
+    HUSH_CPU=avx512 "$hushdb" bench scan
+fi
+echo "== build"
+"$hushdb" bench build
+echo "== answer"
+"$hushdb" bench answer
