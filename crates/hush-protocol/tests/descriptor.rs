@@ -1,0 +1,112 @@
+//! A descriptor comes from the network: everything that can be wrong with it is an error, and nothing panics.
+
+use hush_he::params::DEFAULT_LWE;
+use hush_math::csprng::Csprng;
+use hush_protocol::{
+    ProtocolError,
+    descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup},
+    keyword::FilterKind,
+    slot::SlotFormat,
+    table::{Protocol, TableParams, TableShape},
+};
+
+fn valid() -> Descriptor {
+    let slot = SlotFormat::for_values(8, 0, 20);
+    let shape = TableShape { columns: 500, blocks: 3, slot_bytes: slot.slot_bytes() };
+    let params = TableParams::new(Protocol::Simple, DEFAULT_LWE, shape).unwrap();
+    let widths = params.widths();
+    let mut descriptor = Descriptor {
+        version: DESCRIPTOR_VERSION,
+        epoch: [0; 32],
+        protocol: Protocol::Simple,
+        preset: DEFAULT_LWE.name().into(),
+        records: 1400,
+        columns: shape.columns,
+        blocks: shape.blocks,
+        word_bits: [widths.query, widths.hint, widths.answer],
+        slot,
+        lookup: Lookup::Key(KeyLookup {
+            filter: FilterKind::Band256,
+            seed: [1; 32],
+            thresholds: vec![0, 3, 0],
+            block_seeds: vec![0; 3],
+        }),
+        hint: BlobRef { blake3: [2; 32], bytes: params.hint_bytes() as u64 },
+        database: [3; 32],
+    };
+    descriptor.seal();
+    descriptor
+}
+
+#[test]
+fn a_descriptor_round_trips() {
+    let descriptor = valid();
+    assert_eq!(Descriptor::from_json(&descriptor.to_json()), Ok(descriptor));
+}
+
+#[test]
+fn every_contradiction_is_an_error() {
+    let key = |change: &dyn Fn(&mut KeyLookup)| {
+        let mut descriptor = valid();
+        if let Lookup::Key(key) = &mut descriptor.lookup {
+            change(key);
+        }
+        descriptor
+    };
+    let with = |change: &dyn Fn(&mut Descriptor)| {
+        let mut descriptor = valid();
+        change(&mut descriptor);
+        descriptor
+    };
+    let broken = [
+        ("preset", with(&|d| d.preset = "LWE_N1_BROKEN".into())),
+        ("insecure shape", with(&|d| d.columns = 0)),
+        ("huge columns", with(&|d| d.columns = usize::MAX)),
+        ("huge blocks", with(&|d| d.blocks = usize::MAX / 2)),
+        ("noisy", with(&|d| d.word_bits = [9, 16, 12])),
+        ("no bits", with(&|d| d.word_bits = [0, 16, 12])),
+        ("too many bits", with(&|d| d.word_bits = [28, 16, 33])),
+        ("hint length", with(&|d| d.hint.bytes += 1)),
+        ("long values", with(&|d| d.slot.max_value_bytes = u32::MAX)),
+        ("length field", with(&|d| d.slot.length_bytes = 200)),
+        ("long fingerprint", with(&|d| d.slot.fingerprint_bytes = 255)),
+        ("no fingerprint", with(&|d| d.slot.fingerprint_bytes = 0)),
+        ("index with fingerprint", with(&|d| d.lookup = Lookup::Index)),
+        ("too few thresholds", key(&|k| k.thresholds.truncate(2))),
+        ("too many seeds", key(&|k| k.block_seeds.push(0))),
+    ];
+    for (name, mut descriptor) in broken {
+        descriptor.seal();
+        assert!(Descriptor::from_json(&descriptor.to_json()).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn an_altered_or_newer_descriptor_is_refused() {
+    let mut altered = valid();
+    altered.records += 1;
+    let error = Descriptor::from_json(&altered.to_json()).unwrap_err();
+    assert!(error.to_string().contains("epoch"), "{error}");
+    let text = String::from_utf8(valid().to_json()).unwrap();
+    let newer = text.replacen("\"version\":1", "\"version\":2", 1);
+    assert!(Descriptor::from_json(newer.as_bytes()).unwrap_err().to_string().contains("update"));
+}
+
+#[test]
+fn random_damage_never_panics() {
+    let text = valid().to_json();
+    let rng = &mut Csprng::insecure_from_seed(7);
+    for _ in 0..3000 {
+        let mut bytes = text.clone();
+        for _ in 0..1 + rng.next_u32() % 4 {
+            let place = rng.next_u32() as usize % bytes.len();
+            bytes[place] = rng.next_u32() as u8;
+        }
+        bytes.truncate(bytes.len() - (rng.next_u32() as usize % 3));
+        if let Ok(descriptor) = Descriptor::from_json(&bytes) {
+            assert_eq!(descriptor, valid(), "a damaged descriptor was taken");
+        }
+    }
+    let long = vec![b' '; (64 << 20) + 1];
+    assert!(matches!(Descriptor::from_json(&long), Err(ProtocolError::Descriptor(_))));
+}
