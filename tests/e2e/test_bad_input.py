@@ -41,6 +41,17 @@ class BadBuilds(HushTest):
                 self.assertFalse(out.exists())
                 self.assertEqual(list(self.dir.glob(".out.hush-partial")), [])
 
+    def test_choices_that_cannot_be(self):
+        rows = self.csv([("a", "1"), ("b", "2")])
+        out = self.dir / "out"
+        args = ["build", rows, "--key", "key", "--out", out]
+        self.assertIn("--columns", self.fails(*args, "--protocol", "frodo", "--columns", "2"))
+        self.assertIn("avx512", self.fails(*args, env={**self.env, "HUSH_CPU": "abacus"}))
+        long = self.dir / "long.jsonl"
+        long.write_text('{"k": "a", "v": "%s"}\n{"k": "b", "v": ""}\n' % ("x" * 60000))
+        line = self.fails("build", long, "--key", "k", "--out", out, "--protocol", "double")
+        self.assertIn("use simple", line)
+
     def test_duplicates_resolved(self):
         rows = self.csv([("a", "1"), ("b", "2"), ("a", "3")])
         for choice, value in (("first", "1"), ("last", "3")):

@@ -12,6 +12,7 @@ use hush_protocol::{
     table::{Protocol, TableParams},
     wire,
 };
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::{ClientError, Found, Wanted};
 
@@ -31,7 +32,16 @@ pub struct Table {
 pub struct PendingLookup {
     state: State,
     /// Fingerprint that the slot must have; empty in a table by index.
-    fingerprint: Vec<u8>,
+    fingerprint: Zeroizing<Vec<u8>>,
+    /// The index asked for, if the table does not have it.
+    out_of_range: Option<u64>,
+}
+
+/// Where a record is, and what its slot must hold.
+struct Sought {
+    target: Target,
+    fingerprint: Zeroizing<Vec<u8>>,
+    out_of_range: Option<u64>,
 }
 
 enum State {
@@ -53,10 +63,7 @@ impl Table {
     ) -> Result<Self, ClientError> {
         descriptor.check()?;
         let params = descriptor.params()?;
-        let lwe = params.lwe();
-        if lwe.security_bits() < MIN_SECURITY_BITS && !allow_weak {
-            return Err(ClientError::Weak { preset: lwe.name(), bits: lwe.security_bits() });
-        }
+        check_security(&params, allow_weak)?;
         let (expected, actual) = (params.hint_bytes(), (*hint).as_ref().len());
         if expected != actual {
             return Err(ProtocolError::Length { what: "hint", expected, actual }.into());
@@ -80,11 +87,13 @@ impl Table {
 
     /// Encrypts a look-up under fresh secrets from the operating system. A retry is a new call.
     ///
+    /// An index that the table does not have makes an ordinary query for another record, so that the server, which
+    /// chose the number of records, does not learn of it; [`Table::decode`] then says that it is out of range.
+    ///
     /// # Errors
-    /// [`ClientError::Protocol`] if the table is looked up the other way, the index is not in it or the key is too
-    /// long.
+    /// [`ClientError::Protocol`] if the table is looked up the other way or the key is too long.
     pub fn query(&self, wanted: &Wanted) -> Result<(wire::Query, PendingLookup), ClientError> {
-        let (target, fingerprint) = self.target(wanted)?;
+        let Sought { target, fingerprint, out_of_range } = self.sought(wanted)?;
         let mut rng = Csprng::from_os();
         let (query, state) = match self.params.protocol() {
             Protocol::Frodo | Protocol::Simple => {
@@ -96,32 +105,37 @@ impl Table {
                 (query, State::Double(pending))
             }
         };
-        Ok((query, PendingLookup { state, fingerprint }))
+        Ok((query, PendingLookup { state, fingerprint, out_of_range }))
     }
 
     /// Reads an answer.
     ///
     /// # Errors
-    /// [`ClientError::Protocol`] if its length is wrong.
+    /// [`ClientError::Protocol`] if its length is wrong, or the index that was asked for is not in the table.
     pub fn decode(&self, pending: &PendingLookup, answer: &[u8]) -> Result<Found, ClientError> {
         let hint = (*self.hint).as_ref();
-        let slot = match &pending.state {
+        let mut slot = match &pending.state {
             State::Simple(state) => simple::recover(&self.params, hint, state, answer)?,
             State::Double(state) => double::recover(&self.params, hint, state, answer)?,
         };
-        Ok(self.descriptor.slot.decode(&pending.fingerprint, &slot).map(<[u8]>::to_vec))
+        let found = self.descriptor.slot.decode(&pending.fingerprint, &slot).map(<[u8]>::to_vec);
+        slot.zeroize();
+        match pending.out_of_range {
+            Some(index) => {
+                Err(ProtocolError::IndexOutOfRange { index, last: self.descriptor.records - 1 }.into())
+            }
+            None => Ok(found),
+        }
     }
 
-    /// Where a record is, and the fingerprint that its slot must have.
-    fn target(&self, wanted: &Wanted) -> Result<(Target, Vec<u8>), ProtocolError> {
+    fn sought(&self, wanted: &Wanted) -> Result<Sought, ProtocolError> {
         match (wanted, &self.descriptor.lookup, &self.block_map) {
             (&Wanted::Index(index), Lookup::Index, _) => {
-                let last = self.descriptor.records - 1;
-                if index > last {
-                    return Err(ProtocolError::IndexOutOfRange { index, last });
-                }
-                let (block, column) = layout::index_position(&self.params.shape(), index as usize);
-                Ok((Target { columns: vec![(column as u32, 1)], block }, Vec::new()))
+                let out_of_range = (index >= self.descriptor.records).then_some(index);
+                let present = if out_of_range.is_some() { 0 } else { index as usize };
+                let (block, column) = layout::index_position(&self.params.shape(), present);
+                let target = Target { columns: vec![(column as u32, 1)], block };
+                Ok(Sought { target, fingerprint: Zeroizing::default(), out_of_range })
             }
             (Wanted::Key(key), Lookup::Key(lookup), Some(block_map)) => {
                 let digest = KeyDigest::new(&lookup.seed, key)?;
@@ -129,10 +143,20 @@ impl Table {
                 let filter = FilterParams { kind: lookup.filter, slots: self.params.shape().columns };
                 let columns = filter.support(&digest, block_map.seeds[block]);
                 let fingerprint = digest.fingerprint(usize::from(self.descriptor.slot.fingerprint_bytes));
-                Ok((Target { columns, block }, fingerprint.to_vec()))
+                let fingerprint = Zeroizing::new(fingerprint.to_vec());
+                Ok(Sought { target: Target { columns, block }, fingerprint, out_of_range: None })
             }
             (Wanted::Key(_), _, _) => Err(ProtocolError::WrongLookup { actual: "index", asked: "key" }),
             (Wanted::Index(_), _, _) => Err(ProtocolError::WrongLookup { actual: "key", asked: "index" }),
         }
     }
+}
+
+/// Refuses a parameter set below 128 bits unless `allow_weak`.
+pub(crate) fn check_security(params: &TableParams, allow_weak: bool) -> Result<(), ClientError> {
+    let lwe = params.lwe();
+    if lwe.security_bits() < MIN_SECURITY_BITS && !allow_weak {
+        return Err(ClientError::Weak { preset: lwe.name(), bits: lwe.security_bits() });
+    }
+    Ok(())
 }

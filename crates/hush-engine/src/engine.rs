@@ -1,6 +1,6 @@
 //! What a server needs from a table: the one place where a protocol and a backend become `dyn`.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{fs::File, sync::Arc};
 
 use hush_protocol::wire::{self, QuerySizes};
 use thiserror::Error;
@@ -26,12 +26,13 @@ pub enum EngineError {
 }
 
 /// A public file that clients of a table download once, such as a hint.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Blob {
     /// The file's name in the protocol: the hash of its content.
     pub hash: [u8; 32],
-    /// Where it lies. Never changes as long as the engine lives.
-    pub path: PathBuf,
+    /// The open file of the verified snapshot. Not its path: another file may take its place on
+    /// disk while the engine lives, and would then be served under the hash of this one.
+    pub file: Arc<File>,
     /// Length of the file in bytes.
     pub bytes: u64,
 }

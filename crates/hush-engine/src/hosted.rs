@@ -42,12 +42,14 @@ pub enum OpenError {
 /// # Errors
 /// [`OpenError`] names the file and the reason.
 pub fn open(dir: &Path, verify: Verify, cpu: Arc<Cpu>) -> Result<Arc<dyn Engine>, OpenError> {
-    let snapshot = Snapshot::open(dir, verify)?;
+    let mut snapshot = Snapshot::open(dir, verify)?;
     let descriptor = snapshot.header().descriptor.clone();
     descriptor.check()?;
     let params = descriptor.params()?;
-    let load = |name: &str, tiling: Tiling| -> Result<_, OpenError> {
-        Ok(cpu.open_db(TiledDb::new(tiling, Arc::new(snapshot.map_resident(name)?))?)?)
+    let mut load = |name: &str, tiling: Tiling| -> Result<_, OpenError> {
+        let file = snapshot.take(name)?;
+        file.make_resident()?;
+        Ok(cpu.open_db(TiledDb::new(tiling, Arc::new(file))?)?)
     };
     let db = load(DB_FILE, params.shape().tiling())?;
     let second_db = match params.protocol() {
@@ -58,7 +60,7 @@ pub fn open(dir: &Path, verify: Verify, cpu: Arc<Cpu>) -> Result<Arc<dyn Engine>
     };
     let hint = Blob {
         hash: descriptor.hint.blake3,
-        path: snapshot.dir().join(HINT_FILE),
+        file: Arc::new(snapshot.take(HINT_FILE)?.into_file()),
         bytes: descriptor.hint.bytes,
     };
     let json = descriptor.to_json().into();

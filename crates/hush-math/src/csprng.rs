@@ -1,9 +1,12 @@
 //! Cryptographic randomness: ChaCha20 keyed by the operating system, or by a public, domain-separated seed.
 
-use rand_chacha::ChaCha20Rng;
-use rand_core::{Rng, SeedableRng};
+use chacha20::{
+    ChaCha20Rng,
+    rand_core::{Rng, SeedableRng},
+};
 
-/// A ChaCha20 generator. One type serves secrets (keyed by the OS) and public expansion (keyed by a domain).
+/// A ChaCha20 generator. One type serves secrets (keyed by the OS) and public expansion (keyed by a domain). Its state
+/// is wiped when it is dropped.
 pub struct Csprng(ChaCha20Rng);
 
 impl Csprng {

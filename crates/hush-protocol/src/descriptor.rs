@@ -12,6 +12,8 @@ use crate::{
 
 /// The version of the descriptor that this program writes and reads.
 pub const DESCRIPTOR_VERSION: u32 = 1;
+/// Most row blocks of a table by key: a descriptor lists two bytes for each.
+const MAX_BLOCKS: usize = 1 << 23;
 /// Longest descriptor that a client reads.
 pub const MAX_DESCRIPTOR_BYTES: usize = 64 << 20;
 
@@ -120,6 +122,9 @@ impl Descriptor {
     /// # Errors
     /// [`ProtocolError`] with the reason.
     pub fn check(&self) -> Result<(), ProtocolError> {
+        if self.blocks > MAX_BLOCKS {
+            return Err(invalid("more blocks than a descriptor can list: use more columns"));
+        }
         if self.epoch != self.computed_epoch() {
             return Err(invalid("the epoch is not the hash of the content"));
         }

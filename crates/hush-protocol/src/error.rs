@@ -17,14 +17,16 @@ pub enum ProtocolError {
     },
     /// The noise of the parameter set does not fit the shape.
     #[error(
-        "a look-up would fail with probability 2^{log2_failure:.1}, above 2^-40, with {columns} columns under \
-         {preset}: use fewer columns (more blocks), a shorter value, or another preset"
+        "a look-up would fail with probability 2^{log2_failure:.1}, above 2^-40, with {columns} columns and {blocks} \
+         blocks under {preset}: use fewer columns, shorter values, or another preset"
     )]
     TooNoisy {
         /// log2 of the failure probability of one answer.
         log2_failure: f64,
         /// Columns (D0) of the table.
         columns: usize,
+        /// Row blocks.
+        blocks: usize,
         /// Name of the preset.
         preset: &'static str,
     },

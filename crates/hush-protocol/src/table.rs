@@ -118,7 +118,10 @@ impl TableParams {
         // DoublePIR cuts hint words into bytes.
         let hints: &[u32] =
             if protocol == Protocol::Double { &[16, 24, 32] } else { &[16, 18, 20, 22, 24, 32] };
-        Self::with_widths(protocol, lwe, shape, Widths::choose(&lwe, shape.columns, traffic, hints))
+        // DoublePIR's second query has a word for every block, at the same width.
+        let words =
+            if protocol == Protocol::Double { shape.columns.max(shape.blocks) } else { shape.columns };
+        Self::with_widths(protocol, lwe, shape, Widths::choose(&lwe, words, traffic, hints))
     }
 
     /// Checks limits and noise.
@@ -150,6 +153,9 @@ impl TableParams {
         if protocol == Protocol::Frodo {
             check_limit("blocks (frodo has one)", shape.blocks, 1)?;
         }
+        if protocol == Protocol::Double {
+            check_limit("blocks (double has a query word for each)", shape.blocks, MAX_COLUMNS)?;
+        }
         let params = Self { protocol, lwe, shape, widths };
         if protocol == Protocol::Double {
             check_limit(
@@ -160,7 +166,12 @@ impl TableParams {
         }
         let log2_failure = params.log2_failure();
         if log2_failure > MAX_LOG2_FAILURE {
-            return Err(ProtocolError::TooNoisy { log2_failure, columns: shape.columns, preset: lwe.name() });
+            return Err(ProtocolError::TooNoisy {
+                log2_failure,
+                columns: shape.columns,
+                blocks: shape.blocks,
+                preset: lwe.name(),
+            });
         }
         Ok(params)
     }

@@ -1,10 +1,20 @@
 //! What a look-up asks for, before encryption.
 
-/// A small vector over the columns, and the row block in which its slots lie.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use zeroize::Zeroize;
+
+/// A small vector over the columns, and the row block in which its slots lie: what a client keeps to itself, so it has
+/// no `Debug` and is wiped when dropped.
+#[derive(Clone)]
 pub struct Target {
     /// `(column, coefficient)`: the sum of these slots modulo 256, byte by byte, is the slot value asked for.
     pub columns: Vec<(u32, u8)>,
     /// The row block.
     pub block: usize,
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        self.columns.zeroize();
+        self.block.zeroize();
+    }
 }

@@ -87,6 +87,18 @@ fn noise_is_as_predicted() {
     }
 }
 
+/// Rounding a query must not have a mean: over a wide row of equal bytes it would add up to a wrong answer.
+#[test]
+fn query_rounding_has_no_bias_on_wide_structured_tables() {
+    let (lwe, cols) = (DEFAULT_LWE, 1 << 18);
+    let widths = Widths { query: 28, hint: 32, answer: 32 };
+    let predicted = LweNoise::new(&lwe, cols, widths);
+    for byte in [0x80, 100] {
+        let measured = measured(&lwe, widths, cols, &vec![byte; cols], 12);
+        assert!(measured <= 2.0 * predicted.std(), "{measured:.4} against {:.4}", predicted.std());
+    }
+}
+
 /// With a table of single ones the fold adds next to nothing: what is left is the rounding of hint and answer.
 fn measured_rounding(lwe: &LweParams, widths: Widths, cols: usize) -> f64 {
     let rows = 64;

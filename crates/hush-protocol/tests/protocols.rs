@@ -64,7 +64,7 @@ impl<B: LweOps> Setup<B> {
                 let answers = simple::answer(&self.backend, &self.db, params, &queries).unwrap();
                 for ((target, pending), answer) in targets.iter().zip(&pending).zip(&answers) {
                     let slot = simple::recover(params, &self.hint, pending, answer).unwrap();
-                    assert_eq!(slot, self.expected(target), "{target:?}");
+                    assert_eq!(slot, self.expected(target));
                 }
             }
             Some(second) => {
@@ -74,7 +74,7 @@ impl<B: LweOps> Setup<B> {
                 for ((target, pending), answer) in targets.iter().zip(&pending).zip(&answers) {
                     assert_eq!(answer.len(), params.answer_bytes());
                     let slot = double::recover(params, &self.hint, pending, answer).unwrap();
-                    assert_eq!(slot, self.expected(target), "{target:?}");
+                    assert_eq!(slot, self.expected(target));
                 }
             }
         }

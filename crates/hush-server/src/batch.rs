@@ -38,8 +38,9 @@ struct Queue {
 struct Job {
     query: Query,
     reply: oneshot::Sender<Result<Vec<u8>, AnswerError>>,
-    /// The query borrows from the request's body, which counts until the last of them is answered.
-    _body: Arc<Reservation>,
+    /// The query borrows from the request's body, and its answer will take memory even if the client
+    /// goes during the scan: both count until the last query is answered.
+    _memory: Arc<Reservation>,
 }
 
 /// The answer to one query, later.
@@ -66,9 +67,8 @@ pub(crate) fn submit(
     server: &Arc<Server>,
     table: &Arc<Table>,
     queries: Vec<Query>,
-    body: Reservation,
+    memory: &Arc<Reservation>,
 ) -> Result<Vec<Reply>, Overloaded> {
-    let body = Arc::new(body);
     let mut queue = table.batcher.lock();
     let depth = server.metrics.queue_depth(&table.name);
     let room = |queue: &Queue| server.config.max_queue.saturating_sub(queue.waiting.len());
@@ -81,7 +81,7 @@ pub(crate) fn submit(
     depth.inc_by(queries.len() as i64);
     let replies = queries.into_iter().map(|query| {
         let (reply, receiver) = oneshot::channel();
-        queue.waiting.push_back(Job { query, reply, _body: body.clone() });
+        queue.waiting.push_back(Job { query, reply, _memory: memory.clone() });
         receiver
     });
     let replies = replies.collect();

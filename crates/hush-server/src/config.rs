@@ -18,14 +18,15 @@ pub struct ServerConfig {
     pub max_queries: usize,
     /// The most connections; more wait in the listener's backlog.
     pub max_connections: usize,
-    /// The most bytes that request bodies take together, from the first byte received until their
-    /// queries are answered; more are answered 503.
+    /// The most bytes that request bodies and their answers take together, from the first byte of a
+    /// body received until the response is written; more are answered 503. A request whose body and
+    /// answers alone are more is answered 413.
     pub max_body_memory: usize,
     /// The longest wait for a request's headers, and for the next request on an open connection.
     pub header_timeout: Duration,
     /// The longest that a request's body may take.
     pub body_timeout: Duration,
-    /// The longest that a client may leave a response unread.
+    /// The longest that the server waits for a client to take another 16 KiB of a response.
     pub write_timeout: Duration,
     /// The longest wait for requests in flight after a shutdown.
     pub drain_timeout: Duration,

@@ -7,7 +7,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use axum::{Router, extract::ConnectInfo, http::Request};
@@ -21,7 +21,7 @@ use tokio::{
 };
 use tower::Service;
 
-use crate::state::Server;
+use crate::{pace::Pace, state::Server};
 
 /// The most bytes of a request's headers.
 const MAX_HEADER_BYTES: usize = 32 << 10;
@@ -79,30 +79,34 @@ async fn linger(mut tcp: TcpStream) {
     let _ = tokio::time::timeout(LINGER, read_rest).await;
 }
 
-/// A TCP stream that counts bytes and fails if the peer reads nothing for too long.
+/// A TCP stream that counts bytes and fails if the peer reads too slowly.
 struct MeteredStream {
     tcp: TcpStream,
     server: Arc<Server>,
-    /// Runs while a write is pending.
-    stalled: Option<Pin<Box<Sleep>>>,
+    pace: Pace,
+    /// While a write is pending: since when, and for how much longer it may be.
+    pending: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 impl MeteredStream {
     fn new(tcp: TcpStream, server: Arc<Server>) -> MeteredStream {
-        MeteredStream { tcp, server, stalled: None }
+        let pace = Pace::new(server.config.write_timeout);
+        MeteredStream { tcp, server, pace, pending: None }
     }
 
     fn wrote(&mut self, cx: &mut Context<'_>, write: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(outcome) = write {
-            self.stalled = None;
+            let waited = self.pending.take().map_or(Duration::ZERO, |(since, _)| since.elapsed());
             if let Ok(bytes) = outcome {
+                self.pace.wrote(bytes, waited);
                 self.server.metrics.sent.inc_by(bytes as u64);
             }
             return Poll::Ready(outcome);
         }
-        let limit = self.server.config.write_timeout;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
-        ready!(stalled.as_mut().poll(cx));
+        let left = self.pace.left();
+        let start = || (Instant::now(), Box::pin(tokio::time::sleep(left)));
+        let (_, too_slow) = self.pending.get_or_insert_with(start);
+        ready!(too_slow.as_mut().poll(cx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }

@@ -5,8 +5,9 @@
 //! | `config.rs` | every limit and timeout, in one struct |
 //! | `state.rs` | tables by name, loading or resident |
 //! | `connection.rs` | one TCP connection: timeouts, byte counts, orderly close |
+//! | `pace.rs` | how slowly a client may read |
 //! | `routes/` | one endpoint a file |
-//! | `limits.rs` | reading a body within a size, a time and a memory budget |
+//! | `limits.rs` | reading a body within a size, a time and a memory budget, which answers share |
 //! | `batch.rs` | concurrent queries become one scan |
 //! | `throttle.rs` | queries per second and address |
 //! | `problem.rs` | errors as RFC 9457 problem documents |
@@ -21,6 +22,7 @@ mod connection;
 mod error;
 mod limits;
 mod metrics;
+mod pace;
 mod problem;
 mod routes;
 mod state;

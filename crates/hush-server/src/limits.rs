@@ -13,10 +13,10 @@ use futures_util::TryStreamExt;
 
 use crate::{problem::Problem, state::Server};
 
-/// The most memory that is set aside for a body on the word of its `Content-Length`.
+/// The least memory that is set aside for a body, unless it cannot become as long.
 const FIRST_ALLOCATION: usize = 64 << 10;
 
-/// Memory that all request bodies share.
+/// Memory that all requests and their answers share.
 pub(crate) struct Budget {
     free: AtomicUsize,
 }
@@ -27,7 +27,7 @@ impl Budget {
     }
 }
 
-/// What one body has taken of the budget; given back on drop.
+/// What one request has taken of the budget; given back on drop.
 pub(crate) struct Reservation {
     budget: Arc<Budget>,
     taken: usize,
@@ -38,20 +38,63 @@ impl Reservation {
         Reservation { budget: budget.clone(), taken: 0 }
     }
 
-    /// Takes more; `false`, and nothing taken, if the budget does not have it.
-    fn grow(&mut self, bytes: usize) -> bool {
+    /// Takes more, or nothing.
+    ///
+    /// # Errors
+    /// `overloaded` if the budget does not have it.
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Problem> {
         let take = |free: usize| free.checked_sub(bytes);
-        let taken = self.budget.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
-        if taken {
-            self.taken += bytes;
+        if self.budget.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+            return Err(Problem::overloaded("the memory for requests and answers is used up"));
         }
-        taken
+        self.taken += bytes;
+        Ok(())
+    }
+
+    /// Gives back all but `bytes`.
+    fn shrink(&mut self, bytes: usize) {
+        let excess = self.taken.saturating_sub(bytes);
+        self.budget.free.fetch_add(excess, Ordering::Relaxed);
+        self.taken -= excess;
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.budget.free.fetch_add(self.taken, Ordering::Relaxed);
+    }
+}
+
+/// A body that is being read. Its capacity, not its length, is what it has taken of the budget.
+struct Buffer {
+    bytes: Vec<u8>,
+    memory: Reservation,
+    /// The most bytes that may come: what the client declared, or the limit.
+    most: usize,
+}
+
+impl Buffer {
+    /// Capacity grows with what has come, at most by doubling: a large `Content-Length` alone takes
+    /// no memory away from others.
+    fn append(&mut self, chunk: &[u8]) -> Result<(), Problem> {
+        if chunk.len() > self.most - self.bytes.len() {
+            return Err(Problem::body_too_large(self.most));
+        }
+        let needed = self.bytes.len() + chunk.len();
+        if needed > self.memory.taken {
+            let doubled = self.memory.taken.saturating_mul(2).max(FIRST_ALLOCATION);
+            let capacity = needed.max(doubled.min(self.most));
+            self.memory.grow(capacity - self.memory.taken)?;
+            self.bytes.reserve_exact(capacity - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    fn finish(mut self) -> (Bytes, Reservation) {
+        self.bytes.shrink_to_fit();
+        self.memory.shrink(self.bytes.len());
+        (self.bytes.into(), self.memory)
     }
 }
 
@@ -67,23 +110,18 @@ pub(crate) async fn read_body(
     limit: usize,
 ) -> Result<(Bytes, Reservation), Problem> {
     let limit = limit.min(server.config.max_body_memory);
-    let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    let declared: u64 = declared.unwrap_or(0);
-    if declared > limit as u64 {
-        return Err(Problem::body_too_large(limit));
-    }
-    let mut reservation = Reservation::none(&server.body_budget);
-    let mut bytes = Vec::with_capacity((declared as usize).min(FIRST_ALLOCATION));
+    let declared: Option<u64> =
+        headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let most = match declared {
+        Some(declared) if declared > limit as u64 => return Err(Problem::body_too_large(limit)),
+        Some(declared) => declared as usize,
+        None => limit,
+    };
+    let mut buffer = Buffer { bytes: Vec::new(), memory: Reservation::none(&server.body_budget), most };
     let read = async {
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.try_next().await.map_err(|_| Problem::broken_body())? {
-            if chunk.len() > limit - bytes.len() {
-                return Err(Problem::body_too_large(limit));
-            }
-            if !reservation.grow(chunk.len()) {
-                return Err(Problem::overloaded("the memory for request bodies is used up"));
-            }
-            bytes.extend_from_slice(&chunk);
+            buffer.append(&chunk)?;
         }
         Ok(())
     };
@@ -91,7 +129,7 @@ pub(crate) async fn read_body(
         Ok(outcome) => outcome?,
         Err(_) => return Err(Problem::body_timeout(server.config.body_timeout)),
     }
-    Ok((bytes.into(), reservation))
+    Ok(buffer.finish())
 }
 
 #[cfg(test)]
@@ -102,12 +140,45 @@ mod tests {
     fn a_budget_is_never_overdrawn_and_comes_back() {
         let budget = Arc::new(Budget::new(10));
         let mut first = Reservation::none(&budget);
-        assert!(first.grow(6));
+        assert!(first.grow(6).is_ok());
         let mut second = Reservation::none(&budget);
-        assert!(!second.grow(5));
-        assert!(second.grow(4));
+        assert!(second.grow(5).is_err());
+        assert!(second.grow(4).is_ok());
         drop(first);
-        assert!(second.grow(6));
-        assert!(!second.grow(1));
+        assert!(second.grow(6).is_ok());
+        assert!(second.grow(1).is_err());
+        second.shrink(3);
+        assert!(second.grow(8).is_err());
+        assert!(second.grow(7).is_ok());
+    }
+
+    #[test]
+    fn a_body_never_has_more_memory_than_it_reserved() {
+        const MOST: usize = 5 * FIRST_ALLOCATION + 3;
+        let budget = Arc::new(Budget::new(MOST));
+        let mut buffer = Buffer { bytes: Vec::new(), memory: Reservation::none(&budget), most: MOST };
+        let chunk = [7; 1001];
+        while buffer.bytes.len() + chunk.len() <= MOST {
+            buffer.append(&chunk).unwrap();
+            assert_eq!(buffer.bytes.capacity(), buffer.memory.taken);
+            assert!(buffer.memory.taken <= FIRST_ALLOCATION.max(2 * buffer.bytes.len()));
+        }
+        assert!(buffer.append(&chunk).is_err());
+        buffer.append(&chunk[..MOST - buffer.bytes.len()]).unwrap();
+        assert_eq!((buffer.bytes.capacity(), buffer.memory.taken), (MOST, MOST));
+        assert!(buffer.append(&[0]).is_err());
+        assert_eq!(buffer.finish().0, vec![7; MOST]);
+        assert_eq!(budget.free.load(Ordering::Relaxed), MOST);
+    }
+
+    #[test]
+    fn a_body_of_unknown_length_keeps_only_what_it_is() {
+        let budget = Arc::new(Budget::new(FIRST_ALLOCATION));
+        let mut buffer =
+            Buffer { bytes: Vec::new(), memory: Reservation::none(&budget), most: 2 * FIRST_ALLOCATION };
+        buffer.append(&[1; 10]).unwrap();
+        let (bytes, memory) = buffer.finish();
+        assert_eq!((bytes.len(), memory.taken), (10, 10));
+        assert_eq!(budget.free.load(Ordering::Relaxed), FIRST_ALLOCATION - 10);
     }
 }

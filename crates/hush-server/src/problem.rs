@@ -131,6 +131,10 @@ impl Problem {
         Problem::new(Code::TooLarge, format!("the body has more than {limit} bytes"))
     }
 
+    pub(crate) fn answers_too_large(limit: usize) -> Problem {
+        Problem::new(Code::TooLarge, format!("the body and its answers have more than {limit} bytes"))
+    }
+
     pub(crate) fn body_timeout(limit: Duration) -> Problem {
         Problem::new(Code::Timeout, format!("the body took more than {} s", limit.as_secs_f64()))
     }

@@ -2,7 +2,7 @@
 
 use std::{error::Error, process::ExitCode};
 
-/// Prints an error and everything behind it in one line; exit code 0 or 2.
+/// Prints an error in one line; exit code 0 or 2.
 pub(crate) fn exit(result: Result<(), Box<dyn Error>>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,

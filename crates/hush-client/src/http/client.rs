@@ -6,7 +6,7 @@ use hush_protocol::descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES};
 use serde::Deserialize;
 
 use super::{HttpError, HttpOptions, HttpTable, Stats, hint::HintStore, stats::timed, transport::Transport};
-use crate::Table;
+use crate::{Table, table::check_security};
 
 /// Longest list of tables that is read.
 const MAX_LIST_BYTES: usize = 16 << 20;
@@ -25,6 +25,7 @@ pub(super) struct Connection {
     pub(super) transport: Transport,
     pub(super) hints: HintStore,
     pub(super) allow_weak: bool,
+    pub(super) max_hint_bytes: u64,
     pub(super) max_queries: usize,
 }
 
@@ -56,6 +57,7 @@ impl HttpClient {
             transport: Transport::new(url, &options)?,
             hints: HintStore::new(&options.cache)?,
             allow_weak: options.allow_weak,
+            max_hint_bytes: options.max_hint_bytes,
             max_queries: options.max_queries.max(1),
         };
         let transport = &connection.transport;
@@ -119,8 +121,14 @@ impl Connection {
         Ok(Descriptor::from_json(&json)?)
     }
 
-    /// Gets the hint that `descriptor` names, and makes a table of both.
+    /// Gets the hint that `descriptor` names, unless the table is refused without it, and makes a table of both.
     pub(super) fn load(&self, descriptor: Descriptor, stats: &mut Stats) -> Result<Table, HttpError> {
+        let params = descriptor.params()?;
+        check_security(&params, self.allow_weak)?;
+        let (bytes, limit) = (params.hint_bytes() as u64, self.max_hint_bytes);
+        if bytes > limit {
+            return Err(HttpError::HintTooLong { bytes, limit });
+        }
         let start = Instant::now();
         let hint = self.hints.obtain(&self.transport, &descriptor.hint, &mut stats.setup_bytes_down);
         stats.seconds.hint += start.elapsed().as_secs_f64();

@@ -12,7 +12,7 @@ use crate::ClientError;
 #[non_exhaustive]
 pub enum HttpError {
     /// The URL is no base URL of a server.
-    #[error("'{url}' is not the URL of a server ({reason}): give one such as http://localhost:8080")]
+    #[error("'{url}' is not the URL of a server ({reason}): give one such as http://localhost:7700")]
     Url {
         /// As given.
         url: String,
@@ -80,10 +80,12 @@ pub enum HttpError {
         tables: Vec<String>,
     },
     /// The server is loading, overloaded, or this address has asked too often.
-    #[error("the server cannot answer now ({detail}): try again later")]
+    #[error("the server cannot answer now ({detail}): try again {}", when(*retry_after))]
     Busy {
         /// What the server says.
         detail: String,
+        /// Whether it is still loading the table.
+        warming: bool,
         /// How long it asks to wait.
         retry_after: Option<Duration>,
     },
@@ -112,6 +114,17 @@ pub enum HttpError {
         /// Which response.
         what: &'static str,
         /// The most that was read.
+        limit: u64,
+    },
+    /// The table's hint is longer than this client accepts.
+    #[error(
+        "the table's hint is {bytes} bytes, more than the {limit} allowed: if you trust the server and have the \
+         space, allow it with --max-hint {bytes}"
+    )]
+    HintTooLong {
+        /// Its length in bytes.
+        bytes: u64,
+        /// The most bytes that are accepted.
         limit: u64,
     },
     /// The download of the hint broke off.
@@ -161,6 +174,11 @@ impl HttpError {
         }
     }
 
+    /// Whether the server is still loading the table.
+    pub(super) fn is_warming(&self) -> bool {
+        matches!(self, Self::Busy { warming: true, .. })
+    }
+
     /// How long the server asks to wait.
     pub(super) fn retry_after(&self) -> Duration {
         match self {
@@ -168,6 +186,10 @@ impl HttpError {
             _ => Duration::ZERO,
         }
     }
+}
+
+fn when(retry_after: Option<Duration>) -> String {
+    retry_after.map_or_else(|| "later".into(), |wait| format!("in {} s", wait.as_secs()))
 }
 
 fn list(tables: &[String]) -> String {

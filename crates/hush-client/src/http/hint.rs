@@ -2,7 +2,8 @@
 //!
 //! A cached hint is a file named by its hash. It is downloaded into `<hash>.part`, which is locked meanwhile, and
 //! renamed once its hash is right: a file of the final name was whole when it got it. Nothing is flushed to disk
-//! on the way, because every use checks the hash again; a damaged file is deleted and downloaded once more.
+//! on the way, because every use checks the hash again; a damaged file is deleted and downloaded once more. Hints
+//! that have not been used for long, by the time of their last change, which every use renews, are deleted.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -10,6 +11,7 @@ use std::{
     os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
     sync::Arc,
+    time::{Duration, SystemTime},
 };
 
 use etcetera::BaseStrategy;
@@ -24,6 +26,9 @@ use super::{Event, HintCache, HttpError, transport::Transport};
 
 /// Bytes read from the network at once.
 const CHUNK_BYTES: usize = 256 << 10;
+
+/// How long a cached hint stays without being used.
+const KEPT_UNUSED: Duration = Duration::from_secs(60 * 24 * 3600);
 
 /// A hint in memory.
 pub(super) type Hint = Arc<dyn AsRef<[u8]> + Send + Sync>;
@@ -83,6 +88,7 @@ impl HintStore {
             }
             let hint = hint?;
             fs::rename(&part, &path).map_err(|source| cache_error(&path, source))?;
+            remove_unused(directory);
             return Ok(hint);
         }
     }
@@ -95,10 +101,30 @@ fn cached(path: &Path, blob: &BlobRef) -> Result<Option<Mmap>, HttpError> {
         outcome => outcome.map_err(|source| cache_error(path, source))?,
     };
     let map = map_verified(&file, blob).map_err(|source| cache_error(path, source))?;
-    if map.is_none() {
-        remove(path)?;
+    match map {
+        // A use that cannot be noted costs a download some day, no more.
+        Some(_) => drop(file.set_modified(SystemTime::now())),
+        None => remove(path)?,
     }
     Ok(map)
+}
+
+/// Deletes hints, whole or in part, that have not been used for [`KEPT_UNUSED`], as far as that is possible.
+fn remove_unused(directory: &Path) {
+    let is_hint = |path: &Path| {
+        let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or("");
+        let ours = path.extension().is_none_or(|extension| extension == "part");
+        ours && name.len() == 64 && name.bytes().all(|c| c.is_ascii_hexdigit())
+    };
+    let is_unused = |path: &Path| {
+        let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
+        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+        age.is_some_and(|age| age > KEPT_UNUSED)
+    };
+    let paths = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    for path in paths.filter(|path| is_hint(path) && is_unused(path)) {
+        let _ = fs::remove_file(path);
+    }
 }
 
 /// Maps a file, if it is `blob`.

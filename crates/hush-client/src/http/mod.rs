@@ -22,6 +22,6 @@ mod transport;
 
 pub use client::{HttpClient, TableInfo};
 pub use error::HttpError;
-pub use options::{Event, HintCache, HttpOptions, Observer, RetryPolicy};
+pub use options::{DEFAULT_MAX_HINT_BYTES, Event, HintCache, HttpOptions, Observer, RetryPolicy};
 pub use stats::{Seconds, Stats};
 pub use table::HttpTable;

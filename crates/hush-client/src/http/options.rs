@@ -4,6 +4,9 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use super::HttpError;
 
+/// The longest hint that is downloaded unless a client says otherwise: 8 GiB.
+pub const DEFAULT_MAX_HINT_BYTES: u64 = 8 << 30;
+
 /// Receives events; called on the thread that made the call.
 pub type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
@@ -55,13 +58,20 @@ pub struct RetryPolicy {
     pub attempts: u32,
     /// Wait before the second attempt; doubled before each further one. A server may ask for more.
     pub first_wait: Duration,
-    /// The longest wait, whatever a server asks for.
+    /// The longest wait. If a server asks for more, the call fails at once.
     pub max_wait: Duration,
+    /// How long a server that is loading the table is asked again; these requests do not count as attempts.
+    pub max_warming: Duration,
 }
 
 impl Default for RetryPolicy {
     fn default() -> Self {
-        Self { attempts: 5, first_wait: Duration::from_millis(200), max_wait: Duration::from_secs(30) }
+        Self {
+            attempts: 5,
+            first_wait: Duration::from_millis(200),
+            max_wait: Duration::from_secs(30),
+            max_warming: Duration::from_secs(120),
+        }
     }
 }
 
@@ -72,6 +82,8 @@ pub struct HttpOptions {
     pub cache: HintCache,
     /// Whether tables below 128 bits of security are accepted.
     pub allow_weak: bool,
+    /// The longest hint that is accepted, in bytes.
+    pub max_hint_bytes: u64,
     /// Most look-ups in one request, at least 1.
     pub max_queries: usize,
     /// Retries.
@@ -89,6 +101,7 @@ impl Default for HttpOptions {
         Self {
             cache: HintCache::User,
             allow_weak: false,
+            max_hint_bytes: DEFAULT_MAX_HINT_BYTES,
             max_queries: 64,
             retry: RetryPolicy::default(),
             connect_timeout: Duration::from_secs(10),

@@ -3,7 +3,7 @@
 use hush_protocol::{
     ProtocolError,
     descriptor::{Descriptor, Lookup},
-    keyword::KeyDigest,
+    keyword::MAX_KEY_BYTES,
     wire::{self, QueryRequest, ResponseShape},
 };
 use prost::Message;
@@ -12,8 +12,11 @@ use rayon::prelude::*;
 use super::{HttpError, Stats, client::Connection, stats::timed};
 use crate::{ClientError, Found, PendingLookup, Table, Wanted};
 
-/// Most bytes of queries in one request, unless a single query is longer.
-const MAX_REQUEST_BYTES: usize = 64 << 20;
+/// Most bytes of queries in one request, and of answers in its response, unless a single one is longer.
+const MAX_MESSAGE_BYTES: usize = 64 << 20;
+
+/// What the look-ups of one request came to.
+type Outcomes = Vec<Result<Found, ClientError>>;
 
 /// An open table of a server.
 pub struct HttpTable {
@@ -50,8 +53,8 @@ impl HttpTable {
     /// are looked up anew, once.
     ///
     /// # Errors
-    /// [`HttpError::Client`] before anything is sent if one of `wanted` cannot be in this table; else what can go
-    /// wrong on the way.
+    /// [`HttpError::Client`] before anything is sent if a key is too long or the table is looked up the other way,
+    /// and after everything was sent if an index is not in the table; else what can go wrong on the way.
     pub fn lookup(&mut self, wanted: &[Wanted]) -> Result<Vec<Found>, HttpError> {
         match self.lookup_epoch(wanted) {
             Err(HttpError::EpochGone { descriptor }) => {
@@ -63,21 +66,21 @@ impl HttpTable {
     }
 
     fn lookup_epoch(&mut self, wanted: &[Wanted]) -> Result<Vec<Found>, HttpError> {
-        wanted
-            .iter()
-            .try_for_each(|wanted| check(self.table.descriptor(), wanted))
-            .map_err(ClientError::from)?;
-        let (first, second) = self.table.params().query_bytes();
-        let fitting = MAX_REQUEST_BYTES / (first + second).max(1);
-        let mut found = Vec::with_capacity(wanted.len());
-        for wanted in wanted.chunks(fitting.clamp(1, self.connection.max_queries)) {
-            found.extend(self.exchange(wanted)?);
+        wanted.iter().try_for_each(|wanted| check(self.table.descriptor(), wanted))?;
+        let params = self.table.params();
+        let (first, second) = params.query_bytes();
+        let fitting = fitting(first + second, params.answer_bytes(), self.connection.max_queries);
+        let mut outcomes = Vec::with_capacity(wanted.len());
+        for wanted in wanted.chunks(fitting) {
+            outcomes.extend(self.exchange(wanted)?);
         }
-        Ok(found)
+        // Only now: requests that stop early would tell something about the record that could not be read.
+        outcomes.into_iter().map(|outcome| outcome.map_err(HttpError::from)).collect()
     }
 
-    /// One request and its response. Every attempt has its own ciphertexts.
-    fn exchange(&mut self, wanted: &[Wanted]) -> Result<Vec<Found>, HttpError> {
+    /// One request and its response. Every attempt has its own ciphertexts. What fails here does so whatever is
+    /// wanted; what depends on that is in the outcomes.
+    fn exchange(&mut self, wanted: &[Wanted]) -> Result<Outcomes, HttpError> {
         let Self { connection, name, table, stats } = self;
         let transport = &connection.transport;
         let path = format!("/v1/tables/{name}/query");
@@ -98,11 +101,15 @@ impl HttpTable {
         let (response, pending) = outcome?;
         stats.bytes_down += response.len() as u64;
         let answers = shape.decode(response.into())?;
-        let found = timed(&mut stats.seconds.decode, || {
+        Ok(timed(&mut stats.seconds.decode, || {
             pending.par_iter().zip(&answers).map(|(pending, answer)| table.decode(pending, answer)).collect()
-        });
-        Ok::<Result<_, ClientError>, HttpError>(found)?.map_err(HttpError::from)
+        }))
     }
+}
+
+/// Look-ups in one request, so that neither it nor its response gets too long.
+fn fitting(query_bytes: usize, answer_bytes: usize, max_queries: usize) -> usize {
+    (MAX_MESSAGE_BYTES / query_bytes.max(answer_bytes).max(1)).clamp(1, max_queries)
 }
 
 /// Encrypts a request, and keeps what decrypts its answers.
@@ -118,18 +125,31 @@ fn request(table: &Table, wanted: &[Wanted]) -> Result<(Vec<u8>, Vec<PendingLook
     Ok((request.encode_to_vec(), pending))
 }
 
-/// Refuses what cannot be looked up in this table, without encrypting it: a request that fails midway would tell
-/// which of the wanted records is odd.
+/// Refuses what no table of this kind can be asked for, before anything is sent: a request that fails midway would
+/// tell which of the wanted records is odd. Nothing but the kind may come from the server here.
 fn check(descriptor: &Descriptor, wanted: &Wanted) -> Result<(), ProtocolError> {
     match (wanted, &descriptor.lookup) {
-        (&Wanted::Index(index), Lookup::Index) if index >= descriptor.records => {
-            Err(ProtocolError::IndexOutOfRange { index, last: descriptor.records - 1 })
+        (Wanted::Key(key), _) if key.len() > MAX_KEY_BYTES => {
+            Err(ProtocolError::KeyTooLong { actual: key.len(), max: MAX_KEY_BYTES })
         }
-        (Wanted::Key(key), Lookup::Key(lookup)) => KeyDigest::new(&lookup.seed, key).map(|_| ()),
         (Wanted::Key(_), Lookup::Index) => Err(ProtocolError::WrongLookup { actual: "index", asked: "key" }),
         (Wanted::Index(_), Lookup::Key(_)) => {
             Err(ProtocolError::WrongLookup { actual: "key", asked: "index" })
         }
-        (Wanted::Index(_), Lookup::Index) => Ok(()),
+        (Wanted::Key(_), Lookup::Key(_)) | (Wanted::Index(_), Lookup::Index) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_bounded_both_ways() {
+        let mib = 1 << 20;
+        assert_eq!(fitting(1, 1, 64), 64);
+        assert_eq!(fitting(8 * mib, 1, 64), 8);
+        assert_eq!(fitting(1, 16 * mib, 64), 4);
+        assert_eq!(fitting(1, 65 * mib, 64), 1);
     }
 }

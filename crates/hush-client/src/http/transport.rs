@@ -4,7 +4,7 @@ use std::{
     io::{self, Read},
     net::IpAddr,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use hush_protocol::{
@@ -28,7 +28,7 @@ use super::{Event, HttpError, HttpOptions, Observer, RetryPolicy};
 const MAX_PROBLEM_BYTES: usize = 64 << 10;
 /// Characters of a server's own words that are shown.
 const MAX_DETAIL_CHARS: usize = 300;
-/// Longest wait that a header can ask for before it is cut to [`RetryPolicy::max_wait`].
+/// Longest wait that a header can ask for.
 const MAX_RETRY_AFTER: u64 = 24 * 3600;
 
 /// A connection to one server.
@@ -68,24 +68,33 @@ impl Transport {
         (self.observer)(event);
     }
 
-    /// Makes `attempt` until it succeeds, fails for good, or has been made as often as the policy says.
+    /// Makes `attempt` until it succeeds, fails for good, has been made as often as the policy says, or the server
+    /// asks for a wait that the policy does not allow.
     pub(super) fn retrying<T>(
         &self,
         mut attempt: impl FnMut() -> Result<T, HttpError>,
     ) -> Result<T, HttpError> {
-        let mut backoff = self.retry.first_wait;
-        for _ in 1..self.retry.attempts {
-            match attempt() {
-                Err(error) if error.is_transient() => {
-                    let wait = error.retry_after().max(backoff).min(self.retry.max_wait);
-                    self.report(&Event::Retry { error: &error, wait });
-                    thread::sleep(wait);
-                    backoff = backoff.saturating_mul(2);
-                }
+        let RetryPolicy { attempts, first_wait, max_wait, max_warming } = self.retry;
+        let (mut backoff, mut failed, mut warming_since) = (first_wait, 0, None);
+        loop {
+            let error = match attempt() {
+                Err(error) if error.is_transient() => error,
                 outcome => return outcome,
+            };
+            let wait = error.retry_after().max(backoff.min(max_wait));
+            let enough = if error.is_warming() {
+                warming_since.get_or_insert_with(Instant::now).elapsed() + wait > max_warming
+            } else {
+                failed += 1;
+                failed >= attempts
+            };
+            if enough || wait > max_wait {
+                return Err(error);
             }
+            self.report(&Event::Retry { error: &error, wait });
+            thread::sleep(wait);
+            backoff = backoff.saturating_mul(2);
         }
-        attempt()
     }
 
     /// A document of at most `limit` bytes.
@@ -189,8 +198,9 @@ impl Transport {
                 }
             }
             (StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS, problem) => {
+                let warming = problem.as_ref().is_some_and(|problem| problem.code == "warming");
                 let detail = problem.map_or_else(|| status.to_string(), |problem| shown(&problem.detail));
-                HttpError::Busy { detail, retry_after }
+                HttpError::Busy { detail, warming, retry_after }
             }
             (_, Some(problem)) => HttpError::Refused {
                 status: status.as_u16(),

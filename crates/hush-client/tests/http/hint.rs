@@ -1,8 +1,13 @@
 //! The hint: resumed, verified, and never kept when wrong.
 
-use std::{fs, thread};
+use std::{
+    fs::{self, File},
+    thread,
+    time::{Duration, SystemTime},
+};
 
 use hush_client::http::{HintCache, HttpClient, HttpError, HttpOptions};
+use hush_he::params::DEFAULT_LWE;
 use tempfile::tempdir;
 
 use super::{
@@ -135,6 +140,47 @@ fn two_at_once_download_one_hint() {
     });
     assert_eq!(server.requests("/v1/blobs/").len(), 1);
     assert_eq!(files(cache.path()), [sample.hint_name()]);
+}
+
+#[test]
+fn a_hint_that_is_too_long_is_not_downloaded() {
+    let (sample, cache) = (sample(1), tempdir().unwrap());
+    let (server, bytes) = (faulty(&sample, vec![]), sample.hint.len() as u64);
+    let open = |max_hint_bytes| {
+        let options = HttpOptions { max_hint_bytes, ..options(cache.path()) };
+        HttpClient::connect(&server.url(), options).unwrap().open(None)
+    };
+    let error = open(bytes - 1).err().unwrap();
+    assert!(error.to_string().ends_with(&format!("--max-hint {bytes}")), "{error}");
+    assert!(server.requests("/v1/blobs/").is_empty());
+    open(bytes).unwrap();
+}
+
+#[test]
+fn hints_that_nobody_uses_go_when_one_is_stored() {
+    let (sample, cache) = (sample(1), tempdir().unwrap());
+    let write = |name: &str, content: &[u8], days: u64| {
+        let path = cache.path().join(name);
+        fs::write(&path, content).unwrap();
+        let modified = SystemTime::now() - Duration::from_secs(days * 24 * 3600);
+        File::options().write(true).open(path).unwrap().set_modified(modified).unwrap();
+    };
+    let [old, part, young] = ["a".repeat(64), format!("{}.part", "b".repeat(64)), "c".repeat(64)];
+    for (name, days) in [(old.as_str(), 61), (&part, 61), (&young, 59), ("notes", 61)] {
+        write(name, b"x", days);
+    }
+    write(&sample.hint_name(), &sample.hint, 61);
+    let server = faulty(&sample, vec![]);
+    open(&server.url(), cache.path()).unwrap();
+    assert_eq!(files(cache.path()).len(), 5, "nothing was stored");
+
+    let other = Sample::new(2, DEFAULT_LWE);
+    open(&faulty(&other, vec![]).url(), cache.path()).unwrap();
+    let mut left = files(cache.path());
+    left.sort();
+    let mut expected = [young, "notes".into(), sample.hint_name(), other.hint_name()];
+    expected.sort();
+    assert_eq!(left, expected);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::{
     io::{Read, Write},
     net::TcpListener,
     thread,
+    time::Duration,
 };
 
 use hush_client::{
@@ -63,7 +64,7 @@ fn every_record_is_found_in_requests_of_limited_length() {
 #[test]
 fn a_busy_server_is_asked_again_under_fresh_secrets() {
     let (sample, cache) = (sample(1), tempdir().unwrap());
-    let busy = |status| Reply::problem(status, "overloaded", "full").with("Retry-After", 3600);
+    let busy = |status| Reply::problem(status, "overloaded", "full").with("Retry-After", 0);
     let server = faulty(&sample, vec![busy(503), busy(429)]);
     let mut table = open(&server.url(), cache.path()).unwrap();
     assert_eq!(table.lookup(&[Wanted::Index(9)]).unwrap(), [Some(Sample::value(1, 9))]);
@@ -91,6 +92,33 @@ fn attempts_are_limited() {
     let server = faulty(&sample, (0..9).map(|_| Reply::problem(503, "overloaded", "full")).collect());
     open(&server.url(), cache.path()).unwrap().lookup(&[Wanted::Index(0)]).unwrap_err();
     assert_eq!(server.requests(QUERY).len(), 3);
+}
+
+#[test]
+fn a_wait_that_is_too_long_ends_the_call() {
+    let (sample, cache) = (sample(1), tempdir().unwrap());
+    let server = faulty(&sample, vec![Reply::problem(429, "throttled", "slowly").with("Retry-After", 61)]);
+    let error = open(&server.url(), cache.path()).unwrap().lookup(&[Wanted::Index(0)]).unwrap_err();
+    assert_eq!(error.to_string(), "the server cannot answer now (slowly): try again in 61 s");
+    assert_eq!(server.requests(QUERY).len(), 1);
+}
+
+#[test]
+fn a_table_that_is_loading_is_waited_for() {
+    let warming = || (0..9).map(|_| Reply::problem(503, "warming", "loading")).collect();
+    let (sample, cache) = (sample(1), tempdir().unwrap());
+    let server = faulty(&sample, warming());
+    let mut table = open(&server.url(), cache.path()).unwrap();
+    assert_eq!(table.lookup(&[Wanted::Index(1)]).unwrap(), [Some(Sample::value(1, 1))]);
+    assert_eq!(server.requests(QUERY).len(), 10, "more than the attempts");
+
+    let server = faulty(&sample, warming());
+    let mut options = options(cache.path());
+    options.retry.max_warming = Duration::ZERO;
+    let mut table = HttpClient::connect(&server.url(), options).unwrap().open(None).unwrap();
+    let error = table.lookup(&[Wanted::Index(1)]).unwrap_err();
+    assert!(matches!(error, HttpError::Busy { warming: true, .. }), "{error}");
+    assert_eq!(server.requests(QUERY).len(), 1);
 }
 
 #[test]
@@ -149,20 +177,38 @@ fn unusable_answers_are_errors() {
 }
 
 #[test]
-fn what_cannot_be_looked_up_is_never_sent() {
+fn what_no_such_table_can_be_asked_for_is_never_sent() {
     let (sample, cache) = (sample(1), tempdir().unwrap());
     let server = faulty(&sample, vec![]);
     let options = HttpOptions { max_queries: 1, ..options(cache.path()) };
     let mut table = HttpClient::connect(&server.url(), options).unwrap().open(None).unwrap();
-    let error = table.lookup(&[Wanted::Index(0), Wanted::Index(16)]).unwrap_err();
-    let out_of_range = ProtocolError::IndexOutOfRange { index: 16, last: 15 };
-    assert!(
-        matches!(&error, HttpError::Client(ClientError::Protocol(inner)) if *inner == out_of_range),
-        "{error}"
-    );
     let error = table.lookup(&[Wanted::Index(0), Wanted::Key(b"key".to_vec())]).unwrap_err();
     assert!(error.to_string().contains("looked up by index"), "{error}");
+    let error = table.lookup(&[Wanted::Index(0), Wanted::Key(vec![7; 4097])]).unwrap_err();
+    assert!(error.to_string().contains("a key is 4097 bytes"), "{error}");
     assert!(server.requests(QUERY).is_empty());
+}
+
+#[test]
+fn the_server_does_not_learn_that_an_index_is_out_of_range() {
+    let (sample, cache) = (sample(1), tempdir().unwrap());
+    let requests = |first: u64| {
+        let server = faulty(&sample, vec![]);
+        let options = HttpOptions { max_queries: 1, ..options(cache.path()) };
+        let mut table = HttpClient::connect(&server.url(), options).unwrap().open(None).unwrap();
+        let outcome = table.lookup(&[first, 3, 99].map(Wanted::Index));
+        let lengths: Vec<_> = server.requests(QUERY).iter().map(|request| request.body.len()).collect();
+        (outcome.unwrap_err(), lengths)
+    };
+    let (in_range, lengths) = requests(15);
+    assert_eq!(lengths.len(), 3);
+    for index in [16, u64::MAX] {
+        let (out_of_range, other) = requests(index);
+        assert_eq!(other, lengths);
+        let expected = ProtocolError::IndexOutOfRange { index, last: 15 };
+        assert_eq!(out_of_range.to_string(), expected.to_string(), "the first error is reported");
+    }
+    assert_eq!(in_range.to_string(), ProtocolError::IndexOutOfRange { index: 99, last: 15 }.to_string());
 }
 
 #[test]
@@ -171,6 +217,7 @@ fn weak_tables_need_consent() {
     let server = faulty(&sample, vec![]);
     let error = open(&server.url(), cache.path()).err().unwrap();
     assert!(matches!(error, HttpError::Client(ClientError::Weak { .. })), "{error}");
+    assert!(server.requests("/v1/blobs/").is_empty(), "refused before the hint is downloaded");
     let options = HttpOptions { allow_weak: true, ..options(cache.path()) };
     let mut table = HttpClient::connect(&server.url(), options).unwrap().open(None).unwrap();
     assert_eq!(table.lookup(&[Wanted::Index(5)]).unwrap(), [Some(Sample::value(1, 5))]);
@@ -211,7 +258,7 @@ fn other_servers_are_told_apart() {
     assert!(matches!(error, HttpError::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains("is the server running"), "{error}");
     for url in
-        ["localhost:8080", "ftp://localhost", "http://localhost/?x", "http://localhost/#x", "not a url", ""]
+        ["localhost:7700", "ftp://localhost", "http://localhost/?x", "http://localhost/#x", "not a url", ""]
     {
         let error = open(url, cache.path()).err().unwrap();
         assert!(matches!(error, HttpError::Url { .. }), "{url}: {error}");

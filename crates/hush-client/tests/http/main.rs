@@ -17,7 +17,7 @@ fn options(cache: &Path) -> HttpOptions {
     let wait = Duration::from_millis(1);
     HttpOptions {
         cache: HintCache::Directory(cache.to_owned()),
-        retry: RetryPolicy { attempts: 3, first_wait: wait, max_wait: wait },
+        retry: RetryPolicy { attempts: 3, first_wait: wait, max_wait: wait, ..RetryPolicy::default() },
         ..HttpOptions::default()
     }
 }

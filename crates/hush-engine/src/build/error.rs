@@ -11,6 +11,9 @@ pub enum BuildError {
     /// The input has no record.
     #[error("the input has no records: there is nothing to look up")]
     NoRecords,
+    /// A number of columns was asked for that the protocol does not have.
+    #[error("frodo has a column for every slot: leave --columns out, or use --protocol simple")]
+    FrodoColumns,
     /// Reading the input.
     #[error(transparent)]
     Ingest(#[from] IngestError),

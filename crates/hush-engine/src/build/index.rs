@@ -28,8 +28,7 @@ pub(super) fn lay_out(
 ) -> Result<Laid, BuildError> {
     let slot = SlotFormat::for_values(0, records.min_value_len(), records.max_value_len());
     let size = slot.slot_bytes();
-    let protocol =
-        options.protocol.unwrap_or_else(|| layout::auto_protocol(&options.lwe, records.len(), size));
+    let protocol = options.protocol_for(records.len(), size);
     let shape = match options.columns {
         None => layout::index_shape(protocol, &options.lwe, records.len(), size),
         Some(columns) => {

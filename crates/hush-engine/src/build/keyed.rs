@@ -91,7 +91,7 @@ fn hash_keys(
 /// Protocol and number of blocks for `keys` keys.
 fn protocol_and_blocks(keys: usize, slot_bytes: usize, options: &BuildOptions) -> (Protocol, usize) {
     let slots = options.filter.slots_for(keys);
-    let protocol = options.protocol.unwrap_or_else(|| layout::auto_protocol(&options.lwe, slots, slot_bytes));
+    let protocol = options.protocol_for(slots, slot_bytes);
     let columns =
         options.columns.unwrap_or_else(|| layout::columns(protocol, &options.lwe, slots, slot_bytes));
     let blocks = match protocol {

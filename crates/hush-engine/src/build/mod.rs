@@ -52,6 +52,9 @@ pub fn build(
     if records.is_empty() {
         return Err(BuildError::NoRecords);
     }
+    if options.protocol == Some(Protocol::Frodo) && options.columns.is_some() {
+        return Err(BuildError::FrodoColumns);
+    }
     let laid = if by_key {
         keyed::lay_out(records, options, &writer, cpu, progress)?
     } else {
@@ -94,6 +97,7 @@ pub fn build(
         database,
     };
     descriptor.seal();
+    descriptor.check()?;
     let header = Header {
         version: FORMAT_VERSION,
         written_by: concat!("hushdb ", env!("CARGO_PKG_VERSION")).into(),

@@ -31,7 +31,8 @@ pub(super) fn ring_mask_into(a: &PublicMatrix, secret: &[u32], out: &mut [u32]) 
     for (block, out) in out.chunks_mut(degree).enumerate() {
         a.ring_block_into(block, &mut alpha);
         let [r0, r1] = [0, 1].map(|i| {
-            let mut sum = vec![0; degree];
+            // Without its error the product gives the secret away: wiped like it.
+            let mut sum = Zeroizing::new(vec![0; degree]);
             let mut values = centred_residues(plans[i].modulus(), &alpha);
             for (alpha, secret) in values.chunks_exact_mut(degree).zip(secret_values[i].chunks_exact(degree))
             {
@@ -41,7 +42,7 @@ pub(super) fn ring_mask_into(a: &PublicMatrix, secret: &[u32], out: &mut [u32]) 
             plans[i].inverse(&mut sum);
             sum
         });
-        for ((word, r0), r1) in out.iter_mut().zip(r0).zip(r1) {
+        for ((word, &r0), &r1) in out.iter_mut().zip(r0.iter()).zip(r1.iter()) {
             *word = lift.word(r0, r1).wrapping_neg();
         }
     }

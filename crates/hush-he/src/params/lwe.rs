@@ -48,7 +48,7 @@ impl LweParams {
         self.name
     }
 
-    /// Security in bits (lattice-estimator, MATZOV; see docs/security-parameters.md).
+    /// Security in bits (lattice-estimator, MATZOV; see SECURITY.md).
     pub fn security_bits(&self) -> f64 {
         self.security_bits
     }

@@ -51,11 +51,12 @@ fn locate(digest: &KeyDigest, block_seed: u8, width: usize, slots: usize) -> (u3
     (scale(start, slots + 1 - width) as u32, coeffs)
 }
 
-/// The slots whose sum is the key's value.
+/// The slots of the key's window with their coefficients 0 and 1: always as many, so that the time of an encryption
+/// does not depend on the key.
 pub(super) fn support(digest: &KeyDigest, block_seed: u8, width: usize, slots: usize) -> Vec<(u32, u8)> {
     let (start, coeffs) = locate(digest, block_seed, width, slots);
-    let set = |&bit: &u32| coeffs[bit as usize / 64] >> (bit % 64) & 1 == 1;
-    (0..width.min(slots) as u32).filter(set).map(|bit| (start + bit, 1)).collect()
+    let coeff = |bit: u32| (coeffs[bit as usize / 64] >> (bit % 64) & 1) as u8;
+    (0..width.min(slots) as u32).map(|bit| (start + bit, coeff(bit))).collect()
 }
 
 /// Solves for the slots; [`OpsError::Singular`] if the rows are dependent under this seed.

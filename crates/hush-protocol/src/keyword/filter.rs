@@ -60,7 +60,9 @@ pub enum FilterError {
     #[error("a key occurs twice in one block")]
     DuplicateKey,
     /// No seed works: the block is too full.
-    #[error("{keys} keys do not fit into {slots} slots under any of the 256 seeds")]
+    #[error(
+        "{keys} keys do not fit into {slots} slots under any of the 256 seeds: use --filter band256, or another --columns"
+    )]
     NoSeed {
         /// Number of keys.
         keys: usize,
@@ -160,7 +162,8 @@ pub struct FilterParams {
 
 impl FilterParams {
     /// The slots of a key with their coefficients, ascending: the value of a key is
-    /// `sum coefficient * slot` modulo 256, byte by byte. This is what a look-up encrypts.
+    /// `sum coefficient * slot` modulo 256, byte by byte. This is what a look-up encrypts. The number of entries depends
+    /// on the filter alone; some coefficients may be 0.
     pub fn support(&self, digest: &KeyDigest, block_seed: u8) -> Vec<(u32, u8)> {
         match self.kind.family() {
             Family::Fuse { arity } => fuse::support(digest, block_seed, arity, self.slots),

@@ -50,8 +50,7 @@ pub(super) async fn download(
     let content = [(CONTENT_TYPE, "application/octet-stream".to_owned()), (CONTENT_LENGTH, content_length)];
     let content_range = (status == StatusCode::PARTIAL_CONTENT)
         .then(|| [(CONTENT_RANGE, format!("bytes {}-{}/{}", range.start, range.end - 1, blob.bytes))]);
-    let file = open(blob).await?;
-    Ok((status, caching, content, content_range, read_range(file, range)).into_response())
+    Ok((status, caching, content, content_range, read_range(blob.file, range)).into_response())
 }
 
 fn find(server: &Server, hash: Result<Path<String>, PathRejection>) -> Result<Blob, Problem> {
@@ -106,28 +105,9 @@ fn number(text: &str) -> Option<u64> {
     digits.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
-/// Opens the file, and refuses one whose length is not what the engine says.
-async fn open(blob: Blob) -> Result<File, Problem> {
-    let path = blob.path.clone();
-    let open = move || {
-        let file = File::open(&blob.path)?;
-        let actual = file.metadata()?.len();
-        if actual == blob.bytes {
-            return Ok(file);
-        }
-        Err(io::Error::other(format!("{actual} bytes, expected {}", blob.bytes)))
-    };
-    let opened = tokio::task::spawn_blocking(open).await.unwrap_or_else(|e| Err(io::Error::other(e)));
-    opened.map_err(|error| {
-        tracing::error!(path = %path.display(), %error, "cannot serve a file");
-        Problem::internal()
-    })
-}
-
 /// Streams a range in chunks. An error midway breaks the connection off, so that a client never
 /// takes a part for the whole.
-fn read_range(file: File, range: Range<u64>) -> Body {
-    let file = Arc::new(file);
+fn read_range(file: Arc<File>, range: Range<u64>) -> Body {
     Body::from_stream(stream::try_unfold((file, range), async |(file, range)| {
         if range.is_empty() {
             return io::Result::Ok(None);
@@ -138,7 +118,9 @@ fn read_range(file: File, range: Range<u64>) -> Body {
             let mut chunk = vec![0; length as usize];
             reader.read_exact_at(&mut chunk, start).map(|()| Bytes::from(chunk))
         };
-        let chunk = tokio::task::spawn_blocking(read).await.map_err(io::Error::other)??;
+        let chunk = tokio::task::spawn_blocking(read).await.unwrap_or_else(|e| Err(io::Error::other(e)));
+        let chunk =
+            chunk.inspect_err(|error| tracing::error!(start, length, %error, "cannot read a file"))?;
         Ok(Some((chunk, (file, start + length..range.end))))
     }))
 }

@@ -1,20 +1,24 @@
 //! `POST /v1/tables/{table}/query`: the only endpoint that costs a scan.
 
-use std::{net::SocketAddr, sync::Arc, time::Instant};
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Instant};
 
 use axum::{
-    body::Bytes,
+    body::{Body, Bytes},
     extract::{ConnectInfo, Path, Request, State, rejection::PathRejection},
-    http::{HeaderMap, header::CONTENT_TYPE},
+    http::{
+        HeaderMap, HeaderValue,
+        header::{CONTENT_LENGTH, CONTENT_TYPE},
+    },
     response::{IntoResponse, Response},
 };
+use futures_util::stream;
 use hush_protocol::wire::{self, Answer, QueryResponse};
 use prost::Message;
 
 use super::resident;
 use crate::{
     batch::{self, AnswerError, Reply},
-    limits::read_body,
+    limits::{Reservation, read_body},
     problem::{Code, Problem},
     state::Server,
 };
@@ -34,31 +38,63 @@ pub(super) async fn answer(
     let (parts, body) = request.into_parts();
     check_content_type(&parts.headers)?;
     let shape = table.request_shape(&server.config);
-    let (body, reservation) = read_body(&server, &parts.headers, body, shape.max_bytes()).await?;
+    let (body, mut memory) = read_body(&server, &parts.headers, body, shape.max_bytes()).await?;
+    let body_bytes = body.len();
     let queries = shape.decode(body).map_err(|error| Problem::wire(error, &table))?;
     if let Some(buckets) = &server.buckets {
         buckets.charge(peer.ip(), queries.len() - 1, Instant::now());
     }
-    let replies = batch::submit(&server, &table, queries, reservation)
+    let answer_bytes = queries.len().saturating_mul(table.answer_bytes);
+    let limit = server.config.max_body_memory;
+    if answer_bytes > limit - body_bytes {
+        return Err(Problem::answers_too_large(limit));
+    }
+    memory.grow(answer_bytes)?;
+    let memory = Arc::new(memory);
+    let replies = batch::submit(&server, &table, queries, &memory)
         .map_err(|_| Problem::overloaded("too many queries are waiting for this table"))?;
-    let response = QueryResponse {
-        version: wire::VERSION,
-        epoch: Bytes::copy_from_slice(&table.epoch),
-        answers: collect(replies).await?,
-    };
-    let content_type = [(CONTENT_TYPE, wire::CONTENT_TYPE)];
-    Ok((content_type, response.encode_to_vec()).into_response())
+    Ok(respond(collect(replies, &table.epoch).await?, &memory))
 }
 
-async fn collect(replies: Vec<Reply>) -> Result<Vec<Answer>, Problem> {
-    let mut answers = Vec::with_capacity(replies.len());
+/// The pieces of an encoded [`QueryResponse`]: its header, then one for each answer. In protobuf,
+/// the concatenation of messages is the encoding of all their fields. Piece by piece, no answer is
+/// in memory twice for longer than it takes to encode it.
+async fn collect(replies: Vec<Reply>, epoch: &[u8]) -> Result<Vec<Vec<u8>>, Problem> {
+    let epoch = Bytes::copy_from_slice(epoch);
+    let header = QueryResponse { version: wire::VERSION, epoch, answers: Vec::new() };
+    let mut pieces = vec![header.encode_to_vec()];
     for (index, reply) in replies.into_iter().enumerate() {
         // A reply is dropped unsent only if the runtime goes down.
         let words = reply.await.unwrap_or(Err(AnswerError::Internal));
         let words = words.map_err(|error| Problem::answer(error, index))?;
-        answers.push(Answer { words: words.into() });
+        let answers = vec![Answer { words: words.into() }];
+        pieces.push(QueryResponse { answers, ..QueryResponse::default() }.encode_to_vec());
     }
-    Ok(answers)
+    Ok(pieces)
+}
+
+/// A response of these pieces, which count in the budget until the last of them is written or the
+/// connection ends.
+fn respond(pieces: Vec<Vec<u8>>, memory: &Arc<Reservation>) -> Response {
+    let content_length = HeaderValue::from(pieces.iter().map(Vec::len).sum::<usize>());
+    let content_type = [(CONTENT_TYPE, wire::CONTENT_TYPE)];
+    let content_length = [(CONTENT_LENGTH, content_length)];
+    let pieces = pieces.into_iter().map(|bytes| Piece { bytes, _memory: memory.clone() });
+    let pieces: Vec<_> = pieces.map(|piece| Ok::<_, Infallible>(Bytes::from_owner(piece))).collect();
+    (content_type, content_length, Body::from_stream(stream::iter(pieces))).into_response()
+}
+
+/// Bytes of a response with their share of the budget. The connection takes them out of the body
+/// long before they are written, so that the body itself cannot hold the reservation.
+struct Piece {
+    bytes: Vec<u8>,
+    _memory: Arc<Reservation>,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {

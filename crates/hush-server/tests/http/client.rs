@@ -75,6 +75,18 @@ impl Client {
     }
 
     pub(crate) fn receive(&mut self) -> Response {
+        let mut response = self.receive_head();
+        self.receive_body(&mut response);
+        response
+    }
+
+    pub(crate) fn receive_body(&mut self, response: &mut Response) {
+        let length = response.header("content-length").map_or(0, |length| length.parse().unwrap());
+        response.body.resize(length, 0);
+        self.stream.read_exact(&mut response.body).unwrap();
+    }
+
+    pub(crate) fn receive_head(&mut self) -> Response {
         let status_line = self.line();
         let status = status_line.split(' ').nth(1).expect(&status_line).parse().unwrap();
         let mut headers = Vec::new();
@@ -83,11 +95,7 @@ impl Client {
             let Some((name, value)) = line.split_once(": ") else { break };
             headers.push((name.to_lowercase(), value.to_owned()));
         }
-        let mut response = Response { status, headers, body: Vec::new() };
-        let length = response.header("content-length").map_or(0, |length| length.parse().unwrap());
-        response.body.resize(length, 0);
-        self.stream.read_exact(&mut response.body).unwrap();
-        response
+        Response { status, headers, body: Vec::new() }
     }
 
     fn line(&mut self) -> String {
@@ -104,6 +112,11 @@ impl Client {
     pub(crate) fn get_with(&mut self, path: &str, headers: &str) -> Response {
         self.send(format!("GET {path} HTTP/1.1\r\nHost: test\r\n{headers}\r\n").as_bytes());
         self.receive()
+    }
+
+    pub(crate) fn head(&mut self, path: &str) -> Response {
+        self.send(format!("HEAD {path} HTTP/1.1\r\nHost: test\r\n\r\n").as_bytes());
+        self.receive_head()
     }
 
     pub(crate) fn post(&mut self, path: &str, content_type: &str, body: &[u8]) -> Response {

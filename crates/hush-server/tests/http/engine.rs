@@ -1,7 +1,7 @@
 //! An engine that adds bytes: answers can be checked, scans can be held and counted.
 
 use std::{
-    path::PathBuf,
+    fs::File,
     sync::{Arc, Condvar, Mutex},
 };
 
@@ -20,6 +20,7 @@ pub(crate) struct SumEngine {
     pub(crate) epoch: [u8; 32],
     pub(crate) blobs: Vec<Blob>,
     descriptor: Arc<[u8]>,
+    answer_bytes: usize,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -39,6 +40,7 @@ impl SumEngine {
             epoch,
             blobs: Vec::new(),
             descriptor: descriptor.into_bytes().into(),
+            answer_bytes: ANSWER_BYTES,
             state: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -49,8 +51,14 @@ impl SumEngine {
         self
     }
 
-    pub(crate) fn with_blob(mut self, hash: [u8; 32], path: PathBuf, bytes: u64) -> SumEngine {
-        self.blobs.push(Blob { hash, path, bytes });
+    /// Answers have this length, most of it zeros.
+    pub(crate) fn with_answer_bytes(mut self, bytes: usize) -> SumEngine {
+        self.answer_bytes = bytes;
+        self
+    }
+
+    pub(crate) fn with_blob(mut self, hash: [u8; 32], file: File, bytes: u64) -> SumEngine {
+        self.blobs.push(Blob { hash, file: Arc::new(file), bytes });
         self
     }
 
@@ -113,7 +121,7 @@ impl Engine for SumEngine {
     }
 
     fn answer_bytes(&self) -> usize {
-        ANSWER_BYTES
+        self.answer_bytes
     }
 
     fn max_batch(&self) -> usize {
@@ -134,6 +142,7 @@ impl Engine for SumEngine {
         drop(self.changed.wait_while(state, |state| state.held).unwrap());
         assert!(queries.iter().all(|query| query.first[0] != PANICS), "asked to panic");
         let mut answers: Vec<Vec<u8>> = queries.iter().map(expected).collect();
+        answers.iter_mut().for_each(|answer| answer.resize(self.answer_bytes, 0));
         if queries[0].first[0] == SHORT_ANSWER {
             answers[0].pop();
         }

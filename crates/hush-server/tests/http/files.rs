@@ -1,6 +1,6 @@
 //! `GET /v1/blobs/{hash}`.
 
-use std::{io::Write, sync::Arc};
+use std::{fs, io::Write, sync::Arc};
 
 use hush_server::{ServerConfig, Tables};
 use tempfile::NamedTempFile;
@@ -19,7 +19,7 @@ fn content() -> Vec<u8> {
 }
 
 fn serve(file: &NamedTempFile, bytes: u64) -> TestServer {
-    let engine = SumEngine::new(EPOCH_BYTE).with_blob(HASH, file.path().to_owned(), bytes);
+    let engine = SumEngine::new(EPOCH_BYTE).with_blob(HASH, file.reopen().unwrap(), bytes);
     let tables = Tables::new();
     tables.insert("t", Arc::new(engine)).unwrap();
     TestServer::start(tables, ServerConfig::default())
@@ -45,6 +45,19 @@ fn a_whole_file_is_immutable_and_cacheable() {
     assert_eq!(response.header("etag"), Some(etag.as_str()));
     let response = client.get_with(&path, &format!("If-None-Match: {etag}\r\n"));
     assert_eq!((response.status, response.body.len()), (304, 0));
+}
+
+#[test]
+fn head_gives_the_headers_of_a_file() {
+    let (server, _file, path) = served();
+    let mut client = server.client();
+    let head = client.head(&path);
+    assert_eq!(head.status, 200);
+    assert_eq!(head.header("content-length"), Some("700001"));
+    assert_eq!(head.header("accept-ranges"), Some("bytes"));
+    assert_eq!(head.header("etag"), Some(format!("\"{}\"", hex::encode(HASH)).as_str()));
+    // No body came before this response.
+    assert!(client.get(&path).body == content());
 }
 
 #[test]
@@ -105,12 +118,25 @@ fn unknown_files_are_not_found() {
 }
 
 #[test]
-fn a_file_that_changed_or_vanished_is_an_internal_error() {
+fn a_file_that_is_replaced_on_disk_is_still_served_as_it_was() {
+    let (server, file, path) = served();
+    let mut client = server.client();
+    let replacement = NamedTempFile::new().unwrap();
+    fs::write(replacement.path(), vec![0xee; BYTES]).unwrap();
+    fs::rename(replacement.path(), file.path()).unwrap();
+    assert!(client.get(&path).body == content());
+    file.close().unwrap();
+    assert!(client.get(&path).body == content());
+}
+
+#[test]
+fn a_file_that_was_cut_off_never_looks_complete() {
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(b"short").unwrap();
     let server = serve(&file, 6);
-    let path = format!("/v1/blobs/{}", hex::encode(HASH));
-    server.client().get(&path).problem(500, "internal");
-    file.close().unwrap();
-    server.client().get(&path).problem(500, "internal");
+    let mut client = server.client();
+    client.send(format!("GET /v1/blobs/{} HTTP/1.1\r\nHost: test\r\n\r\n", hex::encode(HASH)).as_bytes());
+    let head = client.receive_head();
+    assert_eq!((head.status, head.header("content-length")), (200, Some("6")));
+    assert!(client.bytes_left() < 6);
 }

@@ -1,9 +1,9 @@
 //! Bytes that no client of ours would send. The server refuses them and goes on.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use hush_protocol::wire::CONTENT_TYPE;
-use hush_server::ServerConfig;
+use hush_server::{ServerConfig, Tables};
 use prost::Message;
 use rand_chacha::{
     ChaCha20Rng,
@@ -11,9 +11,9 @@ use rand_chacha::{
 };
 
 use crate::{
-    client::request,
-    engine::query,
-    harness::{EPOCH, TestServer},
+    client::{Client, request},
+    engine::{ANSWER_BYTES, SumEngine, query},
+    harness::{EPOCH, EPOCH_BYTE, TestServer},
 };
 
 /// Two queries a request: a body of at most about 4 KiB.
@@ -134,10 +134,16 @@ fn bad_http_gets_an_error_or_a_close() {
     server.client().ask(EPOCH, &[query(1)]);
 }
 
+/// Asks until the answer is not 503: memory comes back just after the last byte that it was for.
+fn status_when_free(client: &mut Client, body: &[u8]) -> u16 {
+    let mut statuses = (0..10_000).map(|_| client.post_query(body).status);
+    statuses.find(|&status| status != 503).expect("memory that was never given back")
+}
+
 #[test]
 fn memory_for_bodies_is_bounded_and_given_back() {
     let body = request(EPOCH, &[query(1), query(2)]).encode_to_vec();
-    let config = ServerConfig { max_body_memory: body.len(), ..small() };
+    let config = ServerConfig { max_body_memory: body.len() + 2 * ANSWER_BYTES, ..small() };
     let (server, engine) = TestServer::with_engine(config);
     engine.hold();
     let mut first = server.client();
@@ -147,18 +153,60 @@ fn memory_for_bodies_is_bounded_and_given_back() {
     second.post_query(&body).problem(503, "overloaded");
     engine.release();
     first.receive_answers(EPOCH, &[query(1), query(2)]);
-    // The first request's memory comes back just after its answer.
-    let mut response = second.post_query(&body);
-    while response.status == 503 {
-        response = second.post_query(&body);
-    }
+    assert_eq!(status_when_free(&mut second, &body), 200);
+}
+
+/// More than the socket buffers of both ends hold.
+const LARGE: usize = 48 << 20;
+
+/// A server whose answers are large, with memory for one of them but not for two.
+fn with_large_answers() -> TestServer {
+    let tables = Tables::new();
+    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
+    TestServer::start(tables, ServerConfig { max_body_memory: LARGE + 8000, ..small() })
+}
+
+#[test]
+fn a_response_that_nobody_reads_counts_until_it_is_written() {
+    let server = with_large_answers();
+    let body = request(EPOCH, &[query(1)]).encode_to_vec();
+    let mut first = server.client();
+    first.send_queries(EPOCH, &[query(1)]);
+    // The connection has taken the body of its response, and written the first part of it.
+    let mut response = first.receive_head();
     assert_eq!(response.status, 200);
+    let mut second = server.client();
+    for _ in 0..3 {
+        second.post_query(&body).problem(503, "overloaded");
+    }
+    first.receive_body(&mut response);
+    assert!(response.body.len() > LARGE);
+    assert_eq!(status_when_free(&mut second, &body), 200);
+}
+
+#[test]
+fn a_client_that_leaves_its_response_unread_gives_its_memory_back() {
+    let server = with_large_answers();
+    let mut first = server.client();
+    first.send_queries(EPOCH, &[query(1)]);
+    server.wait_for_metric("hush_queries_answered_total{table=\"t\"}", 1.0);
+    first.close();
+    server.wait_for_connections(0);
+    let body = request(EPOCH, &[query(1)]).encode_to_vec();
+    assert_eq!(status_when_free(&mut server.client(), &body), 200);
+}
+
+#[test]
+fn answers_that_never_fit_are_too_large() {
+    let server = with_large_answers();
+    let body = request(EPOCH, &[query(1), query(2)]).encode_to_vec();
+    server.client().post_query(&body).problem(413, "too_large");
 }
 
 #[test]
 fn a_client_that_leaves_in_the_middle_of_a_body_leaves_nothing_behind() {
     let body = request(EPOCH, &[query(1), query(2)]).encode_to_vec();
-    let config = ServerConfig { max_body_memory: body.len(), ..small() };
+    let config = ServerConfig { max_body_memory: body.len() + 2 * ANSWER_BYTES, ..small() };
     let (server, engine) = TestServer::with_engine(config);
     for cut in [0, 1, body.len() / 2, body.len() - 1] {
         let mut client = server.client();
@@ -191,12 +239,11 @@ fn slow_bodies_and_headers_time_out() {
 
 #[test]
 fn a_client_that_reads_nothing_is_cut_off() {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let file = tempfile::tempfile().unwrap();
     // More than the socket buffers of both ends hold.
-    file.as_file_mut().set_len(64 << 20).unwrap();
-    let engine = crate::engine::SumEngine::new(1).with_blob([1; 32], file.path().into(), 64 << 20);
-    let tables = hush_server::Tables::new();
-    tables.insert("t", std::sync::Arc::new(engine)).unwrap();
+    file.set_len(64 << 20).unwrap();
+    let tables = Tables::new();
+    tables.insert("t", Arc::new(SumEngine::new(1).with_blob([1; 32], file, 64 << 20))).unwrap();
     let config = ServerConfig { write_timeout: Duration::from_millis(100), ..small() };
     let server = TestServer::start(tables, config);
     let mut client = server.client();

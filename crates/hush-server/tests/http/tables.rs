@@ -51,6 +51,21 @@ fn a_descriptor_is_served_byte_for_byte_with_its_epoch_as_tag() {
 }
 
 #[test]
+fn head_gives_the_headers_of_a_descriptor() {
+    let (server, _engine) = TestServer::with_engine(ServerConfig::default());
+    let mut client = server.client();
+    let head = client.head("/v1/tables/t");
+    assert_eq!(head.status, 200);
+    let get = client.get("/v1/tables/t");
+    for name in ["content-length", "content-type", "etag", "cache-control"] {
+        assert!(head.header(name).is_some(), "{name}");
+        assert_eq!(head.header(name), get.header(name), "{name}");
+    }
+    assert_eq!(client.head("/v1/tables/other").status, 404);
+    assert_eq!(client.get("/livez").status, 200);
+}
+
+#[test]
 fn unknown_paths_and_methods_are_problems() {
     let (server, _engine) = TestServer::with_engine(ServerConfig::default());
     let mut client = server.client();

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use memmap2::{Mmap, MmapOptions};
+use memmap2::{Advice, Mmap};
 
 use super::{CHUNK_BYTES, FileEntry, Header, SnapshotError, checksum::verify_chunks};
 
@@ -18,19 +18,11 @@ pub enum Verify {
     Full,
 }
 
-/// When the pages of a map are read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Residency {
-    /// When they are touched.
-    Lazy,
-    /// At once.
-    Resident,
-}
-
-/// A checked snapshot.
+/// A checked snapshot. It holds its files open: a snapshot that is replaced on disk stays whole for who opened it.
 pub struct Snapshot {
     dir: PathBuf,
     header: Header,
+    files: Vec<MappedFile>,
 }
 
 impl Snapshot {
@@ -39,19 +31,15 @@ impl Snapshot {
     /// # Errors
     /// [`SnapshotError`] names the file that is missing, of another version, or damaged.
     pub fn open(dir: &Path, verify: Verify) -> Result<Self, SnapshotError> {
-        let snapshot = Self { dir: dir.to_owned(), header: Header::read(dir)? };
+        let mut snapshot = Self { dir: dir.to_owned(), header: Header::read(dir)?, files: Vec::new() };
         for entry in &snapshot.header.files {
-            let file = snapshot.map_entry(entry, Residency::Lazy)?;
+            let file = snapshot.map_entry(entry)?;
             if verify == Verify::Full {
                 verify_chunks(&file.path, file.as_ref(), entry.hashes())?;
             }
+            snapshot.files.push(file);
         }
         Ok(snapshot)
-    }
-
-    /// The folder.
-    pub fn dir(&self) -> &Path {
-        &self.dir
     }
 
     /// The header.
@@ -59,18 +47,18 @@ impl Snapshot {
         &self.header
     }
 
-    /// Maps the file called `name` and reads all of it into memory, so that the first query is as fast as the next.
+    /// Takes the file called `name` out.
     ///
     /// # Errors
-    /// [`SnapshotError::Header`] if the header does not list it; otherwise what the system says.
-    pub fn map_resident(&self, name: &str) -> Result<MappedFile, SnapshotError> {
-        match self.header.files.iter().find(|entry| entry.name == name) {
-            Some(entry) => self.map_entry(entry, Residency::Resident),
+    /// [`SnapshotError::Header`] if the header does not list it.
+    pub fn take(&mut self, name: &str) -> Result<MappedFile, SnapshotError> {
+        match self.files.iter().position(|file| file.path.file_name().is_some_and(|own| own == name)) {
+            Some(index) => Ok(self.files.swap_remove(index)),
             None => Err(self.damaged(format!("it does not list {name}"))),
         }
     }
 
-    fn map_entry(&self, entry: &FileEntry, residency: Residency) -> Result<MappedFile, SnapshotError> {
+    fn map_entry(&self, entry: &FileEntry) -> Result<MappedFile, SnapshotError> {
         if entry.name.contains(['/', '\\']) || entry.name.starts_with('.') {
             return Err(self.damaged(format!("it lists a file outside the folder: {}", entry.name)));
         }
@@ -78,7 +66,7 @@ impl Snapshot {
         if entry.chunk_bytes != CHUNK_BYTES as u64 || chunks * 32 != entry.chunks.len() as u64 {
             return Err(self.damaged(format!("the checksums of {} do not fit its length", entry.name)));
         }
-        let file = MappedFile::map(&self.dir.join(&entry.name), residency)?;
+        let file = MappedFile::open(&self.dir.join(&entry.name))?;
         if file.as_ref().len() as u64 != entry.bytes {
             let actual = file.as_ref().len() as u64;
             return Err(SnapshotError::Length { path: file.path, expected: entry.bytes, actual });
@@ -94,6 +82,7 @@ impl Snapshot {
 /// A file mapped read-only.
 pub struct MappedFile {
     path: PathBuf,
+    file: File,
     map: Mmap,
 }
 
@@ -103,24 +92,31 @@ impl MappedFile {
     /// # Errors
     /// What the system says, with the path.
     pub fn open(path: &Path) -> Result<Self, SnapshotError> {
-        Self::map(path, Residency::Lazy)
-    }
-
-    fn map(path: &Path, residency: Residency) -> Result<Self, SnapshotError> {
         let file = File::open(path).map_err(SnapshotError::io(path, "open"))?;
-        let mut options = MmapOptions::new();
-        if residency == Residency::Resident {
-            options.populate();
-        }
         // SAFETY: snapshots are immutable by design (replaced by rename, never written in place). Someone who
         // truncates one under a running server gets a bus error, not undefined contents in safe code's reach.
-        let map = unsafe { options.map(&file) }.map_err(SnapshotError::io(path, "map"))?;
-        Ok(Self { path: path.to_owned(), map })
+        let map = unsafe { Mmap::map(&file) }.map_err(SnapshotError::io(path, "map"))?;
+        Ok(Self { path: path.to_owned(), file, map })
     }
 
-    /// The file's path.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Reads all of it into memory, so that the first query is as fast as the next.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn make_resident(&self) -> Result<(), SnapshotError> {
+        self.map.advise(Advice::PopulateRead).or_else(|error| match error.raw_os_error() {
+            // Kernels before 5.14: touching every page does the same.
+            Some(libc::EINVAL) => {
+                std::hint::black_box(self.map.iter().step_by(4096).fold(0, |sum: u8, byte| sum ^ byte));
+                Ok(())
+            }
+            _ => Err(SnapshotError::io(&self.path, "read")(error)),
+        })
+    }
+
+    /// The file, without its map.
+    pub fn into_file(self) -> File {
+        self.file
     }
 }
 

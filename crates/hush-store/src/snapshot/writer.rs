@@ -1,16 +1,20 @@
 //! Writing a snapshot: everything into a partial folder beside the target, then one rename.
 
 use std::{
-    ffi::OsString,
+    ffi::{CString, OsString},
     fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::fd::AsRawFd,
+    os::{fd::AsRawFd, unix::ffi::OsStrExt},
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use memmap2::{MmapMut, MmapOptions};
 
 use super::{FileEntry, HEADER_FILE, Header, SnapshotError};
+
+/// Suffix of a snapshot that is being replaced.
+const OLD: &str = ".hush-old";
 
 /// A snapshot being written. Dropped without [`SnapshotWriter::commit`], it leaves nothing behind.
 ///
@@ -22,8 +26,12 @@ pub struct SnapshotWriter {
     force: bool,
     /// Holds the lock as long as it lives. The lock file itself stays: removing it would race.
     _lock: File,
-    committed: bool,
+    committed: CommitFlag,
 }
+
+/// Whether a snapshot is in place. It is locked while the snapshot is put there, so that whoever wants to clear the
+/// partial folder (on a signal) waits for that and then leaves it alone.
+pub type CommitFlag = Arc<Mutex<bool>>;
 
 impl SnapshotWriter {
     /// Starts a snapshot at `target`.
@@ -47,10 +55,17 @@ impl SnapshotWriter {
                 _ => SnapshotError::io(lock_path, "lock")(error),
             });
         }
+        recover(&absolute)?;
+        check_target(target, force)?;
         let partial = sibling(&absolute, ".hush-partial");
         remove_if_there(&partial)?;
         fs::create_dir(&partial).map_err(SnapshotError::io(&partial, "create the folder"))?;
-        Ok(Self { target: absolute, partial, force, _lock: lock, committed: false })
+        Ok(Self { target: absolute, partial, force, _lock: lock, committed: CommitFlag::default() })
+    }
+
+    /// Whether the snapshot is in place, for a signal handler.
+    pub fn commit_flag(&self) -> CommitFlag {
+        self.committed.clone()
     }
 
     /// The folder that the files go to, on the target's disk: also good for scratch files.
@@ -83,34 +98,66 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// What the system says, with the path. The target is then as it was.
-    pub fn commit(mut self, header: &Header) -> Result<(), SnapshotError> {
+    pub fn commit(self, header: &Header) -> Result<(), SnapshotError> {
         let path = self.partial.join(HEADER_FILE);
         let mut file = File::create_new(&path).map_err(SnapshotError::io(&path, "create"))?;
         file.write_all(header.to_text().as_bytes()).map_err(SnapshotError::io(&path, "write"))?;
         file.sync_all().map_err(SnapshotError::io(&path, "sync"))?;
         sync_dir(&self.partial)?;
-        let old = sibling(&self.target, ".hush-old");
-        remove_if_there(&old)?;
         check_target(&self.target, self.force)?;
-        if self.target.exists() {
-            fs::rename(&self.target, &old).map_err(SnapshotError::io(&self.target, "move aside"))?;
-        }
-        if let Err(error) = fs::rename(&self.partial, &self.target) {
-            // Put the old one back; the first error is the one to tell.
-            if old.exists() {
-                let _ = fs::rename(&old, &self.target);
-            }
-            return Err(SnapshotError::io(&self.target, "put in place")(error));
-        }
-        self.committed = true;
+        let mut committed = self.committed.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = put_in_place(&self.partial, &self.target)?;
+        *committed = true;
         sync_dir(self.target.parent().unwrap_or(&self.target))?;
-        remove_if_there(&old)
+        old.map_or(Ok(()), |old| remove_if_there(&old))
     }
+}
+
+/// Makes `partial` the snapshot at `target`, in one step where the file system can exchange two names. Returns where
+/// the snapshot is that was there before.
+fn put_in_place(partial: &Path, target: &Path) -> Result<Option<PathBuf>, SnapshotError> {
+    let failed = SnapshotError::io(target, "put in place");
+    if !target.exists() {
+        return fs::rename(partial, target).map(|()| None).map_err(failed);
+    }
+    if exchange(partial, target).is_ok() {
+        return Ok(Some(partial.to_owned()));
+    }
+    // Without an exchange there is a moment without a target: `recover` knows what to do if it is the last.
+    let old = sibling(target, OLD);
+    remove_if_there(&old)?;
+    fs::rename(target, &old).map_err(SnapshotError::io(target, "move aside"))?;
+    if let Err(error) = fs::rename(partial, target) {
+        // The first error is the one to tell.
+        let _ = fs::rename(&old, target);
+        return Err(failed(error));
+    }
+    Ok(Some(old))
+}
+
+/// Exchanges two names atomically.
+fn exchange(a: &Path, b: &Path) -> io::Result<()> {
+    let name = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
+    let (a, b) = (name(a)?, name(b)?);
+    // SAFETY: both names are terminated strings that live through the call.
+    let code = unsafe {
+        libc::renameat2(libc::AT_FDCWD, a.as_ptr(), libc::AT_FDCWD, b.as_ptr(), libc::RENAME_EXCHANGE)
+    };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Puts a snapshot back that a crash left moved aside.
+fn recover(target: &Path) -> Result<(), SnapshotError> {
+    let old = sibling(target, OLD);
+    if target.exists() || !old.join(HEADER_FILE).is_file() {
+        return Ok(());
+    }
+    fs::rename(&old, target).map_err(SnapshotError::io(old, "put back"))
 }
 
 impl Drop for SnapshotWriter {
     fn drop(&mut self) {
-        if !self.committed {
+        if !*self.committed.lock().unwrap_or_else(PoisonError::into_inner) {
             // Nothing more can be done about a failure here; the next build clears the folder.
             let _ = fs::remove_dir_all(&self.partial);
         }

@@ -6,6 +6,7 @@ use std::{
     num::NonZeroUsize,
     path::{Path, PathBuf},
     process,
+    sync::PoisonError,
     time::Instant,
 };
 
@@ -19,7 +20,7 @@ use hush_he::params::{DEFAULT_LWE, preset};
 use hush_protocol::{keyword::FilterKind, table::Protocol};
 use hush_store::{
     ingest::{self, IngestOptions, Input, OnDuplicate, Spool, SpooledRecords},
-    snapshot::SnapshotWriter,
+    snapshot::{CommitFlag, SnapshotWriter},
 };
 
 use super::{inspect, threads};
@@ -107,7 +108,7 @@ pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     let source = ingest::open(&input, &ingest_options)?;
     let cpu = Cpu::new(threads(args.threads))?;
     let writer = SnapshotWriter::create(&args.out, args.force)?;
-    clear_on_interrupt(writer.partial_dir())?;
+    clear_on_interrupt(writer.partial_dir(), writer.commit_flag())?;
     let progress = bar::Bar::new();
     let by_key = source.has_keys();
     let records = spool(source, &args.input, writer.partial_dir(), args.on_duplicate, &progress)?;
@@ -146,12 +147,18 @@ fn spool(
 
 /// On Ctrl-C or a termination signal, removes the unfinished files before exiting. The target is never touched
 /// before everything is written, so that a kill that cannot be caught leaves nothing half done either.
-fn clear_on_interrupt(partial: &Path) -> Result<(), ctrlc::Error> {
+fn clear_on_interrupt(partial: &Path, committed: CommitFlag) -> Result<(), ctrlc::Error> {
     let partial = partial.to_owned();
     ctrlc::set_handler(move || {
-        // If this fails, the next build into the same folder clears it.
-        let _ = fs::remove_dir_all(&partial);
-        eprintln!("\nerror: interrupted; nothing was kept, run the same command again");
+        // Waits if the table is being put in place; held until the end, so that it is not put there later.
+        let committed = committed.lock().unwrap_or_else(PoisonError::into_inner);
+        if *committed {
+            eprintln!("\ninterrupted, but the table was already in place");
+        } else {
+            // If this fails, the next build into the same folder clears it.
+            let _ = fs::remove_dir_all(&partial);
+            eprintln!("\nerror: interrupted; nothing was kept, run the same command again");
+        }
         process::exit(130);
     })
 }

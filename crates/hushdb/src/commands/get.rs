@@ -14,7 +14,10 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use hush_client::{
     Found, Wanted,
-    http::{Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable, Observer, Stats},
+    http::{
+        DEFAULT_MAX_HINT_BYTES, Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable, Observer,
+        Stats,
+    },
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -36,7 +39,7 @@ A key over several columns is their values joined by the byte 0x1F: hushdb get U
 
 Exit status: 0 if everything was found, 1 if something was not, 2 after an error.")]
 pub(crate) struct GetArgs {
-    /// URL of the server, such as http://localhost:8080.
+    /// URL of the server, such as http://localhost:7700.
     url: String,
     /// Keys to look up.
     #[arg(value_name = "KEY", required_unless_present = "keys_file")]
@@ -59,6 +62,9 @@ pub(crate) struct GetArgs {
     /// Accept a table whose parameters give less than 128 bits of security.
     #[arg(long)]
     allow_weak: bool,
+    /// Refuse a table whose hint, which is downloaded once, is longer than BYTES.
+    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_HINT_BYTES)]
+    max_hint: u64,
     /// Keep the table's hint for this call only.
     #[arg(long)]
     no_cache: bool,
@@ -106,7 +112,13 @@ fn look_up(
     let observed = progress.clone();
     let observer: Observer = Arc::new(move |event| observed.show(event));
     let cache = if args.no_cache { HintCache::Off } else { HintCache::User };
-    let options = HttpOptions { cache, allow_weak: args.allow_weak, observer, ..HttpOptions::default() };
+    let options = HttpOptions {
+        cache,
+        allow_weak: args.allow_weak,
+        max_hint_bytes: args.max_hint,
+        observer,
+        ..HttpOptions::default()
+    };
     let mut table = HttpClient::connect(&args.url, options)?.open(args.table.as_deref())?;
     let found = table.lookup(wanted)?;
     progress.clear();

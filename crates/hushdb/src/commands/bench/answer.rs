@@ -25,7 +25,7 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
         let encoded = client.params().shape().tiling().bytes() as u64;
         for threads in args.thread_counts() {
             let engine = hush_engine::open(&dir, Verify::Header, Arc::new(Cpu::new(threads)?))?;
-            let db = Snapshot::open(&dir, Verify::Header)?.map_resident(DB_FILE)?;
+            let db = Snapshot::open(&dir, Verify::Header)?.take(DB_FILE)?;
             let stream = probe::stream_read_gbps(db.as_ref(), threads);
             table.note(&format!("{protocol}, {threads} threads: stream {stream:.1} GB/s"));
             for &batch in &args.batch {
