@@ -5,6 +5,8 @@ use hush_math::{
     samplers::{GaussianTable, sample_ternary},
 };
 
+use zeroize::Zeroizing;
+
 use crate::{
     entities::{LweDecryptionKey, MatrixStructure, OneTimeLweSecret, PublicMatrix},
     params::{ErrorDistribution, LweParams},
@@ -12,8 +14,8 @@ use crate::{
 
 /// Bits by which a message is scaled: Delta = 2^24.
 const DELTA_BITS: u32 = 24;
-/// Columns that are encrypted while they sit in the L1 cache.
-const COLUMN_BLOCK: usize = 4096;
+/// Columns that get their message while they sit in the L1 cache; at least the widest window of a key filter.
+const BLOCK: usize = 1024;
 
 /// Encrypts the vector that is `coeff` at each `(column, coeff)` of `message` and 0 elsewhere:
 /// `b = -A s + e + Delta * message mod 2^32`, `a.cols()` words.
@@ -37,24 +39,62 @@ pub fn encrypt_lwe(
         ErrorDistribution::None => {}
         ErrorDistribution::Gaussian(std) => GaussianTable::new(std).add_to(rng, &mut b),
         ErrorDistribution::Ternary => {
-            let mut error = zeroize::Zeroizing::new(vec![0; b.len()]);
+            let mut error = Zeroizing::new(vec![0; b.len()]);
             sample_ternary(rng, &mut error);
             b.iter_mut().zip(error.iter()).for_each(|(b, e)| *b = b.wrapping_add(*e));
         }
     }
-    for (index, block) in b.chunks_mut(COLUMN_BLOCK).enumerate() {
-        let first = (index * COLUMN_BLOCK) as u32;
+    add_message(&mut b, message);
+    (b, secret.into_decryption_key())
+}
+
+/// Adds `Delta * message` to `b`.
+fn add_message(b: &mut [u32], message: &[(u32, u8)]) {
+    // Whether a message is a window of consecutive columns, and how long it is, depends on the table alone.
+    let is_window = message.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1);
+    if is_window && (2..=BLOCK).contains(&message.len()) {
+        add_window(b, message);
+        return;
+    }
+    for (index, block) in b.chunks_mut(BLOCK).enumerate() {
         for &(column, coeff) in message {
-            let scaled = u32::from(coeff) << DELTA_BITS;
+            let first = (index * BLOCK) as u32;
             for (offset, word) in block.iter_mut().enumerate() {
-                let difference = (first + offset as u32) ^ column;
-                // All ones where the difference is 0: no branch and no address depends on the column.
-                let equal = (((difference | difference.wrapping_neg()) >> 31) ^ 1).wrapping_neg();
-                *word = word.wrapping_add(scaled & equal);
+                *word = word.wrapping_add(scaled(coeff) & equal(first + offset as u32, column));
             }
         }
     }
-    (b, secret.into_decryption_key())
+}
+
+/// Adds a window of consecutive columns. It lies in two consecutive blocks: their words are made first, and every block
+/// of `b` then takes them under a mask, so that a long window costs no more passes than a short one.
+fn add_window(b: &mut [u32], window: &[(u32, u8)]) {
+    let start = window[0].0;
+    let mut words = Zeroizing::new([0u32; 2 * BLOCK]);
+    for (position, &(_, coeff)) in (0u32..).zip(window) {
+        let place = start % BLOCK as u32 + position;
+        for (offset, word) in (0u32..).zip(words.iter_mut()) {
+            *word = word.wrapping_add(scaled(coeff) & equal(offset, place));
+        }
+    }
+    let (head, tail) = words.split_at(BLOCK);
+    for (index, block) in (0u32..).zip(b.chunks_mut(BLOCK)) {
+        let (in_head, in_tail) = (equal(index, start / BLOCK as u32), equal(index, start / BLOCK as u32 + 1));
+        for ((word, &head), &tail) in block.iter_mut().zip(head).zip(tail) {
+            *word = word.wrapping_add((head & in_head) | (tail & in_tail));
+        }
+    }
+}
+
+/// `Delta * coeff`.
+fn scaled(coeff: u8) -> u32 {
+    u32::from(coeff) << DELTA_BITS
+}
+
+/// All ones if `x == y`, else zero, without a branch: no address depends on a secret column.
+fn equal(x: u32, y: u32) -> u32 {
+    let difference = x ^ y;
+    (((difference | difference.wrapping_neg()) >> 31) ^ 1).wrapping_neg()
 }
 
 /// `-A s`.
@@ -76,4 +116,33 @@ fn mask(a: &PublicMatrix, secret: &OneTimeLweSecret) -> Vec<u32> {
 /// `<x, y> mod 2^32`.
 pub(super) fn inner_product(x: &[u32], y: &[u32]) -> u32 {
     x.iter().zip(y).fold(0u32, |sum, (x, y)| sum.wrapping_add(x.wrapping_mul(*y)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_land_on_their_columns() {
+        let window = |start: u32, length: u32| (0..length).map(|i| (start + i, (i * 7 + 1) as u8)).collect();
+        let messages: [Vec<(u32, u8)>; 8] = [
+            vec![],
+            vec![(0, 1)],
+            vec![(5, 200), (4099, 3), (17, 1)],
+            window(0, 256),
+            window(1000, 256),
+            window(1024, 1024),
+            window(4100 - 256, 256),
+            window(2047, 2),
+        ];
+        for message in messages {
+            let mut expected: Vec<u32> = (0..4100u32).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
+            let mut b = expected.clone();
+            for &(column, coeff) in &message {
+                expected[column as usize] = expected[column as usize].wrapping_add(u32::from(coeff) << 24);
+            }
+            add_message(&mut b, &message);
+            assert_eq!(b, expected);
+        }
+    }
 }
