@@ -14,7 +14,7 @@ ARROWS = {
     "hush-protocol": {"hush-math", "hush-he", "hush-ops"},
     "hush-cpu": {"hush-math", "hush-he", "hush-ops"},
     "hush-store": {"hush-ops", "hush-protocol"},
-    "hush-client": {"hush-math", "hush-he", "hush-ops", "hush-protocol"},
+    "hush-client": {"hush-math", "hush-protocol"},
     "hush-engine": {"hush-math", "hush-he", "hush-ops", "hush-protocol", "hush-cpu", "hush-store"},
     "hush-server": {"hush-protocol", "hush-engine"},
     "hush-testkit": {"hush-math", "hush-he", "hush-ops"},

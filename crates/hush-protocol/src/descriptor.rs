@@ -5,15 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ProtocolError,
-    keyword::{BlockMap, FilterKind, MAX_FINGERPRINT_BYTES},
+    keyword::{BlockMap, FilterKind, MAX_BLOCKS, MAX_FINGERPRINT_BYTES},
     slot::{MAX_VALUE_BYTES, SlotFormat},
     table::{Protocol, TableParams, TableShape},
 };
 
 /// The version of the descriptor that this program writes and reads.
 pub const DESCRIPTOR_VERSION: u32 = 1;
-/// Most row blocks of a table by key: a descriptor lists two bytes for each.
-const MAX_BLOCKS: usize = 1 << 23;
 /// Longest descriptor that a client reads.
 pub const MAX_DESCRIPTOR_BYTES: usize = 64 << 20;
 
@@ -122,9 +120,6 @@ impl Descriptor {
     /// # Errors
     /// [`ProtocolError`] with the reason.
     pub fn check(&self) -> Result<(), ProtocolError> {
-        if self.blocks > MAX_BLOCKS {
-            return Err(invalid("more blocks than a descriptor can list: use more columns"));
-        }
         if self.epoch != self.computed_epoch() {
             return Err(invalid("the epoch is not the hash of the content"));
         }
@@ -144,6 +139,9 @@ impl Descriptor {
             }
             Lookup::Index if self.records == 0 || self.records > (self.columns * self.blocks) as u64 => {
                 Err(invalid("the number of records does not fit the shape"))
+            }
+            Lookup::Key(_) if self.blocks > MAX_BLOCKS => {
+                Err(invalid("more blocks than a descriptor can list: use more columns"))
             }
             Lookup::Key(_) if self.slot.fingerprint_bytes == 0 => {
                 Err(invalid("a table by key needs fingerprints"))

@@ -20,10 +20,11 @@ use hush_he::{
 };
 use hush_math::csprng::Csprng;
 use hush_ops::contract::{LweOps, LweQueries};
+use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError,
-    simple::{answers, check_length, decode_first, hint_row},
+    simple::{answers, check_length, decode_first, hint_row, unpack_queries},
     table::TableParams,
     target::Target,
     wire,
@@ -67,10 +68,11 @@ pub fn answer<B: LweOps>(
     params: &TableParams,
     queries: &[wire::Query],
 ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-    let second_queries = decode_second(params, queries)?;
-    let folded = backend.lwe_fold(db, &decode_first(params, queries)?)?; // (1)
-    let hint_part = backend.lwe_fold(second_db, &second_queries)?; //        (1) over M1, whole batch
+    let first_queries = decode_first(params, queries)?;
     let (slot_bytes, cols) = (params.shape().slot_bytes, params.shape().blocks);
+    let second_queries = unpack_queries(queries, cols, params.widths().query, |query| &query.second)?;
+    let folded = backend.lwe_fold(db, &first_queries)?; // (1)
+    let hint_part = backend.lwe_fold(second_db, &second_queries)?; //        (1) over M1, whole batch
     let second_matrix = params.second_matrix();
     let mut out = Vec::with_capacity(queries.len());
     for (index, words) in answers(&folded).enumerate() {
@@ -109,34 +111,21 @@ pub fn recover(
     let decrypt = |row: usize| -> Result<u8, ProtocolError> {
         Ok(decrypt_byte(phase(words[row], &hint_row(params, hint, row)?, &pending.second)))
     };
-    let hint_digits = (0..hint_rows).map(decrypt).collect::<Result<Vec<u8>, _>>()?;
+    // What is decrypted here belongs to the block that was asked for: wiped like the secrets.
+    let hint_digits = Zeroizing::new((0..hint_rows).map(decrypt).collect::<Result<Vec<u8>, _>>()?);
 
     let words = unpack_scaled(answer_part, answer_rows, widths.answer)?;
     let online_hint = unpack_scaled(online_hint, answer_rows * n, widths.hint)?;
-    let answer_digits: Vec<u8> = words
-        .iter()
-        .enumerate()
-        .map(|(row, &word)| decrypt_byte(phase(word, &online_hint[row * n..][..n], &pending.second)))
-        .collect();
+    let decrypt = |(row, &word)| decrypt_byte(phase(word, &online_hint[row * n..][..n], &pending.second));
+    let answer_digits = Zeroizing::new(words.iter().enumerate().map(decrypt).collect::<Vec<u8>>());
 
-    let first_hint = join_digits(&hint_digits, digits);
-    let first_answer = join_digits(&answer_digits, digits);
+    let first_hint = Zeroizing::new(join_digits(&hint_digits, digits));
+    let first_answer = Zeroizing::new(join_digits(&answer_digits, digits));
     Ok(first_answer
         .iter()
         .enumerate()
         .map(|(byte, &word)| decrypt_byte(phase(word, &first_hint[byte * n..][..n], &pending.first)))
         .collect())
-}
-
-/// The queries' second dimension as words modulo 2^32.
-fn decode_second(params: &TableParams, queries: &[wire::Query]) -> Result<LweQueries, ProtocolError> {
-    let cols = params.shape().blocks;
-    let mut words = Vec::with_capacity(cols * queries.len());
-    for query in queries {
-        check_length("query, second dimension", params.query_bytes().1, query.second.len())?;
-        words.extend(unpack_scaled(&query.second, cols, params.widths().query)?);
-    }
-    Ok(LweQueries { cols, words })
 }
 
 /// Words modulo 2^32 from their top `digits` bytes, least significant first.

@@ -14,6 +14,7 @@
 //! (a key look-up), not only a one-hot.
 
 use hush_he::{
+    HeError,
     algorithms::{decrypt_byte, encrypt_lwe, phase},
     codec::{pack_rounded, unpack_scaled, unpack_scaled_into},
     entities::{LweDecryptionKey, OneTimeLweSecret},
@@ -87,11 +88,20 @@ pub(crate) fn decode_first(
         check_length("query, first dimension", first, query.first.len())?;
         check_length("query, second dimension", second, query.second.len())?;
     }
-    let bits = params.widths().query;
+    Ok(unpack_queries(queries, cols, params.widths().query, |query| &query.first)?)
+}
+
+/// One dimension of every query, `cols` words of `bits` bits each, as words modulo 2^32.
+pub(crate) fn unpack_queries(
+    queries: &[wire::Query],
+    cols: usize,
+    bits: u32,
+    dimension: impl Fn(&wire::Query) -> &[u8] + Sync,
+) -> Result<LweQueries, HeError> {
     let mut words = vec![0; cols * queries.len()];
     words.par_chunks_mut(cols).zip(queries).try_for_each(|(words, query)| {
         // Pieces of a multiple of 8 words begin at a whole byte.
-        let pieces = query.first.par_chunks(UNPACK_WORDS / 8 * bits as usize);
+        let pieces = dimension(query).par_chunks(UNPACK_WORDS / 8 * bits as usize);
         let words = words.par_chunks_mut(UNPACK_WORDS);
         words.zip(pieces).try_for_each(|(words, piece)| unpack_scaled_into(piece, bits, words))
     })?;

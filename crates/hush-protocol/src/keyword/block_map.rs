@@ -12,8 +12,8 @@ use thiserror::Error;
 
 use super::KeyDigest;
 
-/// Most blocks of a table.
-pub const MAX_BLOCKS: usize = 1 << 24;
+/// Most blocks of a table by key: its descriptor lists two bytes for each, in hex.
+pub const MAX_BLOCKS: usize = 1 << 23;
 
 /// No thresholds keep every block within its capacity.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]

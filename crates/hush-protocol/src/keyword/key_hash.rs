@@ -1,5 +1,7 @@
 //! What a key hashes to: its block, its fingerprint, its positions in the block's filter.
 
+use zeroize::Zeroize;
+
 use crate::ProtocolError;
 
 /// Longest key in bytes.
@@ -12,9 +14,16 @@ pub const MAX_FINGERPRINT_BYTES: usize = 16;
 ///
 /// Bytes 0 to 7 choose the first block, 8 to 14 the second, 15 is the balance byte, 16 to 31 the fingerprint. The
 /// positions in a filter come from a second hash, of the block's seed byte under the digest, so that a block is
-/// built anew without touching its neighbours. (It has no `Debug`: a digest under a public seed tells a guessed key.)
+/// built anew without touching its neighbours. (It has no `Debug`: a digest under a public seed tells a guessed key, and it is
+/// wiped when dropped for the same reason.)
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyDigest([u8; 32]);
+
+impl Drop for KeyDigest {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
 
 impl KeyDigest {
     /// The digest of `key`, any string of at most [`MAX_KEY_BYTES`] bytes, under the table's seed.
