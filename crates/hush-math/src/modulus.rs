@@ -1,13 +1,17 @@
-//! Arithmetic modulo a prime of at most 31 bits.
+//! Arithmetic modulo a prime of at most 32 bits.
 
-/// A prime `p < 2^31` with what is needed to reduce by it without a division.
+/// Every modulus is below this: 2^32 less a little, so that a vector kernel whose result exceeds p by p / 2^14 still
+/// has it in a 32-bit lane.
+pub const MODULUS_LIMIT: u32 = u32::MAX - (1 << 20) + 1;
+
+/// A prime `p <` [`MODULUS_LIMIT`] with what is needed to reduce by it without a division.
 ///
-/// All operands and results are canonical, that is in `0..p`, unless a method says otherwise.
+/// All operands and results are canonical, that is in `0..p`, unless a method says otherwise. No method branches on an
+/// operand, but [`Modulus::pow`] on its exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modulus {
     value: u32,
-    bits: u32,
-    /// floor(2^(2 bits) / p), for Barrett's reduction.
+    /// floor((2^64 - 1) / p), for Barrett's reduction.
     barrett: u64,
 }
 
@@ -15,11 +19,11 @@ impl Modulus {
     /// The modulus `value`.
     ///
     /// # Panics
-    /// If `value` is not an odd prime below 2^31.
+    /// If `value` is not an odd prime below [`MODULUS_LIMIT`].
     pub fn new(value: u32) -> Self {
-        assert!(value < 1 << 31 && value > 2 && is_prime(value), "{value} is not an odd prime below 2^31");
-        let bits = 32 - value.leading_zeros();
-        Self { value, bits, barrett: (1u64 << (2 * bits)) / u64::from(value) }
+        let fits = value < MODULUS_LIMIT && value > 2 && is_prime(value);
+        assert!(fits, "{value} is not an odd prime below {MODULUS_LIMIT}");
+        Self { value, barrett: u64::MAX / u64::from(value) }
     }
 
     /// The prime p.
@@ -27,39 +31,41 @@ impl Modulus {
         self.value
     }
 
-    /// `x mod p` for `x < 2^(2 bits)`, where `bits` is the bit length of p (any product of canonical operands).
-    #[inline]
-    pub fn reduce_product(&self, x: u64) -> u32 {
-        // Barrett (HAC 14.42): the quotient estimate is at most 2 too small.
-        let quotient = ((x >> (self.bits - 1)) * self.barrett) >> (self.bits + 1);
-        let p = u64::from(self.value);
-        let mut rest = x - quotient * p;
-        rest = rest.min(rest.wrapping_sub(p));
-        rest.min(rest.wrapping_sub(p)) as u32
+    /// Bits of a canonical residue.
+    pub fn bits(&self) -> u32 {
+        u32::BITS - self.value.leading_zeros()
     }
 
     /// `x mod p` for any `x`.
+    #[inline]
     pub fn reduce(&self, x: u64) -> u32 {
-        (x % u64::from(self.value)) as u32
+        // Barrett: the quotient estimate is at most 1 too small.
+        let quotient = ((u128::from(x) * u128::from(self.barrett)) >> 64) as u64;
+        let rest = x.wrapping_sub(quotient.wrapping_mul(u64::from(self.value)));
+        rest.min(rest.wrapping_sub(u64::from(self.value))) as u32
     }
 
     /// `x mod p` for a signed `x`.
+    #[inline]
     pub fn reduce_signed(&self, x: i64) -> u32 {
-        x.rem_euclid(i64::from(self.value)) as u32
+        let negative = (x >> 63) as u32;
+        let magnitude = self.reduce(x.unsigned_abs());
+        // -m = p - m, and 0 for m = 0.
+        (magnitude & !negative) | (self.neg(magnitude) & negative)
     }
 
     /// `a + b mod p`.
     #[inline]
     pub fn add(&self, a: u32, b: u32) -> u32 {
-        let sum = a + b;
-        sum.min(sum.wrapping_sub(self.value))
+        let sum = u64::from(a) + u64::from(b);
+        sum.min(sum.wrapping_sub(u64::from(self.value))) as u32
     }
 
     /// `a - b mod p`.
     #[inline]
     pub fn sub(&self, a: u32, b: u32) -> u32 {
-        let difference = a.wrapping_sub(b);
-        difference.min(difference.wrapping_add(self.value))
+        let difference = u64::from(a).wrapping_sub(u64::from(b));
+        difference.min(difference.wrapping_add(u64::from(self.value))) as u32
     }
 
     /// `-a mod p`.
@@ -71,7 +77,7 @@ impl Modulus {
     /// `a * b mod p`.
     #[inline]
     pub fn mul(&self, a: u32, b: u32) -> u32 {
-        self.reduce_product(u64::from(a) * u64::from(b))
+        self.reduce(u64::from(a) * u64::from(b))
     }
 
     /// `base^exponent mod p`.
@@ -92,25 +98,20 @@ impl Modulus {
         self.pow(a, u64::from(self.value) - 2)
     }
 
-    /// `floor(w * 2^32 / p)`, the companion of `w` in [`Modulus::mul_shoup_lazy`].
+    /// `floor(w * 2^32 / p)`, the companion of `w` in [`Modulus::mul_shoup`].
     pub fn shoup(&self, w: u32) -> u32 {
         ((u64::from(w) << 32) / u64::from(self.value)) as u32
     }
 
-    /// `a * w mod p` in `0..2p`, for any `a` and a canonical `w` with its companion from [`Modulus::shoup`].
+    /// `a * w mod p` for any `a` and a canonical `w` with its companion from [`Modulus::shoup`].
     ///
     /// Source: Harvey, "Faster arithmetic for number-theoretic transforms", section 3 (Shoup's trick).
     #[inline]
-    pub fn mul_shoup_lazy(&self, a: u32, w: u32, w_shoup: u32) -> u32 {
-        let quotient = ((u64::from(a) * u64::from(w_shoup)) >> 32) as u32;
-        a.wrapping_mul(w).wrapping_sub(quotient.wrapping_mul(self.value))
-    }
-
-    /// `a * w mod p` as [`Modulus::mul_shoup_lazy`], canonical.
-    #[inline]
     pub fn mul_shoup(&self, a: u32, w: u32, w_shoup: u32) -> u32 {
-        let lazy = self.mul_shoup_lazy(a, w, w_shoup);
-        lazy.min(lazy.wrapping_sub(self.value))
+        let (a, p) = (u64::from(a), u64::from(self.value));
+        let quotient = (a * u64::from(w_shoup)) >> 32;
+        let lazy = a * u64::from(w) - quotient * p; // below 2p
+        lazy.min(lazy.wrapping_sub(p)) as u32
     }
 
     /// The primitive `order`-th root of unity that belongs to the smallest base, for a power of two `order`.
@@ -131,18 +132,19 @@ impl Modulus {
     }
 }
 
-/// The `count` largest primes below `2^bits` that are 1 modulo `2 * degree`, in descending order: the moduli of
+/// The `count` largest primes below `2^bits` (and [`MODULUS_LIMIT`]) that are 1 modulo `2 * degree`, in descending order: the moduli of
 /// negacyclic NTTs of that degree. Shorter if there are not as many.
 ///
 /// # Panics
-/// If `bits > 31` or `degree` is not a power of two.
+/// If `bits > 32` or `degree` is not a power of two.
 pub fn find_primes(degree: usize, bits: u32, count: usize) -> Vec<u32> {
-    assert!(bits <= 31 && degree.is_power_of_two(), "{bits} bits, degree {degree}");
+    assert!(bits <= 32 && degree.is_power_of_two(), "{bits} bits, degree {degree}");
     let step = 2 * degree as u64;
+    let limit = (1 << bits).min(u64::from(MODULUS_LIMIT));
     (1..=(1u64 << bits) / step)
         .rev()
         .map(|k| k * step + 1)
-        .filter(|&candidate| candidate < 1 << bits && is_prime(candidate as u32))
+        .filter(|&candidate| candidate < limit && is_prime(candidate as u32))
         .take(count)
         .map(|prime| prime as u32)
         .collect()
@@ -182,7 +184,7 @@ pub fn is_prime(n: u32) -> bool {
 mod tests {
     use super::*;
 
-    const PRIMES: [u32; 6] = [3, 7681, 65537, 1_073_479_681, 2_013_265_921, 2_147_483_647];
+    const PRIMES: [u32; 7] = [3, 7681, 65537, 1_073_479_681, 2_013_265_921, 2_147_483_647, 4_293_918_689];
 
     #[test]
     fn primality_matches_a_sieve() {
@@ -216,17 +218,23 @@ mod tests {
                 assert_eq!(modulus.mul(a, modulus.inverse(a)), u32::from(a != 0));
             }
             assert_eq!(modulus.reduce_signed(-1), p - 1);
+            for x in [0, 1, -1, i64::MAX, i64::MIN, -i64::from(p), i64::from(p) - 1, -987_654_321_987] {
+                assert_eq!(i64::from(modulus.reduce_signed(x)), x.rem_euclid(i64::from(p)), "{x} mod {p}");
+            }
+            for x in [u64::MAX, u64::MAX - 1, 1 << 63, u64::from(p) * u64::from(p), u64::from(p) - 1] {
+                assert_eq!(u64::from(modulus.reduce(x)), x % u64::from(p), "{x} mod {p}");
+            }
         }
     }
 
     #[test]
     fn found_primes_fit_the_degree() {
-        for (degree, bits) in [(256, 30), (2048, 30), (4096, 31), (1, 3)] {
+        for (degree, bits) in [(256, 30), (2048, 32), (4096, 31), (1, 3)] {
             let primes = find_primes(degree, bits, 3);
             assert!(!primes.is_empty());
             assert!(primes.windows(2).all(|pair| pair[0] > pair[1]));
             for p in primes {
-                assert!(is_prime(p) && p < 1 << bits && p % (2 * degree as u32) == 1);
+                assert!(is_prime(p) && u64::from(p) < 1 << bits && p % (2 * degree as u32) == 1);
                 let root = Modulus::new(p).primitive_root(2 * degree);
                 assert_eq!(Modulus::new(p).pow(root, degree as u64), p - 1);
             }

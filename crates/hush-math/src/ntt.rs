@@ -46,7 +46,7 @@ impl NttPlan {
     /// A plan for polynomials of `degree` coefficients modulo `modulus`.
     ///
     /// # Panics
-    /// If `modulus` is not a prime below 2^31 that is 1 modulo `2 * degree`, or `degree` is not a power of two.
+    /// If `modulus` is not a prime below [`crate::modulus::MODULUS_LIMIT`] that is 1 modulo `2 * degree`, or `degree` is not a power of two.
     /// [`crate::modulus::find_primes`] gives such primes.
     pub fn new(modulus: u32, degree: usize) -> Self {
         let modulus = Modulus::new(modulus);
@@ -178,7 +178,7 @@ mod tests {
     fn products_match_schoolbook() {
         let mut rng = Csprng::insecure_from_seed(1);
         for degree in [1, 2, 4, 8, 64, 256, 512] {
-            for bits in [14, 30, 31] {
+            for bits in [14, 30, 31, 32] {
                 let plan = NttPlan::new(find_primes(degree, bits, 1)[0], degree);
                 let (a, b) = (random(&mut rng, &plan), random(&mut rng, &plan));
                 let (mut fa, mut fb) = (a.clone(), b.clone());
@@ -194,8 +194,8 @@ mod tests {
 
     #[test]
     fn extremes_round_trip() {
-        for degree in [1, 2, 256, 2048, 4096] {
-            let plan = NttPlan::new(find_primes(degree, 31, 1)[0], degree);
+        for (degree, bits) in [(1, 31), (2, 31), (256, 32), (2048, 32), (4096, 31), (8192, 32)] {
+            let plan = NttPlan::new(find_primes(degree, bits, 1)[0], degree);
             let top = plan.modulus().value() - 1;
             for pattern in [vec![0; degree], vec![top; degree], (0..degree as u32).collect()] {
                 let mut values = pattern.clone();

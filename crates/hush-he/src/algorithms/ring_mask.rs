@@ -52,7 +52,7 @@ pub(super) fn ring_mask_into(a: &PublicMatrix, secret: &[u32], out: &mut [u32]) 
 fn centred_residues(p: Modulus, words: &[u32]) -> Vec<u32> {
     // 2^31 <= 2p for a 31-bit p, so w + 2p is positive and below 2^33.
     let offset = 2 * i64::from(p.value());
-    words.iter().map(|&w| p.reduce_product((i64::from(w as i32) + offset) as u64)).collect()
+    words.iter().map(|&w| p.reduce((i64::from(w as i32) + offset) as u64)).collect()
 }
 
 /// From residues modulo two primes to a centred integer, modulo 2^32.
