@@ -28,6 +28,12 @@ impl Csprng {
         Self(rng)
     }
 
+    /// A generator of *secrets* that a client keeps as one 32-byte seed: key = BLAKE3-derive(`domain`, `seed`).
+    pub fn from_secret_seed(domain: &str, seed: &[u8; 32]) -> Self {
+        let key = zeroize::Zeroizing::new(blake3::derive_key(domain, seed));
+        Self(ChaCha20Rng::from_seed(*key))
+    }
+
     /// A generator from a fixed seed, for tests and known-answer vectors only.
     pub fn insecure_from_seed(seed: u64) -> Self {
         Self(ChaCha20Rng::seed_from_u64(seed))

@@ -1,0 +1,77 @@
+//! Polynomials of Z_Q\[X\]/(X^N + 1) as residues, in one of two representations that the type tells apart.
+
+use std::marker::PhantomData;
+
+use zeroize::Zeroize;
+
+/// Coefficients, in natural order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coeff {}
+/// Values at the roots of X^N + 1, in the slot order of [`crate::ntt::NttPlan`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eval {}
+
+/// A polynomial: `limbs x degree` canonical residues, limb after limb.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Poly<R> {
+    degree: usize,
+    words: Vec<u32>,
+    representation: PhantomData<R>,
+}
+
+impl<R> Poly<R> {
+    /// The zero polynomial.
+    pub fn zero(limbs: usize, degree: usize) -> Self {
+        Self::from_words(vec![0; limbs * degree], degree)
+    }
+
+    /// A polynomial of residues that the caller knows to be canonical, limb after limb.
+    ///
+    /// # Panics
+    /// If `words` is not a whole number of limbs.
+    pub fn from_words(words: Vec<u32>, degree: usize) -> Self {
+        assert!(words.len().is_multiple_of(degree), "{} words, degree {degree}", words.len());
+        Self { degree, words, representation: PhantomData }
+    }
+
+    /// N.
+    pub fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// Number of limbs.
+    pub fn limbs(&self) -> usize {
+        self.words.len() / self.degree
+    }
+
+    /// All residues, limb after limb.
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// All residues, to be changed; they must stay canonical.
+    pub fn words_mut(&mut self) -> &mut [u32] {
+        &mut self.words
+    }
+
+    /// The residues modulo prime `limb`.
+    pub fn limb(&self, limb: usize) -> &[u32] {
+        &self.words[limb * self.degree..][..self.degree]
+    }
+
+    /// The residues modulo prime `limb`, to be changed; they must stay canonical.
+    pub fn limb_mut(&mut self, limb: usize) -> &mut [u32] {
+        &mut self.words[limb * self.degree..][..self.degree]
+    }
+
+    /// The residues.
+    pub fn into_words(self) -> Vec<u32> {
+        self.words
+    }
+}
+
+impl<R> Zeroize for Poly<R> {
+    fn zeroize(&mut self) {
+        self.words.zeroize();
+    }
+}
