@@ -13,6 +13,12 @@ pub enum HeError {
         /// Bytes that came.
         actual: usize,
     },
+    /// A coefficient is not below the modulus.
+    #[error("coefficient {index} is not below the modulus")]
+    Coefficient {
+        /// Its place among those that were packed together.
+        index: usize,
+    },
     /// No preset of that name.
     #[error("unknown parameter preset '{0}'; known: {known}", known = crate::params::preset_names())]
     UnknownPreset(String),

@@ -28,9 +28,12 @@ impl Csprng {
         Self(rng)
     }
 
-    /// A generator of *secrets* that a client keeps as one 32-byte seed: key = BLAKE3-derive(`domain`, `seed`).
-    pub fn from_secret_seed(domain: &str, seed: &[u8; 32]) -> Self {
-        let key = zeroize::Zeroizing::new(blake3::derive_key(domain, seed));
+    /// A generator of *secrets* that a client keeps as one 32-byte seed: key = BLAKE3-derive(`domain`, `seed`,
+    /// `context`).
+    pub fn from_secret_seed(domain: &str, seed: &[u8; 32], context: &str) -> Self {
+        let mut hasher = zeroize::Zeroizing::new(blake3::Hasher::new_derive_key(domain));
+        hasher.update(seed).update(context.as_bytes());
+        let key = zeroize::Zeroizing::new(*hasher.finalize().as_bytes());
         Self(ChaCha20Rng::from_seed(*key))
     }
 

@@ -6,6 +6,10 @@ use hush_he::entities::PublicMatrix;
 
 use crate::{OpsError, tiling::TiledDb};
 
+mod ring;
+
+pub use ring::{Expanded, RingOps, RlweBatch};
+
 /// A batch of LWE queries: `batch` vectors of `cols` words modulo 2^32, query after query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LweQueries {

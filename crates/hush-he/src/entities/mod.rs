@@ -1,7 +1,15 @@
 //! The nouns of the scheme, one a file.
 
+mod evaluation_keys;
 mod lwe_secret;
 mod public_matrix;
+mod ring_secrets;
+mod rlwe_ciphertext;
+mod rlwe_secret;
 
+pub use evaluation_keys::EvaluationKeys;
 pub use lwe_secret::{LweDecryptionKey, OneTimeLweSecret};
 pub use public_matrix::{MatrixDomain, MatrixStructure, PublicMatrix};
+pub use ring_secrets::RingSecrets;
+pub use rlwe_ciphertext::{KeySwitchKey, RgswCiphertext, RlweCiphertext, RlwePair};
+pub use rlwe_secret::RlweSecret;

@@ -3,11 +3,26 @@
 mod lwe;
 pub mod noise;
 mod presets;
+mod ring;
+mod ring_context;
+mod ring_noise;
+mod ring_presets;
 mod widths;
 
+/// Security that every default has, in bits.
+pub const MIN_SECURITY_BITS: f64 = 128.0;
+
 pub use lwe::{ErrorDistribution, LweParams, MESSAGE_BITS, SecretDistribution};
+pub use noise::MAX_LOG2_FAILURE;
 pub use presets::{
     DEFAULT_LWE, FRODOPIR_N1774_TERNARY, INSECURE_PLAIN, LWE_N1280_STD3_2_PLAIN, PRESETS,
     SIMPLEPIR_N1024_STD6_4_SEC121, preset, preset_names,
+};
+pub use ring::{RLWE_ERROR_STD, ResponseBits, RingParams};
+pub use ring_context::RingContext;
+pub use ring_noise::RingNoise;
+pub use ring_presets::{
+    INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S, ONIONPIRV2_N4096_4X27_SEC126, RING_PRESETS,
+    ring_preset,
 };
 pub use widths::{Traffic, Widths};

@@ -57,7 +57,7 @@ impl LweNoise {
 }
 
 /// log2 erfc(x) for x >= 0, by the bound `exp(-x^2) / (x sqrt(pi))`, which is above it, and at most 0.
-fn log2_erfc(x: f64) -> f64 {
+pub(super) fn log2_erfc(x: f64) -> f64 {
     let ln = -x * x - (x * std::f64::consts::PI.sqrt()).ln();
     (ln / std::f64::consts::LN_2).min(0.0)
 }

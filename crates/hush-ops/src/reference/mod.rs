@@ -11,9 +11,13 @@ use crate::{
 };
 
 pub mod band_solve;
+pub mod expand;
 mod lwe_fold;
 mod lwe_hint;
 mod reinterpret_lwe;
+mod ring;
+pub mod ring_shapes;
+pub mod rlwe_fold;
 pub mod shapes;
 
 /// Every step by its definition, on one thread.

@@ -1,5 +1,9 @@
 //! Words modulo a power of two, packed little-endian at their true bit width.
 
+mod wide;
+
+pub use wide::{MAX_WIDE_BITS, pack_wide, unpack_wide};
+
 use crate::HeError;
 
 /// Bytes of `count` packed words of `bits` bits.

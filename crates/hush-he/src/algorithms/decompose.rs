@@ -1,0 +1,21 @@
+//! Gadget decomposition of a polynomial.
+
+use hush_math::{
+    gadget::Gadget,
+    poly::{Eval, Poly},
+    ring::Ring,
+};
+
+/// The balanced digits of the centred coefficients of `poly`, each digit a polynomial in evaluation form.
+///
+/// Cost: an inverse transform, and a forward one for every digit (of all limbs).
+pub fn decompose(ring: &Ring, poly: &Poly<Eval>, gadget: Gadget) -> Vec<Poly<Eval>> {
+    let coefficients = ring.inverse(poly.clone());
+    let centred: Vec<i128> =
+        (0..ring.degree()).map(|i| ring.rns().lift_centred(|limb| coefficients.limb(limb)[i])).collect();
+    let digit = |k: usize| {
+        let words: Vec<u32> = centred.iter().map(|&x| gadget.digit(x, k) as u32).collect();
+        ring.forward(ring.from_signed(&words))
+    };
+    (0..gadget.digits).map(digit).collect()
+}

@@ -1,0 +1,43 @@
+//! Decryption of an answer.
+
+use hush_math::{
+    poly::{Coeff, Poly},
+    ring::Ring,
+};
+use zeroize::Zeroizing;
+
+use crate::{entities::RlweSecret, params::RingContext};
+
+/// The N symbols below t of an answer's ciphertext `(a, b)` modulo `2^bits.a` and `2^bits.b`
+/// (`params::ResponseBits`): `round((a s + 2^(a - b) b) t / 2^a)`.
+///
+/// Constant time in the secret and the symbols.
+pub fn decrypt_response(
+    context: &RingContext,
+    secret: &RlweSecret,
+    a: &[u64],
+    b: &[u64],
+) -> Zeroizing<Vec<u32>> {
+    let (params, ring) = (context.params(), context.full());
+    let (bits, symbol_bits) = (params.response_bits(), params.plaintext_bits());
+    let product = times_secret(ring, secret, a, bits.a);
+    let rns = ring.rns();
+    let mask = (1u64 << bits.a) - 1;
+    let symbol = |i: usize| {
+        let product = rns.lift_centred(|limb| product.limb(limb)[i]) as u64;
+        let phase = product.wrapping_add(b[i] << (bits.a - bits.b)) & mask;
+        let half = 1u64 << (bits.a - symbol_bits) >> 1;
+        (((phase + half) & mask) >> (bits.a - symbol_bits)) as u32
+    };
+    Zeroizing::new((0..ring.degree()).map(symbol).collect())
+}
+
+/// `a s` over the integers, which are below Q_e / 2 in size, a centred modulo `2^bits`.
+fn times_secret(ring: &Ring, secret: &RlweSecret, a: &[u64], bits: u32) -> Zeroizing<Poly<Coeff>> {
+    let centred = |word: u64| ((word << (64 - bits)) as i64) >> (64 - bits);
+    let residues =
+        ring.moduli().iter().flat_map(|p| a.iter().map(move |&word| p.reduce_signed(centred(word))));
+    let mut product = ring.forward(Poly::from_words(residues.collect(), ring.degree()));
+    ring.mul(&mut product, &secret.eval(ring));
+    Zeroizing::new(ring.inverse(product))
+}

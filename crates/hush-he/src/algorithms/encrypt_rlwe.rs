@@ -1,0 +1,40 @@
+//! RLWE encryption.
+
+use hush_math::{
+    csprng::Csprng,
+    poly::{Coeff, Eval, Poly},
+    ring::Ring,
+    samplers::GaussianTable,
+};
+use zeroize::Zeroizing;
+
+use crate::params::{RLWE_ERROR_STD, RingParams};
+
+/// The second half of an RLWE ciphertext of `message` with mask `a` under `secret`: `b = -a s + e + message`.
+///
+/// Without `errors` it is no encryption: for tests only. `a` must be uniform and used once. Constant time in secret, error and message.
+pub fn encrypt_rlwe(
+    ring: &Ring,
+    secret: &Poly<Eval>,
+    a: &Poly<Eval>,
+    message: &Poly<Eval>,
+    errors: Option<&GaussianTable>,
+    rng: &mut Csprng,
+) -> Poly<Coeff> {
+    let mut product = a.clone();
+    ring.mul(&mut product, secret);
+    let mut b = message.clone();
+    ring.sub(&mut b, &product);
+    let mut b = ring.inverse(b);
+    if let Some(errors) = errors {
+        let mut error = Zeroizing::new(vec![0; ring.degree()]);
+        errors.add_to(rng, &mut error);
+        ring.add(&mut b, &Zeroizing::new(ring.from_signed(&error)));
+    }
+    b
+}
+
+/// The errors of a parameter set.
+pub(super) fn error_table(params: &RingParams) -> Option<GaussianTable> {
+    (!params.is_plain()).then(|| GaussianTable::new(RLWE_ERROR_STD))
+}

@@ -1,0 +1,176 @@
+//! Evaluation keys: made by a client, read by a server.
+
+use hush_math::{
+    csprng::Csprng,
+    gadget::Gadget,
+    poly::{Eval, Poly},
+    ring::Ring,
+    samplers::GaussianTable,
+};
+use zeroize::Zeroizing;
+
+use super::{
+    encrypt_rlwe::{encrypt_rlwe, error_table},
+    round_coefficients::{round_coefficients, rounded_bytes, unround_coefficients},
+};
+use crate::{
+    HeError,
+    entities::{EvaluationKeys, KeySwitchKey, RingSecrets, RlweCiphertext, RlwePair},
+    params::RingContext,
+};
+
+/// Bytes of the public seed of all masks.
+pub const KEY_SEED_BYTES: usize = 32;
+
+/// Evaluation keys as they travel: the seed of all masks, and the halves that carry the messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeededKeys {
+    /// Seed of the masks.
+    pub seed: [u8; KEY_SEED_BYTES],
+    /// Every b, packed without its low bits, of [`key_words_bytes`] bytes.
+    pub words: Vec<u8>,
+}
+
+/// Exact length of [`SeededKeys::words`].
+pub fn key_words_bytes(context: &RingContext) -> usize {
+    let params = context.params();
+    let poly = |ring: &Ring| rounded_bytes(ring.rns(), ring.degree(), params.key_dropped_bits());
+    let switched: usize = params.levels().iter().chain([&params.square_gadget()]).map(|g| g.digits).sum();
+    switched * poly(context.full()) + 4 * params.pack_gadget().digits * poly(context.kept())
+}
+
+/// Makes the evaluation keys that follow from a client's seed: the same each time.
+pub fn generate_keys(context: &RingContext, secrets: &RingSecrets, seed: &[u8; 32]) -> SeededKeys {
+    let (params, full, kept) = (context.params(), context.full(), context.kept());
+    let mut writer = KeyWriter {
+        errors: error_table(params),
+        error_rng: Csprng::from_secret_seed("hushdb v1 2026 evaluation key errors", seed, params.name()),
+        masks: Masks { seed: public_seed(seed, params.name()), row: 0 },
+        dropped: params.key_dropped_bits(),
+        words: Vec::with_capacity(key_words_bytes(context)),
+    };
+    let s = secrets.query.eval(full);
+    for (level, gadget) in params.levels().iter().enumerate() {
+        let image = Zeroizing::new(full.automorphism(&s, params.level_exponent(level)));
+        writer.key_switch_key(full, &s, &image, *gadget);
+    }
+    let mut square = s.clone();
+    full.mul(&mut square, &s);
+    writer.key_switch_key(full, &s, &square, params.square_gadget());
+    let (s, second) = (secrets.query.eval(kept), secrets.second.eval(kept));
+    let zero = kept.zero();
+    for carrier in 0..2 {
+        for k in 0..params.pack_gadget().digits {
+            let message = scaled(kept, &s, params.pack_gadget(), k);
+            let messages = if carrier == 0 { [&*message, &zero] } else { [&zero, &*message] };
+            writer.pair(kept, [&s, &second], messages);
+        }
+    }
+    SeededKeys { seed: writer.masks.seed, words: writer.words }
+}
+
+/// Reads evaluation keys.
+///
+/// # Errors
+/// [`HeError::PackedLength`] if the length is not [`key_words_bytes`]; [`HeError::Coefficient`] if a coefficient is
+/// not below its modulus.
+pub fn open_keys(
+    context: &RingContext,
+    seed: &[u8; KEY_SEED_BYTES],
+    words: &[u8],
+) -> Result<EvaluationKeys, HeError> {
+    let (expected, actual) = (key_words_bytes(context), words.len());
+    if expected != actual {
+        return Err(HeError::PackedLength { expected, actual });
+    }
+    let (params, full, kept) = (context.params(), context.full(), context.kept());
+    let mut reader =
+        KeyReader { masks: Masks { seed: *seed, row: 0 }, dropped: params.key_dropped_bits(), words };
+    let levels = params.levels().iter().map(|gadget| reader.key_switch_key(full, *gadget));
+    let levels = levels.collect::<Result<_, _>>()?;
+    let square = reader.key_switch_key(full, params.square_gadget())?;
+    let mut rows = || (0..params.pack_gadget().digits).map(|_| reader.pair(kept)).collect::<Result<_, _>>();
+    Ok(EvaluationKeys { levels, square, pack: [rows()?, rows()?] })
+}
+
+fn public_seed(seed: &[u8; 32], preset: &str) -> [u8; KEY_SEED_BYTES] {
+    let mut public = [0; KEY_SEED_BYTES];
+    Csprng::from_secret_seed("hushdb v1 2026 evaluation key mask seed", seed, preset).fill_bytes(&mut public);
+    public
+}
+
+/// `g_k x`.
+fn scaled(ring: &Ring, x: &Poly<Eval>, gadget: Gadget, k: usize) -> Zeroizing<Poly<Eval>> {
+    let mut message = Zeroizing::new(x.clone());
+    ring.mul_power_of_two(&mut message, gadget.log2_factor(k));
+    message
+}
+
+/// The masks of all rows, each from a stream of its own.
+struct Masks {
+    seed: [u8; KEY_SEED_BYTES],
+    row: u64,
+}
+
+impl Masks {
+    fn next(&mut self, ring: &Ring) -> Poly<Eval> {
+        self.row += 1;
+        ring.expand_uniform(&mut Csprng::public("hushdb v1 2026 evaluation key masks", &self.seed, self.row))
+    }
+}
+
+struct KeyWriter {
+    errors: Option<GaussianTable>,
+    error_rng: Csprng,
+    masks: Masks,
+    dropped: u32,
+    words: Vec<u8>,
+}
+
+impl KeyWriter {
+    /// Row k: `(r, -r s + e + g_k old)`.
+    fn key_switch_key(&mut self, ring: &Ring, s: &Poly<Eval>, old: &Poly<Eval>, gadget: Gadget) {
+        for k in 0..gadget.digits {
+            let mask = self.masks.next(ring);
+            self.body(ring, s, &mask, &scaled(ring, old, gadget, k));
+        }
+    }
+
+    fn pair(&mut self, ring: &Ring, secrets: [&Poly<Eval>; 2], messages: [&Poly<Eval>; 2]) {
+        let mask = self.masks.next(ring);
+        for (s, message) in secrets.into_iter().zip(messages) {
+            self.body(ring, s, &mask, message);
+        }
+    }
+
+    fn body(&mut self, ring: &Ring, s: &Poly<Eval>, mask: &Poly<Eval>, message: &Poly<Eval>) {
+        let b = encrypt_rlwe(ring, s, mask, message, self.errors.as_ref(), &mut self.error_rng);
+        round_coefficients(ring, &b, 0..ring.degree(), self.dropped, &mut self.words);
+    }
+}
+
+struct KeyReader<'a> {
+    masks: Masks,
+    dropped: u32,
+    words: &'a [u8],
+}
+
+impl KeyReader<'_> {
+    fn key_switch_key(&mut self, ring: &Ring, gadget: Gadget) -> Result<KeySwitchKey, HeError> {
+        let rows =
+            (0..gadget.digits).map(|_| Ok(RlweCiphertext { a: self.masks.next(ring), b: self.body(ring)? }));
+        Ok(KeySwitchKey { rows: rows.collect::<Result<_, _>>()? })
+    }
+
+    fn pair(&mut self, ring: &Ring) -> Result<RlwePair, HeError> {
+        Ok(RlwePair { a: self.masks.next(ring), b: [self.body(ring)?, self.body(ring)?] })
+    }
+
+    fn body(&mut self, ring: &Ring) -> Result<Poly<Eval>, HeError> {
+        let bytes = rounded_bytes(ring.rns(), ring.degree(), self.dropped);
+        let (head, rest) = self.words.split_at(bytes);
+        self.words = rest;
+        let b = unround_coefficients(ring, head, 0..ring.degree(), ring.degree(), self.dropped)?;
+        Ok(ring.forward(b))
+    }
+}

@@ -1,0 +1,108 @@
+//! Queries of the ring protocols: one RLWE ciphertext whose coefficients become selectors and RGSW rows.
+//!
+//! It travels *truncated*: the seed of a, and only the coefficients of b that carry messages, without their low bits.
+//! The expansion tree separates the coefficients left out from the others exactly (`docs/protocols/onion.md`).
+
+use hush_math::{
+    csprng::Csprng,
+    poly::{Coeff, Poly},
+    ring::Ring,
+};
+use zeroize::Zeroizing;
+
+use super::{
+    encrypt_rlwe::{encrypt_rlwe, error_table},
+    round_coefficients::{round_coefficients, rounded_bytes, unround_coefficients},
+};
+use crate::{
+    HeError,
+    entities::{RingSecrets, RlweCiphertext},
+    params::RingContext,
+};
+
+/// Bytes of the seed of a query's mask.
+const SEED_BYTES: usize = 32;
+
+/// Exact bytes of a query of `leaves` leaves.
+pub fn ring_query_bytes(context: &RingContext, leaves: usize) -> usize {
+    let params = context.params();
+    SEED_BYTES + rounded_bytes(context.full().rns(), params.query_words(leaves), params.query_dropped_bits())
+}
+
+/// Encrypts `selectors` (a coefficient below t for every row) and `bits` (0 or 1 for every fold) under a fresh mask.
+///
+/// Leaf v of the expansion gets `Delta selectors[v]` for the rows, then `g_k bits[f]` for each fold f and digit k; both
+/// times P (the server drops it) and times `2^-h` (the tree of h levels multiplies by `2^h`).
+///
+/// Constant time in secrets and messages. Source: OnionPIRv2 section 3; scaling and truncation are ours.
+///
+/// # Panics
+/// If the leaves do not fit the tree.
+pub fn encrypt_ring_query(
+    context: &RingContext,
+    secrets: &RingSecrets,
+    selectors: &[u32],
+    bits: &[u32],
+    rng: &mut Csprng,
+) -> Vec<u8> {
+    let (params, ring) = (context.params(), context.full());
+    let leaves = params.leaves(selectors.len(), bits.len());
+    assert!(leaves <= params.max_leaves(), "{leaves} leaves, room for {}", params.max_leaves());
+    let mut seed = [0; SEED_BYTES];
+    rng.fill_bytes(&mut seed);
+    let message = Zeroizing::new(messages(context, selectors, bits));
+    let message = Zeroizing::new(ring.forward((*message).clone()));
+    let errors = error_table(params);
+    let b = encrypt_rlwe(ring, &secrets.query.eval(ring), &mask(ring, &seed), &message, errors.as_ref(), rng);
+    let mut out = seed.to_vec();
+    round_coefficients(ring, &b, params.query_positions(leaves), params.query_dropped_bits(), &mut out);
+    out
+}
+
+/// Reads a query of `leaves` leaves.
+///
+/// # Errors
+/// [`HeError::PackedLength`] if its length is not [`ring_query_bytes`], [`HeError::Coefficient`] if a coefficient is
+/// not below Q_e.
+pub fn open_ring_query(
+    context: &RingContext,
+    leaves: usize,
+    query: &[u8],
+) -> Result<RlweCiphertext, HeError> {
+    let (expected, actual) = (ring_query_bytes(context, leaves), query.len());
+    let (seed, words) = match query.split_first_chunk::<SEED_BYTES>() {
+        Some(parts) if expected == actual => parts,
+        _ => return Err(HeError::PackedLength { expected, actual }),
+    };
+    let (params, ring) = (context.params(), context.full());
+    let (positions, count) = (params.query_positions(leaves), params.query_words(leaves));
+    let b = unround_coefficients(ring, words, positions, count, params.query_dropped_bits())?;
+    Ok(RlweCiphertext { a: mask(ring, seed), b: ring.forward(b) })
+}
+
+fn mask<R>(ring: &Ring, seed: &[u8; SEED_BYTES]) -> Poly<R> {
+    ring.expand_uniform(&mut Csprng::public("hushdb v1 2026 ring query mask", seed, 0))
+}
+
+/// The messages at the coefficients from which the tree takes them.
+fn messages(context: &RingContext, selectors: &[u32], bits: &[u32]) -> Poly<Coeff> {
+    let (params, ring) = (context.params(), context.full());
+    let gadget = params.fold_gadget();
+    let mut message = ring.zero();
+    for (limb, p) in ring.moduli().iter().enumerate() {
+        let halvings = p.pow(p.inverse(2), params.levels().len() as u64);
+        let unit = p.mul(halvings, p.reduce(u64::from(params.dropped_factor())));
+        let delta = p.mul(unit, ring.rns().reduce(context.delta(), limb));
+        let factors: Vec<u32> =
+            (0..gadget.digits).map(|k| p.mul(unit, p.pow(2, u64::from(gadget.log2_factor(k))))).collect();
+        let selected = selectors.iter().map(|&coefficient| p.mul(delta, p.reduce(u64::from(coefficient))));
+        let folds = bits.iter().flat_map(|&bit| factors.iter().map(move |&factor| p.mul(factor, bit)));
+        // The first of the coefficients of a leaf carries its message.
+        let leaves = selectors.len() + bits.len() * gadget.digits;
+        let positions = params.query_positions(leaves).step_by(params.query_words(1));
+        for (position, word) in positions.zip(selected.chain(folds)) {
+            message.limb_mut(limb)[position] = word;
+        }
+    }
+    message
+}

@@ -1,0 +1,63 @@
+//! Polynomials on the wire: coefficients as integers modulo Q without their low bits.
+
+use hush_math::{
+    poly::{Coeff, Poly},
+    ring::Ring,
+    rns::Rns,
+};
+
+use crate::{
+    HeError,
+    codec::{pack_wide, packed_bytes, unpack_wide},
+};
+
+/// Bits of a coefficient modulo Q without its `dropped` low bits.
+pub(super) fn rounded_bits(rns: &Rns, dropped: u32) -> u32 {
+    rns.bits() - dropped
+}
+
+/// Bytes of `count` coefficients without their `dropped` low bits.
+pub(super) fn rounded_bytes(rns: &Rns, count: usize, dropped: u32) -> usize {
+    packed_bytes(count, rounded_bits(rns, dropped))
+}
+
+/// Appends the coefficients of `poly` at `positions`, each rounded to a multiple of `2^dropped`.
+///
+/// The error of rounding is at most `2^(dropped - 1)`. Shapes: `positions` below N.
+pub(super) fn round_coefficients(
+    ring: &Ring,
+    poly: &Poly<Coeff>,
+    positions: impl IntoIterator<Item = usize>,
+    dropped: u32,
+    out: &mut Vec<u8>,
+) {
+    let half = (1u128 << dropped) >> 1;
+    let rounded = |position: usize| (ring.rns().lift(|limb| poly.limb(limb)[position]) + half) >> dropped;
+    pack_wide(positions.into_iter().map(rounded), rounded_bits(ring.rns(), dropped), out);
+}
+
+/// The polynomial with the `count` coefficients in `bytes` at `positions`, and 0 elsewhere.
+///
+/// # Errors
+/// [`HeError::PackedLength`] if the length does not fit, [`HeError::Coefficient`] if a coefficient is none modulo Q.
+pub(super) fn unround_coefficients(
+    ring: &Ring,
+    bytes: &[u8],
+    positions: impl Iterator<Item = usize>,
+    count: usize,
+    dropped: u32,
+) -> Result<Poly<Coeff>, HeError> {
+    let rns = ring.rns();
+    let highest = (rns.product() - 1 + ((1u128 << dropped) >> 1)) >> dropped;
+    let mut poly = ring.zero();
+    let words = unpack_wide(bytes, count, rounded_bits(rns, dropped))?;
+    for (index, (word, position)) in words.zip(positions).enumerate() {
+        if word > highest {
+            return Err(HeError::Coefficient { index });
+        }
+        for limb in 0..ring.limbs() {
+            poly.limb_mut(limb)[position] = rns.reduce(word << dropped, limb);
+        }
+    }
+    Ok(poly)
+}

@@ -1,0 +1,15 @@
+//! What a server needs of a client beside its queries.
+
+use super::{KeySwitchKey, RlwePair};
+
+/// The evaluation keys of one client, good for every table of its parameter set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvaluationKeys {
+    /// For each level of the expansion tree, the key of its automorphism: from s(X^k) to s, modulo Q_e.
+    pub levels: Vec<KeySwitchKey>,
+    /// From s^2 to s, modulo Q_e: makes the bottom rows of RGSW ciphertexts.
+    pub square: KeySwitchKey,
+    /// From s to the two secrets of an answer, modulo Q_1: for i = 0, 1 a row for each digit, whose b\[i\] carries
+    /// `g_k s`.
+    pub pack: [Vec<RlwePair>; 2],
+}

@@ -1,0 +1,36 @@
+//! An RLWE secret.
+
+use hush_math::{
+    csprng::Csprng,
+    poly::{Eval, Poly},
+    ring::Ring,
+    samplers::sample_ternary,
+};
+use zeroize::Zeroizing;
+
+/// A ternary polynomial s. It serves many queries, whose masks are fresh. Wiped when dropped.
+pub struct RlweSecret {
+    /// Words modulo 2^32.
+    coefficients: Zeroizing<Vec<u32>>,
+}
+
+impl RlweSecret {
+    /// A uniform ternary secret of `degree` coefficients.
+    pub fn sample(degree: usize, rng: &mut Csprng) -> Self {
+        let mut coefficients = Zeroizing::new(vec![0; degree]);
+        sample_ternary(rng, &mut coefficients);
+        Self { coefficients }
+    }
+
+    /// No secret: only for tests without encryption.
+    pub(super) fn zero(degree: usize) -> Self {
+        Self { coefficients: Zeroizing::new(vec![0; degree]) }
+    }
+
+    /// s in evaluation form.
+    pub fn eval(&self, ring: &Ring) -> Zeroizing<Poly<Eval>> {
+        let coefficients = Zeroizing::new(ring.from_signed(&self.coefficients));
+        // The transform takes its argument over, so this copy is the one that is wiped by the result.
+        Zeroizing::new(ring.forward((*coefficients).clone()))
+    }
+}

@@ -1,0 +1,174 @@
+//! An RLWE parameter set of the protocols over rings.
+
+use hush_math::{gadget::Gadget, ring::Ring};
+
+use super::MIN_SECURITY_BITS;
+
+/// Standard deviation of every RLWE error.
+pub const RLWE_ERROR_STD: f64 = 3.2;
+
+/// Widths to which an answer is switched, in bits of a coefficient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResponseBits {
+    /// Of the half that is multiplied by the secret.
+    pub a: u32,
+    /// Of the half that carries the message.
+    pub b: u32,
+}
+
+/// An RLWE set: ternary secrets, errors of [`RLWE_ERROR_STD`], ring degree N.
+///
+/// A query is expanded modulo Q_e = kept primes times the dropped one; then the dropped prime goes, and everything
+/// else happens modulo Q_1, the product of the kept primes (`docs/protocols/onion.md`).
+///
+/// There is no way to make one but to take a preset ([`super::ring_preset`]), so a set that a peer names is always
+/// one that this program knows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RingParams {
+    pub(super) name: &'static str,
+    pub(super) security_bits: f64,
+    pub(super) degree: usize,
+    pub(super) kept: &'static [u32],
+    pub(super) dropped: Option<u32>,
+    pub(super) plaintext_bits: u32,
+    /// The gadget of each level of the expansion, the first level first.
+    pub(super) levels: &'static [Gadget],
+    pub(super) square: Gadget,
+    pub(super) fold: Gadget,
+    pub(super) pack: Gadget,
+    pub(super) key_dropped_bits: u32,
+    pub(super) query_dropped_bits: u32,
+    pub(super) response: ResponseBits,
+    /// No secret and no error: only for tests without encryption.
+    pub(super) plain: bool,
+}
+
+impl RingParams {
+    /// Name of the preset.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Security in bits (lattice-estimator, MATZOV; see SECURITY.md).
+    pub fn security_bits(&self) -> f64 {
+        self.security_bits
+    }
+
+    /// Whether the set reaches what every default does.
+    pub fn is_secure(&self) -> bool {
+        self.security_bits >= MIN_SECURITY_BITS
+    }
+
+    /// Whether secrets and errors are zero: only for tests without encryption.
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// Ring degree N.
+    pub fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// Number of kept primes.
+    pub fn kept_limbs(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// The kept primes.
+    pub fn kept_primes(&self) -> &'static [u32] {
+        self.kept
+    }
+
+    /// The dropped prime P, or 1.
+    pub fn dropped_factor(&self) -> u32 {
+        self.dropped.unwrap_or(1)
+    }
+
+    /// R modulo Q_e: the kept primes, then the dropped one.
+    pub fn full_ring(&self) -> Ring {
+        Ring::new(self.degree, &[self.kept, self.dropped.as_slice()].concat())
+    }
+
+    /// R modulo Q_1.
+    pub fn kept_ring(&self) -> Ring {
+        Ring::new(self.degree, self.kept)
+    }
+
+    /// log2 of the plaintext modulus t = 2^k: bits of a symbol.
+    pub fn plaintext_bits(&self) -> u32 {
+        self.plaintext_bits
+    }
+
+    /// Bytes of a plaintext: N symbols.
+    pub fn plaintext_bytes(&self) -> usize {
+        self.degree * self.plaintext_bits as usize / 8
+    }
+
+    /// The gadget of each level of the expansion tree. At most log2 N.
+    pub fn levels(&self) -> &'static [Gadget] {
+        self.levels
+    }
+
+    /// Leaves that the expansion tree can have.
+    pub fn max_leaves(&self) -> usize {
+        1 << self.levels.len()
+    }
+
+    /// The exponent k of the automorphism X -> X^k at `level`: N / 2^level + 1.
+    pub fn level_exponent(&self, level: usize) -> usize {
+        (self.degree >> level) + 1
+    }
+
+    /// The gadget of the key for s^2.
+    pub fn square_gadget(&self) -> Gadget {
+        self.square
+    }
+
+    /// The gadget of external products, modulo Q_1.
+    pub fn fold_gadget(&self) -> Gadget {
+        self.fold
+    }
+
+    /// The gadget of the pair packing, modulo Q_1.
+    pub fn pack_gadget(&self) -> Gadget {
+        self.pack
+    }
+
+    /// Low bits that evaluation keys are sent without.
+    pub fn key_dropped_bits(&self) -> u32 {
+        self.key_dropped_bits
+    }
+
+    /// Low bits that queries are sent without.
+    pub fn query_dropped_bits(&self) -> u32 {
+        self.query_dropped_bits
+    }
+
+    /// Bits of the coefficients of an answer.
+    pub fn response_bits(&self) -> ResponseBits {
+        self.response
+    }
+
+    /// Leaves of a query over `rows` rows and `folds` folds: a selector a row, a word a fold digit.
+    pub fn leaves(&self, rows: usize, folds: usize) -> usize {
+        rows + folds * self.fold.digits
+    }
+
+    /// Number of coefficients of b that a query of `leaves` leaves is sent with.
+    ///
+    /// Leaf v ends up in the coefficients reverse(v) + m 2^h of the query (h levels): the first carries the message,
+    /// the others must be known to be zero. All other coefficients are separated from these by the tree, whatever they
+    /// are, so they are not sent.
+    pub fn query_words(&self, leaves: usize) -> usize {
+        leaves * (self.degree >> self.levels.len())
+    }
+
+    /// The coefficients of b that a query of `leaves` leaves is sent with, those of leaf 0 first.
+    pub fn query_positions(&self, leaves: usize) -> impl Iterator<Item = usize> {
+        let (levels, degree) = (self.levels.len() as u32, self.degree);
+        (0..leaves).flat_map(move |leaf| {
+            let first = if levels == 0 { 0 } else { leaf.reverse_bits() >> (usize::BITS - levels) };
+            (first..degree).step_by(1 << levels)
+        })
+    }
+}

@@ -1,0 +1,153 @@
+//! The RLWE sets by name. Security by the lattice-estimator (commit 27a581bb, MATZOV, GSA shape).
+
+use hush_math::gadget::Gadget;
+
+use super::ring::{ResponseBits, RingParams};
+use crate::HeError;
+
+/// Every RLWE preset. The first is the default for records above 4 KiB.
+pub const RING_PRESETS: [RingParams; 5] =
+    [ONION_M31, ONION_S, ONIONPIRV2_N4096_4X27_SEC126, INSECURE_RING_N256, INSECURE_RING_PLAIN];
+
+/// Plaintexts of 11 KiB; the default for long records. N = 4096, Q_e of 93 bits: 148.4 bits.
+pub const ONION_M31: RingParams = RingParams {
+    name: "ONION_M31",
+    security_bits: 148.4,
+    degree: 4096,
+    kept: &[2_147_377_153, 2_147_352_577],
+    dropped: Some(2_147_295_233),
+    plaintext_bits: 22,
+    levels: &levels::<12>(3, Gadget::new(19, 4, 18), Gadget::new(23, 3, 25)),
+    square: Gadget::new(23, 3, 25),
+    fold: Gadget::new(18, 2, 27),
+    pack: Gadget::new(20, 2, 22),
+    key_dropped_bits: 3,
+    query_dropped_bits: 29,
+    response: ResponseBits { a: 31, b: 24 },
+    plain: false,
+};
+
+/// Plaintexts of 2 KiB; the default for records of up to 4 KiB. N = 2048, Q_e of 52.5 bits: 130.1 bits.
+pub const ONION_S: RingParams = RingParams {
+    name: "ONION_S",
+    security_bits: 130.1,
+    degree: 2048,
+    kept: &[4_293_849_089],
+    dropped: Some(1_454_081),
+    plaintext_bits: 8,
+    levels: &levels::<10>(1, Gadget::new(8, 6, 6), Gadget::new(9, 5, 9)),
+    square: Gadget::new(14, 3, 12),
+    fold: Gadget::new(7, 3, 12),
+    pack: Gadget::new(8, 3, 9),
+    key_dropped_bits: 0,
+    query_dropped_bits: 15,
+    response: ResponseBits { a: 18, b: 11 },
+    plain: false,
+};
+
+/// VIPIR's and GPIR's OnionPIRv2 variant (four 27-bit primes throughout, nothing dropped) with balanced digits.
+/// **126.4 bits, below the house minimum of 128**: for comparison only.
+pub const ONIONPIRV2_N4096_4X27_SEC126: RingParams = RingParams {
+    name: "ONIONPIRV2_N4096_4X27_SEC126",
+    security_bits: 126.4,
+    degree: 4096,
+    kept: &[134_176_769, 134_111_233, 134_012_929, 133_963_777],
+    dropped: None,
+    plaintext_bits: 32,
+    levels: &levels::<12>(12, Gadget::new(14, 8, 0), Gadget::new(14, 8, 0)),
+    square: Gadget::new(14, 8, 0),
+    fold: Gadget::new(22, 5, 0),
+    pack: Gadget::new(22, 5, 0),
+    key_dropped_bits: 0,
+    query_dropped_bits: 0,
+    response: ResponseBits { a: 42, b: 35 },
+    plain: false,
+};
+
+/// [`ONION_M31`] in a ring that is much too small: quick tests with real noise.
+pub const INSECURE_RING_N256: RingParams = RingParams {
+    name: "INSECURE_RING_N256",
+    security_bits: 0.0,
+    degree: 256,
+    levels: &levels::<8>(3, Gadget::new(19, 4, 18), Gadget::new(23, 3, 25)),
+    ..ONION_M31
+};
+
+/// No secret, no error: the query is the message in the clear. Tests of layouts only.
+pub const INSECURE_RING_PLAIN: RingParams = RingParams {
+    name: "INSECURE_RING_PLAIN",
+    degree: 64,
+    levels: &levels::<6>(0, Gadget::new(19, 4, 18), Gadget::new(23, 3, 25)),
+    plain: true,
+    ..INSECURE_RING_N256
+};
+
+/// `COUNT` gadgets: `fine` for the first ones, whose noise the later levels amplify, then `coarse`.
+const fn levels<const COUNT: usize>(fine_levels: usize, fine: Gadget, coarse: Gadget) -> [Gadget; COUNT] {
+    let mut levels = [coarse; COUNT];
+    let mut level = 0;
+    while level < fine_levels {
+        levels[level] = fine;
+        level += 1;
+    }
+    levels
+}
+
+/// The RLWE preset called `name`.
+///
+/// # Errors
+/// [`HeError::UnknownPreset`] with the names that exist.
+pub fn ring_preset(name: &str) -> Result<RingParams, HeError> {
+    RING_PRESETS.iter().find(|p| p.name == name).copied().ok_or_else(|| HeError::UnknownPreset(name.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{MAX_LOG2_FAILURE, RingNoise};
+
+    #[test]
+    fn names_state_the_facts() {
+        for p in RING_PRESETS {
+            assert_eq!(ring_preset(p.name), Ok(p));
+            let honest = p.is_secure() || p.name.contains("_SEC") || p.name.starts_with("INSECURE");
+            assert!(honest, "{} has {} bits and does not say so", p.name, p.security_bits);
+        }
+        assert!(RING_PRESETS[0].is_secure());
+    }
+
+    #[test]
+    fn gadgets_cover_their_moduli() {
+        for p in RING_PRESETS {
+            let (full, kept) = (p.full_ring(), p.kept_ring());
+            assert!(p.levels.iter().chain([&p.square]).all(|gadget| gadget.covers(full.rns().product())));
+            assert!([p.fold, p.pack].iter().all(|gadget| gadget.covers(kept.rns().product())), "{}", p.name);
+            assert!(p.levels.len() <= p.degree.ilog2() as usize);
+        }
+    }
+
+    #[test]
+    fn every_set_decodes_with_a_margin() {
+        for p in RING_PRESETS {
+            let noise = RingNoise::new(&p, 256, 12);
+            let failure = noise.log2_failure(2 * p.degree);
+            eprintln!(
+                "{} leaf {:.2} selector {:.2} bottom {:.2} first {:.2} fold {:.2} folded {:.2} pack {:.2} sigma after folds {:.1} response {:.1} failure {failure:.1}",
+                p.name,
+                noise.leaf.log2() / 2.0,
+                noise.selector.log2() / 2.0,
+                noise.bottom.log2() / 2.0,
+                noise.first.log2() / 2.0,
+                noise.fold.log2() / 2.0,
+                noise.folded.log2() / 2.0,
+                noise.pack.log2() / 2.0,
+                (p.kept.iter().map(|&q| f64::from(q)).product::<f64>()
+                    / 2f64.powi(p.plaintext_bits as i32)
+                    / 2.0)
+                    / noise.folded.sqrt(),
+                noise.sigmas(),
+            );
+            assert!(failure <= MAX_LOG2_FAILURE, "{}: 2^{failure:.1}", p.name);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The steps over rings.
+
+use std::sync::Arc;
+
+use hush_he::{
+    entities::{EvaluationKeys, RlweCiphertext},
+    params::RingContext,
+};
+
+use crate::{OpsError, ntt_tiling::NttTiledDb};
+
+/// A batch of RLWE ciphertexts in evaluation form, canonical.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RlweBatch {
+    /// Words of one ciphertext: two halves of `limbs * N`.
+    pub ciphertext_words: usize,
+    /// `[ciphertext][a, b][limb][slot]`.
+    pub words: Vec<u32>,
+}
+
+impl RlweBatch {
+    /// Number of ciphertexts.
+    pub fn count(&self) -> usize {
+        self.words.len().checked_div(self.ciphertext_words).unwrap_or(0)
+    }
+
+    /// Ciphertext `index`: a, then b.
+    pub fn ciphertext(&self, index: usize) -> &[u32] {
+        &self.words[index * self.ciphertext_words..][..self.ciphertext_words]
+    }
+}
+
+/// What a query becomes: everything modulo Q_1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expanded {
+    /// A selector for every row: phase `Delta * coefficient`.
+    pub selectors: RlweBatch,
+    /// An RGSW ciphertext for every fold, of 2 l rows: those that meet the digits of a (phase `bit g_k s`), then those
+    /// that meet the digits of b (phase `bit g_k`).
+    pub bits: Vec<RlweBatch>,
+}
+
+/// The steps over rings: what `onion` is made of.
+///
+/// A backend's [`RingOps::Ring`] holds its tables for one parameter set; the other operands belong to it.
+pub trait RingOps: Send + Sync {
+    /// A parameter set with this backend's tables.
+    type Ring: Send + Sync;
+    /// A database in evaluation form as this backend holds it.
+    type NttDb: Send + Sync;
+    /// One client's evaluation keys as this backend holds them.
+    type Keys: Send + Sync;
+
+    /// Makes the tables of a parameter set.
+    fn open_ring(&self, context: Arc<RingContext>) -> Self::Ring;
+
+    /// Takes a tiled database over.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if degree or limbs are not those of R modulo Q_1.
+    fn open_ntt_db(&self, ring: &Self::Ring, db: NttTiledDb) -> Result<Self::NttDb, OpsError>;
+
+    /// Takes a client's keys over.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if they are not those of the parameter set.
+    fn open_evaluation_keys(&self, ring: &Self::Ring, keys: EvaluationKeys) -> Result<Self::Keys, OpsError>;
+
+    /// (5) Offline: plaintexts to evaluation form.
+    ///
+    /// | name      | shape          | unit                                              |
+    /// |-----------|----------------|---------------------------------------------------|
+    /// | `symbols` | plaintexts x N | below t = 2^k; lifted centred to `-t/2..t/2`      |
+    /// | returns   | plaintexts x limbs x N | evaluation form modulo the kept primes    |
+    ///
+    /// Cost: a transform a plaintext and limb. The centred lift keeps noise free of a common offset.
+    /// Paper: VIPIR section 4.1, step (5).
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if there are not whole plaintexts.
+    fn ntt_db(&self, ring: &Self::Ring, symbols: &[u32]) -> Result<Vec<u32>, OpsError>;
+
+    /// Expands a query into selectors and RGSW ciphertexts.
+    ///
+    /// 1. A binary tree of h levels, one Subs a node: level j maps a node c to `c + c'` and `(c - c') X^(-2^j)`,
+    ///    `c' = Subs(c, N / 2^j + 1)`. Leaf v is coefficient reverse(v) of the query times `2^h`; only nodes above a
+    ///    wanted leaf are computed.
+    /// 2. Bottom rows of RGSW ciphertexts by the key for s^2: `(a', b') = KS(a)`, `a' += b`.
+    /// 3. The dropped prime goes.
+    ///
+    /// Error: [`hush_he::params::RingNoise`], fields `leaf`, `selector`, `bottom`. Cost: `leaves + h` Subs of
+    /// `limbs (1 + l)` transforms each. Paper: OnionPIRv2 algorithms 1 and 2 (PROTOCOLS.md section 6 has their
+    /// misprints); dropping a prime after the expansion is ours.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if the leaves do not fit the tree or the query is not modulo Q_e.
+    fn expand(
+        &self,
+        ring: &Self::Ring,
+        keys: &Self::Keys,
+        query: &RlweCiphertext,
+        rows: usize,
+        folds: usize,
+    ) -> Result<Expanded, OpsError>;
+
+    /// (6) Fold the first dimension: `out[q][column] = sum_row db[row][column] * selectors[q][row]`.
+    ///
+    /// | name        | shape              | unit                          |
+    /// |-------------|--------------------|-------------------------------|
+    /// | `db`        | rows (D0) x columns | plaintexts, evaluation form  |
+    /// | `selectors` | B x rows           | RLWE modulo Q_1               |
+    /// | returns     | B x columns        | RLWE modulo Q_1               |
+    ///
+    /// Error: `sqrt(D0 N) t / sqrt(12)` times that of a selector (`RingNoise::first`). Cost: the database read once;
+    /// two products of words an entry and query. Paper: VIPIR section 4.1, step (6) (RowSel).
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if a query has not a selector for every row.
+    fn rlwe_fold(
+        &self,
+        ring: &Self::Ring,
+        db: &Self::NttDb,
+        selectors: &[&RlweBatch],
+    ) -> Result<Vec<RlweBatch>, OpsError>;
+
+    /// (7) Fold the entries to one: `out[j] = x[2j] + bit (x[2j+1] - x[2j])`, the lowest bit of the index first.
+    ///
+    /// Any number of entries from 1 to `2^folds`: an odd one at the end of a round meets zero.
+    ///
+    /// Error: each fold adds `RingNoise::fold`. Cost: `entries - 1` external products (and one for every odd end) of
+    /// `2 limbs (1 + l)` transforms each. Paper: VIPIR section 4.1, step (7) (ColTor); PPIR algorithms 3 to 6 are
+    /// this with other block sizes.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if there are no entries, or more than the bits can tell apart.
+    fn rgsw_fold(
+        &self,
+        ring: &Self::Ring,
+        entries: &[u32],
+        bits: &[RlweBatch],
+    ) -> Result<RlweBatch, OpsError>;
+
+    /// Packs two ciphertexts into three polynomials: `a, b_0, b_1` with phases `b_i + a s_i`.
+    ///
+    /// Error: `RingNoise::pack`. Cost: `2 limbs (1 + l)` transforms. Ours, after SpiralPack (ONION.md section 4).
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if there are not two.
+    fn pack_pair(&self, ring: &Self::Ring, keys: &Self::Keys, pair: &RlweBatch)
+    -> Result<Vec<u32>, OpsError>;
+
+    /// Switches polynomials modulo Q_1 to powers of two: `round(c 2^bits / Q_1) mod 2^bits`, half up.
+    ///
+    /// `polys` is `bits.len() x limbs x N` words in evaluation form; the result has N words for each, in natural
+    /// order of the coefficients. Error: `sqrt(N / 18)` of the new a, and half a unit of b (`RingNoise::response`).
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if the words are not whole polynomials, or a width is not 1..=48.
+    fn mod_switch(&self, ring: &Self::Ring, polys: &[u32], bits: &[u32]) -> Result<Vec<Vec<u64>>, OpsError>;
+}

@@ -1,0 +1,162 @@
+//! The backend without encryption over rings: ciphertexts are `(0, m)`.
+
+use std::sync::Arc;
+
+use hush_he::{
+    entities::{EvaluationKeys, RlweCiphertext},
+    params::RingContext,
+};
+use hush_math::poly::{Eval, Poly};
+
+use super::Plain;
+use crate::{
+    OpsError,
+    contract::{Expanded, RingOps, RlweBatch},
+    ntt_tiling::NttTiledDb,
+    reference::{Reference, ring_shapes},
+};
+
+impl RingOps for Plain {
+    type Ring = Arc<RingContext>;
+    type NttDb = NttTiledDb;
+    type Keys = EvaluationKeys;
+
+    fn open_ring(&self, context: Arc<RingContext>) -> Arc<RingContext> {
+        context
+    }
+
+    fn open_ntt_db(&self, ring: &Arc<RingContext>, db: NttTiledDb) -> Result<NttTiledDb, OpsError> {
+        Reference.open_ntt_db(ring, db)
+    }
+
+    fn open_evaluation_keys(
+        &self,
+        ring: &Arc<RingContext>,
+        keys: EvaluationKeys,
+    ) -> Result<EvaluationKeys, OpsError> {
+        Reference.open_evaluation_keys(ring, keys)
+    }
+
+    fn ntt_db(&self, ring: &Arc<RingContext>, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
+        Reference.ntt_db(ring, symbols)
+    }
+
+    /// Reads the messages where the tree would take them from.
+    fn expand(
+        &self,
+        ring: &Arc<RingContext>,
+        _keys: &EvaluationKeys,
+        query: &RlweCiphertext,
+        rows: usize,
+        folds: usize,
+    ) -> Result<Expanded, OpsError> {
+        ring_shapes::check_expand(ring, query, rows, folds)?;
+        let (params, full) = (ring.params(), ring.full());
+        let b = full.inverse(query.b.clone());
+        let leaves = params.leaves(rows, folds);
+        let positions = params.query_positions(leaves).step_by(params.query_words(1));
+        let messages: Vec<u128> = positions
+            .map(|position| {
+                let scaled = |limb: usize| {
+                    let p = full.moduli()[limb];
+                    p.mul(b.limb(limb)[position], p.pow(2, params.levels().len() as u64))
+                };
+                let message = full.rns().lift(scaled);
+                let factor = u128::from(params.dropped_factor());
+                (message + factor / 2) / factor % ring.kept().rns().product()
+            })
+            .collect();
+        let (selectors, bits) = messages.split_at(rows);
+        let gadget = params.fold_gadget();
+        let bits = bits.chunks_exact(gadget.digits).map(|words| {
+            let top = words.iter().copied();
+            constants(ring, std::iter::repeat_n(0, gadget.digits).chain(top))
+        });
+        Ok(Expanded { bits: bits.collect(), selectors: constants(ring, selectors.iter().copied()) })
+    }
+
+    /// Touches only the rows that are selected.
+    fn rlwe_fold(
+        &self,
+        ring: &Arc<RingContext>,
+        db: &NttTiledDb,
+        selectors: &[&RlweBatch],
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        let tiling = db.tiling();
+        ring_shapes::check_fold(ring, tiling, selectors)?;
+        let (poly, ciphertext_words) = (ring_shapes::poly_words(ring), ring_shapes::ciphertext_words(ring));
+        let fold = |selectors: &RlweBatch| {
+            let mut words = vec![0; tiling.columns() * ciphertext_words];
+            for (row, selector) in selectors.words.chunks_exact(ciphertext_words).enumerate() {
+                let selector = &selector[poly..];
+                if selector.iter().all(|&word| word == 0) {
+                    continue;
+                }
+                for (column, out) in words.chunks_exact_mut(ciphertext_words).enumerate() {
+                    for (index, (out, &selector)) in out[poly..].iter_mut().zip(selector).enumerate() {
+                        let (limb, slot) = (index / tiling.degree(), index % tiling.degree());
+                        let p = ring.kept().moduli()[limb];
+                        *out = p.add(*out, p.mul(db.at(limb, slot, row, column), selector));
+                    }
+                }
+            }
+            RlweBatch { ciphertext_words, words }
+        };
+        Ok(selectors.iter().map(|selectors| fold(selectors)).collect())
+    }
+
+    /// Picks by the bits.
+    fn rgsw_fold(
+        &self,
+        ring: &Arc<RingContext>,
+        entries: &[u32],
+        bits: &[RlweBatch],
+    ) -> Result<RlweBatch, OpsError> {
+        ring_shapes::check_rgsw_fold(ring, entries, bits)?;
+        let ciphertext_words = ring_shapes::ciphertext_words(ring);
+        // A bit of 1 makes its top rows g_k, far from zero; one of 0 makes them zero but for rounding.
+        let half = ring.kept().rns().product() >> 8;
+        let is_set = |bit: &RlweBatch| {
+            let b = &bit.ciphertext(bit.count() - 1)[ciphertext_words / 2..];
+            ring.kept().rns().lift_centred(|limb| b[limb * ring.params().degree()]).unsigned_abs() > half
+        };
+        let index = bits.iter().rev().fold(0, |index, bit| index << 1 | usize::from(is_set(bit)));
+        let chosen = entries.chunks_exact(ciphertext_words).nth(index);
+        let words = chosen.map_or_else(|| vec![0; ciphertext_words], <[u32]>::to_vec);
+        Ok(RlweBatch { ciphertext_words, words })
+    }
+
+    fn pack_pair(
+        &self,
+        ring: &Arc<RingContext>,
+        _keys: &EvaluationKeys,
+        pair: &RlweBatch,
+    ) -> Result<Vec<u32>, OpsError> {
+        ring_shapes::check_pair(ring, pair)?;
+        let poly = ring_shapes::poly_words(ring);
+        Ok([&vec![0; poly], &pair.ciphertext(0)[poly..], &pair.ciphertext(1)[poly..]].concat())
+    }
+
+    fn mod_switch(
+        &self,
+        ring: &Arc<RingContext>,
+        polys: &[u32],
+        bits: &[u32],
+    ) -> Result<Vec<Vec<u64>>, OpsError> {
+        Reference.mod_switch(ring, polys, bits)
+    }
+}
+
+/// Ciphertexts `(0, m)` of constant polynomials modulo Q_1.
+fn constants(ring: &RingContext, messages: impl Iterator<Item = u128>) -> RlweBatch {
+    let kept = ring.kept();
+    let ciphertext_words = ring_shapes::ciphertext_words(ring);
+    let mut words = Vec::new();
+    for message in messages {
+        words.resize(words.len() + ciphertext_words / 2, 0);
+        // The value of a constant polynomial is the same in every slot.
+        let residues = (0..kept.limbs()).map(|limb| vec![kept.rns().reduce(message, limb); kept.degree()]);
+        words.extend(Poly::<Eval>::from_words(residues.flatten().collect(), kept.degree()).into_words());
+    }
+    RlweBatch { ciphertext_words, words }
+}
