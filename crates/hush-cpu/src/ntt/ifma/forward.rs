@@ -80,22 +80,32 @@ unsafe fn stages<const R: usize>(
 /// As for [`forward`].
 #[inline(always)]
 unsafe fn first_pass<const R: usize>(tables: &Tables, values: *const u32, scratch: *mut u64) {
-    // SAFETY: the caller has the instruction set; columns are below 256 and pairs below R.
+    // SAFETY: the caller has the instruction set; columns are below 256.
     unsafe {
-        let lanes = Lanes52::new(tables.p);
+        for column in (0..BLOCK).step_by(16) {
+            let (from, to) = (values.add(column), scratch.add(column));
+            first_columns::<R>(tables, std::array::from_fn(|r| load_even(from.add(r * BLOCK))), to);
+            first_columns::<R>(tables, std::array::from_fn(|r| load_odd(from.add(r * BLOCK))), to.add(8));
+        }
+    }
+}
+
+/// [`first_pass`] for 8 columns, from coefficients to words 256 apart.
+///
+/// # Safety
+/// As for [`forward`]; `to` is valid for 8 words at all multiples of 256.
+#[inline(always)]
+unsafe fn first_columns<const R: usize>(tables: &Tables, mut x: [__m512i; R], to: *mut u64) {
+    // SAFETY: the caller has the instruction set; pairs are below R.
+    unsafe {
         let offset = _mm512_set1_epi64(OFFSET * i64::from(tables.p));
         let pairs = tables.forward_pairs.as_ptr();
-        for column in (0..BLOCK).step_by(8) {
-            let from = values.add(column / 16 * 16);
-            let load = if column % 16 == 0 { load_even } else { load_odd };
-            let mut x: [__m512i; R] = std::array::from_fn(|r| load(from.add(r * BLOCK)));
-            for low in &mut x[..R / 2] {
-                *low = _mm512_add_epi64(*low, offset);
-            }
-            stages(lanes, &mut x, |m, i| Twiddle::splat(pairs.add(2 * (m + i))));
-            for (r, x) in x.into_iter().enumerate() {
-                _mm512_storeu_si512(scratch.add(r * BLOCK + column).cast(), x);
-            }
+        for low in &mut x[..R / 2] {
+            *low = _mm512_add_epi64(*low, offset);
+        }
+        stages(Lanes52::new(tables.p), &mut x, |m, i| Twiddle::splat(pairs.add(2 * (m + i))));
+        for (r, x) in x.into_iter().enumerate() {
+            _mm512_storeu_si512(to.add(r * BLOCK).cast(), x);
         }
     }
 }

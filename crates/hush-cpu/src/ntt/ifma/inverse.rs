@@ -151,14 +151,31 @@ const fn block_offset(n: usize, i: usize) -> i64 {
 /// # Safety
 /// As for [`inverse`]; `scratch` and `values` are valid for 16 words at all multiples of 256.
 #[inline(always)]
-unsafe fn last_pass<const R: usize>(tables: &Tables, scratch: *const u64, values: *mut u32) {
+unsafe fn last_pass<const R: usize>(tables: &Tables, scratch: *mut u64, values: *mut u32) {
     // SAFETY: the caller has the instruction set.
     unsafe {
         let lanes = Lanes52::new(tables.p);
-        let even = across_blocks::<R>(tables, scratch);
+        even_columns::<R>(tables, scratch);
         let odd = across_blocks::<R>(tables, scratch.add(8));
-        for (r, (even, odd)) in even.into_iter().zip(odd).enumerate() {
+        for (r, odd) in odd.into_iter().enumerate() {
+            let even = _mm512_loadu_si512(scratch.add(r * BLOCK).cast());
             _mm512_storeu_si512(values.add(r * BLOCK).cast(), lanes.pack(even, odd));
+        }
+    }
+}
+
+/// [`across_blocks`] in place. Not inlined: the compiler would mix the even and the odd columns, for which there are
+/// not enough registers.
+///
+/// # Safety
+/// As for [`last_pass`].
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+unsafe fn even_columns<const R: usize>(tables: &Tables, scratch: *mut u64) {
+    // SAFETY: the caller says so.
+    unsafe {
+        for (r, x) in across_blocks::<R>(tables, scratch).into_iter().enumerate() {
+            _mm512_storeu_si512(scratch.add(r * BLOCK).cast(), x);
         }
     }
 }
