@@ -126,6 +126,38 @@ pub(super) unsafe fn load_odd(from: *const u32) -> __m512i {
     unsafe { _mm512_srli_epi64::<32>(_mm512_loadu_si512(from.cast())) }
 }
 
+/// The vectors at `from`, `from + stride`, ...
+///
+/// A loop, since the compiler does not always inline `std::array::from_fn`.
+///
+/// # Safety
+/// The CPU must have AVX-512 F; 8 words are readable at each.
+#[inline(always)]
+pub(super) unsafe fn load_rows<const R: usize>(from: *const u64, stride: usize) -> [__m512i; R] {
+    // SAFETY: see above.
+    unsafe {
+        let mut rows = [_mm512_setzero_si512(); R];
+        for (r, row) in rows.iter_mut().enumerate() {
+            *row = _mm512_loadu_si512(from.add(r * stride).cast());
+        }
+        rows
+    }
+}
+
+/// Stores vectors at `to`, `to + stride`, ...
+///
+/// # Safety
+/// The CPU must have AVX-512 F; 8 words are writable at each.
+#[inline(always)]
+pub(super) unsafe fn store_rows<const R: usize>(to: *mut u64, stride: usize, rows: [__m512i; R]) {
+    // SAFETY: see above.
+    unsafe {
+        for (r, row) in rows.into_iter().enumerate() {
+            _mm512_storeu_si512(to.add(r * stride).cast(), row);
+        }
+    }
+}
+
 /// Transposes 8 x 8 lanes of 64 bits.
 ///
 /// # Safety

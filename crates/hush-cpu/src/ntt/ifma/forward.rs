@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 
 use super::{
     BLOCK,
-    arithmetic::{Lanes52, Twiddle, load_even, load_odd, transpose},
+    arithmetic::{Lanes52, Twiddle, load_even, load_odd, load_rows, store_rows, transpose},
     tables::{LANE_TWIDDLE, RADIX16_TWIDDLES, Tables},
 };
 
@@ -84,8 +84,15 @@ unsafe fn first_pass<const R: usize>(tables: &Tables, values: *const u32, scratc
     unsafe {
         for column in (0..BLOCK).step_by(16) {
             let (from, to) = (values.add(column), scratch.add(column));
-            first_columns::<R>(tables, std::array::from_fn(|r| load_even(from.add(r * BLOCK))), to);
-            first_columns::<R>(tables, std::array::from_fn(|r| load_odd(from.add(r * BLOCK))), to.add(8));
+            let mut x = [_mm512_setzero_si512(); R];
+            for (r, x) in x.iter_mut().enumerate() {
+                *x = load_even(from.add(r * BLOCK));
+            }
+            first_columns(tables, x, to);
+            for (r, x) in x.iter_mut().enumerate() {
+                *x = load_odd(from.add(r * BLOCK));
+            }
+            first_columns(tables, x, to.add(8));
         }
     }
 }
@@ -104,9 +111,7 @@ unsafe fn first_columns<const R: usize>(tables: &Tables, mut x: [__m512i; R], to
             *low = _mm512_add_epi64(*low, offset);
         }
         stages(Lanes52::new(tables.p), &mut x, |m, i| Twiddle::splat(pairs.add(2 * (m + i))));
-        for (r, x) in x.into_iter().enumerate() {
-            _mm512_storeu_si512(to.add(r * BLOCK).cast(), x);
-        }
+        store_rows(to, BLOCK, x);
     }
 }
 
@@ -121,12 +126,10 @@ unsafe fn rows_pass<const R: usize>(tables: &Tables, block: usize, rows: *mut u6
         let lanes = Lanes52::new(tables.p);
         let pairs = tables.forward_pairs.as_ptr();
         for half in 0..2 {
-            let at = |r: usize| rows.add(16 * r + 8 * half);
-            let mut x: [__m512i; 16] = std::array::from_fn(|r| _mm512_loadu_si512(at(r).cast()));
+            let at = rows.add(8 * half);
+            let mut x: [__m512i; 16] = load_rows(at, 16);
             stages(lanes, &mut x, |m, i| Twiddle::splat(pairs.add(2 * ((R + block) * m + i))));
-            for (r, x) in x.into_iter().enumerate() {
-                _mm512_storeu_si512(at(r).cast(), x);
-            }
+            store_rows(at, 16, x);
         }
     }
 }
@@ -142,8 +145,8 @@ unsafe fn last_pass(tables: &Tables, group: usize, rows: *const u64) -> [__m512i
     unsafe {
         let lanes = Lanes52::new(tables.p);
         let twiddles = tables.forward_lanes.as_ptr().add(group * RADIX16_TWIDDLES * LANE_TWIDDLE);
-        let even = transpose(std::array::from_fn(|k| _mm512_loadu_si512(rows.add(16 * k).cast())));
-        let odd = transpose(std::array::from_fn(|k| _mm512_loadu_si512(rows.add(16 * k + 8).cast())));
+        let even = transpose(load_rows(rows, 16));
+        let odd = transpose(load_rows(rows.add(8), 16));
         let mut x: [__m512i; 16] = std::array::from_fn(|e| if e % 2 == 0 { even[e / 2] } else { odd[e / 2] });
         stages(lanes, &mut x, |m, i| Twiddle::load(twiddles.add((m - 1 + i) * LANE_TWIDDLE)));
         x
@@ -162,8 +165,6 @@ unsafe fn store_slots(tables: &Tables, slots: [__m512i; 16], values: *mut u32) {
         let packed = std::array::from_fn(|i| {
             lanes.pack(lanes.reduce_lazy(slots[2 * i]), lanes.reduce_lazy(slots[2 * i + 1]))
         });
-        for (k, row) in transpose(packed).into_iter().enumerate() {
-            _mm512_storeu_si512(values.add(16 * k).cast(), row);
-        }
+        store_rows(values.cast(), 8, transpose(packed));
     }
 }

@@ -10,7 +10,7 @@ use std::arch::x86_64::*;
 
 use super::{
     BLOCK,
-    arithmetic::{LOW_HALVES, Lanes52, Twiddle, transpose},
+    arithmetic::{LOW_HALVES, Lanes52, Twiddle, load_rows, store_rows, transpose},
     tables::{LANE_TWIDDLE, RADIX16_TWIDDLES, Tables},
 };
 
@@ -47,7 +47,7 @@ unsafe fn first_pass(tables: &Tables, values: *const u32, rows: *mut u64) {
     unsafe {
         let lanes = Lanes52::new(tables.p);
         // Vector i: slots 2 i and 2 i + 1 of row k in the halves of lane k.
-        let slots = transpose(std::array::from_fn(|k| _mm512_loadu_si512(values.add(16 * k).cast())));
+        let slots = transpose(load_rows(values.cast(), 8));
         let mut x: [__m512i; 16] = std::array::from_fn(|e| {
             if e % 2 == 0 {
                 let offset = _mm512_set1_epi64(SLOT_OFFSETS[e / 2] * i64::from(tables.p));
@@ -63,10 +63,8 @@ unsafe fn first_pass(tables: &Tables, values: *const u32, rows: *mut u64) {
         cyclic_stage::<8>(lanes, &mut x, roots);
         let even = transpose(std::array::from_fn(|k| x[2 * k]));
         let odd = transpose(std::array::from_fn(|k| x[2 * k + 1]));
-        for (k, (even, odd)) in even.into_iter().zip(odd).enumerate() {
-            _mm512_storeu_si512(rows.add(16 * k).cast(), even);
-            _mm512_storeu_si512(rows.add(16 * k + 8).cast(), odd);
-        }
+        store_rows(rows, 16, even);
+        store_rows(rows.add(8), 16, odd);
     }
 }
 
@@ -103,16 +101,17 @@ unsafe fn rows_pass<const R: usize>(tables: &Tables, block: usize, rows: *mut u6
         let twist = tables.inverse_twist.as_ptr().add(block * BLOCK / 8 * LANE_TWIDDLE);
         for odd in 0..2 {
             let twiddles = tables.inverse_radix16.as_ptr().add(odd * RADIX16_TWIDDLES * LANE_TWIDDLE);
-            let at = |r: usize| rows.add(16 * r + 8 * odd);
-            let mut x: [__m512i; 16] = std::array::from_fn(|r| _mm512_loadu_si512(at(r).cast()));
+            let at = rows.add(8 * odd);
+            let mut x: [__m512i; 16] = load_rows(at, 16);
             rows_stage::<1>(lanes, &mut x, twiddles);
             rows_stage::<2>(lanes, &mut x, twiddles);
             rows_stage::<4>(lanes, &mut x, twiddles);
             rows_stage::<8>(lanes, &mut x, twiddles);
-            for (r, x) in x.into_iter().enumerate() {
+            for (r, x) in x.iter_mut().enumerate() {
                 let by = Twiddle::load(twist.add((2 * r + odd) * LANE_TWIDDLE));
-                _mm512_storeu_si512(at(r).cast(), lanes.mul_add_lazy(offset, x, by));
+                *x = lanes.mul_add_lazy(offset, *x, by);
             }
+            store_rows(at, 16, x);
         }
     }
 }
@@ -146,6 +145,17 @@ const fn block_offset(n: usize, i: usize) -> i64 {
     BY_TRAILING_ZEROS[index.trailing_zeros() as usize]
 }
 
+/// [`block_offset`] for all of `n` values, as a table: the compiler then unrolls the loops that use it.
+const fn block_offsets(n: usize) -> [i64; 16] {
+    let mut offsets = [0; 16];
+    let mut i = 0;
+    while i < n {
+        offsets[i] = block_offset(n, i);
+        i += 1;
+    }
+    offsets
+}
+
 /// The last `log2 R` stages for 16 columns: coefficients `column + 256 r` for all `r`.
 ///
 /// # Safety
@@ -174,9 +184,7 @@ unsafe fn last_pass<const R: usize>(tables: &Tables, scratch: *mut u64, values: 
 unsafe fn even_columns<const R: usize>(tables: &Tables, scratch: *mut u64) {
     // SAFETY: the caller says so.
     unsafe {
-        for (r, x) in across_blocks::<R>(tables, scratch).into_iter().enumerate() {
-            _mm512_storeu_si512(scratch.add(r * BLOCK).cast(), x);
-        }
+        store_rows(scratch, BLOCK, across_blocks::<R>(tables, scratch));
     }
 }
 
@@ -189,7 +197,7 @@ unsafe fn across_blocks<const R: usize>(tables: &Tables, from: *const u64) -> [_
     // SAFETY: the caller has the instruction set.
     unsafe {
         let lanes = Lanes52::new(tables.p);
-        let mut x: [__m512i; R] = std::array::from_fn(|r| _mm512_loadu_si512(from.add(r * BLOCK).cast()));
+        let mut x: [__m512i; R] = load_rows(from, BLOCK);
         blocks_stage::<R, 1>(tables, lanes, &mut x);
         blocks_stage::<R, 2>(tables, lanes, &mut x);
         if R > 4 {
@@ -224,8 +232,8 @@ unsafe fn blocks_stage<const R: usize, const S: usize>(
             let by = Twiddle::splat(tables.inverse_pairs.as_ptr().add(2 * (R / 2 / S + i)));
             let difference = _mm512_sub_epi64(x[low], x[high]);
             x[low] = _mm512_add_epi64(x[low], x[high]);
-            // What the stages after this one need: they see R / 2S values, of which this is number 2 i + 1 >> 1.
-            let offset = block_offset(R / (2 * S), i);
+            // To the stages after this one, this is value i of R / 2S.
+            let offset = const { block_offsets(R / (2 * S)) }[i];
             let offset = _mm512_set1_epi64(offset * i64::from(tables.p));
             x[high] = lanes.mul_add_lazy(offset, difference, by);
         }
