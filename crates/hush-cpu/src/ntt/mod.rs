@@ -2,6 +2,7 @@
 //! [`hush_math::ntt::NttPlan`], bit for bit.
 
 mod ifma;
+mod narrow;
 mod rates;
 #[cfg(test)]
 mod tests;
@@ -10,7 +11,7 @@ use hush_math::ntt::NttPlan;
 
 pub use self::rates::{NttRates, ifma_gops, ntt_rates};
 
-use self::ifma::Ifma;
+use self::{ifma::Ifma, narrow::Narrow};
 use crate::Level;
 
 /// Transforms of one degree modulo one prime at one level.
@@ -23,20 +24,27 @@ pub(crate) struct Ntt {
 enum Kernels {
     /// [`NttPlan`] itself.
     Scalar,
+    Narrow(Box<Narrow>),
     Ifma(Box<Ifma>),
 }
 
 impl Ntt {
     /// Transforms of `degree` coefficients modulo `modulus` at `level`. To run them on a machine without that level
-    /// is undefined behaviour: see [`crate::Cpu`]. Degrees below 1024 and above 8192 run as portable code.
+    /// is undefined behaviour: see [`crate::Cpu`]. Every degree works; those from 1024 to 8192 are fast.
     ///
     /// # Panics
     /// As [`NttPlan::new`].
     pub(crate) fn new(level: Level, modulus: u32, degree: usize) -> Self {
         let plan = NttPlan::new(modulus, degree);
+        let narrow = |narrow| Kernels::Narrow(Box::new(narrow));
         let kernels = match level {
-            Level::Scalar | Level::Avx2 | Level::Avx512 => None,
-            Level::Avx512Ifma | Level::Amx => Ifma::new(&plan).map(|ifma| Kernels::Ifma(Box::new(ifma))),
+            Level::Scalar => None,
+            Level::Avx2 => Narrow::avx2(&plan).map(narrow),
+            Level::Avx512 => Narrow::avx512(&plan).map(narrow),
+            Level::Avx512Ifma | Level::Amx => match Ifma::new(&plan) {
+                Some(ifma) => Some(Kernels::Ifma(Box::new(ifma))),
+                None => Narrow::avx512(&plan).map(narrow),
+            },
         };
         Self { plan, kernels: kernels.unwrap_or(Kernels::Scalar) }
     }
@@ -62,6 +70,8 @@ impl Ntt {
         match &self.kernels {
             Kernels::Scalar => self.plan.forward(values),
             // SAFETY: the machine has the level, says who made this; the lengths are checked.
+            Kernels::Narrow(narrow) => unsafe { narrow.forward(values) },
+            // SAFETY: as above.
             Kernels::Ifma(ifma) => unsafe { ifma.forward(values, scratch) },
         }
     }
@@ -75,7 +85,9 @@ impl Ntt {
         let scratch = self.check(values, scratch);
         match &self.kernels {
             Kernels::Scalar => self.plan.inverse(values),
-            // SAFETY: as for `forward`.
+            // SAFETY: the machine has the level, says who made this; the lengths are checked.
+            Kernels::Narrow(narrow) => unsafe { narrow.inverse(values) },
+            // SAFETY: as above.
             Kernels::Ifma(ifma) => unsafe { ifma.inverse(values, scratch) },
         }
     }
