@@ -17,12 +17,14 @@ pub trait Word: Copy + Send + Sync + sealed::Sealed {}
 impl Word for u8 {}
 impl Word for i32 {}
 impl Word for u32 {}
+impl Word for u64 {}
 
 mod sealed {
     pub trait Sealed {}
     impl Sealed for u8 {}
     impl Sealed for i32 {}
     impl Sealed for u32 {}
+    impl Sealed for u64 {}
 }
 
 /// A fixed-length buffer, aligned to 64 bytes. From 2 MiB on it is aligned to huge pages and the kernel is asked to

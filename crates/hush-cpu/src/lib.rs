@@ -12,6 +12,7 @@ mod kernels;
 mod lanes;
 mod lwe_fold;
 mod lwe_hint;
+mod ntt;
 pub mod probe;
 mod reinterpret_lwe;
 mod workspace;

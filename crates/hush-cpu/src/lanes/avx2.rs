@@ -5,6 +5,7 @@ use std::arch::x86_64::*;
 use super::{LOAD_COLS, Lanes};
 
 /// AVX2.
+#[derive(Clone, Copy)]
 pub(crate) struct Avx2;
 
 /// Products of the even lanes, and of the odd lanes, 64 bits each.

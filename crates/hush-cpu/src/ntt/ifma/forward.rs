@@ -1,0 +1,170 @@
+//! The forward transform: stages on columns N / 256 apart, then per block of 256 four stages across rows of 16 and,
+//! after a transposition, four stages within rows.
+//!
+//! Ranges: coefficients are canonical. 16 p is added to those that the first stage adds to and subtracts from; each
+//! of at most 13 stages moves a value by less than `p (1 + 2^-12)`, so that all stay in 2p..30p.
+
+use std::arch::x86_64::*;
+
+use super::{
+    BLOCK,
+    arithmetic::{Lanes52, Twiddle, load_even, load_odd, load_rows, store_rows, transpose},
+    tables::{LANE_TWIDDLE, RADIX16_TWIDDLES, Tables},
+};
+
+/// Multiple of p that keeps all differences positive.
+const OFFSET: i64 = 16;
+
+/// # Safety
+/// The CPU must have AVX-512 F and IFMA; `values` is valid for N = 256 R words, `scratch` for N.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) unsafe fn forward<const R: usize>(tables: &Tables, values: *mut u32, scratch: *mut u64) {
+    debug_assert_eq!(tables.radix, R);
+    // SAFETY: the caller has the instruction set; blocks are within both buffers.
+    unsafe {
+        first_pass::<R>(tables, values, scratch);
+        for block in 0..R {
+            let rows = scratch.add(block * BLOCK);
+            rows_pass::<R>(tables, block, rows);
+            for group in 2 * block..2 * block + 2 {
+                let slots = last_pass(tables, group, scratch.add(group * BLOCK / 2));
+                store_slots(tables, slots, values.add(group * BLOCK / 2));
+            }
+        }
+    }
+}
+
+/// The stage of `M` blocks on `R` vectors. `twiddle(i)` is the multiplier of block `i`.
+#[inline(always)]
+unsafe fn stage<const R: usize, const M: usize>(
+    lanes: Lanes52,
+    x: &mut [__m512i; R],
+    twiddle: impl Fn(usize) -> Twiddle,
+) {
+    let half = R / 2 / M;
+    for k in 0..R / 2 {
+        let (i, j) = (k / half, k % half);
+        let (low, high) = x.split_at_mut(2 * half * i + half);
+        // SAFETY: the caller has the instruction set.
+        unsafe { lanes.butterfly_lazy(&mut low[2 * half * i + j], &mut high[j], twiddle(i)) };
+    }
+}
+
+/// All stages on `R` vectors, of blocks 1, 2, .., R / 2. `twiddle(m, i)` is the multiplier of block `i` of `m`.
+#[inline(always)]
+unsafe fn stages<const R: usize>(
+    lanes: Lanes52,
+    x: &mut [__m512i; R],
+    twiddle: impl Fn(usize, usize) -> Twiddle,
+) {
+    // SAFETY: the caller has the instruction set.
+    unsafe {
+        stage::<R, 1>(lanes, x, |i| twiddle(1, i));
+        stage::<R, 2>(lanes, x, |i| twiddle(2, i));
+        if R > 4 {
+            stage::<R, 4>(lanes, x, |i| twiddle(4, i));
+        }
+        if R > 8 {
+            stage::<R, 8>(lanes, x, |i| twiddle(8, i));
+        }
+        if R > 16 {
+            stage::<R, 16>(lanes, x, |i| twiddle(16, i));
+        }
+    }
+}
+
+/// The first `log2 R` stages: coefficients `c + 256 r` for all `r`. Of 16 coefficients, `scratch` gets the even ones
+/// first.
+///
+/// # Safety
+/// As for [`forward`].
+#[inline(always)]
+unsafe fn first_pass<const R: usize>(tables: &Tables, values: *const u32, scratch: *mut u64) {
+    // SAFETY: the caller has the instruction set; columns are below 256.
+    unsafe {
+        for column in (0..BLOCK).step_by(16) {
+            let (from, to) = (values.add(column), scratch.add(column));
+            let mut x = [_mm512_setzero_si512(); R];
+            for (r, x) in x.iter_mut().enumerate() {
+                *x = load_even(from.add(r * BLOCK));
+            }
+            first_columns(tables, x, to);
+            for (r, x) in x.iter_mut().enumerate() {
+                *x = load_odd(from.add(r * BLOCK));
+            }
+            first_columns(tables, x, to.add(8));
+        }
+    }
+}
+
+/// [`first_pass`] for 8 columns, from coefficients to words 256 apart.
+///
+/// # Safety
+/// As for [`forward`]; `to` is valid for 8 words at all multiples of 256.
+#[inline(always)]
+unsafe fn first_columns<const R: usize>(tables: &Tables, mut x: [__m512i; R], to: *mut u64) {
+    // SAFETY: the caller has the instruction set; pairs are below R.
+    unsafe {
+        let offset = _mm512_set1_epi64(OFFSET * i64::from(tables.p));
+        let pairs = tables.forward_pairs.as_ptr();
+        for low in &mut x[..R / 2] {
+            *low = _mm512_add_epi64(*low, offset);
+        }
+        stages(Lanes52::new(tables.p), &mut x, |m, i| Twiddle::splat(pairs.add(2 * (m + i))));
+        store_rows(to, BLOCK, x);
+    }
+}
+
+/// The next four stages, on the 16 rows of a block of 256, in place.
+///
+/// # Safety
+/// As for [`forward`]; `rows` is valid for 256 words.
+#[inline(always)]
+unsafe fn rows_pass<const R: usize>(tables: &Tables, block: usize, rows: *mut u64) {
+    // SAFETY: the caller has the instruction set; pairs are below 16 R.
+    unsafe {
+        let lanes = Lanes52::new(tables.p);
+        let pairs = tables.forward_pairs.as_ptr();
+        for half in 0..2 {
+            let at = rows.add(8 * half);
+            let mut x: [__m512i; 16] = load_rows(at, 16);
+            stages(lanes, &mut x, |m, i| Twiddle::splat(pairs.add(2 * ((R + block) * m + i))));
+            store_rows(at, 16, x);
+        }
+    }
+}
+
+/// The last four stages, on a group of 8 rows of 16: vector `e`, lane `k` of the result is slot `16 k + e` of the
+/// group, in 2p..30p.
+///
+/// # Safety
+/// As for [`forward`]; `rows` is valid for 128 words.
+#[inline(always)]
+unsafe fn last_pass(tables: &Tables, group: usize, rows: *const u64) -> [__m512i; 16] {
+    // SAFETY: the caller has the instruction set, and says that the group is one of the transform.
+    unsafe {
+        let lanes = Lanes52::new(tables.p);
+        let twiddles = tables.forward_lanes.as_ptr().add(group * RADIX16_TWIDDLES * LANE_TWIDDLE);
+        let even = transpose(load_rows(rows, 16));
+        let odd = transpose(load_rows(rows.add(8), 16));
+        let mut x: [__m512i; 16] = std::array::from_fn(|e| if e % 2 == 0 { even[e / 2] } else { odd[e / 2] });
+        stages(lanes, &mut x, |m, i| Twiddle::load(twiddles.add((m - 1 + i) * LANE_TWIDDLE)));
+        x
+    }
+}
+
+/// Stores a result of [`last_pass`] canonically, in the order of the slots.
+///
+/// # Safety
+/// As for [`forward`]; `values` is valid for 128 words.
+#[inline(always)]
+unsafe fn store_slots(tables: &Tables, slots: [__m512i; 16], values: *mut u32) {
+    // SAFETY: the caller has the instruction set.
+    unsafe {
+        let lanes = Lanes52::new(tables.p);
+        let packed = std::array::from_fn(|i| {
+            lanes.pack(lanes.reduce_lazy(slots[2 * i]), lanes.reduce_lazy(slots[2 * i + 1]))
+        });
+        store_rows(values.cast(), 8, transpose(packed));
+    }
+}

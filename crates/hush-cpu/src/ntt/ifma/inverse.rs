@@ -1,0 +1,241 @@
+//! The inverse transform. A block of 256 slots is a cyclic transform of a twisted polynomial: so per block eight stages
+//! of a plain inverse cyclic transform, whose multipliers do not depend on the block (and many are 1), then one
+//! multiplication by the twist and 1/N, then Gentleman-Sande stages across the blocks.
+//!
+//! Ranges: every subtraction is kept positive by a multiple of p that is added, once, to the value that is
+//! subtracted from. In the cyclic stages that is [`SLOT_OFFSETS`]; across the blocks it is the start of a
+//! multiply-add, [`block_offset`].
+
+use std::arch::x86_64::*;
+
+use super::{
+    BLOCK,
+    arithmetic::{LOW_HALVES, Lanes52, Twiddle, load_rows, store_rows, transpose},
+    tables::{LANE_TWIDDLE, RADIX16_TWIDDLES, Tables},
+};
+
+/// Multiples of p for the even slots of 16. Slots `4 i` and `4 i + 2` are added without a product, hence up to 16
+/// canonical values in one: after four stages, all are in 2p..80p, and at least 18 p where the fifth subtracts from them.
+const SLOT_OFFSETS: [i64; 8] = [40, 1, 4, 1, 12, 1, 4, 1];
+
+/// # Safety
+/// The CPU must have AVX-512 F and IFMA; `values` is valid for N = 256 R words, `scratch` for N.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) unsafe fn inverse<const R: usize>(tables: &Tables, values: *mut u32, scratch: *mut u64) {
+    debug_assert_eq!(tables.radix, R);
+    // SAFETY: the caller has the instruction set; blocks are within both buffers.
+    unsafe {
+        for block in 0..R {
+            for group in 2 * block..2 * block + 2 {
+                first_pass(tables, values.add(group * BLOCK / 2), scratch.add(group * BLOCK / 2));
+            }
+            rows_pass::<R>(tables, block, scratch.add(block * BLOCK));
+        }
+        for column in (0..BLOCK).step_by(16) {
+            last_pass::<R>(tables, scratch.add(column), values.add(column));
+        }
+    }
+}
+
+/// Four stages of the cyclic transform on each of 8 rows of 16 slots. `rows` gets the even columns of a row first.
+///
+/// # Safety
+/// As for [`inverse`]; `values` and `rows` are valid for 128 words.
+#[inline(always)]
+unsafe fn first_pass(tables: &Tables, values: *const u32, rows: *mut u64) {
+    // SAFETY: the caller has the instruction set.
+    unsafe {
+        let lanes = Lanes52::new(tables.p);
+        // Vector i: slots 2 i and 2 i + 1 of row k in the halves of lane k.
+        let slots = transpose(load_rows(values.cast(), 8));
+        let mut x: [__m512i; 16] = std::array::from_fn(|e| {
+            if e % 2 == 0 {
+                let offset = _mm512_set1_epi64(SLOT_OFFSETS[e / 2] * i64::from(tables.p));
+                _mm512_add_epi64(_mm512_maskz_mov_epi32(LOW_HALVES, slots[e / 2]), offset)
+            } else {
+                _mm512_srli_epi64::<32>(slots[e / 2])
+            }
+        });
+        let roots = tables.inverse_root16.as_ptr();
+        cyclic_stage::<1>(lanes, &mut x, roots);
+        cyclic_stage::<2>(lanes, &mut x, roots);
+        cyclic_stage::<4>(lanes, &mut x, roots);
+        cyclic_stage::<8>(lanes, &mut x, roots);
+        let even = transpose(std::array::from_fn(|k| x[2 * k]));
+        let odd = transpose(std::array::from_fn(|k| x[2 * k + 1]));
+        store_rows(rows, 16, even);
+        store_rows(rows.add(8), 16, odd);
+    }
+}
+
+/// Cooley-Tukey butterflies of vectors `S` apart; vector `j` of `2 S` is multiplied by the `-j`-th power of the
+/// 2S-th root of unity, and not at all for `j = 0`.
+#[inline(always)]
+unsafe fn cyclic_stage<const S: usize>(lanes: Lanes52, x: &mut [__m512i; 16], roots: *const u64) {
+    for k in 0..8 {
+        let (i, j) = (k / S, k % S);
+        let (low, high) = (2 * S * i + j, 2 * S * i + j + S);
+        let (mut a, mut b) = (x[low], x[high]);
+        // SAFETY: the caller has the instruction set; there are 8 roots.
+        unsafe {
+            if j == 0 {
+                (a, b) = (_mm512_add_epi64(a, b), _mm512_sub_epi64(a, b));
+            } else {
+                lanes.butterfly_lazy(&mut a, &mut b, Twiddle::splat(roots.add(2 * (8 / S * j))));
+            }
+        }
+        (x[low], x[high]) = (a, b);
+    }
+}
+
+/// The next four stages on the 16 rows of a block, and the twist, in place.
+///
+/// # Safety
+/// As for [`inverse`]; `rows` is valid for 256 words.
+#[inline(always)]
+unsafe fn rows_pass<const R: usize>(tables: &Tables, block: usize, rows: *mut u64) {
+    // SAFETY: the caller has the instruction set, and says that the block is one of the transform.
+    unsafe {
+        let lanes = Lanes52::new(tables.p);
+        let offset = _mm512_set1_epi64(block_offset(R, block) * i64::from(tables.p));
+        let twist = tables.inverse_twist.as_ptr().add(block * BLOCK / 8 * LANE_TWIDDLE);
+        for odd in 0..2 {
+            let twiddles = tables.inverse_radix16.as_ptr().add(odd * RADIX16_TWIDDLES * LANE_TWIDDLE);
+            let at = rows.add(8 * odd);
+            let mut x: [__m512i; 16] = load_rows(at, 16);
+            rows_stage::<1>(lanes, &mut x, twiddles);
+            rows_stage::<2>(lanes, &mut x, twiddles);
+            rows_stage::<4>(lanes, &mut x, twiddles);
+            rows_stage::<8>(lanes, &mut x, twiddles);
+            for (r, x) in x.iter_mut().enumerate() {
+                let by = Twiddle::load(twist.add((2 * r + odd) * LANE_TWIDDLE));
+                *x = lanes.mul_add_lazy(offset, *x, by);
+            }
+            store_rows(at, 16, x);
+        }
+    }
+}
+
+/// Cooley-Tukey butterflies of rows `S` apart.
+#[inline(always)]
+unsafe fn rows_stage<const S: usize>(lanes: Lanes52, x: &mut [__m512i; 16], twiddles: *const u64) {
+    for k in 0..8 {
+        // Butterflies with the same multiplier one after another.
+        let (j, i) = (k / (8 / S), k % (8 / S));
+        let (low, high) = x.split_at_mut(2 * S * i + S);
+        // SAFETY: the caller has the instruction set, and a table of 15 lane twiddles.
+        unsafe {
+            let by = Twiddle::load(twiddles.add((S - 1 + j) * LANE_TWIDDLE));
+            lanes.butterfly_lazy(&mut low[2 * S * i + j], &mut high[j], by);
+        }
+    }
+}
+
+/// The multiple of p that is added to value `i` of `n` before Gentleman-Sande stages of `n` values; `n` a power of two
+/// up to 32.
+///
+/// A value is below (1 + 2^-12) p plus its offset. An odd one is subtracted at once, and so needs none; one with `t`
+/// trailing zeros becomes a sum of 2^t values before it is subtracted, and in the stages before has sums of up to
+/// 2^(t-1) values subtracted from it. With these offsets, the largest of those sums is always smaller: for the 8
+/// values 10, 0, 2, 0, 5, 0, 2, 0, the sums of the first four are in 12p..16p, those of the others in 7p..11p. The
+/// largest sum, of all 32 values, is below 148 p.
+const fn block_offset(n: usize, i: usize) -> i64 {
+    const BY_TRAILING_ZEROS: [i64; 6] = [0, 2, 5, 10, 20, 40];
+    let index = if i == 0 { n } else { i };
+    BY_TRAILING_ZEROS[index.trailing_zeros() as usize]
+}
+
+/// [`block_offset`] for all of `n` values, as a table: the compiler then unrolls the loops that use it.
+const fn block_offsets(n: usize) -> [i64; 16] {
+    let mut offsets = [0; 16];
+    let mut i = 0;
+    while i < n {
+        offsets[i] = block_offset(n, i);
+        i += 1;
+    }
+    offsets
+}
+
+/// The last `log2 R` stages for 16 columns: coefficients `column + 256 r` for all `r`.
+///
+/// # Safety
+/// As for [`inverse`]; `scratch` and `values` are valid for 16 words at all multiples of 256.
+#[inline(always)]
+unsafe fn last_pass<const R: usize>(tables: &Tables, scratch: *mut u64, values: *mut u32) {
+    // SAFETY: the caller has the instruction set.
+    unsafe {
+        let lanes = Lanes52::new(tables.p);
+        even_columns::<R>(tables, scratch);
+        let odd = across_blocks::<R>(tables, scratch.add(8));
+        for (r, odd) in odd.into_iter().enumerate() {
+            let even = _mm512_loadu_si512(scratch.add(r * BLOCK).cast());
+            _mm512_storeu_si512(values.add(r * BLOCK).cast(), lanes.pack(even, odd));
+        }
+    }
+}
+
+/// [`across_blocks`] in place. Not inlined: the compiler would mix the even and the odd columns, for which there are
+/// not enough registers.
+///
+/// # Safety
+/// As for [`last_pass`].
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+unsafe fn even_columns<const R: usize>(tables: &Tables, scratch: *mut u64) {
+    // SAFETY: the caller says so.
+    unsafe {
+        store_rows(scratch, BLOCK, across_blocks::<R>(tables, scratch));
+    }
+}
+
+/// Gentleman-Sande stages on the values 256 apart, to values below p (1 + 2^-12).
+///
+/// # Safety
+/// As for [`inverse`]; `from` is valid for 8 words at all multiples of 256.
+#[inline(always)]
+unsafe fn across_blocks<const R: usize>(tables: &Tables, from: *const u64) -> [__m512i; R] {
+    // SAFETY: the caller has the instruction set.
+    unsafe {
+        let lanes = Lanes52::new(tables.p);
+        let mut x: [__m512i; R] = load_rows(from, BLOCK);
+        blocks_stage::<R, 1>(tables, lanes, &mut x);
+        blocks_stage::<R, 2>(tables, lanes, &mut x);
+        if R > 4 {
+            blocks_stage::<R, 4>(tables, lanes, &mut x);
+        }
+        if R > 8 {
+            blocks_stage::<R, 8>(tables, lanes, &mut x);
+        }
+        if R > 16 {
+            blocks_stage::<R, 16>(tables, lanes, &mut x);
+        }
+        // The others are products.
+        for sum in &mut x[..R / 2] {
+            *sum = lanes.reduce_lazy(*sum);
+        }
+        x
+    }
+}
+
+/// Gentleman-Sande butterflies of vectors `S` apart.
+#[inline(always)]
+unsafe fn blocks_stage<const R: usize, const S: usize>(
+    tables: &Tables,
+    lanes: Lanes52,
+    x: &mut [__m512i; R],
+) {
+    for k in 0..R / 2 {
+        let (i, j) = (k / S, k % S);
+        let (low, high) = (2 * S * i + j, 2 * S * i + j + S);
+        // SAFETY: the caller has the instruction set; there are R pairs.
+        unsafe {
+            let by = Twiddle::splat(tables.inverse_pairs.as_ptr().add(2 * (R / 2 / S + i)));
+            let difference = _mm512_sub_epi64(x[low], x[high]);
+            x[low] = _mm512_add_epi64(x[low], x[high]);
+            // To the stages after this one, this is value i of R / 2S.
+            let offset = const { block_offsets(R / (2 * S)) }[i];
+            let offset = _mm512_set1_epi64(offset * i64::from(tables.p));
+            x[high] = lanes.mul_add_lazy(offset, difference, by);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The transform with the 52-bit multiply-adds of AVX-512 IFMA: five instructions for eight butterflies, and no range
+//! reduction before the end.
+//!
+//! Source: Boemer et al., "Intel HEXL: Accelerating Homomorphic Encryption with Intel AVX512-IFMA52", section 3, for the multiplication; the passes
+//! and the offsets that replace reductions are described in [`forward`] and [`inverse`].
+
+mod arithmetic;
+mod forward;
+mod inverse;
+mod tables;
+
+use hush_math::ntt::NttPlan;
+
+use self::tables::Tables;
+
+/// Coefficients that the passes treat alike; a degree is a multiple of four blocks.
+const BLOCK: usize = 256;
+
+/// A pass over all of `values`, with `scratch` of the same length.
+type Kernel = unsafe fn(&Tables, values: *mut u32, scratch: *mut u64);
+
+/// Tables and kernels for one modulus and one degree.
+pub(super) struct Ifma {
+    tables: Tables,
+    forward: Kernel,
+    inverse: Kernel,
+}
+
+impl Ifma {
+    /// `None` if there is no kernel for the degree.
+    pub(super) fn new(plan: &NttPlan) -> Option<Self> {
+        let (forward, inverse): (Kernel, Kernel) = match plan.degree() / BLOCK {
+            4 => (forward::forward::<4>, inverse::inverse::<4>),
+            8 => (forward::forward::<8>, inverse::inverse::<8>),
+            16 => (forward::forward::<16>, inverse::inverse::<16>),
+            32 => (forward::forward::<32>, inverse::inverse::<32>),
+            _ => return None,
+        };
+        Some(Self { tables: Tables::new(plan), forward, inverse })
+    }
+
+    /// [`NttPlan::forward`].
+    ///
+    /// # Safety
+    /// The CPU must have AVX-512 F and IFMA; `values` and `scratch` are as long as the degree.
+    pub(super) unsafe fn forward(&self, values: &mut [u32], scratch: &mut [u64]) {
+        // SAFETY: the caller says so.
+        unsafe { (self.forward)(&self.tables, values.as_mut_ptr(), scratch.as_mut_ptr()) };
+    }
+
+    /// [`NttPlan::inverse`].
+    ///
+    /// # Safety
+    /// As for [`Ifma::forward`].
+    pub(super) unsafe fn inverse(&self, values: &mut [u32], scratch: &mut [u64]) {
+        // SAFETY: the caller says so.
+        unsafe { (self.inverse)(&self.tables, values.as_mut_ptr(), scratch.as_mut_ptr()) };
+    }
+}

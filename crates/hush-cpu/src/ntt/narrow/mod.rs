@@ -1,0 +1,102 @@
+//! The transform in 32-bit lanes, for AVX2 and for AVX-512 without IFMA: in place, a stage at a time across vectors,
+//! and the last stages within transposed squares of vectors.
+
+mod arithmetic;
+mod passes;
+mod tables;
+mod words;
+
+use hush_math::ntt::NttPlan;
+
+use self::{
+    arithmetic::{Arithmetic, Canonical, Lazy},
+    tables::Tables,
+};
+use crate::lanes::{Avx2, Avx512};
+
+/// Residues up to 4 p fit a lane below this modulus.
+const LAZY_LIMIT: u32 = 1 << 30;
+
+/// A transform of all of `values`.
+type Kernel = unsafe fn(&Tables, values: &mut [u32]);
+
+/// Tables and kernels for one modulus and one degree.
+pub(super) struct Narrow {
+    tables: Tables,
+    forward: Kernel,
+    inverse: Kernel,
+}
+
+impl Narrow {
+    /// For AVX2; `None` if the degree is too small for squares of vectors.
+    pub(super) fn avx2(plan: &NttPlan) -> Option<Self> {
+        if plan.modulus().value() < LAZY_LIMIT {
+            Self::new::<Lazy, 8>(plan, forward_avx2::<Lazy>, inverse_avx2::<Lazy>)
+        } else {
+            Self::new::<Canonical, 8>(plan, forward_avx2::<Canonical>, inverse_avx2::<Canonical>)
+        }
+    }
+
+    /// For AVX-512 F; `None` if the degree is too small for squares of vectors.
+    pub(super) fn avx512(plan: &NttPlan) -> Option<Self> {
+        if plan.modulus().value() < LAZY_LIMIT {
+            Self::new::<Lazy, 16>(plan, forward_avx512::<Lazy>, inverse_avx512::<Lazy>)
+        } else {
+            Self::new::<Canonical, 16>(plan, forward_avx512::<Canonical>, inverse_avx512::<Canonical>)
+        }
+    }
+
+    fn new<A: Arithmetic, const W: usize>(plan: &NttPlan, forward: Kernel, inverse: Kernel) -> Option<Self> {
+        (plan.degree() >= 2 * W * W).then(|| Self { tables: Tables::new::<A, W>(plan), forward, inverse })
+    }
+
+    /// [`NttPlan::forward`].
+    ///
+    /// # Safety
+    /// The CPU must have the instruction set that this was made for; `values` is as long as the degree.
+    pub(super) unsafe fn forward(&self, values: &mut [u32]) {
+        // SAFETY: the caller says so.
+        unsafe { (self.forward)(&self.tables, values) };
+    }
+
+    /// [`NttPlan::inverse`].
+    ///
+    /// # Safety
+    /// As for [`Narrow::forward`].
+    pub(super) unsafe fn inverse(&self, values: &mut [u32]) {
+        // SAFETY: the caller says so.
+        unsafe { (self.inverse)(&self.tables, values) };
+    }
+}
+
+/// # Safety
+/// The CPU must have AVX2; `values` is as long as the tables are for.
+#[target_feature(enable = "avx2")]
+unsafe fn forward_avx2<A: Arithmetic>(tables: &Tables, values: &mut [u32]) {
+    // SAFETY: the caller says so.
+    unsafe { passes::forward::<Avx2, A, 8>(tables, values) };
+}
+
+/// # Safety
+/// As for [`forward_avx2`].
+#[target_feature(enable = "avx2")]
+unsafe fn inverse_avx2<A: Arithmetic>(tables: &Tables, values: &mut [u32]) {
+    // SAFETY: the caller says so.
+    unsafe { passes::inverse::<Avx2, A, 8>(tables, values) };
+}
+
+/// # Safety
+/// The CPU must have AVX-512 F; `values` is as long as the tables are for.
+#[target_feature(enable = "avx512f")]
+unsafe fn forward_avx512<A: Arithmetic>(tables: &Tables, values: &mut [u32]) {
+    // SAFETY: the caller says so.
+    unsafe { passes::forward::<Avx512, A, 16>(tables, values) };
+}
+
+/// # Safety
+/// As for [`forward_avx512`].
+#[target_feature(enable = "avx512f")]
+unsafe fn inverse_avx512<A: Arithmetic>(tables: &Tables, values: &mut [u32]) {
+    // SAFETY: the caller says so.
+    unsafe { passes::inverse::<Avx512, A, 16>(tables, values) };
+}

@@ -1,0 +1,179 @@
+//! The order of the butterflies, the same for all arithmetics and widths.
+
+use super::{
+    arithmetic::{Arithmetic, Field, Twiddle},
+    tables::Tables,
+    words::Words,
+};
+
+/// [`hush_math::ntt::NttPlan::forward`].
+///
+/// # Safety
+/// The CPU must have the instruction set of `L`; the tables are for `A`, `W` and the length of `values`.
+#[inline(always)]
+pub(super) unsafe fn forward<L: Words<W>, A: Arithmetic, const W: usize>(
+    tables: &Tables,
+    values: &mut [u32],
+) {
+    debug_assert_eq!(values.len(), tables.degree);
+    // SAFETY: the caller has the instruction set; halves of blocks are whole vectors.
+    unsafe {
+        let field = Field::<L, W>::new(tables.p);
+        let (mut blocks, mut half) = (1, tables.degree / 2);
+        while half >= W {
+            for (block, &pair) in
+                values.chunks_exact_mut(2 * half).zip(&tables.forward.pairs[blocks..2 * blocks])
+            {
+                let by = Twiddle::splat(pair);
+                for_pairs::<L, W>(block, |x, y| A::forward(field, x, y, by));
+            }
+            blocks *= 2;
+            half /= 2;
+        }
+        let squares = tables.forward.squares.chunks_exact((W - 1) * 2 * W);
+        for (square, twiddles) in values.chunks_exact_mut(W * W).zip(squares) {
+            let mut x = L::transpose(load::<L, W>(square));
+            forward_stage::<L, A, W, 1>(field, &mut x, twiddles);
+            forward_stage::<L, A, W, 2>(field, &mut x, twiddles);
+            forward_stage::<L, A, W, 4>(field, &mut x, twiddles);
+            if W > 8 {
+                forward_stage::<L, A, W, 8>(field, &mut x, twiddles);
+            }
+            for x in &mut x {
+                *x = A::finish(field, *x);
+            }
+            store::<L, W>(square, L::transpose(x));
+        }
+    }
+}
+
+/// [`hush_math::ntt::NttPlan::inverse`].
+///
+/// # Safety
+/// As for [`forward`].
+#[inline(always)]
+pub(super) unsafe fn inverse<L: Words<W>, A: Arithmetic, const W: usize>(
+    tables: &Tables,
+    values: &mut [u32],
+) {
+    debug_assert_eq!(values.len(), tables.degree);
+    // SAFETY: the caller has the instruction set; halves of blocks are whole vectors.
+    unsafe {
+        let field = Field::<L, W>::new(tables.p);
+        let squares = tables.inverse.squares.chunks_exact((W - 1) * 2 * W);
+        for (square, twiddles) in values.chunks_exact_mut(W * W).zip(squares) {
+            let mut x = L::transpose(load::<L, W>(square));
+            if W > 8 {
+                inverse_stage::<L, A, W, 8>(field, &mut x, twiddles);
+            }
+            inverse_stage::<L, A, W, 4>(field, &mut x, twiddles);
+            inverse_stage::<L, A, W, 2>(field, &mut x, twiddles);
+            inverse_stage::<L, A, W, 1>(field, &mut x, twiddles);
+            store::<L, W>(square, L::transpose(x));
+        }
+        let (mut blocks, mut half) = (tables.degree / (2 * W), W);
+        while blocks > 1 {
+            for (block, &pair) in
+                values.chunks_exact_mut(2 * half).zip(&tables.inverse.pairs[blocks..2 * blocks])
+            {
+                let by = Twiddle::splat(pair);
+                for_pairs::<L, W>(block, |x, y| A::inverse(field, x, y, by));
+            }
+            blocks /= 2;
+            half *= 2;
+        }
+        let (scale, root) = (Twiddle::splat(tables.scale), Twiddle::splat(tables.scaled_root));
+        for_pairs::<L, W>(values, |x, y| A::finish_inverse(field, x, y, scale, root));
+    }
+}
+
+/// Replaces pairs of vectors, one from each half of `block`.
+///
+/// # Safety
+/// The CPU must have the instruction set of `L`; the halves are whole vectors.
+#[inline(always)]
+unsafe fn for_pairs<L: Words<W>, const W: usize>(
+    block: &mut [u32],
+    butterfly: impl Fn(L::Words, L::Words) -> [L::Words; 2],
+) {
+    let half = block.len() / 2;
+    let (low, high) = block.split_at_mut(half);
+    for (x, y) in low.chunks_exact_mut(W).zip(high.chunks_exact_mut(W)) {
+        // SAFETY: the caller has the instruction set; the chunks are vectors.
+        unsafe {
+            let [sum, difference] = butterfly(L::load(x.as_ptr()), L::load(y.as_ptr()));
+            L::store(x.as_mut_ptr(), sum);
+            L::store(y.as_mut_ptr(), difference);
+        }
+    }
+}
+
+/// The stage of `M` blocks in a transposed square.
+///
+/// # Safety
+/// The CPU must have the instruction set of `L`; `twiddles` are those of a square.
+#[inline(always)]
+unsafe fn forward_stage<L: Words<W>, A: Arithmetic, const W: usize, const M: usize>(
+    field: Field<L, W>,
+    x: &mut [L::Words; W],
+    twiddles: &[u32],
+) {
+    let half = W / 2 / M;
+    for k in 0..W / 2 {
+        let (i, j) = (k / half, k % half);
+        let (low, high) = (2 * half * i + j, 2 * half * i + j + half);
+        // SAFETY: the caller says so.
+        unsafe {
+            let by = Twiddle::load(twiddles.as_ptr().add((M - 1 + i) * 2 * W));
+            [x[low], x[high]] = A::forward(field, x[low], x[high], by);
+        }
+    }
+}
+
+/// The inverse stage of `M` blocks in a transposed square.
+///
+/// # Safety
+/// As for [`forward_stage`].
+#[inline(always)]
+unsafe fn inverse_stage<L: Words<W>, A: Arithmetic, const W: usize, const M: usize>(
+    field: Field<L, W>,
+    x: &mut [L::Words; W],
+    twiddles: &[u32],
+) {
+    let half = W / 2 / M;
+    for k in 0..W / 2 {
+        let (i, j) = (k / half, k % half);
+        let (low, high) = (2 * half * i + j, 2 * half * i + j + half);
+        // SAFETY: the caller says so.
+        unsafe {
+            let by = Twiddle::load(twiddles.as_ptr().add((M - 1 + i) * 2 * W));
+            [x[low], x[high]] = A::inverse(field, x[low], x[high], by);
+        }
+    }
+}
+
+/// # Safety
+/// The CPU must have the instruction set of `L`; the square has `W * W` words.
+#[inline(always)]
+unsafe fn load<L: Words<W>, const W: usize>(square: &[u32]) -> [L::Words; W] {
+    debug_assert_eq!(square.len(), W * W);
+    // SAFETY: the caller says so.
+    unsafe {
+        let mut rows = [L::splat(0); W];
+        for (r, row) in rows.iter_mut().enumerate() {
+            *row = L::load(square.as_ptr().add(r * W));
+        }
+        rows
+    }
+}
+
+/// # Safety
+/// As for [`load`].
+#[inline(always)]
+unsafe fn store<L: Words<W>, const W: usize>(square: &mut [u32], rows: [L::Words; W]) {
+    debug_assert_eq!(square.len(), W * W);
+    for (r, row) in rows.into_iter().enumerate() {
+        // SAFETY: the caller says so.
+        unsafe { L::store(square.as_mut_ptr().add(r * W), row) };
+    }
+}

@@ -1,0 +1,115 @@
+//! What the transform needs of vectors of words beyond [`Lanes`].
+
+use std::arch::x86_64::*;
+
+use crate::lanes::{Avx2, Avx512, Lanes};
+
+/// `W` words of 32 bits, which are to be inlined into a function that enables the instruction set.
+///
+/// # Safety
+/// Every method needs the instruction set of the implementation.
+pub(super) trait Words<const W: usize>: Lanes + Copy {
+    /// The high halves of the products, lane by lane.
+    unsafe fn mul_high_each(a: Self::Words, b: Self::Words) -> Self::Words;
+    /// `a - b`, plus `p` where that is negative.
+    unsafe fn sub_mod(a: Self::Words, b: Self::Words, p: Self::Words) -> Self::Words;
+    /// Lane `i` of vector `j` becomes lane `j` of vector `i`.
+    unsafe fn transpose(rows: [Self::Words; W]) -> [Self::Words; W];
+}
+
+// SAFETY of all blocks: the caller has AVX2.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Words<8> for Avx2 {
+    #[inline(always)]
+    unsafe fn mul_high_each(a: __m256i, b: __m256i) -> __m256i {
+        unsafe {
+            let even = _mm256_mul_epu32(a, b);
+            let odd = _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), _mm256_srli_epi64::<32>(b));
+            _mm256_blend_epi32::<0b1010_1010>(_mm256_srli_epi64::<32>(even), odd)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sub_mod(a: __m256i, b: __m256i, p: __m256i) -> __m256i {
+        unsafe {
+            let not_negative = _mm256_cmpeq_epi32(_mm256_max_epu32(a, b), a);
+            _mm256_add_epi32(_mm256_sub_epi32(a, b), _mm256_andnot_si256(not_negative, p))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn transpose(rows: [__m256i; 8]) -> [__m256i; 8] {
+        unsafe {
+            // Quadruples of rows within halves: columns i and i + 4.
+            let quad = |a, b, c, d| {
+                let (low, high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+                let (next_low, next_high) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+                [
+                    _mm256_unpacklo_epi64(low, next_low),
+                    _mm256_unpackhi_epi64(low, next_low),
+                    _mm256_unpacklo_epi64(high, next_high),
+                    _mm256_unpackhi_epi64(high, next_high),
+                ]
+            };
+            let [a, b, c, d, e, f, g, h] = rows;
+            let (first, second) = (quad(a, b, c, d), quad(e, f, g, h));
+            let low = |i: usize| _mm256_permute2x128_si256::<0x20>(first[i], second[i]);
+            let high = |i: usize| _mm256_permute2x128_si256::<0x31>(first[i], second[i]);
+            [low(0), low(1), low(2), low(3), high(0), high(1), high(2), high(3)]
+        }
+    }
+}
+
+// SAFETY of all blocks: the caller has AVX-512 F.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Words<16> for Avx512 {
+    #[inline(always)]
+    unsafe fn mul_high_each(a: __m512i, b: __m512i) -> __m512i {
+        const EVEN: __mmask16 = 0x5555;
+        unsafe {
+            let even = _mm512_mul_epu32(a, b);
+            let odd = _mm512_mul_epu32(_mm512_srli_epi64::<32>(a), _mm512_srli_epi64::<32>(b));
+            _mm512_mask_shuffle_epi32::<0b11_11_01_01>(odd, EVEN, even)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sub_mod(a: __m512i, b: __m512i, p: __m512i) -> __m512i {
+        unsafe {
+            let difference = _mm512_sub_epi32(a, b);
+            _mm512_mask_add_epi32(difference, _mm512_cmplt_epu32_mask(a, b), difference, p)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn transpose(rows: [__m512i; 16]) -> [__m512i; 16] {
+        unsafe {
+            // Four rows within quarters: columns i, i + 4, i + 8, i + 12.
+            let quad = |q: usize| {
+                let (a, b, c, d) = (rows[4 * q], rows[4 * q + 1], rows[4 * q + 2], rows[4 * q + 3]);
+                let (low, high) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+                let (next_low, next_high) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+                [
+                    _mm512_unpacklo_epi64(low, next_low),
+                    _mm512_unpackhi_epi64(low, next_low),
+                    _mm512_unpacklo_epi64(high, next_high),
+                    _mm512_unpackhi_epi64(high, next_high),
+                ]
+            };
+            let quads = [quad(0), quad(1), quad(2), quad(3)];
+            let mut columns = rows;
+            for i in 0..4 {
+                // Quarters 0 and 2, then 1 and 3, of rows 0..8 and of rows 8..16.
+                let even = _mm512_shuffle_i32x4::<0b10_00_10_00>(quads[0][i], quads[1][i]);
+                let odd = _mm512_shuffle_i32x4::<0b11_01_11_01>(quads[0][i], quads[1][i]);
+                let next_even = _mm512_shuffle_i32x4::<0b10_00_10_00>(quads[2][i], quads[3][i]);
+                let next_odd = _mm512_shuffle_i32x4::<0b11_01_11_01>(quads[2][i], quads[3][i]);
+                columns[i] = _mm512_shuffle_i32x4::<0b10_00_10_00>(even, next_even);
+                columns[4 + i] = _mm512_shuffle_i32x4::<0b10_00_10_00>(odd, next_odd);
+                columns[8 + i] = _mm512_shuffle_i32x4::<0b11_01_11_01>(even, next_even);
+                columns[12 + i] = _mm512_shuffle_i32x4::<0b11_01_11_01>(odd, next_odd);
+            }
+            columns
+        }
+    }
+}
