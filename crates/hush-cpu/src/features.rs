@@ -21,13 +21,15 @@ pub enum Level {
     Avx2,
     /// AVX-512 F, BW, VL and VNNI.
     Avx512,
+    /// AVX-512 as above, DQ and IFMA (52-bit multiply-adds).
+    Avx512Ifma,
     /// AVX-512 as above and AMX tiles with 8-bit products.
     Amx,
 }
 
 impl Level {
     /// All levels, ascending.
-    pub const ALL: [Self; 4] = [Self::Scalar, Self::Avx2, Self::Avx512, Self::Amx];
+    pub const ALL: [Self; 5] = [Self::Scalar, Self::Avx2, Self::Avx512, Self::Avx512Ifma, Self::Amx];
 
     /// The best level of this machine; asks the CPU (and the kernel, for AMX) on the first call only.
     pub fn detect() -> Self {
@@ -37,11 +39,13 @@ impl Level {
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("avx512vnni");
-            match (is_x86_feature_detected!("avx2"), avx512) {
-                (false, _) => Self::Scalar,
-                (true, false) => Self::Avx2,
-                (true, true) if amx_usable() => Self::Amx,
-                (true, true) => Self::Avx512,
+            let ifma = is_x86_feature_detected!("avx512dq") && is_x86_feature_detected!("avx512ifma");
+            match (is_x86_feature_detected!("avx2"), avx512, ifma) {
+                (false, _, _) => Self::Scalar,
+                (true, false, _) => Self::Avx2,
+                (true, true, false) => Self::Avx512,
+                (true, true, true) if amx_usable() => Self::Amx,
+                (true, true, true) => Self::Avx512Ifma,
             }
         })
     }
@@ -73,6 +77,7 @@ impl Level {
             Self::Scalar => "scalar",
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
+            Self::Avx512Ifma => "avx512ifma",
             Self::Amx => "amx",
         }
     }

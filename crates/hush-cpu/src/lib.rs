@@ -14,6 +14,8 @@ mod lwe_fold;
 mod lwe_hint;
 pub mod probe;
 mod reinterpret_lwe;
+mod rlwe_fold;
+mod tile_config;
 mod workspace;
 
 pub use buffer::{AlignedBuffer, Word};

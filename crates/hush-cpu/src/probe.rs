@@ -30,7 +30,7 @@ pub fn stream_read_gbps(bytes: &[u8], threads: usize) -> f64 {
     }
     let read: fn(&[u8]) -> u64 = match Level::detect() {
         // SAFETY: the machine has AVX-512.
-        Level::Avx512 | Level::Amx => |bytes| unsafe { read_avx512(bytes) },
+        Level::Avx512 | Level::Avx512Ifma | Level::Amx => |bytes| unsafe { read_avx512(bytes) },
         // SAFETY: the machine has AVX2.
         Level::Avx2 => |bytes| unsafe { read_avx2(bytes) },
         Level::Scalar => read_words,
@@ -60,7 +60,7 @@ pub fn int8_peak_tops(level: Level, threads: usize) -> Result<f64, CpuError> {
             match level {
                 Level::Scalar => repeat_imul(ITERATIONS),
                 Level::Avx2 => repeat_vpmaddwd(ITERATIONS),
-                Level::Avx512 => repeat_vpdpbusd(ITERATIONS),
+                Level::Avx512 | Level::Avx512Ifma => repeat_vpdpbusd(ITERATIONS),
                 Level::Amx => lwe_fold::repeat_tdpbsud(ITERATIONS),
             }
         }
@@ -68,7 +68,7 @@ pub fn int8_peak_tops(level: Level, threads: usize) -> Result<f64, CpuError> {
     let multiply_adds = match level {
         Level::Scalar => 8,
         Level::Avx2 => 6 * 16,
-        Level::Avx512 => 16 * 64,
+        Level::Avx512 | Level::Avx512Ifma => 16 * 64,
         Level::Amx => 4 * 16 * 16 * 64,
     };
     Ok((2 * multiply_adds * ITERATIONS) as f64 * threads.max(1) as f64 / seconds / 1e12)

@@ -14,7 +14,7 @@ fn backend(level: Level, threads: usize) -> Option<Cpu> {
     match (native, level, Level::detect()) {
         (Ok(cpu), _, _) => Some(cpu),
         // The AMX kernels use AVX-512 beside it, which is not emulated.
-        (Err(_), Level::Amx, Level::Avx512) => {
+        (Err(_), Level::Amx, Level::Avx512Ifma) => {
             amx_emulator::install();
             // SAFETY: the machine has AVX-512 and the emulator executes the AMX instructions.
             Some(unsafe { Cpu::with_level_unchecked(level, threads) }.expect("threads start"))

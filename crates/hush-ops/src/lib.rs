@@ -2,11 +2,13 @@
 //!
 //! * [`contract`]: the traits, one method a step.
 //! * [`tiling`]: the one layout of a byte database that every backend reads.
+//! * [`ntt_tiling`]: the one layout of a database of ring elements.
 //! * [`plain`]: no encryption, only index arithmetic: the cheapest test of a protocol.
 //! * [`mod@reference`]: slow and obvious: the oracle that fast backends equal bit for bit.
 
 pub mod contract;
 mod error;
+pub mod ntt_tiling;
 pub mod plain;
 pub mod reference;
 pub mod tiling;

@@ -41,7 +41,7 @@ pub(super) unsafe fn factor(level: Level, system: &BandSystem) -> Result<Factors
         // SAFETY: the caller's promise.
         Level::Avx2 => unsafe { factor_avx2(system) },
         // SAFETY: the caller's promise.
-        Level::Avx512 | Level::Amx => unsafe { factor_avx512(system) },
+        Level::Avx512 | Level::Avx512Ifma | Level::Amx => unsafe { factor_avx512(system) },
     }
 }
 

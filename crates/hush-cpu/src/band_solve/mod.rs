@@ -73,6 +73,6 @@ fn kernel(level: Level) -> &'static Kernel {
     match level {
         Level::Scalar => &portable::SCALAR,
         Level::Avx2 => &portable::AVX2,
-        Level::Avx512 | Level::Amx => &avx512::AVX512,
+        Level::Avx512 | Level::Avx512Ifma | Level::Amx => &avx512::AVX512,
     }
 }

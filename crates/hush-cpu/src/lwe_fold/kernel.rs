@@ -75,7 +75,7 @@ impl FoldKernels {
         let (few, few_max, many) = match level {
             Level::Scalar => (super::scalar::KERNEL, 0, super::scalar::KERNEL),
             Level::Avx2 => (super::avx2::KERNEL, 0, super::avx2::KERNEL),
-            Level::Avx512 => (super::avx512::DOT_KERNEL, 2, super::avx512::OUTER_KERNEL),
+            Level::Avx512 | Level::Avx512Ifma => (super::avx512::DOT_KERNEL, 2, super::avx512::OUTER_KERNEL),
             Level::Amx => (super::amx::NARROW_KERNEL, 4, super::amx::WIDE_KERNEL),
         };
         Self { few, few_max, many }

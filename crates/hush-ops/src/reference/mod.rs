@@ -14,6 +14,7 @@ pub mod band_solve;
 mod lwe_fold;
 mod lwe_hint;
 mod reinterpret_lwe;
+pub mod rlwe_fold;
 pub mod shapes;
 
 /// Every step by its definition, on one thread.

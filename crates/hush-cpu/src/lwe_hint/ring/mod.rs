@@ -30,7 +30,7 @@ pub(crate) fn kernel_of(level: Level) -> RingKernel {
     match level {
         Level::Scalar => kernel::scalar,
         Level::Avx2 => kernel::avx2,
-        Level::Avx512 | Level::Amx => kernel::avx512,
+        Level::Avx512 | Level::Avx512Ifma | Level::Amx => kernel::avx512,
     }
 }
 

@@ -1,0 +1,251 @@
+//! The layout of a database of ring elements in evaluation (NTT) form, ordered for one streaming pass.
+//!
+//! A database of `rows x columns` polynomials of degree N modulo some limbs is stored as little-endian canonical
+//! residues of 32 bits,
+//! `[limb][group of 16 slots][tile of 16 columns][slot of the group][row][16 columns]`,
+//! where a slot is a coefficient of the NTT. Columns are padded to 16 with zeros; nothing else is padded. The fold of
+//! the rows is, for every slot by itself, a product of matrices modulo the limb. A chunk (one limb, group and tile) is
+//! contiguous, its slots read one after another, and 16 rows of a slot are 1 KiB that is an AMX B operand as it is:
+//! row k holds 4 bytes of each of 16 columns. Sixteen slots a group make the results of a chunk whole cache lines of
+//! the folded polynomials.
+
+use std::{ops::Range, sync::Arc};
+
+use crate::{OpsError, tiling::DbBytes};
+
+/// Slots in a group, of which N is a multiple.
+pub const GROUP_SLOTS: usize = 16;
+/// Columns in a tile, the unit to which columns are padded.
+pub const TILE_COLUMNS: usize = 16;
+/// Most rows of a database: sums of that many products of 52 bits fit 62 bits.
+pub const MAX_ROWS: usize = 1024;
+/// Alignment of a database in memory, in bytes.
+pub const ALIGNMENT: usize = 64;
+
+/// The shape of a tiled database of ring elements and the position of every residue in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NttTiling {
+    degree: usize,
+    limbs: usize,
+    rows: usize,
+    columns: usize,
+}
+
+impl NttTiling {
+    /// A tiling of `rows x columns` polynomials of `degree` coefficients modulo each of `limbs` primes.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if the degree is not a multiple of [`GROUP_SLOTS`], or there are more than [`MAX_ROWS`] rows.
+    pub fn new(degree: usize, limbs: usize, rows: usize, columns: usize) -> Result<Self, OpsError> {
+        let whole = degree / GROUP_SLOTS * GROUP_SLOTS;
+        OpsError::check_shape("tiled NTT database", "degree", whole, degree)?;
+        OpsError::check_shape("tiled NTT database", "number of rows", rows.min(MAX_ROWS), rows)?;
+        Ok(Self { degree, limbs, rows, columns })
+    }
+
+    /// Slots of a polynomial (N).
+    pub fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// Number of limbs.
+    pub fn limbs(&self) -> usize {
+        self.limbs
+    }
+
+    /// Rows (D0): the dimension that is folded.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns, without padding.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Residues of one polynomial, over all limbs.
+    pub fn poly_words(&self) -> usize {
+        self.limbs * self.degree
+    }
+
+    /// Groups of slots in a polynomial modulo one limb.
+    pub fn groups(&self) -> usize {
+        self.degree / GROUP_SLOTS
+    }
+
+    /// Tiles of columns.
+    pub fn tiles(&self) -> usize {
+        self.columns.div_ceil(TILE_COLUMNS)
+    }
+
+    /// Real columns of tile `tile`.
+    pub fn tile_columns(&self, tile: usize) -> Range<usize> {
+        tile * TILE_COLUMNS..self.columns.min((tile + 1) * TILE_COLUMNS)
+    }
+
+    /// Words (of 4 bytes) of one chunk: a group of slots of a tile of columns, modulo one limb.
+    pub fn chunk_words(&self) -> usize {
+        GROUP_SLOTS * self.rows * TILE_COLUMNS
+    }
+
+    /// Words of all tiles of one group of slots modulo one limb, which are contiguous.
+    pub fn group_words(&self) -> usize {
+        self.tiles() * self.chunk_words()
+    }
+
+    /// Bytes of the stored database.
+    pub fn bytes(&self) -> usize {
+        size_of::<u32>() * self.limbs * self.groups() * self.group_words()
+    }
+
+    /// Position, in words, of the residue of (`row`, `column`) at `slot` modulo limb number `limb`; the 16 columns of
+    /// a tile are contiguous, and so are their rows.
+    pub fn offset(&self, limb: usize, slot: usize, row: usize, column: usize) -> usize {
+        (limb * self.groups() + slot / GROUP_SLOTS) * self.group_words()
+            + column / TILE_COLUMNS * self.chunk_words()
+            + (slot % GROUP_SLOTS * self.rows + row) * TILE_COLUMNS
+            + column % TILE_COLUMNS
+    }
+
+    /// Tiles polynomials in the order `[row][column][limb][slot]` (tests and small databases; large ones are written
+    /// tile by tile).
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn tile(&self, polys: &[u32]) -> Vec<u8> {
+        assert_eq!(polys.len(), self.rows * self.columns * self.poly_words());
+        let mut out = vec![0; self.bytes()];
+        for (poly, words) in polys.chunks_exact(self.poly_words().max(1)).enumerate() {
+            let (row, column) = (poly / self.columns, poly % self.columns);
+            for (word, residue) in words.iter().enumerate() {
+                let at = 4 * self.offset(word / self.degree, word % self.degree, row, column);
+                out[at..at + 4].copy_from_slice(&residue.to_le_bytes());
+            }
+        }
+        out
+    }
+}
+
+/// A tiled database of ring elements, cheap to clone.
+#[derive(Clone)]
+pub struct NttTiledDb {
+    tiling: NttTiling,
+    bytes: DbBytes,
+}
+
+impl NttTiledDb {
+    /// `bytes` as a database of shape `tiling`. The residues must be canonical: others give wrong results.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if the length differs from [`NttTiling::bytes`], or a database that is not empty does not
+    /// begin at a multiple of [`ALIGNMENT`] bytes.
+    pub fn new(tiling: NttTiling, bytes: DbBytes) -> Result<Self, OpsError> {
+        let step = "tiled NTT database";
+        let stored: &[u8] = bytes.as_ref().as_ref();
+        OpsError::check_shape(step, "byte length", tiling.bytes(), stored.len())?;
+        let misaligned = if stored.is_empty() { 0 } else { stored.as_ptr().addr() % ALIGNMENT };
+        OpsError::check_shape(step, "bytes beyond an aligned address", 0, misaligned)?;
+        Ok(Self { tiling, bytes })
+    }
+
+    /// A database from polynomials in the order `[row][column][limb][slot]` (tests and small databases).
+    ///
+    /// # Panics
+    /// If there are not as many as `tiling` has.
+    pub fn from_polys(tiling: NttTiling, polys: &[u32]) -> Self {
+        let bytes = AlignedBytes::new(&tiling.tile(polys));
+        Self::new(tiling, Arc::new(bytes)).expect("aligned bytes of the tiling's length")
+    }
+
+    /// The shape.
+    pub fn tiling(&self) -> NttTiling {
+        self.tiling
+    }
+
+    /// All stored bytes, which begin at a multiple of [`ALIGNMENT`] bytes unless there are none.
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.as_ref().as_ref()
+    }
+
+    /// The residue of (`row`, `column`) at `slot` modulo limb number `limb`.
+    pub fn at(&self, limb: usize, slot: usize, row: usize, column: usize) -> u32 {
+        let at = 4 * self.tiling.offset(limb, slot, row, column);
+        let bytes = &self.bytes()[at..at + 4];
+        u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+    }
+}
+
+/// Bytes that begin at a multiple of [`ALIGNMENT`].
+struct AlignedBytes {
+    padded: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl AlignedBytes {
+    fn new(bytes: &[u8]) -> Self {
+        let mut padded = vec![0; bytes.len() + ALIGNMENT - 1];
+        let start = padded.as_ptr().addr().next_multiple_of(ALIGNMENT) - padded.as_ptr().addr();
+        padded[start..start + bytes.len()].copy_from_slice(bytes);
+        Self { padded, start, len: bytes.len() }
+    }
+}
+
+impl AsRef<[u8]> for AlignedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.padded[self.start..self.start + self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_residue_has_its_own_place() {
+        for (degree, limbs, rows, columns) in [(16, 1, 1, 1), (32, 2, 3, 17), (64, 3, 16, 32), (16, 2, 5, 0)]
+        {
+            let tiling = NttTiling::new(degree, limbs, rows, columns).expect("whole groups");
+            let mut seen = vec![false; tiling.bytes() / 4];
+            for limb in 0..limbs {
+                for slot in 0..degree {
+                    for row in 0..rows {
+                        for column in 0..tiling.tiles() * TILE_COLUMNS {
+                            let at = tiling.offset(limb, slot, row, column);
+                            assert!(!std::mem::replace(&mut seen[at], true));
+                        }
+                    }
+                }
+            }
+            assert!(seen.iter().all(|&s| s));
+        }
+    }
+
+    #[test]
+    fn residues_are_found_where_they_were_put() {
+        let tiling = NttTiling::new(32, 2, 3, 17).expect("whole groups");
+        let polys: Vec<u32> =
+            (0..3 * 17 * tiling.poly_words() as u32).map(|i| i.wrapping_mul(77_777)).collect();
+        let db = NttTiledDb::from_polys(tiling, &polys);
+        for (index, &residue) in polys.iter().enumerate() {
+            let (poly, word) = (index / 64, index % 64);
+            assert_eq!(db.at(word / 32, word % 32, poly / 17, poly % 17), residue);
+        }
+        assert_eq!(db.at(1, 31, 2, 17), 0, "padding");
+    }
+
+    #[test]
+    fn wrong_shapes_are_refused() {
+        assert!(NttTiling::new(24, 1, 1, 1).is_err());
+        assert!(NttTiling::new(16, 1, MAX_ROWS + 1, 1).is_err());
+        let tiling = NttTiling::new(16, 1, 2, 3).expect("whole groups");
+        let aligned = |len: usize| AlignedBytes::new(&vec![0; len]);
+        assert!(NttTiledDb::new(tiling, Arc::new(aligned(tiling.bytes()))).is_ok());
+        assert!(NttTiledDb::new(tiling, Arc::new(aligned(tiling.bytes() - 4))).is_err());
+        let mut shifted = aligned(tiling.bytes() + 4);
+        (shifted.start, shifted.len) = (shifted.start + 4, shifted.len - 4);
+        assert!(NttTiledDb::new(tiling, Arc::new(shifted)).is_err());
+        let empty = NttTiling::new(16, 1, 0, 3).expect("whole groups");
+        assert!(NttTiledDb::new(empty, Arc::new(Vec::new())).is_ok());
+    }
+}
