@@ -6,16 +6,18 @@ use std::{
 };
 
 use hush_he::entities::PublicMatrix;
+use hush_math::modulus::Modulus;
 use hush_ops::{
     OpsError,
     contract::{LweBatch, LweOps, LweQueries},
+    ntt_tiling::NttTiledDb,
     reference::shapes,
     tiling::TiledDb,
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::{
-    CpuError, Level, buffer::AlignedBuffer, kernels::Kernels, lwe_fold, lwe_hint, reinterpret_lwe,
+    CpuError, Level, buffer::AlignedBuffer, kernels::Kernels, lwe_fold, lwe_hint, reinterpret_lwe, rlwe_fold,
     workspace::Workspace,
 };
 
@@ -89,6 +91,21 @@ impl Cpu {
     /// Runs `work` on the backend's threads.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.pool.install(work)
+    }
+
+    /// Folds the rows of a database of ring elements with RLWE selectors: the results of
+    /// [`hush_ops::reference::rlwe_fold::rlwe_fold`], word for word.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if there is not one modulus a limb, or a query does not have one selector a row.
+    pub fn rlwe_fold_words(
+        &self,
+        moduli: &[Modulus],
+        db: &NttTiledDb,
+        selectors: &[&[u32]],
+    ) -> Result<Vec<Vec<u32>>, OpsError> {
+        shapes::check_rlwe_fold(db.tiling(), moduli, selectors)?;
+        Ok(rlwe_fold::rlwe_fold(self, moduli, db, selectors))
     }
 
     pub(crate) fn kernels(&self) -> &Kernels {

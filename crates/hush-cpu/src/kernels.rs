@@ -4,6 +4,7 @@ use crate::{
     features::Level,
     lwe_fold::FoldKernels,
     lwe_hint::{RingKernel, ring_kernel_of},
+    rlwe_fold::RlweFoldKernels,
 };
 
 /// What the steps run on. To run it is unsafe on a machine without the level: see [`crate::Cpu`].
@@ -14,11 +15,18 @@ pub(crate) struct Kernels {
     pub(crate) fold: FoldKernels,
     /// The hint for an A of ring elements.
     pub(crate) ring_hint: RingKernel,
+    /// The fold of the first dimension of ring elements.
+    pub(crate) rlwe_fold: RlweFoldKernels,
 }
 
 impl Kernels {
     /// The kernels of `level`.
     pub(crate) fn of(level: Level) -> Self {
-        Self { level, fold: FoldKernels::of(level), ring_hint: ring_kernel_of(level) }
+        Self {
+            level,
+            fold: FoldKernels::of(level),
+            ring_hint: ring_kernel_of(level),
+            rlwe_fold: RlweFoldKernels::of(level),
+        }
     }
 }

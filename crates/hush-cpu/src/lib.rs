@@ -15,6 +15,8 @@ mod lwe_hint;
 mod ntt;
 pub mod probe;
 mod reinterpret_lwe;
+mod rlwe_fold;
+mod tile_config;
 mod workspace;
 
 pub use buffer::{AlignedBuffer, Word};

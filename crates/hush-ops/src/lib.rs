@@ -2,7 +2,7 @@
 //!
 //! * [`contract`]: the traits, one method a step.
 //! * [`tiling`]: the one layout of a byte database that every backend reads.
-//! * [`ntt_tiling`]: the layout of a database of ring elements.
+//! * [`ntt_tiling`]: the one layout of a database of ring elements.
 //! * [`plain`]: no encryption, only index arithmetic: the cheapest test of a protocol.
 //! * [`mod@reference`]: slow and obvious: the oracle that fast backends equal bit for bit.
 

@@ -17,6 +17,8 @@ use crate::{OpsError, tiling::DbBytes};
 pub const GROUP_SLOTS: usize = 16;
 /// Columns in a tile, the unit to which columns are padded.
 pub const TILE_COLUMNS: usize = 16;
+/// Most rows of a database: sums of that many products of 52 bits fit 62 bits.
+pub const MAX_ROWS: usize = 1024;
 /// Alignment of a database in memory, in bytes.
 pub const ALIGNMENT: usize = 64;
 
@@ -33,10 +35,11 @@ impl NttTiling {
     /// A tiling of `rows x columns` polynomials of `degree` coefficients modulo each of `limbs` primes.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if the degree is not a multiple of [`GROUP_SLOTS`].
+    /// [`OpsError::Shape`] if the degree is not a multiple of [`GROUP_SLOTS`], or there are more than [`MAX_ROWS`] rows.
     pub fn new(degree: usize, limbs: usize, rows: usize, columns: usize) -> Result<Self, OpsError> {
         let whole = degree / GROUP_SLOTS * GROUP_SLOTS;
         OpsError::check_shape("tiled NTT database", "degree", whole, degree)?;
+        OpsError::check_shape("tiled NTT database", "number of rows", rows.min(MAX_ROWS), rows)?;
         Ok(Self { degree, limbs, rows, columns })
     }
 
@@ -234,6 +237,7 @@ mod tests {
     #[test]
     fn wrong_shapes_are_refused() {
         assert!(NttTiling::new(24, 1, 1, 1).is_err());
+        assert!(NttTiling::new(16, 1, MAX_ROWS + 1, 1).is_err());
         let tiling = NttTiling::new(16, 1, 2, 3).expect("whole groups");
         let aligned = |len: usize| AlignedBytes::new(&vec![0; len]);
         assert!(NttTiledDb::new(tiling, Arc::new(aligned(tiling.bytes()))).is_ok());

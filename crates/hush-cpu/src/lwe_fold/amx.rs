@@ -12,6 +12,9 @@ use super::{
     kernel::{Block, FoldKernel},
     layout::{self, LANES, VECTOR_TILE_BYTES},
 };
+use crate::tile_config::{
+    TILE_REGISTER_ROW_BYTES as ROW_BYTES, TILE_REGISTER_ROWS, TileConfig, release_tiles,
+};
 
 /// For up to 4 queries: one column vector, as narrow as the batch, against both halves of the rows.
 pub(super) const NARROW_KERNEL: FoldKernel = FoldKernel {
@@ -35,22 +38,8 @@ pub(super) const WIDE_KERNEL: FoldKernel = FoldKernel {
     finish: layout::finish_vectors,
 };
 
-/// Rows of a tile register.
-const TILE_REGISTER_ROWS: usize = 16;
-/// Bytes of a row of a whole tile register.
-const ROW_BYTES: usize = 64;
 /// Bytes of a cache line.
 const LINE: usize = 64;
-
-/// The memory operand of `ldtilecfg`, palette 1.
-#[repr(C, align(64))]
-struct TileConfig {
-    palette: u8,
-    start_row: u8,
-    reserved: [u8; 14],
-    row_bytes: [u16; 16],
-    rows: [u8; 16],
-}
 
 /// # Safety
 /// The CPU must have AMX, and this process the permission to use it.
@@ -71,20 +60,17 @@ unsafe fn begin_wide(_batch: usize) {
 /// # Safety
 /// The CPU must have AMX, and this process the permission to use it.
 unsafe fn configure(row_bytes: usize) {
-    let mut config =
-        TileConfig { palette: 1, start_row: 0, reserved: [0; 14], row_bytes: [0; 16], rows: [0; 16] };
-    config.rows[..8].fill(TILE_REGISTER_ROWS as u8);
-    config.row_bytes[..8].fill(row_bytes as u16);
-    config.row_bytes[4..6].fill(ROW_BYTES as u16);
-    // SAFETY: reads the 64 bytes of `config`; the CPU has AMX, says the caller.
-    unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const config, options(nostack, preserves_flags)) };
+    let config =
+        TileConfig::new().with(0..8, TILE_REGISTER_ROWS, row_bytes).with(4..6, TILE_REGISTER_ROWS, ROW_BYTES);
+    // SAFETY: as the caller says.
+    unsafe { config.load() };
 }
 
 /// # Safety
 /// The CPU must have AMX, and this process the permission to use it.
 unsafe fn end() {
-    // SAFETY: the CPU has AMX, says the caller; no tile is live.
-    unsafe { asm!("tilerelease", options(nostack, preserves_flags)) };
+    // SAFETY: as the caller says; no tile is live.
+    unsafe { release_tiles() };
 }
 
 /// # Safety

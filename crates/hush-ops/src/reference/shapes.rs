@@ -51,13 +51,21 @@ pub fn check_reinterpret(words: &[u32], items: usize, digits: usize) -> Result<u
     Ok(cols)
 }
 
-/// Checks that there is one modulus a limb, and that every query has one selector (two polynomials) a row.
+/// Fewest bits of a modulus of [`check_rlwe_fold`]: the kernels' quotient estimates ignore 12 bits of a sum.
+pub const MIN_MODULUS_BITS: u32 = 20;
+
+/// Checks that there is one modulus a limb, of at least [`MIN_MODULUS_BITS`], and that every query has one selector
+/// (two polynomials) a row.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if not.
 pub fn check_rlwe_fold(tiling: NttTiling, moduli: &[Modulus], selectors: &[&[u32]]) -> Result<(), OpsError> {
     let step = "rlwe_fold";
     OpsError::check_shape(step, "number of moduli", tiling.limbs(), moduli.len())?;
+    for bits in moduli.iter().map(Modulus::bits) {
+        let enough = bits.max(MIN_MODULUS_BITS);
+        OpsError::check_shape(step, "bits of a modulus", enough as usize, bits as usize)?;
+    }
     let words = tiling.rows() * RLWE_POLYS * tiling.poly_words();
     selectors
         .iter()

@@ -1,0 +1,135 @@
+//! The selectors as a matrix of bytes.
+//!
+//! With `x = sum_i 2^(8i) x_i` for the bytes of a residue of the database, `a x = sum_i (2^(8i) a mod p) x_i` modulo p.
+//! So a selector becomes four residues, one for each byte of the other operand, and their bytes of weight `2^(8j)` are
+//! class j: the products of a class have one weight, and four sums of 8-bit products give the result (DESIGN.md,
+//! "Modular GEMM on byte matrix units"; the usual way, bytes by bytes, has seven weights).
+
+use std::arch::x86_64::*;
+
+use hush_math::modulus::Modulus;
+use hush_ops::{ntt_tiling::GROUP_SLOTS, reference::rlwe_fold::RLWE_POLYS};
+
+use super::{
+    layout::GroupSelectors,
+    vectors::{self, LANES},
+};
+
+/// Rows of the database in an AMX tile.
+pub(super) const TILE_ROWS: usize = LANES;
+/// Classes of bytes.
+pub(super) const CLASSES: usize = 4;
+
+/// Words of one slot for one tile of rows: for every class, a row of bytes for every polynomial.
+pub(super) fn tile_words(batch: usize) -> usize {
+    CLASSES * batch * RLWE_POLYS * LANES
+}
+
+pub(super) fn slot_words(rows: usize, batch: usize) -> usize {
+    rows.div_ceil(TILE_ROWS) * tile_words(batch)
+}
+
+pub(super) fn prepared_words(rows: usize, batch: usize) -> usize {
+    GROUP_SLOTS * slot_words(rows, batch)
+}
+
+/// `[slot of the group][tile of 16 rows][class][query][poly][16 rows][byte of the database]`; rows are padded with
+/// zeros.
+///
+/// # Safety
+/// The CPU must have AVX-512 F, BW and IFMA.
+#[target_feature(enable = "avx512f,avx512bw,avx512ifma")]
+pub(super) unsafe fn prepare(selectors: &GroupSelectors<'_>, modulus: &Modulus, out: &mut [u32]) {
+    let batch = selectors.queries.len();
+    assert_eq!(out.len(), prepared_words(selectors.rows, batch));
+    let scaler = Scaler::new(modulus);
+    let class_words = tile_words(batch) / CLASSES;
+    for tile in 0..selectors.rows.div_ceil(TILE_ROWS) {
+        for index in 0..batch * RLWE_POLYS {
+            let (query, poly) = (index / RLWE_POLYS, index % RLWE_POLYS);
+            let groups = std::array::from_fn(|i| {
+                let group = selectors.group(query, tile * TILE_ROWS + i, poly);
+                // SAFETY: a group is one vector.
+                unsafe { _mm512_loadu_si512(group.as_ptr().cast()) }
+            });
+            for (slot, residues) in vectors::transpose(groups).into_iter().enumerate() {
+                let at = slot * slot_words(selectors.rows, batch) + tile * tile_words(batch) + index * LANES;
+                for (class, bytes) in transpose_bytes(scaler.scale(residues)).into_iter().enumerate() {
+                    let to = out[at + class * class_words..][..LANES].as_mut_ptr();
+                    // SAFETY: 16 words from `to` on.
+                    unsafe { _mm512_storeu_si512(to.cast(), bytes) };
+                }
+            }
+        }
+    }
+}
+
+/// Multiplies residues modulo p by 2^8.
+struct Scaler {
+    /// p in 64-bit lanes.
+    p: __m512i,
+    /// p in 32-bit lanes.
+    p_words: __m512i,
+    /// floor(2^60 / p) in 64-bit lanes.
+    quotient: __m512i,
+}
+
+impl Scaler {
+    #[target_feature(enable = "avx512f")]
+    fn new(modulus: &Modulus) -> Self {
+        let p = modulus.value();
+        Self {
+            p: _mm512_set1_epi64(i64::from(p)),
+            p_words: _mm512_set1_epi32(p as i32),
+            quotient: _mm512_set1_epi64((1 << 60) / i64::from(p)),
+        }
+    }
+
+    /// The residues times 1, 2^8, 2^16 and 2^24.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn scale(&self, residues: __m512i) -> [__m512i; CLASSES] {
+        let second = self.shift(residues);
+        let third = self.shift(second);
+        [residues, second, third, self.shift(third)]
+    }
+
+    /// The residues times 2^8.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn shift(&self, residues: __m512i) -> __m512i {
+        let zero = _mm512_setzero_si512();
+        let multiple = |words: __m512i| {
+            let quotient = _mm512_madd52hi_epu64(zero, words, self.quotient);
+            _mm512_madd52lo_epu64(zero, quotient, self.p)
+        };
+        let even = multiple(vectors::even_words(residues));
+        let odd = multiple(vectors::odd_words(residues));
+        // Shoup's trick with 52 bits: below p + p / 2^20, which fits 32 bits.
+        let rest = _mm512_sub_epi32(_mm512_slli_epi32::<8>(residues), vectors::interleave(even, odd));
+        _mm512_min_epu32(rest, _mm512_sub_epi32(rest, self.p_words))
+    }
+}
+
+/// Word `k` of vector `j` of the result has byte `j` of the words `k` of the four vectors.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn transpose_bytes(words: [__m512i; 4]) -> [__m512i; CLASSES] {
+    const ODD_BYTES: __mmask64 = 0xaaaa_aaaa_aaaa_aaaa;
+    const ODD_HALVES: __mmask32 = 0xaaaa_aaaa;
+    let bytes = |a: __m512i, b: __m512i| {
+        [
+            _mm512_mask_blend_epi8(ODD_BYTES, a, _mm512_slli_epi32::<8>(b)),
+            _mm512_mask_blend_epi8(ODD_BYTES, _mm512_srli_epi32::<8>(a), b),
+        ]
+    };
+    let halves = |a: __m512i, b: __m512i| {
+        [
+            _mm512_mask_blend_epi16(ODD_HALVES, a, _mm512_slli_epi32::<16>(b)),
+            _mm512_mask_blend_epi16(ODD_HALVES, _mm512_srli_epi32::<16>(a), b),
+        ]
+    };
+    let ([low0, low1], [high0, high1]) = (bytes(words[0], words[1]), bytes(words[2], words[3]));
+    let ([class0, class2], [class1, class3]) = (halves(low0, high0), halves(low1, high1));
+    [class0, class1, class2, class3]
+}

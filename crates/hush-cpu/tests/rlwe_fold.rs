@@ -1,0 +1,171 @@
+//! `rlwe_fold` at every level against the reference, bit for bit; AMX through the emulator where the machine has none.
+
+use hush_cpu::{Cpu, Level};
+use hush_math::{
+    csprng::Csprng,
+    modulus::{MODULUS_LIMIT, Modulus, find_primes, is_prime},
+};
+use hush_ops::{
+    OpsError,
+    ntt_tiling::{NttTiledDb, NttTiling},
+    reference,
+};
+use hush_testkit::amx_emulator;
+
+/// Backends at all levels of this machine, with one thread and with two.
+fn backends() -> Vec<Cpu> {
+    let mut backends = Vec::new();
+    for level in Level::ALL {
+        for threads in [1, 2] {
+            match (Cpu::with_level(level, threads), level, Level::detect()) {
+                (Ok(cpu), _, _) => backends.push(cpu),
+                // The AMX kernels use AVX-512 IFMA beside it, which is not emulated; one emulated backend is enough.
+                (Err(_), Level::Amx, Level::Avx512Ifma) if threads == 1 => {
+                    amx_emulator::install();
+                    // SAFETY: the machine has AVX-512 IFMA and the emulator executes the AMX instructions.
+                    backends
+                        .push(unsafe { Cpu::with_level_unchecked(level, threads) }.expect("threads start"));
+                }
+                _ => {}
+            }
+        }
+    }
+    backends
+}
+
+/// Values of residues.
+#[derive(Clone, Copy, Debug)]
+enum Fill {
+    Random,
+    Largest,
+    Zero,
+}
+
+impl Fill {
+    /// Polynomials in the order `[..][limb][slot]`.
+    fn polys(self, moduli: &[Modulus], degree: usize, count: usize, rng: &mut Csprng) -> Vec<u32> {
+        let limbs = (0..count).flat_map(|_| moduli);
+        let residues = limbs.flat_map(|modulus| std::iter::repeat_n(modulus, degree));
+        let fill = |modulus: &Modulus| match self {
+            Self::Random => modulus.reduce(rng.next_u64()),
+            Self::Largest => modulus.value() - 1,
+            Self::Zero => 0,
+        };
+        residues.map(fill).collect()
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    degree: usize,
+    rows: usize,
+    columns: usize,
+}
+
+/// All backends against the reference, for the first queries of as many as the largest batch.
+fn check(backends: &[Cpu], moduli: &[Modulus], shape: Shape, batches: &[usize], fills: (Fill, Fill)) {
+    let tiling = NttTiling::new(shape.degree, moduli.len(), shape.rows, shape.columns).expect("whole groups");
+    let mut rng = Csprng::insecure_from_seed((shape.degree * 31 + shape.rows * 7 + shape.columns) as u64);
+    let polys = fills.0.polys(moduli, shape.degree, shape.rows * shape.columns, &mut rng);
+    let db = NttTiledDb::from_polys(tiling, &polys);
+    let largest = batches.iter().copied().max().unwrap_or(0);
+    let queries: Vec<Vec<u32>> =
+        (0..largest).map(|_| fills.1.polys(moduli, shape.degree, 2 * shape.rows, &mut rng)).collect();
+    let queries: Vec<&[u32]> = queries.iter().map(Vec::as_slice).collect();
+    let expected = reference::rlwe_fold::rlwe_fold(moduli, &db, &queries).expect("the shapes fit");
+    for cpu in backends {
+        for &batch in batches {
+            // The last queries, so that a result does not depend on its place in the batch.
+            let first = largest - batch;
+            let actual = cpu.rlwe_fold_words(moduli, &db, &queries[first..]).expect("the shapes fit");
+            assert_eq!(actual.len(), batch);
+            for (query, (expected, actual)) in expected[first..].iter().zip(&actual).enumerate() {
+                let wrong = expected.iter().zip(actual).position(|(expected, actual)| expected != actual);
+                let (level, threads, p) = (cpu.level(), cpu.threads(), moduli[0].value());
+                let case = format!(
+                    "{level}, {threads} threads, {shape:?}, p = {p}, {fills:?}, query {query} of {batch}"
+                );
+                assert_eq!((expected.len(), wrong), (actual.len(), None), "{case}: first wrong word");
+            }
+        }
+    }
+}
+
+/// `limbs` primes of about `bits` bits, of no use for an NTT of their own.
+fn moduli(bits: u32, limbs: usize) -> Vec<Modulus> {
+    find_primes(16, bits, limbs).into_iter().map(Modulus::new).collect()
+}
+
+const BATCHES: [usize; 8] = [1, 2, 3, 4, 5, 8, 9, 16];
+
+#[test]
+fn every_row_count_and_prime_size() {
+    let backends = backends();
+    for (index, rows) in [1, 3, 16, 100, 256, 512].into_iter().enumerate() {
+        for (step, bits) in [20, 21, 26, 28, 31, 32].into_iter().enumerate() {
+            let shape = Shape { degree: 16, rows, columns: [1, 15, 16, 17][(index + step) % 4] };
+            check(&backends, &moduli(bits, 1 + step % 3), shape, &[1, 2, 3, 8], (Fill::Random, Fill::Random));
+        }
+    }
+}
+
+#[test]
+fn every_batch_and_column_count() {
+    let backends = backends();
+    for columns in [1, 15, 16, 17, 40] {
+        let shape = Shape { degree: 64, rows: 20, columns };
+        check(&backends, &moduli(31, 2), shape, &BATCHES, (Fill::Random, Fill::Random));
+    }
+    let shape = Shape { degree: 256, rows: 33, columns: 17 };
+    check(&backends, &moduli(30, 2), shape, &[1, 4, 8], (Fill::Random, Fill::Random));
+}
+
+#[test]
+fn extreme_residues() {
+    let backends = backends();
+    let largest = (0..MODULUS_LIMIT).rev().find(|&p| is_prime(p)).expect("a prime");
+    let smallest = (1 << 19..).find(|&p| is_prime(p)).expect("a prime");
+    for p in [largest, 4_293_918_689, 2_147_483_647, 67_043_329, smallest] {
+        for rows in [100, 512, 1024] {
+            let shape = Shape { degree: 16, rows, columns: 17 };
+            for fills in [(Fill::Largest, Fill::Largest), (Fill::Largest, Fill::Random)] {
+                check(&backends, &[Modulus::new(p)], shape, &[1, 3, 8], fills);
+            }
+        }
+    }
+    let shape = Shape { degree: 16, rows: 16, columns: 16 };
+    check(&backends, &moduli(31, 2), shape, &BATCHES, (Fill::Zero, Fill::Largest));
+}
+
+#[test]
+fn empty_databases_give_empty_or_zero_results() {
+    let cpu = Cpu::new(2).expect("the machine has the level that HUSH_CPU names");
+    let moduli = moduli(31, 2);
+    let fold = |rows, columns, queries: &[&[u32]]| {
+        let tiling = NttTiling::new(32, 2, rows, columns).expect("whole groups");
+        let db = NttTiledDb::from_polys(tiling, &vec![1; rows * columns * 64]);
+        cpu.rlwe_fold_words(&moduli, &db, queries)
+    };
+    assert_eq!(fold(0, 3, &[&[]]), Ok(vec![vec![0; 3 * 2 * 64]]));
+    assert_eq!(fold(3, 0, &[&[1; 3 * 2 * 64]]), Ok(vec![vec![]]));
+    assert_eq!(fold(3, 3, &[]), Ok(vec![]));
+}
+
+#[test]
+fn wrong_shapes_are_refused() {
+    let cpu = Cpu::new(1).expect("the machine has the level that HUSH_CPU names");
+    let tiling = NttTiling::new(32, 2, 3, 5).expect("whole groups");
+    let db = NttTiledDb::from_polys(tiling, &[1; 3 * 5 * 64]);
+    let query = [1; 3 * 2 * 64 + 1];
+    let fold = |moduli: &[Modulus], words: usize| cpu.rlwe_fold_words(moduli, &db, &[&query[..words]]);
+    assert!(fold(&moduli(31, 2), 3 * 2 * 64).is_ok());
+    let small = [7681, 12289].map(Modulus::new);
+    for refused in [
+        fold(&moduli(31, 1), 3 * 2 * 64),
+        fold(&moduli(31, 2), 3 * 2 * 64 - 1),
+        fold(&moduli(31, 2), 3 * 2 * 64 + 1),
+        fold(&small, 3 * 2 * 64),
+    ] {
+        assert!(matches!(refused, Err(OpsError::Shape { .. })));
+    }
+}

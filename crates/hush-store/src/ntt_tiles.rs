@@ -1,0 +1,109 @@
+//! Writing polynomials into a tiled database of ring elements from many threads.
+
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+use hush_ops::ntt_tiling::{GROUP_SLOTS, NttTiling, TILE_COLUMNS};
+
+/// Words of the database (8 bytes, two residues) that a row of a tile takes at one slot.
+const LINE_WORDS: usize = TILE_COLUMNS / 2;
+
+/// A tiled database of ring elements being filled. Polynomials go in by tiles of columns, from any thread.
+///
+/// The residues are shared as relaxed atomic words, which compile to plain stores: writers of different tiles or rows
+/// never touch the same word, and if a caller got that wrong the result would be wrong residues, not undefined
+/// behaviour.
+pub struct NttTileWriter<'a> {
+    tiling: NttTiling,
+    words: &'a [AtomicU64],
+}
+
+impl<'a> NttTileWriter<'a> {
+    /// A writer into `bytes`.
+    ///
+    /// # Panics
+    /// If the length is not that of the tiling, or the bytes are not aligned to 8 (a memory map is).
+    pub fn new(tiling: NttTiling, bytes: &'a mut [u8]) -> Self {
+        assert_eq!(bytes.len(), tiling.bytes());
+        // SAFETY: AtomicU64 has the size and validity of eight bytes; the exclusive borrow lasts as long as the
+        // shared one of the result; `align_to` splits where alignment requires, which is checked to be nowhere.
+        let (head, words, tail) = unsafe { bytes.align_to::<AtomicU64>() };
+        assert!(head.is_empty() && tail.is_empty(), "an aligned buffer");
+        Self { tiling, words }
+    }
+
+    /// The shape.
+    pub fn tiling(&self) -> NttTiling {
+        self.tiling
+    }
+
+    /// Writes the polynomials of `rows` of column tile `tile`, canonical residues in the order
+    /// `[row of rows][real column of the tile][limb][slot]`; padding columns become zeros.
+    ///
+    /// Fastest for 16 rows at a time: the database is written in runs of 64 bytes a row.
+    ///
+    /// # Panics
+    /// If the tile or rows are outside the database, or the number of polynomials differs.
+    pub fn write(&self, tile: usize, rows: Range<usize>, polys: &[u32]) {
+        let columns = self.tiling.tile_columns(tile);
+        assert!(!columns.is_empty() && rows.end <= self.tiling.rows());
+        assert_eq!(polys.len(), rows.len() * columns.len() * self.tiling.poly_words());
+        let poly_words = self.tiling.poly_words();
+        for first in (0..poly_words).step_by(GROUP_SLOTS) {
+            let (limb, slot) = (first / self.tiling.degree(), first % self.tiling.degree());
+            for (row, polys) in rows.clone().zip(polys.chunks_exact(columns.len() * poly_words)) {
+                let mut block = [[0u32; GROUP_SLOTS]; TILE_COLUMNS];
+                for (line, poly) in block.iter_mut().zip(polys.chunks_exact(poly_words)) {
+                    line.copy_from_slice(&poly[first..first + GROUP_SLOTS]);
+                }
+                let at = self.tiling.offset(limb, slot, row, columns.start) / 2;
+                self.write_block(at, &block);
+            }
+        }
+    }
+
+    /// Writes a group of slots of a row of a tile, whose first slot is at word `at`.
+    fn write_block(&self, at: usize, block: &[[u32; GROUP_SLOTS]; TILE_COLUMNS]) {
+        for slot in 0..GROUP_SLOTS {
+            let line = &self.words[at + slot * self.tiling.rows() * LINE_WORDS..][..LINE_WORDS];
+            for (word, pair) in line.iter().zip(block.chunks_exact(2)) {
+                let [low, high] = [pair[0][slot], pair[1][slot]];
+                word.store((u64::from(low) | u64::from(high) << 32).to_le(), Relaxed);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equals_the_definition() {
+        for (degree, limbs, rows, columns, step) in
+            [(16, 1, 1, 1, 1), (64, 2, 5, 40, 2), (32, 3, 16, 16, 16), (16, 2, 33, 17, 16)]
+        {
+            let tiling = NttTiling::new(degree, limbs, rows, columns).expect("whole groups");
+            let words = tiling.poly_words();
+            let polys: Vec<u32> =
+                (0..rows * columns * words).map(|i| (i as u32).wrapping_mul(2_654_435_769)).collect();
+            let mut stored = vec![u64::MAX; tiling.bytes() / 8];
+            // SAFETY: plain data of the same size.
+            let bytes = unsafe { stored.align_to_mut::<u8>().1 };
+            let writer = NttTileWriter::new(tiling, bytes);
+            for tile in 0..tiling.tiles() {
+                let real = tiling.tile_columns(tile);
+                for first in (0..rows).step_by(step) {
+                    let run = first..rows.min(first + step);
+                    let part = run.clone().flat_map(|row| {
+                        polys[(row * columns + real.start) * words..][..real.len() * words].to_vec()
+                    });
+                    writer.write(tile, run, &part.collect::<Vec<_>>());
+                }
+            }
+            assert_eq!(bytes, tiling.tile(&polys), "N = {degree}, {limbs} limbs, {rows} x {columns}");
+        }
+    }
+}
