@@ -1,6 +1,7 @@
 //! The contract between protocols and backends: the steps, their shapes, and two slow backends.
 //!
 //! * [`contract`]: the traits, one method a step.
+//! * [`symbol`]: bytes and words, of which the slots of a key filter are made.
 //! * [`tiling`]: the one layout of a byte database that every backend reads.
 //! * [`plain`]: no encryption, only index arithmetic: the cheapest test of a protocol.
 //! * [`mod@reference`]: slow and obvious: the oracle that fast backends equal bit for bit.
@@ -9,6 +10,7 @@ pub mod contract;
 mod error;
 pub mod plain;
 pub mod reference;
+pub mod symbol;
 pub mod tiling;
 
 pub use error::OpsError;
