@@ -133,7 +133,8 @@ mod tests {
     #[test]
     fn odd_symbols_have_inverses() {
         assert!((1..=255u8).step_by(2).all(|odd| odd.wrapping_mul(odd.inverse()) == 1));
-        let words = (0..2000u32).map(|i| 0x9e37_79b9u32.wrapping_mul(i) | 1).chain([1, u32::MAX, 1 << 31 | 1]);
+        let words =
+            (0..2000u32).map(|i| 0x9e37_79b9u32.wrapping_mul(i) | 1).chain([1, u32::MAX, 1 << 31 | 1]);
         assert!(words.into_iter().all(|odd| odd.wrapping_mul(odd.inverse()) == 1));
     }
 }

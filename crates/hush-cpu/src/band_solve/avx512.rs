@@ -32,7 +32,9 @@ fn read(group: &Group<u8>) -> Lines {
 #[target_feature(enable = "avx512f")]
 fn write(group: &mut Group<u8>, line: usize, bytes: __m512i) {
     // SAFETY: as in `read`; the slice checks the line.
-    unsafe { _mm512_store_si512(group.0.as_flattened_mut()[64 * line..64 * (line + 1)].as_mut_ptr().cast(), bytes) };
+    unsafe {
+        _mm512_store_si512(group.0.as_flattened_mut()[64 * line..64 * (line + 1)].as_mut_ptr().cast(), bytes)
+    };
 }
 
 /// A mask of the first `bytes` elements.

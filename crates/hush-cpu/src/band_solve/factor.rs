@@ -35,10 +35,7 @@ pub(super) struct Factors<S> {
 ///
 /// # Safety
 /// The machine has `level`.
-pub(super) unsafe fn factor<S: Symbol>(
-    level: Level,
-    system: &BandSystem,
-) -> Result<Factors<S>, OpsError> {
+pub(super) unsafe fn factor<S: Symbol>(level: Level, system: &BandSystem) -> Result<Factors<S>, OpsError> {
     match level {
         Level::Scalar => factor_width(system),
         // SAFETY: the caller's promise.
@@ -79,8 +76,8 @@ impl<S: Symbol, const CHUNKS: usize> Window<S, CHUNKS> {
     }
 
     #[inline(always)]
-    fn subtract_multiple(&mut self, factor: S, source: &Self) {
-        for (target, source) in self.0.iter_mut().zip(&source.0) {
+    fn subtract_multiple(&mut self, factor: S, source: &Self, chunks: usize) {
+        for (target, source) in self.0.iter_mut().zip(&source.0).take(chunks) {
             for (target, source) in target.iter_mut().zip(source) {
                 *target = target.wrapping_sub(source.wrapping_mul(factor));
             }
@@ -219,9 +216,11 @@ impl<'a, S: Symbol, const CHUNKS: usize> Elimination<'a, S, CHUNKS> {
         pivot.0[0][..=at].fill(S::default());
         let first = at / BLOCK * BLOCK;
         self.upper.push_row(pivot.0.as_flattened()[first..].as_chunks().0.iter().copied());
+        // Beyond the last slot there is nothing.
+        let chunks = (self.system.slots - self.rows.len() + at).div_ceil(STEP);
         for target in &self.active {
             let window = &mut self.windows[target.place as usize];
-            window.subtract_multiple(window.0[0][at], &pivot);
+            window.subtract_multiple(window.0[0][at], &pivot, chunks);
         }
         self.rows.push(row);
         self.scales.push(scale);

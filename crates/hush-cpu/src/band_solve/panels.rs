@@ -76,7 +76,8 @@ impl<S: Symbol> PanelsBuilder<S> {
 
     fn close_block(&mut self) {
         let reach = self.pending.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        let quad = |k: usize| std::array::from_fn(|row| self.pending[row].get(k).copied().unwrap_or_default());
+        let quad =
+            |k: usize| std::array::from_fn(|row| self.pending[row].get(k).copied().unwrap_or_default());
         self.panels.quads.extend((0..reach).map(quad));
         self.panels.reach = self.panels.reach.max(reach - 1);
         self.panels.offsets.push(self.panels.quads.len());

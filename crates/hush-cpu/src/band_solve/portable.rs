@@ -7,12 +7,11 @@ use super::{
     substitute::{Group, Kernel, LANE},
 };
 
-pub(super) const BYTES_SCALAR: Kernel<u8> = Kernel { load, store, solve: solve };
+pub(super) const BYTES_SCALAR: Kernel<u8> = Kernel { load, store, solve };
 pub(super) const BYTES_AVX2: Kernel<u8> = Kernel { load: load_avx2, store, solve: solve_avx2 };
-pub(super) const WORDS_SCALAR: Kernel<u32> = Kernel { load, store, solve: solve };
+pub(super) const WORDS_SCALAR: Kernel<u32> = Kernel { load, store, solve };
 pub(super) const WORDS_AVX2: Kernel<u32> = Kernel { load: load_avx2, store, solve: solve_avx2 };
-pub(super) const WORDS_AVX512: Kernel<u32> =
-    Kernel { load: load_avx512, store, solve: solve_avx512 };
+pub(super) const WORDS_AVX512: Kernel<u32> = Kernel { load: load_avx512, store, solve: solve_avx512 };
 
 #[target_feature(enable = "avx2")]
 fn load_avx2<S: Symbol>(group: &mut Group<S>, place: usize, symbols: &[S], scale: S) {
@@ -25,22 +24,12 @@ fn load_avx512<S: Symbol>(group: &mut Group<S>, place: usize, symbols: &[S], sca
 }
 
 #[target_feature(enable = "avx2")]
-fn solve_avx2<S: Symbol>(
-    quads: &[Quad<S>],
-    lower: bool,
-    solved: &[Group<S>],
-    group: &mut Group<S>,
-) {
+fn solve_avx2<S: Symbol>(quads: &[Quad<S>], lower: bool, solved: &[Group<S>], group: &mut Group<S>) {
     solve(quads, lower, solved, group);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn solve_avx512<S: Symbol>(
-    quads: &[Quad<S>],
-    lower: bool,
-    solved: &[Group<S>],
-    group: &mut Group<S>,
-) {
+fn solve_avx512<S: Symbol>(quads: &[Quad<S>], lower: bool, solved: &[Group<S>], group: &mut Group<S>) {
     solve(quads, lower, solved, group);
 }
 

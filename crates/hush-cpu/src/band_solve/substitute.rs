@@ -49,8 +49,10 @@ pub(super) struct Kernel<S> {
     pub(super) store: unsafe fn(&Group<S>, usize, &mut [S]),
     /// `solve(quads, lower, solved, group)` solves the four rows of a block: the first row first if `lower`, else
     /// the last. `quads[1..]` belong to the groups of `solved` from the last backwards.
-    pub(super) solve: unsafe fn(&[Quad<S>], bool, &[Group<S>], &mut Group<S>),
+    pub(super) solve: Solve<S>,
 }
+
+type Solve<S> = unsafe fn(&[Quad<S>], bool, &[Group<S>], &mut Group<S>);
 
 /// The right-hand sides: rows of `size` symbols.
 #[derive(Clone, Copy)]
@@ -79,7 +81,9 @@ pub(super) unsafe fn solve_stripe<S: Symbol>(
             (row != FREE)
                 .then(|| (&values.symbols[start + columns.start..start + columns.end], factors.scales[slot]))
         });
-        stripe.pass(&factors.upper, false, |slot, columns| Some((&*slots.columns_mut(slot, columns), S::from(1))));
+        stripe.pass(&factors.upper, false, |slot, columns| {
+            Some((&*slots.columns_mut(slot, columns), S::from(1)))
+        });
     }
 }
 

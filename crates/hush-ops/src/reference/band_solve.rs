@@ -113,11 +113,7 @@ struct Pivot<S> {
 /// is Gaussian elimination, so the pivot columns are those of the echelon form of the system modulo 2, whatever
 /// the choices; and the square system of these columns has an odd determinant, hence exactly one solution
 /// modulo any power of 2. Rows left over are even everywhere: they are dependent modulo 2.
-fn eliminate<S: Symbol>(
-    system: &BandSystem,
-    values: &[S],
-    size: usize,
-) -> Result<Vec<Pivot<S>>, OpsError> {
+fn eliminate<S: Symbol>(system: &BandSystem, values: &[S], size: usize) -> Result<Vec<Pivot<S>>, OpsError> {
     let mut pivots = Vec::with_capacity(system.starts.len());
     let mut active: VecDeque<Row<S>> = VecDeque::new();
     let mut next = 0;
