@@ -6,6 +6,7 @@ use hush_ops::{
     OpsError,
     contract::{BandSystem, FilterOps},
     reference::Reference,
+    symbol::Symbol,
 };
 
 fn backends() -> Vec<Cpu> {
@@ -26,27 +27,37 @@ fn random_system(rows: usize, slots: usize, width: usize, seed: u64) -> BandSyst
     BandSystem { slots, width, coeffs: (0..rows).map(|_| row()).collect(), starts }
 }
 
-fn random_bytes(len: usize) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    Csprng::insecure_from_seed(7).fill_bytes(&mut bytes);
+/// All backends and the reference agree for bytes and for words, in the error too. Returns whether there is a
+/// solution.
+fn agree(system: &BandSystem, size: usize, backends: &[Cpu]) -> bool {
+    let bytes = agree_over(system, size, backends, |rng| rng.next_u32() as u8);
+    let words = agree_over(system, size, backends, Csprng::next_u32);
+    assert_eq!(bytes, words, "whether rows are dependent does not depend on the symbols");
     bytes
 }
 
-/// All backends and the reference agree, in the error too. Returns whether there is a solution.
-fn agree(system: &BandSystem, size: usize, backends: &[Cpu]) -> bool {
-    let values = random_bytes(system.starts.len() * size);
+fn agree_over<S: Symbol>(
+    system: &BandSystem,
+    size: usize,
+    backends: &[Cpu],
+    random: impl Fn(&mut Csprng) -> S,
+) -> bool {
+    let mut rng = Csprng::insecure_from_seed(7);
+    let values: Vec<S> = (0..system.starts.len() * size).map(|_| random(&mut rng)).collect();
     let solve = |ops: &dyn FilterOps| {
-        let mut slots = vec![0xaa; system.slots * size];
-        ops.band_solve(system, &values, size, &mut slots).map(|()| slots)
+        let mut slots = vec![S::from(0xaa); system.slots * size];
+        S::band_solve(ops, system, &values, size, &mut slots).map(|()| slots)
     };
     let expected = solve(&Reference);
     for cpu in backends {
         let actual = solve(cpu);
-        let case = format!("{} {} slots, width {}, size {size}", cpu.level(), system.slots, system.width);
+        let symbol = std::any::type_name::<S>();
+        let case =
+            format!("{} {} slots, width {}, size {size} {symbol}", cpu.level(), system.slots, system.width);
         match (&expected, &actual) {
             (Ok(expected), Ok(actual)) => {
                 let wrong = expected.iter().zip(actual).position(|(expected, actual)| expected != actual);
-                assert_eq!(wrong, None, "{case}: first wrong byte");
+                assert_eq!(wrong, None, "{case}: first wrong symbol");
             }
             _ => assert_eq!(expected, actual, "{case}"),
         }
@@ -76,6 +87,13 @@ fn every_level_equals_the_reference() {
         let solved = (0..10).filter(|&seed| agree(&random_system(rows, slots, width, seed), size, &backends));
         assert!(solved.take(2).count() > 0, "{rows} rows, {slots} slots, width {width}: never solvable");
     }
+}
+
+#[test]
+fn every_width() {
+    let backends = backends();
+    let solved = (1..=256).filter(|&width| agree(&random_system(8, width + 20, width, 9), 3, &backends));
+    assert!(solved.count() > 200);
 }
 
 #[test]
@@ -122,6 +140,8 @@ fn wrong_shapes_are_refused() {
     for cpu in backends() {
         let short = cpu.band_solve(&system, &[0; 39], 2, &mut [0; 80]);
         assert!(matches!(short, Err(OpsError::Shape { expected: 40, actual: 39, .. })));
+        let short = cpu.band_solve_words(&system, &[0; 40], 2, &mut [0; 79]);
+        assert!(matches!(short, Err(OpsError::Shape { expected: 80, actual: 79, .. })));
         let narrow = BandSystem { width: 15, ..system.clone() };
         assert!(matches!(cpu.band_solve(&narrow, &[0; 40], 2, &mut [0; 80]), Err(OpsError::Shape { .. })));
     }

@@ -86,7 +86,7 @@ pub trait LweOps: Send + Sync {
     fn reinterpret_lwe(&self, words: &[u32], items: usize, digits: usize) -> Result<Self::Db, OpsError>;
 }
 
-/// A banded 0/1 system over Z_256, the linear algebra of the `band` key filter.
+/// A banded 0/1 system over Z_2^8 or Z_2^32, the linear algebra of the `band` key filter.
 ///
 /// Row `i` has the coefficients `coeffs[i]` (bit `j` of the 256, little-endian words) at the slots
 /// `starts[i] + j`, `j < width`; bit 0 is set. Rows are sorted by start.
@@ -117,5 +117,19 @@ pub trait FilterOps: Send + Sync {
         values: &[u8],
         size: usize,
         slots: &mut [u8],
+    ) -> Result<(), OpsError>;
+
+    /// As [`FilterOps::band_solve`], word by word modulo 2^32: `values` is `rows x size` words, `slots` receives
+    /// `slots x size` words. The solution is one modulo 2^k for every k <= 32 as well.
+    ///
+    /// # Errors
+    /// [`OpsError::Singular`] if the rows are dependent, which does not depend on the modulus;
+    /// [`OpsError::Shape`] if a length is wrong.
+    fn band_solve_words(
+        &self,
+        system: &BandSystem,
+        values: &[u32],
+        size: usize,
+        slots: &mut [u32],
     ) -> Result<(), OpsError>;
 }

@@ -1,6 +1,7 @@
 //! The contract between protocols and backends: the steps, their shapes, and two slow backends.
 //!
 //! * [`contract`]: the traits, one method a step.
+//! * [`symbol`]: bytes and words, of which the slots of a key filter are made.
 //! * [`tiling`]: the one layout of a byte database that every backend reads.
 //! * [`ntt_tiling`]: the one layout of a database of ring elements.
 //! * [`plain`]: no encryption, only index arithmetic: the cheapest test of a protocol.
@@ -11,6 +12,7 @@ mod error;
 pub mod ntt_tiling;
 pub mod plain;
 pub mod reference;
+pub mod symbol;
 pub mod tiling;
 
 pub use error::OpsError;

@@ -36,7 +36,7 @@ fn one_block(cpu: &Cpu, kind: FilterKind, log_slots: u32) -> Result<(), FilterEr
     let mut first_seed = 0;
     for trial in 0..trials {
         let digests = digests(trial * MILLION..trial * MILLION + keys);
-        first_seed += u32::from(params.build(&digests, &[], 0, cpu, &mut [])? == 0);
+        first_seed += u32::from(params.build::<u8>(&digests, &[], 0, cpu, &mut [])? == 0);
     }
     let digests = digests(0..keys);
     let values = random_bytes(digests.len() * slot_bytes);

@@ -3,7 +3,8 @@
 //! * [`table`]: protocol, parameters and shape of a table, checked together; every size.
 //! * [`simple`], [`frodo`], [`double`]: the protocols over LWE.
 //! * [`layout`]: shapes. [`keyword`]: key look-ups on all of them.
-//! * [`slot`]: what is in a slot. [`descriptor`]: what a client must know. [`wire`]: messages.
+//! * [`slot`]: what is in a slot. [`symbols`]: bytes as k-bit symbols.
+//! * [`descriptor`]: what a client must know. [`wire`]: messages.
 
 pub mod descriptor;
 pub mod double;
@@ -13,6 +14,7 @@ pub mod keyword;
 pub mod layout;
 pub mod simple;
 pub mod slot;
+pub mod symbols;
 pub mod table;
 mod target;
 pub mod wire;

@@ -1,4 +1,4 @@
-//! The kernel with AVX-512 VNNI: 64 multiply-adds an instruction.
+//! The kernel for bytes with AVX-512 VNNI: 64 multiply-adds an instruction.
 //!
 //! A group is four lines of 64 bytes, its slots interleaved: 32-bit element `i` of line `l` is byte `16 l + i` of
 //! the four slots. `vpdpbusd` multiplies the four bytes of each element by four coefficients and adds the products
@@ -13,7 +13,7 @@ use super::{
 };
 
 /// AVX-512 F, BW, VL and VNNI.
-pub(super) const AVX512: Kernel = Kernel { load, store, solve };
+pub(super) const AVX512: Kernel<u8> = Kernel { load, store, solve };
 
 /// Value bytes of one line.
 const LINE: usize = 16;
@@ -23,16 +23,18 @@ type Lines = [__m512i; LINES];
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn read(group: &Group) -> Lines {
+fn read(group: &Group<u8>) -> Lines {
     // SAFETY: a group is 256 bytes, aligned to 64.
     std::array::from_fn(|line| unsafe { _mm512_load_si512(group.0.as_ptr().cast::<__m512i>().add(line)) })
 }
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn write(group: &mut Group, line: usize, bytes: __m512i) {
+fn write(group: &mut Group<u8>, line: usize, bytes: __m512i) {
     // SAFETY: as in `read`; the slice checks the line.
-    unsafe { _mm512_store_si512(group.0[64 * line..64 * (line + 1)].as_mut_ptr().cast(), bytes) };
+    unsafe {
+        _mm512_store_si512(group.0.as_flattened_mut()[64 * line..64 * (line + 1)].as_mut_ptr().cast(), bytes)
+    };
 }
 
 /// A mask of the first `bytes` elements.
@@ -41,7 +43,7 @@ fn first(bytes: usize) -> __mmask16 {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn load(group: &mut Group, place: usize, bytes: &[u8], scale: u8) {
+fn load(group: &mut Group<u8>, place: usize, bytes: &[u8], scale: u8) {
     let scale = _mm512_set1_epi16(scale as i16);
     let shift = _mm_cvtsi32_si128(8 * place as i32);
     for (line, (old, bytes)) in read(group).into_iter().zip(bytes.chunks(LINE)).enumerate() {
@@ -54,7 +56,7 @@ fn load(group: &mut Group, place: usize, bytes: &[u8], scale: u8) {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn store(group: &Group, place: usize, bytes: &mut [u8]) {
+fn store(group: &Group<u8>, place: usize, bytes: &mut [u8]) {
     let shift = _mm_cvtsi32_si128(8 * place as i32);
     for (line, bytes) in read(group).into_iter().zip(bytes.chunks_mut(LINE)) {
         let low = _mm512_srl_epi32(line, shift);
@@ -64,13 +66,13 @@ fn store(group: &Group, place: usize, bytes: &mut [u8]) {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-fn solve(quads: &[Quad], lower: bool, solved: &[Group], group: &mut Group) {
+fn solve(quads: &[Quad<u8>], lower: bool, solved: &[Group<u8>], group: &mut Group<u8>) {
     let (near, far) = quads.split_first().expect("a block has its diagonal group");
     let mut sums = [[_mm512_setzero_si512(); LINES]; BLOCK];
     for (quad, solved) in far.iter().zip(solved.iter().rev()) {
         let solved = read(solved);
         for row in 0..BLOCK {
-            let coeffs = _mm512_set1_epi32(quad[row] as i32);
+            let coeffs = _mm512_set1_epi32(i32::from_le_bytes(quad[row]));
             for line in 0..LINES {
                 sums[row][line] = _mm512_dpbusd_epi32(sums[row][line], solved[line], coeffs);
             }
@@ -82,7 +84,7 @@ fn solve(quads: &[Quad], lower: bool, solved: &[Group], group: &mut Group) {
         let mut solved = _mm512_setzero_si512();
         for row in order {
             let shift = _mm_cvtsi32_si128(8 * row as i32);
-            let coeffs = _mm512_set1_epi32(near[row] as i32);
+            let coeffs = _mm512_set1_epi32(i32::from_le_bytes(near[row]));
             let sum = _mm512_dpbusd_epi32(sums[row][line], solved, coeffs);
             let value = _mm512_sub_epi32(_mm512_srl_epi32(values[line], shift), sum);
             let value = _mm512_and_si512(value, _mm512_set1_epi32(0xff));

@@ -1,13 +1,13 @@
-//! The coefficient phase: a banded 0/1 system becomes `L` and `U` over Z_256.
+//! The coefficient phase: a banded 0/1 system becomes `L` and `U` over Z_2^8 or Z_2^32.
 //!
 //! Active rows are kept in order of arrival and the first odd one is the pivot. A row that waits is then behind
 //! the pivot in its end as well, so clearing a column hardly lengthens it; and no row ever reaches further than
 //! `width` columns beyond the current one, since everything added to it comes from rows that have started. One
-//! window of `width` + 64 bytes a row, moved on every 64 columns, therefore holds every row however long it waits.
+//! window of `width` + 64 symbols a row, moved on every 64 columns, therefore holds every row however long it waits.
 //!
 //! `L` and `U` share the window, as in any in-place LU: a cleared entry is replaced by its multiplier.
 
-use hush_ops::{OpsError, contract::BandSystem, reference::band_solve::inverse};
+use hush_ops::{OpsError, contract::BandSystem, symbol::Symbol};
 
 use super::panels::{BLOCK, Panels, PanelsBuilder};
 use crate::Level;
@@ -20,22 +20,22 @@ pub(super) const FREE: u32 = u32::MAX;
 
 /// The factors of a system: with `y` and `x` indexed by column, 0 where the column is free,
 /// `lower y = scales * values[rows]` and `upper x = y`.
-pub(super) struct Factors {
+pub(super) struct Factors<S> {
     /// The row whose pivot is in this column, or [`FREE`].
     pub(super) rows: Vec<u32>,
     /// The inverse of the pivot, by which the row was scaled.
-    pub(super) scales: Vec<u8>,
+    pub(super) scales: Vec<S>,
     /// Unit lower triangular.
-    pub(super) lower: Panels,
+    pub(super) lower: Panels<S>,
     /// Unit upper triangular.
-    pub(super) upper: Panels,
+    pub(super) upper: Panels<S>,
 }
 
 /// Factors `system`, whose shapes have been checked.
 ///
 /// # Safety
 /// The machine has `level`.
-pub(super) unsafe fn factor(level: Level, system: &BandSystem) -> Result<Factors, OpsError> {
+pub(super) unsafe fn factor<S: Symbol>(level: Level, system: &BandSystem) -> Result<Factors<S>, OpsError> {
     match level {
         Level::Scalar => factor_width(system),
         // SAFETY: the caller's promise.
@@ -46,36 +46,38 @@ pub(super) unsafe fn factor(level: Level, system: &BandSystem) -> Result<Factors
 }
 
 #[target_feature(enable = "avx2")]
-fn factor_avx2(system: &BandSystem) -> Result<Factors, OpsError> {
+fn factor_avx2<S: Symbol>(system: &BandSystem) -> Result<Factors<S>, OpsError> {
     factor_width(system)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn factor_avx512(system: &BandSystem) -> Result<Factors, OpsError> {
+fn factor_avx512<S: Symbol>(system: &BandSystem) -> Result<Factors<S>, OpsError> {
     factor_width(system)
 }
 
 #[inline(always)]
-fn factor_width(system: &BandSystem) -> Result<Factors, OpsError> {
+fn factor_width<S: Symbol>(system: &BandSystem) -> Result<Factors<S>, OpsError> {
     match system.width {
-        ..=64 => Elimination::<2>::new(system).run(),
-        65..=128 => Elimination::<3>::new(system).run(),
-        129..=192 => Elimination::<4>::new(system).run(),
-        _ => Elimination::<5>::new(system).run(),
+        ..=64 => Elimination::<S, 2>::new(system).run(),
+        65..=128 => Elimination::<S, 3>::new(system).run(),
+        129..=192 => Elimination::<S, 4>::new(system).run(),
+        _ => Elimination::<S, 5>::new(system).run(),
     }
 }
 
 /// The entries of a row from column `base`: multipliers up to the current column, coefficients after it.
 #[derive(Clone)]
 #[repr(C, align(64))]
-struct Window<const CHUNKS: usize>([[u8; STEP]; CHUNKS]);
+struct Window<S, const CHUNKS: usize>([[S; STEP]; CHUNKS]);
 
-impl<const CHUNKS: usize> Window<CHUNKS> {
-    const ZERO: Self = Self([[0; STEP]; CHUNKS]);
+impl<S: Symbol, const CHUNKS: usize> Window<S, CHUNKS> {
+    fn zero() -> Self {
+        Self([[S::default(); STEP]; CHUNKS])
+    }
 
     #[inline(always)]
-    fn subtract_multiple(&mut self, factor: u8, source: &Self) {
-        for (target, source) in self.0.iter_mut().zip(&source.0) {
+    fn subtract_multiple(&mut self, factor: S, source: &Self, chunks: usize) {
+        for (target, source) in self.0.iter_mut().zip(&source.0).take(chunks) {
             for (target, source) in target.iter_mut().zip(source) {
                 *target = target.wrapping_sub(source.wrapping_mul(factor));
             }
@@ -97,23 +99,23 @@ fn spread(bits: u8) -> [u8; 8] {
     ((own_bit + 0x7f * ONES) >> 7 & ONES).to_le_bytes()
 }
 
-struct Elimination<'a, const CHUNKS: usize> {
+struct Elimination<'a, S, const CHUNKS: usize> {
     system: &'a BandSystem,
     /// Rows that have started, so far.
     started: usize,
     /// In order of arrival.
     active: Vec<Active>,
-    windows: Vec<Window<CHUNKS>>,
+    windows: Vec<Window<S, CHUNKS>>,
     /// Multipliers of the columns before the windows, by place.
-    passed: Vec<Vec<u8>>,
+    passed: Vec<Vec<S>>,
     vacant: Vec<u32>,
     rows: Vec<u32>,
-    scales: Vec<u8>,
-    lower: PanelsBuilder,
-    upper: PanelsBuilder,
+    scales: Vec<S>,
+    lower: PanelsBuilder<S>,
+    upper: PanelsBuilder<S>,
 }
 
-impl<'a, const CHUNKS: usize> Elimination<'a, CHUNKS> {
+impl<'a, S: Symbol, const CHUNKS: usize> Elimination<'a, S, CHUNKS> {
     fn new(system: &'a BandSystem) -> Self {
         Self {
             system,
@@ -130,14 +132,14 @@ impl<'a, const CHUNKS: usize> Elimination<'a, CHUNKS> {
     }
 
     #[inline(always)]
-    fn run(mut self) -> Result<Factors, OpsError> {
+    fn run(mut self) -> Result<Factors<S>, OpsError> {
         for col in 0..self.system.slots {
             let at = col % STEP;
             if at == 0 && col > 0 {
                 self.move_windows()?;
             }
             self.start_rows(col);
-            match self.active.iter().position(|row| self.windows[row.place as usize].0[0][at] % 2 == 1) {
+            match self.active.iter().position(|row| self.windows[row.place as usize].0[0][at].is_odd()) {
                 Some(index) => self.eliminate(at, index),
                 None => self.leave_free(at),
             }
@@ -159,8 +161,8 @@ impl<'a, const CHUNKS: usize> Elimination<'a, CHUNKS> {
             let window = &mut self.windows[row.place as usize];
             self.passed[row.place as usize].extend_from_slice(&window.0[0]);
             window.0.copy_within(1.., 0);
-            window.0[CHUNKS - 1] = [0; STEP];
-            if window.0.as_flattened().iter().fold(0, |any, entry| any | entry) % 2 == 0 {
+            window.0[CHUNKS - 1] = [S::default(); STEP];
+            if !window.0.as_flattened().iter().any(|entry| entry.is_odd()) {
                 return Err(OpsError::Singular);
             }
         }
@@ -171,12 +173,12 @@ impl<'a, const CHUNKS: usize> Elimination<'a, CHUNKS> {
     fn start_rows(&mut self, col: usize) {
         while self.system.starts.get(self.started).is_some_and(|&start| start as usize == col) {
             let place = self.vacant.pop().unwrap_or_else(|| {
-                self.windows.push(Window::ZERO);
+                self.windows.push(Window::zero());
                 self.passed.push(Vec::new());
                 self.windows.len() as u32 - 1
             });
             let window = &mut self.windows[place as usize];
-            *window = Window::ZERO;
+            *window = Window::zero();
             self.passed[place as usize].clear();
             let coeff = &self.system.coeffs[self.started];
             let entries =
@@ -184,7 +186,7 @@ impl<'a, const CHUNKS: usize> Elimination<'a, CHUNKS> {
             for (octet, bits) in
                 entries.as_chunks_mut().0.iter_mut().zip(coeff.iter().flat_map(|word| word.to_le_bytes()))
             {
-                *octet = spread(bits);
+                *octet = spread(bits).map(S::from);
             }
             self.active.push(Active { row: self.started as u32, place });
             self.started += 1;
@@ -194,10 +196,10 @@ impl<'a, const CHUNKS: usize> Elimination<'a, CHUNKS> {
     /// No pivot: the slot will be 0, so what the active rows have there does not matter.
     fn leave_free(&mut self, at: usize) {
         for row in &self.active {
-            self.windows[row.place as usize].0[0][at] = 0;
+            self.windows[row.place as usize].0[0][at] = S::default();
         }
         self.rows.push(FREE);
-        self.scales.push(0);
+        self.scales.push(S::default());
         self.lower.push_row(std::iter::empty());
         self.upper.push_row(std::iter::empty());
     }
@@ -207,17 +209,18 @@ impl<'a, const CHUNKS: usize> Elimination<'a, CHUNKS> {
     fn eliminate(&mut self, at: usize, index: usize) {
         let Active { row, place } = self.active.remove(index);
         let mut pivot = self.windows[place as usize].clone();
-        let scale = inverse(pivot.0[0][at]);
+        let scale = pivot.0[0][at].inverse();
         pivot.0.as_flattened_mut().iter_mut().for_each(|entry| *entry = entry.wrapping_mul(scale));
         self.push_lower(place as usize, &pivot.0[0][..at], scale);
         // With its multipliers and its own entry gone, the pivot leaves theirs in the other rows.
-        pivot.0[0][..=at].fill(0);
+        pivot.0[0][..=at].fill(S::default());
         let first = at / BLOCK * BLOCK;
-        self.upper
-            .push_row(pivot.0.as_flattened()[first..].as_chunks().0.iter().copied().map(u32::from_le_bytes));
+        self.upper.push_row(pivot.0.as_flattened()[first..].as_chunks().0.iter().copied());
+        // Beyond the last slot there is nothing.
+        let chunks = (self.system.slots - self.rows.len() + at).div_ceil(STEP);
         for target in &self.active {
             let window = &mut self.windows[target.place as usize];
-            window.subtract_multiple(window.0[0][at], &pivot);
+            window.subtract_multiple(window.0[0][at], &pivot, chunks);
         }
         self.rows.push(row);
         self.scales.push(scale);
@@ -226,14 +229,14 @@ impl<'a, const CHUNKS: usize> Elimination<'a, CHUNKS> {
 
     /// The row of `lower`: the multipliers of the passed columns and of the `recent` ones (which are scaled
     /// already), from the column's group backwards.
-    fn push_lower(&mut self, place: usize, recent: &[u8], scale: u8) {
-        let mut near = [0; STEP + BLOCK];
+    fn push_lower(&mut self, place: usize, recent: &[S], scale: S) {
+        let mut near = [S::default(); STEP + BLOCK];
         near[..recent.len()].copy_from_slice(recent);
         let groups = recent.len() / BLOCK + 1;
         let near = near.as_chunks::<BLOCK>().0[..groups].iter().rev().copied();
         let far = self.passed[place].as_chunks::<BLOCK>().0.iter().rev();
         let far = far.map(|group| group.map(|entry| entry.wrapping_mul(scale)));
-        self.lower.push_row(near.chain(far).map(u32::from_le_bytes));
+        self.lower.push_row(near.chain(far));
     }
 }
 

@@ -1,13 +1,16 @@
-//! The band filter's linear system over Z_256, solved as `L y = values`, `U slots = y`.
+//! The band filter's linear system over Z_2^8 or Z_2^32, solved as `L y = values`, `U slots = y`.
 //!
 //! 1. *Factor* ([`factor`]), coefficients only: column by column the first odd active row becomes the pivot and
 //!    is cleared from the other active rows. Row operations go to `L`, pivot rows to `U`, both as [`panels`].
 //! 2. *Substitute* ([`substitute`]), values: forward through `L`, back through `U`, about `width` multiply-adds a
-//!    byte. Stripes of 512 value bytes are independent, so one large system is solved by as many threads as it has
+//!    symbol. Stripes of 512 value bytes are independent, so one large system is solved by as many threads as it has
 //!    stripes; a table of many blocks also has its blocks solved side by side.
 //!
-//! Memory beside the operands: about `width` + 80 bytes a slot for the factors, and a window of usually less than
-//! 1 MiB a thread. Every level gives the bytes of `hush_ops::reference::band_solve`, where the reason is.
+//! Memory beside the operands: about `width` + 80 symbols a slot for the factors, and a window of usually less than
+//! 1 MiB a thread. Every level gives the symbols of `hush_ops::reference::band_solve`, where the reason is.
+//!
+//! Bytes and words share all of it but the innermost kernels: bytes have one of their own with AVX-512 VNNI, words
+//! multiply in 32-bit lanes at every level.
 //!
 //! The AMX level uses the AVX-512 kernel: its multiplications are a third of the time, the rest is coefficients and
 //! memory, so that tiles would gain little.
@@ -23,12 +26,13 @@ use hush_ops::{
     OpsError,
     contract::{BandSystem, FilterOps},
     reference::band_solve::check_shapes,
+    symbol::Symbol,
 };
 use rayon::prelude::*;
 
 use self::{
     shared_slots::SharedSlots,
-    substitute::{Kernel, STRIPE, Values},
+    substitute::{Kernel, Values, stripe},
 };
 use crate::{Cpu, Level};
 
@@ -40,39 +44,55 @@ impl FilterOps for Cpu {
         size: usize,
         slots: &mut [u8],
     ) -> Result<(), OpsError> {
-        check_shapes(system, values, size, slots)?;
-        // SAFETY: whoever made the backend promised that the machine has its level.
-        self.install(|| unsafe { band_solve(self.level(), system, Values { bytes: values, size }, slots) })
+        solve(self, byte_kernel(self.level()), system, Values { symbols: values, size }, slots)
+    }
+
+    fn band_solve_words(
+        &self,
+        system: &BandSystem,
+        values: &[u32],
+        size: usize,
+        slots: &mut [u32],
+    ) -> Result<(), OpsError> {
+        solve(self, word_kernel(self.level()), system, Values { symbols: values, size }, slots)
     }
 }
 
-/// Solves a system whose shapes have been checked.
-///
-/// # Safety
-/// The machine has `level`.
-unsafe fn band_solve(
-    level: Level,
-    system: &BandSystem,
-    values: Values<'_>,
-    slots: &mut [u8],
-) -> Result<(), OpsError> {
-    let size = values.size;
-    let kernel = kernel(level);
-    // SAFETY: the caller's promise.
-    let factors = unsafe { factor::factor(level, system) }?;
-    let slots = SharedSlots::new(slots, size);
-    (0..size.div_ceil(STRIPE)).into_par_iter().for_each(|stripe| {
-        let columns = stripe * STRIPE..size.min((stripe + 1) * STRIPE);
-        // SAFETY: the caller's promise, and each stripe has its own columns.
-        unsafe { substitute::solve_stripe(kernel, &factors, values, columns, &slots) };
-    });
-    Ok(())
-}
-
-fn kernel(level: Level) -> &'static Kernel {
+fn byte_kernel(level: Level) -> &'static Kernel<u8> {
     match level {
-        Level::Scalar => &portable::SCALAR,
-        Level::Avx2 => &portable::AVX2,
+        Level::Scalar => &portable::BYTES_SCALAR,
+        Level::Avx2 => &portable::BYTES_AVX2,
         Level::Avx512 | Level::Avx512Ifma | Level::Amx => &avx512::AVX512,
     }
+}
+
+fn word_kernel(level: Level) -> &'static Kernel<u32> {
+    match level {
+        Level::Scalar => &portable::WORDS_SCALAR,
+        Level::Avx2 => &portable::WORDS_AVX2,
+        Level::Avx512 | Level::Avx512Ifma | Level::Amx => &portable::WORDS_AVX512,
+    }
+}
+
+/// Checks the shapes and solves with `kernel`, which is one for the level of `cpu`.
+fn solve<S: Symbol>(
+    cpu: &Cpu,
+    kernel: &Kernel<S>,
+    system: &BandSystem,
+    values: Values<'_, S>,
+    slots: &mut [S],
+) -> Result<(), OpsError> {
+    let size = values.size;
+    check_shapes(system, values.symbols, size, slots)?;
+    cpu.install(|| {
+        // SAFETY: whoever made the backend promised that the machine has its level.
+        let factors = unsafe { factor::factor(cpu.level(), system) }?;
+        let slots = SharedSlots::new(slots, size);
+        (0..size.div_ceil(stripe::<S>())).into_par_iter().for_each(|index| {
+            let columns = index * stripe::<S>()..size.min((index + 1) * stripe::<S>());
+            // SAFETY: as above, and each stripe has its own columns.
+            unsafe { substitute::solve_stripe(kernel, &factors, values, columns, &slots) };
+        });
+        Ok(())
+    })
 }

@@ -1,20 +1,22 @@
 //! A banded unit triangular matrix, packed for substitution in blocks of four rows.
 
+use hush_ops::symbol::Symbol;
+
 /// Rows of a block, and columns of a group.
 pub(super) const BLOCK: usize = 4;
 
-/// Four rows of four coefficients; row `r`, column `j` is byte `j` (least significant first) of word `r`.
-pub(super) type Quad = [u32; BLOCK];
+/// Four rows of four coefficients.
+pub(super) type Quad<S> = [[S; BLOCK]; BLOCK];
 
 /// A unit triangular matrix whose row block `b` (rows `4b..4b + 4`) reaches the column groups `b`, `b ± 1`, ...,
 /// `b ± k`: minus below the diagonal, plus above. The ones of the diagonal are not stored.
-pub(super) struct Panels {
+pub(super) struct Panels<S> {
     offsets: Vec<usize>,
-    quads: Vec<Quad>,
+    quads: Vec<Quad<S>>,
     reach: usize,
 }
 
-impl Panels {
+impl<S: Symbol> Panels<S> {
     /// Number of row blocks.
     pub(super) fn blocks(&self) -> usize {
         self.offsets.len() - 1
@@ -26,19 +28,19 @@ impl Panels {
     }
 
     /// The quads of block `block`; number `k` is at distance `k` from the diagonal. Never empty.
-    pub(super) fn block(&self, block: usize) -> &[Quad] {
+    pub(super) fn block(&self, block: usize) -> &[Quad<S>] {
         &self.quads[self.offsets[block]..self.offsets[block + 1]]
     }
 }
 
 /// Packs a matrix that comes row by row.
-pub(super) struct PanelsBuilder {
-    panels: Panels,
-    pending: [Vec<u32>; BLOCK],
+pub(super) struct PanelsBuilder<S> {
+    panels: Panels<S>,
+    pending: [Vec<[S; BLOCK]>; BLOCK],
     filled: usize,
 }
 
-impl PanelsBuilder {
+impl<S: Symbol> PanelsBuilder<S> {
     /// A builder of a matrix of `rows` rows.
     pub(super) fn new(rows: usize) -> Self {
         let mut offsets = Vec::with_capacity(rows.div_ceil(BLOCK) + 1);
@@ -51,11 +53,11 @@ impl PanelsBuilder {
     }
 
     /// Adds a row, given as its groups of four coefficients from the diagonal outwards.
-    pub(super) fn push_row(&mut self, groups: impl Iterator<Item = u32>) {
+    pub(super) fn push_row(&mut self, groups: impl Iterator<Item = [S; BLOCK]>) {
         let row = &mut self.pending[self.filled];
         row.clear();
         row.extend(groups);
-        let used = row.iter().rposition(|&group| group != 0).map_or(0, |last| last + 1);
+        let used = row.iter().rposition(|&group| group != [S::default(); BLOCK]).map_or(0, |last| last + 1);
         row.truncate(used);
         self.filled += 1;
         if self.filled == BLOCK {
@@ -64,7 +66,7 @@ impl PanelsBuilder {
     }
 
     /// The packed matrix; the last block is filled up with rows of zeros.
-    pub(super) fn finish(mut self) -> Panels {
+    pub(super) fn finish(mut self) -> Panels<S> {
         if self.filled > 0 {
             self.pending[self.filled..].iter_mut().for_each(Vec::clear);
             self.close_block();
@@ -74,7 +76,8 @@ impl PanelsBuilder {
 
     fn close_block(&mut self) {
         let reach = self.pending.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        let quad = |k: usize| std::array::from_fn(|row| self.pending[row].get(k).copied().unwrap_or(0));
+        let quad =
+            |k: usize| std::array::from_fn(|row| self.pending[row].get(k).copied().unwrap_or_default());
         self.panels.quads.extend((0..reach).map(quad));
         self.panels.reach = self.panels.reach.max(reach - 1);
         self.panels.offsets.push(self.panels.quads.len());
@@ -89,19 +92,21 @@ mod tests {
     #[test]
     fn blocks_are_padded_and_trimmed() {
         let mut builder = PanelsBuilder::new(5);
-        for row in 0..5u32 {
-            builder.push_row([row, 0, 10 * row, 0].into_iter());
+        for row in 0..5u8 {
+            builder.push_row([[row; 4], [0; 4], [0, 10 * row, 0, 0], [0; 4]].into_iter());
         }
         let panels = builder.finish();
         assert_eq!((panels.blocks(), panels.reach()), (2, 2));
-        assert_eq!(panels.block(0), [[0, 1, 2, 3], [0; 4], [0, 10, 20, 30]]);
-        assert_eq!(panels.block(1), [[4, 0, 0, 0], [0; 4], [40, 0, 0, 0]]);
+        assert_eq!(panels.block(0)[0], [[0; 4], [1; 4], [2; 4], [3; 4]]);
+        assert_eq!(panels.block(0)[1], [[0; 4]; 4]);
+        assert_eq!(panels.block(0)[2], [[0; 4], [0, 10, 0, 0], [0, 20, 0, 0], [0, 30, 0, 0]]);
+        assert_eq!(panels.block(1)[2], [[0, 40, 0, 0], [0; 4], [0; 4], [0; 4]]);
     }
 
     #[test]
     fn an_empty_block_has_its_diagonal_group() {
-        let mut builder = PanelsBuilder::new(1);
+        let mut builder = PanelsBuilder::<u32>::new(1);
         builder.push_row(std::iter::empty());
-        assert_eq!(builder.finish().block(0), [[0; 4]]);
+        assert_eq!(builder.finish().block(0), [[[0; 4]; 4]]);
     }
 }

@@ -1,13 +1,15 @@
-//! Forward and back substitution on a stripe of the value bytes.
+//! Forward and back substitution on a stripe of the values' symbols.
 //!
 //! The stripe is worked through in runs of 32 blocks of four slots. A run is brought into a window (rows outermost:
-//! long reads), solved lane by lane (64 bytes of 128 slots and of the slots that they look back on: L1), and
-//! written back. The slots themselves hold the result of the forward pass until the back pass replaces it.
+//! long reads), solved lane by lane (64 symbols of 128 slots and of the slots that they look back on: L1
+//! for bytes, L2 for words), and written back. The slots themselves hold the result of the forward pass until the back pass replaces it.
 
 use std::{
     arch::x86_64::{_MM_HINT_T0, _mm_prefetch},
     ops::Range,
 };
+
+use hush_ops::symbol::Symbol;
 
 use super::{
     factor::{FREE, Factors},
@@ -15,11 +17,13 @@ use super::{
     shared_slots::SharedSlots,
 };
 
-/// Bytes of a slot that a kernel call works on.
+/// Symbols of a slot that a kernel call works on.
 pub(super) const LANE: usize = 64;
 
-/// Bytes of a slot that a thread takes at a time.
-pub(super) const STRIPE: usize = 8 * LANE;
+/// Symbols of a slot that a thread takes at a time: 512 bytes.
+pub(super) const fn stripe<S>() -> usize {
+    512 / size_of::<S>()
+}
 
 /// Blocks brought into the window together.
 const RUN: usize = 32;
@@ -27,42 +31,46 @@ const RUN: usize = 32;
 /// One lane of the four slots of a block, in the kernel's own order.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub(super) struct Group(pub(super) [u8; BLOCK * LANE]);
+pub(super) struct Group<S>(pub(super) [[S; LANE]; BLOCK]);
 
-impl Group {
-    pub(super) const ZERO: Self = Self([0; BLOCK * LANE]);
+impl<S: Symbol> Group<S> {
+    fn zero() -> Self {
+        Self([[S::default(); LANE]; BLOCK])
+    }
 }
 
 /// The inner operations, at one level of instructions. The safety condition of all three is that the machine has
 /// these instructions.
-pub(super) struct Kernel {
-    /// `load(group, place, bytes, scale)` puts `scale * bytes` (at most a lane) at one of the four places, which
+pub(super) struct Kernel<S> {
+    /// `load(group, place, symbols, scale)` puts `scale * symbols` (at most a lane) at one of the four places, which
     /// is zero.
-    pub(super) load: unsafe fn(&mut Group, usize, &[u8], u8),
-    /// `store(group, place, bytes)` takes the bytes out again.
-    pub(super) store: unsafe fn(&Group, usize, &mut [u8]),
+    pub(super) load: unsafe fn(&mut Group<S>, usize, &[S], S),
+    /// `store(group, place, symbols)` takes the symbols out again.
+    pub(super) store: unsafe fn(&Group<S>, usize, &mut [S]),
     /// `solve(quads, lower, solved, group)` solves the four rows of a block: the first row first if `lower`, else
     /// the last. `quads[1..]` belong to the groups of `solved` from the last backwards.
-    pub(super) solve: unsafe fn(&[Quad], bool, &[Group], &mut Group),
+    pub(super) solve: Solve<S>,
 }
 
-/// The right-hand sides: rows of `size` bytes.
+type Solve<S> = unsafe fn(&[Quad<S>], bool, &[Group<S>], &mut Group<S>);
+
+/// The right-hand sides: rows of `size` symbols.
 #[derive(Clone, Copy)]
-pub(super) struct Values<'a> {
-    pub(super) bytes: &'a [u8],
+pub(super) struct Values<'a, S> {
+    pub(super) symbols: &'a [S],
     pub(super) size: usize,
 }
 
-/// Solves for bytes `columns` (at most [`STRIPE`]) of all slots.
+/// Solves for symbols `columns` (at most a [`stripe`]) of all slots.
 ///
 /// # Safety
 /// The machine has the kernel's instructions, and nothing else accesses these columns of the slots.
-pub(super) unsafe fn solve_stripe(
-    kernel: &Kernel,
-    factors: &Factors,
-    values: Values<'_>,
+pub(super) unsafe fn solve_stripe<S: Symbol>(
+    kernel: &Kernel<S>,
+    factors: &Factors<S>,
+    values: Values<'_, S>,
     columns: Range<usize>,
-    slots: &SharedSlots<'_>,
+    slots: &SharedSlots<'_, S>,
 ) {
     let stripe = Stripe { kernel, columns, slots, count: factors.rows.len() };
     // SAFETY: the caller's promises.
@@ -71,20 +79,22 @@ pub(super) unsafe fn solve_stripe(
             let row = factors.rows[slot];
             let start = row as usize * values.size;
             (row != FREE)
-                .then(|| (&values.bytes[start + columns.start..start + columns.end], factors.scales[slot]))
+                .then(|| (&values.symbols[start + columns.start..start + columns.end], factors.scales[slot]))
         });
-        stripe.pass(&factors.upper, false, |slot, columns| Some((&*slots.columns_mut(slot, columns), 1)));
+        stripe.pass(&factors.upper, false, |slot, columns| {
+            Some((&*slots.columns_mut(slot, columns), S::from(1)))
+        });
     }
 }
 
-struct Stripe<'a> {
-    kernel: &'a Kernel,
+struct Stripe<'a, S> {
+    kernel: &'a Kernel<S>,
     columns: Range<usize>,
-    slots: &'a SharedSlots<'a>,
+    slots: &'a SharedSlots<'a, S>,
     count: usize,
 }
 
-impl Stripe<'_> {
+impl<S: Symbol> Stripe<'_, S> {
     /// Substitution through `panels`, in ascending order of slots if `lower`, else descending: reads what
     /// `source(slot, columns)` gives with its scale (nothing: zeros), and writes the slots.
     ///
@@ -92,13 +102,13 @@ impl Stripe<'_> {
     /// As for [`solve_stripe`].
     unsafe fn pass<'v>(
         &self,
-        panels: &Panels,
+        panels: &Panels<S>,
         lower: bool,
-        source: impl Fn(usize, Range<usize>) -> Option<(&'v [u8], u8)>,
+        source: impl Fn(usize, Range<usize>) -> Option<(&'v [S], S)>,
     ) {
         let blocks = panels.blocks();
         let lane_groups = panels.reach() + RUN;
-        let mut window = vec![Group::ZERO; self.columns.len().div_ceil(LANE) * lane_groups];
+        let mut window = vec![Group::zero(); self.columns.len().div_ceil(LANE) * lane_groups];
         for first in (0..blocks).step_by(RUN) {
             // The blocks of the run in the order of the pass, each with its place in a lane of the window.
             let run = (first..blocks.min(first + RUN)).map(|order| {
@@ -106,14 +116,14 @@ impl Stripe<'_> {
             });
             for lane in window.chunks_exact_mut(lane_groups) {
                 lane.copy_within(RUN.., 0);
-                lane[panels.reach()..].fill(Group::ZERO);
+                lane[panels.reach()..].fill(Group::zero());
             }
             for (block, at) in run.clone() {
                 for slot in self.slots_of(block) {
                     for (columns, lane) in self.lanes().zip(window.chunks_exact_mut(lane_groups)) {
-                        if let Some((bytes, scale)) = source(slot, columns) {
+                        if let Some((symbols, scale)) = source(slot, columns) {
                             // SAFETY: the caller's promise.
-                            unsafe { (self.kernel.load)(&mut lane[at], slot % BLOCK, bytes, scale) };
+                            unsafe { (self.kernel.load)(&mut lane[at], slot % BLOCK, symbols, scale) };
                         }
                     }
                 }
@@ -159,9 +169,9 @@ impl Stripe<'_> {
 }
 
 /// Asks for the first cache line of a lane, which the next run will read.
-fn prefetch(lane: Option<(&[u8], u8)>) {
-    if let Some((bytes, _)) = lane {
+fn prefetch<S>(lane: Option<(&[S], S)>) {
+    if let Some((symbols, _)) = lane {
         // SAFETY: prefetching reads nothing, and SSE is part of x86-64.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(symbols.as_ptr().cast()) };
     }
 }

@@ -25,8 +25,9 @@ use crate::Progress;
 const STRIPE_BYTES: usize = 128 << 20;
 /// Narrowest stripe, in bytes of a slot: every stripe repeats the elimination.
 const MIN_STRIPE: usize = 256;
-/// Slack of a block's capacity over the mean load, tried in this order until the keys balance.
-const BALANCE_SLACK: [f64; 6] = [1.001, 1.003, 1.01, 1.03, 1.1, 1.5];
+/// Slack of a block's capacity over the mean load, tried in this order until the keys balance. The first is one key
+/// in a block of up to a thousand, which is enough for blocks of 20 to 500 keys.
+const BALANCE_SLACK: [f64; 8] = [1.001, 1.003, 1.005, 1.01, 1.03, 1.1, 1.5, 2.0];
 
 /// Chooses the shape, builds every block's filter and writes its slots.
 pub(super) fn lay_out(
@@ -104,12 +105,11 @@ fn protocol_and_blocks(keys: usize, slot_bytes: usize, options: &BuildOptions) -
 /// A block map, and the most keys that a block then has to hold.
 fn balance(digests: &[KeyDigest], blocks: usize) -> (BlockMap, usize) {
     let mean = digests.len().div_ceil(blocks);
-    BALANCE_SLACK
-        .iter()
-        .find_map(|slack| {
-            let capacity = (mean as f64 * slack).ceil() as usize + 1;
-            BlockMap::assign(digests, blocks, capacity).ok().map(|map| (map, capacity))
-        })
+    let mut capacities = BALANCE_SLACK.map(|slack| (mean as f64 * slack).ceil() as usize).to_vec();
+    capacities.dedup();
+    capacities
+        .into_iter()
+        .find_map(|capacity| BlockMap::assign(digests, blocks, capacity).ok().map(|map| (map, capacity)))
         .unwrap_or_else(|| {
             // So few keys a block that loads cannot be evened out: room for the fullest one.
             let map = BlockMap::unbalanced(blocks);

@@ -6,6 +6,7 @@ use super::Reference;
 use crate::{
     OpsError,
     contract::{BandSystem, FilterOps},
+    symbol::Symbol,
 };
 
 const STEP: &str = "band solve";
@@ -18,34 +19,58 @@ impl FilterOps for Reference {
         size: usize,
         slots: &mut [u8],
     ) -> Result<(), OpsError> {
-        check_shapes(system, values, size, slots)?;
-        let pivots = eliminate(system, values, size)?;
-        slots.fill(0);
-        for pivot in pivots.iter().rev() {
-            let (known, rest) = slots.split_at_mut((pivot.col + 1) * size);
-            let slot = &mut known[pivot.col * size..];
-            slot.copy_from_slice(&pivot.value);
-            for (coeff, solved) in pivot.window.iter().skip(1).zip(rest.chunks_exact(size.max(1))) {
-                subtract_multiple(slot, *coeff, solved);
-            }
-        }
-        Ok(())
+        band_solve(system, values, size, slots)
+    }
+
+    fn band_solve_words(
+        &self,
+        system: &BandSystem,
+        values: &[u32],
+        size: usize,
+        slots: &mut [u32],
+    ) -> Result<(), OpsError> {
+        band_solve(system, values, size, slots)
     }
 }
 
-/// Checks what [`FilterOps::band_solve`] asks of its operands, for every backend.
+fn band_solve<S: Symbol>(
+    system: &BandSystem,
+    values: &[S],
+    size: usize,
+    slots: &mut [S],
+) -> Result<(), OpsError> {
+    check_shapes(system, values, size, slots)?;
+    let pivots = eliminate(system, values, size)?;
+    slots.fill(S::default());
+    for pivot in pivots.iter().rev() {
+        let (known, rest) = slots.split_at_mut((pivot.col + 1) * size);
+        let slot = &mut known[pivot.col * size..];
+        slot.copy_from_slice(&pivot.value);
+        for (coeff, solved) in pivot.window.iter().skip(1).zip(rest.chunks_exact(size.max(1))) {
+            subtract_multiple(slot, *coeff, solved);
+        }
+    }
+    Ok(())
+}
+
+/// Checks what [`FilterOps::band_solve`] and [`FilterOps::band_solve_words`] ask of their operands, for every backend.
 ///
 /// A width from 1 to 256 is accepted, since a small block has a band as narrow as the block.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if a length is wrong, the starts do not ascend or leave the slots, or a coefficient lies
 /// outside the band.
-pub fn check_shapes(system: &BandSystem, values: &[u8], size: usize, slots: &[u8]) -> Result<(), OpsError> {
+pub fn check_shapes<S: Symbol>(
+    system: &BandSystem,
+    values: &[S],
+    size: usize,
+    slots: &[S],
+) -> Result<(), OpsError> {
     let BandSystem { slots: count, width, starts, coeffs } = system;
     let shape = |what, expected, actual| Err(OpsError::Shape { step: STEP, what, expected, actual });
     OpsError::check_shape(STEP, "number of coefficient rows", starts.len(), coeffs.len())?;
-    OpsError::check_shape(STEP, "value bytes", starts.len() * size, values.len())?;
-    OpsError::check_shape(STEP, "slot bytes", count * size, slots.len())?;
+    OpsError::check_shape(STEP, "value symbols", starts.len() * size, values.len())?;
+    OpsError::check_shape(STEP, "slot symbols", count * size, slots.len())?;
     if !(1..=256).contains(width) {
         return shape("band width", 256, *width);
     }
@@ -69,47 +94,47 @@ pub fn check_shapes(system: &BandSystem, values: &[u8], size: usize, slots: &[u8
 }
 
 /// An equation whose coefficients start at the current column.
-struct Row {
-    window: VecDeque<u8>,
-    value: Vec<u8>,
+struct Row<S> {
+    window: VecDeque<S>,
+    value: Vec<S>,
 }
 
 /// An equation whose first coefficient, at column `col`, is 1.
-struct Pivot {
+struct Pivot<S> {
     col: usize,
-    window: VecDeque<u8>,
-    value: Vec<u8>,
+    window: VecDeque<S>,
+    value: Vec<S>,
 }
 
 /// Brings the system to echelon form, column by column.
 ///
-/// The pivot of a column is an active row whose entry is odd, that is, a unit of Z_256. A column without one is
+/// The pivot of a column is an active row whose entry is odd, that is, a unit. A column without one is
 /// free: its slot is 0, so its (even) entries are dropped. Which odd row is taken does not matter: modulo 2 this
 /// is Gaussian elimination, so the pivot columns are those of the echelon form of the system modulo 2, whatever
 /// the choices; and the square system of these columns has an odd determinant, hence exactly one solution
-/// modulo 256. Rows left over are even everywhere: they are dependent modulo 2.
-fn eliminate(system: &BandSystem, values: &[u8], size: usize) -> Result<Vec<Pivot>, OpsError> {
+/// modulo any power of 2. Rows left over are even everywhere: they are dependent modulo 2.
+fn eliminate<S: Symbol>(system: &BandSystem, values: &[S], size: usize) -> Result<Vec<Pivot<S>>, OpsError> {
     let mut pivots = Vec::with_capacity(system.starts.len());
-    let mut active: VecDeque<Row> = VecDeque::new();
+    let mut active: VecDeque<Row<S>> = VecDeque::new();
     let mut next = 0;
     for col in 0..system.slots {
         while next < system.starts.len() && system.starts[next] as usize == col {
-            let bit = |j: usize| (system.coeffs[next][j / 64] >> (j % 64) & 1) as u8;
+            let bit = |j: usize| S::from((system.coeffs[next][j / 64] >> (j % 64) & 1) as u8);
             active.push_back(Row {
                 window: (0..system.width).map(bit).collect(),
                 value: values[next * size..][..size].to_vec(),
             });
             next += 1;
         }
-        let odd = |row: &Row| row.window.front().is_some_and(|entry| entry % 2 == 1);
+        let odd = |row: &Row<S>| row.window.front().is_some_and(|entry| entry.is_odd());
         if let Some(Row { mut window, mut value }) =
             active.iter().position(odd).and_then(|at| active.remove(at))
         {
-            let inverse = inverse(window[0]);
-            window.iter_mut().chain(&mut value).for_each(|byte| *byte = byte.wrapping_mul(inverse));
+            let inverse = window[0].inverse();
+            window.iter_mut().chain(&mut value).for_each(|symbol| *symbol = symbol.wrapping_mul(inverse));
             for row in &mut active {
                 let Some(&entry) = row.window.front() else { continue };
-                row.window.resize(row.window.len().max(window.len()), 0);
+                row.window.resize(row.window.len().max(window.len()), S::default());
                 for (target, source) in row.window.iter_mut().zip(&window) {
                     *target = target.wrapping_sub(entry.wrapping_mul(*source));
                 }
@@ -124,14 +149,7 @@ fn eliminate(system: &BandSystem, values: &[u8], size: usize) -> Result<Vec<Pivo
     if active.is_empty() { Ok(pivots) } else { Err(OpsError::Singular) }
 }
 
-/// The inverse of an odd byte modulo 256.
-///
-/// `odd * odd = 1` modulo 8, and each step `x * (2 - odd * x)` doubles the number of correct bits (Newton).
-pub fn inverse(odd: u8) -> u8 {
-    (0..2).fold(odd, |x, _| x.wrapping_mul(2u8.wrapping_sub(odd.wrapping_mul(x))))
-}
-
-fn subtract_multiple(target: &mut [u8], factor: u8, source: &[u8]) {
+fn subtract_multiple<S: Symbol>(target: &mut [S], factor: S, source: &[S]) {
     for (target, source) in target.iter_mut().zip(source) {
         *target = target.wrapping_sub(factor.wrapping_mul(*source));
     }
@@ -156,26 +174,26 @@ mod tests {
         BandSystem { slots, width, coeffs: (0..rows).map(|_| row()).collect(), starts }
     }
 
-    #[test]
-    fn every_equation_holds() {
+    /// Solves random systems and checks every equation.
+    fn equations_hold<S: Symbol>(random: impl Fn(&mut Csprng) -> S) {
         for (rows, slots, width, size) in [(1, 1, 1, 3), (5, 9, 3, 1), (80, 100, 64, 7), (300, 340, 256, 2)] {
             let mut solved = 0;
             for seed in 0..8 {
                 let system = random_system(rows, slots, width, seed);
-                let mut values = vec![0; rows * size];
-                Csprng::insecure_from_seed(99).fill_bytes(&mut values);
-                let mut filter = vec![7; slots * size];
-                if Reference.band_solve(&system, &values, size, &mut filter).is_err() {
+                let mut rng = Csprng::insecure_from_seed(99);
+                let values: Vec<S> = (0..rows * size).map(|_| random(&mut rng)).collect();
+                let mut filter = vec![S::from(7); slots * size];
+                if S::band_solve(&Reference, &system, &values, size, &mut filter).is_err() {
                     continue;
                 }
                 solved += 1;
                 for (row, (start, coeff)) in system.starts.iter().zip(&system.coeffs).enumerate() {
-                    for byte in 0..size {
-                        let sum =
-                            (0..width).filter(|j| coeff[j / 64] >> (j % 64) & 1 == 1).fold(0u8, |sum, j| {
-                                sum.wrapping_add(filter[(*start as usize + j) * size + byte])
-                            });
-                        assert_eq!(sum, values[row * size + byte]);
+                    let ones = (0..width).filter(|j| coeff[j / 64] >> (j % 64) & 1 == 1);
+                    for at in 0..size {
+                        let sum = ones.clone().fold(S::default(), |sum, j| {
+                            sum.wrapping_add(filter[(*start as usize + j) * size + at])
+                        });
+                        assert_eq!(sum, values[row * size + at]);
                     }
                 }
             }
@@ -184,11 +202,29 @@ mod tests {
     }
 
     #[test]
+    fn every_equation_holds() {
+        equations_hold(|rng| rng.next_u32() as u8);
+        equations_hold(Csprng::next_u32);
+    }
+
+    #[test]
+    fn the_low_bytes_of_the_words_are_the_bytes() {
+        let system = random_system(80, 100, 64, 1);
+        let values: Vec<u32> = (0..80).map(|row| 0x0123_4567u32.wrapping_mul(row)).collect();
+        let bytes: Vec<u8> = values.iter().map(|&word| word as u8).collect();
+        let (mut words, mut low) = ([1; 100], [1; 100]);
+        Reference.band_solve_words(&system, &values, 1, &mut words).unwrap();
+        Reference.band_solve(&system, &bytes, 1, &mut low).unwrap();
+        assert_eq!(words.map(|word| word as u8), low);
+    }
+
+    #[test]
     fn dependent_rows_are_singular() {
         let mut system = random_system(20, 40, 16, 1);
         system.starts[7] = system.starts[6];
         system.coeffs[7] = system.coeffs[6];
         assert_eq!(Reference.band_solve(&system, &[0; 20], 1, &mut [0; 40]), Err(OpsError::Singular));
+        assert_eq!(Reference.band_solve_words(&system, &[0; 20], 1, &mut [0; 40]), Err(OpsError::Singular));
     }
 
     #[test]
@@ -209,10 +245,5 @@ mod tests {
         let mut unsorted = system;
         unsorted.starts.reverse();
         assert!(matches!(solve(&unsorted, 40, 80), Err(OpsError::Shape { .. })));
-    }
-
-    #[test]
-    fn inverses_of_all_odd_bytes() {
-        assert!((1..=255u8).step_by(2).all(|odd| odd.wrapping_mul(inverse(odd)) == 1));
     }
 }

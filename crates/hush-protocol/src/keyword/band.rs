@@ -1,17 +1,18 @@
-//! The `band` filter: a banded linear system over Z_256.
+//! The `band` filter: a banded linear system over Z_2^k.
 //!
 //! A key hashes to a start `s` and `w` random bits, the first of them set; its value is the sum of the slots `s + j`
-//! whose bit `j` is set, modulo 256, byte by byte. An LWE query can encrypt any vector, so about `w / 2` ones cost
+//! whose bit `j` is set, symbol by symbol. An LWE query can encrypt any vector, so about `w / 2` ones cost
 //! as little as a single one: no noise, no bandwidth. What the width buys is space: 2 % more slots than keys at
 //! `w = 256`.
 //!
 //! Source: banded ("ribbon") retrieval, Dietzfelbinger and Walzer, "Efficient Gauss elimination for near-quadratic
-//! matrices with one short random block per row" (ESA 2019); here over Z_256 in place of F_2. A 0/1 system is
-//! solvable over Z_256 if it has full row rank modulo 2.
+//! matrices with one short random block per row" (ESA 2019); here over Z_2^k in place of F_2. A 0/1 system is
+//! solvable over Z_2^k if it has full row rank modulo 2.
 
 use hush_ops::{
     OpsError,
     contract::{BandSystem, FilterOps},
+    symbol::Symbol,
 };
 
 use super::{KeyDigest, filter::Block, key_hash::scale};
@@ -60,14 +61,14 @@ pub(super) fn support(digest: &KeyDigest, block_seed: u8, width: usize, slots: u
 }
 
 /// Solves for the slots; [`OpsError::Singular`] if the rows are dependent under this seed.
-pub(super) fn build(
-    block: &Block<'_>,
+pub(super) fn build<S: Symbol>(
+    block: &Block<'_, S>,
     block_seed: u8,
     width: usize,
     ops: &dyn FilterOps,
-    out: &mut [u8],
+    out: &mut [S],
 ) -> Result<(), OpsError> {
-    let &Block { digests, values, slot_bytes, slots } = block;
+    let &Block { digests, values, slot_size, slots } = block;
     let mut rows: Vec<(u32, u32, [u64; 4])> = (0u32..)
         .zip(digests)
         .map(|(key, digest)| {
@@ -78,7 +79,7 @@ pub(super) fn build(
     rows.sort_unstable();
     let mut sorted_values = Vec::with_capacity(values.len());
     for (_, key, _) in &rows {
-        sorted_values.extend_from_slice(&values[*key as usize * slot_bytes..][..slot_bytes]);
+        sorted_values.extend_from_slice(&values[*key as usize * slot_size..][..slot_size]);
     }
     let system = BandSystem {
         slots,
@@ -87,5 +88,5 @@ pub(super) fn build(
         coeffs: rows.iter().map(|row| row.2).collect(),
     };
     drop(rows);
-    ops.band_solve(&system, &sorted_values, slot_bytes, out)
+    S::band_solve(ops, &system, &sorted_values, slot_size, out)
 }

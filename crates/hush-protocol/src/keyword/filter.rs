@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use hush_ops::{OpsError, contract::FilterOps};
+use hush_ops::{OpsError, contract::FilterOps, symbol::Symbol};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -75,11 +75,12 @@ pub enum FilterError {
 }
 
 /// What a filter is made of.
-pub(super) struct Block<'a> {
+pub(super) struct Block<'a, S> {
     pub(super) digests: &'a [KeyDigest],
-    /// `digests.len() * slot_bytes` bytes.
-    pub(super) values: &'a [u8],
-    pub(super) slot_bytes: usize,
+    /// `digests.len() * slot_size` symbols.
+    pub(super) values: &'a [S],
+    /// Symbols of a slot.
+    pub(super) slot_size: usize,
     pub(super) slots: usize,
 }
 
@@ -162,7 +163,7 @@ pub struct FilterParams {
 
 impl FilterParams {
     /// The slots of a key with their coefficients, ascending: the value of a key is
-    /// `sum coefficient * slot` modulo 256, byte by byte. This is what a look-up encrypts. The number of entries depends
+    /// `sum coefficient * slot`, symbol by symbol. This is what a look-up encrypts. The number of entries depends
     /// on the filter alone; some coefficients may be 0.
     pub fn support(&self, digest: &KeyDigest, block_seed: u8) -> Vec<(u32, u8)> {
         match self.kind.family() {
@@ -172,32 +173,35 @@ impl FilterParams {
     }
 
     /// Builds the filter and returns the seed byte under which it could be built: the first of 0 to 255, which
-    /// depends on the keys alone (not on their order, the values or the backend).
+    /// depends on the keys alone (not on their order, the values, the symbols or the backend).
+    ///
+    /// Over `u8` the values are sums modulo 256; over `u32` modulo 2^32, and therefore modulo 2^k for every k <= 32:
+    /// for symbols of k bits, the high bits of the slots may be dropped.
     ///
     /// | name         | shape                  | unit                                 |
     /// |--------------|------------------------|--------------------------------------|
     /// | `digests`    | keys                   |                                      |
-    /// | `values`     | keys x `slot_bytes`    | bytes, in the order of the digests   |
-    /// | `out`        | slots x `slot_bytes`   | bytes, slot after slot               |
+    /// | `values`     | keys x `slot_size`     | symbols, in the order of the digests |
+    /// | `out`        | slots x `slot_size`    | symbols, slot after slot             |
     ///
     /// # Errors
     /// [`FilterError::Shape`] if a length is wrong, [`FilterError::DuplicateKey`], or [`FilterError::NoSeed`] if
     /// the keys are more than [`FilterKind::capacity`] (or 256 seeds fail, which then does not happen).
-    pub fn build(
+    pub fn build<S: Symbol>(
         &self,
         digests: &[KeyDigest],
-        values: &[u8],
-        slot_bytes: usize,
+        values: &[S],
+        slot_size: usize,
         ops: &dyn FilterOps,
-        out: &mut [u8],
+        out: &mut [S],
     ) -> Result<u8, FilterError> {
-        check("value bytes", digests.len() * slot_bytes, values.len())?;
-        check("slot bytes", self.slots * slot_bytes, out.len())?;
+        check("value symbols", digests.len() * slot_size, values.len())?;
+        check("slot symbols", self.slots * slot_size, out.len())?;
         let no_seed = FilterError::NoSeed { keys: digests.len(), slots: self.slots };
         if digests.len() > self.slots || u32::try_from(self.slots).is_err() {
             return Err(no_seed);
         }
-        let block = Block { digests, values, slot_bytes, slots: self.slots };
+        let block = Block { digests, values, slot_size, slots: self.slots };
         for seed in 0..=u8::MAX {
             if self.try_seed(&block, seed, ops, out)? {
                 return Ok(seed);
@@ -209,12 +213,12 @@ impl FilterParams {
         Err(no_seed)
     }
 
-    fn try_seed(
+    fn try_seed<S: Symbol>(
         &self,
-        block: &Block<'_>,
+        block: &Block<'_, S>,
         seed: u8,
         ops: &dyn FilterOps,
-        out: &mut [u8],
+        out: &mut [S],
     ) -> Result<bool, OpsError> {
         match self.kind.family() {
             Family::Fuse { arity } => Ok(fuse::build(block, seed, arity, out)),

@@ -1,11 +1,13 @@
-//! The `fuse` filter: a binary fuse filter over Z_256.
+//! The `fuse` filter: a binary fuse filter over Z_2^k.
 //!
 //! The slots are cut into segments. A key has one slot in each of `k` (3 or 4) consecutive segments; its value is
-//! the sum of these slots modulo 256, byte by byte. The system is solved by peeling: a slot that only one key has
+//! the sum of these slots, symbol by symbol. The system is solved by peeling: a slot that only one key has
 //! can be set last, so that key and its slots are taken away, and so on until no key is left.
 //!
 //! Source: Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters" (2022); over Z_p, ChalametPIR
 //! section 4.
+
+use hush_ops::symbol::Symbol;
 
 use super::{KeyDigest, filter::Block, key_hash::scale};
 
@@ -82,21 +84,21 @@ pub(super) fn support(digest: &KeyDigest, block_seed: u8, arity: usize, slots: u
 }
 
 /// Fills the slots; `false` if the keys cannot be peeled under this seed.
-pub(super) fn build(block: &Block<'_>, block_seed: u8, arity: usize, out: &mut [u8]) -> bool {
-    let &Block { digests, values, slot_bytes, slots } = block;
+pub(super) fn build<S: Symbol>(block: &Block<'_, S>, block_seed: u8, arity: usize, out: &mut [S]) -> bool {
+    let &Block { digests, values, slot_size, slots } = block;
     let segments = Segments::new(arity, slots);
     let located: Vec<_> = digests.iter().map(|digest| segments.locate(digest, block_seed)).collect();
     let Some(order) = peel(&located, segments.arity, slots) else { return false };
-    out.fill(0);
-    let mut slot_value = vec![0; slot_bytes];
+    out.fill(S::default());
+    let mut slot_value = vec![S::default(); slot_size];
     for &Peeled { key, slot } in order.iter().rev() {
-        slot_value.copy_from_slice(&values[key as usize * slot_bytes..][..slot_bytes]);
+        slot_value.copy_from_slice(&values[key as usize * slot_size..][..slot_size]);
         for &other in located[key as usize][..segments.arity].iter().filter(|&&other| other != slot) {
-            for (byte, other) in slot_value.iter_mut().zip(&out[other as usize * slot_bytes..]) {
-                *byte = byte.wrapping_sub(*other);
+            for (symbol, other) in slot_value.iter_mut().zip(&out[other as usize * slot_size..]) {
+                *symbol = symbol.wrapping_sub(*other);
             }
         }
-        out[slot as usize * slot_bytes..][..slot_bytes].copy_from_slice(&slot_value);
+        out[slot as usize * slot_size..][..slot_size].copy_from_slice(&slot_value);
     }
     true
 }

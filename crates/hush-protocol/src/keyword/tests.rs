@@ -1,7 +1,7 @@
 //! Every filter, from keys to values.
 
 use hush_math::csprng::Csprng;
-use hush_ops::reference::Reference;
+use hush_ops::{reference::Reference, symbol::Symbol};
 use proptest::prelude::*;
 
 use super::*;
@@ -24,14 +24,20 @@ fn values(digests: &[KeyDigest], slot_bytes: usize) -> Vec<u8> {
 }
 
 /// What a look-up gives.
-fn look_up(params: FilterParams, digest: &KeyDigest, seed: u8, slots: &[u8], slot_bytes: usize) -> Vec<u8> {
+fn look_up<S: Symbol>(
+    params: FilterParams,
+    digest: &KeyDigest,
+    seed: u8,
+    slots: &[S],
+    slot_size: usize,
+) -> Vec<S> {
     let support = params.support(digest, seed);
     assert!(support.windows(2).all(|pair| pair[0].0 < pair[1].0), "ascending slots");
-    let mut value = vec![0u8; slot_bytes];
+    let mut value = vec![S::default(); slot_size];
     for (slot, coeff) in support {
         assert!((slot as usize) < params.slots);
-        for (byte, slot) in value.iter_mut().zip(&slots[slot as usize * slot_bytes..]) {
-            *byte = byte.wrapping_add(coeff.wrapping_mul(*slot));
+        for (symbol, slot) in value.iter_mut().zip(&slots[slot as usize * slot_size..]) {
+            *symbol = symbol.wrapping_add(S::from(coeff).wrapping_mul(*slot));
         }
     }
     value
@@ -71,6 +77,34 @@ fn every_slot_size() {
 }
 
 #[test]
+fn words_are_found_modulo_every_power_of_two() {
+    const SIZE: usize = 5;
+    for kind in FilterKind::ALL {
+        for keys in [0, 1, 2, 30, 64, 200, 245] {
+            let params = FilterParams { kind, slots: kind.slots_for(keys) };
+            let digests = digests(0..keys as u64);
+            let mut rng = Csprng::insecure_from_seed(2);
+            let values: Vec<u32> = (0..keys * SIZE).map(|_| rng.next_u32()).collect();
+            let mut slots = vec![7; params.slots * SIZE];
+            let seed = params.build(&digests, &values, SIZE, &Reference, &mut slots).unwrap();
+            assert_eq!(
+                params.build::<u8>(&digests, &[], 0, &Reference, &mut []),
+                Ok(seed),
+                "{kind}: one seed"
+            );
+            for bits in [8, 22, 32] {
+                let mask = u32::MAX >> (32 - bits);
+                let masked: Vec<u32> = slots.iter().map(|slot| slot & mask).collect();
+                for (digest, value) in digests.iter().zip(values.chunks_exact(SIZE)) {
+                    let sums = look_up(params, digest, seed, &masked, SIZE);
+                    assert!(sums.iter().zip(value).all(|(sum, value)| (sum ^ value) & mask == 0), "{kind}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn absent_keys_have_wrong_fingerprints() {
     for kind in FilterKind::ALL {
         let (params, seed, slots) = round_trip(kind, 500, 12);
@@ -104,7 +138,7 @@ fn a_tight_block_is_retried_under_other_seeds() {
         let keys = kind.capacity(400) as u64 + 2;
         let seeds = (0..40).map(|set| {
             let digests = digests(1000 * set..1000 * set + keys);
-            FilterParams { kind, slots: 400 }.build(&digests, &[], 0, &Reference, &mut [])
+            FilterParams { kind, slots: 400 }.build::<u8>(&digests, &[], 0, &Reference, &mut [])
         });
         let seeds: Vec<u8> =
             seeds.map(|seed| seed.unwrap_or_else(|error| panic!("{kind}: {error}"))).collect();
