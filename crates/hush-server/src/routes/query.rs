@@ -51,6 +51,7 @@ pub(super) async fn answer(
     }
     memory.grow(answer_bytes)?;
     let memory = Arc::new(memory);
+    let queries = queries.into_iter().map(|query| (query, None)).collect();
     let replies = batch::submit(&server, &table, queries, &memory)
         .map_err(|_| Problem::overloaded("too many queries are waiting for this table"))?;
     Ok(respond(collect(replies, &table.epoch).await?, &memory))

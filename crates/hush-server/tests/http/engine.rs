@@ -5,10 +5,10 @@ use std::{
     sync::{Arc, Condvar, Mutex},
 };
 
-use hush_engine::{Blob, Engine, EngineError};
+use hush_engine::{Blob, ClientKeys, Engine, EngineError};
 use hush_protocol::wire::{Query, QuerySizes};
 
-pub(crate) const SIZES: QuerySizes = QuerySizes { first: 8, second: 4 };
+pub(crate) const SIZES: QuerySizes = QuerySizes::lwe(8, 4);
 pub(crate) const ANSWER_BYTES: usize = 16;
 pub(crate) const MAX_BATCH: usize = 4;
 /// First byte of a query that the engine refuses, fails on, answers badly.
@@ -93,14 +93,14 @@ pub(crate) fn expected(query: &Query) -> Vec<u8> {
 pub(crate) fn query(seed: u8) -> Query {
     let first: Vec<u8> = (0..8).map(|j| seed % 100 + j).collect();
     let second: Vec<u8> = (0..4).map(|j| seed.wrapping_mul(3).wrapping_add(j)).collect();
-    Query { first: first.into(), second: second.into() }
+    Query { first: first.into(), second: second.into(), ..Query::default() }
 }
 
 /// A query that makes the engine do something special.
 pub(crate) fn special(first_byte: u8) -> Query {
     let mut first = [0; 8];
     first[0] = first_byte;
-    Query { first: first.to_vec().into(), second: vec![0; 4].into() }
+    Query { first: first.to_vec().into(), second: vec![0; 4].into(), ..Query::default() }
 }
 
 impl Engine for SumEngine {
@@ -132,7 +132,7 @@ impl Engine for SumEngine {
         self.blobs.clone()
     }
 
-    fn answer(&self, queries: &[Query]) -> Result<Vec<Vec<u8>>, EngineError> {
+    fn answer(&self, queries: &[Query], _keys: &[Option<ClientKeys>]) -> Result<Vec<Vec<u8>>, EngineError> {
         if let Some(index) = queries.iter().position(|query| query.first[0] == REFUSED) {
             return Err(EngineError::Query { index, reason: "a coefficient is too large".into() });
         }
