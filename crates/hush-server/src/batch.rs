@@ -16,6 +16,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::{Notify, oneshot};
 
 use crate::{
+    keys::OpenedKeys,
     limits::Reservation,
     state::{Server, Table},
 };
@@ -38,7 +39,7 @@ struct Queue {
 struct Job {
     query: Query,
     /// Of its client, in a table that needs them.
-    keys: Option<ClientKeys>,
+    keys: Option<Arc<OpenedKeys>>,
     reply: oneshot::Sender<Result<Vec<u8>, AnswerError>>,
     /// The query borrows from the request's body, and its answer will take memory even if the client
     /// goes during the scan: both count until the last query is answered.
@@ -68,7 +69,7 @@ pub(crate) struct Overloaded;
 pub(crate) fn submit(
     server: &Arc<Server>,
     table: &Arc<Table>,
-    queries: Vec<(Query, Option<ClientKeys>)>,
+    queries: Vec<(Query, Option<Arc<OpenedKeys>>)>,
     memory: &Arc<Reservation>,
 ) -> Result<Vec<Reply>, Overloaded> {
     let mut queue = table.batcher.lock();
@@ -176,7 +177,8 @@ async fn scan(server: &Server, table: &Table, mut batch: Vec<Job>) {
 async fn ask_engine(table: &Table, batch: &[Job]) -> Result<Vec<Vec<u8>>, EngineError> {
     // Clones of `Bytes`: no ciphertext is copied.
     let queries: Vec<Query> = batch.iter().map(|job| job.query.clone()).collect();
-    let keys: Vec<Option<ClientKeys>> = batch.iter().map(|job| job.keys.clone()).collect();
+    let keys: Vec<Option<ClientKeys>> =
+        batch.iter().map(|job| job.keys.as_ref().map(|opened| opened.keys.clone())).collect();
     let engine = table.engine.clone();
     let answers = tokio::task::spawn_blocking(move || engine.answer(&queries, &keys))
         .await
