@@ -9,4 +9,4 @@ pub mod http;
 
 pub use error::ClientError;
 pub use lookup::{Found, Wanted};
-pub use table::{PendingLookup, Table};
+pub use table::{KeyId, PendingLookup, Table};

@@ -19,6 +19,9 @@ use crate::{ClientError, Found, Wanted};
 /// Security below which a client refuses a table unless told otherwise.
 const MIN_SECURITY_BITS: f64 = 128.0;
 
+/// Names evaluation keys: the BLAKE3 hash of what is uploaded.
+pub type KeyId = [u8; wire::KEY_ID_BYTES];
+
 /// A table's descriptor and hint, ready for look-ups.
 pub struct Table {
     descriptor: Descriptor,
@@ -83,6 +86,20 @@ impl Table {
     /// The parameters.
     pub fn params(&self) -> &TableParams {
         &self.params
+    }
+
+    /// Name of the parameter set of the evaluation keys that a server needs to answer; `None` for protocols without.
+    pub fn key_preset(&self) -> Option<&str> {
+        None
+    }
+
+    /// Derives the secret key and the evaluation keys from `seed`, the same each time; without effect for protocols
+    /// without keys. Must come before [`Table::query`] in the others.
+    pub fn use_keys(&mut self, _seed: &[u8; 32]) {}
+
+    /// The hash that queries name the evaluation keys by, and the body to upload; `None` for protocols without.
+    pub fn key_upload(&self) -> Option<(KeyId, Vec<u8>)> {
+        None
     }
 
     /// Encrypts a look-up under fresh secrets from the operating system. A retry is a new call.

@@ -1,11 +1,11 @@
 //! What a server needs from a table: the one place where a protocol and a backend become `dyn`.
 
-use std::{fs::File, sync::Arc};
+use std::{any::Any, fmt, fs::File, sync::Arc};
 
 use hush_protocol::wire::{self, QuerySizes};
 use thiserror::Error;
 
-/// Why a batch was not answered. Carries positions and lengths, never data.
+/// Why a batch was not answered, or keys were not accepted. Carries positions and lengths, never data.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -18,6 +18,12 @@ pub enum EngineError {
         /// Position in the batch.
         index: usize,
         /// What is wrong with it.
+        reason: String,
+    },
+    /// The uploaded bytes are no evaluation keys of this table.
+    #[error("the evaluation keys cannot be used: {reason}")]
+    Keys {
+        /// What is wrong with them.
         reason: String,
     },
     /// The engine failed; no query is to blame.
@@ -37,6 +43,27 @@ pub struct Blob {
     pub bytes: u64,
 }
 
+/// The evaluation keys that a table's clients upload before they ask.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KeySpec {
+    /// Name of the parameter set. Tables of one set accept each other's keys: opened by one of them,
+    /// keys serve the queries of all.
+    pub preset: String,
+    /// Exact length of the encoded [`wire::EvaluationKeys`], which the set determines.
+    pub bytes: usize,
+}
+
+/// One client's evaluation keys, checked and ready for [`Engine::answer`]. Opaque to all but the
+/// engines of their parameter set; clones share the keys.
+#[derive(Clone)]
+pub struct ClientKeys(pub Arc<dyn Any + Send + Sync>);
+
+impl fmt::Debug for ClientKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientKeys(..)")
+    }
+}
+
 /// A table that is ready to answer. Immutable: everything but [`Engine::answer`] returns the same
 /// value each time.
 pub trait Engine: Send + Sync {
@@ -49,7 +76,7 @@ pub trait Engine: Send + Sync {
     /// Name of the protocol: "simple", "frodo", ...
     fn protocol(&self) -> &str;
 
-    /// Exact lengths of [`wire::Query::first`] and [`wire::Query::second`].
+    /// Exact lengths of the parts of a query.
     fn query_bytes(&self) -> QuerySizes;
 
     /// Exact length of an answer.
@@ -61,13 +88,34 @@ pub trait Engine: Send + Sync {
     /// The files that clients download, named by the descriptor.
     fn blobs(&self) -> Vec<Blob>;
 
+    /// The evaluation keys that queries need; `None` for protocols without.
+    fn keys(&self) -> Option<KeySpec> {
+        None
+    }
+
+    /// Checks uploaded keys, an encoded [`wire::EvaluationKeys`] of the table's [`KeySpec`], in full
+    /// (lengths, ranges of coefficients) and makes them ready. Blocks until done.
+    ///
+    /// # Errors
+    /// [`EngineError::Keys`] if `body` is no such message, or the protocol has no keys.
+    fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
+        let _ = body;
+        Err(EngineError::Keys { reason: format!("tables of protocol {:?} have none", self.protocol()) })
+    }
+
     /// Answers a batch with one scan of the table: one answer of [`Engine::answer_bytes`] for each
-    /// query, in order. `queries` has 1 to [`Engine::max_batch`] entries of [`Engine::query_bytes`].
+    /// query, in order. `queries` has 1 to [`Engine::max_batch`] entries of [`Engine::query_bytes`];
+    /// `keys` has an entry for each: its client's keys, opened by an engine of the same [`KeySpec`],
+    /// or `None` where the protocol has no keys.
     ///
     /// Blocks until done; the work runs on the engine's own pool.
     ///
     /// # Errors
     /// [`EngineError::Query`] if the bytes of a query are no ciphertext of this table, before any
     /// scan; [`EngineError::Internal`] otherwise.
-    fn answer(&self, queries: &[wire::Query]) -> Result<Vec<Vec<u8>>, EngineError>;
+    fn answer(
+        &self,
+        queries: &[wire::Query],
+        keys: &[Option<ClientKeys>],
+    ) -> Result<Vec<Vec<u8>>, EngineError>;
 }

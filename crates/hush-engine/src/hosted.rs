@@ -18,7 +18,7 @@ use hush_protocol::{
 use hush_store::snapshot::{DB_FILE, HINT_FILE, SECOND_DB_FILE, Snapshot, SnapshotError, Verify};
 use thiserror::Error;
 
-use crate::{Blob, Engine, EngineError};
+use crate::{Blob, ClientKeys, Engine, EngineError};
 
 /// Queries that one scan answers at most: what the kernels take in one pass.
 const MAX_BATCH: usize = 64;
@@ -93,7 +93,7 @@ impl<B: LweOps> Engine for Hosted<B> {
 
     fn query_bytes(&self) -> QuerySizes {
         let (first, second) = self.params.query_bytes();
-        QuerySizes { first, second }
+        QuerySizes::lwe(first, second)
     }
 
     fn answer_bytes(&self) -> usize {
@@ -108,7 +108,11 @@ impl<B: LweOps> Engine for Hosted<B> {
         vec![self.hint.clone()]
     }
 
-    fn answer(&self, queries: &[wire::Query]) -> Result<Vec<Vec<u8>>, EngineError> {
+    fn answer(
+        &self,
+        queries: &[wire::Query],
+        _keys: &[Option<ClientKeys>],
+    ) -> Result<Vec<Vec<u8>>, EngineError> {
         let answers = match &self.second_db {
             None => simple::answer(&*self.backend, &self.db, &self.params, queries),
             Some(second) => double::answer(&*self.backend, &self.db, second, &self.params, queries),

@@ -45,7 +45,7 @@ pub fn query(params: &TableParams, target: &Target, rng: &mut Csprng) -> (wire::
     let block = [(target.block as u32, 1)];
     let (second, second_key) = encrypt_lwe(lwe, &params.second_matrix(), secret, &block, rng);
     let pack = |words: &[u32]| pack_rounded(words, widths.query).into();
-    let query = wire::Query { first: pack(&first), second: pack(&second) };
+    let query = wire::Query { first: pack(&first), second: pack(&second), ..Default::default() };
     (query, Pending { first: first_key, second: second_key })
 }
 

@@ -39,7 +39,7 @@ pub fn query(params: &TableParams, target: &Target, rng: &mut Csprng) -> (wire::
     let secret = OneTimeLweSecret::sample(params.lwe(), rng);
     let (words, key) = encrypt_lwe(params.lwe(), &params.first_matrix(), secret, &target.columns, rng);
     let first = pack_rounded(&words, params.widths().query).into();
-    (wire::Query { first, second: Default::default() }, Pending { key, block: target.block })
+    (wire::Query { first, ..Default::default() }, Pending { key, block: target.block })
 }
 
 /// Server: answers a batch with one pass over the database.

@@ -1,11 +1,13 @@
-//! The wire format of queries and answers, and the checks that both sides run on it.
+//! The wire format of queries, answers and evaluation keys, and the checks that both sides run on it.
 //!
 //! The messages are generated from `proto/hush/v1/query.proto`. Their `bytes` fields are
 //! [`Bytes`]: decoding borrows from the received buffer, and `Vec<u8>` converts with `.into()`.
 //!
-//! Bytes from the network go through [`RequestShape::decode`] or [`ResponseShape::decode`], never
-//! through [`Message::decode`] alone: an empty entry of a repeated field takes two bytes on the wire
+//! Bytes from the network go through [`RequestShape::decode`], [`ResponseShape::decode`] or
+//! [`decode_keys`], never through [`Message::decode`] alone: an empty entry of a repeated field takes two bytes on the wire
 //! and a whole struct in memory, so entries are counted before any is built.
+
+mod keys;
 
 use prost::{
     DecodeError, Message,
@@ -13,6 +15,8 @@ use prost::{
     encoding::{DecodeContext, decode_key, skip_field},
 };
 use thiserror::Error;
+
+pub use keys::{MAX_PRESET_BYTES, decode_keys, encoded_keys_bytes};
 
 include!(concat!(env!("OUT_DIR"), "/hush.v1.rs"));
 
@@ -22,6 +26,8 @@ pub const VERSION: u32 = 1;
 pub const CONTENT_TYPE: &str = "application/x-protobuf";
 /// Bytes of an epoch.
 pub const EPOCH_BYTES: usize = 32;
+/// Bytes of [`Query::key_id`] in protocols with evaluation keys.
+pub const KEY_ID_BYTES: usize = 32;
 /// The most queries that a request may carry, unless a server says less.
 pub const MAX_QUERIES: usize = 256;
 
@@ -81,10 +87,18 @@ pub enum WireError {
     QueryLength {
         /// Which query of the request.
         index: usize,
-        /// `first` or `second`.
+        /// `first`, `second`, `packed` or `key_id`.
         field: &'static str,
         /// Bytes fixed by the table.
         expected: usize,
+        /// Bytes in the message.
+        actual: usize,
+    },
+    /// Evaluation keys without the name of a parameter set, or with one that no set has.
+    #[error("the name of the parameter set has {actual} bytes, expected 1 to {max}")]
+    PresetLength {
+        /// [`MAX_PRESET_BYTES`].
+        max: usize,
         /// Bytes in the message.
         actual: usize,
     },
@@ -108,19 +122,38 @@ pub enum WireError {
     },
 }
 
-/// Exact lengths of the two parts of a query, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Exact lengths of the parts of a query, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuerySizes {
     /// Bytes of [`Query::first`].
     pub first: usize,
     /// Bytes of [`Query::second`]; 0 for protocols with one encrypted dimension.
     pub second: usize,
+    /// Bytes of [`Query::packed`]; 0 for protocols over LWE.
+    pub packed: usize,
+    /// Bytes of [`Query::key_id`]: [`KEY_ID_BYTES`], or 0 for protocols without evaluation keys.
+    pub key_id: usize,
 }
 
 impl QuerySizes {
+    /// The lengths of a protocol over LWE, which has no evaluation keys.
+    pub const fn lwe(first: usize, second: usize) -> Self {
+        Self { first, second, packed: 0, key_id: 0 }
+    }
+
+    /// The lengths of a protocol over RLWE with evaluation keys.
+    pub const fn rlwe(packed: usize) -> Self {
+        Self { first: 0, second: 0, packed, key_id: KEY_ID_BYTES }
+    }
+
+    /// Bytes of all parts together.
+    pub const fn total(self) -> usize {
+        self.first.saturating_add(self.second).saturating_add(self.packed).saturating_add(self.key_id)
+    }
+
     /// An upper bound on the bytes that one query takes inside a request.
     fn encoded_bound(self) -> usize {
-        self.first.saturating_add(self.second).saturating_add(3 * FIELD_OVERHEAD)
+        self.total().saturating_add(5 * FIELD_OVERHEAD)
     }
 }
 
@@ -166,6 +199,8 @@ impl RequestShape<'_> {
         for (index, query) in request.queries.iter().enumerate() {
             check_length(index, "first", self.query.first, query.first.len())?;
             check_length(index, "second", self.query.second, query.second.len())?;
+            check_length(index, "packed", self.query.packed, query.packed.len())?;
+            check_length(index, "key_id", self.query.key_id, query.key_id.len())?;
         }
         Ok(request.queries)
     }
@@ -247,12 +282,17 @@ mod tests {
     const EPOCH: [u8; EPOCH_BYTES] = [7; EPOCH_BYTES];
 
     fn shape() -> RequestShape<'static> {
-        let query = QuerySizes { first: 4, second: 2 };
+        let query = QuerySizes { first: 4, second: 2, packed: 3, key_id: 1 };
         RequestShape { epoch: &EPOCH, protocol: "simple", query, max_queries: 3 }
     }
 
     fn request() -> QueryRequest {
-        let query = Query { first: vec![1, 2, 3, 4].into(), second: vec![5, 6].into() };
+        let query = Query {
+            first: vec![1, 2, 3, 4].into(),
+            second: vec![5, 6].into(),
+            packed: vec![7, 8, 9].into(),
+            key_id: vec![10].into(),
+        };
         QueryRequest {
             version: VERSION,
             epoch: Bytes::copy_from_slice(&EPOCH),
@@ -272,7 +312,7 @@ mod tests {
         expected.extend([7; 32]);
         expected.extend(b"\x1a\x06simple");
         for _ in 0..2 {
-            expected.extend([0x22, 10, 0x0a, 4, 1, 2, 3, 4, 0x12, 2, 5, 6]);
+            expected.extend([0x22, 18, 0x0a, 4, 1, 2, 3, 4, 0x12, 2, 5, 6, 0x1a, 3, 7, 8, 9, 0x22, 1, 10]);
         }
         assert_eq!(request().encode_to_vec(), expected);
 
@@ -325,6 +365,14 @@ mod tests {
             broken(&|r| r.queries[0].second = Bytes::new()),
             WireError::QueryLength { index: 0, field: "second", expected: 2, actual: 0 }
         );
+        assert_eq!(
+            broken(&|r| r.queries[1].packed = vec![0; 2].into()),
+            WireError::QueryLength { index: 1, field: "packed", expected: 3, actual: 2 }
+        );
+        assert_eq!(
+            broken(&|r| r.queries[0].key_id = vec![0; 32].into()),
+            WireError::QueryLength { index: 0, field: "key_id", expected: 1, actual: 32 }
+        );
     }
 
     #[test]
@@ -340,7 +388,7 @@ mod tests {
     fn truncated_requests_are_errors() {
         let bytes = request().encode_to_vec();
         for end in 0..bytes.len() {
-            assert!(shape().decode(bytes[..end].to_vec().into()).is_err() || end == 56, "cut at {end}");
+            assert!(shape().decode(bytes[..end].to_vec().into()).is_err() || end == 64, "cut at {end}");
         }
     }
 

@@ -10,12 +10,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hush_engine::EngineError;
+use hush_engine::{ClientKeys, EngineError};
 use hush_protocol::wire::Query;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::{Notify, oneshot};
 
 use crate::{
+    keys::OpenedKeys,
     limits::Reservation,
     state::{Server, Table},
 };
@@ -37,6 +38,8 @@ struct Queue {
 
 struct Job {
     query: Query,
+    /// Of its client, in a table that needs them.
+    keys: Option<Arc<OpenedKeys>>,
     reply: oneshot::Sender<Result<Vec<u8>, AnswerError>>,
     /// The query borrows from the request's body, and its answer will take memory even if the client
     /// goes during the scan: both count until the last query is answered.
@@ -66,7 +69,7 @@ pub(crate) struct Overloaded;
 pub(crate) fn submit(
     server: &Arc<Server>,
     table: &Arc<Table>,
-    queries: Vec<Query>,
+    queries: Vec<(Query, Option<Arc<OpenedKeys>>)>,
     memory: &Arc<Reservation>,
 ) -> Result<Vec<Reply>, Overloaded> {
     let mut queue = table.batcher.lock();
@@ -79,9 +82,9 @@ pub(crate) fn submit(
         }
     }
     depth.inc_by(queries.len() as i64);
-    let replies = queries.into_iter().map(|query| {
+    let replies = queries.into_iter().map(|(query, keys)| {
         let (reply, receiver) = oneshot::channel();
-        queue.waiting.push_back(Job { query, reply, _memory: memory.clone() });
+        queue.waiting.push_back(Job { query, keys, reply, _memory: memory.clone() });
         receiver
     });
     let replies = replies.collect();
@@ -174,8 +177,10 @@ async fn scan(server: &Server, table: &Table, mut batch: Vec<Job>) {
 async fn ask_engine(table: &Table, batch: &[Job]) -> Result<Vec<Vec<u8>>, EngineError> {
     // Clones of `Bytes`: no ciphertext is copied.
     let queries: Vec<Query> = batch.iter().map(|job| job.query.clone()).collect();
+    let keys: Vec<Option<ClientKeys>> =
+        batch.iter().map(|job| job.keys.as_ref().map(|opened| opened.keys.clone())).collect();
     let engine = table.engine.clone();
-    let answers = tokio::task::spawn_blocking(move || engine.answer(&queries))
+    let answers = tokio::task::spawn_blocking(move || engine.answer(&queries, &keys))
         .await
         .map_err(|_| EngineError::Internal("it panicked".into()))??;
     if answers.len() != batch.len() {

@@ -1,6 +1,6 @@
 //! Every limit and timeout of the server, in one struct.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use hush_protocol::wire;
 
@@ -30,7 +30,19 @@ pub struct ServerConfig {
     pub write_timeout: Duration,
     /// The longest wait for requests in flight after a shutdown.
     pub drain_timeout: Duration,
-    /// Queries per second for each client address; unlimited if `None`.
+    /// The file in which the evaluation keys of clients are kept; in memory, and so until the end, if
+    /// `None`. One file serves one server.
+    pub keys_path: Option<PathBuf>,
+    /// How long keys stay without being used.
+    pub key_lifetime: Duration,
+    /// The most bytes of keys; those that were used longest ago go first. The file takes up to a
+    /// quarter more of the disk.
+    pub max_key_bytes: u64,
+    /// The most keys that are ready in memory, those of waiting queries included; if waiting queries
+    /// have so many, others are answered 503.
+    pub open_keys: usize,
+    /// Queries per second for each client address, an upload of keys counting as one; unlimited if
+    /// `None`.
     pub throttle: Option<Throttle>,
 }
 
@@ -56,6 +68,10 @@ impl Default for ServerConfig {
             body_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(30),
             drain_timeout: Duration::from_secs(30),
+            keys_path: None,
+            key_lifetime: Duration::from_secs(30 * 24 * 3600),
+            max_key_bytes: 4 << 30,
+            open_keys: 256,
             throttle: None,
         }
     }
@@ -73,6 +89,7 @@ impl ServerConfig {
             ("max_queue", self.max_queries, self.max_queue),
             ("max_connections", 1, self.max_connections),
             ("max_body_memory", 1, self.max_body_memory),
+            ("open_keys", 1, self.open_keys),
             ("throttle.queries_per_second", 1, rate),
             ("throttle.burst", 1, burst),
         ];

@@ -1,5 +1,7 @@
 //! The errors of the server itself; those of a request are in `problem.rs`.
 
+use std::path::PathBuf;
+
 use thiserror::Error;
 
 /// Why the server did not start, did not take a table, or did not stop in order.
@@ -28,6 +30,14 @@ pub enum ServerError {
         table: String,
         /// What the parser says.
         source: serde_json::Error,
+    },
+    /// The file of the clients' keys cannot be used.
+    #[error("cannot keep the keys of clients in {}: {reason}", path.display())]
+    KeyFile {
+        /// [`ServerConfig::keys_path`](crate::ServerConfig::keys_path).
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
     },
     /// Requests that were still unanswered when the drain timeout ended.
     #[error("{unfinished} connections were cut off at shutdown")]

@@ -8,6 +8,7 @@
 //! | `pace.rs` | how slowly a client may read |
 //! | `routes/` | one endpoint a file |
 //! | `limits.rs` | reading a body within a size, a time and a memory budget, which answers share |
+//! | `keys/` | evaluation keys of clients: on disk, and ready in memory |
 //! | `batch.rs` | concurrent queries become one scan |
 //! | `throttle.rs` | queries per second and address |
 //! | `problem.rs` | errors as RFC 9457 problem documents |
@@ -20,6 +21,7 @@ mod batch;
 mod config;
 mod connection;
 mod error;
+mod keys;
 mod limits;
 mod metrics;
 mod pace;
@@ -40,6 +42,7 @@ pub use config::{ServerConfig, Throttle};
 pub use error::ServerError;
 pub use state::Tables;
 
+use keys::Keys;
 use state::Server;
 
 /// The longest pause after a failed `accept`, for instance when file descriptors run out.
@@ -49,7 +52,7 @@ const MAX_ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 /// returns. Tables may be added or replaced while it runs.
 ///
 /// # Errors
-/// [`ServerError::Config`] before anything is accepted; [`ServerError::Drain`] if requests were
+/// [`ServerError::Config`] and [`ServerError::KeyFile`] before anything is accepted; [`ServerError::Drain`] if requests were
 /// still unanswered [`ServerConfig::drain_timeout`] after the shutdown.
 pub async fn run(
     listener: TcpListener,
@@ -58,7 +61,11 @@ pub async fn run(
     shutdown: impl Future,
 ) -> Result<(), ServerError> {
     config.check()?;
-    let server = Arc::new(Server::new(tables, config));
+    let keys = Keys::open(&config).await?;
+    let server = Arc::new(Server::new(tables, config, keys));
+    // Ends with this function.
+    let mut background = JoinSet::new();
+    background.spawn(keys::tidy_up(server.clone()));
     let router = routes::router(server.clone());
     let permits = Arc::new(Semaphore::new(server.config.max_connections));
     let (stop, stopped) = watch::channel(false);

@@ -25,6 +25,18 @@ pub(crate) struct Metrics {
     batch_size: Family<TableLabels, Histogram>,
     scan_seconds: Family<TableLabels, Histogram>,
     queue_depth: Family<TableLabels, Gauge<i64, AtomicI64>>,
+    /// Evaluation keys in the store.
+    pub(crate) keys: Gauge<i64, AtomicI64>,
+    /// Bytes that they count.
+    pub(crate) key_bytes: Gauge<i64, AtomicI64>,
+    /// Uploads that were taken, those of keys that were there already included.
+    pub(crate) key_uploads: Counter,
+    /// Keys that a query named and the store did not have.
+    pub(crate) key_misses: Counter,
+    /// Keys that were removed to make room.
+    pub(crate) keys_evicted: Counter,
+    /// Keys that were removed because nobody had used them for long.
+    pub(crate) keys_expired: Counter,
     /// Open connections.
     pub(crate) connections: Gauge<i64, AtomicI64>,
     /// Bytes read from sockets, headers included.
@@ -61,6 +73,12 @@ impl Metrics {
                 Histogram::new(exponential_buckets(0.001, 2.0, 15))
             }),
             queue_depth: Family::default(),
+            keys: Gauge::default(),
+            key_bytes: Gauge::default(),
+            key_uploads: Counter::default(),
+            key_misses: Counter::default(),
+            keys_evicted: Counter::default(),
+            keys_expired: Counter::default(),
             connections: Gauge::default(),
             received: Counter::default(),
             sent: Counter::default(),
@@ -75,6 +93,12 @@ impl Metrics {
         registry.register("batch_size", "Queries answered by one scan", self.batch_size.clone());
         registry.register("scan_seconds", "Duration of a scan", self.scan_seconds.clone());
         registry.register("queue_depth", "Queries waiting for a scan", self.queue_depth.clone());
+        registry.register("keys", "Evaluation keys in the store", self.keys.clone());
+        registry.register("key_bytes", "Bytes of evaluation keys in the store", self.key_bytes.clone());
+        registry.register("key_uploads", "Uploads of evaluation keys", self.key_uploads.clone());
+        registry.register("key_misses", "Queries whose keys are not in the store", self.key_misses.clone());
+        registry.register("keys_evicted", "Keys removed to make room", self.keys_evicted.clone());
+        registry.register("keys_expired", "Keys removed after their lifetime", self.keys_expired.clone());
         registry.register("connections", "Open connections", self.connections.clone());
         registry.register("received_bytes", "Bytes read from sockets", self.received.clone());
         registry.register("sent_bytes", "Bytes written to sockets", self.sent.clone());

@@ -15,7 +15,7 @@ use hush_protocol::wire::WireError;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::{batch::AnswerError, state::Table};
+use crate::{batch::AnswerError, keys::KeyError, state::Table};
 
 /// Seconds after which a client may ask a loading table again.
 const WARMING_SECONDS: u64 = 5;
@@ -32,6 +32,9 @@ pub(crate) enum Code {
     MethodNotAllowed,
     Timeout,
     EpochGone,
+    KeyMismatch,
+    KeyNotFound,
+    KeyPreset,
     TooLarge,
     UnsupportedMediaType,
     UnsupportedVersion,
@@ -53,6 +56,9 @@ impl Code {
             Code::MethodNotAllowed => (S::METHOD_NOT_ALLOWED, "method_not_allowed", "Method not allowed"),
             Code::Timeout => (S::REQUEST_TIMEOUT, "timeout", "Request timed out"),
             Code::EpochGone => (S::GONE, "epoch_gone", "Epoch is gone"),
+            Code::KeyMismatch => (S::BAD_REQUEST, "key_mismatch", "Keys do not match their hash"),
+            Code::KeyNotFound => (S::PRECONDITION_REQUIRED, "key_not_found", "Keys are not here"),
+            Code::KeyPreset => (S::BAD_REQUEST, "key_preset", "Keys of another parameter set"),
             Code::TooLarge => (S::PAYLOAD_TOO_LARGE, "too_large", "Request too large"),
             Code::UnsupportedMediaType => {
                 (S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "Unsupported content type")
@@ -155,6 +161,50 @@ impl Problem {
             _ => Code::InvalidRequest,
         };
         Problem::new(code, error.to_string())
+    }
+
+    /// Keys that query `index` of a request names and that it cannot have.
+    pub(crate) fn query_keys(error: KeyError, index: usize) -> Problem {
+        match error {
+            KeyError::NotFound => Problem::new(
+                Code::KeyNotFound,
+                format!("query {index}: upload its keys with PUT /v1/keys/{{hash}}, then ask again"),
+            ),
+            KeyError::OtherPreset => {
+                let detail =
+                    format!("query {index}: its keys are for another parameter set than this table's");
+                Problem::new(Code::KeyPreset, detail)
+            }
+            KeyError::NoPlace => Problem::overloaded("too many clients wait for this server"),
+            _ => Problem::internal(),
+        }
+    }
+
+    /// Keys that were not taken. `complete` says whether all tables are there.
+    pub(crate) fn uploaded_keys(error: KeyError, complete: bool) -> Problem {
+        let invalid = |detail| Problem::new(Code::InvalidRequest, detail);
+        match error {
+            KeyError::Mismatch => Problem::new(Code::KeyMismatch, "the body has another BLAKE3 hash"),
+            KeyError::Wire(error @ WireError::Version { .. }) => {
+                Problem::new(Code::UnsupportedVersion, error.to_string())
+            }
+            KeyError::Wire(error) => invalid(error.to_string()),
+            KeyError::UnknownPreset { .. } if !complete => {
+                Problem::warming("the keys may be for a table that is still loading")
+            }
+            KeyError::UnknownPreset { served } => {
+                let detail = format!("the tables here need keys for {}", served.join(", "));
+                Problem::new(Code::KeyPreset, detail)
+            }
+            KeyError::Length { expected, actual } => {
+                invalid(format!("the body has {actual} bytes, expected {expected}"))
+            }
+            KeyError::Refused { reason } => invalid(reason),
+            KeyError::TooLarge { max } => {
+                Problem::new(Code::TooLarge, format!("this server keeps at most {max} bytes of keys"))
+            }
+            _ => Problem::internal(),
+        }
     }
 
     /// Query `index` of a request that got no answer.

@@ -9,12 +9,12 @@ use std::{
 };
 
 use axum::body::Bytes;
-use hush_engine::{Blob, Engine};
+use hush_engine::{Blob, Engine, KeySpec};
 use hush_protocol::wire::{QuerySizes, RequestShape};
 use serde_json::value::RawValue;
 
 use crate::{
-    batch::Batcher, config::ServerConfig, error::ServerError, limits::Budget, metrics::Metrics,
+    batch::Batcher, config::ServerConfig, error::ServerError, keys::Keys, limits::Budget, metrics::Metrics,
     throttle::Buckets,
 };
 
@@ -84,6 +84,16 @@ impl Tables {
         slots.values().all(|slot| matches!(slot, Slot::Resident(_)))
     }
 
+    /// The resident tables that need keys: which, and who can open them.
+    pub(crate) fn with_keys(&self) -> Vec<(KeySpec, Arc<dyn Engine>)> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let resident = slots.values().filter_map(|slot| match slot {
+            Slot::Loading => None,
+            Slot::Resident(table) => Some((table.keys.clone()?, table.engine.clone())),
+        });
+        resident.collect()
+    }
+
     pub(crate) fn blob(&self, hash: &[u8; 32]) -> Option<Blob> {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.values().find_map(|slot| match slot {
@@ -108,6 +118,8 @@ pub(crate) struct Table {
     pub(crate) query: QuerySizes,
     pub(crate) answer_bytes: usize,
     pub(crate) max_batch: usize,
+    /// The keys that queries need, if any.
+    pub(crate) keys: Option<KeySpec>,
     blobs: Vec<Blob>,
     pub(crate) batcher: Batcher,
 }
@@ -129,6 +141,7 @@ impl Table {
             query: engine.query_bytes(),
             answer_bytes: engine.answer_bytes(),
             max_batch: engine.max_batch().max(1),
+            keys: engine.keys(),
             blobs: engine.blobs(),
             engine,
             batcher: Batcher::default(),
@@ -150,16 +163,18 @@ pub(crate) struct Server {
     pub(crate) tables: Tables,
     pub(crate) config: ServerConfig,
     pub(crate) metrics: Metrics,
+    pub(crate) keys: Keys,
     pub(crate) body_budget: Arc<Budget>,
     pub(crate) buckets: Option<Buckets>,
     stopping: AtomicBool,
 }
 
 impl Server {
-    pub(crate) fn new(tables: Tables, config: ServerConfig) -> Server {
+    pub(crate) fn new(tables: Tables, config: ServerConfig, keys: Keys) -> Server {
         Server {
             tables,
             metrics: Metrics::new(),
+            keys,
             body_budget: Arc::new(Budget::new(config.max_body_memory)),
             buckets: config.throttle.map(Buckets::new),
             config,

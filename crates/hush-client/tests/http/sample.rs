@@ -108,7 +108,7 @@ impl Sample {
         let shape = RequestShape {
             epoch: &self.descriptor.epoch,
             protocol: "simple",
-            query: QuerySizes { first, second },
+            query: QuerySizes::lwe(first, second),
             max_queries: wire::MAX_QUERIES,
         };
         let queries = match shape.decode(request.body.clone().into()) {

@@ -2,6 +2,7 @@
 
 mod blobs;
 mod health;
+mod keys;
 mod metrics;
 mod query;
 mod tables;
@@ -11,11 +12,16 @@ use std::{sync::Arc, time::Instant};
 use axum::{
     Router,
     extract::{MatchedPath, Path, Request, State, rejection::PathRejection},
-    http::{HeaderMap, header::IF_NONE_MATCH},
+    http::{
+        HeaderMap,
+        header::{CONTENT_TYPE, IF_NONE_MATCH},
+    },
     middleware::{self, Next},
     response::Response,
-    routing::{get, post},
+    routing::{get, head, post},
 };
+
+use hush_protocol::wire;
 
 use crate::{
     problem::{Code, Problem},
@@ -28,6 +34,7 @@ pub(crate) fn router(server: Arc<Server>) -> Router {
         .route("/v1/tables/{table}", get(tables::descriptor))
         .route("/v1/tables/{table}/query", post(query::answer))
         .route("/v1/blobs/{hash}", get(blobs::download))
+        .route("/v1/keys/{hash}", head(keys::contains).put(keys::upload))
         .route("/livez", get(health::live))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(metrics::text))
@@ -67,4 +74,15 @@ fn is_not_modified(headers: &HeaderMap, etag: &str) -> bool {
     let values = headers.get_all(IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
     let mut tags = values.flat_map(|value| value.split(',')).map(str::trim);
     tags.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
+}
+
+/// Refuses a body that does not say it is protobuf.
+fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let essence = value.split(';').next().unwrap_or("").trim();
+    if essence.eq_ignore_ascii_case(wire::CONTENT_TYPE) {
+        return Ok(());
+    }
+    let detail = format!("the content type must be {}", wire::CONTENT_TYPE);
+    Err(Problem::new(Code::UnsupportedMediaType, detail))
 }

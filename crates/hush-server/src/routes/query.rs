@@ -1,26 +1,33 @@
 //! `POST /v1/tables/{table}/query`: the only endpoint that costs a scan.
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Instant};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    convert::Infallible,
+    net::SocketAddr,
+    sync::Arc,
+    time::Instant,
+};
 
 use axum::{
     body::{Body, Bytes},
     extract::{ConnectInfo, Path, Request, State, rejection::PathRejection},
     http::{
-        HeaderMap, HeaderValue,
+        HeaderValue,
         header::{CONTENT_LENGTH, CONTENT_TYPE},
     },
     response::{IntoResponse, Response},
 };
 use futures_util::stream;
-use hush_protocol::wire::{self, Answer, QueryResponse};
+use hush_protocol::wire::{self, Answer, Query, QueryResponse};
 use prost::Message;
 
-use super::resident;
+use super::{check_content_type, resident};
 use crate::{
     batch::{self, AnswerError, Reply},
+    keys::{self, KeyId, OpenedKeys},
     limits::{Reservation, read_body},
-    problem::{Code, Problem},
-    state::Server,
+    problem::Problem,
+    state::{Server, Table},
 };
 
 /// Answers the queries of one request, in order. Everything that can be refused without reading the
@@ -51,9 +58,37 @@ pub(super) async fn answer(
     }
     memory.grow(answer_bytes)?;
     let memory = Arc::new(memory);
+    let queries = with_keys(&server, &table, queries).await?;
     let replies = batch::submit(&server, &table, queries, &memory)
         .map_err(|_| Problem::overloaded("too many queries are waiting for this table"))?;
     Ok(respond(collect(replies, &table.epoch).await?, &memory))
+}
+
+/// The queries, each with the keys that it names if the table needs any. They are all there before
+/// anything is scanned.
+async fn with_keys(
+    server: &Arc<Server>,
+    table: &Table,
+    queries: Vec<Query>,
+) -> Result<Vec<(Query, Option<Arc<OpenedKeys>>)>, Problem> {
+    let Some(spec) = &table.keys else {
+        return Ok(queries.into_iter().map(|query| (query, None)).collect());
+    };
+    let mut found = HashMap::new();
+    let mut paired = Vec::with_capacity(queries.len());
+    for (index, query) in queries.into_iter().enumerate() {
+        // The length was checked, unless the engine contradicts itself.
+        let id = KeyId::try_from(&*query.key_id).map_err(|_| Problem::internal())?;
+        let opened = match found.entry(id) {
+            Entry::Occupied(known) => Arc::clone(known.get()),
+            Entry::Vacant(slot) => {
+                let opened = keys::find(server, table, spec, &id).await;
+                slot.insert(opened.map_err(|error| Problem::query_keys(error, index))?).clone()
+            }
+        };
+        paired.push((query, Some(opened)));
+    }
+    Ok(paired)
 }
 
 /// The pieces of an encoded [`QueryResponse`]: its header, then one for each answer. In protobuf,
@@ -95,14 +130,4 @@ impl AsRef<[u8]> for Piece {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
-}
-
-fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
-    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
-    let essence = value.split(';').next().unwrap_or("").trim();
-    if essence.eq_ignore_ascii_case(wire::CONTENT_TYPE) {
-        return Ok(());
-    }
-    let detail = format!("the content type must be {}", wire::CONTENT_TYPE);
-    Err(Problem::new(Code::UnsupportedMediaType, detail))
 }

@@ -124,6 +124,11 @@ impl Client {
         self.receive()
     }
 
+    pub(crate) fn put(&mut self, path: &str, content_type: &str, body: &[u8]) -> Response {
+        self.send(&bytes_with_body("PUT", path, content_type, body));
+        self.receive()
+    }
+
     pub(crate) fn post_query(&mut self, body: &[u8]) -> Response {
         self.post("/v1/tables/t/query", wire::CONTENT_TYPE, body)
     }
@@ -152,9 +157,13 @@ impl Client {
 }
 
 pub(crate) fn post_bytes(path: &str, content_type: &str, body: &[u8]) -> Vec<u8> {
+    bytes_with_body("POST", path, content_type, body)
+}
+
+pub(crate) fn bytes_with_body(method: &str, path: &str, content_type: &str, body: &[u8]) -> Vec<u8> {
     let length = body.len();
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: test\r\nContent-Type: {content_type}\r\n\
+        "{method} {path} HTTP/1.1\r\nHost: test\r\nContent-Type: {content_type}\r\n\
          Content-Length: {length}\r\n\r\n"
     );
     [head.as_bytes(), body].concat()

@@ -5,12 +5,15 @@ use std::{
     sync::{Arc, Condvar, Mutex},
 };
 
-use hush_engine::{Blob, Engine, EngineError};
-use hush_protocol::wire::{Query, QuerySizes};
+use hush_engine::{Blob, ClientKeys, Engine, EngineError, KeySpec};
+use hush_protocol::wire::{self, EvaluationKeys, KEY_ID_BYTES, Query, QuerySizes};
+use prost::Message;
 
-pub(crate) const SIZES: QuerySizes = QuerySizes { first: 8, second: 4 };
+pub(crate) const SIZES: QuerySizes = QuerySizes::lwe(8, 4);
 pub(crate) const ANSWER_BYTES: usize = 16;
 pub(crate) const MAX_BATCH: usize = 4;
+/// Bytes of the seed of keys.
+const SEED_BYTES: usize = 4;
 /// First byte of a query that the engine refuses, fails on, answers badly.
 pub(crate) const REFUSED: u8 = 0xfe;
 pub(crate) const PANICS: u8 = 0xff;
@@ -21,6 +24,7 @@ pub(crate) struct SumEngine {
     pub(crate) blobs: Vec<Blob>,
     descriptor: Arc<[u8]>,
     answer_bytes: usize,
+    keys: Option<KeySpec>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -41,6 +45,7 @@ impl SumEngine {
             blobs: Vec::new(),
             descriptor: descriptor.into_bytes().into(),
             answer_bytes: ANSWER_BYTES,
+            keys: None,
             state: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -54,6 +59,13 @@ impl SumEngine {
     /// Answers have this length, most of it zeros.
     pub(crate) fn with_answer_bytes(mut self, bytes: usize) -> SumEngine {
         self.answer_bytes = bytes;
+        self
+    }
+
+    /// Queries need keys of this parameter set, of this many words.
+    pub(crate) fn with_keys(mut self, preset: &str, words: usize) -> SumEngine {
+        let bytes = wire::encoded_keys_bytes(preset, SEED_BYTES, words);
+        self.keys = Some(KeySpec { preset: preset.to_owned(), bytes });
         self
     }
 
@@ -93,14 +105,35 @@ pub(crate) fn expected(query: &Query) -> Vec<u8> {
 pub(crate) fn query(seed: u8) -> Query {
     let first: Vec<u8> = (0..8).map(|j| seed % 100 + j).collect();
     let second: Vec<u8> = (0..4).map(|j| seed.wrapping_mul(3).wrapping_add(j)).collect();
-    Query { first: first.into(), second: second.into() }
+    Query { first: first.into(), second: second.into(), ..Query::default() }
+}
+
+/// The body of valid keys, different for each seed. Answers under them are greater by its lowest byte.
+pub(crate) fn client_keys(preset: &str, words: usize, seed: u32) -> Vec<u8> {
+    let keys = EvaluationKeys {
+        version: wire::VERSION,
+        preset: preset.to_owned(),
+        seed: seed.to_le_bytes().to_vec().into(),
+        words: vec![seed as u8 % 250; words].into(),
+    };
+    keys.encode_to_vec()
+}
+
+/// The name of a body.
+pub(crate) fn key_id(body: &[u8]) -> [u8; 32] {
+    blake3::hash(body).into()
+}
+
+/// [`query`] with keys.
+pub(crate) fn keyed_query(seed: u8, keys: &[u8]) -> Query {
+    Query { key_id: key_id(keys).to_vec().into(), ..query(seed) }
 }
 
 /// A query that makes the engine do something special.
 pub(crate) fn special(first_byte: u8) -> Query {
     let mut first = [0; 8];
     first[0] = first_byte;
-    Query { first: first.to_vec().into(), second: vec![0; 4].into() }
+    Query { first: first.to_vec().into(), second: vec![0; 4].into(), ..Query::default() }
 }
 
 impl Engine for SumEngine {
@@ -117,7 +150,7 @@ impl Engine for SumEngine {
     }
 
     fn query_bytes(&self) -> QuerySizes {
-        SIZES
+        QuerySizes { key_id: self.keys.as_ref().map_or(0, |_| KEY_ID_BYTES), ..SIZES }
     }
 
     fn answer_bytes(&self) -> usize {
@@ -132,7 +165,25 @@ impl Engine for SumEngine {
         self.blobs.clone()
     }
 
-    fn answer(&self, queries: &[Query]) -> Result<Vec<Vec<u8>>, EngineError> {
+    fn keys(&self) -> Option<KeySpec> {
+        self.keys.clone()
+    }
+
+    fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
+        let refuse = |reason: &str| EngineError::Keys { reason: reason.to_owned() };
+        let spec = self.keys.as_ref().ok_or_else(|| refuse("there are none"))?;
+        let keys = wire::decode_keys(body.to_vec().into()).map_err(|_| refuse("malformed"))?;
+        if keys.preset != spec.preset || body.len() != spec.bytes {
+            return Err(refuse("of another set"));
+        }
+        match keys.words.iter().max() {
+            Some(&PANICS) => panic!("asked to panic"),
+            Some(&REFUSED) => Err(refuse("a coefficient of the keys is too large")),
+            _ => Ok(ClientKeys(Arc::new(keys.seed[0]))),
+        }
+    }
+
+    fn answer(&self, queries: &[Query], keys: &[Option<ClientKeys>]) -> Result<Vec<Vec<u8>>, EngineError> {
         if let Some(index) = queries.iter().position(|query| query.first[0] == REFUSED) {
             return Err(EngineError::Query { index, reason: "a coefficient is too large".into() });
         }
@@ -142,7 +193,13 @@ impl Engine for SumEngine {
         drop(self.changed.wait_while(state, |state| state.held).unwrap());
         assert!(queries.iter().all(|query| query.first[0] != PANICS), "asked to panic");
         let mut answers: Vec<Vec<u8>> = queries.iter().map(expected).collect();
-        answers.iter_mut().for_each(|answer| answer.resize(self.answer_bytes, 0));
+        assert_eq!(keys.len(), queries.len());
+        for (answer, keys) in answers.iter_mut().zip(keys) {
+            assert_eq!(keys.is_some(), self.keys.is_some());
+            let shift = keys.as_ref().map_or(0, |keys| *keys.0.downcast_ref::<u8>().unwrap());
+            answer.iter_mut().for_each(|byte| *byte = byte.wrapping_add(shift));
+            answer.resize(self.answer_bytes, 0);
+        }
         if queries[0].first[0] == SHORT_ANSWER {
             answers[0].pop();
         }

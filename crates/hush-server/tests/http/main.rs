@@ -6,6 +6,7 @@ mod engine;
 mod files;
 mod harness;
 mod hostile;
+mod keys;
 mod queries;
 mod shutdown;
 mod tables;

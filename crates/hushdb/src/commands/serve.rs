@@ -121,7 +121,7 @@ fn load(
         engine.protocol(),
         dir.display(),
         start.elapsed().as_secs_f64(),
-        report::bytes((sizes.first + sizes.second) as u64),
+        report::bytes(sizes.total() as u64),
         report::bytes(engine.answer_bytes() as u64)
     );
     tables.insert(name, engine)?;

@@ -1,0 +1,298 @@
+//! Evaluation keys of clients: uploaded once, named by their hash, kept until nobody uses them.
+//!
+//! | file | what |
+//! |------|------|
+//! | `store.rs` | uploaded bodies on disk, bounded in bytes and in time |
+//! | `opened.rs` | keys that are ready for the engine, bounded in number |
+
+mod opened;
+mod store;
+
+use std::{
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use axum::body::Bytes;
+use hush_engine::{ClientKeys, Engine, EngineError, KeySpec};
+use hush_protocol::wire::{self, WireError};
+use tokio::{sync::Semaphore, task::spawn_blocking};
+
+pub(crate) use opened::OpenedKeys;
+pub(crate) use store::KeyId;
+
+use self::{
+    opened::OpenedCache,
+    store::{Change, KeyStore, Millis, StoreError, millis, now},
+};
+use crate::{
+    config::ServerConfig,
+    error::ServerError,
+    limits::Reservation,
+    state::{Server, Table},
+};
+
+/// Keys that are read, checked or written at once.
+const AT_ONCE: usize = 4;
+/// How often expired keys are removed, and how much later than it happened a use may be noted.
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Why keys were not found or not taken.
+#[derive(Debug)]
+pub(crate) enum KeyError {
+    /// They are not here, or not any more.
+    NotFound,
+    /// They belong to another parameter set than the table.
+    OtherPreset,
+    /// Queries hold as many keys as may be in memory.
+    NoPlace,
+    /// The body is not what its address says.
+    Mismatch,
+    /// The body is no message.
+    Wire(WireError),
+    /// No resident table has this parameter set; these are the sets that there are.
+    UnknownPreset { served: Vec<String> },
+    /// The length is not that of the parameter set.
+    Length { expected: usize, actual: usize },
+    /// The engine does not take them.
+    Refused { reason: String },
+    /// The store never has room for them.
+    TooLarge { max: u64 },
+    /// The store or the engine failed; the log says how.
+    Internal,
+}
+
+/// The store of keys and the keys in memory.
+pub(crate) struct Keys {
+    store: KeyStore,
+    opened: OpenedCache,
+    /// Limits what happens on blocking threads to [`AT_ONCE`].
+    work: Arc<Semaphore>,
+    /// One use is noted at a time; others are noted next time.
+    noting: Arc<Semaphore>,
+    /// The age at which the last use that the store knows of is renewed: most queries write nothing.
+    note_after: Millis,
+}
+
+impl Keys {
+    /// Opens the store.
+    pub(crate) async fn open(config: &ServerConfig) -> Result<Keys, ServerError> {
+        let opened = config.clone();
+        let store = spawn_blocking(move || KeyStore::open(&opened)).await.unwrap_or_else(|_| {
+            let path = config.keys_path.as_deref().unwrap_or(Path::new("(memory)")).to_owned();
+            Err(ServerError::KeyFile { path, reason: store::damaged("reading it panicked") })
+        })?;
+        Ok(Keys {
+            store,
+            opened: OpenedCache::new(config.open_keys),
+            work: Arc::new(Semaphore::new(AT_ONCE)),
+            noting: Arc::new(Semaphore::new(1)),
+            note_after: millis(HOUR.min(config.key_lifetime / 24)),
+        })
+    }
+
+    /// The keys `id` if they are in memory and have not expired.
+    fn in_memory(&self, id: &KeyId, now: Millis) -> Option<Arc<OpenedKeys>> {
+        let opened = self.opened.get(id)?;
+        if self.store.is_expired(opened.noted(), now) {
+            self.opened.remove(&[*id]);
+            return None;
+        }
+        Some(opened)
+    }
+}
+
+/// The keys `id` for queries of `table`, from memory or from the store.
+pub(crate) async fn find(
+    server: &Arc<Server>,
+    table: &Table,
+    spec: &KeySpec,
+    id: &KeyId,
+) -> Result<Arc<OpenedKeys>, KeyError> {
+    let (keys, now) = (&server.keys, now());
+    let opened = match keys.in_memory(id, now) {
+        Some(opened) => opened,
+        None => {
+            let (server, engine, spec, id) = (server.clone(), table.engine.clone(), spec.clone(), *id);
+            blocking(keys, move || load(&server, &*engine, &spec, &id, now)).await?
+        }
+    };
+    if opened.preset != spec.preset {
+        return Err(KeyError::OtherPreset);
+    }
+    note_use(server, id, &opened, now);
+    Ok(opened)
+}
+
+/// Reads keys from the store and opens them. Those that turn out to be damaged are forgotten: the
+/// client uploads them again.
+fn load(
+    server: &Server,
+    engine: &dyn Engine,
+    spec: &KeySpec,
+    id: &KeyId,
+    now: Millis,
+) -> Result<Arc<OpenedKeys>, KeyError> {
+    let keys = &server.keys;
+    // Another query of the same client may have been first.
+    if let Some(opened) = keys.in_memory(id, now) {
+        return Ok(opened);
+    }
+    let Some(stored) = keys.store.get(id, now).map_err(failed)? else {
+        server.metrics.key_misses.inc();
+        return Err(KeyError::NotFound);
+    };
+    if stored.preset != spec.preset {
+        return Err(KeyError::OtherPreset);
+    }
+    let place = keys.opened.place().ok_or(KeyError::NoPlace)?;
+    let checked =
+        if blake3::hash(&stored.body) == *id { open(engine, &stored.body) } else { Err(KeyError::Mismatch) };
+    match checked {
+        Ok(client_keys) => {
+            let opened = OpenedKeys::new(client_keys, &spec.preset, stored.last_used, place);
+            Ok(keys.opened.insert(*id, opened))
+        }
+        Err(KeyError::Internal) => Err(KeyError::Internal),
+        Err(reason) => {
+            tracing::warn!(?reason, "stored keys cannot be used any more: removed");
+            record(server, &keys.store.remove(id).map_err(failed)?);
+            server.metrics.key_misses.inc();
+            Err(KeyError::NotFound)
+        }
+    }
+}
+
+/// Checks uploaded keys and stores them; says whether they are new. `memory` is what the body counts.
+pub(crate) async fn upload(
+    server: &Arc<Server>,
+    id: KeyId,
+    body: Bytes,
+    memory: Reservation,
+) -> Result<bool, KeyError> {
+    let shared = server.clone();
+    blocking(&server.keys, move || {
+        // The body is in memory until this is done, even if the client goes.
+        let _memory = memory;
+        accept(&shared, &id, &body)
+    })
+    .await
+}
+
+fn accept(server: &Server, id: &KeyId, body: &Bytes) -> Result<bool, KeyError> {
+    if blake3::hash(body) != *id {
+        return Err(KeyError::Mismatch);
+    }
+    let preset = wire::decode_keys(body.clone()).map_err(KeyError::Wire)?.preset;
+    let takers = server.tables.with_keys();
+    let Some((spec, engine)) = takers.iter().find(|(spec, _)| spec.preset == preset) else {
+        let mut served: Vec<String> = takers.into_iter().map(|(spec, _)| spec.preset).collect();
+        served.sort();
+        served.dedup();
+        return Err(KeyError::UnknownPreset { served });
+    };
+    if body.len() != spec.bytes {
+        return Err(KeyError::Length { expected: spec.bytes, actual: body.len() });
+    }
+    let client_keys = open(&**engine, body)?;
+    let now = now();
+    let change = server.keys.store.put(id, &preset, body, now).map_err(failed)?;
+    record(server, &change);
+    server.metrics.key_uploads.inc();
+    // The client asks next. Without a place, its first query opens them once more.
+    if let Some(place) = server.keys.opened.place() {
+        server.keys.opened.insert(*id, OpenedKeys::new(client_keys, &preset, now, place));
+    }
+    Ok(change.added)
+}
+
+fn open(engine: &dyn Engine, body: &[u8]) -> Result<ClientKeys, KeyError> {
+    engine.open_keys(body).map_err(|error| match error {
+        EngineError::Keys { reason } => KeyError::Refused { reason },
+        error => {
+            tracing::error!(%error, "the engine could not open keys");
+            KeyError::Internal
+        }
+    })
+}
+
+/// Whether the store has the keys `id`.
+pub(crate) async fn contains(server: &Arc<Server>, id: KeyId) -> Result<bool, KeyError> {
+    let shared = server.clone();
+    blocking(&server.keys, move || shared.keys.store.contains(&id, now()).map_err(failed)).await
+}
+
+/// Removes expired keys, now and every hour.
+pub(crate) async fn tidy_up(server: Arc<Server>) {
+    let mut hours = tokio::time::interval(HOUR);
+    loop {
+        hours.tick().await;
+        while let Ok(true) = tidy_some(&server).await {}
+    }
+}
+
+/// Says whether anything was removed.
+async fn tidy_some(server: &Arc<Server>) -> Result<bool, KeyError> {
+    let shared = server.clone();
+    blocking(&server.keys, move || {
+        let change = shared.keys.store.tidy(now()).map_err(failed)?;
+        record(&shared, &change);
+        Ok(!change.expired.is_empty() || !change.evicted.is_empty())
+    })
+    .await
+}
+
+/// Brings memory and metrics in line with the store.
+fn record(server: &Server, change: &Change) {
+    server.keys.opened.remove(&change.evicted);
+    server.keys.opened.remove(&change.expired);
+    let metrics = &server.metrics;
+    metrics.keys_evicted.inc_by(change.evicted.len() as u64);
+    metrics.keys_expired.inc_by(change.expired.len() as u64);
+    metrics.keys.set(change.keys as i64);
+    metrics.key_bytes.set(change.bytes as i64);
+}
+
+/// Lets the store know of a use if the last that it knows of is old enough. Nobody waits for it.
+fn note_use(server: &Arc<Server>, id: &KeyId, opened: &OpenedKeys, now: Millis) {
+    let keys = &server.keys;
+    if now.saturating_sub(opened.noted()) < keys.note_after {
+        return;
+    }
+    let Ok(permit) = keys.noting.clone().try_acquire_owned() else { return };
+    opened.noted.store(now, Ordering::Relaxed);
+    let (server, id) = (server.clone(), *id);
+    spawn_blocking(move || {
+        let _permit = permit;
+        if let Err(error) = server.keys.store.touch(&id, now) {
+            tracing::warn!(%error, "cannot note the use of keys");
+        }
+    });
+}
+
+/// Runs `work` on a blocking thread, with few others.
+async fn blocking<T: Send + 'static>(
+    keys: &Keys,
+    work: impl FnOnce() -> Result<T, KeyError> + Send + 'static,
+) -> Result<T, KeyError> {
+    let permit = keys.work.clone().acquire_owned().await.expect("the semaphore is never closed");
+    let run = move || {
+        let _permit = permit;
+        work()
+    };
+    spawn_blocking(run).await.unwrap_or_else(|_| {
+        tracing::error!("handling keys panicked");
+        Err(KeyError::Internal)
+    })
+}
+
+fn failed(error: impl Into<StoreError>) -> KeyError {
+    match error.into() {
+        StoreError::TooLarge { max, .. } => KeyError::TooLarge { max },
+        StoreError::File(error) => {
+            tracing::error!(%error, "the store of keys failed");
+            KeyError::Internal
+        }
+    }
+}

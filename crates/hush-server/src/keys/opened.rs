@@ -1,0 +1,147 @@
+//! Keys that are ready for the engine: a bounded number, the last used.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use hush_engine::ClientKeys;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::store::{KeyId, Millis};
+
+/// One client's keys in memory. Queries that wait for a scan hold on to theirs.
+pub(crate) struct OpenedKeys {
+    pub(crate) keys: ClientKeys,
+    pub(crate) preset: String,
+    /// The last use that the store knows of.
+    pub(super) noted: AtomicU64,
+    _place: Place,
+}
+
+/// Room for one [`OpenedKeys`]; free again when the last query that uses them is answered.
+pub(super) struct Place(#[expect(dead_code, reason = "held, not used")] OwnedSemaphorePermit);
+
+/// The keys in memory. However many queries with different keys wait, there are never more of them
+/// than places.
+pub(super) struct OpenedCache {
+    places: Arc<Semaphore>,
+    entries: Mutex<Entries>,
+}
+
+#[derive(Default)]
+struct Entries {
+    by_id: HashMap<KeyId, Entry>,
+    /// Counts uses.
+    clock: u64,
+}
+
+struct Entry {
+    opened: Arc<OpenedKeys>,
+    last_use: u64,
+}
+
+impl OpenedKeys {
+    pub(super) fn new(keys: ClientKeys, preset: &str, noted: Millis, place: Place) -> Arc<OpenedKeys> {
+        Arc::new(OpenedKeys { keys, preset: preset.to_owned(), noted: AtomicU64::new(noted), _place: place })
+    }
+
+    pub(super) fn noted(&self) -> Millis {
+        self.noted.load(Ordering::Relaxed)
+    }
+}
+
+impl OpenedCache {
+    pub(super) fn new(places: usize) -> OpenedCache {
+        let places = Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS)));
+        OpenedCache { places, entries: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn get(&self, id: &KeyId) -> Option<Arc<OpenedKeys>> {
+        let mut entries = self.lock();
+        entries.clock += 1;
+        let now = entries.clock;
+        let entry = entries.by_id.get_mut(id)?;
+        entry.last_use = now;
+        Some(entry.opened.clone())
+    }
+
+    /// A place, if need be that of the keys that were used longest ago and that no query holds;
+    /// `None` if queries hold all.
+    pub(super) fn place(&self) -> Option<Place> {
+        let mut entries = self.lock();
+        loop {
+            if let Ok(permit) = self.places.clone().try_acquire_owned() {
+                return Some(Place(permit));
+            }
+            let idle = entries.by_id.iter().filter(|(_, entry)| Arc::strong_count(&entry.opened) == 1);
+            let oldest = idle.min_by_key(|(_, entry)| entry.last_use).map(|(id, _)| *id)?;
+            entries.by_id.remove(&oldest);
+        }
+    }
+
+    /// Adds keys; those that came first stay.
+    pub(super) fn insert(&self, id: KeyId, opened: Arc<OpenedKeys>) -> Arc<OpenedKeys> {
+        let mut entries = self.lock();
+        entries.clock += 1;
+        let last_use = entries.clock;
+        entries.by_id.entry(id).or_insert(Entry { opened, last_use }).opened.clone()
+    }
+
+    pub(super) fn remove(&self, ids: &[KeyId]) {
+        let mut entries = self.lock();
+        for id in ids {
+            entries.by_id.remove(id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(cache: &OpenedCache, id: u8) -> Option<Arc<OpenedKeys>> {
+        let opened = OpenedKeys::new(ClientKeys(Arc::new(id)), "toy", 0, cache.place()?);
+        Some(cache.insert([id; 32], opened))
+    }
+
+    #[test]
+    fn the_keys_used_longest_ago_make_room() {
+        let cache = OpenedCache::new(2);
+        assert!(open(&cache, 1).is_some() && open(&cache, 2).is_some());
+        assert!(cache.get(&[1; 32]).is_some());
+        assert!(open(&cache, 3).is_some());
+        assert!(cache.get(&[2; 32]).is_none());
+        assert!(cache.get(&[1; 32]).is_some() && cache.get(&[3; 32]).is_some());
+    }
+
+    #[test]
+    fn keys_that_queries_hold_keep_their_places() {
+        let cache = OpenedCache::new(2);
+        let (first, second) = (open(&cache, 1), open(&cache, 2));
+        assert!(open(&cache, 3).is_none());
+        assert!(cache.get(&[1; 32]).is_some() && cache.get(&[2; 32]).is_some());
+        // Removed from the cache, but still in use: the place is not free.
+        cache.remove(&[[1; 32]]);
+        assert!(open(&cache, 3).is_none());
+        drop(first);
+        assert!(open(&cache, 3).is_some());
+        drop(second);
+        assert!(open(&cache, 4).is_some());
+    }
+
+    #[test]
+    fn the_first_of_two_that_open_the_same_keys_stays() {
+        let cache = OpenedCache::new(2);
+        let (first, again) = (open(&cache, 1).unwrap(), open(&cache, 1).unwrap());
+        assert!(Arc::ptr_eq(&first, &again));
+        assert!(open(&cache, 2).is_some());
+    }
+}

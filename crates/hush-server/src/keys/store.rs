@@ -1,0 +1,458 @@
+//! Uploaded keys in one redb file, or in memory.
+//!
+//! Four tables: what is known of each body, its bytes in pieces, all bodies by the time of their last
+//! use, and the bytes of all together. Every change is one transaction, so that a crash leaves the
+//! state before or after it.
+
+use std::{
+    fmt,
+    fs::OpenOptions,
+    io,
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use hush_protocol::wire::KEY_ID_BYTES;
+use redb::{
+    Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, ReadableTableMetadata, Table,
+    TableDefinition, WriteTransaction,
+    backends::{FileBackend, InMemoryBackend},
+};
+use thiserror::Error;
+
+use crate::{config::ServerConfig, error::ServerError};
+
+/// Names a body: its BLAKE3 hash.
+pub(crate) type KeyId = [u8; KEY_ID_BYTES];
+
+/// Milliseconds since 1970.
+pub(crate) type Millis = u64;
+
+/// Name of the parameter set, bytes of the body, and its last use.
+const ENTRIES: TableDefinition<&KeyId, (&str, u64, Millis)> = TableDefinition::new("entries");
+/// The body, cut into pieces of [`PIECE_BYTES`].
+const PIECES: TableDefinition<(&KeyId, u32), &[u8]> = TableDefinition::new("pieces");
+/// The bytes of each body; in order, those that were used longest ago come first.
+const BY_USE: TableDefinition<(Millis, &KeyId), u64> = TableDefinition::new("by use");
+/// Bytes of all bodies, each with [`ENTRY_BYTES`].
+const TOTAL: TableDefinition<(), u64> = TableDefinition::new("total");
+
+/// Bytes of a piece. A value and what the file adds to it takes a power of two: one of the length of
+/// a body would leave up to half of its space empty.
+const PIECE_BYTES: usize = (64 << 10) - 256;
+/// What an entry counts beside its body.
+const ENTRY_BYTES: u64 = 512;
+/// Memory for parts of the file.
+const CACHE_BYTES: usize = 16 << 20;
+/// Bodies that one transaction removes at most when the store is tidied up.
+const TIDY_BATCH: usize = 64;
+
+/// Why the store did not do what it was asked.
+#[derive(Debug, Error)]
+pub(crate) enum StoreError {
+    /// A body that never fits.
+    #[error("a body of {bytes} bytes does not fit into a store of {max} bytes")]
+    TooLarge { bytes: u64, max: u64 },
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] redb::Error),
+}
+
+type Result<T> = std::result::Result<T, redb::Error>;
+
+/// Bodies by their hash, bounded in bytes and in time.
+pub(crate) struct KeyStore {
+    database: Database,
+    lifetime: Duration,
+    max_bytes: u64,
+}
+
+/// A body and what is known of it.
+pub(crate) struct StoredKeys {
+    pub(crate) preset: String,
+    pub(crate) last_used: Millis,
+    pub(crate) body: Vec<u8>,
+}
+
+/// What a change came to.
+#[derive(Debug, Default)]
+pub(crate) struct Change {
+    /// Whether a body was added.
+    pub(crate) added: bool,
+    /// Bodies that were removed to make room.
+    pub(crate) evicted: Vec<KeyId>,
+    /// Bodies that were removed because nobody had used them for long.
+    pub(crate) expired: Vec<KeyId>,
+    /// Bodies that are there now.
+    pub(crate) keys: u64,
+    /// What they count.
+    pub(crate) bytes: u64,
+}
+
+/// The time now.
+pub(crate) fn now() -> Millis {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    millis(since)
+}
+
+pub(crate) fn millis(span: Duration) -> Millis {
+    span.as_millis().try_into().unwrap_or(Millis::MAX)
+}
+
+impl KeyStore {
+    /// Opens or creates the file that the configuration names, readable by its owner alone, and checks all of it;
+    /// a new store in memory if it names none.
+    ///
+    /// # Errors
+    /// [`ServerError::KeyFile`] if it is damaged, in use by another server, or cannot be had at all.
+    pub(crate) fn open(config: &ServerConfig) -> std::result::Result<KeyStore, ServerError> {
+        let database = match &config.keys_path {
+            None => build(InMemoryBackend::new()),
+            Some(path) => open_file(path),
+        };
+        let (lifetime, max_bytes) = (config.key_lifetime, config.max_key_bytes);
+        let store = database.map_err(redb::Error::from).and_then(|database| {
+            let store = KeyStore { database, lifetime, max_bytes };
+            // Creates the tables, or finds that they are those of another program.
+            store.change(|_| Ok(()))?;
+            Ok(store)
+        });
+        store.map_err(|error| {
+            let path = config.keys_path.as_deref().unwrap_or(Path::new("(memory)"));
+            ServerError::KeyFile { path: path.to_owned(), reason: advice(&error) }
+        })
+    }
+
+    /// Adds a body, and removes those that were used longest ago if there is no room for it. One that
+    /// is there already counts as used.
+    pub(crate) fn put(
+        &self,
+        id: &KeyId,
+        preset: &str,
+        body: &[u8],
+        now: Millis,
+    ) -> std::result::Result<Change, StoreError> {
+        let (bytes, max) = (body.len() as u64 + ENTRY_BYTES, self.max_bytes);
+        if bytes > max {
+            return Err(StoreError::TooLarge { bytes, max });
+        }
+        let change = self.change(|ledger| {
+            let mut change = Change::default();
+            if !ledger.touch(id, now)? {
+                while ledger.total + bytes > max
+                    && let Some((_, oldest)) = ledger.oldest()?
+                {
+                    ledger.remove(&oldest)?;
+                    change.evicted.push(oldest);
+                }
+                ledger.insert(id, preset, body, now)?;
+                change.added = true;
+            }
+            ledger.report(change)
+        })?;
+        Ok(change)
+    }
+
+    /// A body; `None` if it is not there or has expired.
+    pub(crate) fn get(&self, id: &KeyId, now: Millis) -> Result<Option<StoredKeys>> {
+        let transaction = self.database.begin_read()?;
+        let Some(entry) = transaction.open_table(ENTRIES)?.get(id)? else { return Ok(None) };
+        let (preset, bytes, last_used) = entry.value();
+        if self.is_expired(last_used, now) {
+            return Ok(None);
+        }
+        let mut body = Vec::new();
+        for piece in transaction.open_table(PIECES)?.range((id, 0)..=(id, u32::MAX))? {
+            body.extend_from_slice(piece?.1.value());
+        }
+        if body.len() as u64 != bytes {
+            return Err(redb::Error::Corrupted("a body is not as long as its entry says".into()));
+        }
+        Ok(Some(StoredKeys { preset: preset.to_owned(), last_used, body }))
+    }
+
+    /// Whether a body is there.
+    pub(crate) fn contains(&self, id: &KeyId, now: Millis) -> Result<bool> {
+        let entry = self.database.begin_read()?.open_table(ENTRIES)?.get(id)?;
+        Ok(entry.is_some_and(|entry| !self.is_expired(entry.value().2, now)))
+    }
+
+    /// Notes that a body was used. One that has gone stays gone.
+    pub(crate) fn touch(&self, id: &KeyId, now: Millis) -> Result<()> {
+        self.change(|ledger| ledger.touch(id, now).map(drop))
+    }
+
+    /// Removes a body that turned out to be unusable.
+    pub(crate) fn remove(&self, id: &KeyId) -> Result<Change> {
+        self.change(|ledger| {
+            ledger.remove(id)?;
+            ledger.report(Change::default())
+        })
+    }
+
+    /// Removes some of the bodies that have expired, or that are too many since the bound was lowered.
+    /// To be called again until nothing changes.
+    pub(crate) fn tidy(&self, now: Millis) -> Result<Change> {
+        self.change(|ledger| {
+            let mut change = Change::default();
+            for _ in 0..TIDY_BATCH {
+                let Some((last_used, oldest)) = ledger.oldest()? else { break };
+                if self.is_expired(last_used, now) {
+                    change.expired.push(oldest);
+                } else if ledger.total > self.max_bytes {
+                    change.evicted.push(oldest);
+                } else {
+                    break;
+                }
+                ledger.remove(&oldest)?;
+            }
+            ledger.report(change)
+        })
+    }
+
+    /// Whether a body that was last used then is past its lifetime.
+    pub(crate) fn is_expired(&self, last_used: Millis, now: Millis) -> bool {
+        now.saturating_sub(last_used) > millis(self.lifetime)
+    }
+
+    /// Makes one transaction.
+    fn change<T>(&self, work: impl FnOnce(&mut Ledger<'_>) -> Result<T>) -> Result<T> {
+        let mut transaction = self.database.begin_write()?;
+        // Strangers choose what is written: a crash must not depend on a checksum that they can forge.
+        transaction.set_two_phase_commit(true);
+        let outcome = {
+            let mut ledger = Ledger::open(&transaction)?;
+            let outcome = work(&mut ledger)?;
+            ledger.close()?;
+            outcome
+        };
+        transaction.commit()?;
+        Ok(outcome)
+    }
+}
+
+/// The tables inside a transaction.
+struct Ledger<'t> {
+    entries: Table<'t, &'static KeyId, (&'static str, u64, Millis)>,
+    pieces: Table<'t, (&'static KeyId, u32), &'static [u8]>,
+    by_use: Table<'t, (Millis, &'static KeyId), u64>,
+    totals: Table<'t, (), u64>,
+    total: u64,
+}
+
+impl<'t> Ledger<'t> {
+    fn open(transaction: &'t WriteTransaction) -> Result<Ledger<'t>> {
+        let totals = transaction.open_table(TOTAL)?;
+        let total = totals.get(())?.map_or(0, |total| total.value());
+        Ok(Ledger {
+            entries: transaction.open_table(ENTRIES)?,
+            pieces: transaction.open_table(PIECES)?,
+            by_use: transaction.open_table(BY_USE)?,
+            totals,
+            total,
+        })
+    }
+
+    fn close(mut self) -> Result<()> {
+        self.totals.insert((), self.total)?;
+        Ok(())
+    }
+
+    fn report(&self, change: Change) -> Result<Change> {
+        Ok(Change { keys: self.entries.len()?, bytes: self.total, ..change })
+    }
+
+    fn insert(&mut self, id: &KeyId, preset: &str, body: &[u8], now: Millis) -> Result<()> {
+        let bytes = body.len() as u64;
+        for (number, piece) in (0..).zip(body.chunks(PIECE_BYTES)) {
+            self.pieces.insert((id, number), piece)?;
+        }
+        self.entries.insert(id, (preset, bytes, now))?;
+        self.by_use.insert((now, id), bytes)?;
+        self.total += bytes + ENTRY_BYTES;
+        Ok(())
+    }
+
+    /// Whether it was there.
+    fn remove(&mut self, id: &KeyId) -> Result<bool> {
+        let removed = self.entries.remove(id)?.map(|entry| (entry.value().1, entry.value().2));
+        let Some((bytes, last_used)) = removed else { return Ok(false) };
+        self.by_use.remove((last_used, id))?;
+        self.pieces.retain_in((id, 0)..=(id, u32::MAX), |_, _| false)?;
+        self.total = self.total.saturating_sub(bytes + ENTRY_BYTES);
+        Ok(true)
+    }
+
+    /// Whether it is there.
+    fn touch(&mut self, id: &KeyId, now: Millis) -> Result<bool> {
+        let entry = self.entries.get(id)?.map(|entry| {
+            let (preset, bytes, last_used) = entry.value();
+            (preset.to_owned(), bytes, last_used)
+        });
+        let Some((preset, bytes, last_used)) = entry else { return Ok(false) };
+        self.by_use.remove((last_used, id))?;
+        self.by_use.insert((now, id), bytes)?;
+        self.entries.insert(id, (preset.as_str(), bytes, now))?;
+        Ok(true)
+    }
+
+    /// The body that was used longest ago.
+    fn oldest(&self) -> Result<Option<(Millis, KeyId)>> {
+        let first = self.by_use.first()?;
+        Ok(first.map(|(key, _)| (key.value().0, *key.value().1)))
+    }
+}
+
+fn open_file(path: &Path) -> std::result::Result<Database, DatabaseError> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    build(FileBackend::new(file)?)
+}
+
+fn build(backend: impl redb::StorageBackend) -> std::result::Result<Database, DatabaseError> {
+    Builder::new().set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true).create_with_backend(backend)
+}
+
+/// What is wrong with the file, and what to do.
+fn advice(error: &redb::Error) -> String {
+    match error {
+        redb::Error::DatabaseAlreadyOpen | redb::Error::LockProtocolMismatch => {
+            "another server uses it: give each its own file".into()
+        }
+        redb::Error::Io(error) if error.kind() != io::ErrorKind::InvalidData => error.to_string(),
+        error => damaged(error),
+    }
+}
+
+/// For a file that cannot be what this program wrote.
+pub(super) fn damaged(reason: impl fmt::Display) -> String {
+    format!(
+        "it is damaged or no file of keys ({reason}): move it away and start again; clients upload their keys \
+         again by themselves"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::MetadataExt};
+
+    use tempfile::tempdir;
+
+    use super::*;
+
+    const DAY: Millis = 24 * 3600 * 1000;
+
+    fn store(path: Option<&Path>, max_key_bytes: u64) -> std::result::Result<KeyStore, ServerError> {
+        let keys_path = path.map(Path::to_owned);
+        KeyStore::open(&ServerConfig { keys_path, max_key_bytes, ..ServerConfig::default() })
+    }
+
+    fn add(store: &KeyStore, number: u8, bytes: usize, now: Millis) -> Change {
+        store.put(&[number; 32], "toy", &vec![number; bytes], now).unwrap()
+    }
+
+    fn numbers(store: &KeyStore, now: Millis) -> Vec<u8> {
+        (0..100).filter(|&number| store.contains(&[number; 32], now).unwrap()).collect()
+    }
+
+    #[test]
+    fn bodies_of_every_length_come_back() {
+        let store = store(None, 1 << 30).unwrap();
+        let lengths = [1, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES, 2_200_000];
+        for (number, bytes) in (0..).zip(lengths) {
+            assert!(add(&store, number, bytes, 5).added);
+        }
+        for (number, bytes) in (0..).zip(lengths) {
+            let stored = store.get(&[number; 32], 6).unwrap().unwrap();
+            assert_eq!((stored.preset.as_str(), stored.last_used), ("toy", 5));
+            assert_eq!(stored.body, vec![number; bytes]);
+        }
+        let change = store.remove(&[5; 32]).unwrap();
+        let expected = lengths[..5].iter().map(|&bytes| bytes as u64 + ENTRY_BYTES).sum::<u64>();
+        assert_eq!((change.keys, change.bytes), (5, expected));
+        assert!(store.get(&[5; 32], 6).unwrap().is_none());
+    }
+
+    #[test]
+    fn those_used_longest_ago_go_first() {
+        let store = store(None, 3 * (100 + ENTRY_BYTES)).unwrap();
+        for number in 0..3 {
+            assert_eq!(add(&store, number, 100, number.into()).evicted, Vec::<KeyId>::new());
+        }
+        store.touch(&[0; 32], 10).unwrap();
+        assert!(!add(&store, 1, 100, 11).added);
+        assert_eq!(add(&store, 3, 100, 12).evicted, [[2; 32]]);
+        assert_eq!(numbers(&store, 12), [0, 1, 3]);
+        // One that needs the room of several.
+        assert_eq!(add(&store, 4, 700, 13).evicted, [[0; 32], [1; 32]]);
+        assert_eq!(numbers(&store, 13), [3, 4]);
+        let error = store.put(&[5; 32], "toy", &[0; 2000], 14).unwrap_err();
+        assert!(matches!(error, StoreError::TooLarge { bytes: 2512, max: 1836 }));
+        assert_eq!(numbers(&store, 14), [3, 4]);
+    }
+
+    #[test]
+    fn bodies_expire_after_their_last_use() {
+        let store = store(None, 1 << 20).unwrap();
+        for number in 0..80 {
+            add(&store, number, 100, 0);
+        }
+        store.touch(&[7; 32], 20 * DAY).unwrap();
+        store.touch(&[99; 32], 20 * DAY).unwrap();
+        assert_eq!(numbers(&store, 30 * DAY).len(), 80);
+        assert_eq!(numbers(&store, 30 * DAY + 1), [7]);
+        assert!(store.get(&[8; 32], 30 * DAY + 1).unwrap().is_none());
+        let (first, second) = (store.tidy(31 * DAY).unwrap(), store.tidy(31 * DAY).unwrap());
+        assert_eq!(
+            (first.expired.len(), second.expired.len(), second.keys),
+            (TIDY_BATCH, 79 - TIDY_BATCH, 1)
+        );
+        assert!(store.tidy(31 * DAY).unwrap().expired.is_empty());
+        // A clock that went back makes nothing older.
+        assert_eq!(numbers(&store, DAY), [7]);
+    }
+
+    #[test]
+    fn a_lower_bound_is_kept_after_a_restart() {
+        let folder = tempdir().unwrap();
+        let path = folder.path().join("keys");
+        let first = store(Some(&path), 1 << 20).unwrap();
+        for number in 0..5 {
+            add(&first, number, 100, number.into());
+        }
+        drop(first);
+        let second = store(Some(&path), 2 * (100 + ENTRY_BYTES)).unwrap();
+        assert_eq!(second.tidy(10).unwrap().evicted, [[0; 32], [1; 32], [2; 32]]);
+        assert_eq!(numbers(&second, 10), [3, 4]);
+    }
+
+    #[test]
+    fn what_was_stored_before_a_crash_is_there_after_it() {
+        let folder = tempdir().unwrap();
+        let (path, image) = (folder.path().join("keys"), folder.path().join("image"));
+        let store_before = store(Some(&path), 1 << 30).unwrap();
+        for number in 0..10 {
+            add(&store_before, number, 150_000, 1);
+        }
+        // What a process that is killed now leaves behind.
+        fs::copy(&path, &image).unwrap();
+        let store_after = store(Some(&image), 1 << 30).unwrap();
+        assert_eq!(numbers(&store_after, 2), (0..10).collect::<Vec<_>>());
+        assert!(!add(&store_after, 3, 150_000, 3).added);
+    }
+
+    #[test]
+    fn the_disk_holds_hardly_more_than_the_bound() {
+        let folder = tempdir().unwrap();
+        let path = folder.path().join("keys");
+        let max = 64 << 20;
+        let store = store(Some(&path), max).unwrap();
+        for number in 0..60 {
+            add(&store, number, 2_200_000, number.into());
+        }
+        // The file has holes: it grows in large steps.
+        let disk = 512 * fs::metadata(&path).unwrap().blocks();
+        assert!(disk < max + max / 4, "{disk} bytes");
+    }
+}

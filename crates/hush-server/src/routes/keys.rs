@@ -1,0 +1,68 @@
+//! `PUT /v1/keys/{hash}`, `HEAD /v1/keys/{hash}`: the evaluation keys that queries name.
+
+use std::{net::SocketAddr, sync::Arc, time::Instant};
+
+use axum::{
+    extract::{ConnectInfo, Path, Request, State, rejection::PathRejection},
+    http::StatusCode,
+};
+
+use super::check_content_type;
+use crate::{
+    keys::{self, KeyId},
+    limits::read_body,
+    problem::{Code, Problem},
+    state::Server,
+};
+
+/// Takes keys: 201 if they are new, 204 if they were there. Everything that can be refused without
+/// reading the body is; a body that is not all there leaves nothing behind.
+pub(super) async fn upload(
+    State(server): State<Arc<Server>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    hash: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Result<StatusCode, Problem> {
+    let id = key_id(hash)?;
+    if let Some(buckets) = &server.buckets {
+        buckets.admit(peer.ip(), Instant::now()).map_err(Problem::throttled)?;
+    }
+    let (parts, body) = request.into_parts();
+    check_content_type(&parts.headers)?;
+    let longest = server.tables.with_keys().iter().map(|(spec, _)| spec.bytes).max();
+    let limit = longest.ok_or_else(|| no_taker(&server))?;
+    let (body, memory) = read_body(&server, &parts.headers, body, limit).await?;
+    match keys::upload(&server, id, body, memory).await {
+        Ok(true) => Ok(StatusCode::CREATED),
+        Ok(false) => Ok(StatusCode::NO_CONTENT),
+        Err(error) => Err(Problem::uploaded_keys(error, server.tables.all_resident())),
+    }
+}
+
+/// Whether keys are there.
+pub(super) async fn contains(
+    State(server): State<Arc<Server>>,
+    hash: Result<Path<String>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    match keys::contains(&server, key_id(hash)?).await {
+        Ok(true) => Ok(StatusCode::NO_CONTENT),
+        Ok(false) => Err(Problem::new(Code::NotFound, "there are no keys of this hash")),
+        Err(_) => Err(Problem::internal()),
+    }
+}
+
+fn key_id(hash: Result<Path<String>, PathRejection>) -> Result<KeyId, Problem> {
+    let wrong = || Problem::new(Code::InvalidRequest, "keys are named by a hash of 64 hex digits");
+    let Path(text) = hash.map_err(|_| wrong())?;
+    let mut id = KeyId::default();
+    hex::decode_to_slice(&text, &mut id).map_err(|_| wrong())?;
+    Ok(id)
+}
+
+fn no_taker(server: &Server) -> Problem {
+    if server.tables.all_resident() {
+        Problem::new(Code::NotFound, "no table here needs keys")
+    } else {
+        Problem::warming("the keys may be for a table that is still loading")
+    }
+}
