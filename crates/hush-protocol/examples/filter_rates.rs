@@ -29,7 +29,11 @@ fn random_bytes(length: usize) -> Vec<u8> {
 
 /// One block: how often the first seed works at the documented size, and the time of a build.
 fn one_block(cpu: &Cpu, kind: FilterKind, log_slots: u32) -> Result<(), FilterError> {
-    let (trials, slot_bytes) = if log_slots > 16 { (4, 128) } else { (40, 1024) };
+    let (trials, slot_bytes) = match log_slots {
+        17.. => (4, 128),
+        10..=16 => (40, 1024),
+        _ => (400, 11 << 10),
+    };
     let slots = 1 << log_slots;
     let params = FilterParams { kind, slots };
     let keys = kind.capacity(slots) as u64;
@@ -82,15 +86,55 @@ fn table(cpu: &Cpu, kind: FilterKind, slot_bytes: usize) -> Result<(), FilterErr
     Ok(())
 }
 
+/// A table of many small blocks with room for `capacity` keys each, one more than their mean: how many seeds
+/// the blocks need.
+fn small_blocks(cpu: &Cpu, params: FilterParams, capacity: usize) -> Result<(), FilterError> {
+    const BLOCKS: usize = 4000;
+    let digests = digests(0..(BLOCKS * (capacity - 1)) as u64);
+    let map =
+        BlockMap::assign(&digests, BLOCKS, capacity).expect("a spare key a block balances small blocks");
+    let mut blocks = vec![Vec::new(); BLOCKS];
+    digests.iter().for_each(|digest| blocks[map.block_of(digest)].push(digest.clone()));
+    let seeds: Vec<u8> = blocks
+        .par_iter()
+        .map(|keys| params.build::<u32>(keys, &[], 0, cpu, &mut []))
+        .collect::<Result<_, _>>()?;
+    let tries = seeds.iter().map(|&seed| f64::from(seed) + 1.0).sum::<f64>() / BLOCKS as f64;
+    println!(
+        "| `{}` | {} | {capacity} | {:.4} | {tries:.2} | {} |",
+        params.kind,
+        params.slots,
+        (params.slots * BLOCKS) as f64 / digests.len() as f64,
+        seeds.iter().map(|&seed| u32::from(seed) + 1).max().unwrap_or(0),
+    );
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let threads = std::thread::available_parallelism()?.get();
     let cpu = Cpu::new(threads)?;
     println!("{} with {threads} threads", cpu.level());
     println!("| filter | slots | slots a key | first seed works | slots in a look-up | build |");
-    for log_slots in [10, 12, 15, 20] {
+    for log_slots in [7, 8, 9, 10, 12, 15, 20] {
         for kind in FilterKind::ALL {
             cpu.install(|| one_block(&cpu, kind, log_slots))?;
         }
+    }
+    println!("| filter | slots | most keys | slots a key | tries | most tries |");
+    for (kind, slots, spare) in [
+        (FilterKind::Band64, 256, 12),
+        (FilterKind::Band128, 256, 6),
+        (FilterKind::Band192, 256, 5),
+        (FilterKind::Band256, 128, 4),
+        (FilterKind::Band256, 128, 1),
+        (FilterKind::Band256, 256, 4),
+        (FilterKind::Band256, 256, 2),
+        (FilterKind::Band256, 256, 1),
+        (FilterKind::Band256, 256, 0),
+        (FilterKind::Band256, 512, 5),
+        (FilterKind::Band256, 512, 2),
+    ] {
+        cpu.install(|| small_blocks(&cpu, FilterParams { kind, slots }, slots - spare))?;
     }
     println!("| filter | slot bytes | hash and balance | 32 filters | retried |");
     for slot_bytes in [14, 40, 1024] {

@@ -44,7 +44,7 @@ impl BlockMap {
 
     /// A map under which no block has more than `capacity` keys, with seeds 0. Takes 8 bytes of memory a key.
     ///
-    /// About 0.5 % over the mean load is capacity enough for large blocks.
+    /// Capacity enough is the mean load + 1 for blocks of 20 to 500 keys, and about 0.5 % over it for large ones.
     ///
     /// # Errors
     /// [`NotBalanced`] if there is none, or there are no blocks, or more than [`MAX_BLOCKS`].
@@ -177,6 +177,15 @@ mod tests {
             let loads = loads(&map, &digests);
             assert!(loads.iter().all(|&load| load <= capacity), "{blocks} blocks: {loads:?}");
             assert_eq!(loads.iter().sum::<usize>(), keys);
+        }
+    }
+
+    #[test]
+    fn small_blocks_fill_to_one_key_over_the_mean() {
+        for (mean, blocks) in [(30, 1000), (123, 400), (251, 400), (500, 100)] {
+            let digests = digests(mean * blocks, 5);
+            let map = BlockMap::assign(&digests, blocks, mean + 1).unwrap();
+            assert!(loads(&map, &digests).into_iter().all(|load| load <= mean + 1));
         }
     }
 
