@@ -8,11 +8,17 @@ use hush_protocol::{
     descriptor::{Descriptor, Lookup},
     double,
     keyword::{BlockMap, FilterParams, KeyDigest},
-    layout, simple,
+    layout,
+    lwe_table::LweTable,
+    onion,
+    ring_keys::RingKeys,
+    ring_table::RingTable,
+    simple,
     table::{Protocol, TableParams},
+    whitening::Whitening,
     wire,
 };
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::{ClientError, Found, Wanted};
 
@@ -22,14 +28,23 @@ const MIN_SECURITY_BITS: f64 = 128.0;
 /// Names evaluation keys: the BLAKE3 hash of what is uploaded.
 pub type KeyId = [u8; wire::KEY_ID_BYTES];
 
-/// A table's descriptor and hint, ready for look-ups.
+/// A table's descriptor, with its hint or with the client's keys, ready for look-ups.
 pub struct Table {
     descriptor: Descriptor,
     params: TableParams,
     /// Block map of a table by key.
     block_map: Option<BlockMap>,
-    hint: Arc<dyn AsRef<[u8]> + Send + Sync>,
+    scheme: SchemeState,
 }
+
+/// What the client holds for a table's scheme.
+enum SchemeState {
+    Lwe { table: LweTable, hint: Hint },
+    Ring { table: RingTable, whitening: Whitening, keys: Option<RingKeys> },
+}
+
+/// A hint in memory or in a mapped file.
+type Hint = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// What is kept between a query and its answer: the secrets, which decrypt and are wiped when dropped.
 pub struct PendingLookup {
@@ -50,24 +65,23 @@ struct Sought {
 enum State {
     Simple(simple::Pending),
     Double(double::Pending),
+    Onion(onion::Pending),
 }
 
 impl Table {
-    /// A table from its descriptor and its hint: memory, or a map of the cached file whose BLAKE3 was checked
-    /// against [`Descriptor::hint`] by the caller.
+    /// A table over LWE from its descriptor and its hint: memory, or a map of the cached file whose BLAKE3 was checked
+    /// against [`Descriptor::hint`] by the caller. For a table over rings the hint is `None`, and
+    /// [`Table::use_keys`] is to be called before the first look-up.
     ///
     /// # Errors
     /// [`ClientError::Weak`] for a parameter set below 128 bits unless `allow_weak`; [`ClientError::Protocol`] if
     /// the descriptor contradicts itself or the hint's length is wrong.
-    pub fn new(
-        descriptor: Descriptor,
-        hint: Arc<dyn AsRef<[u8]> + Send + Sync>,
-        allow_weak: bool,
-    ) -> Result<Self, ClientError> {
+    pub fn new(descriptor: Descriptor, hint: Option<Hint>, allow_weak: bool) -> Result<Self, ClientError> {
         descriptor.check()?;
         let params = descriptor.params()?;
         check_security(&params, allow_weak)?;
-        let (expected, actual) = (params.hint_bytes(), (*hint).as_ref().len());
+        let (expected, actual) =
+            (params.hint_bytes(), hint.as_ref().map_or(0, |hint| (**hint).as_ref().len()));
         if expected != actual {
             return Err(ProtocolError::Length { what: "hint", expected, actual }.into());
         }
@@ -75,7 +89,16 @@ impl Table {
             Lookup::Index => None,
             Lookup::Key(key) => Some(key.block_map()),
         };
-        Ok(Self { descriptor, params, block_map, hint })
+        let scheme = match params {
+            TableParams::Lwe(table) => {
+                SchemeState::Lwe { table, hint: hint.unwrap_or_else(|| Arc::new(Vec::new())) }
+            }
+            TableParams::Ring(table) => {
+                let seed = descriptor.whitening.map_or([0; 32], |seed| seed.0);
+                SchemeState::Ring { table, whitening: Whitening::new(table.ring(), seed), keys: None }
+            }
+        };
+        Ok(Self { descriptor, params, block_map, scheme })
     }
 
     /// The descriptor.
@@ -88,18 +111,30 @@ impl Table {
         &self.params
     }
 
-    /// Name of the parameter set of the evaluation keys that a server needs to answer; `None` for protocols without.
+    /// The parameter set that the client's evaluation keys must be of; `None` for protocols without.
     pub fn key_preset(&self) -> Option<&str> {
-        None
+        match &self.scheme {
+            SchemeState::Lwe { .. } => None,
+            SchemeState::Ring { table, .. } => Some(table.ring().name()),
+        }
     }
 
-    /// Derives the secret key and the evaluation keys from `seed`, the same each time; without effect for protocols
-    /// without keys. Must come before [`Table::query`] in the others.
-    pub fn use_keys(&mut self, _seed: &[u8; 32]) {}
+    /// Uses the secrets and evaluation keys that follow from `seed`, 32 bytes of the operating system's randomness that
+    /// the client keeps like a key. The same seed gives the same keys, so that they are uploaded once. Nothing happens
+    /// for protocols without keys.
+    pub fn use_keys(&mut self, seed: &[u8; 32]) {
+        if let SchemeState::Ring { table, keys, .. } = &mut self.scheme {
+            *keys = Some(RingKeys::from_seed(table.ring(), seed));
+        }
+    }
 
-    /// The hash that queries name the evaluation keys by, and the body to upload; `None` for protocols without.
+    /// The hash that queries name the evaluation keys by, and the body to upload; `None` for protocols without, and
+    /// before [`Table::use_keys`].
     pub fn key_upload(&self) -> Option<(KeyId, Vec<u8>)> {
-        None
+        match &self.scheme {
+            SchemeState::Lwe { .. } => None,
+            SchemeState::Ring { keys, .. } => keys.as_ref().map(|keys| (keys.id(), keys.upload().to_vec())),
+        }
     }
 
     /// Encrypts a look-up under fresh secrets from the operating system. A retry is a new call.
@@ -112,14 +147,20 @@ impl Table {
     pub fn query(&self, wanted: &Wanted) -> Result<(wire::Query, PendingLookup), ClientError> {
         let Sought { target, fingerprint, out_of_range } = self.sought(wanted)?;
         let mut rng = Csprng::from_os();
-        let (query, state) = match self.params.protocol() {
-            Protocol::Frodo | Protocol::Simple => {
-                let (query, pending) = simple::query(&self.params, &target, &mut rng);
+        let (query, state) = match &self.scheme {
+            SchemeState::Lwe { table, .. } if table.protocol() == Protocol::Double => {
+                let (query, pending) = double::query(table, &target, &mut rng);
+                (query, State::Double(pending))
+            }
+            SchemeState::Lwe { table, .. } => {
+                let (query, pending) = simple::query(table, &target, &mut rng);
                 (query, State::Simple(pending))
             }
-            Protocol::Double => {
-                let (query, pending) = double::query(&self.params, &target, &mut rng);
-                (query, State::Double(pending))
+            SchemeState::Ring { table, keys, .. } => {
+                let keys = keys.as_ref().ok_or(ClientError::NoKeys)?;
+                let (packed, pending) = onion::query(table, keys, target, &mut rng);
+                let key_id = keys.id().to_vec().into();
+                (wire::Query { packed: packed.into(), key_id, ..Default::default() }, State::Onion(pending))
             }
         };
         Ok((query, PendingLookup { state, fingerprint, out_of_range }))
@@ -130,13 +171,19 @@ impl Table {
     /// # Errors
     /// [`ClientError::Protocol`] if its length is wrong, or the index that was asked for is not in the table.
     pub fn decode(&self, pending: &PendingLookup, answer: &[u8]) -> Result<Found, ClientError> {
-        let hint = (*self.hint).as_ref();
-        let mut slot = match &pending.state {
-            State::Simple(state) => simple::recover(&self.params, hint, state, answer)?,
-            State::Double(state) => double::recover(&self.params, hint, state, answer)?,
+        let slot = match (&pending.state, &self.scheme) {
+            (State::Simple(state), SchemeState::Lwe { table, hint }) => {
+                Zeroizing::new(simple::recover(table, (**hint).as_ref(), state, answer)?)
+            }
+            (State::Double(state), SchemeState::Lwe { table, hint }) => {
+                Zeroizing::new(double::recover(table, (**hint).as_ref(), state, answer)?)
+            }
+            (State::Onion(state), SchemeState::Ring { table, whitening, keys: Some(keys) }) => {
+                onion::recover(table, keys, whitening, state, answer)?
+            }
+            _ => return Err(ClientError::OtherTable),
         };
         let found = self.descriptor.slot.decode(&pending.fingerprint, &slot).map(<[u8]>::to_vec);
-        slot.zeroize();
         match pending.out_of_range {
             Some(index) => {
                 Err(ProtocolError::IndexOutOfRange { index, last: self.descriptor.records - 1 }.into())
@@ -171,9 +218,8 @@ impl Table {
 
 /// Refuses a parameter set below 128 bits unless `allow_weak`.
 pub(crate) fn check_security(params: &TableParams, allow_weak: bool) -> Result<(), ClientError> {
-    let lwe = params.lwe();
-    if lwe.security_bits() < MIN_SECURITY_BITS && !allow_weak {
-        return Err(ClientError::Weak { preset: lwe.name(), bits: lwe.security_bits() });
+    if params.security_bits() < MIN_SECURITY_BITS && !allow_weak {
+        return Err(ClientError::Weak { preset: params.preset(), bits: params.security_bits() });
     }
     Ok(())
 }

@@ -3,22 +3,27 @@
 use std::{path::Path, sync::Arc};
 
 use hush_cpu::Cpu;
+use hush_he::params::RingContext;
 use hush_ops::{
     OpsError,
-    contract::LweOps,
+    contract::{LweOps, RingOps},
+    ntt_tiling::NttTiledDb,
     tiling::{TiledDb, Tiling},
 };
 use hush_protocol::{
     ProtocolError,
     descriptor::Descriptor,
-    double, simple,
+    double,
+    lwe_table::LweTable,
+    ring_table::RingTable,
+    simple,
     table::{Protocol, TableParams},
     wire::{self, QuerySizes},
 };
-use hush_store::snapshot::{DB_FILE, HINT_FILE, SECOND_DB_FILE, Snapshot, SnapshotError, Verify};
+use hush_store::snapshot::{DB_FILE, HINT_FILE, MappedFile, SECOND_DB_FILE, Snapshot, SnapshotError, Verify};
 use thiserror::Error;
 
-use crate::{Blob, ClientKeys, Engine, EngineError};
+use crate::{Blob, ClientKeys, Engine, EngineError, hosted_ring::HostedRing};
 
 /// Queries that one scan answers at most: what the kernels take in one pass.
 const MAX_BATCH: usize = 64;
@@ -37,6 +42,12 @@ pub enum OpenError {
     Ops(#[from] OpsError),
 }
 
+/// What a table says of itself.
+pub(crate) struct Identity {
+    pub(crate) epoch: [u8; 32],
+    pub(crate) json: Arc<[u8]>,
+}
+
 /// Opens the snapshot in `dir` on the CPU backend and makes it resident.
 ///
 /// # Errors
@@ -45,46 +56,75 @@ pub fn open(dir: &Path, verify: Verify, cpu: Arc<Cpu>) -> Result<Arc<dyn Engine>
     let mut snapshot = Snapshot::open(dir, verify)?;
     let descriptor = snapshot.header().descriptor.clone();
     descriptor.check()?;
-    let params = descriptor.params()?;
+    let identity = Identity { epoch: descriptor.epoch, json: descriptor.to_json().into() };
+    match descriptor.params()? {
+        TableParams::Lwe(params) => open_lwe(&mut snapshot, &descriptor, params, identity, cpu),
+        TableParams::Ring(table) => open_ring(&mut snapshot, table, identity, cpu),
+    }
+}
+
+fn open_lwe(
+    snapshot: &mut Snapshot,
+    descriptor: &Descriptor,
+    params: LweTable,
+    identity: Identity,
+    cpu: Arc<Cpu>,
+) -> Result<Arc<dyn Engine>, OpenError> {
     let mut load = |name: &str, tiling: Tiling| -> Result<_, OpenError> {
-        let file = snapshot.take(name)?;
-        file.make_resident()?;
-        Ok(cpu.open_db(TiledDb::new(tiling, Arc::new(file))?)?)
+        Ok(cpu.open_db(TiledDb::new(tiling, resident(snapshot, name)?)?)?)
     };
-    let db = load(DB_FILE, params.shape().tiling())?;
+    let db = load(DB_FILE, params.tiling())?;
     let second_db = match params.protocol() {
         Protocol::Double => {
             Some(load(SECOND_DB_FILE, Tiling::new(params.second_hint_rows(), params.shape().blocks))?)
         }
-        Protocol::Frodo | Protocol::Simple => None,
+        _ => None,
     };
-    let hint = Blob {
-        hash: descriptor.hint.blake3,
-        file: Arc::new(snapshot.take(HINT_FILE)?.into_file()),
-        bytes: descriptor.hint.bytes,
-    };
-    let json = descriptor.to_json().into();
-    Ok(Arc::new(Hosted { backend: cpu, params, db, second_db, descriptor, json, hint }))
+    let hints = descriptor.hint.iter().map(|hint| -> Result<_, OpenError> {
+        let file = Arc::new(snapshot.take(HINT_FILE)?.into_file());
+        Ok(Blob { hash: hint.blake3, file, bytes: hint.bytes })
+    });
+    let blobs = hints.collect::<Result<_, _>>()?;
+    Ok(Arc::new(Hosted { backend: cpu, params, db, second_db, identity, blobs }))
 }
 
-/// A table on a backend.
+fn open_ring(
+    snapshot: &mut Snapshot,
+    table: RingTable,
+    identity: Identity,
+    cpu: Arc<Cpu>,
+) -> Result<Arc<dyn Engine>, OpenError> {
+    let context = Arc::new(RingContext::new(*table.ring()));
+    let ring = cpu.open_ring(context.clone());
+    let db = NttTiledDb::new(table.tiling()?, resident(snapshot, DB_FILE)?)?;
+    let db = cpu.open_ntt_db(&ring, db)?;
+    Ok(Arc::new(HostedRing { backend: cpu, context, ring, table, db, identity }))
+}
+
+/// Takes the file `name` out of the snapshot and reads it into memory.
+fn resident(snapshot: &mut Snapshot, name: &str) -> Result<Arc<MappedFile>, OpenError> {
+    let file = snapshot.take(name)?;
+    file.make_resident()?;
+    Ok(Arc::new(file))
+}
+
+/// A table over LWE on a backend.
 struct Hosted<B: LweOps> {
     backend: Arc<B>,
-    params: TableParams,
+    params: LweTable,
     db: B::Db,
     second_db: Option<B::Db>,
-    descriptor: Descriptor,
-    json: Arc<[u8]>,
-    hint: Blob,
+    identity: Identity,
+    blobs: Vec<Blob>,
 }
 
 impl<B: LweOps> Engine for Hosted<B> {
     fn descriptor_json(&self) -> Arc<[u8]> {
-        self.json.clone()
+        self.identity.json.clone()
     }
 
     fn epoch(&self) -> [u8; 32] {
-        self.descriptor.epoch
+        self.identity.epoch
     }
 
     fn protocol(&self) -> &str {
@@ -105,7 +145,7 @@ impl<B: LweOps> Engine for Hosted<B> {
     }
 
     fn blobs(&self) -> Vec<Blob> {
-        vec![self.hint.clone()]
+        self.blobs.clone()
     }
 
     fn answer(

@@ -6,6 +6,7 @@
 pub mod build;
 pub mod engine;
 mod hosted;
+mod hosted_ring;
 mod progress;
 
 pub use engine::*;

@@ -1,13 +1,15 @@
 //! What a client must know of a table. Served as JSON by `GET /v1/tables/{t}`, kept in a snapshot's header.
 
-use hush_he::params::{Widths, preset};
+use hush_he::params::Widths;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     ProtocolError,
     keyword::{BlockMap, FilterKind, MAX_BLOCKS, MAX_FINGERPRINT_BYTES},
+    lwe_table::LweTable,
+    ring_table::RingTable,
     slot::{MAX_VALUE_BYTES, SlotFormat},
-    table::{Protocol, TableParams, TableShape},
+    table::{Protocol, Scheme, TableParams, TableShape},
 };
 
 /// The version of the descriptor that this program writes and reads.
@@ -25,22 +27,27 @@ pub struct Descriptor {
     pub epoch: [u8; 32],
     /// The protocol.
     pub protocol: Protocol,
-    /// Name of the LWE parameter set.
+    /// Name of the parameter set.
     pub preset: String,
     /// Number of records.
     pub records: u64,
-    /// Columns (D0): slots of a row block.
+    /// Columns (D0): slots of a block.
     pub columns: usize,
-    /// Row blocks.
+    /// Blocks.
     pub blocks: usize,
-    /// Bits of a query word, a hint word and an answer word.
-    pub word_bits: [u32; 3],
+    /// Over LWE: bits of a query word, a hint word and an answer word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word_bits: Option<[u32; 3]>,
     /// What is in a slot.
     pub slot: SlotFormat,
     /// How a record is found.
     pub lookup: Lookup,
-    /// The hint that a client downloads once.
-    pub hint: BlobRef,
+    /// Over LWE: the hint that a client downloads once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<BlobRef>,
+    /// Over rings: the seed of the whitening.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whitening: Option<WhiteningSeed>,
     /// BLAKE3 of the encoded database.
     #[serde(with = "hex")]
     pub database: [u8; 32],
@@ -81,6 +88,11 @@ pub struct BlobRef {
     /// Length.
     pub bytes: u64,
 }
+
+/// The public seed of a table's whitening ([`crate::whitening`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WhiteningSeed(#[serde(with = "hex")] pub [u8; 32]);
 
 impl Descriptor {
     /// Sets the epoch to the hash of everything else.
@@ -124,7 +136,11 @@ impl Descriptor {
             return Err(invalid("the epoch is not the hash of the content"));
         }
         let params = self.params()?;
-        if self.hint.bytes != params.hint_bytes() as u64 {
+        let (has_hint, is_ring) = (self.hint.is_some(), matches!(params, TableParams::Ring(_)));
+        if has_hint == is_ring || self.whitening.is_some() != is_ring {
+            return Err(invalid("a table has a hint if it is over LWE, and whitening if it is over rings"));
+        }
+        if self.hint.as_ref().is_some_and(|hint| hint.bytes != params.hint_bytes() as u64) {
             return Err(invalid("the hint's length does not fit the shape"));
         }
         if self.slot.max_value_bytes as usize > MAX_VALUE_BYTES
@@ -160,9 +176,14 @@ impl Descriptor {
     pub fn params(&self) -> Result<TableParams, ProtocolError> {
         let shape =
             TableShape { columns: self.columns, blocks: self.blocks, slot_bytes: self.slot.slot_bytes() };
-        let [query, hint, answer] = self.word_bits;
-        let widths = Widths { query, hint, answer };
-        TableParams::with_widths(self.protocol, preset(&self.preset)?, shape, widths)
+        match (Scheme::new(self.protocol, &self.preset)?, self.word_bits) {
+            (Scheme::Lwe(protocol, lwe), Some([query, hint, answer])) => {
+                let widths = Widths { query, hint, answer };
+                Ok(TableParams::Lwe(LweTable::with_widths(protocol, lwe, shape, widths)?))
+            }
+            (Scheme::Ring(ring), None) => Ok(TableParams::Ring(RingTable::new(ring, shape)?)),
+            _ => Err(invalid("a table has widths of words if it is over LWE")),
+        }
     }
 
     fn computed_epoch(&self) -> [u8; 32] {

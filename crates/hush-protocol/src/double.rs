@@ -24,8 +24,8 @@ use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError,
+    lwe_table::LweTable,
     simple::{answers, check_length, decode_first, hint_row, unpack_queries},
-    table::TableParams,
     target::Target,
     wire,
 };
@@ -37,7 +37,7 @@ pub struct Pending {
 }
 
 /// Client: the columns under one fresh secret, the block under another.
-pub fn query(params: &TableParams, target: &Target, rng: &mut Csprng) -> (wire::Query, Pending) {
+pub fn query(params: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, Pending) {
     let (lwe, widths) = (params.lwe(), params.widths());
     let secret = OneTimeLweSecret::sample(lwe, rng);
     let (first, first_key) = encrypt_lwe(lwe, &params.first_matrix(), secret, &target.columns, rng);
@@ -53,7 +53,7 @@ pub fn query(params: &TableParams, target: &Target, rng: &mut Csprng) -> (wire::
 ///
 /// # Errors
 /// [`ProtocolError::Ops`] if `hint` has not that shape.
-pub fn second_db<B: LweOps>(backend: &B, params: &TableParams, hint: &[u32]) -> Result<B::Db, ProtocolError> {
+pub fn second_db<B: LweOps>(backend: &B, params: &LweTable, hint: &[u32]) -> Result<B::Db, ProtocolError> {
     Ok(backend.reinterpret_lwe(hint, params.shape().slot_bytes * params.lwe().n(), params.digits())?)
 }
 
@@ -65,7 +65,7 @@ pub fn answer<B: LweOps>(
     backend: &B,
     db: &B::Db,
     second_db: &B::Db,
-    params: &TableParams,
+    params: &LweTable,
     queries: &[wire::Query],
 ) -> Result<Vec<Vec<u8>>, ProtocolError> {
     let first_queries = decode_first(params, queries)?;
@@ -95,7 +95,7 @@ pub fn answer<B: LweOps>(
 /// # Errors
 /// [`ProtocolError::Length`] if answer or hint are not as long as the shape says.
 pub fn recover(
-    params: &TableParams,
+    params: &LweTable,
     hint: &[u8],
     pending: &Pending,
     answer: &[u8],

@@ -67,6 +67,17 @@ pub enum ProtocolError {
         /// Longest key.
         max: usize,
     },
+    /// Uploaded evaluation keys are none of the table's.
+    #[error("evaluation keys: {0}")]
+    Keys(String),
+    /// A query of a batch is none of the table.
+    #[error("query {index} is none of this table: {source}")]
+    Query {
+        /// Position in the batch.
+        index: usize,
+        /// What is wrong with it.
+        source: hush_he::HeError,
+    },
     /// From the scheme layer.
     #[error(transparent)]
     He(#[from] hush_he::HeError),

@@ -1,7 +1,8 @@
 //! One page a protocol: layout, client half, server half. Server halves are generic over the backend's steps.
 //!
-//! * [`table`]: protocol, parameters and shape of a table, checked together; every size.
-//! * [`simple`], [`frodo`], [`double`]: the protocols over LWE.
+//! * [`table`]: protocol, parameters and shape of a table, checked together; every size ([`lwe_table`], [`ring_table`]).
+//! * [`simple`], [`frodo`], [`double`]: the protocols over LWE. [`onion`]: over rings ([`ring_keys`],
+//!   [`whitening`]).
 //! * [`layout`]: shapes. [`keyword`]: key look-ups on all of them.
 //! * [`slot`]: what is in a slot. [`symbols`]: bytes as k-bit symbols.
 //! * [`descriptor`]: what a client must know. [`wire`]: messages.
@@ -12,11 +13,16 @@ mod error;
 pub mod frodo;
 pub mod keyword;
 pub mod layout;
+pub mod lwe_table;
+pub mod onion;
+pub mod ring_keys;
+pub mod ring_table;
 pub mod simple;
 pub mod slot;
 pub mod symbols;
 pub mod table;
 mod target;
+pub mod whitening;
 pub mod wire;
 
 pub use error::ProtocolError;

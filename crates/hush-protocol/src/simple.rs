@@ -23,7 +23,7 @@ use hush_math::csprng::Csprng;
 use hush_ops::contract::{LweBatch, LweOps, LweQueries};
 use rayon::prelude::*;
 
-use crate::{ProtocolError, table::TableParams, target::Target, wire};
+use crate::{ProtocolError, lwe_table::LweTable, target::Target, wire};
 
 /// Words that one task unpacks.
 const UNPACK_WORDS: usize = 1 << 15;
@@ -35,7 +35,7 @@ pub struct Pending {
 }
 
 /// Client: encrypts `target` under a fresh secret.
-pub fn query(params: &TableParams, target: &Target, rng: &mut Csprng) -> (wire::Query, Pending) {
+pub fn query(params: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, Pending) {
     let secret = OneTimeLweSecret::sample(params.lwe(), rng);
     let (words, key) = encrypt_lwe(params.lwe(), &params.first_matrix(), secret, &target.columns, rng);
     let first = pack_rounded(&words, params.widths().query).into();
@@ -49,7 +49,7 @@ pub fn query(params: &TableParams, target: &Target, rng: &mut Csprng) -> (wire::
 pub fn answer<B: LweOps>(
     backend: &B,
     db: &B::Db,
-    params: &TableParams,
+    params: &LweTable,
     queries: &[wire::Query],
 ) -> Result<Vec<Vec<u8>>, ProtocolError> {
     let queries = decode_first(params, queries)?;
@@ -62,7 +62,7 @@ pub fn answer<B: LweOps>(
 /// # Errors
 /// [`ProtocolError::Length`] if answer or hint are not as long as the shape says.
 pub fn recover(
-    params: &TableParams,
+    params: &LweTable,
     hint: &[u8],
     pending: &Pending,
     answer: &[u8],
@@ -70,7 +70,7 @@ pub fn recover(
     check_length("hint", params.hint_bytes(), hint.len())?;
     check_length("answer", params.answer_bytes(), answer.len())?;
     let shape = params.shape();
-    let words = unpack_scaled(answer, shape.rows(), params.widths().answer)?;
+    let words = unpack_scaled(answer, params.rows(), params.widths().answer)?;
     let first_row = pending.block * shape.slot_bytes;
     (first_row..first_row + shape.slot_bytes)
         .map(|row| Ok(decrypt_byte(phase(words[row], &hint_row(params, hint, row)?, &pending.key))))
@@ -78,10 +78,7 @@ pub fn recover(
 }
 
 /// The queries' first dimension as words modulo 2^32.
-pub(crate) fn decode_first(
-    params: &TableParams,
-    queries: &[wire::Query],
-) -> Result<LweQueries, ProtocolError> {
+pub(crate) fn decode_first(params: &LweTable, queries: &[wire::Query]) -> Result<LweQueries, ProtocolError> {
     let (first, second) = params.query_bytes();
     let cols = params.shape().columns;
     for query in queries {
@@ -114,7 +111,7 @@ pub(crate) fn answers(folded: &LweBatch) -> impl Iterator<Item = &[u32]> {
 }
 
 /// Row `row` of a packed hint.
-pub(crate) fn hint_row(params: &TableParams, hint: &[u8], row: usize) -> Result<Vec<u32>, ProtocolError> {
+pub(crate) fn hint_row(params: &LweTable, hint: &[u8], row: usize) -> Result<Vec<u32>, ProtocolError> {
     let bytes = params.hint_row_bytes();
     Ok(unpack_scaled(&hint[row * bytes..][..bytes], params.lwe().n(), params.widths().hint)?)
 }

@@ -2,18 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use hush_he::{
-    codec::packed_bytes,
-    entities::{MatrixDomain, PublicMatrix},
-    params::{
-        LweParams, Traffic, Widths,
-        noise::{LweNoise, MAX_LOG2_FAILURE},
-    },
-};
-use hush_ops::tiling::Tiling;
+use hush_he::params::{LweParams, RingParams, ring_preset};
 use serde::{Deserialize, Serialize};
 
-use crate::ProtocolError;
+use crate::{ProtocolError, lwe_table::LweTable, ring_table::RingTable, wire::QuerySizes};
 
 /// Most columns (D0): a query of this many words is 256 MiB, beyond any sensible one.
 pub const MAX_COLUMNS: usize = 1 << 26;
@@ -26,7 +18,7 @@ pub const LOOKUPS_PER_EPOCH: f64 = 100.0;
 /// Most bytes of DoublePIR's hint, which grows by several MiB with every byte of a slot.
 pub const MAX_DOUBLE_HINT_BYTES: usize = 1 << 30;
 
-/// A protocol over LWE.
+/// A protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -36,11 +28,13 @@ pub enum Protocol {
     Simple,
     /// DoublePIR: a second fold over the first's result; a hint that does not grow with the table.
     Double,
+    /// OnionPIRv2: over rings; nothing to download, short queries, evaluation keys that are uploaded once.
+    Onion,
 }
 
 impl Protocol {
     /// All protocols.
-    pub const ALL: [Protocol; 3] = [Protocol::Frodo, Protocol::Simple, Protocol::Double];
+    pub const ALL: [Protocol; 4] = [Protocol::Frodo, Protocol::Simple, Protocol::Double, Protocol::Onion];
 
     /// The name used on the command line, in descriptors and on the wire.
     pub fn name(self) -> &'static str {
@@ -48,6 +42,7 @@ impl Protocol {
             Protocol::Frodo => "frodo",
             Protocol::Simple => "simple",
             Protocol::Double => "double",
+            Protocol::Onion => "onion",
         }
     }
 }
@@ -65,224 +60,147 @@ impl FromStr for Protocol {
         Protocol::ALL
             .into_iter()
             .find(|p| p.name() == name)
-            .ok_or_else(|| format!("unknown protocol '{name}': use frodo, simple or double"))
+            .ok_or_else(|| format!("unknown protocol '{name}': use frodo, simple, double or onion"))
     }
 }
 
-/// The shape of a table: `blocks` row blocks of `slot_bytes` rows, `columns` (D0) slots in each.
+/// A protocol with its parameter set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scheme {
+    /// `frodo`, `simple` or `double` over LWE.
+    Lwe(Protocol, LweParams),
+    /// `onion` over rings.
+    Ring(RingParams),
+}
+
+impl Scheme {
+    /// The scheme of `protocol` under the parameter set called `preset`.
+    ///
+    /// # Errors
+    /// [`ProtocolError::He`] if the protocol has no set of that name.
+    pub fn new(protocol: Protocol, preset: &str) -> Result<Self, ProtocolError> {
+        Ok(match protocol {
+            Protocol::Onion => Self::Ring(ring_preset(preset)?),
+            Protocol::Frodo | Protocol::Simple | Protocol::Double => {
+                Self::Lwe(protocol, hush_he::params::preset(preset)?)
+            }
+        })
+    }
+
+    /// The protocol.
+    pub fn protocol(&self) -> Protocol {
+        match self {
+            Self::Lwe(protocol, _) => *protocol,
+            Self::Ring(_) => Protocol::Onion,
+        }
+    }
+}
+
+/// The shape of a table: `blocks` blocks, `columns` (D0) slots in each, of which a look-up adds up a few.
 ///
-/// The slot at (block, column) is the column of bytes at rows `block * slot_bytes ..` .
+/// Over LWE a block is a band of `slot_bytes` database rows. Over rings it is a place in a plaintext of every row of
+/// the first dimension ([`RingTable`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableShape {
     /// Slots in a block, the first dimension D0.
     pub columns: usize,
-    /// Row blocks.
+    /// Blocks.
     pub blocks: usize,
     /// Bytes of a slot.
     pub slot_bytes: usize,
 }
 
-impl TableShape {
-    /// Database rows.
-    pub fn rows(&self) -> usize {
-        self.blocks * self.slot_bytes
-    }
-
-    /// The tiling of the database.
-    pub fn tiling(&self) -> Tiling {
-        Tiling::new(self.rows(), self.columns)
-    }
-}
-
 /// Checked parameters of a table. Everything on the wire has a size that is a function of this alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TableParams {
-    protocol: Protocol,
-    lwe: LweParams,
-    shape: TableShape,
-    widths: Widths,
+pub enum TableParams {
+    /// Over LWE: `frodo`, `simple`, `double`.
+    Lwe(LweTable),
+    /// Over rings: `onion`.
+    Ring(RingTable),
 }
 
 impl TableParams {
-    /// Chooses the widths of words for `shape`, then checks limits and noise.
+    /// A table of `shape`, with the widths of words that suit it.
     ///
     /// # Errors
-    /// As [`TableParams::with_widths`].
-    pub fn new(protocol: Protocol, lwe: LweParams, shape: TableShape) -> Result<Self, ProtocolError> {
-        let full = Self { protocol, lwe, shape, widths: Widths::FULL };
-        let traffic = Traffic {
-            query: shape.columns as f64,
-            hint: full.hint_rows() as f64 * lwe.n() as f64 / LOOKUPS_PER_EPOCH,
-            answer: full.answer_bytes() as f64 / 4.0,
-        };
-        // DoublePIR cuts hint words into bytes.
-        let hints: &[u32] =
-            if protocol == Protocol::Double { &[16, 24, 32] } else { &[16, 18, 20, 22, 24, 32] };
-        // DoublePIR's second query has a word for every block, at the same width.
-        let words =
-            if protocol == Protocol::Double { shape.columns.max(shape.blocks) } else { shape.columns };
-        Self::with_widths(protocol, lwe, shape, Widths::choose(&lwe, words, traffic, hints))
-    }
-
-    /// Checks limits and noise.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::TooNoisy`] if an answer would fail
-    /// with probability above 2^-40.
-    pub fn with_widths(
-        protocol: Protocol,
-        lwe: LweParams,
-        shape: TableShape,
-        widths: Widths,
-    ) -> Result<Self, ProtocolError> {
-        for bits in [widths.query, widths.hint, widths.answer] {
-            check_limit("bits of a word", bits as usize, 32)?;
-        }
-        if !(widths.hint as usize * lwe.n()).is_multiple_of(8)
-            || (protocol == Protocol::Double && !widths.hint.is_multiple_of(8))
-        {
-            return Err(ProtocolError::Limit {
-                what: "bits of a hint word",
-                actual: u64::from(widths.hint),
-                allowed: "one for which rows (with double: words) are whole bytes".into(),
-            });
-        }
-        check_limit("columns", shape.columns, MAX_COLUMNS)?;
-        check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
-        check_limit("blocks", shape.blocks, MAX_ROWS / shape.slot_bytes)?;
-        if protocol == Protocol::Frodo {
-            check_limit("blocks (frodo has one)", shape.blocks, 1)?;
-        }
-        if protocol == Protocol::Double {
-            check_limit("blocks (double has a query word for each)", shape.blocks, MAX_COLUMNS)?;
-        }
-        let params = Self { protocol, lwe, shape, widths };
-        if protocol == Protocol::Double {
-            check_limit(
-                "hint bytes (use simple, or shorter values)",
-                params.hint_bytes(),
-                MAX_DOUBLE_HINT_BYTES,
-            )?;
-        }
-        let log2_failure = params.log2_failure();
-        if log2_failure > MAX_LOG2_FAILURE {
-            return Err(ProtocolError::TooNoisy {
-                log2_failure,
-                columns: shape.columns,
-                blocks: shape.blocks,
-                preset: lwe.name(),
-            });
-        }
-        Ok(params)
+    /// As [`LweTable::new`] and [`RingTable::new`].
+    pub fn new(scheme: Scheme, shape: TableShape) -> Result<Self, ProtocolError> {
+        Ok(match scheme {
+            Scheme::Lwe(protocol, lwe) => Self::Lwe(LweTable::new(protocol, lwe, shape)?),
+            Scheme::Ring(ring) => Self::Ring(RingTable::new(ring, shape)?),
+        })
     }
 
     /// The protocol.
     pub fn protocol(&self) -> Protocol {
-        self.protocol
-    }
-
-    /// The LWE parameters.
-    pub fn lwe(&self) -> &LweParams {
-        &self.lwe
+        match self {
+            Self::Lwe(table) => table.protocol(),
+            Self::Ring(_) => Protocol::Onion,
+        }
     }
 
     /// The shape.
     pub fn shape(&self) -> TableShape {
-        self.shape
+        match self {
+            Self::Lwe(table) => table.shape(),
+            Self::Ring(table) => table.shape(),
+        }
     }
 
-    /// Bits at which words travel.
-    pub fn widths(&self) -> Widths {
-        self.widths
+    /// Name of the parameter set.
+    pub fn preset(&self) -> &'static str {
+        match self {
+            Self::Lwe(table) => table.lwe().name(),
+            Self::Ring(table) => table.ring().name(),
+        }
     }
 
-    /// The public matrix of the first dimension, `columns x n`.
-    pub fn first_matrix(&self) -> PublicMatrix {
-        self.lwe.public_matrix(MatrixDomain::First, self.shape.columns)
+    /// Security of the parameter set, in bits.
+    pub fn security_bits(&self) -> f64 {
+        match self {
+            Self::Lwe(table) => table.lwe().security_bits(),
+            Self::Ring(table) => table.ring().security_bits(),
+        }
     }
 
-    /// The public matrix of DoublePIR's second dimension, `blocks x n`.
-    pub fn second_matrix(&self) -> PublicMatrix {
-        self.lwe.public_matrix(MatrixDomain::Second, self.shape.blocks)
-    }
-
-    /// Bytes into which a word of the first fold is cut for the second one (DoublePIR).
-    pub fn digits(&self) -> usize {
-        self.widths.hint as usize / 8
-    }
-
-    /// Rows of the second database that stem from the hint (DoublePIR).
-    pub fn second_hint_rows(&self) -> usize {
-        self.shape.slot_bytes * self.lwe.n() * self.digits()
-    }
-
-    /// Rows of the second database that stem from the answer (DoublePIR).
-    pub fn second_answer_rows(&self) -> usize {
-        self.shape.slot_bytes * self.digits()
-    }
-
-    /// Bytes of a query: first and second dimension.
-    pub fn query_bytes(&self) -> (usize, usize) {
-        let packed = |words| packed_bytes(words, self.widths.query);
-        let second = if self.protocol == Protocol::Double { packed(self.shape.blocks) } else { 0 };
-        (packed(self.shape.columns), second)
+    /// Bytes of the parts of a query.
+    pub fn query_bytes(&self) -> QuerySizes {
+        match self {
+            Self::Lwe(table) => {
+                let (first, second) = table.query_bytes();
+                QuerySizes::lwe(first, second)
+            }
+            Self::Ring(table) => QuerySizes::rlwe(table.query_bytes()),
+        }
     }
 
     /// Bytes of an answer.
     pub fn answer_bytes(&self) -> usize {
-        let words = |count| packed_bytes(count, self.widths.answer);
-        match self.protocol {
-            Protocol::Frodo | Protocol::Simple => words(self.shape.rows()),
-            Protocol::Double => {
-                let online_hint = packed_bytes(self.second_answer_rows() * self.lwe.n(), self.widths.hint);
-                words(self.second_hint_rows()) + words(self.second_answer_rows()) + online_hint
-            }
+        match self {
+            Self::Lwe(table) => table.answer_bytes(),
+            Self::Ring(table) => table.answer_bytes(),
         }
     }
 
-    /// Rows of the hint that a client downloads, each of n words.
-    pub fn hint_rows(&self) -> usize {
-        match self.protocol {
-            Protocol::Frodo | Protocol::Simple => self.shape.rows(),
-            Protocol::Double => self.second_hint_rows(),
-        }
-    }
-
-    /// Bytes of one hint row.
-    pub fn hint_row_bytes(&self) -> usize {
-        packed_bytes(self.lwe.n(), self.widths.hint)
-    }
-
-    /// Bytes of the hint.
+    /// Bytes of the hint that a client downloads; 0 if the protocol has none.
     pub fn hint_bytes(&self) -> usize {
-        self.hint_rows() * self.hint_row_bytes()
+        match self {
+            Self::Lwe(table) => table.hint_bytes(),
+            Self::Ring(_) => 0,
+        }
     }
 
-    /// Noise of the first fold, as the client sees it.
-    pub fn noise(&self) -> LweNoise {
-        let answer = match self.protocol {
-            Protocol::Frodo | Protocol::Simple => self.widths.answer,
-            Protocol::Double => self.widths.hint, // the answer becomes digits like the hint
-        };
-        LweNoise::new(&self.lwe, self.shape.columns, Widths { answer, ..self.widths })
-    }
-
-    /// Noise of the second fold (DoublePIR).
-    pub fn second_noise(&self) -> Option<LweNoise> {
-        (self.protocol == Protocol::Double).then(|| LweNoise::new(&self.lwe, self.shape.blocks, self.widths))
-    }
-
-    /// log2 of the probability that an honest answer decodes wrongly (union bound over all decoded bytes).
+    /// log2 of the probability that an honest answer decodes wrongly (union bound).
     pub fn log2_failure(&self) -> f64 {
-        let first = self.noise().log2_failure(self.shape.slot_bytes);
-        let second = self.second_noise().map_or(f64::NEG_INFINITY, |noise| {
-            noise.log2_failure(self.second_hint_rows() + self.second_answer_rows())
-        });
-        (first.exp2() + second.exp2()).log2()
+        match self {
+            Self::Lwe(table) => table.log2_failure(),
+            Self::Ring(table) => table.log2_failure(),
+        }
     }
 }
 
-fn check_limit(what: &'static str, actual: usize, max: usize) -> Result<(), ProtocolError> {
+/// `Ok` if `actual` is 1 to `max`.
+pub(crate) fn check_limit(what: &'static str, actual: usize, max: usize) -> Result<(), ProtocolError> {
     if (1..=max).contains(&actual) {
         return Ok(());
     }

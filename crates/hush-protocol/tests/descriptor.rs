@@ -4,16 +4,17 @@ use hush_he::params::DEFAULT_LWE;
 use hush_math::csprng::Csprng;
 use hush_protocol::{
     ProtocolError,
-    descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup},
+    descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, WhiteningSeed},
     keyword::FilterKind,
+    lwe_table::LweTable,
     slot::SlotFormat,
-    table::{Protocol, TableParams, TableShape},
+    table::{Protocol, TableShape},
 };
 
 fn valid() -> Descriptor {
     let slot = SlotFormat::for_values(8, 0, 20);
     let shape = TableShape { columns: 500, blocks: 3, slot_bytes: slot.slot_bytes() };
-    let params = TableParams::new(Protocol::Simple, DEFAULT_LWE, shape).unwrap();
+    let params = LweTable::new(Protocol::Simple, DEFAULT_LWE, shape).unwrap();
     let widths = params.widths();
     let mut descriptor = Descriptor {
         version: DESCRIPTOR_VERSION,
@@ -23,7 +24,7 @@ fn valid() -> Descriptor {
         records: 1400,
         columns: shape.columns,
         blocks: shape.blocks,
-        word_bits: [widths.query, widths.hint, widths.answer],
+        word_bits: Some([widths.query, widths.hint, widths.answer]),
         slot,
         lookup: Lookup::Key(KeyLookup {
             filter: FilterKind::Band256,
@@ -31,7 +32,8 @@ fn valid() -> Descriptor {
             thresholds: vec![0, 3, 0],
             block_seeds: vec![0; 3],
         }),
-        hint: BlobRef { blake3: [2; 32], bytes: params.hint_bytes() as u64 },
+        hint: Some(BlobRef { blake3: [2; 32], bytes: params.hint_bytes() as u64 }),
+        whitening: None,
         database: [3; 32],
     };
     descriptor.seal();
@@ -63,10 +65,13 @@ fn every_contradiction_is_an_error() {
         ("insecure shape", with(&|d| d.columns = 0)),
         ("huge columns", with(&|d| d.columns = usize::MAX)),
         ("huge blocks", with(&|d| d.blocks = usize::MAX / 2)),
-        ("noisy", with(&|d| d.word_bits = [9, 16, 12])),
-        ("no bits", with(&|d| d.word_bits = [0, 16, 12])),
-        ("too many bits", with(&|d| d.word_bits = [28, 16, 33])),
-        ("hint length", with(&|d| d.hint.bytes += 1)),
+        ("noisy", with(&|d| d.word_bits = Some([9, 16, 12]))),
+        ("no bits", with(&|d| d.word_bits = Some([0, 16, 12]))),
+        ("too many bits", with(&|d| d.word_bits = Some([28, 16, 33]))),
+        ("hint length", with(&|d| d.hint.as_mut().unwrap().bytes += 1)),
+        ("no hint", with(&|d| d.hint = None)),
+        ("no widths", with(&|d| d.word_bits = None)),
+        ("whitening over LWE", with(&|d| d.whitening = Some(WhiteningSeed([1; 32])))),
         ("long values", with(&|d| d.slot.max_value_bytes = u32::MAX)),
         ("length field", with(&|d| d.slot.length_bytes = 200)),
         ("long fingerprint", with(&|d| d.slot.fingerprint_bytes = 255)),

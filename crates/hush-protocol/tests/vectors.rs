@@ -2,18 +2,29 @@
 //! of the public matrix or of a step moves. `HUSH_WRITE_VECTORS=1 cargo test -p hush-protocol --test vectors`
 //! writes them anew: a change there is a break that the changelog must name.
 
-use std::{env, fs, path::PathBuf};
+use std::{env, fs, path::PathBuf, sync::Arc};
 
-use hush_he::{codec::pack_rounded, params::DEFAULT_LWE};
+use hush_he::{
+    algorithms::open_ring_query,
+    codec::pack_rounded,
+    params::{DEFAULT_LWE, ONION_M31, RingContext},
+};
 use hush_math::csprng::Csprng;
 use hush_ops::{
-    contract::{LweOps, LweQueries},
+    contract::{LweOps, LweQueries, RingOps},
+    ntt_tiling::NttTiledDb,
     reference::Reference,
     tiling::TiledDb,
 };
 use hush_protocol::{
-    Target, double, simple,
-    table::{Protocol, TableParams, TableShape},
+    Target, double,
+    lwe_table::LweTable,
+    onion,
+    ring_keys::{RingKeys, open_upload},
+    ring_table::RingTable,
+    simple,
+    table::{Protocol, TableShape},
+    whitening::Whitening,
 };
 use serde_json::{Value, json};
 
@@ -31,14 +42,16 @@ fn intermediates(protocol: Protocol) -> Value {
         Protocol::Frodo => TableShape { columns: 600, blocks: 1, slot_bytes: 5 },
         Protocol::Simple => TableShape { columns: 300, blocks: 3, slot_bytes: 5 },
         Protocol::Double => TableShape { columns: 300, blocks: 3, slot_bytes: 1 },
+        Protocol::Onion => return onion_intermediates(),
     };
-    let params = TableParams::new(protocol, DEFAULT_LWE, shape).unwrap();
-    let mut matrix = vec![0; shape.rows() * shape.columns];
+    let params = LweTable::new(protocol, DEFAULT_LWE, shape).unwrap();
+    let mut matrix = vec![0; shape.blocks * shape.slot_bytes * shape.columns];
     Csprng::insecure_from_seed(100).fill_bytes(&mut matrix);
-    let tiled = TiledDb::from_matrix(shape.rows(), shape.columns, &matrix);
+    let tiled = TiledDb::from_matrix(shape.blocks * shape.slot_bytes, shape.columns, &matrix);
     let mut a_row = vec![0; params.lwe().n()];
     params.first_matrix().row_into(shape.columns - 1, &mut a_row);
-    let hint = Reference.lwe_hint(&tiled, &params.first_matrix(), 0..shape.rows()).unwrap();
+    let hint =
+        Reference.lwe_hint(&tiled, &params.first_matrix(), 0..shape.blocks * shape.slot_bytes).unwrap();
     let target = Target { columns: vec![(7, 1), (299, 3)], block: shape.blocks - 1 };
     let rng = &mut Csprng::insecure_from_seed(101);
     let mut list = vec![
@@ -90,6 +103,49 @@ fn intermediates(protocol: Protocol) -> Value {
         "word_bits": [widths.query, widths.hint, widths.answer],
         "seeds": { "database": 100, "query": 101 },
         "intermediates": list,
+    })
+}
+
+/// Two planes, three entries, four rows of random plaintexts.
+fn onion_intermediates() -> Value {
+    let shape = TableShape { columns: 4, blocks: 3, slot_bytes: 2 * ONION_M31.plaintext_bytes() };
+    let table = RingTable::new(ONION_M31, shape).unwrap();
+    let context = Arc::new(RingContext::new(ONION_M31));
+    let tiling = table.tiling().unwrap();
+    let rng = &mut Csprng::insecure_from_seed(100);
+    let count = tiling.rows() * tiling.columns() * ONION_M31.degree();
+    let symbols: Vec<u32> = (0..count).map(|_| rng.next_u32() >> (32 - ONION_M31.plaintext_bits())).collect();
+    let polys = Reference.ntt_db(&context, &symbols).unwrap();
+    let db = NttTiledDb::from_polys(tiling, &polys);
+    let client = RingKeys::from_seed(&ONION_M31, &[7; 32]);
+    let keys = open_upload(&context, client.upload()).unwrap();
+    let target = Target { columns: vec![(3, 1)], block: 2 };
+    let (query, pending) = onion::query(&table, &client, target, &mut Csprng::insecure_from_seed(101));
+    let opened = open_ring_query(&context, table.leaves(), &query).unwrap();
+    let expanded = Reference.expand(&context, &keys, &opened, shape.columns, table.folds()).unwrap();
+    let folded = Reference.rlwe_fold(&context, &db, &[&expanded.selectors]).unwrap().remove(0);
+    let rgsw: Vec<u32> = expanded.bits.iter().flat_map(|bit| bit.words.clone()).collect();
+    let answer = onion::answer(&Reference, &context, &db, &context, &table, &[&query], &[&keys]).unwrap();
+    let whitening = Whitening::new(&ONION_M31, [9; 32]);
+    let slot = onion::recover(&table, &client, &whitening, &pending, &answer[0]).unwrap();
+    json!({
+        "protocol": Protocol::Onion,
+        "preset": ONION_M31.name(),
+        "columns": shape.columns,
+        "blocks": shape.blocks,
+        "slot_bytes": shape.slot_bytes,
+        "seeds": { "database": 100, "query": 101, "client": hex::encode([7; 32]), "whitening": hex::encode([9; 32]) },
+        "intermediates": [
+            entry("symbols", &words(&symbols)),
+            entry("database, tiled", db.bytes()),
+            entry("evaluation keys, uploaded", client.upload()),
+            entry("query", &query),
+            entry("selectors", &words(&expanded.selectors.words)),
+            entry("RGSW rows", &words(&rgsw)),
+            entry("folded first dimension", &words(&folded.words)),
+            entry("answer", &answer[0]),
+            entry("slot", &slot),
+        ],
     })
 }
 

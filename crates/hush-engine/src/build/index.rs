@@ -3,19 +3,20 @@
 use hush_cpu::Cpu;
 use hush_ops::tiling::TILE_COLS;
 use hush_protocol::{
-    descriptor::Lookup,
-    layout,
-    slot::SlotFormat,
-    table::{TableParams, TableShape},
+    descriptor::Lookup, layout, lwe_table::LweTable, slot::SlotFormat, symbols::to_symbols,
+    table::TableParams,
 };
 use hush_store::{
     ingest::SpooledRecords,
-    snapshot::{DB_FILE, SnapshotWriter},
+    snapshot::{DB_FILE, MappedOutput, SnapshotWriter},
     tiles::TileWriter,
 };
 use rayon::prelude::*;
 
-use super::{BuildError, BuildOptions, Laid};
+use super::{
+    BuildError, BuildOptions, Laid,
+    ring::{self, Place},
+};
 use crate::Progress;
 
 /// Writes every record into its slot.
@@ -27,20 +28,45 @@ pub(super) fn lay_out(
     progress: &dyn Progress,
 ) -> Result<Laid, BuildError> {
     let slot = SlotFormat::for_values(0, records.min_value_len(), records.max_value_len());
-    let size = slot.slot_bytes();
-    let protocol = options.protocol_for(records.len(), size);
-    let shape = match options.columns {
-        None => layout::index_shape(protocol, &options.lwe, records.len(), size),
-        Some(columns) => {
-            let columns = columns.clamp(1, records.len());
-            TableShape { columns, blocks: records.len().div_ceil(columns), slot_bytes: size }
+    let scheme = options.scheme_for(records.len(), slot.slot_bytes());
+    let columns =
+        options.columns.unwrap_or_else(|| layout::columns(&scheme, records.len(), slot.slot_bytes()));
+    let shape = layout::index_shape(&scheme, records.len(), slot.slot_bytes(), columns);
+    let params = TableParams::new(scheme, shape)?;
+    let (db, whitening) = match &params {
+        TableParams::Lwe(table) => (write_bytes(records, slot, table, writer, cpu, progress)?, None),
+        TableParams::Ring(table) => {
+            let fill = |place: Place, symbols: &mut [u32]| {
+                let index = place.block * shape.columns + place.row;
+                if index >= records.len() {
+                    return;
+                }
+                let mut bytes = vec![0; slot.slot_bytes()];
+                slot.encode_into(&[], records.record(index).1, &mut bytes);
+                let plane = table.ring().plaintext_bytes() * place.plane;
+                let bytes = &bytes[plane..bytes.len().min(plane + table.ring().plaintext_bytes())];
+                to_symbols(bytes, table.ring().plaintext_bits(), symbols);
+            };
+            let (db, seed) = ring::write_db(table, writer, cpu, progress, &fill)?;
+            (db, Some(seed))
         }
     };
-    let params = TableParams::new(protocol, options.lwe, shape)?;
+    Ok(Laid { params, slot, lookup: Lookup::Index, db, whitening })
+}
 
-    let mut db = writer.create_mapped(DB_FILE, shape.tiling().bytes())?;
-    let tiles = TileWriter::new(shape.tiling(), db.bytes());
-    let tiles_across = shape.tiling().tiles();
+/// Writes the byte database of a table over LWE.
+fn write_bytes(
+    records: &SpooledRecords,
+    slot: SlotFormat,
+    table: &LweTable,
+    writer: &SnapshotWriter,
+    cpu: &Cpu,
+    progress: &dyn Progress,
+) -> Result<MappedOutput, BuildError> {
+    let (shape, size) = (table.shape(), slot.slot_bytes());
+    let mut db = writer.create_mapped(DB_FILE, table.tiling().bytes())?;
+    let tiles = TileWriter::new(table.tiling(), db.bytes());
+    let tiles_across = table.tiling().tiles();
     progress.start("layout", records.len() as u64, "records");
     cpu.install(|| {
         (0..shape.blocks * tiles_across).into_par_iter().for_each(|task| {
@@ -56,5 +82,5 @@ pub(super) fn lay_out(
             progress.advance(count as u64);
         });
     });
-    Ok(Laid { params, slot, lookup: Lookup::Index, db })
+    Ok(db)
 }

@@ -2,14 +2,16 @@
 
 use hush_cpu::Cpu;
 use hush_math::csprng::Csprng;
-use hush_ops::tiling::TILE_COLS;
+use hush_ops::{symbol::Symbol, tiling::TILE_COLS};
 use hush_protocol::{
     ProtocolError,
     descriptor::{KeyLookup, Lookup},
     keyword::{BlockMap, FilterParams, KeyDigest},
     layout,
+    ring_table::RingTable,
     slot::SlotFormat,
-    table::{Protocol, TableParams, TableShape},
+    symbols::to_symbols,
+    table::{Protocol, Scheme, TableParams, TableShape},
 };
 use hush_store::{
     ingest::SpooledRecords,
@@ -18,7 +20,11 @@ use hush_store::{
 };
 use rayon::prelude::*;
 
-use super::{BuildError, BuildOptions, Laid};
+use super::{
+    BuildError, BuildOptions, Laid,
+    ring::{self, Place},
+    word_slots::WordSlots,
+};
 use crate::Progress;
 
 /// Bytes of slots that one solve works on: a large block is solved in stripes of its slots' bytes.
@@ -42,38 +48,45 @@ pub(super) fn lay_out(
     let mut seed = [0; 32];
     Csprng::from_os().fill_bytes(&mut seed);
     let digests = hash_keys(records, &seed, cpu, progress)?;
-    let (protocol, blocks) = protocol_and_blocks(records.len(), slot.slot_bytes(), options);
-    let (mut block_map, capacity) = balance(&digests, blocks);
+    let slots = options.filter.slots_for(records.len());
+    let scheme = options.scheme_for(slots, slot.slot_bytes());
+    let (mut block_map, capacity) = balance(&digests, blocks_for(&scheme, slots, slot.slot_bytes(), options));
     let columns = options.filter.slots_for(capacity);
-    let shape = TableShape { columns, blocks, slot_bytes: slot.slot_bytes() };
-    let params = TableParams::new(protocol, options.lwe, shape)?;
-
-    let mut db = writer.create_mapped(DB_FILE, shape.tiling().bytes())?;
-    let block = BlockBuilder {
-        records,
-        digests: &digests,
-        filter: FilterParams { kind: options.filter, slots: columns },
-        slot,
-        tiles: TileWriter::new(shape.tiling(), db.bytes()),
-        cpu,
-    };
-    progress.start("filter", records.len() as u64, "keys");
+    let shape = TableShape { columns, blocks: block_map.blocks(), slot_bytes: slot.slot_bytes() };
+    let params = TableParams::new(scheme, shape)?;
+    let filter = FilterParams { kind: options.filter, slots: columns };
     let members = members(&digests, &block_map);
-    block_map.seeds = cpu.install(|| {
-        let seeds = members.par_iter().enumerate().map(|(index, keys)| {
-            let seed = block.build(index, keys)?;
-            progress.advance(keys.len() as u64);
-            Ok(seed)
-        });
-        seeds.collect::<Result<Vec<u8>, BuildError>>()
-    })?;
+    let blocks = Blocks { records, digests: &digests, members: &members, filter, slot, cpu };
+    progress.start("filter", records.len() as u64, "keys");
+    let (db, whitening) = match &params {
+        TableParams::Lwe(table) => {
+            let mut db = writer.create_mapped(DB_FILE, table.tiling().bytes())?;
+            let tiles = TileWriter::new(table.tiling(), db.bytes());
+            block_map.seeds = blocks.each(progress, |block, keys| blocks.write_bytes(block, keys, &tiles))?;
+            (db, None)
+        }
+        TableParams::Ring(table) => {
+            // The filters first, since a plaintext holds slots of many blocks.
+            let size = table.slot_symbols();
+            let mut scratch = writer.create_scratch(shape.blocks * columns * size * size_of::<u32>())?;
+            let solved = WordSlots::new(scratch.words(), columns * size);
+            block_map.seeds =
+                blocks.each(progress, |block, keys| blocks.write_words(block, keys, table, &solved))?;
+            let fill = |place: Place, symbols: &mut [u32]| {
+                let first = place.row * size + place.plane * table.ring().degree();
+                solved.read(place.block, first, symbols);
+            };
+            let (db, seed) = ring::write_db(table, writer, cpu, progress, &fill)?;
+            (db, Some(seed))
+        }
+    };
     let lookup = Lookup::Key(KeyLookup {
         filter: options.filter,
         seed,
         thresholds: block_map.thresholds,
         block_seeds: block_map.seeds,
     });
-    Ok(Laid { params, slot, lookup, db })
+    Ok(Laid { params, slot, lookup, db, whitening })
 }
 
 fn hash_keys(
@@ -89,17 +102,13 @@ fn hash_keys(
     digests
 }
 
-/// Protocol and number of blocks for `keys` keys.
-fn protocol_and_blocks(keys: usize, slot_bytes: usize, options: &BuildOptions) -> (Protocol, usize) {
-    let slots = options.filter.slots_for(keys);
-    let protocol = options.protocol_for(slots, slot_bytes);
-    let columns =
-        options.columns.unwrap_or_else(|| layout::columns(protocol, &options.lwe, slots, slot_bytes));
-    let blocks = match protocol {
+/// Number of blocks for `slots` slots.
+fn blocks_for(scheme: &Scheme, slots: usize, slot_bytes: usize, options: &BuildOptions) -> usize {
+    let columns = options.columns.unwrap_or_else(|| layout::key_columns(scheme, slots, slot_bytes));
+    match scheme.protocol() {
         Protocol::Frodo => 1,
-        Protocol::Simple | Protocol::Double => slots.div_ceil(columns.max(1)),
-    };
-    (protocol, blocks)
+        _ => slots.div_ceil(columns.max(1)),
+    }
 }
 
 /// A block map, and the most keys that a block then has to hold.
@@ -127,46 +136,91 @@ fn members(digests: &[KeyDigest], block_map: &BlockMap) -> Vec<Vec<u32>> {
     members
 }
 
-/// Builds the filter of one block and writes its slots.
-struct BlockBuilder<'a> {
+/// The filters of all blocks.
+struct Blocks<'a> {
     records: &'a SpooledRecords,
     digests: &'a [KeyDigest],
+    /// The keys of every block.
+    members: &'a [Vec<u32>],
     filter: FilterParams,
     slot: SlotFormat,
-    tiles: TileWriter<'a>,
     cpu: &'a Cpu,
 }
 
-impl BlockBuilder<'_> {
-    /// Returns the seed under which the block's filter could be built.
-    fn build(&self, block: usize, keys: &[u32]) -> Result<u8, BuildError> {
-        let digests: Vec<KeyDigest> = keys.iter().map(|&key| self.digests[key as usize].clone()).collect();
-        let (slots, size) = (self.filter.slots, self.slot.slot_bytes());
+impl Blocks<'_> {
+    /// Builds every block; returns the seeds under which they could be built.
+    fn each(
+        &self,
+        progress: &dyn Progress,
+        build: impl Fn(usize, &[u32]) -> Result<u8, BuildError> + Sync,
+    ) -> Result<Vec<u8>, BuildError> {
+        self.cpu.install(|| {
+            let seeds = self.members.par_iter().enumerate().map(|(block, keys)| {
+                let seed = build(block, keys)?;
+                progress.advance(keys.len() as u64);
+                Ok(seed)
+            });
+            seeds.collect()
+        })
+    }
+
+    /// Builds a filter over bytes and writes its slots into the tiles.
+    fn write_bytes(&self, block: usize, keys: &[u32], tiles: &TileWriter<'_>) -> Result<u8, BuildError> {
+        let (digests, slots, size) = (self.digests_of(keys), self.filter.slots, self.slot.slot_bytes());
         let stripe = (STRIPE_BYTES / slots).max(MIN_STRIPE).min(size);
         let mut seed = 0;
         for first in (0..size).step_by(stripe) {
             let width = stripe.min(size - first);
-            let values = self.values(keys, &digests, first, width);
+            let values = self.values(keys, &digests, width, |slot, out: &mut [u8]| {
+                out.copy_from_slice(&slot[first..first + width]);
+            });
             let mut out = vec![0; slots * width];
             // The seed depends on the keys alone, so that every stripe has the same one.
             seed = self.filter.build(&digests, &values, width, self.cpu, &mut out)?;
             drop(values);
             out.par_chunks(TILE_COLS * width)
                 .enumerate()
-                .for_each(|(tile, slots)| self.tiles.write(block * size + first, tile, slots, width));
+                .for_each(|(tile, slots)| tiles.write(block * size + first, tile, slots, width));
         }
         Ok(seed)
     }
 
-    /// Bytes `first .. first + width` of every key's slot value.
-    fn values(&self, keys: &[u32], digests: &[KeyDigest], first: usize, width: usize) -> Vec<u8> {
-        let size = self.slot.slot_bytes();
-        let mut values = vec![0; keys.len() * width];
-        let fill = |buffer: &mut Vec<u8>, ((&key, digest), out): ((&u32, &KeyDigest), &mut [u8])| {
+    /// Builds a filter over the symbols of a table over rings.
+    fn write_words(
+        &self,
+        block: usize,
+        keys: &[u32],
+        table: &RingTable,
+        solved: &WordSlots<'_>,
+    ) -> Result<u8, BuildError> {
+        let (digests, size) = (self.digests_of(keys), table.slot_symbols());
+        let bits = table.ring().plaintext_bits();
+        let values = self.values(keys, &digests, size, |slot, out: &mut [u32]| to_symbols(slot, bits, out));
+        let mut out = vec![0; self.filter.slots * size];
+        let seed = self.filter.build(&digests, &values, size, self.cpu, &mut out)?;
+        solved.write(block, &out);
+        Ok(seed)
+    }
+
+    fn digests_of(&self, keys: &[u32]) -> Vec<KeyDigest> {
+        keys.iter().map(|&key| self.digests[key as usize].clone()).collect()
+    }
+
+    /// `width` symbols of every key's slot value, which `convert` makes of its bytes.
+    fn values<S: Symbol>(
+        &self,
+        keys: &[u32],
+        digests: &[KeyDigest],
+        width: usize,
+        convert: impl Fn(&[u8], &mut [S]) + Sync,
+    ) -> Vec<S> {
+        let mut values = vec![S::default(); keys.len() * width];
+        let fill = |buffer: &mut Vec<u8>, ((&key, digest), out): ((&u32, &KeyDigest), &mut [S])| {
             let fingerprint = digest.fingerprint(usize::from(self.slot.fingerprint_bytes));
             self.slot.encode_into(fingerprint, self.records.record(key as usize).1, buffer);
-            out.copy_from_slice(&buffer[first..first + width]);
+            convert(buffer, out);
         };
+        let size = self.slot.slot_bytes();
         keys.par_iter().zip(digests).zip(values.par_chunks_mut(width)).for_each_init(|| vec![0; size], fill);
         values
     }

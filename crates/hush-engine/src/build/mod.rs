@@ -5,22 +5,18 @@ mod hint;
 mod index;
 mod keyed;
 mod options;
-
-use std::sync::Arc;
+mod ring;
+mod word_slots;
 
 use hush_cpu::Cpu;
-use hush_ops::{contract::LweOps, reference::Reference, tiling::TiledDb};
 use hush_protocol::{
-    descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, Lookup},
-    double,
+    descriptor::{DESCRIPTOR_VERSION, Descriptor, Lookup, WhiteningSeed},
     slot::SlotFormat,
     table::{Protocol, TableParams},
 };
 use hush_store::{
     ingest::SpooledRecords,
-    snapshot::{
-        DB_FILE, FORMAT_VERSION, HINT_FILE, Header, MappedFile, MappedOutput, SECOND_DB_FILE, SnapshotWriter,
-    },
+    snapshot::{FORMAT_VERSION, Header, MappedOutput, SnapshotWriter},
 };
 
 pub use error::BuildError;
@@ -34,6 +30,8 @@ struct Laid {
     slot: SlotFormat,
     lookup: Lookup,
     db: MappedOutput,
+    /// Over rings.
+    whitening: Option<WhiteningSeed>,
 }
 
 /// Builds a snapshot of `records` with `writer` and puts it in place.
@@ -60,40 +58,31 @@ pub fn build(
     } else {
         index::lay_out(records, options, &writer, cpu, progress)?
     };
-    let Laid { params, slot, lookup, db } = laid;
+    let Laid { params, slot, lookup, db, whitening } = laid;
     let database = db.blob_hash();
     let mut files = vec![db.finish()?];
-    let map = Arc::new(MappedFile::open(&writer.partial_dir().join(DB_FILE))?);
-    let db = cpu.open_db(TiledDb::new(params.shape().tiling(), map)?)?;
-
-    let mut hint = writer.create_mapped(HINT_FILE, params.hint_bytes())?;
-    let matrix = params.first_matrix();
-    if params.protocol() == Protocol::Double {
-        let words = hint::whole(cpu, &db, &matrix, params.shape().rows(), progress)?;
-        let second = double::second_db(&Reference, &params, &words)?;
-        let mut file = writer.create_mapped(SECOND_DB_FILE, second.bytes().len())?;
-        file.bytes().copy_from_slice(second.bytes());
-        files.push(file.finish()?);
-        hint::packed(cpu, &cpu.open_db(second)?, &params.second_matrix(), &params, hint.bytes(), progress)?;
-    } else {
-        hint::packed(cpu, &db, &matrix, &params, hint.bytes(), progress)?;
-    }
-    let hint_ref = BlobRef { blake3: hint.blob_hash(), bytes: params.hint_bytes() as u64 };
-    files.push(hint.finish()?);
-
-    let (shape, widths) = (params.shape(), params.widths());
+    let (hint, word_bits) = match &params {
+        TableParams::Lwe(table) => {
+            let widths = table.widths();
+            let word_bits = [widths.query, widths.hint, widths.answer];
+            (Some(hint::write(table, &writer, cpu, progress, &mut files)?), Some(word_bits))
+        }
+        TableParams::Ring(_) => (None, None),
+    };
+    let shape = params.shape();
     let mut descriptor = Descriptor {
         version: DESCRIPTOR_VERSION,
         epoch: [0; 32],
         protocol: params.protocol(),
-        preset: params.lwe().name().into(),
+        preset: params.preset().into(),
         records: records.len() as u64,
         columns: shape.columns,
         blocks: shape.blocks,
-        word_bits: [widths.query, widths.hint, widths.answer],
+        word_bits,
         slot,
         lookup,
-        hint: hint_ref,
+        hint,
+        whitening,
         database,
     };
     descriptor.seal();

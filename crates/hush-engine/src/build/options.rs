@@ -1,15 +1,21 @@
 //! What a build can be told.
 
-use hush_he::params::LweParams;
-use hush_protocol::{keyword::FilterKind, layout, table::Protocol};
+use hush_he::params::{LweParams, RingParams};
+use hush_protocol::{
+    keyword::FilterKind,
+    layout,
+    table::{Protocol, Scheme},
+};
 
 /// Choices of a build. `None` leaves the choice to the program.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
     /// The protocol; `None` is `auto`.
     pub protocol: Option<Protocol>,
-    /// The parameter set.
+    /// The parameter set of protocols over LWE.
     pub lwe: LweParams,
+    /// The parameter set of protocols over rings; `None` is the one that suits the records.
+    pub ring: Option<RingParams>,
     /// The key filter.
     pub filter: FilterKind,
     /// Bytes of a fingerprint, 1 to 16: absent keys are taken for present with probability `256^-bytes`.
@@ -19,13 +25,16 @@ pub struct BuildOptions {
 }
 
 impl BuildOptions {
-    /// The protocol for a table of `slots` slots: as asked for; else `simple` if columns were asked for, which only it
+    /// The scheme of a table of `slots` slots: as asked for; else `simple` if columns were asked for, which only it
     /// can vary; else what is cheapest.
-    pub(super) fn protocol_for(&self, slots: usize, slot_bytes: usize) -> Protocol {
+    pub(super) fn scheme_for(&self, slots: usize, slot_bytes: usize) -> Scheme {
         match (self.protocol, self.columns) {
-            (Some(protocol), _) => protocol,
-            (None, Some(_)) => Protocol::Simple,
-            (None, None) => layout::auto_protocol(&self.lwe, slots, slot_bytes),
+            (Some(Protocol::Onion), _) => {
+                Scheme::Ring(self.ring.unwrap_or_else(|| layout::auto_ring(slot_bytes)))
+            }
+            (Some(protocol), _) => Scheme::Lwe(protocol, self.lwe),
+            (None, Some(_)) => Scheme::Lwe(Protocol::Simple, self.lwe),
+            (None, None) => Scheme::Lwe(layout::auto_protocol(&self.lwe, slots, slot_bytes), self.lwe),
         }
     }
 }

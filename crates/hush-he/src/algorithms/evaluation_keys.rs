@@ -16,27 +16,16 @@ use super::{
 use crate::{
     HeError,
     entities::{EvaluationKeys, KeySwitchKey, RingSecrets, RlweCiphertext, RlwePair},
-    params::RingContext,
+    params::{RING_SEED_BYTES, RingContext},
 };
-
-/// Bytes of the public seed of all masks.
-pub const KEY_SEED_BYTES: usize = 32;
 
 /// Evaluation keys as they travel: the seed of all masks, and the halves that carry the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeededKeys {
     /// Seed of the masks.
-    pub seed: [u8; KEY_SEED_BYTES],
-    /// Every b, packed without its low bits, of [`key_words_bytes`] bytes.
+    pub seed: [u8; RING_SEED_BYTES],
+    /// Every b, packed without its low bits, of [`crate::params::RingParams::key_words_bytes`] bytes.
     pub words: Vec<u8>,
-}
-
-/// Exact length of [`SeededKeys::words`].
-pub fn key_words_bytes(context: &RingContext) -> usize {
-    let params = context.params();
-    let poly = |ring: &Ring| rounded_bytes(ring.rns(), ring.degree(), params.key_dropped_bits());
-    let switched: usize = params.levels().iter().chain([&params.square_gadget()]).map(|g| g.digits).sum();
-    switched * poly(context.full()) + 4 * params.pack_gadget().digits * poly(context.kept())
 }
 
 /// Makes the evaluation keys that follow from a client's seed: the same each time.
@@ -47,7 +36,7 @@ pub fn generate_keys(context: &RingContext, secrets: &RingSecrets, seed: &[u8; 3
         error_rng: Csprng::from_secret_seed("hushdb v1 2026 evaluation key errors", seed, params.name()),
         masks: Masks { seed: public_seed(seed, params.name()), row: 0 },
         dropped: params.key_dropped_bits(),
-        words: Vec::with_capacity(key_words_bytes(context)),
+        words: Vec::with_capacity(params.key_words_bytes()),
     };
     let s = secrets.query.eval(full);
     for (level, gadget) in params.levels().iter().enumerate() {
@@ -72,14 +61,14 @@ pub fn generate_keys(context: &RingContext, secrets: &RingSecrets, seed: &[u8; 3
 /// Reads evaluation keys.
 ///
 /// # Errors
-/// [`HeError::PackedLength`] if the length is not [`key_words_bytes`]; [`HeError::Coefficient`] if a coefficient is
+/// [`HeError::PackedLength`] if the length is not [`crate::params::RingParams::key_words_bytes`]; [`HeError::Coefficient`] if a coefficient is
 /// not below its modulus.
 pub fn open_keys(
     context: &RingContext,
-    seed: &[u8; KEY_SEED_BYTES],
+    seed: &[u8; RING_SEED_BYTES],
     words: &[u8],
 ) -> Result<EvaluationKeys, HeError> {
-    let (expected, actual) = (key_words_bytes(context), words.len());
+    let (expected, actual) = (context.params().key_words_bytes(), words.len());
     if expected != actual {
         return Err(HeError::PackedLength { expected, actual });
     }
@@ -93,8 +82,8 @@ pub fn open_keys(
     Ok(EvaluationKeys { levels, square, pack: [rows()?, rows()?] })
 }
 
-fn public_seed(seed: &[u8; 32], preset: &str) -> [u8; KEY_SEED_BYTES] {
-    let mut public = [0; KEY_SEED_BYTES];
+fn public_seed(seed: &[u8; 32], preset: &str) -> [u8; RING_SEED_BYTES] {
+    let mut public = [0; RING_SEED_BYTES];
     Csprng::from_secret_seed("hushdb v1 2026 evaluation key mask seed", seed, preset).fill_bytes(&mut public);
     public
 }
@@ -108,7 +97,7 @@ fn scaled(ring: &Ring, x: &Poly<Eval>, gadget: Gadget, k: usize) -> Zeroizing<Po
 
 /// The masks of all rows, each from a stream of its own.
 struct Masks {
-    seed: [u8; KEY_SEED_BYTES],
+    seed: [u8; RING_SEED_BYTES],
     row: u64,
 }
 

@@ -12,22 +12,13 @@ use zeroize::Zeroizing;
 
 use super::{
     encrypt_rlwe::{encrypt_rlwe, error_table},
-    round_coefficients::{round_coefficients, rounded_bytes, unround_coefficients},
+    round_coefficients::{round_coefficients, unround_coefficients},
 };
 use crate::{
     HeError,
     entities::{RingSecrets, RlweCiphertext},
-    params::RingContext,
+    params::{RING_SEED_BYTES, RingContext},
 };
-
-/// Bytes of the seed of a query's mask.
-const SEED_BYTES: usize = 32;
-
-/// Exact bytes of a query of `leaves` leaves.
-pub fn ring_query_bytes(context: &RingContext, leaves: usize) -> usize {
-    let params = context.params();
-    SEED_BYTES + rounded_bytes(context.full().rns(), params.query_words(leaves), params.query_dropped_bits())
-}
 
 /// Encrypts `selectors` (a coefficient below t for every row) and `bits` (0 or 1 for every fold) under a fresh mask.
 ///
@@ -48,7 +39,7 @@ pub fn encrypt_ring_query(
     let (params, ring) = (context.params(), context.full());
     let leaves = params.leaves(selectors.len(), bits.len());
     assert!(leaves <= params.max_leaves(), "{leaves} leaves, room for {}", params.max_leaves());
-    let mut seed = [0; SEED_BYTES];
+    let mut seed = [0; RING_SEED_BYTES];
     rng.fill_bytes(&mut seed);
     let message = Zeroizing::new(messages(context, selectors, bits));
     let message = Zeroizing::new(ring.forward((*message).clone()));
@@ -62,15 +53,15 @@ pub fn encrypt_ring_query(
 /// Reads a query of `leaves` leaves.
 ///
 /// # Errors
-/// [`HeError::PackedLength`] if its length is not [`ring_query_bytes`], [`HeError::Coefficient`] if a coefficient is
+/// [`HeError::PackedLength`] if its length is not [`crate::params::RingParams::query_bytes`], [`HeError::Coefficient`] if a coefficient is
 /// not below Q_e.
 pub fn open_ring_query(
     context: &RingContext,
     leaves: usize,
     query: &[u8],
 ) -> Result<RlweCiphertext, HeError> {
-    let (expected, actual) = (ring_query_bytes(context, leaves), query.len());
-    let (seed, words) = match query.split_first_chunk::<SEED_BYTES>() {
+    let (expected, actual) = (context.params().query_bytes(leaves), query.len());
+    let (seed, words) = match query.split_first_chunk::<RING_SEED_BYTES>() {
         Some(parts) if expected == actual => parts,
         _ => return Err(HeError::PackedLength { expected, actual }),
     };
@@ -80,7 +71,7 @@ pub fn open_ring_query(
     Ok(RlweCiphertext { a: mask(ring, seed), b: ring.forward(b) })
 }
 
-fn mask<R>(ring: &Ring, seed: &[u8; SEED_BYTES]) -> Poly<R> {
+fn mask<R>(ring: &Ring, seed: &[u8; RING_SEED_BYTES]) -> Poly<R> {
     ring.expand_uniform(&mut Csprng::public("hushdb v1 2026 ring query mask", seed, 0))
 }
 

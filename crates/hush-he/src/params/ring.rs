@@ -3,6 +3,10 @@
 use hush_math::{gadget::Gadget, ring::Ring};
 
 use super::MIN_SECURITY_BITS;
+use crate::codec::packed_bytes;
+
+/// Bytes of the seed of a query's mask, and of that of all masks of evaluation keys.
+pub const RING_SEED_BYTES: usize = 32;
 
 /// Standard deviation of every RLWE error.
 pub const RLWE_ERROR_STD: f64 = 3.2;
@@ -149,6 +153,28 @@ impl RingParams {
         self.response
     }
 
+    /// Bits of Q_e.
+    pub fn full_bits(&self) -> u32 {
+        product_bits(self.kept.iter().chain(&self.dropped))
+    }
+
+    /// Bits of Q_1.
+    pub fn kept_bits(&self) -> u32 {
+        product_bits(self.kept)
+    }
+
+    /// Exact bytes of a query of `leaves` leaves: its seed and the packed words.
+    pub fn query_bytes(&self, leaves: usize) -> usize {
+        RING_SEED_BYTES + packed_bytes(self.query_words(leaves), self.full_bits() - self.query_dropped_bits)
+    }
+
+    /// Exact bytes of all second halves of the evaluation keys.
+    pub fn key_words_bytes(&self) -> usize {
+        let poly = |bits: u32| packed_bytes(self.degree, bits - self.key_dropped_bits);
+        let switched: usize = self.levels.iter().chain([&self.square]).map(|gadget| gadget.digits).sum();
+        switched * poly(self.full_bits()) + 4 * self.pack.digits * poly(self.kept_bits())
+    }
+
     /// Leaves of a query over `rows` rows and `folds` folds: a selector a row, a word a fold digit.
     pub fn leaves(&self, rows: usize, folds: usize) -> usize {
         rows + folds * self.fold.digits
@@ -171,4 +197,9 @@ impl RingParams {
             (first..degree).step_by(1 << levels)
         })
     }
+}
+
+fn product_bits<'a>(primes: impl IntoIterator<Item = &'a u32>) -> u32 {
+    let product: u128 = primes.into_iter().map(|&p| u128::from(p)).product();
+    u128::BITS - product.leading_zeros()
 }

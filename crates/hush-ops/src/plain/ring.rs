@@ -114,8 +114,9 @@ impl RingOps for Plain {
     ) -> Result<RlweBatch, OpsError> {
         ring_shapes::check_rgsw_fold(ring, entries, bits)?;
         let ciphertext_words = ring_shapes::ciphertext_words(ring);
-        // A bit of 1 makes its top rows g_k, far from zero; one of 0 makes them zero but for rounding.
-        let half = ring.kept().rns().product() >> 8;
+        // A bit of 1 makes its last row the largest g_k; one of 0 makes it zero but for rounding.
+        let gadget = ring.params().fold_gadget();
+        let half = 1u128 << (gadget.log2_factor(gadget.digits - 1) - 1);
         let is_set = |bit: &RlweBatch| {
             let b = &bit.ciphertext(bit.count() - 1)[ciphertext_words / 2..];
             ring.kept().rns().lift_centred(|limb| b[limb * ring.params().degree()]).unsigned_abs() > half

@@ -12,7 +12,7 @@ pub use checksum::CHUNK_BYTES;
 pub use error::SnapshotError;
 pub use header::{FORMAT_VERSION, FileEntry, HEADER_FILE, Header};
 pub use reader::{MappedFile, Snapshot, Verify};
-pub use writer::{CommitFlag, MappedOutput, SnapshotWriter};
+pub use writer::{CommitFlag, MappedOutput, Scratch, SnapshotWriter};
 
 /// The database of the first fold, tiled.
 pub const DB_FILE: &str = "db.bin";

@@ -94,6 +94,17 @@ impl SnapshotWriter {
         Ok(MappedOutput { path, name: name.into(), file, map })
     }
 
+    /// Creates a scratch file of `bytes` bytes, a multiple of 4, on the target's disk. It has no name any more, so that
+    /// nothing is left of it, whatever happens.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn create_scratch(&self, bytes: usize) -> Result<Scratch, SnapshotError> {
+        let output = self.create_mapped(".scratch", bytes)?;
+        fs::remove_file(&output.path).map_err(SnapshotError::io(&output.path, "clear"))?;
+        Ok(Scratch(output))
+    }
+
     /// Writes the header, makes everything durable and puts the snapshot in place in one rename.
     ///
     /// # Errors
@@ -161,6 +172,19 @@ impl Drop for SnapshotWriter {
             // Nothing more can be done about a failure here; the next build clears the folder.
             let _ = fs::remove_dir_all(&self.partial);
         }
+    }
+}
+
+/// A file without a name, mapped.
+pub struct Scratch(MappedOutput);
+
+impl Scratch {
+    /// The content, zero at first.
+    pub fn words(&mut self) -> &mut [u32] {
+        // SAFETY: all bit patterns are words; a map is aligned to pages.
+        let (head, words, tail) = unsafe { self.0.map.align_to_mut() };
+        assert!(head.is_empty() && tail.is_empty(), "a map of whole words");
+        words
     }
 }
 

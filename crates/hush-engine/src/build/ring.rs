@@ -1,0 +1,85 @@
+//! The database of a table over rings: plaintexts, whitened, in evaluation form.
+
+use std::sync::Arc;
+
+use hush_cpu::Cpu;
+use hush_he::params::RingContext;
+use hush_math::csprng::Csprng;
+use hush_ops::contract::RingOps;
+use hush_protocol::{descriptor::WhiteningSeed, ring_table::RingTable, whitening::Whitening};
+use hush_store::{
+    ntt_tiles::NttTileWriter,
+    snapshot::{DB_FILE, MappedOutput, SnapshotWriter},
+};
+use rayon::prelude::*;
+
+use super::BuildError;
+use crate::Progress;
+
+/// Rows that one task writes: with them the writer is at its best, and a task stays in the cache.
+const TASK_ROWS: usize = 16;
+
+/// A part of a slot that lies in one plaintext.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) block: usize,
+    pub(super) row: usize,
+    pub(super) plane: usize,
+}
+
+/// Writes the database. `fill` gets zeroed symbols and puts the slot's there, as many as the plaintext has of it.
+pub(super) fn write_db(
+    table: &RingTable,
+    writer: &SnapshotWriter,
+    cpu: &Cpu,
+    progress: &dyn Progress,
+    fill: &(dyn Fn(Place, &mut [u32]) + Sync),
+) -> Result<(MappedOutput, WhiteningSeed), BuildError> {
+    let mut seed = [0; 32];
+    Csprng::from_os().fill_bytes(&mut seed);
+    let plaintexts = Plaintexts { table, whitening: Whitening::new(table.ring(), seed), fill };
+    let ring = cpu.open_ring(Arc::new(RingContext::new(*table.ring())));
+    let tiling = table.tiling()?;
+    let mut db = writer.create_mapped(DB_FILE, tiling.bytes())?;
+    let tiles = NttTileWriter::new(tiling, db.bytes());
+    progress.start("transform", (tiling.rows() * tiling.columns()) as u64, "plaintexts");
+    let chunks = tiling.rows().div_ceil(TASK_ROWS);
+    cpu.install(|| {
+        (0..tiling.tiles() * chunks).into_par_iter().try_for_each(|task| -> Result<(), BuildError> {
+            let (tile, chunk) = (task / chunks, task % chunks);
+            let rows = chunk * TASK_ROWS..tiling.rows().min((chunk + 1) * TASK_ROWS);
+            let columns = tiling.tile_columns(tile);
+            let places = rows.clone().flat_map(|row| columns.clone().map(move |column| (row, column)));
+            let symbols: Vec<u32> =
+                places.flat_map(|(row, column)| plaintexts.plaintext(row, column)).collect();
+            tiles.write(tile, rows.clone(), &cpu.ntt_db(&ring, &symbols)?);
+            progress.advance((rows.len() * columns.len()) as u64);
+            Ok(())
+        })
+    })?;
+    Ok((db, WhiteningSeed(seed)))
+}
+
+struct Plaintexts<'a> {
+    table: &'a RingTable,
+    whitening: Whitening,
+    fill: &'a (dyn Fn(Place, &mut [u32]) + Sync),
+}
+
+impl Plaintexts<'_> {
+    /// The plaintext of `row` in database column `column`: the slots of all lanes, or a plane of one slot.
+    fn plaintext(&self, row: usize, column: usize) -> Vec<u32> {
+        let (degree, size) = (self.table.ring().degree(), self.table.slot_symbols());
+        let mut plaintext = vec![0; degree];
+        let (plane, entry) = (column / self.table.entries(), column % self.table.entries());
+        let length = (size - plane * degree).min(degree);
+        for (lane, symbols) in plaintext.chunks_exact_mut(length).take(self.table.lanes()).enumerate() {
+            let block = entry * self.table.lanes() + lane;
+            if block < self.table.shape().blocks {
+                (self.fill)(Place { block, row, plane }, symbols);
+            }
+        }
+        self.whitening.add_to(row, column, &mut plaintext);
+        plaintext
+    }
+}

@@ -1,0 +1,208 @@
+//! Parameters of a table over LWE, and every size that follows from them.
+
+use hush_he::{
+    codec::packed_bytes,
+    entities::{MatrixDomain, PublicMatrix},
+    params::{LweParams, MAX_LOG2_FAILURE, Traffic, Widths, noise::LweNoise},
+};
+use hush_ops::tiling::Tiling;
+
+use crate::{
+    ProtocolError,
+    table::{
+        LOOKUPS_PER_EPOCH, MAX_COLUMNS, MAX_DOUBLE_HINT_BYTES, MAX_ROWS, MAX_SLOT_BYTES, Protocol,
+        TableShape, check_limit,
+    },
+};
+
+/// Checked parameters of a table over LWE. Everything on the wire has a size that is a function of this alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LweTable {
+    protocol: Protocol,
+    lwe: LweParams,
+    shape: TableShape,
+    widths: Widths,
+}
+
+impl LweTable {
+    /// Chooses the widths of words for `shape`, then checks limits and noise.
+    ///
+    /// # Errors
+    /// As [`LweTable::with_widths`].
+    pub fn new(protocol: Protocol, lwe: LweParams, shape: TableShape) -> Result<Self, ProtocolError> {
+        let full = Self { protocol, lwe, shape, widths: Widths::FULL };
+        let traffic = Traffic {
+            query: shape.columns as f64,
+            hint: full.hint_rows() as f64 * lwe.n() as f64 / LOOKUPS_PER_EPOCH,
+            answer: full.answer_bytes() as f64 / 4.0,
+        };
+        // DoublePIR cuts hint words into bytes.
+        let hints: &[u32] =
+            if protocol == Protocol::Double { &[16, 24, 32] } else { &[16, 18, 20, 22, 24, 32] };
+        // DoublePIR's second query has a word for every block, at the same width.
+        let words =
+            if protocol == Protocol::Double { shape.columns.max(shape.blocks) } else { shape.columns };
+        Self::with_widths(protocol, lwe, shape, Widths::choose(&lwe, words, traffic, hints))
+    }
+
+    /// Checks limits and noise.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::TooNoisy`] if an answer would fail
+    /// with probability above 2^-40.
+    pub fn with_widths(
+        protocol: Protocol,
+        lwe: LweParams,
+        shape: TableShape,
+        widths: Widths,
+    ) -> Result<Self, ProtocolError> {
+        for bits in [widths.query, widths.hint, widths.answer] {
+            check_limit("bits of a word", bits as usize, 32)?;
+        }
+        if !(widths.hint as usize * lwe.n()).is_multiple_of(8)
+            || (protocol == Protocol::Double && !widths.hint.is_multiple_of(8))
+        {
+            return Err(ProtocolError::Limit {
+                what: "bits of a hint word",
+                actual: u64::from(widths.hint),
+                allowed: "one for which rows (with double: words) are whole bytes".into(),
+            });
+        }
+        check_limit("columns", shape.columns, MAX_COLUMNS)?;
+        check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
+        check_limit("blocks", shape.blocks, MAX_ROWS / shape.slot_bytes)?;
+        if protocol == Protocol::Frodo {
+            check_limit("blocks (frodo has one)", shape.blocks, 1)?;
+        }
+        if protocol == Protocol::Double {
+            check_limit("blocks (double has a query word for each)", shape.blocks, MAX_COLUMNS)?;
+        }
+        let params = Self { protocol, lwe, shape, widths };
+        if protocol == Protocol::Double {
+            check_limit(
+                "hint bytes (use simple, or shorter values)",
+                params.hint_bytes(),
+                MAX_DOUBLE_HINT_BYTES,
+            )?;
+        }
+        let log2_failure = params.log2_failure();
+        if log2_failure > MAX_LOG2_FAILURE {
+            return Err(ProtocolError::TooNoisy {
+                log2_failure,
+                columns: shape.columns,
+                blocks: shape.blocks,
+                preset: lwe.name(),
+            });
+        }
+        Ok(params)
+    }
+
+    /// The protocol.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// The LWE parameters.
+    pub fn lwe(&self) -> &LweParams {
+        &self.lwe
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> TableShape {
+        self.shape
+    }
+
+    /// Bits at which words travel.
+    pub fn widths(&self) -> Widths {
+        self.widths
+    }
+
+    /// Database rows.
+    pub fn rows(&self) -> usize {
+        self.shape.blocks * self.shape.slot_bytes
+    }
+
+    /// The tiling of the database.
+    pub fn tiling(&self) -> Tiling {
+        Tiling::new(self.rows(), self.shape.columns)
+    }
+
+    /// The public matrix of the first dimension, `columns x n`.
+    pub fn first_matrix(&self) -> PublicMatrix {
+        self.lwe.public_matrix(MatrixDomain::First, self.shape.columns)
+    }
+
+    /// The public matrix of DoublePIR's second dimension, `blocks x n`.
+    pub fn second_matrix(&self) -> PublicMatrix {
+        self.lwe.public_matrix(MatrixDomain::Second, self.shape.blocks)
+    }
+
+    /// Bytes into which a word of the first fold is cut for the second one (DoublePIR).
+    pub fn digits(&self) -> usize {
+        self.widths.hint as usize / 8
+    }
+
+    /// Rows of the second database that stem from the hint (DoublePIR).
+    pub fn second_hint_rows(&self) -> usize {
+        self.shape.slot_bytes * self.lwe.n() * self.digits()
+    }
+
+    /// Rows of the second database that stem from the answer (DoublePIR).
+    pub fn second_answer_rows(&self) -> usize {
+        self.shape.slot_bytes * self.digits()
+    }
+
+    /// Bytes of a query: first and second dimension.
+    pub fn query_bytes(&self) -> (usize, usize) {
+        let packed = |words| packed_bytes(words, self.widths.query);
+        let second = if self.protocol == Protocol::Double { packed(self.shape.blocks) } else { 0 };
+        (packed(self.shape.columns), second)
+    }
+
+    /// Bytes of an answer.
+    pub fn answer_bytes(&self) -> usize {
+        let words = |count| packed_bytes(count, self.widths.answer);
+        if self.protocol != Protocol::Double {
+            return words(self.rows());
+        }
+        let online_hint = packed_bytes(self.second_answer_rows() * self.lwe.n(), self.widths.hint);
+        words(self.second_hint_rows()) + words(self.second_answer_rows()) + online_hint
+    }
+
+    /// Rows of the hint that a client downloads, each of n words.
+    pub fn hint_rows(&self) -> usize {
+        if self.protocol == Protocol::Double { self.second_hint_rows() } else { self.rows() }
+    }
+
+    /// Bytes of one hint row.
+    pub fn hint_row_bytes(&self) -> usize {
+        packed_bytes(self.lwe.n(), self.widths.hint)
+    }
+
+    /// Bytes of the hint.
+    pub fn hint_bytes(&self) -> usize {
+        self.hint_rows() * self.hint_row_bytes()
+    }
+
+    /// Noise of the first fold, as the client sees it.
+    pub fn noise(&self) -> LweNoise {
+        // DoublePIR makes digits of the answer as of the hint.
+        let is_double = self.protocol == Protocol::Double;
+        let answer = if is_double { self.widths.hint } else { self.widths.answer };
+        LweNoise::new(&self.lwe, self.shape.columns, Widths { answer, ..self.widths })
+    }
+
+    /// Noise of the second fold (DoublePIR).
+    pub fn second_noise(&self) -> Option<LweNoise> {
+        (self.protocol == Protocol::Double).then(|| LweNoise::new(&self.lwe, self.shape.blocks, self.widths))
+    }
+
+    /// log2 of the probability that an honest answer decodes wrongly (union bound over all decoded bytes).
+    pub fn log2_failure(&self) -> f64 {
+        let first = self.noise().log2_failure(self.shape.slot_bytes);
+        let second = self.second_noise().map_or(f64::NEG_INFINITY, |noise| {
+            noise.log2_failure(self.second_hint_rows() + self.second_answer_rows())
+        });
+        (first.exp2() + second.exp2()).log2()
+    }
+}

@@ -1,0 +1,157 @@
+//! OnionPIRv2, path (5) offline, then (6)(7)...(7): RLWE selectors pick the row, RGSW bits the entry.
+//!
+//! A query is one truncated RLWE ciphertext. The server expands it with the client's evaluation keys into a selector for
+//! every row and an RGSW ciphertext for every bit of the entry. Nothing is downloaded beforehand.
+//!
+//! | message | what                                                        | size (`RingTable`) |
+//! |---------|-------------------------------------------------------------|--------------------|
+//! | keys    | Subs keys, s^2 key, pair-packing key; seeded, uploaded once | `RingParams::key_words_bytes` |
+//! | query   | seed, and the coefficients of b that carry messages         | `query_bytes`      |
+//! | answer  | a packed pair for every two planes: a, b_0, b_1             | `answer_bytes`     |
+//!
+//! Source: OnionPIRv2 section 3, VIPIR section 4.1. Ours: the prime dropped after expansion, truncated queries, the s^2
+//! key in place of RGSW(s), packed pairs, whitening, and key look-ups (selectors that encrypt any small vector).
+
+use hush_he::{
+    algorithms::{decrypt_response, encrypt_ring_query, open_ring_query},
+    codec::{pack_wide, packed_bytes, unpack_wide},
+    params::RingContext,
+};
+use hush_math::csprng::Csprng;
+use hush_ops::contract::{Expanded, RingOps, RlweBatch};
+use zeroize::Zeroizing;
+
+use crate::{
+    ProtocolError, ring_keys::RingKeys, ring_table::RingTable, simple::check_length, symbols::from_symbols,
+    target::Target, whitening::Whitening,
+};
+
+/// What the client keeps between query and answer.
+pub struct Pending {
+    target: Target,
+}
+
+/// Client: encrypts `target` under a fresh mask. The result is the packed query.
+pub fn query(table: &RingTable, keys: &RingKeys, target: Target, rng: &mut Csprng) -> (Vec<u8>, Pending) {
+    let (entry, _) = table.place(target.block);
+    let mut selectors = Zeroizing::new(vec![0u32; table.shape().columns]);
+    for (row, selector) in (0u32..).zip(selectors.iter_mut()) {
+        // Every row meets every coefficient: no address depends on the target.
+        for &(column, coefficient) in &target.columns {
+            *selector += u32::from(coefficient) & equal(row, column);
+        }
+    }
+    let bits: Zeroizing<Vec<u32>> =
+        Zeroizing::new((0..table.folds()).map(|f| (entry >> f & 1) as u32).collect());
+    (encrypt_ring_query(keys.context(), keys.secrets(), &selectors, &bits, rng), Pending { target })
+}
+
+/// Server: answers a batch with one pass over the database. `keys[i]` are those of the client of `queries[i]`.
+///
+/// # Errors
+/// [`ProtocolError::Query`] with the position of a query that is none of this table, before anything is computed.
+pub fn answer<B: RingOps>(
+    backend: &B,
+    ring: &B::Ring,
+    db: &B::NttDb,
+    context: &RingContext,
+    table: &RingTable,
+    queries: &[&[u8]],
+    keys: &[&B::Keys],
+) -> Result<Vec<Vec<u8>>, ProtocolError> {
+    let opened = queries.iter().enumerate().map(|(index, query)| {
+        open_ring_query(context, table.leaves(), query)
+            .map_err(|source| ProtocolError::Query { index, source })
+    });
+    let opened = opened.collect::<Result<Vec<_>, _>>()?;
+    let (rows, folds) = (table.shape().columns, table.folds());
+    let expanded = opened.iter().zip(keys);
+    let expanded = expanded.map(|(query, keys)| backend.expand(ring, keys, query, rows, folds));
+    let expanded = expanded.collect::<Result<Vec<Expanded>, _>>()?;
+    let selectors: Vec<&RlweBatch> = expanded.iter().map(|expanded| &expanded.selectors).collect();
+    let folded = backend.rlwe_fold(ring, db, &selectors)?; //                  (6)  planes x entries
+    let answers = folded.iter().zip(&expanded).zip(keys).map(|((columns, expanded), keys)| {
+        let planes = columns.words.chunks_exact(table.entries() * columns.ciphertext_words);
+        let chosen = planes.map(|entries| backend.rgsw_fold(ring, entries, &expanded.bits)); // (7)  one a plane
+        respond(backend, ring, context, keys, &chosen.collect::<Result<Vec<_>, _>>()?)
+    });
+    answers.collect()
+}
+
+/// Packs, switches and joins what is left of every plane.
+fn respond<B: RingOps>(
+    backend: &B,
+    ring: &B::Ring,
+    context: &RingContext,
+    keys: &B::Keys,
+    planes: &[RlweBatch],
+) -> Result<Vec<u8>, ProtocolError> {
+    let bits = context.params().response_bits();
+    let mut out = Vec::new();
+    for planes in planes.chunks(2) {
+        let ciphertext_words = planes[0].ciphertext_words;
+        let (polys, bits) = match planes {
+            [x, y] => {
+                let pair = RlweBatch { ciphertext_words, words: [&x.words[..], &y.words].concat() };
+                (backend.pack_pair(ring, keys, &pair)?, vec![bits.a, bits.b, bits.b])
+            }
+            single => (single[0].words.clone(), vec![bits.a, bits.b]),
+        };
+        for (words, &bits) in backend.mod_switch(ring, &polys, &bits)?.into_iter().zip(&bits) {
+            pack_wide(words.into_iter().map(u128::from), bits, &mut out);
+        }
+    }
+    Ok(out)
+}
+
+/// Client: the slot that was asked for.
+///
+/// # Errors
+/// [`ProtocolError::Length`] if the answer is not as long as the shape says.
+pub fn recover(
+    table: &RingTable,
+    keys: &RingKeys,
+    whitening: &Whitening,
+    pending: &Pending,
+    answer: &[u8],
+) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
+    check_length("answer", table.answer_bytes(), answer.len())?;
+    let mut reader = Reader { rest: answer, degree: table.ring().degree() };
+    let bits = table.ring().response_bits();
+    let (entry, lane) = table.place(pending.target.block);
+    let mut symbols = Zeroizing::new(Vec::with_capacity(table.planes() * reader.degree));
+    let secrets = [&keys.secrets().query, &keys.secrets().second];
+    for first in (0..table.planes()).step_by(2) {
+        let a = reader.words(bits.a)?;
+        for (plane, secret) in (first..table.planes()).zip(secrets) {
+            let mut plaintext = decrypt_response(keys.context(), secret, &a, &reader.words(bits.b)?);
+            let column = plane * table.entries() + entry;
+            whitening.remove_from(&pending.target.columns, column, &mut plaintext);
+            symbols.extend_from_slice(&plaintext);
+        }
+    }
+    let mut slot = Zeroizing::new(vec![0; table.shape().slot_bytes]);
+    let of_slot = &symbols[lane * table.slot_symbols()..][..table.slot_symbols()];
+    from_symbols(of_slot, table.ring().plaintext_bits(), &mut slot);
+    Ok(slot)
+}
+
+/// The polynomials of an answer, one after another.
+struct Reader<'a> {
+    rest: &'a [u8],
+    degree: usize,
+}
+
+impl Reader<'_> {
+    fn words(&mut self, bits: u32) -> Result<Vec<u64>, ProtocolError> {
+        let (head, rest) = self.rest.split_at(packed_bytes(self.degree, bits));
+        self.rest = rest;
+        Ok(unpack_wide(head, self.degree, bits)?.map(|word| word as u64).collect())
+    }
+}
+
+/// All ones if `x == y`, else zero, without a branch.
+fn equal(x: u32, y: u32) -> u32 {
+    let difference = x ^ y;
+    (((difference | difference.wrapping_neg()) >> 31) ^ 1).wrapping_neg()
+}

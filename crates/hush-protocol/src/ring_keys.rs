@@ -1,0 +1,90 @@
+//! The keys of a client of a protocol over rings: what it keeps, and what it uploads.
+
+use hush_he::{
+    algorithms::{generate_keys, open_keys},
+    entities::{EvaluationKeys, RingSecrets},
+    params::{RING_SEED_BYTES, RingContext, RingParams},
+};
+use prost::Message;
+
+use crate::{
+    ProtocolError,
+    wire::{self, KEY_ID_BYTES, decode_keys, encoded_keys_bytes},
+};
+
+/// A client's secrets for one parameter set, and the evaluation keys that follow from them.
+pub struct RingKeys {
+    context: RingContext,
+    secrets: RingSecrets,
+    upload: Vec<u8>,
+    id: [u8; KEY_ID_BYTES],
+}
+
+impl RingKeys {
+    /// The keys that follow from `seed`, 32 bytes of the operating system's randomness that the client keeps like a key.
+    /// The same seed gives the same keys, so that they are uploaded once.
+    pub fn from_seed(params: &RingParams, seed: &[u8; 32]) -> Self {
+        let context = RingContext::new(*params);
+        let secrets = RingSecrets::from_seed(params, seed);
+        let keys = generate_keys(&context, &secrets, seed);
+        let message = wire::EvaluationKeys {
+            version: wire::VERSION,
+            preset: params.name().into(),
+            seed: keys.seed.to_vec().into(),
+            words: keys.words.into(),
+        };
+        let upload = message.encode_to_vec();
+        let id = *blake3::hash(&upload).as_bytes();
+        Self { context, secrets, upload, id }
+    }
+
+    /// The rings.
+    pub fn context(&self) -> &RingContext {
+        &self.context
+    }
+
+    /// What never leaves the client.
+    pub fn secrets(&self) -> &RingSecrets {
+        &self.secrets
+    }
+
+    /// The encoded [`wire::EvaluationKeys`], of [`upload_bytes`] bytes.
+    pub fn upload(&self) -> &[u8] {
+        &self.upload
+    }
+
+    /// BLAKE3 of [`RingKeys::upload`]: what queries name the keys by.
+    pub fn id(&self) -> [u8; KEY_ID_BYTES] {
+        self.id
+    }
+}
+
+/// Exact bytes of the encoded [`wire::EvaluationKeys`] of a parameter set.
+pub fn upload_bytes(params: &RingParams) -> usize {
+    encoded_keys_bytes(params.name(), RING_SEED_BYTES, params.key_words_bytes())
+}
+
+/// Server: reads uploaded keys.
+///
+/// # Errors
+/// [`ProtocolError::Length`] if the body is not [`upload_bytes`] long or a field has another length;
+/// [`ProtocolError::Keys`] if it is no such message or names another set; [`ProtocolError::He`] if a coefficient is
+/// out of range.
+pub fn open_upload(context: &RingContext, body: &[u8]) -> Result<EvaluationKeys, ProtocolError> {
+    let params = context.params();
+    let (expected, actual) = (upload_bytes(params), body.len());
+    if expected != actual {
+        return Err(ProtocolError::Length { what: "body of evaluation keys", expected, actual });
+    }
+    let keys = decode_keys(body.to_vec().into()).map_err(|error| ProtocolError::Keys(error.to_string()))?;
+    if keys.preset != params.name() {
+        let text = format!("they are for another parameter set than {}", params.name());
+        return Err(ProtocolError::Keys(text));
+    }
+    let seed = keys.seed.as_ref().try_into().map_err(|_| ProtocolError::Length {
+        what: "seed of evaluation keys",
+        expected: RING_SEED_BYTES,
+        actual: keys.seed.len(),
+    })?;
+    Ok(open_keys(context, seed, &keys.words)?)
+}

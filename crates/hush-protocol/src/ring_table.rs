@@ -1,0 +1,136 @@
+//! Parameters of a table over rings, and every size that follows from them.
+//!
+//! ```text
+//!             entry 0          entry 1        ...  folded by the bits of the entry, lowest first
+//!   row 0   │ plaintext │    │ plaintext │
+//!   row 1   │ plaintext │    │ plaintext │         a plaintext: N symbols of k bits
+//!   ...                                              short slots: `lanes` slots side by side
+//!   row D0-1                                         long slots:  `planes` plaintexts, one after another
+//! ```
+//!
+//! A block is an (entry, lane) pair: the slots of one block are at the same place of the plaintexts of one entry, one in
+//! every row, so that selectors that encrypt any coefficients add them up.
+
+use hush_he::{
+    codec::packed_bytes,
+    params::{MAX_LOG2_FAILURE, RingNoise, RingParams},
+};
+use hush_ops::{OpsError, ntt_tiling::NttTiling};
+
+use crate::{
+    ProtocolError,
+    symbols::symbol_count,
+    table::{MAX_SLOT_BYTES, TableShape, check_limit},
+};
+
+/// Most entries: 2^24, folded in 24 rounds.
+pub const MAX_ENTRIES: usize = 1 << 24;
+
+/// Checked parameters of a table over rings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RingTable {
+    ring: RingParams,
+    shape: TableShape,
+}
+
+impl RingTable {
+    /// Checks limits and noise.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::TooNoisy`] if an answer would fail
+    /// with probability above 2^-40.
+    pub fn new(ring: RingParams, shape: TableShape) -> Result<Self, ProtocolError> {
+        check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
+        check_limit("columns", shape.columns, ring.max_leaves())?;
+        let table = Self { ring, shape };
+        check_limit("blocks", shape.blocks, MAX_ENTRIES * table.lanes())?;
+        check_limit("columns and fold digits", ring.leaves(shape.columns, table.folds()), ring.max_leaves())?;
+        let log2_failure = table.log2_failure();
+        if log2_failure > MAX_LOG2_FAILURE {
+            return Err(ProtocolError::TooNoisy {
+                log2_failure,
+                columns: shape.columns,
+                blocks: shape.blocks,
+                preset: ring.name(),
+            });
+        }
+        Ok(table)
+    }
+
+    /// The parameter set.
+    pub fn ring(&self) -> &RingParams {
+        &self.ring
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> TableShape {
+        self.shape
+    }
+
+    /// Symbols of a slot.
+    pub fn slot_symbols(&self) -> usize {
+        symbol_count(self.shape.slot_bytes, self.ring.plaintext_bits())
+    }
+
+    /// Slots in a plaintext, 1 for slots that take more than one.
+    pub fn lanes(&self) -> usize {
+        (self.ring.degree() / self.slot_symbols()).max(1)
+    }
+
+    /// Plaintexts that a slot takes, 1 for slots that share one.
+    pub fn planes(&self) -> usize {
+        self.slot_symbols().div_ceil(self.ring.degree())
+    }
+
+    /// Entries, the second dimension.
+    pub fn entries(&self) -> usize {
+        self.shape.blocks.div_ceil(self.lanes())
+    }
+
+    /// Rounds in which the entries are folded to one.
+    pub fn folds(&self) -> usize {
+        self.entries().next_power_of_two().ilog2() as usize
+    }
+
+    /// Entry and lane of a block.
+    pub fn place(&self, block: usize) -> (usize, usize) {
+        (block / self.lanes(), block % self.lanes())
+    }
+
+    /// Leaves of a query's expansion.
+    pub fn leaves(&self) -> usize {
+        self.ring.leaves(self.shape.columns, self.folds())
+    }
+
+    /// The tiling of the database: a row for every column of the shape, a column for every plane and entry (plane
+    /// after plane).
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] for a ring too small to tile.
+    pub fn tiling(&self) -> Result<NttTiling, OpsError> {
+        let columns = self.planes() * self.entries();
+        NttTiling::new(self.ring.degree(), self.ring.kept_limbs(), self.shape.columns, columns)
+    }
+
+    /// Bytes of a query.
+    pub fn query_bytes(&self) -> usize {
+        self.ring.query_bytes(self.leaves())
+    }
+
+    /// Bytes of an answer: a packed pair for every two planes, a single ciphertext for an odd one.
+    pub fn answer_bytes(&self) -> usize {
+        let bits = self.ring.response_bits();
+        let half = |bits| packed_bytes(self.ring.degree(), bits);
+        let (pairs, single) = (self.planes() / 2, self.planes() % 2);
+        pairs * (half(bits.a) + 2 * half(bits.b)) + single * (half(bits.a) + half(bits.b))
+    }
+
+    /// log2 of the probability that an honest answer decodes wrongly (union bound over all decoded symbols).
+    pub fn log2_failure(&self) -> f64 {
+        if self.ring.is_plain() {
+            return f64::NEG_INFINITY;
+        }
+        let noise = RingNoise::new(&self.ring, self.shape.columns, self.folds());
+        noise.log2_failure(self.planes() * self.ring.degree())
+    }
+}
