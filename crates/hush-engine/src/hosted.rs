@@ -96,7 +96,7 @@ fn open_ring(
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let context = Arc::new(RingContext::new(*table.ring()));
     let ring = cpu.open_ring(context.clone());
-    let db = NttTiledDb::new(table.tiling()?, resident(snapshot, DB_FILE)?)?;
+    let db = NttTiledDb::new(table.tiling(), resident(snapshot, DB_FILE)?)?;
     let db = cpu.open_ntt_db(&ring, db)?;
     Ok(Arc::new(HostedRing { backend: cpu, context, ring, table, db, identity }))
 }

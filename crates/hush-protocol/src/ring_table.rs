@@ -15,7 +15,7 @@ use hush_he::{
     codec::packed_bytes,
     params::{MAX_LOG2_FAILURE, RingNoise, RingParams},
 };
-use hush_ops::{OpsError, ntt_tiling::NttTiling};
+use hush_ops::ntt_tiling::NttTiling;
 
 use crate::{
     ProtocolError,
@@ -104,12 +104,10 @@ impl RingTable {
 
     /// The tiling of the database: a row for every column of the shape, a column for every plane and entry (plane
     /// after plane).
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] for a ring too small to tile.
-    pub fn tiling(&self) -> Result<NttTiling, OpsError> {
+    pub fn tiling(&self) -> NttTiling {
         let columns = self.planes() * self.entries();
-        NttTiling::new(self.ring.degree(), self.ring.kept_limbs(), self.shape.columns, columns)
+        let tiling = NttTiling::new(self.ring.degree(), self.ring.kept_limbs(), self.shape.columns, columns);
+        tiling.expect("the degree of every set is a multiple of a group")
     }
 
     /// Bytes of a query.
@@ -125,12 +123,16 @@ impl RingTable {
         pairs * (half(bits.a) + 2 * half(bits.b)) + single * (half(bits.a) + half(bits.b))
     }
 
+    /// Noise of a look-up.
+    pub fn noise(&self) -> RingNoise {
+        RingNoise::new(&self.ring, self.shape.columns, self.folds())
+    }
+
     /// log2 of the probability that an honest answer decodes wrongly (union bound over all decoded symbols).
     pub fn log2_failure(&self) -> f64 {
         if self.ring.is_plain() {
             return f64::NEG_INFINITY;
         }
-        let noise = RingNoise::new(&self.ring, self.shape.columns, self.folds());
-        noise.log2_failure(self.planes() * self.ring.degree())
+        self.noise().log2_failure(self.planes() * self.ring.degree())
     }
 }

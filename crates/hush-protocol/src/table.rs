@@ -5,7 +5,9 @@ use std::{fmt, str::FromStr};
 use hush_he::params::{LweParams, RingParams, ring_preset};
 use serde::{Deserialize, Serialize};
 
-use crate::{ProtocolError, lwe_table::LweTable, ring_table::RingTable, wire::QuerySizes};
+use crate::{
+    ProtocolError, lwe_table::LweTable, ring_keys::upload_bytes, ring_table::RingTable, wire::QuerySizes,
+};
 
 /// Most columns (D0): a query of this many words is 256 MiB, beyond any sensible one.
 pub const MAX_COLUMNS: usize = 1 << 26;
@@ -187,6 +189,30 @@ impl TableParams {
         match self {
             Self::Lwe(table) => table.hint_bytes(),
             Self::Ring(_) => 0,
+        }
+    }
+
+    /// Bytes of the evaluation keys that a client uploads once; 0 if the protocol has none.
+    pub fn key_bytes(&self) -> usize {
+        match self {
+            Self::Lwe(_) => 0,
+            Self::Ring(table) => upload_bytes(table.ring()),
+        }
+    }
+
+    /// Bytes of the database as it is scanned.
+    pub fn encoded_bytes(&self) -> usize {
+        match self {
+            Self::Lwe(table) => table.tiling().bytes(),
+            Self::Ring(table) => table.tiling().bytes(),
+        }
+    }
+
+    /// The limit of decoding in standard deviations of the error; infinite without noise.
+    pub fn sigmas(&self) -> f64 {
+        match self {
+            Self::Lwe(table) => table.noise().sigmas(),
+            Self::Ring(table) => table.noise().sigmas(),
         }
     }
 

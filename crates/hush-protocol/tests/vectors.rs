@@ -111,7 +111,7 @@ fn onion_intermediates() -> Value {
     let shape = TableShape { columns: 4, blocks: 3, slot_bytes: 2 * ONION_M31.plaintext_bytes() };
     let table = RingTable::new(ONION_M31, shape).unwrap();
     let context = Arc::new(RingContext::new(ONION_M31));
-    let tiling = table.tiling().unwrap();
+    let tiling = table.tiling();
     let rng = &mut Csprng::insecure_from_seed(100);
     let count = tiling.rows() * tiling.columns() * ONION_M31.degree();
     let symbols: Vec<u32> = (0..count).map(|_| rng.next_u32() >> (32 - ONION_M31.plaintext_bits())).collect();

@@ -39,7 +39,7 @@ pub(super) fn write_db(
     Csprng::from_os().fill_bytes(&mut seed);
     let plaintexts = Plaintexts { table, whitening: Whitening::new(table.ring(), seed), fill };
     let ring = cpu.open_ring(Arc::new(RingContext::new(*table.ring())));
-    let tiling = table.tiling()?;
+    let tiling = table.tiling();
     let mut db = writer.create_mapped(DB_FILE, tiling.bytes())?;
     let tiles = NttTileWriter::new(tiling, db.bytes());
     progress.start("transform", (tiling.rows() * tiling.columns()) as u64, "plaintexts");

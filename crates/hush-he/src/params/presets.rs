@@ -1,6 +1,9 @@
 //! The parameter sets by name. Security by the lattice-estimator (commit 27a581bb, MATZOV, GSA shape).
 
-use super::lwe::{ErrorDistribution, LweParams, SecretDistribution};
+use super::{
+    RING_PRESETS,
+    lwe::{ErrorDistribution, LweParams, SecretDistribution},
+};
 use crate::{HeError, entities::MatrixStructure};
 
 /// Every preset. The first is the default.
@@ -72,8 +75,8 @@ pub fn preset(name: &str) -> Result<LweParams, HeError> {
 
 /// The names of all presets but the insecure ones, for messages.
 pub fn preset_names() -> String {
-    let names: Vec<_> = PRESETS.iter().map(|p| p.name).filter(|n| !n.starts_with("INSECURE")).collect();
-    names.join(", ")
+    let names = PRESETS.iter().map(|p| p.name).chain(RING_PRESETS.iter().map(|p| p.name()));
+    names.filter(|name| !name.starts_with("INSECURE")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -16,8 +16,12 @@ use hush_engine::{
     Progress,
     build::{BuildOptions, build},
 };
-use hush_he::params::{DEFAULT_LWE, preset};
-use hush_protocol::{keyword::FilterKind, table::Protocol};
+use hush_he::params::{DEFAULT_LWE, LweParams, RingParams, ring_preset};
+use hush_protocol::{
+    ProtocolError,
+    keyword::FilterKind,
+    table::{Protocol, Scheme},
+};
 use hush_store::{
     ingest::{self, IngestOptions, Input, OnDuplicate, Spool, SpooledRecords},
     snapshot::{CommitFlag, SnapshotWriter},
@@ -41,7 +45,7 @@ pub(crate) struct BuildArgs {
     /// Column of the value; several times for a JSON object of them. Without it, all columns but the key.
     #[arg(long, value_name = "COL")]
     value: Vec<String>,
-    /// Protocol: auto, frodo, simple or double.
+    /// Protocol: auto, frodo, simple, double or onion.
     #[arg(long, default_value = "auto", value_parser = parse_protocol)]
     protocol: ProtocolChoice,
     /// What to do with a key that comes twice: error, first or last.
@@ -50,9 +54,9 @@ pub(crate) struct BuildArgs {
     /// Refuse values longer than this many bytes.
     #[arg(long, value_name = "BYTES", default_value_t = ingest::DEFAULT_MAX_VALUE_SIZE)]
     max_value_size: u32,
-    /// LWE parameter set.
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_LWE.name())]
-    preset: String,
+    /// Parameter set; one that suits the protocol and the records if not given.
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
     /// Key filter: band64 to band256, fuse3 or fuse4.
     #[arg(long, value_name = "NAME", default_value = "band256")]
     filter: FilterKind,
@@ -85,14 +89,16 @@ fn parse_protocol(name: &str) -> Result<ProtocolChoice, String> {
     }
     name.parse()
         .map(Some)
-        .map_err(|_| format!("unknown protocol '{name}': use auto, frodo, simple or double"))
+        .map_err(|_| format!("unknown protocol '{name}': use auto, frodo, simple, double or onion"))
 }
 
 pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
+    let (lwe, ring) = presets(args.protocol, args.preset.as_deref())?;
     let options = BuildOptions {
-        protocol: args.protocol,
-        lwe: preset(&args.preset)?,
+        protocol: args.protocol.or(ring.map(|_| Protocol::Onion)),
+        lwe,
+        ring,
         filter: args.filter,
         fingerprint_bytes: args.fingerprint_bytes,
         columns: args.columns.map(NonZeroUsize::get),
@@ -119,6 +125,21 @@ pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     eprintln!("built {} in {seconds:.1} s", args.out.display());
     eprint!("{}", inspect::summary(&header)?);
     Ok(())
+}
+
+/// The parameter sets for protocols over LWE and over rings: the one called `name`, and a default for the other.
+fn presets(
+    protocol: ProtocolChoice,
+    name: Option<&str>,
+) -> Result<(LweParams, Option<RingParams>), ProtocolError> {
+    let Some(name) = name else { return Ok((DEFAULT_LWE, None)) };
+    // Without a protocol, the set says which family it is for.
+    let is_ring = protocol.map_or(ring_preset(name).is_ok(), |protocol| protocol == Protocol::Onion);
+    let protocol = if is_ring { Protocol::Onion } else { protocol.unwrap_or(Protocol::Simple) };
+    Ok(match Scheme::new(protocol, name)? {
+        Scheme::Lwe(_, lwe) => (lwe, None),
+        Scheme::Ring(ring) => (DEFAULT_LWE, Some(ring)),
+    })
 }
 
 /// Reads the input once, to the disk that the table goes to.

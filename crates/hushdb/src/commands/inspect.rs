@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use hush_protocol::{
     ProtocolError,
     descriptor::{Descriptor, Lookup},
+    table::TableParams,
 };
 use hush_store::snapshot::{Header, Snapshot, Verify};
 use serde_json::{Value, json};
@@ -57,10 +58,9 @@ pub(crate) fn run(args: InspectArgs) -> Result<(), Box<dyn Error>> {
 fn facts(header: &Header) -> Result<Value, ProtocolError> {
     let descriptor = &header.descriptor;
     let params = descriptor.params()?;
-    let (lwe, shape, noise) = (params.lwe(), params.shape(), params.noise());
-    let (first, second) = params.query_bytes();
+    let shape = params.shape();
     let encoded_slots = (shape.columns * shape.blocks) as f64;
-    Ok(json!({
+    let mut facts = json!({
         "epoch": hex::encode(descriptor.epoch),
         "format_version": header.version,
         "written_by": header.written_by,
@@ -69,28 +69,48 @@ fn facts(header: &Header) -> Result<Value, ProtocolError> {
         "lookup": lookup(descriptor),
         "filter": filter(descriptor),
         "records": descriptor.records,
-        "preset": lwe.name(),
-        "security_bits": lwe.security_bits(),
-        "lwe_dimension": lwe.n(),
-        "error_std": lwe.error_std(),
+        "preset": params.preset(),
+        "security_bits": params.security_bits(),
         "failure_log2": finite(params.log2_failure()),
-        "noise_sigmas": finite(noise.sigmas()),
+        "noise_sigmas": finite(params.sigmas()),
         "columns": shape.columns,
         "blocks": shape.blocks,
-        "rows": shape.rows(),
         "slot_bytes": shape.slot_bytes,
         "fingerprint_bytes": descriptor.slot.fingerprint_bytes,
         "length_bytes": descriptor.slot.length_bytes,
         "max_value_bytes": descriptor.slot.max_value_bytes,
-        "word_bits": { "query": params.widths().query, "hint": params.widths().hint, "answer": params.widths().answer },
         "payload_bytes": header.payload_bytes,
-        "encoded_bytes": shape.tiling().bytes(),
+        "encoded_bytes": params.encoded_bytes(),
         "slots_per_record": encoded_slots / descriptor.records as f64,
         "hint_bytes": params.hint_bytes(),
-        "query_bytes": first + second,
+        "key_bytes": params.key_bytes(),
+        "query_bytes": params.query_bytes().total(),
         "answer_bytes": params.answer_bytes(),
         "files": header.files.iter().map(|f| json!({ "name": f.name, "bytes": f.bytes })).collect::<Vec<_>>(),
-    }))
+    });
+    let own = match &params {
+        TableParams::Lwe(table) => {
+            let (lwe, widths) = (table.lwe(), table.widths());
+            json!({
+                "lwe_dimension": lwe.n(),
+                "error_std": lwe.error_std(),
+                "rows": table.rows(),
+                "word_bits": { "query": widths.query, "hint": widths.hint, "answer": widths.answer },
+            })
+        }
+        TableParams::Ring(table) => json!({
+            "ring_degree": table.ring().degree(),
+            "symbol_bits": table.ring().plaintext_bits(),
+            "entries": table.entries(),
+            "folds": table.folds(),
+            "lanes": table.lanes(),
+            "planes": table.planes(),
+        }),
+    };
+    if let (Value::Object(facts), Value::Object(own)) = (&mut facts, own) {
+        facts.extend(own);
+    }
+    Ok(facts)
 }
 
 /// JSON has no infinity: no noise at all is null.
@@ -116,9 +136,8 @@ fn filter(descriptor: &Descriptor) -> Option<String> {
 pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
     let descriptor = &header.descriptor;
     let params = descriptor.params()?;
-    let (lwe, shape, noise) = (params.lwe(), params.shape(), params.noise());
-    let (first, second) = params.query_bytes();
-    let encoded = shape.tiling().bytes() as u64;
+    let shape = params.shape();
+    let encoded = params.encoded_bytes() as u64;
     let slots = (shape.columns * shape.blocks) as f64 / descriptor.records as f64;
     let filter =
         filter(descriptor).map_or(String::new(), |name| format!(", {name}: {slots:.4} slots a record"));
@@ -129,14 +148,14 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
         "source",
         format!("{}, {} records, by {}{filter}", header.source, descriptor.records, lookup(descriptor)),
     );
-    line("protocol", format!("{} with {}", params.protocol(), lwe.name()));
+    line("protocol", format!("{} with {}", params.protocol(), params.preset()));
     line(
         "security",
         format!(
             "{:.1} bits; an answer fails with probability 2^{:.0} ({:.1} sigma)",
-            lwe.security_bits(),
+            params.security_bits(),
             params.log2_failure(),
-            noise.sigmas()
+            params.sigmas()
         ),
     );
     line(
@@ -153,9 +172,18 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
         ),
     );
     line("encoded", format!("{} ({})", report::bytes(encoded), ratio(encoded, header.payload_bytes)));
-    line("query", report::bytes((first + second) as u64));
+    line("query", report::bytes(params.query_bytes().total() as u64));
     line("answer", report::bytes(params.answer_bytes() as u64));
-    line("hint", format!("{}, downloaded once by each client", report::bytes(params.hint_bytes() as u64)));
+    match &params {
+        TableParams::Lwe(_) => {
+            let hint = report::bytes(params.hint_bytes() as u64);
+            line("hint", format!("{hint}, downloaded once by each client"));
+        }
+        TableParams::Ring(_) => {
+            let keys = report::bytes(params.key_bytes() as u64);
+            line("keys", format!("{keys}, uploaded once by each client"));
+        }
+    }
     Ok(out)
 }
 

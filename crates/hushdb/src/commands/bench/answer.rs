@@ -21,8 +21,8 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
         let cpu = Cpu::new(threads(None))?;
         let header = build::key_table(args.size, protocol, FilterKind::Band256, &dir, &cpu, &Silent)?;
         let hint = Arc::new(MappedFile::open(&dir.join(HINT_FILE))?);
-        let client = ClientTable::new(header.descriptor.clone(), hint, false)?;
-        let encoded = client.params().shape().tiling().bytes() as u64;
+        let client = ClientTable::new(header.descriptor.clone(), Some(hint), false)?;
+        let encoded = client.params().encoded_bytes() as u64;
         for threads in args.thread_counts() {
             let engine = hush_engine::open(&dir, Verify::Header, Arc::new(Cpu::new(threads)?))?;
             let db = Snapshot::open(&dir, Verify::Header)?.take(DB_FILE)?;

@@ -59,7 +59,7 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
             table.note(&format!(
                 "{protocol} {filter}: {} keys, encoded {:.4}x payload, {:.4} slots a key",
                 header.descriptor.records,
-                params.shape().tiling().bytes() as f64 / bytes as f64,
+                params.encoded_bytes() as f64 / bytes as f64,
                 (params.shape().columns * params.shape().blocks) as f64 / header.descriptor.records as f64
             ));
         }
@@ -109,6 +109,7 @@ pub(super) fn key_table(
     let options = BuildOptions {
         protocol: Some(protocol),
         lwe: DEFAULT_LWE,
+        ring: None,
         filter,
         fingerprint_bytes: 8,
         columns: None,
