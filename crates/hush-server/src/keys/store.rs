@@ -301,9 +301,11 @@ impl<'t> Ledger<'t> {
 fn advice(error: &redb::Error) -> String {
     match error {
         redb::Error::DatabaseAlreadyOpen | redb::Error::LockProtocolMismatch => {
-            "another server uses it: give each its own file".into()
+            "another server uses it: give each its own with --keys".into()
         }
-        redb::Error::Io(error) if error.kind() != io::ErrorKind::InvalidData => error.to_string(),
+        redb::Error::Io(error) if error.kind() != io::ErrorKind::InvalidData => {
+            format!("{error}: choose another file with --keys")
+        }
         error => damaged(error),
     }
 }
