@@ -22,7 +22,8 @@ class HushTest(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory(prefix="hushdb-e2e-")
         self.addCleanup(scratch.cleanup)
         self.dir = pathlib.Path(scratch.name)
-        self.env = {"PATH": os.environ["PATH"], "XDG_CACHE_HOME": str(self.dir / "cache")}
+        self.env = {"PATH": os.environ["PATH"], "XDG_CACHE_HOME": str(self.dir / "cache"),
+                    "XDG_STATE_HOME": str(self.dir / "state")}
         if "HUSH_CPU" in os.environ:
             self.env["HUSH_CPU"] = os.environ["HUSH_CPU"]
 

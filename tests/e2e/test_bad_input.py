@@ -174,6 +174,15 @@ class BadRequests(HushTest):
             line = self.fails("serve", table, "--listen", "127.0.0.1:%d" % taken.getsockname()[1])
             self.assertIn("--listen", line)
 
+    def test_key_file_that_is_none(self):
+        table = self.build(self.csv([("a", "1")]), "--key", "key")
+        keys = self.dir / "keys"
+        keys.write_bytes(b"no keys " * 1000)
+        line = self.fails("serve", table, "--listen", "127.0.0.1:0", "--keys", keys)
+        self.assertIn(str(keys), line)
+        self.assertIn("move it away", line)
+        self.assertIn("--keys", self.fails("serve", table, "--listen", "127.0.0.1:0", "--keys", self.dir / "no" / "where"))
+
     def test_nothing_there(self):
         line = self.fails("get", f"http://127.0.0.1:{free_port()}", "key", timeout=120)
         self.assertIn("127.0.0.1", line)

@@ -47,6 +47,13 @@ impl Protocol {
             Protocol::Onion => "onion",
         }
     }
+
+    /// Whether clients upload evaluation keys before they ask.
+    pub fn has_evaluation_keys(self) -> bool {
+        match self {
+            Protocol::Frodo | Protocol::Simple | Protocol::Double => false,
+        }
+    }
 }
 
 impl fmt::Display for Protocol {

@@ -5,7 +5,10 @@ use std::time::Instant;
 use hush_protocol::descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES};
 use serde::Deserialize;
 
-use super::{HttpError, HttpOptions, HttpTable, Stats, hint::HintStore, stats::timed, transport::Transport};
+use super::{
+    HttpError, HttpOptions, HttpTable, Stats, hint::HintStore, secrets::SecretStore, stats::timed,
+    transport::Transport,
+};
 use crate::{Table, table::check_security};
 
 /// Longest list of tables that is read.
@@ -24,6 +27,7 @@ pub struct HttpClient {
 pub(super) struct Connection {
     pub(super) transport: Transport,
     pub(super) hints: HintStore,
+    pub(super) secrets: SecretStore,
     pub(super) allow_weak: bool,
     pub(super) max_hint_bytes: u64,
     pub(super) max_queries: usize,
@@ -56,6 +60,7 @@ impl HttpClient {
         let connection = Connection {
             transport: Transport::new(url, &options)?,
             hints: HintStore::new(&options.cache)?,
+            secrets: SecretStore::new(&options.cache)?,
             allow_weak: options.allow_weak,
             max_hint_bytes: options.max_hint_bytes,
             max_queries: options.max_queries.max(1),
@@ -132,7 +137,17 @@ impl Connection {
         let start = Instant::now();
         let hint = self.hints.obtain(&self.transport, &descriptor.hint, &mut stats.setup_bytes_down);
         stats.seconds.hint += start.elapsed().as_secs_f64();
-        Ok(Table::new(descriptor, hint?, self.allow_weak)?)
+        let mut table = Table::new(descriptor, hint?, self.allow_weak)?;
+        timed(&mut stats.seconds.keys, || self.give_keys(&mut table))?;
+        Ok(table)
+    }
+
+    /// Gives `table` the keys that this client has for such tables of the server, if it needs any.
+    fn give_keys(&self, table: &mut Table) -> Result<(), HttpError> {
+        let Some(preset) = table.key_preset() else { return Ok(()) };
+        let seed = self.secrets.obtain(&self.transport.origin(), preset)?;
+        table.use_keys(&seed);
+        Ok(())
     }
 }
 

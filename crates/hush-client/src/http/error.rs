@@ -99,6 +99,12 @@ pub enum HttpError {
         /// The error for people.
         detail: String,
     },
+    /// The server asks for evaluation keys that it has just been given.
+    #[error(
+        "the server did not keep this client's evaluation keys: ask its operator whether its store of keys is too \
+         small"
+    )]
+    KeysNotKept,
     /// The table has changed, and changed again while its new state was fetched.
     #[error("the table changed while it was looked up: try again")]
     EpochGone {

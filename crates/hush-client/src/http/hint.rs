@@ -173,7 +173,7 @@ fn remove(path: &Path) -> Result<(), HttpError> {
     }
 }
 
-fn cache_error(path: &Path, source: io::Error) -> HttpError {
+pub(super) fn cache_error(path: &Path, source: io::Error) -> HttpError {
     HttpError::Cache { path: path.to_owned(), source }
 }
 

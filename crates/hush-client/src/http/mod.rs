@@ -6,6 +6,8 @@
 //! | `client.rs` | a server: which tables it has, opening one |
 //! | `table.rs` | look-ups in a table |
 //! | `hint.rs` | the hint: cached, downloaded, resumed, verified |
+//! | `secrets.rs` | seeds of evaluation keys, kept for the next process |
+//! | `keys.rs` | evaluation keys, uploaded when the server asks for them |
 //! | `transport.rs` | requests, retries, bounded bodies |
 //! | `stats.rs` | bytes and seconds |
 //!
@@ -15,7 +17,9 @@
 mod client;
 mod error;
 mod hint;
+mod keys;
 mod options;
+mod secrets;
 mod stats;
 mod table;
 mod transport;

@@ -29,6 +29,11 @@ pub enum Event<'a> {
     HintEnd,
     /// Another process is downloading the same hint; this one waits for it.
     HintLocked,
+    /// The server does not have this client's evaluation keys: they are uploaded now.
+    KeysUpload {
+        /// Their length in bytes.
+        bytes: u64,
+    },
     /// A request failed and is made again.
     Retry {
         /// Why it failed.
@@ -38,15 +43,15 @@ pub enum Event<'a> {
     },
 }
 
-/// Where hints are kept.
+/// Where hints are kept, and the seeds of evaluation keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HintCache {
-    /// `hushdb/hints` in the user's cache directory (`$XDG_CACHE_HOME`, or `~/.cache`).
+    /// `hushdb/hints` and `hushdb/secrets` in the user's cache directory (`$XDG_CACHE_HOME`, or `~/.cache`).
     #[default]
     User,
-    /// This directory.
+    /// This directory; seeds in `secrets` inside it.
     Directory(PathBuf),
-    /// In a nameless temporary file that goes with the process.
+    /// In a nameless temporary file that goes with the process. Every open table has new evaluation keys.
     Off,
 }
 
@@ -78,7 +83,7 @@ impl Default for RetryPolicy {
 /// The choices of a client.
 #[derive(Clone)]
 pub struct HttpOptions {
-    /// Where hints are kept.
+    /// Where hints and seeds are kept.
     pub cache: HintCache,
     /// Whether tables below 128 bits of security are accepted.
     pub allow_weak: bool,

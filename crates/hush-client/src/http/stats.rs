@@ -11,12 +11,28 @@ pub struct Stats {
     pub bytes_up: u64,
     /// Bytes received for look-ups.
     pub bytes_down: u64,
+    /// Look-ups answered.
+    pub answers: u64,
+    /// Bytes sent to upload evaluation keys.
+    pub key_bytes_up: u64,
     /// Bytes sent for descriptor and hint.
     pub setup_bytes_up: u64,
     /// Bytes received for descriptor and hint; without the hint where it came from the cache.
     pub setup_bytes_down: u64,
     /// Time by phase.
     pub seconds: Seconds,
+}
+
+impl Stats {
+    /// Bytes sent for one look-up, its share of the request included.
+    pub fn query_bytes(&self) -> u64 {
+        self.bytes_up.checked_div(self.queries).unwrap_or(0)
+    }
+
+    /// Bytes received for one look-up, its share of the response included.
+    pub fn answer_bytes(&self) -> u64 {
+        self.bytes_down.checked_div(self.answers).unwrap_or(0)
+    }
 }
 
 /// Wall-clock seconds by phase.
@@ -26,6 +42,8 @@ pub struct Seconds {
     pub descriptor: f64,
     /// Fetching the hint, or finding it in the cache and checking its hash.
     pub hint: f64,
+    /// Deriving evaluation keys, and uploading them.
+    pub keys: f64,
     /// Encrypting.
     pub encrypt: f64,
     /// From sending a request to the last byte of its response, waits before retries included.

@@ -9,7 +9,12 @@ use hush_protocol::{
 use prost::Message;
 use rayon::prelude::*;
 
-use super::{HttpError, Stats, client::Connection, stats::timed};
+use super::{
+    HttpError, Stats,
+    client::Connection,
+    keys::{upload, with_keys},
+    stats::timed,
+};
 use crate::{ClientError, Found, PendingLookup, Table, Wanted};
 
 /// Most bytes of queries in one request, and of answers in its response, unless a single one is longer.
@@ -50,7 +55,8 @@ impl HttpTable {
     ///
     /// The server learns how many are wanted, and nothing else: duplicates are not merged, and what is found does
     /// not change what is sent. If the table has changed on the server, its new hint is fetched and all of `wanted`
-    /// are looked up anew, once.
+    /// are looked up anew, once. If the server does not have this client's evaluation keys, they are uploaded, once for
+    /// each request.
     ///
     /// # Errors
     /// [`HttpError::Client`] before anything is sent if a key is too long or the table is looked up the other way,
@@ -72,10 +78,18 @@ impl HttpTable {
         let fitting = fitting(first + second, params.answer_bytes(), self.connection.max_queries);
         let mut outcomes = Vec::with_capacity(wanted.len());
         for wanted in wanted.chunks(fitting) {
-            outcomes.extend(self.exchange(wanted)?);
+            outcomes.extend(with_keys(self, |table| table.exchange(wanted), Self::upload_keys)?);
         }
         // Only now: requests that stop early would tell something about the record that could not be read.
         outcomes.into_iter().map(|outcome| outcome.map_err(HttpError::from)).collect()
+    }
+
+    fn upload_keys(&mut self) -> Result<(), HttpError> {
+        let Self { connection, table, stats, .. } = self;
+        let mut seconds = 0.0;
+        let outcome = timed(&mut seconds, || upload(&connection.transport, table, stats));
+        stats.seconds.keys += seconds;
+        outcome
     }
 
     /// One request and its response. Every attempt has its own ciphertexts. What fails here does so whatever is
@@ -100,6 +114,7 @@ impl HttpTable {
         stats.seconds.network += whole - encrypt;
         let (response, pending) = outcome?;
         stats.bytes_down += response.len() as u64;
+        stats.answers += wanted.len() as u64;
         let answers = shape.decode(response.into())?;
         Ok(timed(&mut stats.seconds.decode, || {
             pending.par_iter().zip(&answers).map(|(pending, answer)| table.decode(pending, answer)).collect()

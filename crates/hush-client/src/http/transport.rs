@@ -119,6 +119,21 @@ impl Transport {
         self.body(response, "an answer", limit)
     }
 
+    /// Puts a body of the wire format; nothing is read of the response but its status.
+    pub(super) fn put(&self, path: &str, body: &[u8]) -> Result<(), HttpError> {
+        let request = self.agent.put(self.at(path)).header(CONTENT_TYPE, wire::CONTENT_TYPE);
+        self.checked(request.send(body)).map(drop)
+    }
+
+    /// The server's base URL, the same however its host is spelled.
+    pub(super) fn origin(&self) -> String {
+        let Ok(uri) = self.url.parse::<Uri>() else { return self.url.clone() };
+        let lower = |part: Option<&str>| part.unwrap_or("").to_ascii_lowercase();
+        let (scheme, host) = (lower(uri.scheme_str()), lower(uri.host()));
+        let port = uri.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 });
+        format!("{scheme}://{host}:{port}{}", uri.path().trim_end_matches('/'))
+    }
+
     /// What a failure while reading a body means.
     pub(super) fn read_error(&self, error: io::Error) -> HttpError {
         self.failure(ureq::Error::from(error))
@@ -250,4 +265,19 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 fn shown(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().take(MAX_DETAIL_CHARS).map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_server_has_one_origin() {
+        let origin = |url: &str| Transport::new(url, &HttpOptions::default()).unwrap().origin();
+        assert_eq!(origin("http://LocalHost"), "http://localhost:80");
+        assert_eq!(origin("HTTP://localhost:80/"), "http://localhost:80");
+        assert_eq!(origin("https://hush.example/Db/"), "https://hush.example:443/Db");
+        assert_eq!(origin("http://[::1]:7700"), "http://[::1]:7700");
+        assert_ne!(origin("http://localhost:7700"), origin("http://localhost:7701"));
+    }
 }

@@ -278,3 +278,9 @@ fn a_plain_server_behind_an_https_url_is_a_tls_error() {
     assert!(matches!(error, HttpError::Tls { .. }), "{error}");
     plain.join().unwrap();
 }
+
+#[test]
+fn a_server_that_asks_for_keys_without_need_is_an_error() {
+    let error = error_of(|| Reply::problem(428, "key_not_found", "upload them"));
+    assert!(matches!(error, HttpError::NotHushDb { .. }), "{error}");
+}

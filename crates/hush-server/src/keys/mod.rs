@@ -2,9 +2,11 @@
 //!
 //! | file | what |
 //! |------|------|
+//! | `database.rs` | a database that is opened again after its file has failed |
 //! | `store.rs` | uploaded bodies on disk, bounded in bytes and in time |
 //! | `opened.rs` | keys that are ready for the engine, bounded in number |
 
+mod database;
 mod opened;
 mod store;
 

@@ -5,22 +5,18 @@
 //! state before or after it.
 
 use std::{
-    fmt,
-    fs::OpenOptions,
-    io,
-    os::unix::fs::OpenOptionsExt,
+    fmt, io,
     path::Path,
     time::{Duration, SystemTime},
 };
 
 use hush_protocol::wire::KEY_ID_BYTES;
 use redb::{
-    Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, ReadableTableMetadata, Table,
-    TableDefinition, WriteTransaction,
-    backends::{FileBackend, InMemoryBackend},
+    ReadableDatabase, ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction,
 };
 use thiserror::Error;
 
+use super::database::KeyDatabase;
 use crate::{config::ServerConfig, error::ServerError};
 
 /// Names a body: its BLAKE3 hash.
@@ -43,8 +39,6 @@ const TOTAL: TableDefinition<(), u64> = TableDefinition::new("total");
 const PIECE_BYTES: usize = (64 << 10) - 256;
 /// What an entry counts beside its body.
 const ENTRY_BYTES: u64 = 512;
-/// Memory for parts of the file.
-const CACHE_BYTES: usize = 16 << 20;
 /// Bodies that one transaction removes at most when the store is tidied up.
 const TIDY_BATCH: usize = 64;
 
@@ -63,7 +57,7 @@ type Result<T> = std::result::Result<T, redb::Error>;
 
 /// Bodies by their hash, bounded in bytes and in time.
 pub(crate) struct KeyStore {
-    database: Database,
+    database: KeyDatabase,
     lifetime: Duration,
     max_bytes: u64,
 }
@@ -107,12 +101,8 @@ impl KeyStore {
     /// # Errors
     /// [`ServerError::KeyFile`] if it is damaged, in use by another server, or cannot be had at all.
     pub(crate) fn open(config: &ServerConfig) -> std::result::Result<KeyStore, ServerError> {
-        let database = match &config.keys_path {
-            None => build(InMemoryBackend::new()),
-            Some(path) => open_file(path),
-        };
         let (lifetime, max_bytes) = (config.key_lifetime, config.max_key_bytes);
-        let store = database.map_err(redb::Error::from).and_then(|database| {
+        let store = KeyDatabase::open(config.keys_path.as_deref()).and_then(|database| {
             let store = KeyStore { database, lifetime, max_bytes };
             // Creates the tables, or finds that they are those of another program.
             store.change(|_| Ok(()))?;
@@ -154,28 +144,29 @@ impl KeyStore {
         Ok(change)
     }
 
-    /// A body; `None` if it is not there or has expired.
+    /// A body, whose hash the caller checks; `None` if it is not there or has expired.
     pub(crate) fn get(&self, id: &KeyId, now: Millis) -> Result<Option<StoredKeys>> {
-        let transaction = self.database.begin_read()?;
-        let Some(entry) = transaction.open_table(ENTRIES)?.get(id)? else { return Ok(None) };
-        let (preset, bytes, last_used) = entry.value();
-        if self.is_expired(last_used, now) {
-            return Ok(None);
-        }
-        let mut body = Vec::new();
-        for piece in transaction.open_table(PIECES)?.range((id, 0)..=(id, u32::MAX))? {
-            body.extend_from_slice(piece?.1.value());
-        }
-        if body.len() as u64 != bytes {
-            return Err(redb::Error::Corrupted("a body is not as long as its entry says".into()));
-        }
-        Ok(Some(StoredKeys { preset: preset.to_owned(), last_used, body }))
+        self.database.with(|database| {
+            let transaction = database.begin_read()?;
+            let Some(entry) = transaction.open_table(ENTRIES)?.get(id)? else { return Ok(None) };
+            let (preset, _, last_used) = entry.value();
+            if self.is_expired(last_used, now) {
+                return Ok(None);
+            }
+            let mut body = Vec::new();
+            for piece in transaction.open_table(PIECES)?.range((id, 0)..=(id, u32::MAX))? {
+                body.extend_from_slice(piece?.1.value());
+            }
+            Ok(Some(StoredKeys { preset: preset.to_owned(), last_used, body }))
+        })
     }
 
     /// Whether a body is there.
     pub(crate) fn contains(&self, id: &KeyId, now: Millis) -> Result<bool> {
-        let entry = self.database.begin_read()?.open_table(ENTRIES)?.get(id)?;
-        Ok(entry.is_some_and(|entry| !self.is_expired(entry.value().2, now)))
+        self.database.with(|database| {
+            let entry = database.begin_read()?.open_table(ENTRIES)?.get(id)?;
+            Ok(entry.is_some_and(|entry| !self.is_expired(entry.value().2, now)))
+        })
     }
 
     /// Notes that a body was used. One that has gone stays gone.
@@ -218,17 +209,19 @@ impl KeyStore {
 
     /// Makes one transaction.
     fn change<T>(&self, work: impl FnOnce(&mut Ledger<'_>) -> Result<T>) -> Result<T> {
-        let mut transaction = self.database.begin_write()?;
-        // Strangers choose what is written: a crash must not depend on a checksum that they can forge.
-        transaction.set_two_phase_commit(true);
-        let outcome = {
-            let mut ledger = Ledger::open(&transaction)?;
-            let outcome = work(&mut ledger)?;
-            ledger.close()?;
-            outcome
-        };
-        transaction.commit()?;
-        Ok(outcome)
+        self.database.with(|database| {
+            let mut transaction = database.begin_write()?;
+            // Strangers choose what is written: a crash must not depend on a checksum that they can forge.
+            transaction.set_two_phase_commit(true);
+            let outcome = {
+                let mut ledger = Ledger::open(&transaction)?;
+                let outcome = work(&mut ledger)?;
+                ledger.close()?;
+                outcome
+            };
+            transaction.commit()?;
+            Ok(outcome)
+        })
     }
 }
 
@@ -304,23 +297,15 @@ impl<'t> Ledger<'t> {
     }
 }
 
-fn open_file(path: &Path) -> std::result::Result<Database, DatabaseError> {
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
-    build(FileBackend::new(file)?)
-}
-
-fn build(backend: impl redb::StorageBackend) -> std::result::Result<Database, DatabaseError> {
-    Builder::new().set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true).create_with_backend(backend)
-}
-
 /// What is wrong with the file, and what to do.
 fn advice(error: &redb::Error) -> String {
     match error {
         redb::Error::DatabaseAlreadyOpen | redb::Error::LockProtocolMismatch => {
-            "another server uses it: give each its own file".into()
+            "another server uses it: give each its own with --keys".into()
         }
-        redb::Error::Io(error) if error.kind() != io::ErrorKind::InvalidData => error.to_string(),
+        redb::Error::Io(error) if error.kind() != io::ErrorKind::InvalidData => {
+            format!("{error}: choose another file with --keys")
+        }
         error => damaged(error),
     }
 }

@@ -1,13 +1,6 @@
 //! Evaluation keys: uploaded, used, forgotten; on disk, and in every way that a client can get them wrong.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
-    sync::Arc,
-    thread,
-    time::Duration,
-};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc, thread, time::Duration};
 
 use hush_protocol::wire::{CONTENT_TYPE, EvaluationKeys, Query, ResponseShape};
 use hush_server::{ServerConfig, Tables, Throttle};
@@ -278,7 +271,7 @@ fn keys_that_no_longer_fit_are_forgotten() {
 }
 
 /// What the server says when it cannot start with this file.
-fn start_error(file: &PathBuf) -> String {
+fn start_error(file: &Path) -> String {
     server(config_with_file(file)).0.join().unwrap_err().to_string()
 }
 

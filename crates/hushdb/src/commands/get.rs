@@ -253,6 +253,11 @@ struct StatsObject {
     queries: u64,
     bytes_up: u64,
     bytes_down: u64,
+    /// Of one look-up.
+    query_bytes: u64,
+    /// Of one look-up.
+    answer_bytes: u64,
+    key_bytes_up: u64,
     setup_bytes_up: u64,
     setup_bytes_down: u64,
     seconds: SecondsObject,
@@ -262,6 +267,7 @@ struct StatsObject {
 struct SecondsObject {
     descriptor: f64,
     hint: f64,
+    keys: f64,
     encrypt: f64,
     network: f64,
     decode: f64,
@@ -269,11 +275,21 @@ struct SecondsObject {
 
 impl StatsLine {
     fn new(table: &HttpTable) -> Self {
-        let Stats { queries, bytes_up, bytes_down, setup_bytes_up, setup_bytes_down, seconds } =
-            *table.stats();
+        let stats = table.stats();
+        let Stats {
+            queries,
+            bytes_up,
+            bytes_down,
+            key_bytes_up,
+            setup_bytes_up,
+            setup_bytes_down,
+            seconds,
+            ..
+        } = *stats;
         let seconds = SecondsObject {
             descriptor: seconds.descriptor,
             hint: seconds.hint,
+            keys: seconds.keys,
             encrypt: seconds.encrypt,
             network: seconds.network,
             decode: seconds.decode,
@@ -284,6 +300,9 @@ impl StatsLine {
             queries,
             bytes_up,
             bytes_down,
+            query_bytes: stats.query_bytes(),
+            answer_bytes: stats.answer_bytes(),
+            key_bytes_up,
             setup_bytes_up,
             setup_bytes_down,
             seconds,
@@ -296,30 +315,39 @@ fn print_stats(table: &HttpTable, keys: usize) {
     let stats = table.stats();
     let seconds = stats.seconds;
     let params = table.table().params();
-    let (first, second) = params.query_bytes();
     let hint = table.table().descriptor().hint.bytes;
     let cached = if stats.setup_bytes_down < hint { ", the hint came from the cache" } else { "" };
-    let lines = [
+    let mut lines = vec![
         format!("protocol  {} ({})", params.protocol(), params.lwe().name()),
         format!("queries   {} for {keys} key{}", stats.queries, plural(keys as u64)),
-        format!("traffic   {} up, {} down", report::bytes(stats.bytes_up), report::bytes(stats.bytes_down)),
+        format!(
+            "traffic   {} up, {} down; each look-up {} up, {} down",
+            report::bytes(stats.bytes_up),
+            report::bytes(stats.bytes_down),
+            report::bytes(stats.query_bytes()),
+            report::bytes(stats.answer_bytes())
+        ),
         format!(
             "setup     {} up, {} down{cached}",
             report::bytes(stats.setup_bytes_up),
             report::bytes(stats.setup_bytes_down)
         ),
         format!(
-            "seconds   descriptor {:.3}, hint {:.3}, encrypt {:.3}, network {:.3}, decode {:.3}",
-            seconds.descriptor, seconds.hint, seconds.encrypt, seconds.network, seconds.decode
+            "seconds   descriptor {:.3}, hint {:.3}, keys {:.3}, encrypt {:.3}, network {:.3}, decode {:.3}",
+            seconds.descriptor, seconds.hint, seconds.keys, seconds.encrypt, seconds.network, seconds.decode
         ),
         format!(
             "the server saw that someone at this address made {} look-up{} of {} bytes each in table '{}', not which",
             stats.queries,
             plural(stats.queries),
-            first + second,
+            stats.query_bytes(),
             table.name()
         ),
     ];
+    if table.table().key_preset().is_some() {
+        let kept = if stats.key_bytes_up == 0 { ", the server has them" } else { "" };
+        lines.insert(3, format!("keys      {} up{kept}", report::bytes(stats.key_bytes_up)));
+    }
     eprintln!("{}", lines.join("\n"));
 }
 
@@ -357,6 +385,10 @@ impl Progress {
             Event::HintLocked if self.terminal => {
                 *bar = note("another process is downloading the table's hint, waiting for it".into());
             }
+            Event::KeysUpload { bytes } if self.terminal => {
+                bar.finish_and_clear();
+                *bar = note(format!("uploading this client's keys: {}", report::bytes(bytes)));
+            }
             Event::Retry { error, wait } if self.terminal => {
                 bar.finish_and_clear();
                 *bar = note(format!(
@@ -365,7 +397,7 @@ impl Progress {
                     wait.as_secs_f64()
                 ));
             }
-            Event::HintLocked | Event::Retry { .. } => {}
+            Event::HintLocked | Event::KeysUpload { .. } | Event::Retry { .. } => {}
         }
     }
 

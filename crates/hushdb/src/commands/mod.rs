@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod build;
 pub(crate) mod get;
 pub(crate) mod inspect;
+mod key_file;
 pub(crate) mod serve;
 
 use std::{num::NonZeroUsize, thread};

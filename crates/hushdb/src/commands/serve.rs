@@ -16,7 +16,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-use super::{inspect::VerifyArg, threads};
+use super::{inspect::VerifyArg, key_file, threads};
 use crate::report;
 
 /// Serve tables over HTTP.
@@ -43,6 +43,16 @@ pub(crate) struct ServeArgs {
     /// Queries that may wait for a scan of one table.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     max_queue: usize,
+    /// File for the evaluation keys that clients upload, if a table needs any; by default
+    /// `hushdb/hushdb-keys.redb` in $XDG_STATE_HOME or ~/.local/state.
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
+    /// Days after which keys that nobody uses are deleted.
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    key_lifetime: u32,
+    /// Bytes of keys to keep; those that were used longest ago go first.
+    #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
+    max_key_bytes: u64,
     /// Queries a second that one client address may make; no limit if not given.
     #[arg(long, value_name = "N")]
     rate_limit: Option<u32>,
@@ -56,13 +66,20 @@ pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
     let config = ServerConfig {
         window: Duration::from_millis(args.window),
         max_queue: args.max_queue,
+        keys_path: key_file::path(args.keys.as_deref(), &args.dirs)?,
+        key_lifetime: Duration::from_secs(u64::from(args.key_lifetime) * 24 * 3600),
+        max_key_bytes: args.max_key_bytes,
         throttle: args
             .rate_limit
             .map(|rate| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) }),
         ..ServerConfig::default()
     };
     let cpu = Arc::new(Cpu::new(threads(args.threads))?);
-    tokio::runtime::Runtime::new()?.block_on(serve(args, names, config, cpu))
+    let runtime = tokio::runtime::Runtime::new()?;
+    let outcome = runtime.block_on(serve(args, names, config, cpu));
+    // A table that is still loading does not hold up the end.
+    runtime.shutdown_background();
+    outcome
 }
 
 async fn serve(

@@ -1,0 +1,267 @@
+//! Seeds of evaluation keys: one for each server and parameter set, made once and kept for a month.
+//!
+//! A seed yields the secret key and the evaluation keys that were uploaded, so that the next process need not upload
+//! them again. It is a file that only its owner can read, written whole or not at all. Seeds are made anew when they
+//! are old, damaged, or were readable by others: what that costs is an upload.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use etcetera::BaseStrategy;
+use hush_math::csprng::Csprng;
+use zeroize::Zeroizing;
+
+use super::{HintCache, HttpError, hint::cache_error};
+
+/// What secret and evaluation keys are derived from.
+pub(super) type Seed = Zeroizing<[u8; SEED_BYTES]>;
+
+const SEED_BYTES: usize = 32;
+/// How long a seed is used. The server can tell the queries under one from all others, so it does not last for ever.
+const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How far ahead of the clock a seed's time may be.
+const CLOCK_SKEW: Duration = Duration::from_secs(24 * 3600);
+
+/// First bytes of a file.
+const MAGIC: &[u8; 8] = b"hushseed";
+/// The magic bytes, seconds since 1970 (little-endian) at which the seed was made, the seed, and the BLAKE3 of these.
+const FILE_BYTES: usize = 8 + 8 + SEED_BYTES + 32;
+
+/// Where seeds are kept.
+#[derive(Clone)]
+pub(super) struct SecretStore {
+    /// `None`: they go with the process.
+    directory: Option<PathBuf>,
+}
+
+impl SecretStore {
+    pub(super) fn new(cache: &HintCache) -> Result<Self, HttpError> {
+        let directory = match cache {
+            HintCache::Off => None,
+            HintCache::Directory(path) => Some(path.join("secrets")),
+            HintCache::User => {
+                let base = etcetera::choose_base_strategy().map_err(|_| HttpError::NoCacheDirectory)?;
+                Some(base.cache_dir().join("hushdb").join("secrets"))
+            }
+        };
+        Ok(Self { directory })
+    }
+
+    /// The seed for `preset` at the server `origin`; a new one if there is none yet.
+    pub(super) fn obtain(&self, origin: &str, preset: &str) -> Result<Seed, HttpError> {
+        let Some(directory) = &self.directory else { return Ok(fresh()) };
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(|source| cache_error(directory, source))?;
+        // Until this function ends no other process makes a seed, so that both use the same.
+        let _lock = lock(&directory.join("lock"))?;
+        let path = directory.join(file_name(origin, preset));
+        let now = SystemTime::now();
+        if let Some(seed) = read(&path, now).map_err(|source| cache_error(&path, source))? {
+            return Ok(seed);
+        }
+        let seed = fresh();
+        write(directory, &path, &seed, now).map_err(|source| cache_error(&path, source))?;
+        remove_old(directory, now);
+        Ok(seed)
+    }
+}
+
+fn fresh() -> Seed {
+    let mut seed = Seed::default();
+    Csprng::from_os().fill_bytes(&mut *seed);
+    seed
+}
+
+/// A name that tells nobody which server it is for.
+fn file_name(origin: &str, preset: &str) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key("hushdb client seed file name");
+    for part in [origin, preset] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    format!("{}.seed", hasher.finalize().to_hex())
+}
+
+fn lock(path: &Path) -> Result<File, HttpError> {
+    let error = |source| cache_error(path, source);
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).truncate(false).mode(0o600).open(path).map_err(error)?;
+    file.lock().map_err(error)?;
+    Ok(file)
+}
+
+/// The seed at `path`, if it is there and good.
+fn read(path: &Path, now: SystemTime) -> io::Result<Option<Seed>> {
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        outcome => outcome?,
+    };
+    let metadata = file.metadata()?;
+    if metadata.len() != FILE_BYTES as u64 || metadata.permissions().mode() & 0o077 != 0 {
+        return Ok(None);
+    }
+    let mut bytes = Zeroizing::new([0; FILE_BYTES]);
+    file.read_exact(&mut *bytes)?;
+    Ok(parse(&bytes, seconds(now)))
+}
+
+/// Writes the whole file under another name first.
+fn write(directory: &Path, path: &Path, seed: &Seed, now: SystemTime) -> io::Result<()> {
+    let mut file =
+        tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o600)).tempfile_in(directory)?;
+    file.write_all(&*encode(seed, seconds(now)))?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}
+
+fn encode(seed: &Seed, made: u64) -> Zeroizing<[u8; FILE_BYTES]> {
+    let mut bytes = Zeroizing::new([0; FILE_BYTES]);
+    bytes[..8].copy_from_slice(MAGIC);
+    bytes[8..16].copy_from_slice(&made.to_le_bytes());
+    bytes[16..48].copy_from_slice(&**seed);
+    let checksum = blake3::hash(&bytes[..48]);
+    bytes[48..].copy_from_slice(checksum.as_bytes());
+    bytes
+}
+
+/// The seed in a file's bytes, unless they are damaged or it is old.
+fn parse(bytes: &[u8; FILE_BYTES], now: u64) -> Option<Seed> {
+    let (content, checksum) = bytes.split_at(48);
+    let sound = content.starts_with(MAGIC) && blake3::hash(content) == *checksum.as_array::<32>()?;
+    let made = u64::from_le_bytes(*content[8..16].as_array()?);
+    let young =
+        now.saturating_sub(made) <= LIFETIME.as_secs() && made <= now.saturating_add(CLOCK_SKEW.as_secs());
+    let mut seed = Seed::default();
+    seed.copy_from_slice(&content[16..]);
+    (sound && young).then_some(seed)
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// Deletes the seeds of servers that have not been asked for long, as far as that is possible.
+fn remove_old(directory: &Path, now: SystemTime) {
+    let is_old = |path: &Path| {
+        let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
+        modified.is_ok_and(|modified| now.duration_since(modified).is_ok_and(|age| age > LIFETIME))
+    };
+    let paths = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let seeds = paths.filter(|path| path.extension().is_some_and(|extension| extension == "seed"));
+    for path in seeds.filter(|path| is_old(path)) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::HashSet, thread};
+
+    use tempfile::tempdir;
+
+    use super::*;
+
+    const URL: &str = "http://localhost:7700";
+
+    fn store(path: &Path) -> SecretStore {
+        SecretStore::new(&HintCache::Directory(path.to_owned())).unwrap()
+    }
+
+    /// The only seed file under `path`.
+    fn seed_file(path: &Path) -> PathBuf {
+        let entries = fs::read_dir(path.join("secrets")).unwrap().map(|entry| entry.unwrap().path());
+        let mut seeds: Vec<_> =
+            entries.filter(|path| path.extension().is_some_and(|e| e == "seed")).collect();
+        assert_eq!(seeds.len(), 1);
+        seeds.remove(0)
+    }
+
+    #[test]
+    fn a_seed_is_made_once_for_each_server_and_parameter_set() {
+        let folder = tempdir().unwrap();
+        let store = store(folder.path());
+        let seed = store.obtain(URL, "toy").unwrap();
+        assert_eq!(store.obtain(URL, "toy").unwrap(), seed);
+        assert_ne!(store.obtain(URL, "other").unwrap(), seed);
+        assert_ne!(store.obtain("http://localhost:7701", "toy").unwrap(), seed);
+        assert_ne!(store.obtain("http://localhost:7700t", "oy").unwrap(), seed);
+    }
+
+    #[test]
+    fn nobody_else_can_read_it() {
+        let folder = tempdir().unwrap();
+        store(folder.path()).obtain(URL, "toy").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&folder.path().join("secrets")), 0o700);
+        assert_eq!(mode(&seed_file(folder.path())), 0o600);
+    }
+
+    #[test]
+    fn damaged_and_exposed_files_are_replaced() {
+        let folder = tempdir().unwrap();
+        let store = store(folder.path());
+        let mut seen = HashSet::from([*store.obtain(URL, "toy").unwrap()]);
+        let path = seed_file(folder.path());
+        let good = fs::read(&path).unwrap();
+        let mut flipped = good.clone();
+        flipped[20] ^= 1;
+        let mut renamed = good.clone();
+        renamed[0] ^= 1;
+        for bad in [&flipped[..], &renamed, &good[..79], &[&good[..], b"x"].concat(), b""] {
+            fs::write(&path, bad).unwrap();
+            let seed = store.obtain(URL, "toy").unwrap();
+            assert!(seen.insert(*seed), "a new one");
+            assert_eq!(store.obtain(URL, "toy").unwrap(), seed);
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(seen.insert(*store.obtain(URL, "toy").unwrap()));
+    }
+
+    #[test]
+    fn old_seeds_are_replaced_and_deleted() {
+        let folder = tempdir().unwrap();
+        let store = store(folder.path());
+        let (seed, directory) = (store.obtain(URL, "toy").unwrap(), folder.path().join("secrets"));
+        let path = seed_file(folder.path());
+        let made = |seconds_ago: u64| {
+            let time = SystemTime::now() - Duration::from_secs(seconds_ago);
+            write(&directory, &path, &seed, time).unwrap();
+            File::open(&path).unwrap().set_modified(time).unwrap();
+        };
+        made(LIFETIME.as_secs() - 60);
+        assert_eq!(store.obtain(URL, "toy").unwrap(), seed);
+        made(LIFETIME.as_secs() + 60);
+        store.obtain(URL, "other").unwrap();
+        assert!(!path.exists());
+        made(LIFETIME.as_secs() + 60);
+        assert_ne!(store.obtain(URL, "toy").unwrap(), seed);
+
+        let (now, day) = (1_000_000_000, CLOCK_SKEW.as_secs());
+        assert!(parse(&encode(&seed, now + day), now).is_some());
+        assert!(parse(&encode(&seed, now + day + 1), now).is_none());
+        assert!(parse(&encode(&seed, u64::MAX), now).is_none());
+    }
+
+    #[test]
+    fn those_who_start_together_get_the_same_seed() {
+        let folder = tempdir().unwrap();
+        let obtain = || *store(folder.path()).obtain(URL, "toy").unwrap();
+        let seeds: HashSet<_> = thread::scope(|scope| {
+            let all: Vec<_> = (0..16).map(|_| scope.spawn(obtain)).collect();
+            all.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(seeds.len(), 1);
+    }
+
+    #[test]
+    fn without_a_cache_every_seed_is_new() {
+        let store = SecretStore::new(&HintCache::Off).unwrap();
+        assert_ne!(store.obtain(URL, "toy").unwrap(), store.obtain(URL, "toy").unwrap());
+    }
+}

@@ -1,0 +1,178 @@
+//! A redb database that is opened again after its file has failed.
+//!
+//! After the first error of the file system, for instance a full disk, redb refuses all further work on a database.
+//! What was committed is on disk: opened again, it goes on from there.
+
+use std::{
+    fs::OpenOptions,
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    sync::{PoisonError, RwLock},
+    time::{Duration, Instant},
+};
+
+use redb::{
+    Builder, Database, DatabaseError, Error, StorageBackend,
+    backends::{FileBackend, InMemoryBackend},
+};
+
+/// Memory for parts of the file.
+const CACHE_BYTES: usize = 16 << 20;
+/// The least time between two attempts to open a file again: each reads all of it.
+const PAUSE: Duration = Duration::from_secs(10);
+
+type Open = dyn Fn() -> Result<Database, DatabaseError> + Send + Sync;
+
+/// A database and how to open it.
+pub(super) struct KeyDatabase {
+    open: Box<Open>,
+    state: RwLock<State>,
+    pause: Duration,
+}
+
+struct State {
+    /// `None` if it could not be opened again.
+    database: Option<Database>,
+    opened: Instant,
+}
+
+impl KeyDatabase {
+    /// The database in a file, which is created for its owner alone and checked in full; or in memory.
+    pub(super) fn open(path: Option<&Path>) -> Result<KeyDatabase, Error> {
+        match path.map(Path::to_owned) {
+            None => KeyDatabase::new(|| build(InMemoryBackend::new()), PAUSE),
+            Some(path) => KeyDatabase::new(move || build(open_file(&path)?), PAUSE),
+        }
+    }
+
+    fn new(
+        open: impl Fn() -> Result<Database, DatabaseError> + Send + Sync + 'static,
+        pause: Duration,
+    ) -> Result<KeyDatabase, Error> {
+        let state = RwLock::new(State { database: Some(open()?), opened: Instant::now() });
+        Ok(KeyDatabase { open: Box::new(open), state, pause })
+    }
+
+    /// Works with the database. If its file fails, so does the work, but the next may succeed.
+    pub(super) fn with<T>(&self, work: impl FnOnce(&Database) -> Result<T, Error>) -> Result<T, Error> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let outcome = state.database.as_ref().map_or(Err(Error::DatabaseClosed), work);
+        drop(state);
+        if let Err(Error::Io(_) | Error::PreviousIo | Error::DatabaseClosed) = &outcome {
+            self.open_again();
+        }
+        outcome
+    }
+
+    fn open_again(&self) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if state.opened.elapsed() < self.pause {
+            return;
+        }
+        // Closes the file first, which is locked while it is open.
+        state.database = None;
+        state.database = (self.open)()
+            .inspect_err(|error| tracing::error!(%error, "cannot open the file of keys again"))
+            .ok();
+        state.opened = Instant::now();
+    }
+}
+
+fn open_file(path: &Path) -> Result<FileBackend, DatabaseError> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    FileBackend::new(file)
+}
+
+fn build(backend: impl StorageBackend) -> Result<Database, DatabaseError> {
+    Builder::new().set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true).create_with_backend(backend)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io,
+        sync::{
+            Arc,
+            atomic::{AtomicBool, Ordering},
+        },
+    };
+
+    use redb::{ReadableDatabase, TableDefinition};
+    use tempfile::tempdir;
+
+    use super::*;
+
+    const TABLE: TableDefinition<u64, u64> = TableDefinition::new("numbers");
+
+    /// A disk that can be full.
+    #[derive(Debug)]
+    struct Disk {
+        file: FileBackend,
+        full: Arc<AtomicBool>,
+    }
+
+    impl StorageBackend for Disk {
+        fn len(&self) -> io::Result<u64> {
+            self.file.len()
+        }
+        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            self.file.read(offset, out)
+        }
+        fn set_len(&self, len: u64) -> io::Result<()> {
+            self.file.set_len(len)
+        }
+        fn sync_data(&self) -> io::Result<()> {
+            self.file.sync_data()
+        }
+        fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+            if self.full.load(Ordering::Relaxed) {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.file.write(offset, data)
+        }
+    }
+
+    fn add(database: &KeyDatabase, number: u64) -> Result<(), Error> {
+        database.with(|database| {
+            let transaction = database.begin_write()?;
+            transaction.open_table(TABLE)?.insert(number, number)?;
+            Ok(transaction.commit()?)
+        })
+    }
+
+    fn has(database: &KeyDatabase, number: u64) -> Result<bool, Error> {
+        database.with(|database| Ok(database.begin_read()?.open_table(TABLE)?.get(number)?.is_some()))
+    }
+
+    fn on_disk(pause: Duration) -> (KeyDatabase, Arc<AtomicBool>, tempfile::TempDir) {
+        let (folder, full) = (tempdir().unwrap(), Arc::new(AtomicBool::new(false)));
+        let (path, disk_full) = (folder.path().join("keys"), full.clone());
+        let open = move || build(Disk { file: open_file(&path)?, full: disk_full.clone() });
+        (KeyDatabase::new(open, pause).unwrap(), full, folder)
+    }
+
+    #[test]
+    fn work_goes_on_when_the_disk_has_room_again() {
+        let (database, full, _folder) = on_disk(Duration::ZERO);
+        add(&database, 1).unwrap();
+        full.store(true, Ordering::Relaxed);
+        for number in 2..5 {
+            assert!(add(&database, number).is_err());
+        }
+        full.store(false, Ordering::Relaxed);
+        // One failure may be left over from before.
+        assert!((0..2).any(|_| add(&database, 9).is_ok()));
+        assert!(has(&database, 1).unwrap() && has(&database, 9).unwrap());
+        assert!(!has(&database, 2).unwrap());
+    }
+
+    #[test]
+    fn a_file_that_keeps_failing_is_not_read_again_and_again() {
+        let (database, full, _folder) = on_disk(Duration::from_secs(3600));
+        full.store(true, Ordering::Relaxed);
+        assert!(add(&database, 1).is_err());
+        full.store(false, Ordering::Relaxed);
+        assert!(add(&database, 1).is_err(), "not opened again yet");
+    }
+}

@@ -1,0 +1,44 @@
+//! Where a server keeps the evaluation keys of its clients.
+
+use std::{
+    fs::DirBuilder,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use etcetera::BaseStrategy;
+use hush_store::snapshot::{Snapshot, Verify};
+
+/// The file that was asked for; else the user's own, whose folder is made, if a table in `dirs` needs keys. Without
+/// one nothing is needed of the user's folders.
+pub(super) fn path(asked: Option<&Path>, dirs: &[PathBuf]) -> Result<Option<PathBuf>, String> {
+    if asked.is_some() || !dirs.iter().any(|dir| needs_keys(dir)) {
+        return Ok(asked.map(Path::to_owned));
+    }
+    let base = etcetera::choose_base_strategy().ok().and_then(|base| base.state_dir());
+    let folder =
+        base.ok_or("no home directory is known to keep the keys of clients in: choose a file with --keys")?;
+    let folder = folder.join("hushdb");
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|error| {
+        format!("cannot keep the keys of clients in {}: {error}: choose a file with --keys", folder.display())
+    })?;
+    Ok(Some(folder.join("hushdb-keys.redb")))
+}
+
+/// A table that cannot be opened is reported when it is loaded.
+fn needs_keys(dir: &Path) -> bool {
+    let snapshot = Snapshot::open(dir, Verify::Header);
+    snapshot.is_ok_and(|snapshot| snapshot.header().descriptor.protocol.has_evaluation_keys())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_chosen_only_if_a_table_needs_it() {
+        let nowhere = [PathBuf::from("/nowhere/at/all")];
+        assert_eq!(path(None, &nowhere), Ok(None));
+        assert_eq!(path(Some(Path::new("/keys")), &nowhere), Ok(Some("/keys".into())));
+    }
+}
