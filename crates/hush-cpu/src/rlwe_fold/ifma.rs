@@ -42,15 +42,15 @@ fn prepared_words(rows: usize, batch: usize) -> usize {
 /// The CPU must have AVX-512 F.
 #[target_feature(enable = "avx512f")]
 unsafe fn prepare(selectors: &GroupSelectors<'_>, _modulus: &Modulus, out: &mut [u32]) {
-    let batch = selectors.queries.len();
+    let batch = selectors.batch;
     assert_eq!(out.len(), prepared_words(selectors.rows, batch));
     let slot_words = batch * query_words(selectors.rows);
     for query in 0..batch {
         for row in (0..selectors.rows).step_by(PREPARED_ROWS) {
             let groups = std::array::from_fn(|i| {
-                let group = selectors.group(query, row + i / RLWE_POLYS, i % RLWE_POLYS);
+                let slots = selectors.slots(query, row + i / RLWE_POLYS, i % RLWE_POLYS);
                 // SAFETY: a group is one vector.
-                unsafe { _mm512_loadu_si512(group.as_ptr().cast()) }
+                unsafe { _mm512_loadu_si512(slots.as_ptr().cast()) }
             });
             let at = query * query_words(selectors.rows) + row * RLWE_POLYS * WIDE;
             for (slot, words) in vectors::transpose(groups).into_iter().enumerate() {
