@@ -40,7 +40,7 @@ pub(super) fn prepared_words(rows: usize, batch: usize) -> usize {
 /// The CPU must have AVX-512 F, BW and IFMA.
 #[target_feature(enable = "avx512f,avx512bw,avx512ifma")]
 pub(super) unsafe fn prepare(selectors: &GroupSelectors<'_>, modulus: &Modulus, out: &mut [u32]) {
-    let batch = selectors.queries.len();
+    let batch = selectors.batch;
     assert_eq!(out.len(), prepared_words(selectors.rows, batch));
     let scaler = Scaler::new(modulus);
     let class_words = tile_words(batch) / CLASSES;
@@ -48,9 +48,9 @@ pub(super) unsafe fn prepare(selectors: &GroupSelectors<'_>, modulus: &Modulus, 
         for index in 0..batch * RLWE_POLYS {
             let (query, poly) = (index / RLWE_POLYS, index % RLWE_POLYS);
             let groups = std::array::from_fn(|i| {
-                let group = selectors.group(query, tile * TILE_ROWS + i, poly);
+                let slots = selectors.slots(query, tile * TILE_ROWS + i, poly);
                 // SAFETY: a group is one vector.
-                unsafe { _mm512_loadu_si512(group.as_ptr().cast()) }
+                unsafe { _mm512_loadu_si512(slots.as_ptr().cast()) }
             });
             for (slot, residues) in vectors::transpose(groups).into_iter().enumerate() {
                 let at = slot * slot_words(selectors.rows, batch) + tile * tile_words(batch) + index * LANES;

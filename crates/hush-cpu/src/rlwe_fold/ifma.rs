@@ -20,8 +20,6 @@ pub(super) const KERNEL: RlweFoldKernel =
 
 /// Rows whose selectors are prepared together: two polynomials of each fill a vector.
 const PREPARED_ROWS: usize = LANES / RLWE_POLYS;
-/// Words of a selector's residue: prepared ones have 64 bits, to be broadcast to lanes of as many.
-const WIDE: usize = 2;
 /// Bytes of a cache line, which is a row of a slot.
 const LINE: usize = 64;
 /// How far ahead the database is prefetched into the L1 and into the L2 cache. (Measured.)
@@ -29,39 +27,34 @@ const AHEAD_L1: usize = 4096;
 const AHEAD_L2: usize = 24 << 10;
 
 fn query_words(rows: usize) -> usize {
-    rows.next_multiple_of(PREPARED_ROWS) * RLWE_POLYS * WIDE
+    rows.next_multiple_of(PREPARED_ROWS) * RLWE_POLYS
 }
 
 fn prepared_words(rows: usize, batch: usize) -> usize {
     GROUP_SLOTS * batch * query_words(rows)
 }
 
-/// `[slot of the group][query][row][poly]`, 64 bits each; rows are padded to 8.
+/// `[slot of the group][query][row][poly]`; rows are padded to 8.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F.
 #[target_feature(enable = "avx512f")]
 unsafe fn prepare(selectors: &GroupSelectors<'_>, _modulus: &Modulus, out: &mut [u32]) {
-    let batch = selectors.queries.len();
+    let batch = selectors.batch;
     assert_eq!(out.len(), prepared_words(selectors.rows, batch));
     let slot_words = batch * query_words(selectors.rows);
     for query in 0..batch {
         for row in (0..selectors.rows).step_by(PREPARED_ROWS) {
             let groups = std::array::from_fn(|i| {
-                let group = selectors.group(query, row + i / RLWE_POLYS, i % RLWE_POLYS);
+                let slots = selectors.slots(query, row + i / RLWE_POLYS, i % RLWE_POLYS);
                 // SAFETY: a group is one vector.
-                unsafe { _mm512_loadu_si512(group.as_ptr().cast()) }
+                unsafe { _mm512_loadu_si512(slots.as_ptr().cast()) }
             });
-            let at = query * query_words(selectors.rows) + row * RLWE_POLYS * WIDE;
+            let at = query * query_words(selectors.rows) + row * RLWE_POLYS;
             for (slot, words) in vectors::transpose(groups).into_iter().enumerate() {
-                let to = out[slot * slot_words + at..][..LANES * WIDE].as_mut_ptr();
-                let low = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(words));
-                let high = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64::<1>(words));
-                // SAFETY: two vectors from `to` on.
-                unsafe {
-                    _mm512_storeu_si512(to.cast(), low);
-                    _mm512_storeu_si512(to.add(LANES).cast(), high);
-                }
+                let to = out[slot * slot_words + at..][..LANES].as_mut_ptr();
+                // SAFETY: one vector from `to` on.
+                unsafe { _mm512_storeu_si512(to.cast(), words) };
             }
         }
     }
@@ -112,7 +105,7 @@ unsafe fn multiply(chunk: Chunk<'_>) {
 struct Piece<'a> {
     /// `[row][16 columns]`.
     db: &'a [u32],
-    /// `[query][row][poly]`, 64 bits each.
+    /// `[query][row][poly]`, rows padded to 8.
     selectors: &'a [u32],
     prefetch: Prefetch,
 }
@@ -165,18 +158,19 @@ unsafe fn multiply_slot<const QUERIES: usize>(
     let none = Sums { low: _mm512_setzero_si512(), high: _mm512_setzero_si512() };
     // Even and odd columns of two polynomials a query.
     let mut acc = [[[none; 2]; RLWE_POLYS]; QUERIES];
-    let query_residues = query_words(rows) / WIDE;
-    let residues = piece.selectors.as_ptr().cast::<i64>();
+    // The residues of both polynomials at once, 64 bits.
+    let query_pairs = query_words(rows) / RLWE_POLYS;
+    let pairs = piece.selectors.as_ptr().cast::<i64>();
     for row in 0..rows {
         piece.prefetch.row(row);
         // SAFETY: a row is one vector.
         let columns = unsafe { _mm512_loadu_si512(piece.db.as_ptr().add(row * TILE_COLUMNS).cast()) };
         let columns = [vectors::even_words(columns), vectors::odd_words(columns)];
         for (query, acc) in acc.iter_mut().enumerate() {
-            for (poly, acc) in acc.iter_mut().enumerate() {
-                // SAFETY: a residue of the query, 64 bits in a buffer aligned to cache lines.
-                let residue = unsafe { *residues.add(query * query_residues + row * RLWE_POLYS + poly) };
-                let residue = _mm512_set1_epi64(residue);
+            // SAFETY: the residues of a row of the query; the buffer is aligned to cache lines.
+            let pair = _mm512_set1_epi64(unsafe { *pairs.add(query * query_pairs + row) });
+            let residues = [vectors::even_words(pair), vectors::odd_words(pair)];
+            for (acc, residue) in acc.iter_mut().zip(residues) {
                 for (acc, columns) in acc.iter_mut().zip(columns) {
                     acc.low = _mm512_madd52lo_epu64(acc.low, columns, residue);
                     acc.high = _mm512_madd52hi_epu64(acc.high, columns, residue);

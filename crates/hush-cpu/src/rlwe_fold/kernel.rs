@@ -58,7 +58,7 @@ impl RlweFoldKernels {
             Level::Avx2 => (super::lanes::AVX2, 0, super::lanes::AVX2),
             Level::Avx512 => (super::lanes::AVX512, 0, super::lanes::AVX512),
             Level::Avx512Ifma => (super::ifma::KERNEL, 0, super::ifma::KERNEL),
-            Level::Amx => (super::ifma::KERNEL, 3, super::amx::KERNEL),
+            Level::Amx => (super::ifma::KERNEL, 2, super::amx::KERNEL),
         };
         Self { few, few_max, many }
     }

@@ -56,13 +56,13 @@ fn prepared_words(rows: usize, batch: usize) -> usize {
 
 /// `[slot of the group][query][row][poly]`.
 fn prepare(selectors: &GroupSelectors<'_>, _modulus: &Modulus, out: &mut [u32]) {
-    let batch = selectors.queries.len();
+    let batch = selectors.batch;
     let slot_words = out.len() / GROUP_SLOTS;
     for query in 0..batch {
         for row in 0..selectors.rows {
             for poly in 0..RLWE_POLYS {
                 let at = (query * selectors.rows + row) * RLWE_POLYS + poly;
-                for (slot, &word) in selectors.group(query, row, poly).iter().enumerate() {
+                for (slot, &word) in selectors.slots(query, row, poly).iter().enumerate() {
                     out[slot * slot_words + at] = word;
                 }
             }
