@@ -50,7 +50,7 @@ unsafe fn stage<const R: usize, const M: usize>(
     }
 }
 
-/// All stages on `R` vectors, of blocks 1, 2, .., R / 2. `twiddle(m, i)` is the multiplier of block `i` of `m`.
+/// All stages on `R` vectors (4, 8 or 16), of blocks 1, 2, .., R / 2. `twiddle(m, i)` is the multiplier of block `i` of `m`.
 #[inline(always)]
 unsafe fn stages<const R: usize>(
     lanes: Lanes52,
@@ -67,9 +67,6 @@ unsafe fn stages<const R: usize>(
         if R > 8 {
             stage::<R, 8>(lanes, x, |i| twiddle(8, i));
         }
-        if R > 16 {
-            stage::<R, 16>(lanes, x, |i| twiddle(16, i));
-        }
     }
 }
 
@@ -84,34 +81,66 @@ unsafe fn first_pass<const R: usize>(tables: &Tables, values: *const u32, scratc
     unsafe {
         for column in (0..BLOCK).step_by(16) {
             let (from, to) = (values.add(column), scratch.add(column));
-            let mut x = [_mm512_setzero_si512(); R];
-            for (r, x) in x.iter_mut().enumerate() {
-                *x = load_even(from.add(r * BLOCK));
+            if R <= 16 {
+                first_columns::<R>(tables, |r| load_even(from.add(r * BLOCK)), to);
+                first_columns::<R>(tables, |r| load_odd(from.add(r * BLOCK)), to.add(8));
+            } else {
+                first_columns_in_halves(tables, |r| load_even(from.add(r * BLOCK)), to);
+                first_columns_in_halves(tables, |r| load_odd(from.add(r * BLOCK)), to.add(8));
             }
-            first_columns(tables, x, to);
-            for (r, x) in x.iter_mut().enumerate() {
-                *x = load_odd(from.add(r * BLOCK));
-            }
-            first_columns(tables, x, to.add(8));
         }
     }
 }
 
-/// [`first_pass`] for 8 columns, from coefficients to words 256 apart.
+/// [`first_pass`] for 8 columns: `coefficients(r)` to the word `256 r` of `to`.
 ///
 /// # Safety
 /// As for [`forward`]; `to` is valid for 8 words at all multiples of 256.
 #[inline(always)]
-unsafe fn first_columns<const R: usize>(tables: &Tables, mut x: [__m512i; R], to: *mut u64) {
+unsafe fn first_columns<const R: usize>(
+    tables: &Tables,
+    coefficients: impl Fn(usize) -> __m512i,
+    to: *mut u64,
+) {
     // SAFETY: the caller has the instruction set; pairs are below R.
     unsafe {
         let offset = _mm512_set1_epi64(OFFSET * i64::from(tables.p));
         let pairs = tables.forward_pairs.as_ptr();
-        for low in &mut x[..R / 2] {
-            *low = _mm512_add_epi64(*low, offset);
+        let mut x = [offset; R];
+        for r in 0..R / 2 {
+            x[r] = _mm512_add_epi64(coefficients(r), offset);
+            x[R / 2 + r] = coefficients(R / 2 + r);
         }
         stages(Lanes52::new(tables.p), &mut x, |m, i| Twiddle::splat(pairs.add(2 * (m + i))));
         store_rows(to, BLOCK, x);
+    }
+}
+
+/// [`first_columns`] for R = 32, for which there are not enough registers: one stage, and then four on each half.
+///
+/// # Safety
+/// As for [`first_columns`].
+#[inline(always)]
+unsafe fn first_columns_in_halves(tables: &Tables, coefficients: impl Fn(usize) -> __m512i, to: *mut u64) {
+    // SAFETY: the caller has the instruction set; pairs are below 32.
+    unsafe {
+        let lanes = Lanes52::new(tables.p);
+        let offset = _mm512_set1_epi64(OFFSET * i64::from(tables.p));
+        let pairs = tables.forward_pairs.as_ptr();
+        let first = Twiddle::splat(pairs.add(2));
+        let second_half = to.add(16 * BLOCK);
+        let mut x = [offset; 16];
+        for (r, x) in x.iter_mut().enumerate() {
+            let mut y = coefficients(16 + r);
+            *x = _mm512_add_epi64(coefficients(r), offset);
+            lanes.butterfly_lazy(x, &mut y, first);
+            _mm512_storeu_si512(second_half.add(r * BLOCK).cast(), y);
+        }
+        stages(lanes, &mut x, |m, i| Twiddle::splat(pairs.add(2 * (2 * m + i))));
+        store_rows(to, BLOCK, x);
+        let mut x: [__m512i; 16] = load_rows(second_half, BLOCK);
+        stages(lanes, &mut x, |m, i| Twiddle::splat(pairs.add(2 * (3 * m + i))));
+        store_rows(second_half, BLOCK, x);
     }
 }
 

@@ -156,7 +156,8 @@ const fn block_offsets(n: usize) -> [i64; 16] {
     offsets
 }
 
-/// The last `log2 R` stages for 16 columns: coefficients `column + 256 r` for all `r`.
+/// The last `log2 R` stages for 16 columns: coefficients `column + 256 r` for all `r`. First the even ones in place, so
+/// that only the odd ones need registers.
 ///
 /// # Safety
 /// As for [`inverse`]; `scratch` and `values` are valid for 16 words at all multiples of 256.
@@ -165,26 +166,21 @@ unsafe fn last_pass<const R: usize>(tables: &Tables, scratch: *mut u64, values: 
     // SAFETY: the caller has the instruction set.
     unsafe {
         let lanes = Lanes52::new(tables.p);
-        even_columns::<R>(tables, scratch);
-        let odd = across_blocks::<R>(tables, scratch.add(8));
-        for (r, odd) in odd.into_iter().enumerate() {
-            let even = _mm512_loadu_si512(scratch.add(r * BLOCK).cast());
-            _mm512_storeu_si512(values.add(r * BLOCK).cast(), lanes.pack(even, odd));
+        if R <= 16 {
+            store_rows(scratch, BLOCK, across_blocks::<R>(tables, scratch));
+            for (r, odd) in across_blocks::<R>(tables, scratch.add(8)).into_iter().enumerate() {
+                let even = _mm512_loadu_si512(scratch.add(r * BLOCK).cast());
+                _mm512_storeu_si512(values.add(r * BLOCK).cast(), lanes.pack(even, odd));
+            }
+        } else {
+            across_32_blocks(tables, scratch);
+            across_32_blocks(tables, scratch.add(8));
+            for r in 0..R {
+                let even = _mm512_loadu_si512(scratch.add(r * BLOCK).cast());
+                let odd = _mm512_loadu_si512(scratch.add(r * BLOCK + 8).cast());
+                _mm512_storeu_si512(values.add(r * BLOCK).cast(), lanes.pack(even, odd));
+            }
         }
-    }
-}
-
-/// [`across_blocks`] in place. Not inlined: the compiler would mix the even and the odd columns, for which there are
-/// not enough registers.
-///
-/// # Safety
-/// As for [`last_pass`].
-#[inline(never)]
-#[target_feature(enable = "avx512f,avx512ifma")]
-unsafe fn even_columns<const R: usize>(tables: &Tables, scratch: *mut u64) {
-    // SAFETY: the caller says so.
-    unsafe {
-        store_rows(scratch, BLOCK, across_blocks::<R>(tables, scratch));
     }
 }
 
@@ -198,16 +194,13 @@ unsafe fn across_blocks<const R: usize>(tables: &Tables, from: *const u64) -> [_
     unsafe {
         let lanes = Lanes52::new(tables.p);
         let mut x: [__m512i; R] = load_rows(from, BLOCK);
-        blocks_stage::<R, 1>(tables, lanes, &mut x);
-        blocks_stage::<R, 2>(tables, lanes, &mut x);
+        blocks_stage::<R, R, 1>(tables, &mut x, 0);
+        blocks_stage::<R, R, 2>(tables, &mut x, 0);
         if R > 4 {
-            blocks_stage::<R, 4>(tables, lanes, &mut x);
+            blocks_stage::<R, R, 4>(tables, &mut x, 0);
         }
         if R > 8 {
-            blocks_stage::<R, 8>(tables, lanes, &mut x);
-        }
-        if R > 16 {
-            blocks_stage::<R, 16>(tables, lanes, &mut x);
+            blocks_stage::<R, R, 8>(tables, &mut x, 0);
         }
         // The others are products.
         for sum in &mut x[..R / 2] {
@@ -217,23 +210,69 @@ unsafe fn across_blocks<const R: usize>(tables: &Tables, from: *const u64) -> [_
     }
 }
 
-/// Gentleman-Sande butterflies of vectors `S` apart.
+/// [`across_blocks`] for R = 32 in place, for which there are not enough registers: four stages on each half, and then
+/// one.
+///
+/// # Safety
+/// As for [`across_blocks`].
 #[inline(always)]
-unsafe fn blocks_stage<const R: usize, const S: usize>(
+unsafe fn across_32_blocks(tables: &Tables, words: *mut u64) {
+    // SAFETY: the caller has the instruction set.
+    unsafe {
+        let lanes = Lanes52::new(tables.p);
+        let second_half = words.add(16 * BLOCK);
+        store_rows(words, BLOCK, half_of_32_blocks(tables, words, 0));
+        let last = Twiddle::splat(tables.inverse_pairs.as_ptr().add(2));
+        for (r, high) in half_of_32_blocks(tables, second_half, 16).into_iter().enumerate() {
+            let low = _mm512_loadu_si512(words.add(r * BLOCK).cast());
+            let sum = lanes.reduce_lazy(_mm512_add_epi64(low, high));
+            let zero = _mm512_setzero_si512();
+            let product = lanes.mul_add_lazy(zero, _mm512_sub_epi64(low, high), last);
+            _mm512_storeu_si512(words.add(r * BLOCK).cast(), sum);
+            _mm512_storeu_si512(second_half.add(r * BLOCK).cast(), product);
+        }
+    }
+}
+
+/// The first four of five stages on 16 of 32 blocks, from block `first` on.
+///
+/// # Safety
+/// As for [`across_blocks`].
+#[inline(always)]
+unsafe fn half_of_32_blocks(tables: &Tables, from: *const u64, first: usize) -> [__m512i; 16] {
+    // SAFETY: the caller has the instruction set.
+    unsafe {
+        let mut x = load_rows(from, BLOCK);
+        blocks_stage::<32, 16, 1>(tables, &mut x, first);
+        blocks_stage::<32, 16, 2>(tables, &mut x, first);
+        blocks_stage::<32, 16, 4>(tables, &mut x, first);
+        blocks_stage::<32, 16, 8>(tables, &mut x, first);
+        x
+    }
+}
+
+/// Gentleman-Sande butterflies of vectors `S` apart, on `K` of the values of R blocks, from block `first` on.
+///
+/// # Safety
+/// The CPU must have AVX-512 F and IFMA; the tables are for R.
+#[inline(always)]
+unsafe fn blocks_stage<const R: usize, const K: usize, const S: usize>(
     tables: &Tables,
-    lanes: Lanes52,
-    x: &mut [__m512i; R],
+    x: &mut [__m512i; K],
+    first: usize,
 ) {
-    for k in 0..R / 2 {
+    for k in 0..K / 2 {
         let (i, j) = (k / S, k % S);
         let (low, high) = (2 * S * i + j, 2 * S * i + j + S);
-        // SAFETY: the caller has the instruction set; there are R pairs.
+        let block = first / (2 * S) + i;
+        // SAFETY: the caller says so; there are R pairs.
         unsafe {
-            let by = Twiddle::splat(tables.inverse_pairs.as_ptr().add(2 * (R / 2 / S + i)));
+            let lanes = Lanes52::new(tables.p);
+            let by = Twiddle::splat(tables.inverse_pairs.as_ptr().add(2 * (R / 2 / S + block)));
             let difference = _mm512_sub_epi64(x[low], x[high]);
             x[low] = _mm512_add_epi64(x[low], x[high]);
-            // To the stages after this one, this is value i of R / 2S.
-            let offset = const { block_offsets(R / (2 * S)) }[i];
+            // To the stages after this one, this is value `block` of R / 2S.
+            let offset = const { block_offsets(R / (2 * S)) }[block];
             let offset = _mm512_set1_epi64(offset * i64::from(tables.p));
             x[high] = lanes.mul_add_lazy(offset, difference, by);
         }
