@@ -7,7 +7,7 @@
 use std::arch::x86_64::*;
 
 use super::{
-    BLOCK,
+    BLOCK, STRIDE,
     arithmetic::{Lanes52, Twiddle, load_even, load_odd, load_rows, store_rows, transpose},
     tables::{LANE_TWIDDLE, RADIX16_TWIDDLES, Tables},
 };
@@ -16,7 +16,7 @@ use super::{
 const OFFSET: i64 = 16;
 
 /// # Safety
-/// The CPU must have AVX-512 F and IFMA; `values` is valid for N = 256 R words, `scratch` for N.
+/// The CPU must have AVX-512 F and IFMA; `values` is valid for N = 256 R words, `scratch` for R [`STRIDE`].
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) unsafe fn forward<const R: usize>(tables: &Tables, values: *mut u32, scratch: *mut u64) {
     debug_assert_eq!(tables.radix, R);
@@ -24,10 +24,11 @@ pub(super) unsafe fn forward<const R: usize>(tables: &Tables, values: *mut u32, 
     unsafe {
         first_pass::<R>(tables, values, scratch);
         for block in 0..R {
-            let rows = scratch.add(block * BLOCK);
+            let rows = scratch.add(block * STRIDE);
             rows_pass::<R>(tables, block, rows);
-            for group in 2 * block..2 * block + 2 {
-                let slots = last_pass(tables, group, scratch.add(group * BLOCK / 2));
+            for half in 0..2 {
+                let group = 2 * block + half;
+                let slots = last_pass(tables, group, rows.add(half * BLOCK / 2));
                 store_slots(tables, slots, values.add(group * BLOCK / 2));
             }
         }
@@ -92,10 +93,10 @@ unsafe fn first_pass<const R: usize>(tables: &Tables, values: *const u32, scratc
     }
 }
 
-/// [`first_pass`] for 8 columns: `coefficients(r)` to the word `256 r` of `to`.
+/// [`first_pass`] for 8 columns: `coefficients(r)` to the word `r * STRIDE` of `to`.
 ///
 /// # Safety
-/// As for [`forward`]; `to` is valid for 8 words at all multiples of 256.
+/// As for [`forward`]; `to` is valid for 8 words at all multiples of `STRIDE`.
 #[inline(always)]
 unsafe fn first_columns<const R: usize>(
     tables: &Tables,
@@ -112,7 +113,7 @@ unsafe fn first_columns<const R: usize>(
             x[R / 2 + r] = coefficients(R / 2 + r);
         }
         stages(Lanes52::new(tables.p), &mut x, |m, i| Twiddle::splat(pairs.add(2 * (m + i))));
-        store_rows(to, BLOCK, x);
+        store_rows(to, STRIDE, x);
     }
 }
 
@@ -128,19 +129,19 @@ unsafe fn first_columns_in_halves(tables: &Tables, coefficients: impl Fn(usize) 
         let offset = _mm512_set1_epi64(OFFSET * i64::from(tables.p));
         let pairs = tables.forward_pairs.as_ptr();
         let first = Twiddle::splat(pairs.add(2));
-        let second_half = to.add(16 * BLOCK);
+        let second_half = to.add(16 * STRIDE);
         let mut x = [offset; 16];
         for (r, x) in x.iter_mut().enumerate() {
             let mut y = coefficients(16 + r);
             *x = _mm512_add_epi64(coefficients(r), offset);
             lanes.butterfly_lazy(x, &mut y, first);
-            _mm512_storeu_si512(second_half.add(r * BLOCK).cast(), y);
+            _mm512_storeu_si512(second_half.add(r * STRIDE).cast(), y);
         }
         stages(lanes, &mut x, |m, i| Twiddle::splat(pairs.add(2 * (2 * m + i))));
-        store_rows(to, BLOCK, x);
-        let mut x: [__m512i; 16] = load_rows(second_half, BLOCK);
+        store_rows(to, STRIDE, x);
+        let mut x: [__m512i; 16] = load_rows(second_half, STRIDE);
         stages(lanes, &mut x, |m, i| Twiddle::splat(pairs.add(2 * (3 * m + i))));
-        store_rows(second_half, BLOCK, x);
+        store_rows(second_half, STRIDE, x);
     }
 }
 
@@ -176,7 +177,10 @@ unsafe fn last_pass(tables: &Tables, group: usize, rows: *const u64) -> [__m512i
         let twiddles = tables.forward_lanes.as_ptr().add(group * RADIX16_TWIDDLES * LANE_TWIDDLE);
         let even = transpose(load_rows(rows, 16));
         let odd = transpose(load_rows(rows.add(8), 16));
-        let mut x: [__m512i; 16] = std::array::from_fn(|e| if e % 2 == 0 { even[e / 2] } else { odd[e / 2] });
+        let mut x = [_mm512_setzero_si512(); 16];
+        for i in 0..8 {
+            (x[2 * i], x[2 * i + 1]) = (even[i], odd[i]);
+        }
         stages(lanes, &mut x, |m, i| Twiddle::load(twiddles.add((m - 1 + i) * LANE_TWIDDLE)));
         x
     }
@@ -191,9 +195,10 @@ unsafe fn store_slots(tables: &Tables, slots: [__m512i; 16], values: *mut u32) {
     // SAFETY: the caller has the instruction set.
     unsafe {
         let lanes = Lanes52::new(tables.p);
-        let packed = std::array::from_fn(|i| {
-            lanes.pack(lanes.reduce_lazy(slots[2 * i]), lanes.reduce_lazy(slots[2 * i + 1]))
-        });
+        let mut packed = [_mm512_setzero_si512(); 8];
+        for (i, packed) in packed.iter_mut().enumerate() {
+            *packed = lanes.pack(lanes.reduce_lazy(slots[2 * i]), lanes.reduce_lazy(slots[2 * i + 1]));
+        }
         store_rows(values.cast(), 8, transpose(packed));
     }
 }
