@@ -179,13 +179,14 @@ pub(super) unsafe fn transpose(rows: [__m512i; 8]) -> [__m512i; 8] {
         ];
         let low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
         let high = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
-        // Element 4 half + i: columns i and i + 4 of rows 4 half .. 4 half + 4.
+        // Elements i and 4 + i: columns i and i + 4 of the first and of the last four rows.
         let mut quads = pairs;
-        for half in 0..2 {
-            for i in 0..2 {
-                let (first, second) = (pairs[4 * half + i], pairs[4 * half + 2 + i]);
-                quads[4 * half + i] = _mm512_permutex2var_epi64(first, low, second);
-                quads[4 * half + 2 + i] = _mm512_permutex2var_epi64(first, high, second);
+        for half in [0, 4] {
+            for i in [half, half + 1] {
+                quads[i] = _mm512_permutex2var_epi64(pairs[i], low, pairs[i + 2]);
+            }
+            for i in [half, half + 1] {
+                quads[i + 2] = _mm512_permutex2var_epi64(pairs[i], high, pairs[i + 2]);
             }
         }
         let mut columns = quads;
