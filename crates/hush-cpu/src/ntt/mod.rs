@@ -9,7 +9,7 @@ mod tests;
 
 use hush_math::ntt::NttPlan;
 
-pub use self::rates::{NttRates, ifma_gops, ntt_rates};
+pub use self::rates::{NttRates, ntt_rates};
 
 use self::{ifma::Ifma, narrow::Narrow};
 use crate::Level;

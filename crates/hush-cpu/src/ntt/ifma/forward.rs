@@ -177,10 +177,7 @@ unsafe fn last_pass(tables: &Tables, group: usize, rows: *const u64) -> [__m512i
         let twiddles = tables.forward_lanes.as_ptr().add(group * RADIX16_TWIDDLES * LANE_TWIDDLE);
         let even = transpose(load_rows(rows, 16));
         let odd = transpose(load_rows(rows.add(8), 16));
-        let mut x = [_mm512_setzero_si512(); 16];
-        for i in 0..8 {
-            (x[2 * i], x[2 * i + 1]) = (even[i], odd[i]);
-        }
+        let mut x: [__m512i; 16] = std::array::from_fn(|e| if e % 2 == 0 { even[e / 2] } else { odd[e / 2] });
         stages(lanes, &mut x, |m, i| Twiddle::load(twiddles.add((m - 1 + i) * LANE_TWIDDLE)));
         x
     }

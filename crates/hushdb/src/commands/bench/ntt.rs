@@ -31,7 +31,7 @@ struct Row {
     speedup: f64,
     /// 10^9 512-bit multiply-adds of 52 bits a second, measured in the same run.
     ifma_gops: Option<f64>,
-    /// Share of the instruction floor at that rate.
+    /// Share of the instruction floor at that rate; none without IFMA.
     share: Option<f64>,
 }
 
@@ -43,12 +43,10 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
     for degree in DEGREES {
         for bits in PRIME_BITS {
             let modulus = find_primes(degree, bits, 1)[0];
-            // Without IFMA there is no such floor.
-            let ifma_gops = probe::ifma_gops().ok();
             let rates = probe::ntt_rates(level, modulus, degree)?;
             let row = |name: &str, ns: f64, scalar_ns: f64, ops: f64| {
                 let butterflies = (degree / 2 * degree.ilog2() as usize) as f64;
-                let floor_ns = ifma_gops.map(|gops| ops * butterflies / (2048.0 * 12.0) / gops);
+                let floor_ns = rates.ifma_gops.map(|gops| ops * butterflies / (2048.0 * 12.0) / gops);
                 Row {
                     name: format!("{name} N={degree} {bits}-bit"),
                     level: level.name(),
@@ -57,7 +55,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
                     nanoseconds: ns,
                     ns_per_butterfly: ns / butterflies,
                     speedup: scalar_ns / ns,
-                    ifma_gops,
+                    ifma_gops: rates.ifma_gops,
                     share: floor_ns.map(|floor_ns| floor_ns / ns),
                 }
             };
