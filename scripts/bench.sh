@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every benchmark in one run, as shares of bounds measured in it. JSON: hushdb bench scan|build|answer --json.
+# Every benchmark in one run, as shares of bounds measured in it. JSON: hushdb bench scan|ntt|build|answer --json.
 set -euo pipefail
 hushdb=$1
 echo "== scan"
@@ -8,6 +8,8 @@ if grep -q amx_int8 /proc/cpuinfo; then
     echo "== scan without AMX"
     HUSH_CPU=avx512 "$hushdb" bench scan
 fi
+echo "== ntt"
+"$hushdb" bench ntt
 echo "== build"
 "$hushdb" bench build
 echo "== answer"

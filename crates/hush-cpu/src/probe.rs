@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-pub use crate::ntt::{NttRates, ifma_gops, ntt_rates};
+pub use crate::ntt::{NttRates, ntt_rates};
 use crate::{CpuError, Level, lwe_fold};
 
 /// Measurements of which the best counts.

@@ -9,7 +9,7 @@ mod tests;
 
 use hush_math::ntt::NttPlan;
 
-pub use self::rates::{NttRates, ifma_gops, ntt_rates};
+pub use self::rates::{NttRates, ntt_rates};
 
 use self::{ifma::Ifma, narrow::Narrow};
 use crate::Level;
@@ -54,9 +54,12 @@ impl Ntt {
         &self.plan
     }
 
-    /// Words of scratch memory that [`Ntt::forward`] and [`Ntt::inverse`] need at most: the degree.
+    /// Words of scratch memory that [`Ntt::forward`] and [`Ntt::inverse`] need; a little more than the degree, or none.
     pub(crate) fn scratch_words(&self) -> usize {
-        self.plan.degree()
+        match &self.kernels {
+            Kernels::Scalar | Kernels::Narrow(_) => 0,
+            Kernels::Ifma(ifma) => ifma.scratch_words(),
+        }
     }
 
     /// Coefficients in natural order to values in bit-reversed order, in place; slot `i` becomes the value at

@@ -7,7 +7,7 @@
 use std::arch::x86_64::*;
 
 use super::{
-    BLOCK,
+    BLOCK, STRIDE,
     arithmetic::{Lanes52, Twiddle, load_even, load_odd, load_rows, store_rows, transpose},
     tables::{LANE_TWIDDLE, RADIX16_TWIDDLES, Tables},
 };
@@ -16,7 +16,7 @@ use super::{
 const OFFSET: i64 = 16;
 
 /// # Safety
-/// The CPU must have AVX-512 F and IFMA; `values` is valid for N = 256 R words, `scratch` for N.
+/// The CPU must have AVX-512 F and IFMA; `values` is valid for N = 256 R words, `scratch` for R [`STRIDE`].
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) unsafe fn forward<const R: usize>(tables: &Tables, values: *mut u32, scratch: *mut u64) {
     debug_assert_eq!(tables.radix, R);
@@ -24,10 +24,11 @@ pub(super) unsafe fn forward<const R: usize>(tables: &Tables, values: *mut u32, 
     unsafe {
         first_pass::<R>(tables, values, scratch);
         for block in 0..R {
-            let rows = scratch.add(block * BLOCK);
+            let rows = scratch.add(block * STRIDE);
             rows_pass::<R>(tables, block, rows);
-            for group in 2 * block..2 * block + 2 {
-                let slots = last_pass(tables, group, scratch.add(group * BLOCK / 2));
+            for half in 0..2 {
+                let group = 2 * block + half;
+                let slots = last_pass(tables, group, rows.add(half * BLOCK / 2));
                 store_slots(tables, slots, values.add(group * BLOCK / 2));
             }
         }
@@ -50,7 +51,7 @@ unsafe fn stage<const R: usize, const M: usize>(
     }
 }
 
-/// All stages on `R` vectors, of blocks 1, 2, .., R / 2. `twiddle(m, i)` is the multiplier of block `i` of `m`.
+/// All stages on `R` vectors (4, 8 or 16), of blocks 1, 2, .., R / 2. `twiddle(m, i)` is the multiplier of block `i` of `m`.
 #[inline(always)]
 unsafe fn stages<const R: usize>(
     lanes: Lanes52,
@@ -67,9 +68,6 @@ unsafe fn stages<const R: usize>(
         if R > 8 {
             stage::<R, 8>(lanes, x, |i| twiddle(8, i));
         }
-        if R > 16 {
-            stage::<R, 16>(lanes, x, |i| twiddle(16, i));
-        }
     }
 }
 
@@ -84,34 +82,66 @@ unsafe fn first_pass<const R: usize>(tables: &Tables, values: *const u32, scratc
     unsafe {
         for column in (0..BLOCK).step_by(16) {
             let (from, to) = (values.add(column), scratch.add(column));
-            let mut x = [_mm512_setzero_si512(); R];
-            for (r, x) in x.iter_mut().enumerate() {
-                *x = load_even(from.add(r * BLOCK));
+            if R <= 16 {
+                first_columns::<R>(tables, |r| load_even(from.add(r * BLOCK)), to);
+                first_columns::<R>(tables, |r| load_odd(from.add(r * BLOCK)), to.add(8));
+            } else {
+                first_columns_in_halves(tables, |r| load_even(from.add(r * BLOCK)), to);
+                first_columns_in_halves(tables, |r| load_odd(from.add(r * BLOCK)), to.add(8));
             }
-            first_columns(tables, x, to);
-            for (r, x) in x.iter_mut().enumerate() {
-                *x = load_odd(from.add(r * BLOCK));
-            }
-            first_columns(tables, x, to.add(8));
         }
     }
 }
 
-/// [`first_pass`] for 8 columns, from coefficients to words 256 apart.
+/// [`first_pass`] for 8 columns: `coefficients(r)` to the word `r * STRIDE` of `to`.
 ///
 /// # Safety
-/// As for [`forward`]; `to` is valid for 8 words at all multiples of 256.
+/// As for [`forward`]; `to` is valid for 8 words at all multiples of `STRIDE`.
 #[inline(always)]
-unsafe fn first_columns<const R: usize>(tables: &Tables, mut x: [__m512i; R], to: *mut u64) {
+unsafe fn first_columns<const R: usize>(
+    tables: &Tables,
+    coefficients: impl Fn(usize) -> __m512i,
+    to: *mut u64,
+) {
     // SAFETY: the caller has the instruction set; pairs are below R.
     unsafe {
         let offset = _mm512_set1_epi64(OFFSET * i64::from(tables.p));
         let pairs = tables.forward_pairs.as_ptr();
-        for low in &mut x[..R / 2] {
-            *low = _mm512_add_epi64(*low, offset);
+        let mut x = [offset; R];
+        for r in 0..R / 2 {
+            x[r] = _mm512_add_epi64(coefficients(r), offset);
+            x[R / 2 + r] = coefficients(R / 2 + r);
         }
         stages(Lanes52::new(tables.p), &mut x, |m, i| Twiddle::splat(pairs.add(2 * (m + i))));
-        store_rows(to, BLOCK, x);
+        store_rows(to, STRIDE, x);
+    }
+}
+
+/// [`first_columns`] for R = 32, for which there are not enough registers: one stage, and then four on each half.
+///
+/// # Safety
+/// As for [`first_columns`].
+#[inline(always)]
+unsafe fn first_columns_in_halves(tables: &Tables, coefficients: impl Fn(usize) -> __m512i, to: *mut u64) {
+    // SAFETY: the caller has the instruction set; pairs are below 32.
+    unsafe {
+        let lanes = Lanes52::new(tables.p);
+        let offset = _mm512_set1_epi64(OFFSET * i64::from(tables.p));
+        let pairs = tables.forward_pairs.as_ptr();
+        let first = Twiddle::splat(pairs.add(2));
+        let second_half = to.add(16 * STRIDE);
+        let mut x = [offset; 16];
+        for (r, x) in x.iter_mut().enumerate() {
+            let mut y = coefficients(16 + r);
+            *x = _mm512_add_epi64(coefficients(r), offset);
+            lanes.butterfly_lazy(x, &mut y, first);
+            _mm512_storeu_si512(second_half.add(r * STRIDE).cast(), y);
+        }
+        stages(lanes, &mut x, |m, i| Twiddle::splat(pairs.add(2 * (2 * m + i))));
+        store_rows(to, STRIDE, x);
+        let mut x: [__m512i; 16] = load_rows(second_half, STRIDE);
+        stages(lanes, &mut x, |m, i| Twiddle::splat(pairs.add(2 * (3 * m + i))));
+        store_rows(second_half, STRIDE, x);
     }
 }
 
@@ -162,9 +192,10 @@ unsafe fn store_slots(tables: &Tables, slots: [__m512i; 16], values: *mut u32) {
     // SAFETY: the caller has the instruction set.
     unsafe {
         let lanes = Lanes52::new(tables.p);
-        let packed = std::array::from_fn(|i| {
-            lanes.pack(lanes.reduce_lazy(slots[2 * i]), lanes.reduce_lazy(slots[2 * i + 1]))
-        });
+        let mut packed = [_mm512_setzero_si512(); 8];
+        for (i, packed) in packed.iter_mut().enumerate() {
+            *packed = lanes.pack(lanes.reduce_lazy(slots[2 * i]), lanes.reduce_lazy(slots[2 * i + 1]));
+        }
         store_rows(values.cast(), 8, transpose(packed));
     }
 }

@@ -9,7 +9,7 @@
 use std::arch::x86_64::*;
 
 use super::{
-    BLOCK,
+    BLOCK, STRIDE,
     arithmetic::{LOW_HALVES, Lanes52, Twiddle, load_rows, store_rows, transpose},
     tables::{LANE_TWIDDLE, RADIX16_TWIDDLES, Tables},
 };
@@ -19,17 +19,18 @@ use super::{
 const SLOT_OFFSETS: [i64; 8] = [40, 1, 4, 1, 12, 1, 4, 1];
 
 /// # Safety
-/// The CPU must have AVX-512 F and IFMA; `values` is valid for N = 256 R words, `scratch` for N.
+/// The CPU must have AVX-512 F and IFMA; `values` is valid for N = 256 R words, `scratch` for R [`STRIDE`].
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) unsafe fn inverse<const R: usize>(tables: &Tables, values: *mut u32, scratch: *mut u64) {
     debug_assert_eq!(tables.radix, R);
     // SAFETY: the caller has the instruction set; blocks are within both buffers.
     unsafe {
         for block in 0..R {
-            for group in 2 * block..2 * block + 2 {
-                first_pass(tables, values.add(group * BLOCK / 2), scratch.add(group * BLOCK / 2));
+            let (slots, rows) = (values.add(block * BLOCK), scratch.add(block * STRIDE));
+            for half in 0..2 {
+                first_pass(tables, slots.add(half * BLOCK / 2), rows.add(half * BLOCK / 2));
             }
-            rows_pass::<R>(tables, block, scratch.add(block * BLOCK));
+            rows_pass::<R>(tables, block, rows);
         }
         for column in (0..BLOCK).step_by(16) {
             last_pass::<R>(tables, scratch.add(column), values.add(column));
@@ -48,23 +49,20 @@ unsafe fn first_pass(tables: &Tables, values: *const u32, rows: *mut u64) {
         let lanes = Lanes52::new(tables.p);
         // Vector i: slots 2 i and 2 i + 1 of row k in the halves of lane k.
         let slots = transpose(load_rows(values.cast(), 8));
-        let mut x: [__m512i; 16] = std::array::from_fn(|e| {
-            if e % 2 == 0 {
-                let offset = _mm512_set1_epi64(SLOT_OFFSETS[e / 2] * i64::from(tables.p));
-                _mm512_add_epi64(_mm512_maskz_mov_epi32(LOW_HALVES, slots[e / 2]), offset)
-            } else {
-                _mm512_srli_epi64::<32>(slots[e / 2])
-            }
-        });
+        let mut x = [_mm512_setzero_si512(); 16];
+        for i in 0..8 {
+            let offset = _mm512_set1_epi64(SLOT_OFFSETS[i] * i64::from(tables.p));
+            x[2 * i] = _mm512_add_epi64(_mm512_maskz_mov_epi32(LOW_HALVES, slots[i]), offset);
+            x[2 * i + 1] = _mm512_srli_epi64::<32>(slots[i]);
+        }
         let roots = tables.inverse_root16.as_ptr();
         cyclic_stage::<1>(lanes, &mut x, roots);
         cyclic_stage::<2>(lanes, &mut x, roots);
         cyclic_stage::<4>(lanes, &mut x, roots);
         cyclic_stage::<8>(lanes, &mut x, roots);
-        let even = transpose(std::array::from_fn(|k| x[2 * k]));
-        let odd = transpose(std::array::from_fn(|k| x[2 * k + 1]));
-        store_rows(rows, 16, even);
-        store_rows(rows.add(8), 16, odd);
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = x;
+        store_rows(rows, 16, transpose([a, c, e, g, i, k, m, o]));
+        store_rows(rows.add(8), 16, transpose([b, d, f, h, j, l, n, p]));
     }
 }
 
@@ -156,58 +154,51 @@ const fn block_offsets(n: usize) -> [i64; 16] {
     offsets
 }
 
-/// The last `log2 R` stages for 16 columns: coefficients `column + 256 r` for all `r`.
+/// The last `log2 R` stages for 16 columns: coefficients `column + 256 r` for all `r`. First the even ones in place, so
+/// that only the odd ones need registers.
 ///
 /// # Safety
-/// As for [`inverse`]; `scratch` and `values` are valid for 16 words at all multiples of 256.
+/// As for [`inverse`]; `scratch` is valid for 16 words at all multiples of `STRIDE`, `values` of 256.
 #[inline(always)]
 unsafe fn last_pass<const R: usize>(tables: &Tables, scratch: *mut u64, values: *mut u32) {
     // SAFETY: the caller has the instruction set.
     unsafe {
         let lanes = Lanes52::new(tables.p);
-        even_columns::<R>(tables, scratch);
-        let odd = across_blocks::<R>(tables, scratch.add(8));
-        for (r, odd) in odd.into_iter().enumerate() {
-            let even = _mm512_loadu_si512(scratch.add(r * BLOCK).cast());
-            _mm512_storeu_si512(values.add(r * BLOCK).cast(), lanes.pack(even, odd));
+        if R <= 16 {
+            store_rows(scratch, STRIDE, across_blocks::<R>(tables, scratch));
+            for (r, odd) in across_blocks::<R>(tables, scratch.add(8)).into_iter().enumerate() {
+                let even = _mm512_loadu_si512(scratch.add(r * STRIDE).cast());
+                _mm512_storeu_si512(values.add(r * BLOCK).cast(), lanes.pack(even, odd));
+            }
+        } else {
+            across_32_blocks(tables, scratch);
+            across_32_blocks(tables, scratch.add(8));
+            for r in 0..R {
+                let even = _mm512_loadu_si512(scratch.add(r * STRIDE).cast());
+                let odd = _mm512_loadu_si512(scratch.add(r * STRIDE + 8).cast());
+                _mm512_storeu_si512(values.add(r * BLOCK).cast(), lanes.pack(even, odd));
+            }
         }
     }
 }
 
-/// [`across_blocks`] in place. Not inlined: the compiler would mix the even and the odd columns, for which there are
-/// not enough registers.
+/// Gentleman-Sande stages on the values `STRIDE` apart, to values below p (1 + 2^-12).
 ///
 /// # Safety
-/// As for [`last_pass`].
-#[inline(never)]
-#[target_feature(enable = "avx512f,avx512ifma")]
-unsafe fn even_columns<const R: usize>(tables: &Tables, scratch: *mut u64) {
-    // SAFETY: the caller says so.
-    unsafe {
-        store_rows(scratch, BLOCK, across_blocks::<R>(tables, scratch));
-    }
-}
-
-/// Gentleman-Sande stages on the values 256 apart, to values below p (1 + 2^-12).
-///
-/// # Safety
-/// As for [`inverse`]; `from` is valid for 8 words at all multiples of 256.
+/// As for [`inverse`]; `from` is valid for 8 words at all multiples of `STRIDE`.
 #[inline(always)]
 unsafe fn across_blocks<const R: usize>(tables: &Tables, from: *const u64) -> [__m512i; R] {
     // SAFETY: the caller has the instruction set.
     unsafe {
         let lanes = Lanes52::new(tables.p);
-        let mut x: [__m512i; R] = load_rows(from, BLOCK);
-        blocks_stage::<R, 1>(tables, lanes, &mut x);
-        blocks_stage::<R, 2>(tables, lanes, &mut x);
+        let mut x: [__m512i; R] = load_rows(from, STRIDE);
+        blocks_stage::<R, R, 1>(tables, &mut x, 0);
+        blocks_stage::<R, R, 2>(tables, &mut x, 0);
         if R > 4 {
-            blocks_stage::<R, 4>(tables, lanes, &mut x);
+            blocks_stage::<R, R, 4>(tables, &mut x, 0);
         }
         if R > 8 {
-            blocks_stage::<R, 8>(tables, lanes, &mut x);
-        }
-        if R > 16 {
-            blocks_stage::<R, 16>(tables, lanes, &mut x);
+            blocks_stage::<R, R, 8>(tables, &mut x, 0);
         }
         // The others are products.
         for sum in &mut x[..R / 2] {
@@ -217,23 +208,69 @@ unsafe fn across_blocks<const R: usize>(tables: &Tables, from: *const u64) -> [_
     }
 }
 
-/// Gentleman-Sande butterflies of vectors `S` apart.
+/// [`across_blocks`] for R = 32 in place, for which there are not enough registers: four stages on each half, and then
+/// one.
+///
+/// # Safety
+/// As for [`across_blocks`].
 #[inline(always)]
-unsafe fn blocks_stage<const R: usize, const S: usize>(
+unsafe fn across_32_blocks(tables: &Tables, words: *mut u64) {
+    // SAFETY: the caller has the instruction set.
+    unsafe {
+        let lanes = Lanes52::new(tables.p);
+        let second_half = words.add(16 * STRIDE);
+        store_rows(words, STRIDE, half_of_32_blocks(tables, words, 0));
+        let last = Twiddle::splat(tables.inverse_pairs.as_ptr().add(2));
+        for (r, high) in half_of_32_blocks(tables, second_half, 16).into_iter().enumerate() {
+            let low = _mm512_loadu_si512(words.add(r * STRIDE).cast());
+            let sum = lanes.reduce_lazy(_mm512_add_epi64(low, high));
+            let zero = _mm512_setzero_si512();
+            let product = lanes.mul_add_lazy(zero, _mm512_sub_epi64(low, high), last);
+            _mm512_storeu_si512(words.add(r * STRIDE).cast(), sum);
+            _mm512_storeu_si512(second_half.add(r * STRIDE).cast(), product);
+        }
+    }
+}
+
+/// The first four of five stages on 16 of 32 blocks, from block `first` on.
+///
+/// # Safety
+/// As for [`across_blocks`].
+#[inline(always)]
+unsafe fn half_of_32_blocks(tables: &Tables, from: *const u64, first: usize) -> [__m512i; 16] {
+    // SAFETY: the caller has the instruction set.
+    unsafe {
+        let mut x = load_rows(from, STRIDE);
+        blocks_stage::<32, 16, 1>(tables, &mut x, first);
+        blocks_stage::<32, 16, 2>(tables, &mut x, first);
+        blocks_stage::<32, 16, 4>(tables, &mut x, first);
+        blocks_stage::<32, 16, 8>(tables, &mut x, first);
+        x
+    }
+}
+
+/// Gentleman-Sande butterflies of vectors `S` apart, on `K` of the values of R blocks, from block `first` on.
+///
+/// # Safety
+/// The CPU must have AVX-512 F and IFMA; the tables are for R.
+#[inline(always)]
+unsafe fn blocks_stage<const R: usize, const K: usize, const S: usize>(
     tables: &Tables,
-    lanes: Lanes52,
-    x: &mut [__m512i; R],
+    x: &mut [__m512i; K],
+    first: usize,
 ) {
-    for k in 0..R / 2 {
+    for k in 0..K / 2 {
         let (i, j) = (k / S, k % S);
         let (low, high) = (2 * S * i + j, 2 * S * i + j + S);
-        // SAFETY: the caller has the instruction set; there are R pairs.
+        let block = first / (2 * S) + i;
+        // SAFETY: the caller says so; there are R pairs.
         unsafe {
-            let by = Twiddle::splat(tables.inverse_pairs.as_ptr().add(2 * (R / 2 / S + i)));
+            let lanes = Lanes52::new(tables.p);
+            let by = Twiddle::splat(tables.inverse_pairs.as_ptr().add(2 * (R / 2 / S + block)));
             let difference = _mm512_sub_epi64(x[low], x[high]);
             x[low] = _mm512_add_epi64(x[low], x[high]);
-            // To the stages after this one, this is value i of R / 2S.
-            let offset = const { block_offsets(R / (2 * S)) }[i];
+            // To the stages after this one, this is value `block` of R / 2S.
+            let offset = const { block_offsets(R / (2 * S)) }[block];
             let offset = _mm512_set1_epi64(offset * i64::from(tables.p));
             x[high] = lanes.mul_add_lazy(offset, difference, by);
         }

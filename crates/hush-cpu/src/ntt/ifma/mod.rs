@@ -15,8 +15,11 @@ use self::tables::Tables;
 
 /// Coefficients that the passes treat alike; a degree is a multiple of four blocks.
 const BLOCK: usize = 256;
+/// Words between blocks in scratch memory: 256 and a cache line, since words 2 KiB apart would share two sets of the
+/// cache.
+const STRIDE: usize = BLOCK + 8;
 
-/// A pass over all of `values`, with `scratch` of the same length.
+/// A transform of all of `values`.
 type Kernel = unsafe fn(&Tables, values: *mut u32, scratch: *mut u64);
 
 /// Tables and kernels for one modulus and one degree.
@@ -39,10 +42,16 @@ impl Ifma {
         Some(Self { tables: Tables::new(plan), forward, inverse })
     }
 
+    /// Words of scratch memory.
+    pub(super) fn scratch_words(&self) -> usize {
+        self.tables.radix * STRIDE
+    }
+
     /// [`NttPlan::forward`].
     ///
     /// # Safety
-    /// The CPU must have AVX-512 F and IFMA; `values` and `scratch` are as long as the degree.
+    /// The CPU must have AVX-512 F and IFMA; `values` is as long as the degree, `scratch` at least
+    /// [`Ifma::scratch_words`].
     pub(super) unsafe fn forward(&self, values: &mut [u32], scratch: &mut [u64]) {
         // SAFETY: the caller says so.
         unsafe { (self.forward)(&self.tables, values.as_mut_ptr(), scratch.as_mut_ptr()) };

@@ -118,37 +118,49 @@ unsafe fn forward_stage<L: Words<W>, A: Arithmetic, const W: usize, const M: usi
     x: &mut [L::Words; W],
     twiddles: &[u32],
 ) {
-    let half = W / 2 / M;
-    for k in 0..W / 2 {
-        let (i, j) = (k / half, k % half);
-        let (low, high) = (2 * half * i + j, 2 * half * i + j + half);
-        // SAFETY: the caller says so.
-        unsafe {
-            let by = Twiddle::load(twiddles.as_ptr().add((M - 1 + i) * 2 * W));
-            [x[low], x[high]] = A::forward(field, x[low], x[high], by);
-        }
+    // SAFETY: the caller says so.
+    unsafe {
+        for_square::<L, W, M>(x, twiddles, 0, |x, y, by| A::forward(field, x, y, by));
+        for_square::<L, W, M>(x, twiddles, W / 4, |x, y, by| A::forward(field, x, y, by));
     }
 }
 
 /// The inverse stage of `M` blocks in a transposed square.
 ///
 /// # Safety
-/// As for [`forward_stage`].
+/// The CPU must have the instruction set of `L`; `twiddles` are those of a square.
 #[inline(always)]
 unsafe fn inverse_stage<L: Words<W>, A: Arithmetic, const W: usize, const M: usize>(
     field: Field<L, W>,
     x: &mut [L::Words; W],
     twiddles: &[u32],
 ) {
+    // SAFETY: the caller says so.
+    unsafe {
+        for_square::<L, W, M>(x, twiddles, 0, |x, y, by| A::inverse(field, x, y, by));
+        for_square::<L, W, M>(x, twiddles, W / 4, |x, y, by| A::inverse(field, x, y, by));
+    }
+}
+
+/// Replaces pairs of vectors of a transposed square in the stage of `M` blocks: half of all pairs, from `first` on. The
+/// compiler unrolls a loop of that length, but not always one over all.
+///
+/// # Safety
+/// As for [`forward_stage`].
+#[inline(always)]
+unsafe fn for_square<L: Words<W>, const W: usize, const M: usize>(
+    x: &mut [L::Words; W],
+    twiddles: &[u32],
+    first: usize,
+    butterfly: impl Fn(L::Words, L::Words, Twiddle<L, W>) -> [L::Words; 2],
+) {
     let half = W / 2 / M;
-    for k in 0..W / 2 {
+    for k in first..first + W / 4 {
         let (i, j) = (k / half, k % half);
         let (low, high) = (2 * half * i + j, 2 * half * i + j + half);
         // SAFETY: the caller says so.
-        unsafe {
-            let by = Twiddle::load(twiddles.as_ptr().add((M - 1 + i) * 2 * W));
-            [x[low], x[high]] = A::inverse(field, x[low], x[high], by);
-        }
+        let by = unsafe { Twiddle::load(twiddles.as_ptr().add((M - 1 + i) * 2 * W)) };
+        [x[low], x[high]] = butterfly(x[low], x[high], by);
     }
 }
 

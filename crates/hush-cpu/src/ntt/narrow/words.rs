@@ -17,6 +17,44 @@ pub(super) trait Words<const W: usize>: Lanes + Copy {
     unsafe fn transpose(rows: [Self::Words; W]) -> [Self::Words; W];
 }
 
+/// Transposes 4 x 4 lanes in each half of four vectors.
+///
+/// # Safety
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn quarter_avx2([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
+    // SAFETY: see above.
+    unsafe {
+        let (low, high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+        let (next_low, next_high) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+        [
+            _mm256_unpacklo_epi64(low, next_low),
+            _mm256_unpackhi_epi64(low, next_low),
+            _mm256_unpacklo_epi64(high, next_high),
+            _mm256_unpackhi_epi64(high, next_high),
+        ]
+    }
+}
+
+/// Transposes 4 x 4 lanes in each quarter of four vectors.
+///
+/// # Safety
+/// The CPU must have AVX-512 F.
+#[inline(always)]
+unsafe fn quarter_avx512([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+    // SAFETY: see above.
+    unsafe {
+        let (low, high) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+        let (next_low, next_high) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+        [
+            _mm512_unpacklo_epi64(low, next_low),
+            _mm512_unpackhi_epi64(low, next_low),
+            _mm512_unpacklo_epi64(high, next_high),
+            _mm512_unpackhi_epi64(high, next_high),
+        ]
+    }
+}
+
 // SAFETY of all blocks: the caller has AVX2.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Words<8> for Avx2 {
@@ -40,19 +78,8 @@ impl Words<8> for Avx2 {
     #[inline(always)]
     unsafe fn transpose(rows: [__m256i; 8]) -> [__m256i; 8] {
         unsafe {
-            // Quadruples of rows within halves: columns i and i + 4.
-            let quad = |a, b, c, d| {
-                let (low, high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
-                let (next_low, next_high) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
-                [
-                    _mm256_unpacklo_epi64(low, next_low),
-                    _mm256_unpackhi_epi64(low, next_low),
-                    _mm256_unpacklo_epi64(high, next_high),
-                    _mm256_unpackhi_epi64(high, next_high),
-                ]
-            };
             let [a, b, c, d, e, f, g, h] = rows;
-            let (first, second) = (quad(a, b, c, d), quad(e, f, g, h));
+            let (first, second) = (quarter_avx2([a, b, c, d]), quarter_avx2([e, f, g, h]));
             let low = |i: usize| _mm256_permute2x128_si256::<0x20>(first[i], second[i]);
             let high = |i: usize| _mm256_permute2x128_si256::<0x31>(first[i], second[i]);
             [low(0), low(1), low(2), low(3), high(0), high(1), high(2), high(3)]
@@ -84,19 +111,13 @@ impl Words<16> for Avx512 {
     #[inline(always)]
     unsafe fn transpose(rows: [__m512i; 16]) -> [__m512i; 16] {
         unsafe {
-            // Four rows within quarters: columns i, i + 4, i + 8, i + 12.
-            let quad = |q: usize| {
-                let (a, b, c, d) = (rows[4 * q], rows[4 * q + 1], rows[4 * q + 2], rows[4 * q + 3]);
-                let (low, high) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
-                let (next_low, next_high) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
-                [
-                    _mm512_unpacklo_epi64(low, next_low),
-                    _mm512_unpackhi_epi64(low, next_low),
-                    _mm512_unpacklo_epi64(high, next_high),
-                    _mm512_unpackhi_epi64(high, next_high),
-                ]
-            };
-            let quads = [quad(0), quad(1), quad(2), quad(3)];
+            let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = rows;
+            let quads = [
+                quarter_avx512([a, b, c, d]),
+                quarter_avx512([e, f, g, h]),
+                quarter_avx512([i, j, k, l]),
+                quarter_avx512([m, n, o, p]),
+            ];
             let mut columns = rows;
             for i in 0..4 {
                 // Quarters 0 and 2, then 1 and 3, of rows 0..8 and of rows 8..16.

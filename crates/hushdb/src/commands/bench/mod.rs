@@ -3,6 +3,7 @@
 mod answer;
 mod build;
 mod http;
+mod ntt;
 mod row;
 mod scan;
 
@@ -19,6 +20,8 @@ use super::threads;
 pub(crate) enum What {
     /// The fold over random bytes, for every shape, thread count and batch.
     Scan,
+    /// The negacyclic transforms of one polynomial, one thread.
+    Ntt,
     /// The hint, and a whole key table.
     Build,
     /// Whole answers, in process and over loopback HTTP.
@@ -69,6 +72,7 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
     let mut table = row::Table::new(args.json);
     match args.what {
         What::Scan => scan::run(&args, &mut table),
+        What::Ntt => ntt::run(&args),
         What::Build => build::run(&args, &mut table),
         What::Answer => answer::run(&args, &mut table),
     }
