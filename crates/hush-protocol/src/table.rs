@@ -52,6 +52,7 @@ impl Protocol {
     pub fn has_evaluation_keys(self) -> bool {
         match self {
             Protocol::Frodo | Protocol::Simple | Protocol::Double => false,
+            Protocol::Onion => true,
         }
     }
 }

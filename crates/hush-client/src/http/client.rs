@@ -126,7 +126,8 @@ impl Connection {
         Ok(Descriptor::from_json(&json)?)
     }
 
-    /// Gets the hint that `descriptor` names, unless the table is refused without it, and makes a table of both.
+    /// Makes a table of `descriptor` with the hint that it names, which is fetched unless the table is refused without it,
+    /// or with the client's keys.
     pub(super) fn load(&self, descriptor: Descriptor, stats: &mut Stats) -> Result<Table, HttpError> {
         let params = descriptor.params()?;
         check_security(&params, self.allow_weak)?;
@@ -134,10 +135,16 @@ impl Connection {
         if bytes > limit {
             return Err(HttpError::HintTooLong { bytes, limit });
         }
-        let start = Instant::now();
-        let hint = self.hints.obtain(&self.transport, &descriptor.hint, &mut stats.setup_bytes_down);
-        stats.seconds.hint += start.elapsed().as_secs_f64();
-        let mut table = Table::new(descriptor, hint?, self.allow_weak)?;
+        let hint = match &descriptor.hint {
+            None => None,
+            Some(hint) => {
+                let start = Instant::now();
+                let hint = self.hints.obtain(&self.transport, hint, &mut stats.setup_bytes_down);
+                stats.seconds.hint += start.elapsed().as_secs_f64();
+                Some(hint?)
+            }
+        };
+        let mut table = Table::new(descriptor, hint, self.allow_weak)?;
         timed(&mut stats.seconds.keys, || self.give_keys(&mut table))?;
         Ok(table)
     }

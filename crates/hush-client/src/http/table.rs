@@ -74,8 +74,8 @@ impl HttpTable {
     fn lookup_epoch(&mut self, wanted: &[Wanted]) -> Result<Vec<Found>, HttpError> {
         wanted.iter().try_for_each(|wanted| check(self.table.descriptor(), wanted))?;
         let params = self.table.params();
-        let (first, second) = params.query_bytes();
-        let fitting = fitting(first + second, params.answer_bytes(), self.connection.max_queries);
+        let fitting =
+            fitting(params.query_bytes().total(), params.answer_bytes(), self.connection.max_queries);
         let mut outcomes = Vec::with_capacity(wanted.len());
         for wanted in wanted.chunks(fitting) {
             outcomes.extend(with_keys(self, |table| table.exchange(wanted), Self::upload_keys)?);

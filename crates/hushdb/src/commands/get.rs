@@ -315,10 +315,10 @@ fn print_stats(table: &HttpTable, keys: usize) {
     let stats = table.stats();
     let seconds = stats.seconds;
     let params = table.table().params();
-    let hint = table.table().descriptor().hint.bytes;
+    let hint = params.hint_bytes() as u64;
     let cached = if stats.setup_bytes_down < hint { ", the hint came from the cache" } else { "" };
     let mut lines = vec![
-        format!("protocol  {} ({})", params.protocol(), params.lwe().name()),
+        format!("protocol  {} ({})", params.protocol(), params.preset()),
         format!("queries   {} for {keys} key{}", stats.queries, plural(keys as u64)),
         format!(
             "traffic   {} up, {} down; each look-up {} up, {} down",
