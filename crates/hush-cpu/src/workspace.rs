@@ -6,11 +6,16 @@ use crate::buffer::AlignedBuffer;
 pub(crate) struct Workspace {
     sums: AlignedBuffer<i32>,
     words: AlignedBuffer<u32>,
+    wide: AlignedBuffer<u64>,
 }
 
 impl Workspace {
     pub(crate) fn new() -> Self {
-        Self { sums: AlignedBuffer::zeroed(0), words: AlignedBuffer::zeroed(0) }
+        Self {
+            sums: AlignedBuffer::zeroed(0),
+            words: AlignedBuffer::zeroed(0),
+            wide: AlignedBuffer::zeroed(0),
+        }
     }
 
     /// `sums` partial sums and `words` words, with whatever was left in them.
@@ -30,5 +35,16 @@ impl Workspace {
             self.words = AlignedBuffer::zeroed(words);
         }
         &mut self.words[..words]
+    }
+
+    /// `words` words and `wide` words of 64 bits, with whatever was left in them.
+    pub(crate) fn ring_buffers(&mut self, words: usize, wide: usize) -> (&mut [u32], &mut [u64]) {
+        if self.words.len() < words {
+            self.words = AlignedBuffer::zeroed(words);
+        }
+        if self.wide.len() < wide {
+            self.wide = AlignedBuffer::zeroed(wide);
+        }
+        (&mut self.words[..words], &mut self.wide[..wide])
     }
 }

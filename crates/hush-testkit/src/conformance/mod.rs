@@ -5,10 +5,12 @@ use hush_math::csprng::Csprng;
 mod lwe_fold;
 mod lwe_hint;
 mod reinterpret_lwe;
+mod ring;
 
 pub use lwe_fold::lwe_fold;
 pub use lwe_hint::lwe_hint;
 pub use reinterpret_lwe::reinterpret_lwe;
+pub use ring::{Residues, RingCase, RingShape};
 
 /// Bytes of a database, `rows * cols` of them.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,187 @@
+//! Expansion of a query: a tree of Subs, the bottom rows of RGSW ciphertexts, and the drop of a prime.
+//!
+//! The upper nodes are made level by level. Below, each subtree is one unit of work that goes depth first, so that its
+//! nodes stay in cache, and hands every leaf on at once.
+
+use hush_he::entities::RlweCiphertext;
+use hush_ops::contract::{Expanded, RlweBatch};
+use rayon::prelude::*;
+
+use super::{
+    ciphertext_words, gadget_product,
+    keys::CpuKeys,
+    scratch::{self, Scratch},
+    tables::CpuRing,
+};
+use crate::Cpu;
+
+/// Units of work for each thread.
+const UNITS: usize = 4;
+
+/// Where a leaf goes, modulo Q_1.
+enum Leaf<'a> {
+    Selector(&'a mut [u32]),
+    /// A row of an RGSW ciphertext, and the row that is made of it by the key for s^2.
+    Row {
+        bottom: &'a mut [u32],
+        top: &'a mut [u32],
+    },
+}
+
+/// As [`hush_ops::contract::RingOps::expand`], for operands that fit together.
+pub(super) fn expand(
+    cpu: &Cpu,
+    ring: &CpuRing,
+    keys: &CpuKeys,
+    query: &RlweCiphertext,
+    (rows, folds): (usize, usize),
+) -> Expanded {
+    let (words, digits) = (2 * ring.kept.words(), ring.fold.digits);
+    let batch = |count| RlweBatch { ciphertext_words: words, words: vec![0; count * words] };
+    let mut selectors = batch(rows);
+    let mut bits: Vec<_> = (0..folds).map(|_| batch(2 * digits)).collect();
+    let mut leaves: Vec<_> = selectors.words.chunks_exact_mut(words).map(Leaf::Selector).collect();
+    for bit in &mut bits {
+        let (bottom, top) = bit.words.split_at_mut(digits * words);
+        let rows = bottom.chunks_exact_mut(words).zip(top.chunks_exact_mut(words));
+        leaves.extend(rows.map(|(bottom, top)| Leaf::Row { bottom, top }));
+    }
+    let root = [query.a.words(), query.b.words()].concat();
+    let expansion = Expansion { cpu, ring, keys };
+    cpu.install(|| expansion.run(root, &mut leaves));
+    Expanded { selectors, bits }
+}
+
+/// The operands of one expansion.
+struct Expansion<'a> {
+    cpu: &'a Cpu,
+    ring: &'a CpuRing,
+    keys: &'a CpuKeys,
+}
+
+impl Expansion<'_> {
+    /// Words of a node.
+    fn node_words(&self) -> usize {
+        2 * self.ring.full.words()
+    }
+
+    /// Leaves below a node of `level`.
+    fn leaves_below(&self, level: usize) -> usize {
+        1 << (self.ring.levels.len() - level)
+    }
+
+    fn run(&self, root: Vec<u32>, leaves: &mut [Leaf<'_>]) {
+        let units = UNITS * self.cpu.threads();
+        let (mut nodes, mut level) = (root, 0);
+        while level < self.ring.levels.len() && leaves.len().div_ceil(self.leaves_below(level)) < units {
+            let children = leaves.len().div_ceil(self.leaves_below(level + 1));
+            nodes = self.next_level(level, nodes, children);
+            level += 1;
+        }
+        let subtrees = leaves.par_chunks_mut(self.leaves_below(level));
+        nodes.par_chunks_exact_mut(self.node_words()).zip(subtrees).with_max_len(1).for_each(
+            |(node, leaves)| {
+                self.with_scratch(|scratch, stack| self.descend(level, node, stack, leaves, scratch));
+            },
+        );
+    }
+
+    /// The first `count` children of the nodes of `level`.
+    fn next_level(&self, level: usize, mut nodes: Vec<u32>, count: usize) -> Vec<u32> {
+        let words = self.node_words();
+        let mut children = vec![0; nodes.len() * 2];
+        let work = nodes.par_chunks_exact_mut(words).zip(children.par_chunks_exact_mut(2 * words));
+        work.with_max_len(1).for_each(|(node, children)| {
+            self.with_scratch(|scratch, _| {
+                let (even, odd) = children.split_at_mut(words);
+                self.split(level, node, even, scratch);
+                odd.copy_from_slice(node);
+            });
+        });
+        children.truncate(count * words);
+        children
+    }
+
+    /// Scratch memory, and memory for a node of every level.
+    fn with_scratch(&self, work: impl FnOnce(&mut Scratch<'_>, &mut [u32])) {
+        let stack = self.ring.levels.len() * self.node_words();
+        self.cpu.with_workspace(|workspace| {
+            let rows = scratch::expand_rows(self.ring);
+            let (mut scratch, stack) = Scratch::new(workspace, &self.ring.full, rows, stack);
+            work(&mut scratch, stack);
+        });
+    }
+
+    /// Makes the leaves below `node`, depth first. `node` is left with anything.
+    fn descend(
+        &self,
+        level: usize,
+        node: &mut [u32],
+        stack: &mut [u32],
+        leaves: &mut [Leaf<'_>],
+        scratch: &mut Scratch<'_>,
+    ) {
+        if level == self.ring.levels.len() {
+            return self.finish(node, &mut leaves[0], scratch);
+        }
+        let (even, stack) = stack.split_at_mut(self.node_words());
+        self.split(level, node, even, scratch);
+        let (first, second) = leaves.split_at_mut(self.leaves_below(level + 1).min(leaves.len()));
+        self.descend(level + 1, even, stack, first, scratch);
+        if !second.is_empty() {
+            self.descend(level + 1, node, stack, second, scratch);
+        }
+    }
+
+    /// One Subs: `even = c + c'`, and `node`, which was c, becomes `(c - c') X^(-2^level)`.
+    fn split(&self, level: usize, node: &mut [u32], even: &mut [u32], scratch: &mut Scratch<'_>) {
+        let (ring, degree, poly) = (&self.ring.full, self.ring.full.degree(), self.ring.full.words());
+        let tables = &self.ring.levels[level];
+        let (a, b) = node.split_at(poly);
+        for (from, to) in a.chunks_exact(degree).zip(scratch.coefficients.chunks_exact_mut(degree)) {
+            tables.automorphism.apply(from, to);
+        }
+        gadget_product::decompose(ring, &tables.gadget, scratch, 0);
+        // (c')_b starts as the image of b.
+        let (image_a, image_b) = even.split_at_mut(poly);
+        image_a.fill(0);
+        for (from, to) in b.chunks_exact(degree).zip(image_b.chunks_exact_mut(degree)) {
+            tables.automorphism.apply(from, to);
+        }
+        gadget_product::multiply_add(ring, &self.keys.levels[level], tables.gadget.digits, scratch, even);
+        ciphertext_words::split_node(ring, &tables.monomial, even, node);
+    }
+
+    /// Hands a leaf on, modulo Q_1.
+    fn finish(&self, node: &[u32], leaf: &mut Leaf<'_>, scratch: &mut Scratch<'_>) {
+        match leaf {
+            Leaf::Selector(selector) => self.drop_prime(node, selector, scratch),
+            Leaf::Row { bottom, top } => {
+                self.drop_prime(node, top, scratch);
+                let (ring, gadget) = (&self.ring.full, &self.ring.square);
+                let (a, b) = node.split_at(ring.words());
+                scratch.coefficients.copy_from_slice(a);
+                gadget_product::decompose(ring, gadget, scratch, 0);
+                // (a', b') = KS(a), a' += b
+                let row = std::mem::take(&mut scratch.pair);
+                let (row_a, row_b) = row.split_at_mut(ring.words());
+                row_a.copy_from_slice(b);
+                row_b.fill(0);
+                gadget_product::multiply_add(ring, &self.keys.square, gadget.digits, scratch, row);
+                self.drop_prime(row, bottom, scratch);
+                scratch.pair = row;
+            }
+        }
+    }
+
+    fn drop_prime(&self, from: &[u32], to: &mut [u32], scratch: &mut Scratch<'_>) {
+        let (full, kept) = (&self.ring.full, &self.ring.kept);
+        let Some(drop) = &self.ring.drop else {
+            return to.copy_from_slice(from);
+        };
+        let (rest, centred) = scratch.values.split_at_mut(full.degree());
+        for (from, to) in from.chunks_exact(full.words()).zip(to.chunks_exact_mut(kept.words())) {
+            drop.apply(full, from, to, [rest, &mut centred[..full.degree()]], scratch.transform);
+        }
+    }
+}

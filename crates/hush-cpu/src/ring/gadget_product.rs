@@ -1,0 +1,33 @@
+//! Digits of polynomials, their transforms, and the products with rows.
+
+use super::{ModRing, gadget_rows::GadgetRows, scratch::Scratch, tables::GadgetTables};
+
+/// Replaces `scratch.coefficients` (a polynomial in evaluation form) by its coefficients, and writes their digits to
+/// `scratch.digits`, from digit `first` on.
+pub(super) fn decompose(ring: &ModRing, gadget: &GadgetTables, scratch: &mut Scratch<'_>, first: usize) {
+    let degree = ring.degree();
+    for (limb, words) in ring.limbs().iter().zip(scratch.coefficients.chunks_exact_mut(degree)) {
+        limb.ntt.inverse(words, scratch.transform);
+    }
+    let digits = &mut scratch.digits[first * degree..][..gadget.digits * degree];
+    gadget.decomposer.decompose(ring.level(), scratch.coefficients, digits);
+}
+
+/// `out[poly] += sum_row digits[row] * rows[row][poly]` for `rows` digits in `scratch.digits`; `out` is polynomials.
+pub(super) fn multiply_add(
+    ring: &ModRing,
+    rows: &GadgetRows,
+    count: usize,
+    scratch: &mut Scratch<'_>,
+    out: &mut [u32],
+) {
+    let degree = ring.degree();
+    for (index, limb) in ring.limbs().iter().enumerate() {
+        let values = &mut scratch.values[..count * degree];
+        values.copy_from_slice(&scratch.digits[..count * degree]);
+        for values in values.chunks_exact_mut(degree) {
+            limb.ntt.forward(values, scratch.transform);
+        }
+        rows.multiply_add(ring, index, values, &mut out[index * degree..], ring.words());
+    }
+}

@@ -1,0 +1,104 @@
+//! The steps over rings, level by level: transforms ([`crate::ntt`]), digits, products with rows of keys, and loops
+//! over words that the compiler vectorises.
+
+use std::sync::Arc;
+
+use hush_he::{
+    entities::{EvaluationKeys, RlweCiphertext},
+    params::RingContext,
+};
+use hush_ops::{
+    OpsError,
+    contract::{Expanded, RingOps, RlweBatch},
+    ntt_tiling::NttTiledDb,
+    reference::ring_shapes,
+};
+
+use crate::{Cpu, rlwe_fold};
+
+mod automorphism;
+mod ciphertext_words;
+mod digits;
+mod drop_prime;
+mod expand;
+mod gadget_product;
+mod gadget_rows;
+mod keys;
+mod mod_ring;
+mod mod_switch;
+mod montgomery;
+mod ntt_db;
+mod pack_pair;
+mod rgsw_fold;
+mod scratch;
+mod tables;
+mod vectorise;
+
+use mod_ring::ModRing;
+
+pub use self::{keys::CpuKeys, tables::CpuRing};
+
+impl RingOps for Cpu {
+    type Ring = CpuRing;
+    type NttDb = NttTiledDb;
+    type Keys = CpuKeys;
+
+    fn open_ring(&self, context: Arc<RingContext>) -> CpuRing {
+        CpuRing::new(self.level(), context)
+    }
+
+    fn open_ntt_db(&self, ring: &CpuRing, db: NttTiledDb) -> Result<NttTiledDb, OpsError> {
+        ring_shapes::check_db(ring.context(), db.tiling())?;
+        Ok(db)
+    }
+
+    fn open_evaluation_keys(&self, ring: &CpuRing, keys: EvaluationKeys) -> Result<CpuKeys, OpsError> {
+        ring_shapes::check_keys(ring.context(), &keys)?;
+        Ok(CpuKeys::new(ring, &keys))
+    }
+
+    fn ntt_db(&self, ring: &CpuRing, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
+        ring_shapes::check_symbols(ring.context(), symbols)?;
+        Ok(ntt_db::ntt_db(self, ring, symbols))
+    }
+
+    fn expand(
+        &self,
+        ring: &CpuRing,
+        keys: &CpuKeys,
+        query: &RlweCiphertext,
+        rows: usize,
+        folds: usize,
+    ) -> Result<Expanded, OpsError> {
+        ring_shapes::check_expand(ring.context(), query, rows, folds)?;
+        Ok(expand::expand(self, ring, keys, query, (rows, folds)))
+    }
+
+    fn rlwe_fold(
+        &self,
+        ring: &CpuRing,
+        db: &NttTiledDb,
+        selectors: &[&RlweBatch],
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        ring_shapes::check_fold(ring.context(), db.tiling(), selectors)?;
+        let ciphertext_words = ring_shapes::ciphertext_words(ring.context());
+        let selectors: Vec<&[u32]> = selectors.iter().map(|batch| &batch.words[..]).collect();
+        let folded = rlwe_fold::rlwe_fold(self, ring.context().kept().moduli(), db, &selectors);
+        Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words }).collect())
+    }
+
+    fn rgsw_fold(&self, ring: &CpuRing, entries: &[u32], bits: &[RlweBatch]) -> Result<RlweBatch, OpsError> {
+        ring_shapes::check_rgsw_fold(ring.context(), entries, bits)?;
+        Ok(rgsw_fold::rgsw_fold(self, ring, entries, bits))
+    }
+
+    fn pack_pair(&self, ring: &CpuRing, keys: &CpuKeys, pair: &RlweBatch) -> Result<Vec<u32>, OpsError> {
+        ring_shapes::check_pair(ring.context(), pair)?;
+        Ok(pack_pair::pack_pair(self, ring, keys, pair))
+    }
+
+    fn mod_switch(&self, ring: &CpuRing, polys: &[u32], bits: &[u32]) -> Result<Vec<Vec<u64>>, OpsError> {
+        ring_shapes::check_mod_switch(ring.context(), polys, bits)?;
+        Ok(mod_switch::mod_switch(self, ring, polys, bits))
+    }
+}

@@ -1,0 +1,56 @@
+//! R modulo a product of primes, with the transforms of a level.
+
+use std::sync::Arc;
+
+use hush_math::ring::Ring;
+
+use super::montgomery::Montgomery;
+use crate::{Level, ntt::Ntt};
+
+/// One prime.
+#[derive(Clone)]
+pub(super) struct Limb {
+    pub(super) ntt: Arc<Ntt>,
+    pub(super) montgomery: Montgomery,
+}
+
+/// R modulo some primes. Polynomials are words `[limb][N]`.
+#[derive(Clone)]
+pub(super) struct ModRing {
+    level: Level,
+    degree: usize,
+    limbs: Vec<Limb>,
+}
+
+impl ModRing {
+    pub(super) fn new(level: Level, ring: &Ring) -> Self {
+        let limbs = ring.moduli().iter().map(|&modulus| Limb {
+            ntt: Arc::new(Ntt::new(level, modulus.value(), ring.degree())),
+            montgomery: Montgomery::new(modulus),
+        });
+        Self { level, degree: ring.degree(), limbs: limbs.collect() }
+    }
+
+    /// The same modulo the first primes only.
+    pub(super) fn first_limbs(&self, limbs: usize) -> Self {
+        Self { limbs: self.limbs[..limbs].to_vec(), ..*self }
+    }
+
+    pub(super) fn level(&self) -> Level {
+        self.level
+    }
+
+    /// N.
+    pub(super) fn degree(&self) -> usize {
+        self.degree
+    }
+
+    pub(super) fn limbs(&self) -> &[Limb] {
+        &self.limbs
+    }
+
+    /// Words of a polynomial.
+    pub(super) fn words(&self) -> usize {
+        self.limbs.len() * self.degree
+    }
+}

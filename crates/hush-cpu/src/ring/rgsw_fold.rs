@@ -1,0 +1,88 @@
+//! (7) Fold the entries to one.
+//!
+//! The rounds are done some at a time: each block of `2^k` entries is one unit of work that goes depth first, so that
+//! what it folds stays in cache.
+
+use hush_ops::contract::RlweBatch;
+use rayon::prelude::*;
+
+use super::{ciphertext_words, gadget_product, gadget_rows::GadgetRows, scratch::Scratch, tables::CpuRing};
+use crate::Cpu;
+
+/// Units of work for each thread.
+const UNITS: usize = 4;
+
+/// As [`hush_ops::contract::RingOps::rgsw_fold`], for operands that fit together.
+pub(super) fn rgsw_fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RlweBatch]) -> RlweBatch {
+    let ciphertext_words = 2 * ring.kept.words();
+    let words = cpu.install(|| {
+        let bits: Vec<GadgetRows> = bits.par_iter().map(|bit| rgsw_rows(ring, bit)).collect();
+        let mut words = entries.to_vec();
+        let mut bits = &bits[..];
+        while !bits.is_empty() {
+            let count = words.len() / ciphertext_words;
+            let rounds = ((count / (UNITS * cpu.threads())).max(2).ilog2() as usize).min(bits.len());
+            words = fold_rounds(cpu, ring, &words, &bits[..rounds]);
+            bits = &bits[rounds..];
+        }
+        words
+    });
+    RlweBatch { ciphertext_words, words }
+}
+
+/// The rows of an RGSW ciphertext, those that meet the digits of a first.
+fn rgsw_rows(ring: &CpuRing, bit: &RlweBatch) -> GadgetRows {
+    let poly_words = ring.kept.words();
+    GadgetRows::new(&ring.kept, &ring.fold.offset, (2 * ring.fold.digits, 2), |row, poly| {
+        &bit.ciphertext(row)[poly * poly_words..][..poly_words]
+    })
+}
+
+/// One round for every bit.
+fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[GadgetRows]) -> Vec<u32> {
+    let words = 2 * ring.kept.words();
+    let units = entries.par_chunks(words << bits.len());
+    let mut folded = vec![0; units.len() * words];
+    folded.par_chunks_exact_mut(words).zip(units).with_max_len(1).for_each(|(out, entries)| {
+        cpu.with_workspace(|workspace| {
+            let rows = 2 * ring.fold.digits;
+            let (mut scratch, stack) = Scratch::new(workspace, &ring.kept, rows, bits.len() * words);
+            fold_block(ring, bits, entries, out, stack, &mut scratch);
+        });
+    });
+    folded
+}
+
+/// Folds at most `2^bits` entries, at least one, to `out`. `stack` has room for an entry a bit.
+fn fold_block(
+    ring: &CpuRing,
+    bits: &[GadgetRows],
+    entries: &[u32],
+    out: &mut [u32],
+    stack: &mut [u32],
+    scratch: &mut Scratch<'_>,
+) {
+    let Some((bit, below)) = bits.split_last() else {
+        return out.copy_from_slice(entries);
+    };
+    let (first, second) = entries.split_at(entries.len().min(out.len() << below.len()));
+    fold_block(ring, below, first, out, stack, scratch);
+    let (other, stack) = stack.split_at_mut(out.len());
+    if second.is_empty() {
+        other.fill(0);
+    } else {
+        fold_block(ring, below, second, other, stack, scratch);
+    }
+    choose(ring, bit, out, other, scratch);
+}
+
+/// `x += bit (y - x)`.
+fn choose(ring: &CpuRing, bit: &GadgetRows, x: &mut [u32], y: &[u32], scratch: &mut Scratch<'_>) {
+    let (kept, gadget) = (&ring.kept, &ring.fold);
+    let halves = x.chunks_exact(kept.words()).zip(y.chunks_exact(kept.words()));
+    for (half, (x, y)) in halves.enumerate() {
+        ciphertext_words::subtract(kept, y, x, scratch.coefficients);
+        gadget_product::decompose(kept, gadget, scratch, half * gadget.digits);
+    }
+    gadget_product::multiply_add(kept, bit, 2 * gadget.digits, scratch, x);
+}

@@ -1,0 +1,84 @@
+//! The steps over rings at every level against the reference, bit for bit; AMX through the emulator where the machine
+//! has none.
+
+use hush_cpu::{Cpu, Level};
+use hush_he::params::{
+    INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S, ONIONPIRV2_N4096_4X27_SEC126, RingParams,
+};
+use hush_testkit::{
+    amx_emulator,
+    conformance::{Residues, RingCase, RingShape},
+};
+
+/// Backends at all levels of this machine, with one thread and with two.
+fn backends() -> Vec<Cpu> {
+    let mut backends = Vec::new();
+    for level in Level::ALL {
+        for threads in [1, 2] {
+            match (Cpu::with_level(level, threads), level, Level::detect()) {
+                (Ok(cpu), _, _) => backends.push(cpu),
+                // The AMX kernels use AVX-512 IFMA beside it, which is not emulated; one emulated backend is enough.
+                (Err(_), Level::Amx, Level::Avx512Ifma) if threads == 1 => {
+                    amx_emulator::install();
+                    // SAFETY: the machine has AVX-512 IFMA and the emulator executes the AMX instructions.
+                    backends
+                        .push(unsafe { Cpu::with_level_unchecked(level, threads) }.expect("threads start"));
+                }
+                _ => {}
+            }
+        }
+    }
+    backends
+}
+
+fn check(params: RingParams, shape: RingShape, residues: Residues) {
+    let case = RingCase::new(params, shape, residues);
+    for cpu in backends() {
+        eprintln!("{}, {} threads", cpu.level(), cpu.threads());
+        case.check(&cpu);
+    }
+}
+
+#[test]
+fn small_rings() {
+    for residues in Residues::ALL {
+        check(INSECURE_RING_N256, RingShape { rows: 8, folds: 2, entries: 3 }, residues);
+    }
+    for shape in [
+        RingShape { rows: 1, folds: 0, entries: 1 },
+        RingShape { rows: 17, folds: 4, entries: 1 },
+        RingShape { rows: 100, folds: 6, entries: 37 },
+        RingShape { rows: 246, folds: 5, entries: 32 },
+    ] {
+        check(INSECURE_RING_N256, shape, Residues::Random);
+    }
+    check(INSECURE_RING_PLAIN, RingShape { rows: 60, folds: 2, entries: 4 }, Residues::Random);
+}
+
+#[test]
+fn refusals() {
+    let shape = RingShape { rows: 2, folds: 1, entries: 2 };
+    let case = RingCase::new(INSECURE_RING_N256, shape, Residues::Zero);
+    case.check_refusals(&Cpu::new(1).expect("the machine has the level that HUSH_CPU names"));
+}
+
+#[test]
+fn onion_m31() {
+    for residues in [Residues::Random, Residues::Largest, Residues::Middle] {
+        check(ONION_M31, RingShape { rows: 8, folds: 2, entries: 3 }, residues);
+    }
+}
+
+#[test]
+fn onion_s() {
+    for residues in [Residues::Random, Residues::Largest, Residues::Middle] {
+        check(ONION_S, RingShape { rows: 8, folds: 3, entries: 5 }, residues);
+    }
+}
+
+#[test]
+fn onionpirv2() {
+    for residues in [Residues::Random, Residues::Largest] {
+        check(ONIONPIRV2_N4096_4X27_SEC126, RingShape { rows: 3, folds: 1, entries: 2 }, residues);
+    }
+}
