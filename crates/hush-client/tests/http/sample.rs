@@ -4,9 +4,10 @@ use hush_he::{codec::pack_rounded, params::LweParams};
 use hush_ops::{contract::LweOps, reference::Reference, tiling::TiledDb};
 use hush_protocol::{
     descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, Lookup},
+    lwe_table::LweTable,
     simple,
     slot::SlotFormat,
-    table::{Protocol, TableParams, TableShape},
+    table::{Protocol, TableShape},
     wire::{self, Answer, QueryResponse, QuerySizes, RequestShape, WireError},
 };
 use prost::Message;
@@ -24,7 +25,7 @@ pub(crate) const NAME: &str = "sample";
 pub(crate) struct Sample {
     pub(crate) descriptor: Descriptor,
     pub(crate) hint: Vec<u8>,
-    params: TableParams,
+    params: LweTable,
     db: TiledDb,
 }
 
@@ -32,15 +33,15 @@ impl Sample {
     /// Record `i` has the value [`Sample::value`]`(version, i)`.
     pub(crate) fn new(version: u8, lwe: LweParams) -> Self {
         let shape = TableShape { columns: COLUMNS, blocks: BLOCKS, slot_bytes: VALUE_BYTES };
-        let params = TableParams::new(Protocol::Simple, lwe, shape).unwrap();
-        let mut matrix = vec![0; shape.rows() * COLUMNS];
+        let params = LweTable::new(Protocol::Simple, lwe, shape).unwrap();
+        let mut matrix = vec![0; params.rows() * COLUMNS];
         for index in 0..COLUMNS * BLOCKS {
             for (byte, value) in Self::value(version, index as u64).into_iter().enumerate() {
                 matrix[(index / COLUMNS * VALUE_BYTES + byte) * COLUMNS + index % COLUMNS] = value;
             }
         }
-        let db = TiledDb::from_matrix(shape.rows(), COLUMNS, &matrix);
-        let words = Reference.lwe_hint(&db, &params.first_matrix(), 0..shape.rows()).unwrap();
+        let db = TiledDb::from_matrix(params.rows(), COLUMNS, &matrix);
+        let words = Reference.lwe_hint(&db, &params.first_matrix(), 0..params.rows()).unwrap();
         let hint = pack_rounded(&words, params.widths().hint);
         let widths = params.widths();
         let mut descriptor = Descriptor {
@@ -51,10 +52,11 @@ impl Sample {
             records: (COLUMNS * BLOCKS) as u64,
             columns: COLUMNS,
             blocks: BLOCKS,
-            word_bits: [widths.query, widths.hint, widths.answer],
+            word_bits: Some([widths.query, widths.hint, widths.answer]),
             slot: SlotFormat::for_values(0, VALUE_BYTES, VALUE_BYTES),
             lookup: Lookup::Index,
-            hint: BlobRef { blake3: blake3::hash(&hint).into(), bytes: hint.len() as u64 },
+            hint: Some(BlobRef { blake3: blake3::hash(&hint).into(), bytes: hint.len() as u64 }),
+            whitening: None,
             database: blake3::hash(&matrix).into(),
         };
         descriptor.seal();
@@ -68,7 +70,7 @@ impl Sample {
 
     /// Name of the hint's file.
     pub(crate) fn hint_name(&self) -> String {
-        hex::encode(self.descriptor.hint.blake3)
+        hex::encode(self.descriptor.hint.as_ref().unwrap().blake3)
     }
 
     /// Answers as a server of this table should.
