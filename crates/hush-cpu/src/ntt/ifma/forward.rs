@@ -193,10 +193,9 @@ unsafe fn store_slots(tables: &Tables, slots: [__m512i; 16], values: *mut u32) {
     // SAFETY: the caller has the instruction set.
     unsafe {
         let lanes = Lanes52::new(tables.p);
-        let mut packed = [_mm512_setzero_si512(); 8];
-        for (i, packed) in packed.iter_mut().enumerate() {
-            *packed = lanes.pack(lanes.reduce_lazy(slots[2 * i]), lanes.reduce_lazy(slots[2 * i + 1]));
-        }
+        let packed = std::array::from_fn(|i| {
+            lanes.pack(lanes.reduce_lazy(slots[2 * i]), lanes.reduce_lazy(slots[2 * i + 1]))
+        });
         store_rows(values.cast(), 8, transpose(packed));
     }
 }
