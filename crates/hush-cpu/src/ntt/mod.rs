@@ -54,7 +54,7 @@ impl Ntt {
         &self.plan
     }
 
-    /// Words of scratch memory that [`Ntt::forward`] and [`Ntt::inverse`] need; a little more than the degree, or none.
+    /// Words of scratch memory that [`Ntt::forward`] and [`Ntt::inverse`] need: the degree or a little more, or none.
     pub(crate) fn scratch_words(&self) -> usize {
         match &self.kernels {
             Kernels::Scalar | Kernels::Narrow(_) => 0,

@@ -179,21 +179,19 @@ pub(super) unsafe fn transpose(rows: [__m512i; 8]) -> [__m512i; 8] {
         ];
         let low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
         let high = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
-        // Elements i and 4 + i: columns i and i + 4 of the first and of the last four rows.
-        let mut quads = pairs;
-        for half in [0, 4] {
-            for i in [half, half + 1] {
-                quads[i] = _mm512_permutex2var_epi64(pairs[i], low, pairs[i + 2]);
+        // Element 4 half + i: columns i and i + 4 of rows 4 half .. 4 half + 4.
+        let quads: [__m512i; 8] = std::array::from_fn(|index| {
+            let (half, i) = (index / 4, index % 4);
+            let (first, second) = (pairs[4 * half + i % 2], pairs[4 * half + 2 + i % 2]);
+            _mm512_permutex2var_epi64(first, if i < 2 { low } else { high }, second)
+        });
+        std::array::from_fn(|i| {
+            let (first, second) = (quads[i % 4], quads[4 + i % 4]);
+            if i < 4 {
+                _mm512_shuffle_i64x2::<0b01_00_01_00>(first, second)
+            } else {
+                _mm512_shuffle_i64x2::<0b11_10_11_10>(first, second)
             }
-            for i in [half, half + 1] {
-                quads[i + 2] = _mm512_permutex2var_epi64(pairs[i], high, pairs[i + 2]);
-            }
-        }
-        let mut columns = quads;
-        for i in 0..4 {
-            columns[i] = _mm512_shuffle_i64x2::<0b01_00_01_00>(quads[i], quads[4 + i]);
-            columns[4 + i] = _mm512_shuffle_i64x2::<0b11_10_11_10>(quads[i], quads[4 + i]);
-        }
-        columns
+        })
     }
 }

@@ -7,8 +7,9 @@
 use std::arch::x86_64::*;
 
 use super::{
-    BLOCK, STRIDE,
+    BLOCK,
     arithmetic::{Lanes52, Twiddle, load_even, load_odd, load_rows, store_rows, transpose},
+    stride,
     tables::{LANE_TWIDDLE, RADIX16_TWIDDLES, Tables},
 };
 
@@ -16,7 +17,7 @@ use super::{
 const OFFSET: i64 = 16;
 
 /// # Safety
-/// The CPU must have AVX-512 F and IFMA; `values` is valid for N = 256 R words, `scratch` for R [`STRIDE`].
+/// The CPU must have AVX-512 F and IFMA; `values` is valid for N = 256 R words, `scratch` for R [`stride`].
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) unsafe fn forward<const R: usize>(tables: &Tables, values: *mut u32, scratch: *mut u64) {
     debug_assert_eq!(tables.radix, R);
@@ -24,7 +25,7 @@ pub(super) unsafe fn forward<const R: usize>(tables: &Tables, values: *mut u32, 
     unsafe {
         first_pass::<R>(tables, values, scratch);
         for block in 0..R {
-            let rows = scratch.add(block * STRIDE);
+            let rows = scratch.add(block * stride(R));
             rows_pass::<R>(tables, block, rows);
             for half in 0..2 {
                 let group = 2 * block + half;
@@ -93,10 +94,10 @@ unsafe fn first_pass<const R: usize>(tables: &Tables, values: *const u32, scratc
     }
 }
 
-/// [`first_pass`] for 8 columns: `coefficients(r)` to the word `r * STRIDE` of `to`.
+/// [`first_pass`] for 8 columns: `coefficients(r)` to the word `r * stride` of `to`.
 ///
 /// # Safety
-/// As for [`forward`]; `to` is valid for 8 words at all multiples of `STRIDE`.
+/// As for [`forward`]; `to` is valid for 8 words at all multiples of `stride`.
 #[inline(always)]
 unsafe fn first_columns<const R: usize>(
     tables: &Tables,
@@ -113,7 +114,7 @@ unsafe fn first_columns<const R: usize>(
             x[R / 2 + r] = coefficients(R / 2 + r);
         }
         stages(Lanes52::new(tables.p), &mut x, |m, i| Twiddle::splat(pairs.add(2 * (m + i))));
-        store_rows(to, STRIDE, x);
+        store_rows(to, stride(R), x);
     }
 }
 
@@ -129,19 +130,19 @@ unsafe fn first_columns_in_halves(tables: &Tables, coefficients: impl Fn(usize) 
         let offset = _mm512_set1_epi64(OFFSET * i64::from(tables.p));
         let pairs = tables.forward_pairs.as_ptr();
         let first = Twiddle::splat(pairs.add(2));
-        let second_half = to.add(16 * STRIDE);
+        let second_half = to.add(16 * stride(32));
         let mut x = [offset; 16];
         for (r, x) in x.iter_mut().enumerate() {
             let mut y = coefficients(16 + r);
             *x = _mm512_add_epi64(coefficients(r), offset);
             lanes.butterfly_lazy(x, &mut y, first);
-            _mm512_storeu_si512(second_half.add(r * STRIDE).cast(), y);
+            _mm512_storeu_si512(second_half.add(r * stride(32)).cast(), y);
         }
         stages(lanes, &mut x, |m, i| Twiddle::splat(pairs.add(2 * (2 * m + i))));
-        store_rows(to, STRIDE, x);
-        let mut x: [__m512i; 16] = load_rows(second_half, STRIDE);
+        store_rows(to, stride(32), x);
+        let mut x: [__m512i; 16] = load_rows(second_half, stride(32));
         stages(lanes, &mut x, |m, i| Twiddle::splat(pairs.add(2 * (3 * m + i))));
-        store_rows(second_half, STRIDE, x);
+        store_rows(second_half, stride(32), x);
     }
 }
 
@@ -192,10 +193,9 @@ unsafe fn store_slots(tables: &Tables, slots: [__m512i; 16], values: *mut u32) {
     // SAFETY: the caller has the instruction set.
     unsafe {
         let lanes = Lanes52::new(tables.p);
-        let mut packed = [_mm512_setzero_si512(); 8];
-        for (i, packed) in packed.iter_mut().enumerate() {
-            *packed = lanes.pack(lanes.reduce_lazy(slots[2 * i]), lanes.reduce_lazy(slots[2 * i + 1]));
-        }
+        let packed = std::array::from_fn(|i| {
+            lanes.pack(lanes.reduce_lazy(slots[2 * i]), lanes.reduce_lazy(slots[2 * i + 1]))
+        });
         store_rows(values.cast(), 8, transpose(packed));
     }
 }

@@ -9,8 +9,9 @@
 use std::arch::x86_64::*;
 
 use super::{
-    BLOCK, STRIDE,
+    BLOCK,
     arithmetic::{LOW_HALVES, Lanes52, Twiddle, load_rows, store_rows, transpose},
+    stride,
     tables::{LANE_TWIDDLE, RADIX16_TWIDDLES, Tables},
 };
 
@@ -19,14 +20,14 @@ use super::{
 const SLOT_OFFSETS: [i64; 8] = [40, 1, 4, 1, 12, 1, 4, 1];
 
 /// # Safety
-/// The CPU must have AVX-512 F and IFMA; `values` is valid for N = 256 R words, `scratch` for R [`STRIDE`].
+/// The CPU must have AVX-512 F and IFMA; `values` is valid for N = 256 R words, `scratch` for R [`stride`].
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) unsafe fn inverse<const R: usize>(tables: &Tables, values: *mut u32, scratch: *mut u64) {
     debug_assert_eq!(tables.radix, R);
     // SAFETY: the caller has the instruction set; blocks are within both buffers.
     unsafe {
         for block in 0..R {
-            let (slots, rows) = (values.add(block * BLOCK), scratch.add(block * STRIDE));
+            let (slots, rows) = (values.add(block * BLOCK), scratch.add(block * stride(R)));
             for half in 0..2 {
                 first_pass(tables, slots.add(half * BLOCK / 2), rows.add(half * BLOCK / 2));
             }
@@ -158,40 +159,40 @@ const fn block_offsets(n: usize) -> [i64; 16] {
 /// that only the odd ones need registers.
 ///
 /// # Safety
-/// As for [`inverse`]; `scratch` is valid for 16 words at all multiples of `STRIDE`, `values` of 256.
+/// As for [`inverse`]; `scratch` is valid for 16 words at all multiples of `stride`, `values` of 256.
 #[inline(always)]
 unsafe fn last_pass<const R: usize>(tables: &Tables, scratch: *mut u64, values: *mut u32) {
     // SAFETY: the caller has the instruction set.
     unsafe {
         let lanes = Lanes52::new(tables.p);
         if R <= 16 {
-            store_rows(scratch, STRIDE, across_blocks::<R>(tables, scratch));
+            store_rows(scratch, stride(R), across_blocks::<R>(tables, scratch));
             for (r, odd) in across_blocks::<R>(tables, scratch.add(8)).into_iter().enumerate() {
-                let even = _mm512_loadu_si512(scratch.add(r * STRIDE).cast());
+                let even = _mm512_loadu_si512(scratch.add(r * stride(R)).cast());
                 _mm512_storeu_si512(values.add(r * BLOCK).cast(), lanes.pack(even, odd));
             }
         } else {
             across_32_blocks(tables, scratch);
             across_32_blocks(tables, scratch.add(8));
             for r in 0..R {
-                let even = _mm512_loadu_si512(scratch.add(r * STRIDE).cast());
-                let odd = _mm512_loadu_si512(scratch.add(r * STRIDE + 8).cast());
+                let even = _mm512_loadu_si512(scratch.add(r * stride(R)).cast());
+                let odd = _mm512_loadu_si512(scratch.add(r * stride(R) + 8).cast());
                 _mm512_storeu_si512(values.add(r * BLOCK).cast(), lanes.pack(even, odd));
             }
         }
     }
 }
 
-/// Gentleman-Sande stages on the values `STRIDE` apart, to values below p (1 + 2^-12).
+/// Gentleman-Sande stages on the values `stride` apart, to values below p (1 + 2^-12).
 ///
 /// # Safety
-/// As for [`inverse`]; `from` is valid for 8 words at all multiples of `STRIDE`.
+/// As for [`inverse`]; `from` is valid for 8 words at all multiples of `stride`.
 #[inline(always)]
 unsafe fn across_blocks<const R: usize>(tables: &Tables, from: *const u64) -> [__m512i; R] {
     // SAFETY: the caller has the instruction set.
     unsafe {
         let lanes = Lanes52::new(tables.p);
-        let mut x: [__m512i; R] = load_rows(from, STRIDE);
+        let mut x: [__m512i; R] = load_rows(from, stride(R));
         blocks_stage::<R, R, 1>(tables, &mut x, 0);
         blocks_stage::<R, R, 2>(tables, &mut x, 0);
         if R > 4 {
@@ -218,16 +219,16 @@ unsafe fn across_32_blocks(tables: &Tables, words: *mut u64) {
     // SAFETY: the caller has the instruction set.
     unsafe {
         let lanes = Lanes52::new(tables.p);
-        let second_half = words.add(16 * STRIDE);
-        store_rows(words, STRIDE, half_of_32_blocks(tables, words, 0));
+        let second_half = words.add(16 * stride(32));
+        store_rows(words, stride(32), half_of_32_blocks(tables, words, 0));
         let last = Twiddle::splat(tables.inverse_pairs.as_ptr().add(2));
         for (r, high) in half_of_32_blocks(tables, second_half, 16).into_iter().enumerate() {
-            let low = _mm512_loadu_si512(words.add(r * STRIDE).cast());
+            let low = _mm512_loadu_si512(words.add(r * stride(32)).cast());
             let sum = lanes.reduce_lazy(_mm512_add_epi64(low, high));
             let zero = _mm512_setzero_si512();
             let product = lanes.mul_add_lazy(zero, _mm512_sub_epi64(low, high), last);
-            _mm512_storeu_si512(words.add(r * STRIDE).cast(), sum);
-            _mm512_storeu_si512(second_half.add(r * STRIDE).cast(), product);
+            _mm512_storeu_si512(words.add(r * stride(32)).cast(), sum);
+            _mm512_storeu_si512(second_half.add(r * stride(32)).cast(), product);
         }
     }
 }
@@ -240,7 +241,7 @@ unsafe fn across_32_blocks(tables: &Tables, words: *mut u64) {
 unsafe fn half_of_32_blocks(tables: &Tables, from: *const u64, first: usize) -> [__m512i; 16] {
     // SAFETY: the caller has the instruction set.
     unsafe {
-        let mut x = load_rows(from, STRIDE);
+        let mut x = load_rows(from, stride(32));
         blocks_stage::<32, 16, 1>(tables, &mut x, first);
         blocks_stage::<32, 16, 2>(tables, &mut x, first);
         blocks_stage::<32, 16, 4>(tables, &mut x, first);

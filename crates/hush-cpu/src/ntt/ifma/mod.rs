@@ -15,9 +15,11 @@ use self::tables::Tables;
 
 /// Coefficients that the passes treat alike; a degree is a multiple of four blocks.
 const BLOCK: usize = 256;
-/// Words between blocks in scratch memory: 256 and a cache line, since words 2 KiB apart would share two sets of the
-/// cache.
-const STRIDE: usize = BLOCK + 8;
+/// Words between blocks in scratch memory, for `radix` blocks. 32 words that are 2 KiB apart would share two sets of
+/// the first cache, which hold 24 lines: so then a line is left free after each block.
+const fn stride(radix: usize) -> usize {
+    if radix > 16 { BLOCK + 8 } else { BLOCK }
+}
 
 /// A transform of all of `values`.
 type Kernel = unsafe fn(&Tables, values: *mut u32, scratch: *mut u64);
@@ -44,7 +46,7 @@ impl Ifma {
 
     /// Words of scratch memory.
     pub(super) fn scratch_words(&self) -> usize {
-        self.tables.radix * STRIDE
+        self.tables.radix * stride(self.tables.radix)
     }
 
     /// [`NttPlan::forward`].
