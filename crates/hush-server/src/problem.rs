@@ -141,6 +141,10 @@ impl Problem {
         Problem::new(Code::TooLarge, format!("the body and its answers have more than {limit} bytes"))
     }
 
+    pub(crate) fn too_many_keys(limit: usize) -> Problem {
+        Problem::new(Code::TooLarge, format!("the queries name more than {limit} different keys"))
+    }
+
     pub(crate) fn body_timeout(limit: Duration) -> Problem {
         Problem::new(Code::Timeout, format!("the body took more than {} s", limit.as_secs_f64()))
     }

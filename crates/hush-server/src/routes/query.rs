@@ -1,7 +1,7 @@
 //! `POST /v1/tables/{table}/query`: the only endpoint that costs a scan.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::{HashMap, HashSet, hash_map::Entry},
     convert::Infallible,
     net::SocketAddr,
     sync::Arc,
@@ -74,6 +74,11 @@ async fn with_keys(
     let Some(spec) = &table.keys else {
         return Ok(queries.into_iter().map(|query| (query, None)).collect());
     };
+    let distinct = queries.iter().map(|query| &query.key_id).collect::<HashSet<_>>().len();
+    let limit = server.config.open_keys;
+    if distinct > limit {
+        return Err(Problem::too_many_keys(limit));
+    }
     let mut found = HashMap::new();
     let mut paired = Vec::with_capacity(queries.len());
     for (index, query) in queries.into_iter().enumerate() {

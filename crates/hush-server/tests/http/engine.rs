@@ -173,7 +173,7 @@ impl Engine for SumEngine {
         let refuse = |reason: &str| EngineError::Keys { reason: reason.to_owned() };
         let spec = self.keys.as_ref().ok_or_else(|| refuse("there are none"))?;
         let keys = wire::decode_keys(body.to_vec().into()).map_err(|_| refuse("malformed"))?;
-        if keys.preset != spec.preset || body.len() != spec.bytes {
+        if keys.preset != spec.preset || body.len() != spec.bytes || keys.seed.len() != SEED_BYTES {
             return Err(refuse("of another set"));
         }
         match keys.words.iter().max() {

@@ -5,6 +5,10 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc, thread, time:
 use hush_protocol::wire::{CONTENT_TYPE, EvaluationKeys, Query, ResponseShape};
 use hush_server::{ServerConfig, Tables, Throttle};
 use prost::Message;
+use rand_chacha::{
+    ChaCha20Rng,
+    rand_core::{Rng, SeedableRng},
+};
 use tempfile::tempdir;
 
 use crate::{
@@ -138,6 +142,39 @@ fn uploads_that_are_no_keys_of_a_table_are_refused() {
     refused(b"\xff\xff\xff", 400, "invalid_request");
     assert_eq!(server.metric("hush_keys"), Some(0.0));
     assert_eq!(upload(&mut server.client(), &keys(1)).status, 201);
+}
+
+#[test]
+fn random_and_damaged_uploads_stop_nobody() {
+    let (server, _engine) = server(ServerConfig::default());
+    let mut client = server.client();
+    let mut rng = ChaCha20Rng::seed_from_u64(2);
+    let valid = keys(1);
+    for round in 0..300 {
+        let mut body = valid.clone();
+        match round % 3 {
+            0 => rng.fill_bytes(&mut body),
+            1 => body.truncate(rng.next_u32() as usize % valid.len()),
+            // Inside a tag, a length, the version, the name or the seed.
+            _ => body[rng.next_u32() as usize % 16] ^= 1 << (rng.next_u32() % 8),
+        }
+        let status = upload(&mut client, &body).status;
+        // A seed with another bit is as good.
+        let expected: &[u16] = if round % 3 == 2 { &[201, 204, 400, 415] } else { &[400, 415] };
+        assert!(expected.contains(&status), "round {round}: {status}");
+    }
+    assert_eq!(upload(&mut client, &valid).status, 201);
+}
+
+#[test]
+fn one_request_names_a_bounded_number_of_keys() {
+    let (server, _engine) = server(ServerConfig { open_keys: 2, ..ServerConfig::default() });
+    let mut client = server.client();
+    let bodies = [keys(1), keys(2), keys(3)];
+    bodies.iter().for_each(|body| assert_eq!(upload(&mut client, body).status, 201));
+    let queries: Vec<Query> = bodies.iter().map(|body| keyed_query(1, body)).collect();
+    ask(&mut client, &queries).problem(413, "too_large");
+    check(ask(&mut client, &queries[1..]), &queries[1..], &[2, 3]);
 }
 
 #[test]
