@@ -17,12 +17,9 @@ use hush_ops::{
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::{
-    CpuError, Level, buffer::AlignedBuffer, kernels::Kernels, lwe_fold, lwe_hint, reinterpret_lwe, rlwe_fold,
-    workspace::Workspace,
+    CpuError, Level, buffer_pool::BufferPool, kernels::Kernels, lwe_fold, lwe_hint, reinterpret_lwe,
+    rlwe_fold, workspace::Workspace,
 };
-
-/// Query buffers that are kept: as many calls run at once without an allocation.
-const KEPT_QUERY_BUFFERS: usize = 4;
 
 /// The CPU backend. Cheap to share: steps take `&self`, and may run from several threads at once, in which case
 /// they share the backend's own threads.
@@ -31,8 +28,8 @@ pub struct Cpu {
     pool: ThreadPool,
     /// One for each thread of the pool, which alone takes it.
     workspaces: Vec<Mutex<Workspace>>,
-    /// Buffers for prepared queries, of any size.
-    query_buffers: Mutex<Vec<AlignedBuffer<u8>>>,
+    query_buffers: BufferPool<u8>,
+    ring_buffers: BufferPool<u32>,
 }
 
 impl Cpu {
@@ -74,7 +71,8 @@ impl Cpu {
             kernels: Kernels::of(level),
             pool,
             workspaces: (0..threads).map(|_| Mutex::new(Workspace::new())).collect(),
-            query_buffers: Mutex::new(Vec::new()),
+            query_buffers: BufferPool::new(),
+            ring_buffers: BufferPool::new(),
         })
     }
 
@@ -118,24 +116,14 @@ impl Cpu {
         work(&mut lock(&self.workspaces[index]))
     }
 
-    /// A buffer of at least `bytes` bytes, with whatever was left in it.
-    pub(crate) fn take_query_buffer(&self, bytes: usize) -> AlignedBuffer<u8> {
-        let mut kept = lock(&self.query_buffers);
-        let fitting = kept.iter().position(|buffer| buffer.len() >= bytes);
-        match fitting {
-            Some(index) => kept.swap_remove(index),
-            None => AlignedBuffer::zeroed(bytes),
-        }
+    /// Buffers for prepared queries.
+    pub(crate) fn query_buffers(&self) -> &BufferPool<u8> {
+        &self.query_buffers
     }
 
-    /// Keeps a buffer for a later call, in place of the smallest one if there are many.
-    pub(crate) fn return_query_buffer(&self, buffer: AlignedBuffer<u8>) {
-        let mut kept = lock(&self.query_buffers);
-        kept.push(buffer);
-        if kept.len() > KEPT_QUERY_BUFFERS {
-            let smallest = (0..kept.len()).min_by_key(|&index| kept[index].len());
-            kept.swap_remove(smallest.unwrap_or(0));
-        }
+    /// Buffers for what a step over rings makes on its way.
+    pub(crate) fn ring_buffers(&self) -> &BufferPool<u32> {
+        &self.ring_buffers
     }
 }
 

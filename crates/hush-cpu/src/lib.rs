@@ -5,6 +5,7 @@
 
 mod band_solve;
 mod buffer;
+mod buffer_pool;
 mod cpu;
 mod error;
 pub mod features;

@@ -153,14 +153,14 @@ impl Cpu {
         debug_assert!((1..=MAX_BATCH).contains(&batch));
         let kernel = self.kernels().fold.for_batch(batch);
         self.install(|| {
-            let mut prepared = self.take_query_buffer(db.tiling().tiles() * (kernel.query_bytes)(batch));
+            let mut prepared = self.query_buffers().take(db.tiling().tiles() * (kernel.query_bytes)(batch));
             prepare(kernel, db.tiling(), source, &mut prepared);
             items.into_par_iter().with_max_len(1).for_each(|mut item| {
                 self.with_workspace(|workspace| {
                     fold_item(kernel, db, &prepared, batch, &mut item, workspace, &store);
                 });
             });
-            self.return_query_buffer(prepared);
+            self.query_buffers().give_back(prepared);
         });
     }
 }

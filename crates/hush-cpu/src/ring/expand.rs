@@ -46,9 +46,8 @@ pub(super) fn expand(
         let rows = bottom.chunks_exact_mut(words).zip(top.chunks_exact_mut(words));
         leaves.extend(rows.map(|(bottom, top)| Leaf::Row { bottom, top }));
     }
-    let root = [query.a.words(), query.b.words()].concat();
     let expansion = Expansion { cpu, ring, keys };
-    cpu.install(|| expansion.run(root, &mut leaves));
+    cpu.install(|| expansion.run(query, &mut leaves));
     Expanded { selectors, bits }
 }
 
@@ -70,26 +69,31 @@ impl Expansion<'_> {
         1 << (self.ring.levels.len() - level)
     }
 
-    fn run(&self, root: Vec<u32>, leaves: &mut [Leaf<'_>]) {
-        let units = UNITS * self.cpu.threads();
-        let (mut nodes, mut level) = (root, 0);
-        while level < self.ring.levels.len() && leaves.len().div_ceil(self.leaves_below(level)) < units {
-            let children = leaves.len().div_ceil(self.leaves_below(level + 1));
-            nodes = self.next_level(level, nodes, children);
+    fn run(&self, query: &RlweCiphertext, leaves: &mut [Leaf<'_>]) {
+        let (words, levels) = (self.node_words(), self.ring.levels.len());
+        let units = if self.cpu.threads() == 1 { 1 } else { UNITS * self.cpu.threads() };
+        let pool = self.cpu.ring_buffers();
+        let [mut nodes, mut next] = [(); 2].map(|()| pool.take(2 * units * words));
+        nodes[..words / 2].copy_from_slice(query.a.words());
+        nodes[words / 2..words].copy_from_slice(query.b.words());
+        let (mut level, mut count) = (0, 1);
+        while level < levels && count < units {
+            self.next_level(level, &mut nodes[..count * words], &mut next);
+            std::mem::swap(&mut nodes, &mut next);
             level += 1;
+            count = leaves.len().div_ceil(self.leaves_below(level));
         }
         let subtrees = leaves.par_chunks_mut(self.leaves_below(level));
-        nodes.par_chunks_exact_mut(self.node_words()).zip(subtrees).with_max_len(1).for_each(
-            |(node, leaves)| {
-                self.with_scratch(|scratch, stack| self.descend(level, node, stack, leaves, scratch));
-            },
-        );
+        nodes.par_chunks_exact_mut(words).zip(subtrees).with_max_len(1).for_each(|(node, leaves)| {
+            self.with_scratch(|scratch, stack| self.descend(level, node, stack, leaves, scratch));
+        });
+        pool.give_back(nodes);
+        pool.give_back(next);
     }
 
-    /// The first `count` children of the nodes of `level`.
-    fn next_level(&self, level: usize, mut nodes: Vec<u32>, count: usize) -> Vec<u32> {
+    /// Both children of each of the nodes of `level`.
+    fn next_level(&self, level: usize, nodes: &mut [u32], children: &mut [u32]) {
         let words = self.node_words();
-        let mut children = vec![0; nodes.len() * 2];
         let work = nodes.par_chunks_exact_mut(words).zip(children.par_chunks_exact_mut(2 * words));
         work.with_max_len(1).for_each(|(node, children)| {
             self.with_scratch(|scratch, _| {
@@ -98,8 +102,6 @@ impl Expansion<'_> {
                 odd.copy_from_slice(node);
             });
         });
-        children.truncate(count * words);
-        children
     }
 
     /// Scratch memory, and memory for a node of every level.

@@ -16,7 +16,7 @@ pub(super) fn decompose(ring: &ModRing, gadget: &GadgetTables, scratch: &mut Scr
 /// `out[poly] += sum_row digits[row] * rows[row][poly]` for `rows` digits in `scratch.digits`; `out` is polynomials.
 pub(super) fn multiply_add(
     ring: &ModRing,
-    rows: &GadgetRows,
+    rows: &GadgetRows<impl AsRef<[u32]>>,
     count: usize,
     scratch: &mut Scratch<'_>,
     out: &mut [u32],

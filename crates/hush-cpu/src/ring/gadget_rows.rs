@@ -4,12 +4,13 @@
 //! `NTT(2^(w-1) (1 + X + .. + X^(N-1))) * (row_0 + row_1 + ..)` to every sum: a constant of the rows, which is taken
 //! off as if it were another product.
 
+use std::ops::DerefMut;
+
 use super::{
     ModRing,
     montgomery::Montgomery,
     vectorise::{self, VectorLoop},
 };
-use crate::{Level, buffer::AlignedBuffer};
 
 /// Slots that are worked on together.
 const BLOCK: usize = 64;
@@ -33,27 +34,44 @@ pub(super) fn digit_offset(ring: &ModRing, width: u32) -> Vec<u32> {
 }
 
 /// Rows of two or three polynomials modulo the limbs of a ring, in the order in which products read them.
-pub(super) struct GadgetRows {
-    level: Level,
-    degree: usize,
-    rows: usize,
-    polys: usize,
+pub(super) struct GadgetRows<W> {
+    shape: RowShape,
     /// `[limb][block of 64 slots][row][poly][slot]`: Montgomery forms. After the last row come the negated constants
     /// of the digits' offsets, as they are.
-    words: AlignedBuffer<u32>,
+    words: W,
 }
 
-impl GadgetRows {
-    /// Lays out rows for digits whose [`digit_offset`] is `offset`. `poly(row, i)` is polynomial `i` of a row.
+/// How many rows there are, and of how many polynomials each is.
+#[derive(Clone, Copy)]
+pub(super) struct RowShape {
+    pub(super) rows: usize,
+    pub(super) polys: usize,
+}
+
+impl RowShape {
+    /// Words of all rows, as [`GadgetRows`] holds them.
+    pub(super) fn words(self, ring: &ModRing) -> usize {
+        (self.rows + 1) * self.polys * ring.words()
+    }
+}
+
+impl<W: AsRef<[u32]>> GadgetRows<W> {
+    /// Lays out rows in `words`, for digits whose [`digit_offset`] is `offset`. `poly(row, i)` is polynomial `i` of a
+    /// row.
     pub(super) fn new<'a>(
         ring: &ModRing,
         offset: &[u32],
-        (rows, polys): (usize, usize),
+        shape: RowShape,
+        mut words: W,
         poly: impl Fn(usize, usize) -> &'a [u32],
-    ) -> Self {
-        let degree = ring.degree();
+    ) -> Self
+    where
+        W: DerefMut<Target = [u32]>,
+    {
+        let (degree, RowShape { rows, polys }) = (ring.degree(), shape);
         assert!(degree.is_multiple_of(BLOCK) && rows + 2 <= 1 << WIDE_DOUBLINGS);
-        let mut words = AlignedBuffer::zeroed((rows + 1) * polys * ring.words());
+        assert_eq!(words.len(), shape.words(ring));
+        words.fill(0);
         for (limb, words) in words.chunks_exact_mut((rows + 1) * polys * degree).enumerate() {
             for (i, row) in (0..polys).flat_map(|i| (0..rows).map(move |row| (i, row))) {
                 vectorise::run(
@@ -70,7 +88,7 @@ impl GadgetRows {
                 );
             }
         }
-        Self { level: ring.level(), degree, rows, polys, words }
+        Self { shape, words }
     }
 
     /// `out[poly] += sum_row values[row] * rows[row][poly]` modulo one limb, for transforms `values` (a polynomial a
@@ -83,24 +101,25 @@ impl GadgetRows {
         out: &mut [u32],
         stride: usize,
     ) {
-        let montgomery = ring.limbs()[limb].montgomery;
-        assert!(values.len() == self.rows * self.degree);
-        let limb_words = (self.rows + 1) * self.polys * self.degree;
+        let (montgomery, degree) = (ring.limbs()[limb].montgomery, ring.degree());
+        let RowShape { rows, polys } = self.shape;
+        assert_eq!(values.len(), rows * degree);
+        let limb_words = (rows + 1) * polys * degree;
         let product = MultiplyAdd {
             montgomery,
-            degree: self.degree,
+            degree,
             values,
-            rows: &self.words[limb * limb_words..][..limb_words],
-            polys: self.polys,
+            rows: &self.words.as_ref()[limb * limb_words..][..limb_words],
+            polys,
             out,
             stride,
         };
-        let largest = u128::from(montgomery.p() - 1).pow(2) * self.rows as u128;
+        let largest = u128::from(montgomery.p() - 1).pow(2) * rows as u128;
         // With p below 2^31 and a sum below 2^64, a sum is below 2^33 p.
         if largest < 1 << 64 && montgomery.p() < 1 << 31 {
-            vectorise::run(self.level, Narrow(product));
+            vectorise::run(ring.level(), Narrow(product));
         } else {
-            vectorise::run(self.level, Wide(product));
+            vectorise::run(ring.level(), Wide(product));
         }
     }
 }

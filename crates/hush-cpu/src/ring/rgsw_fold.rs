@@ -6,46 +6,65 @@
 use hush_ops::contract::RlweBatch;
 use rayon::prelude::*;
 
-use super::{ciphertext_words, gadget_product, gadget_rows::GadgetRows, scratch::Scratch, tables::CpuRing};
+use super::{
+    ciphertext_words, gadget_product,
+    gadget_rows::{GadgetRows, RowShape},
+    scratch::Scratch,
+    tables::CpuRing,
+};
 use crate::Cpu;
 
 /// Units of work for each thread.
 const UNITS: usize = 4;
 
+/// The rows of a bit.
+type BitRows<'a> = GadgetRows<&'a mut [u32]>;
+
 /// As [`hush_ops::contract::RingOps::rgsw_fold`], for operands that fit together.
 pub(super) fn rgsw_fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RlweBatch]) -> RlweBatch {
     let ciphertext_words = 2 * ring.kept.words();
+    let rows_words = row_shape(ring).words(&ring.kept);
+    let mut buffer = cpu.ring_buffers().take(bits.len() * rows_words);
     let words = cpu.install(|| {
-        let bits: Vec<GadgetRows> = bits.par_iter().map(|bit| rgsw_rows(ring, bit)).collect();
-        let mut words = entries.to_vec();
-        let mut bits = &bits[..];
-        while !bits.is_empty() {
-            let count = words.len() / ciphertext_words;
-            let rounds = ((count / (UNITS * cpu.threads())).max(2).ilog2() as usize).min(bits.len());
-            words = fold_rounds(cpu, ring, &words, &bits[..rounds]);
-            bits = &bits[rounds..];
-        }
-        words
+        let rows = bits.par_iter().zip(buffer.par_chunks_exact_mut(rows_words));
+        let bits: Vec<_> = rows.map(|(bit, words)| bit_rows(ring, bit, words)).collect();
+        fold(cpu, ring, entries, &bits)
     });
+    cpu.ring_buffers().give_back(buffer);
     RlweBatch { ciphertext_words, words }
 }
 
-/// The rows of an RGSW ciphertext, those that meet the digits of a first.
-fn rgsw_rows(ring: &CpuRing, bit: &RlweBatch) -> GadgetRows {
+fn row_shape(ring: &CpuRing) -> RowShape {
+    RowShape { rows: 2 * ring.fold.digits, polys: 2 }
+}
+
+/// Lays out an RGSW ciphertext, whose first rows meet the digits of a.
+fn bit_rows<'a>(ring: &CpuRing, bit: &RlweBatch, words: &'a mut [u32]) -> BitRows<'a> {
     let poly_words = ring.kept.words();
-    GadgetRows::new(&ring.kept, &ring.fold.offset, (2 * ring.fold.digits, 2), |row, poly| {
+    GadgetRows::new(&ring.kept, &ring.fold.offset, row_shape(ring), words, |row, poly| {
         &bit.ciphertext(row)[poly * poly_words..][..poly_words]
     })
 }
 
+/// All rounds.
+fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[BitRows<'_>]) -> Vec<u32> {
+    if bits.is_empty() {
+        return entries.to_vec();
+    }
+    let units = entries.len() / (2 * ring.kept.words()) / (UNITS * cpu.threads());
+    let rounds = bits.len().min(units.max(2).ilog2() as usize);
+    let folded = fold_rounds(cpu, ring, entries, &bits[..rounds]);
+    if rounds == bits.len() { folded } else { fold(cpu, ring, &folded, &bits[rounds..]) }
+}
+
 /// One round for every bit.
-fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[GadgetRows]) -> Vec<u32> {
+fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[BitRows<'_>]) -> Vec<u32> {
     let words = 2 * ring.kept.words();
     let units = entries.par_chunks(words << bits.len());
     let mut folded = vec![0; units.len() * words];
     folded.par_chunks_exact_mut(words).zip(units).with_max_len(1).for_each(|(out, entries)| {
         cpu.with_workspace(|workspace| {
-            let rows = 2 * ring.fold.digits;
+            let rows = row_shape(ring).rows;
             let (mut scratch, stack) = Scratch::new(workspace, &ring.kept, rows, bits.len() * words);
             fold_block(ring, bits, entries, out, stack, &mut scratch);
         });
@@ -56,7 +75,7 @@ fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[GadgetRows]) 
 /// Folds at most `2^bits` entries, at least one, to `out`. `stack` has room for an entry a bit.
 fn fold_block(
     ring: &CpuRing,
-    bits: &[GadgetRows],
+    bits: &[BitRows<'_>],
     entries: &[u32],
     out: &mut [u32],
     stack: &mut [u32],
@@ -77,7 +96,7 @@ fn fold_block(
 }
 
 /// `x += bit (y - x)`.
-fn choose(ring: &CpuRing, bit: &GadgetRows, x: &mut [u32], y: &[u32], scratch: &mut Scratch<'_>) {
+fn choose(ring: &CpuRing, bit: &BitRows<'_>, x: &mut [u32], y: &[u32], scratch: &mut Scratch<'_>) {
     let (kept, gadget) = (&ring.kept, &ring.fold);
     let halves = x.chunks_exact(kept.words()).zip(y.chunks_exact(kept.words()));
     for (half, (x, y)) in halves.enumerate() {

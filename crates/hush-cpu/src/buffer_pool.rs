@@ -1,0 +1,39 @@
+//! Buffers that calls leave for later calls.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::buffer::{AlignedBuffer, Word};
+
+/// Buffers that are kept: as many calls run at once without an allocation.
+const KEPT: usize = 4;
+
+/// Buffers of any size, with whatever was left in them.
+pub(crate) struct BufferPool<T: Word> {
+    kept: Mutex<Vec<AlignedBuffer<T>>>,
+}
+
+impl<T: Word> BufferPool<T> {
+    pub(crate) fn new() -> Self {
+        Self { kept: Mutex::new(Vec::new()) }
+    }
+
+    /// A buffer of at least `len` words.
+    pub(crate) fn take(&self, len: usize) -> AlignedBuffer<T> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let fitting = kept.iter().position(|buffer| buffer.len() >= len);
+        match fitting {
+            Some(index) => kept.swap_remove(index),
+            None => AlignedBuffer::zeroed(len),
+        }
+    }
+
+    /// Keeps a buffer for a later call, in place of the smallest one if there are many.
+    pub(crate) fn give_back(&self, buffer: AlignedBuffer<T>) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push(buffer);
+        if kept.len() > KEPT {
+            let smallest = (0..kept.len()).min_by_key(|&index| kept[index].len());
+            kept.swap_remove(smallest.unwrap_or(0));
+        }
+    }
+}
