@@ -14,3 +14,5 @@ echo "== build"
 "$hushdb" bench build
 echo "== answer"
 "$hushdb" bench answer
+echo "== onion"
+"$hushdb" bench onion

@@ -150,7 +150,7 @@ impl Progress for Stages {
 }
 
 impl Stages {
-    fn finish(self) -> Vec<(String, f64)> {
+    pub(super) fn finish(self) -> Vec<(String, f64)> {
         let stages = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let ends = stages.iter().skip(1).map(|&(_, start)| start).chain([Instant::now()]);
         stages

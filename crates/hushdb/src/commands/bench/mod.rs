@@ -4,6 +4,7 @@ mod answer;
 mod build;
 mod http;
 mod ntt;
+mod onion;
 mod row;
 mod scan;
 
@@ -26,6 +27,8 @@ pub(crate) enum What {
     Build,
     /// Whole answers, in process and over loopback HTTP.
     Answer,
+    /// A table over rings: its build, the steps of an answer, and whole answers.
+    Onion,
 }
 
 /// Measure this machine.
@@ -75,6 +78,7 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
         What::Ntt => ntt::run(&args),
         What::Build => build::run(&args, &mut table),
         What::Answer => answer::run(&args, &mut table),
+        What::Onion => onion::run(&args, &mut table),
     }
 }
 
