@@ -3,14 +3,14 @@
 //! With h = (Q - 1) / 2, `x + h` is in `0..Q` for a centred x, and `x + offset` has the digits as its bits, each
 //! 2^(w-1) too large ([`Gadget::offset`]). So h is added to the residues, Garner's algorithm gives the mixed-radix
 //! digits of the sum, and `offset - h` is added to the binary value that they make up. Everything is exact, no digit
-//! has a sign, and the constant that all digits are too large by is taken off after the transforms
-//! ([`super::gadget_rows`]).
+//! has a sign until 2^(w-1) is taken off modulo each prime.
 
 use hush_math::{gadget::Gadget, rns::Rns};
 
 use super::{
     montgomery::Montgomery,
-    vectorise::{self, VectorLoop},
+    vector_loop::{self, VectorLoop},
+    wide_lanes::WideLanes,
 };
 use crate::Level;
 
@@ -98,14 +98,14 @@ impl MixedRadix {
     /// The columns of `x + offset` for `BLOCK` coefficients, whose residues are `degree` words apart. Bits of columns
     /// but the last above 32 are of no meaning.
     #[inline(always)]
-    fn block<const L: usize>(self, residues: &[u32], degree: usize) -> [[u64; BLOCK]; MAX_COLUMNS] {
-        let mut mixed = [[0u64; BLOCK]; L];
+    fn block<const LIMBS: usize>(self, residues: &[u32], degree: usize) -> [[u64; BLOCK]; MAX_COLUMNS] {
+        let mut mixed = [[0u64; BLOCK]; LIMBS];
         let p = u64::from(self.moduli[0].p());
         for i in 0..BLOCK {
             let sum = u64::from(residues[i]) + u64::from(self.first);
             mixed[0][i] = sum.min(sum.wrapping_sub(p));
         }
-        for j in 1..L {
+        for j in 1..LIMBS {
             let (below, digits) = mixed.split_at_mut(j);
             let residues = &residues[j * degree..][..BLOCK];
             for i in 0..BLOCK {
@@ -119,7 +119,7 @@ impl MixedRadix {
             }
         }
         let mut columns = [[0u64; BLOCK]; MAX_COLUMNS];
-        for column in 0..L.max(2) - 1 {
+        for column in 0..LIMBS.max(2) - 1 {
             for i in 0..BLOCK {
                 let mut sum = self.offset[column];
                 if column > 0 {
@@ -155,29 +155,30 @@ impl Decomposer {
         assert!(degree.is_multiple_of(BLOCK) && digits.len() == degree * self.gadget.digits);
         let (gadget, base) = (self.gadget, self.base);
         match self.base.limbs {
-            1 => vectorise::run(level, Decompose::<1> { gadget, base, residues, digits }),
-            2 => vectorise::run(level, Decompose::<2> { gadget, base, residues, digits }),
-            3 => vectorise::run(level, Decompose::<3> { gadget, base, residues, digits }),
-            _ => vectorise::run(level, Decompose::<4> { gadget, base, residues, digits }),
+            1 => vector_loop::run(level, Decompose::<1> { gadget, base, residues, digits }),
+            2 => vector_loop::run(level, Decompose::<2> { gadget, base, residues, digits }),
+            3 => vector_loop::run(level, Decompose::<3> { gadget, base, residues, digits }),
+            _ => vector_loop::run(level, Decompose::<4> { gadget, base, residues, digits }),
         }
     }
 }
 
-struct Decompose<'a, const L: usize> {
+struct Decompose<'a, const LIMBS: usize> {
     gadget: Gadget,
     base: MixedRadix,
     residues: &'a [u32],
     digits: &'a mut [u32],
 }
 
-impl<const L: usize> VectorLoop for Decompose<'_, L> {
+impl<const LIMBS: usize> VectorLoop for Decompose<'_, LIMBS> {
+    // Plain loops, which the compiler vectorises: products of 64 bits have no use for the lanes of words.
     #[inline(always)]
-    fn run(self) {
-        let degree = self.residues.len() / L;
+    unsafe fn run<L: WideLanes>(self) {
+        let degree = self.residues.len() / LIMBS;
         let mask = (1u32 << self.gadget.width) - 1;
-        let last = L.max(2) - 2;
+        let last = LIMBS.max(2) - 2;
         for start in (0..degree).step_by(BLOCK) {
-            let columns = self.base.block::<L>(&self.residues[start..], degree);
+            let columns = self.base.block::<LIMBS>(&self.residues[start..], degree);
             for (k, digits) in self.digits.chunks_exact_mut(degree).enumerate() {
                 let bit = self.gadget.log2_factor(k);
                 let column = (bit as usize / 32).min(last);

@@ -24,7 +24,7 @@ pub struct CpuKeys {
 impl CpuKeys {
     pub(super) fn new(ring: &CpuRing, keys: &EvaluationKeys) -> Self {
         let switch = |key: &KeySwitchKey, gadget: &GadgetTables| {
-            key_rows(&ring.full, gadget, RowShape { rows: gadget.digits, polys: 2 }, |row, poly| {
+            key_rows(&ring.full, RowShape { rows: gadget.digits, polys: 2 }, |row, poly| {
                 let row = &key.rows[row];
                 [&row.a, &row.b][poly].words()
             })
@@ -34,7 +34,7 @@ impl CpuKeys {
         Self {
             levels: levels.map(|(key, level)| switch(key, &level.gadget)).collect(),
             square: switch(&keys.square, &ring.square),
-            pack: key_rows(&ring.kept, &ring.pack, RowShape { rows: 2 * digits, polys: 3 }, |row, poly| {
+            pack: key_rows(&ring.kept, RowShape { rows: 2 * digits, polys: 3 }, |row, poly| {
                 let row = &keys.pack[row / digits][row % digits];
                 [&row.a, &row.b[0], &row.b[1]][poly].words()
             }),
@@ -42,11 +42,6 @@ impl CpuKeys {
     }
 }
 
-fn key_rows<'a>(
-    ring: &ModRing,
-    gadget: &GadgetTables,
-    shape: RowShape,
-    poly: impl Fn(usize, usize) -> &'a [u32],
-) -> KeyRows {
-    GadgetRows::new(ring, &gadget.offset, shape, AlignedBuffer::zeroed(shape.words(ring)), poly)
+fn key_rows<'a>(ring: &ModRing, shape: RowShape, poly: impl Fn(usize, usize) -> &'a [u32]) -> KeyRows {
+    GadgetRows::new(ring, shape, AlignedBuffer::zeroed(shape.words(ring)), poly)
 }

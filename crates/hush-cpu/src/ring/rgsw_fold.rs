@@ -7,10 +7,11 @@ use hush_ops::contract::RlweBatch;
 use rayon::prelude::*;
 
 use super::{
-    ciphertext_words, gadget_product,
+    gadget_product,
     gadget_rows::{GadgetRows, RowShape},
     scratch::Scratch,
     tables::CpuRing,
+    words,
 };
 use crate::Cpu;
 
@@ -41,7 +42,7 @@ fn row_shape(ring: &CpuRing) -> RowShape {
 /// Lays out an RGSW ciphertext, whose first rows meet the digits of a.
 fn bit_rows<'a>(ring: &CpuRing, bit: &RlweBatch, words: &'a mut [u32]) -> BitRows<'a> {
     let poly_words = ring.kept.words();
-    GadgetRows::new(&ring.kept, &ring.fold.offset, row_shape(ring), words, |row, poly| {
+    GadgetRows::new(&ring.kept, row_shape(ring), words, |row, poly| {
         &bit.ciphertext(row)[poly * poly_words..][..poly_words]
     })
 }
@@ -100,8 +101,8 @@ fn choose(ring: &CpuRing, bit: &BitRows<'_>, x: &mut [u32], y: &[u32], scratch: 
     let (kept, gadget) = (&ring.kept, &ring.fold);
     let halves = x.chunks_exact(kept.words()).zip(y.chunks_exact(kept.words()));
     for (half, (x, y)) in halves.enumerate() {
-        ciphertext_words::subtract(kept, y, x, scratch.coefficients);
+        words::subtract(kept, y, x, scratch.coefficients);
         gadget_product::decompose(kept, gadget, scratch, half * gadget.digits);
     }
-    gadget_product::multiply_add(kept, bit, 2 * gadget.digits, scratch, x);
+    gadget_product::multiply_add(kept, bit, gadget.half, scratch, x);
 }
