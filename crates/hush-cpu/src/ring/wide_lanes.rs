@@ -20,8 +20,18 @@ pub(super) trait WideLanes: Lanes + Copy {
     unsafe fn add_wide(a: Self::Wide, b: Self::Wide) -> Self::Wide;
     /// `a + b mod bound`, for `a` and `b` below `bound`.
     unsafe fn add_wide_mod(a: Self::Wide, b: Self::Wide, bound: u64) -> Self::Wide;
+    /// The same in all lanes.
+    unsafe fn splat_wide(word: u64) -> Self::Wide;
+    /// The words, zero-extended.
+    unsafe fn widen(a: Self::Words) -> Self::Wide;
+    /// The low halves.
+    unsafe fn low_half(a: Self::Wide) -> Self::Words;
     /// The high halves.
     unsafe fn high_half(a: Self::Wide) -> Self::Words;
+    /// The high halves, zero-extended.
+    unsafe fn shift_down(a: Self::Wide) -> Self::Wide;
+    /// `(low >> shift | high << (32 - shift)) & mask`, for a shift below 32.
+    unsafe fn bits(low: Self::Words, high: Self::Words, shift: u32, mask: u32) -> Self::Words;
     /// `a - b`, plus `p` where that is negative.
     unsafe fn sub_mod(a: Self::Words, b: Self::Words, p: Self::Words) -> Self::Words;
 }
@@ -53,8 +63,36 @@ impl WideLanes for Scalar {
     }
 
     #[inline(always)]
+    unsafe fn splat_wide(word: u64) -> [u64; 8] {
+        [word; 8]
+    }
+
+    #[inline(always)]
+    unsafe fn widen(a: [u32; 8]) -> [u64; 8] {
+        a.map(u64::from)
+    }
+
+    #[inline(always)]
+    unsafe fn low_half(a: [u64; 8]) -> [u32; 8] {
+        a.map(|a| a as u32)
+    }
+
+    #[inline(always)]
     unsafe fn high_half(a: [u64; 8]) -> [u32; 8] {
         a.map(|a| (a >> 32) as u32)
+    }
+
+    #[inline(always)]
+    unsafe fn shift_down(a: [u64; 8]) -> [u64; 8] {
+        a.map(|a| a >> 32)
+    }
+
+    #[inline(always)]
+    unsafe fn bits(low: [u32; 8], high: [u32; 8], shift: u32, mask: u32) -> [u32; 8] {
+        std::array::from_fn(|i| {
+            let both = u64::from(high[i]) << 32 | u64::from(low[i]);
+            (both >> shift) as u32 & mask
+        })
     }
 
     #[inline(always)]
@@ -112,6 +150,38 @@ impl WideLanes for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn splat_wide(word: u64) -> Self::Wide {
+        unsafe { EvenOdd { even: _mm256_set1_epi64x(word as i64), odd: _mm256_set1_epi64x(word as i64) } }
+    }
+
+    #[inline(always)]
+    unsafe fn widen(a: __m256i) -> Self::Wide {
+        unsafe {
+            let low = _mm256_set1_epi64x(0xffff_ffff);
+            EvenOdd { even: _mm256_and_si256(a, low), odd: _mm256_srli_epi64::<32>(a) }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn low_half(a: Self::Wide) -> __m256i {
+        unsafe { _mm256_blend_epi32::<0b1010_1010>(a.even, _mm256_slli_epi64::<32>(a.odd)) }
+    }
+
+    #[inline(always)]
+    unsafe fn shift_down(a: Self::Wide) -> Self::Wide {
+        unsafe { EvenOdd { even: _mm256_srli_epi64::<32>(a.even), odd: _mm256_srli_epi64::<32>(a.odd) } }
+    }
+
+    #[inline(always)]
+    unsafe fn bits(low: __m256i, high: __m256i, shift: u32, mask: u32) -> __m256i {
+        unsafe {
+            let (right, left) = (_mm_cvtsi32_si128(shift as i32), _mm_cvtsi32_si128(32 - shift as i32));
+            let both = _mm256_or_si256(_mm256_srl_epi32(low, right), _mm256_sll_epi32(high, left));
+            _mm256_and_si256(both, _mm256_set1_epi32(mask as i32))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn high_half(a: Self::Wide) -> __m256i {
         unsafe { _mm256_blend_epi32::<0b1010_1010>(_mm256_srli_epi64::<32>(a.even), a.odd) }
     }
@@ -124,6 +194,9 @@ impl WideLanes for Avx2 {
         }
     }
 }
+
+/// The 32-bit lanes that are low halves of 64-bit lanes.
+const EVEN: __mmask16 = 0x5555;
 
 // SAFETY of all blocks: the caller has AVX-512 F.
 #[allow(clippy::undocumented_unsafe_blocks)]
@@ -164,8 +237,36 @@ impl WideLanes for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn splat_wide(word: u64) -> Self::Wide {
+        unsafe { EvenOdd { even: _mm512_set1_epi64(word as i64), odd: _mm512_set1_epi64(word as i64) } }
+    }
+
+    #[inline(always)]
+    unsafe fn widen(a: __m512i) -> Self::Wide {
+        unsafe { EvenOdd { even: _mm512_maskz_mov_epi32(EVEN, a), odd: _mm512_srli_epi64::<32>(a) } }
+    }
+
+    #[inline(always)]
+    unsafe fn low_half(a: Self::Wide) -> __m512i {
+        unsafe { _mm512_mask_shuffle_epi32::<0b10_10_00_00>(a.even, !EVEN, a.odd) }
+    }
+
+    #[inline(always)]
+    unsafe fn shift_down(a: Self::Wide) -> Self::Wide {
+        unsafe { EvenOdd { even: _mm512_srli_epi64::<32>(a.even), odd: _mm512_srli_epi64::<32>(a.odd) } }
+    }
+
+    #[inline(always)]
+    unsafe fn bits(low: __m512i, high: __m512i, shift: u32, mask: u32) -> __m512i {
+        unsafe {
+            let (right, left) = (_mm_cvtsi32_si128(shift as i32), _mm_cvtsi32_si128(32 - shift as i32));
+            let both = _mm512_or_si512(_mm512_srl_epi32(low, right), _mm512_sll_epi32(high, left));
+            _mm512_and_si512(both, _mm512_set1_epi32(mask as i32))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn high_half(a: Self::Wide) -> __m512i {
-        const EVEN: __mmask16 = 0x5555;
         unsafe { _mm512_mask_shuffle_epi32::<0b11_11_01_01>(a.odd, EVEN, a.even) }
     }
 
