@@ -150,7 +150,7 @@ impl Expansion<'_> {
         for (from, to) in b.chunks_exact(degree).zip(image_b.chunks_exact_mut(degree)) {
             tables.automorphism.apply(from, to);
         }
-        gadget_product::multiply_add(ring, &self.keys.levels[level], tables.gadget.half, scratch, even);
+        gadget_product::multiply_add(ring, self.keys.level(level), tables.gadget.half, scratch, even);
         tables.monomial.split(ring, even, node);
     }
 
@@ -169,7 +169,7 @@ impl Expansion<'_> {
                 let (row_a, row_b) = row.split_at_mut(ring.words());
                 row_a.copy_from_slice(b);
                 row_b.fill(0);
-                gadget_product::multiply_add(ring, &self.keys.square, gadget.half, scratch, row);
+                gadget_product::multiply_add(ring, self.keys.square(), gadget.half, scratch, row);
                 self.drop_prime(row, bottom, scratch);
                 scratch.pair = row;
             }

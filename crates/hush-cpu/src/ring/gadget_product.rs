@@ -16,7 +16,7 @@ pub(super) fn decompose(ring: &ModRing, gadget: &GadgetTables, scratch: &mut Scr
 /// `out[poly] += sum_row digit[row] * rows[row][poly]` for the digits in `scratch.digits`, each `half` too large.
 pub(super) fn multiply_add(
     ring: &ModRing,
-    rows: &GadgetRows<impl AsRef<[u32]>>,
+    rows: GadgetRows<'_>,
     half: u32,
     scratch: &mut Scratch<'_>,
     out: &mut [u32],

@@ -1,7 +1,5 @@
 //! Rows that meet digits: evaluation keys, and the rows of RGSW ciphertexts.
 
-use std::ops::DerefMut;
-
 use super::{
     ModRing,
     montgomery::Montgomery,
@@ -16,10 +14,11 @@ const BLOCK: usize = 64;
 const VECTORS: usize = 4;
 
 /// Rows of two or three polynomials modulo the limbs of a ring, in the order in which products read them.
-pub(super) struct GadgetRows<W> {
+#[derive(Clone, Copy)]
+pub(super) struct GadgetRows<'a> {
     shape: RowShape,
     /// `[limb][block of 64 slots][poly][row][slot]`, in Montgomery form.
-    words: W,
+    words: &'a [u32],
 }
 
 /// How many rows there are, and of how many polynomials each is.
@@ -36,28 +35,29 @@ impl RowShape {
     }
 }
 
-impl<W: AsRef<[u32]>> GadgetRows<W> {
-    /// Lays out rows in `words`, of [`RowShape::words`]. `poly(row, i)` is polynomial `i` of a row.
-    pub(super) fn new<'a>(
-        ring: &ModRing,
-        shape: RowShape,
-        mut words: W,
-        poly: impl Fn(usize, usize) -> &'a [u32],
-    ) -> Self
-    where
-        W: DerefMut<Target = [u32]>,
-    {
-        let (degree, RowShape { rows, polys }) = (ring.degree(), shape);
-        assert!(degree.is_multiple_of(BLOCK) && words.len() == shape.words(ring));
-        for (limb, words) in words.chunks_exact_mut(rows * polys * degree).enumerate() {
-            for index in 0..rows * polys {
-                let (i, row) = (index / rows, index % rows);
-                let montgomery = ring.limbs()[limb].montgomery;
-                let from = &poly(row, i)[limb * degree..][..degree];
-                let lay_out = LayOut { montgomery, from, words, count: rows * polys, index };
-                vector_loop::run(ring.level(), lay_out);
-            }
+/// Lays out rows in `words`, of [`RowShape::words`]. `poly(row, i)` is polynomial `i` of a row.
+pub(super) fn lay_out<'a>(
+    ring: &ModRing,
+    shape: RowShape,
+    words: &mut [u32],
+    poly: impl Fn(usize, usize) -> &'a [u32],
+) {
+    let (degree, RowShape { rows, polys }) = (ring.degree(), shape);
+    assert!(degree.is_multiple_of(BLOCK) && words.len() == shape.words(ring));
+    for (limb, words) in words.chunks_exact_mut(rows * polys * degree).enumerate() {
+        for index in 0..rows * polys {
+            let (i, row) = (index / rows, index % rows);
+            let montgomery = ring.limbs()[limb].montgomery;
+            let from = &poly(row, i)[limb * degree..][..degree];
+            let lay_out = LayOut { montgomery, from, words, count: rows * polys, index };
+            vector_loop::run(ring.level(), lay_out);
         }
+    }
+}
+
+impl<'a> GadgetRows<'a> {
+    /// Rows that [`lay_out`] laid out.
+    pub(super) fn new(shape: RowShape, words: &'a [u32]) -> Self {
         Self { shape, words }
     }
 
@@ -84,7 +84,7 @@ impl<W: AsRef<[u32]>> GadgetRows<W> {
             montgomery,
             degree,
             values,
-            rows: &self.words.as_ref()[limb * limb_words..][..limb_words],
+            rows: &self.words[limb * limb_words..][..limb_words],
             shape: self.shape,
             out,
             stride,

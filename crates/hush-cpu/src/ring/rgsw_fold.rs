@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::{
     gadget_product,
-    gadget_rows::{GadgetRows, RowShape},
+    gadget_rows::{self, GadgetRows, RowShape},
     scratch::Scratch,
     tables::CpuRing,
     words,
@@ -17,9 +17,6 @@ use crate::Cpu;
 
 /// Units of work for each thread.
 const UNITS: usize = 4;
-
-/// The rows of a bit.
-type BitRows<'a> = GadgetRows<&'a mut [u32]>;
 
 /// As [`hush_ops::contract::RingOps::rgsw_fold`], for operands that fit together.
 pub(super) fn rgsw_fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RlweBatch]) -> RlweBatch {
@@ -40,15 +37,16 @@ fn row_shape(ring: &CpuRing) -> RowShape {
 }
 
 /// Lays out an RGSW ciphertext, whose first rows meet the digits of a.
-fn bit_rows<'a>(ring: &CpuRing, bit: &RlweBatch, words: &'a mut [u32]) -> BitRows<'a> {
+fn bit_rows<'a>(ring: &CpuRing, bit: &RlweBatch, words: &'a mut [u32]) -> GadgetRows<'a> {
     let poly_words = ring.kept.words();
-    GadgetRows::new(&ring.kept, row_shape(ring), words, |row, poly| {
+    gadget_rows::lay_out(&ring.kept, row_shape(ring), words, |row, poly| {
         &bit.ciphertext(row)[poly * poly_words..][..poly_words]
-    })
+    });
+    GadgetRows::new(row_shape(ring), words)
 }
 
 /// All rounds.
-fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[BitRows<'_>]) -> Vec<u32> {
+fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[GadgetRows<'_>]) -> Vec<u32> {
     if bits.is_empty() {
         return entries.to_vec();
     }
@@ -59,7 +57,7 @@ fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[BitRows<'_>]) -> Vec
 }
 
 /// One round for every bit.
-fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[BitRows<'_>]) -> Vec<u32> {
+fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[GadgetRows<'_>]) -> Vec<u32> {
     let words = 2 * ring.kept.words();
     let units = entries.par_chunks(words << bits.len());
     let mut folded = vec![0; units.len() * words];
@@ -76,7 +74,7 @@ fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[BitRows<'_>])
 /// Folds at most `2^bits` entries, at least one, to `out`. `stack` has room for an entry a bit.
 fn fold_block(
     ring: &CpuRing,
-    bits: &[BitRows<'_>],
+    bits: &[GadgetRows<'_>],
     entries: &[u32],
     out: &mut [u32],
     stack: &mut [u32],
@@ -93,11 +91,11 @@ fn fold_block(
     } else {
         fold_block(ring, below, second, other, stack, scratch);
     }
-    choose(ring, bit, out, other, scratch);
+    choose(ring, *bit, out, other, scratch);
 }
 
 /// `x += bit (y - x)`.
-fn choose(ring: &CpuRing, bit: &BitRows<'_>, x: &mut [u32], y: &[u32], scratch: &mut Scratch<'_>) {
+fn choose(ring: &CpuRing, bit: GadgetRows<'_>, x: &mut [u32], y: &[u32], scratch: &mut Scratch<'_>) {
     let (kept, gadget) = (&ring.kept, &ring.fold);
     let halves = x.chunks_exact(kept.words()).zip(y.chunks_exact(kept.words()));
     for (half, (x, y)) in halves.enumerate() {
