@@ -13,7 +13,7 @@ use super::{
     scratch::{self, Scratch},
     tables::CpuRing,
 };
-use crate::Cpu;
+use crate::{Cpu, buffer};
 
 /// Units of work for each thread.
 const UNITS: usize = 4;
@@ -37,7 +37,7 @@ pub(super) fn expand(
     (rows, folds): (usize, usize),
 ) -> Expanded {
     let (words, digits) = (2 * ring.kept.words(), ring.fold.digits);
-    let batch = |count| RlweBatch { ciphertext_words: words, words: vec![0; count * words] };
+    let batch = |count| RlweBatch { ciphertext_words: words, words: buffer::zeroed_result(count * words) };
     let mut selectors = batch(rows);
     let mut bits: Vec<_> = (0..folds).map(|_| batch(2 * digits)).collect();
     let mut leaves: Vec<_> = selectors.words.chunks_exact_mut(words).map(Leaf::Selector).collect();

@@ -10,13 +10,13 @@ use super::{
     vector_loop::{self, VectorLoop},
     wide_lanes::WideLanes,
 };
-use crate::Cpu;
+use crate::{Cpu, buffer};
 
 /// As [`hush_ops::contract::RingOps::ntt_db`], for whole plaintexts.
 pub(super) fn ntt_db(cpu: &Cpu, ring: &CpuRing, symbols: &[u32]) -> Vec<u32> {
     let (kept, degree) = (&ring.kept, ring.kept.degree());
     let bits = ring.context().params().plaintext_bits();
-    let mut words = vec![0; symbols.len() * kept.limbs().len()];
+    let mut words = buffer::zeroed_result(symbols.len() * kept.limbs().len());
     cpu.install(|| {
         let plaintexts = symbols.par_chunks_exact(degree).zip(words.par_chunks_exact_mut(kept.words()));
         plaintexts.for_each(|(symbols, words)| {
