@@ -2,6 +2,9 @@
 
 use crate::buffer::AlignedBuffer;
 
+/// Words of a huge page of x86-64.
+const HUGE_PAGE_WORDS: usize = (2 << 20) / 4;
+
 /// The buffers of one thread. They grow to the largest size asked for.
 pub(crate) struct Workspace {
     sums: AlignedBuffer<i32>,
@@ -37,10 +40,10 @@ impl Workspace {
         &mut self.words[..words]
     }
 
-    /// `words` words and `wide` words of 64 bits, with whatever was left in them.
+    /// `words` words and `wide` words of 64 bits, with whatever was left in them. The words are on huge pages.
     pub(crate) fn ring_buffers(&mut self, words: usize, wide: usize) -> (&mut [u32], &mut [u64]) {
         if self.words.len() < words {
-            self.words = AlignedBuffer::zeroed(words);
+            self.words = AlignedBuffer::zeroed(words.next_multiple_of(HUGE_PAGE_WORDS));
         }
         if self.wide.len() < wide {
             self.wide = AlignedBuffer::zeroed(wide);

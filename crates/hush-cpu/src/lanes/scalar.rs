@@ -3,6 +3,7 @@
 use super::{LOAD_COLS, Lanes};
 
 /// Eight lanes in an array, which a compiler may or may not vectorise.
+#[derive(Clone, Copy)]
 pub(crate) struct Scalar;
 
 const WIDTH: usize = 8;

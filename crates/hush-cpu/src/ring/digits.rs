@@ -3,23 +3,24 @@
 //! With h = (Q - 1) / 2, `x + h` is in `0..Q` for a centred x, and `x + offset` has the digits as its bits, each
 //! 2^(w-1) too large ([`Gadget::offset`]). So h is added to the residues, Garner's algorithm gives the mixed-radix
 //! digits of the sum, and `offset - h` is added to the binary value that they make up. Everything is exact, no digit
-//! has a sign, and the constant that all digits are too large by is taken off after the transforms
-//! ([`super::gadget_rows`]).
+//! has a sign until 2^(w-1) is taken off modulo each prime.
 
 use hush_math::{gadget::Gadget, rns::Rns};
 
 use super::{
     montgomery::Montgomery,
-    vectorise::{self, VectorLoop},
+    residues::Residues,
+    vector_loop::{self, VectorLoop},
+    wide_lanes::WideLanes,
 };
 use crate::Level;
 
 /// Most limbs of a base.
 const MAX_LIMBS: usize = 4;
-/// Columns of 32 bits of a value; the last one has up to 64 bits.
+/// Columns of 32 bits of a value; the last one has 64 bits.
 const MAX_COLUMNS: usize = 3;
-/// Coefficients that are worked on together.
-const BLOCK: usize = 64;
+/// Coefficients of which there are whole multiples: the widest vector.
+const BLOCK: usize = 16;
 
 /// Decomposes coefficients modulo the product Q of some primes by one gadget.
 pub(super) struct Decomposer {
@@ -27,8 +28,8 @@ pub(super) struct Decomposer {
     base: MixedRadix,
 }
 
-/// Constants of a base and of `offset - h`; see [`MixedRadix::block`] for their use.
-#[derive(Clone, Copy, Default)]
+/// Constants of a base and of `offset - h`; see [`MixedRadix::words`] for their use.
+#[derive(Default)]
 struct MixedRadix {
     limbs: usize,
     columns: usize,
@@ -72,18 +73,19 @@ impl MixedRadix {
         let offset = gadget.offset().wrapping_sub(half);
         for column in 0..columns {
             let word = (offset >> (32 * column)) as u64;
-            base.offset[column] = if column + 1 < columns { word & LOW } else { word };
+            base.offset[column] = if column + 1 < columns { word & u64::from(u32::MAX) } else { word };
         }
         base.check(gadget);
         base
     }
 
-    /// Checks that no sum of [`MixedRadix::block`] overflows.
+    /// Checks that no sum of [`MixedRadix::words`] overflows.
     fn check(&self, gadget: Gadget) {
         let primes = self.moduli.map(|m| u128::from(m.p()));
         for j in 1..self.limbs {
             let factors: u128 = primes[..=j].iter().sum();
-            assert!(factors * primes[j] < 1 << 64 && factors <= 2 << 32, "sums of {} products", j + 1);
+            let exact = primes[j] < 1 << 31 && factors < 2 << 32 && factors * primes[j] < 1 << 64;
+            assert!(exact, "sums of {} products", j + 1);
         }
         for column in 0..self.columns - 1 {
             let products = (0..self.limbs).map(|j| primes[j] * u128::from(self.radix[j][column]));
@@ -95,48 +97,44 @@ impl MixedRadix {
         );
     }
 
-    /// The columns of `x + offset` for `BLOCK` coefficients, whose residues are `degree` words apart. Bits of columns
-    /// but the last above 32 are of no meaning.
+    /// The words of `x + offset` for a vector of coefficients, whose residues are `degree` words apart.
+    ///
+    /// # Safety
+    /// The CPU must have the instruction set of `L`, and a vector must be readable for every limb.
     #[inline(always)]
-    fn block<const L: usize>(self, residues: &[u32], degree: usize) -> [[u64; BLOCK]; MAX_COLUMNS] {
-        let mut mixed = [[0u64; BLOCK]; L];
-        let p = u64::from(self.moduli[0].p());
-        for i in 0..BLOCK {
-            let sum = u64::from(residues[i]) + u64::from(self.first);
-            mixed[0][i] = sum.min(sum.wrapping_sub(p));
-        }
-        for j in 1..L {
-            let (below, digits) = mixed.split_at_mut(j);
-            let residues = &residues[j * degree..][..BLOCK];
-            for i in 0..BLOCK {
-                let mut sum = u64::from(residues[i]) * u64::from(self.factors[j][j]);
-                sum = sum.wrapping_add(u64::from(self.constants[j]));
-                for (m, below) in below.iter().enumerate() {
-                    sum = sum.wrapping_add(below[i] * u64::from(self.factors[j][m]));
+    unsafe fn words<L: WideLanes, const LIMBS: usize>(
+        &self,
+        residues: *const u32,
+        degree: usize,
+    ) -> [L::Words; MAX_COLUMNS + 2] {
+        // SAFETY: the caller says so.
+        unsafe {
+            let first = Residues::<L>::new(self.moduli[0]);
+            let mut mixed = [first.add(L::load(residues), L::splat(self.first)); LIMBS];
+            for j in 1..LIMBS {
+                let residue = L::load(residues.add(j * degree));
+                let mut sum = L::mul_wide(residue, L::splat(self.factors[j][j]));
+                sum = L::add_wide(sum, L::splat_wide(u64::from(self.constants[j])));
+                for i in 0..j {
+                    sum = L::add_wide(sum, L::mul_wide(mixed[i], L::splat(self.factors[j][i])));
                 }
-                // At most 2 p by the check, and p of the reduction.
-                digits[0][i] = u64::from(self.moduli[j].canonical::<2>(self.moduli[j].reduce_lazy(sum)));
+                mixed[j] = Residues::<L>::new(self.moduli[j]).reduce_sum(sum);
             }
-        }
-        let mut columns = [[0u64; BLOCK]; MAX_COLUMNS];
-        for column in 0..L.max(2) - 1 {
-            for i in 0..BLOCK {
-                let mut sum = self.offset[column];
-                if column > 0 {
-                    sum = sum.wrapping_add(columns[column - 1][i] >> 32);
+            let mut words = [L::splat(0); MAX_COLUMNS + 2];
+            let mut carry = L::widen(mixed[0]);
+            for column in 0..LIMBS.max(2) - 1 {
+                let mut sum = L::add_wide(carry, L::splat_wide(self.offset[column]));
+                for j in 1..LIMBS {
+                    sum = L::add_wide(sum, L::mul_wide(mixed[j], L::splat(self.radix[j][column])));
                 }
-                for (j, digits) in mixed.iter().enumerate() {
-                    sum = sum.wrapping_add(digits[i] * u64::from(self.radix[j][column]));
-                }
-                columns[column][i] = sum;
+                words[column] = L::low_half(sum);
+                words[column + 1] = L::high_half(sum);
+                carry = L::shift_down(sum);
             }
+            words
         }
-        columns
     }
 }
-
-/// The low word.
-const LOW: u64 = u32::MAX as u64;
 
 impl Decomposer {
     /// # Panics
@@ -149,48 +147,41 @@ impl Decomposer {
     /// canonical words, `digits` as many polynomials as the gadget has digits.
     ///
     /// # Panics
-    /// If lengths do not fit, or the degree is not a multiple of 64.
+    /// If lengths do not fit, or the degree is not a multiple of 16.
     pub(super) fn decompose(&self, level: Level, residues: &[u32], digits: &mut [u32]) {
         let degree = residues.len() / self.base.limbs;
         assert!(degree.is_multiple_of(BLOCK) && digits.len() == degree * self.gadget.digits);
-        let (gadget, base) = (self.gadget, self.base);
+        let (gadget, base) = (self.gadget, &self.base);
         match self.base.limbs {
-            1 => vectorise::run(level, Decompose::<1> { gadget, base, residues, digits }),
-            2 => vectorise::run(level, Decompose::<2> { gadget, base, residues, digits }),
-            3 => vectorise::run(level, Decompose::<3> { gadget, base, residues, digits }),
-            _ => vectorise::run(level, Decompose::<4> { gadget, base, residues, digits }),
+            1 => vector_loop::run(level, Decompose::<1> { gadget, base, residues, digits }),
+            2 => vector_loop::run(level, Decompose::<2> { gadget, base, residues, digits }),
+            3 => vector_loop::run(level, Decompose::<3> { gadget, base, residues, digits }),
+            _ => vector_loop::run(level, Decompose::<4> { gadget, base, residues, digits }),
         }
     }
 }
 
-struct Decompose<'a, const L: usize> {
+struct Decompose<'a, const LIMBS: usize> {
     gadget: Gadget,
-    base: MixedRadix,
+    base: &'a MixedRadix,
     residues: &'a [u32],
     digits: &'a mut [u32],
 }
 
-impl<const L: usize> VectorLoop for Decompose<'_, L> {
+impl<const LIMBS: usize> VectorLoop for Decompose<'_, LIMBS> {
     #[inline(always)]
-    fn run(self) {
-        let degree = self.residues.len() / L;
+    unsafe fn run<L: WideLanes>(self) {
+        let degree = self.residues.len() / LIMBS;
         let mask = (1u32 << self.gadget.width) - 1;
-        let last = L.max(2) - 2;
-        for start in (0..degree).step_by(BLOCK) {
-            let columns = self.base.block::<L>(&self.residues[start..], degree);
-            for (k, digits) in self.digits.chunks_exact_mut(degree).enumerate() {
-                let bit = self.gadget.log2_factor(k);
-                let column = (bit as usize / 32).min(last);
-                let (shift, digits) = (bit - 32 * column as u32, &mut digits[start..][..BLOCK]);
-                if column == last {
-                    for i in 0..BLOCK {
-                        digits[i] = (columns[column][i] >> shift) as u32 & mask;
-                    }
-                } else {
-                    for i in 0..BLOCK {
-                        let window = (columns[column][i] & LOW) | (columns[column + 1][i] << 32);
-                        digits[i] = (window >> shift) as u32 & mask;
-                    }
+        for i in (0..degree).step_by(L::WIDTH) {
+            // SAFETY: the caller has the instruction set; vectors end before each limb does.
+            unsafe {
+                let words = self.base.words::<L, LIMBS>(self.residues[i..].as_ptr(), degree);
+                for k in 0..self.gadget.digits {
+                    let bit = self.gadget.log2_factor(k);
+                    let (low, shift) = (bit as usize / 32, bit % 32);
+                    let digit = L::bits(words[low], words[low + 1], shift, mask);
+                    L::store(self.digits[k * degree + i..][..L::WIDTH].as_mut_ptr(), digit);
                 }
             }
         }

@@ -3,13 +3,15 @@
 use super::{
     ModRing,
     montgomery::Montgomery,
-    vectorise::{self, VectorLoop},
+    residues::Residues,
+    vector_loop::{self, VectorLoop},
+    wide_lanes::WideLanes,
 };
 
 /// What dropping the last prime P needs.
 pub(super) struct DropPrime {
     /// P.
-    dropped: u32,
+    dropped: Montgomery,
     /// P^-1 modulo each kept prime, in Montgomery form.
     inverses: Vec<u32>,
 }
@@ -18,10 +20,10 @@ impl DropPrime {
     /// # Panics
     /// If P is not below the kept primes.
     pub(super) fn new(full: &ModRing, kept: &ModRing) -> Self {
-        let dropped = full.limbs()[kept.limbs().len()].montgomery.p();
+        let dropped = full.limbs()[kept.limbs().len()].montgomery;
         let inverses = kept.limbs().iter().map(|limb| {
-            assert!(dropped < limb.montgomery.p(), "the dropped prime is the smallest");
-            limb.montgomery.form(limb.ntt.plan().modulus().inverse(dropped))
+            assert!(dropped.p() < limb.montgomery.p(), "the dropped prime is the smallest");
+            limb.montgomery.form(limb.ntt.plan().modulus().inverse(dropped.p()))
         });
         Self { dropped, inverses: inverses.collect() }
     }
@@ -44,9 +46,9 @@ impl DropPrime {
         let polys = kept.chunks_exact(degree).zip(to.chunks_exact_mut(degree));
         for ((limb, &inverse), (from, to)) in limbs.zip(polys) {
             let montgomery = limb.montgomery;
-            vectorise::run(ring.level(), Centre { montgomery, dropped: self.dropped, rest, centred });
+            vector_loop::run(ring.level(), Centre { montgomery, dropped: self.dropped, rest, centred });
             limb.ntt.forward(centred, transform);
-            vectorise::run(ring.level(), Divide { montgomery, inverse, from, centred, to });
+            vector_loop::run(ring.level(), Divide { montgomery, inverse, from, centred, to });
         }
     }
 }
@@ -54,17 +56,24 @@ impl DropPrime {
 /// Centred residues modulo P, modulo a larger prime.
 struct Centre<'a> {
     montgomery: Montgomery,
-    dropped: u32,
+    dropped: Montgomery,
     rest: &'a [u32],
     centred: &'a mut [u32],
 }
 
 impl VectorLoop for Centre<'_> {
     #[inline(always)]
-    fn run(self) {
-        let (half, above) = (self.dropped / 2, self.montgomery.p() - self.dropped);
-        for (centred, &rest) in self.centred.iter_mut().zip(self.rest) {
-            *centred = if rest > half { rest + above } else { rest };
+    unsafe fn run<L: WideLanes>(self) {
+        let half = self.dropped.p() / 2;
+        for (to, rest) in self.centred.chunks_exact_mut(L::WIDTH).zip(self.rest.chunks_exact(L::WIDTH)) {
+            // SAFETY: the caller has the instruction set; chunks are a vector.
+            unsafe {
+                let (dropped, kept) = (Residues::<L>::new(self.dropped), Residues::<L>::new(self.montgomery));
+                // With P = 2 half + 1, both `r + half` for r <= half and `r - half - 1` for others are in 0..P, and
+                // half too large.
+                let shifted = dropped.sub(L::load(rest.as_ptr()), L::splat(half + 1));
+                L::store(to.as_mut_ptr(), kept.sub(shifted, L::splat(half)));
+            }
         }
     }
 }
@@ -80,10 +89,15 @@ struct Divide<'a> {
 
 impl VectorLoop for Divide<'_> {
     #[inline(always)]
-    fn run(self) {
-        let m = self.montgomery;
-        for ((to, &from), &centred) in self.to.iter_mut().zip(self.from).zip(self.centred) {
-            *to = m.mul(m.sub(from, centred), self.inverse);
+    unsafe fn run<L: WideLanes>(self) {
+        let operands = self.from.chunks_exact(L::WIDTH).zip(self.centred.chunks_exact(L::WIDTH));
+        for (to, (from, centred)) in self.to.chunks_exact_mut(L::WIDTH).zip(operands) {
+            // SAFETY: the caller has the instruction set; chunks are a vector.
+            unsafe {
+                let residues = Residues::<L>::new(self.montgomery);
+                let difference = residues.sub(L::load(from.as_ptr()), L::load(centred.as_ptr()));
+                L::store(to.as_mut_ptr(), residues.mul(difference, L::splat(self.inverse)));
+            }
         }
     }
 }

@@ -8,12 +8,12 @@ use hush_ops::contract::{Expanded, RlweBatch};
 use rayon::prelude::*;
 
 use super::{
-    ciphertext_words, gadget_product,
+    gadget_product,
     keys::CpuKeys,
     scratch::{self, Scratch},
     tables::CpuRing,
 };
-use crate::Cpu;
+use crate::{Cpu, buffer};
 
 /// Units of work for each thread.
 const UNITS: usize = 4;
@@ -37,7 +37,7 @@ pub(super) fn expand(
     (rows, folds): (usize, usize),
 ) -> Expanded {
     let (words, digits) = (2 * ring.kept.words(), ring.fold.digits);
-    let batch = |count| RlweBatch { ciphertext_words: words, words: vec![0; count * words] };
+    let batch = |count| RlweBatch { ciphertext_words: words, words: buffer::zeroed_vec(count * words) };
     let mut selectors = batch(rows);
     let mut bits: Vec<_> = (0..folds).map(|_| batch(2 * digits)).collect();
     let mut leaves: Vec<_> = selectors.words.chunks_exact_mut(words).map(Leaf::Selector).collect();
@@ -150,8 +150,8 @@ impl Expansion<'_> {
         for (from, to) in b.chunks_exact(degree).zip(image_b.chunks_exact_mut(degree)) {
             tables.automorphism.apply(from, to);
         }
-        gadget_product::multiply_add(ring, &self.keys.levels[level], tables.gadget.digits, scratch, even);
-        ciphertext_words::split_node(ring, &tables.monomial, even, node);
+        gadget_product::multiply_add(ring, self.keys.level(level), tables.gadget.half, scratch, even);
+        tables.monomial.split(ring, even, node);
     }
 
     /// Hands a leaf on, modulo Q_1.
@@ -169,7 +169,7 @@ impl Expansion<'_> {
                 let (row_a, row_b) = row.split_at_mut(ring.words());
                 row_a.copy_from_slice(b);
                 row_b.fill(0);
-                gadget_product::multiply_add(ring, &self.keys.square, gadget.digits, scratch, row);
+                gadget_product::multiply_add(ring, self.keys.square(), gadget.half, scratch, row);
                 self.drop_prime(row, bottom, scratch);
                 scratch.pair = row;
             }

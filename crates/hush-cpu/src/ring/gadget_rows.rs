@@ -1,44 +1,24 @@
 //! Rows that meet digits: evaluation keys, and the rows of RGSW ciphertexts.
-//!
-//! Digits arrive 2^(w-1) too large ([`super::digits`]). As transforms and products are linear, that adds
-//! `NTT(2^(w-1) (1 + X + .. + X^(N-1))) * (row_0 + row_1 + ..)` to every sum: a constant of the rows, which is taken
-//! off as if it were another product.
-
-use std::ops::DerefMut;
 
 use super::{
     ModRing,
     montgomery::Montgomery,
-    vectorise::{self, VectorLoop},
+    residues::Residues,
+    vector_loop::{self, VectorLoop},
+    wide_lanes::WideLanes,
 };
 
 /// Slots that are worked on together.
 const BLOCK: usize = 64;
-/// log2 of the multiples of p that a sum may come to, where it fits 64 bits.
-const NARROW_DOUBLINGS: u32 = 2;
-/// The same where the words of the products are summed separately.
-const WIDE_DOUBLINGS: u32 = 4;
-
-/// `NTT(2^(w-1) (1 + X + .. + X^(N-1)))` in Montgomery form, limb after limb: what unsigned digits of w bits are too
-/// large by.
-pub(super) fn digit_offset(ring: &ModRing, width: u32) -> Vec<u32> {
-    let mut words = Vec::with_capacity(ring.words());
-    for limb in ring.limbs() {
-        let p = limb.montgomery.p();
-        assert!(1 << width <= p, "digits of {width} bits are residues modulo {p}");
-        let mut values = vec![1 << (width - 1); ring.degree()];
-        limb.ntt.plan().forward(&mut values);
-        words.extend(values.into_iter().map(|value| limb.montgomery.form(value)));
-    }
-    words
-}
+/// Vectors that are worked on together: their sums fit the registers.
+const VECTORS: usize = 4;
 
 /// Rows of two or three polynomials modulo the limbs of a ring, in the order in which products read them.
-pub(super) struct GadgetRows<W> {
+#[derive(Clone, Copy)]
+pub(super) struct GadgetRows<'a> {
     shape: RowShape,
-    /// `[limb][block of 64 slots][row][poly][slot]`: Montgomery forms. After the last row come the negated constants
-    /// of the digits' offsets, as they are.
-    words: W,
+    /// `[limb][block of 64 slots][poly][row][slot]`, in Montgomery form.
+    words: &'a [u32],
 }
 
 /// How many rows there are, and of how many polynomials each is.
@@ -49,50 +29,45 @@ pub(super) struct RowShape {
 }
 
 impl RowShape {
-    /// Words of all rows, as [`GadgetRows`] holds them.
+    /// Words of all rows.
     pub(super) fn words(self, ring: &ModRing) -> usize {
-        (self.rows + 1) * self.polys * ring.words()
+        self.rows * self.polys * ring.words()
     }
 }
 
-impl<W: AsRef<[u32]>> GadgetRows<W> {
-    /// Lays out rows in `words`, for digits whose [`digit_offset`] is `offset`. `poly(row, i)` is polynomial `i` of a
-    /// row.
-    pub(super) fn new<'a>(
-        ring: &ModRing,
-        offset: &[u32],
-        shape: RowShape,
-        mut words: W,
-        poly: impl Fn(usize, usize) -> &'a [u32],
-    ) -> Self
-    where
-        W: DerefMut<Target = [u32]>,
-    {
-        let (degree, RowShape { rows, polys }) = (ring.degree(), shape);
-        assert!(degree.is_multiple_of(BLOCK) && rows + 2 <= 1 << WIDE_DOUBLINGS);
-        assert_eq!(words.len(), shape.words(ring));
-        words.fill(0);
-        for (limb, words) in words.chunks_exact_mut((rows + 1) * polys * degree).enumerate() {
-            for (i, row) in (0..polys).flat_map(|i| (0..rows).map(move |row| (i, row))) {
-                vectorise::run(
-                    ring.level(),
-                    LayOutRow {
-                        montgomery: ring.limbs()[limb].montgomery,
-                        from: &poly(row, i)[limb * degree..][..degree],
-                        offset: &offset[limb * degree..][..degree],
-                        words,
-                        rows: (rows + 1) * polys,
-                        row: row * polys + i,
-                        constant: rows * polys + i,
-                    },
-                );
-            }
+/// Lays out rows in `words`, of [`RowShape::words`]. `poly(row, i)` is polynomial `i` of a row.
+pub(super) fn lay_out<'a>(
+    ring: &ModRing,
+    shape: RowShape,
+    words: &mut [u32],
+    poly: impl Fn(usize, usize) -> &'a [u32],
+) {
+    let (degree, RowShape { rows, polys }) = (ring.degree(), shape);
+    assert!(degree.is_multiple_of(BLOCK) && words.len() == shape.words(ring));
+    for (limb, words) in words.chunks_exact_mut(rows * polys * degree).enumerate() {
+        for index in 0..rows * polys {
+            let (i, row) = (index / rows, index % rows);
+            let montgomery = ring.limbs()[limb].montgomery;
+            let from = &poly(row, i)[limb * degree..][..degree];
+            let lay_out = LayOut { montgomery, from, words, count: rows * polys, index };
+            vector_loop::run(ring.level(), lay_out);
         }
+    }
+}
+
+impl<'a> GadgetRows<'a> {
+    /// Rows that [`lay_out`] laid out.
+    pub(super) fn new(shape: RowShape, words: &'a [u32]) -> Self {
         Self { shape, words }
     }
 
-    /// `out[poly] += sum_row values[row] * rows[row][poly]` modulo one limb, for transforms `values` (a polynomial a
-    /// row) of digits that are too large by their offset. The polynomials of `out` start `stride` words apart.
+    /// Number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.shape.rows
+    }
+
+    /// `out[poly] += sum_row values[row] * rows[row][poly]` modulo one limb, for a polynomial of `values` a row. The
+    /// polynomials of `out` start `stride` words apart.
     pub(super) fn multiply_add(
         &self,
         ring: &ModRing,
@@ -103,52 +78,49 @@ impl<W: AsRef<[u32]>> GadgetRows<W> {
     ) {
         let (montgomery, degree) = (ring.limbs()[limb].montgomery, ring.degree());
         let RowShape { rows, polys } = self.shape;
-        assert_eq!(values.len(), rows * degree);
-        let limb_words = (rows + 1) * polys * degree;
+        assert!(values.len() == rows * degree && out.len() >= (polys - 1) * stride + degree);
+        let limb_words = rows * polys * degree;
         let product = MultiplyAdd {
             montgomery,
             degree,
             values,
-            rows: &self.words.as_ref()[limb * limb_words..][..limb_words],
-            polys,
+            rows: &self.words[limb * limb_words..][..limb_words],
+            shape: self.shape,
             out,
             stride,
         };
-        let largest = u128::from(montgomery.p() - 1).pow(2) * rows as u128;
-        // With p below 2^31 and a sum below 2^64, a sum is below 2^33 p.
-        if largest < 1 << 64 && montgomery.p() < 1 << 31 {
-            vectorise::run(ring.level(), Narrow(product));
+        // `rows` products below p^2 are below 2^33 p.
+        let p = montgomery.p();
+        if p < 1 << 31 && u64::from(p) * rows as u64 <= 1 << 33 {
+            vector_loop::run(ring.level(), Narrow(product));
         } else {
-            vectorise::run(ring.level(), Wide(product));
+            vector_loop::run(ring.level(), Wide(product));
         }
     }
 }
 
-/// One polynomial of one row, modulo one limb, into its place; and its part of the constant.
-struct LayOutRow<'a> {
+/// One polynomial of one row, modulo one limb, into its place.
+struct LayOut<'a> {
     montgomery: Montgomery,
     from: &'a [u32],
-    offset: &'a [u32],
     words: &'a mut [u32],
-    /// Rows of a block, where they are all single polynomials.
-    rows: usize,
-    row: usize,
-    constant: usize,
+    /// Polynomials of all rows, and which of them this one is.
+    count: usize,
+    index: usize,
 }
 
-impl VectorLoop for LayOutRow<'_> {
+impl VectorLoop for LayOut<'_> {
     #[inline(always)]
-    fn run(self) {
-        let m = self.montgomery;
-        let blocks = self.words.chunks_exact_mut(self.rows * BLOCK);
-        let operands = self.from.chunks_exact(BLOCK).zip(self.offset.chunks_exact(BLOCK));
-        for (words, (from, offset)) in blocks.zip(operands) {
-            for (to, &word) in words[self.row * BLOCK..][..BLOCK].iter_mut().zip(from) {
-                *to = m.form(word);
-            }
-            let constant = &mut words[self.constant * BLOCK..][..BLOCK];
-            for ((constant, &word), &offset) in constant.iter_mut().zip(from).zip(offset) {
-                *constant = m.sub(*constant, m.mul(word, offset));
+    unsafe fn run<L: WideLanes>(self) {
+        let blocks = self.words.chunks_exact_mut(BLOCK).skip(self.index).step_by(self.count);
+        for (to, from) in blocks.zip(self.from.chunks_exact(BLOCK)) {
+            for (to, from) in to.chunks_exact_mut(L::WIDTH).zip(from.chunks_exact(L::WIDTH)) {
+                // SAFETY: the caller has the instruction set; chunks are a vector.
+                unsafe {
+                    let residues = Residues::<L>::new(self.montgomery);
+                    let square = L::splat(self.montgomery.square());
+                    L::store(to.as_mut_ptr(), residues.mul(L::load(from.as_ptr()), square));
+                }
             }
         }
     }
@@ -160,70 +132,112 @@ struct MultiplyAdd<'a> {
     degree: usize,
     values: &'a [u32],
     rows: &'a [u32],
-    polys: usize,
+    shape: RowShape,
     out: &'a mut [u32],
     stride: usize,
 }
 
-impl MultiplyAdd<'_> {
-    /// All blocks: `sum` makes the lazy sums of a block from its values (a polynomial apart) and rows (`polys` blocks
-    /// apart).
+/// How products are added up.
+trait Sum {
+    /// `sum + product`.
+    ///
+    /// # Safety
+    /// The CPU must have the instruction set of `L`.
+    unsafe fn add<L: WideLanes>(residues: Residues<L>, sum: L::Wide, product: L::Wide) -> L::Wide;
+}
+
+/// Sums stay below `2^33 p` by themselves, and p is below 2^31.
+struct Exact;
+
+impl Sum for Exact {
     #[inline(always)]
-    fn run<const DOUBLINGS: u32>(self, sum: impl Fn(&[u32], &[u32]) -> [u64; BLOCK]) {
-        let (m, row_words) = (self.montgomery, self.polys * BLOCK);
-        let rows = self.values.len() / self.degree;
-        for (block, words) in self.rows.chunks_exact((rows + 1) * row_words).enumerate() {
-            for poly in 0..self.polys {
-                let sums = sum(&self.values[block * BLOCK..], &words[poly * BLOCK..rows * row_words]);
-                let out = &mut self.out[poly * self.stride + block * BLOCK..][..BLOCK];
-                let constants = &words[rows * row_words + poly * BLOCK..][..BLOCK];
-                for i in 0..BLOCK {
-                    let constant = m.add(out[i], constants[i]);
-                    out[i] = m.add(m.canonical::<DOUBLINGS>(sums[i]), constant);
+    unsafe fn add<L: WideLanes>(_: Residues<L>, sum: L::Wide, product: L::Wide) -> L::Wide {
+        // SAFETY: the caller says so.
+        unsafe { L::add_wide(sum, product) }
+    }
+}
+
+/// Sums are kept below `2^32 p`.
+struct Modular;
+
+impl Sum for Modular {
+    #[inline(always)]
+    unsafe fn add<L: WideLanes>(residues: Residues<L>, sum: L::Wide, product: L::Wide) -> L::Wide {
+        // SAFETY: the caller says so.
+        unsafe { residues.add_wide(sum, product) }
+    }
+}
+
+impl MultiplyAdd<'_> {
+    #[inline(always)]
+    unsafe fn run<L: WideLanes, S: Sum>(self) {
+        let RowShape { rows, polys } = self.shape;
+        let step = VECTORS * L::WIDTH;
+        for (index, block) in self.rows.chunks_exact(rows * BLOCK).enumerate() {
+            let (slot, poly) = (index / polys * BLOCK, index % polys);
+            for start in (0..BLOCK).step_by(step) {
+                let values = &self.values[slot + start..];
+                let out = &mut self.out[poly * self.stride + slot + start..][..step];
+                // SAFETY: the caller has the instruction set; there are `rows` blocks of rows, and polynomials of
+                // values, and a block is whole steps.
+                unsafe {
+                    let residues = Residues::<L>::new(self.montgomery);
+                    let row = block.as_ptr().add(start);
+                    let sums = sums::<L, S>(residues, values.as_ptr(), self.degree, row, rows);
+                    for (vector, sum) in sums.into_iter().enumerate() {
+                        let out = out.as_mut_ptr().add(vector * L::WIDTH);
+                        L::store(out, residues.add(L::load(out), residues.reduce_sum(sum)));
+                    }
                 }
             }
         }
     }
 }
 
-/// Where sums of products fit 64 bits.
+/// Sums of `rows` products, of four vectors each: values `degree` words apart, rows `BLOCK` words apart.
+///
+/// # Safety
+/// The CPU must have the instruction set of `L`, and the pointers must be valid for all these vectors.
+#[inline(always)]
+unsafe fn sums<L: WideLanes, S: Sum>(
+    residues: Residues<L>,
+    values: *const u32,
+    degree: usize,
+    row: *const u32,
+    rows: usize,
+) -> [L::Wide; VECTORS] {
+    // SAFETY: the caller says so.
+    unsafe {
+        let product = |k: usize, vector: usize| {
+            let value = L::load(values.add(k * degree + vector * L::WIDTH));
+            L::mul_wide(value, L::load(row.add(k * BLOCK + vector * L::WIDTH)))
+        };
+        let mut sums = [product(0, 0), product(0, 1), product(0, 2), product(0, 3)];
+        for k in 1..rows {
+            for (vector, sum) in sums.iter_mut().enumerate() {
+                *sum = S::add(residues, *sum, product(k, vector));
+            }
+        }
+        sums
+    }
+}
+
 struct Narrow<'a>(MultiplyAdd<'a>);
 
 impl VectorLoop for Narrow<'_> {
     #[inline(always)]
-    fn run(self) {
-        let (m, degree, row_words) = (self.0.montgomery, self.0.degree, self.0.polys * BLOCK);
-        self.0.run::<NARROW_DOUBLINGS>(|values, words| {
-            let mut sums = [0u64; BLOCK];
-            for (values, words) in values.chunks(degree).zip(words.chunks(row_words)) {
-                let (values, words) = (&values[..BLOCK], &words[..BLOCK]);
-                for i in 0..BLOCK {
-                    sums[i] += u64::from(values[i]) * u64::from(words[i]);
-                }
-            }
-            sums.map(|sum| m.reduce_lazy(sum))
-        });
+    unsafe fn run<L: WideLanes>(self) {
+        // SAFETY: the caller says so.
+        unsafe { self.0.run::<L, Exact>() };
     }
 }
 
-/// Where they do not.
 struct Wide<'a>(MultiplyAdd<'a>);
 
 impl VectorLoop for Wide<'_> {
     #[inline(always)]
-    fn run(self) {
-        let (m, degree, row_words) = (self.0.montgomery, self.0.degree, self.0.polys * BLOCK);
-        self.0.run::<WIDE_DOUBLINGS>(|values, words| {
-            let (mut low, mut high) = ([0u64; BLOCK], [0u64; BLOCK]);
-            for (values, words) in values.chunks(degree).zip(words.chunks(row_words)) {
-                let (values, words) = (&values[..BLOCK], &words[..BLOCK]);
-                for i in 0..BLOCK {
-                    let product = u64::from(values[i]) * u64::from(words[i]);
-                    low[i] += product & u64::from(u32::MAX);
-                    high[i] += product >> 32;
-                }
-            }
-            std::array::from_fn(|i| high[i] + m.reduce_lazy(low[i]))
-        });
+    unsafe fn run<L: WideLanes>(self) {
+        // SAFETY: the caller says so.
+        unsafe { self.0.run::<L, Modular>() };
     }
 }

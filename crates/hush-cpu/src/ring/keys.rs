@@ -1,52 +1,75 @@
 //! One client's evaluation keys, laid out for products.
 
+use std::ops::Range;
+
 use hush_he::entities::{EvaluationKeys, KeySwitchKey};
 
 use super::{
-    gadget_rows::{GadgetRows, RowShape},
-    mod_ring::ModRing,
-    tables::{CpuRing, GadgetTables},
+    gadget_rows::{self, GadgetRows, RowShape},
+    tables::CpuRing,
 };
 use crate::buffer::AlignedBuffer;
 
-/// Rows in memory of their own.
-type KeyRows = GadgetRows<AlignedBuffer<u32>>;
-
-/// The evaluation keys of one client, as the CPU backend holds them.
+/// The evaluation keys of one client, as the CPU backend holds them: in one piece of memory, so that it is on huge
+/// pages.
 pub struct CpuKeys {
-    /// For each level of the expansion, the rows of its key.
-    pub(super) levels: Vec<KeyRows>,
-    pub(super) square: KeyRows,
-    /// The rows that meet the first ciphertext of a pair, then those of the second; polynomials a, b_0, b_1.
-    pub(super) pack: KeyRows,
+    words: AlignedBuffer<u32>,
+    levels: Vec<KeyRows>,
+    square: KeyRows,
+    pack: KeyRows,
+}
+
+/// Where the rows of one key are.
+struct KeyRows {
+    shape: RowShape,
+    words: Range<usize>,
 }
 
 impl CpuKeys {
     pub(super) fn new(ring: &CpuRing, keys: &EvaluationKeys) -> Self {
-        let switch = |key: &KeySwitchKey, gadget: &GadgetTables| {
-            key_rows(&ring.full, gadget, RowShape { rows: gadget.digits, polys: 2 }, |row, poly| {
+        let mut end = 0;
+        let mut place = |ring, rows, polys| {
+            let shape = RowShape { rows, polys };
+            let start = end;
+            end += shape.words(ring);
+            KeyRows { shape, words: start..end }
+        };
+        let levels: Vec<_> =
+            ring.levels.iter().map(|level| place(&ring.full, level.gadget.digits, 2)).collect();
+        let square = place(&ring.full, ring.square.digits, 2);
+        let pack = place(&ring.kept, 2 * ring.pack.digits, 3);
+        let mut words = AlignedBuffer::zeroed(end);
+        let mut switch = |place: &KeyRows, key: &KeySwitchKey| {
+            gadget_rows::lay_out(&ring.full, place.shape, &mut words[place.words.clone()], |row, poly| {
                 let row = &key.rows[row];
                 [&row.a, &row.b][poly].words()
-            })
+            });
         };
-        let levels = keys.levels.iter().zip(&ring.levels);
-        let digits = ring.pack.digits;
-        Self {
-            levels: levels.map(|(key, level)| switch(key, &level.gadget)).collect(),
-            square: switch(&keys.square, &ring.square),
-            pack: key_rows(&ring.kept, &ring.pack, RowShape { rows: 2 * digits, polys: 3 }, |row, poly| {
-                let row = &keys.pack[row / digits][row % digits];
-                [&row.a, &row.b[0], &row.b[1]][poly].words()
-            }),
-        }
+        levels.iter().zip(&keys.levels).for_each(|(place, key)| switch(place, key));
+        switch(&square, &keys.square);
+        gadget_rows::lay_out(&ring.kept, pack.shape, &mut words[pack.words.clone()], |row, poly| {
+            let row = &keys.pack[row / ring.pack.digits][row % ring.pack.digits];
+            [&row.a, &row.b[0], &row.b[1]][poly].words()
+        });
+        Self { words, levels, square, pack }
     }
-}
 
-fn key_rows<'a>(
-    ring: &ModRing,
-    gadget: &GadgetTables,
-    shape: RowShape,
-    poly: impl Fn(usize, usize) -> &'a [u32],
-) -> KeyRows {
-    GadgetRows::new(ring, &gadget.offset, shape, AlignedBuffer::zeroed(shape.words(ring)), poly)
+    /// The rows of the key of a level of the expansion.
+    pub(super) fn level(&self, level: usize) -> GadgetRows<'_> {
+        self.rows(&self.levels[level])
+    }
+
+    /// The rows of the key for s^2.
+    pub(super) fn square(&self) -> GadgetRows<'_> {
+        self.rows(&self.square)
+    }
+
+    /// The rows that meet the first ciphertext of a pair, then those of the second; polynomials a, b_0, b_1.
+    pub(super) fn pack(&self) -> GadgetRows<'_> {
+        self.rows(&self.pack)
+    }
+
+    fn rows(&self, place: &KeyRows) -> GadgetRows<'_> {
+        GadgetRows::new(place.shape, &self.words[place.words.clone()])
+    }
 }

@@ -1,5 +1,5 @@
 //! The steps over rings, level by level: transforms ([`crate::ntt`]), digits, products with rows of keys, and loops
-//! over words that the compiler vectorises.
+//! over words, written once for the vectors of all levels.
 
 use std::sync::Arc;
 
@@ -17,7 +17,6 @@ use hush_ops::{
 use crate::{Cpu, rlwe_fold};
 
 mod automorphism;
-mod ciphertext_words;
 mod digits;
 mod drop_prime;
 mod expand;
@@ -26,13 +25,17 @@ mod gadget_rows;
 mod keys;
 mod mod_ring;
 mod mod_switch;
+mod monomial;
 mod montgomery;
 mod ntt_db;
 mod pack_pair;
+mod residues;
 mod rgsw_fold;
 mod scratch;
 mod tables;
-mod vectorise;
+mod vector_loop;
+mod wide_lanes;
+mod words;
 
 use mod_ring::ModRing;
 

@@ -1,4 +1,4 @@
-//! Arithmetic modulo a prime in loops that are vectorised: products of 32-bit words only.
+//! Arithmetic modulo a prime with products of 32-bit words only, as vectors have them.
 //!
 //! Source: Montgomery, "Modular multiplication without trial division". The quotient makes the low words equal, so
 //! that their difference has no borrow (Seiler, "Faster AVX2 optimized NTT multiplication for Ring-LWE lattice
@@ -29,6 +29,18 @@ impl Montgomery {
     #[inline(always)]
     pub(super) fn p(self) -> u32 {
         self.p
+    }
+
+    /// p^-1 mod 2^32.
+    #[inline(always)]
+    pub(super) fn inverse(self) -> u32 {
+        self.inverse
+    }
+
+    /// 2^64 mod p, by which [`Montgomery::mul`] makes the form of a word.
+    #[inline(always)]
+    pub(super) fn square(self) -> u32 {
+        self.square
     }
 
     /// A number congruent to `x / 2^32`, above 0 and at most `x / 2^32 + p`.
@@ -64,19 +76,6 @@ impl Montgomery {
     pub(super) fn form(self, w: u32) -> u32 {
         self.mul(w, self.square)
     }
-
-    /// `a + b mod p`.
-    #[inline(always)]
-    pub(super) fn add(self, a: u32, b: u32) -> u32 {
-        self.canonical::<1>(u64::from(a) + u64::from(b))
-    }
-
-    /// `a - b mod p`.
-    #[inline(always)]
-    pub(super) fn sub(self, a: u32, b: u32) -> u32 {
-        let difference = a.wrapping_sub(b);
-        if a < b { difference.wrapping_add(self.p) } else { difference }
-    }
 }
 
 #[cfg(test)]
@@ -95,8 +94,6 @@ mod tests {
                 let residue = modulus.reduce(u64::from(a));
                 for b in edges {
                     assert_eq!(m.mul(a, m.form(b)), modulus.mul(residue, b));
-                    assert_eq!(m.add(residue, b), modulus.add(residue, b));
-                    assert_eq!(m.sub(residue, b), modulus.sub(residue, b));
                 }
                 assert_eq!(m.form(a), modulus.mul(residue, modulus.reduce(1 << 32)));
             }

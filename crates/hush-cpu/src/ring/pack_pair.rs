@@ -17,7 +17,7 @@ pub(super) fn pack_pair(cpu: &Cpu, ring: &CpuRing, keys: &CpuKeys, pair: &RlweBa
                 scratch.coefficients.copy_from_slice(a);
                 gadget_product::decompose(kept, gadget, &mut scratch, index * gadget.digits);
             }
-            gadget_product::multiply_add(kept, &keys.pack, 2 * gadget.digits, &mut scratch, &mut packed);
+            gadget_product::multiply_add(kept, keys.pack(), gadget.half, &mut scratch, &mut packed);
         });
     });
     packed

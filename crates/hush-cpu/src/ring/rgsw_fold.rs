@@ -7,18 +7,16 @@ use hush_ops::contract::RlweBatch;
 use rayon::prelude::*;
 
 use super::{
-    ciphertext_words, gadget_product,
-    gadget_rows::{GadgetRows, RowShape},
+    gadget_product,
+    gadget_rows::{self, GadgetRows, RowShape},
     scratch::Scratch,
     tables::CpuRing,
+    words,
 };
 use crate::Cpu;
 
 /// Units of work for each thread.
 const UNITS: usize = 4;
-
-/// The rows of a bit.
-type BitRows<'a> = GadgetRows<&'a mut [u32]>;
 
 /// As [`hush_ops::contract::RingOps::rgsw_fold`], for operands that fit together.
 pub(super) fn rgsw_fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RlweBatch]) -> RlweBatch {
@@ -39,15 +37,16 @@ fn row_shape(ring: &CpuRing) -> RowShape {
 }
 
 /// Lays out an RGSW ciphertext, whose first rows meet the digits of a.
-fn bit_rows<'a>(ring: &CpuRing, bit: &RlweBatch, words: &'a mut [u32]) -> BitRows<'a> {
+fn bit_rows<'a>(ring: &CpuRing, bit: &RlweBatch, words: &'a mut [u32]) -> GadgetRows<'a> {
     let poly_words = ring.kept.words();
-    GadgetRows::new(&ring.kept, &ring.fold.offset, row_shape(ring), words, |row, poly| {
+    gadget_rows::lay_out(&ring.kept, row_shape(ring), words, |row, poly| {
         &bit.ciphertext(row)[poly * poly_words..][..poly_words]
-    })
+    });
+    GadgetRows::new(row_shape(ring), words)
 }
 
 /// All rounds.
-fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[BitRows<'_>]) -> Vec<u32> {
+fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[GadgetRows<'_>]) -> Vec<u32> {
     if bits.is_empty() {
         return entries.to_vec();
     }
@@ -58,7 +57,7 @@ fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[BitRows<'_>]) -> Vec
 }
 
 /// One round for every bit.
-fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[BitRows<'_>]) -> Vec<u32> {
+fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[GadgetRows<'_>]) -> Vec<u32> {
     let words = 2 * ring.kept.words();
     let units = entries.par_chunks(words << bits.len());
     let mut folded = vec![0; units.len() * words];
@@ -75,7 +74,7 @@ fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[BitRows<'_>])
 /// Folds at most `2^bits` entries, at least one, to `out`. `stack` has room for an entry a bit.
 fn fold_block(
     ring: &CpuRing,
-    bits: &[BitRows<'_>],
+    bits: &[GadgetRows<'_>],
     entries: &[u32],
     out: &mut [u32],
     stack: &mut [u32],
@@ -92,16 +91,16 @@ fn fold_block(
     } else {
         fold_block(ring, below, second, other, stack, scratch);
     }
-    choose(ring, bit, out, other, scratch);
+    choose(ring, *bit, out, other, scratch);
 }
 
 /// `x += bit (y - x)`.
-fn choose(ring: &CpuRing, bit: &BitRows<'_>, x: &mut [u32], y: &[u32], scratch: &mut Scratch<'_>) {
+fn choose(ring: &CpuRing, bit: GadgetRows<'_>, x: &mut [u32], y: &[u32], scratch: &mut Scratch<'_>) {
     let (kept, gadget) = (&ring.kept, &ring.fold);
     let halves = x.chunks_exact(kept.words()).zip(y.chunks_exact(kept.words()));
     for (half, (x, y)) in halves.enumerate() {
-        ciphertext_words::subtract(kept, y, x, scratch.coefficients);
+        words::subtract(kept, y, x, scratch.coefficients);
         gadget_product::decompose(kept, gadget, scratch, half * gadget.digits);
     }
-    gadget_product::multiply_add(kept, bit, 2 * gadget.digits, scratch, x);
+    gadget_product::multiply_add(kept, bit, gadget.half, scratch, x);
 }

@@ -6,7 +6,8 @@ use hush_he::params::RingContext;
 use hush_math::{gadget::Gadget, ring::Ring};
 
 use super::{
-    automorphism::Automorphism, digits::Decomposer, drop_prime::DropPrime, gadget_rows, mod_ring::ModRing,
+    automorphism::Automorphism, digits::Decomposer, drop_prime::DropPrime, mod_ring::ModRing,
+    monomial::Monomial,
 };
 use crate::Level;
 
@@ -30,16 +31,19 @@ pub struct CpuRing {
 pub(super) struct GadgetTables {
     pub(super) digits: usize,
     pub(super) decomposer: Decomposer,
-    /// [`gadget_rows::digit_offset`].
-    pub(super) offset: Vec<u32>,
+    /// 2^(w-1), by which digits of w bits are too large.
+    pub(super) half: u32,
 }
 
 impl GadgetTables {
-    fn new(ring: &ModRing, base: &Ring, gadget: Gadget) -> Self {
+    /// # Panics
+    /// If digits are not residues modulo every prime.
+    fn new(base: &Ring, gadget: Gadget) -> Self {
+        assert!(base.moduli().iter().all(|p| 1 << gadget.width <= p.value()));
         Self {
             digits: gadget.digits,
             decomposer: Decomposer::new(base.rns(), gadget),
-            offset: gadget_rows::digit_offset(ring, gadget.width),
+            half: 1 << (gadget.width - 1),
         }
     }
 }
@@ -48,26 +52,17 @@ impl GadgetTables {
 pub(super) struct ExpandLevel {
     pub(super) gadget: GadgetTables,
     pub(super) automorphism: Automorphism,
-    /// X^(-2^level) in evaluation form and Montgomery form, modulo Q_e.
-    pub(super) monomial: Vec<u32>,
+    /// X^(-2^level) modulo Q_e.
+    pub(super) monomial: Monomial,
 }
 
 impl ExpandLevel {
     fn new(ring: &ModRing, context: &RingContext, level: usize) -> Self {
         let params = context.params();
-        let degree = ring.degree();
-        let mut monomial = Vec::with_capacity(ring.words());
-        for limb in ring.limbs() {
-            // X^(-2^level) = -X^(N - 2^level)
-            let mut values = vec![0; degree];
-            values[degree - (1 << level)] = limb.montgomery.p() - 1;
-            limb.ntt.plan().forward(&mut values);
-            monomial.extend(values.into_iter().map(|value| limb.montgomery.form(value)));
-        }
         Self {
-            gadget: GadgetTables::new(ring, context.full(), params.levels()[level]),
-            automorphism: Automorphism::new(ring.level(), degree, params.level_exponent(level)),
-            monomial,
+            gadget: GadgetTables::new(context.full(), params.levels()[level]),
+            automorphism: Automorphism::new(ring.level(), ring.degree(), params.level_exponent(level)),
+            monomial: Monomial::new(ring, level),
         }
     }
 }
@@ -77,10 +72,10 @@ impl CpuRing {
         let params = context.params();
         let full = ModRing::new(level, context.full());
         let kept = full.first_limbs(context.kept().limbs());
-        let kept_gadget = |gadget| GadgetTables::new(&kept, context.kept(), gadget);
+        let kept_gadget = |gadget| GadgetTables::new(context.kept(), gadget);
         Self {
             levels: (0..params.levels().len()).map(|j| ExpandLevel::new(&full, &context, j)).collect(),
-            square: GadgetTables::new(&full, context.full(), params.square_gadget()),
+            square: GadgetTables::new(context.full(), params.square_gadget()),
             fold: kept_gadget(params.fold_gadget()),
             pack: kept_gadget(params.pack_gadget()),
             drop: (params.dropped_factor() > 1).then(|| DropPrime::new(&full, &kept)),

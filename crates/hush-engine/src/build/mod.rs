@@ -59,8 +59,11 @@ pub fn build(
         index::lay_out(records, options, &writer, cpu, progress)?
     };
     let Laid { params, slot, lookup, db, whitening } = laid;
+    let encoded = params.encoded_bytes() as u64;
+    progress.start("sync", encoded, "bytes");
     let database = db.blob_hash();
     let mut files = vec![db.finish()?];
+    progress.advance(encoded);
     let (hint, word_bits) = match &params {
         TableParams::Lwe(table) => {
             let widths = table.widths();

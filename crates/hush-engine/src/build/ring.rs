@@ -50,8 +50,10 @@ pub(super) fn write_db(
             let rows = chunk * TASK_ROWS..tiling.rows().min((chunk + 1) * TASK_ROWS);
             let columns = tiling.tile_columns(tile);
             let places = rows.clone().flat_map(|row| columns.clone().map(move |column| (row, column)));
-            let symbols: Vec<u32> =
-                places.flat_map(|(row, column)| plaintexts.plaintext(row, column)).collect();
+            let mut symbols = vec![0; rows.len() * columns.len() * tiling.degree()];
+            for ((row, column), plaintext) in places.zip(symbols.chunks_exact_mut(tiling.degree())) {
+                plaintexts.write(row, column, plaintext);
+            }
             tiles.write(tile, rows.clone(), &cpu.ntt_db(&ring, &symbols)?);
             progress.advance((rows.len() * columns.len()) as u64);
             Ok(())
@@ -67,10 +69,10 @@ struct Plaintexts<'a> {
 }
 
 impl Plaintexts<'_> {
-    /// The plaintext of `row` in database column `column`: the slots of all lanes, or a plane of one slot.
-    fn plaintext(&self, row: usize, column: usize) -> Vec<u32> {
+    /// Writes the plaintext of `row` in database column `column` over zeros: the slots of all lanes, or a plane of one
+    /// slot.
+    fn write(&self, row: usize, column: usize, plaintext: &mut [u32]) {
         let (degree, size) = (self.table.ring().degree(), self.table.slot_symbols());
-        let mut plaintext = vec![0; degree];
         let (plane, entry) = (column / self.table.entries(), column % self.table.entries());
         let length = (size - plane * degree).min(degree);
         for (lane, symbols) in plaintext.chunks_exact_mut(length).take(self.table.lanes()).enumerate() {
@@ -79,7 +81,6 @@ impl Plaintexts<'_> {
                 (self.fill)(Place { block, row, plane }, symbols);
             }
         }
-        self.whitening.add_to(row, column, &mut plaintext);
-        plaintext
+        self.whitening.add_to(row, column, plaintext);
     }
 }

@@ -103,7 +103,7 @@ fn build_table(
     let header = build(&records, false, "bench", &options, writer, &cpu, &stages)?;
     let total = start.elapsed().as_secs_f64();
     for (stage, seconds) in stages.finish() {
-        let row = Row::new(format!("{stage} (and sync)"), cpu.threads(), 1, header.payload_bytes, seconds);
+        let row = Row::new(stage, cpu.threads(), 1, header.payload_bytes, seconds);
         table.push(&row.protocol(ring.name()));
     }
     table.push(&Row::new("build", cpu.threads(), 1, header.payload_bytes, total).protocol(ring.name()));

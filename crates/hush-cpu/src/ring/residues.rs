@@ -1,0 +1,70 @@
+//! Vectors of residues modulo a prime.
+
+use super::{montgomery::Montgomery, wide_lanes::WideLanes};
+
+/// Arithmetic modulo p in all lanes. Operands and results are canonical unless a method says otherwise.
+///
+/// # Safety
+/// The methods need the instruction set of `L`.
+#[derive(Clone, Copy)]
+pub(super) struct Residues<L: WideLanes> {
+    p: L::Words,
+    /// p^-1 mod 2^32.
+    inverse: L::Words,
+    /// 2^32 p.
+    bound: u64,
+}
+
+// SAFETY of all blocks: the caller has the instruction set.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl<L: WideLanes> Residues<L> {
+    #[inline(always)]
+    pub(super) unsafe fn new(montgomery: Montgomery) -> Self {
+        let (p, inverse) = (montgomery.p(), montgomery.inverse());
+        unsafe { Self { p: L::splat(p), inverse: L::splat(inverse), bound: u64::from(p) << 32 } }
+    }
+
+    #[inline(always)]
+    pub(super) unsafe fn add(self, a: L::Words, b: L::Words) -> L::Words {
+        unsafe { self.sub(a, L::sub(self.p, b)) }
+    }
+
+    /// `a - b`; `b` may be p.
+    #[inline(always)]
+    pub(super) unsafe fn sub(self, a: L::Words, b: L::Words) -> L::Words {
+        unsafe { L::sub_mod(a, b, self.p) }
+    }
+
+    /// `a w / 2^32`, for any `a`.
+    #[inline(always)]
+    pub(super) unsafe fn mul(self, a: L::Words, w: L::Words) -> L::Words {
+        unsafe {
+            let product = L::mul_wide(a, w);
+            self.reduce(product, L::high_half(product))
+        }
+    }
+
+    /// `x / 2^32`, for `x < 2^33 p`; if that does not hold for all products of words, p is below 2^31.
+    #[inline(always)]
+    pub(super) unsafe fn reduce_sum(self, x: L::Wide) -> L::Words {
+        unsafe {
+            let high = L::high_half(x);
+            self.reduce(x, L::min(high, L::sub(high, self.p)))
+        }
+    }
+
+    /// `x + product`, both below `2^32 p`, modulo `2^32 p`.
+    #[inline(always)]
+    pub(super) unsafe fn add_wide(self, x: L::Wide, product: L::Wide) -> L::Wide {
+        unsafe { L::add_wide_mod(x, product, self.bound) }
+    }
+
+    /// `x / 2^32`, where x has the low halves of `low` and the high halves `high`, which are below p.
+    #[inline(always)]
+    unsafe fn reduce(self, low: L::Wide, high: L::Words) -> L::Words {
+        unsafe {
+            let quotient = L::mul_low_half(low, self.inverse);
+            self.sub(high, L::high_half(L::mul_low_half(quotient, self.p)))
+        }
+    }
+}

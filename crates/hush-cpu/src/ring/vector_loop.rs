@@ -1,0 +1,55 @@
+//! Loops over words, compiled for the vectors of every level.
+
+use super::wide_lanes::WideLanes;
+use crate::{
+    Level,
+    lanes::{Avx2, Avx512, Scalar},
+};
+
+/// A loop over vectors of words.
+pub(super) trait VectorLoop {
+    /// Runs the loop. It and all that it calls are to be `#[inline(always)]`: only what is inlined into the functions
+    /// below is compiled for their instruction sets.
+    ///
+    /// # Safety
+    /// The CPU must have the instruction set of `L`.
+    unsafe fn run<L: WideLanes>(self);
+}
+
+/// Runs a loop as it was compiled for `level`. On a machine without that level this is undefined behaviour: see
+/// [`crate::Cpu`].
+pub(super) fn run(level: Level, work: impl VectorLoop) {
+    // SAFETY: the machine has the level, says who made the backend.
+    unsafe {
+        match level {
+            Level::Scalar => work.run::<Scalar>(),
+            Level::Avx2 => run_avx2(work),
+            Level::Avx512 => run_avx512(work),
+            Level::Avx512Ifma | Level::Amx => run_avx512dq(work),
+        }
+    }
+}
+
+/// # Safety
+/// The CPU must have AVX2.
+#[target_feature(enable = "avx2")]
+unsafe fn run_avx2(work: impl VectorLoop) {
+    // SAFETY: the caller says so.
+    unsafe { work.run::<Avx2>() };
+}
+
+/// # Safety
+/// The CPU must have AVX-512 F, BW and VL.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+unsafe fn run_avx512(work: impl VectorLoop) {
+    // SAFETY: the caller says so.
+    unsafe { work.run::<Avx512>() };
+}
+
+/// # Safety
+/// The CPU must have AVX-512 F, BW, VL and DQ.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
+unsafe fn run_avx512dq(work: impl VectorLoop) {
+    // SAFETY: the caller says so.
+    unsafe { work.run::<Avx512>() };
+}
