@@ -26,20 +26,20 @@ pub fn to_symbols(bytes: &[u8], bits: u32, out: &mut [u32]) {
         "symbols for {} bytes of {bits} bits",
         bytes.len()
     );
-    let mask = mask(bits);
-    let (words, rest) = bytes.as_chunks::<4>();
-    let mut tail = [0; 4];
-    tail[..rest.len()].copy_from_slice(rest);
-    let mut words = words.iter().chain([&tail]).map(|word| u64::from(u32::from_le_bytes(*word)));
-    let (mut pending, mut filled) = (0u64, 0);
-    for symbol in out {
-        if filled < bits {
-            pending |= words.next().unwrap_or(0) << filled;
-            filled += 32;
-        }
-        *symbol = pending as u32 & mask;
-        pending >>= bits;
-        filled -= bits;
+    let (mask, step) = (mask(bits), bits as usize);
+    let symbol = |eight: [u8; 8], bit: usize| (u64::from_le_bytes(eight) >> (bit % 8)) as u32 & mask;
+    // Symbols whose eight bytes all lie in the slice, then the rest with zeros behind the end.
+    let whole = if bytes.len() < 8 { 0 } else { out.len().min(((bytes.len() - 8) * 8 + 7) / step + 1) };
+    for (index, out) in out[..whole].iter_mut().enumerate() {
+        let bit = index * step;
+        *out = symbol(*bytes[bit / 8..].first_chunk().expect("eight bytes"), bit);
+    }
+    for (index, out) in out.iter_mut().enumerate().skip(whole) {
+        let (bit, mut eight) = (index * step, [0; 8]);
+        let tail = &bytes[bit / 8..];
+        let length = tail.len().min(8);
+        eight[..length].copy_from_slice(&tail[..length]);
+        *out = symbol(eight, bit);
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use hush_cpu::Cpu;
+use hush_cpu::{AlignedBuffer, Cpu};
 use hush_he::params::RingContext;
 use hush_math::csprng::Csprng;
-use hush_ops::contract::RingOps;
+use hush_ops::{
+    contract::RingOps,
+    ntt_tiling::{GROUP_SLOTS, NttTiling, TILE_COLUMNS},
+};
 use hush_protocol::{descriptor::WhiteningSeed, ring_table::RingTable, whitening::Whitening};
 use hush_store::{
     ntt_tiles::NttTileWriter,
@@ -16,8 +19,8 @@ use rayon::prelude::*;
 use super::BuildError;
 use crate::Progress;
 
-/// Rows that one task writes: with them the writer is at its best, and a task stays in the cache.
-const TASK_ROWS: usize = 16;
+/// Rows that one task writes, so that it stays in the cache.
+const TASK_ROWS: usize = 4;
 
 /// A part of a slot that lies in one plaintext.
 #[derive(Clone, Copy)]
@@ -27,7 +30,8 @@ pub(super) struct Place {
     pub(super) plane: usize,
 }
 
-/// Writes the database. `fill` gets zeroed symbols and puts the slot's there, as many as the plaintext has of it.
+/// Writes the database tile by tile: a tile is gathered in memory, since its chunks lie all over the file, whose pages are
+/// dear to touch one by one. `fill` gets zeroed symbols and puts the slot's there, as many as the plaintext has of it.
 pub(super) fn write_db(
     table: &RingTable,
     writer: &SnapshotWriter,
@@ -40,25 +44,37 @@ pub(super) fn write_db(
     let plaintexts = Plaintexts { table, whitening: Whitening::new(table.ring(), seed), fill };
     let ring = cpu.open_ring(Arc::new(RingContext::new(*table.ring())));
     let tiling = table.tiling();
-    let mut db = writer.create_mapped(DB_FILE, tiling.bytes())?;
-    let tiles = NttTileWriter::new(tiling, db.bytes());
+    let db = writer.create_mapped(DB_FILE, tiling.bytes())?;
     progress.start("transform", (tiling.rows() * tiling.columns()) as u64, "plaintexts");
-    let chunks = tiling.rows().div_ceil(TASK_ROWS);
-    cpu.install(|| {
-        (0..tiling.tiles() * chunks).into_par_iter().try_for_each(|task| -> Result<(), BuildError> {
-            let (tile, chunk) = (task / chunks, task % chunks);
-            let rows = chunk * TASK_ROWS..tiling.rows().min((chunk + 1) * TASK_ROWS);
-            let columns = tiling.tile_columns(tile);
-            let places = rows.clone().flat_map(|row| columns.clone().map(move |column| (row, column)));
-            let mut symbols = vec![0; rows.len() * columns.len() * tiling.degree()];
-            for ((row, column), plaintext) in places.zip(symbols.chunks_exact_mut(tiling.degree())) {
-                plaintexts.write(row, column, plaintext);
-            }
-            tiles.write(tile, rows.clone(), &cpu.ntt_db(&ring, &symbols)?);
-            progress.advance((rows.len() * columns.len()) as u64);
-            Ok(())
-        })
-    })?;
+    let mut buffer = AlignedBuffer::<u8>::zeroed(tiling.bytes() / tiling.tiles());
+    for tile in 0..tiling.tiles() {
+        let columns = tiling.tile_columns(tile);
+        // The tile by itself, in memory: its chunks are as in the database, one after another.
+        let own = NttTiling::new(tiling.degree(), tiling.limbs(), tiling.rows(), columns.len())?;
+        let tiles = NttTileWriter::new(own, &mut buffer);
+        let chunks = tiling.rows().div_ceil(TASK_ROWS);
+        cpu.install(|| {
+            (0..chunks).into_par_iter().try_for_each(|chunk| -> Result<(), BuildError> {
+                let rows = chunk * TASK_ROWS..tiling.rows().min((chunk + 1) * TASK_ROWS);
+                let places = rows.clone().flat_map(|row| columns.clone().map(move |column| (row, column)));
+                let mut symbols = vec![0; rows.len() * columns.len() * tiling.degree()];
+                for ((row, column), plaintext) in places.zip(symbols.chunks_exact_mut(tiling.degree())) {
+                    plaintexts.write(row, column, plaintext);
+                }
+                tiles.write(0, rows.clone(), &cpu.ntt_db(&ring, &symbols)?);
+                progress.advance((rows.len() * columns.len()) as u64);
+                Ok(())
+            })
+        })?;
+        cpu.install(|| {
+            let chunk_bytes = size_of::<u32>() * tiling.chunk_words();
+            buffer.par_chunks_exact(chunk_bytes).enumerate().try_for_each(|(index, chunk)| {
+                let (limb, group) = (index / tiling.groups(), index % tiling.groups());
+                let at = tiling.offset(limb, group * GROUP_SLOTS, 0, tile * TILE_COLUMNS);
+                Ok::<_, BuildError>(db.write_at(size_of::<u32>() * at, chunk)?)
+            })
+        })?;
+    }
     Ok((db, WhiteningSeed(seed)))
 }
 
