@@ -3,7 +3,6 @@
 mod decompose;
 mod decrypt_lwe;
 mod decrypt_response;
-mod drop_prime;
 mod encrypt_lwe;
 mod encrypt_rlwe;
 mod evaluation_keys;
@@ -12,14 +11,15 @@ mod key_switch;
 mod ring_mask;
 mod ring_query;
 mod round_coefficients;
+mod switch_modulus;
 
 pub use decompose::decompose;
 pub use decrypt_lwe::{decrypt_byte, phase};
 pub use decrypt_response::decrypt_response;
-pub use drop_prime::{drop_prime, switch_to_power_of_two};
 pub use encrypt_lwe::encrypt_lwe;
 pub use encrypt_rlwe::encrypt_rlwe;
 pub use evaluation_keys::{SeededKeys, generate_keys, open_keys};
 pub use external_product::external_product;
 pub use key_switch::{key_switch, substitute};
 pub use ring_query::{encrypt_ring_query, open_ring_query};
+pub use switch_modulus::{drop_primes, switch_to_power_of_two};

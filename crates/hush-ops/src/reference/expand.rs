@@ -1,7 +1,7 @@
 //! Expansion of a query.
 
 use hush_he::{
-    algorithms::{drop_prime, key_switch, substitute},
+    algorithms::{drop_primes, key_switch, substitute},
     entities::{EvaluationKeys, RlweCiphertext},
     params::RingContext,
 };
@@ -81,5 +81,6 @@ fn bottom_row(context: &RingContext, keys: &EvaluationKeys, leaf: &RlweCiphertex
 }
 
 fn drop_ciphertext(context: &RingContext, x: RlweCiphertext) -> RlweCiphertext {
-    RlweCiphertext { a: drop_prime(context, x.a), b: drop_prime(context, x.b) }
+    let drop = |half| drop_primes(context.full(), context.kept(), half);
+    RlweCiphertext { a: drop(x.a), b: drop(x.b) }
 }

@@ -1,0 +1,122 @@
+//! Modulus switching.
+
+use hush_math::{
+    poly::{Coeff, Eval, Poly},
+    ring::Ring,
+    rns::Rns,
+};
+
+/// `round(x / P)` modulo Q_1, from x modulo Q_1 P: `to` has the first limbs of `from`, and P is the product of the others,
+/// which go one after the other by the centred residue modulo each.
+///
+/// Error: `sqrt(N / 18)` over a ciphertext for each prime. Source: PROTOCOLS.md section 8.
+pub fn drop_primes(from: &Ring, to: &Ring, mut x: Poly<Eval>) -> Poly<Eval> {
+    for last in (to.limbs()..from.limbs()).rev() {
+        x = drop_last(from, last, &x);
+    }
+    x
+}
+
+/// `round(x / p)` modulo the limbs before `last`, whose prime is p; x has no limbs behind it.
+fn drop_last(ring: &Ring, last: usize, x: &Poly<Eval>) -> Poly<Eval> {
+    let dropped = ring.moduli()[last];
+    let mut rest = x.limb(last).to_vec();
+    ring.plans()[last].inverse(&mut rest);
+    let mut out = Poly::zero(last, ring.degree());
+    for (limb, (p, plan)) in ring.moduli().iter().zip(ring.plans()).take(last).enumerate() {
+        let dropped_residue = p.reduce(u64::from(dropped.value()));
+        let inverse = p.inverse(dropped_residue);
+        let centre = |r: u32| {
+            let above = (u64::from(dropped.value() / 2).wrapping_sub(u64::from(r)) >> 63) as u32;
+            p.sub(p.reduce(u64::from(r)), dropped_residue & above.wrapping_neg())
+        };
+        let mut centred: Vec<u32> = rest.iter().map(|&r| centre(r)).collect();
+        plan.forward(&mut centred);
+        for ((out, &word), &r) in out.limb_mut(limb).iter_mut().zip(x.limb(limb)).zip(&centred) {
+            *out = p.mul(p.sub(word, r), inverse);
+        }
+    }
+    out
+}
+
+/// `round(c 2^bits / Q) mod 2^bits` of every coefficient, half up; `bits <= 48`.
+pub fn switch_to_power_of_two(ring: &Ring, poly: &Poly<Coeff>, bits: u32) -> Vec<u64> {
+    let rns = ring.rns();
+    let switched = |i: usize| switch_integer(rns, rns.lift(|limb| poly.limb(limb)[i]), bits);
+    (0..ring.degree()).map(switched).collect()
+}
+
+/// `floor((value 2^bits + Q / 2) / Q) mod 2^bits`, bit by bit, as one would on paper.
+fn switch_integer(rns: &Rns, value: u128, bits: u32) -> u64 {
+    let (mut rest, mut quotient) = (value, 0);
+    for _ in 0..bits {
+        rest <<= 1;
+        let fits = u128::from(rest >= rns.product());
+        rest -= rns.product() * fits;
+        quotient = quotient << 1 | fits as u64;
+    }
+    let up = u64::from(rest >= rns.product().div_ceil(2));
+    (quotient + up) & (u64::MAX >> (64 - bits))
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_math::{csprng::Csprng, modulus::find_primes};
+
+    use super::*;
+
+    fn rings() -> [Ring; 3] {
+        let primes = [find_primes(64, 31, 2), find_primes(64, 21, 1)].concat();
+        [3, 2, 1].map(|limbs| Ring::new(64, &primes[..limbs]))
+    }
+
+    #[test]
+    fn primes_are_dropped_with_rounding() {
+        let [three, two, one] = rings();
+        let x: Poly<Coeff> = three.expand_uniform(&mut Csprng::insecure_from_seed(4));
+        for to in [&two, &one] {
+            let out = to.inverse(drop_primes(&three, to, three.forward(x.clone())));
+            let q = three.rns().product() as i128;
+            let factor = q / to.rns().product() as i128;
+            for i in 0..64 {
+                let value = three.rns().lift_centred(|limb| x.limb(limb)[i]);
+                let got = to.rns().lift_centred(|limb| out.limb(limb)[i]);
+                let rest = (value - got * factor).rem_euclid(q);
+                // Half a step, and a little for the prime that was rounded before.
+                assert!(100 * rest.min(q - rest) <= 51 * factor, "{value} {got}");
+            }
+        }
+    }
+
+    #[test]
+    fn powers_of_two_are_rounded_half_up() {
+        for ring in rings() {
+            let q = ring.rns().product();
+            let values = [0, 1, q / 2, q / 2 + 1, q - 1, q / 3, q / 4096, q / 8192, q / 8192 + 1];
+            let residues = |limb: usize| (0..64).map(move |i| (limb, i));
+            let words = (0..ring.limbs()).flat_map(residues);
+            let words = words.map(|(limb, i)| ring.rns().reduce(values[i % values.len()], limb)).collect();
+            let poly = Poly::from_words(words, 64);
+            for bits in [12, 20, 31, 48] {
+                let switched = switch_to_power_of_two(&ring, &poly, bits);
+                for (i, &word) in switched.iter().enumerate() {
+                    // By long division in two halves, since value * 2^bits is wider than 128 bits.
+                    let value = values[i % values.len()];
+                    let (mut rest, mut quotient) = (value, 0u128);
+                    for _ in 0..bits / 4 {
+                        rest <<= 4;
+                        quotient = quotient << 4 | rest / q;
+                        rest %= q;
+                    }
+                    for _ in 0..bits % 4 {
+                        rest <<= 1;
+                        quotient = quotient << 1 | rest / q;
+                        rest %= q;
+                    }
+                    let rounded = (quotient + u128::from(2 * rest >= q)) & ((1 << bits) - 1);
+                    assert_eq!(u128::from(word), rounded, "{value} to {bits} bits");
+                }
+            }
+        }
+    }
+}
