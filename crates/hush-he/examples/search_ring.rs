@@ -12,8 +12,8 @@ use std::{collections::BTreeMap, time::Instant};
 use hush_he::{
     codec::packed_bytes,
     params::{
-        ONION_M31, ONION_S, RING_SEED_BYTES, RLWE_ERROR_STD, ResponseBits, RingNoise, RingNoiseInputs,
-        RingParams,
+        ONION_M31, ONION_S, ONIONPIRV2_N4096_4X27_SEC126, RING_SEED_BYTES, RLWE_ERROR_STD, ResponseBits,
+        RingNoise, RingNoiseInputs, RingParams,
     },
 };
 use hush_math::{gadget::Gadget, modulus::MODULUS_LIMIT};
@@ -32,6 +32,11 @@ const BUTTERFLY_NS: f64 = 0.22;
 const SCAN_RATE: f64 = 14.0;
 /// Model: bytes of records in the table.
 const PAYLOAD: f64 = (1u64 << 30) as f64;
+
+/// Sets that cost more than this much of the preset are not looked at.
+const MAX_COST: f64 = 1.12;
+/// Sets that are printed.
+const PRINTED: usize = 10;
 
 /// What is asked of a set of one degree.
 struct Target {
@@ -71,7 +76,7 @@ const TARGETS: [Target; 2] = [
 ];
 
 /// The primes of a set, largest first; the dropped one is last.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Moduli {
     degree: usize,
     kept: Vec<u32>,
@@ -159,8 +164,7 @@ impl Set {
     fn key_bytes(&self) -> usize {
         let poly = |product| packed_bytes(self.moduli.degree, bits_of(product) - self.key_dropped_bits);
         let switched: usize = self.levels.iter().chain([&self.square]).map(|gadget| gadget.digits).sum();
-        switched * poly(self.moduli.full_product())
-            + 4 * self.pack.digits * poly(self.moduli.kept_product())
+        switched * poly(self.moduli.full_product()) + 4 * self.pack.digits * poly(self.moduli.kept_product())
     }
 
     /// As `RingParams::query_bytes`.
@@ -242,11 +246,15 @@ impl Set {
         let levels = match self.levels.len() - fine {
             0 => format!("{fine}x{}", text(self.levels[0])),
             coarse => {
-                format!("{fine}x{} {coarse}x{}", text(self.levels[0]), text(self.levels[self.levels.len() - 1]))
+                format!(
+                    "{fine}x{} {coarse}x{}",
+                    text(self.levels[0]),
+                    text(self.levels[self.levels.len() - 1])
+                )
             }
         };
         println!(
-            "{name:<10} {:<11} {:>4} {:>3} | {:>6.1} {:>5.1} {:>5.1} {:>5.1} | {:>5} {:>5} | {:>5.3} {:>5.2} {:>5.2} | {:>5.1} {:>6.1} | {levels:<22} {:<8} {:<8} {:<8} {:>2} {:>2} {:>2}+{}",
+            "{name:<10} {:<11} {:>4} {:>3} | {:>6.1} {:>5.1} {:>5.1} {:>5.1} | {:>5} {:>5} | {:>5.3} {:>5.2} {:>5.2} | {:>5.1} {:>6.1} | {levels:<22} {:<8} {:<8} {:<8} {:>3}, {:<7} {}+{}",
             self.moduli.name(),
             self.rows,
             self.plaintext_bits,
@@ -333,9 +341,11 @@ fn best_gadget(product: u128, digits: usize, digit_weight: f64, rest_weight: f64
 /// The cheapest sets by primes and rows.
 type Best = BTreeMap<(String, usize), Set>;
 
-/// Whether `cost` is below that of the cheapest set so far of the same primes and rows.
-fn improves(best: &Best, set: &Set) -> bool {
-    best.get(&(set.moduli.name(), set.rows)).is_none_or(|old| set.cost() < old.cost())
+/// Whether a set is cheaper than the cheapest so far of the same primes and rows, and not much dearer than the preset.
+fn improves(target: &Target, best: &Best, set: &Set) -> bool {
+    let cost = set.cost();
+    cost < MAX_COST * Set::of_preset(&target.preset).cost()
+        && best.get(&(set.moduli.name(), set.rows)).is_none_or(|old| cost < old.cost())
 }
 
 /// Tries all gadgets of one choice of primes, rows, and bits that keys are sent without.
@@ -369,7 +379,7 @@ fn search_gadgets(target: &Target, moduli: &Moduli, rows: usize, key_dropped_bit
                 };
                 let Some(bits) = set.widest_plaintext(set.noise().first, 0.0) else { continue };
                 set.plaintext_bits = bits;
-                if improves(best, &set) {
+                if improves(target, best, &set) {
                     squares.into_iter().flatten().for_each(|square| {
                         search_folds(target, Set { square, ..set.clone() }, key_error, best);
                     });
@@ -397,9 +407,11 @@ fn search_folds(target: &Target, mut set: Set, key_error: f64, best: &mut Best) 
             continue;
         }
         for digits in 1..=4 {
-            let Some(pack) = best_gadget(kept, digits, 2.0 * n * key_error, n * SECRET_VARIANCE) else { continue };
+            let Some(pack) = best_gadget(kept, digits, 2.0 * n * key_error, n * SECRET_VARIANCE) else {
+                continue;
+            };
             set.pack = pack;
-            let fits = set.key_bytes() as f64 <= target.max_key_bytes && improves(best, &set);
+            let fits = set.key_bytes() as f64 <= target.max_key_bytes && improves(target, best, &set);
             if fits && set.choose_response() && set.overhead() <= target.max_overhead {
                 best.insert((set.moduli.name(), set.rows), set.clone());
             }
@@ -422,15 +434,79 @@ fn search(target: &Target) {
     }
     let mut sets: Vec<&Set> = best.values().collect();
     sets.sort_by(|x, y| x.cost().total_cmp(&y.cost()));
-    println!("N = {}: {} kinds of sets in {:.1} s", target.preset.degree(), sets.len(), start.elapsed().as_secs_f64());
+    let seconds = start.elapsed().as_secs_f64();
+    println!("\nN = {}: {} choices of primes and rows, in {seconds:.1} s", preset.moduli.degree, sets.len());
+    println!(
+        "{:<10} {:<11} {:>4} {:>3} | {:>6} {:>5} {:>5} {:>5} | {:>5} {:>5} | {:>5} {:>5} {:>5} | {:>5} {:>6} | {:<22} {:<8} {:<8} {:<8} {:<12} response",
+        "",
+        "primes",
+        "rows",
+        "k",
+        "ms",
+        "scan",
+        "exp.",
+        "fold",
+        "exp.T",
+        "foldT",
+        "keys",
+        "query",
+        "pair",
+        "sigma",
+        "log2 P",
+        "levels",
+        "square",
+        "fold",
+        "pack",
+        "key, query"
+    );
     preset.print(target.preset.name());
-    for set in sets.iter().take(24) {
-        set.print("");
+    sets.iter().take(PRINTED).for_each(|set| set.print(""));
+    let cost = |set: &Set| set.cost() / preset.cost();
+    let cheaper = sets.iter().filter(|set| cost(set) < 0.99).count();
+    println!("{cheaper} cost at least 1 % less than {}.", target.preset.name());
+    println!("The cheapest costs {:.3} of it; its primes: {:?}", cost(sets[0]), sets[0].moduli);
+}
+
+/// Noise of the presets step by step, as in the note: log2 of standard deviations.
+fn print_noise() {
+    println!("\nlog2 of standard deviations at {} rows and {FOLDS} folds", Set::of_preset(&ONION_M31).rows);
+    println!(
+        "| set | leaf | selector | bottom row | first dimension | a fold | after folds | packing | Delta / 2 |"
+    );
+    for params in [ONION_M31, ONION_S, ONIONPIRV2_N4096_4X27_SEC126] {
+        let set = Set::of_preset(&params);
+        let noise = set.noise();
+        let steps =
+            [noise.leaf, noise.selector, noise.bottom, noise.first, noise.fold, noise.folded, noise.pack];
+        print!("| {} |", params.name());
+        steps.iter().for_each(|variance| print!(" {:.1} |", variance.log2() / 2.0));
+        println!(" {:.1} |", (set.sigmas(&noise) * noise.folded.sqrt()).log2());
     }
-    let cheaper = sets.iter().filter(|set| set.cost() < preset.cost()).count();
-    println!("{cheaper} are cheaper than {}; the cheapest costs {:.3} of it", target.preset.name(), sets[0].cost() / preset.cost());
+}
+
+/// The two sets of the OnionPIRv2 paper as it gives them: nothing dropped, plain key switching modulo q.
+fn print_paper_sets() {
+    println!("\nOnionPIRv2's own sets, first dimension against Delta / 2 (log2)");
+    for (degree, primes_of_30_bits, t, gadget) in
+        [(2048, 2, 65521f64.log2(), Gadget::new(6, 10, 0)), (4096, 4, 46.0, Gadget::new(15, 8, 0))]
+    {
+        let moduli = Moduli { degree, kept: primes(degree, 30.0, primes_of_30_bits, &[]), dropped: None };
+        let half_delta = (moduli.kept_product() as f64).log2() - t - 1.0;
+        let set = Set {
+            moduli,
+            rows: 512,
+            plaintext_bits: 0,
+            levels: vec![gadget; 10],
+            ..Set::of_preset(&ONION_S)
+        };
+        let set = Set { key_dropped_bits: 0, query_dropped_bits: 0, ..set };
+        let first = set.noise().first.log2() / 2.0 + t;
+        println!("N = {degree}: {first:.1} against {half_delta:.1}");
+    }
 }
 
 fn main() {
     TARGETS.iter().for_each(search);
+    print_noise();
+    print_paper_sets();
 }
