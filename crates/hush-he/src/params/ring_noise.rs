@@ -16,7 +16,7 @@ use super::{
 const SECRET_VARIANCE: f64 = 2.0 / 3.0;
 
 /// What the noise of a parameter set depends on: that of a preset ([`RingParams::noise_inputs`]), or of a candidate that
-/// a search makes up (`examples/search_ring.rs`). Protocols take presets only.
+/// a search makes up (`examples/search_ring/`). Protocols take presets only.
 #[derive(Clone, Copy, Debug)]
 pub struct RingNoiseInputs<'a> {
     /// Ring degree N.
