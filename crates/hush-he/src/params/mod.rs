@@ -20,7 +20,7 @@ pub use presets::{
 };
 pub use ring::{RING_SEED_BYTES, RLWE_ERROR_STD, ResponseBits, RingParams};
 pub use ring_context::RingContext;
-pub use ring_noise::RingNoise;
+pub use ring_noise::{RingNoise, RingNoiseInputs};
 pub use ring_presets::{
     INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S, ONIONPIRV2_N2048_2X30_SEC113,
     ONIONPIRV2_N4096_4X27_SEC126, RING_PRESETS, ring_preset,

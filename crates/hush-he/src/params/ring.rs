@@ -2,7 +2,7 @@
 
 use hush_math::{gadget::Gadget, ring::Ring};
 
-use super::MIN_SECURITY_BITS;
+use super::{MIN_SECURITY_BITS, RingNoiseInputs};
 use crate::codec::packed_bytes;
 
 /// Bytes of the seed of a query's mask, and of that of all masks of evaluation keys.
@@ -161,6 +161,23 @@ impl RingParams {
     /// Bits of Q_1.
     pub fn kept_bits(&self) -> u32 {
         product_bits(self.kept)
+    }
+
+    /// What the noise depends on.
+    pub fn noise_inputs(&self) -> RingNoiseInputs<'_> {
+        RingNoiseInputs {
+            degree: self.degree,
+            kept_product: self.kept.iter().map(|&p| f64::from(p)).product(),
+            dropped_factor: self.dropped_factor(),
+            plaintext_bits: self.plaintext_bits,
+            levels: self.levels,
+            square: self.square,
+            fold: self.fold,
+            pack: self.pack,
+            key_dropped_bits: self.key_dropped_bits,
+            query_dropped_bits: self.query_dropped_bits,
+            response: self.response,
+        }
     }
 
     /// Exact bytes of a query of `leaves` leaves: its seed and the packed words.

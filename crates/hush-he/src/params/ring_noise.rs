@@ -6,10 +6,42 @@
 
 use hush_math::gadget::Gadget;
 
-use super::{RingParams, noise::log2_erfc, ring::RLWE_ERROR_STD};
+use super::{
+    RingParams,
+    noise::log2_erfc,
+    ring::{RLWE_ERROR_STD, ResponseBits},
+};
 
 /// Variance of a coefficient of a ternary secret.
 const SECRET_VARIANCE: f64 = 2.0 / 3.0;
+
+/// What the noise of a parameter set depends on: that of a preset ([`RingParams::noise_inputs`]), or of a candidate that
+/// a search makes up (`examples/search_ring/`). Protocols take presets only.
+#[derive(Clone, Copy, Debug)]
+pub struct RingNoiseInputs<'a> {
+    /// Ring degree N.
+    pub degree: usize,
+    /// Product Q_1 of the kept primes.
+    pub kept_product: f64,
+    /// The dropped prime P, or 1.
+    pub dropped_factor: u32,
+    /// log2 of the plaintext modulus.
+    pub plaintext_bits: u32,
+    /// The gadget of each level of the expansion, the first level first.
+    pub levels: &'a [Gadget],
+    /// The gadget of the key for s^2.
+    pub square: Gadget,
+    /// The gadget of external products, modulo Q_1.
+    pub fold: Gadget,
+    /// The gadget of the pair packing, modulo Q_1.
+    pub pack: Gadget,
+    /// Low bits that evaluation keys are sent without.
+    pub key_dropped_bits: u32,
+    /// Low bits that queries are sent without.
+    pub query_dropped_bits: u32,
+    /// Bits of the coefficients of an answer.
+    pub response: ResponseBits,
+}
 
 /// Variances after each step of a look-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,39 +69,39 @@ pub struct RingNoise {
 impl RingNoise {
     /// The noise of a look-up over `rows` rows (D0) and `folds` folds, packed as a pair.
     pub fn new(params: &RingParams, rows: usize, folds: usize) -> Self {
-        let n = params.degree() as f64;
+        Self::from_inputs(&params.noise_inputs(), rows, folds)
+    }
+
+    /// As [`RingNoise::new`], of a set that need not be a preset.
+    pub fn from_inputs(set: &RingNoiseInputs, rows: usize, folds: usize) -> Self {
+        let n = set.degree as f64;
         let per_secret = n * SECRET_VARIANCE;
         let per_square = per_secret.powi(2);
         let error = RLWE_ERROR_STD.powi(2);
-        let key_error = error + rounding(params.key_dropped_bits());
-        let dropped = f64::from(params.dropped_factor()).powi(2);
-        let rescaled = |variance: f64| match params.dropped {
-            None => variance,
-            Some(_) => variance / dropped + (1.0 + per_secret) / 12.0,
+        let key_error = error + rounding(set.key_dropped_bits);
+        let dropped = f64::from(set.dropped_factor).powi(2);
+        let rescaled = |variance: f64| match set.dropped_factor {
+            1 => variance,
+            _ => variance / dropped + (1.0 + per_secret) / 12.0,
         };
         // Every level doubles what it is given where it keeps it, and adds a key switch.
-        let fresh = error + rounding(params.query_dropped_bits());
-        let levels = params.levels().iter();
+        let fresh = error + rounding(set.query_dropped_bits);
+        let levels = set.levels.iter();
         let leaf =
             levels.fold(fresh, |leaf, gadget| 2.0 * leaf + key_switch(*gadget, n, key_error, per_secret));
         let selector = rescaled(leaf);
-        let bottom =
-            rescaled(leaf * per_secret + key_switch(params.square_gadget(), n, key_error, per_square));
-        let symbol = 4f64.powi(params.plaintext_bits() as i32) / 12.0;
+        let bottom = rescaled(leaf * per_secret + key_switch(set.square, n, key_error, per_square));
+        let symbol = 4f64.powi(set.plaintext_bits as i32) / 12.0;
         let first = rows as f64 * n * symbol * selector;
-        let gadget = params.fold_gadget();
-        let digits = gadget.digits as f64 * n * digit(gadget);
-        let fold = digits * (bottom + selector) + (1.0 + per_secret) * rounding(gadget.dropped);
+        let digits = set.fold.digits as f64 * n * digit(set.fold);
+        let fold = digits * (bottom + selector) + (1.0 + per_secret) * rounding(set.fold.dropped);
         let folded = first + folds as f64 * fold;
-        let pack_gadget = params.pack_gadget();
         // Two key switches share the a half, and each brings its error into both b halves.
-        let pack = 2.0 * pack_gadget.digits as f64 * n * digit(pack_gadget) * key_error
-            + per_secret * rounding(pack_gadget.dropped);
-        let delta = (params.kept_primes().iter().map(|&p| f64::from(p)).product::<f64>())
-            / 2f64.powi(params.plaintext_bits() as i32);
-        let bits = params.response_bits();
-        let lsb = |width: u32| 2f64.powi(params.plaintext_bits() as i32 - width as i32);
-        let response = (folded + pack) / delta.powi(2) + per_secret / 12.0 * lsb(bits.a).powi(2);
+        let pack = 2.0 * set.pack.digits as f64 * n * digit(set.pack) * key_error
+            + per_secret * rounding(set.pack.dropped);
+        let delta = set.kept_product / 2f64.powi(set.plaintext_bits as i32);
+        let lsb = |width: u32| 2f64.powi(set.plaintext_bits as i32 - width as i32);
+        let response = (folded + pack) / delta.powi(2) + per_secret / 12.0 * lsb(set.response.a).powi(2);
         Self {
             leaf,
             selector,
@@ -79,7 +111,7 @@ impl RingNoise {
             folded,
             pack,
             response,
-            response_bound: lsb(bits.b) / 2.0,
+            response_bound: lsb(set.response.b) / 2.0,
         }
     }
 
