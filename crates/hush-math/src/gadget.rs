@@ -6,7 +6,7 @@
 /// `-2^(width-1) <= digit_k < 2^(width-1)`.
 ///
 /// Digits are those of the *centred* value and are *balanced*, the top one too: digits with a mean other than zero
-/// would add up coherently over structured data (PROTOCOLS: three to five bits of noise).
+/// would add up coherently over structured data (three to five bits of noise).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gadget {
     /// Bits of a digit.

@@ -9,7 +9,7 @@ use hush_math::{
 /// `round(x / P)` modulo Q_1, from x modulo Q_1 P: `to` has the first limbs of `from`, and P is the product of the others,
 /// which go one after the other by the centred residue modulo each.
 ///
-/// Error: `sqrt(N / 18)` over a ciphertext for each prime. Source: PROTOCOLS.md section 8.
+/// Error: `sqrt(N / 18)` over a ciphertext for each prime. Source: OnionPIRv2 section 2 (modulus switching).
 pub fn drop_primes(from: &Ring, to: &Ring, mut x: Poly<Eval>) -> Poly<Eval> {
     for last in (to.limbs()..from.limbs()).rev() {
         x = drop_last(from, last, &x);

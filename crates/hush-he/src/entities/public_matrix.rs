@@ -3,7 +3,7 @@
 use hush_math::csprng::Csprng;
 
 /// What an A is for. Matrices of different domains are independent, as DoublePIR's two folds need
-/// (PROTOCOLS: A1 and A2 from one seed would leak the difference of two queries).
+/// (A1 and A2 from one seed would leak the difference of two queries).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixDomain {
     /// The first dimension of a look-up.

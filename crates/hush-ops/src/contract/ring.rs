@@ -89,8 +89,8 @@ pub trait RingOps: Send + Sync {
     /// 3. The dropped prime goes.
     ///
     /// Error: [`hush_he::params::RingNoise`], fields `leaf`, `selector`, `bottom`. Cost: `leaves + h` Subs of
-    /// `limbs (1 + l)` transforms each. Paper: OnionPIRv2 algorithms 1 and 2 (PROTOCOLS.md section 6 has their
-    /// misprints); dropping a prime after the expansion is ours.
+    /// `limbs (1 + l)` transforms each. Paper: OnionPIRv2 algorithms 1 and 2
+    /// (`docs/protocols/onion.md` says where they are misprinted); dropping a prime after the expansion is ours.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if the leaves do not fit the tree or the query is not modulo Q_e.
@@ -142,7 +142,7 @@ pub trait RingOps: Send + Sync {
 
     /// Packs two ciphertexts into three polynomials: `a, b_0, b_1` with phases `b_i + a s_i`.
     ///
-    /// Error: `RingNoise::pack`. Cost: `2 limbs (1 + l)` transforms. Ours, after SpiralPack (ONION.md section 4).
+    /// Error: `RingNoise::pack`. Cost: `2 limbs (1 + l)` transforms. Ours, after SpiralPack (Menon, Wu).
     ///
     /// # Errors
     /// [`OpsError::Shape`] if there are not two.
