@@ -51,10 +51,10 @@ class HushTest(unittest.TestCase):
         return errors[0]
 
     @contextlib.contextmanager
-    def serve(self, *dirs, args=()):
+    def serve(self, *dirs, args=(), listen="127.0.0.1:0", env=None):
         """Serves tables; yields (url, process)."""
-        process = subprocess.Popen([BINARY, "serve", *map(str, dirs), "--listen", "127.0.0.1:0", *args],
-                                   stderr=subprocess.PIPE, text=True, env=self.env)
+        process = subprocess.Popen([BINARY, "serve", *map(str, dirs), "--listen", listen, *map(str, args)],
+                                   stderr=subprocess.PIPE, text=True, env=env or self.env)
         try:
             line = process.stderr.readline()
             self.assertIn("listening on http://", line)
@@ -96,9 +96,9 @@ def wait_ready(url, process):
     raise AssertionError("the server did not become ready")
 
 
-def request(url, body=None, headers=None, timeout=30):
-    """(status, headers, body) of an HTTP request, errors included."""
-    req = urllib.request.Request(url, data=body, headers=headers or {})
+def request(url, body=None, headers=None, timeout=30, method=None):
+    """(status, headers, body) of an HTTP request, errors included; POST if it has a body, unless `method` says else."""
+    req = urllib.request.Request(url, data=body, headers=headers or {}, method=method)
     try:
         with urllib.request.urlopen(req, timeout=timeout) as response:
             return response.status, response.headers, response.read()

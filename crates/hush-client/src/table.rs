@@ -40,7 +40,7 @@ pub struct Table {
 /// What the client holds for a table's scheme.
 enum SchemeState {
     Lwe { table: LweTable, hint: Hint },
-    Ring { table: RingTable, whitening: Whitening, keys: Option<RingKeys> },
+    Ring { table: RingTable, whitening: Whitening, keys: Option<Box<RingKeys>> },
 }
 
 /// A hint in memory or in a mapped file.
@@ -124,7 +124,7 @@ impl Table {
     /// for protocols without keys.
     pub fn use_keys(&mut self, seed: &[u8; 32]) {
         if let SchemeState::Ring { table, keys, .. } = &mut self.scheme {
-            *keys = Some(RingKeys::from_seed(table.ring(), seed));
+            *keys = Some(Box::new(RingKeys::from_seed(table.ring(), seed)));
         }
     }
 

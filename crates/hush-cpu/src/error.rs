@@ -8,7 +8,7 @@ use crate::features::Level;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum CpuError {
     /// `HUSH_CPU` is set to something else than a level's name.
-    #[error("HUSH_CPU is {value:?}, expected scalar, avx2, avx512 or amx")]
+    #[error("HUSH_CPU is {value:?}, expected scalar, avx2, avx512, avx512ifma or amx")]
     UnknownLevel {
         /// What it is set to.
         value: String,

@@ -2,6 +2,8 @@
 
 mod hint;
 mod lookups;
+mod onion;
+mod ring_sample;
 mod sample;
 mod server;
 

@@ -14,6 +14,14 @@ pub enum BuildError {
     /// A number of columns was asked for that the protocol does not have.
     #[error("frodo has a column for every slot: leave --columns out, or use --protocol simple")]
     FrodoColumns,
+    /// The number of columns that was asked for makes a shape that cannot be.
+    #[error("--columns {columns} makes no table: {source}: choose another number, or leave --columns out")]
+    Columns {
+        /// What was asked for.
+        columns: usize,
+        /// What is out of range.
+        source: ProtocolError,
+    },
     /// Reading the input.
     #[error(transparent)]
     Ingest(#[from] IngestError),

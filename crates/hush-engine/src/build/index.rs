@@ -32,7 +32,7 @@ pub(super) fn lay_out(
     let columns =
         options.columns.unwrap_or_else(|| layout::columns(&scheme, records.len(), slot.slot_bytes()));
     let shape = layout::index_shape(&scheme, records.len(), slot.slot_bytes(), columns);
-    let params = TableParams::new(scheme, shape)?;
+    let params = options.params(scheme, shape)?;
     let (db, whitening) = match &params {
         TableParams::Lwe(table) => (write_bytes(records, slot, table, writer, cpu, progress)?, None),
         TableParams::Ring(table) => {

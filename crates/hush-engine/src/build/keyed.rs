@@ -53,7 +53,7 @@ pub(super) fn lay_out(
     let (mut block_map, capacity) = balance(&digests, blocks_for(&scheme, slots, slot.slot_bytes(), options));
     let columns = options.filter.slots_for(capacity);
     let shape = TableShape { columns, blocks: block_map.blocks(), slot_bytes: slot.slot_bytes() };
-    let params = TableParams::new(scheme, shape)?;
+    let params = options.params(scheme, shape)?;
     let filter = FilterParams { kind: options.filter, slots: columns };
     let members = members(&digests, &block_map);
     let blocks = Blocks { records, digests: &digests, members: &members, filter, slot, cpu };

@@ -2,10 +2,13 @@
 
 use hush_he::params::{LweParams, RingParams};
 use hush_protocol::{
+    ProtocolError,
     keyword::FilterKind,
     layout,
-    table::{Protocol, Scheme},
+    table::{Protocol, Scheme, TableParams, TableShape},
 };
+
+use super::BuildError;
 
 /// Choices of a build. `None` leaves the choice to the program.
 #[derive(Clone, Debug)]
@@ -36,5 +39,13 @@ impl BuildOptions {
             (None, Some(_)) => Scheme::Lwe(Protocol::Simple, self.lwe),
             (None, None) => Scheme::Lwe(layout::auto_protocol(&self.lwe, slots, slot_bytes), self.lwe),
         }
+    }
+
+    /// The parameters of a table of `shape`. An error out of the columns that were asked for names them.
+    pub(super) fn params(&self, scheme: Scheme, shape: TableShape) -> Result<TableParams, BuildError> {
+        TableParams::new(scheme, shape).map_err(|error| match (error, self.columns) {
+            (source @ ProtocolError::Limit { .. }, Some(columns)) => BuildError::Columns { columns, source },
+            (error, _) => error.into(),
+        })
     }
 }

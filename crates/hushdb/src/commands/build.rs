@@ -16,12 +16,8 @@ use hush_engine::{
     Progress,
     build::{BuildOptions, build},
 };
-use hush_he::params::{DEFAULT_LWE, LweParams, RingParams, ring_preset};
-use hush_protocol::{
-    ProtocolError,
-    keyword::FilterKind,
-    table::{Protocol, Scheme},
-};
+use hush_he::params::{DEFAULT_LWE, LweParams, RingParams, preset, ring_preset};
+use hush_protocol::{keyword::FilterKind, table::Protocol};
 use hush_store::{
     ingest::{self, IngestOptions, Input, OnDuplicate, Spool, SpooledRecords},
     snapshot::{CommitFlag, SnapshotWriter},
@@ -128,18 +124,21 @@ pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
 }
 
 /// The parameter sets for protocols over LWE and over rings: the one called `name`, and a default for the other.
-fn presets(
-    protocol: ProtocolChoice,
-    name: Option<&str>,
-) -> Result<(LweParams, Option<RingParams>), ProtocolError> {
+/// Without a protocol, the set says which family it is for.
+fn presets(protocol: ProtocolChoice, name: Option<&str>) -> Result<(LweParams, Option<RingParams>), String> {
     let Some(name) = name else { return Ok((DEFAULT_LWE, None)) };
-    // Without a protocol, the set says which family it is for.
-    let is_ring = protocol.map_or(ring_preset(name).is_ok(), |protocol| protocol == Protocol::Onion);
-    let protocol = if is_ring { Protocol::Onion } else { protocol.unwrap_or(Protocol::Simple) };
-    Ok(match Scheme::new(protocol, name)? {
-        Scheme::Lwe(_, lwe) => (lwe, None),
-        Scheme::Ring(ring) => (DEFAULT_LWE, Some(ring)),
-    })
+    let wrong = |family: &str, asked: Protocol| {
+        format!(
+            "{name} is a parameter set of {family}, not of {asked}: choose another --preset or --protocol"
+        )
+    };
+    match (protocol, preset(name), ring_preset(name)) {
+        (None | Some(Protocol::Onion), _, Ok(ring)) => Ok((DEFAULT_LWE, Some(ring))),
+        (Some(asked @ Protocol::Onion), Ok(_), _) => Err(wrong("frodo, simple and double", asked)),
+        (_, Ok(lwe), _) => Ok((lwe, None)),
+        (Some(asked), _, Ok(_)) => Err(wrong("onion", asked)),
+        (_, Err(unknown), Err(_)) => Err(unknown.to_string()),
+    }
 }
 
 /// Reads the input once, to the disk that the table goes to.

@@ -317,6 +317,8 @@ fn print_stats(table: &HttpTable, keys: usize) {
     let params = table.table().params();
     let hint = params.hint_bytes() as u64;
     let cached = if stats.setup_bytes_down < hint { ", the hint came from the cache" } else { "" };
+    let has_keys = table.table().key_preset().is_some();
+    let linked = if has_keys { ", the same client in all look-ups under these keys," } else { "" };
     let mut lines = vec![
         format!("protocol  {} ({})", params.protocol(), params.preset()),
         format!("queries   {} for {keys} key{}", stats.queries, plural(keys as u64)),
@@ -337,14 +339,14 @@ fn print_stats(table: &HttpTable, keys: usize) {
             seconds.descriptor, seconds.hint, seconds.keys, seconds.encrypt, seconds.network, seconds.decode
         ),
         format!(
-            "the server saw that someone at this address made {} look-up{} of {} bytes each in table '{}', not which",
+            "the server saw that someone at this address{linked} made {} look-up{} of {} bytes each in table '{}', not which",
             stats.queries,
             plural(stats.queries),
             stats.query_bytes(),
             table.name()
         ),
     ];
-    if table.table().key_preset().is_some() {
+    if has_keys {
         let kept = if stats.key_bytes_up == 0 { ", the server has them" } else { "" };
         lines.insert(3, format!("keys      {} up{kept}", report::bytes(stats.key_bytes_up)));
     }

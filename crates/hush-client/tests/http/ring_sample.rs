@@ -1,0 +1,145 @@
+//! A tiny table over rings by index, on the reference backend, behind the routes of the API.
+
+use std::{collections::HashMap, sync::Arc};
+
+use hush_he::{
+    entities::EvaluationKeys,
+    params::{INSECURE_RING_N256, RingContext},
+};
+use hush_ops::{contract::RingOps, ntt_tiling::NttTiledDb, reference::Reference};
+use hush_protocol::{
+    descriptor::{DESCRIPTOR_VERSION, Descriptor, Lookup, WhiteningSeed},
+    onion,
+    ring_keys::open_upload,
+    ring_table::RingTable,
+    slot::SlotFormat,
+    symbols::to_symbols,
+    table::{Protocol, TableShape},
+    whitening::Whitening,
+    wire::{self, Answer, Query, QueryResponse, QuerySizes, RequestShape, WireError},
+};
+use prost::Message;
+
+use super::{
+    sample::NAME,
+    server::{Reply, Request},
+};
+
+/// A plaintext holds one.
+const VALUE_BYTES: usize = 400;
+const COLUMNS: usize = 4;
+const BLOCKS: usize = 4;
+
+/// A table of 16 records, and the keys that its server was sent.
+pub(crate) struct RingSample {
+    pub(crate) descriptor: Descriptor,
+    table: RingTable,
+    context: Arc<RingContext>,
+    db: NttTiledDb,
+    keys: HashMap<String, EvaluationKeys>,
+}
+
+impl RingSample {
+    /// Record `i` has the value [`RingSample::value`]`(version, i)`.
+    pub(crate) fn new(version: u8) -> Self {
+        let params = INSECURE_RING_N256;
+        let shape = TableShape { columns: COLUMNS, blocks: BLOCKS, slot_bytes: VALUE_BYTES };
+        let table = RingTable::new(params, shape).unwrap();
+        let context = Arc::new(RingContext::new(params));
+        let ring = Reference.open_ring(context.clone());
+        let whitening = [version; 32];
+        let mut symbols = vec![0; COLUMNS * BLOCKS * params.degree()];
+        for (place, plaintext) in symbols.chunks_exact_mut(params.degree()).enumerate() {
+            let (row, block) = (place / BLOCKS, place % BLOCKS);
+            let value = Self::value(version, (block * COLUMNS + row) as u64);
+            to_symbols(&value, params.plaintext_bits(), &mut plaintext[..table.slot_symbols()]);
+            Whitening::new(&params, whitening).add_to(row, block, plaintext);
+        }
+        let polys = Reference.ntt_db(&ring, &symbols).unwrap();
+        let db = NttTiledDb::from_polys(table.tiling(), &polys);
+        let mut descriptor = Descriptor {
+            version: DESCRIPTOR_VERSION,
+            epoch: [0; 32],
+            protocol: Protocol::Onion,
+            preset: params.name().into(),
+            records: (COLUMNS * BLOCKS) as u64,
+            columns: COLUMNS,
+            blocks: BLOCKS,
+            word_bits: None,
+            slot: SlotFormat::for_values(0, VALUE_BYTES, VALUE_BYTES),
+            lookup: Lookup::Index,
+            hint: None,
+            whitening: Some(WhiteningSeed(whitening)),
+            database: blake3::hash(db.bytes()).into(),
+        };
+        descriptor.seal();
+        Self { descriptor, table, context, db, keys: HashMap::new() }
+    }
+
+    /// The value of record `index`.
+    pub(crate) fn value(version: u8, index: u64) -> Vec<u8> {
+        (0..VALUE_BYTES).map(|byte| (byte as u8).wrapping_mul(7) ^ version ^ (index as u8) << 3).collect()
+    }
+
+    /// Answers as a server of this table should.
+    pub(crate) fn reply(&mut self, request: &Request) -> Reply {
+        let path = request.path.as_str();
+        if path == "/v1/tables" {
+            let entry =
+                serde_json::json!({ "name": NAME, "state": "resident", "protocol": "onion", "records": 16 });
+            Reply::new(200, serde_json::json!({ "tables": [entry] }).to_string())
+        } else if path == format!("/v1/tables/{NAME}") {
+            Reply::new(200, self.descriptor.to_json())
+        } else if let Some(name) = path.strip_prefix("/v1/keys/") {
+            self.keep(name, request)
+        } else if path == format!("/v1/tables/{NAME}/query") {
+            self.answer(request)
+        } else {
+            Reply::problem(404, "not_found", "there is no such endpoint")
+        }
+    }
+
+    fn keep(&mut self, name: &str, request: &Request) -> Reply {
+        assert_eq!((request.method.as_str(), name), ("PUT", blake3::hash(&request.body).to_hex().as_str()));
+        self.keys.insert(name.to_owned(), open_upload(&self.context, &request.body).unwrap());
+        Reply::new(201, "")
+    }
+
+    fn answer(&self, request: &Request) -> Reply {
+        let shape = RequestShape {
+            epoch: &self.descriptor.epoch,
+            protocol: "onion",
+            query: QuerySizes::rlwe(self.table.query_bytes()),
+            max_queries: wire::MAX_QUERIES,
+        };
+        let queries = match shape.decode(request.body.clone().into()) {
+            Err(WireError::EpochGone) => {
+                let descriptor: serde_json::Value =
+                    serde_json::from_slice(&self.descriptor.to_json()).unwrap();
+                let problem =
+                    serde_json::json!({ "code": "epoch_gone", "detail": "gone", "descriptor": descriptor });
+                return Reply::new(410, problem.to_string());
+            }
+            outcome => outcome.unwrap(),
+        };
+        let keys: Option<Vec<_>> =
+            queries.iter().map(|query| self.keys.get(&hex::encode(&query.key_id))).collect();
+        match keys {
+            Some(keys) => Reply::new(200, self.response(&queries, &keys)),
+            None => Reply::problem(428, "key_not_found", "upload them"),
+        }
+    }
+
+    fn response(&self, queries: &[Query], keys: &[&EvaluationKeys]) -> Vec<u8> {
+        let ring = Reference.open_ring(self.context.clone());
+        let packed: Vec<&[u8]> = queries.iter().map(|query| &query.packed[..]).collect();
+        let answers =
+            onion::answer(&Reference, &ring, &self.db, &self.context, &self.table, &packed, keys).unwrap();
+        let response = QueryResponse {
+            version: wire::VERSION,
+            epoch: self.descriptor.epoch.to_vec().into(),
+            answers: answers.into_iter().map(|words| Answer { words: words.into() }).collect(),
+        };
+        response.encode_to_vec()
+    }
+}

@@ -1,0 +1,55 @@
+"""A proxy between client and server that keeps what clients send."""
+
+import http.server
+import threading
+
+from harness import request
+
+
+class Proxy:
+    """Forwards to `target`, which may change; its own URL stays, so that clients take it for one server."""
+
+    def __init__(self, target):
+        self.target = target
+        self.requests = []  # (method, path, body)
+        self.before = lambda method, path: None  # called before a request is forwarded
+
+    def __enter__(self):
+        proxy = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def forward(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                proxy.requests.append((self.command, self.path, body))
+                proxy.before(self.command, self.path)
+                names = ("Content-Type", "Range", "If-Range")
+                headers = {name: self.headers[name] for name in names if name in self.headers}
+                data = body if self.command in ("POST", "PUT") else None
+                status, headers, answer = request(proxy.target + self.path, data, headers, method=self.command)
+                self.send_response(status)
+                for name in ("Content-Type", "Content-Range", "ETag", "Retry-After"):
+                    if name in headers:
+                        self.send_header(name, headers[name])
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            do_GET = do_HEAD = do_POST = do_PUT = forward
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def sent(self, method):
+        """The (path, body) pairs of all requests of this method."""
+        return [(path, body) for verb, path, body in self.requests if verb == method]
