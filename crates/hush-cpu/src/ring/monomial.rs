@@ -60,14 +60,15 @@ struct Split<'a> {
 impl VectorLoop for Split<'_> {
     #[inline(always)]
     unsafe fn run<L: WideLanes>(self) {
-        // SAFETY of both: the caller has the instruction set; chunks are a vector.
-        if self.run == 1 {
-            let factor = |i: usize| unsafe { L::load(self.factors[i..][..L::WIDTH].as_ptr()) };
-            unsafe { split::<L>(self.montgomery, self.image, self.node, factor) };
-        } else {
-            let shift = self.run.trailing_zeros();
-            let factor = |i: usize| unsafe { L::splat(self.factors[i >> shift]) };
-            unsafe { split::<L>(self.montgomery, self.image, self.node, factor) };
+        let (factors, shift) = (self.factors, self.run.trailing_zeros());
+        // SAFETY: the caller has the instruction set; slices are a vector.
+        unsafe {
+            if self.run == 1 {
+                let factor = |i: usize| L::load(factors[i..][..L::WIDTH].as_ptr());
+                split::<L>(self.montgomery, self.image, self.node, factor);
+            } else {
+                split::<L>(self.montgomery, self.image, self.node, |i| L::splat(factors[i >> shift]));
+            }
         }
     }
 }
