@@ -248,3 +248,70 @@ impl<O: Sink> VectorLoop for Wide<'_, O> {
         unsafe { self.0.run::<L, Modular>() };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hush_math::{csprng::Csprng, modulus::find_primes, ring::Ring};
+
+    use super::*;
+    use crate::Level;
+
+    const DEGREE: usize = 128;
+
+    /// Keeps the sums, polynomial after polynomial.
+    struct Keep(Vec<u32>);
+
+    impl Sink for Keep {
+        #[inline(always)]
+        unsafe fn put<L: WideLanes>(
+            &mut self,
+            _: Residues<L>,
+            _: usize,
+            poly: usize,
+            slot: usize,
+            sum: L::Words,
+        ) {
+            let to = &mut self.0[poly * DEGREE + slot..][..L::WIDTH];
+            // SAFETY: the caller has the instruction set; `to` is a vector.
+            unsafe { L::store(to.as_mut_ptr(), sum) };
+        }
+    }
+
+    fn check(prime: u32, shape: RowShape, mut word: impl FnMut() -> u32) {
+        let base = Ring::new(DEGREE, &[prime]);
+        let p = base.moduli()[0];
+        let values: Vec<u32> = (0..shape.rows * DEGREE).map(|_| word()).collect();
+        let rows: Vec<u32> = (0..shape.rows * shape.polys * DEGREE).map(|_| word()).collect();
+        let poly = |row: usize, i: usize| &rows[(row * shape.polys + i) * DEGREE..][..DEGREE];
+        let sum = |i: usize, slot: usize| {
+            let products = (0..shape.rows).map(|row| p.mul(values[row * DEGREE + slot], poly(row, i)[slot]));
+            products.fold(0, |sum, product| p.add(sum, product))
+        };
+        let expected: Vec<u32> = (0..shape.polys)
+            .flat_map(|i| (0..DEGREE).map(move |slot| (i, slot)))
+            .map(|(i, s)| sum(i, s))
+            .collect();
+        for level in Level::ALL.into_iter().filter(|&level| level <= Level::detect()) {
+            let ring = ModRing::new(level, &base);
+            let mut words = vec![0; shape.words(&ring)];
+            lay_out(&ring, shape, &mut words, poly);
+            let mut sums = Keep(vec![0; expected.len()]);
+            GadgetRows::new(shape, &words).multiply(&ring, 0, &values, &mut sums);
+            assert!(sums.0 == expected, "{level}, p = {prime}, {} rows", shape.rows);
+        }
+    }
+
+    #[test]
+    fn sums_are_exact_for_all_primes_and_row_counts() {
+        let mut rng = Csprng::insecure_from_seed(9);
+        for bits in [14, 21, 27, 30, 31, 32] {
+            let p = find_primes(DEGREE, bits, 1)[0];
+            for (rows, polys) in [(1, 2), (2, 2), (3, 2), (4, 3), (5, 2), (6, 3), (10, 2), (16, 3)] {
+                let shape = RowShape { rows, polys };
+                check(p, shape, || p - 1);
+                check(p, shape, || rng.next_u32() % p);
+                check(p, shape, || [0, 1, p / 2, p - 1][rng.next_u32() as usize % 4]);
+            }
+        }
+    }
+}
