@@ -144,14 +144,12 @@ impl Expansion<'_> {
             tables.automorphism.apply(from, to);
         }
         gadget_product::decompose(ring, &tables.gadget, scratch, 0);
-        // (c')_b starts as the image of b.
-        let (image_a, image_b) = even.split_at_mut(poly);
-        image_a.fill(0);
-        for (from, to) in b.chunks_exact(degree).zip(image_b.chunks_exact_mut(degree)) {
+        for (from, to) in b.chunks_exact(degree).zip(even[poly..].chunks_exact_mut(degree)) {
             tables.automorphism.apply(from, to);
         }
-        gadget_product::multiply_add(ring, self.keys.level(level), tables.gadget.half, scratch, even);
-        tables.monomial.split(ring, even, node);
+        let rows = self.keys.level(level);
+        let mut children = tables.monomial.children(ring, even, node);
+        gadget_product::multiply(ring, rows, tables.gadget.half, scratch, &mut children);
     }
 
     /// Hands a leaf on, modulo Q_1.

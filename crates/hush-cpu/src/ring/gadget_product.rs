@@ -1,6 +1,14 @@
 //! Digits of polynomials, their transforms, and the products with rows.
 
-use super::{ModRing, gadget_rows::GadgetRows, scratch::Scratch, tables::GadgetTables, words};
+use super::{
+    ModRing,
+    gadget_rows::{GadgetRows, Sink},
+    residues::Residues,
+    scratch::Scratch,
+    tables::GadgetTables,
+    wide_lanes::WideLanes,
+    words,
+};
 
 /// Replaces `scratch.coefficients` (a polynomial in evaluation form) by its coefficients, and writes their digits to
 /// `scratch.digits`, from digit `first` on; each is [`GadgetTables::half`] too large.
@@ -13,13 +21,13 @@ pub(super) fn decompose(ring: &ModRing, gadget: &GadgetTables, scratch: &mut Scr
     gadget.decomposer.decompose(ring.level(), scratch.coefficients, digits);
 }
 
-/// `out[poly] += sum_row digit[row] * rows[row][poly]` for the digits in `scratch.digits`, each `half` too large.
-pub(super) fn multiply_add(
+/// Hands `sum_row digit[row] * rows[row][poly]` to `sink`, for the digits in `scratch.digits`, each `half` too large.
+pub(super) fn multiply(
     ring: &ModRing,
     rows: GadgetRows<'_>,
     half: u32,
     scratch: &mut Scratch<'_>,
-    out: &mut [u32],
+    sink: &mut impl Sink,
 ) {
     let (degree, count) = (ring.degree(), rows.rows());
     for (index, limb) in ring.limbs().iter().enumerate() {
@@ -28,6 +36,41 @@ pub(super) fn multiply_add(
             words::centre_digits(ring, index, half, digits, values);
             limb.ntt.forward(values, scratch.transform);
         }
-        rows.multiply_add(ring, index, values, &mut out[index * degree..], ring.words());
+        rows.multiply(ring, index, values, sink);
+    }
+}
+
+/// As [`multiply`], added to `out`, a polynomial after the other.
+pub(super) fn multiply_add(
+    ring: &ModRing,
+    rows: GadgetRows<'_>,
+    half: u32,
+    scratch: &mut Scratch<'_>,
+    out: &mut [u32],
+) {
+    let (degree, poly_words) = (ring.degree(), ring.words());
+    multiply(ring, rows, half, scratch, &mut AddTo { degree, poly_words, out });
+}
+
+/// Adds sums to polynomials.
+struct AddTo<'a> {
+    degree: usize,
+    poly_words: usize,
+    out: &'a mut [u32],
+}
+
+impl Sink for AddTo<'_> {
+    #[inline(always)]
+    unsafe fn put<L: WideLanes>(
+        &mut self,
+        residues: Residues<L>,
+        limb: usize,
+        poly: usize,
+        slot: usize,
+        sum: L::Words,
+    ) {
+        let out = &mut self.out[poly * self.poly_words + limb * self.degree + slot..][..L::WIDTH];
+        // SAFETY: the caller has the instruction set; `out` is a vector.
+        unsafe { L::store(out.as_mut_ptr(), residues.add(L::load(out.as_ptr()), sum)) };
     }
 }

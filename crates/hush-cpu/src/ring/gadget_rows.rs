@@ -66,28 +66,20 @@ impl<'a> GadgetRows<'a> {
         self.shape.rows
     }
 
-    /// `out[poly] += sum_row values[row] * rows[row][poly]` modulo one limb, for a polynomial of `values` a row. The
-    /// polynomials of `out` start `stride` words apart.
-    pub(super) fn multiply_add(
-        &self,
-        ring: &ModRing,
-        limb: usize,
-        values: &[u32],
-        out: &mut [u32],
-        stride: usize,
-    ) {
+    /// Hands `sum_row values[row] * rows[row][poly]` modulo one limb to `sink`, for a polynomial of `values` a row.
+    pub(super) fn multiply(&self, ring: &ModRing, limb: usize, values: &[u32], sink: &mut impl Sink) {
         let (montgomery, degree) = (ring.limbs()[limb].montgomery, ring.degree());
         let RowShape { rows, polys } = self.shape;
-        assert!(values.len() == rows * degree && out.len() >= (polys - 1) * stride + degree);
+        assert_eq!(values.len(), rows * degree);
         let limb_words = rows * polys * degree;
-        let product = MultiplyAdd {
+        let product = Multiply {
             montgomery,
             degree,
             values,
             rows: &self.words[limb * limb_words..][..limb_words],
             shape: self.shape,
-            out,
-            stride,
+            limb,
+            sink,
         };
         // `rows` products below p^2 are below 2^33 p.
         let p = montgomery.p();
@@ -97,6 +89,22 @@ impl<'a> GadgetRows<'a> {
             vector_loop::run(ring.level(), Wide(product));
         }
     }
+}
+
+/// What becomes of sums of products.
+pub(super) trait Sink {
+    /// Takes a vector of sums from `slot` on.
+    ///
+    /// # Safety
+    /// The CPU must have the instruction set of `L`.
+    unsafe fn put<L: WideLanes>(
+        &mut self,
+        residues: Residues<L>,
+        limb: usize,
+        poly: usize,
+        slot: usize,
+        sum: L::Words,
+    );
 }
 
 /// One polynomial of one row, modulo one limb, into its place.
@@ -126,15 +134,15 @@ impl VectorLoop for LayOut<'_> {
     }
 }
 
-/// Operands of [`GadgetRows::multiply_add`], modulo one limb.
-struct MultiplyAdd<'a> {
+/// Operands of [`GadgetRows::multiply`], modulo one limb.
+struct Multiply<'a, O> {
     montgomery: Montgomery,
     degree: usize,
     values: &'a [u32],
     rows: &'a [u32],
     shape: RowShape,
-    out: &'a mut [u32],
-    stride: usize,
+    limb: usize,
+    sink: &'a mut O,
 }
 
 /// How products are added up.
@@ -168,25 +176,24 @@ impl Sum for Modular {
     }
 }
 
-impl MultiplyAdd<'_> {
+impl<O: Sink> Multiply<'_, O> {
     #[inline(always)]
     unsafe fn run<L: WideLanes, S: Sum>(self) {
         let RowShape { rows, polys } = self.shape;
-        let step = VECTORS * L::WIDTH;
         for (index, block) in self.rows.chunks_exact(rows * BLOCK).enumerate() {
-            let (slot, poly) = (index / polys * BLOCK, index % polys);
-            for start in (0..BLOCK).step_by(step) {
-                let values = &self.values[slot + start..];
-                let out = &mut self.out[poly * self.stride + slot + start..][..step];
+            let poly = index % polys;
+            for start in (0..BLOCK).step_by(VECTORS * L::WIDTH) {
+                let slot = index / polys * BLOCK + start;
                 // SAFETY: the caller has the instruction set; there are `rows` blocks of rows, and polynomials of
                 // values, and a block is whole steps.
                 unsafe {
                     let residues = Residues::<L>::new(self.montgomery);
+                    let values = self.values[slot..].as_ptr();
                     let row = block.as_ptr().add(start);
-                    let sums = sums::<L, S>(residues, values.as_ptr(), self.degree, row, rows);
+                    let sums = sums::<L, S>(residues, values, self.degree, row, rows);
                     for (vector, sum) in sums.into_iter().enumerate() {
-                        let out = out.as_mut_ptr().add(vector * L::WIDTH);
-                        L::store(out, residues.add(L::load(out), residues.reduce_sum(sum)));
+                        let (slot, sum) = (slot + vector * L::WIDTH, residues.reduce_sum(sum));
+                        self.sink.put(residues, self.limb, poly, slot, sum);
                     }
                 }
             }
@@ -222,9 +229,9 @@ unsafe fn sums<L: WideLanes, S: Sum>(
     }
 }
 
-struct Narrow<'a>(MultiplyAdd<'a>);
+struct Narrow<'a, O>(Multiply<'a, O>);
 
-impl VectorLoop for Narrow<'_> {
+impl<O: Sink> VectorLoop for Narrow<'_, O> {
     #[inline(always)]
     unsafe fn run<L: WideLanes>(self) {
         // SAFETY: the caller says so.
@@ -232,12 +239,79 @@ impl VectorLoop for Narrow<'_> {
     }
 }
 
-struct Wide<'a>(MultiplyAdd<'a>);
+struct Wide<'a, O>(Multiply<'a, O>);
 
-impl VectorLoop for Wide<'_> {
+impl<O: Sink> VectorLoop for Wide<'_, O> {
     #[inline(always)]
     unsafe fn run<L: WideLanes>(self) {
         // SAFETY: the caller says so.
         unsafe { self.0.run::<L, Modular>() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_math::{csprng::Csprng, modulus::find_primes, ring::Ring};
+
+    use super::*;
+    use crate::Level;
+
+    const DEGREE: usize = 128;
+
+    /// Keeps the sums, polynomial after polynomial.
+    struct Keep(Vec<u32>);
+
+    impl Sink for Keep {
+        #[inline(always)]
+        unsafe fn put<L: WideLanes>(
+            &mut self,
+            _: Residues<L>,
+            _: usize,
+            poly: usize,
+            slot: usize,
+            sum: L::Words,
+        ) {
+            let to = &mut self.0[poly * DEGREE + slot..][..L::WIDTH];
+            // SAFETY: the caller has the instruction set; `to` is a vector.
+            unsafe { L::store(to.as_mut_ptr(), sum) };
+        }
+    }
+
+    fn check(prime: u32, shape: RowShape, mut word: impl FnMut() -> u32) {
+        let base = Ring::new(DEGREE, &[prime]);
+        let p = base.moduli()[0];
+        let values: Vec<u32> = (0..shape.rows * DEGREE).map(|_| word()).collect();
+        let rows: Vec<u32> = (0..shape.rows * shape.polys * DEGREE).map(|_| word()).collect();
+        let poly = |row: usize, i: usize| &rows[(row * shape.polys + i) * DEGREE..][..DEGREE];
+        let sum = |i: usize, slot: usize| {
+            let products = (0..shape.rows).map(|row| p.mul(values[row * DEGREE + slot], poly(row, i)[slot]));
+            products.fold(0, |sum, product| p.add(sum, product))
+        };
+        let expected: Vec<u32> = (0..shape.polys)
+            .flat_map(|i| (0..DEGREE).map(move |slot| (i, slot)))
+            .map(|(i, s)| sum(i, s))
+            .collect();
+        for level in Level::ALL.into_iter().filter(|&level| level <= Level::detect()) {
+            let ring = ModRing::new(level, &base);
+            let mut words = vec![0; shape.words(&ring)];
+            lay_out(&ring, shape, &mut words, poly);
+            let mut sums = Keep(vec![0; expected.len()]);
+            GadgetRows::new(shape, &words).multiply(&ring, 0, &values, &mut sums);
+            assert!(sums.0 == expected, "{level}, p = {prime}, {} rows", shape.rows);
+        }
+    }
+
+    #[test]
+    fn sums_are_exact_for_all_primes_and_row_counts() {
+        let mut rng = Csprng::insecure_from_seed(9);
+        for bits in [14, 21, 27, 30, 31, 32] {
+            let p = find_primes(DEGREE, bits, 1)[0];
+            for (rows, polys) in [(1, 2), (2, 2), (3, 2), (4, 3), (5, 2), (6, 3), (10, 2), (16, 3)] {
+                let shape = RowShape { rows, polys };
+                check(p, shape, || p - 1);
+                check(p, shape, || rng.next_u32() % p);
+                check(p, shape, || [0, 1, p / 2, p - 1][rng.next_u32() as usize % 4]);
+            }
+        }
     }
 }

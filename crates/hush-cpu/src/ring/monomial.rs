@@ -1,12 +1,6 @@
 //! The two children of a node, and the monomial that one of them is multiplied by.
 
-use super::{
-    ModRing,
-    montgomery::Montgomery,
-    residues::Residues,
-    vector_loop::{self, VectorLoop},
-    wide_lanes::WideLanes,
-};
+use super::{ModRing, gadget_rows::Sink, residues::Residues, wide_lanes::WideLanes};
 
 /// Slots that share a factor in the tables of level 4; those of lower levels have a factor a slot.
 const SHARED: usize = 16;
@@ -37,60 +31,54 @@ impl Monomial {
         Self { run, factors }
     }
 
-    /// `(image, node) = (node + image, (node - image) X^(-2^level))`, for whole polynomials.
-    pub(super) fn split(&self, ring: &ModRing, image: &mut [u32], node: &mut [u32]) {
-        let degree = ring.degree();
-        let limbs = ring.limbs().iter().zip(self.factors.chunks_exact(degree / self.run)).cycle();
-        let nodes = image.chunks_exact_mut(degree).zip(node.chunks_exact_mut(degree));
-        for ((limb, factors), (image, node)) in limbs.zip(nodes) {
-            let (montgomery, run) = (limb.montgomery, self.run);
-            vector_loop::run(ring.level(), Split { montgomery, run, factors, image, node });
-        }
+    /// Takes the sums c' for a node c, and makes `even = c + c'` and `node = (c - c') X^(-2^level)` of it. At first,
+    /// b of `even` is to be added to c'.
+    pub(super) fn children<'a>(
+        &'a self,
+        ring: &ModRing,
+        even: &'a mut [u32],
+        node: &'a mut [u32],
+    ) -> Children<'a> {
+        let (degree, poly_words, shift) = (ring.degree(), ring.words(), self.run.trailing_zeros());
+        Children { factors: &self.factors, shift, degree, poly_words, even, node }
     }
 }
 
-struct Split<'a> {
-    montgomery: Montgomery,
-    run: usize,
+/// See [`Monomial::children`].
+pub(super) struct Children<'a> {
     factors: &'a [u32],
-    image: &'a mut [u32],
+    /// log2 of the slots that share a factor.
+    shift: u32,
+    degree: usize,
+    poly_words: usize,
+    even: &'a mut [u32],
     node: &'a mut [u32],
 }
 
-impl VectorLoop for Split<'_> {
+impl Sink for Children<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
-        // SAFETY of both: the caller has the instruction set; chunks are a vector.
-        if self.run == 1 {
-            let factor = |i: usize| unsafe { L::load(self.factors[i..][..L::WIDTH].as_ptr()) };
-            unsafe { split::<L>(self.montgomery, self.image, self.node, factor) };
-        } else {
-            let shift = self.run.trailing_zeros();
-            let factor = |i: usize| unsafe { L::splat(self.factors[i >> shift]) };
-            unsafe { split::<L>(self.montgomery, self.image, self.node, factor) };
-        }
-    }
-}
-
-/// `factor(i)` is the factors of the vector at slot `i`.
-///
-/// # Safety
-/// The CPU must have the instruction set of `L`.
-#[inline(always)]
-unsafe fn split<L: WideLanes>(
-    montgomery: Montgomery,
-    image: &mut [u32],
-    node: &mut [u32],
-    factor: impl Fn(usize) -> L::Words,
-) {
-    let vectors = image.chunks_exact_mut(L::WIDTH).zip(node.chunks_exact_mut(L::WIDTH));
-    for (index, (image, node)) in vectors.enumerate() {
-        // SAFETY: the caller has the instruction set; chunks are a vector.
+    unsafe fn put<L: WideLanes>(
+        &mut self,
+        residues: Residues<L>,
+        limb: usize,
+        poly: usize,
+        slot: usize,
+        sum: L::Words,
+    ) {
+        let at = limb * self.degree + slot;
+        let even = self.even[poly * self.poly_words + at..][..L::WIDTH].as_mut_ptr();
+        let node = self.node[poly * self.poly_words + at..][..L::WIDTH].as_mut_ptr();
+        let factors = &self.factors[at >> self.shift..];
+        // SAFETY: the caller has the instruction set; the slices are vectors.
         unsafe {
-            let residues = Residues::<L>::new(montgomery);
-            let (x, y) = (L::load(node.as_ptr()), L::load(image.as_ptr()));
-            L::store(image.as_mut_ptr(), residues.add(x, y));
-            L::store(node.as_mut_ptr(), residues.mul(residues.sub(x, y), factor(index * L::WIDTH)));
+            let factor = match self.shift {
+                0 => L::load(factors[..L::WIDTH].as_ptr()),
+                _ => L::splat(factors[0]),
+            };
+            let image = if poly == 0 { sum } else { residues.add(sum, L::load(even)) };
+            let words = L::load(node);
+            L::store(even, residues.add(words, image));
+            L::store(node, residues.mul(residues.sub(words, image), factor));
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Arithmetic modulo a prime with products of 32-bit words only, as vectors have them.
+//! Arithmetic modulo a prime in Montgomery's form: products of 32-bit words only, as vectors have them. Here are its
+//! constants and, for tables, its scalar arithmetic; [`super::residues`] has that of vectors.
 //!
 //! Source: Montgomery, "Modular multiplication without trial division". The quotient makes the low words equal, so
 //! that their difference has no borrow (Seiler, "Faster AVX2 optimized NTT multiplication for Ring-LWE lattice
@@ -26,53 +27,30 @@ impl Montgomery {
     }
 
     /// p.
-    #[inline(always)]
     pub(super) fn p(self) -> u32 {
         self.p
     }
 
     /// p^-1 mod 2^32.
-    #[inline(always)]
     pub(super) fn inverse(self) -> u32 {
         self.inverse
     }
 
     /// 2^64 mod p, by which [`Montgomery::mul`] makes the form of a word.
-    #[inline(always)]
     pub(super) fn square(self) -> u32 {
         self.square
     }
 
-    /// A number congruent to `x / 2^32`, above 0 and at most `x / 2^32 + p`.
-    #[inline(always)]
-    pub(super) fn reduce_lazy(self, x: u64) -> u64 {
-        let quotient = (x as u32).wrapping_mul(self.inverse);
-        (x >> 32) + u64::from(self.p) - ((u64::from(quotient) * u64::from(self.p)) >> 32)
-    }
-
-    /// `x / 2^32 mod p`, for `x < 2^32 p`.
-    #[inline(always)]
-    pub(super) fn reduce(self, x: u64) -> u32 {
-        self.canonical::<1>(self.reduce_lazy(x))
-    }
-
-    /// `x mod p`, for `x < 2^DOUBLINGS p`.
-    #[inline(always)]
-    pub(super) fn canonical<const DOUBLINGS: u32>(self, mut x: u64) -> u32 {
-        for doubling in (0..DOUBLINGS).rev() {
-            x = x.min(x.wrapping_sub(u64::from(self.p) << doubling));
-        }
-        x as u32
-    }
-
     /// `a w / 2^32 mod p` for any `a` and a canonical `w`: `a w'` where w is [`Montgomery::form`] of w'.
-    #[inline(always)]
     pub(super) fn mul(self, a: u32, w: u32) -> u32 {
-        self.reduce(u64::from(a) * u64::from(w))
+        let product = u64::from(a) * u64::from(w);
+        let quotient = (product as u32).wrapping_mul(self.inverse);
+        let (high, negative) = ((product >> 32) as u32)
+            .overflowing_sub(((u64::from(quotient) * u64::from(self.p)) >> 32) as u32);
+        if negative { high.wrapping_add(self.p) } else { high }
     }
 
     /// `w 2^32 mod p` for any `w`.
-    #[inline(always)]
     pub(super) fn form(self, w: u32) -> u32 {
         self.mul(w, self.square)
     }
@@ -97,7 +75,6 @@ mod tests {
                 }
                 assert_eq!(m.form(a), modulus.mul(residue, modulus.reduce(1 << 32)));
             }
-            assert_eq!(m.canonical::<3>(8 * u64::from(p) - 1), p - 1);
         }
     }
 }
