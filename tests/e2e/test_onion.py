@@ -252,6 +252,21 @@ class OnionKeys(OnionTest):
         with self.serve(table, args=["--max-key-bytes", 1000, "--keys", self.dir / "none.redb"]) as (url, _):
             self.assertIn("1000 bytes of keys", self.fails("get", url, "k1"))
 
+    def test_keys_that_go_between_two_requests(self):
+        records = values(70, 40)
+        table = self.onion(records)
+        with (self.serve(table, args=["--keys", self.dir / "1.redb"]) as (first, _),
+              self.serve(table, args=["--keys", self.dir / "2.redb"]) as (second, _), Proxy(first) as proxy):
+            def switch(method, path):
+                if len(proxy.sent("POST")) > 2:
+                    proxy.target = second
+
+            proxy.before = switch
+            found, _ = self.ask(proxy.url, *records)
+            self.assertEqual(found, list(records.values()))
+            (path, body), *others = proxy.sent("PUT")
+            self.assertEqual(others, [(path, body)])
+
     def test_clients_with_their_own_keys_share_scans(self):
         records = values(200, 100)
         with self.serve(self.onion(records)) as (url, _):
@@ -419,7 +434,8 @@ class OnionBadRequests(OnionTest):
 
 class OnionBuilds(OnionTest):
     def test_a_killed_build_leaves_nothing(self):
-        records = values(300, 20000)
+        # Two plaintexts each, of which the second has a byte.
+        records = {f"k{i}": f"{i:<11265}" for i in range(1000)}
         source, out = self.jsonl(records), self.dir / "out"
         args = ["build", source, "--value", "v", "--protocol", "onion", "--out", out]
         for sent in (signal.SIGTERM, signal.SIGKILL):
@@ -440,7 +456,7 @@ class OnionBuilds(OnionTest):
         self.assertEqual(self.hushdb(*args).returncode, 0)
         self.assertFalse(partial.parent.exists())
         with self.serve(out) as (url, _):
-            self.assertEqual(self.ask(url, "--index", "299")[0], [records["k299"]])
+            self.assertEqual(self.ask(url, "--index", "999")[0], [records["k999"]])
 
     def test_a_corrupt_byte_in_each_file(self):
         table = self.onion(values(40, 200), "--columns", "5")
