@@ -62,7 +62,7 @@ class OnionLookups(OnionTest):
             "one": (9, 300, "ONION_S", 1, 227),
             "lanes": (208, 300, "ONION_S", 1, 9),
             "two-of-s": (4096, 30, "ONION_S", 2, 1),
-            "one-of-m31": (9 << 10, 30, "ONION_M31", 1, 1),
+            "one-of-m31": (11_000, 30, "ONION_M31", 1, 1),
             "two-of-m31": (22 << 10, 30, "ONION_M31", 2, 1),
             "four": (40 << 10, 12, "ONION_M31", 4, 1),
             "five": (52 << 10, 12, "ONION_M31", 5, 1),

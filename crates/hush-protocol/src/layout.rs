@@ -4,6 +4,7 @@ use hush_he::params::{LweParams, ONION_M31, ONION_S, RingParams};
 
 use crate::{
     frodo,
+    ring_table::response_bytes,
     symbols::symbol_count,
     table::{LOOKUPS_PER_EPOCH, Protocol, Scheme, TableShape},
 };
@@ -60,9 +61,14 @@ pub fn auto_protocol(lwe: &LweParams, slots: usize, slot_bytes: usize) -> Protoc
     }
 }
 
-/// The parameter set that `onion` takes for slots of `slot_bytes` bytes: the one whose answers are shorter.
+/// The parameter set that `onion` takes for slots of `slot_bytes` bytes: the one whose answers are shorter, which is
+/// [`ONION_S`] up to some 10 KiB.
 pub fn auto_ring(slot_bytes: usize) -> RingParams {
-    if slot_bytes <= 2 * ONION_S.plaintext_bytes() { ONION_S } else { ONION_M31 }
+    let answer_bytes = |ring: &RingParams| {
+        let planes = symbol_count(slot_bytes, ring.plaintext_bits()).div_ceil(ring.degree());
+        response_bytes(ring, planes)
+    };
+    if answer_bytes(&ONION_S) <= answer_bytes(&ONION_M31) { ONION_S } else { ONION_M31 }
 }
 
 /// The shape of a table of `records` records that are looked up by index, with about `columns` columns: record `i` is

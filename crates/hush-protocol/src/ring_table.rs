@@ -115,12 +115,9 @@ impl RingTable {
         self.ring.query_bytes(self.leaves())
     }
 
-    /// Bytes of an answer: a packed pair for every two planes, a single ciphertext for an odd one.
+    /// Bytes of an answer.
     pub fn answer_bytes(&self) -> usize {
-        let bits = self.ring.response_bits();
-        let half = |bits| packed_bytes(self.ring.degree(), bits);
-        let (pairs, single) = (self.planes() / 2, self.planes() % 2);
-        pairs * (half(bits.a) + 2 * half(bits.b)) + single * (half(bits.a) + half(bits.b))
+        response_bytes(&self.ring, self.planes())
     }
 
     /// Noise of a look-up.
@@ -135,4 +132,11 @@ impl RingTable {
         }
         self.noise().log2_failure(self.planes() * self.ring.degree())
     }
+}
+
+/// Bytes of an answer of `planes` plaintexts: a packed pair for every two, a single ciphertext for an odd one.
+pub(crate) fn response_bytes(ring: &RingParams, planes: usize) -> usize {
+    let bits = ring.response_bits();
+    let half = |bits| packed_bytes(ring.degree(), bits);
+    planes / 2 * (half(bits.a) + 2 * half(bits.b)) + planes % 2 * (half(bits.a) + half(bits.b))
 }

@@ -5,7 +5,7 @@ use hush_math::gadget::Gadget;
 use super::ring::{ResponseBits, RingParams};
 use crate::HeError;
 
-/// Every RLWE preset. The first is the default for records above 4 KiB.
+/// Every RLWE preset. The first is the default for long records.
 pub const RING_PRESETS: [RingParams; 6] = [
     ONION_M31,
     ONION_S,
@@ -33,7 +33,7 @@ pub const ONION_M31: RingParams = RingParams {
     plain: false,
 };
 
-/// Plaintexts of 2 KiB; the default for records of up to 4 KiB. N = 2048, Q_e of 52.5 bits: 130.1 bits.
+/// Plaintexts of 2 KiB; the default for records of up to some 10 KiB. N = 2048, Q_e of 52.5 bits: 130.1 bits.
 pub const ONION_S: RingParams = RingParams {
     name: "ONION_S",
     security_bits: 130.1,
