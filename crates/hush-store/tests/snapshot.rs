@@ -20,10 +20,11 @@ fn descriptor() -> Descriptor {
         records: 1,
         columns: 1,
         blocks: 1,
-        word_bits: [32; 3],
+        word_bits: Some([32; 3]),
         slot: SlotFormat::for_values(0, 1, 1),
         lookup: Lookup::Index,
-        hint: BlobRef { blake3: [0; 32], bytes: 0 },
+        hint: Some(BlobRef { blake3: [0; 32], bytes: 0 }),
+        whitening: None,
         database: [0; 32],
     }
 }

@@ -193,7 +193,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn lookups(&self, batch: usize) -> Result<(Vec<wire::Query>, Vec<(u64, PendingLookup)>), Box<dyn Error>> {
+    fn lookups(&self, batch: usize) -> Result<Lookups, Box<dyn Error>> {
         let records = self.client.descriptor().records;
         let (mut queries, mut pending) = (Vec::new(), Vec::new());
         for index in 0..batch as u64 {
@@ -213,6 +213,9 @@ impl Bench<'_> {
         Row::new(name, self.cpu.threads(), 1, bytes, seconds).protocol(self.shape.ring().name())
     }
 }
+
+/// Queries, and what reads their answers, with the indexes asked for.
+type Lookups = (Vec<wire::Query>, Vec<(u64, PendingLookup)>);
 
 fn db_bytes(shape: &RingTable) -> u64 {
     shape.tiling().bytes() as u64
