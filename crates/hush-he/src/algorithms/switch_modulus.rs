@@ -105,12 +105,12 @@ mod tests {
                     let (mut rest, mut quotient) = (value, 0u128);
                     for _ in 0..bits / 4 {
                         rest <<= 4;
-                        quotient = quotient << 4 | rest / q;
+                        quotient = (quotient << 4) | (rest / q);
                         rest %= q;
                     }
                     for _ in 0..bits % 4 {
                         rest <<= 1;
-                        quotient = quotient << 1 | rest / q;
+                        quotient = (quotient << 1) | (rest / q);
                         rest %= q;
                     }
                     let rounded = (quotient + u128::from(2 * rest >= q)) & ((1 << bits) - 1);
