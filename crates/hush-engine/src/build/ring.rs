@@ -46,36 +46,64 @@ pub(super) fn write_db(
     let tiling = table.tiling();
     let db = writer.create_mapped(DB_FILE, tiling.bytes())?;
     progress.start("transform", (tiling.rows() * tiling.columns()) as u64, "plaintexts");
-    let mut buffer = AlignedBuffer::<u8>::zeroed(tiling.bytes() / tiling.tiles());
-    for tile in 0..tiling.tiles() {
-        let columns = tiling.tile_columns(tile);
-        // The tile by itself, in memory: its chunks are as in the database, one after another.
-        let own = NttTiling::new(tiling.degree(), tiling.limbs(), tiling.rows(), columns.len())?;
-        let tiles = NttTileWriter::new(own, &mut buffer);
-        let chunks = tiling.rows().div_ceil(TASK_ROWS);
-        cpu.install(|| {
-            (0..chunks).into_par_iter().try_for_each(|chunk| -> Result<(), BuildError> {
-                let rows = chunk * TASK_ROWS..tiling.rows().min((chunk + 1) * TASK_ROWS);
-                let places = rows.clone().flat_map(|row| columns.clone().map(move |column| (row, column)));
-                let mut symbols = vec![0; rows.len() * columns.len() * tiling.degree()];
-                for ((row, column), plaintext) in places.zip(symbols.chunks_exact_mut(tiling.degree())) {
-                    plaintexts.write(row, column, plaintext);
-                }
-                tiles.write(0, rows.clone(), &cpu.ntt_db(&ring, &symbols)?);
-                progress.advance((rows.len() * columns.len()) as u64);
-                Ok(())
-            })
-        })?;
-        cpu.install(|| {
-            let chunk_bytes = size_of::<u32>() * tiling.chunk_words();
-            buffer.par_chunks_exact(chunk_bytes).enumerate().try_for_each(|(index, chunk)| {
-                let (limb, group) = (index / tiling.groups(), index % tiling.groups());
-                let at = tiling.offset(limb, group * GROUP_SLOTS, 0, tile * TILE_COLUMNS);
-                Ok::<_, BuildError>(db.write_at(size_of::<u32>() * at, chunk)?)
-            })
-        })?;
-    }
+    let tiles = Tiles { tiling, plaintexts, cpu, ring, progress };
+    let mut buffers = [(); 2].map(|()| AlignedBuffer::zeroed(tiling.bytes() / tiling.tiles()));
+    cpu.install(|| {
+        tiles.gather(0, &mut buffers[0])?;
+        for tile in 0..tiling.tiles() {
+            // Writing keeps one core busy in the kernel: the next tile is gathered meanwhile.
+            let [first, second] = &mut buffers;
+            let (full, free) = if tile % 2 == 0 { (first, second) } else { (second, first) };
+            let next = || if tile + 1 < tiling.tiles() { tiles.gather(tile + 1, free) } else { Ok(()) };
+            let (stored, gathered) = rayon::join(|| store(&db, tiling, tile, full), next);
+            stored.and(gathered)?;
+        }
+        Ok::<_, BuildError>(())
+    })?;
     Ok((db, WhiteningSeed(seed)))
+}
+
+/// Writes the chunks of a tile to their places in the database.
+fn store(db: &MappedOutput, tiling: NttTiling, tile: usize, buffer: &[u8]) -> Result<(), BuildError> {
+    let chunk_bytes = size_of::<u32>() * tiling.chunk_words();
+    for (index, chunk) in buffer.chunks_exact(chunk_bytes).enumerate() {
+        let (limb, group) = (index / tiling.groups(), index % tiling.groups());
+        let at = tiling.offset(limb, group * GROUP_SLOTS, 0, tile * TILE_COLUMNS);
+        db.write_at(size_of::<u32>() * at, chunk)?;
+    }
+    Ok(())
+}
+
+/// Gathers tiles of the database.
+struct Tiles<'a> {
+    tiling: NttTiling,
+    plaintexts: Plaintexts<'a>,
+    cpu: &'a Cpu,
+    ring: <Cpu as RingOps>::Ring,
+    progress: &'a dyn Progress,
+}
+
+impl Tiles<'_> {
+    /// Fills `buffer` with the chunks of a tile, one after another.
+    fn gather(&self, tile: usize, buffer: &mut [u8]) -> Result<(), BuildError> {
+        let tiling = self.tiling;
+        let columns = tiling.tile_columns(tile);
+        // A database of this tile alone.
+        let own = NttTiling::new(tiling.degree(), tiling.limbs(), tiling.rows(), columns.len())?;
+        let writer = NttTileWriter::new(own, buffer);
+        let chunks = tiling.rows().div_ceil(TASK_ROWS);
+        (0..chunks).into_par_iter().try_for_each(|chunk| {
+            let rows = chunk * TASK_ROWS..tiling.rows().min((chunk + 1) * TASK_ROWS);
+            let places = rows.clone().flat_map(|row| columns.clone().map(move |column| (row, column)));
+            let mut symbols = vec![0; rows.len() * columns.len() * tiling.degree()];
+            for ((row, column), plaintext) in places.zip(symbols.chunks_exact_mut(tiling.degree())) {
+                self.plaintexts.write(row, column, plaintext);
+            }
+            writer.write(0, rows.clone(), &self.cpu.ntt_db(&self.ring, &symbols)?);
+            self.progress.advance((rows.len() * columns.len()) as u64);
+            Ok(())
+        })
+    }
 }
 
 struct Plaintexts<'a> {
