@@ -22,9 +22,6 @@ use zeroize::Zeroizing;
 
 use crate::{ClientError, Found, Wanted};
 
-/// Security below which a client refuses a table unless told otherwise.
-const MIN_SECURITY_BITS: f64 = 128.0;
-
 /// Names evaluation keys: the BLAKE3 hash of what is uploaded.
 pub type KeyId = [u8; wire::KEY_ID_BYTES];
 
@@ -218,8 +215,8 @@ impl Table {
 
 /// Refuses a parameter set below 128 bits unless `allow_weak`.
 pub(crate) fn check_security(params: &TableParams, allow_weak: bool) -> Result<(), ClientError> {
-    if params.security_bits() < MIN_SECURITY_BITS && !allow_weak {
-        return Err(ClientError::Weak { preset: params.preset(), bits: params.security_bits() });
+    if params.is_secure() || allow_weak {
+        return Ok(());
     }
-    Ok(())
+    Err(ClientError::Weak { preset: params.preset(), bits: params.security_bits() })
 }

@@ -14,8 +14,10 @@ use hush_protocol::{
 
 use crate::{Blob, ClientKeys, Engine, EngineError, KeySpec, hosted::Identity};
 
-/// Queries that one scan answers at most. Each takes some MiB of selectors, and its share of the results.
+/// Queries that one scan answers at most.
 const MAX_BATCH: usize = 8;
+/// What the selectors and results of a batch may take beside the database: this much, or a quarter of the database.
+const BATCH_BYTES: usize = 256 << 20;
 
 /// A table on a backend.
 pub(crate) struct HostedRing<B: RingOps> {
@@ -53,7 +55,10 @@ where
     }
 
     fn max_batch(&self) -> usize {
-        MAX_BATCH
+        // A ciphertext is two polynomials: for every row a selector, for every column a result.
+        let tiling = self.table.tiling();
+        let query_bytes = (tiling.rows() + tiling.columns()) * 2 * size_of::<u32>() * tiling.poly_words();
+        (BATCH_BYTES.max(tiling.bytes() / 4) / query_bytes).clamp(1, MAX_BATCH)
     }
 
     fn blobs(&self) -> Vec<Blob> {

@@ -112,18 +112,23 @@ impl Ring {
     /// If there are not N.
     pub fn from_signed(&self, coefficients: &[u32]) -> Poly<Coeff> {
         assert_eq!(coefficients.len(), self.degree);
-        let residues = |p: &Modulus| {
-            let p = *p;
-            coefficients.iter().map(move |&c| p.reduce_signed(i64::from(c as i32)))
-        };
-        Poly::from_words(self.moduli().iter().flat_map(residues).collect(), self.degree)
+        // Of the final size at once: a vector that grows leaves copies of a secret behind.
+        let mut words = Vec::with_capacity(self.limbs() * self.degree);
+        for p in self.moduli() {
+            words.extend(coefficients.iter().map(|&c| p.reduce_signed(i64::from(c as i32))));
+        }
+        Poly::from_words(words, self.degree)
     }
 
     /// X -> X^`exponent` of a polynomial in evaluation form (`exponent` odd): a permutation of the slots.
     pub fn automorphism(&self, x: &Poly<Eval>, exponent: usize) -> Poly<Eval> {
         let from = slot_permutation(self.degree, exponent);
-        let limb = |limb: usize| from.iter().map(move |&slot| x.limb(limb)[slot as usize]);
-        Poly::from_words((0..self.limbs()).flat_map(limb).collect(), self.degree)
+        // Of the final size at once: a vector that grows leaves copies of a secret behind.
+        let mut words = Vec::with_capacity(self.limbs() * self.degree);
+        for limb in 0..self.limbs() {
+            words.extend(from.iter().map(|&slot| x.limb(limb)[slot as usize]));
+        }
+        Poly::from_words(words, self.degree)
     }
 
     /// A uniform polynomial from a *public* generator: words masked to the prime's bits, those not below it rejected.

@@ -2,6 +2,9 @@
 
 use crate::modulus::Modulus;
 
+/// Most primes of a base.
+pub const MAX_LIMBS: usize = 8;
+
 /// A base of distinct primes with Q < 2^126. Nothing here branches on a value or indexes memory by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rns {
@@ -21,8 +24,10 @@ impl Rns {
     /// The base of `primes`.
     ///
     /// # Panics
-    /// If a prime is none below [`crate::modulus::MODULUS_LIMIT`], comes twice, or the product reaches 2^126.
+    /// If a prime is none below [`crate::modulus::MODULUS_LIMIT`], comes twice, the product reaches 2^126, or there are more than
+    /// [`MAX_LIMBS`].
     pub fn new(primes: &[u32]) -> Self {
+        assert!(primes.len() <= MAX_LIMBS, "{} primes, at most {MAX_LIMBS}", primes.len());
         let moduli: Vec<Modulus> = primes.iter().map(|&p| Modulus::new(p)).collect();
         let mut radix = vec![1u128];
         for &p in primes {
@@ -68,7 +73,7 @@ impl Rns {
     /// Source: Garner's algorithm (HAC 14.71).
     #[inline]
     pub fn lift(&self, residue: impl Fn(usize) -> u32) -> u128 {
-        let mut digits = [0u32; 8];
+        let mut digits = [0u32; MAX_LIMBS];
         let mut value = 0;
         for (j, p) in self.moduli.iter().enumerate() {
             let below = self.radix_mod[j].iter().zip(&digits);

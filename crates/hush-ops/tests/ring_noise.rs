@@ -246,8 +246,9 @@ fn measured_noise_is_the_predicted_one() {
         eprintln!("{}: measured by predicted, bits: {}", params.name(), means.join(", "));
         for (i, step) in steps.iter().enumerate() {
             let ratio = bits(mean(i));
-            // Below: the rounding of folds counts only where the bit is 1.
-            assert!((-0.8..0.3).contains(&ratio), "{} {step}: {ratio:.2} bits off", params.name());
+            // The rounding of folds counts only where the bit is 1.
+            let lowest = if *step == "folded" { -0.8 } else { -0.3 };
+            assert!((lowest..0.3).contains(&ratio), "{} {step}: {ratio:.2} bits off", params.name());
         }
     }
 }

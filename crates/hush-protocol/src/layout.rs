@@ -4,7 +4,7 @@ use hush_he::params::{LweParams, ONION_M31, ONION_S, RingParams};
 
 use crate::{
     frodo,
-    ring_table::response_bytes,
+    ring_table::{lanes, response_bytes},
     symbols::symbol_count,
     table::{LOOKUPS_PER_EPOCH, Protocol, Scheme, TableShape},
 };
@@ -36,10 +36,7 @@ pub fn columns(scheme: &Scheme, slots: usize, slot_bytes: usize) -> usize {
             let row_cost = ANSWER_WORD + HINT_WORD * lwe.n() as f64 / LOOKUPS_PER_EPOCH;
             ((slots as f64 * slot_bytes as f64) * row_cost / QUERY_WORD).sqrt() as usize
         }
-        Scheme::Ring(ring) => {
-            let lanes = (ring.degree() / symbol_count(slot_bytes, ring.plaintext_bits())).max(1);
-            slots.div_ceil(lanes * RING_ENTRIES).min(RING_COLUMNS)
-        }
+        Scheme::Ring(ring) => slots.div_ceil(lanes(ring, slot_bytes) * RING_ENTRIES).min(RING_COLUMNS),
     };
     wanted.clamp(1, slots.max(1))
 }

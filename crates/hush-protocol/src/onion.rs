@@ -23,12 +23,13 @@ use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError, ring_keys::RingKeys, ring_table::RingTable, simple::check_length, symbols::from_symbols,
-    target::Target, whitening::Whitening,
+    target::Target, whitening::Whitening, wire::KEY_ID_BYTES,
 };
 
 /// What the client keeps between query and answer.
 pub struct Pending {
     target: Target,
+    key_id: [u8; KEY_ID_BYTES],
 }
 
 /// Client: encrypts `target` under a fresh mask. The result is the packed query.
@@ -43,7 +44,8 @@ pub fn query(table: &RingTable, keys: &RingKeys, target: Target, rng: &mut Csprn
     }
     let bits: Zeroizing<Vec<u32>> =
         Zeroizing::new((0..table.folds()).map(|f| (entry >> f & 1) as u32).collect());
-    (encrypt_ring_query(keys.context(), keys.secrets(), &selectors, &bits, rng), Pending { target })
+    let query = encrypt_ring_query(keys.context(), keys.secrets(), &selectors, &bits, rng);
+    (query, Pending { target, key_id: keys.id() })
 }
 
 /// Server: answers a batch with one pass over the database. `keys[i]` are those of the client of `queries[i]`.
@@ -59,6 +61,7 @@ pub fn answer<B: RingOps>(
     queries: &[&[u8]],
     keys: &[&B::Keys],
 ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+    check_length("client keys of a batch", queries.len(), keys.len())?;
     let opened = queries.iter().enumerate().map(|(index, query)| {
         open_ring_query(context, table.leaves(), query)
             .map_err(|source| ProtocolError::Query { index, source })
@@ -107,7 +110,8 @@ fn respond<B: RingOps>(
 /// Client: the slot that was asked for.
 ///
 /// # Errors
-/// [`ProtocolError::Length`] if the answer is not as long as the shape says.
+/// [`ProtocolError::Length`] if the answer is not as long as the shape says, [`ProtocolError::Keys`] if the query was
+/// made with other keys.
 pub fn recover(
     table: &RingTable,
     keys: &RingKeys,
@@ -116,6 +120,9 @@ pub fn recover(
     answer: &[u8],
 ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
     check_length("answer", table.answer_bytes(), answer.len())?;
+    if pending.key_id != keys.id() {
+        return Err(ProtocolError::Keys("the query was made with others".into()));
+    }
     let mut reader = Reader { rest: answer, degree: table.ring().degree() };
     let bits = table.ring().response_bits();
     let (entry, lane) = table.place(pending.target.block);
@@ -131,8 +138,13 @@ pub fn recover(
         }
     }
     let mut slot = Zeroizing::new(vec![0; table.shape().slot_bytes]);
-    let of_slot = &symbols[lane * table.slot_symbols()..][..table.slot_symbols()];
-    from_symbols(of_slot, table.ring().plaintext_bits(), &mut slot);
+    // Every lane is read: no address depends on the target.
+    let mut of_slot = Zeroizing::new(vec![0; table.slot_symbols()]);
+    for (index, symbols) in (0u32..).zip(symbols.chunks_exact(table.slot_symbols()).take(table.lanes())) {
+        let mask = equal(index, lane as u32);
+        of_slot.iter_mut().zip(symbols).for_each(|(sum, symbol)| *sum |= symbol & mask);
+    }
+    from_symbols(&of_slot, table.ring().plaintext_bits(), &mut slot);
     Ok(slot)
 }
 

@@ -15,7 +15,7 @@ use hush_he::{
     codec::packed_bytes,
     params::{MAX_LOG2_FAILURE, RingNoise, RingParams},
 };
-use hush_ops::ntt_tiling::NttTiling;
+use hush_ops::ntt_tiling::{MAX_ROWS, NttTiling};
 
 use crate::{
     ProtocolError,
@@ -41,9 +41,9 @@ impl RingTable {
     /// with probability above 2^-40.
     pub fn new(ring: RingParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
-        check_limit("columns", shape.columns, ring.max_leaves())?;
+        check_limit("columns", shape.columns, ring.max_leaves().min(MAX_ROWS))?;
         let table = Self { ring, shape };
-        check_limit("blocks", shape.blocks, MAX_ENTRIES * table.lanes())?;
+        check_limit("blocks", shape.blocks, MAX_ENTRIES.saturating_mul(table.lanes()))?;
         check_limit("columns and fold digits", ring.leaves(shape.columns, table.folds()), ring.max_leaves())?;
         let log2_failure = table.log2_failure();
         if log2_failure > MAX_LOG2_FAILURE {
@@ -74,7 +74,7 @@ impl RingTable {
 
     /// Slots in a plaintext, 1 for slots that take more than one.
     pub fn lanes(&self) -> usize {
-        (self.ring.degree() / self.slot_symbols()).max(1)
+        lanes(&self.ring, self.shape.slot_bytes)
     }
 
     /// Plaintexts that a slot takes, 1 for slots that share one.
@@ -107,7 +107,7 @@ impl RingTable {
     pub fn tiling(&self) -> NttTiling {
         let columns = self.planes() * self.entries();
         let tiling = NttTiling::new(self.ring.degree(), self.ring.kept_limbs(), self.shape.columns, columns);
-        tiling.expect("the degree of every set is a multiple of a group")
+        tiling.expect("degrees, limbs and rows were checked")
     }
 
     /// Bytes of a query.
@@ -139,4 +139,9 @@ pub(crate) fn response_bytes(ring: &RingParams, planes: usize) -> usize {
     let bits = ring.response_bits();
     let half = |bits| packed_bytes(ring.degree(), bits);
     planes / 2 * (half(bits.a) + 2 * half(bits.b)) + planes % 2 * (half(bits.a) + half(bits.b))
+}
+
+/// Slots of `slot_bytes` bytes in a plaintext, 1 for slots that take more than one.
+pub(crate) fn lanes(ring: &RingParams, slot_bytes: usize) -> usize {
+    (ring.degree() / symbol_count(slot_bytes, ring.plaintext_bits())).max(1)
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use hush_he::params::{LweParams, RingParams, ring_preset};
+use hush_he::params::{LweParams, MIN_SECURITY_BITS, RingParams, ring_preset};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -171,6 +171,11 @@ impl TableParams {
             Self::Lwe(table) => table.lwe().security_bits(),
             Self::Ring(table) => table.ring().security_bits(),
         }
+    }
+
+    /// Whether the parameter set reaches what every default does.
+    pub fn is_secure(&self) -> bool {
+        self.security_bits() >= MIN_SECURITY_BITS
     }
 
     /// Bytes of the parts of a query.

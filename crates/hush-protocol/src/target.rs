@@ -2,13 +2,14 @@
 
 use zeroize::Zeroize;
 
-/// A small vector over the columns, and the row block in which its slots lie: what a client keeps to itself, so it has
+/// A small vector over the columns, and the block in which its slots lie: what a client keeps to itself, so it has
 /// no `Debug` and is wiped when dropped.
 #[derive(Clone)]
 pub struct Target {
-    /// `(column, coefficient)`: the sum of these slots modulo 256, byte by byte, is the slot value asked for.
+    /// `(column, coefficient)`: the sum of these slots is the slot value asked for: modulo 256, byte by byte,
+    /// or over rings modulo 2^k, symbol by symbol.
     pub columns: Vec<(u32, u8)>,
-    /// The row block.
+    /// The block.
     pub block: usize,
 }
 

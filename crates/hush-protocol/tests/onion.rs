@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use hush_he::params::{INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S, RingContext, RingParams};
+use hush_he::params::{
+    INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S, ONIONPIRV2_N4096_4X27_SEC126, RingContext,
+    RingParams,
+};
 use hush_math::csprng::Csprng;
 use hush_ops::{contract::RingOps, ntt_tiling::NttTiledDb, plain::Plain, reference::Reference};
 use hush_protocol::{
@@ -220,7 +223,13 @@ fn shapes_out_of_range_are_refused() {
         let refused = new(columns, blocks, slot_bytes).unwrap_err();
         assert!(matches!(refused, ProtocolError::Limit { .. } | ProtocolError::TooNoisy { .. }), "{refused}");
     }
-    assert!(matches!(new(4000, 1 << 10, 22 << 10), Err(ProtocolError::TooNoisy { .. })));
+    assert!(matches!(new(1000, 1 << 22, 22 << 10), Err(ProtocolError::TooNoisy { .. })));
+    // More rows than a database can have, though the tree has the leaves and the noise the room.
+    for columns in [1024, 1025] {
+        let shape = TableShape { columns, blocks: 4, slot_bytes: 1000 };
+        let table = RingTable::new(ONIONPIRV2_N4096_4X27_SEC126, shape);
+        assert_eq!(table.map(|table| table.tiling().rows()).ok(), (columns == 1024).then_some(1024));
+    }
 }
 
 #[test]

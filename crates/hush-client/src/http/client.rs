@@ -150,7 +150,7 @@ impl Connection {
     }
 
     /// Gives `table` the keys that this client has for such tables of the server, if it needs any.
-    fn give_keys(&self, table: &mut Table) -> Result<(), HttpError> {
+    pub(super) fn give_keys(&self, table: &mut Table) -> Result<(), HttpError> {
         let Some(preset) = table.key_preset() else { return Ok(()) };
         let seed = self.secrets.obtain(&self.transport.origin(), preset)?;
         table.use_keys(&seed);

@@ -1,5 +1,7 @@
 //! Look-ups in a table.
 
+use std::time::{Duration, Instant};
+
 use hush_protocol::{
     ProtocolError,
     descriptor::{Descriptor, Lookup},
@@ -15,10 +17,13 @@ use super::{
     keys::{upload, with_keys},
     stats::timed,
 };
-use crate::{ClientError, Found, PendingLookup, Table, Wanted};
+use crate::{ClientError, Found, PendingLookup, Table, Wanted, table::check_security};
 
 /// Most bytes of queries in one request, and of answers in its response, unless a single one is longer.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
+
+/// How often a long-lived table asks whether its keys are too old.
+const KEY_CHECK: Duration = Duration::from_secs(24 * 3600);
 
 /// What the look-ups of one request came to.
 type Outcomes = Vec<Result<Found, ClientError>>;
@@ -29,11 +34,13 @@ pub struct HttpTable {
     name: String,
     table: Table,
     stats: Stats,
+    /// When the table got its keys, or they were last found to be young.
+    keys_since: Instant,
 }
 
 impl HttpTable {
     pub(super) fn new(connection: Connection, name: String, table: Table, stats: Stats) -> Self {
-        Self { connection, name, table, stats }
+        Self { connection, name, table, stats, keys_since: Instant::now() }
     }
 
     /// The table's name.
@@ -62,9 +69,19 @@ impl HttpTable {
     /// [`HttpError::Client`] before anything is sent if a key is too long or the table is looked up the other way,
     /// and after everything was sent if an index is not in the table; else what can go wrong on the way.
     pub fn lookup(&mut self, wanted: &[Wanted]) -> Result<Vec<Found>, HttpError> {
+        if self.keys_since.elapsed() > KEY_CHECK {
+            // New ones, if those in use have got old.
+            self.connection.give_keys(&mut self.table)?;
+            self.keys_since = Instant::now();
+        }
         match self.lookup_epoch(wanted) {
             Err(HttpError::EpochGone { descriptor }) => {
+                // A set that was accepted for what it is does not stand for a weaker one.
+                let (new, old) = (descriptor.params()?, self.table.params());
+                let weaker = new.security_bits() < old.security_bits();
+                check_security(&new, self.connection.allow_weak && !weaker)?;
                 self.table = self.connection.load(*descriptor, &mut self.stats)?;
+                self.keys_since = Instant::now();
                 self.lookup_epoch(wanted)
             }
             outcome => outcome,
@@ -95,7 +112,7 @@ impl HttpTable {
     /// One request and its response. Every attempt has its own ciphertexts. What fails here does so whatever is
     /// wanted; what depends on that is in the outcomes.
     fn exchange(&mut self, wanted: &[Wanted]) -> Result<Outcomes, HttpError> {
-        let Self { connection, name, table, stats } = self;
+        let Self { connection, name, table, stats, .. } = self;
         let transport = &connection.transport;
         let path = format!("/v1/tables/{name}/query");
         let epoch = table.descriptor().epoch;

@@ -47,7 +47,8 @@ pub(super) fn lay_out(
                 let bytes = &bytes[plane..bytes.len().min(plane + table.ring().plaintext_bytes())];
                 to_symbols(bytes, table.ring().plaintext_bits(), symbols);
             };
-            let (db, seed) = ring::write_db(table, writer, cpu, progress, &fill)?;
+            let db = writer.create_mapped(DB_FILE, table.tiling().bytes())?;
+            let seed = ring::write_db(table, &db, cpu, progress, &fill)?;
             (db, Some(seed))
         }
     };

@@ -66,7 +66,9 @@ pub(super) fn lay_out(
             (db, None)
         }
         TableParams::Ring(table) => {
-            // The filters first, since a plaintext holds slots of many blocks.
+            // Its space first: a disk that is too small is found before the work.
+            let db = writer.create_mapped(DB_FILE, table.tiling().bytes())?;
+            // The filters before the plaintexts, since a plaintext holds slots of many blocks.
             let size = table.slot_symbols();
             let mut scratch = writer.create_scratch(shape.blocks * columns * size * size_of::<u32>())?;
             let solved = WordSlots::new(scratch.words(), columns * size);
@@ -76,7 +78,7 @@ pub(super) fn lay_out(
                 let first = place.row * size + place.plane * table.ring().degree();
                 solved.read(place.block, first, symbols);
             };
-            let (db, seed) = ring::write_db(table, writer, cpu, progress, &fill)?;
+            let seed = ring::write_db(table, &db, cpu, progress, &fill)?;
             (db, Some(seed))
         }
     };

@@ -10,10 +10,7 @@ use hush_ops::{
     ntt_tiling::{GROUP_SLOTS, NttTiling, TILE_COLUMNS},
 };
 use hush_protocol::{descriptor::WhiteningSeed, ring_table::RingTable, whitening::Whitening};
-use hush_store::{
-    ntt_tiles::NttTileWriter,
-    snapshot::{DB_FILE, MappedOutput, SnapshotWriter},
-};
+use hush_store::{ntt_tiles::NttTileWriter, snapshot::MappedOutput};
 use rayon::prelude::*;
 
 use super::BuildError;
@@ -30,21 +27,20 @@ pub(super) struct Place {
     pub(super) plane: usize,
 }
 
-/// Writes the database tile by tile: a tile is gathered in memory, since its chunks lie all over the file, whose pages are
+/// Writes the database into `db` tile by tile: a tile is gathered in memory, since its chunks lie all over the file, whose pages are
 /// dear to touch one by one. `fill` gets zeroed symbols and puts the slot's there, as many as the plaintext has of it.
 pub(super) fn write_db(
     table: &RingTable,
-    writer: &SnapshotWriter,
+    db: &MappedOutput,
     cpu: &Cpu,
     progress: &dyn Progress,
     fill: &(dyn Fn(Place, &mut [u32]) + Sync),
-) -> Result<(MappedOutput, WhiteningSeed), BuildError> {
+) -> Result<WhiteningSeed, BuildError> {
     let mut seed = [0; 32];
     Csprng::from_os().fill_bytes(&mut seed);
     let plaintexts = Plaintexts { table, whitening: Whitening::new(table.ring(), seed), fill };
     let ring = cpu.open_ring(Arc::new(RingContext::new(*table.ring())));
     let tiling = table.tiling();
-    let db = writer.create_mapped(DB_FILE, tiling.bytes())?;
     progress.start("transform", (tiling.rows() * tiling.columns()) as u64, "plaintexts");
     let tiles = Tiles { tiling, plaintexts, cpu, ring, progress };
     let mut buffers = [(); 2].map(|()| AlignedBuffer::zeroed(tiling.bytes() / tiling.tiles()));
@@ -55,12 +51,12 @@ pub(super) fn write_db(
             let [first, second] = &mut buffers;
             let (full, free) = if tile % 2 == 0 { (first, second) } else { (second, first) };
             let next = || if tile + 1 < tiling.tiles() { tiles.gather(tile + 1, free) } else { Ok(()) };
-            let (stored, gathered) = rayon::join(|| store(&db, tiling, tile, full), next);
+            let (stored, gathered) = rayon::join(|| store(db, tiling, tile, full), next);
             stored.and(gathered)?;
         }
         Ok::<_, BuildError>(())
     })?;
-    Ok((db, WhiteningSeed(seed)))
+    Ok(WhiteningSeed(seed))
 }
 
 /// Writes the chunks of a tile to their places in the database.

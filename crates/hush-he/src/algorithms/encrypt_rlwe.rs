@@ -21,7 +21,8 @@ pub fn encrypt_rlwe(
     errors: Option<&GaussianTable>,
     rng: &mut Csprng,
 ) -> Poly<Coeff> {
-    let mut product = a.clone();
+    // Without the error it gives the secret away.
+    let mut product = Zeroizing::new(a.clone());
     ring.mul(&mut product, secret);
     let mut b = message.clone();
     ring.sub(&mut b, &product);

@@ -31,10 +31,11 @@ pub struct SeededKeys {
 /// Makes the evaluation keys that follow from a client's seed: the same each time.
 pub fn generate_keys(context: &RingContext, secrets: &RingSecrets, seed: &[u8; 32]) -> SeededKeys {
     let (params, full, kept) = (context.params(), context.full(), context.kept());
+    let key_context = params.key_context();
     let mut writer = KeyWriter {
         errors: error_table(params),
-        error_rng: Csprng::from_secret_seed("hushdb v1 2026 evaluation key errors", seed, params.name()),
-        masks: Masks { seed: public_seed(seed, params.name()), row: 0 },
+        error_rng: Csprng::from_secret_seed("hushdb v1 2026 evaluation key errors", seed, &key_context),
+        masks: Masks { seed: public_seed(seed, &key_context), row: 0 },
         dropped: params.key_dropped_bits(),
         words: Vec::with_capacity(params.key_words_bytes()),
     };
@@ -82,9 +83,10 @@ pub fn open_keys(
     Ok(EvaluationKeys { levels, square, pack: [rows()?, rows()?] })
 }
 
-fn public_seed(seed: &[u8; 32], preset: &str) -> [u8; RING_SEED_BYTES] {
+fn public_seed(seed: &[u8; 32], key_context: &str) -> [u8; RING_SEED_BYTES] {
     let mut public = [0; RING_SEED_BYTES];
-    Csprng::from_secret_seed("hushdb v1 2026 evaluation key mask seed", seed, preset).fill_bytes(&mut public);
+    Csprng::from_secret_seed("hushdb v1 2026 evaluation key mask seed", seed, key_context)
+        .fill_bytes(&mut public);
     public
 }
 

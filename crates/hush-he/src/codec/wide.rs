@@ -14,6 +14,7 @@ pub fn pack_wide(words: impl IntoIterator<Item = u128>, bits: u32, out: &mut Vec
     assert!(bits <= MAX_WIDE_BITS);
     let (mut buffer, mut filled) = (0u128, 0);
     for word in words {
+        debug_assert_eq!(word >> bits, 0, "a word of {bits} bits");
         buffer |= word << filled;
         filled += bits;
         while filled >= 8 {

@@ -153,6 +153,13 @@ impl RingParams {
         self.response
     }
 
+    /// What secrets and evaluation keys are derived for, beside a seed: everything that they depend on. A set that is
+    /// changed under its old name, or a new order of the rows, must not meet the same masks and errors again.
+    pub fn key_context(&self) -> String {
+        const ROWS: u32 = 1;
+        format!("{self:?}, error {RLWE_ERROR_STD}, order of rows {ROWS}")
+    }
+
     /// Bits of Q_e.
     pub fn full_bits(&self) -> u32 {
         product_bits(self.kept.iter().chain(&self.dropped))

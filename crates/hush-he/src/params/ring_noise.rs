@@ -76,7 +76,8 @@ impl RingNoise {
     pub fn from_inputs(set: &RingNoiseInputs, rows: usize, folds: usize) -> Self {
         let n = set.degree as f64;
         let per_secret = n * SECRET_VARIANCE;
-        let per_square = per_secret.powi(2);
+        // The coefficients of s^2 come in equal pairs: E|s(zeta)|^4 = 2 (E|s(zeta)|^2)^2.
+        let per_square = 2.0 * per_secret.powi(2);
         let error = RLWE_ERROR_STD.powi(2);
         let key_error = error + rounding(set.key_dropped_bits);
         let dropped = f64::from(set.dropped_factor).powi(2);

@@ -148,6 +148,12 @@ mod tests {
             assert!(p.levels.iter().chain([&p.square]).all(|gadget| gadget.covers(full.rns().product())));
             assert!([p.fold, p.pack].iter().all(|gadget| gadget.covers(kept.rns().product())), "{}", p.name);
             assert!(p.levels.len() <= p.degree.ilog2() as usize);
+            // Rounding up may not carry out of the words that travel.
+            for (rns, dropped) in
+                [(full.rns(), p.query_dropped_bits.max(p.key_dropped_bits)), (kept.rns(), p.key_dropped_bits)]
+            {
+                assert!(rns.product() - 1 + (1 << dropped) / 2 < 1 << rns.bits(), "{}", p.name);
+            }
         }
     }
 

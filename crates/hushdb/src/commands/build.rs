@@ -59,7 +59,7 @@ pub(crate) struct BuildArgs {
     /// Bytes of a key's fingerprint: an absent key is taken for present once in 256^BYTES look-ups.
     #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=16))]
     fingerprint_bytes: u8,
-    /// Columns (D0) to aim for: more make queries longer, hint and answers shorter.
+    /// Columns (D0) to aim for: more make queries longer, and hint and answers shorter (onion: less to fold).
     #[arg(long, value_name = "N")]
     columns: Option<NonZeroUsize>,
     /// Query whose rows are the records (SQLite).

@@ -19,6 +19,7 @@ use hush_client::{
         Stats,
     },
 };
+use hush_protocol::table::TableParams;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -120,9 +121,20 @@ fn look_up(
         ..HttpOptions::default()
     };
     let mut table = HttpClient::connect(&args.url, options)?.open(args.table.as_deref())?;
+    warn_if_weak(table.table().params());
     let found = table.lookup(wanted)?;
     progress.clear();
     Ok((table, found))
+}
+
+/// Says what was accepted with `--allow-weak`.
+fn warn_if_weak(params: &TableParams) {
+    let bits = params.security_bits();
+    if bits == 0.0 {
+        eprintln!("warning: {} is for tests: the server can read what is looked up", params.preset());
+    } else if !params.is_secure() {
+        eprintln!("warning: {} gives {bits:.0} bits of security, 128 are the minimum", params.preset());
+    }
 }
 
 /// The keys of the command line, then those of the file.

@@ -72,6 +72,9 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
     if args.batch.contains(&0) {
         return Err("a batch has at least one query".into());
     }
+    if args.protocol == Some(Protocol::Onion) {
+        return Err("tables over rings have a benchmark of their own: hushdb bench onion".into());
+    }
     let mut table = row::Table::new(args.json);
     match args.what {
         What::Scan => scan::run(&args, &mut table),
