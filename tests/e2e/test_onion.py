@@ -122,7 +122,7 @@ class OnionLookups(OnionTest):
         }
         tables = [self.onion(records, *args, name=name) for name, args in choices.items()]
         # Many entries to fold, in one or in several plaintexts each.
-        deep = {size: values(60, size) for size in (9000, 20000)}
+        deep = {size: values(60, size) for size in (11000, 20000)}
         tables += [self.onion(deep[size], "--columns", "4", name=f"deep{size}", by="index") for size in deep]
         facts = {table.name: self.facts(table) for table in tables}
         self.assertEqual(facts["m31"]["preset"], "ONION_M31")

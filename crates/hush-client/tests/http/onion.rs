@@ -9,6 +9,7 @@ use hush_client::{
     ClientError, Table, Wanted,
     http::{HintCache, HttpClient, HttpError, HttpOptions, HttpTable},
 };
+use hush_he::params::INSECURE_PLAIN;
 use tempfile::tempdir;
 
 use super::{
@@ -104,6 +105,30 @@ fn a_server_that_never_keeps_keys_is_an_error() {
 }
 
 #[test]
+fn a_new_epoch_may_not_be_weaker() {
+    let cache = tempdir().unwrap();
+    let weak = |version| Sample::new(version, INSECURE_PLAIN);
+    let (mut old, new, mut changed) = (RingSample::new(1), weak(2), false);
+    let server = Server::start(move |request| {
+        changed |= request.path.ends_with(QUERY);
+        if changed { new.reply(request) } else { old.reply(request) }
+    });
+    // Weak sets are accepted here, but not in place of a better one.
+    let mut table = open(&server.url(), cache.path()).unwrap();
+    let error = table.lookup(&[Wanted::Index(9)]).unwrap_err();
+    assert!(matches!(error, HttpError::Client(ClientError::Weak { bits: 0.0, .. })), "{error}");
+    assert_eq!(server.requests(QUERY).len(), 1, "nothing is asked of the new table");
+
+    let (old, new, mut changed) = (weak(1), weak(2), false);
+    let server = Server::start(move |request| {
+        changed |= request.path.ends_with(QUERY);
+        if changed { new.reply(request) } else { old.reply(request) }
+    });
+    let mut table = open(&server.url(), cache.path()).unwrap();
+    assert_eq!(table.lookup(&[Wanted::Index(9)]).unwrap(), [Some(Sample::value(2, 9))]);
+}
+
+#[test]
 fn a_new_epoch_may_have_another_protocol() {
     // The new table is there from the first query on.
     let cache = tempdir().unwrap();
@@ -131,7 +156,7 @@ fn a_new_epoch_may_have_another_protocol() {
 fn a_table_without_keys_or_with_those_of_another_client_reads_nothing() {
     let descriptor = RingSample::new(1).descriptor;
     let mut table = Table::new(descriptor.clone(), None, true).unwrap();
-    assert_eq!(table.key_preset(), Some("INSECURE_RING_N256"));
+    assert_eq!(table.key_preset(), Some("ONION_S"));
     assert!(table.key_upload().is_none());
     assert!(matches!(table.query(&Wanted::Index(0)), Err(ClientError::NoKeys)));
     table.use_keys(&[7; 32]);

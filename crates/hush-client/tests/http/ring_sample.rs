@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use hush_he::{
     entities::EvaluationKeys,
-    params::{INSECURE_RING_N256, RingContext},
+    params::{ONION_S, RingContext},
 };
 use hush_ops::{contract::RingOps, ntt_tiling::NttTiledDb, reference::Reference};
 use hush_protocol::{
@@ -26,7 +26,7 @@ use super::{
 };
 
 /// A plaintext holds one.
-const VALUE_BYTES: usize = 400;
+const VALUE_BYTES: usize = 1100;
 const COLUMNS: usize = 4;
 const BLOCKS: usize = 4;
 
@@ -42,7 +42,7 @@ pub(crate) struct RingSample {
 impl RingSample {
     /// Record `i` has the value [`RingSample::value`]`(version, i)`.
     pub(crate) fn new(version: u8) -> Self {
-        let params = INSECURE_RING_N256;
+        let params = ONION_S;
         let shape = TableShape { columns: COLUMNS, blocks: BLOCKS, slot_bytes: VALUE_BYTES };
         let table = RingTable::new(params, shape).unwrap();
         let context = Arc::new(RingContext::new(params));
