@@ -103,13 +103,26 @@ impl<T: Word> AsRef<[T]> for AlignedBuffer<T> {
 /// A vector of `len` zeros, on huge pages as far as it covers them.
 pub(crate) fn zeroed_vec(len: usize) -> Vec<u32> {
     let words = vec![0; len];
-    let end = words.as_ptr_range().end.addr() / HUGE_PAGE * HUGE_PAGE;
-    let start = words.as_ptr().addr().next_multiple_of(HUGE_PAGE);
+    advise_huge(&words);
+    words
+}
+
+/// An empty vector with room for `len` words, on huge pages as far as it covers them.
+pub(crate) fn empty_vec(len: usize) -> Vec<u32> {
+    let words = Vec::with_capacity(len);
+    advise_huge(&words);
+    words
+}
+
+/// Asks for huge pages for the memory of `words`.
+fn advise_huge(words: &Vec<u32>) {
+    let first = words.as_ptr().addr();
+    let end = (first + words.capacity() * size_of::<u32>()) / HUGE_PAGE * HUGE_PAGE;
+    let start = first.next_multiple_of(HUGE_PAGE);
     if start < end {
         // SAFETY: the range lies within the vector. The call is advice: its failure changes nothing but speed.
         unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
     }
-    words
 }
 
 #[cfg(test)]

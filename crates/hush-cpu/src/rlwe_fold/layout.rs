@@ -1,6 +1,6 @@
 //! Where selectors come from and results go to: a few groups of slots of many polynomials.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, mem::MaybeUninit};
 
 use hush_ops::{
     ntt_tiling::{GROUP_SLOTS, NttTiledDb, NttTiling, TILE_COLUMNS},
@@ -79,10 +79,10 @@ pub(super) struct SharedResults<'a> {
 unsafe impl Sync for SharedResults<'_> {}
 
 impl<'a> SharedResults<'a> {
-    /// `results` of one query each, `[column][poly][limb][slot]`.
+    /// The room of `results` of one query each, `[column][poly][limb][slot]`.
     pub(super) fn new(tiling: NttTiling, results: &'a mut [Vec<u32>]) -> Self {
         let words = tiling.columns() * RLWE_POLYS * tiling.poly_words();
-        assert!(results.iter().all(|result| result.len() == words));
+        assert!(results.iter().all(|result| result.capacity() >= words));
         let starts = results.iter_mut().map(|result| result.as_mut_ptr()).collect();
         Self { starts, words, poly_words: tiling.poly_words(), lent: PhantomData }
     }
@@ -99,7 +99,7 @@ impl<'a> SharedResults<'a> {
         column: usize,
         first: usize,
         groups: usize,
-    ) -> &mut [[u32; GROUP_SLOTS]] {
+    ) -> &mut [MaybeUninit<[u32; GROUP_SLOTS]>] {
         let (query, poly) = (index / RLWE_POLYS, index % RLWE_POLYS);
         let at = (column * RLWE_POLYS + poly) * self.poly_words + first;
         assert!(at + groups * GROUP_SLOTS <= self.words);

@@ -46,10 +46,10 @@ pub(crate) fn rlwe_fold(
 ) -> Vec<Vec<u32>> {
     let tiling = db.tiling();
     let words = tiling.columns() * RLWE_POLYS * tiling.poly_words();
-    let mut results: Vec<Vec<u32>> = selectors.iter().map(|_| buffer::zeroed_vec(words)).collect();
     if words == 0 || tiling.rows() == 0 || selectors.is_empty() {
-        return results;
+        return vec![vec![0; words]; selectors.len()];
     }
+    let mut results: Vec<Vec<u32>> = selectors.iter().map(|_| buffer::empty_vec(words)).collect();
     // Passes of about the same size.
     let pass = selectors.len().div_ceil(selectors.len().div_ceil(MAX_BATCH));
     for (queries, results) in selectors.chunks(pass).zip(results.chunks_mut(pass)) {
@@ -62,6 +62,8 @@ pub(crate) fn rlwe_fold(
             });
         });
     }
+    // SAFETY: the units of a pass are all slots of all columns, and each wrote its own.
+    results.iter_mut().for_each(|result| unsafe { result.set_len(words) });
     results
 }
 
@@ -111,7 +113,7 @@ impl Pass<'_> {
                 // SAFETY: these slots, modulo this limb, are this unit's alone.
                 let slots = unsafe { self.results.slots_mut(index, column, first, unit.groups.len()) };
                 for (slots, out) in slots.iter_mut().zip(out.chunks_exact(out_words)) {
-                    *slots = *layout::block_column(out, batch, index, column);
+                    slots.write(*layout::block_column(out, batch, index, column));
                 }
             }
         }
