@@ -80,6 +80,9 @@ pub(crate) struct Keys {
 impl Keys {
     /// Opens the store.
     pub(crate) async fn open(config: &ServerConfig) -> Result<Keys, ServerError> {
+        if let Some(path) = &config.keys_path {
+            tracing::info!(path = %path.display(), "checking the keys of clients");
+        }
         let opened = config.clone();
         let store = spawn_blocking(move || KeyStore::open(&opened)).await.unwrap_or_else(|_| {
             let path = config.keys_path.as_deref().unwrap_or(Path::new("(memory)")).to_owned();

@@ -309,7 +309,7 @@ fn keys_that_no_longer_fit_are_forgotten() {
 
 /// What the server says when it cannot start with this file.
 fn start_error(file: &Path) -> String {
-    server(config_with_file(file)).0.join().unwrap_err().to_string()
+    server(config_with_file(file)).0.start_error().to_string()
 }
 
 #[test]

@@ -96,6 +96,9 @@ async fn serve(
         tables.announce(name)?;
     }
     eprintln!("listening on http://{} ({} threads, {})", listener.local_addr()?, cpu.threads(), cpu.level());
+    if let Some((path, file)) = config.keys_path.as_ref().and_then(|path| Some((path, path.metadata().ok()?))) {
+        eprintln!("checking the keys of clients in {} ({})", path.display(), report::bytes(file.len()));
+    }
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let loading = tables.clone();
     let load = tokio::task::spawn_blocking(move || {
