@@ -47,7 +47,7 @@ pub(super) async fn contains(
     match keys::contains(&server, key_id(hash)?).await {
         Ok(true) => Ok(StatusCode::NO_CONTENT),
         Ok(false) => Err(Problem::new(Code::NotFound, "there are no keys of this hash")),
-        Err(_) => Err(Problem::internal()),
+        Err(error) => Err(Problem::stored_keys(error)),
     }
 }
 

@@ -96,7 +96,9 @@ async fn serve(
         tables.announce(name)?;
     }
     eprintln!("listening on http://{} ({} threads, {})", listener.local_addr()?, cpu.threads(), cpu.level());
-    if let Some((path, file)) = config.keys_path.as_ref().and_then(|path| Some((path, path.metadata().ok()?))) {
+    if let Some(path) = &config.keys_path
+        && let Ok(file) = path.metadata()
+    {
         eprintln!("checking the keys of clients in {} ({})", path.display(), report::bytes(file.len()));
     }
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
