@@ -41,8 +41,8 @@ pub struct ServerConfig {
     /// The most keys that are ready in memory, those of waiting queries included; if waiting queries
     /// have so many, others are answered 503.
     pub open_keys: usize,
-    /// Queries per second for each client address, an upload of keys counting as one; unlimited if
-    /// `None`.
+    /// Queries per second for each client address, an upload of keys or a request whether they are here
+    /// counting as one; unlimited if `None`.
     pub throttle: Option<Throttle>,
 }
 

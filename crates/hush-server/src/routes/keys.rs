@@ -1,13 +1,13 @@
 //! `PUT /v1/keys/{hash}`, `HEAD /v1/keys/{hash}`: the evaluation keys that queries name.
 
-use std::{net::SocketAddr, sync::Arc, time::Instant};
+use std::{net::SocketAddr, sync::Arc};
 
 use axum::{
     extract::{ConnectInfo, Path, Request, State, rejection::PathRejection},
     http::StatusCode,
 };
 
-use super::check_content_type;
+use super::{admit, check_content_type};
 use crate::{
     keys::{self, KeyId},
     limits::read_body,
@@ -24,9 +24,7 @@ pub(super) async fn upload(
     request: Request,
 ) -> Result<StatusCode, Problem> {
     let id = key_id(hash)?;
-    if let Some(buckets) = &server.buckets {
-        buckets.admit(peer.ip(), Instant::now()).map_err(Problem::throttled)?;
-    }
+    admit(&server, peer)?;
     let (parts, body) = request.into_parts();
     check_content_type(&parts.headers)?;
     let longest = server.tables.with_keys().iter().map(|(spec, _)| spec.bytes).max();
@@ -42,9 +40,12 @@ pub(super) async fn upload(
 /// Whether keys are there.
 pub(super) async fn contains(
     State(server): State<Arc<Server>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
     hash: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
-    match keys::contains(&server, key_id(hash)?).await {
+    let id = key_id(hash)?;
+    admit(&server, peer)?;
+    match keys::contains(&server, id).await {
         Ok(true) => Ok(StatusCode::NO_CONTENT),
         Ok(false) => Err(Problem::new(Code::NotFound, "there are no keys of this hash")),
         Err(error) => Err(Problem::stored_keys(error)),

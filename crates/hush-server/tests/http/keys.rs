@@ -261,6 +261,7 @@ fn uploads_too_long_slow_or_frequent_are_refused_like_queries() {
     let queries = vec![keyed_query(1, &body); 200];
     assert_eq!(ask(&mut client, &queries).status, 200);
     upload(&mut client, &body).problem(429, "throttled");
+    assert_eq!(server.client().head(&path(&body)).status, 429);
 }
 
 #[test]
