@@ -111,6 +111,10 @@ impl Problem {
         Problem { code, detail, retry_after: None, file_bytes: None, descriptor: None }
     }
 
+    pub(crate) fn is(&self, code: Code) -> bool {
+        self.code == code
+    }
+
     pub(crate) fn internal() -> Problem {
         Problem::new(Code::Internal, "the server's log has the cause")
     }

@@ -29,7 +29,8 @@ pub(super) async fn upload(
     check_content_type(&parts.headers)?;
     let longest = server.tables.with_keys().iter().map(|(spec, _)| spec.bytes).max();
     let limit = longest.ok_or_else(|| no_taker(&server))?;
-    let (body, memory) = read_body(&server, &parts.headers, body, limit).await?;
+    let read = read_body(&server, &parts.headers, body, limit).await;
+    let (body, memory) = read.map_err(|problem| too_long(&server, problem))?;
     match keys::upload(&server, id, body, memory).await {
         Ok(true) => Ok(StatusCode::CREATED),
         Ok(false) => Ok(StatusCode::NO_CONTENT),
@@ -64,6 +65,15 @@ fn no_taker(server: &Server) -> Problem {
     if server.tables.all_resident() {
         Problem::new(Code::NotFound, "no table here needs keys")
     } else {
-        Problem::warming("the keys may be for a table that is still loading")
+        still_loading()
     }
+}
+
+/// What is too long for the tables that are here may fit one that is not yet.
+fn too_long(server: &Server, problem: Problem) -> Problem {
+    if problem.is(Code::TooLarge) && !server.tables.all_resident() { still_loading() } else { problem }
+}
+
+fn still_loading() -> Problem {
+    Problem::warming("the keys may be for a table that is still loading")
 }

@@ -78,9 +78,10 @@ fn is_not_modified(headers: &HeaderMap, etag: &str) -> bool {
 
 /// Counts a request towards the queries of its client, or refuses it.
 fn admit(server: &Server, peer: SocketAddr) -> Result<(), Problem> {
-    server.buckets.as_ref().map_or(Ok(()), |buckets| {
-        buckets.admit(peer.ip(), Instant::now()).map_err(Problem::throttled)
-    })
+    server
+        .buckets
+        .as_ref()
+        .map_or(Ok(()), |buckets| buckets.admit(peer.ip(), Instant::now()).map_err(Problem::throttled))
 }
 
 /// Refuses a body that does not say it is protobuf.

@@ -216,8 +216,13 @@ fn a_server_without_such_tables_takes_no_keys() {
     tables.announce("t").unwrap();
     let loading = TestServer::start(tables.clone(), ServerConfig::default());
     upload(&mut loading.client(), &keys(1)).problem(503, "warming");
-    tables.insert("u", Arc::new(SumEngine::new(6).with_keys("other", 5000))).unwrap();
-    upload(&mut loading.client(), &keys(1)).problem(503, "warming");
+    for words in [5000, 5] {
+        tables.insert("u", Arc::new(SumEngine::new(6).with_keys("other", words))).unwrap();
+        upload(&mut loading.client(), &keys(1)).problem(503, "warming");
+    }
+    // Longer than any table's.
+    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
+    upload(&mut loading.client(), &keys(1)).problem(413, "too_large");
 }
 
 #[test]
