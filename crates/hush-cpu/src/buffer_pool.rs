@@ -19,12 +19,14 @@ impl<T: Word> BufferPool<T> {
 
     /// A buffer of at least `len` words.
     pub(crate) fn take(&self, len: usize) -> AlignedBuffer<T> {
+        // A new one is zeroed without the lock: it can be tens of MiB.
+        self.take_kept(len).unwrap_or_else(|| AlignedBuffer::zeroed(len))
+    }
+
+    fn take_kept(&self, len: usize) -> Option<AlignedBuffer<T>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let fitting = kept.iter().position(|buffer| buffer.len() >= len);
-        match fitting {
-            Some(index) => kept.swap_remove(index),
-            None => AlignedBuffer::zeroed(len),
-        }
+        let fitting = kept.iter().position(|buffer| buffer.len() >= len)?;
+        Some(kept.swap_remove(fitting))
     }
 
     /// Keeps a buffer for a later call, in place of the smallest one if there are many.

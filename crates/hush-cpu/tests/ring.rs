@@ -3,7 +3,8 @@
 
 use hush_cpu::{Cpu, Level};
 use hush_he::params::{
-    INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S, ONIONPIRV2_N4096_4X27_SEC126, RingParams,
+    INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S, ONIONPIRV2_N2048_2X30_SEC113,
+    ONIONPIRV2_N4096_4X27_SEC126, RingParams,
 };
 use hush_testkit::{
     amx_emulator,
@@ -17,14 +18,16 @@ fn backends() -> Vec<Cpu> {
         for threads in [1, 2] {
             match (Cpu::with_level(level, threads), level, Level::detect()) {
                 (Ok(cpu), _, _) => backends.push(cpu),
-                // The AMX kernels use AVX-512 IFMA beside it, which is not emulated; one emulated backend is enough.
-                (Err(_), Level::Amx, Level::Avx512Ifma) if threads == 1 => {
+                // One emulated backend is enough.
+                (Err(_), Level::Amx, Level::Avx512Ifma) if threads > 1 => {}
+                // The AMX kernels use AVX-512 IFMA beside it, which is not emulated.
+                (Err(_), Level::Amx, Level::Avx512Ifma) => {
                     amx_emulator::install();
                     // SAFETY: the machine has AVX-512 IFMA and the emulator executes the AMX instructions.
                     backends
                         .push(unsafe { Cpu::with_level_unchecked(level, threads) }.expect("threads start"));
                 }
-                _ => {}
+                (Err(reason), _, _) => eprintln!("skipped: {reason}"),
             }
         }
     }
@@ -80,5 +83,6 @@ fn onion_s() {
 fn onionpirv2() {
     for residues in [Residues::Random, Residues::Largest] {
         check(ONIONPIRV2_N4096_4X27_SEC126, RingShape { rows: 3, folds: 1, entries: 2 }, residues);
+        check(ONIONPIRV2_N2048_2X30_SEC113, RingShape { rows: 3, folds: 1, entries: 2 }, residues);
     }
 }

@@ -19,14 +19,16 @@ fn backends() -> Vec<Cpu> {
         for threads in [1, 2] {
             match (Cpu::with_level(level, threads), level, Level::detect()) {
                 (Ok(cpu), _, _) => backends.push(cpu),
-                // The AMX kernels use AVX-512 IFMA beside it, which is not emulated; one emulated backend is enough.
-                (Err(_), Level::Amx, Level::Avx512Ifma) if threads == 1 => {
+                // One emulated backend is enough.
+                (Err(_), Level::Amx, Level::Avx512Ifma) if threads > 1 => {}
+                // The AMX kernels use AVX-512 IFMA beside it, which is not emulated.
+                (Err(_), Level::Amx, Level::Avx512Ifma) => {
                     amx_emulator::install();
                     // SAFETY: the machine has AVX-512 IFMA and the emulator executes the AMX instructions.
                     backends
                         .push(unsafe { Cpu::with_level_unchecked(level, threads) }.expect("threads start"));
                 }
-                _ => {}
+                (Err(reason), _, _) => eprintln!("skipped: {reason}"),
             }
         }
     }

@@ -39,10 +39,10 @@ pub struct ServerConfig {
     /// quarter more of the disk.
     pub max_key_bytes: u64,
     /// The most keys that are ready in memory, those of waiting queries included; if waiting queries
-    /// have so many, others are answered 503.
+    /// have so many, others are answered 503. What each takes depends on its parameter set: some MB.
     pub open_keys: usize,
-    /// Queries per second for each client address, an upload of keys counting as one; unlimited if
-    /// `None`.
+    /// Queries per second for each client address, an upload of keys or a request whether they are here
+    /// counting as one; unlimited if `None`.
     pub throttle: Option<Throttle>,
 }
 

@@ -49,7 +49,7 @@ use state::Server;
 const MAX_ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Serves `tables` on `listener` until `shutdown` resolves, then answers what is in flight and
-/// returns. Tables may be added or replaced while it runs.
+/// returns. Tables may be added or replaced while it runs. Nothing is accepted until the file of keys is checked.
 ///
 /// # Errors
 /// [`ServerError::Config`] and [`ServerError::KeyFile`] before anything is accepted; [`ServerError::Drain`] if requests were
@@ -61,7 +61,15 @@ pub async fn run(
     shutdown: impl Future,
 ) -> Result<(), ServerError> {
     config.check()?;
-    let keys = Keys::open(&config).await?;
+    let mut shutdown = pin!(shutdown);
+    // A large file of keys takes a while to check: until then connections wait in the listener's backlog. A check can
+    // break off at any time. The creation of a file is quick, and half of one would be taken for a damaged file.
+    let exists = config.keys_path.as_ref().is_some_and(|path| path.exists());
+    let keys = tokio::select! {
+        biased;
+        _ = &mut shutdown, if exists => return Ok(()),
+        keys = Keys::open(&config) => keys?,
+    };
     let server = Arc::new(Server::new(tables, config, keys));
     // Ends with this function.
     let mut background = JoinSet::new();
@@ -70,7 +78,6 @@ pub async fn run(
     let permits = Arc::new(Semaphore::new(server.config.max_connections));
     let (stop, stopped) = watch::channel(false);
     let mut connections = JoinSet::new();
-    let mut shutdown = pin!(shutdown);
     loop {
         let (tcp, permit) = tokio::select! {
             biased;

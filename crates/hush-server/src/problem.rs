@@ -15,7 +15,11 @@ use hush_protocol::wire::WireError;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::{batch::AnswerError, keys::KeyError, state::Table};
+use crate::{
+    batch::AnswerError,
+    keys::{KeyError, STORE_PAUSE},
+    state::Table,
+};
 
 /// Seconds after which a client may ask a loading table again.
 const WARMING_SECONDS: u64 = 5;
@@ -107,6 +111,10 @@ impl Problem {
         Problem { code, detail, retry_after: None, file_bytes: None, descriptor: None }
     }
 
+    pub(crate) fn is(&self, code: Code) -> bool {
+        self.code == code
+    }
+
     pub(crate) fn internal() -> Problem {
         Problem::new(Code::Internal, "the server's log has the cause")
     }
@@ -180,6 +188,17 @@ impl Problem {
                 Problem::new(Code::KeyPreset, detail)
             }
             KeyError::NoPlace => Problem::overloaded("too many clients wait for this server"),
+            error => Problem::stored_keys(error),
+        }
+    }
+
+    /// A store of keys that does not do what it should.
+    pub(crate) fn stored_keys(error: KeyError) -> Problem {
+        match error {
+            KeyError::Unavailable => {
+                let problem = Problem::overloaded("the keys of clients cannot be read or written now");
+                Problem { retry_after: Some(STORE_PAUSE.as_secs()), ..problem }
+            }
             _ => Problem::internal(),
         }
     }
@@ -207,7 +226,7 @@ impl Problem {
             KeyError::TooLarge { max } => {
                 Problem::new(Code::TooLarge, format!("this server keeps at most {max} bytes of keys"))
             }
-            _ => Problem::internal(),
+            error => Problem::stored_keys(error),
         }
     }
 

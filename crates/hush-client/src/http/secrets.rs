@@ -1,13 +1,14 @@
 //! Seeds of evaluation keys: one for each server and parameter set, made once and kept for a month.
 //!
 //! A seed yields the secret key and the evaluation keys that were uploaded, so that the next process need not upload
-//! them again. It is a file that only its owner can read, written whole or not at all. Seeds are made anew when they
-//! are old, damaged, or were readable by others: what that costs is an upload.
+//! them again. It is a file that only its owner can read, in a folder that only its owner can enter, written whole or
+//! not at all. Seeds are made anew when they are old, damaged, under another name, another user's, or were readable by
+//! others: what that costs is an upload.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -29,7 +30,8 @@ const CLOCK_SKEW: Duration = Duration::from_secs(24 * 3600);
 
 /// First bytes of a file.
 const MAGIC: &[u8; 8] = b"hushseed";
-/// The magic bytes, seconds since 1970 (little-endian) at which the seed was made, the seed, and the BLAKE3 of these.
+/// The magic bytes, seconds since 1970 (little-endian) at which the seed was made, the seed, and the BLAKE3 of these
+/// and the file's name: under another name a seed is of no use.
 const FILE_BYTES: usize = 8 + 8 + SEED_BYTES + 32;
 
 /// Where seeds are kept.
@@ -55,17 +57,17 @@ impl SecretStore {
     /// The seed for `preset` at the server `origin`; a new one if there is none yet.
     pub(super) fn obtain(&self, origin: &str, preset: &str) -> Result<Seed, HttpError> {
         let Some(directory) = &self.directory else { return Ok(fresh()) };
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-        made.map_err(|source| cache_error(directory, source))?;
+        let user = private_directory(directory).map_err(|source| cache_error(directory, source))?;
         // Until this function ends no other process makes a seed, so that both use the same.
         let _lock = lock(&directory.join("lock"))?;
-        let path = directory.join(file_name(origin, preset));
+        let file = SeedFile { directory, name: &file_name(origin, preset) };
+        let failed = |source| cache_error(&file.path(), source);
         let now = SystemTime::now();
-        if let Some(seed) = read(&path, now).map_err(|source| cache_error(&path, source))? {
+        if let Some(seed) = file.read(user, now).map_err(failed)? {
             return Ok(seed);
         }
         let seed = fresh();
-        write(directory, &path, &seed, now).map_err(|source| cache_error(&path, source))?;
+        file.write(&seed, now).map_err(failed)?;
         remove_old(directory, now);
         Ok(seed)
     }
@@ -95,51 +97,93 @@ fn lock(path: &Path) -> Result<File, HttpError> {
     Ok(file)
 }
 
-/// The seed at `path`, if it is there and good.
-fn read(path: &Path, now: SystemTime) -> io::Result<Option<Seed>> {
-    let mut file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        outcome => outcome?,
-    };
-    let metadata = file.metadata()?;
-    if metadata.len() != FILE_BYTES as u64 || metadata.permissions().mode() & 0o077 != 0 {
-        return Ok(None);
-    }
-    let mut bytes = Zeroizing::new([0; FILE_BYTES]);
-    file.read_exact(&mut *bytes)?;
-    Ok(parse(&bytes, seconds(now)))
+/// Makes a directory for this user alone, or makes sure that it is one. Returns the user.
+fn private_directory(directory: &Path) -> io::Result<u32> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    // Whose a new file is says who this is.
+    let user = tempfile::tempfile_in(directory)?.metadata()?.uid();
+    close_to_others(directory, user)?;
+    Ok(user)
 }
 
-/// Writes the whole file under another name first.
-fn write(directory: &Path, path: &Path, seed: &Seed, now: SystemTime) -> io::Result<()> {
-    let mut file =
-        tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o600)).tempfile_in(directory)?;
-    file.write_all(&*encode(seed, seconds(now)))?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
+/// Nobody but `user` shall list, read or add files.
+fn close_to_others(directory: &Path, user: u32) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(directory)?;
+    if !metadata.is_dir() || metadata.uid() != user {
+        let reason = "it is not a folder of the user who runs this: secret keys are not kept in it";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    }
+    if is_open_to_others(&metadata) {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
+    }
     Ok(())
 }
 
-fn encode(seed: &Seed, made: u64) -> Zeroizing<[u8; FILE_BYTES]> {
+fn is_open_to_others(metadata: &fs::Metadata) -> bool {
+    metadata.mode() & 0o077 != 0
+}
+
+/// A file for the seed of one server and parameter set.
+struct SeedFile<'a> {
+    directory: &'a Path,
+    name: &'a str,
+}
+
+impl SeedFile<'_> {
+    fn path(&self) -> PathBuf {
+        self.directory.join(self.name)
+    }
+
+    /// The seed, if it is there and good, and only `user` could read or write it.
+    fn read(&self, user: u32, now: SystemTime) -> io::Result<Option<Seed>> {
+        let mut file = match File::open(self.path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            outcome => outcome?,
+        };
+        let metadata = file.metadata()?;
+        if metadata.len() != FILE_BYTES as u64 || metadata.uid() != user || is_open_to_others(&metadata) {
+            return Ok(None);
+        }
+        let mut bytes = Zeroizing::new([0; FILE_BYTES]);
+        file.read_exact(&mut *bytes)?;
+        Ok(parse(&bytes, self.name, seconds(now)))
+    }
+
+    /// Writes the whole file under another name first.
+    fn write(&self, seed: &Seed, now: SystemTime) -> io::Result<()> {
+        let private = fs::Permissions::from_mode(0o600);
+        let mut file = tempfile::Builder::new().permissions(private).tempfile_in(self.directory)?;
+        file.write_all(&*encode(seed, self.name, seconds(now)))?;
+        file.as_file().sync_all()?;
+        file.persist(self.path())?;
+        Ok(())
+    }
+}
+
+fn encode(seed: &Seed, name: &str, made: u64) -> Zeroizing<[u8; FILE_BYTES]> {
     let mut bytes = Zeroizing::new([0; FILE_BYTES]);
     bytes[..8].copy_from_slice(MAGIC);
     bytes[8..16].copy_from_slice(&made.to_le_bytes());
     bytes[16..48].copy_from_slice(&**seed);
-    let checksum = blake3::hash(&bytes[..48]);
+    let checksum = checksum(&bytes[..48], name);
     bytes[48..].copy_from_slice(checksum.as_bytes());
     bytes
 }
 
-/// The seed in a file's bytes, unless they are damaged or it is old.
-fn parse(bytes: &[u8; FILE_BYTES], now: u64) -> Option<Seed> {
-    let (content, checksum) = bytes.split_at(48);
-    let sound = content.starts_with(MAGIC) && blake3::hash(content) == *checksum.as_array::<32>()?;
+/// The seed in the bytes of a file of this name, unless they are damaged or it is old.
+fn parse(bytes: &[u8; FILE_BYTES], name: &str, now: u64) -> Option<Seed> {
+    let (content, stored) = bytes.split_at(48);
+    let sound = content.starts_with(MAGIC) && checksum(content, name) == *stored.as_array::<32>()?;
     let made = u64::from_le_bytes(*content[8..16].as_array()?);
     let young =
         now.saturating_sub(made) <= LIFETIME.as_secs() && made <= now.saturating_add(CLOCK_SKEW.as_secs());
     let mut seed = Seed::default();
     seed.copy_from_slice(&content[16..]);
     (sound && young).then_some(seed)
+}
+
+fn checksum(content: &[u8], name: &str) -> blake3::Hash {
+    blake3::Hasher::new().update(content).update(name.as_bytes()).finalize()
 }
 
 fn seconds(time: SystemTime) -> u64 {
@@ -203,6 +247,52 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_that_others_can_enter_is_closed() {
+        let folder = tempdir().unwrap();
+        let directory = folder.path().join("secrets");
+        fs::create_dir(&directory).unwrap();
+        let obtain = |mode| {
+            fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).unwrap();
+            let seed = store(folder.path()).obtain(URL, "toy").unwrap();
+            assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
+            seed
+        };
+        let seed = obtain(0o755);
+        assert!([0o770, 0o701, 0o700].iter().all(|&mode| obtain(mode) == seed));
+    }
+
+    #[test]
+    fn what_belongs_to_others_is_not_used() {
+        let folder = tempdir().unwrap();
+        let store = store(folder.path());
+        store.obtain(URL, "toy").unwrap();
+        let (directory, now) = (folder.path().join("secrets"), SystemTime::now());
+        let user = private_directory(&directory).unwrap();
+        let file = SeedFile { directory: &directory, name: &file_name(URL, "toy") };
+        assert!(file.read(user, now).unwrap().is_some());
+        assert!(file.read(user + 1, now).unwrap().is_none());
+        let error = close_to_others(&directory, user + 1).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+
+        let link = folder.path().join("elsewhere").join("secrets");
+        fs::create_dir(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&directory, &link).unwrap();
+        assert!(private_directory(&link).is_err());
+    }
+
+    #[test]
+    fn the_seed_of_another_server_is_not_used() {
+        let folder = tempdir().unwrap();
+        let store = store(folder.path());
+        let seed = store.obtain(URL, "toy").unwrap();
+        let path = seed_file(folder.path());
+        let other = path.with_file_name(file_name(URL, "other"));
+        fs::copy(&path, &other).unwrap();
+        assert_ne!(store.obtain(URL, "other").unwrap(), seed);
+        assert_eq!(store.obtain(URL, "toy").unwrap(), seed);
+    }
+
+    #[test]
     fn damaged_and_exposed_files_are_replaced() {
         let folder = tempdir().unwrap();
         let store = store(folder.path());
@@ -229,9 +319,10 @@ mod tests {
         let store = store(folder.path());
         let (seed, directory) = (store.obtain(URL, "toy").unwrap(), folder.path().join("secrets"));
         let path = seed_file(folder.path());
+        let file = SeedFile { directory: &directory, name: &file_name(URL, "toy") };
         let made = |seconds_ago: u64| {
             let time = SystemTime::now() - Duration::from_secs(seconds_ago);
-            write(&directory, &path, &seed, time).unwrap();
+            file.write(&seed, time).unwrap();
             File::open(&path).unwrap().set_modified(time).unwrap();
         };
         made(LIFETIME.as_secs() - 60);
@@ -243,9 +334,10 @@ mod tests {
         assert_ne!(store.obtain(URL, "toy").unwrap(), seed);
 
         let (now, day) = (1_000_000_000, CLOCK_SKEW.as_secs());
-        assert!(parse(&encode(&seed, now + day), now).is_some());
-        assert!(parse(&encode(&seed, now + day + 1), now).is_none());
-        assert!(parse(&encode(&seed, u64::MAX), now).is_none());
+        assert!(parse(&encode(&seed, "a", now + day), "a", now).is_some());
+        assert!(parse(&encode(&seed, "a", now + day), "b", now).is_none());
+        assert!(parse(&encode(&seed, "a", now + day + 1), "a", now).is_none());
+        assert!(parse(&encode(&seed, "a", u64::MAX), "a", now).is_none());
     }
 
     #[test]

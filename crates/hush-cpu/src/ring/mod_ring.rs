@@ -49,6 +49,11 @@ impl ModRing {
         &self.limbs
     }
 
+    /// Words of scratch memory with which the transforms of every prime run.
+    pub(super) fn transform_words(&self) -> usize {
+        self.limbs.iter().map(|limb| limb.ntt.scratch_words()).max().unwrap_or(0)
+    }
+
     /// Words of a polynomial.
     pub(super) fn words(&self) -> usize {
         self.limbs.len() * self.degree

@@ -12,7 +12,7 @@ pub(super) fn mod_switch(cpu: &Cpu, ring: &CpuRing, polys: &[u32], bits: &[u32])
     let switch = |(words, &bits): (&[u32], &u32)| {
         let switch = Switch::new(rns.product(), bits);
         cpu.with_workspace(|workspace| {
-            let (words_buffer, transform) = workspace.ring_buffers(words.len(), degree);
+            let (words_buffer, transform) = workspace.ring_buffers(words.len(), ring.kept.transform_words());
             words_buffer.copy_from_slice(words);
             for (limb, words) in ring.kept.limbs().iter().zip(words_buffer.chunks_exact_mut(degree)) {
                 limb.ntt.inverse(words, transform);

@@ -21,7 +21,7 @@ pub(super) fn ntt_db(cpu: &Cpu, ring: &CpuRing, symbols: &[u32]) -> Vec<u32> {
         let plaintexts = symbols.par_chunks_exact(degree).zip(words.par_chunks_exact_mut(kept.words()));
         plaintexts.for_each(|(symbols, words)| {
             cpu.with_workspace(|workspace| {
-                let (_, transform) = workspace.ring_buffers(0, degree);
+                let (_, transform) = workspace.ring_buffers(0, kept.transform_words());
                 for (limb, residues) in kept.limbs().iter().zip(words.chunks_exact_mut(degree)) {
                     let modulus = limb.ntt.plan().modulus();
                     vector_loop::run(kept.level(), Lift { modulus, bits, symbols, residues });

@@ -26,7 +26,8 @@ impl<'a> Scratch<'a> {
         words: usize,
     ) -> (Self, &'a mut [u32]) {
         let (degree, poly) = (ring.degree(), ring.words());
-        let (buffer, transform) = workspace.ring_buffers(3 * poly + 2 * rows * degree + words, degree);
+        let (buffer, transform) =
+            workspace.ring_buffers(3 * poly + 2 * rows * degree + words, ring.transform_words());
         let (coefficients, buffer) = buffer.split_at_mut(poly);
         let (pair, buffer) = buffer.split_at_mut(2 * poly);
         let (digits, buffer) = buffer.split_at_mut(rows * degree);
@@ -38,4 +39,28 @@ impl<'a> Scratch<'a> {
 /// Most rows that meet the digits of a query's expansion.
 pub(super) fn expand_rows(ring: &CpuRing) -> usize {
     ring.levels.iter().map(|level| level.gadget.digits).fold(ring.square.digits, usize::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_math::{modulus::find_primes, ring::Ring};
+
+    use super::*;
+    use crate::Level;
+
+    #[test]
+    fn transforms_of_every_degree_have_room() {
+        for degree in [256, 1024, 2048, 4096, 8192] {
+            let ring = ModRing::new(Level::detect(), &Ring::new(degree, &find_primes(degree, 31, 2)));
+            let mut workspace = Workspace::new();
+            let (scratch, _) = Scratch::new(&mut workspace, &ring, 1, 0);
+            for limb in ring.limbs() {
+                let values = &mut scratch.digits[..degree];
+                (0..).zip(&mut *values).for_each(|(i, value)| *value = i);
+                limb.ntt.forward(values, scratch.transform);
+                limb.ntt.inverse(values, scratch.transform);
+                assert!((0..).zip(values).all(|(i, value)| *value == i), "degree {degree}");
+            }
+        }
+    }
 }

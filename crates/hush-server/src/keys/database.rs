@@ -1,11 +1,12 @@
 //! A redb database that is opened again after its file has failed.
 //!
 //! After the first error of the file system, for instance a full disk, redb refuses all further work on a database.
-//! What was committed is on disk: opened again, it goes on from there.
+//! What was committed is on disk: opened again, it goes on from there. A panic inside redb is treated alike.
 
 use std::{
     fs::OpenOptions,
     os::unix::fs::OpenOptionsExt,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{PoisonError, RwLock},
     time::{Duration, Instant},
@@ -19,7 +20,7 @@ use redb::{
 /// Memory for parts of the file.
 const CACHE_BYTES: usize = 16 << 20;
 /// The least time between two attempts to open a file again: each reads all of it.
-const PAUSE: Duration = Duration::from_secs(10);
+pub(crate) const PAUSE: Duration = Duration::from_secs(10);
 
 type Open = dyn Fn() -> Result<Database, DatabaseError> + Send + Sync;
 
@@ -40,7 +41,8 @@ impl KeyDatabase {
     /// The database in a file, which is created for its owner alone and checked in full; or in memory.
     pub(super) fn open(path: Option<&Path>) -> Result<KeyDatabase, Error> {
         match path.map(Path::to_owned) {
-            None => KeyDatabase::new(|| build(InMemoryBackend::new()), PAUSE),
+            // Never opened again: it would be empty.
+            None => KeyDatabase::new(|| build(InMemoryBackend::new()), Duration::MAX),
             Some(path) => KeyDatabase::new(move || build(open_file(&path)?), PAUSE),
         }
     }
@@ -53,12 +55,17 @@ impl KeyDatabase {
         Ok(KeyDatabase { open: Box::new(open), state, pause })
     }
 
-    /// Works with the database. If its file fails, so does the work, but the next may succeed.
+    /// Works with the database. If its file fails or redb panics, so does the work, but the next may succeed:
+    /// [`has_failed`].
     pub(super) fn with<T>(&self, work: impl FnOnce(&Database) -> Result<T, Error>) -> Result<T, Error> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let outcome = state.database.as_ref().map_or(Err(Error::DatabaseClosed), work);
+        let database = state.database.as_ref().ok_or(Error::DatabaseClosed);
+        // Whatever a panic leaves half done is closed with the database.
+        let outcome = database.and_then(|database| {
+            catch_unwind(AssertUnwindSafe(|| work(database))).unwrap_or(Err(Error::PreviousIo))
+        });
         drop(state);
-        if let Err(Error::Io(_) | Error::PreviousIo | Error::DatabaseClosed) = &outcome {
+        if outcome.as_ref().is_err_and(has_failed) {
             self.open_again();
         }
         outcome
@@ -69,6 +76,7 @@ impl KeyDatabase {
         if state.opened.elapsed() < self.pause {
             return;
         }
+        state.opened = Instant::now();
         // Closes the file first, which is locked while it is open.
         state.database = None;
         state.database = (self.open)()
@@ -76,6 +84,11 @@ impl KeyDatabase {
             .ok();
         state.opened = Instant::now();
     }
+}
+
+/// Whether the file failed, now or before, so that the database is opened again.
+pub(super) fn has_failed(error: &Error) -> bool {
+    matches!(error, Error::Io(_) | Error::PreviousIo | Error::DatabaseClosed)
 }
 
 fn open_file(path: &Path) -> Result<FileBackend, DatabaseError> {
@@ -174,5 +187,28 @@ mod tests {
         assert!(add(&database, 1).is_err());
         full.store(false, Ordering::Relaxed);
         assert!(add(&database, 1).is_err(), "not opened again yet");
+    }
+
+    #[test]
+    fn work_goes_on_after_a_panic() {
+        let (database, _full, _folder) = on_disk(Duration::ZERO);
+        add(&database, 1).unwrap();
+        let panics = |database: &KeyDatabase| {
+            database.with(|database| -> Result<(), Error> {
+                let transaction = database.begin_write()?;
+                transaction.open_table(TABLE)?.insert(2, 2)?;
+                panic!("asked to panic")
+            })
+        };
+        for _ in 0..2 {
+            assert!(panics(&database).as_ref().is_err_and(has_failed));
+            assert!(has(&database, 1).unwrap() && !has(&database, 2).unwrap());
+        }
+        add(&database, 2).unwrap();
+
+        let memory = KeyDatabase::open(None).unwrap();
+        add(&memory, 1).unwrap();
+        assert!(panics(&memory).is_err());
+        assert!(has(&memory, 1).unwrap());
     }
 }

@@ -21,6 +21,7 @@ use hush_engine::{ClientKeys, Engine, EngineError, KeySpec};
 use hush_protocol::wire::{self, WireError};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
+pub(crate) use database::PAUSE as STORE_PAUSE;
 pub(crate) use opened::OpenedKeys;
 pub(crate) use store::KeyId;
 
@@ -61,6 +62,8 @@ pub(crate) enum KeyError {
     Refused { reason: String },
     /// The store never has room for them.
     TooLarge { max: u64 },
+    /// The store's file has failed and will be opened again; the log says how.
+    Unavailable,
     /// The store or the engine failed; the log says how.
     Internal,
 }
@@ -80,6 +83,9 @@ pub(crate) struct Keys {
 impl Keys {
     /// Opens the store.
     pub(crate) async fn open(config: &ServerConfig) -> Result<Keys, ServerError> {
+        if let Some(path) = &config.keys_path {
+            tracing::info!(path = %path.display(), "checking the keys of clients");
+        }
         let opened = config.clone();
         let store = spawn_blocking(move || KeyStore::open(&opened)).await.unwrap_or_else(|_| {
             let path = config.keys_path.as_deref().unwrap_or(Path::new("(memory)")).to_owned();
@@ -294,7 +300,34 @@ fn failed(error: impl Into<StoreError>) -> KeyError {
         StoreError::TooLarge { max, .. } => KeyError::TooLarge { max },
         StoreError::File(error) => {
             tracing::error!(%error, "the store of keys failed");
-            KeyError::Internal
+            if database::has_failed(&error) { KeyError::Unavailable } else { KeyError::Internal }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{
+        http::{StatusCode, header::RETRY_AFTER},
+        response::IntoResponse,
+    };
+
+    use super::*;
+    use crate::problem::Problem;
+
+    #[test]
+    fn clients_are_told_to_come_back_when_the_file_has_failed() {
+        let errors = [
+            redb::Error::PreviousIo,
+            redb::Error::DatabaseClosed,
+            redb::Error::Io(std::io::ErrorKind::StorageFull.into()),
+        ];
+        for error in errors {
+            let response = Problem::stored_keys(failed(error)).into_response();
+            assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+            assert_eq!(response.headers()[RETRY_AFTER], "10");
+        }
+        let response = Problem::stored_keys(failed(redb::Error::Corrupted("a page".into()))).into_response();
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
     }
 }

@@ -1,13 +1,13 @@
 //! `PUT /v1/keys/{hash}`, `HEAD /v1/keys/{hash}`: the evaluation keys that queries name.
 
-use std::{net::SocketAddr, sync::Arc, time::Instant};
+use std::{net::SocketAddr, sync::Arc};
 
 use axum::{
     extract::{ConnectInfo, Path, Request, State, rejection::PathRejection},
     http::StatusCode,
 };
 
-use super::check_content_type;
+use super::{admit, check_content_type};
 use crate::{
     keys::{self, KeyId},
     limits::read_body,
@@ -24,14 +24,13 @@ pub(super) async fn upload(
     request: Request,
 ) -> Result<StatusCode, Problem> {
     let id = key_id(hash)?;
-    if let Some(buckets) = &server.buckets {
-        buckets.admit(peer.ip(), Instant::now()).map_err(Problem::throttled)?;
-    }
+    admit(&server, peer)?;
     let (parts, body) = request.into_parts();
     check_content_type(&parts.headers)?;
     let longest = server.tables.with_keys().iter().map(|(spec, _)| spec.bytes).max();
     let limit = longest.ok_or_else(|| no_taker(&server))?;
-    let (body, memory) = read_body(&server, &parts.headers, body, limit).await?;
+    let read = read_body(&server, &parts.headers, body, limit).await;
+    let (body, memory) = read.map_err(|problem| too_long(&server, problem))?;
     match keys::upload(&server, id, body, memory).await {
         Ok(true) => Ok(StatusCode::CREATED),
         Ok(false) => Ok(StatusCode::NO_CONTENT),
@@ -42,12 +41,15 @@ pub(super) async fn upload(
 /// Whether keys are there.
 pub(super) async fn contains(
     State(server): State<Arc<Server>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
     hash: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
-    match keys::contains(&server, key_id(hash)?).await {
+    let id = key_id(hash)?;
+    admit(&server, peer)?;
+    match keys::contains(&server, id).await {
         Ok(true) => Ok(StatusCode::NO_CONTENT),
         Ok(false) => Err(Problem::new(Code::NotFound, "there are no keys of this hash")),
-        Err(_) => Err(Problem::internal()),
+        Err(error) => Err(Problem::stored_keys(error)),
     }
 }
 
@@ -63,6 +65,15 @@ fn no_taker(server: &Server) -> Problem {
     if server.tables.all_resident() {
         Problem::new(Code::NotFound, "no table here needs keys")
     } else {
-        Problem::warming("the keys may be for a table that is still loading")
+        still_loading()
     }
+}
+
+/// What is too long for the tables that are here may fit one that is not yet.
+fn too_long(server: &Server, problem: Problem) -> Problem {
+    if problem.is(Code::TooLarge) && !server.tables.all_resident() { still_loading() } else { problem }
+}
+
+fn still_loading() -> Problem {
+    Problem::warming("the keys may be for a table that is still loading")
 }

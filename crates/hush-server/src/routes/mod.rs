@@ -7,7 +7,7 @@ mod metrics;
 mod query;
 mod tables;
 
-use std::{sync::Arc, time::Instant};
+use std::{net::SocketAddr, sync::Arc, time::Instant};
 
 use axum::{
     Router,
@@ -74,6 +74,14 @@ fn is_not_modified(headers: &HeaderMap, etag: &str) -> bool {
     let values = headers.get_all(IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
     let mut tags = values.flat_map(|value| value.split(',')).map(str::trim);
     tags.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
+}
+
+/// Counts a request towards the queries of its client, or refuses it.
+fn admit(server: &Server, peer: SocketAddr) -> Result<(), Problem> {
+    server
+        .buckets
+        .as_ref()
+        .map_or(Ok(()), |buckets| buckets.admit(peer.ip(), Instant::now()).map_err(Problem::throttled))
 }
 
 /// Refuses a body that does not say it is protobuf.

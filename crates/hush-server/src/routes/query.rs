@@ -21,7 +21,7 @@ use futures_util::stream;
 use hush_protocol::wire::{self, Answer, Query, QueryResponse};
 use prost::Message;
 
-use super::{check_content_type, resident};
+use super::{admit, check_content_type, resident};
 use crate::{
     batch::{self, AnswerError, Reply},
     keys::{self, KeyId, OpenedKeys},
@@ -39,9 +39,7 @@ pub(super) async fn answer(
     request: Request,
 ) -> Result<Response, Problem> {
     let table = resident(&server, name)?;
-    if let Some(buckets) = &server.buckets {
-        buckets.admit(peer.ip(), Instant::now()).map_err(Problem::throttled)?;
-    }
+    admit(&server, peer)?;
     let (parts, body) = request.into_parts();
     check_content_type(&parts.headers)?;
     let shape = table.request_shape(&server.config);

@@ -67,11 +67,11 @@ impl Client {
         self.stream.read(&mut [0]).is_ok_and(|bytes| bytes == 0)
     }
 
-    /// Reads all that comes before the end or an error, and says how much it was.
-    pub(crate) fn bytes_left(mut self) -> usize {
+    /// All that comes before the end or an error.
+    pub(crate) fn rest(mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let _ = self.stream.read_to_end(&mut bytes);
-        bytes.len()
+        bytes
     }
 
     pub(crate) fn receive(&mut self) -> Response {

@@ -136,7 +136,9 @@ fn a_file_that_was_cut_off_never_looks_complete() {
     let server = serve(&file, 6);
     let mut client = server.client();
     client.send(format!("GET /v1/blobs/{} HTTP/1.1\r\nHost: test\r\n\r\n", hex::encode(HASH)).as_bytes());
-    let head = client.receive_head();
-    assert_eq!((head.status, head.header("content-length")), (200, Some("6")));
-    assert!(client.bytes_left() < 6);
+    let received = String::from_utf8(client.rest()).unwrap();
+    // If reading fails early enough, not even the headers are sent.
+    if let Some((head, body)) = received.split_once("\r\n\r\n") {
+        assert!(head.contains("200") && head.contains("content-length: 6") && body.len() < 6, "{received}");
+    }
 }

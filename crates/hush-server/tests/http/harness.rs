@@ -62,6 +62,11 @@ impl TestServer {
         self.thread.take().unwrap().join().unwrap()
     }
 
+    /// Waits for the server to return although nobody has told it to.
+    pub(crate) fn start_error(mut self) -> ServerError {
+        self.thread.take().unwrap().join().unwrap().unwrap_err()
+    }
+
     /// The value of a metric, given its name and labels as they stand in the text.
     pub(crate) fn metric(&self, name: &str) -> Option<f64> {
         let text = String::from_utf8(self.client().get("/metrics").body).unwrap();

@@ -216,8 +216,13 @@ fn a_server_without_such_tables_takes_no_keys() {
     tables.announce("t").unwrap();
     let loading = TestServer::start(tables.clone(), ServerConfig::default());
     upload(&mut loading.client(), &keys(1)).problem(503, "warming");
-    tables.insert("u", Arc::new(SumEngine::new(6).with_keys("other", 5000))).unwrap();
-    upload(&mut loading.client(), &keys(1)).problem(503, "warming");
+    for words in [5000, 5] {
+        tables.insert("u", Arc::new(SumEngine::new(6).with_keys("other", words))).unwrap();
+        upload(&mut loading.client(), &keys(1)).problem(503, "warming");
+    }
+    // Longer than any table's.
+    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
+    upload(&mut loading.client(), &keys(1)).problem(413, "too_large");
 }
 
 #[test]
@@ -261,6 +266,7 @@ fn uploads_too_long_slow_or_frequent_are_refused_like_queries() {
     let queries = vec![keyed_query(1, &body); 200];
     assert_eq!(ask(&mut client, &queries).status, 200);
     upload(&mut client, &body).problem(429, "throttled");
+    assert_eq!(server.client().head(&path(&body)).status, 429);
 }
 
 #[test]
@@ -309,7 +315,7 @@ fn keys_that_no_longer_fit_are_forgotten() {
 
 /// What the server says when it cannot start with this file.
 fn start_error(file: &Path) -> String {
-    server(config_with_file(file)).0.join().unwrap_err().to_string()
+    server(config_with_file(file)).0.start_error().to_string()
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Stopping: what is in flight is answered, nothing new is taken.
 
-use std::{net::TcpStream, time::Duration};
+use std::{fs, future, net::TcpStream, path::Path, time::Duration};
 
-use hush_server::{ServerConfig, ServerError};
+use hush_server::{ServerConfig, ServerError, Tables, run};
+use tokio::net::TcpListener;
 
 use crate::{
     engine::query,
@@ -56,4 +57,33 @@ fn a_drain_that_takes_too_long_is_cut_off() {
     // The runtime waits for the scan, so it has to end before the server's thread does.
     engine.release();
     assert!(matches!(server.join(), Err(ServerError::Drain { unfinished: 1 })));
+}
+
+/// What comes of a server that is told to stop before it starts.
+fn stopped_at_once(keys: &Path) -> Result<(), ServerError> {
+    let config = ServerConfig { keys_path: Some(keys.to_owned()), ..ServerConfig::default() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let outcome = runtime.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        run(listener, Tables::new(), config, future::ready(())).await
+    });
+    runtime.shutdown_background();
+    outcome
+}
+
+#[test]
+fn a_server_stops_while_it_checks_its_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("keys.redb");
+    fs::write(&file, "no keys at all ".repeat(1000)).unwrap();
+    // It does not wait to learn that the file is no good.
+    stopped_at_once(&file).unwrap();
+}
+
+#[test]
+fn a_server_that_stops_leaves_no_half_of_a_file_of_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("keys.redb");
+    stopped_at_once(&file).unwrap();
+    assert!(fs::read(&file).unwrap().starts_with(b"redb"));
 }

@@ -53,6 +53,9 @@ pub(crate) struct ServeArgs {
     /// Bytes of keys to keep; those that were used longest ago go first.
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
     max_key_bytes: u64,
+    /// Clients whose keys are ready in memory at most: about 4.5 MB each (ONION_M31) or 1.9 MB (ONION_S).
+    #[arg(long, value_name = "N", default_value = "256")]
+    open_keys: NonZeroUsize,
     /// Queries a second that one client address may make; no limit if not given.
     #[arg(long, value_name = "N")]
     rate_limit: Option<u32>,
@@ -69,6 +72,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
         keys_path: key_file::path(args.keys.as_deref(), &args.dirs)?,
         key_lifetime: Duration::from_secs(u64::from(args.key_lifetime) * 24 * 3600),
         max_key_bytes: args.max_key_bytes,
+        open_keys: args.open_keys.get(),
         throttle: args
             .rate_limit
             .map(|rate| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) }),
@@ -96,6 +100,11 @@ async fn serve(
         tables.announce(name)?;
     }
     eprintln!("listening on http://{} ({} threads, {})", listener.local_addr()?, cpu.threads(), cpu.level());
+    if let Some(path) = &config.keys_path
+        && let Ok(file) = path.metadata()
+    {
+        eprintln!("checking the keys of clients in {} ({})", path.display(), report::bytes(file.len()));
+    }
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let loading = tables.clone();
     let load = tokio::task::spawn_blocking(move || {
