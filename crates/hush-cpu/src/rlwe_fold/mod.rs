@@ -32,7 +32,7 @@ use layout::{GroupSelectors, SharedResults};
 
 /// Most groups of a unit of work. (Measured: with 1, reading selectors and writing results takes a third of the time
 /// of a pass for 8 queries.)
-const UNIT_GROUPS: usize = 4;
+const UNIT_GROUPS: usize = 8;
 /// Fewest units for a thread, if groups of one unit suffice.
 const UNITS_PER_THREAD: usize = 4;
 
