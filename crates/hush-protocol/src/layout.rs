@@ -27,7 +27,7 @@ const RING_ENTRIES: usize = 16;
 /// Columns (D0) that a table of `slots` slots should have.
 ///
 /// `simple`: the minimum of query + answer + hint / [`LOOKUPS_PER_EPOCH`] bytes, that is
-/// `sqrt(table bytes * (answer + n * hint / look-ups) / query)`. `onion`: [`RING_COLUMNS`], if there are enough slots.
+/// `sqrt(table bytes * (answer + n * hint / look-ups) / query)`. `onion`: 256, if there are enough slots.
 pub fn columns(scheme: &Scheme, slots: usize, slot_bytes: usize) -> usize {
     let wanted = match scheme {
         Scheme::Lwe(Protocol::Frodo, _) => slots,

@@ -28,7 +28,7 @@ impl DropPrime {
         Self { dropped, inverses: inverses.collect() }
     }
 
-    /// [`hush_he::algorithms::drop_prime`] of the polynomial `from` modulo Q_e; `rest` and `centred` are N words of
+    /// [`hush_he::algorithms::drop_primes`] of the polynomial `from` modulo Q_e; `rest` and `centred` are N words of
     /// scratch memory.
     pub(super) fn apply(
         &self,
