@@ -1,38 +1,15 @@
 //! The steps over rings at every level against the reference, bit for bit; AMX through the emulator where the machine
 //! has none.
 
-use hush_cpu::{Cpu, Level};
+mod ring_backends;
+
+use hush_cpu::Cpu;
 use hush_he::params::{
     INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S, ONIONPIRV2_N2048_2X30_SEC113,
     ONIONPIRV2_N4096_4X27_SEC126, RingParams,
 };
-use hush_testkit::{
-    amx_emulator,
-    conformance::{Residues, RingCase, RingShape},
-};
-
-/// Backends at all levels of this machine, with one thread and with two.
-fn backends() -> Vec<Cpu> {
-    let mut backends = Vec::new();
-    for level in Level::ALL {
-        for threads in [1, 2] {
-            match (Cpu::with_level(level, threads), level, Level::detect()) {
-                (Ok(cpu), _, _) => backends.push(cpu),
-                // One emulated backend is enough.
-                (Err(_), Level::Amx, Level::Avx512Ifma) if threads > 1 => {}
-                // The AMX kernels use AVX-512 IFMA beside it, which is not emulated.
-                (Err(_), Level::Amx, Level::Avx512Ifma) => {
-                    amx_emulator::install();
-                    // SAFETY: the machine has AVX-512 IFMA and the emulator executes the AMX instructions.
-                    backends
-                        .push(unsafe { Cpu::with_level_unchecked(level, threads) }.expect("threads start"));
-                }
-                (Err(reason), _, _) => eprintln!("skipped: {reason}"),
-            }
-        }
-    }
-    backends
-}
+use hush_testkit::conformance::{Residues, RingCase, RingShape};
+use ring_backends::backends;
 
 fn check(params: RingParams, shape: RingShape, residues: Residues) {
     let case = RingCase::new(params, shape, residues);

@@ -1,6 +1,8 @@
 //! `rlwe_fold` at every level against the reference, bit for bit; AMX through the emulator where the machine has none.
 
-use hush_cpu::{Cpu, Level};
+mod ring_backends;
+
+use hush_cpu::Cpu;
 use hush_math::{
     csprng::Csprng,
     modulus::{MODULUS_LIMIT, Modulus, find_primes, is_prime},
@@ -10,30 +12,7 @@ use hush_ops::{
     ntt_tiling::{NttTiledDb, NttTiling},
     reference,
 };
-use hush_testkit::amx_emulator;
-
-/// Backends at all levels of this machine, with one thread and with two.
-fn backends() -> Vec<Cpu> {
-    let mut backends = Vec::new();
-    for level in Level::ALL {
-        for threads in [1, 2] {
-            match (Cpu::with_level(level, threads), level, Level::detect()) {
-                (Ok(cpu), _, _) => backends.push(cpu),
-                // One emulated backend is enough.
-                (Err(_), Level::Amx, Level::Avx512Ifma) if threads > 1 => {}
-                // The AMX kernels use AVX-512 IFMA beside it, which is not emulated.
-                (Err(_), Level::Amx, Level::Avx512Ifma) => {
-                    amx_emulator::install();
-                    // SAFETY: the machine has AVX-512 IFMA and the emulator executes the AMX instructions.
-                    backends
-                        .push(unsafe { Cpu::with_level_unchecked(level, threads) }.expect("threads start"));
-                }
-                (Err(reason), _, _) => eprintln!("skipped: {reason}"),
-            }
-        }
-    }
-    backends
-}
+use ring_backends::backends;
 
 /// Values of residues.
 #[derive(Clone, Copy, Debug)]
