@@ -140,7 +140,8 @@ impl Table {
     /// chose the number of records, does not learn of it; [`Table::decode`] then says that it is out of range.
     ///
     /// # Errors
-    /// [`ClientError::Protocol`] if the table is looked up the other way or the key is too long.
+    /// [`ClientError::Protocol`] if the table is looked up the other way or the key is too long;
+    /// [`ClientError::NoKeys`] over rings before [`Table::use_keys`].
     pub fn query(&self, wanted: &Wanted) -> Result<(wire::Query, PendingLookup), ClientError> {
         let Sought { target, fingerprint, out_of_range } = self.sought(wanted)?;
         let mut rng = Csprng::from_os();
@@ -166,7 +167,8 @@ impl Table {
     /// Reads an answer.
     ///
     /// # Errors
-    /// [`ClientError::Protocol`] if its length is wrong, or the index that was asked for is not in the table.
+    /// [`ClientError::Protocol`] if its length is wrong, the index that was asked for is not in the table, or the keys
+    /// are not those of the query; [`ClientError::OtherTable`] if the query was made with a table of another protocol.
     pub fn decode(&self, pending: &PendingLookup, answer: &[u8]) -> Result<Found, ClientError> {
         let slot = match (&pending.state, &self.scheme) {
             (State::Simple(state), SchemeState::Lwe { table, hint }) => {

@@ -3,6 +3,7 @@
 //!
 //! Everything here is scalar, portable and free of I/O, so that it also runs in a browser (WebAssembly).
 
+pub mod constant_time;
 pub mod csprng;
 pub mod gadget;
 pub mod modulus;

@@ -17,7 +17,7 @@ use hush_he::{
     codec::{pack_wide, packed_bytes, unpack_wide},
     params::RingContext,
 };
-use hush_math::csprng::Csprng;
+use hush_math::{constant_time::equal_mask, csprng::Csprng};
 use hush_ops::contract::{Expanded, RingOps, RlweBatch};
 use zeroize::Zeroizing;
 
@@ -39,7 +39,7 @@ pub fn query(table: &RingTable, keys: &RingKeys, target: Target, rng: &mut Csprn
     for (row, selector) in (0u32..).zip(selectors.iter_mut()) {
         // Every row meets every coefficient: no address depends on the target.
         for &(column, coefficient) in &target.columns {
-            *selector += u32::from(coefficient) & equal(row, column);
+            *selector += u32::from(coefficient) & equal_mask(row, column);
         }
     }
     let bits: Zeroizing<Vec<u32>> =
@@ -51,7 +51,8 @@ pub fn query(table: &RingTable, keys: &RingKeys, target: Target, rng: &mut Csprn
 /// Server: answers a batch with one pass over the database. `keys[i]` are those of the client of `queries[i]`.
 ///
 /// # Errors
-/// [`ProtocolError::Query`] with the position of a query that is none of this table, before anything is computed.
+/// [`ProtocolError::Query`] with the position of a query that is none of this table, before anything is computed;
+/// [`ProtocolError::Keys`] if there are not as many keys as queries.
 pub fn answer<B: RingOps>(
     backend: &B,
     ring: &B::Ring,
@@ -61,7 +62,9 @@ pub fn answer<B: RingOps>(
     queries: &[&[u8]],
     keys: &[&B::Keys],
 ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-    check_length("client keys of a batch", queries.len(), keys.len())?;
+    if queries.len() != keys.len() {
+        return Err(ProtocolError::Keys(format!("{} for {} queries", keys.len(), queries.len())));
+    }
     let opened = queries.iter().enumerate().map(|(index, query)| {
         open_ring_query(context, table.leaves(), query)
             .map_err(|source| ProtocolError::Query { index, source })
@@ -141,7 +144,7 @@ pub fn recover(
     // Every lane is read: no address depends on the target.
     let mut of_slot = Zeroizing::new(vec![0; table.slot_symbols()]);
     for (index, symbols) in (0u32..).zip(symbols.chunks_exact(table.slot_symbols()).take(table.lanes())) {
-        let mask = equal(index, lane as u32);
+        let mask = equal_mask(index, lane as u32);
         of_slot.iter_mut().zip(symbols).for_each(|(sum, symbol)| *sum |= symbol & mask);
     }
     from_symbols(&of_slot, table.ring().plaintext_bits(), &mut slot);
@@ -160,10 +163,4 @@ impl Reader<'_> {
         self.rest = rest;
         Ok(unpack_wide(head, self.degree, bits)?.map(|word| word as u64).collect())
     }
-}
-
-/// All ones if `x == y`, else zero, without a branch.
-fn equal(x: u32, y: u32) -> u32 {
-    let difference = x ^ y;
-    (((difference | difference.wrapping_neg()) >> 31) ^ 1).wrapping_neg()
 }

@@ -14,7 +14,7 @@ use hush_ops::{
     reference::ring_shapes,
 };
 
-use crate::{Cpu, rlwe_fold};
+use crate::Cpu;
 
 mod automorphism;
 mod digits;
@@ -83,10 +83,10 @@ impl RingOps for Cpu {
         db: &NttTiledDb,
         selectors: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, OpsError> {
-        ring_shapes::check_fold(ring.context(), db.tiling(), selectors)?;
+        ring_shapes::check_db(ring.context(), db.tiling())?;
         let ciphertext_words = ring_shapes::ciphertext_words(ring.context());
         let selectors: Vec<&[u32]> = selectors.iter().map(|batch| &batch.words[..]).collect();
-        let folded = rlwe_fold::rlwe_fold(self, ring.context().kept().moduli(), db, &selectors);
+        let folded = self.rlwe_fold_words(ring.context().kept().moduli(), db, &selectors)?;
         Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words }).collect())
     }
 

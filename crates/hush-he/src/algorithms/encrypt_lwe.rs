@@ -1,6 +1,7 @@
 //! Encryption of a vector under a fresh secret.
 
 use hush_math::{
+    constant_time::equal_mask,
     csprng::Csprng,
     samplers::{GaussianTable, sample_ternary},
 };
@@ -60,7 +61,7 @@ fn add_message(b: &mut [u32], message: &[(u32, u8)]) {
         for &(column, coeff) in message {
             let first = (index * BLOCK) as u32;
             for (offset, word) in block.iter_mut().enumerate() {
-                *word = word.wrapping_add(scaled(coeff) & equal(first + offset as u32, column));
+                *word = word.wrapping_add(scaled(coeff) & equal_mask(first + offset as u32, column));
             }
         }
     }
@@ -74,12 +75,13 @@ fn add_window(b: &mut [u32], window: &[(u32, u8)]) {
     for (position, &(_, coeff)) in (0u32..).zip(window) {
         let place = start % BLOCK as u32 + position;
         for (offset, word) in (0u32..).zip(words.iter_mut()) {
-            *word = word.wrapping_add(scaled(coeff) & equal(offset, place));
+            *word = word.wrapping_add(scaled(coeff) & equal_mask(offset, place));
         }
     }
     let (head, tail) = words.split_at(BLOCK);
     for (index, block) in (0u32..).zip(b.chunks_mut(BLOCK)) {
-        let (in_head, in_tail) = (equal(index, start / BLOCK as u32), equal(index, start / BLOCK as u32 + 1));
+        let (in_head, in_tail) =
+            (equal_mask(index, start / BLOCK as u32), equal_mask(index, start / BLOCK as u32 + 1));
         for ((word, &head), &tail) in block.iter_mut().zip(head).zip(tail) {
             *word = word.wrapping_add((head & in_head) | (tail & in_tail));
         }
@@ -89,12 +91,6 @@ fn add_window(b: &mut [u32], window: &[(u32, u8)]) {
 /// `Delta * coeff`.
 fn scaled(coeff: u8) -> u32 {
     u32::from(coeff) << DELTA_BITS
-}
-
-/// All ones if `x == y`, else zero, without a branch: no address depends on a secret column.
-fn equal(x: u32, y: u32) -> u32 {
-    let difference = x ^ y;
-    (((difference | difference.wrapping_neg()) >> 31) ^ 1).wrapping_neg()
 }
 
 /// `-A s`.

@@ -20,7 +20,8 @@ use crate::{
     params::{RING_SEED_BYTES, RingContext},
 };
 
-/// Encrypts `selectors` (a small coefficient for every row: `t/2` times their sum must be far below Delta) and `bits` (0 or 1 for every fold) under a fresh mask.
+/// Encrypts `selectors` (a small coefficient for every row: `t/2` times their sum must be far below Delta) and `bits`
+/// (0 or 1 for every fold) under a fresh mask.
 ///
 /// Leaf v of the expansion gets `Delta selectors[v]` for the rows, then `g_k bits[f]` for each fold f and digit k; both
 /// times P (the server drops it) and times `2^-h` (the tree of h levels multiplies by `2^h`).

@@ -2,7 +2,7 @@
 
 use hush_math::{gadget::Gadget, ring::Ring};
 
-use super::{MIN_SECURITY_BITS, RingNoiseInputs};
+use super::RingNoiseInputs;
 use crate::codec::packed_bytes;
 
 /// Bytes of the seed of a query's mask, and of that of all masks of evaluation keys.
@@ -56,11 +56,6 @@ impl RingParams {
     /// Security in bits (lattice-estimator, MATZOV; see SECURITY.md).
     pub fn security_bits(&self) -> f64 {
         self.security_bits
-    }
-
-    /// Whether the set reaches what every default does.
-    pub fn is_secure(&self) -> bool {
-        self.security_bits >= MIN_SECURITY_BITS
     }
 
     /// Whether secrets and errors are zero: only for tests without encryption.

@@ -13,7 +13,7 @@ use crate::{
     OpsError,
     contract::{Expanded, RingOps, RlweBatch},
     ntt_tiling::NttTiledDb,
-    reference::{Reference, ring_shapes},
+    reference::{Reference, ring_shapes, shapes},
 };
 
 impl RingOps for Plain {
@@ -83,7 +83,9 @@ impl RingOps for Plain {
         selectors: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, OpsError> {
         let tiling = db.tiling();
-        ring_shapes::check_fold(ring, tiling, selectors)?;
+        ring_shapes::check_db(ring, tiling)?;
+        let words: Vec<&[u32]> = selectors.iter().map(|batch| &batch.words[..]).collect();
+        shapes::check_rlwe_fold(tiling, ring.kept().moduli(), &words)?;
         let (poly, ciphertext_words) = (ring_shapes::poly_words(ring), ring_shapes::ciphertext_words(ring));
         let fold = |selectors: &RlweBatch| {
             let mut words = vec![0; tiling.columns() * ciphertext_words];

@@ -72,7 +72,7 @@ impl RingOps for Reference {
         db: &NttTiledDb,
         selectors: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, OpsError> {
-        ring_shapes::check_fold(ring, db.tiling(), selectors)?;
+        ring_shapes::check_db(ring, db.tiling())?;
         let ciphertext_words = ring_shapes::ciphertext_words(ring);
         let selectors: Vec<&[u32]> = selectors.iter().map(|batch| &batch.words[..]).collect();
         let folded = rlwe_fold::rlwe_fold(ring.kept().moduli(), db, &selectors)?;

@@ -89,18 +89,6 @@ pub fn check_expand(
     OpsError::check_shape(step, "leaves", leaves.min(ring.params().max_leaves()), leaves)
 }
 
-/// Checks that every query has a selector for every row.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
-pub fn check_fold(ring: &RingContext, tiling: NttTiling, selectors: &[&RlweBatch]) -> Result<(), OpsError> {
-    check_db(ring, tiling)?;
-    let words = tiling.rows() * ciphertext_words(ring);
-    selectors.iter().try_for_each(|batch| {
-        OpsError::check_shape("rlwe_fold", "words of the selectors", words, batch.words.len())
-    })
-}
-
 /// Checks that there are entries, and bits to tell them apart.
 ///
 /// # Errors

@@ -186,7 +186,7 @@ impl FilterParams {
     ///
     /// # Errors
     /// [`FilterError::Shape`] if a length is wrong, [`FilterError::DuplicateKey`], or [`FilterError::NoSeed`] if
-    /// the keys are more than [`FilterKind::capacity`] (or 256 seeds fail, which then does not happen).
+    /// the keys are more than the slots, or none of 256 seeds works, which up to [`FilterKind::capacity`] does not happen.
     pub fn build<S: Symbol>(
         &self,
         digests: &[KeyDigest],
