@@ -220,19 +220,19 @@ unsafe fn write_residues(sums: &[ClassSums; CLASSES], reducer: &Reducer, slot: u
 /// `last` is the last tile of the database, padded.
 ///
 /// # Safety
-/// The CPU must have AMX, with the tiles configured by [`begin`] for `batch`; `selectors` holds as many tiles of 16
+/// The CPU must have AMX, with the tiles configured by [`begin`] for `batch`; `matrix` holds as many tiles of 16
 /// rows as the database, of which there is at least one.
 unsafe fn add_tiles(
     db: &[u32],
     last: &[u32; DB_TILE_WORDS],
-    selectors: &[u32],
+    matrix: &[u32],
     batch: usize,
     sums: &mut [ClassSums; CLASSES],
 ) {
     let tiles = db.len().div_ceil(last.len());
-    debug_assert_eq!(selectors.len(), tiles * amx_selectors::tile_words(batch));
+    debug_assert_eq!(matrix.len(), tiles * amx_selectors::tile_words(batch));
     let [first, second, third, fourth] = sums;
-    // SAFETY: reads all tiles of `db` but the last, which it reads from `last`, and the tiles of `selectors`; updates
+    // SAFETY: reads all tiles of `db` but the last, which it reads from `last`, and the tiles of `matrix`; updates
     // the sums of all four classes; a prefetch never faults.
     unsafe {
         asm!(
@@ -247,18 +247,18 @@ unsafe fn add_tiles(
             "cmp {tiles}, 1",
             "cmove {db}, {last}",
             "tileloadd tmm4, [{db} + {row}*1]",
-            "tileloadd tmm5, [{selectors} + {row}*1]",
+            "tileloadd tmm5, [{matrix} + {row}*1]",
             "tdpbuud tmm0, tmm5, tmm4",
-            "add {selectors}, {class}",
-            "tileloadd tmm6, [{selectors} + {row}*1]",
+            "add {matrix}, {class}",
+            "tileloadd tmm6, [{matrix} + {row}*1]",
             "tdpbuud tmm1, tmm6, tmm4",
-            "add {selectors}, {class}",
-            "tileloadd tmm7, [{selectors} + {row}*1]",
+            "add {matrix}, {class}",
+            "tileloadd tmm7, [{matrix} + {row}*1]",
             "tdpbuud tmm2, tmm7, tmm4",
-            "add {selectors}, {class}",
-            "tileloadd tmm5, [{selectors} + {row}*1]",
+            "add {matrix}, {class}",
+            "tileloadd tmm5, [{matrix} + {row}*1]",
             "tdpbuud tmm3, tmm5, tmm4",
-            "add {selectors}, {class}",
+            "add {matrix}, {class}",
             "add {db}, 1024",
             "dec {tiles}",
             "jnz 2b",
@@ -268,7 +268,7 @@ unsafe fn add_tiles(
             "tilestored [{fourth} + {row}*1], tmm3",
             db = inout(reg) db.as_ptr() => _,
             last = in(reg) last.as_ptr(),
-            selectors = inout(reg) selectors.as_ptr() => _,
+            matrix = inout(reg) matrix.as_ptr() => _,
             class = in(reg) size_of::<u32>() * amx_selectors::tile_words(batch) / CLASSES,
             row = in(reg) ROW_BYTES,
             tiles = inout(reg) tiles => _,

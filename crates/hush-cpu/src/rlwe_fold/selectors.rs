@@ -10,6 +10,8 @@ use super::vectors::{self, LANES};
 const PADDED_ROWS: usize = 16;
 /// Rows whose selectors are transposed together: two polynomials of each fill a vector.
 const BLOCK_ROWS: usize = LANES / RLWE_POLYS;
+/// How many rows ahead selectors are prefetched into the L2 cache. (Measured.)
+const AHEAD_ROWS: usize = 16;
 
 /// Words of the selectors of one query at one slot, `[row][poly]`: rows are padded to 16 with zeros.
 pub(super) fn query_words(rows: usize) -> usize {
@@ -106,9 +108,6 @@ pub(super) unsafe fn transpose_avx512(columns: &SelectorColumns<'_>, out: &mut [
         }
     }
 }
-
-/// How many rows ahead selectors are prefetched into the L2 cache. (Measured.)
-const AHEAD_ROWS: usize = 16;
 
 /// Prefetches the selectors of the block of rows from `row` on.
 #[inline]
