@@ -141,7 +141,8 @@ impl<'a> Lookup<'a> {
         let switched = Reference.mod_switch(&ring, &packed, &[bits.a, bits.b, bits.b]).unwrap();
         for ((b, secret), column) in switched[1..].iter().zip([&secrets.query, &secrets.second]).zip(columns)
         {
-            let decoded = decrypt_response(context, secret, &switched[0], b);
+            let decoded =
+                decrypt_response(context, secret, &switched[0], b, context.params().plaintext_bits());
             assert_eq!(&decoded[..], &symbols[(self.row * COLUMNS + column) * n..][..n], "{}", params.name());
         }
         let predicted = self.predicted();

@@ -134,7 +134,9 @@ pub fn recover(
     for first in (0..table.planes()).step_by(2) {
         let a = reader.words(bits.a)?;
         for (plane, secret) in (first..table.planes()).zip(secrets) {
-            let mut plaintext = decrypt_response(keys.context(), secret, &a, &reader.words(bits.b)?);
+            let b = reader.words(bits.b)?;
+            let symbol_bits = table.ring().plaintext_bits();
+            let mut plaintext = decrypt_response(keys.context(), secret, &a, &b, symbol_bits);
             let column = plane * table.entries() + entry;
             whitening.remove_from(&pending.target.columns, column, &mut plaintext);
             symbols.extend_from_slice(&plaintext);
