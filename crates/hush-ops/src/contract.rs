@@ -9,7 +9,7 @@ use crate::{OpsError, tiling::TiledDb};
 mod pack;
 mod ring;
 
-pub use pack::{PackOps, WORD_BITS};
+pub use pack::{PackOps, switched_bytes};
 pub use ring::{Expanded, RingOps, RlweBatch};
 
 /// A batch of LWE queries: `batch` vectors of `cols` words modulo 2^32, query after query.

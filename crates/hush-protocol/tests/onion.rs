@@ -218,7 +218,7 @@ fn shapes_out_of_range_are_refused() {
         (4097, 1, 1),
         (4090, 1 << 20, 11 << 10),
         (1, usize::MAX, 1),
-        (1, 1, 1 << 17),
+        (1, 1, 1 << 21),
     ] {
         let refused = new(columns, blocks, slot_bytes).unwrap_err();
         assert!(matches!(refused, ProtocolError::Limit { .. } | ProtocolError::TooNoisy { .. }), "{refused}");

@@ -7,7 +7,7 @@ use hush_he::params::RingContext;
 use super::ring_shapes::ciphertext_words;
 use crate::{
     OpsError,
-    contract::{LweBatch, RlweBatch, WORD_BITS},
+    contract::{LweBatch, RlweBatch},
     ntt_tiling::NttTiling,
     pack_shape::PackShape,
 };
@@ -76,7 +76,8 @@ pub fn check_reinterpret(ring: &RingContext, packed: &RlweBatch, planes: usize) 
     let whole = packed.count() / planes * planes * packed.ciphertext_words;
     OpsError::check_shape(step, "words of all entries", whole, packed.words.len())?;
     let bits = ring.params().response_bits();
-    OpsError::check_shape(step, "bits of a switched word", WORD_BITS as usize, (bits.a + bits.b) as usize)
+    let total = (bits.a + bits.b) as usize;
+    OpsError::check_shape(step, "bits of a switched coefficient", total.next_multiple_of(32), total)
 }
 
 fn check_columns(

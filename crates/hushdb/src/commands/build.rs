@@ -16,7 +16,9 @@ use hush_engine::{
     Progress,
     build::{BuildOptions, build},
 };
-use hush_he::params::{DEFAULT_LWE, LweParams, RingParams, preset, ring_preset};
+use hush_he::params::{
+    DEFAULT_LWE, LweParams, PACK_M31, PackParams, RingParams, pack_preset, preset, ring_preset,
+};
 use hush_protocol::{keyword::FilterKind, table::Protocol};
 use hush_store::{
     ingest::{self, IngestOptions, Input, OnDuplicate, Spool, SpooledRecords},
@@ -83,18 +85,19 @@ fn parse_protocol(name: &str) -> Result<ProtocolChoice, String> {
     if name == "auto" {
         return Ok(None);
     }
-    name.parse()
-        .map(Some)
-        .map_err(|_| format!("unknown protocol '{name}': use auto, frodo, simple, double or onion"))
+    name.parse().map(Some).map_err(|_| {
+        format!("unknown protocol '{name}': use auto, {}", Protocol::ALL.map(Protocol::name).join(", "))
+    })
 }
 
 pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
-    let (lwe, ring) = presets(args.protocol, args.preset.as_deref())?;
+    let Presets { protocol, lwe, ring, pack } = presets(args.protocol, args.preset.as_deref())?;
     let options = BuildOptions {
-        protocol: args.protocol.or(ring.map(|_| Protocol::Onion)),
+        protocol,
         lwe,
         ring,
+        pack,
         filter: args.filter,
         fingerprint_bytes: args.fingerprint_bytes,
         columns: args.columns.map(NonZeroUsize::get),
@@ -123,22 +126,35 @@ pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The parameter sets for protocols over LWE and over rings: the one called `name`, and a default for the other.
-/// Without a protocol, the set says which family it is for.
-fn presets(protocol: ProtocolChoice, name: Option<&str>) -> Result<(LweParams, Option<RingParams>), String> {
-    let Some(name) = name else { return Ok((DEFAULT_LWE, None)) };
-    let wrong = |family: &str, asked: Protocol| {
-        format!(
-            "{name} is a parameter set of {family}, not of {asked}: choose another --preset or --protocol"
-        )
+/// The parameter sets of all families, the one called `name` among them, and the protocol: as asked for, or the one that
+/// the set is for.
+fn presets(protocol: ProtocolChoice, name: Option<&str>) -> Result<Presets, String> {
+    let defaults = Presets { protocol, lwe: DEFAULT_LWE, ring: None, pack: Some(PACK_M31) };
+    let Some(name) = name else { return Ok(defaults) };
+    let (family, family_name, stands_for, presets) = if let Ok(lwe) = preset(name) {
+        // Of a protocol that packs it would be no part.
+        (Family::Lwe, "frodo, simple and double", None, Presets { lwe, pack: None, ..defaults })
+    } else if let Ok(ring) = ring_preset(name) {
+        (Family::Ring, "onion", Some(Protocol::Onion), Presets { ring: Some(ring), ..defaults })
+    } else {
+        let pack = pack_preset(name).map_err(|unknown| unknown.to_string())?;
+        let family_name = "hybrid, double-pack, exppack-s and exppack-d";
+        (Family::Pack, family_name, Some(Protocol::Hybrid), Presets { pack: Some(pack), ..defaults })
     };
-    match (protocol, preset(name), ring_preset(name)) {
-        (None | Some(Protocol::Onion), _, Ok(ring)) => Ok((DEFAULT_LWE, Some(ring))),
-        (Some(asked @ Protocol::Onion), Ok(_), _) => Err(wrong("frodo, simple and double", asked)),
-        (_, Ok(lwe), _) => Ok((lwe, None)),
-        (Some(asked), _, Ok(_)) => Err(wrong("onion", asked)),
-        (_, Err(unknown), Err(_)) => Err(unknown.to_string()),
+    match protocol {
+        Some(asked) if asked.family() != family => Err(format!(
+            "{name} is a parameter set of {family_name}, not of {asked}: choose another --preset or --protocol"
+        )),
+        _ => Ok(Presets { protocol: protocol.or(stands_for), ..presets }),
     }
+}
+
+/// What a build is to use.
+struct Presets {
+    protocol: ProtocolChoice,
+    lwe: LweParams,
+    ring: Option<RingParams>,
+    pack: Option<PackParams>,
 }
 
 /// Reads the input once, to the disk that the table goes to.

@@ -110,6 +110,7 @@ pub(super) fn key_table(
         protocol: Some(protocol),
         lwe: DEFAULT_LWE,
         ring: None,
+        pack: None,
         filter,
         fingerprint_bytes: 8,
         columns: None,

@@ -95,6 +95,7 @@ fn build_table(
         protocol: Some(Protocol::Onion),
         lwe: DEFAULT_LWE,
         ring: Some(ring),
+        pack: None,
         filter: FilterKind::Band256,
         fingerprint_bytes: 8,
         columns: None,
