@@ -7,38 +7,34 @@
 use std::arch::{asm, x86_64::*};
 
 use hush_ops::{
-    ntt_tiling::{GROUP_SLOTS, TILE_COLUMNS},
+    ntt_tiling::{GROUP_SLOTS, MAX_TILE_WIDTH},
     reference::rlwe_fold::RLWE_POLYS,
 };
 
 use super::{
-    amx_selectors::{self, CLASSES, TILE_ROWS},
-    kernel::{BLOCK_WORDS, Chunk, MAX_BATCH, RlweFoldKernel},
+    amx_selectors::{self, CLASSES, Scaler, TILE_ROWS},
+    kernel::{BLOCK_WORDS, Group, MAX_BATCH, RlweFoldKernel},
+    selectors,
     vectors::{self, LANES, Reducer},
 };
 use crate::tile_config::{TileConfig, release_tiles};
 
-pub(super) const KERNEL: RlweFoldKernel = RlweFoldKernel {
-    prepared_words: amx_selectors::prepared_words,
-    prepare: amx_selectors::prepare,
-    begin,
-    chunk: multiply,
-    end,
-};
+pub(super) const KERNEL: RlweFoldKernel =
+    RlweFoldKernel { transpose: selectors::transpose_avx512, scratch_words, fold };
 
 /// Bytes of a row of a tile.
-const ROW_BYTES: usize = 4 * TILE_COLUMNS;
+const ROW_BYTES: usize = 4 * MAX_TILE_WIDTH;
 /// How far ahead the database is prefetched into the L2 cache. (Measured.)
 const AHEAD: usize = 24 << 10;
 
 /// Sums of one class of bytes: `[query][poly][16 columns]`, 16 rows at most.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
-struct ClassSums([u32; MAX_BATCH * RLWE_POLYS * TILE_COLUMNS]);
+struct ClassSums([u32; MAX_BATCH * RLWE_POLYS * MAX_TILE_WIDTH]);
 
 /// A tile of the database, padded with zero rows.
 #[repr(align(64))]
-struct PaddedTile([u32; TILE_ROWS * TILE_COLUMNS]);
+struct PaddedTile([u32; TILE_ROWS * MAX_TILE_WIDTH]);
 
 /// # Safety
 /// The CPU must have AMX, and this process the permission to use it.
@@ -60,42 +56,90 @@ unsafe fn end() {
     unsafe { release_tiles() };
 }
 
+/// Words of byte matrices that are made at once: they are to stay in the L2 cache while the database streams past.
+const BLOCK_MATRIX_WORDS: usize = (1 << 20) / size_of::<u32>();
+
+/// Slots whose byte matrices are made at once.
+fn block_slots(rows: usize, batch: usize) -> usize {
+    let most = (BLOCK_MATRIX_WORDS / amx_selectors::slot_words(rows, batch)).clamp(1, GROUP_SLOTS);
+    // A power of two divides a group.
+    1 << most.ilog2()
+}
+
+fn scratch_words(rows: usize, batch: usize) -> usize {
+    block_slots(rows, batch) * amx_selectors::slot_words(rows, batch)
+}
+
 /// # Safety
-/// The CPU must have AVX-512 F and IFMA and AMX; [`begin`] has been called on this thread for this batch.
-#[target_feature(enable = "avx512f,avx512ifma")]
-unsafe fn multiply(chunk: Chunk<'_>) {
-    let (rows, batch) = (chunk.rows, chunk.batch);
-    assert!(
-        (1..=MAX_BATCH).contains(&batch)
-            && rows > 0
-            && chunk.db.len() == GROUP_SLOTS * rows * TILE_COLUMNS
-            && chunk.prepared.len() == amx_selectors::prepared_words(rows, batch)
-            && chunk.out.len() == batch * RLWE_POLYS * BLOCK_WORDS
-    );
-    let reducer = Reducer::new(chunk.modulus);
-    let mut sums = [ClassSums([0; _]); CLASSES];
-    let pieces = chunk.db.chunks_exact(rows * TILE_COLUMNS);
-    let selectors = chunk.prepared.chunks_exact(amx_selectors::slot_words(rows, batch));
-    for (slot, (db, selectors)) in pieces.zip(selectors).enumerate() {
-        let mut padded = PaddedTile([0; _]);
-        let (tiles, rest) = db.as_chunks::<{ TILE_ROWS * TILE_COLUMNS }>();
-        padded.0[..rest.len()].copy_from_slice(rest);
-        let last = match (tiles, rest) {
-            ([.., last], []) => last,
-            _ => &padded.0,
-        };
-        // SAFETY: the tiles are configured for the batch; the slot has as many tiles of selectors as of the database.
-        unsafe { sum_slot(db, last, selectors, batch, &mut sums) };
-        for (index, block) in chunk.out.chunks_exact_mut(BLOCK_WORDS).enumerate() {
-            let residues = join_classes(&sums, index, &reducer);
-            let to = block[slot * TILE_COLUMNS..][..TILE_COLUMNS].as_mut_ptr();
-            // SAFETY: 16 words from `to` on.
-            unsafe { _mm512_storeu_si512(to.cast(), residues) };
+/// The CPU must have AVX-512 F, BW and IFMA, and AMX, and this process the permission to use it.
+#[target_feature(enable = "avx512f,avx512bw,avx512ifma")]
+unsafe fn fold(group: Group<'_>) {
+    group.check();
+    let (rows, batch) = (group.rows, group.batch);
+    assert!(group.tile_width == MAX_TILE_WIDTH && group.scratch.len() == scratch_words(rows, batch));
+    // SAFETY: the CPU has AMX, says the caller.
+    unsafe { begin(batch) };
+    let scaler = Scaler::new(group.modulus);
+    let reducer = Reducer::new(group.modulus);
+    let (piece_words, tile_out_words) = (group.piece_words(), group.tile_out_words());
+    let matrix_words = amx_selectors::slot_words(rows, batch);
+    let block_slots = block_slots(rows, batch);
+    let blocks = group.selectors.chunks_exact(block_slots * group.slot_words());
+    for (block, selectors) in blocks.enumerate() {
+        let matrices =
+            selectors.chunks_exact(group.slot_words()).zip(group.scratch.chunks_exact_mut(matrix_words));
+        for (selectors, matrix) in matrices {
+            // SAFETY: the CPU has AVX-512 F, BW and IFMA.
+            unsafe { amx_selectors::expand(selectors, rows, batch, &scaler, matrix) };
+        }
+        let tiles = group.db.chunks_exact(GROUP_SLOTS * piece_words);
+        for (tile, out) in tiles.zip(group.out.chunks_exact_mut(tile_out_words)) {
+            let first = block * block_slots;
+            let pieces = tile[first * piece_words..].chunks_exact(piece_words);
+            for (i, (db, matrix)) in pieces.zip(group.scratch.chunks_exact(matrix_words)).enumerate() {
+                // SAFETY: the CPU has AVX-512 F, IFMA and AMX; the tiles are configured for the batch.
+                unsafe { multiply_slot(db, matrix, batch, &reducer, first + i, out) };
+            }
         }
     }
-    let (blocks, _) = chunk.out.as_chunks_mut();
+    // SAFETY: the CPU has AMX; no tile is live.
+    unsafe { end() };
+    let (blocks, _) = group.out.as_chunks_mut();
     for block in blocks {
         vectors::transpose_block(block);
+    }
+}
+
+/// Multiplies a slot of a tile; the residues of polynomial number `index` of the batch go to row `slot` of block
+/// `index` of `out`.
+///
+/// # Safety
+/// The CPU must have AVX-512 F and IFMA, and AMX with the tiles configured by [`begin`] for `batch`; `matrix` is for
+/// as many rows as the database has.
+#[target_feature(enable = "avx512f,avx512ifma")]
+unsafe fn multiply_slot(
+    db: &[u32],
+    matrix: &[u32],
+    batch: usize,
+    reducer: &Reducer,
+    slot: usize,
+    out: &mut [u32],
+) {
+    let mut sums = [ClassSums([0; _]); CLASSES];
+    let mut padded = PaddedTile([0; _]);
+    let (tiles, rest) = db.as_chunks::<{ TILE_ROWS * MAX_TILE_WIDTH }>();
+    padded.0[..rest.len()].copy_from_slice(rest);
+    let last = match (tiles, rest) {
+        ([.., last], []) => last,
+        _ => &padded.0,
+    };
+    // SAFETY: the tiles are configured for the batch; the matrix has as many tiles as the database.
+    unsafe { sum_slot(db, last, matrix, batch, &mut sums) };
+    for (index, block) in out.chunks_exact_mut(BLOCK_WORDS).enumerate() {
+        let residues = join_classes(&sums, index, reducer);
+        let to = block[slot * MAX_TILE_WIDTH..][..MAX_TILE_WIDTH].as_mut_ptr();
+        // SAFETY: 16 words from `to` on.
+        unsafe { _mm512_storeu_si512(to.cast(), residues) };
     }
 }
 
@@ -107,7 +151,7 @@ unsafe fn multiply(chunk: Chunk<'_>) {
 /// rows as the database, of which there is at least one.
 unsafe fn sum_slot(
     db: &[u32],
-    last: &[u32; TILE_ROWS * TILE_COLUMNS],
+    last: &[u32; TILE_ROWS * MAX_TILE_WIDTH],
     selectors: &[u32],
     batch: usize,
     sums: &mut [ClassSums; CLASSES],
