@@ -45,26 +45,60 @@ impl<T: Word> AlignedBuffer<T> {
     /// # Panics
     /// If `len` words exceed the address space.
     pub fn zeroed(len: usize) -> Self {
-        let layout = Self::layout(len);
-        if layout.size() == 0 {
-            return Self { start: NonNull::dangling(), len };
+        let mut buffer = UnwrittenBuffer::<T>::new(len);
+        // SAFETY: the buffer has room for `len` words, all of which are written here.
+        unsafe {
+            buffer.as_mut_ptr().write_bytes(0, len);
+            buffer.assume_written()
         }
-        // SAFETY: the layout has a size above 0.
-        let Some(start) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
-        if layout.size() >= HUGE_PAGE {
-            // SAFETY: the range was just allocated. The call is advice: its failure changes nothing but speed.
-            unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
-        }
-        // Zeroed after the advice, since it is the first touch that picks the page size.
-        // SAFETY: the range was just allocated.
-        unsafe { start.write_bytes(0, layout.size()) };
-        Self { start: start.cast(), len }
     }
 
     fn layout(len: usize) -> Layout {
         let bytes = len.checked_mul(size_of::<T>()).expect("the buffer fits the address space");
         let align = if bytes >= HUGE_PAGE { HUGE_PAGE } else { LINE };
         Layout::from_size_align(bytes, align).expect("the buffer fits the address space")
+    }
+}
+
+/// An [`AlignedBuffer`] before it is written.
+pub(crate) struct UnwrittenBuffer<T: Word>(AlignedBuffer<T>);
+
+impl<T: Word> UnwrittenBuffer<T> {
+    /// Room for `len` words.
+    ///
+    /// # Panics
+    /// If `len` words exceed the address space.
+    pub(crate) fn new(len: usize) -> Self {
+        let layout = AlignedBuffer::<T>::layout(len);
+        if layout.size() == 0 {
+            return Self(AlignedBuffer { start: NonNull::dangling(), len });
+        }
+        // SAFETY: the layout has a size above 0.
+        let Some(start) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+        if layout.size() >= HUGE_PAGE {
+            // Nothing is written before the advice, since it is the first touch that picks the page size.
+            // SAFETY: the range was just allocated. The call is advice: its failure changes nothing but speed.
+            unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
+        }
+        Self(AlignedBuffer { start: start.cast(), len })
+    }
+
+    /// Number of words.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Where to write the words.
+    pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
+        self.0.start.as_ptr()
+    }
+
+    /// The buffer.
+    ///
+    /// # Safety
+    /// All words have been written.
+    pub(crate) unsafe fn assume_written(self) -> AlignedBuffer<T> {
+        self.0
     }
 }
 

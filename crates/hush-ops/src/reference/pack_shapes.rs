@@ -61,7 +61,8 @@ pub fn check_add(
     let (step, words) = ("add_rlwe", ciphertext_words(ring));
     OpsError::check_shape(step, "words of a ciphertext", words, sum.ciphertext_words)?;
     OpsError::check_shape(step, "words of a ciphertext", words, part.ciphertext_words)?;
-    let room = sum.words.len().saturating_sub(first.saturating_mul(words));
+    OpsError::check_shape(step, "first ciphertext", first.min(sum.count()), first)?;
+    let room = sum.words.len() - first * words;
     OpsError::check_shape(step, "words to add", part.words.len().min(room), part.words.len())
 }
 
@@ -87,6 +88,8 @@ fn check_columns(
     columns: &Range<usize>,
 ) -> Result<(), OpsError> {
     OpsError::check_shape(step, "degree", ring.params().degree(), shape.degree())?;
+    let bits = ring.params().plaintext_bits();
+    OpsError::check_shape(step, "plaintext bits", bits.min(WORD_BITS - 1) as usize, bits as usize)?;
     OpsError::check_shape(step, "end of the columns", columns.end.min(shape.columns()), columns.end)?;
     OpsError::check_shape(step, "start of the columns", columns.start.min(columns.end), columns.start)
 }
