@@ -7,7 +7,6 @@ use hush_he::{entities::PublicMatrix, params::RingContext};
 use hush_ops::{
     contract::{LweOps, PackOps, RingOps},
     ntt_tiling::{GROUP_SLOTS, NttTiledDb, NttTiling},
-    pack_shape::PackShape,
     reference::Reference,
     tiling::{GROUP_ROWS, TiledDb},
 };

@@ -19,7 +19,10 @@ use hush_engine::{
 use hush_he::params::{
     DEFAULT_LWE, LweParams, PACK_M31, PackParams, RingParams, pack_preset, preset, ring_preset,
 };
-use hush_protocol::{keyword::FilterKind, table::Protocol};
+use hush_protocol::{
+    keyword::FilterKind,
+    table::{Family, Protocol},
+};
 use hush_store::{
     ingest::{self, IngestOptions, Input, OnDuplicate, Spool, SpooledRecords},
     snapshot::{CommitFlag, SnapshotWriter},
