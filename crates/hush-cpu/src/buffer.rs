@@ -108,7 +108,7 @@ impl<T: Word> Drop for AlignedBuffer<T> {
     fn drop(&mut self) {
         let layout = Self::layout(self.len);
         if layout.size() > 0 {
-            // SAFETY: allocated in `zeroed` with this layout.
+            // SAFETY: allocated in `UnwrittenBuffer::new` with this layout.
             unsafe { dealloc(self.start.as_ptr().cast(), layout) };
         }
     }
