@@ -1,11 +1,13 @@
 //! Buffers that calls leave for later calls.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::buffer::{AlignedBuffer, Word};
+use crate::buffer::{AlignedBuffer, UnwrittenBuffer, Word};
 
 /// Buffers that are kept: as many calls run at once without an allocation.
 const KEPT: usize = 4;
+/// Bytes up to which the buffer of a result is kept.
+const KEPT_RESULT_BYTES: usize = 256 << 20;
 
 /// Buffers of any size, with whatever was left in them.
 pub(crate) struct BufferPool<T: Word> {
@@ -23,6 +25,11 @@ impl<T: Word> BufferPool<T> {
         self.take_kept(len).unwrap_or_else(|| AlignedBuffer::zeroed(len))
     }
 
+    /// A buffer of at least `len` words that is to be written whole, for a result.
+    pub(crate) fn take_unwritten(&self, len: usize) -> UnwrittenBuffer<T> {
+        self.take_kept(len).map_or_else(|| UnwrittenBuffer::new(len), UnwrittenBuffer::from)
+    }
+
     fn take_kept(&self, len: usize) -> Option<AlignedBuffer<T>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let fitting = kept.iter().position(|buffer| buffer.len() >= len)?;
@@ -36,6 +43,35 @@ impl<T: Word> BufferPool<T> {
         if kept.len() > KEPT {
             let smallest = (0..kept.len()).min_by_key(|&index| kept[index].len());
             kept.swap_remove(smallest.unwrap_or(0));
+        }
+    }
+}
+
+/// A buffer that is given back when it is dropped, unless it is very large: a result that is made again and again.
+/// The kernel clears pages of new memory, which takes about as long as most steps need to fill them.
+pub(crate) struct PooledBuffer<T: Word> {
+    buffer: AlignedBuffer<T>,
+    len: usize,
+    pool: Arc<BufferPool<T>>,
+}
+
+impl<T: Word> PooledBuffer<T> {
+    /// The first `len` words of `buffer`, which goes to `pool`.
+    pub(crate) fn new(buffer: AlignedBuffer<T>, len: usize, pool: Arc<BufferPool<T>>) -> Self {
+        Self { buffer, len, pool }
+    }
+}
+
+impl<T: Word> AsRef<[T]> for PooledBuffer<T> {
+    fn as_ref(&self) -> &[T] {
+        &self.buffer[..self.len]
+    }
+}
+
+impl<T: Word> Drop for PooledBuffer<T> {
+    fn drop(&mut self) {
+        if size_of_val(&self.buffer[..]) <= KEPT_RESULT_BYTES {
+            self.pool.give_back(std::mem::replace(&mut self.buffer, AlignedBuffer::zeroed(0)));
         }
     }
 }
