@@ -6,8 +6,10 @@ use hush_he::entities::PublicMatrix;
 
 use crate::{OpsError, tiling::TiledDb};
 
+mod batch_words;
 mod ring;
 
+pub use batch_words::{BatchWords, LentWords};
 pub use ring::{Expanded, RingOps, RlweBatch};
 
 /// A batch of LWE queries: `batch` vectors of `cols` words modulo 2^32, query after query.
