@@ -31,6 +31,7 @@ pub struct Cpu {
     query_buffers: BufferPool<u8>,
     ring_buffers: BufferPool<u32>,
     result_buffers: Arc<BufferPool<u8>>,
+    batch_buffers: Arc<BufferPool<u32>>,
 }
 
 impl Cpu {
@@ -75,6 +76,7 @@ impl Cpu {
             query_buffers: BufferPool::new(),
             ring_buffers: BufferPool::new(),
             result_buffers: Arc::new(BufferPool::new()),
+            batch_buffers: Arc::new(BufferPool::new()),
         })
     }
 
@@ -131,6 +133,11 @@ impl Cpu {
     /// Buffers for databases that a step makes for every query.
     pub(crate) fn result_buffers(&self) -> &Arc<BufferPool<u8>> {
         &self.result_buffers
+    }
+
+    /// Buffers for the large batches that steps over rings return.
+    pub(crate) fn batch_buffers(&self) -> &Arc<BufferPool<u32>> {
+        &self.batch_buffers
     }
 }
 

@@ -142,7 +142,7 @@ impl<'a> Lookup<'a> {
         for (words, column) in chosen.iter().zip(columns) {
             after.add(kept, &s, &ciphertext(kept, words), &message(column));
         }
-        let pair = RlweBatch { ciphertext_words, words: chosen.concat() };
+        let pair = RlweBatch { ciphertext_words, words: chosen.concat().into() };
         let packed = Reference.pack_pair(&ring, keys, &pair).unwrap();
         let bits = params.response_bits();
         let switched = Reference.mod_switch(&ring, &packed, &[bits.a, bits.b, bits.b]).unwrap();
