@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::buffer::{AlignedBuffer, UnwrittenBuffer, Word};
 
-/// Buffers that are kept: as many calls run at once without an allocation.
-const KEPT: usize = 4;
-/// Bytes up to which the buffer of a result is kept.
-const KEPT_RESULT_BYTES: usize = 256 << 20;
+/// Buffers that are kept: as many calls, or queries of a batch, without an allocation.
+const KEPT: usize = 8;
+/// Bytes up to which a buffer is kept: those of an offline step are larger, and not needed again.
+const KEPT_BYTES: usize = 256 << 20;
 
-/// Words of a buffer of a pool, which goes back when they are dropped.
+/// Words of a buffer of a pool, which goes back when they are dropped: a result that is made again and again. The kernel
+/// clears pages of new memory, which takes about as long as most steps need to fill them.
 pub(crate) struct LentBuffer<T: Word> {
     /// `None` once it is dropped.
     buffer: Option<AlignedBuffer<T>>,
@@ -20,7 +21,12 @@ pub(crate) struct LentBuffer<T: Word> {
 impl<T: Word> LentBuffer<T> {
     /// `len` words of `pool`, with whatever was left in them.
     pub(crate) fn new(pool: &Arc<BufferPool<T>>, len: usize) -> Self {
-        Self { buffer: Some(pool.take(len)), len, pool: pool.clone() }
+        Self::of(pool.take(len), len, pool)
+    }
+
+    /// The first `len` words of `buffer`, which goes to `pool`.
+    pub(crate) fn of(buffer: AlignedBuffer<T>, len: usize, pool: &Arc<BufferPool<T>>) -> Self {
+        Self { buffer: Some(buffer), len, pool: pool.clone() }
     }
 }
 
@@ -71,42 +77,16 @@ impl<T: Word> BufferPool<T> {
         Some(kept.swap_remove(fitting))
     }
 
-    /// Keeps a buffer for a later call, in place of the smallest one if there are many.
+    /// Keeps a buffer for a later call, unless it is very large; in place of the smallest one if there are many.
     pub(crate) fn give_back(&self, buffer: AlignedBuffer<T>) {
+        if size_of_val(&buffer[..]) > KEPT_BYTES {
+            return;
+        }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push(buffer);
         if kept.len() > KEPT {
             let smallest = (0..kept.len()).min_by_key(|&index| kept[index].len());
             kept.swap_remove(smallest.unwrap_or(0));
-        }
-    }
-}
-
-/// A buffer that is given back when it is dropped, unless it is very large: a result that is made again and again.
-/// The kernel clears pages of new memory, which takes about as long as most steps need to fill them.
-pub(crate) struct PooledBuffer<T: Word> {
-    buffer: AlignedBuffer<T>,
-    len: usize,
-    pool: Arc<BufferPool<T>>,
-}
-
-impl<T: Word> PooledBuffer<T> {
-    /// The first `len` words of `buffer`, which goes to `pool`.
-    pub(crate) fn new(buffer: AlignedBuffer<T>, len: usize, pool: Arc<BufferPool<T>>) -> Self {
-        Self { buffer, len, pool }
-    }
-}
-
-impl<T: Word> AsRef<[T]> for PooledBuffer<T> {
-    fn as_ref(&self) -> &[T] {
-        &self.buffer[..self.len]
-    }
-}
-
-impl<T: Word> Drop for PooledBuffer<T> {
-    fn drop(&mut self) {
-        if size_of_val(&self.buffer[..]) <= KEPT_RESULT_BYTES {
-            self.pool.give_back(std::mem::replace(&mut self.buffer, AlignedBuffer::zeroed(0)));
         }
     }
 }

@@ -18,7 +18,7 @@ use super::squares::{SQUARE, Squares, end_stream};
 use crate::{
     Cpu, CpuRing,
     buffer::UnwrittenBuffer,
-    buffer_pool::PooledBuffer,
+    buffer_pool::LentBuffer,
     ring::{Lift, ModRing},
     workspace::Workspace,
 };
@@ -59,7 +59,7 @@ pub(super) fn lift_hint(
     });
     // SAFETY: the units are all polynomials of all tiles, and each wrote its own.
     let residues = unsafe { residues.assume_written() };
-    let residues = PooledBuffer::new(residues, tiling.bytes(), cpu.result_buffers().clone());
+    let residues = LentBuffer::of(residues, tiling.bytes(), cpu.result_buffers());
     NttTiledDb::new(tiling, Arc::new(residues))
 }
 
