@@ -138,7 +138,7 @@ impl<'a> Lookup<'a> {
         let (head, tail) = folded.words.split_at(ciphertext_words);
         let columns = [self.entry, (self.entry + 1) % COLUMNS];
         let chosen = [&folded.words[..], &[tail, head].concat()]
-            .map(|entries| Reference.rgsw_fold(&ring, entries, &self.expanded.bits).unwrap().words);
+            .map(|entries| Reference.rgsw_fold(&ring, entries, &self.expanded.bits).unwrap().words.to_vec());
         for (words, column) in chosen.iter().zip(columns) {
             after.add(kept, &s, &ciphertext(kept, words), &message(column));
         }

@@ -161,7 +161,8 @@ fn presets(protocol: ProtocolChoice, name: Option<&str>) -> Result<Presets, Stri
         let pack = pack_preset(name).map_err(|unknown| unknown.to_string())?;
         (Family::Pack, Some(Protocol::Hybrid), Presets { pack: Some(pack), ..defaults })
     };
-    let of_family: Vec<_> = Protocol::ALL.into_iter().filter(|protocol| protocol.family() == family).collect();
+    let of_family: Vec<_> =
+        Protocol::ALL.into_iter().filter(|protocol| protocol.family() == family).collect();
     match protocol {
         Some(asked) if asked.family() != family => Err(format!(
             "{name} is a parameter set of {}, not of {asked}: choose another --preset or --protocol",
