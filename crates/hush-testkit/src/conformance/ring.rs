@@ -72,7 +72,7 @@ impl Residues {
     pub(super) fn batch(self, ring: &Ring, count: usize, rng: &mut Csprng) -> RlweBatch {
         RlweBatch {
             ciphertext_words: 2 * ring.limbs() * ring.degree(),
-            words: self.polys(ring, 2 * count, rng),
+            words: self.polys(ring, 2 * count, rng).into(),
         }
     }
 
@@ -228,7 +228,7 @@ impl RingCase {
         let query = RlweCiphertext { a: self.query.a.clone(), b: self.context.kept().zero() };
         let entries = &self.entries[1..];
         let bits = &self.bits[..0];
-        let pair = RlweBatch { ciphertext_words: self.entry.ciphertext_words, words: vec![] };
+        let pair = RlweBatch { ciphertext_words: self.entry.ciphertext_words, words: vec![].into() };
         let db = NttTiling::new(self.context.params().degree() * 2, 1, 1, 1).expect("whole groups");
         for refused in [
             backend.open_evaluation_keys(&ring, wrong).err(),
@@ -252,7 +252,7 @@ const FITS: &str = "the shapes fit";
 
 /// The first ciphertext of `entries`, and `entry`.
 fn pair(entries: &[u32], entry: &RlweBatch) -> RlweBatch {
-    RlweBatch { words: [&entries[..entry.words.len()], &entry.words].concat(), ..*entry }
+    RlweBatch { words: [&entries[..entry.words.len()], &entry.words].concat().into(), ..*entry }
 }
 
 fn tiled(context: &RingContext, shape: RingShape, plaintexts: &[u32]) -> NttTiledDb {

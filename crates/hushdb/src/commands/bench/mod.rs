@@ -40,7 +40,8 @@ pub(crate) struct BenchArgs {
     /// Bytes of the table (suffixes K, M, G).
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = parse_size)]
     size: usize,
-    /// Protocol of key tables; frodo and simple if not given.
+    /// Protocol of key tables; frodo and simple if not given. `onion` has a benchmark of its own, and `answer` knows only
+    /// protocols without evaluation keys.
     #[arg(long)]
     protocol: Option<Protocol>,
     /// Threads; one, and one for every core, if not given.
@@ -74,6 +75,11 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
     }
     if args.protocol == Some(Protocol::Onion) {
         return Err("tables over rings have a benchmark of their own: hushdb bench onion".into());
+    }
+    if let (What::Answer, Some(protocol)) = (args.what, args.protocol)
+        && protocol.has_evaluation_keys()
+    {
+        return Err(format!("bench answer knows no evaluation keys, which {protocol} has").into());
     }
     let mut table = row::Table::new(args.json);
     match args.what {
