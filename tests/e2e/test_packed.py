@@ -102,16 +102,24 @@ class PackedLookups(KeyedTest):
 
     def test_a_mebibyte(self):
         expected = {"long": "x" * MIB, "short": "y", "empty": "", "other": "z" * (MIB - 1)}
-        args = [*SMALL, "--max-value-size", MIB]
-        tables = [self.table(expected, "hybrid", *args, name="keys", by="key"),
-                  self.table({"only": expected["long"]}, "hybrid", *args, name="one", by="index")]
-        facts = self.facts(tables[0])
-        self.assertEqual((facts["max_value_bytes"], facts["slot_bytes"]), (MIB, MIB + 8 + 3))
+        plain = ["--preset", "INSECURE_PLAIN"]
+        choices = {"hybrid": SMALL, "onion": [], "simple": [*plain, "--columns", 3], "frodo": plain}
+        limit = ["--max-value-size", MIB]
+        tables = [self.table(expected, protocol, *args, *limit, name=protocol) for protocol, args in choices.items()]
         with self.serve(*tables) as (url, _):
-            found, stats = self.ask(url, "--table", "keys", *expected, "absent")
-            self.assertEqual(found, [*expected.values(), None])
-            self.assertTrue(facts["answer_bytes"] <= stats["answer_bytes"] <= facts["answer_bytes"] + 100)
-            self.assertEqual(self.ask(url, "--table", "one", "--index", "0")[0], [expected["long"]])
+            for table in tables:
+                with self.subTest(table.name):
+                    facts = self.facts(table)
+                    self.assertEqual((facts["max_value_bytes"], facts["slot_bytes"]), (MIB, MIB + 8 + 3))
+                    found, stats = self.ask(url, "--table", table.name, *expected, "absent")
+                    self.assertEqual(found, [*expected.values(), None])
+                    self.assertTrue(facts["answer_bytes"] <= stats["answer_bytes"] <= facts["answer_bytes"] + 100)
+        source, out = self.jsonl(expected), self.dir / "out"
+        for protocol, words in (("double", "use simple"), ("exppack-d", "for the shortest")):
+            line = self.fails("build", source, "--key", "k", "--protocol", protocol, *limit, "--out", out)
+            self.assertIn(words, line)
+        line = self.fails("build", source, "--key", "k", "--out", out)
+        self.assertIn(f"raise --max-value-size, up to {MIB}", line)
 
     def test_lengths_that_vary_and_few_records(self):
         tables = {"varied": values(80, 50, 0), "empty": values(5, 0), "one": {"only": "record"}}
@@ -357,7 +365,7 @@ class PackedBuilds(KeyedTest):
         self.assertLess(facts["key_bytes"], 1.3 * MIB)
         text = self.hushdb("inspect", table).stdout
         self.assertIn("hybrid with PACK_M31", text)
-        self.assertIn("40.0 MiB, kept by the server", text)
+        self.assertIn("40.00 MiB, kept by the server", text)
         self.assertIn("uploaded once by each client", text)
 
 
