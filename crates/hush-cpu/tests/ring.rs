@@ -5,8 +5,8 @@ mod ring_backends;
 
 use hush_cpu::Cpu;
 use hush_he::params::{
-    INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S, ONIONPIRV2_N2048_2X30_SEC113,
-    ONIONPIRV2_N4096_4X27_SEC126, RingParams,
+    INSECURE_PACK_N256, INSECURE_PACK_PLAIN, INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S,
+    ONIONPIRV2_N2048_2X30_SEC113, ONIONPIRV2_N4096_4X27_SEC126, PACK_M31, RingParams,
 };
 use hush_testkit::conformance::{Residues, RingCase, RingShape};
 use ring_backends::backends;
@@ -61,5 +61,22 @@ fn onionpirv2() {
     for residues in [Residues::Random, Residues::Largest] {
         check(ONIONPIRV2_N4096_4X27_SEC126, RingShape { rows: 3, folds: 1, entries: 2 }, residues);
         check(ONIONPIRV2_N2048_2X30_SEC113, RingShape { rows: 3, folds: 1, entries: 2 }, residues);
+    }
+}
+
+#[test]
+fn pack_small() {
+    let ring = INSECURE_PACK_N256.ring();
+    for residues in Residues::ALL {
+        check(*ring, RingShape { rows: 64, folds: 3, entries: 8 }, residues);
+    }
+    check(*ring, RingShape { rows: 246, folds: 5, entries: 1 }, Residues::Random);
+    check(*INSECURE_PACK_PLAIN.ring(), RingShape { rows: 60, folds: 2, entries: 4 }, Residues::Random);
+}
+
+#[test]
+fn pack_m31() {
+    for residues in [Residues::Random, Residues::Largest, Residues::Middle] {
+        check(*PACK_M31.ring(), RingShape { rows: 5, folds: 1, entries: 2 }, residues);
     }
 }

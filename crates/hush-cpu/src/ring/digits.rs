@@ -190,7 +190,7 @@ impl<const LIMBS: usize> VectorLoop for Decompose<'_, LIMBS> {
 
 #[cfg(test)]
 mod tests {
-    use hush_he::params::RING_PRESETS;
+    use hush_he::params::{PACK_PRESETS, RING_PRESETS};
     use hush_math::csprng::Csprng;
 
     use super::*;
@@ -208,12 +208,13 @@ mod tests {
 
     #[test]
     fn digits_are_those_of_the_gadget() {
-        for params in RING_PRESETS {
+        for params in RING_PRESETS.into_iter().chain(PACK_PRESETS.map(|pack| *pack.ring())) {
             let (full, kept) = (params.full_ring(), params.kept_ring());
             let full_gadgets = params.levels().iter().copied().chain([params.square_gadget()]);
             let cases = full_gadgets
                 .map(|gadget| (full.rns(), gadget))
-                .chain([(kept.rns(), params.fold_gadget()), (kept.rns(), params.pack_gadget())]);
+                .chain([(kept.rns(), params.fold_gadget()), (kept.rns(), params.pack_gadget())])
+                .filter(|(_, gadget)| *gadget != Gadget::NONE);
             for (rns, gadget) in cases {
                 let values = values(rns, gadget, 512);
                 let residues: Vec<u32> = (0..rns.limbs())

@@ -44,6 +44,9 @@ pub(super) fn lay_out<'a>(
 ) {
     let (degree, RowShape { rows, polys }) = (ring.degree(), shape);
     assert!(degree.is_multiple_of(BLOCK) && words.len() == shape.words(ring));
+    if words.is_empty() {
+        return;
+    }
     for (limb, words) in words.chunks_exact_mut(rows * polys * degree).enumerate() {
         for index in 0..rows * polys {
             let (i, row) = (index / rows, index % rows);

@@ -1,6 +1,6 @@
 //! What arithmetic modulo a prime needs of vectors of words beyond [`Lanes`].
 
-use std::arch::x86_64::*;
+use std::arch::{asm, x86_64::*};
 
 use crate::lanes::{Avx2, Avx512, Lanes, Scalar};
 
@@ -128,7 +128,7 @@ impl WideLanes for Avx2 {
 
     #[inline(always)]
     unsafe fn mul_low_half(a: Self::Wide, b: __m256i) -> Self::Wide {
-        unsafe { EvenOdd { even: _mm256_mul_epu32(a.even, b), odd: _mm256_mul_epu32(a.odd, b) } }
+        unsafe { EvenOdd { even: mul_low_256(a.even, b), odd: mul_low_256(a.odd, b) } }
     }
 
     #[inline(always)]
@@ -215,7 +215,7 @@ impl WideLanes for Avx512 {
 
     #[inline(always)]
     unsafe fn mul_low_half(a: Self::Wide, b: __m512i) -> Self::Wide {
-        unsafe { EvenOdd { even: _mm512_mul_epu32(a.even, b), odd: _mm512_mul_epu32(a.odd, b) } }
+        unsafe { EvenOdd { even: mul_low_512(a.even, b), odd: mul_low_512(a.odd, b) } }
     }
 
     #[inline(always)]
@@ -277,4 +277,47 @@ impl WideLanes for Avx512 {
             _mm512_mask_add_epi32(difference, _mm512_cmplt_epu32_mask(a, b), difference, p)
         }
     }
+}
+
+/// `_mm512_mul_epu32`. The compiler, where only the low half of a product is used, would make it one of 64-bit lanes,
+/// which is several instructions or one that takes as long.
+///
+/// # Safety
+/// The CPU must have AVX-512 F.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn mul_low_512(a: __m512i, b: __m512i) -> __m512i {
+    let product;
+    // SAFETY: the caller has the instruction, which reads and writes these registers only.
+    unsafe {
+        asm!(
+            "vpmuludq {product}, {a}, {b}",
+            product = lateout(zmm_reg) product,
+            a = in(zmm_reg) a,
+            b = in(zmm_reg) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    product
+}
+
+/// `_mm256_mul_epu32`, as [`mul_low_512`].
+///
+/// # Safety
+/// The CPU must have AVX2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn mul_low_256(a: __m256i, b: __m256i) -> __m256i {
+    let product;
+    // SAFETY: as in `mul_low_512`.
+    unsafe {
+        asm!(
+            "vpmuludq {product}, {a}, {b}",
+            product = lateout(ymm_reg) product,
+            a = in(ymm_reg) a,
+            b = in(ymm_reg) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    product
 }
