@@ -1,11 +1,46 @@
 //! Buffers that calls leave for later calls.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::buffer::{AlignedBuffer, Word};
 
 /// Buffers that are kept: as many calls run at once without an allocation.
 const KEPT: usize = 4;
+
+/// Words of a buffer of a pool, which goes back when they are dropped.
+pub(crate) struct LentBuffer<T: Word> {
+    /// `None` once it is dropped.
+    buffer: Option<AlignedBuffer<T>>,
+    len: usize,
+    pool: Arc<BufferPool<T>>,
+}
+
+impl<T: Word> LentBuffer<T> {
+    /// `len` words of `pool`, with whatever was left in them.
+    pub(crate) fn new(pool: &Arc<BufferPool<T>>, len: usize) -> Self {
+        Self { buffer: Some(pool.take(len)), len, pool: pool.clone() }
+    }
+}
+
+impl<T: Word> AsRef<[T]> for LentBuffer<T> {
+    fn as_ref(&self) -> &[T] {
+        self.buffer.as_ref().map_or(&[], |buffer| &buffer[..self.len])
+    }
+}
+
+impl<T: Word> AsMut<[T]> for LentBuffer<T> {
+    fn as_mut(&mut self) -> &mut [T] {
+        self.buffer.as_mut().map_or(&mut [], |buffer| &mut buffer[..self.len])
+    }
+}
+
+impl<T: Word> Drop for LentBuffer<T> {
+    fn drop(&mut self) {
+        if let Some(buffer) = self.buffer.take() {
+            self.pool.give_back(buffer);
+        }
+    }
+}
 
 /// Buffers of any size, with whatever was left in them.
 pub(crate) struct BufferPool<T: Word> {

@@ -2,7 +2,7 @@
 
 use std::{
     ops::Range,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use hush_he::entities::PublicMatrix;
@@ -30,6 +30,7 @@ pub struct Cpu {
     workspaces: Vec<Mutex<Workspace>>,
     query_buffers: BufferPool<u8>,
     ring_buffers: BufferPool<u32>,
+    batch_buffers: Arc<BufferPool<u32>>,
 }
 
 impl Cpu {
@@ -73,6 +74,7 @@ impl Cpu {
             workspaces: (0..threads).map(|_| Mutex::new(Workspace::new())).collect(),
             query_buffers: BufferPool::new(),
             ring_buffers: BufferPool::new(),
+            batch_buffers: Arc::new(BufferPool::new()),
         })
     }
 
@@ -124,6 +126,11 @@ impl Cpu {
     /// Buffers for what a step over rings makes on its way.
     pub(crate) fn ring_buffers(&self) -> &BufferPool<u32> {
         &self.ring_buffers
+    }
+
+    /// Buffers for the large batches that steps over rings return.
+    pub(crate) fn batch_buffers(&self) -> &Arc<BufferPool<u32>> {
+        &self.batch_buffers
     }
 }
 

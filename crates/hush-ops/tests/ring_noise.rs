@@ -130,12 +130,12 @@ impl<'a> Lookup<'a> {
         let ciphertext_words = folded.ciphertext_words;
         let (head, tail) = folded.words.split_at(ciphertext_words);
         let columns = [self.entry, (self.entry + 1) % COLUMNS];
-        let chosen = [&folded.words, &[tail, head].concat()]
-            .map(|entries| Reference.rgsw_fold(&ring, entries, &self.expanded.bits).unwrap().words);
+        let chosen = [&folded.words[..], &[tail, head].concat()]
+            .map(|entries| Reference.rgsw_fold(&ring, entries, &self.expanded.bits).unwrap().words.to_vec());
         for (words, column) in chosen.iter().zip(columns) {
             after.add(kept, &s, &ciphertext(kept, words), &message(column));
         }
-        let pair = RlweBatch { ciphertext_words, words: chosen.concat() };
+        let pair = RlweBatch { ciphertext_words, words: chosen.concat().into() };
         let packed = Reference.pack_pair(&ring, keys, &pair).unwrap();
         let bits = params.response_bits();
         let switched = Reference.mod_switch(&ring, &packed, &[bits.a, bits.b, bits.b]).unwrap();

@@ -98,10 +98,10 @@ fn respond<B: RingOps>(
         let ciphertext_words = planes[0].ciphertext_words;
         let (polys, bits) = match planes {
             [x, y] => {
-                let pair = RlweBatch { ciphertext_words, words: [&x.words[..], &y.words].concat() };
+                let pair = RlweBatch { ciphertext_words, words: [&x.words[..], &y.words].concat().into() };
                 (backend.pack_pair(ring, keys, &pair)?, vec![bits.a, bits.b, bits.b])
             }
-            single => (single[0].words.clone(), vec![bits.a, bits.b]),
+            single => (single[0].words.to_vec(), vec![bits.a, bits.b]),
         };
         for (words, &bits) in backend.mod_switch(ring, &polys, &bits)?.into_iter().zip(&bits) {
             pack_wide(words.into_iter().map(u128::from), bits, &mut out);

@@ -113,10 +113,10 @@ impl MixedRadix {
             let mut mixed = [first.add(L::load(residues), L::splat(self.first)); LIMBS];
             for j in 1..LIMBS {
                 let residue = L::load(residues.add(j * degree));
-                let mut sum = L::mul_wide(residue, L::splat(self.factors[j][j]));
+                let mut sum = L::mul_splat(residue, L::splat(self.factors[j][j]));
                 sum = L::add_wide(sum, L::splat_wide(u64::from(self.constants[j])));
                 for i in 0..j {
-                    sum = L::add_wide(sum, L::mul_wide(mixed[i], L::splat(self.factors[j][i])));
+                    sum = L::add_wide(sum, L::mul_splat(mixed[i], L::splat(self.factors[j][i])));
                 }
                 mixed[j] = Residues::<L>::new(self.moduli[j]).reduce_sum(sum);
             }
@@ -125,7 +125,7 @@ impl MixedRadix {
             for column in 0..LIMBS.max(2) - 1 {
                 let mut sum = L::add_wide(carry, L::splat_wide(self.offset[column]));
                 for j in 1..LIMBS {
-                    sum = L::add_wide(sum, L::mul_wide(mixed[j], L::splat(self.radix[j][column])));
+                    sum = L::add_wide(sum, L::mul_splat(mixed[j], L::splat(self.radix[j][column])));
                 }
                 words[column] = L::low_half(sum);
                 words[column + 1] = L::high_half(sum);

@@ -130,7 +130,7 @@ impl VectorLoop for LayOut<'_> {
                 unsafe {
                     let residues = Residues::<L>::new(self.montgomery);
                     let square = L::splat(self.montgomery.square());
-                    L::store(to.as_mut_ptr(), residues.mul(L::load(from.as_ptr()), square));
+                    L::store(to.as_mut_ptr(), residues.mul_splat(L::load(from.as_ptr()), square));
                 }
             }
         }

@@ -14,6 +14,11 @@ pub(super) trait WideLanes: Lanes + Copy {
 
     /// `a b`.
     unsafe fn mul_wide(a: Self::Words, b: Self::Words) -> Self::Wide;
+    /// Stores words, past the caches if they are an aligned vector. Before another thread reads them, this one must
+    /// call `_mm_sfence`.
+    unsafe fn stream(to: *mut u32, words: Self::Words);
+    /// `a b`, where `b` is the same in all lanes.
+    unsafe fn mul_splat(a: Self::Words, b: Self::Words) -> Self::Wide;
     /// `low b`, where low is the low half of a lane; `b` is the same in all lanes.
     unsafe fn mul_low_half(a: Self::Wide, b: Self::Words) -> Self::Wide;
     /// `a + b`.
@@ -42,6 +47,18 @@ impl WideLanes for Scalar {
     #[inline(always)]
     unsafe fn mul_wide(a: [u32; 8], b: [u32; 8]) -> [u64; 8] {
         std::array::from_fn(|i| u64::from(a[i]) * u64::from(b[i]))
+    }
+
+    #[inline(always)]
+    unsafe fn stream(to: *mut u32, words: [u32; 8]) {
+        // SAFETY: the caller says so.
+        unsafe { Self::store(to, words) };
+    }
+
+    #[inline(always)]
+    unsafe fn mul_splat(a: [u32; 8], b: [u32; 8]) -> [u64; 8] {
+        // SAFETY: needs nothing of the CPU.
+        unsafe { Self::mul_wide(a, b) }
     }
 
     #[inline(always)]
@@ -123,6 +140,24 @@ impl WideLanes for Avx2 {
                 even: _mm256_mul_epu32(a, b),
                 odd: _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), _mm256_srli_epi64::<32>(b)),
             }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn stream(to: *mut u32, words: __m256i) {
+        unsafe {
+            if to.addr().is_multiple_of(size_of::<__m256i>()) {
+                _mm256_stream_si256(to.cast(), words);
+            } else {
+                Self::store(to, words);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_splat(a: __m256i, b: __m256i) -> Self::Wide {
+        unsafe {
+            EvenOdd { even: _mm256_mul_epu32(a, b), odd: _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), b) }
         }
     }
 
@@ -210,6 +245,24 @@ impl WideLanes for Avx512 {
                 even: _mm512_mul_epu32(a, b),
                 odd: _mm512_mul_epu32(_mm512_srli_epi64::<32>(a), _mm512_srli_epi64::<32>(b)),
             }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn stream(to: *mut u32, words: __m512i) {
+        unsafe {
+            if to.addr().is_multiple_of(size_of::<__m512i>()) {
+                _mm512_stream_si512(to.cast(), words);
+            } else {
+                Self::store(to, words);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_splat(a: __m512i, b: __m512i) -> Self::Wide {
+        unsafe {
+            EvenOdd { even: _mm512_mul_epu32(a, b), odd: _mm512_mul_epu32(_mm512_srli_epi64::<32>(a), b) }
         }
     }
 

@@ -72,7 +72,7 @@ impl Residues {
     fn batch(self, ring: &Ring, count: usize, rng: &mut Csprng) -> RlweBatch {
         RlweBatch {
             ciphertext_words: 2 * ring.limbs() * ring.degree(),
-            words: self.polys(ring, 2 * count, rng),
+            words: self.polys(ring, 2 * count, rng).into(),
         }
     }
 
@@ -158,7 +158,8 @@ impl RingCase {
         let db = tiled(&context, shape, &plaintexts);
         let folded = Reference.rlwe_fold(&ring, &db, &[&selectors]).expect(FITS).remove(0);
         let entry = Reference.rgsw_fold(&ring, &entries, &bits).expect(FITS);
-        let pair = RlweBatch { words: [&entries[..entry.words.len()], &entry.words].concat(), ..entry };
+        let pair =
+            RlweBatch { words: [&entries[..entry.words.len()], &entry.words].concat().into(), ..entry };
         let packed = Reference.pack_pair(&ring, &keys, &pair).expect(FITS);
         let to_switch = [&packed[..], &entries[..packed.len() / 3]].concat();
         let switched = Reference.mod_switch(&ring, &to_switch, &widths).expect(FITS);
@@ -208,7 +209,8 @@ impl RingCase {
         same("rlwe_fold", &self.folded.words, &folded[0].words);
         let entry = backend.rgsw_fold(&ring, &self.entries, &self.bits).expect(FITS);
         same("rgsw_fold", &self.entry.words, &entry.words);
-        let pair = RlweBatch { words: [&self.entries[..entry.words.len()], &entry.words].concat(), ..entry };
+        let pair =
+            RlweBatch { words: [&self.entries[..entry.words.len()], &entry.words].concat().into(), ..entry };
         let packed = backend.pack_pair(&ring, &keys, &pair).expect(FITS);
         same("pack_pair", &self.packed, &packed);
         let to_switch = [&packed[..], &self.entries[..packed.len() / 3]].concat();
@@ -226,7 +228,7 @@ impl RingCase {
         let query = RlweCiphertext { a: self.query.a.clone(), b: self.context.kept().zero() };
         let entries = &self.entries[1..];
         let bits = &self.bits[..0];
-        let pair = RlweBatch { ciphertext_words: self.entry.ciphertext_words, words: vec![] };
+        let pair = RlweBatch { ciphertext_words: self.entry.ciphertext_words, words: vec![].into() };
         let db = NttTiling::new(self.context.params().degree() * 2, 1, 1, 1).expect("whole groups");
         for refused in [
             backend.open_evaluation_keys(&ring, wrong).err(),
