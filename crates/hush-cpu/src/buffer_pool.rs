@@ -73,8 +73,9 @@ impl<T: Word> BufferPool<T> {
 
     fn take_kept(&self, len: usize) -> Option<AlignedBuffer<T>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let fitting = kept.iter().position(|buffer| buffer.len() >= len)?;
-        Some(kept.swap_remove(fitting))
+        let fitting = (0..kept.len()).filter(|&index| kept[index].len() >= len);
+        let smallest = fitting.min_by_key(|&index| kept[index].len())?;
+        Some(kept.swap_remove(smallest))
     }
 
     /// Keeps a buffer for a later call, unless it is very large; in place of the smallest one if there are many.
@@ -88,5 +89,23 @@ impl<T: Word> BufferPool<T> {
             let smallest = (0..kept.len()).min_by_key(|&index| kept[index].len());
             kept.swap_remove(smallest.unwrap_or(0));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_words_are_lent_again() {
+        let pool = Arc::new(BufferPool::<u32>::new());
+        let lend = |len| LentBuffer::new(&pool, len);
+        let (large, mut small) = (lend(1000), lend(100));
+        small.as_mut().fill(7);
+        let addresses = [&large, &small].map(|lent| lent.as_ref().as_ptr());
+        drop((large, small));
+        let small = lend(99);
+        assert!(small.as_ref() == [7; 99] && small.as_ref().as_ptr() == addresses[1]);
+        assert_eq!(lend(101).as_ref().as_ptr(), addresses[0]);
     }
 }

@@ -28,6 +28,7 @@ mod mod_ring;
 mod mod_switch;
 mod monomial;
 mod montgomery;
+mod narrow_switch;
 mod ntt_db;
 mod pack_pair;
 mod residues;

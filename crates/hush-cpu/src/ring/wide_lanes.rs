@@ -51,11 +51,13 @@ impl WideLanes for Scalar {
 
     #[inline(always)]
     unsafe fn stream(to: *mut u32, words: [u32; 8]) {
+        // SAFETY: the caller says so.
         unsafe { Self::store(to, words) };
     }
 
     #[inline(always)]
     unsafe fn mul_splat(a: [u32; 8], b: [u32; 8]) -> [u64; 8] {
+        // SAFETY: needs nothing of the CPU.
         unsafe { Self::mul_wide(a, b) }
     }
 
