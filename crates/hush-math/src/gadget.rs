@@ -18,6 +18,9 @@ pub struct Gadget {
 }
 
 impl Gadget {
+    /// No digits: where a set has no such gadget.
+    pub const NONE: Gadget = Gadget::new(0, 0, 0);
+
     /// A gadget.
     pub const fn new(width: u32, digits: usize, dropped: u32) -> Self {
         Self { width, digits, dropped }

@@ -6,8 +6,12 @@ use hush_he::entities::PublicMatrix;
 
 use crate::{OpsError, tiling::TiledDb};
 
+mod batch_words;
+mod pack;
 mod ring;
 
+pub use batch_words::{BatchWords, LentWords};
+pub use pack::{PackOps, switched_bytes};
 pub use ring::{Expanded, RingOps, RlweBatch};
 
 /// A batch of LWE queries: `batch` vectors of `cols` words modulo 2^32, query after query.
@@ -35,7 +39,7 @@ pub struct LweBatch {
     pub words: Vec<u32>,
 }
 
-/// The steps over LWE: what `frodo`, `simple` and `double` are made of.
+/// The steps over LWE: what `frodo`, `simple` and `double` are made of, and where the others begin.
 pub trait LweOps: Send + Sync {
     /// A database as this backend holds it.
     type Db: Send + Sync;

@@ -10,6 +10,7 @@
 pub mod contract;
 mod error;
 pub mod ntt_tiling;
+pub mod pack_shape;
 pub mod plain;
 pub mod reference;
 pub mod symbol;

@@ -23,10 +23,12 @@ mod expand;
 mod gadget_product;
 mod gadget_rows;
 mod keys;
+mod lift;
 mod mod_ring;
 mod mod_switch;
 mod monomial;
 mod montgomery;
+mod narrow_switch;
 mod ntt_db;
 mod pack_pair;
 mod residues;
@@ -37,7 +39,11 @@ mod vector_loop;
 mod wide_lanes;
 mod words;
 
-use mod_ring::ModRing;
+pub(crate) use self::{
+    lift::Lift,
+    mod_ring::{Limb, ModRing},
+    words::{add, add_scaled},
+};
 
 pub use self::{keys::CpuKeys, tables::CpuRing};
 
@@ -87,7 +93,7 @@ impl RingOps for Cpu {
         let ciphertext_words = ring_shapes::ciphertext_words(ring.context());
         let selectors: Vec<&[u32]> = selectors.iter().map(|batch| &batch.words[..]).collect();
         let folded = self.rlwe_fold_words(ring.context().kept().moduli(), db, &selectors)?;
-        Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words }).collect())
+        Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words: words.into() }).collect())
     }
 
     fn rgsw_fold(&self, ring: &CpuRing, entries: &[u32], bits: &[RlweBatch]) -> Result<RlweBatch, OpsError> {

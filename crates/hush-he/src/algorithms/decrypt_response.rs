@@ -8,8 +8,11 @@ use zeroize::Zeroizing;
 
 use crate::{entities::RlweSecret, params::RingContext};
 
-/// The N symbols below t of an answer's ciphertext `(a, b)` modulo `2^bits.a` and `2^bits.b`
-/// (`params::ResponseBits`): `round((a s + 2^(a - b) b) t / 2^a)`.
+/// The N symbols of `symbol_bits` bits of an answer's ciphertext `(a, b)` modulo `2^bits.a` and `2^bits.b`
+/// (`params::ResponseBits`): `round((a s + 2^(a - b) b) 2^symbol_bits / 2^a)`.
+///
+/// Symbols are those of the plaintext modulus, or shorter: packed LWE ciphertexts are decoded to bytes at once, as the low
+/// bits of their plaintexts are noise (`docs/protocols/exppack-s.md`).
 ///
 /// Constant time in the secret and the symbols.
 pub fn decrypt_response(
@@ -17,9 +20,9 @@ pub fn decrypt_response(
     secret: &RlweSecret,
     a: &[u64],
     b: &[u64],
+    symbol_bits: u32,
 ) -> Zeroizing<Vec<u32>> {
-    let (params, ring) = (context.params(), context.full());
-    let (bits, symbol_bits) = (params.response_bits(), params.plaintext_bits());
+    let (ring, bits) = (context.full(), context.params().response_bits());
     let product = times_secret(ring, secret, a, bits.a);
     let rns = ring.rns();
     let mask = (1u64 << bits.a) - 1;

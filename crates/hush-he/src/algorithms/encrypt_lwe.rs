@@ -33,9 +33,40 @@ pub fn encrypt_lwe(
     message: &[(u32, u8)],
     rng: &mut Csprng,
 ) -> (Vec<u32>, LweDecryptionKey) {
+    let [b] = encrypt_lwe_vectors(params, &secret, [(a, message)], rng);
+    (b, secret.into_decryption_key())
+}
+
+/// As [`encrypt_lwe`] for vectors under one secret, each with a matrix of its own domain: together they are the one use of
+/// the secret.
+///
+/// # Panics
+/// As [`encrypt_lwe`], or if two matrices are of one domain: the difference of their vectors would be in the clear.
+pub(super) fn encrypt_lwe_vectors<const COUNT: usize>(
+    params: &LweParams,
+    secret: &OneTimeLweSecret,
+    vectors: [(&PublicMatrix, &[(u32, u8)]); COUNT],
+    rng: &mut Csprng,
+) -> [Vec<u32>; COUNT] {
+    for (index, (a, _)) in vectors.iter().enumerate() {
+        assert!(
+            vectors[..index].iter().all(|(other, _)| other.domain() != a.domain()),
+            "independent matrices"
+        );
+    }
+    vectors.map(|(a, message)| encrypt_vector(params, a, secret, message, rng))
+}
+
+fn encrypt_vector(
+    params: &LweParams,
+    a: &PublicMatrix,
+    secret: &OneTimeLweSecret,
+    message: &[(u32, u8)],
+    rng: &mut Csprng,
+) -> Vec<u32> {
     assert_eq!(a.n(), params.n());
     assert!(message.iter().all(|&(column, _)| (column as usize) < a.cols()));
-    let mut b = mask(a, &secret);
+    let mut b = mask(a, secret);
     match params.error() {
         ErrorDistribution::None => {}
         ErrorDistribution::Gaussian(std) => GaussianTable::new(std).add_to(rng, &mut b),
@@ -46,7 +77,7 @@ pub fn encrypt_lwe(
         }
     }
     add_message(&mut b, message);
-    (b, secret.into_decryption_key())
+    b
 }
 
 /// Adds `Delta * message` to `b`.

@@ -1,7 +1,8 @@
 //! Queries of the ring protocols: one RLWE ciphertext whose coefficients become selectors and RGSW rows.
 //!
 //! It travels *truncated*: the seed of a, and only the coefficients of b that carry messages, without their low bits.
-//! The expansion tree separates the coefficients left out from the others exactly (`docs/protocols/onion.md`).
+//! The expansion tree separates the coefficients left out from the others exactly (`docs/protocols/onion.md`). Sets that
+//! reproduce a paper's traffic have *whole* queries: both halves, a word a residue.
 
 use hush_math::{
     csprng::Csprng,
@@ -20,8 +21,8 @@ use crate::{
     params::{RING_SEED_BYTES, RingContext},
 };
 
-/// Encrypts `selectors` (a small coefficient for every row: `t/2` times their sum must be far below Delta) and `bits`
-/// (0 or 1 for every fold) under a fresh mask.
+/// Encrypts `selectors` (a small coefficient for every row, modulo 2^32: `t/2` times their sum must be far below Delta) and
+/// `bits` (0 or 1 for every fold) under a fresh mask.
 ///
 /// Leaf v of the expansion gets `Delta selectors[v]` for the rows, then `g_k bits[f]` for each fold f and digit k; both
 /// times P (the server drops it) and times `2^-h` (the tree of h levels multiplies by `2^h`).
@@ -45,7 +46,11 @@ pub fn encrypt_ring_query(
     let message = Zeroizing::new(messages(context, selectors, bits));
     let message = Zeroizing::new(ring.forward((*message).clone()));
     let errors = error_table(params);
-    let b = encrypt_rlwe(ring, &secrets.query.eval(ring), &mask(ring, &seed), &message, errors.as_ref(), rng);
+    let a = mask(ring, &seed);
+    let b = encrypt_rlwe(ring, &secrets.query.eval(ring), &a, &message, errors.as_ref(), rng);
+    if params.whole_query() {
+        return [a.words(), b.words()].concat().iter().flat_map(|word| word.to_le_bytes()).collect();
+    }
     let mut out = seed.to_vec();
     round_coefficients(ring, &b, params.query_positions(leaves), params.query_dropped_bits(), &mut out);
     out
@@ -61,15 +66,32 @@ pub fn open_ring_query(
     leaves: usize,
     query: &[u8],
 ) -> Result<RlweCiphertext, HeError> {
-    let (expected, actual) = (context.params().query_bytes(leaves), query.len());
+    let (params, ring) = (context.params(), context.full());
+    let (expected, actual) = (params.query_bytes(leaves), query.len());
     let (seed, words) = match query.split_first_chunk::<RING_SEED_BYTES>() {
+        Some(_) if params.whole_query() && expected == actual => return open_whole(ring, query),
         Some(parts) if expected == actual => parts,
         _ => return Err(HeError::PackedLength { expected, actual }),
     };
-    let (params, ring) = (context.params(), context.full());
     let (positions, count) = (params.query_positions(leaves), params.query_words(leaves));
     let b = unround_coefficients(ring, words, positions, count, params.query_dropped_bits())?;
     Ok(RlweCiphertext { a: mask(ring, seed), b: ring.forward(b) })
+}
+
+/// Reads both halves of a whole query: a in evaluation form, b as coefficients.
+fn open_whole(ring: &Ring, query: &[u8]) -> Result<RlweCiphertext, HeError> {
+    let (words, _) = query.as_chunks();
+    let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let (a, b) = words.split_at(words.len() / 2);
+    for (half, first) in [(a, 0), (b, a.len())] {
+        for (p, (limb, residues)) in ring.moduli().iter().zip(half.chunks_exact(ring.degree()).enumerate()) {
+            if let Some(index) = residues.iter().position(|&residue| residue >= p.value()) {
+                return Err(HeError::Coefficient { index: first + limb * ring.degree() + index });
+            }
+        }
+    }
+    let b = ring.forward(Poly::from_words(b.to_vec(), ring.degree()));
+    Ok(RlweCiphertext { a: Poly::from_words(a.to_vec(), ring.degree()), b })
 }
 
 fn mask<R>(ring: &Ring, seed: &[u8; RING_SEED_BYTES]) -> Poly<R> {
@@ -87,7 +109,8 @@ fn messages(context: &RingContext, selectors: &[u32], bits: &[u32]) -> Poly<Coef
         let delta = p.mul(unit, ring.rns().reduce(context.delta(), limb));
         let factors: Vec<u32> =
             (0..gadget.digits).map(|k| p.mul(unit, p.pow(2, u64::from(gadget.log2_factor(k))))).collect();
-        let selected = selectors.iter().map(|&coefficient| p.mul(delta, p.reduce(u64::from(coefficient))));
+        let selected =
+            selectors.iter().map(|&coefficient| p.mul(delta, p.reduce_signed(i64::from(coefficient as i32))));
         let folds = bits.iter().flat_map(|&bit| factors.iter().map(move |&factor| p.mul(factor, bit)));
         // The first of the coefficients of a leaf carries its message.
         let leaves = selectors.len() + bits.len() * gadget.digits;

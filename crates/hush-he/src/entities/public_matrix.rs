@@ -8,7 +8,7 @@ use hush_math::csprng::Csprng;
 pub enum MatrixDomain {
     /// The first dimension of a look-up.
     First,
-    /// The second dimension of DoublePIR.
+    /// The second dimension of DoublePIR, `exppack-d` and `double-pack`.
     Second,
 }
 
@@ -57,6 +57,11 @@ impl PublicMatrix {
     /// LWE dimension n.
     pub fn n(&self) -> usize {
         self.n
+    }
+
+    /// What A is for.
+    pub fn domain(&self) -> MatrixDomain {
+        self.domain
     }
 
     /// The structure of A.

@@ -2,6 +2,7 @@
 
 mod lwe;
 pub mod noise;
+mod pack;
 mod presets;
 mod ring;
 mod ring_context;
@@ -13,7 +14,11 @@ mod widths;
 pub const MIN_SECURITY_BITS: f64 = 128.0;
 
 pub use lwe::{ErrorDistribution, LweParams, MESSAGE_BITS, SecretDistribution};
-pub use noise::MAX_LOG2_FAILURE;
+pub use noise::{LweNoise, MAX_LOG2_FAILURE};
+pub use pack::{
+    INSECURE_PACK_N256, INSECURE_PACK_PLAIN, PACK_M31, PACK_PRESETS, PackNoise, PackParams, VIPIR_N4096_3X29,
+    pack_preset,
+};
 pub use presets::{
     DEFAULT_LWE, FRODOPIR_N1774_TERNARY, INSECURE_PLAIN, LWE_N1280_STD3_2_PLAIN, PRESETS,
     SIMPLEPIR_N1024_STD6_4_SEC121, preset, preset_names,

@@ -43,6 +43,8 @@ pub struct RingParams {
     pub(super) key_dropped_bits: u32,
     pub(super) query_dropped_bits: u32,
     pub(super) response: ResponseBits,
+    /// Queries travel as both halves in whole words, as in a paper, instead of a seed and the coefficients that matter.
+    pub(super) whole_query: bool,
     /// No secret and no error: only for tests without encryption.
     pub(super) plain: bool,
 }
@@ -128,7 +130,12 @@ impl RingParams {
         self.fold
     }
 
-    /// The gadget of the pair packing, modulo Q_1.
+    /// Whether two plaintexts share an answer of three polynomials.
+    pub fn packs_pairs(&self) -> bool {
+        self.pack.digits > 0
+    }
+
+    /// The gadget of the pair packing, modulo Q_1; [`Gadget::NONE`] if there is none.
     pub fn pack_gadget(&self) -> Gadget {
         self.pack
     }
@@ -182,8 +189,16 @@ impl RingParams {
         }
     }
 
-    /// Exact bytes of a query of `leaves` leaves: its seed and the packed words.
+    /// Whether queries travel as both halves in whole words, as in the paper that the set is from.
+    pub fn whole_query(&self) -> bool {
+        self.whole_query
+    }
+
+    /// Exact bytes of a query of `leaves` leaves: its seed and the packed words, or both halves.
     pub fn query_bytes(&self, leaves: usize) -> usize {
+        if self.whole_query {
+            return 2 * size_of::<u32>() * self.degree * (self.kept.len() + self.dropped.iter().len());
+        }
         RING_SEED_BYTES + packed_bytes(self.query_words(leaves), self.full_bits() - self.query_dropped_bits)
     }
 

@@ -30,6 +30,7 @@ pub const ONION_M31: RingParams = RingParams {
     key_dropped_bits: 3,
     query_dropped_bits: 29,
     response: ResponseBits { a: 31, b: 24 },
+    whole_query: false,
     plain: false,
 };
 
@@ -48,6 +49,7 @@ pub const ONION_S: RingParams = RingParams {
     key_dropped_bits: 0,
     query_dropped_bits: 15,
     response: ResponseBits { a: 18, b: 11 },
+    whole_query: false,
     plain: false,
 };
 
@@ -67,6 +69,7 @@ pub const ONIONPIRV2_N4096_4X27_SEC126: RingParams = RingParams {
     key_dropped_bits: 0,
     query_dropped_bits: 0,
     response: ResponseBits { a: 42, b: 35 },
+    whole_query: false,
     plain: false,
 };
 
@@ -86,6 +89,7 @@ pub const ONIONPIRV2_N2048_2X30_SEC113: RingParams = RingParams {
     key_dropped_bits: 0,
     query_dropped_bits: 0,
     response: ResponseBits { a: 24, b: 17 },
+    whole_query: false,
     plain: false,
 };
 
@@ -108,7 +112,11 @@ pub const INSECURE_RING_PLAIN: RingParams = RingParams {
 };
 
 /// `COUNT` gadgets: `fine` for the first ones, whose noise the later levels amplify, then `coarse`.
-const fn levels<const COUNT: usize>(fine_levels: usize, fine: Gadget, coarse: Gadget) -> [Gadget; COUNT] {
+pub(super) const fn levels<const COUNT: usize>(
+    fine_levels: usize,
+    fine: Gadget,
+    coarse: Gadget,
+) -> [Gadget; COUNT] {
     let mut levels = [coarse; COUNT];
     let mut level = 0;
     while level < fine_levels {

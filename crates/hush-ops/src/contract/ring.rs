@@ -7,6 +7,7 @@ use hush_he::{
     params::RingContext,
 };
 
+use super::BatchWords;
 use crate::{OpsError, ntt_tiling::NttTiledDb};
 
 /// A batch of RLWE ciphertexts in evaluation form, canonical.
@@ -15,7 +16,7 @@ pub struct RlweBatch {
     /// Words of one ciphertext: two halves of `limbs * N`.
     pub ciphertext_words: usize,
     /// `[ciphertext][a, b][limb][slot]`.
-    pub words: Vec<u32>,
+    pub words: BatchWords,
 }
 
 impl RlweBatch {
@@ -145,7 +146,7 @@ pub trait RingOps: Send + Sync {
     /// Error: `RingNoise::pack`. Cost: `2 limbs (1 + l)` transforms. Ours, after SpiralPack (Menon, Wu).
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if there are not two.
+    /// [`OpsError::Shape`] if there are not two, or the set does not pack pairs ([`hush_he::params::RingParams::packs_pairs`]).
     fn pack_pair(&self, ring: &Self::Ring, keys: &Self::Keys, pair: &RlweBatch)
     -> Result<Vec<u32>, OpsError>;
 

@@ -14,11 +14,15 @@ pub mod band_solve;
 pub mod expand;
 mod lwe_fold;
 mod lwe_hint;
+mod pack;
+pub mod pack_shapes;
 mod reinterpret_lwe;
 mod ring;
 pub mod ring_shapes;
 pub mod rlwe_fold;
 pub mod shapes;
+
+pub use pack::round_word_up;
 
 /// Every step by its definition, on one thread.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,0 +1,102 @@
+//! The steps between LWE and RLWE.
+
+use std::ops::Range;
+
+use hush_he::params::ResponseBits;
+
+use super::{LweBatch, LweOps, RingOps, RlweBatch};
+use crate::{OpsError, pack_shape::PackShape};
+
+/// The steps that pack LWE ciphertexts: what `exppack-s`, `exppack-d`, `double-pack` and `hybrid` are made of.
+///
+/// The plaintext modulus `t = 2^b` of the ring is what LWE words modulo 2^32 are rounded to: `(w + 2^(31 - b)) >> (32 - b)`
+/// modulo `2^b`, then centred.
+pub trait PackOps: LweOps + RingOps {
+    /// The hint in the form that [`PackOps::pack`] multiplies: polynomial `H_i`, i < n, of a column has the rounded words
+    /// `hint[row][i]` of the column's rows as coefficients.
+    ///
+    /// | name      | shape                          | unit                                  |
+    /// |-----------|--------------------------------|---------------------------------------|
+    /// | `hint`    | `shape.rows_of(columns)` x n   | u32, mod 2^32, row-major              |
+    /// | returns   | n rows x columns               | evaluation form modulo the kept primes |
+    ///
+    /// Cost: n transforms a column and limb. Paper: VIPIR section 4.1, step (3), offline.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if there are not n words for every row, or the columns are not in `shape`.
+    fn lift_hint(
+        &self,
+        ring: &Self::Ring,
+        hint: &[u32],
+        n: usize,
+        shape: &PackShape,
+        columns: Range<usize>,
+    ) -> Result<Self::NttDb, OpsError>;
+
+    /// (3) Make N LWE ciphertexts one RLWE ciphertext (ExpPack):
+    /// `out[q][column] = sum_i H_i[column] C_i[q] + (0, Delta G[q][column])`.
+    ///
+    /// | name        | shape       | unit                                                       |
+    /// |-------------|-------------|------------------------------------------------------------|
+    /// | `hint`      | n x columns | evaluation form, from [`PackOps::lift_hint`]               |
+    /// | `folded`    | B x rows    | u32, mod 2^32: G has a column's rounded words as coefficients |
+    /// | `selectors` | B x n       | RLWE modulo Q_1, of the LWE secret's coefficients times Delta |
+    /// | returns     | B x columns | RLWE modulo Q_1, phase `Delta` times that of the LWE words |
+    ///
+    /// `columns` is the part of `shape` that `hint` holds.
+    ///
+    /// Error: `sqrt(n N) t / sqrt(12)` times that of a selector (`PackNoise`), not the `n` times it of the paper's
+    /// appendix D.3. Cost: the hint read once; two products of words an entry and query. Paper: VIPIR section 4.1, step (3).
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if the operands do not fit each other.
+    fn pack(
+        &self,
+        ring: &Self::Ring,
+        hint: &Self::NttDb,
+        folded: &LweBatch,
+        shape: &PackShape,
+        columns: Range<usize>,
+        selectors: &[&RlweBatch],
+    ) -> Result<Vec<RlweBatch>, OpsError>;
+
+    /// Adds the ciphertexts of `part` to those of `sum`, from ciphertext `first` on.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if `sum` has not as many.
+    fn add_rlwe(
+        &self,
+        ring: &Self::Ring,
+        sum: &mut RlweBatch,
+        first: usize,
+        part: &RlweBatch,
+    ) -> Result<(), OpsError>;
+
+    /// (4) Make RLWE words a new byte database. Each ciphertext is switched to the widths of an answer; coefficient j becomes
+    /// the W bytes ([`switched_bytes`]) of `a + 2^(bits of a) b`, least significant first, byte k of which goes to row
+    /// `(plane N + j) W + k`.
+    ///
+    /// | name     | shape                     | unit            |
+    /// |----------|---------------------------|-----------------|
+    /// | `packed` | entries x planes          | RLWE modulo Q_1 |
+    /// | returns  | `W N planes` x entries    | s8              |
+    ///
+    /// Paper: VIPIR section 4.1, step (4), whose 8 N rows (two halves modulo a 29-bit prime) are 4 N with halves of 20 and 12
+    /// bits.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if `packed` is not whole entries, or the widths of an answer have no [`switched_bytes`].
+    fn reinterpret_rlwe(
+        &self,
+        ring: &Self::Ring,
+        packed: &RlweBatch,
+        planes: usize,
+    ) -> Result<Self::Db, OpsError>;
+}
+
+/// Bytes of both halves of a switched coefficient, if they are whole words of 32 bits: what [`PackOps::reinterpret_rlwe`]
+/// takes apart.
+pub fn switched_bytes(bits: ResponseBits) -> Option<usize> {
+    let total = bits.a + bits.b;
+    total.is_multiple_of(u32::BITS).then_some(total as usize / 8)
+}

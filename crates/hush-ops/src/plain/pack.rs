@@ -1,0 +1,60 @@
+//! The steps between LWE and RLWE without encryption. A set without encryption has an LWE dimension of 1, so that the
+//! definitions cost little as they are.
+
+use std::{ops::Range, sync::Arc};
+
+use hush_he::params::RingContext;
+
+use super::Plain;
+use crate::{
+    OpsError,
+    contract::{LweBatch, PackOps, RlweBatch},
+    ntt_tiling::NttTiledDb,
+    pack_shape::PackShape,
+    reference::Reference,
+    tiling::TiledDb,
+};
+
+impl PackOps for Plain {
+    fn lift_hint(
+        &self,
+        ring: &Arc<RingContext>,
+        hint: &[u32],
+        n: usize,
+        shape: &PackShape,
+        columns: Range<usize>,
+    ) -> Result<NttTiledDb, OpsError> {
+        Reference.lift_hint(ring, hint, n, shape, columns)
+    }
+
+    fn pack(
+        &self,
+        ring: &Arc<RingContext>,
+        hint: &NttTiledDb,
+        folded: &LweBatch,
+        shape: &PackShape,
+        columns: Range<usize>,
+        selectors: &[&RlweBatch],
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        Reference.pack(ring, hint, folded, shape, columns, selectors)
+    }
+
+    fn add_rlwe(
+        &self,
+        ring: &Arc<RingContext>,
+        sum: &mut RlweBatch,
+        first: usize,
+        part: &RlweBatch,
+    ) -> Result<(), OpsError> {
+        Reference.add_rlwe(ring, sum, first, part)
+    }
+
+    fn reinterpret_rlwe(
+        &self,
+        ring: &Arc<RingContext>,
+        packed: &RlweBatch,
+        planes: usize,
+    ) -> Result<TiledDb, OpsError> {
+        Reference.reinterpret_rlwe(ring, packed, planes)
+    }
+}

@@ -1,0 +1,95 @@
+//! What the steps between LWE and RLWE refuse: one place, so that all backends refuse alike.
+
+use std::ops::Range;
+
+use hush_he::params::RingContext;
+
+use super::ring_shapes::ciphertext_words;
+use crate::{
+    OpsError,
+    contract::{LweBatch, RlweBatch},
+    ntt_tiling::NttTiling,
+    pack_shape::PackShape,
+};
+
+/// Checks that the columns are in the shape, the shape in the ring, and the hint has n words for every row.
+///
+/// # Errors
+/// [`OpsError::Shape`] if not.
+pub fn check_lift(
+    ring: &RingContext,
+    hint: &[u32],
+    n: usize,
+    shape: &PackShape,
+    columns: &Range<usize>,
+) -> Result<(), OpsError> {
+    let step = "lift_hint";
+    check_columns(step, ring, shape, columns)?;
+    let rows = shape.rows_of(columns.clone()).len();
+    OpsError::check_shape(step, "words of the hint", rows * n, hint.len())
+}
+
+/// Checks that hint, folded words and selectors are of one shape and as many queries.
+///
+/// # Errors
+/// [`OpsError::Shape`] if not.
+pub fn check_pack(
+    ring: &RingContext,
+    hint: NttTiling,
+    folded: &LweBatch,
+    shape: &PackShape,
+    columns: &Range<usize>,
+    selectors: &[&RlweBatch],
+) -> Result<(), OpsError> {
+    let step = "pack";
+    check_columns(step, ring, shape, columns)?;
+    OpsError::check_shape(step, "columns of the hint", columns.len(), hint.columns())?;
+    OpsError::check_shape(step, "rows of the fold", shape.rows(), folded.rows)?;
+    OpsError::check_shape(step, "words of the fold", shape.rows() * selectors.len(), folded.words.len())
+}
+
+/// Checks that there are ciphertexts to add to.
+///
+/// # Errors
+/// [`OpsError::Shape`] if not.
+pub fn check_add(
+    ring: &RingContext,
+    sum: &RlweBatch,
+    first: usize,
+    part: &RlweBatch,
+) -> Result<(), OpsError> {
+    let (step, words) = ("add_rlwe", ciphertext_words(ring));
+    OpsError::check_shape(step, "words of a ciphertext", words, sum.ciphertext_words)?;
+    OpsError::check_shape(step, "words of a ciphertext", words, part.ciphertext_words)?;
+    OpsError::check_shape(step, "first ciphertext", first.min(sum.count()), first)?;
+    let room = sum.words.len() - first * words;
+    OpsError::check_shape(step, "words to add", part.words.len().min(room), part.words.len())
+}
+
+/// Checks that ciphertexts are whole entries, and that their switched halves fill a word.
+///
+/// # Errors
+/// [`OpsError::Shape`] if not.
+pub fn check_reinterpret(ring: &RingContext, packed: &RlweBatch, planes: usize) -> Result<(), OpsError> {
+    let step = "reinterpret_rlwe";
+    OpsError::check_shape(step, "words of a ciphertext", ciphertext_words(ring), packed.ciphertext_words)?;
+    OpsError::check_shape(step, "planes", planes.max(1), planes)?;
+    let whole = packed.count() / planes * planes * packed.ciphertext_words;
+    OpsError::check_shape(step, "words of all entries", whole, packed.words.len())?;
+    let bits = ring.params().response_bits();
+    let total = (bits.a + bits.b) as usize;
+    OpsError::check_shape(step, "bits of a switched coefficient", total.next_multiple_of(32), total)
+}
+
+fn check_columns(
+    step: &'static str,
+    ring: &RingContext,
+    shape: &PackShape,
+    columns: &Range<usize>,
+) -> Result<(), OpsError> {
+    OpsError::check_shape(step, "degree", ring.params().degree(), shape.degree())?;
+    let bits = ring.params().plaintext_bits();
+    OpsError::check_shape(step, "plaintext bits", bits.min(u32::BITS - 1) as usize, bits as usize)?;
+    OpsError::check_shape(step, "end of the columns", columns.end.min(shape.columns()), columns.end)?;
+    OpsError::check_shape(step, "start of the columns", columns.start.min(columns.end), columns.start)
+}
