@@ -16,3 +16,5 @@ echo "== answer"
 "$hushdb" bench answer
 echo "== onion"
 "$hushdb" bench onion
+echo "== packed"
+"$hushdb" bench packed

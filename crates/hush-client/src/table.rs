@@ -11,6 +11,8 @@ use hush_protocol::{
     layout,
     lwe_table::LweTable,
     onion,
+    pack_table::PackTable,
+    packing,
     ring_keys::RingKeys,
     ring_table::RingTable,
     simple,
@@ -38,6 +40,7 @@ pub struct Table {
 enum SchemeState {
     Lwe { table: LweTable, hint: Hint },
     Ring { table: RingTable, whitening: Whitening, keys: Option<Box<RingKeys>> },
+    Pack { table: PackTable, keys: Option<Box<RingKeys>> },
 }
 
 /// A hint in memory or in a mapped file.
@@ -63,11 +66,12 @@ enum State {
     Simple(simple::Pending),
     Double(double::Pending),
     Onion(onion::Pending),
+    Pack(packing::Pending),
 }
 
 impl Table {
     /// A table over LWE from its descriptor and its hint: memory, or a map of the cached file whose BLAKE3 was checked
-    /// against [`Descriptor::hint`] by the caller. For a table over rings the hint is `None`, and
+    /// against [`Descriptor::hint`] by the caller. For a table with evaluation keys the hint is `None`, and
     /// [`Table::use_keys`] is to be called before the first look-up.
     ///
     /// # Errors
@@ -94,6 +98,7 @@ impl Table {
                 let seed = descriptor.whitening.map_or([0; 32], |seed| seed.0);
                 SchemeState::Ring { table, whitening: Whitening::new(table.ring(), seed), keys: None }
             }
+            TableParams::Pack(table) => SchemeState::Pack { table, keys: None },
         };
         Ok(Self { descriptor, params, block_map, scheme })
     }
@@ -113,6 +118,7 @@ impl Table {
         match &self.scheme {
             SchemeState::Lwe { .. } => None,
             SchemeState::Ring { table, .. } => Some(table.ring().name()),
+            SchemeState::Pack { table, .. } => Some(table.params().name()),
         }
     }
 
@@ -120,9 +126,12 @@ impl Table {
     /// the client keeps like a key. The same seed gives the same keys, so that they are uploaded once. Nothing happens
     /// for protocols without keys.
     pub fn use_keys(&mut self, seed: &[u8; 32]) {
-        if let SchemeState::Ring { table, keys, .. } = &mut self.scheme {
-            *keys = Some(Box::new(RingKeys::from_seed(table.ring(), seed)));
-        }
+        let (ring, keys) = match &mut self.scheme {
+            SchemeState::Lwe { .. } => return,
+            SchemeState::Ring { table, keys, .. } => (*table.ring(), keys),
+            SchemeState::Pack { table, keys } => (*table.params().ring(), keys),
+        };
+        *keys = Some(Box::new(RingKeys::from_seed(&ring, seed)));
     }
 
     /// The hash that queries name the evaluation keys by, and the body to upload; `None` for protocols without, and
@@ -130,7 +139,9 @@ impl Table {
     pub fn key_upload(&self) -> Option<(KeyId, Vec<u8>)> {
         match &self.scheme {
             SchemeState::Lwe { .. } => None,
-            SchemeState::Ring { keys, .. } => keys.as_ref().map(|keys| (keys.id(), keys.upload().to_vec())),
+            SchemeState::Ring { keys, .. } | SchemeState::Pack { keys, .. } => {
+                keys.as_ref().map(|keys| (keys.id(), keys.upload().to_vec()))
+            }
         }
     }
 
@@ -141,7 +152,7 @@ impl Table {
     ///
     /// # Errors
     /// [`ClientError::Protocol`] if the table is looked up the other way or the key is too long;
-    /// [`ClientError::NoKeys`] over rings before [`Table::use_keys`].
+    /// [`ClientError::NoKeys`] for a table with evaluation keys before [`Table::use_keys`].
     pub fn query(&self, wanted: &Wanted) -> Result<(wire::Query, PendingLookup), ClientError> {
         let Sought { target, fingerprint, out_of_range } = self.sought(wanted)?;
         let mut rng = Csprng::from_os();
@@ -159,6 +170,11 @@ impl Table {
                 let (packed, pending) = onion::query(table, keys, target, &mut rng);
                 let key_id = keys.id().to_vec().into();
                 (wire::Query { packed: packed.into(), key_id, ..Default::default() }, State::Onion(pending))
+            }
+            SchemeState::Pack { table, keys } => {
+                let keys = keys.as_ref().ok_or(ClientError::NoKeys)?;
+                let (query, pending) = packing::query(table, keys, target, &mut rng);
+                (query, State::Pack(pending))
             }
         };
         Ok((query, PendingLookup { state, fingerprint, out_of_range }))
@@ -179,6 +195,9 @@ impl Table {
             }
             (State::Onion(state), SchemeState::Ring { table, whitening, keys: Some(keys) }) => {
                 onion::recover(table, keys, whitening, state, answer)?
+            }
+            (State::Pack(state), SchemeState::Pack { table, keys: Some(keys) }) => {
+                packing::recover(table, keys, state, answer)?
             }
             _ => return Err(ClientError::OtherTable),
         };

@@ -45,20 +45,12 @@ impl<T: Word> AlignedBuffer<T> {
     /// # Panics
     /// If `len` words exceed the address space.
     pub fn zeroed(len: usize) -> Self {
-        let layout = Self::layout(len);
-        if layout.size() == 0 {
-            return Self { start: NonNull::dangling(), len };
+        let mut buffer = UnwrittenBuffer::<T>::new(len);
+        // SAFETY: the buffer has room for `len` words, all of which are written here.
+        unsafe {
+            buffer.as_mut_ptr().write_bytes(0, len);
+            buffer.assume_written()
         }
-        // SAFETY: the layout has a size above 0.
-        let Some(start) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
-        if layout.size() >= HUGE_PAGE {
-            // SAFETY: the range was just allocated. The call is advice: its failure changes nothing but speed.
-            unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
-        }
-        // Zeroed after the advice, since it is the first touch that picks the page size.
-        // SAFETY: the range was just allocated.
-        unsafe { start.write_bytes(0, layout.size()) };
-        Self { start: start.cast(), len }
     }
 
     fn layout(len: usize) -> Layout {
@@ -68,11 +60,55 @@ impl<T: Word> AlignedBuffer<T> {
     }
 }
 
+/// An [`AlignedBuffer`] before it is written.
+pub(crate) struct UnwrittenBuffer<T: Word>(AlignedBuffer<T>);
+
+impl<T: Word> From<AlignedBuffer<T>> for UnwrittenBuffer<T> {
+    /// What is in the buffer does not matter.
+    fn from(buffer: AlignedBuffer<T>) -> Self {
+        Self(buffer)
+    }
+}
+
+impl<T: Word> UnwrittenBuffer<T> {
+    /// Room for `len` words.
+    ///
+    /// # Panics
+    /// If `len` words exceed the address space.
+    pub(crate) fn new(len: usize) -> Self {
+        let layout = AlignedBuffer::<T>::layout(len);
+        if layout.size() == 0 {
+            return Self(AlignedBuffer { start: NonNull::dangling(), len });
+        }
+        // SAFETY: the layout has a size above 0.
+        let Some(start) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+        if layout.size() >= HUGE_PAGE {
+            // Nothing is written before the advice, since it is the first touch that picks the page size.
+            // SAFETY: the range was just allocated. The call is advice: its failure changes nothing but speed.
+            unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
+        }
+        Self(AlignedBuffer { start: start.cast(), len })
+    }
+
+    /// Where to write the words.
+    pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
+        self.0.start.as_ptr()
+    }
+
+    /// The buffer.
+    ///
+    /// # Safety
+    /// All words have been written, now or before this was made from a buffer.
+    pub(crate) unsafe fn assume_written(self) -> AlignedBuffer<T> {
+        self.0
+    }
+}
+
 impl<T: Word> Drop for AlignedBuffer<T> {
     fn drop(&mut self) {
         let layout = Self::layout(self.len);
         if layout.size() > 0 {
-            // SAFETY: allocated in `zeroed` with this layout.
+            // SAFETY: allocated in `UnwrittenBuffer::new` with this layout.
             unsafe { dealloc(self.start.as_ptr().cast(), layout) };
         }
     }

@@ -2,12 +2,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::buffer::{AlignedBuffer, Word};
+use crate::buffer::{AlignedBuffer, UnwrittenBuffer, Word};
 
-/// Buffers that are kept: as many calls run at once without an allocation.
-const KEPT: usize = 4;
+/// Buffers that are kept: as many calls, or queries of a batch, without an allocation.
+const KEPT: usize = 8;
+/// Bytes up to which a buffer is kept: those of an offline step are larger, and not needed again.
+const KEPT_BYTES: usize = 256 << 20;
 
-/// Words of a buffer of a pool, which goes back when they are dropped.
+/// Words of a buffer of a pool, which goes back when they are dropped: a result that is made again and again. The kernel
+/// clears pages of new memory, which takes about as long as most steps need to fill them.
 pub(crate) struct LentBuffer<T: Word> {
     /// `None` once it is dropped.
     buffer: Option<AlignedBuffer<T>>,
@@ -18,7 +21,12 @@ pub(crate) struct LentBuffer<T: Word> {
 impl<T: Word> LentBuffer<T> {
     /// `len` words of `pool`, with whatever was left in them.
     pub(crate) fn new(pool: &Arc<BufferPool<T>>, len: usize) -> Self {
-        Self { buffer: Some(pool.take(len)), len, pool: pool.clone() }
+        Self::of(pool.take(len), len, pool)
+    }
+
+    /// The first `len` words of `buffer`, which goes to `pool`.
+    pub(crate) fn of(buffer: AlignedBuffer<T>, len: usize, pool: &Arc<BufferPool<T>>) -> Self {
+        Self { buffer: Some(buffer), len, pool: pool.clone() }
     }
 }
 
@@ -58,6 +66,11 @@ impl<T: Word> BufferPool<T> {
         self.take_kept(len).unwrap_or_else(|| AlignedBuffer::zeroed(len))
     }
 
+    /// A buffer of at least `len` words that is to be written whole, for a result.
+    pub(crate) fn take_unwritten(&self, len: usize) -> UnwrittenBuffer<T> {
+        self.take_kept(len).map_or_else(|| UnwrittenBuffer::new(len), UnwrittenBuffer::from)
+    }
+
     fn take_kept(&self, len: usize) -> Option<AlignedBuffer<T>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let fitting = (0..kept.len()).filter(|&index| kept[index].len() >= len);
@@ -65,8 +78,11 @@ impl<T: Word> BufferPool<T> {
         Some(kept.swap_remove(smallest))
     }
 
-    /// Keeps a buffer for a later call, in place of the smallest one if there are many.
+    /// Keeps a buffer for a later call, unless it is very large; in place of the smallest one if there are many.
     pub(crate) fn give_back(&self, buffer: AlignedBuffer<T>) {
+        if size_of_val(&buffer[..]) > KEPT_BYTES {
+            return;
+        }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push(buffer);
         if kept.len() > KEPT {

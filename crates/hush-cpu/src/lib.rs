@@ -14,6 +14,7 @@ mod lanes;
 mod lwe_fold;
 mod lwe_hint;
 mod ntt;
+mod pack;
 pub mod probe;
 mod reinterpret_lwe;
 mod ring;

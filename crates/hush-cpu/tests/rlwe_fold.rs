@@ -9,7 +9,7 @@ use hush_math::{
 };
 use hush_ops::{
     OpsError,
-    ntt_tiling::{NttTiledDb, NttTiling},
+    ntt_tiling::{MAX_ROWS, NttTiledDb, NttTiling},
     reference,
 };
 use ring_backends::backends;
@@ -77,14 +77,14 @@ fn moduli(bits: u32, limbs: usize) -> Vec<Modulus> {
     find_primes(16, bits, limbs).into_iter().map(Modulus::new).collect()
 }
 
-const BATCHES: [usize; 8] = [1, 2, 3, 4, 5, 8, 9, 16];
+const BATCHES: [usize; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 16];
 
 #[test]
 fn every_row_count_and_prime_size() {
     let backends = backends();
-    for (index, rows) in [1, 3, 16, 100, 256, 512].into_iter().enumerate() {
+    for (index, rows) in [1, 3, 15, 16, 17, 100, 256, 512].into_iter().enumerate() {
         for (step, bits) in [20, 21, 26, 28, 31, 32].into_iter().enumerate() {
-            let shape = Shape { degree: 16, rows, columns: [1, 15, 16, 17][(index + step) % 4] };
+            let shape = Shape { degree: 16, rows, columns: [1, 15, 16, 17, 7][(index + step) % 5] };
             check(&backends, &moduli(bits, 1 + step % 3), shape, &[1, 2, 3, 8], (Fill::Random, Fill::Random));
         }
     }
@@ -93,12 +93,29 @@ fn every_row_count_and_prime_size() {
 #[test]
 fn every_batch_and_column_count() {
     let backends = backends();
-    for columns in [1, 15, 16, 17, 40] {
-        let shape = Shape { degree: 64, rows: 20, columns };
-        check(&backends, &moduli(31, 2), shape, &BATCHES, (Fill::Random, Fill::Random));
+    for columns in [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 33] {
+        for rows in [1, 15, 16, 17, 21] {
+            let shape = Shape { degree: 32, rows, columns };
+            check(&backends, &moduli(31, 2), shape, &BATCHES, (Fill::Random, Fill::Random));
+        }
+    }
+    for rows in [15, 33, 256] {
+        let shape = Shape { degree: 16, rows, columns: 70 };
+        check(&backends, &moduli(31, 1), shape, &[1, 4, 7, 8], (Fill::Random, Fill::Random));
     }
     let shape = Shape { degree: 256, rows: 33, columns: 17 };
     check(&backends, &moduli(30, 2), shape, &[1, 4, 8], (Fill::Random, Fill::Random));
+}
+
+#[test]
+fn lifted_hints() {
+    let backends = backends();
+    for (columns, rows) in
+        [(1, 1280), (2, 1280), (4, 1280), (8, 1280), (16, 1280), (33, 1280), (3, 2048), (17, 2048)]
+    {
+        let shape = Shape { degree: 32, rows, columns };
+        check(&backends, &moduli(31, 2), shape, &[1, 2, 8, 9], (Fill::Random, Fill::Random));
+    }
 }
 
 #[test]
@@ -107,11 +124,15 @@ fn extreme_residues() {
     let largest = (0..MODULUS_LIMIT).rev().find(|&p| is_prime(p)).expect("a prime");
     let smallest = (1 << 19..).find(|&p| is_prime(p)).expect("a prime");
     for p in [largest, 4_293_918_689, 2_147_483_647, 67_043_329, smallest] {
-        for rows in [100, 512, 1024] {
-            let shape = Shape { degree: 16, rows, columns: 17 };
+        for (rows, columns) in [(100, 17), (512, 5), (1024, 17), (MAX_ROWS, 17)] {
+            let shape = Shape { degree: 16, rows, columns };
             for fills in [(Fill::Largest, Fill::Largest), (Fill::Largest, Fill::Random)] {
                 check(&backends, &[Modulus::new(p)], shape, &[1, 3, 8], fills);
             }
+        }
+        for columns in [1, 2, 4, 8, 16, 80] {
+            let shape = Shape { degree: 16, rows: MAX_ROWS, columns };
+            check(&backends, &[Modulus::new(p)], shape, &[1, 3, 8], (Fill::Largest, Fill::Largest));
         }
     }
     let shape = Shape { degree: 16, rows: 16, columns: 16 };

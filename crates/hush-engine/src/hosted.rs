@@ -15,15 +15,18 @@ use hush_protocol::{
     descriptor::Descriptor,
     double,
     lwe_table::LweTable,
+    pack_table::PackTable,
     ring_table::RingTable,
     simple,
     table::{Protocol, TableParams},
     wire::{self, QuerySizes},
 };
-use hush_store::snapshot::{DB_FILE, HINT_FILE, MappedFile, SECOND_DB_FILE, Snapshot, SnapshotError, Verify};
+use hush_store::snapshot::{
+    DB_FILE, HINT_FILE, LIFTED_FILE, MappedFile, SECOND_DB_FILE, Snapshot, SnapshotError, Verify,
+};
 use thiserror::Error;
 
-use crate::{Blob, ClientKeys, Engine, EngineError, hosted_ring::HostedRing};
+use crate::{Blob, ClientKeys, Engine, EngineError, hosted_pack::HostedPack, hosted_ring::HostedRing};
 
 /// Queries that one scan answers at most: what the kernels take in one pass.
 const MAX_BATCH: usize = 64;
@@ -60,6 +63,7 @@ pub fn open(dir: &Path, verify: Verify, cpu: Arc<Cpu>) -> Result<Arc<dyn Engine>
     match descriptor.params()? {
         TableParams::Lwe(params) => open_lwe(&mut snapshot, &descriptor, params, identity, cpu),
         TableParams::Ring(table) => open_ring(&mut snapshot, table, identity, cpu),
+        TableParams::Pack(table) => open_pack(&mut snapshot, table, identity, cpu),
     }
 }
 
@@ -99,6 +103,27 @@ fn open_ring(
     let db = NttTiledDb::new(table.tiling(), resident(snapshot, DB_FILE)?)?;
     let db = cpu.open_ntt_db(&ring, db)?;
     Ok(Arc::new(HostedRing { backend: cpu, context, ring, table, db, identity }))
+}
+
+fn open_pack(
+    snapshot: &mut Snapshot,
+    table: PackTable,
+    identity: Identity,
+    cpu: Arc<Cpu>,
+) -> Result<Arc<dyn Engine>, OpenError> {
+    let context = Arc::new(RingContext::new(*table.params().ring()));
+    let ring = cpu.open_ring(context.clone());
+    let db = cpu.open_db(TiledDb::new(table.tiling(), resident(snapshot, DB_FILE)?)?)?;
+    let second_db = match table.protocol() {
+        Protocol::ExppackD => {
+            let tiling = Tiling::new(table.second_hint_rows(), table.shape().blocks);
+            Some(cpu.open_db(TiledDb::new(tiling, resident(snapshot, SECOND_DB_FILE)?)?)?)
+        }
+        _ => None,
+    };
+    let hint = NttTiledDb::new(table.hint_tiling(), resident(snapshot, LIFTED_FILE)?)?;
+    let hint = cpu.open_ntt_db(&ring, hint)?;
+    Ok(Arc::new(HostedPack { backend: cpu, context, ring, table, db, second_db, hint, identity }))
 }
 
 /// Takes the file `name` out of the snapshot and reads it into memory.

@@ -5,14 +5,17 @@ use std::sync::Arc;
 use hush_he::params::RingContext;
 use hush_ops::contract::RingOps;
 use hush_protocol::{
-    ProtocolError, onion,
-    ring_keys::{open_upload, upload_bytes},
+    onion,
     ring_table::RingTable,
     table::Protocol,
     wire::{self, QuerySizes},
 };
 
-use crate::{Blob, ClientKeys, Engine, EngineError, KeySpec, hosted::Identity};
+use crate::{
+    Blob, ClientKeys, Engine, EngineError, KeySpec,
+    client_keys::{downcast, key_spec, open_client_keys, refuse_query},
+    hosted::Identity,
+};
 
 /// Queries that one scan answers at most.
 const MAX_BATCH: usize = 8;
@@ -66,16 +69,11 @@ where
     }
 
     fn keys(&self) -> Option<KeySpec> {
-        let ring = self.table.ring();
-        Some(KeySpec { preset: ring.name().into(), bytes: upload_bytes(ring) })
+        Some(key_spec(self.table.ring()))
     }
 
     fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
-        let refuse = |error: ProtocolError| EngineError::Keys { reason: error.to_string() };
-        let keys = open_upload(&self.context, body).map_err(refuse)?;
-        let keys =
-            self.backend.open_evaluation_keys(&self.ring, keys).map_err(|error| refuse(error.into()))?;
-        Ok(ClientKeys(Arc::new(keys)))
+        open_client_keys(&*self.backend, &self.ring, &self.context, body)
     }
 
     fn answer(
@@ -83,18 +81,9 @@ where
         queries: &[wire::Query],
         keys: &[Option<ClientKeys>],
     ) -> Result<Vec<Vec<u8>>, EngineError> {
-        let no_keys = |index| EngineError::Query { index, reason: "it comes without evaluation keys".into() };
-        let opened = keys.iter().enumerate().map(|(index, keys)| {
-            keys.as_ref().and_then(|keys| keys.0.downcast_ref::<B::Keys>()).ok_or_else(|| no_keys(index))
-        });
-        let opened = opened.collect::<Result<Vec<_>, _>>()?;
+        let opened = downcast::<B>(keys)?;
         let packed: Vec<&[u8]> = queries.iter().map(|query| &query.packed[..]).collect();
         let Self { backend, context, ring, table, db, .. } = self;
-        onion::answer(&**backend, ring, db, context, table, &packed, &opened).map_err(|error| match error {
-            ProtocolError::Query { index, source } => {
-                EngineError::Query { index, reason: source.to_string() }
-            }
-            error => EngineError::Internal(error.to_string()),
-        })
+        onion::answer(&**backend, ring, db, context, table, &packed, &opened).map_err(refuse_query)
     }
 }

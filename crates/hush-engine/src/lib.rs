@@ -4,8 +4,10 @@
 //! * [`mod@build`]: records to snapshot. * [`open`]: snapshot to [`Engine`]. * [`engine`]: what a server needs.
 
 pub mod build;
+mod client_keys;
 pub mod engine;
 mod hosted;
+mod hosted_pack;
 mod hosted_ring;
 mod progress;
 

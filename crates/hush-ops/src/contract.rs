@@ -11,7 +11,7 @@ mod pack;
 mod ring;
 
 pub use batch_words::{BatchWords, LentWords};
-pub use pack::{PackOps, WORD_BITS};
+pub use pack::{PackOps, switched_bytes};
 pub use ring::{Expanded, RingOps, RlweBatch};
 
 /// A batch of LWE queries: `batch` vectors of `cols` words modulo 2^32, query after query.

@@ -2,12 +2,13 @@
 //!
 //! A database of `rows x columns` polynomials of degree N modulo some limbs is stored as little-endian canonical
 //! residues of 32 bits,
-//! `[limb][group of 16 slots][tile of 16 columns][slot of the group][row][16 columns]`,
-//! where a slot is a coefficient of the NTT. Columns are padded to 16 with zeros; nothing else is padded. The fold of
+//! `[limb][group of 16 slots][tile of columns][slot of the group][row][column of the tile]`,
+//! where a slot is a coefficient of the NTT. A tile has 16 columns; a database of at most 8 columns is one tile as
+//! wide as the next power of two. Columns are padded to whole tiles with zeros; nothing else is padded. The fold of
 //! the rows is, for every slot by itself, a product of matrices modulo the limb. A chunk (one limb, group and tile) is
-//! contiguous, its slots read one after another, and 16 rows of a slot are 1 KiB that is an AMX B operand as it is:
-//! row k holds 4 bytes of each of 16 columns. Sixteen slots a group make the results of a chunk whole cache lines of
-//! the folded polynomials.
+//! contiguous, its slots read one after another, and 16 rows of a slot in a tile of 16 columns are 1 KiB that is an AMX
+//! B operand as it is: row k holds 4 bytes of each column. Sixteen slots a group make the results of a chunk whole
+//! cache lines of the folded polynomials.
 
 use std::{ops::Range, sync::Arc};
 
@@ -15,10 +16,11 @@ use crate::{OpsError, tiling::DbBytes};
 
 /// Slots in a group, of which N is a multiple.
 pub const GROUP_SLOTS: usize = 16;
-/// Columns in a tile, the unit to which columns are padded.
-pub const TILE_COLUMNS: usize = 16;
-/// Most rows of a database: sums of that many products of 52 bits fit 62 bits.
-pub const MAX_ROWS: usize = 1024;
+/// Most columns in a tile, and as many as there are in every tile of more than 8 columns.
+pub const MAX_TILE_WIDTH: usize = 16;
+/// Most rows of a database: a sum of the low 52 bits of that many products is below 2^63, which leaves the kernels a
+/// bit for adding the high ones.
+pub const MAX_ROWS: usize = 2048;
 /// Alignment of a database in memory, in bytes.
 pub const ALIGNMENT: usize = 64;
 
@@ -29,6 +31,7 @@ pub struct NttTiling {
     limbs: usize,
     rows: usize,
     columns: usize,
+    tile_width: usize,
 }
 
 impl NttTiling {
@@ -40,7 +43,17 @@ impl NttTiling {
         let whole = degree / GROUP_SLOTS * GROUP_SLOTS;
         OpsError::check_shape("tiled NTT database", "degree", whole, degree)?;
         OpsError::check_shape("tiled NTT database", "number of rows", rows.min(MAX_ROWS), rows)?;
-        Ok(Self { degree, limbs, rows, columns })
+        let tile_width = columns.next_power_of_two().min(MAX_TILE_WIDTH);
+        Ok(Self { degree, limbs, rows, columns, tile_width })
+    }
+
+    /// The tiling of tile `tile` by itself, which is as wide as it is here: its chunks one after another.
+    ///
+    /// # Panics
+    /// If there is no such tile.
+    pub fn single_tile(&self, tile: usize) -> Self {
+        assert!(tile < self.tiles());
+        Self { columns: self.tile_columns(tile).len(), ..*self }
     }
 
     /// Slots of a polynomial (N).
@@ -73,19 +86,24 @@ impl NttTiling {
         self.degree / GROUP_SLOTS
     }
 
+    /// Columns of a tile, padding included: 1, 2, 4, 8 or 16.
+    pub fn tile_width(&self) -> usize {
+        self.tile_width
+    }
+
     /// Tiles of columns.
     pub fn tiles(&self) -> usize {
-        self.columns.div_ceil(TILE_COLUMNS)
+        self.columns.div_ceil(self.tile_width)
     }
 
     /// Real columns of tile `tile`.
     pub fn tile_columns(&self, tile: usize) -> Range<usize> {
-        tile * TILE_COLUMNS..self.columns.min((tile + 1) * TILE_COLUMNS)
+        tile * self.tile_width..self.columns.min((tile + 1) * self.tile_width)
     }
 
     /// Words (of 4 bytes) of one chunk: a group of slots of a tile of columns, modulo one limb.
     pub fn chunk_words(&self) -> usize {
-        GROUP_SLOTS * self.rows * TILE_COLUMNS
+        GROUP_SLOTS * self.rows * self.tile_width
     }
 
     /// Words of all tiles of one group of slots modulo one limb, which are contiguous.
@@ -98,13 +116,13 @@ impl NttTiling {
         size_of::<u32>() * self.limbs * self.groups() * self.group_words()
     }
 
-    /// Position, in words, of the residue of (`row`, `column`) at `slot` modulo limb number `limb`; the 16 columns of
-    /// a tile are contiguous, and so are their rows.
+    /// Position, in words, of the residue of (`row`, `column`) at `slot` modulo limb number `limb`; the columns of a
+    /// tile are contiguous, and so are their rows.
     pub fn offset(&self, limb: usize, slot: usize, row: usize, column: usize) -> usize {
         (limb * self.groups() + slot / GROUP_SLOTS) * self.group_words()
-            + column / TILE_COLUMNS * self.chunk_words()
-            + (slot % GROUP_SLOTS * self.rows + row) * TILE_COLUMNS
-            + column % TILE_COLUMNS
+            + column / self.tile_width * self.chunk_words()
+            + (slot % GROUP_SLOTS * self.rows + row) * self.tile_width
+            + column % self.tile_width
     }
 
     /// Tiles polynomials in the order `[row][column][limb][slot]` (tests and small databases; large ones are written
@@ -203,14 +221,22 @@ mod tests {
 
     #[test]
     fn every_residue_has_its_own_place() {
-        for (degree, limbs, rows, columns) in [(16, 1, 1, 1), (32, 2, 3, 17), (64, 3, 16, 32), (16, 2, 5, 0)]
-        {
+        for (degree, limbs, rows, columns) in [
+            (16, 1, 1, 1),
+            (32, 2, 3, 17),
+            (64, 3, 16, 32),
+            (16, 2, 5, 0),
+            (32, 2, 3, 2),
+            (32, 1, 5, 3),
+            (16, 2, 4, 7),
+            (16, 1, 3, 9),
+        ] {
             let tiling = NttTiling::new(degree, limbs, rows, columns).expect("whole groups");
             let mut seen = vec![false; tiling.bytes() / 4];
             for limb in 0..limbs {
                 for slot in 0..degree {
                     for row in 0..rows {
-                        for column in 0..tiling.tiles() * TILE_COLUMNS {
+                        for column in 0..tiling.tiles() * tiling.tile_width() {
                             let at = tiling.offset(limb, slot, row, column);
                             assert!(!std::mem::replace(&mut seen[at], true));
                         }
@@ -223,15 +249,30 @@ mod tests {
 
     #[test]
     fn residues_are_found_where_they_were_put() {
-        let tiling = NttTiling::new(32, 2, 3, 17).expect("whole groups");
-        let polys: Vec<u32> =
-            (0..3 * 17 * tiling.poly_words() as u32).map(|i| i.wrapping_mul(77_777)).collect();
-        let db = NttTiledDb::from_polys(tiling, &polys);
-        for (index, &residue) in polys.iter().enumerate() {
-            let (poly, word) = (index / 64, index % 64);
-            assert_eq!(db.at(word / 32, word % 32, poly / 17, poly % 17), residue);
+        for (columns, padded) in [(1, 1), (2, 2), (3, 4), (4, 4), (5, 8), (8, 8), (9, 16), (17, 32)] {
+            let tiling = NttTiling::new(32, 2, 3, columns).expect("whole groups");
+            assert_eq!(tiling.bytes(), 4 * 3 * padded * 64);
+            let polys: Vec<u32> = (0..(3 * columns * tiling.poly_words()) as u32)
+                .map(|i| i.wrapping_mul(77_777).wrapping_add(1))
+                .collect();
+            let db = NttTiledDb::from_polys(tiling, &polys);
+            for (index, &residue) in polys.iter().enumerate() {
+                let (poly, word) = (index / 64, index % 64);
+                assert_eq!(db.at(word / 32, word % 32, poly / columns, poly % columns), residue);
+            }
+            assert!((columns..padded).all(|column| db.at(1, 31, 2, column) == 0), "padding");
         }
-        assert_eq!(db.at(1, 31, 2, 17), 0, "padding");
+    }
+
+    #[test]
+    fn a_single_tile_is_as_wide_as_in_its_database() {
+        let tiling = NttTiling::new(32, 2, 3, 17).expect("whole groups");
+        let tile = tiling.single_tile(1);
+        assert_eq!((tile.columns(), tile.tiles(), tile.tile_width()), (1, 1, 16));
+        assert_eq!(tile.chunk_words(), tiling.chunk_words());
+        assert_eq!(tile.bytes(), tiling.bytes() / 2);
+        let narrow = NttTiling::new(32, 2, 3, 5).expect("whole groups");
+        assert_eq!(narrow.single_tile(0), narrow);
     }
 
     #[test]

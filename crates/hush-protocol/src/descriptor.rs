@@ -7,9 +7,10 @@ use crate::{
     ProtocolError,
     keyword::{BlockMap, FilterKind, MAX_BLOCKS, MAX_FINGERPRINT_BYTES},
     lwe_table::LweTable,
+    pack_table::PackTable,
     ring_table::RingTable,
     slot::{MAX_VALUE_BYTES, SlotFormat},
-    table::{Protocol, Scheme, TableParams, TableShape},
+    table::{Family, Protocol, Scheme, TableParams, TableShape},
 };
 
 /// The version of the descriptor that this program writes and reads.
@@ -35,14 +36,15 @@ pub struct Descriptor {
     pub columns: usize,
     /// Blocks.
     pub blocks: usize,
-    /// Over LWE: bits of a query word, a hint word and an answer word.
+    /// Over LWE: bits of a query word, a hint word and an answer word; the latter two are those that are packed where
+    /// answers are packed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word_bits: Option<[u32; 3]>,
     /// What is in a slot.
     pub slot: SlotFormat,
     /// How a record is found.
     pub lookup: Lookup,
-    /// Over LWE: the hint that a client downloads once.
+    /// Over LWE, unpacked: the hint that a client downloads once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<BlobRef>,
     /// Over rings: the seed of the whitening.
@@ -136,8 +138,10 @@ impl Descriptor {
             return Err(invalid("the epoch is not the hash of the content"));
         }
         let params = self.params()?;
-        let (has_hint, is_ring) = (self.hint.is_some(), matches!(params, TableParams::Ring(_)));
-        if has_hint == is_ring || self.whitening.is_some() != is_ring {
+        let family = self.protocol.family();
+        if self.hint.is_some() != (family == Family::Lwe)
+            || self.whitening.is_some() != (family == Family::Ring)
+        {
             return Err(invalid("a table has a hint if it is over LWE, and whitening if it is over rings"));
         }
         if self.hint.as_ref().is_some_and(|hint| hint.bytes != params.hint_bytes() as u64) {
@@ -182,6 +186,12 @@ impl Descriptor {
                 Ok(TableParams::Lwe(LweTable::with_widths(protocol, lwe, shape, widths)?))
             }
             (Scheme::Ring(ring), None) => Ok(TableParams::Ring(RingTable::new(ring, shape)?)),
+            (Scheme::Pack(protocol, params), Some([query, hint, answer])) => {
+                if [hint, answer] != [params.ring().plaintext_bits(); 2] {
+                    return Err(invalid("words are packed at other widths than the parameter set's"));
+                }
+                Ok(TableParams::Pack(PackTable::with_query_bits(protocol, params, shape, query)?))
+            }
             _ => Err(invalid("a table has widths of words if it is over LWE")),
         }
     }

@@ -129,7 +129,7 @@ pub fn recover(
 }
 
 /// Words modulo 2^32 from their top `digits` bytes, least significant first.
-fn join_digits(bytes: &[u8], digits: usize) -> Vec<u32> {
+pub(crate) fn join_digits(bytes: &[u8], digits: usize) -> Vec<u32> {
     bytes
         .chunks_exact(digits)
         .map(|word| {

@@ -1,10 +1,12 @@
 //! The shape of a table, chosen by what its look-ups cost.
 
-use hush_he::params::{LweParams, ONION_M31, ONION_S, RingParams};
+use hush_he::params::{LweParams, ONION_M31, ONION_S, PackParams, RingParams};
 
 use crate::{
     frodo,
-    ring_table::{lanes, response_bytes},
+    response::response_bytes,
+    ring_keys::upload_bytes,
+    ring_table::lanes,
     symbols::symbol_count,
     table::{LOOKUPS_PER_EPOCH, Protocol, Scheme, TableShape},
 };
@@ -17,10 +19,15 @@ const HINT_WORD: f64 = 2.0;
 /// keep it the smaller one.
 const DOUBLE_MIN_COLUMNS: usize = 1 << 14;
 
+/// Most columns of a table whose answers are packed: with these the hint is a third of the table, and more would buy little.
+const PACK_MAX_COLUMNS: usize = 1 << 15;
+/// Bytes that a server scans in the time in which a client sends or receives one: 16 GB/s and 32 Mbit/s.
+const STREAM_PER_TRAFFIC: f64 = 4000.0;
+
 /// Rows of the first dimension (D0) of a table over rings: more make queries longer to expand, fewer leave more to fold.
 const RING_COLUMNS: usize = 256;
-/// Fewest rows of a table over rings by key.
-const RING_MIN_KEY_COLUMNS: usize = 64;
+/// Fewest slots of a block of a table over rings by key.
+const MIN_KEY_COLUMNS: usize = 64;
 /// Entries that a table over rings should have before it gets more rows: the tiles of its database are as wide.
 const RING_ENTRIES: usize = 16;
 
@@ -37,21 +44,63 @@ pub fn columns(scheme: &Scheme, slots: usize, slot_bytes: usize) -> usize {
             ((slots as f64 * slot_bytes as f64) * row_cost / QUERY_WORD).sqrt() as usize
         }
         Scheme::Ring(ring) => slots.div_ceil(lanes(ring, slot_bytes) * RING_ENTRIES).min(RING_COLUMNS),
+        Scheme::Pack(Protocol::ExppackD, _) => DOUBLE_MIN_COLUMNS.max((slots as f64).sqrt() as usize),
+        Scheme::Pack(protocol, params) => pack_columns(*protocol, params, slots, slot_bytes),
     };
     wanted.clamp(1, slots.max(1))
+}
+
+/// Columns of a table whose answers are packed: the minimum of traffic and scanned hint. Both a long query and a high hint
+/// are to be avoided: a column costs a query word, a plane an LWE dimension of polynomials to scan (and in `exppack-s` a
+/// ciphertext to send). Planes come in whole tiles of the hint.
+fn pack_columns(protocol: Protocol, params: &PackParams, slots: usize, slot_bytes: usize) -> usize {
+    let ring = params.ring();
+    let lanes = (ring.degree() / slot_bytes).max(1);
+    let planes_per_entry = slot_bytes.div_ceil(ring.degree());
+    let plane_bytes = (params.lwe().n() * ring.kept_limbs() * ring.degree() * size_of::<u32>()) as f64;
+    let sent = if protocol == Protocol::ExppackS { response_bytes(ring, 2) as f64 / 2.0 } else { 0.0 };
+    let plane_cost = plane_bytes / STREAM_PER_TRAFFIC + sent;
+    // Entries times columns are slots by lanes.
+    let entry_cost = planes_per_entry as f64 * plane_cost;
+    let entries = (slots as f64 / lanes as f64 * QUERY_WORD / entry_cost).sqrt();
+    let entries = entries.max(slots as f64 / (lanes * PACK_MAX_COLUMNS) as f64);
+    let planes = whole_tiles(entries * planes_per_entry as f64);
+    slots.div_ceil((planes / planes_per_entry).max(1) * lanes)
+}
+
+/// The number of planes nearest to `planes` that fills tiles of the hint: a power of two up to 16, or a multiple of 16.
+fn whole_tiles(planes: f64) -> usize {
+    match planes {
+        _ if planes >= 24.0 => (planes / 16.0).round() as usize * 16,
+        _ => 1 << (planes.max(1.0).log2().round() as u32).min(4),
+    }
 }
 
 /// As [`columns`] for a table by key, whose filters are poor below some tens of slots.
 pub fn key_columns(scheme: &Scheme, slots: usize, slot_bytes: usize) -> usize {
     match scheme {
         Scheme::Lwe(..) => columns(scheme, slots, slot_bytes),
-        Scheme::Ring(_) => columns(scheme, slots, slot_bytes).max(RING_MIN_KEY_COLUMNS).min(slots.max(1)),
+        Scheme::Ring(_) | Scheme::Pack(..) => {
+            columns(scheme, slots, slot_bytes).max(MIN_KEY_COLUMNS).min(slots.max(1))
+        }
     }
 }
 
-/// The protocol that `auto` stands for: `frodo` if the cheapest shape has a single block anyway, else `simple`.
-pub fn auto_protocol(lwe: &LweParams, slots: usize, slot_bytes: usize) -> Protocol {
-    if columns(&Scheme::Lwe(Protocol::Simple, *lwe), slots, slot_bytes) >= slots {
+/// The protocol that `auto` stands for: `hybrid` if the hint that a client of `simple` downloads with every epoch were longer
+/// than the evaluation keys that one of `hybrid` uploads once; else `frodo` if the cheapest shape has a single block anyway,
+/// else `simple`. Without `pack` it is one of the latter two.
+pub fn auto_protocol(
+    lwe: &LweParams,
+    pack: Option<&PackParams>,
+    slots: usize,
+    slot_bytes: usize,
+) -> Protocol {
+    let columns = columns(&Scheme::Lwe(Protocol::Simple, *lwe), slots, slot_bytes);
+    let rows = slots.div_ceil(columns) * slot_bytes;
+    let hint_bytes = rows as f64 * lwe.n() as f64 * HINT_WORD;
+    if pack.is_some_and(|pack| hint_bytes > upload_bytes(pack.ring()) as f64) {
+        Protocol::Hybrid
+    } else if columns >= slots {
         Protocol::Frodo
     } else {
         Protocol::Simple

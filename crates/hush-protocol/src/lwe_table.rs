@@ -124,7 +124,7 @@ impl LweTable {
 
     /// The tiling of the database.
     pub fn tiling(&self) -> Tiling {
-        Tiling::new(self.rows(), self.shape.columns)
+        self.shape.byte_tiling()
     }
 
     /// The public matrix of the first dimension, `columns x n`.

@@ -13,8 +13,7 @@
 //! key in place of RGSW(s), packed pairs, whitening, and key look-ups (selectors that encrypt any small vector).
 
 use hush_he::{
-    algorithms::{decrypt_response, encrypt_ring_query, open_ring_query},
-    codec::{pack_wide, packed_bytes, unpack_wide},
+    algorithms::{encrypt_ring_query, open_ring_query},
     params::RingContext,
 };
 use hush_math::{constant_time::equal_mask, csprng::Csprng};
@@ -22,8 +21,14 @@ use hush_ops::contract::{Expanded, RingOps, RlweBatch};
 use zeroize::Zeroizing;
 
 use crate::{
-    ProtocolError, ring_keys::RingKeys, ring_table::RingTable, simple::check_length, symbols::from_symbols,
-    target::Target, whitening::Whitening, wire::KEY_ID_BYTES,
+    ProtocolError,
+    response::{choose_lane, decrypt_plaintexts, join, respond},
+    ring_keys::RingKeys,
+    ring_table::RingTable,
+    symbols::from_symbols,
+    target::Target,
+    whitening::Whitening,
+    wire::KEY_ID_BYTES,
 };
 
 /// What the client keeps between query and answer.
@@ -79,35 +84,9 @@ pub fn answer<B: RingOps>(
     let answers = folded.iter().zip(&expanded).zip(keys).map(|((columns, expanded), keys)| {
         let planes = columns.words.chunks_exact(table.entries() * columns.ciphertext_words);
         let chosen = planes.map(|entries| backend.rgsw_fold(ring, entries, &expanded.bits)); // (7)  one a plane
-        respond(backend, ring, context, keys, &chosen.collect::<Result<Vec<_>, _>>()?)
+        respond(backend, ring, context, keys, &join(chosen.collect::<Result<Vec<_>, _>>()?))
     });
     answers.collect()
-}
-
-/// Packs, switches and joins what is left of every plane.
-fn respond<B: RingOps>(
-    backend: &B,
-    ring: &B::Ring,
-    context: &RingContext,
-    keys: &B::Keys,
-    planes: &[RlweBatch],
-) -> Result<Vec<u8>, ProtocolError> {
-    let bits = context.params().response_bits();
-    let mut out = Vec::new();
-    for planes in planes.chunks(2) {
-        let ciphertext_words = planes[0].ciphertext_words;
-        let (polys, bits) = match planes {
-            [x, y] => {
-                let pair = RlweBatch { ciphertext_words, words: [&x.words[..], &y.words].concat().into() };
-                (backend.pack_pair(ring, keys, &pair)?, vec![bits.a, bits.b, bits.b])
-            }
-            single => (single[0].words.to_vec(), vec![bits.a, bits.b]),
-        };
-        for (words, &bits) in backend.mod_switch(ring, &polys, &bits)?.into_iter().zip(&bits) {
-            pack_wide(words.into_iter().map(u128::from), bits, &mut out);
-        }
-    }
-    Ok(out)
 }
 
 /// Client: the slot that was asked for.
@@ -122,47 +101,17 @@ pub fn recover(
     pending: &Pending,
     answer: &[u8],
 ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
-    check_length("answer", table.answer_bytes(), answer.len())?;
     if pending.key_id != keys.id() {
         return Err(ProtocolError::Keys("the query was made with others".into()));
     }
-    let mut reader = Reader { rest: answer, degree: table.ring().degree() };
-    let bits = table.ring().response_bits();
+    let ring = table.ring();
     let (entry, lane) = table.place(pending.target.block);
-    let mut symbols = Zeroizing::new(Vec::with_capacity(table.planes() * reader.degree));
-    let secrets = [&keys.secrets().query, &keys.secrets().second];
-    for first in (0..table.planes()).step_by(2) {
-        let a = reader.words(bits.a)?;
-        for (plane, secret) in (first..table.planes()).zip(secrets) {
-            let b = reader.words(bits.b)?;
-            let symbol_bits = table.ring().plaintext_bits();
-            let mut plaintext = decrypt_response(keys.context(), secret, &a, &b, symbol_bits);
-            let column = plane * table.entries() + entry;
-            whitening.remove_from(&pending.target.columns, column, &mut plaintext);
-            symbols.extend_from_slice(&plaintext);
-        }
+    let mut symbols = decrypt_plaintexts(keys, answer, table.planes(), ring.plaintext_bits())?;
+    for (plane, plaintext) in symbols.chunks_exact_mut(ring.degree()).enumerate() {
+        whitening.remove_from(&pending.target.columns, plane * table.entries() + entry, plaintext);
     }
     let mut slot = Zeroizing::new(vec![0; table.shape().slot_bytes]);
-    // Every lane is read: no address depends on the target.
-    let mut of_slot = Zeroizing::new(vec![0; table.slot_symbols()]);
-    for (index, symbols) in (0u32..).zip(symbols.chunks_exact(table.slot_symbols()).take(table.lanes())) {
-        let mask = equal_mask(index, lane as u32);
-        of_slot.iter_mut().zip(symbols).for_each(|(sum, symbol)| *sum |= symbol & mask);
-    }
+    let of_slot = choose_lane(&symbols, table.slot_symbols(), table.lanes(), lane);
     from_symbols(&of_slot, table.ring().plaintext_bits(), &mut slot);
     Ok(slot)
-}
-
-/// The polynomials of an answer, one after another.
-struct Reader<'a> {
-    rest: &'a [u8],
-    degree: usize,
-}
-
-impl Reader<'_> {
-    fn words(&mut self, bits: u32) -> Result<Vec<u64>, ProtocolError> {
-        let (head, rest) = self.rest.split_at(packed_bytes(self.degree, bits));
-        self.rest = rest;
-        Ok(unpack_wide(head, self.degree, bits)?.map(|word| word as u64).collect())
-    }
 }

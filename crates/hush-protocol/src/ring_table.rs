@@ -11,14 +11,12 @@
 //! A block is an (entry, lane) pair: the slots of one block are at the same place of the plaintexts of one entry, one in
 //! every row, so that selectors that encrypt any coefficients add them up.
 
-use hush_he::{
-    codec::packed_bytes,
-    params::{MAX_LOG2_FAILURE, RingNoise, RingParams},
-};
+use hush_he::params::{MAX_LOG2_FAILURE, RingNoise, RingParams};
 use hush_ops::ntt_tiling::{MAX_ROWS, NttTiling};
 
 use crate::{
     ProtocolError,
+    response::response_bytes,
     symbols::symbol_count,
     table::{MAX_SLOT_BYTES, TableShape, check_limit},
 };
@@ -132,13 +130,6 @@ impl RingTable {
         }
         self.noise().log2_failure(self.planes() * self.ring.degree())
     }
-}
-
-/// Bytes of an answer of `planes` plaintexts: a packed pair for every two, a single ciphertext for an odd one.
-pub(crate) fn response_bytes(ring: &RingParams, planes: usize) -> usize {
-    let bits = ring.response_bits();
-    let half = |bits| packed_bytes(ring.degree(), bits);
-    planes / 2 * (half(bits.a) + 2 * half(bits.b)) + planes % 2 * (half(bits.a) + half(bits.b))
 }
 
 /// Slots of `slot_bytes` bytes in a plaintext, 1 for slots that take more than one.

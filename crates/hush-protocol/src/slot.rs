@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Longest value in bytes.
-pub const MAX_VALUE_BYTES: usize = 1 << 16;
+pub const MAX_VALUE_BYTES: usize = 1 << 20;
 
 /// The layout of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,19 +2,21 @@
 
 use std::{fmt, str::FromStr};
 
-use hush_he::params::{LweParams, MIN_SECURITY_BITS, RingParams, ring_preset};
+use hush_he::params::{LweParams, MIN_SECURITY_BITS, PackParams, RingParams, pack_preset, ring_preset};
+use hush_ops::tiling::Tiling;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ProtocolError, lwe_table::LweTable, ring_keys::upload_bytes, ring_table::RingTable, wire::QuerySizes,
+    ProtocolError, lwe_table::LweTable, pack_table::PackTable, ring_keys::upload_bytes,
+    ring_table::RingTable, wire::QuerySizes,
 };
 
 /// Most columns (D0): a query of this many words is 256 MiB, beyond any sensible one.
 pub const MAX_COLUMNS: usize = 1 << 26;
 /// Most database rows.
 pub const MAX_ROWS: usize = 1 << 31;
-/// Longest slot: a value of 64 KiB with fingerprint and length.
-pub const MAX_SLOT_BYTES: usize = (1 << 16) + 64;
+/// Longest slot: a value of 1 MiB with fingerprint and length.
+pub const MAX_SLOT_BYTES: usize = (1 << 20) + 64;
 /// Look-ups that a client is taken to make before the table changes: what shapes and widths are weighed by.
 pub const LOOKUPS_PER_EPOCH: f64 = 100.0;
 /// Most bytes of DoublePIR's hint, which grows by several MiB with every byte of a slot.
@@ -22,7 +24,7 @@ pub const MAX_DOUBLE_HINT_BYTES: usize = 1 << 30;
 
 /// A protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// FrodoPIR: one row block; long queries, a small hint, answers of one record.
     Frodo,
@@ -32,11 +34,28 @@ pub enum Protocol {
     Double,
     /// OnionPIRv2: over rings; nothing to download, short queries, evaluation keys that are uploaded once.
     Onion,
+    /// ExpPack(S): SimplePIR with a packed answer: nothing to download; answers grow with the table.
+    ExppackS,
+    /// ExpPack(D): DoublePIR with a packed answer: nothing to download; for the shortest values.
+    ExppackD,
+    /// Double-packing: ExpPack(S) whose answer is a database for a second query.
+    DoublePack,
+    /// hybrid: ExpPack(S) whose answer is folded to one entry: the default without a hint.
+    Hybrid,
 }
 
 impl Protocol {
     /// All protocols.
-    pub const ALL: [Protocol; 4] = [Protocol::Frodo, Protocol::Simple, Protocol::Double, Protocol::Onion];
+    pub const ALL: [Protocol; 8] = [
+        Protocol::Frodo,
+        Protocol::Simple,
+        Protocol::Double,
+        Protocol::Onion,
+        Protocol::ExppackS,
+        Protocol::ExppackD,
+        Protocol::DoublePack,
+        Protocol::Hybrid,
+    ];
 
     /// The name used on the command line, in descriptors and on the wire.
     pub fn name(self) -> &'static str {
@@ -45,16 +64,37 @@ impl Protocol {
             Protocol::Simple => "simple",
             Protocol::Double => "double",
             Protocol::Onion => "onion",
+            Protocol::ExppackS => "exppack-s",
+            Protocol::ExppackD => "exppack-d",
+            Protocol::DoublePack => "double-pack",
+            Protocol::Hybrid => "hybrid",
         }
     }
 
     /// Whether clients upload evaluation keys before they ask.
     pub fn has_evaluation_keys(self) -> bool {
+        self.family() != Family::Lwe
+    }
+
+    /// What its ciphertexts are.
+    pub fn family(self) -> Family {
         match self {
-            Protocol::Frodo | Protocol::Simple | Protocol::Double => false,
-            Protocol::Onion => true,
+            Protocol::Frodo | Protocol::Simple | Protocol::Double => Family::Lwe,
+            Protocol::Onion => Family::Ring,
+            Protocol::ExppackS | Protocol::ExppackD | Protocol::DoublePack | Protocol::Hybrid => Family::Pack,
         }
     }
+}
+
+/// What the ciphertexts of a protocol are, and so which parameter sets it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// LWE.
+    Lwe,
+    /// RLWE.
+    Ring,
+    /// LWE that is packed into RLWE.
+    Pack,
 }
 
 impl fmt::Display for Protocol {
@@ -67,10 +107,9 @@ impl FromStr for Protocol {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Protocol::ALL
-            .into_iter()
-            .find(|p| p.name() == name)
-            .ok_or_else(|| format!("unknown protocol '{name}': use frodo, simple, double or onion"))
+        Protocol::ALL.into_iter().find(|p| p.name() == name).ok_or_else(|| {
+            format!("unknown protocol '{name}': use {}", Protocol::ALL.map(Protocol::name).join(", "))
+        })
     }
 }
 
@@ -81,6 +120,8 @@ pub enum Scheme {
     Lwe(Protocol, LweParams),
     /// `onion` over rings.
     Ring(RingParams),
+    /// `exppack-s`, `exppack-d`, `double-pack` or `hybrid`.
+    Pack(Protocol, PackParams),
 }
 
 impl Scheme {
@@ -89,18 +130,17 @@ impl Scheme {
     /// # Errors
     /// [`ProtocolError::He`] if the protocol has no set of that name.
     pub fn new(protocol: Protocol, preset: &str) -> Result<Self, ProtocolError> {
-        Ok(match protocol {
-            Protocol::Onion => Self::Ring(ring_preset(preset)?),
-            Protocol::Frodo | Protocol::Simple | Protocol::Double => {
-                Self::Lwe(protocol, hush_he::params::preset(preset)?)
-            }
+        Ok(match protocol.family() {
+            Family::Lwe => Self::Lwe(protocol, hush_he::params::preset(preset)?),
+            Family::Ring => Self::Ring(ring_preset(preset)?),
+            Family::Pack => Self::Pack(protocol, pack_preset(preset)?),
         })
     }
 
     /// The protocol.
     pub fn protocol(&self) -> Protocol {
         match self {
-            Self::Lwe(protocol, _) => *protocol,
+            Self::Lwe(protocol, _) | Self::Pack(protocol, _) => *protocol,
             Self::Ring(_) => Protocol::Onion,
         }
     }
@@ -108,7 +148,7 @@ impl Scheme {
 
 /// The shape of a table: `blocks` blocks, `columns` (D0) slots in each, of which a look-up adds up a few.
 ///
-/// Over LWE a block is a band of `slot_bytes` database rows. Over rings it is a place in a plaintext of every row of
+/// Over LWE, packed or not, a block is a band of `slot_bytes` database rows. Over rings it is a place in a plaintext of every row of
 /// the first dimension ([`RingTable`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableShape {
@@ -120,6 +160,13 @@ pub struct TableShape {
     pub slot_bytes: usize,
 }
 
+impl TableShape {
+    /// The tiling of the byte database of a table that is folded over LWE: a block is a band of `slot_bytes` rows.
+    pub fn byte_tiling(&self) -> Tiling {
+        Tiling::new(self.blocks * self.slot_bytes, self.columns)
+    }
+}
+
 /// Checked parameters of a table. Everything on the wire has a size that is a function of this alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TableParams {
@@ -127,17 +174,20 @@ pub enum TableParams {
     Lwe(LweTable),
     /// Over rings: `onion`.
     Ring(RingTable),
+    /// LWE packed into RLWE: `exppack-s`, `exppack-d`, `double-pack`, `hybrid`.
+    Pack(PackTable),
 }
 
 impl TableParams {
     /// A table of `shape`, with the widths of words that suit it.
     ///
     /// # Errors
-    /// As [`LweTable::new`] and [`RingTable::new`].
+    /// As [`LweTable::new`], [`RingTable::new`] and [`PackTable::new`].
     pub fn new(scheme: Scheme, shape: TableShape) -> Result<Self, ProtocolError> {
         Ok(match scheme {
             Scheme::Lwe(protocol, lwe) => Self::Lwe(LweTable::new(protocol, lwe, shape)?),
             Scheme::Ring(ring) => Self::Ring(RingTable::new(ring, shape)?),
+            Scheme::Pack(protocol, params) => Self::Pack(PackTable::new(protocol, params, shape)?),
         })
     }
 
@@ -146,6 +196,7 @@ impl TableParams {
         match self {
             Self::Lwe(table) => table.protocol(),
             Self::Ring(_) => Protocol::Onion,
+            Self::Pack(table) => table.protocol(),
         }
     }
 
@@ -154,6 +205,7 @@ impl TableParams {
         match self {
             Self::Lwe(table) => table.shape(),
             Self::Ring(table) => table.shape(),
+            Self::Pack(table) => table.shape(),
         }
     }
 
@@ -162,6 +214,7 @@ impl TableParams {
         match self {
             Self::Lwe(table) => table.lwe().name(),
             Self::Ring(table) => table.ring().name(),
+            Self::Pack(table) => table.params().name(),
         }
     }
 
@@ -170,6 +223,7 @@ impl TableParams {
         match self {
             Self::Lwe(table) => table.lwe().security_bits(),
             Self::Ring(table) => table.ring().security_bits(),
+            Self::Pack(table) => table.params().security_bits(),
         }
     }
 
@@ -186,6 +240,7 @@ impl TableParams {
                 QuerySizes::lwe(first, second)
             }
             Self::Ring(table) => QuerySizes::rlwe(table.query_bytes()),
+            Self::Pack(table) => table.query_bytes(),
         }
     }
 
@@ -194,6 +249,7 @@ impl TableParams {
         match self {
             Self::Lwe(table) => table.answer_bytes(),
             Self::Ring(table) => table.answer_bytes(),
+            Self::Pack(table) => table.answer_bytes(),
         }
     }
 
@@ -201,7 +257,7 @@ impl TableParams {
     pub fn hint_bytes(&self) -> usize {
         match self {
             Self::Lwe(table) => table.hint_bytes(),
-            Self::Ring(_) => 0,
+            Self::Ring(_) | Self::Pack(_) => 0,
         }
     }
 
@@ -210,14 +266,16 @@ impl TableParams {
         match self {
             Self::Lwe(_) => 0,
             Self::Ring(table) => upload_bytes(table.ring()),
+            Self::Pack(table) => upload_bytes(table.params().ring()),
         }
     }
 
-    /// Bytes of the database as it is scanned.
+    /// Bytes of the database as it is scanned (without what a server computes from it and scans beside it).
     pub fn encoded_bytes(&self) -> usize {
         match self {
             Self::Lwe(table) => table.tiling().bytes(),
             Self::Ring(table) => table.tiling().bytes(),
+            Self::Pack(table) => table.tiling().bytes(),
         }
     }
 
@@ -226,6 +284,7 @@ impl TableParams {
         match self {
             Self::Lwe(table) => table.noise().sigmas(),
             Self::Ring(table) => table.noise().sigmas(),
+            Self::Pack(table) => table.sigmas(),
         }
     }
 
@@ -234,6 +293,7 @@ impl TableParams {
         match self {
             Self::Lwe(table) => table.log2_failure(),
             Self::Ring(table) => table.log2_failure(),
+            Self::Pack(table) => table.log2_failure(),
         }
     }
 }

@@ -218,17 +218,17 @@ fn shapes_out_of_range_are_refused() {
         (4097, 1, 1),
         (4090, 1 << 20, 11 << 10),
         (1, usize::MAX, 1),
-        (1, 1, 1 << 17),
+        (1, 1, 1 << 21),
     ] {
         let refused = new(columns, blocks, slot_bytes).unwrap_err();
         assert!(matches!(refused, ProtocolError::Limit { .. } | ProtocolError::TooNoisy { .. }), "{refused}");
     }
     assert!(matches!(new(1000, 1 << 22, 22 << 10), Err(ProtocolError::TooNoisy { .. })));
     // More rows than a database can have, though the tree has the leaves and the noise the room.
-    for columns in [1024, 1025] {
+    for columns in [2048, 2049] {
         let shape = TableShape { columns, blocks: 4, slot_bytes: 1000 };
         let table = RingTable::new(ONIONPIRV2_N4096_4X27_SEC126, shape);
-        assert_eq!(table.map(|table| table.tiling().rows()).ok(), (columns == 1024).then_some(1024));
+        assert_eq!(table.map(|table| table.tiling().rows()).ok(), (columns == 2048).then_some(2048));
     }
 }
 

@@ -7,19 +7,21 @@ use std::{env, fs, path::PathBuf, sync::Arc};
 use hush_he::{
     algorithms::open_ring_query,
     codec::pack_rounded,
-    params::{DEFAULT_LWE, ONION_M31, RingContext},
+    params::{DEFAULT_LWE, ONION_M31, PACK_M31, RingContext},
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{
-    contract::{LweOps, LweQueries, RingOps},
+    contract::{LweOps, LweQueries, PackOps, RingOps},
     ntt_tiling::NttTiledDb,
     reference::Reference,
     tiling::TiledDb,
 };
 use hush_protocol::{
-    Target, double,
+    Target, double, exppack_d,
     lwe_table::LweTable,
     onion,
+    pack_table::PackTable,
+    packing::{self, PackHost},
     ring_keys::{RingKeys, open_upload},
     ring_table::RingTable,
     simple,
@@ -43,6 +45,7 @@ fn intermediates(protocol: Protocol) -> Value {
         Protocol::Simple => TableShape { columns: 300, blocks: 3, slot_bytes: 5 },
         Protocol::Double => TableShape { columns: 300, blocks: 3, slot_bytes: 1 },
         Protocol::Onion => return onion_intermediates(),
+        _ => return pack_intermediates(protocol),
     };
     let params = LweTable::new(protocol, DEFAULT_LWE, shape).unwrap();
     let mut matrix = vec![0; shape.blocks * shape.slot_bytes * shape.columns];
@@ -149,16 +152,87 @@ fn onion_intermediates() -> Value {
     })
 }
 
+/// A few columns of random bytes under the default set: three entries, two of them with two lanes in `exppack-s`.
+fn pack_intermediates(protocol: Protocol) -> Value {
+    let shape = match protocol {
+        Protocol::ExppackS => TableShape { columns: 8, blocks: 5, slot_bytes: 2000 },
+        Protocol::ExppackD => TableShape { columns: 8, blocks: 3, slot_bytes: 2 },
+        _ => TableShape { columns: 8, blocks: 3, slot_bytes: 4096 },
+    };
+    let table = PackTable::new(protocol, PACK_M31, shape).unwrap();
+    let (n, ring) = (PACK_M31.lwe().n(), PACK_M31.ring());
+    let mut matrix = vec![0; table.rows() * shape.columns];
+    Csprng::insecure_from_seed(100).fill_bytes(&mut matrix);
+    let context = Arc::new(RingContext::new(*ring));
+    let db = TiledDb::from_matrix(table.rows(), shape.columns, &matrix);
+    let mut hint = Reference.lwe_hint(&db, &table.first_matrix(), 0..table.rows()).unwrap();
+    let mut list =
+        vec![entry("database, row-major", &matrix), entry("hint of the first fold, words", &words(&hint))];
+    let second_db = (protocol == Protocol::ExppackD).then(|| {
+        let second = exppack_d::second_db(&Reference, &table, &hint).unwrap();
+        hint = Reference.lwe_hint(&second, &table.second_matrix(), 0..table.second_hint_rows()).unwrap();
+        list.push(entry("second database, tiled", second.bytes()));
+        list.push(entry("hint of the second fold, words", &words(&hint)));
+        hint.resize(table.second_shape().rows() * n, 0);
+        second
+    });
+    let lifted = table.hint_shape();
+    let hint = Reference.lift_hint(&context, &hint, n, &lifted, 0..lifted.columns()).unwrap();
+    let client = RingKeys::from_seed(ring, &[7; 32]);
+    let keys = open_upload(&context, client.upload()).unwrap();
+    let target = Target { columns: vec![(3, 1), (7, 2)], block: shape.blocks - 1 };
+    let (query, pending) = packing::query(&table, &client, target, &mut Csprng::insecure_from_seed(101));
+    let opened = open_ring_query(&context, table.leaves(), &query.packed).unwrap();
+    let expanded = Reference.expand(&context, &keys, &opened, n, table.folds()).unwrap();
+    let (second_db, context) = (second_db.as_ref(), &context);
+    let host = PackHost {
+        backend: &Reference,
+        ring: context,
+        context,
+        table: &table,
+        db: &db,
+        second_db,
+        hint: &hint,
+    };
+    let answer = packing::answer(&host, std::slice::from_ref(&query), &[&keys]).unwrap();
+    let slot = packing::recover(&table, &client, &pending, &answer[0]).unwrap();
+    list.extend([
+        entry("hint, lifted and tiled", hint.bytes()),
+        entry("evaluation keys, uploaded", client.upload()),
+        entry("query, first", &query.first),
+        entry("query, second", &query.second),
+        entry("query, packed", &query.packed),
+        entry("selectors", &words(&expanded.selectors.words)),
+        entry("answer", &answer[0]),
+        entry("slot", &slot),
+    ]);
+    json!({
+        "protocol": protocol,
+        "preset": PACK_M31.name(),
+        "columns": shape.columns,
+        "blocks": shape.blocks,
+        "slot_bytes": shape.slot_bytes,
+        "word_bits": [table.query_bits(), ring.plaintext_bits(), ring.plaintext_bits()],
+        "seeds": { "database": 100, "query": 101, "client": hex::encode([7; 32]) },
+        "intermediates": list,
+    })
+}
+
 #[test]
 fn known_answers_hold() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
-    for protocol in Protocol::ALL {
-        let path = folder.join(format!("{protocol}.json"));
-        let actual = intermediates(protocol);
-        if env::var_os("HUSH_WRITE_VECTORS").is_some() {
-            fs::write(&path, serde_json::to_string_pretty(&actual).unwrap() + "\n").unwrap();
+    std::thread::scope(|scope| {
+        for protocol in Protocol::ALL {
+            scope.spawn(move || check(protocol));
         }
-        let expected: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-        assert_eq!(actual, expected, "{protocol}: the first entry that differs is where the change is");
+    });
+}
+
+fn check(protocol: Protocol) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../vectors/{protocol}.json"));
+    let actual = intermediates(protocol);
+    if env::var_os("HUSH_WRITE_VECTORS").is_some() {
+        fs::write(&path, serde_json::to_string_pretty(&actual).unwrap() + "\n").unwrap();
     }
+    let expected: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(actual, expected, "{protocol}: the first entry that differs is where the change is");
 }

@@ -2,13 +2,10 @@
 
 use std::{
     ops::Range,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
 };
 
-use hush_ops::ntt_tiling::{GROUP_SLOTS, NttTiling, TILE_COLUMNS};
-
-/// Words of the database (8 bytes, two residues) that a row of a tile takes at one slot.
-const LINE_WORDS: usize = TILE_COLUMNS / 2;
+use hush_ops::ntt_tiling::{GROUP_SLOTS, MAX_TILE_WIDTH, NttTiling};
 
 /// A tiled database of ring elements being filled. Polynomials go in by tiles of columns, from any thread.
 ///
@@ -17,7 +14,15 @@ const LINE_WORDS: usize = TILE_COLUMNS / 2;
 /// behaviour.
 pub struct NttTileWriter<'a> {
     tiling: NttTiling,
-    words: &'a [AtomicU64],
+    words: Words<'a>,
+}
+
+/// The database in the largest words that belong to one row each.
+enum Words<'a> {
+    /// Tiles of one column.
+    Single(&'a [AtomicU32]),
+    /// Two columns a word.
+    Pairs(&'a [AtomicU64]),
 }
 
 impl<'a> NttTileWriter<'a> {
@@ -27,9 +32,18 @@ impl<'a> NttTileWriter<'a> {
     /// If the length is not that of the tiling, or the bytes are not aligned to 8 (a memory map is).
     pub fn new(tiling: NttTiling, bytes: &'a mut [u8]) -> Self {
         assert_eq!(bytes.len(), tiling.bytes());
-        // SAFETY: AtomicU64 has the size and validity of eight bytes; the exclusive borrow lasts as long as the
-        // shared one of the result; `align_to` splits where alignment requires, which is checked to be nowhere.
-        let (head, words, tail) = unsafe { bytes.align_to::<AtomicU64>() };
+        // SAFETY of both: an atomic word has the size and validity of its bytes; the exclusive borrow lasts as long as
+        // the shared one of the result, all of it in words of one size; `align_to_mut` splits where alignment
+        // requires, which is checked to be nowhere.
+        let (head, words, tail) = if tiling.tile_width() == 1 {
+            // SAFETY: see above.
+            let (head, words, tail) = unsafe { bytes.align_to_mut() };
+            (head, Words::Single(words), tail)
+        } else {
+            // SAFETY: see above.
+            let (head, words, tail) = unsafe { bytes.align_to_mut() };
+            (head, Words::Pairs(words), tail)
+        };
         assert!(head.is_empty() && tail.is_empty(), "an aligned buffer");
         Self { tiling, words }
     }
@@ -42,7 +56,7 @@ impl<'a> NttTileWriter<'a> {
     /// Writes the polynomials of `rows` of column tile `tile`, canonical residues in the order
     /// `[row of rows][real column of the tile][limb][slot]`; padding columns become zeros.
     ///
-    /// Fastest for 16 rows at a time: the database is written in runs of 64 bytes a row.
+    /// Fastest for many rows at a time: the database is written in runs of 4 bytes a row and column of a tile.
     ///
     /// # Panics
     /// If the tile or rows are outside the database, or the number of polynomials differs.
@@ -54,23 +68,28 @@ impl<'a> NttTileWriter<'a> {
         for first in (0..poly_words).step_by(GROUP_SLOTS) {
             let (limb, slot) = (first / self.tiling.degree(), first % self.tiling.degree());
             for (row, polys) in rows.clone().zip(polys.chunks_exact(columns.len() * poly_words)) {
-                let mut block = [[0u32; GROUP_SLOTS]; TILE_COLUMNS];
+                let mut block = [[0u32; GROUP_SLOTS]; MAX_TILE_WIDTH];
                 for (line, poly) in block.iter_mut().zip(polys.chunks_exact(poly_words)) {
                     line.copy_from_slice(&poly[first..first + GROUP_SLOTS]);
                 }
-                let at = self.tiling.offset(limb, slot, row, columns.start) / 2;
-                self.write_block(at, &block);
+                self.write_block(self.tiling.offset(limb, slot, row, columns.start), &block);
             }
         }
     }
 
-    /// Writes a group of slots of a row of a tile, whose first slot is at word `at`.
-    fn write_block(&self, at: usize, block: &[[u32; GROUP_SLOTS]; TILE_COLUMNS]) {
+    /// Writes a group of slots of a row of a tile, whose first slot is at residue `at`.
+    fn write_block(&self, at: usize, block: &[[u32; GROUP_SLOTS]; MAX_TILE_WIDTH]) {
+        let (rows, width) = (self.tiling.rows(), self.tiling.tile_width());
         for slot in 0..GROUP_SLOTS {
-            let line = &self.words[at + slot * self.tiling.rows() * LINE_WORDS..][..LINE_WORDS];
-            for (word, pair) in line.iter().zip(block.chunks_exact(2)) {
-                let [low, high] = [pair[0][slot], pair[1][slot]];
-                word.store((u64::from(low) | u64::from(high) << 32).to_le(), Relaxed);
+            match self.words {
+                Words::Single(words) => words[at + slot * rows].store(block[0][slot].to_le(), Relaxed),
+                Words::Pairs(words) => {
+                    let line = &words[(at + slot * rows * width) / 2..][..width / 2];
+                    for (word, pair) in line.iter().zip(block.chunks_exact(2)) {
+                        let [low, high] = [pair[0][slot], pair[1][slot]];
+                        word.store((u64::from(low) | u64::from(high) << 32).to_le(), Relaxed);
+                    }
+                }
             }
         }
     }
@@ -83,7 +102,9 @@ mod tests {
     #[test]
     fn equals_the_definition() {
         for (degree, limbs, rows, columns, step) in
-            [(16, 1, 1, 1, 1), (64, 2, 5, 40, 2), (32, 3, 16, 16, 16), (16, 2, 33, 17, 16)]
+            [(64, 2, 5, 40, 2), (32, 3, 16, 16, 16), (16, 2, 33, 17, 16)]
+                .into_iter()
+                .chain((1..10).map(|columns| (32, 2, 7, columns, 3)))
         {
             let tiling = NttTiling::new(degree, limbs, rows, columns).expect("whole groups");
             let words = tiling.poly_words();

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{LOAD_COLS, Lanes};
+use super::{LOAD_COLS, Lanes, MAX_WIDTH};
 
 /// AVX2.
 #[derive(Clone, Copy)]
@@ -30,6 +30,11 @@ impl Lanes for Avx2 {
     #[inline(always)]
     unsafe fn load(from: *const u32) -> __m256i {
         unsafe { _mm256_loadu_si256(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn gather(from: *const u32, index: &[i32; MAX_WIDTH]) -> __m256i {
+        unsafe { _mm256_i32gather_epi32::<4>(from.cast(), _mm256_loadu_si256(index.as_ptr().cast())) }
     }
 
     #[inline(always)]
@@ -86,6 +91,17 @@ impl Lanes for Avx2 {
             Sums {
                 even: _mm256_add_epi64(sums.even, _mm256_mul_epu32(a, b)),
                 odd: _mm256_add_epi64(sums.odd, _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), b)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add_words(sums: Sums, a: __m256i, b: __m256i) -> Sums {
+        unsafe {
+            let (odd_a, odd_b) = (_mm256_srli_epi64::<32>(a), _mm256_srli_epi64::<32>(b));
+            Sums {
+                even: _mm256_add_epi64(sums.even, _mm256_mul_epu32(a, b)),
+                odd: _mm256_add_epi64(sums.odd, _mm256_mul_epu32(odd_a, odd_b)),
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{LOAD_COLS, Lanes};
+use super::{LOAD_COLS, Lanes, MAX_WIDTH};
 
 /// AVX-512 F.
 #[derive(Clone, Copy)]
@@ -33,6 +33,11 @@ impl Lanes for Avx512 {
     #[inline(always)]
     unsafe fn load(from: *const u32) -> __m512i {
         unsafe { _mm512_loadu_si512(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn gather(from: *const u32, index: &[i32; MAX_WIDTH]) -> __m512i {
+        unsafe { _mm512_i32gather_epi32::<4>(_mm512_loadu_si512(index.as_ptr().cast()), from.cast()) }
     }
 
     #[inline(always)]
@@ -91,6 +96,17 @@ impl Lanes for Avx512 {
             Sums {
                 even: _mm512_add_epi64(sums.even, _mm512_mul_epu32(a, b)),
                 odd: _mm512_add_epi64(sums.odd, _mm512_mul_epu32(_mm512_srli_epi64::<32>(a), b)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add_words(sums: Sums, a: __m512i, b: __m512i) -> Sums {
+        unsafe {
+            let (odd_a, odd_b) = (_mm512_srli_epi64::<32>(a), _mm512_srli_epi64::<32>(b));
+            Sums {
+                even: _mm512_add_epi64(sums.even, _mm512_mul_epu32(a, b)),
+                odd: _mm512_add_epi64(sums.odd, _mm512_mul_epu32(odd_a, odd_b)),
             }
         }
     }

@@ -14,6 +14,9 @@ pub(crate) use scalar::Scalar;
 /// Columns that [`Lanes::load_columns`] loads at once.
 pub(crate) const LOAD_COLS: usize = 16;
 
+/// Most lanes of a vector.
+pub(crate) const MAX_WIDTH: usize = 16;
+
 /// `WIDTH` words modulo 2^32.
 ///
 /// Methods are to be inlined into a function that enables the instruction set, hence `#[inline(always)]` here and in
@@ -23,7 +26,7 @@ pub(crate) const LOAD_COLS: usize = 16;
 /// Every method needs the instruction set of the implementation; beyond that, pointers must be valid for `WIDTH`
 /// words.
 pub(crate) trait Lanes {
-    /// Number of lanes; divides 16.
+    /// Number of lanes; divides [`MAX_WIDTH`].
     const WIDTH: usize;
     /// A word a lane.
     type Words: Copy;
@@ -32,6 +35,8 @@ pub(crate) trait Lanes {
 
     unsafe fn splat(word: u32) -> Self::Words;
     unsafe fn load(from: *const u32) -> Self::Words;
+    /// Lane `l` is the word `index[l]` words behind `from`; the first `WIDTH` of these words are readable.
+    unsafe fn gather(from: *const u32, index: &[i32; MAX_WIDTH]) -> Self::Words;
     unsafe fn store(to: *mut u32, words: Self::Words);
     unsafe fn add(a: Self::Words, b: Self::Words) -> Self::Words;
     unsafe fn sub(a: Self::Words, b: Self::Words) -> Self::Words;
@@ -47,6 +52,8 @@ pub(crate) trait Lanes {
     unsafe fn store_sums(to: *mut u32, sums: Self::Sums);
     /// `sums + a * b`.
     unsafe fn mul_add(sums: Self::Sums, a: Self::Words, b: u32) -> Self::Sums;
+    /// `sums + a * b`, lane by lane.
+    unsafe fn mul_add_words(sums: Self::Sums, a: Self::Words, b: Self::Words) -> Self::Sums;
     /// The low words of sums.
     unsafe fn low(sums: Self::Sums) -> Self::Words;
     /// The high words of sums.

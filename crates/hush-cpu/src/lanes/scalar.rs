@@ -1,6 +1,6 @@
 //! Portable lanes.
 
-use super::{LOAD_COLS, Lanes};
+use super::{LOAD_COLS, Lanes, MAX_WIDTH};
 
 /// Eight lanes in an array, which a compiler may or may not vectorise.
 #[derive(Clone, Copy)]
@@ -27,6 +27,12 @@ impl Lanes for Scalar {
     unsafe fn load(from: *const u32) -> Self::Words {
         // SAFETY: valid for `WIDTH` words, says the caller.
         unsafe { from.cast::<Self::Words>().read() }
+    }
+
+    #[inline(always)]
+    unsafe fn gather(from: *const u32, index: &[i32; MAX_WIDTH]) -> Self::Words {
+        // SAFETY: the caller may read the words at these indexes.
+        std::array::from_fn(|lane| unsafe { *from.offset(index[lane] as isize) })
     }
 
     #[inline(always)]
@@ -75,6 +81,11 @@ impl Lanes for Scalar {
     #[inline(always)]
     unsafe fn mul_add(sums: Self::Sums, a: Self::Words, b: u32) -> Self::Sums {
         std::array::from_fn(|i| sums[i].wrapping_add(u64::from(a[i]) * u64::from(b)))
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add_words(sums: Self::Sums, a: Self::Words, b: Self::Words) -> Self::Sums {
+        std::array::from_fn(|i| sums[i].wrapping_add(u64::from(a[i]) * u64::from(b[i])))
     }
 
     #[inline(always)]

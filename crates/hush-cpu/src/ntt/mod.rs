@@ -9,6 +9,7 @@ mod tests;
 
 use hush_math::ntt::NttPlan;
 
+pub(crate) use self::narrow::Words;
 pub use self::rates::{NttRates, ntt_rates};
 
 use self::{ifma::Ifma, narrow::Narrow};

@@ -16,7 +16,8 @@ pub struct CpuKeys {
     words: AlignedBuffer<u32>,
     levels: Vec<KeyRows>,
     square: KeyRows,
-    pack: KeyRows,
+    /// `None` if pairs are not packed.
+    pack: Option<KeyRows>,
 }
 
 /// Where the rows of one key are.
@@ -37,7 +38,7 @@ impl CpuKeys {
         let levels: Vec<_> =
             ring.levels.iter().map(|level| place(&ring.full, level.gadget.digits, 2)).collect();
         let square = place(&ring.full, ring.square.digits, 2);
-        let pack = place(&ring.kept, 2 * ring.pack.digits, 3);
+        let pack = ring.pack.as_ref().map(|gadget| place(&ring.kept, 2 * gadget.digits, 3));
         let mut words = AlignedBuffer::zeroed(end);
         let mut switch = |place: &KeyRows, key: &KeySwitchKey| {
             gadget_rows::lay_out(&ring.full, place.shape, &mut words[place.words.clone()], |row, poly| {
@@ -47,10 +48,12 @@ impl CpuKeys {
         };
         levels.iter().zip(&keys.levels).for_each(|(place, key)| switch(place, key));
         switch(&square, &keys.square);
-        gadget_rows::lay_out(&ring.kept, pack.shape, &mut words[pack.words.clone()], |row, poly| {
-            let row = &keys.pack[row / ring.pack.digits][row % ring.pack.digits];
-            [&row.a, &row.b[0], &row.b[1]][poly].words()
-        });
+        if let Some(place) = &pack {
+            let pairs: Vec<_> = keys.pack.iter().flatten().collect();
+            gadget_rows::lay_out(&ring.kept, place.shape, &mut words[place.words.clone()], |row, poly| {
+                [&pairs[row].a, &pairs[row].b[0], &pairs[row].b[1]][poly].words()
+            });
+        }
         Self { words, levels, square, pack }
     }
 
@@ -64,9 +67,10 @@ impl CpuKeys {
         self.rows(&self.square)
     }
 
-    /// The rows that meet the first ciphertext of a pair, then those of the second; polynomials a, b_0, b_1.
-    pub(super) fn pack(&self) -> GadgetRows<'_> {
-        self.rows(&self.pack)
+    /// The rows that meet the first ciphertext of a pair, then those of the second; polynomials a, b_0, b_1. `None` if
+    /// pairs are not packed.
+    pub(super) fn pack(&self) -> Option<GadgetRows<'_>> {
+        self.pack.as_ref().map(|place| self.rows(place))
     }
 
     fn rows(&self, place: &KeyRows) -> GadgetRows<'_> {

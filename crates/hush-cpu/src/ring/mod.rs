@@ -23,6 +23,7 @@ mod expand;
 mod gadget_product;
 mod gadget_rows;
 mod keys;
+mod lift;
 mod mod_ring;
 mod mod_switch;
 mod monomial;
@@ -38,7 +39,11 @@ mod vector_loop;
 mod wide_lanes;
 mod words;
 
-use mod_ring::ModRing;
+pub(crate) use self::{
+    lift::Lift,
+    mod_ring::{Limb, ModRing},
+    words::{add, add_scaled},
+};
 
 pub use self::{keys::CpuKeys, tables::CpuRing};
 

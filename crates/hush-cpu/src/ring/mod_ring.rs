@@ -9,14 +9,14 @@ use crate::{Level, ntt::Ntt};
 
 /// One prime.
 #[derive(Clone)]
-pub(super) struct Limb {
-    pub(super) ntt: Arc<Ntt>,
+pub(crate) struct Limb {
+    pub(crate) ntt: Arc<Ntt>,
     pub(super) montgomery: Montgomery,
 }
 
 /// R modulo some primes. Polynomials are words `[limb][N]`.
 #[derive(Clone)]
-pub(super) struct ModRing {
+pub(crate) struct ModRing {
     level: Level,
     degree: usize,
     limbs: Vec<Limb>,
@@ -36,26 +36,26 @@ impl ModRing {
         Self { limbs: self.limbs[..limbs].to_vec(), ..*self }
     }
 
-    pub(super) fn level(&self) -> Level {
+    pub(crate) fn level(&self) -> Level {
         self.level
     }
 
     /// N.
-    pub(super) fn degree(&self) -> usize {
+    pub(crate) fn degree(&self) -> usize {
         self.degree
     }
 
-    pub(super) fn limbs(&self) -> &[Limb] {
+    pub(crate) fn limbs(&self) -> &[Limb] {
         &self.limbs
     }
 
     /// Words of scratch memory with which the transforms of every prime run.
-    pub(super) fn transform_words(&self) -> usize {
+    pub(crate) fn transform_words(&self) -> usize {
         self.limbs.iter().map(|limb| limb.ntt.scratch_words()).max().unwrap_or(0)
     }
 
     /// Words of a polynomial.
-    pub(super) fn words(&self) -> usize {
+    pub(crate) fn words(&self) -> usize {
         self.limbs.len() * self.degree
     }
 }

@@ -6,8 +6,12 @@ use super::{gadget_product, keys::CpuKeys, scratch::Scratch, tables::CpuRing};
 use crate::Cpu;
 
 /// As [`hush_ops::contract::RingOps::pack_pair`], for operands that fit together.
+///
+/// # Panics
+/// If the set does not pack pairs.
 pub(super) fn pack_pair(cpu: &Cpu, ring: &CpuRing, keys: &CpuKeys, pair: &RlweBatch) -> Vec<u32> {
-    let (kept, gadget, poly) = (&ring.kept, &ring.pack, ring.kept.words());
+    let (gadget, rows) = ring.pack.as_ref().zip(keys.pack()).expect("the set packs pairs");
+    let (kept, poly) = (&ring.kept, ring.kept.words());
     let [x, y] = [0, 1].map(|index| pair.ciphertext(index).split_at(poly));
     let mut packed = [&vec![0; poly], x.1, y.1].concat();
     cpu.install(|| {
@@ -17,7 +21,7 @@ pub(super) fn pack_pair(cpu: &Cpu, ring: &CpuRing, keys: &CpuKeys, pair: &RlweBa
                 scratch.coefficients.copy_from_slice(a);
                 gadget_product::decompose(kept, gadget, &mut scratch, index * gadget.digits);
             }
-            gadget_product::multiply_add(kept, keys.pack(), gadget.half, &mut scratch, &mut packed);
+            gadget_product::multiply_add(kept, rows, gadget.half, &mut scratch, &mut packed);
         });
     });
     packed

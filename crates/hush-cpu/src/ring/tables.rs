@@ -17,12 +17,13 @@ pub struct CpuRing {
     /// R modulo Q_e.
     pub(super) full: ModRing,
     /// R modulo Q_1.
-    pub(super) kept: ModRing,
+    pub(crate) kept: ModRing,
     /// The levels of the expansion, the first one first.
     pub(super) levels: Vec<ExpandLevel>,
     pub(super) square: GadgetTables,
     pub(super) fold: GadgetTables,
-    pub(super) pack: GadgetTables,
+    /// `None` if pairs are not packed.
+    pub(super) pack: Option<GadgetTables>,
     /// `None` if no prime is dropped.
     pub(super) drop: Option<DropPrime>,
 }
@@ -77,7 +78,7 @@ impl CpuRing {
             levels: (0..params.levels().len()).map(|j| ExpandLevel::new(&full, &context, j)).collect(),
             square: GadgetTables::new(context.full(), params.square_gadget()),
             fold: kept_gadget(params.fold_gadget()),
-            pack: kept_gadget(params.pack_gadget()),
+            pack: params.packs_pairs().then(|| kept_gadget(params.pack_gadget())),
             drop: (params.dropped_factor() > 1).then(|| DropPrime::new(&full, &kept)),
             kept,
             full,
@@ -85,7 +86,7 @@ impl CpuRing {
         }
     }
 
-    pub(super) fn context(&self) -> &RingContext {
+    pub(crate) fn context(&self) -> &RingContext {
         &self.context
     }
 }

@@ -1,12 +1,13 @@
 //! Loops over polynomials in evaluation form, limb by limb.
 
 use super::{
-    ModRing,
+    Limb, ModRing,
     montgomery::Montgomery,
     residues::Residues,
     vector_loop::{self, VectorLoop},
     wide_lanes::WideLanes,
 };
+use crate::Level;
 
 /// `difference = x - y`, for whole polynomials.
 pub(super) fn subtract(ring: &ModRing, x: &[u32], y: &[u32], difference: &mut [u32]) {
@@ -16,6 +17,21 @@ pub(super) fn subtract(ring: &ModRing, x: &[u32], y: &[u32], difference: &mut [u
     for ((limb, (x, y)), difference) in limbs.zip(operands).zip(difference.chunks_exact_mut(degree)) {
         vector_loop::run(ring.level(), Subtract { montgomery: limb.montgomery, x, y, difference });
     }
+}
+
+/// `sum += part`, for whole polynomials.
+pub(crate) fn add(ring: &ModRing, sum: &mut [u32], part: &[u32]) {
+    let degree = ring.degree();
+    let limbs = ring.limbs().iter().cycle();
+    for (limb, (sum, part)) in limbs.zip(sum.chunks_exact_mut(degree).zip(part.chunks_exact(degree))) {
+        vector_loop::run(ring.level(), Add { montgomery: limb.montgomery, sum, part });
+    }
+}
+
+/// `sum += factor part` modulo one limb, for a canonical factor.
+pub(crate) fn add_scaled(level: Level, limb: &Limb, factor: u32, part: &[u32], sum: &mut [u32]) {
+    let montgomery = limb.montgomery;
+    vector_loop::run(level, AddScaled { montgomery, factor: montgomery.form(factor), part, sum });
 }
 
 /// `to = digits - 2^(w-1)` modulo one limb, for digits below `2^w <= p`.
@@ -41,6 +57,48 @@ impl VectorLoop for Subtract<'_> {
                 let residues = Residues::<L>::new(self.montgomery);
                 let words = residues.sub(L::load(x.as_ptr()), L::load(y.as_ptr()));
                 L::store(difference.as_mut_ptr(), words);
+            }
+        }
+    }
+}
+
+struct Add<'a> {
+    montgomery: Montgomery,
+    sum: &'a mut [u32],
+    part: &'a [u32],
+}
+
+impl VectorLoop for Add<'_> {
+    #[inline(always)]
+    unsafe fn run<L: WideLanes>(self) {
+        for (sum, part) in self.sum.chunks_exact_mut(L::WIDTH).zip(self.part.chunks_exact(L::WIDTH)) {
+            // SAFETY: the caller has the instruction set; chunks are a vector.
+            unsafe {
+                let residues = Residues::<L>::new(self.montgomery);
+                let words = residues.add(L::load(sum.as_ptr()), L::load(part.as_ptr()));
+                L::store(sum.as_mut_ptr(), words);
+            }
+        }
+    }
+}
+
+struct AddScaled<'a> {
+    montgomery: Montgomery,
+    /// In Montgomery form.
+    factor: u32,
+    part: &'a [u32],
+    sum: &'a mut [u32],
+}
+
+impl VectorLoop for AddScaled<'_> {
+    #[inline(always)]
+    unsafe fn run<L: WideLanes>(self) {
+        for (sum, part) in self.sum.chunks_exact_mut(L::WIDTH).zip(self.part.chunks_exact(L::WIDTH)) {
+            // SAFETY: the caller has the instruction set; chunks are a vector.
+            unsafe {
+                let residues = Residues::<L>::new(self.montgomery);
+                let scaled = residues.mul(L::load(part.as_ptr()), L::splat(self.factor));
+                L::store(sum.as_mut_ptr(), residues.add(L::load(sum.as_ptr()), scaled));
             }
         }
     }

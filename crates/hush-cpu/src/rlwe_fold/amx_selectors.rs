@@ -5,15 +5,12 @@
 //! class j: the products of a class have one weight, and four sums of 8-bit products give the result (DESIGN.md,
 //! "Modular GEMM on byte matrix units"; the usual way, bytes by bytes, has seven weights).
 
-use std::arch::x86_64::*;
+use std::{arch::x86_64::*, ops::Range};
 
 use hush_math::modulus::Modulus;
-use hush_ops::{ntt_tiling::GROUP_SLOTS, reference::rlwe_fold::RLWE_POLYS};
+use hush_ops::reference::rlwe_fold::RLWE_POLYS;
 
-use super::{
-    layout::GroupSelectors,
-    vectors::{self, LANES},
-};
+use super::vectors::{self, LANES};
 
 /// Rows of the database in an AMX tile.
 pub(super) const TILE_ROWS: usize = LANES;
@@ -25,37 +22,33 @@ pub(super) fn tile_words(batch: usize) -> usize {
     CLASSES * batch * RLWE_POLYS * LANES
 }
 
-pub(super) fn slot_words(rows: usize, batch: usize) -> usize {
-    rows.div_ceil(TILE_ROWS) * tile_words(batch)
-}
-
-pub(super) fn prepared_words(rows: usize, batch: usize) -> usize {
-    GROUP_SLOTS * slot_words(rows, batch)
-}
-
-/// `[slot of the group][tile of 16 rows][class][query][poly][16 rows][byte of the database]`; rows are padded with
-/// zeros.
+/// The byte matrix of the tiles of rows `tiles` of one slot,
+/// `[tile of 16 rows][class][query][poly][16 rows][byte of the database]`, from all of its selectors,
+/// `[query][row][poly]`. Rows are padded to 16 with zeros in both.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F, BW and IFMA.
 #[target_feature(enable = "avx512f,avx512bw,avx512ifma")]
-pub(super) unsafe fn prepare(selectors: &GroupSelectors<'_>, modulus: &Modulus, out: &mut [u32]) {
-    let batch = selectors.batch;
-    assert_eq!(out.len(), prepared_words(selectors.rows, batch));
-    let scaler = Scaler::new(modulus);
-    let class_words = tile_words(batch) / CLASSES;
-    for tile in 0..selectors.rows.div_ceil(TILE_ROWS) {
-        for index in 0..batch * RLWE_POLYS {
-            let (query, poly) = (index / RLWE_POLYS, index % RLWE_POLYS);
-            let groups = std::array::from_fn(|i| {
-                let slots = selectors.slots(query, tile * TILE_ROWS + i, poly);
-                // SAFETY: a group is one vector.
-                unsafe { _mm512_loadu_si512(slots.as_ptr().cast()) }
-            });
-            for (slot, residues) in vectors::transpose(groups).into_iter().enumerate() {
-                let at = slot * slot_words(selectors.rows, batch) + tile * tile_words(batch) + index * LANES;
+pub(super) unsafe fn expand(
+    selectors: &[u32],
+    tiles: Range<usize>,
+    batch: usize,
+    scaler: &Scaler,
+    out: &mut [u32],
+) {
+    assert!(out.len() == tiles.len() * tile_words(batch));
+    let (query_words, class_words) = (selectors.len() / batch, tile_words(batch) / CLASSES);
+    for (tile, out) in tiles.zip(out.chunks_exact_mut(tile_words(batch))) {
+        for query in 0..batch {
+            let from = &selectors[query * query_words + tile * TILE_ROWS * RLWE_POLYS..][..2 * LANES];
+            let from = from.as_ptr();
+            // SAFETY: two vectors from `from` on.
+            let pairs =
+                unsafe { [_mm512_loadu_si512(from.cast()), _mm512_loadu_si512(from.add(LANES).cast())] };
+            for (poly, residues) in split_polys(pairs).into_iter().enumerate() {
+                let at = (query * RLWE_POLYS + poly) * LANES;
                 for (class, bytes) in transpose_bytes(scaler.scale(residues)).into_iter().enumerate() {
-                    let to = out[at + class * class_words..][..LANES].as_mut_ptr();
+                    let to = out[class * class_words + at..][..LANES].as_mut_ptr();
                     // SAFETY: 16 words from `to` on.
                     unsafe { _mm512_storeu_si512(to.cast(), bytes) };
                 }
@@ -64,8 +57,17 @@ pub(super) unsafe fn prepare(selectors: &GroupSelectors<'_>, modulus: &Modulus, 
     }
 }
 
+/// The even words, and the odd ones, of two vectors.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn split_polys([first, second]: [__m512i; 2]) -> [__m512i; RLWE_POLYS] {
+    let even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    let odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    [even, odd].map(|words| _mm512_permutex2var_epi32(first, words, second))
+}
+
 /// Multiplies residues modulo p by 2^8.
-struct Scaler {
+pub(super) struct Scaler {
     /// p in 64-bit lanes.
     p: __m512i,
     /// p in 32-bit lanes.
@@ -76,7 +78,7 @@ struct Scaler {
 
 impl Scaler {
     #[target_feature(enable = "avx512f")]
-    fn new(modulus: &Modulus) -> Self {
+    pub(super) fn new(modulus: &Modulus) -> Self {
         let p = modulus.value();
         Self {
             p: _mm512_set1_epi64(i64::from(p)),

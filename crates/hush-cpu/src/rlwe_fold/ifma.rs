@@ -1,131 +1,111 @@
-//! The product of a chunk with AVX-512 IFMA: 8 columns in 64-bit lanes, the low 52 bits and the high bits of the
+//! The product of a group with AVX-512 IFMA: 8 residues in 64-bit lanes, the low 52 bits and the high bits of the
 //! products summed apart.
+//!
+//! A vector of the database is one row of a tile of 16 columns, or a few rows of a narrower tile, whose sums are
+//! joined at the end.
 
 use std::arch::x86_64::*;
 
 use hush_math::modulus::Modulus;
-use hush_ops::{
-    ntt_tiling::{GROUP_SLOTS, TILE_COLUMNS},
-    reference::rlwe_fold::RLWE_POLYS,
-};
+use hush_ops::{ntt_tiling::GROUP_SLOTS, reference::rlwe_fold::RLWE_POLYS};
 
 use super::{
-    kernel::{BLOCK_WORDS, Chunk, RlweFoldKernel, begin_nothing, end_nothing},
-    layout::GroupSelectors,
+    kernel::{BLOCK_WORDS, Group, RlweFoldKernel, no_scratch},
+    selectors,
     vectors::{self, LANES, Reducer},
 };
 
 pub(super) const KERNEL: RlweFoldKernel =
-    RlweFoldKernel { prepared_words, prepare, begin: begin_nothing, chunk: multiply, end: end_nothing };
+    RlweFoldKernel { transpose: selectors::transpose_avx512, scratch_words: no_scratch, fold };
 
-/// Rows whose selectors are prepared together: two polynomials of each fill a vector.
-const PREPARED_ROWS: usize = LANES / RLWE_POLYS;
-/// Bytes of a cache line, which is a row of a slot.
+/// Bytes of a cache line, which is a vector.
 const LINE: usize = 64;
 /// How far ahead the database is prefetched into the L1 and into the L2 cache. (Measured.)
 const AHEAD_L1: usize = 4096;
 const AHEAD_L2: usize = 24 << 10;
 
-fn query_words(rows: usize) -> usize {
-    rows.next_multiple_of(PREPARED_ROWS) * RLWE_POLYS
-}
-
-fn prepared_words(rows: usize, batch: usize) -> usize {
-    GROUP_SLOTS * batch * query_words(rows)
-}
-
-/// `[slot of the group][query][row][poly]`; rows are padded to 8.
-///
-/// # Safety
-/// The CPU must have AVX-512 F.
-#[target_feature(enable = "avx512f")]
-unsafe fn prepare(selectors: &GroupSelectors<'_>, _modulus: &Modulus, out: &mut [u32]) {
-    let batch = selectors.batch;
-    assert_eq!(out.len(), prepared_words(selectors.rows, batch));
-    let slot_words = batch * query_words(selectors.rows);
-    for query in 0..batch {
-        for row in (0..selectors.rows).step_by(PREPARED_ROWS) {
-            let groups = std::array::from_fn(|i| {
-                let slots = selectors.slots(query, row + i / RLWE_POLYS, i % RLWE_POLYS);
-                // SAFETY: a group is one vector.
-                unsafe { _mm512_loadu_si512(slots.as_ptr().cast()) }
-            });
-            let at = query * query_words(selectors.rows) + row * RLWE_POLYS;
-            for (slot, words) in vectors::transpose(groups).into_iter().enumerate() {
-                let to = out[slot * slot_words + at..][..LANES].as_mut_ptr();
-                // SAFETY: one vector from `to` on.
-                unsafe { _mm512_storeu_si512(to.cast(), words) };
-            }
-        }
-    }
-}
-
 /// # Safety
 /// The CPU must have AVX-512 F and IFMA.
 #[target_feature(enable = "avx512f,avx512ifma")]
-unsafe fn multiply(chunk: Chunk<'_>) {
-    let (rows, batch) = (chunk.rows, chunk.batch);
-    assert!(
-        chunk.db.len() == GROUP_SLOTS * rows * TILE_COLUMNS
-            && chunk.prepared.len() == prepared_words(rows, batch)
-            && chunk.out.len() == batch * RLWE_POLYS * BLOCK_WORDS
-    );
-    let reducer = SumReducer::new(chunk.modulus);
-    let passes = batch.div_ceil(3);
-    let pieces = chunk.db.chunks_exact(rows * TILE_COLUMNS);
-    let selectors = chunk.prepared.chunks_exact(batch * query_words(rows));
-    for (slot, (db, selectors)) in pieces.zip(selectors).enumerate() {
-        let mut query = 0;
-        for pass in 0..passes {
-            let queries = (batch - query).div_ceil(passes - pass);
-            let piece = Piece {
-                db,
-                selectors: &selectors[query * query_words(rows)..][..queries * query_words(rows)],
-                prefetch: Prefetch::share(db, pass, passes),
-            };
-            let out = &mut chunk.out[query * RLWE_POLYS * BLOCK_WORDS..];
-            // SAFETY: the CPU has AVX-512 F and IFMA; the lengths are those of as many queries.
-            unsafe {
-                match queries {
-                    1 => multiply_slot::<1>(&piece, &reducer, slot, out),
-                    2 => multiply_slot::<2>(&piece, &reducer, slot, out),
-                    _ => multiply_slot::<3>(&piece, &reducer, slot, out),
-                }
-            }
-            query += queries;
+unsafe fn fold(group: Group<'_>) {
+    group.check();
+    // SAFETY: the CPU has AVX-512 F and IFMA; the lengths fit together (just checked).
+    unsafe {
+        match group.tile_width {
+            1 => fold_tiles::<1>(group),
+            2 => fold_tiles::<2>(group),
+            4 => fold_tiles::<4>(group),
+            8 => fold_tiles::<8>(group),
+            _ => fold_tiles::<16>(group),
         }
-    }
-    let (blocks, _) = chunk.out.as_chunks_mut();
-    for block in blocks {
-        vectors::transpose_block(block);
     }
 }
 
-/// One slot of a chunk and the selectors that one pass multiplies it with.
+/// # Safety
+/// The CPU must have AVX-512 F and IFMA; the lengths of the group fit together, and its tiles have `WIDTH` columns.
+#[target_feature(enable = "avx512f,avx512ifma")]
+unsafe fn fold_tiles<const WIDTH: usize>(group: Group<'_>) {
+    let (batch, piece_words) = (group.batch, group.piece_words());
+    let (slot_words, query_words) = (group.slot_words(), selectors::query_words(group.rows));
+    let reducer = SumReducer::new(group.modulus);
+    let passes = batch.div_ceil(3);
+    let tile_out_words = group.tile_out_words();
+    let tiles = group.db.chunks_exact(GROUP_SLOTS * piece_words);
+    for (tile, out) in tiles.zip(group.out.chunks_exact_mut(tile_out_words)) {
+        let pieces = tile.chunks_exact(piece_words).zip(group.selectors.chunks_exact(slot_words));
+        for (slot, (db, selectors)) in pieces.enumerate() {
+            let mut query = 0;
+            for pass in 0..passes {
+                let queries = (batch - query).div_ceil(passes - pass);
+                let piece = Piece {
+                    db,
+                    selectors: &selectors[query * query_words..][..queries * query_words],
+                    prefetch: Prefetch::share(db, pass, passes),
+                };
+                let out = &mut out[query * RLWE_POLYS * BLOCK_WORDS..];
+                // SAFETY: the CPU has AVX-512 F and IFMA; the lengths are those of as many queries.
+                unsafe {
+                    match queries {
+                        1 => multiply_slot::<1, WIDTH>(&piece, &reducer, slot, out),
+                        2 => multiply_slot::<2, WIDTH>(&piece, &reducer, slot, out),
+                        _ => multiply_slot::<3, WIDTH>(&piece, &reducer, slot, out),
+                    }
+                }
+                query += queries;
+            }
+        }
+        let (blocks, _) = out.as_chunks_mut();
+        for block in blocks {
+            vectors::transpose_block(block);
+        }
+    }
+}
+
+/// One slot of a tile and the selectors that one pass multiplies it with.
 struct Piece<'a> {
-    /// `[row][16 columns]`.
+    /// `[row][column of the tile]`.
     db: &'a [u32],
-    /// `[query][row][poly]`, rows padded to 8.
+    /// `[query][row][poly]`, rows padded to 16.
     selectors: &'a [u32],
     prefetch: Prefetch,
 }
 
-/// The part of the database ahead that one pass prefetches, spread over its rows.
+/// The part of the database ahead that one pass prefetches, spread over its vectors.
 struct Prefetch {
     from: *const u8,
-    row_bytes: usize,
+    step_bytes: usize,
 }
 
 impl Prefetch {
     /// Share `pass` of `passes`, as long as `db` all together.
     fn share(db: &[u32], pass: usize, passes: usize) -> Self {
         let start = size_of_val(db) / passes * pass;
-        Self { from: db.as_ptr().cast::<u8>().wrapping_add(start), row_bytes: LINE / passes }
+        Self { from: db.as_ptr().cast::<u8>().wrapping_add(start), step_bytes: LINE / passes }
     }
 
     #[inline(always)]
-    fn row(&self, row: usize) {
-        let at = self.from.wrapping_add(row * self.row_bytes);
+    fn step(&self, vector: usize) {
+        let at = self.from.wrapping_add(vector * self.step_bytes);
         // SAFETY: a prefetch never faults.
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(AHEAD_L1).cast());
@@ -141,49 +121,150 @@ struct Sums {
     high: __m512i,
 }
 
+impl Sums {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn add_products(&mut self, a: __m512i, b: __m512i) {
+        self.low = _mm512_madd52lo_epu64(self.low, a, b);
+        self.high = _mm512_madd52hi_epu64(self.high, a, b);
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn plus(self, other: Self) -> Self {
+        Self { low: _mm512_add_epi64(self.low, other.low), high: _mm512_add_epi64(self.high, other.high) }
+    }
+
+    /// Every lane plus the lane `DISTANCE` lanes further on, around the end.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn plus_rotated<const DISTANCE: i32>(self) -> Self {
+        let rotate = |lanes| _mm512_alignr_epi64::<DISTANCE>(lanes, lanes);
+        self.plus(Self { low: rotate(self.low), high: rotate(self.high) })
+    }
+}
+
+/// Sums of a query: of two polynomials, for the even and the odd words of a vector.
+type QuerySums = [[Sums; 2]; RLWE_POLYS];
+
 /// Multiplies a slot with `QUERIES` queries; the residues of query `q`, polynomial `poly` go to row `slot` of block
 /// `2 q + poly` of `out`.
 ///
 /// # Safety
-/// The CPU must have AVX-512 F and IFMA; the piece has as many selectors as `QUERIES` times its rows, padded to 8.
+/// The CPU must have AVX-512 F and IFMA; the piece has as many selectors as `QUERIES` times its rows, padded to 16.
 #[target_feature(enable = "avx512f,avx512ifma")]
-unsafe fn multiply_slot<const QUERIES: usize>(
+unsafe fn multiply_slot<const QUERIES: usize, const WIDTH: usize>(
     piece: &Piece<'_>,
     reducer: &SumReducer,
     slot: usize,
     out: &mut [u32],
 ) {
-    let rows = piece.db.len() / TILE_COLUMNS;
-    debug_assert_eq!(piece.selectors.len(), QUERIES * query_words(rows));
     let none = Sums { low: _mm512_setzero_si512(), high: _mm512_setzero_si512() };
-    // Even and odd columns of two polynomials a query.
-    let mut acc = [[[none; 2]; RLWE_POLYS]; QUERIES];
+    let mut sums: [QuerySums; QUERIES] = [[[none; 2]; RLWE_POLYS]; QUERIES];
     // The residues of both polynomials at once, 64 bits.
-    let query_pairs = query_words(rows) / RLWE_POLYS;
+    let query_pairs = piece.selectors.len() / QUERIES / RLWE_POLYS;
+    debug_assert!(query_pairs * WIDTH >= piece.db.len());
     let pairs = piece.selectors.as_ptr().cast::<i64>();
-    for row in 0..rows {
-        piece.prefetch.row(row);
-        // SAFETY: a row is one vector.
-        let columns = unsafe { _mm512_loadu_si512(piece.db.as_ptr().add(row * TILE_COLUMNS).cast()) };
-        let columns = [vectors::even_words(columns), vectors::odd_words(columns)];
-        for (query, acc) in acc.iter_mut().enumerate() {
-            // SAFETY: the residues of a row of the query; the buffer is aligned to cache lines.
-            let pair = _mm512_set1_epi64(unsafe { *pairs.add(query * query_pairs + row) });
-            let residues = [vectors::even_words(pair), vectors::odd_words(pair)];
-            for (acc, residue) in acc.iter_mut().zip(residues) {
-                for (acc, columns) in acc.iter_mut().zip(columns) {
-                    acc.low = _mm512_madd52lo_epu64(acc.low, columns, residue);
-                    acc.high = _mm512_madd52hi_epu64(acc.high, columns, residue);
-                }
-            }
+    let (vectors, rest) = piece.db.as_chunks::<LANES>();
+    for (index, words) in vectors.iter().enumerate() {
+        piece.prefetch.step(index);
+        // SAFETY: one vector; the selectors of its rows, of every query.
+        unsafe {
+            let words = _mm512_loadu_si512(words.as_ptr().cast());
+            add_vector::<QUERIES, WIDTH>(&mut sums, words, pairs.add(index * (LANES / WIDTH)), query_pairs);
         }
     }
-    for (acc, block) in acc.as_flattened().iter().zip(out.chunks_exact_mut(BLOCK_WORDS)) {
-        let [even, odd] = acc.map(|sums| reducer.reduce(sums));
-        let to = block[slot * TILE_COLUMNS..][..TILE_COLUMNS].as_mut_ptr();
+    if !rest.is_empty() {
+        let first = vectors.len() * (LANES / WIDTH);
+        // SAFETY: a masked load reads the rest only; there are selectors for whole vectors.
+        unsafe {
+            let words = _mm512_maskz_loadu_epi32((1 << rest.len()) - 1, rest.as_ptr().cast());
+            add_vector::<QUERIES, WIDTH>(&mut sums, words, pairs.add(first), query_pairs);
+        }
+    }
+    for (sums, block) in sums.as_flattened().iter().zip(out.chunks_exact_mut(BLOCK_WORDS)) {
+        let [even, odd] = join_rows::<WIDTH>(*sums).map(|sums| reducer.reduce(sums));
+        let to = block[slot * LANES..][..LANES].as_mut_ptr();
         // SAFETY: 16 words from `to` on.
         unsafe { _mm512_storeu_si512(to.cast(), vectors::interleave(even, odd)) };
     }
+}
+
+/// Adds the products of one vector of the database, `16 / WIDTH` rows, with the selectors of these rows: those of the
+/// first query are at `pairs`, those of the next `query_pairs` further on.
+///
+/// # Safety
+/// The CPU must have AVX-512 F and IFMA; there are as many selectors.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+unsafe fn add_vector<const QUERIES: usize, const WIDTH: usize>(
+    sums: &mut [QuerySums; QUERIES],
+    words: __m512i,
+    pairs: *const i64,
+    query_pairs: usize,
+) {
+    let columns = [vectors::even_words(words), vectors::odd_words(words)];
+    for (query, sums) in sums.iter_mut().enumerate() {
+        // SAFETY: the selectors of this query, says the caller.
+        let pairs = unsafe { load_pairs::<WIDTH>(pairs.add(query * query_pairs)) };
+        for half in 0..2 {
+            sums[0][half].add_products(columns[half], vectors::even_words(pairs[half]));
+            sums[1][half].add_products(columns[half], vectors::odd_words(pairs[half]));
+        }
+    }
+}
+
+/// The selectors (both polynomials, 64 bits) for the even and for the odd words of a vector of `16 / WIDTH` rows.
+///
+/// # Safety
+/// The CPU must have AVX-512 F; as many selectors are at `pairs`.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn load_pairs<const WIDTH: usize>(pairs: *const i64) -> [__m512i; 2] {
+    // SAFETY: every load is as long as the selectors.
+    unsafe {
+        match WIDTH {
+            1 => {
+                let (first, second) =
+                    (_mm512_loadu_si512(pairs.cast()), _mm512_loadu_si512(pairs.add(8).cast()));
+                let even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+                let odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
+                [even, odd].map(|rows| _mm512_permutex2var_epi64(first, rows, second))
+            }
+            2 => [_mm512_loadu_si512(pairs.cast()); 2],
+            4 => {
+                let rows = _mm512_setr_epi64(0, 0, 1, 1, 2, 2, 3, 3);
+                let four = _mm512_broadcast_i64x4(_mm256_loadu_si256(pairs.cast()));
+                [_mm512_permutexvar_epi64(rows, four); 2]
+            }
+            8 => {
+                let rows = _mm512_setr_epi64(0, 0, 0, 0, 1, 1, 1, 1);
+                let two = _mm512_broadcast_i32x4(_mm_loadu_si128(pairs.cast()));
+                [_mm512_permutexvar_epi64(rows, two); 2]
+            }
+            _ => [_mm512_set1_epi64(*pairs); 2],
+        }
+    }
+}
+
+/// Adds the sums of all rows of a vector up: the first `WIDTH` words are those of the columns.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn join_rows<const WIDTH: usize>(mut sums: [Sums; 2]) -> [Sums; 2] {
+    if WIDTH <= 8 {
+        sums = sums.map(|sums| sums.plus_rotated::<4>());
+    }
+    if WIDTH <= 4 {
+        sums = sums.map(|sums| sums.plus_rotated::<2>());
+    }
+    if WIDTH <= 2 {
+        sums = sums.map(|sums| sums.plus_rotated::<1>());
+    }
+    if WIDTH == 1 {
+        let [even, odd] = sums;
+        sums = [even.plus(odd); 2];
+    }
+    sums
 }
 
 /// Reduces [`Sums`] modulo one prime p.
@@ -200,7 +281,8 @@ impl SumReducer {
         Self { reducer: Reducer::new(modulus), high_weight: _mm512_set1_epi64(i64::from(high_weight)) }
     }
 
-    /// For up to 1024 products: `low < 2^62`, `high < 2^22`.
+    /// For up to 2048 products of 64 bits: `low < 2^63`, `high < 2^23`, hence their weighted sum below
+    /// `2^63 + 2^55`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn reduce(&self, sums: Sums) -> __m512i {

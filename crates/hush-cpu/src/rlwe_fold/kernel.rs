@@ -1,76 +1,110 @@
 //! What a level brings to the fold of ring elements.
 
 use hush_math::modulus::Modulus;
-use hush_ops::ntt_tiling::{GROUP_SLOTS, TILE_COLUMNS};
+use hush_ops::{
+    ntt_tiling::{GROUP_SLOTS, MAX_TILE_WIDTH, NttTiling},
+    reference::rlwe_fold::RLWE_POLYS,
+};
 
-use super::layout::GroupSelectors;
+use super::selectors::{self, SelectorColumns};
 use crate::features::Level;
 
-/// Residues of one column tile at one group of slots, for one polynomial of one query.
-pub(super) const BLOCK_WORDS: usize = TILE_COLUMNS * GROUP_SLOTS;
+/// Room for the residues of one column tile at one group of slots, for one polynomial of one query.
+pub(super) const BLOCK_WORDS: usize = MAX_TILE_WIDTH * GROUP_SLOTS;
 /// Most queries of one pass over the database: 16 polynomials are the rows of an AMX tile.
 pub(super) const MAX_BATCH: usize = 8;
 
-/// One chunk of the database (a column tile at a group of slots) and what it is multiplied with.
-pub(crate) struct Chunk<'a> {
-    /// `[slot of the group][row][16 columns]`, beginning at a cache line. More of the database may follow it: it is
-    /// prefetched.
+/// One group of slots of the database and what it is multiplied with.
+pub(crate) struct Group<'a> {
+    /// `[tile][slot of the group][row][column of the tile]`, beginning at a cache line. More of the database may
+    /// follow it: it is prefetched.
     pub(super) db: &'a [u32],
     /// Rows (D0), at least one.
     pub(super) rows: usize,
-    /// The prepared selectors of the group.
-    pub(super) prepared: &'a [u32],
+    /// Columns of a tile: 1, 2, 4, 8 or 16.
+    pub(super) tile_width: usize,
+    /// `[slot of the group][query][row][poly]`, rows padded as [`selectors::query_words`] says.
+    pub(super) selectors: &'a [u32],
     /// Number of queries, `1..=`[`MAX_BATCH`].
     pub(super) batch: usize,
     pub(super) modulus: &'a Modulus,
-    /// Where the canonical results go: `[query][poly][16 columns][slot of the group]`.
+    /// As many words as the kernel asked for, beginning at a cache line.
+    pub(super) scratch: &'a mut [u32],
+    /// Where the canonical results go: `[tile][query][poly][column, of 16][slot of the group]`; columns that the tile
+    /// does not have are undefined.
     pub(super) out: &'a mut [u32],
 }
 
-/// How a level folds: its layout of the selectors, and its product of a chunk.
+impl Group<'_> {
+    /// Words of one slot of a tile of the database.
+    pub(super) fn piece_words(&self) -> usize {
+        self.rows * self.tile_width
+    }
+
+    /// Words of the selectors of one slot.
+    pub(super) fn slot_words(&self) -> usize {
+        self.batch * selectors::query_words(self.rows)
+    }
+
+    /// Words of the results of one tile.
+    pub(super) fn tile_out_words(&self) -> usize {
+        self.batch * RLWE_POLYS * BLOCK_WORDS
+    }
+
+    /// Panics if lengths do not fit together.
+    pub(super) fn check(&self) {
+        let tiles = self.db.len() / (GROUP_SLOTS * self.piece_words());
+        assert!(
+            (1..=MAX_BATCH).contains(&self.batch)
+                && self.db.len() == tiles * GROUP_SLOTS * self.piece_words()
+                && self.selectors.len() == GROUP_SLOTS * self.slot_words()
+                && self.out.len() == tiles * self.tile_out_words()
+        );
+    }
+}
+
+/// How a level folds.
 pub(crate) struct RlweFoldKernel {
-    /// Words of the prepared selectors of one group of slots, from rows and batch; a multiple of 16.
-    pub(super) prepared_words: fn(usize, usize) -> usize,
-    /// Lays the selectors of a group out; fills all of the output, which begins at a cache line.
-    pub(super) prepare: unsafe fn(&GroupSelectors<'_>, &Modulus, &mut [u32]),
-    /// Called on a thread before its chunks, with the batch.
-    pub(super) begin: unsafe fn(usize),
-    /// Multiplies a chunk.
-    pub(super) chunk: unsafe fn(Chunk<'_>),
-    /// Called on a thread after its chunks.
-    pub(super) end: unsafe fn(),
+    /// Lays the selectors of neighbouring groups out, `[group]` as in [`Group::selectors`]; fills all of the output.
+    pub(super) transpose: unsafe fn(&SelectorColumns<'_>, &mut [u32]),
+    /// Words of scratch memory for a group, from rows and batch.
+    pub(super) scratch_words: fn(usize, usize) -> usize,
+    /// Multiplies a group.
+    pub(super) fold: unsafe fn(Group<'_>),
 }
 
 /// The kernels of one level.
 pub(crate) struct RlweFoldKernels {
-    /// For up to `few_max` queries.
+    /// For few queries, or a database that is read in less time than selectors are prepared.
     few: RlweFoldKernel,
-    few_max: usize,
-    /// For more.
+    /// For at least [`MANY_MIN`] queries of a database of several full tiles.
     many: RlweFoldKernel,
 }
+
+/// Queries from which on AMX is faster than AVX-512 IFMA. (Measured: for 3 queries it is not, and for 8 queries of one
+/// tile it is about as fast.)
+const MANY_MIN: usize = 4;
 
 impl RlweFoldKernels {
     /// The kernels of `level`. To run them is unsafe on a machine without that level.
     pub(crate) fn of(level: Level) -> Self {
-        let (few, few_max, many) = match level {
-            Level::Scalar => (super::lanes::SCALAR, 0, super::lanes::SCALAR),
-            Level::Avx2 => (super::lanes::AVX2, 0, super::lanes::AVX2),
-            Level::Avx512 => (super::lanes::AVX512, 0, super::lanes::AVX512),
-            Level::Avx512Ifma => (super::ifma::KERNEL, 0, super::ifma::KERNEL),
-            Level::Amx => (super::ifma::KERNEL, 2, super::amx::KERNEL),
+        let (few, many) = match level {
+            Level::Scalar => (super::lanes::SCALAR, super::lanes::SCALAR),
+            Level::Avx2 => (super::lanes::AVX2, super::lanes::AVX2),
+            Level::Avx512 => (super::lanes::AVX512, super::lanes::AVX512),
+            Level::Avx512Ifma => (super::ifma::KERNEL, super::ifma::KERNEL),
+            Level::Amx => (super::ifma::KERNEL, super::amx::KERNEL),
         };
-        Self { few, few_max, many }
+        Self { few, many }
     }
 
     /// The kernel for a pass of `batch` queries.
-    pub(super) fn for_batch(&self, batch: usize) -> &RlweFoldKernel {
-        if batch <= self.few_max { &self.few } else { &self.many }
+    pub(super) fn for_pass(&self, tiling: NttTiling, batch: usize) -> &RlweFoldKernel {
+        if batch >= MANY_MIN && tiling.tiles() > 1 { &self.many } else { &self.few }
     }
 }
 
-/// A `begin` with nothing to do.
-pub(super) fn begin_nothing(_batch: usize) {}
-
-/// An `end` with nothing to do.
-pub(super) fn end_nothing() {}
+/// The scratch memory of a kernel that needs none.
+pub(super) fn no_scratch(_rows: usize, _batch: usize) -> usize {
+    0
+}

@@ -5,13 +5,13 @@ use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
 use hush_math::modulus::Modulus;
 use hush_ops::{
-    ntt_tiling::{GROUP_SLOTS, TILE_COLUMNS},
+    ntt_tiling::{GROUP_SLOTS, MAX_TILE_WIDTH},
     reference::rlwe_fold::RLWE_POLYS,
 };
 
 use super::{
-    kernel::{BLOCK_WORDS, Chunk, RlweFoldKernel, begin_nothing, end_nothing},
-    layout::GroupSelectors,
+    kernel::{BLOCK_WORDS, Group, RlweFoldKernel, no_scratch},
+    selectors,
 };
 use crate::lanes::{Avx2, Avx512, Lanes, Scalar};
 
@@ -25,116 +25,136 @@ pub(super) const AVX512: RlweFoldKernel = kernel(avx512);
 /// How far ahead of the database is prefetched.
 const AHEAD_BYTES: usize = 4096;
 
-const fn kernel(chunk: unsafe fn(Chunk<'_>)) -> RlweFoldKernel {
-    RlweFoldKernel { prepared_words, prepare, begin: begin_nothing, chunk, end: end_nothing }
+const fn kernel(fold: unsafe fn(Group<'_>)) -> RlweFoldKernel {
+    RlweFoldKernel { transpose: selectors::transpose, scratch_words: no_scratch, fold }
 }
 
-fn scalar(chunk: Chunk<'_>) {
+fn scalar(group: Group<'_>) {
     // SAFETY: portable code.
-    unsafe { multiply::<Scalar>(chunk) };
+    unsafe { fold::<Scalar>(group) };
 }
 
 /// # Safety
 /// The CPU must have AVX2.
 #[target_feature(enable = "avx2")]
-unsafe fn avx2(chunk: Chunk<'_>) {
+unsafe fn avx2(group: Group<'_>) {
     // SAFETY: the caller has AVX2.
-    unsafe { multiply::<Avx2>(chunk) };
+    unsafe { fold::<Avx2>(group) };
 }
 
 /// # Safety
 /// The CPU must have AVX-512 F.
 #[target_feature(enable = "avx512f")]
-unsafe fn avx512(chunk: Chunk<'_>) {
-    // SAFETY: the caller has AVX-512 F.
-    unsafe { multiply::<Avx512>(chunk) };
-}
-
-fn prepared_words(rows: usize, batch: usize) -> usize {
-    GROUP_SLOTS * batch * rows * RLWE_POLYS
-}
-
-/// `[slot of the group][query][row][poly]`.
-fn prepare(selectors: &GroupSelectors<'_>, _modulus: &Modulus, out: &mut [u32]) {
-    let batch = selectors.batch;
-    let slot_words = out.len() / GROUP_SLOTS;
-    for query in 0..batch {
-        for row in 0..selectors.rows {
-            for poly in 0..RLWE_POLYS {
-                let at = (query * selectors.rows + row) * RLWE_POLYS + poly;
-                for (slot, &word) in selectors.slots(query, row, poly).iter().enumerate() {
-                    out[slot * slot_words + at] = word;
-                }
-            }
-        }
-    }
+unsafe fn avx512(group: Group<'_>) {
+    // SAFETY: the caller has AVX-512 F, and with it AVX2, whose vectors are no wider than most tiles.
+    unsafe { if group.tile_width < Avx512::WIDTH { fold::<Avx2>(group) } else { fold::<Avx512>(group) } }
 }
 
 /// # Safety
 /// The CPU must have the instruction set of `L`.
 #[inline(always)]
-unsafe fn multiply<L: Lanes>(chunk: Chunk<'_>) {
-    let largest = u64::from(chunk.modulus.value() - 1);
-    let run = (u64::MAX / (largest * largest)).min(chunk.rows as u64) as usize;
-    let pieces = chunk.db.chunks_exact(chunk.rows * TILE_COLUMNS);
-    let query_words = chunk.rows * RLWE_POLYS;
-    let selectors = chunk.prepared.chunks_exact(chunk.batch * query_words);
-    for (slot, (piece, selectors)) in pieces.zip(selectors).enumerate() {
-        for (query, selectors) in selectors.chunks_exact(query_words).enumerate() {
-            // SAFETY: the caller has the instruction set.
-            let sums = unsafe { multiply_slot::<L>(piece, selectors, run) };
-            for (poly, sums) in sums.iter().enumerate() {
-                let block = &mut chunk.out[(query * RLWE_POLYS + poly) * BLOCK_WORDS..][..BLOCK_WORDS];
-                for column in 0..TILE_COLUMNS {
-                    block[column * GROUP_SLOTS + slot] = sums.reduce(column, chunk.modulus);
+unsafe fn fold<L: Lanes>(group: Group<'_>) {
+    group.check();
+    let (piece_words, tile_out_words) = (group.piece_words(), group.tile_out_words());
+    let (slot_words, query_words) = (group.slot_words(), selectors::query_words(group.rows));
+    let steps = Steps::new(group.tile_width, L::WIDTH, group.modulus);
+    let tiles = group.db.chunks_exact(GROUP_SLOTS * piece_words);
+    for (tile, out) in tiles.zip(group.out.chunks_exact_mut(tile_out_words)) {
+        let pieces = tile.chunks_exact(piece_words).zip(group.selectors.chunks_exact(slot_words));
+        for (slot, (piece, selectors)) in pieces.enumerate() {
+            for (query, selectors) in selectors.chunks_exact(query_words).enumerate() {
+                // SAFETY: the caller has the instruction set; there are selectors for all rows, padded to 16.
+                let sums = unsafe { multiply_slot::<L>(piece, selectors, &steps) };
+                for (poly, sums) in sums.iter().enumerate() {
+                    let block = &mut out[(query * RLWE_POLYS + poly) * BLOCK_WORDS..][..BLOCK_WORDS];
+                    for column in 0..group.tile_width {
+                        block[column * GROUP_SLOTS + slot] = sums.reduce(column, &steps, group.modulus);
+                    }
                 }
             }
         }
     }
 }
 
-/// Sums of 16 columns: `sum = low + 2^32 high`, both of 64 bits in two words.
+/// How a slot of a tile is walked through: in steps of one row, or of the rows that fill a vector if tiles are narrower.
+struct Steps {
+    /// Columns of a tile.
+    width: usize,
+    /// Words of a step.
+    words: usize,
+    /// Steps whose products can be summed in 64 bits.
+    run: usize,
+    /// For every word of a step of several rows, where its row's selectors begin.
+    selectors: [i32; MAX_TILE_WIDTH],
+}
+
+impl Steps {
+    fn new(width: usize, vector_width: usize, modulus: &Modulus) -> Self {
+        let largest = u64::from(modulus.value() - 1);
+        Self {
+            width,
+            words: width.max(vector_width),
+            run: usize::try_from(u64::MAX / (largest * largest)).unwrap_or(usize::MAX),
+            selectors: std::array::from_fn(|word| (word / width * RLWE_POLYS) as i32),
+        }
+    }
+
+    fn rows(&self) -> usize {
+        self.words / self.width
+    }
+}
+
+/// Sums of the words of a step: `sum = low + 2^32 high`, both of 64 bits in two words.
 #[derive(Clone, Copy)]
 struct SplitSums {
-    low: [[u32; TILE_COLUMNS]; 2],
-    high: [[u32; TILE_COLUMNS]; 2],
+    low: [[u32; MAX_TILE_WIDTH]; 2],
+    high: [[u32; MAX_TILE_WIDTH]; 2],
 }
 
 impl SplitSums {
-    /// The residue of column `column`. Both halves are below `1024 * 2^32`.
-    fn reduce(&self, column: usize, modulus: &Modulus) -> u32 {
-        let join = |words: &[[u32; TILE_COLUMNS]; 2]| {
-            u64::from(words[0][column]) | u64::from(words[1][column]) << 32
+    /// The residue of column `column`. Both halves, of all rows of a step, are below `2048 * 2^32`.
+    fn reduce(&self, column: usize, steps: &Steps, modulus: &Modulus) -> u32 {
+        let join = |[low, high]: &[[u32; MAX_TILE_WIDTH]; 2]| {
+            let words = (column..steps.words).step_by(steps.width);
+            words.map(|word| u64::from(low[word]) | u64::from(high[word]) << 32).sum::<u64>()
         };
         // Below 2^64, since p < 2^32 - 2^20.
         modulus.reduce((u64::from(modulus.reduce(join(&self.high))) << 32) + join(&self.low))
     }
 }
 
-/// Multiplies one slot, `[row][16 columns]`, by the selectors of one query, `[row][poly]`; the sum of `run` products
-/// fits 64 bits.
+/// Multiplies one slot, `[row][column of the tile]`, by the selectors of one query, `[row][poly]`.
 ///
 /// # Safety
-/// The CPU must have the instruction set of `L`.
+/// The CPU must have the instruction set of `L`; the selectors are of as many rows, padded to 16.
 #[inline(always)]
-unsafe fn multiply_slot<L: Lanes>(db: &[u32], selectors: &[u32], run: usize) -> [SplitSums; RLWE_POLYS] {
-    let none = SplitSums { low: [[0; TILE_COLUMNS]; 2], high: [[0; TILE_COLUMNS]; 2] };
+unsafe fn multiply_slot<L: Lanes>(db: &[u32], selectors: &[u32], steps: &Steps) -> [SplitSums; RLWE_POLYS] {
+    let none = SplitSums { low: [[0; MAX_TILE_WIDTH]; 2], high: [[0; MAX_TILE_WIDTH]; 2] };
     let mut sums = [none; RLWE_POLYS];
-    for first in (0..TILE_COLUMNS).step_by(L::WIDTH) {
-        // SAFETY: the caller has the instruction set; a vector begins at a column that is a multiple of its width,
-        // which divides 16, and 32 zeros are the sums of at least one vector.
+    let whole = db.chunks_exact(steps.words);
+    let mut rest = [0; MAX_TILE_WIDTH];
+    rest[..whole.remainder().len()].copy_from_slice(whole.remainder());
+    let step_selectors = steps.rows() * RLWE_POLYS;
+    for first in (0..steps.words).step_by(L::WIDTH) {
+        // SAFETY: the caller has the instruction set; a vector begins at a word that is a multiple of its width, which
+        // divides that of a step; 32 zeros are the sums of at least one vector.
         unsafe {
-            let zero = L::load_sums([0; 2 * TILE_COLUMNS].as_ptr());
+            let zero = L::load_sums([0; 2 * MAX_TILE_WIDTH].as_ptr());
             let (mut low, mut high) = ([zero; RLWE_POLYS], [zero; RLWE_POLYS]);
-            let runs = db.chunks(run * TILE_COLUMNS).zip(selectors.chunks(run * RLWE_POLYS));
-            for (db, selectors) in runs {
+            let runs = db.chunks(steps.run.saturating_mul(steps.words));
+            for (db, selectors) in runs.zip(selectors.chunks(steps.run.saturating_mul(step_selectors))) {
                 let mut acc = [zero; RLWE_POLYS];
-                for (row, selectors) in db.chunks_exact(TILE_COLUMNS).zip(selectors.chunks_exact(RLWE_POLYS))
-                {
-                    _mm_prefetch::<_MM_HINT_T0>(row.as_ptr().wrapping_byte_add(AHEAD_BYTES).cast());
-                    let columns = L::load(row.as_ptr().add(first));
+                for (step, selectors) in db.chunks(steps.words).zip(selectors.chunks_exact(step_selectors)) {
+                    _mm_prefetch::<_MM_HINT_T0>(step.as_ptr().wrapping_byte_add(AHEAD_BYTES).cast());
+                    let step = if step.len() < steps.words { &rest } else { step };
+                    let words = L::load(step.as_ptr().add(first));
                     for poly in 0..RLWE_POLYS {
-                        acc[poly] = L::mul_add(acc[poly], columns, selectors[poly]);
+                        acc[poly] = if steps.rows() == 1 {
+                            L::mul_add(acc[poly], words, selectors[poly])
+                        } else {
+                            let selectors = L::gather(selectors.as_ptr().add(poly), &steps.selectors);
+                            L::mul_add_words(acc[poly], words, selectors)
+                        };
                     }
                 }
                 for poly in 0..RLWE_POLYS {

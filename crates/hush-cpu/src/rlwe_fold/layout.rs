@@ -1,54 +1,13 @@
-//! Where selectors come from and results go to: a few groups of slots of many polynomials.
+//! Where residues come from and results go to.
 
 use std::{marker::PhantomData, mem::MaybeUninit};
 
 use hush_ops::{
-    ntt_tiling::{GROUP_SLOTS, NttTiledDb, NttTiling, TILE_COLUMNS},
+    ntt_tiling::{GROUP_SLOTS, NttTiledDb, NttTiling},
     reference::rlwe_fold::RLWE_POLYS,
 };
 
 use super::kernel::BLOCK_WORDS;
-
-/// The selectors of some queries at one group of slots.
-pub(crate) struct GroupSelectors<'a> {
-    /// `[query][row][poly][slot of the group]`.
-    pub(super) words: &'a [u32],
-    /// Rows (D0).
-    pub(super) rows: usize,
-    /// Number of queries.
-    pub(super) batch: usize,
-}
-
-impl GroupSelectors<'_> {
-    /// The slots of polynomial `poly` of the selector of row `row`, query `query`; zeros beyond the last row.
-    #[inline(always)]
-    pub(super) fn slots(&self, query: usize, row: usize, poly: usize) -> &[u32; GROUP_SLOTS] {
-        if row >= self.rows {
-            return &[0; GROUP_SLOTS];
-        }
-        let (groups, _) = self.words.as_chunks();
-        &groups[(query * self.rows + row) * RLWE_POLYS + poly]
-    }
-}
-
-/// Words of the selectors of one group.
-pub(super) fn selector_words(rows: usize, batch: usize) -> usize {
-    batch * rows * RLWE_POLYS * GROUP_SLOTS
-}
-
-/// Copies the selectors of neighbouring groups, which begin at word `first` of every polynomial, to `out`: as many as
-/// it holds, each as in [`GroupSelectors`]. The selectors of a query are `[row][poly][limb][slot]`.
-pub(super) fn gather_selectors(queries: &[&[u32]], tiling: NttTiling, first: usize, out: &mut [u32]) {
-    let group_words = selector_words(tiling.rows(), queries.len());
-    let groups = out.len() / group_words;
-    let polys = queries.iter().flat_map(|query| query.chunks_exact(tiling.poly_words()));
-    for (index, poly) in polys.enumerate() {
-        let slots = poly[first..first + groups * GROUP_SLOTS].chunks_exact(GROUP_SLOTS);
-        for (slots, out) in slots.zip(out.chunks_exact_mut(group_words)) {
-            out[index * GROUP_SLOTS..][..GROUP_SLOTS].copy_from_slice(slots);
-        }
-    }
-}
 
 /// The residues of a database.
 pub(super) fn db_words(db: &NttTiledDb) -> &[u32] {
@@ -59,12 +18,11 @@ pub(super) fn db_words(db: &NttTiledDb) -> &[u32] {
     words
 }
 
-/// The slots of column `column`, polynomial number `index` of the batch, in the results
-/// `[tile][query][poly][16 columns][slot of the group]` of one group.
-pub(super) fn block_column(out: &[u32], batch: usize, index: usize, column: usize) -> &[u32; GROUP_SLOTS] {
-    let block = column / TILE_COLUMNS * batch * RLWE_POLYS + index;
-    let (columns, _) = out[block * BLOCK_WORDS..].as_chunks();
-    &columns[column % TILE_COLUMNS]
+/// The slots of column `column` of a tile, polynomial number `index` of the batch, in the results of this tile,
+/// `[query][poly][column, of 16][slot of the group]`.
+pub(super) fn block_column(out: &[u32], index: usize, column: usize) -> &[u32; GROUP_SLOTS] {
+    let (columns, _) = out[index * BLOCK_WORDS..].as_chunks();
+    &columns[column]
 }
 
 /// The results of all queries, written by several threads in disjoint slots.

@@ -1,10 +1,9 @@
 //! (6) Fold the first dimension of ring elements: the database once through the cores for up to 8 queries.
 //!
 //! Every level does the same walk. A group of 16 NTT slots modulo one limb, for all columns, is one contiguous run of
-//! the database: the selectors of these slots are laid out for the kernel of the level and stay in the L2 cache while
-//! the run streams past. The kernel multiplies one chunk (a tile of 16 columns) after another; only the layout of the
-//! selectors and this product differ. A unit of work is a few neighbouring groups: selectors are read, and results
-//! written, a few cache lines at a time, as both are spread over a page for every polynomial.
+//! the database: the selectors of these slots are laid out slot by slot and stay in the L2 cache while the run streams
+//! past. Only the kernel that multiplies a group differs. A unit of work is a few neighbouring groups: selectors are
+//! read, and results written, a few cache lines at a time, as both are spread over a page for every polynomial.
 
 use std::ops::Range;
 
@@ -23,12 +22,14 @@ mod ifma;
 mod kernel;
 mod lanes;
 mod layout;
+mod selectors;
 mod vectors;
 
 pub(crate) use kernel::RlweFoldKernels;
 
-use kernel::{BLOCK_WORDS, Chunk, MAX_BATCH, RlweFoldKernel};
-use layout::{GroupSelectors, SharedResults};
+use kernel::{BLOCK_WORDS, Group, MAX_BATCH, RlweFoldKernel};
+use layout::SharedResults;
+use selectors::SelectorColumns;
 
 /// Most groups of a unit of work. (Measured: with 1, reading selectors and writing results takes a third of the time
 /// of a pass for 8 queries.)
@@ -54,7 +55,7 @@ pub(crate) fn rlwe_fold(
     let pass = selectors.len().div_ceil(selectors.len().div_ceil(MAX_BATCH));
     for (queries, results) in selectors.chunks(pass).zip(results.chunks_mut(pass)) {
         let results = SharedResults::new(tiling, results);
-        let kernel = cpu.kernels().rlwe_fold.for_batch(queries.len());
+        let kernel = cpu.kernels().rlwe_fold.for_pass(tiling, queries.len());
         let pass = Pass { kernel, moduli, db, queries, results };
         cpu.install(|| {
             split_groups(tiling, cpu.threads()).into_par_iter().with_max_len(1).for_each(|unit| {
@@ -94,60 +95,54 @@ struct Pass<'a> {
 impl Pass<'_> {
     /// One unit of work, start to end, on the calling thread.
     fn fold_unit(&self, unit: &Unit, workspace: &mut Workspace) {
-        let (tiling, batch) = (self.db.tiling(), self.queries.len());
-        let first = unit.limb * tiling.degree() + unit.groups.start * GROUP_SLOTS;
-        let selector_words = layout::selector_words(tiling.rows(), batch);
-        let prepared_words = (self.kernel.prepared_words)(tiling.rows(), batch);
-        let out_words = tiling.tiles() * batch * RLWE_POLYS * BLOCK_WORDS;
-        let buffer = workspace.words(prepared_words + unit.groups.len() * (selector_words + out_words));
-        let (prepared, rest) = buffer.split_at_mut(prepared_words);
-        let (selectors, out) = rest.split_at_mut(unit.groups.len() * selector_words);
-        layout::gather_selectors(self.queries, tiling, first, selectors);
-        let groups = selectors.chunks_exact(selector_words).zip(out.chunks_exact_mut(out_words));
-        for (group, (words, out)) in unit.groups.clone().zip(groups) {
-            let selectors = GroupSelectors { words, rows: tiling.rows(), batch };
-            self.fold_group(unit.limb, group, &selectors, prepared, out);
+        let (tiling, batch, groups) = (self.db.tiling(), self.queries.len(), unit.groups.len());
+        let columns = SelectorColumns {
+            queries: self.queries,
+            rows: tiling.rows(),
+            poly_words: tiling.poly_words(),
+            first: unit.limb * tiling.degree() + unit.groups.start * GROUP_SLOTS,
+            groups,
+        };
+        let scratch_words = (self.kernel.scratch_words)(tiling.rows(), batch);
+        let tile_words = batch * RLWE_POLYS * BLOCK_WORDS;
+        let out_words = groups * tiling.tiles() * tile_words;
+        let buffer = workspace.words(scratch_words + columns.words() + out_words);
+        let (scratch, rest) = buffer.split_at_mut(scratch_words);
+        let (selectors, out) = rest.split_at_mut(columns.words());
+        // SAFETY: `Cpu` only hands out kernels of a level that its constructor vouched for.
+        unsafe { (self.kernel.transpose)(&columns, selectors) };
+        let parts =
+            selectors.chunks_exact(columns.words() / groups).zip(out.chunks_exact_mut(out_words / groups));
+        for (group, (selectors, out)) in unit.groups.clone().zip(parts) {
+            self.fold_group(unit.limb, group, selectors, scratch, out);
         }
         for column in 0..tiling.columns() {
+            let (tile, column_in_tile) = (column / tiling.tile_width(), column % tiling.tile_width());
             for index in 0..batch * RLWE_POLYS {
                 // SAFETY: these slots, modulo this limb, are this unit's alone.
-                let slots = unsafe { self.results.slots_mut(index, column, first, unit.groups.len()) };
-                for (slots, out) in slots.iter_mut().zip(out.chunks_exact(out_words)) {
-                    slots.write(*layout::block_column(out, batch, index, column));
+                let slots = unsafe { self.results.slots_mut(index, column, columns.first, groups) };
+                for (slots, out) in slots.iter_mut().zip(out.chunks_exact(out_words / groups)) {
+                    slots.write(*layout::block_column(&out[tile * tile_words..], index, column_in_tile));
                 }
             }
         }
     }
 
-    /// Folds one group of slots: `out` becomes `[tile][query][poly][16 columns][slot of the group]`.
-    fn fold_group(
-        &self,
-        limb: usize,
-        group: usize,
-        selectors: &GroupSelectors<'_>,
-        prepared: &mut [u32],
-        out: &mut [u32],
-    ) {
-        let (tiling, modulus) = (self.db.tiling(), &self.moduli[limb]);
+    /// Folds one group of slots.
+    fn fold_group(&self, limb: usize, group: usize, selectors: &[u32], scratch: &mut [u32], out: &mut [u32]) {
+        let tiling = self.db.tiling();
         let start = (limb * tiling.groups() + group) * tiling.group_words();
-        let db = &layout::db_words(self.db)[start..start + tiling.group_words()];
-        // SAFETY: `Cpu` only hands out kernels of a level that its constructor vouched for; `begin` and `end` enclose
-        // the chunks on this thread.
-        unsafe {
-            (self.kernel.prepare)(selectors, modulus, prepared);
-            (self.kernel.begin)(selectors.batch);
-            let blocks = out.chunks_exact_mut(selectors.batch * RLWE_POLYS * BLOCK_WORDS);
-            for (db, out) in db.chunks_exact(tiling.chunk_words()).zip(blocks) {
-                (self.kernel.chunk)(Chunk {
-                    db,
-                    rows: tiling.rows(),
-                    prepared,
-                    batch: selectors.batch,
-                    modulus,
-                    out,
-                });
-            }
-            (self.kernel.end)();
-        }
+        let group = Group {
+            db: &layout::db_words(self.db)[start..start + tiling.group_words()],
+            rows: tiling.rows(),
+            tile_width: tiling.tile_width(),
+            selectors,
+            batch: self.queries.len(),
+            modulus: &self.moduli[limb],
+            scratch,
+            out,
+        };
+        // SAFETY: `Cpu` only hands out kernels of a level that its constructor vouched for.
+        unsafe { (self.kernel.fold)(group) };
     }
 }

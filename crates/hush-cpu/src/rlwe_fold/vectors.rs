@@ -70,12 +70,12 @@ impl Reducer {
         }
     }
 
-    /// `x mod p` of every lane, for `x < 2^63`.
+    /// `x mod p` of every lane, for `x < 2^64 - 2^57`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub(super) fn reduce(&self, x: __m512i) -> __m512i {
-        // The estimate ignores less than 2^12 / p of x / p, and less than x / 2^64 for the rounded reciprocal: with
-        // less than one lost, it is at most 1 too small, and the rest is below 2p.
+        // The estimate ignores less than 2^12 / p <= 2^-7 of x / p, and less than x / 2^64 < 1 - 2^-7 for the rounded
+        // reciprocal: with less than one lost, it is at most 1 too small, and the rest is below 2p.
         let zero = _mm512_setzero_si512();
         let estimate =
             _mm512_madd52hi_epu64(zero, _mm512_srli_epi64::<{ Self::DROPPED_BITS }>(x), self.quotient);

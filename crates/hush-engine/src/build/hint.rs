@@ -17,7 +17,7 @@ use super::BuildError;
 use crate::Progress;
 
 /// Rows of the hint computed in one step.
-const STEP_ROWS: usize = 4 * GROUP_ROWS;
+pub(super) const STEP_ROWS: usize = 4 * GROUP_ROWS;
 
 /// Writes the hint of the database that was written before, and with DoublePIR the second database.
 pub(super) fn write(
@@ -47,7 +47,7 @@ pub(super) fn write(
 }
 
 /// The whole hint as words (DoublePIR's first one, which never travels).
-fn whole(
+pub(super) fn whole(
     cpu: &Cpu,
     db: &<Cpu as LweOps>::Db,
     a: &PublicMatrix,

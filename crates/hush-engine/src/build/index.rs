@@ -3,8 +3,11 @@
 use hush_cpu::Cpu;
 use hush_ops::tiling::TILE_COLS;
 use hush_protocol::{
-    descriptor::Lookup, layout, lwe_table::LweTable, slot::SlotFormat, symbols::to_symbols,
-    table::TableParams,
+    descriptor::Lookup,
+    layout,
+    slot::SlotFormat,
+    symbols::to_symbols,
+    table::{TableParams, TableShape},
 };
 use hush_store::{
     ingest::SpooledRecords,
@@ -34,7 +37,9 @@ pub(super) fn lay_out(
     let shape = layout::index_shape(&scheme, records.len(), slot.slot_bytes(), columns);
     let params = options.params(scheme, shape)?;
     let (db, whitening) = match &params {
-        TableParams::Lwe(table) => (write_bytes(records, slot, table, writer, cpu, progress)?, None),
+        TableParams::Lwe(_) | TableParams::Pack(_) => {
+            (write_bytes(records, slot, shape, writer, cpu, progress)?, None)
+        }
         TableParams::Ring(table) => {
             let fill = |place: Place, symbols: &mut [u32]| {
                 let index = place.block * shape.columns + place.row;
@@ -55,19 +60,20 @@ pub(super) fn lay_out(
     Ok(Laid { params, slot, lookup: Lookup::Index, db, whitening })
 }
 
-/// Writes the byte database of a table over LWE.
+/// Writes a byte database.
 fn write_bytes(
     records: &SpooledRecords,
     slot: SlotFormat,
-    table: &LweTable,
+    shape: TableShape,
     writer: &SnapshotWriter,
     cpu: &Cpu,
     progress: &dyn Progress,
 ) -> Result<MappedOutput, BuildError> {
-    let (shape, size) = (table.shape(), slot.slot_bytes());
-    let mut db = writer.create_mapped(DB_FILE, table.tiling().bytes())?;
-    let tiles = TileWriter::new(table.tiling(), db.bytes());
-    let tiles_across = table.tiling().tiles();
+    let size = slot.slot_bytes();
+    let tiling = shape.byte_tiling();
+    let mut db = writer.create_mapped(DB_FILE, tiling.bytes())?;
+    let tiles = TileWriter::new(tiling, db.bytes());
+    let tiles_across = tiling.tiles();
     progress.start("layout", records.len() as u64, "records");
     cpu.install(|| {
         (0..shape.blocks * tiles_across).into_par_iter().for_each(|task| {

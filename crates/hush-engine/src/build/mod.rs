@@ -4,6 +4,7 @@ mod error;
 mod hint;
 mod index;
 mod keyed;
+mod lifted;
 mod options;
 mod ring;
 mod word_slots;
@@ -71,6 +72,11 @@ pub fn build(
             (Some(hint::write(table, &writer, cpu, progress, &mut files)?), Some(word_bits))
         }
         TableParams::Ring(_) => (None, None),
+        TableParams::Pack(table) => {
+            lifted::write(table, &writer, cpu, progress, &mut files)?;
+            let packed_bits = table.params().ring().plaintext_bits();
+            (None, Some([table.query_bits(), packed_bits, packed_bits]))
+        }
     };
     let shape = params.shape();
     let mut descriptor = Descriptor {

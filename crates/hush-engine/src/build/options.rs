@@ -1,11 +1,11 @@
 //! What a build can be told.
 
-use hush_he::params::{LweParams, RingParams};
+use hush_he::params::{LweParams, PACK_M31, PackParams, RingParams};
 use hush_protocol::{
     ProtocolError,
     keyword::FilterKind,
     layout,
-    table::{Protocol, Scheme, TableParams, TableShape},
+    table::{Family, Protocol, Scheme, TableParams, TableShape},
 };
 
 use super::BuildError;
@@ -19,6 +19,8 @@ pub struct BuildOptions {
     pub lwe: LweParams,
     /// The parameter set of protocols over rings; `None` is the one that suits the records.
     pub ring: Option<RingParams>,
+    /// The parameter set of protocols that pack; `None` is the default, and that `auto` takes none of them.
+    pub pack: Option<PackParams>,
     /// The key filter.
     pub filter: FilterKind,
     /// Bytes of a fingerprint, 1 to 16: absent keys are taken for present with probability `256^-bytes`.
@@ -29,15 +31,17 @@ pub struct BuildOptions {
 
 impl BuildOptions {
     /// The scheme of a table of `slots` slots: as asked for; else `simple` if columns were asked for, which only it
-    /// can vary; else what is cheapest.
+    /// varies at will; else what is cheapest.
     pub(super) fn scheme_for(&self, slots: usize, slot_bytes: usize) -> Scheme {
-        match (self.protocol, self.columns) {
-            (Some(Protocol::Onion), _) => {
-                Scheme::Ring(self.ring.unwrap_or_else(|| layout::auto_ring(slot_bytes)))
-            }
-            (Some(protocol), _) => Scheme::Lwe(protocol, self.lwe),
-            (None, Some(_)) => Scheme::Lwe(Protocol::Simple, self.lwe),
-            (None, None) => Scheme::Lwe(layout::auto_protocol(&self.lwe, slots, slot_bytes), self.lwe),
+        let protocol = match (self.protocol, self.columns) {
+            (Some(protocol), _) => protocol,
+            (None, Some(_)) => Protocol::Simple,
+            (None, None) => layout::auto_protocol(&self.lwe, self.pack.as_ref(), slots, slot_bytes),
+        };
+        match protocol.family() {
+            Family::Lwe => Scheme::Lwe(protocol, self.lwe),
+            Family::Ring => Scheme::Ring(self.ring.unwrap_or_else(|| layout::auto_ring(slot_bytes))),
+            Family::Pack => Scheme::Pack(protocol, self.pack.unwrap_or(PACK_M31)),
         }
     }
 

@@ -7,7 +7,7 @@ use hush_he::params::RingContext;
 use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::RingOps,
-    ntt_tiling::{GROUP_SLOTS, NttTiling, TILE_COLUMNS},
+    ntt_tiling::{GROUP_SLOTS, NttTiling},
 };
 use hush_protocol::{descriptor::WhiteningSeed, ring_table::RingTable, whitening::Whitening};
 use hush_store::{ntt_tiles::NttTileWriter, snapshot::MappedOutput};
@@ -64,7 +64,7 @@ fn store(db: &MappedOutput, tiling: NttTiling, tile: usize, buffer: &[u8]) -> Re
     let chunk_bytes = size_of::<u32>() * tiling.chunk_words();
     for (index, chunk) in buffer.chunks_exact(chunk_bytes).enumerate() {
         let (limb, group) = (index / tiling.groups(), index % tiling.groups());
-        let at = tiling.offset(limb, group * GROUP_SLOTS, 0, tile * TILE_COLUMNS);
+        let at = tiling.offset(limb, group * GROUP_SLOTS, 0, tile * tiling.tile_width());
         db.write_at(size_of::<u32>() * at, chunk)?;
     }
     Ok(())
@@ -84,9 +84,7 @@ impl Tiles<'_> {
     fn gather(&self, tile: usize, buffer: &mut [u8]) -> Result<(), BuildError> {
         let tiling = self.tiling;
         let columns = tiling.tile_columns(tile);
-        // A database of this tile alone.
-        let own = NttTiling::new(tiling.degree(), tiling.limbs(), tiling.rows(), columns.len())?;
-        let writer = NttTileWriter::new(own, buffer);
+        let writer = NttTileWriter::new(tiling.single_tile(tile), buffer);
         let chunks = tiling.rows().div_ceil(TASK_ROWS);
         (0..chunks).into_par_iter().try_for_each(|chunk| {
             let rows = chunk * TASK_ROWS..tiling.rows().min((chunk + 1) * TASK_ROWS);

@@ -4,7 +4,7 @@ use hush_math::csprng::Csprng;
 
 use super::{encrypt_lwe::encrypt_lwe_vectors, encrypt_ring_query};
 use crate::{
-    entities::{OneTimeLweSecret, PublicMatrix, RingSecrets},
+    entities::{LweDecryptionKey, OneTimeLweSecret, PublicMatrix, RingSecrets},
     params::{PackParams, RingContext},
 };
 
@@ -14,8 +14,9 @@ pub type SparseVector<'a> = (&'a PublicMatrix, &'a [(u32, u8)]);
 /// Encrypts `vectors` over LWE under a fresh secret s, and s together with `bits` (of the folds) into a packed query
 /// (ExpPack). `context` is that of `params`' RLWE set.
 ///
-/// Nothing of s is left: the server takes it out of its answer. It must be fresh for every query, as the matrices are
-/// fixed, and so must be the packed query, which is why neither is ever handed out alone. Source: VIPIR section 4.1.
+/// s must be fresh for every query, as the matrices are fixed, and so must be the packed query, which is why neither is made
+/// alone. What is left of s decrypts; most protocols have no use for it, as the server takes s out of its answer. Source:
+/// VIPIR section 4.1.
 ///
 /// # Panics
 /// As [`super::encrypt_lwe`]; if two matrices are of one domain; if the leaves do not fit the tree.
@@ -26,9 +27,9 @@ pub fn encrypt_pack_query<const COUNT: usize>(
     vectors: [SparseVector<'_>; COUNT],
     bits: &[u32],
     rng: &mut Csprng,
-) -> ([Vec<u32>; COUNT], Vec<u8>) {
+) -> ([Vec<u32>; COUNT], Vec<u8>, LweDecryptionKey) {
     let secret = OneTimeLweSecret::sample(params.lwe(), rng);
     let words = encrypt_lwe_vectors(params.lwe(), &secret, vectors, rng);
     let packed = encrypt_ring_query(context, secrets, secret.words(), bits, rng);
-    (words, packed)
+    (words, packed, secret.into_decryption_key())
 }

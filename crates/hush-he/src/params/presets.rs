@@ -1,7 +1,7 @@
 //! The parameter sets by name. Security by the lattice-estimator (commit 27a581bb, MATZOV, GSA shape).
 
 use super::{
-    RING_PRESETS,
+    PACK_PRESETS, PackParams, RING_PRESETS, RingParams,
     lwe::{ErrorDistribution, LweParams, SecretDistribution},
 };
 use crate::{HeError, entities::MatrixStructure};
@@ -75,7 +75,9 @@ pub fn preset(name: &str) -> Result<LweParams, HeError> {
 
 /// The names of all presets but the insecure ones, for messages.
 pub fn preset_names() -> String {
-    let names = PRESETS.iter().map(|p| p.name).chain(RING_PRESETS.iter().map(|p| p.name()));
+    let names = PRESETS.iter().map(|p| p.name);
+    let names = names.chain(RING_PRESETS.iter().map(RingParams::name));
+    let names = names.chain(PACK_PRESETS.iter().map(PackParams::name));
     names.filter(|name| !name.starts_with("INSECURE")).collect::<Vec<_>>().join(", ")
 }
 

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use hush_he::params::ResponseBits;
+
 use super::{LweBatch, LweOps, RingOps, RlweBatch};
 use crate::{OpsError, pack_shape::PackShape};
 
@@ -70,19 +72,20 @@ pub trait PackOps: LweOps + RingOps {
         part: &RlweBatch,
     ) -> Result<(), OpsError>;
 
-    /// (4) Make RLWE words a new byte database. Each ciphertext is switched to the widths of an answer, which are
-    /// [`WORD_BITS`] together; `a + 2^(bits of a) b` of coefficient j is a word, byte k of which goes to row
-    /// `(plane N + j) 4 + k`.
+    /// (4) Make RLWE words a new byte database. Each ciphertext is switched to the widths of an answer; coefficient j becomes
+    /// the W bytes ([`switched_bytes`]) of `a + 2^(bits of a) b`, least significant first, byte k of which goes to row
+    /// `(plane N + j) W + k`.
     ///
     /// | name     | shape                     | unit            |
     /// |----------|---------------------------|-----------------|
     /// | `packed` | entries x planes          | RLWE modulo Q_1 |
-    /// | returns  | `4 N planes` x entries    | s8              |
+    /// | returns  | `W N planes` x entries    | s8              |
     ///
-    /// Paper: VIPIR section 4.1, step (4), whose 8 N rows (two halves modulo a 29-bit prime) are 4 N here.
+    /// Paper: VIPIR section 4.1, step (4), whose 8 N rows (two halves modulo a 29-bit prime) are 4 N with halves of 20 and 12
+    /// bits.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if `packed` is not whole entries, or the widths of an answer are others.
+    /// [`OpsError::Shape`] if `packed` is not whole entries, or the widths of an answer have no [`switched_bytes`].
     fn reinterpret_rlwe(
         &self,
         ring: &Self::Ring,
@@ -91,5 +94,9 @@ pub trait PackOps: LweOps + RingOps {
     ) -> Result<Self::Db, OpsError>;
 }
 
-/// Bits of the two halves of a switched ciphertext that [`PackOps::reinterpret_rlwe`] makes one word.
-pub const WORD_BITS: u32 = 32;
+/// Bytes of both halves of a switched coefficient, if they are whole words of 32 bits: what [`PackOps::reinterpret_rlwe`]
+/// takes apart.
+pub fn switched_bytes(bits: ResponseBits) -> Option<usize> {
+    let total = bits.a + bits.b;
+    total.is_multiple_of(u32::BITS).then_some(total as usize / 8)
+}

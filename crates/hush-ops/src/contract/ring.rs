@@ -146,7 +146,7 @@ pub trait RingOps: Send + Sync {
     /// Error: `RingNoise::pack`. Cost: `2 limbs (1 + l)` transforms. Ours, after SpiralPack (Menon, Wu).
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if there are not two.
+    /// [`OpsError::Shape`] if there are not two, or the set does not pack pairs ([`hush_he::params::RingParams::packs_pairs`]).
     fn pack_pair(&self, ring: &Self::Ring, keys: &Self::Keys, pair: &RlweBatch)
     -> Result<Vec<u32>, OpsError>;
 

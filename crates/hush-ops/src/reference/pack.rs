@@ -87,12 +87,15 @@ impl PackOps for Reference {
     ) -> Result<TiledDb, OpsError> {
         pack_shapes::check_reinterpret(ring, packed, planes)?;
         let bits = ring.params().response_bits();
-        let mut words = Vec::with_capacity(packed.count() * ring.params().degree());
+        let mut words = Vec::new();
         for index in 0..packed.count() {
             let halves = self.mod_switch(ring, packed.ciphertext(index), &[bits.a, bits.b])?;
-            words.extend(halves[0].iter().zip(&halves[1]).map(|(a, b)| (a | b << bits.a) as u32));
+            for (a, b) in halves[0].iter().zip(&halves[1]) {
+                let bytes = u128::from(*a) | u128::from(*b) << bits.a;
+                words.extend((0..(bits.a + bits.b) / u32::BITS).map(|word| (bytes >> (32 * word)) as u32));
+            }
         }
-        self.reinterpret_lwe(&words, planes * ring.params().degree(), size_of::<u32>())
+        self.reinterpret_lwe(&words, words.len() / (packed.count() / planes), size_of::<u32>())
     }
 }
 

@@ -7,7 +7,7 @@ use hush_he::params::RingContext;
 use super::ring_shapes::ciphertext_words;
 use crate::{
     OpsError,
-    contract::{LweBatch, RlweBatch, WORD_BITS},
+    contract::{LweBatch, RlweBatch},
     ntt_tiling::NttTiling,
     pack_shape::PackShape,
 };
@@ -61,7 +61,8 @@ pub fn check_add(
     let (step, words) = ("add_rlwe", ciphertext_words(ring));
     OpsError::check_shape(step, "words of a ciphertext", words, sum.ciphertext_words)?;
     OpsError::check_shape(step, "words of a ciphertext", words, part.ciphertext_words)?;
-    let room = sum.words.len().saturating_sub(first.saturating_mul(words));
+    OpsError::check_shape(step, "first ciphertext", first.min(sum.count()), first)?;
+    let room = sum.words.len() - first * words;
     OpsError::check_shape(step, "words to add", part.words.len().min(room), part.words.len())
 }
 
@@ -76,7 +77,8 @@ pub fn check_reinterpret(ring: &RingContext, packed: &RlweBatch, planes: usize) 
     let whole = packed.count() / planes * planes * packed.ciphertext_words;
     OpsError::check_shape(step, "words of all entries", whole, packed.words.len())?;
     let bits = ring.params().response_bits();
-    OpsError::check_shape(step, "bits of a switched word", WORD_BITS as usize, (bits.a + bits.b) as usize)
+    let total = (bits.a + bits.b) as usize;
+    OpsError::check_shape(step, "bits of a switched coefficient", total.next_multiple_of(32), total)
 }
 
 fn check_columns(
@@ -86,6 +88,8 @@ fn check_columns(
     columns: &Range<usize>,
 ) -> Result<(), OpsError> {
     OpsError::check_shape(step, "degree", ring.params().degree(), shape.degree())?;
+    let bits = ring.params().plaintext_bits();
+    OpsError::check_shape(step, "plaintext bits", bits.min(u32::BITS - 1) as usize, bits as usize)?;
     OpsError::check_shape(step, "end of the columns", columns.end.min(shape.columns()), columns.end)?;
     OpsError::check_shape(step, "start of the columns", columns.start.min(columns.end), columns.start)
 }

@@ -105,12 +105,14 @@ pub fn check_rgsw_fold(ring: &RingContext, entries: &[u32], bits: &[RlweBatch]) 
     })
 }
 
-/// Checks that there are two ciphertexts.
+/// Checks that there are two ciphertexts, of a set that packs pairs.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if not.
 pub fn check_pair(ring: &RingContext, pair: &RlweBatch) -> Result<(), OpsError> {
-    OpsError::check_shape("pack_pair", "words of the pair", 2 * ciphertext_words(ring), pair.words.len())
+    let (step, digits) = ("pack_pair", ring.params().pack_gadget().digits);
+    OpsError::check_shape(step, "digits of the gadget", digits.max(1), digits)?;
+    OpsError::check_shape(step, "words of the pair", 2 * ciphertext_words(ring), pair.words.len())
 }
 
 /// Checks that there is a polynomial for every width.

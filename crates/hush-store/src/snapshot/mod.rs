@@ -20,3 +20,5 @@ pub const DB_FILE: &str = "db.bin";
 pub const SECOND_DB_FILE: &str = "db2.bin";
 /// The hint that clients download.
 pub const HINT_FILE: &str = "hint.bin";
+/// The hint in evaluation form, where answers are packed.
+pub const LIFTED_FILE: &str = "lifted.bin";

@@ -4,11 +4,13 @@ use hush_math::csprng::Csprng;
 
 mod lwe_fold;
 mod lwe_hint;
+mod pack;
 mod reinterpret_lwe;
 mod ring;
 
 pub use lwe_fold::lwe_fold;
 pub use lwe_hint::lwe_hint;
+pub use pack::{PackCase, PackCaseShape, Words};
 pub use reinterpret_lwe::reinterpret_lwe;
 pub use ring::{Residues, RingCase, RingShape};
 

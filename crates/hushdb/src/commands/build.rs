@@ -16,8 +16,14 @@ use hush_engine::{
     Progress,
     build::{BuildOptions, build},
 };
-use hush_he::params::{DEFAULT_LWE, LweParams, RingParams, preset, ring_preset};
-use hush_protocol::{keyword::FilterKind, table::Protocol};
+use hush_he::params::{
+    DEFAULT_LWE, LweParams, PACK_M31, PackParams, RingParams, pack_preset, preset, ring_preset,
+};
+use hush_protocol::{
+    keyword::FilterKind,
+    slot::MAX_VALUE_BYTES,
+    table::{Family, Protocol},
+};
 use hush_store::{
     ingest::{self, IngestOptions, Input, OnDuplicate, Spool, SpooledRecords},
     snapshot::{CommitFlag, SnapshotWriter},
@@ -41,16 +47,19 @@ pub(crate) struct BuildArgs {
     /// Column of the value; several times for a JSON object of them. Without it, all columns but the key.
     #[arg(long, value_name = "COL")]
     value: Vec<String>,
-    /// Protocol: auto, frodo, simple, double or onion.
-    #[arg(long, default_value = "auto", value_parser = parse_protocol)]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = parse_protocol, help = protocol_help())]
     protocol: ProtocolChoice,
     /// What to do with a key that comes twice: error, first or last.
     #[arg(long, default_value = "error", value_name = "WHAT")]
     on_duplicate: OnDuplicate,
-    /// Refuse values longer than this many bytes.
-    #[arg(long, value_name = "BYTES", default_value_t = ingest::DEFAULT_MAX_VALUE_SIZE)]
+    /// Refuse values longer than this many bytes, at most 1048576: every record costs as much as the longest.
+    #[arg(
+        long, value_name = "BYTES", default_value_t = ingest::DEFAULT_MAX_VALUE_SIZE,
+        value_parser = clap::value_parser!(u32).range(..=MAX_VALUE_BYTES as i64)
+    )]
     max_value_size: u32,
-    /// Parameter set; one that suits the protocol and the records if not given.
+    /// Parameter set; one that suits the protocol and the records if not given. With --protocol auto, the protocol is one
+    /// that the set is for.
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
     /// Key filter: band64 to band256, fuse3 or fuse4.
@@ -59,7 +68,8 @@ pub(crate) struct BuildArgs {
     /// Bytes of a key's fingerprint: an absent key is taken for present once in 256^BYTES look-ups.
     #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=16))]
     fingerprint_bytes: u8,
-    /// Columns (D0) to aim for: more make queries longer, and hint and answers shorter (onion: less to fold).
+    /// Columns (D0) to aim for: more make queries longer, and hint and answers shorter (onion: less to fold; where answers
+    /// are packed: a shorter hint, which stays on the server). With --protocol auto, the protocol is then simple.
     #[arg(long, value_name = "N")]
     columns: Option<NonZeroUsize>,
     /// Query whose rows are the records (SQLite).
@@ -85,16 +95,30 @@ fn parse_protocol(name: &str) -> Result<ProtocolChoice, String> {
     }
     name.parse()
         .map(Some)
-        .map_err(|_| format!("unknown protocol '{name}': use auto, frodo, simple, double or onion"))
+        .map_err(|_| format!("unknown protocol '{name}': use auto, {}", listed(&Protocol::ALL, "or")))
+}
+
+fn protocol_help() -> String {
+    format!("Protocol: auto, {}", listed(&Protocol::ALL, "or"))
+}
+
+/// Names for a sentence: "a, b or c".
+fn listed(protocols: &[Protocol], conjunction: &str) -> String {
+    let names: Vec<_> = protocols.iter().map(|protocol| protocol.name()).collect();
+    match names.split_last() {
+        Some((last, [_, ..])) => format!("{} {conjunction} {last}", names[..names.len() - 1].join(", ")),
+        _ => names.concat(),
+    }
 }
 
 pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
-    let (lwe, ring) = presets(args.protocol, args.preset.as_deref())?;
+    let Presets { protocol, lwe, ring, pack } = presets(args.protocol, args.preset.as_deref())?;
     let options = BuildOptions {
-        protocol: args.protocol.or(ring.map(|_| Protocol::Onion)),
+        protocol,
         lwe,
         ring,
+        pack,
         filter: args.filter,
         fingerprint_bytes: args.fingerprint_bytes,
         columns: args.columns.map(NonZeroUsize::get),
@@ -123,22 +147,37 @@ pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The parameter sets for protocols over LWE and over rings: the one called `name`, and a default for the other.
-/// Without a protocol, the set says which family it is for.
-fn presets(protocol: ProtocolChoice, name: Option<&str>) -> Result<(LweParams, Option<RingParams>), String> {
-    let Some(name) = name else { return Ok((DEFAULT_LWE, None)) };
-    let wrong = |family: &str, asked: Protocol| {
-        format!(
-            "{name} is a parameter set of {family}, not of {asked}: choose another --preset or --protocol"
-        )
+/// The parameter sets of all families, the one called `name` among them, and the protocol: as asked for, or the one that
+/// the set is for.
+fn presets(protocol: ProtocolChoice, name: Option<&str>) -> Result<Presets, String> {
+    let defaults = Presets { protocol, lwe: DEFAULT_LWE, ring: None, pack: Some(PACK_M31) };
+    let Some(name) = name else { return Ok(defaults) };
+    let (family, stands_for, presets) = if let Ok(lwe) = preset(name) {
+        // Of a protocol that packs it would be no part.
+        (Family::Lwe, None, Presets { lwe, pack: None, ..defaults })
+    } else if let Ok(ring) = ring_preset(name) {
+        (Family::Ring, Some(Protocol::Onion), Presets { ring: Some(ring), ..defaults })
+    } else {
+        let pack = pack_preset(name).map_err(|unknown| unknown.to_string())?;
+        (Family::Pack, Some(Protocol::Hybrid), Presets { pack: Some(pack), ..defaults })
     };
-    match (protocol, preset(name), ring_preset(name)) {
-        (None | Some(Protocol::Onion), _, Ok(ring)) => Ok((DEFAULT_LWE, Some(ring))),
-        (Some(asked @ Protocol::Onion), Ok(_), _) => Err(wrong("frodo, simple and double", asked)),
-        (_, Ok(lwe), _) => Ok((lwe, None)),
-        (Some(asked), _, Ok(_)) => Err(wrong("onion", asked)),
-        (_, Err(unknown), Err(_)) => Err(unknown.to_string()),
+    let of_family: Vec<_> =
+        Protocol::ALL.into_iter().filter(|protocol| protocol.family() == family).collect();
+    match protocol {
+        Some(asked) if asked.family() != family => Err(format!(
+            "{name} is a parameter set of {}, not of {asked}: choose another --preset or --protocol",
+            listed(&of_family, "and")
+        )),
+        _ => Ok(Presets { protocol: protocol.or(stands_for), ..presets }),
     }
+}
+
+/// What a build is to use.
+struct Presets {
+    protocol: ProtocolChoice,
+    lwe: LweParams,
+    ring: Option<RingParams>,
+    pack: Option<PackParams>,
 }
 
 /// Reads the input once, to the disk that the table goes to.

@@ -106,6 +106,21 @@ fn facts(header: &Header) -> Result<Value, ProtocolError> {
             "lanes": table.lanes(),
             "planes": table.planes(),
         }),
+        TableParams::Pack(table) => {
+            let (lwe, ring, first) = (table.params().lwe(), table.params().ring(), table.first_shape());
+            json!({
+                "lwe_dimension": lwe.n(),
+                "error_std": lwe.error_std(),
+                "rows": table.rows(),
+                "ring_degree": ring.degree(),
+                "word_bits": { "query": table.query_bits(), "packed": ring.plaintext_bits() },
+                "entries": first.entries(),
+                "folds": table.folds(),
+                "lanes": table.lanes(),
+                "planes": first.planes(),
+                "lifted_bytes": table.hint_tiling().bytes(),
+            })
+        }
     };
     if let (Value::Object(facts), Value::Object(own)) = (&mut facts, own) {
         facts.extend(own);
@@ -179,10 +194,15 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
             let hint = report::bytes(params.hint_bytes() as u64);
             line("hint", format!("{hint}, downloaded once by each client"));
         }
-        TableParams::Ring(_) => {
-            let keys = report::bytes(params.key_bytes() as u64);
-            line("keys", format!("{keys}, uploaded once by each client"));
+        TableParams::Ring(_) => {}
+        TableParams::Pack(table) => {
+            let hint = report::bytes(table.hint_tiling().bytes() as u64);
+            line("hint", format!("{hint}, kept by the server"));
         }
+    }
+    if params.protocol().has_evaluation_keys() {
+        let keys = report::bytes(params.key_bytes() as u64);
+        line("keys", format!("{keys}, uploaded once by each client"));
     }
     Ok(out)
 }

@@ -14,6 +14,8 @@ use self::{
 };
 use crate::lanes::{Avx2, Avx512};
 
+pub(crate) use self::words::Words;
+
 /// Residues up to 4 p fit a lane below this modulus.
 const LAZY_LIMIT: u32 = 1 << 30;
 

@@ -8,7 +8,7 @@ use crate::lanes::{Avx2, Avx512, Lanes};
 ///
 /// # Safety
 /// Every method needs the instruction set of the implementation.
-pub(super) trait Words<const W: usize>: Lanes + Copy {
+pub(crate) trait Words<const W: usize>: Lanes + Copy {
     /// The high halves of the products, lane by lane.
     unsafe fn mul_high_each(a: Self::Words, b: Self::Words) -> Self::Words;
     /// `a - b`, plus `p` where that is negative.

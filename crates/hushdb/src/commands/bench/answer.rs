@@ -2,14 +2,18 @@
 
 use std::{error::Error, sync::Arc};
 
-use hush_client::{PendingLookup, Table as ClientTable, Wanted};
+use hush_client::{Table as ClientTable, Wanted};
 use hush_cpu::{Cpu, probe};
-use hush_engine::{Engine, EngineError, Silent};
-use hush_protocol::{keyword::FilterKind, wire};
+use hush_engine::Silent;
+use hush_protocol::keyword::FilterKind;
 use hush_store::snapshot::{DB_FILE, HINT_FILE, MappedFile, Snapshot, Verify};
 
 use super::{
-    BenchArgs, build, http, median_seconds,
+    BenchArgs,
+    build::{self, VALUE_BYTES},
+    http,
+    lookups::Lookups,
+    median_seconds,
     row::{Row, Table},
 };
 use crate::commands::threads;
@@ -29,18 +33,19 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
             let stream = probe::stream_read_gbps(db.as_ref(), threads);
             table.note(&format!("{protocol}, {threads} threads: stream {stream:.1} GB/s"));
             for &batch in &args.batch {
-                let lookups = Lookups::new(&client, batch)?;
+                let lookups = key_lookups(&client, batch)?;
+                let keys = vec![None; batch];
                 let seconds = median_seconds(5, || {
                     // A failure shows in the check that follows.
-                    let _ = lookups.answer(&*engine);
+                    let _ = engine.answer(&lookups.queries, &keys);
                 });
-                lookups.check(&client, &lookups.answer(&*engine)?)?;
+                lookups.check(&client, &engine.answer(&lookups.queries, &keys)?, VALUE_BYTES)?;
                 let row = Row::new("answer", threads, batch, encoded, seconds);
                 table.push(&row.stream(stream).protocol(protocol));
             }
         }
         let engine = hush_engine::open(&dir, Verify::Header, Arc::new(Cpu::new(threads(None))?))?;
-        let lookups = Lookups::new(&client, 64)?;
+        let lookups = key_lookups(&client, 64)?;
         for row in http::measure(engine, &lookups.queries, encoded)? {
             table.push(&row.protocol(protocol));
         }
@@ -48,36 +53,6 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
     Ok(())
 }
 
-/// A batch of look-ups for known keys.
-struct Lookups {
-    queries: Vec<wire::Query>,
-    pending: Vec<(usize, PendingLookup)>,
-}
-
-impl Lookups {
-    fn new(client: &ClientTable, batch: usize) -> Result<Self, Box<dyn Error>> {
-        let records = client.descriptor().records as usize;
-        let (mut queries, mut pending) = (Vec::new(), Vec::new());
-        for index in 0..batch {
-            let index = index * 7919 % records;
-            let (query, state) = client.query(&Wanted::Key(build::key(index)))?;
-            queries.push(query);
-            pending.push((index, state));
-        }
-        Ok(Self { queries, pending })
-    }
-
-    fn answer(&self, engine: &dyn Engine) -> Result<Vec<Vec<u8>>, EngineError> {
-        engine.answer(&self.queries, &vec![None; self.queries.len()])
-    }
-
-    /// A wrong fast answer is a failure.
-    fn check(&self, client: &ClientTable, answers: &[Vec<u8>]) -> Result<(), Box<dyn Error>> {
-        for ((index, pending), answer) in self.pending.iter().zip(answers) {
-            if client.decode(pending, answer)? != Some(build::value(*index)) {
-                return Err("an answer is wrong: nothing of this counts".into());
-            }
-        }
-        Ok(())
-    }
+fn key_lookups(client: &ClientTable, batch: usize) -> Result<Lookups, Box<dyn Error>> {
+    Lookups::new(client, batch, |index| Wanted::Key(build::key(index)))
 }

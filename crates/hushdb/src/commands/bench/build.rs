@@ -16,7 +16,6 @@ use hush_he::{
     entities::MatrixDomain,
     params::{DEFAULT_LWE, LWE_N1280_STD3_2_PLAIN},
 };
-use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::LweOps,
     tiling::{TiledDb, Tiling},
@@ -29,6 +28,7 @@ use hush_store::{
 
 use super::{
     BenchArgs, fill,
+    lookups::value,
     row::{Row, Table},
 };
 use crate::commands::threads;
@@ -106,21 +106,27 @@ pub(super) fn key_table(
 ) -> Result<Header, Box<dyn Error>> {
     let writer = SnapshotWriter::create(out, false)?;
     let records = spool(size / VALUE_BYTES, writer.partial_dir().to_owned())?;
-    let options = BuildOptions {
+    let options = BuildOptions { filter, ..options(protocol) };
+    Ok(build(&records, true, "bench", &options, writer, cpu, progress)?)
+}
+
+/// A build for `protocol` with everything else as it is by default.
+pub(super) fn options(protocol: Protocol) -> BuildOptions {
+    BuildOptions {
         protocol: Some(protocol),
         lwe: DEFAULT_LWE,
         ring: None,
-        filter,
+        pack: None,
+        filter: FilterKind::Band256,
         fingerprint_bytes: 8,
         columns: None,
-    };
-    Ok(build(&records, true, "bench", &options, writer, cpu, progress)?)
+    }
 }
 
 fn spool(keys: usize, dir: PathBuf) -> Result<SpooledRecords, Box<dyn Error>> {
     let mut spool = Spool::create(&dir)?;
     for index in 0..keys {
-        spool.push(&Record { key: Some(key(index)), value: value(index) })?;
+        spool.push(&Record { key: Some(key(index)), value: value(index, VALUE_BYTES) })?;
     }
     Ok(spool.finish(OnDuplicate::Error)?)
 }
@@ -128,13 +134,6 @@ fn spool(keys: usize, dir: PathBuf) -> Result<SpooledRecords, Box<dyn Error>> {
 /// Key `index` of the table.
 pub(super) fn key(index: usize) -> Vec<u8> {
     format!("key-{index}").into_bytes()
-}
-
-/// Value `index` of the table.
-pub(super) fn value(index: usize) -> Vec<u8> {
-    let mut value = vec![0; VALUE_BYTES];
-    Csprng::insecure_from_seed(index as u64).fill_bytes(&mut value);
-    value
 }
 
 /// Seconds of each stage.

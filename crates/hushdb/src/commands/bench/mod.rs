@@ -3,8 +3,11 @@
 mod answer;
 mod build;
 mod http;
+mod index_table;
+mod lookups;
 mod ntt;
 mod onion;
+mod packed;
 mod row;
 mod scan;
 
@@ -12,7 +15,7 @@ use std::{error::Error, num::NonZeroUsize};
 
 use clap::{Args, ValueEnum};
 use hush_math::csprng::Csprng;
-use hush_protocol::table::Protocol;
+use hush_protocol::table::{Family, Protocol};
 
 use super::threads;
 
@@ -29,6 +32,9 @@ pub(crate) enum What {
     Answer,
     /// A table over rings: its build, the steps of an answer, and whole answers.
     Onion,
+    /// A table of 4-KiB records whose answers are packed: its build, the steps of an answer, and whole answers of hybrid,
+    /// exppack-s and double-pack.
+    Packed,
 }
 
 /// Measure this machine.
@@ -40,9 +46,13 @@ pub(crate) struct BenchArgs {
     /// Bytes of the table (suffixes K, M, G).
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = parse_size)]
     size: usize,
-    /// Protocol of key tables; frodo and simple if not given.
+    /// Protocol of key tables; frodo and simple if not given. `onion` has a benchmark of its own, and `answer` knows only
+    /// protocols without evaluation keys.
     #[arg(long)]
     protocol: Option<Protocol>,
+    /// Columns (D0) of the table of `packed`; what is cheapest if not given.
+    #[arg(long, value_name = "N")]
+    columns: Option<NonZeroUsize>,
     /// Threads; one, and one for every core, if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -72,8 +82,19 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
     if args.batch.contains(&0) {
         return Err("a batch has at least one query".into());
     }
-    if args.protocol == Some(Protocol::Onion) {
-        return Err("tables over rings have a benchmark of their own: hushdb bench onion".into());
+    match args.protocol.map(Protocol::family) {
+        Some(Family::Ring) => {
+            return Err("tables over rings have a benchmark of their own: hushdb bench onion".into());
+        }
+        Some(Family::Pack) if !matches!(args.what, What::Build) => {
+            return Err("packed answers have a benchmark of their own: hushdb bench packed".into());
+        }
+        _ => {}
+    }
+    if let (What::Answer, Some(protocol)) = (args.what, args.protocol)
+        && protocol.has_evaluation_keys()
+    {
+        return Err(format!("bench answer knows no evaluation keys, which {protocol} has").into());
     }
     let mut table = row::Table::new(args.json);
     match args.what {
@@ -82,6 +103,7 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
         What::Build => build::run(&args, &mut table),
         What::Answer => answer::run(&args, &mut table),
         What::Onion => onion::run(&args, &mut table),
+        What::Packed => packed::run(&args, &mut table),
     }
 }
 

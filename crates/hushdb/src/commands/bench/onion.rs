@@ -1,42 +1,29 @@
 //! `hushdb bench onion`: a table over rings by index: its build, every step of an answer, and whole answers.
 
-use std::{
-    error::Error,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Instant,
-};
+use std::{error::Error, path::Path, sync::Arc};
 
-use hush_client::{PendingLookup, Table as ClientTable, Wanted};
+use hush_client::Table as ClientTable;
 use hush_cpu::{Cpu, probe};
-use hush_engine::{
-    Engine,
-    build::{BuildOptions, build},
-};
+use hush_engine::{Engine, build::BuildOptions};
 use hush_he::{
     algorithms::open_ring_query,
-    params::{DEFAULT_LWE, ONION_M31, ONION_S, RingContext, RingParams},
+    params::{ONION_M31, ONION_S, RingContext},
 };
-use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{RingOps, RlweBatch},
     ntt_tiling::NttTiledDb,
 };
 use hush_protocol::{
-    keyword::FilterKind,
     ring_keys::open_upload,
     ring_table::RingTable,
     table::{Protocol, TableParams},
-    wire,
 };
-use hush_store::{
-    ingest::{OnDuplicate, Record, Spool},
-    snapshot::{DB_FILE, Header, MappedFile, Snapshot, SnapshotWriter, Verify},
-};
+use hush_store::snapshot::{DB_FILE, MappedFile, Snapshot, Verify};
 
 use super::{
-    BenchArgs,
-    build::Stages,
+    BenchArgs, build,
+    index_table::build_table,
+    lookups::Lookups,
     median_seconds,
     row::{Row, Table},
 };
@@ -49,7 +36,10 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
     for ring in [ONION_M31, ONION_S] {
         let scratch = tempfile::tempdir()?;
         let dir = scratch.path().join("table");
-        let header = build_table(args.size, ring, &dir, table)?;
+        let cpu = Cpu::new(threads(None))?;
+        let options = BuildOptions { ring: Some(ring), ..build::options(Protocol::Onion) };
+        let length = 2 * ring.plaintext_bytes();
+        let header = build_table(args.size, length, &options, ring.name(), &dir, &cpu, table)?;
         let mut client = ClientTable::new(header.descriptor.clone(), None, false)?;
         client.use_keys(&[1; 32]);
         let TableParams::Ring(shape) = *client.params() else { return Err("onion is over rings".into()) };
@@ -76,46 +66,6 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
     Ok(())
 }
 
-/// Builds a table of as many records of two plaintexts as fit `size`.
-fn build_table(
-    size: usize,
-    ring: RingParams,
-    dir: &Path,
-    table: &mut Table,
-) -> Result<Header, Box<dyn Error>> {
-    let cpu = Cpu::new(threads(None))?;
-    let length = 2 * ring.plaintext_bytes();
-    let writer = SnapshotWriter::create(dir, false)?;
-    let mut spool = Spool::create(&PathBuf::from(writer.partial_dir()))?;
-    for index in 0..size / length {
-        spool.push(&Record { key: None, value: value(index, length) })?;
-    }
-    let records = spool.finish(OnDuplicate::Error)?;
-    let options = BuildOptions {
-        protocol: Some(Protocol::Onion),
-        lwe: DEFAULT_LWE,
-        ring: Some(ring),
-        filter: FilterKind::Band256,
-        fingerprint_bytes: 8,
-        columns: None,
-    };
-    let (stages, start) = (Stages::default(), Instant::now());
-    let header = build(&records, false, "bench", &options, writer, &cpu, &stages)?;
-    let total = start.elapsed().as_secs_f64();
-    for (stage, seconds) in stages.finish() {
-        let row = Row::new(stage, cpu.threads(), 1, header.payload_bytes, seconds);
-        table.push(&row.protocol(ring.name()));
-    }
-    table.push(&Row::new("build", cpu.threads(), 1, header.payload_bytes, total).protocol(ring.name()));
-    Ok(header)
-}
-
-fn value(index: usize, length: usize) -> Vec<u8> {
-    let mut value = vec![0; length];
-    Csprng::insecure_from_seed(index as u64).fill_bytes(&mut value);
-    value
-}
-
 struct Bench<'a> {
     client: &'a ClientTable,
     shape: RingTable,
@@ -134,7 +84,7 @@ impl Bench<'_> {
         let db = cpu.open_ntt_db(&ring, NttTiledDb::new(shape.tiling(), Arc::new(file))?)?;
         let (_, body) = self.client.key_upload().ok_or("onion has keys")?;
         let keys = cpu.open_evaluation_keys(&ring, open_upload(&context, &body)?)?;
-        let (query, _) = self.client.query(&Wanted::Index(1))?;
+        let query = Lookups::by_index(self.client, 1)?.queries.remove(0);
         let query = open_ring_query(&context, shape.leaves(), &query.packed)?;
         let (rows, folds) = (shape.shape().columns, shape.folds());
 
@@ -174,37 +124,21 @@ impl Bench<'_> {
         let keys = engine.open_keys(&body)?;
         let db = Snapshot::open(dir, Verify::Header)?.take(DB_FILE)?;
         for batch in BATCHES {
-            let (queries, pending) = self.lookups(batch)?;
+            let lookups = Lookups::by_index(self.client, batch)?;
             let keys = vec![Some(keys.clone()); batch];
             let stream = probe::stream_read_gbps(db.as_ref(), self.cpu.threads());
             let seconds = median_seconds(5, || {
                 // A failure shows in the check that follows.
-                let _ = engine.answer(&queries, &keys);
+                let _ = engine.answer(&lookups.queries, &keys);
             });
-            for ((index, pending), answer) in pending.iter().zip(engine.answer(&queries, &keys)?) {
-                let expected = value(*index as usize, self.shape.shape().slot_bytes);
-                if self.client.decode(pending, &answer)? != Some(expected) {
-                    return Err("an answer is wrong: nothing of this counts".into());
-                }
-            }
+            let answers = engine.answer(&lookups.queries, &keys)?;
+            lookups.check(self.client, &answers, self.shape.shape().slot_bytes)?;
             let row = Row::new("answer", self.cpu.threads(), batch, db_bytes(&self.shape), seconds);
             table.push(&row.stream(stream).protocol(self.shape.ring().name()));
             let row = Row::new("answer, by payload", self.cpu.threads(), batch, self.payload, seconds);
             table.push(&row.protocol(self.shape.ring().name()));
         }
         Ok(())
-    }
-
-    fn lookups(&self, batch: usize) -> Result<Lookups, Box<dyn Error>> {
-        let records = self.client.descriptor().records;
-        let (mut queries, mut pending) = (Vec::new(), Vec::new());
-        for index in 0..batch as u64 {
-            let index = index * 7919 % records;
-            let (query, state) = self.client.query(&Wanted::Index(index))?;
-            queries.push(query);
-            pending.push((index, state));
-        }
-        Ok((queries, pending))
     }
 
     fn time<T, E>(&self, name: &str, bytes: u64, mut work: impl FnMut() -> Result<T, E>) -> Row {
@@ -215,9 +149,6 @@ impl Bench<'_> {
         Row::new(name, self.cpu.threads(), 1, bytes, seconds).protocol(self.shape.ring().name())
     }
 }
-
-/// Queries, and what reads their answers, with the indexes asked for.
-type Lookups = (Vec<wire::Query>, Vec<(u64, PendingLookup)>);
 
 fn db_bytes(shape: &RingTable) -> u64 {
     shape.tiling().bytes() as u64

@@ -1,0 +1,207 @@
+//! The hint to evaluation form, written straight into its tiled layout.
+//!
+//! Both ends are strided: a polynomial's coefficients are a hint row apart, and its slots are a tile's rows apart. So a
+//! unit of work is 16 neighbouring polynomials of each column of a tile: the hint is read in whole cache lines, one for
+//! 16 coefficients numbered alike, and after the transforms of 16 polynomials that are neighbours in the tile, whole
+//! cache lines are written, one a slot. Both are transpositions of squares of 16 x 16 words.
+
+use std::{marker::PhantomData, ops::Range, sync::Arc};
+
+use hush_ops::{
+    OpsError,
+    ntt_tiling::{GROUP_SLOTS, NttTiledDb, NttTiling},
+    pack_shape::PackShape,
+};
+use rayon::prelude::*;
+
+use super::squares::{SQUARE, Squares, end_stream};
+use crate::{
+    Cpu, CpuRing,
+    buffer::UnwrittenBuffer,
+    buffer_pool::LentBuffer,
+    ring::{Lift, ModRing},
+    workspace::Workspace,
+};
+
+/// As [`hush_ops::contract::PackOps::lift_hint`], for a hint of the shape.
+///
+/// # Errors
+/// [`OpsError::Shape`] if n is more than a tiling has rows.
+pub(super) fn lift_hint(
+    cpu: &Cpu,
+    ring: &CpuRing,
+    hint: &[u32],
+    n: usize,
+    shape: &PackShape,
+    columns: Range<usize>,
+) -> Result<NttTiledDb, OpsError> {
+    let kept = &ring.kept;
+    let tiling = NttTiling::new(kept.degree(), kept.limbs().len(), n, columns.len())?;
+    let mut residues = cpu.result_buffers().take_unwritten(tiling.bytes());
+    let job = LiftJob {
+        ring: kept,
+        lift: Lift::words(ring.context().params().plaintext_bits()),
+        squares: Squares::of(cpu.level()),
+        hint: Hint { words: hint, n, first_row: shape.rows_of(columns.clone()).start },
+        rows: columns.map(|column| shape.column_rows(column)).collect(),
+        tiling,
+        tile_width: tile_width(tiling),
+        out: SharedTiles::new(&mut residues, tiling),
+    };
+    let firsts = (0..n).step_by(SQUARE);
+    let units: Vec<Unit> = (0..tiling.tiles())
+        .flat_map(|tile| firsts.clone().map(move |i| Unit { tile, polys: i..n.min(i + SQUARE) }))
+        .collect();
+    cpu.install(|| {
+        units.into_par_iter().with_max_len(1).for_each(|unit| {
+            cpu.with_workspace(|workspace| job.lift_unit(&unit, workspace));
+        });
+    });
+    // SAFETY: the units are all polynomials of all tiles, and each wrote its own.
+    let residues = unsafe { residues.assume_written() };
+    let residues = LentBuffer::of(residues, tiling.bytes(), cpu.result_buffers());
+    NttTiledDb::new(tiling, Arc::new(residues))
+}
+
+/// Columns of a tile, padding included.
+fn tile_width(tiling: NttTiling) -> usize {
+    tiling.chunk_words() / (GROUP_SLOTS * tiling.rows().max(1))
+}
+
+/// A unit of work: some neighbouring polynomials of all columns of a tile.
+struct Unit {
+    tile: usize,
+    polys: Range<usize>,
+}
+
+/// Rows of n words.
+struct Hint<'a> {
+    words: &'a [u32],
+    n: usize,
+    /// Database row of the first one.
+    first_row: usize,
+}
+
+struct LiftJob<'a> {
+    ring: &'a ModRing,
+    lift: Lift,
+    squares: Squares,
+    hint: Hint<'a>,
+    /// Database rows of each column.
+    rows: Vec<Range<usize>>,
+    tiling: NttTiling,
+    tile_width: usize,
+    out: SharedTiles<'a>,
+}
+
+impl LiftJob<'_> {
+    /// Words from a polynomial in scratch memory to the next: a line is left free, so that lines that are transposed
+    /// together do not share a set of a cache.
+    fn stride(&self) -> usize {
+        self.ring.degree() + SQUARE
+    }
+
+    /// One unit of work, start to end, on the calling thread.
+    fn lift_unit(&self, unit: &Unit, workspace: &mut Workspace) {
+        let (column_words, columns) = (SQUARE * self.stride(), self.tiling.tile_columns(unit.tile));
+        let values_words = SQUARE * self.stride();
+        let (buffer, transform) = workspace
+            .ring_buffers(values_words + self.tile_width * column_words, self.ring.transform_words());
+        let (values, words) = buffer.split_at_mut(values_words);
+        for (column, words) in columns.clone().zip(words.chunks_exact_mut(column_words)) {
+            self.gather(&self.rows[column], &unit.polys, words);
+        }
+        let neighbours = SQUARE / self.tile_width;
+        for first in unit.polys.clone().step_by(neighbours) {
+            let polys = first..unit.polys.end.min(first + neighbours);
+            for (limb_index, limb) in self.ring.limbs().iter().enumerate() {
+                for (index, values) in values.chunks_exact_mut(self.stride()).enumerate() {
+                    let (i, column) = (first + index / self.tile_width, index % self.tile_width);
+                    let values = &mut values[..self.ring.degree()];
+                    if column >= columns.len() || i >= polys.end {
+                        values.fill(0);
+                        continue;
+                    }
+                    let line = column * SQUARE + i - unit.polys.start;
+                    let words = &words[line * self.stride()..][..self.ring.degree()];
+                    self.lift.apply(self.ring.level(), limb, words, values);
+                    limb.ntt.forward(values, transform);
+                }
+                self.scatter(limb_index, unit.tile, &polys, values);
+            }
+        }
+        end_stream();
+    }
+
+    /// The coefficients of some polynomials of the column that is made of `rows`: `[polynomial][N]`,
+    /// [`LiftJob::stride`] apart.
+    fn gather(&self, rows: &Range<usize>, polys: &Range<usize>, words: &mut [u32]) {
+        let Hint { words: hint, n, first_row } = self.hint;
+        for first in (0..self.ring.degree()).step_by(SQUARE) {
+            let to = words[first..][..(SQUARE - 1) * self.stride() + SQUARE].as_mut_ptr();
+            let lines = rows.len().saturating_sub(first).min(SQUARE);
+            let start = (rows.start - first_row + first) * n + polys.start;
+            if lines == SQUARE && polys.len() == SQUARE {
+                let from = hint[start..][..(SQUARE - 1) * n + SQUARE].as_ptr();
+                // SAFETY: the lines are within the slices; the machine has the level, says who made the backend.
+                unsafe { (self.squares.transpose)(from, n, to, self.stride()) };
+                continue;
+            }
+            let mut square = [0; SQUARE * SQUARE];
+            for (line, square) in square.chunks_exact_mut(SQUARE).take(lines).enumerate() {
+                square[..polys.len()].copy_from_slice(&hint[start + line * n..][..polys.len()]);
+            }
+            // SAFETY: as above.
+            unsafe { (self.squares.transpose)(square.as_ptr(), SQUARE, to, self.stride()) };
+        }
+    }
+
+    /// Writes the transforms of neighbours in a tile, `[polynomial][column]`, modulo one limb.
+    fn scatter(&self, limb: usize, tile: usize, polys: &Range<usize>, values: &[u32]) {
+        let (words, slot_words) = (polys.len() * self.tile_width, self.tiling.rows() * self.tile_width);
+        for slot in (0..self.ring.degree()).step_by(GROUP_SLOTS) {
+            let from = &values[slot..][..(SQUARE - 1) * self.stride() + SQUARE];
+            let start = self.tiling.offset(limb, slot, polys.start, tile * self.tile_width);
+            let to = self.out.at(start..start + (GROUP_SLOTS - 1) * slot_words + words);
+            // SAFETY of both: the lines are within `from` and `to`, and no other unit's, since those are of other
+            // polynomials or tiles; the machine has the level, says who made the backend.
+            if words == SQUARE && start.is_multiple_of(SQUARE) && slot_words.is_multiple_of(SQUARE) {
+                // SAFETY: as above; the tiles begin at a cache line.
+                unsafe { (self.squares.stream)(from.as_ptr(), self.stride(), to, slot_words) };
+                continue;
+            }
+            let mut square = [0u32; SQUARE * SQUARE];
+            // SAFETY: as above.
+            unsafe { (self.squares.transpose)(from.as_ptr(), self.stride(), square.as_mut_ptr(), SQUARE) };
+            for (line, square) in square.chunks_exact(SQUARE).enumerate() {
+                // SAFETY: as above.
+                unsafe { to.add(line * slot_words).copy_from_nonoverlapping(square.as_ptr(), words) };
+            }
+        }
+    }
+}
+
+/// The residues of a tiled database, written by several threads in disjoint places.
+struct SharedTiles<'a> {
+    start: *mut u32,
+    words: usize,
+    lent: PhantomData<&'a mut [u32]>,
+}
+
+// SAFETY: whoever writes keeps the places disjoint.
+unsafe impl Sync for SharedTiles<'_> {}
+
+impl<'a> SharedTiles<'a> {
+    /// The room of `bytes`, which has it for `tiling`.
+    fn new(bytes: &'a mut UnwrittenBuffer<u8>, tiling: NttTiling) -> Self {
+        // A buffer that is not empty begins at a cache line.
+        Self { start: bytes.as_mut_ptr().cast(), words: tiling.bytes() / size_of::<u32>(), lent: PhantomData }
+    }
+
+    /// Where the words of a range are to be written; some in between may be others'.
+    fn at(&self, range: Range<usize>) -> *mut u32 {
+        assert!(range.start <= range.end && range.end <= self.words);
+        // SAFETY: within the borrowed buffer (just checked).
+        unsafe { self.start.add(range.start) }
+    }
+}

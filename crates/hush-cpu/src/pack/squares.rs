@@ -1,0 +1,93 @@
+//! Squares of words, transposed from one place in memory to another.
+
+use std::arch::x86_64::*;
+
+use crate::{
+    Level,
+    lanes::{Avx2, Avx512, Lanes},
+    ntt::Words,
+};
+
+/// Lines of a square, and words of a line: a cache line.
+pub(super) const SQUARE: usize = 16;
+
+/// Word `j` of line `i` at `from` becomes word `i` of line `j` at `to`. Lines are `from_stride` and `to_stride` words
+/// apart.
+///
+/// # Safety
+/// The CPU must have the level; 16 lines of 16 words are readable and writable.
+type Transpose = unsafe fn(from: *const u32, from_stride: usize, to: *mut u32, to_stride: usize);
+
+/// The kernels of a level.
+#[derive(Clone, Copy)]
+pub(super) struct Squares {
+    /// For lines that are soon read.
+    pub(super) transpose: Transpose,
+    /// For lines that are not: past the caches where that helps. Before another thread reads them, [`end_stream`].
+    ///
+    /// # Safety
+    /// As for [`Transpose`], and the lines at `to` are whole cache lines.
+    pub(super) stream: Transpose,
+}
+
+impl Squares {
+    pub(super) fn of(level: Level) -> Self {
+        match level {
+            Level::Scalar => Self { transpose: scalar, stream: scalar },
+            // Its vectors are half a line.
+            Level::Avx2 => Self { transpose: avx2, stream: avx2 },
+            Level::Avx512 | Level::Avx512Ifma | Level::Amx => {
+                Self { transpose: avx512::<false>, stream: avx512::<true> }
+            }
+        }
+    }
+}
+
+/// Orders what was written past the caches before all that is written later.
+pub(super) fn end_stream() {
+    // SAFETY: every CPU of this architecture has it.
+    unsafe { _mm_sfence() };
+}
+
+/// # Safety
+/// As for [`Transpose`].
+unsafe fn scalar(from: *const u32, from_stride: usize, to: *mut u32, to_stride: usize) {
+    for i in 0..SQUARE {
+        for j in 0..SQUARE {
+            // SAFETY: within the squares.
+            unsafe { *to.add(j * to_stride + i) = *from.add(i * from_stride + j) };
+        }
+    }
+}
+
+/// # Safety
+/// As for [`Transpose`].
+#[target_feature(enable = "avx2")]
+unsafe fn avx2(from: *const u32, from_stride: usize, to: *mut u32, to_stride: usize) {
+    for (i, j) in [(0, 0), (0, 8), (8, 0), (8, 8)] {
+        // SAFETY: within the squares; the caller has AVX2.
+        unsafe {
+            let (from, to) = (from.add(i * from_stride + j), to.add(j * to_stride + i));
+            let mut lines = [_mm256_setzero_si256(); 8];
+            lines.iter_mut().enumerate().for_each(|(k, line)| *line = Avx2::load(from.add(k * from_stride)));
+            for (k, line) in Avx2::transpose(lines).into_iter().enumerate() {
+                Avx2::store(to.add(k * to_stride), line);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`Transpose`]; if `STREAM`, as for [`Squares::stream`].
+#[target_feature(enable = "avx512f")]
+unsafe fn avx512<const STREAM: bool>(from: *const u32, from_stride: usize, to: *mut u32, to_stride: usize) {
+    // SAFETY: within the squares; the caller has AVX-512 F.
+    unsafe {
+        let mut lines = [_mm512_setzero_si512(); SQUARE];
+        lines.iter_mut().enumerate().for_each(|(k, line)| *line = Avx512::load(from.add(k * from_stride)));
+        for (k, line) in Avx512::transpose(lines).into_iter().enumerate() {
+            let to = to.add(k * to_stride);
+            if STREAM { _mm512_stream_si512(to.cast(), line) } else { Avx512::store(to, line) }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The hint of a table whose answers are packed: computed, lifted to evaluation form and written tile by tile.
+
+use std::{ops::Range, sync::Arc};
+
+use hush_cpu::Cpu;
+use hush_he::{entities::PublicMatrix, params::RingContext};
+use hush_ops::{
+    contract::{LweOps, PackOps, RingOps},
+    ntt_tiling::{GROUP_SLOTS, NttTiledDb, NttTiling},
+    reference::Reference,
+    tiling::{GROUP_ROWS, TiledDb},
+};
+use hush_protocol::{exppack_d, pack_table::PackTable, table::Protocol};
+use hush_store::snapshot::{
+    DB_FILE, FileEntry, LIFTED_FILE, MappedFile, MappedOutput, SECOND_DB_FILE, SnapshotWriter,
+};
+
+use super::{BuildError, hint};
+use crate::Progress;
+
+/// Writes the lifted hint of the database that was written before, and with `exppack-d` the second database.
+///
+/// Memory: the hint of one tile of columns in both forms, 1 GiB for N = 4096 and n = 1280 (with `exppack-d` also the whole
+/// hint of the first fold).
+pub(super) fn write(
+    table: &PackTable,
+    writer: &SnapshotWriter,
+    cpu: &Cpu,
+    progress: &dyn Progress,
+    files: &mut Vec<FileEntry>,
+) -> Result<(), BuildError> {
+    let map = Arc::new(MappedFile::open(&writer.partial_dir().join(DB_FILE))?);
+    let db = cpu.open_db(TiledDb::new(table.tiling(), map)?)?;
+    let source = if table.protocol() == Protocol::ExppackD {
+        let words = hint::whole(cpu, &db, &table.first_matrix(), table.rows(), progress)?;
+        let second = exppack_d::second_db(&Reference, table, &words)?;
+        let mut file = writer.create_mapped(SECOND_DB_FILE, second.bytes().len())?;
+        file.bytes().copy_from_slice(second.bytes());
+        files.push(file.finish()?);
+        Source {
+            cpu,
+            db: cpu.open_db(second)?,
+            matrix: table.second_matrix(),
+            rows: table.second_hint_rows(),
+        }
+    } else {
+        Source { cpu, db, matrix: table.first_matrix(), rows: table.rows() }
+    };
+    let (tiling, shape) = (table.hint_tiling(), table.hint_shape());
+    let lifted = writer.create_mapped(LIFTED_FILE, tiling.bytes())?;
+    let ring = cpu.open_ring(Arc::new(RingContext::new(*table.params().ring())));
+    progress.start("hint", source.rows as u64, "rows");
+    for tile in 0..tiling.tiles() {
+        let columns = tiling.tile_columns(tile);
+        let words = source.hint(shape.rows_of(columns.clone()), progress)?;
+        let part = cpu.lift_hint(&ring, &words, table.params().lwe().n(), &shape, columns.clone())?;
+        store(&lifted, tiling, tile, &part)?;
+    }
+    progress.start("sync", tiling.bytes() as u64, "bytes");
+    files.push(lifted.finish()?);
+    progress.advance(tiling.bytes() as u64);
+    Ok(())
+}
+
+/// Where hints come from.
+struct Source<'a> {
+    cpu: &'a Cpu,
+    db: <Cpu as LweOps>::Db,
+    matrix: PublicMatrix,
+    rows: usize,
+}
+
+impl Source<'_> {
+    /// The hint of some rows, with zeros beyond the last one.
+    fn hint(&self, rows: Range<usize>, progress: &dyn Progress) -> Result<Vec<u32>, BuildError> {
+        let n = self.matrix.n();
+        let end = rows.end.min(self.rows);
+        let mut words = Vec::with_capacity(rows.len() * n);
+        let first = rows.start / GROUP_ROWS * GROUP_ROWS;
+        for start in (first..end).step_by(hint::STEP_ROWS) {
+            // Whole groups, of which only the rows asked for are kept.
+            let step = start..(start + hint::STEP_ROWS).min(self.rows);
+            let hint = self.cpu.lwe_hint(&self.db, &self.matrix, step.clone())?;
+            let kept = step.start.max(rows.start)..step.end.min(end);
+            words.extend_from_slice(&hint[(kept.start - step.start) * n..(kept.end - step.start) * n]);
+            progress.advance(kept.len() as u64);
+        }
+        words.resize(rows.len() * n, 0);
+        Ok(words)
+    }
+}
+
+/// Writes a tile of columns, which is a database of its own, to its chunks in the file.
+fn store(file: &MappedOutput, tiling: NttTiling, tile: usize, part: &NttTiledDb) -> Result<(), BuildError> {
+    let chunk_bytes = |tiling: NttTiling| size_of::<u32>() * tiling.chunk_words();
+    let line_bytes = |tiling: NttTiling| chunk_bytes(tiling) / (GROUP_SLOTS * tiling.rows());
+    let (narrow, wide) = (line_bytes(part.tiling()), line_bytes(tiling));
+    let chunks = part.bytes().chunks_exact(chunk_bytes(part.tiling()));
+    let mut widened = vec![0; chunk_bytes(tiling)];
+    for (index, chunk) in chunks.enumerate() {
+        let (limb, group) = (index / tiling.groups(), index % tiling.groups());
+        let at = tiling.offset(limb, group * GROUP_SLOTS, 0, tiling.tile_columns(tile).start);
+        // The last tile of several may have few columns, and alone it has narrow lines.
+        let chunk = if narrow == wide {
+            chunk
+        } else {
+            let lines = widened.chunks_exact_mut(wide).zip(chunk.chunks_exact(narrow));
+            lines.for_each(|(to, from)| to[..narrow].copy_from_slice(from));
+            &widened
+        };
+        file.write_at(size_of::<u32>() * at, chunk)?;
+    }
+    Ok(())
+}

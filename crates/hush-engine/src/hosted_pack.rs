@@ -1,0 +1,98 @@
+//! A table whose answers are packed, on a backend.
+
+use std::sync::Arc;
+
+use hush_he::params::RingContext;
+use hush_ops::contract::PackOps;
+use hush_protocol::{
+    pack_table::PackTable,
+    packing::{self, PackHost},
+    wire::{self, QuerySizes},
+};
+
+use crate::{
+    Blob, ClientKeys, Engine, EngineError, KeySpec,
+    client_keys::{downcast, key_spec, open_client_keys, refuse_query},
+    hosted::Identity,
+};
+
+/// Queries that one scan answers at most: what one pass over the hint takes.
+const MAX_BATCH: usize = 8;
+/// What the expanded queries of a batch may take beside the table: this much, or a quarter of the table.
+const BATCH_BYTES: usize = 1 << 30;
+
+/// A table on a backend.
+pub(crate) struct HostedPack<B: PackOps> {
+    pub(crate) backend: Arc<B>,
+    pub(crate) context: Arc<RingContext>,
+    pub(crate) ring: B::Ring,
+    pub(crate) table: PackTable,
+    pub(crate) db: B::Db,
+    pub(crate) second_db: Option<B::Db>,
+    pub(crate) hint: B::NttDb,
+    pub(crate) identity: Identity,
+}
+
+impl<B> Engine for HostedPack<B>
+where
+    B: PackOps,
+    B::Keys: 'static,
+{
+    fn descriptor_json(&self) -> Arc<[u8]> {
+        self.identity.json.clone()
+    }
+
+    fn epoch(&self) -> [u8; 32] {
+        self.identity.epoch
+    }
+
+    fn protocol(&self) -> &str {
+        self.table.protocol().name()
+    }
+
+    fn query_bytes(&self) -> QuerySizes {
+        self.table.query_bytes()
+    }
+
+    fn answer_bytes(&self) -> usize {
+        self.table.answer_bytes()
+    }
+
+    fn max_batch(&self) -> usize {
+        // A ciphertext is two polynomials: a selector for every coefficient of the LWE secret, a result for every column.
+        let hint = self.table.hint_tiling();
+        let query_bytes = (hint.rows() + hint.columns()) * 2 * size_of::<u32>() * hint.poly_words();
+        let room = BATCH_BYTES.max((self.table.tiling().bytes() + hint.bytes()) / 4);
+        (room / query_bytes).clamp(1, MAX_BATCH)
+    }
+
+    fn blobs(&self) -> Vec<Blob> {
+        Vec::new()
+    }
+
+    fn keys(&self) -> Option<KeySpec> {
+        Some(key_spec(self.table.params().ring()))
+    }
+
+    fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
+        open_client_keys(&*self.backend, &self.ring, &self.context, body)
+    }
+
+    fn answer(
+        &self,
+        queries: &[wire::Query],
+        keys: &[Option<ClientKeys>],
+    ) -> Result<Vec<Vec<u8>>, EngineError> {
+        let opened = downcast::<B>(keys)?;
+        let host = PackHost {
+            backend: &*self.backend,
+            ring: &self.ring,
+            context: &self.context,
+            table: &self.table,
+            db: &self.db,
+            second_db: self.second_db.as_ref(),
+            hint: &self.hint,
+        };
+        packing::answer(&host, queries, &opened).map_err(refuse_query)
+    }
+}

@@ -1,0 +1,283 @@
+//! Parameters of a table whose answers are packed, and every size that follows from them.
+//!
+//! ```text
+//!                 column 0 .. D0-1
+//!   block 0     │ slot slot ..  │ ┐                              short slots: `lanes` blocks an entry, one plane
+//!   block 1     │ slot slot ..  │ ┘ entry 0: one plaintext       long slots:  one block an entry, `planes` planes
+//!   block 2     │ slot slot ..  │ ┐
+//!   ..          │               │ ┘ entry 1
+//! ```
+//!
+//! The database is that of `simple`: a block is a band of `slot_bytes` rows. Up to N rows of an entry are packed into one
+//! RLWE plaintext, a byte a coefficient.
+
+use hush_he::{
+    codec::packed_bytes,
+    entities::{MatrixDomain, PublicMatrix},
+    params::{LweNoise, MAX_LOG2_FAILURE, PackNoise, PackParams, Widths},
+};
+use hush_ops::{contract::switched_bytes, ntt_tiling::NttTiling, pack_shape::PackShape, tiling::Tiling};
+
+use crate::{
+    ProtocolError,
+    response::response_bytes,
+    table::{MAX_COLUMNS, MAX_ROWS, MAX_SLOT_BYTES, Protocol, TableShape, check_limit},
+    wire::{KEY_ID_BYTES, QuerySizes},
+};
+
+/// Bytes into which `exppack-d` cuts a word of the first fold for the second one.
+pub(crate) const DIGITS: usize = 2;
+/// Longest slot of `exppack-d`, whose hint grows by some 25 MiB with every byte of it.
+pub const MAX_EXPPACK_D_SLOT: usize = 64;
+/// Most bytes of a hint in evaluation form.
+pub const MAX_PACK_HINT_BYTES: usize = 1 << 40;
+
+/// Checked parameters of a table whose answers are packed. Everything on the wire has a size that is a function of this.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PackTable {
+    protocol: Protocol,
+    params: PackParams,
+    shape: TableShape,
+    query_bits: u32,
+}
+
+impl PackTable {
+    /// Chooses the width of query words for `shape`, then checks limits and noise.
+    ///
+    /// # Errors
+    /// As [`PackTable::with_query_bits`].
+    pub fn new(protocol: Protocol, params: PackParams, shape: TableShape) -> Result<Self, ProtocolError> {
+        let enough =
+            |&query_bits: &u32| Self { protocol, params, shape, query_bits }.sigmas() >= Widths::MIN_SIGMAS;
+        let query_bits = if params.lwe().full_words() { 32 } else { (16..=32).find(enough).unwrap_or(32) };
+        Self::with_query_bits(protocol, params, shape, query_bits)
+    }
+
+    /// Checks limits and noise.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::TooNoisy`] if an answer would fail
+    /// with probability above 2^-40.
+    pub fn with_query_bits(
+        protocol: Protocol,
+        params: PackParams,
+        shape: TableShape,
+        query_bits: u32,
+    ) -> Result<Self, ProtocolError> {
+        check_limit("bits of a query word", query_bits as usize, 32)?;
+        check_limit("columns", shape.columns, MAX_COLUMNS)?;
+        check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
+        check_limit("blocks", shape.blocks, MAX_ROWS / shape.slot_bytes)?;
+        if protocol == Protocol::ExppackD {
+            check_limit("slot bytes (exppack-d is for the shortest)", shape.slot_bytes, MAX_EXPPACK_D_SLOT)?;
+        }
+        let table = Self { protocol, params, shape, query_bits };
+        if protocol == Protocol::DoublePack {
+            check_limit("bytes of a switched coefficient", table.switched_bytes(), size_of::<u64>())?;
+        }
+        check_limit("blocks or entries (a query word for each)", table.second_words().max(1), MAX_COLUMNS)?;
+        check_limit("secret and fold digits", table.leaves(), params.ring().max_leaves())?;
+        check_limit("bytes of the hint", table.hint_tiling().bytes(), MAX_PACK_HINT_BYTES)?;
+        let log2_failure = table.log2_failure();
+        if log2_failure > MAX_LOG2_FAILURE {
+            return Err(ProtocolError::TooNoisy {
+                log2_failure,
+                columns: shape.columns,
+                blocks: shape.blocks,
+                preset: params.name(),
+            });
+        }
+        Ok(table)
+    }
+
+    /// The protocol.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// The parameter set.
+    pub fn params(&self) -> &PackParams {
+        &self.params
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> TableShape {
+        self.shape
+    }
+
+    /// Bits at which query words travel.
+    pub fn query_bits(&self) -> u32 {
+        self.query_bits
+    }
+
+    /// Database rows.
+    pub fn rows(&self) -> usize {
+        self.shape.blocks * self.shape.slot_bytes
+    }
+
+    /// The tiling of the database.
+    pub fn tiling(&self) -> Tiling {
+        self.shape.byte_tiling()
+    }
+
+    /// Blocks in an entry: slots that one plaintext holds, 1 for slots that take more than one.
+    pub fn lanes(&self) -> usize {
+        (self.params.ring().degree() / self.shape.slot_bytes).max(1)
+    }
+
+    /// Entry and lane of a block.
+    pub fn place(&self, block: usize) -> (usize, usize) {
+        (block / self.lanes(), block % self.lanes())
+    }
+
+    /// Which rows of the first fold are packed together.
+    pub fn first_shape(&self) -> PackShape {
+        self.pack_shape(self.rows(), self.lanes() * self.shape.slot_bytes)
+    }
+
+    /// Which rows of the second fold are packed together: all belong to one entry (`exppack-d`, `double-pack`).
+    ///
+    /// `exppack-d`: the rows of the hint's digits, then those of the answer's. `double-pack`: the bytes of one entry's
+    /// switched ciphertexts.
+    pub fn second_shape(&self) -> PackShape {
+        let rows = match self.protocol {
+            Protocol::ExppackD => self.second_hint_rows() + self.second_answer_rows(),
+            _ => self.switched_bytes() * self.params.ring().degree() * self.first_shape().planes(),
+        };
+        self.pack_shape(rows, rows)
+    }
+
+    /// Bytes of a switched coefficient, of which `double-pack` makes its second database.
+    pub(crate) fn switched_bytes(&self) -> usize {
+        switched_bytes(self.params.ring().response_bits()).unwrap_or(0)
+    }
+
+    fn pack_shape(&self, rows: usize, entry_rows: usize) -> PackShape {
+        PackShape::new(self.params.ring().degree(), rows, entry_rows).expect("all are positive")
+    }
+
+    /// Rows of the second database that stem from the hint (`exppack-d`).
+    pub fn second_hint_rows(&self) -> usize {
+        self.shape.slot_bytes * self.params.lwe().n() * DIGITS
+    }
+
+    /// Rows of the second database that stem from the answer (`exppack-d`).
+    pub fn second_answer_rows(&self) -> usize {
+        self.shape.slot_bytes * DIGITS
+    }
+
+    /// The shape of the hint that the server holds in evaluation form: of the first fold, or in `exppack-d` of the second.
+    pub fn hint_shape(&self) -> PackShape {
+        if self.protocol == Protocol::ExppackD { self.second_shape() } else { self.first_shape() }
+    }
+
+    /// The tiling of that hint: a row for every coefficient of the LWE secret, a column for every plaintext.
+    pub fn hint_tiling(&self) -> NttTiling {
+        let (ring, columns) = (self.params.ring(), self.hint_shape().columns());
+        let tiling = NttTiling::new(ring.degree(), ring.kept_limbs(), self.params.lwe().n(), columns);
+        tiling.expect("every preset's degree and dimension fit")
+    }
+
+    /// The public matrix of the first dimension.
+    pub fn first_matrix(&self) -> PublicMatrix {
+        self.params.lwe().public_matrix(MatrixDomain::First, self.shape.columns)
+    }
+
+    /// The public matrix of the second dimension.
+    pub fn second_matrix(&self) -> PublicMatrix {
+        self.params.lwe().public_matrix(MatrixDomain::Second, self.second_words())
+    }
+
+    /// Words of the second vector of a query: blocks or entries, of which it selects one. 0 if there is none.
+    pub fn second_words(&self) -> usize {
+        match self.protocol {
+            Protocol::ExppackD => self.shape.blocks,
+            Protocol::DoublePack => self.first_shape().entries(),
+            _ => 0,
+        }
+    }
+
+    /// Rounds in which entries are folded to one (`hybrid`).
+    pub fn folds(&self) -> usize {
+        match self.protocol {
+            Protocol::Hybrid => self.first_shape().entries().next_power_of_two().ilog2() as usize,
+            _ => 0,
+        }
+    }
+
+    /// Leaves of a query's expansion.
+    pub fn leaves(&self) -> usize {
+        self.params.leaves(self.folds())
+    }
+
+    /// Plaintexts of an answer.
+    pub fn answer_plaintexts(&self) -> usize {
+        match self.protocol {
+            Protocol::Hybrid => self.first_shape().planes(),
+            Protocol::ExppackD | Protocol::DoublePack => self.second_shape().columns(),
+            _ => self.first_shape().columns(),
+        }
+    }
+
+    /// Bytes of the parts of a query.
+    pub fn query_bytes(&self) -> QuerySizes {
+        QuerySizes {
+            first: packed_bytes(self.shape.columns, self.query_bits),
+            second: packed_bytes(self.second_words(), self.query_bits),
+            packed: self.params.ring().query_bytes(self.leaves()),
+            key_id: KEY_ID_BYTES,
+        }
+    }
+
+    /// Bytes of an answer.
+    pub fn answer_bytes(&self) -> usize {
+        response_bytes(self.params.ring(), self.answer_plaintexts())
+    }
+
+    /// The limit of decoding in standard deviations of the error, of the noisier fold.
+    pub fn sigmas(&self) -> f64 {
+        let layers = self.layers();
+        layers.iter().map(|layer| layer.sigmas).fold(f64::INFINITY, f64::min)
+    }
+
+    /// log2 of the probability that an honest answer decodes wrongly (union bound over all decoded bytes).
+    pub fn log2_failure(&self) -> f64 {
+        let layers = self.layers();
+        let worst = layers.iter().map(|layer| layer.log2_failure).fold(f64::NEG_INFINITY, f64::max);
+        if worst == f64::NEG_INFINITY {
+            return worst;
+        }
+        // Relative to the worst, which alone is below the smallest f64 in some sets.
+        worst + layers.iter().map(|layer| (layer.log2_failure - worst).exp2()).sum::<f64>().log2()
+    }
+
+    /// What is decoded one after the other: one layer, or first the second fold's.
+    fn layers(&self) -> Vec<Layer> {
+        if self.params.ring().is_plain() {
+            return vec![Layer { sigmas: f64::INFINITY, log2_failure: f64::NEG_INFINITY }];
+        }
+        let packed = |words, values| {
+            let noise = PackNoise::new(&self.params, words, self.query_bits, self.folds());
+            Layer { sigmas: noise.sigmas(), log2_failure: noise.log2_failure(values) }
+        };
+        let slot_planes = self.first_shape().planes() * self.params.ring().degree();
+        let second = || packed(self.second_words(), self.second_shape().rows());
+        match self.protocol {
+            Protocol::ExppackD => {
+                let bits = 8 * DIGITS as u32;
+                let widths = Widths { query: self.query_bits, hint: bits, answer: bits };
+                let noise = LweNoise::new(self.params.lwe(), self.shape.columns, widths);
+                let values = self.shape.slot_bytes;
+                vec![Layer { sigmas: noise.sigmas(), log2_failure: noise.log2_failure(values) }, second()]
+            }
+            Protocol::DoublePack => vec![packed(self.shape.columns, slot_planes), second()],
+            _ => vec![packed(self.shape.columns, slot_planes)],
+        }
+    }
+}
+
+/// How safely one decoding goes.
+struct Layer {
+    sigmas: f64,
+    log2_failure: f64,
+}

@@ -1,0 +1,42 @@
+//! Tables by index that the benchmarks build.
+
+use std::{error::Error, path::Path, time::Instant};
+
+use hush_cpu::Cpu;
+use hush_engine::build::{BuildOptions, build};
+use hush_store::{
+    ingest::{OnDuplicate, Record, Spool},
+    snapshot::{Header, SnapshotWriter},
+};
+
+use super::{
+    build::Stages,
+    lookups::value,
+    row::{Row, Table},
+};
+
+/// Builds a table of as many records of `length` bytes as fit `size`, with a row a stage, named `label`.
+pub(super) fn build_table(
+    size: usize,
+    length: usize,
+    options: &BuildOptions,
+    label: &str,
+    dir: &Path,
+    cpu: &Cpu,
+    table: &mut Table,
+) -> Result<Header, Box<dyn Error>> {
+    let writer = SnapshotWriter::create(dir, false)?;
+    let mut spool = Spool::create(writer.partial_dir())?;
+    for index in 0..size / length {
+        spool.push(&Record { key: None, value: value(index, length) })?;
+    }
+    let records = spool.finish(OnDuplicate::Error)?;
+    let (stages, start) = (Stages::default(), Instant::now());
+    let header = build(&records, false, "bench", options, writer, cpu, &stages)?;
+    let total = start.elapsed().as_secs_f64();
+    for (stage, seconds) in stages.finish() {
+        table.push(&Row::new(stage, cpu.threads(), 1, header.payload_bytes, seconds).protocol(label));
+    }
+    table.push(&Row::new("build", cpu.threads(), 1, header.payload_bytes, total).protocol(label));
+    Ok(header)
+}

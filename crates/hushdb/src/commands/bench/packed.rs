@@ -1,0 +1,196 @@
+//! `hushdb bench packed`: a table of 4-KiB records by index whose answers are packed: its build, every step of an answer,
+//! and whole answers.
+//!
+//! `hybrid`, `exppack-s` and `double-pack` have the same database and hint, so that the files of one serve all three.
+
+use std::{error::Error, fs, path::Path, sync::Arc};
+
+use hush_client::Table as ClientTable;
+use hush_cpu::{Cpu, probe};
+use hush_engine::build::BuildOptions;
+use hush_he::params::{PACK_M31, RingContext};
+use hush_ops::{
+    contract::{LweOps, RingOps},
+    ntt_tiling::NttTiledDb,
+    tiling::TiledDb,
+};
+use hush_protocol::{
+    descriptor::Descriptor,
+    pack_table::PackTable,
+    packing::{self, PackHost},
+    ring_keys::open_upload,
+    table::{Protocol, TableParams},
+};
+use hush_store::snapshot::{DB_FILE, Header, LIFTED_FILE, MappedFile};
+
+use super::{
+    BenchArgs, build,
+    index_table::build_table,
+    lookups::Lookups,
+    median_seconds,
+    row::{Row, Table},
+};
+use crate::commands::threads;
+use steps::Steps;
+
+mod steps;
+
+/// Bytes of a record: one plaintext.
+const RECORD_BYTES: usize = 4096;
+const PROTOCOLS: [Protocol; 3] = [Protocol::Hybrid, Protocol::ExppackS, Protocol::DoublePack];
+/// Batches of whole answers.
+const BATCHES: [usize; 3] = [1, 8, 32];
+/// Fewest runs of which the median counts.
+const RUNS: usize = 3;
+
+pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Error>> {
+    let scratch = tempfile::tempdir()?;
+    let dir = scratch.path().join("table");
+    let cpu = Cpu::new(threads(None))?;
+    let options = BuildOptions {
+        pack: Some(PACK_M31),
+        columns: args.columns.map(|columns| columns.get()),
+        ..build::options(Protocol::Hybrid)
+    };
+    let header = build_table(args.size, RECORD_BYTES, &options, "hybrid", &dir, &cpu, table)?;
+    let [hybrid, exppack_s, double_pack] = PROTOCOLS.map(|protocol| Served::new(&header, protocol));
+    let served = [hybrid?, exppack_s?, double_pack?];
+    steps::lift(&cpu, &served[0].table, table)?;
+    describe(&header, &served, table);
+    for threads in args.thread_counts() {
+        let cpu = Cpu::new(threads)?;
+        let bench = Bench::open(&dir, &served[0], &cpu)?;
+        let steps = Steps::measure(&bench, &served, table)?;
+        for served in &served {
+            bench.answers(served, &steps, table)?;
+        }
+    }
+    Ok(())
+}
+
+fn describe(header: &Header, served: &[Served], table: &Table) {
+    let mib = f64::from(1 << 20);
+    let first = &served[0].table;
+    table.note(&format!(
+        "{}: payload {:.0} MiB, D0 = {}, {} entries x {} planes, encoded {:.3}x, hint {:.0} MiB",
+        first.params().name(),
+        header.payload_bytes as f64 / mib,
+        first.shape().columns,
+        first.first_shape().entries(),
+        first.first_shape().planes(),
+        first.tiling().bytes() as f64 / header.payload_bytes as f64,
+        first.hint_tiling().bytes() as f64 / mib,
+    ));
+    for served in served {
+        table.note(&format!(
+            "{}: query {} B, answer {} B, keys {} B",
+            served.table.protocol(),
+            served.table.query_bytes().total(),
+            served.table.answer_bytes(),
+            served.client.params().key_bytes(),
+        ));
+    }
+}
+
+/// The table under one of its protocols, and a client with keys.
+struct Served {
+    table: PackTable,
+    client: ClientTable,
+}
+
+impl Served {
+    fn new(header: &Header, protocol: Protocol) -> Result<Self, Box<dyn Error>> {
+        let TableParams::Pack(built) = header.descriptor.params()? else {
+            return Err("the table is not packed".into());
+        };
+        let table = PackTable::new(protocol, *built.params(), built.shape())?;
+        let packed_bits = built.params().ring().plaintext_bits();
+        let mut descriptor = Descriptor {
+            protocol,
+            word_bits: Some([table.query_bits(), packed_bits, packed_bits]),
+            ..header.descriptor.clone()
+        };
+        descriptor.seal();
+        let mut client = ClientTable::new(descriptor, None, false)?;
+        client.use_keys(&[1; 32]);
+        Ok(Self { table, client })
+    }
+}
+
+/// The files on a backend, with the keys of the client.
+struct Bench<'a> {
+    cpu: &'a Cpu,
+    context: Arc<RingContext>,
+    ring: <Cpu as RingOps>::Ring,
+    db: <Cpu as LweOps>::Db,
+    hint: <Cpu as RingOps>::NttDb,
+    keys: <Cpu as RingOps>::Keys,
+}
+
+impl<'a> Bench<'a> {
+    fn open(dir: &Path, served: &Served, cpu: &'a Cpu) -> Result<Self, Box<dyn Error>> {
+        let load = |name: &str| -> Result<_, Box<dyn Error>> {
+            let file = MappedFile::open(&dir.join(name))?;
+            file.make_resident()?;
+            Ok(Arc::new(file))
+        };
+        let table = &served.table;
+        let context = Arc::new(RingContext::new(*table.params().ring()));
+        let ring = cpu.open_ring(context.clone());
+        let db = cpu.open_db(TiledDb::new(table.tiling(), load(DB_FILE)?)?)?;
+        let hint = NttTiledDb::new(table.hint_tiling(), load(LIFTED_FILE)?)?;
+        let hint = cpu.open_ntt_db(&ring, hint)?;
+        let (_, body) = served.client.key_upload().ok_or("packed answers need keys")?;
+        let keys = cpu.open_evaluation_keys(&ring, open_upload(&context, &body)?)?;
+        Ok(Self { cpu, context, ring, db, hint, keys })
+    }
+
+    /// Whole answers, as multiples of the time to read the database and of the sum of their steps.
+    fn answers(&self, served: &Served, steps: &Steps, table: &mut Table) -> Result<(), Box<dyn Error>> {
+        let host = PackHost {
+            backend: self.cpu,
+            ring: &self.ring,
+            context: &self.context,
+            table: &served.table,
+            db: &self.db,
+            second_db: None,
+            hint: &self.hint,
+        };
+        for batch in BATCHES {
+            // Too large a batch, as the steps have said.
+            let Some(sum) = steps.sum(&served.table, batch) else { continue };
+            let lookups = Lookups::by_index(&served.client, batch)?;
+            let keys = vec![&self.keys; batch];
+            let (seconds, answers) = timed(|| packing::answer(&host, &lookups.queries, &keys))?;
+            lookups.check(&served.client, &answers, RECORD_BYTES)?;
+            let stream = probe::stream_read_gbps(self.db.bytes(), self.cpu.threads());
+            let row = Row::new("answer", self.cpu.threads(), batch, self.db.bytes().len() as u64, seconds);
+            table.push(&row.answer(stream, sum).protocol(served.table.protocol()));
+        }
+        Ok(())
+    }
+
+    /// Whether the expanded queries of a batch fit into memory beside the table.
+    fn fits(&self, batch: usize) -> bool {
+        let tiling = self.hint.tiling();
+        let ciphertext = 2 * size_of::<u32>() * tiling.poly_words();
+        let queries = batch * (tiling.rows() + tiling.columns()) * ciphertext;
+        // The files count as memory that could be freed.
+        let needed = queries + queries / 2 + self.db.bytes().len() + self.hint.bytes().len();
+        available_memory().is_none_or(|available| needed <= available)
+    }
+}
+
+/// The middle of several timings in seconds, and the last result.
+fn timed<T, E>(mut work: impl FnMut() -> Result<T, E>) -> Result<(f64, T), E> {
+    let mut result = None;
+    let seconds = median_seconds(RUNS, || result = Some(work()));
+    result.expect("it has run").map(|result| (seconds, result))
+}
+
+/// Bytes that Linux says can be had without swapping.
+fn available_memory() -> Option<usize> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse::<usize>().ok()?.checked_mul(1024)
+}
