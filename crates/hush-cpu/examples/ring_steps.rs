@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hush_cpu::{Cpu, probe};
 use hush_he::{
     entities::{EvaluationKeys, KeySwitchKey, RlweCiphertext, RlwePair},
-    params::{RingContext, ring_preset},
+    params::{RingContext, pack_preset, ring_preset},
 };
 use hush_math::{
     csprng::Csprng,
@@ -27,7 +27,9 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number =
         |index: usize, default| arguments.get(index).map_or(default, |a| a.parse().expect("a number"));
-    let params = ring_preset(arguments.first().map_or("ONION_M31", |name| name)).expect("a ring preset");
+    let name = arguments.first().map_or("ONION_M31", |name| name);
+    let pack = || pack_preset(name).map(|pack| *pack.ring());
+    let params = ring_preset(name).or_else(|_| pack()).expect("a ring preset or one of packing");
     let (rows, folds) = (number(1, 256), number(2, 9));
     let entries = number(3, 381);
     let context = Arc::new(RingContext::new(params));
