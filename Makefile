@@ -15,10 +15,11 @@ build: ## The release binary, target/release/hushdb.
 
 test: check deny docs unit e2e ## Everything that CI checks.
 
-check: ## Formatting, lints, the import table, file sizes.
+check: ## Formatting, lints, the import table, file sizes, the figures.
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 	python3 scripts/check_house.py
+	python3 scripts/draw_figures.py --check
 
 deny: $(DENY) ## Licences, sources and duplicates of dependencies; advisories where the database can be had.
 	scripts/deny.sh $(DENY)

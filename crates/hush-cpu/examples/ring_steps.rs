@@ -120,7 +120,7 @@ impl Random {
 
     fn batch(&mut self, ring: &Ring, count: usize) -> RlweBatch {
         let ciphertext_words = 2 * ring.limbs() * ring.degree();
-        RlweBatch { ciphertext_words, words: self.polys(ring, 2 * count) }
+        RlweBatch { ciphertext_words, words: self.polys(ring, 2 * count).into() }
     }
 
     fn keys(&mut self, context: &RingContext) -> EvaluationKeys {

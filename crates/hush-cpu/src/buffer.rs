@@ -63,6 +63,13 @@ impl<T: Word> AlignedBuffer<T> {
 /// An [`AlignedBuffer`] before it is written.
 pub(crate) struct UnwrittenBuffer<T: Word>(AlignedBuffer<T>);
 
+impl<T: Word> From<AlignedBuffer<T>> for UnwrittenBuffer<T> {
+    /// What is in the buffer does not matter.
+    fn from(buffer: AlignedBuffer<T>) -> Self {
+        Self(buffer)
+    }
+}
+
 impl<T: Word> UnwrittenBuffer<T> {
     /// Room for `len` words.
     ///
@@ -83,11 +90,6 @@ impl<T: Word> UnwrittenBuffer<T> {
         Self(AlignedBuffer { start: start.cast(), len })
     }
 
-    /// Number of words.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len
-    }
-
     /// Where to write the words.
     pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
         self.0.start.as_ptr()
@@ -96,7 +98,7 @@ impl<T: Word> UnwrittenBuffer<T> {
     /// The buffer.
     ///
     /// # Safety
-    /// All words have been written.
+    /// All words have been written, now or before this was made from a buffer.
     pub(crate) unsafe fn assume_written(self) -> AlignedBuffer<T> {
         self.0
     }
@@ -106,7 +108,7 @@ impl<T: Word> Drop for AlignedBuffer<T> {
     fn drop(&mut self) {
         let layout = Self::layout(self.len);
         if layout.size() > 0 {
-            // SAFETY: allocated in `zeroed` with this layout.
+            // SAFETY: allocated in `UnwrittenBuffer::new` with this layout.
             unsafe { dealloc(self.start.as_ptr().cast(), layout) };
         }
     }

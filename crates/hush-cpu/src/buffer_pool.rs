@@ -1,11 +1,54 @@
 //! Buffers that calls leave for later calls.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::buffer::{AlignedBuffer, Word};
+use crate::buffer::{AlignedBuffer, UnwrittenBuffer, Word};
 
-/// Buffers that are kept: as many calls run at once without an allocation.
-const KEPT: usize = 4;
+/// Buffers that are kept: as many calls, or queries of a batch, without an allocation.
+const KEPT: usize = 8;
+/// Bytes up to which a buffer is kept: those of an offline step are larger, and not needed again.
+const KEPT_BYTES: usize = 256 << 20;
+
+/// Words of a buffer of a pool, which goes back when they are dropped: a result that is made again and again. The kernel
+/// clears pages of new memory, which takes about as long as most steps need to fill them.
+pub(crate) struct LentBuffer<T: Word> {
+    /// `None` once it is dropped.
+    buffer: Option<AlignedBuffer<T>>,
+    len: usize,
+    pool: Arc<BufferPool<T>>,
+}
+
+impl<T: Word> LentBuffer<T> {
+    /// `len` words of `pool`, with whatever was left in them.
+    pub(crate) fn new(pool: &Arc<BufferPool<T>>, len: usize) -> Self {
+        Self::of(pool.take(len), len, pool)
+    }
+
+    /// The first `len` words of `buffer`, which goes to `pool`.
+    pub(crate) fn of(buffer: AlignedBuffer<T>, len: usize, pool: &Arc<BufferPool<T>>) -> Self {
+        Self { buffer: Some(buffer), len, pool: pool.clone() }
+    }
+}
+
+impl<T: Word> AsRef<[T]> for LentBuffer<T> {
+    fn as_ref(&self) -> &[T] {
+        self.buffer.as_ref().map_or(&[], |buffer| &buffer[..self.len])
+    }
+}
+
+impl<T: Word> AsMut<[T]> for LentBuffer<T> {
+    fn as_mut(&mut self) -> &mut [T] {
+        self.buffer.as_mut().map_or(&mut [], |buffer| &mut buffer[..self.len])
+    }
+}
+
+impl<T: Word> Drop for LentBuffer<T> {
+    fn drop(&mut self) {
+        if let Some(buffer) = self.buffer.take() {
+            self.pool.give_back(buffer);
+        }
+    }
+}
 
 /// Buffers of any size, with whatever was left in them.
 pub(crate) struct BufferPool<T: Word> {
@@ -23,19 +66,46 @@ impl<T: Word> BufferPool<T> {
         self.take_kept(len).unwrap_or_else(|| AlignedBuffer::zeroed(len))
     }
 
-    fn take_kept(&self, len: usize) -> Option<AlignedBuffer<T>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let fitting = kept.iter().position(|buffer| buffer.len() >= len)?;
-        Some(kept.swap_remove(fitting))
+    /// A buffer of at least `len` words that is to be written whole, for a result.
+    pub(crate) fn take_unwritten(&self, len: usize) -> UnwrittenBuffer<T> {
+        self.take_kept(len).map_or_else(|| UnwrittenBuffer::new(len), UnwrittenBuffer::from)
     }
 
-    /// Keeps a buffer for a later call, in place of the smallest one if there are many.
+    fn take_kept(&self, len: usize) -> Option<AlignedBuffer<T>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let fitting = (0..kept.len()).filter(|&index| kept[index].len() >= len);
+        let smallest = fitting.min_by_key(|&index| kept[index].len())?;
+        Some(kept.swap_remove(smallest))
+    }
+
+    /// Keeps a buffer for a later call, unless it is very large; in place of the smallest one if there are many.
     pub(crate) fn give_back(&self, buffer: AlignedBuffer<T>) {
+        if size_of_val(&buffer[..]) > KEPT_BYTES {
+            return;
+        }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push(buffer);
         if kept.len() > KEPT {
             let smallest = (0..kept.len()).min_by_key(|&index| kept[index].len());
             kept.swap_remove(smallest.unwrap_or(0));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_words_are_lent_again() {
+        let pool = Arc::new(BufferPool::<u32>::new());
+        let lend = |len| LentBuffer::new(&pool, len);
+        let (large, mut small) = (lend(1000), lend(100));
+        small.as_mut().fill(7);
+        let addresses = [&large, &small].map(|lent| lent.as_ref().as_ptr());
+        drop((large, small));
+        let small = lend(99);
+        assert!(small.as_ref() == [7; 99] && small.as_ref().as_ptr() == addresses[1]);
+        assert_eq!(lend(101).as_ref().as_ptr(), addresses[0]);
     }
 }

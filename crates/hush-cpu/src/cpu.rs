@@ -2,7 +2,7 @@
 
 use std::{
     ops::Range,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use hush_he::entities::PublicMatrix;
@@ -30,6 +30,8 @@ pub struct Cpu {
     workspaces: Vec<Mutex<Workspace>>,
     query_buffers: BufferPool<u8>,
     ring_buffers: BufferPool<u32>,
+    result_buffers: Arc<BufferPool<u8>>,
+    batch_buffers: Arc<BufferPool<u32>>,
 }
 
 impl Cpu {
@@ -73,6 +75,8 @@ impl Cpu {
             workspaces: (0..threads).map(|_| Mutex::new(Workspace::new())).collect(),
             query_buffers: BufferPool::new(),
             ring_buffers: BufferPool::new(),
+            result_buffers: Arc::new(BufferPool::new()),
+            batch_buffers: Arc::new(BufferPool::new()),
         })
     }
 
@@ -124,6 +128,16 @@ impl Cpu {
     /// Buffers for what a step over rings makes on its way.
     pub(crate) fn ring_buffers(&self) -> &BufferPool<u32> {
         &self.ring_buffers
+    }
+
+    /// Buffers for databases that a step makes for every query.
+    pub(crate) fn result_buffers(&self) -> &Arc<BufferPool<u8>> {
+        &self.result_buffers
+    }
+
+    /// Buffers for the large batches that steps over rings return.
+    pub(crate) fn batch_buffers(&self) -> &Arc<BufferPool<u32>> {
+        &self.batch_buffers
     }
 }
 

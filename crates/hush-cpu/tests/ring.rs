@@ -5,8 +5,8 @@ mod ring_backends;
 
 use hush_cpu::Cpu;
 use hush_he::params::{
-    INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S, ONIONPIRV2_N2048_2X30_SEC113,
-    ONIONPIRV2_N4096_4X27_SEC126, PACK_M31, RingParams, VIPIR_N4096_3X29,
+    INSECURE_PACK_N256, INSECURE_PACK_PLAIN, INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S,
+    ONIONPIRV2_N2048_2X30_SEC113, ONIONPIRV2_N4096_4X27_SEC126, PACK_M31, RingParams, VIPIR_N4096_3X29,
 };
 use hush_testkit::conformance::{Residues, RingCase, RingShape};
 use ring_backends::backends;
@@ -67,6 +67,9 @@ fn onionpirv2() {
 #[test]
 fn sets_that_pack() {
     let shape = RingShape { rows: 8, folds: 2, entries: 3 };
+    for small in [INSECURE_PACK_N256, INSECURE_PACK_PLAIN] {
+        check(*small.ring(), shape, Residues::Random);
+    }
     for residues in [Residues::Random, Residues::Largest, Residues::Middle] {
         check(*PACK_M31.ring(), shape, residues);
         check(*VIPIR_N4096_3X29.ring(), shape, residues);

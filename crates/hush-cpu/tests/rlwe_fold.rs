@@ -99,6 +99,10 @@ fn every_batch_and_column_count() {
             check(&backends, &moduli(31, 2), shape, &BATCHES, (Fill::Random, Fill::Random));
         }
     }
+    for rows in [15, 33, 256] {
+        let shape = Shape { degree: 16, rows, columns: 70 };
+        check(&backends, &moduli(31, 1), shape, &[1, 4, 7, 8], (Fill::Random, Fill::Random));
+    }
     let shape = Shape { degree: 256, rows: 33, columns: 17 };
     check(&backends, &moduli(30, 2), shape, &[1, 4, 8], (Fill::Random, Fill::Random));
 }
@@ -126,7 +130,7 @@ fn extreme_residues() {
                 check(&backends, &[Modulus::new(p)], shape, &[1, 3, 8], fills);
             }
         }
-        for columns in [1, 2, 4, 8, 16] {
+        for columns in [1, 2, 4, 8, 16, 80] {
             let shape = Shape { degree: 16, rows: MAX_ROWS, columns };
             check(&backends, &[Modulus::new(p)], shape, &[1, 3, 8], (Fill::Largest, Fill::Largest));
         }

@@ -6,9 +6,11 @@ use hush_he::entities::PublicMatrix;
 
 use crate::{OpsError, tiling::TiledDb};
 
+mod batch_words;
 mod pack;
 mod ring;
 
+pub use batch_words::{BatchWords, LentWords};
 pub use pack::{PackOps, switched_bytes};
 pub use ring::{Expanded, RingOps, RlweBatch};
 

@@ -8,7 +8,7 @@ use hush_he::{
     entities::{EvaluationKeys, RingSecrets, RlweCiphertext},
     params::{
         INSECURE_RING_N256, ONION_M31, ONION_S, ONIONPIRV2_N2048_2X30_SEC113, ONIONPIRV2_N4096_4X27_SEC126,
-        RingContext, RingNoise, RingParams,
+        PACK_M31, RingContext, RingNoise, RingParams, VIPIR_N4096_3X29,
     },
 };
 use hush_math::{
@@ -126,16 +126,23 @@ impl<'a> Lookup<'a> {
         for column in 0..COLUMNS {
             first.add(kept, &s, &ciphertext(kept, folded.ciphertext(column)), &message(column));
         }
+        if params.response_bits().b < params.plaintext_bits() || !params.packs_pairs() {
+            // Packed LWE words: their low bits are noise, and bytes are decoded (tests of `hush-protocol`).
+            let chosen = Reference.rgsw_fold(&ring, &folded.words, &self.expanded.bits).unwrap();
+            after.add(kept, &s, &ciphertext(kept, &chosen.words), &message(self.entry));
+            let predicted = self.predicted();
+            return [first.variance() / predicted.first, after.variance() / predicted.folded];
+        }
         // Two planes, the second with its entries rotated.
         let ciphertext_words = folded.ciphertext_words;
         let (head, tail) = folded.words.split_at(ciphertext_words);
         let columns = [self.entry, (self.entry + 1) % COLUMNS];
-        let chosen = [&folded.words, &[tail, head].concat()]
-            .map(|entries| Reference.rgsw_fold(&ring, entries, &self.expanded.bits).unwrap().words);
+        let chosen = [&folded.words[..], &[tail, head].concat()]
+            .map(|entries| Reference.rgsw_fold(&ring, entries, &self.expanded.bits).unwrap().words.to_vec());
         for (words, column) in chosen.iter().zip(columns) {
             after.add(kept, &s, &ciphertext(kept, words), &message(column));
         }
-        let pair = RlweBatch { ciphertext_words, words: chosen.concat() };
+        let pair = RlweBatch { ciphertext_words, words: chosen.concat().into() };
         let packed = Reference.pack_pair(&ring, keys, &pair).unwrap();
         let bits = params.response_bits();
         let switched = Reference.mod_switch(&ring, &packed, &[bits.a, bits.b, bits.b]).unwrap();
@@ -233,6 +240,8 @@ fn measured_noise_is_the_predicted_one() {
         (ONION_S, 64, 6),
         (ONIONPIRV2_N4096_4X27_SEC126, 16, 2),
         (ONIONPIRV2_N2048_2X30_SEC113, 32, 2),
+        (*PACK_M31.ring(), 64, 4),
+        (*VIPIR_N4096_3X29.ring(), 16, 2),
     ];
     for (params, rows, keys) in sets {
         let measured = with_fresh_keys(params, keys, |client, rng| {

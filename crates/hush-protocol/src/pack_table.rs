@@ -242,8 +242,13 @@ impl PackTable {
 
     /// log2 of the probability that an honest answer decodes wrongly (union bound over all decoded bytes).
     pub fn log2_failure(&self) -> f64 {
-        let total: f64 = self.layers().iter().map(|layer| layer.log2_failure.exp2()).sum();
-        total.log2()
+        let layers = self.layers();
+        let worst = layers.iter().map(|layer| layer.log2_failure).fold(f64::NEG_INFINITY, f64::max);
+        if worst == f64::NEG_INFINITY {
+            return worst;
+        }
+        // Relative to the worst, which alone is below the smallest f64 in some sets.
+        worst + layers.iter().map(|layer| (layer.log2_failure - worst).exp2()).sum::<f64>().log2()
     }
 
     /// What is decoded one after the other: one layer, or first the second fold's.

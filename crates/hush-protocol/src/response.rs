@@ -38,7 +38,7 @@ pub(crate) fn respond<B: RingOps>(
     let mut out = Vec::with_capacity(response_bytes(params, ciphertexts.count()));
     for words in ciphertexts.words.chunks(group(params) * ciphertext_words) {
         let (polys, widths) = if words.len() > ciphertext_words {
-            let pair = RlweBatch { ciphertext_words, words: words.to_vec() };
+            let pair = RlweBatch { ciphertext_words, words: words.to_vec().into() };
             (backend.pack_pair(ring, keys, &pair)?, vec![bits.a, bits.b, bits.b])
         } else {
             (words.to_vec(), vec![bits.a, bits.b])
@@ -53,7 +53,8 @@ pub(crate) fn respond<B: RingOps>(
 /// The ciphertexts of several batches, at least one, as one.
 pub(crate) fn join(batches: Vec<RlweBatch>) -> RlweBatch {
     let ciphertext_words = batches[0].ciphertext_words;
-    RlweBatch { ciphertext_words, words: batches.into_iter().flat_map(|batch| batch.words).collect() }
+    let words: Vec<u32> = batches.iter().flat_map(|batch| batch.words.iter().copied()).collect();
+    RlweBatch { ciphertext_words, words: words.into() }
 }
 
 /// Client: the N symbols, of `symbol_bits` bits, of each of the `plaintexts` plaintexts of an answer.

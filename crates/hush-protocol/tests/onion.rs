@@ -225,10 +225,10 @@ fn shapes_out_of_range_are_refused() {
     }
     assert!(matches!(new(1000, 1 << 22, 22 << 10), Err(ProtocolError::TooNoisy { .. })));
     // More rows than a database can have, though the tree has the leaves and the noise the room.
-    for columns in [1024, 1025] {
+    for columns in [2048, 2049] {
         let shape = TableShape { columns, blocks: 4, slot_bytes: 1000 };
         let table = RingTable::new(ONIONPIRV2_N4096_4X27_SEC126, shape);
-        assert_eq!(table.map(|table| table.tiling().rows()).ok(), (columns == 1024).then_some(1024));
+        assert_eq!(table.map(|table| table.tiling().rows()).ok(), (columns == 2048).then_some(2048));
     }
 }
 

@@ -127,7 +127,7 @@ fn onion_intermediates() -> Value {
     let opened = open_ring_query(&context, table.leaves(), &query).unwrap();
     let expanded = Reference.expand(&context, &keys, &opened, shape.columns, table.folds()).unwrap();
     let folded = Reference.rlwe_fold(&context, &db, &[&expanded.selectors]).unwrap().remove(0);
-    let rgsw: Vec<u32> = expanded.bits.iter().flat_map(|bit| bit.words.clone()).collect();
+    let rgsw: Vec<u32> = expanded.bits.iter().flat_map(|bit| bit.words.to_vec()).collect();
     let answer = onion::answer(&Reference, &context, &db, &context, &table, &[&query], &[&keys]).unwrap();
     let whitening = Whitening::new(&ONION_M31, [9; 32]);
     let slot = onion::recover(&table, &client, &whitening, &pending, &answer[0]).unwrap();

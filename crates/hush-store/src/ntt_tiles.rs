@@ -32,11 +32,16 @@ impl<'a> NttTileWriter<'a> {
     /// If the length is not that of the tiling, or the bytes are not aligned to 8 (a memory map is).
     pub fn new(tiling: NttTiling, bytes: &'a mut [u8]) -> Self {
         assert_eq!(bytes.len(), tiling.bytes());
+        // SAFETY of both: an atomic word has the size and validity of its bytes; the exclusive borrow lasts as long as
+        // the shared one of the result, all of it in words of one size; `align_to_mut` splits where alignment
+        // requires, which is checked to be nowhere.
         let (head, words, tail) = if tiling.tile_width() == 1 {
-            let (head, words, tail) = as_atomic(bytes);
+            // SAFETY: see above.
+            let (head, words, tail) = unsafe { bytes.align_to_mut() };
             (head, Words::Single(words), tail)
         } else {
-            let (head, words, tail) = as_atomic(bytes);
+            // SAFETY: see above.
+            let (head, words, tail) = unsafe { bytes.align_to_mut() };
             (head, Words::Pairs(words), tail)
         };
         assert!(head.is_empty() && tail.is_empty(), "an aligned buffer");
@@ -89,20 +94,6 @@ impl<'a> NttTileWriter<'a> {
         }
     }
 }
-
-/// Bytes as atomic words, with what is left over in front of and behind them.
-fn as_atomic<T: AtomicWord>(bytes: &mut [u8]) -> (&[u8], &[T], &[u8]) {
-    // SAFETY: an atomic word has the size and validity of its bytes, which are borrowed exclusively as long as the
-    // result lives; `align_to` splits where alignment requires.
-    let (head, words, tail) = unsafe { bytes.align_to_mut() };
-    (head, words, tail)
-}
-
-/// Words of any bits.
-trait AtomicWord {}
-
-impl AtomicWord for AtomicU32 {}
-impl AtomicWord for AtomicU64 {}
 
 #[cfg(test)]
 mod tests {

@@ -14,10 +14,11 @@ use hush_ops::{
 };
 use rayon::prelude::*;
 
-use super::squares::{SQUARE, Transpose, transpose_of};
+use super::squares::{SQUARE, Squares, end_stream};
 use crate::{
     Cpu, CpuRing,
     buffer::UnwrittenBuffer,
+    buffer_pool::LentBuffer,
     ring::{Lift, ModRing},
     workspace::Workspace,
 };
@@ -36,16 +37,16 @@ pub(super) fn lift_hint(
 ) -> Result<NttTiledDb, OpsError> {
     let kept = &ring.kept;
     let tiling = NttTiling::new(kept.degree(), kept.limbs().len(), n, columns.len())?;
-    let mut residues = UnwrittenBuffer::<u8>::new(tiling.bytes());
+    let mut residues = cpu.result_buffers().take_unwritten(tiling.bytes());
     let job = LiftJob {
         ring: kept,
         lift: Lift::words(ring.context().params().plaintext_bits()),
-        transpose: transpose_of(cpu.level()),
+        squares: Squares::of(cpu.level()),
         hint: Hint { words: hint, n, first_row: shape.rows_of(columns.clone()).start },
         rows: columns.map(|column| shape.column_rows(column)).collect(),
         tiling,
         tile_width: tile_width(tiling),
-        out: SharedTiles::new(&mut residues),
+        out: SharedTiles::new(&mut residues, tiling),
     };
     let firsts = (0..n).step_by(SQUARE);
     let units: Vec<Unit> = (0..tiling.tiles())
@@ -58,6 +59,7 @@ pub(super) fn lift_hint(
     });
     // SAFETY: the units are all polynomials of all tiles, and each wrote its own.
     let residues = unsafe { residues.assume_written() };
+    let residues = LentBuffer::of(residues, tiling.bytes(), cpu.result_buffers());
     NttTiledDb::new(tiling, Arc::new(residues))
 }
 
@@ -83,7 +85,7 @@ struct Hint<'a> {
 struct LiftJob<'a> {
     ring: &'a ModRing,
     lift: Lift,
-    transpose: Transpose,
+    squares: Squares,
     hint: Hint<'a>,
     /// Database rows of each column.
     rows: Vec<Range<usize>>,
@@ -101,34 +103,34 @@ impl LiftJob<'_> {
 
     /// One unit of work, start to end, on the calling thread.
     fn lift_unit(&self, unit: &Unit, workspace: &mut Workspace) {
-        let block = SQUARE * self.stride();
-        let (buffer, transform) =
-            workspace.ring_buffers((self.tile_width + 1) * block, self.ring.transform_words());
-        let (values, words) = buffer.split_at_mut(block);
-        let columns = &self.rows[self.tiling.tile_columns(unit.tile)];
-        for (rows, words) in columns.iter().zip(words.chunks_exact_mut(block)) {
-            self.gather(rows, &unit.polys, words);
+        let (column_words, columns) = (SQUARE * self.stride(), self.tiling.tile_columns(unit.tile));
+        let values_words = SQUARE * self.stride();
+        let (buffer, transform) = workspace
+            .ring_buffers(values_words + self.tile_width * column_words, self.ring.transform_words());
+        let (values, words) = buffer.split_at_mut(values_words);
+        for (column, words) in columns.clone().zip(words.chunks_exact_mut(column_words)) {
+            self.gather(&self.rows[column], &unit.polys, words);
         }
         let neighbours = SQUARE / self.tile_width;
         for first in unit.polys.clone().step_by(neighbours) {
             let polys = first..unit.polys.end.min(first + neighbours);
-            for limb in 0..self.tiling.limbs() {
+            for (limb_index, limb) in self.ring.limbs().iter().enumerate() {
                 for (index, values) in values.chunks_exact_mut(self.stride()).enumerate() {
                     let (i, column) = (first + index / self.tile_width, index % self.tile_width);
                     let values = &mut values[..self.ring.degree()];
-                    if column < columns.len() && i < polys.end {
-                        let line = column * SQUARE + i - unit.polys.start;
-                        let words = &words[line * self.stride()..][..self.ring.degree()];
-                        let limb = &self.ring.limbs()[limb];
-                        self.lift.apply(self.ring.level(), limb, words, values);
-                        limb.ntt.forward(values, transform);
-                    } else {
+                    if column >= columns.len() || i >= polys.end {
                         values.fill(0);
+                        continue;
                     }
+                    let line = column * SQUARE + i - unit.polys.start;
+                    let words = &words[line * self.stride()..][..self.ring.degree()];
+                    self.lift.apply(self.ring.level(), limb, words, values);
+                    limb.ntt.forward(values, transform);
                 }
-                self.scatter(limb, unit.tile, &polys, values);
+                self.scatter(limb_index, unit.tile, &polys, values);
             }
         }
+        end_stream();
     }
 
     /// The coefficients of some polynomials of the column that is made of `rows`: `[polynomial][N]`,
@@ -136,21 +138,21 @@ impl LiftJob<'_> {
     fn gather(&self, rows: &Range<usize>, polys: &Range<usize>, words: &mut [u32]) {
         let Hint { words: hint, n, first_row } = self.hint;
         for first in (0..self.ring.degree()).step_by(SQUARE) {
-            let to = &mut words[first..][..(SQUARE - 1) * self.stride() + SQUARE];
+            let to = words[first..][..(SQUARE - 1) * self.stride() + SQUARE].as_mut_ptr();
             let lines = rows.len().saturating_sub(first).min(SQUARE);
             let start = (rows.start - first_row + first) * n + polys.start;
             if lines == SQUARE && polys.len() == SQUARE {
-                let from = &hint[start..][..(SQUARE - 1) * n + SQUARE];
+                let from = hint[start..][..(SQUARE - 1) * n + SQUARE].as_ptr();
                 // SAFETY: the lines are within the slices; the machine has the level, says who made the backend.
-                unsafe { (self.transpose)(from.as_ptr(), n, to.as_mut_ptr(), self.stride()) };
-            } else {
-                let mut square = [0; SQUARE * SQUARE];
-                for (line, square) in square.chunks_exact_mut(SQUARE).take(lines).enumerate() {
-                    square[..polys.len()].copy_from_slice(&hint[start + line * n..][..polys.len()]);
-                }
-                // SAFETY: as above.
-                unsafe { (self.transpose)(square.as_ptr(), SQUARE, to.as_mut_ptr(), self.stride()) };
+                unsafe { (self.squares.transpose)(from, n, to, self.stride()) };
+                continue;
             }
+            let mut square = [0; SQUARE * SQUARE];
+            for (line, square) in square.chunks_exact_mut(SQUARE).take(lines).enumerate() {
+                square[..polys.len()].copy_from_slice(&hint[start + line * n..][..polys.len()]);
+            }
+            // SAFETY: as above.
+            unsafe { (self.squares.transpose)(square.as_ptr(), SQUARE, to, self.stride()) };
         }
     }
 
@@ -161,18 +163,19 @@ impl LiftJob<'_> {
             let from = &values[slot..][..(SQUARE - 1) * self.stride() + SQUARE];
             let start = self.tiling.offset(limb, slot, polys.start, tile * self.tile_width);
             let to = self.out.at(start..start + (GROUP_SLOTS - 1) * slot_words + words);
-            if words == SQUARE {
-                // SAFETY: the lines are within both, and no other unit's, since those are of other polynomials or tiles;
-                // the machine has the level, says who made the backend.
-                unsafe { (self.transpose)(from.as_ptr(), self.stride(), to, slot_words) };
-            } else {
-                let mut square = [0u32; SQUARE * SQUARE];
+            // SAFETY of both: the lines are within `from` and `to`, and no other unit's, since those are of other
+            // polynomials or tiles; the machine has the level, says who made the backend.
+            if words == SQUARE && start.is_multiple_of(SQUARE) && slot_words.is_multiple_of(SQUARE) {
+                // SAFETY: as above; the tiles begin at a cache line.
+                unsafe { (self.squares.stream)(from.as_ptr(), self.stride(), to, slot_words) };
+                continue;
+            }
+            let mut square = [0u32; SQUARE * SQUARE];
+            // SAFETY: as above.
+            unsafe { (self.squares.transpose)(from.as_ptr(), self.stride(), square.as_mut_ptr(), SQUARE) };
+            for (line, square) in square.chunks_exact(SQUARE).enumerate() {
                 // SAFETY: as above.
-                unsafe { (self.transpose)(from.as_ptr(), self.stride(), square.as_mut_ptr(), SQUARE) };
-                for (line, square) in square.chunks_exact(SQUARE).enumerate() {
-                    // SAFETY: `words` words are within each line, and no other unit's.
-                    unsafe { to.add(line * slot_words).copy_from_nonoverlapping(square.as_ptr(), words) };
-                }
+                unsafe { to.add(line * slot_words).copy_from_nonoverlapping(square.as_ptr(), words) };
             }
         }
     }
@@ -189,13 +192,13 @@ struct SharedTiles<'a> {
 unsafe impl Sync for SharedTiles<'_> {}
 
 impl<'a> SharedTiles<'a> {
-    fn new(bytes: &'a mut UnwrittenBuffer<u8>) -> Self {
-        let words = bytes.len() / size_of::<u32>();
-        // An aligned buffer that is not empty is aligned for words.
-        Self { start: bytes.as_mut_ptr().cast(), words, lent: PhantomData }
+    /// The room of `bytes`, which has it for `tiling`.
+    fn new(bytes: &'a mut UnwrittenBuffer<u8>, tiling: NttTiling) -> Self {
+        // A buffer that is not empty begins at a cache line.
+        Self { start: bytes.as_mut_ptr().cast(), words: tiling.bytes() / size_of::<u32>(), lent: PhantomData }
     }
 
-    /// Where the words of a range are to be written; those in between may be others'.
+    /// Where the words of a range are to be written; some in between may be others'.
     fn at(&self, range: Range<usize>) -> *mut u32 {
         assert!(range.start <= range.end && range.end <= self.words);
         // SAFETY: within the borrowed buffer (just checked).

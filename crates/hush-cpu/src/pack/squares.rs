@@ -16,15 +16,37 @@ pub(super) const SQUARE: usize = 16;
 ///
 /// # Safety
 /// The CPU must have the level; 16 lines of 16 words are readable and writable.
-pub(super) type Transpose = unsafe fn(from: *const u32, from_stride: usize, to: *mut u32, to_stride: usize);
+type Transpose = unsafe fn(from: *const u32, from_stride: usize, to: *mut u32, to_stride: usize);
 
-/// The kernel of a level.
-pub(super) fn transpose_of(level: Level) -> Transpose {
-    match level {
-        Level::Scalar => scalar,
-        Level::Avx2 => avx2,
-        Level::Avx512 | Level::Avx512Ifma | Level::Amx => avx512,
+/// The kernels of a level.
+#[derive(Clone, Copy)]
+pub(super) struct Squares {
+    /// For lines that are soon read.
+    pub(super) transpose: Transpose,
+    /// For lines that are not: past the caches where that helps. Before another thread reads them, [`end_stream`].
+    ///
+    /// # Safety
+    /// As for [`Transpose`], and the lines at `to` are whole cache lines.
+    pub(super) stream: Transpose,
+}
+
+impl Squares {
+    pub(super) fn of(level: Level) -> Self {
+        match level {
+            Level::Scalar => Self { transpose: scalar, stream: scalar },
+            // Its vectors are half a line.
+            Level::Avx2 => Self { transpose: avx2, stream: avx2 },
+            Level::Avx512 | Level::Avx512Ifma | Level::Amx => {
+                Self { transpose: avx512::<false>, stream: avx512::<true> }
+            }
+        }
     }
+}
+
+/// Orders what was written past the caches before all that is written later.
+pub(super) fn end_stream() {
+    // SAFETY: every CPU of this architecture has it.
+    unsafe { _mm_sfence() };
 }
 
 /// # Safety
@@ -56,15 +78,16 @@ unsafe fn avx2(from: *const u32, from_stride: usize, to: *mut u32, to_stride: us
 }
 
 /// # Safety
-/// As for [`Transpose`].
+/// As for [`Transpose`]; if `STREAM`, as for [`Squares::stream`].
 #[target_feature(enable = "avx512f")]
-unsafe fn avx512(from: *const u32, from_stride: usize, to: *mut u32, to_stride: usize) {
+unsafe fn avx512<const STREAM: bool>(from: *const u32, from_stride: usize, to: *mut u32, to_stride: usize) {
     // SAFETY: within the squares; the caller has AVX-512 F.
     unsafe {
         let mut lines = [_mm512_setzero_si512(); SQUARE];
         lines.iter_mut().enumerate().for_each(|(k, line)| *line = Avx512::load(from.add(k * from_stride)));
         for (k, line) in Avx512::transpose(lines).into_iter().enumerate() {
-            Avx512::store(to.add(k * to_stride), line);
+            let to = to.add(k * to_stride);
+            if STREAM { _mm512_stream_si512(to.cast(), line) } else { Avx512::store(to, line) }
         }
     }
 }

@@ -113,10 +113,10 @@ impl MixedRadix {
             let mut mixed = [first.add(L::load(residues), L::splat(self.first)); LIMBS];
             for j in 1..LIMBS {
                 let residue = L::load(residues.add(j * degree));
-                let mut sum = L::mul_wide(residue, L::splat(self.factors[j][j]));
+                let mut sum = L::mul_splat(residue, L::splat(self.factors[j][j]));
                 sum = L::add_wide(sum, L::splat_wide(u64::from(self.constants[j])));
                 for i in 0..j {
-                    sum = L::add_wide(sum, L::mul_wide(mixed[i], L::splat(self.factors[j][i])));
+                    sum = L::add_wide(sum, L::mul_splat(mixed[i], L::splat(self.factors[j][i])));
                 }
                 mixed[j] = Residues::<L>::new(self.moduli[j]).reduce_sum(sum);
             }
@@ -125,7 +125,7 @@ impl MixedRadix {
             for column in 0..LIMBS.max(2) - 1 {
                 let mut sum = L::add_wide(carry, L::splat_wide(self.offset[column]));
                 for j in 1..LIMBS {
-                    sum = L::add_wide(sum, L::mul_wide(mixed[j], L::splat(self.radix[j][column])));
+                    sum = L::add_wide(sum, L::mul_splat(mixed[j], L::splat(self.radix[j][column])));
                 }
                 words[column] = L::low_half(sum);
                 words[column + 1] = L::high_half(sum);
@@ -190,7 +190,7 @@ impl<const LIMBS: usize> VectorLoop for Decompose<'_, LIMBS> {
 
 #[cfg(test)]
 mod tests {
-    use hush_he::params::RING_PRESETS;
+    use hush_he::params::{PACK_PRESETS, RING_PRESETS};
     use hush_math::csprng::Csprng;
 
     use super::*;
@@ -208,12 +208,13 @@ mod tests {
 
     #[test]
     fn digits_are_those_of_the_gadget() {
-        for params in RING_PRESETS {
+        for params in RING_PRESETS.into_iter().chain(PACK_PRESETS.map(|pack| *pack.ring())) {
             let (full, kept) = (params.full_ring(), params.kept_ring());
             let full_gadgets = params.levels().iter().copied().chain([params.square_gadget()]);
             let cases = full_gadgets
                 .map(|gadget| (full.rns(), gadget))
-                .chain([(kept.rns(), params.fold_gadget()), (kept.rns(), params.pack_gadget())]);
+                .chain([(kept.rns(), params.fold_gadget()), (kept.rns(), params.pack_gadget())])
+                .filter(|(_, gadget)| *gadget != Gadget::NONE);
             for (rns, gadget) in cases {
                 let values = values(rns, gadget, 512);
                 let residues: Vec<u32> = (0..rns.limbs())

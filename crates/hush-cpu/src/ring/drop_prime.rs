@@ -29,7 +29,8 @@ impl DropPrime {
     }
 
     /// [`hush_he::algorithms::drop_primes`] of the polynomial `from` modulo Q_e; `rest` and `centred` are N words of
-    /// scratch memory.
+    /// scratch memory. Results leave the caches at once: what is dropped is the leaves of an expansion, which are many
+    /// times larger. The caller must order these stores before reads of other threads (`_mm_sfence`).
     pub(super) fn apply(
         &self,
         ring: &ModRing,
@@ -78,7 +79,7 @@ impl VectorLoop for Centre<'_> {
     }
 }
 
-/// `to = (from - centred) / P`.
+/// `to = (from - centred) / P`, by [`WideLanes::stream`].
 struct Divide<'a> {
     montgomery: Montgomery,
     inverse: u32,
@@ -96,7 +97,7 @@ impl VectorLoop for Divide<'_> {
             unsafe {
                 let residues = Residues::<L>::new(self.montgomery);
                 let difference = residues.sub(L::load(from.as_ptr()), L::load(centred.as_ptr()));
-                L::store(to.as_mut_ptr(), residues.mul(difference, L::splat(self.inverse)));
+                L::stream(to.as_mut_ptr(), residues.mul_splat(difference, L::splat(self.inverse)));
             }
         }
     }

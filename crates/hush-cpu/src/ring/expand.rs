@@ -3,8 +3,10 @@
 //! The upper nodes are made level by level. Below, each subtree is one unit of work that goes depth first, so that its
 //! nodes stay in cache, and hands every leaf on at once.
 
+use std::arch::x86_64::_mm_sfence;
+
 use hush_he::entities::RlweCiphertext;
-use hush_ops::contract::{Expanded, RlweBatch};
+use hush_ops::contract::{BatchWords, Expanded, RlweBatch};
 use rayon::prelude::*;
 
 use super::{
@@ -13,7 +15,7 @@ use super::{
     scratch::{self, Scratch},
     tables::CpuRing,
 };
-use crate::{Cpu, buffer};
+use crate::{Cpu, buffer_pool::LentBuffer};
 
 /// Units of work for each thread.
 const UNITS: usize = 4;
@@ -36,14 +38,15 @@ pub(super) fn expand(
     query: &RlweCiphertext,
     (rows, folds): (usize, usize),
 ) -> Expanded {
-    let (words, digits) = (2 * ring.kept.words(), ring.fold.digits);
-    let batch = |count| RlweBatch { ciphertext_words: words, words: buffer::zeroed_vec(count * words) };
-    let mut selectors = batch(rows);
-    let mut bits: Vec<_> = (0..folds).map(|_| batch(2 * digits)).collect();
-    let mut leaves: Vec<_> = selectors.words.chunks_exact_mut(words).map(Leaf::Selector).collect();
+    let (ciphertext_words, digits) = (2 * ring.kept.words(), ring.fold.digits);
+    let batch = |words: BatchWords| RlweBatch { ciphertext_words, words };
+    let mut selectors =
+        batch(BatchWords::lent(LentBuffer::new(cpu.batch_buffers(), rows * ciphertext_words)));
+    let mut bits: Vec<_> = (0..folds).map(|_| batch(vec![0; 2 * digits * ciphertext_words].into())).collect();
+    let mut leaves: Vec<_> = selectors.words.chunks_exact_mut(ciphertext_words).map(Leaf::Selector).collect();
     for bit in &mut bits {
-        let (bottom, top) = bit.words.split_at_mut(digits * words);
-        let rows = bottom.chunks_exact_mut(words).zip(top.chunks_exact_mut(words));
+        let (bottom, top) = bit.words.split_at_mut(digits * ciphertext_words);
+        let rows = bottom.chunks_exact_mut(ciphertext_words).zip(top.chunks_exact_mut(ciphertext_words));
         leaves.extend(rows.map(|(bottom, top)| Leaf::Row { bottom, top }));
     }
     let expansion = Expansion { cpu, ring, keys };
@@ -86,6 +89,9 @@ impl Expansion<'_> {
         let subtrees = leaves.par_chunks_mut(self.leaves_below(level));
         nodes.par_chunks_exact_mut(words).zip(subtrees).with_max_len(1).for_each(|(node, leaves)| {
             self.with_scratch(|scratch, stack| self.descend(level, node, stack, leaves, scratch));
+            // Dropping a prime stores past the caches.
+            // SAFETY: every x86-64 CPU has the instruction.
+            unsafe { _mm_sfence() };
         });
         pool.give_back(nodes);
         pool.give_back(next);

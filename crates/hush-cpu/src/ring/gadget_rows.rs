@@ -44,6 +44,9 @@ pub(super) fn lay_out<'a>(
 ) {
     let (degree, RowShape { rows, polys }) = (ring.degree(), shape);
     assert!(degree.is_multiple_of(BLOCK) && words.len() == shape.words(ring));
+    if words.is_empty() {
+        return;
+    }
     for (limb, words) in words.chunks_exact_mut(rows * polys * degree).enumerate() {
         for index in 0..rows * polys {
             let (i, row) = (index / rows, index % rows);
@@ -127,7 +130,7 @@ impl VectorLoop for LayOut<'_> {
                 unsafe {
                     let residues = Residues::<L>::new(self.montgomery);
                     let square = L::splat(self.montgomery.square());
-                    L::store(to.as_mut_ptr(), residues.mul(L::load(from.as_ptr()), square));
+                    L::store(to.as_mut_ptr(), residues.mul_splat(L::load(from.as_ptr()), square));
                 }
             }
         }

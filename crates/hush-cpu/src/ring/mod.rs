@@ -28,6 +28,7 @@ mod mod_ring;
 mod mod_switch;
 mod monomial;
 mod montgomery;
+mod narrow_switch;
 mod ntt_db;
 mod pack_pair;
 mod residues;
@@ -92,7 +93,7 @@ impl RingOps for Cpu {
         let ciphertext_words = ring_shapes::ciphertext_words(ring.context());
         let selectors: Vec<&[u32]> = selectors.iter().map(|batch| &batch.words[..]).collect();
         let folded = self.rlwe_fold_words(ring.context().kept().moduli(), db, &selectors)?;
-        Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words }).collect())
+        Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words: words.into() }).collect())
     }
 
     fn rgsw_fold(&self, ring: &CpuRing, entries: &[u32], bits: &[RlweBatch]) -> Result<RlweBatch, OpsError> {

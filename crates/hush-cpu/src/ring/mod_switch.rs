@@ -1,8 +1,9 @@
 //! Polynomials modulo Q_1 to powers of two.
 
+use hush_math::rns::Rns;
 use rayon::prelude::*;
 
-use super::tables::CpuRing;
+use super::{ModRing, narrow_switch::NarrowSwitch, tables::CpuRing};
 use crate::Cpu;
 
 /// As [`hush_ops::contract::RingOps::mod_switch`], for operands that fit together.
@@ -10,18 +11,28 @@ pub(super) fn mod_switch(cpu: &Cpu, ring: &CpuRing, polys: &[u32], bits: &[u32])
     let rns = ring.context().kept().rns();
     let degree = ring.kept.degree();
     let switch = |(words, &bits): (&[u32], &u32)| {
-        let switch = Switch::new(rns.product(), bits);
         cpu.with_workspace(|workspace| {
             let (words_buffer, transform) = workspace.ring_buffers(words.len(), ring.kept.transform_words());
             words_buffer.copy_from_slice(words);
             for (limb, words) in ring.kept.limbs().iter().zip(words_buffer.chunks_exact_mut(degree)) {
                 limb.ntt.inverse(words, transform);
             }
-            let switched = |i| switch.apply(rns.lift(|limb| words_buffer[limb * degree + i]));
-            (0..degree).map(switched).collect()
+            round(&ring.kept, rns, bits, words_buffer)
         })
     };
     cpu.install(|| polys.par_chunks_exact(ring.kept.words()).zip(bits).map(switch).collect())
+}
+
+/// Rounds the coefficients whose residues are `words`, which is left with anything.
+fn round(ring: &ModRing, rns: &Rns, bits: u32, words: &mut [u32]) -> Vec<u64> {
+    let degree = ring.degree();
+    match NarrowSwitch::new(ring, rns, bits) {
+        Some(switch) => switch.apply(ring, words).iter().map(|&word| u64::from(word)).collect(),
+        None => {
+            let switch = Switch::new(rns.product(), bits);
+            (0..degree).map(|i| switch.apply(rns.lift(|limb| words[limb * degree + i]))).collect()
+        }
+    }
 }
 
 /// `round(x 2^bits / Q) mod 2^bits`, half up, for x in `0..Q`.
@@ -51,5 +62,56 @@ impl Switch {
             estimate
         };
         quotient & (u64::MAX >> (64 - self.bits))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_math::{csprng::Csprng, modulus::find_primes, ring::Ring};
+
+    use super::*;
+    use crate::Level;
+
+    const DEGREE: usize = 64;
+
+    /// Values about the limits between two results, and random ones.
+    fn values(product: u128, bits: u32, rng: &mut Csprng) -> Vec<u128> {
+        let mut random = || (u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64())) % product;
+        let edges = [0, 1, product / 2, product / 2 + 1, product - 1];
+        let mut values = edges.to_vec();
+        while values.len() < DEGREE - 1 {
+            let x = random();
+            // (k + 1/2) Q / 2^bits, for the k of x.
+            let k = (x << bits) / product;
+            let limit = ((2 * k + 1) * product) >> (bits + 1);
+            values.extend([x, limit % product, (limit + 1) % product]);
+        }
+        values.truncate(DEGREE);
+        values.resize(DEGREE, product - 1);
+        values
+    }
+
+    #[test]
+    fn vectors_round_as_the_scalar_does() {
+        let mut rng = Csprng::insecure_from_seed(5);
+        for (limbs, widths) in [(1, 14..=32), (2, 14..=31), (3, 27..=31)] {
+            for prime_bits in widths {
+                let base = Ring::new(DEGREE, &find_primes(DEGREE, prime_bits, limbs));
+                let rns = base.rns();
+                for bits in 1..=48u32.min(127 - limbs as u32 * 32) {
+                    let values = values(rns.product(), bits, &mut rng);
+                    let words: Vec<u32> = (0..limbs)
+                        .flat_map(|limb| values.iter().map(move |&x| rns.reduce(x, limb)))
+                        .collect();
+                    let switch = Switch::new(rns.product(), bits);
+                    let expected: Vec<u64> = values.iter().map(|&x| switch.apply(x)).collect();
+                    for level in Level::ALL.into_iter().filter(|&level| level <= Level::detect()) {
+                        let ring = ModRing::new(level, &base);
+                        let switched = round(&ring, rns, bits, &mut words.clone());
+                        assert!(switched == expected, "{level}, {limbs} x {prime_bits} bits to {bits}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -71,14 +71,15 @@ impl Sink for Children<'_> {
         let factors = &self.factors[at >> self.shift..];
         // SAFETY: the caller has the instruction set; the slices are vectors.
         unsafe {
-            let factor = match self.shift {
-                0 => L::load(factors[..L::WIDTH].as_ptr()),
-                _ => L::splat(factors[0]),
-            };
             let image = if poly == 0 { sum } else { residues.add(sum, L::load(even)) };
             let words = L::load(node);
             L::store(even, residues.add(words, image));
-            L::store(node, residues.mul(residues.sub(words, image), factor));
+            let difference = residues.sub(words, image);
+            let odd = match self.shift {
+                0 => residues.mul(difference, L::load(factors[..L::WIDTH].as_ptr())),
+                _ => residues.mul_splat(difference, L::splat(factors[0])),
+            };
+            L::store(node, odd);
         }
     }
 }

@@ -44,6 +44,15 @@ impl<L: WideLanes> Residues<L> {
         }
     }
 
+    /// [`Residues::mul`] for a `w` that is the same in all lanes.
+    #[inline(always)]
+    pub(super) unsafe fn mul_splat(self, a: L::Words, w: L::Words) -> L::Words {
+        unsafe {
+            let product = L::mul_splat(a, w);
+            self.reduce(product, L::high_half(product))
+        }
+    }
+
     /// `x / 2^32`, for `x < 2^33 p`; if that does not hold for all products of words, p is below 2^31.
     #[inline(always)]
     pub(super) unsafe fn reduce_sum(self, x: L::Wide) -> L::Words {

@@ -29,7 +29,7 @@ pub(super) fn rgsw_fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[Rlwe
         fold(cpu, ring, entries, &bits)
     });
     cpu.ring_buffers().give_back(buffer);
-    RlweBatch { ciphertext_words, words }
+    RlweBatch { ciphertext_words, words: words.into() }
 }
 
 fn row_shape(ring: &CpuRing) -> RowShape {

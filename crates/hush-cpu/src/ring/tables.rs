@@ -44,7 +44,7 @@ impl GadgetTables {
         Self {
             digits: gadget.digits,
             decomposer: Decomposer::new(base.rns(), gadget),
-            half: 1 << (gadget.width - 1),
+            half: (1 << gadget.width) / 2,
         }
     }
 }

@@ -24,8 +24,7 @@ pub(super) fn run(level: Level, work: impl VectorLoop) {
         match level {
             Level::Scalar => work.run::<Scalar>(),
             Level::Avx2 => run_avx2(work),
-            Level::Avx512 => run_avx512(work),
-            Level::Avx512Ifma | Level::Amx => run_avx512dq(work),
+            Level::Avx512 | Level::Avx512Ifma | Level::Amx => run_avx512(work),
         }
     }
 }
@@ -42,14 +41,6 @@ unsafe fn run_avx2(work: impl VectorLoop) {
 /// The CPU must have AVX-512 F, BW and VL.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 unsafe fn run_avx512(work: impl VectorLoop) {
-    // SAFETY: the caller says so.
-    unsafe { work.run::<Avx512>() };
-}
-
-/// # Safety
-/// The CPU must have AVX-512 F, BW, VL and DQ.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
-unsafe fn run_avx512dq(work: impl VectorLoop) {
     // SAFETY: the caller says so.
     unsafe { work.run::<Avx512>() };
 }

@@ -1,6 +1,6 @@
 //! What arithmetic modulo a prime needs of vectors of words beyond [`Lanes`].
 
-use std::arch::x86_64::*;
+use std::arch::{asm, x86_64::*};
 
 use crate::lanes::{Avx2, Avx512, Lanes, Scalar};
 
@@ -14,6 +14,11 @@ pub(super) trait WideLanes: Lanes + Copy {
 
     /// `a b`.
     unsafe fn mul_wide(a: Self::Words, b: Self::Words) -> Self::Wide;
+    /// Stores words, past the caches if they are an aligned vector. Before another thread reads them, this one must
+    /// call `_mm_sfence`.
+    unsafe fn stream(to: *mut u32, words: Self::Words);
+    /// `a b`, where `b` is the same in all lanes.
+    unsafe fn mul_splat(a: Self::Words, b: Self::Words) -> Self::Wide;
     /// `low b`, where low is the low half of a lane; `b` is the same in all lanes.
     unsafe fn mul_low_half(a: Self::Wide, b: Self::Words) -> Self::Wide;
     /// `a + b`.
@@ -42,6 +47,18 @@ impl WideLanes for Scalar {
     #[inline(always)]
     unsafe fn mul_wide(a: [u32; 8], b: [u32; 8]) -> [u64; 8] {
         std::array::from_fn(|i| u64::from(a[i]) * u64::from(b[i]))
+    }
+
+    #[inline(always)]
+    unsafe fn stream(to: *mut u32, words: [u32; 8]) {
+        // SAFETY: the caller says so.
+        unsafe { Self::store(to, words) };
+    }
+
+    #[inline(always)]
+    unsafe fn mul_splat(a: [u32; 8], b: [u32; 8]) -> [u64; 8] {
+        // SAFETY: needs nothing of the CPU.
+        unsafe { Self::mul_wide(a, b) }
     }
 
     #[inline(always)]
@@ -127,8 +144,26 @@ impl WideLanes for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn stream(to: *mut u32, words: __m256i) {
+        unsafe {
+            if to.addr().is_multiple_of(size_of::<__m256i>()) {
+                _mm256_stream_si256(to.cast(), words);
+            } else {
+                Self::store(to, words);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_splat(a: __m256i, b: __m256i) -> Self::Wide {
+        unsafe {
+            EvenOdd { even: _mm256_mul_epu32(a, b), odd: _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), b) }
+        }
+    }
+
+    #[inline(always)]
     unsafe fn mul_low_half(a: Self::Wide, b: __m256i) -> Self::Wide {
-        unsafe { EvenOdd { even: _mm256_mul_epu32(a.even, b), odd: _mm256_mul_epu32(a.odd, b) } }
+        unsafe { EvenOdd { even: mul_low_256(a.even, b), odd: mul_low_256(a.odd, b) } }
     }
 
     #[inline(always)]
@@ -214,8 +249,26 @@ impl WideLanes for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn stream(to: *mut u32, words: __m512i) {
+        unsafe {
+            if to.addr().is_multiple_of(size_of::<__m512i>()) {
+                _mm512_stream_si512(to.cast(), words);
+            } else {
+                Self::store(to, words);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_splat(a: __m512i, b: __m512i) -> Self::Wide {
+        unsafe {
+            EvenOdd { even: _mm512_mul_epu32(a, b), odd: _mm512_mul_epu32(_mm512_srli_epi64::<32>(a), b) }
+        }
+    }
+
+    #[inline(always)]
     unsafe fn mul_low_half(a: Self::Wide, b: __m512i) -> Self::Wide {
-        unsafe { EvenOdd { even: _mm512_mul_epu32(a.even, b), odd: _mm512_mul_epu32(a.odd, b) } }
+        unsafe { EvenOdd { even: mul_low_512(a.even, b), odd: mul_low_512(a.odd, b) } }
     }
 
     #[inline(always)]
@@ -277,4 +330,47 @@ impl WideLanes for Avx512 {
             _mm512_mask_add_epi32(difference, _mm512_cmplt_epu32_mask(a, b), difference, p)
         }
     }
+}
+
+/// `_mm512_mul_epu32`. The compiler, where only the low half of a product is used, would make it one of 64-bit lanes,
+/// which is several instructions or one that takes as long.
+///
+/// # Safety
+/// The CPU must have AVX-512 F.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn mul_low_512(a: __m512i, b: __m512i) -> __m512i {
+    let product;
+    // SAFETY: the caller has the instruction, which reads and writes these registers only.
+    unsafe {
+        asm!(
+            "vpmuludq {product}, {a}, {b}",
+            product = lateout(zmm_reg) product,
+            a = in(zmm_reg) a,
+            b = in(zmm_reg) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    product
+}
+
+/// `_mm256_mul_epu32`, as [`mul_low_512`].
+///
+/// # Safety
+/// The CPU must have AVX2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn mul_low_256(a: __m256i, b: __m256i) -> __m256i {
+    let product;
+    // SAFETY: as in `mul_low_512`.
+    unsafe {
+        asm!(
+            "vpmuludq {product}, {a}, {b}",
+            product = lateout(ymm_reg) product,
+            a = in(ymm_reg) a,
+            b = in(ymm_reg) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    product
 }

@@ -22,6 +22,8 @@ use crate::tile_config::{TileConfig, release_tiles};
 pub(super) const KERNEL: RlweFoldKernel =
     RlweFoldKernel { transpose: selectors::transpose_avx512, scratch_words, fold };
 
+/// Words of a tile of the database.
+const DB_TILE_WORDS: usize = TILE_ROWS * MAX_TILE_WIDTH;
 /// Bytes of a row of a tile.
 const ROW_BYTES: usize = 4 * MAX_TILE_WIDTH;
 /// How far ahead the database is prefetched into the L2 cache. (Measured.)
@@ -32,9 +34,13 @@ const AHEAD: usize = 24 << 10;
 #[derive(Clone, Copy)]
 struct ClassSums([u32; MAX_BATCH * RLWE_POLYS * MAX_TILE_WIDTH]);
 
+impl ClassSums {
+    const ZERO: Self = Self([0; _]);
+}
+
 /// A tile of the database, padded with zero rows.
 #[repr(align(64))]
-struct PaddedTile([u32; TILE_ROWS * MAX_TILE_WIDTH]);
+struct PaddedTile([u32; DB_TILE_WORDS]);
 
 /// # Safety
 /// The CPU must have AMX, and this process the permission to use it.
@@ -56,18 +62,29 @@ unsafe fn end() {
     unsafe { release_tiles() };
 }
 
-/// Words of byte matrices that are made at once: they are to stay in the L2 cache while the database streams past.
-const BLOCK_MATRIX_WORDS: usize = (1 << 20) / size_of::<u32>();
+/// Words of the byte matrix of one slot that are made at once if they are used for few tiles of columns: they stay in
+/// the L1 cache. (Measured.)
+const FEW_MATRIX_WORDS: usize = (32 << 10) / size_of::<u32>();
+/// Words of the byte matrices of whole slots that are made at once for many tiles: they stay in the L2 cache while the
+/// database streams past.
+const MANY_MATRIX_WORDS: usize = (1 << 20) / size_of::<u32>();
+/// Most tiles that are few.
+const FEW_TILES: usize = 4;
 
-/// Slots whose byte matrices are made at once.
+/// Words of the byte matrix of one slot.
+fn matrix_words(rows: usize, batch: usize) -> usize {
+    rows.div_ceil(TILE_ROWS) * amx_selectors::tile_words(batch)
+}
+
+/// Slots whose whole byte matrices are made at once.
 fn block_slots(rows: usize, batch: usize) -> usize {
-    let most = (BLOCK_MATRIX_WORDS / amx_selectors::slot_words(rows, batch)).clamp(1, GROUP_SLOTS);
+    let most = (MANY_MATRIX_WORDS / matrix_words(rows, batch)).clamp(1, GROUP_SLOTS);
     // A power of two divides a group.
     1 << most.ilog2()
 }
 
 fn scratch_words(rows: usize, batch: usize) -> usize {
-    block_slots(rows, batch) * amx_selectors::slot_words(rows, batch)
+    block_slots(rows, batch) * matrix_words(rows, batch)
 }
 
 /// # Safety
@@ -75,98 +92,154 @@ fn scratch_words(rows: usize, batch: usize) -> usize {
 #[target_feature(enable = "avx512f,avx512bw,avx512ifma")]
 unsafe fn fold(group: Group<'_>) {
     group.check();
+    assert_eq!(group.tile_width, MAX_TILE_WIDTH);
+    let tiles = group.db.len() / (GROUP_SLOTS * group.piece_words());
+    // SAFETY: the CPU has all this, says the caller.
+    unsafe {
+        begin(group.batch);
+        if tiles <= FEW_TILES {
+            fold_few_tiles(group)
+        } else {
+            fold_many_tiles(group)
+        }
+        end();
+    }
+}
+
+/// Reads the selectors of every slot once, a few rows at a time, for all tiles.
+///
+/// # Safety
+/// As for [`fold`]; the tiles are configured by [`begin`] for the batch.
+#[target_feature(enable = "avx512f,avx512bw,avx512ifma")]
+unsafe fn fold_few_tiles(group: Group<'_>) {
+    let batch = group.batch;
+    let (piece_words, slot_words, tile_out_words) =
+        (group.piece_words(), group.slot_words(), group.tile_out_words());
+    let (scaler, reducer) = (Scaler::new(group.modulus), Reducer::new(group.modulus));
+    let row_tiles = group.rows.div_ceil(TILE_ROWS);
+    let step = (FEW_MATRIX_WORDS / amx_selectors::tile_words(batch)).max(1);
+    for (slot, selectors) in group.selectors.chunks_exact(slot_words).enumerate() {
+        let mut sums = [[ClassSums::ZERO; CLASSES]; FEW_TILES];
+        for first in (0..row_tiles).step_by(step) {
+            let rows = first..row_tiles.min(first + step);
+            let matrix = &mut group.scratch[..rows.len() * amx_selectors::tile_words(batch)];
+            // SAFETY: the CPU has AVX-512 F, BW and IFMA.
+            unsafe { amx_selectors::expand(selectors, rows.clone(), batch, &scaler, matrix) };
+            let words = first * DB_TILE_WORDS..piece_words.min(rows.end * DB_TILE_WORDS);
+            for (tile, sums) in group.db.chunks_exact(GROUP_SLOTS * piece_words).zip(&mut sums) {
+                let db = &tile[slot * piece_words..][..piece_words][words.clone()];
+                // SAFETY: the CPU has AMX, whose tiles are configured; the matrix is for as many rows.
+                unsafe { add_products(db, matrix, batch, sums) };
+            }
+        }
+        for (out, sums) in group.out.chunks_exact_mut(tile_out_words).zip(&sums) {
+            // SAFETY: the CPU has AVX-512 F and IFMA.
+            unsafe { write_residues(sums, &reducer, slot, out) };
+        }
+    }
+    transpose_blocks(group.out);
+}
+
+/// Reads the tiles one after another, some slots at a time.
+///
+/// # Safety
+/// As for [`fold_few_tiles`].
+#[target_feature(enable = "avx512f,avx512bw,avx512ifma")]
+unsafe fn fold_many_tiles(group: Group<'_>) {
     let (rows, batch) = (group.rows, group.batch);
-    assert!(group.tile_width == MAX_TILE_WIDTH && group.scratch.len() == scratch_words(rows, batch));
-    // SAFETY: the CPU has AMX, says the caller.
-    unsafe { begin(batch) };
-    let scaler = Scaler::new(group.modulus);
-    let reducer = Reducer::new(group.modulus);
-    let (piece_words, tile_out_words) = (group.piece_words(), group.tile_out_words());
-    let matrix_words = amx_selectors::slot_words(rows, batch);
-    let block_slots = block_slots(rows, batch);
-    let blocks = group.selectors.chunks_exact(block_slots * group.slot_words());
-    for (block, selectors) in blocks.enumerate() {
-        let matrices =
-            selectors.chunks_exact(group.slot_words()).zip(group.scratch.chunks_exact_mut(matrix_words));
+    let (piece_words, slot_words, tile_out_words) =
+        (group.piece_words(), group.slot_words(), group.tile_out_words());
+    let (scaler, reducer) = (Scaler::new(group.modulus), Reducer::new(group.modulus));
+    let (matrix_words, block_slots) = (matrix_words(rows, batch), block_slots(rows, batch));
+    for (block, selectors) in group.selectors.chunks_exact(block_slots * slot_words).enumerate() {
+        let matrices = selectors.chunks_exact(slot_words).zip(group.scratch.chunks_exact_mut(matrix_words));
         for (selectors, matrix) in matrices {
             // SAFETY: the CPU has AVX-512 F, BW and IFMA.
-            unsafe { amx_selectors::expand(selectors, rows, batch, &scaler, matrix) };
+            unsafe { amx_selectors::expand(selectors, 0..rows.div_ceil(TILE_ROWS), batch, &scaler, matrix) };
         }
         let tiles = group.db.chunks_exact(GROUP_SLOTS * piece_words);
         for (tile, out) in tiles.zip(group.out.chunks_exact_mut(tile_out_words)) {
             let first = block * block_slots;
             let pieces = tile[first * piece_words..].chunks_exact(piece_words);
             for (i, (db, matrix)) in pieces.zip(group.scratch.chunks_exact(matrix_words)).enumerate() {
-                // SAFETY: the CPU has AVX-512 F, IFMA and AMX; the tiles are configured for the batch.
-                unsafe { multiply_slot(db, matrix, batch, &reducer, first + i, out) };
+                let mut sums = [ClassSums::ZERO; CLASSES];
+                // SAFETY: the CPU has AVX-512 F and IFMA, and AMX, whose tiles are configured; the matrix is for as
+                // many rows.
+                unsafe {
+                    add_products(db, matrix, batch, &mut sums);
+                    write_residues(&sums, &reducer, first + i, out);
+                }
             }
         }
     }
-    // SAFETY: the CPU has AMX; no tile is live.
-    unsafe { end() };
-    let (blocks, _) = group.out.as_chunks_mut();
+    transpose_blocks(group.out);
+}
+
+#[target_feature(enable = "avx512f")]
+fn transpose_blocks(out: &mut [u32]) {
+    let (blocks, _) = out.as_chunks_mut();
     for block in blocks {
         vectors::transpose_block(block);
     }
 }
 
-/// Multiplies a slot of a tile; the residues of polynomial number `index` of the batch go to row `slot` of block
-/// `index` of `out`.
+/// Adds the products of some rows of a slot of a tile, `[row][16 columns]`, with their byte matrix.
 ///
 /// # Safety
-/// The CPU must have AVX-512 F and IFMA, and AMX with the tiles configured by [`begin`] for `batch`; `matrix` is for
-/// as many rows as the database has.
-#[target_feature(enable = "avx512f,avx512ifma")]
-unsafe fn multiply_slot(
-    db: &[u32],
-    matrix: &[u32],
-    batch: usize,
-    reducer: &Reducer,
-    slot: usize,
-    out: &mut [u32],
-) {
-    let mut sums = [ClassSums([0; _]); CLASSES];
+/// The CPU must have AMX, with the tiles configured by [`begin`] for `batch`; `matrix` is for as many rows, padded to
+/// 16, and at least one.
+unsafe fn add_products(db: &[u32], matrix: &[u32], batch: usize, sums: &mut [ClassSums; CLASSES]) {
+    let (tiles, rest) = db.as_chunks::<DB_TILE_WORDS>();
     let mut padded = PaddedTile([0; _]);
-    let (tiles, rest) = db.as_chunks::<{ TILE_ROWS * MAX_TILE_WIDTH }>();
-    padded.0[..rest.len()].copy_from_slice(rest);
     let last = match (tiles, rest) {
         ([.., last], []) => last,
-        _ => &padded.0,
+        _ => {
+            padded.0[..rest.len()].copy_from_slice(rest);
+            &padded.0
+        }
     };
     // SAFETY: the tiles are configured for the batch; the matrix has as many tiles as the database.
-    unsafe { sum_slot(db, last, matrix, batch, &mut sums) };
+    unsafe { add_tiles(db, last, matrix, batch, sums) };
+}
+
+/// Writes the residues of polynomial number `index` of the batch to row `slot` of block `index` of `out`.
+///
+/// # Safety
+/// The CPU must have AVX-512 F and IFMA.
+#[target_feature(enable = "avx512f,avx512ifma")]
+unsafe fn write_residues(sums: &[ClassSums; CLASSES], reducer: &Reducer, slot: usize, out: &mut [u32]) {
     for (index, block) in out.chunks_exact_mut(BLOCK_WORDS).enumerate() {
-        let residues = join_classes(&sums, index, reducer);
+        let residues = join_classes(sums, index, reducer);
         let to = block[slot * MAX_TILE_WIDTH..][..MAX_TILE_WIDTH].as_mut_ptr();
         // SAFETY: 16 words from `to` on.
         unsafe { _mm512_storeu_si512(to.cast(), residues) };
     }
 }
 
-/// Multiplies the bytes of a slot of the database, `[row][16 columns]`, by those of the selectors, class by class.
-/// `last` is the last tile of the slot, padded.
+/// Adds the products of the bytes of the database, `[row][16 columns]`, with those of the matrix, class by class.
+/// `last` is the last tile of the database, padded.
 ///
 /// # Safety
-/// The CPU must have AMX, with the tiles configured by [`begin`] for `batch`; `selectors` holds as many tiles of 16
+/// The CPU must have AMX, with the tiles configured by [`begin`] for `batch`; `matrix` holds as many tiles of 16
 /// rows as the database, of which there is at least one.
-unsafe fn sum_slot(
+unsafe fn add_tiles(
     db: &[u32],
-    last: &[u32; TILE_ROWS * MAX_TILE_WIDTH],
-    selectors: &[u32],
+    last: &[u32; DB_TILE_WORDS],
+    matrix: &[u32],
     batch: usize,
     sums: &mut [ClassSums; CLASSES],
 ) {
     let tiles = db.len().div_ceil(last.len());
-    debug_assert_eq!(selectors.len(), tiles * amx_selectors::tile_words(batch));
+    debug_assert_eq!(matrix.len(), tiles * amx_selectors::tile_words(batch));
     let [first, second, third, fourth] = sums;
-    // SAFETY: reads all tiles of `db` but the last, which it reads from `last`, and the tiles of `selectors`; writes
+    // SAFETY: reads all tiles of `db` but the last, which it reads from `last`, and the tiles of `matrix`; updates
     // the sums of all four classes; a prefetch never faults.
     unsafe {
         asm!(
-            "tilezero tmm0",
-            "tilezero tmm1",
-            "tilezero tmm2",
-            "tilezero tmm3",
+            "tileloadd tmm0, [{first} + {row}*1]",
+            "tileloadd tmm1, [{second} + {row}*1]",
+            "tileloadd tmm2, [{third} + {row}*1]",
+            "tileloadd tmm3, [{fourth} + {row}*1]",
             "2:",
             ".irp line,0,64,128,192,256,320,384,448,512,576,640,704,768,832,896,960",
             "prefetcht1 [{db} + \\line + {ahead}]",
@@ -174,18 +247,18 @@ unsafe fn sum_slot(
             "cmp {tiles}, 1",
             "cmove {db}, {last}",
             "tileloadd tmm4, [{db} + {row}*1]",
-            "tileloadd tmm5, [{selectors} + {row}*1]",
+            "tileloadd tmm5, [{matrix} + {row}*1]",
             "tdpbuud tmm0, tmm5, tmm4",
-            "add {selectors}, {class}",
-            "tileloadd tmm6, [{selectors} + {row}*1]",
+            "add {matrix}, {class}",
+            "tileloadd tmm6, [{matrix} + {row}*1]",
             "tdpbuud tmm1, tmm6, tmm4",
-            "add {selectors}, {class}",
-            "tileloadd tmm7, [{selectors} + {row}*1]",
+            "add {matrix}, {class}",
+            "tileloadd tmm7, [{matrix} + {row}*1]",
             "tdpbuud tmm2, tmm7, tmm4",
-            "add {selectors}, {class}",
-            "tileloadd tmm5, [{selectors} + {row}*1]",
+            "add {matrix}, {class}",
+            "tileloadd tmm5, [{matrix} + {row}*1]",
             "tdpbuud tmm3, tmm5, tmm4",
-            "add {selectors}, {class}",
+            "add {matrix}, {class}",
             "add {db}, 1024",
             "dec {tiles}",
             "jnz 2b",
@@ -195,7 +268,7 @@ unsafe fn sum_slot(
             "tilestored [{fourth} + {row}*1], tmm3",
             db = inout(reg) db.as_ptr() => _,
             last = in(reg) last.as_ptr(),
-            selectors = inout(reg) selectors.as_ptr() => _,
+            matrix = inout(reg) matrix.as_ptr() => _,
             class = in(reg) size_of::<u32>() * amx_selectors::tile_words(batch) / CLASSES,
             row = in(reg) ROW_BYTES,
             tiles = inout(reg) tiles => _,

@@ -5,15 +5,12 @@
 //! class j: the products of a class have one weight, and four sums of 8-bit products give the result (DESIGN.md,
 //! "Modular GEMM on byte matrix units"; the usual way, bytes by bytes, has seven weights).
 
-use std::arch::x86_64::*;
+use std::{arch::x86_64::*, ops::Range};
 
 use hush_math::modulus::Modulus;
 use hush_ops::reference::rlwe_fold::RLWE_POLYS;
 
-use super::{
-    selectors::query_words,
-    vectors::{self, LANES},
-};
+use super::vectors::{self, LANES};
 
 /// Rows of the database in an AMX tile.
 pub(super) const TILE_ROWS: usize = LANES;
@@ -25,23 +22,26 @@ pub(super) fn tile_words(batch: usize) -> usize {
     CLASSES * batch * RLWE_POLYS * LANES
 }
 
-pub(super) fn slot_words(rows: usize, batch: usize) -> usize {
-    rows.div_ceil(TILE_ROWS) * tile_words(batch)
-}
-
-/// The byte matrix of one slot, `[tile of 16 rows][class][query][poly][16 rows][byte of the database]`, from its
-/// selectors, `[query][row][poly]`. Rows are padded to 16 with zeros in both.
+/// The byte matrix of the tiles of rows `tiles` of one slot,
+/// `[tile of 16 rows][class][query][poly][16 rows][byte of the database]`, from all of its selectors,
+/// `[query][row][poly]`. Rows are padded to 16 with zeros in both.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F, BW and IFMA.
 #[target_feature(enable = "avx512f,avx512bw,avx512ifma")]
-pub(super) unsafe fn expand(selectors: &[u32], rows: usize, batch: usize, scaler: &Scaler, out: &mut [u32]) {
-    let query_words = query_words(rows);
-    assert!(selectors.len() == batch * query_words && out.len() == slot_words(rows, batch));
-    let class_words = tile_words(batch) / CLASSES;
-    for (tile, out) in out.chunks_exact_mut(tile_words(batch)).enumerate() {
+pub(super) unsafe fn expand(
+    selectors: &[u32],
+    tiles: Range<usize>,
+    batch: usize,
+    scaler: &Scaler,
+    out: &mut [u32],
+) {
+    assert!(out.len() == tiles.len() * tile_words(batch));
+    let (query_words, class_words) = (selectors.len() / batch, tile_words(batch) / CLASSES);
+    for (tile, out) in tiles.zip(out.chunks_exact_mut(tile_words(batch))) {
         for query in 0..batch {
-            let from = selectors[query * query_words + tile * TILE_ROWS * RLWE_POLYS..][..2 * LANES].as_ptr();
+            let from = &selectors[query * query_words + tile * TILE_ROWS * RLWE_POLYS..][..2 * LANES];
+            let from = from.as_ptr();
             // SAFETY: two vectors from `from` on.
             let pairs =
                 unsafe { [_mm512_loadu_si512(from.cast()), _mm512_loadu_si512(from.add(LANES).cast())] };

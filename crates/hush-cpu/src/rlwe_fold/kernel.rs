@@ -1,7 +1,10 @@
 //! What a level brings to the fold of ring elements.
 
 use hush_math::modulus::Modulus;
-use hush_ops::ntt_tiling::{GROUP_SLOTS, MAX_TILE_WIDTH};
+use hush_ops::{
+    ntt_tiling::{GROUP_SLOTS, MAX_TILE_WIDTH, NttTiling},
+    reference::rlwe_fold::RLWE_POLYS,
+};
 
 use super::selectors::{self, SelectorColumns};
 use crate::features::Level;
@@ -45,7 +48,7 @@ impl Group<'_> {
 
     /// Words of the results of one tile.
     pub(super) fn tile_out_words(&self) -> usize {
-        self.batch * hush_ops::reference::rlwe_fold::RLWE_POLYS * BLOCK_WORDS
+        self.batch * RLWE_POLYS * BLOCK_WORDS
     }
 
     /// Panics if lengths do not fit together.
@@ -72,29 +75,32 @@ pub(crate) struct RlweFoldKernel {
 
 /// The kernels of one level.
 pub(crate) struct RlweFoldKernels {
-    /// For databases of narrow tiles or few queries.
+    /// For few queries, or a database that is read in less time than selectors are prepared.
     few: RlweFoldKernel,
-    /// For at least `many_min` queries of a database of full tiles.
+    /// For at least [`MANY_MIN`] queries of a database of several full tiles.
     many: RlweFoldKernel,
-    many_min: usize,
 }
+
+/// Queries from which on AMX is faster than AVX-512 IFMA. (Measured: for 3 queries it is not, and for 8 queries of one
+/// tile it is about as fast.)
+const MANY_MIN: usize = 4;
 
 impl RlweFoldKernels {
     /// The kernels of `level`. To run them is unsafe on a machine without that level.
     pub(crate) fn of(level: Level) -> Self {
-        let (few, many, many_min) = match level {
-            Level::Scalar => (super::lanes::SCALAR, super::lanes::SCALAR, 1),
-            Level::Avx2 => (super::lanes::AVX2, super::lanes::AVX2, 1),
-            Level::Avx512 => (super::lanes::AVX512, super::lanes::AVX512, 1),
-            Level::Avx512Ifma => (super::ifma::KERNEL, super::ifma::KERNEL, 1),
-            Level::Amx => (super::ifma::KERNEL, super::amx::KERNEL, 3),
+        let (few, many) = match level {
+            Level::Scalar => (super::lanes::SCALAR, super::lanes::SCALAR),
+            Level::Avx2 => (super::lanes::AVX2, super::lanes::AVX2),
+            Level::Avx512 => (super::lanes::AVX512, super::lanes::AVX512),
+            Level::Avx512Ifma => (super::ifma::KERNEL, super::ifma::KERNEL),
+            Level::Amx => (super::ifma::KERNEL, super::amx::KERNEL),
         };
-        Self { few, many, many_min }
+        Self { few, many }
     }
 
-    /// The kernel for a pass of `batch` queries over tiles of `tile_width` columns.
-    pub(super) fn for_batch(&self, batch: usize, tile_width: usize) -> &RlweFoldKernel {
-        if batch >= self.many_min && tile_width == MAX_TILE_WIDTH { &self.many } else { &self.few }
+    /// The kernel for a pass of `batch` queries.
+    pub(super) fn for_pass(&self, tiling: NttTiling, batch: usize) -> &RlweFoldKernel {
+        if batch >= MANY_MIN && tiling.tiles() > 1 { &self.many } else { &self.few }
     }
 }
 

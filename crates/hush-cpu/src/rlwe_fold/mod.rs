@@ -55,7 +55,7 @@ pub(crate) fn rlwe_fold(
     let pass = selectors.len().div_ceil(selectors.len().div_ceil(MAX_BATCH));
     for (queries, results) in selectors.chunks(pass).zip(results.chunks_mut(pass)) {
         let results = SharedResults::new(tiling, results);
-        let kernel = cpu.kernels().rlwe_fold.for_batch(queries.len(), tiling.tile_width());
+        let kernel = cpu.kernels().rlwe_fold.for_pass(tiling, queries.len());
         let pass = Pass { kernel, moduli, db, queries, results };
         cpu.install(|| {
             split_groups(tiling, cpu.threads()).into_par_iter().with_max_len(1).for_each(|unit| {

@@ -7,6 +7,7 @@ use hush_he::{
     params::RingContext,
 };
 
+use super::BatchWords;
 use crate::{OpsError, ntt_tiling::NttTiledDb};
 
 /// A batch of RLWE ciphertexts in evaluation form, canonical.
@@ -15,7 +16,7 @@ pub struct RlweBatch {
     /// Words of one ciphertext: two halves of `limbs * N`.
     pub ciphertext_words: usize,
     /// `[ciphertext][a, b][limb][slot]`.
-    pub words: Vec<u32>,
+    pub words: BatchWords,
 }
 
 impl RlweBatch {

@@ -102,7 +102,7 @@ impl RingOps for Plain {
                     }
                 }
             }
-            RlweBatch { ciphertext_words, words }
+            RlweBatch { ciphertext_words, words: words.into() }
         };
         Ok(selectors.iter().map(|selectors| fold(selectors)).collect())
     }
@@ -126,7 +126,7 @@ impl RingOps for Plain {
         let index = bits.iter().rev().fold(0, |index, bit| index << 1 | usize::from(is_set(bit)));
         let chosen = entries.chunks_exact(ciphertext_words).nth(index);
         let words = chosen.map_or_else(|| vec![0; ciphertext_words], <[u32]>::to_vec);
-        Ok(RlweBatch { ciphertext_words, words })
+        Ok(RlweBatch { ciphertext_words, words: words.into() })
     }
 
     fn pack_pair(
@@ -161,5 +161,5 @@ fn constants(ring: &RingContext, messages: impl Iterator<Item = u128>) -> RlweBa
         let residues = (0..kept.limbs()).map(|limb| vec![kept.rns().reduce(message, limb); kept.degree()]);
         words.extend(Poly::<Eval>::from_words(residues.flatten().collect(), kept.degree()).into_words());
     }
-    RlweBatch { ciphertext_words, words }
+    RlweBatch { ciphertext_words, words: words.into() }
 }

@@ -76,7 +76,7 @@ impl RingOps for Reference {
         let ciphertext_words = ring_shapes::ciphertext_words(ring);
         let selectors: Vec<&[u32]> = selectors.iter().map(|batch| &batch.words[..]).collect();
         let folded = rlwe_fold::rlwe_fold(ring.kept().moduli(), db, &selectors)?;
-        Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words }).collect())
+        Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words: words.into() }).collect())
     }
 
     fn rgsw_fold(
@@ -150,8 +150,9 @@ pub(super) fn ciphertext(ring: &Ring, words: &[u32]) -> RlweCiphertext {
 /// A batch of ciphertexts of one ring, at least one.
 pub(super) fn batch(ciphertexts: Vec<RlweCiphertext>) -> RlweBatch {
     let ciphertext_words = ciphertexts[0].a.words().len() * 2;
-    let words = ciphertexts.into_iter().flat_map(|c| [c.a, c.b].map(Poly::into_words)).flatten().collect();
-    RlweBatch { ciphertext_words, words }
+    let words: Vec<_> =
+        ciphertexts.into_iter().flat_map(|c| [c.a, c.b].map(Poly::into_words)).flatten().collect();
+    RlweBatch { ciphertext_words, words: words.into() }
 }
 
 /// `x += y`.

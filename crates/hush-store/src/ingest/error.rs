@@ -2,6 +2,7 @@
 
 use std::{fmt, io, path::PathBuf};
 
+use hush_protocol::slot::MAX_VALUE_BYTES;
 use thiserror::Error;
 
 /// Where in an input something is wrong.
@@ -202,7 +203,8 @@ pub enum IngestError {
     /// A value is longer than `--max-value-size`.
     #[error(
         "{place}: the value has {actual} bytes, the limit is {limit}; keep fewer columns with --value, \
-         or raise --max-value-size (every record then costs as much as the longest)"
+         or raise --max-value-size, up to {max} (every record then costs as much as the longest)",
+        max = MAX_VALUE_BYTES
     )]
     ValueTooLong {
         /// The record.

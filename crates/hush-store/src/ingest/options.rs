@@ -9,7 +9,8 @@ use std::{
 
 use super::IngestError;
 
-/// The default of [`IngestOptions::max_value_size`], in bytes.
+/// The default of [`IngestOptions::max_value_size`], in bytes: one value that is longer than meant makes every record cost
+/// as much. The most that a table holds is [`hush_protocol::slot::MAX_VALUE_BYTES`].
 pub const DEFAULT_MAX_VALUE_SIZE: u32 = 65_536;
 
 /// Where records come from.

@@ -151,9 +151,9 @@ impl PackCase {
     fn check_add<B: PackOps>(&self, backend: &B) {
         let ring = backend.open_ring(self.context.clone());
         let all = &self.selectors[0];
-        let last = RlweBatch { words: all.ciphertext(all.count() - 1).to_vec(), ..*all };
+        let last = RlweBatch { words: all.ciphertext(all.count() - 1).to_vec().into(), ..*all };
         for (first, part) in
-            [(0, all), (all.count() - 1, &last), (all.count(), &RlweBatch { words: vec![], ..*all })]
+            [(0, all), (all.count() - 1, &last), (all.count(), &RlweBatch { words: vec![].into(), ..*all })]
         {
             let (mut expected, mut actual) = (all.clone(), all.clone());
             Reference.add_rlwe(&self.context, &mut expected, first, part).expect(FITS);
@@ -209,9 +209,9 @@ impl PackCase {
             backend.pack(&ring, &hint, folded, shape, columns, selectors).err()
         };
         let all = &self.selectors[0];
-        let short = RlweBatch { words: all.words[all.ciphertext_words..].to_vec(), ..*all };
+        let short = RlweBatch { words: all.words[all.ciphertext_words..].to_vec().into(), ..*all };
         let narrow = RlweBatch { ciphertext_words: all.ciphertext_words / 2, words: all.words.clone() };
-        let ragged = RlweBatch { words: all.words[1..].to_vec(), ..*all };
+        let ragged = RlweBatch { words: all.words[1..].to_vec().into(), ..*all };
         let odd = LweBatch { rows: shape.rows(), words: self.folded.words[1..].to_vec() };
         let rows = LweBatch { rows: shape.rows() + 1, words: self.folded.words.clone() };
         let add = |first, part: &RlweBatch| backend.add_rlwe(&ring, &mut all.clone(), first, part).err();

@@ -72,7 +72,7 @@ impl Residues {
     pub(super) fn batch(self, ring: &Ring, count: usize, rng: &mut Csprng) -> RlweBatch {
         RlweBatch {
             ciphertext_words: 2 * ring.limbs() * ring.degree(),
-            words: self.polys(ring, 2 * count, rng),
+            words: self.polys(ring, 2 * count, rng).into(),
         }
     }
 
@@ -106,6 +106,13 @@ pub struct RingShape {
     pub entries: usize,
 }
 
+impl RingShape {
+    /// Columns of the database: 1 to 9, so that the cases of a backend have tiles of several widths.
+    fn columns(&self) -> usize {
+        1 + self.rows % 9
+    }
+}
+
 /// Operands of all steps for one parameter set, and what the reference makes of them.
 pub struct RingCase {
     name: String,
@@ -127,9 +134,6 @@ pub struct RingCase {
     switched: Vec<Vec<u64>>,
 }
 
-/// Columns of the database that is folded.
-const COLUMNS: usize = 3;
-
 impl RingCase {
     /// A case with residues of one kind; keys and RGSW rows are random, or largest too.
     pub fn new(params: RingParams, shape: RingShape, residues: Residues) -> Self {
@@ -146,7 +150,7 @@ impl RingCase {
             Residues::Zero => 0,
             Residues::Middle => mask / 2 + (rng.next_u32() & 1),
         };
-        let symbols: Vec<u32> = (0..shape.rows * COLUMNS * params.degree()).map(symbol).collect();
+        let symbols: Vec<u32> = (0..shape.rows * shape.columns() * params.degree()).map(symbol).collect();
         let selectors = residues.batch(kept, shape.rows, &mut rng);
         let entries = residues.polys(kept, 2 * shape.entries, &mut rng);
         let bit_rows = 2 * params.fold_gadget().digits;
@@ -228,7 +232,7 @@ impl RingCase {
         let query = RlweCiphertext { a: self.query.a.clone(), b: self.context.kept().zero() };
         let entries = &self.entries[1..];
         let bits = &self.bits[..0];
-        let pair = RlweBatch { ciphertext_words: self.entry.ciphertext_words, words: vec![] };
+        let pair = RlweBatch { ciphertext_words: self.entry.ciphertext_words, words: vec![].into() };
         let db = NttTiling::new(self.context.params().degree() * 2, 1, 1, 1).expect("whole groups");
         for refused in [
             backend.open_evaluation_keys(&ring, wrong).err(),
@@ -252,11 +256,12 @@ const FITS: &str = "the shapes fit";
 
 /// The first ciphertext of `entries`, and `entry`.
 fn pair(entries: &[u32], entry: &RlweBatch) -> RlweBatch {
-    RlweBatch { words: [&entries[..entry.words.len()], &entry.words].concat(), ..*entry }
+    RlweBatch { words: [&entries[..entry.words.len()], &entry.words].concat().into(), ..*entry }
 }
 
 fn tiled(context: &RingContext, shape: RingShape, plaintexts: &[u32]) -> NttTiledDb {
     let kept = context.kept();
-    let tiling = NttTiling::new(kept.degree(), kept.limbs(), shape.rows, COLUMNS).expect("whole groups");
+    let tiling =
+        NttTiling::new(kept.degree(), kept.limbs(), shape.rows, shape.columns()).expect("whole groups");
     NttTiledDb::from_polys(tiling, plaintexts)
 }

@@ -21,6 +21,7 @@ use hush_he::params::{
 };
 use hush_protocol::{
     keyword::FilterKind,
+    slot::MAX_VALUE_BYTES,
     table::{Family, Protocol},
 };
 use hush_store::{
@@ -46,16 +47,19 @@ pub(crate) struct BuildArgs {
     /// Column of the value; several times for a JSON object of them. Without it, all columns but the key.
     #[arg(long, value_name = "COL")]
     value: Vec<String>,
-    /// Protocol: auto, frodo, simple, double or onion.
-    #[arg(long, default_value = "auto", value_parser = parse_protocol)]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = parse_protocol, help = protocol_help())]
     protocol: ProtocolChoice,
     /// What to do with a key that comes twice: error, first or last.
     #[arg(long, default_value = "error", value_name = "WHAT")]
     on_duplicate: OnDuplicate,
-    /// Refuse values longer than this many bytes.
-    #[arg(long, value_name = "BYTES", default_value_t = ingest::DEFAULT_MAX_VALUE_SIZE)]
+    /// Refuse values longer than this many bytes, at most 1048576: every record costs as much as the longest.
+    #[arg(
+        long, value_name = "BYTES", default_value_t = ingest::DEFAULT_MAX_VALUE_SIZE,
+        value_parser = clap::value_parser!(u32).range(..=MAX_VALUE_BYTES as i64)
+    )]
     max_value_size: u32,
-    /// Parameter set; one that suits the protocol and the records if not given.
+    /// Parameter set; one that suits the protocol and the records if not given. With --protocol auto, the protocol is one
+    /// that the set is for.
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
     /// Key filter: band64 to band256, fuse3 or fuse4.
@@ -64,7 +68,8 @@ pub(crate) struct BuildArgs {
     /// Bytes of a key's fingerprint: an absent key is taken for present once in 256^BYTES look-ups.
     #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=16))]
     fingerprint_bytes: u8,
-    /// Columns (D0) to aim for: more make queries longer, and hint and answers shorter (onion: less to fold).
+    /// Columns (D0) to aim for: more make queries longer, and hint and answers shorter (onion: less to fold; where answers
+    /// are packed: a shorter hint, which stays on the server). With --protocol auto, the protocol is then simple.
     #[arg(long, value_name = "N")]
     columns: Option<NonZeroUsize>,
     /// Query whose rows are the records (SQLite).
@@ -88,9 +93,22 @@ fn parse_protocol(name: &str) -> Result<ProtocolChoice, String> {
     if name == "auto" {
         return Ok(None);
     }
-    name.parse().map(Some).map_err(|_| {
-        format!("unknown protocol '{name}': use auto, {}", Protocol::ALL.map(Protocol::name).join(", "))
-    })
+    name.parse()
+        .map(Some)
+        .map_err(|_| format!("unknown protocol '{name}': use auto, {}", listed(&Protocol::ALL, "or")))
+}
+
+fn protocol_help() -> String {
+    format!("Protocol: auto, {}", listed(&Protocol::ALL, "or"))
+}
+
+/// Names for a sentence: "a, b or c".
+fn listed(protocols: &[Protocol], conjunction: &str) -> String {
+    let names: Vec<_> = protocols.iter().map(|protocol| protocol.name()).collect();
+    match names.split_last() {
+        Some((last, [_, ..])) => format!("{} {conjunction} {last}", names[..names.len() - 1].join(", ")),
+        _ => names.concat(),
+    }
 }
 
 pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
@@ -134,19 +152,21 @@ pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
 fn presets(protocol: ProtocolChoice, name: Option<&str>) -> Result<Presets, String> {
     let defaults = Presets { protocol, lwe: DEFAULT_LWE, ring: None, pack: Some(PACK_M31) };
     let Some(name) = name else { return Ok(defaults) };
-    let (family, family_name, stands_for, presets) = if let Ok(lwe) = preset(name) {
+    let (family, stands_for, presets) = if let Ok(lwe) = preset(name) {
         // Of a protocol that packs it would be no part.
-        (Family::Lwe, "frodo, simple and double", None, Presets { lwe, pack: None, ..defaults })
+        (Family::Lwe, None, Presets { lwe, pack: None, ..defaults })
     } else if let Ok(ring) = ring_preset(name) {
-        (Family::Ring, "onion", Some(Protocol::Onion), Presets { ring: Some(ring), ..defaults })
+        (Family::Ring, Some(Protocol::Onion), Presets { ring: Some(ring), ..defaults })
     } else {
         let pack = pack_preset(name).map_err(|unknown| unknown.to_string())?;
-        let family_name = "hybrid, double-pack, exppack-s and exppack-d";
-        (Family::Pack, family_name, Some(Protocol::Hybrid), Presets { pack: Some(pack), ..defaults })
+        (Family::Pack, Some(Protocol::Hybrid), Presets { pack: Some(pack), ..defaults })
     };
+    let of_family: Vec<_> =
+        Protocol::ALL.into_iter().filter(|protocol| protocol.family() == family).collect();
     match protocol {
         Some(asked) if asked.family() != family => Err(format!(
-            "{name} is a parameter set of {family_name}, not of {asked}: choose another --preset or --protocol"
+            "{name} is a parameter set of {}, not of {asked}: choose another --preset or --protocol",
+            listed(&of_family, "and")
         )),
         _ => Ok(Presets { protocol: protocol.or(stands_for), ..presets }),
     }

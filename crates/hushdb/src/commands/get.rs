@@ -63,10 +63,10 @@ pub(crate) struct GetArgs {
     /// Accept a table whose parameters give less than 128 bits of security.
     #[arg(long)]
     allow_weak: bool,
-    /// Refuse a table whose hint, which is downloaded once, is longer than BYTES.
+    /// Refuse a table whose hint, which is downloaded once if the protocol has one, is longer than BYTES.
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_HINT_BYTES)]
     max_hint: u64,
-    /// Keep the table's hint for this call only.
+    /// Keep the table's hint, or the keys that were made and uploaded for it, for this call only.
     #[arg(long)]
     no_cache: bool,
 }

@@ -194,10 +194,15 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
             let hint = report::bytes(params.hint_bytes() as u64);
             line("hint", format!("{hint}, downloaded once by each client"));
         }
-        TableParams::Ring(_) | TableParams::Pack(_) => {
-            let keys = report::bytes(params.key_bytes() as u64);
-            line("keys", format!("{keys}, uploaded once by each client"));
+        TableParams::Ring(_) => {}
+        TableParams::Pack(table) => {
+            let hint = report::bytes(table.hint_tiling().bytes() as u64);
+            line("hint", format!("{hint}, kept by the server"));
         }
+    }
+    if params.protocol().has_evaluation_keys() {
+        let keys = report::bytes(params.key_bytes() as u64);
+        line("keys", format!("{keys}, uploaded once by each client"));
     }
     Ok(out)
 }

@@ -53,7 +53,7 @@ pub(crate) struct ServeArgs {
     /// Bytes of keys to keep; those that were used longest ago go first.
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
     max_key_bytes: u64,
-    /// Clients whose keys are ready in memory at most: about 4.5 MB each (ONION_M31) or 1.9 MB (ONION_S).
+    /// Clients whose keys are ready in memory at most: about 2.8 MB each (PACK_M31), 4.5 MB (ONION_M31) or 1.9 MB (ONION_S).
     #[arg(long, value_name = "N", default_value = "256")]
     open_keys: NonZeroUsize,
     /// Queries a second that one client address may make; no limit if not given.

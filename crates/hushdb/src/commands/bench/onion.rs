@@ -107,8 +107,10 @@ impl Bench<'_> {
         table.push(&self.time("rgsw_fold", self.payload, fold));
         let planes = fold()?;
         let (words, bits) = (folded.ciphertext_words, shape.ring().response_bits());
-        let pair =
-            RlweBatch { ciphertext_words: words, words: [&planes[0].words[..], &planes[1].words].concat() };
+        let pair = RlweBatch {
+            ciphertext_words: words,
+            words: [&planes[0].words[..], &planes[1].words].concat().into(),
+        };
         let row = self.time("pack_pair and mod_switch", self.payload, || {
             cpu.mod_switch(&ring, &cpu.pack_pair(&ring, &keys, &pair)?, &[bits.a, bits.b, bits.b])
         });

@@ -207,7 +207,7 @@ impl<'a> Timer<'a> {
         let work = || bench.cpu.mod_switch(&bench.ring, one, &[bits.a, bits.b]);
         let (single, _) = self.time(Protocol::Hybrid, "mod_switch", 1, bytes, work)?;
         self.table.push(&single.clone().transforms(self.forward));
-        let pair = RlweBatch { ciphertext_words, words: [one, one].concat() };
+        let pair = RlweBatch { ciphertext_words, words: [one, one].concat().into() };
         let work = || {
             let polys = bench.cpu.pack_pair(&bench.ring, &bench.keys, &pair)?;
             bench.cpu.mod_switch(&bench.ring, &polys, &[bits.a, bits.b, bits.b])
