@@ -88,11 +88,12 @@ class PackedLookups(KeyedTest):
         with self.serve(*tables) as (url, _):
             for number, (case, expected) in enumerate(zip(cases, records)):
                 with self.subTest(case):
-                    wanted = [0, len(expected) // 2, len(expected) - 1]
+                    # Few look-ups: in a debug build, each takes seconds.
+                    last = len(expected) - 1
                     by_index = case[1] not in (60, 5000)
-                    keys = ["--index", *map(str, wanted)] if by_index else [f"k{i}" for i in wanted] + ["absent"]
+                    keys = ["--index", str(last)] if by_index else [f"k{last}", "absent"]
                     found, stats = self.ask(url, "--table", str(number), *keys)
-                    self.assertEqual(found, [expected[f"k{i}"] for i in wanted] + [None] * (not by_index))
+                    self.assertEqual(found, [expected[f"k{last}"]] + [None] * (not by_index))
                     facts = self.facts(tables[number])
                     # A query on the wire is its bytes, framed, and so is an answer.
                     self.assertTrue(facts["query_bytes"] <= stats["query_bytes"] <= facts["query_bytes"] + 200, stats)

@@ -1,13 +1,14 @@
 //! A descriptor comes from the network: everything that can be wrong with it is an error, and nothing panics.
 
-use hush_he::params::DEFAULT_LWE;
+use hush_he::params::{DEFAULT_LWE, PACK_M31};
 use hush_math::csprng::Csprng;
 use hush_protocol::{
     ProtocolError,
     descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, WhiteningSeed},
     keyword::FilterKind,
     lwe_table::LweTable,
-    slot::SlotFormat,
+    pack_table::PackTable,
+    slot::{MAX_VALUE_BYTES, SlotFormat},
     table::{Protocol, TableShape},
 };
 
@@ -79,6 +80,55 @@ fn every_contradiction_is_an_error() {
         ("index with fingerprint", with(&|d| d.lookup = Lookup::Index)),
         ("too few thresholds", key(&|k| k.thresholds.truncate(2))),
         ("too many seeds", key(&|k| k.block_seeds.push(0))),
+    ];
+    for (name, mut descriptor) in broken {
+        descriptor.seal();
+        assert!(Descriptor::from_json(&descriptor.to_json()).is_err(), "{name}");
+    }
+}
+
+/// A table whose answers are packed, with values of up to a mebibyte.
+fn packed() -> Descriptor {
+    let slot = SlotFormat::for_values(8, 0, MAX_VALUE_BYTES);
+    let shape = TableShape { columns: 500, blocks: 3, slot_bytes: slot.slot_bytes() };
+    let table = PackTable::new(Protocol::Hybrid, PACK_M31, shape).unwrap();
+    let bits = PACK_M31.ring().plaintext_bits();
+    let mut descriptor = Descriptor {
+        protocol: Protocol::Hybrid,
+        preset: PACK_M31.name().into(),
+        word_bits: Some([table.query_bits(), bits, bits]),
+        slot,
+        hint: None,
+        ..valid()
+    };
+    descriptor.seal();
+    descriptor
+}
+
+#[test]
+fn every_contradiction_of_a_packed_table_is_an_error() {
+    assert_eq!(Descriptor::from_json(&packed().to_json()), Ok(packed()));
+    let with = |change: &dyn Fn(&mut Descriptor)| {
+        let mut descriptor = packed();
+        change(&mut descriptor);
+        descriptor
+    };
+    let broken = [
+        ("a set over LWE", with(&|d| d.preset = DEFAULT_LWE.name().into())),
+        ("a set over rings", with(&|d| d.preset = "ONION_M31".into())),
+        ("no widths", with(&|d| d.word_bits = None)),
+        ("no query bits", with(&|d| d.word_bits = Some([0, 18, 18]))),
+        ("noisy", with(&|d| d.word_bits = Some([9, 18, 18]))),
+        ("too many query bits", with(&|d| d.word_bits = Some([33, 18, 18]))),
+        ("packed at another width", with(&|d| d.word_bits = Some([24, 18, 17]))),
+        ("a hint", with(&|d| d.hint = valid().hint)),
+        ("whitening", with(&|d| d.whitening = Some(WhiteningSeed([1; 32])))),
+        ("no columns", with(&|d| d.columns = 0)),
+        ("huge columns", with(&|d| d.columns = usize::MAX)),
+        ("huge blocks", with(&|d| d.blocks = usize::MAX / 2)),
+        ("more rows than there can be", with(&|d| d.blocks = 1 << 12)),
+        ("long values", with(&|d| d.slot.max_value_bytes += 1)),
+        ("long slots", with(&|d| d.protocol = Protocol::ExppackD)),
     ];
     for (name, mut descriptor) in broken {
         descriptor.seal();

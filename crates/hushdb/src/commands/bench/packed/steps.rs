@@ -19,8 +19,7 @@ const BATCHES: [usize; 4] = [1, 4, 8, 32];
 
 /// Seconds of the steps.
 pub(super) struct Steps {
-    /// Of `lwe_fold` and `pack`, by batch.
-    passes: Vec<(usize, [f64; 2])>,
+    passes: Vec<Pass>,
     /// Of a query's expansion into selectors alone, and with bits of the entry.
     expand: [f64; 2],
     /// Of a query's folds in `hybrid`.
@@ -29,6 +28,13 @@ pub(super) struct Steps {
     second: f64,
     /// Of the response of one ciphertext, and of a pair.
     respond: [f64; 2],
+}
+
+/// Seconds of the passes over the database and over the hint for a batch.
+struct Pass {
+    batch: usize,
+    lwe_fold: f64,
+    pack: f64,
 }
 
 impl Steps {
@@ -50,7 +56,7 @@ impl Steps {
 
     /// The sum of the steps of an answer of `table`; `None` if a batch was too large to be measured.
     pub(super) fn sum(&self, table: &PackTable, batch: usize) -> Option<f64> {
-        let (_, passes) = self.passes.iter().find(|(measured, _)| *measured == batch)?;
+        let pass = self.passes.iter().find(|pass| pass.batch == batch)?;
         let plaintexts = table.answer_plaintexts();
         let [single, pair] = self.respond;
         let respond = (plaintexts / 2) as f64 * pair + (plaintexts % 2) as f64 * single;
@@ -60,7 +66,7 @@ impl Steps {
             _ => 0.0,
         };
         let expand = self.expand[usize::from(table.folds() > 0)];
-        Some(passes.iter().sum::<f64>() + batch as f64 * (expand + own + respond))
+        Some(pass.lwe_fold + pass.pack + batch as f64 * (expand + own + respond))
     }
 }
 
@@ -143,11 +149,11 @@ impl<'a> Timer<'a> {
         &mut self,
         packed: &PackTable,
         selectors: &RlweBatch,
-    ) -> Result<(Vec<(usize, [f64; 2])>, RlweBatch), Box<dyn Error>> {
+    ) -> Result<(Vec<Pass>, RlweBatch), Box<dyn Error>> {
         let bench = self.bench;
         let (shape, threads) = (packed.first_shape(), bench.cpu.threads());
         let (db, hint) = (bench.db.bytes(), bench.hint.bytes());
-        let (mut passes, mut alone): (Vec<(usize, [f64; 2])>, _) = (Vec::new(), None);
+        let (mut passes, mut alone) = (Vec::<Pass>::new(), None);
         for batch in BATCHES {
             if !bench.fits(batch) {
                 self.table.note(&format!("B = {batch} is skipped: memory is short"));
@@ -162,13 +168,13 @@ impl<'a> Timer<'a> {
             let work =
                 || bench.cpu.pack(&bench.ring, &bench.hint, &folded, &shape, 0..shape.columns(), &copies);
             let (pack, mut results) = self.time(packed.protocol(), "pack", batch, hint.len(), work)?;
-            let seconds = [fold.seconds, pack.seconds];
-            let [fold_alone, pack_alone] = passes.first().map_or(seconds, |&(_, first)| first);
+            let pass = Pass { batch, lwe_fold: fold.seconds, pack: pack.seconds };
+            let first = passes.first().unwrap_or(&pass);
             let stream = probe::stream_read_gbps(db, threads);
-            self.table.push(&fold.stream(stream).query_share(fold_alone));
+            self.table.push(&fold.stream(stream).query_share(first.lwe_fold));
             let stream = probe::stream_read_gbps(hint, threads);
-            self.table.push(&pack.stream(stream).query_share(pack_alone));
-            passes.push((batch, seconds));
+            self.table.push(&pack.stream(stream).query_share(first.pack));
+            passes.push(pass);
             alone = alone.or_else(|| results.pop());
         }
         Ok((passes, alone.ok_or("there is no memory for a single query")?))
