@@ -18,7 +18,7 @@ use hush_protocol::{
     ring_keys::{RingKeys, open_upload, upload_bytes},
     ring_table::RingTable,
     symbols::to_symbols,
-    table::TableShape,
+    table::{MAX_SLOT_BYTES, TableShape},
     whitening::Whitening,
 };
 
@@ -223,7 +223,7 @@ fn shapes_out_of_range_are_refused() {
         (4097, 1, 1),
         (4090, 1 << 20, 11 << 10),
         (1, usize::MAX, 1),
-        (1, 1, 1 << 17),
+        (1, 1, MAX_SLOT_BYTES + 1),
     ] {
         let refused = new(columns, blocks, slot_bytes).unwrap_err();
         assert!(matches!(refused, ProtocolError::Limit { .. } | ProtocolError::TooNoisy { .. }), "{refused}");

@@ -46,8 +46,7 @@ pub(crate) struct BenchArgs {
     /// Bytes of the table (suffixes K, M, G).
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = parse_size)]
     size: usize,
-    /// Protocol of key tables; frodo and simple if not given. `onion` has a benchmark of its own, and `answer` knows only
-    /// protocols without evaluation keys.
+    /// Protocol of key tables; frodo and simple if not given. Those with evaluation keys have benchmarks of their own.
     #[arg(long)]
     protocol: Option<Protocol>,
     /// Columns (D0) of the table of `packed`; what is cheapest if not given.
@@ -90,11 +89,6 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
             return Err("packed answers have a benchmark of their own: hushdb bench packed".into());
         }
         _ => {}
-    }
-    if let (What::Answer, Some(protocol)) = (args.what, args.protocol)
-        && protocol.has_evaluation_keys()
-    {
-        return Err(format!("bench answer knows no evaluation keys, which {protocol} has").into());
     }
     let mut table = row::Table::new(args.json);
     match args.what {
