@@ -4,6 +4,7 @@ use hush_he::params::{LweParams, ONION_M31, ONION_S, PackParams, RingParams};
 
 use crate::{
     frodo,
+    pack_table::PackTable,
     response::response_bytes,
     ring_keys::upload_bytes,
     ring_table::lanes,
@@ -23,6 +24,9 @@ const DOUBLE_MIN_COLUMNS: usize = 1 << 14;
 const PACK_MAX_COLUMNS: usize = 1 << 15;
 /// Bytes that a server scans in the time in which a client sends or receives one: 16 GB/s and 32 Mbit/s.
 const STREAM_PER_TRAFFIC: f64 = 4000.0;
+
+/// Bytes of a hint that a server of `hybrid` may keep however small the table is: a plane of the default set is 40 MiB.
+const AUTO_KEPT_HINT: usize = 64 << 20;
 
 /// Rows of the first dimension (D0) of a table over rings: more make queries longer to expand, fewer leave more to fold.
 const RING_COLUMNS: usize = 256;
@@ -87,8 +91,9 @@ pub fn key_columns(scheme: &Scheme, slots: usize, slot_bytes: usize) -> usize {
 }
 
 /// The protocol that `auto` stands for: `hybrid` if the hint that a client of `simple` downloads with every epoch were longer
-/// than the evaluation keys that one of `hybrid` uploads once; else `frodo` if the cheapest shape has a single block anyway,
-/// else `simple`. Without `pack` it is one of the latter two.
+/// than the evaluation keys that one of `hybrid` uploads once, and the hint that a server of `hybrid` keeps is no longer than
+/// the table, or short; else `frodo` if the cheapest shape has a single block anyway, else `simple`. Without `pack` it is one
+/// of the latter two.
 pub fn auto_protocol(
     lwe: &LweParams,
     pack: Option<&PackParams>,
@@ -98,13 +103,25 @@ pub fn auto_protocol(
     let columns = columns(&Scheme::Lwe(Protocol::Simple, *lwe), slots, slot_bytes);
     let rows = slots.div_ceil(columns) * slot_bytes;
     let hint_bytes = rows as f64 * lwe.n() as f64 * HINT_WORD;
-    if pack.is_some_and(|pack| hint_bytes > upload_bytes(pack.ring()) as f64) {
+    let is_packed = |pack: &PackParams| {
+        let kept = kept_hint_bytes(pack, slots, slot_bytes);
+        hint_bytes > upload_bytes(pack.ring()) as f64
+            && kept.is_some_and(|kept| kept <= AUTO_KEPT_HINT.max(slots * slot_bytes))
+    };
+    if pack.is_some_and(is_packed) {
         Protocol::Hybrid
     } else if columns >= slots {
         Protocol::Frodo
     } else {
         Protocol::Simple
     }
+}
+
+/// Bytes of the hint that a server of `hybrid` keeps for a table of `slots` slots, if it can be one.
+fn kept_hint_bytes(pack: &PackParams, slots: usize, slot_bytes: usize) -> Option<usize> {
+    let scheme = Scheme::Pack(Protocol::Hybrid, *pack);
+    let shape = index_shape(&scheme, slots, slot_bytes, columns(&scheme, slots, slot_bytes));
+    Some(PackTable::new(Protocol::Hybrid, *pack, shape).ok()?.hint_tiling().bytes())
 }
 
 /// The parameter set that `onion` takes for slots of `slot_bytes` bytes: the one whose answers are shorter, which is

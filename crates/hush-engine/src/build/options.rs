@@ -30,8 +30,8 @@ pub struct BuildOptions {
 }
 
 impl BuildOptions {
-    /// The scheme of a table of `slots` slots: as asked for; else `simple` if columns were asked for, which only it
-    /// varies at will; else what is cheapest.
+    /// The scheme of a table of `slots` slots: as asked for; else `simple` if columns were asked for; else what is
+    /// cheapest.
     pub(super) fn scheme_for(&self, slots: usize, slot_bytes: usize) -> Scheme {
         let protocol = match (self.protocol, self.columns) {
             (Some(protocol), _) => protocol,
