@@ -6,8 +6,8 @@ use crate::buffer::{AlignedBuffer, UnwrittenBuffer, Word};
 
 /// Buffers that are kept: as many calls, or queries of a batch, without an allocation.
 const KEPT: usize = 8;
-/// Bytes up to which a buffer is kept: those of an offline step are larger, and not needed again.
-const KEPT_BYTES: usize = 256 << 20;
+/// Bytes that all of them take at most: the selectors of a batch of eight under the default set that packs.
+const KEPT_BYTES: usize = 640 << 20;
 
 /// Words of a buffer of a pool, which goes back when they are dropped: a result that is made again and again. The kernel
 /// clears pages of new memory, which takes about as long as most steps need to fill them.
@@ -78,12 +78,13 @@ impl<T: Word> BufferPool<T> {
         Some(kept.swap_remove(smallest))
     }
 
-    /// Keeps a buffer for a later call, unless it is very large; in place of the smallest one if there are many.
+    /// Keeps a buffer for a later call, unless there is no room for it; in place of the smallest one if there are many.
     pub(crate) fn give_back(&self, buffer: AlignedBuffer<T>) {
-        if size_of_val(&buffer[..]) > KEPT_BYTES {
+        let bytes = |buffer: &AlignedBuffer<T>| size_of_val(&buffer[..]);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.iter().map(bytes).sum::<usize>() + bytes(&buffer) > KEPT_BYTES {
             return;
         }
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push(buffer);
         if kept.len() > KEPT {
             let smallest = (0..kept.len()).min_by_key(|&index| kept[index].len());

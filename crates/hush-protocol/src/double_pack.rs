@@ -80,9 +80,12 @@ pub fn recover(
     let mut bytes = Zeroizing::new(Vec::with_capacity(switched.len() / size));
     for plane in switched.chunks_exact(size * ring.degree()) {
         let word = |bytes: &[u32]| bytes.iter().rev().fold(0u64, |word, &byte| word << 8 | u64::from(byte));
-        let words = plane.chunks_exact(size).map(word);
-        let (a, b): (Vec<u64>, Vec<u64>) =
-            words.map(|word| (word & ((1 << bits.a) - 1), word >> bits.a)).unzip();
+        // The ciphertext of the entry that was asked for: the server has it too, and would know it again.
+        let half = |half: fn(u64, u32) -> u64| -> Zeroizing<Vec<u64>> {
+            Zeroizing::new(plane.chunks_exact(size).map(|bytes| half(word(bytes), bits.a)).collect())
+        };
+        let a = half(|word, bits| word & ((1 << bits) - 1));
+        let b = half(|word, bits| word >> bits);
         bytes.extend_from_slice(&decrypt_response(keys.context(), &keys.secrets().query, &a, &b, u8::BITS));
     }
     Ok(slot_of_lane(table, &bytes, lane))

@@ -29,8 +29,10 @@ use crate::{
 pub(crate) const DIGITS: usize = 2;
 /// Longest slot of `exppack-d`, whose hint grows by some 25 MiB with every byte of it.
 pub const MAX_EXPPACK_D_SLOT: usize = 64;
-/// Most bytes of a hint in evaluation form.
-pub const MAX_PACK_HINT_BYTES: usize = 1 << 40;
+/// Most bytes of a hint in evaluation form, and of the second database of `exppack-d`.
+const MAX_KEPT_BYTES: u64 = 1 << 40;
+/// Most bytes of an answer, which a client holds in memory.
+const MAX_ANSWER_BYTES: usize = 256 << 20;
 
 /// Checked parameters of a table whose answers are packed. Everything on the wire has a size that is a function of this.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +49,7 @@ impl PackTable {
     /// # Errors
     /// As [`PackTable::with_query_bits`].
     pub fn new(protocol: Protocol, params: PackParams, shape: TableShape) -> Result<Self, ProtocolError> {
+        check_shape(protocol, &params, shape)?;
         let enough =
             |&query_bits: &u32| Self { protocol, params, shape, query_bits }.sigmas() >= Widths::MIN_SIGMAS;
         let query_bits = if params.lwe().full_words() { 32 } else { (16..=32).find(enough).unwrap_or(32) };
@@ -65,19 +68,12 @@ impl PackTable {
         query_bits: u32,
     ) -> Result<Self, ProtocolError> {
         check_limit("bits of a query word", query_bits as usize, 32)?;
-        check_limit("columns", shape.columns, MAX_COLUMNS)?;
-        check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
-        check_limit("blocks", shape.blocks, MAX_ROWS / shape.slot_bytes)?;
-        if protocol == Protocol::ExppackD {
-            check_limit("slot bytes (exppack-d is for the shortest)", shape.slot_bytes, MAX_EXPPACK_D_SLOT)?;
-        }
+        check_shape(protocol, &params, shape)?;
         let table = Self { protocol, params, shape, query_bits };
-        if protocol == Protocol::DoublePack {
-            check_limit("bytes of a switched coefficient", table.switched_bytes(), size_of::<u64>())?;
-        }
         check_limit("blocks or entries (a query word for each)", table.second_words().max(1), MAX_COLUMNS)?;
         check_limit("secret and fold digits", table.leaves(), params.ring().max_leaves())?;
-        check_limit("bytes of the hint", table.hint_tiling().bytes(), MAX_PACK_HINT_BYTES)?;
+        check_kept("bytes of the hint (use more columns)", table.hint_tiling().bytes() as u64)?;
+        check_limit("bytes of an answer (use hybrid)", table.answer_bytes(), MAX_ANSWER_BYTES)?;
         let log2_failure = table.log2_failure();
         if log2_failure > MAX_LOG2_FAILURE {
             return Err(ProtocolError::TooNoisy {
@@ -274,6 +270,36 @@ impl PackTable {
             _ => vec![packed(self.shape.columns, slot_planes)],
         }
     }
+}
+
+/// The limits of the numbers from which everything else follows.
+fn check_shape(protocol: Protocol, params: &PackParams, shape: TableShape) -> Result<(), ProtocolError> {
+    check_limit("columns", shape.columns, MAX_COLUMNS)?;
+    check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
+    check_limit("blocks", shape.blocks, MAX_ROWS / shape.slot_bytes)?;
+    match protocol {
+        Protocol::ExppackD => {
+            check_limit(
+                "slot bytes (exppack-d is for the shortest: use hybrid)",
+                shape.slot_bytes,
+                MAX_EXPPACK_D_SLOT,
+            )?;
+            let second = (shape.slot_bytes * params.lwe().n() * DIGITS) as u64 * shape.blocks as u64;
+            check_kept("bytes of the second database (use more columns)", second)
+        }
+        Protocol::DoublePack => {
+            let bytes = switched_bytes(params.ring().response_bits()).unwrap_or(0);
+            check_limit("bytes of a switched coefficient", bytes, size_of::<u64>())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_kept(what: &'static str, actual: u64) -> Result<(), ProtocolError> {
+    if actual <= MAX_KEPT_BYTES {
+        return Ok(());
+    }
+    Err(ProtocolError::Limit { what, actual, allowed: format!("up to {MAX_KEPT_BYTES}") })
 }
 
 /// How safely one decoding goes.

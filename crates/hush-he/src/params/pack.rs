@@ -210,6 +210,14 @@ mod tests {
             assert!(ring.fold.covers(kept.rns().product()), "{}", ring.name);
             assert!(ring.pack == Gadget::NONE || ring.pack.covers(kept.rns().product()), "{}", ring.name);
             assert!(ring.leaves(lwe.n, 16) <= ring.max_leaves(), "{}", ring.name);
+            assert!(ring.levels.len() <= ring.degree.ilog2() as usize);
+            // Rounding up may not carry out of the words that travel.
+            for (rns, dropped) in [
+                (full.rns(), ring.query_dropped_bits.max(ring.key_dropped_bits)),
+                (kept.rns(), ring.key_dropped_bits),
+            ] {
+                assert!(rns.product() - 1 + (1 << dropped) / 2 < 1 << rns.bits(), "{}", ring.name);
+            }
         }
     }
 
