@@ -63,6 +63,8 @@ where
         let hint = self.table.hint_tiling();
         let query_bytes = (hint.rows() + hint.columns()) * 2 * size_of::<u32>() * hint.poly_words();
         let room = BATCH_BYTES.max((self.table.tiling().bytes() + hint.bytes()) / 4);
+        // Beside them, one query at a time has a second half.
+        let room = room.saturating_sub(self.table.second_pack_bytes());
         (room / query_bytes).clamp(1, MAX_BATCH)
     }
 
