@@ -65,8 +65,9 @@ impl PackTable {
     /// Checks limits and noise.
     ///
     /// # Errors
-    /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::TooNoisy`] if an answer would fail
-    /// with probability above 2^-40.
+    /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::SlotTooLong`] for slots beyond
+    /// [`MAX_EXPPACK_D_SLOT`] under `exppack-d`, [`ProtocolError::TooNoisy`] if an answer would fail with probability above
+    /// 2^-40.
     pub fn with_query_bits(
         protocol: Protocol,
         params: PackParams,
@@ -77,8 +78,13 @@ impl PackTable {
         check_limit("columns", shape.columns, MAX_COLUMNS)?;
         check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
         check_limit("blocks", shape.blocks, MAX_ROWS / shape.slot_bytes)?;
-        if protocol == Protocol::ExppackD {
-            check_limit("slot bytes (exppack-d is for the shortest)", shape.slot_bytes, MAX_EXPPACK_D_SLOT)?;
+        if protocol == Protocol::ExppackD && shape.slot_bytes > MAX_EXPPACK_D_SLOT {
+            return Err(ProtocolError::SlotTooLong {
+                protocol,
+                actual: shape.slot_bytes,
+                max: MAX_EXPPACK_D_SLOT,
+                instead: Protocol::Hybrid,
+            });
         }
         let table = Self { protocol, params, shape, query_bits };
         if protocol == Protocol::DoublePack {
@@ -187,6 +193,11 @@ impl PackTable {
 
     fn pack_shape(&self, rows: usize, entry_rows: usize) -> PackShape {
         PackShape::new(self.params.ring().degree(), rows, entry_rows).expect("all are positive")
+    }
+
+    /// The tiling of the second database, which stems from the hint and has a column for every block (`exppack-d`).
+    pub fn second_tiling(&self) -> Tiling {
+        Tiling::new(self.second_hint_rows(), self.shape.blocks)
     }
 
     /// Rows of the second database that stem from the hint (`exppack-d`).
