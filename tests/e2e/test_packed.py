@@ -338,12 +338,22 @@ class PackedBuilds(KeyedTest):
                 self.assertFalse(out.exists())
 
     def test_auto(self):
-        sizes = {"few": values(20, 40), "short": values(2000, 10), "long": values(50, 1000)}
+        sizes = {
+            "few": values(20, 40),
+            "short": values(2000, 10),
+            # A hint of simple would be longer than the keys, but the keys are longer than the table.
+            "few-long": values(50, 1000),
+            "long": values(700, 2000),
+            # The hint that a server of hybrid keeps would be longer than the table.
+            "longest": values(100, 16384),
+        }
         lwe = ["--preset", "LWE_N1280_STD3_2_PLAIN"]
         for name, args, protocol in (
             ("few", [], "frodo"),
             ("short", [], "simple"),
+            ("few-long", [], "frodo"),
             ("long", [], "hybrid"),
+            ("longest", [], "frodo"),
             ("long", lwe, "frodo"),
             ("few", ["--preset", "PACK_M31"], "hybrid"),
         ):
@@ -361,6 +371,7 @@ class PackedBuilds(KeyedTest):
         self.assertEqual(facts["rows"], facts["blocks"] * facts["slot_bytes"])
         files = {file["name"]: file["bytes"] for file in facts["files"]}
         self.assertEqual(files["lifted.bin"], facts["lifted_bytes"])
+        self.assertEqual(facts["server_bytes"], facts["encoded_bytes"] + facts["lifted_bytes"])
         # One plaintext: two primes of 32 bits for every coefficient, and for every one of the LWE secret.
         self.assertEqual(facts["lifted_bytes"], 2 * 4 * 4096 * 1280)
         self.assertLess(facts["key_bytes"], 1.3 * MIB)
@@ -368,6 +379,7 @@ class PackedBuilds(KeyedTest):
         self.assertIn("hybrid with PACK_M31", text)
         self.assertIn("40.00 MiB, kept by the server", text)
         self.assertIn("uploaded once by each client", text)
+        self.assertIn("in all: database", text)
 
 
 if __name__ == "__main__":

@@ -79,9 +79,7 @@ fn open_lwe(
     };
     let db = load(DB_FILE, params.tiling())?;
     let second_db = match params.protocol() {
-        Protocol::Double => {
-            Some(load(SECOND_DB_FILE, Tiling::new(params.second_hint_rows(), params.shape().blocks))?)
-        }
+        Protocol::Double => Some(load(SECOND_DB_FILE, params.second_tiling())?),
         _ => None,
     };
     let hints = descriptor.hint.iter().map(|hint| -> Result<_, OpenError> {
@@ -116,8 +114,8 @@ fn open_pack(
     let db = cpu.open_db(TiledDb::new(table.tiling(), resident(snapshot, DB_FILE)?)?)?;
     let second_db = match table.protocol() {
         Protocol::ExppackD => {
-            let tiling = Tiling::new(table.second_hint_rows(), table.shape().blocks);
-            Some(cpu.open_db(TiledDb::new(tiling, resident(snapshot, SECOND_DB_FILE)?)?)?)
+            let file = resident(snapshot, SECOND_DB_FILE)?;
+            Some(cpu.open_db(TiledDb::new(table.second_tiling(), file)?)?)
         }
         _ => None,
     };

@@ -16,8 +16,8 @@ use crate::{
     hosted::Identity,
 };
 
-/// Queries that one scan answers at most: what one pass over the hint takes.
-const MAX_BATCH: usize = 8;
+/// Queries that one scan of a table whose answers are packed answers at most: what one pass over the hint takes.
+pub const MAX_PACKED_BATCH: usize = 8;
 /// What the expanded queries of a batch may take beside the table: this much, or a quarter of the table.
 const BATCH_BYTES: usize = 1 << 30;
 
@@ -59,11 +59,12 @@ where
     }
 
     fn max_batch(&self) -> usize {
-        // A ciphertext is two polynomials: a selector for every coefficient of the LWE secret, a result for every column.
+        // Selectors for the coefficients of the LWE secret, results for the columns of the hint.
         let hint = self.table.hint_tiling();
-        let query_bytes = (hint.rows() + hint.columns()) * 2 * size_of::<u32>() * hint.poly_words();
         let room = BATCH_BYTES.max((self.table.tiling().bytes() + hint.bytes()) / 4);
-        (room / query_bytes).clamp(1, MAX_BATCH)
+        // Beside them, one query at a time has a second half.
+        let room = room.saturating_sub(self.table.second_pack_bytes());
+        (room / hint.fold_bytes()).clamp(1, MAX_PACKED_BATCH)
     }
 
     fn blobs(&self) -> Vec<Blob> {

@@ -58,10 +58,8 @@ where
     }
 
     fn max_batch(&self) -> usize {
-        // A ciphertext is two polynomials: for every row a selector, for every column a result.
         let tiling = self.table.tiling();
-        let query_bytes = (tiling.rows() + tiling.columns()) * 2 * size_of::<u32>() * tiling.poly_words();
-        (BATCH_BYTES.max(tiling.bytes() / 4) / query_bytes).clamp(1, MAX_BATCH)
+        (BATCH_BYTES.max(tiling.bytes() / 4) / tiling.fold_bytes()).clamp(1, MAX_BATCH)
     }
 
     fn blobs(&self) -> Vec<Blob> {

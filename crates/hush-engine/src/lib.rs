@@ -13,4 +13,5 @@ mod progress;
 
 pub use engine::*;
 pub use hosted::{OpenError, open};
+pub use hosted_pack::MAX_PACKED_BATCH;
 pub use progress::{Progress, Silent};

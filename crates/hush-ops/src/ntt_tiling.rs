@@ -116,6 +116,12 @@ impl NttTiling {
         size_of::<u32>() * self.limbs * self.groups() * self.group_words()
     }
 
+    /// Bytes that a query takes in a fold of the rows: a ciphertext of two polynomials for every row (a selector) and for every
+    /// column (a result).
+    pub fn fold_bytes(&self) -> usize {
+        (self.rows + self.columns) * 2 * size_of::<u32>() * self.poly_words()
+    }
+
     /// Position, in words, of the residue of (`row`, `column`) at `slot` modulo limb number `limb`; the columns of a
     /// tile are contiguous, and so are their rows.
     pub fn offset(&self, limb: usize, slot: usize, row: usize, column: usize) -> usize {

@@ -12,8 +12,13 @@
 //! | query   | vectors over the columns and the entries; the LWE secret of both under RLWE   | `query_bytes`      |
 //! | answer  | 4 plaintexts a plane, packed in pairs, rounded                                | `answer_bytes`     |
 //!
+//! The second hint is every query's own, and long: it is computed and packed a few plaintexts at a time, so that what a query
+//! takes does not grow with its slot.
+//!
 //! Source: VIPIR section 4.1 (double-packing). Ours: 4 N rows instead of 8 N (halves of 20 and 12 bits instead of residues
 //! modulo a prime), and as in `exppack-s`.
+
+use std::ops::Range;
 
 use hush_he::algorithms::decrypt_response;
 use hush_math::csprng::Csprng;
@@ -24,7 +29,7 @@ use crate::{
     ProtocolError,
     pack_table::PackTable,
     packing::{PackHost, Pending, decrypt, encrypt, slot_of_lane},
-    response::respond,
+    response::{join, respond},
     ring_keys::RingKeys,
     target::Target,
     wire,
@@ -54,10 +59,12 @@ pub fn answer<B: PackOps>(
     let answers = answers.map(|(index, ((packed, expanded), keys))| {
         let entries = backend.reinterpret_rlwe(host.ring, packed, planes)?; //      (4)  a column an entry
         let folded = backend.lwe_fold(&entries, &query.second(index))?; //          (1)  4 N words a plane
-        let hint = backend.lwe_hint(&entries, &table.second_matrix(), 0..shape.rows())?;
-        let columns = 0..shape.columns();
-        let packed = host.pack_online(folded.words, &hint, columns, &expanded.selectors)?; // (3)  4 a plane
-        respond(backend, host.ring, host.context, keys, &packed)
+        let pack = |columns: Range<usize>| {
+            let hint = backend.lwe_hint(&entries, &table.second_matrix(), shape.rows_of(columns.clone()))?;
+            host.pack_online(&folded, &hint, columns, &expanded.selectors) //       (3)  4 a plane
+        };
+        let parts = table.second_parts().map(pack).collect::<Result<_, _>>()?;
+        respond(backend, host.ring, host.context, keys, &join(parts))
     });
     answers.collect()
 }

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::table::Protocol;
+
 /// Why a table, a message or a look-up was refused. Carries shapes and names, never data.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum ProtocolError {
@@ -14,6 +16,20 @@ pub enum ProtocolError {
         actual: u64,
         /// The range allowed, in words.
         allowed: String,
+    },
+    /// The slots are too long for the protocol, in any shape.
+    #[error(
+        "{protocol} is for the shortest values: a slot has {actual} bytes, allowed are {max}: use {instead}"
+    )]
+    SlotTooLong {
+        /// The protocol.
+        protocol: Protocol,
+        /// Bytes of a slot.
+        actual: usize,
+        /// Most bytes of a slot.
+        max: usize,
+        /// A protocol that has no such limit.
+        instead: Protocol,
     },
     /// The noise of the parameter set does not fit the shape.
     #[error(

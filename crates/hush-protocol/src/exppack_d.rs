@@ -114,7 +114,8 @@ impl AnswerRows {
         // Rows of the same columns that stem from the hint have no part in it.
         let before = host.table.second_hint_rows() - shape.rows_of(columns.clone()).start;
         let hint = [&vec![0; before * n][..], &self.hint].concat();
-        let part = host.pack_online(vec![0; shape.rows()], &hint, columns.clone(), selectors)?;
+        let words = LweBatch { rows: shape.rows(), words: vec![0; shape.rows()] };
+        let part = host.pack_online(&words, &hint, columns.clone(), selectors)?;
         Ok(host.backend.add_rlwe(host.ring, packed, columns.start, &part)?)
     }
 }

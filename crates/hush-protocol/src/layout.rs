@@ -20,7 +20,8 @@ const HINT_WORD: f64 = 2.0;
 /// keep it the smaller one.
 const DOUBLE_MIN_COLUMNS: usize = 1 << 14;
 
-/// Most columns of a table whose answers are packed: with these the hint is a third of the table, and more would buy little.
+/// Columns beyond which a table whose answers are packed gets more entries instead: with these the hint is a third of the
+/// table, and more would buy little. Rounding to whole tiles of the hint may pass it.
 const PACK_MAX_COLUMNS: usize = 1 << 15;
 /// Bytes that a server scans in the time in which a client sends or receives one: 16 GB/s and 32 Mbit/s.
 const STREAM_PER_TRAFFIC: f64 = 4000.0;
@@ -32,7 +33,7 @@ const AUTO_KEPT_HINT: usize = 64 << 20;
 const RING_COLUMNS: usize = 256;
 /// Fewest slots of a block of a table over rings by key.
 const MIN_KEY_COLUMNS: usize = 64;
-/// Entries that a table over rings should have before it gets more rows: the tiles of its database are as wide.
+/// Entries that a table over rings should have before it gets more rows: as many as fill a tile of its database.
 const RING_ENTRIES: usize = 16;
 
 /// Columns (D0) that a table of `slots` slots should have.
@@ -91,9 +92,9 @@ pub fn key_columns(scheme: &Scheme, slots: usize, slot_bytes: usize) -> usize {
 }
 
 /// The protocol that `auto` stands for: `hybrid` if the hint that a client of `simple` downloads with every epoch were longer
-/// than the evaluation keys that one of `hybrid` uploads once, and the hint that a server of `hybrid` keeps is no longer than
-/// the table, or short; else `frodo` if the cheapest shape has a single block anyway, else `simple`. Without `pack` it is one
-/// of the latter two.
+/// than the evaluation keys that one of `hybrid` uploads once, and so would the table, and the hint that a server of `hybrid`
+/// keeps is no longer than the table, or than 64 MiB; else `frodo` if the cheapest shape has a single block anyway, else
+/// `simple`. Without `pack` it is one of the latter two.
 pub fn auto_protocol(
     lwe: &LweParams,
     pack: Option<&PackParams>,
@@ -103,10 +104,13 @@ pub fn auto_protocol(
     let columns = columns(&Scheme::Lwe(Protocol::Simple, *lwe), slots, slot_bytes);
     let rows = slots.div_ceil(columns) * slot_bytes;
     let hint_bytes = rows as f64 * lwe.n() as f64 * HINT_WORD;
+    let table_bytes = slots * slot_bytes;
     let is_packed = |pack: &PackParams| {
-        let kept = kept_hint_bytes(pack, slots, slot_bytes);
-        hint_bytes > upload_bytes(pack.ring()) as f64
-            && kept.is_some_and(|kept| kept <= AUTO_KEPT_HINT.max(slots * slot_bytes))
+        let (keys, kept) = (upload_bytes(pack.ring()), kept_hint_bytes(pack, slots, slot_bytes));
+        // A client that sent more than the table could as well have been sent the table.
+        hint_bytes > keys as f64
+            && table_bytes > keys
+            && kept.is_some_and(|kept| kept <= AUTO_KEPT_HINT.max(table_bytes))
     };
     if pack.is_some_and(is_packed) {
         Protocol::Hybrid

@@ -48,8 +48,9 @@ impl LweTable {
     /// Checks limits and noise.
     ///
     /// # Errors
-    /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::TooNoisy`] if an answer would fail
-    /// with probability above 2^-40.
+    /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::SlotTooLong`] for slots that would make the hint of
+    /// `double` longer than [`MAX_DOUBLE_HINT_BYTES`], [`ProtocolError::TooNoisy`] if an answer would fail with probability
+    /// above 2^-40.
     pub fn with_widths(
         protocol: Protocol,
         lwe: LweParams,
@@ -79,11 +80,16 @@ impl LweTable {
         }
         let params = Self { protocol, lwe, shape, widths };
         if protocol == Protocol::Double {
-            check_limit(
-                "hint bytes (use simple, or shorter values)",
-                params.hint_bytes(),
-                MAX_DOUBLE_HINT_BYTES,
-            )?;
+            // It does not depend on columns and blocks.
+            let max = MAX_DOUBLE_HINT_BYTES / (params.hint_bytes() / shape.slot_bytes);
+            if shape.slot_bytes > max {
+                return Err(ProtocolError::SlotTooLong {
+                    protocol,
+                    actual: shape.slot_bytes,
+                    max,
+                    instead: Protocol::Simple,
+                });
+            }
         }
         let log2_failure = params.log2_failure();
         if log2_failure > MAX_LOG2_FAILURE {
@@ -140,6 +146,11 @@ impl LweTable {
     /// Bytes into which a word of the first fold is cut for the second one (DoublePIR).
     pub fn digits(&self) -> usize {
         self.widths.hint as usize / 8
+    }
+
+    /// The tiling of the second database, which stems from the hint and has a column for every block (`double`).
+    pub fn second_tiling(&self) -> Tiling {
+        Tiling::new(self.second_hint_rows(), self.shape.blocks)
     }
 
     /// Rows of the second database that stem from the hint (DoublePIR).

@@ -11,12 +11,19 @@
 //! The database is that of `simple`: a block is a band of `slot_bytes` rows. Up to N rows of an entry are packed into one
 //! RLWE plaintext, a byte a coefficient.
 
+use std::ops::Range;
+
 use hush_he::{
     codec::packed_bytes,
     entities::{MatrixDomain, PublicMatrix},
     params::{LweNoise, MAX_LOG2_FAILURE, PackNoise, PackParams, Widths},
 };
-use hush_ops::{contract::switched_bytes, ntt_tiling::NttTiling, pack_shape::PackShape, tiling::Tiling};
+use hush_ops::{
+    contract::switched_bytes,
+    ntt_tiling::NttTiling,
+    pack_shape::PackShape,
+    tiling::{GROUP_ROWS, Tiling},
+};
 
 use crate::{
     ProtocolError,
@@ -27,6 +34,8 @@ use crate::{
 
 /// Bytes into which `exppack-d` cuts a word of the first fold for the second one.
 pub(crate) const DIGITS: usize = 2;
+/// Plaintexts that `double-pack` packs at once: the four of a plane, one tile of a hint.
+const PART_COLUMNS: usize = 4;
 /// Longest slot of `exppack-d`, whose hint grows by some 25 MiB with every byte of it.
 pub const MAX_EXPPACK_D_SLOT: usize = 64;
 /// Most bytes of a hint in evaluation form, and of the second database of `exppack-d`.
@@ -59,8 +68,9 @@ impl PackTable {
     /// Checks limits and noise.
     ///
     /// # Errors
-    /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::TooNoisy`] if an answer would fail
-    /// with probability above 2^-40.
+    /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::SlotTooLong`] for slots beyond
+    /// [`MAX_EXPPACK_D_SLOT`] under `exppack-d`, [`ProtocolError::TooNoisy`] if an answer would fail with probability above
+    /// 2^-40.
     pub fn with_query_bits(
         protocol: Protocol,
         params: PackParams,
@@ -143,6 +153,30 @@ impl PackTable {
         self.pack_shape(rows, rows)
     }
 
+    /// The columns of the second shape, a few at a time: what is computed and packed at once where the hint is a query's own
+    /// (`double-pack`). The rows of each part are whole groups of a database, but for the last.
+    pub(crate) fn second_parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (columns, step) = (self.second_shape().columns(), self.second_part_columns());
+        (0..columns).step_by(step).map(move |first| first..columns.min(first + step))
+    }
+
+    fn second_part_columns(&self) -> usize {
+        let degree = self.params.ring().degree();
+        (PART_COLUMNS * degree).next_multiple_of(GROUP_ROWS) / degree
+    }
+
+    /// Bytes that a server takes for the second half of an answer, one query at a time (`double-pack`): the second database,
+    /// and a part of its hint as words and lifted. 0 in other protocols.
+    pub fn second_pack_bytes(&self) -> usize {
+        if self.protocol != Protocol::DoublePack {
+            return 0;
+        }
+        let (ring, shape) = (self.params.ring(), self.second_shape());
+        let columns = shape.columns().min(self.second_part_columns());
+        let hint_words = columns * ring.degree() * self.params.lwe().n() * (1 + ring.kept_limbs());
+        Tiling::new(shape.rows(), self.second_words()).bytes() + size_of::<u32>() * hint_words
+    }
+
     /// Bytes of a switched coefficient, of which `double-pack` makes its second database.
     pub(crate) fn switched_bytes(&self) -> usize {
         switched_bytes(self.params.ring().response_bits()).unwrap_or(0)
@@ -150,6 +184,11 @@ impl PackTable {
 
     fn pack_shape(&self, rows: usize, entry_rows: usize) -> PackShape {
         PackShape::new(self.params.ring().degree(), rows, entry_rows).expect("all are positive")
+    }
+
+    /// The tiling of the second database, which stems from the hint and has a column for every block (`exppack-d`).
+    pub fn second_tiling(&self) -> Tiling {
+        Tiling::new(self.second_hint_rows(), self.shape.blocks)
     }
 
     /// Rows of the second database that stem from the hint (`exppack-d`).
@@ -278,12 +317,13 @@ fn check_shape(protocol: Protocol, params: &PackParams, shape: TableShape) -> Re
     check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
     check_limit("blocks", shape.blocks, MAX_ROWS / shape.slot_bytes)?;
     match protocol {
+        Protocol::ExppackD if shape.slot_bytes > MAX_EXPPACK_D_SLOT => Err(ProtocolError::SlotTooLong {
+            protocol,
+            actual: shape.slot_bytes,
+            max: MAX_EXPPACK_D_SLOT,
+            instead: Protocol::Hybrid,
+        }),
         Protocol::ExppackD => {
-            check_limit(
-                "slot bytes (exppack-d is for the shortest: use hybrid)",
-                shape.slot_bytes,
-                MAX_EXPPACK_D_SLOT,
-            )?;
             let second = (shape.slot_bytes * params.lwe().n() * DIGITS) as u64 * shape.blocks as u64;
             check_kept("bytes of the second database (use more columns)", second)
         }

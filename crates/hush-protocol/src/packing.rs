@@ -204,18 +204,17 @@ impl<B: PackOps> PackHost<'_, B> {
     }
 
     /// (3) Packs `columns` of the second shape for one query, with a hint that depends on the query: `hint` has the rows of
-    /// these columns (n words each), `words` all rows of the shape.
+    /// these columns (n words each), `folded` all rows of the shape.
     pub(crate) fn pack_online(
         &self,
-        words: Vec<u32>,
+        folded: &LweBatch,
         hint: &[u32],
         columns: Range<usize>,
         selectors: &RlweBatch,
     ) -> Result<RlweBatch, ProtocolError> {
         let (shape, n) = (self.table.second_shape(), self.table.params().lwe().n());
         let hint = self.backend.lift_hint(self.ring, hint, n, &shape, columns.clone())?;
-        let folded = LweBatch { rows: words.len(), words };
-        let mut packed = self.backend.pack(self.ring, &hint, &folded, &shape, columns, &[selectors])?;
+        let mut packed = self.backend.pack(self.ring, &hint, folded, &shape, columns, &[selectors])?;
         Ok(packed.remove(0))
     }
 }

@@ -43,13 +43,28 @@ impl SlotFormat {
     /// If `slot`, `fingerprint` or `value` has not the length that the format gives: a defect of the builder.
     pub fn encode_into(&self, fingerprint: &[u8], value: &[u8], slot: &mut [u8]) {
         assert_eq!(slot.len(), self.slot_bytes());
-        let (head, rest) = slot.split_at_mut(usize::from(self.fingerprint_bytes));
-        head.copy_from_slice(fingerprint);
-        let (length, rest) = rest.split_at_mut(usize::from(self.length_bytes));
-        length.copy_from_slice(&(value.len() as u32).to_le_bytes()[..length.len()]);
-        assert!(!length.is_empty() || value.len() == self.max_value_bytes as usize);
-        rest[..value.len()].copy_from_slice(value);
-        rest[value.len()..].fill(0);
+        self.encode_part(fingerprint, value, 0, slot);
+    }
+
+    /// As [`SlotFormat::encode_into`], only the bytes of the slot from `start` on that fit `out`.
+    ///
+    /// # Panics
+    /// If `fingerprint` or `value` has not the length that the format gives, or `out` goes beyond the slot: a defect of the
+    /// builder.
+    pub fn encode_part(&self, fingerprint: &[u8], value: &[u8], start: usize, out: &mut [u8]) {
+        let (max, end) = (self.max_value_bytes as usize, start + out.len());
+        assert!(end <= self.slot_bytes() && fingerprint.len() == usize::from(self.fingerprint_bytes));
+        assert!(if self.length_bytes == 0 { value.len() == max } else { value.len() <= max });
+        let length = (value.len() as u32).to_le_bytes();
+        let mut at = 0;
+        for field in [fingerprint, &length[..usize::from(self.length_bytes)], value] {
+            let (from, to) = (start.max(at), end.min(at + field.len()));
+            if from < to {
+                out[from - start..to - start].copy_from_slice(&field[from - at..to - at]);
+            }
+            at += field.len();
+        }
+        out[at.clamp(start, end) - start..].fill(0);
     }
 
     /// The value in `slot`, or `None` if the fingerprint differs or the length field is impossible (both mean
@@ -83,6 +98,13 @@ mod tests {
                 format.encode_into(b"12345678", &value, &mut slot);
                 assert_eq!(format.decode(b"12345678", &slot), Some(&value[..]));
                 assert_eq!(format.decode(b"12345679", &slot), None);
+                for size in [1, 7, 9, 300] {
+                    for (index, expected) in slot.chunks(size).enumerate() {
+                        let mut part = vec![0xaa; expected.len()];
+                        format.encode_part(b"12345678", &value, index * size, &mut part);
+                        assert_eq!(part, expected);
+                    }
+                }
             }
         }
         assert_eq!(SlotFormat::for_values(0, 0, 0).slot_bytes(), 1);

@@ -45,7 +45,6 @@ pub(super) fn lift_hint(
         hint: Hint { words: hint, n, first_row: shape.rows_of(columns.clone()).start },
         rows: columns.map(|column| shape.column_rows(column)).collect(),
         tiling,
-        tile_width: tile_width(tiling),
         out: SharedTiles::new(&mut residues, tiling),
     };
     let firsts = (0..n).step_by(SQUARE);
@@ -61,11 +60,6 @@ pub(super) fn lift_hint(
     let residues = unsafe { residues.assume_written() };
     let residues = LentBuffer::of(residues, tiling.bytes(), cpu.result_buffers());
     NttTiledDb::new(tiling, Arc::new(residues))
-}
-
-/// Columns of a tile, padding included.
-fn tile_width(tiling: NttTiling) -> usize {
-    tiling.chunk_words() / (GROUP_SLOTS * tiling.rows().max(1))
 }
 
 /// A unit of work: some neighbouring polynomials of all columns of a tile.
@@ -90,7 +84,6 @@ struct LiftJob<'a> {
     /// Database rows of each column.
     rows: Vec<Range<usize>>,
     tiling: NttTiling,
-    tile_width: usize,
     out: SharedTiles<'a>,
 }
 
@@ -105,18 +98,21 @@ impl LiftJob<'_> {
     fn lift_unit(&self, unit: &Unit, workspace: &mut Workspace) {
         let (column_words, columns) = (SQUARE * self.stride(), self.tiling.tile_columns(unit.tile));
         let values_words = SQUARE * self.stride();
-        let (buffer, transform) = workspace
-            .ring_buffers(values_words + self.tile_width * column_words, self.ring.transform_words());
+        let (buffer, transform) = workspace.ring_buffers(
+            values_words + self.tiling.tile_width() * column_words,
+            self.ring.transform_words(),
+        );
         let (values, words) = buffer.split_at_mut(values_words);
         for (column, words) in columns.clone().zip(words.chunks_exact_mut(column_words)) {
             self.gather(&self.rows[column], &unit.polys, words);
         }
-        let neighbours = SQUARE / self.tile_width;
+        let neighbours = SQUARE / self.tiling.tile_width();
         for first in unit.polys.clone().step_by(neighbours) {
             let polys = first..unit.polys.end.min(first + neighbours);
             for (limb_index, limb) in self.ring.limbs().iter().enumerate() {
                 for (index, values) in values.chunks_exact_mut(self.stride()).enumerate() {
-                    let (i, column) = (first + index / self.tile_width, index % self.tile_width);
+                    let (i, column) =
+                        (first + index / self.tiling.tile_width(), index % self.tiling.tile_width());
                     let values = &mut values[..self.ring.degree()];
                     if column >= columns.len() || i >= polys.end {
                         values.fill(0);
@@ -158,10 +154,11 @@ impl LiftJob<'_> {
 
     /// Writes the transforms of neighbours in a tile, `[polynomial][column]`, modulo one limb.
     fn scatter(&self, limb: usize, tile: usize, polys: &Range<usize>, values: &[u32]) {
-        let (words, slot_words) = (polys.len() * self.tile_width, self.tiling.rows() * self.tile_width);
+        let (words, slot_words) =
+            (polys.len() * self.tiling.tile_width(), self.tiling.rows() * self.tiling.tile_width());
         for slot in (0..self.ring.degree()).step_by(GROUP_SLOTS) {
             let from = &values[slot..][..(SQUARE - 1) * self.stride() + SQUARE];
-            let start = self.tiling.offset(limb, slot, polys.start, tile * self.tile_width);
+            let start = self.tiling.offset(limb, slot, polys.start, tile * self.tiling.tile_width());
             let to = self.out.at(start..start + (GROUP_SLOTS - 1) * slot_words + words);
             // SAFETY of both: the lines are within `from` and `to`, and no other unit's, since those are of other
             // polynomials or tiles; the machine has the level, says who made the backend.

@@ -46,11 +46,11 @@ pub(super) fn lay_out(
                 if index >= records.len() {
                     return;
                 }
-                let mut bytes = vec![0; slot.slot_bytes()];
-                slot.encode_into(&[], records.record(index).1, &mut bytes);
-                let plane = table.ring().plaintext_bytes() * place.plane;
-                let bytes = &bytes[plane..bytes.len().min(plane + table.ring().plaintext_bytes())];
-                to_symbols(bytes, table.ring().plaintext_bits(), symbols);
+                let plane_bytes = table.ring().plaintext_bytes();
+                let start = plane_bytes * place.plane;
+                let mut bytes = vec![0; plane_bytes.min(slot.slot_bytes() - start)];
+                slot.encode_part(&[], records.record(index).1, start, &mut bytes);
+                to_symbols(&bytes, table.ring().plaintext_bits(), symbols);
             };
             let db = writer.create_mapped(DB_FILE, table.tiling().bytes())?;
             let seed = ring::write_db(table, &db, cpu, progress, &fill)?;

@@ -6,22 +6,19 @@ use hush_cpu::Cpu;
 use hush_he::{entities::PublicMatrix, params::RingContext};
 use hush_ops::{
     contract::{LweOps, PackOps, RingOps},
-    ntt_tiling::{GROUP_SLOTS, NttTiledDb, NttTiling},
     reference::Reference,
     tiling::{GROUP_ROWS, TiledDb},
 };
 use hush_protocol::{exppack_d, pack_table::PackTable, table::Protocol};
-use hush_store::snapshot::{
-    DB_FILE, FileEntry, LIFTED_FILE, MappedFile, MappedOutput, SECOND_DB_FILE, SnapshotWriter,
-};
+use hush_store::snapshot::{DB_FILE, FileEntry, LIFTED_FILE, MappedFile, SECOND_DB_FILE, SnapshotWriter};
 
-use super::{BuildError, hint};
+use super::{BuildError, hint, tile::write_tile};
 use crate::Progress;
 
 /// Writes the lifted hint of the database that was written before, and with `exppack-d` the second database.
 ///
-/// Memory: the hint of one tile of columns in both forms, 1 GiB for N = 4096 and n = 1280 (with `exppack-d` also the whole
-/// hint of the first fold).
+/// Memory: the hint of one tile of columns in both forms, for 16 columns of N = 4096 and n = 1280 0.9 GiB with two limbs and
+/// 1.25 GiB with three (with `exppack-d` also the whole hint of the first fold).
 pub(super) fn write(
     table: &PackTable,
     writer: &SnapshotWriter,
@@ -54,7 +51,7 @@ pub(super) fn write(
         let columns = tiling.tile_columns(tile);
         let words = source.hint(shape.rows_of(columns.clone()), progress)?;
         let part = cpu.lift_hint(&ring, &words, table.params().lwe().n(), &shape, columns.clone())?;
-        store(&lifted, tiling, tile, &part)?;
+        write_tile(&lifted, tiling, tile, part.tiling(), part.bytes())?;
     }
     progress.start("sync", tiling.bytes() as u64, "bytes");
     files.push(lifted.finish()?);
@@ -76,7 +73,8 @@ impl Source<'_> {
         let n = self.matrix.n();
         let end = rows.end.min(self.rows);
         let mut words = Vec::with_capacity(rows.len() * n);
-        let first = rows.start / GROUP_ROWS * GROUP_ROWS;
+        // A tile may lie beyond the last row as a whole.
+        let first = (rows.start / GROUP_ROWS * GROUP_ROWS).min(end);
         for start in (first..end).step_by(hint::STEP_ROWS) {
             // Whole groups, of which only the rows asked for are kept.
             let step = start..(start + hint::STEP_ROWS).min(self.rows);
@@ -88,27 +86,4 @@ impl Source<'_> {
         words.resize(rows.len() * n, 0);
         Ok(words)
     }
-}
-
-/// Writes a tile of columns, which is a database of its own, to its chunks in the file.
-fn store(file: &MappedOutput, tiling: NttTiling, tile: usize, part: &NttTiledDb) -> Result<(), BuildError> {
-    let chunk_bytes = |tiling: NttTiling| size_of::<u32>() * tiling.chunk_words();
-    let line_bytes = |tiling: NttTiling| chunk_bytes(tiling) / (GROUP_SLOTS * tiling.rows());
-    let (narrow, wide) = (line_bytes(part.tiling()), line_bytes(tiling));
-    let chunks = part.bytes().chunks_exact(chunk_bytes(part.tiling()));
-    let mut widened = vec![0; chunk_bytes(tiling)];
-    for (index, chunk) in chunks.enumerate() {
-        let (limb, group) = (index / tiling.groups(), index % tiling.groups());
-        let at = tiling.offset(limb, group * GROUP_SLOTS, 0, tiling.tile_columns(tile).start);
-        // The last tile of several may have few columns, and alone it has narrow lines.
-        let chunk = if narrow == wide {
-            chunk
-        } else {
-            let lines = widened.chunks_exact_mut(wide).zip(chunk.chunks_exact(narrow));
-            lines.for_each(|(to, from)| to[..narrow].copy_from_slice(from));
-            &widened
-        };
-        file.write_at(size_of::<u32>() * at, chunk)?;
-    }
-    Ok(())
 }

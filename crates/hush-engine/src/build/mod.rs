@@ -7,6 +7,7 @@ mod keyed;
 mod lifted;
 mod options;
 mod ring;
+mod tile;
 mod word_slots;
 
 use hush_cpu::Cpu;

@@ -13,13 +13,13 @@ use super::BuildError;
 /// Choices of a build. `None` leaves the choice to the program.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// The protocol; `None` is `auto`.
+    /// The protocol; `None` is `auto`: `simple` if columns are given, else [`layout::auto_protocol`].
     pub protocol: Option<Protocol>,
     /// The parameter set of protocols over LWE.
     pub lwe: LweParams,
     /// The parameter set of protocols over rings; `None` is the one that suits the records.
     pub ring: Option<RingParams>,
-    /// The parameter set of protocols that pack; `None` is the default, and that `auto` takes none of them.
+    /// The parameter set of protocols that pack; `None` is the default set, and keeps `auto` from taking any of them.
     pub pack: Option<PackParams>,
     /// The key filter.
     pub filter: FilterKind,
@@ -45,7 +45,8 @@ impl BuildOptions {
         }
     }
 
-    /// The parameters of a table of `shape`. An error out of the columns that were asked for names them.
+    /// The parameters of a table of `shape`. A limit that it exceeds has to do with the columns that were asked for, if any,
+    /// and is named with them; what no number of columns would mend has errors of its own.
     pub(super) fn params(&self, scheme: Scheme, shape: TableShape) -> Result<TableParams, BuildError> {
         TableParams::new(scheme, shape).map_err(|error| match (error, self.columns) {
             (source @ ProtocolError::Limit { .. }, Some(columns)) => BuildError::Columns { columns, source },

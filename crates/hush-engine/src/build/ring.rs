@@ -5,15 +5,12 @@ use std::sync::Arc;
 use hush_cpu::{AlignedBuffer, Cpu};
 use hush_he::params::RingContext;
 use hush_math::csprng::Csprng;
-use hush_ops::{
-    contract::RingOps,
-    ntt_tiling::{GROUP_SLOTS, NttTiling},
-};
+use hush_ops::{contract::RingOps, ntt_tiling::NttTiling};
 use hush_protocol::{descriptor::WhiteningSeed, ring_table::RingTable, whitening::Whitening};
 use hush_store::{ntt_tiles::NttTileWriter, snapshot::MappedOutput};
 use rayon::prelude::*;
 
-use super::BuildError;
+use super::{BuildError, tile::write_tile};
 use crate::Progress;
 
 /// Rows that one task writes, so that it stays in the cache.
@@ -51,23 +48,13 @@ pub(super) fn write_db(
             let [first, second] = &mut buffers;
             let (full, free) = if tile % 2 == 0 { (first, second) } else { (second, first) };
             let next = || if tile + 1 < tiling.tiles() { tiles.gather(tile + 1, free) } else { Ok(()) };
-            let (stored, gathered) = rayon::join(|| store(db, tiling, tile, full), next);
+            let (stored, gathered) =
+                rayon::join(|| write_tile(db, tiling, tile, tiling.single_tile(tile), full), next);
             stored.and(gathered)?;
         }
         Ok::<_, BuildError>(())
     })?;
     Ok(WhiteningSeed(seed))
-}
-
-/// Writes the chunks of a tile to their places in the database.
-fn store(db: &MappedOutput, tiling: NttTiling, tile: usize, buffer: &[u8]) -> Result<(), BuildError> {
-    let chunk_bytes = size_of::<u32>() * tiling.chunk_words();
-    for (index, chunk) in buffer.chunks_exact(chunk_bytes).enumerate() {
-        let (limb, group) = (index / tiling.groups(), index % tiling.groups());
-        let at = tiling.offset(limb, group * GROUP_SLOTS, 0, tile * tiling.tile_width());
-        db.write_at(size_of::<u32>() * at, chunk)?;
-    }
-    Ok(())
 }
 
 /// Gathers tiles of the database.

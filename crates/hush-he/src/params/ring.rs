@@ -155,11 +155,26 @@ impl RingParams {
         self.response
     }
 
-    /// What secrets and evaluation keys are derived for, beside a seed: everything that they depend on. A set that is
-    /// changed under its old name, or a new order of the rows, must not meet the same masks and errors again.
+    /// What secrets and evaluation keys are derived for, beside a seed: everything that they depend on, and nothing else. A
+    /// set that is changed under its old name, or a new order of the rows, must not meet the same masks and errors again.
     pub fn key_context(&self) -> String {
         const ROWS: u32 = 1;
-        format!("{self:?}, error {RLWE_ERROR_STD}, order of rows {ROWS}")
+        let gadget = |gadget: &Gadget| format!("{},{},{}", gadget.width, gadget.digits, gadget.dropped);
+        let levels: Vec<String> = self.levels.iter().map(gadget).collect();
+        format!(
+            "{}; degree {}; kept {:?}; dropped {}; levels {}; square {}; pack {}; key bits dropped {}; error {}; plain {}; \
+             order of rows {ROWS}",
+            self.name,
+            self.degree,
+            self.kept,
+            self.dropped_factor(),
+            levels.join(" "),
+            gadget(&self.square),
+            gadget(&self.pack),
+            self.key_dropped_bits,
+            RLWE_ERROR_STD,
+            self.plain,
+        )
     }
 
     /// Bits of Q_e.

@@ -69,7 +69,8 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=16))]
     fingerprint_bytes: u8,
     /// Columns (D0) to aim for: more make queries longer, and hint and answers shorter (onion: less to fold; where answers
-    /// are packed: a shorter hint, which stays on the server). With --protocol auto, the protocol is then simple.
+    /// are packed: a shorter hint, which stays on the server). With --protocol auto, the protocol is then simple, unless --preset
+    /// names a set of another.
     #[arg(long, value_name = "N")]
     columns: Option<NonZeroUsize>,
     /// Query whose rows are the records (SQLite).

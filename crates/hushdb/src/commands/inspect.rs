@@ -8,7 +8,7 @@ use hush_protocol::{
     descriptor::{Descriptor, Lookup},
     table::TableParams,
 };
-use hush_store::snapshot::{Header, Snapshot, Verify};
+use hush_store::snapshot::{DB_FILE, FileEntry, Header, SECOND_DB_FILE, Snapshot, Verify};
 use serde_json::{Value, json};
 
 use crate::report;
@@ -83,6 +83,7 @@ fn facts(header: &Header) -> Result<Value, ProtocolError> {
         "encoded_bytes": params.encoded_bytes(),
         "slots_per_record": encoded_slots / descriptor.records as f64,
         "hint_bytes": params.hint_bytes(),
+        "server_bytes": server_bytes(header),
         "key_bytes": params.key_bytes(),
         "query_bytes": params.query_bytes().total(),
         "answer_bytes": params.answer_bytes(),
@@ -126,6 +127,25 @@ fn facts(header: &Header) -> Result<Value, ProtocolError> {
         facts.extend(own);
     }
     Ok(facts)
+}
+
+/// Bytes of all that a server holds of a table.
+fn server_bytes(header: &Header) -> u64 {
+    header.files.iter().map(|file| file.bytes).sum()
+}
+
+/// The same with its parts.
+fn server(header: &Header) -> String {
+    let part = |file: &FileEntry| {
+        let name = match file.name.as_str() {
+            DB_FILE => "database",
+            SECOND_DB_FILE => "second database",
+            _ => "hint",
+        };
+        format!("{name} {}", report::bytes(file.bytes))
+    };
+    let parts: Vec<_> = header.files.iter().map(part).collect();
+    format!("{} in all: {}", report::bytes(server_bytes(header)), parts.join(", "))
 }
 
 /// JSON has no infinity: no noise at all is null.
@@ -187,6 +207,7 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
         ),
     );
     line("encoded", format!("{} ({})", report::bytes(encoded), ratio(encoded, header.payload_bytes)));
+    line("server", server(header));
     line("query", report::bytes(params.query_bytes().total() as u64));
     line("answer", report::bytes(params.answer_bytes() as u64));
     match &params {

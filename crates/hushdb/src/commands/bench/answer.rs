@@ -32,7 +32,7 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
             let db = Snapshot::open(&dir, Verify::Header)?.take(DB_FILE)?;
             let stream = probe::stream_read_gbps(db.as_ref(), threads);
             table.note(&format!("{protocol}, {threads} threads: stream {stream:.1} GB/s"));
-            for &batch in &args.batch {
+            for &batch in args.batches() {
                 let lookups = key_lookups(&client, batch)?;
                 let keys = vec![None; batch];
                 let seconds = median_seconds(5, || {

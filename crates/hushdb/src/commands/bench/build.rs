@@ -110,7 +110,7 @@ pub(super) fn key_table(
     Ok(build(&records, true, "bench", &options, writer, cpu, progress)?)
 }
 
-/// A build for `protocol` with everything else as it is by default.
+/// A build for `protocol` with the default parameter sets, key filter, fingerprint and shape.
 pub(super) fn options(protocol: Protocol) -> BuildOptions {
     BuildOptions {
         protocol: Some(protocol),

@@ -46,7 +46,8 @@ pub(crate) struct BenchArgs {
     /// Bytes of the table (suffixes K, M, G).
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = parse_size)]
     size: usize,
-    /// Protocol of key tables; frodo and simple if not given. Those with evaluation keys have benchmarks of their own.
+    /// Protocol of the key tables of `build` and `answer`; frodo and simple if not given. Those with evaluation keys have
+    /// benchmarks of their own.
     #[arg(long)]
     protocol: Option<Protocol>,
     /// Columns (D0) of the table of `packed`; what is cheapest if not given.
@@ -55,9 +56,9 @@ pub(crate) struct BenchArgs {
     /// Threads; one, and one for every core, if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// Batch sizes.
-    #[arg(long, value_name = "B,..", value_delimiter = ',', default_values_t = [1, 4, 8, 16, 32, 64])]
-    batch: Vec<usize>,
+    /// Batch sizes of `scan` and `answer`; 1, 4, 8, 16, 32 and 64 if not given.
+    #[arg(long, value_name = "B,..", value_delimiter = ',')]
+    batch: Option<Vec<usize>>,
     /// Print one JSON object a line.
     #[arg(long)]
     json: bool,
@@ -72,24 +73,44 @@ impl BenchArgs {
         }
     }
 
+    fn batches(&self) -> &[usize] {
+        self.batch.as_deref().unwrap_or(&[1, 4, 8, 16, 32, 64])
+    }
+
+    /// Refuses an option that would have no effect.
+    fn check(&self) -> Result<(), String> {
+        let what = self.what.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+        let unused = |option: &str| Err(format!("bench {what} has no {option}: leave it out"));
+        match self.what {
+            What::Scan | What::Answer => {}
+            _ if self.batch.is_some() => return unused("--batch"),
+            _ => {}
+        }
+        if self.columns.is_some() && !matches!(self.what, What::Packed) {
+            return unused("--columns");
+        }
+        if self.batches().contains(&0) {
+            return Err("a batch has at least one query".into());
+        }
+        match (self.protocol.map(Protocol::family), &self.what) {
+            (Some(_), What::Scan | What::Ntt | What::Onion | What::Packed) => unused("--protocol"),
+            (Some(Family::Ring), _) => {
+                Err("tables over rings have a benchmark of their own: hushdb bench onion".into())
+            }
+            (Some(Family::Pack), What::Answer) => {
+                Err("packed answers have a benchmark of their own: hushdb bench packed".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn protocols(&self) -> Vec<Protocol> {
         self.protocol.map_or(vec![Protocol::Frodo, Protocol::Simple], |protocol| vec![protocol])
     }
 }
 
 pub(crate) fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
-    if args.batch.contains(&0) {
-        return Err("a batch has at least one query".into());
-    }
-    match args.protocol.map(Protocol::family) {
-        Some(Family::Ring) => {
-            return Err("tables over rings have a benchmark of their own: hushdb bench onion".into());
-        }
-        Some(Family::Pack) if !matches!(args.what, What::Build) => {
-            return Err("packed answers have a benchmark of their own: hushdb bench packed".into());
-        }
-        _ => {}
-    }
+    args.check()?;
     let mut table = row::Table::new(args.json);
     match args.what {
         What::Scan => scan::run(&args, &mut table),

@@ -7,7 +7,7 @@ use std::{error::Error, fs, path::Path, sync::Arc};
 
 use hush_client::Table as ClientTable;
 use hush_cpu::{Cpu, probe};
-use hush_engine::build::BuildOptions;
+use hush_engine::{MAX_PACKED_BATCH, build::BuildOptions};
 use hush_he::params::{PACK_M31, RingContext};
 use hush_ops::{
     contract::{LweOps, RingOps},
@@ -80,6 +80,9 @@ fn describe(header: &Header, served: &[Served], table: &Table) {
         first.first_shape().planes(),
         first.tiling().bytes() as f64 / header.payload_bytes as f64,
         first.hint_tiling().bytes() as f64 / mib,
+    ));
+    table.note(&format!(
+        "a server answers {MAX_PACKED_BATCH} queries at once at most: B = 32 shows what more would buy"
     ));
     for served in served {
         table.note(&format!(
@@ -173,8 +176,7 @@ impl<'a> Bench<'a> {
     /// Whether the expanded queries of a batch fit into memory beside the table.
     fn fits(&self, batch: usize) -> bool {
         let tiling = self.hint.tiling();
-        let ciphertext = 2 * size_of::<u32>() * tiling.poly_words();
-        let queries = batch * (tiling.rows() + tiling.columns()) * ciphertext;
+        let queries = batch * tiling.fold_bytes();
         // The files count as memory that could be freed.
         let needed = queries + queries / 2 + self.db.bytes().len() + self.hint.bytes().len();
         available_memory().is_none_or(|available| needed <= available)

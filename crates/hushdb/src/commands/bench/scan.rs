@@ -40,7 +40,7 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
                 cpu.level()
             ));
             let db = cpu.open_db(TiledDb::new(tiling, bytes)?)?;
-            for &batch in &args.batch {
+            for &batch in args.batches() {
                 let row = measure(&cpu, &db, tiling, batch)?.stream(stream).arithmetic(peak);
                 table.push(&row);
             }

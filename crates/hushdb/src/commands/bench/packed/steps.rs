@@ -131,11 +131,12 @@ impl<'a> Timer<'a> {
         let (row, expanded) = self.time(packed.protocol(), "expand", 1, bytes, work)?;
         self.table.push(&row.clone().transforms(self.forward));
         let ring = bench.context.params();
-        let subs = packed.leaves() + ring.levels().len();
+        // Level j from the top has a node for every 2^j leaves, and each node but a leaf is one Subs.
+        let subs: usize = (1..=ring.levels().len()).map(|level| packed.leaves().div_ceil(1 << level)).sum();
         // A key switch transforms every digit and, once, the way back.
         let counted: usize = ring.full_ring().moduli().len() * (1 + ring.levels()[0].digits);
         self.table.note(&format!(
-            "{}: {} leaves + {} levels = {subs} Subs, {:.1} transforms each ({counted} are counted)",
+            "{}: {} leaves, {} levels: {subs} Subs, {:.1} transforms each ({counted} are counted)",
             packed.protocol(),
             packed.leaves(),
             ring.levels().len(),
