@@ -47,6 +47,7 @@ impl PackTable {
     /// # Errors
     /// As [`PackTable::with_query_bits`].
     pub fn new(protocol: Protocol, params: PackParams, shape: TableShape) -> Result<Self, ProtocolError> {
+        check_shape(&shape)?;
         let enough =
             |&query_bits: &u32| Self { protocol, params, shape, query_bits }.sigmas() >= Widths::MIN_SIGMAS;
         let query_bits = if params.lwe().full_words() { 32 } else { (16..=32).find(enough).unwrap_or(32) };
@@ -65,9 +66,7 @@ impl PackTable {
         query_bits: u32,
     ) -> Result<Self, ProtocolError> {
         check_limit("bits of a query word", query_bits as usize, 32)?;
-        check_limit("columns", shape.columns, MAX_COLUMNS)?;
-        check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
-        check_limit("blocks", shape.blocks, MAX_ROWS / shape.slot_bytes)?;
+        check_shape(&shape)?;
         if protocol == Protocol::ExppackD {
             check_limit("slot bytes (exppack-d is for the shortest)", shape.slot_bytes, MAX_EXPPACK_D_SLOT)?;
         }
@@ -274,6 +273,13 @@ impl PackTable {
             _ => vec![packed(self.shape.columns, slot_planes)],
         }
     }
+}
+
+/// Without this the sizes of a shape are not even defined.
+fn check_shape(shape: &TableShape) -> Result<(), ProtocolError> {
+    check_limit("columns", shape.columns, MAX_COLUMNS)?;
+    check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
+    check_limit("blocks", shape.blocks, MAX_ROWS / shape.slot_bytes)
 }
 
 /// How safely one decoding goes.
