@@ -6,7 +6,7 @@ use std::{env, fs, path::PathBuf, sync::Arc};
 
 use hush_he::{
     algorithms::open_ring_query,
-    codec::{pack_rounded, unpack_scaled},
+    codec::{pack_rounded, pack_wide, unpack_scaled},
     entities::EvaluationKeys,
     params::{DEFAULT_LWE, INSECURE_PACK_N256, ONION_M31, PACK_M31, RingContext},
 };
@@ -207,7 +207,9 @@ fn pack_intermediates(protocol: Protocol) -> Value {
         entry("query, second", &query.second),
         entry("query, packed", &query.packed),
     ]);
-    list.extend(pack_steps(&host, &query, &keys));
+    let (steps, last) = pack_steps(&host, &query, &keys);
+    assert_eq!(respond(context, &keys, &last), answer[0], "{protocol}: the steps lead to the answer");
+    list.extend(steps);
     list.extend([entry("answer", &answer[0]), entry("slot", &slot)]);
     json!({
         "protocol": protocol,
@@ -221,8 +223,32 @@ fn pack_intermediates(protocol: Protocol) -> Value {
     })
 }
 
-/// What the server makes of a query, step by step.
-fn pack_steps(host: &PackHost<Reference>, query: &wire::Query, keys: &EvaluationKeys) -> Vec<Value> {
+/// The answer that ciphertexts make: packed in pairs, rounded.
+fn respond(context: &Arc<RingContext>, keys: &EvaluationKeys, ciphertexts: &RlweBatch) -> Vec<u8> {
+    let (bits, ciphertext_words) = (context.params().response_bits(), ciphertexts.ciphertext_words);
+    let mut out = Vec::new();
+    for words in ciphertexts.words.chunks(2 * ciphertext_words) {
+        let words = words.to_vec();
+        let (polys, widths) = match words.len() == ciphertext_words {
+            true => (words, &[bits.a, bits.b][..]),
+            false => {
+                let pair = RlweBatch { ciphertext_words, words: words.into() };
+                (Reference.pack_pair(context, keys, &pair).unwrap(), &[bits.a, bits.b, bits.b][..])
+            }
+        };
+        for (words, &bits) in Reference.mod_switch(context, &polys, widths).unwrap().into_iter().zip(widths) {
+            pack_wide(words.into_iter().map(u128::from), bits, &mut out);
+        }
+    }
+    out
+}
+
+/// What the server makes of a query, step by step, and the ciphertexts that it answers with.
+fn pack_steps(
+    host: &PackHost<Reference>,
+    query: &wire::Query,
+    keys: &EvaluationKeys,
+) -> (Vec<Value>, RlweBatch) {
     let (table, context) = (host.table, host.ring);
     let opened = open_ring_query(context, table.leaves(), &query.packed).unwrap();
     let expanded = Reference.expand(context, keys, &opened, table.params().lwe().n(), table.folds()).unwrap();
@@ -231,8 +257,9 @@ fn pack_steps(host: &PackHost<Reference>, query: &wire::Query, keys: &Evaluation
     let mut list =
         vec![entry("selectors", &words(&expanded.selectors.words)), entry("folded words", &words(&folded))];
     if table.protocol() == Protocol::ExppackD {
-        list.extend(steps.exppack_d(&folded, &query.second));
-        return list;
+        let (steps, last) = steps.exppack_d(&folded, &query.second);
+        list.extend(steps);
+        return (list, last);
     }
     let packed = steps.pack(host.hint, &folded, table.first_shape());
     list.push(entry("packed ciphertexts", &words(&packed.words)));
@@ -240,11 +267,14 @@ fn pack_steps(host: &PackHost<Reference>, query: &wire::Query, keys: &Evaluation
         let rgsw: Vec<u32> = expanded.bits.iter().flat_map(|bit| bit.words.to_vec()).collect();
         let chosen = Reference.rgsw_fold(context, &packed.words, &expanded.bits).unwrap();
         list.extend([entry("RGSW rows", &words(&rgsw)), entry("chosen ciphertext", &words(&chosen.words))]);
+        return (list, chosen);
     }
     if table.protocol() == Protocol::DoublePack {
-        list.extend(steps.double_pack(&packed, &query.second));
+        let (steps, last) = steps.double_pack(&packed, &query.second);
+        list.extend(steps);
+        return (list, last);
     }
-    list
+    (list, packed)
 }
 
 struct Steps<'a> {
@@ -277,7 +307,7 @@ impl Steps<'_> {
     }
 
     /// The server lifts and packs the rows that stem from the answer by themselves; here they are not told apart.
-    fn exppack_d(&self, folded: &[u32], second: &[u8]) -> [Value; 3] {
+    fn exppack_d(&self, folded: &[u32], second: &[u8]) -> ([Value; 3], RlweBatch) {
         let (table, hint_db) = (self.host.table, self.host.second_db.expect("it has one"));
         let answer_db = Reference.reinterpret_lwe(folded, table.shape().slot_bytes, 2).unwrap();
         let fold = |db| self.fold(db, second, table.second_words());
@@ -286,23 +316,27 @@ impl Steps<'_> {
             self.second_hint(hint_db, table.second_hint_rows()),
             self.second_hint(&answer_db, table.second_answer_rows()),
         ];
-        [
+        let packed = self.pack_second(&hint.concat(), &rows);
+        let list = [
             entry("database of the answer, tiled", answer_db.bytes()),
             entry("folded words of both databases", &words(&rows)),
-            entry("packed ciphertexts", &words(&self.pack_second(&hint.concat(), &rows).words)),
-        ]
+            entry("packed ciphertexts", &words(&packed.words)),
+        ];
+        (list, packed)
     }
 
-    fn double_pack(&self, packed: &RlweBatch, second: &[u8]) -> [Value; 3] {
+    fn double_pack(&self, packed: &RlweBatch, second: &[u8]) -> ([Value; 3], RlweBatch) {
         let table = self.host.table;
         let db = Reference.reinterpret_rlwe(self.host.ring, packed, table.first_shape().planes()).unwrap();
         let rows = self.fold(&db, second, table.second_words());
         let hint = self.second_hint(&db, table.second_shape().rows());
-        [
+        let packed = self.pack_second(&hint, &rows);
+        let list = [
             entry("second database, tiled", db.bytes()),
             entry("second folded words", &words(&rows)),
-            entry("second packed ciphertexts", &words(&self.pack_second(&hint, &rows).words)),
-        ]
+            entry("second packed ciphertexts", &words(&packed.words)),
+        ];
+        (list, packed)
     }
 }
 
