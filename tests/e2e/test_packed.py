@@ -153,7 +153,7 @@ class PackedLookups(KeyedTest):
 
     def test_every_level_of_the_machine(self):
         records = values(40, 50)
-        for level in ("scalar", "avx2", "avx512"):
+        for level in ("scalar", "avx2", "avx512", "avx512ifma"):
             with self.subTest(level):
                 env = {**self.env, "HUSH_CPU": level}
                 probe = self.hushdb("build", self.jsonl({"a": "b"}), "--key", "k", "--out", self.dir / level, env=env)

@@ -39,7 +39,7 @@ const PART_COLUMNS: usize = 4;
 /// Longest slot of `exppack-d`, whose hint grows by some 25 MiB with every byte of it.
 pub const MAX_EXPPACK_D_SLOT: usize = 64;
 /// Most bytes of a hint in evaluation form, and of the second database of `exppack-d`.
-const MAX_KEPT_BYTES: u64 = 1 << 40;
+pub const MAX_KEPT_BYTES: u64 = 1 << 40;
 /// Most bytes of an answer, which a client holds in memory.
 const MAX_ANSWER_BYTES: usize = 256 << 20;
 

@@ -41,6 +41,25 @@ fn the_papers_sizes_are_reproduced() {
     }
 }
 
+/// 1 GiB of single bytes under VIPIR's set: below the paper's 395 KiB, as the rows of the answer travel in the same plaintext
+/// (`docs/protocols/exppack-d.md`). And what ours sends.
+#[test]
+fn single_bytes_take_one_plaintext() {
+    let table = |params, slot_bytes| {
+        let shape = TableShape { columns: 1 << 15, blocks: (1 << 15) / slot_bytes, slot_bytes };
+        PackTable::new(Protocol::ExppackD, params, shape).unwrap()
+    };
+    assert_eq!(traffic(&table(VIPIR_N4096_3X29, 1)), 384.0 + KEY_ID / KIB);
+    for (slot_bytes, plaintexts, expected) in
+        [(1, 1, 240.937_5), (3, 2, 174.935_546_875), (16, 11, 249.687_5)]
+    {
+        let table = table(PACK_M31, slot_bytes);
+        println!("exppack-d, slots of {slot_bytes}: {:.2} KiB", traffic(&table));
+        assert_eq!(table.answer_plaintexts(), plaintexts);
+        assert_eq!(traffic(&table), expected + KEY_ID / KIB, "slots of {slot_bytes}");
+    }
+}
+
 /// At or below the sizes that were set as targets, with 32 to 256 planes; and what the default geometry sends.
 #[test]
 fn ours_are_smaller() {

@@ -1,4 +1,4 @@
-//! Known answers with every intermediate, one file a protocol in `vectors/`: they fail when any byte of the format,
+//! Known answers with intermediates, one file a protocol in `vectors/`: they fail when any byte of the format,
 //! of the public matrix or of a step moves. `HUSH_WRITE_VECTORS=1 cargo test -p hush-protocol --test vectors`
 //! writes them anew: a change there is a break that the changelog must name.
 
@@ -6,13 +6,15 @@ use std::{env, fs, path::PathBuf, sync::Arc};
 
 use hush_he::{
     algorithms::open_ring_query,
-    codec::pack_rounded,
-    params::{DEFAULT_LWE, ONION_M31, PACK_M31, RingContext},
+    codec::{pack_rounded, pack_wide, unpack_scaled},
+    entities::EvaluationKeys,
+    params::{DEFAULT_LWE, INSECURE_PACK_N256, ONION_M31, PACK_M31, RingContext},
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{
-    contract::{LweOps, LweQueries, PackOps, RingOps},
+    contract::{LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch},
     ntt_tiling::NttTiledDb,
+    pack_shape::PackShape,
     reference::Reference,
     tiling::TiledDb,
 };
@@ -27,6 +29,7 @@ use hush_protocol::{
     simple,
     table::{Protocol, TableShape},
     whitening::Whitening,
+    wire,
 };
 use serde_json::{Value, json};
 
@@ -84,7 +87,7 @@ fn intermediates(protocol: Protocol) -> Value {
         let packed = pack_rounded(&hint, params.widths().hint);
         let (query, pending) = simple::query(&params, &target, rng);
         let bits = params.widths().query;
-        let scaled = hush_he::codec::unpack_scaled(&query.first, shape.columns, bits).unwrap();
+        let scaled = unpack_scaled(&query.first, shape.columns, bits).unwrap();
         let folded = Reference.lwe_fold(&tiled, &LweQueries { cols: shape.columns, words: scaled }).unwrap();
         let answer = simple::answer(&Reference, &tiled, &params, std::slice::from_ref(&query)).unwrap();
         let slot = simple::recover(&params, &packed, &pending, &answer[0]).unwrap();
@@ -152,18 +155,22 @@ fn onion_intermediates() -> Value {
     })
 }
 
-/// A few columns of random bytes under the default set: three entries, two of them with two lanes in `exppack-s`.
+/// A few columns of random bytes: three entries with a short one at the end, lanes in `exppack-s`, two planes in
+/// `double-pack`, online rows that start in the middle of a plaintext in `exppack-d`. The default set once, in `hybrid`: an
+/// expansion under it takes the scalar reference seconds.
 fn pack_intermediates(protocol: Protocol) -> Value {
-    let shape = match protocol {
-        Protocol::ExppackS => TableShape { columns: 8, blocks: 5, slot_bytes: 2000 },
-        Protocol::ExppackD => TableShape { columns: 8, blocks: 3, slot_bytes: 2 },
-        _ => TableShape { columns: 8, blocks: 3, slot_bytes: 4096 },
+    let (params, blocks, slot_bytes) = match protocol {
+        Protocol::ExppackS => (INSECURE_PACK_N256, 5, 125),
+        Protocol::ExppackD => (INSECURE_PACK_N256, 3, 3),
+        Protocol::DoublePack => (INSECURE_PACK_N256, 3, 300),
+        _ => (PACK_M31, 3, 4096),
     };
-    let table = PackTable::new(protocol, PACK_M31, shape).unwrap();
-    let (n, ring) = (PACK_M31.lwe().n(), PACK_M31.ring());
+    let shape = TableShape { columns: 8, blocks, slot_bytes };
+    let table = PackTable::new(protocol, params, shape).unwrap();
+    let (n, ring) = (params.lwe().n(), params.ring());
     let mut matrix = vec![0; table.rows() * shape.columns];
     Csprng::insecure_from_seed(100).fill_bytes(&mut matrix);
-    let context = Arc::new(RingContext::new(*ring));
+    let context = &Arc::new(RingContext::new(*ring));
     let db = TiledDb::from_matrix(table.rows(), shape.columns, &matrix);
     let mut hint = Reference.lwe_hint(&db, &table.first_matrix(), 0..table.rows()).unwrap();
     let mut list =
@@ -177,24 +184,18 @@ fn pack_intermediates(protocol: Protocol) -> Value {
         second
     });
     let lifted = table.hint_shape();
-    let hint = Reference.lift_hint(&context, &hint, n, &lifted, 0..lifted.columns()).unwrap();
+    let hint = Reference.lift_hint(context, &hint, n, &lifted, 0..lifted.columns()).unwrap();
     let client = RingKeys::from_seed(ring, &[7; 32]);
-    let keys = open_upload(&context, client.upload()).unwrap();
+    let keys = open_upload(context, client.upload()).unwrap();
     let target = Target { columns: vec![(3, 1), (7, 2)], block: shape.blocks - 1 };
     let (query, pending) = packing::query(&table, &client, target, &mut Csprng::insecure_from_seed(101));
-    // One expansion shows them all: it takes the scalar reference seconds.
-    let selectors = (protocol == Protocol::Hybrid).then(|| {
-        let opened = open_ring_query(&context, table.leaves(), &query.packed).unwrap();
-        Reference.expand(&context, &keys, &opened, n, table.folds()).unwrap().selectors.words.to_vec()
-    });
-    let (second_db, context) = (second_db.as_ref(), &context);
     let host = PackHost {
         backend: &Reference,
         ring: context,
         context,
         table: &table,
         db: &db,
-        second_db,
+        second_db: second_db.as_ref(),
         hint: &hint,
     };
     let answer = packing::answer(&host, std::slice::from_ref(&query), &[&keys]).unwrap();
@@ -206,11 +207,13 @@ fn pack_intermediates(protocol: Protocol) -> Value {
         entry("query, second", &query.second),
         entry("query, packed", &query.packed),
     ]);
-    list.extend(selectors.map(|selectors| entry("selectors", &words(&selectors))));
+    let (steps, last) = pack_steps(&host, &query, &keys);
+    assert_eq!(respond(context, &keys, &last), answer[0], "{protocol}: the steps lead to the answer");
+    list.extend(steps);
     list.extend([entry("answer", &answer[0]), entry("slot", &slot)]);
     json!({
         "protocol": protocol,
-        "preset": PACK_M31.name(),
+        "preset": params.name(),
         "columns": shape.columns,
         "blocks": shape.blocks,
         "slot_bytes": shape.slot_bytes,
@@ -218,6 +221,123 @@ fn pack_intermediates(protocol: Protocol) -> Value {
         "seeds": { "database": 100, "query": 101, "client": hex::encode([7; 32]) },
         "intermediates": list,
     })
+}
+
+/// The answer that ciphertexts make: packed in pairs, rounded.
+fn respond(context: &Arc<RingContext>, keys: &EvaluationKeys, ciphertexts: &RlweBatch) -> Vec<u8> {
+    let (bits, ciphertext_words) = (context.params().response_bits(), ciphertexts.ciphertext_words);
+    let mut out = Vec::new();
+    for words in ciphertexts.words.chunks(2 * ciphertext_words) {
+        let words = words.to_vec();
+        let (polys, widths) = match words.len() == ciphertext_words {
+            true => (words, &[bits.a, bits.b][..]),
+            false => {
+                let pair = RlweBatch { ciphertext_words, words: words.into() };
+                (Reference.pack_pair(context, keys, &pair).unwrap(), &[bits.a, bits.b, bits.b][..])
+            }
+        };
+        for (words, &bits) in Reference.mod_switch(context, &polys, widths).unwrap().into_iter().zip(widths) {
+            pack_wide(words.into_iter().map(u128::from), bits, &mut out);
+        }
+    }
+    out
+}
+
+/// What the server makes of a query, step by step, and the ciphertexts that it answers with.
+fn pack_steps(
+    host: &PackHost<Reference>,
+    query: &wire::Query,
+    keys: &EvaluationKeys,
+) -> (Vec<Value>, RlweBatch) {
+    let (table, context) = (host.table, host.ring);
+    let opened = open_ring_query(context, table.leaves(), &query.packed).unwrap();
+    let expanded = Reference.expand(context, keys, &opened, table.params().lwe().n(), table.folds()).unwrap();
+    let steps = Steps { host, selectors: &expanded.selectors };
+    let folded = steps.fold(host.db, &query.first, table.shape().columns);
+    let mut list =
+        vec![entry("selectors", &words(&expanded.selectors.words)), entry("folded words", &words(&folded))];
+    if table.protocol() == Protocol::ExppackD {
+        let (steps, last) = steps.exppack_d(&folded, &query.second);
+        list.extend(steps);
+        return (list, last);
+    }
+    let packed = steps.pack(host.hint, &folded, table.first_shape());
+    list.push(entry("packed ciphertexts", &words(&packed.words)));
+    if table.protocol() == Protocol::Hybrid {
+        let rgsw: Vec<u32> = expanded.bits.iter().flat_map(|bit| bit.words.to_vec()).collect();
+        let chosen = Reference.rgsw_fold(context, &packed.words, &expanded.bits).unwrap();
+        list.extend([entry("RGSW rows", &words(&rgsw)), entry("chosen ciphertext", &words(&chosen.words))]);
+        return (list, chosen);
+    }
+    if table.protocol() == Protocol::DoublePack {
+        let (steps, last) = steps.double_pack(&packed, &query.second);
+        list.extend(steps);
+        return (list, last);
+    }
+    (list, packed)
+}
+
+struct Steps<'a> {
+    host: &'a PackHost<'a, Reference>,
+    selectors: &'a RlweBatch,
+}
+
+impl Steps<'_> {
+    fn fold(&self, db: &TiledDb, vector: &[u8], cols: usize) -> Vec<u32> {
+        let words = unpack_scaled(vector, cols, self.host.table.query_bits()).unwrap();
+        Reference.lwe_fold(db, &LweQueries { cols, words }).unwrap().words
+    }
+
+    /// The hint of the first `rows` rows of a database of the second fold.
+    fn second_hint(&self, db: &TiledDb, rows: usize) -> Vec<u32> {
+        Reference.lwe_hint(db, &self.host.table.second_matrix(), 0..rows).unwrap()
+    }
+
+    fn pack(&self, hint: &NttTiledDb, words: &[u32], shape: PackShape) -> RlweBatch {
+        let folded = LweBatch { rows: shape.rows(), words: words.to_vec() };
+        let columns = 0..shape.columns();
+        Reference.pack(self.host.ring, hint, &folded, &shape, columns, &[self.selectors]).unwrap().remove(0)
+    }
+
+    /// Packs the rows of the second fold with a hint that is lifted at once.
+    fn pack_second(&self, hint: &[u32], words: &[u32]) -> RlweBatch {
+        let (n, shape) = (self.host.table.params().lwe().n(), self.host.table.second_shape());
+        let hint = Reference.lift_hint(self.host.ring, hint, n, &shape, 0..shape.columns()).unwrap();
+        self.pack(&hint, words, shape)
+    }
+
+    /// The server lifts and packs the rows that stem from the answer by themselves; here they are not told apart.
+    fn exppack_d(&self, folded: &[u32], second: &[u8]) -> ([Value; 3], RlweBatch) {
+        let (table, hint_db) = (self.host.table, self.host.second_db.expect("it has one"));
+        let answer_db = Reference.reinterpret_lwe(folded, table.shape().slot_bytes, 2).unwrap();
+        let fold = |db| self.fold(db, second, table.second_words());
+        let rows = [fold(hint_db), fold(&answer_db)].concat();
+        let hint = [
+            self.second_hint(hint_db, table.second_hint_rows()),
+            self.second_hint(&answer_db, table.second_answer_rows()),
+        ];
+        let packed = self.pack_second(&hint.concat(), &rows);
+        let list = [
+            entry("database of the answer, tiled", answer_db.bytes()),
+            entry("folded words of both databases", &words(&rows)),
+            entry("packed ciphertexts", &words(&packed.words)),
+        ];
+        (list, packed)
+    }
+
+    fn double_pack(&self, packed: &RlweBatch, second: &[u8]) -> ([Value; 3], RlweBatch) {
+        let table = self.host.table;
+        let db = Reference.reinterpret_rlwe(self.host.ring, packed, table.first_shape().planes()).unwrap();
+        let rows = self.fold(&db, second, table.second_words());
+        let hint = self.second_hint(&db, table.second_shape().rows());
+        let packed = self.pack_second(&hint, &rows);
+        let list = [
+            entry("second database, tiled", db.bytes()),
+            entry("second folded words", &words(&rows)),
+            entry("second packed ciphertexts", &words(&packed.words)),
+        ];
+        (list, packed)
+    }
 }
 
 #[test]
