@@ -1,6 +1,9 @@
 //! Tables whose answers are packed: where slots lie, what the shapes of the folds are, and which tables are refused.
 
-use hush_he::params::{INSECURE_PACK_N256, PACK_M31, PACK_PRESETS, PackParams, VIPIR_N4096_3X29};
+use hush_he::params::{
+    INSECURE_PACK_N256, PACK_M31, PACK_PRESETS, PackParams, ResponseBits, VIPIR_N4096_3X29,
+};
+use hush_ops::contract::switched_bytes;
 use hush_protocol::{
     ProtocolError,
     pack_table::{MAX_EXPPACK_D_SLOT, MAX_KEPT_BYTES, PackTable},
@@ -62,13 +65,18 @@ fn exppack_d_is_for_the_shortest_slots() {
     assert_eq!(actual, MAX_COLUMNS as u64 + 1);
 }
 
-/// A switched coefficient must be whole bytes, and no more than a word's.
+/// A switched coefficient is whole words of 32 bits, which it is in every preset: widths that are none come to no bytes,
+/// which the table refuses.
 #[test]
-fn double_pack_wants_widths_of_whole_bytes() {
+fn double_pack_wants_widths_of_whole_words() {
     for params in PACK_PRESETS {
         let bits = params.ring().response_bits();
-        assert_eq!((bits.a + bits.b) % 8, 0, "{}", params.name());
+        assert_eq!(switched_bytes(bits), Some((bits.a + bits.b) as usize / 8), "{}", params.name());
+        assert!((1..=size_of::<u64>()).contains(&switched_bytes(bits).unwrap()));
         table(Protocol::DoublePack, params, shape(8, 3, 16));
+    }
+    for (a, b) in [(31, 24), (20, 20), (20, 11)] {
+        assert_eq!(switched_bytes(ResponseBits { a, b }), None);
     }
 }
 
