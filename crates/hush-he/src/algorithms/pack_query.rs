@@ -19,7 +19,7 @@ pub type SparseVector<'a> = (&'a PublicMatrix, &'a [(u32, u8)]);
 /// VIPIR section 4.1.
 ///
 /// # Panics
-/// As [`super::encrypt_lwe`]; if two matrices are of one domain; if the leaves do not fit the tree.
+/// As [`super::encrypt_lwe()`]; if two matrices are of one domain; if the leaves do not fit the tree.
 pub fn encrypt_pack_query<const COUNT: usize>(
     params: &PackParams,
     context: &RingContext,
