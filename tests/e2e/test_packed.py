@@ -345,7 +345,7 @@ class PackedBuilds(KeyedTest):
             "few-long": values(50, 1000),
             "long": values(700, 2000),
             # The hint that a server of hybrid keeps would be longer than the table.
-            "longest": values(100, 16384),
+            "longest": values(40, 65000),
         }
         lwe = ["--preset", "LWE_N1280_STD3_2_PLAIN"]
         for name, args, protocol in (

@@ -26,8 +26,9 @@ const PACK_MAX_COLUMNS: usize = 1 << 15;
 /// Bytes that a server scans in the time in which a client sends or receives one: 16 GB/s and 32 Mbit/s.
 const STREAM_PER_TRAFFIC: f64 = 4000.0;
 
-/// Bytes of a hint that a server of `hybrid` may keep however small the table is: a plane of the default set is 40 MiB.
-const AUTO_KEPT_HINT: usize = 64 << 20;
+/// Bytes of a hint that a server of `hybrid` may keep however short the table is: twelve planes of the default set. With less,
+/// tables that are a little longer than some with `hybrid` would not have it.
+const AUTO_KEPT_HINT: usize = 512 << 20;
 
 /// Rows of the first dimension (D0) of a table over rings: more make queries longer to expand, fewer leave more to fold.
 const RING_COLUMNS: usize = 256;
@@ -93,7 +94,7 @@ pub fn key_columns(scheme: &Scheme, slots: usize, slot_bytes: usize) -> usize {
 
 /// The protocol that `auto` stands for: `hybrid` if the hint that a client of `simple` downloads with every epoch were longer
 /// than the evaluation keys that one of `hybrid` uploads once, and so would the table, and the hint that a server of `hybrid`
-/// keeps is no longer than the table, or than 64 MiB; else `frodo` if the cheapest shape has a single block anyway, else
+/// keeps is no longer than the table, or than 512 MiB; else `frodo` if the cheapest shape has a single block anyway, else
 /// `simple`. Without `pack` it is one of the latter two.
 pub fn auto_protocol(
     lwe: &LweParams,
