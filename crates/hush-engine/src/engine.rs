@@ -85,8 +85,10 @@ pub trait Engine: Send + Sync {
     /// Queries that are worth collecting for one scan; at least 1.
     fn max_batch(&self) -> usize;
 
-    /// The files that clients download, named by the descriptor.
-    fn blobs(&self) -> Vec<Blob>;
+    /// The files that clients download, named by the descriptor; none for protocols without a hint.
+    fn blobs(&self) -> Vec<Blob> {
+        Vec::new()
+    }
 
     /// The evaluation keys that queries need; `None` for protocols without.
     fn keys(&self) -> Option<KeySpec> {

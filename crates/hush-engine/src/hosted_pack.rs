@@ -11,7 +11,7 @@ use hush_protocol::{
 };
 
 use crate::{
-    Blob, ClientKeys, Engine, EngineError, KeySpec,
+    ClientKeys, Engine, EngineError, KeySpec,
     client_keys::{downcast, key_spec, open_client_keys, refuse_query},
     hosted::Identity,
 };
@@ -65,10 +65,6 @@ where
         // Beside them, one query at a time has a second half.
         let room = room.saturating_sub(self.table.second_pack_bytes());
         (room / hint.fold_bytes()).clamp(1, MAX_PACKED_BATCH)
-    }
-
-    fn blobs(&self) -> Vec<Blob> {
-        Vec::new()
     }
 
     fn keys(&self) -> Option<KeySpec> {

@@ -12,7 +12,7 @@ use hush_protocol::{
 };
 
 use crate::{
-    Blob, ClientKeys, Engine, EngineError, KeySpec,
+    ClientKeys, Engine, EngineError, KeySpec,
     client_keys::{downcast, key_spec, open_client_keys, refuse_query},
     hosted::Identity,
 };
@@ -60,10 +60,6 @@ where
     fn max_batch(&self) -> usize {
         let tiling = self.table.tiling();
         (BATCH_BYTES.max(tiling.bytes() / 4) / tiling.fold_bytes()).clamp(1, MAX_BATCH)
-    }
-
-    fn blobs(&self) -> Vec<Blob> {
-        Vec::new()
     }
 
     fn keys(&self) -> Option<KeySpec> {

@@ -25,7 +25,8 @@ pub(super) struct Place {
 }
 
 /// Writes the database into `db` tile by tile: a tile is gathered in memory, since its chunks lie all over the file,
-/// whose pages are dear to touch one by one. Memory: two tiles, `32 D0 limbs N` words. `fill` gets zeroed symbols and puts the slot's there, as many as the plaintext has of it.
+/// whose pages are dear to touch one by one. Memory: two tiles, `32 D0 limbs N` words. `fill` gets zeroed symbols and puts
+/// the slot's there, as many as the plaintext has of it.
 pub(super) fn write_db(
     table: &RingTable,
     db: &MappedOutput,
