@@ -7,10 +7,12 @@ use hush_he::entities::PublicMatrix;
 use crate::{OpsError, tiling::TiledDb};
 
 mod batch_words;
+mod column;
 mod pack;
 mod ring;
 
 pub use batch_words::{BatchWords, LentWords};
+pub use column::{ChainPolys, ChainedHint, ColumnOps, PACK_BYTES, rgsw_rows};
 pub use pack::{PackOps, switched_bytes};
 pub use ring::{Expanded, RingOps, RlweBatch};
 

@@ -20,6 +20,9 @@ pub enum OpsError {
     /// The rows of a filter's linear system are dependent: build it again under another seed.
     #[error("the filter's linear system is singular; another seed is needed")]
     Singular,
+    /// An entry of a pack column does not fit into its balanced digits: the table needs another shape.
+    #[error("an entry of a pack column does not fit into 32 bits; another number of columns is needed")]
+    PackColumns,
 }
 
 impl OpsError {

@@ -1,5 +1,6 @@
 //! The verbs of the scheme, one a file.
 
+mod column_query;
 mod decompose;
 mod decrypt_lwe;
 mod decrypt_response;
@@ -14,6 +15,7 @@ mod ring_query;
 mod round_coefficients;
 mod switch_modulus;
 
+pub use column_query::{ROTATION, encrypt_column_query, open_column_keys};
 pub use decompose::decompose;
 pub use decrypt_lwe::{decrypt_byte, phase};
 pub use decrypt_response::decrypt_response;

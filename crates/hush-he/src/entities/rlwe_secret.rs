@@ -22,6 +22,11 @@ impl RlweSecret {
         Self { coefficients }
     }
 
+    /// The secret with the coefficients `words`.
+    pub(crate) fn from_words(words: &[u32]) -> Self {
+        Self { coefficients: Zeroizing::new(words.to_vec()) }
+    }
+
     /// No secret: only for tests without encryption.
     pub(super) fn zero(degree: usize) -> Self {
         Self { coefficients: Zeroizing::new(vec![0; degree]) }

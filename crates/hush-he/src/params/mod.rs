@@ -1,5 +1,6 @@
 //! Parameter sets, with their security and their noise.
 
+mod column;
 mod lwe;
 pub mod noise;
 mod pack;
@@ -13,6 +14,10 @@ mod widths;
 /// Security that every default has, in bits.
 pub const MIN_SECURITY_BITS: f64 = 128.0;
 
+pub use column::{
+    COLPACK_N2048_Q52, COLUMN_PRESETS, ColumnNoise, ColumnParams, INSECURE_COLPACK_N256,
+    INSECURE_COLPACK_PLAIN, column_preset,
+};
 pub use lwe::{ErrorDistribution, LweParams, MESSAGE_BITS, SecretDistribution};
 pub use noise::{LweNoise, MAX_LOG2_FAILURE};
 pub use pack::{

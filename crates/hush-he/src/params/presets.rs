@@ -1,7 +1,7 @@
 //! The parameter sets by name. Security by the lattice-estimator (commit 27a581bb, MATZOV, GSA shape).
 
 use super::{
-    PACK_PRESETS, PackParams, RING_PRESETS, RingParams,
+    COLUMN_PRESETS, ColumnParams, PACK_PRESETS, PackParams, RING_PRESETS, RingParams,
     lwe::{ErrorDistribution, LweParams, SecretDistribution},
 };
 use crate::{HeError, entities::MatrixStructure};
@@ -78,6 +78,7 @@ pub fn preset_names() -> String {
     let names = PRESETS.iter().map(|p| p.name);
     let names = names.chain(RING_PRESETS.iter().map(RingParams::name));
     let names = names.chain(PACK_PRESETS.iter().map(PackParams::name));
+    let names = names.chain(COLUMN_PRESETS.iter().map(ColumnParams::name));
     names.filter(|name| !name.starts_with("INSECURE")).collect::<Vec<_>>().join(", ")
 }
 

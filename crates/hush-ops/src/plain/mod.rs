@@ -1,6 +1,7 @@
 //! The backend without encryption: a query is a plain selection vector, so a step only has to touch the columns
 //! that the query selects. It tests a protocol's index arithmetic in microseconds.
 
+mod column;
 mod pack;
 mod ring;
 

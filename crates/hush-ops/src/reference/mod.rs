@@ -11,6 +11,9 @@ use crate::{
 };
 
 pub mod band_solve;
+mod chain_hint;
+mod column;
+pub mod column_shapes;
 pub mod expand;
 mod lwe_fold;
 mod lwe_hint;
@@ -22,6 +25,7 @@ pub mod ring_shapes;
 pub mod rlwe_fold;
 pub mod shapes;
 
+pub use column::lift_words;
 pub use pack::round_word_up;
 
 /// Every step by its definition, on one thread.

@@ -1,0 +1,49 @@
+//! A ring secret, good for one query.
+
+use hush_math::csprng::Csprng;
+
+use super::{OneTimeLweSecret, RlweSecret};
+use crate::params::ColumnParams;
+
+/// A fresh ternary ring secret s, whose coefficients are the LWE secret as well.
+///
+/// The public matrix and all masks are fixed, so two queries under one secret would leak their difference, and so would two
+/// parts of one that share a mask. Hence it is not `Clone`, one call makes all parts of a query
+/// ([`crate::algorithms::encrypt_column_query`]) and consumes it, and what is left can only decrypt. It is wiped when dropped.
+///
+/// ```compile_fail
+/// use hush_he::{algorithms::encrypt_column_query, entities::*, params::*};
+/// use hush_math::csprng::Csprng;
+/// let (params, mut rng) = (COLPACK_N2048_Q52, Csprng::from_os());
+/// let context = RingContext::new(*params.ring());
+/// let (a, masks) = (params.lwe().public_matrix(MatrixDomain::First, 1), ColumnMasks::new(&context));
+/// let secret = OneTimeRingSecret::sample(&params, &mut rng);
+/// let first = encrypt_column_query(&params, &context, &masks, secret, (&a, &[(0, 1)]), None, &mut rng);
+/// let second = encrypt_column_query(&params, &context, &masks, secret, (&a, &[(0, 2)]), None, &mut rng);
+/// ```
+pub struct OneTimeRingSecret {
+    pub(crate) lwe: OneTimeLweSecret,
+}
+
+impl OneTimeRingSecret {
+    /// Samples a secret of `params`.
+    pub fn sample(params: &ColumnParams, rng: &mut Csprng) -> Self {
+        Self { lwe: OneTimeLweSecret::sample(params.lwe(), rng) }
+    }
+
+    pub(crate) fn ring(&self) -> RlweSecret {
+        RlweSecret::from_words(self.lwe.words())
+    }
+}
+
+/// What is left of a [`OneTimeRingSecret`] after encryption: it decrypts the answer and encrypts nothing.
+pub struct RingDecryptionKey {
+    pub(crate) secret: RlweSecret,
+}
+
+impl RingDecryptionKey {
+    /// The secret, for [`crate::algorithms::decrypt_response`].
+    pub fn secret(&self) -> &RlweSecret {
+        &self.secret
+    }
+}

@@ -1,0 +1,254 @@
+//! Parameter sets of column packing.
+
+use hush_math::gadget::Gadget;
+
+use super::{
+    LweNoise, LweParams, RLWE_ERROR_STD, RingParams, Widths,
+    lwe::{ErrorDistribution, MESSAGE_BITS, SecretDistribution},
+    noise::log2_erfc,
+    presets::{DEFAULT_LWE, INSECURE_PLAIN},
+    ring::ResponseBits,
+    ring_presets::INSECURE_RING_PLAIN,
+};
+use crate::{HeError, codec::packed_bytes, entities::MatrixStructure};
+
+/// An LWE set for the table and an RLWE set under *one* secret: the LWE secret has the coefficients of the ring secret s, so
+/// n = N. It is drawn for one query, and the keys that pack the answer travel with it.
+///
+/// There is no way to make one but to take a preset ([`column_preset`]).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ColumnParams {
+    lwe: LweParams,
+    ring: RingParams,
+    rotation_bits: u32,
+    conjugation_dropped_bits: u32,
+}
+
+/// Every preset. The first is the default.
+pub const COLUMN_PRESETS: [ColumnParams; 3] =
+    [COLPACK_N2048_Q52, INSECURE_COLPACK_N256, INSECURE_COLPACK_PLAIN];
+
+/// The default: N = n = 2048, Q of 52 bits, ternary secret, errors 3.2: 131.5 bits. The samples modulo 2^32 are samples of the
+/// same secret and count as well; alone they would have 209 bits.
+pub const COLPACK_N2048_Q52: ColumnParams = ColumnParams {
+    lwe: LweParams {
+        name: "LWE_N2048_STD3_2_RING2048",
+        security_bits: 131.5,
+        n: 2048,
+        structure: MatrixStructure::Ring { degree: 2048 },
+        ..DEFAULT_LWE
+    },
+    ring: RingParams {
+        name: "COLPACK_N2048_Q52",
+        security_bits: 131.5,
+        degree: 2048,
+        kept: &[67_104_769, 67_084_289],
+        dropped: None,
+        plaintext_bits: MESSAGE_BITS,
+        levels: &[],
+        square: Gadget::NONE,
+        fold: ONE_DIGIT,
+        pack: Gadget::NONE,
+        key_dropped_bits: 6,
+        query_dropped_bits: 0,
+        response: ResponseBits { a: 18, b: 12 },
+        whole_query: false,
+        plain: false,
+    },
+    rotation_bits: 46,
+    conjugation_dropped_bits: 10,
+};
+
+/// [`COLPACK_N2048_Q52`] in a ring that is much too small: quick tests with real noise.
+pub const INSECURE_COLPACK_N256: ColumnParams = ColumnParams {
+    lwe: LweParams {
+        name: "INSECURE_LWE_N256",
+        security_bits: 0.0,
+        n: 256,
+        secret: SecretDistribution::Ternary,
+        error: ErrorDistribution::Gaussian(RLWE_ERROR_STD),
+        structure: MatrixStructure::Ring { degree: 256 },
+        full_words: false,
+    },
+    ring: RingParams {
+        name: "INSECURE_COLPACK_N256",
+        security_bits: 0.0,
+        degree: 256,
+        ..COLPACK_N2048_Q52.ring
+    },
+    ..COLPACK_N2048_Q52
+};
+
+/// No secret, no error: queries are messages in the clear. Tests of layouts only.
+pub const INSECURE_COLPACK_PLAIN: ColumnParams = ColumnParams {
+    lwe: LweParams {
+        name: "INSECURE_LWE_N64_PLAIN",
+        n: INSECURE_RING_PLAIN.degree,
+        structure: MatrixStructure::Ring { degree: INSECURE_RING_PLAIN.degree },
+        ..INSECURE_PLAIN
+    },
+    ring: RingParams {
+        name: "INSECURE_COLPACK_PLAIN",
+        degree: INSECURE_RING_PLAIN.degree,
+        plain: true,
+        ..INSECURE_COLPACK_N256.ring
+    },
+    ..INSECURE_COLPACK_N256
+};
+
+/// One digit of 24 bits: all that is left of a coefficient modulo Q when its low 28 bits are rounded away.
+const ONE_DIGIT: Gadget = Gadget::new(24, 1, 28);
+
+impl ColumnParams {
+    /// Name of the preset.
+    pub fn name(&self) -> &'static str {
+        self.ring.name
+    }
+
+    /// The LWE set. Its dimension n is the ring degree N.
+    pub fn lwe(&self) -> &LweParams {
+        &self.lwe
+    }
+
+    /// The RLWE set. [`RingParams::fold_gadget`] is the one-digit gadget of packing and of the folds;
+    /// [`RingParams::key_dropped_bits`] are those of the RGSW ciphertext.
+    pub fn ring(&self) -> &RingParams {
+        &self.ring
+    }
+
+    /// Security in bits.
+    pub fn security_bits(&self) -> f64 {
+        self.lwe.security_bits.min(self.ring.security_bits)
+    }
+
+    /// Bits at which the rotation key travels: its coefficients as fractions of Q.
+    pub fn rotation_bits(&self) -> u32 {
+        self.rotation_bits
+    }
+
+    /// Low bits that the conjugation key is sent without.
+    pub fn conjugation_dropped_bits(&self) -> u32 {
+        self.conjugation_dropped_bits
+    }
+
+    /// Exact bytes of the keys that travel with a query; `folds` says whether an RGSW ciphertext is among them.
+    pub fn key_bytes(&self, folds: bool) -> usize {
+        let poly = |bits| packed_bytes(self.ring.degree, bits);
+        let bits = self.ring.kept_bits();
+        let power = 2 * self.ring.fold.digits * poly(bits - self.ring.key_dropped_bits);
+        poly(self.rotation_bits) + poly(bits - self.conjugation_dropped_bits) + if folds { power } else { 0 }
+    }
+}
+
+/// The preset called `name`.
+///
+/// # Errors
+/// [`HeError::UnknownPreset`] with the names that exist.
+pub fn column_preset(name: &str) -> Result<ColumnParams, HeError> {
+    let preset = COLUMN_PRESETS.iter().find(|p| p.name() == name);
+    preset.copied().ok_or_else(|| HeError::UnknownPreset(name.into()))
+}
+
+/// Noise of bytes that went through a fold over LWE and column packing, each part a standard deviation in steps of a byte
+/// (LSB). The formulas are those of `docs/protocols/colpack.md`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ColumnNoise {
+    /// Of the fold over LWE. Hints are lifted without loss.
+    pub lwe: LweNoise,
+    /// What packing adds.
+    pub packing: f64,
+    /// What the external products add.
+    pub folds: f64,
+    /// Rounding a in the response.
+    pub response: f64,
+    /// Largest error from rounding b in the response.
+    pub response_bound: f64,
+}
+
+impl ColumnNoise {
+    /// Noise of a look-up over `cols` columns (D0) with query words of `query_bits` bits, after `folds` external products.
+    pub fn new(params: &ColumnParams, cols: usize, query_bits: u32, folds: usize) -> Self {
+        let (ring, gadget) = (&params.ring, params.ring.fold);
+        let n = ring.degree as f64;
+        let secret = n * SECRET_VARIANCE;
+        let digit = 4f64.powi(gadget.width as i32) / 12.0;
+        let rounding = |bits: u32| 4f64.powi(bits as i32) / 12.0;
+        let key = |dropped: u32| RLWE_ERROR_STD.powi(2) + if dropped == 0 { 0.0 } else { rounding(dropped) };
+        let q = ring.noise_inputs().kept_product;
+        let lsb = |variance: f64| variance.sqrt() / q * 2f64.powi(MESSAGE_BITS as i32);
+        // N switches of one digit a coefficient: what a digit leaves over times the secret, and digits times the key's errors.
+        let rotation_dropped = ring.kept_bits() - params.rotation_bits;
+        let switches = n * (secret * rounding(gadget.dropped) + n * digit * key(rotation_dropped));
+        // The last one is by the conjugation key.
+        let conjugation = n * digit * key(params.conjugation_dropped_bits);
+        let fold = 2.0 * n * digit * key(ring.key_dropped_bits) + (1.0 + secret) * rounding(gadget.dropped);
+        let step = |bits: u32| 2f64.powi(MESSAGE_BITS as i32 - bits as i32);
+        Self {
+            lwe: LweNoise::new(&params.lwe, cols, Widths { query: query_bits, ..Widths::FULL }),
+            packing: lsb(switches + conjugation),
+            folds: lsb(folds as f64 * fold),
+            response: step(ring.response.a) * (secret / 12.0).sqrt(),
+            response_bound: step(ring.response.b) / 2.0,
+        }
+    }
+
+    /// Standard deviation of all but the rounding of b.
+    pub fn std(&self) -> f64 {
+        self.lwe.std().hypot(self.packing).hypot(self.folds).hypot(self.response)
+    }
+
+    /// Standard deviations between the error and the limit of decoding.
+    pub fn sigmas(&self) -> f64 {
+        (0.5 - self.response_bound) / self.std()
+    }
+
+    /// log2 of the probability (union bound) that any of `values` decoded bytes is wrong.
+    pub fn log2_failure(&self, values: usize) -> f64 {
+        (log2_erfc(self.sigmas() / 2f64.sqrt()) + (values as f64).log2()).min(0.0)
+    }
+}
+
+/// Variance of a coefficient of a ternary secret.
+const SECRET_VARIANCE: f64 = 2.0 / 3.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{MAX_LOG2_FAILURE, MIN_SECURITY_BITS};
+
+    #[test]
+    fn names_state_the_facts() {
+        for p in COLUMN_PRESETS {
+            assert_eq!(column_preset(p.name()), Ok(p));
+            let honest = p.security_bits() >= MIN_SECURITY_BITS || p.name().starts_with("INSECURE");
+            assert!(honest, "{}", p.name());
+        }
+    }
+
+    #[test]
+    fn one_secret_serves_both_sides() {
+        for ColumnParams { lwe, ring, .. } in COLUMN_PRESETS {
+            assert_eq!(lwe.n, ring.degree);
+            assert_eq!(lwe.structure, MatrixStructure::Ring { degree: ring.degree });
+            assert!(ring.fold.covers(ring.kept_ring().rns().product()), "{}", ring.name);
+            assert_eq!(ring.fold.digits, 1);
+        }
+    }
+
+    /// At 2^16 columns and 4096 entries.
+    #[test]
+    fn every_set_decodes_with_its_margin() {
+        for (params, query_bits) in [(COLPACK_N2048_Q52, 27), (INSECURE_COLPACK_N256, 27)] {
+            let noise = ColumnNoise::new(&params, 1 << 16, query_bits, 4095);
+            println!("{}: {noise:?}", params.name());
+            assert!(noise.sigmas() >= 12.0, "{}: {:.1} sigma", params.name(), noise.sigmas());
+            assert!(noise.log2_failure(1 << 20) < MAX_LOG2_FAILURE - 40.0);
+        }
+    }
+
+    #[test]
+    fn keys_have_the_documented_bytes() {
+        assert_eq!(COLPACK_N2048_Q52.key_bytes(false), 2048 * (46 + 42) / 8);
+        assert_eq!(COLPACK_N2048_Q52.key_bytes(true), 2048 * (46 + 42 + 2 * 46) / 8);
+    }
+}

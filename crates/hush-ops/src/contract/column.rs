@@ -1,0 +1,159 @@
+//! The steps of column packing.
+
+use hush_he::entities::{ColumnMasks, RgswCiphertext};
+use hush_math::poly::{Eval, Poly};
+
+use super::{LweBatch, LweOps, LweQueries, RingOps, RlweBatch};
+use crate::{OpsError, pack_shape::PackShape};
+
+/// Bytes of an entry of a pack column: a word in balanced digits.
+pub const PACK_BYTES: usize = size_of::<u32>();
+
+/// What [`ColumnOps::chain_hint`] makes of the hint of one plaintext: all that packing needs to know of its rows, before any
+/// query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainedHint {
+    /// The pack columns: rows x 4N bytes read as s8, row-major. Bytes `4c ..` of a row are the balanced digits of the word that
+    /// meets coefficient c of the rotation key, the lowest first.
+    pub columns: Vec<u8>,
+    /// The digit that meets the conjugation key: a polynomial in evaluation form.
+    pub digit: Vec<u32>,
+    /// The mask a of the packed ciphertext, in evaluation form.
+    pub mask: Vec<u32>,
+}
+
+/// The polynomials of [`ChainedHint`] for every column of a [`PackShape`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainPolys {
+    /// `[column][limb][slot]`.
+    pub digits: Vec<u32>,
+    /// `[column][limb][slot]`.
+    pub masks: Vec<u32>,
+}
+
+/// The steps of column packing: what `colpack-s` and `colpack` are made of.
+///
+/// A ciphertext that is packed has one half that no query changes: the mask a, a function of the hint. So packing is linear in
+/// the keys that travel with a query, with coefficients that are known beforehand; they are columns beside those of the table,
+/// and [`ColumnOps::pack_columns`] is a second [`LweOps::lwe_fold`]. Source: InsPIRe (InspiRING) for the chain of key
+/// switches; the columns are ours.
+pub trait ColumnOps: LweOps + RingOps {
+    /// The public masks with this backend's tables for the chain.
+    type ChainPlan: Send + Sync;
+    /// The polynomials of all columns as this backend holds them.
+    type Chain: Send + Sync;
+
+    /// Makes the tables of the chain.
+    fn open_masks(&self, ring: &Self::Ring, masks: &ColumnMasks) -> Self::ChainPlan;
+
+    /// Offline: switches the hint of one plaintext from N LWE ciphertexts to one RLWE ciphertext, by a chain of N key switches
+    /// of one digit, whose digits become the pack columns.
+    ///
+    /// | name    | shape          | unit                                   |
+    /// |---------|----------------|----------------------------------------|
+    /// | `hint`  | rows <= N, x N | u32, mod 2^32, row-major; then zeros   |
+    /// | returns | [`ChainedHint`] | `rows` rows of columns                |
+    ///
+    /// With `a_i(X) = sum_j round(h_ij Q / 2^32) X^-j`, `A_e = (1/N) sum_i X^i a_i(X^e)`, `g_k = 5^k`, w and v the masks:
+    ///
+    /// 1. `x_c = A_(+-g_(N/2-1))`, the sign + for c = 0 and - for c = 1; for k = N/2-2 .. 0:
+    ///    `t = digit(x_c)`, `x_c = A_(+-g_k) + t w(X^(+-g_k))`.
+    /// 2. `digit = digit(x_1)`, `mask = x_0 + digit v`.
+    /// 3. Row r of the columns has, for coefficient c of a key y, what y_c contributes to coefficient r of
+    ///    `sum t y(X^(+-g_k))`, an integer.
+    ///
+    /// Error: `ColumnNoise::packing`. Cost: four passes of 2 N transforms (two limbs), and 8 transforms for each of the N/2
+    /// steps. On one thread, so that plaintexts are done side by side.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if there are not 1 to N rows of N words; [`OpsError::PackColumns`] if an entry does not fit into
+    /// [`PACK_BYTES`] balanced digits (at 9.8 standard deviations).
+    fn chain_hint(
+        &self,
+        ring: &Self::Ring,
+        plan: &Self::ChainPlan,
+        hint: &[u32],
+    ) -> Result<ChainedHint, OpsError>;
+
+    /// Takes the polynomials of all columns of `shape` over.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if there are not as many, they are not modulo Q_1, or there are more than 2N entries.
+    fn open_chain(
+        &self,
+        ring: &Self::Ring,
+        shape: &PackShape,
+        polys: ChainPolys,
+    ) -> Result<Self::Chain, OpsError>;
+
+    /// The words that meet the pack columns: word `4c + i` of a query is `round(2^(8i) t_c / 2^32)` modulo 2^32, half up, for
+    /// its rotation key's coefficients t, fractions of Q modulo 2^64.
+    fn key_words(&self, rotations: &[&[u64]]) -> LweQueries {
+        let cols = rotations.first().map_or(0, |rotation| PACK_BYTES * rotation.len());
+        let word = |fraction: u64, i: usize| ((fraction << (8 * i)).wrapping_add(1 << 31) >> 32) as u32;
+        let mut words = Vec::with_capacity(rotations.len() * cols);
+        for rotation in rotations {
+            words.extend(rotation.iter().flat_map(|&t| (0..PACK_BYTES).map(move |i| word(t, i))));
+        }
+        LweQueries { cols, words }
+    }
+
+    /// (3c) Packs: `b[q] = folded[q] + columns * keys[q] + round(digit z[q] 2^32 / Q_1)` modulo 2^32.
+    ///
+    /// | name           | shape      | unit                                                    |
+    /// |----------------|------------|---------------------------------------------------------|
+    /// | `columns`      | rows x 4N  | s8                                                      |
+    /// | `folded`       | B x rows   | u32, mod 2^32                                           |
+    /// | `keys`         | B x 4N     | u32, mod 2^32, from [`ColumnOps::key_words`]            |
+    /// | `conjugations` | B x 1      | z, RLWE halves modulo Q_1                               |
+    /// | returns        | B x rows   | u32, mod 2^32: b of the packed ciphertexts, a coefficient a row |
+    ///
+    /// The product of a plaintext's digit and z is rounded half up; its coefficient j belongs to row j of the column.
+    /// Error: `ColumnNoise::packing`. Cost: the columns read once, 4 N multiply-adds of s8 x u32 a row and query; an inverse
+    /// transform of each limb a plaintext and query.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if the operands do not fit each other.
+    fn pack_columns(
+        &self,
+        ring: &Self::Ring,
+        columns: &Self::Db,
+        chain: &Self::Chain,
+        folded: LweBatch,
+        keys: &LweQueries,
+        conjugations: &[&Poly<Eval>],
+    ) -> Result<LweBatch, OpsError>;
+
+    /// (7h) Folds the T' entries of each query to entry i with one RGSW ciphertext of `X^(2N i / T)`, T the power of two that is
+    /// not below T' (the entries beyond T' are zero): with `c_k = 1/T sum_j X^(-2N j k / T) entry_j`,
+    /// `x = c_(T-1)`, then `x = power [x] x + c_k` for k = T-2 .. 0 (Horner). A plane of all entries is folded like an entry of
+    /// one plane.
+    ///
+    /// | name      | shape            | unit                                                       |
+    /// |-----------|------------------|------------------------------------------------------------|
+    /// | `packed`  | B x rows         | u32, mod 2^32, lifted to `round(b Q_1 / 2^32)`             |
+    /// | `powers`  | B x 2 l rows     | RLWE modulo Q_1: the rows of a, then those of b; none if there is one entry |
+    /// | returns   | B x planes       | RLWE modulo Q_1                                            |
+    ///
+    /// Error: `ColumnNoise::folds`. Cost: `T - 1` external products a plane. Source: InsPIRe, where it is applied before
+    /// packing.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if the operands do not fit each other.
+    fn rgsw_power_fold(
+        &self,
+        ring: &Self::Ring,
+        chain: &Self::Chain,
+        packed: &LweBatch,
+        powers: &[&RlweBatch],
+    ) -> Result<Vec<RlweBatch>, OpsError>;
+}
+
+/// The rows of an RGSW ciphertext as a batch: those that meet the digits of a, then those that meet the digits of b.
+pub fn rgsw_rows(rgsw: Option<&RgswCiphertext>) -> RlweBatch {
+    let rows = rgsw.map_or_else(Vec::new, |rgsw| rgsw.bottom.iter().chain(&rgsw.top).collect());
+    let ciphertext_words = rows.first().map_or(0, |row| 2 * row.a.words().len());
+    let words: Vec<u32> =
+        rows.iter().flat_map(|row| row.a.words().iter().chain(row.b.words())).copied().collect();
+    RlweBatch { ciphertext_words, words: words.into() }
+}

@@ -1,0 +1,92 @@
+//! The steps of column packing without encryption: nothing is switched, and a plane of the entry that the power of X names is
+//! taken as it is.
+
+use std::sync::Arc;
+
+use hush_he::{entities::ColumnMasks, params::RingContext};
+use hush_math::poly::{Eval, Poly};
+
+use super::Plain;
+use crate::{
+    OpsError,
+    contract::{ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, PACK_BYTES, RlweBatch},
+    pack_shape::PackShape,
+    reference::{column_shapes, lift_words, ring_shapes},
+    tiling::TiledDb,
+};
+
+impl ColumnOps for Plain {
+    type ChainPlan = ();
+    type Chain = PackShape;
+
+    fn open_masks(&self, _ring: &Arc<RingContext>, _masks: &ColumnMasks) {}
+
+    /// Zeros: without a secret, masks mean nothing.
+    fn chain_hint(&self, ring: &Arc<RingContext>, (): &(), hint: &[u32]) -> Result<ChainedHint, OpsError> {
+        let rows = column_shapes::check_chain_hint(ring, hint)?;
+        let poly = vec![0; ring_shapes::poly_words(ring)];
+        let columns = vec![0; rows * PACK_BYTES * ring.kept().degree()];
+        Ok(ChainedHint { columns, digit: poly.clone(), mask: poly })
+    }
+
+    fn open_chain(
+        &self,
+        ring: &Arc<RingContext>,
+        shape: &PackShape,
+        polys: ChainPolys,
+    ) -> Result<PackShape, OpsError> {
+        column_shapes::check_chain(ring, shape, &polys)?;
+        Ok(*shape)
+    }
+
+    fn pack_columns(
+        &self,
+        ring: &Arc<RingContext>,
+        columns: &TiledDb,
+        shape: &PackShape,
+        folded: LweBatch,
+        keys: &LweQueries,
+        conjugations: &[&Poly<Eval>],
+    ) -> Result<LweBatch, OpsError> {
+        column_shapes::check_pack_columns(ring, shape, columns.tiling(), &folded, keys, conjugations)?;
+        Ok(folded)
+    }
+
+    fn rgsw_power_fold(
+        &self,
+        ring: &Arc<RingContext>,
+        shape: &PackShape,
+        packed: &LweBatch,
+        powers: &[&RlweBatch],
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        column_shapes::check_power_fold(ring, shape, packed, powers)?;
+        let (kept, ciphertext_words) = (ring.kept(), ring_shapes::ciphertext_words(ring));
+        let folded = packed.words.chunks_exact(shape.rows()).zip(powers).map(|(words, power)| {
+            let entry = entry(ring, shape, power);
+            let mut planes = vec![0; shape.planes() * ciphertext_words];
+            for (plane, ciphertext) in planes.chunks_exact_mut(ciphertext_words).enumerate() {
+                let column = entry * shape.planes() + plane;
+                if column < shape.columns() {
+                    let b = kept.forward(lift_words(kept, &words[shape.column_rows(column)]));
+                    ciphertext[ciphertext_words / 2..].copy_from_slice(b.words());
+                }
+            }
+            RlweBatch { ciphertext_words, words: planes.into() }
+        });
+        Ok(folded.collect())
+    }
+}
+
+/// The entry that an RGSW ciphertext without encryption selects: the one row that meets the digit of b is `g X^power`.
+fn entry(ring: &RingContext, shape: &PackShape, power: &RlweBatch) -> usize {
+    if shape.entries() == 1 {
+        return 0;
+    }
+    let kept = ring.kept();
+    let b = &power.ciphertext(power.count() - 1)[ring_shapes::poly_words(ring)..];
+    let monomial = kept.inverse(Poly::from_words(b.to_vec(), kept.degree()));
+    let value = |at: usize| kept.rns().lift_centred(|limb| monomial.limb(limb)[at]);
+    let at = (0..kept.degree()).max_by_key(|&at| value(at).unsigned_abs()).unwrap_or(0);
+    let power = if value(at) < 0 { at + kept.degree() } else { at };
+    power * shape.entries().next_power_of_two() / (2 * kept.degree())
+}

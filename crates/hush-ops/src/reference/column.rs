@@ -1,0 +1,165 @@
+//! The steps of column packing by their definitions.
+
+use std::sync::Arc;
+
+use hush_he::{
+    algorithms::{external_product, switch_to_power_of_two},
+    entities::{ColumnMasks, RlweCiphertext},
+    params::RingContext,
+};
+use hush_math::{
+    poly::{Coeff, Eval, Poly},
+    ring::Ring,
+};
+
+use super::{
+    Reference, chain_hint, column_shapes,
+    ring::{add, batch, rgsw},
+    ring_shapes::poly_words,
+};
+use crate::{
+    OpsError,
+    contract::{ChainPolys, ChainedHint, ColumnOps, LweBatch, LweOps, LweQueries, RlweBatch},
+    pack_shape::PackShape,
+    tiling::TiledDb,
+};
+
+impl ColumnOps for Reference {
+    type ChainPlan = ColumnMasks;
+    type Chain = (PackShape, ChainPolys);
+
+    fn open_masks(&self, _ring: &Arc<RingContext>, masks: &ColumnMasks) -> ColumnMasks {
+        masks.clone()
+    }
+
+    fn chain_hint(
+        &self,
+        ring: &Arc<RingContext>,
+        masks: &ColumnMasks,
+        hint: &[u32],
+    ) -> Result<ChainedHint, OpsError> {
+        let rows = column_shapes::check_chain_hint(ring, hint)?;
+        chain_hint::chain_hint(ring, masks, hint, rows)
+    }
+
+    fn open_chain(
+        &self,
+        ring: &Arc<RingContext>,
+        shape: &PackShape,
+        polys: ChainPolys,
+    ) -> Result<Self::Chain, OpsError> {
+        column_shapes::check_chain(ring, shape, &polys)?;
+        Ok((*shape, polys))
+    }
+
+    fn pack_columns(
+        &self,
+        ring: &Arc<RingContext>,
+        columns: &TiledDb,
+        (shape, polys): &Self::Chain,
+        mut folded: LweBatch,
+        keys: &LweQueries,
+        conjugations: &[&Poly<Eval>],
+    ) -> Result<LweBatch, OpsError> {
+        column_shapes::check_pack_columns(ring, shape, columns.tiling(), &folded, keys, conjugations)?;
+        let switched = self.lwe_fold(columns, keys)?;
+        folded.words.iter_mut().zip(switched.words).for_each(|(b, part)| *b = b.wrapping_add(part));
+        let kept = ring.kept();
+        for (words, z) in folded.words.chunks_exact_mut(shape.rows()).zip(conjugations) {
+            for (column, digit) in polys.digits.chunks_exact(poly_words(ring)).enumerate() {
+                let mut product = Poly::from_words(digit.to_vec(), kept.degree());
+                kept.mul(&mut product, z);
+                let rounded = switch_to_power_of_two(kept, &kept.inverse(product), u32::BITS);
+                for (b, word) in words[shape.column_rows(column)].iter_mut().zip(rounded) {
+                    *b = b.wrapping_add(word as u32);
+                }
+            }
+        }
+        Ok(folded)
+    }
+
+    fn rgsw_power_fold(
+        &self,
+        ring: &Arc<RingContext>,
+        (shape, polys): &Self::Chain,
+        packed: &LweBatch,
+        powers: &[&RlweBatch],
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        column_shapes::check_power_fold(ring, shape, packed, powers)?;
+        let gadget = ring.params().fold_gadget();
+        let folded = packed.words.chunks_exact(shape.rows()).zip(powers).map(|(words, power)| {
+            let planes = (0..shape.planes()).map(|plane| {
+                let entries = entries(ring, shape, polys, words, plane);
+                let mut terms = spectrum(ring.kept(), &entries).into_iter().rev();
+                let mut sum = terms.next().expect("at least one entry");
+                for term in terms {
+                    sum = external_product(ring.kept(), &rgsw(ring.kept(), power), &sum, gadget);
+                    add(ring.kept(), &mut sum, &term);
+                }
+                sum
+            });
+            batch(planes.collect())
+        });
+        Ok(folded.collect())
+    }
+}
+
+/// The ciphertexts of one plane of every entry.
+fn entries(
+    ring: &RingContext,
+    shape: &PackShape,
+    polys: &ChainPolys,
+    words: &[u32],
+    plane: usize,
+) -> Vec<RlweCiphertext> {
+    let (kept, poly) = (ring.kept(), poly_words(ring));
+    let columns = (plane..shape.columns()).step_by(shape.planes());
+    let entry = |column: usize| RlweCiphertext {
+        a: Poly::from_words(polys.masks[column * poly..][..poly].to_vec(), kept.degree()),
+        b: kept.forward(lift_words(kept, &words[shape.column_rows(column)])),
+    };
+    columns.map(entry).collect()
+}
+
+/// The polynomial of `round(word Q / 2^32)`, then zeros.
+pub fn lift_words(ring: &Ring, words: &[u32]) -> Poly<Coeff> {
+    let mut poly = ring.zero();
+    for limb in 0..ring.limbs() {
+        for (residue, &word) in poly.limb_mut(limb).iter_mut().zip(words) {
+            let lifted = (u128::from(word) * ring.rns().product() + (1 << 31)) >> 32;
+            *residue = ring.rns().reduce(lifted, limb);
+        }
+    }
+    poly
+}
+
+/// `c_k = 1/T sum_j X^(-2N j k / T) entry_j`, k < T, for T the power of two that is not below the number of entries.
+fn spectrum(ring: &Ring, entries: &[RlweCiphertext]) -> Vec<RlweCiphertext> {
+    let count = entries.len().next_power_of_two();
+    let step = 2 * ring.degree() / count;
+    let term = |k: usize| {
+        let mut sum = RlweCiphertext { a: ring.zero(), b: ring.zero() };
+        for (j, entry) in entries.iter().enumerate() {
+            let factor = scaled_monomial(
+                ring,
+                (2 * ring.degree() - step * (j * k % count)) % (2 * ring.degree()),
+                count,
+            );
+            ring.mul_add(&mut sum.a, &factor, &entry.a);
+            ring.mul_add(&mut sum.b, &factor, &entry.b);
+        }
+        sum
+    };
+    (0..count).map(term).collect()
+}
+
+/// `X^power / divisor`.
+fn scaled_monomial(ring: &Ring, power: usize, divisor: usize) -> Poly<Eval> {
+    let mut poly: Poly<Coeff> = ring.zero();
+    for (limb, p) in ring.moduli().iter().enumerate() {
+        let inverse = p.inverse(p.reduce(divisor as u64));
+        let coefficient = if power < ring.degree() { inverse } else { p.neg(inverse) };
+        poly.limb_mut(limb)[power % ring.degree()] = coefficient;
+    }
+    ring.forward(poly)
+}

@@ -1,0 +1,97 @@
+//! What the steps of column packing refuse: one place, so that all backends refuse alike.
+
+use hush_he::params::RingContext;
+use hush_math::poly::{Eval, Poly};
+
+use super::{
+    ring_shapes::{ciphertext_words, poly_words},
+    shapes::check_fold,
+};
+use crate::{
+    OpsError,
+    contract::{ChainPolys, LweBatch, LweQueries, PACK_BYTES, RlweBatch},
+    pack_shape::PackShape,
+    tiling::Tiling,
+};
+
+/// Checks that a hint has 1 to N rows of N words, and that there is one digit; returns the number of rows.
+///
+/// # Errors
+/// [`OpsError::Shape`] if not.
+pub fn check_chain_hint(ring: &RingContext, hint: &[u32]) -> Result<usize, OpsError> {
+    let (step, degree) = ("chain_hint", ring.kept().degree());
+    OpsError::check_shape(step, "digits of the gadget", 1, ring.params().fold_gadget().digits)?;
+    let rows = (hint.len() / degree).clamp(1, degree);
+    OpsError::check_shape(step, "words of the hint", rows * degree, hint.len())?;
+    Ok(rows)
+}
+
+/// Checks that there are polynomials for every column, and that powers of X tell the entries apart.
+///
+/// # Errors
+/// [`OpsError::Shape`] if not.
+pub fn check_chain(ring: &RingContext, shape: &PackShape, polys: &ChainPolys) -> Result<(), OpsError> {
+    let step = "open_chain";
+    OpsError::check_shape(step, "degree", ring.kept().degree(), shape.degree())?;
+    let entries = shape.entries();
+    OpsError::check_shape(step, "entries", entries.min(2 * shape.degree()), entries)?;
+    let words = shape.columns() * poly_words(ring);
+    OpsError::check_shape(step, "words of digits", words, polys.digits.len())?;
+    OpsError::check_shape(step, "words of masks", words, polys.masks.len())
+}
+
+/// Checks that columns, folded words and keys are of one shape and as many queries.
+///
+/// # Errors
+/// [`OpsError::Shape`] if not.
+pub fn check_pack_columns(
+    ring: &RingContext,
+    shape: &PackShape,
+    columns: Tiling,
+    folded: &LweBatch,
+    keys: &LweQueries,
+    conjugations: &[&Poly<Eval>],
+) -> Result<(), OpsError> {
+    let step = "pack_columns";
+    OpsError::check_shape(step, "rows of the columns", shape.rows(), columns.rows())?;
+    OpsError::check_shape(step, "pack columns", PACK_BYTES * shape.degree(), columns.cols())?;
+    check_fold(columns, keys)?;
+    OpsError::check_shape(step, "conjugation keys", keys.batch(), conjugations.len())?;
+    for poly in conjugations {
+        OpsError::check_shape(step, "words of a conjugation key", poly_words(ring), poly.words().len())?;
+    }
+    check_rows(step, shape, folded, conjugations.len())
+}
+
+/// Checks that packed words and RGSW ciphertexts are of one shape and as many queries.
+///
+/// # Errors
+/// [`OpsError::Shape`] if not.
+pub fn check_power_fold(
+    ring: &RingContext,
+    shape: &PackShape,
+    packed: &LweBatch,
+    powers: &[&RlweBatch],
+) -> Result<(), OpsError> {
+    let step = "rgsw_power_fold";
+    let rows = if shape.entries() > 1 { 2 * ring.params().fold_gadget().digits } else { 0 };
+    for power in powers {
+        OpsError::check_shape(
+            step,
+            "words of an RGSW ciphertext",
+            rows * ciphertext_words(ring),
+            power.words.len(),
+        )?;
+    }
+    check_rows(step, shape, packed, powers.len())
+}
+
+fn check_rows(
+    step: &'static str,
+    shape: &PackShape,
+    batch: &LweBatch,
+    queries: usize,
+) -> Result<(), OpsError> {
+    OpsError::check_shape(step, "rows", shape.rows(), batch.rows)?;
+    OpsError::check_shape(step, "words of all queries", shape.rows() * queries, batch.words.len())
+}
