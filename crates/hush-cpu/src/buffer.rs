@@ -144,16 +144,16 @@ pub(crate) fn zeroed_vec(len: usize) -> Vec<u32> {
 }
 
 /// An empty vector with room for `len` words, on huge pages as far as it covers them.
-pub(crate) fn empty_vec(len: usize) -> Vec<u32> {
+pub(crate) fn empty_vec<T: Word>(len: usize) -> Vec<T> {
     let words = Vec::with_capacity(len);
     advise_huge(&words);
     words
 }
 
 /// Asks for huge pages for the memory of `words`.
-fn advise_huge(words: &Vec<u32>) {
+fn advise_huge<T: Word>(words: &Vec<T>) {
     let first = words.as_ptr().addr();
-    let end = (first + words.capacity() * size_of::<u32>()) / HUGE_PAGE * HUGE_PAGE;
+    let end = (first + words.capacity() * size_of::<T>()) / HUGE_PAGE * HUGE_PAGE;
     let start = first.next_multiple_of(HUGE_PAGE);
     if start < end {
         // SAFETY: the range lies within the vector. The call is advice: its failure changes nothing but speed.

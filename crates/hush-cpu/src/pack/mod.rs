@@ -18,6 +18,8 @@ mod lift_hint;
 mod reinterpret_rlwe;
 mod squares;
 
+pub(crate) use self::squares::{SQUARE, Squares, end_stream};
+
 impl PackOps for Cpu {
     fn lift_hint(
         &self,

@@ -9,29 +9,29 @@ use crate::{
 };
 
 /// Lines of a square, and words of a line: a cache line.
-pub(super) const SQUARE: usize = 16;
+pub(crate) const SQUARE: usize = 16;
 
 /// Word `j` of line `i` at `from` becomes word `i` of line `j` at `to`. Lines are `from_stride` and `to_stride` words
 /// apart.
 ///
 /// # Safety
 /// The CPU must have the level; 16 lines of 16 words are readable and writable.
-type Transpose = unsafe fn(from: *const u32, from_stride: usize, to: *mut u32, to_stride: usize);
+pub(crate) type Transpose = unsafe fn(from: *const u32, from_stride: usize, to: *mut u32, to_stride: usize);
 
 /// The kernels of a level.
 #[derive(Clone, Copy)]
-pub(super) struct Squares {
+pub(crate) struct Squares {
     /// For lines that are soon read.
-    pub(super) transpose: Transpose,
+    pub(crate) transpose: Transpose,
     /// For lines that are not: past the caches where that helps. Before another thread reads them, [`end_stream`].
     ///
     /// # Safety
     /// As for [`Transpose`], and the lines at `to` are whole cache lines.
-    pub(super) stream: Transpose,
+    pub(crate) stream: Transpose,
 }
 
 impl Squares {
-    pub(super) fn of(level: Level) -> Self {
+    pub(crate) fn of(level: Level) -> Self {
         match level {
             Level::Scalar => Self { transpose: scalar, stream: scalar },
             // Its vectors are half a line.
@@ -44,7 +44,7 @@ impl Squares {
 }
 
 /// Orders what was written past the caches before all that is written later.
-pub(super) fn end_stream() {
+pub(crate) fn end_stream() {
     // SAFETY: every CPU of this architecture has it.
     unsafe { _mm_sfence() };
 }

@@ -23,7 +23,7 @@ const MAX_COLUMNS: usize = 3;
 const BLOCK: usize = 16;
 
 /// Decomposes coefficients modulo the product Q of some primes by one gadget.
-pub(super) struct Decomposer {
+pub(crate) struct Decomposer {
     gadget: Gadget,
     base: MixedRadix,
 }
@@ -148,7 +148,7 @@ impl Decomposer {
     ///
     /// # Panics
     /// If lengths do not fit, or the degree is not a multiple of 16.
-    pub(super) fn decompose(&self, level: Level, residues: &[u32], digits: &mut [u32]) {
+    pub(crate) fn decompose(&self, level: Level, residues: &[u32], digits: &mut [u32]) {
         let degree = residues.len() / self.base.limbs;
         assert!(degree.is_multiple_of(BLOCK) && digits.len() == degree * self.gadget.digits);
         let (gadget, base) = (self.gadget, &self.base);

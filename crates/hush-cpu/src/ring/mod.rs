@@ -35,14 +35,17 @@ mod residues;
 mod rgsw_fold;
 mod scratch;
 mod tables;
-mod vector_loop;
+pub(crate) mod vector_loop;
 mod wide_lanes;
 mod words;
 
 pub(crate) use self::{
     lift::Lift,
     mod_ring::{Limb, ModRing},
-    words::{add, add_scaled},
+    montgomery::Montgomery,
+    residues::Residues,
+    wide_lanes::WideLanes,
+    words::{add, add_scaled, centre_digits},
 };
 
 pub use self::{keys::CpuKeys, tables::CpuRing};

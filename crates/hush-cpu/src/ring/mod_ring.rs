@@ -11,7 +11,7 @@ use crate::{Level, ntt::Ntt};
 #[derive(Clone)]
 pub(crate) struct Limb {
     pub(crate) ntt: Arc<Ntt>,
-    pub(super) montgomery: Montgomery,
+    pub(crate) montgomery: Montgomery,
 }
 
 /// R modulo some primes. Polynomials are words `[limb][N]`.

@@ -9,7 +9,7 @@ use hush_math::modulus::Modulus;
 
 /// An odd prime p below 2^32 and what Montgomery's reduction needs of it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Montgomery {
+pub(crate) struct Montgomery {
     p: u32,
     /// p^-1 mod 2^32.
     inverse: u32,
@@ -18,7 +18,7 @@ pub(super) struct Montgomery {
 }
 
 impl Montgomery {
-    pub(super) fn new(modulus: Modulus) -> Self {
+    pub(crate) fn new(modulus: Modulus) -> Self {
         let p = modulus.value();
         // Newton's iteration: p p = 1 modulo 8, and each step doubles the bits.
         let inverse = (0..4).fold(p, |x, _| x.wrapping_mul(2u32.wrapping_sub(p.wrapping_mul(x))));
@@ -27,22 +27,22 @@ impl Montgomery {
     }
 
     /// p.
-    pub(super) fn p(self) -> u32 {
+    pub(crate) fn p(self) -> u32 {
         self.p
     }
 
     /// p^-1 mod 2^32.
-    pub(super) fn inverse(self) -> u32 {
+    pub(crate) fn inverse(self) -> u32 {
         self.inverse
     }
 
     /// 2^64 mod p, by which [`Montgomery::mul`] makes the form of a word.
-    pub(super) fn square(self) -> u32 {
+    pub(crate) fn square(self) -> u32 {
         self.square
     }
 
     /// `a w / 2^32 mod p` for any `a` and a canonical `w`: `a w'` where w is [`Montgomery::form`] of w'.
-    pub(super) fn mul(self, a: u32, w: u32) -> u32 {
+    pub(crate) fn mul(self, a: u32, w: u32) -> u32 {
         let product = u64::from(a) * u64::from(w);
         let quotient = (product as u32).wrapping_mul(self.inverse);
         let (high, negative) = ((product >> 32) as u32)
@@ -51,7 +51,7 @@ impl Montgomery {
     }
 
     /// `w 2^32 mod p` for any `w`.
-    pub(super) fn form(self, w: u32) -> u32 {
+    pub(crate) fn form(self, w: u32) -> u32 {
         self.mul(w, self.square)
     }
 }

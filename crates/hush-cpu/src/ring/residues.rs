@@ -7,7 +7,7 @@ use super::{montgomery::Montgomery, wide_lanes::WideLanes};
 /// # Safety
 /// The methods need the instruction set of `L`.
 #[derive(Clone, Copy)]
-pub(super) struct Residues<L: WideLanes> {
+pub(crate) struct Residues<L: WideLanes> {
     p: L::Words,
     /// p^-1 mod 2^32.
     inverse: L::Words,
@@ -19,25 +19,25 @@ pub(super) struct Residues<L: WideLanes> {
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<L: WideLanes> Residues<L> {
     #[inline(always)]
-    pub(super) unsafe fn new(montgomery: Montgomery) -> Self {
+    pub(crate) unsafe fn new(montgomery: Montgomery) -> Self {
         let (p, inverse) = (montgomery.p(), montgomery.inverse());
         unsafe { Self { p: L::splat(p), inverse: L::splat(inverse), bound: u64::from(p) << 32 } }
     }
 
     #[inline(always)]
-    pub(super) unsafe fn add(self, a: L::Words, b: L::Words) -> L::Words {
+    pub(crate) unsafe fn add(self, a: L::Words, b: L::Words) -> L::Words {
         unsafe { self.sub(a, L::sub(self.p, b)) }
     }
 
     /// `a - b`; `b` may be p.
     #[inline(always)]
-    pub(super) unsafe fn sub(self, a: L::Words, b: L::Words) -> L::Words {
+    pub(crate) unsafe fn sub(self, a: L::Words, b: L::Words) -> L::Words {
         unsafe { L::sub_mod(a, b, self.p) }
     }
 
     /// `a w / 2^32`, for any `a`.
     #[inline(always)]
-    pub(super) unsafe fn mul(self, a: L::Words, w: L::Words) -> L::Words {
+    pub(crate) unsafe fn mul(self, a: L::Words, w: L::Words) -> L::Words {
         unsafe {
             let product = L::mul_wide(a, w);
             self.reduce(product, L::high_half(product))
@@ -46,7 +46,7 @@ impl<L: WideLanes> Residues<L> {
 
     /// [`Residues::mul`] for a `w` that is the same in all lanes.
     #[inline(always)]
-    pub(super) unsafe fn mul_splat(self, a: L::Words, w: L::Words) -> L::Words {
+    pub(crate) unsafe fn mul_splat(self, a: L::Words, w: L::Words) -> L::Words {
         unsafe {
             let product = L::mul_splat(a, w);
             self.reduce(product, L::high_half(product))
@@ -55,7 +55,7 @@ impl<L: WideLanes> Residues<L> {
 
     /// `x / 2^32`, for `x < 2^33 p`; if that does not hold for all products of words, p is below 2^31.
     #[inline(always)]
-    pub(super) unsafe fn reduce_sum(self, x: L::Wide) -> L::Words {
+    pub(crate) unsafe fn reduce_sum(self, x: L::Wide) -> L::Words {
         unsafe {
             let high = L::high_half(x);
             self.reduce(x, L::min(high, L::sub(high, self.p)))
@@ -64,7 +64,7 @@ impl<L: WideLanes> Residues<L> {
 
     /// `x + product`, both below `2^32 p`, modulo `2^32 p`.
     #[inline(always)]
-    pub(super) unsafe fn add_wide(self, x: L::Wide, product: L::Wide) -> L::Wide {
+    pub(crate) unsafe fn add_wide(self, x: L::Wide, product: L::Wide) -> L::Wide {
         unsafe { L::add_wide_mod(x, product, self.bound) }
     }
 

@@ -21,7 +21,7 @@ pub struct CpuRing {
     /// The levels of the expansion, the first one first.
     pub(super) levels: Vec<ExpandLevel>,
     pub(super) square: GadgetTables,
-    pub(super) fold: GadgetTables,
+    pub(crate) fold: GadgetTables,
     /// `None` if pairs are not packed.
     pub(super) pack: Option<GadgetTables>,
     /// `None` if no prime is dropped.
@@ -29,11 +29,11 @@ pub struct CpuRing {
 }
 
 /// What one gadget needs of one ring.
-pub(super) struct GadgetTables {
+pub(crate) struct GadgetTables {
     pub(super) digits: usize,
-    pub(super) decomposer: Decomposer,
+    pub(crate) decomposer: Decomposer,
     /// 2^(w-1), by which digits of w bits are too large.
-    pub(super) half: u32,
+    pub(crate) half: u32,
 }
 
 impl GadgetTables {

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// A loop over vectors of words.
-pub(super) trait VectorLoop {
+pub(crate) trait VectorLoop {
     /// Runs the loop. It and all that it calls are to be `#[inline(always)]`: only what is inlined into the functions
     /// below is compiled for their instruction sets.
     ///
@@ -18,7 +18,7 @@ pub(super) trait VectorLoop {
 
 /// Runs a loop as it was compiled for `level`. On a machine without that level this is undefined behaviour: see
 /// [`crate::Cpu`].
-pub(super) fn run(level: Level, work: impl VectorLoop) {
+pub(crate) fn run(level: Level, work: impl VectorLoop) {
     // SAFETY: the machine has the level, says who made the backend.
     unsafe {
         match level {

@@ -8,7 +8,7 @@ use crate::lanes::{Avx2, Avx512, Lanes, Scalar};
 ///
 /// # Safety
 /// As for [`Lanes`].
-pub(super) trait WideLanes: Lanes + Copy {
+pub(crate) trait WideLanes: Lanes + Copy {
     /// A word of 64 bits a lane.
     type Wide: Copy;
 
@@ -123,7 +123,7 @@ impl WideLanes for Scalar {
 
 /// The even lanes and the odd lanes.
 #[derive(Clone, Copy)]
-pub(super) struct EvenOdd<V> {
+pub(crate) struct EvenOdd<V> {
     even: V,
     odd: V,
 }

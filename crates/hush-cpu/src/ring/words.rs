@@ -35,7 +35,7 @@ pub(crate) fn add_scaled(level: Level, limb: &Limb, factor: u32, part: &[u32], s
 }
 
 /// `to = digits - 2^(w-1)` modulo one limb, for digits below `2^w <= p`.
-pub(super) fn centre_digits(ring: &ModRing, limb: usize, half: u32, digits: &[u32], to: &mut [u32]) {
+pub(crate) fn centre_digits(ring: &ModRing, limb: usize, half: u32, digits: &[u32], to: &mut [u32]) {
     let montgomery = ring.limbs()[limb].montgomery;
     vector_loop::run(ring.level(), CentreDigits { montgomery, half, digits, to });
 }

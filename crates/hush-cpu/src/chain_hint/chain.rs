@@ -1,0 +1,149 @@
+//! The chain of key switches, of which only the masks are known: those alone decide the digits.
+
+use super::{Block, orbit::Orbits};
+use crate::{
+    CpuRing,
+    ring::{
+        Montgomery, Residues, WideLanes, centre_digits,
+        vector_loop::{self, VectorLoop},
+    },
+};
+
+impl Block<'_> {
+    /// Runs the chain. Row (c, k) of the images becomes the digit that meets the key's image under `X^(+-5^k)`; the last step
+    /// has none. Returns the digit that meets the conjugation key, and the mask, `[limb][slot]`.
+    pub(super) fn switch(&mut self) -> (Vec<u32>, Vec<u32>) {
+        let (kept, bands, degree, steps) = (&self.ring.kept, self.bands, self.degree, self.degree / 2);
+        let image = |limb: usize, c: usize, k: usize| {
+            let first = limb * bands.matrix_words() + (c * steps + k) * bands.stride();
+            first..first + degree
+        };
+        let mut state = Chain::new(self.ring, self.scratch, self.transform);
+        for (c, sum) in state.sums.iter_mut().enumerate() {
+            for (limb, sum) in sum.chunks_exact_mut(degree).enumerate() {
+                let image = &mut self.images[image(limb, c, steps - 1)];
+                sum.copy_from_slice(image);
+                image.fill(0);
+            }
+        }
+        for k in (0..steps - 1).rev() {
+            for c in 0..2 {
+                state.digit(c);
+                for (index, limb) in kept.limbs().iter().enumerate() {
+                    let step = Step {
+                        montgomery: limb.montgomery,
+                        orbits: &self.plan.orbits,
+                        mask: self.plan.rotation.image(index, c, k),
+                        digit: &state.digits[c][index * degree..][..degree],
+                        image: &mut self.images[image(index, c, k)],
+                        sum: &mut state.sums[c][index * degree..][..degree],
+                    };
+                    vector_loop::run(kept.level(), step);
+                }
+            }
+        }
+        state.digit(1);
+        let ([mask, _], [_, digit]) = (state.sums, state.digits);
+        let (mut mask, digit) = (mask.to_vec(), digit.to_vec());
+        for (index, limb) in kept.limbs().iter().enumerate() {
+            let words = index * degree..(index + 1) * degree;
+            let (x, y) = (&digit[words.clone()], &self.plan.conjugation[words.clone()]);
+            let product = MulAdd { montgomery: limb.montgomery, x, y, sum: &mut mask[words] };
+            vector_loop::run(kept.level(), product);
+        }
+        (digit, mask)
+    }
+}
+
+/// The polynomials of both chains.
+struct Chain<'a> {
+    ring: &'a CpuRing,
+    /// What is switched.
+    sums: [&'a mut [u32]; 2],
+    /// Their last digits.
+    digits: [&'a mut [u32]; 2],
+    /// A digit before its sign.
+    unsigned: &'a mut [u32],
+    transform: &'a mut [u64],
+}
+
+impl<'a> Chain<'a> {
+    fn new(ring: &'a CpuRing, words: &'a mut [u32], transform: &'a mut [u64]) -> Self {
+        let poly = ring.kept.words();
+        let (polys, words) = words.split_at_mut(4 * poly);
+        let (sums, digits) = polys.split_at_mut(2 * poly);
+        Self {
+            ring,
+            sums: sums.split_at_mut(poly).into(),
+            digits: digits.split_at_mut(poly).into(),
+            unsigned: &mut words[..ring.kept.degree()],
+            transform,
+        }
+    }
+
+    /// Takes the digit of a sum, of which the coefficients are left.
+    fn digit(&mut self, c: usize) {
+        let (kept, gadget, degree) = (&self.ring.kept, &self.ring.fold, self.ring.kept.degree());
+        for (limb, words) in kept.limbs().iter().zip(self.sums[c].chunks_exact_mut(degree)) {
+            limb.ntt.inverse(words, self.transform);
+        }
+        gadget.decomposer.decompose(kept.level(), self.sums[c], self.unsigned);
+        let digits = self.digits[c].chunks_exact_mut(degree);
+        for (index, (limb, words)) in kept.limbs().iter().zip(digits).enumerate() {
+            centre_digits(kept, index, gadget.half, self.unsigned, words);
+            limb.ntt.forward(words, self.transform);
+        }
+    }
+}
+
+/// `sum = image + digit mask`, where the mask has in each slot the word at the slot's place; then `image = digit`.
+struct Step<'a> {
+    montgomery: Montgomery,
+    orbits: &'a Orbits,
+    /// From [`super::plan::RotationMask::image`]: longer than any place.
+    mask: &'a [u32],
+    digit: &'a [u32],
+    image: &'a mut [u32],
+    sum: &'a mut [u32],
+}
+
+impl VectorLoop for Step<'_> {
+    #[inline(always)]
+    unsafe fn run<L: WideLanes>(self) {
+        let words = self.image.chunks_exact_mut(L::WIDTH).zip(self.digit.chunks_exact(L::WIDTH));
+        for (i, (sum, (image, digit))) in self.sum.chunks_exact_mut(L::WIDTH).zip(words).enumerate() {
+            // SAFETY: the caller has the instruction set; chunks are a vector, places are in the mask.
+            unsafe {
+                let residues = Residues::<L>::new(self.montgomery);
+                let mask = L::gather(self.mask.as_ptr(), self.orbits.places(i * L::WIDTH));
+                let digit = L::load(digit.as_ptr());
+                let product = residues.mul(digit, mask);
+                L::store(sum.as_mut_ptr(), residues.add(L::load(image.as_ptr()), product));
+                L::store(image.as_mut_ptr(), digit);
+            }
+        }
+    }
+}
+
+/// `sum += x y`, slot by slot, for y in Montgomery form.
+struct MulAdd<'a> {
+    montgomery: Montgomery,
+    x: &'a [u32],
+    y: &'a [u32],
+    sum: &'a mut [u32],
+}
+
+impl VectorLoop for MulAdd<'_> {
+    #[inline(always)]
+    unsafe fn run<L: WideLanes>(self) {
+        let operands = self.x.chunks_exact(L::WIDTH).zip(self.y.chunks_exact(L::WIDTH));
+        for (sum, (x, y)) in self.sum.chunks_exact_mut(L::WIDTH).zip(operands) {
+            // SAFETY: the caller has the instruction set; chunks are a vector.
+            unsafe {
+                let residues = Residues::<L>::new(self.montgomery);
+                let product = residues.mul(L::load(x.as_ptr()), L::load(y.as_ptr()));
+                L::store(sum.as_mut_ptr(), residues.add(L::load(sum.as_ptr()), product));
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What the chain needs of the ring and of the public masks.
+
+use hush_he::entities::ColumnMasks;
+
+use super::{entries::EntryJoin, lift::WordLift, orbit::Orbits};
+use crate::{CpuRing, ring::ModRing};
+
+/// Tables for [`hush_ops::contract::ColumnOps::chain_hint`], the same for all hints.
+pub struct ChainPlan {
+    pub(super) orbits: Orbits,
+    /// For each limb, from words of the hint to residues divided by N.
+    pub(super) lifts: [WordLift; 2],
+    /// From residues of entries divided by N to bytes.
+    pub(super) join: EntryJoin,
+    pub(super) rotation: RotationMask,
+    /// v in Montgomery form, `[limb][slot]`.
+    pub(super) conjugation: Vec<u32>,
+}
+
+impl ChainPlan {
+    /// The tables of a ring and its masks.
+    ///
+    /// # Panics
+    /// If Q is not the product of two primes below 2^31, the degree is below 32, or the masks are of another ring.
+    pub(crate) fn new(ring: &CpuRing, masks: &ColumnMasks) -> Self {
+        let (kept, context) = (&ring.kept, ring.context());
+        let &[p0, p1] = context.kept().moduli() else { panic!("two primes, not {}", kept.limbs().len()) };
+        let degree = kept.degree();
+        assert!(degree >= 32 && masks.rotation.degree() == degree && masks.conjugation.degree() == degree);
+        assert!(masks.rotation.limbs() == 2 && masks.conjugation.limbs() == 2);
+        let orbits = Orbits::new(degree);
+        let product = context.kept().rns().product() as u32;
+        let inverse_degree = |limb: usize| context.kept().plans()[limb].inverse_scale().0;
+        Self {
+            lifts: [(p0, 0), (p1, 1)].map(|(p, limb)| WordLift::new(p, product, inverse_degree(limb))),
+            join: EntryJoin::new([p0, p1], degree as u64),
+            rotation: RotationMask::new(kept, masks.rotation.words(), &orbits),
+            conjugation: montgomery_form(kept, masks.conjugation.words()),
+            orbits,
+        }
+    }
+}
+
+/// w in the order of [`Orbits`], so that `w(X^(+-5^k))` has the slots of a part of it.
+pub(super) struct RotationMask {
+    degree: usize,
+    /// For each limb the two halves and the first one again, each of two rounds; Montgomery forms.
+    words: Vec<u32>,
+}
+
+impl RotationMask {
+    fn new(ring: &ModRing, mask: &[u32], orbits: &Orbits) -> Self {
+        let degree = ring.degree();
+        let mask = montgomery_form(ring, mask);
+        let mut words = Vec::with_capacity(3 * mask.len());
+        for limb in mask.chunks_exact(degree) {
+            for half in [0, 1, 0] {
+                words.extend((0..degree).map(|a| limb[orbits.slot(half, a)]));
+            }
+        }
+        Self { degree, words }
+    }
+
+    /// The words of which w(X^e), e = (-1)^half 5^k, has in each slot the one at the slot's place; modulo one limb.
+    pub(super) fn image(&self, limb: usize, half: usize, k: usize) -> &[u32] {
+        let degree = self.degree;
+        assert!(half < 2 && k < degree / 2);
+        &self.words[(3 * limb + half) * degree + k..][..2 * degree - degree / 2]
+    }
+}
+
+/// Canonical words of a polynomial in Montgomery form.
+fn montgomery_form(ring: &ModRing, words: &[u32]) -> Vec<u32> {
+    let limbs = ring.limbs().iter().zip(words.chunks_exact(ring.degree()));
+    limbs.flat_map(|(limb, words)| words.iter().map(|&word| limb.montgomery.form(word))).collect()
+}
