@@ -6,6 +6,7 @@
 mod band_solve;
 mod buffer;
 mod buffer_pool;
+mod column;
 mod cpu;
 mod error;
 pub mod features;

@@ -122,6 +122,21 @@ fn facts(header: &Header) -> Result<Value, ProtocolError> {
                 "lifted_bytes": table.hint_tiling().bytes(),
             })
         }
+        TableParams::Column(table) => {
+            let (lwe, shape) = (table.params().lwe(), table.pack_shape());
+            json!({
+                "lwe_dimension": lwe.n(),
+                "error_std": lwe.error_std(),
+                "rows": table.rows(),
+                "ring_degree": table.params().ring().degree(),
+                "word_bits": { "query": table.query_bits() },
+                "entries": shape.entries(),
+                "external_products": table.external_products(),
+                "lanes": table.lanes(),
+                "planes": shape.planes(),
+                "pack_column_bytes": table.columns_tiling().bytes(),
+            })
+        }
     };
     if let (Value::Object(facts), Value::Object(own)) = (&mut facts, own) {
         facts.extend(own);
@@ -219,6 +234,10 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
         TableParams::Pack(table) => {
             let hint = report::bytes(table.hint_tiling().bytes() as u64);
             line("hint", format!("{hint}, kept by the server"));
+        }
+        TableParams::Column(table) => {
+            let columns = report::bytes(table.columns_tiling().bytes() as u64);
+            line("columns", format!("{columns} of pack columns, kept by the server"));
         }
     }
     if params.protocol().has_evaluation_keys() {

@@ -97,7 +97,7 @@ impl BenchArgs {
             (Some(Family::Ring), _) => {
                 Err("tables over rings have a benchmark of their own: hushdb bench onion".into())
             }
-            (Some(Family::Pack), What::Answer) => {
+            (Some(Family::Pack | Family::Column), What::Answer) => {
                 Err("packed answers have a benchmark of their own: hushdb bench packed".into())
             }
             _ => Ok(()),

@@ -49,6 +49,7 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
     let cpu = Cpu::new(threads(None))?;
     let options = BuildOptions {
         pack: Some(PACK_M31),
+        column: None,
         columns: args.columns.map(|columns| columns.get()),
         ..build::options(Protocol::Hybrid)
     };
