@@ -8,7 +8,9 @@ use hush_protocol::{
     descriptor::{Descriptor, Lookup},
     table::TableParams,
 };
-use hush_store::snapshot::{DB_FILE, FileEntry, Header, SECOND_DB_FILE, Snapshot, Verify};
+use hush_store::snapshot::{
+    CHAIN_FILE, COLUMNS_FILE, DB_FILE, FileEntry, Header, SECOND_DB_FILE, Snapshot, Verify,
+};
 use serde_json::{Value, json};
 
 use crate::report;
@@ -155,6 +157,8 @@ fn server(header: &Header) -> String {
         let name = match file.name.as_str() {
             DB_FILE => "database",
             SECOND_DB_FILE => "second database",
+            COLUMNS_FILE => "pack columns",
+            CHAIN_FILE => "masks",
             _ => "hint",
         };
         format!("{name} {}", report::bytes(file.bytes))
@@ -230,14 +234,10 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
             let hint = report::bytes(params.hint_bytes() as u64);
             line("hint", format!("{hint}, downloaded once by each client"));
         }
-        TableParams::Ring(_) => {}
+        TableParams::Ring(_) | TableParams::Column(_) => {}
         TableParams::Pack(table) => {
             let hint = report::bytes(table.hint_tiling().bytes() as u64);
             line("hint", format!("{hint}, kept by the server"));
-        }
-        TableParams::Column(table) => {
-            let columns = report::bytes(table.columns_tiling().bytes() as u64);
-            line("columns", format!("{columns} of pack columns, kept by the server"));
         }
     }
     if params.protocol().has_evaluation_keys() {
