@@ -6,6 +6,7 @@
 mod band_solve;
 mod buffer;
 mod buffer_pool;
+mod column;
 mod cpu;
 mod error;
 pub mod features;
@@ -23,6 +24,7 @@ mod tile_config;
 mod workspace;
 
 pub use buffer::{AlignedBuffer, Word};
+pub use column::CpuChain;
 pub use cpu::Cpu;
 pub use error::CpuError;
 pub use features::Level;
