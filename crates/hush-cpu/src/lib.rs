@@ -24,6 +24,7 @@ mod tile_config;
 mod workspace;
 
 pub use buffer::{AlignedBuffer, Word};
+pub use column::CpuChain;
 pub use cpu::Cpu;
 pub use error::CpuError;
 pub use features::Level;

@@ -6,52 +6,58 @@ use hush_ops::{
     OpsError,
     contract::{ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, RlweBatch},
     pack_shape::PackShape,
-    reference::Reference,
+    reference::{Reference, column_shapes},
+    tiling::TiledDb,
 };
-use std::sync::Arc;
 
 use crate::{Cpu, CpuRing};
 
+mod chain;
+mod pack_columns;
+mod rgsw_power_fold;
+
+pub use chain::CpuChain;
+
 impl ColumnOps for Cpu {
     type ChainPlan = ColumnMasks;
-    type Chain = (PackShape, ChainPolys);
+    type Chain = CpuChain;
 
     fn open_masks(&self, _ring: &CpuRing, masks: &ColumnMasks) -> ColumnMasks {
         masks.clone()
     }
 
-    fn chain_hint(&self, ring: &CpuRing, plan: &ColumnMasks, hint: &[u32]) -> Result<ChainedHint, OpsError> {
-        Reference.chain_hint(&Arc::new(ring.context().clone()), plan, hint)
+    fn chain_hint(&self, ring: &CpuRing, masks: &ColumnMasks, hint: &[u32]) -> Result<ChainedHint, OpsError> {
+        Reference.chain_hint(ring.context(), masks, hint)
     }
 
-    fn open_chain(
-        &self,
-        ring: &CpuRing,
-        shape: &PackShape,
-        polys: ChainPolys,
-    ) -> Result<Self::Chain, OpsError> {
-        Reference.open_chain(&Arc::new(ring.context().clone()), shape, polys)
+    fn open_chain(&self, ring: &CpuRing, shape: &PackShape, polys: ChainPolys) -> Result<CpuChain, OpsError> {
+        column_shapes::check_chain(ring.context(), shape, &polys)?;
+        Ok(CpuChain::new(self, ring, *shape, &polys))
     }
 
     fn pack_columns(
         &self,
         ring: &CpuRing,
-        columns: &Self::Db,
-        chain: &Self::Chain,
-        folded: LweBatch,
+        columns: &TiledDb,
+        chain: &CpuChain,
+        mut folded: LweBatch,
         keys: &LweQueries,
         conjugations: &[&Poly<Eval>],
     ) -> Result<LweBatch, OpsError> {
-        Reference.pack_columns(&Arc::new(ring.context().clone()), columns, chain, folded, keys, conjugations)
+        let (context, shape) = (ring.context(), chain.shape());
+        column_shapes::check_pack_columns(context, shape, columns.tiling(), &folded, keys, conjugations)?;
+        pack_columns::pack_columns(self, ring, columns, chain, &mut folded, keys, conjugations);
+        Ok(folded)
     }
 
     fn rgsw_power_fold(
         &self,
         ring: &CpuRing,
-        chain: &Self::Chain,
+        chain: &CpuChain,
         packed: &LweBatch,
         powers: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, OpsError> {
-        Reference.rgsw_power_fold(&Arc::new(ring.context().clone()), chain, packed, powers)
+        column_shapes::check_power_fold(ring.context(), chain.shape(), packed, powers)?;
+        Ok(rgsw_power_fold::rgsw_power_fold(self, ring, chain, packed, powers))
     }
 }

@@ -20,10 +20,12 @@ mod automorphism;
 mod digits;
 mod drop_prime;
 mod expand;
+mod external_product;
 mod gadget_product;
 mod gadget_rows;
 mod keys;
 mod lift;
+mod lift_fractions;
 mod mod_ring;
 mod mod_switch;
 mod monomial;
@@ -34,15 +36,20 @@ mod pack_pair;
 mod residues;
 mod rgsw_fold;
 mod scratch;
+mod spectrum;
 mod tables;
 mod vector_loop;
 mod wide_lanes;
 mod words;
 
 pub(crate) use self::{
+    external_product::RgswRows,
     lift::Lift,
+    lift_fractions::LiftFractions,
     mod_ring::{Limb, ModRing},
-    words::{add, add_scaled},
+    mod_switch::PowerSwitch,
+    spectrum::{place, spectrum},
+    words::{add, add_scaled, montgomery_form, multiply},
 };
 
 pub use self::{keys::CpuKeys, tables::CpuRing};
