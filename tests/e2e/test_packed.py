@@ -341,21 +341,21 @@ class PackedBuilds(KeyedTest):
         sizes = {
             "few": values(20, 40),
             "short": values(2000, 10),
-            # A hint of simple would be longer than the keys, but the keys are longer than the table.
-            "few-long": values(50, 1000),
             "long": values(700, 2000),
-            # The hint that a server of hybrid keeps would be longer than the table.
-            "longest": values(40, 65000),
+            # Pack columns would be longer than the table and half a GiB.
+            "longest": values(4, 65536),
         }
         lwe = ["--preset", "LWE_N1280_STD3_2_PLAIN"]
         for name, args, protocol in (
             ("few", [], "frodo"),
-            ("short", [], "simple"),
-            ("few-long", [], "frodo"),
-            ("long", [], "hybrid"),
+            ("few", ["--columns", "7"], "simple"),
+            ("short", [], "colpack"),
+            ("long", [], "colpack"),
+            ("long", ["--columns", "100"], "colpack"),
             ("longest", [], "frodo"),
             ("long", lwe, "frodo"),
             ("few", ["--preset", "PACK_M31"], "hybrid"),
+            ("few", ["--preset", "COLPACK_N2048_Q52"], "colpack"),
         ):
             with self.subTest(name, args=args):
                 table = self.table(sizes[name], "auto", *args, "--force")

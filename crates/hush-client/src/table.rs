@@ -5,6 +5,8 @@ use std::sync::Arc;
 use hush_math::csprng::Csprng;
 use hush_protocol::{
     ProtocolError, Target,
+    column_packing::{self, ColumnScheme},
+    column_table::ColumnTable,
     descriptor::{Descriptor, Lookup},
     double,
     keyword::{BlockMap, FilterParams, KeyDigest},
@@ -41,6 +43,7 @@ enum SchemeState {
     Lwe { table: LweTable, hint: Hint },
     Ring { table: RingTable, whitening: Whitening, keys: Option<Box<RingKeys>> },
     Pack { table: PackTable, keys: Option<Box<RingKeys>> },
+    Column { table: ColumnTable, scheme: Box<ColumnScheme> },
 }
 
 /// A hint in memory or in a mapped file.
@@ -67,6 +70,7 @@ enum State {
     Double(double::Pending),
     Onion(onion::Pending),
     Pack(packing::Pending),
+    Column(column_packing::Pending),
 }
 
 impl Table {
@@ -99,6 +103,9 @@ impl Table {
                 SchemeState::Ring { table, whitening: Whitening::new(table.ring(), seed), keys: None }
             }
             TableParams::Pack(table) => SchemeState::Pack { table, keys: None },
+            TableParams::Column(table) => {
+                SchemeState::Column { table, scheme: Box::new(ColumnScheme::new(table.params())) }
+            }
         };
         Ok(Self { descriptor, params, block_map, scheme })
     }
@@ -116,7 +123,7 @@ impl Table {
     /// The parameter set that the client's evaluation keys must be of; `None` for protocols without.
     pub fn key_preset(&self) -> Option<&str> {
         match &self.scheme {
-            SchemeState::Lwe { .. } => None,
+            SchemeState::Lwe { .. } | SchemeState::Column { .. } => None,
             SchemeState::Ring { table, .. } => Some(table.ring().name()),
             SchemeState::Pack { table, .. } => Some(table.params().name()),
         }
@@ -127,7 +134,7 @@ impl Table {
     /// for protocols without keys.
     pub fn use_keys(&mut self, seed: &[u8; 32]) {
         let (ring, keys) = match &mut self.scheme {
-            SchemeState::Lwe { .. } => return,
+            SchemeState::Lwe { .. } | SchemeState::Column { .. } => return,
             SchemeState::Ring { table, keys, .. } => (*table.ring(), keys),
             SchemeState::Pack { table, keys } => (*table.params().ring(), keys),
         };
@@ -138,7 +145,7 @@ impl Table {
     /// before [`Table::use_keys`].
     pub fn key_upload(&self) -> Option<(KeyId, Vec<u8>)> {
         match &self.scheme {
-            SchemeState::Lwe { .. } => None,
+            SchemeState::Lwe { .. } | SchemeState::Column { .. } => None,
             SchemeState::Ring { keys, .. } | SchemeState::Pack { keys, .. } => {
                 keys.as_ref().map(|keys| (keys.id(), keys.upload().to_vec()))
             }
@@ -176,6 +183,10 @@ impl Table {
                 let (query, pending) = packing::query(table, keys, target, &mut rng);
                 (query, State::Pack(pending))
             }
+            SchemeState::Column { table, scheme } => {
+                let (query, pending) = column_packing::query(table, scheme, target, &mut rng);
+                (query, State::Column(pending))
+            }
         };
         Ok((query, PendingLookup { state, fingerprint, out_of_range }))
     }
@@ -198,6 +209,9 @@ impl Table {
             }
             (State::Pack(state), SchemeState::Pack { table, keys: Some(keys) }) => {
                 packing::recover(table, keys, state, answer)?
+            }
+            (State::Column(state), SchemeState::Column { table, scheme }) => {
+                column_packing::recover(table, scheme, state, answer)?
             }
             _ => return Err(ClientError::OtherTable),
         };

@@ -7,6 +7,7 @@ mod band_solve;
 mod buffer;
 mod buffer_pool;
 mod chain_hint;
+mod column;
 mod cpu;
 mod error;
 pub mod features;
@@ -25,6 +26,7 @@ mod workspace;
 
 pub use buffer::{AlignedBuffer, Word};
 pub use chain_hint::ChainPlan;
+pub use column::CpuChain;
 pub use cpu::Cpu;
 pub use error::CpuError;
 pub use features::Level;

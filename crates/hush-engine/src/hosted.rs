@@ -6,12 +6,14 @@ use hush_cpu::Cpu;
 use hush_he::params::RingContext;
 use hush_ops::{
     OpsError,
-    contract::{LweOps, RingOps},
+    contract::{ChainPolys, ColumnOps, LweOps, RingOps},
     ntt_tiling::NttTiledDb,
     tiling::{TiledDb, Tiling},
 };
 use hush_protocol::{
-    ProtocolError,
+    ProtocolError, colpack_s,
+    column_packing::ColumnScheme,
+    column_table::ColumnTable,
     descriptor::Descriptor,
     double,
     lwe_table::LweTable,
@@ -22,14 +24,18 @@ use hush_protocol::{
     wire::{self, QuerySizes},
 };
 use hush_store::snapshot::{
-    DB_FILE, HINT_FILE, LIFTED_FILE, MappedFile, SECOND_DB_FILE, Snapshot, SnapshotError, Verify,
+    CHAIN_FILE, COLUMNS_FILE, DB_FILE, HINT_FILE, LIFTED_FILE, MappedFile, SECOND_DB_FILE, Snapshot,
+    SnapshotError, Verify,
 };
 use thiserror::Error;
 
-use crate::{Blob, ClientKeys, Engine, EngineError, hosted_pack::HostedPack, hosted_ring::HostedRing};
+use crate::{
+    Blob, ClientKeys, Engine, EngineError, hosted_column::HostedColumn, hosted_pack::HostedPack,
+    hosted_ring::HostedRing,
+};
 
 /// Queries that one scan answers at most: what the kernels take in one pass.
-const MAX_BATCH: usize = 64;
+pub(crate) const MAX_BATCH: usize = 64;
 
 /// Why a snapshot could not be served.
 #[derive(Debug, Error)]
@@ -64,6 +70,7 @@ pub fn open(dir: &Path, verify: Verify, cpu: Arc<Cpu>) -> Result<Arc<dyn Engine>
         TableParams::Lwe(params) => open_lwe(&mut snapshot, &descriptor, params, identity, cpu),
         TableParams::Ring(table) => open_ring(&mut snapshot, table, identity, cpu),
         TableParams::Pack(table) => open_pack(&mut snapshot, table, identity, cpu),
+        TableParams::Column(table) => open_column(&mut snapshot, table, identity, cpu),
     }
 }
 
@@ -122,6 +129,32 @@ fn open_pack(
     let hint = NttTiledDb::new(table.hint_tiling(), resident(snapshot, LIFTED_FILE)?)?;
     let hint = cpu.open_ntt_db(&ring, hint)?;
     Ok(Arc::new(HostedPack { backend: cpu, context, ring, table, db, second_db, hint, identity }))
+}
+
+fn open_column(
+    snapshot: &mut Snapshot,
+    table: ColumnTable,
+    identity: Identity,
+    cpu: Arc<Cpu>,
+) -> Result<Arc<dyn Engine>, OpenError> {
+    let ring = cpu.open_ring(Arc::new(RingContext::new(*table.params().ring())));
+    let db = cpu.open_db(TiledDb::new(table.tiling(), resident(snapshot, DB_FILE)?)?)?;
+    let columns = cpu.open_db(TiledDb::new(table.columns_tiling(), resident(snapshot, COLUMNS_FILE)?)?)?;
+    let polys = chain_polys(snapshot.take(CHAIN_FILE)?.as_ref());
+    let masks = match table.protocol() {
+        Protocol::ColpackS => colpack_s::switched_masks(&*cpu, &ring, &table, &polys.masks)?,
+        _ => Vec::new(),
+    };
+    let chain = cpu.open_chain(&ring, &table.pack_shape(), polys)?;
+    let scheme = ColumnScheme::new(table.params());
+    Ok(Arc::new(HostedColumn { backend: cpu, ring, scheme, table, db, columns, chain, masks, identity }))
+}
+
+/// The polynomials of the chain: digits of all plaintexts, then masks.
+fn chain_polys(bytes: &[u8]) -> ChainPolys {
+    let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let (digits, masks) = words.split_at(words.len() / 2);
+    ChainPolys { digits: digits.to_vec(), masks: masks.to_vec() }
 }
 
 /// Takes the file `name` out of the snapshot and reads it into memory.

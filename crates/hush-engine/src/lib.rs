@@ -7,6 +7,7 @@ pub mod build;
 mod client_keys;
 pub mod engine;
 mod hosted;
+mod hosted_column;
 mod hosted_pack;
 mod hosted_ring;
 mod progress;

@@ -76,6 +76,7 @@ impl Built {
             lwe: DEFAULT_LWE,
             ring: None,
             pack: Some(INSECURE_PACK_N256),
+            column: None,
             filter: FilterKind::Band128,
             fingerprint_bytes: 8,
             columns: Some(columns),

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ProtocolError,
+    column_table::ColumnTable,
     keyword::{BlockMap, FilterKind, MAX_BLOCKS, MAX_FINGERPRINT_BYTES},
     lwe_table::LweTable,
     pack_table::PackTable,
@@ -192,6 +193,10 @@ impl Descriptor {
                 }
                 Ok(TableParams::Pack(PackTable::with_query_bits(protocol, params, shape, query)?))
             }
+            (Scheme::Column(protocol, params), Some([query, u32::BITS, u32::BITS])) => {
+                Ok(TableParams::Column(ColumnTable::with_query_bits(protocol, params, shape, query)?))
+            }
+            (Scheme::Column(..), Some(_)) => Err(invalid("column packing has whole words")),
             _ => Err(invalid("a table has widths of words if it is over LWE")),
         }
     }

@@ -28,7 +28,7 @@ use zeroize::Zeroizing;
 use crate::{
     ProtocolError,
     pack_table::PackTable,
-    packing::{PackHost, Pending, decrypt, encrypt, slot_of_lane},
+    packing::{PackHost, Pending, decrypt, encrypt},
     response::{join, respond},
     ring_keys::RingKeys,
     target::Target,
@@ -95,5 +95,5 @@ pub fn recover(
         let b = half(|word, bits| word >> bits);
         bytes.extend_from_slice(&decrypt_response(keys.context(), &keys.secrets().query, &a, &b, u8::BITS));
     }
-    Ok(slot_of_lane(table, &bytes, lane))
+    Ok(table.entry_layout().slot_of_lane(&bytes, lane))
 }

@@ -18,8 +18,8 @@ use zeroize::Zeroizing;
 use crate::{
     ProtocolError,
     pack_table::PackTable,
-    packing::{PackHost, Pending, decrypt, encrypt, slot_of_lane},
-    response::{choose_lane, respond},
+    packing::{PackHost, Pending, decrypt, encrypt},
+    response::respond,
     ring_keys::RingKeys,
     target::Target,
     wire,
@@ -59,7 +59,6 @@ pub fn recover(
 ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
     let bytes = decrypt(table, keys, pending, answer)?;
     let (entry, lane) = table.place(pending.target.block);
-    let entry_bytes = table.first_shape().planes() * table.params().ring().degree();
-    let chosen = choose_lane(&bytes, entry_bytes, table.first_shape().entries(), entry);
-    Ok(slot_of_lane(table, &chosen, lane))
+    let chosen = table.entry_layout().choose_entry(&bytes, entry);
+    Ok(table.entry_layout().slot_of_lane(&chosen, lane))
 }

@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 use crate::{
     ProtocolError,
     pack_table::PackTable,
-    packing::{PackHost, Pending, decrypt, encrypt, slot_of_lane},
+    packing::{PackHost, Pending, decrypt, encrypt},
     response::{join, respond},
     ring_keys::RingKeys,
     target::Target,
@@ -70,5 +70,5 @@ pub fn recover(
 ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
     let bytes = decrypt(table, keys, pending, answer)?;
     let (_, lane) = table.place(pending.target.block);
-    Ok(slot_of_lane(table, &bytes, lane))
+    Ok(table.entry_layout().slot_of_lane(&bytes, lane))
 }

@@ -1,12 +1,14 @@
 //! The shape of a table, chosen by what its look-ups cost.
 
-use hush_he::params::{LweParams, ONION_M31, ONION_S, PackParams, RingParams};
+use std::ops::RangeInclusive;
+
+use hush_he::params::{ColumnParams, LweParams, ONION_M31, ONION_S, PackParams, RingParams};
+use hush_ops::contract::PACK_BYTES;
 
 use crate::{
+    column_table::ColumnTable,
     frodo,
-    pack_table::PackTable,
     response::response_bytes,
-    ring_keys::upload_bytes,
     ring_table::lanes,
     symbols::symbol_count,
     table::{LOOKUPS_PER_EPOCH, Protocol, Scheme, TableShape},
@@ -26,9 +28,12 @@ const PACK_MAX_COLUMNS: usize = 1 << 15;
 /// Bytes that a server scans in the time in which a client sends or receives one: 16 GB/s and 32 Mbit/s.
 const STREAM_PER_TRAFFIC: f64 = 4000.0;
 
-/// Bytes of a hint that a server of `hybrid` may keep however short the table is: twelve planes of the default set. With less,
-/// tables that are a little longer than some with `hybrid` would not have it.
-const AUTO_KEPT_HINT: usize = 512 << 20;
+/// Columns of a table of column packing. With fewer its pack columns, 8 KiB beside every row, are more than half of the table;
+/// with more a query is longer than most clients like. Rounding to a power of two of entries may pass the upper one.
+const COLUMN_PACKING_COLUMNS: RangeInclusive<usize> = 1 << 14..=1 << 16;
+
+/// Bytes of pack columns that `auto` accepts however short the table is: those of 65,536 rows.
+const AUTO_PACK_COLUMNS: usize = 512 << 20;
 
 /// Rows of the first dimension (D0) of a table over rings: more make queries longer to expand, fewer leave more to fold.
 const RING_COLUMNS: usize = 256;
@@ -52,6 +57,7 @@ pub fn columns(scheme: &Scheme, slots: usize, slot_bytes: usize) -> usize {
         Scheme::Ring(ring) => slots.div_ceil(lanes(ring, slot_bytes) * RING_ENTRIES).min(RING_COLUMNS),
         Scheme::Pack(Protocol::ExppackD, _) => DOUBLE_MIN_COLUMNS.max((slots as f64).sqrt() as usize),
         Scheme::Pack(protocol, params) => pack_columns(*protocol, params, slots, slot_bytes),
+        Scheme::Column(protocol, params) => column_packing_columns(*protocol, params, slots, slot_bytes),
     };
     wanted.clamp(1, slots.max(1))
 }
@@ -82,51 +88,65 @@ fn whole_tiles(planes: f64) -> usize {
     }
 }
 
+/// Columns of a table of column packing: the minimum of traffic and scanned pack columns, where a column costs a query word and
+/// a row its pack columns (and in `colpack-s` its part of the answer). Entries are a power of two in `colpack`, which folds as
+/// many in any case.
+fn column_packing_columns(
+    protocol: Protocol,
+    params: &ColumnParams,
+    slots: usize,
+    slot_bytes: usize,
+) -> usize {
+    let ring = params.ring();
+    let (lanes, folds) = ((ring.degree() / slot_bytes).max(1), protocol == Protocol::Colpack);
+    let sent = if folds { 0.0 } else { response_bytes(ring, 1) as f64 / ring.degree() as f64 };
+    let row_cost = (PACK_BYTES * ring.degree()) as f64 / STREAM_PER_TRAFFIC + sent;
+    let wanted = ((slots as f64 * slot_bytes as f64) * row_cost / QUERY_WORD).sqrt() as usize;
+    let (fewest, most) = COLUMN_PACKING_COLUMNS.into_inner();
+    let entries = slots as f64 / (lanes * wanted.clamp(fewest, most)) as f64;
+    let columns = |entries: usize| slots.div_ceil(entries * lanes);
+    if !folds {
+        return columns(entries.round().max(1.0) as usize);
+    }
+    let entries = 1 << (entries.max(1.0).log2().round() as u32).min(ring.degree().ilog2() + 1);
+    columns(if columns(entries) < fewest { (entries / 2).max(1) } else { entries })
+}
+
 /// As [`columns`] for a table by key, whose filters are poor below some tens of slots.
 pub fn key_columns(scheme: &Scheme, slots: usize, slot_bytes: usize) -> usize {
     match scheme {
         Scheme::Lwe(..) => columns(scheme, slots, slot_bytes),
-        Scheme::Ring(_) | Scheme::Pack(..) => {
+        Scheme::Ring(_) | Scheme::Pack(..) | Scheme::Column(..) => {
             columns(scheme, slots, slot_bytes).max(MIN_KEY_COLUMNS).min(slots.max(1))
         }
     }
 }
 
-/// The protocol that `auto` stands for: `hybrid` if the hint that a client of `simple` downloads with every epoch were longer
-/// than the evaluation keys that one of `hybrid` uploads once, and so would the table, and the hint that a server of `hybrid`
-/// keeps is no longer than the table, or than 512 MiB; else `frodo` if the cheapest shape has a single block anyway, else
-/// `simple`. Without `pack` it is one of the latter two.
+/// The protocol that `auto` stands for: `colpack`, unless a look-up would send and receive as much as the table has, or the pack
+/// columns (of few, long records) would be longer than the table and [`AUTO_PACK_COLUMNS`]. For these, or without `column`, it is
+/// `frodo` if the cheapest shape has a single block anyway, else `simple`.
 pub fn auto_protocol(
     lwe: &LweParams,
-    pack: Option<&PackParams>,
+    column: Option<&ColumnParams>,
     slots: usize,
     slot_bytes: usize,
 ) -> Protocol {
-    let columns = columns(&Scheme::Lwe(Protocol::Simple, *lwe), slots, slot_bytes);
-    let rows = slots.div_ceil(columns) * slot_bytes;
-    let hint_bytes = rows as f64 * lwe.n() as f64 * HINT_WORD;
-    let table_bytes = slots * slot_bytes;
-    let is_packed = |pack: &PackParams| {
-        let (keys, kept) = (upload_bytes(pack.ring()), kept_hint_bytes(pack, slots, slot_bytes));
-        // A client that sent more than the table could as well have been sent the table.
-        hint_bytes > keys as f64
-            && table_bytes > keys
-            && kept.is_some_and(|kept| kept <= AUTO_KEPT_HINT.max(table_bytes))
+    let table_bytes = slots.saturating_mul(slot_bytes);
+    let suits = |column: &ColumnParams| {
+        let scheme = Scheme::Column(Protocol::Colpack, *column);
+        let shape = index_shape(&scheme, slots, slot_bytes, columns(&scheme, slots, slot_bytes));
+        ColumnTable::new(Protocol::Colpack, *column, shape).is_ok_and(|table| {
+            table.query_bytes().total() + table.answer_bytes() < table_bytes
+                && table.columns_tiling().bytes() <= table_bytes.max(AUTO_PACK_COLUMNS)
+        })
     };
-    if pack.is_some_and(is_packed) {
-        Protocol::Hybrid
-    } else if columns >= slots {
+    if column.is_some_and(suits) {
+        Protocol::Colpack
+    } else if columns(&Scheme::Lwe(Protocol::Simple, *lwe), slots, slot_bytes) >= slots {
         Protocol::Frodo
     } else {
         Protocol::Simple
     }
-}
-
-/// Bytes of the hint that a server of `hybrid` keeps for a table of `slots` slots, if it can be one.
-fn kept_hint_bytes(pack: &PackParams, slots: usize, slot_bytes: usize) -> Option<usize> {
-    let scheme = Scheme::Pack(Protocol::Hybrid, *pack);
-    let shape = index_shape(&scheme, slots, slot_bytes, columns(&scheme, slots, slot_bytes));
-    Some(PackTable::new(Protocol::Hybrid, *pack, shape).ok()?.hint_tiling().bytes())
 }
 
 /// The parameter set that `onion` takes for slots of `slot_bytes` bytes: the one whose answers are shorter, which is

@@ -106,7 +106,13 @@ pub fn recover(
     }
     let ring = table.ring();
     let (entry, lane) = table.place(pending.target.block);
-    let mut symbols = decrypt_plaintexts(keys, answer, table.planes(), ring.plaintext_bits())?;
+    let mut symbols = decrypt_plaintexts(
+        keys.context(),
+        keys.answer_secrets(),
+        answer,
+        table.planes(),
+        ring.plaintext_bits(),
+    )?;
     for (plane, plaintext) in symbols.chunks_exact_mut(ring.degree()).enumerate() {
         whitening.remove_from(&pending.target.columns, plane * table.entries() + entry, plaintext);
     }

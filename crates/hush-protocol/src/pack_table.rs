@@ -1,15 +1,6 @@
 //! Parameters of a table whose answers are packed, and every size that follows from them.
 //!
-//! ```text
-//!                 column 0 .. D0-1
-//!   block 0     │ slot slot ..  │ ┐                              short slots: `lanes` blocks an entry, one plane
-//!   block 1     │ slot slot ..  │ ┘ entry 0: one plaintext       long slots:  one block an entry, `planes` planes
-//!   block 2     │ slot slot ..  │ ┐
-//!   ..          │               │ ┘ entry 1
-//! ```
-//!
-//! The database is that of `simple`: a block is a band of `slot_bytes` rows. Up to N rows of an entry are packed into one
-//! RLWE plaintext, a byte a coefficient.
+//! Which blocks share a plaintext: [`EntryLayout`].
 
 use std::ops::Range;
 
@@ -27,6 +18,7 @@ use hush_ops::{
 
 use crate::{
     ProtocolError,
+    entry_layout::EntryLayout,
     response::response_bytes,
     table::{MAX_COLUMNS, MAX_ROWS, MAX_SLOT_BYTES, Protocol, TableShape, check_limit},
     wire::{KEY_ID_BYTES, QuerySizes},
@@ -41,7 +33,7 @@ pub const MAX_EXPPACK_D_SLOT: usize = 64;
 /// Most bytes of a hint in evaluation form, and of the second database of `exppack-d`.
 pub const MAX_KEPT_BYTES: u64 = 1 << 40;
 /// Most bytes of an answer, which a client holds in memory.
-const MAX_ANSWER_BYTES: usize = 256 << 20;
+pub(crate) const MAX_ANSWER_BYTES: usize = 256 << 20;
 
 /// Checked parameters of a table whose answers are packed. Everything on the wire has a size that is a function of this.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,19 +118,23 @@ impl PackTable {
         self.shape.byte_tiling()
     }
 
+    pub(crate) fn entry_layout(&self) -> EntryLayout {
+        EntryLayout::new(self.params.ring().degree(), self.shape)
+    }
+
     /// Blocks in an entry: slots that one plaintext holds, 1 for slots that take more than one.
     pub fn lanes(&self) -> usize {
-        (self.params.ring().degree() / self.shape.slot_bytes).max(1)
+        self.entry_layout().lanes()
     }
 
     /// Entry and lane of a block.
     pub fn place(&self, block: usize) -> (usize, usize) {
-        (block / self.lanes(), block % self.lanes())
+        self.entry_layout().place(block)
     }
 
     /// Which rows of the first fold are packed together.
     pub fn first_shape(&self) -> PackShape {
-        self.pack_shape(self.rows(), self.lanes() * self.shape.slot_bytes)
+        self.entry_layout().pack_shape()
     }
 
     /// Which rows of the second fold are packed together: all belong to one entry (`exppack-d`, `double-pack`).
@@ -150,7 +146,7 @@ impl PackTable {
             Protocol::ExppackD => self.second_hint_rows() + self.second_answer_rows(),
             _ => self.switched_bytes() * self.params.ring().degree() * self.first_shape().planes(),
         };
-        self.pack_shape(rows, rows)
+        PackShape::new(self.params.ring().degree(), rows, rows).expect("all are positive")
     }
 
     /// The columns of the second shape, a few at a time: what is computed and packed at once where the hint is a query's own
@@ -180,10 +176,6 @@ impl PackTable {
     /// Bytes of a switched coefficient, of which `double-pack` makes its second database.
     pub(crate) fn switched_bytes(&self) -> usize {
         switched_bytes(self.params.ring().response_bits()).unwrap_or(0)
-    }
-
-    fn pack_shape(&self, rows: usize, entry_rows: usize) -> PackShape {
-        PackShape::new(self.params.ring().degree(), rows, entry_rows).expect("all are positive")
     }
 
     /// The tiling of the second database, which stems from the hint and has a column for every block (`exppack-d`).
@@ -335,7 +327,7 @@ fn check_shape(protocol: Protocol, params: &PackParams, shape: TableShape) -> Re
     }
 }
 
-fn check_kept(what: &'static str, actual: u64) -> Result<(), ProtocolError> {
+pub(crate) fn check_kept(what: &'static str, actual: u64) -> Result<(), ProtocolError> {
     if actual <= MAX_KEPT_BYTES {
         return Ok(());
     }

@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 use crate::{
     ProtocolError, double_pack, exppack_d, exppack_s, hybrid,
     pack_table::PackTable,
-    response::{choose_lane, decrypt_plaintexts},
+    response::decrypt_plaintexts,
     ring_keys::RingKeys,
     simple::{check_length, unpack_queries},
     table::Protocol,
@@ -233,11 +233,5 @@ pub(crate) fn decrypt(
     if pending.key_id != keys.id() {
         return Err(ProtocolError::Keys("the query was made with others".into()));
     }
-    decrypt_plaintexts(keys, answer, table.answer_plaintexts(), u8::BITS)
-}
-
-/// Client: the slot of a lane, from the bytes of its entry.
-pub(crate) fn slot_of_lane(table: &PackTable, bytes: &[u32], lane: usize) -> Zeroizing<Vec<u8>> {
-    let slot = choose_lane(bytes, table.shape().slot_bytes, table.lanes(), lane);
-    Zeroizing::new(slot.iter().map(|&byte| byte as u8).collect())
+    decrypt_plaintexts(keys.context(), keys.answer_secrets(), answer, table.answer_plaintexts(), u8::BITS)
 }

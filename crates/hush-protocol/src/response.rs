@@ -3,13 +3,14 @@
 use hush_he::{
     algorithms::decrypt_response,
     codec::{pack_wide, packed_bytes, unpack_wide},
+    entities::RlweSecret,
     params::{RingContext, RingParams},
 };
 use hush_math::constant_time::equal_mask;
 use hush_ops::contract::{RingOps, RlweBatch};
 use zeroize::Zeroizing;
 
-use crate::{ProtocolError, ring_keys::RingKeys, simple::check_length};
+use crate::{ProtocolError, simple::check_length};
 
 /// Bytes of an answer of `plaintexts` plaintexts: a packed pair for every two, a single ciphertext for an odd one; all
 /// single in sets without pair packing.
@@ -34,20 +35,34 @@ pub(crate) fn respond<B: RingOps>(
     ciphertexts: &RlweBatch,
 ) -> Result<Vec<u8>, ProtocolError> {
     let (params, ciphertext_words) = (context.params(), ciphertexts.ciphertext_words);
-    let bits = params.response_bits();
     let mut out = Vec::with_capacity(response_bytes(params, ciphertexts.count()));
     for words in ciphertexts.words.chunks(group(params) * ciphertext_words) {
-        let (polys, widths) = if words.len() > ciphertext_words {
+        if words.len() > ciphertext_words {
             let pair = RlweBatch { ciphertext_words, words: words.to_vec().into() };
-            (backend.pack_pair(ring, keys, &pair)?, vec![bits.a, bits.b, bits.b])
+            let polys = backend.pack_pair(ring, keys, &pair)?;
+            switch(backend, ring, context, &polys, &mut out)?;
         } else {
-            (words.to_vec(), vec![bits.a, bits.b])
-        };
-        for (words, &bits) in backend.mod_switch(ring, &polys, &widths)?.into_iter().zip(&widths) {
-            pack_wide(words.into_iter().map(u128::from), bits, &mut out);
+            switch(backend, ring, context, words, &mut out)?;
         }
     }
     Ok(out)
+}
+
+/// Server: the polynomials `a, b` or `a, b_0, b_1` at the widths of an answer, appended to `out`.
+pub(crate) fn switch<B: RingOps>(
+    backend: &B,
+    ring: &B::Ring,
+    context: &RingContext,
+    polys: &[u32],
+    out: &mut Vec<u8>,
+) -> Result<(), ProtocolError> {
+    let bits = context.params().response_bits();
+    let widths = [bits.a, bits.b, bits.b];
+    let widths = &widths[..polys.len() / (context.kept().limbs() * context.kept().degree())];
+    for (words, &bits) in backend.mod_switch(ring, polys, widths)?.into_iter().zip(widths) {
+        pack_wide(words.into_iter().map(u128::from), bits, out);
+    }
+    Ok(())
 }
 
 /// The ciphertexts of several batches, at least one, as one.
@@ -57,27 +72,28 @@ pub(crate) fn join(batches: Vec<RlweBatch>) -> RlweBatch {
     RlweBatch { ciphertext_words, words: words.into() }
 }
 
-/// Client: the N symbols, of `symbol_bits` bits, of each of the `plaintexts` plaintexts of an answer.
+/// Client: the N symbols, of `symbol_bits` bits, of each of the `plaintexts` plaintexts of an answer. `secrets` are those of
+/// the first and the second ciphertext of a pair; single ciphertexts are under the first.
 ///
 /// # Errors
 /// [`ProtocolError::Length`] if the answer is not [`response_bytes`] long.
 pub(crate) fn decrypt_plaintexts(
-    keys: &RingKeys,
+    context: &RingContext,
+    secrets: [&RlweSecret; 2],
     answer: &[u8],
     plaintexts: usize,
     symbol_bits: u32,
 ) -> Result<Zeroizing<Vec<u32>>, ProtocolError> {
-    let params = keys.context().params();
+    let params = context.params();
     check_length("answer", response_bytes(params, plaintexts), answer.len())?;
     let (degree, bits) = (params.degree(), params.response_bits());
     let mut reader = Reader { rest: answer, degree };
     let mut symbols = Zeroizing::new(Vec::with_capacity(plaintexts * degree));
-    let secrets = [&keys.secrets().query, &keys.secrets().second];
     for first in (0..plaintexts).step_by(group(params)) {
         let a = reader.words(bits.a)?;
         for (_, secret) in (first..plaintexts).zip(secrets).take(group(params)) {
             let b = reader.words(bits.b)?;
-            symbols.extend_from_slice(&decrypt_response(keys.context(), secret, &a, &b, symbol_bits));
+            symbols.extend_from_slice(&decrypt_response(context, secret, &a, &b, symbol_bits));
         }
     }
     Ok(symbols)

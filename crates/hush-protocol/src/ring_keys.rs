@@ -2,7 +2,7 @@
 
 use hush_he::{
     algorithms::{generate_keys, open_keys},
-    entities::{EvaluationKeys, RingSecrets},
+    entities::{EvaluationKeys, RingSecrets, RlweSecret},
     params::{RING_SEED_BYTES, RingContext, RingParams},
 };
 use prost::Message;
@@ -46,6 +46,11 @@ impl RingKeys {
     /// What never leaves the client.
     pub fn secrets(&self) -> &RingSecrets {
         &self.secrets
+    }
+
+    /// The secrets that answers are under: of the first and the second ciphertext of a pair.
+    pub(crate) fn answer_secrets(&self) -> [&RlweSecret; 2] {
+        [&self.secrets.query, &self.secrets.second]
     }
 
     /// The encoded [`wire::EvaluationKeys`], of [`upload_bytes`] bytes.

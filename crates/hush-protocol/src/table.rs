@@ -2,13 +2,16 @@
 
 use std::{fmt, str::FromStr};
 
-use hush_he::params::{LweParams, MIN_SECURITY_BITS, PackParams, RingParams, pack_preset, ring_preset};
+use hush_he::params::{
+    ColumnParams, LweParams, MIN_SECURITY_BITS, PackParams, RingParams, column_preset, pack_preset,
+    ring_preset,
+};
 use hush_ops::tiling::Tiling;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ProtocolError, lwe_table::LweTable, pack_table::PackTable, ring_keys::upload_bytes,
-    ring_table::RingTable, wire::QuerySizes,
+    ProtocolError, column_table::ColumnTable, lwe_table::LweTable, pack_table::PackTable,
+    ring_keys::upload_bytes, ring_table::RingTable, wire::QuerySizes,
 };
 
 /// Most columns (D0): a query of this many words is 256 MiB, beyond any sensible one.
@@ -40,13 +43,17 @@ pub enum Protocol {
     ExppackD,
     /// Double-packing: ExpPack(S) whose answer is a database for a second query.
     DoublePack,
-    /// hybrid: ExpPack(S) whose answer is folded to one entry: the default without a hint.
+    /// hybrid: ExpPack(S) whose answer is folded to one entry.
     Hybrid,
+    /// Column packing, an answer for every entry: nothing to download, no keys; answers grow with the table.
+    ColpackS,
+    /// Column packing, folded to one entry: nothing to download, no keys: the default.
+    Colpack,
 }
 
 impl Protocol {
     /// All protocols.
-    pub const ALL: [Protocol; 8] = [
+    pub const ALL: [Protocol; 10] = [
         Protocol::Frodo,
         Protocol::Simple,
         Protocol::Double,
@@ -55,6 +62,8 @@ impl Protocol {
         Protocol::ExppackD,
         Protocol::DoublePack,
         Protocol::Hybrid,
+        Protocol::ColpackS,
+        Protocol::Colpack,
     ];
 
     /// The name used on the command line, in descriptors and on the wire.
@@ -68,12 +77,14 @@ impl Protocol {
             Protocol::ExppackD => "exppack-d",
             Protocol::DoublePack => "double-pack",
             Protocol::Hybrid => "hybrid",
+            Protocol::ColpackS => "colpack-s",
+            Protocol::Colpack => "colpack",
         }
     }
 
     /// Whether clients upload evaluation keys before they ask.
     pub fn has_evaluation_keys(self) -> bool {
-        self.family() != Family::Lwe
+        matches!(self.family(), Family::Ring | Family::Pack)
     }
 
     /// What its ciphertexts are.
@@ -82,6 +93,7 @@ impl Protocol {
             Protocol::Frodo | Protocol::Simple | Protocol::Double => Family::Lwe,
             Protocol::Onion => Family::Ring,
             Protocol::ExppackS | Protocol::ExppackD | Protocol::DoublePack | Protocol::Hybrid => Family::Pack,
+            Protocol::ColpackS | Protocol::Colpack => Family::Column,
         }
     }
 }
@@ -93,8 +105,10 @@ pub enum Family {
     Lwe,
     /// RLWE.
     Ring,
-    /// LWE that is packed into RLWE.
+    /// LWE that is packed into RLWE by a client's evaluation keys.
     Pack,
+    /// LWE that is packed into RLWE by keys that travel with the query.
+    Column,
 }
 
 impl fmt::Display for Protocol {
@@ -122,6 +136,8 @@ pub enum Scheme {
     Ring(RingParams),
     /// `exppack-s`, `exppack-d`, `double-pack` or `hybrid`.
     Pack(Protocol, PackParams),
+    /// `colpack-s` or `colpack`.
+    Column(Protocol, ColumnParams),
 }
 
 impl Scheme {
@@ -134,13 +150,14 @@ impl Scheme {
             Family::Lwe => Self::Lwe(protocol, hush_he::params::preset(preset)?),
             Family::Ring => Self::Ring(ring_preset(preset)?),
             Family::Pack => Self::Pack(protocol, pack_preset(preset)?),
+            Family::Column => Self::Column(protocol, column_preset(preset)?),
         })
     }
 
     /// The protocol.
     pub fn protocol(&self) -> Protocol {
         match self {
-            Self::Lwe(protocol, _) | Self::Pack(protocol, _) => *protocol,
+            Self::Lwe(protocol, _) | Self::Pack(protocol, _) | Self::Column(protocol, _) => *protocol,
             Self::Ring(_) => Protocol::Onion,
         }
     }
@@ -176,18 +193,21 @@ pub enum TableParams {
     Ring(RingTable),
     /// LWE packed into RLWE: `exppack-s`, `exppack-d`, `double-pack`, `hybrid`.
     Pack(PackTable),
+    /// LWE packed by keys that travel with the query: `colpack-s`, `colpack`.
+    Column(ColumnTable),
 }
 
 impl TableParams {
     /// A table of `shape`, with the widths of words that suit it.
     ///
     /// # Errors
-    /// As [`LweTable::new`], [`RingTable::new`] and [`PackTable::new`].
+    /// As [`LweTable::new`], [`RingTable::new`], [`PackTable::new`] and [`ColumnTable::new`].
     pub fn new(scheme: Scheme, shape: TableShape) -> Result<Self, ProtocolError> {
         Ok(match scheme {
             Scheme::Lwe(protocol, lwe) => Self::Lwe(LweTable::new(protocol, lwe, shape)?),
             Scheme::Ring(ring) => Self::Ring(RingTable::new(ring, shape)?),
             Scheme::Pack(protocol, params) => Self::Pack(PackTable::new(protocol, params, shape)?),
+            Scheme::Column(protocol, params) => Self::Column(ColumnTable::new(protocol, params, shape)?),
         })
     }
 
@@ -197,6 +217,7 @@ impl TableParams {
             Self::Lwe(table) => table.protocol(),
             Self::Ring(_) => Protocol::Onion,
             Self::Pack(table) => table.protocol(),
+            Self::Column(table) => table.protocol(),
         }
     }
 
@@ -206,6 +227,7 @@ impl TableParams {
             Self::Lwe(table) => table.shape(),
             Self::Ring(table) => table.shape(),
             Self::Pack(table) => table.shape(),
+            Self::Column(table) => table.shape(),
         }
     }
 
@@ -215,6 +237,7 @@ impl TableParams {
             Self::Lwe(table) => table.lwe().name(),
             Self::Ring(table) => table.ring().name(),
             Self::Pack(table) => table.params().name(),
+            Self::Column(table) => table.params().name(),
         }
     }
 
@@ -224,6 +247,7 @@ impl TableParams {
             Self::Lwe(table) => table.lwe().security_bits(),
             Self::Ring(table) => table.ring().security_bits(),
             Self::Pack(table) => table.params().security_bits(),
+            Self::Column(table) => table.params().security_bits(),
         }
     }
 
@@ -241,6 +265,7 @@ impl TableParams {
             }
             Self::Ring(table) => QuerySizes::rlwe(table.query_bytes()),
             Self::Pack(table) => table.query_bytes(),
+            Self::Column(table) => table.query_bytes(),
         }
     }
 
@@ -250,6 +275,7 @@ impl TableParams {
             Self::Lwe(table) => table.answer_bytes(),
             Self::Ring(table) => table.answer_bytes(),
             Self::Pack(table) => table.answer_bytes(),
+            Self::Column(table) => table.answer_bytes(),
         }
     }
 
@@ -257,14 +283,14 @@ impl TableParams {
     pub fn hint_bytes(&self) -> usize {
         match self {
             Self::Lwe(table) => table.hint_bytes(),
-            Self::Ring(_) | Self::Pack(_) => 0,
+            Self::Ring(_) | Self::Pack(_) | Self::Column(_) => 0,
         }
     }
 
     /// Bytes of the evaluation keys that a client uploads once; 0 if the protocol has none.
     pub fn key_bytes(&self) -> usize {
         match self {
-            Self::Lwe(_) => 0,
+            Self::Lwe(_) | Self::Column(_) => 0,
             Self::Ring(table) => upload_bytes(table.ring()),
             Self::Pack(table) => upload_bytes(table.params().ring()),
         }
@@ -276,6 +302,7 @@ impl TableParams {
             Self::Lwe(table) => table.tiling().bytes(),
             Self::Ring(table) => table.tiling().bytes(),
             Self::Pack(table) => table.tiling().bytes(),
+            Self::Column(table) => table.tiling().bytes(),
         }
     }
 
@@ -285,6 +312,7 @@ impl TableParams {
             Self::Lwe(table) => table.noise().sigmas(),
             Self::Ring(table) => table.noise().sigmas(),
             Self::Pack(table) => table.sigmas(),
+            Self::Column(table) => table.sigmas(),
         }
     }
 
@@ -294,6 +322,7 @@ impl TableParams {
             Self::Lwe(table) => table.log2_failure(),
             Self::Ring(table) => table.log2_failure(),
             Self::Pack(table) => table.log2_failure(),
+            Self::Column(table) => table.log2_failure(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a look-up with a packed answer sends, for tables of 1 to 64 GiB of 4 KiB records, computed without building one.
 
-use hush_he::params::{DEFAULT_LWE, PACK_M31, PackParams, VIPIR_N4096_3X29};
+use hush_he::params::{PACK_M31, PackParams, VIPIR_N4096_3X29};
 use hush_protocol::{
     layout,
     pack_table::PackTable,
@@ -95,19 +95,4 @@ fn the_default_geometry_weighs_traffic_against_the_hint() {
         println!("{} GiB: {planes} planes, {traffic:.0} KiB, hint {share:.2} of the table", 1 << (2 * step));
         assert!((90.0..140.0).contains(&traffic) && share < 0.33 && planes.is_multiple_of(8));
     }
-}
-
-/// `auto` takes `hybrid` where hint and table would be long for the client, and the kept hint is not for the server.
-#[test]
-fn auto_weighs_the_hints() {
-    let auto = |slots, slot_bytes| layout::auto_protocol(&DEFAULT_LWE, Some(&PACK_M31), slots, slot_bytes);
-    assert_eq!(auto(1 << 20, 1024), Protocol::Hybrid);
-    assert_eq!(auto(1000, 4096), Protocol::Hybrid);
-    assert_eq!(auto(400, 4096), Protocol::Hybrid);
-    // A hint of less than the keys; a table of less than the keys; and ten GiB kept by the server for a few MiB of table.
-    assert_ne!(auto(10_000, 10), Protocol::Hybrid);
-    assert_ne!(auto(300, 4096), Protocol::Hybrid);
-    assert_ne!(auto(1, 1000), Protocol::Hybrid);
-    assert_ne!(auto(5, 1 << 20), Protocol::Hybrid);
-    assert_ne!(layout::auto_protocol(&DEFAULT_LWE, None, 1 << 20, 1024), Protocol::Hybrid);
 }

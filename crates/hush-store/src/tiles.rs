@@ -32,6 +32,24 @@ impl<'a> TileWriter<'a> {
         self.tiling
     }
 
+    /// Writes whole rows, one after another, from `first_row` on. The database has whole tiles of columns.
+    ///
+    /// # Panics
+    /// If it has not, or the rows are outside the database.
+    pub fn write_rows(&self, first_row: usize, rows: &[u8]) {
+        let cols = self.tiling.cols();
+        assert!(cols.is_multiple_of(TILE_COLS) && rows.len().is_multiple_of(cols));
+        assert!(first_row + rows.len() / cols <= self.tiling.rows());
+        for (row, bytes) in (first_row..).zip(rows.chunks_exact(cols)) {
+            for (tile, run) in bytes.chunks_exact(TILE_COLS).enumerate() {
+                let at = self.tiling.offset(row, tile * TILE_COLS) / 8;
+                for (word, value) in self.words[at..at + TILE_COLS / 8].iter().zip(run.as_chunks().0) {
+                    word.store(u64::from_le_bytes(*value), Relaxed);
+                }
+            }
+        }
+    }
+
     /// Writes the slots of tile column `tile`: `slots` holds up to 64 slots of `size` bytes, slot after slot, whose
     /// bytes go to the rows from `first_row` on.
     ///
@@ -110,5 +128,19 @@ mod tests {
             }
             assert_eq!(bytes, tiling.tile(&matrix), "{size} x {cols} x {blocks}");
         }
+    }
+
+    #[test]
+    fn whole_rows_land_where_the_definition_has_them() {
+        let tiling = Tiling::new(700, 640);
+        let matrix: Vec<u8> = (0..700 * 640).map(|i: usize| (i * 7 + i / 640) as u8).collect();
+        let mut words = vec![0u64; tiling.bytes() / 8];
+        // SAFETY: u64 has no padding.
+        let bytes = unsafe { words.align_to_mut::<u8>().1 };
+        let writer = TileWriter::new(tiling, bytes);
+        for (first, last) in [(0, 513), (513, 514), (514, 700)] {
+            writer.write_rows(first, &matrix[first * 640..last * 640]);
+        }
+        assert_eq!(bytes, tiling.tile(&matrix));
     }
 }

@@ -4,7 +4,7 @@ use super::{Block, orbit::Orbits};
 use crate::{
     CpuRing,
     ring::{
-        Montgomery, Residues, WideLanes, centre_digits,
+        self, Montgomery, Residues, WideLanes, centre_digits,
         vector_loop::{self, VectorLoop},
     },
 };
@@ -45,12 +45,9 @@ impl Block<'_> {
         state.digit(1);
         let ([mask, _], [_, digit]) = (state.sums, state.digits);
         let (mut mask, digit) = (mask.to_vec(), digit.to_vec());
-        for (index, limb) in kept.limbs().iter().enumerate() {
-            let words = index * degree..(index + 1) * degree;
-            let (x, y) = (&digit[words.clone()], &self.plan.conjugation[words.clone()]);
-            let product = MulAdd { montgomery: limb.montgomery, x, y, sum: &mut mask[words] };
-            vector_loop::run(kept.level(), product);
-        }
+        let mut product = vec![0; digit.len()];
+        ring::multiply(kept, &digit, &self.plan.conjugation, &mut product);
+        ring::add(kept, &mut mask, &product);
         (digit, mask)
     }
 }
@@ -120,29 +117,6 @@ impl VectorLoop for Step<'_> {
                 let product = residues.mul(digit, mask);
                 L::store(sum.as_mut_ptr(), residues.add(L::load(image.as_ptr()), product));
                 L::store(image.as_mut_ptr(), digit);
-            }
-        }
-    }
-}
-
-/// `sum += x y`, slot by slot, for y in Montgomery form.
-struct MulAdd<'a> {
-    montgomery: Montgomery,
-    x: &'a [u32],
-    y: &'a [u32],
-    sum: &'a mut [u32],
-}
-
-impl VectorLoop for MulAdd<'_> {
-    #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
-        let operands = self.x.chunks_exact(L::WIDTH).zip(self.y.chunks_exact(L::WIDTH));
-        for (sum, (x, y)) in self.sum.chunks_exact_mut(L::WIDTH).zip(operands) {
-            // SAFETY: the caller has the instruction set; chunks are a vector.
-            unsafe {
-                let residues = Residues::<L>::new(self.montgomery);
-                let product = residues.mul(L::load(x.as_ptr()), L::load(y.as_ptr()));
-                L::store(sum.as_mut_ptr(), residues.add(L::load(sum.as_ptr()), product));
             }
         }
     }

@@ -3,7 +3,10 @@
 use hush_he::entities::ColumnMasks;
 
 use super::{entries::EntryJoin, lift::WordLift, orbit::Orbits};
-use crate::{CpuRing, ring::ModRing};
+use crate::{
+    CpuRing,
+    ring::{self, ModRing},
+};
 
 /// Tables for [`hush_ops::contract::ColumnOps::chain_hint`], the same for all hints.
 pub struct ChainPlan {
@@ -69,8 +72,9 @@ impl RotationMask {
     }
 }
 
-/// Canonical words of a polynomial in Montgomery form.
+/// The words of a polynomial in Montgomery form.
 fn montgomery_form(ring: &ModRing, words: &[u32]) -> Vec<u32> {
-    let limbs = ring.limbs().iter().zip(words.chunks_exact(ring.degree()));
-    limbs.flat_map(|(limb, words)| words.iter().map(|&word| limb.montgomery.form(word))).collect()
+    let mut form = vec![0; words.len()];
+    ring::montgomery_form(ring, words, &mut form);
+    form
 }

@@ -96,21 +96,26 @@ impl<D> Item<D> {
     }
 }
 
-/// `out[b] = db * query[b] mod 2^32`, in passes of up to 64 queries.
+/// `db * query[b] mod 2^32` for every query.
 pub(crate) fn lwe_fold(cpu: &Cpu, db: &TiledDb, queries: &LweQueries) -> LweBatch {
-    let (tiling, cols) = (db.tiling(), queries.cols);
-    let rows = tiling.rows();
+    let rows = db.tiling().rows();
     let mut words = vec![0; queries.batch() * rows];
-    if !words.is_empty() {
-        let passes = queries.words.chunks(MAX_BATCH * cols).zip(words.chunks_mut(MAX_BATCH * rows));
+    add_fold(cpu, db, queries, &mut words);
+    LweBatch { rows, words }
+}
+
+/// `out[b] += db * query[b] mod 2^32`, in passes of up to 64 queries; `out` is query after query.
+pub(crate) fn add_fold(cpu: &Cpu, db: &TiledDb, queries: &LweQueries, out: &mut [u32]) {
+    let (rows, cols) = (db.tiling().rows(), queries.cols);
+    if !out.is_empty() {
+        let passes = queries.words.chunks(MAX_BATCH * cols).zip(out.chunks_mut(MAX_BATCH * rows));
         for (query_words, out) in passes {
             fold_pass(cpu, db, &QueryRows { cols, words: query_words }, out);
         }
     }
-    LweBatch { rows, words }
 }
 
-/// One pass over the whole database; `out` is query after query.
+/// One pass over the whole database, added to `out`, query after query.
 fn fold_pass(cpu: &Cpu, db: &TiledDb, source: &QueryRows<'_>, out: &mut [u32]) {
     let tiling = db.tiling();
     // What is left of each query's words; the units are in row order.
@@ -133,7 +138,7 @@ fn fold_pass(cpu: &Cpu, db: &TiledDb, source: &QueryRows<'_>, out: &mut [u32]) {
         for (b, dest) in dest.iter_mut().enumerate() {
             let column = words[b..].iter().step_by(batch);
             for (out, &word) in dest[first..].iter_mut().zip(column) {
-                *out = word;
+                *out = out.wrapping_add(word);
             }
         }
     });

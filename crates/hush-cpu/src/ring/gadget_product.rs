@@ -13,12 +13,14 @@ use super::{
 /// Replaces `scratch.coefficients` (a polynomial in evaluation form) by its coefficients, and writes their digits to
 /// `scratch.digits`, from digit `first` on; each is [`GadgetTables::half`] too large.
 pub(super) fn decompose(ring: &ModRing, gadget: &GadgetTables, scratch: &mut Scratch<'_>, first: usize) {
-    let degree = ring.degree();
-    for (limb, words) in ring.limbs().iter().zip(scratch.coefficients.chunks_exact_mut(degree)) {
-        limb.ntt.inverse(words, scratch.transform);
-    }
-    let digits = &mut scratch.digits[first * degree..][..gadget.digits * degree];
-    gadget.decomposer.decompose(ring.level(), scratch.coefficients, digits);
+    ring.inverse(scratch.coefficients, scratch.transform);
+    digits(ring, gadget, scratch.coefficients, &mut scratch.digits[first * ring.degree()..]);
+}
+
+/// Writes the digits of a polynomial in coefficient form to the first words of `to`; each is [`GadgetTables::half`] too
+/// large.
+pub(super) fn digits(ring: &ModRing, gadget: &GadgetTables, coefficients: &[u32], to: &mut [u32]) {
+    gadget.decomposer.decompose(ring.level(), coefficients, &mut to[..gadget.digits * ring.degree()]);
 }
 
 /// Hands `sum_row digit[row] * rows[row][poly]` to `sink`, for the digits in `scratch.digits`, each `half` too large.

@@ -20,10 +20,12 @@ mod automorphism;
 mod digits;
 mod drop_prime;
 mod expand;
+mod external_product;
 mod gadget_product;
 mod gadget_rows;
 mod keys;
 mod lift;
+mod lift_fractions;
 mod mod_ring;
 mod mod_switch;
 mod monomial;
@@ -34,18 +36,23 @@ mod pack_pair;
 mod residues;
 mod rgsw_fold;
 mod scratch;
+mod spectrum;
 mod tables;
 pub(crate) mod vector_loop;
 mod wide_lanes;
 mod words;
 
 pub(crate) use self::{
+    external_product::RgswRows,
     lift::Lift,
+    lift_fractions::LiftFractions,
     mod_ring::{Limb, ModRing},
+    mod_switch::PowerSwitch,
     montgomery::Montgomery,
     residues::Residues,
+    spectrum::{place, spectrum},
     wide_lanes::WideLanes,
-    words::{add, add_scaled, centre_digits},
+    words::{add, add_scaled, centre_digits, montgomery_form, multiply},
 };
 
 pub use self::{keys::CpuKeys, tables::CpuRing};

@@ -49,6 +49,20 @@ impl ModRing {
         &self.limbs
     }
 
+    /// Whole polynomials to evaluation form, in place. `scratch` has [`ModRing::transform_words`].
+    pub(crate) fn forward(&self, polys: &mut [u32], scratch: &mut [u64]) {
+        for (limb, values) in self.limbs.iter().cycle().zip(polys.chunks_exact_mut(self.degree)) {
+            limb.ntt.forward(values, scratch);
+        }
+    }
+
+    /// Whole polynomials to coefficient form, as [`ModRing::forward`].
+    pub(crate) fn inverse(&self, polys: &mut [u32], scratch: &mut [u64]) {
+        for (limb, values) in self.limbs.iter().cycle().zip(polys.chunks_exact_mut(self.degree)) {
+            limb.ntt.inverse(values, scratch);
+        }
+    }
+
     /// Words of scratch memory with which the transforms of every prime run.
     pub(crate) fn transform_words(&self) -> usize {
         self.limbs.iter().map(|limb| limb.ntt.scratch_words()).max().unwrap_or(0)

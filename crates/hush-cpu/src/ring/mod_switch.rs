@@ -9,34 +9,56 @@ use crate::Cpu;
 /// As [`hush_ops::contract::RingOps::mod_switch`], for operands that fit together.
 pub(super) fn mod_switch(cpu: &Cpu, ring: &CpuRing, polys: &[u32], bits: &[u32]) -> Vec<Vec<u64>> {
     let rns = ring.context().kept().rns();
-    let degree = ring.kept.degree();
     let switch = |(words, &bits): (&[u32], &u32)| {
         cpu.with_workspace(|workspace| {
             let (words_buffer, transform) = workspace.ring_buffers(words.len(), ring.kept.transform_words());
             words_buffer.copy_from_slice(words);
-            for (limb, words) in ring.kept.limbs().iter().zip(words_buffer.chunks_exact_mut(degree)) {
-                limb.ntt.inverse(words, transform);
-            }
-            round(&ring.kept, rns, bits, words_buffer)
+            ring.kept.inverse(words_buffer, transform);
+            PowerSwitch::new(&ring.kept, rns, bits).words(&ring.kept, words_buffer)
         })
     };
     cpu.install(|| polys.par_chunks_exact(ring.kept.words()).zip(bits).map(switch).collect())
 }
 
-/// Rounds the coefficients whose residues are `words`, which is left with anything.
-fn round(ring: &ModRing, rns: &Rns, bits: u32, words: &mut [u32]) -> Vec<u64> {
-    let degree = ring.degree();
-    match NarrowSwitch::new(ring, rns, bits) {
-        Some(switch) => switch.apply(ring, words).iter().map(|&word| u64::from(word)).collect(),
-        None => {
-            let switch = Switch::new(rns.product(), bits);
-            (0..degree).map(|i| switch.apply(rns.lift(|limb| words[limb * degree + i]))).collect()
+/// Rounds coefficients modulo Q to a power of two: in vectors, where that is exact.
+pub(crate) enum PowerSwitch<'a> {
+    Narrow(NarrowSwitch),
+    Wide(&'a Rns, Switch),
+}
+
+impl<'a> PowerSwitch<'a> {
+    /// `round(x 2^bits / Q) mod 2^bits`, half up, for at most 48 bits. `rns` is the base of the ring.
+    pub(crate) fn new(ring: &ModRing, rns: &'a Rns, bits: u32) -> Self {
+        let narrow = NarrowSwitch::new(ring, rns, bits).map(Self::Narrow);
+        narrow.unwrap_or_else(|| Self::Wide(rns, Switch::new(rns.product(), bits)))
+    }
+
+    /// The results for the coefficients whose residues are `words`, which is left with anything.
+    fn words(&self, ring: &ModRing, words: &mut [u32]) -> Vec<u64> {
+        match self {
+            Self::Narrow(switch) => switch.apply(ring, words).iter().map(|&word| u64::from(word)).collect(),
+            Self::Wide(rns, switch) => (0..ring.degree()).map(|i| switch.at(rns, words, i)).collect(),
+        }
+    }
+
+    /// Adds the results for the first coefficients, modulo 2^32, to as many `sums`. `words` are the residues of all
+    /// coefficients, and left with anything.
+    pub(crate) fn add_to(&self, ring: &ModRing, words: &mut [u32], sums: &mut [u32]) {
+        match self {
+            Self::Narrow(switch) => {
+                let rounded = switch.apply(ring, words);
+                sums.iter_mut().zip(rounded).for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
+            }
+            Self::Wide(rns, switch) => {
+                let rounded = (0..ring.degree()).map(|i| switch.at(rns, words, i) as u32);
+                sums.iter_mut().zip(rounded).for_each(|(sum, word)| *sum = sum.wrapping_add(word));
+            }
         }
     }
 }
 
 /// `round(x 2^bits / Q) mod 2^bits`, half up, for x in `0..Q`.
-struct Switch {
+pub(crate) struct Switch {
     product: u128,
     bits: u32,
     /// 2^bits / Q.
@@ -46,6 +68,12 @@ struct Switch {
 impl Switch {
     fn new(product: u128, bits: u32) -> Self {
         Self { product, bits, factor: 2f64.powi(bits as i32) / product as f64 }
+    }
+
+    /// The result for coefficient `i` of the residues `words`.
+    fn at(&self, rns: &Rns, words: &[u32], i: usize) -> u64 {
+        let degree = words.len() / rns.limbs();
+        self.apply(rns.lift(|limb| words[limb * degree + i]))
     }
 
     fn apply(&self, x: u128) -> u64 {
@@ -107,8 +135,16 @@ mod tests {
                     let expected: Vec<u64> = values.iter().map(|&x| switch.apply(x)).collect();
                     for level in Level::ALL.into_iter().filter(|&level| level <= Level::detect()) {
                         let ring = ModRing::new(level, &base);
-                        let switched = round(&ring, rns, bits, &mut words.clone());
+                        let switch = PowerSwitch::new(&ring, rns, bits);
+                        let switched = switch.words(&ring, &mut words.clone());
                         assert!(switched == expected, "{level}, {limbs} x {prime_bits} bits to {bits}");
+                        let mut sums = vec![7; DEGREE - 3];
+                        switch.add_to(&ring, &mut words.clone(), &mut sums);
+                        let added = sums
+                            .iter()
+                            .zip(&expected)
+                            .all(|(&sum, &word)| sum == 7u32.wrapping_add(word as u32));
+                        assert!(added, "{level}, {limbs} x {prime_bits} bits to {bits}, added");
                     }
                 }
             }

@@ -16,14 +16,16 @@ use super::{
     wide_lanes::WideLanes,
 };
 
-/// Most bits of a result: the roundings r_j are at most `2^b`, which is to fit a word.
-const MAX_BITS: u32 = 31;
+/// Bits of a word. The roundings r_j are at most `2^b`; those that are followed by another are to fit.
+const MAX_BITS: u32 = 32;
 /// Most limbs of a base.
 const MAX_LIMBS: usize = 4;
 
 /// `round(x 2^bits / Q) mod 2^bits`, half up, for x in `0..Q`.
-pub(super) struct NarrowSwitch {
+pub(crate) struct NarrowSwitch {
     bits: u32,
+    /// 2^bits modulo 2^32.
+    low_power: u32,
     limbs: Vec<LimbStep>,
 }
 
@@ -45,7 +47,9 @@ impl NarrowSwitch {
         // At most 2^33 p for a prime below 2^31, and 2^32 p + p for the first one.
         let exact = primes.iter().map(|&p| u64::from(p)).sum::<u64>() < 1 << 33
             && primes[1..].iter().all(|&p| p < 1 << 31);
-        if bits > MAX_BITS || primes.len() > MAX_LIMBS || !exact {
+        // r_0 is below 2^32 in any case, since p_0 is.
+        let fits = bits < MAX_BITS || bits == MAX_BITS && primes.len() <= 2;
+        if !fits || primes.len() > MAX_LIMBS || !exact {
             return None;
         }
         let limbs = ring.limbs().iter().enumerate().map(|(j, limb)| {
@@ -67,7 +71,7 @@ impl NarrowSwitch {
                 half: montgomery.form(modulus.value() / 2),
             }
         });
-        Some(Self { bits, limbs: limbs.collect() })
+        Some(Self { bits, low_power: (1u64 << bits) as u32, limbs: limbs.collect() })
     }
 
     /// The results for the coefficients whose residues are `words`, in place of their first residues.
@@ -100,7 +104,7 @@ impl NarrowSwitch {
                     L::mul_splat(rounded, L::splat(limb.one)),
                 );
                 let rest = modulo.reduce_sum(L::add_wide(sum, L::splat_wide(u64::from(limb.half))));
-                let shifted = L::mul_low(digit, L::splat(1 << self.bits));
+                let shifted = L::mul_low(digit, L::splat(self.low_power));
                 let half = L::splat(limb.montgomery.p() / 2);
                 let multiple = L::sub(L::add(L::add(shifted, half), rounded), rest);
                 rounded = L::mul_low(multiple, L::splat(limb.montgomery.inverse()));

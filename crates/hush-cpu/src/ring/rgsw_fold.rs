@@ -6,13 +6,7 @@
 use hush_ops::contract::RlweBatch;
 use rayon::prelude::*;
 
-use super::{
-    gadget_product,
-    gadget_rows::{self, GadgetRows, RowShape},
-    scratch::Scratch,
-    tables::CpuRing,
-    words,
-};
+use super::{external_product::RgswRows, gadget_product, scratch::Scratch, tables::CpuRing, words};
 use crate::Cpu;
 
 /// Units of work for each thread.
@@ -21,32 +15,19 @@ const UNITS: usize = 4;
 /// As [`hush_ops::contract::RingOps::rgsw_fold`], for operands that fit together.
 pub(super) fn rgsw_fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RlweBatch]) -> RlweBatch {
     let ciphertext_words = 2 * ring.kept.words();
-    let rows_words = row_shape(ring).words(&ring.kept);
+    let rows_words = RgswRows::words(ring);
     let mut buffer = cpu.ring_buffers().take(bits.len() * rows_words);
     let words = cpu.install(|| {
         let rows = bits.par_iter().zip(buffer.par_chunks_exact_mut(rows_words));
-        let bits: Vec<_> = rows.map(|(bit, words)| bit_rows(ring, bit, words)).collect();
+        let bits: Vec<_> = rows.map(|(bit, words)| RgswRows::lay_out(ring, bit, words)).collect();
         fold(cpu, ring, entries, &bits)
     });
     cpu.ring_buffers().give_back(buffer);
     RlweBatch { ciphertext_words, words: words.into() }
 }
 
-fn row_shape(ring: &CpuRing) -> RowShape {
-    RowShape { rows: 2 * ring.fold.digits, polys: 2 }
-}
-
-/// Lays out an RGSW ciphertext, whose first rows meet the digits of a.
-fn bit_rows<'a>(ring: &CpuRing, bit: &RlweBatch, words: &'a mut [u32]) -> GadgetRows<'a> {
-    let poly_words = ring.kept.words();
-    gadget_rows::lay_out(&ring.kept, row_shape(ring), words, |row, poly| {
-        &bit.ciphertext(row)[poly * poly_words..][..poly_words]
-    });
-    GadgetRows::new(row_shape(ring), words)
-}
-
 /// All rounds.
-fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[GadgetRows<'_>]) -> Vec<u32> {
+fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RgswRows<'_>]) -> Vec<u32> {
     if bits.is_empty() {
         return entries.to_vec();
     }
@@ -57,14 +38,13 @@ fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[GadgetRows<'_>]) -> 
 }
 
 /// One round for every bit.
-fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[GadgetRows<'_>]) -> Vec<u32> {
+fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RgswRows<'_>]) -> Vec<u32> {
     let words = 2 * ring.kept.words();
     let units = entries.par_chunks(words << bits.len());
     let mut folded = vec![0; units.len() * words];
     folded.par_chunks_exact_mut(words).zip(units).with_max_len(1).for_each(|(out, entries)| {
         cpu.with_workspace(|workspace| {
-            let rows = row_shape(ring).rows;
-            let (mut scratch, stack) = Scratch::new(workspace, &ring.kept, rows, bits.len() * words);
+            let (mut scratch, stack) = RgswRows::scratch(ring, workspace, bits.len() * words);
             fold_block(ring, bits, entries, out, stack, &mut scratch);
         });
     });
@@ -74,7 +54,7 @@ fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[GadgetRows<'_
 /// Folds at most `2^bits` entries, at least one, to `out`. `stack` has room for an entry a bit.
 fn fold_block(
     ring: &CpuRing,
-    bits: &[GadgetRows<'_>],
+    bits: &[RgswRows<'_>],
     entries: &[u32],
     out: &mut [u32],
     stack: &mut [u32],
@@ -95,12 +75,12 @@ fn fold_block(
 }
 
 /// `x += bit (y - x)`.
-fn choose(ring: &CpuRing, bit: GadgetRows<'_>, x: &mut [u32], y: &[u32], scratch: &mut Scratch<'_>) {
+fn choose(ring: &CpuRing, bit: RgswRows<'_>, x: &mut [u32], y: &[u32], scratch: &mut Scratch<'_>) {
     let (kept, gadget) = (&ring.kept, &ring.fold);
     let halves = x.chunks_exact(kept.words()).zip(y.chunks_exact(kept.words()));
     for (half, (x, y)) in halves.enumerate() {
         words::subtract(kept, y, x, scratch.coefficients);
         gadget_product::decompose(kept, gadget, scratch, half * gadget.digits);
     }
-    gadget_product::multiply_add(kept, bit, gadget.half, scratch, x);
+    bit.multiply_add(ring, scratch, x);
 }

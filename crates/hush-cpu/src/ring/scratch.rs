@@ -4,7 +4,7 @@ use super::{ModRing, tables::CpuRing};
 use crate::workspace::Workspace;
 
 /// Memory for one gadget product, with whatever was left in it.
-pub(super) struct Scratch<'a> {
+pub(crate) struct Scratch<'a> {
     /// A polynomial.
     pub(super) coefficients: &'a mut [u32],
     /// The unsigned digits, a polynomial of one limb for each row.
@@ -12,9 +12,9 @@ pub(super) struct Scratch<'a> {
     /// Their transforms modulo one limb.
     pub(super) values: &'a mut [u32],
     /// Two polynomials.
-    pub(super) pair: &'a mut [u32],
+    pub(crate) pair: &'a mut [u32],
     /// For transforms.
-    pub(super) transform: &'a mut [u64],
+    pub(crate) transform: &'a mut [u64],
 }
 
 impl<'a> Scratch<'a> {

@@ -86,7 +86,7 @@ impl CpuRing {
         }
     }
 
-    pub(crate) fn context(&self) -> &RingContext {
+    pub(crate) fn context(&self) -> &Arc<RingContext> {
         &self.context
     }
 }

@@ -34,6 +34,25 @@ pub(crate) fn add_scaled(level: Level, limb: &Limb, factor: u32, part: &[u32], s
     vector_loop::run(level, AddScaled { montgomery, factor: montgomery.form(factor), part, sum });
 }
 
+/// Montgomery forms of the words of whole polynomials.
+pub(crate) fn montgomery_form(ring: &ModRing, words: &[u32], form: &mut [u32]) {
+    let degree = ring.degree();
+    let limbs = ring.limbs().iter().cycle();
+    for (limb, (words, form)) in limbs.zip(words.chunks_exact(degree).zip(form.chunks_exact_mut(degree))) {
+        form.iter_mut().zip(words).for_each(|(form, &word)| *form = limb.montgomery.form(word));
+    }
+}
+
+/// `product = x y`, for whole polynomials; the words of `y` are in Montgomery form.
+pub(crate) fn multiply(ring: &ModRing, x: &[u32], y: &[u32], product: &mut [u32]) {
+    let degree = ring.degree();
+    let operands = x.chunks_exact(degree).zip(y.chunks_exact(degree));
+    let limbs = ring.limbs().iter().cycle();
+    for ((limb, (x, y)), product) in limbs.zip(operands).zip(product.chunks_exact_mut(degree)) {
+        vector_loop::run(ring.level(), Multiply { montgomery: limb.montgomery, x, y, product });
+    }
+}
+
 /// `to = digits - 2^(w-1)` modulo one limb, for digits below `2^w <= p`.
 pub(crate) fn centre_digits(ring: &ModRing, limb: usize, half: u32, digits: &[u32], to: &mut [u32]) {
     let montgomery = ring.limbs()[limb].montgomery;
@@ -99,6 +118,27 @@ impl VectorLoop for AddScaled<'_> {
                 let residues = Residues::<L>::new(self.montgomery);
                 let scaled = residues.mul(L::load(part.as_ptr()), L::splat(self.factor));
                 L::store(sum.as_mut_ptr(), residues.add(L::load(sum.as_ptr()), scaled));
+            }
+        }
+    }
+}
+
+struct Multiply<'a> {
+    montgomery: Montgomery,
+    x: &'a [u32],
+    y: &'a [u32],
+    product: &'a mut [u32],
+}
+
+impl VectorLoop for Multiply<'_> {
+    #[inline(always)]
+    unsafe fn run<L: WideLanes>(self) {
+        let operands = self.x.chunks_exact(L::WIDTH).zip(self.y.chunks_exact(L::WIDTH));
+        for (product, (x, y)) in self.product.chunks_exact_mut(L::WIDTH).zip(operands) {
+            // SAFETY: the caller has the instruction set; chunks are a vector.
+            unsafe {
+                let residues = Residues::<L>::new(self.montgomery);
+                L::store(product.as_mut_ptr(), residues.mul(L::load(x.as_ptr()), L::load(y.as_ptr())));
             }
         }
     }

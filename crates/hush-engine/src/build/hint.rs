@@ -1,6 +1,6 @@
 //! The hint, computed a few row groups at a time so that progress shows and memory stays small.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use hush_cpu::Cpu;
 use hush_he::{codec::pack_rounded, entities::PublicMatrix};
@@ -17,7 +17,7 @@ use super::BuildError;
 use crate::Progress;
 
 /// Rows of the hint computed in one step.
-pub(super) const STEP_ROWS: usize = 4 * GROUP_ROWS;
+const STEP_ROWS: usize = 4 * GROUP_ROWS;
 
 /// Writes the hint of the database that was written before, and with DoublePIR the second database.
 pub(super) fn write(
@@ -92,4 +92,33 @@ fn each_step(
         progress.advance((end - start) as u64);
     }
     Ok(())
+}
+
+/// Where hints come from.
+pub(super) struct Source<'a> {
+    pub(super) cpu: &'a Cpu,
+    pub(super) db: <Cpu as LweOps>::Db,
+    pub(super) matrix: PublicMatrix,
+    pub(super) rows: usize,
+}
+
+impl Source<'_> {
+    /// The hint of some rows, with zeros beyond the last one.
+    pub(super) fn hint(&self, rows: Range<usize>, progress: &dyn Progress) -> Result<Vec<u32>, BuildError> {
+        let n = self.matrix.n();
+        let end = rows.end.min(self.rows);
+        let mut words = Vec::with_capacity(rows.len() * n);
+        // A tile may lie beyond the last row as a whole.
+        let first = (rows.start / GROUP_ROWS * GROUP_ROWS).min(end);
+        for start in (first..end).step_by(STEP_ROWS) {
+            // Whole groups, of which only the rows asked for are kept.
+            let step = start..(start + STEP_ROWS).min(self.rows);
+            let hint = self.cpu.lwe_hint(&self.db, &self.matrix, step.clone())?;
+            let kept = step.start.max(rows.start)..step.end.min(end);
+            words.extend_from_slice(&hint[(kept.start - step.start) * n..(kept.end - step.start) * n]);
+            progress.advance(kept.len() as u64);
+        }
+        words.resize(rows.len() * n, 0);
+        Ok(words)
+    }
 }

@@ -37,7 +37,7 @@ pub(super) fn lay_out(
     let shape = layout::index_shape(&scheme, records.len(), slot.slot_bytes(), columns);
     let params = options.params(scheme, shape)?;
     let (db, whitening) = match &params {
-        TableParams::Lwe(_) | TableParams::Pack(_) => {
+        TableParams::Lwe(_) | TableParams::Pack(_) | TableParams::Column(_) => {
             (write_bytes(records, slot, shape, writer, cpu, progress)?, None)
         }
         TableParams::Ring(table) => {

@@ -59,7 +59,7 @@ pub(super) fn lay_out(
     let blocks = Blocks { records, digests: &digests, members: &members, filter, slot, cpu };
     progress.start("filter", records.len() as u64, "keys");
     let (db, whitening) = match &params {
-        TableParams::Lwe(_) | TableParams::Pack(_) => {
+        TableParams::Lwe(_) | TableParams::Pack(_) | TableParams::Column(_) => {
             let mut db = writer.create_mapped(DB_FILE, shape.byte_tiling().bytes())?;
             let tiles = TileWriter::new(shape.byte_tiling(), db.bytes());
             block_map.seeds = blocks.each(progress, |block, keys| blocks.write_bytes(block, keys, &tiles))?;

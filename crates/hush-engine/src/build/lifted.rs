@@ -1,18 +1,22 @@
 //! The hint of a table whose answers are packed: computed, lifted to evaluation form and written tile by tile.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use hush_cpu::Cpu;
-use hush_he::{entities::PublicMatrix, params::RingContext};
+use hush_he::params::RingContext;
 use hush_ops::{
     contract::{LweOps, PackOps, RingOps},
     reference::Reference,
-    tiling::{GROUP_ROWS, TiledDb},
+    tiling::TiledDb,
 };
 use hush_protocol::{exppack_d, pack_table::PackTable, table::Protocol};
 use hush_store::snapshot::{DB_FILE, FileEntry, LIFTED_FILE, MappedFile, SECOND_DB_FILE, SnapshotWriter};
 
-use super::{BuildError, hint, tile::write_tile};
+use super::{
+    BuildError,
+    hint::{self, Source},
+    tile::write_tile,
+};
 use crate::Progress;
 
 /// Writes the lifted hint of the database that was written before, and with `exppack-d` the second database.
@@ -57,33 +61,4 @@ pub(super) fn write(
     files.push(lifted.finish()?);
     progress.advance(tiling.bytes() as u64);
     Ok(())
-}
-
-/// Where hints come from.
-struct Source<'a> {
-    cpu: &'a Cpu,
-    db: <Cpu as LweOps>::Db,
-    matrix: PublicMatrix,
-    rows: usize,
-}
-
-impl Source<'_> {
-    /// The hint of some rows, with zeros beyond the last one.
-    fn hint(&self, rows: Range<usize>, progress: &dyn Progress) -> Result<Vec<u32>, BuildError> {
-        let n = self.matrix.n();
-        let end = rows.end.min(self.rows);
-        let mut words = Vec::with_capacity(rows.len() * n);
-        // A tile may lie beyond the last row as a whole.
-        let first = (rows.start / GROUP_ROWS * GROUP_ROWS).min(end);
-        for start in (first..end).step_by(hint::STEP_ROWS) {
-            // Whole groups, of which only the rows asked for are kept.
-            let step = start..(start + hint::STEP_ROWS).min(self.rows);
-            let hint = self.cpu.lwe_hint(&self.db, &self.matrix, step.clone())?;
-            let kept = step.start.max(rows.start)..step.end.min(end);
-            words.extend_from_slice(&hint[(kept.start - step.start) * n..(kept.end - step.start) * n]);
-            progress.advance(kept.len() as u64);
-        }
-        words.resize(rows.len() * n, 0);
-        Ok(words)
-    }
 }

@@ -1,5 +1,6 @@
 //! From records to a snapshot: choose a shape, lay the records out, compute the hint.
 
+mod chained;
 mod error;
 mod hint;
 mod index;
@@ -77,6 +78,10 @@ pub fn build(
             lifted::write(table, &writer, cpu, progress, &mut files)?;
             let packed_bits = table.params().ring().plaintext_bits();
             (None, Some([table.query_bits(), packed_bits, packed_bits]))
+        }
+        TableParams::Column(table) => {
+            chained::write(table, &writer, cpu, progress, &mut files)?;
+            (None, Some([table.query_bits(), u32::BITS, u32::BITS]))
         }
     };
     let shape = params.shape();

@@ -1,6 +1,6 @@
 //! What a build can be told.
 
-use hush_he::params::{LweParams, PACK_M31, PackParams, RingParams};
+use hush_he::params::{COLPACK_N2048_Q52, ColumnParams, LweParams, PACK_M31, PackParams, RingParams};
 use hush_protocol::{
     ProtocolError,
     keyword::FilterKind,
@@ -13,14 +13,16 @@ use super::BuildError;
 /// Choices of a build. `None` leaves the choice to the program.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// The protocol; `None` is `auto`: `simple` if columns are given, else [`layout::auto_protocol`].
+    /// The protocol; `None` is `auto`: [`layout::auto_protocol`], but `simple` for `frodo` if columns are given.
     pub protocol: Option<Protocol>,
     /// The parameter set of protocols over LWE.
     pub lwe: LweParams,
     /// The parameter set of protocols over rings; `None` is the one that suits the records.
     pub ring: Option<RingParams>,
-    /// The parameter set of protocols that pack; `None` is the default set, and keeps `auto` from taking any of them.
+    /// The parameter set of protocols that pack by evaluation keys; `None` is the default set.
     pub pack: Option<PackParams>,
+    /// The parameter set of column packing; `None` is the default set, and keeps `auto` from taking it.
+    pub column: Option<ColumnParams>,
     /// The key filter.
     pub filter: FilterKind,
     /// Bytes of a fingerprint, 1 to 16: absent keys are taken for present with probability `256^-bytes`.
@@ -30,18 +32,19 @@ pub struct BuildOptions {
 }
 
 impl BuildOptions {
-    /// The scheme of a table of `slots` slots: as asked for; else `simple` if columns were asked for; else what is
-    /// cheapest.
+    /// The scheme of a table of `slots` slots: as asked for, or what is cheapest.
     pub(super) fn scheme_for(&self, slots: usize, slot_bytes: usize) -> Scheme {
-        let protocol = match (self.protocol, self.columns) {
-            (Some(protocol), _) => protocol,
-            (None, Some(_)) => Protocol::Simple,
-            (None, None) => layout::auto_protocol(&self.lwe, self.pack.as_ref(), slots, slot_bytes),
+        let auto = || match layout::auto_protocol(&self.lwe, self.column.as_ref(), slots, slot_bytes) {
+            // frodo has as many columns as it has slots.
+            Protocol::Frodo if self.columns.is_some() => Protocol::Simple,
+            protocol => protocol,
         };
+        let protocol = self.protocol.unwrap_or_else(auto);
         match protocol.family() {
             Family::Lwe => Scheme::Lwe(protocol, self.lwe),
             Family::Ring => Scheme::Ring(self.ring.unwrap_or_else(|| layout::auto_ring(slot_bytes))),
             Family::Pack => Scheme::Pack(protocol, self.pack.unwrap_or(PACK_M31)),
+            Family::Column => Scheme::Column(protocol, self.column.unwrap_or(COLPACK_N2048_Q52)),
         }
     }
 

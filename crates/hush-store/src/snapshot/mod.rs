@@ -22,3 +22,7 @@ pub const SECOND_DB_FILE: &str = "db2.bin";
 pub const HINT_FILE: &str = "hint.bin";
 /// The hint in evaluation form, where answers are packed.
 pub const LIFTED_FILE: &str = "lifted.bin";
+/// Name of the pack columns, of column packing.
+pub const COLUMNS_FILE: &str = "columns.bin";
+/// Name of the polynomials of the chain, of column packing.
+pub const CHAIN_FILE: &str = "chain.bin";

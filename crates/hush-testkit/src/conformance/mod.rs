@@ -2,12 +2,14 @@
 
 use hush_math::csprng::Csprng;
 
+mod column;
 mod lwe_fold;
 mod lwe_hint;
 mod pack;
 mod reinterpret_lwe;
 mod ring;
 
+pub use column::{ChainCase, ColumnCase, ColumnCaseShape, HintRows};
 pub use lwe_fold::lwe_fold;
 pub use lwe_hint::lwe_hint;
 pub use pack::{PackCase, PackCaseShape, Words};

@@ -36,7 +36,7 @@ impl Words {
         Self::All(u32::MAX),
     ];
 
-    fn words(self, count: usize, plaintext_bits: u32, rng: &mut Csprng) -> Vec<u32> {
+    pub(super) fn words(self, count: usize, plaintext_bits: u32, rng: &mut Csprng) -> Vec<u32> {
         let half = 1u32 << (31 - plaintext_bits);
         let edges = [
             0,

@@ -37,7 +37,7 @@ impl Residues {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Random, Self::Largest, Self::Zero, Self::Middle];
 
-    fn poly(self, ring: &Ring, rng: &mut Csprng) -> Poly<Eval> {
+    pub(super) fn poly(self, ring: &Ring, rng: &mut Csprng) -> Poly<Eval> {
         match self {
             Self::Random => ring.expand_uniform(rng),
             Self::Zero => ring.zero(),
@@ -61,7 +61,7 @@ impl Residues {
         }
     }
 
-    fn polys(self, ring: &Ring, count: usize, rng: &mut Csprng) -> Vec<u32> {
+    pub(super) fn polys(self, ring: &Ring, count: usize, rng: &mut Csprng) -> Vec<u32> {
         (0..count).flat_map(|_| self.poly(ring, rng).into_words()).collect()
     }
 

@@ -17,7 +17,8 @@ use hush_engine::{
     build::{BuildOptions, build},
 };
 use hush_he::params::{
-    DEFAULT_LWE, LweParams, PACK_M31, PackParams, RingParams, pack_preset, preset, ring_preset,
+    COLPACK_N2048_Q52, ColumnParams, DEFAULT_LWE, LweParams, PackParams, RingParams, column_preset,
+    pack_preset, preset, ring_preset,
 };
 use hush_protocol::{
     keyword::FilterKind,
@@ -69,8 +70,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=16))]
     fingerprint_bytes: u8,
     /// Columns (D0) to aim for: more make queries longer, and hint and answers shorter (onion: less to fold; where answers
-    /// are packed: a shorter hint, which stays on the server). With --protocol auto, the protocol is then simple, unless --preset
-    /// names a set of another.
+    /// are packed: less to scan beside the table).
     #[arg(long, value_name = "N")]
     columns: Option<NonZeroUsize>,
     /// Query whose rows are the records (SQLite).
@@ -114,12 +114,13 @@ fn listed(protocols: &[Protocol], conjunction: &str) -> String {
 
 pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
-    let Presets { protocol, lwe, ring, pack } = presets(args.protocol, args.preset.as_deref())?;
+    let Presets { protocol, lwe, ring, pack, column } = presets(args.protocol, args.preset.as_deref())?;
     let options = BuildOptions {
         protocol,
         lwe,
         ring,
         pack,
+        column,
         filter: args.filter,
         fingerprint_bytes: args.fingerprint_bytes,
         columns: args.columns.map(NonZeroUsize::get),
@@ -151,16 +152,19 @@ pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
 /// The parameter sets of all families, the one called `name` among them, and the protocol: as asked for, or the one that
 /// the set is for.
 fn presets(protocol: ProtocolChoice, name: Option<&str>) -> Result<Presets, String> {
-    let defaults = Presets { protocol, lwe: DEFAULT_LWE, ring: None, pack: Some(PACK_M31) };
+    let column = Some(COLPACK_N2048_Q52);
+    let defaults = Presets { protocol, lwe: DEFAULT_LWE, ring: None, pack: None, column };
     let Some(name) = name else { return Ok(defaults) };
     let (family, stands_for, presets) = if let Ok(lwe) = preset(name) {
-        // Of a protocol that packs it would be no part.
-        (Family::Lwe, None, Presets { lwe, pack: None, ..defaults })
+        // Of column packing it would be no part.
+        (Family::Lwe, None, Presets { lwe, column: None, ..defaults })
     } else if let Ok(ring) = ring_preset(name) {
         (Family::Ring, Some(Protocol::Onion), Presets { ring: Some(ring), ..defaults })
-    } else {
-        let pack = pack_preset(name).map_err(|unknown| unknown.to_string())?;
+    } else if let Ok(pack) = pack_preset(name) {
         (Family::Pack, Some(Protocol::Hybrid), Presets { pack: Some(pack), ..defaults })
+    } else {
+        let column = column_preset(name).map_err(|unknown| unknown.to_string())?;
+        (Family::Column, Some(Protocol::Colpack), Presets { column: Some(column), ..defaults })
     };
     let of_family: Vec<_> =
         Protocol::ALL.into_iter().filter(|protocol| protocol.family() == family).collect();
@@ -179,6 +183,7 @@ struct Presets {
     lwe: LweParams,
     ring: Option<RingParams>,
     pack: Option<PackParams>,
+    column: Option<ColumnParams>,
 }
 
 /// Reads the input once, to the disk that the table goes to.

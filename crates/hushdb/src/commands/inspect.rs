@@ -8,7 +8,9 @@ use hush_protocol::{
     descriptor::{Descriptor, Lookup},
     table::TableParams,
 };
-use hush_store::snapshot::{DB_FILE, FileEntry, Header, SECOND_DB_FILE, Snapshot, Verify};
+use hush_store::snapshot::{
+    CHAIN_FILE, COLUMNS_FILE, DB_FILE, FileEntry, Header, SECOND_DB_FILE, Snapshot, Verify,
+};
 use serde_json::{Value, json};
 
 use crate::report;
@@ -122,6 +124,21 @@ fn facts(header: &Header) -> Result<Value, ProtocolError> {
                 "lifted_bytes": table.hint_tiling().bytes(),
             })
         }
+        TableParams::Column(table) => {
+            let (lwe, shape) = (table.params().lwe(), table.pack_shape());
+            json!({
+                "lwe_dimension": lwe.n(),
+                "error_std": lwe.error_std(),
+                "rows": table.rows(),
+                "ring_degree": table.params().ring().degree(),
+                "word_bits": { "query": table.query_bits() },
+                "entries": shape.entries(),
+                "external_products": table.external_products(),
+                "lanes": table.lanes(),
+                "planes": shape.planes(),
+                "pack_column_bytes": table.columns_tiling().bytes(),
+            })
+        }
     };
     if let (Value::Object(facts), Value::Object(own)) = (&mut facts, own) {
         facts.extend(own);
@@ -140,6 +157,8 @@ fn server(header: &Header) -> String {
         let name = match file.name.as_str() {
             DB_FILE => "database",
             SECOND_DB_FILE => "second database",
+            COLUMNS_FILE => "pack columns",
+            CHAIN_FILE => "masks",
             _ => "hint",
         };
         format!("{name} {}", report::bytes(file.bytes))
@@ -215,7 +234,7 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
             let hint = report::bytes(params.hint_bytes() as u64);
             line("hint", format!("{hint}, downloaded once by each client"));
         }
-        TableParams::Ring(_) => {}
+        TableParams::Ring(_) | TableParams::Column(_) => {}
         TableParams::Pack(table) => {
             let hint = report::bytes(table.hint_tiling().bytes() as u64);
             line("hint", format!("{hint}, kept by the server"));

@@ -5,7 +5,7 @@ use std::{error::Error, sync::Arc};
 use hush_client::{Table as ClientTable, Wanted};
 use hush_cpu::{Cpu, probe};
 use hush_engine::Silent;
-use hush_protocol::keyword::FilterKind;
+use hush_protocol::{keyword::FilterKind, table::TableParams};
 use hush_store::snapshot::{DB_FILE, HINT_FILE, MappedFile, Snapshot, Verify};
 
 use super::{
@@ -24,9 +24,12 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
         let dir = scratch.path().join("table");
         let cpu = Cpu::new(threads(None))?;
         let header = build::key_table(args.size, protocol, FilterKind::Band256, &dir, &cpu, &Silent)?;
-        let hint = Arc::new(MappedFile::open(&dir.join(HINT_FILE))?);
-        let client = ClientTable::new(header.descriptor.clone(), Some(hint), false)?;
-        let encoded = client.params().encoded_bytes() as u64;
+        let hint = match header.descriptor.hint {
+            Some(_) => Some(Arc::new(MappedFile::open(&dir.join(HINT_FILE))?) as Arc<_>),
+            None => None,
+        };
+        let client = ClientTable::new(header.descriptor.clone(), hint, false)?;
+        let scanned = scanned_bytes(client.params());
         for threads in args.thread_counts() {
             let engine = hush_engine::open(&dir, Verify::Header, Arc::new(Cpu::new(threads)?))?;
             let db = Snapshot::open(&dir, Verify::Header)?.take(DB_FILE)?;
@@ -40,13 +43,13 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
                     let _ = engine.answer(&lookups.queries, &keys);
                 });
                 lookups.check(&client, &engine.answer(&lookups.queries, &keys)?, VALUE_BYTES)?;
-                let row = Row::new("answer", threads, batch, encoded, seconds);
+                let row = Row::new("answer", threads, batch, scanned, seconds);
                 table.push(&row.stream(stream).protocol(protocol));
             }
         }
         let engine = hush_engine::open(&dir, Verify::Header, Arc::new(Cpu::new(threads(None))?))?;
         let lookups = key_lookups(&client, 64)?;
-        for row in http::measure(engine, &lookups.queries, encoded)? {
+        for row in http::measure(engine, &lookups.queries, scanned)? {
             table.push(&row.protocol(protocol));
         }
     }
@@ -55,4 +58,13 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
 
 fn key_lookups(client: &ClientTable, batch: usize) -> Result<Lookups, Box<dyn Error>> {
     Lookups::new(client, batch, |index| Wanted::Key(build::key(index)))
+}
+
+/// Bytes that every answer reads.
+fn scanned_bytes(params: &TableParams) -> u64 {
+    let beside = match params {
+        TableParams::Column(table) => table.columns_tiling().bytes(),
+        _ => 0,
+    };
+    (params.encoded_bytes() + beside) as u64
 }

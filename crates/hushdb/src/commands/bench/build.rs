@@ -117,6 +117,7 @@ pub(super) fn options(protocol: Protocol) -> BuildOptions {
         lwe: DEFAULT_LWE,
         ring: None,
         pack: None,
+        column: None,
         filter: FilterKind::Band256,
         fingerprint_bytes: 8,
         columns: None,

@@ -2,6 +2,7 @@
 
 mod answer;
 mod build;
+mod colpack;
 mod http;
 mod index_table;
 mod lookups;
@@ -19,6 +20,9 @@ use hush_protocol::table::{Family, Protocol};
 
 use super::threads;
 
+/// Fewest runs of which the median counts.
+const RUNS: usize = 3;
+
 /// What is measured.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum What {
@@ -33,8 +37,10 @@ pub(crate) enum What {
     /// A table over rings: its build, the steps of an answer, and whole answers.
     Onion,
     /// A table of 4-KiB records whose answers are packed: its build, the steps of an answer, and whole answers of hybrid,
-    /// exppack-s and double-pack.
+    /// exppack-s and double-pack, then those of `colpack`.
     Packed,
+    /// The same under column packing: colpack and colpack-s.
+    Colpack,
 }
 
 /// Measure this machine.
@@ -50,7 +56,7 @@ pub(crate) struct BenchArgs {
     /// benchmarks of their own.
     #[arg(long)]
     protocol: Option<Protocol>,
-    /// Columns (D0) of the table of `packed`; what is cheapest if not given.
+    /// Columns (D0) of the tables of `packed` and `colpack`; what is cheapest if not given.
     #[arg(long, value_name = "N")]
     columns: Option<NonZeroUsize>,
     /// Threads; one, and one for every core, if not given.
@@ -86,14 +92,16 @@ impl BenchArgs {
             _ if self.batch.is_some() => return unused("--batch"),
             _ => {}
         }
-        if self.columns.is_some() && !matches!(self.what, What::Packed) {
+        if self.columns.is_some() && !matches!(self.what, What::Packed | What::Colpack) {
             return unused("--columns");
         }
         if self.batches().contains(&0) {
             return Err("a batch has at least one query".into());
         }
         match (self.protocol.map(Protocol::family), &self.what) {
-            (Some(_), What::Scan | What::Ntt | What::Onion | What::Packed) => unused("--protocol"),
+            (Some(_), What::Scan | What::Ntt | What::Onion | What::Packed | What::Colpack) => {
+                unused("--protocol")
+            }
             (Some(Family::Ring), _) => {
                 Err("tables over rings have a benchmark of their own: hushdb bench onion".into())
             }
@@ -118,7 +126,11 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
         What::Build => build::run(&args, &mut table),
         What::Answer => answer::run(&args, &mut table),
         What::Onion => onion::run(&args, &mut table),
-        What::Packed => packed::run(&args, &mut table),
+        What::Packed => {
+            packed::run(&args, &mut table)?;
+            colpack::run(&args, &mut table)
+        }
+        What::Colpack => colpack::run(&args, &mut table),
     }
 }
 
@@ -152,4 +164,11 @@ fn median_seconds(runs: usize, mut work: impl FnMut()) -> f64 {
     }
     seconds.sort_by(f64::total_cmp);
     seconds[seconds.len() / 2]
+}
+
+/// The middle of several timings in seconds, and the last result.
+fn timed<T, E>(mut work: impl FnMut() -> Result<T, E>) -> Result<(f64, T), E> {
+    let mut result = None;
+    let seconds = median_seconds(RUNS, || result = Some(work()));
+    result.expect("it has run").map(|result| (seconds, result))
 }

@@ -27,8 +27,8 @@ use super::{
     BenchArgs, build,
     index_table::build_table,
     lookups::Lookups,
-    median_seconds,
     row::{Row, Table},
+    timed,
 };
 use crate::commands::threads;
 use steps::Steps;
@@ -40,8 +40,6 @@ const RECORD_BYTES: usize = 4096;
 const PROTOCOLS: [Protocol; 3] = [Protocol::Hybrid, Protocol::ExppackS, Protocol::DoublePack];
 /// Batches of whole answers.
 const BATCHES: [usize; 3] = [1, 8, 32];
-/// Fewest runs of which the median counts.
-const RUNS: usize = 3;
 
 pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let scratch = tempfile::tempdir()?;
@@ -49,6 +47,7 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
     let cpu = Cpu::new(threads(None))?;
     let options = BuildOptions {
         pack: Some(PACK_M31),
+        column: None,
         columns: args.columns.map(|columns| columns.get()),
         ..build::options(Protocol::Hybrid)
     };
@@ -181,13 +180,6 @@ impl<'a> Bench<'a> {
         let needed = queries + queries / 2 + self.db.bytes().len() + self.hint.bytes().len();
         available_memory().is_none_or(|available| needed <= available)
     }
-}
-
-/// The middle of several timings in seconds, and the last result.
-fn timed<T, E>(mut work: impl FnMut() -> Result<T, E>) -> Result<(f64, T), E> {
-    let mut result = None;
-    let seconds = median_seconds(RUNS, || result = Some(work()));
-    result.expect("it has run").map(|result| (seconds, result))
 }
 
 /// Bytes that Linux says can be had without swapping.

@@ -8,10 +8,11 @@ use hush_math::csprng::Csprng;
 use hush_ops::contract::{Expanded, LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch};
 use hush_protocol::{pack_table::PackTable, table::Protocol};
 
-use super::{Bench, Served, timed};
+use super::{Bench, Served};
 use crate::commands::bench::{
     lookups::Lookups,
     row::{Row, Table},
+    timed,
 };
 
 /// Batches of the steps that read the database or the hint once for a batch.

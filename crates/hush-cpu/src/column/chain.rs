@@ -1,0 +1,90 @@
+//! What packing and folding need of the hint's chain, made once.
+
+use hush_ops::{contract::ChainPolys, pack_shape::PackShape};
+use rayon::prelude::*;
+
+use crate::{
+    Cpu, CpuRing,
+    buffer::AlignedBuffer,
+    ring::{self, ModRing},
+};
+
+/// The polynomials of all columns of a packing, as the CPU backend holds them.
+pub struct CpuChain {
+    shape: PackShape,
+    /// `[column][limb][slot]`, in Montgomery form.
+    digits: AlignedBuffer<u32>,
+    /// The masks of the terms `c_k` that each plane is folded from, `[plane][k][limb][N]`: that of c_0 in evaluation form, all
+    /// others in coefficient form.
+    masks: AlignedBuffer<u32>,
+}
+
+impl CpuChain {
+    /// Takes over polynomials that fit the shape.
+    pub(super) fn new(cpu: &Cpu, ring: &CpuRing, shape: PackShape, polys: &ChainPolys) -> Self {
+        let kept = &ring.kept;
+        let mut digits = AlignedBuffer::zeroed(polys.digits.len());
+        ring::montgomery_form(kept, &polys.digits, &mut digits);
+        let plane_words = terms(&shape) * kept.words();
+        let mut masks = AlignedBuffer::zeroed(shape.planes() * plane_words);
+        cpu.install(|| {
+            masks.par_chunks_exact_mut(plane_words).enumerate().with_max_len(1).for_each(|(plane, masks)| {
+                cpu.with_workspace(|workspace| {
+                    let (turned, transform) =
+                        workspace.ring_buffers(2 * kept.degree(), kept.transform_words());
+                    let columns = (plane..shape.columns()).step_by(shape.planes());
+                    let entries = columns.map(|column| &polys.masks[column * kept.words()..][..kept.words()]);
+                    plane_masks(kept, entries, masks, turned, transform);
+                });
+            });
+        });
+        Self { shape, digits, masks }
+    }
+
+    /// The shape of the packing.
+    pub(super) fn shape(&self) -> &PackShape {
+        &self.shape
+    }
+
+    /// Number of terms that each plane is folded from, a power of two.
+    pub(super) fn terms(&self) -> usize {
+        terms(&self.shape)
+    }
+
+    /// The digit of a column, in evaluation form, its words in Montgomery form.
+    pub(super) fn digit(&self, ring: &ModRing, column: usize) -> &[u32] {
+        &self.digits[column * ring.words()..][..ring.words()]
+    }
+
+    /// The mask of term `k` of a plane: in evaluation form for k = 0, and in coefficient form otherwise.
+    pub(super) fn mask(&self, ring: &ModRing, plane: usize, k: usize) -> &[u32] {
+        &self.masks[(plane * self.terms() + k) * ring.words()..][..ring.words()]
+    }
+}
+
+fn terms(shape: &PackShape) -> usize {
+    shape.entries().next_power_of_two()
+}
+
+/// The terms of one plane, from the masks of all entries, in evaluation form. `out` is zeros.
+fn plane_masks<'a>(
+    ring: &ModRing,
+    entries: impl Iterator<Item = &'a [u32]>,
+    out: &mut [u32],
+    turned: &mut [u32],
+    transform: &mut [u64],
+) {
+    let (degree, count) = (ring.degree(), out.len() / ring.words());
+    for (entry, mask) in entries.enumerate() {
+        let out = &mut out[ring::place(entry, count) * ring.words()..][..ring.words()];
+        let limbs = out.chunks_exact_mut(degree).zip(mask.chunks_exact(degree));
+        for (limb, (out, mask)) in ring.limbs().iter().zip(limbs) {
+            let modulus = limb.ntt.plan().modulus();
+            let scale = modulus.inverse(modulus.reduce(count as u64));
+            ring::add_scaled(ring.level(), limb, scale, mask, out);
+        }
+        ring.inverse(out, transform);
+    }
+    ring::spectrum(ring, out, turned);
+    ring.forward(&mut out[..ring.words()], transform);
+}

@@ -1,0 +1,63 @@
+//! The steps of column packing.
+
+use hush_he::entities::ColumnMasks;
+use hush_math::poly::{Eval, Poly};
+use hush_ops::{
+    OpsError,
+    contract::{ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, RlweBatch},
+    pack_shape::PackShape,
+    reference::column_shapes,
+    tiling::TiledDb,
+};
+
+use crate::{ChainPlan, Cpu, CpuRing, chain_hint};
+
+mod chain;
+mod pack_columns;
+mod rgsw_power_fold;
+
+pub use chain::CpuChain;
+
+impl ColumnOps for Cpu {
+    type ChainPlan = ChainPlan;
+    type Chain = CpuChain;
+
+    fn open_masks(&self, ring: &CpuRing, masks: &ColumnMasks) -> ChainPlan {
+        ChainPlan::new(ring, masks)
+    }
+
+    fn chain_hint(&self, ring: &CpuRing, plan: &ChainPlan, hint: &[u32]) -> Result<ChainedHint, OpsError> {
+        chain_hint::chain_hint(self, ring, plan, hint)
+    }
+
+    fn open_chain(&self, ring: &CpuRing, shape: &PackShape, polys: ChainPolys) -> Result<CpuChain, OpsError> {
+        column_shapes::check_chain(ring.context(), shape, &polys)?;
+        Ok(CpuChain::new(self, ring, *shape, &polys))
+    }
+
+    fn pack_columns(
+        &self,
+        ring: &CpuRing,
+        columns: &TiledDb,
+        chain: &CpuChain,
+        mut folded: LweBatch,
+        keys: &LweQueries,
+        conjugations: &[&Poly<Eval>],
+    ) -> Result<LweBatch, OpsError> {
+        let (context, shape) = (ring.context(), chain.shape());
+        column_shapes::check_pack_columns(context, shape, columns.tiling(), &folded, keys, conjugations)?;
+        pack_columns::pack_columns(self, ring, columns, chain, &mut folded, keys, conjugations);
+        Ok(folded)
+    }
+
+    fn rgsw_power_fold(
+        &self,
+        ring: &CpuRing,
+        chain: &CpuChain,
+        packed: &LweBatch,
+        powers: &[&RlweBatch],
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        column_shapes::check_power_fold(ring.context(), chain.shape(), packed, powers)?;
+        Ok(rgsw_power_fold::rgsw_power_fold(self, ring, chain, packed, powers))
+    }
+}

@@ -1,0 +1,65 @@
+//! (3c) Pack: the columns meet the rotation keys, the digits of the chain the conjugation keys.
+
+use hush_math::poly::{Eval, Poly};
+use hush_ops::{
+    contract::{LweBatch, LweQueries},
+    tiling::TiledDb,
+};
+use rayon::prelude::*;
+
+use super::CpuChain;
+use crate::{
+    Cpu, CpuRing, lwe_fold,
+    ring::{self, ModRing, PowerSwitch},
+    workspace::Workspace,
+};
+
+/// As [`hush_ops::contract::ColumnOps::pack_columns`], for operands that fit together; `folded` becomes the result.
+pub(super) fn pack_columns(
+    cpu: &Cpu,
+    ring: &CpuRing,
+    columns: &TiledDb,
+    chain: &CpuChain,
+    folded: &mut LweBatch,
+    keys: &LweQueries,
+    conjugations: &[&Poly<Eval>],
+) {
+    lwe_fold::add_fold(cpu, columns, keys, &mut folded.words);
+    let shape = chain.shape();
+    let mut products = Vec::with_capacity(conjugations.len() * shape.columns());
+    for (mut rest, z) in folded.words.chunks_exact_mut(shape.rows()).zip(conjugations) {
+        for column in 0..shape.columns() {
+            let (words, tail) = rest.split_at_mut(shape.column_rows(column).len());
+            products.push(Product { digit: chain.digit(&ring.kept, column), z: z.words(), words });
+            rest = tail;
+        }
+    }
+    let switch = PowerSwitch::new(&ring.kept, ring.context().kept().rns(), u32::BITS);
+    cpu.install(|| {
+        products.into_par_iter().for_each(|product| {
+            cpu.with_workspace(|workspace| product.add(&ring.kept, &switch, workspace));
+        });
+    });
+}
+
+/// What the conjugation key of a query adds to one column.
+struct Product<'a> {
+    /// Its words are in Montgomery form.
+    digit: &'a [u32],
+    z: &'a [u32],
+    /// The rows of the column, at most N.
+    words: &'a mut [u32],
+}
+
+impl Product<'_> {
+    /// `words += round(digit z 2^32 / Q)`.
+    fn add(self, ring: &ModRing, switch: &PowerSwitch<'_>, workspace: &mut Workspace) {
+        if self.words.is_empty() {
+            return;
+        }
+        let (product, transform) = workspace.ring_buffers(ring.words(), ring.transform_words());
+        ring::multiply(ring, self.z, self.digit, product);
+        ring.inverse(product, transform);
+        switch.add_to(ring, product, self.words);
+    }
+}

@@ -1,0 +1,73 @@
+//! Column packing, path (1)(3c)(7h): SimplePIR whose answer is packed by keys that travel with the query, and folded to the
+//! entry that is asked for. Nothing is downloaded, nothing uploaded beforehand, nothing kept on either side.
+//!
+//! | message | what                                                                       | size (`ColumnTable`) |
+//! |---------|----------------------------------------------------------------------------|----------------------|
+//! | query   | a vector over the columns; rotation key, conjugation key, an RGSW ciphertext of a power of X | `query_bytes` |
+//! | answer  | a ciphertext for every plane of the entry, rounded                         | `answer_bytes`       |
+//!
+//! All parts of a query are under one secret, drawn for it. Source: InsPIRe, for packing and the fold by one power of X. Ours:
+//! packing as columns of the first fold, which keeps its modulus of 2^32; the fold behind it; key look-ups.
+
+use hush_math::csprng::Csprng;
+use hush_ops::contract::{ColumnOps, RlweBatch, rgsw_rows};
+use zeroize::Zeroizing;
+
+use crate::{
+    ProtocolError,
+    column_packing::{ColumnHost, ColumnScheme, Pending, decrypt, encrypt},
+    column_table::ColumnTable,
+    response::switch,
+    target::Target,
+    wire,
+};
+
+/// Client: encrypts `target` under a fresh secret.
+pub fn query(
+    table: &ColumnTable,
+    scheme: &ColumnScheme,
+    target: Target,
+    rng: &mut Csprng,
+) -> (wire::Query, Pending) {
+    encrypt(table, scheme, target, rng)
+}
+
+/// Server: answers a batch with one pass over the database and one over the pack columns.
+///
+/// # Errors
+/// [`ProtocolError::Query`] with the position of a query that is none of this table, before anything is computed.
+pub fn answer<B: ColumnOps>(
+    host: &ColumnHost<'_, B>,
+    queries: &[wire::Query],
+) -> Result<Vec<Vec<u8>>, ProtocolError> {
+    let (backend, ring) = (host.backend, host.ring);
+    let query = host.open(queries)?;
+    let powers: Vec<_> = query.keys.iter().map(|keys| rgsw_rows(keys.power.as_ref())).collect();
+    let powers: Vec<_> = powers.iter().collect();
+    let folded = backend.lwe_fold(host.db, &query.first)?; //                      (1)   a word a row
+    let packed = host.pack(folded, &query.keys)?; //                               (3c)  a ciphertext a plane and entry
+    let chosen = backend.rgsw_power_fold(ring, host.chain, &packed, &powers)?; //  (7h)  a ciphertext a plane
+    let respond = |planes: &RlweBatch| {
+        let mut answer = Vec::with_capacity(host.table.answer_bytes());
+        for plane in 0..planes.count() {
+            switch(backend, ring, host.scheme.context(), planes.ciphertext(plane), &mut answer)?;
+        }
+        Ok(answer)
+    };
+    chosen.iter().map(respond).collect()
+}
+
+/// Client: the slot that was asked for.
+///
+/// # Errors
+/// [`ProtocolError::Length`] if the answer is not as long as the shape says.
+pub fn recover(
+    table: &ColumnTable,
+    scheme: &ColumnScheme,
+    pending: &Pending,
+    answer: &[u8],
+) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
+    let bytes = decrypt(table, scheme, pending, answer)?;
+    let (_, lane) = table.place(pending.target.block);
+    Ok(table.entry_layout().slot_of_lane(&bytes, lane))
+}

@@ -1,0 +1,202 @@
+//! Parameters of a table of column packing, and every size that follows from them.
+//!
+//! Which blocks share a plaintext: [`EntryLayout`].
+
+use hush_he::{
+    codec::packed_bytes,
+    entities::{MatrixDomain, PublicMatrix},
+    params::{ColumnNoise, ColumnParams, MAX_LOG2_FAILURE, Widths},
+};
+use hush_ops::{contract::PACK_BYTES, pack_shape::PackShape, tiling::Tiling};
+
+use crate::{
+    ProtocolError,
+    entry_layout::EntryLayout,
+    pack_table::{MAX_ANSWER_BYTES, check_kept},
+    response::response_bytes,
+    table::{MAX_COLUMNS, MAX_ROWS, MAX_SLOT_BYTES, Protocol, TableShape, check_limit},
+    wire::QuerySizes,
+};
+
+/// Checked parameters of a table of `colpack-s` or `colpack`. Everything on the wire has a size that is a function of this.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ColumnTable {
+    protocol: Protocol,
+    params: ColumnParams,
+    shape: TableShape,
+    query_bits: u32,
+}
+
+impl ColumnTable {
+    /// Chooses the width of query words for `shape`, then checks limits and noise.
+    ///
+    /// # Errors
+    /// As [`ColumnTable::with_query_bits`].
+    pub fn new(protocol: Protocol, params: ColumnParams, shape: TableShape) -> Result<Self, ProtocolError> {
+        check_shape(shape)?;
+        let enough =
+            |&query_bits: &u32| Self { protocol, params, shape, query_bits }.sigmas() >= Widths::MIN_SIGMAS;
+        let query_bits = if params.lwe().full_words() { 32 } else { (16..=32).find(enough).unwrap_or(32) };
+        Self::with_query_bits(protocol, params, shape, query_bits)
+    }
+
+    /// Checks limits and noise.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::TooNoisy`] if an answer would fail with probability
+    /// above 2^-40.
+    pub fn with_query_bits(
+        protocol: Protocol,
+        params: ColumnParams,
+        shape: TableShape,
+        query_bits: u32,
+    ) -> Result<Self, ProtocolError> {
+        check_limit("bits of a query word", query_bits as usize, 32)?;
+        check_shape(shape)?;
+        let table = Self { protocol, params, shape, query_bits };
+        check_kept("bytes of the pack columns (use more columns)", table.columns_tiling().bytes() as u64)?;
+        if protocol == Protocol::Colpack {
+            let entries = table.pack_shape().entries();
+            check_limit("entries (use more columns)", entries, 2 * params.ring().degree())?;
+        }
+        check_limit("bytes of an answer (use colpack)", table.answer_bytes(), MAX_ANSWER_BYTES)?;
+        let log2_failure = table.log2_failure();
+        if log2_failure > MAX_LOG2_FAILURE {
+            return Err(ProtocolError::TooNoisy {
+                log2_failure,
+                columns: shape.columns,
+                blocks: shape.blocks,
+                preset: params.name(),
+            });
+        }
+        Ok(table)
+    }
+
+    /// The protocol.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// The parameter set.
+    pub fn params(&self) -> &ColumnParams {
+        &self.params
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> TableShape {
+        self.shape
+    }
+
+    /// Bits at which query words travel.
+    pub fn query_bits(&self) -> u32 {
+        self.query_bits
+    }
+
+    /// Database rows.
+    pub fn rows(&self) -> usize {
+        self.shape.blocks * self.shape.slot_bytes
+    }
+
+    /// The tiling of the database.
+    pub fn tiling(&self) -> Tiling {
+        self.shape.byte_tiling()
+    }
+
+    /// The tiling of the pack columns: 4 N bytes beside every row of the database.
+    pub fn columns_tiling(&self) -> Tiling {
+        Tiling::new(self.rows(), PACK_BYTES * self.params.ring().degree())
+    }
+
+    /// Words of the chain's polynomials, of which every plaintext has a digit and a mask.
+    pub fn chain_words(&self) -> usize {
+        let ring = self.params.ring();
+        2 * self.pack_shape().columns() * ring.kept_limbs() * ring.degree()
+    }
+
+    pub(crate) fn entry_layout(&self) -> EntryLayout {
+        EntryLayout::new(self.params.ring().degree(), self.shape)
+    }
+
+    /// Blocks in an entry: slots that one plaintext holds, 1 for slots that take more than one.
+    pub fn lanes(&self) -> usize {
+        self.entry_layout().lanes()
+    }
+
+    /// Entry and lane of a block.
+    pub fn place(&self, block: usize) -> (usize, usize) {
+        self.entry_layout().place(block)
+    }
+
+    /// Which rows are packed together.
+    pub fn pack_shape(&self) -> PackShape {
+        self.entry_layout().pack_shape()
+    }
+
+    /// The public matrix.
+    pub fn matrix(&self) -> PublicMatrix {
+        self.params.lwe().public_matrix(MatrixDomain::First, self.shape.columns)
+    }
+
+    /// Whether entries are folded to one (`colpack`, if there are several).
+    pub fn folds(&self) -> bool {
+        self.external_products() > 0
+    }
+
+    /// External products that fold a plane of all entries to one.
+    pub fn external_products(&self) -> usize {
+        match self.protocol {
+            Protocol::Colpack => self.pack_shape().entries().next_power_of_two() - 1,
+            _ => 0,
+        }
+    }
+
+    /// The power of X that selects `entry`, below 2N; `None` where nothing is folded.
+    pub fn power(&self, entry: usize) -> Option<usize> {
+        let step = 2 * self.params.ring().degree() / self.pack_shape().entries().next_power_of_two().max(1);
+        self.folds().then_some(step * entry)
+    }
+
+    /// Plaintexts of an answer.
+    pub fn answer_plaintexts(&self) -> usize {
+        match self.protocol {
+            Protocol::Colpack => self.pack_shape().planes(),
+            _ => self.pack_shape().columns(),
+        }
+    }
+
+    /// Bytes of the parts of a query.
+    pub fn query_bytes(&self) -> QuerySizes {
+        let first = packed_bytes(self.shape.columns, self.query_bits);
+        QuerySizes { first, packed: self.params.key_bytes(self.folds()), ..QuerySizes::default() }
+    }
+
+    /// Bytes of an answer.
+    pub fn answer_bytes(&self) -> usize {
+        response_bytes(self.params.ring(), self.answer_plaintexts())
+    }
+
+    /// The noise of a look-up.
+    pub fn noise(&self) -> ColumnNoise {
+        ColumnNoise::new(&self.params, self.shape.columns, self.query_bits, self.external_products())
+    }
+
+    /// The limit of decoding in standard deviations of the error; infinite without noise.
+    pub fn sigmas(&self) -> f64 {
+        if self.params.ring().is_plain() { f64::INFINITY } else { self.noise().sigmas() }
+    }
+
+    /// log2 of the probability that an honest answer decodes wrongly (union bound over the bytes of an entry).
+    pub fn log2_failure(&self) -> f64 {
+        if self.params.ring().is_plain() {
+            return f64::NEG_INFINITY;
+        }
+        self.noise().log2_failure(self.pack_shape().planes() * self.params.ring().degree())
+    }
+}
+
+/// The limits of the numbers from which everything else follows.
+fn check_shape(shape: TableShape) -> Result<(), ProtocolError> {
+    check_limit("columns", shape.columns, MAX_COLUMNS)?;
+    check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
+    check_limit("blocks", shape.blocks, MAX_ROWS / shape.slot_bytes)
+}

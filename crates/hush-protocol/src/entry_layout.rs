@@ -1,0 +1,59 @@
+//! Which blocks of a table share a plaintext, where answers are packed.
+//!
+//! ```text
+//!                 column 0 .. D0-1
+//!   block 0     │ slot slot ..  │ ┐                              short slots: `lanes` blocks an entry, one plane
+//!   block 1     │ slot slot ..  │ ┘ entry 0: one plaintext       long slots:  one block an entry, `planes` planes
+//!   block 2     │ slot slot ..  │ ┐
+//!   ..          │               │ ┘ entry 1
+//! ```
+//!
+//! The database is that of `simple`: a block is a band of `slot_bytes` rows. Up to N rows of an entry are packed into one
+//! RLWE plaintext, a byte a coefficient.
+
+use hush_ops::pack_shape::PackShape;
+
+use crate::{response::choose_lane, table::TableShape};
+use zeroize::Zeroizing;
+
+/// The entries of a table over plaintexts of N coefficients.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EntryLayout {
+    degree: usize,
+    shape: TableShape,
+}
+
+impl EntryLayout {
+    pub(crate) fn new(degree: usize, shape: TableShape) -> Self {
+        Self { degree, shape }
+    }
+
+    /// Blocks in an entry: slots that one plaintext holds, 1 for slots that take more than one.
+    pub(crate) fn lanes(&self) -> usize {
+        (self.degree / self.shape.slot_bytes).max(1)
+    }
+
+    /// Entry and lane of a block.
+    pub(crate) fn place(&self, block: usize) -> (usize, usize) {
+        (block / self.lanes(), block % self.lanes())
+    }
+
+    /// Which rows are packed together.
+    pub(crate) fn pack_shape(&self) -> PackShape {
+        let (rows, entry_rows) =
+            (self.shape.blocks * self.shape.slot_bytes, self.lanes() * self.shape.slot_bytes);
+        PackShape::new(self.degree, rows, entry_rows).expect("all are positive")
+    }
+
+    /// Client: the bytes of an entry, from those of all entries.
+    pub(crate) fn choose_entry(&self, bytes: &[u32], entry: usize) -> Zeroizing<Vec<u32>> {
+        let shape = self.pack_shape();
+        choose_lane(bytes, shape.planes() * self.degree, shape.entries(), entry)
+    }
+
+    /// Client: the slot of a lane, from the bytes of its entry.
+    pub(crate) fn slot_of_lane(&self, bytes: &[u32], lane: usize) -> Zeroizing<Vec<u8>> {
+        let slot = choose_lane(bytes, self.shape.slot_bytes, self.lanes(), lane);
+        Zeroizing::new(slot.iter().map(|&byte| byte as u8).collect())
+    }
+}

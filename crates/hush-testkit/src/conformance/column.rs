@@ -1,0 +1,284 @@
+//! The steps of column packing. Operands are any words and residues, not only what clients would send.
+
+use std::sync::Arc;
+
+use hush_he::{
+    entities::ColumnMasks,
+    params::{ColumnParams, RingContext},
+};
+use hush_math::{
+    csprng::Csprng,
+    poly::{Eval, Poly},
+};
+use hush_ops::{
+    OpsError,
+    contract::{ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, PACK_BYTES, RlweBatch},
+    pack_shape::PackShape,
+    reference::{Reference, ring_shapes},
+    tiling::TiledDb,
+};
+
+use super::{Fill, Residues, Words, assert_same_words};
+
+/// The shape of a packing, and how many queries there are.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnCaseShape {
+    /// Rows of the database.
+    pub rows: usize,
+    /// Rows of an entry.
+    pub entry_rows: usize,
+    /// Queries of the largest batch.
+    pub queries: usize,
+}
+
+/// Operands of the steps of a query for one parameter set, and what the reference makes of them.
+pub struct ColumnCase {
+    name: String,
+    context: Arc<RingContext>,
+    shape: PackShape,
+    columns: TiledDb,
+    polys: ChainPolys,
+    rotations: Vec<Vec<u64>>,
+    keys: LweQueries,
+    conjugations: Vec<Poly<Eval>>,
+    powers: Vec<RlweBatch>,
+    folded: LweBatch,
+    packed: LweBatch,
+    planes: Vec<RlweBatch>,
+}
+
+const FITS: &str = "the shapes fit";
+
+impl ColumnCase {
+    /// A case with bytes and words of one kind and residues of another.
+    pub fn new(params: ColumnParams, shape: ColumnCaseShape, words: Words, residues: Residues) -> Self {
+        let name = format!("{}, {words:?}, {residues:?}, {shape:?}", params.name());
+        let ColumnCaseShape { rows, entry_rows, queries } = shape;
+        let context = Arc::new(RingContext::new(*params.ring()));
+        let (kept, degree) = (context.kept(), params.ring().degree());
+        let mut rng = Csprng::insecure_from_seed((rows * 31 + degree) as u64);
+        let shape = PackShape::new(degree, rows, entry_rows).expect("positive");
+        let fill = if words == Words::Random { Fill::Random } else { Fill::All(-128) };
+        let columns = fill.matrix(rows, PACK_BYTES * degree);
+        let columns = TiledDb::from_matrix(rows, PACK_BYTES * degree, &columns);
+        let digits = residues.polys(kept, shape.columns(), &mut rng);
+        let polys = ChainPolys { digits, masks: residues.polys(kept, shape.columns(), &mut rng) };
+        let rotations = (0..queries).map(|_| (0..degree).map(|_| rng.next_u64()).collect()).collect();
+        let bits = params.ring().plaintext_bits();
+        let keys = LweQueries {
+            cols: PACK_BYTES * degree,
+            words: words.words(queries * PACK_BYTES * degree, bits, &mut rng),
+        };
+        let conjugations: Vec<_> = (0..queries).map(|_| residues.poly(kept, &mut rng)).collect();
+        let power_rows = if shape.entries() > 1 { 2 * params.ring().fold_gadget().digits } else { 0 };
+        let powers: Vec<_> = (0..queries).map(|_| residues.batch(kept, power_rows, &mut rng)).collect();
+        let folded = LweBatch { rows, words: words.words(queries * rows, bits, &mut rng) };
+
+        let chain = Reference.open_chain(&context, &shape, polys.clone()).expect(FITS);
+        let all: Vec<_> = conjugations.iter().collect();
+        let packed =
+            Reference.pack_columns(&context, &columns, &chain, folded.clone(), &keys, &all).expect(FITS);
+        let all: Vec<_> = powers.iter().collect();
+        let planes = Reference.rgsw_power_fold(&context, &chain, &folded, &all).expect(FITS);
+        Self {
+            name,
+            context,
+            shape,
+            columns,
+            polys,
+            rotations,
+            keys,
+            conjugations,
+            powers,
+            folded,
+            packed,
+            planes,
+        }
+    }
+
+    /// Checks all steps of a query on `backend`, in batches of `batches` queries, the last ones of all: what a query is
+    /// answered does not depend on its place.
+    #[track_caller]
+    pub fn check<B: ColumnOps>(&self, backend: &B, batches: &[usize]) {
+        let ring = backend.open_ring(self.context.clone());
+        let columns = backend.open_db(self.columns.clone()).expect("the backend holds the columns");
+        let chain = backend.open_chain(&ring, &self.shape, self.polys.clone()).expect(FITS);
+        let rotations: Vec<_> = self.rotations.iter().map(Vec::as_slice).collect();
+        assert_eq!(
+            backend.key_words(&rotations),
+            Reference.key_words(&rotations),
+            "key_words, {}",
+            self.name
+        );
+        for &batch in batches {
+            let first = self.powers.len() - batch;
+            let (keys, folded) = (self.last_keys(batch), last(&self.folded, batch));
+            let conjugations: Vec<_> = self.conjugations[first..].iter().collect();
+            let packed = backend.pack_columns(&ring, &columns, &chain, folded.clone(), &keys, &conjugations);
+            let (packed, expected) = (packed.expect(FITS), last(&self.packed, batch));
+            assert_eq!(packed.rows, expected.rows);
+            let what = format!("pack_columns of {batch}, {} (line = query, word = row)", self.name);
+            assert_same_words(&what, expected.rows, &expected.words, &packed.words);
+            let powers: Vec<_> = self.powers[first..].iter().collect();
+            let planes = backend.rgsw_power_fold(&ring, &chain, &folded, &powers).expect(FITS);
+            assert_eq!(planes.len(), batch);
+            for (expected, actual) in self.planes[first..].iter().zip(&planes) {
+                assert_eq!(expected.ciphertext_words, actual.ciphertext_words);
+                let what = format!("rgsw_power_fold of {batch}, {} (line = limb of a polynomial)", self.name);
+                assert_same_words(&what, self.shape.degree(), &expected.words, &actual.words);
+            }
+        }
+    }
+
+    /// The keys of the last queries.
+    fn last_keys(&self, batch: usize) -> LweQueries {
+        let LweQueries { cols, words } = &self.keys;
+        LweQueries { cols: *cols, words: words[words.len() - batch * cols..].to_vec() }
+    }
+
+    /// Checks that `backend` refuses operands that do not fit, as the reference does.
+    #[track_caller]
+    pub fn check_refusals<B: ColumnOps>(&self, backend: &B) {
+        let expected = self.refusals(&Reference);
+        for (index, refused) in expected.iter().enumerate() {
+            assert!(matches!(refused, Some(OpsError::Shape { .. })), "refusal {index}: {refused:?}");
+        }
+        assert_eq!(self.refusals(backend), expected, "{}", self.name);
+    }
+
+    fn refusals<B: ColumnOps>(&self, backend: &B) -> Vec<Option<OpsError>> {
+        let ring = backend.open_ring(self.context.clone());
+        let mut refused = self.offline_refusals(backend, &ring);
+        let chain = backend.open_chain(&ring, &self.shape, self.polys.clone()).expect(FITS);
+        let db = |db| backend.open_db(db).expect("the backend holds the columns");
+        let (rows, cols) = (self.shape.rows(), self.keys.cols);
+        let columns = db(self.columns.clone());
+        let [few_rows, few_cols] = [(rows - 1, cols), (rows, cols - 1)]
+            .map(|(rows, cols)| db(TiledDb::from_matrix(rows, cols, &vec![0; rows * cols])));
+        let short_keys = LweQueries { cols: cols - 1, words: vec![0; cols - 1] };
+        let (key, two_keys) = (self.last_keys(1), self.last_keys(2));
+        let (folded, two_folded) = (last(&self.folded, 1), last(&self.folded, 2));
+        let short = LweBatch { rows: rows - 1, words: vec![0; rows - 1] };
+        let z = &self.conjugations[0];
+        let one_limb = Poly::from_words(vec![0; self.shape.degree()], self.shape.degree());
+        for (columns, folded, keys, z) in [
+            (&few_rows, &folded, &key, &[z][..]),
+            (&few_cols, &folded, &key, &[z]),
+            (&few_cols, &folded, &short_keys, &[z]),
+            (&columns, &folded, &short_keys, &[z]),
+            (&columns, &folded, &two_keys, &[z]),
+            (&columns, &folded, &key, &[]),
+            (&columns, &folded, &key, &[z, z]),
+            (&columns, &folded, &key, &[&one_limb]),
+            (&columns, &short, &key, &[z]),
+            (&columns, &two_folded, &key, &[z]),
+        ] {
+            refused.push(backend.pack_columns(&ring, columns, &chain, folded.clone(), keys, z).err());
+        }
+        let power = &self.powers[0];
+        let row = RlweBatch { words: power.ciphertext(0).to_vec().into(), ..*power };
+        for (packed, powers) in [
+            (&short, &[power][..]),
+            (&two_folded, &[power]),
+            (&folded, &[]),
+            (&folded, &[power, power]),
+            (&folded, &[&row]),
+        ] {
+            refused.push(backend.rgsw_power_fold(&ring, &chain, packed, powers).err());
+        }
+        refused
+    }
+
+    fn offline_refusals<B: ColumnOps>(&self, backend: &B, ring: &B::Ring) -> Vec<Option<OpsError>> {
+        let degree = self.shape.degree();
+        let plan = backend.open_masks(ring, &ColumnMasks::new(&self.context));
+        let hints = [0, 1, degree - 1, degree + 1, (degree + 1) * degree];
+        let hints = hints.map(|words| backend.chain_hint(ring, &plan, &vec![0; words]).err());
+        let polys = |digits: usize, masks: usize| {
+            let words = |words: usize| vec![0; words];
+            ChainPolys { digits: words(digits), masks: words(masks) }
+        };
+        let words = self.polys.digits.len();
+        let many = PackShape::new(degree, 2 * degree + 1, 1).expect("positive");
+        let other = PackShape::new(2 * degree, self.shape.rows(), self.shape.rows()).expect("positive");
+        let poly = ring_shapes::poly_words(&self.context);
+        let chains = [
+            (&self.shape, polys(words - 1, words)),
+            (&self.shape, polys(words, words + 1)),
+            (&self.shape, polys(0, words)),
+            (&many, polys(many.columns() * poly, many.columns() * poly)),
+            (&other, polys(other.columns() * poly, other.columns() * poly)),
+        ];
+        let chains = chains.map(|(shape, polys)| backend.open_chain(ring, shape, polys).err());
+        hints.into_iter().chain(chains).collect()
+    }
+}
+
+/// The last queries of a batch.
+fn last(all: &LweBatch, batch: usize) -> LweBatch {
+    let LweBatch { rows, words } = all;
+    LweBatch { rows: *rows, words: words[words.len() - batch * rows..].to_vec() }
+}
+
+/// The rows of a hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintRows {
+    /// Words of one kind.
+    Of(Words),
+    /// Random ones, all the same.
+    Equal,
+}
+
+/// A hint of one plaintext, and what the reference makes of it.
+pub struct ChainCase {
+    name: String,
+    context: Arc<RingContext>,
+    masks: ColumnMasks,
+    hint: Vec<u32>,
+    expected: Result<ChainedHint, OpsError>,
+}
+
+impl ChainCase {
+    /// A hint of `rows` rows.
+    pub fn new(params: ColumnParams, rows: usize, values: HintRows) -> Self {
+        let context = Arc::new(RingContext::new(*params.ring()));
+        let (degree, bits) = (params.ring().degree(), params.ring().plaintext_bits());
+        let mut rng = Csprng::insecure_from_seed((rows * 17 + degree) as u64);
+        let hint = match values {
+            HintRows::Of(words) => words.words(rows * degree, bits, &mut rng),
+            HintRows::Equal => Words::Random.words(degree, bits, &mut rng).repeat(rows),
+        };
+        let masks = ColumnMasks::new(&context);
+        let expected = Reference.chain_hint(&context, &masks, &hint);
+        Self { name: format!("{}, {rows} rows, {values:?}", params.name()), context, masks, hint, expected }
+    }
+
+    /// Checks the chain on `backend`.
+    #[track_caller]
+    pub fn check<B: ColumnOps>(&self, backend: &B) {
+        let ring = backend.open_ring(self.context.clone());
+        let plan = backend.open_masks(&ring, &self.masks);
+        let (expected, actual) = match (&self.expected, backend.chain_hint(&ring, &plan, &self.hint)) {
+            (Ok(expected), Ok(actual)) => (expected, actual),
+            (expected, actual) => {
+                return assert_eq!(
+                    expected.as_ref().err(),
+                    actual.as_ref().err(),
+                    "chain_hint, {}",
+                    self.name
+                );
+            }
+        };
+        let degree = self.context.params().degree();
+        let same = |part: &str, width: usize, expected: &[u32], actual: &[u32]| {
+            assert_same_words(&format!("chain_hint, {part}, {}", self.name), width, expected, actual);
+        };
+        let words = |bytes: &[u8]| -> Vec<u32> {
+            bytes.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect()
+        };
+        assert_eq!(expected.columns.len(), actual.columns.len());
+        same("columns (line = row)", degree, &words(&expected.columns), &words(&actual.columns));
+        same("digit (line = limb)", degree, &expected.digit, &actual.digit);
+        same("mask (line = limb)", degree, &expected.mask, &actual.mask);
+    }
+}
