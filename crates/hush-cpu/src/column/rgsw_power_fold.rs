@@ -35,12 +35,12 @@ pub(super) fn rgsw_power_fold(
             1 => vec![None; powers.len()],
             _ => rows.map(|(power, words)| Some(RgswRows::lay_out(ring, power, words))).collect(),
         };
-        let lift = LiftFractions::new(ring.context().kept().rns(), chain.terms() as u32);
+        let lift = LiftFractions::new(ring.context().kept().rns(), chain.terms());
         let mut planes = Vec::with_capacity(powers.len() * chain.shape().planes());
         let queries = packed.words.chunks_exact(packed.rows).zip(powers);
         for ((words, power), folded) in queries.zip(&mut folded) {
             for (plane, out) in folded.words.chunks_exact_mut(ciphertext_words).enumerate() {
-                planes.push(Plane { ring, chain, lift, power, words, plane, out });
+                planes.push(Plane { ring, chain, lift: &lift, power, words, plane, out });
             }
         }
         planes.into_par_iter().with_max_len(1).for_each(|plane| {
@@ -55,7 +55,7 @@ pub(super) fn rgsw_power_fold(
 struct Plane<'a> {
     ring: &'a CpuRing,
     chain: &'a CpuChain,
-    lift: LiftFractions,
+    lift: &'a LiftFractions,
     /// `None` if there is one entry.
     power: Option<RgswRows<'a>>,
     /// The rows of all columns.
@@ -102,12 +102,7 @@ impl Plane<'_> {
                 continue;
             }
             let words = &self.words[shape.column_rows(entry * shape.planes() + self.plane)];
-            for (limb, body) in kept.limbs().iter().zip(body.chunks_exact_mut(kept.degree())) {
-                let (rows, rest) = body.split_at_mut(words.len());
-                rows.copy_from_slice(words);
-                rest.fill(0);
-                self.lift.apply(kept.level(), limb, body);
-            }
+            self.lift.apply(kept, words, body);
         }
         ring::spectrum(kept, bodies, &mut scratch[..2 * kept.degree()]);
     }

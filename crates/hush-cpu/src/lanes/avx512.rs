@@ -134,7 +134,11 @@ impl Lanes for Avx512 {
                     if i % 2 == 0 { _mm_unpacklo_epi8(a, b) } else { _mm_unpackhi_epi8(a, b) }
                 });
             }
-            lines.map(|column| _mm512_cvtepi8_epi32(column))
+            let mut columns = [_mm512_setzero_si512(); LOAD_COLS];
+            for (column, line) in columns.iter_mut().zip(lines) {
+                *column = _mm512_cvtepi8_epi32(line);
+            }
+            columns
         }
     }
 }

@@ -190,7 +190,7 @@ impl<const LIMBS: usize> VectorLoop for Decompose<'_, LIMBS> {
 
 #[cfg(test)]
 mod tests {
-    use hush_he::params::{PACK_PRESETS, RING_PRESETS};
+    use hush_he::params::{COLUMN_PRESETS, PACK_PRESETS, RING_PRESETS};
     use hush_math::csprng::Csprng;
 
     use super::*;
@@ -208,7 +208,9 @@ mod tests {
 
     #[test]
     fn digits_are_those_of_the_gadget() {
-        for params in RING_PRESETS.into_iter().chain(PACK_PRESETS.map(|pack| *pack.ring())) {
+        let packing = PACK_PRESETS.map(|pack| *pack.ring()).into_iter();
+        let columns = COLUMN_PRESETS.map(|columns| *columns.ring()).into_iter();
+        for params in RING_PRESETS.into_iter().chain(packing).chain(columns) {
             let (full, kept) = (params.full_ring(), params.kept_ring());
             let full_gadgets = params.levels().iter().copied().chain([params.square_gadget()]);
             let cases = full_gadgets

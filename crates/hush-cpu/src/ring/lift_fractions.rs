@@ -6,34 +6,39 @@
 use hush_math::rns::Rns;
 
 use super::{
-    mod_ring::Limb,
+    ModRing,
     montgomery::Montgomery,
     residues::Residues,
     vector_loop::{self, VectorLoop},
     wide_lanes::WideLanes,
 };
-use crate::Level;
 
 /// The lift of words b to `round(b Q / 2^32) / divisor` modulo the primes of Q, half up.
-#[derive(Clone, Copy)]
 pub(crate) struct LiftFractions {
     /// Q modulo 2^32.
     product: u32,
-    divisor: u32,
+    /// `1 / divisor` modulo each prime.
+    factors: Vec<u32>,
 }
 
 impl LiftFractions {
-    /// The divisor is no multiple of a prime.
-    pub(crate) fn new(rns: &Rns, divisor: u32) -> Self {
-        Self { product: rns.product() as u32, divisor }
+    /// `rns` is the base of the rings; the divisor is no multiple of its primes.
+    pub(crate) fn new(rns: &Rns, divisor: usize) -> Self {
+        let factors = rns.moduli().iter().map(|p| p.inverse(p.reduce(divisor as u64)));
+        Self { product: rns.product() as u32, factors: factors.collect() }
     }
 
-    /// Lifts whole multiples of 16 words modulo the prime of `limb`, in place.
-    pub(crate) fn apply(self, level: Level, limb: &Limb, words: &mut [u32]) {
-        let (montgomery, modulus) = (limb.montgomery, limb.ntt.plan().modulus());
-        let factor = modulus.inverse(modulus.reduce(u64::from(self.divisor)));
-        let half = montgomery.mul(1 << 31, factor);
-        vector_loop::run(level, LiftLoop { montgomery, product: self.product, factor, half, words });
+    /// Lifts at most N words to the first coefficients of `poly`, whose others become zero.
+    pub(crate) fn apply(&self, ring: &ModRing, words: &[u32], poly: &mut [u32]) {
+        let limbs = ring.limbs().iter().zip(&self.factors);
+        for ((limb, &factor), poly) in limbs.zip(poly.chunks_exact_mut(ring.degree())) {
+            let (montgomery, product) = (limb.montgomery, self.product);
+            let (lifted, rest) = poly.split_at_mut(words.len());
+            lifted.copy_from_slice(words);
+            rest.fill(0);
+            let half = montgomery.mul(1 << 31, factor);
+            vector_loop::run(ring.level(), LiftLoop { montgomery, product, factor, half, words: poly });
+        }
     }
 }
 
@@ -64,10 +69,15 @@ impl VectorLoop for LiftLoop<'_> {
 
 #[cfg(test)]
 mod tests {
-    use hush_math::{csprng::Csprng, modulus::find_primes, ring::Ring};
+    use hush_math::{
+        csprng::Csprng,
+        modulus::find_primes,
+        poly::{Coeff, Poly},
+        ring::Ring,
+    };
 
     use super::*;
-    use crate::ring::ModRing;
+    use crate::Level;
 
     const DEGREE: usize = 64;
 
@@ -78,20 +88,21 @@ mod tests {
             let base = Ring::new(DEGREE, &find_primes(DEGREE, bits, limbs));
             let edges = [0, 1, 2, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, u32::MAX - 1, u32::MAX];
             let words: Vec<u32> =
-                edges.into_iter().chain(std::iter::repeat_with(|| rng.next_u32())).take(DEGREE).collect();
+                edges.into_iter().chain(std::iter::repeat_with(|| rng.next_u32())).take(DEGREE - 3).collect();
             for divisor in [1, 2, 4096] {
                 let lift = |&word: &u32| (u128::from(word) * base.rns().product() + (1 << 31)) >> 32;
-                let lifts = LiftFractions::new(base.rns(), divisor);
+                let lifts = LiftFractions::new(base.rns(), divisor as usize);
+                let mut expected: Poly<Coeff> = base.zero();
                 for (limb, p) in base.moduli().iter().enumerate() {
-                    let factor = p.inverse(divisor);
-                    let expected: Vec<u32> =
-                        words.iter().map(|word| p.mul(base.rns().reduce(lift(word), limb), factor)).collect();
-                    for level in Level::ALL.into_iter().filter(|&level| level <= Level::detect()) {
-                        let ring = ModRing::new(level, &base);
-                        let mut lifted = words.clone();
-                        lifts.apply(level, &ring.limbs()[limb], &mut lifted);
-                        assert!(lifted == expected, "{level}, {limbs} x {bits} bits, 1/{divisor}");
+                    for (to, word) in expected.limb_mut(limb).iter_mut().zip(&words) {
+                        *to = p.mul(base.rns().reduce(lift(word), limb), p.inverse(divisor));
                     }
+                }
+                for level in Level::ALL.into_iter().filter(|&level| level <= Level::detect()) {
+                    let ring = ModRing::new(level, &base);
+                    let mut lifted = vec![7; ring.words()];
+                    lifts.apply(&ring, &words, &mut lifted);
+                    assert!(lifted == expected.words(), "{level}, {limbs} x {bits} bits, 1/{divisor}");
                 }
             }
         }

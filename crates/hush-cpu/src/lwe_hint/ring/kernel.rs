@@ -226,22 +226,27 @@ unsafe fn join<L: Lanes>(plan: &RingPlan, first: &[u32], second: &[u32], out: &m
     let [offset0, offset1] = [0, 1].map(|i| plan.residues[i].offset);
     // SAFETY: the caller has the instruction set; the chunks are one vector.
     unsafe {
-        let vectors = first.chunks_exact(L::WIDTH).zip(second.chunks_exact(L::WIDTH));
-        for (column, (first, second)) in vectors.enumerate() {
-            // The offset makes the sum positive, and vanishes modulo 2^32.
-            let low = L::add(L::load(first.as_ptr()), L::splat(offset0));
-            let low = reduce_once::<L>(low, L::splat(p0));
-            let high = L::add(L::load(second.as_ptr()), L::splat(offset1));
-            // Above -p0 > -2 p1, as both primes are close to 2^28.
-            let difference = L::add(L::sub(high, low), L::splat(2 * p1));
-            let (w, w_shoup) = (L::splat(plan.join.0), L::splat(plan.join.1));
-            let digit = mul_shoup::<L>(difference, w, w_shoup, L::splat(p1));
-            let digit = reduce_once::<L>(digit, L::splat(p1));
-            let joined = L::add(low, L::mul_low(digit, L::splat(p0)));
-            let mut words = [0; UNIT_ROWS];
-            L::store(words.as_mut_ptr(), joined);
-            for (row, &word) in out.chunks_exact_mut(plan.n).zip(&words[..L::WIDTH]) {
-                row[column] = row[column].wrapping_add(word);
+        let lines = first.chunks(LOAD_COLS * L::WIDTH).zip(second.chunks(LOAD_COLS * L::WIDTH));
+        for (line, (first, second)) in lines.enumerate() {
+            // A cache line of each row at a time: rows are powers of two apart, and share the sets of a cache.
+            let mut words = [0; LOAD_COLS * UNIT_ROWS];
+            let vectors = first.chunks_exact(L::WIDTH).zip(second.chunks_exact(L::WIDTH));
+            for ((first, second), words) in vectors.zip(words.chunks_exact_mut(L::WIDTH)) {
+                // The offset makes the sum positive, and vanishes modulo 2^32.
+                let low = L::add(L::load(first.as_ptr()), L::splat(offset0));
+                let low = reduce_once::<L>(low, L::splat(p0));
+                let high = L::add(L::load(second.as_ptr()), L::splat(offset1));
+                // Above -p0 > -2 p1, as both primes are close to 2^28.
+                let difference = L::add(L::sub(high, low), L::splat(2 * p1));
+                let (w, w_shoup) = (L::splat(plan.join.0), L::splat(plan.join.1));
+                let digit = mul_shoup::<L>(difference, w, w_shoup, L::splat(p1));
+                let digit = reduce_once::<L>(digit, L::splat(p1));
+                L::store(words.as_mut_ptr(), L::add(low, L::mul_low(digit, L::splat(p0))));
+            }
+            for (r, row) in out.chunks_exact_mut(plan.n).take(L::WIDTH).enumerate() {
+                let row = row[line * LOAD_COLS..].iter_mut().take(LOAD_COLS);
+                row.zip(words[r..].iter().step_by(L::WIDTH))
+                    .for_each(|(out, &word)| *out = out.wrapping_add(word));
             }
         }
     }

@@ -11,8 +11,8 @@ const PRIME_BITS: u32 = 28;
 const SEGMENT_COLS: usize = 1 << 16;
 /// A bound of such a sum: 2^16 columns of 2^7 times 2^31. It is 0 modulo 2^32.
 const SUM_BOUND: u64 = 1 << 54;
-/// Columns of a set of blocks: its transforms, 64 bytes a column, stay in the L2 cache.
-const SET_COLS: usize = 2048;
+/// Columns of a set of blocks: its transforms, 64 bytes a column, stay in the L2 cache, and meet sums that are loaded once.
+const SET_COLS: usize = 4096;
 /// Most blocks whose products are added up before a reduction.
 pub(super) const MAX_LAZY_BLOCKS: usize = 32;
 

@@ -2,6 +2,8 @@
 //!
 //! Values are lazily reduced (Harvey, "Faster arithmetic for number-theoretic transforms"), for p < 2^30.
 
+use std::ops::Range;
+
 use hush_math::ntt::NttPlan;
 
 use crate::lanes::Lanes;
@@ -34,33 +36,26 @@ pub(super) unsafe fn reduce_once<L: Lanes>(x: L::Words, bound: L::Words) -> L::W
     unsafe { L::min(x, L::sub(x, bound)) }
 }
 
+/// Vectors whose stages are all done before those of the next ones: half of an L1 cache of AVX-512 vectors.
+const PART: usize = 256;
+
 /// [`NttPlan::forward`] of `degree` vectors, from values below 4 p to values below 4 p.
 ///
 /// # Safety
 /// As for the methods of [`Lanes`]; `values` is valid for `degree * WIDTH` words.
 #[inline(always)]
 pub(super) unsafe fn forward<L: Lanes>(plan: &NttPlan, values: *mut u32) {
-    let twiddles = plan.forward_twiddles();
-    let p = plan.modulus().value();
-    // SAFETY: the caller has the instruction set; all indices are below `degree`.
+    let (degree, parts) = (plan.degree(), plan.degree().div_ceil(PART));
+    // SAFETY: the caller says so; blocks are below `blocks`.
     unsafe {
-        let (modulus, twice) = (L::splat(p), L::splat(2 * p));
-        let (mut blocks, mut half) = (1, plan.degree() / 2);
-        while half > 0 {
-            for block in 0..blocks {
-                let w = L::splat(twiddles.factors[blocks + block]);
-                let w_shoup = L::splat(twiddles.shoup[blocks + block]);
-                let low = values.add(2 * block * half * L::WIDTH);
-                let high = low.add(half * L::WIDTH);
-                for i in 0..half {
-                    let x = reduce_once::<L>(L::load(low.add(i * L::WIDTH)), twice);
-                    let y = mul_shoup::<L>(L::load(high.add(i * L::WIDTH)), w, w_shoup, modulus);
-                    L::store(low.add(i * L::WIDTH), L::add(x, y));
-                    L::store(high.add(i * L::WIDTH), L::add(L::sub(x, y), twice));
-                }
+        for blocks in powers(1, parts) {
+            forward_stage::<L>(plan, values, blocks, 0..blocks);
+        }
+        for part in 0..parts {
+            for blocks in powers(parts, degree) {
+                let share = blocks / parts;
+                forward_stage::<L>(plan, values, blocks, part * share..(part + 1) * share);
             }
-            blocks *= 2;
-            half /= 2;
         }
     }
 }
@@ -71,32 +66,81 @@ pub(super) unsafe fn forward<L: Lanes>(plan: &NttPlan, values: *mut u32) {
 /// As for the methods of [`Lanes`]; `values` is valid for `degree * WIDTH` words.
 #[inline(always)]
 pub(super) unsafe fn inverse<L: Lanes>(plan: &NttPlan, values: *mut u32) {
-    let twiddles = plan.inverse_twiddles();
-    let p = plan.modulus().value();
+    let (degree, parts) = (plan.degree(), plan.degree().div_ceil(PART));
+    // SAFETY: the caller says so; blocks are below `blocks`.
+    unsafe {
+        for part in 0..parts {
+            for blocks in powers(parts, degree).rev() {
+                let share = blocks / parts;
+                inverse_stage::<L>(plan, values, blocks, part * share..(part + 1) * share);
+            }
+        }
+        for blocks in powers(1, parts).rev() {
+            inverse_stage::<L>(plan, values, blocks, 0..blocks);
+        }
+        let modulus = L::splat(plan.modulus().value());
+        for i in 0..degree {
+            let at = values.add(i * L::WIDTH);
+            L::store(at, reduce_once::<L>(L::load(at), modulus));
+        }
+    }
+}
+
+/// The powers of two from `first`, a power of two, to below `end`.
+#[inline(always)]
+fn powers(first: usize, end: usize) -> impl DoubleEndedIterator<Item = usize> {
+    (first.ilog2()..end.ilog2()).map(|log2| 1 << log2)
+}
+
+/// Some of the blocks of the forward stage that has `count` of them.
+///
+/// # Safety
+/// As for [`forward`]; the blocks are below `count`.
+#[inline(always)]
+unsafe fn forward_stage<L: Lanes>(plan: &NttPlan, values: *mut u32, count: usize, blocks: Range<usize>) {
+    let (twiddles, p) = (plan.forward_twiddles(), plan.modulus().value());
+    let half = plan.degree() / 2 / count;
     // SAFETY: the caller has the instruction set; all indices are below `degree`.
     unsafe {
         let (modulus, twice) = (L::splat(p), L::splat(2 * p));
-        let (mut blocks, mut half) = (plan.degree() / 2, 1);
-        while blocks > 0 {
-            for block in 0..blocks {
-                let w = L::splat(twiddles.factors[blocks + block]);
-                let w_shoup = L::splat(twiddles.shoup[blocks + block]);
-                let low = values.add(2 * block * half * L::WIDTH);
-                let high = low.add(half * L::WIDTH);
-                for i in 0..half {
-                    let x = L::load(low.add(i * L::WIDTH));
-                    let y = L::load(high.add(i * L::WIDTH));
-                    let difference = L::add(L::sub(x, y), twice);
-                    L::store(low.add(i * L::WIDTH), reduce_once::<L>(L::add(x, y), twice));
-                    L::store(high.add(i * L::WIDTH), mul_shoup::<L>(difference, w, w_shoup, modulus));
-                }
+        for block in blocks {
+            let w = L::splat(twiddles.factors[count + block]);
+            let w_shoup = L::splat(twiddles.shoup[count + block]);
+            let low = values.add(2 * block * half * L::WIDTH);
+            let high = low.add(half * L::WIDTH);
+            for i in 0..half {
+                let x = reduce_once::<L>(L::load(low.add(i * L::WIDTH)), twice);
+                let y = mul_shoup::<L>(L::load(high.add(i * L::WIDTH)), w, w_shoup, modulus);
+                L::store(low.add(i * L::WIDTH), L::add(x, y));
+                L::store(high.add(i * L::WIDTH), L::add(L::sub(x, y), twice));
             }
-            blocks /= 2;
-            half *= 2;
         }
-        for i in 0..plan.degree() {
-            let at = values.add(i * L::WIDTH);
-            L::store(at, reduce_once::<L>(L::load(at), modulus));
+    }
+}
+
+/// Some of the blocks of the inverse stage that has `count` of them.
+///
+/// # Safety
+/// As for [`inverse`]; the blocks are below `count`.
+#[inline(always)]
+unsafe fn inverse_stage<L: Lanes>(plan: &NttPlan, values: *mut u32, count: usize, blocks: Range<usize>) {
+    let (twiddles, p) = (plan.inverse_twiddles(), plan.modulus().value());
+    let half = plan.degree() / 2 / count;
+    // SAFETY: the caller has the instruction set; all indices are below `degree`.
+    unsafe {
+        let (modulus, twice) = (L::splat(p), L::splat(2 * p));
+        for block in blocks {
+            let w = L::splat(twiddles.factors[count + block]);
+            let w_shoup = L::splat(twiddles.shoup[count + block]);
+            let low = values.add(2 * block * half * L::WIDTH);
+            let high = low.add(half * L::WIDTH);
+            for i in 0..half {
+                let x = L::load(low.add(i * L::WIDTH));
+                let y = L::load(high.add(i * L::WIDTH));
+                let difference = L::add(L::sub(x, y), twice);
+                L::store(low.add(i * L::WIDTH), reduce_once::<L>(L::add(x, y), twice));
+                L::store(high.add(i * L::WIDTH), mul_shoup::<L>(difference, w, w_shoup, modulus));
+            }
         }
     }
 }
