@@ -87,7 +87,7 @@ fn more_entries_than_powers_of_x_are_refused() {
 fn pack_columns_that_are_too_long_are_refused() {
     let bytes_a_row = 4 * 2048;
     // Slots of a MiB in few entries.
-    let blocks = MAX_KEPT_BYTES as usize / bytes_a_row >> 20;
+    let blocks = (MAX_KEPT_BYTES as usize / bytes_a_row) >> 20;
     let longest = table(Protocol::Colpack, Q52, shape(8, blocks, 1 << 20));
     assert_eq!(longest.columns_tiling().bytes() as u64, MAX_KEPT_BYTES);
     for protocol in PROTOCOLS {

@@ -1,4 +1,5 @@
 //! A table of column packing on a backend, built in memory as `hush-engine` builds it in files.
+#![allow(dead_code, reason = "no test looks at every part")]
 
 use std::sync::Arc;
 
@@ -17,7 +18,6 @@ use hush_protocol::{
 use rayon::prelude::*;
 
 /// A table on a backend, with all that was made of its database.
-#[allow(dead_code, reason = "not every test looks at every part")]
 pub(crate) struct Setup<B: ColumnOps> {
     pub(crate) backend: B,
     pub(crate) scheme: ColumnScheme,
