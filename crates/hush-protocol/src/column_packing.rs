@@ -175,7 +175,9 @@ impl<B: ColumnOps> ColumnHost<'_, B> {
         let (table, sizes) = (self.table, self.table.query_bytes());
         for query in queries {
             check_length("query, vector", sizes.first, query.first.len())?;
+            check_length("query, second vector", sizes.second, query.second.len())?;
             check_length("query, keys", sizes.packed, query.packed.len())?;
+            check_length("query, name of keys", sizes.key_id, query.key_id.len())?;
         }
         let (context, masks) = (self.scheme.context(), self.scheme.masks());
         let open = |(index, query): (usize, &wire::Query)| {

@@ -1,15 +1,16 @@
 //! A descriptor comes from the network: everything that can be wrong with it is an error, and nothing panics.
 
-use hush_he::params::{DEFAULT_LWE, PACK_M31};
+use hush_he::params::{COLPACK_N2048_Q52, DEFAULT_LWE, PACK_M31};
 use hush_math::csprng::Csprng;
 use hush_protocol::{
     ProtocolError,
+    column_table::ColumnTable,
     descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, WhiteningSeed},
     keyword::FilterKind,
     lwe_table::LweTable,
     pack_table::PackTable,
     slot::{MAX_VALUE_BYTES, SlotFormat},
-    table::{Protocol, TableShape},
+    table::{Protocol, TableParams, TableShape},
 };
 
 fn valid() -> Descriptor {
@@ -133,6 +134,71 @@ fn every_contradiction_of_a_packed_table_is_an_error() {
     for (name, mut descriptor) in broken {
         descriptor.seal();
         assert!(Descriptor::from_json(&descriptor.to_json()).is_err(), "{name}");
+    }
+}
+
+/// A table of column packing, with values of up to a mebibyte.
+fn column_packed(protocol: Protocol) -> Descriptor {
+    let slot = SlotFormat::for_values(8, 0, MAX_VALUE_BYTES);
+    let shape = TableShape { columns: 500, blocks: 3, slot_bytes: slot.slot_bytes() };
+    let table = ColumnTable::new(protocol, COLPACK_N2048_Q52, shape).unwrap();
+    let mut descriptor = Descriptor {
+        protocol,
+        preset: COLPACK_N2048_Q52.name().into(),
+        word_bits: Some([table.query_bits(), 32, 32]),
+        slot,
+        hint: None,
+        ..valid()
+    };
+    descriptor.seal();
+    descriptor
+}
+
+#[test]
+fn every_contradiction_of_column_packing_is_an_error() {
+    for protocol in [Protocol::ColpackS, Protocol::Colpack] {
+        let valid_one = column_packed(protocol);
+        assert_eq!(Descriptor::from_json(&valid_one.to_json()), Ok(valid_one.clone()));
+        let TableParams::Column(table) = valid_one.params().unwrap() else { panic!("column packing") };
+        assert_eq!(table.protocol(), protocol);
+        let bits = table.query_bits();
+        let with = |change: &dyn Fn(&mut Descriptor)| {
+            let mut descriptor = column_packed(protocol);
+            change(&mut descriptor);
+            descriptor
+        };
+        let broken = [
+            ("a set over LWE", with(&|d| d.preset = DEFAULT_LWE.name().into())),
+            ("its own set over LWE", with(&|d| d.preset = COLPACK_N2048_Q52.lwe().name().into())),
+            ("a set over rings", with(&|d| d.preset = "ONION_M31".into())),
+            ("a set of another packing", with(&|d| d.preset = PACK_M31.name().into())),
+            ("another protocol", with(&|d| d.protocol = Protocol::Hybrid)),
+            ("no widths", with(&|d| d.word_bits = None)),
+            ("no query bits", with(&|d| d.word_bits = Some([0, 32, 32]))),
+            ("noisy", with(&|d| d.word_bits = Some([9, 32, 32]))),
+            ("too many query bits", with(&|d| d.word_bits = Some([33, 32, 32]))),
+            ("rounded hint words", with(&|d| d.word_bits = Some([bits, 31, 32]))),
+            ("rounded answer words", with(&|d| d.word_bits = Some([bits, 32, 18]))),
+            ("words that are too long", with(&|d| d.word_bits = Some([bits, 33, 33]))),
+            ("a hint", with(&|d| d.hint = valid().hint)),
+            ("an empty hint", with(&|d| d.hint = Some(BlobRef { blake3: [2; 32], bytes: 0 }))),
+            ("whitening", with(&|d| d.whitening = Some(WhiteningSeed([1; 32])))),
+            ("no columns", with(&|d| d.columns = 0)),
+            ("huge columns", with(&|d| d.columns = usize::MAX)),
+            ("huge blocks", with(&|d| d.blocks = usize::MAX / 2)),
+            ("more pack columns than are kept", with(&|d| d.blocks = 1 << 10)),
+            ("long values", with(&|d| d.slot.max_value_bytes += 1)),
+        ];
+        for (name, mut descriptor) in broken {
+            descriptor.seal();
+            assert!(Descriptor::from_json(&descriptor.to_json()).is_err(), "{protocol}: {name}");
+        }
+        let long = with(&|d| d.blocks = 1 << 10);
+        assert!(matches!(long.params(), Err(ProtocolError::Limit { .. })));
+        // Wider words than the noise asks for are a builder's choice.
+        let mut wide = with(&|d| d.word_bits = Some([32, 32, 32]));
+        wide.seal();
+        assert_eq!(Descriptor::from_json(&wide.to_json()), Ok(wide));
     }
 }
 

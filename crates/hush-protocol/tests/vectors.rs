@@ -2,24 +2,29 @@
 //! of the public matrix or of a step moves. `HUSH_WRITE_VECTORS=1 cargo test -p hush-protocol --test vectors`
 //! writes them anew: a change there is a break that the changelog must name.
 
-use std::{env, fs, path::PathBuf, sync::Arc};
+mod column_setup;
 
+use std::{env, fs, iter::repeat, path::PathBuf, sync::Arc};
+
+use column_setup::Setup;
 use hush_he::{
-    algorithms::open_ring_query,
+    algorithms::{open_column_keys, open_ring_query},
     codec::{pack_rounded, pack_wide, unpack_scaled},
     entities::EvaluationKeys,
-    params::{DEFAULT_LWE, INSECURE_PACK_N256, ONION_M31, PACK_M31, RingContext},
+    params::{DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, ONION_M31, PACK_M31, RingContext},
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{
-    contract::{LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch},
+    contract::{ColumnOps, LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch, rgsw_rows},
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
-    reference::Reference,
+    reference::{Reference, round_word_up},
     tiling::TiledDb,
 };
 use hush_protocol::{
-    Target, double, exppack_d,
+    Target, column_packing,
+    column_table::ColumnTable,
+    double, exppack_d,
     lwe_table::LweTable,
     onion,
     pack_table::PackTable,
@@ -27,7 +32,7 @@ use hush_protocol::{
     ring_keys::{RingKeys, open_upload},
     ring_table::RingTable,
     simple,
-    table::{Protocol, TableShape},
+    table::{Family, Protocol, TableShape},
     whitening::Whitening,
     wire,
 };
@@ -44,6 +49,7 @@ fn words(words: &[u32]) -> Vec<u8> {
 
 fn intermediates(protocol: Protocol) -> Value {
     let shape = match protocol {
+        _ if protocol.family() == Family::Column => return column_intermediates(protocol),
         Protocol::Frodo => TableShape { columns: 600, blocks: 1, slot_bytes: 5 },
         Protocol::Simple => TableShape { columns: 300, blocks: 3, slot_bytes: 5 },
         Protocol::Double => TableShape { columns: 300, blocks: 3, slot_bytes: 1 },
@@ -338,6 +344,94 @@ impl Steps<'_> {
         ];
         (list, packed)
     }
+}
+
+/// More columns than a ring element of the public matrix has, three entries of four: of two lanes each, the last of one, in
+/// `colpack-s`; of two planes in `colpack`.
+fn column_intermediates(protocol: Protocol) -> Value {
+    let params = INSECURE_COLPACK_N256;
+    let (blocks, slot_bytes) = if protocol == Protocol::Colpack { (3, 300) } else { (5, 100) };
+    let shape = TableShape { columns: 300, blocks, slot_bytes };
+    let table = ColumnTable::new(protocol, params, shape).unwrap();
+    let mut matrix = vec![0; table.rows() * shape.columns];
+    Csprng::insecure_from_seed(100).fill_bytes(&mut matrix);
+    let setup = Setup::new(Reference, table, matrix);
+    let mut a_row = vec![0; params.lwe().n()];
+    table.matrix().row_into(shape.columns - 1, &mut a_row);
+    let target = Target { columns: vec![(7, 1), (299, 3)], block: blocks - 1 };
+    let rng = &mut Csprng::insecure_from_seed(101);
+    let (query, pending) = column_packing::query(&table, &setup.scheme, target, rng);
+    let answer = setup.answer(std::slice::from_ref(&query)).unwrap();
+    let slot = setup.recover(&pending, &answer[0]).unwrap();
+    let masks = setup.scheme.masks();
+    let mut list = vec![
+        entry("database, row-major", &setup.matrix),
+        entry("public matrix, last row", &words(&a_row)),
+        entry("mask of the rotation key", &words(masks.rotation.words())),
+        entry("mask of the conjugation key", &words(masks.conjugation.words())),
+        entry("mask of the RGSW row that meets the digit of a", &words(masks.power[0].words())),
+        entry("mask of the RGSW row that meets the digit of b", &words(masks.power[1].words())),
+        entry("hint of the first fold, words", &words(&setup.hint)),
+        entry("pack columns, tiled", setup.columns.bytes()),
+        entry("digits of the chain", &words(&setup.polys.digits)),
+        entry("masks of the plaintexts", &words(&setup.polys.masks)),
+        entry("query, first", &query.first),
+        entry("query, packed", &query.packed),
+    ];
+    let (steps, last) = column_steps(&setup, &query);
+    assert_eq!(last, answer[0], "{protocol}: the steps lead to the answer");
+    list.extend(steps);
+    list.extend([entry("answer", &answer[0]), entry("slot", &slot)]);
+    json!({
+        "protocol": protocol,
+        "preset": params.name(),
+        "columns": shape.columns,
+        "blocks": shape.blocks,
+        "slot_bytes": shape.slot_bytes,
+        "word_bits": [table.query_bits(), u32::BITS, u32::BITS],
+        "seeds": { "database": 100, "query": 101 },
+        "intermediates": list,
+    })
+}
+
+/// What the server makes of a query, step by step, and its answer.
+fn column_steps(setup: &Setup<Reference>, query: &wire::Query) -> (Vec<Value>, Vec<u8>) {
+    let (table, context) = (&setup.table, setup.scheme.context());
+    let (params, masks) = (table.params(), setup.scheme.masks());
+    let keys = open_column_keys(params, context, masks, table.folds(), &query.packed).unwrap();
+    let cols = table.shape().columns;
+    let vector = unpack_scaled(&query.first, cols, table.query_bits()).unwrap();
+    let folded = Reference.lwe_fold(&setup.db, &LweQueries { cols, words: vector }).unwrap();
+    let key_words = Reference.key_words(&[&keys.rotation]);
+    let mut list =
+        vec![entry("folded words", &words(&folded.words)), entry("key words", &words(&key_words.words))];
+    let (ring, chain, conjugation) = (&setup.ring, &setup.chain, [&keys.conjugation]);
+    let packed =
+        Reference.pack_columns(ring, &setup.columns, chain, folded, &key_words, &conjugation).unwrap();
+    list.push(entry("packed words", &words(&packed.words)));
+    let (bits, mut answer) = (params.ring().response_bits(), Vec::new());
+    if table.folds() {
+        let power = rgsw_rows(keys.power.as_ref());
+        let chosen = Reference.rgsw_power_fold(ring, chain, &packed, &[&power]).unwrap().remove(0);
+        list.push(entry("RGSW rows", &words(&power.words)));
+        list.push(entry("chosen ciphertexts", &words(&chosen.words)));
+        for plane in 0..chosen.count() {
+            let halves = Reference.mod_switch(ring, chosen.ciphertext(plane), &[bits.a, bits.b]).unwrap();
+            for (half, bits) in halves.into_iter().zip([bits.a, bits.b]) {
+                pack_wide(half.into_iter().map(u128::from), bits, &mut answer);
+            }
+        }
+    } else {
+        list.push(entry("masks of the plaintexts as they travel", &setup.masks));
+        let shape = table.pack_shape();
+        for (column, mask) in setup.masks.chunks_exact(setup.masks.len() / shape.columns()).enumerate() {
+            let rounded =
+                packed.words[shape.column_rows(column)].iter().map(|&b| round_word_up(b, bits.b).into());
+            answer.extend_from_slice(mask);
+            pack_wide(rounded.chain(repeat(0)).take(shape.degree()), bits.b, &mut answer);
+        }
+    }
+    (list, answer)
 }
 
 #[test]

@@ -21,6 +21,27 @@ use crate::params::ColumnParams;
 /// let first = encrypt_column_query(&params, &context, &masks, secret, (&a, &[(0, 1)]), None, &mut rng);
 /// let second = encrypt_column_query(&params, &context, &masks, secret, (&a, &[(0, 2)]), None, &mut rng);
 /// ```
+///
+/// ```compile_fail
+/// # use hush_he::{entities::*, params::*};
+/// # use hush_math::csprng::Csprng;
+/// let secret = OneTimeRingSecret::sample(&COLPACK_N2048_Q52, &mut Csprng::from_os());
+/// let copy = secret.clone();
+/// ```
+///
+/// With a secret for each query the same lines compile:
+///
+/// ```
+/// # use hush_he::{algorithms::encrypt_column_query, entities::*, params::*};
+/// # use hush_math::csprng::Csprng;
+/// # let (params, mut rng) = (COLPACK_N2048_Q52, Csprng::from_os());
+/// # let context = RingContext::new(*params.ring());
+/// # let (a, masks) = (params.lwe().public_matrix(MatrixDomain::First, 1), ColumnMasks::new(&context));
+/// let secret = OneTimeRingSecret::sample(&params, &mut rng);
+/// let first = encrypt_column_query(&params, &context, &masks, secret, (&a, &[(0, 1)]), None, &mut rng);
+/// let secret = OneTimeRingSecret::sample(&params, &mut rng);
+/// let second = encrypt_column_query(&params, &context, &masks, secret, (&a, &[(0, 2)]), None, &mut rng);
+/// ```
 pub struct OneTimeRingSecret {
     pub(crate) lwe: OneTimeLweSecret,
 }

@@ -1,0 +1,162 @@
+//! The shapes that are chosen for tables of column packing, and where `auto` chooses column packing. Nothing is built.
+
+use hush_he::params::{
+    COLPACK_N2048_Q52, ColumnParams, DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_COLPACK_PLAIN,
+};
+use hush_protocol::{
+    column_table::ColumnTable,
+    layout,
+    table::{Protocol, Scheme},
+};
+
+const PROTOCOLS: [Protocol; 2] = [Protocol::ColpackS, Protocol::Colpack];
+const GIB: usize = 1 << 30;
+
+/// The table that a build by index makes.
+fn table(protocol: Protocol, params: ColumnParams, slots: usize, slot_bytes: usize) -> ColumnTable {
+    let scheme = Scheme::Column(protocol, params);
+    let columns = layout::columns(&scheme, slots, slot_bytes);
+    assert!((1..=slots).contains(&columns), "{protocol}: {columns} columns for {slots} slots");
+    let keyed = layout::key_columns(&scheme, slots, slot_bytes);
+    assert!((columns..=slots).contains(&keyed), "{protocol}: {keyed} columns for {slots} slots by key");
+    let shape = layout::index_shape(&scheme, slots, slot_bytes, columns);
+    assert!(shape.columns * shape.blocks >= slots, "{protocol}: {slots} slots in {shape:?}");
+    assert!((shape.columns - 1) * shape.blocks < slots, "{protocol}: {slots} slots in {shape:?}, wasteful");
+    for index in [0, slots / 2, slots - 1] {
+        let (block, column) = layout::index_position(&shape, index);
+        assert!(block < shape.blocks && column < shape.columns, "{protocol}: {index} in {shape:?}");
+    }
+    ColumnTable::new(protocol, params, shape).unwrap()
+}
+
+fn default(protocol: Protocol, slots: usize, slot_bytes: usize) -> ColumnTable {
+    table(protocol, COLPACK_N2048_Q52, slots, slot_bytes)
+}
+
+/// Columns and entries of the default table.
+fn geometry(protocol: Protocol, slots: usize, slot_bytes: usize) -> (usize, usize) {
+    let table = default(protocol, slots, slot_bytes);
+    (table.shape().columns, table.pack_shape().entries())
+}
+
+#[test]
+fn every_slot_has_its_place() {
+    for params in [COLPACK_N2048_Q52, INSECURE_COLPACK_N256, INSECURE_COLPACK_PLAIN] {
+        for protocol in PROTOCOLS {
+            for slots in [1, 2, 3, 63, 1000, 65_537, 1 << 18] {
+                for slot_bytes in [1, 2, 16, 100, 1365, 2048, 2049, 4096, 4097, 10_000, 1 << 16] {
+                    table(protocol, params, slots, slot_bytes);
+                }
+            }
+            for (slots, slot_bytes) in [(999_983, 1000), (30_000_000, 2), (5, 1 << 20), (1000, 1 << 20)] {
+                table(protocol, params, slots, slot_bytes);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_gibibyte_of_4_kib_records() {
+    assert_eq!(geometry(Protocol::Colpack, GIB / 4096, 4096), (1 << 15, 8));
+}
+
+/// Neither pack columns of more than half of the table, nor queries of hundreds of KiB.
+#[test]
+fn large_tables_have_some_ten_thousand_columns() {
+    for protocol in PROTOCOLS {
+        for gib in [1, 2, 3, 5, 8, 16, 31, 64] {
+            for slot_bytes in [32, 100, 256, 1000, 1024, 4096, 5000, 1 << 16] {
+                let table = default(protocol, gib * GIB / slot_bytes, slot_bytes);
+                let (columns, share) = (
+                    table.shape().columns,
+                    table.columns_tiling().bytes() as f64 / table.tiling().bytes() as f64,
+                );
+                let name = format!("{protocol}, {gib} GiB of {slot_bytes}: {columns} columns, {share:.2}");
+                // Powers of two of entries may pass the upper limit by sqrt(2), the least number of entries by 2.
+                assert!((1 << 14..=100_000).contains(&columns), "{name}");
+                assert!(share < 0.51, "{name}");
+            }
+        }
+    }
+}
+
+/// Folds are of a power of two of entries, so there are as many.
+#[test]
+fn entries_are_powers_of_two() {
+    for slots in (1..1 << 20).step_by(4999).chain([1 << 20, 9_999_999, 1 << 24, (1 << 24) + 1]) {
+        for slot_bytes in [1, 60, 512, 2048, 4096, 6000] {
+            let table = default(Protocol::Colpack, slots, slot_bytes);
+            let (entries, folded) = (table.pack_shape().entries(), table.external_products() + 1);
+            assert_eq!(entries, folded, "{slots} slots of {slot_bytes}");
+        }
+    }
+}
+
+/// One record, a few long ones, and what fits into one entry.
+#[test]
+fn small_tables_are_one_entry() {
+    for protocol in PROTOCOLS {
+        for (slots, slot_bytes) in [(1, 3), (1, 1 << 20), (100, 100), (10_000, 100), (1000, 2048)] {
+            let table = default(protocol, slots, slot_bytes);
+            assert_eq!(table.pack_shape().entries(), 1, "{protocol}: {slots} slots of {slot_bytes}");
+            assert!(!table.folds() && table.answer_plaintexts() == slot_bytes.div_ceil(2048));
+        }
+        // Five records of a MiB in one block: 512 plaintexts, as more blocks would make more pack columns.
+        assert_eq!(geometry(protocol, 5, 1 << 20), (5, 1));
+    }
+    // 10,000 records of 100 bytes: 20 lanes share the plaintext.
+    let table = default(Protocol::Colpack, 10_000, 100);
+    assert_eq!((table.shape().columns, table.shape().blocks, table.lanes()), (500, 20, 20));
+}
+
+fn auto(column: Option<&ColumnParams>, slots: usize, slot_bytes: usize) -> Protocol {
+    layout::auto_protocol(&DEFAULT_LWE, column, slots, slot_bytes)
+}
+
+#[test]
+fn auto_takes_colpack() {
+    for (slots, slot_bytes) in [
+        (GIB / 4096, 4096),
+        (64 * GIB / 4096, 4096),
+        (1 << 20, 1024),
+        (100_000, 100),
+        (10_000, 1000),
+        (10_000, 100),
+        (50_000, 20),
+        (1_000_000, 1),
+    ] {
+        assert_eq!(
+            auto(Some(&COLPACK_N2048_Q52), slots, slot_bytes),
+            Protocol::Colpack,
+            "{slots} x {slot_bytes}"
+        );
+    }
+}
+
+/// Where a look-up would be as long as the table, where pack columns would be longer than it and 512 MiB, and where there is no
+/// set of parameters.
+#[test]
+fn auto_takes_something_else() {
+    for (slots, slot_bytes) in [(1, 1), (1, 100_000), (10, 1000), (100, 100), (300, 100)] {
+        let auto = auto(Some(&COLPACK_N2048_Q52), slots, slot_bytes);
+        assert_ne!(auto, Protocol::Colpack, "{slots} x {slot_bytes}: the table is as short as a look-up");
+        let look_up = default(Protocol::Colpack, slots, slot_bytes);
+        assert!(look_up.query_bytes().total() + look_up.answer_bytes() >= slots * slot_bytes);
+    }
+    // Pack columns are 8 KiB a row: those of 65,536 rows are accepted in any table, those of a MiB of rows in one of 8 GiB.
+    for (slots, slot_bytes, colpack) in [
+        (100, 1 << 16, true),
+        (100, (1 << 16) + 1, false),
+        (8191, 1 << 16, true),
+        (8191, 1 << 20, false),
+        (8192, 1 << 20, true),
+    ] {
+        let auto = auto(Some(&COLPACK_N2048_Q52), slots, slot_bytes);
+        assert_eq!(auto == Protocol::Colpack, colpack, "{slots} x {slot_bytes}: {auto}");
+    }
+    for (slots, slot_bytes) in [(GIB / 4096, 4096), (1 << 20, 1024), (10_000, 100), (1, 1)] {
+        let without = auto(None, slots, slot_bytes);
+        assert!(matches!(without, Protocol::Simple | Protocol::Frodo), "{slots} x {slot_bytes}: {without}");
+    }
+    assert_eq!(auto(None, GIB / 4096, 4096), Protocol::Simple);
+}

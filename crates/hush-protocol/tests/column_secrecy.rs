@@ -1,0 +1,308 @@
+//! What the secrecy of column packing rests on: every secret and every mask is used once, masks are nobody's choice, and neither
+//! lengths nor what comes back depend on the target.
+
+mod column_setup;
+
+use std::collections::BTreeSet;
+
+use column_setup::{Setup, one, random};
+use hush_he::{
+    codec::{packed_bytes, unpack_wide},
+    entities::ColumnMasks,
+    params::{COLPACK_N2048_Q52, ColumnParams, INSECURE_COLPACK_N256, RingContext},
+};
+use hush_math::{csprng::Csprng, poly::Poly};
+use hush_ops::reference::Reference;
+use hush_protocol::{
+    Target,
+    column_packing::{self, ColumnScheme},
+    column_table::ColumnTable,
+    descriptor::{DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup},
+    keyword::{FilterKind, FilterParams, KeyDigest},
+    slot::SlotFormat,
+    table::{Protocol, TableShape},
+    wire,
+};
+use prost::Message;
+use serde_json::Value;
+
+const PROTOCOLS: [Protocol; 2] = [Protocol::ColpackS, Protocol::Colpack];
+const SETS: [ColumnParams; 2] = [INSECURE_COLPACK_N256, COLPACK_N2048_Q52];
+
+fn table(protocol: Protocol, params: ColumnParams, columns: usize, blocks: usize) -> ColumnTable {
+    ColumnTable::new(protocol, params, TableShape { columns, blocks, slot_bytes: 100 }).unwrap()
+}
+
+/// The parts of a query as polynomials of fractions of their modulus: the first N words of the vector, the rotation key, the
+/// conjugation key, the rows of the RGSW ciphertext. There is no room for anything else.
+fn parts(table: &ColumnTable, query: &wire::Query) -> Vec<(&'static str, Vec<f64>)> {
+    let wire::Query { first, second, packed, key_id } = query;
+    assert!(second.is_empty() && key_id.is_empty());
+    let (params, ring) = (table.params(), table.params().ring());
+    let (degree, bits) = (ring.degree(), ring.kept_bits());
+    let power_of_two = |bits: u32| 2f64.powi(bits as i32);
+    let q = ring.kept_ring().rns().product() as f64;
+    let residues = |dropped: u32| (bits - dropped, q / power_of_two(dropped));
+    let mut keys = vec![
+        ("rotation key", (params.rotation_bits(), power_of_two(params.rotation_bits()))),
+        ("conjugation key", residues(params.conjugation_dropped_bits())),
+    ];
+    if table.folds() {
+        keys.push(("bottom row", residues(ring.key_dropped_bits())));
+        keys.push(("top row", residues(ring.key_dropped_bits())));
+    }
+    let words = unpack_wide(first, table.shape().columns, table.query_bits()).unwrap();
+    let words = words.take(degree).map(|word| word as f64 / power_of_two(table.query_bits()));
+    let mut parts = vec![("vector", words.collect())];
+    let mut rest = &packed[..];
+    for (name, (bits, modulus)) in keys {
+        let (part, tail) = rest.split_at(packed_bytes(degree, bits));
+        let fractions = unpack_wide(part, degree, bits).unwrap().map(|word| word as f64 / modulus);
+        parts.push((name, fractions.collect()));
+        rest = tail;
+    }
+    assert!(rest.is_empty());
+    parts
+}
+
+/// Whether two polynomials of fractions look independent: neither their difference nor their sum modulo 1 is short. Under one
+/// secret and one mask the difference is that of two messages, which have 28 bits and a little of 52.
+fn independent(x: &[f64], y: &[f64]) -> bool {
+    let long = |sign: f64| {
+        let distance = |(x, y): (&f64, &f64)| (x + sign * y - (x + sign * y).round()).abs();
+        x.iter().zip(y).filter(|&pair| distance(pair) > 1.0 / 8.0).count()
+    };
+    // Three quarters of the coefficients are long on average.
+    [-1.0, 1.0].into_iter().all(|sign| 20 * long(sign) > 11 * x.len())
+}
+
+/// Two queries for one target have nothing in common, and the parts of one have not either.
+#[test]
+fn parts_of_queries_are_independent() {
+    for protocol in PROTOCOLS {
+        for params in SETS {
+            let table = table(protocol, params, params.ring().degree(), 50);
+            let scheme = ColumnScheme::new(&params);
+            let query = || {
+                let (query, _) = column_packing::query(&table, &scheme, one(3, 40), &mut Csprng::from_os());
+                parts(&table, &query)
+            };
+            let all: Vec<_> =
+                (0..3).flat_map(|number| query().into_iter().map(move |p| (number, p))).collect();
+            assert_eq!(all.len(), 3 * if protocol == Protocol::Colpack { 5 } else { 3 });
+            for (index, (x_query, (x_name, x))) in all.iter().enumerate() {
+                for (y_query, (y_name, y)) in &all[..index] {
+                    let names = format!("{x_name} of query {x_query}, {y_name} of query {y_query}");
+                    assert!(x != y && independent(x, y), "{protocol}, {}: {names}", params.name());
+                }
+            }
+        }
+    }
+}
+
+/// The test above would tell: the same secret and mask with other errors, or with other messages.
+#[test]
+fn dependent_parts_are_told() {
+    let rng = &mut Csprng::insecure_from_seed(3);
+    let fraction = |word: u32| f64::from(word) / 2f64.powi(32);
+    let x: Vec<f64> = (0..256).map(|_| fraction(rng.next_u32())).collect();
+    let near: Vec<f64> = x.iter().map(|x| (x + fraction(rng.next_u32()) / 64.0).fract()).collect();
+    let opposite: Vec<f64> = near.iter().map(|x| 1.0 - x).collect();
+    assert!(!independent(&x, &near) && !independent(&x, &opposite));
+}
+
+fn masks_of(params: &ColumnParams) -> [Poly<hush_math::poly::Eval>; 4] {
+    let ColumnMasks { rotation, conjugation, power: [bottom, top] } =
+        ColumnScheme::new(params).masks().clone();
+    [rotation, conjugation, bottom, top]
+}
+
+/// Masks follow from the parameter set alone, and differ pairwise, as polynomials and in every form.
+#[test]
+fn masks_are_derived_and_independent() {
+    for params in SETS {
+        let context = RingContext::new(*params.ring());
+        let ring = context.kept();
+        let masks = masks_of(&params);
+        assert_eq!(masks, masks_of(&params));
+        let q = ring.rns().product() as f64;
+        let fractions = masks.clone().map(|mask| -> Vec<f64> {
+            let poly = ring.inverse(mask);
+            (0..ring.degree()).map(|i| ring.rns().lift(|limb| poly.limb(limb)[i]) as f64 / q).collect()
+        });
+        for (index, x) in fractions.iter().enumerate() {
+            assert!(fractions[..index].iter().all(|y| independent(x, y)), "{}: mask {index}", params.name());
+        }
+    }
+    assert_ne!(masks_of(&SETS[0])[0].words()[..16], masks_of(&SETS[1])[0].words()[..16]);
+}
+
+/// The LWE words and the keys are samples of one secret: the masks of the keys are none of the elements of A.
+#[test]
+fn masks_are_no_elements_of_the_public_matrix() {
+    for params in SETS {
+        let context = RingContext::new(*params.ring());
+        let (ring, degree) = (context.kept(), context.kept().degree());
+        let matrix = table(Protocol::Colpack, params, 4 * degree, 1).matrix();
+        let coefficients = masks_of(&params).map(|mask| ring.inverse(mask).words().to_vec());
+        for block in 0..4 {
+            let mut alpha = vec![0; degree];
+            matrix.ring_block_into(block, &mut alpha);
+            for words in masks_of(&params).iter().map(Poly::words).chain(coefficients.iter().map(|c| &c[..]))
+            {
+                for (p, limb) in ring.moduli().iter().zip(words.chunks_exact(degree)) {
+                    // Reduced, or cut to the bits of the prime as masks are.
+                    let cut = u32::MAX >> (32 - p.bits());
+                    let equal = |(&a, &word): (&u32, &u32)| word == p.reduce(u64::from(a)) || word == a & cut;
+                    let same = alpha.iter().zip(limb).filter(|&pair| equal(pair)).count();
+                    assert!(same < 3, "{}: {same} of {degree} coefficients of block {block}", params.name());
+                }
+            }
+        }
+    }
+}
+
+fn descriptor(lookup: Lookup) -> Descriptor {
+    let fingerprint = if lookup == Lookup::Index { 0 } else { 8 };
+    let slot = SlotFormat::for_values(fingerprint, 0, 20);
+    let shape = TableShape { columns: 500, blocks: 3, slot_bytes: slot.slot_bytes() };
+    let table = ColumnTable::new(Protocol::Colpack, COLPACK_N2048_Q52, shape).unwrap();
+    let mut descriptor = Descriptor {
+        version: DESCRIPTOR_VERSION,
+        epoch: [0; 32],
+        protocol: Protocol::Colpack,
+        preset: COLPACK_N2048_Q52.name().into(),
+        records: 1400,
+        columns: shape.columns,
+        blocks: shape.blocks,
+        word_bits: Some([table.query_bits(), 32, 32]),
+        slot,
+        lookup,
+        hint: None,
+        whitening: None,
+        database: [3; 32],
+    };
+    descriptor.seal();
+    descriptor
+}
+
+/// The names of all fields, nested ones with a dot.
+fn fields(value: &Value, prefix: &str, out: &mut BTreeSet<String>) {
+    for (name, value) in value.as_object().into_iter().flatten() {
+        out.insert(format!("{prefix}{name}"));
+        fields(value, &format!("{prefix}{name}."), out);
+    }
+}
+
+/// A table says nothing from which masks, the public matrix or a secret could be made: its only seed is that of the key hash.
+#[test]
+fn descriptors_have_no_room_for_masks() {
+    let index = [
+        "version",
+        "epoch",
+        "protocol",
+        "preset",
+        "records",
+        "columns",
+        "blocks",
+        "word_bits",
+        "slot",
+        "lookup",
+        "lookup.by",
+        "database",
+        "slot.fingerprint_bytes",
+        "slot.length_bytes",
+        "slot.max_value_bytes",
+    ];
+    let key = ["lookup.filter", "lookup.seed", "lookup.thresholds", "lookup.block_seeds"];
+    let keyed = Lookup::Key(KeyLookup {
+        filter: FilterKind::Band256,
+        seed: [1; 32],
+        thresholds: vec![0; 3],
+        block_seeds: vec![0; 3],
+    });
+    for (lookup, expected) in [(Lookup::Index, index.to_vec()), (keyed, [&index[..], &key[..]].concat())] {
+        let descriptor = descriptor(lookup);
+        let mut value: Value = serde_json::from_slice(&descriptor.to_json()).unwrap();
+        let mut names = BTreeSet::new();
+        fields(&value, "", &mut names);
+        assert_eq!(names, expected.into_iter().map(String::from).collect());
+        // What a server adds is not read.
+        for name in ["mask", "masks", "mask_seed", "seed", "matrix_seed"] {
+            value[name] = "00".repeat(32).into();
+        }
+        let read = Descriptor::from_json(&serde_json::to_vec(&value).unwrap()).unwrap();
+        assert_eq!(read, descriptor);
+    }
+}
+
+/// Keys of a table that holds none of them: what a client asks for if a key is absent.
+fn absent_keys(table: &ColumnTable) -> Vec<Target> {
+    let filter = FilterParams { kind: FilterKind::Band64, slots: table.shape().columns };
+    let target = |number: u32| {
+        let digest = KeyDigest::new(&[7; 32], &number.to_le_bytes()).unwrap();
+        Target { columns: filter.support(&digest, 3), block: digest.first_block(table.shape().blocks) }
+    };
+    (0..6).map(target).collect()
+}
+
+/// A table of random bytes and targets of all kinds: every block, sums of every size, absent keys.
+fn targets(protocol: Protocol, slot_bytes: usize) -> (Setup<Reference>, Vec<Target>) {
+    let shape = TableShape { columns: 90, blocks: 9, slot_bytes };
+    let table = ColumnTable::new(protocol, INSECURE_COLPACK_N256, shape).unwrap();
+    let setup = Setup::new(Reference, table, random(table.rows() * shape.columns));
+    let mut targets: Vec<_> = (0..9).map(|block| one(10 * block, block)).collect();
+    targets.extend([0, 2, 45, 90].map(|count| Target {
+        columns: (0..count as u32).map(|column| (column, 255 - column as u8)).collect(),
+        block: count / 10 % 9,
+    }));
+    targets.extend(absent_keys(&table));
+    (setup, targets)
+}
+
+/// Queries, requests and answers have one length, which is the table's.
+#[test]
+fn lengths_do_not_depend_on_the_target() {
+    for protocol in PROTOCOLS {
+        let (setup, targets) = targets(protocol, 120);
+        let sizes = setup.table.query_bytes();
+        let (queries, pending): (Vec<_>, Vec<_>) = targets.iter().map(|target| setup.query(target)).unzip();
+        let requests = queries.iter().map(|query| {
+            assert_eq!([query.first.len(), query.packed.len()], [sizes.first, sizes.packed]);
+            assert_eq!([query.second.len(), query.key_id.len()], [0, 0]);
+            query.encoded_len()
+        });
+        assert_eq!(requests.collect::<BTreeSet<_>>().len(), 1);
+        let answers = setup.answer(&queries).unwrap();
+        for ((target, pending), answer) in targets.iter().zip(&pending).zip(&answers) {
+            assert_eq!(answer.len(), setup.table.answer_bytes());
+            assert_eq!(setup.recover(pending, answer).unwrap(), setup.expected(target));
+        }
+    }
+}
+
+/// `colpack-s`: an answer holds the masks of all plaintexts, the same ones whatever is asked for, each before its b.
+#[test]
+fn all_masks_come_whatever_is_asked_for() {
+    for slot_bytes in [120, 300] {
+        let (setup, targets) = targets(Protocol::ColpackS, slot_bytes);
+        let bits = setup.table.params().ring().response_bits();
+        let [a, b] = [bits.a, bits.b].map(|bits| packed_bytes(256, bits));
+        let plaintexts = setup.table.pack_shape().columns();
+        assert_eq!(setup.table.answer_bytes(), plaintexts * (a + b));
+        let queries: Vec<_> = targets.iter().map(|target| setup.query(target).0).collect();
+        let answers = setup.answer(&queries).unwrap();
+        let mut masks = BTreeSet::new();
+        let mut halves = BTreeSet::new();
+        for answer in &answers {
+            for (plaintext, ciphertext) in answer.chunks_exact(a + b).enumerate() {
+                masks.insert((plaintext, &ciphertext[..a]));
+                halves.insert(&ciphertext[a..]);
+            }
+        }
+        assert_eq!(masks.len(), plaintexts, "one mask a plaintext in all answers");
+        let distinct: BTreeSet<_> = masks.iter().map(|(_, mask)| mask).collect();
+        assert_eq!(distinct.len(), plaintexts);
+        assert_eq!(halves.len(), answers.len() * plaintexts, "a b of its own for every query");
+    }
+}
