@@ -106,12 +106,12 @@ def look_up(hushdb: pathlib.Path, url: str, ranks: dict[str, int], folder: pathl
     if wrong or result.returncode != expected_exit:
         sys.exit(f"{wrong} wrong answers, exit code {result.returncode}")
     print(f"\n5. every answer checked against the list: {len(asked)} right, 0 wrong\n")
-    print(f"   once:    {stats['setup_bytes_down'] / 1024:8.1f} KiB down (description and hint, cached)")
+    print(f"   once:    {stats['setup_bytes_down'] / 1024:8.1f} KiB down (the table's description; there is no hint)")
     print(f"   queries: {stats['queries']} in all, each {stats['bytes_up'] / stats['queries'] / 1024:.1f} KiB up and "
           f"{stats['bytes_down'] / stats['queries'] / 1024:.1f} KiB down")
     for phase, seconds in stats["seconds"].items():
-        print(f"   {phase + ':':10} {seconds * 1000:8.1f} ms")
-    print("   the server saw: ten queries of one size, each a vector of uniform-looking words")
+        print(f"   {phase + ':':11} {seconds * 1000:8.1f} ms")
+    print("   the server saw: ten queries of one size, uniform-looking words, each with packing keys of its own")
 
 
 if __name__ == "__main__":

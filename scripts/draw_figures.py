@@ -124,11 +124,11 @@ def packing(y, hint, hint_size, packed_size, selectors_from):
     ]
 
 
-def answer(x, y):
+def answer(x, y, content="packed pairs", steps=("pack_pair", "mod_switch")):
     """Rounding, to the right of ciphertexts that end at `x`, at height `y`."""
     return [
-        Box("answer", 930, y - 35, 100, 70, "answer", ["packed pairs"]),
-        Arrow([(x, y), (930, y)], ["pack_pair", "mod_switch"], ((x + 930) / 2, y - 25)),
+        Box("answer", 930, y - 35, 100, 70, "answer", [content]),
+        Arrow([(x, y), (930, y)], steps, ((x + 930) / 2, y + 9 - LINE * len(steps))),
     ]
 
 
@@ -156,6 +156,29 @@ def hybrid():
         Arrow([(765, 340), (765, 480)], ["(7) rgsw_fold", "f rounds"], (777, 406), "start"),
         Arrow([(550, 520), (700, 520)]),
         *answer(830, 520),
+    ]
+
+
+def colpack():
+    return [
+        *first_fold(),
+        Arrow([(160, 160), (160, 250)], ["lwe_hint (A)", "chain_hint (w, v)"], (172, 188), "start", offline=True),
+        Arrow([(60, 110), (30, 110), (30, 450), (60, 450)], offline=True),
+        Box("held", 60, 250, 200, 100, "pack columns", ["bytes", "rows x 4 N"]),
+        vector("sent", 330, 250, "rotation key", "as 4 N words"),
+        times(295, 300),
+        Arrow([(374, 300), (700, 300)], ["(3c) pack_columns"], (467, 292)),
+        Arrow([(582, 160), (582, 275), (700, 275)]),
+        Box("made", 700, 250, 130, 100, "packed", ["ciphertexts", "E P"]),
+        Box("held", 60, 410, 200, 80, "chain", ["digits and masks", "E P polynomials each"]),
+        Box("sent", 330, 420, 150, 60, "conjugation key", ["a polynomial"]),
+        times(295, 450),
+        Arrow([(480, 450), (640, 450), (640, 325), (700, 325)], ["rounded"], (560, 442)),
+        Box("sent", 330, 530, 150, 60, "power of X", ["RGSW ciphertext"]),
+        Box("made", 700, 520, 130, 80, "chosen", ["ciphertexts", "P"]),
+        Arrow([(765, 350), (765, 520)], ["(7h) rgsw_power_fold", "T - 1 external products"], (777, 426), "start"),
+        Arrow([(480, 560), (700, 560)]),
+        *answer(830, 560, "rounded", ["mod_switch"]),
     ]
 
 
@@ -212,7 +235,13 @@ LEGEND = [
     ("made", "made for a query"),
     ("answer", "sent back"),
 ]
-FIGURES = {"exppack-s": exppack_s, "exppack-d": exppack_d, "double-pack": double_pack, "hybrid": hybrid}
+FIGURES = {
+    "colpack": colpack,
+    "exppack-s": exppack_s,
+    "exppack-d": exppack_d,
+    "double-pack": double_pack,
+    "hybrid": hybrid,
+}
 
 
 def bottom(parts):

@@ -7,7 +7,7 @@
 //! | answer  | a ciphertext for every plane of the entry, rounded                         | `answer_bytes`       |
 //!
 //! All parts of a query are under one secret, drawn for it. Source: InsPIRe, for packing and the fold by one power of X. Ours:
-//! packing as columns of the first fold, which keeps its modulus of 2^32; the fold behind it; key look-ups.
+//! packing as columns of the first fold, which keeps its modulus of 2^32; a fold of ciphertexts, not of the table; key look-ups.
 
 use hush_math::csprng::Csprng;
 use hush_ops::contract::{ColumnOps, RlweBatch, rgsw_rows};

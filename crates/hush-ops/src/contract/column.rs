@@ -135,8 +135,8 @@ pub trait ColumnOps: LweOps + RingOps {
     /// | `powers`  | B x 2 l rows     | RLWE modulo Q_1: the rows of a, then those of b; none if there is one entry |
     /// | returns   | B x planes       | RLWE modulo Q_1                                            |
     ///
-    /// Error: `ColumnNoise::folds`. Cost: `T - 1` external products a plane. Source: InsPIRe, where it is applied before
-    /// packing.
+    /// Error: `ColumnNoise::folds`. Cost: `T - 1` external products a plane. Source: InsPIRe, which takes the spectrum of the
+    /// table instead.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if the operands do not fit each other.
