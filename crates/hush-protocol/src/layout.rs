@@ -104,11 +104,12 @@ fn column_packing_columns(
     let wanted = ((slots as f64 * slot_bytes as f64) * row_cost / QUERY_WORD).sqrt() as usize;
     let (fewest, most) = COLUMN_PACKING_COLUMNS.into_inner();
     let entries = slots as f64 / (lanes * wanted.clamp(fewest, most)) as f64;
+    let entries = entries.clamp(1.0, 2.0 * ring.degree() as f64);
     let columns = |entries: usize| slots.div_ceil(entries * lanes);
     if !folds {
-        return columns(entries.round().max(1.0) as usize);
+        return columns(entries.round() as usize);
     }
-    let entries = 1 << (entries.max(1.0).log2().round() as u32).min(ring.degree().ilog2() + 1);
+    let entries = 1 << entries.log2().round() as u32;
     columns(if columns(entries) < fewest { (entries / 2).max(1) } else { entries })
 }
 
