@@ -52,11 +52,11 @@ fn main() {
         );
     }
     // What else there is to a column does not depend on its rows; with few of them, it is seen beside the fold.
-    let [fold, pack] = Steps::new(steps.params, steps.shape.columns(), 1).pack(32);
+    let [fold, pack] = Steps::new(steps.params, steps.shape.plaintexts(), 1).pack(32);
     println!(
         "  but the fold   {:8.3} ms a query, {} columns",
         (pack - fold) * 1e3 / 32.0,
-        steps.shape.columns()
+        steps.shape.plaintexts()
     );
     steps.fold(8);
     steps.hint(cols);
@@ -107,7 +107,7 @@ impl Steps {
     }
 
     fn chain(&self) -> <Cpu as ColumnOps>::Chain {
-        let [digits, masks] = [(); 2].map(|()| self.polys(self.shape.columns()));
+        let [digits, masks] = [(); 2].map(|()| self.polys(self.shape.plaintexts()));
         self.cpu.open_chain(&self.ring, &self.shape, ChainPolys { digits, masks }).expect("the shapes fit")
     }
 

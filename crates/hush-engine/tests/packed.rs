@@ -123,7 +123,7 @@ fn lifted(cpu: &Cpu, dir: &Path, table: &PackTable) -> Vec<u8> {
     let mut hint = cpu.lwe_hint(&db, &matrix, 0..tiling.rows()).unwrap();
     hint.resize(shape.rows() * n, 0);
     let ring = cpu.open_ring(Arc::new(RingContext::new(*table.params().ring())));
-    cpu.lift_hint(&ring, &hint, n, &shape, 0..shape.columns()).unwrap().bytes().to_vec()
+    cpu.lift_hint(&ring, &hint, n, &shape, 0..shape.plaintexts()).unwrap().bytes().to_vec()
 }
 
 /// Protocol, record bytes and blocks, and the plaintexts of the hint that they make.
@@ -169,8 +169,8 @@ fn the_tables_cover_the_corners() {
     };
     let starts = |range: Range<usize>| range.start % GROUP_ROWS;
     let lanes = table(TABLES[4]).hint_shape();
-    assert!((0..lanes.columns()).any(|column| starts(lanes.column_rows(column)) != 0));
-    assert!(lanes.column_rows(17).len() < lanes.column_rows(0).len());
+    assert!((0..lanes.plaintexts()).any(|column| starts(lanes.plaintext_rows(column)) != 0));
+    assert!(lanes.plaintext_rows(17).len() < lanes.plaintext_rows(0).len());
     let digits = table(TABLES[7]);
     assert_ne!(digits.second_hint_rows() % digits.params().ring().degree(), 0);
     let narrow = table(TABLES[2]).hint_tiling();

@@ -21,7 +21,9 @@ pub enum OpsError {
     #[error("the filter's linear system is singular; another seed is needed")]
     Singular,
     /// An entry of a pack column does not fit into its balanced digits: the table needs another shape.
-    #[error("an entry of a pack column does not fit into 32 bits; another number of columns is needed")]
+    #[error(
+        "an entry of a pack column does not fit into four balanced bytes: build the table with another number of columns (--columns)"
+    )]
     PackColumns,
 }
 

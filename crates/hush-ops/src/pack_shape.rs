@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use crate::OpsError;
 
-/// Rows that belong together (an *entry*: what one bit pattern of the folds selects) are cut into *planes* of at most N rows,
-/// and each plane is packed into one ciphertext. Column `entry * planes + plane` is that plane: the rows of neighbouring
-/// columns are neighbours.
+/// Rows that belong together (an *entry*: what the folds choose among) are cut into *planes* of at most N rows, and each plane is
+/// a *plaintext*, packed into one ciphertext. Plaintext `entry * planes + plane` is that plane: the rows of neighbouring plaintexts
+/// are neighbours.
 ///
 /// ```text
 ///  rows of the database      0 .. entry_rows          entry_rows .. 2 entry_rows      ..
-///  columns                 │ 0 │ 1 │ planes - 1 │   │ planes │ ..              │
+///  plaintexts              │ 0 │ 1 │ planes - 1 │   │ planes │ ..              │
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PackShape {
@@ -52,23 +52,23 @@ impl PackShape {
     }
 
     /// Plaintexts of all entries.
-    pub fn columns(&self) -> usize {
+    pub fn plaintexts(&self) -> usize {
         self.entries() * self.planes()
     }
 
-    /// The rows of a column: row `start + j` is coefficient j. At most N; none if the last entry is short of them.
-    pub fn column_rows(&self, column: usize) -> Range<usize> {
-        let (entry, plane) = (column / self.planes(), column % self.planes());
+    /// The rows of a plaintext: row `start + j` is coefficient j. At most N; none if the last entry is short of them.
+    pub fn plaintext_rows(&self, plaintext: usize) -> Range<usize> {
+        let (entry, plane) = (plaintext / self.planes(), plaintext % self.planes());
         let end = self.rows.min((entry + 1) * self.entry_rows);
         let start = (entry * self.entry_rows + plane * self.degree).min(end);
         start..end.min(start + self.degree)
     }
 
-    /// The rows of neighbouring columns.
-    pub fn rows_of(&self, columns: Range<usize>) -> Range<usize> {
-        match columns.is_empty() {
+    /// The rows of neighbouring plaintexts.
+    pub fn rows_of(&self, plaintexts: Range<usize>) -> Range<usize> {
+        match plaintexts.is_empty() {
             true => 0..0,
-            false => self.column_rows(columns.start).start..self.column_rows(columns.end - 1).end,
+            false => self.plaintext_rows(plaintexts.start).start..self.plaintext_rows(plaintexts.end - 1).end,
         }
     }
 }
@@ -83,9 +83,10 @@ mod tests {
             [(64, 1, 1), (64, 640, 64), (64, 1000, 60), (64, 1000, 65), (64, 999, 200), (16, 50, 48)]
         {
             let shape = PackShape::new(degree, rows, entry_rows).expect("positive");
-            let all: Vec<usize> = (0..shape.columns()).flat_map(|column| shape.column_rows(column)).collect();
+            let all: Vec<usize> =
+                (0..shape.plaintexts()).flat_map(|column| shape.plaintext_rows(column)).collect();
             assert!(all.into_iter().eq(0..rows), "{shape:?}");
-            assert_eq!(shape.rows_of(0..shape.columns()), 0..rows);
+            assert_eq!(shape.rows_of(0..shape.plaintexts()), 0..rows);
         }
         assert!(PackShape::new(64, 0, 1).is_err());
     }

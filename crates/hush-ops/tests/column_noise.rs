@@ -12,7 +12,7 @@ use hush_math::{
     poly::{Eval, Poly},
 };
 use hush_ops::{
-    contract::{ChainPolys, ColumnOps, LweBatch, LweOps, LweQueries, RlweBatch, rgsw_rows},
+    contract::{ChainPolys, ColumnOps, LweBatch, LweOps, LweQueries, RlweBatch, key_words, rgsw_rows},
     pack_shape::PackShape,
     reference::{Reference, lift_words},
     tiling::TiledDb,
@@ -63,8 +63,8 @@ impl Packed {
         let hint = Reference.lwe_hint(&db, &a, 0..shape.rows()).unwrap();
         let mut bytes = Vec::new();
         let mut polys = ChainPolys { digits: Vec::new(), masks: Vec::new() };
-        for column in 0..shape.columns() {
-            let rows = shape.column_rows(column);
+        for column in 0..shape.plaintexts() {
+            let rows = shape.plaintext_rows(column);
             let chained =
                 Reference.chain_hint(&context, &masks, &hint[rows.start * n..rows.end * n]).unwrap();
             bytes.extend(chained.columns);
@@ -97,7 +97,7 @@ impl Packed {
             open_column_keys(&self.params, &self.context, &self.masks, power.is_some(), &keys).unwrap();
         let folded = Reference.lwe_fold(&self.db, &LweQueries { cols, words }).unwrap();
         let chain = Reference.open_chain(&self.context, &self.shape, self.polys.clone()).unwrap();
-        let key_words = Reference.key_words(&[&keys.rotation]);
+        let key_words = key_words(&[&keys.rotation]);
         let packed = Reference
             .pack_columns(&self.context, &self.columns, &chain, folded, &key_words, &[&keys.conjugation])
             .unwrap();
@@ -108,13 +108,13 @@ impl Packed {
                 message.iter().map(|&(column, _)| i32::from(self.db.at(row, column as usize))).sum();
             f64::from(sum as u8)
         };
-        let all = (0..self.shape.columns()).flat_map(|column| {
-            let rows = self.shape.column_rows(column);
+        let all = (0..self.shape.plaintexts()).flat_map(|column| {
+            let rows = self.shape.plaintext_rows(column);
             let phases = self.phases(&key, &self.entry(&packed, column), rows.len());
             rows.zip(phases).map(|(row, phase)| distance(phase, wanted(row))).collect::<Vec<_>>()
         });
         let last = (0..self.shape.planes()).flat_map(|plane| {
-            let rows = self.shape.column_rows((entries - 1) * self.shape.planes() + plane);
+            let rows = self.shape.plaintext_rows((entries - 1) * self.shape.planes() + plane);
             let phases = self.phases(&key, chosen.ciphertext(plane), rows.len());
             rows.zip(phases).map(|(row, phase)| distance(phase, wanted(row))).collect::<Vec<_>>()
         });
@@ -125,7 +125,7 @@ impl Packed {
     fn entry(&self, packed: &LweBatch, column: usize) -> Vec<u32> {
         let ring = self.context.kept();
         let poly = ring.limbs() * ring.degree();
-        let b = ring.forward(lift_words(ring, &packed.words[self.shape.column_rows(column)]));
+        let b = ring.forward(lift_words(ring, &packed.words[self.shape.plaintext_rows(column)]));
         [&self.polys.masks[column * poly..][..poly], b.words()].concat()
     }
 
@@ -215,7 +215,7 @@ fn batches_are_their_queries() {
         let powers: Vec<_> = queries.iter().map(|&q| &powers[q]).collect();
         let words = queries.iter().flat_map(|&q| words.chunks(table.shape.rows()).nth(q).unwrap().to_vec());
         let folded = LweBatch { rows: table.shape.rows(), words: words.collect() };
-        let keys = Reference.key_words(&rotations);
+        let keys = key_words(&rotations);
         let packed = Reference
             .pack_columns(&table.context, &table.columns, &chain, folded, &keys, &conjugations)
             .unwrap();

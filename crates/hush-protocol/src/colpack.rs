@@ -6,31 +6,19 @@
 //! | query   | a vector over the columns; rotation key, conjugation key, an RGSW ciphertext of a power of X | `query_bytes` |
 //! | answer  | a ciphertext for every plane of the entry, rounded                         | `answer_bytes`       |
 //!
-//! All parts of a query are under one secret, drawn for it. Source: InsPIRe, for packing and the fold by one power of X. Ours:
+//! All parts of a query are under one secret, drawn for it ([`query`](crate::column_packing::query)). Source: InsPIRe, for packing and the fold by one power of X. Ours:
 //! packing as columns of the first fold, which keeps its modulus of 2^32; a fold of ciphertexts, not of the table; key look-ups.
 
-use hush_math::csprng::Csprng;
 use hush_ops::contract::{ColumnOps, RlweBatch, rgsw_rows};
 use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError,
-    column_packing::{ColumnHost, ColumnScheme, Pending, decrypt, encrypt},
+    column_packing::{ColumnHost, ColumnScheme, Pending, decrypt},
     column_table::ColumnTable,
     response::switch,
-    target::Target,
     wire,
 };
-
-/// Client: encrypts `target` under a fresh secret.
-pub fn query(
-    table: &ColumnTable,
-    scheme: &ColumnScheme,
-    target: Target,
-    rng: &mut Csprng,
-) -> (wire::Query, Pending) {
-    encrypt(table, scheme, target, rng)
-}
 
 /// Server: answers a batch with one pass over the database and one over the pack columns.
 ///

@@ -11,7 +11,6 @@
 //! Source: as [`crate::colpack`].
 
 use hush_he::codec::pack_wide;
-use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{ColumnOps, RingOps},
     reference::round_word_up,
@@ -20,21 +19,10 @@ use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError,
-    column_packing::{ColumnHost, ColumnScheme, Pending, decrypt, encrypt},
+    column_packing::{ColumnHost, ColumnScheme, Pending, decrypt},
     column_table::ColumnTable,
-    target::Target,
     wire,
 };
-
-/// Client: encrypts `target` under a fresh secret.
-pub fn query(
-    table: &ColumnTable,
-    scheme: &ColumnScheme,
-    target: Target,
-    rng: &mut Csprng,
-) -> (wire::Query, Pending) {
-    encrypt(table, scheme, target, rng)
-}
 
 /// Server, once: the masks of all plaintexts, `[plaintext][limb][slot]`, at the width of an answer.
 ///
@@ -47,7 +35,7 @@ pub fn switched_masks<B: RingOps>(
     masks: &[u32],
 ) -> Result<Vec<u8>, ProtocolError> {
     let bits = table.params().ring().response_bits().a;
-    let switched = backend.mod_switch(ring, masks, &vec![bits; table.pack_shape().columns()])?;
+    let switched = backend.mod_switch(ring, masks, &vec![bits; table.pack_shape().plaintexts()])?;
     let mut bytes = Vec::new();
     for mask in switched {
         pack_wide(mask.into_iter().map(u128::from), bits, &mut bytes);
@@ -73,9 +61,9 @@ pub fn answer<B: ColumnOps>(
 fn respond<B: ColumnOps>(host: &ColumnHost<'_, B>, words: &[u32]) -> Vec<u8> {
     let (shape, bits) = (host.table.pack_shape(), host.table.params().ring().response_bits().b);
     let mut answer = Vec::with_capacity(host.table.answer_bytes());
-    for (column, mask) in host.masks.chunks_exact(host.masks.len() / shape.columns()).enumerate() {
+    for (column, mask) in host.masks.chunks_exact(host.masks.len() / shape.plaintexts()).enumerate() {
         answer.extend_from_slice(mask);
-        let b = words[shape.column_rows(column)].iter().map(|&word| u128::from(round_word_up(word, bits)));
+        let b = words[shape.plaintext_rows(column)].iter().map(|&word| u128::from(round_word_up(word, bits)));
         pack_wide(b.chain(std::iter::repeat(0)).take(shape.degree()), bits, &mut answer);
     }
     answer

@@ -11,7 +11,7 @@ use hush_he::{
     params::{ColumnParams, RingContext},
 };
 use hush_math::csprng::Csprng;
-use hush_ops::contract::{ColumnOps, LweBatch, LweQueries};
+use hush_ops::contract::{ColumnOps, LweBatch, LweQueries, key_words};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
@@ -50,19 +50,6 @@ impl ColumnScheme {
     }
 }
 
-/// Client: encrypts `target` under a fresh secret. A retry is a new call.
-pub fn query(
-    table: &ColumnTable,
-    scheme: &ColumnScheme,
-    target: Target,
-    rng: &mut Csprng,
-) -> (wire::Query, Pending) {
-    match table.protocol() {
-        Protocol::Colpack => colpack::query(table, scheme, target, rng),
-        _ => colpack_s::query(table, scheme, target, rng),
-    }
-}
-
 /// Server: answers a batch.
 ///
 /// # Errors
@@ -72,8 +59,8 @@ pub fn answer<B: ColumnOps>(
     queries: &[wire::Query],
 ) -> Result<Vec<Vec<u8>>, ProtocolError> {
     match host.table.protocol() {
-        Protocol::Colpack => colpack::answer(host, queries),
-        _ => colpack_s::answer(host, queries),
+        Protocol::ColpackS => colpack_s::answer(host, queries),
+        _ => colpack::answer(host, queries),
     }
 }
 
@@ -88,8 +75,8 @@ pub fn recover(
     answer: &[u8],
 ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
     match table.protocol() {
-        Protocol::Colpack => colpack::recover(table, scheme, pending, answer),
-        _ => colpack_s::recover(table, scheme, pending, answer),
+        Protocol::ColpackS => colpack_s::recover(table, scheme, pending, answer),
+        _ => colpack::recover(table, scheme, pending, answer),
     }
 }
 
@@ -119,8 +106,9 @@ pub struct Pending {
     key: RingDecryptionKey,
 }
 
-/// Client: encrypts `target`, and the power of X that selects its entry where entries are folded.
-pub(crate) fn encrypt(
+/// Client: encrypts `target`, and the power of X that selects its entry where entries are folded, under a fresh secret. A retry is
+/// a new call.
+pub fn query(
     table: &ColumnTable,
     scheme: &ColumnScheme,
     target: Target,
@@ -135,7 +123,7 @@ pub(crate) fn encrypt(
         &scheme.masks,
         secret,
         (&matrix, &target.columns),
-        table.power(entry),
+        table.exponent(entry),
         rng,
     );
     let first = pack_rounded(&words, table.query_bits()).into();
@@ -195,7 +183,7 @@ impl<B: ColumnOps> ColumnHost<'_, B> {
     pub(crate) fn pack(&self, folded: LweBatch, keys: &[ColumnKeys]) -> Result<LweBatch, ProtocolError> {
         let rotations: Vec<&[u64]> = keys.iter().map(|keys| &keys.rotation[..]).collect();
         let conjugations: Vec<_> = keys.iter().map(|keys| &keys.conjugation).collect();
-        let words = self.backend.key_words(&rotations);
+        let words = key_words(&rotations);
         let packed =
             self.backend.pack_columns(self.ring, self.columns, self.chain, folded, &words, &conjugations);
         Ok(packed?)

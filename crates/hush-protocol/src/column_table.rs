@@ -5,16 +5,18 @@
 use hush_he::{
     codec::packed_bytes,
     entities::{MatrixDomain, PublicMatrix},
-    params::{ColumnNoise, ColumnParams, MAX_LOG2_FAILURE, Widths},
+    params::{ColumnNoise, ColumnParams, MAX_LOG2_FAILURE},
 };
 use hush_ops::{contract::PACK_BYTES, pack_shape::PackShape, tiling::Tiling};
 
 use crate::{
     ProtocolError,
     entry_layout::EntryLayout,
-    pack_table::{MAX_ANSWER_BYTES, check_kept},
     response::response_bytes,
-    table::{MAX_COLUMNS, MAX_ROWS, MAX_SLOT_BYTES, Protocol, TableShape, check_limit},
+    table::{
+        Family, MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_ROWS, MAX_SLOT_BYTES, Protocol, TableShape, check_family,
+        check_kept, check_limit, fewest_query_bits,
+    },
     wire::QuerySizes,
 };
 
@@ -33,10 +35,9 @@ impl ColumnTable {
     /// # Errors
     /// As [`ColumnTable::with_query_bits`].
     pub fn new(protocol: Protocol, params: ColumnParams, shape: TableShape) -> Result<Self, ProtocolError> {
-        check_shape(shape)?;
-        let enough =
-            |&query_bits: &u32| Self { protocol, params, shape, query_bits }.sigmas() >= Widths::MIN_SIGMAS;
-        let query_bits = if params.lwe().full_words() { 32 } else { (16..=32).find(enough).unwrap_or(32) };
+        check_shape(protocol, shape)?;
+        let sigmas = |query_bits| Self { protocol, params, shape, query_bits }.sigmas();
+        let query_bits = if params.lwe().full_words() { 32 } else { fewest_query_bits(sigmas) };
         Self::with_query_bits(protocol, params, shape, query_bits)
     }
 
@@ -52,7 +53,7 @@ impl ColumnTable {
         query_bits: u32,
     ) -> Result<Self, ProtocolError> {
         check_limit("bits of a query word", query_bits as usize, 32)?;
-        check_shape(shape)?;
+        check_shape(protocol, shape)?;
         let table = Self { protocol, params, shape, query_bits };
         check_kept("bytes of the pack columns (use more columns)", table.columns_tiling().bytes() as u64)?;
         // `ColumnOps::open_chain` takes no more, folded or not.
@@ -109,7 +110,7 @@ impl ColumnTable {
     /// Words of the chain's polynomials, of which every plaintext has a digit and a mask.
     pub fn chain_words(&self) -> usize {
         let ring = self.params.ring();
-        2 * self.pack_shape().columns() * ring.kept_limbs() * ring.degree()
+        2 * self.pack_shape().plaintexts() * ring.kept_limbs() * ring.degree()
     }
 
     pub(crate) fn entry_layout(&self) -> EntryLayout {
@@ -149,8 +150,8 @@ impl ColumnTable {
         }
     }
 
-    /// The power of X that selects `entry`, below 2N; `None` where nothing is folded.
-    pub fn power(&self, entry: usize) -> Option<usize> {
+    /// The exponent p, below 2N, whose power X^p selects `entry`; `None` where nothing is folded.
+    pub fn exponent(&self, entry: usize) -> Option<usize> {
         let step = 2 * self.params.ring().degree() / self.pack_shape().entries().next_power_of_two().max(1);
         self.folds().then_some(step * entry)
     }
@@ -159,7 +160,7 @@ impl ColumnTable {
     pub fn answer_plaintexts(&self) -> usize {
         match self.protocol {
             Protocol::Colpack => self.pack_shape().planes(),
-            _ => self.pack_shape().columns(),
+            _ => self.pack_shape().plaintexts(),
         }
     }
 
@@ -194,7 +195,8 @@ impl ColumnTable {
 }
 
 /// The limits of the numbers from which everything else follows.
-fn check_shape(shape: TableShape) -> Result<(), ProtocolError> {
+fn check_shape(protocol: Protocol, shape: TableShape) -> Result<(), ProtocolError> {
+    check_family(protocol, Family::Column)?;
     check_limit("columns", shape.columns, MAX_COLUMNS)?;
     check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
     check_limit("blocks", shape.blocks, MAX_ROWS / shape.slot_bytes)

@@ -17,6 +17,12 @@ pub enum ProtocolError {
         /// The range allowed, in words.
         allowed: String,
     },
+    /// A table of one family of protocols was asked for under another's protocol.
+    #[error("{protocol} has tables of another kind")]
+    Family {
+        /// The protocol.
+        protocol: Protocol,
+    },
     /// The slots are too long for the protocol, in any shape.
     #[error(
         "{protocol} is for the shortest values: a slot has {actual} bytes, allowed are {max}: use {instead}"

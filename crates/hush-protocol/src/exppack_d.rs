@@ -71,7 +71,7 @@ pub fn answer<B: PackOps>(
     }
     let folded = LweBatch { rows: shape.rows(), words };
     let packed =
-        backend.pack(host.ring, host.hint, &folded, &shape, 0..shape.columns(), &query.selectors())?;
+        backend.pack(host.ring, host.hint, &folded, &shape, 0..shape.plaintexts(), &query.selectors())?;
     let answers = packed.into_iter().zip(online).zip(&query.expanded).zip(keys);
     let answers = answers.map(|(((mut packed, rows), expanded), keys)| {
         rows.pack_onto(host, &mut packed, &expanded.selectors)?; //         (3)  one plaintext for every N rows
@@ -110,7 +110,7 @@ impl AnswerRows {
         selectors: &RlweBatch,
     ) -> Result<(), ProtocolError> {
         let (shape, n) = (host.table.second_shape(), host.table.params().lwe().n());
-        let columns = host.table.second_hint_rows() / shape.degree()..shape.columns();
+        let columns = host.table.second_hint_rows() / shape.degree()..shape.plaintexts();
         // Rows of the same columns that stem from the hint have no part in it.
         let before = host.table.second_hint_rows() - shape.rows_of(columns.clone()).start;
         let hint = [&vec![0; before * n][..], &self.hint].concat();

@@ -29,11 +29,12 @@ const PACK_MAX_COLUMNS: usize = 1 << 15;
 const STREAM_PER_TRAFFIC: f64 = 4000.0;
 
 /// Columns of a table of column packing. With fewer its pack columns, 8 KiB beside every row, are more than half of the table;
-/// with more a query is longer than most clients like. Rounding to a power of two of entries may pass the upper one.
+/// with more a query is longer than most clients like. Rounding to a whole number of entries, in
+/// `colpack` to a power of two, may pass the upper one.
 const COLUMN_PACKING_COLUMNS: RangeInclusive<usize> = 1 << 14..=1 << 16;
 
 /// Bytes of pack columns that `auto` accepts however short the table is: those of 65,536 rows.
-const AUTO_PACK_COLUMNS: usize = 512 << 20;
+const AUTO_PACK_COLUMN_BYTES: usize = 512 << 20;
 
 /// Rows of the first dimension (D0) of a table over rings: more make queries longer to expand, fewer leave more to fold.
 const RING_COLUMNS: usize = 256;
@@ -56,16 +57,16 @@ pub fn columns(scheme: &Scheme, slots: usize, slot_bytes: usize) -> usize {
         }
         Scheme::Ring(ring) => slots.div_ceil(lanes(ring, slot_bytes) * RING_ENTRIES).min(RING_COLUMNS),
         Scheme::Pack(Protocol::ExppackD, _) => DOUBLE_MIN_COLUMNS.max((slots as f64).sqrt() as usize),
-        Scheme::Pack(protocol, params) => pack_columns(*protocol, params, slots, slot_bytes),
+        Scheme::Pack(protocol, params) => expansion_columns(*protocol, params, slots, slot_bytes),
         Scheme::Column(protocol, params) => column_packing_columns(*protocol, params, slots, slot_bytes),
     };
     wanted.clamp(1, slots.max(1))
 }
 
-/// Columns of a table whose answers are packed: the minimum of traffic and scanned hint. Both a long query and a high hint
+/// Columns of a table whose answers are packed by evaluation keys: the minimum of traffic and scanned hint. Both a long query and a high hint
 /// are to be avoided: a column costs a query word, a plane an LWE dimension of polynomials to scan (and in `exppack-s` a
 /// ciphertext to send). Planes come in whole tiles of the hint.
-fn pack_columns(protocol: Protocol, params: &PackParams, slots: usize, slot_bytes: usize) -> usize {
+fn expansion_columns(protocol: Protocol, params: &PackParams, slots: usize, slot_bytes: usize) -> usize {
     let ring = params.ring();
     let lanes = (ring.degree() / slot_bytes).max(1);
     let planes_per_entry = slot_bytes.div_ceil(ring.degree());
@@ -106,11 +107,9 @@ fn column_packing_columns(
     let entries = slots as f64 / (lanes * wanted.clamp(fewest, most)) as f64;
     let entries = entries.clamp(1.0, 2.0 * ring.degree() as f64);
     let columns = |entries: usize| slots.div_ceil(entries * lanes);
-    if !folds {
-        return columns(entries.round() as usize);
-    }
-    let entries = 1 << entries.log2().round() as u32;
-    columns(if columns(entries) < fewest { (entries / 2).max(1) } else { entries })
+    let nearest = if folds { 1 << entries.log2().round() as u32 } else { entries.round() as usize };
+    let fewer = if folds { nearest / 2 } else { nearest - 1 };
+    columns(if columns(nearest) < fewest { fewer.max(1) } else { nearest })
 }
 
 /// As [`columns`] for a table by key, whose filters are poor below some tens of slots.
@@ -124,26 +123,28 @@ pub fn key_columns(scheme: &Scheme, slots: usize, slot_bytes: usize) -> usize {
 }
 
 /// The protocol that `auto` stands for: `colpack`, unless a look-up would send and receive as much as the table has, or the pack
-/// columns (of few, long records) would be longer than the table and [`AUTO_PACK_COLUMNS`]. For these, or without `column`, it is
-/// `frodo` if the cheapest shape has a single block anyway, else `simple`.
+/// columns (of few, long records, or few columns) would be longer than the table and [`AUTO_PACK_COLUMN_BYTES`]. For these, or
+/// without `column`, it is `frodo` if the cheapest shape has a single block anyway and no columns are `wanted`, else `simple`.
 pub fn auto_protocol(
     lwe: &LweParams,
     column: Option<&ColumnParams>,
     slots: usize,
     slot_bytes: usize,
+    wanted: Option<usize>,
 ) -> Protocol {
     let table_bytes = slots.saturating_mul(slot_bytes);
     let suits = |column: &ColumnParams| {
         let scheme = Scheme::Column(Protocol::Colpack, *column);
-        let shape = index_shape(&scheme, slots, slot_bytes, columns(&scheme, slots, slot_bytes));
+        let columns = wanted.unwrap_or_else(|| columns(&scheme, slots, slot_bytes));
+        let shape = index_shape(&scheme, slots, slot_bytes, columns);
         ColumnTable::new(Protocol::Colpack, *column, shape).is_ok_and(|table| {
             table.query_bytes().total() + table.answer_bytes() < table_bytes
-                && table.columns_tiling().bytes() <= table_bytes.max(AUTO_PACK_COLUMNS)
+                && table.columns_tiling().bytes() <= table_bytes.max(AUTO_PACK_COLUMN_BYTES)
         })
     };
     if column.is_some_and(suits) {
         Protocol::Colpack
-    } else if columns(&Scheme::Lwe(Protocol::Simple, *lwe), slots, slot_bytes) >= slots {
+    } else if wanted.is_none() && columns(&Scheme::Lwe(Protocol::Simple, *lwe), slots, slot_bytes) >= slots {
         Protocol::Frodo
     } else {
         Protocol::Simple

@@ -20,7 +20,10 @@ use crate::{
     ProtocolError,
     entry_layout::EntryLayout,
     response::response_bytes,
-    table::{MAX_COLUMNS, MAX_ROWS, MAX_SLOT_BYTES, Protocol, TableShape, check_limit},
+    table::{
+        Family, MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_ROWS, MAX_SLOT_BYTES, Protocol, TableShape, check_family,
+        check_kept, check_limit, fewest_query_bits,
+    },
     wire::{KEY_ID_BYTES, QuerySizes},
 };
 
@@ -30,11 +33,6 @@ pub(crate) const DIGITS: usize = 2;
 const PART_COLUMNS: usize = 4;
 /// Longest slot of `exppack-d`, whose hint grows by some 25 MiB with every byte of it.
 pub const MAX_EXPPACK_D_SLOT: usize = 64;
-/// Most bytes of a hint in evaluation form, and of the second database of `exppack-d`.
-pub const MAX_KEPT_BYTES: u64 = 1 << 40;
-/// Most bytes of an answer, which a client holds in memory.
-pub(crate) const MAX_ANSWER_BYTES: usize = 256 << 20;
-
 /// Checked parameters of a table whose answers are packed. Everything on the wire has a size that is a function of this.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackTable {
@@ -51,9 +49,8 @@ impl PackTable {
     /// As [`PackTable::with_query_bits`].
     pub fn new(protocol: Protocol, params: PackParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_shape(protocol, &params, shape)?;
-        let enough =
-            |&query_bits: &u32| Self { protocol, params, shape, query_bits }.sigmas() >= Widths::MIN_SIGMAS;
-        let query_bits = if params.lwe().full_words() { 32 } else { (16..=32).find(enough).unwrap_or(32) };
+        let sigmas = |query_bits| Self { protocol, params, shape, query_bits }.sigmas();
+        let query_bits = if params.lwe().full_words() { 32 } else { fewest_query_bits(sigmas) };
         Self::with_query_bits(protocol, params, shape, query_bits)
     }
 
@@ -152,7 +149,7 @@ impl PackTable {
     /// The columns of the second shape, a few at a time: what is computed and packed at once where the hint is a query's own
     /// (`double-pack`). The rows of each part are whole groups of a database, but for the last.
     pub(crate) fn second_parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let (columns, step) = (self.second_shape().columns(), self.second_part_columns());
+        let (columns, step) = (self.second_shape().plaintexts(), self.second_part_columns());
         (0..columns).step_by(step).map(move |first| first..columns.min(first + step))
     }
 
@@ -168,7 +165,7 @@ impl PackTable {
             return 0;
         }
         let (ring, shape) = (self.params.ring(), self.second_shape());
-        let columns = shape.columns().min(self.second_part_columns());
+        let columns = shape.plaintexts().min(self.second_part_columns());
         let hint_words = columns * ring.degree() * self.params.lwe().n() * (1 + ring.kept_limbs());
         Tiling::new(shape.rows(), self.second_words()).bytes() + size_of::<u32>() * hint_words
     }
@@ -200,7 +197,7 @@ impl PackTable {
 
     /// The tiling of that hint: a row for every coefficient of the LWE secret, a column for every plaintext.
     pub fn hint_tiling(&self) -> NttTiling {
-        let (ring, columns) = (self.params.ring(), self.hint_shape().columns());
+        let (ring, columns) = (self.params.ring(), self.hint_shape().plaintexts());
         let tiling = NttTiling::new(ring.degree(), ring.kept_limbs(), self.params.lwe().n(), columns);
         tiling.expect("every preset's degree and dimension fit")
     }
@@ -241,8 +238,8 @@ impl PackTable {
     pub fn answer_plaintexts(&self) -> usize {
         match self.protocol {
             Protocol::Hybrid => self.first_shape().planes(),
-            Protocol::ExppackD | Protocol::DoublePack => self.second_shape().columns(),
-            _ => self.first_shape().columns(),
+            Protocol::ExppackD | Protocol::DoublePack => self.second_shape().plaintexts(),
+            _ => self.first_shape().plaintexts(),
         }
     }
 
@@ -305,6 +302,7 @@ impl PackTable {
 
 /// The limits of the numbers from which everything else follows.
 fn check_shape(protocol: Protocol, params: &PackParams, shape: TableShape) -> Result<(), ProtocolError> {
+    check_family(protocol, Family::Pack)?;
     check_limit("columns", shape.columns, MAX_COLUMNS)?;
     check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
     check_limit("blocks", shape.blocks, MAX_ROWS / shape.slot_bytes)?;
@@ -325,13 +323,6 @@ fn check_shape(protocol: Protocol, params: &PackParams, shape: TableShape) -> Re
         }
         _ => Ok(()),
     }
-}
-
-pub(crate) fn check_kept(what: &'static str, actual: u64) -> Result<(), ProtocolError> {
-    if actual <= MAX_KEPT_BYTES {
-        return Ok(());
-    }
-    Err(ProtocolError::Limit { what, actual, allowed: format!("up to {MAX_KEPT_BYTES}") })
 }
 
 /// How safely one decoding goes.

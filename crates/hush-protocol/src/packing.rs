@@ -200,7 +200,7 @@ impl<B: PackOps> PackHost<'_, B> {
         selectors: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, ProtocolError> {
         let shape = self.table.first_shape();
-        Ok(self.backend.pack(self.ring, self.hint, folded, &shape, 0..shape.columns(), selectors)?)
+        Ok(self.backend.pack(self.ring, self.hint, folded, &shape, 0..shape.plaintexts(), selectors)?)
     }
 
     /// (3) Packs `columns` of the second shape for one query, with a hint that depends on the query: `hint` has the rows of

@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use hush_he::params::{
-    ColumnParams, LweParams, MIN_SECURITY_BITS, PackParams, RingParams, column_preset, pack_preset,
+    ColumnParams, LweParams, MIN_SECURITY_BITS, PackParams, RingParams, Widths, column_preset, pack_preset,
     ring_preset,
 };
 use hush_ops::tiling::Tiling;
@@ -25,6 +25,12 @@ pub const LOOKUPS_PER_EPOCH: f64 = 100.0;
 /// Most bytes of DoublePIR's hint, which grows by several MiB with every byte of a slot.
 pub const MAX_DOUBLE_HINT_BYTES: usize = 1 << 30;
 
+/// Most bytes of what a server computes from a table and keeps beside it in one file: a lifted hint, the second database of
+/// `exppack-d`, pack columns.
+pub const MAX_KEPT_BYTES: u64 = 1 << 40;
+/// Most bytes of an answer that is packed, which a client holds in memory.
+pub(crate) const MAX_ANSWER_BYTES: usize = 256 << 20;
+
 /// A protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -45,9 +51,9 @@ pub enum Protocol {
     DoublePack,
     /// hybrid: ExpPack(S) whose answer is folded to one entry.
     Hybrid,
-    /// Column packing, an answer for every entry: nothing to download, no keys; answers grow with the table.
+    /// Column packing, an answer for every entry: nothing to download, no keys to upload; answers grow with the table.
     ColpackS,
-    /// Column packing, folded to one entry: nothing to download, no keys: the default.
+    /// Column packing, folded to one entry: nothing to download, no keys to upload: the default.
     Colpack,
 }
 
@@ -325,6 +331,24 @@ impl TableParams {
             Self::Column(table) => table.log2_failure(),
         }
     }
+}
+
+/// The fewest bits of a query word that keep [`Widths::MIN_SIGMAS`]; 32 if none do.
+pub(crate) fn fewest_query_bits(sigmas: impl Fn(u32) -> f64) -> u32 {
+    (16..=32).find(|&bits| sigmas(bits) >= Widths::MIN_SIGMAS).unwrap_or(32)
+}
+
+/// `Ok` if `protocol` is one of `family`.
+pub(crate) fn check_family(protocol: Protocol, family: Family) -> Result<(), ProtocolError> {
+    if protocol.family() == family { Ok(()) } else { Err(ProtocolError::Family { protocol }) }
+}
+
+/// `Ok` if what a server keeps is at most [`MAX_KEPT_BYTES`] long.
+pub(crate) fn check_kept(what: &'static str, actual: u64) -> Result<(), ProtocolError> {
+    if actual <= MAX_KEPT_BYTES {
+        return Ok(());
+    }
+    Err(ProtocolError::Limit { what, actual, allowed: format!("up to {MAX_KEPT_BYTES}") })
 }
 
 /// `Ok` if `actual` is 1 to `max`.

@@ -110,7 +110,7 @@ fn small_tables_are_one_entry() {
 }
 
 fn auto(column: Option<&ColumnParams>, slots: usize, slot_bytes: usize) -> Protocol {
-    layout::auto_protocol(&DEFAULT_LWE, column, slots, slot_bytes)
+    layout::auto_protocol(&DEFAULT_LWE, column, slots, slot_bytes, None)
 }
 
 #[test]
@@ -159,4 +159,31 @@ fn auto_takes_something_else() {
         assert!(matches!(without, Protocol::Simple | Protocol::Frodo), "{slots} x {slot_bytes}: {without}");
     }
     assert_eq!(auto(None, GIB / 4096, 4096), Protocol::Simple);
+}
+
+/// The columns that are asked for decide, not those of the default shape.
+#[test]
+fn auto_judges_the_columns_that_are_wanted() {
+    let auto = |columns, slots, slot_bytes| {
+        layout::auto_protocol(&DEFAULT_LWE, Some(&COLPACK_N2048_Q52), slots, slot_bytes, Some(columns))
+    };
+    // 1 GiB: with 8,192 columns pack columns are as long as the table, with half as many twice as long.
+    assert_eq!(auto(1 << 13, GIB / 4096, 4096), Protocol::Colpack);
+    assert_eq!(auto(1 << 12, GIB / 4096, 4096), Protocol::Simple);
+    // A table that frodo would suit has no columns to choose there.
+    assert_eq!(auto(7, 20, 40), Protocol::Simple);
+}
+
+/// Both protocols stay at or above 2^14 columns where a table has as many slots a lane.
+#[test]
+fn defaults_keep_the_fewest_columns() {
+    for protocol in [Protocol::Colpack, Protocol::ColpackS] {
+        for slots in (1 << 14..1 << 18).step_by(1001) {
+            for slot_bytes in [100, 1024, 2048, 4096] {
+                let table = default(protocol, slots, slot_bytes);
+                let enough = table.shape().columns >= 1 << 14 || table.pack_shape().entries() == 1;
+                assert!(enough, "{protocol}, {slots} slots of {slot_bytes}: {}", table.shape().columns);
+            }
+        }
+    }
 }

@@ -18,7 +18,7 @@ use hush_math::{
     poly::{Eval, Poly},
 };
 use hush_ops::{
-    contract::{ColumnOps, LweBatch, LweOps, LweQueries, RlweBatch, rgsw_rows},
+    contract::{ColumnOps, LweBatch, LweOps, LweQueries, RlweBatch, key_words, rgsw_rows},
     reference::lift_words,
 };
 use hush_protocol::{
@@ -112,7 +112,7 @@ impl Client {
         let rng = &mut Csprng::insecure_from_seed(seed);
         let secret = OneTimeRingSecret::sample(&PARAMS, rng);
         let (entry, _) = table.place(target.block);
-        let (matrix, power) = (table.matrix(), table.power(entry));
+        let (matrix, power) = (table.matrix(), table.exponent(entry));
         let vector = (&matrix, &target.columns[..]);
         let (_, keys, key) =
             encrypt_column_query(&PARAMS, scheme.context(), scheme.masks(), secret, vector, power, rng);
@@ -173,7 +173,7 @@ impl Steps {
         let folded = fold(setup, clients);
         let rotations: Vec<_> = keys.iter().map(|keys| &keys.rotation[..]).collect();
         let conjugations: Vec<_> = keys.iter().map(|keys| &keys.conjugation).collect();
-        let words = cpu.key_words(&rotations);
+        let words = key_words(&rotations);
         let packed =
             cpu.pack_columns(ring, &setup.columns, &setup.chain, folded.clone(), &words, &conjugations);
         let packed = packed.unwrap();

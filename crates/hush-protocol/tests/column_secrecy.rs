@@ -288,7 +288,7 @@ fn all_masks_come_whatever_is_asked_for() {
         let (setup, targets) = targets(Protocol::ColpackS, slot_bytes);
         let bits = setup.table.params().ring().response_bits();
         let [a, b] = [bits.a, bits.b].map(|bits| packed_bytes(256, bits));
-        let plaintexts = setup.table.pack_shape().columns();
+        let plaintexts = setup.table.pack_shape().plaintexts();
         assert_eq!(setup.table.answer_bytes(), plaintexts * (a + b));
         let queries: Vec<_> = targets.iter().map(|target| setup.query(target).0).collect();
         let answers = setup.answer(&queries).unwrap();

@@ -11,8 +11,9 @@ use hush_protocol::{
     ProtocolError, Target,
     column_packing::{self, ColumnScheme},
     column_table::ColumnTable,
-    pack_table::MAX_KEPT_BYTES,
-    table::{MAX_COLUMNS, MAX_ROWS, MAX_SLOT_BYTES, Protocol, Scheme, TableParams, TableShape},
+    table::{
+        MAX_COLUMNS, MAX_KEPT_BYTES, MAX_ROWS, MAX_SLOT_BYTES, Protocol, Scheme, TableParams, TableShape,
+    },
     wire::QuerySizes,
 };
 
@@ -179,10 +180,10 @@ fn short_slots_lie_in_lanes() {
         assert_eq!(places[..5], [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]);
         assert_eq!((places[10], table.lanes(), table.rows()), ((2, 2), 4, 660));
         let packed = table.pack_shape();
-        assert_eq!((packed.entries(), packed.planes(), packed.columns()), (3, 1, 3));
-        assert_eq!((packed.column_rows(0), packed.column_rows(2)), (0..240, 480..660));
+        assert_eq!((packed.entries(), packed.planes(), packed.plaintexts()), (3, 1, 3));
+        assert_eq!((packed.plaintext_rows(0), packed.plaintext_rows(2)), (0..240, 480..660));
         for (block, (entry, lane)) in places.into_iter().enumerate() {
-            assert_eq!(packed.column_rows(entry).start + 60 * lane, 60 * block);
+            assert_eq!(packed.plaintext_rows(entry).start + 60 * lane, 60 * block);
         }
     }
 }
@@ -195,9 +196,12 @@ fn long_slots_lie_in_planes() {
         let packed = colpack_s.pack_shape();
         assert_eq!((colpack_s.lanes(), packed.planes()), (lanes, planes), "slots of {slot_bytes}");
         assert_eq!(packed.entries(), 5usize.div_ceil(lanes));
-        assert!((0..packed.columns()).all(|column| !packed.column_rows(column).is_empty()));
+        assert!((0..packed.plaintexts()).all(|column| !packed.plaintext_rows(column).is_empty()));
         let colpack = table(Protocol::Colpack, INSECURE_COLPACK_N256, shape(8, 5, slot_bytes));
-        assert_eq!([colpack_s.answer_plaintexts(), colpack.answer_plaintexts()], [packed.columns(), planes]);
+        assert_eq!(
+            [colpack_s.answer_plaintexts(), colpack.answer_plaintexts()],
+            [packed.plaintexts(), planes]
+        );
     }
 }
 
@@ -210,17 +214,17 @@ fn every_entry_has_its_power_of_x() {
             let shape = shape(8, entries, degree);
             let colpack = table(Protocol::Colpack, params, shape);
             assert_eq!((colpack.folds(), colpack.external_products()), (true, rounded - 1));
-            let powers: Vec<_> = (0..entries).map(|entry| colpack.power(entry).unwrap()).collect();
+            let powers: Vec<_> = (0..entries).map(|entry| colpack.exponent(entry).unwrap()).collect();
             let expected: Vec<_> = (0..entries).map(|entry| entry * (2 * degree / rounded)).collect();
             assert_eq!(powers, expected);
             assert!(powers.iter().all(|&power| power < 2 * degree));
             let colpack_s = table(Protocol::ColpackS, params, shape);
             assert_eq!((colpack_s.folds(), colpack_s.external_products()), (false, 0));
-            assert!((0..entries).all(|entry| colpack_s.power(entry).is_none()));
+            assert!((0..entries).all(|entry| colpack_s.exponent(entry).is_none()));
         }
         // One entry is not folded.
         let single = table(Protocol::Colpack, params, shape(8, 4, degree / 4));
-        assert_eq!((single.folds(), single.external_products(), single.power(0)), (false, 0, None));
+        assert_eq!((single.folds(), single.external_products(), single.exponent(0)), (false, 0, None));
     }
 }
 

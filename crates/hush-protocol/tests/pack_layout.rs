@@ -60,7 +60,7 @@ fn planes_come_in_whole_tiles() {
             for slot_bytes in SLOT_BYTES {
                 let Some(table) = table(protocol, PACK_M31, slots, slot_bytes) else { continue };
                 let (shape, tiling) = (table.first_shape(), table.hint_tiling());
-                let padding = tiling.tiles() * tiling.tile_width() - shape.columns();
+                let padding = tiling.tiles() * tiling.tile_width() - shape.plaintexts();
                 let fills_tiles = 16 % shape.planes() == 0 || shape.planes() % 16 == 0;
                 let most = if fills_tiles { 0 } else { shape.planes().next_power_of_two() - 1 };
                 assert!(padding <= most, "{protocol}, {slots} slots of {slot_bytes}: {padding} of padding");
@@ -76,7 +76,7 @@ fn one_record() {
         let table = table(protocol, PACK_M31, 1, 3).unwrap();
         let shape = table.shape();
         assert_eq!((shape.columns, shape.blocks, table.folds()), (1, 1, 0), "{protocol}");
-        assert_eq!(table.first_shape().columns(), 1);
+        assert_eq!(table.first_shape().plaintexts(), 1);
     }
 }
 
@@ -84,7 +84,8 @@ fn one_record() {
 #[test]
 fn exppack_s_has_fewer_planes() {
     for (slots, slot_bytes) in [(1 << 18, 4096), (3_000_000, 100), (65_537, 10_000)] {
-        let planes = |protocol| table(protocol, PACK_M31, slots, slot_bytes).unwrap().first_shape().columns();
+        let planes =
+            |protocol| table(protocol, PACK_M31, slots, slot_bytes).unwrap().first_shape().plaintexts();
         assert!(planes(Protocol::ExppackS) <= planes(Protocol::Hybrid), "{slots} slots of {slot_bytes}");
         assert_eq!(planes(Protocol::DoublePack), planes(Protocol::Hybrid));
     }

@@ -89,7 +89,7 @@ impl Case {
         let db = cpu.open_db(TiledDb::from_matrix(self.slot_bytes, self.columns, matrix)).unwrap();
         let hint = cpu.lwe_hint(&db, &table.first_matrix(), 0..self.slot_bytes).unwrap();
         let shape = table.first_shape();
-        let hint = cpu.lift_hint(&ring, &hint, params.lwe().n(), &shape, 0..shape.columns()).unwrap();
+        let hint = cpu.lift_hint(&ring, &hint, params.lwe().n(), &shape, 0..shape.plaintexts()).unwrap();
         let host = PackHost {
             backend: &cpu,
             ring: &ring,

@@ -91,7 +91,7 @@ fn the_default_geometry_weighs_traffic_against_the_hint() {
         let TableParams::Pack(table) = TableParams::new(scheme, shape).unwrap() else { panic!("packed") };
         let (traffic, hint) = (traffic(&table), table.hint_tiling().bytes() as f64);
         let share = hint / table.tiling().bytes() as f64;
-        let planes = table.first_shape().columns();
+        let planes = table.first_shape().plaintexts();
         println!("{} GiB: {planes} planes, {traffic:.0} KiB, hint {share:.2} of the table", 1 << (2 * step));
         assert!((90.0..140.0).contains(&traffic) && share < 0.33 && planes.is_multiple_of(8));
     }

@@ -6,8 +6,8 @@ use hush_he::params::{
 use hush_ops::contract::switched_bytes;
 use hush_protocol::{
     ProtocolError,
-    pack_table::{MAX_EXPPACK_D_SLOT, MAX_KEPT_BYTES, PackTable},
-    table::{MAX_COLUMNS, MAX_ROWS, MAX_SLOT_BYTES, Protocol, TableShape},
+    pack_table::{MAX_EXPPACK_D_SLOT, PackTable},
+    table::{MAX_COLUMNS, MAX_KEPT_BYTES, MAX_ROWS, MAX_SLOT_BYTES, Protocol, TableShape},
 };
 
 const PROTOCOLS: [Protocol; 4] =
@@ -147,14 +147,14 @@ fn short_slots_lie_in_lanes() {
     assert_eq!(places[..5], [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]);
     assert_eq!(places[10], (2, 2));
     let first = table.first_shape();
-    assert_eq!((first.entries(), first.planes(), first.columns()), (3, 1, 3));
-    assert_eq!((first.column_rows(0), first.column_rows(2)), (0..240, 480..660));
+    assert_eq!((first.entries(), first.planes(), first.plaintexts()), (3, 1, 3));
+    assert_eq!((first.plaintext_rows(0), first.plaintext_rows(2)), (0..240, 480..660));
     assert_eq!((table.rows(), table.answer_plaintexts()), (660, 1));
     // Every block's rows are in the plaintext of its entry, at its lane.
     for (block, (entry, lane)) in places.into_iter().enumerate() {
-        let start = first.column_rows(entry).start + 60 * lane;
+        let start = first.plaintext_rows(entry).start + 60 * lane;
         assert_eq!(start, 60 * block);
-        assert!(start + 60 <= first.column_rows(entry).end);
+        assert!(start + 60 <= first.plaintext_rows(entry).end);
     }
 }
 
@@ -164,8 +164,8 @@ fn long_slots_lie_in_planes() {
     let table = table(Protocol::Hybrid, INSECURE_PACK_N256, shape(8, 5, 600));
     assert_eq!((table.lanes(), table.folds(), table.place(4)), (1, 3, (4, 0)));
     let first = table.first_shape();
-    assert_eq!((first.entries(), first.planes(), first.columns()), (5, 3, 15));
-    assert_eq!((first.column_rows(12), first.column_rows(14)), (2400..2656, 2912..3000));
+    assert_eq!((first.entries(), first.planes(), first.plaintexts()), (5, 3, 15));
+    assert_eq!((first.plaintext_rows(12), first.plaintext_rows(14)), (2400..2656, 2912..3000));
     assert_eq!(table.answer_plaintexts(), 3);
 }
 
@@ -176,7 +176,7 @@ fn slots_of_about_a_plaintext() {
         let table = table(Protocol::ExppackS, INSECURE_PACK_N256, shape(8, 3, slot_bytes));
         let first = table.first_shape();
         assert_eq!((table.lanes(), first.planes()), (lanes, planes), "slots of {slot_bytes}");
-        assert_eq!(table.answer_plaintexts(), first.columns());
+        assert_eq!(table.answer_plaintexts(), first.plaintexts());
         assert_eq!(first.entries(), 3usize.div_ceil(lanes));
     }
 }

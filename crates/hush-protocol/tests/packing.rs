@@ -50,7 +50,7 @@ impl<B: PackOps> Setup<B> {
             second_db = Some(second);
         }
         let (n, packed) = (params.lwe().n(), table.hint_shape());
-        let hint = backend.lift_hint(&ring, &words, n, &packed, 0..packed.columns()).unwrap();
+        let hint = backend.lift_hint(&ring, &words, n, &packed, 0..packed.plaintexts()).unwrap();
         let client = RingKeys::from_seed(params.ring(), &[9; 32]);
         let keys = open_upload(&context, client.upload()).unwrap();
         let keys = backend.open_evaluation_keys(&ring, keys).unwrap();

@@ -15,7 +15,7 @@ use hush_he::{
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{
-    contract::{ColumnOps, LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch, rgsw_rows},
+    contract::{ColumnOps, LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch, key_words, rgsw_rows},
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
     reference::{Reference, round_word_up},
@@ -190,7 +190,7 @@ fn pack_intermediates(protocol: Protocol) -> Value {
         second
     });
     let lifted = table.hint_shape();
-    let hint = Reference.lift_hint(context, &hint, n, &lifted, 0..lifted.columns()).unwrap();
+    let hint = Reference.lift_hint(context, &hint, n, &lifted, 0..lifted.plaintexts()).unwrap();
     let client = RingKeys::from_seed(ring, &[7; 32]);
     let keys = open_upload(context, client.upload()).unwrap();
     let target = Target { columns: vec![(3, 1), (7, 2)], block: shape.blocks - 1 };
@@ -301,14 +301,14 @@ impl Steps<'_> {
 
     fn pack(&self, hint: &NttTiledDb, words: &[u32], shape: PackShape) -> RlweBatch {
         let folded = LweBatch { rows: shape.rows(), words: words.to_vec() };
-        let columns = 0..shape.columns();
+        let columns = 0..shape.plaintexts();
         Reference.pack(self.host.ring, hint, &folded, &shape, columns, &[self.selectors]).unwrap().remove(0)
     }
 
     /// Packs the rows of the second fold with a hint that is lifted at once.
     fn pack_second(&self, hint: &[u32], words: &[u32]) -> RlweBatch {
         let (n, shape) = (self.host.table.params().lwe().n(), self.host.table.second_shape());
-        let hint = Reference.lift_hint(self.host.ring, hint, n, &shape, 0..shape.columns()).unwrap();
+        let hint = Reference.lift_hint(self.host.ring, hint, n, &shape, 0..shape.plaintexts()).unwrap();
         self.pack(&hint, words, shape)
     }
 
@@ -402,7 +402,7 @@ fn column_steps(setup: &Setup<Reference>, query: &wire::Query) -> (Vec<Value>, V
     let cols = table.shape().columns;
     let vector = unpack_scaled(&query.first, cols, table.query_bits()).unwrap();
     let folded = Reference.lwe_fold(&setup.db, &LweQueries { cols, words: vector }).unwrap();
-    let key_words = Reference.key_words(&[&keys.rotation]);
+    let key_words = key_words(&[&keys.rotation]);
     let mut list =
         vec![entry("folded words", &words(&folded.words)), entry("key words", &words(&key_words.words))];
     let (ring, chain, conjugation) = (&setup.ring, &setup.chain, [&keys.conjugation]);
@@ -424,9 +424,9 @@ fn column_steps(setup: &Setup<Reference>, query: &wire::Query) -> (Vec<Value>, V
     } else {
         list.push(entry("masks of the plaintexts as they travel", &setup.masks));
         let shape = table.pack_shape();
-        for (column, mask) in setup.masks.chunks_exact(setup.masks.len() / shape.columns()).enumerate() {
+        for (column, mask) in setup.masks.chunks_exact(setup.masks.len() / shape.plaintexts()).enumerate() {
             let rounded =
-                packed.words[shape.column_rows(column)].iter().map(|&b| round_word_up(b, bits.b).into());
+                packed.words[shape.plaintext_rows(column)].iter().map(|&b| round_word_up(b, bits.b).into());
             answer.extend_from_slice(mask);
             pack_wide(rounded.chain(repeat(0)).take(shape.degree()), bits.b, &mut answer);
         }

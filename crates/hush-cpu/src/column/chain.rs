@@ -32,7 +32,7 @@ impl CpuChain {
                 cpu.with_workspace(|workspace| {
                     let (turned, transform) =
                         workspace.ring_buffers(2 * kept.degree(), kept.transform_words());
-                    let columns = (plane..shape.columns()).step_by(shape.planes());
+                    let columns = (plane..shape.plaintexts()).step_by(shape.planes());
                     let entries = columns.map(|column| &polys.masks[column * kept.words()..][..kept.words()]);
                     plane_masks(kept, entries, masks, turned, transform);
                 });

@@ -26,10 +26,10 @@ pub(super) fn pack_columns(
 ) {
     lwe_fold::add_fold(cpu, columns, keys, &mut folded.words);
     let shape = chain.shape();
-    let mut products = Vec::with_capacity(conjugations.len() * shape.columns());
+    let mut products = Vec::with_capacity(conjugations.len() * shape.plaintexts());
     for (mut rest, z) in folded.words.chunks_exact_mut(shape.rows()).zip(conjugations) {
-        for column in 0..shape.columns() {
-            let (words, tail) = rest.split_at_mut(shape.column_rows(column).len());
+        for column in 0..shape.plaintexts() {
+            let (words, tail) = rest.split_at_mut(shape.plaintext_rows(column).len());
             products.push(Product { digit: chain.digit(&ring.kept, column), z: z.words(), words });
             rest = tail;
         }

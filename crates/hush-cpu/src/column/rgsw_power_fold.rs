@@ -101,7 +101,7 @@ impl Plane<'_> {
                 body.fill(0);
                 continue;
             }
-            let words = &self.words[shape.column_rows(entry * shape.planes() + self.plane)];
+            let words = &self.words[shape.plaintext_rows(entry * shape.planes() + self.plane)];
             self.lift.apply(kept, words, body);
         }
         ring::spectrum(kept, bodies, &mut scratch[..2 * kept.degree()]);

@@ -31,7 +31,7 @@ pub(super) fn add_folded(
     let mut jobs = Vec::with_capacity(packed.len() * columns.len() * base.limbs());
     for (packed, words) in packed.iter_mut().zip(folded.words.chunks_exact(folded.rows)) {
         for (column, ciphertext) in columns.clone().zip(packed.words.chunks_exact_mut(2 * kept.words())) {
-            let words = &words[shape.column_rows(column)];
+            let words = &words[shape.plaintext_rows(column)];
             let limbs = kept.limbs().iter().zip(&delta);
             for ((limb, &delta), b) in limbs.zip(ciphertext[kept.words()..].chunks_exact_mut(kept.degree())) {
                 jobs.push(Job { limb, delta, words, b });

@@ -43,7 +43,7 @@ pub(super) fn lift_hint(
         lift: Lift::words(ring.context().params().plaintext_bits()),
         squares: Squares::of(cpu.level()),
         hint: Hint { words: hint, n, first_row: shape.rows_of(columns.clone()).start },
-        rows: columns.map(|column| shape.column_rows(column)).collect(),
+        rows: columns.map(|column| shape.plaintext_rows(column)).collect(),
         tiling,
         out: SharedTiles::new(&mut residues, tiling),
     };

@@ -37,11 +37,11 @@ pub(super) fn write(
     let tiles = TileWriter::new(table.columns_tiling(), columns.bytes());
     let steps = Steps::new(table, cpu);
     progress.start("pack columns", table.rows() as u64, "rows");
-    let plaintexts = table.pack_shape().columns();
+    let plaintexts = table.pack_shape().plaintexts();
     for first in (0..plaintexts).step_by(cpu.threads()) {
         let group = first..plaintexts.min(first + cpu.threads());
         for (plaintext, chained) in group.clone().zip(steps.chain(&source, group)?) {
-            let rows = table.pack_shape().column_rows(plaintext);
+            let rows = table.pack_shape().plaintext_rows(plaintext);
             tiles.write_rows(rows.start, &chained.columns);
             write_polys(&chain, table, plaintext, &chained)?;
             progress.advance(rows.len() as u64);
@@ -76,7 +76,7 @@ impl<'a> Steps<'a> {
         let rows = shape.rows_of(plaintexts.clone());
         let hint = source.hint(rows.clone(), &crate::Silent)?;
         let chain = |plaintext| {
-            let own = shape.column_rows(plaintext);
+            let own = shape.plaintext_rows(plaintext);
             let words = &hint[(own.start - rows.start) * n..(own.end - rows.start) * n];
             self.cpu.chain_hint(&self.ring, &self.plan, words)
         };

@@ -13,7 +13,7 @@ use super::BuildError;
 /// Choices of a build. `None` leaves the choice to the program.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// The protocol; `None` is `auto`: [`layout::auto_protocol`], but `simple` for `frodo` if columns are given.
+    /// The protocol; `None` is `auto`: [`layout::auto_protocol`].
     pub protocol: Option<Protocol>,
     /// The parameter set of protocols over LWE.
     pub lwe: LweParams,
@@ -34,11 +34,7 @@ pub struct BuildOptions {
 impl BuildOptions {
     /// The scheme of a table of `slots` slots: as asked for, or what is cheapest.
     pub(super) fn scheme_for(&self, slots: usize, slot_bytes: usize) -> Scheme {
-        let auto = || match layout::auto_protocol(&self.lwe, self.column.as_ref(), slots, slot_bytes) {
-            // frodo has as many columns as it has slots.
-            Protocol::Frodo if self.columns.is_some() => Protocol::Simple,
-            protocol => protocol,
-        };
+        let auto = || layout::auto_protocol(&self.lwe, self.column.as_ref(), slots, slot_bytes, self.columns);
         let protocol = self.protocol.unwrap_or_else(auto);
         match protocol.family() {
             Family::Lwe => Scheme::Lwe(protocol, self.lwe),

@@ -35,20 +35,20 @@ pub const ROTATION: usize = 5;
 /// |---|---|---|
 /// | rotation key y | `-s w + e + g s(X^5)`, as fractions of Q | 46 |
 /// | conjugation key z | `-s v + e + g s(X^-1)` | 42 |
-/// | RGSW ciphertext, if there is a `power` | rows `-s m_i + e_i + g X^power s`, `.. + g X^power` | 46 each |
+/// | RGSW ciphertext, if there is an `exponent` p | rows `-s m_i + e_i + g X^p s`, `.. + g X^p` | 46 each |
 ///
-/// `g` = 2^28; `power` is below 2N. Constant time in secret, vector and power. Source: InsPIRe (packing keys, and the single
+/// `g` = 2^28. Constant time in secret, vector and exponent. Source: InsPIRe (packing keys, and the single
 /// RGSW ciphertext of a power of X).
 ///
 /// # Panics
-/// As [`super::encrypt_lwe()`], or if the power is not below 2N.
+/// As [`super::encrypt_lwe()`], or if the exponent is not below 2N.
 pub fn encrypt_column_query(
     params: &ColumnParams,
     context: &RingContext,
     masks: &ColumnMasks,
     secret: OneTimeRingSecret,
     vector: SparseVector<'_>,
-    power: Option<usize>,
+    exponent: Option<usize>,
     rng: &mut Csprng,
 ) -> (Vec<u32>, Vec<u8>, RingDecryptionKey) {
     let [words] = encrypt_lwe_vectors(params.lwe(), &secret.lwe, [vector], rng);
@@ -58,7 +58,7 @@ pub fn encrypt_column_query(
     let mut writer = Writer { ring, s: &s, errors: error_table(params.ring()), rng };
     let image = |exponent| Zeroizing::new(ring.automorphism(&s, exponent));
     let factor = params.ring().fold_gadget().log2_factor(0);
-    let mut keys = Vec::with_capacity(params.key_bytes(power.is_some()));
+    let mut keys = Vec::with_capacity(params.key_bytes(exponent.is_some()));
 
     let y = writer.encrypt(&masks.rotation, image(ROTATION), factor);
     let y = switch_to_power_of_two(ring, &y, params.rotation_bits());
@@ -67,8 +67,8 @@ pub fn encrypt_column_query(
     let z = writer.encrypt(&masks.conjugation, image(2 * ring.degree() - 1), factor);
     round_coefficients(ring, &z, 0..ring.degree(), params.conjugation_dropped_bits(), &mut keys);
 
-    if let Some(power) = power {
-        let top = monomial(ring, power);
+    if let Some(exponent) = exponent {
+        let top = monomial(ring, exponent);
         let mut bottom = top.clone();
         ring.mul(&mut bottom, &s);
         for (mask, message) in masks.power.iter().zip([bottom, top]) {
@@ -131,13 +131,13 @@ impl Writer<'_> {
     }
 }
 
-/// X^`power`, every coefficient visited.
-fn monomial(ring: &Ring, power: usize) -> Zeroizing<Poly<Eval>> {
+/// X^`exponent`, every coefficient visited.
+fn monomial(ring: &Ring, exponent: usize) -> Zeroizing<Poly<Eval>> {
     let degree = ring.degree();
-    assert!(power < 2 * degree, "a power below {}", 2 * degree);
+    assert!(exponent < 2 * degree, "an exponent below {}", 2 * degree);
     let coefficient = |at: usize| {
-        let plus = 1 & equal_mask(at as u32, power as u32);
-        let minus = equal_mask((at + degree) as u32, power as u32);
+        let plus = 1 & equal_mask(at as u32, exponent as u32);
+        let minus = equal_mask((at + degree) as u32, exponent as u32);
         plus | minus
     };
     let coefficients = Zeroizing::new((0..degree).map(coefficient).collect::<Vec<u32>>());
@@ -160,15 +160,15 @@ mod tests {
             let (ring, masks) = (context.kept(), ColumnMasks::new(&context));
             let a = params.lwe().public_matrix(MatrixDomain::First, 100);
             let rng = &mut Csprng::insecure_from_seed(8);
-            let power = ring.degree() + 3;
+            let exponent = ring.degree() + 3;
             let secret = OneTimeRingSecret::sample(&params, rng);
             let (_, bytes, key) =
-                encrypt_column_query(&params, &context, &masks, secret, (&a, &[(7, 1)]), Some(power), rng);
+                encrypt_column_query(&params, &context, &masks, secret, (&a, &[(7, 1)]), Some(exponent), rng);
             assert_eq!(bytes.len(), params.key_bytes(true));
             let keys = open_column_keys(&params, &context, &masks, true, &bytes).expect("keys of the set");
             let s = key.secret.eval(ring);
             let y = fractions_modulo(ring, &keys.rotation);
-            let power_of_x = monomial(ring, power);
+            let power_of_x = monomial(ring, exponent);
             let mut bottom = power_of_x.clone();
             ring.mul(&mut bottom, &s);
             let rgsw = keys.power.expect("asked for");

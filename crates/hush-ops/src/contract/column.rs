@@ -86,25 +86,13 @@ pub trait ColumnOps: LweOps + RingOps {
         polys: ChainPolys,
     ) -> Result<Self::Chain, OpsError>;
 
-    /// The words that meet the pack columns: word `4c + i` of a query is `round(2^(8i) t_c / 2^32)` modulo 2^32, half up, for
-    /// its rotation key's coefficients t, fractions of Q modulo 2^64.
-    fn key_words(&self, rotations: &[&[u64]]) -> LweQueries {
-        let cols = rotations.first().map_or(0, |rotation| PACK_BYTES * rotation.len());
-        let word = |fraction: u64, i: usize| ((fraction << (8 * i)).wrapping_add(1 << 31) >> 32) as u32;
-        let mut words = Vec::with_capacity(rotations.len() * cols);
-        for rotation in rotations {
-            words.extend(rotation.iter().flat_map(|&t| (0..PACK_BYTES).map(move |i| word(t, i))));
-        }
-        LweQueries { cols, words }
-    }
-
     /// (3c) Packs: `b[q] = folded[q] + columns * keys[q] + round(digit z[q] 2^32 / Q_1)` modulo 2^32.
     ///
     /// | name           | shape      | unit                                                    |
     /// |----------------|------------|---------------------------------------------------------|
     /// | `columns`      | rows x 4N  | s8                                                      |
     /// | `folded`       | B x rows   | u32, mod 2^32                                           |
-    /// | `keys`         | B x 4N     | u32, mod 2^32, from [`ColumnOps::key_words`]            |
+    /// | `keys`         | B x 4N     | u32, mod 2^32, from [`key_words`]            |
     /// | `conjugations` | B x 1      | z, RLWE halves modulo Q_1                               |
     /// | returns        | B x rows   | u32, mod 2^32: b of the packed ciphertexts, a coefficient a row |
     ///
@@ -149,6 +137,18 @@ pub trait ColumnOps: LweOps + RingOps {
     ) -> Result<Vec<RlweBatch>, OpsError>;
 }
 
+/// The words that meet the pack columns: word `4c + i` of a query is `round(2^(8i) t_c / 2^32)` modulo 2^32, half up, for its
+/// rotation key's coefficients t, fractions of Q modulo 2^64. Shifts alone, so that no backend has its own.
+pub fn key_words(rotations: &[&[u64]]) -> LweQueries {
+    let cols = rotations.first().map_or(0, |rotation| PACK_BYTES * rotation.len());
+    let word = |fraction: u64, i: usize| ((fraction << (8 * i)).wrapping_add(1 << 31) >> 32) as u32;
+    let mut words = Vec::with_capacity(rotations.len() * cols);
+    for rotation in rotations {
+        words.extend(rotation.iter().flat_map(|&t| (0..PACK_BYTES).map(move |i| word(t, i))));
+    }
+    LweQueries { cols, words }
+}
+
 /// The rows of an RGSW ciphertext as a batch: those that meet the digits of a, then those that meet the digits of b.
 pub fn rgsw_rows(rgsw: Option<&RgswCiphertext>) -> RlweBatch {
     let rows = rgsw.map_or_else(Vec::new, |rgsw| rgsw.bottom.iter().chain(&rgsw.top).collect());
@@ -156,4 +156,23 @@ pub fn rgsw_rows(rgsw: Option<&RgswCiphertext>) -> RlweBatch {
     let words: Vec<u32> =
         rows.iter().flat_map(|row| row.a.words().iter().chain(row.b.words())).copied().collect();
     RlweBatch { ciphertext_words, words: words.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_words_are_rounded_multiples() {
+        let fractions =
+            [0, 1, u64::MAX, 1 << 31, (1 << 31) - 1, 0x1234_5678_9abc_def0, 1 << 63, 0xffff_ffff_8000_0000];
+        let words = key_words(&[&fractions, &fractions[..]]);
+        assert_eq!((words.cols, words.batch()), (4 * fractions.len(), 2));
+        for (index, &word) in words.words.iter().enumerate() {
+            let (c, i) = (index / 4 % fractions.len(), index % 4);
+            // 256^i f / 2^32 without a modulus, as one would on paper.
+            let exact = u128::from(fractions[c]) << (8 * i);
+            assert_eq!(word, ((exact + (1 << 31)) >> 32) as u32, "{c}, {i}");
+        }
+    }
 }

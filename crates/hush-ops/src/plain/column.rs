@@ -66,8 +66,8 @@ impl ColumnOps for Plain {
             let mut planes = vec![0; shape.planes() * ciphertext_words];
             for (plane, ciphertext) in planes.chunks_exact_mut(ciphertext_words).enumerate() {
                 let column = entry * shape.planes() + plane;
-                if column < shape.columns() {
-                    let b = kept.forward(lift_words(kept, &words[shape.column_rows(column)]));
+                if column < shape.plaintexts() {
+                    let b = kept.forward(lift_words(kept, &words[shape.plaintext_rows(column)]));
                     ciphertext[ciphertext_words / 2..].copy_from_slice(b.words());
                 }
             }

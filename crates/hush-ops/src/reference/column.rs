@@ -70,7 +70,7 @@ impl ColumnOps for Reference {
                 let mut product = Poly::from_words(digit.to_vec(), kept.degree());
                 kept.mul(&mut product, z);
                 let rounded = switch_to_power_of_two(kept, &kept.inverse(product), u32::BITS);
-                for (b, word) in words[shape.column_rows(column)].iter_mut().zip(rounded) {
+                for (b, word) in words[shape.plaintext_rows(column)].iter_mut().zip(rounded) {
                     *b = b.wrapping_add(word as u32);
                 }
             }
@@ -113,10 +113,10 @@ fn entries(
     plane: usize,
 ) -> Vec<RlweCiphertext> {
     let (kept, poly) = (ring.kept(), poly_words(ring));
-    let columns = (plane..shape.columns()).step_by(shape.planes());
+    let columns = (plane..shape.plaintexts()).step_by(shape.planes());
     let entry = |column: usize| RlweCiphertext {
         a: Poly::from_words(polys.masks[column * poly..][..poly].to_vec(), kept.degree()),
-        b: kept.forward(lift_words(kept, &words[shape.column_rows(column)])),
+        b: kept.forward(lift_words(kept, &words[shape.plaintext_rows(column)])),
     };
     columns.map(entry).collect()
 }

@@ -35,7 +35,7 @@ pub fn check_chain(ring: &RingContext, shape: &PackShape, polys: &ChainPolys) ->
     OpsError::check_shape(step, "degree", ring.kept().degree(), shape.degree())?;
     let entries = shape.entries();
     OpsError::check_shape(step, "entries", entries.min(2 * shape.degree()), entries)?;
-    let words = shape.columns() * poly_words(ring);
+    let words = shape.plaintexts() * poly_words(ring);
     OpsError::check_shape(step, "words of digits", words, polys.digits.len())?;
     OpsError::check_shape(step, "words of masks", words, polys.masks.len())
 }

@@ -28,7 +28,7 @@ impl PackOps for Reference {
         let mut symbols = Vec::with_capacity(n * columns.len() * shape.degree());
         for i in 0..n {
             for column in columns.clone() {
-                let words = shape.column_rows(column).map(|row| hint[(row - first) * n + i]);
+                let words = shape.plaintext_rows(column).map(|row| hint[(row - first) * n + i]);
                 symbols.extend(plaintext(ring, words));
             }
         }
@@ -50,7 +50,7 @@ impl PackOps for Reference {
         let delta: Vec<u32> = (0..kept.limbs()).map(|limb| kept.rns().reduce(ring.delta(), limb)).collect();
         for (packed, words) in packed.iter_mut().zip(folded.words.chunks_exact(folded.rows)) {
             for (column, ciphertext) in columns.clone().zip(packed.words.chunks_exact_mut(2 * poly)) {
-                let rows = shape.column_rows(column);
+                let rows = shape.plaintext_rows(column);
                 let g = self.ntt_db(ring, &plaintext(ring, words[rows].iter().copied()))?;
                 for (index, (b, g)) in ciphertext[poly..].iter_mut().zip(g).enumerate() {
                     let limb = index / kept.degree();

@@ -90,6 +90,6 @@ fn check_columns(
     OpsError::check_shape(step, "degree", ring.params().degree(), shape.degree())?;
     let bits = ring.params().plaintext_bits();
     OpsError::check_shape(step, "plaintext bits", bits.min(u32::BITS - 1) as usize, bits as usize)?;
-    OpsError::check_shape(step, "end of the columns", columns.end.min(shape.columns()), columns.end)?;
+    OpsError::check_shape(step, "end of the columns", columns.end.min(shape.plaintexts()), columns.end)?;
     OpsError::check_shape(step, "start of the columns", columns.start.min(columns.end), columns.start)
 }

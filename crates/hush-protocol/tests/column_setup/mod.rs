@@ -42,10 +42,10 @@ impl<B: ColumnOps> Setup<B> {
         let hint = backend.lwe_hint(&db, &table.matrix(), 0..table.rows()).unwrap();
         let plan = backend.open_masks(&ring, scheme.masks());
         let chain = |column: usize| {
-            let rows = shape.column_rows(column);
+            let rows = shape.plaintext_rows(column);
             backend.chain_hint(&ring, &plan, &hint[rows.start * n..rows.end * n]).unwrap()
         };
-        let chained: Vec<_> = (0..shape.columns()).into_par_iter().map(chain).collect();
+        let chained: Vec<_> = (0..shape.plaintexts()).into_par_iter().map(chain).collect();
         let bytes: Vec<u8> = chained.iter().flat_map(|chained| chained.columns.iter().copied()).collect();
         let columns = backend.open_db(TiledDb::from_matrix(table.rows(), PACK_BYTES * n, &bytes)).unwrap();
         let polys = ChainPolys {

@@ -38,7 +38,6 @@ pub struct ColumnCase {
     shape: PackShape,
     columns: TiledDb,
     polys: ChainPolys,
-    rotations: Vec<Vec<u64>>,
     keys: LweQueries,
     conjugations: Vec<Poly<Eval>>,
     powers: Vec<RlweBatch>,
@@ -61,9 +60,9 @@ impl ColumnCase {
         let fill = if words == Words::Random { Fill::Random } else { Fill::All(-128) };
         let columns = fill.matrix(rows, PACK_BYTES * degree);
         let columns = TiledDb::from_matrix(rows, PACK_BYTES * degree, &columns);
-        let digits = residues.polys(kept, shape.columns(), &mut rng);
-        let polys = ChainPolys { digits, masks: residues.polys(kept, shape.columns(), &mut rng) };
-        let rotations = (0..queries).map(|_| (0..degree).map(|_| rng.next_u64()).collect()).collect();
+        let digits = residues.polys(kept, shape.plaintexts(), &mut rng);
+        let polys = ChainPolys { digits, masks: residues.polys(kept, shape.plaintexts(), &mut rng) };
+
         let bits = params.ring().plaintext_bits();
         let keys = LweQueries {
             cols: PACK_BYTES * degree,
@@ -80,20 +79,7 @@ impl ColumnCase {
             Reference.pack_columns(&context, &columns, &chain, folded.clone(), &keys, &all).expect(FITS);
         let all: Vec<_> = powers.iter().collect();
         let planes = Reference.rgsw_power_fold(&context, &chain, &folded, &all).expect(FITS);
-        Self {
-            name,
-            context,
-            shape,
-            columns,
-            polys,
-            rotations,
-            keys,
-            conjugations,
-            powers,
-            folded,
-            packed,
-            planes,
-        }
+        Self { name, context, shape, columns, polys, keys, conjugations, powers, folded, packed, planes }
     }
 
     /// Checks all steps of a query on `backend`, in batches of `batches` queries, the last ones of all: what a query is
@@ -103,13 +89,6 @@ impl ColumnCase {
         let ring = backend.open_ring(self.context.clone());
         let columns = backend.open_db(self.columns.clone()).expect("the backend holds the columns");
         let chain = backend.open_chain(&ring, &self.shape, self.polys.clone()).expect(FITS);
-        let rotations: Vec<_> = self.rotations.iter().map(Vec::as_slice).collect();
-        assert_eq!(
-            backend.key_words(&rotations),
-            Reference.key_words(&rotations),
-            "key_words, {}",
-            self.name
-        );
         for &batch in batches {
             let first = self.powers.len() - batch;
             let (keys, folded) = (self.last_keys(batch), last(&self.folded, batch));
@@ -206,8 +185,8 @@ impl ColumnCase {
             (&self.shape, polys(words - 1, words)),
             (&self.shape, polys(words, words + 1)),
             (&self.shape, polys(0, words)),
-            (&many, polys(many.columns() * poly, many.columns() * poly)),
-            (&other, polys(other.columns() * poly, other.columns() * poly)),
+            (&many, polys(many.plaintexts() * poly, many.plaintexts() * poly)),
+            (&other, polys(other.plaintexts() * poly, other.plaintexts() * poly)),
         ];
         let chains = chains.map(|(shape, polys)| backend.open_chain(ring, shape, polys).err());
         hints.into_iter().chain(chains).collect()

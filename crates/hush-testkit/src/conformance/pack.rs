@@ -201,7 +201,7 @@ impl PackCase {
         let hint = self.lift(backend);
         let selectors: Vec<_> = self.selectors.iter().collect();
         let other = PackShape::new(degree * 2, shape.rows(), shape.rows()).expect("positive");
-        let beyond = shape.columns()..shape.columns() + 1;
+        let beyond = shape.plaintexts()..shape.plaintexts() + 1;
         let lift = |words: usize, shape: &PackShape, columns: Range<usize>| {
             backend.lift_hint(&ring, &self.hint[..words], n, shape, columns).err()
         };

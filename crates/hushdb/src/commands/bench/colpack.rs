@@ -16,7 +16,7 @@ use hush_he::{
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{
-    contract::{ChainPolys, ColumnOps, LweOps, LweQueries, RingOps, rgsw_rows},
+    contract::{ChainPolys, ColumnOps, LweOps, LweQueries, RingOps, key_words, rgsw_rows},
     tiling::TiledDb,
 };
 use hush_protocol::{
@@ -164,7 +164,7 @@ impl<'a> Bench<'a> {
         let conjugations: Vec<_> = keys.iter().map(|keys| &keys.conjugation).collect();
         let powers: Vec<_> = keys.iter().map(|keys| rgsw_rows(keys.power.as_ref())).collect();
         let powers: Vec<_> = powers.iter().collect();
-        let words = cpu.key_words(&rotations);
+        let words = key_words(&rotations);
 
         let (fold, folded) = timed(|| cpu.lwe_fold(&self.db, &first))?;
         let (columns, _) = timed(|| cpu.lwe_fold(&self.columns, &words))?;

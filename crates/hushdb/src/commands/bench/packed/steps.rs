@@ -80,7 +80,7 @@ pub(super) fn lift(cpu: &Cpu, packed: &PackTable, table: &mut Table) -> Result<(
     let start = Instant::now();
     let lifted = cpu.lift_hint(&ring, &hint, n, &shape, columns.clone())?;
     let seconds = start.elapsed().as_secs_f64();
-    let name = format!("of hint: lift, {} of {} columns", columns.len(), shape.columns());
+    let name = format!("of hint: lift, {} of {} columns", columns.len(), shape.plaintexts());
     let row = Row::new(name, cpu.threads(), 1, lifted.bytes().len() as u64, seconds);
     table.push(&row.protocol(packed.protocol()));
     Ok(())
@@ -168,7 +168,7 @@ impl<'a> Timer<'a> {
             let copies = vec![selectors.clone(); batch];
             let copies: Vec<&RlweBatch> = copies.iter().collect();
             let work =
-                || bench.cpu.pack(&bench.ring, &bench.hint, &folded, &shape, 0..shape.columns(), &copies);
+                || bench.cpu.pack(&bench.ring, &bench.hint, &folded, &shape, 0..shape.plaintexts(), &copies);
             let (pack, mut results) = self.time(packed.protocol(), "pack", batch, hint.len(), work)?;
             let pass = Pass { batch, lwe_fold: fold.seconds, pack: pack.seconds };
             let first = passes.first().unwrap_or(&pass);
@@ -228,7 +228,8 @@ impl<'a> Timer<'a> {
     ) -> Result<f64, Box<dyn Error>> {
         let (bench, protocol) = (self.bench, table.protocol());
         let (cpu, ring, shape) = (bench.cpu, &bench.ring, table.second_shape());
-        let (n, columns, planes) = (table.params().lwe().n(), shape.columns(), table.first_shape().planes());
+        let (n, columns, planes) =
+            (table.params().lwe().n(), shape.plaintexts(), table.first_shape().planes());
 
         let work = || cpu.reinterpret_rlwe(ring, packed, planes);
         let (reinterpret, db) = self.time(protocol, "reinterpret_rlwe", 1, bytes_of(packed), work)?;
