@@ -60,13 +60,16 @@ class KeyedTest(HushTest):
             self.ask(proxy.url, *args)
             return proxy.sent("PUT")[0], proxy.sent("POST")[-1]
 
-    def killed_builds(self, source, *args, during):
-        """Kills builds once a file is there, checks what they leave, and builds to the end; returns the folder."""
+    def killed_builds(self, source, *args, during, laid_out=False):
+        """Kills builds once a file is there, checks what they leave, and builds to the end; returns the folder.
+
+        What has been laid out by then is kept."""
         out = self.dir / "out"
         args = ["build", source, *args, "--out", out]
         partial = self.dir / ".out.hush-partial" / during
         for sent in (signal.SIGTERM, signal.SIGKILL):
             with self.subTest(sent.name):
+                partial.unlink(missing_ok=True)
                 # Slowly, so that the signal comes in the middle.
                 env = {**self.env, "HUSH_CPU": "scalar"}
                 build = subprocess.Popen([BINARY, *args, "--threads", "1"], stderr=subprocess.PIPE, env=env)
@@ -78,9 +81,12 @@ class KeyedTest(HushTest):
                 self.assertNotEqual(build.returncode, 0, error)
                 self.assertNotIn(b"built", error)
                 self.assertFalse(out.exists())
-                self.assertEqual(partial.exists(), sent == signal.SIGKILL, "else it was too late")
+                self.assertEqual(partial.exists(), laid_out or sent == signal.SIGKILL, "else it was too late")
+                if sent == signal.SIGTERM:
+                    self.assertIn(b"to go on" if laid_out else b"nothing was kept", error)
         result = self.hushdb(*args)
         self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual("resuming: " in result.stderr, laid_out, result.stderr)
         self.assertFalse(partial.parent.exists())
         return out
 

@@ -118,6 +118,8 @@ class BadBuilds(HushTest):
                     for i in range(count):
                         file.write('{"k": "%d", "v": "%s"}\n' % (i, "x" * 1000))
                 out = disk / "out"
+                (disk / ".out.hush-partial").mkdir()
+                (disk / ".out.hush-partial" / "build.json").write_text("of a build that was killed")
                 line = self.fails("build", source, "--key", "k", "--out", out)
                 self.assertIn("disk", line)
                 self.assertFalse(out.exists())

@@ -278,10 +278,10 @@ class PackedBadRequests(KeyedTest):
 
 
 class PackedBuilds(KeyedTest):
-    def test_a_killed_build_leaves_nothing(self):
+    def test_a_killed_build_goes_on_behind_the_layout(self):
         records = values(40, 4096)
         args = ["--value", "v", "--protocol", "hybrid", "--columns", "10"]
-        out = self.killed_builds(self.jsonl(records), *args, during="lifted.bin")
+        out = self.killed_builds(self.jsonl(records), *args, during="lifted.bin", laid_out=True)
         with self.serve(out) as (url, _):
             self.assertEqual(self.ask(url, "--index", "39")[0], [records["k39"]])
 

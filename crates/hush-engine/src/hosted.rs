@@ -6,7 +6,7 @@ use hush_cpu::Cpu;
 use hush_he::params::RingContext;
 use hush_ops::{
     OpsError,
-    contract::{ChainPolys, ColumnOps, LweOps, RingOps},
+    contract::{ColumnOps, LweOps, RingOps},
     ntt_tiling::NttTiledDb,
     tiling::{TiledDb, Tiling},
 };
@@ -30,8 +30,8 @@ use hush_store::snapshot::{
 use thiserror::Error;
 
 use crate::{
-    Blob, ClientKeys, Engine, EngineError, hosted_column::HostedColumn, hosted_pack::HostedPack,
-    hosted_ring::HostedRing,
+    Blob, ClientKeys, Engine, EngineError, build::chain_polys, hosted_column::HostedColumn,
+    hosted_pack::HostedPack, hosted_ring::HostedRing,
 };
 
 /// Queries that one scan answers at most: what the kernels take in one pass.
@@ -148,13 +148,6 @@ fn open_column(
     let chain = cpu.open_chain(&ring, &table.pack_shape(), polys)?;
     let scheme = ColumnScheme::new(table.params());
     Ok(Arc::new(HostedColumn { backend: cpu, ring, scheme, table, db, columns, chain, masks, identity }))
-}
-
-/// The polynomials of the chain: digits of all plaintexts, then masks.
-fn chain_polys(bytes: &[u8]) -> ChainPolys {
-    let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-    let (digits, masks) = words.split_at(words.len() / 2);
-    ChainPolys { digits: digits.to_vec(), masks: masks.to_vec() }
 }
 
 /// Takes the file `name` out of the snapshot and reads it into memory.

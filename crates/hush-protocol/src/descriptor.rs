@@ -196,8 +196,8 @@ impl Descriptor {
             (Scheme::Column(protocol, params), Some([query, u32::BITS, u32::BITS])) => {
                 Ok(TableParams::Column(ColumnTable::with_query_bits(protocol, params, shape, query)?))
             }
-            (Scheme::Column(..), Some(_)) => Err(invalid("column packing has whole words")),
-            _ => Err(invalid("a table has widths of words if it is over LWE")),
+            (Scheme::Column(..), Some(_)) => Err(invalid("words are packed whole in column packing")),
+            _ => Err(invalid("a table has widths of words unless it is over rings, and then none")),
         }
     }
 

@@ -1,6 +1,9 @@
 //! Writing slots into a tiled database from many threads.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
 
 use hush_ops::tiling::{TILE_COLS, Tiling};
 
@@ -14,7 +17,7 @@ pub struct TileWriter<'a> {
 }
 
 impl<'a> TileWriter<'a> {
-    /// A writer into `bytes`, which must be zero at first (padding is never written).
+    /// A writer into `bytes`, whose padding must be zero: it is never written.
     ///
     /// # Panics
     /// If the length is not that of the tiling, or the bytes are not aligned to 8 (a memory map is).
@@ -48,6 +51,24 @@ impl<'a> TileWriter<'a> {
                 }
             }
         }
+    }
+
+    /// Whole rows as they are now, one after another. The database has whole tiles of columns.
+    ///
+    /// # Panics
+    /// If it has not, or the rows are outside the database.
+    pub fn read_rows(&self, rows: Range<usize>) -> Vec<u8> {
+        assert!(self.tiling.cols().is_multiple_of(TILE_COLS) && rows.end <= self.tiling.rows());
+        let mut bytes = Vec::with_capacity(rows.len() * self.tiling.cols());
+        for row in rows {
+            for col in (0..self.tiling.cols()).step_by(TILE_COLS) {
+                let at = self.tiling.offset(row, col) / 8;
+                for word in &self.words[at..at + TILE_COLS / 8] {
+                    bytes.extend(word.load(Relaxed).to_le_bytes());
+                }
+            }
+        }
+        bytes
     }
 
     /// Writes the slots of tile column `tile`: `slots` holds up to 64 slots of `size` bytes, slot after slot, whose
@@ -140,6 +161,7 @@ mod tests {
         let writer = TileWriter::new(tiling, bytes);
         for (first, last) in [(0, 513), (513, 514), (514, 700)] {
             writer.write_rows(first, &matrix[first * 640..last * 640]);
+            assert_eq!(writer.read_rows(first..last), matrix[first * 640..last * 640]);
         }
         assert_eq!(bytes, tiling.tile(&matrix));
     }

@@ -5,25 +5,29 @@ use std::{ops::Range, sync::Arc};
 use hush_cpu::Cpu;
 use hush_he::params::RingContext;
 use hush_ops::{
-    contract::{ChainedHint, ColumnOps, LweOps, RingOps},
+    contract::{ColumnOps, LweOps, RingOps},
     tiling::TiledDb,
 };
 use hush_protocol::{column_packing::ColumnScheme, column_table::ColumnTable};
-use hush_store::{
-    snapshot::{CHAIN_FILE, COLUMNS_FILE, DB_FILE, FileEntry, MappedFile, MappedOutput, SnapshotWriter},
-    tiles::TileWriter,
+use hush_store::snapshot::{
+    CHAIN_FILE, COLUMNS_FILE, DB_FILE, FileEntry, Journal, MappedFile, SnapshotWriter,
 };
 use rayon::prelude::*;
 
-use super::{BuildError, hint::Source};
+use super::{
+    BuildError,
+    hint::Source,
+    plaintext_files::{PlaintextFiles, content},
+};
 use crate::Progress;
 
-/// Writes the pack columns of the database that was written before, and the polynomials of the chain: digits of all
-/// plaintexts, then masks.
+/// Writes the pack columns of the database that was written before, and the polynomials of the chain. Plaintexts that are in the
+/// journal of a killed build, as they were written, are not done again. `database` is the database's hash.
 ///
 /// Memory: some 150 MiB for each thread, which works on a plaintext of its own.
 pub(super) fn write(
     table: &ColumnTable,
+    database: [u8; 32],
     writer: &SnapshotWriter,
     cpu: &Cpu,
     progress: &dyn Progress,
@@ -31,22 +35,26 @@ pub(super) fn write(
 ) -> Result<(), BuildError> {
     let map = Arc::new(MappedFile::open(&writer.partial_dir().join(DB_FILE))?);
     let db = cpu.open_db(TiledDb::new(table.tiling(), map)?)?;
-    let source = Source { cpu, db, matrix: table.matrix(), rows: table.rows() };
-    let mut columns = writer.create_mapped(COLUMNS_FILE, table.columns_tiling().bytes())?;
-    let chain = writer.create_mapped(CHAIN_FILE, size_of::<u32>() * table.chain_words())?;
-    let tiles = TileWriter::new(table.columns_tiling(), columns.bytes());
-    let steps = Steps::new(table, cpu);
-    progress.start("pack columns", table.rows() as u64, "rows");
-    let plaintexts = table.pack_shape().plaintexts();
-    for first in (0..plaintexts).step_by(cpu.threads()) {
-        let group = first..plaintexts.min(first + cpu.threads());
-        for (plaintext, chained) in group.clone().zip(steps.chain(&source, group)?) {
-            let rows = table.pack_shape().plaintext_rows(plaintext);
-            tiles.write_rows(rows.start, &chained.columns);
-            write_polys(&chain, table, plaintext, &chained)?;
-            progress.advance(rows.len() as u64);
-        }
-    }
+    let sizes = [
+        (COLUMNS_FILE, table.columns_tiling().bytes()),
+        (CHAIN_FILE, size_of::<u32>() * table.chain_words()),
+    ];
+    let journal = writer.open_journal(&sizes, table.pack_shape().plaintexts(), database)?;
+    let [columns, chain] = sizes.map(|(name, bytes)| writer.open_mapped(name, bytes));
+    let (mut columns, chain) = (columns?, chain?);
+    let ring = cpu.open_ring(Arc::new(RingContext::new(*table.params().ring())));
+    let plan = cpu.open_masks(&ring, ColumnScheme::new(table.params()).masks());
+    let stage = Stage {
+        table,
+        cpu,
+        source: Source { cpu, db, matrix: table.matrix(), rows: table.rows() },
+        ring,
+        plan,
+        files: PlaintextFiles::new(table, &mut columns, &chain),
+        journal,
+        progress,
+    };
+    stage.run()?;
     let bytes = (columns.as_bytes().len() + chain.as_bytes().len()) as u64;
     progress.start("sync", bytes, "bytes");
     files.push(columns.finish()?);
@@ -55,45 +63,62 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The step with what it needs.
-struct Steps<'a> {
+/// All plaintexts.
+struct Stage<'a> {
     table: &'a ColumnTable,
     cpu: &'a Cpu,
+    source: Source<'a>,
     ring: <Cpu as RingOps>::Ring,
     plan: <Cpu as ColumnOps>::ChainPlan,
+    files: PlaintextFiles<'a>,
+    journal: Journal,
+    progress: &'a dyn Progress,
 }
 
-impl<'a> Steps<'a> {
-    fn new(table: &'a ColumnTable, cpu: &'a Cpu) -> Self {
-        let ring = cpu.open_ring(Arc::new(RingContext::new(*table.params().ring())));
-        let plan = cpu.open_masks(&ring, ColumnScheme::new(table.params()).masks());
-        Self { table, cpu, ring, plan }
+impl Stage<'_> {
+    fn run(&self) -> Result<(), BuildError> {
+        let all = 0..self.table.pack_shape().plaintexts();
+        let done = self.intact();
+        self.progress.start("pack columns", all.len() as u64, "plaintexts");
+        if !done.is_empty() {
+            self.progress.resume(done.len() as u64);
+        }
+        let left: Vec<usize> = all.filter(|plaintext| done.binary_search(plaintext).is_err()).collect();
+        // Neighbours go together: their rows are computed together.
+        for neighbours in left.chunk_by(|one, next| one + 1 == *next) {
+            for group in neighbours.chunks(self.cpu.threads()) {
+                self.chain(group[0]..group[0] + group.len())?;
+            }
+        }
+        Ok(())
     }
 
-    /// Some plaintexts, each on a thread.
-    fn chain(&self, source: &Source<'_>, plaintexts: Range<usize>) -> Result<Vec<ChainedHint>, BuildError> {
+    /// The plaintexts that an earlier build has done, as it left them.
+    fn intact(&self) -> Vec<usize> {
+        if self.journal.recorded() > 0 {
+            self.progress.start("check", self.journal.recorded() as u64, "plaintexts");
+        }
+        let read = |plaintext| {
+            self.progress.advance(1);
+            self.files.read(plaintext)
+        };
+        self.cpu.install(|| self.journal.intact(read))
+    }
+
+    /// Computes and writes some plaintexts, each on a thread.
+    fn chain(&self, plaintexts: Range<usize>) -> Result<(), BuildError> {
         let (shape, n) = (self.table.pack_shape(), self.table.params().lwe().n());
         let rows = shape.rows_of(plaintexts.clone());
-        let hint = source.hint(rows.clone(), &crate::Silent)?;
+        let hint = self.source.hint(rows.clone(), &crate::Silent)?;
         let chain = |plaintext| {
             let own = shape.plaintext_rows(plaintext);
             let words = &hint[(own.start - rows.start) * n..(own.end - rows.start) * n];
-            self.cpu.chain_hint(&self.ring, &self.plan, words)
+            let content = content(self.cpu.chain_hint(&self.ring, &self.plan, words)?);
+            self.files.write(plaintext, &content)?;
+            self.journal.record(plaintext, &content)?;
+            self.progress.advance(1);
+            Ok(())
         };
-        Ok(self.cpu.install(|| plaintexts.into_par_iter().map(chain).collect::<Result<_, _>>())?)
+        self.cpu.install(|| plaintexts.into_par_iter().try_for_each(chain))
     }
-}
-
-fn write_polys(
-    file: &MappedOutput,
-    table: &ColumnTable,
-    plaintext: usize,
-    chained: &ChainedHint,
-) -> Result<(), BuildError> {
-    let half = table.chain_words() / 2;
-    for (first, words) in [(0, &chained.digit), (half, &chained.mask)] {
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        file.write_at(size_of::<u32>() * (first + plaintext * words.len()), &bytes)?;
-    }
-    Ok(())
 }

@@ -5,39 +5,34 @@ mod error;
 mod hint;
 mod index;
 mod keyed;
+mod laid;
 mod lifted;
 mod options;
+mod plaintext_files;
+mod resume;
 mod ring;
 mod tile;
 mod word_slots;
 
 use hush_cpu::Cpu;
-use hush_protocol::{
-    descriptor::{DESCRIPTOR_VERSION, Descriptor, Lookup, WhiteningSeed},
-    slot::SlotFormat,
-    table::{Protocol, TableParams},
-};
+use hush_protocol::table::{Protocol, TableParams};
 use hush_store::{
     ingest::SpooledRecords,
-    snapshot::{FORMAT_VERSION, Header, MappedOutput, SnapshotWriter},
+    snapshot::{FORMAT_VERSION, Header, SnapshotWriter, State},
 };
 
 pub use error::BuildError;
+use laid::Laid;
 pub use options::BuildOptions;
+pub use plaintext_files::chain_polys;
 
 use crate::Progress;
 
-/// A table laid out, before the hint.
-struct Laid {
-    params: TableParams,
-    slot: SlotFormat,
-    lookup: Lookup,
-    db: MappedOutput,
-    /// Over rings.
-    whitening: Option<WhiteningSeed>,
-}
+/// The program, for who looks at a table.
+const WRITTEN_BY: &str = concat!("hushdb ", env!("CARGO_PKG_VERSION"));
 
-/// Builds a snapshot of `records` with `writer` and puts it in place.
+/// Builds a snapshot of `records` with `writer` and puts it in place. It goes on where a build of the same records and options
+/// was killed, if it had laid the table out.
 ///
 /// # Errors
 /// [`BuildError`] says what does not fit and what to change. The target is then as it was.
@@ -56,55 +51,33 @@ pub fn build(
     if options.protocol == Some(Protocol::Frodo) && options.columns.is_some() {
         return Err(BuildError::FrodoColumns);
     }
-    let laid = if by_key {
-        keyed::lay_out(records, options, &writer, cpu, progress)?
+    let identity = resume::identity(records, by_key, options, progress);
+    let state = if let Some(state) = resume::take_over(&identity, &writer, progress)? {
+        state
     } else {
-        index::lay_out(records, options, &writer, cpu, progress)?
+        let lay_out = if by_key { keyed::lay_out } else { index::lay_out };
+        let laid = lay_out(records, options, &writer, cpu, progress)?;
+        let state = laid.finish(identity, records.len(), progress)?;
+        writer.save(&state)?;
+        state
     };
-    let Laid { params, slot, lookup, db, whitening } = laid;
-    let encoded = params.encoded_bytes() as u64;
-    progress.start("sync", encoded, "bytes");
-    let database = db.blob_hash();
-    let mut files = vec![db.finish()?];
-    progress.advance(encoded);
-    let (hint, word_bits) = match &params {
+    let State { mut descriptor, database, .. } = state;
+    let mut files = vec![database];
+    match &descriptor.params()? {
         TableParams::Lwe(table) => {
-            let widths = table.widths();
-            let word_bits = [widths.query, widths.hint, widths.answer];
-            (Some(hint::write(table, &writer, cpu, progress, &mut files)?), Some(word_bits))
+            descriptor.hint = Some(hint::write(table, &writer, cpu, progress, &mut files)?);
         }
-        TableParams::Ring(_) => (None, None),
-        TableParams::Pack(table) => {
-            lifted::write(table, &writer, cpu, progress, &mut files)?;
-            let packed_bits = table.params().ring().plaintext_bits();
-            (None, Some([table.query_bits(), packed_bits, packed_bits]))
-        }
+        TableParams::Ring(_) => {}
+        TableParams::Pack(table) => lifted::write(table, &writer, cpu, progress, &mut files)?,
         TableParams::Column(table) => {
-            chained::write(table, &writer, cpu, progress, &mut files)?;
-            (None, Some([table.query_bits(), u32::BITS, u32::BITS]))
+            chained::write(table, descriptor.database, &writer, cpu, progress, &mut files)?;
         }
-    };
-    let shape = params.shape();
-    let mut descriptor = Descriptor {
-        version: DESCRIPTOR_VERSION,
-        epoch: [0; 32],
-        protocol: params.protocol(),
-        preset: params.preset().into(),
-        records: records.len() as u64,
-        columns: shape.columns,
-        blocks: shape.blocks,
-        word_bits,
-        slot,
-        lookup,
-        hint,
-        whitening,
-        database,
-    };
+    }
     descriptor.seal();
     descriptor.check()?;
     let header = Header {
         version: FORMAT_VERSION,
-        written_by: concat!("hushdb ", env!("CARGO_PKG_VERSION")).into(),
+        written_by: WRITTEN_BY.into(),
         descriptor,
         payload_bytes: records.value_bytes(),
         source: source.into(),

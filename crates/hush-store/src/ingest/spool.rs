@@ -9,7 +9,7 @@ use std::{
 };
 
 use memmap2::Mmap;
-use rayon::slice::ParallelSliceMut;
+use rayon::prelude::*;
 use thiserror::Error;
 
 use super::{
@@ -19,6 +19,9 @@ use super::{
 
 /// The most records of a table.
 pub const MAX_RECORDS: u64 = u32::MAX as u64;
+
+/// Records that one thread hashes at a time.
+const DIGEST_RECORDS: usize = 1 << 14;
 
 /// What to do with several records of one key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -259,6 +262,26 @@ impl SpooledRecords {
     /// If `index` is not less than [`SpooledRecords::len`].
     pub fn row(&self, index: usize) -> u64 {
         u64::from(self.entries[index].row) + 1
+    }
+
+    /// Digest of all records and their order: keys and values, not where in the input they were. On all threads.
+    pub fn digest(&self) -> [u8; 32] {
+        let of_some = |entries: &[Entry]| {
+            let mut hasher = blake3::Hasher::new();
+            for entry in entries {
+                let (key, value) = split_record(&self.map, entry);
+                for part in [key, value] {
+                    hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+                }
+            }
+            *hasher.finalize().as_bytes()
+        };
+        let digests: Vec<_> = self.entries.par_chunks(DIGEST_RECORDS).map(of_some).collect();
+        *blake3::Hasher::new()
+            .update(&[u8::from(self.has_keys)])
+            .update(digests.as_flattened())
+            .finalize()
+            .as_bytes()
     }
 
     /// Bytes of the shortest value; 0 if there is no record.

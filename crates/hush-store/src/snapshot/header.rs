@@ -4,9 +4,8 @@ use std::{fs, path::Path};
 
 use hush_protocol::descriptor::Descriptor;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
-use super::{CHUNK_BYTES, SnapshotError};
+use super::{CHUNK_BYTES, SnapshotError, envelope};
 
 /// Name of the header file.
 pub const HEADER_FILE: &str = "header.json";
@@ -33,7 +32,7 @@ pub struct Header {
 }
 
 /// A file of a snapshot and its checksums.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
     /// Name within the folder.
     pub name: String,
@@ -59,21 +58,10 @@ impl FileEntry {
     }
 }
 
-/// The file as stored: the body's exact text and its checksum.
-#[derive(Serialize, Deserialize)]
-struct Envelope<'a> {
-    /// BLAKE3 of the text of `body`.
-    blake3: String,
-    #[serde(borrow)]
-    body: &'a RawValue,
-}
-
 impl Header {
     /// The text of `header.json`.
     pub(super) fn to_text(&self) -> String {
-        let body = serde_json::value::to_raw_value(self).expect("a header is plain data");
-        let blake3 = blake3::hash(body.get().as_bytes()).to_hex().to_string();
-        serde_json::to_string(&Envelope { blake3, body: &body }).expect("an envelope is plain data")
+        envelope::close(self)
     }
 
     /// Reads and checks the header of the snapshot in `dir`.
@@ -94,19 +82,15 @@ impl Header {
         }
         let bytes = fs::read(&path).map_err(SnapshotError::io(&path, "read"))?;
         let text = str::from_utf8(&bytes).map_err(|e| damaged(e.to_string()))?;
-        let envelope: Envelope = serde_json::from_str(text).map_err(|e| damaged(e.to_string()))?;
-        if blake3::hash(envelope.body.get().as_bytes()).to_hex().as_str() != envelope.blake3 {
-            return Err(damaged("its checksum differs".into()));
-        }
+        let body = envelope::open(text).map_err(damaged)?;
         #[derive(Deserialize)]
         struct Version {
             version: u64,
         }
-        let Version { version } =
-            serde_json::from_str(envelope.body.get()).map_err(|e| damaged(e.to_string()))?;
+        let Version { version } = serde_json::from_str(body).map_err(|e| damaged(e.to_string()))?;
         if version != u64::from(FORMAT_VERSION) {
             return Err(SnapshotError::Version { path, expected: FORMAT_VERSION, actual: version });
         }
-        serde_json::from_str(envelope.body.get()).map_err(|e| damaged(e.to_string()))
+        serde_json::from_str(body).map_err(|e| damaged(e.to_string()))
     }
 }

@@ -3,16 +3,23 @@
 //! See `crates/hush-store/README.md` for every file and field.
 
 mod checksum;
+mod envelope;
 mod error;
 mod header;
+mod journal;
+mod phase;
 mod reader;
+mod resume;
 mod writer;
 
 pub use checksum::CHUNK_BYTES;
 pub use error::SnapshotError;
 pub use header::{FORMAT_VERSION, FileEntry, HEADER_FILE, Header};
+pub use journal::Journal;
+pub use phase::{Phase, SharedPhase};
 pub use reader::{MappedFile, Snapshot, Verify};
-pub use writer::{CommitFlag, MappedOutput, Scratch, SnapshotWriter};
+pub use resume::{Identity, State};
+pub use writer::{MappedOutput, Scratch, SnapshotWriter};
 
 /// The database of the first fold, tiled.
 pub const DB_FILE: &str = "db.bin";

@@ -9,32 +9,28 @@ use std::{
         unix::{ffi::OsStrExt, fs::FileExt},
     },
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
 };
 
 use memmap2::{MmapMut, MmapOptions};
 
-use super::{FileEntry, HEADER_FILE, Header, SnapshotError};
+use super::{FileEntry, HEADER_FILE, Header, Phase, SharedPhase, SnapshotError, resume};
 
 /// Suffix of a snapshot that is being replaced.
 const OLD: &str = ".hush-old";
 
-/// A snapshot being written. Dropped without [`SnapshotWriter::commit`], it leaves nothing behind.
+/// A snapshot being written. Dropped without [`SnapshotWriter::commit`], it leaves nothing of its own behind.
 ///
 /// The files go to the hidden folder `.NAME.hush-partial` beside the target, under an exclusive lock on
-/// `.NAME.hush-lock`; what a killed build left there is cleared by the next one.
+/// `.NAME.hush-lock`; what a killed build left there the next one takes over or removes
+/// ([`SnapshotWriter::take_over`]).
 pub struct SnapshotWriter {
     target: PathBuf,
     partial: PathBuf,
     force: bool,
     /// Holds the lock as long as it lives. The lock file itself stays: removing it would race.
     _lock: File,
-    committed: CommitFlag,
+    pub(super) phase: SharedPhase,
 }
-
-/// Whether a snapshot is in place. It is locked while the snapshot is put there, so that whoever wants to clear the
-/// partial folder (on a signal) waits for that and then leaves it alone.
-pub type CommitFlag = Arc<Mutex<bool>>;
 
 impl SnapshotWriter {
     /// Starts a snapshot at `target`.
@@ -61,14 +57,17 @@ impl SnapshotWriter {
         recover(&absolute)?;
         check_target(target, force)?;
         let partial = sibling(&absolute, ".hush-partial");
-        remove_if_there(&partial)?;
-        fs::create_dir(&partial).map_err(SnapshotError::io(&partial, "create the folder"))?;
-        Ok(Self { target: absolute, partial, force, _lock: lock, committed: CommitFlag::default() })
+        let phase = if resume::is_left_in(&partial) { Phase::LeftOver } else { Phase::Fresh };
+        if phase == Phase::Fresh {
+            remove_if_there(&partial)?;
+            fs::create_dir(&partial).map_err(SnapshotError::io(&partial, "create the folder"))?;
+        }
+        Ok(Self { target: absolute, partial, force, _lock: lock, phase: SharedPhase::new(phase) })
     }
 
-    /// Whether the snapshot is in place, for a signal handler.
-    pub fn commit_flag(&self) -> CommitFlag {
-        self.committed.clone()
+    /// How far the build is, for a signal handler.
+    pub fn phase(&self) -> SharedPhase {
+        self.phase.clone()
     }
 
     /// The folder that the files go to, on the target's disk: also good for scratch files.
@@ -82,8 +81,25 @@ impl SnapshotWriter {
     /// # Errors
     /// What the system says, with the path.
     pub fn create_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
+        self.map_output(name, bytes, OpenOptions::new().create_new(true))
+    }
+
+    /// As [`SnapshotWriter::create_mapped`], but if a file of this name is there, with its content.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn open_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
+        self.map_output(name, bytes, OpenOptions::new().create(true).truncate(false))
+    }
+
+    fn map_output(
+        &self,
+        name: &str,
+        bytes: usize,
+        options: &mut OpenOptions,
+    ) -> Result<MappedOutput, SnapshotError> {
         let path = self.partial.join(name);
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+        let file = options.read(true).write(true).open(&path);
         let file = file.map_err(SnapshotError::io(&path, "create"))?;
         // SAFETY: plain system call on an open descriptor.
         let code = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes.max(1) as libc::off_t) };
@@ -91,7 +107,7 @@ impl SnapshotWriter {
             return Err(SnapshotError::io(path, "reserve space for")(io::Error::from_raw_os_error(code)));
         }
         file.set_len(bytes as u64).map_err(SnapshotError::io(&path, "size"))?;
-        // SAFETY: the file is ours alone: created new in a folder under our lock.
+        // SAFETY: the file is ours alone: it is in a folder under our lock.
         let map = unsafe { MmapOptions::new().len(bytes).map_mut(&file) };
         let map = map.map_err(SnapshotError::io(&path, "map"))?;
         Ok(MappedOutput { path, name: name.into(), file, map })
@@ -117,11 +133,12 @@ impl SnapshotWriter {
         let mut file = File::create_new(&path).map_err(SnapshotError::io(&path, "create"))?;
         file.write_all(header.to_text().as_bytes()).map_err(SnapshotError::io(&path, "write"))?;
         file.sync_all().map_err(SnapshotError::io(&path, "sync"))?;
-        sync_dir(&self.partial)?;
         check_target(&self.target, self.force)?;
-        let mut committed = self.committed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut phase = self.phase.lock();
+        resume::forget(&self.partial)?;
+        sync_dir(&self.partial)?;
         let old = put_in_place(&self.partial, &self.target)?;
-        *committed = true;
+        *phase = Phase::Committed;
         sync_dir(self.target.parent().unwrap_or(&self.target))?;
         old.map_or(Ok(()), |old| remove_if_there(&old))
     }
@@ -171,7 +188,8 @@ fn recover(target: &Path) -> Result<(), SnapshotError> {
 
 impl Drop for SnapshotWriter {
     fn drop(&mut self) {
-        if !*self.committed.lock().unwrap_or_else(PoisonError::into_inner) {
+        // What an earlier build left is not this one's to remove, unless it was taken over.
+        if matches!(*self.phase.lock(), Phase::Fresh | Phase::LaidOut { .. }) {
             // Nothing more can be done about a failure here; the next build clears the folder.
             let _ = fs::remove_dir_all(&self.partial);
         }
@@ -266,7 +284,7 @@ fn remove_if_there(path: &Path) -> Result<(), SnapshotError> {
     }
 }
 
-fn sync_dir(path: &Path) -> Result<(), SnapshotError> {
+pub(super) fn sync_dir(path: &Path) -> Result<(), SnapshotError> {
     let dir = File::open(path).map_err(SnapshotError::io(path, "open"))?;
     dir.sync_all().map_err(SnapshotError::io(path, "sync"))
 }

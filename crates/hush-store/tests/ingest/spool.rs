@@ -132,3 +132,27 @@ fn duplicate_modes_are_parsed() {
     assert_eq!("First".parse::<OnDuplicate>(), Err(UnknownOnDuplicate));
     assert_eq!(OnDuplicate::default(), OnDuplicate::Error);
 }
+
+#[test]
+fn the_digest_is_of_what_a_table_is_made_of() {
+    let digest = |records: &[Record]| spool(records, OnDuplicate::Last).unwrap().digest();
+    let records = [keyed("a", "1"), keyed("b", "22"), keyed("c", "")];
+    let known = digest(&records);
+    assert_eq!(digest(&[keyed("a", "0"), keyed("a", "1"), keyed("b", "22"), keyed("c", "")]), known);
+    for others in [
+        [keyed("b", "22"), keyed("a", "1"), keyed("c", "")],
+        [keyed("a", "1"), keyed("b", "23"), keyed("c", "")],
+        [keyed("a", "1"), keyed("b2", "2"), keyed("c", "")],
+        [keyed("a", "1"), keyed("b", "22c"), keyed("", "")],
+    ] {
+        assert_ne!(digest(&others), known);
+    }
+    assert_ne!(digest(&records[..2]), known);
+    let without_key = Record { key: None, value: b"1".to_vec() };
+    assert_ne!(digest(&[without_key]), digest(&[keyed("", "1")]));
+    // More than one thread hashes at a time.
+    let mut many: Vec<Record> = (0..40_000u32).map(|i| keyed(i.to_le_bytes(), "x")).collect();
+    let known = digest(&many);
+    many[39_999].value = b"y".to_vec();
+    assert_ne!(digest(&many), known);
+}

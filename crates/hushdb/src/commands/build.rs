@@ -2,11 +2,8 @@
 
 use std::{
     error::Error,
-    fs,
     num::NonZeroUsize,
     path::{Path, PathBuf},
-    process,
-    sync::PoisonError,
     time::Instant,
 };
 
@@ -26,13 +23,14 @@ use hush_protocol::{
     table::{Family, Protocol},
 };
 use hush_store::{
-    ingest::{self, IngestOptions, Input, OnDuplicate, Spool, SpooledRecords},
-    snapshot::{CommitFlag, SnapshotWriter},
+    ingest::{self, IngestError, IngestOptions, Input, OnDuplicate, Spool, SpooledRecords},
+    snapshot::SnapshotWriter,
 };
 
 use super::{inspect, threads};
 
 mod bar;
+mod interrupt;
 
 /// Build a table from a file of records.
 #[derive(Args)]
@@ -60,7 +58,7 @@ pub(crate) struct BuildArgs {
     )]
     max_value_size: u32,
     /// Parameter set; one that suits the protocol and the records if not given. With --protocol auto, the protocol is one
-    /// that the set is for.
+    /// that the set is for: a set over LWE leaves simple and frodo.
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
     /// Key filter: band64 to band256, fuse3 or fuse4.
@@ -70,7 +68,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=16))]
     fingerprint_bytes: u8,
     /// Columns (D0) to aim for: more make queries longer, and hint and answers shorter (onion: less to fold; where answers
-    /// are packed: less to scan beside the table).
+    /// are packed: less to scan and to keep beside the table; a few thousand are few).
     #[arg(long, value_name = "N")]
     columns: Option<NonZeroUsize>,
     /// Query whose rows are the records (SQLite).
@@ -100,7 +98,11 @@ fn parse_protocol(name: &str) -> Result<ProtocolChoice, String> {
 }
 
 fn protocol_help() -> String {
-    format!("Protocol: auto, {}", listed(&Protocol::ALL, "or"))
+    format!(
+        "Protocol: auto, {}. auto is colpack, unless a look-up would send as much as the table has, or what the server keeps \
+         beside the table would be longer than it and 512 MiB; then simple or frodo",
+        listed(&Protocol::ALL, "or")
+    )
 }
 
 /// Names for a sentence: "a, b or c".
@@ -136,10 +138,16 @@ pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     let source = ingest::open(&input, &ingest_options)?;
     let cpu = Cpu::new(threads(args.threads))?;
     let writer = SnapshotWriter::create(&args.out, args.force)?;
-    clear_on_interrupt(writer.partial_dir(), writer.commit_flag())?;
+    interrupt::stop_on_interrupt(writer.partial_dir(), writer.phase())?;
     let progress = bar::Bar::new();
     let by_key = source.has_keys();
-    let records = spool(source, &args.input, writer.partial_dir(), args.on_duplicate, &progress)?;
+    let records = spool(source, &args.input, writer.partial_dir(), args.on_duplicate, &progress);
+    let records = records.inspect_err(|error| {
+        if matches!(error.downcast_ref(), Some(IngestError::DiskFull { .. })) {
+            // What an earlier build left may be why. The error at hand is the one to tell.
+            let _ = writer.discard();
+        }
+    })?;
     let name = args.input.file_name().unwrap_or(args.input.as_os_str()).to_string_lossy();
     let header = build(&records, by_key, &name, &options, writer, &cpu, &progress)?;
     progress.finish();
@@ -207,23 +215,8 @@ fn spool(
         progress.advance(read.saturating_sub(last));
         last = read;
     }
-    Ok(spool.finish(on_duplicate).map_err(|error| format!("{}: {error}", input.display()))?)
-}
-
-/// On Ctrl-C or a termination signal, removes the unfinished files before exiting. The target is never touched
-/// before everything is written, so that a kill that cannot be caught leaves nothing half done either.
-fn clear_on_interrupt(partial: &Path, committed: CommitFlag) -> Result<(), ctrlc::Error> {
-    let partial = partial.to_owned();
-    ctrlc::set_handler(move || {
-        // Waits if the table is being put in place; held until the end, so that it is not put there later.
-        let committed = committed.lock().unwrap_or_else(PoisonError::into_inner);
-        if *committed {
-            eprintln!("\ninterrupted, but the table was already in place");
-        } else {
-            // If this fails, the next build into the same folder clears it.
-            let _ = fs::remove_dir_all(&partial);
-            eprintln!("\nerror: interrupted; nothing was kept, run the same command again");
-        }
-        process::exit(130);
+    spool.finish(on_duplicate).map_err(|error| match error {
+        IngestError::DuplicateKey { .. } => format!("{}: {error}", input.display()).into(),
+        names_its_folder => names_its_folder.into(),
     })
 }

@@ -7,7 +7,7 @@ use std::{error::Error, path::Path, sync::Arc};
 
 use hush_client::Table as ClientTable;
 use hush_cpu::{Cpu, probe};
-use hush_engine::build::BuildOptions;
+use hush_engine::build::{BuildOptions, chain_polys};
 use hush_he::{
     HeError,
     algorithms::open_column_keys,
@@ -16,7 +16,7 @@ use hush_he::{
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{
-    contract::{ChainPolys, ColumnOps, LweOps, LweQueries, RingOps, key_words, rgsw_rows},
+    contract::{ColumnOps, LweOps, LweQueries, RingOps, key_words, rgsw_rows},
     tiling::TiledDb,
 };
 use hush_protocol::{
@@ -141,18 +141,14 @@ impl<'a> Bench<'a> {
         let ring = cpu.open_ring(Arc::new(RingContext::new(*table.params().ring())));
         let db = cpu.open_db(TiledDb::new(table.tiling(), load(DB_FILE)?)?)?;
         let columns = cpu.open_db(TiledDb::new(table.columns_tiling(), load(COLUMNS_FILE)?)?)?;
-        let chain = load(CHAIN_FILE)?;
-        let words: Vec<u32> =
-            (*chain).as_ref().as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-        let (digits, masks) = words.split_at(words.len() / 2);
-        let switched = colpack_s::switched_masks(cpu, &ring, table, masks)?;
-        let polys = ChainPolys { digits: digits.to_vec(), masks: masks.to_vec() };
+        let polys = chain_polys((*load(CHAIN_FILE)?).as_ref());
+        let switched = colpack_s::switched_masks(cpu, &ring, table, &polys.masks)?;
         let chain = cpu.open_chain(&ring, &table.pack_shape(), polys)?;
         Ok(Self { cpu, ring, scheme, db, columns, chain, masks: switched })
     }
 
-    /// The steps of a batch, each by itself; returns their seconds: reading, both folds, the rest of packing, and the folds of
-    /// the entries.
+    /// The steps of a batch, each by itself; returns the seconds of opening the keys, `lwe_fold`, `pack_columns` and
+    /// `rgsw_power_fold`.
     fn steps(&self, served: &Served, batch: usize, table: &mut Table) -> Result<[f64; 4], Box<dyn Error>> {
         let (cpu, packed) = (self.cpu, &served.table);
         let lookups = Lookups::by_index(&served.client, batch)?;

@@ -37,9 +37,10 @@ pub(crate) enum What {
     /// A table over rings: its build, the steps of an answer, and whole answers.
     Onion,
     /// A table of 4-KiB records whose answers are packed: its build, the steps of an answer, and whole answers of hybrid,
-    /// exppack-s and double-pack, then those of `colpack`.
+    /// exppack-s and double-pack.
     Packed,
-    /// The same under column packing: colpack and colpack-s.
+    /// A table of 4-KiB records under column packing: its build, the steps of an answer, and whole answers of colpack and
+    /// colpack-s.
     Colpack,
 }
 
@@ -126,10 +127,7 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
         What::Build => build::run(&args, &mut table),
         What::Answer => answer::run(&args, &mut table),
         What::Onion => onion::run(&args, &mut table),
-        What::Packed => {
-            packed::run(&args, &mut table)?;
-            colpack::run(&args, &mut table)
-        }
+        What::Packed => packed::run(&args, &mut table),
         What::Colpack => colpack::run(&args, &mut table),
     }
 }

@@ -17,8 +17,11 @@ pub(crate) struct Bar {
 
 struct Stage {
     name: String,
+    total: u64,
     unit: &'static str,
     start: Instant,
+    /// Units that an earlier run did.
+    resumed: u64,
     bar: ProgressBar,
 }
 
@@ -35,9 +38,11 @@ impl Bar {
     }
 
     fn end(&self, stage: &Stage) {
-        let (units, seconds) = (stage.bar.position(), stage.start.elapsed().as_secs_f64());
+        let (units, seconds) = (stage.bar.position() - stage.resumed, stage.start.elapsed().as_secs_f64());
         stage.bar.finish_and_clear();
-        eprintln!("{:<10} {units} {} in {seconds:.1} s", stage.name, stage.unit);
+        if units > 0 || stage.resumed == 0 {
+            eprintln!("{:<10} {units} {} in {seconds:.1} s", stage.name, stage.unit);
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Stage>> {
@@ -58,12 +63,25 @@ impl Progress for Bar {
         let style = ProgressStyle::with_template(&format!("{{prefix:10}} {counts}"));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_prefix(name.to_owned());
-        *self.lock() = Some(Stage { name: name.to_owned(), unit, start: Instant::now(), bar });
+        *self.lock() =
+            Some(Stage { name: name.to_owned(), total, unit, start: Instant::now(), resumed: 0, bar });
     }
 
     fn advance(&self, units: u64) {
         if let Some(stage) = &*self.lock() {
             stage.bar.inc(units);
+        }
+    }
+
+    fn resume(&self, units: u64) {
+        if let Some(stage) = &mut *self.lock() {
+            let line = format!("resuming: {units} of {} {} are done", stage.total, stage.unit);
+            stage.bar.suspend(|| eprintln!("{line}"));
+            stage.resumed = units;
+            stage.bar.set_position(units);
+            // Shown, so that the rate leaves it out.
+            stage.bar.tick();
+            stage.bar.reset_eta();
         }
     }
 }

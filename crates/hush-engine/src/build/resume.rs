@@ -1,0 +1,42 @@
+//! Going on where a build of the same records was killed.
+
+use hush_store::{
+    ingest::SpooledRecords,
+    snapshot::{FORMAT_VERSION, Identity, SnapshotWriter, State},
+};
+
+use super::{BuildError, BuildOptions, WRITTEN_BY};
+use crate::Progress;
+
+/// What the table depends on.
+pub(super) fn identity(
+    records: &SpooledRecords,
+    by_key: bool,
+    options: &BuildOptions,
+    progress: &dyn Progress,
+) -> Identity {
+    progress.start("digest", records.value_bytes(), "bytes");
+    let digest = records.digest();
+    progress.advance(records.value_bytes());
+    Identity {
+        program: format!("{WRITTEN_BY}, snapshot format {FORMAT_VERSION}"),
+        // Derived, so that no option is forgotten: parameter sets are there with all their numbers.
+        options: format!("by key: {by_key}, {options:?}"),
+        records: digest,
+    }
+}
+
+/// The layout that a killed build left, if it was of the same identity.
+pub(super) fn take_over(
+    identity: &Identity,
+    writer: &SnapshotWriter,
+    progress: &dyn Progress,
+) -> Result<Option<State>, BuildError> {
+    let state = writer.take_over(identity, |bytes| progress.start("check", bytes, "bytes"))?;
+    if let Some(State { descriptor, database, .. }) = &state {
+        progress.advance(database.bytes);
+        progress.start("layout", descriptor.records, "records");
+        progress.resume(descriptor.records);
+    }
+    Ok(state)
+}

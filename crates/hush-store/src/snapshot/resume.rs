@@ -1,0 +1,145 @@
+//! What a killed build leaves to the next one: the table as it was laid out, and what it was made of.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::Path,
+};
+
+use hush_protocol::descriptor::Descriptor;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CHAIN_FILE, COLUMNS_FILE, DB_FILE, FileEntry, MappedFile, Phase, SnapshotError, SnapshotWriter, envelope,
+    writer::sync_dir,
+};
+
+/// The state, an [`envelope`].
+const STATE_FILE: &str = "build.json";
+/// The units that are done ([`super::Journal`]).
+pub(super) const JOURNAL_FILE: &str = "build.journal";
+/// What a build may go on from.
+const KEPT: [&str; 5] = [STATE_FILE, JOURNAL_FILE, DB_FILE, COLUMNS_FILE, CHAIN_FILE];
+
+/// All that a table depends on but random seeds. A build goes on from one of the same identity only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The program and the versions of what it writes.
+    pub program: String,
+    /// Every choice.
+    pub options: String,
+    /// Digest of the records.
+    #[serde(with = "hex")]
+    pub records: [u8; 32],
+}
+
+/// A table laid out, before what is computed from its database. It holds the random seeds that were drawn.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct State {
+    /// What it was made of.
+    pub identity: Identity,
+    /// What clients are told: without hint, not sealed yet.
+    pub descriptor: Descriptor,
+    /// [`DB_FILE`].
+    pub database: FileEntry,
+}
+
+impl State {
+    /// The state in `dir`, if there is a whole one.
+    fn read(dir: &Path) -> Option<Self> {
+        let text = fs::read_to_string(dir.join(STATE_FILE)).ok()?;
+        serde_json::from_str(envelope::open(&text).ok()?).ok()
+    }
+
+    /// Whether every byte of the database is there.
+    fn has_database(&self, dir: &Path) -> bool {
+        MappedFile::open(&dir.join(DB_FILE))
+            .is_ok_and(|file| FileEntry::new(DB_FILE, file.as_ref()) == self.database)
+    }
+}
+
+impl SnapshotWriter {
+    /// Saves the state, once the database is durable: from now on a killed build leaves something to go on from.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn save(&self, state: &State) -> Result<(), SnapshotError> {
+        let path = self.partial_dir().join(STATE_FILE);
+        let unfinished = path.with_extension("tmp");
+        let mut file = File::create(&unfinished).map_err(SnapshotError::io(&unfinished, "create"))?;
+        let text = envelope::close(state);
+        file.write_all(text.as_bytes()).map_err(SnapshotError::io(&unfinished, "write"))?;
+        file.sync_all().map_err(SnapshotError::io(&unfinished, "sync"))?;
+        let mut phase = self.phase.lock();
+        fs::rename(&unfinished, &path).map_err(SnapshotError::io(&path, "put in place"))?;
+        sync_dir(self.partial_dir())?;
+        *phase = Phase::LaidOut { done: 0, units: 0 };
+        Ok(())
+    }
+
+    /// Takes over what an earlier build of the same `identity` left, if its database is whole: `checking` is told the length
+    /// before it is read. Whatever is not taken over is removed.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn take_over(
+        &self,
+        identity: &Identity,
+        checking: impl FnOnce(u64),
+    ) -> Result<Option<State>, SnapshotError> {
+        if *self.phase.lock() != Phase::LeftOver {
+            return Ok(None);
+        }
+        let same = State::read(self.partial_dir()).filter(|state| state.identity == *identity);
+        let whole = same.filter(|state| {
+            checking(state.database.bytes);
+            state.has_database(self.partial_dir())
+        });
+        match &whole {
+            Some(_) => {
+                sweep(self.partial_dir(), &KEPT)?;
+                *self.phase.lock() = Phase::LaidOut { done: 0, units: 0 };
+            }
+            None => self.discard()?,
+        }
+        Ok(whole)
+    }
+
+    /// Removes what an earlier build left.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn discard(&self) -> Result<(), SnapshotError> {
+        *self.phase.lock() = Phase::Fresh;
+        sweep(self.partial_dir(), &[])
+    }
+}
+
+/// Whether an earlier build left a state in `dir`.
+pub(super) fn is_left_in(dir: &Path) -> bool {
+    dir.join(STATE_FILE).is_file()
+}
+
+/// Removes what is of no use once all files are written.
+pub(super) fn forget(dir: &Path) -> Result<(), SnapshotError> {
+    [STATE_FILE, JOURNAL_FILE].iter().try_for_each(|name| remove_file(&dir.join(name)))
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove_file(path: &Path) -> Result<(), SnapshotError> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(SnapshotError::io(path, "remove")(e)),
+        _ => Ok(()),
+    }
+}
+
+/// Removes all files of `dir` but those called as `kept`.
+fn sweep(dir: &Path, kept: &[&str]) -> Result<(), SnapshotError> {
+    for entry in fs::read_dir(dir).map_err(SnapshotError::io(dir, "list"))? {
+        let entry = entry.map_err(SnapshotError::io(dir, "list"))?;
+        if !kept.iter().any(|name| entry.file_name() == *name) {
+            remove_file(&entry.path())?;
+        }
+    }
+    Ok(())
+}
