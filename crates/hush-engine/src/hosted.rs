@@ -140,9 +140,12 @@ fn open_column(
     let ring = cpu.open_ring(Arc::new(RingContext::new(*table.params().ring())));
     let db = cpu.open_db(TiledDb::new(table.tiling(), resident(snapshot, DB_FILE)?)?)?;
     let columns = cpu.open_db(TiledDb::new(table.columns_tiling(), resident(snapshot, COLUMNS_FILE)?)?)?;
-    let polys = chain_polys(snapshot.take(CHAIN_FILE)?.as_ref());
+    let mut polys = chain_polys(&table, snapshot.take(CHAIN_FILE)?.as_ref())?;
     let masks = match table.protocol() {
-        Protocol::ColpackS => colpack_s::switched_masks(&*cpu, &ring, &table, &polys.masks)?,
+        // They travel as they are: nothing is folded.
+        Protocol::ColpackS => {
+            colpack_s::switched_masks(&*cpu, &ring, &table, &std::mem::take(&mut polys.masks))?
+        }
         _ => Vec::new(),
     };
     let chain = cpu.open_chain(&ring, &table.pack_shape(), polys)?;

@@ -6,6 +6,7 @@ use hush_ops::contract::ColumnOps;
 use hush_protocol::{
     column_packing::{self, ColumnHost, ColumnScheme},
     column_table::ColumnTable,
+    table::Protocol,
     wire::{self, QuerySizes},
 };
 
@@ -56,9 +57,15 @@ impl<B: ColumnOps> Engine for HostedColumn<B> {
     fn max_batch(&self) -> usize {
         let table = &self.table;
         let room = BATCH_BYTES.max((table.tiling().bytes() + table.columns_tiling().bytes()) / 4);
-        // Words of the query and of two results a row, and the answer.
-        let words = table.shape().columns + table.columns_tiling().cols() + 2 * table.rows();
-        (room / (size_of::<u32>() * words + table.answer_bytes())).clamp(1, MAX_BATCH)
+        // Of a query its words, keys as they came and as words and polynomials; of its results two words a row, the planes that
+        // are chosen, and the answer.
+        let poly = table.params().ring().kept_limbs() * table.params().ring().degree();
+        let chosen =
+            if table.protocol() == Protocol::Colpack { 2 * poly * table.answer_plaintexts() } else { 0 };
+        let words =
+            table.shape().columns + table.columns_tiling().cols() + 8 * poly + 2 * table.rows() + chosen;
+        let query = size_of::<u32>() * words + table.query_bytes().packed + table.answer_bytes();
+        (room / query).clamp(1, MAX_BATCH)
     }
 
     fn answer(

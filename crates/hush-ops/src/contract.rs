@@ -12,7 +12,7 @@ mod pack;
 mod ring;
 
 pub use batch_words::{BatchWords, LentWords};
-pub use column::{ChainPolys, ChainedHint, ColumnOps, PACK_BYTES, key_words, rgsw_rows};
+pub use column::{BALANCED_HALVES, ChainPolys, ChainedHint, ColumnOps, PACK_BYTES, key_words, rgsw_rows};
 pub use pack::{PackOps, switched_bytes};
 pub use ring::{Expanded, RingOps, RlweBatch};
 

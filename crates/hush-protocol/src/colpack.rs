@@ -23,7 +23,8 @@ use crate::{
 /// Server: answers a batch with one pass over the database and one over the pack columns.
 ///
 /// # Errors
-/// [`ProtocolError::Query`] with the position of a query that is none of this table, before anything is computed.
+/// [`ProtocolError::Query`] with the position of a query that is none of this table, [`ProtocolError::Length`] if a part has another
+/// length (which the wire format refuses), before anything is computed.
 pub fn answer<B: ColumnOps>(
     host: &ColumnHost<'_, B>,
     queries: &[wire::Query],
@@ -35,11 +36,11 @@ pub fn answer<B: ColumnOps>(
     let folded = backend.lwe_fold(host.db, &query.first)?; //                      (1)   a word a row
     let packed = host.pack(folded, &query.keys)?; //                               (3c)  a ciphertext a plane and entry
     let chosen = backend.rgsw_power_fold(ring, host.chain, &packed, &powers)?; //  (7h)  a ciphertext a plane
+    let bits = host.table.params().ring().response_bits();
+    let widths = [bits.a, bits.b].repeat(host.table.answer_plaintexts());
     let respond = |planes: &RlweBatch| {
         let mut answer = Vec::with_capacity(host.table.answer_bytes());
-        for plane in 0..planes.count() {
-            switch(backend, ring, host.scheme.context(), planes.ciphertext(plane), &mut answer)?;
-        }
+        switch(backend, ring, &planes.words, &widths, &mut answer)?;
         Ok(answer)
     };
     chosen.iter().map(respond).collect()

@@ -10,7 +10,7 @@
 //!
 //! Source: as [`crate::colpack`].
 
-use hush_he::codec::pack_wide;
+use hush_he::codec::{pack_wide, packed_bytes};
 use hush_ops::{
     contract::{ColumnOps, RingOps},
     reference::round_word_up,
@@ -21,6 +21,7 @@ use crate::{
     ProtocolError,
     column_packing::{ColumnHost, ColumnScheme, Pending, decrypt},
     column_table::ColumnTable,
+    simple::check_length,
     wire,
 };
 
@@ -46,24 +47,33 @@ pub fn switched_masks<B: RingOps>(
 /// Server: answers a batch with one pass over the database and one over the pack columns.
 ///
 /// # Errors
-/// [`ProtocolError::Query`] with the position of a query that is none of this table, before anything is computed.
+/// [`ProtocolError::Query`] with the position of a query that is none of this table, [`ProtocolError::Length`] if a part has another
+/// length (which the wire format refuses), before anything is computed.
 pub fn answer<B: ColumnOps>(
     host: &ColumnHost<'_, B>,
     queries: &[wire::Query],
 ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+    let expected = host.table.pack_shape().plaintexts() * mask_bytes(host.table);
+    check_length("masks of all plaintexts", expected, host.masks.len())?;
     let query = host.open(queries)?;
     let folded = host.backend.lwe_fold(host.db, &query.first)?; //  (1)   a word a row
     let packed = host.pack(folded, &query.keys)?; //                (3c)  a ciphertext a plane and entry
     Ok(packed.words.chunks(packed.rows.max(1)).map(|words| respond(host, words)).collect())
 }
 
+/// Bytes of a mask in an answer.
+fn mask_bytes(table: &ColumnTable) -> usize {
+    packed_bytes(table.params().ring().degree(), table.params().ring().response_bits().a)
+}
+
 /// The masks, each followed by its b, one coefficient a row.
 fn respond<B: ColumnOps>(host: &ColumnHost<'_, B>, words: &[u32]) -> Vec<u8> {
     let (shape, bits) = (host.table.pack_shape(), host.table.params().ring().response_bits().b);
     let mut answer = Vec::with_capacity(host.table.answer_bytes());
-    for (column, mask) in host.masks.chunks_exact(host.masks.len() / shape.plaintexts()).enumerate() {
+    for (plaintext, mask) in host.masks.chunks_exact(mask_bytes(host.table)).enumerate() {
         answer.extend_from_slice(mask);
-        let b = words[shape.plaintext_rows(column)].iter().map(|&word| u128::from(round_word_up(word, bits)));
+        let b =
+            words[shape.plaintext_rows(plaintext)].iter().map(|&word| u128::from(round_word_up(word, bits)));
         pack_wide(b.chain(std::iter::repeat(0)).take(shape.degree()), bits, &mut answer);
     }
     answer

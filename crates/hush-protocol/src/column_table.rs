@@ -56,9 +56,10 @@ impl ColumnTable {
         check_shape(protocol, shape)?;
         let table = Self { protocol, params, shape, query_bits };
         check_kept("bytes of the pack columns (use more columns)", table.columns_tiling().bytes() as u64)?;
-        // `ColumnOps::open_chain` takes no more, folded or not.
-        let entries = table.pack_shape().entries();
-        check_limit("entries (use more columns)", entries, 2 * params.ring().degree())?;
+        if protocol == Protocol::Colpack {
+            let entries = table.pack_shape().entries();
+            check_limit("entries (use more columns)", entries, 2 * params.ring().degree())?;
+        }
         check_limit("bytes of an answer (use colpack)", table.answer_bytes(), MAX_ANSWER_BYTES)?;
         let log2_failure = table.log2_failure();
         if log2_failure > MAX_LOG2_FAILURE {

@@ -35,30 +35,28 @@ pub(crate) fn respond<B: RingOps>(
     ciphertexts: &RlweBatch,
 ) -> Result<Vec<u8>, ProtocolError> {
     let (params, ciphertext_words) = (context.params(), ciphertexts.ciphertext_words);
+    let bits = params.response_bits();
     let mut out = Vec::with_capacity(response_bytes(params, ciphertexts.count()));
     for words in ciphertexts.words.chunks(group(params) * ciphertext_words) {
         if words.len() > ciphertext_words {
             let pair = RlweBatch { ciphertext_words, words: words.to_vec().into() };
             let polys = backend.pack_pair(ring, keys, &pair)?;
-            switch(backend, ring, context, &polys, &mut out)?;
+            switch(backend, ring, &polys, &[bits.a, bits.b, bits.b], &mut out)?;
         } else {
-            switch(backend, ring, context, words, &mut out)?;
+            switch(backend, ring, words, &[bits.a, bits.b], &mut out)?;
         }
     }
     Ok(out)
 }
 
-/// Server: the polynomials `a, b` or `a, b_0, b_1` at the widths of an answer, appended to `out`.
+/// Server: polynomials at the widths of an answer, appended to `out`.
 pub(crate) fn switch<B: RingOps>(
     backend: &B,
     ring: &B::Ring,
-    context: &RingContext,
     polys: &[u32],
+    widths: &[u32],
     out: &mut Vec<u8>,
 ) -> Result<(), ProtocolError> {
-    let bits = context.params().response_bits();
-    let widths = [bits.a, bits.b, bits.b];
-    let widths = &widths[..polys.len() / (context.kept().limbs() * context.kept().degree())];
     for (words, &bits) in backend.mod_switch(ring, polys, widths)?.into_iter().zip(widths) {
         pack_wide(words.into_iter().map(u128::from), bits, out);
     }

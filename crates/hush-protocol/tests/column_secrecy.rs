@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use column_setup::{Setup, one, random};
 use hush_he::{
     codec::{packed_bytes, unpack_wide},
-    entities::ColumnMasks,
     params::{COLPACK_N2048_Q52, ColumnParams, INSECURE_COLPACK_N256, RingContext},
 };
 use hush_math::{csprng::Csprng, poly::Poly};
@@ -112,9 +111,9 @@ fn dependent_parts_are_told() {
 }
 
 fn masks_of(params: &ColumnParams) -> [Poly<hush_math::poly::Eval>; 4] {
-    let ColumnMasks { rotation, conjugation, power: [bottom, top] } =
-        ColumnScheme::new(params).masks().clone();
-    [rotation, conjugation, bottom, top]
+    let scheme = ColumnScheme::new(params);
+    let masks = scheme.masks();
+    [masks.rotation(), masks.conjugation(), &masks.power()[0], &masks.power()[1]].map(Poly::clone)
 }
 
 /// Masks follow from the parameter set alone, and differ pairwise, as polynomials and in every form.

@@ -29,16 +29,18 @@ impl ChainPlan {
         let (kept, context) = (&ring.kept, ring.context());
         let &[p0, p1] = context.kept().moduli() else { panic!("two primes, not {}", kept.limbs().len()) };
         let degree = kept.degree();
-        assert!(degree >= 32 && masks.rotation.degree() == degree && masks.conjugation.degree() == degree);
-        assert!(masks.rotation.limbs() == 2 && masks.conjugation.limbs() == 2);
+        assert!(
+            degree >= 32 && masks.rotation().degree() == degree && masks.conjugation().degree() == degree
+        );
+        assert!(masks.rotation().limbs() == 2 && masks.conjugation().limbs() == 2);
         let orbits = Orbits::new(degree);
         let product = context.kept().rns().product() as u32;
         let inverse_degree = |limb: usize| context.kept().plans()[limb].inverse_scale().0;
         Self {
             lifts: [(p0, 0), (p1, 1)].map(|(p, limb)| WordLift::new(p, product, inverse_degree(limb))),
             join: EntryJoin::new([p0, p1], degree as u64),
-            rotation: RotationMask::new(kept, masks.rotation.words(), &orbits),
-            conjugation: montgomery_form(kept, masks.conjugation.words()),
+            rotation: RotationMask::new(kept, masks.rotation().words(), &orbits),
+            conjugation: montgomery_form(kept, masks.conjugation().words()),
             orbits,
         }
     }

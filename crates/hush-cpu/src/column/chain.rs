@@ -15,7 +15,7 @@ pub struct CpuChain {
     /// `[column][limb][slot]`, in Montgomery form.
     digits: AlignedBuffer<u32>,
     /// The masks of the terms `c_k` that each plane is folded from, `[plane][k][limb][N]`: that of c_0 in evaluation form, all
-    /// others in coefficient form.
+    /// others in coefficient form. Empty where nothing is folded.
     masks: AlignedBuffer<u32>,
 }
 
@@ -26,7 +26,8 @@ impl CpuChain {
         let mut digits = AlignedBuffer::zeroed(polys.digits.len());
         ring::montgomery_form(kept, &polys.digits, &mut digits);
         let plane_words = terms(&shape) * kept.words();
-        let mut masks = AlignedBuffer::zeroed(shape.planes() * plane_words);
+        let planes = if polys.masks.is_empty() { 0 } else { shape.planes() };
+        let mut masks = AlignedBuffer::zeroed(planes * plane_words);
         cpu.install(|| {
             masks.par_chunks_exact_mut(plane_words).enumerate().with_max_len(1).for_each(|(plane, masks)| {
                 cpu.with_workspace(|workspace| {
@@ -44,6 +45,11 @@ impl CpuChain {
     /// The shape of the packing.
     pub(super) fn shape(&self) -> &PackShape {
         &self.shape
+    }
+
+    /// Whether there is anything to fold.
+    pub(super) fn has_masks(&self) -> bool {
+        !self.masks.is_empty()
     }
 
     /// Number of terms that each plane is folded from, a power of two.

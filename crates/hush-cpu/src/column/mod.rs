@@ -57,7 +57,7 @@ impl ColumnOps for Cpu {
         packed: &LweBatch,
         powers: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, OpsError> {
-        column_shapes::check_power_fold(ring.context(), chain.shape(), packed, powers)?;
+        column_shapes::check_power_fold(ring.context(), chain.shape(), chain.has_masks(), packed, powers)?;
         Ok(rgsw_power_fold::rgsw_power_fold(self, ring, chain, packed, powers))
     }
 }

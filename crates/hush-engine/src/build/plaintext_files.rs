@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use hush_ops::contract::{ChainPolys, ChainedHint};
+use hush_ops::{
+    OpsError,
+    contract::{ChainPolys, ChainedHint},
+};
 use hush_protocol::column_table::ColumnTable;
 use hush_store::{snapshot::MappedOutput, tiles::TileWriter};
 
@@ -60,9 +63,14 @@ pub(super) fn content(chained: ChainedHint) -> Vec<u8> {
     content
 }
 
-/// What the file of the chain's polynomials holds: digits of all plaintexts, then masks.
-pub fn chain_polys(bytes: &[u8]) -> ChainPolys {
-    let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-    let (digits, masks) = words.split_at(words.len() / 2);
-    ChainPolys { digits: digits.to_vec(), masks: masks.to_vec() }
+/// What the file of the chain's polynomials holds.
+///
+/// # Errors
+/// [`OpsError::Shape`] if it is not as long as the table's is.
+pub fn chain_polys(table: &ColumnTable, bytes: &[u8]) -> Result<ChainPolys, OpsError> {
+    let expected = size_of::<u32>() * table.chain_words();
+    OpsError::check_shape("open_chain", "bytes of the chain", expected, bytes.len())?;
+    let words = |bytes: &[u8]| bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let (digits, masks) = bytes.split_at(expected / 2);
+    Ok(ChainPolys { digits: words(digits), masks: words(masks) })
 }

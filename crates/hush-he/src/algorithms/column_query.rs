@@ -60,18 +60,18 @@ pub fn encrypt_column_query(
     let factor = params.ring().fold_gadget().log2_factor(0);
     let mut keys = Vec::with_capacity(params.key_bytes(exponent.is_some()));
 
-    let y = writer.encrypt(&masks.rotation, image(ROTATION), factor);
+    let y = writer.encrypt(masks.rotation(), image(ROTATION), factor);
     let y = switch_to_power_of_two(ring, &y, params.rotation_bits());
     pack_wide(y.into_iter().map(u128::from), params.rotation_bits(), &mut keys);
 
-    let z = writer.encrypt(&masks.conjugation, image(2 * ring.degree() - 1), factor);
+    let z = writer.encrypt(masks.conjugation(), image(2 * ring.degree() - 1), factor);
     round_coefficients(ring, &z, 0..ring.degree(), params.conjugation_dropped_bits(), &mut keys);
 
     if let Some(exponent) = exponent {
         let top = monomial(ring, exponent);
         let mut bottom = top.clone();
         ring.mul(&mut bottom, &s);
-        for (mask, message) in masks.power.iter().zip([bottom, top]) {
+        for (mask, message) in masks.power().iter().zip([bottom, top]) {
             let row = writer.encrypt(mask, message, factor);
             round_coefficients(ring, &row, 0..ring.degree(), params.ring().key_dropped_bits(), &mut keys);
         }
@@ -108,7 +108,7 @@ pub fn open_column_keys(
     let mut row = |mask: &Poly<Eval>| -> Result<_, HeError> {
         Ok(vec![RlweCiphertext { a: mask.clone(), b: poly(params.ring().key_dropped_bits())? }])
     };
-    let [bottom, top] = &masks.power;
+    let [bottom, top] = masks.power();
     let power = match folds {
         true => Some(RgswCiphertext { bottom: row(bottom)?, top: row(top)? }),
         false => None,
@@ -173,8 +173,13 @@ mod tests {
             ring.mul(&mut bottom, &s);
             let rgsw = keys.power.expect("asked for");
             for (b, mask, message, std) in [
-                (&y, &masks.rotation, &ring.automorphism(&s, 5), 18.8),
-                (&keys.conjugation, &masks.conjugation, &ring.automorphism(&s, 2 * ring.degree() - 1), 295.6),
+                (&y, masks.rotation(), &ring.automorphism(&s, 5), 18.8),
+                (
+                    &keys.conjugation,
+                    masks.conjugation(),
+                    &ring.automorphism(&s, 2 * ring.degree() - 1),
+                    295.6,
+                ),
                 (&rgsw.bottom[0].b, &rgsw.bottom[0].a, &*bottom, 18.8),
                 (&rgsw.top[0].b, &rgsw.top[0].a, &*power_of_x, 18.8),
             ] {

@@ -20,7 +20,6 @@ pub use decompose::decompose;
 pub use decrypt_lwe::{decrypt_byte, phase};
 pub use decrypt_response::decrypt_response;
 pub use encrypt_lwe::encrypt_lwe;
-pub use encrypt_rlwe::encrypt_rlwe;
 pub use evaluation_keys::{SeededKeys, generate_keys, open_keys};
 pub use external_product::external_product;
 pub use key_switch::{key_switch, substitute};

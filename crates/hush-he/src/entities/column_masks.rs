@@ -16,12 +16,9 @@ use crate::params::RingContext;
 /// messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnMasks {
-    /// w, of the rotation key.
-    pub rotation: Poly<Eval>,
-    /// v, of the conjugation key.
-    pub conjugation: Poly<Eval>,
-    /// Of the rows of the RGSW ciphertext: the one that meets the digit of a, and the one that meets the digit of b.
-    pub power: [Poly<Eval>; 2],
+    rotation: Poly<Eval>,
+    conjugation: Poly<Eval>,
+    power: [Poly<Eval>; 2],
 }
 
 impl ColumnMasks {
@@ -30,6 +27,27 @@ impl ColumnMasks {
         let ring = context.kept();
         let [rotation, conjugation, bottom, top] = [0, 1, 2, 3].map(|index| mask(ring, index));
         Self { rotation, conjugation, power: [bottom, top] }
+    }
+
+    /// Masks of zeros, under which nothing is encrypted: tests of chains only.
+    pub fn insecure_zeros(context: &RingContext) -> Self {
+        let zero = || context.kept().zero();
+        Self { rotation: zero(), conjugation: zero(), power: [zero(), zero()] }
+    }
+
+    /// w, of the rotation key.
+    pub fn rotation(&self) -> &Poly<Eval> {
+        &self.rotation
+    }
+
+    /// v, of the conjugation key.
+    pub fn conjugation(&self) -> &Poly<Eval> {
+        &self.conjugation
+    }
+
+    /// Of the rows of the RGSW ciphertext: the one that meets the digit of a, and the one that meets the digit of b.
+    pub fn power(&self) -> &[Poly<Eval>; 2] {
+        &self.power
     }
 }
 

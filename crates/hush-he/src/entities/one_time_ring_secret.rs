@@ -57,13 +57,14 @@ impl OneTimeRingSecret {
     }
 }
 
-/// What is left of a [`OneTimeRingSecret`] after encryption: it decrypts the answer and encrypts nothing.
+/// What is left of a [`OneTimeRingSecret`] after encryption: it decrypts the answer. Nothing outside
+/// this crate encrypts under it.
 pub struct RingDecryptionKey {
     pub(crate) secret: RlweSecret,
 }
 
 impl RingDecryptionKey {
-    /// The secret, for [`crate::algorithms::decrypt_response`].
+    /// The secret, for [`crate::algorithms::decrypt_response()`].
     pub fn secret(&self) -> &RlweSecret {
         &self.secret
     }

@@ -8,7 +8,8 @@ use hush_math::{
 };
 use zeroize::Zeroizing;
 
-/// A ternary polynomial s. It serves many queries, whose masks are fresh. Wiped when dropped.
+/// A ternary polynomial s. It serves many queries, whose masks are fresh, or a single one, whose masks are fixed
+/// ([`super::OneTimeRingSecret`]). Wiped when dropped.
 pub struct RlweSecret {
     /// Words modulo 2^32.
     coefficients: Zeroizing<Vec<u32>>,

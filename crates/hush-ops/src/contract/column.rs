@@ -9,6 +9,10 @@ use crate::{OpsError, pack_shape::PackShape};
 /// Bytes of an entry of a pack column: a word in balanced digits.
 pub const PACK_BYTES: usize = size_of::<u32>();
 
+/// Half a base for every byte: `bytes of (x + this)`, each with its highest bit flipped, are the balanced digits of x, which is
+/// at least minus this and at most [`u32::MAX`] minus this.
+pub const BALANCED_HALVES: u32 = 0x8080_8080;
+
 /// What [`ColumnOps::chain_hint`] makes of the hint of one plaintext: all that packing needs to know of its rows, before any
 /// query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,12 +26,12 @@ pub struct ChainedHint {
     pub mask: Vec<u32>,
 }
 
-/// The polynomials of [`ChainedHint`] for every column of a [`PackShape`].
+/// The polynomials of [`ChainedHint`] for every plaintext of a [`PackShape`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainPolys {
-    /// `[column][limb][slot]`.
+    /// `[plaintext][limb][slot]`.
     pub digits: Vec<u32>,
-    /// `[column][limb][slot]`.
+    /// `[plaintext][limb][slot]`; none where nothing is folded.
     pub masks: Vec<u32>,
 }
 
@@ -40,13 +44,13 @@ pub struct ChainPolys {
 pub trait ColumnOps: LweOps + RingOps {
     /// The public masks with this backend's tables for the chain.
     type ChainPlan: Send + Sync;
-    /// The polynomials of all columns as this backend holds them.
+    /// The polynomials of all plaintexts as this backend holds them.
     type Chain: Send + Sync;
 
     /// Makes the tables of the chain.
     fn open_masks(&self, ring: &Self::Ring, masks: &ColumnMasks) -> Self::ChainPlan;
 
-    /// Offline: switches the hint of one plaintext from N LWE ciphertexts to one RLWE ciphertext, by a chain of N key switches
+    /// Offline: switches the hint of one plaintext from N LWE ciphertexts to one RLWE ciphertext, by a chain of N - 1 key switches
     /// of one digit, whose digits become the pack columns.
     ///
     /// | name    | shape          | unit                                   |
@@ -75,10 +79,10 @@ pub trait ColumnOps: LweOps + RingOps {
         hint: &[u32],
     ) -> Result<ChainedHint, OpsError>;
 
-    /// Takes the polynomials of all columns of `shape` over.
+    /// Takes the polynomials of all plaintexts of `shape` over. Without masks, nothing can be folded.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if there are not as many, they are not modulo Q_1, or there are more than 2N entries.
+    /// [`OpsError::Shape`] if there are not as many, a word is not below its prime, or there are masks of more than 2N entries.
     fn open_chain(
         &self,
         ring: &Self::Ring,

@@ -59,7 +59,7 @@ impl ColumnOps for Plain {
         packed: &LweBatch,
         powers: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, OpsError> {
-        column_shapes::check_power_fold(ring, shape, packed, powers)?;
+        column_shapes::check_power_fold(ring, shape, true, packed, powers)?;
         let (kept, ciphertext_words) = (ring.kept(), ring_shapes::ciphertext_words(ring));
         let folded = packed.words.chunks_exact(shape.rows()).zip(powers).map(|(words, power)| {
             let entry = entry(ring, shape, power);

@@ -1,6 +1,10 @@
 //! A hint as pack columns: the chain of key switches, applied to masks alone.
 
-use hush_he::{algorithms::decompose, entities::ColumnMasks, params::RingContext};
+use hush_he::{
+    algorithms::{ROTATION, decompose},
+    entities::ColumnMasks,
+    params::RingContext,
+};
 use hush_math::{
     poly::{Eval, Poly},
     ring::{Ring, slot_permutation},
@@ -8,11 +12,8 @@ use hush_math::{
 
 use crate::{
     OpsError,
-    contract::{ChainedHint, PACK_BYTES},
+    contract::{BALANCED_HALVES, ChainedHint, PACK_BYTES},
 };
-
-/// What makes the bytes of a word its balanced digits: half a base for every digit.
-const HALVES: u32 = 0x8080_8080;
 
 /// As [`crate::contract::ColumnOps::chain_hint`], for a hint of `rows` rows.
 pub(super) fn chain_hint(
@@ -32,19 +33,19 @@ pub(super) fn chain_hint(
             let digit = decompose(ring, sum, gadget).remove(0);
             switched.record(ring, &digit, exponent);
             *sum = images.image(ring, exponent);
-            ring.mul_add(sum, &digit, &ring.automorphism(&masks.rotation, exponent));
+            ring.mul_add(sum, &digit, &ring.automorphism(masks.rotation(), exponent));
         }
     }
     let [mut mask, conjugate] = sums;
     let digit = decompose(ring, &conjugate, gadget).remove(0);
-    ring.mul_add(&mut mask, &digit, &masks.conjugation);
+    ring.mul_add(&mut mask, &digit, masks.conjugation());
     let columns = balanced_bytes(&switched.matrix(ring), rows * ring.degree())?;
     Ok(ChainedHint { columns, digit: digit.into_words(), mask: mask.into_words() })
 }
 
 /// The odd numbers modulo 2N as `[g_k, -g_k]`, g_k = 5^k, k < N/2.
 fn exponents(degree: usize) -> Vec<[usize; 2]> {
-    let powers = std::iter::successors(Some(1), |power| Some(power * 5 % (2 * degree)));
+    let powers = std::iter::successors(Some(1), |power| Some(power * ROTATION % (2 * degree)));
     powers.take(degree / 2).map(|power| [power, 2 * degree - power]).collect()
 }
 
@@ -138,7 +139,7 @@ impl Switched {
 
 /// The balanced digits of the first `count` entries, four bytes each.
 fn balanced_bytes(entries: &[i128], count: usize) -> Result<Vec<u8>, OpsError> {
-    let lowest = -i128::from(HALVES);
+    let lowest = -i128::from(BALANCED_HALVES);
     let highest = i128::from(u32::MAX) + lowest;
     let mut bytes = Vec::with_capacity(PACK_BYTES * count);
     for &entry in entries {
@@ -147,7 +148,7 @@ fn balanced_bytes(entries: &[i128], count: usize) -> Result<Vec<u8>, OpsError> {
         }
     }
     for &entry in &entries[..count] {
-        let digits = ((entry - lowest) as u32) ^ HALVES;
+        let digits = ((entry - lowest) as u32) ^ BALANCED_HALVES;
         bytes.extend(digits.to_le_bytes());
     }
     Ok(bytes)

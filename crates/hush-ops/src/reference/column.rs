@@ -85,7 +85,7 @@ impl ColumnOps for Reference {
         packed: &LweBatch,
         powers: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, OpsError> {
-        column_shapes::check_power_fold(ring, shape, packed, powers)?;
+        column_shapes::check_power_fold(ring, shape, !polys.masks.is_empty(), packed, powers)?;
         let gadget = ring.params().fold_gadget();
         let folded = packed.words.chunks_exact(shape.rows()).zip(powers).map(|(words, power)| {
             let planes = (0..shape.planes()).map(|plane| {

@@ -26,18 +26,27 @@ pub fn check_chain_hint(ring: &RingContext, hint: &[u32]) -> Result<usize, OpsEr
     Ok(rows)
 }
 
-/// Checks that there are polynomials for every column, and that powers of X tell the entries apart.
+/// Checks that there are polynomials for every plaintext, of canonical words, and that powers of X tell the entries apart.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if not.
 pub fn check_chain(ring: &RingContext, shape: &PackShape, polys: &ChainPolys) -> Result<(), OpsError> {
     let step = "open_chain";
     OpsError::check_shape(step, "degree", ring.kept().degree(), shape.degree())?;
-    let entries = shape.entries();
-    OpsError::check_shape(step, "entries", entries.min(2 * shape.degree()), entries)?;
-    let words = shape.plaintexts() * poly_words(ring);
+    let (entries, words) = (shape.entries(), shape.plaintexts() * poly_words(ring));
     OpsError::check_shape(step, "words of digits", words, polys.digits.len())?;
-    OpsError::check_shape(step, "words of masks", words, polys.masks.len())
+    if !polys.masks.is_empty() {
+        OpsError::check_shape(step, "entries", entries.min(2 * shape.degree()), entries)?;
+        OpsError::check_shape(step, "words of masks", words, polys.masks.len())?;
+    }
+    let canonical = [&polys.digits, &polys.masks].map(|words| count_canonical(ring, words));
+    OpsError::check_shape(step, "words of digits below their primes", words, canonical[0])?;
+    OpsError::check_shape(step, "words of masks below their primes", polys.masks.len(), canonical[1])
+}
+
+fn count_canonical(ring: &RingContext, words: &[u32]) -> usize {
+    let limbs = words.chunks_exact(ring.kept().degree()).zip(ring.kept().moduli().iter().cycle());
+    limbs.map(|(limb, p)| limb.iter().filter(|&&word| word < p.value()).count()).sum()
 }
 
 /// Checks that columns, folded words and keys are of one shape and as many queries.
@@ -63,17 +72,19 @@ pub fn check_pack_columns(
     check_rows(step, shape, folded, conjugations.len())
 }
 
-/// Checks that packed words and RGSW ciphertexts are of one shape and as many queries.
+/// Checks that packed words and RGSW ciphertexts are of one shape and as many queries, and that the chain has masks.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if not.
 pub fn check_power_fold(
     ring: &RingContext,
     shape: &PackShape,
+    has_masks: bool,
     packed: &LweBatch,
     powers: &[&RlweBatch],
 ) -> Result<(), OpsError> {
     let step = "rgsw_power_fold";
+    OpsError::check_shape(step, "chains with masks", 1, usize::from(has_masks))?;
     let rows = if shape.entries() > 1 { 2 * ring.params().fold_gadget().digits } else { 0 };
     for power in powers {
         OpsError::check_shape(

@@ -9,7 +9,8 @@ use hush_protocol::{
     table::TableParams,
 };
 use hush_store::snapshot::{
-    CHAIN_FILE, COLUMNS_FILE, DB_FILE, FileEntry, Header, SECOND_DB_FILE, Snapshot, Verify,
+    CHAIN_FILE, COLUMNS_FILE, DB_FILE, FileEntry, HINT_FILE, Header, LIFTED_FILE, SECOND_DB_FILE, Snapshot,
+    Verify,
 };
 use serde_json::{Value, json};
 
@@ -158,8 +159,9 @@ fn server(header: &Header) -> String {
             DB_FILE => "database",
             SECOND_DB_FILE => "second database",
             COLUMNS_FILE => "pack columns",
-            CHAIN_FILE => "masks",
-            _ => "hint",
+            CHAIN_FILE => "digits and masks",
+            HINT_FILE | LIFTED_FILE => "hint",
+            name => name,
         };
         format!("{name} {}", report::bytes(file.bytes))
     };

@@ -141,7 +141,7 @@ impl<'a> Bench<'a> {
         let ring = cpu.open_ring(Arc::new(RingContext::new(*table.params().ring())));
         let db = cpu.open_db(TiledDb::new(table.tiling(), load(DB_FILE)?)?)?;
         let columns = cpu.open_db(TiledDb::new(table.columns_tiling(), load(COLUMNS_FILE)?)?)?;
-        let polys = chain_polys((*load(CHAIN_FILE)?).as_ref());
+        let polys = chain_polys(table, (*load(CHAIN_FILE)?).as_ref())?;
         let switched = colpack_s::switched_masks(cpu, &ring, table, &polys.masks)?;
         let chain = cpu.open_chain(&ring, &table.pack_shape(), polys)?;
         Ok(Self { cpu, ring, scheme, db, columns, chain, masks: switched })
