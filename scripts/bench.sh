@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every benchmark in one run, as shares of bounds measured in it. JSON: hushdb bench scan|ntt|build|answer --json.
+# Every benchmark in one run, as shares of bounds measured in it. JSON: hushdb bench WHAT --json.
 set -euo pipefail
 hushdb=$1
 echo "== scan"
@@ -18,3 +18,5 @@ echo "== onion"
 "$hushdb" bench onion
 echo "== packed"
 "$hushdb" bench packed
+echo "== colpack"
+"$hushdb" bench colpack

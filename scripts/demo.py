@@ -70,6 +70,8 @@ def main() -> None:
         print("2. hushdb build leaked.csv --key password --value rank", flush=True)
         build = [hushdb, "build", table, "--out", folder / "leaked", "--key", "password", "--value", "rank"]
         subprocess.run(build, check=True)
+        inspect = [hushdb, "inspect", folder / "leaked", "--json", "--verify", "header"]
+        facts = json.loads(subprocess.check_output(inspect))
 
         port = free_port()
         print(f"\n3. hushdb serve leaked --listen 127.0.0.1:{port}\n", flush=True)
@@ -77,7 +79,7 @@ def main() -> None:
         server = subprocess.Popen([hushdb, "serve", folder / "leaked", "--listen", f"127.0.0.1:{port}"], stderr=log)
         try:
             wait_until_ready(port, server)
-            look_up(hushdb, f"http://127.0.0.1:{port}", ranks, folder)
+            look_up(hushdb, f"http://127.0.0.1:{port}", ranks, facts, folder)
         finally:
             server.terminate()
             server.wait(timeout=20)
@@ -86,7 +88,7 @@ def main() -> None:
         print((folder / "server.log").read_text().replace(str(folder), "."))
 
 
-def look_up(hushdb: pathlib.Path, url: str, ranks: dict[str, int], folder: pathlib.Path) -> None:
+def look_up(hushdb: pathlib.Path, url: str, ranks: dict[str, int], facts: dict, folder: pathlib.Path) -> None:
     asked = LISTED + UNLISTED
     keys = folder / "asked.txt"
     keys.write_text("\n".join(asked) + "\n")
@@ -106,12 +108,19 @@ def look_up(hushdb: pathlib.Path, url: str, ranks: dict[str, int], folder: pathl
     if wrong or result.returncode != expected_exit:
         sys.exit(f"{wrong} wrong answers, exit code {result.returncode}")
     print(f"\n5. every answer checked against the list: {len(asked)} right, 0 wrong\n")
-    print(f"   once:    {stats['setup_bytes_down'] / 1024:8.1f} KiB down (the table's description; there is no hint)")
-    print(f"   queries: {stats['queries']} in all, each {stats['bytes_up'] / stats['queries'] / 1024:.1f} KiB up and "
-          f"{stats['bytes_down'] / stats['queries'] / 1024:.1f} KiB down")
+    hint = f"a hint of {kib(facts['hint_bytes'])}" if facts["hint_bytes"] else "no hint"
+    keys = f"{kib(stats['key_bytes_up'])} of keys up" if facts["key_bytes"] else "no keys to upload"
+    print(f"   once:    {kib(stats['setup_bytes_down'])} down: the table's description, {hint}; {keys}")
+    print(f"   queries: {stats['queries']} in all, each {kib(stats['query_bytes'])} up and "
+          f"{kib(stats['answer_bytes'])} down")
     for phase, seconds in stats["seconds"].items():
         print(f"   {phase + ':':11} {seconds * 1000:8.1f} ms")
-    print("   the server saw: ten queries of one size, uniform-looking words, each with packing keys of its own")
+    named = "all under the name of one client's keys" if facts["key_bytes"] else "none with a name of its client"
+    print(f"   the server saw: {stats['queries']} queries of one size, uniform-looking words, {named}")
+
+
+def kib(count: int) -> str:
+    return f"{count / 1024:.1f} KiB"
 
 
 if __name__ == "__main__":
