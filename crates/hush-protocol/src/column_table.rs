@@ -1,6 +1,6 @@
 //! Parameters of a table of column packing, and every size that follows from them.
 //!
-//! Which blocks share a plaintext: [`EntryLayout`].
+//! Which blocks share a plaintext: `entry_layout.rs`.
 
 use hush_he::{
     codec::packed_bytes,

@@ -33,7 +33,7 @@ const STREAM_PER_TRAFFIC: f64 = 4000.0;
 /// `colpack` to a power of two, may pass the upper one.
 const COLUMN_PACKING_COLUMNS: RangeInclusive<usize> = 1 << 14..=1 << 16;
 
-/// Bytes of pack columns that `auto` accepts however short the table is: those of 65,536 rows.
+/// Half a GiB: bytes of pack columns that `auto` accepts however short the table is, those of 65,536 rows.
 const AUTO_PACK_COLUMN_BYTES: usize = 512 << 20;
 
 /// Rows of the first dimension (D0) of a table over rings: more make queries longer to expand, fewer leave more to fold.
@@ -123,7 +123,7 @@ pub fn key_columns(scheme: &Scheme, slots: usize, slot_bytes: usize) -> usize {
 }
 
 /// The protocol that `auto` stands for: `colpack`, unless a look-up would send and receive as much as the table has, or the pack
-/// columns (of few, long records, or few columns) would be longer than the table and [`AUTO_PACK_COLUMN_BYTES`]. For these, or
+/// columns (of few, long records, or few columns) would be longer than the table and half a GiB. For these, or
 /// without `column`, it is `frodo` if the cheapest shape has a single block anyway and no columns are `wanted`, else `simple`.
 pub fn auto_protocol(
     lwe: &LweParams,

@@ -1,6 +1,6 @@
 //! Parameters of a table whose answers are packed, and every size that follows from them.
 //!
-//! Which blocks share a plaintext: [`EntryLayout`].
+//! Which blocks share a plaintext: `entry_layout.rs`.
 
 use std::ops::Range;
 

@@ -17,6 +17,7 @@ use rayon::prelude::*;
 use super::{
     BuildError,
     hint::Source,
+    pack_noise,
     plaintext_files::{PlaintextFiles, content},
 };
 use crate::Progress;
@@ -113,7 +114,11 @@ impl Stage<'_> {
         let chain = |plaintext| {
             let own = shape.plaintext_rows(plaintext);
             let words = &hint[(own.start - rows.start) * n..(own.end - rows.start) * n];
-            let content = content(self.cpu.chain_hint(&self.ring, &self.plan, words)?);
+            let chained = self.cpu.chain_hint(&self.ring, &self.plan, words)?;
+            if !pack_noise::is_bounded(self.table, &chained.columns) {
+                return Err(BuildError::PackColumns { plaintext });
+            }
+            let content = content(chained);
             self.files.write(plaintext, &content)?;
             self.journal.record(plaintext, &content)?;
             self.progress.advance(1);

@@ -22,6 +22,15 @@ pub enum BuildError {
         /// What is out of range.
         source: ProtocolError,
     },
+    /// The pack columns of a plaintext would make more noise than is reckoned with.
+    #[error(
+        "the pack columns of plaintext {plaintext} are larger than the noise of an answer allows: build the table with \
+         another number of columns (--columns)"
+    )]
+    PackColumns {
+        /// Which one.
+        plaintext: usize,
+    },
     /// Reading the input.
     #[error(transparent)]
     Ingest(#[from] IngestError),

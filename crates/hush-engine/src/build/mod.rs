@@ -8,6 +8,7 @@ mod keyed;
 mod laid;
 mod lifted;
 mod options;
+mod pack_noise;
 mod plaintext_files;
 mod resume;
 mod ring;
