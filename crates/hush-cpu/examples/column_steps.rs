@@ -51,10 +51,10 @@ fn main() {
             fold * 1e3
         );
     }
-    // What else there is to a column does not depend on its rows; with few of them, it is seen beside the fold.
+    // What else there is to a plaintext does not depend on its rows; with few of them, it is seen beside the fold.
     let [fold, pack] = Steps::new(steps.params, steps.shape.plaintexts(), 1).pack(32);
     println!(
-        "  but the fold   {:8.3} ms a query, {} columns",
+        "  but the fold   {:8.3} ms a query, {} plaintexts",
         (pack - fold) * 1e3 / 32.0,
         steps.shape.plaintexts()
     );

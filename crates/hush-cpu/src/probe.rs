@@ -6,11 +6,8 @@ use std::{
     time::Instant,
 };
 
+pub use crate::ntt::{NttRates, ntt_rates};
 use crate::{CpuError, Level, lwe_fold};
-pub use crate::{
-    chain_hint::{ChainTimes, chain_times},
-    ntt::{NttRates, ntt_rates},
-};
 
 /// Measurements of which the best counts.
 const RUNS: usize = 5;

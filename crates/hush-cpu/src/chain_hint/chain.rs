@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Block<'_> {
-    /// Runs the chain. Row (c, k) of the images becomes the digit that meets the key's image under `X^(+-5^k)`; the last step
+    /// Runs the chain. Row (c, k) of the images becomes the digit that meets the key's image under `X^(+-g^k)`; the last step
     /// has none. Returns the digit that meets the conjugation key, and the mask, `[limb][slot]`.
     pub(super) fn switch(&mut self) -> (Vec<u32>, Vec<u32>) {
         let (kept, bands, degree, steps) = (&self.ring.kept, self.bands, self.degree, self.degree / 2);

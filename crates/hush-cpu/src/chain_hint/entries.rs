@@ -4,6 +4,7 @@
 //! digits, and its bytes then are these digits, each half a base too large.
 
 use hush_math::modulus::Modulus;
+use hush_ops::contract::BALANCED_HALVES;
 
 use crate::{
     Level,
@@ -14,17 +15,13 @@ use crate::{
     },
 };
 
-/// What makes the bytes of a word its balanced digits: half a base for every digit. To subtract it from each byte is to flip
-/// its bits.
-const HALVES: u32 = 0x8080_8080;
-
 /// Joins residues modulo two primes p_0 and p_1.
 ///
-/// With r the residues of `factor x + 0x80808080`, the sum is `r_0 + p_0 ((r_1 - r_0) / p_0 mod p_1)`. Source: Garner's
+/// With r the residues of `factor x +` [`BALANCED_HALVES`], the sum is `r_0 + p_0 ((r_1 - r_0) / p_0 mod p_1)`. Source: Garner's
 /// algorithm (HAC 14.71).
 pub(super) struct EntryJoin {
     moduli: [Montgomery; 2],
-    /// factor mod p_0 and 2^7 (1 + 2^8 + 2^16 + 2^24) mod p_0; the first in Montgomery form.
+    /// factor mod p_0 and [`BALANCED_HALVES`] mod p_0; the first in Montgomery form.
     first: [u32; 2],
     /// factor / p_0 and -1 / p_0 modulo p_1, and what the halves add to the quotient; Montgomery forms.
     second: [u32; 3],
@@ -42,11 +39,11 @@ impl EntryJoin {
         let second = [
             p1.mul(p1.reduce(factor), inverse),
             p1.neg(inverse),
-            p1.mul(p1.reduce(u64::from(HALVES)), inverse),
+            p1.mul(p1.reduce(u64::from(BALANCED_HALVES)), inverse),
         ];
         Self {
             moduli,
-            first: [moduli[0].form(p0.reduce(factor)), p0.reduce(u64::from(HALVES))],
+            first: [moduli[0].form(p0.reduce(factor)), p0.reduce(u64::from(BALANCED_HALVES))],
             second: second.map(|word| moduli[1].form(word)),
         }
     }
@@ -90,7 +87,8 @@ impl VectorLoop for JoinLoop<'_> {
             }
             L::store(counts.as_mut_ptr(), misfits);
         }
-        self.words.iter_mut().for_each(|word| *word ^= HALVES);
+        // To subtract half a base from each byte is to flip its highest bit.
+        self.words.iter_mut().for_each(|word| *word ^= BALANCED_HALVES);
         *self.fit = counts == [0; MAX_WIDTH];
     }
 }

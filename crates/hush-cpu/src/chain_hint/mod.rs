@@ -3,10 +3,10 @@
 //!
 //! With `h_i(X) = sum_j round(h_ij Q / 2^32) X^j`, the polynomials of the hint are `h_i(1/X)`, and
 //! `A_e[v] = (1/N) sum_i psi^(i e_v) h_i(psi^(-e e_v))`: what is needed are the values of h at all pairs of slots, a row for
-//! each slot v. In the order of [`orbit::Orbits`], the values `A_e[v]` for `e = +-5^k` are both halves of this row, *rotated*
-//! by the place of v. So the rows are rotated while they are in cache, and a transposition gives all `A_e`, from which the
-//! chain reads in sequence. It leaves its digits in their place; on the way back rows are rotated the other way, and again
-//! the slots are those of 1/X.
+//! each slot v. In the order of [`orbit::Orbits`], the values `A_e[v]` for `e = +-g^k`, g = [`hush_he::algorithms::ROTATION`], are
+//! both halves of this row, *rotated* by the place of v. So the rows are rotated while they are in cache, and a transposition gives
+//! all `A_e`, from which the chain reads in sequence. It leaves its digits in their place; on the way back rows are rotated the
+//! other way, and again the slots are those of 1/X.
 //!
 //! Every matrix is crossed by bands of 16 columns ([`bands`]), which squares of 16 x 16 words transpose.
 
@@ -16,18 +16,13 @@ mod bands;
 mod chain;
 mod collect;
 mod entries;
-mod lift;
 mod orbit;
 mod plan;
 mod spread;
 #[cfg(test)]
 mod tests;
-mod times;
 
-pub use self::{
-    plan::ChainPlan,
-    times::{ChainTimes, chain_times},
-};
+pub use self::plan::ChainPlan;
 
 use self::bands::Bands;
 use crate::{Cpu, CpuRing};
@@ -44,15 +39,21 @@ pub(crate) fn chain_hint(
     hint: &[u32],
 ) -> Result<ChainedHint, OpsError> {
     let rows = column_shapes::check_chain_hint(ring.context(), hint)?;
+    let (kept, degree) = (&ring.kept, ring.kept.degree());
+    let bands = Bands::new(cpu.level(), degree);
+    let words = kept.limbs().len() * bands.matrix_words();
     cpu.install(|| {
-        with_block(cpu, ring, plan, |block| {
-            block.spread_columns(hint);
-            block.spread_rows();
-            let (digit, mask) = block.switch();
-            block.collect_rows();
-            let columns = block.collect_columns(rows)?;
-            Ok(ChainedHint { columns, digit, mask })
-        })
+        let mut buffer = cpu.ring_buffers().take(2 * words);
+        let (rows_of_slots, rest) = buffer.split_at_mut(words);
+        let images = &mut rest[..words];
+        let chained = cpu.with_workspace(|workspace| {
+            let (scratch, transform) = workspace.ring_buffers(3 * bands.band_words(), kept.transform_words());
+            let mut block =
+                Block { ring, plan, degree, bands, rows: rows_of_slots, images, scratch, transform };
+            block.chain(hint, rows)
+        });
+        cpu.ring_buffers().give_back(buffer);
+        chained
     })
 }
 
@@ -65,7 +66,7 @@ struct Block<'a> {
     bands: Bands,
     /// For each limb a matrix whose row v is of slot v: over the columns of the hint, and in the end over those of the key.
     rows: &'a mut [u32],
-    /// For each limb a matrix whose row `c N/2 + k` is `A_e` for `e = (-1)^c 5^k`, and then the digit that meets the key's image
+    /// For each limb a matrix whose row `c N/2 + k` is `A_e` for `e = (-1)^c g^k`, and then the digit that meets the key's image
     /// under X^e.
     images: &'a mut [u32],
     /// Three bands.
@@ -74,18 +75,14 @@ struct Block<'a> {
     transform: &'a mut [u64],
 }
 
-/// Runs `work` with the memory for one hint: matrices from the backend's pool, and the thread's workspace.
-fn with_block<R>(cpu: &Cpu, ring: &CpuRing, plan: &ChainPlan, work: impl FnOnce(&mut Block<'_>) -> R) -> R {
-    let (kept, degree) = (&ring.kept, ring.kept.degree());
-    let bands = Bands::new(cpu.level(), degree);
-    let words = kept.limbs().len() * bands.matrix_words();
-    let mut buffer = cpu.ring_buffers().take(2 * words);
-    let (rows, rest) = buffer.split_at_mut(words);
-    let images = &mut rest[..words];
-    let result = cpu.with_workspace(|workspace| {
-        let (scratch, transform) = workspace.ring_buffers(3 * bands.band_words(), kept.transform_words());
-        work(&mut Block { ring, plan, degree, bands, rows, images, scratch, transform })
-    });
-    cpu.ring_buffers().give_back(buffer);
-    result
+impl Block<'_> {
+    /// All phases, for a hint of `rows` rows.
+    fn chain(&mut self, hint: &[u32], rows: usize) -> Result<ChainedHint, OpsError> {
+        self.spread_columns(hint);
+        self.spread_rows();
+        let (digit, mask) = self.switch();
+        self.collect_rows();
+        let columns = self.collect_columns(rows)?;
+        Ok(ChainedHint { columns, digit, mask })
+    }
 }

@@ -1,7 +1,9 @@
 //! The order of the slots in which automorphisms are rotations.
 //!
-//! Every odd number modulo 2N is `(-1)^h 5^a`, with h < 2 and a < N/2. Where slots are ordered by (h, a) of their exponents,
-//! X -> X^(5^k) rotates both halves by k, and X -> X^-1 swaps them.
+//! Every odd number modulo 2N is `(-1)^h g^a`, with g = [`ROTATION`], h < 2 and a < N/2. Where slots are ordered by (h, a) of
+//! their exponents, `X -> X^(g^k)` rotates both halves by k, and `X -> X^-1` swaps them.
+
+use hush_he::algorithms::ROTATION;
 
 use crate::{
     Level,
@@ -12,8 +14,8 @@ use crate::{
     },
 };
 
-/// Both ways between the slots (slot `i` holds the value at psi^(2 reverse(i) + 1)) and their places in the orbits of 5. The
-/// place of `(-1)^h 5^a` is `h N + a`: a half has room for two rounds, so that a rotation of it is a part.
+/// Both ways between the slots (slot `i` holds the value at psi^(2 reverse(i) + 1)) and their places in the orbits of g. The
+/// place of `(-1)^h g^a` is `h N + a`: a half has room for two rounds, so that a rotation of it is a part.
 ///
 /// Tables have words of 0 behind them, as vectors of indices may be longer than those of words.
 pub(super) struct Orbits {
@@ -41,7 +43,7 @@ impl Orbits {
                     places[slot] = place as i32;
                 }
             }
-            power = power * 5 % (2 * degree);
+            power = power * ROTATION % (2 * degree);
         }
         Self { degree, slots, places }
     }
@@ -52,12 +54,12 @@ impl Orbits {
         (place / self.degree, place % self.degree)
     }
 
-    /// The slot of `(-1)^half 5^a`, for a below N.
+    /// The slot of `(-1)^half g^a`, for a below N.
     pub(super) fn slot(&self, half: usize, a: usize) -> usize {
         self.slots[half * self.degree + a] as usize
     }
 
-    /// `to[k]` becomes the word of `row`, N words in slot order, at the slot of `(-1)^half 5^(a + k)`.
+    /// `to[k]` becomes the word of `row`, N words in slot order, at the slot of `(-1)^half g^(a + k)`.
     ///
     /// # Panics
     /// If `to` has not N/2 words, or half or a is none of a place.
@@ -121,7 +123,7 @@ mod tests {
             let orbits = Orbits::new(degree);
             let steps = if degree < 100 { 0..degree / 2 } else { 77..79 };
             for (k, negative) in steps.flat_map(|k| [(k, 0), (k, 1)]) {
-                let power = (0..k).fold(1, |power, _| power * 5 % (2 * degree));
+                let power = (0..k).fold(1, |power, _| power * ROTATION % (2 * degree));
                 let exponent = if negative == 1 { 2 * degree - power } else { power };
                 for (slot, &from) in slot_permutation(degree, exponent).iter().enumerate() {
                     let (half, a) = orbits.place(slot);

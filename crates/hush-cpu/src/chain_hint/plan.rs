@@ -2,17 +2,17 @@
 
 use hush_he::entities::ColumnMasks;
 
-use super::{entries::EntryJoin, lift::WordLift, orbit::Orbits};
+use super::{entries::EntryJoin, orbit::Orbits};
 use crate::{
     CpuRing,
-    ring::{self, ModRing},
+    ring::{self, LiftFractions, ModRing},
 };
 
 /// Tables for [`hush_ops::contract::ColumnOps::chain_hint`], the same for all hints.
 pub struct ChainPlan {
     pub(super) orbits: Orbits,
     /// For each limb, from words of the hint to residues divided by N.
-    pub(super) lifts: [WordLift; 2],
+    pub(super) lifts: Vec<LiftFractions>,
     /// From residues of entries divided by N to bytes.
     pub(super) join: EntryJoin,
     pub(super) rotation: RotationMask,
@@ -34,10 +34,8 @@ impl ChainPlan {
         );
         assert!(masks.rotation().limbs() == 2 && masks.conjugation().limbs() == 2);
         let orbits = Orbits::new(degree);
-        let product = context.kept().rns().product() as u32;
-        let inverse_degree = |limb: usize| context.kept().plans()[limb].inverse_scale().0;
         Self {
-            lifts: [(p0, 0), (p1, 1)].map(|(p, limb)| WordLift::new(p, product, inverse_degree(limb))),
+            lifts: LiftFractions::of_limbs(context.kept().rns(), degree),
             join: EntryJoin::new([p0, p1], degree as u64),
             rotation: RotationMask::new(kept, masks.rotation().words(), &orbits),
             conjugation: montgomery_form(kept, masks.conjugation().words()),
@@ -46,7 +44,7 @@ impl ChainPlan {
     }
 }
 
-/// w in the order of [`Orbits`], so that `w(X^(+-5^k))` has the slots of a part of it.
+/// w in the order of [`Orbits`], so that `w(X^(+-g^k))` has the slots of a part of it.
 pub(super) struct RotationMask {
     degree: usize,
     /// For each limb the two halves and the first one again, each of two rounds; Montgomery forms.
@@ -66,7 +64,7 @@ impl RotationMask {
         Self { degree, words }
     }
 
-    /// The words of which w(X^e), e = (-1)^half 5^k, has in each slot the one at the slot's place; modulo one limb.
+    /// The words of which w(X^e), e = (-1)^half g^k, has in each slot the one at the slot's place; modulo one limb.
     pub(super) fn image(&self, limb: usize, half: usize, k: usize) -> &[u32] {
         let degree = self.degree;
         assert!(half < 2 && k < degree / 2);

@@ -12,7 +12,7 @@ impl Block<'_> {
         let values = &mut values[..bands.band_words()];
         for column in (0..degree).step_by(BAND) {
             bands.read_hint(hint, column, words);
-            let limbs = self.ring.kept.limbs().iter().zip(self.plan.lifts);
+            let limbs = self.ring.kept.limbs().iter().zip(&self.plan.lifts);
             for ((limb, lift), matrix) in limbs.zip(self.rows.chunks_exact_mut(bands.matrix_words())) {
                 let rows = words.chunks_exact(bands.stride()).zip(values.chunks_exact_mut(bands.stride()));
                 for (words, values) in rows {

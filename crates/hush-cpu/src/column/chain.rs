@@ -9,10 +9,10 @@ use crate::{
     ring::{self, ModRing},
 };
 
-/// The polynomials of all columns of a packing, as the CPU backend holds them.
+/// The polynomials of all plaintexts of a packing, as the CPU backend holds them.
 pub struct CpuChain {
     shape: PackShape,
-    /// `[column][limb][slot]`, in Montgomery form.
+    /// `[plaintext][limb][slot]`, in Montgomery form.
     digits: AlignedBuffer<u32>,
     /// The masks of the terms `c_k` that each plane is folded from, `[plane][k][limb][N]`: that of c_0 in evaluation form, all
     /// others in coefficient form. Empty where nothing is folded.
@@ -25,20 +25,10 @@ impl CpuChain {
         let kept = &ring.kept;
         let mut digits = AlignedBuffer::zeroed(polys.digits.len());
         ring::montgomery_form(kept, &polys.digits, &mut digits);
-        let plane_words = terms(&shape) * kept.words();
-        let planes = if polys.masks.is_empty() { 0 } else { shape.planes() };
-        let mut masks = AlignedBuffer::zeroed(planes * plane_words);
-        cpu.install(|| {
-            masks.par_chunks_exact_mut(plane_words).enumerate().with_max_len(1).for_each(|(plane, masks)| {
-                cpu.with_workspace(|workspace| {
-                    let (turned, transform) =
-                        workspace.ring_buffers(2 * kept.degree(), kept.transform_words());
-                    let columns = (plane..shape.plaintexts()).step_by(shape.planes());
-                    let entries = columns.map(|column| &polys.masks[column * kept.words()..][..kept.words()]);
-                    plane_masks(kept, entries, masks, turned, transform);
-                });
-            });
-        });
+        let masks = match &polys.masks[..] {
+            [] => AlignedBuffer::zeroed(0),
+            masks => term_masks(cpu, kept, &shape, masks),
+        };
         Self { shape, digits, masks }
     }
 
@@ -57,9 +47,9 @@ impl CpuChain {
         terms(&self.shape)
     }
 
-    /// The digit of a column, in evaluation form, its words in Montgomery form.
-    pub(super) fn digit(&self, ring: &ModRing, column: usize) -> &[u32] {
-        &self.digits[column * ring.words()..][..ring.words()]
+    /// The digit of a plaintext, in evaluation form, its words in Montgomery form.
+    pub(super) fn digit(&self, ring: &ModRing, plaintext: usize) -> &[u32] {
+        &self.digits[plaintext * ring.words()..][..ring.words()]
     }
 
     /// The mask of term `k` of a plane: in evaluation form for k = 0, and in coefficient form otherwise.
@@ -70,6 +60,22 @@ impl CpuChain {
 
 fn terms(shape: &PackShape) -> usize {
     shape.entries().next_power_of_two()
+}
+
+/// The masks of the terms of all planes, from the masks of all plaintexts.
+fn term_masks(cpu: &Cpu, ring: &ModRing, shape: &PackShape, masks: &[u32]) -> AlignedBuffer<u32> {
+    let plane_words = terms(shape) * ring.words();
+    let mut out = AlignedBuffer::zeroed(shape.planes() * plane_words);
+    cpu.install(|| {
+        out.par_chunks_exact_mut(plane_words).enumerate().with_max_len(1).for_each(|(plane, out)| {
+            cpu.with_workspace(|workspace| {
+                let (turned, transform) = workspace.ring_buffers(2 * ring.degree(), ring.transform_words());
+                let entries = masks.chunks_exact(ring.words()).skip(plane).step_by(shape.planes());
+                plane_masks(ring, entries, out, turned, transform);
+            });
+        });
+    });
+    out
 }
 
 /// The terms of one plane, from the masks of all entries, in evaluation form. `out` is zeros.

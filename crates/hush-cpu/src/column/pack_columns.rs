@@ -28,9 +28,9 @@ pub(super) fn pack_columns(
     let shape = chain.shape();
     let mut products = Vec::with_capacity(conjugations.len() * shape.plaintexts());
     for (mut rest, z) in folded.words.chunks_exact_mut(shape.rows()).zip(conjugations) {
-        for column in 0..shape.plaintexts() {
-            let (words, tail) = rest.split_at_mut(shape.plaintext_rows(column).len());
-            products.push(Product { digit: chain.digit(&ring.kept, column), z: z.words(), words });
+        for plaintext in 0..shape.plaintexts() {
+            let (words, tail) = rest.split_at_mut(shape.plaintext_rows(plaintext).len());
+            products.push(Product { digit: chain.digit(&ring.kept, plaintext), z: z.words(), words });
             rest = tail;
         }
     }
@@ -42,12 +42,12 @@ pub(super) fn pack_columns(
     });
 }
 
-/// What the conjugation key of a query adds to one column.
+/// What the conjugation key of a query adds to one plaintext.
 struct Product<'a> {
     /// Its words are in Montgomery form.
     digit: &'a [u32],
     z: &'a [u32],
-    /// The rows of the column, at most N.
+    /// The rows of the plaintext, at most N.
     words: &'a mut [u32],
 }
 

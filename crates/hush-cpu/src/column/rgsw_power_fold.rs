@@ -11,9 +11,12 @@ use super::CpuChain;
 use crate::{
     Cpu, CpuRing,
     buffer_pool::LentBuffer,
-    ring::{self, LiftFractions, RgswRows},
-    workspace::Workspace,
+    ring::{self, LiftFractions, RgswRows, Scratch},
 };
+
+/// Words for terms that a thread keeps at most: 32 terms under the default set. What more terms need, up to 64 MiB, is lent, as
+/// lent buffers are kept up to a limit for all threads together.
+const KEPT_WORDS: usize = 1 << 17;
 
 /// As [`hush_ops::contract::ColumnOps::rgsw_power_fold`], for operands that fit together.
 pub(super) fn rgsw_power_fold(
@@ -35,17 +38,15 @@ pub(super) fn rgsw_power_fold(
             1 => vec![None; powers.len()],
             _ => rows.map(|(power, words)| Some(RgswRows::lay_out(ring, power, words))).collect(),
         };
-        let lift = LiftFractions::new(ring.context().kept().rns(), chain.terms());
+        let lifts = LiftFractions::of_limbs(ring.context().kept().rns(), chain.terms());
         let mut planes = Vec::with_capacity(powers.len() * chain.shape().planes());
         let queries = packed.words.chunks_exact(packed.rows).zip(powers);
         for ((words, power), folded) in queries.zip(&mut folded) {
             for (plane, out) in folded.words.chunks_exact_mut(ciphertext_words).enumerate() {
-                planes.push(Plane { ring, chain, lift: &lift, power, words, plane, out });
+                planes.push(Plane { ring, chain, lifts: &lifts, power, words, plane, out });
             }
         }
-        planes.into_par_iter().with_max_len(1).for_each(|plane| {
-            cpu.with_workspace(|workspace| plane.fold(workspace));
-        });
+        planes.into_par_iter().with_max_len(1).for_each(|plane| plane.fold_in_memory_of(cpu));
     });
     cpu.ring_buffers().give_back(buffer);
     folded
@@ -55,20 +56,37 @@ pub(super) fn rgsw_power_fold(
 struct Plane<'a> {
     ring: &'a CpuRing,
     chain: &'a CpuChain,
-    lift: &'a LiftFractions,
+    /// For each limb.
+    lifts: &'a [LiftFractions],
     /// `None` if there is one entry.
     power: Option<RgswRows<'a>>,
-    /// The rows of all columns.
+    /// The rows of all plaintexts.
     words: &'a [u32],
     plane: usize,
     out: &'a mut [u32],
 }
 
 impl Plane<'_> {
-    /// Horner's rule over the terms c_k, the last one first.
-    fn fold(mut self, workspace: &mut Workspace) {
+    /// Folds on one of the backend's threads.
+    fn fold_in_memory_of(self, cpu: &Cpu) {
+        let words = self.chain.terms() * self.ring.kept.words();
+        if words <= KEPT_WORDS {
+            return cpu.with_workspace(|workspace| {
+                let (scratch, bodies) = RgswRows::scratch(self.ring, workspace, words);
+                self.fold(scratch, bodies);
+            });
+        }
+        let mut lent = cpu.ring_buffers().take(words);
+        cpu.with_workspace(|workspace| {
+            let (scratch, _) = RgswRows::scratch(self.ring, workspace, 0);
+            self.fold(scratch, &mut lent[..words]);
+        });
+        cpu.ring_buffers().give_back(lent);
+    }
+
+    /// Horner's rule over the terms c_k, the last one first. `bodies` has room for the halves b of all terms.
+    fn fold(mut self, mut scratch: Scratch<'_>, bodies: &mut [u32]) {
         let (kept, terms) = (&self.ring.kept, self.chain.terms());
-        let (mut scratch, bodies) = RgswRows::scratch(self.ring, workspace, terms * kept.words());
         self.bodies(bodies, scratch.pair);
         self.out.fill(0);
         if let Some(power) = self.power {
@@ -102,8 +120,30 @@ impl Plane<'_> {
                 continue;
             }
             let words = &self.words[shape.plaintext_rows(entry * shape.planes() + self.plane)];
-            self.lift.apply(kept, words, body);
+            for (lift, body) in self.lifts.iter().zip(body.chunks_exact_mut(kept.degree())) {
+                lift.apply(kept.level(), words, body);
+            }
         }
         ring::spectrum(kept, bodies, &mut scratch[..2 * kept.degree()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_he::params::COLPACK_N2048_Q52;
+    use hush_testkit::conformance::{ColumnCase, ColumnCaseShape, Residues, Words};
+
+    use super::*;
+
+    #[test]
+    fn terms_are_kept_and_lent() {
+        let params = COLPACK_N2048_Q52;
+        let cpu = Cpu::new(2).expect("the machine has the level that HUSH_CPU names");
+        let poly_words = 2 * params.ring().degree();
+        for (rows, lent) in [(17, false), (33, true)] {
+            let shape = ColumnCaseShape { rows, entry_rows: 1, queries: 3 };
+            assert_eq!(rows.next_power_of_two() * poly_words > KEPT_WORDS, lent);
+            ColumnCase::new(params, shape, Words::Random, Residues::Random).check(&cpu, &[3]);
+        }
     }
 }

@@ -3,65 +3,73 @@
 //! With `rest = b Q + 2^31 mod 2^32`, the rounded lift is `(b Q + 2^31 - rest) / 2^32`, an integer. Modulo a prime of Q the
 //! first term vanishes, so that a reduction of Montgomery is all that there is to do.
 
-use hush_math::rns::Rns;
+use hush_math::{modulus::Modulus, rns::Rns};
 
 use super::{
-    ModRing,
     montgomery::Montgomery,
     residues::Residues,
     vector_loop::{self, VectorLoop},
     wide_lanes::WideLanes,
 };
+use crate::{Level, lanes::MAX_WIDTH};
 
-/// The lift of words b to `round(b Q / 2^32) / divisor` modulo the primes of Q, half up.
+/// The lift of words b to `round(b Q / 2^32) / divisor`, half up, modulo one prime of Q.
+#[derive(Clone, Copy)]
 pub(crate) struct LiftFractions {
-    /// Q modulo 2^32.
-    product: u32,
-    /// `1 / divisor` modulo each prime.
-    factors: Vec<u32>,
-}
-
-impl LiftFractions {
-    /// `rns` is the base of the rings; the divisor is no multiple of its primes.
-    pub(crate) fn new(rns: &Rns, divisor: usize) -> Self {
-        let factors = rns.moduli().iter().map(|p| p.inverse(p.reduce(divisor as u64)));
-        Self { product: rns.product() as u32, factors: factors.collect() }
-    }
-
-    /// Lifts at most N words to the first coefficients of `poly`, whose others become zero.
-    pub(crate) fn apply(&self, ring: &ModRing, words: &[u32], poly: &mut [u32]) {
-        let limbs = ring.limbs().iter().zip(&self.factors);
-        for ((limb, &factor), poly) in limbs.zip(poly.chunks_exact_mut(ring.degree())) {
-            let (montgomery, product) = (limb.montgomery, self.product);
-            let (lifted, rest) = poly.split_at_mut(words.len());
-            lifted.copy_from_slice(words);
-            rest.fill(0);
-            let half = montgomery.mul(1 << 31, factor);
-            vector_loop::run(ring.level(), LiftLoop { montgomery, product, factor, half, words: poly });
-        }
-    }
-}
-
-struct LiftLoop<'a> {
     montgomery: Montgomery,
+    /// Q modulo 2^32.
     product: u32,
     /// `1 / divisor`.
     factor: u32,
     /// `2^31 / 2^32 / divisor`.
     half: u32,
-    words: &'a mut [u32],
+}
+
+impl LiftFractions {
+    /// The lifts modulo the primes of `rns`, the base of the ring. The divisor is no multiple of a prime.
+    pub(crate) fn of_limbs(rns: &Rns, divisor: usize) -> Vec<Self> {
+        let product = rns.product() as u32;
+        let lift = |p: &Modulus| {
+            let (montgomery, factor) = (Montgomery::new(*p), p.inverse(p.reduce(divisor as u64)));
+            Self { montgomery, product, factor, half: montgomery.mul(1 << 31, factor) }
+        };
+        rns.moduli().iter().map(lift).collect()
+    }
+
+    /// Lifts words to the first of as many `residues` or more; the others become zero.
+    pub(crate) fn apply(self, level: Level, words: &[u32], residues: &mut [u32]) {
+        let (whole, last) = words.as_chunks::<MAX_WIDTH>();
+        let (lifted, rest) = residues.split_at_mut(whole.len() * MAX_WIDTH);
+        vector_loop::run(level, LiftLoop { lift: self, words: whole.as_flattened(), residues: lifted });
+        rest.fill(0);
+        if !last.is_empty() {
+            let (mut words, mut lifted) = ([0; MAX_WIDTH], [0; MAX_WIDTH]);
+            words[..last.len()].copy_from_slice(last);
+            vector_loop::run(level, LiftLoop { lift: self, words: &words, residues: &mut lifted });
+            rest[..last.len()].copy_from_slice(&lifted[..last.len()]);
+        }
+    }
+}
+
+/// Whole vectors.
+struct LiftLoop<'a> {
+    lift: LiftFractions,
+    words: &'a [u32],
+    residues: &'a mut [u32],
 }
 
 impl VectorLoop for LiftLoop<'_> {
     #[inline(always)]
     unsafe fn run<L: WideLanes>(self) {
-        for words in self.words.chunks_exact_mut(L::WIDTH) {
+        let LiftFractions { montgomery, product, factor, half } = self.lift;
+        let words = self.words.chunks_exact(L::WIDTH);
+        for (to, words) in self.residues.chunks_exact_mut(L::WIDTH).zip(words) {
             // SAFETY: the caller has the instruction set; chunks are a vector.
             unsafe {
-                let residues = Residues::<L>::new(self.montgomery);
-                let product = L::mul_low(L::load(words.as_ptr()), L::splat(self.product));
-                let rest = residues.mul_splat(L::add(product, L::splat(1 << 31)), L::splat(self.factor));
-                L::store(words.as_mut_ptr(), residues.sub(L::splat(self.half), rest));
+                let residues = Residues::<L>::new(montgomery);
+                let product = L::mul_low(L::load(words.as_ptr()), L::splat(product));
+                let rest = residues.mul_splat(L::add(product, L::splat(1 << 31)), L::splat(factor));
+                L::store(to.as_mut_ptr(), residues.sub(L::splat(half), rest));
             }
         }
     }
@@ -69,40 +77,37 @@ impl VectorLoop for LiftLoop<'_> {
 
 #[cfg(test)]
 mod tests {
-    use hush_math::{
-        csprng::Csprng,
-        modulus::find_primes,
-        poly::{Coeff, Poly},
-        ring::Ring,
-    };
+    use hush_math::{csprng::Csprng, modulus::find_primes};
 
     use super::*;
-    use crate::Level;
-
-    const DEGREE: usize = 64;
 
     #[test]
     fn lifts_are_those_of_wide_integers() {
         let mut rng = Csprng::insecure_from_seed(6);
-        for (bits, limbs) in [(14, 1), (26, 2), (29, 3), (31, 2), (32, 2), (23, 4)] {
-            let base = Ring::new(DEGREE, &find_primes(DEGREE, bits, limbs));
-            let edges = [0, 1, 2, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, u32::MAX - 1, u32::MAX];
-            let words: Vec<u32> =
-                edges.into_iter().chain(std::iter::repeat_with(|| rng.next_u32())).take(DEGREE - 3).collect();
-            for divisor in [1, 2, 4096] {
-                let lift = |&word: &u32| (u128::from(word) * base.rns().product() + (1 << 31)) >> 32;
-                let lifts = LiftFractions::new(base.rns(), divisor as usize);
-                let mut expected: Poly<Coeff> = base.zero();
-                for (limb, p) in base.moduli().iter().enumerate() {
-                    for (to, word) in expected.limb_mut(limb).iter_mut().zip(&words) {
-                        *to = p.mul(base.rns().reduce(lift(word), limb), p.inverse(divisor));
+        let edges = [0, 1, 2, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, u32::MAX - 1, u32::MAX];
+        let words: Vec<u32> =
+            edges.into_iter().chain(std::iter::repeat_with(|| rng.next_u32())).take(500).collect();
+        let same_bits = [(14, 1), (26, 2), (29, 3), (31, 2), (32, 2), (23, 4)];
+        let same_bits = same_bits.map(|(bits, limbs)| find_primes(64, bits, limbs));
+        let unequal = [31, 21].map(|bits| find_primes(64, bits, 1)[0]).to_vec();
+        for primes in same_bits.into_iter().chain([unequal]) {
+            let rns = Rns::new(&primes);
+            let lifted = |word: u32| (u128::from(word) * rns.product() + (1 << 31)) >> 32;
+            for (divisor, (limb, p)) in [1, 2, 2048]
+                .into_iter()
+                .flat_map(|divisor| rns.moduli().iter().enumerate().map(move |p| (divisor, p)))
+            {
+                let lift = LiftFractions::of_limbs(&rns, divisor)[limb];
+                let inverse = p.inverse(p.reduce(divisor as u64));
+                let expected: Vec<u32> =
+                    words.iter().map(|&word| p.mul(rns.reduce(lifted(word), limb), inverse)).collect();
+                for level in Level::ALL.into_iter().filter(|level| level.require().is_ok()) {
+                    for count in [0, 1, 15, 16, 17, 256, 500] {
+                        let mut residues = vec![7; 512];
+                        lift.apply(level, &words[..count], &mut residues);
+                        assert!(residues[..count] == expected[..count], "{level}, {primes:?}, 1/{divisor}");
+                        assert!(residues[count..].iter().all(|&residue| residue == 0), "{level}, {count}");
                     }
-                }
-                for level in Level::ALL.into_iter().filter(|&level| level <= Level::detect()) {
-                    let ring = ModRing::new(level, &base);
-                    let mut lifted = vec![7; ring.words()];
-                    lifts.apply(&ring, &words, &mut lifted);
-                    assert!(lifted == expected.words(), "{level}, {limbs} x {bits} bits, 1/{divisor}");
                 }
             }
         }

@@ -50,6 +50,7 @@ pub(crate) use self::{
     mod_switch::PowerSwitch,
     montgomery::Montgomery,
     residues::Residues,
+    scratch::Scratch,
     spectrum::{place, spectrum},
     wide_lanes::WideLanes,
     words::{add, add_scaled, centre_digits, montgomery_form, multiply},
