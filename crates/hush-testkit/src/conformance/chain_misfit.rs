@@ -68,7 +68,7 @@ fn word_of(context: &RingContext, range: std::ops::Range<f64>) -> u32 {
     let (q, degree) = (context.kept().rns().product(), context.kept().degree());
     let part = |word: u32| {
         let lifted = (u128::from(word) * q + (1 << 31)) >> 32;
-        let halve = |x: u128| if x % 2 == 0 { x / 2 } else { (x + q) / 2 };
+        let halve = |x: u128| if x.is_multiple_of(2) { x / 2 } else { (x + q) / 2 };
         (0..degree.ilog2()).fold(lifted, |x, _| halve(x)) as f64 / q as f64
     };
     (1..).find(|&word| range.contains(&part(word))).expect("every tenth or hundredth")
