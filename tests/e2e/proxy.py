@@ -1,6 +1,7 @@
 """A proxy between client and server that keeps what clients send."""
 
 import http.server
+import socket
 import threading
 
 from harness import request
@@ -13,6 +14,8 @@ class Proxy:
         self.target = target
         self.requests = []  # (method, path, body)
         self.before = lambda method, path: None  # called before a request is forwarded
+        # Where the connection breaks: None, or before the "request" is forwarded, or before the "answer" comes back.
+        self.breaks = lambda method, path: None
 
     def __enter__(self):
         proxy = self
@@ -24,10 +27,15 @@ class Proxy:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 proxy.requests.append((self.command, self.path, body))
                 proxy.before(self.command, self.path)
+                breaks = proxy.breaks(self.command, self.path)
+                if breaks == "request":
+                    return self.hang_up()
                 names = ("Content-Type", "Range", "If-Range")
                 headers = {name: self.headers[name] for name in names if name in self.headers}
                 data = body if self.command in ("POST", "PUT") else None
                 status, headers, answer = request(proxy.target + self.path, data, headers, method=self.command)
+                if breaks == "answer":
+                    return self.hang_up()
                 self.send_response(status)
                 for name in ("Content-Type", "Content-Range", "ETag", "Retry-After"):
                     if name in headers:
@@ -35,6 +43,10 @@ class Proxy:
                 self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
                 self.wfile.write(answer)
+
+            def hang_up(self):
+                self.close_connection = True
+                self.connection.shutdown(socket.SHUT_RDWR)
 
             do_GET = do_HEAD = do_POST = do_PUT = forward
 

@@ -11,7 +11,21 @@ from proxy import Proxy
 PROTOCOLS = ("colpack", "colpack-s")
 # A set with short keys, for tests of shapes and bytes: plaintexts of 256 bytes.
 SMALL = ["--preset", "INSECURE_COLPACK_N256"]
+# The keys that travel with its queries and the bits of their 256 coefficients; the rows of the RGSW ciphertext in colpack only.
+KEYS = (("rotation key", 46), ("conjugation key", 42), ("bottom row", 46), ("top row", 46))
 MIB = 1 << 20
+
+
+def parts(query):
+    """What a query under the small set is made of: a vector, keys, and no name."""
+    fields = dict(wire.fields(query))
+    assert set(fields) == {1, 3}, "a vector and keys, and no name"
+    named, at = {"vector": fields[1]}, 0
+    for name, bits in KEYS:
+        if at < len(fields[3]):
+            named[name], at = fields[3][at:at + 256 * bits // 8], at + 256 * bits // 8
+    assert at == len(fields[3]), "whole keys"
+    return named
 
 
 class ColumnLookups(KeyedTest):
@@ -128,26 +142,69 @@ class ColumnPrivacy(KeyedTest):
                     sizes.add((stats["queries"], stats["bytes_up"], stats["bytes_down"], *sent))
                     bodies.append(proxy.sent("POST")[-1][1])
                 self.assertEqual(len(sizes), 1, sizes)
-                # Nothing of one query comes back in another: no byte string of 16 that both have at the same place.
-                queries = [dict(wire.fields(dict(wire.fields(body))[4])) for body in bodies]
-                self.assertTrue(all(set(query) == {1, 3} for query in queries), "a vector and keys, and no name")
-                for index, query in enumerate(queries):
-                    for other in queries[:index]:
-                        for field in (1, 3):
-                            pairs = zip(query[field][::16], other[field][::16])
-                            runs = [query[field][at:at + 16] == other[field][at:at + 16]
-                                    for at, _ in enumerate(pairs)]
-                            self.assertFalse(any(runs))
+                for index, body in enumerate(bodies):
+                    for other in bodies[:index]:
+                        self.have_nothing_in_common(body, other)
 
     def test_a_look_up_made_again_is_another_query(self):
-        records, newer = values(200, 50), values(200, 50, seed=2)
-        table = self.table(records, "colpack", *SMALL, name="table")
-        with self.serve(table) as (url, _), Proxy(url) as proxy:
-            self.assertEqual(self.ask(proxy.url, "--table", "table", "k1")[0], [records["k1"]])
-        # The same folder, built anew: the client's descriptor is an older one.
-        table = self.table(newer, "colpack", *SMALL, "--force", name="table")
-        with self.serve(table) as (url, _), Proxy(url) as proxy:
-            self.assertEqual(self.ask(proxy.url, "--table", "table", "k1")[0], [newer["k1"]])
+        records, newer, keys = values(200, 50), values(200, 50, seed=2), ("k1", "absent", "k199")
+        for protocol in PROTOCOLS:
+            tables = []
+            for folder, content in (("old", records), ("new", newer)):
+                (self.dir / f"{protocol}-{folder}").mkdir()
+                name = f"{protocol}-{folder}/table"
+                tables.append(self.table(content, protocol, *SMALL, "--columns", 20, name=name))
+            epochs = [bytes.fromhex(self.facts(table)["epoch"]) for table in tables]
+            with (self.subTest(protocol), self.serve(tables[0]) as (old, _), self.serve(tables[1]) as (new, _),
+                  Proxy(old) as proxy):
+                self.assertEqual(self.ask(proxy.url, *keys)[0], [records["k1"], None, records["k199"]])
+                del proxy.requests[:]
+
+                def replace(method, path):
+                    if method == "POST":
+                        proxy.target = new
+
+                # The table is replaced between descriptor and query.
+                proxy.before = replace
+                self.assertEqual(self.ask(proxy.url, *keys)[0], [newer["k1"], None, newer["k199"]])
+                (path, first), (_, again) = proxy.sent("POST")
+                self.assertEqual([dict(wire.fields(body))[2] for body in (first, again)], epochs)
+                self.refused(new, "POST", path, first, 410, "epoch_gone")
+                self.have_nothing_in_common(first, again)
+
+    def test_a_connection_that_breaks(self):
+        records, keys = values(200, 50), ("k1", "k2", "absent")
+        tables = [self.table(records, protocol, *SMALL, "--columns", 20, name=protocol) for protocol in PROTOCOLS]
+        with self.serve(*tables) as (url, _):
+            for protocol in PROTOCOLS:
+                # Whether the server has seen the query or not, and whether it broke once or twice.
+                for where, times in (("request", 1), ("answer", 1), ("answer", 2)):
+                    with self.subTest(protocol=protocol, where=where, times=times), Proxy(url) as proxy:
+                        def breaks(method, path):
+                            return where if method == "POST" and len(proxy.sent("POST")) <= times else None
+
+                        proxy.breaks = breaks
+                        found, _ = self.ask(proxy.url, "--table", protocol, *keys)
+                        self.assertEqual(found, [records["k1"], records["k2"], None])
+                        bodies = [body for _, body in proxy.sent("POST")]
+                        self.assertGreater(len(bodies), times)
+                        # What is sent again is the same bytes, or a query under another secret.
+                        for index, body in enumerate(bodies):
+                            for other in bodies[:index]:
+                                if body != other:
+                                    self.have_nothing_in_common(body, other)
+
+    def have_nothing_in_common(self, body, other):
+        """All queries of two requests, pairwise, and those of each: no 16 bytes in the same place of the same part are equal."""
+        queries = [parts(query) for body in (body, other) for number, query in wire.fields(body) if number == 4]
+        self.assertEqual(len({tuple(query) for query in queries}), 1, "queries of one table have the same parts")
+        for index, query in enumerate(queries):
+            for earlier in queries[:index]:
+                for name, part in query.items():
+                    self.assertEqual(len(part), len(earlier[name]), name)
+                    self.assertGreaterEqual(len(part), 16, name)
+                    equal = [at for at in range(0, len(part) - 15, 16) if part[at:at + 16] == earlier[name][at:at + 16]]
+                    self.assertEqual(equal, [], f"bytes of the {name} that come back")
 
     def test_clients_share_scans(self):
         records = values(100, 50)
@@ -231,7 +288,11 @@ class ColumnBuilds(KeyedTest):
         self.assertEqual(facts["server_bytes"], sum(files.values()))
         text = self.hushdb("inspect", table).stdout
         self.assertIn("colpack with COLPACK_N2048_Q52", text)
-        self.assertIn("pack columns", text)
+        # Whole panels of 32 rows and tiles of 64 columns; two polynomials of two limbs.
+        self.assertEqual((facts["rows"], facts["columns"]), (5 * 60, 406))
+        self.assertEqual(files, {"db.bin": 320 * 448, "columns.bin": 320 * 8192, "chain.bin": 4 * 2048 * 4})
+        self.assertIn("\n  server     2.67 MiB in all: database 140.00 KiB, pack columns 2.50 MiB, "
+                      "digits and masks 32.00 KiB\n", text)
         self.assertNotIn("uploaded", text)
         self.assertNotIn("downloaded", text)
 

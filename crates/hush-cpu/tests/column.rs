@@ -3,13 +3,18 @@
 
 mod ring_backends;
 
-use hush_cpu::Cpu;
+use hush_cpu::{Cpu, Level};
 use hush_he::params::{COLPACK_N2048_Q52, ColumnParams, INSECURE_COLPACK_N256, INSECURE_COLPACK_PLAIN};
-use hush_testkit::conformance::{ChainCase, ColumnCase, ColumnCaseShape, HintRows, Residues, Words};
+use hush_ops::reference::Reference;
+use hush_testkit::conformance::{
+    ChainCase, ChainMisfit, ColumnCase, ColumnCaseShape, HintRows, Misfit, Residues, Words,
+};
 use ring_backends::backends;
 
 /// Batches at which the fold of the columns takes different kernels.
 const BATCHES: [usize; 4] = [1, 2, 5, 33];
+/// As many queries as the fold answers in one pass, and one more.
+const PASSES: [usize; 2] = [64, 65];
 
 fn check(backends: &[Cpu], params: ColumnParams, case: (usize, usize, &[usize]), values: (Words, Residues)) {
     let (rows, entry_rows, batches) = case;
@@ -38,10 +43,16 @@ fn every_shape() {
         (50, 2, &[1]),
         (100, 1, &[2]),
         (128, 1, &[1]),
+        // One row and one entry; a row beyond a panel; several entries.
+        (1, 1, &PASSES),
+        (33, 64, &PASSES),
+        (170, 60, &PASSES),
     ] {
         check(&backends, INSECURE_COLPACK_PLAIN, (rows, entry_rows, batches), random);
     }
-    for (rows, entry_rows, batches) in [(1200, 400, &BATCHES[..]), (256, 256, &[2]), (300, 37, &[5])] {
+    for (rows, entry_rows, batches) in
+        [(1200, 400, &BATCHES[..]), (256, 256, &[2]), (300, 37, &[5]), (1, 1, &PASSES), (600, 300, &PASSES)]
+    {
         check(&backends, INSECURE_COLPACK_N256, (rows, entry_rows, batches), random);
     }
 }
@@ -81,9 +92,14 @@ fn chains() {
     for params in [INSECURE_COLPACK_PLAIN, INSECURE_COLPACK_N256] {
         let degree = params.ring().degree();
         for rows in [1, 17, degree - 1, degree] {
-            let mut values = vec![HintRows::Of(Words::Random)];
+            let mut values = vec![HintRows::Of(Words::Random), HintRows::One, HintRows::OneWord];
             if rows == degree {
-                values.extend([HintRows::Of(Words::Extreme), HintRows::Of(Words::All(0)), HintRows::Equal]);
+                values.extend([HintRows::Of(Words::Extreme), HintRows::Of(Words::All(0))]);
+                values.extend([
+                    HintRows::Equal,
+                    HintRows::Rotations { step: 1 },
+                    HintRows::Rotations { step: 5 },
+                ]);
             }
             for values in values {
                 let case = ChainCase::new(params, rows, values);
@@ -94,7 +110,30 @@ fn chains() {
 }
 
 #[test]
-fn a_chain_of_the_default_set() {
+fn chains_of_the_default_set() {
     let cpu = Cpu::new(1).expect("the machine has the level that HUSH_CPU names");
-    ChainCase::new(COLPACK_N2048_Q52, 2048, HintRows::Of(Words::Random)).check(&cpu);
+    for values in [HintRows::Of(Words::Random), HintRows::Rotations { step: 5 }] {
+        ChainCase::new(COLPACK_N2048_Q52, 2048, values).check(&cpu);
+    }
+}
+
+fn check_misfit(misfit: Misfit) {
+    let case = ChainMisfit::new(COLPACK_N2048_Q52, misfit);
+    case.check(&Reference);
+    for level in Level::ALL {
+        match Cpu::with_level(level, 1) {
+            Ok(cpu) => case.check(&cpu),
+            Err(reason) => eprintln!("skipped: {reason}"),
+        }
+    }
+}
+
+#[test]
+fn entries_that_do_not_fit_are_refused() {
+    check_misfit(Misfit::Row);
+}
+
+#[test]
+fn entries_that_do_not_fit_are_refused_in_rows_behind_the_hint() {
+    check_misfit(Misfit::Behind);
 }

@@ -8,6 +8,7 @@ use hush_ops::{
     OpsError,
     contract::{ColumnOps, LweOps, RingOps},
     ntt_tiling::NttTiledDb,
+    reference::column_shapes,
     tiling::{TiledDb, Tiling},
 };
 use hush_protocol::{
@@ -137,14 +138,22 @@ fn open_column(
     identity: Identity,
     cpu: Arc<Cpu>,
 ) -> Result<Arc<dyn Engine>, OpenError> {
-    let ring = cpu.open_ring(Arc::new(RingContext::new(*table.params().ring())));
+    let context = Arc::new(RingContext::new(*table.params().ring()));
+    let ring = cpu.open_ring(context.clone());
     let db = cpu.open_db(TiledDb::new(table.tiling(), resident(snapshot, DB_FILE)?)?)?;
     let columns = cpu.open_db(TiledDb::new(table.columns_tiling(), resident(snapshot, COLUMNS_FILE)?)?)?;
     let mut polys = chain_polys(&table, snapshot.take(CHAIN_FILE)?.as_ref())?;
     let masks = match table.protocol() {
-        // They travel as they are: nothing is folded.
+        // They travel as they are: nothing is folded, and so `open_chain` does not see them.
         Protocol::ColpackS => {
-            colpack_s::switched_masks(&*cpu, &ring, &table, &std::mem::take(&mut polys.masks))?
+            let masks = std::mem::take(&mut polys.masks);
+            column_shapes::check_residues(
+                &context,
+                "open_chain",
+                "words of masks below their primes",
+                &masks,
+            )?;
+            colpack_s::switched_masks(&*cpu, &ring, &table, &masks)?
         }
         _ => Vec::new(),
     };

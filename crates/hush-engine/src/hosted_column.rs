@@ -55,17 +55,7 @@ impl<B: ColumnOps> Engine for HostedColumn<B> {
     }
 
     fn max_batch(&self) -> usize {
-        let table = &self.table;
-        let room = BATCH_BYTES.max((table.tiling().bytes() + table.columns_tiling().bytes()) / 4);
-        // Of a query its words, keys as they came and as words and polynomials; of its results two words a row, the planes that
-        // are chosen, and the answer.
-        let poly = table.params().ring().kept_limbs() * table.params().ring().degree();
-        let chosen =
-            if table.protocol() == Protocol::Colpack { 2 * poly * table.answer_plaintexts() } else { 0 };
-        let words =
-            table.shape().columns + table.columns_tiling().cols() + 8 * poly + 2 * table.rows() + chosen;
-        let query = size_of::<u32>() * words + table.query_bytes().packed + table.answer_bytes();
-        (room / query).clamp(1, MAX_BATCH)
+        max_batch(&self.table)
     }
 
     fn answer(
@@ -84,5 +74,55 @@ impl<B: ColumnOps> Engine for HostedColumn<B> {
             masks: &self.masks,
         };
         column_packing::answer(&host, queries).map_err(refuse_query)
+    }
+}
+
+/// Queries of which a scan holds no more beside the table than it may.
+fn max_batch(table: &ColumnTable) -> usize {
+    let room = BATCH_BYTES.max((table.tiling().bytes() + table.columns_tiling().bytes()) / 4);
+    // Of a query its words, keys as they came and as words and polynomials; of its results two words a row, the planes that
+    // are chosen, and the answer.
+    let poly = table.params().ring().kept_limbs() * table.params().ring().degree();
+    let chosen = if table.protocol() == Protocol::Colpack { 2 * poly * table.answer_plaintexts() } else { 0 };
+    let words = table.shape().columns + table.columns_tiling().cols() + 8 * poly + 2 * table.rows() + chosen;
+    let query = size_of::<u32>() * words + table.query_bytes().packed + table.answer_bytes();
+    (room / query).clamp(1, MAX_BATCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_he::params::{COLPACK_N2048_Q52, ColumnParams, INSECURE_COLPACK_N256};
+    use hush_protocol::table::TableShape;
+
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    fn batch(protocol: Protocol, params: ColumnParams, shape: (usize, usize, usize)) -> usize {
+        let (columns, blocks, slot_bytes) = shape;
+        let shape = TableShape { columns, blocks, slot_bytes };
+        max_batch(&ColumnTable::new(protocol, params, shape).expect("within the limits"))
+    }
+
+    /// Columns, blocks and bytes of a slot; how many queries fit, which is what 1 GiB or a quarter of the table holds.
+    #[test]
+    fn batches_are_as_large_as_memory_allows() {
+        let (colpack, colpack_s) = (Protocol::Colpack, Protocol::ColpackS);
+        let (large, small) = (COLPACK_N2048_Q52, INSECURE_COLPACK_N256);
+        for (protocol, params, shape, expected) in [
+            // Many short entries, and the longest table that answers hold whole.
+            (colpack, large, (1 << 16, 64, 4096), 64),
+            (colpack, large, (1 << 10, 1 << 15, 60), 64),
+            (colpack_s, large, (1 << 16, 1 << 12, 4096), 64),
+            // 64 queries of 16 MiB would be 1 GiB without their keys.
+            (colpack, large, (1 << 22, 1, 1), 63),
+            // One entry of 1 MiB: of each query 8 MiB of words, 16 MiB of chosen planes and 3.75 MiB of answer.
+            (colpack, small, (1 << 10, 1, MIB), 36),
+            (colpack_s, small, (1 << 10, 1, MIB), 64),
+            // Answers of 240 MiB beside words of 480 MiB, and 15.9 GiB for all.
+            (colpack_s, small, (64, 1 << 20, 60), 22),
+        ] {
+            assert_eq!(batch(protocol, params, shape), expected, "{protocol}, {}, {shape:?}", params.name());
+        }
     }
 }

@@ -39,14 +39,23 @@ pub fn check_chain(ring: &RingContext, shape: &PackShape, polys: &ChainPolys) ->
         OpsError::check_shape(step, "entries", entries.min(2 * shape.degree()), entries)?;
         OpsError::check_shape(step, "words of masks", words, polys.masks.len())?;
     }
-    let canonical = [&polys.digits, &polys.masks].map(|words| count_canonical(ring, words));
-    OpsError::check_shape(step, "words of digits below their primes", words, canonical[0])?;
-    OpsError::check_shape(step, "words of masks below their primes", polys.masks.len(), canonical[1])
+    check_residues(ring, step, "words of digits below their primes", &polys.digits)?;
+    check_residues(ring, step, "words of masks below their primes", &polys.masks)
 }
 
-fn count_canonical(ring: &RingContext, words: &[u32]) -> usize {
-    let limbs = words.chunks_exact(ring.kept().degree()).zip(ring.kept().moduli().iter().cycle());
-    limbs.map(|(limb, p)| limb.iter().filter(|&&word| word < p.value()).count()).sum()
+/// Checks that all words of polynomials are below their primes.
+///
+/// # Errors
+/// [`OpsError::Shape`] for `what` with their number if some are not.
+pub fn check_residues(
+    ring: &RingContext,
+    step: &'static str,
+    what: &'static str,
+    words: &[u32],
+) -> Result<(), OpsError> {
+    let limbs = words.chunks(ring.kept().degree()).zip(ring.kept().moduli().iter().cycle());
+    let canonical = limbs.map(|(limb, p)| limb.iter().filter(|&&word| word < p.value()).count()).sum();
+    OpsError::check_shape(step, what, words.len(), canonical)
 }
 
 /// Checks that columns, folded words and keys are of one shape and as many queries.

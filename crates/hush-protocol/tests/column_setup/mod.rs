@@ -35,11 +35,17 @@ pub(crate) struct Setup<B: ColumnOps> {
 impl<B: ColumnOps> Setup<B> {
     /// The table whose database is `matrix`, rows x columns bytes.
     pub(crate) fn new(backend: B, table: ColumnTable, matrix: Vec<u8>) -> Self {
+        let db = backend.open_db(TiledDb::from_matrix(table.rows(), table.shape().columns, &matrix)).unwrap();
+        let hint = backend.lwe_hint(&db, &table.matrix(), 0..table.rows()).unwrap();
+        Self::with_hint(backend, table, matrix, hint)
+    }
+
+    /// The same with any hint, under which folded words have other phases than bytes.
+    pub(crate) fn with_hint(backend: B, table: ColumnTable, matrix: Vec<u8>, hint: Vec<u32>) -> Self {
         let (shape, n) = (table.pack_shape(), table.params().lwe().n());
         let scheme = ColumnScheme::new(table.params());
         let ring = backend.open_ring(Arc::new(scheme.context().clone()));
         let db = backend.open_db(TiledDb::from_matrix(table.rows(), table.shape().columns, &matrix)).unwrap();
-        let hint = backend.lwe_hint(&db, &table.matrix(), 0..table.rows()).unwrap();
         let plan = backend.open_masks(&ring, scheme.masks());
         let chain = |column: usize| {
             let rows = shape.plaintext_rows(column);

@@ -2,6 +2,7 @@
 
 use hush_math::csprng::Csprng;
 
+mod chain_misfit;
 mod column;
 mod lwe_fold;
 mod lwe_hint;
@@ -9,6 +10,7 @@ mod pack;
 mod reinterpret_lwe;
 mod ring;
 
+pub use chain_misfit::{ChainMisfit, Misfit};
 pub use column::{ChainCase, ColumnCase, ColumnCaseShape, HintRows};
 pub use lwe_fold::lwe_fold;
 pub use lwe_hint::lwe_hint;
