@@ -98,7 +98,7 @@ fn the_shapes_cover_the_corners() {
             (table.shape().slot_bytes, table.shape().blocks, pack.plaintexts()),
             (shape.0, shape.1, shape.2)
         );
-        assert!(pack.plaintexts() % 3 != 0);
+        assert!(!pack.plaintexts().is_multiple_of(3));
         let groups = (0..pack.plaintexts()).step_by(3).map(|first| pack.plaintext_rows(first).start);
         off_boundary += groups.filter(|start| start % GROUP_ROWS != 0).count();
     }
