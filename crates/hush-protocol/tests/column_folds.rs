@@ -37,7 +37,7 @@ enum Entries {
 impl Entries {
     /// Whether there is anything in an entry.
     fn holds(self, entry: usize) -> bool {
-        self != Self::Sparse || entry % 101 == 0
+        self != Self::Sparse || entry.is_multiple_of(101)
     }
 }
 
