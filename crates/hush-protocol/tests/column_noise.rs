@@ -37,8 +37,8 @@ enum Content {
 }
 
 impl Content {
-    fn fill(self, columns: usize, out: &mut [u8]) {
-        let rng = &mut Csprng::insecure_from_seed(5);
+    fn fill(self, columns: usize, seed: u64, out: &mut [u8]) {
+        let rng = &mut Csprng::insecure_from_seed(seed);
         match self {
             Self::Random => rng.fill_bytes(out),
             Self::Lowest => out.fill(0x80),
@@ -62,8 +62,9 @@ fn setup(params: ColumnParams, columns: usize, contents: &[Content]) -> Setup<Cp
     let shape = TableShape { columns, blocks: contents.len(), slot_bytes: degree };
     let table = ColumnTable::new(Protocol::Colpack, params, shape).unwrap();
     let mut matrix = vec![0; table.rows() * columns];
-    for (content, entry) in contents.iter().zip(matrix.chunks_exact_mut(degree * columns)) {
-        content.fill(columns, entry);
+    let entries = matrix.chunks_exact_mut(degree * columns);
+    for ((seed, content), entry) in (5..).zip(contents).zip(entries) {
+        content.fill(columns, seed, entry);
     }
     Setup::new(Cpu::new(2).unwrap(), table, matrix)
 }
@@ -214,7 +215,8 @@ fn structured_databases() {
     check_unfolded(&setup, 6);
 }
 
-/// Fifteen external products, for entries of every kind.
+/// Fifteen external products. Entries of one content differ: where a table repeats, terms of its spectrum are zeros, and as many
+/// products add nothing.
 #[test]
 fn sixteen_entries() {
     let contents = [Content::Random, Content::Sparse, Content::EqualRows, Content::Random].repeat(4);
