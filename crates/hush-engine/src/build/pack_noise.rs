@@ -3,8 +3,9 @@
 use hush_ops::contract::{BALANCED_HALVES, PACK_BYTES};
 use hush_protocol::column_table::ColumnTable;
 
-/// Squares of a row above what is expected that are refused: random ones, sums over N entries, never come near.
-const MARGIN: f64 = 1.5;
+/// Squares of a row above what is expected that are refused: twice the noise. Rows of most tables are within some per cent. Where
+/// all other rows of a plaintext are zeros, both chains have the same digits, and the row has twice what is expected.
+const MARGIN: f64 = 4.0;
 
 /// Whether every row of pack columns (4 N bytes each) has the squares that [`hush_he::params::ColumnNoise`] reckons with, or fewer:
 /// the errors of a rotation key grow by their root. Digits are as good as random for any table that does not know the masks to its
@@ -57,9 +58,9 @@ mod tests {
         let row = |entry: i64| {
             (((entry + i64::from(BALANCED_HALVES)) as u32) ^ BALANCED_HALVES).to_le_bytes().repeat(256)
         };
-        // sqrt(N) times a digit's deviation, and 1.3 times that.
+        // sqrt(N) times a digit's deviation, 1.9 times and 2.1 times that.
         let expected = (16.0 * 2f64.powi(24) / 12f64.sqrt()) as i64;
-        assert!(is_bounded(&table, &[row(0), row(expected), row(-expected)].concat()));
-        assert!(!is_bounded(&table, &[row(0), row(expected * 13 / 10), row(0)].concat()));
+        assert!(is_bounded(&table, &[row(0), row(expected * 19 / 10), row(-expected)].concat()));
+        assert!(!is_bounded(&table, &[row(0), row(expected * 21 / 10), row(0)].concat()));
     }
 }
