@@ -5,6 +5,7 @@ import random
 import signal
 import string
 import subprocess
+import threading
 import time
 
 from harness import BINARY, HushTest, request
@@ -89,6 +90,59 @@ class KeyedTest(HushTest):
         self.assertEqual("resuming: " in result.stderr, laid_out, result.stderr)
         self.assertFalse(partial.parent.exists())
         return out
+
+    def varied_and_few(self, protocols, *args):
+        """Looks up all of tables whose values vary in length, are empty, or are one."""
+        tables = {"varied": values(80, 50, 0), "empty": values(5, 0), "one": {"only": "record"}}
+        for protocol in protocols:
+            folders = [self.table(records, protocol, *args, name=f"{protocol}-{name}")
+                       for name, records in tables.items()]
+            folders.append(self.table(tables["one"], protocol, *args, name=f"{protocol}-index", by="index"))
+            with self.serve(*folders) as (url, _):
+                for name, records in tables.items():
+                    with self.subTest(name, protocol=protocol):
+                        found, _ = self.ask(url, "--table", f"{protocol}-{name}", *records, "absent")
+                        self.assertEqual(found, [*records.values(), None])
+                found, _ = self.ask(url, "--table", f"{protocol}-index", "--index", "0")
+                self.assertEqual(found, ["record"])
+
+    def every_level(self, protocols, *args):
+        """Serves at every level of the CPU what was built at the best."""
+        records = values(100, 50)
+        for level in ("scalar", "avx2", "avx512", "avx512ifma"):
+            with self.subTest(level):
+                env = {**self.env, "HUSH_CPU": level}
+                probe = self.hushdb("build", self.jsonl({"a": "b"}), "--key", "k", "--out", self.dir / level, env=env)
+                if probe.returncode:
+                    self.assertIn("HUSH_CPU", probe.stderr)
+                    continue
+                tables = [self.table(records, protocol, *args, name=f"{level}-{protocol}") for protocol in protocols]
+                with self.serve(*tables, env=env) as (url, _):
+                    for protocol in protocols:
+                        found, _ = self.ask(url, "--table", f"{level}-{protocol}", "k3", "nobody", client=level)
+                        self.assertEqual(found, [records["k3"], None])
+
+    def share_scans(self, protocols, *args, keys):
+        """Five clients at once; the server then has so many evaluation keys."""
+        records = values(100, 50)
+        tables = [self.table(records, protocol, *args, name=protocol) for protocol in protocols]
+        with self.serve(*tables) as (url, _):
+            wrong = []
+
+            def ask(number):
+                for protocol in protocols:
+                    wanted = [f"k{number * 20 + i}" for i in range(20)]
+                    found, _ = self.ask(url, "--table", protocol, *wanted, client=f"client{number}")
+                    if found != [records[key] for key in wanted]:
+                        wrong.append((number, protocol))
+
+            clients = [threading.Thread(target=ask, args=(number,)) for number in range(5)]
+            for thread in clients:
+                thread.start()
+            for thread in clients:
+                thread.join()
+            self.assertEqual(wrong, [])
+            self.assertIn(b"hush_keys %d\n" % keys, request(url + "/metrics")[2])
 
     def corrupt_bytes(self, table):
         """Changes a byte of each file of a table, and cuts one off: every command names the file."""

@@ -1,7 +1,6 @@
 """Column packing: nothing to download, nothing to upload, nothing kept on either side. The default."""
 
 import random
-import threading
 
 import wire
 from harness import request
@@ -95,35 +94,10 @@ class ColumnLookups(KeyedTest):
                     self.assertTrue(facts["answer_bytes"] <= stats["answer_bytes"] <= facts["answer_bytes"] + 100)
 
     def test_lengths_that_vary_and_few_records(self):
-        tables = {"varied": values(80, 50, 0), "empty": values(5, 0), "one": {"only": "record"}}
-        for protocol in PROTOCOLS:
-            folders = [self.table(records, protocol, *SMALL, name=f"{protocol}-{name}")
-                       for name, records in tables.items()]
-            folders.append(self.table(tables["one"], protocol, *SMALL, name=f"{protocol}-index", by="index"))
-            with self.serve(*folders) as (url, _):
-                for name, records in tables.items():
-                    with self.subTest(name, protocol=protocol):
-                        found, _ = self.ask(url, "--table", f"{protocol}-{name}", *records, "absent")
-                        self.assertEqual(found, [*records.values(), None])
-                found, _ = self.ask(url, "--table", f"{protocol}-index", "--index", "0")
-                self.assertEqual(found, ["record"])
+        self.varied_and_few(PROTOCOLS, *SMALL)
 
     def test_every_level_of_the_machine(self):
-        records = values(100, 50)
-        for level in ("scalar", "avx2", "avx512", "avx512ifma"):
-            with self.subTest(level):
-                env = {**self.env, "HUSH_CPU": level}
-                probe = self.hushdb("build", self.jsonl({"a": "b"}), "--key", "k", "--out", self.dir / level, env=env)
-                if probe.returncode:
-                    self.assertIn("HUSH_CPU", probe.stderr)
-                    continue
-                # Built at one level, served at another.
-                tables = [self.table(records, protocol, *SMALL, "--columns", 10, name=f"{level}-{protocol}")
-                          for protocol in PROTOCOLS]
-                with self.serve(*tables, env=env) as (url, _):
-                    for protocol in PROTOCOLS:
-                        found, _ = self.ask(url, "--table", f"{level}-{protocol}", "k3", "nobody", client=level)
-                        self.assertEqual(found, [records["k3"], None])
+        self.every_level(PROTOCOLS, *SMALL, "--columns", 10)
 
 
 class ColumnPrivacy(KeyedTest):
@@ -207,25 +181,7 @@ class ColumnPrivacy(KeyedTest):
                     self.assertEqual(equal, [], f"bytes of the {name} that come back")
 
     def test_clients_share_scans(self):
-        records = values(100, 50)
-        tables = [self.table(records, protocol, *SMALL, "--columns", 20, name=protocol) for protocol in PROTOCOLS]
-        with self.serve(*tables) as (url, _):
-            wrong = []
-
-            def ask(number):
-                for protocol in PROTOCOLS:
-                    keys = [f"k{number * 20 + i}" for i in range(20)]
-                    found, _ = self.ask(url, "--table", protocol, *keys, client=f"client{number}")
-                    if found != [records[key] for key in keys]:
-                        wrong.append((number, protocol))
-
-            clients = [threading.Thread(target=ask, args=(number,)) for number in range(5)]
-            for thread in clients:
-                thread.start()
-            for thread in clients:
-                thread.join()
-            self.assertEqual(wrong, [])
-            self.assertIn(b"hush_keys 0\n", request(url + "/metrics")[2])
+        self.share_scans(PROTOCOLS, *SMALL, "--columns", 20, keys=0)
 
     def test_queries_that_are_none(self):
         records = values(200, 50)

@@ -1,7 +1,6 @@
 """Protocols whose answers are packed: nothing to download, keys that each client uploads once, four ways to answer."""
 
 import random
-import threading
 import unittest
 
 import wire
@@ -123,18 +122,7 @@ class PackedLookups(KeyedTest):
         self.assertIn(f"raise --max-value-size, up to {MIB}", line)
 
     def test_lengths_that_vary_and_few_records(self):
-        tables = {"varied": values(80, 50, 0), "empty": values(5, 0), "one": {"only": "record"}}
-        for protocol in PROTOCOLS:
-            folders = [self.table(records, protocol, *SMALL, name=f"{protocol}-{name}")
-                       for name, records in tables.items()]
-            folders.append(self.table(tables["one"], protocol, *SMALL, name=f"{protocol}-index", by="index"))
-            with self.serve(*folders) as (url, _):
-                for name, records in tables.items():
-                    with self.subTest(name, protocol=protocol):
-                        found, _ = self.ask(url, "--table", f"{protocol}-{name}", *records, "absent")
-                        self.assertEqual(found, [*records.values(), None])
-                found, _ = self.ask(url, "--table", f"{protocol}-index", "--index", "0")
-                self.assertEqual(found, ["record"])
+        self.varied_and_few(PROTOCOLS, *SMALL)
 
     def test_answers_look_alike_on_the_wire(self):
         records = values(200, 50, 0)
@@ -152,19 +140,7 @@ class PackedLookups(KeyedTest):
                 self.assertEqual(len(sizes), 1, sizes)
 
     def test_every_level_of_the_machine(self):
-        records = values(40, 50)
-        for level in ("scalar", "avx2", "avx512", "avx512ifma"):
-            with self.subTest(level):
-                env = {**self.env, "HUSH_CPU": level}
-                probe = self.hushdb("build", self.jsonl({"a": "b"}), "--key", "k", "--out", self.dir / level, env=env)
-                if probe.returncode:
-                    self.assertIn("HUSH_CPU", probe.stderr)
-                    continue
-                tables = [self.table(records, protocol, *SMALL, name=f"{level}-{protocol}") for protocol in PROTOCOLS]
-                with self.serve(*tables, env=env) as (url, _):
-                    for protocol in PROTOCOLS:
-                        found, _ = self.ask(url, "--table", f"{level}-{protocol}", "k3", "nobody", client=level)
-                        self.assertEqual(found, [records["k3"], None])
+        self.every_level(PROTOCOLS, *SMALL)
 
 
 class PackedKeys(KeyedTest):
@@ -199,25 +175,7 @@ class PackedKeys(KeyedTest):
                 self.assertEqual(steps(proxy), ["POST", "PUT", "POST"])
 
     def test_clients_with_their_own_keys_share_scans(self):
-        records = values(100, 50)
-        tables = [self.table(records, protocol, *SMALL, name=protocol) for protocol in PROTOCOLS]
-        with self.serve(*tables) as (url, _):
-            wrong = []
-
-            def ask(number):
-                for protocol in PROTOCOLS:
-                    keys = [f"k{number * 20 + i}" for i in range(20)]
-                    found, _ = self.ask(url, "--table", protocol, *keys, client=f"client{number}")
-                    if found != [records[key] for key in keys]:
-                        wrong.append((number, protocol))
-
-            clients = [threading.Thread(target=ask, args=(number,)) for number in range(5)]
-            for thread in clients:
-                thread.start()
-            for thread in clients:
-                thread.join()
-            self.assertEqual(wrong, [])
-            self.assertIn(b"hush_keys 5\n", request(url + "/metrics")[2])
+        self.share_scans(PROTOCOLS, *SMALL, keys=5)
 
     def test_tables_of_all_families_side_by_side(self):
         names = ("hybrid", "onion", "simple", "exppack-d")

@@ -37,6 +37,8 @@ use crate::{
 
 /// Queries that one scan answers at most: what the kernels take in one pass.
 pub(crate) const MAX_BATCH: usize = 64;
+/// What the queries and answers of a batch may always take.
+const BATCH_BYTES: usize = 1 << 30;
 
 /// Why a snapshot could not be served.
 #[derive(Debug, Error)]
@@ -50,6 +52,11 @@ pub enum OpenError {
     /// The backend.
     #[error(transparent)]
     Ops(#[from] OpsError),
+}
+
+/// Bytes that the queries and answers of a batch may take beside files of `scanned` bytes: a quarter of them, or 1 GiB.
+pub(crate) fn batch_room(scanned: usize) -> usize {
+    BATCH_BYTES.max(scanned / 4)
 }
 
 /// What a table says of itself.

@@ -13,11 +13,8 @@ use hush_protocol::{
 use crate::{
     ClientKeys, Engine, EngineError,
     client_keys::refuse_query,
-    hosted::{Identity, MAX_BATCH},
+    hosted::{Identity, MAX_BATCH, batch_room},
 };
-
-/// What the queries and answers of a batch may take beside the table: this much, or a quarter of the table.
-const BATCH_BYTES: usize = 1 << 30;
 
 /// A table on a backend.
 pub(crate) struct HostedColumn<B: ColumnOps> {
@@ -79,7 +76,7 @@ impl<B: ColumnOps> Engine for HostedColumn<B> {
 
 /// Queries of which a scan holds no more beside the table than it may.
 fn max_batch(table: &ColumnTable) -> usize {
-    let room = BATCH_BYTES.max((table.tiling().bytes() + table.columns_tiling().bytes()) / 4);
+    let room = batch_room(table.tiling().bytes() + table.columns_tiling().bytes());
     // Of a query its words, keys as they came and as words and polynomials; of its results two words a row, the planes that
     // are chosen, and the answer.
     let poly = table.params().ring().kept_limbs() * table.params().ring().degree();

@@ -13,13 +13,11 @@ use hush_protocol::{
 use crate::{
     ClientKeys, Engine, EngineError, KeySpec,
     client_keys::{downcast, key_spec, open_client_keys, refuse_query},
-    hosted::Identity,
+    hosted::{Identity, batch_room},
 };
 
 /// Queries that one scan of a table whose answers are packed answers at most: what one pass over the hint takes.
 pub const MAX_PACKED_BATCH: usize = 8;
-/// What the expanded queries of a batch may take beside the table: this much, or a quarter of the table.
-const BATCH_BYTES: usize = 1 << 30;
 
 /// A table on a backend.
 pub(crate) struct HostedPack<B: PackOps> {
@@ -61,7 +59,7 @@ where
     fn max_batch(&self) -> usize {
         // Selectors for the coefficients of the LWE secret, results for the columns of the hint.
         let hint = self.table.hint_tiling();
-        let room = BATCH_BYTES.max((self.table.tiling().bytes() + hint.bytes()) / 4);
+        let room = batch_room(self.table.tiling().bytes() + hint.bytes());
         // Beside them, one query at a time has a second half.
         let room = room.saturating_sub(self.table.second_pack_bytes());
         (room / hint.fold_bytes()).clamp(1, MAX_PACKED_BATCH)

@@ -6,8 +6,9 @@
 //! | query   | a vector over the columns; rotation key, conjugation key, an RGSW ciphertext of a power of X | `query_bytes` |
 //! | answer  | a ciphertext for every plane of the entry, rounded                         | `answer_bytes`       |
 //!
-//! All parts of a query are under one secret, drawn for it ([`query`](crate::column_packing::query)). Source: InsPIRe, for packing and the fold by one power of X. Ours:
-//! packing as columns of the first fold, which keeps its modulus of 2^32; a fold of ciphertexts, not of the table; key look-ups.
+//! All parts of a query are under one secret, drawn for it ([`query`](crate::column_packing::query)). Source: InsPIRe, for packing
+//! and the fold by one power of X. Ours: packing as columns of the first fold, which keeps its modulus of 2^32; a fold of
+//! ciphertexts, not of the table; key look-ups.
 
 use hush_ops::contract::{ColumnOps, RlweBatch, rgsw_rows};
 use zeroize::Zeroizing;

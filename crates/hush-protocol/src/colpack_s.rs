@@ -21,6 +21,7 @@ use crate::{
     ProtocolError,
     column_packing::{ColumnHost, ColumnScheme, Pending, decrypt},
     column_table::ColumnTable,
+    response::switch,
     simple::check_length,
     wire,
 };
@@ -35,12 +36,10 @@ pub fn switched_masks<B: RingOps>(
     table: &ColumnTable,
     masks: &[u32],
 ) -> Result<Vec<u8>, ProtocolError> {
-    let bits = table.params().ring().response_bits().a;
-    let switched = backend.mod_switch(ring, masks, &vec![bits; table.pack_shape().plaintexts()])?;
-    let mut bytes = Vec::new();
-    for mask in switched {
-        pack_wide(mask.into_iter().map(u128::from), bits, &mut bytes);
-    }
+    let plaintexts = table.pack_shape().plaintexts();
+    let widths = vec![table.params().ring().response_bits().a; plaintexts];
+    let mut bytes = Vec::with_capacity(plaintexts * mask_bytes(table));
+    switch(backend, ring, masks, &widths, &mut bytes)?;
     Ok(bytes)
 }
 

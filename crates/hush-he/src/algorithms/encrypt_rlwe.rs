@@ -12,8 +12,8 @@ use crate::params::{RLWE_ERROR_STD, RingParams};
 
 /// The second half of an RLWE ciphertext of `message` with mask `a` under `secret`: `b = -a s + e + message`.
 ///
-/// Without `errors` it is no encryption: for tests only. `a` must be uniform and used once under a secret. Constant time in secret,
-/// error and message.
+/// Without `errors` it is no encryption: for tests only. `a` must be uniform and used once under a secret. Constant time in
+/// secret, error and message.
 pub(super) fn encrypt_rlwe(
     ring: &Ring,
     secret: &Poly<Eval>,

@@ -1,12 +1,12 @@
 //! Tables by index that the benchmarks build.
 
-use std::{error::Error, path::Path, time::Instant};
+use std::{error::Error, path::Path, sync::Arc, time::Instant};
 
 use hush_cpu::Cpu;
 use hush_engine::build::{BuildOptions, build};
 use hush_store::{
     ingest::{OnDuplicate, Record, Spool},
-    snapshot::{Header, SnapshotWriter},
+    snapshot::{Header, MappedFile, SnapshotError, SnapshotWriter},
 };
 
 use super::{
@@ -39,4 +39,11 @@ pub(super) fn build_table(
     }
     table.push(&Row::new("build", cpu.threads(), 1, header.payload_bytes, total).protocol(label));
     Ok(header)
+}
+
+/// A file of a table, read into memory.
+pub(super) fn resident(dir: &Path, name: &str) -> Result<Arc<MappedFile>, SnapshotError> {
+    let file = MappedFile::open(&dir.join(name))?;
+    file.make_resident()?;
+    Ok(Arc::new(file))
 }

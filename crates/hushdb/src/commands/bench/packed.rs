@@ -21,11 +21,11 @@ use hush_protocol::{
     ring_keys::open_upload,
     table::{Protocol, TableParams},
 };
-use hush_store::snapshot::{DB_FILE, Header, LIFTED_FILE, MappedFile};
+use hush_store::snapshot::{DB_FILE, Header, LIFTED_FILE};
 
 use super::{
     BenchArgs, build,
-    index_table::build_table,
+    index_table::{build_table, resident},
     lookups::Lookups,
     row::{Row, Table},
     timed,
@@ -131,11 +131,7 @@ struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     fn open(dir: &Path, served: &Served, cpu: &'a Cpu) -> Result<Self, Box<dyn Error>> {
-        let load = |name: &str| -> Result<_, Box<dyn Error>> {
-            let file = MappedFile::open(&dir.join(name))?;
-            file.make_resident()?;
-            Ok(Arc::new(file))
-        };
+        let load = |name| resident(dir, name);
         let table = &served.table;
         let context = Arc::new(RingContext::new(*table.params().ring()));
         let ring = cpu.open_ring(context.clone());
