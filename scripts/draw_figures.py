@@ -124,7 +124,7 @@ def packing(y, hint, hint_size, packed_size, selectors_from):
     ]
 
 
-def answer(x, y, content="packed pairs", steps=("pack_pair", "mod_switch")):
+def answer(x, y, content="packed pairs", steps=("pack_pairs", "mod_switch")):
     """Rounding, to the right of ciphertexts that end at `x`, at height `y`."""
     return [
         Box("answer", 930, y - 35, 100, 70, "answer", [content]),

@@ -75,7 +75,7 @@ impl Steps {
     fn new(params: ColumnParams, rows: usize, entry_rows: usize) -> Self {
         let context = Arc::new(RingContext::new(*params.ring()));
         let cpu = Cpu::new(1).expect("the machine has the level that HUSH_CPU names");
-        let ring = cpu.open_ring(context.clone());
+        let ring = cpu.open_ring(context.clone()).expect("there is room");
         let shape = PackShape::new(params.ring().degree(), rows, entry_rows).expect("positive");
         Self { params, context, cpu, ring, shape }
     }
@@ -99,7 +99,7 @@ impl Steps {
         rng.fill_u32(&mut keys.words);
         let z: Vec<_> = (0..batch).map(|_| poly(self.context.kept(), rng)).collect();
         let z: Vec<_> = z.iter().collect();
-        let folded = || LweBatch { rows, words: vec![1; batch * rows] };
+        let folded = || LweBatch { rows, words: vec![1; batch * rows].into() };
         let pack = |folded| {
             self.cpu.pack_columns(&self.ring, &columns, &chain, folded, &keys, &z).expect("the shapes fit")
         };
@@ -114,8 +114,9 @@ impl Steps {
     fn fold(&self, batch: usize) {
         let rng = &mut Csprng::insecure_from_seed(2);
         let rows = self.shape.rows();
-        let mut packed = LweBatch { rows, words: vec![0; batch * rows] };
-        rng.fill_u32(&mut packed.words);
+        let mut words = vec![0; batch * rows];
+        rng.fill_u32(&mut words);
+        let packed = LweBatch { rows, words: words.into() };
         let poly_words = self.context.kept().limbs() * self.shape.degree();
         let power_rows = if self.shape.entries() > 1 { 2 } else { 0 };
         let power =

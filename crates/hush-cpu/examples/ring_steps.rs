@@ -16,7 +16,7 @@ use hush_math::{
     ring::Ring,
 };
 use hush_ops::{
-    contract::{RingOps, RlweBatch},
+    contract::{EntryOrder, RingOps, RlweBatch},
     ntt_tiling::{NttTiledDb, NttTiling},
 };
 
@@ -40,32 +40,33 @@ fn main() {
     let ntt = probe::ntt_rates(cpu.level(), kept.moduli()[0].value(), degree).expect("the level");
     println!("forward NTT  {:9.2} us", ntt.forward_ns / 1e3);
 
-    let ring = cpu.open_ring(context.clone());
+    let ring = cpu.open_ring(context.clone()).expect("there is room");
     let keys = random.keys(&context);
     let keys = cpu.open_evaluation_keys(&ring, keys).expect("the shapes fit");
-    let query = random.ciphertext(full);
-    let seconds = best(|| cpu.expand(&ring, &keys, &query, rows, folds).expect("the shapes fit"));
+    let query = [random.ciphertext(full)];
+    let seconds = best(|| cpu.expand(&ring, &[&keys], &query, rows, folds).expect("the shapes fit"));
     let leaves = params.leaves(rows, folds);
     let nodes: usize =
         (0..params.levels().len()).map(|j| leaves.div_ceil(1 << (params.levels().len() - j))).sum();
     println!("expand       {:9.2} ms, {nodes} Subs, {leaves} leaves", seconds * 1e3);
-    let seconds = best(|| cpu.expand(&ring, &keys, &query, 1, 0).expect("the shapes fit"));
+    let seconds = best(|| cpu.expand(&ring, &[&keys], &query, 1, 0).expect("the shapes fit"));
     let levels = params.levels().len();
     println!("  one leaf   {:9.2} us, {levels} Subs", seconds * 1e6);
 
-    let folded = random.polys(kept, 2 * entries);
+    let folded = random.batch(kept, entries);
     let rgsw = 2 * params.fold_gadget().digits;
     let bits: Vec<_> = (0..folds).map(|_| random.batch(kept, rgsw)).collect();
-    let seconds = best(|| cpu.rgsw_fold(&ring, &folded, &bits).expect("the shapes fit"));
+    let fold = || cpu.rgsw_fold(&ring, &[&folded], 1, EntryOrder::PlaneMajor, &[&bits]);
+    let seconds = best(|| fold().expect("the shapes fit"));
     let products: usize = (0..folds).map(|fold| entries.div_ceil(2 << fold)).sum();
     println!("rgsw_fold    {:9.2} ms, {products} external products", seconds * 1e3);
 
     let pair = random.batch(kept, 2);
-    let seconds = best(|| cpu.pack_pair(&ring, &keys, &pair).expect("the shapes fit"));
-    println!("pack_pair    {:9.2} us", seconds * 1e6);
-    let polys = random.polys(kept, 3);
+    let seconds = best(|| cpu.pack_pairs(&ring, &[&keys], &[&pair]).expect("the shapes fit"));
+    println!("pack_pairs   {:9.2} us", seconds * 1e6);
+    let polys = random.polys(kept, 3).into();
     let widths = [params.response_bits().a, params.response_bits().b, params.response_bits().b];
-    let seconds = best(|| cpu.mod_switch(&ring, &polys, &widths).expect("the shapes fit"));
+    let seconds = best(|| cpu.mod_switch(&ring, &[&polys], 0..3, &widths).expect("the shapes fit"));
     println!("mod_switch   {:9.2} us, 3 polynomials", seconds * 1e6);
 
     let columns = 32;

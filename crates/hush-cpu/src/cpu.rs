@@ -9,7 +9,7 @@ use hush_he::entities::PublicMatrix;
 use hush_math::modulus::Modulus;
 use hush_ops::{
     OpsError,
-    contract::{LweBatch, LweOps, LweQueries},
+    contract::{BatchWords, HostMemory, LweBatch, LweOps, LweQueries},
     ntt_tiling::NttTiledDb,
     reference::shapes,
     tiling::TiledDb,
@@ -106,7 +106,8 @@ impl Cpu {
         db: &NttTiledDb,
         selectors: &[&[u32]],
     ) -> Result<Vec<Vec<u32>>, OpsError> {
-        shapes::check_rlwe_fold(db.tiling(), moduli, selectors)?;
+        let words: Vec<usize> = selectors.iter().map(|query| query.len()).collect();
+        shapes::check_rlwe_fold(db.tiling(), moduli, &words)?;
         Ok(rlwe_fold::rlwe_fold(self, moduli, db, selectors))
     }
 
@@ -146,6 +147,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl HostMemory for Cpu {}
+
 impl LweOps for Cpu {
     type Db = TiledDb;
 
@@ -158,13 +161,13 @@ impl LweOps for Cpu {
         Ok(lwe_fold::lwe_fold(self, db, queries))
     }
 
-    fn lwe_hint(&self, db: &TiledDb, a: &PublicMatrix, rows: Range<usize>) -> Result<Vec<u32>, OpsError> {
+    fn lwe_hint(&self, db: &TiledDb, a: &PublicMatrix, rows: Range<usize>) -> Result<BatchWords, OpsError> {
         shapes::check_hint(db.tiling(), a, &rows)?;
-        Ok(lwe_hint::lwe_hint(self, db, a, rows))
+        Ok(lwe_hint::lwe_hint(self, db, a, rows).into())
     }
 
-    fn reinterpret_lwe(&self, words: &[u32], items: usize, digits: usize) -> Result<TiledDb, OpsError> {
-        let cols = shapes::check_reinterpret(words, items, digits)?;
+    fn reinterpret_lwe(&self, words: &BatchWords, items: usize, digits: usize) -> Result<TiledDb, OpsError> {
+        let cols = shapes::check_reinterpret(words.len(), items, digits)?;
         reinterpret_lwe::reinterpret_lwe(self, words, items, digits, cols)
     }
 }

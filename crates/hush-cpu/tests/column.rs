@@ -101,9 +101,11 @@ fn chains() {
                     HintRows::Rotations { step: 5 },
                 ]);
             }
-            for values in values {
-                let case = ChainCase::new(params, rows, values);
-                backends.iter().for_each(|cpu| case.check(cpu));
+            let cases: Vec<_> =
+                values.into_iter().map(|values| ChainCase::new(params, rows, values)).collect();
+            for cpu in &backends {
+                cases.iter().for_each(|case| case.check(cpu));
+                ChainCase::check_together(&cases, cpu);
             }
         }
     }

@@ -15,7 +15,6 @@ fn check(backends: &[Cpu], params: PackParams, shape: PackCaseShape, words: Word
     for cpu in backends {
         eprintln!("{}, {} threads", cpu.level(), cpu.threads());
         case.check(cpu);
-        assert!(case.lift(cpu).bytes() == case.lifted().bytes(), "lift_hint, padding included");
     }
 }
 

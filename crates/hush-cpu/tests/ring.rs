@@ -19,25 +19,38 @@ fn check(params: RingParams, shape: RingShape, residues: Residues) {
     }
 }
 
+/// One plane of one query: planes and queries do not depend on the set.
+fn shape(rows: usize, folds: usize, entries: usize) -> RingShape {
+    RingShape { rows, folds, entries, planes: 1, queries: 1 }
+}
+
 #[test]
 fn small_rings() {
     for residues in Residues::ALL {
-        check(INSECURE_RING_N256, RingShape { rows: 8, folds: 2, entries: 3 }, residues);
+        check(INSECURE_RING_N256, shape(8, 2, 3), residues);
     }
-    for shape in [
-        RingShape { rows: 1, folds: 0, entries: 1 },
-        RingShape { rows: 17, folds: 4, entries: 1 },
-        RingShape { rows: 100, folds: 6, entries: 37 },
-        RingShape { rows: 246, folds: 5, entries: 32 },
-    ] {
+    for shape in [shape(1, 0, 1), shape(17, 4, 1), shape(100, 6, 37), shape(246, 5, 32)] {
         check(INSECURE_RING_N256, shape, Residues::Random);
     }
-    check(INSECURE_RING_PLAIN, RingShape { rows: 60, folds: 2, entries: 4 }, Residues::Random);
+    check(INSECURE_RING_PLAIN, shape(60, 2, 4), Residues::Random);
+}
+
+#[test]
+fn batches_and_planes() {
+    for (planes, queries) in [(1, 3), (3, 1), (2, 2), (17, 2), (1, 0)] {
+        check(INSECURE_RING_N256, RingShape { planes, queries, ..shape(8, 3, 5) }, Residues::Random);
+    }
+    check(INSECURE_RING_N256, RingShape { planes: 2, queries: 2, ..shape(4, 0, 1) }, Residues::Random);
+    check(
+        *INSECURE_PACK_N256.ring(),
+        RingShape { planes: 3, queries: 2, ..shape(4, 2, 3) },
+        Residues::Random,
+    );
 }
 
 #[test]
 fn refusals() {
-    let shape = RingShape { rows: 2, folds: 1, entries: 2 };
+    let shape = RingShape { planes: 2, ..shape(2, 1, 2) };
     let case = RingCase::new(INSECURE_RING_N256, shape, Residues::Zero);
     case.check_refusals(&Cpu::new(1).expect("the machine has the level that HUSH_CPU names"));
 }
@@ -45,28 +58,28 @@ fn refusals() {
 #[test]
 fn onion_m31() {
     for residues in [Residues::Random, Residues::Largest, Residues::Middle] {
-        check(ONION_M31, RingShape { rows: 8, folds: 2, entries: 3 }, residues);
+        check(ONION_M31, shape(8, 2, 3), residues);
     }
 }
 
 #[test]
 fn onion_s() {
     for residues in [Residues::Random, Residues::Largest, Residues::Middle] {
-        check(ONION_S, RingShape { rows: 8, folds: 3, entries: 5 }, residues);
+        check(ONION_S, shape(8, 3, 5), residues);
     }
 }
 
 #[test]
 fn onionpirv2() {
     for residues in [Residues::Random, Residues::Largest] {
-        check(ONIONPIRV2_N4096_4X27_SEC126, RingShape { rows: 3, folds: 1, entries: 2 }, residues);
-        check(ONIONPIRV2_N2048_2X30_SEC113, RingShape { rows: 3, folds: 1, entries: 2 }, residues);
+        check(ONIONPIRV2_N4096_4X27_SEC126, shape(3, 1, 2), residues);
+        check(ONIONPIRV2_N2048_2X30_SEC113, shape(3, 1, 2), residues);
     }
 }
 
 #[test]
 fn sets_that_pack() {
-    let shape = RingShape { rows: 8, folds: 2, entries: 3 };
+    let shape = shape(8, 2, 3);
     for small in [INSECURE_PACK_N256, INSECURE_PACK_PLAIN] {
         check(*small.ring(), shape, Residues::Random);
     }

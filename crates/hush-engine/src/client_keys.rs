@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hush_he::params::{RingContext, RingParams};
-use hush_ops::contract::RingOps;
+use hush_ops::{OpsError, contract::RingOps};
 use hush_protocol::{
     ProtocolError,
     ring_keys::{open_upload, upload_bytes},
@@ -29,7 +29,10 @@ where
 {
     let refuse = |error: ProtocolError| EngineError::Keys { reason: error.to_string() };
     let keys = open_upload(context, body).map_err(refuse)?;
-    let keys = backend.open_evaluation_keys(ring, keys).map_err(|error| refuse(error.into()))?;
+    let keys = backend.open_evaluation_keys(ring, keys).map_err(|error| match error {
+        OpsError::Backend { .. } => EngineError::Internal(error.to_string()),
+        error => refuse(error.into()),
+    })?;
     Ok(ClientKeys(Arc::new(keys)))
 }
 

@@ -6,7 +6,7 @@ use hush_cpu::Cpu;
 use hush_he::params::RingContext;
 use hush_ops::{
     OpsError,
-    contract::{ColumnOps, LweOps, RingOps},
+    contract::{ColumnOps, LweOps, PackOps, RingOps},
     ntt_tiling::NttTiledDb,
     reference::column_shapes,
     tiling::{TiledDb, Tiling},
@@ -70,27 +70,35 @@ pub(crate) struct Identity {
 /// # Errors
 /// [`OpenError`] names the file and the reason.
 pub fn open(dir: &Path, verify: Verify, cpu: Arc<Cpu>) -> Result<Arc<dyn Engine>, OpenError> {
+    open_on(dir, verify, cpu)
+}
+
+fn open_on<B: PackOps + ColumnOps + 'static>(
+    dir: &Path,
+    verify: Verify,
+    backend: Arc<B>,
+) -> Result<Arc<dyn Engine>, OpenError> {
     let mut snapshot = Snapshot::open(dir, verify)?;
     let descriptor = snapshot.header().descriptor.clone();
     descriptor.check()?;
     let identity = Identity { epoch: descriptor.epoch, json: descriptor.to_json().into() };
     match descriptor.params()? {
-        TableParams::Lwe(params) => open_lwe(&mut snapshot, &descriptor, params, identity, cpu),
-        TableParams::Ring(table) => open_ring(&mut snapshot, table, identity, cpu),
-        TableParams::Pack(table) => open_pack(&mut snapshot, table, identity, cpu),
-        TableParams::Column(table) => open_column(&mut snapshot, table, identity, cpu),
+        TableParams::Lwe(params) => open_lwe(&mut snapshot, &descriptor, params, identity, backend),
+        TableParams::Ring(table) => open_ring(&mut snapshot, table, identity, backend),
+        TableParams::Pack(table) => open_pack(&mut snapshot, table, identity, backend),
+        TableParams::Column(table) => open_column(&mut snapshot, table, identity, backend),
     }
 }
 
-fn open_lwe(
+fn open_lwe<B: LweOps + 'static>(
     snapshot: &mut Snapshot,
     descriptor: &Descriptor,
     params: LweTable,
     identity: Identity,
-    cpu: Arc<Cpu>,
+    backend: Arc<B>,
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let mut load = |name: &str, tiling: Tiling| -> Result<_, OpenError> {
-        Ok(cpu.open_db(TiledDb::new(tiling, resident(snapshot, name)?)?)?)
+        Ok(backend.open_db(TiledDb::new(tiling, resident(snapshot, name)?)?)?)
     };
     let db = load(DB_FILE, params.tiling())?;
     let second_db = match params.protocol() {
@@ -102,53 +110,54 @@ fn open_lwe(
         Ok(Blob { hash: hint.blake3, file, bytes: hint.bytes })
     });
     let blobs = hints.collect::<Result<_, _>>()?;
-    Ok(Arc::new(Hosted { backend: cpu, params, db, second_db, identity, blobs }))
+    Ok(Arc::new(Hosted { backend, params, db, second_db, identity, blobs }))
 }
 
-fn open_ring(
+fn open_ring<B: RingOps + 'static>(
     snapshot: &mut Snapshot,
     table: RingTable,
     identity: Identity,
-    cpu: Arc<Cpu>,
+    backend: Arc<B>,
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let context = Arc::new(RingContext::new(*table.ring()));
-    let ring = cpu.open_ring(context.clone());
+    let ring = backend.open_ring(context.clone())?;
     let db = NttTiledDb::new(table.tiling(), resident(snapshot, DB_FILE)?)?;
-    let db = cpu.open_ntt_db(&ring, db)?;
-    Ok(Arc::new(HostedRing { backend: cpu, context, ring, table, db, identity }))
+    let db = backend.open_ntt_db(&ring, db)?;
+    Ok(Arc::new(HostedRing { backend, context, ring, table, db, identity }))
 }
 
-fn open_pack(
+fn open_pack<B: PackOps + 'static>(
     snapshot: &mut Snapshot,
     table: PackTable,
     identity: Identity,
-    cpu: Arc<Cpu>,
+    backend: Arc<B>,
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let context = Arc::new(RingContext::new(*table.params().ring()));
-    let ring = cpu.open_ring(context.clone());
-    let db = cpu.open_db(TiledDb::new(table.tiling(), resident(snapshot, DB_FILE)?)?)?;
+    let ring = backend.open_ring(context.clone())?;
+    let db = backend.open_db(TiledDb::new(table.tiling(), resident(snapshot, DB_FILE)?)?)?;
     let second_db = match table.protocol() {
         Protocol::ExppackD => {
             let file = resident(snapshot, SECOND_DB_FILE)?;
-            Some(cpu.open_db(TiledDb::new(table.second_tiling(), file)?)?)
+            Some(backend.open_db(TiledDb::new(table.second_tiling(), file)?)?)
         }
         _ => None,
     };
     let hint = NttTiledDb::new(table.hint_tiling(), resident(snapshot, LIFTED_FILE)?)?;
-    let hint = cpu.open_ntt_db(&ring, hint)?;
-    Ok(Arc::new(HostedPack { backend: cpu, context, ring, table, db, second_db, hint, identity }))
+    let hint = backend.open_ntt_db(&ring, hint)?;
+    Ok(Arc::new(HostedPack { backend, context, ring, table, db, second_db, hint, identity }))
 }
 
-fn open_column(
+fn open_column<B: ColumnOps + 'static>(
     snapshot: &mut Snapshot,
     table: ColumnTable,
     identity: Identity,
-    cpu: Arc<Cpu>,
+    backend: Arc<B>,
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let context = Arc::new(RingContext::new(*table.params().ring()));
-    let ring = cpu.open_ring(context.clone());
-    let db = cpu.open_db(TiledDb::new(table.tiling(), resident(snapshot, DB_FILE)?)?)?;
-    let columns = cpu.open_db(TiledDb::new(table.columns_tiling(), resident(snapshot, COLUMNS_FILE)?)?)?;
+    let ring = backend.open_ring(context.clone())?;
+    let db = backend.open_db(TiledDb::new(table.tiling(), resident(snapshot, DB_FILE)?)?)?;
+    let columns =
+        backend.open_db(TiledDb::new(table.columns_tiling(), resident(snapshot, COLUMNS_FILE)?)?)?;
     let mut polys = chain_polys(&table, snapshot.take(CHAIN_FILE)?.as_ref())?;
     let masks = match table.protocol() {
         // They travel as they are: nothing is folded, and so `open_chain` does not see them.
@@ -160,13 +169,13 @@ fn open_column(
                 "words of masks below their primes",
                 &masks,
             )?;
-            colpack_s::switched_masks(&*cpu, &ring, &table, &masks)?
+            colpack_s::switched_masks(&*backend, &ring, &table, masks)?
         }
         _ => Vec::new(),
     };
-    let chain = cpu.open_chain(&ring, &table.pack_shape(), polys)?;
+    let chain = backend.open_chain(&ring, &table.pack_shape(), polys)?;
     let scheme = ColumnScheme::new(table.params());
-    Ok(Arc::new(HostedColumn { backend: cpu, ring, scheme, table, db, columns, chain, masks, identity }))
+    Ok(Arc::new(HostedColumn { backend, ring, scheme, table, db, columns, chain, masks, identity }))
 }
 
 /// Takes the file `name` out of the snapshot and reads it into memory.

@@ -58,7 +58,8 @@ fn chained(built: &Built) -> [Vec<u8>; 2] {
     let (mut columns, mut digits, mut mask_words) = (Vec::new(), Vec::new(), Vec::new());
     for plaintext in 0..shape.plaintexts() {
         let rows = shape.plaintext_rows(plaintext);
-        let chained = Reference.chain_hint(&context, &masks, &hint[rows.start * n..rows.end * n]).unwrap();
+        let words = hint[rows.start * n..rows.end * n].to_vec().into();
+        let chained = Reference.chain_hint(&context, &masks, &[&words]).unwrap().remove(0);
         columns.extend(chained.columns);
         digits.extend(chained.digit);
         mask_words.extend(chained.mask);

@@ -120,10 +120,10 @@ fn lifted(cpu: &Cpu, dir: &Path, table: &PackTable) -> Vec<u8> {
     };
     let (n, shape) = (table.params().lwe().n(), table.hint_shape());
     let db = cpu.open_db(TiledDb::new(tiling, Arc::new(file(dir, name))).unwrap()).unwrap();
-    let mut hint = cpu.lwe_hint(&db, &matrix, 0..tiling.rows()).unwrap();
+    let mut hint = cpu.lwe_hint(&db, &matrix, 0..tiling.rows()).unwrap().to_vec();
     hint.resize(shape.rows() * n, 0);
-    let ring = cpu.open_ring(Arc::new(RingContext::new(*table.params().ring())));
-    cpu.lift_hint(&ring, &hint, n, &shape, 0..shape.plaintexts()).unwrap().bytes().to_vec()
+    let ring = cpu.open_ring(Arc::new(RingContext::new(*table.params().ring()))).unwrap();
+    cpu.lift_hint(&ring, &hint.into(), n, &shape, 0..shape.plaintexts()).unwrap().bytes().to_vec()
 }
 
 /// Protocol, record bytes and blocks, and the plaintexts of the hint that they make.

@@ -8,13 +8,15 @@ use crate::{OpsError, tiling::TiledDb};
 
 mod batch_words;
 mod column;
+mod memory;
 mod pack;
 mod ring;
 
 pub use batch_words::{BatchWords, LentWords};
 pub use column::{BALANCED_HALVES, ChainPolys, ChainedHint, ColumnOps, PACK_BYTES, key_words, rgsw_rows};
+pub use memory::{HostMemory, Memory, WordRange, WordStore, check_range};
 pub use pack::{PackOps, switched_bytes};
-pub use ring::{Expanded, RingOps, RlweBatch};
+pub use ring::{EntryOrder, Expanded, RingOps, RlweBatch};
 
 /// A batch of LWE queries: `batch` vectors of `cols` words modulo 2^32, query after query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,15 +36,27 @@ impl LweQueries {
 
 /// The result of a fold: `batch` vectors of `rows` words modulo 2^32, query after query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LweBatch {
+pub struct LweBatch<W = BatchWords> {
     /// Words of one result.
     pub rows: usize,
     /// `batch * rows` words; word `b * rows + r` is row `r` of query `b`.
-    pub words: Vec<u32>,
+    pub words: W,
+}
+
+impl<W: WordStore> LweBatch<W> {
+    /// Number of queries.
+    pub fn batch(&self) -> usize {
+        self.words.len().checked_div(self.rows).unwrap_or(0)
+    }
+
+    /// The words of one query, as a range of all.
+    pub fn range(&self, query: usize) -> Range<usize> {
+        query * self.rows..(query + 1) * self.rows
+    }
 }
 
 /// The steps over LWE: what `frodo`, `simple` and `double` are made of, and where the others begin.
-pub trait LweOps: Send + Sync {
+pub trait LweOps: Memory {
     /// A database as this backend holds it.
     type Db: Send + Sync;
 
@@ -66,7 +80,7 @@ pub trait LweOps: Send + Sync {
     ///
     /// # Errors
     /// [`OpsError::Shape`] if the query length is not D0.
-    fn lwe_fold(&self, db: &Self::Db, queries: &LweQueries) -> Result<LweBatch, OpsError>;
+    fn lwe_fold(&self, db: &Self::Db, queries: &LweQueries) -> Result<LweBatch<Self::Words>, OpsError>;
 
     /// Hint of the rows in `rows`: `db[rows] * A mod 2^32`, row-major `rows.len() x n` words.
     ///
@@ -74,7 +88,7 @@ pub trait LweOps: Send + Sync {
     ///
     /// # Errors
     /// [`OpsError::Shape`] if A has not D0 rows, or the range is not of that form.
-    fn lwe_hint(&self, db: &Self::Db, a: &PublicMatrix, rows: Range<usize>) -> Result<Vec<u32>, OpsError>;
+    fn lwe_hint(&self, db: &Self::Db, a: &PublicMatrix, rows: Range<usize>) -> Result<Self::Words, OpsError>;
 
     /// (2) Make LWE words a new byte database. `words[c * items + i]` is rounded to its top `8 * digits` bits,
     /// and its byte `k` (least significant first) goes to row `i * digits + k`, column `c`.
@@ -89,7 +103,8 @@ pub trait LweOps: Send + Sync {
     ///
     /// # Errors
     /// [`OpsError::Shape`] if `words` is not `cols * items` long or `digits` is not 1..=4.
-    fn reinterpret_lwe(&self, words: &[u32], items: usize, digits: usize) -> Result<Self::Db, OpsError>;
+    fn reinterpret_lwe(&self, words: &Self::Words, items: usize, digits: usize)
+    -> Result<Self::Db, OpsError>;
 }
 
 /// A banded 0/1 system over Z_2^8 or Z_2^32, the linear algebra of the `band` key filter.

@@ -25,6 +25,12 @@ pub enum OpsError {
         "an entry of a pack column does not fit into four balanced bytes: build the table with another number of columns (--columns)"
     )]
     PackColumns,
+    /// The device of a backend failed: it has no memory left, or it is gone.
+    #[error("the device failed: {reason}")]
+    Backend {
+        /// What it said, in words for a person who looks after the machine.
+        reason: String,
+    },
 }
 
 impl OpsError {

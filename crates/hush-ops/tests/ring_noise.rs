@@ -17,7 +17,7 @@ use hush_math::{
     ring::Ring,
 };
 use hush_ops::{
-    contract::{Expanded, RingOps, RlweBatch},
+    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch},
     ntt_tiling::{NttTiledDb, NttTiling},
     reference::{Reference, expand::tree},
 };
@@ -62,7 +62,9 @@ impl<'a> Lookup<'a> {
         let bytes = encrypt_ring_query(&client.context, &client.secrets, &selectors, &bits, rng);
         let leaves = client.context.params().leaves(rows, FOLDS);
         let query = open_ring_query(&client.context, leaves, &bytes).unwrap();
-        let expanded = Reference.expand(&client.context, &client.keys, &query, rows, FOLDS).unwrap();
+        let queries = std::slice::from_ref(&query);
+        let expanded =
+            Reference.expand(&client.context, &[&client.keys], queries, rows, FOLDS).unwrap().remove(0);
         Self { client, rows, row, entry, query, expanded }
     }
 
@@ -111,7 +113,7 @@ impl<'a> Lookup<'a> {
         let Client { context, secrets, keys } = self.client;
         let (params, kept) = (context.params(), context.kept());
         let n = params.degree();
-        let ring = Reference.open_ring(context.clone());
+        let ring = Reference.open_ring(context.clone()).unwrap();
         let polys = Reference.ntt_db(&ring, symbols).unwrap();
         let tiling = NttTiling::new(n, kept.limbs(), self.rows, COLUMNS).unwrap();
         let db = Reference.open_ntt_db(&ring, NttTiledDb::from_polys(tiling, &polys)).unwrap();
@@ -130,24 +132,27 @@ impl<'a> Lookup<'a> {
         let ciphertext_words = folded.ciphertext_words;
         let (head, tail) = folded.words.split_at(ciphertext_words);
         let columns = [self.entry, (self.entry + 1) % COLUMNS];
-        let chosen = [&folded.words[..], &[tail, head].concat()]
-            .map(|entries| Reference.rgsw_fold(&ring, entries, &self.expanded.bits).unwrap().words.to_vec());
-        for (words, column) in chosen.iter().zip(columns) {
+        let planes = RlweBatch { ciphertext_words, words: [head, tail, tail, head].concat().into() };
+        let bits = &self.expanded.bits[..];
+        let chosen =
+            Reference.rgsw_fold(&ring, &[&planes], 2, EntryOrder::PlaneMajor, &[bits]).unwrap().remove(0);
+        let planes = [0, 1].map(|plane| chosen.ciphertext(plane));
+        for (words, column) in planes.iter().zip(columns) {
             after.add(kept, &s, &ciphertext(kept, words), &message(column));
         }
         let (predicted, bits) = (self.predicted(), params.response_bits());
-        let mut sent = chosen[0].clone();
+        let mut sent = BatchWords::from(planes[0].to_vec());
         if params.packs_pairs() {
-            let pair = RlweBatch { ciphertext_words, words: chosen.concat().into() };
-            sent = Reference.pack_pair(&ring, keys, &pair).unwrap();
+            sent = Reference.pack_pairs(&ring, &[keys], &[&chosen]).unwrap().remove(0);
             let [a, b @ ..] = &polys_of(kept, &sent)[..] else { panic!("a first half") };
-            for ((b, secret), words) in b.iter().zip([&secrets.query, &secrets.second]).zip(&chosen) {
+            for ((b, secret), words) in b.iter().zip([&secrets.query, &secrets.second]).zip(planes) {
                 let packed = RlweCiphertext { a: a.clone(), b: b.clone() };
                 packing.add(kept, &secret.eval(kept), &packed, &phase(kept, &s, &ciphertext(kept, words)));
             }
         }
         let widths = [bits.a, bits.b, bits.b];
-        let switched = Reference.mod_switch(&ring, &sent, &widths[..sent.len() / kept.limbs() / n]).unwrap();
+        let count = sent.len() / kept.limbs() / n;
+        let switched = Reference.mod_switch(&ring, &[&sent], 0..count, &widths[..count]).unwrap().remove(0);
         let mut response = Squares::default();
         for ((b, secret), column) in switched[1..].iter().zip([&secrets.query, &secrets.second]).zip(columns)
         {

@@ -22,7 +22,7 @@ use crate::{
     column_packing::{ColumnHost, ColumnScheme, Pending, decrypt},
     column_table::ColumnTable,
     response::switch,
-    simple::check_length,
+    simple::{answers, check_length},
     wire,
 };
 
@@ -34,12 +34,13 @@ pub fn switched_masks<B: RingOps>(
     backend: &B,
     ring: &B::Ring,
     table: &ColumnTable,
-    masks: &[u32],
+    masks: Vec<u32>,
 ) -> Result<Vec<u8>, ProtocolError> {
-    let plaintexts = table.pack_shape().plaintexts();
-    let widths = vec![table.params().ring().response_bits().a; plaintexts];
-    let mut bytes = Vec::with_capacity(plaintexts * mask_bytes(table));
-    switch(backend, ring, masks, &widths, &mut bytes)?;
+    let (plaintexts, width) = (table.pack_shape().plaintexts(), table.params().ring().response_bits().a);
+    let masks = backend.keep(masks)?;
+    let mut bytes = [Vec::with_capacity(plaintexts * mask_bytes(table))];
+    switch(backend, ring, &[&masks], 0..plaintexts, &[width], &mut bytes)?;
+    let [bytes] = bytes;
     Ok(bytes)
 }
 
@@ -57,7 +58,8 @@ pub fn answer<B: ColumnOps>(
     let query = host.open(queries)?;
     let folded = host.backend.lwe_fold(host.db, &query.first)?; //  (1)   a word a row
     let packed = host.pack(folded, &query.keys)?; //                (3c)  a ciphertext a plane and entry
-    Ok(packed.words.chunks(packed.rows.max(1)).map(|words| respond(host, words)).collect())
+    let words = host.backend.read(&packed.words)?;
+    Ok(answers(&words, packed.rows).map(|words| respond(host, words)).collect())
 }
 
 /// Bytes of a mask in an answer.

@@ -180,7 +180,11 @@ impl<B: ColumnOps> ColumnHost<'_, B> {
     }
 
     /// (3c) Packs the fold of a batch: the word of a row becomes a coefficient of its plaintext's b.
-    pub(crate) fn pack(&self, folded: LweBatch, keys: &[ColumnKeys]) -> Result<LweBatch, ProtocolError> {
+    pub(crate) fn pack(
+        &self,
+        folded: LweBatch<B::Words>,
+        keys: &[ColumnKeys],
+    ) -> Result<LweBatch<B::Words>, ProtocolError> {
         let rotations: Vec<&[u64]> = keys.iter().map(|keys| &keys.rotation[..]).collect();
         let conjugations: Vec<_> = keys.iter().map(|keys| &keys.conjugation).collect();
         let words = key_words(&rotations);

@@ -53,7 +53,7 @@ pub fn query(params: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Que
 ///
 /// # Errors
 /// [`ProtocolError::Ops`] if `hint` has not that shape.
-pub fn second_db<B: LweOps>(backend: &B, params: &LweTable, hint: &[u32]) -> Result<B::Db, ProtocolError> {
+pub fn second_db<B: LweOps>(backend: &B, params: &LweTable, hint: &B::Words) -> Result<B::Db, ProtocolError> {
     Ok(backend.reinterpret_lwe(hint, params.shape().slot_bytes * params.lwe().n(), params.digits())?)
 }
 
@@ -73,18 +73,19 @@ pub fn answer<B: LweOps>(
     let second_queries = unpack_queries(queries, cols, params.widths().query, |query| &query.second)?;
     let folded = backend.lwe_fold(db, &first_queries)?; // (1)
     let hint_part = backend.lwe_fold(second_db, &second_queries)?; //        (1) over M1, whole batch
+    let hint_part_words = backend.read(&hint_part.words)?;
     let second_matrix = params.second_matrix();
     let mut out = Vec::with_capacity(queries.len());
-    for (index, words) in answers(&folded).enumerate() {
-        let online = backend.reinterpret_lwe(words, slot_bytes, params.digits())?; // (2): M2
+    for (index, part) in answers(&hint_part_words, hint_part.rows).enumerate() {
+        let words = backend.join(&[(&folded.words, folded.range(index))])?;
+        let online = backend.reinterpret_lwe(&words, slot_bytes, params.digits())?; // (2): M2
         let query = LweQueries { cols, words: second_queries.words[index * cols..][..cols].to_vec() };
         let answer_part = backend.lwe_fold(&online, &query)?; //                     (1) over M2
         let rows = params.second_answer_rows();
         let online_hint = backend.lwe_hint(&online, &second_matrix, 0..rows)?;
-        let part = &hint_part.words[index * hint_part.rows..][..hint_part.rows];
         let mut bytes = pack_rounded(part, params.widths().answer);
-        bytes.extend(pack_rounded(&answer_part.words, params.widths().answer));
-        bytes.extend(pack_rounded(&online_hint, params.widths().hint));
+        bytes.extend(pack_rounded(&backend.read(&answer_part.words)?, params.widths().answer));
+        bytes.extend(pack_rounded(&backend.read(&online_hint)?, params.widths().hint));
         out.push(bytes);
     }
     Ok(out)

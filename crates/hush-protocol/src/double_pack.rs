@@ -29,7 +29,7 @@ use crate::{
     ProtocolError,
     pack_table::PackTable,
     packing::{PackHost, Pending, decrypt, encrypt},
-    response::{join, respond},
+    response::join,
     ring_keys::RingKeys,
     target::Target,
     wire,
@@ -63,8 +63,8 @@ pub fn answer<B: PackOps>(
             let hint = backend.lwe_hint(&entries, &table.second_matrix(), shape.rows_of(columns.clone()))?;
             host.pack_online(&folded, &hint, columns, &expanded.selectors) //       (3)  4 a plane
         };
-        let parts = table.second_parts().map(pack).collect::<Result<_, _>>()?;
-        respond(backend, host.ring, host.context, keys, &join(parts))
+        let parts = table.second_parts().map(pack).collect::<Result<Vec<_>, _>>()?;
+        Ok(host.respond(&[*keys], &[join(backend, &parts)?])?.remove(0))
     });
     answers.collect()
 }

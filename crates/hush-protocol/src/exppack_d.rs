@@ -15,7 +15,7 @@
 
 use hush_he::algorithms::{decrypt_byte, phase};
 use hush_math::csprng::Csprng;
-use hush_ops::contract::{LweBatch, LweOps, PackOps, RlweBatch};
+use hush_ops::contract::{LweBatch, LweOps, PackOps, RlweBatch, WordStore};
 use zeroize::Zeroizing;
 
 use crate::{
@@ -23,9 +23,7 @@ use crate::{
     double::join_digits,
     pack_table::{DIGITS, PackTable},
     packing::{Opened, PackHost, Pending, decrypt, encrypt},
-    response::respond,
     ring_keys::RingKeys,
-    simple::answers,
     target::Target,
     wire,
 };
@@ -40,7 +38,7 @@ pub fn query(table: &PackTable, keys: &RingKeys, target: Target, rng: &mut Csprn
 ///
 /// # Errors
 /// [`ProtocolError::Ops`] if `hint` has not that shape.
-pub fn second_db<B: LweOps>(backend: &B, table: &PackTable, hint: &[u32]) -> Result<B::Db, ProtocolError> {
+pub fn second_db<B: LweOps>(backend: &B, table: &PackTable, hint: &B::Words) -> Result<B::Db, ProtocolError> {
     Ok(backend.reinterpret_lwe(hint, table.shape().slot_bytes * table.params().lwe().n(), DIGITS)?)
 }
 
@@ -62,59 +60,57 @@ pub fn answer<B: PackOps>(
     let query = host.open(queries, keys)?;
     let folded = backend.lwe_fold(host.db, &query.first)?; //               (1)  a word a row
     let hint_part = backend.lwe_fold(second_db, &query.second)?; //         (1)  over M1
-    let mut words = Vec::with_capacity(queries.len() * shape.rows());
-    let mut online = Vec::with_capacity(queries.len());
-    for (index, (folded, hint_part)) in answers(&folded).zip(answers(&hint_part)).enumerate() {
-        let rows = AnswerRows::new(host, folded, &query, index)?; //        (2)(1)  over M2
-        words.extend([hint_part, &rows.words].concat());
-        online.push(rows);
-    }
-    let folded = LweBatch { rows: shape.rows(), words };
-    let packed =
-        backend.pack(host.ring, host.hint, &folded, &shape, 0..shape.plaintexts(), &query.selectors())?;
-    let answers = packed.into_iter().zip(online).zip(&query.expanded).zip(keys);
-    let answers = answers.map(|(((mut packed, rows), expanded), keys)| {
-        rows.pack_onto(host, &mut packed, &expanded.selectors)?; //         (3)  one plaintext for every N rows
-        respond(backend, host.ring, host.context, keys, &packed)
+    let rows = |index| AnswerRows::new(host, &folded, &query, index); //    (2)(1)  over M2
+    let online = (0..queries.len()).map(rows).collect::<Result<Vec<_>, _>>()?;
+    let words = online.iter().enumerate().flat_map(|(index, rows)| {
+        [(&hint_part.words, hint_part.range(index)), (&rows.words, 0..rows.words.len())]
     });
-    answers.collect()
+    let folded = LweBatch { rows: shape.rows(), words: backend.join(&words.collect::<Vec<_>>())? };
+    let mut packed =
+        backend.pack(host.ring, host.hint, &folded, &shape, 0..shape.plaintexts(), &query.selectors())?;
+    for ((packed, rows), expanded) in packed.iter_mut().zip(online).zip(&query.expanded) {
+        rows.pack_onto(host, packed, &expanded.selectors)?; //              (3)  one plaintext for every N rows
+    }
+    host.respond(keys, &packed)
 }
 
 /// The rows that stem from the answer, of one query.
-struct AnswerRows {
+struct AnswerRows<W> {
     /// `M2 * q2`.
-    words: Vec<u32>,
+    words: W,
     /// `M2 * A2`.
-    hint: Vec<u32>,
+    hint: W,
 }
 
-impl AnswerRows {
-    fn new<B: PackOps>(
+impl<W: WordStore> AnswerRows<W> {
+    fn new<B: PackOps<Words = W>>(
         host: &PackHost<'_, B>,
-        folded: &[u32],
-        query: &Opened,
+        folded: &LweBatch<W>,
+        query: &Opened<W>,
         index: usize,
     ) -> Result<Self, ProtocolError> {
         let (backend, table) = (host.backend, host.table);
-        let answer_db = backend.reinterpret_lwe(folded, table.shape().slot_bytes, DIGITS)?;
+        let words = backend.join(&[(&folded.words, folded.range(index))])?;
+        let answer_db = backend.reinterpret_lwe(&words, table.shape().slot_bytes, DIGITS)?;
         let words = backend.lwe_fold(&answer_db, &query.second(index))?.words;
         let hint = backend.lwe_hint(&answer_db, &table.second_matrix(), 0..table.second_answer_rows())?;
         Ok(Self { words, hint })
     }
 
     /// Adds the part of the packing that the hint of these rows makes; their words are packed already.
-    fn pack_onto<B: PackOps>(
+    fn pack_onto<B: PackOps<Words = W>>(
         &self,
         host: &PackHost<'_, B>,
-        packed: &mut RlweBatch,
-        selectors: &RlweBatch,
+        packed: &mut RlweBatch<W>,
+        selectors: &RlweBatch<W>,
     ) -> Result<(), ProtocolError> {
         let (shape, n) = (host.table.second_shape(), host.table.params().lwe().n());
         let columns = host.table.second_hint_rows() / shape.degree()..shape.plaintexts();
         // Rows of the same columns that stem from the hint have no part in it.
-        let before = host.table.second_hint_rows() - shape.rows_of(columns.clone()).start;
-        let hint = [&vec![0; before * n][..], &self.hint].concat();
-        let words = LweBatch { rows: shape.rows(), words: vec![0; shape.rows()] };
+        let before = (host.table.second_hint_rows() - shape.rows_of(columns.clone()).start) * n;
+        let zeros = host.backend.keep(vec![0; before.max(shape.rows())])?;
+        let hint = host.backend.join(&[(&zeros, 0..before), (&self.hint, 0..self.hint.len())])?;
+        let words = LweBatch { rows: shape.rows(), words: host.backend.join(&[(&zeros, 0..shape.rows())])? };
         let part = host.pack_online(&words, &hint, columns.clone(), selectors)?;
         Ok(host.backend.add_rlwe(host.ring, packed, columns.start, &part)?)
     }

@@ -19,7 +19,6 @@ use crate::{
     ProtocolError,
     pack_table::PackTable,
     packing::{PackHost, Pending, decrypt, encrypt},
-    response::respond,
     ring_keys::RingKeys,
     target::Target,
     wire,
@@ -42,8 +41,7 @@ pub fn answer<B: PackOps>(
     let query = host.open(queries, keys)?;
     let folded = host.backend.lwe_fold(host.db, &query.first)?; //      (1)  a word a row
     let packed = host.pack_first(&folded, &query.selectors())?; //      (3)  a ciphertext a plane and entry
-    let respond = |(packed, keys)| respond(host.backend, host.ring, host.context, keys, packed);
-    packed.iter().zip(keys.iter().copied()).map(respond).collect()
+    host.respond(keys, &packed)
 }
 
 /// Client: the slot that was asked for.

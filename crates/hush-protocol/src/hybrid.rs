@@ -11,14 +11,13 @@
 //! Source: VIPIR section 4.1 (hybrid). Ours: as in `exppack-s`; a key for s^2 in place of RGSW(s).
 
 use hush_math::csprng::Csprng;
-use hush_ops::contract::{PackOps, RlweBatch};
+use hush_ops::contract::{EntryOrder, PackOps};
 use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError,
     pack_table::PackTable,
     packing::{PackHost, Pending, decrypt, encrypt},
-    response::{join, respond},
     ring_keys::RingKeys,
     target::Target,
     wire,
@@ -42,19 +41,10 @@ pub fn answer<B: PackOps>(
     let query = host.open(queries, keys)?;
     let folded = host.backend.lwe_fold(host.db, &query.first)?; //      (1)  a word a row
     let packed = host.pack_first(&folded, &query.selectors())?; //      (3)  a ciphertext a plane and entry
-    let planes = host.table.first_shape().planes();
-    let answers = packed.iter().zip(&query.expanded).zip(keys).map(|((packed, expanded), keys)| {
-        let fold =
-            |plane| host.backend.rgsw_fold(host.ring, &plane_of(packed, plane, planes), &expanded.bits);
-        let chosen = (0..planes).map(fold).collect::<Result<_, _>>()?; // (7)  one a plane
-        respond(host.backend, host.ring, host.context, keys, &join(chosen))
-    });
-    answers.collect()
-}
-
-/// The ciphertexts of one plane of every entry.
-fn plane_of(packed: &RlweBatch, plane: usize, planes: usize) -> Vec<u32> {
-    (plane..packed.count()).step_by(planes).flat_map(|index| packed.ciphertext(index)).copied().collect()
+    let (planes, order) = (host.table.first_shape().planes(), EntryOrder::EntryMajor);
+    let (entries, bits): (Vec<_>, Vec<_>) = (packed.iter().collect(), query.bits());
+    let chosen = host.backend.rgsw_fold(host.ring, &entries, planes, order, &bits)?; // (7)  one a plane
+    host.respond(keys, &chosen)
 }
 
 /// Client: the slot that was asked for.

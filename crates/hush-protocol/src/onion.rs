@@ -17,12 +17,12 @@ use hush_he::{
     params::RingContext,
 };
 use hush_math::{constant_time::equal_mask, csprng::Csprng};
-use hush_ops::contract::{Expanded, RingOps, RlweBatch};
+use hush_ops::contract::{EntryOrder, RingOps};
 use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError,
-    response::{choose_lane, decrypt_plaintexts, join, respond},
+    response::{choose_lane, decrypt_plaintexts, respond},
     ring_keys::RingKeys,
     ring_table::RingTable,
     symbols::from_symbols,
@@ -76,17 +76,13 @@ pub fn answer<B: RingOps>(
     });
     let opened = opened.collect::<Result<Vec<_>, _>>()?;
     let (rows, folds) = (table.shape().columns, table.folds());
-    let expanded = opened.iter().zip(keys);
-    let expanded = expanded.map(|(query, keys)| backend.expand(ring, keys, query, rows, folds));
-    let expanded = expanded.collect::<Result<Vec<Expanded>, _>>()?;
-    let selectors: Vec<&RlweBatch> = expanded.iter().map(|expanded| &expanded.selectors).collect();
+    let expanded = backend.expand(ring, keys, &opened, rows, folds)?;
+    let selectors: Vec<_> = expanded.iter().map(|expanded| &expanded.selectors).collect();
+    let bits: Vec<_> = expanded.iter().map(|expanded| &expanded.bits[..]).collect();
     let folded = backend.rlwe_fold(ring, db, &selectors)?; //                  (6)  planes x entries
-    let answers = folded.iter().zip(&expanded).zip(keys).map(|((columns, expanded), keys)| {
-        let planes = columns.words.chunks_exact(table.entries() * columns.ciphertext_words);
-        let chosen = planes.map(|entries| backend.rgsw_fold(ring, entries, &expanded.bits)); // (7)  one a plane
-        respond(backend, ring, context, keys, &join(chosen.collect::<Result<Vec<_>, _>>()?))
-    });
-    answers.collect()
+    let (columns, order): (Vec<_>, _) = (folded.iter().collect(), EntryOrder::PlaneMajor);
+    let chosen = backend.rgsw_fold(ring, &columns, table.planes(), order, &bits)?; // (7)  one a plane
+    respond(backend, ring, context, keys, &chosen.iter().collect::<Vec<_>>())
 }
 
 /// Client: the slot that was asked for.

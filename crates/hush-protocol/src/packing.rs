@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 use crate::{
     ProtocolError, double_pack, exppack_d, exppack_s, hybrid,
     pack_table::PackTable,
-    response::decrypt_plaintexts,
+    response::{decrypt_plaintexts, respond},
     ring_keys::RingKeys,
     simple::{check_length, unpack_queries},
     table::Protocol,
@@ -138,19 +138,24 @@ pub(crate) fn encrypt(
 }
 
 /// A batch of queries as a server reads it.
-pub(crate) struct Opened {
+pub(crate) struct Opened<W> {
     /// The vectors over the columns.
     pub(crate) first: LweQueries,
     /// The second vectors, of no words if the protocol has none.
     pub(crate) second: LweQueries,
     /// Selectors for every coefficient of the LWE secret, and bits of the entry.
-    pub(crate) expanded: Vec<Expanded>,
+    pub(crate) expanded: Vec<Expanded<W>>,
 }
 
-impl Opened {
+impl<W> Opened<W> {
     /// The selectors of every query.
-    pub(crate) fn selectors(&self) -> Vec<&RlweBatch> {
+    pub(crate) fn selectors(&self) -> Vec<&RlweBatch<W>> {
         self.expanded.iter().map(|expanded| &expanded.selectors).collect()
+    }
+
+    /// The bits of the entry of every query.
+    pub(crate) fn bits(&self) -> Vec<&[RlweBatch<W>]> {
+        self.expanded.iter().map(|expanded| &expanded.bits[..]).collect()
     }
 
     /// The second vector of one query.
@@ -167,7 +172,11 @@ impl<B: PackOps> PackHost<'_, B> {
     /// [`ProtocolError::Query`] with the position of a query that is none of this table, before anything is computed;
     /// [`ProtocolError::Length`] if a vector has another length; [`ProtocolError::Keys`] if there are not as many keys as
     /// queries.
-    pub(crate) fn open(&self, queries: &[wire::Query], keys: &[&B::Keys]) -> Result<Opened, ProtocolError> {
+    pub(crate) fn open(
+        &self,
+        queries: &[wire::Query],
+        keys: &[&B::Keys],
+    ) -> Result<Opened<B::Words>, ProtocolError> {
         if queries.len() != keys.len() {
             return Err(ProtocolError::Keys(format!("{} for {} queries", keys.len(), queries.len())));
         }
@@ -182,8 +191,7 @@ impl<B: PackOps> PackHost<'_, B> {
         });
         let packed = packed.collect::<Result<Vec<_>, _>>()?;
         let (n, folds) = (table.params().lwe().n(), table.folds());
-        let expand = |(query, keys)| self.backend.expand(self.ring, keys, query, n, folds);
-        let expanded = packed.iter().zip(keys.iter().copied()).map(expand).collect::<Result<_, _>>()?;
+        let expanded = self.backend.expand(self.ring, keys, &packed, n, folds)?;
         let columns = table.shape().columns;
         let first = unpack_queries(queries, columns, table.query_bits(), |query| &query.first)?;
         let second = match table.second_words() {
@@ -196,9 +204,9 @@ impl<B: PackOps> PackHost<'_, B> {
     /// (3) Packs the first fold of a batch: a ciphertext for every plane of every entry.
     pub(crate) fn pack_first(
         &self,
-        folded: &LweBatch,
-        selectors: &[&RlweBatch],
-    ) -> Result<Vec<RlweBatch>, ProtocolError> {
+        folded: &LweBatch<B::Words>,
+        selectors: &[&RlweBatch<B::Words>],
+    ) -> Result<Vec<RlweBatch<B::Words>>, ProtocolError> {
         let shape = self.table.first_shape();
         Ok(self.backend.pack(self.ring, self.hint, folded, &shape, 0..shape.plaintexts(), selectors)?)
     }
@@ -207,15 +215,25 @@ impl<B: PackOps> PackHost<'_, B> {
     /// these columns (n words each), `folded` all rows of the shape.
     pub(crate) fn pack_online(
         &self,
-        folded: &LweBatch,
-        hint: &[u32],
+        folded: &LweBatch<B::Words>,
+        hint: &B::Words,
         columns: Range<usize>,
-        selectors: &RlweBatch,
-    ) -> Result<RlweBatch, ProtocolError> {
+        selectors: &RlweBatch<B::Words>,
+    ) -> Result<RlweBatch<B::Words>, ProtocolError> {
         let (shape, n) = (self.table.second_shape(), self.table.params().lwe().n());
         let hint = self.backend.lift_hint(self.ring, hint, n, &shape, columns.clone())?;
         let mut packed = self.backend.pack(self.ring, &hint, folded, &shape, columns, &[selectors])?;
         Ok(packed.remove(0))
+    }
+
+    /// Packs, switches and joins the ciphertexts that are left of each query.
+    pub(crate) fn respond(
+        &self,
+        keys: &[&B::Keys],
+        ciphertexts: &[RlweBatch<B::Words>],
+    ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+        let ciphertexts: Vec<_> = ciphertexts.iter().collect();
+        respond(self.backend, self.ring, self.context, keys, &ciphertexts)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Answers of the protocols over rings: what is left of the ciphertexts, packed in pairs and rounded.
 
+use std::ops::Range;
+
 use hush_he::{
     algorithms::decrypt_response,
     codec::{pack_wide, packed_bytes, unpack_wide},
@@ -7,7 +9,7 @@ use hush_he::{
     params::{RingContext, RingParams},
 };
 use hush_math::constant_time::equal_mask;
-use hush_ops::contract::{RingOps, RlweBatch};
+use hush_ops::contract::{Memory, RingOps, RlweBatch, WordStore};
 use zeroize::Zeroizing;
 
 use crate::{ProtocolError, simple::check_length};
@@ -26,48 +28,60 @@ fn group(ring: &RingParams) -> usize {
     if ring.packs_pairs() { 2 } else { 1 }
 }
 
-/// Server: packs, switches and joins ciphertexts. The result has [`response_bytes`].
+/// Server: packs, switches and joins the ciphertexts of each query, all of one number, at least one. The results have
+/// [`response_bytes`].
 pub(crate) fn respond<B: RingOps>(
     backend: &B,
     ring: &B::Ring,
     context: &RingContext,
-    keys: &B::Keys,
-    ciphertexts: &RlweBatch,
-) -> Result<Vec<u8>, ProtocolError> {
-    let (params, ciphertext_words) = (context.params(), ciphertexts.ciphertext_words);
-    let bits = params.response_bits();
-    let mut out = Vec::with_capacity(response_bytes(params, ciphertexts.count()));
-    for words in ciphertexts.words.chunks(group(params) * ciphertext_words) {
-        if words.len() > ciphertext_words {
-            let pair = RlweBatch { ciphertext_words, words: words.to_vec().into() };
-            let polys = backend.pack_pair(ring, keys, &pair)?;
-            switch(backend, ring, &polys, &[bits.a, bits.b, bits.b], &mut out)?;
-        } else {
-            switch(backend, ring, words, &[bits.a, bits.b], &mut out)?;
-        }
+    keys: &[&B::Keys],
+    ciphertexts: &[&RlweBatch<B::Words>],
+) -> Result<Vec<Vec<u8>>, ProtocolError> {
+    let (params, bits) = (context.params(), context.params().response_bits());
+    let count = ciphertexts.first().map_or(0, |ciphertexts| ciphertexts.count());
+    let pairs = if params.packs_pairs() { count / 2 } else { 0 };
+    let mut answers = vec![Vec::with_capacity(response_bytes(params, count)); ciphertexts.len()];
+    if pairs > 0 {
+        let packed = backend.pack_pairs(ring, keys, ciphertexts)?;
+        let packed: Vec<&B::Words> = packed.iter().collect();
+        switch(backend, ring, &packed, 0..3 * pairs, &[bits.a, bits.b, bits.b], &mut answers)?;
     }
-    Ok(out)
+    if count > 2 * pairs {
+        let single: Vec<&B::Words> = ciphertexts.iter().map(|ciphertexts| &ciphertexts.words).collect();
+        switch(backend, ring, &single, 4 * pairs..2 * count, &[bits.a, bits.b], &mut answers)?;
+    }
+    Ok(answers)
 }
 
-/// Server: polynomials at the widths of an answer, appended to `out`.
+/// Server: the polynomials `which` of each query at the widths of an answer, one after another, appended to the query's bytes.
 pub(crate) fn switch<B: RingOps>(
     backend: &B,
     ring: &B::Ring,
-    polys: &[u32],
+    polys: &[&B::Words],
+    which: Range<usize>,
     widths: &[u32],
-    out: &mut Vec<u8>,
+    out: &mut [Vec<u8>],
 ) -> Result<(), ProtocolError> {
-    for (words, &bits) in backend.mod_switch(ring, polys, widths)?.into_iter().zip(widths) {
-        pack_wide(words.into_iter().map(u128::from), bits, out);
-    }
+    let widths: Vec<u32> = widths.iter().copied().cycle().take(which.len()).collect();
+    let switched = backend.mod_switch(ring, polys, which, &widths)?;
+    switched.iter().zip(out).for_each(|(polys, out)| pack_polys(polys, &widths, out));
     Ok(())
 }
 
+/// Server: switched polynomials, each at its width, appended to `out`.
+pub(crate) fn pack_polys(polys: &[Vec<u64>], widths: &[u32], out: &mut Vec<u8>) {
+    for (words, &bits) in polys.iter().zip(widths) {
+        pack_wide(words.iter().map(|&word| u128::from(word)), bits, out);
+    }
+}
+
 /// The ciphertexts of several batches, at least one, as one.
-pub(crate) fn join(batches: Vec<RlweBatch>) -> RlweBatch {
-    let ciphertext_words = batches[0].ciphertext_words;
-    let words: Vec<u32> = batches.iter().flat_map(|batch| batch.words.iter().copied()).collect();
-    RlweBatch { ciphertext_words, words: words.into() }
+pub(crate) fn join<M: Memory>(
+    memory: &M,
+    batches: &[RlweBatch<M::Words>],
+) -> Result<RlweBatch<M::Words>, ProtocolError> {
+    let parts: Vec<_> = batches.iter().map(|batch| (&batch.words, 0..batch.words.len())).collect();
+    Ok(RlweBatch { ciphertext_words: batches[0].ciphertext_words, words: memory.join(&parts)? })
 }
 
 /// Client: the N symbols, of `symbol_bits` bits, of each of the `plaintexts` plaintexts of an answer. `secrets` are those of

@@ -20,7 +20,7 @@ use hush_he::{
     entities::{LweDecryptionKey, OneTimeLweSecret},
 };
 use hush_math::csprng::Csprng;
-use hush_ops::contract::{LweBatch, LweOps, LweQueries};
+use hush_ops::contract::{LweOps, LweQueries};
 use rayon::prelude::*;
 
 use crate::{ProtocolError, lwe_table::LweTable, target::Target, wire};
@@ -54,7 +54,8 @@ pub fn answer<B: LweOps>(
 ) -> Result<Vec<Vec<u8>>, ProtocolError> {
     let queries = decode_first(params, queries)?;
     let folded = backend.lwe_fold(db, &queries)?; // (1)
-    Ok(answers(&folded).map(|words| pack_rounded(words, params.widths().answer)).collect())
+    let words = backend.read(&folded.words)?;
+    Ok(answers(&words, folded.rows).map(|words| pack_rounded(words, params.widths().answer)).collect())
 }
 
 /// Client: the slot that was asked for, from the answer and the hint (all of it, packed).
@@ -105,9 +106,9 @@ pub(crate) fn unpack_queries(
     Ok(LweQueries { cols, words })
 }
 
-/// The words of each query of a fold.
-pub(crate) fn answers(folded: &LweBatch) -> impl Iterator<Item = &[u32]> {
-    folded.words.chunks(folded.rows.max(1))
+/// The words of each query of a fold to `rows` rows.
+pub(crate) fn answers(words: &[u32], rows: usize) -> impl Iterator<Item = &[u32]> {
+    words.chunks(rows.max(1))
 }
 
 /// Row `row` of a packed hint.

@@ -115,7 +115,7 @@ impl Packed {
     /// Folds to each of `wanted` under secrets of their own, decodes the bytes, and returns what the folds added, in LSB.
     fn errors(&self, cpu: &Cpu, wanted: &[usize]) -> Vec<f64> {
         let (params, ring) = (&self.params, self.scheme.context().kept());
-        let cpu_ring = cpu.open_ring(Arc::new(self.scheme.context().clone()));
+        let cpu_ring = cpu.open_ring(Arc::new(self.scheme.context().clone())).unwrap();
         let polys = ChainPolys { digits: vec![0; self.masks.len()], masks: self.masks.clone() };
         let chain = cpu.open_chain(&cpu_ring, &self.shape, polys).unwrap();
         let matrix = params.lwe().public_matrix(MatrixDomain::First, 1);
@@ -131,18 +131,19 @@ impl Packed {
             let keys = open_column_keys(params, context, masks, true, &keys).unwrap();
             let secret = Poly::clone(&key.secret().eval(ring));
             words.extend(self.words(entry, &secret, rng));
-            powers.push(rgsw_rows(keys.power.as_ref()));
+            powers.push(rgsw_rows(cpu, keys.power.as_ref()).unwrap());
             secrets.push(secret);
         }
-        let packed = LweBatch { rows: self.shape.rows(), words };
+        let packed = LweBatch { rows: self.shape.rows(), words: words.into() };
         let powers: Vec<_> = powers.iter().collect();
         let folded = cpu.rgsw_power_fold(&cpu_ring, &chain, &packed, &powers).unwrap();
-        let queries = packed.words.chunks_exact(packed.rows).zip(&folded).zip(&secrets);
+        let ciphertexts = folded.words.chunks_exact(folded.ciphertext_words);
+        let queries = packed.words.chunks_exact(packed.rows).zip(ciphertexts).zip(&secrets);
         let errors = queries.zip(wanted).flat_map(|(((words, folded), secret), &entry)| {
             let rows = self.shape.plaintext_rows(entry);
             let b = ring.forward(lift_words(ring, &words[rows.clone()]));
             let exact = self.phases(self.mask(entry), &b, secret);
-            let (a, b) = folded.words.split_at(folded.words.len() / 2);
+            let (a, b) = folded.split_at(folded.len() / 2);
             let poly = |words: &[u32]| Poly::from_words(words.to_vec(), ring.degree());
             let phases = self.phases(poly(a), &poly(b), secret);
             for (phase, row) in phases.iter().zip(rows) {

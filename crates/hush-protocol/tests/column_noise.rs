@@ -185,7 +185,8 @@ fn rms(bytes: &[u8]) -> f64 {
 /// `colpack-s` answers with the same packed ciphertexts, rounded as they are.
 fn check_unfolded(setup: &Setup<Cpu>, count: usize) {
     let table = ColumnTable::new(Protocol::ColpackS, *setup.table.params(), setup.table.shape()).unwrap();
-    let masks = colpack_s::switched_masks(&setup.backend, &setup.ring, &table, &setup.polys.masks).unwrap();
+    let masks =
+        colpack_s::switched_masks(&setup.backend, &setup.ring, &table, setup.polys.masks.clone()).unwrap();
     let host = ColumnHost { table: &table, masks: &masks, ..setup.host() };
     let (targets, rng) = (targets(&table, count), &mut Csprng::insecure_from_seed(6));
     let queries =

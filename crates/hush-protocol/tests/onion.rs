@@ -52,7 +52,7 @@ impl<B: RingOps> Setup<B> {
         };
         let slots: Vec<Vec<u8>> = (0..shape.blocks * shape.columns).map(slot).collect();
         let context = RingContext::new(params);
-        let ring = backend.open_ring(Arc::new(context.clone()));
+        let ring = backend.open_ring(Arc::new(context.clone())).unwrap();
         let tiling = table.tiling();
         let mut symbols = Vec::new();
         for row in 0..tiling.rows() {

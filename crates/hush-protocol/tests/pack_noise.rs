@@ -85,7 +85,7 @@ impl Case {
     fn measure(&self, matrix: &[u8]) -> Vec<Vec<f64>> {
         let (cpu, params, table) = (Cpu::new(2).unwrap(), self.params, self.table());
         let context = RingContext::new(*params.ring());
-        let ring = cpu.open_ring(Arc::new(context.clone()));
+        let ring = cpu.open_ring(Arc::new(context.clone())).unwrap();
         let db = cpu.open_db(TiledDb::from_matrix(self.slot_bytes, self.columns, matrix)).unwrap();
         let hint = cpu.lwe_hint(&db, &table.first_matrix(), 0..self.slot_bytes).unwrap();
         let shape = table.first_shape();

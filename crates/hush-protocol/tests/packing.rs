@@ -39,14 +39,16 @@ impl<B: PackOps> Setup<B> {
             Csprng::insecure_from_seed(9).fill_bytes(&mut matrix);
         }
         let context = RingContext::new(*params.ring());
-        let ring = backend.open_ring(Arc::new(context.clone()));
+        let ring = backend.open_ring(Arc::new(context.clone())).unwrap();
         let db = backend.open_db(TiledDb::from_matrix(table.rows(), shape.columns, &matrix)).unwrap();
         let mut words = backend.lwe_hint(&db, &table.first_matrix(), 0..table.rows()).unwrap();
         let mut second_db = None;
         if protocol == Protocol::ExppackD {
             let second = exppack_d::second_db(&backend, &table, &words).unwrap();
             words = backend.lwe_hint(&second, &table.second_matrix(), 0..table.second_hint_rows()).unwrap();
-            words.resize(table.second_shape().rows() * params.lwe().n(), 0);
+            let mut padded = backend.read(&words).unwrap().into_owned();
+            padded.resize(table.second_shape().rows() * params.lwe().n(), 0);
+            words = backend.keep(padded).unwrap();
             second_db = Some(second);
         }
         let (n, packed) = (params.lwe().n(), table.hint_shape());

@@ -42,7 +42,7 @@ impl<B: LweOps> Setup<B> {
         } else {
             (None, words)
         };
-        let hint = hush_he::codec::pack_rounded(&words, params.widths().hint);
+        let hint = hush_he::codec::pack_rounded(&backend.read(&words).unwrap(), params.widths().hint);
         assert_eq!(hint.len(), params.hint_bytes());
         Self { backend, params, matrix, db, second_db, hint }
     }

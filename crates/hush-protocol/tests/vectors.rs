@@ -15,7 +15,10 @@ use hush_he::{
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{
-    contract::{ColumnOps, LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch, key_words, rgsw_rows},
+    contract::{
+        BatchWords, ColumnOps, EntryOrder, LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch,
+        key_words, rgsw_rows,
+    },
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
     reference::{Reference, round_word_up},
@@ -134,7 +137,8 @@ fn onion_intermediates() -> Value {
     let target = Target { columns: vec![(3, 1)], block: 2 };
     let (query, pending) = onion::query(&table, &client, target, &mut Csprng::insecure_from_seed(101));
     let opened = open_ring_query(&context, table.leaves(), &query).unwrap();
-    let expanded = Reference.expand(&context, &keys, &opened, shape.columns, table.folds()).unwrap();
+    let (rows, folds) = (shape.columns, table.folds());
+    let expanded = Reference.expand(&context, &[&keys], &[opened], rows, folds).unwrap().remove(0);
     let folded = Reference.rlwe_fold(&context, &db, &[&expanded.selectors]).unwrap().remove(0);
     let rgsw: Vec<u32> = expanded.bits.iter().flat_map(|bit| bit.words.to_vec()).collect();
     let answer = onion::answer(&Reference, &context, &db, &context, &table, &[&query], &[&keys]).unwrap();
@@ -186,7 +190,9 @@ fn pack_intermediates(protocol: Protocol) -> Value {
         hint = Reference.lwe_hint(&second, &table.second_matrix(), 0..table.second_hint_rows()).unwrap();
         list.push(entry("second database, tiled", second.bytes()));
         list.push(entry("hint of the second fold, words", &words(&hint)));
-        hint.resize(table.second_shape().rows() * n, 0);
+        let mut padded = hint.to_vec();
+        padded.resize(table.second_shape().rows() * n, 0);
+        hint = padded.into();
         second
     });
     let lifted = table.hint_shape();
@@ -234,15 +240,16 @@ fn respond(context: &Arc<RingContext>, keys: &EvaluationKeys, ciphertexts: &Rlwe
     let (bits, ciphertext_words) = (context.params().response_bits(), ciphertexts.ciphertext_words);
     let mut out = Vec::new();
     for words in ciphertexts.words.chunks(2 * ciphertext_words) {
-        let words = words.to_vec();
-        let (polys, widths) = match words.len() == ciphertext_words {
-            true => (words, &[bits.a, bits.b][..]),
-            false => {
-                let pair = RlweBatch { ciphertext_words, words: words.into() };
-                (Reference.pack_pair(context, keys, &pair).unwrap(), &[bits.a, bits.b, bits.b][..])
+        let batch = RlweBatch { ciphertext_words, words: words.to_vec().into() };
+        let (polys, widths) = match batch.count() {
+            1 => (batch.words, &[bits.a, bits.b][..]),
+            _ => {
+                let packed = Reference.pack_pairs(context, &[keys], &[&batch]).unwrap().remove(0);
+                (packed, &[bits.a, bits.b, bits.b][..])
             }
         };
-        for (words, &bits) in Reference.mod_switch(context, &polys, widths).unwrap().into_iter().zip(widths) {
+        let switched = Reference.mod_switch(context, &[&polys], 0..widths.len(), widths).unwrap().remove(0);
+        for (words, &bits) in switched.into_iter().zip(widths) {
             pack_wide(words.into_iter().map(u128::from), bits, &mut out);
         }
     }
@@ -257,7 +264,8 @@ fn pack_steps(
 ) -> (Vec<Value>, RlweBatch) {
     let (table, context) = (host.table, host.ring);
     let opened = open_ring_query(context, table.leaves(), &query.packed).unwrap();
-    let expanded = Reference.expand(context, keys, &opened, table.params().lwe().n(), table.folds()).unwrap();
+    let (n, folds) = (table.params().lwe().n(), table.folds());
+    let expanded = Reference.expand(context, &[keys], &[opened], n, folds).unwrap().remove(0);
     let steps = Steps { host, selectors: &expanded.selectors };
     let folded = steps.fold(host.db, &query.first, table.shape().columns);
     let mut list =
@@ -271,7 +279,8 @@ fn pack_steps(
     list.push(entry("packed ciphertexts", &words(&packed.words)));
     if table.protocol() == Protocol::Hybrid {
         let rgsw: Vec<u32> = expanded.bits.iter().flat_map(|bit| bit.words.to_vec()).collect();
-        let chosen = Reference.rgsw_fold(context, &packed.words, &expanded.bits).unwrap();
+        let (order, bits) = (EntryOrder::EntryMajor, &expanded.bits[..]);
+        let chosen = Reference.rgsw_fold(context, &[&packed], 1, order, &[bits]).unwrap().remove(0);
         list.extend([entry("RGSW rows", &words(&rgsw)), entry("chosen ciphertext", &words(&chosen.words))]);
         return (list, chosen);
     }
@@ -289,40 +298,40 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    fn fold(&self, db: &TiledDb, vector: &[u8], cols: usize) -> Vec<u32> {
+    fn fold(&self, db: &TiledDb, vector: &[u8], cols: usize) -> BatchWords {
         let words = unpack_scaled(vector, cols, self.host.table.query_bits()).unwrap();
         Reference.lwe_fold(db, &LweQueries { cols, words }).unwrap().words
     }
 
     /// The hint of the first `rows` rows of a database of the second fold.
-    fn second_hint(&self, db: &TiledDb, rows: usize) -> Vec<u32> {
+    fn second_hint(&self, db: &TiledDb, rows: usize) -> BatchWords {
         Reference.lwe_hint(db, &self.host.table.second_matrix(), 0..rows).unwrap()
     }
 
     fn pack(&self, hint: &NttTiledDb, words: &[u32], shape: PackShape) -> RlweBatch {
-        let folded = LweBatch { rows: shape.rows(), words: words.to_vec() };
+        let folded = LweBatch { rows: shape.rows(), words: words.to_vec().into() };
         let columns = 0..shape.plaintexts();
         Reference.pack(self.host.ring, hint, &folded, &shape, columns, &[self.selectors]).unwrap().remove(0)
     }
 
     /// Packs the rows of the second fold with a hint that is lifted at once.
-    fn pack_second(&self, hint: &[u32], words: &[u32]) -> RlweBatch {
+    fn pack_second(&self, hint: &BatchWords, words: &[u32]) -> RlweBatch {
         let (n, shape) = (self.host.table.params().lwe().n(), self.host.table.second_shape());
         let hint = Reference.lift_hint(self.host.ring, hint, n, &shape, 0..shape.plaintexts()).unwrap();
         self.pack(&hint, words, shape)
     }
 
     /// The server lifts and packs the rows that stem from the answer by themselves; here they are not told apart.
-    fn exppack_d(&self, folded: &[u32], second: &[u8]) -> ([Value; 3], RlweBatch) {
+    fn exppack_d(&self, folded: &BatchWords, second: &[u8]) -> ([Value; 3], RlweBatch) {
         let (table, hint_db) = (self.host.table, self.host.second_db.expect("it has one"));
         let answer_db = Reference.reinterpret_lwe(folded, table.shape().slot_bytes, 2).unwrap();
         let fold = |db| self.fold(db, second, table.second_words());
-        let rows = [fold(hint_db), fold(&answer_db)].concat();
+        let rows = [&fold(hint_db)[..], &fold(&answer_db)].concat();
         let hint = [
-            self.second_hint(hint_db, table.second_hint_rows()),
-            self.second_hint(&answer_db, table.second_answer_rows()),
+            &self.second_hint(hint_db, table.second_hint_rows())[..],
+            &self.second_hint(&answer_db, table.second_answer_rows()),
         ];
-        let packed = self.pack_second(&hint.concat(), &rows);
+        let packed = self.pack_second(&hint.concat().into(), &rows);
         let list = [
             entry("database of the answer, tiled", answer_db.bytes()),
             entry("folded words of both databases", &words(&rows)),
@@ -411,15 +420,15 @@ fn column_steps(setup: &Setup<Reference>, query: &wire::Query) -> (Vec<Value>, V
     list.push(entry("packed words", &words(&packed.words)));
     let (bits, mut answer) = (params.ring().response_bits(), Vec::new());
     if table.folds() {
-        let power = rgsw_rows(keys.power.as_ref());
-        let chosen = Reference.rgsw_power_fold(ring, chain, &packed, &[&power]).unwrap().remove(0);
+        let power = rgsw_rows(&Reference, keys.power.as_ref()).unwrap();
+        let chosen = Reference.rgsw_power_fold(ring, chain, &packed, &[&power]).unwrap();
         list.push(entry("RGSW rows", &words(&power.words)));
         list.push(entry("chosen ciphertexts", &words(&chosen.words)));
-        for plane in 0..chosen.count() {
-            let halves = Reference.mod_switch(ring, chosen.ciphertext(plane), &[bits.a, bits.b]).unwrap();
-            for (half, bits) in halves.into_iter().zip([bits.a, bits.b]) {
-                pack_wide(half.into_iter().map(u128::from), bits, &mut answer);
-            }
+        let widths = [bits.a, bits.b].repeat(chosen.count());
+        let halves =
+            Reference.mod_switch(ring, &[&chosen.words], 0..widths.len(), &widths).unwrap().remove(0);
+        for (half, bits) in halves.into_iter().zip(widths) {
+            pack_wide(half.into_iter().map(u128::from), bits, &mut answer);
         }
     } else {
         list.push(entry("masks of the plaintexts as they travel", &setup.masks));

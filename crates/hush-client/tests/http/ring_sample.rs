@@ -46,7 +46,7 @@ impl RingSample {
         let shape = TableShape { columns: COLUMNS, blocks: BLOCKS, slot_bytes: VALUE_BYTES };
         let table = RingTable::new(params, shape).unwrap();
         let context = Arc::new(RingContext::new(params));
-        let ring = Reference.open_ring(context.clone());
+        let ring = Reference.open_ring(context.clone()).unwrap();
         let whitening = [version; 32];
         let mut symbols = vec![0; COLUMNS * BLOCKS * params.degree()];
         for (place, plaintext) in symbols.chunks_exact_mut(params.degree()).enumerate() {
@@ -131,7 +131,7 @@ impl RingSample {
     }
 
     fn response(&self, queries: &[Query], keys: &[&EvaluationKeys]) -> Vec<u8> {
-        let ring = Reference.open_ring(self.context.clone());
+        let ring = Reference.open_ring(self.context.clone()).unwrap();
         let packed: Vec<&[u8]> = queries.iter().map(|query| &query.packed[..]).collect();
         let answers =
             onion::answer(&Reference, &ring, &self.db, &self.context, &self.table, &packed, keys).unwrap();

@@ -27,7 +27,7 @@ pub use self::plan::ChainPlan;
 use self::bands::Bands;
 use crate::{Cpu, CpuRing};
 
-/// As [`hush_ops::contract::ColumnOps::chain_hint`], on the calling thread or, if that is none of the backend's, on one of
+/// As [`hush_ops::contract::ColumnOps::chain_hint`] for one hint, on the calling thread or, if that is none of the backend's, on one of
 /// those.
 ///
 /// # Errors
@@ -38,7 +38,7 @@ pub(crate) fn chain_hint(
     plan: &ChainPlan,
     hint: &[u32],
 ) -> Result<ChainedHint, OpsError> {
-    let rows = column_shapes::check_chain_hint(ring.context(), hint)?;
+    let rows = column_shapes::check_chain_hint(ring.context(), hint.len())?;
     let (kept, degree) = (&ring.kept, ring.kept.degree());
     let bands = Bands::new(cpu.level(), degree);
     let words = kept.limbs().len() * bands.matrix_words();

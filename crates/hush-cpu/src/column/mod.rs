@@ -4,11 +4,12 @@ use hush_he::entities::ColumnMasks;
 use hush_math::poly::{Eval, Poly};
 use hush_ops::{
     OpsError,
-    contract::{ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, RlweBatch},
+    contract::{BatchWords, ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, RlweBatch},
     pack_shape::PackShape,
     reference::column_shapes,
     tiling::TiledDb,
 };
+use rayon::prelude::*;
 
 use crate::{ChainPlan, Cpu, CpuRing, chain_hint};
 
@@ -22,12 +23,23 @@ impl ColumnOps for Cpu {
     type ChainPlan = ChainPlan;
     type Chain = CpuChain;
 
-    fn open_masks(&self, ring: &CpuRing, masks: &ColumnMasks) -> ChainPlan {
-        ChainPlan::new(ring, masks)
+    fn open_masks(&self, ring: &CpuRing, masks: &ColumnMasks) -> Result<ChainPlan, OpsError> {
+        Ok(ChainPlan::new(ring, masks))
     }
 
-    fn chain_hint(&self, ring: &CpuRing, plan: &ChainPlan, hint: &[u32]) -> Result<ChainedHint, OpsError> {
-        chain_hint::chain_hint(self, ring, plan, hint)
+    /// A hint a thread.
+    fn chain_batch(&self) -> usize {
+        self.threads()
+    }
+
+    fn chain_hint(
+        &self,
+        ring: &CpuRing,
+        plan: &ChainPlan,
+        hints: &[&BatchWords],
+    ) -> Result<Vec<ChainedHint>, OpsError> {
+        let chain = |hint: &&BatchWords| chain_hint::chain_hint(self, ring, plan, hint);
+        self.install(|| hints.par_iter().with_max_len(1).map(chain).collect())
     }
 
     fn open_chain(&self, ring: &CpuRing, shape: &PackShape, polys: ChainPolys) -> Result<CpuChain, OpsError> {
@@ -56,7 +68,7 @@ impl ColumnOps for Cpu {
         chain: &CpuChain,
         packed: &LweBatch,
         powers: &[&RlweBatch],
-    ) -> Result<Vec<RlweBatch>, OpsError> {
+    ) -> Result<RlweBatch, OpsError> {
         column_shapes::check_power_fold(ring.context(), chain.shape(), chain.has_masks(), packed, powers)?;
         Ok(rgsw_power_fold::rgsw_power_fold(self, ring, chain, packed, powers))
     }

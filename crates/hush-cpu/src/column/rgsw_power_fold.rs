@@ -25,11 +25,10 @@ pub(super) fn rgsw_power_fold(
     chain: &CpuChain,
     packed: &LweBatch,
     powers: &[&RlweBatch],
-) -> Vec<RlweBatch> {
+) -> RlweBatch {
     let ciphertext_words = 2 * ring.kept.words();
     let folded_words = chain.shape().planes() * ciphertext_words;
-    let folded = || BatchWords::lent(LentBuffer::new(cpu.batch_buffers(), folded_words));
-    let mut folded: Vec<_> = powers.iter().map(|_| RlweBatch { ciphertext_words, words: folded() }).collect();
+    let mut folded = BatchWords::lent(LentBuffer::new(cpu.batch_buffers(), powers.len() * folded_words));
     let rows_words = RgswRows::words(ring);
     let mut buffer = cpu.ring_buffers().take(powers.len() * rows_words);
     cpu.install(|| {
@@ -41,15 +40,15 @@ pub(super) fn rgsw_power_fold(
         let lifts = LiftFractions::of_limbs(ring.context().kept().rns(), chain.terms());
         let mut planes = Vec::with_capacity(powers.len() * chain.shape().planes());
         let queries = packed.words.chunks_exact(packed.rows).zip(powers);
-        for ((words, power), folded) in queries.zip(&mut folded) {
-            for (plane, out) in folded.words.chunks_exact_mut(ciphertext_words).enumerate() {
+        for ((words, power), folded) in queries.zip(folded.chunks_exact_mut(folded_words)) {
+            for (plane, out) in folded.chunks_exact_mut(ciphertext_words).enumerate() {
                 planes.push(Plane { ring, chain, lifts: &lifts, power, words, plane, out });
             }
         }
         planes.into_par_iter().with_max_len(1).for_each(|plane| plane.fold_in_memory_of(cpu));
     });
     cpu.ring_buffers().give_back(buffer);
-    folded
+    RlweBatch { ciphertext_words, words: folded }
 }
 
 /// A unit of work: one plane of one query.

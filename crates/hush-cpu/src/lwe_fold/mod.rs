@@ -101,7 +101,7 @@ pub(crate) fn lwe_fold(cpu: &Cpu, db: &TiledDb, queries: &LweQueries) -> LweBatc
     let rows = db.tiling().rows();
     let mut words = vec![0; queries.batch() * rows];
     add_fold(cpu, db, queries, &mut words);
-    LweBatch { rows, words }
+    LweBatch { rows, words: words.into() }
 }
 
 /// `out[b] += db * query[b] mod 2^32`, in passes of up to 64 queries; `out` is query after query.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use hush_ops::{
     OpsError,
-    contract::{LweBatch, PackOps, RingOps, RlweBatch},
+    contract::{BatchWords, LweBatch, PackOps, RingOps, RlweBatch},
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
     reference::pack_shapes,
@@ -24,12 +24,12 @@ impl PackOps for Cpu {
     fn lift_hint(
         &self,
         ring: &CpuRing,
-        hint: &[u32],
+        hint: &BatchWords,
         n: usize,
         shape: &PackShape,
         columns: Range<usize>,
     ) -> Result<NttTiledDb, OpsError> {
-        pack_shapes::check_lift(ring.context(), hint, n, shape, &columns)?;
+        pack_shapes::check_lift(ring.context(), hint.len(), n, shape, &columns)?;
         lift_hint::lift_hint(self, ring, hint, n, shape, columns)
     }
 

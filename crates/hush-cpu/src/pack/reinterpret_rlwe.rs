@@ -16,7 +16,8 @@ pub(super) fn reinterpret_rlwe(
     planes: usize,
 ) -> Result<TiledDb, OpsError> {
     let bits = ring.context().params().response_bits();
-    let switched = cpu.mod_switch(ring, &packed.words, &[bits.a, bits.b].repeat(packed.count()))?;
+    let widths = [bits.a, bits.b].repeat(packed.count());
+    let switched = cpu.mod_switch(ring, &[&packed.words], 0..widths.len(), &widths)?.remove(0);
     let (pairs, _) = switched.as_chunks();
     let coefficients = pairs.iter().flat_map(|[a, b]| a.iter().zip(b));
     let mut words = Vec::with_capacity(packed.words.len());
@@ -29,5 +30,5 @@ pub(super) fn reinterpret_rlwe(
         }
     }
     let items = words.len() / (packed.count() / planes).max(1);
-    cpu.reinterpret_lwe(&words, items, size_of::<u32>())
+    cpu.reinterpret_lwe(&words.into(), items, size_of::<u32>())
 }

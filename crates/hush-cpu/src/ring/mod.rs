@@ -1,7 +1,7 @@
 //! The steps over rings, level by level: transforms ([`crate::ntt`]), digits, products with rows of keys, and loops
 //! over words, written once for the vectors of all levels.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use hush_he::{
     entities::{EvaluationKeys, RlweCiphertext},
@@ -9,7 +9,7 @@ use hush_he::{
 };
 use hush_ops::{
     OpsError,
-    contract::{Expanded, RingOps, RlweBatch},
+    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch},
     ntt_tiling::NttTiledDb,
     reference::ring_shapes,
 };
@@ -32,7 +32,7 @@ mod monomial;
 mod montgomery;
 mod narrow_switch;
 mod ntt_db;
-mod pack_pair;
+mod pack_pairs;
 mod residues;
 mod rgsw_fold;
 mod scratch;
@@ -63,13 +63,17 @@ impl RingOps for Cpu {
     type NttDb = NttTiledDb;
     type Keys = CpuKeys;
 
-    fn open_ring(&self, context: Arc<RingContext>) -> CpuRing {
-        CpuRing::new(self.level(), context)
+    fn open_ring(&self, context: Arc<RingContext>) -> Result<CpuRing, OpsError> {
+        Ok(CpuRing::new(self.level(), context))
     }
 
     fn open_ntt_db(&self, ring: &CpuRing, db: NttTiledDb) -> Result<NttTiledDb, OpsError> {
         ring_shapes::check_db(ring.context(), db.tiling())?;
         Ok(db)
+    }
+
+    fn read_ntt_db(&self, _ring: &CpuRing, db: &NttTiledDb) -> Result<NttTiledDb, OpsError> {
+        Ok(db.clone())
     }
 
     fn open_evaluation_keys(&self, ring: &CpuRing, keys: EvaluationKeys) -> Result<CpuKeys, OpsError> {
@@ -85,13 +89,14 @@ impl RingOps for Cpu {
     fn expand(
         &self,
         ring: &CpuRing,
-        keys: &CpuKeys,
-        query: &RlweCiphertext,
+        keys: &[&CpuKeys],
+        queries: &[RlweCiphertext],
         rows: usize,
         folds: usize,
-    ) -> Result<Expanded, OpsError> {
-        ring_shapes::check_expand(ring.context(), query, rows, folds)?;
-        Ok(expand::expand(self, ring, keys, query, (rows, folds)))
+    ) -> Result<Vec<Expanded>, OpsError> {
+        ring_shapes::check_expand(ring.context(), keys.len(), queries, rows, folds)?;
+        let queries = queries.iter().zip(keys);
+        Ok(queries.map(|(query, keys)| expand::expand(self, ring, keys, query, (rows, folds))).collect())
     }
 
     fn rlwe_fold(
@@ -107,18 +112,40 @@ impl RingOps for Cpu {
         Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words: words.into() }).collect())
     }
 
-    fn rgsw_fold(&self, ring: &CpuRing, entries: &[u32], bits: &[RlweBatch]) -> Result<RlweBatch, OpsError> {
-        ring_shapes::check_rgsw_fold(ring.context(), entries, bits)?;
-        Ok(rgsw_fold::rgsw_fold(self, ring, entries, bits))
+    fn rgsw_fold(
+        &self,
+        ring: &CpuRing,
+        entries: &[&RlweBatch],
+        planes: usize,
+        order: EntryOrder,
+        bits: &[&[RlweBatch]],
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        let count = ring_shapes::check_rgsw_fold(ring.context(), entries, planes, bits)?;
+        let queries = entries.iter().zip(bits);
+        let fold = |(entries, bits): (&&RlweBatch, &&[RlweBatch])| {
+            rgsw_fold::rgsw_fold(self, ring, &rgsw_fold::Planes { entries, count, planes, order }, bits)
+        };
+        Ok(queries.map(fold).collect())
     }
 
-    fn pack_pair(&self, ring: &CpuRing, keys: &CpuKeys, pair: &RlweBatch) -> Result<Vec<u32>, OpsError> {
-        ring_shapes::check_pair(ring.context(), pair)?;
-        Ok(pack_pair::pack_pair(self, ring, keys, pair))
+    fn pack_pairs(
+        &self,
+        ring: &CpuRing,
+        keys: &[&CpuKeys],
+        batches: &[&RlweBatch],
+    ) -> Result<Vec<BatchWords>, OpsError> {
+        let pairs = ring_shapes::check_pairs(ring.context(), keys.len(), batches)?;
+        Ok(pack_pairs::pack_pairs(self, ring, keys, batches, pairs))
     }
 
-    fn mod_switch(&self, ring: &CpuRing, polys: &[u32], bits: &[u32]) -> Result<Vec<Vec<u64>>, OpsError> {
-        ring_shapes::check_mod_switch(ring.context(), polys, bits)?;
-        Ok(mod_switch::mod_switch(self, ring, polys, bits))
+    fn mod_switch(
+        &self,
+        ring: &CpuRing,
+        polys: &[&BatchWords],
+        which: Range<usize>,
+        bits: &[u32],
+    ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
+        ring_shapes::check_mod_switch(ring.context(), polys, &which, bits)?;
+        Ok(mod_switch::mod_switch(self, ring, polys, which, bits))
     }
 }

@@ -1,13 +1,22 @@
 //! Polynomials modulo Q_1 to powers of two.
 
+use std::ops::Range;
+
 use hush_math::rns::Rns;
+use hush_ops::contract::BatchWords;
 use rayon::prelude::*;
 
 use super::{ModRing, narrow_switch::NarrowSwitch, tables::CpuRing};
 use crate::Cpu;
 
 /// As [`hush_ops::contract::RingOps::mod_switch`], for operands that fit together.
-pub(super) fn mod_switch(cpu: &Cpu, ring: &CpuRing, polys: &[u32], bits: &[u32]) -> Vec<Vec<u64>> {
+pub(super) fn mod_switch(
+    cpu: &Cpu,
+    ring: &CpuRing,
+    polys: &[&BatchWords],
+    which: Range<usize>,
+    bits: &[u32],
+) -> Vec<Vec<Vec<u64>>> {
     let rns = ring.context().kept().rns();
     let switch = |(words, &bits): (&[u32], &u32)| {
         cpu.with_workspace(|workspace| {
@@ -17,7 +26,11 @@ pub(super) fn mod_switch(cpu: &Cpu, ring: &CpuRing, polys: &[u32], bits: &[u32])
             PowerSwitch::new(&ring.kept, rns, bits).words(&ring.kept, words_buffer)
         })
     };
-    cpu.install(|| polys.par_chunks_exact(ring.kept.words()).zip(bits).map(switch).collect())
+    let words = ring.kept.words();
+    let switch_query = |polys: &&BatchWords| {
+        polys[which.start * words..which.end * words].par_chunks_exact(words).zip(bits).map(switch).collect()
+    };
+    cpu.install(|| polys.par_iter().map(switch_query).collect())
 }
 
 /// Rounds coefficients modulo Q to a power of two: in vectors, where that is exact.

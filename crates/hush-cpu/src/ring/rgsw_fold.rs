@@ -3,7 +3,9 @@
 //! The rounds are done some at a time: each block of `2^k` entries is one unit of work that goes depth first, so that
 //! what it folds stays in cache.
 
-use hush_ops::contract::RlweBatch;
+use std::borrow::Cow;
+
+use hush_ops::contract::{EntryOrder, RlweBatch};
 use rayon::prelude::*;
 
 use super::{external_product::RgswRows, gadget_product, scratch::Scratch, tables::CpuRing, words};
@@ -12,29 +14,57 @@ use crate::Cpu;
 /// Units of work for each thread.
 const UNITS: usize = 4;
 
-/// As [`hush_ops::contract::RingOps::rgsw_fold`], for operands that fit together.
-pub(super) fn rgsw_fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RlweBatch]) -> RlweBatch {
+/// The entries of one query.
+pub(super) struct Planes<'a> {
+    pub(super) entries: &'a RlweBatch,
+    /// Number of entries.
+    pub(super) count: usize,
+    pub(super) planes: usize,
+    pub(super) order: EntryOrder,
+}
+
+impl Planes<'_> {
+    /// The ciphertexts of one plane, entry after entry.
+    fn plane(&self, plane: usize) -> Cow<'_, [u32]> {
+        let index = |entry| self.order.index(entry, plane, self.count, self.planes);
+        if self.order == EntryOrder::PlaneMajor || self.planes == 1 {
+            let words = self.entries.ciphertext_words;
+            return Cow::Borrowed(&self.entries.words[index(0) * words..][..self.count * words]);
+        }
+        let ciphertexts = (0..self.count).map(|entry| self.entries.ciphertext(index(entry)));
+        Cow::Owned(ciphertexts.collect::<Vec<_>>().concat())
+    }
+}
+
+/// As [`hush_ops::contract::RingOps::rgsw_fold`], for one query and operands that fit together. Parallel over planes, and over
+/// the units of each.
+pub(super) fn rgsw_fold(cpu: &Cpu, ring: &CpuRing, planes: &Planes<'_>, bits: &[RlweBatch]) -> RlweBatch {
     let ciphertext_words = 2 * ring.kept.words();
     let rows_words = RgswRows::words(ring);
     let mut buffer = cpu.ring_buffers().take(bits.len() * rows_words);
-    let words = cpu.install(|| {
+    let mut folded = vec![0; planes.planes * ciphertext_words];
+    cpu.install(|| {
         let rows = bits.par_iter().zip(buffer.par_chunks_exact_mut(rows_words));
         let bits: Vec<_> = rows.map(|(bit, words)| RgswRows::lay_out(ring, bit, words)).collect();
-        fold(cpu, ring, entries, &bits)
+        let units = (UNITS * cpu.threads()).div_ceil(planes.planes);
+        let out = folded.par_chunks_exact_mut(ciphertext_words).enumerate().with_max_len(1);
+        out.for_each(|(plane, out)| {
+            out.copy_from_slice(&fold(cpu, ring, &planes.plane(plane), &bits, units))
+        });
     });
     cpu.ring_buffers().give_back(buffer);
-    RlweBatch { ciphertext_words, words: words.into() }
+    RlweBatch { ciphertext_words, words: folded.into() }
 }
 
-/// All rounds.
-fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RgswRows<'_>]) -> Vec<u32> {
+/// All rounds of a plane, in at least `units` units of work as long as there are as many pairs.
+fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RgswRows<'_>], units: usize) -> Vec<u32> {
     if bits.is_empty() {
         return entries.to_vec();
     }
-    let units = entries.len() / (2 * ring.kept.words()) / (UNITS * cpu.threads());
-    let rounds = bits.len().min(units.max(2).ilog2() as usize);
+    let block = entries.len() / (2 * ring.kept.words()) / units;
+    let rounds = bits.len().min(block.max(2).ilog2() as usize);
     let folded = fold_rounds(cpu, ring, entries, &bits[..rounds]);
-    if rounds == bits.len() { folded } else { fold(cpu, ring, &folded, &bits[rounds..]) }
+    if rounds == bits.len() { folded } else { fold(cpu, ring, &folded, &bits[rounds..], units) }
 }
 
 /// One round for every bit.

@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use hush_cpu::Cpu;
 use hush_he::params::RingContext;
 use hush_ops::{
-    contract::{ColumnOps, LweOps, RingOps},
+    contract::{ChainedHint, ColumnOps},
     tiling::TiledDb,
 };
 use hush_protocol::{column_packing::ColumnScheme, column_table::ColumnTable};
@@ -25,17 +25,17 @@ use crate::Progress;
 /// Writes the pack columns of the database that was written before, and the polynomials of the chain. Plaintexts that are in the
 /// journal of a killed build, as they were written, are not done again. `database` is the database's hash.
 ///
-/// Memory: some 150 MiB for each thread, which works on a plaintext of its own.
-pub(super) fn write(
+/// Memory: some 150 MiB for each plaintext that the backend takes at once; on the CPU that is one for each thread.
+pub(super) fn write<B: ColumnOps>(
     table: &ColumnTable,
     database: [u8; 32],
     writer: &SnapshotWriter,
-    cpu: &Cpu,
+    (backend, cpu): (&B, &Cpu),
     progress: &dyn Progress,
     files: &mut Vec<FileEntry>,
 ) -> Result<(), BuildError> {
     let map = Arc::new(MappedFile::open(&writer.partial_dir().join(DB_FILE))?);
-    let db = cpu.open_db(TiledDb::new(table.tiling(), map)?)?;
+    let db = backend.open_db(TiledDb::new(table.tiling(), map)?)?;
     let sizes = [
         (COLUMNS_FILE, table.columns_tiling().bytes()),
         (CHAIN_FILE, size_of::<u32>() * table.chain_words()),
@@ -43,12 +43,13 @@ pub(super) fn write(
     let journal = writer.open_journal(&sizes, table.pack_shape().plaintexts(), database)?;
     let [columns, chain] = sizes.map(|(name, bytes)| writer.open_mapped(name, bytes));
     let (mut columns, chain) = (columns?, chain?);
-    let ring = cpu.open_ring(Arc::new(RingContext::new(*table.params().ring())));
-    let plan = cpu.open_masks(&ring, ColumnScheme::new(table.params()).masks());
+    let ring = backend.open_ring(Arc::new(RingContext::new(*table.params().ring())))?;
+    let plan = backend.open_masks(&ring, ColumnScheme::new(table.params()).masks())?;
     let stage = Stage {
         table,
+        backend,
         cpu,
-        source: Source { cpu, db, matrix: table.matrix(), rows: table.rows() },
+        source: Source { backend, db, matrix: table.matrix(), rows: table.rows() },
         ring,
         plan,
         files: PlaintextFiles::new(table, &mut columns, &chain),
@@ -65,18 +66,20 @@ pub(super) fn write(
 }
 
 /// All plaintexts.
-struct Stage<'a> {
+struct Stage<'a, B: ColumnOps> {
     table: &'a ColumnTable,
+    backend: &'a B,
+    /// For what is done on the host.
     cpu: &'a Cpu,
-    source: Source<'a>,
-    ring: <Cpu as RingOps>::Ring,
-    plan: <Cpu as ColumnOps>::ChainPlan,
+    source: Source<'a, B>,
+    ring: B::Ring,
+    plan: B::ChainPlan,
     files: PlaintextFiles<'a>,
     journal: Journal,
     progress: &'a dyn Progress,
 }
 
-impl Stage<'_> {
+impl<B: ColumnOps> Stage<'_, B> {
     fn run(&self) -> Result<(), BuildError> {
         let all = 0..self.table.pack_shape().plaintexts();
         let done = self.intact();
@@ -87,7 +90,7 @@ impl Stage<'_> {
         let left: Vec<usize> = all.filter(|plaintext| done.binary_search(plaintext).is_err()).collect();
         // Neighbours go together: their rows are computed together.
         for neighbours in left.chunk_by(|one, next| one + 1 == *next) {
-            for group in neighbours.chunks(self.cpu.threads()) {
+            for group in neighbours.chunks(self.backend.chain_batch().max(1)) {
                 self.chain(group[0]..group[0] + group.len())?;
             }
         }
@@ -106,24 +109,38 @@ impl Stage<'_> {
         self.cpu.install(|| self.journal.intact(read))
     }
 
-    /// Computes and writes some plaintexts, each on a thread.
+    /// Computes some plaintexts at once, and writes them.
     fn chain(&self, plaintexts: Range<usize>) -> Result<(), BuildError> {
+        let hints = self.hints(plaintexts.clone())?;
+        let chained = self.backend.chain_hint(&self.ring, &self.plan, &hints.iter().collect::<Vec<_>>())?;
+        drop(hints);
+        let write = |(plaintext, chained)| self.write(plaintext, chained);
+        let numbered: Vec<_> = plaintexts.zip(chained).collect();
+        self.cpu.install(|| numbered.into_par_iter().with_max_len(1).try_for_each(write))
+    }
+
+    /// The hint of each of some plaintexts. Their rows are neighbours, and computed together.
+    fn hints(&self, plaintexts: Range<usize>) -> Result<Vec<B::Words>, BuildError> {
         let (shape, n) = (self.table.pack_shape(), self.table.params().lwe().n());
         let rows = shape.rows_of(plaintexts.clone());
-        let hint = self.source.hint(rows.clone(), &crate::Silent)?;
-        let chain = |plaintext| {
+        let all = self.source.hint(rows.clone(), &crate::Silent)?;
+        let hint = |plaintext| {
             let own = shape.plaintext_rows(plaintext);
-            let words = &hint[(own.start - rows.start) * n..(own.end - rows.start) * n];
-            let chained = self.cpu.chain_hint(&self.ring, &self.plan, words)?;
-            if !pack_noise::is_bounded(self.table, &chained.columns) {
-                return Err(BuildError::PackColumns { plaintext });
-            }
-            let content = content(chained);
-            self.files.write(plaintext, &content)?;
-            self.journal.record(plaintext, &content)?;
-            self.progress.advance(1);
-            Ok(())
+            let words = (own.start - rows.start) * n..(own.end - rows.start) * n;
+            Ok(self.backend.join(&[(&all, words)])?)
         };
-        self.cpu.install(|| plaintexts.into_par_iter().try_for_each(chain))
+        plaintexts.map(hint).collect()
+    }
+
+    /// Writes a plaintext.
+    fn write(&self, plaintext: usize, chained: ChainedHint) -> Result<(), BuildError> {
+        if !pack_noise::is_bounded(self.table, &chained.columns) {
+            return Err(BuildError::PackColumns { plaintext });
+        }
+        let content = content(chained);
+        self.files.write(plaintext, &content)?;
+        self.journal.record(plaintext, &content)?;
+        self.progress.advance(1);
+        Ok(())
     }
 }

@@ -16,10 +16,14 @@ mod tile;
 mod word_slots;
 
 use hush_cpu::Cpu;
-use hush_protocol::table::{Protocol, TableParams};
+use hush_ops::contract::{ColumnOps, PackOps};
+use hush_protocol::{
+    descriptor::Descriptor,
+    table::{Protocol, TableParams},
+};
 use hush_store::{
     ingest::SpooledRecords,
-    snapshot::{FORMAT_VERSION, Header, SnapshotWriter, State},
+    snapshot::{FORMAT_VERSION, FileEntry, Header, SnapshotWriter, State},
 };
 
 pub use error::BuildError;
@@ -64,16 +68,7 @@ pub fn build(
     };
     let State { mut descriptor, database, .. } = state;
     let mut files = vec![database];
-    match &descriptor.params()? {
-        TableParams::Lwe(table) => {
-            descriptor.hint = Some(hint::write(table, &writer, cpu, progress, &mut files)?);
-        }
-        TableParams::Ring(_) => {}
-        TableParams::Pack(table) => lifted::write(table, &writer, cpu, progress, &mut files)?,
-        TableParams::Column(table) => {
-            chained::write(table, descriptor.database, &writer, cpu, progress, &mut files)?;
-        }
-    }
+    write_hint(&mut descriptor, &writer, cpu, cpu, progress, &mut files)?;
     descriptor.seal();
     descriptor.check()?;
     let header = Header {
@@ -86,4 +81,27 @@ pub fn build(
     };
     writer.commit(&header)?;
     Ok(header)
+}
+
+/// Writes what the server keeps beside the database, which was written before, or clients download: all that comes of the hint.
+/// The hint is computed on `backend`; `cpu` has the threads for what is done on the host.
+fn write_hint<B: PackOps + ColumnOps>(
+    descriptor: &mut Descriptor,
+    writer: &SnapshotWriter,
+    backend: &B,
+    cpu: &Cpu,
+    progress: &dyn Progress,
+    files: &mut Vec<FileEntry>,
+) -> Result<(), BuildError> {
+    match &descriptor.params()? {
+        TableParams::Lwe(table) => {
+            descriptor.hint = Some(hint::write(table, writer, backend, progress, files)?);
+            Ok(())
+        }
+        TableParams::Ring(_) => Ok(()),
+        TableParams::Pack(table) => lifted::write(table, writer, backend, progress, files),
+        TableParams::Column(table) => {
+            chained::write(table, descriptor.database, writer, (backend, cpu), progress, files)
+        }
+    }
 }

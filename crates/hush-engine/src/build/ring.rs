@@ -37,7 +37,7 @@ pub(super) fn write_db(
     let mut seed = [0; 32];
     Csprng::from_os().fill_bytes(&mut seed);
     let plaintexts = Plaintexts { table, whitening: Whitening::new(table.ring(), seed), fill };
-    let ring = cpu.open_ring(Arc::new(RingContext::new(*table.ring())));
+    let ring = cpu.open_ring(Arc::new(RingContext::new(*table.ring())))?;
     let tiling = table.tiling();
     progress.start("transform", (tiling.rows() * tiling.columns()) as u64, "plaintexts");
     let tiles = Tiles { tiling, plaintexts, cpu, ring, progress };

@@ -27,6 +27,12 @@ impl From<Vec<u32>> for BatchWords {
     }
 }
 
+impl FromIterator<u32> for BatchWords {
+    fn from_iter<I: IntoIterator<Item = u32>>(words: I) -> Self {
+        words.into_iter().collect::<Vec<_>>().into()
+    }
+}
+
 impl Deref for BatchWords {
     type Target = [u32];
 

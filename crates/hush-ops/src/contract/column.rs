@@ -3,7 +3,7 @@
 use hush_he::entities::{ColumnMasks, RgswCiphertext};
 use hush_math::poly::{Eval, Poly};
 
-use super::{LweBatch, LweOps, LweQueries, RingOps, RlweBatch};
+use super::{LweBatch, LweOps, LweQueries, Memory, RingOps, RlweBatch};
 use crate::{OpsError, pack_shape::PackShape};
 
 /// Bytes of an entry of a pack column: a word in balanced digits.
@@ -48,15 +48,24 @@ pub trait ColumnOps: LweOps + RingOps {
     type Chain: Send + Sync;
 
     /// Makes the tables of the chain.
-    fn open_masks(&self, ring: &Self::Ring, masks: &ColumnMasks) -> Self::ChainPlan;
-
-    /// Offline: switches the hint of one plaintext from N LWE ciphertexts to one RLWE ciphertext, by a chain of N - 1 key switches
-    /// of one digit, whose digits become the pack columns.
     ///
-    /// | name    | shape          | unit                                   |
-    /// |---------|----------------|----------------------------------------|
-    /// | `hint`  | rows <= N, x N | u32, mod 2^32, row-major; then zeros   |
-    /// | returns | [`ChainedHint`] | `rows` rows of columns                |
+    /// # Errors
+    /// [`OpsError::Backend`] if the backend cannot hold them.
+    fn open_masks(&self, ring: &Self::Ring, masks: &ColumnMasks) -> Result<Self::ChainPlan, OpsError>;
+
+    /// How many hints [`ColumnOps::chain_hint`] takes at once to keep the backend busy, at least one. More bring nothing, and
+    /// each takes memory.
+    fn chain_batch(&self) -> usize;
+
+    /// Offline: switches the hint of each of some plaintexts from N LWE ciphertexts to one RLWE ciphertext, by a chain of N - 1
+    /// key switches of one digit, whose digits become the pack columns.
+    ///
+    /// | name    | shape                          | unit                                                  |
+    /// |---------|--------------------------------|-------------------------------------------------------|
+    /// | `hints` | plaintexts x rows <= N, x N    | u32, mod 2^32, row-major; then zeros                  |
+    /// | returns | plaintexts x [`ChainedHint`]   | as many rows of columns as the plaintext's hint has   |
+    ///
+    /// Of one plaintext:
     ///
     /// With `a_i(X) = sum_j round(h_ij Q / 2^32) X^-j`, `A_e = (1/N) sum_i X^i a_i(X^e)`, `g_k = 5^k`, w and v the masks:
     ///
@@ -67,17 +76,17 @@ pub trait ColumnOps: LweOps + RingOps {
     ///    `sum t y(X^(+-g_k))`, an integer.
     ///
     /// Error: `ColumnNoise::packing`. Cost: four passes of 2 N transforms (two limbs), and 8 transforms for each of the N/2
-    /// steps. On one thread, so that plaintexts are done side by side.
+    /// steps, one after another: plaintexts are done side by side.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if there are not 1 to N rows of N words; [`OpsError::PackColumns`] if an entry does not fit into
-    /// [`PACK_BYTES`] balanced digits (at 9.8 standard deviations).
+    /// [`OpsError::Shape`] if there are not 1 to N rows of N words; [`OpsError::PackColumns`] if an entry of any of them does not
+    /// fit into [`PACK_BYTES`] balanced digits (at 9.8 standard deviations).
     fn chain_hint(
         &self,
         ring: &Self::Ring,
         plan: &Self::ChainPlan,
-        hint: &[u32],
-    ) -> Result<ChainedHint, OpsError>;
+        hints: &[&Self::Words],
+    ) -> Result<Vec<ChainedHint>, OpsError>;
 
     /// Takes the polynomials of all plaintexts of `shape` over. Without masks, nothing can be folded.
     ///
@@ -111,10 +120,10 @@ pub trait ColumnOps: LweOps + RingOps {
         ring: &Self::Ring,
         columns: &Self::Db,
         chain: &Self::Chain,
-        folded: LweBatch,
+        folded: LweBatch<Self::Words>,
         keys: &LweQueries,
         conjugations: &[&Poly<Eval>],
-    ) -> Result<LweBatch, OpsError>;
+    ) -> Result<LweBatch<Self::Words>, OpsError>;
 
     /// (7h) Folds the T' entries of each query to entry i with one RGSW ciphertext of `X^(2N i / T)`, T the power of two that is
     /// not below T' (the entries beyond T' are zero): with `c_k = 1/T sum_j X^(-2N j k / T) entry_j`,
@@ -136,9 +145,9 @@ pub trait ColumnOps: LweOps + RingOps {
         &self,
         ring: &Self::Ring,
         chain: &Self::Chain,
-        packed: &LweBatch,
-        powers: &[&RlweBatch],
-    ) -> Result<Vec<RlweBatch>, OpsError>;
+        packed: &LweBatch<Self::Words>,
+        powers: &[&RlweBatch<Self::Words>],
+    ) -> Result<RlweBatch<Self::Words>, OpsError>;
 }
 
 /// The words that meet the pack columns: word `4c + i` of a query is `round(2^(8i) t_c / 2^32)` modulo 2^32, half up, for its
@@ -154,12 +163,18 @@ pub fn key_words(rotations: &[&[u64]]) -> LweQueries {
 }
 
 /// The rows of an RGSW ciphertext as a batch: those that meet the digits of a, then those that meet the digits of b.
-pub fn rgsw_rows(rgsw: Option<&RgswCiphertext>) -> RlweBatch {
+///
+/// # Errors
+/// As [`Memory::keep`].
+pub fn rgsw_rows<M: Memory>(
+    memory: &M,
+    rgsw: Option<&RgswCiphertext>,
+) -> Result<RlweBatch<M::Words>, OpsError> {
     let rows = rgsw.map_or_else(Vec::new, |rgsw| rgsw.bottom.iter().chain(&rgsw.top).collect());
     let ciphertext_words = rows.first().map_or(0, |row| 2 * row.a.words().len());
     let words: Vec<u32> =
         rows.iter().flat_map(|row| row.a.words().iter().chain(row.b.words())).copied().collect();
-    RlweBatch { ciphertext_words, words: words.into() }
+    Ok(RlweBatch { ciphertext_words, words: memory.keep(words)? })
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub trait PackOps: LweOps + RingOps {
     fn lift_hint(
         &self,
         ring: &Self::Ring,
-        hint: &[u32],
+        hint: &Self::Words,
         n: usize,
         shape: &PackShape,
         columns: Range<usize>,
@@ -54,11 +54,11 @@ pub trait PackOps: LweOps + RingOps {
         &self,
         ring: &Self::Ring,
         hint: &Self::NttDb,
-        folded: &LweBatch,
+        folded: &LweBatch<Self::Words>,
         shape: &PackShape,
         columns: Range<usize>,
-        selectors: &[&RlweBatch],
-    ) -> Result<Vec<RlweBatch>, OpsError>;
+        selectors: &[&RlweBatch<Self::Words>],
+    ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError>;
 
     /// Adds the ciphertexts of `part` to those of `sum`, from ciphertext `first` on.
     ///
@@ -67,9 +67,9 @@ pub trait PackOps: LweOps + RingOps {
     fn add_rlwe(
         &self,
         ring: &Self::Ring,
-        sum: &mut RlweBatch,
+        sum: &mut RlweBatch<Self::Words>,
         first: usize,
-        part: &RlweBatch,
+        part: &RlweBatch<Self::Words>,
     ) -> Result<(), OpsError>;
 
     /// (4) Make RLWE words a new byte database. Each ciphertext is switched to the widths of an answer; coefficient j becomes
@@ -89,7 +89,7 @@ pub trait PackOps: LweOps + RingOps {
     fn reinterpret_rlwe(
         &self,
         ring: &Self::Ring,
-        packed: &RlweBatch,
+        packed: &RlweBatch<Self::Words>,
         planes: usize,
     ) -> Result<Self::Db, OpsError>;
 }

@@ -1,30 +1,32 @@
 //! The steps over rings.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use hush_he::{
     entities::{EvaluationKeys, RlweCiphertext},
     params::RingContext,
 };
 
-use super::BatchWords;
+use super::{BatchWords, Memory, WordStore};
 use crate::{OpsError, ntt_tiling::NttTiledDb};
 
 /// A batch of RLWE ciphertexts in evaluation form, canonical.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RlweBatch {
+pub struct RlweBatch<W = BatchWords> {
     /// Words of one ciphertext: two halves of `limbs * N`.
     pub ciphertext_words: usize,
     /// `[ciphertext][a, b][limb][slot]`.
-    pub words: BatchWords,
+    pub words: W,
 }
 
-impl RlweBatch {
+impl<W: WordStore> RlweBatch<W> {
     /// Number of ciphertexts.
     pub fn count(&self) -> usize {
         self.words.len().checked_div(self.ciphertext_words).unwrap_or(0)
     }
+}
 
+impl RlweBatch {
     /// Ciphertext `index`: a, then b.
     pub fn ciphertext(&self, index: usize) -> &[u32] {
         &self.words[index * self.ciphertext_words..][..self.ciphertext_words]
@@ -33,18 +35,37 @@ impl RlweBatch {
 
 /// What a query becomes: everything modulo Q_1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expanded {
+pub struct Expanded<W = BatchWords> {
     /// A selector for every row: phase `Delta * coefficient`.
-    pub selectors: RlweBatch,
+    pub selectors: RlweBatch<W>,
     /// An RGSW ciphertext for every fold, of 2 l rows: those that meet the digits of a (phase `bit g_k s`), then those
     /// that meet the digits of b (phase `bit g_k`).
-    pub bits: Vec<RlweBatch>,
+    pub bits: Vec<RlweBatch<W>>,
+}
+
+/// The order of the ciphertexts that [`RingOps::rgsw_fold`] folds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryOrder {
+    /// `[entry][plane]`: as they are packed.
+    EntryMajor,
+    /// `[plane][entry]`: as the columns of a database of ring elements.
+    PlaneMajor,
+}
+
+impl EntryOrder {
+    /// Where plane `plane` of entry `entry` lies among the ciphertexts of `entries` entries of `planes` planes.
+    pub fn index(self, entry: usize, plane: usize, entries: usize, planes: usize) -> usize {
+        match self {
+            Self::EntryMajor => entry * planes + plane,
+            Self::PlaneMajor => plane * entries + entry,
+        }
+    }
 }
 
 /// The steps over rings: what `onion` is made of.
 ///
 /// A backend's [`RingOps::Ring`] holds its tables for one parameter set; the other operands belong to it.
-pub trait RingOps: Send + Sync {
+pub trait RingOps: Memory {
     /// A parameter set with this backend's tables.
     type Ring: Send + Sync;
     /// A database in evaluation form as this backend holds it.
@@ -53,13 +74,22 @@ pub trait RingOps: Send + Sync {
     type Keys: Send + Sync;
 
     /// Makes the tables of a parameter set.
-    fn open_ring(&self, context: Arc<RingContext>) -> Self::Ring;
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if the backend cannot hold them.
+    fn open_ring(&self, context: Arc<RingContext>) -> Result<Self::Ring, OpsError>;
 
     /// Takes a tiled database over.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if degree or limbs are not those of R modulo Q_1.
     fn open_ntt_db(&self, ring: &Self::Ring, db: NttTiledDb) -> Result<Self::NttDb, OpsError>;
+
+    /// A database on the host, as it is written to a file: what [`RingOps::open_ntt_db`] takes over. Padding is zeros.
+    ///
+    /// # Errors
+    /// As [`Memory::read`].
+    fn read_ntt_db(&self, ring: &Self::Ring, db: &Self::NttDb) -> Result<NttTiledDb, OpsError>;
 
     /// Takes a client's keys over.
     ///
@@ -81,7 +111,12 @@ pub trait RingOps: Send + Sync {
     /// [`OpsError::Shape`] if there are not whole plaintexts.
     fn ntt_db(&self, ring: &Self::Ring, symbols: &[u32]) -> Result<Vec<u32>, OpsError>;
 
-    /// Expands a query into selectors and RGSW ciphertexts.
+    /// Expands queries into selectors and RGSW ciphertexts, each by the keys of its client.
+    ///
+    /// | name      | shape                         | unit                                            |
+    /// |-----------|-------------------------------|-------------------------------------------------|
+    /// | `queries` | B                             | RLWE modulo Q_e                                 |
+    /// | returns   | B x (`rows` and `folds` RGSW) | RLWE modulo Q_1                                 |
     ///
     /// 1. A binary tree of h levels, one Subs a node: level j maps a node c to `c + c'` and `(c - c') X^(-2^j)`,
     ///    `c' = Subs(c, N / 2^j + 1)`. Leaf v is coefficient reverse(v) of the query times `2^h`; only nodes above a
@@ -89,20 +124,21 @@ pub trait RingOps: Send + Sync {
     /// 2. Bottom rows of RGSW ciphertexts by the key for s^2: `(a', b') = KS(a)`, `a' += b`.
     /// 3. The dropped prime goes.
     ///
-    /// Error: [`hush_he::params::RingNoise`], fields `leaf`, `selector`, `bottom`. Cost: `leaves + h` Subs of
+    /// Error: [`hush_he::params::RingNoise`], fields `leaf`, `selector`, `bottom`. Cost of a query: `leaves + h` Subs of
     /// `limbs (1 + l)` transforms each. Paper: OnionPIRv2 algorithms 1 and 2
     /// (`docs/protocols/onion.md` says where they are misprinted); dropping a prime after the expansion is ours.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if the leaves do not fit the tree or the query is not modulo Q_e.
+    /// [`OpsError::Shape`] if there are not as many keys as queries, the leaves do not fit the tree or a query is not modulo
+    /// Q_e.
     fn expand(
         &self,
         ring: &Self::Ring,
-        keys: &Self::Keys,
-        query: &RlweCiphertext,
+        keys: &[&Self::Keys],
+        queries: &[RlweCiphertext],
         rows: usize,
         folds: usize,
-    ) -> Result<Expanded, OpsError>;
+    ) -> Result<Vec<Expanded<Self::Words>>, OpsError>;
 
     /// (6) Fold the first dimension: `out[q][column] = sum_row db[row][column] * selectors[q][row]`.
     ///
@@ -121,41 +157,75 @@ pub trait RingOps: Send + Sync {
         &self,
         ring: &Self::Ring,
         db: &Self::NttDb,
-        selectors: &[&RlweBatch],
-    ) -> Result<Vec<RlweBatch>, OpsError>;
+        selectors: &[&RlweBatch<Self::Words>],
+    ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError>;
 
-    /// (7) Fold the entries to one: `out[j] = x[2j] + bit (x[2j+1] - x[2j])`, the lowest bit of the index first.
+    /// (7) Fold the entries of each query to one, plane by plane: `out[j] = x[2j] + bit (x[2j+1] - x[2j])`, the lowest bit of
+    /// the index first.
+    ///
+    /// | name      | shape                | unit                                                            |
+    /// |-----------|----------------------|-----------------------------------------------------------------|
+    /// | `entries` | B x entries x planes | RLWE modulo Q_1, in the order that `order` says                 |
+    /// | `bits`    | B x folds x 2 l rows | RLWE modulo Q_1: an RGSW ciphertext a fold ([`Expanded::bits`]) |
+    /// | returns   | B x planes           | RLWE modulo Q_1                                                 |
     ///
     /// Any number of entries from 1 to `2^folds`: an odd one at the end of a round meets zero.
     ///
-    /// Error: each fold adds `RingNoise::fold`. Cost: `entries - 1` external products (and one for every odd end) of
+    /// Error: each fold adds `RingNoise::fold`. Cost of a plane: `entries - 1` external products (and one for every odd end) of
     /// `2 limbs (1 + l)` transforms each. Paper: VIPIR section 4.1, step (7) (ColTor); PPIR algorithms 3 to 6 are
     /// this with other block sizes.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if there are no entries, or more than the bits can tell apart.
+    /// [`OpsError::Shape`] if there are no whole entries, more than the bits can tell apart, or not as many entries and folds in
+    /// every query.
     fn rgsw_fold(
         &self,
         ring: &Self::Ring,
-        entries: &[u32],
-        bits: &[RlweBatch],
-    ) -> Result<RlweBatch, OpsError>;
+        entries: &[&RlweBatch<Self::Words>],
+        planes: usize,
+        order: EntryOrder,
+        bits: &[&[RlweBatch<Self::Words>]],
+    ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError>;
 
-    /// Packs two ciphertexts into three polynomials: `a, b_0, b_1` with phases `b_i + a s_i`.
+    /// Packs the ciphertexts 2i and 2i + 1 of each query into three polynomials `a, b_0, b_1` with phases `b_j + a s_j`, by the
+    /// keys of its client. An odd last one is left out.
     ///
-    /// Error: `RingNoise::pack`. Cost: `2 limbs (1 + l)` transforms. Ours, after SpiralPack (Menon, Wu).
+    /// | name      | shape                                  | unit                              |
+    /// |-----------|----------------------------------------|-----------------------------------|
+    /// | `batches` | B x count                              | RLWE modulo Q_1                   |
+    /// | returns   | B x count / 2 x 3 x limbs x N words    | evaluation form modulo Q_1        |
+    ///
+    /// Error: `RingNoise::pack`. Cost of a pair: `2 limbs (1 + l)` transforms. Ours, after SpiralPack (Menon, Wu).
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if there are not two, or the set does not pack pairs ([`hush_he::params::RingParams::packs_pairs`]).
-    fn pack_pair(&self, ring: &Self::Ring, keys: &Self::Keys, pair: &RlweBatch)
-    -> Result<Vec<u32>, OpsError>;
+    /// [`OpsError::Shape`] if there are not as many keys as batches, not as many whole ciphertexts in every batch, or the set does
+    /// not pack pairs ([`hush_he::params::RingParams::packs_pairs`]).
+    fn pack_pairs(
+        &self,
+        ring: &Self::Ring,
+        keys: &[&Self::Keys],
+        batches: &[&RlweBatch<Self::Words>],
+    ) -> Result<Vec<Self::Words>, OpsError>;
 
     /// Switches polynomials modulo Q_1 to powers of two: `round(c 2^bits / Q_1) mod 2^bits`, half up.
     ///
-    /// `polys` is `bits.len() x limbs x N` words in evaluation form; the result has N words for each, in natural
-    /// order of the coefficients. Error: `sqrt(N / 18)` of the new a, and half a unit of b (`RingNoise::response`).
+    /// | name    | shape                        | unit                                                    |
+    /// |---------|------------------------------|---------------------------------------------------------|
+    /// | `polys` | B x polynomials x limbs x N  | evaluation form modulo Q_1                              |
+    /// | `which` | a range of polynomials       | those of each of `polys` that are switched              |
+    /// | `bits`  | a width for each of them     | 1 to 48                                                 |
+    /// | returns | B x `which` x N              | below `2^bits`, in natural order of the coefficients    |
+    ///
+    /// Error: `sqrt(N / 18)` of the new a, and half a unit of b (`RingNoise::response`).
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if the words are not whole polynomials, or a width is not 1..=48.
-    fn mod_switch(&self, ring: &Self::Ring, polys: &[u32], bits: &[u32]) -> Result<Vec<Vec<u64>>, OpsError>;
+    /// [`OpsError::Shape`] if words are not whole polynomials, `which` is not among them, there are not as many widths, or a width
+    /// is not 1..=48.
+    fn mod_switch(
+        &self,
+        ring: &Self::Ring,
+        polys: &[&Self::Words],
+        which: Range<usize>,
+        bits: &[u32],
+    ) -> Result<Vec<Vec<Vec<u64>>>, OpsError>;
 }

@@ -9,7 +9,7 @@ use hush_math::poly::{Eval, Poly};
 use super::Plain;
 use crate::{
     OpsError,
-    contract::{ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, PACK_BYTES, RlweBatch},
+    contract::{BatchWords, ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, PACK_BYTES, RlweBatch},
     pack_shape::PackShape,
     reference::{column_shapes, lift_words, ring_shapes},
     tiling::TiledDb,
@@ -19,14 +19,28 @@ impl ColumnOps for Plain {
     type ChainPlan = ();
     type Chain = PackShape;
 
-    fn open_masks(&self, _ring: &Arc<RingContext>, _masks: &ColumnMasks) {}
+    fn open_masks(&self, _ring: &Arc<RingContext>, _masks: &ColumnMasks) -> Result<(), OpsError> {
+        Ok(())
+    }
+
+    fn chain_batch(&self) -> usize {
+        1
+    }
 
     /// Zeros: without a secret, masks mean nothing.
-    fn chain_hint(&self, ring: &Arc<RingContext>, (): &(), hint: &[u32]) -> Result<ChainedHint, OpsError> {
-        let rows = column_shapes::check_chain_hint(ring, hint)?;
-        let poly = vec![0; ring_shapes::poly_words(ring)];
-        let columns = vec![0; rows * PACK_BYTES * ring.kept().degree()];
-        Ok(ChainedHint { columns, digit: poly.clone(), mask: poly })
+    fn chain_hint(
+        &self,
+        ring: &Arc<RingContext>,
+        (): &(),
+        hints: &[&BatchWords],
+    ) -> Result<Vec<ChainedHint>, OpsError> {
+        let chain = |hint: &&BatchWords| {
+            let rows = column_shapes::check_chain_hint(ring, hint.len())?;
+            let poly = vec![0; ring_shapes::poly_words(ring)];
+            let columns = vec![0; rows * PACK_BYTES * ring.kept().degree()];
+            Ok(ChainedHint { columns, digit: poly.clone(), mask: poly })
+        };
+        hints.iter().map(chain).collect()
     }
 
     fn open_chain(
@@ -58,12 +72,14 @@ impl ColumnOps for Plain {
         shape: &PackShape,
         packed: &LweBatch,
         powers: &[&RlweBatch],
-    ) -> Result<Vec<RlweBatch>, OpsError> {
+    ) -> Result<RlweBatch, OpsError> {
         column_shapes::check_power_fold(ring, shape, true, packed, powers)?;
         let (kept, ciphertext_words) = (ring.kept(), ring_shapes::ciphertext_words(ring));
-        let folded = packed.words.chunks_exact(shape.rows()).zip(powers).map(|(words, power)| {
+        let plane_words = shape.planes() * ciphertext_words;
+        let mut folded = vec![0; powers.len() * plane_words];
+        let queries = packed.words.chunks_exact(shape.rows()).zip(powers);
+        for ((words, power), planes) in queries.zip(folded.chunks_exact_mut(plane_words)) {
             let entry = entry(ring, shape, power);
-            let mut planes = vec![0; shape.planes() * ciphertext_words];
             for (plane, ciphertext) in planes.chunks_exact_mut(ciphertext_words).enumerate() {
                 let column = entry * shape.planes() + plane;
                 if column < shape.plaintexts() {
@@ -71,9 +87,8 @@ impl ColumnOps for Plain {
                     ciphertext[ciphertext_words / 2..].copy_from_slice(b.words());
                 }
             }
-            RlweBatch { ciphertext_words, words: planes.into() }
-        });
-        Ok(folded.collect())
+        }
+        Ok(RlweBatch { ciphertext_words, words: folded.into() })
     }
 }
 

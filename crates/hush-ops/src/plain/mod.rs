@@ -11,7 +11,7 @@ use hush_he::entities::PublicMatrix;
 
 use crate::{
     OpsError,
-    contract::{LweBatch, LweOps, LweQueries},
+    contract::{BatchWords, HostMemory, LweBatch, LweOps, LweQueries},
     reference::{Reference, shapes},
     tiling::TiledDb,
 };
@@ -19,6 +19,8 @@ use crate::{
 /// Index arithmetic only; the results equal [`Reference`]'s for every input.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plain;
+
+impl HostMemory for Plain {}
 
 impl LweOps for Plain {
     type Db = TiledDb;
@@ -38,14 +40,14 @@ impl LweOps for Plain {
                 *sum = sum.wrapping_add((db.at(r, c) as u32).wrapping_mul(*word));
             }
         }
-        Ok(LweBatch { rows, words })
+        Ok(LweBatch { rows, words: words.into() })
     }
 
-    fn lwe_hint(&self, db: &TiledDb, a: &PublicMatrix, rows: Range<usize>) -> Result<Vec<u32>, OpsError> {
+    fn lwe_hint(&self, db: &TiledDb, a: &PublicMatrix, rows: Range<usize>) -> Result<BatchWords, OpsError> {
         Reference.lwe_hint(db, a, rows)
     }
 
-    fn reinterpret_lwe(&self, words: &[u32], items: usize, digits: usize) -> Result<TiledDb, OpsError> {
+    fn reinterpret_lwe(&self, words: &BatchWords, items: usize, digits: usize) -> Result<TiledDb, OpsError> {
         Reference.reinterpret_lwe(words, items, digits)
     }
 }

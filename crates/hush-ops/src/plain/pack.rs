@@ -8,7 +8,7 @@ use hush_he::params::RingContext;
 use super::Plain;
 use crate::{
     OpsError,
-    contract::{LweBatch, PackOps, RlweBatch},
+    contract::{BatchWords, LweBatch, PackOps, RlweBatch},
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
     reference::Reference,
@@ -19,7 +19,7 @@ impl PackOps for Plain {
     fn lift_hint(
         &self,
         ring: &Arc<RingContext>,
-        hint: &[u32],
+        hint: &BatchWords,
         n: usize,
         shape: &PackShape,
         columns: Range<usize>,

@@ -1,6 +1,6 @@
 //! The backend without encryption over rings: ciphertexts are `(0, m)`.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use hush_he::{
     entities::{EvaluationKeys, RlweCiphertext},
@@ -11,9 +11,9 @@ use hush_math::poly::{Eval, Poly};
 use super::Plain;
 use crate::{
     OpsError,
-    contract::{Expanded, RingOps, RlweBatch},
+    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch},
     ntt_tiling::NttTiledDb,
-    reference::{Reference, ring_shapes, shapes},
+    reference::{Reference, ring_shapes},
 };
 
 impl RingOps for Plain {
@@ -21,12 +21,16 @@ impl RingOps for Plain {
     type NttDb = NttTiledDb;
     type Keys = EvaluationKeys;
 
-    fn open_ring(&self, context: Arc<RingContext>) -> Arc<RingContext> {
-        context
+    fn open_ring(&self, context: Arc<RingContext>) -> Result<Arc<RingContext>, OpsError> {
+        Ok(context)
     }
 
     fn open_ntt_db(&self, ring: &Arc<RingContext>, db: NttTiledDb) -> Result<NttTiledDb, OpsError> {
         Reference.open_ntt_db(ring, db)
+    }
+
+    fn read_ntt_db(&self, ring: &Arc<RingContext>, db: &NttTiledDb) -> Result<NttTiledDb, OpsError> {
+        Reference.read_ntt_db(ring, db)
     }
 
     fn open_evaluation_keys(
@@ -45,34 +49,13 @@ impl RingOps for Plain {
     fn expand(
         &self,
         ring: &Arc<RingContext>,
-        _keys: &EvaluationKeys,
-        query: &RlweCiphertext,
+        keys: &[&EvaluationKeys],
+        queries: &[RlweCiphertext],
         rows: usize,
         folds: usize,
-    ) -> Result<Expanded, OpsError> {
-        ring_shapes::check_expand(ring, query, rows, folds)?;
-        let (params, full) = (ring.params(), ring.full());
-        let b = full.inverse(query.b.clone());
-        let leaves = params.leaves(rows, folds);
-        let positions = params.query_positions(leaves).step_by(params.query_words(1));
-        let messages: Vec<u128> = positions
-            .map(|position| {
-                let scaled = |limb: usize| {
-                    let p = full.moduli()[limb];
-                    p.mul(b.limb(limb)[position], p.pow(2, params.levels().len() as u64))
-                };
-                let message = full.rns().lift(scaled);
-                let factor = u128::from(params.dropped_factor());
-                (message + factor / 2) / factor % ring.kept().rns().product()
-            })
-            .collect();
-        let (selectors, bits) = messages.split_at(rows);
-        let gadget = params.fold_gadget();
-        let bits = bits.chunks_exact(gadget.digits).map(|words| {
-            let top = words.iter().copied();
-            constants(ring, std::iter::repeat_n(0, gadget.digits).chain(top))
-        });
-        Ok(Expanded { bits: bits.collect(), selectors: constants(ring, selectors.iter().copied()) })
+    ) -> Result<Vec<Expanded>, OpsError> {
+        ring_shapes::check_expand(ring, keys.len(), queries, rows, folds)?;
+        Ok(queries.iter().map(|query| expand(ring, query, rows, folds)).collect())
     }
 
     /// Touches only the rows that are selected.
@@ -83,9 +66,7 @@ impl RingOps for Plain {
         selectors: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, OpsError> {
         let tiling = db.tiling();
-        ring_shapes::check_db(ring, tiling)?;
-        let words: Vec<&[u32]> = selectors.iter().map(|batch| &batch.words[..]).collect();
-        shapes::check_rlwe_fold(tiling, ring.kept().moduli(), &words)?;
+        ring_shapes::check_selectors(ring, tiling, selectors)?;
         let (poly, ciphertext_words) = (ring_shapes::poly_words(ring), ring_shapes::ciphertext_words(ring));
         let fold = |selectors: &RlweBatch| {
             let mut words = vec![0; tiling.columns() * ciphertext_words];
@@ -111,43 +92,89 @@ impl RingOps for Plain {
     fn rgsw_fold(
         &self,
         ring: &Arc<RingContext>,
-        entries: &[u32],
-        bits: &[RlweBatch],
-    ) -> Result<RlweBatch, OpsError> {
-        ring_shapes::check_rgsw_fold(ring, entries, bits)?;
+        entries: &[&RlweBatch],
+        planes: usize,
+        order: EntryOrder,
+        bits: &[&[RlweBatch]],
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        let count = ring_shapes::check_rgsw_fold(ring, entries, planes, bits)?;
         let ciphertext_words = ring_shapes::ciphertext_words(ring);
-        // A bit of 1 makes its last row the largest g_k; one of 0 makes it zero but for rounding.
-        let gadget = ring.params().fold_gadget();
-        let half = 1u128 << (gadget.log2_factor(gadget.digits - 1) - 1);
-        let is_set = |bit: &RlweBatch| {
-            let b = &bit.ciphertext(bit.count() - 1)[ciphertext_words / 2..];
-            ring.kept().rns().lift_centred(|limb| b[limb * ring.params().degree()]).unsigned_abs() > half
-        };
-        let index = bits.iter().rev().fold(0, |index, bit| index << 1 | usize::from(is_set(bit)));
-        let chosen = entries.chunks_exact(ciphertext_words).nth(index);
-        let words = chosen.map_or_else(|| vec![0; ciphertext_words], <[u32]>::to_vec);
-        Ok(RlweBatch { ciphertext_words, words: words.into() })
+        let folded = entries.iter().zip(bits).map(|(entries, bits)| {
+            let entry = entry_of_bits(ring, bits);
+            let mut words = vec![0; planes * ciphertext_words];
+            for (plane, chosen) in words.chunks_exact_mut(ciphertext_words).enumerate() {
+                if entry < count {
+                    chosen.copy_from_slice(entries.ciphertext(order.index(entry, plane, count, planes)));
+                }
+            }
+            RlweBatch { ciphertext_words, words: words.into() }
+        });
+        Ok(folded.collect())
     }
 
-    fn pack_pair(
+    fn pack_pairs(
         &self,
         ring: &Arc<RingContext>,
-        _keys: &EvaluationKeys,
-        pair: &RlweBatch,
-    ) -> Result<Vec<u32>, OpsError> {
-        ring_shapes::check_pair(ring, pair)?;
+        keys: &[&EvaluationKeys],
+        batches: &[&RlweBatch],
+    ) -> Result<Vec<BatchWords>, OpsError> {
+        let pairs = ring_shapes::check_pairs(ring, keys.len(), batches)?;
         let poly = ring_shapes::poly_words(ring);
-        Ok([&vec![0; poly], &pair.ciphertext(0)[poly..], &pair.ciphertext(1)[poly..]].concat())
+        let packed = batches.iter().map(|batch| {
+            let body = |index| &batch.ciphertext(index)[poly..];
+            let pair = |pair| [&vec![0; poly], body(2 * pair), body(2 * pair + 1)].concat();
+            (0..pairs).flat_map(pair).collect::<Vec<u32>>().into()
+        });
+        Ok(packed.collect())
     }
 
     fn mod_switch(
         &self,
         ring: &Arc<RingContext>,
-        polys: &[u32],
+        polys: &[&BatchWords],
+        which: Range<usize>,
         bits: &[u32],
-    ) -> Result<Vec<Vec<u64>>, OpsError> {
-        Reference.mod_switch(ring, polys, bits)
+    ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
+        Reference.mod_switch(ring, polys, which, bits)
     }
+}
+
+/// The messages of a query, as ciphertexts without encryption.
+fn expand(ring: &RingContext, query: &RlweCiphertext, rows: usize, folds: usize) -> Expanded {
+    let (params, full) = (ring.params(), ring.full());
+    let b = full.inverse(query.b.clone());
+    let leaves = params.leaves(rows, folds);
+    let positions = params.query_positions(leaves).step_by(params.query_words(1));
+    let messages: Vec<u128> = positions
+        .map(|position| {
+            let scaled = |limb: usize| {
+                let p = full.moduli()[limb];
+                p.mul(b.limb(limb)[position], p.pow(2, params.levels().len() as u64))
+            };
+            let message = full.rns().lift(scaled);
+            let factor = u128::from(params.dropped_factor());
+            (message + factor / 2) / factor % ring.kept().rns().product()
+        })
+        .collect();
+    let (selectors, bits) = messages.split_at(rows);
+    let gadget = params.fold_gadget();
+    let bits = bits.chunks_exact(gadget.digits).map(|words| {
+        let top = words.iter().copied();
+        constants(ring, std::iter::repeat_n(0, gadget.digits).chain(top))
+    });
+    Expanded { bits: bits.collect(), selectors: constants(ring, selectors.iter().copied()) }
+}
+
+/// The entry that RGSW ciphertexts without encryption select.
+fn entry_of_bits(ring: &RingContext, bits: &[RlweBatch]) -> usize {
+    // A bit of 1 makes its last row the largest g_k; one of 0 makes it zero but for rounding.
+    let gadget = ring.params().fold_gadget();
+    let half = 1u128 << (gadget.log2_factor(gadget.digits - 1) - 1);
+    let is_set = |bit: &RlweBatch| {
+        let b = &bit.ciphertext(bit.count() - 1)[ring_shapes::poly_words(ring)..];
+        ring.kept().rns().lift_centred(|limb| b[limb * ring.params().degree()]).unsigned_abs() > half
+    };
+    bits.iter().rev().fold(0, |index, bit| index << 1 | usize::from(is_set(bit)))
 }
 
 /// Ciphertexts `(0, m)` of constant polynomials modulo Q_1.

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     OpsError,
-    contract::{ChainPolys, ChainedHint, ColumnOps, LweBatch, LweOps, LweQueries, RlweBatch},
+    contract::{BatchWords, ChainPolys, ChainedHint, ColumnOps, LweBatch, LweOps, LweQueries, RlweBatch},
     pack_shape::PackShape,
     tiling::TiledDb,
 };
@@ -28,18 +28,25 @@ impl ColumnOps for Reference {
     type ChainPlan = ColumnMasks;
     type Chain = (PackShape, ChainPolys);
 
-    fn open_masks(&self, _ring: &Arc<RingContext>, masks: &ColumnMasks) -> ColumnMasks {
-        masks.clone()
+    fn open_masks(&self, _ring: &Arc<RingContext>, masks: &ColumnMasks) -> Result<ColumnMasks, OpsError> {
+        Ok(masks.clone())
+    }
+
+    fn chain_batch(&self) -> usize {
+        1
     }
 
     fn chain_hint(
         &self,
         ring: &Arc<RingContext>,
         masks: &ColumnMasks,
-        hint: &[u32],
-    ) -> Result<ChainedHint, OpsError> {
-        let rows = column_shapes::check_chain_hint(ring, hint)?;
-        chain_hint::chain_hint(ring, masks, hint, rows)
+        hints: &[&BatchWords],
+    ) -> Result<Vec<ChainedHint>, OpsError> {
+        let chain = |hint: &&BatchWords| {
+            let rows = column_shapes::check_chain_hint(ring, hint.len())?;
+            chain_hint::chain_hint(ring, masks, hint, rows)
+        };
+        hints.iter().map(chain).collect()
     }
 
     fn open_chain(
@@ -63,7 +70,7 @@ impl ColumnOps for Reference {
     ) -> Result<LweBatch, OpsError> {
         column_shapes::check_pack_columns(ring, shape, columns.tiling(), &folded, keys, conjugations)?;
         let switched = self.lwe_fold(columns, keys)?;
-        folded.words.iter_mut().zip(switched.words).for_each(|(b, part)| *b = b.wrapping_add(part));
+        folded.words.iter_mut().zip(&switched.words[..]).for_each(|(b, &part)| *b = b.wrapping_add(part));
         let kept = ring.kept();
         for (words, z) in folded.words.chunks_exact_mut(shape.rows()).zip(conjugations) {
             for (column, digit) in polys.digits.chunks_exact(poly_words(ring)).enumerate() {
@@ -84,11 +91,11 @@ impl ColumnOps for Reference {
         (shape, polys): &Self::Chain,
         packed: &LweBatch,
         powers: &[&RlweBatch],
-    ) -> Result<Vec<RlweBatch>, OpsError> {
+    ) -> Result<RlweBatch, OpsError> {
         column_shapes::check_power_fold(ring, shape, !polys.masks.is_empty(), packed, powers)?;
         let gadget = ring.params().fold_gadget();
-        let folded = packed.words.chunks_exact(shape.rows()).zip(powers).map(|(words, power)| {
-            let planes = (0..shape.planes()).map(|plane| {
+        let folded = packed.words.chunks_exact(shape.rows()).zip(powers).flat_map(|(words, power)| {
+            (0..shape.planes()).map(move |plane| {
                 let entries = entries(ring, shape, polys, words, plane);
                 let mut terms = spectrum(ring.kept(), &entries).into_iter().rev();
                 let mut sum = terms.next().expect("at least one entry");
@@ -97,10 +104,9 @@ impl ColumnOps for Reference {
                     add(ring.kept(), &mut sum, &term);
                 }
                 sum
-            });
-            batch(planes.collect())
+            })
         });
-        Ok(folded.collect())
+        Ok(batch(ring.kept(), folded))
     }
 }
 

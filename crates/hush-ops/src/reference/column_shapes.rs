@@ -9,20 +9,20 @@ use super::{
 };
 use crate::{
     OpsError,
-    contract::{ChainPolys, LweBatch, LweQueries, PACK_BYTES, RlweBatch},
+    contract::{ChainPolys, LweBatch, LweQueries, PACK_BYTES, RlweBatch, WordStore},
     pack_shape::PackShape,
     tiling::Tiling,
 };
 
-/// Checks that a hint has 1 to N rows of N words, and that there is one digit; returns the number of rows.
+/// Checks that a hint of `words` words has 1 to N rows of N, and that there is one digit; returns the number of rows.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if not.
-pub fn check_chain_hint(ring: &RingContext, hint: &[u32]) -> Result<usize, OpsError> {
+pub fn check_chain_hint(ring: &RingContext, words: usize) -> Result<usize, OpsError> {
     let (step, degree) = ("chain_hint", ring.kept().degree());
     OpsError::check_shape(step, "digits of the gadget", 1, ring.params().fold_gadget().digits)?;
-    let rows = (hint.len() / degree).clamp(1, degree);
-    OpsError::check_shape(step, "words of the hint", rows * degree, hint.len())?;
+    let rows = (words / degree).clamp(1, degree);
+    OpsError::check_shape(step, "words of the hint", rows * degree, words)?;
     Ok(rows)
 }
 
@@ -62,11 +62,11 @@ pub fn check_residues(
 ///
 /// # Errors
 /// [`OpsError::Shape`] if not.
-pub fn check_pack_columns(
+pub fn check_pack_columns<W: WordStore>(
     ring: &RingContext,
     shape: &PackShape,
     columns: Tiling,
-    folded: &LweBatch,
+    folded: &LweBatch<W>,
     keys: &LweQueries,
     conjugations: &[&Poly<Eval>],
 ) -> Result<(), OpsError> {
@@ -85,12 +85,12 @@ pub fn check_pack_columns(
 ///
 /// # Errors
 /// [`OpsError::Shape`] if not.
-pub fn check_power_fold(
+pub fn check_power_fold<W: WordStore>(
     ring: &RingContext,
     shape: &PackShape,
     has_masks: bool,
-    packed: &LweBatch,
-    powers: &[&RlweBatch],
+    packed: &LweBatch<W>,
+    powers: &[&RlweBatch<W>],
 ) -> Result<(), OpsError> {
     let step = "rgsw_power_fold";
     OpsError::check_shape(step, "chains with masks", 1, usize::from(has_masks))?;
@@ -106,10 +106,10 @@ pub fn check_power_fold(
     check_rows(step, shape, packed, powers.len())
 }
 
-fn check_rows(
+fn check_rows<W: WordStore>(
     step: &'static str,
     shape: &PackShape,
-    batch: &LweBatch,
+    batch: &LweBatch<W>,
     queries: usize,
 ) -> Result<(), OpsError> {
     OpsError::check_shape(step, "rows", shape.rows(), batch.rows)?;

@@ -24,7 +24,7 @@ pub(super) fn expand(
     let gadget = context.params().fold_gadget();
     let leaves = tree(context, keys, query, context.params().leaves(rows, folds));
     let dropped = |ciphertexts: Vec<RlweCiphertext>| -> RlweBatch {
-        batch(ciphertexts.into_iter().map(|ciphertext| drop_ciphertext(context, ciphertext)).collect())
+        batch(context.kept(), ciphertexts.into_iter().map(|ciphertext| drop_ciphertext(context, ciphertext)))
     };
     let bits = leaves[rows..].chunks_exact(gadget.digits).map(|top| {
         let bottom = top.iter().map(|leaf| bottom_row(context, keys, leaf));

@@ -18,5 +18,5 @@ pub(super) fn lwe_fold(db: &TiledDb, queries: &LweQueries) -> LweBatch {
             }
         }
     }
-    LweBatch { rows, words }
+    LweBatch { rows, words: words.into() }
 }

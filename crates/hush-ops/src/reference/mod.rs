@@ -6,7 +6,7 @@ use hush_he::entities::PublicMatrix;
 
 use crate::{
     OpsError,
-    contract::{LweBatch, LweOps, LweQueries},
+    contract::{BatchWords, HostMemory, LweBatch, LweOps, LweQueries},
     tiling::TiledDb,
 };
 
@@ -32,6 +32,8 @@ pub use pack::round_word_up;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reference;
 
+impl HostMemory for Reference {}
+
 impl LweOps for Reference {
     type Db = TiledDb;
 
@@ -44,13 +46,13 @@ impl LweOps for Reference {
         Ok(lwe_fold::lwe_fold(db, queries))
     }
 
-    fn lwe_hint(&self, db: &TiledDb, a: &PublicMatrix, rows: Range<usize>) -> Result<Vec<u32>, OpsError> {
+    fn lwe_hint(&self, db: &TiledDb, a: &PublicMatrix, rows: Range<usize>) -> Result<BatchWords, OpsError> {
         shapes::check_hint(db.tiling(), a, &rows)?;
-        Ok(lwe_hint::lwe_hint(db, a, rows))
+        Ok(lwe_hint::lwe_hint(db, a, rows).into())
     }
 
-    fn reinterpret_lwe(&self, words: &[u32], items: usize, digits: usize) -> Result<TiledDb, OpsError> {
-        let cols = shapes::check_reinterpret(words, items, digits)?;
+    fn reinterpret_lwe(&self, words: &BatchWords, items: usize, digits: usize) -> Result<TiledDb, OpsError> {
+        let cols = shapes::check_reinterpret(words.len(), items, digits)?;
         Ok(reinterpret_lwe::reinterpret_lwe(words, items, digits, cols))
     }
 }

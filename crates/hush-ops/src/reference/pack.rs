@@ -7,7 +7,7 @@ use hush_he::params::RingContext;
 use super::{Reference, pack_shapes, ring_shapes};
 use crate::{
     OpsError,
-    contract::{LweBatch, LweOps, PackOps, RingOps, RlweBatch},
+    contract::{BatchWords, LweBatch, LweOps, PackOps, RingOps, RlweBatch},
     ntt_tiling::{NttTiledDb, NttTiling},
     pack_shape::PackShape,
     tiling::TiledDb,
@@ -17,12 +17,12 @@ impl PackOps for Reference {
     fn lift_hint(
         &self,
         ring: &Arc<RingContext>,
-        hint: &[u32],
+        hint: &BatchWords,
         n: usize,
         shape: &PackShape,
         columns: Range<usize>,
     ) -> Result<NttTiledDb, OpsError> {
-        pack_shapes::check_lift(ring, hint, n, shape, &columns)?;
+        pack_shapes::check_lift(ring, hint.len(), n, shape, &columns)?;
         let tiling = NttTiling::new(shape.degree(), ring.kept().limbs(), n, columns.len())?;
         let first = shape.rows_of(columns.clone()).start;
         let mut symbols = Vec::with_capacity(n * columns.len() * shape.degree());
@@ -89,13 +89,15 @@ impl PackOps for Reference {
         let bits = ring.params().response_bits();
         let mut words = Vec::new();
         for index in 0..packed.count() {
-            let halves = self.mod_switch(ring, packed.ciphertext(index), &[bits.a, bits.b])?;
+            let halves = 2 * index..2 * index + 2;
+            let halves = self.mod_switch(ring, &[&packed.words], halves, &[bits.a, bits.b])?.remove(0);
             for (a, b) in halves[0].iter().zip(&halves[1]) {
                 let bytes = u128::from(*a) | u128::from(*b) << bits.a;
                 words.extend((0..(bits.a + bits.b) / u32::BITS).map(|word| (bytes >> (32 * word)) as u32));
             }
         }
-        self.reinterpret_lwe(&words, words.len() / (packed.count() / planes), size_of::<u32>())
+        let items = words.len() / (packed.count() / planes);
+        self.reinterpret_lwe(&words.into(), items, size_of::<u32>())
     }
 }
 

@@ -7,18 +7,18 @@ use hush_he::params::RingContext;
 use super::ring_shapes::ciphertext_words;
 use crate::{
     OpsError,
-    contract::{LweBatch, RlweBatch},
+    contract::{LweBatch, RlweBatch, WordStore},
     ntt_tiling::NttTiling,
     pack_shape::PackShape,
 };
 
-/// Checks that the columns are in the shape, the shape in the ring, and the hint has n words for every row.
+/// Checks that the columns are in the shape, the shape in the ring, and the hint of `hint` words has n for every row.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if not.
 pub fn check_lift(
     ring: &RingContext,
-    hint: &[u32],
+    hint: usize,
     n: usize,
     shape: &PackShape,
     columns: &Range<usize>,
@@ -26,20 +26,20 @@ pub fn check_lift(
     let step = "lift_hint";
     check_columns(step, ring, shape, columns)?;
     let rows = shape.rows_of(columns.clone()).len();
-    OpsError::check_shape(step, "words of the hint", rows * n, hint.len())
+    OpsError::check_shape(step, "words of the hint", rows * n, hint)
 }
 
 /// Checks that hint, folded words and selectors are of one shape and as many queries.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if not.
-pub fn check_pack(
+pub fn check_pack<W: WordStore>(
     ring: &RingContext,
     hint: NttTiling,
-    folded: &LweBatch,
+    folded: &LweBatch<W>,
     shape: &PackShape,
     columns: &Range<usize>,
-    selectors: &[&RlweBatch],
+    selectors: &[&RlweBatch<W>],
 ) -> Result<(), OpsError> {
     let step = "pack";
     check_columns(step, ring, shape, columns)?;
@@ -52,11 +52,11 @@ pub fn check_pack(
 ///
 /// # Errors
 /// [`OpsError::Shape`] if not.
-pub fn check_add(
+pub fn check_add<W: WordStore>(
     ring: &RingContext,
-    sum: &RlweBatch,
+    sum: &RlweBatch<W>,
     first: usize,
-    part: &RlweBatch,
+    part: &RlweBatch<W>,
 ) -> Result<(), OpsError> {
     let (step, words) = ("add_rlwe", ciphertext_words(ring));
     OpsError::check_shape(step, "words of a ciphertext", words, sum.ciphertext_words)?;
@@ -70,7 +70,11 @@ pub fn check_add(
 ///
 /// # Errors
 /// [`OpsError::Shape`] if not.
-pub fn check_reinterpret(ring: &RingContext, packed: &RlweBatch, planes: usize) -> Result<(), OpsError> {
+pub fn check_reinterpret<W: WordStore>(
+    ring: &RingContext,
+    packed: &RlweBatch<W>,
+    planes: usize,
+) -> Result<(), OpsError> {
     let step = "reinterpret_rlwe";
     OpsError::check_shape(step, "words of a ciphertext", ciphertext_words(ring), packed.ciphertext_words)?;
     OpsError::check_shape(step, "planes", planes.max(1), planes)?;

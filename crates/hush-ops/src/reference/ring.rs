@@ -1,6 +1,6 @@
 //! The reference backend over rings: each step by its definition, on the scalar ring arithmetic.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use hush_he::{
     algorithms::{external_product, switch_to_power_of_two},
@@ -15,7 +15,7 @@ use hush_math::{
 use super::{Reference, expand, ring_shapes, rlwe_fold};
 use crate::{
     OpsError,
-    contract::{Expanded, RingOps, RlweBatch},
+    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch},
     ntt_tiling::NttTiledDb,
 };
 
@@ -24,13 +24,17 @@ impl RingOps for Reference {
     type NttDb = NttTiledDb;
     type Keys = EvaluationKeys;
 
-    fn open_ring(&self, context: Arc<RingContext>) -> Arc<RingContext> {
-        context
+    fn open_ring(&self, context: Arc<RingContext>) -> Result<Arc<RingContext>, OpsError> {
+        Ok(context)
     }
 
     fn open_ntt_db(&self, ring: &Arc<RingContext>, db: NttTiledDb) -> Result<NttTiledDb, OpsError> {
         ring_shapes::check_db(ring, db.tiling())?;
         Ok(db)
+    }
+
+    fn read_ntt_db(&self, _ring: &Arc<RingContext>, db: &NttTiledDb) -> Result<NttTiledDb, OpsError> {
+        Ok(db.clone())
     }
 
     fn open_evaluation_keys(
@@ -57,13 +61,14 @@ impl RingOps for Reference {
     fn expand(
         &self,
         ring: &Arc<RingContext>,
-        keys: &EvaluationKeys,
-        query: &RlweCiphertext,
+        keys: &[&EvaluationKeys],
+        queries: &[RlweCiphertext],
         rows: usize,
         folds: usize,
-    ) -> Result<Expanded, OpsError> {
-        ring_shapes::check_expand(ring, query, rows, folds)?;
-        Ok(expand::expand(ring, keys, query, rows, folds))
+    ) -> Result<Vec<Expanded>, OpsError> {
+        ring_shapes::check_expand(ring, keys.len(), queries, rows, folds)?;
+        let queries = queries.iter().zip(keys);
+        Ok(queries.map(|(query, keys)| expand::expand(ring, keys, query, rows, folds)).collect())
     }
 
     fn rlwe_fold(
@@ -82,62 +87,93 @@ impl RingOps for Reference {
     fn rgsw_fold(
         &self,
         ring: &Arc<RingContext>,
-        entries: &[u32],
-        bits: &[RlweBatch],
-    ) -> Result<RlweBatch, OpsError> {
-        ring_shapes::check_rgsw_fold(ring, entries, bits)?;
-        let (kept, gadget) = (ring.kept(), ring.params().fold_gadget());
-        let words = ring_shapes::ciphertext_words(ring);
-        let mut entries: Vec<_> = entries.chunks_exact(words).map(|words| ciphertext(kept, words)).collect();
-        for bit in bits {
-            let bit = rgsw(kept, bit);
-            let fold = |pair: &[RlweCiphertext]| {
-                let mut difference =
-                    pair.get(1).cloned().unwrap_or_else(|| ciphertext(kept, &vec![0; words]));
-                sub(kept, &mut difference, &pair[0]);
-                let mut sum = external_product(kept, &bit, &difference, gadget);
-                add(kept, &mut sum, &pair[0]);
-                sum
+        entries: &[&RlweBatch],
+        planes: usize,
+        order: EntryOrder,
+        bits: &[&[RlweBatch]],
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        let count = ring_shapes::check_rgsw_fold(ring, entries, planes, bits)?;
+        let folded = entries.iter().zip(bits).map(|(batch_of_query, bits)| {
+            let plane = |plane: usize| {
+                let index = |entry: usize| order.index(entry, plane, count, planes);
+                let entry = |entry| ciphertext(ring.kept(), batch_of_query.ciphertext(index(entry)));
+                fold_plane(ring, (0..count).map(entry).collect(), bits)
             };
-            entries = entries.chunks(2).map(fold).collect();
-        }
-        Ok(batch(entries))
+            batch(ring.kept(), (0..planes).map(plane))
+        });
+        Ok(folded.collect())
     }
 
-    fn pack_pair(
+    fn pack_pairs(
         &self,
         ring: &Arc<RingContext>,
-        keys: &EvaluationKeys,
-        pair: &RlweBatch,
-    ) -> Result<Vec<u32>, OpsError> {
-        ring_shapes::check_pair(ring, pair)?;
-        let (kept, gadget) = (ring.kept(), ring.params().pack_gadget());
-        let [x, y] = [0, 1].map(|index| ciphertext(kept, pair.ciphertext(index)));
-        let (mut a, mut b) = (kept.zero(), [x.b, y.b]);
-        for (a_i, rows) in [x.a, y.a].iter().zip(&keys.pack) {
-            for (digit, row) in hush_he::algorithms::decompose(kept, a_i, gadget).iter().zip(rows) {
-                kept.mul_add(&mut a, digit, &row.a);
-                b.iter_mut().zip(&row.b).for_each(|(b, row)| kept.mul_add(b, digit, row));
-            }
-        }
-        let [b0, b1] = b;
-        Ok([a, b0, b1].into_iter().flat_map(Poly::into_words).collect())
+        keys: &[&EvaluationKeys],
+        batches: &[&RlweBatch],
+    ) -> Result<Vec<BatchWords>, OpsError> {
+        let pairs = ring_shapes::check_pairs(ring, keys.len(), batches)?;
+        let packed = batches.iter().zip(keys).map(|(batch, keys)| {
+            let packed: Vec<u32> = (0..pairs)
+                .flat_map(|pair| {
+                    let pair = [2 * pair, 2 * pair + 1];
+                    pack_pair(ring, keys, pair.map(|index| ciphertext(ring.kept(), batch.ciphertext(index))))
+                })
+                .collect();
+            packed.into()
+        });
+        Ok(packed.collect())
     }
 
     fn mod_switch(
         &self,
         ring: &Arc<RingContext>,
-        polys: &[u32],
+        polys: &[&BatchWords],
+        which: Range<usize>,
         bits: &[u32],
-    ) -> Result<Vec<Vec<u64>>, OpsError> {
-        ring_shapes::check_mod_switch(ring, polys, bits)?;
-        let kept = ring.kept();
-        let switched = polys.chunks_exact(kept.limbs() * kept.degree()).zip(bits).map(|(words, &bits)| {
-            let poly = kept.inverse(Poly::from_words(words.to_vec(), kept.degree()));
+    ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
+        ring_shapes::check_mod_switch(ring, polys, &which, bits)?;
+        let (kept, words) = (ring.kept(), ring_shapes::poly_words(ring));
+        let switch = |(poly, &bits): (&[u32], &u32)| {
+            let poly = kept.inverse(Poly::from_words(poly.to_vec(), kept.degree()));
             switch_to_power_of_two(kept, &poly, bits)
-        });
+        };
+        let switched = polys
+            .iter()
+            .map(|polys| polys.chunks_exact(words).skip(which.start).zip(bits).map(switch).collect());
         Ok(switched.collect())
     }
+}
+
+/// All rounds of [`RingOps::rgsw_fold`], for one plane.
+fn fold_plane(ring: &RingContext, mut entries: Vec<RlweCiphertext>, bits: &[RlweBatch]) -> RlweCiphertext {
+    let (kept, gadget) = (ring.kept(), ring.params().fold_gadget());
+    for bit in bits {
+        let bit = rgsw(kept, bit);
+        let fold = |pair: &[RlweCiphertext]| {
+            let zero = || RlweCiphertext { a: kept.zero(), b: kept.zero() };
+            let mut difference = pair.get(1).cloned().unwrap_or_else(zero);
+            sub(kept, &mut difference, &pair[0]);
+            let mut sum = external_product(kept, &bit, &difference, gadget);
+            add(kept, &mut sum, &pair[0]);
+            sum
+        };
+        entries = entries.chunks(2).map(fold).collect();
+    }
+    entries.remove(0)
+}
+
+/// Three polynomials of two ciphertexts.
+fn pack_pair(ring: &RingContext, keys: &EvaluationKeys, pair: [RlweCiphertext; 2]) -> Vec<u32> {
+    let (kept, gadget) = (ring.kept(), ring.params().pack_gadget());
+    let [x, y] = pair;
+    let (mut a, mut b) = (kept.zero(), [x.b, y.b]);
+    for (a_i, rows) in [x.a, y.a].iter().zip(&keys.pack) {
+        for (digit, row) in hush_he::algorithms::decompose(kept, a_i, gadget).iter().zip(rows) {
+            kept.mul_add(&mut a, digit, &row.a);
+            b.iter_mut().zip(&row.b).for_each(|(b, row)| kept.mul_add(b, digit, row));
+        }
+    }
+    let [b0, b1] = b;
+    [a, b0, b1].into_iter().flat_map(Poly::into_words).collect()
 }
 
 /// One ciphertext of a batch.
@@ -147,9 +183,9 @@ pub(super) fn ciphertext(ring: &Ring, words: &[u32]) -> RlweCiphertext {
     RlweCiphertext { a: poly(a), b: poly(b) }
 }
 
-/// A batch of ciphertexts of one ring, at least one.
-pub(super) fn batch(ciphertexts: Vec<RlweCiphertext>) -> RlweBatch {
-    let ciphertext_words = ciphertexts[0].a.words().len() * 2;
+/// A batch of ciphertexts of one ring.
+pub(super) fn batch(ring: &Ring, ciphertexts: impl IntoIterator<Item = RlweCiphertext>) -> RlweBatch {
+    let ciphertext_words = 2 * ring.limbs() * ring.degree();
     let words: Vec<_> =
         ciphertexts.into_iter().flat_map(|c| [c.a, c.b].map(Poly::into_words)).flatten().collect();
     RlweBatch { ciphertext_words, words: words.into() }

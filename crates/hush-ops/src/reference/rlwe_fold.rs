@@ -18,7 +18,8 @@ pub fn rlwe_fold(
     db: &NttTiledDb,
     selectors: &[&[u32]],
 ) -> Result<Vec<Vec<u32>>, OpsError> {
-    shapes::check_rlwe_fold(db.tiling(), moduli, selectors)?;
+    let words: Vec<usize> = selectors.iter().map(|query| query.len()).collect();
+    shapes::check_rlwe_fold(db.tiling(), moduli, &words)?;
     Ok(selectors.iter().map(|query| fold_query(moduli, db, query)).collect())
 }
 

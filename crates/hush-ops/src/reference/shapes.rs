@@ -39,15 +39,15 @@ pub fn check_hint(tiling: Tiling, a: &PublicMatrix, rows: &Range<usize>) -> Resu
     OpsError::check_shape(step, "end of the row range", whole, rows.end)
 }
 
-/// Checks that `words` are whole columns of `items` words; returns the number of columns.
+/// Checks that `words` words are whole columns of `items` words; returns the number of columns.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if not, or if `digits` is not 1..=4.
-pub fn check_reinterpret(words: &[u32], items: usize, digits: usize) -> Result<usize, OpsError> {
+pub fn check_reinterpret(words: usize, items: usize, digits: usize) -> Result<usize, OpsError> {
     let step = "reinterpret_lwe";
     OpsError::check_shape(step, "digits", digits.clamp(1, 4), digits)?;
-    let cols = words.len().checked_div(items).unwrap_or(0);
-    OpsError::check_shape(step, "number of words", cols * items, words.len())?;
+    let cols = words.checked_div(items).unwrap_or(0);
+    OpsError::check_shape(step, "number of words", cols * items, words)?;
     Ok(cols)
 }
 
@@ -55,11 +55,11 @@ pub fn check_reinterpret(words: &[u32], items: usize, digits: usize) -> Result<u
 pub const MIN_MODULUS_BITS: u32 = 20;
 
 /// Checks that there is one modulus a limb, of at least [`MIN_MODULUS_BITS`], and that every query has one selector
-/// (two polynomials) a row.
+/// (two polynomials) a row: `selectors` are their numbers of words.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if not.
-pub fn check_rlwe_fold(tiling: NttTiling, moduli: &[Modulus], selectors: &[&[u32]]) -> Result<(), OpsError> {
+pub fn check_rlwe_fold(tiling: NttTiling, moduli: &[Modulus], selectors: &[usize]) -> Result<(), OpsError> {
     let step = "rlwe_fold";
     OpsError::check_shape(step, "number of moduli", tiling.limbs(), moduli.len())?;
     for bits in moduli.iter().map(Modulus::bits) {
@@ -69,7 +69,7 @@ pub fn check_rlwe_fold(tiling: NttTiling, moduli: &[Modulus], selectors: &[&[u32
     let words = tiling.rows() * RLWE_POLYS * tiling.poly_words();
     selectors
         .iter()
-        .try_for_each(|query| OpsError::check_shape(step, "words of a query's selectors", words, query.len()))
+        .try_for_each(|&query| OpsError::check_shape(step, "words of a query's selectors", words, query))
 }
 
 #[cfg(test)]
@@ -105,10 +105,10 @@ mod tests {
 
     #[test]
     fn digits_and_columns_are_whole() {
-        assert_eq!(check_reinterpret(&[0; 12], 4, 2), Ok(3));
-        assert_eq!(check_reinterpret(&[], 4, 4), Ok(0));
+        assert_eq!(check_reinterpret(12, 4, 2), Ok(3));
+        assert_eq!(check_reinterpret(0, 4, 4), Ok(0));
         for (words, items, digits) in [(12, 5, 1), (12, 4, 0), (12, 4, 5), (12, 0, 1)] {
-            assert!(check_reinterpret(&vec![0; words], items, digits).is_err());
+            assert!(check_reinterpret(words, items, digits).is_err());
         }
     }
 }

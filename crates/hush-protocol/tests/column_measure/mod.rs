@@ -101,7 +101,8 @@ pub(crate) fn fold(setup: &Setup<Cpu>, clients: &[Client]) -> LweBatch {
 pub(crate) struct Steps {
     pub(crate) folded: LweBatch,
     pub(crate) packed: LweBatch,
-    pub(crate) chosen: Vec<RlweBatch>,
+    /// `[query][plane]`.
+    pub(crate) chosen: RlweBatch,
     pub(crate) answers: Vec<Vec<u8>>,
 }
 
@@ -127,7 +128,7 @@ impl Steps {
         let packed =
             cpu.pack_columns(ring, &setup.columns, &setup.chain, folded.clone(), &words, &conjugations);
         let packed = packed.unwrap();
-        let powers: Vec<_> = keys.iter().map(|keys| rgsw_rows(keys.power.as_ref())).collect();
+        let powers: Vec<_> = keys.iter().map(|keys| rgsw_rows(cpu, keys.power.as_ref()).unwrap()).collect();
         let powers: Vec<_> = powers.iter().collect();
         let chosen = cpu.rgsw_power_fold(ring, &setup.chain, &packed, &powers).unwrap();
         Self { folded, packed, chosen, answers: setup.answer(&queries).unwrap() }
@@ -162,7 +163,7 @@ impl Errors {
             let b = ring.forward(lift_words(ring, words));
             phases(setup, client, &[mask, b.words()].concat())
         });
-        let chosen = steps.chosen[index].ciphertext(0);
+        let chosen = steps.chosen.ciphertext(index * setup.table.answer_plaintexts());
         let (response, b) = response(setup, client, &steps.answers[index]);
         let exact = coefficients(setup, &chosen[chosen.len() / 2..]);
         Self {

@@ -37,6 +37,7 @@ impl<B: ColumnOps> Setup<B> {
     pub(crate) fn new(backend: B, table: ColumnTable, matrix: Vec<u8>) -> Self {
         let db = backend.open_db(TiledDb::from_matrix(table.rows(), table.shape().columns, &matrix)).unwrap();
         let hint = backend.lwe_hint(&db, &table.matrix(), 0..table.rows()).unwrap();
+        let hint = backend.read(&hint).unwrap().into_owned();
         Self::with_hint(backend, table, matrix, hint)
     }
 
@@ -44,12 +45,13 @@ impl<B: ColumnOps> Setup<B> {
     pub(crate) fn with_hint(backend: B, table: ColumnTable, matrix: Vec<u8>, hint: Vec<u32>) -> Self {
         let (shape, n) = (table.pack_shape(), table.params().lwe().n());
         let scheme = ColumnScheme::new(table.params());
-        let ring = backend.open_ring(Arc::new(scheme.context().clone()));
+        let ring = backend.open_ring(Arc::new(scheme.context().clone())).unwrap();
         let db = backend.open_db(TiledDb::from_matrix(table.rows(), table.shape().columns, &matrix)).unwrap();
-        let plan = backend.open_masks(&ring, scheme.masks());
+        let plan = backend.open_masks(&ring, scheme.masks()).unwrap();
         let chain = |column: usize| {
             let rows = shape.plaintext_rows(column);
-            backend.chain_hint(&ring, &plan, &hint[rows.start * n..rows.end * n]).unwrap()
+            let hint = backend.keep(hint[rows.start * n..rows.end * n].to_vec()).unwrap();
+            backend.chain_hint(&ring, &plan, &[&hint]).unwrap().remove(0)
         };
         let chained: Vec<_> = (0..shape.plaintexts()).into_par_iter().map(chain).collect();
         let bytes: Vec<u8> = chained.iter().flat_map(|chained| chained.columns.iter().copied()).collect();
@@ -61,7 +63,9 @@ impl<B: ColumnOps> Setup<B> {
         assert_eq!(polys.digits.len() + polys.masks.len(), table.chain_words());
         let chain = backend.open_chain(&ring, &shape, polys.clone()).unwrap();
         let masks = match table.protocol() {
-            Protocol::ColpackS => colpack_s::switched_masks(&backend, &ring, &table, &polys.masks).unwrap(),
+            Protocol::ColpackS => {
+                colpack_s::switched_masks(&backend, &ring, &table, polys.masks.clone()).unwrap()
+            }
             _ => Vec::new(),
         };
         Self { backend, scheme, ring, table, matrix, hint, polys, db, columns, chain, masks }

@@ -12,6 +12,8 @@ use hush_he::{
 };
 use hush_ops::{OpsError, contract::ColumnOps};
 
+use super::Kept;
+
 /// Where the entry is that does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
@@ -56,9 +58,10 @@ impl ChainMisfit {
     /// Checks that `backend` refuses the hint for its entry.
     #[track_caller]
     pub fn check<B: ColumnOps>(&self, backend: &B) {
-        let ring = backend.open_ring(self.context.clone());
-        let plan = backend.open_masks(&ring, &ColumnMasks::insecure_zeros(&self.context));
-        let refused = backend.chain_hint(&ring, &plan, &self.hint).err();
+        let ring = backend.open_ring(self.context.clone()).expect("the backend holds the tables");
+        let masks = ColumnMasks::insecure_zeros(&self.context);
+        let plan = backend.open_masks(&ring, &masks).expect("the backend holds the masks");
+        let refused = backend.chain_hint(&ring, &plan, &[&backend.kept(&self.hint)]).err();
         assert_eq!(refused, Some(OpsError::PackColumns), "{:?}", self.misfit);
     }
 }

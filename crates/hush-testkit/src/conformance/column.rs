@@ -12,13 +12,13 @@ use hush_math::{
 };
 use hush_ops::{
     OpsError,
-    contract::{ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, PACK_BYTES, RlweBatch},
+    contract::{ChainPolys, ColumnOps, LweBatch, LweQueries, PACK_BYTES, RlweBatch},
     pack_shape::PackShape,
     reference::{Reference, ring_shapes},
     tiling::TiledDb,
 };
 
-use super::{Fill, Residues, Words, assert_same_words};
+use super::{Fill, Kept, Residues, Words, assert_same_words};
 
 /// The shape of a packing, and how many queries there are.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub struct ColumnCase {
     powers: Vec<RlweBatch>,
     folded: LweBatch,
     packed: LweBatch,
-    planes: Vec<RlweBatch>,
+    planes: RlweBatch,
 }
 
 const FITS: &str = "the shapes fit";
@@ -71,7 +71,7 @@ impl ColumnCase {
         let conjugations: Vec<_> = (0..queries).map(|_| residues.poly(kept, &mut rng)).collect();
         let power_rows = if shape.entries() > 1 { 2 * params.ring().fold_gadget().digits } else { 0 };
         let powers: Vec<_> = (0..queries).map(|_| residues.batch(kept, power_rows, &mut rng)).collect();
-        let folded = LweBatch { rows, words: words.words(queries * rows, bits, &mut rng) };
+        let folded = LweBatch { rows, words: words.words(queries * rows, bits, &mut rng).into() };
 
         let chain = Reference.open_chain(&context, &shape, polys.clone()).expect(FITS);
         let all: Vec<_> = conjugations.iter().collect();
@@ -82,30 +82,36 @@ impl ColumnCase {
         Self { name, context, shape, columns, polys, keys, conjugations, powers, folded, packed, planes }
     }
 
+    fn ring<B: ColumnOps>(&self, backend: &B) -> B::Ring {
+        backend.open_ring(self.context.clone()).expect("the backend holds the tables")
+    }
+
     /// Checks all steps of a query on `backend`, in batches of `batches` queries, the last ones of all: what a query is
     /// answered does not depend on its place.
     #[track_caller]
     pub fn check<B: ColumnOps>(&self, backend: &B, batches: &[usize]) {
-        let ring = backend.open_ring(self.context.clone());
+        let ring = self.ring(backend);
         let columns = backend.open_db(self.columns.clone()).expect("the backend holds the columns");
         let chain = backend.open_chain(&ring, &self.shape, self.polys.clone()).expect(FITS);
         for &batch in batches {
             let first = self.powers.len() - batch;
             let (keys, folded) = (self.last_keys(batch), last(&self.folded, batch));
             let conjugations: Vec<_> = self.conjugations[first..].iter().collect();
-            let packed = backend.pack_columns(&ring, &columns, &chain, folded.clone(), &keys, &conjugations);
+            let kept = backend.kept_lwe(&folded);
+            let packed = backend.pack_columns(&ring, &columns, &chain, kept, &keys, &conjugations);
             let (packed, expected) = (packed.expect(FITS), last(&self.packed, batch));
             assert_eq!(packed.rows, expected.rows);
             let what = format!("pack_columns of {batch}, {} (line = query, word = row)", self.name);
-            assert_same_words(&what, expected.rows, &expected.words, &packed.words);
-            let powers: Vec<_> = self.powers[first..].iter().collect();
+            assert_same_words(&what, expected.rows, &expected.words, &backend.result(&packed.words));
+            let powers = backend.kept_all(&self.powers[first..]);
+            let powers: Vec<_> = powers.iter().collect();
+            let folded = backend.kept_lwe(&folded);
             let planes = backend.rgsw_power_fold(&ring, &chain, &folded, &powers).expect(FITS);
-            assert_eq!(planes.len(), batch);
-            for (expected, actual) in self.planes[first..].iter().zip(&planes) {
-                assert_eq!(expected.ciphertext_words, actual.ciphertext_words);
-                let what = format!("rgsw_power_fold of {batch}, {} (line = limb of a polynomial)", self.name);
-                assert_same_words(&what, self.shape.degree(), &expected.words, &actual.words);
-            }
+            assert_eq!(self.planes.ciphertext_words, planes.ciphertext_words);
+            let before = first * self.shape.planes() * self.planes.ciphertext_words;
+            let (expected, actual) = (&self.planes.words[before..], backend.result(&planes.words));
+            let what = format!("rgsw_power_fold of {batch}, {} (line = limb of a polynomial)", self.name);
+            assert_same_words(&what, self.shape.degree(), expected, &actual);
         }
     }
 
@@ -126,7 +132,7 @@ impl ColumnCase {
     }
 
     fn refusals<B: ColumnOps>(&self, backend: &B) -> Vec<Option<OpsError>> {
-        let ring = backend.open_ring(self.context.clone());
+        let ring = self.ring(backend);
         let mut refused = self.offline_refusals(backend, &ring);
         let chain = backend.open_chain(&ring, &self.shape, self.polys.clone()).expect(FITS);
         let db = |db| backend.open_db(db).expect("the backend holds the columns");
@@ -137,7 +143,7 @@ impl ColumnCase {
         let short_keys = LweQueries { cols: cols - 1, words: vec![0; cols - 1] };
         let (key, two_keys) = (self.last_keys(1), self.last_keys(2));
         let (folded, two_folded) = (last(&self.folded, 1), last(&self.folded, 2));
-        let short = LweBatch { rows: rows - 1, words: vec![0; rows - 1] };
+        let short = LweBatch { rows: rows - 1, words: vec![0; rows - 1].into() };
         let z = &self.conjugations[0];
         let one_limb = Poly::from_words(vec![0; self.shape.degree()], self.shape.degree());
         for (columns, folded, keys, z) in [
@@ -152,10 +158,12 @@ impl ColumnCase {
             (&columns, &short, &key, &[z]),
             (&columns, &two_folded, &key, &[z]),
         ] {
-            refused.push(backend.pack_columns(&ring, columns, &chain, folded.clone(), keys, z).err());
+            let folded = backend.kept_lwe(folded);
+            refused.push(backend.pack_columns(&ring, columns, &chain, folded, keys, z).err());
         }
         let power = &self.powers[0];
         let row = RlweBatch { words: power.ciphertext(0).to_vec().into(), ..*power };
+        let (power, row) = (&backend.kept_rlwe(power), backend.kept_rlwe(&row));
         for (packed, powers) in [
             (&short, &[power][..]),
             (&two_folded, &[power]),
@@ -163,16 +171,18 @@ impl ColumnCase {
             (&folded, &[power, power]),
             (&folded, &[&row]),
         ] {
-            refused.push(backend.rgsw_power_fold(&ring, &chain, packed, powers).err());
+            refused.push(backend.rgsw_power_fold(&ring, &chain, &backend.kept_lwe(packed), powers).err());
         }
         refused
     }
 
     fn offline_refusals<B: ColumnOps>(&self, backend: &B, ring: &B::Ring) -> Vec<Option<OpsError>> {
         let degree = self.shape.degree();
-        let plan = backend.open_masks(ring, &ColumnMasks::new(&self.context));
+        let masks = ColumnMasks::new(&self.context);
+        let plan = backend.open_masks(ring, &masks).expect("the backend holds the masks");
         let hints = [0, 1, degree - 1, degree + 1, (degree + 1) * degree];
-        let hints = hints.map(|words| backend.chain_hint(ring, &plan, &vec![0; words]).err());
+        let hints =
+            hints.map(|words| backend.chain_hint(ring, &plan, &[&backend.kept(&vec![0; words])]).err());
         let polys = |digits: usize, masks: usize| {
             let words = |words: usize| vec![0; words];
             ChainPolys { digits: words(digits), masks: words(masks) }
@@ -196,91 +206,5 @@ impl ColumnCase {
 /// The last queries of a batch.
 fn last(all: &LweBatch, batch: usize) -> LweBatch {
     let LweBatch { rows, words } = all;
-    LweBatch { rows: *rows, words: words[words.len() - batch * rows..].to_vec() }
-}
-
-/// The rows of a hint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HintRows {
-    /// Words of one kind.
-    Of(Words),
-    /// Random ones, all the same.
-    Equal,
-    /// Negacyclic rotations of a random one: row i is row 0 times `X^(i step)`. By an odd step, A_e is 0 but for one e, the
-    /// inverse of the step: the last one of the chain for 1, the first one for 5.
-    Rotations {
-        /// Places from row to row.
-        step: usize,
-    },
-    /// A random one in the middle, and zeros.
-    One,
-    /// One random word in the middle, and zeros.
-    OneWord,
-}
-
-impl HintRows {
-    fn words(self, rows: usize, degree: usize, plaintext_bits: u32, rng: &mut Csprng) -> Vec<u32> {
-        if let Self::Of(words) = self {
-            return words.words(rows * degree, plaintext_bits, rng);
-        }
-        let row = Words::Random.words(degree, plaintext_bits, rng);
-        let (mut hint, middle) = (vec![0; rows * degree], rows / 2 * degree);
-        match self {
-            Self::Of(_) => unreachable!("done above"),
-            Self::Equal => hint = row.repeat(rows),
-            Self::Rotations { step } => {
-                for (i, out) in hint.chunks_exact_mut(degree).enumerate() {
-                    for (j, word) in row.iter().enumerate() {
-                        let at = (i * step + j) % (2 * degree);
-                        out[at % degree] = if at < degree { *word } else { word.wrapping_neg() };
-                    }
-                }
-            }
-            Self::One => hint[middle..middle + degree].copy_from_slice(&row),
-            Self::OneWord => hint[middle + degree / 2] = row[0] | 1,
-        }
-        hint
-    }
-}
-
-/// A hint of one plaintext, and what the reference makes of it.
-pub struct ChainCase {
-    name: String,
-    context: Arc<RingContext>,
-    masks: ColumnMasks,
-    hint: Vec<u32>,
-    expected: ChainedHint,
-}
-
-impl ChainCase {
-    /// A hint of `rows` rows.
-    pub fn new(params: ColumnParams, rows: usize, values: HintRows) -> Self {
-        let context = Arc::new(RingContext::new(*params.ring()));
-        let (degree, bits) = (params.ring().degree(), params.ring().plaintext_bits());
-        let mut rng = Csprng::insecure_from_seed((rows * 17 + degree) as u64);
-        let hint = values.words(rows, degree, bits, &mut rng);
-        let masks = ColumnMasks::new(&context);
-        let expected = Reference.chain_hint(&context, &masks, &hint).expect("all entries fit");
-        Self { name: format!("{}, {rows} rows, {values:?}", params.name()), context, masks, hint, expected }
-    }
-
-    /// Checks the chain on `backend`.
-    #[track_caller]
-    pub fn check<B: ColumnOps>(&self, backend: &B) {
-        let ring = backend.open_ring(self.context.clone());
-        let plan = backend.open_masks(&ring, &self.masks);
-        let (expected, actual) = (&self.expected, backend.chain_hint(&ring, &plan, &self.hint));
-        let actual = actual.unwrap_or_else(|error| panic!("chain_hint, {}: {error}", self.name));
-        let degree = self.context.params().degree();
-        let same = |part: &str, width: usize, expected: &[u32], actual: &[u32]| {
-            assert_same_words(&format!("chain_hint, {part}, {}", self.name), width, expected, actual);
-        };
-        let words = |bytes: &[u8]| -> Vec<u32> {
-            bytes.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect()
-        };
-        assert_eq!(expected.columns.len(), actual.columns.len());
-        same("columns (line = row)", degree, &words(&expected.columns), &words(&actual.columns));
-        same("digit (line = limb)", degree, &expected.digit, &actual.digit);
-        same("mask (line = limb)", degree, &expected.mask, &actual.mask);
-    }
+    LweBatch { rows: *rows, words: words[words.len() - batch * rows..].to_vec().into() }
 }

@@ -1,22 +1,27 @@
 //! One test body a step, for every backend: the words of the reference backend, bit for bit.
 
 use hush_math::csprng::Csprng;
+use hush_ops::contract::{LweBatch, Memory, RlweBatch};
 
+mod chain;
 mod chain_misfit;
 mod column;
 mod lwe_fold;
 mod lwe_hint;
 mod pack;
 mod reinterpret_lwe;
+mod residues;
 mod ring;
 
+pub use chain::{ChainCase, HintRows};
 pub use chain_misfit::{ChainMisfit, Misfit};
-pub use column::{ChainCase, ColumnCase, ColumnCaseShape, HintRows};
-pub use lwe_fold::lwe_fold;
-pub use lwe_hint::lwe_hint;
+pub use column::{ColumnCase, ColumnCaseShape};
+pub use lwe_fold::{FOLD_BATCHES, FOLD_SHAPES, lwe_fold, lwe_fold_of};
+pub use lwe_hint::{HINT_CASES, HintCase, lwe_hint, lwe_hint_of};
 pub use pack::{PackCase, PackCaseShape, Words};
-pub use reinterpret_lwe::reinterpret_lwe;
-pub use ring::{Residues, RingCase, RingShape};
+pub use reinterpret_lwe::{REINTERPRET_SHAPES, reinterpret_lwe, reinterpret_lwe_of};
+pub use residues::Residues;
+pub use ring::{RingCase, RingShape};
 
 /// Bytes of a database, `rows * cols` of them.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +43,32 @@ impl Fill {
         matrix
     }
 }
+
+/// Operands in the memory of a backend.
+trait Kept: Memory {
+    fn kept(&self, words: &[u32]) -> Self::Words {
+        self.keep(words.to_vec()).expect("the backend has room for the words")
+    }
+
+    fn kept_lwe(&self, batch: &LweBatch) -> LweBatch<Self::Words> {
+        LweBatch { rows: batch.rows, words: self.kept(&batch.words) }
+    }
+
+    fn kept_rlwe(&self, batch: &RlweBatch) -> RlweBatch<Self::Words> {
+        RlweBatch { ciphertext_words: batch.ciphertext_words, words: self.kept(&batch.words) }
+    }
+
+    fn kept_all(&self, batches: &[RlweBatch]) -> Vec<RlweBatch<Self::Words>> {
+        batches.iter().map(|batch| self.kept_rlwe(batch)).collect()
+    }
+
+    /// A result, on the host.
+    fn result(&self, words: &Self::Words) -> Vec<u32> {
+        self.read(words).expect("the words can be read").into_owned()
+    }
+}
+
+impl<M: Memory> Kept for M {}
 
 /// Panics with the first coordinate at which two arrays of lines of `width` words differ.
 #[track_caller]

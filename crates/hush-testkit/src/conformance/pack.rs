@@ -6,13 +6,13 @@ use hush_he::params::{RingContext, RingParams};
 use hush_math::csprng::Csprng;
 use hush_ops::{
     OpsError,
-    contract::{LweBatch, LweOps, LweQueries, PackOps, RlweBatch},
+    contract::{BatchWords, LweBatch, LweOps, LweQueries, PackOps, RlweBatch},
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
     reference::Reference,
 };
 
-use super::{Residues, assert_same_words};
+use super::{Kept, Residues, assert_same_words};
 
 /// Values of words modulo 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub struct PackCase {
     n: usize,
     shape: PackShape,
     columns: Range<usize>,
-    hint: Vec<u32>,
+    hint: BatchWords,
     folded: LweBatch,
     selectors: Vec<RlweBatch>,
     lifted: NttTiledDb,
@@ -102,8 +102,8 @@ impl PackCase {
         let mut rng = Csprng::insecure_from_seed((rows * 31 + n) as u64);
         let shape = PackShape::new(params.degree(), rows, entry_rows).expect("positive");
         let bits = params.plaintext_bits();
-        let hint = words.words(shape.rows_of(columns.clone()).len() * n, bits, &mut rng);
-        let folded = LweBatch { rows, words: words.words(queries * rows, bits, &mut rng) };
+        let hint = words.words(shape.rows_of(columns.clone()).len() * n, bits, &mut rng).into();
+        let folded = LweBatch { rows, words: words.words(queries * rows, bits, &mut rng).into() };
         let selectors: Vec<_> = (0..queries).map(|_| residues.batch(context.kept(), n, &mut rng)).collect();
         let lifted = Reference.lift_hint(&context, &hint, n, &shape, columns.clone()).expect(FITS);
         let all: Vec<_> = selectors.iter().collect();
@@ -111,33 +111,40 @@ impl PackCase {
         Self { name, context, n, shape, columns, hint, folded, selectors, lifted, packed }
     }
 
-    /// The hint that the reference lifted.
-    pub fn lifted(&self) -> &NttTiledDb {
-        &self.lifted
+    fn ring<B: PackOps>(&self, backend: &B) -> B::Ring {
+        backend.open_ring(self.context.clone()).expect("the backend holds the tables")
     }
 
-    /// The hint as `backend` lifts it.
-    pub fn lift<B: PackOps>(&self, backend: &B) -> B::NttDb {
-        let ring = backend.open_ring(self.context.clone());
-        backend.lift_hint(&ring, &self.hint, self.n, &self.shape, self.columns.clone()).expect(FITS)
+    fn lift<B: PackOps>(&self, backend: &B, ring: &B::Ring) -> B::NttDb {
+        let hint = backend.kept(&self.hint);
+        backend.lift_hint(ring, &hint, self.n, &self.shape, self.columns.clone()).expect(FITS)
     }
 
-    /// Checks all steps of `backend`. Its lifted hint is opaque, so it is seen by what it is multiplied by: selectors
-    /// are to be random for that.
+    /// Checks all steps of `backend`.
     #[track_caller]
     pub fn check<B: PackOps>(&self, backend: &B) {
-        let ring = backend.open_ring(self.context.clone());
-        let hint = self.lift(backend);
-        let selectors: Vec<_> = self.selectors.iter().collect();
+        self.check_pack(backend);
+        self.check_add(backend);
+        self.check_reinterpret(backend);
+    }
+
+    /// Checks `lift_hint`, padding included, and `pack`.
+    #[track_caller]
+    pub fn check_pack<B: PackOps>(&self, backend: &B) {
+        let ring = self.ring(backend);
+        let hint = self.lift(backend, &ring);
+        let lifted = backend.read_ntt_db(&ring, &hint).expect("the hint can be read");
+        assert_eq!(lifted.tiling(), self.lifted.tiling(), "{}", self.name);
+        assert!(lifted.bytes() == self.lifted.bytes(), "lift_hint, {}", self.name);
+        let (folded, selectors) = (backend.kept_lwe(&self.folded), backend.kept_all(&self.selectors));
+        let selectors: Vec<_> = selectors.iter().collect();
         let columns = self.columns.clone();
-        let packed = backend.pack(&ring, &hint, &self.folded, &self.shape, columns, &selectors).expect(FITS);
+        let packed = backend.pack(&ring, &hint, &folded, &self.shape, columns, &selectors).expect(FITS);
         assert_eq!(packed.len(), self.packed.len(), "{}", self.name);
         for (expected, actual) in self.packed.iter().zip(&packed) {
             assert_eq!(expected.ciphertext_words, actual.ciphertext_words);
-            self.assert_same("pack", &expected.words, &actual.words);
+            self.assert_same("pack", &expected.words, &backend.result(&actual.words));
         }
-        self.check_add(backend);
-        self.check_reinterpret(backend);
     }
 
     #[track_caller]
@@ -146,31 +153,32 @@ impl PackCase {
         assert_same_words(&what, self.context.params().degree(), expected, actual);
     }
 
-    /// Adds selectors, which are any ciphertexts, to each other, and the last one alone to the last one.
+    /// Checks `add_rlwe`: adds selectors, which are any ciphertexts, to each other, and the last one alone to the last one.
     #[track_caller]
-    fn check_add<B: PackOps>(&self, backend: &B) {
-        let ring = backend.open_ring(self.context.clone());
+    pub fn check_add<B: PackOps>(&self, backend: &B) {
+        let ring = self.ring(backend);
         let all = &self.selectors[0];
         let last = RlweBatch { words: all.ciphertext(all.count() - 1).to_vec().into(), ..*all };
         for (first, part) in
             [(0, all), (all.count() - 1, &last), (all.count(), &RlweBatch { words: vec![].into(), ..*all })]
         {
-            let (mut expected, mut actual) = (all.clone(), all.clone());
+            let (mut expected, mut actual) = (all.clone(), backend.kept_rlwe(all));
             Reference.add_rlwe(&self.context, &mut expected, first, part).expect(FITS);
-            backend.add_rlwe(&ring, &mut actual, first, part).expect(FITS);
-            self.assert_same("add_rlwe", &expected.words, &actual.words);
+            backend.add_rlwe(&ring, &mut actual, first, &backend.kept_rlwe(part)).expect(FITS);
+            self.assert_same("add_rlwe", &expected.words, &backend.result(&actual.words));
         }
     }
 
-    /// Reads the bytes of a database that packed words became by folding it with unit vectors.
+    /// Checks `reinterpret_rlwe`: reads the bytes of a database that packed words became by folding it with unit vectors.
     #[track_caller]
-    fn check_reinterpret<B: PackOps>(&self, backend: &B) {
-        let ring = backend.open_ring(self.context.clone());
+    pub fn check_reinterpret<B: PackOps>(&self, backend: &B) {
+        let ring = self.ring(backend);
         let packed = self.packed.iter().chain(&self.selectors).filter(|packed| !packed.words.is_empty());
         for packed in packed {
+            let kept = backend.kept_rlwe(packed);
             for planes in (1..=3).filter(|&planes| packed.count().is_multiple_of(planes)) {
                 let expected = Reference.reinterpret_rlwe(&self.context, packed, planes);
-                let actual = backend.reinterpret_rlwe(&ring, packed, planes);
+                let actual = backend.reinterpret_rlwe(&ring, &kept, planes);
                 let (expected, actual) = match (expected, actual) {
                     (Ok(expected), Ok(actual)) => (expected, actual),
                     (expected, actual) => {
@@ -188,34 +196,38 @@ impl PackCase {
                 let actual = backend.lwe_fold(&actual, &queries).expect(FITS);
                 let what =
                     format!("reinterpret_rlwe, {planes} planes, {} (line = query, word = row)", self.name);
-                assert_same_words(&what, expected.rows, &expected.words, &actual.words);
+                assert_same_words(&what, expected.rows, &expected.words, &backend.result(&actual.words));
             }
         }
     }
 
     /// Checks that `backend` refuses operands that do not fit.
     pub fn check_refusals<B: PackOps>(&self, backend: &B) {
-        let ring = backend.open_ring(self.context.clone());
+        let ring = self.ring(backend);
         let (shape, columns, n) = (&self.shape, self.columns.clone(), self.n);
         let degree = self.context.params().degree();
-        let hint = self.lift(backend);
-        let selectors: Vec<_> = self.selectors.iter().collect();
+        let hint = self.lift(backend, &ring);
+        let selectors = backend.kept_all(&self.selectors);
+        let selectors: Vec<_> = selectors.iter().collect();
         let other = PackShape::new(degree * 2, shape.rows(), shape.rows()).expect("positive");
         let beyond = shape.plaintexts()..shape.plaintexts() + 1;
         let lift = |words: usize, shape: &PackShape, columns: Range<usize>| {
-            backend.lift_hint(&ring, &self.hint[..words], n, shape, columns).err()
+            backend.lift_hint(&ring, &backend.kept(&self.hint[..words]), n, shape, columns).err()
         };
-        let pack = |folded: &LweBatch, columns: Range<usize>, selectors: &[&RlweBatch]| {
-            backend.pack(&ring, &hint, folded, shape, columns, selectors).err()
+        let pack = |folded: &LweBatch, columns: Range<usize>, selectors: &[&RlweBatch<B::Words>]| {
+            backend.pack(&ring, &hint, &backend.kept_lwe(folded), shape, columns, selectors).err()
         };
         let all = &self.selectors[0];
         let short = RlweBatch { words: all.words[all.ciphertext_words..].to_vec().into(), ..*all };
         let narrow = RlweBatch { ciphertext_words: all.ciphertext_words / 2, words: all.words.clone() };
         let ragged = RlweBatch { words: all.words[1..].to_vec().into(), ..*all };
-        let odd = LweBatch { rows: shape.rows(), words: self.folded.words[1..].to_vec() };
+        let odd = LweBatch { rows: shape.rows(), words: self.folded.words[1..].to_vec().into() };
         let rows = LweBatch { rows: shape.rows() + 1, words: self.folded.words.clone() };
-        let add = |first, part: &RlweBatch| backend.add_rlwe(&ring, &mut all.clone(), first, part).err();
-        let reinterpret = |packed, planes| backend.reinterpret_rlwe(&ring, packed, planes).err();
+        let add = |first, part: &RlweBatch| {
+            backend.add_rlwe(&ring, &mut backend.kept_rlwe(all), first, &backend.kept_rlwe(part)).err()
+        };
+        let reinterpret =
+            |packed, planes| backend.reinterpret_rlwe(&ring, &backend.kept_rlwe(packed), planes).err();
         for (index, refused) in [
             lift(self.hint.len() - 1, shape, columns.clone()),
             lift(0, shape, beyond.clone()),
@@ -225,7 +237,7 @@ impl PackCase {
             pack(&self.folded, columns.start..columns.start, &selectors),
             pack(&self.folded, beyond, &selectors),
             pack(&self.folded, columns.clone(), &selectors[1..]),
-            pack(&self.folded, columns.clone(), &vec![&short; selectors.len()]),
+            pack(&self.folded, columns.clone(), &vec![&backend.kept_rlwe(&short); selectors.len()]),
             add(1, all),
             add(usize::MAX, all),
             add(0, &narrow),

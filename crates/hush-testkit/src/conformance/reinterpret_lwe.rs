@@ -3,14 +3,14 @@
 use hush_math::csprng::Csprng;
 use hush_ops::{
     OpsError,
-    contract::{LweOps, LweQueries},
+    contract::{BatchWords, LweOps, LweQueries},
     reference::Reference,
 };
 
-use super::assert_same_words;
+use super::{Kept, assert_same_words};
 
 /// Items a column, and columns: padding in both directions, several groups and several chunks.
-const SHAPES: [(usize, usize); 6] = [(1, 1), (3, 65), (8, 64), (140, 3), (300, 20), (5, 600)];
+pub const REINTERPRET_SHAPES: [(usize, usize); 6] = [(1, 1), (3, 65), (8, 64), (140, 3), (300, 20), (5, 600)];
 
 /// Words at which rounding carries.
 const EDGES: [u32; 8] =
@@ -19,16 +19,22 @@ const EDGES: [u32; 8] =
 /// Checks `backend.reinterpret_lwe` against the reference. A backend's database is opaque, so its bytes are read by
 /// folding it with unit vectors.
 pub fn reinterpret_lwe<B: LweOps>(backend: &B) {
-    for (items, cols) in SHAPES {
+    reinterpret_lwe_of(backend, &REINTERPRET_SHAPES);
+}
+
+/// As [`reinterpret_lwe`], for some shapes (items a column, and columns), for a backend that takes its time.
+pub fn reinterpret_lwe_of<B: LweOps>(backend: &B, shapes: &[(usize, usize)]) {
+    for &(items, cols) in shapes {
         let mut words = vec![0; items * cols];
         Csprng::insecure_from_seed(7).fill_u32(&mut words);
         for (word, edge) in words.iter_mut().step_by(3).zip(EDGES.into_iter().cycle()) {
             *word = edge;
         }
+        let (words, kept) = (BatchWords::from(words.clone()), backend.kept(&words));
         for digits in 1..=4 {
             let rows = items * digits;
             let expected = Reference.reinterpret_lwe(&words, items, digits).expect("the shapes fit");
-            let actual = backend.reinterpret_lwe(&words, items, digits).expect("the shapes fit");
+            let actual = backend.reinterpret_lwe(&kept, items, digits).expect("the shapes fit");
             for first in (0..cols).step_by(64) {
                 let units = units(cols, first..cols.min(first + 64));
                 let expected = Reference.lwe_fold(&expected, &units).expect("the shapes fit").words;
@@ -36,12 +42,12 @@ pub fn reinterpret_lwe<B: LweOps>(backend: &B) {
                 let what = format!(
                     "reinterpret_lwe {items} items x {cols}, {digits} digits (line = column - {first}, word = row)"
                 );
-                assert_same_words(&what, rows, &expected, &actual);
+                assert_same_words(&what, rows, &expected, &backend.result(&actual));
             }
         }
     }
     for (words, items, digits) in [(12, 5, 1), (12, 4, 0), (12, 4, 5), (12, 0, 1)] {
-        let refused = backend.reinterpret_lwe(&vec![0; words], items, digits);
+        let refused = backend.reinterpret_lwe(&backend.kept(&vec![0; words]), items, digits);
         assert!(
             matches!(refused, Err(OpsError::Shape { .. })),
             "{words} words, {items} items, {digits} digits"

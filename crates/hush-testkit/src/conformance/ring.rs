@@ -1,99 +1,20 @@
 //! The steps over rings. Operands are any residues, not only what clients would send: the reference is defined on all.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use hush_he::{
-    entities::{EvaluationKeys, KeySwitchKey, RlweCiphertext, RlwePair},
+    entities::{EvaluationKeys, RlweCiphertext},
     params::{RingContext, RingParams},
 };
-use hush_math::{
-    csprng::Csprng,
-    poly::{Eval, Poly},
-    ring::Ring,
-};
+use hush_math::csprng::Csprng;
 use hush_ops::{
     OpsError,
-    contract::{Expanded, RingOps, RlweBatch},
+    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch},
     ntt_tiling::{NttTiledDb, NttTiling},
     reference::Reference,
 };
 
-use super::assert_same_words;
-
-/// Values of residues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Residues {
-    /// Uniform.
-    Random,
-    /// Each p - 1: products are largest.
-    Largest,
-    /// Each zero.
-    Zero,
-    /// In the coefficients, those of values about Q / 2: digits are extreme.
-    Middle,
-}
-
-impl Residues {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Random, Self::Largest, Self::Zero, Self::Middle];
-
-    pub(super) fn poly(self, ring: &Ring, rng: &mut Csprng) -> Poly<Eval> {
-        match self {
-            Self::Random => ring.expand_uniform(rng),
-            Self::Zero => ring.zero(),
-            Self::Largest => {
-                let mut poly = ring.zero();
-                for (limb, p) in ring.moduli().iter().enumerate() {
-                    poly.limb_mut(limb).fill(p.value() - 1);
-                }
-                poly
-            }
-            Self::Middle => {
-                let mut poly = ring.zero();
-                for i in 0..ring.degree() {
-                    let value = ring.rns().product() / 2 + u128::from(rng.next_u32() % 2);
-                    for limb in 0..ring.limbs() {
-                        poly.limb_mut(limb)[i] = ring.rns().reduce(value, limb);
-                    }
-                }
-                ring.forward(poly)
-            }
-        }
-    }
-
-    pub(super) fn polys(self, ring: &Ring, count: usize, rng: &mut Csprng) -> Vec<u32> {
-        (0..count).flat_map(|_| self.poly(ring, rng).into_words()).collect()
-    }
-
-    fn ciphertext(self, ring: &Ring, rng: &mut Csprng) -> RlweCiphertext {
-        RlweCiphertext { a: self.poly(ring, rng), b: self.poly(ring, rng) }
-    }
-
-    pub(super) fn batch(self, ring: &Ring, count: usize, rng: &mut Csprng) -> RlweBatch {
-        RlweBatch {
-            ciphertext_words: 2 * ring.limbs() * ring.degree(),
-            words: self.polys(ring, 2 * count, rng).into(),
-        }
-    }
-
-    fn keys(self, context: &RingContext, rng: &mut Csprng) -> EvaluationKeys {
-        let params = context.params();
-        let mut key = |digits| KeySwitchKey {
-            rows: (0..digits).map(|_| self.ciphertext(context.full(), rng)).collect(),
-        };
-        let levels = params.levels().iter().map(|gadget| key(gadget.digits)).collect();
-        let square = key(params.square_gadget().digits);
-        let kept = context.kept();
-        let pack = [(); 2].map(|()| {
-            let rows = (0..params.pack_gadget().digits).map(|_| RlwePair {
-                a: self.poly(kept, rng),
-                b: [self.poly(kept, rng), self.poly(kept, rng)],
-            });
-            rows.collect()
-        });
-        EvaluationKeys { levels, square, pack }
-    }
-}
+use super::{Kept, Residues, assert_same_words};
 
 /// How much of each step is done.
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +25,10 @@ pub struct RingShape {
     pub folds: usize,
     /// Entries that are folded, at most 2^folds.
     pub entries: usize,
+    /// Planes of an entry.
+    pub planes: usize,
+    /// Queries of a batch, each of a client of its own.
+    pub queries: usize,
 }
 
 impl RingShape {
@@ -113,25 +38,34 @@ impl RingShape {
     }
 }
 
+/// Ciphertexts that are packed in pairs and switched: two pairs and an odd one.
+const PACKED: usize = 5;
+/// The polynomials of these that are switched.
+const SWITCHED: Range<usize> = 3..7;
+/// Orders of the entries that are folded.
+const ORDERS: [EntryOrder; 2] = [EntryOrder::EntryMajor, EntryOrder::PlaneMajor];
+
 /// Operands of all steps for one parameter set, and what the reference makes of them.
 pub struct RingCase {
     name: String,
     context: Arc<RingContext>,
     shape: RingShape,
-    keys: EvaluationKeys,
-    query: RlweCiphertext,
-    expanded: Expanded,
+    keys: Vec<EvaluationKeys>,
+    queries: Vec<RlweCiphertext>,
+    expanded: Vec<Expanded>,
     symbols: Vec<u32>,
     plaintexts: Vec<u32>,
-    selectors: RlweBatch,
-    folded: RlweBatch,
-    entries: Vec<u32>,
-    bits: Vec<RlweBatch>,
-    entry: RlweBatch,
+    selectors: Vec<RlweBatch>,
+    folded: Vec<RlweBatch>,
+    entries: Vec<RlweBatch>,
+    bits: Vec<Vec<RlweBatch>>,
+    /// For each order.
+    chosen: [Vec<RlweBatch>; 2],
+    batches: Vec<RlweBatch>,
     /// `None` if the set does not pack pairs.
-    packed: Option<Vec<u32>>,
-    widths: Vec<u32>,
-    switched: Vec<Vec<u64>>,
+    packed: Option<Vec<BatchWords>>,
+    widths: [u32; 4],
+    switched: Vec<Vec<Vec<u64>>>,
 }
 
 impl RingCase {
@@ -141,8 +75,8 @@ impl RingCase {
         let (full, kept) = (context.full(), context.kept());
         let mut rng = Csprng::insecure_from_seed(shape.rows as u64);
         let rows = if residues == Residues::Largest { residues } else { Residues::Random };
-        let keys = rows.keys(&context, &mut rng);
-        let query = residues.ciphertext(full, &mut rng);
+        let keys: Vec<_> = (0..shape.queries).map(|_| rows.keys(&context, &mut rng)).collect();
+        let queries: Vec<_> = keys.iter().map(|_| residues.ciphertext(full, &mut rng)).collect();
         let mask = u32::MAX >> (32 - params.plaintext_bits());
         let symbol = |_| match residues {
             Residues::Random => rng.next_u32() & mask,
@@ -151,26 +85,34 @@ impl RingCase {
             Residues::Middle => mask / 2 + (rng.next_u32() & 1),
         };
         let symbols: Vec<u32> = (0..shape.rows * shape.columns() * params.degree()).map(symbol).collect();
-        let selectors = residues.batch(kept, shape.rows, &mut rng);
-        let entries = residues.polys(kept, 2 * shape.entries, &mut rng);
+        let mut batches =
+            |count| -> Vec<_> { (0..shape.queries).map(|_| residues.batch(kept, count, &mut rng)).collect() };
+        let (selectors, entries) = (batches(shape.rows), batches(shape.entries * shape.planes));
+        let batches = batches(PACKED);
         let bit_rows = 2 * params.fold_gadget().digits;
-        let bits: Vec<_> = (0..shape.folds).map(|_| rows.batch(kept, bit_rows, &mut rng)).collect();
-        let widths: Vec<u32> = vec![1, params.response_bits().a, params.response_bits().b, 48];
+        let mut bits_of_query = || (0..shape.folds).map(|_| rows.batch(kept, bit_rows, &mut rng)).collect();
+        let bits: Vec<Vec<_>> = (0..shape.queries).map(|_| bits_of_query()).collect();
+        let widths = [1, params.response_bits().a, params.response_bits().b, 48];
 
-        let ring = Reference.open_ring(context.clone());
-        let expanded = Reference.expand(&ring, &keys, &query, shape.rows, shape.folds).expect(FITS);
-        let plaintexts = Reference.ntt_db(&ring, &symbols).expect(FITS);
+        let all_keys: Vec<_> = keys.iter().collect();
+        let expanded = Reference.expand(&context, &all_keys, &queries, shape.rows, shape.folds).expect(FITS);
+        let plaintexts = Reference.ntt_db(&context, &symbols).expect(FITS);
         let db = tiled(&context, shape, &plaintexts);
-        let folded = Reference.rlwe_fold(&ring, &db, &[&selectors]).expect(FITS).remove(0);
-        let entry = Reference.rgsw_fold(&ring, &entries, &bits).expect(FITS);
-        let pair = pair(&entries, &entry);
-        let packed = params.packs_pairs().then(|| Reference.pack_pair(&ring, &keys, &pair).expect(FITS));
-        let switched = Reference.mod_switch(&ring, &pair.words, &widths).expect(FITS);
+        let folded = Reference.rlwe_fold(&context, &db, &all(&selectors)).expect(FITS);
+        let all_bits: Vec<_> = bits.iter().map(|bits| &bits[..]).collect();
+        let chosen = ORDERS.map(|order| {
+            Reference.rgsw_fold(&context, &all(&entries), shape.planes, order, &all_bits).expect(FITS)
+        });
+        let packed = params
+            .packs_pairs()
+            .then(|| Reference.pack_pairs(&context, &all_keys, &all(&batches)).expect(FITS));
+        let words: Vec<_> = batches.iter().map(|batch| &batch.words).collect();
+        let switched = Reference.mod_switch(&context, &words, SWITCHED, &widths).expect(FITS);
         Self {
             name: format!("{}, {residues:?}, {shape:?}", params.name()),
             shape,
             keys,
-            query,
+            queries,
             expanded,
             symbols,
             plaintexts,
@@ -178,7 +120,8 @@ impl RingCase {
             folded,
             entries,
             bits,
-            entry,
+            chosen,
+            batches,
             packed,
             widths,
             switched,
@@ -189,74 +132,199 @@ impl RingCase {
     /// Checks all steps of `backend`.
     #[track_caller]
     pub fn check<B: RingOps>(&self, backend: &B) {
-        let (degree, shape) = (self.context.params().degree(), self.shape);
-        let same = |step: &str, expected: &[u32], actual: &[u32]| {
-            let what = format!("{step}, {} (line = limb of a polynomial)", self.name);
-            assert_same_words(&what, degree, expected, actual);
-        };
-        let ring = backend.open_ring(self.context.clone());
-        let keys = backend.open_evaluation_keys(&ring, self.keys.clone()).expect(FITS);
-        let expanded = backend.expand(&ring, &keys, &self.query, shape.rows, shape.folds).expect(FITS);
-        same("expand, selectors", &self.expanded.selectors.words, &expanded.selectors.words);
-        assert_eq!(expanded.bits.len(), shape.folds);
-        for (expected, actual) in self.expanded.bits.iter().zip(&expanded.bits) {
-            same("expand, an RGSW ciphertext", &expected.words, &actual.words);
-            assert_eq!(expected.ciphertext_words, actual.ciphertext_words);
+        self.check_expand(backend);
+        self.check_rlwe_fold(backend);
+        self.check_rgsw_fold(backend);
+        self.check_pack_pairs(backend);
+        self.check_mod_switch(backend);
+    }
+
+    fn ring<B: RingOps>(&self, backend: &B) -> B::Ring {
+        backend.open_ring(self.context.clone()).expect("the backend holds the tables")
+    }
+
+    fn keys<B: RingOps>(&self, backend: &B, ring: &B::Ring) -> Vec<B::Keys> {
+        let open = |keys: &EvaluationKeys| backend.open_evaluation_keys(ring, keys.clone()).expect(FITS);
+        self.keys.iter().map(open).collect()
+    }
+
+    #[track_caller]
+    fn assert_same(&self, step: &str, expected: &[u32], actual: &[u32]) {
+        let what = format!("{step}, {} (line = limb of a polynomial)", self.name);
+        assert_same_words(&what, self.context.params().degree(), expected, actual);
+    }
+
+    #[track_caller]
+    fn assert_same_batches<B: RingOps>(
+        &self,
+        backend: &B,
+        step: &str,
+        expected: &[RlweBatch],
+        actual: &[RlweBatch<B::Words>],
+    ) {
+        assert_eq!(expected.len(), actual.len(), "{step}, {}", self.name);
+        for (expected, actual) in expected.iter().zip(actual) {
+            assert_eq!(expected.ciphertext_words, actual.ciphertext_words, "{step}, {}", self.name);
+            self.assert_same(step, &expected.words, &backend.result(&actual.words));
         }
+    }
+
+    /// Checks `expand`.
+    #[track_caller]
+    pub fn check_expand<B: RingOps>(&self, backend: &B) {
+        let (ring, shape) = (self.ring(backend), self.shape);
+        let keys = self.keys(backend, &ring);
+        let expanded = backend.expand(&ring, &all(&keys), &self.queries, shape.rows, shape.folds);
+        let expanded = expanded.expect(FITS);
+        assert_eq!(expanded.len(), shape.queries);
+        for (expected, actual) in self.expanded.iter().zip(expanded) {
+            let (selectors, bits) = ([expected.selectors.clone()], [actual.selectors]);
+            self.assert_same_batches(backend, "expand, selectors", &selectors, &bits);
+            self.assert_same_batches(backend, "expand, RGSW ciphertexts", &expected.bits, &actual.bits);
+        }
+    }
+
+    /// Checks `ntt_db` and `rlwe_fold`.
+    #[track_caller]
+    pub fn check_rlwe_fold<B: RingOps>(&self, backend: &B) {
+        let ring = self.ring(backend);
         let plaintexts = backend.ntt_db(&ring, &self.symbols).expect(FITS);
-        same("ntt_db", &self.plaintexts, &plaintexts);
-        let db = tiled(&self.context, shape, &plaintexts);
-        let db = backend.open_ntt_db(&ring, db).expect(FITS);
-        let folded = backend.rlwe_fold(&ring, &db, &[&self.selectors]).expect(FITS);
-        assert_eq!(folded.len(), 1);
-        same("rlwe_fold", &self.folded.words, &folded[0].words);
-        let entry = backend.rgsw_fold(&ring, &self.entries, &self.bits).expect(FITS);
-        same("rgsw_fold", &self.entry.words, &entry.words);
-        let pair = pair(&self.entries, &entry);
-        let packed = backend.pack_pair(&ring, &keys, &pair);
-        match &self.packed {
-            Some(expected) => same("pack_pair", expected, &packed.expect(FITS)),
-            None => assert!(matches!(packed, Err(OpsError::Shape { .. })), "{packed:?}"),
+        self.assert_same("ntt_db", &self.plaintexts, &plaintexts);
+        let tiled = tiled(&self.context, self.shape, &plaintexts);
+        let db = backend.open_ntt_db(&ring, tiled.clone()).expect(FITS);
+        let read = backend.read_ntt_db(&ring, &db).expect("the database can be read");
+        assert!(
+            read.tiling() == tiled.tiling() && read.bytes() == tiled.bytes(),
+            "read_ntt_db, {}",
+            self.name
+        );
+        let selectors = backend.kept_all(&self.selectors);
+        let folded = backend.rlwe_fold(&ring, &db, &all(&selectors)).expect(FITS);
+        self.assert_same_batches(backend, "rlwe_fold", &self.folded, &folded);
+    }
+
+    /// Checks `rgsw_fold`.
+    #[track_caller]
+    pub fn check_rgsw_fold<B: RingOps>(&self, backend: &B) {
+        let ring = self.ring(backend);
+        let entries = backend.kept_all(&self.entries);
+        let bits: Vec<_> = self.bits.iter().map(|bits| backend.kept_all(bits)).collect();
+        let bits: Vec<_> = bits.iter().map(|bits| &bits[..]).collect();
+        for (order, expected) in ORDERS.into_iter().zip(&self.chosen) {
+            let chosen = backend.rgsw_fold(&ring, &all(&entries), self.shape.planes, order, &bits);
+            self.assert_same_batches(
+                backend,
+                &format!("rgsw_fold, {order:?}"),
+                expected,
+                &chosen.expect(FITS),
+            );
         }
-        let switched = backend.mod_switch(&ring, &pair.words, &self.widths).expect(FITS);
-        assert_eq!(self.switched, switched, "mod_switch, {}", self.name);
+    }
+
+    /// Checks `pack_pairs`.
+    #[track_caller]
+    pub fn check_pack_pairs<B: RingOps>(&self, backend: &B) {
+        let ring = self.ring(backend);
+        let (keys, batches) = (self.keys(backend, &ring), backend.kept_all(&self.batches));
+        let packed = backend.pack_pairs(&ring, &all(&keys), &all(&batches));
+        let Some(expected) = &self.packed else {
+            assert!(matches!(packed.err(), Some(OpsError::Shape { .. })), "pack_pairs, {}", self.name);
+            return;
+        };
+        let packed = packed.expect(FITS);
+        assert_eq!(packed.len(), expected.len());
+        for (expected, actual) in expected.iter().zip(&packed) {
+            self.assert_same("pack_pairs", expected, &backend.result(actual));
+        }
+    }
+
+    /// Checks `mod_switch`.
+    #[track_caller]
+    pub fn check_mod_switch<B: RingOps>(&self, backend: &B) {
+        let ring = self.ring(backend);
+        let words: Vec<_> = self.batches.iter().map(|batch| backend.kept(&batch.words)).collect();
+        let switched = backend.mod_switch(&ring, &all(&words), SWITCHED, &self.widths).expect(FITS);
+        assert!(self.switched == switched, "mod_switch, {}", self.name);
     }
 
     /// Checks that `backend` refuses operands that do not fit.
     pub fn check_refusals<B: RingOps>(&self, backend: &B) {
-        let ring = backend.open_ring(self.context.clone());
-        let keys = backend.open_evaluation_keys(&ring, self.keys.clone()).expect(FITS);
-        let mut wrong = self.keys.clone();
+        let ring = self.ring(backend);
+        let mut wrong = self.keys[0].clone();
         wrong.levels.pop();
-        let most = self.context.params().max_leaves();
-        let query = RlweCiphertext { a: self.query.a.clone(), b: self.context.kept().zero() };
-        let entries = &self.entries[1..];
-        let bits = &self.bits[..0];
-        let pair = RlweBatch { ciphertext_words: self.entry.ciphertext_words, words: vec![].into() };
         let db = NttTiling::new(self.context.params().degree() * 2, 1, 1, 1).expect("whole groups");
-        for refused in [
+        let opened = [
             backend.open_evaluation_keys(&ring, wrong).err(),
             backend.open_ntt_db(&ring, NttTiledDb::from_polys(db, &vec![0; db.degree()])).err(),
             backend.ntt_db(&ring, &[0]).err(),
-            backend.expand(&ring, &keys, &query, 1, 0).err(),
-            backend.expand(&ring, &keys, &self.query, most + 1, 0).err(),
-            backend.rgsw_fold(&ring, entries, &self.bits).err(),
-            backend.rgsw_fold(&ring, &[], &self.bits).err(),
-            backend.rgsw_fold(&ring, &self.entries, bits).err(),
-            backend.pack_pair(&ring, &keys, &pair).err(),
-            backend.mod_switch(&ring, &self.entry.words, &[49, 1]).err(),
-            backend.mod_switch(&ring, &self.entry.words, &[1]).err(),
-        ] {
-            assert!(matches!(refused, Some(OpsError::Shape { .. })), "{refused:?}");
+        ];
+        let refusals =
+            [self.expand_refusals(backend), self.fold_refusals(backend), self.answer_refusals(backend)];
+        for (index, refused) in opened.into_iter().chain(refusals.concat()).enumerate() {
+            assert!(matches!(refused, Some(OpsError::Shape { .. })), "refusal {index}: {refused:?}");
         }
+    }
+
+    fn expand_refusals<B: RingOps>(&self, backend: &B) -> Vec<Option<OpsError>> {
+        let ring = self.ring(backend);
+        let keys = self.keys(backend, &ring);
+        let query = &self.queries[..1];
+        let short = [RlweCiphertext { a: query[0].a.clone(), b: self.context.kept().zero() }];
+        let most = self.context.params().max_leaves();
+        let expand = |keys: &[&B::Keys], queries: &[RlweCiphertext], rows| {
+            backend.expand(&ring, keys, queries, rows, 0).err()
+        };
+        vec![expand(&[&keys[0]], &short, 1), expand(&[&keys[0]], query, most + 1), expand(&[], query, 1)]
+    }
+
+    fn fold_refusals<B: RingOps>(&self, backend: &B) -> Vec<Option<OpsError>> {
+        let (ring, planes) = (self.ring(backend), self.shape.planes);
+        let entries = &self.entries[0];
+        let [ragged, none] = [&entries.words[1..], &[]]
+            .map(|words| RlweBatch { words: words.to_vec().into(), ..*entries })
+            .map(|batch| backend.kept_rlwe(&batch));
+        let (entries, bits) = (backend.kept_rlwe(entries), backend.kept_all(&self.bits[0]));
+        let fold = |entries: &[&RlweBatch<B::Words>], planes, bits: &[&[RlweBatch<B::Words>]]| {
+            backend.rgsw_fold(&ring, entries, planes, EntryOrder::PlaneMajor, bits).err()
+        };
+        vec![
+            fold(&[&ragged], planes, &[&bits]),
+            fold(&[&none], planes, &[&bits]),
+            fold(&[&entries], planes, &[&bits[..0]]),
+            fold(&[&entries], 0, &[&bits]),
+            fold(&[&entries], planes, &[]),
+            fold(&[&entries, &none], planes, &[&bits, &bits]),
+            fold(&[&entries, &entries], planes, &[&bits, &bits[1..]]),
+        ]
+    }
+
+    fn answer_refusals<B: RingOps>(&self, backend: &B) -> Vec<Option<OpsError>> {
+        let ring = self.ring(backend);
+        let (keys, batch) = (self.keys(backend, &ring), &self.batches[0]);
+        let ragged = backend.kept_rlwe(&RlweBatch { words: batch.words[1..].to_vec().into(), ..*batch });
+        let batch = backend.kept_rlwe(batch);
+        let polys = 2 * PACKED;
+        let pack = |keys: &[&B::Keys], batches: &[&RlweBatch<B::Words>]| {
+            backend.pack_pairs(&ring, keys, batches).err()
+        };
+        let switch =
+            |words: &B::Words, which, bits: &[u32]| backend.mod_switch(&ring, &[words], which, bits).err();
+        vec![
+            pack(&[&keys[0]], &[&ragged]),
+            pack(&[], &[&batch]),
+            switch(&batch.words, 0..2, &[49, 1]),
+            switch(&batch.words, 0..2, &[0, 1]),
+            switch(&batch.words, 0..2, &[1]),
+            switch(&batch.words, polys - 1..polys + 1, &[1, 1]),
+            switch(&ragged.words, 0..1, &[1]),
+        ]
     }
 }
 
 const FITS: &str = "the shapes fit";
 
-/// The first ciphertext of `entries`, and `entry`.
-fn pair(entries: &[u32], entry: &RlweBatch) -> RlweBatch {
-    RlweBatch { words: [&entries[..entry.words.len()], &entry.words].concat().into(), ..*entry }
+fn all<T>(operands: &[T]) -> Vec<&T> {
+    operands.iter().collect()
 }
 
 fn tiled(context: &RingContext, shape: RingShape, plaintexts: &[u32]) -> NttTiledDb {

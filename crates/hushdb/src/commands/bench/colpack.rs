@@ -75,12 +75,13 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
 /// One plaintext of the build's longest stage, on one thread.
 fn chain_hint(table: &mut Table) -> Result<(), Box<dyn Error>> {
     let (cpu, params) = (Cpu::new(1)?, COLPACK_N2048_Q52);
-    let ring = cpu.open_ring(Arc::new(RingContext::new(*params.ring())));
-    let plan = cpu.open_masks(&ring, ColumnScheme::new(&params).masks());
+    let ring = cpu.open_ring(Arc::new(RingContext::new(*params.ring())))?;
+    let plan = cpu.open_masks(&ring, ColumnScheme::new(&params).masks())?;
     let mut hint = vec![0; params.lwe().n() * params.lwe().n()];
     Csprng::insecure_from_seed(1).fill_u32(&mut hint);
-    let (seconds, chained) = timed(|| cpu.chain_hint(&ring, &plan, &hint))?;
-    let row = Row::new("chain_hint, one plaintext", 1, 1, chained.columns.len() as u64, seconds);
+    let hint = hint.into();
+    let (seconds, chained) = timed(|| cpu.chain_hint(&ring, &plan, &[&hint]))?;
+    let row = Row::new("chain_hint, one plaintext", 1, 1, chained[0].columns.len() as u64, seconds);
     table.push(&row.protocol(Protocol::Colpack));
     Ok(())
 }
@@ -134,11 +135,11 @@ impl<'a> Bench<'a> {
         let load = |name| resident(dir, name);
         let table = &served.table;
         let scheme = ColumnScheme::new(table.params());
-        let ring = cpu.open_ring(Arc::new(RingContext::new(*table.params().ring())));
+        let ring = cpu.open_ring(Arc::new(RingContext::new(*table.params().ring())))?;
         let db = cpu.open_db(TiledDb::new(table.tiling(), load(DB_FILE)?)?)?;
         let columns = cpu.open_db(TiledDb::new(table.columns_tiling(), load(COLUMNS_FILE)?)?)?;
         let polys = chain_polys(table, (*load(CHAIN_FILE)?).as_ref())?;
-        let switched = colpack_s::switched_masks(cpu, &ring, table, &polys.masks)?;
+        let switched = colpack_s::switched_masks(cpu, &ring, table, polys.masks.clone())?;
         let chain = cpu.open_chain(&ring, &table.pack_shape(), polys)?;
         Ok(Self { cpu, ring, scheme, db, columns, chain, masks: switched })
     }
@@ -154,7 +155,8 @@ impl<'a> Bench<'a> {
         Csprng::insecure_from_seed(2).fill_u32(&mut first.words);
         let rotations: Vec<&[u64]> = keys.iter().map(|keys| &keys.rotation[..]).collect();
         let conjugations: Vec<_> = keys.iter().map(|keys| &keys.conjugation).collect();
-        let powers: Vec<_> = keys.iter().map(|keys| rgsw_rows(keys.power.as_ref())).collect();
+        let powers = keys.iter().map(|keys| rgsw_rows(cpu, keys.power.as_ref()));
+        let powers = powers.collect::<Result<Vec<_>, _>>()?;
         let powers: Vec<_> = powers.iter().collect();
         let words = key_words(&rotations);
 

@@ -10,7 +10,7 @@ use hush_he::{
     params::{ONION_M31, ONION_S, RingContext},
 };
 use hush_ops::{
-    contract::{RingOps, RlweBatch},
+    contract::{EntryOrder, RingOps, RlweBatch},
     ntt_tiling::NttTiledDb,
 };
 use hush_protocol::{
@@ -78,19 +78,19 @@ impl Bench<'_> {
     fn steps(&self, dir: &Path, table: &mut Table) -> Result<(), Box<dyn Error>> {
         let (cpu, shape) = (self.cpu, &self.shape);
         let context = Arc::new(RingContext::new(*shape.ring()));
-        let ring = cpu.open_ring(context.clone());
+        let ring = cpu.open_ring(context.clone())?;
         let file = MappedFile::open(&dir.join(DB_FILE))?;
         file.make_resident()?;
         let db = cpu.open_ntt_db(&ring, NttTiledDb::new(shape.tiling(), Arc::new(file))?)?;
         let (_, body) = self.client.key_upload().ok_or("onion has keys")?;
         let keys = cpu.open_evaluation_keys(&ring, open_upload(&context, &body)?)?;
         let query = Lookups::by_index(self.client, 1)?.queries.remove(0);
-        let query = open_ring_query(&context, shape.leaves(), &query.packed)?;
+        let query = [open_ring_query(&context, shape.leaves(), &query.packed)?];
         let (rows, folds) = (shape.shape().columns, shape.folds());
 
-        let expanded = cpu.expand(&ring, &keys, &query, rows, folds)?;
-        let row = self.time("expand", self.payload, || cpu.expand(&ring, &keys, &query, rows, folds));
-        table.push(&row);
+        let expand = || cpu.expand(&ring, &[&keys], &query, rows, folds);
+        let expanded = expand()?.remove(0);
+        table.push(&self.time("expand", self.payload, expand));
         for batch in [1, 4, 8] {
             let selectors = vec![&expanded.selectors; batch];
             let bytes = db_bytes(shape);
@@ -99,20 +99,15 @@ impl Bench<'_> {
             table.push(&Row { batch, ..row }.stream(stream));
         }
         let folded = cpu.rlwe_fold(&ring, &db, &[&expanded.selectors])?.remove(0);
-        let plane = shape.entries() * folded.ciphertext_words;
-        let fold = || {
-            let planes = folded.words.chunks_exact(plane);
-            planes.map(|entries| cpu.rgsw_fold(&ring, entries, &expanded.bits)).collect::<Result<Vec<_>, _>>()
-        };
+        let (order, bits) = (EntryOrder::PlaneMajor, &expanded.bits[..]);
+        let fold = || cpu.rgsw_fold(&ring, &[&folded], shape.planes(), order, &[bits]);
         table.push(&self.time("rgsw_fold", self.payload, fold));
-        let planes = fold()?;
+        let planes = fold()?.remove(0);
         let (words, bits) = (folded.ciphertext_words, shape.ring().response_bits());
-        let pair = RlweBatch {
-            ciphertext_words: words,
-            words: [&planes[0].words[..], &planes[1].words].concat().into(),
-        };
-        let row = self.time("pack_pair and mod_switch", self.payload, || {
-            cpu.mod_switch(&ring, &cpu.pack_pair(&ring, &keys, &pair)?, &[bits.a, bits.b, bits.b])
+        let pair = RlweBatch { ciphertext_words: words, words: planes.words[..2 * words].to_vec().into() };
+        let row = self.time("pack_pairs and mod_switch", self.payload, || {
+            let packed = cpu.pack_pairs(&ring, &[&keys], &[&pair])?;
+            cpu.mod_switch(&ring, &[&packed[0]], 0..3, &[bits.a, bits.b, bits.b])
         });
         table.push(&row);
         Ok(())

@@ -134,7 +134,7 @@ impl<'a> Bench<'a> {
         let load = |name| resident(dir, name);
         let table = &served.table;
         let context = Arc::new(RingContext::new(*table.params().ring()));
-        let ring = cpu.open_ring(context.clone());
+        let ring = cpu.open_ring(context.clone())?;
         let db = cpu.open_db(TiledDb::new(table.tiling(), load(DB_FILE)?)?)?;
         let hint = NttTiledDb::new(table.hint_tiling(), load(LIFTED_FILE)?)?;
         let hint = cpu.open_ntt_db(&ring, hint)?;

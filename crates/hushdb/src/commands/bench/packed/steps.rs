@@ -5,7 +5,7 @@ use std::{error::Error, sync::Arc, time::Instant};
 use hush_cpu::{Cpu, probe};
 use hush_he::{algorithms::open_ring_query, params::RingContext};
 use hush_math::csprng::Csprng;
-use hush_ops::contract::{Expanded, LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch};
+use hush_ops::contract::{EntryOrder, Expanded, LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch};
 use hush_protocol::{pack_table::PackTable, table::Protocol};
 
 use super::{Bench, Served};
@@ -73,10 +73,10 @@ impl Steps {
 
 /// The part of a build that brings one tile of the hint into evaluation form.
 pub(super) fn lift(cpu: &Cpu, packed: &PackTable, table: &mut Table) -> Result<(), Box<dyn Error>> {
-    let ring = cpu.open_ring(Arc::new(RingContext::new(*packed.params().ring())));
+    let ring = cpu.open_ring(Arc::new(RingContext::new(*packed.params().ring())))?;
     let (shape, n) = (packed.first_shape(), packed.params().lwe().n());
     let columns = packed.hint_tiling().tile_columns(0);
-    let hint = random_words(shape.rows_of(columns.clone()).len() * n);
+    let hint = random_words(shape.rows_of(columns.clone()).len() * n).into();
     let start = Instant::now();
     let lifted = cpu.lift_hint(&ring, &hint, n, &shape, columns.clone())?;
     let seconds = start.elapsed().as_secs_f64();
@@ -125,11 +125,11 @@ impl<'a> Timer<'a> {
     fn expand(&mut self, served: &Served) -> Result<(f64, Expanded), Box<dyn Error>> {
         let (bench, packed) = (self.bench, &served.table);
         let query = Lookups::by_index(&served.client, 1)?.queries.remove(0);
-        let query = open_ring_query(&bench.context, packed.leaves(), &query.packed)?;
+        let query = [open_ring_query(&bench.context, packed.leaves(), &query.packed)?];
         let (n, folds) = (packed.params().lwe().n(), packed.folds());
         let bytes = n * 2 * size_of::<u32>() * packed.hint_tiling().poly_words();
-        let work = || bench.cpu.expand(&bench.ring, &bench.keys, &query, n, folds);
-        let (row, expanded) = self.time(packed.protocol(), "expand", 1, bytes, work)?;
+        let work = || bench.cpu.expand(&bench.ring, &[&bench.keys], &query, n, folds);
+        let (row, mut expanded) = self.time(packed.protocol(), "expand", 1, bytes, work)?;
         self.table.push(&row.clone().transforms(self.forward));
         let ring = bench.context.params();
         // Level j from the top has a node for every 2^j leaves, and each node but a leaf is one Subs.
@@ -143,7 +143,7 @@ impl<'a> Timer<'a> {
             ring.levels().len(),
             row.seconds / self.forward / subs as f64
         ));
-        Ok((row.seconds, expanded))
+        Ok((row.seconds, expanded.remove(0)))
     }
 
     /// The pass over the database and the one over the hint; returns what one query packs to.
@@ -182,7 +182,7 @@ impl<'a> Timer<'a> {
         Ok((passes, alone.ok_or("there is no memory for a single query")?))
     }
 
-    /// The folds of a query's entries, a plane after the other.
+    /// The folds of a query's entries.
     fn rgsw_fold(
         &mut self,
         table: &PackTable,
@@ -190,12 +190,8 @@ impl<'a> Timer<'a> {
         expanded: &Expanded,
     ) -> Result<f64, Box<dyn Error>> {
         let (bench, planes) = (self.bench, table.first_shape().planes());
-        let words = |plane| {
-            let indexes = (plane..packed.count()).step_by(planes);
-            indexes.flat_map(|index| packed.ciphertext(index)).copied().collect::<Vec<_>>()
-        };
-        let fold = |plane| bench.cpu.rgsw_fold(&bench.ring, &words(plane), &expanded.bits);
-        let work = || (0..planes).map(fold).collect::<Result<Vec<_>, _>>();
+        let (order, bits) = (EntryOrder::EntryMajor, &expanded.bits[..]);
+        let work = || bench.cpu.rgsw_fold(&bench.ring, &[packed], planes, order, &[bits]);
         let (row, _) = self.time(table.protocol(), "rgsw_fold", 1, bytes_of(packed), work)?;
         self.table.push(&row.clone().transforms(self.forward));
         Ok(row.seconds)
@@ -206,15 +202,15 @@ impl<'a> Timer<'a> {
         let (bench, bits) = (self.bench, self.bench.context.params().response_bits());
         let (ciphertext_words, one) = (packed.ciphertext_words, packed.ciphertext(0));
         let bytes = size_of_val(one);
-        let work = || bench.cpu.mod_switch(&bench.ring, one, &[bits.a, bits.b]);
+        let work = || bench.cpu.mod_switch(&bench.ring, &[&packed.words], 0..2, &[bits.a, bits.b]);
         let (single, _) = self.time(Protocol::Hybrid, "mod_switch", 1, bytes, work)?;
         self.table.push(&single.clone().transforms(self.forward));
         let pair = RlweBatch { ciphertext_words, words: [one, one].concat().into() };
         let work = || {
-            let polys = bench.cpu.pack_pair(&bench.ring, &bench.keys, &pair)?;
-            bench.cpu.mod_switch(&bench.ring, &polys, &[bits.a, bits.b, bits.b])
+            let polys = bench.cpu.pack_pairs(&bench.ring, &[&bench.keys], &[&pair])?;
+            bench.cpu.mod_switch(&bench.ring, &[&polys[0]], 0..3, &[bits.a, bits.b, bits.b])
         };
-        let (pair, _) = self.time(Protocol::ExppackS, "pack_pair and mod_switch", 1, 2 * bytes, work)?;
+        let (pair, _) = self.time(Protocol::ExppackS, "pack_pairs and mod_switch", 1, 2 * bytes, work)?;
         self.table.push(&pair.clone().transforms(self.forward));
         Ok([single.seconds, pair.seconds])
     }

@@ -1,0 +1,66 @@
+//! Two ciphertexts to one mask and two bodies.
+
+use hush_ops::contract::{BatchWords, RlweBatch};
+use rayon::prelude::*;
+
+use super::{
+    gadget_product,
+    gadget_rows::GadgetRows,
+    keys::CpuKeys,
+    scratch::Scratch,
+    tables::{CpuRing, GadgetTables},
+};
+use crate::{Cpu, workspace::Workspace};
+
+/// As [`hush_ops::contract::RingOps::pack_pairs`], for operands that fit together. Parallel over queries and pairs.
+///
+/// # Panics
+/// If the set does not pack pairs.
+pub(super) fn pack_pairs(
+    cpu: &Cpu,
+    ring: &CpuRing,
+    keys: &[&CpuKeys],
+    batches: &[&RlweBatch],
+    pairs: usize,
+) -> Vec<BatchWords> {
+    let poly = ring.kept.words();
+    let mut packed: Vec<Vec<u32>> = batches.iter().map(|_| vec![0; pairs * 3 * poly]).collect();
+    let gadget = ring.pack.as_ref().expect("the set packs pairs");
+    let mut jobs = Vec::with_capacity(batches.len() * pairs);
+    for ((batch, keys), packed) in batches.iter().zip(keys).zip(&mut packed) {
+        let rows = keys.pack().expect("the set packs pairs");
+        for (pair, out) in packed.chunks_exact_mut(3 * poly).enumerate() {
+            let ciphertexts = [2 * pair, 2 * pair + 1].map(|index| batch.ciphertext(index).split_at(poly));
+            jobs.push(Pair { ring, gadget, rows, ciphertexts, out });
+        }
+    }
+    cpu.install(|| {
+        jobs.into_par_iter().for_each(|pair| cpu.with_workspace(|workspace| pair.pack(workspace)));
+    });
+    packed.into_iter().map(BatchWords::from).collect()
+}
+
+/// A unit of work.
+struct Pair<'a> {
+    ring: &'a CpuRing,
+    gadget: &'a GadgetTables,
+    rows: GadgetRows<'a>,
+    /// The halves a, b of both.
+    ciphertexts: [(&'a [u32], &'a [u32]); 2],
+    /// Three polynomials, zeros.
+    out: &'a mut [u32],
+}
+
+impl Pair<'_> {
+    fn pack(self, workspace: &mut Workspace) {
+        let (kept, gadget) = (&self.ring.kept, self.gadget);
+        let (mut scratch, _) = Scratch::new(workspace, kept, 2 * gadget.digits, 0);
+        let bodies = self.out[kept.words()..].chunks_exact_mut(kept.words());
+        for ((index, (a, b)), body) in self.ciphertexts.into_iter().enumerate().zip(bodies) {
+            body.copy_from_slice(b);
+            scratch.coefficients.copy_from_slice(a);
+            gadget_product::decompose(kept, gadget, &mut scratch, index * gadget.digits);
+        }
+        gadget_product::multiply_add(kept, self.rows, gadget.half, &mut scratch, self.out);
+    }
+}

@@ -1,0 +1,101 @@
+//! Where the words of batches live.
+
+use std::{borrow::Cow, ops::Range};
+
+use super::BatchWords;
+use crate::OpsError;
+
+/// Words modulo 2^32 where a backend has them.
+pub trait WordStore: Send + Sync {
+    /// Number of words.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A range of words, as an operand of [`Memory::join`].
+pub type WordRange<'a, W> = (&'a W, Range<usize>);
+
+/// The memory of a backend: what a step returns stays where the next step reads it.
+pub trait Memory: Send + Sync {
+    /// Words as this backend holds them.
+    type Words: WordStore;
+
+    /// Takes words over.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if the backend has no room for them.
+    fn keep(&self, words: Vec<u32>) -> Result<Self::Words, OpsError>;
+
+    /// The words on the host: borrowed from a backend that computes there. Waits for the steps that make them.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if one of these steps failed, or the copy.
+    fn read<'a>(&self, words: &'a Self::Words) -> Result<Cow<'a, [u32]>, OpsError>;
+
+    /// A copy of some ranges of words, one after another.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if a range is none of its words, [`OpsError::Backend`] if the backend has no room for the copy.
+    fn join(&self, parts: &[WordRange<'_, Self::Words>]) -> Result<Self::Words, OpsError>;
+}
+
+/// A backend that computes on the host: its words are [`BatchWords`], and all that [`Memory`] does is trivial.
+pub trait HostMemory: Send + Sync {}
+
+impl<B: HostMemory> Memory for B {
+    type Words = BatchWords;
+
+    fn keep(&self, words: Vec<u32>) -> Result<BatchWords, OpsError> {
+        Ok(words.into())
+    }
+
+    fn read<'a>(&self, words: &'a BatchWords) -> Result<Cow<'a, [u32]>, OpsError> {
+        Ok(Cow::Borrowed(words))
+    }
+
+    fn join(&self, parts: &[WordRange<'_, BatchWords>]) -> Result<BatchWords, OpsError> {
+        let mut joined = Vec::with_capacity(parts.iter().map(|(_, range)| range.len()).sum());
+        for (words, range) in parts {
+            check_range(words.len(), range)?;
+            joined.extend_from_slice(&words[range.clone()]);
+        }
+        Ok(joined.into())
+    }
+}
+
+impl WordStore for BatchWords {
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+}
+
+/// Checks that a range is one of `words` words: what [`Memory::join`] asks of its operands, for every backend.
+///
+/// # Errors
+/// [`OpsError::Shape`] if not.
+pub fn check_range(words: usize, range: &Range<usize>) -> Result<(), OpsError> {
+    OpsError::check_shape("join", "end of a range", range.end.min(words), range.end)?;
+    OpsError::check_shape("join", "start of a range", range.start.min(range.end), range.start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference::Reference;
+
+    #[test]
+    fn ranges_are_joined_in_order() {
+        let [x, y] = [vec![1, 2, 3], vec![4, 5]].map(BatchWords::from);
+        let joined = Reference.join(&[(&y, 1..2), (&x, 0..3), (&x, 1..1), (&x, 1..2)]).unwrap();
+        assert_eq!(Reference.read(&joined).unwrap()[..], [5, 1, 2, 3, 2]);
+        assert_eq!(Reference.join(&[]).unwrap().len(), 0);
+        for (start, end) in [(0, 4), (4, 4), (3, 2)] {
+            let range = start..end;
+            assert!(matches!(Reference.join(&[(&x, range)]), Err(OpsError::Shape { .. })));
+        }
+    }
+}
