@@ -4,7 +4,7 @@ TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hushdb/tools
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
 
-.PHONY: demo build test check unit e2e deny docs fmt bench clean
+.PHONY: demo build build-cuda test check unit e2e deny docs cuda sanitize gpu-carry gpu-check fmt bench clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb
@@ -13,13 +13,22 @@ demo: ## From a clean machine to a private look-up on real data.
 build: ## The release binary, target/release/hushdb.
 	$(CARGO) build --release --locked -p hushdb
 
+build-cuda: cuda ## The same with GPU support. It runs without a GPU, too.
+	$(CARGO) build --release --locked -p hushdb --features cuda
+
 test: check deny docs unit e2e ## Everything that CI checks.
 
-check: ## Formatting, lints, the import table, file sizes, the figures.
+cuda: ## The CUDA kernels, compiled and judged: target/cuda. Needs g++ and Python with pip; fetches the compiler once.
+	python3 scripts/cuda
+
+check unit e2e docs: cuda # they build all features, and so embed the kernels
+
+check: ## Formatting, lints, the import table, file sizes, the figures, the judges of kernels.
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 	python3 scripts/check_house.py
 	python3 scripts/draw_figures.py --check
+	python3 -m unittest discover --quiet --start-directory scripts/cuda/tests
 
 deny: $(DENY) ## Licences, sources and duplicates of dependencies; advisories where the database can be had.
 	scripts/deny.sh $(DENY)
@@ -36,6 +45,17 @@ unit: ## All tests of all crates; the CPU kernels once for every level that the 
 e2e: ## The binary as a user runs it: every input, every protocol, every bad input.
 	$(CARGO) build --workspace --all-features --locked
 	python3 -m unittest discover -v -s tests/e2e -t tests/e2e
+
+sanitize: ## Kernels on the CPU under the sanitizers: bugs planted in kernels are found, and tests called small_* are clean.
+	crates/hush-cuda/emulate/test.sh
+	CARGO="$(CARGO)" scripts/sanitize.sh address,undefined
+	CARGO="$(CARGO)" scripts/sanitize.sh thread
+
+gpu-carry: cuda ## For a machine with a GPU and without cargo: program and tests, stripped, in target/gpu-carry.
+	CARGO="$(CARGO)" scripts/gpu_carry.sh
+
+gpu-check: ## On a machine with a GPU: tests, then benchmarks, from target/gpu-carry; logs and JSON to OUT.
+	python3 scripts/gpu_check.py --out $(or $(OUT),target/gpu-check)
 
 bench: build ## Benchmarks as ratios in one run.
 	scripts/bench.sh target/release/hushdb

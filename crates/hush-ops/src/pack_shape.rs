@@ -41,6 +41,11 @@ impl PackShape {
         self.rows
     }
 
+    /// Rows of an entry; the last one may have fewer.
+    pub fn entry_rows(&self) -> usize {
+        self.entry_rows
+    }
+
     /// Plaintexts of an entry.
     pub fn planes(&self) -> usize {
         self.entry_rows.div_ceil(self.degree)

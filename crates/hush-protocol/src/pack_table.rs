@@ -153,7 +153,8 @@ impl PackTable {
         (0..columns).step_by(step).map(move |first| first..columns.min(first + step))
     }
 
-    fn second_part_columns(&self) -> usize {
+    /// As many are done at once, at most.
+    pub fn second_part_columns(&self) -> usize {
         let degree = self.params.ring().degree();
         (PART_COLUMNS * degree).next_multiple_of(GROUP_ROWS) / degree
     }

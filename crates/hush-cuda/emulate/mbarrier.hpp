@@ -1,0 +1,16 @@
+// mbarrier objects (Hopper): 8 bytes of shared memory that count arrivals of threads and bytes of bulk copies.
+#pragma once
+#include <cstdint>
+
+namespace hush_emulate {
+
+void mbarrier_init(uint64_t* barrier, uint32_t count);
+/// Expects `bytes` more of bulk copies in this phase, then arrives.
+void mbarrier_expect(uint64_t* barrier, uint32_t bytes);
+void mbarrier_arrive(uint64_t* barrier);
+/// Waits until the phase of this parity is complete.
+void mbarrier_wait(uint64_t* barrier, uint32_t parity);
+/// `bytes` of a bulk copy have landed.
+void mbarrier_complete(uint64_t* barrier, uint32_t bytes);
+
+}  // namespace hush_emulate

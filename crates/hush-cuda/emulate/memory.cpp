@@ -1,0 +1,35 @@
+#include "memory.hpp"
+
+#include <atomic>
+
+#include "block.hpp"
+
+namespace hush_emulate {
+
+HUSH_UNSANITIZED uint32_t shared_address(const void* pointer) {
+    const Block& block = *current->block;
+    const uintptr_t offset = reinterpret_cast<uintptr_t>(pointer) - reinterpret_cast<uintptr_t>(block.shared);
+    if (offset > block.grid->shared_bytes)
+        fail(HUSH_EMULATE_MISUSE, "the address of what is not in dynamic shared memory");
+    return shared_base + static_cast<uint32_t>(offset);
+}
+
+HUSH_UNSANITIZED const uint8_t* shared_pointer(uint32_t address, uint32_t bytes) {
+    const Block& block = *current->block;
+    if (address < shared_base || address - shared_base + bytes > block.grid->shared_bytes)
+        fail(HUSH_EMULATE_MISUSE, "%u bytes at shared address %u lie outside of dynamic shared memory", bytes, address);
+    return block.shared + (address - shared_base);
+}
+
+HUSH_UNSANITIZED void fence() {
+#ifdef HUSH_TSAN
+    // ThreadSanitizer knows no fences: all of them are ordered by one tag.
+    static char tag;
+    order_after(&tag);
+    order_before(&tag);
+#else
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
+}  // namespace hush_emulate

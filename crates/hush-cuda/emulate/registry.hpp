@@ -1,0 +1,53 @@
+// The kernels of the program by name, and how to call one with the arguments of a launch.
+#pragma once
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace hush_emulate {
+
+struct Kernel {
+    const char* name;
+    /// Calls the kernel in the running thread.
+    void (*invoke)(void** params);
+    const Kernel* next = nullptr;
+};
+
+/// The kernel of that name, or null.
+const Kernel* find_kernel(const char* name);
+
+/// Adds a kernel for good, at the start of the program.
+struct Registration {
+    Registration(const char* name, void (*invoke)(void** params));
+    Kernel kernel;
+};
+
+/// An argument of type T: each thread has its own copy.
+template <class T>
+T load_param(const void* param) {
+    static_assert(std::is_trivially_copyable_v<T>, "arguments of kernels are copied byte by byte");
+    alignas(T) unsigned char bytes[sizeof(T)];
+    std::memcpy(bytes, param, sizeof(T));
+    return *reinterpret_cast<T*>(bytes);
+}
+
+template <auto function>
+struct Invoke;
+
+template <class... Args, void (*function)(Args...)>
+struct Invoke<function> {
+    static_assert(sizeof...(Args) <= 16, "kernels take at most 16 arguments");
+
+    static void call(void** params) { call(params, std::index_sequence_for<Args...>()); }
+
+private:
+    template <size_t... at>
+    static void call([[maybe_unused]] void** params, std::index_sequence<at...>) {
+        function(load_param<Args>(params[at])...);
+    }
+};
+
+}  // namespace hush_emulate
+
+#define HUSH_KERNEL(name) \
+    static const ::hush_emulate::Registration register_##name{#name, ::hush_emulate::Invoke<&name>::call};

@@ -1,0 +1,102 @@
+// As planted.cu, for the primitives of Hopper.
+#include "prelude.cuh"
+
+namespace {
+
+HUSH_DEVICE uint32_t neighbour() { return (threadIdx.x + 1) % 128; }
+
+// Copies `in` into shared memory in `turns` turns through one stage of 512 bytes. Thread 0 fetches.
+HUSH_DEVICE uint32_t fetch(const uint32_t* in, uint32_t turns, bool wait_full, bool wait_empty) {
+    HUSH_DYNAMIC_SHARED(uint32_t, shared);
+    uint64_t* full = reinterpret_cast<uint64_t*>(shared + 128);
+    uint64_t* empty = full + 1;
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(full, 1);
+        ptx::mbarrier_init(empty, 128);
+        ptx::mbarrier_init_fence();
+    }
+    __syncthreads();
+    uint32_t word = 0;
+    for (uint32_t turn = 0; turn < turns; turn++) {
+        if (threadIdx.x == 0) {
+            if (wait_empty) ptx::mbarrier_wait(empty, (turn & 1) ^ 1);
+            ptx::mbarrier_expect(full, 512);
+            ptx::bulk_copy(shared, in, 512, full);
+        }
+        if (wait_full) ptx::mbarrier_wait(full, turn & 1);
+        word = shared[neighbour()];
+        ptx::mbarrier_arrive(empty);
+    }
+    ptx::mbarrier_wait(full, (turns - 1) & 1);
+    return word;
+}
+
+}  // namespace
+
+// Shared: 528 bytes. The bug: nobody waits for the copy before it reads.
+extern "C" __global__ void missing_bulk_wait(uint32_t* out, const uint32_t* in, uint32_t planted) {
+    out[threadIdx.x] = fetch(in, 1, !planted, true);
+}
+HUSH_KERNEL(missing_bulk_wait)
+
+// Shared: 528 bytes. The bug: the stage is filled again before all have read it.
+extern "C" __global__ void early_refill(uint32_t* out, const uint32_t* in, uint32_t planted) {
+    out[threadIdx.x] = fetch(in, 3, true, !planted);
+}
+HUSH_KERNEL(early_refill)
+
+// Shared: 16 bytes. The bug: a barrier is used that was never initialized.
+extern "C" __global__ void uninitialized_mbarrier(uint32_t* out, const uint32_t* in, uint32_t planted) {
+    HUSH_DYNAMIC_SHARED(uint64_t, barriers);
+    if (threadIdx.x == 0) ptx::mbarrier_init(&barriers[0], 128);
+    __syncthreads();
+    ptx::mbarrier_arrive(&barriers[planted]);
+    ptx::mbarrier_wait(&barriers[0], 0);
+    out[threadIdx.x] = in[neighbour()];
+}
+HUSH_KERNEL(uninitialized_mbarrier)
+
+namespace {
+
+// Adds a product that is zero. Shared: (64 + 8) x 128 bytes.
+HUSH_DEVICE uint32_t multiply(uint32_t word, bool fence_proxy, bool barrier, bool fence, bool wait) {
+    HUSH_DYNAMIC_SHARED(uint32_t, shared);
+    for (uint32_t i = threadIdx.x; i < 72 * 32; i += 128) shared[i] = 0;
+    if (fence_proxy) ptx::fence_proxy_async();
+    if (barrier) __syncthreads();
+    int32_t d[4] = {static_cast<int32_t>(word)};
+    if (fence) ptx::wgmma_fence();
+    ptx::wgmma_m64k32_s8u8<8>(d, ptx::descriptor_128b(shared), ptx::descriptor_128b(shared + 64 * 32));
+    ptx::wgmma_commit();
+    if (wait) ptx::wgmma_wait<0>();
+    else ptx::wgmma_wait<1>();
+    word = static_cast<uint32_t>(d[0]);
+    ptx::wgmma_wait<0>();
+    return word;
+}
+
+}  // namespace
+
+// The bug: the writes to shared memory are not shown to the asynchronous proxy.
+extern "C" __global__ void missing_proxy_fence(uint32_t* out, const uint32_t* in, uint32_t planted) {
+    out[threadIdx.x] = multiply(in[neighbour()], !planted, true, true, true);
+}
+HUSH_KERNEL(missing_proxy_fence)
+
+// The bug: the product reads what other threads wrote without a barrier.
+extern "C" __global__ void missing_product_barrier(uint32_t* out, const uint32_t* in, uint32_t planted) {
+    out[threadIdx.x] = multiply(in[neighbour()], true, !planted, true, true);
+}
+HUSH_KERNEL(missing_product_barrier)
+
+// The bug: no wgmma.fence.
+extern "C" __global__ void missing_product_fence(uint32_t* out, const uint32_t* in, uint32_t planted) {
+    out[threadIdx.x] = multiply(in[neighbour()], true, true, !planted, true);
+}
+HUSH_KERNEL(missing_product_fence)
+
+// The bug: the accumulators are read before the product is waited for.
+extern "C" __global__ void missing_product_wait(uint32_t* out, const uint32_t* in, uint32_t planted) {
+    out[threadIdx.x] = multiply(in[neighbour()], true, true, true, !planted);
+}
+HUSH_KERNEL(missing_product_wait)

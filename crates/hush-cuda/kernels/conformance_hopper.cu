@@ -1,0 +1,151 @@
+// The primitives of Hopper once, bytes in and bytes out: the emulator and a GPU must give the same.
+//
+// Shapes are [..] of words (uint32_t) unless said; the launch is (blocks, threads, bytes of dynamic shared memory).
+// Pointers are multiples of 16.
+#include "prelude.cuh"
+
+namespace {
+
+constexpr uint32_t ROW_BYTES = 128, A_ROWS = 64;
+
+// Puts `rows` rows of 128 bytes into shared memory with the 128-byte swizzle.
+HUSH_DEVICE void fill_tile(uint8_t* tile, const uint8_t* from, uint32_t rows) {
+    for (uint32_t chunk = threadIdx.x; chunk < rows * 8; chunk += blockDim.x) {
+        const uint32_t row = chunk / 8, column = chunk % 8;
+        *reinterpret_cast<uint4*>(tile + row * ROW_BYTES + (column ^ (row & 7)) * 16) =
+            *reinterpret_cast<const uint4*>(from + chunk * 16);
+    }
+}
+
+// The product of 64 x 128 by 128 x N bytes added to d, in two groups of two slices of 32.
+template <int N, class Product>
+HUSH_DEVICE void multiply(uint32_t* out, const uint8_t* a, const uint8_t* b, const uint32_t* d_in, Product product) {
+    HUSH_DYNAMIC_SHARED(uint8_t, shared);
+    uint8_t* a_tile = shared;
+    uint8_t* b_tile = shared + A_ROWS * ROW_BYTES;
+    fill_tile(a_tile, a, A_ROWS);
+    fill_tile(b_tile, b, N);
+    ptx::fence_proxy_async();
+    __syncthreads();
+    int32_t d[N / 2];
+#pragma unroll
+    for (int i = 0; i < N / 2; i++) d[i] = (int32_t)d_in[threadIdx.x * (N / 2) + i];
+    const uint64_t a_desc = ptx::descriptor_128b(a_tile), b_desc = ptx::descriptor_128b(b_tile);
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int slice = 0; slice < 4; slice++) {
+        product(d, a_desc + 2 * slice, b_desc + 2 * slice);
+        if (slice % 2 == 1) ptx::wgmma_commit();
+    }
+    ptx::wgmma_wait<0>(d);
+#pragma unroll
+    for (int i = 0; i < N / 2; i++) out[threadIdx.x * (N / 2) + i] = (uint32_t)d[i];
+}
+
+}  // namespace
+
+// wgmma: (1, 128, (64 + N) * 128) with (out, a, b, d). a [64][128] bytes, b [N][128] bytes (columns), both row by row as
+// they are; d and out [128 threads][N / 2]: the accumulators before and after.
+#define CONFORM_WGMMA(types, n)                                                                                     \
+    extern "C" __global__ void __launch_bounds__(128, 1) conform_wgmma_##types##_n##n##_hopper(                     \
+        uint32_t* out, const uint8_t* a, const uint8_t* b, const uint32_t* d) {                                     \
+        multiply<n>(out, a, b, d, [](auto& sum, uint64_t a_desc, uint64_t b_desc) {                                 \
+            ptx::wgmma_m64k32_##types<n>(sum, a_desc, b_desc);                                                      \
+        });                                                                                                         \
+    }                                                                                                               \
+    HUSH_KERNEL(conform_wgmma_##types##_n##n##_hopper)
+
+CONFORM_WGMMA(s8u8, 8)
+CONFORM_WGMMA(s8u8, 16)
+CONFORM_WGMMA(s8u8, 32)
+CONFORM_WGMMA(s8u8, 64)
+CONFORM_WGMMA(s8u8, 128)
+CONFORM_WGMMA(s8u8, 256)
+CONFORM_WGMMA(u8u8, 8)
+CONFORM_WGMMA(u8u8, 16)
+CONFORM_WGMMA(u8u8, 32)
+CONFORM_WGMMA(u8u8, 64)
+CONFORM_WGMMA(u8u8, 128)
+CONFORM_WGMMA(u8u8, 256)
+#undef CONFORM_WGMMA
+
+// (1, 128, (64 + 16) * 128) with (out, a, b, d) as conform_wgmma_s8u8_n16, but two sets of accumulators by turns: d and out
+// [128 threads][2 sets][8]; set 0 takes slices 0 and 2 of 32 bytes, set 1 slices 1 and 3. Two groups are under way.
+extern "C" __global__ void __launch_bounds__(128, 1)
+    conform_wgmma_groups_hopper(uint32_t* out, const uint8_t* a, const uint8_t* b, const uint32_t* d) {
+    HUSH_DYNAMIC_SHARED(uint8_t, shared);
+    fill_tile(shared, a, A_ROWS);
+    fill_tile(shared + A_ROWS * ROW_BYTES, b, 16);
+    ptx::fence_proxy_async();
+    __syncthreads();
+    int32_t sums[2][8];
+#pragma unroll
+    for (int i = 0; i < 16; i++) sums[i / 8][i % 8] = (int32_t)d[threadIdx.x * 16 + i];
+    const uint64_t a_desc = ptx::descriptor_128b(shared);
+    const uint64_t b_desc = ptx::descriptor_128b(shared + A_ROWS * ROW_BYTES);
+#pragma unroll
+    for (int slice = 0; slice < 4; slice++) {
+        ptx::wgmma_fence();
+        ptx::wgmma_m64k32_s8u8<16>(sums[slice % 2], a_desc + 2 * slice, b_desc + 2 * slice);
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<1>();
+    }
+    ptx::wgmma_wait<0>(sums[0]);
+    ptx::wgmma_wait<0>(sums[1]);
+#pragma unroll
+    for (int i = 0; i < 16; i++) out[threadIdx.x * 16 + i] = (uint32_t)sums[i / 8][i % 8];
+}
+HUSH_KERNEL(conform_wgmma_groups_hopper)
+
+// (1, 160, 3 * 1024 + 48) with (out, in, pieces). in [pieces][256], out [pieces][128]: sums of two words of each piece.
+// The last warp fetches pieces into three stages by bulk copies, four warps read them and free the stages.
+extern "C" __global__ void __launch_bounds__(160, 1)
+    conform_bulk_copy_hopper(uint32_t* out, const uint32_t* in, uint32_t pieces) {
+    constexpr uint32_t stages = 3, words = 256, consumers = 128;
+    HUSH_DYNAMIC_SHARED(uint32_t, shared);
+    uint64_t* full = reinterpret_cast<uint64_t*>(shared + stages * words);
+    uint64_t* empty = full + stages;
+    if (threadIdx.x == 0) {
+        for (uint32_t stage = 0; stage < stages; stage++) {
+            ptx::mbarrier_init(&full[stage], 1);
+            ptx::mbarrier_init(&empty[stage], consumers);
+        }
+        ptx::mbarrier_init_fence();
+    }
+    __syncthreads();
+    if (threadIdx.x >= consumers) {
+        if (threadIdx.x > consumers) return;
+        for (uint32_t piece = 0; piece < pieces; piece++) {
+            const uint32_t stage = piece % stages, turn = piece / stages;
+            ptx::mbarrier_wait(&empty[stage], (turn & 1) ^ 1);
+            ptx::mbarrier_expect(&full[stage], words * 4);
+            const uint32_t* from = in + piece * words;
+            ptx::bulk_copy(shared + stage * words, from, words * 2, &full[stage]);
+            ptx::bulk_copy_evict_first(shared + stage * words + words / 2, from + words / 2, words * 2, &full[stage]);
+        }
+        return;
+    }
+    for (uint32_t piece = 0; piece < pieces; piece++) {
+        const uint32_t stage = piece % stages, turn = piece / stages;
+        ptx::mbarrier_wait(&full[stage], turn & 1);
+        const uint32_t* at = shared + stage * words;
+        out[piece * consumers + threadIdx.x] = at[threadIdx.x] + at[255 - threadIdx.x];
+        ptx::mbarrier_arrive(&empty[stage]);
+    }
+}
+HUSH_KERNEL(conform_bulk_copy_hopper)
+
+// (1, 512, 0) with (out, in). in [512], out [512]: one warpgroup gives registers to the three others, which wait for them.
+// A thread has 128 at entry.
+extern "C" __global__ void __launch_bounds__(512, 1)
+    conform_set_max_registers_hopper(uint32_t* out, const uint32_t* in) {
+    const uint32_t word = in[threadIdx.x];
+    if (threadIdx.x < 128) {
+        ptx::set_max_registers_dec<32>();
+        out[threadIdx.x] = word * 3;
+    } else {
+        ptx::set_max_registers_inc<160>();
+        out[threadIdx.x] = word * 5;
+    }
+}
+HUSH_KERNEL(conform_set_max_registers_hopper)

@@ -1,0 +1,116 @@
+// What a GPU does at most: the bounds that the steps are measured against. Results go nowhere; they are written under a
+// condition that never holds, so that the compiler keeps the work.
+#include "prelude.cuh"
+
+namespace {
+
+constexpr int CHAINS = 8;  // independent chains of operations a thread, enough to hide their latency
+
+// The condition: no value of a benchmark gives it.
+HUSH_DEVICE void keep(uint32_t value, uint32_t* out) {
+    if (value == 0x9e3779b9u) *out = value;
+}
+
+}  // namespace
+
+// Reads `count` x 16 bytes once; neighbours read neighbouring bytes. Of the eight loads of a round the compiler keeps some
+// four in flight a thread: 128 KiB a multiprocessor of 2,048 threads.
+extern "C" __global__ void __launch_bounds__(512) floor_read(const uint4* in, uint64_t count, uint32_t* out) {
+    const uint64_t threads = (uint64_t)gridDim.x * blockDim.x;
+    uint32_t sum = 0;
+    uint64_t at = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    for (; at + 7 * threads < count; at += 8 * threads) {
+        uint4 part[8];
+#pragma unroll
+        for (int i = 0; i < 8; i++) part[i] = ptx::load_stream_16(in + at + i * threads);
+#pragma unroll
+        for (int i = 0; i < 8; i++) sum ^= part[i].x ^ part[i].y ^ part[i].z ^ part[i].w;
+    }
+    for (; at < count; at += threads) sum ^= ptx::load_stream_16(in + at).x;
+    keep(sum, out);
+}
+HUSH_KERNEL(floor_read)
+
+// 32 x 32 -> 64 bits multiply-adds: `rounds` x CHAINS a thread (IMAD.WIDE.U32).
+extern "C" __global__ void __launch_bounds__(512) floor_multiply_wide(uint32_t rounds, uint32_t* out) {
+    uint64_t sum[CHAINS];
+    uint32_t factor = threadIdx.x | 1;
+#pragma unroll
+    for (int i = 0; i < CHAINS; i++) sum[i] = threadIdx.x + i;
+    for (uint32_t round = 0; round < rounds; round++) {
+#pragma unroll
+        for (int i = 0; i < CHAINS; i++) sum[i] += (uint64_t)(uint32_t)(sum[i] >> 32) * factor;
+    }
+    uint64_t all = 0;
+#pragma unroll
+    for (int i = 0; i < CHAINS; i++) all ^= sum[i];
+    keep((uint32_t)(all ^ all >> 32), out);
+}
+HUSH_KERNEL(floor_multiply_wide)
+
+// High halves of 32 x 32 bits products: `rounds` x CHAINS a thread (IMAD.HI.U32). A round takes a 2^-16th at most off a
+// value, so that after 2^15 rounds it still has all its bits, and the lower half of them changes in every round.
+extern "C" __global__ void __launch_bounds__(512) floor_multiply_high(uint32_t rounds, uint32_t* out) {
+    uint32_t value[CHAINS];
+    uint32_t factor = 0xffff0001u | threadIdx.x << 1;
+#pragma unroll
+    for (int i = 0; i < CHAINS; i++) value[i] = 0xfffffff0u - threadIdx.x - i;
+    for (uint32_t round = 0; round < rounds; round++) {
+#pragma unroll
+        for (int i = 0; i < CHAINS; i++) value[i] = __umulhi(value[i], factor);
+    }
+    uint32_t all = 0;
+#pragma unroll
+    for (int i = 0; i < CHAINS; i++) all ^= value[i];
+    keep(all, out);
+}
+HUSH_KERNEL(floor_multiply_high)
+
+// Low halves with an addition: `rounds` x CHAINS a thread (IMAD).
+extern "C" __global__ void __launch_bounds__(512) floor_multiply_low(uint32_t rounds, uint32_t* out) {
+    uint32_t value[CHAINS];
+    uint32_t factor = threadIdx.x | 1;
+#pragma unroll
+    for (int i = 0; i < CHAINS; i++) value[i] = threadIdx.x + i;
+    for (uint32_t round = 0; round < rounds; round++) {
+#pragma unroll
+        for (int i = 0; i < CHAINS; i++) value[i] = value[i] * factor + (uint32_t)i;
+    }
+    uint32_t all = 0;
+#pragma unroll
+    for (int i = 0; i < CHAINS; i++) all ^= value[i];
+    keep(all, out);
+}
+HUSH_KERNEL(floor_multiply_low)
+
+// Products of 16 x 32 by 32 x 8 bytes from registers: `rounds` x CHAINS a warp.
+extern "C" __global__ void __launch_bounds__(256) floor_mma(uint32_t rounds, uint32_t* out) {
+    int32_t sum[CHAINS][4] = {};
+    uint32_t a[4], b[2];
+#pragma unroll
+    for (int i = 0; i < 4; i++) a[i] = (threadIdx.x + i) * 0x01030507u;
+    b[0] = threadIdx.x * 0x0b0d1113u, b[1] = ~b[0];
+    for (uint32_t round = 0; round < rounds; round++) {
+#pragma unroll
+        for (int i = 0; i < CHAINS; i++) ptx::mma_m16n8k32_s8u8(sum[i], a, b);
+    }
+    uint32_t all = 0;
+#pragma unroll
+    for (int i = 0; i < CHAINS; i++) all ^= (uint32_t)(sum[i][0] ^ sum[i][1] ^ sum[i][2] ^ sum[i][3]);
+    keep(all, out);
+}
+HUSH_KERNEL(floor_mma)
+
+// Random words, for tables that are made on the device: word i is a mix of i and the seed, below `below` unless that is 0.
+extern "C" __global__ void __launch_bounds__(256) fill_random(uint32_t* out, uint64_t count, uint64_t seed, uint32_t below) {
+    const uint64_t threads = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t at = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += threads) {
+        // splitmix64
+        uint64_t z = (at + seed) * 0x9e3779b97f4a7c15ull;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+        const uint32_t word = (uint32_t)(z ^ z >> 31);
+        out[at] = below ? __umulhi(word, below) : word;
+    }
+}
+HUSH_KERNEL(fill_random)

@@ -1,0 +1,226 @@
+// Gadget digits of polynomials modulo Q, a product of up to four primes: as hush_math::gadget and
+// hush_he::algorithms::decompose.
+//
+// With h = (Q - 1) / 2, x + h is in [0, Q) for a centred x, and x + Gadget::offset has the digits as its bits, each of
+// them half a base too large. So h is added to the residues, Garner's algorithm gives the mixed radix of the sum, and
+// offset - h is added to the number that it makes up: no digit and no number has a sign until half a base is taken off
+// modulo each prime.
+#pragma once
+
+#include <type_traits>
+
+#include "ntt.cuh"
+
+// A gadget and the base of primes that it is for; a kernel argument by value. Mirrored by `GadgetView` in
+// src/ring/gadget.rs.
+struct GadgetView {
+    uint32_t digits, width; // l digits of `width` bits
+    uint32_t dropped;       // low bits that are rounded away
+    uint32_t first;         // h mod p_0
+    // Row j gives v_j, the digit of mixed radix modulo p_j: the sum of v_i factors[j][i] (i < j), r_j factors[j][j] and
+    // constants[j] is v_j 2^32.
+    uint32_t factors[MAX_LIMBS][MAX_LIMBS];
+    uint32_t constants[MAX_LIMBS];
+    uint64_t radix[MAX_LIMBS][2]; // p_0 ... p_(j-1), the weight of v_j
+    uint64_t offset[2];           // offset - h modulo 2^128
+};
+static_assert(sizeof(GadgetView) == 176 && offsetof(GadgetView, factors) == 16, "the layout of GadgetView");
+
+HUSH_DEVICE uint32_t word(uint4 words, uint32_t i) {
+    return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
+}
+
+// x + offset: 64 bits are enough for two primes.
+template <uint32_t LIMBS>
+using Shifted = typename std::conditional<(LIMBS > 2), unsigned __int128, uint64_t>::type;
+
+template <class Integer>
+HUSH_DEVICE Integer wide(const uint64_t (&words)[2]) {
+    if constexpr (sizeof(Integer) == 8) {
+        return words[0];
+    } else {
+        return Integer(words[1]) << 64 | words[0];
+    }
+}
+
+// x + offset for the centred x with the given residues.
+//
+// The sums of products are below p_j (p_0 + ... + p_j) + p_j <= 2^33 p_j.
+template <uint32_t LIMBS>
+HUSH_DEVICE Shifted<LIMBS> shifted_value(const uint32_t (&residues)[LIMBS], const Prime* primes,
+                                         const GadgetView& gadget) {
+    uint32_t mixed[LIMBS];
+    mixed[0] = add_mod(residues[0], gadget.first, primes[0].p);
+    Shifted<LIMBS> value = wide<Shifted<LIMBS>>(gadget.offset) + mixed[0];
+#pragma unroll
+    for (uint32_t j = 1; j < LIMBS; j++) {
+        uint64_t sum = uint64_t(residues[j]) * gadget.factors[j][j] + gadget.constants[j];
+#pragma unroll
+        for (uint32_t i = 0; i < j; i++) {
+            sum += uint64_t(mixed[i]) * gadget.factors[j][i];
+        }
+        mixed[j] = mont_reduce_sum(sum, primes[j]);
+        value += mixed[j] * wide<Shifted<LIMBS>>(gadget.radix[j]);
+    }
+    return value;
+}
+
+// Digit k of x plus half a base, from x + offset.
+template <class Integer>
+HUSH_DEVICE uint32_t shifted_digit(Integer value, uint32_t k, const GadgetView& gadget) {
+    return uint32_t(value >> (gadget.dropped + gadget.width * k)) & ((1u << gadget.width) - 1);
+}
+
+// Takes the low `width` bits off, 1 to 31.
+HUSH_DEVICE uint32_t take_bits(uint64_t& value, uint32_t width) {
+    const uint32_t bits = uint32_t(value) & ((1u << width) - 1);
+    value >>= width;
+    return bits;
+}
+
+HUSH_DEVICE uint32_t take_bits(unsigned __int128& value, uint32_t width) {
+    const uint64_t low = uint64_t(value), high = uint64_t(value >> 64);
+    value = (unsigned __int128)(high >> width) << 64 | (low >> width | high << (64 - width));
+    return uint32_t(low) & ((1u << width) - 1);
+}
+
+// A digit modulo p, from a digit plus half a base. The base is at most p.
+HUSH_DEVICE uint32_t digit_residue(uint32_t shifted, const GadgetView& gadget, uint32_t p) {
+    return sub_mod(shifted, 1u << (gadget.width - 1), p);
+}
+
+// Calls `step` with the log2 of the degree as a constant: one of the degrees of the parameter sets.
+template <class Step>
+HUSH_DEVICE void for_degree(const RingView& ring, const Step& step) {
+    switch (ring.log_degree) {
+    case 6: return step(std::integral_constant<int, 6>());
+    case 8: return step(std::integral_constant<int, 8>());
+    case 11: return step(std::integral_constant<int, 11>());
+    case 12: return step(std::integral_constant<int, 12>());
+    }
+}
+
+// The digits of all coefficients, whose residues are in `shared`, [limb][coefficient].
+template <uint32_t LIMBS>
+HUSH_DEVICE void store_digits(uint32_t* digits, const uint32_t* shared, const RingView& ring,
+                              const GadgetView& gadget) {
+    const uint32_t vectors = ring.degree / 4;
+    for (uint32_t vector = threadIdx.x; vector < vectors; vector += blockDim.x) {
+        uint4 words[LIMBS];
+        for (uint32_t limb = 0; limb < LIMBS; limb++) {
+            words[limb] = reinterpret_cast<const uint4*>(shared)[limb * vectors + vector];
+        }
+        Shifted<LIMBS> values[4];
+        for (uint32_t i = 0; i < 4; i++) {
+            uint32_t residues[LIMBS];
+            for (uint32_t limb = 0; limb < LIMBS; limb++) residues[limb] = word(words[limb], i);
+            values[i] = shifted_value<LIMBS>(residues, ring.primes, gadget) >> gadget.dropped;
+        }
+        for (uint32_t k = 0; k < gadget.digits; k++) {
+            const uint32_t width = gadget.width;
+            reinterpret_cast<uint4*>(digits)[k * vectors + vector] =
+                make_uint4(take_bits(values[0], width), take_bits(values[1], width), take_bits(values[2], width),
+                           take_bits(values[3], width));
+        }
+    }
+}
+
+// Takes one polynomial apart: a block of N / 16 threads. `load(log_degree, x, limb)` gives the slots of the calling
+// thread (ntt.cuh says which), `digits` gets [k][coefficient], each digit half a base too large. `shared` is limbs x N
+// words.
+template <class Load>
+HUSH_DEVICE void decompose(uint32_t* digits, const RingView& ring, const GadgetView& gadget, uint32_t* shared,
+                           const Load& load) {
+    for_degree(ring, [&](auto log_degree) {
+        constexpr int LOG = decltype(log_degree)::value;
+        // The transforms are done where the last limb's residues will be.
+        uint32_t* transform = shared + (size_t(ring.limbs - 1) << LOG);
+        for (uint32_t limb = 0; limb < ring.limbs; limb++) {
+            uint32_t x[NTT_WORDS];
+            load(log_degree, x, limb);
+            ntt_inverse<LOG>(x, transform, ring, limb, threadIdx.x);
+            if (limb + 1 == ring.limbs) __syncthreads();
+            store_coefficients<LOG>(shared + (size_t(limb) << LOG), x, threadIdx.x);
+        }
+    });
+    __syncthreads();
+    switch (ring.limbs) {
+    case 1: return store_digits<1>(digits, shared, ring, gadget);
+    case 2: return store_digits<2>(digits, shared, ring, gadget);
+    case 3: return store_digits<3>(digits, shared, ring, gadget);
+    default: return store_digits<4>(digits, shared, ring, gadget);
+    }
+}
+
+// Words of a polynomial: all its limbs.
+HUSH_DEVICE size_t poly_words(const RingView& ring) {
+    return size_t(ring.limbs) * ring.degree;
+}
+
+// Four slots of a limb, 4 vector .. 4 vector + 3, that the kernel does not change.
+HUSH_DEVICE uint4 load_vector(const uint32_t* limb, uint32_t vector) {
+    return __ldg(reinterpret_cast<const uint4*>(limb) + vector);
+}
+
+HUSH_DEVICE uint4 zero_vector() {
+    return make_uint4(0, 0, 0, 0);
+}
+
+HUSH_DEVICE void store_vector(uint32_t* limb, uint32_t vector, uint4 words) {
+    reinterpret_cast<uint4*>(limb)[vector] = words;
+}
+
+// sums += x row, for four slots.
+HUSH_DEVICE void add_products(uint64_t* sums, const uint32_t* x, uint4 row) {
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++) sums[i] += uint64_t(x[i]) * word(row, i);
+}
+
+// What is given, plus the sum over `rows` of digit times row, modulo one limb: a block of N / 16 threads. `digits` is
+// [row][coefficient] as decompose leaves them, `keys` [row][poly][limb][slot]. `source(poly, vector)` is what is given
+// for the slots 4 vector .. 4 vector + 3, `sink(poly, vector, sums)` gets their canonical sums. `shared` is N words.
+// A residue and `rows` products of residues are to be below 2^64.
+template <uint32_t POLYS, class Source, class Sink>
+HUSH_DEVICE void gadget_product(const uint32_t* digits, const uint32_t* keys, uint32_t rows, uint32_t limb,
+                                const RingView& ring, const GadgetView& gadget, uint32_t* shared, const Source& source,
+                                const Sink& sink) {
+    for_degree(ring, [&](auto log_degree) {
+        constexpr int LOG = decltype(log_degree)::value;
+        const Prime prime = ring.primes[limb];
+        uint64_t sums[POLYS][NTT_WORDS];
+#pragma unroll
+        for (uint32_t poly = 0; poly < POLYS; poly++) {
+#pragma unroll
+            for (uint32_t j = 0; j < NTT_WORDS / 4; j++) {
+                const uint4 given = source(poly, threadIdx.x + j * NTT_THREADS<LOG>);
+#pragma unroll
+                for (uint32_t k = 0; k < 4; k++) sums[poly][4 * j + k] = word(given, k);
+            }
+        }
+        const uint32_t* row = keys + (size_t(limb) << LOG) + 4 * threadIdx.x;
+        for (uint32_t k = 0; k < rows; k++) {
+            uint32_t x[NTT_WORDS];
+            load_coefficients<LOG>(x, digits + (k << LOG), threadIdx.x);
+#pragma unroll
+            for (uint32_t i = 0; i < NTT_WORDS; i++) x[i] = digit_residue(x[i], gadget, prime.p);
+            ntt_forward<LOG>(x, shared, ring, limb, threadIdx.x);
+#pragma unroll
+            for (uint32_t poly = 0; poly < POLYS; poly++, row += poly_words(ring)) {
+#pragma unroll
+                for (uint32_t j = 0; j < NTT_WORDS / 4; j++) {
+                    add_products(sums[poly] + 4 * j, x + 4 * j, load_vector(row, j * NTT_THREADS<LOG>));
+                }
+            }
+        }
+#pragma unroll
+        for (uint32_t poly = 0; poly < POLYS; poly++) {
+#pragma unroll
+            for (uint32_t j = 0; j < NTT_WORDS / 4; j++) {
+                const uint64_t* sum = sums[poly] + 4 * j;
+                sink(poly, threadIdx.x + j * NTT_THREADS<LOG>,
+                     make_uint4(reduce_64(sum[0], prime), reduce_64(sum[1], prime), reduce_64(sum[2], prime),
+                                reduce_64(sum[3], prime)));
+            }
+        }
+    });
+}

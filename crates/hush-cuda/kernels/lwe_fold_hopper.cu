@@ -1,0 +1,216 @@
+// (1) Fold the first dimension, on Hopper: wgmma s8 x u8.
+//
+// A block is one of a persistent grid, one a multiprocessor: three consumer warpgroups, each with the accumulators of
+// two slabs of 64 rows (one slab if N = 256), and a producer warp. Three, because the register file then holds 384 rows
+// x 128 byte columns of sums (192 x 256): the queries come from L2 once a row block, and that traffic is what two
+// warpgroups have too much of (docs/notes/cuda-lwe-fold.md). A unit's floors in cycles of a multiprocessor, on an H200:
+// memory 2,640; tensor cores 192 for B = 1, 1,536 for B = 32; for B = 64, of half the rows, 1,320 and 1,536, and its 56
+// KiB come out of L2 in some 2,000. So memory bounds B up to 32, and L2 bounds 64: clusters that share the queries
+// (multicast) are what to try there.
+//
+// A stage in shared memory is a unit of work: the row block's slabs of 64 x 128 bytes (8 KiB each, a quarter of a
+// database tile), then the query tile of N x 128 bytes. The producer's one thread fetches both with bulk copies that
+// complete on the stage's `full` barrier; the twelve consumer warps arrive on its `empty` barrier when their wgmma have
+// read it.
+#include "lwe_fold.cuh"
+
+namespace lwe {
+
+constexpr uint32_t SLAB_ROWS = 64;
+constexpr uint32_t SLAB_BYTES = SLAB_ROWS * TILE_COLS;
+constexpr uint32_t TILE_SLABS = TILE_ROWS / SLAB_ROWS;
+constexpr uint32_t WARPGROUP = 128;
+constexpr uint32_t CONSUMERS = 3;
+constexpr uint32_t CONSUMER_WARPS = CONSUMERS * WARPGROUP / 32;
+constexpr uint32_t THREADS = (CONSUMERS + 1) * WARPGROUP;
+// Steps of 32 columns in a k tile, and how far a descriptor moves in one: 32 bytes, in units of 16.
+constexpr uint32_t K_STEPS = TILE_COLS / 32;
+constexpr uint64_t K_STEP = 2;
+
+// What a stage holds for N byte columns, and what a warpgroup has accumulators for: two products of 64 rows x `width`
+// columns. They are those of two slabs, or for N = 256 of one slab and both halves of the queries. (One wgmma of 256
+// columns would do for the latter, but the compiler wants all 128 of its accumulators below the register count at
+// entry, which is 128.) Stages and their bytes are also in src/lwe/plan.rs.
+template <uint32_t N> struct Geometry {
+    static constexpr uint32_t width = N == 256 ? 128 : N;
+    static constexpr uint32_t parts = N / width;
+    static constexpr uint32_t slabs_each = 2 / parts;
+    static constexpr uint32_t slabs = CONSUMERS * slabs_each;
+    static constexpr uint32_t query_bytes = N * TILE_COLS;
+    static constexpr uint32_t stage_bytes = slabs * SLAB_BYTES + query_bytes;
+    static constexpr uint32_t stages = N == 128 ? 3 : 4;
+};
+
+template <uint32_t N> using Sums = int32_t[2][Geometry<N>::width / 2];
+
+// The stages and their barriers.
+struct Pipeline {
+    uint8_t* stages;
+    uint64_t* full;
+    uint64_t* empty;
+};
+
+// Where they lie in shared memory; thread 0 makes the barriers.
+template <uint32_t N> HUSH_DEVICE Pipeline make_pipeline(uint8_t* shared) {
+    using G = Geometry<N>;
+    uint64_t* full = reinterpret_cast<uint64_t*>(shared + G::stages * G::stage_bytes);
+    uint64_t* empty = full + G::stages;
+    if (threadIdx.x == 0) {
+        for (uint32_t i = 0; i < G::stages; i++) {
+            ptx::mbarrier_init(&full[i], 1);
+            ptx::mbarrier_init(&empty[i], CONSUMER_WARPS);
+        }
+        ptx::mbarrier_init_fence();
+    }
+    __syncthreads();
+    return {shared, full, empty};
+}
+
+// The place in the ring of stages: `parity` is that of the phase of `full` to wait for.
+struct Place {
+    uint32_t stage, parity;
+};
+
+template <uint32_t N> HUSH_DEVICE void advance(Place& place) {
+    bool wraps = ++place.stage == Geometry<N>::stages;
+    place.stage = wraps ? 0 : place.stage;
+    place.parity ^= wraps;
+}
+
+// Fetches every unit of the block, as stages become free. One thread.
+template <uint32_t N>
+HUSH_DEVICE void produce(const Pipeline& pipeline, const uint8_t* db, const uint8_t* queries, Units units,
+                         const FoldShape& shape) {
+    using G = Geometry<N>;
+    uint32_t db_slabs = (shape.rows + SLAB_ROWS - 1) / SLAB_ROWS;
+    Place place = {0, 0};
+    while (units.next < units.end) {
+        Run run = take_run(units, shape.k_tiles);
+        uint32_t first = run.row_block * G::slabs, slabs = min(G::slabs, db_slabs - first);
+        for (uint32_t k = run.k; k < run.k_end; k++, advance<N>(place)) {
+            uint8_t* stage = pipeline.stages + place.stage * G::stage_bytes;
+            uint64_t* full = &pipeline.full[place.stage];
+            // At first every stage is free: the phase before the first one counts as complete.
+            ptx::mbarrier_wait(&pipeline.empty[place.stage], place.parity ^ 1);
+            ptx::mbarrier_expect(full, slabs * SLAB_BYTES + G::query_bytes);
+            for (uint32_t i = 0; i < slabs; i++) {
+                uint32_t slab = first + i;
+                uint64_t tile = uint64_t(slab / TILE_SLABS) * shape.k_tiles + k;
+                const uint8_t* from = db + tile * TILE_BYTES + slab % TILE_SLABS * SLAB_BYTES;
+                ptx::bulk_copy_evict_first(stage + i * SLAB_BYTES, from, SLAB_BYTES, full);
+            }
+            ptx::bulk_copy(stage + G::slabs * SLAB_BYTES, queries + uint64_t(k) * G::query_bytes, G::query_bytes, full);
+        }
+    }
+}
+
+// Adds the products of the warpgroup's slabs and the query tile of a stage to `sums`.
+template <uint32_t N>
+HUSH_DEVICE void multiply_stage(Sums<N>& sums, const uint8_t* slabs, const uint8_t* queries) {
+    using G = Geometry<N>;
+    ptx::wgmma_fence();
+#pragma unroll
+    for (uint32_t i = 0; i < 2; i++) {
+        uint64_t slab = ptx::descriptor_128b(slabs + i / G::parts * SLAB_BYTES);
+        uint64_t query = ptx::descriptor_128b(queries + i % G::parts * G::width * TILE_COLS);
+#pragma unroll
+        for (uint32_t step = 0; step < K_STEPS; step++) {
+            ptx::wgmma_m64k32_s8u8<G::width>(sums[i], slab + step * K_STEP, query + step * K_STEP);
+        }
+    }
+    ptx::wgmma_commit();
+    ptx::wgmma_wait<0>();
+}
+
+// Multiplies every unit of the block with the slabs of one warpgroup.
+template <uint32_t N>
+HUSH_DEVICE void consume(const Pipeline& pipeline, uint32_t warpgroup, uint32_t* out, Units units,
+                         const FoldShape& shape) {
+    using G = Geometry<N>;
+    uint32_t lane = threadIdx.x % 32, warp = threadIdx.x % WARPGROUP / 32;
+    uint32_t first_slab = warpgroup * G::slabs_each;
+    Place place = {0, 0};
+    while (units.next < units.end) {
+        Run run = take_run(units, shape.k_tiles);
+        uint32_t first_row = (run.row_block * G::slabs + first_slab) * SLAB_ROWS;
+        // In the last row block a warpgroup may have no rows: it only keeps step.
+        bool has_rows = first_row < shape.rows;
+        Sums<N> sums = {};
+#pragma unroll 1
+        for (uint32_t k = run.k; k < run.k_end; k++, advance<N>(place)) {
+            const uint8_t* stage = pipeline.stages + place.stage * G::stage_bytes;
+            ptx::mbarrier_wait(&pipeline.full[place.stage], place.parity);
+            if (has_rows) {
+                multiply_stage<N>(sums, stage + first_slab * SLAB_BYTES, stage + G::slabs * SLAB_BYTES);
+            } else {
+                // A lane that has not seen this phase must not miss it: the stage is filled again once lane 0 arrives.
+                __syncwarp();
+            }
+            if (lane == 0) ptx::mbarrier_arrive(&pipeline.empty[place.stage]);
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < 2; i++) {
+            // Nothing is under way: this tells the compiler that the sums are there.
+            ptx::wgmma_wait<0>(sums[i]);
+            uint32_t row = first_row + i / G::parts * SLAB_ROWS + warp * 16 + lane / 4;
+            add_sums(out, shape, row, i % G::parts * G::width / 4 + lane % 4, sums[i]);
+        }
+    }
+}
+
+template <uint32_t N>
+HUSH_DEVICE void fold(uint8_t* shared, const uint8_t* db, const uint8_t* queries, uint32_t* out,
+                      const FoldShape& shape) {
+    constexpr uint32_t block_rows = Geometry<N>::slabs * SLAB_ROWS;
+    Pipeline pipeline = make_pipeline<N>(shared);
+    Units units = units_of_block((shape.rows + block_rows - 1) / block_rows, shape.k_tiles);
+    // From one lane, so that the compiler sees that all of a warp go one way.
+    uint32_t warpgroup = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);
+    if (warpgroup == CONSUMERS) {
+        ptx::set_max_registers_dec<32>();
+        if (threadIdx.x == CONSUMERS * WARPGROUP) produce<N>(pipeline, db, queries, units, shape);
+    } else {
+        ptx::set_max_registers_inc<160>();
+        consume<N>(pipeline, warpgroup, out, units, shape);
+    }
+}
+
+} // namespace lwe
+
+// lwe_fold_n<N>_hopper: adds the fold of `db` with one pass of up to N / 4 queries to `out`. Grid: any number of
+// blocks, one a multiprocessor at best; 512 threads; shared memory as Geometry<N> has it.
+
+extern "C" __global__ void __launch_bounds__(lwe::THREADS, 1)
+lwe_fold_n16_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
+    HUSH_DYNAMIC_SHARED(uint8_t, shared);
+    lwe::fold<16>(shared, db, queries, out, shape);
+}
+HUSH_KERNEL(lwe_fold_n16_hopper)
+
+extern "C" __global__ void __launch_bounds__(lwe::THREADS, 1)
+lwe_fold_n32_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
+    HUSH_DYNAMIC_SHARED(uint8_t, shared);
+    lwe::fold<32>(shared, db, queries, out, shape);
+}
+HUSH_KERNEL(lwe_fold_n32_hopper)
+
+extern "C" __global__ void __launch_bounds__(lwe::THREADS, 1)
+lwe_fold_n64_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
+    HUSH_DYNAMIC_SHARED(uint8_t, shared);
+    lwe::fold<64>(shared, db, queries, out, shape);
+}
+HUSH_KERNEL(lwe_fold_n64_hopper)
+
+extern "C" __global__ void __launch_bounds__(lwe::THREADS, 1)
+lwe_fold_n128_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
+    HUSH_DYNAMIC_SHARED(uint8_t, shared);
+    lwe::fold<128>(shared, db, queries, out, shape);
+}
+HUSH_KERNEL(lwe_fold_n128_hopper)
+
+extern "C" __global__ void __launch_bounds__(lwe::THREADS, 1)
+lwe_fold_n256_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
+    HUSH_DYNAMIC_SHARED(uint8_t, shared);
+    lwe::fold<256>(shared, db, queries, out, shape);
+}
+HUSH_KERNEL(lwe_fold_n256_hopper)

@@ -1,0 +1,25 @@
+// What every kernel file includes: CUDA C++ under nvcc, the emulator under g++, and the PTX primitives for both.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#ifdef __CUDACC__
+#define HUSH_DEVICE __device__ __forceinline__
+// The block's dynamic shared memory as an array of `type`, aligned to 1024 bytes.
+#define HUSH_DYNAMIC_SHARED(type, name)                              \
+    extern __shared__ __align__(1024) uint8_t hush_dynamic_shared[]; \
+    type* name = reinterpret_cast<type*>(hush_dynamic_shared)
+// After the definition of a kernel: makes it known to the emulator by its name.
+#define HUSH_KERNEL(name)
+#else
+#include "../emulate/cuda.hpp"
+#endif
+
+#include "ptx/barrier.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/dot.cuh"
+#include "ptx/memory.cuh"
+#include "ptx/mma.cuh"
+#include "ptx/mbarrier.cuh"
+#include "ptx/registers.cuh"
+#include "ptx/wgmma.cuh"

@@ -1,0 +1,107 @@
+// mbarriers and bulk copies (Hopper): copies that report their bytes to 8 bytes of shared memory that threads wait at.
+#pragma once
+#include <cstdint>
+
+#include "address.cuh"
+#ifndef __CUDACC__
+#include "../../emulate/copies.hpp"
+#include "../../emulate/mbarrier.hpp"
+#endif
+
+namespace ptx {
+
+// Makes an mbarrier whose phases take `count` arrivals. By one thread; then mbarrier_init_fence and a barrier.
+HUSH_DEVICE void mbarrier_init(uint64_t* barrier, uint32_t count) {
+#ifdef __CUDACC__
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+#else
+    hush_emulate::mbarrier_init(barrier, count);
+#endif
+}
+
+// Shows this thread's initializations to the copy engine.
+HUSH_DEVICE void mbarrier_init_fence() {
+#ifdef __CUDACC__
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#else
+    hush_emulate::require_capability(9, "fence.mbarrier_init");
+#endif
+}
+
+// One arrival that also makes the phase wait for `bytes` bytes of bulk copies.
+HUSH_DEVICE void mbarrier_expect(uint64_t* barrier, uint32_t bytes) {
+#ifdef __CUDACC__
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+                 : "memory");
+#else
+    hush_emulate::mbarrier_expect(barrier, bytes);
+#endif
+}
+
+// One arrival.
+HUSH_DEVICE void mbarrier_arrive(uint64_t* barrier) {
+#ifdef __CUDACC__
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+#else
+    hush_emulate::mbarrier_arrive(barrier);
+#endif
+}
+
+// Waits until the phase of this parity is complete: 0 for the first, then 1, 0, ... A fresh barrier counts as having
+// completed a phase of parity 1.
+HUSH_DEVICE void mbarrier_wait(uint64_t* barrier, uint32_t parity) {
+#ifdef __CUDACC__
+    uint32_t complete;
+    do {
+        asm volatile(
+            "{\n"
+            ".reg .pred complete;\n"
+            "mbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n"
+            "selp.u32 %0, 1, 0, complete;\n"
+            "}"
+            : "=r"(complete)
+            : "r"(shared_address(barrier)), "r"(parity)
+            : "memory");
+    } while (!complete);
+#else
+    hush_emulate::mbarrier_wait(barrier, parity);
+#endif
+}
+
+// Starts a copy from global to shared memory, by one thread; addresses and size are multiples of 16.
+HUSH_DEVICE void bulk_copy(void* shared, const void* global, uint32_t bytes, uint64_t* barrier) {
+#ifdef __CUDACC__
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     shared_address(shared)),
+                 "l"(global), "r"(bytes), "r"(shared_address(barrier))
+                 : "memory");
+#else
+    hush_emulate::bulk_copy(shared, global, bytes, barrier);
+#endif
+}
+
+// As bulk_copy, for bytes that are read once: they leave L2 first.
+HUSH_DEVICE void bulk_copy_evict_first(void* shared, const void* global, uint32_t bytes, uint64_t* barrier) {
+#ifdef __CUDACC__
+    uint64_t policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
+            shared_address(shared)),
+        "l"(global), "r"(bytes), "r"(shared_address(barrier)), "l"(policy)
+        : "memory");
+#else
+    hush_emulate::bulk_copy(shared, global, bytes, barrier);
+#endif
+}
+
+// Shows what this thread wrote to shared memory to wgmma and bulk copies; before the barrier that they wait for.
+HUSH_DEVICE void fence_proxy_async() {
+#ifdef __CUDACC__
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#else
+    hush_emulate::fence_proxy_async();
+#endif
+}
+
+}  // namespace ptx

@@ -1,0 +1,47 @@
+// What the kernels of `rlwe_fold` share: for every query and column, sum_row db[row][column] selector[query][row] at
+// every point, a product of matrices modulo the limb's prime. A query's selector is two polynomials (a, b): what is
+// folded is 2 B polynomials a row, poly = 2 query + (0 for a, 1 for b).
+//
+// A pass takes some points of up to 64 queries:
+//   1. `rlwe_fold_selectors` turns the selectors over, to `[point][row tile][poly][32 rows]`;
+//   2. `rlwe_fold_imad_*`, `rlwe_fold_mma_*` or `rlwe_fold_*_hopper` multiplies, to sums `[point][poly][column]`,
+//      columns padded as the database's;
+//   3. `rlwe_fold_results` turns the sums over, to the ciphertexts.
+// Points are numbered from the first one of the launch on in what passes between the kernels.
+#pragma once
+
+#include "modular.cuh"
+#include "ntt_tiles.cuh"
+#include "ring.cuh"
+
+constexpr uint32_t MAX_PASS = 64;
+constexpr uint32_t RLWE_POLYS = 2;
+
+// One prime. Mirrored by `FoldPrime` in src/ring/rlwe_fold.rs.
+struct FoldPrime {
+    Prime prime;
+    uint2 scale[3]; // 2^8, 2^16, 2^24 with their Shoup quotients
+    uint32_t limit; // the largest multiple of p up to 2^31
+    uint32_t reserved;
+};
+static_assert(sizeof(FoldPrime) == 48 && offsetof(FoldPrime, scale) == 16, "the layout of FoldPrime");
+
+// Passed by value as a kernel argument. Mirrored by `FoldRing` in src/ring/rlwe_fold.rs.
+struct FoldRing {
+    FoldPrime primes[MAX_LIMBS];
+    uint32_t log_degree;
+    uint32_t reserved;
+};
+static_assert(sizeof(FoldRing) == 200, "the layout of FoldRing");
+
+// Ciphertexts of each query of a pass, on the device. Mirrored by `QueryPointers` in src/ring/rlwe_fold.rs.
+struct QueryPointers {
+    uint32_t* query[MAX_PASS];
+};
+static_assert(sizeof(QueryPointers) == 512, "the layout of QueryPointers");
+
+// Points that a polynomial has, and those of this launch. Mirrored by `PassPoints` in src/ring/rlwe_fold.rs.
+struct PassPoints {
+    uint32_t all, first, count;
+};
+static_assert(sizeof(PassPoints) == 12, "the layout of PassPoints");

@@ -1,0 +1,150 @@
+// The product of `rlwe_fold` on CUDA cores, for up to four queries: products of 64 bits, added up lazily.
+#include "rlwe_fold.cuh"
+
+// Eight lanes with a line of 128 bytes, four rows a lane.
+constexpr uint32_t UNIT_LANES = LINE_CHUNKS;
+constexpr uint32_t UNITS = 32;
+constexpr uint32_t IMAD_THREADS = UNITS * UNIT_LANES;
+// Lines that a unit has under way.
+constexpr uint32_t AHEAD = 4;
+
+// sum + x0 y0 + x1 y1, reduced by a multiple of p 2^32 so that it stays below limit 2^32, given that sum is. With
+// limit the largest multiple of p up to 2^31, two products are below limit 2^32 too, and everything fits 64 bits.
+HUSH_DEVICE uint64_t add_products(uint64_t sum, uint32_t x0, uint32_t y0, uint32_t x1, uint32_t y1, uint32_t limit) {
+    sum += uint64_t(x0) * y0;
+    sum += uint64_t(x1) * y1;
+    uint32_t high = uint32_t(sum >> 32);
+    return uint64_t(min(high, high - limit)) << 32 | uint32_t(sum);
+}
+
+HUSH_DEVICE uint64_t add_chunk(uint64_t sum, const uint4& x, const uint4& y, uint32_t limit) {
+    sum = add_products(sum, x.x, y.x, x.y, y.y, limit);
+    return add_products(sum, x.z, y.z, x.w, y.w, limit);
+}
+
+// The sum over the eight lanes of a unit.
+HUSH_DEVICE uint32_t add_unit(uint32_t residue, uint32_t p) {
+#pragma unroll
+    for (uint32_t lanes = 1; lanes < UNIT_LANES; lanes *= 2) {
+        residue = add_mod(residue, __shfl_xor_sync(0xffffffff, residue, lanes), p);
+    }
+    return residue;
+}
+
+// One block folds a tile of columns at one point. Its 32 units of eight lanes stream the tile, a line of 32 rows at a
+// time and COLUMNS lines of the same rows together: with COLUMNS = 2 (tiles of 64 columns) unit u has columns u and u
+// + 32 of all rows; with COLUMNS = 1 (up to 32 columns) it has column u mod W of every 32/W-th row tile. Lanes keep
+// sums of 64 bits of their four rows for every polynomial, which are added up at the end. The selectors of the point
+// are in shared memory all the time.
+//
+// Dynamic shared memory: row tiles x POLYS x 128 bytes of selectors, then 32 x COLUMNS x POLYS words of sums.
+// Grid: points x tiles. `polys` <= POLYS: the others are any.
+template <uint32_t POLYS, uint32_t COLUMNS>
+HUSH_DEVICE void fold_imad(uint32_t* sums, const uint4* selectors, const NttTiles& db, const FoldRing& ring,
+                           uint32_t polys, uint32_t first_point) {
+    HUSH_DYNAMIC_SHARED(uint4, shared);
+    uint32_t* shared_sums = reinterpret_cast<uint32_t*>(shared + db.row_tiles * POLYS * LINE_CHUNKS);
+    uint32_t point = blockIdx.x / db.tiles, tile = blockIdx.x % db.tiles;
+    const FoldPrime& modulus = ring.primes[(first_point + point) >> ring.log_degree];
+    uint32_t width = 1u << db.log_width;
+
+    const uint4* from = selectors + uint64_t(point) * db.row_tiles * polys * LINE_CHUNKS;
+    for (uint32_t at = threadIdx.x; at < db.row_tiles * polys * LINE_CHUNKS; at += IMAD_THREADS) {
+        uint32_t row_tile = at / (polys * LINE_CHUNKS);
+        shared[row_tile * (POLYS - polys) * LINE_CHUNKS + at] = from[at];
+    }
+    __syncthreads();
+
+    uint32_t unit = threadIdx.x / UNIT_LANES, lane = threadIdx.x % UNIT_LANES;
+    uint32_t column = unit % width, first_tile = COLUMNS == 1 ? unit / width : 0;
+    uint32_t step = COLUMNS == 1 ? UNITS / width : 1;
+    uint32_t chunk = swizzled(lane, column);
+    const uint4* lines = db.chunks + line_at(db, uint64_t(first_point) + point, 0, tile * width + column) + lane;
+    uint64_t acc[COLUMNS][POLYS] = {};
+    for (uint32_t first = first_tile; first < db.row_tiles; first += AHEAD * step) {
+        uint4 words[AHEAD][COLUMNS];
+#pragma unroll
+        for (uint32_t i = 0; i < AHEAD; i++) {
+            uint32_t row_tile = first + i * step;
+            if (row_tile >= db.row_tiles) break;
+#pragma unroll
+            for (uint32_t c = 0; c < COLUMNS; c++) {
+                words[i][c] = ptx::load_stream_16(lines + (row_tile * width + c * UNITS) * LINE_CHUNKS);
+            }
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < AHEAD; i++) {
+            uint32_t row_tile = first + i * step;
+            if (row_tile >= db.row_tiles) break;
+#pragma unroll
+            for (uint32_t poly = 0; poly < POLYS; poly++) {
+                uint4 selector = shared[(row_tile * POLYS + poly) * LINE_CHUNKS + chunk];
+#pragma unroll
+                for (uint32_t c = 0; c < COLUMNS; c++) {
+                    acc[c][poly] = add_chunk(acc[c][poly], words[i][c], selector, modulus.limit);
+                }
+            }
+        }
+    }
+
+#pragma unroll
+    for (uint32_t c = 0; c < COLUMNS; c++) {
+#pragma unroll
+        for (uint32_t poly = 0; poly < POLYS; poly++) {
+            uint32_t sum = add_unit(reduce_64(acc[c][poly], modulus.prime), modulus.prime.p);
+            if (lane == 0) shared_sums[poly * UNITS * COLUMNS + c * UNITS + unit] = sum;
+        }
+    }
+    __syncthreads();
+    uint32_t* out = sums + (uint64_t(point) * polys * db.tiles + tile) * width;
+    for (uint32_t at = threadIdx.x; at < polys * width; at += IMAD_THREADS) {
+        uint32_t poly = at / width, sum = 0;
+        for (uint32_t part = at % width; part < UNITS * COLUMNS; part += width) {
+            sum = add_mod(sum, shared_sums[poly * UNITS * COLUMNS + part], modulus.prime.p);
+        }
+        out[uint64_t(poly) * db.tiles * width + at % width] = sum;
+    }
+}
+
+// Two polynomials (one query), tiles of up to 32 columns; and so on.
+extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
+    rlwe_fold_imad_p2_c1(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
+                         PassPoints points) {
+    fold_imad<2, 1>(sums, selectors, db, ring, polys, points.first);
+}
+HUSH_KERNEL(rlwe_fold_imad_p2_c1)
+
+extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
+    rlwe_fold_imad_p4_c1(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
+                         PassPoints points) {
+    fold_imad<4, 1>(sums, selectors, db, ring, polys, points.first);
+}
+HUSH_KERNEL(rlwe_fold_imad_p4_c1)
+
+extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
+    rlwe_fold_imad_p8_c1(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
+                         PassPoints points) {
+    fold_imad<8, 1>(sums, selectors, db, ring, polys, points.first);
+}
+HUSH_KERNEL(rlwe_fold_imad_p8_c1)
+
+extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
+    rlwe_fold_imad_p2_c2(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
+                         PassPoints points) {
+    fold_imad<2, 2>(sums, selectors, db, ring, polys, points.first);
+}
+HUSH_KERNEL(rlwe_fold_imad_p2_c2)
+
+extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
+    rlwe_fold_imad_p4_c2(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
+                         PassPoints points) {
+    fold_imad<4, 2>(sums, selectors, db, ring, polys, points.first);
+}
+HUSH_KERNEL(rlwe_fold_imad_p4_c2)
+
+extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
+    rlwe_fold_imad_p8_c2(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
+                         PassPoints points) {
+    fold_imad<8, 2>(sums, selectors, db, ring, polys, points.first);
+}
+HUSH_KERNEL(rlwe_fold_imad_p8_c2)

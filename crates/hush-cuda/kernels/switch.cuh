@@ -1,0 +1,97 @@
+// Coefficients modulo Q, a product of up to four primes, to powers of two: round(x 2^bits / Q) mod 2^bits, half up,
+// exactly as hush_he::algorithms::switch_to_power_of_two.
+//
+// With x = v_0 + v_1 p_0 + v_2 p_0 p_1 + ... in the mixed radix of the primes, the roundings
+//     r_j = floor(2^bits (x mod p_0 ... p_j) / (p_0 ... p_j) + 1/2)
+// follow from each other: r_j = floor((2^bits v_j + (p_j - 1) / 2 + r_(j-1)) / p_j), since p_j is odd and a floor of a
+// floor is one floor. What is left modulo p_j makes the division exact, which modulo 2^64 is a product with the inverse
+// of p_j.
+#pragma once
+
+#include "ntt.cuh"
+
+// Constants of a base of primes; a kernel argument by value. Mirrored by `MixedRadix` in src/ring/tables.rs.
+struct MixedRadix {
+    // Row j gives v_j 2^32: the sum of v_i factors[j][i] (i < j) and x_j factors[j][j]. Row 0 is not used: v_0 = x_0.
+    uint32_t factors[MAX_LIMBS][MAX_LIMBS];
+    uint64_t inverse[MAX_LIMBS]; // p_j^-1 mod 2^64
+};
+static_assert(sizeof(MixedRadix) == 96 && offsetof(MixedRadix, inverse) == 64, "the layout of MixedRadix");
+
+// The digit v_j. The sum is below p_j (p_0 + ... + p_j) <= 2^33 p_j.
+HUSH_DEVICE uint32_t mixed_digit(const uint32_t* digits, uint32_t residue, uint32_t j, const Prime& prime,
+                                 const MixedRadix& radix) {
+    uint64_t sum = uint64_t(residue) * radix.factors[j][j];
+    for (uint32_t i = 0; i < j; i++) sum += uint64_t(digits[i]) * radix.factors[j][i];
+    return mont_reduce_sum(sum, prime);
+}
+
+// 2^bits modulo p, in Montgomery form, for bits < 64.
+HUSH_DEVICE uint32_t montgomery_power_of_two(uint32_t bits, const Prime& prime) {
+    return mont_mul(reduce_64(uint64_t(1) << bits, prime), prime.r2, prime);
+}
+
+// One coefficient, from its canonical residues: below 2^bits, for bits of 1 to 48. powers[j] is
+// montgomery_power_of_two(bits, primes[j]).
+template <uint32_t LIMBS>
+HUSH_DEVICE uint64_t switch_to_power_of_two(const uint32_t (&residues)[LIMBS], const Prime* primes,
+                                            const MixedRadix& radix, const uint32_t (&powers)[LIMBS], uint32_t bits) {
+    uint32_t digits[LIMBS];
+    uint64_t rounded = 0;
+#pragma unroll
+    for (uint32_t j = 0; j < LIMBS; j++) {
+        const Prime prime = primes[j];
+        digits[j] = j == 0 ? residues[0] : mixed_digit(digits, residues[j], j, prime, radix);
+        uint64_t addend = rounded + prime.p / 2;
+        uint64_t low = uint64_t(uint32_t(addend)) * prime.r1, high = uint64_t(uint32_t(addend >> 32)) * prime.r2;
+        // Below p 2^31 + 2^32 p + 2^17 p <= 2^33 p.
+        uint32_t rest = mont_reduce_sum(uint64_t(digits[j]) * powers[j] + low + high, prime);
+        rounded = ((uint64_t(digits[j]) << bits) + addend - rest) * radix.inverse[j];
+    }
+    return rounded & ((uint64_t(1) << bits) - 1);
+}
+
+// Shared memory of switch_poly, in words, for any number of limbs.
+template <int LOG>
+HUSH_DEVICE uint32_t* switch_stash(uint32_t* shared, uint32_t limb) {
+    return shared + (size_t(limb + 1) << LOG);
+}
+
+// As switch_poly, after the transforms: x are the residues modulo the last prime, the others are in the stash.
+template <int LOG, uint32_t LIMBS, class Sink>
+HUSH_DEVICE void switch_coefficients(const uint32_t (&x)[NTT_WORDS], const RingView& ring, const MixedRadix& radix,
+                                     uint32_t bits, uint32_t* shared, const Sink& sink) {
+    uint32_t powers[LIMBS];
+#pragma unroll
+    for (uint32_t limb = 0; limb < LIMBS; limb++) powers[limb] = montgomery_power_of_two(bits, ring.primes[limb]);
+#pragma unroll
+    for (uint32_t i = 0; i < NTT_WORDS; i++) {
+        const uint32_t at = threadIdx.x + i * NTT_THREADS<LOG>;
+        uint32_t residues[LIMBS];
+#pragma unroll
+        for (uint32_t limb = 0; limb + 1 < LIMBS; limb++) residues[limb] = switch_stash<LOG>(shared, limb)[at];
+        residues[LIMBS - 1] = x[i];
+        sink(at, switch_to_power_of_two<LIMBS>(residues, ring.primes, radix, powers, bits));
+    }
+}
+
+// Switches one polynomial in evaluation form: a block of NTT_THREADS<LOG> threads, with limbs x N words of shared
+// memory. `load(x, limb)` gives the canonical slots of the calling thread (ntt.cuh says which), `sink(coefficient,
+// value)` gets the results, each of them once.
+template <int LOG, class Load, class Sink>
+HUSH_DEVICE void switch_poly(const RingView& ring, const MixedRadix& radix, uint32_t bits, uint32_t* shared,
+                             const Load& load, const Sink& sink) {
+    uint32_t x[NTT_WORDS];
+    for (uint32_t limb = 0; limb < ring.limbs; limb++) {
+        load(x, limb);
+        ntt_inverse<LOG>(x, shared, ring, limb, threadIdx.x);
+        // Each thread reads what it wrote itself: no barrier.
+        if (limb + 1 < ring.limbs) store_coefficients<LOG>(switch_stash<LOG>(shared, limb), x, threadIdx.x);
+    }
+    switch (ring.limbs) {
+    case 1: return switch_coefficients<LOG, 1>(x, ring, radix, bits, shared, sink);
+    case 2: return switch_coefficients<LOG, 2>(x, ring, radix, bits, shared, sink);
+    case 3: return switch_coefficients<LOG, 3>(x, ring, radix, bits, shared, sink);
+    default: return switch_coefficients<LOG, 4>(x, ring, radix, bits, shared, sink);
+    }
+}

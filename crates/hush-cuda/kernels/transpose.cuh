@@ -1,0 +1,28 @@
+// A square of 32 x 32 words turned over, so that a warp reads and writes 128 bytes at a time on both sides.
+#pragma once
+
+#include "prelude.cuh"
+
+constexpr uint32_t SQUARE = 32;
+constexpr uint32_t SQUARE_THREADS = 256;
+// A word more in a line, so that a column of the square is in 32 banks.
+constexpr uint32_t SQUARE_STRIDE = SQUARE + 1;
+
+// Block-wide, 256 threads: warp w takes lines w, w + 8, .. of the square. `load(line, lane)` gives the word that
+// `store(lane, line, word)` puts away: lanes are neighbours in memory on either side. Dynamic shared memory: 32 x 33
+// words.
+template <class Load, class Store>
+HUSH_DEVICE void transpose_square(Load load, Store store) {
+    HUSH_DYNAMIC_SHARED(uint32_t, square);
+    uint32_t lane = threadIdx.x % SQUARE, warp = threadIdx.x / SQUARE;
+    constexpr uint32_t WARPS = SQUARE_THREADS / SQUARE;
+#pragma unroll
+    for (uint32_t line = 0; line < SQUARE; line += WARPS) {
+        square[(line + warp) * SQUARE_STRIDE + lane] = load(line + warp, lane);
+    }
+    __syncthreads();
+#pragma unroll
+    for (uint32_t line = 0; line < SQUARE; line += WARPS) {
+        store(line + warp, lane, square[lane * SQUARE_STRIDE + line + warp]);
+    }
+}

@@ -1,0 +1,85 @@
+//! What packing and folding need of the hint's chain, made once.
+
+use hush_math::ring::Ring;
+use hush_ops::{OpsError, contract::ChainPolys, pack_shape::PackShape};
+
+use super::{pair_kernel::check_ring, plan::montgomery_words, terms};
+use crate::{
+    device::{Buffer, Device},
+    pack::PackColumns,
+    ring::{self, CudaRing},
+};
+
+/// The polynomials of all plaintexts of a packing, on the device.
+pub struct CudaChain {
+    shape: PackShape,
+    rows: PackColumns,
+    /// `[plaintext][limb][slot]`, in Montgomery form.
+    pub(super) digits: Buffer<u32>,
+    /// The masks of the terms `c_k` that each plane is folded from, `[plane][k][limb][coefficient]`. Empty where nothing is folded.
+    pub(super) masks: Buffer<u32>,
+}
+
+impl CudaChain {
+    /// Takes over polynomials that fit the shape.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if there are no kernels for the ring, or the device fails.
+    pub(super) fn new(
+        device: &Device,
+        ring: &CudaRing,
+        shape: PackShape,
+        polys: &ChainPolys,
+    ) -> Result<Self, OpsError> {
+        check_ring(ring)?;
+        let kept = ring.context().kept();
+        let digits = device.upload(&montgomery_words(kept, &polys.digits))?;
+        let masks = device.upload(&scaled_masks(kept, &shape, &polys.masks))?;
+        ring::inverse(device, ring.kept(), &masks.slice(..), &masks.slice(..))?;
+        let masks = terms::transform(device, ring.kept(), masks, terms(&shape))?;
+        let rows = PackColumns::new("open_chain", &shape, &(0..shape.plaintexts()))?;
+        Ok(Self { shape, rows, digits, masks })
+    }
+
+    /// The shape of the packing.
+    pub(super) fn shape(&self) -> &PackShape {
+        &self.shape
+    }
+
+    /// The same for kernels.
+    pub(super) fn rows(&self) -> &PackColumns {
+        &self.rows
+    }
+
+    /// Whether there is anything to fold.
+    pub(super) fn has_masks(&self) -> bool {
+        !self.masks.is_empty()
+    }
+
+    /// T, the number of terms that each plane is folded from: a power of two.
+    pub(super) fn terms(&self) -> usize {
+        terms(&self.shape)
+    }
+}
+
+fn terms(shape: &PackShape) -> usize {
+    shape.entries().next_power_of_two()
+}
+
+/// The masks of all plaintexts, divided by T, as `[plane][entry][limb][slot]`; zeros for entries from the last one to T.
+fn scaled_masks(ring: &Ring, shape: &PackShape, masks: &[u32]) -> Vec<u32> {
+    if masks.is_empty() {
+        return Vec::new();
+    }
+    let (terms, poly) = (terms(shape), ring.limbs() * ring.degree());
+    let mut scaled = vec![0; shape.planes() * terms * poly];
+    for (plaintext, mask) in masks.chunks_exact(poly).enumerate() {
+        let (entry, plane) = (plaintext / shape.planes(), plaintext % shape.planes());
+        let to = scaled[(plane * terms + entry) * poly..][..poly].chunks_exact_mut(ring.degree());
+        for ((to, mask), p) in to.zip(mask.chunks_exact(ring.degree())).zip(ring.moduli()) {
+            let scale = p.inverse(p.reduce(terms as u64));
+            to.iter_mut().zip(mask).for_each(|(to, &word)| *to = p.mul(word, scale));
+        }
+    }
+    scaled
+}

@@ -1,0 +1,188 @@
+//! Hints as pack columns: the chain of key switches, applied to masks alone.
+//!
+//! All phases work on matrices of N polynomials a hint, `[hint][row][limb][N]`, two of them in turn.
+
+use hush_ops::{
+    OpsError,
+    contract::{ChainedHint, PACK_BYTES},
+};
+
+use super::{
+    ChainPlan,
+    pair_kernel::{LIMBS, PairKernel},
+};
+use crate::{
+    device::{Buffer, CudaError, Device, Launch},
+    ring::{self, CudaRing},
+    squares::{launch_squares, squares},
+};
+
+/// Degree of the largest ring that there are kernels for.
+const MAX_DEGREE: usize = 2048;
+/// Bytes of device memory that a hint takes: itself, two matrices, and its columns.
+const HINT_BYTES: usize = (1 + 2 * LIMBS + 1) * size_of::<u32>() * MAX_DEGREE * MAX_DEGREE;
+
+/// Rows of a rotated matrix that a block has (`BAND` in `kernels/chain_orbits.cu`), its threads, and the words that a row is
+/// longer in its shared memory.
+const BAND: usize = 8;
+const ORBIT_THREADS: u32 = 256;
+const BAND_PADDING: usize = 4;
+
+/// A chain in the registers; two transforms, an exchange and w in shared memory.
+const SWITCH: PairKernel =
+    PairKernel { names: ["chain_switch_6", "chain_switch_8", "chain_switch_11"], polys: 1, shared: 6 };
+/// Two transforms and an exchange in shared memory.
+const END: PairKernel =
+    PairKernel { names: ["chain_end_6", "chain_end_8", "chain_end_11"], polys: 1, shared: 4 };
+
+/// How many hints are worth doing at once, as half of the free memory holds them.
+pub(super) fn chain_batch(device: &Device) -> usize {
+    let fit = device.free_bytes().unwrap_or(0) / 2 / HINT_BYTES;
+    fit.clamp(1, most_at_once(device))
+}
+
+/// As many hints as have a multiprocessor for each of their two chains. More would wait: one chain keeps the multiplier of a
+/// multiprocessor busy for much of the time. (Not measured.)
+pub(super) fn most_at_once(device: &Device) -> usize {
+    device.info().multiprocessors.div_ceil(2) as usize
+}
+
+/// The chains of some hints, side by side.
+///
+/// # Errors
+/// [`OpsError::PackColumns`] if an entry of any has more than four digits; [`OpsError::Backend`] if the device fails.
+pub(super) fn chain_hints(
+    device: &Device,
+    ring: &CudaRing,
+    plan: &ChainPlan,
+    hints: &[&Buffer<u32>],
+) -> Result<Vec<ChainedHint>, OpsError> {
+    let chains = Chains::new(device, ring, plan, hints.len())?;
+    chains.spread(hints)?;
+    let ends = chains.switch()?;
+    chains.collect()?;
+    let misfits = device.zeroed::<u32>(1)?;
+    let columns = chains.join(&misfits)?;
+    let ends = device.download(&ends.slice(..))?;
+    if device.download(&misfits.slice(..))? != [0] {
+        return Err(OpsError::PackColumns);
+    }
+    let (poly_words, bytes) = (ring.kept().poly_words(), columns.len() / hints.len());
+    let chained = hints.iter().zip(ends.chunks_exact(2 * poly_words)).enumerate();
+    let chained = chained.map(|(index, (hint, ends))| {
+        let first = index * bytes;
+        let columns = device.download(&columns.slice(first..first + PACK_BYTES * hint.len()))?;
+        let (digit, mask) = ends.split_at(poly_words);
+        Ok(ChainedHint { columns, digit: digit.to_vec(), mask: mask.to_vec() })
+    });
+    chained.collect()
+}
+
+/// Some hints on their way.
+struct Chains<'a> {
+    device: &'a Device,
+    ring: &'a CudaRing,
+    plan: &'a ChainPlan,
+    /// How many they are.
+    hints: usize,
+    /// N.
+    degree: usize,
+    /// The rows are images or digits, of the automorphism `(c, k)` at `c N/2 + k`; in between they are of other things.
+    images: Buffer<u32>,
+    /// The rows are of slots, or of columns of the hint or the key.
+    rows: Buffer<u32>,
+}
+
+impl<'a> Chains<'a> {
+    fn new(
+        device: &'a Device,
+        ring: &'a CudaRing,
+        plan: &'a ChainPlan,
+        hints: usize,
+    ) -> Result<Self, CudaError> {
+        let degree = ring.kept().degree().words();
+        let words = hints * degree * ring.kept().poly_words();
+        let (images, rows) = (device.alloc(words)?, device.alloc(words)?);
+        Ok(Self { device, ring, plan, hints, degree, images, rows })
+    }
+
+    /// From the hints to A_e for all e. Row v of `rows` then has, for every column j of the hint,
+    /// `(1/N) sum_i psi^(i e_v) h_ij`, and transformed that is `A_e[v]` for all e.
+    fn spread(&self, hints: &[&Buffer<u32>]) -> Result<(), CudaError> {
+        let kept = self.ring.kept();
+        let table =
+            hints.iter().flat_map(|hint| [hint.slice(..).address(), (hint.len() / self.degree) as u64]);
+        let table = self.device.upload(&table.collect::<Vec<_>>())?;
+        let args = [(&self.images).into(), (&table).into(), kept.view(), self.plan.lift.arg()];
+        self.device.launch("chain_lift", self.squares(self.hints), &args)?;
+        ring::forward(self.device, kept, &self.images.slice(..), &self.images.slice(..))?;
+        self.transpose(&self.images, &self.rows)?;
+        ring::forward(self.device, kept, &self.rows.slice(..), &self.rows.slice(..))?;
+        self.rotate("chain_rotate", &self.rows, &self.images)
+    }
+
+    /// Runs the chains: images become digits. Returns the digit that meets the conjugation key, and the mask:
+    /// `[hint][digit, mask][limb][slot]`.
+    fn switch(&self) -> Result<Buffer<u32>, OpsError> {
+        let (kept, plan, hints) = (self.ring.kept(), self.plan, self.hints as u32);
+        let gadget = self.ring.fold_gadget();
+        let sums = self.device.alloc::<u32>(self.hints * 2 * kept.poly_words())?;
+        let ends = self.device.alloc(sums.len())?;
+        let args = [
+            (&self.images).into(),
+            (&sums).into(),
+            (&plan.rotation).into(),
+            (&plan.places).into(),
+            kept.view(),
+            gadget.view(),
+        ];
+        SWITCH.launch(self.device, kept, [2, hints, 1], &args)?;
+        let args = [(&ends).into(), (&sums).into(), (&plan.conjugation).into(), kept.view(), gadget.view()];
+        END.launch(self.device, kept, [hints, 1, 1], &args)?;
+        Ok(ends)
+    }
+
+    /// From the digits to `1/N` times the entries of the columns: row c of `images` then has, for every row of the columns, what
+    /// coefficient c of the key contributes.
+    fn collect(&self) -> Result<(), CudaError> {
+        let kept = self.ring.kept();
+        self.rotate("chain_rotate_back", &self.images, &self.rows)?;
+        ring::inverse(self.device, kept, &self.rows.slice(..), &self.rows.slice(..))?;
+        self.transpose(&self.rows, &self.images)?;
+        ring::inverse(self.device, kept, &self.images.slice(..), &self.images.slice(..))
+    }
+
+    /// The columns, N x 4N bytes a hint. `misfits` becomes positive if an entry of any row does not fit.
+    fn join(&self, misfits: &Buffer<u32>) -> Result<Buffer<u8>, CudaError> {
+        let columns = self.device.alloc(self.hints * self.degree * self.degree * PACK_BYTES)?;
+        let args = [
+            (&columns).into(),
+            misfits.into(),
+            (&self.images).into(),
+            self.ring.kept().view(),
+            self.plan.join.arg(),
+        ];
+        self.device.launch("chain_join", self.squares(self.hints), &args)?;
+        Ok(columns)
+    }
+
+    fn transpose(&self, from: &Buffer<u32>, to: &Buffer<u32>) -> Result<(), CudaError> {
+        let args = [to.into(), from.into(), (self.degree as u32).into()];
+        self.device.launch("chain_transpose", self.squares(self.hints * LIMBS), &args)
+    }
+
+    /// Between the order of slots and that of automorphisms.
+    fn rotate(&self, kernel: &'static str, from: &Buffer<u32>, to: &Buffer<u32>) -> Result<(), CudaError> {
+        let bands = (self.degree / BAND) as u32;
+        let launch = Launch::grid([bands, LIMBS as u32, self.hints as u32], ORBIT_THREADS)
+            .shared(BAND * (self.degree + BAND_PADDING) * size_of::<u32>());
+        let (slots, places) = (&self.plan.slots, &self.plan.places);
+        let args = [to.into(), from.into(), slots.into(), places.into(), (self.degree as u32).into()];
+        self.device.launch(kernel, launch, &args)
+    }
+
+    /// A launch for `matrices` matrices of N x N words.
+    fn squares(&self, matrices: usize) -> Launch {
+        launch_squares([squares(self.degree), squares(self.degree), matrices as u32])
+    }
+}

@@ -1,0 +1,93 @@
+//! The steps of column packing.
+
+use hush_he::entities::ColumnMasks;
+use hush_math::poly::{Eval, Poly};
+use hush_ops::{
+    OpsError,
+    contract::{ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, RlweBatch},
+    pack_shape::PackShape,
+    reference::column_shapes,
+};
+
+use crate::{Cuda, CudaDb, device::Buffer, ring::CudaRing};
+
+mod chain;
+mod chain_hint;
+mod orbits;
+mod pack_columns;
+mod pair_kernel;
+mod plan;
+mod rgsw_power_fold;
+mod terms;
+mod views;
+
+pub use chain::CudaChain;
+pub use plan::ChainPlan;
+
+impl ColumnOps for Cuda {
+    type ChainPlan = ChainPlan;
+    type Chain = CudaChain;
+
+    fn open_masks(&self, ring: &CudaRing, masks: &ColumnMasks) -> Result<ChainPlan, OpsError> {
+        ChainPlan::new(self.device(), ring, masks)
+    }
+
+    fn chain_batch(&self) -> usize {
+        chain_hint::chain_batch(self.device())
+    }
+
+    fn chain_hint(
+        &self,
+        ring: &CudaRing,
+        plan: &ChainPlan,
+        hints: &[&Buffer<u32>],
+    ) -> Result<Vec<ChainedHint>, OpsError> {
+        for hint in hints {
+            column_shapes::check_chain_hint(ring.context(), hint.len())?;
+        }
+        let mut chained = Vec::with_capacity(hints.len());
+        // Parts of about the same size: a chain takes as long however many there are beside it.
+        let parts = hints.len().div_ceil(chain_hint::most_at_once(self.device()));
+        for hints in hints.chunks(hints.len().div_ceil(parts.max(1)).max(1)) {
+            chained.extend(chain_hint::chain_hints(self.device(), ring, plan, hints)?);
+        }
+        Ok(chained)
+    }
+
+    fn open_chain(
+        &self,
+        ring: &CudaRing,
+        shape: &PackShape,
+        polys: ChainPolys,
+    ) -> Result<CudaChain, OpsError> {
+        column_shapes::check_chain(ring.context(), shape, &polys)?;
+        CudaChain::new(self.device(), ring, *shape, &polys)
+    }
+
+    fn pack_columns(
+        &self,
+        ring: &CudaRing,
+        columns: &CudaDb,
+        chain: &CudaChain,
+        folded: LweBatch<Buffer<u32>>,
+        keys: &LweQueries,
+        conjugations: &[&Poly<Eval>],
+    ) -> Result<LweBatch<Buffer<u32>>, OpsError> {
+        let (context, shape) = (ring.context(), chain.shape());
+        column_shapes::check_pack_columns(context, shape, columns.tiling(), &folded, keys, conjugations)?;
+        self.add_lwe_fold(columns, keys, &folded.words.slice(..))?;
+        pack_columns::add_products(self.device(), ring, chain, &folded.words, conjugations)?;
+        Ok(folded)
+    }
+
+    fn rgsw_power_fold(
+        &self,
+        ring: &CudaRing,
+        chain: &CudaChain,
+        packed: &LweBatch<Buffer<u32>>,
+        powers: &[&RlweBatch<Buffer<u32>>],
+    ) -> Result<RlweBatch<Buffer<u32>>, OpsError> {
+        column_shapes::check_power_fold(ring.context(), chain.shape(), chain.has_masks(), packed, powers)?;
+        rgsw_power_fold::rgsw_power_fold(self.device(), ring, chain, &packed.words, powers)
+    }
+}

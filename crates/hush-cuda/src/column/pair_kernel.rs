@@ -1,0 +1,55 @@
+//! Launches of kernels whose blocks have polynomials of two limbs in registers (`kernels/limb_pair.cuh`).
+
+use hush_ops::OpsError;
+
+use crate::{
+    device::{Arg, Device, Launch},
+    ring::{CudaRing, RingTables},
+};
+
+/// Limbs of a polynomial.
+pub(super) const LIMBS: usize = 2;
+
+/// A kernel for each degree of the parameter sets.
+pub(super) struct PairKernel {
+    /// For the degrees 64, 256 and 2048.
+    pub(super) names: [&'static str; 3],
+    /// Polynomials of two limbs in the registers of a block.
+    pub(super) polys: u32,
+    /// Polynomials of one limb in its shared memory.
+    pub(super) shared: usize,
+}
+
+impl PairKernel {
+    /// Launches a grid of blocks.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if there is no kernel for the degree, or of the launch.
+    pub(super) fn launch(
+        &self,
+        device: &Device,
+        ring: &RingTables,
+        grid: [u32; 3],
+        args: &[Arg<'_>],
+    ) -> Result<(), OpsError> {
+        let degree = ring.degree();
+        let Some(name) = self.names.get(degree as usize) else { return Err(no_kernels()) };
+        let threads = self.polys * LIMBS as u32 * degree.threads();
+        let launch = Launch::grid(grid, threads).shared(self.shared * degree.words() * size_of::<u32>());
+        Ok(device.launch(name, launch, args)?)
+    }
+}
+
+/// Checks that there are kernels for column packing over a ring.
+///
+/// # Errors
+/// [`OpsError::Backend`] if not: which is so for none of the parameter sets of column packing.
+pub(super) fn check_ring(ring: &CudaRing) -> Result<(), OpsError> {
+    let fits = ring.kept().limbs() == LIMBS && ring.fold_gadget().digits() == 1;
+    if fits { Ok(()) } else { Err(no_kernels()) }
+}
+
+fn no_kernels() -> OpsError {
+    let reason = "the kernels of column packing take two primes, one digit and a degree of at most 2048";
+    OpsError::Backend { reason: reason.into() }
+}

@@ -1,0 +1,137 @@
+//! (7h) Fold the entries to one, with a single RGSW ciphertext.
+//!
+//! The entries stay in coefficient form: there, the products of their spectrum with powers of X are rotations, and digits need
+//! no inverse transform.
+
+use hush_ops::{OpsError, contract::RlweBatch};
+
+use super::{
+    CudaChain,
+    pair_kernel::PairKernel,
+    terms::{LiftedWords, lift_and_transform},
+    views::FractionLift,
+};
+use crate::{
+    device::{Arg, Buffer, Device},
+    ring::{CudaRing, addresses},
+};
+
+/// Words of terms at once, at most, but for one plane: 512 MiB, and twice that if their transform takes several passes.
+const TERM_WORDS: usize = 1 << 27;
+/// Planes at once, at most: the second dimension of a grid.
+const MAX_UNITS: usize = 65_535;
+
+/// Both halves of a ciphertext; four transforms and an exchange in shared memory.
+const FOLD: PairKernel =
+    PairKernel { names: ["power_fold_6", "power_fold_8", "power_fold_11"], polys: 2, shared: 8 };
+
+/// As `PowerFold` in `kernels/power_fold.cu`: addresses on the device.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct PowerFold {
+    out: u64,
+    masks: u64,
+    bodies: u64,
+    powers: u64,
+    terms: u32,
+    planes: u32,
+    first_unit: u32,
+    reserved: u32,
+}
+
+const _: () = assert!(size_of::<PowerFold>() == 48);
+
+/// As [`hush_ops::contract::ColumnOps::rgsw_power_fold`], for operands that fit together: two launches for up to eight terms, one
+/// more for each factor of eight beyond.
+///
+/// # Errors
+/// [`OpsError::Backend`] if the device fails.
+pub(super) fn rgsw_power_fold(
+    device: &Device,
+    ring: &CudaRing,
+    chain: &CudaChain,
+    packed: &Buffer<u32>,
+    powers: &[&RlweBatch<Buffer<u32>>],
+) -> Result<RlweBatch<Buffer<u32>>, OpsError> {
+    let at_once = (TERM_WORDS / (chain.terms() * ring.kept().poly_words())).clamp(1, MAX_UNITS);
+    fold_in_parts(device, ring, chain, packed, powers, at_once)
+}
+
+/// The same, `at_once` planes after another.
+fn fold_in_parts(
+    device: &Device,
+    ring: &CudaRing,
+    chain: &CudaChain,
+    packed: &Buffer<u32>,
+    powers: &[&RlweBatch<Buffer<u32>>],
+    at_once: usize,
+) -> Result<RlweBatch<Buffer<u32>>, OpsError> {
+    let (kept, terms, planes) = (ring.kept(), chain.terms(), chain.shape().planes());
+    let ciphertext_words = 2 * kept.poly_words();
+    let units = powers.len() * planes;
+    let words = device.alloc(units * ciphertext_words)?;
+    let lift = FractionLift::new(ring.context().kept().rns(), terms);
+    let powers = addresses(device, powers.iter().map(|power| power.words.slice(..)))?;
+    for first_unit in (0..units).step_by(at_once) {
+        let units = at_once.min(units - first_unit);
+        let (shape, lift) = (chain.rows(), &lift);
+        let from = LiftedWords { words: packed.slice(..), first_unit, units, shape, lift };
+        let bodies = lift_and_transform(device, kept, &from, terms)?;
+        let fold = PowerFold {
+            out: words.slice(..).address(),
+            masks: chain.masks.slice(..).address(),
+            bodies: bodies.slice(..).address(),
+            powers: powers.slice(..).address(),
+            terms: terms as u32,
+            planes: planes as u32,
+            first_unit: first_unit as u32,
+            reserved: 0,
+        };
+        // SAFETY: `repr(C)` and laid out as in C++, without padding.
+        let args = [unsafe { Arg::of(&fold) }, kept.view(), ring.fold_gadget().view()];
+        FOLD.launch(device, kept, [units as u32, 1, 1], &args)?;
+    }
+    Ok(RlweBatch { ciphertext_words, words })
+}
+
+#[cfg(all(test, feature = "emulator"))]
+mod tests {
+    use std::sync::Arc;
+
+    use hush_he::params::{INSECURE_COLPACK_PLAIN, RingContext};
+    use hush_math::{csprng::Csprng, poly::Eval};
+    use hush_ops::{
+        contract::{ChainPolys, ColumnOps, RingOps},
+        pack_shape::PackShape,
+    };
+
+    use super::*;
+    use crate::{Cuda, device::Emulation};
+
+    /// Long tables are folded a part of their planes after another.
+    #[test]
+    fn parts_make_up_the_whole() {
+        let cuda = Cuda::new(Device::emulated(Emulation::default()));
+        let context = Arc::new(RingContext::new(*INSECURE_COLPACK_PLAIN.ring()));
+        let shape = PackShape::new(context.kept().degree(), 300, 80).expect("positive");
+        let mut rng = Csprng::insecure_from_seed(1);
+        let mut polys = |count: usize| -> Vec<u32> {
+            (0..count).flat_map(|_| context.kept().expand_uniform::<Eval>(&mut rng).into_words()).collect()
+        };
+        let (device, queries) = (cuda.device(), 3);
+        let ring = cuda.open_ring(context.clone()).unwrap();
+        let count = shape.plaintexts();
+        let chain = ChainPolys { digits: polys(count), masks: polys(count) };
+        let chain = cuda.open_chain(&ring, &shape, chain).unwrap();
+        let packed = device.upload(&polys(8)[..queries * shape.rows()]).unwrap();
+        let power = || RlweBatch { ciphertext_words: 0, words: device.upload(&polys(4)).unwrap() };
+        let powers: Vec<_> = std::iter::repeat_with(power).take(queries).collect();
+        let powers: Vec<_> = powers.iter().collect();
+        let folded = |at_once| {
+            let folded = fold_in_parts(device, &ring, &chain, &packed, &powers, at_once).unwrap();
+            device.download(&folded.words.slice(..)).unwrap()
+        };
+        let whole = folded(queries * shape.planes());
+        assert!([1, 4, 5].into_iter().all(|at_once| folded(at_once) == whole));
+    }
+}

@@ -1,0 +1,145 @@
+//! Fourier transforms of the polynomials of a plane, whose root of unity is a power of X (`kernels/power_terms.cu`).
+
+use hush_ops::OpsError;
+
+use super::{pair_kernel::LIMBS, views::FractionLift};
+use crate::{
+    device::{Arg, Buffer, CudaError, Device, Launch, Slice},
+    pack::PackColumns,
+    ring::RingTables,
+};
+
+/// Threads of a block.
+const THREADS: u32 = 128;
+/// log2 of the largest radix.
+const LOG_RADIX: u32 = 3;
+
+/// Packed words, which are lifted to the polynomials of some planes.
+pub(super) struct LiftedWords<'a> {
+    /// `[query][row]`.
+    pub(super) words: Slice<'a, u32>,
+    /// The first plane of all planes of all queries, and how many of them there are.
+    pub(super) first_unit: usize,
+    pub(super) units: usize,
+    pub(super) shape: &'a PackColumns,
+    pub(super) lift: &'a FractionLift,
+}
+
+/// `c_k = sum_j X^(-2N j k / T) x_j` for the `terms` = T polynomials of each plane, `[unit][j][limb][coefficient]`.
+///
+/// # Errors
+/// [`OpsError::Backend`] if the device fails.
+pub(super) fn transform(
+    device: &Device,
+    ring: &RingTables,
+    polys: Buffer<u32>,
+    terms: usize,
+) -> Result<Buffer<u32>, OpsError> {
+    let units = polys.len() / (terms * ring.poly_words());
+    let passes = if terms > 1 { passes(terms, ring.degree().words()) } else { Vec::new() };
+    Ok(transform_from(device, ring, polys, &passes, units)?)
+}
+
+/// The same, of words that are lifted first.
+///
+/// # Errors
+/// [`OpsError::Backend`] if the device fails.
+pub(super) fn lift_and_transform(
+    device: &Device,
+    ring: &RingTables,
+    from: &LiftedWords<'_>,
+    terms: usize,
+) -> Result<Buffer<u32>, OpsError> {
+    let lifted = device.alloc(from.units * terms * ring.poly_words())?;
+    let passes = passes(terms, ring.degree().words());
+    let (first, rest) = passes.split_first().expect("there is a pass");
+    let args = [
+        (&lifted).into(),
+        from.words.into(),
+        (from.first_unit as u32).into(),
+        from.shape.arg(),
+        first.arg(),
+        from.lift.arg(),
+        ring.view(),
+    ];
+    device.launch("power_terms_lift", first.launch(from.units), &args)?;
+    Ok(transform_from(device, ring, lifted, rest, from.units)?)
+}
+
+/// The passes after those that `polys` have been through.
+fn transform_from(
+    device: &Device,
+    ring: &RingTables,
+    mut polys: Buffer<u32>,
+    passes: &[TermsPass],
+    units: usize,
+) -> Result<Buffer<u32>, CudaError> {
+    for pass in passes {
+        let transformed = device.alloc(polys.len())?;
+        let args = [(&transformed).into(), (&polys).into(), pass.arg(), ring.view()];
+        device.launch("power_terms", pass.launch(units), &args)?;
+        polys = transformed;
+    }
+    Ok(polys)
+}
+
+/// As `TermsPass` in `kernels/power_terms.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TermsPass {
+    terms: u32,
+    done: u32,
+    radix: u32,
+    degree: u32,
+}
+
+const _: () = assert!(size_of::<TermsPass>() == 16);
+
+/// The passes for T = `terms`, a power of two: the smallest radix first, since it is the first pass that lifts.
+fn passes(terms: usize, degree: usize) -> Vec<TermsPass> {
+    let terms = terms as u32;
+    let log = terms.trailing_zeros();
+    let eights = std::iter::repeat_n(LOG_RADIX, (log / LOG_RADIX) as usize);
+    let first = (!log.is_multiple_of(LOG_RADIX) || log == 0).then_some(log % LOG_RADIX);
+    let mut done = 1;
+    let pass = |log_radix: u32| {
+        let pass = TermsPass { terms, done, radix: 1u32 << log_radix, degree: degree as u32 };
+        done <<= log_radix;
+        pass
+    };
+    first.into_iter().chain(eights).map(pass).collect()
+}
+
+impl TermsPass {
+    /// Blocks for `units` planes.
+    fn launch(&self, units: usize) -> Launch {
+        let coefficients = if self.radix < 4 { 1 } else { self.radix / 2 };
+        let threads = self.terms / self.radix * LIMBS as u32 * self.degree / coefficients;
+        Launch::grid([threads.div_ceil(THREADS), units as u32, 1], THREADS)
+    }
+
+    fn arg(&self) -> Arg<'_> {
+        // SAFETY: `repr(C)` and laid out as in C++, without padding.
+        unsafe { Arg::of(self) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn radices_make_up_the_number_of_terms() {
+        for log in 0..=12 {
+            let passes = passes(1 << log, 2048);
+            let mut done = 1;
+            for pass in &passes {
+                assert_eq!(pass.done, done);
+                assert!([1, 2, 4, 8].contains(&pass.radix));
+                done *= pass.radix;
+            }
+            assert_eq!(done, 1 << log);
+            assert_eq!(passes.len(), (log as usize).div_ceil(3).max(1));
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! A GPU behind its driver, which is looked for when the first GPU is opened.
+
+use std::{
+    collections::HashMap,
+    ffi::{CString, c_int, c_void},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use cudarc::driver::{
+    result::{self, DriverError, ctx, device, event, module, primary_ctx, stream},
+    sys,
+};
+
+use super::{Arg, CudaError, Device, DeviceInfo, Launch, modules, pinned::Pinned, runtime::Runtime};
+
+/// Earliest compute capability that the kernels run on.
+const OLDEST: (u32, u32) = (8, 0);
+/// Earliest version of CUDA whose driver loads what the kernels' compiler makes.
+const OLDEST_DRIVER: (u32, u32) = (13, 0);
+/// Dynamic shared memory that a block may have without asking for more.
+const DEFAULT_SHARED: u32 = 48 << 10;
+
+/// A GPU: its context, one stream on which all work is done in order, and its kernels.
+pub(super) struct Gpu {
+    info: DeviceInfo,
+    device: sys::CUdevice,
+    context: sys::CUcontext,
+    stream: sys::CUstream,
+    /// Those that were loaded, by name: each when the first of its kernels is launched.
+    modules: Mutex<HashMap<&'static str, sys::CUmodule>>,
+    functions: Mutex<HashMap<&'static str, Function>>,
+    uploads: Mutex<Pinned>,
+    downloads: Mutex<Pinned>,
+}
+
+/// A kernel, and the dynamic shared memory that it was allowed.
+#[derive(Clone, Copy)]
+struct Function {
+    handle: sys::CUfunction,
+    shared: u32,
+}
+
+// SAFETY: the driver's handles may be used from any thread; each call makes the context current first.
+unsafe impl Send for Gpu {}
+// SAFETY: as above; what is ours is behind locks.
+unsafe impl Sync for Gpu {}
+
+/// What the GPUs say of themselves.
+pub(super) fn list() -> Result<Vec<DeviceInfo>, CudaError> {
+    start()?;
+    (0..count()?).map(|ordinal| describe(handle(ordinal)?)).collect()
+}
+
+/// The version of CUDA that the driver has: major and minor.
+pub(super) fn version() -> Result<(u32, u32), CudaError> {
+    start()?;
+    let mut version: c_int = 0;
+    // SAFETY: the driver is loaded, and writes one number.
+    unsafe { sys::cuDriverGetVersion(&mut version) }.result().map_err(failed("cuDriverGetVersion"))?;
+    Ok((version as u32 / 1000, version as u32 % 1000 / 10))
+}
+
+/// Finds the driver and starts it.
+fn start() -> Result<(), CudaError> {
+    // SAFETY: it tries to load the library, whose initialisers are the driver's own.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(CudaError::NoDriver);
+    }
+    result::init().map_err(failed("cuInit"))
+}
+
+fn count() -> Result<usize, CudaError> {
+    Ok(device::get_count().map_err(failed("cuDeviceGetCount"))? as usize)
+}
+
+fn handle(ordinal: usize) -> Result<sys::CUdevice, CudaError> {
+    device::get(ordinal as c_int).map_err(failed("cuDeviceGet"))
+}
+
+fn describe(handle: sys::CUdevice) -> Result<DeviceInfo, CudaError> {
+    use sys::CUdevice_attribute as A;
+    let attribute = |attribute| -> Result<u32, CudaError> {
+        // SAFETY: the handle is one of the driver's.
+        let value = unsafe { device::get_attribute(handle, attribute) };
+        Ok(value.map_err(failed("cuDeviceGetAttribute"))? as u32)
+    };
+    Ok(DeviceInfo {
+        name: device::get_name(handle).map_err(failed("cuDeviceGetName"))?,
+        capability: (
+            attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ),
+        multiprocessors: attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        // SAFETY: the handle is one of the driver's.
+        memory_bytes: unsafe { device::total_mem(handle) }.map_err(failed("cuDeviceTotalMem"))?,
+        l2_bytes: attribute(A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)? as usize,
+        shared_per_block: attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)? as usize,
+    })
+}
+
+impl Gpu {
+    pub(super) fn open(ordinal: usize) -> Result<Self, CudaError> {
+        let (major, minor) = version()?;
+        if (major, minor) < OLDEST_DRIVER {
+            return Err(CudaError::OldDriver { major, minor });
+        }
+        let count = count()?;
+        if ordinal >= count {
+            return Err(CudaError::NoDevice { ordinal, count });
+        }
+        let device = handle(ordinal)?;
+        let info = describe(device)?;
+        if info.capability < OLDEST {
+            let (major, minor) = info.capability;
+            return Err(CudaError::TooOld { name: info.name, major, minor });
+        }
+        // SAFETY: the handle is one of the driver's; the context is released on drop.
+        let context = unsafe { primary_ctx::retain(device) }.map_err(failed("cuDevicePrimaryCtxRetain"))?;
+        let mut gpu = Self {
+            info,
+            device,
+            context,
+            stream: std::ptr::null_mut(),
+            modules: Mutex::default(),
+            functions: Mutex::default(),
+            uploads: Mutex::default(),
+            downloads: Mutex::default(),
+        };
+        gpu.enter()?;
+        gpu.stream = stream::create(stream::StreamKind::NonBlocking).map_err(failed("cuStreamCreate"))?;
+        lock(&gpu.uploads).fill(gpu.stream)?;
+        lock(&gpu.downloads).fill(gpu.stream)?;
+        Ok(gpu)
+    }
+
+    pub(super) fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    pub(super) fn free_bytes(&self) -> Result<usize, CudaError> {
+        self.enter()?;
+        Ok(result::mem_get_info().map_err(failed("cuMemGetInfo"))?.0)
+    }
+
+    pub(super) fn allocate(&self, bytes: usize) -> Result<u64, CudaError> {
+        self.enter()?;
+        // SAFETY: the context is current.
+        match unsafe { result::malloc_sync(bytes) } {
+            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
+                Err(CudaError::OutOfMemory { wanted: bytes, free: self.free_bytes()? })
+            }
+            address => address.map_err(failed(format!("cuMemAlloc of {bytes} bytes"))),
+        }
+    }
+
+    pub(super) fn free(&self, address: u64) {
+        // Nothing can be done about a failure here: the device is lost, and whoever uses it next is told.
+        let _ = self.enter();
+        // SAFETY: it was allocated here, and is forgotten. The call waits for work on it.
+        let _ = unsafe { result::free_sync(address) };
+    }
+
+    pub(super) fn clear(&self, address: u64, bytes: usize) -> Result<(), CudaError> {
+        self.enter()?;
+        // SAFETY: slices lie within what was allocated.
+        unsafe { result::memset_d8_async(address, 0, bytes, self.stream) }.map_err(failed("cuMemsetD8Async"))
+    }
+
+    pub(super) fn upload(&self, host: &[u8], address: u64) -> Result<(), CudaError> {
+        self.enter()?;
+        lock(&self.uploads).upload(host, address, self.stream)
+    }
+
+    pub(super) fn download(&self, address: u64, host: &mut [u8]) -> Result<(), CudaError> {
+        self.enter()?;
+        lock(&self.downloads).download(address, host, self.stream)
+    }
+
+    pub(super) fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
+        self.enter()?;
+        // SAFETY: slices lie within what was allocated.
+        unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream) }
+            .map_err(failed("cuMemcpyDtoDAsync"))
+    }
+
+    pub(super) fn launch(
+        &self,
+        kernel: &'static str,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), CudaError> {
+        self.enter()?;
+        let function = self.function(kernel, launch.shared)?;
+        let mut params: Vec<*mut c_void> = args.iter().map(|arg| arg.as_ptr() as *mut c_void).collect();
+        let [x, y, z] = launch.grid;
+        // SAFETY: the pointers are valid for the call, which copies what they point to; the step passes what the kernel takes.
+        let launched = unsafe {
+            result::launch_kernel(
+                function,
+                (x, y, z),
+                (launch.block, 1, 1),
+                launch.shared,
+                self.stream,
+                &mut params,
+            )
+        };
+        launched.map_err(failed(format!("launch of {kernel} ({launch:?})")))
+    }
+
+    pub(super) fn synchronize(&self) -> Result<(), CudaError> {
+        self.enter()?;
+        // SAFETY: the stream is ours.
+        unsafe { stream::synchronize(self.stream) }.map_err(failed("cuStreamSynchronize"))
+    }
+
+    /// Makes the context current on this thread.
+    fn enter(&self) -> Result<(), CudaError> {
+        // SAFETY: the context is retained until drop.
+        unsafe { ctx::set_current(self.context) }.map_err(failed("cuCtxSetCurrent"))
+    }
+
+    /// The kernel, allowed `shared` bytes of dynamic shared memory.
+    fn function(&self, kernel: &'static str, shared: u32) -> Result<sys::CUfunction, CudaError> {
+        let mut functions = lock(&self.functions);
+        let function = match functions.get_mut(kernel) {
+            Some(function) => function,
+            None => {
+                let handle = self.find(kernel)?;
+                functions.entry(kernel).or_insert(Function { handle, shared: DEFAULT_SHARED })
+            }
+        };
+        if shared > function.shared {
+            let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function is one of a loaded module.
+            unsafe { result::function::set_function_attribute(function.handle, attribute, shared as c_int) }
+                .map_err(failed(format!("{shared} bytes of shared memory for {kernel}")))?;
+            function.shared = shared;
+        }
+        Ok(function.handle)
+    }
+
+    fn find(&self, kernel: &'static str) -> Result<sys::CUfunction, CudaError> {
+        let image = modules::image_of(kernel, self.info.capability).ok_or(CudaError::NoKernel(kernel))?;
+        let mut modules = lock(&self.modules);
+        let module = match modules.get(image.name()) {
+            Some(module) => *module,
+            None => {
+                // SAFETY: images are whole cubins, or text that ends with a zero.
+                let module = unsafe { module::load_data(image.as_ptr().cast()) }
+                    .map_err(failed(format!("cuModuleLoadData of {}", image.name())))?;
+                *modules.entry(image.name()).or_insert(module)
+            }
+        };
+        let name = CString::new(kernel).map_err(|_| CudaError::NoKernel(kernel))?;
+        // SAFETY: the module is loaded until drop.
+        unsafe { module::get_function(module, name) }
+            .map_err(failed(format!("cuModuleGetFunction of {kernel}")))
+    }
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        // Failures are of no consequence: nothing of it is used any more.
+        let _ = self.enter();
+        if !self.stream.is_null() {
+            let _ = self.synchronize();
+            lock(&self.uploads).release();
+            lock(&self.downloads).release();
+            // SAFETY: it was made here, and all work has ended.
+            let _ = unsafe { stream::destroy(self.stream) };
+        }
+        for (_, module) in lock(&self.modules).drain() {
+            // SAFETY: it was loaded here, and all work has ended.
+            let _ = unsafe { module::unload(module) };
+        }
+        // SAFETY: it was retained here.
+        let _ = unsafe { primary_ctx::release(self.device) };
+    }
+}
+
+/// Locks what a panic leaves as good as it was.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An error of the call `call`.
+pub(super) fn failed(call: impl Into<String>) -> impl FnOnce(DriverError) -> CudaError {
+    move |error| {
+        let text = |text: Result<&std::ffi::CStr, DriverError>| {
+            text.map_or_else(|_| "?".to_string(), |text| text.to_string_lossy().into_owned())
+        };
+        let reason = format!("{}: {}", text(error.error_name()), text(error.error_string()));
+        CudaError::Driver { call: call.into(), reason }
+    }
+}
+
+/// Measures the time that work of a device takes, on the device.
+pub struct Stopwatch<'a> {
+    gpu: &'a Gpu,
+    events: [sys::CUevent; 2],
+}
+
+impl<'a> Stopwatch<'a> {
+    /// A stopwatch that runs from now on: from when all work until now is done. `None` for the emulator.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    pub fn start(device: &'a Device) -> Result<Option<Self>, CudaError> {
+        #[allow(irrefutable_let_patterns, reason = "without the emulator there are GPUs only")]
+        let Runtime::Gpu(gpu) = &*device.runtime else { return Ok(None) };
+        gpu.enter()?;
+        let create = || event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(failed("cuEventCreate"));
+        let stopwatch = Self { gpu, events: [create()?, create()?] };
+        stopwatch.record(0)?;
+        Ok(Some(stopwatch))
+    }
+
+    /// Milliseconds until all work that was queued before now is done. Waits for that.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    pub fn stop(self) -> Result<f32, CudaError> {
+        self.record(1)?;
+        // SAFETY: both events were recorded.
+        unsafe { event::synchronize(self.events[1]) }.map_err(failed("cuEventSynchronize"))?;
+        // SAFETY: both events have happened.
+        unsafe { event::elapsed(self.events[0], self.events[1]) }.map_err(failed("cuEventElapsedTime"))
+    }
+
+    fn record(&self, which: usize) -> Result<(), CudaError> {
+        self.gpu.enter()?;
+        // SAFETY: event and stream live as long as this does.
+        unsafe { event::record(self.events[which], self.gpu.stream) }.map_err(failed("cuEventRecord"))
+    }
+}
+
+impl Drop for Stopwatch<'_> {
+    fn drop(&mut self) {
+        for event in self.events {
+            // SAFETY: it was created here.
+            let _ = unsafe { event::destroy(event) };
+        }
+    }
+}

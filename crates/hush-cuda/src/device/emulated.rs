@@ -1,0 +1,194 @@
+//! The kernels on the CPU: memory of the host, and launches that return when the kernel has ended.
+
+use std::{
+    alloc::{Layout, alloc, dealloc},
+    collections::{BTreeSet, HashMap},
+    ffi::{CStr, CString, c_char, c_int, c_void},
+    sync::{Mutex, PoisonError},
+};
+
+use super::{Arg, CudaError, DeviceInfo, Launch};
+
+/// Alignment of what is allocated, as on a GPU.
+const ALIGNMENT: usize = 256;
+/// What memory is filled with before its first use.
+const POISON: u8 = 0xcd;
+/// Bytes of device memory that the emulator pretends to have, unless told.
+pub(super) const MEMORY_BYTES: usize = 4 << 30;
+
+/// What is emulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emulation {
+    /// Compute capability: `(9, 0)` for Hopper, whose kernels run then, or an earlier one.
+    pub capability: (u32, u32),
+    /// Multiprocessors that the device claims to have.
+    pub multiprocessors: u32,
+    /// 0 for an orderly device. Otherwise threads run in an order drawn from it, copies land as late as they may, and what is
+    /// not there yet is poisoned.
+    pub seed: u64,
+}
+
+impl Default for Emulation {
+    fn default() -> Self {
+        Self { capability: (9, 0), multiprocessors: 3, seed: 0 }
+    }
+}
+
+/// As the C++ side has it.
+#[repr(C)]
+struct HushEmulation {
+    capability_major: u32,
+    capability_minor: u32,
+    seed: u64,
+    threads: u32,
+}
+
+unsafe extern "C" {
+    fn hush_emulate_launch(
+        kernel: *const c_char,
+        grid: *const u32,
+        block: u32,
+        shared_bytes: u32,
+        params: *mut *mut c_void,
+        options: *const HushEmulation,
+    ) -> c_int;
+    fn hush_emulate_kernel_count() -> usize;
+    fn hush_emulate_kernel_name(at: usize) -> *const c_char;
+}
+
+/// The names of all kernels that the emulator has, sorted.
+pub fn emulated_kernels() -> Vec<&'static str> {
+    // SAFETY: kernels are registered before main and for good. Their names are identifiers, and end with a zero.
+    let name = |at| unsafe { CStr::from_ptr(hush_emulate_kernel_name(at)) };
+    // SAFETY: as above.
+    let count = unsafe { hush_emulate_kernel_count() };
+    (0..count).map(|at| name(at).to_str().expect("an identifier")).collect()
+}
+
+/// The emulator.
+pub(super) struct Emulator {
+    info: DeviceInfo,
+    emulation: Emulation,
+    threads: u32,
+    blocks: Mutex<HashMap<u64, usize>>,
+    launched: Mutex<BTreeSet<&'static str>>,
+}
+
+impl Emulator {
+    pub(super) fn new(emulation: Emulation, memory_bytes: usize) -> Self {
+        let info = DeviceInfo {
+            name: "emulator".into(),
+            capability: emulation.capability,
+            multiprocessors: emulation.multiprocessors,
+            memory_bytes,
+            l2_bytes: 1 << 20,
+            shared_per_block: if emulation.capability.0 >= 9 { 227 << 10 } else { 163 << 10 },
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+        Self { info, emulation, threads, blocks: Mutex::default(), launched: Mutex::default() }
+    }
+
+    pub(super) fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    /// The kernels that were launched until now.
+    pub(super) fn launched(&self) -> BTreeSet<&'static str> {
+        self.launched.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn free_bytes(&self) -> usize {
+        self.info.memory_bytes.saturating_sub(self.blocks().values().sum())
+    }
+
+    pub(super) fn allocate(&self, bytes: usize) -> Result<u64, CudaError> {
+        let free = self.free_bytes();
+        if bytes > free {
+            return Err(CudaError::OutOfMemory { wanted: bytes, free });
+        }
+        // SAFETY: the layout has a size.
+        let address = unsafe { alloc(layout(bytes)) };
+        if address.is_null() {
+            return Err(CudaError::OutOfMemory { wanted: bytes, free });
+        }
+        // SAFETY: that many bytes were allocated.
+        unsafe { address.write_bytes(POISON, bytes) };
+        self.blocks().insert(address as u64, bytes);
+        Ok(address as u64)
+    }
+
+    pub(super) fn free(&self, address: u64) {
+        if let Some(bytes) = self.blocks().remove(&address) {
+            // SAFETY: it was allocated with this layout, and is forgotten.
+            unsafe { dealloc(address as *mut u8, layout(bytes)) };
+        }
+    }
+
+    pub(super) fn clear(&self, address: u64, bytes: usize) -> Result<(), CudaError> {
+        // SAFETY: slices lie within what was allocated.
+        unsafe { (address as *mut u8).write_bytes(0, bytes) };
+        Ok(())
+    }
+
+    pub(super) fn upload(&self, host: &[u8], address: u64) -> Result<(), CudaError> {
+        // SAFETY: slices lie within what was allocated.
+        unsafe { (address as *mut u8).copy_from_nonoverlapping(host.as_ptr(), host.len()) };
+        Ok(())
+    }
+
+    pub(super) fn download(&self, address: u64, host: &mut [u8]) -> Result<(), CudaError> {
+        // SAFETY: slices lie within what was allocated.
+        unsafe { (address as *const u8).copy_to_nonoverlapping(host.as_mut_ptr(), host.len()) };
+        Ok(())
+    }
+
+    pub(super) fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
+        // SAFETY: slices lie within what was allocated.
+        unsafe { (from as *const u8).copy_to(to as *mut u8, bytes) };
+        Ok(())
+    }
+
+    pub(super) fn launch(
+        &self,
+        kernel: &'static str,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), CudaError> {
+        let mut params: Vec<*mut c_void> = args.iter().map(|arg| arg.as_ptr() as *mut c_void).collect();
+        let options = HushEmulation {
+            capability_major: self.emulation.capability.0,
+            capability_minor: self.emulation.capability.1,
+            seed: self.emulation.seed,
+            threads: self.threads,
+        };
+        self.launched.lock().unwrap_or_else(PoisonError::into_inner).insert(kernel);
+        let name = CString::new(kernel).map_err(|_| CudaError::NoKernel(kernel))?;
+        // SAFETY: the pointers are valid for the call; the step passes what the kernel takes.
+        let code = unsafe {
+            hush_emulate_launch(
+                name.as_ptr(),
+                launch.grid.as_ptr(),
+                launch.block,
+                launch.shared,
+                params.as_mut_ptr(),
+                &options,
+            )
+        };
+        let reason = match code {
+            0 => return Ok(()),
+            1 => return Err(CudaError::NoKernel(kernel)),
+            2 => "threads wait for each other for ever",
+            3 => "it is for a later compute capability",
+            _ => "it failed",
+        };
+        Err(CudaError::Driver { call: format!("launch of {kernel}"), reason: reason.into() })
+    }
+
+    fn blocks(&self) -> std::sync::MutexGuard<'_, HashMap<u64, usize>> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn layout(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes.max(1), ALIGNMENT).expect("far below the largest size")
+}

@@ -1,0 +1,25 @@
+//! What a device says of itself.
+
+/// The properties of a device that decide how kernels are launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// The name that its maker gave it.
+    pub name: String,
+    /// Compute capability: 9.0 is Hopper.
+    pub capability: (u32, u32),
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Bytes of device memory.
+    pub memory_bytes: usize,
+    /// Bytes of the second-level cache.
+    pub l2_bytes: usize,
+    /// Bytes of shared memory that a block can have.
+    pub shared_per_block: usize,
+}
+
+impl DeviceInfo {
+    /// Whether kernels for Hopper alone run on it: code for compute capability 9.0a runs on no other.
+    pub fn is_hopper(&self) -> bool {
+        self.capability == (9, 0)
+    }
+}

@@ -1,0 +1,99 @@
+//! How a kernel is launched.
+
+use super::{Buffer, Slice, Word};
+
+/// Grid, block and dynamic shared memory of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Blocks in each dimension.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: u32,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared: u32,
+}
+
+impl Launch {
+    /// `blocks` blocks of `threads` threads.
+    pub fn new(blocks: u32, threads: u32) -> Self {
+        Self::grid([blocks, 1, 1], threads)
+    }
+
+    /// A grid of blocks of `threads` threads.
+    pub fn grid(grid: [u32; 3], threads: u32) -> Self {
+        Self { grid, block: threads, shared: 0 }
+    }
+
+    /// As many blocks of `threads` threads as `items` items need, a thread each.
+    pub fn cover(items: usize, threads: u32) -> Self {
+        Self::new(items.div_ceil(threads as usize) as u32, threads)
+    }
+
+    /// The same with `bytes` bytes of dynamic shared memory a block.
+    pub fn shared(self, bytes: usize) -> Self {
+        Self { shared: bytes as u32, ..self }
+    }
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub enum Arg<'a> {
+    /// A pointer to device memory.
+    Pointer(u64),
+    /// A word of 32 bits.
+    Word(u32),
+    /// A word of 64 bits.
+    Long(u64),
+    /// A structure by value.
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Arg<'a> {
+    /// A structure by value.
+    ///
+    /// # Safety
+    /// `T` must be `repr(C)`, laid out as the kernel has it, without padding bytes.
+    pub unsafe fn of<T: Copy>(value: &'a T) -> Self {
+        // SAFETY: the caller says that all bytes are initialised.
+        Self::Bytes(unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) })
+    }
+
+    /// Where the driver finds the value.
+    pub(super) fn as_ptr(&self) -> *const u8 {
+        match self {
+            Self::Pointer(value) | Self::Long(value) => std::ptr::from_ref(value).cast(),
+            Self::Word(value) => std::ptr::from_ref(value).cast(),
+            Self::Bytes(bytes) => bytes.as_ptr(),
+        }
+    }
+}
+
+impl<T: Word> From<&Buffer<T>> for Arg<'_> {
+    fn from(buffer: &Buffer<T>) -> Self {
+        Self::Pointer(buffer.slice(..).address())
+    }
+}
+
+impl<T: Word> From<&Slice<'_, T>> for Arg<'_> {
+    fn from(slice: &Slice<'_, T>) -> Self {
+        Self::Pointer(slice.address())
+    }
+}
+
+impl<T: Word> From<Slice<'_, T>> for Arg<'_> {
+    fn from(slice: Slice<'_, T>) -> Self {
+        Self::Pointer(slice.address())
+    }
+}
+
+impl From<u32> for Arg<'_> {
+    fn from(word: u32) -> Self {
+        Self::Word(word)
+    }
+}
+
+impl From<u64> for Arg<'_> {
+    fn from(word: u64) -> Self {
+        Self::Long(word)
+    }
+}

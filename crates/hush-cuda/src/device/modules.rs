@@ -1,0 +1,95 @@
+//! The compiled kernels that the program holds, and which of them a GPU runs.
+
+include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
+
+/// What a module is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Target {
+    /// Text (PTX) that the driver compiles, for every GPU of compute capability 8.0 or later.
+    Compute80,
+    /// Machine code for compute capability 8.x (Ampere, Ada).
+    Sm80,
+    /// Machine code for compute capability 9.0 (Hopper) and no other.
+    Sm90a,
+}
+
+impl Target {
+    fn runs_on(self, capability: (u32, u32)) -> bool {
+        match self {
+            Self::Compute80 => capability >= (8, 0),
+            Self::Sm80 => capability.0 == 8,
+            Self::Sm90a => capability == (9, 0),
+        }
+    }
+}
+
+/// Machine code is an ELF file, whose parts are aligned.
+#[repr(C, align(64))]
+struct Aligned<T>(T);
+
+/// A module for one target, as the driver loads it.
+pub(super) struct Image {
+    name: &'static str,
+    target: Target,
+    kernels: &'static [&'static str],
+    bytes: &'static [u8],
+}
+
+impl Image {
+    /// The module's name: that of its file of kernels.
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// A whole cubin, or text that ends with a zero.
+    pub(super) fn as_ptr(&self) -> *const u8 {
+        self.bytes.as_ptr()
+    }
+}
+
+/// The module with a kernel, in the best form that a GPU of this compute capability runs: machine code before text.
+pub(super) fn image_of(kernel: &str, capability: (u32, u32)) -> Option<&'static Image> {
+    let fits = |image: &&Image| image.kernels.contains(&kernel) && image.target.runs_on(capability);
+    IMAGES.iter().filter(fits).max_by_key(|image| image.target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target_of(kernel: &str, capability: (u32, u32)) -> Option<Target> {
+        image_of(kernel, capability).map(|image| image.target)
+    }
+
+    #[test]
+    fn a_gpu_gets_its_machine_code_and_a_later_one_gets_text() {
+        for (capability, target) in [
+            ((8, 0), Target::Sm80),
+            ((8, 9), Target::Sm80),
+            ((9, 0), Target::Sm90a),
+            ((10, 0), Target::Compute80),
+            ((12, 1), Target::Compute80),
+        ] {
+            assert_eq!(target_of("floor_read", capability), Some(target), "{capability:?}");
+        }
+        assert_eq!(target_of("floor_read", (7, 5)), None);
+        assert_eq!(target_of("no_such_kernel", (9, 0)), None);
+    }
+
+    #[test]
+    fn kernels_of_hopper_are_for_hopper_alone() {
+        assert_eq!(target_of("floor_bulk_hopper", (9, 0)), Some(Target::Sm90a));
+        assert_eq!(target_of("floor_bulk_hopper", (8, 9)), None);
+        assert_eq!(target_of("floor_bulk_hopper", (10, 0)), None);
+    }
+
+    #[test]
+    fn images_are_what_they_are_called() {
+        for image in IMAGES {
+            match image.target {
+                Target::Compute80 => assert!(image.bytes.starts_with(b"//") && image.bytes.ends_with(b"\0")),
+                Target::Sm80 | Target::Sm90a => assert!(image.bytes.starts_with(b"\x7fELF")),
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What a device is made of: a GPU behind its driver, or the emulator. The one place where they differ.
+
+#[cfg(feature = "driver")]
+use super::driver::Gpu;
+#[cfg(feature = "emulator")]
+use super::emulated::Emulator;
+use super::{Arg, CudaError, DeviceInfo, Launch};
+
+/// A GPU or the emulator.
+pub(super) enum Runtime {
+    /// A GPU.
+    #[cfg(feature = "driver")]
+    Gpu(Gpu),
+    /// The kernels on the CPU.
+    #[cfg(feature = "emulator")]
+    Emulator(Emulator),
+}
+
+impl Runtime {
+    pub(super) fn info(&self) -> &DeviceInfo {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(ref gpu) => gpu.info(),
+            #[cfg(feature = "emulator")]
+            Self::Emulator(ref emulator) => emulator.info(),
+        }
+    }
+
+    /// Bytes of device memory that are free.
+    pub(super) fn free_bytes(&self) -> Result<usize, CudaError> {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(ref gpu) => gpu.free_bytes(),
+            #[cfg(feature = "emulator")]
+            Self::Emulator(ref emulator) => Ok(emulator.free_bytes()),
+        }
+    }
+
+    /// `bytes` bytes, aligned to 256, of any contents.
+    pub(super) fn allocate(&self, bytes: usize) -> Result<u64, CudaError> {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(ref gpu) => gpu.allocate(bytes),
+            #[cfg(feature = "emulator")]
+            Self::Emulator(ref emulator) => emulator.allocate(bytes),
+        }
+    }
+
+    /// Takes back what [`Runtime::allocate`] gave.
+    pub(super) fn free(&self, address: u64) {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(ref gpu) => gpu.free(address),
+            #[cfg(feature = "emulator")]
+            Self::Emulator(ref emulator) => emulator.free(address),
+        }
+    }
+
+    /// Sets memory to zeros.
+    pub(super) fn clear(&self, address: u64, bytes: usize) -> Result<(), CudaError> {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(ref gpu) => gpu.clear(address, bytes),
+            #[cfg(feature = "emulator")]
+            Self::Emulator(ref emulator) => emulator.clear(address, bytes),
+        }
+    }
+
+    /// Copies to the device. `host` may be changed when this returns.
+    pub(super) fn upload(&self, host: &[u8], address: u64) -> Result<(), CudaError> {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(ref gpu) => gpu.upload(host, address),
+            #[cfg(feature = "emulator")]
+            Self::Emulator(ref emulator) => emulator.upload(host, address),
+        }
+    }
+
+    /// Waits for all work, then copies from the device.
+    pub(super) fn download(&self, address: u64, host: &mut [u8]) -> Result<(), CudaError> {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(ref gpu) => gpu.download(address, host),
+            #[cfg(feature = "emulator")]
+            Self::Emulator(ref emulator) => emulator.download(address, host),
+        }
+    }
+
+    /// Copies on the device.
+    pub(super) fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(ref gpu) => gpu.copy(from, to, bytes),
+            #[cfg(feature = "emulator")]
+            Self::Emulator(ref emulator) => emulator.copy(from, to, bytes),
+        }
+    }
+
+    /// Queues a kernel.
+    pub(super) fn launch(
+        &self,
+        kernel: &'static str,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), CudaError> {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(ref gpu) => gpu.launch(kernel, launch, args),
+            #[cfg(feature = "emulator")]
+            Self::Emulator(ref emulator) => emulator.launch(kernel, launch, args),
+        }
+    }
+
+    /// Waits for all work.
+    pub(super) fn synchronize(&self) -> Result<(), CudaError> {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(ref gpu) => gpu.synchronize(),
+            #[cfg(feature = "emulator")]
+            Self::Emulator(_) => Ok(()),
+        }
+    }
+
+    /// Whether blocks are worth keeping. The emulator's are exact, so that checks of memory find what lies beyond them.
+    pub(super) fn is_pooled(&self) -> bool {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(_) => true,
+            #[cfg(feature = "emulator")]
+            Self::Emulator(_) => false,
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The CUDA backend: one file a step, its kernels in `kernels/`. All of it runs without a GPU as well, through the emulator.
+//!
+//! * [`device`]: a GPU or the emulator: memory, copies, launches. * [`Cuda`]: the backend.
+//!
+//! Without the features `driver` (GPUs) and `emulator` (tests) there is nothing in it.
+#![cfg(any(feature = "driver", feature = "emulator"))]
+
+mod column;
+mod cuda;
+pub mod device;
+mod lwe;
+mod memory;
+mod pack;
+mod random;
+pub mod ring;
+mod squares;
+
+pub use column::{ChainPlan, CudaChain};
+pub use cuda::Cuda;
+pub use lwe::{CudaDb, FoldKernel};
+pub use random::fill_random;

@@ -1,0 +1,57 @@
+//! (1) Fold the first dimension.
+
+use std::{mem::offset_of, ops::Range};
+
+use crate::device::{Arg, CudaError, Device, Slice};
+
+use super::{queries::PreparedQueries, tiles::CudaDb};
+
+/// Where the words of a result lie: word (query, row) is at `query * query_stride + row * row_stride`.
+#[derive(Clone, Copy)]
+pub(super) struct ResultStrides {
+    pub(super) query: usize,
+    pub(super) row: usize,
+}
+
+/// As `kernels/lwe_fold.cuh` has it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct FoldShape {
+    query_stride: u64,
+    row_stride: u64,
+    rows: u32,
+    k_tiles: u32,
+    queries: u32,
+    reserved: u32,
+}
+
+const _: () = assert!(size_of::<FoldShape>() == 32 && offset_of!(FoldShape, rows) == 16);
+
+/// Adds the fold of some rows of `db`, which begin with a tile, to `out`, modulo 2^32.
+pub(super) fn add_fold(
+    device: &Device,
+    db: &CudaDb,
+    rows: Range<usize>,
+    queries: &PreparedQueries,
+    out: &Slice<'_, u32>,
+    strides: ResultStrides,
+) -> Result<(), CudaError> {
+    debug_assert_eq!(db.k_tiles(), queries.k_tiles());
+    let tiles = db.row_tiles(rows.clone());
+    for (pass, prepared) in queries.passes() {
+        let shape = FoldShape {
+            query_stride: strides.query as u64,
+            row_stride: strides.row as u64,
+            rows: rows.len() as u32,
+            k_tiles: db.k_tiles() as u32,
+            queries: pass.queries as u32,
+            reserved: 0,
+        };
+        let result = out.slice(pass.first * strides.query..);
+        // SAFETY: it is `repr(C)`, laid out as the kernel has it, and has no padding.
+        let shape = unsafe { Arg::of(&shape) };
+        let launch = pass.launch(device.info(), rows.len(), db.k_tiles());
+        device.launch(pass.kernel_name(), launch, &[tiles.into(), prepared.into(), result.into(), shape])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! The steps over LWE.
+//!
+//! All of them are one product: a database of bytes (s8, [`CudaDb`]) times words modulo 2^32 in tiles of their bytes
+//! ([`queries`]), which is added to words in device memory ([`fold`]) by a kernel that [`plan`] chooses. The hint is the fold of
+//! the columns of A ([`matrix`]).
+
+use std::ops::Range;
+
+use hush_he::entities::PublicMatrix;
+use hush_ops::{
+    OpsError,
+    contract::{LweBatch, LweOps, LweQueries},
+    reference::shapes::{check_fold, check_hint, check_reinterpret},
+    tiling::TiledDb,
+};
+
+use crate::{
+    Cuda,
+    device::{Buffer, Slice},
+};
+
+mod fold;
+mod matrix;
+mod plan;
+mod queries;
+mod tiles;
+
+use fold::ResultStrides;
+use matrix::LastMatrix;
+pub use plan::FoldKernel;
+use queries::PreparedQueries;
+pub use tiles::CudaDb;
+
+/// What the steps over LWE keep between calls.
+#[derive(Default)]
+pub(crate) struct LweState {
+    /// Folds every batch, if given.
+    pub(crate) kernel: Option<FoldKernel>,
+    matrix: LastMatrix,
+}
+
+impl LweOps for Cuda {
+    type Db = CudaDb;
+
+    fn open_db(&self, db: TiledDb) -> Result<CudaDb, OpsError> {
+        tiles::check_countable("open_db", db.tiling().rows(), db.tiling().cols())?;
+        Ok(CudaDb::open(self.device(), &db)?)
+    }
+
+    fn lwe_fold(&self, db: &CudaDb, queries: &LweQueries) -> Result<LweBatch<Buffer<u32>>, OpsError> {
+        let rows = db.tiling().rows();
+        let words = self.device().zeroed(queries.batch() * rows)?;
+        self.add_lwe_fold(db, queries, &words.slice(..))?;
+        Ok(LweBatch { rows, words })
+    }
+
+    fn lwe_hint(&self, db: &CudaDb, a: &PublicMatrix, rows: Range<usize>) -> Result<Buffer<u32>, OpsError> {
+        check_hint(db.tiling(), a, &rows)?;
+        let n = a.n();
+        let hint = self.device().zeroed(rows.len() * n)?;
+        if !hint.is_empty() {
+            let columns = self.lwe.matrix.prepare(self.device(), self.fold_kernel(n), a)?;
+            let strides = ResultStrides { query: 1, row: n };
+            fold::add_fold(self.device(), db, rows, &columns, &hint.slice(..), strides)?;
+        }
+        Ok(hint)
+    }
+
+    fn reinterpret_lwe(&self, words: &Buffer<u32>, items: usize, digits: usize) -> Result<CudaDb, OpsError> {
+        let cols = check_reinterpret(words.len(), items, digits)?;
+        tiles::check_countable("reinterpret_lwe", items * digits, cols)?;
+        Ok(CudaDb::reinterpret(self.device(), words, items, digits, cols)?)
+    }
+}
+
+impl Cuda {
+    /// The same backend with one kernel for the folds of all batches, to compare kernels. [`FoldKernel::Wgmma`] needs Hopper.
+    pub fn with_fold_kernel(mut self, kernel: FoldKernel) -> Self {
+        self.lwe.kernel = Some(kernel);
+        self
+    }
+
+    /// Adds the fold of `db` to `onto`, modulo 2^32: `onto` is `[query][row]`.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if a query is not D0 words long, or `onto` has not a word for every query and row.
+    pub(crate) fn add_lwe_fold(
+        &self,
+        db: &CudaDb,
+        queries: &LweQueries,
+        onto: &Slice<'_, u32>,
+    ) -> Result<(), OpsError> {
+        check_fold(db.tiling(), queries)?;
+        let rows = db.tiling().rows();
+        OpsError::check_shape("lwe_fold", "number of result words", queries.batch() * rows, onto.len())?;
+        let prepared = PreparedQueries::upload(self.device(), self.fold_kernel(queries.batch()), queries)?;
+        let strides = ResultStrides { query: rows, row: 1 };
+        Ok(fold::add_fold(self.device(), db, 0..rows, &prepared, onto, strides)?)
+    }
+
+    fn fold_kernel(&self, batch: usize) -> FoldKernel {
+        self.lwe.kernel.unwrap_or_else(|| FoldKernel::choose(self.device().info(), batch))
+    }
+}
+
+#[cfg(all(test, feature = "emulator"))]
+mod tests {
+    use crate::device::{Device, Emulation};
+
+    use super::*;
+
+    #[test]
+    fn folds_are_added() {
+        let cuda = Cuda::new(Device::emulated(Emulation::default()));
+        let db = cuda.open_db(TiledDb::from_matrix(3, 2, &[1, 2, 3, 4, 0xff, 6])).unwrap();
+        let queries = LweQueries { cols: 2, words: vec![10, 100, 0, 1] };
+        let onto = cuda.device().upload(&[0u32, 1, 2, u32::MAX, 4, 5]).unwrap();
+        cuda.add_lwe_fold(&db, &queries, &onto.slice(..)).unwrap();
+        assert_eq!(cuda.device().download(&onto.slice(..)).unwrap(), [210, 431, 592, 1, 8, 11]);
+        let refused = cuda.add_lwe_fold(&db, &queries, &onto.slice(..5));
+        assert!(matches!(refused, Err(OpsError::Shape { .. })));
+    }
+}

@@ -1,0 +1,208 @@
+//! Which kernel folds a batch, in which passes, and how it is launched.
+
+use crate::device::{DeviceInfo, Launch};
+
+use super::tiles::{TILE_COLS, TILE_ROWS};
+
+/// A kernel of the fold. All give the same words; they differ in speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FoldKernel {
+    /// `wgmma` and bulk copies: Hopper alone. Up to 64 queries a pass.
+    Wgmma,
+    /// `mma.sync`: any GPU from Ampere on. Up to 32 queries a pass.
+    Mma,
+    /// `dp4a` without shared memory: any GPU. Up to 2 queries a pass.
+    Gemv,
+}
+
+impl FoldKernel {
+    /// The kernel for `batch` queries on a device.
+    pub fn choose(info: &DeviceInfo, batch: usize) -> Self {
+        if info.is_hopper() {
+            Self::Wgmma
+        } else if batch <= Self::Gemv.pass_queries() {
+            Self::Gemv
+        } else {
+            Self::Mma
+        }
+    }
+
+    /// Most queries of a pass over the database.
+    pub fn pass_queries(self) -> usize {
+        match self {
+            Self::Wgmma => 64,
+            Self::Mma => 32,
+            Self::Gemv => 2,
+        }
+    }
+
+    /// The passes of a batch: full ones, and a last one for the rest.
+    pub(super) fn passes(self, batch: usize) -> impl Iterator<Item = Pass> {
+        let most = self.pass_queries();
+        (0..batch).step_by(most).map(move |first| Pass::new(self, first, most.min(batch - first)))
+    }
+}
+
+/// Fewest queries that a pass is padded to: they share 16 byte columns.
+const FEWEST_PADDED: usize = 4;
+/// Bytes of a query word, each a byte column.
+const WORD_BYTES: usize = 4;
+
+/// Some queries of a batch, folded by one launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pass {
+    kernel: FoldKernel,
+    /// The first of the batch's queries.
+    pub(super) first: usize,
+    /// How many there are.
+    pub(super) queries: usize,
+    /// How many with padding: a power of two, of at least 4.
+    pub(super) padded: usize,
+}
+
+impl Pass {
+    fn new(kernel: FoldKernel, first: usize, queries: usize) -> Self {
+        Self { kernel, first, queries, padded: queries.next_power_of_two().max(FEWEST_PADDED) }
+    }
+
+    /// Bytes of one k tile of the prepared queries.
+    pub(super) fn tile_bytes(&self) -> usize {
+        self.padded * WORD_BYTES * TILE_COLS
+    }
+
+    /// The kernel's name.
+    pub(super) fn kernel_name(&self) -> &'static str {
+        match (self.kernel, self.padded) {
+            (FoldKernel::Wgmma, 4) => "lwe_fold_n16_hopper",
+            (FoldKernel::Wgmma, 8) => "lwe_fold_n32_hopper",
+            (FoldKernel::Wgmma, 16) => "lwe_fold_n64_hopper",
+            (FoldKernel::Wgmma, 32) => "lwe_fold_n128_hopper",
+            (FoldKernel::Wgmma, _) => "lwe_fold_n256_hopper",
+            (FoldKernel::Mma, 4) => "lwe_fold_n16",
+            (FoldKernel::Mma, 8) => "lwe_fold_n32",
+            (FoldKernel::Mma, 16) => "lwe_fold_n64",
+            (FoldKernel::Mma, _) => "lwe_fold_n128",
+            (FoldKernel::Gemv, _) if self.queries == 1 => "lwe_fold_gemv_1",
+            (FoldKernel::Gemv, _) => "lwe_fold_gemv_2",
+        }
+    }
+
+    /// The launch over `rows` rows and `k_tiles` k tiles: as many blocks as run at once, or one for each unit of work.
+    pub(super) fn launch(&self, info: &DeviceInfo, rows: usize, k_tiles: usize) -> Launch {
+        let block = self.block();
+        let at_once = info.multiprocessors as usize * block.at_once(info);
+        let units = rows.div_ceil(block.rows) * k_tiles;
+        Launch::new(at_once.min(units) as u32, block.threads).shared(block.shared)
+    }
+
+    /// The kernel's blocks, as its source has them.
+    fn block(&self) -> Block {
+        match self.kernel {
+            FoldKernel::Wgmma => {
+                const BARRIERS: usize = 2 * size_of::<u64>();
+                let (rows, stages) = match self.padded {
+                    64 => (192, 4),
+                    32 => (384, 3),
+                    _ => (384, 4),
+                };
+                let stage = rows * TILE_COLS + self.tile_bytes();
+                Block { rows, threads: 512, shared: stages * (stage + BARRIERS), most_at_once: 1 }
+            }
+            FoldKernel::Mma => {
+                let rows = TILE_ROWS / 2;
+                let stage = rows * TILE_COLS + self.tile_bytes();
+                // A thread has 126 registers for 128 byte columns, 64 for fewer.
+                let most_at_once = if self.padded == 32 { 2 } else { 3 };
+                Block { rows, threads: 256, shared: 3 * stage, most_at_once }
+            }
+            FoldKernel::Gemv => Block { rows: TILE_ROWS, threads: 256, shared: 0, most_at_once: 2 },
+        }
+    }
+}
+
+/// A block of a kernel.
+struct Block {
+    /// Rows of a unit of work.
+    rows: usize,
+    threads: u32,
+    /// Bytes of shared memory.
+    shared: usize,
+    /// Blocks that a multiprocessor has registers for.
+    most_at_once: usize,
+}
+
+impl Block {
+    /// Blocks that a multiprocessor runs at once.
+    fn at_once(&self, info: &DeviceInfo) -> usize {
+        // What the system takes of shared memory for each block. A block may have all but one such part.
+        const SYSTEM: usize = 1 << 10;
+        let fit = (info.shared_per_block + SYSTEM) / (self.shared + SYSTEM);
+        fit.clamp(1, self.most_at_once)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(capability: (u32, u32), shared_per_block: usize) -> DeviceInfo {
+        DeviceInfo {
+            name: "test".into(),
+            capability,
+            multiprocessors: 132,
+            memory_bytes: 1 << 30,
+            l2_bytes: 1 << 20,
+            shared_per_block,
+        }
+    }
+
+    #[test]
+    fn the_kernel_depends_on_the_device_and_the_batch() {
+        let (hopper, ampere) = (device((9, 0), 227 << 10), device((8, 0), 163 << 10));
+        for batch in 1..200 {
+            assert_eq!(FoldKernel::choose(&hopper, batch), FoldKernel::Wgmma);
+            let early = if batch <= 2 { FoldKernel::Gemv } else { FoldKernel::Mma };
+            assert_eq!(FoldKernel::choose(&ampere, batch), early);
+            assert_eq!(
+                FoldKernel::choose(&device((10, 0), 227 << 10), batch),
+                early,
+                "wgmma is Hopper's alone"
+            );
+        }
+    }
+
+    #[test]
+    fn passes_cover_the_batch() {
+        for kernel in [FoldKernel::Wgmma, FoldKernel::Mma, FoldKernel::Gemv] {
+            for batch in 0..200 {
+                let mut next = 0;
+                for pass in kernel.passes(batch) {
+                    assert_eq!(pass.first, next);
+                    next += pass.queries;
+                    assert!(pass.queries >= 1 && pass.queries <= pass.padded.min(kernel.pass_queries()));
+                    assert!(
+                        pass.padded.is_power_of_two() && pass.padded < 2 * pass.queries.max(FEWEST_PADDED)
+                    );
+                }
+                assert_eq!(next, batch);
+            }
+        }
+    }
+
+    #[test]
+    fn launches_fit_the_device() {
+        for (info, kernels) in [
+            (device((9, 0), 227 << 10), &[FoldKernel::Wgmma, FoldKernel::Mma, FoldKernel::Gemv][..]),
+            (device((8, 0), 163 << 10), &[FoldKernel::Mma, FoldKernel::Gemv]),
+            (device((8, 9), 99 << 10), &[FoldKernel::Mma, FoldKernel::Gemv]),
+        ] {
+            for pass in kernels.iter().flat_map(|kernel| (1..=64).flat_map(|batch| kernel.passes(batch))) {
+                let launch = pass.launch(&info, 1 << 20, 512);
+                assert!(launch.shared as usize <= info.shared_per_block, "{pass:?}");
+                assert!(launch.grid[0] >= info.multiprocessors, "{pass:?}");
+                assert_eq!(pass.launch(&info, 1, 3).grid, [3, 1, 1]);
+                assert_eq!(pass.launch(&info, 0, 3).grid, [0, 1, 1]);
+            }
+        }
+    }
+}

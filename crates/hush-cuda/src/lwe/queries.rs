@@ -1,0 +1,124 @@
+//! Queries as the kernels of a fold read them: swizzled tiles of their bytes (`kernels/lwe_tiles.cuh`).
+
+use std::mem::offset_of;
+
+use hush_ops::contract::LweQueries;
+
+use crate::device::{Arg, Buffer, CudaError, Device, Launch, Slice};
+
+use super::{
+    plan::{FoldKernel, Pass},
+    tiles::TILE_COLS,
+};
+
+/// Chunks of 16 columns in a k tile, each written by a thread.
+const TILE_CHUNKS: usize = 8;
+/// Threads of a block of `split_queries` and `split_negacyclic`.
+const THREADS: u32 = 256;
+
+/// Prepared queries of one length, `cols`, pass after pass: `[pass][k tile][N byte columns][128 bytes]`.
+pub(super) struct PreparedQueries {
+    k_tiles: usize,
+    passes: Vec<Pass>,
+    tiles: Buffer<u8>,
+}
+
+/// The words of some queries and columns on the device: word (query, column) is
+/// `words[query * query_stride + column * column_stride]`.
+#[derive(Clone, Copy)]
+pub(super) struct WordView<'a> {
+    pub(super) words: Slice<'a, u32>,
+    pub(super) query_stride: usize,
+    pub(super) column_stride: usize,
+    pub(super) columns: usize,
+}
+
+/// As `kernels/split_queries.cu` has it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct WordShape {
+    query_stride: u64,
+    column_stride: u64,
+    queries: u32,
+    columns: u32,
+}
+
+const _: () = assert!(size_of::<WordShape>() == 24 && offset_of!(WordShape, queries) == 16);
+
+impl PreparedQueries {
+    /// Room for `batch` queries of `cols` words, for `kernel`.
+    pub(super) fn alloc(
+        device: &Device,
+        kernel: FoldKernel,
+        batch: usize,
+        cols: usize,
+    ) -> Result<Self, CudaError> {
+        let k_tiles = cols.div_ceil(TILE_COLS);
+        let passes: Vec<_> = kernel.passes(batch).collect();
+        let bytes = passes.iter().map(|pass| k_tiles * pass.tile_bytes()).sum();
+        Ok(Self { k_tiles, passes, tiles: device.alloc(bytes)? })
+    }
+
+    /// Uploads and prepares a batch.
+    pub(super) fn upload(
+        device: &Device,
+        kernel: FoldKernel,
+        queries: &LweQueries,
+    ) -> Result<Self, CudaError> {
+        let prepared = Self::alloc(device, kernel, queries.batch(), queries.cols)?;
+        let words = device.upload(&queries.words)?;
+        let view = WordView {
+            words: words.slice(..),
+            query_stride: queries.cols,
+            column_stride: 1,
+            columns: queries.cols,
+        };
+        prepared.split(device, 0, view)?;
+        Ok(prepared)
+    }
+
+    /// Prepares the columns from k tile `first_tile` on of all queries, as many as `view` has.
+    pub(super) fn split(
+        &self,
+        device: &Device,
+        first_tile: usize,
+        view: WordView<'_>,
+    ) -> Result<(), CudaError> {
+        let k_tiles = view.columns.div_ceil(TILE_COLS);
+        for (pass, tiles) in self.passes() {
+            let shape = WordShape {
+                query_stride: view.query_stride as u64,
+                column_stride: view.column_stride as u64,
+                queries: pass.queries as u32,
+                columns: view.columns as u32,
+            };
+            let tiles = tiles.slice(first_tile * pass.tile_bytes()..);
+            let words = view.words.slice(pass.first * view.query_stride..);
+            // SAFETY: it is `repr(C)`, laid out as the kernel has it, and has no padding.
+            let shape = unsafe { Arg::of(&shape) };
+            let args = [tiles.into(), words.into(), shape, (pass.padded as u32).into()];
+            device.launch("split_queries", split_launch(pass, k_tiles), &args)?;
+        }
+        Ok(())
+    }
+
+    /// K tiles of every query.
+    pub(super) fn k_tiles(&self) -> usize {
+        self.k_tiles
+    }
+
+    /// The passes and the tiles of each.
+    pub(super) fn passes(&self) -> impl Iterator<Item = (&Pass, Slice<'_, u8>)> {
+        self.passes.iter().scan(0, |end, pass| {
+            let start = *end;
+            *end += self.k_tiles * pass.tile_bytes();
+            Some((pass, self.tiles.slice(start..*end)))
+        })
+    }
+}
+
+/// The launch of a kernel that prepares `k_tiles` k tiles of a pass, a thread a chunk of a query.
+pub(super) fn split_launch(pass: &Pass, k_tiles: usize) -> Launch {
+    let blocks = (pass.padded * TILE_CHUNKS).div_ceil(THREADS as usize);
+    Launch::grid([k_tiles as u32, blocks as u32, 1], THREADS)
+}

@@ -1,0 +1,48 @@
+//! Words in device memory.
+
+use std::borrow::Cow;
+
+use hush_ops::{
+    OpsError,
+    contract::{Memory, WordRange, WordStore, check_range},
+};
+
+use crate::{
+    Cuda,
+    device::{Buffer, CudaError},
+};
+
+impl WordStore for Buffer<u32> {
+    fn len(&self) -> usize {
+        Buffer::len(self)
+    }
+}
+
+impl Memory for Cuda {
+    type Words = Buffer<u32>;
+
+    fn keep(&self, words: Vec<u32>) -> Result<Buffer<u32>, OpsError> {
+        Ok(self.device().upload(&words)?)
+    }
+
+    fn read<'a>(&self, words: &'a Buffer<u32>) -> Result<Cow<'a, [u32]>, OpsError> {
+        Ok(Cow::Owned(self.device().download(&words.slice(..))?))
+    }
+
+    fn join(&self, parts: &[WordRange<'_, Buffer<u32>>]) -> Result<Buffer<u32>, OpsError> {
+        parts.iter().try_for_each(|(words, range)| check_range(words.len(), range))?;
+        let joined = self.device().alloc(parts.iter().map(|(_, range)| range.len()).sum())?;
+        let mut at = 0;
+        for (words, range) in parts {
+            self.device().copy(&words.slice(range.clone()), &joined.slice(at..at + range.len()))?;
+            at += range.len();
+        }
+        Ok(joined)
+    }
+}
+
+impl From<CudaError> for OpsError {
+    fn from(error: CudaError) -> Self {
+        OpsError::Backend { reason: error.to_string() }
+    }
+}

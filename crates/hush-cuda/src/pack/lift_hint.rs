@@ -1,0 +1,56 @@
+//! A hint to evaluation form.
+
+use std::ops::Range;
+
+use hush_ops::{OpsError, ntt_tiling::NttTiling, pack_shape::PackShape};
+
+use super::columns::PackColumns;
+use crate::{
+    device::{Buffer, Device},
+    ring::{CudaNttDb, CudaRing, Lift, MAX_POLY_COLUMNS, TILE_ROWS, lift_plaintexts},
+    squares::{launch_squares, squares},
+};
+
+/// Bytes of polynomials that are on their way at once.
+const CHUNK_BYTES: usize = 256 << 20;
+
+/// As [`hush_ops::contract::PackOps::lift_hint`], for a hint of the shape.
+///
+/// Some polynomials of all columns at a time: the words of the hint turned over, so that a polynomial's are neighbours; their
+/// transforms; and these in tiles.
+///
+/// # Errors
+/// [`OpsError::Shape`] if n is more than a tiling has rows or there are more than [`MAX_POLY_COLUMNS`] columns,
+/// [`OpsError::Backend`] if the device fails.
+pub(super) fn lift_hint(
+    device: &Device,
+    ring: &CudaRing,
+    hint: &Buffer<u32>,
+    n: usize,
+    shape: &PackShape,
+    columns: Range<usize>,
+) -> Result<CudaNttDb, OpsError> {
+    OpsError::check_shape("lift_hint", "columns", columns.len().min(MAX_POLY_COLUMNS), columns.len())?;
+    let (kept, degree) = (ring.kept(), shape.degree());
+    let db = CudaNttDb::alloc(device, NttTiling::new(degree, kept.limbs(), n, columns.len())?)?;
+    if columns.is_empty() || n == 0 {
+        return Ok(db);
+    }
+    let shape = PackColumns::new("lift_hint", shape, &columns)?;
+    let lift = Lift::words(ring.context().params().plaintext_bits());
+    // Whole tiles of rows (polynomials).
+    let tile_bytes = 4 * TILE_ROWS * columns.len() * kept.poly_words();
+    let chunk = (CHUNK_BYTES / tile_bytes).max(1) * TILE_ROWS;
+    for first in (0..n).step_by(chunk) {
+        let polys = chunk.min(n - first);
+        let words = device.alloc(polys * columns.len() * degree)?;
+        let launch = launch_squares([squares(degree), squares(polys), columns.len() as u32]);
+        let numbers = [n, first, polys].map(|number| (number as u32).into());
+        let args = [&[(&words).into(), hint.into(), shape.arg()], &numbers[..]].concat();
+        device.launch("lift_hint", launch, &args)?;
+        let residues = device.alloc(polys * columns.len() * kept.poly_words())?;
+        lift_plaintexts(device, kept, lift, &words.slice(..), &residues.slice(..))?;
+        db.write_rows(device, &residues, first, polys)?;
+    }
+    Ok(db)
+}

@@ -1,0 +1,95 @@
+//! The steps between LWE and RLWE.
+
+use std::ops::Range;
+
+use hush_ops::{
+    OpsError,
+    contract::{LweBatch, LweOps, PackOps, RingOps, RlweBatch},
+    pack_shape::PackShape,
+    reference::pack_shapes,
+};
+
+use crate::{
+    Cuda, CudaDb,
+    device::{Buffer, Launch},
+    ring::{self, CudaNttDb, CudaRing},
+};
+
+mod add_folded;
+mod columns;
+mod lift_hint;
+
+pub(crate) use columns::PackColumns;
+
+/// Threads of a block of `add_rlwe` and `reinterpret_rlwe`.
+const THREADS: u32 = 256;
+/// Blocks of `add_rlwe` a multiprocessor.
+const ADD_BLOCKS: u32 = 8;
+
+impl PackOps for Cuda {
+    fn lift_hint(
+        &self,
+        ring: &CudaRing,
+        hint: &Buffer<u32>,
+        n: usize,
+        shape: &PackShape,
+        columns: Range<usize>,
+    ) -> Result<CudaNttDb, OpsError> {
+        pack_shapes::check_lift(ring.context(), hint.len(), n, shape, &columns)?;
+        lift_hint::lift_hint(self.device(), ring, hint, n, shape, columns)
+    }
+
+    fn pack(
+        &self,
+        ring: &CudaRing,
+        hint: &CudaNttDb,
+        folded: &LweBatch<Buffer<u32>>,
+        shape: &PackShape,
+        columns: Range<usize>,
+        selectors: &[&RlweBatch<Buffer<u32>>],
+    ) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
+        pack_shapes::check_pack(ring.context(), hint.tiling(), folded, shape, &columns, selectors)?;
+        let packed = self.rlwe_fold(ring, hint, selectors)?;
+        let words: Vec<_> = packed.iter().map(|packed| &packed.words).collect();
+        add_folded::add_folded(self.device(), ring, &folded.words, shape, columns, &words)?;
+        Ok(packed)
+    }
+
+    fn add_rlwe(
+        &self,
+        ring: &CudaRing,
+        sum: &mut RlweBatch<Buffer<u32>>,
+        first: usize,
+        part: &RlweBatch<Buffer<u32>>,
+    ) -> Result<(), OpsError> {
+        pack_shapes::check_add(ring.context(), sum, first, part)?;
+        // Degrees are multiples of four words.
+        let vectors = part.words.len() / 4;
+        let blocks = vectors.div_ceil(THREADS as usize) as u32;
+        let most = ADD_BLOCKS * self.device().info().multiprocessors;
+        let onto = sum.words.slice(first * sum.ciphertext_words..);
+        let args = [onto.into(), (&part.words).into(), ring.kept().view(), (vectors as u64).into()];
+        Ok(self.device().launch("add_rlwe", Launch::new(blocks.min(most), THREADS), &args)?)
+    }
+
+    fn reinterpret_rlwe(
+        &self,
+        ring: &CudaRing,
+        packed: &RlweBatch<Buffer<u32>>,
+        planes: usize,
+    ) -> Result<CudaDb, OpsError> {
+        pack_shapes::check_reinterpret(ring.context(), packed, planes)?;
+        let (kept, bits) = (ring.kept(), ring.context().params().response_bits());
+        let (degree, count) = (kept.degree(), packed.count());
+        let widths = [bits.a, bits.b].repeat(count);
+        let values = ring::switch::<u64>(self.device(), kept, &[&packed.words], 0..widths.len(), &widths)?;
+        let coefficients = count * degree.words();
+        let coefficient_words = (bits.a + bits.b) / u32::BITS;
+        let words = self.device().alloc(coefficients * coefficient_words as usize)?;
+        let numbers = [degree.log2(), bits.a, coefficient_words].map(Into::into);
+        let args = [&[(&words).into(), (&values).into()], &numbers[..], &[(coefficients as u64).into()]];
+        self.device().launch("reinterpret_rlwe", Launch::cover(coefficients, THREADS), &args.concat())?;
+        let items = words.len() / (count / planes).max(1);
+        self.reinterpret_lwe(&words, items, size_of::<u32>())
+    }
+}

@@ -1,0 +1,57 @@
+//! Random contents, for tables that are measured and never asked. Not for secrets.
+
+use hush_ops::{OpsError, ntt_tiling::NttTiling, reference::ring_shapes};
+
+use crate::{
+    Cuda, CudaDb,
+    device::{CudaError, Device, Launch, Slice},
+    ring::{CudaNttDb, CudaRing},
+};
+
+/// Threads of a block of `fill_random`.
+const THREADS: usize = 256;
+/// Blocks of it a multiprocessor.
+const BLOCKS: usize = 16;
+
+/// Fills words with what a seed gives: any words if `below` is 0, words below it otherwise.
+///
+/// # Errors
+/// [`CudaError::Driver`].
+pub fn fill_random(device: &Device, words: &Slice<'_, u32>, seed: u64, below: u32) -> Result<(), CudaError> {
+    let blocks = words.len().div_ceil(THREADS).min(BLOCKS * device.info().multiprocessors as usize);
+    let launch = Launch::new(blocks as u32, THREADS as u32);
+    device.launch(
+        "fill_random",
+        launch,
+        &[words.into(), (words.len() as u64).into(), seed.into(), below.into()],
+    )
+}
+
+impl Cuda {
+    /// A database of random bytes, made on the device.
+    ///
+    /// # Errors
+    /// [`CudaError::OutOfMemory`], [`CudaError::Driver`].
+    pub fn random_db(&self, rows: usize, cols: usize, seed: u64) -> Result<CudaDb, CudaError> {
+        let db = CudaDb::alloc(self.device(), rows, cols)?;
+        fill_random(self.device(), &db.bytes().words(), seed, 0)?;
+        Ok(db)
+    }
+
+    /// A database of random ring elements in evaluation form, made on the device: residues below the least of the primes.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if the shape is not one of the ring, [`OpsError::Backend`] if the device has no memory for it.
+    pub fn random_ntt_db(
+        &self,
+        ring: &CudaRing,
+        tiling: NttTiling,
+        seed: u64,
+    ) -> Result<CudaNttDb, OpsError> {
+        ring_shapes::check_db(ring.context(), tiling)?;
+        let least = ring.context().kept().moduli().iter().map(|p| p.value()).min().unwrap_or(0);
+        let db = CudaNttDb::alloc(self.device(), tiling)?;
+        fill_random(self.device(), &db.residues(), seed, least)?;
+        Ok(db)
+    }
+}

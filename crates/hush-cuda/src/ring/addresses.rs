@@ -1,0 +1,14 @@
+//! Tables of addresses on the device, for kernels whose queries have their operands in different places.
+
+use crate::device::{Buffer, CudaError, Device, Slice};
+
+/// The addresses of `slices`, which are to be kept until the kernels that read them are queued.
+///
+/// # Errors
+/// [`CudaError`] of the upload.
+pub fn addresses<'a>(
+    device: &Device,
+    slices: impl Iterator<Item = Slice<'a, u32>>,
+) -> Result<Buffer<u64>, CudaError> {
+    device.upload(&slices.map(|slice| slice.address()).collect::<Vec<_>>())
+}

@@ -1,0 +1,65 @@
+//! The degrees that there are kernels for.
+
+use hush_ops::OpsError;
+
+use crate::device::Launch;
+
+/// Words that a thread of a transform holds.
+const THREAD_WORDS: usize = 16;
+
+/// The degree N of a ring: one of those of the parameter sets, for each of which every kernel is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Degree {
+    /// 2^6.
+    N64,
+    /// 2^8.
+    N256,
+    /// 2^11.
+    N2048,
+    /// 2^12.
+    N4096,
+}
+
+impl Degree {
+    /// The degree `n`.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] for any other.
+    pub fn new(n: usize) -> Result<Self, OpsError> {
+        let known = [Self::N64, Self::N256, Self::N2048, Self::N4096].into_iter().find(|d| d.words() == n);
+        known.ok_or_else(|| OpsError::Backend {
+            reason: format!("there are no kernels for rings of degree {n}"),
+        })
+    }
+
+    /// N.
+    pub fn words(self) -> usize {
+        1 << self.log2()
+    }
+
+    /// log2 N.
+    pub fn log2(self) -> u32 {
+        match self {
+            Self::N64 => 6,
+            Self::N256 => 8,
+            Self::N2048 => 11,
+            Self::N4096 => 12,
+        }
+    }
+
+    /// Threads of a transform.
+    pub fn threads(self) -> u32 {
+        (self.words() / THREAD_WORDS) as u32
+    }
+
+    /// That of four kernels, one a degree from the smallest to the largest, which is for this one.
+    pub fn pick(self, kernels: [&'static str; 4]) -> &'static str {
+        kernels[self as usize]
+    }
+
+    /// A launch of `grid` blocks, each of which transforms polynomials with `shared_polys` polynomials of one limb in shared
+    /// memory.
+    pub fn launch(self, grid: [u32; 3], shared_polys: usize) -> Launch {
+        Launch::grid(grid, self.threads()).shared(shared_polys * self.words() * size_of::<u32>())
+    }
+}

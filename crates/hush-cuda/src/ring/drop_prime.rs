@@ -1,0 +1,27 @@
+//! From R modulo Q_e to R modulo Q_1: the dropped prime goes.
+
+use hush_ops::OpsError;
+
+use super::{CudaRing, addresses::addresses};
+use crate::device::{Device, Slice};
+
+/// Rounds polynomials modulo Q_e to polynomials modulo Q_1, as [`hush_he::algorithms::drop_primes`]: all of `parts` in one
+/// launch. A part is `[poly][limb][slot]` from and to; each has as many polynomials as the first.
+///
+/// # Errors
+/// [`OpsError::Backend`] if the device fails.
+pub(super) fn drop_prime(
+    device: &Device,
+    ring: &CudaRing,
+    parts: &[(Slice<'_, u32>, Slice<'_, u32>)],
+) -> Result<(), OpsError> {
+    let Some(inverses) = &ring.expansion().inverses else {
+        return Ok(parts.iter().try_for_each(|(from, to)| device.copy(from, to))?);
+    };
+    let polys = parts.first().map_or(0, |(from, _)| from.len() / ring.full().poly_words());
+    let from = addresses(device, parts.iter().map(|part| part.0))?;
+    let to = addresses(device, parts.iter().map(|part| part.1))?;
+    let launch = ring.full().degree().launch([polys as u32, parts.len() as u32, 1], 1);
+    let args = [(&to).into(), (&from).into(), inverses.into(), ring.full().view()];
+    Ok(device.launch("drop_prime", launch, &args)?)
+}

@@ -1,0 +1,120 @@
+//! External products of a batch.
+
+use std::mem::offset_of;
+
+use hush_ops::OpsError;
+
+use super::CudaRing;
+use crate::device::{Arg, Device, Slice};
+
+/// Bytes of digits that are on the device at once, for more than one query.
+const WORKSPACE_BYTES: usize = 1 << 30;
+
+/// Ciphertexts of a batch of queries: item i of plane j of query q is at `bases[q] + first + i * step + j * plane` (words). Items
+/// from `count` on are zero. As `CiphertextsView` in `kernels/external_product.cu`.
+#[derive(Clone, Copy)]
+pub struct Ciphertexts<'a> {
+    /// An address for each query.
+    pub bases: Slice<'a, u64>,
+    /// Words before the first item.
+    pub first: usize,
+    /// Words from one item to the next.
+    pub step: usize,
+    /// Words from one plane to the next.
+    pub plane: usize,
+    /// Items of a plane that there are.
+    pub count: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct CiphertextsView {
+    bases: u64,
+    first: u64,
+    step: u64,
+    plane: u64,
+    count: u32,
+    reserved: u32,
+}
+
+const _: () = assert!(size_of::<CiphertextsView>() == 40 && offset_of!(CiphertextsView, count) == 32);
+
+impl Ciphertexts<'_> {
+    /// As the kernels see those of the queries from `query` on.
+    fn view(&self, query: usize) -> CiphertextsView {
+        CiphertextsView {
+            bases: self.bases.slice(query..).address(),
+            first: self.first as u64,
+            step: self.step as u64,
+            plane: self.plane as u64,
+            count: self.count as u32,
+            reserved: 0,
+        }
+    }
+}
+
+/// What [`external_products`] computes: `out = C [x] (y - x) + z` for `items` items of `planes` planes of `queries` queries,
+/// all modulo Q_1. `out` may be where `y` or `x` is, not where `z` is.
+pub struct ExternalProducts<'a> {
+    /// Number of queries.
+    pub queries: usize,
+    /// Number of planes.
+    pub planes: usize,
+    /// Number of items of a plane.
+    pub items: usize,
+    /// Where the results go; it has all items.
+    pub out: Ciphertexts<'a>,
+    /// Where the RGSW ciphertext of each query is: the rows that meet the digits of half a, then those that meet the digits of
+    /// half b.
+    pub rgsw: Slice<'a, u64>,
+    /// What is multiplied.
+    pub y: Ciphertexts<'a>,
+    /// What is taken from it before.
+    pub x: Option<Ciphertexts<'a>>,
+    /// What is added.
+    pub z: Ciphertexts<'a>,
+}
+
+/// External products by the fold gadget of a set: [`hush_he::algorithms::external_product`] of each item, by the RGSW ciphertext
+/// of its query. Two launches for as many queries as the memory for digits is set aside for.
+///
+/// # Errors
+/// [`OpsError::Backend`] if the device fails.
+///
+/// # Panics
+/// If there are fewer addresses than queries.
+pub fn external_products(
+    device: &Device,
+    ring: &CudaRing,
+    products: &ExternalProducts<'_>,
+) -> Result<(), OpsError> {
+    let (kept, gadget) = (ring.kept(), &ring.expansion().fold);
+    let query_words = products.planes * products.items * 2 * gadget.digits() * kept.degree().words();
+    if query_words == 0 {
+        return Ok(());
+    }
+    let at_once = (WORKSPACE_BYTES / size_of::<u32>() / query_words).max(1);
+    for first in (0..products.queries).step_by(at_once) {
+        let queries = at_once.min(products.queries - first);
+        let digits = device.alloc::<u32>(queries * query_words)?;
+        let view = |ciphertexts: Ciphertexts<'_>| ciphertexts.view(first);
+        let (out, y, z) = (view(products.out), view(products.y), view(products.z));
+        let x = products.x.map_or(CiphertextsView { count: 0, ..y }, view);
+        let grid = |x: usize| [x as u32, products.planes as u32, queries as u32];
+
+        let launch = kept.degree().launch(grid(2 * products.items), kept.limbs());
+        let args = [(&digits).into(), arg(&y), arg(&x), kept.view(), gadget.view()];
+        device.launch("external_decompose", launch, &args)?;
+
+        let launch = kept.degree().launch(grid(kept.limbs() * products.items), 1);
+        let rgsw = products.rgsw.slice(first..);
+        let args = [arg(&out), (&digits).into(), rgsw.into(), arg(&z), kept.view(), gadget.view()];
+        device.launch("external_product", launch, &args)?;
+    }
+    Ok(())
+}
+
+fn arg(view: &CiphertextsView) -> Arg<'_> {
+    // SAFETY: `repr(C)` and laid out as in C++ (asserted on both sides), without padding.
+    unsafe { Arg::of(view) }
+}

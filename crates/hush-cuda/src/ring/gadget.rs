@@ -1,0 +1,96 @@
+//! Gadgets as kernels see them.
+
+use std::mem::offset_of;
+
+use hush_math::{gadget::Gadget, ring::Ring};
+use hush_ops::OpsError;
+
+use super::{tables::MAX_LIMBS, tables::montgomery_form};
+use crate::device::Arg;
+
+/// As `GadgetView` in `kernels/gadget.cuh`: a kernel argument by value. `h = (Q - 1) / 2`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct GadgetView {
+    digits: u32,
+    width: u32,
+    dropped: u32,
+    /// h mod p_0.
+    first: u32,
+    /// What makes the digits of mixed radix of `x + h`, in Montgomery form.
+    factors: [[u32; MAX_LIMBS]; MAX_LIMBS],
+    constants: [u32; MAX_LIMBS],
+    /// Their weights: the low and the high word.
+    radix: [[u64; 2]; MAX_LIMBS],
+    /// [`Gadget::offset`] - h modulo 2^128.
+    offset: [u64; 2],
+}
+
+const _: () = assert!(size_of::<GadgetView>() == 176 && offset_of!(GadgetView, factors) == 16);
+const _: () = assert!(offset_of!(GadgetView, radix) == 96 && offset_of!(GadgetView, offset) == 160);
+
+/// A gadget with its tables for one ring.
+#[derive(Clone, Debug)]
+pub struct GadgetTables {
+    view: GadgetView,
+}
+
+impl GadgetTables {
+    /// The tables of `gadget` for polynomials of `ring`, whose digits are multiplied by `rows` rows.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if digits are not residues modulo every prime, a residue and `rows` products do not fit 64 bits, or values
+    /// do not fit the words in which kernels have them: which is so for no parameter set whose primes they take.
+    pub(super) fn new(ring: &Ring, gadget: Gadget, rows: usize) -> Result<Self, OpsError> {
+        let rns = ring.rns();
+        let primes = || rns.moduli().iter().map(|p| u128::from(p.value()));
+        let value_bits = if rns.limbs() > 2 { u128::BITS } else { u64::BITS };
+        let fits = (1..=MAX_LIMBS).contains(&rns.limbs())
+            && gadget.covers(rns.product())
+            && gadget.log2_factor(gadget.digits) <= value_bits
+            && primes().all(|p| {
+                p < 1 << 31 && 1 << gadget.width <= p && p + rows as u128 * (p - 1) * (p - 1) < 1 << 64
+            });
+        if !fits {
+            return Err(OpsError::Backend { reason: format!("there are no kernels for {gadget:?}") });
+        }
+        let half = rns.product() / 2;
+        let mut view = GadgetView {
+            digits: gadget.digits as u32,
+            width: gadget.width,
+            dropped: gadget.dropped,
+            first: rns.reduce(half, 0),
+            offset: words(gadget.offset().wrapping_sub(half)),
+            ..GadgetView::default()
+        };
+        let mut radix = 1;
+        for (j, &modulus) in rns.moduli().iter().enumerate() {
+            let inverse = modulus.inverse(rns.reduce(radix, j));
+            let mut weight = 1;
+            for (factor, p) in view.factors[j].iter_mut().zip(primes()).take(j) {
+                *factor = montgomery_form(modulus, modulus.neg(modulus.mul(rns.reduce(weight, j), inverse)));
+                weight *= p;
+            }
+            view.factors[j][j] = montgomery_form(modulus, inverse);
+            view.constants[j] = montgomery_form(modulus, modulus.mul(rns.reduce(half, j), inverse));
+            view.radix[j] = words(radix);
+            radix *= u128::from(modulus.value());
+        }
+        Ok(Self { view })
+    }
+
+    /// Number of digits.
+    pub fn digits(&self) -> usize {
+        self.view.digits as usize
+    }
+
+    /// The gadget as an argument of a kernel (`GadgetView`).
+    pub(crate) fn view(&self) -> Arg<'_> {
+        // SAFETY: `repr(C)` and laid out as in C++ (asserted on both sides), without padding.
+        unsafe { Arg::of(&self.view) }
+    }
+}
+
+fn words(value: u128) -> [u64; 2] {
+    [value as u64, (value >> 64) as u64]
+}

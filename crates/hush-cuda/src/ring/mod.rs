@@ -1,0 +1,100 @@
+//! Rings on the device: tables, transforms, and the steps over polynomials alone.
+
+use std::sync::Arc;
+
+use hush_he::params::RingContext;
+use hush_ops::OpsError;
+
+use crate::device::Device;
+
+mod addresses;
+mod degree;
+mod drop_prime;
+mod expand;
+mod expand_tables;
+mod external_product;
+mod factors;
+mod gadget;
+mod keys;
+mod mod_switch;
+mod ntt;
+mod ntt_db;
+mod ntt_tiles;
+mod ops;
+mod pack_pairs;
+mod rgsw_fold;
+mod rlwe_fold;
+mod tables;
+
+use self::expand_tables::ExpandTables;
+
+pub use self::{
+    addresses::addresses,
+    degree::Degree,
+    expand::expand,
+    external_product::{Ciphertexts, ExternalProducts, external_products},
+    factors::factor,
+    gadget::GadgetTables,
+    keys::{CudaKeys, open_evaluation_keys},
+    mod_switch::mod_switch,
+    ntt::{forward, inverse},
+    ntt_db::{Lift, lift_plaintexts, ntt_db},
+    ntt_tiles::{CudaNttDb, open_ntt_db, read_ntt_db},
+    pack_pairs::pack_pairs,
+    rgsw_fold::rgsw_fold,
+    rlwe_fold::{RlweFoldKernel, fold_rows, rlwe_fold},
+    tables::{MAX_LIMBS, MixedRadix, Prime, RingTables, RingView},
+};
+
+pub(crate) use self::{
+    mod_switch::switch,
+    ntt_tiles::{MAX_POLY_COLUMNS, TILE_ROWS},
+    rlwe_fold::{MAX_PASS, QueryPointers},
+    tables::montgomery_form,
+};
+
+/// A parameter set with its tables on the device: the ring of the CUDA backend.
+pub struct CudaRing {
+    context: Arc<RingContext>,
+    full: RingTables,
+    kept: RingTables,
+    expansion: ExpandTables,
+}
+
+impl CudaRing {
+    /// Makes and uploads the tables.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if the kernels do not take the degree, a prime or a gadget of the set, or the device has no memory
+    /// for the tables.
+    pub fn new(device: &Device, context: Arc<RingContext>) -> Result<Self, OpsError> {
+        let full = RingTables::new(device, context.full())?;
+        let kept = full.first_limbs(context.kept());
+        let expansion = ExpandTables::new(device, &context)?;
+        Ok(Self { context, full, kept, expansion })
+    }
+
+    /// The parameter set.
+    pub fn context(&self) -> &Arc<RingContext> {
+        &self.context
+    }
+
+    /// R modulo Q_e.
+    pub fn full(&self) -> &RingTables {
+        &self.full
+    }
+
+    /// R modulo Q_1.
+    pub fn kept(&self) -> &RingTables {
+        &self.kept
+    }
+
+    /// The gadget of external products and of column packing, modulo Q_1.
+    pub(crate) fn fold_gadget(&self) -> &GadgetTables {
+        &self.expansion.fold
+    }
+
+    fn expansion(&self) -> &ExpandTables {
+        &self.expansion
+    }
+}

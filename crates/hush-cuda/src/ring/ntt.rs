@@ -1,0 +1,51 @@
+//! Transforms of batches of polynomials on the device.
+
+use super::RingTables;
+use crate::device::{CudaError, Device, Slice};
+
+/// Coefficients to slots: whole polynomials `[poly][limb][N]`, canonical, from `from` to `to`, which may be the same.
+///
+/// # Errors
+/// [`CudaError`] of the launch.
+///
+/// # Panics
+/// If the slices are not as long as each other, or not whole polynomials.
+pub fn forward(
+    device: &Device,
+    ring: &RingTables,
+    from: &Slice<'_, u32>,
+    to: &Slice<'_, u32>,
+) -> Result<(), CudaError> {
+    let kernels = ["ntt_forward_6", "ntt_forward_8", "ntt_forward_11", "ntt_forward_12"];
+    transform(device, ring, kernels, from, to)
+}
+
+/// Slots to coefficients: the inverse of [`forward`].
+///
+/// # Errors
+/// [`CudaError`] of the launch.
+///
+/// # Panics
+/// As [`forward`].
+pub fn inverse(
+    device: &Device,
+    ring: &RingTables,
+    from: &Slice<'_, u32>,
+    to: &Slice<'_, u32>,
+) -> Result<(), CudaError> {
+    let kernels = ["ntt_inverse_6", "ntt_inverse_8", "ntt_inverse_11", "ntt_inverse_12"];
+    transform(device, ring, kernels, from, to)
+}
+
+fn transform(
+    device: &Device,
+    ring: &RingTables,
+    kernels: [&'static str; 4],
+    from: &Slice<'_, u32>,
+    to: &Slice<'_, u32>,
+) -> Result<(), CudaError> {
+    assert!(from.len() == to.len() && from.len().is_multiple_of(ring.poly_words()));
+    let polys = from.len() / ring.poly_words();
+    let launch = ring.degree().launch([polys as u32, ring.limbs() as u32, 1], 1);
+    device.launch(ring.degree().pick(kernels), launch, &[to.into(), from.into(), ring.view()])
+}

@@ -1,0 +1,82 @@
+//! (5) Plaintexts to evaluation form.
+
+use hush_ops::{OpsError, reference::ring_shapes};
+
+use super::{CudaRing, RingTables};
+use crate::{
+    Cuda,
+    device::{Arg, CudaError, Device, Slice},
+};
+
+/// Symbols that are on the device at once, at most, with their residues.
+const CHUNK_SYMBOLS: usize = 1 << 24;
+
+/// The lift of words to symbols modulo `t = 2^bits`, centred to `-t/2..t/2`; as `Lift` in `kernels/lift.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Lift {
+    bits: u32,
+    dropped: u32,
+    addend: u32,
+}
+
+const _: () = assert!(size_of::<Lift>() == 12);
+
+impl Lift {
+    /// A symbol of `bits` bits, 1 to 32, is the low bits of a word; the higher ones do not count.
+    pub fn symbols(bits: u32) -> Self {
+        Self { bits, dropped: 0, addend: 1 << (bits - 1) }
+    }
+
+    /// A symbol of `bits` bits, 1 to 31, is the top bits of a word, rounded half up:
+    /// [`hush_ops::reference::round_word_up`].
+    pub fn words(bits: u32) -> Self {
+        Self { bits, dropped: 32 - bits, addend: (1 << 31) + (1 << (31 - bits)) }
+    }
+
+    /// The lift as an argument of a kernel.
+    pub fn arg(&self) -> Arg<'_> {
+        // SAFETY: `repr(C)` and laid out as in C++ (asserted on both sides), without padding.
+        unsafe { Arg::of(self) }
+    }
+}
+
+/// Lifts and transforms plaintexts on the device: `symbols` is `[plaintext][N]`, `to` is `[plaintext][limb][N]`.
+///
+/// # Errors
+/// [`CudaError`] of the launch.
+///
+/// # Panics
+/// If `symbols` are not whole plaintexts, or `to` is not as long as their residues.
+pub fn lift_plaintexts(
+    device: &Device,
+    ring: &RingTables,
+    lift: Lift,
+    symbols: &Slice<'_, u32>,
+    to: &Slice<'_, u32>,
+) -> Result<(), CudaError> {
+    let degree = ring.degree();
+    assert!(symbols.len().is_multiple_of(degree.words()) && to.len() == symbols.len() * ring.limbs());
+    let kernel = degree.pick(["ntt_db_6", "ntt_db_8", "ntt_db_11", "ntt_db_12"]);
+    let plaintexts = symbols.len() / degree.words();
+    let launch = degree.launch([plaintexts as u32, ring.limbs() as u32, 1], 1);
+    device.launch(kernel, launch, &[to.into(), symbols.into(), lift.arg(), ring.view()])
+}
+
+/// As [`hush_ops::contract::RingOps::ntt_db`].
+///
+/// # Errors
+/// As that; [`OpsError::Backend`] if the device fails.
+pub fn ntt_db(cuda: &Cuda, ring: &CudaRing, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
+    ring_shapes::check_symbols(ring.context(), symbols)?;
+    let (device, kept) = (cuda.device(), ring.kept());
+    let lift = Lift::symbols(ring.context().params().plaintext_bits());
+    let mut words = Vec::with_capacity(symbols.len() * kept.limbs());
+    for symbols in symbols.chunks(CHUNK_SYMBOLS) {
+        let residues = device.alloc(symbols.len() * kept.limbs())?;
+        let symbols = device.upload(symbols)?;
+        lift_plaintexts(device, kept, lift, &symbols.slice(..), &residues.slice(..))?;
+        words.append(&mut device.download(&residues.slice(..))?);
+    }
+    Ok(words)
+}

@@ -1,0 +1,275 @@
+//! Databases in evaluation form on the device: `kernels/ntt_tiles.cuh` has their layout.
+
+use std::sync::Arc;
+
+use hush_ops::{
+    OpsError,
+    ntt_tiling::{ALIGNMENT, GROUP_SLOTS, NttTiledDb, NttTiling},
+    reference::ring_shapes,
+};
+
+use super::CudaRing;
+use crate::{
+    Cuda,
+    device::{Arg, Buffer, CudaError, Device, Launch, Slice},
+    squares::{launch_squares, squares},
+};
+
+/// Rows of a tile.
+pub(crate) const TILE_ROWS: usize = 32;
+/// Most columns of a tile.
+const MAX_WIDTH: usize = 64;
+/// Most columns that polynomials are tiled with at once: padded to whole tiles, they are the third dimension of a grid.
+pub(crate) const MAX_POLY_COLUMNS: usize = 65_535 / MAX_WIDTH * MAX_WIDTH;
+/// Bytes of a database that are on their way between layouts at once.
+const STAGING_BYTES: usize = 64 << 20;
+
+/// A database of ring elements in evaluation form, on a device.
+#[derive(Debug)]
+pub struct CudaNttDb {
+    tiling: NttTiling,
+    log_width: u32,
+    words: Buffer<u32>,
+}
+
+/// As `NttTiles` of `kernels/ntt_tiles.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct NttTiles {
+    chunks: u64,
+    rows: u32,
+    row_tiles: u32,
+    columns: u32,
+    tiles: u32,
+    log_width: u32,
+    reserved: u32,
+}
+
+const _: () = assert!(size_of::<NttTiles>() == 32);
+
+impl NttTiles {
+    /// As an argument of a kernel.
+    pub(super) fn arg(&self) -> Arg<'_> {
+        // SAFETY: laid out as the kernels have it, without padding.
+        unsafe { Arg::of(self) }
+    }
+}
+
+impl CudaNttDb {
+    /// Memory for a database of the shape, which is to be written.
+    ///
+    /// # Errors
+    /// [`CudaError`] if the device has no memory for it.
+    pub(crate) fn alloc(device: &Device, tiling: NttTiling) -> Result<Self, CudaError> {
+        let words = device.alloc(Self::bytes_for(tiling) / size_of::<u32>())?;
+        Ok(Self { tiling, log_width: tile_width(tiling.columns()).ilog2(), words })
+    }
+
+    /// Bytes of device memory that a database of the shape takes.
+    pub fn bytes_for(tiling: NttTiling) -> usize {
+        let columns = tiling.columns().next_multiple_of(tile_width(tiling.columns()));
+        size_of::<u32>() * tiling.poly_words() * tiling.rows().next_multiple_of(TILE_ROWS) * columns
+    }
+
+    /// A copy of a database of the host.
+    ///
+    /// # Errors
+    /// [`CudaError`] if the device has no memory for it, or fails.
+    pub fn upload(device: &Device, host: &NttTiledDb) -> Result<Self, CudaError> {
+        let db = Self::alloc(device, host.tiling())?;
+        let group_bytes = 4 * host.tiling().group_words();
+        if group_bytes == 0 {
+            return Ok(db);
+        }
+        let groups = (STAGING_BYTES / group_bytes).max(1);
+        for (index, bytes) in host.bytes().chunks(groups * group_bytes).enumerate() {
+            let staging = device.upload(bytes)?;
+            let points = bytes.len() / group_bytes * GROUP_SLOTS;
+            db.retile(device, "ntt_tiles_from_host", &staging, index * groups * GROUP_SLOTS, points)?;
+        }
+        Ok(db)
+    }
+
+    /// A copy on the host.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if the device fails.
+    pub fn download(&self, device: &Device) -> Result<NttTiledDb, OpsError> {
+        let group_bytes = 4 * self.tiling.group_words();
+        let mut host = Lines::zeroed(self.tiling.bytes());
+        if group_bytes == 0 {
+            return NttTiledDb::new(self.tiling, Arc::new(host));
+        }
+        let groups = (STAGING_BYTES / group_bytes).max(1);
+        for (index, bytes) in host.bytes_mut().chunks_mut(groups * group_bytes).enumerate() {
+            let staging = device.zeroed::<u8>(bytes.len())?;
+            let points = bytes.len() / group_bytes * GROUP_SLOTS;
+            self.retile(device, "ntt_tiles_to_host", &staging, index * groups * GROUP_SLOTS, points)?;
+            bytes.copy_from_slice(&device.download(&staging.slice(..))?);
+        }
+        NttTiledDb::new(self.tiling, Arc::new(host))
+    }
+
+    /// Launches one of the kernels between this layout and that of the host, for the groups of slots in `staging`.
+    fn retile(
+        &self,
+        device: &Device,
+        kernel: &'static str,
+        staging: &Buffer<u8>,
+        first_point: usize,
+        points: usize,
+    ) -> Result<(), CudaError> {
+        let view = self.view();
+        let launch = Launch::grid([points as u32 * view.tiles, view.row_tiles, 1], 256);
+        let width = self.tiling.tile_width() as u32;
+        device.launch(
+            kernel,
+            launch,
+            &[view.arg(), staging.into(), width.into(), (first_point as u32).into()],
+        )
+    }
+
+    /// Writes the rows from `first` on, whole tiles of them or all that are left: polynomials `[row][column][limb][slot]`
+    /// of at most [`MAX_POLY_COLUMNS`] columns.
+    ///
+    /// # Errors
+    /// [`CudaError`] of the launch.
+    pub(crate) fn write_rows(
+        &self,
+        device: &Device,
+        polys: &Buffer<u32>,
+        first: usize,
+        rows: usize,
+    ) -> Result<(), CudaError> {
+        debug_assert!(first.is_multiple_of(TILE_ROWS) && self.tiling.columns() <= MAX_POLY_COLUMNS);
+        let (view, points) = (self.view(), self.tiling.poly_words());
+        let row_tiles = rows.div_ceil(TILE_ROWS) as u32;
+        let launch = launch_squares([squares(points), row_tiles, self.padded_columns() as u32]);
+        let numbers = [first / TILE_ROWS, points].map(|number| (number as u32).into());
+        let args = [&[view.arg(), polys.into()], &numbers[..]].concat();
+        device.launch("ntt_tiles_from_polys", launch, &args)
+    }
+
+    /// The shape.
+    pub fn tiling(&self) -> NttTiling {
+        self.tiling
+    }
+
+    /// All residues, padding included.
+    pub(crate) fn residues(&self) -> Slice<'_, u32> {
+        self.words.slice(..)
+    }
+
+    /// Columns of a tile.
+    pub(super) fn width(&self) -> usize {
+        1 << self.log_width
+    }
+
+    /// Columns, padded to whole tiles.
+    pub(super) fn padded_columns(&self) -> usize {
+        self.tiling.columns().next_multiple_of(self.width())
+    }
+
+    /// Tiles of rows.
+    pub(super) fn row_tiles(&self) -> usize {
+        self.tiling.rows().div_ceil(TILE_ROWS)
+    }
+
+    /// As kernels see it.
+    pub(super) fn view(&self) -> NttTiles {
+        NttTiles {
+            chunks: self.words.slice(..).address(),
+            rows: self.tiling.rows() as u32,
+            row_tiles: self.row_tiles() as u32,
+            columns: self.tiling.columns() as u32,
+            tiles: (self.padded_columns() / self.width()) as u32,
+            log_width: self.log_width,
+            reserved: 0,
+        }
+    }
+}
+
+/// As [`hush_ops::contract::RingOps::open_ntt_db`].
+///
+/// # Errors
+/// As that; [`OpsError::Backend`] if the device has no memory for it.
+pub fn open_ntt_db(cuda: &Cuda, ring: &CudaRing, db: &NttTiledDb) -> Result<CudaNttDb, OpsError> {
+    ring_shapes::check_db(ring.context(), db.tiling())?;
+    Ok(CudaNttDb::upload(cuda.device(), db)?)
+}
+
+/// As [`hush_ops::contract::RingOps::read_ntt_db`].
+///
+/// # Errors
+/// [`OpsError::Shape`] if the database is of another ring, [`OpsError::Backend`] if the device fails.
+pub fn read_ntt_db(cuda: &Cuda, ring: &CudaRing, db: &CudaNttDb) -> Result<NttTiledDb, OpsError> {
+    ring_shapes::check_db(ring.context(), db.tiling())?;
+    db.download(cuda.device())
+}
+
+/// Columns of the tiles of a database: the most that pad it by a quarter at most, beside what tiles of 16 columns would.
+fn tile_width(columns: usize) -> usize {
+    let least = columns.next_power_of_two().min(16);
+    let fits = |&width: &usize| columns.next_multiple_of(width) * 4 <= columns.next_multiple_of(least) * 5;
+    [MAX_WIDTH, 32].into_iter().find(fits).unwrap_or(least)
+}
+
+/// Bytes of the host that begin at a multiple of [`ALIGNMENT`].
+struct Lines {
+    lines: Vec<Line>,
+    len: usize,
+}
+
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line {
+    _bytes: [u8; ALIGNMENT],
+}
+
+impl Lines {
+    fn zeroed(len: usize) -> Self {
+        Self { lines: vec![Line { _bytes: [0; _] }; len.div_ceil(ALIGNMENT)], len }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: lines are bytes without padding, and as many as that.
+        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.len) }
+    }
+}
+
+impl AsRef<[u8]> for Lines {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_are_wide_where_that_pads_little() {
+        for (columns, width) in [
+            (1, 1),
+            (2, 2),
+            (3, 4),
+            (5, 8),
+            (8, 8),
+            (9, 16),
+            (17, 32),
+            (33, 16),
+            (48, 16),
+            (49, 64),
+            (64, 64),
+            (65, 32),
+            (80, 32),
+            (96, 32),
+            (128, 64),
+            (256, 64),
+            (257, 64),
+        ] {
+            assert_eq!(tile_width(columns), width, "{columns}");
+        }
+    }
+}

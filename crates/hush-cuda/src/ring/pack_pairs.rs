@@ -1,0 +1,51 @@
+//! Two ciphertexts to one mask and two bodies.
+
+use hush_ops::{OpsError, contract::RlweBatch, reference::ring_shapes};
+
+use super::{
+    CudaRing,
+    addresses::addresses,
+    keys::{CudaKeys, key_at},
+};
+use crate::{Cuda, device::Buffer};
+
+/// As [`hush_ops::contract::RingOps::pack_pairs`]: all pairs of all queries together.
+///
+/// # Errors
+/// As that; [`OpsError::Backend`] if the device fails.
+pub fn pack_pairs(
+    cuda: &Cuda,
+    ring: &CudaRing,
+    keys: &[&CudaKeys],
+    batches: &[&RlweBatch<Buffer<u32>>],
+) -> Result<Vec<Buffer<u32>>, OpsError> {
+    let pairs = ring_shapes::check_pairs(ring.context(), keys.len(), batches)?;
+    let (device, kept, expansion) = (cuda.device(), ring.kept(), ring.expansion());
+    let packed = batches.iter().map(|_| device.alloc(pairs * 3 * kept.poly_words()));
+    let packed = packed.collect::<Result<Vec<_>, _>>()?;
+    let Some(gadget) = &expansion.pack else {
+        return Ok(packed);
+    };
+    let queries = batches.len();
+    let digits = device.alloc::<u32>(queries * pairs * 2 * gadget.digits() * kept.degree().words())?;
+    let from = addresses(device, batches.iter().map(|batch| batch.words.slice(..)))?;
+    let launch = kept.degree().launch([2 * pairs as u32, queries as u32, 1], kept.limbs());
+    let args = [(&digits).into(), (&from).into(), kept.view(), gadget.view()];
+    device.launch("pack_pairs_decompose", launch, &args)?;
+
+    let to = addresses(device, packed.iter().map(|words| words.slice(..)))?;
+    let keys_at = addresses(device, keys.iter().map(|keys| keys.words()))?;
+    let key_at = key_at(ring, expansion.levels.len() + 1);
+    let launch = kept.degree().launch([kept.limbs() as u32, pairs as u32, queries as u32], 1);
+    let args = [
+        (&to).into(),
+        (&from).into(),
+        (&digits).into(),
+        (&keys_at).into(),
+        key_at.into(),
+        kept.view(),
+        gadget.view(),
+    ];
+    device.launch("pack_pairs_product", launch, &args)?;
+    Ok(packed)
+}

@@ -1,0 +1,105 @@
+//! (7) Fold the entries of each query to one.
+
+use hush_ops::{
+    OpsError,
+    contract::{EntryOrder, RlweBatch},
+    reference::ring_shapes,
+};
+
+use super::{
+    CudaRing,
+    addresses::addresses,
+    external_product::{Ciphertexts, ExternalProducts, external_products},
+};
+use crate::{
+    Cuda,
+    device::{Buffer, Slice},
+};
+
+/// As [`hush_ops::contract::RingOps::rgsw_fold`]: each round for all planes of all queries together.
+///
+/// # Errors
+/// As that; [`OpsError::Backend`] if the device fails.
+pub fn rgsw_fold(
+    cuda: &Cuda,
+    ring: &CudaRing,
+    entries: &[&RlweBatch<Buffer<u32>>],
+    planes: usize,
+    order: EntryOrder,
+    bits: &[&[RlweBatch<Buffer<u32>>]],
+) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
+    let mut count = ring_shapes::check_rgsw_fold(ring.context(), entries, planes, bits)?;
+    let (device, queries) = (cuda.device(), entries.len());
+    let ciphertext_words = 2 * ring.kept().poly_words();
+    let folds = bits.first().map_or(0, |bits| bits.len());
+    let out = (0..queries).map(|_| device.alloc(planes * ciphertext_words)).collect::<Result<Vec<_>, _>>()?;
+    if folds == 0 {
+        entries
+            .iter()
+            .zip(&out)
+            .try_for_each(|(from, to)| device.copy(&from.words.slice(..), &to.slice(..)))?;
+    }
+    let mut at = addresses(device, entries.iter().map(|entries| entries.words.slice(..)))?;
+    // What rounds leave, one to the next by turns.
+    let query_words = |items: usize| items * planes * ciphertext_words;
+    let room = |round: u32| device.alloc::<u32>(queries * query_words(count.div_ceil(1 << round)));
+    let rooms = [room(1)?, room(2)?];
+    for round in 0..folds {
+        let layout = |entries| Layout { order, entries, planes, ciphertext_words };
+        let items = count.div_ceil(2);
+        let to = if round + 1 == folds {
+            addresses(device, out.iter().map(|words| words.slice(..)))?
+        } else {
+            let words = query_words(items);
+            addresses(device, (0..queries).map(|query| rooms[round % 2].slice(query * words..)))?
+        };
+        let rgsw = addresses(device, bits.iter().map(|bits| bits[round].words.slice(..)))?;
+        let even = layout(count).every_second(at.slice(..), 0);
+        let products = ExternalProducts {
+            queries,
+            planes,
+            items,
+            out: layout(items).all(to.slice(..)),
+            rgsw: rgsw.slice(..),
+            y: layout(count).every_second(at.slice(..), 1),
+            x: Some(even),
+            z: even,
+        };
+        external_products(device, ring, &products)?;
+        (at, count) = (to, items);
+    }
+    Ok(out.into_iter().map(|words| RlweBatch { ciphertext_words, words }).collect())
+}
+
+/// How the entries of a query lie.
+#[derive(Clone, Copy)]
+struct Layout {
+    order: EntryOrder,
+    entries: usize,
+    planes: usize,
+    ciphertext_words: usize,
+}
+
+impl Layout {
+    fn all(self, bases: Slice<'_, u64>) -> Ciphertexts<'_> {
+        let index = |entry, plane| self.order.index(entry, plane, self.entries, self.planes);
+        Ciphertexts {
+            bases,
+            first: 0,
+            step: index(1, 0) * self.ciphertext_words,
+            plane: index(0, 1) * self.ciphertext_words,
+            count: self.entries,
+        }
+    }
+
+    /// Entries `first`, `first + 2`, and so on.
+    fn every_second(self, bases: Slice<'_, u64>, first: usize) -> Ciphertexts<'_> {
+        let all = self.all(bases);
+        Ciphertexts {
+            first: first * all.step,
+            step: 2 * all.step,
+            count: (self.entries - first).div_ceil(2),
+            ..all
+        }
+    }
+}

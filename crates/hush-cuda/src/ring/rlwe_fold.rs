@@ -1,0 +1,319 @@
+//! (6) Fold the first dimension of ring elements: `kernels/rlwe_fold.cuh` says how.
+
+use std::mem::offset_of;
+
+use hush_math::modulus::Modulus;
+use hush_ops::{
+    OpsError,
+    contract::RlweBatch,
+    reference::{ring_shapes, rlwe_fold::RLWE_POLYS, shapes},
+};
+
+use super::{
+    CudaRing, MAX_LIMBS, Prime,
+    ntt_tiles::{CudaNttDb, TILE_ROWS},
+    tables::{check_moduli, prime},
+};
+use crate::{
+    Cuda,
+    device::{Arg, Buffer, CudaError, Device, Launch, Slice},
+    squares::{launch_squares, squares},
+};
+
+/// Most queries of a pass: as many pointers are passed to kernels.
+pub(crate) const MAX_PASS: usize = 64;
+/// Points that are turned over together.
+const POINTS: usize = 32;
+/// Most bytes of selectors and sums that are turned over at once.
+const SCRATCH_BYTES: usize = 1 << 30;
+/// Most points of a launch: a few dozen waves of blocks.
+const MAX_POINTS: usize = 4096;
+/// Queries from which on tensor cores are used: up to there the database is read at the memory's rate by either, and the
+/// others have less to prepare. (Not measured.)
+const MMA_FROM: usize = 4;
+/// Queries from which on Hopper's own kernel is used: up to there the memory is the limit. (Not measured.)
+const HOPPER_FROM: usize = 9;
+/// Threads of a block of any kernel but Hopper's.
+const THREADS: u32 = 256;
+/// Bytes of shared memory for stages of the database, in the kernels for tensor cores.
+const MMA_STAGE_BYTES: usize = 48 << 10;
+
+/// How the products are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RlweFoldKernel {
+    /// Products of 64 bits on CUDA cores, for up to 4 queries a pass.
+    Imad,
+    /// Byte matrices on tensor cores, for up to 64 queries a pass, in groups of up to 32.
+    Mma,
+    /// The same by Hopper's warpgroup instructions, for databases in tiles of 64 columns; [`RlweFoldKernel::Mma`] elsewhere.
+    Hopper,
+}
+
+impl RlweFoldKernel {
+    /// The kernel for a batch: `asked`, or the one that should be the fastest.
+    fn choose(asked: Option<Self>, device: &Device, db: &CudaNttDb, queries: usize) -> Self {
+        let hopper = device.is_hopper() && db.width() == 64;
+        match asked {
+            Some(Self::Hopper) if !hopper => Self::Mma,
+            Some(kernel) => kernel,
+            None if queries < MMA_FROM => Self::Imad,
+            None if hopper && queries >= HOPPER_FROM && db.padded_columns() > 64 => Self::Hopper,
+            None => Self::Mma,
+        }
+    }
+
+    /// Most queries of a pass.
+    fn max_pass(self) -> usize {
+        match self {
+            Self::Imad => 4,
+            Self::Mma | Self::Hopper => MAX_PASS,
+        }
+    }
+
+    /// Name, grid and shared memory for the polynomials of a pass, at some points.
+    fn launch(self, device: &Device, db: &CudaNttDb, polys: usize, points: usize) -> (&'static str, Launch) {
+        let wide = db.width() > 32;
+        match self {
+            Self::Imad => {
+                let (most, name) = match (polys, wide) {
+                    (..=2, false) => (2, "rlwe_fold_imad_p2_c1"),
+                    (..=2, true) => (2, "rlwe_fold_imad_p2_c2"),
+                    (..=4, false) => (4, "rlwe_fold_imad_p4_c1"),
+                    (..=4, true) => (4, "rlwe_fold_imad_p4_c2"),
+                    (_, false) => (8, "rlwe_fold_imad_p8_c1"),
+                    (_, true) => (8, "rlwe_fold_imad_p8_c2"),
+                };
+                let units = if wide { 64 } else { 32 };
+                let blocks = points * db.padded_columns() / db.width();
+                let shared = 4 * most * (db.row_tiles() * TILE_ROWS + units);
+                (name, Launch::new(blocks as u32, THREADS).shared(shared))
+            }
+            Self::Mma => {
+                let fits = mma_shared(64) <= device.info().shared_per_block;
+                let (most, name) = match polys {
+                    ..=16 => (16, "rlwe_fold_mma_p16"),
+                    33.. if fits => (64, "rlwe_fold_mma_p64"),
+                    _ => (32, "rlwe_fold_mma_p32"),
+                };
+                let blocks = points * db.padded_columns().div_ceil(128) * polys.div_ceil(most);
+                (name, Launch::new(blocks as u32, THREADS).shared(mma_shared(most)))
+            }
+            Self::Hopper => {
+                let (most, name) =
+                    if polys <= 32 { (32, "rlwe_fold_p32_hopper") } else { (64, "rlwe_fold_p64_hopper") };
+                let items = points * db.padded_columns().div_ceil(128) * polys.div_ceil(most);
+                let blocks = items.min(device.info().multiprocessors as usize) as u32;
+                (name, Launch::new(blocks, 384).shared(hopper_shared(most)))
+            }
+        }
+    }
+}
+
+/// Bytes of shared memory of a block on tensor cores: stages of the database and two byte matrices.
+fn mma_shared(polys: usize) -> usize {
+    MMA_STAGE_BYTES + 2 * 4 * polys * 128
+}
+
+/// The same by warpgroup instructions: four stages with a byte matrix each, and their barriers.
+fn hopper_shared(polys: usize) -> usize {
+    4 * ((16 << 10) + 4 * polys * 128) + 64
+}
+
+/// As [`hush_ops::contract::RingOps::rlwe_fold`].
+///
+/// # Errors
+/// As that; [`OpsError::Backend`] if the device fails.
+pub fn rlwe_fold(
+    cuda: &Cuda,
+    ring: &CudaRing,
+    db: &CudaNttDb,
+    selectors: &[&RlweBatch<Buffer<u32>>],
+) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
+    ring_shapes::check_db(ring.context(), db.tiling())?;
+    let words: Vec<_> = selectors.iter().map(|batch| &batch.words).collect();
+    let folded = fold_rows(cuda.device(), ring.context().kept().moduli(), db, &words, None)?;
+    let ciphertext_words = ring_shapes::ciphertext_words(ring.context());
+    Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words }).collect())
+}
+
+/// As [`hush_ops::reference::rlwe_fold::rlwe_fold`], which has the orders of selectors and results; by one kernel, if `kernel`
+/// names it, to compare kernels.
+///
+/// # Errors
+/// [`OpsError::Shape`] as the reference, [`OpsError::Backend`] if the kernels do not take a prime, or the device fails.
+pub fn fold_rows(
+    device: &Device,
+    moduli: &[Modulus],
+    db: &CudaNttDb,
+    selectors: &[&Buffer<u32>],
+    kernel: Option<RlweFoldKernel>,
+) -> Result<Vec<Buffer<u32>>, OpsError> {
+    let tiling = db.tiling();
+    OpsError::check_shape("rlwe_fold", "degree", tiling.degree().next_power_of_two(), tiling.degree())?;
+    let lengths: Vec<usize> = selectors.iter().map(|words| words.len()).collect();
+    shapes::check_rlwe_fold(tiling, moduli, &lengths)?;
+    check_moduli(moduli)?;
+    let words = tiling.columns() * RLWE_POLYS * tiling.poly_words();
+    if words == 0 || tiling.rows() == 0 {
+        return Ok(selectors.iter().map(|_| device.zeroed(words)).collect::<Result<_, _>>()?);
+    }
+    let kernel = RlweFoldKernel::choose(kernel, device, db, selectors.len());
+    let ring = FoldRing::new(moduli, tiling.degree());
+    let mut results = Vec::with_capacity(selectors.len());
+    // Passes of about the same size.
+    let passes = selectors.len().div_ceil(kernel.max_pass());
+    for queries in selectors.chunks(selectors.len().div_ceil(passes.max(1)).max(1)) {
+        let first = results.len();
+        for _ in queries {
+            results.push(device.alloc(words)?);
+        }
+        let pass = Pass {
+            device,
+            kernel,
+            ring: &ring,
+            db,
+            polys: queries.len() * RLWE_POLYS,
+            selectors: QueryPointers::new(queries.iter().map(|words| words.slice(..))),
+            results: QueryPointers::new(results[first..].iter().map(|words| words.slice(..))),
+        };
+        pass.run()?;
+    }
+    Ok(results)
+}
+
+/// One pass over the whole database.
+struct Pass<'a> {
+    device: &'a Device,
+    kernel: RlweFoldKernel,
+    ring: &'a FoldRing,
+    db: &'a CudaNttDb,
+    polys: usize,
+    selectors: QueryPointers,
+    results: QueryPointers,
+}
+
+impl Pass<'_> {
+    /// All points, some after others, so that the scratch memory is bounded.
+    fn run(&self) -> Result<(), CudaError> {
+        let (polys, all) = (self.polys, self.db.tiling().poly_words());
+        let (selector_words, sum_words) =
+            (polys * self.db.row_tiles() * TILE_ROWS, polys * self.db.padded_columns());
+        let most = SCRATCH_BYTES / (4 * (selector_words + sum_words)) / POINTS * POINTS;
+        let count = all.min(most.clamp(POINTS, MAX_POINTS));
+        let selectors = self.device.alloc(count * selector_words)?;
+        let sums = self.device.alloc(count * sum_words)?;
+        for first in (0..all).step_by(count) {
+            let points =
+                PassPoints { all: all as u32, first: first as u32, count: count.min(all - first) as u32 };
+            self.run_points(points, &selectors, &sums)?;
+        }
+        Ok(())
+    }
+
+    fn run_points(
+        &self,
+        points: PassPoints,
+        selectors: &Buffer<u32>,
+        sums: &Buffer<u32>,
+    ) -> Result<(), CudaError> {
+        let (device, tiling, polys) = (self.device, self.db.tiling(), self.polys as u32);
+        let point_squares = squares(points.count as usize);
+        // SAFETY: laid out as the kernels have them, without padding.
+        let (points_arg, ring) = unsafe { (Arg::of(&points), Arg::of(self.ring)) };
+        let launch = launch_squares([point_squares, self.db.row_tiles() as u32, polys]);
+        let rows = (tiling.rows() as u32).into();
+        device.launch(
+            "rlwe_fold_selectors",
+            launch,
+            &[selectors.into(), self.selectors.arg(), rows, points_arg],
+        )?;
+
+        let (name, launch) = self.kernel.launch(device, self.db, self.polys, points.count as usize);
+        let view = self.db.view();
+        let args = [sums.into(), selectors.into(), view.arg(), ring, polys.into(), points_arg];
+        device.launch(name, launch, &args)?;
+
+        let columns = tiling.columns() as u32;
+        let launch = launch_squares([point_squares, squares(tiling.columns()), polys]);
+        let padded = self.db.padded_columns() as u32;
+        let args = [self.results.arg(), sums.into(), columns.into(), padded.into(), points_arg];
+        device.launch("rlwe_fold_results", launch, &args)
+    }
+}
+
+/// As in `kernels/rlwe_fold.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct PassPoints {
+    all: u32,
+    first: u32,
+    count: u32,
+}
+
+const _: () = assert!(size_of::<PassPoints>() == 12);
+
+/// Memory of each query of a pass; as in `kernels/rlwe_fold.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct QueryPointers([u64; MAX_PASS]);
+
+const _: () = assert!(size_of::<QueryPointers>() == 512);
+
+impl QueryPointers {
+    /// The first words of each of at most [`MAX_PASS`] slices.
+    pub(crate) fn new<'a>(slices: impl Iterator<Item = Slice<'a, u32>>) -> Self {
+        let mut pointers = [0; _];
+        pointers.iter_mut().zip(slices).for_each(|(pointer, slice)| *pointer = slice.address());
+        Self(pointers)
+    }
+
+    /// As an argument of a kernel.
+    pub(crate) fn arg(&self) -> Arg<'_> {
+        // SAFETY: laid out as the kernels have it, without padding.
+        unsafe { Arg::of(self) }
+    }
+}
+
+/// As in `kernels/rlwe_fold.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct FoldPrime {
+    prime: Prime,
+    /// 2^8, 2^16, 2^24 with their Shoup quotients.
+    scale: [[u32; 2]; 3],
+    /// The largest multiple of p up to 2^31.
+    limit: u32,
+    reserved: u32,
+}
+
+const _: () = assert!(size_of::<FoldPrime>() == 48 && offset_of!(FoldPrime, scale) == 16);
+
+impl FoldPrime {
+    fn new(modulus: Modulus) -> Self {
+        let p = modulus.value();
+        let scale = [8, 16, 24].map(|bits| {
+            let factor = modulus.reduce(1 << bits);
+            [factor, ((u64::from(factor) << 32) / u64::from(p)) as u32]
+        });
+        Self { prime: prime(modulus), scale, limit: (1 << 31) / p * p, reserved: 0 }
+    }
+}
+
+/// As in `kernels/rlwe_fold.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct FoldRing {
+    primes: [FoldPrime; MAX_LIMBS],
+    log_degree: u32,
+    reserved: u32,
+}
+
+const _: () = assert!(size_of::<FoldRing>() == 200);
+
+impl FoldRing {
+    fn new(moduli: &[Modulus], degree: usize) -> Self {
+        let mut primes = [FoldPrime::default(); MAX_LIMBS];
+        primes.iter_mut().zip(moduli).for_each(|(prime, &modulus)| *prime = FoldPrime::new(modulus));
+        Self { primes, log_degree: degree.ilog2(), reserved: 0 }
+    }
+}

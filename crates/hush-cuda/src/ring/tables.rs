@@ -1,0 +1,184 @@
+//! The tables of a ring on the device, and the structures by which kernels see them.
+
+use std::{mem::offset_of, sync::Arc};
+
+use hush_math::{modulus::Modulus, ring::Ring};
+use hush_ops::OpsError;
+
+use super::{
+    degree::Degree,
+    factors::{factor, forward_table, inverse_of_odd, inverse_table, table_words},
+};
+use crate::device::{Arg, Buffer, Device};
+
+/// Most primes of a base.
+pub const MAX_LIMBS: usize = 4;
+/// Every prime is below this: a sum of two residues fits a word, and `plantard_mul` is exact.
+const PRIME_LIMIT: u32 = 1 << 31;
+
+/// As `Prime` in `kernels/modular.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Prime {
+    /// The prime.
+    pub p: u32,
+    /// `p^-1 mod 2^32`.
+    pub inv: u32,
+    /// `2^32 mod p`.
+    pub r1: u32,
+    /// `2^64 mod p`.
+    pub r2: u32,
+}
+
+/// As `RingView` in `kernels/ring.cuh`: a kernel argument by value.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RingView {
+    degree: u32,
+    log_degree: u32,
+    limbs: u32,
+    reserved: u32,
+    primes: [Prime; MAX_LIMBS],
+    /// Addresses on the device.
+    forward: [u64; MAX_LIMBS],
+    inverse: [u64; MAX_LIMBS],
+    inverse_degree: [[u32; 2]; MAX_LIMBS],
+}
+
+const _: () = assert!(size_of::<RingView>() == 176 && offset_of!(RingView, primes) == 16);
+const _: () = assert!(offset_of!(RingView, forward) == 80 && offset_of!(RingView, inverse) == 112);
+const _: () = assert!(offset_of!(RingView, inverse_degree) == 144);
+
+/// As `MixedRadix` in `kernels/switch.cuh`: a kernel argument by value.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MixedRadix {
+    factors: [[u32; MAX_LIMBS]; MAX_LIMBS],
+    inverse: [u64; MAX_LIMBS],
+}
+
+const _: () = assert!(size_of::<MixedRadix>() == 96 && offset_of!(MixedRadix, inverse) == 64);
+
+/// R modulo a product of primes, with its tables on the device.
+#[derive(Clone)]
+pub struct RingTables {
+    degree: Degree,
+    view: RingView,
+    radix: MixedRadix,
+    /// What the view points to.
+    factors: Arc<Buffer<u32>>,
+}
+
+impl RingTables {
+    /// Makes and uploads the tables of `ring`.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if the kernels do not take the degree or a prime, or the device has no memory for the tables.
+    pub fn new(device: &Device, ring: &Ring) -> Result<Self, OpsError> {
+        let degree = Degree::new(ring.degree())?;
+        check_moduli(ring.moduli())?;
+        let tables = ring.plans().iter().flat_map(|plan| [forward_table(plan), inverse_table(plan)]);
+        let factors = device.upload(&tables.flatten().collect::<Vec<_>>())?;
+        let words = table_words(ring.degree());
+        let address = |index: usize| factors.slice(index * words..(index + 1) * words).address();
+        let mut view = RingView {
+            degree: degree.words() as u32,
+            log_degree: degree.log2(),
+            limbs: ring.limbs() as u32,
+            reserved: 0,
+            primes: [Prime::default(); MAX_LIMBS],
+            forward: [0; MAX_LIMBS],
+            inverse: [0; MAX_LIMBS],
+            inverse_degree: [[0; 2]; MAX_LIMBS],
+        };
+        for (limb, plan) in ring.plans().iter().enumerate() {
+            view.primes[limb] = prime(plan.modulus());
+            view.forward[limb] = address(2 * limb);
+            view.inverse[limb] = address(2 * limb + 1);
+            view.inverse_degree[limb] = factor(plan.modulus(), plan.inverse_scale().0);
+        }
+        Ok(Self { degree, view, radix: mixed_radix(ring.moduli()), factors: Arc::new(factors) })
+    }
+
+    /// The ring modulo the first primes of this one: the same tables.
+    pub(super) fn first_limbs(&self, ring: &Ring) -> Self {
+        let view = RingView { limbs: ring.limbs() as u32, ..self.view };
+        Self { view, radix: mixed_radix(ring.moduli()), ..self.clone() }
+    }
+
+    /// The degree N.
+    pub fn degree(&self) -> Degree {
+        self.degree
+    }
+
+    /// Number of primes.
+    pub fn limbs(&self) -> usize {
+        self.view.limbs as usize
+    }
+
+    /// Words of a polynomial: `limbs * N`.
+    pub fn poly_words(&self) -> usize {
+        self.limbs() * self.degree.words()
+    }
+
+    /// The ring as an argument of a kernel (`RingView`).
+    pub fn view(&self) -> Arg<'_> {
+        // SAFETY: `repr(C)` and laid out as in C++ (asserted on both sides), without padding.
+        unsafe { Arg::of(&self.view) }
+    }
+
+    /// The constants of the mixed radix as an argument of a kernel (`MixedRadix`).
+    pub fn radix(&self) -> Arg<'_> {
+        // SAFETY: as above.
+        unsafe { Arg::of(&self.radix) }
+    }
+
+    /// Bytes of the tables on the device, which rings that come from each other share.
+    pub fn bytes(&self) -> usize {
+        self.factors.len() * size_of::<u32>()
+    }
+}
+
+/// `x 2^32 mod p`.
+pub(crate) fn montgomery_form(modulus: Modulus, x: u32) -> u32 {
+    modulus.mul(x, modulus.reduce(1 << 32))
+}
+
+/// Checks that kernels take a base.
+///
+/// # Errors
+/// [`OpsError::Backend`] if not.
+pub(super) fn check_moduli(moduli: &[Modulus]) -> Result<(), OpsError> {
+    if moduli.len() > MAX_LIMBS || moduli.iter().any(|p| p.value() >= PRIME_LIMIT) {
+        let reason = "the kernels of rings take at most 4 primes below 2^31".into();
+        return Err(OpsError::Backend { reason });
+    }
+    Ok(())
+}
+
+/// A prime as kernels see it.
+pub(super) fn prime(modulus: Modulus) -> Prime {
+    let r1 = modulus.reduce(1 << 32);
+    let inv = inverse_of_odd(u64::from(modulus.value())) as u32;
+    Prime { p: modulus.value(), inv, r1, r2: modulus.mul(r1, r1) }
+}
+
+/// Digit j of the mixed radix is `(x_j - sum of v_i p_0 .. p_(i-1)) / (p_0 .. p_(j-1))` modulo p_j; the sum is over i < j.
+fn mixed_radix(moduli: &[Modulus]) -> MixedRadix {
+    let mut radix = MixedRadix::default();
+    for (j, &modulus) in moduli.iter().enumerate() {
+        let mut weight = 1;
+        let mut weights = Vec::with_capacity(j);
+        for p in &moduli[..j] {
+            weights.push(weight);
+            weight = modulus.mul(weight, modulus.reduce(u64::from(p.value())));
+        }
+        let inverse = modulus.inverse(weight);
+        for (factor, weight) in radix.factors[j].iter_mut().zip(weights) {
+            *factor = montgomery_form(modulus, modulus.neg(modulus.mul(weight, inverse)));
+        }
+        radix.factors[j][j] = montgomery_form(modulus, inverse);
+        radix.inverse[j] = inverse_of_odd(u64::from(modulus.value()));
+    }
+    radix
+}

@@ -1,0 +1,63 @@
+//! The devices that tests run on: emulations, and the GPU of this machine if it has one.
+#![allow(dead_code, reason = "no binary of tests runs on all of them")]
+
+use hush_cuda::device::{Device, Emulation};
+
+/// Makes a missing GPU an error.
+const REQUIRE: &str = "HUSH_REQUIRE_CUDA";
+/// An earlier GPU.
+const AMPERE: Emulation = Emulation { capability: (8, 0), multiprocessors: 2, seed: 0 };
+
+/// A Hopper GPU: in order, or in disorder if `seed` is not 0.
+fn hopper(seed: u64) -> Emulation {
+    Emulation { seed, ..Emulation::default() }
+}
+
+fn with_gpu(emulations: impl IntoIterator<Item = Emulation>) -> Vec<Device> {
+    emulations.into_iter().map(Device::emulated).chain(gpu()).collect()
+}
+
+/// All: the emulator as a Hopper GPU, in order and in disorder, and as an earlier GPU; and the GPU.
+pub(crate) fn devices() -> Vec<Device> {
+    with_gpu([hopper(0), hopper(0x5eed), AMPERE])
+}
+
+/// An emulated device of each kind, in order, since disorder is slow.
+pub(crate) fn emulated() -> Vec<Device> {
+    [hopper(0), AMPERE].map(Device::emulated).into()
+}
+
+/// The same, and the GPU.
+pub(crate) fn orderly() -> Vec<Device> {
+    with_gpu([hopper(0), AMPERE])
+}
+
+/// One emulated Hopper GPU, for tests that have much to compute, and the GPU.
+pub(crate) fn one_and_gpu(seed: u64) -> Vec<Device> {
+    with_gpu([hopper(seed)])
+}
+
+/// The GPU, or else one emulated device, in order: for what is long in the emulator.
+pub(crate) fn gpu_or_one() -> Device {
+    gpu().unwrap_or_else(|| Device::emulated(hopper(0)))
+}
+
+/// What the sanitizers run on: emulated devices of each kind, in order and in disorder.
+pub(crate) fn small() -> Vec<Device> {
+    [hopper(0), hopper(7), AMPERE, Emulation { seed: 8, ..AMPERE }].map(Device::emulated).into()
+}
+
+/// The GPU of this machine; says that a test is skipped if there is none.
+///
+/// # Panics
+/// If there is none, but one is required.
+pub(crate) fn gpu() -> Option<Device> {
+    match Device::open(0) {
+        Ok(device) => Some(device),
+        Err(reason) if std::env::var_os(REQUIRE).is_some() => panic!("{reason}"),
+        Err(reason) => {
+            eprintln!("skipped on a GPU: {reason}");
+            None
+        }
+    }
+}

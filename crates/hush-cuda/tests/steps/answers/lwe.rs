@@ -1,0 +1,104 @@
+//! `simple`, `frodo` and `double`.
+
+use std::ops::Range;
+
+use hush_he::{codec::pack_rounded, params::LweParams};
+use hush_math::csprng::Csprng;
+use hush_ops::{
+    contract::{ColumnOps, PackOps},
+    reference::Reference,
+    tiling::TiledDb,
+};
+use hush_protocol::{
+    Target, double,
+    lwe_table::LweTable,
+    simple,
+    table::{Protocol, TableShape},
+    wire,
+};
+
+use super::{Case, QUERIES, random, slot, targets};
+
+/// A table and queries for it.
+pub(super) struct Lwe {
+    table: LweTable,
+    matrix: Vec<u8>,
+    targets: [Target; QUERIES],
+    queries: Vec<wire::Query>,
+    pending: Vec<Pending>,
+}
+
+enum Pending {
+    Single(simple::Pending),
+    Double(double::Pending),
+}
+
+/// The table on a backend.
+pub(super) struct Server<B: PackOps + ColumnOps> {
+    backend: B,
+    db: B::Db,
+    second_db: Option<B::Db>,
+    /// As it travels.
+    hint: Vec<u8>,
+}
+
+impl Lwe {
+    pub(super) fn new(protocol: Protocol, lwe: LweParams, shape: TableShape) -> Self {
+        let table = LweTable::new(protocol, lwe, shape).unwrap();
+        let rng = &mut Csprng::insecure_from_seed(1);
+        let targets = targets(shape);
+        let query = |target| match protocol {
+            Protocol::Double => {
+                let (query, pending) = double::query(&table, target, rng);
+                (query, Pending::Double(pending))
+            }
+            _ => {
+                let (query, pending) = simple::query(&table, target, rng);
+                (query, Pending::Single(pending))
+            }
+        };
+        let (queries, pending) = targets.iter().map(query).unzip();
+        Self { table, matrix: random(table.rows() * shape.columns), targets, queries, pending }
+    }
+}
+
+impl Case for Lwe {
+    type Server<B: PackOps + ColumnOps> = Server<B>;
+
+    fn serve<B: PackOps + ColumnOps>(&self, backend: B) -> Server<B> {
+        let table = &self.table;
+        let db = TiledDb::from_matrix(table.rows(), table.shape().columns, &self.matrix);
+        let db = backend.open_db(db).unwrap();
+        let mut hint = backend.lwe_hint(&db, &table.first_matrix(), 0..table.rows()).unwrap();
+        let second_db = (table.protocol() == Protocol::Double).then(|| {
+            let second = double::second_db(&backend, table, &hint).unwrap();
+            let rows = table.second_hint_rows();
+            hint = backend.lwe_hint(&second, &table.second_matrix(), 0..rows).unwrap();
+            second
+        });
+        let hint = pack_rounded(&backend.read(&hint).unwrap(), table.widths().hint);
+        Server { backend, db, second_db, hint }
+    }
+
+    fn answer<B: PackOps + ColumnOps>(&self, server: &Server<B>, queries: Range<usize>) -> Vec<Vec<u8>> {
+        let Server { backend, db, second_db, .. } = server;
+        let queries = &self.queries[queries];
+        match second_db {
+            Some(second) => double::answer(backend, db, second, &self.table, queries),
+            None => simple::answer(backend, db, &self.table, queries),
+        }
+        .unwrap()
+    }
+
+    fn recover(&self, server: &Server<Reference>, query: usize, answer: &[u8]) -> Vec<u8> {
+        match &self.pending[query] {
+            Pending::Single(pending) => simple::recover(&self.table, &server.hint, pending, answer),
+            Pending::Double(pending) => double::recover(&self.table, &server.hint, pending, answer),
+        }
+        .unwrap()
+    }
+
+    fn expected(&self, query: usize) -> Vec<u8> {
+        slot(&self.matrix, self.table.shape(), &self.targets[query])
+    }
+}

@@ -1,0 +1,162 @@
+//! Whole answers: a table of every protocol, made and served by the CUDA backend, is answered byte for byte as by the reference
+//! backend, and the client reads the right slot.
+
+mod column;
+mod lwe;
+mod onion;
+mod pack;
+
+use std::ops::Range;
+
+use crate::devices::orderly;
+use hush_cuda::{Cuda, device::Device};
+use hush_he::params::{
+    COLPACK_N2048_Q52, DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_RING_N256, ONION_M31,
+    PACK_M31,
+};
+use hush_math::csprng::Csprng;
+use hush_ops::{
+    contract::{ColumnOps, PackOps},
+    reference::Reference,
+};
+use hush_protocol::{
+    Target,
+    table::{Protocol, TableShape},
+};
+
+use crate::devices::gpu;
+
+/// Queries of a case.
+const QUERIES: usize = 3;
+
+/// A table with random bytes, and queries for some of its slots.
+trait Case: Sync {
+    /// The table on a backend, with all that was made of its database.
+    type Server<B: PackOps + ColumnOps>: Sync;
+
+    /// Does all the offline work.
+    fn serve<B: PackOps + ColumnOps>(&self, backend: B) -> Self::Server<B>;
+
+    /// The answers to some of the queries, in one batch.
+    fn answer<B: PackOps + ColumnOps>(&self, server: &Self::Server<B>, queries: Range<usize>)
+    -> Vec<Vec<u8>>;
+
+    /// The slot that a query asked for, as the client reads it.
+    fn recover(&self, server: &Self::Server<Reference>, query: usize, answer: &[u8]) -> Vec<u8>;
+
+    /// That slot in the clear.
+    fn expected(&self, query: usize) -> Vec<u8>;
+}
+
+/// Checks batches of three queries and of one on all of `devices`, one after another and from two threads at once.
+fn check(case: &impl Case, devices: Vec<Device>) {
+    let reference = case.serve(Reference);
+    let expected = case.answer(&reference, 0..QUERIES);
+    for (query, answer) in expected.iter().enumerate() {
+        assert_eq!(case.recover(&reference, query, answer), case.expected(query), "query {query}");
+    }
+    for device in devices {
+        let name = format!("{}, {:?}", device.info().name, device.info().capability);
+        let server = case.serve(Cuda::new(device));
+        let answer = |queries: Range<usize>| {
+            let answers = case.answer(&server, queries.clone());
+            assert!(answers == expected[queries.clone()], "queries {queries:?} on {name}");
+        };
+        answer(1..2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| answer(0..QUERIES));
+            scope.spawn(|| answer(2..3));
+        });
+    }
+}
+
+/// Random bytes of a database.
+fn random(count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; count];
+    Csprng::insecure_from_seed(9).fill_bytes(&mut bytes);
+    bytes
+}
+
+/// The first slot, one in the middle, and a sum of two slots of the last block.
+fn targets(shape: TableShape) -> [Target; QUERIES] {
+    let last = shape.columns as u32 - 1;
+    [(vec![(0, 1)], 0), (vec![(last / 2, 1)], shape.blocks / 2), (vec![(1, 1), (last, 1)], shape.blocks - 1)]
+        .map(|(columns, block)| Target { columns, block })
+}
+
+/// The slot that a target selects of a database with a row for each byte of a block and a column for each slot of it.
+fn slot(matrix: &[u8], shape: TableShape, target: &Target) -> Vec<u8> {
+    let byte = |row: usize| {
+        let bytes = target.columns.iter().map(|&(column, coefficient)| {
+            matrix[row * shape.columns + column as usize].wrapping_mul(coefficient)
+        });
+        bytes.fold(0u8, u8::wrapping_add)
+    };
+    (target.block * shape.slot_bytes..(target.block + 1) * shape.slot_bytes).map(byte).collect()
+}
+
+fn shape(columns: usize, blocks: usize, slot_bytes: usize) -> TableShape {
+    TableShape { columns, blocks, slot_bytes }
+}
+
+#[test]
+fn simple() {
+    check(&lwe::Lwe::new(Protocol::Simple, DEFAULT_LWE, shape(300, 3, 5)), orderly());
+}
+
+#[test]
+fn frodo() {
+    check(&lwe::Lwe::new(Protocol::Frodo, DEFAULT_LWE, shape(300, 1, 5)), orderly());
+}
+
+#[test]
+fn double() {
+    check(&lwe::Lwe::new(Protocol::Double, DEFAULT_LWE, shape(150, 3, 1)), orderly());
+}
+
+#[test]
+fn colpack_s() {
+    check(&column::Column::new(Protocol::ColpackS, INSECURE_COLPACK_N256, shape(300, 5, 100)), orderly());
+}
+
+#[test]
+fn colpack() {
+    check(&column::Column::new(Protocol::Colpack, INSECURE_COLPACK_N256, shape(300, 3, 300)), orderly());
+}
+
+#[test]
+fn exppack_s() {
+    check(&pack::Pack::new(Protocol::ExppackS, INSECURE_PACK_N256, shape(30, 5, 125)), orderly());
+}
+
+#[test]
+fn exppack_d() {
+    check(&pack::Pack::new(Protocol::ExppackD, INSECURE_PACK_N256, shape(30, 3, 3)), orderly());
+}
+
+#[test]
+fn double_pack() {
+    check(&pack::Pack::new(Protocol::DoublePack, INSECURE_PACK_N256, shape(30, 3, 300)), orderly());
+}
+
+#[test]
+fn hybrid() {
+    check(&pack::Pack::new(Protocol::Hybrid, INSECURE_PACK_N256, shape(30, 5, 300)), orderly());
+}
+
+#[test]
+fn onion() {
+    check(&onion::Onion::new(INSECURE_RING_N256, shape(7, 3, 705)), orderly());
+}
+
+/// The sets in use, whose keys alone would take the emulator long.
+#[test]
+fn sets_in_use_on_a_gpu() {
+    let Some(device) = gpu() else { return };
+    check(&onion::Onion::new(ONION_M31, shape(24, 3, 22 << 10)), vec![device]);
+    for protocol in [Protocol::Hybrid, Protocol::DoublePack] {
+        check(&pack::Pack::new(protocol, PACK_M31, shape(100, 3, 4096)), gpu().into_iter().collect());
+    }
+    let colpack = column::Column::new(Protocol::Colpack, COLPACK_N2048_Q52, shape(300, 3, 2048));
+    check(&colpack, gpu().into_iter().collect());
+}

@@ -1,0 +1,102 @@
+//! The protocols that pack by evaluation keys.
+
+use std::{ops::Range, sync::Arc};
+
+use hush_he::params::{PackParams, RingContext};
+use hush_math::csprng::Csprng;
+use hush_ops::{
+    contract::{ColumnOps, PackOps},
+    reference::Reference,
+    tiling::TiledDb,
+};
+use hush_protocol::{
+    Target, exppack_d,
+    pack_table::PackTable,
+    packing::{self, PackHost, Pending},
+    ring_keys::{RingKeys, open_upload},
+    table::{Protocol, TableShape},
+    wire,
+};
+
+use super::{Case, QUERIES, random, slot, targets};
+
+/// A table, a client, and queries of it.
+pub(super) struct Pack {
+    table: PackTable,
+    matrix: Vec<u8>,
+    context: Arc<RingContext>,
+    client: RingKeys,
+    targets: [Target; QUERIES],
+    queries: Vec<wire::Query>,
+    pending: Vec<Pending>,
+}
+
+/// The table on a backend.
+pub(super) struct Server<B: PackOps + ColumnOps> {
+    backend: B,
+    ring: B::Ring,
+    db: B::Db,
+    second_db: Option<B::Db>,
+    hint: B::NttDb,
+    keys: B::Keys,
+}
+
+impl Pack {
+    pub(super) fn new(protocol: Protocol, params: PackParams, shape: TableShape) -> Self {
+        let table = PackTable::new(protocol, params, shape).unwrap();
+        let client = RingKeys::from_seed(params.ring(), &[9; 32]);
+        let rng = &mut Csprng::insecure_from_seed(1);
+        let targets = targets(shape);
+        let query = |target: &Target| packing::query(&table, &client, target.clone(), rng);
+        let (queries, pending) = targets.iter().map(query).unzip();
+        let context = Arc::new(RingContext::new(*params.ring()));
+        let matrix = random(table.rows() * shape.columns);
+        Self { table, matrix, context, client, targets, queries, pending }
+    }
+}
+
+impl Case for Pack {
+    type Server<B: PackOps + ColumnOps> = Server<B>;
+
+    fn serve<B: PackOps + ColumnOps>(&self, backend: B) -> Server<B> {
+        let (table, n) = (&self.table, self.table.params().lwe().n());
+        let ring = backend.open_ring(self.context.clone()).unwrap();
+        let db = TiledDb::from_matrix(table.rows(), table.shape().columns, &self.matrix);
+        let db = backend.open_db(db).unwrap();
+        let mut words = backend.lwe_hint(&db, &table.first_matrix(), 0..table.rows()).unwrap();
+        let second_db = (table.protocol() == Protocol::ExppackD).then(|| {
+            let second = exppack_d::second_db(&backend, table, &words).unwrap();
+            let hint = backend.lwe_hint(&second, &table.second_matrix(), 0..table.second_hint_rows());
+            let mut padded = backend.read(&hint.unwrap()).unwrap().into_owned();
+            padded.resize(table.second_shape().rows() * n, 0);
+            words = backend.keep(padded).unwrap();
+            second
+        });
+        let packed = table.hint_shape();
+        let hint = backend.lift_hint(&ring, &words, n, &packed, 0..packed.plaintexts()).unwrap();
+        let keys = open_upload(&self.context, self.client.upload()).unwrap();
+        let keys = backend.open_evaluation_keys(&ring, keys).unwrap();
+        Server { backend, ring, db, second_db, hint, keys }
+    }
+
+    fn answer<B: PackOps + ColumnOps>(&self, server: &Server<B>, queries: Range<usize>) -> Vec<Vec<u8>> {
+        let host = PackHost {
+            backend: &server.backend,
+            ring: &server.ring,
+            context: &self.context,
+            table: &self.table,
+            db: &server.db,
+            second_db: server.second_db.as_ref(),
+            hint: &server.hint,
+        };
+        packing::answer(&host, &self.queries[queries.clone()], &vec![&server.keys; queries.len()]).unwrap()
+    }
+
+    fn recover(&self, _: &Server<Reference>, query: usize, answer: &[u8]) -> Vec<u8> {
+        packing::recover(&self.table, &self.client, &self.pending[query], answer).unwrap().to_vec()
+    }
+
+    fn expected(&self, query: usize) -> Vec<u8> {
+        slot(&self.matrix, self.table.shape(), &self.targets[query])
+    }
+}

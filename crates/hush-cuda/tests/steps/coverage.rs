@@ -1,0 +1,50 @@
+//! Every kernel runs in a small test, which the sanitizers run: each of these tests answers for some kernels, and together they
+//! answer for all.
+
+use std::collections::BTreeSet;
+
+use hush_cuda::device::{Device, emulated_kernels};
+
+/// Kernels of the steps over LWE, as the beginnings of their names.
+pub(crate) const LWE: &[&str] = &["lwe_fold_", "split_", "retile", "reinterpret_lwe"];
+/// Transforms of all degrees, the lift of plaintexts, the rounding.
+pub(crate) const TRANSFORMS: &[&str] = &["ntt_forward_", "ntt_inverse_", "ntt_db_", "mod_switch_"];
+/// Steps over rings that decompose.
+pub(crate) const GADGET: &[&str] = &["expand_", "drop_prime", "external_", "pack_pairs_"];
+/// The fold of a database in evaluation form.
+pub(crate) const RLWE_FOLD: &[&str] = &["rlwe_fold_", "ntt_tiles_from_host", "ntt_tiles_to_host"];
+/// Packing by evaluation keys.
+pub(crate) const PACK: &[&str] =
+    &["pack_add_folded_", "lift_hint", "add_rlwe", "reinterpret_rlwe", "ntt_tiles_from_polys"];
+/// Column packing.
+pub(crate) const COLUMN: &[&str] = &["chain_", "column_product_", "power_"];
+/// Memory.
+pub(crate) const MEMORY: &[&str] = &["fill_random"];
+/// Kernels of no step: primitives, which the emulator's own tests run under the sanitizers, and measurements.
+const ELSEWHERE: &[&str] = &["conform_", "floor_"];
+/// The chains of the default set take minutes under a sanitizer. They are those of the smaller sets, with other numbers.
+const TOO_LONG: &[&str] = &["chain_switch_11", "chain_end_11"];
+
+/// Kernels whose names begin as `family` says.
+fn kernels(family: &[&str]) -> BTreeSet<&'static str> {
+    let all = emulated_kernels().into_iter();
+    all.filter(|name| family.iter().any(|beginning| name.starts_with(beginning))).collect()
+}
+
+/// Checks that each kernel of a family was launched on one of the devices.
+#[track_caller]
+pub(crate) fn assert_launched<'a>(devices: impl IntoIterator<Item = &'a Device>, family: &[&str]) {
+    let launched: BTreeSet<_> = devices.into_iter().flat_map(Device::launched_kernels).collect();
+    let wanted = kernels(family).into_iter().filter(|name| !TOO_LONG.contains(name));
+    let missed: Vec<_> = wanted.filter(|name| !launched.contains(name)).collect();
+    assert!(missed.is_empty(), "these never ran: {missed:?}");
+}
+
+#[test]
+fn families_have_every_kernel_once() {
+    let families = [LWE, TRANSFORMS, GADGET, RLWE_FOLD, PACK, COLUMN, MEMORY, ELSEWHERE];
+    let all = families.iter().flat_map(|family| kernels(family));
+    let mut sorted: Vec<_> = all.collect();
+    sorted.sort_unstable();
+    assert_eq!(sorted, emulated_kernels());
+}

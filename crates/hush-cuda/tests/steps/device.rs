@@ -1,0 +1,106 @@
+//! Memory, copies and launches, in the emulator and on a GPU.
+
+use crate::{
+    coverage,
+    devices::{devices, gpu, small},
+};
+use hush_cuda::{
+    Cuda,
+    device::{Buffer, CudaError, Device, Emulation, Launch},
+    fill_random,
+};
+use hush_ops::{OpsError, contract::Memory};
+
+fn words(device: &Device, buffer: &Buffer<u32>) -> Vec<u32> {
+    device.download(&buffer.slice(..)).expect("it was uploaded")
+}
+
+#[test]
+fn what_is_uploaded_comes_back() {
+    for device in devices() {
+        for len in [0usize, 1, 63, 64, 100_000, 5 << 20] {
+            let host: Vec<u32> = (0..len as u32).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
+            let buffer = device.upload(&host).expect("there is room");
+            assert_eq!(words(&device, &buffer), host);
+            let copy = device.zeroed::<u32>(len).expect("there is room");
+            assert!(words(&device, &copy).iter().all(|&word| word == 0));
+            device
+                .copy(&buffer.slice(len / 3..), &copy.slice(..len - len / 3))
+                .expect("the lengths are equal");
+            let copied = words(&device, &copy);
+            assert_eq!(copied[..len - len / 3], host[len / 3..]);
+            assert!(copied[len - len / 3..].iter().all(|&word| word == 0));
+        }
+        assert_eq!(device.uploaded_bytes(), 4 * (1 + 63 + 64 + 100_000 + (5 << 20)));
+    }
+}
+
+#[test]
+fn memory_is_given_back() {
+    // A small one: what is allocated in the emulator is written to.
+    let emulated = Device::emulated_with_memory(Emulation::default(), 64 << 20);
+    for device in [emulated].into_iter().chain(gpu()) {
+        let free = device.free_bytes().expect("the device is there");
+        for _ in 0..66 {
+            let buffer = device.alloc::<u8>(free / 64).expect("a part of what is free");
+            assert_eq!(buffer.len(), free / 64);
+        }
+        device.release_unused();
+    }
+}
+
+#[test]
+fn too_much_memory_is_refused_with_figures() {
+    for device in devices() {
+        let wanted = 2 * device.info().memory_bytes;
+        match device.alloc::<u8>(wanted) {
+            Err(CudaError::OutOfMemory { wanted: told, free }) => {
+                assert!(told >= wanted && free <= device.info().memory_bytes);
+            }
+            other => panic!("{other:?}"),
+        }
+        device.alloc::<u8>(1 << 20).expect("the device is as before");
+    }
+}
+
+#[test]
+fn kernels_are_launched_by_name() {
+    for device in devices() {
+        for len in [1usize, 255, 256, 70_000] {
+            let buffer = device.zeroed::<u32>(len + 1).expect("there is room");
+            fill_random(&device, &buffer.slice(..len), 7, 0).expect("it runs");
+            let first = words(&device, &buffer);
+            assert_eq!(first[len], 0, "beyond the end");
+            assert!(first[..len].iter().filter(|&&word| word == 0).count() <= 1);
+            fill_random(&device, &buffer.slice(..len), 8, 1000).expect("it runs");
+            assert!(words(&device, &buffer)[..len].iter().all(|&word| word < 1000));
+        }
+        let none: Result<(), CudaError> = device.launch("no_such_kernel", Launch::new(1, 1), &[]);
+        assert_eq!(none, Err(CudaError::NoKernel("no_such_kernel")));
+        device.launch("no_such_kernel", Launch::new(0, 1), &[]).expect("no blocks, no work");
+    }
+}
+
+#[test]
+fn words_are_kept_read_and_joined() {
+    for device in devices() {
+        let cuda = Cuda::new(device);
+        let [x, y] = [vec![1, 2, 3], vec![4, 5]].map(|words| cuda.keep(words).expect("there is room"));
+        let joined = cuda.join(&[(&y, 1..2), (&x, 0..3), (&x, 1..1), (&x, 1..2)]).expect("they are ranges");
+        assert_eq!(cuda.read(&joined).expect("it is there")[..], [5, 1, 2, 3, 2]);
+        assert!(matches!(cuda.join(&[(&x, 0..4)]), Err(OpsError::Shape { .. })));
+    }
+}
+
+/// What the sanitizers run.
+#[test]
+fn small_memory() {
+    let devices = small();
+    for device in &devices {
+        let buffer = device.upload(&[7u32; 300]).expect("there is room");
+        fill_random(device, &buffer.slice(1..299), 7, 0).expect("it runs");
+        let filled = words(device, &buffer);
+        assert_eq!([filled[0], filled[299]], [7; 2], "beyond the ends");
+    }
+    coverage::assert_launched(&devices, coverage::MEMORY);
+}

@@ -1,0 +1,15 @@
+//! Every step on the CUDA backend, in the emulator and on a GPU if there is one: word for word what the reference backend makes.
+
+#[path = "../devices/mod.rs"]
+mod devices;
+
+mod answers;
+mod column;
+mod coverage;
+mod device;
+mod gadget;
+mod lwe;
+mod pack;
+mod presets;
+mod ring_core;
+mod rlwe_fold;

@@ -1,0 +1,237 @@
+//! `rlwe_fold` by every kernel against the reference, bit for bit, in the emulator and on a GPU.
+
+use crate::{
+    coverage,
+    devices::{devices, one_and_gpu, small},
+};
+use hush_cuda::{
+    device::Device,
+    ring::{CudaNttDb, RlweFoldKernel, fold_rows},
+};
+use hush_math::{
+    csprng::Csprng,
+    modulus::{Modulus, find_primes, is_prime},
+};
+use hush_ops::{
+    OpsError,
+    ntt_tiling::{MAX_ROWS, NttTiledDb, NttTiling},
+    reference,
+};
+
+/// Every kernel.
+const KERNELS: &[RlweFoldKernel] = &[RlweFoldKernel::Imad, RlweFoldKernel::Mma, RlweFoldKernel::Hopper];
+
+/// Values of residues.
+#[derive(Clone, Copy, Debug)]
+enum Fill {
+    Random,
+    Largest,
+}
+
+impl Fill {
+    /// Polynomials in the order `[..][limb][slot]`.
+    fn polys(self, moduli: &[Modulus], degree: usize, count: usize, rng: &mut Csprng) -> Vec<u32> {
+        let limbs = (0..count).flat_map(|_| moduli);
+        let residues = limbs.flat_map(|modulus| std::iter::repeat_n(modulus, degree));
+        let fill = |modulus: &Modulus| match self {
+            Self::Random => modulus.reduce(rng.next_u64()),
+            Self::Largest => modulus.value() - 1,
+        };
+        residues.map(fill).collect()
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    degree: usize,
+    rows: usize,
+    columns: usize,
+}
+
+fn moduli(bits: u32, count: usize) -> Vec<Modulus> {
+    find_primes(16, bits, count).into_iter().map(Modulus::new).collect()
+}
+
+/// A database, queries, and what the reference makes of them.
+struct Case {
+    name: String,
+    moduli: Vec<Modulus>,
+    host: NttTiledDb,
+    queries: Vec<Vec<u32>>,
+    expected: Vec<Vec<u32>>,
+}
+
+impl Case {
+    fn new(moduli: &[Modulus], shape: Shape, queries: usize, fill: Fill) -> Self {
+        let Shape { degree, rows, columns } = shape;
+        let tiling = NttTiling::new(degree, moduli.len(), rows, columns).expect("whole groups");
+        let mut rng = Csprng::insecure_from_seed((degree * 31 + rows * 7 + columns) as u64);
+        let host = NttTiledDb::from_polys(tiling, &fill.polys(moduli, degree, rows * columns, &mut rng));
+        let queries: Vec<Vec<u32>> =
+            (0..queries).map(|_| fill.polys(moduli, degree, 2 * rows, &mut rng)).collect();
+        let slices: Vec<&[u32]> = queries.iter().map(Vec::as_slice).collect();
+        let expected = reference::rlwe_fold::rlwe_fold(moduli, &host, &slices).expect("the shapes fit");
+        let name = format!("{shape:?}, {moduli:?}, {fill:?}");
+        Self { name, moduli: moduli.to_vec(), host, queries, expected }
+    }
+
+    /// Folds the last queries of all, in each of `batches`, by some kernels, or by what the device chooses.
+    fn check(&self, device: &Device, batches: &[usize], kernels: &[RlweFoldKernel]) {
+        let db = CudaNttDb::upload(device, &self.host).expect("the device holds the database");
+        let read = db.download(device).expect("the device is there");
+        assert!(read.bytes() == self.host.bytes(), "{}", self.name);
+        let upload = |words: &Vec<u32>| device.upload(words).expect("the device holds them");
+        let queries: Vec<_> = self.queries.iter().map(upload).collect();
+        let queries: Vec<_> = queries.iter().collect();
+        let chosen: Vec<_> =
+            if kernels.is_empty() { vec![None] } else { kernels.iter().copied().map(Some).collect() };
+        for (kernel, &batch) in chosen.into_iter().flat_map(|k| batches.iter().map(move |batch| (k, batch))) {
+            let first = queries.len() - batch;
+            let folded =
+                fold_rows(device, &self.moduli, &db, &queries[first..], kernel).expect("the shapes fit");
+            assert_eq!(folded.len(), batch);
+            for (query, (folded, expected)) in folded.iter().zip(&self.expected[first..]).enumerate() {
+                let words = device.download(&folded.slice(..)).expect("the device is there");
+                assert!(words == *expected, "{kernel:?}, {}, query {query} of {batch}", self.name);
+            }
+        }
+    }
+}
+
+/// Checks a case on some devices, with as many queries as the largest batch has.
+fn check(
+    devices: &[Device],
+    moduli: &[Modulus],
+    shape: Shape,
+    batches: &[usize],
+    fill: Fill,
+    kernels: &[RlweFoldKernel],
+) {
+    let case = Case::new(moduli, shape, batches.iter().copied().max().unwrap_or(0), fill);
+    devices.iter().for_each(|device| case.check(device, batches, kernels));
+}
+
+#[test]
+fn every_row_count_and_prime_size() {
+    let devices = one_and_gpu(0);
+    for (index, rows) in [1, 3, 31, 32, 33, 100, 256].into_iter().enumerate() {
+        let (bits, columns) = ([20, 21, 26, 31][index % 4], [1, 15, 17, 7][index % 4]);
+        let shape = Shape { degree: 16, rows, columns };
+        check(&devices, &moduli(bits, 1 + index % 3), shape, &[1, 5], Fill::Random, &KERNELS[..2]);
+    }
+}
+
+#[test]
+fn every_column_count() {
+    let devices = one_and_gpu(1);
+    for columns in [1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 64, 70, 129, 192] {
+        let shape = Shape { degree: 16, rows: 40, columns };
+        check(&devices, &moduli(31, 1), shape, &[1, 4], Fill::Random, KERNELS);
+    }
+}
+
+#[test]
+fn every_batch() {
+    let devices = one_and_gpu(0);
+    for batch in [1, 2, 3, 4, 5, 8, 9, 16, 17, 41, 65] {
+        let shape = Shape { degree: 16, rows: 40, columns: [20, 128][batch % 2] };
+        let case = Case::new(&moduli(31, 1), shape, batch, Fill::Random);
+        for device in &devices {
+            case.check(device, &[batch], KERNELS);
+            // Where what the device chooses changes.
+            if [3, 4, 8, 9, 65].contains(&batch) {
+                case.check(device, &[batch], &[]);
+            }
+        }
+    }
+}
+
+#[test]
+fn several_limbs_on_every_device() {
+    let devices = devices();
+    for columns in [64, 66] {
+        let shape = Shape { degree: 16, rows: 70, columns };
+        check(&devices, &moduli(31, 3), shape, &[2], Fill::Random, KERNELS);
+    }
+    let shape = Shape { degree: 64, rows: 33, columns: 120 };
+    check(&devices, &moduli(30, 1), shape, &[3, 10], Fill::Random, &[]);
+}
+
+#[test]
+fn extreme_residues() {
+    let devices = one_and_gpu(0);
+    let smallest = (1 << 19..).find(|&p| is_prime(p)).expect("a prime");
+    for p in [2_147_483_647, 1_073_741_827, 67_043_329, smallest] {
+        let shape = Shape { degree: 16, rows: MAX_ROWS, columns: 2 };
+        check(&devices, &[Modulus::new(p)], shape, &[1], Fill::Largest, &KERNELS[..2]);
+    }
+    let shape = Shape { degree: 16, rows: MAX_ROWS, columns: 64 };
+    check(&devices, &[Modulus::new(2_147_483_647)], shape, &[1], Fill::Largest, &KERNELS[2..]);
+}
+
+#[test]
+fn empty_databases_give_empty_or_zero_results() {
+    one_and_gpu(0).iter().for_each(check_empty);
+}
+
+fn check_empty(device: &Device) {
+    let moduli = moduli(31, 2);
+    let fold = |rows, columns, queries: &[&[u32]]| {
+        let tiling = NttTiling::new(32, 2, rows, columns).expect("whole groups");
+        let host = NttTiledDb::from_polys(tiling, &vec![1; rows * columns * 64]);
+        let db = CudaNttDb::upload(device, &host).expect("the device holds the database");
+        assert_eq!(db.download(device).expect("the device is there").bytes(), host.bytes());
+        let queries: Vec<_> =
+            queries.iter().map(|words| device.upload(words).expect("the device holds them")).collect();
+        let folded = fold_rows(device, &moduli, &db, &queries.iter().collect::<Vec<_>>(), None)?;
+        let read = |words| device.download(&words).expect("the device is there");
+        Ok::<Vec<Vec<u32>>, OpsError>(folded.iter().map(|words| read(words.slice(..))).collect())
+    };
+    assert_eq!(fold(0, 3, &[&[]]), Ok(vec![vec![0; 3 * 2 * 64]]));
+    assert_eq!(fold(3, 0, &[&[1; 3 * 2 * 64]]), Ok(vec![vec![]]));
+    assert_eq!(fold(3, 3, &[]), Ok(vec![]));
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    one_and_gpu(0).iter().for_each(check_refusals);
+}
+
+fn check_refusals(device: &Device) {
+    let tiling = NttTiling::new(32, 2, 3, 5).expect("whole groups");
+    let host = NttTiledDb::from_polys(tiling, &[1; 3 * 5 * 64]);
+    let db = CudaNttDb::upload(device, &host).expect("the device holds the database");
+    let fold = |moduli: &[Modulus], words: usize| {
+        let query = device.upload(&vec![1; words]).expect("the device holds it");
+        fold_rows(device, moduli, &db, &[&query], None)
+    };
+    let words = 3 * 2 * 64;
+    assert!(fold(&moduli(31, 2), words).is_ok());
+    let small = [7681, 12289].map(Modulus::new);
+    for refused in [
+        fold(&moduli(31, 1), words),
+        fold(&moduli(31, 2), words - 1),
+        fold(&moduli(31, 2), words + 1),
+        fold(&small, words),
+    ] {
+        assert!(matches!(refused, Err(OpsError::Shape { .. })));
+    }
+    assert!(matches!(fold(&moduli(32, 2), words), Err(OpsError::Backend { .. })));
+}
+
+/// What the sanitizers run: every kernel, with columns and rows that end within a tile.
+#[test]
+fn small_folds_of_ring_elements() {
+    let case = |rows, columns, queries| {
+        Case::new(&moduli(31, 1), Shape { degree: 16, rows, columns }, queries, Fill::Random)
+    };
+    let (narrow, wide, hopper) = (case(33, 5, 17), case(33, 60, 4), case(20, 120, 17));
+    let devices = small();
+    for device in &devices {
+        narrow.check(device, &[1, 2, 4], &[RlweFoldKernel::Imad]);
+        wide.check(device, &[1, 2, 4], &[RlweFoldKernel::Imad]);
+        narrow.check(device, &[2, 9, 17], &[RlweFoldKernel::Mma]);
+        hopper.check(device, &[2, 17], &[RlweFoldKernel::Hopper]);
+    }
+    coverage::assert_launched(&devices, coverage::RLWE_FOLD);
+}

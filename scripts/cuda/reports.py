@@ -1,0 +1,53 @@
+"""Reads what the tools say of kernels: ptxas of their resources, nvdisasm of their instructions."""
+
+import collections
+import re
+
+ENTRY = re.compile(r"Compiling entry function '(\w+)'")
+FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+USED = re.compile(r"Used (\d+) registers(?:, used (\d+) barriers)?")
+CUMULATIVE = re.compile(r"(\d+) bytes cumulative stack size")
+SHARED = re.compile(r"(\d+) bytes smem")
+PTX_ENTRY = re.compile(r"\.entry (\w+)")
+SECTION = re.compile(r"^\s*\.section\s+\.text\.(\w+)")
+INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?\w+\s+)?([A-Z][\w.]*)")
+
+
+def resources(ptxas: str) -> dict[str, dict[str, int]]:
+    """Of `ptxas -v`: kernel -> registers, and bytes of spills, stack and static shared memory, and barriers.
+
+    Functions that were not inlined are reported after the kernel that calls them: what they spill is the kernel's.
+    """
+    kernels: dict[str, dict[str, int]] = {}
+    kernel = dict.fromkeys(("registers", "spills", "stack", "shared", "barriers"), 0)
+    for line in ptxas.splitlines():
+        if match := ENTRY.search(line):
+            kernel = kernels[match[1]] = dict.fromkeys(kernel, 0)
+        elif match := FRAME.search(line):
+            kernel["stack"] = max(kernel["stack"], int(match[1]))
+            kernel["spills"] += int(match[2]) + int(match[3])
+        elif match := USED.search(line):
+            kernel["registers"] = int(match[1])
+            kernel["barriers"] = int(match[2] or 0)
+            if stack := CUMULATIVE.search(line):
+                kernel["stack"] = max(kernel["stack"], int(stack[1]))
+            if shared := SHARED.search(line):
+                kernel["shared"] = int(shared[1])
+    return kernels
+
+
+def opcodes(sass: str) -> dict[str, dict[str, int]]:
+    """Of `nvdisasm -c`: kernel -> opcode with its modifiers -> how often it stands there."""
+    kernels: dict[str, collections.Counter] = {}
+    counts: collections.Counter = collections.Counter()
+    for line in sass.splitlines():
+        if match := SECTION.match(line):
+            counts = kernels.setdefault(match[1], collections.Counter())
+        elif match := INSTRUCTION.match(line):
+            counts[match[1]] += 1
+    return {kernel: dict(sorted(counts.items())) for kernel, counts in kernels.items()}
+
+
+def entries(ptx: str) -> list[str]:
+    """Of PTX: its kernels."""
+    return PTX_ENTRY.findall(ptx)

@@ -1,0 +1,21 @@
+"""What every kernel file is compiled for."""
+
+import dataclasses
+import pathlib
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    name: str
+    suffix: str
+    flags: tuple[str, ...]
+
+
+SM_90A = Target("sm_90a", ".sm_90a.cubin", ("-cubin", "-gencode=arch=compute_90a,code=sm_90a"))
+SM_80 = Target("sm_80", ".sm_80.cubin", ("-cubin", "-gencode=arch=compute_80,code=sm_80"))
+COMPUTE_80 = Target("compute_80", ".compute_80.ptx", ("-ptx", "-gencode=arch=compute_80,code=compute_80"))
+
+
+def of_file(source: pathlib.Path) -> tuple[Target, ...]:
+    """Files of Hopper's own instructions are for Hopper alone."""
+    return (SM_90A,) if source.stem.endswith("_hopper") else (SM_90A, SM_80, COMPUTE_80)

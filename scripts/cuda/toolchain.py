@@ -1,0 +1,105 @@
+"""The CUDA compiler and disassembler: the pinned ones, fetched once as Python wheels, or the one that HUSH_NVCC names."""
+
+import dataclasses
+import hashlib
+import os
+import pathlib
+import platform
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
+OLDEST = (12, 8)
+
+
+class ToolchainError(Exception):
+    """There is no usable compiler; the text says what to do."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Toolchain:
+    nvcc: pathlib.Path
+    nvdisasm: pathlib.Path | None  # None: opcodes cannot be checked
+    identity: str  # differs wherever output may differ
+    pinned: bool  # gates are meant for the pinned compiler
+
+
+def find() -> Toolchain:
+    if shutil.which("g++") is None:
+        raise ToolchainError("g++ is needed: nvcc has it preprocess the kernels")
+    if nvcc := os.environ.get("HUSH_NVCC"):
+        return given(pathlib.Path(nvcc))
+    home = cached()
+    return Toolchain(home / "bin/nvcc", home / "bin/nvdisasm", home.parents[1].name, pinned=True)
+
+
+def given(nvcc: pathlib.Path) -> Toolchain:
+    try:
+        text = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ToolchainError(f"HUSH_NVCC={nvcc} does not run: {error}") from error
+    version = re.search(r"release (\d+)\.(\d+), V([\d.]+)", text)
+    if version is None or (int(version[1]), int(version[2])) < OLDEST:
+        raise ToolchainError(f"HUSH_NVCC={nvcc} is older than CUDA {OLDEST[0]}.{OLDEST[1]}")
+    beside = nvcc.resolve().with_name("nvdisasm")
+    found = str(beside) if beside.exists() else shutil.which("nvdisasm")
+    return Toolchain(nvcc, pathlib.Path(found) if found else None, f"nvcc {version[3]}", pinned=False)
+
+
+def cached() -> pathlib.Path:
+    """The folder of the pinned compiler: a name of its own for every set of pins, and there only if complete."""
+    pins = REQUIREMENTS.read_bytes()
+    version = re.search(rb"nvidia-cuda-nvcc==([\d.]+)", pins)[1].decode()
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "hushdb"
+    folder = cache / f"cuda-{version}-{hashlib.sha256(pins).hexdigest()[:8]}"
+    if not folder.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache, prefix=".cuda-") as temporary:
+            fetch(pathlib.Path(temporary))
+            publish(pathlib.Path(temporary) / "tree", folder)
+    return folder / "nvidia" / "cu13"
+
+
+def fetch(folder: pathlib.Path) -> None:
+    """Downloads the wheels, whose hashes pip checks, and unpacks them to `folder`/tree."""
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        raise ToolchainError(f"the pinned CUDA compiler is for Linux on x86-64; {hint()}")
+    print("cuda: fetching the compiler (about 100 MiB, once)", flush=True)
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    pip += ["--only-binary=:all:", "--require-hashes", "--requirement", REQUIREMENTS, "--dest", folder / "wheels"]
+    result = subprocess.run(pip, capture_output=True, text=True)
+    if result.returncode:
+        why = result.stderr.strip().splitlines() or ["no message"]
+        raise ToolchainError("pip cannot download the CUDA compiler:\n  " + "\n  ".join(why[-6:]) + f"\n{hint()}")
+    for wheel in sorted((folder / "wheels").iterdir()):
+        unpack(wheel, folder / "tree")
+
+
+def unpack(wheel: pathlib.Path, folder: pathlib.Path) -> None:
+    """A wheel is a zip file; Python's zipfile leaves out the bit that makes a file executable."""
+    with zipfile.ZipFile(wheel) as files:
+        for entry in files.infolist():
+            path = pathlib.Path(files.extract(entry, folder))
+            if entry.external_attr >> 16 & stat.S_IXUSR and path.is_file():
+                path.chmod(0o755)
+
+
+def publish(tree: pathlib.Path, folder: pathlib.Path) -> None:
+    try:
+        tree.rename(folder)
+    except OSError:
+        if not folder.exists():  # else another process was first
+            raise
+
+
+def hint() -> str:
+    """What to do without the pinned compiler."""
+    home = os.environ.get("CUDA_HOME")
+    installed = shutil.which("nvcc") or (home and shutil.which("nvcc", path=f"{home}/bin"))
+    where = installed or "/path/to/nvcc"
+    return f"pip and the network are needed once, or CUDA {OLDEST[0]}.{OLDEST[1]} or later: HUSH_NVCC={where} make cuda"
