@@ -24,8 +24,9 @@ class HushTest(unittest.TestCase):
         self.dir = pathlib.Path(scratch.name)
         self.env = {"PATH": os.environ["PATH"], "XDG_CACHE_HOME": str(self.dir / "cache"),
                     "XDG_STATE_HOME": str(self.dir / "state")}
-        if "HUSH_CPU" in os.environ:
-            self.env["HUSH_CPU"] = os.environ["HUSH_CPU"]
+        for name in ("HUSH_CPU", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING"):
+            if name in os.environ:
+                self.env[name] = os.environ[name]
 
     def hushdb(self, *args, **kwargs):
         """Runs a command to its end; text in and out."""

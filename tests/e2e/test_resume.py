@@ -89,7 +89,9 @@ class ResumedBuilds(KeyedTest):
                                    env=self.env)
         wait_catches(reading, signal.SIGINT)
         reading.send_signal(signal.SIGINT)
-        self.assertIn(b"an earlier build left is still there", reading.communicate(timeout=30)[1])
+        # Before its input ends, which would be another reason to stop.
+        reading.wait(timeout=30)
+        self.assertIn(b"an earlier build left is still there", reading.communicate()[1])
         # The same records are the same build, wherever they come from.
         said = self.built("-", self.records, input=self.source.read_text())
         self.assertEqual([found for found, _ in RESUMING.findall(said)], [done])

@@ -9,11 +9,11 @@ use hush_protocol::{
     ring_keys::{open_upload, upload_bytes},
 };
 
-use crate::{ClientKeys, EngineError, KeySpec};
+use crate::{Backend, ClientKeys, EngineError, KeySpec};
 
-/// The keys of a parameter set.
-pub(crate) fn key_spec(ring: &RingParams) -> KeySpec {
-    KeySpec { preset: ring.name().into(), bytes: upload_bytes(ring) }
+/// The keys of a parameter set, opened by a backend.
+pub(crate) fn key_spec(ring: &RingParams, backend: Backend) -> KeySpec {
+    KeySpec { preset: ring.name().into(), bytes: upload_bytes(ring), backend }
 }
 
 /// Reads uploaded keys and makes them ready.

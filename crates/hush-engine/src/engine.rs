@@ -5,6 +5,8 @@ use std::{any::Any, fmt, fs::File, sync::Arc};
 use hush_protocol::wire::{self, QuerySizes};
 use thiserror::Error;
 
+use crate::Backend;
+
 /// Why a batch was not answered, or keys were not accepted. Carries positions and lengths, never data.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
@@ -46,15 +48,17 @@ pub struct Blob {
 /// The evaluation keys that a table's clients upload before they ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeySpec {
-    /// Name of the parameter set. Tables of one set accept each other's keys: opened by one of them,
-    /// keys serve the queries of all.
+    /// Name of the parameter set. Tables of one set on one backend accept each other's keys: opened by
+    /// one of them, keys serve the queries of all.
     pub preset: String,
     /// Exact length of the encoded [`wire::EvaluationKeys`], which the set determines.
     pub bytes: usize,
+    /// What opened keys are for: the same bytes are opened once for each.
+    pub backend: Backend,
 }
 
 /// One client's evaluation keys, checked and ready for [`Engine::answer`]. Opaque to all but the
-/// engines of their parameter set; clones share the keys.
+/// engines of their [`KeySpec`]; clones share the keys.
 #[derive(Clone)]
 pub struct ClientKeys(pub Arc<dyn Any + Send + Sync>);
 
@@ -75,6 +79,9 @@ pub trait Engine: Send + Sync {
 
     /// Name of the protocol: "simple", "frodo", ...
     fn protocol(&self) -> &str;
+
+    /// What computes its answers.
+    fn backend(&self) -> Backend;
 
     /// Exact lengths of the parts of a query.
     fn query_bytes(&self) -> QuerySizes;

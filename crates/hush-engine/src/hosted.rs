@@ -2,7 +2,6 @@
 
 use std::{path::Path, sync::Arc};
 
-use hush_cpu::Cpu;
 use hush_he::params::RingContext;
 use hush_ops::{
     OpsError,
@@ -31,8 +30,12 @@ use hush_store::snapshot::{
 use thiserror::Error;
 
 use crate::{
-    Blob, ClientKeys, Engine, EngineError, build::chain_polys, hosted_column::HostedColumn,
-    hosted_pack::HostedPack, hosted_ring::HostedRing,
+    Backend, Backends, Blob, ClientKeys, DoesNotFit, Engine, EngineError, Progress,
+    backend::{Named, Seat},
+    build::chain_polys,
+    hosted_column::{self, HostedColumn},
+    hosted_pack::{self, HostedPack},
+    hosted_ring::{self, HostedRing},
 };
 
 /// Queries that one scan answers at most: what the kernels take in one pass.
@@ -52,6 +55,9 @@ pub enum OpenError {
     /// The backend.
     #[error(transparent)]
     Ops(#[from] OpsError),
+    /// The GPU that was asked for.
+    #[error(transparent)]
+    Memory(#[from] DoesNotFit),
 }
 
 /// Bytes that the queries and answers of a batch may take beside files of `scanned` bytes: a quarter of them, or 1 GiB.
@@ -63,26 +69,61 @@ pub(crate) fn batch_room(scanned: usize) -> usize {
 pub(crate) struct Identity {
     pub(crate) epoch: [u8; 32],
     pub(crate) json: Arc<[u8]>,
+    pub(crate) max_batch: usize,
 }
 
-/// Opens the snapshot in `dir` on the CPU backend and makes it resident.
+/// Opens the snapshot in `dir` on one of the backends and makes it resident there. `progress` is told what it takes of a device's
+/// memory, before anything is loaded, and of the upload.
 ///
 /// # Errors
 /// [`OpenError`] names the file and the reason.
-pub fn open(dir: &Path, verify: Verify, cpu: Arc<Cpu>) -> Result<Arc<dyn Engine>, OpenError> {
-    open_on(dir, verify, cpu)
-}
-
-fn open_on<B: PackOps + ColumnOps + 'static>(
+pub fn open(
     dir: &Path,
     verify: Verify,
-    backend: Arc<B>,
+    backends: &Backends,
+    progress: &dyn Progress,
 ) -> Result<Arc<dyn Engine>, OpenError> {
-    let mut snapshot = Snapshot::open(dir, verify)?;
+    let snapshot = Snapshot::open(dir, verify)?;
     let descriptor = snapshot.header().descriptor.clone();
     descriptor.check()?;
-    let identity = Identity { epoch: descriptor.epoch, json: descriptor.to_json().into() };
-    match descriptor.params()? {
+    let params = descriptor.params()?;
+    let seat = backends.gpu_to_serve(&params, progress)?;
+    let stored = Stored { snapshot, descriptor, params };
+    match seat {
+        Some(Seat { gpu, plan, free }) => gpu.host(stored, &plan, free, progress),
+        None => {
+            let batch = host_batch(&stored.params);
+            host(backends.cpu().clone(), stored, batch)
+        }
+    }
+}
+
+/// A table as it is stored.
+pub(crate) struct Stored {
+    snapshot: Snapshot,
+    descriptor: Descriptor,
+    params: TableParams,
+}
+
+/// Queries that one scan on the CPU answers at most.
+fn host_batch(params: &TableParams) -> usize {
+    match params {
+        TableParams::Lwe(_) => MAX_BATCH,
+        TableParams::Ring(table) => hosted_ring::max_batch(table),
+        TableParams::Pack(table) => hosted_pack::max_batch(table),
+        TableParams::Column(table) => hosted_column::max_batch(table),
+    }
+}
+
+/// Makes a table resident on `backend`, where one scan answers at most `max_batch` queries.
+pub(crate) fn host<B: PackOps + ColumnOps + Named + 'static>(
+    backend: Arc<B>,
+    stored: Stored,
+    max_batch: usize,
+) -> Result<Arc<dyn Engine>, OpenError> {
+    let Stored { mut snapshot, descriptor, params } = stored;
+    let identity = Identity { epoch: descriptor.epoch, json: descriptor.to_json().into(), max_batch };
+    match params {
         TableParams::Lwe(params) => open_lwe(&mut snapshot, &descriptor, params, identity, backend),
         TableParams::Ring(table) => open_ring(&mut snapshot, table, identity, backend),
         TableParams::Pack(table) => open_pack(&mut snapshot, table, identity, backend),
@@ -90,7 +131,7 @@ fn open_on<B: PackOps + ColumnOps + 'static>(
     }
 }
 
-fn open_lwe<B: LweOps + 'static>(
+fn open_lwe<B: LweOps + Named + 'static>(
     snapshot: &mut Snapshot,
     descriptor: &Descriptor,
     params: LweTable,
@@ -98,7 +139,7 @@ fn open_lwe<B: LweOps + 'static>(
     backend: Arc<B>,
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let mut load = |name: &str, tiling: Tiling| -> Result<_, OpenError> {
-        Ok(backend.open_db(TiledDb::new(tiling, resident(snapshot, name)?)?)?)
+        Ok(backend.open_db(TiledDb::new(tiling, resident::<B>(snapshot, name)?)?)?)
     };
     let db = load(DB_FILE, params.tiling())?;
     let second_db = match params.protocol() {
@@ -113,7 +154,7 @@ fn open_lwe<B: LweOps + 'static>(
     Ok(Arc::new(Hosted { backend, params, db, second_db, identity, blobs }))
 }
 
-fn open_ring<B: RingOps + 'static>(
+fn open_ring<B: RingOps + Named + 'static>(
     snapshot: &mut Snapshot,
     table: RingTable,
     identity: Identity,
@@ -121,12 +162,12 @@ fn open_ring<B: RingOps + 'static>(
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let context = Arc::new(RingContext::new(*table.ring()));
     let ring = backend.open_ring(context.clone())?;
-    let db = NttTiledDb::new(table.tiling(), resident(snapshot, DB_FILE)?)?;
+    let db = NttTiledDb::new(table.tiling(), resident::<B>(snapshot, DB_FILE)?)?;
     let db = backend.open_ntt_db(&ring, db)?;
     Ok(Arc::new(HostedRing { backend, context, ring, table, db, identity }))
 }
 
-fn open_pack<B: PackOps + 'static>(
+fn open_pack<B: PackOps + Named + 'static>(
     snapshot: &mut Snapshot,
     table: PackTable,
     identity: Identity,
@@ -134,20 +175,20 @@ fn open_pack<B: PackOps + 'static>(
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let context = Arc::new(RingContext::new(*table.params().ring()));
     let ring = backend.open_ring(context.clone())?;
-    let db = backend.open_db(TiledDb::new(table.tiling(), resident(snapshot, DB_FILE)?)?)?;
+    let db = backend.open_db(TiledDb::new(table.tiling(), resident::<B>(snapshot, DB_FILE)?)?)?;
     let second_db = match table.protocol() {
         Protocol::ExppackD => {
-            let file = resident(snapshot, SECOND_DB_FILE)?;
+            let file = resident::<B>(snapshot, SECOND_DB_FILE)?;
             Some(backend.open_db(TiledDb::new(table.second_tiling(), file)?)?)
         }
         _ => None,
     };
-    let hint = NttTiledDb::new(table.hint_tiling(), resident(snapshot, LIFTED_FILE)?)?;
+    let hint = NttTiledDb::new(table.hint_tiling(), resident::<B>(snapshot, LIFTED_FILE)?)?;
     let hint = backend.open_ntt_db(&ring, hint)?;
     Ok(Arc::new(HostedPack { backend, context, ring, table, db, second_db, hint, identity }))
 }
 
-fn open_column<B: ColumnOps + 'static>(
+fn open_column<B: ColumnOps + Named + 'static>(
     snapshot: &mut Snapshot,
     table: ColumnTable,
     identity: Identity,
@@ -155,9 +196,9 @@ fn open_column<B: ColumnOps + 'static>(
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let context = Arc::new(RingContext::new(*table.params().ring()));
     let ring = backend.open_ring(context.clone())?;
-    let db = backend.open_db(TiledDb::new(table.tiling(), resident(snapshot, DB_FILE)?)?)?;
+    let db = backend.open_db(TiledDb::new(table.tiling(), resident::<B>(snapshot, DB_FILE)?)?)?;
     let columns =
-        backend.open_db(TiledDb::new(table.columns_tiling(), resident(snapshot, COLUMNS_FILE)?)?)?;
+        backend.open_db(TiledDb::new(table.columns_tiling(), resident::<B>(snapshot, COLUMNS_FILE)?)?)?;
     let mut polys = chain_polys(&table, snapshot.take(CHAIN_FILE)?.as_ref())?;
     let masks = match table.protocol() {
         // They travel as they are: nothing is folded, and so `open_chain` does not see them.
@@ -178,10 +219,12 @@ fn open_column<B: ColumnOps + 'static>(
     Ok(Arc::new(HostedColumn { backend, ring, scheme, table, db, columns, chain, masks, identity }))
 }
 
-/// Takes the file `name` out of the snapshot and reads it into memory.
-fn resident(snapshot: &mut Snapshot, name: &str) -> Result<Arc<MappedFile>, OpenError> {
+/// Takes the file `name` out of the snapshot, and reads it into memory if it is scanned there.
+fn resident<B: Named>(snapshot: &mut Snapshot, name: &str) -> Result<Arc<MappedFile>, OpenError> {
     let file = snapshot.take(name)?;
-    file.make_resident()?;
+    if B::BACKEND == Backend::Cpu {
+        file.make_resident()?;
+    }
     Ok(Arc::new(file))
 }
 
@@ -195,7 +238,7 @@ struct Hosted<B: LweOps> {
     blobs: Vec<Blob>,
 }
 
-impl<B: LweOps> Engine for Hosted<B> {
+impl<B: LweOps + Named> Engine for Hosted<B> {
     fn descriptor_json(&self) -> Arc<[u8]> {
         self.identity.json.clone()
     }
@@ -217,8 +260,12 @@ impl<B: LweOps> Engine for Hosted<B> {
         self.params.answer_bytes()
     }
 
+    fn backend(&self) -> Backend {
+        B::BACKEND
+    }
+
     fn max_batch(&self) -> usize {
-        MAX_BATCH
+        self.identity.max_batch
     }
 
     fn blobs(&self) -> Vec<Blob> {

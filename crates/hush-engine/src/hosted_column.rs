@@ -11,7 +11,8 @@ use hush_protocol::{
 };
 
 use crate::{
-    ClientKeys, Engine, EngineError,
+    Backend, ClientKeys, Engine, EngineError,
+    backend::Named,
     client_keys::refuse_query,
     hosted::{Identity, MAX_BATCH, batch_room},
 };
@@ -30,7 +31,7 @@ pub(crate) struct HostedColumn<B: ColumnOps> {
     pub(crate) identity: Identity,
 }
 
-impl<B: ColumnOps> Engine for HostedColumn<B> {
+impl<B: ColumnOps + Named> Engine for HostedColumn<B> {
     fn descriptor_json(&self) -> Arc<[u8]> {
         self.identity.json.clone()
     }
@@ -51,8 +52,12 @@ impl<B: ColumnOps> Engine for HostedColumn<B> {
         self.table.answer_bytes()
     }
 
+    fn backend(&self) -> Backend {
+        B::BACKEND
+    }
+
     fn max_batch(&self) -> usize {
-        max_batch(&self.table)
+        self.identity.max_batch
     }
 
     fn answer(
@@ -74,8 +79,8 @@ impl<B: ColumnOps> Engine for HostedColumn<B> {
     }
 }
 
-/// Queries of which a scan holds no more beside the table than it may.
-fn max_batch(table: &ColumnTable) -> usize {
+/// Queries of which a scan on the CPU holds no more beside the table than it may.
+pub(crate) fn max_batch(table: &ColumnTable) -> usize {
     let room = batch_room(table.tiling().bytes() + table.columns_tiling().bytes());
     // Of a query its words, keys as they came and as words and polynomials; of its results two words a row, the planes that
     // are chosen, and the answer.

@@ -11,12 +11,13 @@ use hush_protocol::{
 };
 
 use crate::{
-    ClientKeys, Engine, EngineError, KeySpec,
+    Backend, ClientKeys, Engine, EngineError, KeySpec,
+    backend::Named,
     client_keys::{downcast, key_spec, open_client_keys, refuse_query},
     hosted::{Identity, batch_room},
 };
 
-/// Queries that one scan of a table whose answers are packed answers at most: what one pass over the hint takes.
+/// Queries that one scan on the CPU of a table whose answers are packed answers at most: what one pass over the hint takes.
 pub const MAX_PACKED_BATCH: usize = 8;
 
 /// A table on a backend.
@@ -33,7 +34,7 @@ pub(crate) struct HostedPack<B: PackOps> {
 
 impl<B> Engine for HostedPack<B>
 where
-    B: PackOps,
+    B: PackOps + Named,
     B::Keys: 'static,
 {
     fn descriptor_json(&self) -> Arc<[u8]> {
@@ -56,17 +57,16 @@ where
         self.table.answer_bytes()
     }
 
+    fn backend(&self) -> Backend {
+        B::BACKEND
+    }
+
     fn max_batch(&self) -> usize {
-        // Selectors for the coefficients of the LWE secret, results for the columns of the hint.
-        let hint = self.table.hint_tiling();
-        let room = batch_room(self.table.tiling().bytes() + hint.bytes());
-        // Beside them, one query at a time has a second half.
-        let room = room.saturating_sub(self.table.second_pack_bytes());
-        (room / hint.fold_bytes()).clamp(1, MAX_PACKED_BATCH)
+        self.identity.max_batch
     }
 
     fn keys(&self) -> Option<KeySpec> {
-        Some(key_spec(self.table.params().ring()))
+        Some(key_spec(self.table.params().ring(), B::BACKEND))
     }
 
     fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
@@ -90,4 +90,14 @@ where
         };
         packing::answer(&host, queries, &opened).map_err(refuse_query)
     }
+}
+
+/// Queries of which a scan on the CPU holds no more beside the table than it may.
+pub(crate) fn max_batch(table: &PackTable) -> usize {
+    // Selectors for the coefficients of the LWE secret, results for the columns of the hint.
+    let hint = table.hint_tiling();
+    let room = batch_room(table.tiling().bytes() + hint.bytes());
+    // Beside them, one query at a time has a second half.
+    let room = room.saturating_sub(table.second_pack_bytes());
+    (room / hint.fold_bytes()).clamp(1, MAX_PACKED_BATCH)
 }

@@ -12,12 +12,13 @@ use hush_protocol::{
 };
 
 use crate::{
-    ClientKeys, Engine, EngineError, KeySpec,
+    Backend, ClientKeys, Engine, EngineError, KeySpec,
+    backend::Named,
     client_keys::{downcast, key_spec, open_client_keys, refuse_query},
     hosted::Identity,
 };
 
-/// Queries that one scan answers at most.
+/// Queries that one scan on the CPU answers at most.
 const MAX_BATCH: usize = 8;
 /// What the selectors and results of a batch may take beside the database: this much, or a quarter of the database.
 const BATCH_BYTES: usize = 256 << 20;
@@ -34,7 +35,7 @@ pub(crate) struct HostedRing<B: RingOps> {
 
 impl<B> Engine for HostedRing<B>
 where
-    B: RingOps,
+    B: RingOps + Named,
     B::Keys: 'static,
 {
     fn descriptor_json(&self) -> Arc<[u8]> {
@@ -57,13 +58,16 @@ where
         self.table.answer_bytes()
     }
 
+    fn backend(&self) -> Backend {
+        B::BACKEND
+    }
+
     fn max_batch(&self) -> usize {
-        let tiling = self.table.tiling();
-        (BATCH_BYTES.max(tiling.bytes() / 4) / tiling.fold_bytes()).clamp(1, MAX_BATCH)
+        self.identity.max_batch
     }
 
     fn keys(&self) -> Option<KeySpec> {
-        Some(key_spec(self.table.ring()))
+        Some(key_spec(self.table.ring(), B::BACKEND))
     }
 
     fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
@@ -80,4 +84,10 @@ where
         let Self { backend, context, ring, table, db, .. } = self;
         onion::answer(&**backend, ring, db, context, table, &packed, &opened).map_err(refuse_query)
     }
+}
+
+/// Queries of which a scan on the CPU holds no more beside the table than it may.
+pub(crate) fn max_batch(table: &RingTable) -> usize {
+    let tiling = table.tiling();
+    (BATCH_BYTES.max(tiling.bytes() / 4) / tiling.fold_bytes()).clamp(1, MAX_BATCH)
 }

@@ -1,18 +1,27 @@
 //! Builds snapshots, opens them, and answers batches of queries: the one place where a protocol and a backend
 //! become `dyn`.
 //!
-//! * [`mod@build`]: records to snapshot. * [`open`]: snapshot to [`Engine`]. * [`engine`]: what a server needs.
+//! * [`Backends`]: what computes. * [`mod@build`]: records to snapshot. * [`open`]: snapshot to [`Engine`]. * [`engine`]: what a
+//!   server needs.
 
+mod backend;
 pub mod build;
 mod client_keys;
 pub mod engine;
+#[cfg_attr(not(any(feature = "cuda", feature = "emulator")), path = "no_gpu.rs")]
+mod gpu;
 mod hosted;
 mod hosted_column;
 mod hosted_pack;
 mod hosted_ring;
+mod memory_plan;
 mod progress;
 
+pub use backend::{Backend, BackendChoice, BackendError, Backends, CUDA_VARIABLE};
 pub use engine::*;
+#[cfg(any(feature = "cuda", feature = "emulator"))]
+pub use gpu::open_device;
 pub use hosted::{OpenError, open};
 pub use hosted_pack::MAX_PACKED_BATCH;
+pub use memory_plan::{DoesNotFit, MemoryPlan, Part};
 pub use progress::{Progress, Silent};

@@ -6,6 +6,10 @@ pub trait Progress: Sync {
     fn start(&self, stage: &str, total: u64, unit: &'static str);
     /// `units` more are done.
     fn advance(&self, units: u64);
+    /// Something that whoever waits may want to know: a line.
+    fn note(&self, line: &str) {
+        let _ = line;
+    }
     /// `units` of the stage that has just begun were done by an earlier run.
     fn resume(&self, units: u64) {
         self.advance(units);

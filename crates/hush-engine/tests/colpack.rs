@@ -5,9 +5,9 @@ mod column_built;
 
 use std::sync::Arc;
 
-use column_built::{Built, Client, Wanted, file};
+use column_built::{Built, Client, Wanted, file, on_cpu};
 use hush_cpu::{Cpu, Level};
-use hush_engine::{EngineError, open};
+use hush_engine::{Backends, EngineError, Silent, open};
 use hush_he::{
     entities::ColumnMasks,
     params::{ColumnParams, RingContext},
@@ -46,6 +46,11 @@ fn levels() -> Vec<Level> {
     levels
 }
 
+/// So many threads at a level.
+fn at_level(level: Level, threads: usize) -> Backends {
+    Backends::cpu_only(Arc::new(Cpu::with_level(level, threads).unwrap()))
+}
+
 /// Pack columns and chain of a table's database, made of its hint at once by the reference.
 fn chained(built: &Built) -> [Vec<u8>; 2] {
     let table = built.table();
@@ -73,10 +78,10 @@ fn chained(built: &Built) -> [Vec<u8>; 2] {
 fn the_files_are_those_of_the_whole_hint() {
     for shape in SHAPES {
         // As many plaintexts at a time as there are threads: 3 divide none of the numbers of plaintexts.
-        let first = Built::new(&Cpu::new(3).unwrap(), by_index(Protocol::Colpack, shape));
+        let first = Built::new(&on_cpu(3), by_index(Protocol::Colpack, shape));
         let expected = chained(&first);
         for (level, threads) in levels().into_iter().zip([1, 2, 5]) {
-            let cpu = Cpu::with_level(level, threads).unwrap();
+            let cpu = at_level(level, threads);
             for protocol in PROTOCOLS {
                 let built = Built::new(&cpu, by_index(protocol, shape));
                 let files = [COLUMNS_FILE, CHAIN_FILE].map(|name| file(&built.path(), name));
@@ -90,7 +95,7 @@ fn the_files_are_those_of_the_whole_hint() {
 /// What the shapes are there for.
 #[test]
 fn the_shapes_cover_the_corners() {
-    let cpu = Cpu::new(1).unwrap();
+    let cpu = on_cpu(1);
     let mut off_boundary = 0;
     for shape in SHAPES {
         let table = Built::new(&cpu, by_index(Protocol::Colpack, shape)).table();
@@ -107,10 +112,10 @@ fn the_shapes_cover_the_corners() {
 }
 
 /// Asks an engine for records, in batches, and checks them.
-fn check(cpu: &Arc<Cpu>, built: &Built, wanted: Wanted) {
-    let engine = open(&built.path(), Verify::Full, cpu.clone()).unwrap();
+fn check(cpu: &Backends, built: &Built, wanted: Wanted) {
+    let engine = open(&built.path(), Verify::Full, cpu, &Silent).unwrap();
     let client = Client::new(&*engine);
-    let name = format!("{wanted:?}, {}", cpu.level());
+    let name = format!("{wanted:?}, {}", cpu.cpu().level());
     assert_eq!(engine.protocol(), wanted.protocol.name());
     assert!(engine.keys().is_none() && engine.blobs().is_empty() && client.descriptor.hint.is_none());
     assert_eq!(client.descriptor.params().unwrap().hint_bytes(), 0, "{name}");
@@ -146,10 +151,10 @@ fn what_is_built_at_one_level_answers_at_all() {
             keyed.map(|(bytes, records, columns)| Wanted { protocol, by_key: true, records, bytes, columns });
         let all = SHAPES.map(|shape| by_index(protocol, shape));
         for (number, wanted) in all.into_iter().chain(keyed).enumerate() {
-            let builder = Cpu::with_level(levels[number % levels.len()], 3).unwrap();
+            let builder = at_level(levels[number % levels.len()], 3);
             let built = Built::new(&builder, wanted);
             for &level in &levels {
-                check(&Arc::new(Cpu::with_level(level, 2).unwrap()), &built, wanted);
+                check(&at_level(level, 2), &built, wanted);
             }
         }
     }
@@ -158,10 +163,10 @@ fn what_is_built_at_one_level_answers_at_all() {
 /// The first of the queries that are none, wherever it is, and by its place in the batch. The others are answered without it.
 #[test]
 fn a_wrong_query_is_named_by_its_place() {
-    let cpu = Arc::new(Cpu::new(2).unwrap());
+    let cpu = on_cpu(2);
     for protocol in PROTOCOLS {
         let built = Built::new(&cpu, by_index(protocol, SHAPES[1]));
-        let engine = open(&built.path(), Verify::Full, cpu.clone()).unwrap();
+        let engine = open(&built.path(), Verify::Full, &cpu, &Silent).unwrap();
         let client = Client::new(&*engine);
         let (query, asked) = client.query(11);
         // Ones in all bits of the last coefficient, which is one of a key: more than the modulus.

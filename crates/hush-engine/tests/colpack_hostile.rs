@@ -3,11 +3,10 @@
 
 mod column_built;
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
-use column_built::{Built, Wanted, file};
-use hush_cpu::Cpu;
-use hush_engine::{OpenError, open};
+use column_built::{Built, Wanted, file, on_cpu};
+use hush_engine::{Backends, OpenError, Silent, open};
 use hush_he::params::RingContext;
 use hush_ops::OpsError;
 use hush_protocol::table::Protocol;
@@ -16,17 +15,17 @@ use hush_store::snapshot::{CHAIN_FILE, COLUMNS_FILE, DB_FILE, Header, Snapshot, 
 const PROTOCOLS: [Protocol; 2] = [Protocol::Colpack, Protocol::ColpackS];
 
 /// Five entries of two planes.
-fn built(cpu: &Cpu, protocol: Protocol) -> Built {
+fn built(cpu: &Backends, protocol: Protocol) -> Built {
     Built::new(cpu, Wanted { protocol, by_key: false, records: 40, bytes: 300, columns: 8 })
 }
 
 /// Writes the snapshot of `whole` with another content of the file `name`, and opens it. Its header has the file's length and checksums.
-fn opened(cpu: &Arc<Cpu>, whole: &Built, name: &str, content: &[u8]) -> Option<OpenError> {
+fn opened(cpu: &Backends, whole: &Built, name: &str, content: &[u8]) -> Option<OpenError> {
     let dir = tempfile::tempdir().unwrap();
     let target = dir.path().join("table");
     write(&target, whole, name, content);
     let [full, header] =
-        [Verify::Full, Verify::Header].map(|verify| open(&target, verify, cpu.clone()).err());
+        [Verify::Full, Verify::Header].map(|verify| open(&target, verify, cpu, &Silent).err());
     assert_eq!(full.is_some(), header.is_some());
     full
 }
@@ -51,7 +50,7 @@ fn is_shape(error: &OpenError) -> bool {
 
 #[test]
 fn files_of_another_length_are_errors() {
-    let cpu = Arc::new(Cpu::new(2).unwrap());
+    let cpu = on_cpu(2);
     for protocol in PROTOCOLS {
         let whole = built(&cpu, protocol);
         for name in [DB_FILE, COLUMNS_FILE, CHAIN_FILE] {
@@ -74,7 +73,7 @@ fn files_of_another_length_are_errors() {
 /// Digits and masks are residues; whatever is below its prime is one.
 #[test]
 fn words_that_are_no_residues_are_errors() {
-    let cpu = Arc::new(Cpu::new(2).unwrap());
+    let cpu = on_cpu(2);
     for protocol in PROTOCOLS {
         let whole = built(&cpu, protocol);
         let table = whole.table();
@@ -98,7 +97,7 @@ fn words_that_are_no_residues_are_errors() {
 /// Any bytes are pack columns: those of a stranger give wrong answers, and no more.
 #[test]
 fn any_bytes_are_pack_columns() {
-    let cpu = Arc::new(Cpu::new(2).unwrap());
+    let cpu = on_cpu(2);
     for protocol in PROTOCOLS {
         let whole = built(&cpu, protocol);
         let length = file(&whole.path(), COLUMNS_FILE).len();
@@ -110,7 +109,7 @@ fn any_bytes_are_pack_columns() {
 
 #[test]
 fn a_header_that_lists_no_pack_columns_is_an_error() {
-    let cpu = Arc::new(Cpu::new(1).unwrap());
+    let cpu = on_cpu(1);
     for protocol in PROTOCOLS {
         let whole = built(&cpu, protocol);
         for name in [DB_FILE, COLUMNS_FILE, CHAIN_FILE] {
@@ -126,7 +125,7 @@ fn a_header_that_lists_no_pack_columns_is_an_error() {
                 out.finish().unwrap();
             }
             writer.commit(&header).unwrap();
-            let refused = open(&target, Verify::Full, cpu.clone()).err().expect("a file is missing");
+            let refused = open(&target, Verify::Full, &cpu, &Silent).err().expect("a file is missing");
             assert!(matches!(refused, OpenError::Snapshot(_)) && refused.to_string().contains(name));
         }
     }

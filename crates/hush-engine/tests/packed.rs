@@ -9,7 +9,7 @@ use std::{
 
 use hush_cpu::Cpu;
 use hush_engine::{
-    Engine, Progress,
+    Backends, Engine, Progress, Silent,
     build::{BuildOptions, build},
     open,
 };
@@ -36,6 +36,10 @@ use hush_store::{
 };
 use tempfile::TempDir;
 
+fn on_cpu() -> Backends {
+    Backends::cpu_only(Arc::new(Cpu::new(2).unwrap()))
+}
+
 /// A folder with the snapshot of a table by index, and its records.
 struct Built {
     dir: TempDir,
@@ -59,7 +63,7 @@ impl Progress for Stages {
 
 impl Built {
     /// `records` random records of `bytes` bytes each, in about `columns` columns.
-    fn new(cpu: &Cpu, protocol: Protocol, records: usize, bytes: usize, columns: usize) -> Self {
+    fn new(backends: &Backends, protocol: Protocol, records: usize, bytes: usize, columns: usize) -> Self {
         let (dir, rng) = (tempfile::tempdir().unwrap(), &mut Csprng::insecure_from_seed(3));
         let mut spool = Spool::create(dir.path()).unwrap();
         let records: Vec<Vec<u8>> = (0..records)
@@ -83,7 +87,7 @@ impl Built {
         };
         let writer = SnapshotWriter::create(&dir.path().join("table"), false).unwrap();
         let stages = Stages::default();
-        build(&spooled, false, "records", &options, writer, cpu, &stages).unwrap();
+        build(&spooled, false, "records", &options, writer, backends, &stages).unwrap();
         Self { dir, records, stages }
     }
 
@@ -145,15 +149,15 @@ const TABLES: [(Protocol, usize, usize, usize); 9] = [
 
 #[test]
 fn the_hint_written_by_tiles_is_the_hint_lifted_at_once() {
-    let cpu = Cpu::new(2).unwrap();
+    let backends = on_cpu();
     for (protocol, bytes, blocks, plaintexts) in TABLES {
         // The last block is short of two records.
-        let built = Built::new(&cpu, protocol, 8 * blocks - 2, bytes, 8);
+        let built = Built::new(&backends, protocol, 8 * blocks - 2, bytes, 8);
         let table = built.table();
         let name = format!("{protocol}, {blocks} blocks of {bytes} bytes");
         assert_eq!((table.shape().slot_bytes, table.shape().blocks), (bytes, blocks), "{name}");
         assert_eq!(table.hint_tiling().columns(), plaintexts, "{name}");
-        assert!(file(&built.path(), LIFTED_FILE) == lifted(&cpu, &built.path(), &table), "{name}");
+        assert!(file(&built.path(), LIFTED_FILE) == lifted(backends.cpu(), &built.path(), &table), "{name}");
         for (stage, total, done) in &*built.stages.0.lock().unwrap() {
             assert_eq!(total, done, "{name}: {stage}");
         }
@@ -163,9 +167,9 @@ fn the_hint_written_by_tiles_is_the_hint_lifted_at_once() {
 /// What the tables above are there for.
 #[test]
 fn the_tables_cover_the_corners() {
-    let cpu = Cpu::new(2).unwrap();
+    let backends = on_cpu();
     let table = |(protocol, bytes, blocks, _): (Protocol, usize, usize, usize)| {
-        Built::new(&cpu, protocol, 8 * blocks, bytes, 8).table()
+        Built::new(&backends, protocol, 8 * blocks, bytes, 8).table()
     };
     let starts = |range: Range<usize>| range.start % GROUP_ROWS;
     let lanes = table(TABLES[4]).hint_shape();
@@ -201,11 +205,11 @@ impl Client {
 
 #[test]
 fn what_is_built_answers_whole_batches() {
-    let cpu = Arc::new(Cpu::new(2).unwrap());
+    let backends = on_cpu();
     for (protocol, bytes, blocks, _) in TABLES {
         let name = format!("{protocol}, {blocks} blocks of {bytes} bytes");
-        let built = Built::new(&cpu, protocol, 8 * blocks - 2, bytes, 8);
-        let engine = open(&built.path(), Verify::Full, cpu.clone()).unwrap();
+        let built = Built::new(&backends, protocol, 8 * blocks - 2, bytes, 8);
+        let engine = open(&built.path(), Verify::Full, &backends, &Silent).unwrap();
         let client = Client::new(&*engine);
         let keys = engine.open_keys(client.keys.upload()).unwrap();
         // The first, the last, and some between.

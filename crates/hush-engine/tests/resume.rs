@@ -4,12 +4,12 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Mutex,
+    sync::{Arc, Mutex},
 };
 
 use hush_cpu::Cpu;
 use hush_engine::{
-    Progress,
+    Backends, Progress,
     build::{BuildOptions, build},
 };
 use hush_he::params::{DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256};
@@ -58,8 +58,8 @@ impl Wanted {
             columns: Some(self.columns),
         };
         let writer = SnapshotWriter::create(&place.target(), false).unwrap();
-        let cpu = Cpu::new(threads).unwrap();
-        build(&records, self.by_key, "records", &options, writer, &cpu, progress).unwrap();
+        let backends = Backends::cpu_only(Arc::new(Cpu::new(threads).unwrap()));
+        build(&records, self.by_key, "records", &options, writer, &backends, progress).unwrap();
     }
 
     /// Builds the table, and leaves in `place` what there was once `units` of `stage` were done.

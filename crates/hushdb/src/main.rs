@@ -25,6 +25,8 @@ enum Command {
     Get(commands::get::GetArgs),
     /// Print everything about a table.
     Inspect(commands::inspect::InspectArgs),
+    /// Tell what this machine has, and why a GPU is not used.
+    Doctor(commands::doctor::DoctorArgs),
     /// Measure this machine: scan, build, answer.
     Bench(commands::bench::BenchArgs),
 }
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => report::exit(commands::serve::run(args)),
         Command::Get(args) => commands::get::run(args),
         Command::Inspect(args) => report::exit(commands::inspect::run(args)),
+        Command::Doctor(args) => report::exit(commands::doctor::run(&args)),
         Command::Bench(args) => report::exit(commands::bench::run(args)),
     }
 }

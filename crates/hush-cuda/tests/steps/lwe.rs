@@ -33,7 +33,7 @@ fn lwe_fold() {
 #[test]
 fn lwe_hint() {
     let small = HINT_CASES.into_iter().filter(|&(_, cols, _, n)| cols * n < 1 << 20);
-    let high_degree = (20, 2100, MatrixStructure::Ring { degree: 2048 }, 64);
+    let high_degree = (20, 600, MatrixStructure::Ring { degree: 512 }, 512);
     let cases: Vec<_> = small.chain([high_degree]).collect();
     emulated().for_each(|backend| conformance::lwe_hint_of(&backend, &cases));
     gpu().into_iter().for_each(|device| conformance::lwe_hint(&Cuda::new(device)));

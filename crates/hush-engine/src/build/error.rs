@@ -5,6 +5,8 @@ use hush_protocol::{ProtocolError, keyword::FilterError};
 use hush_store::{ingest::IngestError, snapshot::SnapshotError};
 use thiserror::Error;
 
+use crate::DoesNotFit;
+
 /// Why a table could not be built.
 #[derive(Debug, Error)]
 pub enum BuildError {
@@ -46,4 +48,7 @@ pub enum BuildError {
     /// A step.
     #[error(transparent)]
     Ops(#[from] OpsError),
+    /// The GPU that was asked for.
+    #[error(transparent)]
+    Memory(#[from] DoesNotFit),
 }

@@ -16,7 +16,7 @@ use super::BuildError;
 use crate::Progress;
 
 /// Rows of the hint computed in one step.
-const STEP_ROWS: usize = 4 * GROUP_ROWS;
+pub(crate) const STEP_ROWS: usize = 4 * GROUP_ROWS;
 
 /// Writes the hint of the database that was written before, and with DoublePIR the second database.
 pub(super) fn write<B: LweOps>(

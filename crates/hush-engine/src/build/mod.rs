@@ -2,7 +2,7 @@
 
 mod chained;
 mod error;
-mod hint;
+pub(crate) mod hint;
 mod index;
 mod keyed;
 mod laid;
@@ -31,13 +31,14 @@ use laid::Laid;
 pub use options::BuildOptions;
 pub use plaintext_files::chain_polys;
 
-use crate::Progress;
+use crate::{Backends, Progress, backend::Seat};
 
 /// The program, for who looks at a table.
 const WRITTEN_BY: &str = concat!("hushdb ", env!("CARGO_PKG_VERSION"));
 
 /// Builds a snapshot of `records` with `writer` and puts it in place. It goes on where a build of the same records and options
-/// was killed, if it had laid the table out.
+/// was killed, if it had laid the table out. What comes of the hint is computed by one of the backends, all else by the CPU; the
+/// files do not depend on it.
 ///
 /// # Errors
 /// [`BuildError`] says what does not fit and what to change. The target is then as it was.
@@ -47,9 +48,10 @@ pub fn build(
     source: &str,
     options: &BuildOptions,
     writer: SnapshotWriter,
-    cpu: &Cpu,
+    backends: &Backends,
     progress: &dyn Progress,
 ) -> Result<Header, BuildError> {
+    let cpu: &Cpu = backends.cpu();
     if records.is_empty() {
         return Err(BuildError::NoRecords);
     }
@@ -68,7 +70,14 @@ pub fn build(
     };
     let State { mut descriptor, database, .. } = state;
     let mut files = vec![database];
-    write_hint(&mut descriptor, &writer, cpu, cpu, progress, &mut files)?;
+    let params = descriptor.params()?;
+    let seat = backends.gpu_to_build(&params, progress)?;
+    let stage =
+        HintStage { descriptor: &mut descriptor, params, writer: &writer, cpu, progress, files: &mut files };
+    match seat {
+        Some(Seat { gpu, .. }) => gpu.compute(stage)?,
+        None => stage.run(cpu)?,
+    }
     descriptor.seal();
     descriptor.check()?;
     let header = Header {
@@ -83,25 +92,31 @@ pub fn build(
     Ok(header)
 }
 
-/// Writes what the server keeps beside the database, which was written before, or clients download: all that comes of the hint.
-/// The hint is computed on `backend`; `cpu` has the threads for what is done on the host.
-fn write_hint<B: PackOps + ColumnOps>(
-    descriptor: &mut Descriptor,
-    writer: &SnapshotWriter,
-    backend: &B,
-    cpu: &Cpu,
-    progress: &dyn Progress,
-    files: &mut Vec<FileEntry>,
-) -> Result<(), BuildError> {
-    match &descriptor.params()? {
-        TableParams::Lwe(table) => {
-            descriptor.hint = Some(hint::write(table, writer, backend, progress, files)?);
-            Ok(())
-        }
-        TableParams::Ring(_) => Ok(()),
-        TableParams::Pack(table) => lifted::write(table, writer, backend, progress, files),
-        TableParams::Column(table) => {
-            chained::write(table, descriptor.database, writer, (backend, cpu), progress, files)
+/// What the server keeps beside the database, which was written before, or clients download: all that comes of the hint.
+pub(crate) struct HintStage<'a> {
+    descriptor: &'a mut Descriptor,
+    params: TableParams,
+    writer: &'a SnapshotWriter,
+    /// It has the threads for what is done on the host.
+    cpu: &'a Cpu,
+    progress: &'a dyn Progress,
+    files: &'a mut Vec<FileEntry>,
+}
+
+impl HintStage<'_> {
+    /// Computes it on `backend`, and writes it.
+    pub(crate) fn run<B: PackOps + ColumnOps>(self, backend: &B) -> Result<(), BuildError> {
+        let Self { descriptor, params, writer, cpu, progress, files } = self;
+        match &params {
+            TableParams::Lwe(table) => {
+                descriptor.hint = Some(hint::write(table, writer, backend, progress, files)?);
+                Ok(())
+            }
+            TableParams::Ring(_) => Ok(()),
+            TableParams::Pack(table) => lifted::write(table, writer, backend, progress, files),
+            TableParams::Column(table) => {
+                chained::write(table, descriptor.database, writer, (backend, cpu), progress, files)
+            }
         }
     }
 }

@@ -1,11 +1,14 @@
 //! Tables of column packing as they are built, and clients of the engines that serve them.
 #![allow(dead_code, reason = "no test looks at every part")]
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use hush_cpu::Cpu;
 use hush_engine::{
-    Engine, Silent,
+    Backends, Engine, Silent,
     build::{BuildOptions, build},
 };
 use hush_he::params::{DEFAULT_LWE, INSECURE_COLPACK_N256};
@@ -38,6 +41,11 @@ pub(crate) struct Wanted {
     pub(crate) columns: usize,
 }
 
+/// So many threads of the CPU.
+pub(crate) fn on_cpu(threads: usize) -> Backends {
+    Backends::cpu_only(Arc::new(Cpu::new(threads).unwrap()))
+}
+
 /// A folder with a table, and its records.
 pub(crate) struct Built {
     pub(crate) dir: TempDir,
@@ -45,7 +53,7 @@ pub(crate) struct Built {
 }
 
 impl Built {
-    pub(crate) fn new(cpu: &Cpu, wanted: Wanted) -> Self {
+    pub(crate) fn new(backends: &Backends, wanted: Wanted) -> Self {
         let (dir, rng) = (tempfile::tempdir().unwrap(), &mut Csprng::insecure_from_seed(3));
         let mut spool = Spool::create(dir.path()).unwrap();
         let mut record = |index: usize| {
@@ -68,7 +76,7 @@ impl Built {
             columns: Some(wanted.columns),
         };
         let writer = SnapshotWriter::create(&dir.path().join("table"), false).unwrap();
-        build(&spooled, wanted.by_key, "records", &options, writer, cpu, &Silent).unwrap();
+        build(&spooled, wanted.by_key, "records", &options, writer, backends, &Silent).unwrap();
         Self { dir, records }
     }
 

@@ -100,9 +100,9 @@ impl Keys {
         })
     }
 
-    /// The keys `id` if they are in memory and have not expired.
-    fn in_memory(&self, id: &KeyId, now: Millis) -> Option<Arc<OpenedKeys>> {
-        let opened = self.opened.get(id)?;
+    /// The keys `id` if they are in memory, opened by the backend of `spec`, and have not expired.
+    fn in_memory(&self, id: &KeyId, spec: &KeySpec, now: Millis) -> Option<Arc<OpenedKeys>> {
+        let opened = self.opened.get(id, spec.backend)?;
         if self.store.is_expired(opened.noted(), now) {
             self.opened.remove(&[*id]);
             return None;
@@ -119,14 +119,14 @@ pub(crate) async fn find(
     id: &KeyId,
 ) -> Result<Arc<OpenedKeys>, KeyError> {
     let (keys, now) = (&server.keys, now());
-    let opened = match keys.in_memory(id, now) {
+    let opened = match keys.in_memory(id, spec, now) {
         Some(opened) => opened,
         None => {
             let (server, engine, spec, id) = (server.clone(), table.engine.clone(), spec.clone(), *id);
             blocking(keys, move || load(&server, &*engine, &spec, &id, now)).await?
         }
     };
-    if opened.preset != spec.preset {
+    if opened.spec.preset != spec.preset {
         return Err(KeyError::OtherPreset);
     }
     note_use(server, id, &opened, now);
@@ -144,7 +144,7 @@ fn load(
 ) -> Result<Arc<OpenedKeys>, KeyError> {
     let keys = &server.keys;
     // Another query of the same client may have been first.
-    if let Some(opened) = keys.in_memory(id, now) {
+    if let Some(opened) = keys.in_memory(id, spec, now) {
         return Ok(opened);
     }
     let Some(stored) = keys.store.get(id, now).map_err(failed)? else {
@@ -159,7 +159,7 @@ fn load(
         if blake3::hash(&stored.body) == *id { open(engine, &stored.body) } else { Err(KeyError::Mismatch) };
     match checked {
         Ok(client_keys) => {
-            let opened = OpenedKeys::new(client_keys, &spec.preset, stored.last_used, place);
+            let opened = OpenedKeys::new(client_keys, spec, stored.last_used, place);
             Ok(keys.opened.insert(*id, opened))
         }
         Err(KeyError::Internal) => Err(KeyError::Internal),
@@ -210,7 +210,7 @@ fn accept(server: &Server, id: &KeyId, body: &Bytes) -> Result<bool, KeyError> {
     server.metrics.key_uploads.inc();
     // The client asks next. Without a place, its first query opens them once more.
     if let Some(place) = server.keys.opened.place() {
-        server.keys.opened.insert(*id, OpenedKeys::new(client_keys, &preset, now, place));
+        server.keys.opened.insert(*id, OpenedKeys::new(client_keys, spec, now, place));
     }
     Ok(change.added)
 }

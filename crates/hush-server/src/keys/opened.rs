@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use hush_engine::ClientKeys;
+use hush_engine::{Backend, ClientKeys, KeySpec};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::store::{KeyId, Millis};
@@ -16,7 +16,8 @@ use super::store::{KeyId, Millis};
 /// One client's keys in memory. Queries that wait for a scan hold on to theirs.
 pub(crate) struct OpenedKeys {
     pub(crate) keys: ClientKeys,
-    pub(crate) preset: String,
+    /// Whose they are.
+    pub(crate) spec: KeySpec,
     /// The last use that the store knows of.
     pub(super) noted: AtomicU64,
     _place: Place,
@@ -34,7 +35,8 @@ pub(super) struct OpenedCache {
 
 #[derive(Default)]
 struct Entries {
-    by_id: HashMap<KeyId, Entry>,
+    /// The same keys are opened once for each backend that has a table of theirs.
+    by_id: HashMap<(KeyId, Backend), Entry>,
     /// Counts uses.
     clock: u64,
 }
@@ -45,8 +47,8 @@ struct Entry {
 }
 
 impl OpenedKeys {
-    pub(super) fn new(keys: ClientKeys, preset: &str, noted: Millis, place: Place) -> Arc<OpenedKeys> {
-        Arc::new(OpenedKeys { keys, preset: preset.to_owned(), noted: AtomicU64::new(noted), _place: place })
+    pub(super) fn new(keys: ClientKeys, spec: &KeySpec, noted: Millis, place: Place) -> Arc<OpenedKeys> {
+        Arc::new(OpenedKeys { keys, spec: spec.clone(), noted: AtomicU64::new(noted), _place: place })
     }
 
     pub(super) fn noted(&self) -> Millis {
@@ -64,11 +66,12 @@ impl OpenedCache {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn get(&self, id: &KeyId) -> Option<Arc<OpenedKeys>> {
+    /// The keys `id`, opened by `backend`.
+    pub(super) fn get(&self, id: &KeyId, backend: Backend) -> Option<Arc<OpenedKeys>> {
         let mut entries = self.lock();
         entries.clock += 1;
         let now = entries.clock;
-        let entry = entries.by_id.get_mut(id)?;
+        let entry = entries.by_id.get_mut(&(*id, backend))?;
         entry.last_use = now;
         Some(entry.opened.clone())
     }
@@ -92,13 +95,16 @@ impl OpenedCache {
         let mut entries = self.lock();
         entries.clock += 1;
         let last_use = entries.clock;
-        entries.by_id.entry(id).or_insert(Entry { opened, last_use }).opened.clone()
+        entries.by_id.entry((id, opened.spec.backend)).or_insert(Entry { opened, last_use }).opened.clone()
     }
 
+    /// Removes keys, whoever opened them.
     pub(super) fn remove(&self, ids: &[KeyId]) {
         let mut entries = self.lock();
         for id in ids {
-            entries.by_id.remove(id);
+            for backend in Backend::ALL {
+                entries.by_id.remove(&(*id, backend));
+            }
         }
     }
 }
@@ -107,19 +113,26 @@ impl OpenedCache {
 mod tests {
     use super::*;
 
-    fn open(cache: &OpenedCache, id: u8) -> Option<Arc<OpenedKeys>> {
-        let opened = OpenedKeys::new(ClientKeys(Arc::new(id)), "toy", 0, cache.place()?);
+    const CPU: Backend = Backend::Cpu;
+
+    fn open_on(cache: &OpenedCache, id: u8, backend: Backend) -> Option<Arc<OpenedKeys>> {
+        let spec = KeySpec { preset: "toy".into(), bytes: 1, backend };
+        let opened = OpenedKeys::new(ClientKeys(Arc::new(id)), &spec, 0, cache.place()?);
         Some(cache.insert([id; 32], opened))
+    }
+
+    fn open(cache: &OpenedCache, id: u8) -> Option<Arc<OpenedKeys>> {
+        open_on(cache, id, CPU)
     }
 
     #[test]
     fn the_keys_used_longest_ago_make_room() {
         let cache = OpenedCache::new(2);
         assert!(open(&cache, 1).is_some() && open(&cache, 2).is_some());
-        assert!(cache.get(&[1; 32]).is_some());
+        assert!(cache.get(&[1; 32], CPU).is_some());
         assert!(open(&cache, 3).is_some());
-        assert!(cache.get(&[2; 32]).is_none());
-        assert!(cache.get(&[1; 32]).is_some() && cache.get(&[3; 32]).is_some());
+        assert!(cache.get(&[2; 32], CPU).is_none());
+        assert!(cache.get(&[1; 32], CPU).is_some() && cache.get(&[3; 32], CPU).is_some());
     }
 
     #[test]
@@ -127,7 +140,7 @@ mod tests {
         let cache = OpenedCache::new(2);
         let (first, second) = (open(&cache, 1), open(&cache, 2));
         assert!(open(&cache, 3).is_none());
-        assert!(cache.get(&[1; 32]).is_some() && cache.get(&[2; 32]).is_some());
+        assert!(cache.get(&[1; 32], CPU).is_some() && cache.get(&[2; 32], CPU).is_some());
         // Removed from the cache, but still in use: the place is not free.
         cache.remove(&[[1; 32]]);
         assert!(open(&cache, 3).is_none());
@@ -143,5 +156,19 @@ mod tests {
         let (first, again) = (open(&cache, 1).unwrap(), open(&cache, 1).unwrap());
         assert!(Arc::ptr_eq(&first, &again));
         assert!(open(&cache, 2).is_some());
+    }
+
+    #[test]
+    fn keys_are_opened_for_each_backend() {
+        let cache = OpenedCache::new(3);
+        let on_cpu = open(&cache, 1).unwrap();
+        assert!(cache.get(&[1; 32], Backend::Cuda).is_none(), "opened by another backend");
+        let on_gpu = open_on(&cache, 1, Backend::Cuda).unwrap();
+        assert!(!Arc::ptr_eq(&on_cpu, &on_gpu));
+        for (backend, opened) in [(CPU, &on_cpu), (Backend::Cuda, &on_gpu)] {
+            assert!(Arc::ptr_eq(&cache.get(&[1; 32], backend).unwrap(), opened));
+        }
+        cache.remove(&[[1; 32]]);
+        assert!(Backend::ALL.iter().all(|&backend| cache.get(&[1; 32], backend).is_none()));
     }
 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Condvar, Mutex},
 };
 
-use hush_engine::{Blob, ClientKeys, Engine, EngineError, KeySpec};
+use hush_engine::{Backend, Blob, ClientKeys, Engine, EngineError, KeySpec};
 use hush_protocol::wire::{self, EvaluationKeys, KEY_ID_BYTES, Query, QuerySizes};
 use prost::Message;
 
@@ -65,7 +65,13 @@ impl SumEngine {
     /// Queries need keys of this parameter set, of this many words.
     pub(crate) fn with_keys(mut self, preset: &str, words: usize) -> SumEngine {
         let bytes = wire::encoded_keys_bytes(preset, SEED_BYTES, words);
-        self.keys = Some(KeySpec { preset: preset.to_owned(), bytes });
+        self.keys = Some(KeySpec { preset: preset.to_owned(), bytes, backend: Backend::Cpu });
+        self
+    }
+
+    /// It is on this backend, and takes keys that were opened there.
+    pub(crate) fn on(mut self, backend: Backend) -> SumEngine {
+        self.keys = self.keys.map(|spec| KeySpec { backend, ..spec });
         self
     }
 
@@ -149,6 +155,10 @@ impl Engine for SumEngine {
         "sum"
     }
 
+    fn backend(&self) -> Backend {
+        self.keys.as_ref().map_or(Backend::Cpu, |spec| spec.backend)
+    }
+
     fn query_bytes(&self) -> QuerySizes {
         QuerySizes { key_id: self.keys.as_ref().map_or(0, |_| KEY_ID_BYTES), ..SIZES }
     }
@@ -179,7 +189,7 @@ impl Engine for SumEngine {
         match keys.words.iter().max() {
             Some(&PANICS) => panic!("asked to panic"),
             Some(&REFUSED) => Err(refuse("a coefficient of the keys is too large")),
-            _ => Ok(ClientKeys(Arc::new(keys.seed[0]))),
+            _ => Ok(ClientKeys(Arc::new((spec.backend, keys.seed[0])))),
         }
     }
 
@@ -196,7 +206,11 @@ impl Engine for SumEngine {
         assert_eq!(keys.len(), queries.len());
         for (answer, keys) in answers.iter_mut().zip(keys) {
             assert_eq!(keys.is_some(), self.keys.is_some());
-            let shift = keys.as_ref().map_or(0, |keys| *keys.0.downcast_ref::<u8>().unwrap());
+            let opened = keys.as_ref().map(|keys| *keys.0.downcast_ref::<(Backend, u8)>().unwrap());
+            let shift = opened.map_or(0, |(backend, shift)| {
+                assert_eq!(backend, self.backend(), "keys that another backend has opened");
+                shift
+            });
             answer.iter_mut().for_each(|byte| *byte = byte.wrapping_add(shift));
             answer.resize(self.answer_bytes, 0);
         }

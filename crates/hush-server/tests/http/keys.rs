@@ -2,6 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc, thread, time::Duration};
 
+use hush_engine::Backend;
 use hush_protocol::wire::{CONTENT_TYPE, EvaluationKeys, Query, ResponseShape};
 use hush_server::{ServerConfig, Tables, Throttle};
 use prost::Message;
@@ -206,6 +207,27 @@ fn keys_of_another_table_do_not_fit() {
     assert_eq!(upload(&mut client, &own).status, 201);
     ask(&mut client, &[keyed_query(1, &other)]).problem(400, "key_preset");
     assert_eq!(ask(&mut client, &[keyed_query(1, &own)]).status, 200);
+}
+
+#[test]
+fn tables_on_two_backends_take_the_same_keys() {
+    let tables = Tables::new();
+    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE).with_keys(PRESET, WORDS))).unwrap();
+    let on_gpu = SumEngine::new(EPOCH_BYTE).with_keys(PRESET, WORDS).on(Backend::Cuda);
+    tables.insert("gpu", Arc::new(on_gpu)).unwrap();
+    // Places for the keys of one client: opened by one backend, they make room for those of the other.
+    for open_keys in [1, 2] {
+        let config = ServerConfig { open_keys, ..ServerConfig::default() };
+        let server = TestServer::start(tables.clone(), config);
+        let (mut client, body) = (server.client(), keys(7));
+        assert_eq!(upload(&mut client, &body).status, 201);
+        for table in ["t", "gpu", "gpu", "t"] {
+            let queries = [keyed_query(3, &body), keyed_query(4, &body)];
+            let request = request(EPOCH, &queries).encode_to_vec();
+            let path = format!("/v1/tables/{table}/query");
+            check(client.post(&path, CONTENT_TYPE, &request), &queries, &[7, 7]);
+        }
+    }
 }
 
 #[test]

@@ -4,13 +4,14 @@ use std::{
     error::Error,
     num::NonZeroUsize,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Instant,
 };
 
 use clap::Args;
 use hush_cpu::Cpu;
 use hush_engine::{
-    Progress,
+    BackendChoice, Backends, Progress,
     build::{BuildOptions, build},
 };
 use hush_he::params::{
@@ -27,9 +28,8 @@ use hush_store::{
     snapshot::SnapshotWriter,
 };
 
-use super::{inspect, threads};
+use super::{bar, inspect, threads};
 
-mod bar;
 mod interrupt;
 
 /// Build a table from a file of records.
@@ -83,6 +83,10 @@ pub(crate) struct BuildArgs {
     /// Threads; one for every core if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
+    /// What computes the hint and what comes of it: auto, cpu or cuda. auto is the GPU, if there is one with room for the table.
+    /// The table does not depend on it.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    backend: BackendChoice,
 }
 
 /// `None` is `auto`.
@@ -136,7 +140,7 @@ pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
         table: args.table,
     };
     let source = ingest::open(&input, &ingest_options)?;
-    let cpu = Cpu::new(threads(args.threads))?;
+    let backends = Backends::choose(args.backend, Arc::new(Cpu::new(threads(args.threads))?))?;
     let writer = SnapshotWriter::create(&args.out, args.force)?;
     interrupt::stop_on_interrupt(writer.partial_dir(), writer.phase())?;
     let progress = bar::Bar::new();
@@ -149,7 +153,7 @@ pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
         }
     })?;
     let name = args.input.file_name().unwrap_or(args.input.as_os_str()).to_string_lossy();
-    let header = build(&records, by_key, &name, &options, writer, &cpu, &progress)?;
+    let header = build(&records, by_key, &name, &options, writer, &backends, &progress)?;
     progress.finish();
     let seconds = start.elapsed().as_secs_f64();
     eprintln!("built {} in {seconds:.1} s", args.out.display());

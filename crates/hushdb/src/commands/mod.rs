@@ -1,7 +1,9 @@
 //! One command a file.
 
+mod bar;
 pub(crate) mod bench;
 pub(crate) mod build;
+pub(crate) mod doctor;
 pub(crate) mod get;
 pub(crate) mod inspect;
 mod key_file;

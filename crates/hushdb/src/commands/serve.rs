@@ -10,13 +10,14 @@ use std::{
 
 use clap::Args;
 use hush_cpu::Cpu;
+use hush_engine::{BackendChoice, Backends, Progress};
 use hush_server::{ServerConfig, Tables, Throttle};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
 };
 
-use super::{inspect::VerifyArg, key_file, threads};
+use super::{bar::Bar, inspect::VerifyArg, key_file, threads};
 use crate::report;
 
 /// Serve tables over HTTP.
@@ -37,6 +38,9 @@ pub(crate) struct ServeArgs {
     /// Threads to scan with; one for every core if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
+    /// What computes the answers: auto, cpu or cuda. auto is the GPU, if there is one, for tables that fit into its memory.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    backend: BackendChoice,
     /// How long a batch stays open for more queries when some had to wait, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 2)]
     window: u64,
@@ -79,8 +83,9 @@ pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
         ..ServerConfig::default()
     };
     let cpu = Arc::new(Cpu::new(threads(args.threads))?);
+    let backends = Backends::choose(args.backend, cpu)?.for_clients(args.open_keys.get());
     let runtime = tokio::runtime::Runtime::new()?;
-    let outcome = runtime.block_on(serve(args, names, config, cpu));
+    let outcome = runtime.block_on(serve(args, names, config, backends));
     // A table that is still loading does not hold up the end.
     runtime.shutdown_background();
     outcome
@@ -90,7 +95,7 @@ async fn serve(
     args: ServeArgs,
     names: Vec<String>,
     config: ServerConfig,
-    cpu: Arc<Cpu>,
+    backends: Backends,
 ) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind(&args.listen).await.map_err(|error| {
         format!("cannot listen on {}: {error}: choose another --listen, or stop what uses it", args.listen)
@@ -99,6 +104,7 @@ async fn serve(
     for name in &names {
         tables.announce(name)?;
     }
+    let cpu = backends.cpu();
     eprintln!("listening on http://{} ({} threads, {})", listener.local_addr()?, cpu.threads(), cpu.level());
     if let Some(path) = &config.keys_path
         && let Ok(file) = path.metadata()
@@ -109,7 +115,7 @@ async fn serve(
     let loading = tables.clone();
     let load = tokio::task::spawn_blocking(move || {
         args.dirs.iter().zip(&names).try_for_each(|(dir, name)| {
-            load(&loading, dir, name, args.verify, &cpu).map_err(|e| e.to_string())
+            load(&loading, dir, name, args.verify, &backends).map_err(|e| e.to_string())
         })
     });
     let (failed, failure) = tokio::sync::oneshot::channel();
@@ -137,21 +143,44 @@ fn load(
     dir: &Path,
     name: &str,
     verify: VerifyArg,
-    cpu: &Arc<Cpu>,
+    backends: &Backends,
 ) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
-    let engine = hush_engine::open(dir, verify.into(), cpu.clone())?;
+    let loading = Loading { name, bar: Bar::new() };
+    let engine = hush_engine::open(dir, verify.into(), backends, &loading)?;
+    loading.bar.finish();
     let sizes = engine.query_bytes();
     eprintln!(
-        "{name}: {} from {}, ready in {:.1} s; query {}, answer {}",
+        "{name}: {} from {} on {}, ready in {:.1} s; query {}, answer {}",
         engine.protocol(),
         dir.display(),
+        engine.backend(),
         start.elapsed().as_secs_f64(),
         report::bytes(sizes.total() as u64),
         report::bytes(engine.answer_bytes() as u64)
     );
     tables.insert(name, engine)?;
     Ok(())
+}
+
+/// What is said while a table is loaded: its plan a line at a time, the stage at hand.
+struct Loading<'a> {
+    name: &'a str,
+    bar: Bar,
+}
+
+impl Progress for Loading<'_> {
+    fn start(&self, stage: &str, total: u64, unit: &'static str) {
+        self.bar.start(&format!("{}: {stage}", self.name), total, unit);
+    }
+
+    fn advance(&self, units: u64) {
+        self.bar.advance(units);
+    }
+
+    fn note(&self, line: &str) {
+        self.bar.note(&format!("{}: {line}", self.name));
+    }
 }
 
 /// A name for every folder, all different.

@@ -3,7 +3,7 @@
 use std::{error::Error, sync::Arc};
 
 use hush_client::{Table as ClientTable, Wanted};
-use hush_cpu::{Cpu, probe};
+use hush_cpu::probe;
 use hush_engine::Silent;
 use hush_protocol::{keyword::FilterKind, table::TableParams};
 use hush_store::snapshot::{DB_FILE, HINT_FILE, MappedFile, Snapshot, Verify};
@@ -22,8 +22,8 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
     for protocol in args.protocols() {
         let scratch = tempfile::tempdir()?;
         let dir = scratch.path().join("table");
-        let cpu = Cpu::new(threads(None))?;
-        let header = build::key_table(args.size, protocol, FilterKind::Band256, &dir, &cpu, &Silent)?;
+        let backends = args.backends(threads(None))?;
+        let header = build::key_table(args.size, protocol, FilterKind::Band256, &dir, &backends, &Silent)?;
         let hint = match header.descriptor.hint {
             Some(_) => Some(Arc::new(MappedFile::open(&dir.join(HINT_FILE))?) as Arc<_>),
             None => None,
@@ -31,7 +31,7 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
         let client = ClientTable::new(header.descriptor.clone(), hint, false)?;
         let scanned = scanned_bytes(client.params());
         for threads in args.thread_counts() {
-            let engine = hush_engine::open(&dir, Verify::Header, Arc::new(Cpu::new(threads)?))?;
+            let engine = hush_engine::open(&dir, Verify::Header, &args.backends(threads)?, &Silent)?;
             let db = Snapshot::open(&dir, Verify::Header)?.take(DB_FILE)?;
             let stream = probe::stream_read_gbps(db.as_ref(), threads);
             table.note(&format!("{protocol}, {threads} threads: stream {stream:.1} GB/s"));
@@ -47,7 +47,7 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
                 table.push(&row.stream(stream).protocol(protocol));
             }
         }
-        let engine = hush_engine::open(&dir, Verify::Header, Arc::new(Cpu::new(threads(None))?))?;
+        let engine = hush_engine::open(&dir, Verify::Header, &backends, &Silent)?;
         let lookups = key_lookups(&client, 64)?;
         for row in http::measure(engine, &lookups.queries, scanned)? {
             table.push(&row.protocol(protocol));

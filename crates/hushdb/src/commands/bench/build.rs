@@ -9,7 +9,7 @@ use std::{
 
 use hush_cpu::{AlignedBuffer, Cpu};
 use hush_engine::{
-    Progress,
+    Backends, Progress,
     build::{BuildOptions, build},
 };
 use hush_he::{
@@ -38,16 +38,16 @@ pub(super) const VALUE_BYTES: usize = 1024;
 
 pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let threads = args.threads.map_or_else(|| threads(None), |n| n.get());
-    let cpu = Cpu::new(threads)?;
-    table.note(&format!("{} threads, {}", threads, cpu.level()));
-    hints(args, &cpu, table)?;
+    let backends = args.backends(threads)?;
+    table.note(&format!("{} threads, {}", threads, backends.cpu().level()));
+    hints(args, backends.cpu(), table)?;
     for protocol in args.protocols() {
         let scratch = tempfile::tempdir()?;
         for filter in [FilterKind::Band256, FilterKind::Fuse3, FilterKind::Fuse4] {
             let stages = Stages::default();
             let start = Instant::now();
-            let header =
-                key_table(args.size, protocol, filter, &scratch.path().join(filter.name()), &cpu, &stages)?;
+            let out = scratch.path().join(filter.name());
+            let header = key_table(args.size, protocol, filter, &out, &backends, &stages)?;
             let total = start.elapsed().as_secs_f64();
             let bytes = header.payload_bytes;
             for (stage, seconds) in stages.finish() {
@@ -101,13 +101,13 @@ pub(super) fn key_table(
     protocol: Protocol,
     filter: FilterKind,
     out: &Path,
-    cpu: &Cpu,
+    backends: &Backends,
     progress: &dyn Progress,
 ) -> Result<Header, Box<dyn Error>> {
     let writer = SnapshotWriter::create(out, false)?;
     let records = spool(size / VALUE_BYTES, writer.partial_dir().to_owned())?;
     let options = BuildOptions { filter, ..options(protocol) };
-    Ok(build(&records, true, "bench", &options, writer, cpu, progress)?)
+    Ok(build(&records, true, "bench", &options, writer, backends, progress)?)
 }
 
 /// A build for `protocol` with the default parameter sets, key filter, fingerprint and shape.

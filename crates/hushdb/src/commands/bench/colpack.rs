@@ -33,10 +33,10 @@ use super::{
     BenchArgs, build,
     index_table::{build_table, resident},
     lookups::Lookups,
+    on_cpu,
     row::{Row, Table},
     timed,
 };
-use crate::commands::threads;
 
 /// Bytes of a record: two plaintexts.
 const RECORD_BYTES: usize = 4096;
@@ -46,13 +46,13 @@ const BATCHES: [usize; 4] = [1, 8, 32, 64];
 pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let scratch = tempfile::tempdir()?;
     let dir = scratch.path().join("table");
-    let cpu = Cpu::new(threads(None))?;
+    let backends = on_cpu()?;
     let options = BuildOptions {
         columns: args.columns.map(|columns| columns.get()),
         ..build::options(Protocol::Colpack)
     };
     chain_hint(table)?;
-    let header = build_table(args.size, RECORD_BYTES, &options, "colpack", &dir, &cpu, table)?;
+    let header = build_table(args.size, RECORD_BYTES, &options, "colpack", &dir, &backends, table)?;
     let served = PROTOCOLS.map(|protocol| Served::new(&header, protocol));
     let [colpack, colpack_s] = served;
     let (colpack, colpack_s) = (colpack?, colpack_s?);

@@ -2,8 +2,10 @@
 
 use std::{error::Error, path::Path, sync::Arc, time::Instant};
 
-use hush_cpu::Cpu;
-use hush_engine::build::{BuildOptions, build};
+use hush_engine::{
+    Backends,
+    build::{BuildOptions, build},
+};
 use hush_store::{
     ingest::{OnDuplicate, Record, Spool},
     snapshot::{Header, MappedFile, SnapshotError, SnapshotWriter},
@@ -22,7 +24,7 @@ pub(super) fn build_table(
     options: &BuildOptions,
     label: &str,
     dir: &Path,
-    cpu: &Cpu,
+    backends: &Backends,
     table: &mut Table,
 ) -> Result<Header, Box<dyn Error>> {
     let writer = SnapshotWriter::create(dir, false)?;
@@ -32,12 +34,13 @@ pub(super) fn build_table(
     }
     let records = spool.finish(OnDuplicate::Error)?;
     let (stages, start) = (Stages::default(), Instant::now());
-    let header = build(&records, false, "bench", options, writer, cpu, &stages)?;
+    let header = build(&records, false, "bench", options, writer, backends, &stages)?;
+    let threads = backends.cpu().threads();
     let total = start.elapsed().as_secs_f64();
     for (stage, seconds) in stages.finish() {
-        table.push(&Row::new(stage, cpu.threads(), 1, header.payload_bytes, seconds).protocol(label));
+        table.push(&Row::new(stage, threads, 1, header.payload_bytes, seconds).protocol(label));
     }
-    table.push(&Row::new("build", cpu.threads(), 1, header.payload_bytes, total).protocol(label));
+    table.push(&Row::new("build", threads, 1, header.payload_bytes, total).protocol(label));
     Ok(header)
 }
 

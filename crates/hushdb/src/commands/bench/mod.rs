@@ -3,6 +3,8 @@
 mod answer;
 mod build;
 mod colpack;
+#[cfg(feature = "cuda")]
+mod gpu;
 mod http;
 mod index_table;
 mod lookups;
@@ -12,9 +14,11 @@ mod packed;
 mod row;
 mod scan;
 
-use std::{error::Error, num::NonZeroUsize};
+use std::{error::Error, num::NonZeroUsize, sync::Arc};
 
 use clap::{Args, ValueEnum};
+use hush_cpu::Cpu;
+use hush_engine::{BackendChoice, Backends};
 use hush_math::csprng::Csprng;
 use hush_protocol::table::{Family, Protocol};
 
@@ -42,6 +46,26 @@ pub(crate) enum What {
     /// A table of 4-KiB records under column packing: its build, the steps of an answer, and whole answers of colpack and
     /// colpack-s.
     Colpack,
+    /// What the GPU does at most: bandwidths and rates of operations.
+    #[cfg(feature = "cuda")]
+    GpuFloors,
+    /// The steps on the GPU, as shares of that.
+    #[cfg(feature = "cuda")]
+    GpuSteps,
+    /// Whole answers on the GPU, from tables of random bytes that are made there.
+    #[cfg(feature = "cuda")]
+    GpuAnswers,
+}
+
+impl What {
+    /// Whether tables have a number of columns that one may choose.
+    fn has_columns(self) -> bool {
+        #[cfg(feature = "cuda")]
+        if matches!(self, Self::GpuAnswers) {
+            return true;
+        }
+        matches!(self, Self::Packed | Self::Colpack)
+    }
 }
 
 /// Measure this machine.
@@ -57,12 +81,15 @@ pub(crate) struct BenchArgs {
     /// benchmarks of their own.
     #[arg(long)]
     protocol: Option<Protocol>,
-    /// Columns (D0) of the tables of `packed` and `colpack`; what is cheapest if not given.
+    /// Columns (D0) of the tables of `packed`, `colpack` and `gpu-answers`; what is cheapest if not given.
     #[arg(long, value_name = "N")]
     columns: Option<NonZeroUsize>,
     /// Threads; one, and one for every core, if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
+    /// What computes in `build` and `answer`: cpu, cuda or auto.
+    #[arg(long, value_name = "NAME", default_value = "cpu")]
+    backend: BackendChoice,
     /// Batch sizes of `scan` and `answer`; 1, 4, 8, 16, 32 and 64 if not given.
     #[arg(long, value_name = "B,..", value_delimiter = ',')]
     batch: Option<Vec<usize>>,
@@ -80,6 +107,11 @@ impl BenchArgs {
         }
     }
 
+    /// What computes, with so many threads of the CPU.
+    fn backends(&self, threads: usize) -> Result<Backends, Box<dyn Error>> {
+        Ok(Backends::choose(self.backend, Arc::new(Cpu::new(threads)?))?)
+    }
+
     fn batches(&self) -> &[usize] {
         self.batch.as_deref().unwrap_or(&[1, 4, 8, 16, 32, 64])
     }
@@ -93,16 +125,17 @@ impl BenchArgs {
             _ if self.batch.is_some() => return unused("--batch"),
             _ => {}
         }
-        if self.columns.is_some() && !matches!(self.what, What::Packed | What::Colpack) {
+        if self.backend != BackendChoice::Cpu && !matches!(self.what, What::Build | What::Answer) {
+            return unused("--backend");
+        }
+        if self.columns.is_some() && !self.what.has_columns() {
             return unused("--columns");
         }
         if self.batches().contains(&0) {
             return Err("a batch has at least one query".into());
         }
         match (self.protocol.map(Protocol::family), &self.what) {
-            (Some(_), What::Scan | What::Ntt | What::Onion | What::Packed | What::Colpack) => {
-                unused("--protocol")
-            }
+            (Some(_), what) if !matches!(what, What::Build | What::Answer) => unused("--protocol"),
             (Some(Family::Ring), _) => {
                 Err("tables over rings have a benchmark of their own: hushdb bench onion".into())
             }
@@ -129,6 +162,12 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
         What::Onion => onion::run(&args, &mut table),
         What::Packed => packed::run(&args, &mut table),
         What::Colpack => colpack::run(&args, &mut table),
+        #[cfg(feature = "cuda")]
+        What::GpuFloors => gpu::floors(&args),
+        #[cfg(feature = "cuda")]
+        What::GpuSteps => gpu::steps(&args),
+        #[cfg(feature = "cuda")]
+        What::GpuAnswers => gpu::answers(&args),
     }
 }
 
@@ -144,6 +183,11 @@ fn parse_size(text: &str) -> Result<usize, String> {
         .checked_mul(1 << shift)
         .filter(|&size| size >= 1 << 20)
         .ok_or_else(|| format!("'{text}' is out of range: at least 1M"))
+}
+
+/// All on the CPU, with a thread for every core.
+fn on_cpu() -> Result<Backends, Box<dyn Error>> {
+    Ok(Backends::cpu_only(Arc::new(Cpu::new(threads(None))?)))
 }
 
 /// Fast, reproducible filler: what is measured does not depend on the bytes.

@@ -4,7 +4,7 @@ use std::{error::Error, path::Path, sync::Arc};
 
 use hush_client::Table as ClientTable;
 use hush_cpu::{Cpu, probe};
-use hush_engine::{Engine, build::BuildOptions};
+use hush_engine::{Backends, Engine, Silent, build::BuildOptions};
 use hush_he::{
     algorithms::open_ring_query,
     params::{ONION_M31, ONION_S, RingContext},
@@ -24,10 +24,9 @@ use super::{
     BenchArgs, build,
     index_table::build_table,
     lookups::Lookups,
-    median_seconds,
+    median_seconds, on_cpu,
     row::{Row, Table},
 };
-use crate::commands::threads;
 
 /// Batches of whole answers.
 const BATCHES: [usize; 2] = [1, 8];
@@ -36,10 +35,10 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
     for ring in [ONION_M31, ONION_S] {
         let scratch = tempfile::tempdir()?;
         let dir = scratch.path().join("table");
-        let cpu = Cpu::new(threads(None))?;
+        let backends = on_cpu()?;
         let options = BuildOptions { ring: Some(ring), ..build::options(Protocol::Onion) };
         let length = 2 * ring.plaintext_bytes();
-        let header = build_table(args.size, length, &options, ring.name(), &dir, &cpu, table)?;
+        let header = build_table(args.size, length, &options, ring.name(), &dir, &backends, table)?;
         let mut client = ClientTable::new(header.descriptor.clone(), None, false)?;
         client.use_keys(&[1; 32]);
         let TableParams::Ring(shape) = *client.params() else { return Err("onion is over rings".into()) };
@@ -59,7 +58,7 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
             let cpu = Arc::new(Cpu::new(threads)?);
             let bench = Bench { client: &client, shape, payload: header.payload_bytes, cpu: &cpu };
             bench.steps(&dir, table)?;
-            let engine = hush_engine::open(&dir, Verify::Header, cpu.clone())?;
+            let engine = hush_engine::open(&dir, Verify::Header, &Backends::cpu_only(cpu.clone()), &Silent)?;
             bench.answers(&*engine, &dir, table)?;
         }
     }

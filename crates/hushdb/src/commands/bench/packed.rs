@@ -27,10 +27,10 @@ use super::{
     BenchArgs, build,
     index_table::{build_table, resident},
     lookups::Lookups,
+    on_cpu,
     row::{Row, Table},
     timed,
 };
-use crate::commands::threads;
 use steps::Steps;
 
 mod steps;
@@ -44,17 +44,17 @@ const BATCHES: [usize; 3] = [1, 8, 32];
 pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let scratch = tempfile::tempdir()?;
     let dir = scratch.path().join("table");
-    let cpu = Cpu::new(threads(None))?;
+    let backends = on_cpu()?;
     let options = BuildOptions {
         pack: Some(PACK_M31),
         column: None,
         columns: args.columns.map(|columns| columns.get()),
         ..build::options(Protocol::Hybrid)
     };
-    let header = build_table(args.size, RECORD_BYTES, &options, "hybrid", &dir, &cpu, table)?;
+    let header = build_table(args.size, RECORD_BYTES, &options, "hybrid", &dir, &backends, table)?;
     let [hybrid, exppack_s, double_pack] = PROTOCOLS.map(|protocol| Served::new(&header, protocol));
     let served = [hybrid?, exppack_s?, double_pack?];
-    steps::lift(&cpu, &served[0].table, table)?;
+    steps::lift(backends.cpu(), &served[0].table, table)?;
     describe(&header, &served, table);
     for threads in args.thread_counts() {
         let cpu = Cpu::new(threads)?;

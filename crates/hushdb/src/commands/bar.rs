@@ -73,6 +73,13 @@ impl Progress for Bar {
         }
     }
 
+    fn note(&self, line: &str) {
+        match &*self.lock() {
+            Some(stage) => stage.bar.suspend(|| eprintln!("{line}")),
+            None => eprintln!("{line}"),
+        }
+    }
+
     fn resume(&self, units: u64) {
         if let Some(stage) = &mut *self.lock() {
             let line = format!("resuming: {units} of {} {} are done", stage.total, stage.unit);

@@ -1,0 +1,262 @@
+//! What computes: the choice of a backend, made once.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use hush_cpu::Cpu;
+use hush_protocol::table::TableParams;
+use thiserror::Error;
+
+use crate::{
+    Progress,
+    gpu::Gpu,
+    memory_plan::{DoesNotFit, MemoryPlan},
+};
+
+/// What computes a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Backend {
+    /// The CPU.
+    Cpu,
+    /// A GPU, or the emulator of one.
+    Cuda,
+}
+
+impl Backend {
+    /// All backends.
+    pub const ALL: [Self; 2] = [Self::Cpu, Self::Cuda];
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cpu => "cpu",
+            Self::Cuda => "cuda",
+        })
+    }
+}
+
+/// Implemented by backends, whose tables say where they are.
+pub(crate) trait Named {
+    /// Which one it is.
+    const BACKEND: Backend;
+}
+
+impl Named for Cpu {
+    const BACKEND: Backend = Backend::Cpu;
+}
+
+/// What a user asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackendChoice {
+    /// The GPU if there is one, for tables that fit into its memory; otherwise the CPU.
+    #[default]
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// The GPU; an error if there is none, or a table does not fit.
+    Cuda,
+}
+
+impl BackendChoice {
+    /// All choices.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Cpu, Self::Cuda];
+
+    /// The name that users give.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Cpu => "cpu",
+            Self::Cuda => "cuda",
+        }
+    }
+}
+
+impl fmt::Display for BackendChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for BackendChoice {
+    type Err = BackendError;
+
+    fn from_str(name: &str) -> Result<Self, BackendError> {
+        let unknown = || BackendError::Unknown(name.to_owned());
+        Self::ALL.into_iter().find(|choice| choice.name() == name).ok_or_else(unknown)
+    }
+}
+
+/// The environment variable that puts the emulator in place of the GPU, in programs that have it.
+pub const CUDA_VARIABLE: &str = "HUSH_CUDA";
+
+/// Why a backend cannot be used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BackendError {
+    /// There is no backend of this name.
+    #[error("unknown backend '{0}': use auto, cpu or cuda")]
+    Unknown(String),
+    /// [`CUDA_VARIABLE`] has a value that this program does not know.
+    #[error("HUSH_CUDA is '{0}', which this program does not know: unset it{emulator}", emulator = emulator_hint())]
+    Variable(String),
+    /// The program has no CUDA backend.
+    #[error("this program was built without GPU support: build it with `make build-cuda`")]
+    NotBuilt,
+    /// There is no GPU, or it cannot be used.
+    #[error("{0}")]
+    Device(String),
+    /// The GPU was asked for, and there is none.
+    #[error("--backend cuda cannot be had: {0}")]
+    Unavailable(String),
+}
+
+fn emulator_hint() -> &'static str {
+    if cfg!(feature = "emulator") { ", or set it to emulator" } else { "" }
+}
+
+/// Clients whose keys a device has room for, unless told: the default of `hushdb serve`.
+const CLIENTS: usize = 256;
+
+/// The backends that a program has, of which each table gets one.
+pub struct Backends {
+    choice: BackendChoice,
+    cpu: Arc<Cpu>,
+    /// The GPU, or why it is not used.
+    gpu: Result<Gpu, String>,
+    clients: usize,
+}
+
+impl Backends {
+    /// The CPU and, unless it is not wanted, GPU 0, which is opened.
+    ///
+    /// # Errors
+    /// [`BackendError::Unavailable`] if the GPU is asked for and cannot be used, [`BackendError::Variable`].
+    pub fn choose(choice: BackendChoice, cpu: Arc<Cpu>) -> Result<Self, BackendError> {
+        if choice == BackendChoice::Cpu {
+            return Ok(Self::cpu_only(cpu));
+        }
+        let gpu = match Gpu::open() {
+            Err(error @ BackendError::Variable(_)) => return Err(error),
+            Err(error) if choice == BackendChoice::Cuda => {
+                return Err(BackendError::Unavailable(error.to_string()));
+            }
+            gpu => gpu.map_err(|error| error.to_string()),
+        };
+        Ok(Self { choice, cpu, gpu, clients: CLIENTS })
+    }
+
+    /// The CPU for all tables.
+    pub fn cpu_only(cpu: Arc<Cpu>) -> Self {
+        let reason = "the CPU is asked for";
+        Self { choice: BackendChoice::Cpu, cpu, gpu: Err(reason.into()), clients: CLIENTS }
+    }
+
+    /// The CPU, and an open device in place of GPU 0.
+    #[cfg(any(feature = "cuda", feature = "emulator"))]
+    pub fn with_device(choice: BackendChoice, cpu: Arc<Cpu>, device: hush_cuda::device::Device) -> Self {
+        Self { choice, cpu, gpu: Ok(Gpu::new(device)), clients: CLIENTS }
+    }
+
+    /// Evaluation keys of `clients` clients are in memory at most: a device has room for them.
+    pub fn for_clients(self, clients: usize) -> Self {
+        Self { clients, ..self }
+    }
+
+    /// The CPU, which does what no GPU does, too.
+    pub fn cpu(&self) -> &Arc<Cpu> {
+        &self.cpu
+    }
+
+    /// Why no GPU is used; `None` if one is.
+    pub fn unused_because(&self) -> Option<&str> {
+        self.gpu.as_ref().err().map(String::as_str)
+    }
+
+    /// The GPU if the table is to be served there. `progress` is told why not, if there is one.
+    ///
+    /// # Errors
+    /// [`DoesNotFit`] if the GPU was asked for.
+    pub(crate) fn gpu_to_serve(
+        &self,
+        table: &TableParams,
+        progress: &dyn Progress,
+    ) -> Result<Option<Seat<'_>>, DoesNotFit> {
+        self.seat(table, progress, |gpu| gpu.serving_plan(table, self.clients))
+    }
+
+    /// The GPU if what comes of the hint is to be computed there. `progress` is told why not, if there is one.
+    ///
+    /// # Errors
+    /// [`DoesNotFit`] if the GPU was asked for.
+    pub(crate) fn gpu_to_build(
+        &self,
+        table: &TableParams,
+        progress: &dyn Progress,
+    ) -> Result<Option<Seat<'_>>, DoesNotFit> {
+        // It has no hint.
+        if matches!(table, TableParams::Ring(_)) {
+            return Ok(None);
+        }
+        self.seat(table, progress, |gpu| gpu.building_plan(table))
+    }
+
+    fn seat(
+        &self,
+        table: &TableParams,
+        progress: &dyn Progress,
+        plan: impl FnOnce(&Gpu) -> MemoryPlan,
+    ) -> Result<Option<Seat<'_>>, DoesNotFit> {
+        let Ok(gpu) = &self.gpu else { return Ok(None) };
+        let (plan, free) = (plan(gpu), gpu.free_bytes());
+        match plan.check(gpu.name(), free, table.encoded_bytes()) {
+            Ok(()) => Ok(Some(Seat { gpu, plan, free })),
+            Err(reason) if self.choice == BackendChoice::Auto => {
+                progress.note(&format!("on the CPU: the table {}", reason.needs()));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A GPU with room for a table.
+pub(crate) struct Seat<'a> {
+    pub(crate) gpu: &'a Gpu,
+    pub(crate) plan: MemoryPlan,
+    /// Bytes that the table may take.
+    pub(crate) free: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_have_names() {
+        for choice in BackendChoice::ALL {
+            assert_eq!(choice.to_string().parse(), Ok(choice));
+        }
+        for name in ["", "gpu", "CUDA", "cpu "] {
+            let error = name.parse::<BackendChoice>().unwrap_err();
+            assert_eq!(error.to_string(), format!("unknown backend '{name}': use auto, cpu or cuda"));
+        }
+        assert_eq!([Backend::Cpu, Backend::Cuda].map(|backend| backend.to_string()), ["cpu", "cuda"]);
+    }
+
+    #[test]
+    fn the_cpu_can_always_be_had() {
+        let cpu = Arc::new(Cpu::new(1).unwrap());
+        let backends = Backends::choose(BackendChoice::Cpu, cpu).unwrap();
+        assert_eq!(backends.unused_because(), Some("the CPU is asked for"));
+    }
+
+    #[cfg(not(any(feature = "cuda", feature = "emulator")))]
+    #[test]
+    fn a_program_without_gpu_support_says_so() {
+        let cpu = Arc::new(Cpu::new(1).unwrap());
+        let reason = Backends::choose(BackendChoice::Auto, cpu.clone()).unwrap();
+        assert!(reason.unused_because().unwrap().contains("make build-cuda"));
+        let Err(error) = Backends::choose(BackendChoice::Cuda, cpu) else { panic!("there is no GPU") };
+        assert!(error.to_string().contains("make build-cuda"), "{error}");
+    }
+}

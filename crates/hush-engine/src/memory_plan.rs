@@ -1,0 +1,210 @@
+//! What a table takes of a device's memory, known before anything is loaded.
+
+use std::fmt;
+
+use thiserror::Error;
+
+#[cfg(any(feature = "cuda", feature = "emulator"))]
+mod batches;
+#[cfg(any(feature = "cuda", feature = "emulator"))]
+mod build;
+#[cfg(any(feature = "cuda", feature = "emulator"))]
+mod serve;
+
+/// Something of a table that stays in device memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it is.
+    pub name: &'static str,
+    /// Its bytes there.
+    pub bytes: usize,
+}
+
+/// The memory that a table takes on a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryPlan {
+    parts: Vec<Part>,
+    /// Bytes that are on their way at once while the parts are loaded.
+    staging: usize,
+    /// Bytes of the host's files that are uploaded.
+    upload: usize,
+    /// What a batch of one is called.
+    one: &'static str,
+    /// Entry `b - 1` is what a batch of `b` queries takes; at least one entry.
+    batches: Vec<usize>,
+}
+
+impl MemoryPlan {
+    /// Bytes that stay.
+    pub fn kept_bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.bytes).sum()
+    }
+
+    /// Bytes without which nothing can be done: what stays, and what the loading or a batch of one takes.
+    pub fn needed_bytes(&self) -> usize {
+        self.kept_bytes() + self.staging.max(self.batch_bytes(1))
+    }
+
+    /// Bytes that a batch takes; the largest if there is none as large.
+    pub fn batch_bytes(&self, batch: usize) -> usize {
+        self.batches[batch.clamp(1, self.batches.len()) - 1]
+    }
+
+    /// Bytes that are uploaded.
+    pub fn upload_bytes(&self) -> usize {
+        self.upload
+    }
+
+    /// The largest batch for a device with `free` bytes. It takes half of what the table leaves at most, which may be one of
+    /// several; but one query always goes.
+    pub fn max_batch(&self, free: usize) -> usize {
+        let room = free.saturating_sub(self.kept_bytes()) / 2;
+        let fits = |batch: &usize| self.batch_bytes(*batch) <= room;
+        (1..=self.batches.len()).rev().find(fits).unwrap_or(1)
+    }
+
+    /// Whether a device has room: `free` bytes, for a table of `encoded` bytes.
+    ///
+    /// # Errors
+    /// [`DoesNotFit`] says what is needed.
+    pub fn check(&self, device: &str, free: usize, encoded: usize) -> Result<(), DoesNotFit> {
+        let needed = self.needed_bytes();
+        if needed <= free {
+            return Ok(());
+        }
+        let parts = self.parts.iter().map(|part| format!("{} {}", part.name, Bytes(part.bytes)));
+        let parts: Vec<String> =
+            parts.chain([format!("{} {}", self.one, Bytes(self.batch_bytes(1)))]).collect();
+        // All but little grows with the records.
+        let fits = (encoded as u128 * free as u128 / needed as u128) as usize;
+        Err(DoesNotFit { needed, parts: parts.join(", "), device: device.to_owned(), free, fits })
+    }
+
+    /// The plan in words: a line a part, the largest batch, and all of it.
+    pub fn lines(&self, device: &str, free: usize) -> Vec<String> {
+        let batch = self.max_batch(free);
+        let batch_name = if batch == 1 { self.one.to_owned() } else { format!("a batch of {batch} queries") };
+        let line = |name: &str, bytes: usize| format!("  {name:<28}{:>12}", Bytes(bytes).to_string());
+        let mut lines = vec![format!("on {device}, {} free", Bytes(free))];
+        lines.extend(self.parts.iter().map(|part| line(part.name, part.bytes)));
+        lines.push(line(&batch_name, self.batch_bytes(batch)));
+        lines.push(line("in all", self.kept_bytes() + self.batch_bytes(batch)));
+        lines
+    }
+}
+
+/// A table that a device has no room for.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("the table {}: use --backend cpu, or {}", self.needs(), self.instead())]
+pub struct DoesNotFit {
+    needed: usize,
+    parts: String,
+    device: String,
+    free: usize,
+    /// Encoded bytes of a table that would fit, about.
+    fits: usize,
+}
+
+impl DoesNotFit {
+    /// What is needed and what there is: "needs .. of device memory (..), .. are free on ..".
+    pub fn needs(&self) -> String {
+        let Self { needed, parts, device, free, .. } = self;
+        format!("needs {} of device memory ({parts}), {} are free on {device}", Bytes(*needed), Bytes(*free))
+    }
+
+    fn instead(&self) -> String {
+        format!("a table of at most about {} of records of this shape", Bytes(self.fits))
+    }
+}
+
+/// A number of bytes in binary units.
+struct Bytes(usize);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+        let log = self.0.max(1).ilog2() / 10;
+        match log {
+            0 => write!(f, "{} B", self.0),
+            _ => {
+                let unit = (log as usize).min(UNITS.len());
+                write!(f, "{:.2} {}", self.0 as f64 / (1u64 << (10 * unit)) as f64, UNITS[unit - 1])
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: usize = 1 << 30;
+
+    fn plan() -> MemoryPlan {
+        MemoryPlan {
+            parts: vec![
+                Part { name: "database", bytes: 64 * GIB },
+                Part { name: "pack columns", bytes: 8 * GIB },
+            ],
+            staging: GIB / 2,
+            upload: 70 * GIB,
+            one: "a batch of one query",
+            batches: (1..=64).map(|batch| batch * GIB / 16).collect(),
+        }
+    }
+
+    #[test]
+    fn batches_take_half_of_what_is_left() {
+        let plan = plan();
+        assert_eq!((plan.kept_bytes(), plan.needed_bytes()), (72 * GIB, 72 * GIB + GIB / 2));
+        for (left, batch) in
+            [(0, 1), (GIB / 8, 1), (GIB / 4, 2), (3 * GIB, 24), (8 * GIB, 64), (100 * GIB, 64)]
+        {
+            assert_eq!(plan.max_batch(72 * GIB + left), batch, "{left}");
+        }
+        assert_eq!(plan.max_batch(0), 1);
+        assert_eq!(plan.batch_bytes(0), GIB / 16);
+        assert_eq!(plan.batch_bytes(1000), 4 * GIB);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_with_all_numbers() {
+        let plan = plan();
+        plan.check("GPU", 72 * GIB + GIB / 2, 64 * GIB).unwrap();
+        let refused = plan.check("GPU", 36 * GIB + GIB / 4, 64 * GIB).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the table needs 72.50 GiB of device memory (database 64.00 GiB, pack columns 8.00 GiB, a batch of one query \
+             64.00 MiB), 36.25 GiB are free on GPU: use --backend cpu, or a table of at most about 32.00 GiB of records of this \
+             shape"
+        );
+    }
+
+    #[test]
+    fn a_plan_has_a_line_for_each_part() {
+        let lines = plan().lines("GPU", 76 * GIB);
+        assert_eq!(
+            lines,
+            [
+                "on GPU, 76.00 GiB free",
+                "  database                       64.00 GiB",
+                "  pack columns                    8.00 GiB",
+                "  a batch of 32 queries           2.00 GiB",
+                "  in all                         74.00 GiB",
+            ]
+        );
+    }
+
+    #[test]
+    fn bytes_have_units() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.00 KiB"),
+            (3 << 19, "1.50 MiB"),
+            (1 << 50, "1024.00 TiB"),
+        ] {
+            assert_eq!(Bytes(bytes).to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! In place of `gpu.rs` in programs without GPU support: there is no [`Gpu`].
+
+use std::sync::Arc;
+
+use hush_protocol::table::TableParams;
+
+use crate::{
+    BackendError, Engine, OpenError, Progress,
+    build::{BuildError, HintStage},
+    hosted::Stored,
+    memory_plan::MemoryPlan,
+};
+
+/// No GPU.
+pub(crate) enum Gpu {}
+
+impl Gpu {
+    pub(crate) fn open() -> Result<Self, BackendError> {
+        Err(BackendError::NotBuilt)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match *self {}
+    }
+
+    pub(crate) fn free_bytes(&self) -> usize {
+        match *self {}
+    }
+
+    pub(crate) fn serving_plan(&self, _: &TableParams, _: usize) -> MemoryPlan {
+        match *self {}
+    }
+
+    pub(crate) fn building_plan(&self, _: &TableParams) -> MemoryPlan {
+        match *self {}
+    }
+
+    pub(crate) fn host(
+        &self,
+        _: Stored,
+        _: &MemoryPlan,
+        _: usize,
+        _: &dyn Progress,
+    ) -> Result<Arc<dyn Engine>, OpenError> {
+        match *self {}
+    }
+
+    pub(crate) fn compute(&self, _: HintStage<'_>) -> Result<(), BuildError> {
+        match *self {}
+    }
+}

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Checks and measures the CUDA backend on a machine with a GPU: conformance of primitives and steps, look-ups from end to end,
+then benchmarks. Runs from carried binaries (`make gpu-carry`); needs a driver and Python 3, no compiler and no network."""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUDGET = 540  # seconds for all of it
+SIZES = ["1G", "4G", "16G", "64G"]
+
+
+class Check:
+    """Runs stages one after another while there is time, and keeps what they say: a log and a JSON file."""
+
+    def __init__(self, carry, out):
+        self.carry, self.out = carry, out
+        self.log = (out / "gpu-check.log").open("w+", errors="replace")
+        self.deadline = time.monotonic() + BUDGET
+        self.machine = machine()
+        self.stages, self.rows = [], []
+
+    def run(self, name, command, limit, env=None):
+        """One stage, whose output goes to the log; returns whether it passed. What is known by then is written."""
+        left = min(limit, self.deadline - time.monotonic())
+        start = time.monotonic()
+        print(f"== {name}", flush=True)
+        why = "no time left" if left < 5 else self.execute(name, list(map(str, command)), left, env or {})
+        print(f"   {why or 'passed'}, {time.monotonic() - start:.1f} s", flush=True)
+        seconds = round(time.monotonic() - start, 1)
+        self.stages.append({"stage": name, "passed": not why, "seconds": seconds, "why": why})
+        self.write()
+        return not why
+
+    def execute(self, name, command, limit, env):
+        """Runs a command with all that it starts; returns why it failed, or nothing."""
+        self.log.write(f"== {name}\n")
+        self.log.flush()
+        begin = self.log.tell()
+        try:
+            process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT, cwd=ROOT,
+                                       env={**os.environ, **env}, start_new_session=True)
+        except OSError as error:
+            return str(error)
+        try:
+            code = process.wait(limit)
+            why = "" if code == 0 else f"exit status {code}"
+        except subprocess.TimeoutExpired:
+            # With its children: a server that is left would keep its part of the device's memory.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(20)
+            why = f"not done after {limit:.0f} s"
+        self.log.seek(begin)
+        text = self.log.read()
+        self.rows += list(objects(text, name))
+        if why:
+            print("\n".join(text.splitlines()[-25:]))
+        return why
+
+    def suite(self, name, limit, env):
+        """The tests of a binary: all in one process; if that fails, each in its own, since one fault spoils all that follow."""
+        binary = self.carry / name
+        if self.run(name, [binary, "--include-ignored", "--test-threads=1"], limit, env):
+            return
+        listed = subprocess.run([binary, "--list", "--include-ignored"], capture_output=True, text=True, check=False)
+        tests = [line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test")]
+        for test in tests:
+            if self.deadline - time.monotonic() > BUDGET / 2:
+                self.run(f"{name}: {test}", [binary, "--exact", test, "--include-ignored"], 60,
+                         {**env, "CUDA_LAUNCH_BLOCKING": "1"})
+
+    def write(self):
+        """Everything as JSON, one file."""
+        summary = {"machine": self.machine, "stages": self.stages, "rows": self.rows}
+        (self.out / "gpu-check.json").write_text(json.dumps(summary, indent=1) + "\n")
+
+    def table(self):
+        """Rates, rows and stages, for people."""
+        for row in self.rows:
+            if "rate" in row:
+                print(f"{row['name']:<46} {row['rate']:12.4e} {row['unit']}")
+        print(f"{'what':<30} {'protocol':>11} {'GiB':>7} {'B':>4} {'ms':>10} {'floor':>10} {'bound':>6} {'share':>6} "
+              f"{'streams':>7} {'queries/s':>10}")
+        for row in self.rows:
+            if "seconds" in row:
+                print(line(row))
+        for stage in self.stages:
+            print(f"{stage['stage']:<30} {'passed' if stage['passed'] else 'FAILED'} {stage['seconds']:8.1f} s  {stage['why']}")
+
+
+def machine():
+    """What the driver says of the GPU."""
+    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+    try:
+        return subprocess.run(query, capture_output=True, text=True, timeout=10, check=False).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+
+
+def objects(text, stage):
+    """The JSON objects of a log, one a line."""
+    for candidate in text.splitlines():
+        if candidate.startswith("{"):
+            try:
+                yield {"stage": stage, **json.loads(candidate)}
+            except json.JSONDecodeError:
+                pass
+
+
+def line(row):
+    """A row of the last table."""
+    size = f"{row['table_bytes'] / 2**30:.2f}" if row.get("table_bytes") else "-"
+    streams = f"{row['streams']:.2f}x" if row.get("streams") else "-"
+    rate = f"{row['queries_per_second']:.0f}" if row.get("queries_per_second") else "-"
+    return (f"{row['name']:<30} {row.get('protocol') or '-':>11} {size:>7} {row['batch']:>4} {1e3 * row['seconds']:10.3f} "
+            f"{1e3 * row['floor_seconds']:10.3f} {row['bound']:>6} {100 * row['share']:5.0f}% {streams:>7} {rate:>10}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--carry", type=pathlib.Path, default=ROOT / "target/gpu-carry", help="folder of the binaries")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "target/gpu-check", help="folder for logs and JSON")
+    parser.add_argument("--only", choices=["tests", "bench"], help="one half alone")
+    parser.add_argument("--sizes", nargs="*", default=SIZES, help="tables of the benchmark of answers")
+    args = parser.parse_args()
+    carry, hushdb = args.carry.resolve(), args.carry.resolve() / "hushdb"
+    if not hushdb.exists():
+        sys.exit(f"error: {hushdb} is not there: run `make gpu-carry` where cargo is")
+    args.out.mkdir(parents=True, exist_ok=True)
+    check = Check(carry, args.out.resolve())
+    required = {"HUSH_REQUIRE_CUDA": "1", "HUSHDB": str(hushdb), "PYTHONDONTWRITEBYTECODE": "1"}
+    if check.run("doctor", [hushdb, "doctor"], 60) and check.run("floors", [hushdb, "bench", "gpu-floors", "--json"], 60):
+        if args.only != "bench":
+            check.suite("primitives", 60, required)
+            check.suite("steps", 150, required)
+            check.run("lookups", [sys.executable, "-m", "unittest", "discover", "-v", "-s", "tests/e2e", "-t", "tests/e2e",
+                                  "-p", "test_cuda.py"], 120, required)
+        if args.only != "tests":
+            check.run("bench-steps", [hushdb, "bench", "gpu-steps", "--json"], 120)
+            for size in args.sizes:
+                check.run(f"answers-{size}", [hushdb, "bench", "gpu-answers", "--size", size, "--json"], 120)
+    check.table()
+    sys.exit(not all(stage["passed"] for stage in check.stages))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""The CUDA backend: on the machine's GPU where HUSH_REQUIRE_CUDA is set, else in the emulator."""
+
+import json
+import os
+import threading
+
+from keyed import KeyedTest, values
+
+ON_GPU = bool(os.environ.get("HUSH_REQUIRE_CUDA"))
+CUDA = ["--backend", "cuda"]
+# Protocols, their small sets, and bytes of a value.
+PROTOCOLS = {
+    "frodo": ([], 20),
+    "simple": ([], 50),
+    "double": ([], 2),
+    "colpack-s": (["--preset", "INSECURE_COLPACK_N256"], 50),
+    "colpack": (["--preset", "INSECURE_COLPACK_N256"], 50),
+    "exppack-s": (["--preset", "INSECURE_PACK_N256"], 50),
+    "exppack-d": (["--preset", "INSECURE_PACK_N256"], 2),
+    "double-pack": (["--preset", "INSECURE_PACK_N256"], 50),
+    "hybrid": (["--preset", "INSECURE_PACK_N256"], 50),
+    "onion": (["--preset", "INSECURE_RING_N256"], 50),
+}
+# By index these have no seed that is drawn, so that one table is built twice.
+SAME_TWICE = [protocol for protocol in PROTOCOLS if protocol != "onion"]
+
+
+class CudaTest(KeyedTest):
+    def setUp(self):
+        super().setUp()
+        self.no_gpu = dict(self.env)
+        if not ON_GPU:
+            self.env["HUSH_CUDA"] = "emulator"
+
+    def small(self, protocol, *args, name=None, by="key", count=80):
+        preset, size = PROTOCOLS[protocol]
+        columns = [] if protocol == "frodo" else ["--columns", 20]
+        return self.table(values(count, size), protocol, *preset, *columns, *args, name=name or protocol, by=by)
+
+    def served(self, *dirs, args=()):
+        """What the server says until all tables are ready."""
+        said = []
+        with self.serve(*dirs, args=args) as (_, process):
+            while sum(", ready in " in line for line in said) < len(dirs):
+                said.append(process.stderr.readline())
+                self.assertTrue(said[-1], said)
+        return "".join(said)
+
+
+class CudaLookups(CudaTest):
+    def test_tables_of_both_backends_are_the_same(self):
+        for protocol in SAME_TWICE:
+            with self.subTest(protocol):
+                one = self.small(protocol, "--backend", "cpu", name=f"{protocol}-cpu", by="index")
+                other = self.small(protocol, *CUDA, name=f"{protocol}-cuda", by="index")
+                self.assertEqual(self.facts(one)["epoch"], self.facts(other)["epoch"])
+                for path in one.iterdir():
+                    if path.name != "header.json":
+                        self.assertEqual(path.read_bytes(), (other / path.name).read_bytes(), path.name)
+
+    def test_look_ups_by_key_and_by_index(self):
+        tables = []
+        for protocol in PROTOCOLS:
+            tables.append(self.small(protocol, *CUDA))
+            tables.append(self.small(protocol, *CUDA, name=f"{protocol}-index", by="index"))
+        with self.serve(*tables, args=CUDA) as (url, _):
+            for protocol, (_, size) in PROTOCOLS.items():
+                with self.subTest(protocol):
+                    records = values(80, size)
+                    found, _ = self.ask(url, "--table", protocol, "k0", "absent", "k79")
+                    self.assertEqual(found, [records["k0"], None, records["k79"]])
+                    found, _ = self.ask(url, "--table", f"{protocol}-index", "--index", "0", "79")
+                    self.assertEqual(found, [records["k0"], records["k79"]])
+
+    def test_clients_share_batches(self):
+        protocols = ("simple", "colpack", "hybrid", "onion")
+        tables = [self.small(protocol) for protocol in protocols]
+        wrong = []
+
+        def ask(url, number):
+            for protocol in protocols:
+                records = values(80, PROTOCOLS[protocol][1])
+                wanted = [f"k{number * 10 + i}" for i in range(10)]
+                found, _ = self.ask(url, "--table", protocol, *wanted, client=f"client{number}")
+                if found != [records[key] for key in wanted]:
+                    wrong.append((number, protocol))
+
+        with self.serve(*tables, args=CUDA) as (url, _):
+            clients = [threading.Thread(target=ask, args=(url, number)) for number in range(4)]
+            for client in clients:
+                client.start()
+            for client in clients:
+                client.join()
+        self.assertEqual(wrong, [])
+
+    def test_what_serve_says(self):
+        tables = [self.small(protocol) for protocol in ("simple", "colpack")]
+        said = self.served(*tables, args=CUDA)
+        for line in ("simple:   database ", "colpack:   pack columns ", "colpack:   digits and masks ",
+                     "simple:   a batch of 64 queries ", "colpack:   in all ", "colpack: upload"):
+            self.assertIn(line, said)
+        for protocol in ("simple", "colpack"):
+            self.assertIn(f"{protocol}: on ", said)
+            self.assertRegex(said, rf"{protocol}: {protocol} from \S+ on cuda, ready in ")
+        self.assertLess(said.index("simple:   in all"), said.index("simple: upload"), "told before the upload")
+        # The choice of auto, and the other one.
+        self.assertIn(" on cuda, ready in ", self.served(tables[0]))
+        on_cpu = self.served(tables[0], args=["--backend", "cpu"])
+        self.assertIn(" on cpu, ready in ", on_cpu)
+        self.assertNotIn("database", on_cpu)
+
+
+class CudaChoices(CudaTest):
+    def doctor(self, env):
+        text = self.hushdb("doctor", env=env)
+        report = self.hushdb("doctor", "--json", env=env)
+        self.assertEqual((text.returncode, report.returncode), (0, 0), text.stderr + report.stderr)
+        return text.stdout, json.loads(report.stdout)["gpu"]
+
+    def test_a_backend_that_there_is_not(self):
+        table, out = self.small("simple"), self.dir / "out"
+        for name in ("gpu", "CUDA", ""):
+            for command in (["serve", table], ["build", self.jsonl({"a": "b"}), "--out", out]):
+                line = self.fails(*command, "--backend", name)
+                self.assertIn("use auto, cpu or cuda", line)
+        self.assertIn("--backend", self.fails("bench", "ntt", "--backend", "cuda"))
+        self.assertFalse(out.exists())
+
+    def test_a_value_of_the_variable_that_there_is_not(self):
+        table = self.small("simple")
+        env = {**self.env, "HUSH_CUDA": "toaster"}
+        for backend in ("auto", "cuda"):
+            line = self.fails("serve", table, "--backend", backend, env=env)
+            self.assertIn("HUSH_CUDA is 'toaster'", line)
+        text, gpu = self.doctor(env)
+        self.assertIn("toaster", gpu["unused_because"])
+        self.assertIn(f"backend auto  cpu: {gpu['unused_because']}", text)
+
+    def test_the_doctor_knows_the_device(self):
+        text, gpu = self.doctor(self.env)
+        self.assertIsNone(gpu["unused_because"])
+        self.assertIn("backend auto  cuda", text)
+        first = gpu["devices"][0]
+        self.assertIn(f"GPU 0         {first['name']}, compute capability {first['capability']}", text)
+        self.assertGreater(first["free_bytes"]["Ok"], 0)
+        if not ON_GPU:
+            self.assertEqual((first["name"], first["capability"]), ("emulator", "9.0"))
+
+    def test_a_machine_without_a_gpu(self):
+        _, gpu = self.doctor(self.no_gpu)
+        reason = gpu["unused_because"]
+        if reason is None:
+            self.skipTest("the machine has a GPU")
+        text, _ = self.doctor(self.no_gpu)
+        self.assertIn(f"backend auto  cpu: {reason}", text)
+        table = self.small("simple")
+        for command in (["serve", table], ["build", self.jsonl({"a": "b"}), "--out", self.dir / "out"]):
+            line = self.fails(*command, *CUDA, env=self.no_gpu)
+            self.assertEqual(line, f"error: --backend cuda cannot be had: {reason}")
+        # Where the choice is free, the CPU computes, and nothing is said of a GPU.
+        source = self.jsonl(values(50, 20))
+        built = self.hushdb("build", source, "--key", "k", "--out", self.dir / "built", env=self.no_gpu)
+        self.assertEqual((built.returncode, "GPU" in built.stderr), (0, False), built.stderr)
+        self.env = self.no_gpu
+        self.assertIn(" on cpu, ready in ", self.served(self.dir / "built"))
