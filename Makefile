@@ -16,7 +16,7 @@ build: ## The release binary, target/release/hushdb.
 build-cuda: cuda ## The same with GPU support. It runs without a GPU, too.
 	$(CARGO) build --release --locked -p hushdb --features cuda
 
-test: check deny docs unit e2e ## Everything that CI checks.
+test: check deny docs unit e2e sanitize ## Everything that CI checks.
 
 cuda: ## The CUDA kernels, compiled and judged: target/cuda. Needs g++ and Python with pip; fetches the compiler once.
 	python3 scripts/cuda
