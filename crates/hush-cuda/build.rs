@@ -94,7 +94,12 @@ mod driver {
 
 #[cfg(feature = "emulator")]
 mod emulator {
-    use std::{ffi::OsStr, fs, path::PathBuf};
+    use std::{env, ffi::OsStr, fs, path::PathBuf};
+
+    /// The environment variable that names sanitizers for the C++, with commas between them. scripts/sanitize.sh sets it.
+    const SANITIZERS: &str = "HUSH_SANITIZERS";
+    /// The libraries of sanitizers.
+    const RUNTIMES: [(&str, &str); 3] = [("address", "asan"), ("undefined", "ubsan"), ("thread", "tsan")];
 
     /// Compiles `emulate/*.cpp` and `kernels/*.cu` into one library. All of it is linked: kernels are found through objects that
     /// register them, to which nothing refers.
@@ -107,7 +112,21 @@ mod emulator {
         build.flag("-fno-strict-aliasing");
         build.include("kernels").include("emulate");
         build.files(sources("emulate", "cpp")).files(sources("kernels", "cu"));
+        println!("cargo::rerun-if-env-changed={SANITIZERS}");
+        let sanitizers = env::var(SANITIZERS).unwrap_or_default();
+        if !sanitizers.is_empty() {
+            build.flag(format!("-fsanitize={sanitizers}"));
+            build.flags(["-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g1"]);
+            if sanitizers.contains("undefined") {
+                // What it adds takes the compiler long.
+                build.opt_level(1);
+            }
+        }
         build.link_lib_modifier("+whole-archive").compile("hush_emulator");
+        for sanitizer in sanitizers.split_terminator(',') {
+            let runtime = RUNTIMES.iter().find(|(name, _)| *name == sanitizer);
+            println!("cargo::rustc-link-lib=dylib={}", runtime.expect("a sanitizer of g++").1);
+        }
     }
 
     fn sources(folder: &str, kind: &str) -> Vec<PathBuf> {

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import subprocess
 import threading
 
 from keyed import KeyedTest, values
@@ -157,9 +159,37 @@ class CudaChoices(CudaTest):
         for command in (["serve", table], ["build", self.jsonl({"a": "b"}), "--out", self.dir / "out"]):
             line = self.fails(*command, *CUDA, env=self.no_gpu)
             self.assertEqual(line, f"error: --backend cuda cannot be had: {reason}")
-        # Where the choice is free, the CPU computes, and nothing is said of a GPU.
+        # Where the choice is free, the CPU computes. Of a GPU nothing is said, unless there is one that cannot be used.
         source = self.jsonl(values(50, 20))
+        silent = reason.startswith(("no NVIDIA driver", "this program was built without"))
         built = self.hushdb("build", source, "--key", "k", "--out", self.dir / "built", env=self.no_gpu)
-        self.assertEqual((built.returncode, "GPU" in built.stderr), (0, False), built.stderr)
+        self.assertEqual((built.returncode, "GPU" in built.stderr), (0, not silent), built.stderr)
         self.env = self.no_gpu
         self.assertIn(" on cpu, ready in ", self.served(self.dir / "built"))
+
+    def test_a_driver_that_is_too_old(self):
+        compiler = shutil.which("g++")
+        if compiler is None:
+            self.skipTest("there is no g++ to make a driver with")
+        # All that is asked of it: it starts, has CUDA 12.4, and sees no GPU.
+        driver = """extern "C" {
+            int cuInit(unsigned) { return 0; }
+            int cuDriverGetVersion(int* version) { *version = 12040; return 0; }
+            int cuDeviceGetCount(int* count) { *count = 0; return 0; }
+        }"""
+        subprocess.run([compiler, "-shared", "-fPIC", "-xc++", "-", "-o", self.dir / "libcuda.so"], input=driver.encode(),
+                       check=True)
+        env = {**self.no_gpu, "LD_LIBRARY_PATH": str(self.dir)}
+        _, gpu = self.doctor(env)
+        if "without GPU support" in gpu["unused_because"]:
+            self.skipTest("the program looks for no driver")
+        self.assertIn("CUDA 12.4; CUDA 13.0 is needed", gpu["unused_because"])
+        line = f"no GPU is used: {gpu['unused_because']}\n"
+        source, out = self.jsonl(values(50, 20)), self.dir / "built"
+        built = self.hushdb("build", source, "--key", "k", "--out", out, env=env)
+        self.assertEqual((built.returncode, built.stderr.count(line)), (0, 1), built.stderr)
+        self.env = env
+        said = self.served(out)
+        self.assertEqual((said.count(line), " on cpu, ready in " in said), (1, True), said)
+        self.assertNotIn("no GPU", self.served(out, args=["--backend", "cpu"]))
+        self.assertIn("--backend cuda cannot be had", self.fails("serve", out, *CUDA, env=env))

@@ -12,11 +12,11 @@ use hush_he::{
 };
 use hush_math::{
     csprng::Csprng,
-    poly::{Eval, Poly},
+    poly::{Coeff, Eval, Poly},
     ring::Ring,
 };
 use hush_ops::{
-    contract::{ChainPolys, ColumnOps, LweBatch, LweOps, LweQueries, PACK_BYTES, RingOps, RlweBatch},
+    contract::{ChainPolys, ColumnOps, LweBatch, LweOps, LweQueries, PACK_BYTES, PowerKeys, RingOps},
     pack_shape::PackShape,
     tiling::TiledDb,
 };
@@ -83,7 +83,7 @@ impl Steps {
     /// Random polynomials, in words.
     fn polys(&self, count: usize) -> Vec<u32> {
         let rng = &mut Csprng::insecure_from_seed(count as u64);
-        (0..count).flat_map(|_| poly(self.context.kept(), rng).into_words()).collect()
+        (0..count).flat_map(|_| poly::<Eval>(self.context.kept(), rng).into_words()).collect()
     }
 
     /// Seconds of `lwe_fold` of the pack columns, and of `pack_columns`, which is that and more.
@@ -97,7 +97,7 @@ impl Steps {
         let chain = self.chain();
         let mut keys = LweQueries { cols, words: vec![0; batch * cols] };
         rng.fill_u32(&mut keys.words);
-        let z: Vec<_> = (0..batch).map(|_| poly(self.context.kept(), rng)).collect();
+        let z: Vec<Poly<Coeff>> = (0..batch).map(|_| poly(self.context.kept(), rng)).collect();
         let z: Vec<_> = z.iter().collect();
         let folded = || LweBatch { rows, words: vec![1; batch * rows].into() };
         let pack = |folded| {
@@ -117,15 +117,14 @@ impl Steps {
         let mut words = vec![0; batch * rows];
         rng.fill_u32(&mut words);
         let packed = LweBatch { rows, words: words.into() };
-        let poly_words = self.context.kept().limbs() * self.shape.degree();
-        let power_rows = if self.shape.entries() > 1 { 2 } else { 0 };
-        let power =
-            |_| RlweBatch { ciphertext_words: 2 * poly_words, words: self.polys(2 * power_rows).into() };
-        let powers: Vec<_> = (0..batch).map(power).collect();
-        let powers: Vec<_> = powers.iter().collect();
+        let masks = [(); 2].map(|()| poly(self.context.kept(), rng));
+        let rows: Vec<_> = (0..batch).map(|_| [(); 2].map(|()| poly(self.context.kept(), rng))).collect();
+        let folds = self.shape.entries() > 1;
+        let bodies: Vec<_> = rows.iter().map(|rows| folds.then_some(rows)).collect();
+        let powers = PowerKeys { masks: &masks, bodies: &bodies };
         let chain = self.chain();
         let fold =
-            |()| self.cpu.rgsw_power_fold(&self.ring, &chain, &packed, &powers).expect("the shapes fit");
+            |()| self.cpu.rgsw_power_fold(&self.ring, &chain, &packed, powers).expect("the shapes fit");
         let seconds = best(|| {}, fold) / batch as f64;
         let products = self.shape.planes() * (self.shape.entries().next_power_of_two() - 1);
         println!("rgsw_power_fold  {:8.3} ms a query, {products} external products", seconds * 1e3);
@@ -148,7 +147,7 @@ impl Steps {
     }
 }
 
-fn poly(ring: &Ring, rng: &mut Csprng) -> Poly<Eval> {
+fn poly<R>(ring: &Ring, rng: &mut Csprng) -> Poly<R> {
     ring.expand_uniform(rng)
 }
 

@@ -14,16 +14,17 @@ struct PowerFold {
     uint32_t* out;          // [unit][a, b][limb][slot]
     const uint32_t* masks;  // [plane][k][limb][coefficient]: the halves a of all terms
     const uint32_t* bodies; // [unit][k][limb][coefficient]: the halves b
-    // [query]: the address of [row][a, b][limb][slot]; row 0 meets the digit of a, row 1 that of b.
-    const uint64_t* powers;
+    // The rows of the RGSW ciphertexts: row 0 meets the digit of a, row 1 that of b.
+    const uint32_t* power_masks;  // [row][limb][slot]: their halves a, of all queries alike
+    const uint32_t* power_bodies; // [query][row][limb][slot]: their halves b
     uint32_t terms, planes; // T; unit = query planes + plane
     uint32_t first_unit;    // of the block 0; `bodies` begins with it
     uint32_t reserved;
 };
-static_assert(sizeof(PowerFold) == 48, "the layout of PowerFold");
+static_assert(sizeof(PowerFold) == 56, "the layout of PowerFold");
 
 // x, a half of the ciphertext in coefficients, becomes the same half of power [x] x, in neighbours. `rows` are the
-// words of the half and limb in row 0; those in row 1 are 2 PAIR_WORDS later. `residues` is [half][limb][N], of which
+// words of the half and limb in row 0; those in row 1 are PAIR_WORDS later. `residues` is [half][limb][N], of which
 // the digits take the places; its last accesses are reads.
 template <int LOG>
 HUSH_DEVICE void multiply_by_power(uint32_t (&x)[NTT_WORDS], const uint32_t* rows, uint32_t half, uint32_t* transform,
@@ -45,7 +46,7 @@ HUSH_DEVICE void multiply_by_power(uint32_t (&x)[NTT_WORDS], const uint32_t* row
 #pragma unroll
     for (uint32_t v = 0; v < NTT_WORDS / 4; v++) {
         const uint4 a = digits[v * NTT_THREADS<LOG>], b = digits[PAIR_WORDS<LOG> / 4 + v * NTT_THREADS<LOG>];
-        const uint4 r = __ldg(row + v), s = __ldg(row + 2 * PAIR_WORDS<LOG> / 4 + v);
+        const uint4 r = __ldg(row + v), s = __ldg(row + PAIR_WORDS<LOG> / 4 + v);
         x[4 * v] = reduce_64(uint64_t(a.x) * r.x + uint64_t(b.x) * s.x, prime);
         x[4 * v + 1] = reduce_64(uint64_t(a.y) * r.y + uint64_t(b.y) * s.y, prime);
         x[4 * v + 2] = reduce_64(uint64_t(a.z) * r.z + uint64_t(b.z) * s.z, prime);
@@ -74,13 +75,15 @@ HUSH_DEVICE void fold_terms(const PowerFold& fold, const RingView& ring, const G
     const uint32_t* const terms = halves + at.limb * N;
     const size_t place = half * PAIR_WORDS<LOG> + at.limb * N; // of this half and limb in a ciphertext
 
+    const size_t query = unit / fold.planes;
+    const uint32_t* const rows = half == 0 ? fold.power_masks : fold.power_bodies + query * 2 * PAIR_WORDS<LOG>;
+
     uint32_t x[NTT_WORDS] = {}, term[NTT_WORDS];
     for (uint32_t k = fold.terms - 1; k > 0; k--) {
         load_coefficients<LOG>(term, terms + size_t(k) * PAIR_WORDS<LOG>, at.thread);
         if (k + 1 < fold.terms) ntt_inverse_neighbours<LOG>(x, transform, ring, at.limb, at.thread);
         add_coefficients<LOG>(x, term, p);
-        const uint32_t* const rows = reinterpret_cast<const uint32_t*>(fold.powers[unit / fold.planes]) + place;
-        multiply_by_power<LOG>(x, rows, half, transform, residues, ring, gadget, at);
+        multiply_by_power<LOG>(x, rows + at.limb * N, half, transform, residues, ring, gadget, at);
     }
     load_coefficients<LOG>(term, terms, at.thread);
     ntt_forward_neighbours<LOG>(term, transform, ring, at.limb, at.thread);

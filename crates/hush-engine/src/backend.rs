@@ -102,7 +102,13 @@ pub enum BackendError {
     /// The program has no CUDA backend.
     #[error("this program was built without GPU support: build it with `make build-cuda`")]
     NotBuilt,
-    /// There is no GPU, or it cannot be used.
+    /// The user has chosen the CPU.
+    #[error("the CPU is asked for")]
+    NotAskedFor,
+    /// There is no driver of GPUs.
+    #[error("{0}")]
+    NoDriver(String),
+    /// There is a driver or a GPU, which cannot be used.
     #[error("{0}")]
     Device(String),
     /// The GPU was asked for, and there is none.
@@ -122,7 +128,7 @@ pub struct Backends {
     choice: BackendChoice,
     cpu: Arc<Cpu>,
     /// The GPU, or why it is not used.
-    gpu: Result<Gpu, String>,
+    gpu: Result<Gpu, BackendError>,
     clients: usize,
 }
 
@@ -140,15 +146,14 @@ impl Backends {
             Err(error) if choice == BackendChoice::Cuda => {
                 return Err(BackendError::Unavailable(error.to_string()));
             }
-            gpu => gpu.map_err(|error| error.to_string()),
+            gpu => gpu,
         };
         Ok(Self { choice, cpu, gpu, clients: CLIENTS })
     }
 
     /// The CPU for all tables.
     pub fn cpu_only(cpu: Arc<Cpu>) -> Self {
-        let reason = "the CPU is asked for";
-        Self { choice: BackendChoice::Cpu, cpu, gpu: Err(reason.into()), clients: CLIENTS }
+        Self { choice: BackendChoice::Cpu, cpu, gpu: Err(BackendError::NotAskedFor), clients: CLIENTS }
     }
 
     /// The CPU, and an open device in place of GPU 0.
@@ -167,9 +172,14 @@ impl Backends {
         &self.cpu
     }
 
-    /// Why no GPU is used; `None` if one is.
-    pub fn unused_because(&self) -> Option<&str> {
-        self.gpu.as_ref().err().map(String::as_str)
+    /// Why no GPU is used; `None` if one is. [`BackendError::Device`] is what its owner wants to know.
+    pub fn unused_because(&self) -> Option<&BackendError> {
+        self.gpu.as_ref().err()
+    }
+
+    /// Whether a table that the GPU cannot serve may go to the CPU.
+    pub(crate) fn is_free_to_choose(&self) -> bool {
+        self.choice == BackendChoice::Auto
     }
 
     /// The GPU if the table is to be served there. `progress` is told why not, if there is one.
@@ -210,7 +220,7 @@ impl Backends {
         let (plan, free) = (plan(gpu), gpu.free_bytes());
         match plan.check(gpu.name(), free, table.encoded_bytes()) {
             Ok(()) => Ok(Some(Seat { gpu, plan, free })),
-            Err(reason) if self.choice == BackendChoice::Auto => {
+            Err(reason) if self.is_free_to_choose() => {
                 progress.note(&format!("on the CPU: the table {}", reason.needs()));
                 Ok(None)
             }
@@ -247,15 +257,15 @@ mod tests {
     fn the_cpu_can_always_be_had() {
         let cpu = Arc::new(Cpu::new(1).unwrap());
         let backends = Backends::choose(BackendChoice::Cpu, cpu).unwrap();
-        assert_eq!(backends.unused_because(), Some("the CPU is asked for"));
+        assert_eq!(backends.unused_because(), Some(&BackendError::NotAskedFor));
     }
 
     #[cfg(not(any(feature = "cuda", feature = "emulator")))]
     #[test]
     fn a_program_without_gpu_support_says_so() {
         let cpu = Arc::new(Cpu::new(1).unwrap());
-        let reason = Backends::choose(BackendChoice::Auto, cpu.clone()).unwrap();
-        assert!(reason.unused_because().unwrap().contains("make build-cuda"));
+        let backends = Backends::choose(BackendChoice::Auto, cpu.clone()).unwrap();
+        assert_eq!(backends.unused_because(), Some(&BackendError::NotBuilt));
         let Err(error) = Backends::choose(BackendChoice::Cuda, cpu) else { panic!("there is no GPU") };
         assert!(error.to_string().contains("make build-cuda"), "{error}");
     }

@@ -31,6 +31,12 @@ pub enum EngineError {
     /// The engine failed; no query is to blame.
     #[error("the engine failed: {0}")]
     Internal(String),
+    /// The table's GPU has failed for good: nothing is answered until the process is started again.
+    #[error("the table's GPU has failed, and does nothing until this program is started again: {reason}")]
+    Lost {
+        /// The first failure.
+        reason: String,
+    },
 }
 
 /// A public file that clients of a table download once, such as a hint.
@@ -68,8 +74,8 @@ impl fmt::Debug for ClientKeys {
     }
 }
 
-/// A table that is ready to answer. Immutable: everything but [`Engine::answer`] returns the same
-/// value each time.
+/// A table that is ready to answer. Immutable: everything but [`Engine::answer`] and
+/// [`Engine::lost`] returns the same value each time.
 pub trait Engine: Send + Sync {
     /// The descriptor: exactly the bytes that clients get, a JSON object.
     fn descriptor_json(&self) -> Arc<[u8]>;
@@ -121,10 +127,16 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// [`EngineError::Query`] if the bytes of a query are no ciphertext of this table, before any
-    /// scan; [`EngineError::Internal`] otherwise.
+    /// scan; [`EngineError::Lost`] from a failure for good on; [`EngineError::Internal`] otherwise.
     fn answer(
         &self,
         queries: &[wire::Query],
         keys: &[Option<ClientKeys>],
     ) -> Result<Vec<Vec<u8>>, EngineError>;
+
+    /// Why nothing is answered any more until the process is started again; `None` as long as all is well. A failure shows with
+    /// the first work after it.
+    fn lost(&self) -> Option<String> {
+        None
+    }
 }

@@ -5,7 +5,6 @@ use std::{
     ffi::OsStr,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
         mpsc::{RecvTimeoutError, channel},
     },
     thread,
@@ -26,9 +25,11 @@ use crate::{
     build::{BuildError, HintStage},
     hosted::{Stored, host},
     memory_plan::MemoryPlan,
+    on_gpu::{OnGpu, Room},
+    promises::{Promise, Promises},
 };
 
-/// This share of a device's memory is left alone: the driver's, small tables, and what blocks are rounded up by.
+/// This share of a device's memory is left alone: the driver's and small tables.
 const LEFT_ALONE: usize = 64;
 /// How often the progress of an upload is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -45,6 +46,7 @@ pub fn open_device() -> Result<Device, BackendError> {
     match env::var_os(CUDA_VARIABLE) {
         None => Device::open(0).map_err(|error| match error {
             CudaError::NotBuilt => BackendError::NotBuilt,
+            CudaError::NoDriver => BackendError::NoDriver(error.to_string()),
             error => BackendError::Device(error.to_string()),
         }),
         Some(value) => emulated(&value).ok_or_else(|| BackendError::Variable(value.to_string_lossy().into())),
@@ -64,8 +66,7 @@ fn emulated(_: &OsStr) -> Option<Device> {
 /// A device with tables on it.
 pub(crate) struct Gpu {
     cuda: Arc<Cuda>,
-    /// Bytes that the batches of its tables may take.
-    promised: AtomicUsize,
+    promises: Promises,
 }
 
 impl Gpu {
@@ -74,7 +75,7 @@ impl Gpu {
     }
 
     pub(crate) fn new(device: Device) -> Self {
-        Self { cuda: Arc::new(Cuda::new(device)), promised: AtomicUsize::new(0) }
+        Self { cuda: Arc::new(Cuda::new(device)), promises: Promises::default() }
     }
 
     /// As its maker calls it.
@@ -82,26 +83,34 @@ impl Gpu {
         &self.cuda.device().info().name
     }
 
-    /// Bytes that another table may take.
+    /// Bytes that another table may take: what is free and not promised. Batches that are under way and keys that clients have
+    /// uploaded by now take of both, and so less is found free than there is.
     pub(crate) fn free_bytes(&self) -> usize {
         let device = self.cuda.device();
         device.release_unused();
         // A device that does not answer has no room.
         let free = device.free_bytes().unwrap_or(0);
-        free.saturating_sub(device.info().memory_bytes / LEFT_ALONE + self.promised.load(Relaxed))
+        let promised = self.promises.batches() + self.promises.keys();
+        free.saturating_sub(device.info().memory_bytes / LEFT_ALONE + promised)
     }
 
     /// What a table takes that is served, with the keys of so many clients.
     pub(crate) fn serving_plan(&self, table: &TableParams, clients: usize) -> MemoryPlan {
-        MemoryPlan::to_serve(table, clients)
+        self.in_blocks(MemoryPlan::to_serve(table, clients)).with_keys_promised(self.promises.keys())
     }
 
     /// What a table takes whose hint is computed.
     pub(crate) fn building_plan(&self, table: &TableParams) -> MemoryPlan {
-        MemoryPlan::to_build(table)
+        self.in_blocks(MemoryPlan::to_build(table))
     }
 
-    /// Uploads a table that has room in `free` bytes. `progress` is told of the plan, and then of the upload.
+    /// The same as the device rounds it up.
+    fn in_blocks(&self, plan: MemoryPlan) -> MemoryPlan {
+        plan.in_blocks(|bytes, buffers| self.cuda.device().bytes_taken(bytes, buffers))
+    }
+
+    /// Uploads a table that has room in `free` bytes. `progress` is told of the plan, and then of the upload. After an error the
+    /// device has its memory back.
     pub(crate) fn host(
         &self,
         stored: Stored,
@@ -112,10 +121,13 @@ impl Gpu {
         plan.lines(self.name(), free).iter().for_each(|line| progress.note(line));
         let batch = plan.max_batch(free);
         progress.start("upload", plan.upload_bytes() as u64, "bytes");
+        let promise = Promise { batch: plan.batch_bytes(batch), keys: plan.keys_bytes() };
+        let room = Room::new(self.cuda.clone(), self.promises.make(promise));
         let engine =
             self.watched(plan.upload_bytes() as u64, progress, || host(self.cuda.clone(), stored, batch))?;
-        self.promised.fetch_add(plan.batch_bytes(batch), Relaxed);
-        Ok(engine)
+        // What was on its way.
+        self.cuda.device().release_unused();
+        Ok(Arc::new(OnGpu { engine, room }))
     }
 
     /// Computes what comes of a hint.

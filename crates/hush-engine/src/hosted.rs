@@ -73,7 +73,7 @@ pub(crate) struct Identity {
 }
 
 /// Opens the snapshot in `dir` on one of the backends and makes it resident there. `progress` is told what it takes of a device's
-/// memory, before anything is loaded, and of the upload.
+/// memory, before anything is loaded, and of the upload; and why the CPU takes its place, if so.
 ///
 /// # Errors
 /// [`OpenError`] names the file and the reason.
@@ -83,19 +83,24 @@ pub fn open(
     backends: &Backends,
     progress: &dyn Progress,
 ) -> Result<Arc<dyn Engine>, OpenError> {
-    let snapshot = Snapshot::open(dir, verify)?;
-    let descriptor = snapshot.header().descriptor.clone();
-    descriptor.check()?;
-    let params = descriptor.params()?;
-    let seat = backends.gpu_to_serve(&params, progress)?;
-    let stored = Stored { snapshot, descriptor, params };
-    match seat {
-        Some(Seat { gpu, plan, free }) => gpu.host(stored, &plan, free, progress),
-        None => {
-            let batch = host_batch(&stored.params);
-            host(backends.cpu().clone(), stored, batch)
+    let stored = Stored::open(dir, verify)?;
+    let Some(Seat { gpu, plan, free }) = backends.gpu_to_serve(&stored.params, progress)? else {
+        return on_cpu(backends, stored);
+    };
+    match gpu.host(stored, &plan, free, progress) {
+        // It was planned to fit, but others may have taken the memory, or the device has failed.
+        Err(OpenError::Ops(error @ OpsError::Backend { .. })) if backends.is_free_to_choose() => {
+            progress.note(&format!("on the CPU: {error}"));
+            // The other one is without the files that were taken out of it.
+            on_cpu(backends, Stored::open(dir, verify)?)
         }
+        outcome => outcome,
     }
+}
+
+fn on_cpu(backends: &Backends, stored: Stored) -> Result<Arc<dyn Engine>, OpenError> {
+    let batch = host_batch(&stored.params);
+    host(backends.cpu().clone(), stored, batch)
 }
 
 /// A table as it is stored.
@@ -103,6 +108,16 @@ pub(crate) struct Stored {
     snapshot: Snapshot,
     descriptor: Descriptor,
     params: TableParams,
+}
+
+impl Stored {
+    fn open(dir: &Path, verify: Verify) -> Result<Self, OpenError> {
+        let snapshot = Snapshot::open(dir, verify)?;
+        let descriptor = snapshot.header().descriptor.clone();
+        descriptor.check()?;
+        let params = descriptor.params()?;
+        Ok(Self { snapshot, descriptor, params })
+    }
 }
 
 /// Queries that one scan on the CPU answers at most.

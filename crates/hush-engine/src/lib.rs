@@ -15,7 +15,11 @@ mod hosted_column;
 mod hosted_pack;
 mod hosted_ring;
 mod memory_plan;
+#[cfg(any(feature = "cuda", feature = "emulator"))]
+mod on_gpu;
 mod progress;
+#[cfg(any(feature = "cuda", feature = "emulator"))]
+mod promises;
 
 pub use backend::{Backend, BackendChoice, BackendError, Backends, CUDA_VARIABLE};
 pub use engine::*;

@@ -11,6 +11,10 @@ mod build;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 mod serve;
 
+/// Buffers of a part at most.
+#[cfg(any(feature = "cuda", feature = "emulator"))]
+const PART_BUFFERS: usize = 2;
+
 /// Something of a table that stays in device memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -23,7 +27,12 @@ pub struct Part {
 /// The memory that a table takes on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPlan {
+    /// What is there when the table is loaded.
     parts: Vec<Part>,
+    /// Bytes of the keys of all clients, which come later.
+    keys: usize,
+    /// Bytes of keys that other tables were promised: the same clients' in the same room.
+    keys_promised: usize,
     /// Bytes that are on their way at once while the parts are loaded.
     staging: usize,
     /// Bytes of the host's files that are uploaded.
@@ -35,9 +44,37 @@ pub struct MemoryPlan {
 }
 
 impl MemoryPlan {
-    /// Bytes that stay.
+    /// Bytes that stay: what is loaded, and keys of clients beyond those that other tables were promised room for.
     pub fn kept_bytes(&self) -> usize {
-        self.parts.iter().map(|part| part.bytes).sum()
+        self.kept().map(|part| part.bytes).sum()
+    }
+
+    /// Bytes of the keys of all clients.
+    pub fn keys_bytes(&self) -> usize {
+        self.keys
+    }
+
+    fn kept(&self) -> impl Iterator<Item = Part> {
+        let keys = self.keys.saturating_sub(self.keys_promised);
+        let keys = (keys > 0).then_some(Part { name: "keys of clients", bytes: keys });
+        self.parts.iter().cloned().chain(keys)
+    }
+
+    /// The plan where other tables were promised room for `bytes` bytes of keys.
+    #[cfg(any(feature = "cuda", feature = "emulator"))]
+    pub(crate) fn with_keys_promised(self, bytes: usize) -> Self {
+        Self { keys_promised: bytes, ..self }
+    }
+
+    /// The plan on a device where some buffers, of so many bytes in all, take `taken(bytes, buffers)` bytes.
+    #[cfg(any(feature = "cuda", feature = "emulator"))]
+    pub(crate) fn in_blocks(mut self, taken: impl Fn(usize, usize) -> usize) -> Self {
+        let several = |bytes| taken(bytes, usize::MAX);
+        for part in &mut self.parts {
+            part.bytes = taken(part.bytes, PART_BUFFERS);
+        }
+        self.batches.iter_mut().for_each(|batch| *batch = several(*batch));
+        Self { keys: several(self.keys), staging: several(self.staging), ..self }
     }
 
     /// Bytes without which nothing can be done: what stays, and what the loading or a batch of one takes.
@@ -72,7 +109,7 @@ impl MemoryPlan {
         if needed <= free {
             return Ok(());
         }
-        let parts = self.parts.iter().map(|part| format!("{} {}", part.name, Bytes(part.bytes)));
+        let parts = self.kept().map(|part| format!("{} {}", part.name, Bytes(part.bytes)));
         let parts: Vec<String> =
             parts.chain([format!("{} {}", self.one, Bytes(self.batch_bytes(1)))]).collect();
         // All but little grows with the records.
@@ -86,7 +123,7 @@ impl MemoryPlan {
         let batch_name = if batch == 1 { self.one.to_owned() } else { format!("a batch of {batch} queries") };
         let line = |name: &str, bytes: usize| format!("  {name:<28}{:>12}", Bytes(bytes).to_string());
         let mut lines = vec![format!("on {device}, {} free", Bytes(free))];
-        lines.extend(self.parts.iter().map(|part| line(part.name, part.bytes)));
+        lines.extend(self.kept().map(|part| line(part.name, part.bytes)));
         lines.push(line(&batch_name, self.batch_bytes(batch)));
         lines.push(line("in all", self.kept_bytes() + self.batch_bytes(batch)));
         lines
@@ -146,6 +183,8 @@ mod tests {
                 Part { name: "database", bytes: 64 * GIB },
                 Part { name: "pack columns", bytes: 8 * GIB },
             ],
+            keys: 0,
+            keys_promised: 0,
             staging: GIB / 2,
             upload: 70 * GIB,
             one: "a batch of one query",
@@ -193,6 +232,31 @@ mod tests {
                 "  in all                         74.00 GiB",
             ]
         );
+    }
+
+    #[test]
+    fn keys_are_counted_once() {
+        let plan = MemoryPlan { keys: 3 * GIB, ..plan() };
+        assert_eq!((plan.kept_bytes(), plan.needed_bytes()), (75 * GIB, 75 * GIB + GIB / 2));
+        assert_eq!(plan.max_batch(75 * GIB + GIB / 4), 2);
+        assert_eq!(plan.lines("GPU", 80 * GIB)[3], "  keys of clients                 3.00 GiB");
+        let plan = MemoryPlan { keys_promised: GIB, ..plan };
+        assert_eq!((plan.kept_bytes(), plan.keys_bytes()), (74 * GIB, 3 * GIB));
+        let plan = MemoryPlan { keys_promised: 4 * GIB, ..plan };
+        assert_eq!(plan.kept_bytes(), 72 * GIB);
+        let lines = plan.lines("GPU", 80 * GIB);
+        assert!(lines.iter().all(|line| !line.contains("keys")), "{lines:?}");
+    }
+
+    #[cfg(any(feature = "cuda", feature = "emulator"))]
+    #[test]
+    fn plans_are_rounded_up_as_the_device_does() {
+        let plan = MemoryPlan { keys: 8 * GIB, ..plan() };
+        let rounded = plan.clone().in_blocks(|bytes, buffers| bytes + (bytes / 8).min(buffers));
+        assert_eq!(rounded.kept_bytes(), 81 * GIB + 2 * PART_BUFFERS);
+        assert_eq!(rounded.batch_bytes(64), 4 * GIB + GIB / 2);
+        assert_eq!(rounded.needed_bytes() - rounded.kept_bytes(), GIB / 2 + GIB / 16);
+        assert_eq!(rounded.upload_bytes(), plan.upload_bytes());
     }
 
     #[test]

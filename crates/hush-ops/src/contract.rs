@@ -13,7 +13,7 @@ mod pack;
 mod ring;
 
 pub use batch_words::{BatchWords, LentWords};
-pub use column::{BALANCED_HALVES, ChainPolys, ChainedHint, ColumnOps, PACK_BYTES, key_words, rgsw_rows};
+pub use column::{BALANCED_HALVES, ChainPolys, ChainedHint, ColumnOps, PACK_BYTES, PowerKeys, key_words};
 pub use memory::{HostMemory, Memory, WordRange, WordStore, check_range};
 pub use pack::{PackOps, switched_bytes};
 pub use ring::{EntryOrder, Expanded, RingOps, RlweBatch};

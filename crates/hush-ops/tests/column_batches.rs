@@ -5,10 +5,10 @@ use std::sync::Arc;
 use hush_he::params::{INSECURE_COLPACK_N256, RingContext};
 use hush_math::{
     csprng::Csprng,
-    poly::{Eval, Poly},
+    poly::{Coeff, Eval, Poly},
 };
 use hush_ops::{
-    contract::{ChainPolys, ColumnOps, LweBatch, PACK_BYTES, RlweBatch, key_words},
+    contract::{ChainPolys, ColumnOps, LweBatch, PACK_BYTES, PowerKeys, key_words},
     pack_shape::PackShape,
     reference::Reference,
     tiling::TiledDb,
@@ -22,7 +22,6 @@ fn batches_are_their_queries() {
     let rng = &mut Csprng::insecure_from_seed(18);
     let context = Arc::new(RingContext::new(*INSECURE_COLPACK_N256.ring()));
     let ring = context.kept();
-    let poly = ring.limbs() * ring.degree();
     // Three entries of two planes.
     let shape = PackShape::new(DEGREE, 900, 300).unwrap();
     let mut bytes = vec![0; shape.rows() * PACK_BYTES * DEGREE];
@@ -33,22 +32,23 @@ fn batches_are_their_queries() {
     };
     let chain = ChainPolys { digits: polys(shape.plaintexts()), masks: polys(shape.plaintexts()) };
     let chain = Reference.open_chain(&context, &shape, chain).unwrap();
-    let powers: Vec<_> =
-        (0..2).map(|_| RlweBatch { ciphertext_words: 2 * poly, words: polys(4).into() }).collect();
-    let conjugations: Vec<Poly<Eval>> = (0..2).map(|_| ring.expand_uniform(rng)).collect();
+    let masks = [(); 2].map(|()| ring.expand_uniform(rng));
+    let powers: Vec<[Poly<Coeff>; 2]> = (0..2).map(|_| [(); 2].map(|()| ring.expand_uniform(rng))).collect();
+    let conjugations: Vec<Poly<Coeff>> = (0..2).map(|_| ring.expand_uniform(rng)).collect();
     let rotations: Vec<Vec<u64>> = (0..2).map(|_| (0..DEGREE).map(|_| rng.next_u64()).collect()).collect();
     let mut words = vec![0; 2 * shape.rows()];
     rng.fill_u32(&mut words);
     let answer = |queries: &[usize]| {
         let rotations: Vec<&[u64]> = queries.iter().map(|&q| &rotations[q][..]).collect();
         let conjugations: Vec<_> = queries.iter().map(|&q| &conjugations[q]).collect();
-        let powers: Vec<_> = queries.iter().map(|&q| &powers[q]).collect();
+        let bodies: Vec<_> = queries.iter().map(|&q| Some(&powers[q])).collect();
+        let powers = PowerKeys { masks: &masks, bodies: &bodies };
         let words = queries.iter().flat_map(|&q| words.chunks(shape.rows()).nth(q).unwrap().to_vec());
         let folded = LweBatch { rows: shape.rows(), words: words.collect() };
         let keys = key_words(&rotations);
         let packed =
             Reference.pack_columns(&context, &columns, &chain, folded, &keys, &conjugations).unwrap();
-        Reference.rgsw_power_fold(&context, &chain, &packed, &powers).unwrap().words.to_vec()
+        Reference.rgsw_power_fold(&context, &chain, &packed, powers).unwrap().words.to_vec()
     };
     let [first, second] = [answer(&[0]), answer(&[1])];
     assert_ne!(first, second);

@@ -10,7 +10,8 @@
 //! and the fold by one power of X. Ours: packing as columns of the first fold, which keeps its modulus of 2^32; a fold of
 //! ciphertexts, not of the table; key look-ups.
 
-use hush_ops::contract::{ColumnOps, rgsw_rows};
+use hush_ops::contract::{ColumnOps, PowerKeys};
+use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use crate::{
@@ -32,12 +33,11 @@ pub fn answer<B: ColumnOps>(
 ) -> Result<Vec<Vec<u8>>, ProtocolError> {
     let (backend, ring) = (host.backend, host.ring);
     let query = host.open(queries)?;
-    let powers = query.keys.iter().map(|keys| rgsw_rows(backend, keys.power.as_ref()));
-    let powers = powers.collect::<Result<Vec<_>, _>>()?;
-    let powers: Vec<_> = powers.iter().collect();
+    let bodies: Vec<_> = query.keys.iter().map(|keys| keys.power.as_ref()).collect();
+    let powers = PowerKeys { masks: host.scheme.masks().power(), bodies: &bodies };
     let folded = backend.lwe_fold(host.db, &query.first)?; //                      (1)   a word a row
     let packed = host.pack(folded, &query.keys)?; //                               (3c)  a ciphertext a plane and entry
-    let chosen = backend.rgsw_power_fold(ring, host.chain, &packed, &powers)?; //  (7h)  a ciphertext a plane
+    let chosen = backend.rgsw_power_fold(ring, host.chain, &packed, powers)?; //   (7h)  a ciphertext a plane
     let bits = host.table.params().ring().response_bits();
     let widths = [bits.a, bits.b].repeat(chosen.count());
     let switched = backend.mod_switch(ring, &[&chosen.words], 0..widths.len(), &widths)?.remove(0);
@@ -46,7 +46,7 @@ pub fn answer<B: ColumnOps>(
         pack_polys(planes, &widths, &mut answer);
         answer
     };
-    Ok(switched.chunks(2 * host.table.answer_plaintexts()).map(respond).collect())
+    Ok(switched.par_chunks(2 * host.table.answer_plaintexts()).map(respond).collect())
 }
 
 /// Client: the slot that was asked for.

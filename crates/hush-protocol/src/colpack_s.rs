@@ -15,6 +15,7 @@ use hush_ops::{
     contract::{ColumnOps, RingOps},
     reference::round_word_up,
 };
+use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use crate::{
@@ -22,7 +23,7 @@ use crate::{
     column_packing::{ColumnHost, ColumnScheme, Pending, decrypt},
     column_table::ColumnTable,
     response::switch,
-    simple::{answers, check_length},
+    simple::check_length,
     wire,
 };
 
@@ -59,7 +60,7 @@ pub fn answer<B: ColumnOps>(
     let folded = host.backend.lwe_fold(host.db, &query.first)?; //  (1)   a word a row
     let packed = host.pack(folded, &query.keys)?; //                (3c)  a ciphertext a plane and entry
     let words = host.backend.read(&packed.words)?;
-    Ok(answers(&words, packed.rows).map(|words| respond(host, words)).collect())
+    Ok(words.par_chunks(packed.rows.max(1)).map(|words| respond(host, words)).collect())
 }
 
 /// Bytes of a mask in an answer.

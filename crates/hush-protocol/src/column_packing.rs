@@ -167,9 +167,9 @@ impl<B: ColumnOps> ColumnHost<'_, B> {
             check_length("query, keys", sizes.packed, query.packed.len())?;
             check_length("query, name of keys", sizes.key_id, query.key_id.len())?;
         }
-        let (context, masks) = (self.scheme.context(), self.scheme.masks());
+        let context = self.scheme.context();
         let open = |(index, query): (usize, &wire::Query)| {
-            open_column_keys(table.params(), context, masks, table.folds(), &query.packed)
+            open_column_keys(table.params(), context, table.folds(), &query.packed)
                 .map_err(|source| ProtocolError::Query { index, source })
         };
         // The first of several errors, whatever the order in which they are found.
@@ -185,9 +185,9 @@ impl<B: ColumnOps> ColumnHost<'_, B> {
         folded: LweBatch<B::Words>,
         keys: &[ColumnKeys],
     ) -> Result<LweBatch<B::Words>, ProtocolError> {
-        let rotations: Vec<&[u64]> = keys.iter().map(|keys| &keys.rotation[..]).collect();
+        let words: Vec<_> = keys.par_iter().map(|keys| key_words(&[&keys.rotation]).words).collect();
+        let words = LweQueries { cols: self.table.columns_tiling().cols(), words: words.concat() };
         let conjugations: Vec<_> = keys.iter().map(|keys| &keys.conjugation).collect();
-        let words = key_words(&rotations);
         let packed =
             self.backend.pack_columns(self.ring, self.columns, self.chain, folded, &words, &conjugations);
         Ok(packed?)

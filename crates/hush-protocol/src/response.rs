@@ -10,6 +10,7 @@ use hush_he::{
 };
 use hush_math::constant_time::equal_mask;
 use hush_ops::contract::{Memory, RingOps, RlweBatch, WordStore};
+use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use crate::{ProtocolError, simple::check_length};
@@ -64,7 +65,7 @@ pub(crate) fn switch<B: RingOps>(
 ) -> Result<(), ProtocolError> {
     let widths: Vec<u32> = widths.iter().copied().cycle().take(which.len()).collect();
     let switched = backend.mod_switch(ring, polys, which, &widths)?;
-    switched.iter().zip(out).for_each(|(polys, out)| pack_polys(polys, &widths, out));
+    switched.par_iter().zip(out).for_each(|(polys, out)| pack_polys(polys, &widths, out));
     Ok(())
 }
 

@@ -55,7 +55,10 @@ pub fn answer<B: LweOps>(
     let queries = decode_first(params, queries)?;
     let folded = backend.lwe_fold(db, &queries)?; // (1)
     let words = backend.read(&folded.words)?;
-    Ok(answers(&words, folded.rows).map(|words| pack_rounded(words, params.widths().answer)).collect())
+    Ok(words
+        .par_chunks(folded.rows.max(1))
+        .map(|words| pack_rounded(words, params.widths().answer))
+        .collect())
 }
 
 /// Client: the slot that was asked for, from the answer and the hint (all of it, packed).

@@ -14,7 +14,7 @@ use hush_math::{
     poly::{Eval, Poly},
 };
 use hush_ops::{
-    contract::{ChainPolys, ColumnOps, LweBatch, RingOps, RlweBatch, rgsw_rows},
+    contract::{ChainPolys, ColumnOps, LweBatch, PowerKeys, RingOps},
     pack_shape::PackShape,
     reference::lift_words,
 };
@@ -119,7 +119,7 @@ impl Packed {
         let polys = ChainPolys { digits: vec![0; self.masks.len()], masks: self.masks.clone() };
         let chain = cpu.open_chain(&cpu_ring, &self.shape, polys).unwrap();
         let matrix = params.lwe().public_matrix(MatrixDomain::First, 1);
-        let (mut words, mut powers, mut secrets) = (Vec::new(), Vec::<RlweBatch>::new(), Vec::new());
+        let (mut words, mut powers, mut secrets) = (Vec::new(), Vec::new(), Vec::new());
         for (seed, &entry) in (700..).zip(wanted) {
             let rng = &mut Csprng::insecure_from_seed(seed);
             let (context, masks) = (self.scheme.context(), self.scheme.masks());
@@ -128,15 +128,16 @@ impl Packed {
             let exponent = Some(entry);
             let (_, keys, key) =
                 encrypt_column_query(params, context, masks, secret, (&matrix, &[]), exponent, rng);
-            let keys = open_column_keys(params, context, masks, true, &keys).unwrap();
+            let keys = open_column_keys(params, context, true, &keys).unwrap();
             let secret = Poly::clone(&key.secret().eval(ring));
             words.extend(self.words(entry, &secret, rng));
-            powers.push(rgsw_rows(cpu, keys.power.as_ref()).unwrap());
+            powers.push(keys.power);
             secrets.push(secret);
         }
         let packed = LweBatch { rows: self.shape.rows(), words: words.into() };
-        let powers: Vec<_> = powers.iter().collect();
-        let folded = cpu.rgsw_power_fold(&cpu_ring, &chain, &packed, &powers).unwrap();
+        let bodies: Vec<_> = powers.iter().map(Option::as_ref).collect();
+        let powers = PowerKeys { masks: self.scheme.masks().power(), bodies: &bodies };
+        let folded = cpu.rgsw_power_fold(&cpu_ring, &chain, &packed, powers).unwrap();
         let ciphertexts = folded.words.chunks_exact(folded.ciphertext_words);
         let queries = packed.words.chunks_exact(packed.rows).zip(ciphertexts).zip(&secrets);
         let errors = queries.zip(wanted).flat_map(|(((words, folded), secret), &entry)| {

@@ -16,8 +16,8 @@ use hush_he::{
 use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{
-        BatchWords, ColumnOps, EntryOrder, LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch,
-        key_words, rgsw_rows,
+        BatchWords, ColumnOps, EntryOrder, LweBatch, LweOps, LweQueries, PackOps, PowerKeys, RingOps,
+        RlweBatch, key_words,
     },
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
@@ -406,8 +406,8 @@ fn column_intermediates(protocol: Protocol) -> Value {
 /// What the server makes of a query, step by step, and its answer.
 fn column_steps(setup: &Setup<Reference>, query: &wire::Query) -> (Vec<Value>, Vec<u8>) {
     let (table, context) = (&setup.table, setup.scheme.context());
-    let (params, masks) = (table.params(), setup.scheme.masks());
-    let keys = open_column_keys(params, context, masks, table.folds(), &query.packed).unwrap();
+    let (params, masks) = (table.params(), setup.scheme.masks().power());
+    let keys = open_column_keys(params, context, table.folds(), &query.packed).unwrap();
     let cols = table.shape().columns;
     let vector = unpack_scaled(&query.first, cols, table.query_bits()).unwrap();
     let folded = Reference.lwe_fold(&setup.db, &LweQueries { cols, words: vector }).unwrap();
@@ -420,9 +420,12 @@ fn column_steps(setup: &Setup<Reference>, query: &wire::Query) -> (Vec<Value>, V
     list.push(entry("packed words", &words(&packed.words)));
     let (bits, mut answer) = (params.ring().response_bits(), Vec::new());
     if table.folds() {
-        let power = rgsw_rows(&Reference, keys.power.as_ref()).unwrap();
-        let chosen = Reference.rgsw_power_fold(ring, chain, &packed, &[&power]).unwrap();
-        list.push(entry("RGSW rows", &words(&power.words)));
+        let bodies = keys.power.expect("of a query that is folded");
+        let powers = PowerKeys { masks, bodies: &[Some(&bodies)] };
+        let chosen = Reference.rgsw_power_fold(ring, chain, &packed, powers).unwrap();
+        let bodies = bodies.map(|body| context.kept().forward(body));
+        let rows = masks.iter().zip(&bodies).flat_map(|(mask, body)| [mask.words(), body.words()]);
+        list.push(entry("RGSW rows", &words(&rows.collect::<Vec<_>>().concat())));
         list.push(entry("chosen ciphertexts", &words(&chosen.words)));
         let widths = [bits.a, bits.b].repeat(chosen.count());
         let halves =

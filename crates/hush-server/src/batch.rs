@@ -59,6 +59,8 @@ pub(crate) enum AnswerError {
     },
     /// The engine failed; the log says how.
     Internal,
+    /// The table's GPU has failed for good.
+    DeviceLost,
 }
 
 /// The queue has no room for all queries of a request.
@@ -164,9 +166,18 @@ async fn scan(server: &Server, table: &Table, mut batch: Vec<Job>) {
                 let _ = batch.remove(index).reply.send(Err(AnswerError::Query { reason }));
             }
             Err(error) => {
-                tracing::error!(table = table.name, batch = batch.len(), %error, "scan failed");
+                let reply = match &error {
+                    EngineError::Lost { reason } => {
+                        server.tell_lost(reason);
+                        AnswerError::DeviceLost
+                    }
+                    error => {
+                        tracing::error!(table = table.name, batch = batch.len(), %error, "scan failed");
+                        AnswerError::Internal
+                    }
+                };
                 for job in batch.drain(..) {
-                    let _ = job.reply.send(Err(AnswerError::Internal));
+                    let _ = job.reply.send(Err(reply.clone()));
                 }
             }
         }

@@ -46,6 +46,7 @@ pub(crate) enum Code {
     Throttled,
     Warming,
     Overloaded,
+    DeviceLost,
     Internal,
 }
 
@@ -76,6 +77,7 @@ impl Code {
             Code::Throttled => (S::TOO_MANY_REQUESTS, "throttled", "Too many queries"),
             Code::Warming => (S::SERVICE_UNAVAILABLE, "warming", "Still loading"),
             Code::Overloaded => (S::SERVICE_UNAVAILABLE, "overloaded", "Overloaded"),
+            Code::DeviceLost => (S::SERVICE_UNAVAILABLE, "device_lost", "Device is lost"),
             Code::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
         }
     }
@@ -117,6 +119,12 @@ impl Problem {
 
     pub(crate) fn internal() -> Problem {
         Problem::new(Code::Internal, "the server's log has the cause")
+    }
+
+    /// A query of a table whose GPU has failed for good.
+    pub(crate) fn device_lost() -> Problem {
+        let detail = "the table's GPU has failed: nothing is answered until the server is started again";
+        Problem::new(Code::DeviceLost, detail)
     }
 
     pub(crate) fn unknown_table() -> Problem {
@@ -199,6 +207,7 @@ impl Problem {
                 let problem = Problem::overloaded("the keys of clients cannot be read or written now");
                 Problem { retry_after: Some(STORE_PAUSE.as_secs()), ..problem }
             }
+            KeyError::DeviceLost => Problem::device_lost(),
             _ => Problem::internal(),
         }
     }
@@ -237,6 +246,7 @@ impl Problem {
                 Problem::new(Code::InvalidRequest, format!("query {index}: {reason}"))
             }
             AnswerError::Internal => Problem::internal(),
+            AnswerError::DeviceLost => Problem::device_lost(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc, Once, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -82,6 +82,15 @@ impl Tables {
     pub(crate) fn all_resident(&self) -> bool {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.values().all(|slot| matches!(slot, Slot::Resident(_)))
+    }
+
+    /// A resident table whose GPU has failed for good, and how.
+    pub(crate) fn lost(&self) -> Option<(String, String)> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        slots.iter().find_map(|(name, slot)| match slot {
+            Slot::Loading => None,
+            Slot::Resident(table) => Some((name.clone(), table.engine.lost()?)),
+        })
     }
 
     /// The resident tables that need keys: which, and who can open them.
@@ -167,6 +176,8 @@ pub(crate) struct Server {
     pub(crate) body_budget: Arc<Budget>,
     pub(crate) buckets: Option<Buckets>,
     stopping: AtomicBool,
+    /// That a GPU is lost is said once, however many queries it fails.
+    lost_told: Once,
 }
 
 impl Server {
@@ -179,12 +190,23 @@ impl Server {
             buckets: config.throttle.map(Buckets::new),
             config,
             stopping: AtomicBool::new(false),
+            lost_told: Once::new(),
         }
     }
 
     /// From now on the server says that it is not ready.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Logs that a GPU has failed for good.
+    pub(crate) fn tell_lost(&self, reason: &str) {
+        self.lost_told.call_once(|| {
+            tracing::error!(
+                reason,
+                "the GPU has failed, and its tables answer nothing: start the server again"
+            );
+        });
     }
 
     pub(crate) fn is_ready(&self) -> bool {

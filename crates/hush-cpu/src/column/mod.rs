@@ -1,10 +1,10 @@
 //! The steps of column packing.
 
 use hush_he::entities::ColumnMasks;
-use hush_math::poly::{Eval, Poly};
+use hush_math::poly::{Coeff, Poly};
 use hush_ops::{
     OpsError,
-    contract::{BatchWords, ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, RlweBatch},
+    contract::{BatchWords, ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, PowerKeys, RlweBatch},
     pack_shape::PackShape,
     reference::column_shapes,
     tiling::TiledDb,
@@ -54,7 +54,7 @@ impl ColumnOps for Cpu {
         chain: &CpuChain,
         mut folded: LweBatch,
         keys: &LweQueries,
-        conjugations: &[&Poly<Eval>],
+        conjugations: &[&Poly<Coeff>],
     ) -> Result<LweBatch, OpsError> {
         let (context, shape) = (ring.context(), chain.shape());
         column_shapes::check_pack_columns(context, shape, columns.tiling(), &folded, keys, conjugations)?;
@@ -67,7 +67,7 @@ impl ColumnOps for Cpu {
         ring: &CpuRing,
         chain: &CpuChain,
         packed: &LweBatch,
-        powers: &[&RlweBatch],
+        powers: PowerKeys<'_>,
     ) -> Result<RlweBatch, OpsError> {
         column_shapes::check_power_fold(ring.context(), chain.shape(), chain.has_masks(), packed, powers)?;
         Ok(rgsw_power_fold::rgsw_power_fold(self, ring, chain, packed, powers))

@@ -1,6 +1,6 @@
 //! (3c) Pack: the columns meet the rotation keys, the digits of the chain the conjugation keys.
 
-use hush_math::poly::{Eval, Poly};
+use hush_math::poly::{Coeff, Poly};
 use hush_ops::{
     contract::{LweBatch, LweQueries},
     tiling::TiledDb,
@@ -22,15 +22,18 @@ pub(super) fn pack_columns(
     chain: &CpuChain,
     folded: &mut LweBatch,
     keys: &LweQueries,
-    conjugations: &[&Poly<Eval>],
+    conjugations: &[&Poly<Coeff>],
 ) {
     lwe_fold::add_fold(cpu, columns, keys, &mut folded.words);
+    let conjugations = transformed(cpu, &ring.kept, conjugations);
     let shape = chain.shape();
-    let mut products = Vec::with_capacity(conjugations.len() * shape.plaintexts());
-    for (mut rest, z) in folded.words.chunks_exact_mut(shape.rows()).zip(conjugations) {
+    let mut products = Vec::with_capacity(keys.batch() * shape.plaintexts());
+    for (mut rest, z) in
+        folded.words.chunks_exact_mut(shape.rows()).zip(conjugations.chunks_exact(ring.kept.words()))
+    {
         for plaintext in 0..shape.plaintexts() {
             let (words, tail) = rest.split_at_mut(shape.plaintext_rows(plaintext).len());
-            products.push(Product { digit: chain.digit(&ring.kept, plaintext), z: z.words(), words });
+            products.push(Product { digit: chain.digit(&ring.kept, plaintext), z, words });
             rest = tail;
         }
     }
@@ -40,6 +43,21 @@ pub(super) fn pack_columns(
             cpu.with_workspace(|workspace| product.add(&ring.kept, &switch, workspace));
         });
     });
+}
+
+/// Polynomials in evaluation form, one after another.
+pub(super) fn transformed(cpu: &Cpu, ring: &ModRing, polys: &[&Poly<Coeff>]) -> Vec<u32> {
+    let mut words = vec![0; polys.len() * ring.words()];
+    cpu.install(|| {
+        words.par_chunks_exact_mut(ring.words()).zip(polys).for_each(|(words, poly)| {
+            words.copy_from_slice(poly.words());
+            cpu.with_workspace(|workspace| {
+                let (_, transform) = workspace.ring_buffers(0, ring.transform_words());
+                ring.forward(words, transform);
+            });
+        });
+    });
+    words
 }
 
 /// What the conjugation key of a query adds to one plaintext.

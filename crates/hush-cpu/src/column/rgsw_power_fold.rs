@@ -4,10 +4,10 @@
 //! inverse transform, and of all terms only the last one is transformed at all. So an external product takes `2 limbs (1 + l)`
 //! transforms, as in a fold with bits, and the terms come for free.
 
-use hush_ops::contract::{BatchWords, LweBatch, RlweBatch};
+use hush_ops::contract::{BatchWords, LweBatch, PowerKeys, RlweBatch};
 use rayon::prelude::*;
 
-use super::CpuChain;
+use super::{CpuChain, pack_columns::transformed};
 use crate::{
     Cpu, CpuRing,
     buffer_pool::LentBuffer,
@@ -24,22 +24,28 @@ pub(super) fn rgsw_power_fold(
     ring: &CpuRing,
     chain: &CpuChain,
     packed: &LweBatch,
-    powers: &[&RlweBatch],
+    powers: PowerKeys<'_>,
 ) -> RlweBatch {
     let ciphertext_words = 2 * ring.kept.words();
     let folded_words = chain.shape().planes() * ciphertext_words;
-    let mut folded = BatchWords::lent(LentBuffer::new(cpu.batch_buffers(), powers.len() * folded_words));
+    let mut folded =
+        BatchWords::lent(LentBuffer::new(cpu.batch_buffers(), powers.bodies.len() * folded_words));
+    // Two rows a query, or none where there is one entry.
+    let bodies: Vec<_> = powers.bodies.iter().copied().flatten().flatten().collect();
+    let bodies = transformed(cpu, &ring.kept, &bodies);
     let rows_words = RgswRows::words(ring);
-    let mut buffer = cpu.ring_buffers().take(powers.len() * rows_words);
+    let mut buffer = cpu.ring_buffers().take(powers.bodies.len() * rows_words);
     cpu.install(|| {
-        let rows = powers.par_iter().zip(buffer.par_chunks_exact_mut(rows_words));
-        let powers: Vec<Option<RgswRows<'_>>> = match chain.terms() {
-            1 => vec![None; powers.len()],
-            _ => rows.map(|(power, words)| Some(RgswRows::lay_out(ring, power, words))).collect(),
+        let rows =
+            bodies.par_chunks_exact(2 * ring.kept.words()).zip(buffer.par_chunks_exact_mut(rows_words));
+        let lay_out = |(bodies, words)| Some(RgswRows::lay_out_halves(ring, powers.masks, bodies, words));
+        let rows: Vec<Option<RgswRows<'_>>> = match chain.terms() {
+            1 => vec![None; powers.bodies.len()],
+            _ => rows.map(lay_out).collect(),
         };
         let lifts = LiftFractions::of_limbs(ring.context().kept().rns(), chain.terms());
-        let mut planes = Vec::with_capacity(powers.len() * chain.shape().planes());
-        let queries = packed.words.chunks_exact(packed.rows).zip(powers);
+        let mut planes = Vec::with_capacity(powers.bodies.len() * chain.shape().planes());
+        let queries = packed.words.chunks_exact(packed.rows).zip(rows);
         for ((words, power), folded) in queries.zip(folded.chunks_exact_mut(folded_words)) {
             for (plane, out) in folded.chunks_exact_mut(ciphertext_words).enumerate() {
                 planes.push(Plane { ring, chain, lifts: &lifts, power, words, plane, out });

@@ -1,5 +1,6 @@
 //! External products of RGSW and RLWE, by the gadget of the folds.
 
+use hush_math::poly::{Eval, Poly};
 use hush_ops::contract::RlweBatch;
 
 use super::{
@@ -25,6 +26,21 @@ impl<'a> RgswRows<'a> {
         let (shape, poly_words) = (Self::shape(ring), ring.kept.words());
         gadget_rows::lay_out(&ring.kept, shape, words, |row, poly| {
             &rgsw.ciphertext(row)[poly * poly_words..][..poly_words]
+        });
+        Self(GadgetRows::new(shape, words))
+    }
+
+    /// Lays out an RGSW ciphertext of two rows, whose halves a and b are apart, in `words`, of [`RgswRows::words`].
+    pub(crate) fn lay_out_halves(
+        ring: &CpuRing,
+        masks: &[Poly<Eval>; 2],
+        bodies: &[u32],
+        words: &'a mut [u32],
+    ) -> Self {
+        let (shape, poly_words) = (Self::shape(ring), ring.kept.words());
+        gadget_rows::lay_out(&ring.kept, shape, words, |row, poly| match poly {
+            0 => masks[row].words(),
+            _ => &bodies[row * poly_words..][..poly_words],
         });
         Self(GadgetRows::new(shape, words))
     }

@@ -1,10 +1,10 @@
 //! The steps of column packing.
 
 use hush_he::entities::ColumnMasks;
-use hush_math::poly::{Eval, Poly};
+use hush_math::poly::{Coeff, Poly};
 use hush_ops::{
     OpsError,
-    contract::{ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, RlweBatch},
+    contract::{ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, PowerKeys, RlweBatch},
     pack_shape::PackShape,
     reference::column_shapes,
 };
@@ -71,7 +71,7 @@ impl ColumnOps for Cuda {
         chain: &CudaChain,
         folded: LweBatch<Buffer<u32>>,
         keys: &LweQueries,
-        conjugations: &[&Poly<Eval>],
+        conjugations: &[&Poly<Coeff>],
     ) -> Result<LweBatch<Buffer<u32>>, OpsError> {
         let (context, shape) = (ring.context(), chain.shape());
         column_shapes::check_pack_columns(context, shape, columns.tiling(), &folded, keys, conjugations)?;
@@ -85,7 +85,7 @@ impl ColumnOps for Cuda {
         ring: &CudaRing,
         chain: &CudaChain,
         packed: &LweBatch<Buffer<u32>>,
-        powers: &[&RlweBatch<Buffer<u32>>],
+        powers: PowerKeys<'_>,
     ) -> Result<RlweBatch<Buffer<u32>>, OpsError> {
         column_shapes::check_power_fold(ring.context(), chain.shape(), chain.has_masks(), packed, powers)?;
         rgsw_power_fold::rgsw_power_fold(self.device(), ring, chain, &packed.words, powers)

@@ -1,19 +1,19 @@
 //! (3c) Pack: the digits of the chain meet the conjugation keys.
 
-use hush_math::poly::{Eval, Poly};
+use hush_math::poly::{Coeff, Poly};
 use hush_ops::OpsError;
 
 use super::{CudaChain, pair_kernel::PairKernel};
 use crate::{
     device::{Buffer, Device},
-    ring::CudaRing,
+    ring::{self, CudaRing},
 };
 
 /// Two transforms and an exchange in shared memory.
 const PRODUCT: PairKernel =
     PairKernel { names: ["column_product_6", "column_product_8", "column_product_11"], polys: 1, shared: 4 };
 
-/// `words[q] += round(digit z[q] 2^32 / Q)` for the rows of every plaintext: one launch.
+/// `words[q] += round(digit z[q] 2^32 / Q)` for the rows of every plaintext: two launches.
 ///
 /// # Errors
 /// [`OpsError::Backend`] if the device fails.
@@ -22,10 +22,9 @@ pub(super) fn add_products(
     ring: &CudaRing,
     chain: &CudaChain,
     words: &Buffer<u32>,
-    conjugations: &[&Poly<Eval>],
+    conjugations: &[&Poly<Coeff>],
 ) -> Result<(), OpsError> {
-    let keys: Vec<u32> = conjugations.iter().flat_map(|z| z.words()).copied().collect();
-    let keys = device.upload(&keys)?;
+    let keys = transformed(device, ring, conjugations)?;
     let grid = [chain.shape().plaintexts() as u32, conjugations.len() as u32, 1];
     let args = [
         words.into(),
@@ -36,4 +35,19 @@ pub(super) fn add_products(
         ring.kept().radix(),
     ];
     PRODUCT.launch(device, ring.kept(), grid, &args)
+}
+
+/// Polynomials that come from the host, one after another, in evaluation form.
+///
+/// # Errors
+/// [`OpsError::Backend`] if the device fails.
+pub(super) fn transformed(
+    device: &Device,
+    ring: &CudaRing,
+    polys: &[&Poly<Coeff>],
+) -> Result<Buffer<u32>, OpsError> {
+    let words: Vec<&[u32]> = polys.iter().map(|poly| poly.words()).collect();
+    let words = device.upload(&words.concat())?;
+    ring::forward(device, ring.kept(), &words.slice(..), &words.slice(..))?;
+    Ok(words)
 }

@@ -3,17 +3,22 @@
 //! The entries stay in coefficient form: there, the products of their spectrum with powers of X are rotations, and digits need
 //! no inverse transform.
 
-use hush_ops::{OpsError, contract::RlweBatch};
+use hush_math::poly::Poly;
+use hush_ops::{
+    OpsError,
+    contract::{PowerKeys, RlweBatch},
+};
 
 use super::{
     CudaChain,
+    pack_columns::transformed,
     pair_kernel::PairKernel,
     terms::{LiftedWords, lift_and_transform},
     views::FractionLift,
 };
 use crate::{
     device::{Arg, Buffer, Device},
-    ring::{CudaRing, addresses},
+    ring::CudaRing,
 };
 
 /// Words of terms at once, at most, but for one plane: 512 MiB, and twice that if their transform takes several passes.
@@ -32,17 +37,18 @@ struct PowerFold {
     out: u64,
     masks: u64,
     bodies: u64,
-    powers: u64,
+    power_masks: u64,
+    power_bodies: u64,
     terms: u32,
     planes: u32,
     first_unit: u32,
     reserved: u32,
 }
 
-const _: () = assert!(size_of::<PowerFold>() == 48);
+const _: () = assert!(size_of::<PowerFold>() == 56);
 
-/// As [`hush_ops::contract::ColumnOps::rgsw_power_fold`], for operands that fit together: two launches for up to eight terms, one
-/// more for each factor of eight beyond.
+/// As [`hush_ops::contract::ColumnOps::rgsw_power_fold`], for operands that fit together: three launches for up to eight terms,
+/// one more for each factor of eight beyond.
 ///
 /// # Errors
 /// [`OpsError::Backend`] if the device fails.
@@ -51,7 +57,7 @@ pub(super) fn rgsw_power_fold(
     ring: &CudaRing,
     chain: &CudaChain,
     packed: &Buffer<u32>,
-    powers: &[&RlweBatch<Buffer<u32>>],
+    powers: PowerKeys<'_>,
 ) -> Result<RlweBatch<Buffer<u32>>, OpsError> {
     let at_once = (TERM_WORDS / (chain.terms() * ring.kept().poly_words())).clamp(1, MAX_UNITS);
     fold_in_parts(device, ring, chain, packed, powers, at_once)
@@ -63,15 +69,18 @@ fn fold_in_parts(
     ring: &CudaRing,
     chain: &CudaChain,
     packed: &Buffer<u32>,
-    powers: &[&RlweBatch<Buffer<u32>>],
+    powers: PowerKeys<'_>,
     at_once: usize,
 ) -> Result<RlweBatch<Buffer<u32>>, OpsError> {
     let (kept, terms, planes) = (ring.kept(), chain.terms(), chain.shape().planes());
     let ciphertext_words = 2 * kept.poly_words();
-    let units = powers.len() * planes;
+    let units = powers.bodies.len() * planes;
     let words = device.alloc(units * ciphertext_words)?;
     let lift = FractionLift::new(ring.context().kept().rns(), terms);
-    let powers = addresses(device, powers.iter().map(|power| power.words.slice(..)))?;
+    let power_masks = device.upload(&powers.masks.each_ref().map(Poly::words).concat())?;
+    // Two rows a query, or none where there is one entry.
+    let power_bodies: Vec<_> = powers.bodies.iter().copied().flatten().flatten().collect();
+    let power_bodies = transformed(device, ring, &power_bodies)?;
     for first_unit in (0..units).step_by(at_once) {
         let units = at_once.min(units - first_unit);
         let (shape, lift) = (chain.rows(), &lift);
@@ -81,7 +90,8 @@ fn fold_in_parts(
             out: words.slice(..).address(),
             masks: chain.masks.slice(..).address(),
             bodies: bodies.slice(..).address(),
-            powers: powers.slice(..).address(),
+            power_masks: power_masks.slice(..).address(),
+            power_bodies: power_bodies.slice(..).address(),
             terms: terms as u32,
             planes: planes as u32,
             first_unit: first_unit as u32,
@@ -124,11 +134,13 @@ mod tests {
         let chain = ChainPolys { digits: polys(count), masks: polys(count) };
         let chain = cuda.open_chain(&ring, &shape, chain).unwrap();
         let packed = device.upload(&polys(8)[..queries * shape.rows()]).unwrap();
-        let power = || RlweBatch { ciphertext_words: 0, words: device.upload(&polys(4)).unwrap() };
-        let powers: Vec<_> = std::iter::repeat_with(power).take(queries).collect();
-        let powers: Vec<_> = powers.iter().collect();
+        let masks = [polys(1), polys(1)].map(|words| Poly::from_words(words, context.kept().degree()));
+        let mut rows = || [polys(1), polys(1)].map(|words| Poly::from_words(words, context.kept().degree()));
+        let rows: Vec<_> = (0..queries).map(|_| rows()).collect();
+        let bodies: Vec<_> = rows.iter().map(Some).collect();
+        let powers = PowerKeys { masks: &masks, bodies: &bodies };
         let folded = |at_once| {
-            let folded = fold_in_parts(device, &ring, &chain, &packed, &powers, at_once).unwrap();
+            let folded = fold_in_parts(device, &ring, &chain, &packed, powers, at_once).unwrap();
             device.download(&folded.words.slice(..)).unwrap()
         };
         let whole = folded(queries * shape.planes());

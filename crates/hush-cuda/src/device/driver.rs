@@ -156,7 +156,7 @@ impl Gpu {
     pub(super) fn free(&self, address: u64) {
         // Nothing can be done about a failure here: the device is lost, and whoever uses it next is told.
         let _ = self.enter();
-        // SAFETY: it was allocated here, and is forgotten. The call waits for work on it.
+        // SAFETY: it was allocated here, and is forgotten; the pool has waited for the work on it.
         let _ = unsafe { result::free_sync(address) };
     }
 
@@ -286,6 +286,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// An error of the call `call`.
 pub(super) fn failed(call: impl Into<String>) -> impl FnOnce(DriverError) -> CudaError {
     move |error| {
+        if error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+            return CudaError::NoMemoryFor { call: call.into() };
+        }
         let text = |text: Result<&std::ffi::CStr, DriverError>| {
             text.map_or_else(|_| "?".to_string(), |text| text.to_string_lossy().into_owned())
         };

@@ -4,7 +4,10 @@ use std::{
     alloc::{Layout, alloc, dealloc},
     collections::{BTreeSet, HashMap},
     ffi::{CStr, CString, c_char, c_int, c_void},
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use super::{Arg, CudaError, DeviceInfo, Launch};
@@ -26,11 +29,14 @@ pub struct Emulation {
     /// 0 for an orderly device. Otherwise threads run in an order drawn from it, copies land as late as they may, and what is
     /// not there yet is poisoned.
     pub seed: u64,
+    /// Whether memory is rounded up and kept for later as on a GPU. Without, blocks are as long as they were asked for, so that
+    /// checks of memory find what lies beyond them.
+    pub pooled: bool,
 }
 
 impl Default for Emulation {
     fn default() -> Self {
-        Self { capability: (9, 0), multiprocessors: 3, seed: 0 }
+        Self { capability: (9, 0), multiprocessors: 3, seed: 0, pooled: false }
     }
 }
 
@@ -72,6 +78,7 @@ pub(super) struct Emulator {
     threads: u32,
     blocks: Mutex<HashMap<u64, usize>>,
     launched: Mutex<BTreeSet<&'static str>>,
+    lost: AtomicBool,
 }
 
 impl Emulator {
@@ -85,7 +92,8 @@ impl Emulator {
             shared_per_block: if emulation.capability.0 >= 9 { 227 << 10 } else { 163 << 10 },
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from) as u32;
-        Self { info, emulation, threads, blocks: Mutex::default(), launched: Mutex::default() }
+        let (blocks, launched, lost) = Default::default();
+        Self { info, emulation, threads, blocks, launched, lost }
     }
 
     pub(super) fn info(&self) -> &DeviceInfo {
@@ -97,12 +105,36 @@ impl Emulator {
         self.launched.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn free_bytes(&self) -> usize {
-        self.info.memory_bytes.saturating_sub(self.blocks().values().sum())
+    pub(super) fn is_pooled(&self) -> bool {
+        self.emulation.pooled
+    }
+
+    /// Everything fails from now on, as on a GPU after an error that stays.
+    pub(super) fn lose(&self) {
+        self.lost.store(true, Ordering::Relaxed);
+    }
+
+    /// Fails if the device is lost.
+    fn check(&self) -> Result<(), CudaError> {
+        if !self.lost.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let reason = "it was told to fail from now on".into();
+        Err(CudaError::Driver { call: "a call of the emulator".into(), reason })
+    }
+
+    pub(super) fn free_bytes(&self) -> Result<usize, CudaError> {
+        self.check()?;
+        Ok(self.info.memory_bytes.saturating_sub(self.blocks().values().sum()))
+    }
+
+    /// Kernels have ended when their launch returns.
+    pub(super) fn synchronize(&self) -> Result<(), CudaError> {
+        self.check()
     }
 
     pub(super) fn allocate(&self, bytes: usize) -> Result<u64, CudaError> {
-        let free = self.free_bytes();
+        let free = self.free_bytes()?;
         if bytes > free {
             return Err(CudaError::OutOfMemory { wanted: bytes, free });
         }
@@ -125,24 +157,28 @@ impl Emulator {
     }
 
     pub(super) fn clear(&self, address: u64, bytes: usize) -> Result<(), CudaError> {
+        self.check()?;
         // SAFETY: slices lie within what was allocated.
         unsafe { (address as *mut u8).write_bytes(0, bytes) };
         Ok(())
     }
 
     pub(super) fn upload(&self, host: &[u8], address: u64) -> Result<(), CudaError> {
+        self.check()?;
         // SAFETY: slices lie within what was allocated.
         unsafe { (address as *mut u8).copy_from_nonoverlapping(host.as_ptr(), host.len()) };
         Ok(())
     }
 
     pub(super) fn download(&self, address: u64, host: &mut [u8]) -> Result<(), CudaError> {
+        self.check()?;
         // SAFETY: slices lie within what was allocated.
         unsafe { (address as *const u8).copy_to_nonoverlapping(host.as_mut_ptr(), host.len()) };
         Ok(())
     }
 
     pub(super) fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
+        self.check()?;
         // SAFETY: slices lie within what was allocated.
         unsafe { (from as *const u8).copy_to(to as *mut u8, bytes) };
         Ok(())
@@ -154,6 +190,7 @@ impl Emulator {
         launch: Launch,
         args: &[Arg<'_>],
     ) -> Result<(), CudaError> {
+        self.check()?;
         let mut params: Vec<*mut c_void> = args.iter().map(|arg| arg.as_ptr() as *mut c_void).collect();
         let options = HushEmulation {
             capability_major: self.emulation.capability.0,
@@ -174,14 +211,16 @@ impl Emulator {
                 &options,
             )
         };
+        // As `HushEmulateOutcome`.
         let reason = match code {
             0 => return Ok(()),
             1 => return Err(CudaError::NoKernel(kernel)),
             2 => "threads wait for each other for ever",
-            3 => "it is for a later compute capability",
-            _ => "it failed",
+            3 => "it uses what the device has not",
+            4 => "the launch or the kernel breaks a rule of CUDA, which is on standard error",
+            _ => "the emulator has an outcome that is not known here",
         };
-        Err(CudaError::Driver { call: format!("launch of {kernel}"), reason: reason.into() })
+        Err(CudaError::Driver { call: format!("launch of {kernel} ({launch:?})"), reason: reason.into() })
     }
 
     fn blocks(&self) -> std::sync::MutexGuard<'_, HashMap<u64, usize>> {

@@ -45,6 +45,12 @@ pub enum CudaError {
         /// Bytes that the device had left.
         free: usize,
     },
+    /// Memory of the device is short for what the driver keeps there: code, local memory of threads, tables of pages.
+    #[error("{call} failed: device memory is short")]
+    NoMemoryFor {
+        /// The call, with the kernel's name if it was a launch.
+        call: String,
+    },
     /// A call of the driver failed.
     #[error("{call} failed: {reason}")]
     Driver {
@@ -53,7 +59,20 @@ pub enum CudaError {
         /// The driver's name and text of the error.
         reason: String,
     },
+    /// The device has failed for good: the process has to be started again.
+    #[error("the GPU has failed, and does nothing until this program is started again: {reason}")]
+    Lost {
+        /// The first failure.
+        reason: String,
+    },
     /// No module has a kernel of this name.
     #[error("there is no kernel {0} for this device")]
     NoKernel(&'static str),
+}
+
+impl CudaError {
+    /// Whether the same may be done when there is more memory.
+    pub(super) fn is_short_of_memory(&self) -> bool {
+        matches!(self, Self::OutOfMemory { .. } | Self::NoMemoryFor { .. })
+    }
 }

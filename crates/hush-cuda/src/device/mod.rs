@@ -13,6 +13,7 @@ mod driver;
 #[cfg(feature = "emulator")]
 mod emulated;
 mod error;
+mod health;
 mod info;
 mod launch;
 #[cfg(feature = "driver")]
@@ -28,6 +29,7 @@ pub use driver::Stopwatch;
 #[cfg(feature = "emulator")]
 pub use emulated::{Emulation, emulated_kernels};
 pub use error::CudaError;
+use health::Health;
 pub use info::DeviceInfo;
 pub use launch::{Arg, Launch};
 use pool::Pool;
@@ -36,11 +38,16 @@ use runtime::Runtime;
 /// Bytes that are uploaded at once, at most: what pinned memory holds, and the grain of progress.
 const UPLOAD_BYTES: usize = 16 << 20;
 
-/// A GPU, or the emulator.
+/// A GPU, or the emulator. Clones are the same device.
+///
+/// Whatever is asked of it after a failure for good fails with [`CudaError::Lost`]. Where memory is short, all that was kept for
+/// later is given back to the driver before a call fails for it.
+#[derive(Clone)]
 pub struct Device {
     runtime: Arc<Runtime>,
     pool: Arc<Pool>,
-    uploaded: AtomicU64,
+    uploaded: Arc<AtomicU64>,
+    health: Arc<Health>,
 }
 
 impl Device {
@@ -102,9 +109,31 @@ impl Device {
         }
     }
 
+    /// Makes everything fail from now on that an emulated device is asked for. Does nothing to a GPU.
+    #[cfg(feature = "emulator")]
+    pub fn emulate_loss(&self) {
+        match *self.runtime {
+            #[cfg(feature = "driver")]
+            Runtime::Gpu(_) => {}
+            Runtime::Emulator(ref emulator) => emulator.lose(),
+        }
+    }
+
     fn of(runtime: Runtime) -> Self {
         let runtime = Arc::new(runtime);
-        Self { pool: Arc::new(Pool::new(runtime.clone())), runtime, uploaded: AtomicU64::new(0) }
+        let pool = Arc::new(Pool::new(runtime.clone()));
+        Self { runtime, pool, uploaded: Arc::default(), health: Arc::default() }
+    }
+
+    /// Asks the runtime for something: once more with all of the pool's memory given back, if memory is short for it.
+    fn ask<T>(&self, mut what: impl FnMut(&Runtime) -> Result<T, CudaError>) -> Result<T, CudaError> {
+        self.health.watch(&self.runtime, || self.pool.with_room(|| what(&self.runtime)))
+    }
+
+    /// Why it does nothing any more, once it has failed for good: what was done with it last returned [`CudaError::Lost`], and so
+    /// does all that follows, until the process is started again.
+    pub fn lost(&self) -> Option<&str> {
+        self.health.lost()
     }
 
     /// What it says of itself.
@@ -122,7 +151,18 @@ impl Device {
     /// # Errors
     /// [`CudaError::Driver`].
     pub fn free_bytes(&self) -> Result<usize, CudaError> {
-        Ok(self.runtime.free_bytes()? + self.pool.kept_bytes())
+        Ok(self.ask(Runtime::free_bytes)? + self.kept_bytes())
+    }
+
+    /// Bytes that are kept for later, though nobody has them.
+    pub fn kept_bytes(&self) -> usize {
+        self.pool.kept_bytes()
+    }
+
+    /// Bytes that `buffers` buffers of `bytes` bytes in all take at most: they are rounded up, so that the next ones of nearly the
+    /// same size can have their memory.
+    pub fn bytes_taken(&self, bytes: usize, buffers: usize) -> usize {
+        self.pool.bytes_taken(bytes, buffers)
     }
 
     /// Bytes that were uploaded until now: who opens a large table looks here for its progress.
@@ -135,7 +175,8 @@ impl Device {
     /// # Errors
     /// [`CudaError::OutOfMemory`].
     pub fn alloc<T: Word>(&self, len: usize) -> Result<Buffer<T>, CudaError> {
-        let (address, bytes) = self.pool.take(len * size_of::<T>())?;
+        let take = || self.pool.take(len * size_of::<T>());
+        let (address, bytes) = self.health.watch(&self.runtime, take)?;
         Ok(Buffer::new(self.pool.clone(), address, bytes, len))
     }
 
@@ -154,7 +195,10 @@ impl Device {
     /// # Errors
     /// [`CudaError::Driver`].
     pub fn clear<T: Word>(&self, slice: &Slice<'_, T>) -> Result<(), CudaError> {
-        if slice.is_empty() { Ok(()) } else { self.runtime.clear(slice.address(), slice.bytes()) }
+        if slice.is_empty() {
+            return Ok(());
+        }
+        self.ask(|runtime| runtime.clear(slice.address(), slice.bytes()))
     }
 
     /// A copy of `host` on the device.
@@ -179,7 +223,7 @@ impl Device {
         // SAFETY: words have no padding.
         let bytes = unsafe { std::slice::from_raw_parts(host.as_ptr().cast(), size_of_val(host)) };
         for (index, part) in bytes.chunks(UPLOAD_BYTES).enumerate() {
-            self.runtime.upload(part, to.address() + (index * UPLOAD_BYTES) as u64)?;
+            self.ask(|runtime| runtime.upload(part, to.address() + (index * UPLOAD_BYTES) as u64))?;
             self.uploaded.fetch_add(part.len() as u64, Ordering::Relaxed);
         }
         Ok(())
@@ -193,7 +237,7 @@ impl Device {
         let mut host = vec![T::default(); from.len()];
         // SAFETY: any bits are a value, and words have no padding.
         let bytes = unsafe { std::slice::from_raw_parts_mut(host.as_mut_ptr().cast(), from.bytes()) };
-        self.runtime.download(from.address(), bytes)?;
+        self.ask(|runtime| runtime.download(from.address(), bytes))?;
         Ok(host)
     }
 
@@ -206,18 +250,47 @@ impl Device {
     /// If the lengths differ.
     pub fn copy<T: Word>(&self, from: &Slice<'_, T>, to: &Slice<'_, T>) -> Result<(), CudaError> {
         assert_eq!(from.len(), to.len());
-        if from.is_empty() { Ok(()) } else { self.runtime.copy(from.address(), to.address(), from.bytes()) }
+        if from.is_empty() {
+            return Ok(());
+        }
+        self.ask(|runtime| runtime.copy(from.address(), to.address(), from.bytes()))
     }
 
-    /// Queues a kernel. A grid without blocks is no work.
+    /// Queues a kernel, for a step. A grid without blocks is no work.
     ///
-    /// The kernel reads and writes what its arguments point to: that these are what it takes is up to the step that launches it,
-    /// as its tests show.
+    /// It is safe for this crate alone, whose steps keep the contract of [`Device::launch_kernel`]: nothing could check it. The
+    /// driver knows how many arguments a kernel takes and how long they are, but not what they point to, and how much of that the
+    /// kernel reads and writes depends on all of them. That the steps keep it is what tests under sanitizers are for.
     ///
     /// # Errors
-    /// [`CudaError::NoKernel`], [`CudaError::Driver`].
-    pub fn launch(&self, kernel: &'static str, launch: Launch, args: &[Arg<'_>]) -> Result<(), CudaError> {
-        if launch.grid.contains(&0) { Ok(()) } else { self.runtime.launch(kernel, launch, args) }
+    /// [`CudaError::NoKernel`], [`CudaError::NoMemoryFor`], [`CudaError::Driver`].
+    pub(crate) fn launch(
+        &self,
+        kernel: &'static str,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), CudaError> {
+        if launch.grid.contains(&0) {
+            return Ok(());
+        }
+        self.ask(|runtime| runtime.launch(kernel, launch, args))
+    }
+
+    /// Queues a kernel by itself, for tests and benchmarks of single kernels. A grid without blocks is no work.
+    ///
+    /// # Safety
+    /// The arguments must be as many as the kernel takes, each of its type, with the values that the kernel's comment asks for;
+    /// what it reads and writes by them must lie in buffers of this device that have not been dropped.
+    ///
+    /// # Errors
+    /// [`CudaError::NoKernel`], [`CudaError::NoMemoryFor`], [`CudaError::Driver`].
+    pub unsafe fn launch_kernel(
+        &self,
+        kernel: &'static str,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), CudaError> {
+        self.launch(kernel, launch, args)
     }
 
     /// Waits for all work until now.
@@ -225,7 +298,7 @@ impl Device {
     /// # Errors
     /// [`CudaError::Driver`], also for work that was queued before.
     pub fn synchronize(&self) -> Result<(), CudaError> {
-        self.runtime.synchronize()
+        self.ask(Runtime::synchronize)
     }
 
     /// Gives memory that is kept for later back to the driver.

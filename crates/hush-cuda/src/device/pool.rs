@@ -2,63 +2,134 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use super::{CudaError, runtime::Runtime};
 
+/// This share of a device's memory is kept at most: more than the batches of a table take that leaves room for others, and little
+/// enough for programs beside this one.
+const KEPT_SHARE: usize = 4;
+/// The most that a block is rounded up by: databases are large, and nobody else asks for their sizes.
+const MAX_WASTE: usize = 64 << 20;
+/// Blocks are rounded up by at most this share of them.
+const WASTE_SHARE: usize = 8;
+
 /// Blocks of device memory that nobody has at the moment, by size. The shapes of a table give few sizes, and so after the first
 /// batches nothing is asked of the driver any more. Since all work of a device is done in order, a block may go to the next one
-/// while work on it is still queued.
+/// while work on it is still queued. What goes back to the driver is a different matter: first the device does all that is queued,
+/// so that nothing is taken from under a kernel. `cuMemFree` waits for that as well, but the driver's documentation says so by way
+/// of an exception only, and to wait here costs nothing then.
 pub(super) struct Pool {
     runtime: Arc<Runtime>,
-    free: Mutex<HashMap<usize, Vec<u64>>>,
+    kept: Mutex<Kept>,
+    /// Bytes that are kept at most.
+    cap: usize,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// Addresses of blocks, by size.
+    blocks: HashMap<usize, Vec<u64>>,
+    /// Bytes of all of them.
+    bytes: usize,
+}
+
+impl Kept {
+    fn take(&mut self, size: usize) -> Option<u64> {
+        let address = self.blocks.get_mut(&size)?.pop()?;
+        self.bytes -= size;
+        Some(address)
+    }
+
+    fn keep(&mut self, address: u64, size: usize) {
+        self.blocks.entry(size).or_default().push(address);
+        self.bytes += size;
+    }
 }
 
 impl Pool {
     pub(super) fn new(runtime: Arc<Runtime>) -> Self {
-        Self { runtime, free: Mutex::default() }
+        let cap = if runtime.is_pooled() { runtime.info().memory_bytes / KEPT_SHARE } else { 0 };
+        Self { runtime, kept: Mutex::default(), cap }
     }
 
-    /// A block of at least `bytes` bytes: its address and its size.
+    /// A block of at least `bytes` bytes: its address and its size. From the look at what is kept to the second attempt there is
+    /// one lock: of two threads that find no memory, the second one sees all that the first one gave back.
     pub(super) fn take(&self, bytes: usize) -> Result<(u64, usize), CudaError> {
-        if !self.runtime.is_pooled() {
-            return Ok((self.runtime.allocate(bytes)?, bytes));
-        }
-        let size = block_bytes(bytes);
-        if let Some(address) = self.free().get_mut(&size).and_then(Vec::pop) {
+        let size = if self.runtime.is_pooled() { block_bytes(bytes) } else { bytes };
+        let mut kept = self.kept();
+        if let Some(address) = kept.take(size) {
             return Ok((address, size));
         }
-        let first = self.runtime.allocate(size);
-        if let Err(CudaError::OutOfMemory { .. }) = first {
-            self.release();
-            return Ok((self.runtime.allocate(size)?, size));
-        }
-        Ok((first?, size))
+        let allocate = || self.runtime.allocate(size);
+        let address = match allocate() {
+            Err(error) if error.is_short_of_memory() => self.again(&mut kept, allocate)?,
+            address => address?,
+        };
+        Ok((address, size))
     }
 
-    /// Takes a block back.
-    pub(super) fn give_back(&self, address: u64, bytes: usize) {
-        if !self.runtime.is_pooled() {
-            return self.runtime.free(address);
+    /// Does what may take memory of the device in the driver's own name; once more, with what is kept here given back, if there
+    /// was none.
+    pub(super) fn with_room<T>(
+        &self,
+        mut work: impl FnMut() -> Result<T, CudaError>,
+    ) -> Result<T, CudaError> {
+        match work() {
+            Err(error) if error.is_short_of_memory() => self.again(&mut self.kept(), work),
+            outcome => outcome,
         }
-        self.free().entry(bytes).or_default().push(address);
+    }
+
+    /// The second attempt of all that found no memory.
+    fn again<T>(&self, kept: &mut Kept, work: impl FnOnce() -> Result<T, CudaError>) -> Result<T, CudaError> {
+        self.give_up(kept);
+        work()
+    }
+
+    /// Takes a block back. What would be too much to keep goes to the driver at once.
+    pub(super) fn give_back(&self, address: u64, size: usize) {
+        let mut kept = self.kept();
+        if kept.bytes + size <= self.cap {
+            return kept.keep(address, size);
+        }
+        // Others may go on meanwhile: this waits for the device.
+        drop(kept);
+        self.free([address]);
     }
 
     /// Bytes of the blocks that nobody has.
     pub(super) fn kept_bytes(&self) -> usize {
-        self.free().iter().map(|(bytes, addresses)| bytes * addresses.len()).sum()
+        self.kept().bytes
     }
 
-    /// Gives all free blocks back to the driver.
+    /// Gives all blocks that nobody has to the driver.
     pub(super) fn release(&self) {
-        for (_, addresses) in self.free().drain() {
-            addresses.into_iter().for_each(|address| self.runtime.free(address));
+        self.give_up(&mut self.kept());
+    }
+
+    fn give_up(&self, kept: &mut Kept) {
+        if kept.bytes > 0 {
+            self.free(std::mem::take(kept).blocks.into_values().flatten());
         }
     }
 
-    fn free(&self) -> std::sync::MutexGuard<'_, HashMap<usize, Vec<u64>>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Gives blocks to the driver when the device has done all that is queued.
+    fn free(&self, addresses: impl IntoIterator<Item = u64>) {
+        // A device that fails has nothing queued any more, and whoever uses it next is told.
+        let _ = self.runtime.synchronize();
+        addresses.into_iter().for_each(|address| self.runtime.free(address));
+    }
+
+    /// Bytes that `buffers` buffers of `bytes` bytes in all take at most, but for sectors that are not whole.
+    pub(super) fn bytes_taken(&self, bytes: usize, buffers: usize) -> usize {
+        let waste = (bytes / WASTE_SHARE).min(buffers.saturating_mul(MAX_WASTE));
+        if self.runtime.is_pooled() { bytes + waste } else { bytes }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -68,37 +139,24 @@ impl Drop for Pool {
     }
 }
 
-/// The most that a block is rounded up by: databases are large, and nobody else asks for their sizes.
-const MAX_WASTE: usize = 64 << 20;
-
 /// The size of a block for `bytes` bytes: eight sizes between one power of two and the next, so that batches of nearly the same
 /// size share blocks and at most an eighth is wasted, or 64 MiB; whole sectors of 256 bytes.
-pub(super) fn block_bytes(bytes: usize) -> usize {
-    let step = (bytes.next_power_of_two() / 16).clamp(256, MAX_WASTE);
+fn block_bytes(bytes: usize) -> usize {
+    let step = (bytes.next_power_of_two() / (2 * WASTE_SHARE)).clamp(256, MAX_WASTE);
     bytes.max(1).next_multiple_of(step)
 }
 
+#[cfg(all(test, feature = "emulator"))]
+mod tests;
+
 #[cfg(test)]
-mod tests {
+mod size_tests {
     use super::*;
 
     #[test]
     fn blocks_waste_at_most_an_eighth() {
-        for bytes in [
-            0,
-            1,
-            255,
-            256,
-            257,
-            4096,
-            4097,
-            5000,
-            1 << 20,
-            (1 << 20) + 1,
-            123_456_789,
-            1 << 36,
-            (1 << 36) + 1,
-        ] {
+        let sizes = [0, 1, 255, 256, 257, 4096, 4097, 5000, 1 << 20, (1 << 20) + 1, 123_456_789];
+        for bytes in sizes.into_iter().chain([1 << 36, (1 << 36) + 1]) {
             let size = block_bytes(bytes);
             assert!(size >= bytes.max(256) && size.is_multiple_of(256), "{bytes}: {size}");
             assert!(size - bytes <= (bytes / 8).clamp(256, MAX_WASTE), "{bytes}: {size}");

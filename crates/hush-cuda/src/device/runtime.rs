@@ -32,7 +32,7 @@ impl Runtime {
             #[cfg(feature = "driver")]
             Self::Gpu(ref gpu) => gpu.free_bytes(),
             #[cfg(feature = "emulator")]
-            Self::Emulator(ref emulator) => Ok(emulator.free_bytes()),
+            Self::Emulator(ref emulator) => emulator.free_bytes(),
         }
     }
 
@@ -46,7 +46,7 @@ impl Runtime {
         }
     }
 
-    /// Takes back what [`Runtime::allocate`] gave.
+    /// Takes back what [`Runtime::allocate`] gave, and no work that is queued has use for.
     pub(super) fn free(&self, address: u64) {
         match *self {
             #[cfg(feature = "driver")]
@@ -117,17 +117,17 @@ impl Runtime {
             #[cfg(feature = "driver")]
             Self::Gpu(ref gpu) => gpu.synchronize(),
             #[cfg(feature = "emulator")]
-            Self::Emulator(_) => Ok(()),
+            Self::Emulator(ref emulator) => emulator.synchronize(),
         }
     }
 
-    /// Whether blocks are worth keeping. The emulator's are exact, so that checks of memory find what lies beyond them.
+    /// Whether memory is rounded up, and kept for later.
     pub(super) fn is_pooled(&self) -> bool {
         match *self {
             #[cfg(feature = "driver")]
             Self::Gpu(_) => true,
             #[cfg(feature = "emulator")]
-            Self::Emulator(_) => false,
+            Self::Emulator(ref emulator) => emulator.is_pooled(),
         }
     }
 }

@@ -6,7 +6,7 @@ use hush_cuda::device::{Device, Emulation};
 /// Makes a missing GPU an error.
 const REQUIRE: &str = "HUSH_REQUIRE_CUDA";
 /// An earlier GPU.
-const AMPERE: Emulation = Emulation { capability: (8, 0), multiprocessors: 2, seed: 0 };
+const AMPERE: Emulation = Emulation { capability: (8, 0), multiprocessors: 2, seed: 0, pooled: false };
 
 /// A Hopper GPU: in order, or in disorder if `seed` is not 0.
 fn hopper(seed: u64) -> Emulation {

@@ -75,10 +75,53 @@ fn kernels_are_launched_by_name() {
             fill_random(&device, &buffer.slice(..len), 8, 1000).expect("it runs");
             assert!(words(&device, &buffer)[..len].iter().all(|&word| word < 1000));
         }
-        let none: Result<(), CudaError> = device.launch("no_such_kernel", Launch::new(1, 1), &[]);
-        assert_eq!(none, Err(CudaError::NoKernel("no_such_kernel")));
-        device.launch("no_such_kernel", Launch::new(0, 1), &[]).expect("no blocks, no work");
+        // SAFETY: there is no such kernel that could do anything.
+        let launch = |blocks| unsafe { device.launch_kernel("no_such_kernel", Launch::new(blocks, 1), &[]) };
+        assert_eq!(launch(1), Err(CudaError::NoKernel("no_such_kernel")));
+        assert_eq!(launch(0), Ok(()), "no blocks, no work");
     }
+}
+
+/// A block of more threads than any device has: the launch fails, and leaves the device as it was.
+#[test]
+fn a_launch_that_cannot_be_is_refused() {
+    for device in devices() {
+        let out = device.zeroed::<u32>(256).expect("there is room");
+        // SAFETY: it is not launched.
+        let refused =
+            unsafe { device.launch_kernel("conform_barriers", Launch::new(1, 2048), &[(&out).into(); 2]) };
+        match refused {
+            Err(CudaError::Driver { call, reason }) => {
+                assert!(call.contains("conform_barriers"), "{call}");
+                let emulated = device.info().name == "emulator";
+                assert_eq!(reason.contains("breaks a rule of CUDA"), emulated, "{reason}");
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(device.lost(), None);
+        assert_eq!(words(&device, &out), [0; 256]);
+    }
+}
+
+#[test]
+fn a_lost_device_stays_lost() {
+    let device = Device::emulated(Emulation::default());
+    let (same, buffer) = (device.clone(), device.upload(&[1u32, 2, 3]).expect("there is room"));
+    device.emulate_loss();
+    assert_eq!(device.lost(), None, "nobody has asked it for anything");
+    let first = device.download(&buffer.slice(..));
+    let Err(CudaError::Lost { ref reason }) = first else { panic!("{first:?}") };
+    assert!(reason.contains("it was told to fail"), "{reason}");
+    assert_eq!((device.lost(), same.lost()), (Some(&reason[..]), Some(&reason[..])));
+    let lost =
+        |outcome: Result<(), CudaError>| assert_eq!(outcome, Err(CudaError::Lost { reason: reason.clone() }));
+    lost(same.alloc::<u8>(1).map(drop));
+    lost(same.upload(&[1u8]).map(drop));
+    lost(same.clear(&buffer.slice(..)));
+    lost(same.copy(&buffer.slice(..1), &buffer.slice(1..2)));
+    lost(fill_random(&same, &buffer.slice(..), 7, 0));
+    lost(same.free_bytes().map(drop));
+    lost(same.synchronize());
 }
 
 #[test]

@@ -51,7 +51,8 @@ impl Hint {
 
 fn plan(parts: Vec<Part>, first: Tiling, working: usize) -> MemoryPlan {
     let (staging, upload) = (db_staging(first), first.bytes());
-    MemoryPlan { parts, staging, upload, one: "working memory", batches: vec![working] }
+    let batches = vec![working];
+    MemoryPlan { parts, keys: 0, keys_promised: 0, staging, upload, one: "working memory", batches }
 }
 
 fn lwe(table: &LweTable) -> MemoryPlan {

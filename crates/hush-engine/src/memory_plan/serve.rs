@@ -32,15 +32,16 @@ impl MemoryPlan {
 }
 
 fn plan(loaded: Loaded, most: usize, batch: impl Fn(usize) -> usize) -> MemoryPlan {
-    let Loaded { parts, staging, upload } = loaded;
+    let Loaded { parts, keys, staging, upload } = loaded;
     let batches = (1..=most).map(batch).collect();
-    MemoryPlan { parts, staging, upload, one: "a batch of one query", batches }
+    MemoryPlan { parts, keys, keys_promised: 0, staging, upload, one: "a batch of one query", batches }
 }
 
 /// What is loaded of a table.
 #[derive(Default)]
 struct Loaded {
     parts: Vec<Part>,
+    keys: usize,
     staging: usize,
     upload: usize,
 }
@@ -64,7 +65,7 @@ impl Loaded {
     }
 
     fn keys(self, clients: usize, ring: &RingBytes<'_>) -> Self {
-        self.part("keys of clients", clients * ring.keys())
+        Self { keys: clients * ring.keys(), ..self }
     }
 }
 

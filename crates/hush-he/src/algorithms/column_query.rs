@@ -19,9 +19,7 @@ use super::{
 use crate::{
     HeError,
     codec::{pack_wide, packed_bytes, unpack_wide},
-    entities::{
-        ColumnKeys, ColumnMasks, OneTimeRingSecret, RgswCiphertext, RingDecryptionKey, RlweCiphertext,
-    },
+    entities::{ColumnKeys, ColumnMasks, OneTimeRingSecret, RingDecryptionKey},
     params::{ColumnParams, RingContext},
 };
 
@@ -87,7 +85,6 @@ pub fn encrypt_column_query(
 pub fn open_column_keys(
     params: &ColumnParams,
     context: &RingContext,
-    masks: &ColumnMasks,
     folds: bool,
     keys: &[u8],
 ) -> Result<ColumnKeys, HeError> {
@@ -98,21 +95,14 @@ pub fn open_column_keys(
     let (ring, bits) = (context.kept(), params.rotation_bits());
     let (y, mut rest) = keys.split_at(packed_bytes(ring.degree(), bits));
     let rotation = unpack_wide(y, ring.degree(), bits)?.map(|word| (word as u64) << (64 - bits)).collect();
-    let mut poly = |dropped: u32| -> Result<Poly<Eval>, HeError> {
+    let mut poly = |dropped: u32| -> Result<Poly<Coeff>, HeError> {
         let (head, tail) = rest.split_at(rounded_bytes(ring.rns(), ring.degree(), dropped));
         rest = tail;
-        let poly = unround_coefficients(ring, head, 0..ring.degree(), ring.degree(), dropped)?;
-        Ok(ring.forward(poly))
+        unround_coefficients(ring, head, 0..ring.degree(), ring.degree(), dropped)
     };
     let conjugation = poly(params.conjugation_dropped_bits())?;
-    let mut row = |mask: &Poly<Eval>| -> Result<_, HeError> {
-        Ok(vec![RlweCiphertext { a: mask.clone(), b: poly(params.ring().key_dropped_bits())? }])
-    };
-    let [bottom, top] = masks.power();
-    let power = match folds {
-        true => Some(RgswCiphertext { bottom: row(bottom)?, top: row(top)? }),
-        false => None,
-    };
+    let mut row = || poly(params.ring().key_dropped_bits());
+    let power = if folds { Some([row()?, row()?]) } else { None };
     Ok(ColumnKeys { rotation, conjugation, power })
 }
 
@@ -165,25 +155,22 @@ mod tests {
             let (_, bytes, key) =
                 encrypt_column_query(&params, &context, &masks, secret, (&a, &[(7, 1)]), Some(exponent), rng);
             assert_eq!(bytes.len(), params.key_bytes(true));
-            let keys = open_column_keys(&params, &context, &masks, true, &bytes).expect("keys of the set");
+            let keys = open_column_keys(&params, &context, true, &bytes).expect("keys of the set");
             let s = key.secret.eval(ring);
             let y = fractions_modulo(ring, &keys.rotation);
             let power_of_x = monomial(ring, exponent);
             let mut bottom = power_of_x.clone();
             ring.mul(&mut bottom, &s);
-            let rgsw = keys.power.expect("asked for");
+            let z = ring.forward(keys.conjugation);
+            let [lower, upper] = keys.power.expect("asked for").map(|b| ring.forward(b));
+            let [lower_mask, upper_mask] = masks.power();
             for (b, mask, message, std) in [
-                (&y, masks.rotation(), &ring.automorphism(&s, 5), 18.8),
-                (
-                    &keys.conjugation,
-                    masks.conjugation(),
-                    &ring.automorphism(&s, 2 * ring.degree() - 1),
-                    295.6,
-                ),
-                (&rgsw.bottom[0].b, &rgsw.bottom[0].a, &*bottom, 18.8),
-                (&rgsw.top[0].b, &rgsw.top[0].a, &*power_of_x, 18.8),
+                (y, masks.rotation(), &ring.automorphism(&s, 5), 18.8),
+                (z, masks.conjugation(), &ring.automorphism(&s, 2 * ring.degree() - 1), 295.6),
+                (lower, lower_mask, &*bottom, 18.8),
+                (upper, upper_mask, &*power_of_x, 18.8),
             ] {
-                let mut error = b.clone();
+                let mut error = b;
                 ring.mul_add(&mut error, mask, &s);
                 let mut message = message.clone();
                 ring.mul_power_of_two(&mut message, 28);
@@ -210,8 +197,7 @@ mod tests {
     fn foreign_keys_are_refused() {
         let params = INSECURE_COLPACK_N256;
         let context = RingContext::new(*params.ring());
-        let masks = ColumnMasks::new(&context);
-        let open = |folds, bytes: &[u8]| open_column_keys(&params, &context, &masks, folds, bytes);
+        let open = |folds, bytes: &[u8]| open_column_keys(&params, &context, folds, bytes);
         let length = params.key_bytes(true);
         assert!(open(true, &vec![0; length]).is_ok());
         assert!(matches!(open(false, &vec![0; length]), Err(HeError::PackedLength { .. })));

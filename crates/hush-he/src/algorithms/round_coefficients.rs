@@ -49,14 +49,19 @@ pub(super) fn unround_coefficients(
 ) -> Result<Poly<Coeff>, HeError> {
     let rns = ring.rns();
     let highest = (rns.product() - 1 + ((1u128 << dropped) >> 1)) >> dropped;
+    let words: Vec<u128> = unpack_wide(bytes, count, rounded_bits(rns, dropped))?.collect();
+    if let Some(index) = words.iter().position(|&word| word > highest) {
+        return Err(HeError::Coefficient { index });
+    }
     let mut poly = ring.zero();
-    let words = unpack_wide(bytes, count, rounded_bits(rns, dropped))?;
-    for (index, (word, position)) in words.zip(positions).enumerate() {
-        if word > highest {
-            return Err(HeError::Coefficient { index });
-        }
-        for limb in 0..ring.limbs() {
-            poly.limb_mut(limb)[position] = rns.reduce(word << dropped, limb);
+    // Most moduli leave one word to be reduced.
+    let is_word = highest.leading_zeros() >= u64::BITS + dropped;
+    let positions: Vec<usize> = positions.collect();
+    for (limb, p) in rns.moduli().iter().enumerate() {
+        let residues = poly.limb_mut(limb);
+        let reduce = |word: u128| if is_word { p.reduce(word as u64) } else { rns.reduce(word, limb) };
+        for (&word, &position) in words.iter().zip(&positions) {
+            residues[position] = reduce(word << dropped);
         }
     }
     Ok(poly)

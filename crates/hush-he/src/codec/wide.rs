@@ -12,20 +12,20 @@ pub const MAX_WIDE_BITS: u32 = 120;
 /// If `bits` is above [`MAX_WIDE_BITS`].
 pub fn pack_wide(words: impl IntoIterator<Item = u128>, bits: u32, out: &mut Vec<u8>) {
     assert!(bits <= MAX_WIDE_BITS);
+    // What is taken from the buffer at once: with less left, there is room for another word.
+    let flushed = if bits <= u64::BITS { u64::BITS } else { u8::BITS };
     let (mut buffer, mut filled) = (0u128, 0);
     for word in words {
         debug_assert_eq!(word >> bits, 0, "a word of {bits} bits");
         buffer |= word << filled;
         filled += bits;
-        while filled >= 8 {
-            out.push(buffer as u8);
-            buffer >>= 8;
-            filled -= 8;
+        while filled >= flushed {
+            out.extend_from_slice(&(buffer as u64).to_le_bytes()[..flushed as usize / 8]);
+            buffer >>= flushed;
+            filled -= flushed;
         }
     }
-    if filled > 0 {
-        out.push(buffer as u8);
-    }
+    out.extend_from_slice(&(buffer as u64).to_le_bytes()[..filled.div_ceil(8) as usize]);
 }
 
 /// The `count` words of `bits` bits in `bytes`.
@@ -48,9 +48,11 @@ pub fn unpack_wide(
     Ok((0..count).map(move |index| {
         let bit = index * bits as usize;
         let tail = &bytes[bit / 8..];
-        let mut sixteen = [0; 16];
-        let length = tail.len().min(16);
-        sixteen[..length].copy_from_slice(&tail[..length]);
+        let sixteen = tail.first_chunk().copied().unwrap_or_else(|| {
+            let mut last = [0; 16];
+            last[..tail.len()].copy_from_slice(tail);
+            last
+        });
         (u128::from_le_bytes(sixteen) >> (bit % 8)) & ((1 << bits) - 1)
     }))
 }

@@ -1,9 +1,9 @@
 //! The steps of column packing.
 
-use hush_he::entities::{ColumnMasks, RgswCiphertext};
-use hush_math::poly::{Eval, Poly};
+use hush_he::entities::ColumnMasks;
+use hush_math::poly::{Coeff, Eval, Poly};
 
-use super::{LweBatch, LweOps, LweQueries, Memory, RingOps, RlweBatch};
+use super::{LweBatch, LweOps, LweQueries, RingOps, RlweBatch};
 use crate::{OpsError, pack_shape::PackShape};
 
 /// Bytes of an entry of a pack column: a word in balanced digits.
@@ -106,12 +106,12 @@ pub trait ColumnOps: LweOps + RingOps {
     /// | `columns`      | rows x 4N  | s8                                                      |
     /// | `folded`       | B x rows   | u32, mod 2^32                                           |
     /// | `keys`         | B x 4N     | u32, mod 2^32, from [`key_words`]            |
-    /// | `conjugations` | B x 1      | z, RLWE halves modulo Q_1                               |
+    /// | `conjugations` | B x 1      | z, polynomials modulo Q_1 in coefficient form           |
     /// | returns        | B x rows   | u32, mod 2^32: b of the packed ciphertexts, a coefficient a row |
     ///
     /// The product of a plaintext's digit and z is rounded half up; its coefficient j belongs to row j of the column.
-    /// Error: `ColumnNoise::packing`. Cost: the columns read once, 4 N multiply-adds of s8 x u32 a row and query; an inverse
-    /// transform of each limb a plaintext and query.
+    /// Error: `ColumnNoise::packing`. Cost: the columns read once, 4 N multiply-adds of s8 x u32 a row and query; a transform of
+    /// each limb a query, and an inverse one a plaintext and query.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if the operands do not fit each other.
@@ -122,7 +122,7 @@ pub trait ColumnOps: LweOps + RingOps {
         chain: &Self::Chain,
         folded: LweBatch<Self::Words>,
         keys: &LweQueries,
-        conjugations: &[&Poly<Eval>],
+        conjugations: &[&Poly<Coeff>],
     ) -> Result<LweBatch<Self::Words>, OpsError>;
 
     /// (7h) Folds the T' entries of each query to entry i with one RGSW ciphertext of `X^(2N i / T)`, T the power of two that is
@@ -133,10 +133,10 @@ pub trait ColumnOps: LweOps + RingOps {
     /// | name      | shape            | unit                                                       |
     /// |-----------|------------------|------------------------------------------------------------|
     /// | `packed`  | B x rows         | u32, mod 2^32, lifted to `round(b Q_1 / 2^32)`             |
-    /// | `powers`  | B x 2 l rows     | RLWE modulo Q_1: the rows of a, then those of b; none if there is one entry |
+    /// | `powers`  | B x 2 rows       | RGSW modulo Q_1; none if there is one entry                |
     /// | returns   | B x planes       | RLWE modulo Q_1                                            |
     ///
-    /// Error: `ColumnNoise::folds`. Cost: `T - 1` external products a plane. Source: InsPIRe, which takes the spectrum of the
+    /// Error: `ColumnNoise::folds`. Cost: `T - 1` external products a plane, and two transforms of each limb a query. Source: InsPIRe, which takes the spectrum of the
     /// table instead.
     ///
     /// # Errors
@@ -146,8 +146,18 @@ pub trait ColumnOps: LweOps + RingOps {
         ring: &Self::Ring,
         chain: &Self::Chain,
         packed: &LweBatch<Self::Words>,
-        powers: &[&RlweBatch<Self::Words>],
+        powers: PowerKeys<'_>,
     ) -> Result<RlweBatch<Self::Words>, OpsError>;
+}
+
+/// The RGSW ciphertexts of a batch. Their gadget has one digit, so there are two rows: the one that meets the digit of a, and the
+/// one that meets the digit of b.
+#[derive(Clone, Copy, Debug)]
+pub struct PowerKeys<'a> {
+    /// The halves a of the rows, of all queries alike, in evaluation form.
+    pub masks: &'a [Poly<Eval>; 2],
+    /// The halves b of the rows of each query, in coefficient form; `None` where there is one entry.
+    pub bodies: &'a [Option<&'a [Poly<Coeff>; 2]>],
 }
 
 /// The words that meet the pack columns: word `4c + i` of a query is `round(2^(8i) t_c / 2^32)` modulo 2^32, half up, for its
@@ -160,21 +170,6 @@ pub fn key_words(rotations: &[&[u64]]) -> LweQueries {
         words.extend(rotation.iter().flat_map(|&t| (0..PACK_BYTES).map(move |i| word(t, i))));
     }
     LweQueries { cols, words }
-}
-
-/// The rows of an RGSW ciphertext as a batch: those that meet the digits of a, then those that meet the digits of b.
-///
-/// # Errors
-/// As [`Memory::keep`].
-pub fn rgsw_rows<M: Memory>(
-    memory: &M,
-    rgsw: Option<&RgswCiphertext>,
-) -> Result<RlweBatch<M::Words>, OpsError> {
-    let rows = rgsw.map_or_else(Vec::new, |rgsw| rgsw.bottom.iter().chain(&rgsw.top).collect());
-    let ciphertext_words = rows.first().map_or(0, |row| 2 * row.a.words().len());
-    let words: Vec<u32> =
-        rows.iter().flat_map(|row| row.a.words().iter().chain(row.b.words())).copied().collect();
-    Ok(RlweBatch { ciphertext_words, words: memory.keep(words)? })
 }
 
 #[cfg(test)]

@@ -4,12 +4,15 @@
 use std::sync::Arc;
 
 use hush_he::{entities::ColumnMasks, params::RingContext};
-use hush_math::poly::{Eval, Poly};
+use hush_math::poly::{Coeff, Poly};
 
 use super::Plain;
 use crate::{
     OpsError,
-    contract::{BatchWords, ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, PACK_BYTES, RlweBatch},
+    contract::{
+        BatchWords, ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, PACK_BYTES, PowerKeys,
+        RlweBatch,
+    },
     pack_shape::PackShape,
     reference::{column_shapes, lift_words, ring_shapes},
     tiling::TiledDb,
@@ -60,7 +63,7 @@ impl ColumnOps for Plain {
         shape: &PackShape,
         folded: LweBatch,
         keys: &LweQueries,
-        conjugations: &[&Poly<Eval>],
+        conjugations: &[&Poly<Coeff>],
     ) -> Result<LweBatch, OpsError> {
         column_shapes::check_pack_columns(ring, shape, columns.tiling(), &folded, keys, conjugations)?;
         Ok(folded)
@@ -71,14 +74,14 @@ impl ColumnOps for Plain {
         ring: &Arc<RingContext>,
         shape: &PackShape,
         packed: &LweBatch,
-        powers: &[&RlweBatch],
+        powers: PowerKeys<'_>,
     ) -> Result<RlweBatch, OpsError> {
         column_shapes::check_power_fold(ring, shape, true, packed, powers)?;
         let (kept, ciphertext_words) = (ring.kept(), ring_shapes::ciphertext_words(ring));
         let plane_words = shape.planes() * ciphertext_words;
-        let mut folded = vec![0; powers.len() * plane_words];
-        let queries = packed.words.chunks_exact(shape.rows()).zip(powers);
-        for ((words, power), planes) in queries.zip(folded.chunks_exact_mut(plane_words)) {
+        let mut folded = vec![0; powers.bodies.len() * plane_words];
+        let queries = packed.words.chunks_exact(shape.rows()).zip(powers.bodies);
+        for ((words, &power), planes) in queries.zip(folded.chunks_exact_mut(plane_words)) {
             let entry = entry(ring, shape, power);
             for (plane, ciphertext) in planes.chunks_exact_mut(ciphertext_words).enumerate() {
                 let column = entry * shape.planes() + plane;
@@ -93,13 +96,9 @@ impl ColumnOps for Plain {
 }
 
 /// The entry that an RGSW ciphertext without encryption selects: the one row that meets the digit of b is `g X^power`.
-fn entry(ring: &RingContext, shape: &PackShape, power: &RlweBatch) -> usize {
-    if shape.entries() == 1 {
-        return 0;
-    }
+fn entry(ring: &RingContext, shape: &PackShape, power: Option<&[Poly<Coeff>; 2]>) -> usize {
+    let Some([_, monomial]) = power else { return 0 };
     let kept = ring.kept();
-    let b = &power.ciphertext(power.count() - 1)[ring_shapes::poly_words(ring)..];
-    let monomial = kept.inverse(Poly::from_words(b.to_vec(), kept.degree()));
     let value = |at: usize| kept.rns().lift_centred(|limb| monomial.limb(limb)[at]);
     let at = (0..kept.degree()).max_by_key(|&at| value(at).unsigned_abs()).unwrap_or(0);
     let power = if value(at) < 0 { at + kept.degree() } else { at };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hush_he::{
     algorithms::{external_product, switch_to_power_of_two},
-    entities::{ColumnMasks, RlweCiphertext},
+    entities::{ColumnMasks, RgswCiphertext, RlweCiphertext},
     params::RingContext,
 };
 use hush_math::{
@@ -14,12 +14,14 @@ use hush_math::{
 
 use super::{
     Reference, chain_hint, column_shapes,
-    ring::{add, batch, rgsw},
+    ring::{add, batch},
     ring_shapes::poly_words,
 };
 use crate::{
     OpsError,
-    contract::{BatchWords, ChainPolys, ChainedHint, ColumnOps, LweBatch, LweOps, LweQueries, RlweBatch},
+    contract::{
+        BatchWords, ChainPolys, ChainedHint, ColumnOps, LweBatch, LweOps, LweQueries, PowerKeys, RlweBatch,
+    },
     pack_shape::PackShape,
     tiling::TiledDb,
 };
@@ -66,16 +68,17 @@ impl ColumnOps for Reference {
         (shape, polys): &Self::Chain,
         mut folded: LweBatch,
         keys: &LweQueries,
-        conjugations: &[&Poly<Eval>],
+        conjugations: &[&Poly<Coeff>],
     ) -> Result<LweBatch, OpsError> {
         column_shapes::check_pack_columns(ring, shape, columns.tiling(), &folded, keys, conjugations)?;
         let switched = self.lwe_fold(columns, keys)?;
         folded.words.iter_mut().zip(&switched.words[..]).for_each(|(b, &part)| *b = b.wrapping_add(part));
         let kept = ring.kept();
-        for (words, z) in folded.words.chunks_exact_mut(shape.rows()).zip(conjugations) {
+        for (words, &z) in folded.words.chunks_exact_mut(shape.rows()).zip(conjugations) {
+            let z = kept.forward(z.clone());
             for (column, digit) in polys.digits.chunks_exact(poly_words(ring)).enumerate() {
                 let mut product = Poly::from_words(digit.to_vec(), kept.degree());
-                kept.mul(&mut product, z);
+                kept.mul(&mut product, &z);
                 let rounded = switch_to_power_of_two(kept, &kept.inverse(product), u32::BITS);
                 for (b, word) in words[shape.plaintext_rows(column)].iter_mut().zip(rounded) {
                     *b = b.wrapping_add(word as u32);
@@ -90,24 +93,34 @@ impl ColumnOps for Reference {
         ring: &Arc<RingContext>,
         (shape, polys): &Self::Chain,
         packed: &LweBatch,
-        powers: &[&RlweBatch],
+        powers: PowerKeys<'_>,
     ) -> Result<RlweBatch, OpsError> {
         column_shapes::check_power_fold(ring, shape, !polys.masks.is_empty(), packed, powers)?;
         let gadget = ring.params().fold_gadget();
-        let folded = packed.words.chunks_exact(shape.rows()).zip(powers).flat_map(|(words, power)| {
-            (0..shape.planes()).map(move |plane| {
+        let queries = packed.words.chunks_exact(shape.rows()).zip(powers.bodies);
+        let folded = queries.flat_map(|(words, &bodies)| {
+            let power = bodies.map(|bodies| rgsw(ring.kept(), powers.masks, bodies));
+            let planes = (0..shape.planes()).map(move |plane| {
                 let entries = entries(ring, shape, polys, words, plane);
                 let mut terms = spectrum(ring.kept(), &entries).into_iter().rev();
                 let mut sum = terms.next().expect("at least one entry");
                 for term in terms {
-                    sum = external_product(ring.kept(), &rgsw(ring.kept(), power), &sum, gadget);
+                    let power = power.as_ref().expect("several entries have one");
+                    sum = external_product(ring.kept(), power, &sum, gadget);
                     add(ring.kept(), &mut sum, &term);
                 }
                 sum
-            })
+            });
+            planes
         });
         Ok(batch(ring.kept(), folded))
     }
+}
+
+/// The RGSW ciphertext of rows `(mask, body)`.
+fn rgsw(ring: &Ring, masks: &[Poly<Eval>; 2], bodies: &[Poly<Coeff>; 2]) -> RgswCiphertext {
+    let row = |i: usize| vec![RlweCiphertext { a: masks[i].clone(), b: ring.forward(bodies[i].clone()) }];
+    RgswCiphertext { bottom: row(0), top: row(1) }
 }
 
 /// The ciphertexts of one plane of every entry.

@@ -1,15 +1,12 @@
 //! What the steps of column packing refuse: one place, so that all backends refuse alike.
 
 use hush_he::params::RingContext;
-use hush_math::poly::{Eval, Poly};
+use hush_math::poly::{Coeff, Poly};
 
-use super::{
-    ring_shapes::{ciphertext_words, poly_words},
-    shapes::check_fold,
-};
+use super::{ring_shapes::poly_words, shapes::check_fold};
 use crate::{
     OpsError,
-    contract::{ChainPolys, LweBatch, LweQueries, PACK_BYTES, RlweBatch, WordStore},
+    contract::{ChainPolys, LweBatch, LweQueries, PACK_BYTES, PowerKeys, WordStore},
     pack_shape::PackShape,
     tiling::Tiling,
 };
@@ -68,7 +65,7 @@ pub fn check_pack_columns<W: WordStore>(
     columns: Tiling,
     folded: &LweBatch<W>,
     keys: &LweQueries,
-    conjugations: &[&Poly<Eval>],
+    conjugations: &[&Poly<Coeff>],
 ) -> Result<(), OpsError> {
     let step = "pack_columns";
     OpsError::check_shape(step, "rows of the columns", shape.rows(), columns.rows())?;
@@ -90,20 +87,24 @@ pub fn check_power_fold<W: WordStore>(
     shape: &PackShape,
     has_masks: bool,
     packed: &LweBatch<W>,
-    powers: &[&RlweBatch<W>],
+    powers: PowerKeys<'_>,
 ) -> Result<(), OpsError> {
     let step = "rgsw_power_fold";
     OpsError::check_shape(step, "chains with masks", 1, usize::from(has_masks))?;
-    let rows = if shape.entries() > 1 { 2 * ring.params().fold_gadget().digits } else { 0 };
-    for power in powers {
-        OpsError::check_shape(
-            step,
-            "words of an RGSW ciphertext",
-            rows * ciphertext_words(ring),
-            power.words.len(),
-        )?;
+    let rows = if shape.entries() > 1 { 2 } else { 0 };
+    for &body in powers.bodies {
+        let body = body.map_or(&[][..], |body| body);
+        OpsError::check_shape(step, "rows of an RGSW ciphertext", rows, body.len())?;
+        for poly in powers.masks[..rows].iter().map(Poly::words).chain(body.iter().map(Poly::words)) {
+            OpsError::check_shape(
+                step,
+                "words of an RGSW ciphertext's polynomial",
+                poly_words(ring),
+                poly.len(),
+            )?;
+        }
     }
-    check_rows(step, shape, packed, powers.len())
+    check_rows(step, shape, packed, powers.bodies.len())
 }
 
 fn check_rows<W: WordStore>(

@@ -204,7 +204,7 @@ pub(super) fn sub(ring: &Ring, x: &mut RlweCiphertext, y: &RlweCiphertext) {
 }
 
 /// The RGSW ciphertext whose rows are in `batch`.
-pub(super) fn rgsw(ring: &Ring, batch: &RlweBatch) -> RgswCiphertext {
+fn rgsw(ring: &Ring, batch: &RlweBatch) -> RgswCiphertext {
     let rows: Vec<_> = (0..batch.count()).map(|row| ciphertext(ring, batch.ciphertext(row))).collect();
     let (bottom, top) = rows.split_at(rows.len() / 2);
     RgswCiphertext { bottom: bottom.to_vec(), top: top.to_vec() }

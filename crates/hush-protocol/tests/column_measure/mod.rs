@@ -15,7 +15,7 @@ use hush_math::{
     poly::{Eval, Poly},
 };
 use hush_ops::{
-    contract::{ColumnOps, LweBatch, LweOps, LweQueries, RlweBatch, key_words, rgsw_rows},
+    contract::{ColumnOps, LweBatch, LweOps, LweQueries, PowerKeys, RlweBatch, key_words},
     reference::lift_words,
 };
 use hush_protocol::{
@@ -111,14 +111,7 @@ impl Steps {
         let (cpu, ring, scheme) = (&setup.backend, &setup.ring, &setup.scheme);
         let queries: Vec<_> = clients.iter().map(|client| client.query.clone()).collect();
         let keys = queries.iter().map(|query| {
-            open_column_keys(
-                params(setup),
-                scheme.context(),
-                scheme.masks(),
-                setup.table.folds(),
-                &query.packed,
-            )
-            .unwrap()
+            open_column_keys(params(setup), scheme.context(), setup.table.folds(), &query.packed).unwrap()
         });
         let keys: Vec<_> = keys.collect();
         let folded = fold(setup, clients);
@@ -128,9 +121,9 @@ impl Steps {
         let packed =
             cpu.pack_columns(ring, &setup.columns, &setup.chain, folded.clone(), &words, &conjugations);
         let packed = packed.unwrap();
-        let powers: Vec<_> = keys.iter().map(|keys| rgsw_rows(cpu, keys.power.as_ref()).unwrap()).collect();
-        let powers: Vec<_> = powers.iter().collect();
-        let chosen = cpu.rgsw_power_fold(ring, &setup.chain, &packed, &powers).unwrap();
+        let bodies: Vec<_> = keys.iter().map(|keys| keys.power.as_ref()).collect();
+        let powers = PowerKeys { masks: scheme.masks().power(), bodies: &bodies };
+        let chosen = cpu.rgsw_power_fold(ring, &setup.chain, &packed, powers).unwrap();
         Self { folded, packed, chosen, answers: setup.answer(&queries).unwrap() }
     }
 }

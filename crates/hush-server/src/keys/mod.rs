@@ -66,6 +66,8 @@ pub(crate) enum KeyError {
     Unavailable,
     /// The store or the engine failed; the log says how.
     Internal,
+    /// The GPU of the tables that need them has failed for good.
+    DeviceLost,
 }
 
 /// The store of keys and the keys in memory.
@@ -155,14 +157,17 @@ fn load(
         return Err(KeyError::OtherPreset);
     }
     let place = keys.opened.place().ok_or(KeyError::NoPlace)?;
-    let checked =
-        if blake3::hash(&stored.body) == *id { open(engine, &stored.body) } else { Err(KeyError::Mismatch) };
+    let checked = if blake3::hash(&stored.body) == *id {
+        open(server, engine, &stored.body)
+    } else {
+        Err(KeyError::Mismatch)
+    };
     match checked {
         Ok(client_keys) => {
             let opened = OpenedKeys::new(client_keys, spec, stored.last_used, place);
             Ok(keys.opened.insert(*id, opened))
         }
-        Err(KeyError::Internal) => Err(KeyError::Internal),
+        Err(error @ (KeyError::Internal | KeyError::DeviceLost)) => Err(error),
         Err(reason) => {
             tracing::warn!(?reason, "stored keys cannot be used any more: removed");
             record(server, &keys.store.remove(id).map_err(failed)?);
@@ -203,7 +208,7 @@ fn accept(server: &Server, id: &KeyId, body: &Bytes) -> Result<bool, KeyError> {
     if body.len() != spec.bytes {
         return Err(KeyError::Length { expected: spec.bytes, actual: body.len() });
     }
-    let client_keys = open(&**engine, body)?;
+    let client_keys = open(server, &**engine, body)?;
     let now = now();
     let change = server.keys.store.put(id, &preset, body, now).map_err(failed)?;
     record(server, &change);
@@ -215,9 +220,13 @@ fn accept(server: &Server, id: &KeyId, body: &Bytes) -> Result<bool, KeyError> {
     Ok(change.added)
 }
 
-fn open(engine: &dyn Engine, body: &[u8]) -> Result<ClientKeys, KeyError> {
+fn open(server: &Server, engine: &dyn Engine, body: &[u8]) -> Result<ClientKeys, KeyError> {
     engine.open_keys(body).map_err(|error| match error {
         EngineError::Keys { reason } => KeyError::Refused { reason },
+        EngineError::Lost { reason } => {
+            server.tell_lost(&reason);
+            KeyError::DeviceLost
+        }
         error => {
             tracing::error!(%error, "the engine could not open keys");
             KeyError::Internal

@@ -4,14 +4,21 @@ use std::sync::Arc;
 
 use axum::extract::State;
 
-use crate::{problem::Problem, state::Server};
+use crate::{
+    problem::{Code, Problem},
+    state::Server,
+};
 
 /// The process answers.
 pub(super) async fn live() -> &'static str {
     "ok\n"
 }
 
-/// Every table is resident and the server is not stopping.
+/// Every table is resident, none has lost its GPU, and the server is not stopping.
 pub(super) async fn ready(State(server): State<Arc<Server>>) -> Result<&'static str, Problem> {
+    if let Some((table, reason)) = server.tables.lost() {
+        let detail = format!("the GPU of table {table} has failed; start the server again: {reason}");
+        return Err(Problem::new(Code::DeviceLost, detail));
+    }
     if server.is_ready() { Ok("ok\n") } else { Err(Problem::warming("loading, or stopping")) }
 }

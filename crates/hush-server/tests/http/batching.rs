@@ -7,7 +7,7 @@ use prost::Message;
 
 use crate::{
     client::{Client, request},
-    engine::{MAX_BATCH, PANICS, REFUSED, SHORT_ANSWER, query, special},
+    engine::{MAX_BATCH, NO_MEMORY, PANICS, REFUSED, SHORT_ANSWER, query, special},
     harness::{EPOCH, TestServer},
 };
 
@@ -172,6 +172,17 @@ fn a_panic_costs_its_batch_only() {
     client.post_query(&body).problem(500, "internal");
     client.ask(EPOCH, &[query(1)]);
     assert_eq!(engine.batches(), [2, 1]);
+}
+
+#[test]
+fn a_batch_without_memory_fails_alone() {
+    let (server, _engine) = TestServer::with_engine(ServerConfig::default());
+    let mut client = server.client();
+    let body = request(EPOCH, &[query(1), special(NO_MEMORY)]).encode_to_vec();
+    let problem = client.post_query(&body).problem(500, "internal");
+    assert_eq!(problem["detail"], "the server's log has the cause");
+    assert_eq!(client.get("/readyz").status, 200);
+    client.ask(EPOCH, &[query(1)]);
 }
 
 #[test]

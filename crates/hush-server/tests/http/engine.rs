@@ -14,10 +14,11 @@ pub(crate) const ANSWER_BYTES: usize = 16;
 pub(crate) const MAX_BATCH: usize = 4;
 /// Bytes of the seed of keys.
 const SEED_BYTES: usize = 4;
-/// First byte of a query that the engine refuses, fails on, answers badly.
+/// First byte of a query that the engine refuses, fails on, answers badly, has no memory for.
 pub(crate) const REFUSED: u8 = 0xfe;
 pub(crate) const PANICS: u8 = 0xff;
 pub(crate) const SHORT_ANSWER: u8 = 0xfd;
+pub(crate) const NO_MEMORY: u8 = 0xfc;
 
 pub(crate) struct SumEngine {
     pub(crate) epoch: [u8; 32],
@@ -32,6 +33,8 @@ pub(crate) struct SumEngine {
 #[derive(Default)]
 struct State {
     held: bool,
+    /// How its device has failed for good.
+    lost: Option<String>,
     /// Size of each batch, when its scan begins.
     batches: Vec<usize>,
 }
@@ -88,6 +91,15 @@ impl SumEngine {
     pub(crate) fn release(&self) {
         self.state.lock().unwrap().held = false;
         self.changed.notify_all();
+    }
+
+    /// Its device fails for good.
+    pub(crate) fn lose(&self, reason: &str) {
+        self.state.lock().unwrap().lost = Some(reason.to_owned());
+    }
+
+    fn check(&self) -> Result<(), EngineError> {
+        self.lost().map_or(Ok(()), |reason| Err(EngineError::Lost { reason }))
     }
 
     pub(crate) fn batches(&self) -> Vec<usize> {
@@ -180,6 +192,7 @@ impl Engine for SumEngine {
     }
 
     fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
+        self.check()?;
         let refuse = |reason: &str| EngineError::Keys { reason: reason.to_owned() };
         let spec = self.keys.as_ref().ok_or_else(|| refuse("there are none"))?;
         let keys = wire::decode_keys(body.to_vec().into()).map_err(|_| refuse("malformed"))?;
@@ -196,6 +209,10 @@ impl Engine for SumEngine {
     fn answer(&self, queries: &[Query], keys: &[Option<ClientKeys>]) -> Result<Vec<Vec<u8>>, EngineError> {
         if let Some(index) = queries.iter().position(|query| query.first[0] == REFUSED) {
             return Err(EngineError::Query { index, reason: "a coefficient is too large".into() });
+        }
+        self.check()?;
+        if queries.iter().any(|query| query.first[0] == NO_MEMORY) {
+            return Err(EngineError::Internal("1000 bytes of device memory are needed, 10 are free".into()));
         }
         let mut state = self.state.lock().unwrap();
         state.batches.push(queries.len());
@@ -218,5 +235,9 @@ impl Engine for SumEngine {
             answers[0].pop();
         }
         Ok(answers)
+    }
+
+    fn lost(&self) -> Option<String> {
+        self.state.lock().unwrap().lost.clone()
     }
 }

@@ -146,6 +146,23 @@ fn uploads_that_are_no_keys_of_a_table_are_refused() {
 }
 
 #[test]
+fn keys_for_a_lost_gpu_are_not_forgotten() {
+    let file = tempfile::tempdir().unwrap();
+    let config = config_with_file(&file.path().join("keys"));
+    let (first, _engine) = server(config.clone());
+    assert_eq!(upload(&mut first.client(), &keys(1)).status, 201);
+    first.join().unwrap();
+    // The keys are in the file alone.
+    let (server, engine) = server(config);
+    engine.lose("it is gone");
+    let mut client = server.client();
+    let problem = ask(&mut client, &[keyed_query(1, &keys(1))]).problem(503, "device_lost");
+    assert!(problem["detail"].as_str().unwrap().contains("until the server is started again"));
+    upload(&mut client, &keys(2)).problem(503, "device_lost");
+    assert_eq!(client.head(&path(&keys(1))).status, 204, "they are still there");
+}
+
+#[test]
 fn random_and_damaged_uploads_stop_nobody() {
     let (server, _engine) = server(ServerConfig::default());
     let mut client = server.client();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hush_protocol::wire;
 use hush_server::{ServerConfig, ServerError, Tables};
 use prost::Message;
 use serde_json::json;
@@ -99,6 +100,34 @@ fn a_table_that_is_loading_is_warming_until_it_is_inserted() {
     tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
     assert_eq!(client.get("/readyz").status, 200);
     client.ask(EPOCH, &[query(1)]);
+}
+
+#[test]
+fn a_lost_gpu_is_told_and_other_tables_go_on() {
+    let (lost, other) = (Arc::new(SumEngine::new(6)), Arc::new(SumEngine::new(EPOCH_BYTE)));
+    let tables = Tables::new();
+    tables.insert("gpu", lost.clone()).unwrap();
+    tables.insert("t", other).unwrap();
+    let server = TestServer::start(tables.clone(), ServerConfig::default());
+    let mut client = server.client();
+    assert_eq!(client.get("/readyz").status, 200);
+    lost.lose("launch of fold failed: CUDA_ERROR_ILLEGAL_ADDRESS");
+
+    let ready = client.get("/readyz").problem(503, "device_lost");
+    let expected = "the GPU of table gpu has failed; start the server again: launch of fold failed: CUDA_ERROR_ILLEGAL_ADDRESS";
+    assert_eq!(ready["detail"], expected);
+    let body = request([6; 32], &[query(1)]).encode_to_vec();
+    for _ in 0..2 {
+        let refused = client.post("/v1/tables/gpu/query", wire::CONTENT_TYPE, &body);
+        let problem = refused.problem(503, "device_lost");
+        assert!(problem["detail"].as_str().unwrap().contains("until the server is started again"));
+        assert_eq!(refused.header("retry-after"), None, "waiting does not help");
+    }
+    assert_eq!(client.get("/livez").status, 200);
+    client.ask(EPOCH, &[query(1)]);
+
+    tables.insert("gpu", Arc::new(SumEngine::new(7))).unwrap();
+    assert_eq!(client.get("/readyz").status, 200);
 }
 
 #[test]

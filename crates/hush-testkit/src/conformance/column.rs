@@ -8,11 +8,11 @@ use hush_he::{
 };
 use hush_math::{
     csprng::Csprng,
-    poly::{Eval, Poly},
+    poly::{Coeff, Eval, Poly},
 };
 use hush_ops::{
     OpsError,
-    contract::{ChainPolys, ColumnOps, LweBatch, LweQueries, PACK_BYTES, RlweBatch},
+    contract::{ChainPolys, ColumnOps, LweBatch, LweQueries, PACK_BYTES, PowerKeys, RlweBatch},
     pack_shape::PackShape,
     reference::{Reference, ring_shapes},
     tiling::TiledDb,
@@ -39,8 +39,11 @@ pub struct ColumnCase {
     columns: TiledDb,
     polys: ChainPolys,
     keys: LweQueries,
-    conjugations: Vec<Poly<Eval>>,
-    powers: Vec<RlweBatch>,
+    conjugations: Vec<Poly<Coeff>>,
+    power_masks: [Poly<Eval>; 2],
+    /// Of each query; empty where there is one entry.
+    power_bodies: Vec<[Poly<Coeff>; 2]>,
+    queries: usize,
     folded: LweBatch,
     packed: LweBatch,
     planes: RlweBatch,
@@ -68,18 +71,35 @@ impl ColumnCase {
             cols: PACK_BYTES * degree,
             words: words.words(queries * PACK_BYTES * degree, bits, &mut rng),
         };
-        let conjugations: Vec<_> = (0..queries).map(|_| residues.poly(kept, &mut rng)).collect();
-        let power_rows = if shape.entries() > 1 { 2 * params.ring().fold_gadget().digits } else { 0 };
-        let powers: Vec<_> = (0..queries).map(|_| residues.batch(kept, power_rows, &mut rng)).collect();
+        let conjugations: Vec<_> = (0..queries).map(|_| residues.coefficients(kept, &mut rng)).collect();
+        let power_masks = [residues.poly(kept, &mut rng), residues.poly(kept, &mut rng)];
+        let powers = if shape.entries() > 1 { queries } else { 0 };
+        let mut pair = || [(); 2].map(|()| residues.coefficients(kept, &mut rng));
+        let power_bodies: Vec<_> = (0..powers).map(|_| pair()).collect();
         let folded = LweBatch { rows, words: words.words(queries * rows, bits, &mut rng).into() };
 
         let chain = Reference.open_chain(&context, &shape, polys.clone()).expect(FITS);
         let all: Vec<_> = conjugations.iter().collect();
         let packed =
             Reference.pack_columns(&context, &columns, &chain, folded.clone(), &keys, &all).expect(FITS);
-        let all: Vec<_> = powers.iter().collect();
-        let planes = Reference.rgsw_power_fold(&context, &chain, &folded, &all).expect(FITS);
-        Self { name, context, shape, columns, polys, keys, conjugations, powers, folded, packed, planes }
+        let bodies = bodies(&power_bodies, queries);
+        let powers = PowerKeys { masks: &power_masks, bodies: &bodies };
+        let planes = Reference.rgsw_power_fold(&context, &chain, &folded, powers).expect(FITS);
+        Self {
+            name,
+            context,
+            shape,
+            columns,
+            polys,
+            keys,
+            conjugations,
+            power_masks,
+            power_bodies,
+            queries,
+            folded,
+            packed,
+            planes,
+        }
     }
 
     fn ring<B: ColumnOps>(&self, backend: &B) -> B::Ring {
@@ -94,7 +114,7 @@ impl ColumnCase {
         let columns = backend.open_db(self.columns.clone()).expect("the backend holds the columns");
         let chain = backend.open_chain(&ring, &self.shape, self.polys.clone()).expect(FITS);
         for &batch in batches {
-            let first = self.powers.len() - batch;
+            let first = self.queries - batch;
             let (keys, folded) = (self.last_keys(batch), last(&self.folded, batch));
             let conjugations: Vec<_> = self.conjugations[first..].iter().collect();
             let kept = backend.kept_lwe(&folded);
@@ -103,10 +123,10 @@ impl ColumnCase {
             assert_eq!(packed.rows, expected.rows);
             let what = format!("pack_columns of {batch}, {} (line = query, word = row)", self.name);
             assert_same_words(&what, expected.rows, &expected.words, &backend.result(&packed.words));
-            let powers = backend.kept_all(&self.powers[first..]);
-            let powers: Vec<_> = powers.iter().collect();
+            let bodies = bodies(&self.power_bodies, self.queries);
+            let powers = PowerKeys { masks: &self.power_masks, bodies: &bodies[first..] };
             let folded = backend.kept_lwe(&folded);
-            let planes = backend.rgsw_power_fold(&ring, &chain, &folded, &powers).expect(FITS);
+            let planes = backend.rgsw_power_fold(&ring, &chain, &folded, powers).expect(FITS);
             assert_eq!(self.planes.ciphertext_words, planes.ciphertext_words);
             let before = first * self.shape.planes() * self.planes.ciphertext_words;
             let (expected, actual) = (&self.planes.words[before..], backend.result(&planes.words));
@@ -161,16 +181,20 @@ impl ColumnCase {
             let folded = backend.kept_lwe(folded);
             refused.push(backend.pack_columns(&ring, columns, &chain, folded, keys, z).err());
         }
-        let power = &self.powers[0];
-        let row = RlweBatch { words: power.ciphertext(0).to_vec().into(), ..*power };
-        let (power, row) = (&backend.kept_rlwe(power), backend.kept_rlwe(&row));
-        for (packed, powers) in [
-            (&short, &[power][..]),
-            (&two_folded, &[power]),
-            (&folded, &[]),
-            (&folded, &[power, power]),
-            (&folded, &[&row]),
+        let (masks, power) = (&self.power_masks, Some(&self.power_bodies[0]));
+        let short_mask =
+            [masks[0].clone(), Poly::from_words(vec![0; self.shape.degree()], self.shape.degree())];
+        let short_body = [self.conjugations[0].clone(), one_limb.clone()];
+        for (packed, masks, bodies) in [
+            (&short, masks, &[power][..]),
+            (&two_folded, masks, &[power]),
+            (&folded, masks, &[]),
+            (&folded, masks, &[power, power]),
+            (&folded, masks, &[None]),
+            (&folded, masks, &[Some(&short_body)]),
+            (&folded, &short_mask, &[power]),
         ] {
+            let powers = PowerKeys { masks, bodies };
             refused.push(backend.rgsw_power_fold(&ring, &chain, &backend.kept_lwe(packed), powers).err());
         }
         refused
@@ -201,6 +225,11 @@ impl ColumnCase {
         let chains = chains.map(|(shape, polys)| backend.open_chain(ring, shape, polys).err());
         hints.into_iter().chain(chains).collect()
     }
+}
+
+/// The halves b of all queries; `None` for each where there are none.
+fn bodies(rows: &[[Poly<Coeff>; 2]], queries: usize) -> Vec<Option<&[Poly<Coeff>; 2]>> {
+    (0..queries).map(|query| rows.get(query)).collect()
 }
 
 /// The last queries of a batch.

@@ -6,7 +6,7 @@ use hush_he::{
 };
 use hush_math::{
     csprng::Csprng,
-    poly::{Eval, Poly},
+    poly::{Coeff, Eval, Poly},
     ring::Ring,
 };
 use hush_ops::contract::RlweBatch;
@@ -28,28 +28,36 @@ impl Residues {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Random, Self::Largest, Self::Zero, Self::Middle];
 
+    /// In evaluation form, where the middle is that of the coefficients.
     pub(super) fn poly(self, ring: &Ring, rng: &mut Csprng) -> Poly<Eval> {
+        let coefficients = self.coefficients(ring, rng);
         match self {
-            Self::Random => ring.expand_uniform(rng),
-            Self::Zero => ring.zero(),
+            Self::Middle => ring.forward(coefficients),
+            _ => Poly::from_words(coefficients.into_words(), ring.degree()),
+        }
+    }
+
+    /// In coefficient form.
+    pub(super) fn coefficients(self, ring: &Ring, rng: &mut Csprng) -> Poly<Coeff> {
+        let mut poly = ring.zero();
+        match self {
+            Self::Random => poly = ring.expand_uniform(rng),
+            Self::Zero => (),
             Self::Largest => {
-                let mut poly = ring.zero();
                 for (limb, p) in ring.moduli().iter().enumerate() {
                     poly.limb_mut(limb).fill(p.value() - 1);
                 }
-                poly
             }
             Self::Middle => {
-                let mut poly = ring.zero();
                 for i in 0..ring.degree() {
                     let value = ring.rns().product() / 2 + u128::from(rng.next_u32() % 2);
                     for limb in 0..ring.limbs() {
                         poly.limb_mut(limb)[i] = ring.rns().reduce(value, limb);
                     }
                 }
-                ring.forward(poly)
             }
         }
+        poly
     }
 
     pub(super) fn polys(self, ring: &Ring, count: usize, rng: &mut Csprng) -> Vec<u32> {

@@ -4,14 +4,12 @@ use std::{
     error::Error,
     num::NonZeroUsize,
     path::{Path, PathBuf},
-    sync::Arc,
     time::Instant,
 };
 
 use clap::Args;
-use hush_cpu::Cpu;
 use hush_engine::{
-    BackendChoice, Backends, Progress,
+    BackendChoice, Progress,
     build::{BuildOptions, build},
 };
 use hush_he::params::{
@@ -28,7 +26,7 @@ use hush_store::{
     snapshot::SnapshotWriter,
 };
 
-use super::{bar, inspect, threads};
+use super::{backends, bar, inspect, tell_unused_gpu};
 
 mod interrupt;
 
@@ -140,7 +138,8 @@ pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
         table: args.table,
     };
     let source = ingest::open(&input, &ingest_options)?;
-    let backends = Backends::choose(args.backend, Arc::new(Cpu::new(threads(args.threads))?))?;
+    let backends = backends(args.backend, args.threads)?;
+    tell_unused_gpu(&backends);
     let writer = SnapshotWriter::create(&args.out, args.force)?;
     interrupt::stop_on_interrupt(writer.partial_dir(), writer.phase())?;
     let progress = bar::Bar::new();

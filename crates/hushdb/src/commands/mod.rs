@@ -9,9 +9,27 @@ pub(crate) mod inspect;
 mod key_file;
 pub(crate) mod serve;
 
-use std::{num::NonZeroUsize, thread};
+use std::{error::Error, num::NonZeroUsize, sync::Arc, thread};
+
+use hush_cpu::Cpu;
+use hush_engine::{BackendChoice, BackendError, Backends};
 
 /// Threads to scan with: as asked, or one for every core.
 pub(crate) fn threads(asked: Option<NonZeroUsize>) -> usize {
     asked.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
+}
+
+/// The backends to choose from.
+pub(crate) fn backends(
+    choice: BackendChoice,
+    threads_asked: Option<NonZeroUsize>,
+) -> Result<Backends, Box<dyn Error>> {
+    Ok(Backends::choose(choice, Arc::new(Cpu::new(threads(threads_asked))?))?)
+}
+
+/// Says why a GPU or its driver is of no use. Where there is none, or none is asked for, there is nothing to say.
+pub(crate) fn tell_unused_gpu(backends: &Backends) {
+    if let Some(reason @ BackendError::Device(_)) = backends.unused_because() {
+        eprintln!("no GPU is used: {reason}");
+    }
 }

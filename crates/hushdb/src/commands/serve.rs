@@ -4,12 +4,10 @@ use std::{
     error::Error,
     num::NonZeroUsize,
     path::{Path, PathBuf},
-    sync::Arc,
     time::{Duration, Instant},
 };
 
 use clap::Args;
-use hush_cpu::Cpu;
 use hush_engine::{BackendChoice, Backends, Progress};
 use hush_server::{ServerConfig, Tables, Throttle};
 use tokio::{
@@ -17,7 +15,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-use super::{bar::Bar, inspect::VerifyArg, key_file, threads};
+use super::{backends, bar::Bar, inspect::VerifyArg, key_file, tell_unused_gpu};
 use crate::report;
 
 /// Serve tables over HTTP.
@@ -82,8 +80,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
             .map(|rate| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) }),
         ..ServerConfig::default()
     };
-    let cpu = Arc::new(Cpu::new(threads(args.threads))?);
-    let backends = Backends::choose(args.backend, cpu)?.for_clients(args.open_keys.get());
+    let backends = backends(args.backend, args.threads)?.for_clients(args.open_keys.get());
     let runtime = tokio::runtime::Runtime::new()?;
     let outcome = runtime.block_on(serve(args, names, config, backends));
     // A table that is still loading does not hold up the end.
@@ -106,6 +103,7 @@ async fn serve(
     }
     let cpu = backends.cpu();
     eprintln!("listening on http://{} ({} threads, {})", listener.local_addr()?, cpu.threads(), cpu.level());
+    tell_unused_gpu(&backends);
     if let Some(path) = &config.keys_path
         && let Ok(file) = path.metadata()
     {

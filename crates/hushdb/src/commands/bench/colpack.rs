@@ -16,7 +16,7 @@ use hush_he::{
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{
-    contract::{ColumnOps, LweOps, LweQueries, RingOps, key_words, rgsw_rows},
+    contract::{ColumnOps, LweOps, LweQueries, PowerKeys, RingOps, key_words},
     tiling::TiledDb,
 };
 use hush_protocol::{
@@ -155,9 +155,8 @@ impl<'a> Bench<'a> {
         Csprng::insecure_from_seed(2).fill_u32(&mut first.words);
         let rotations: Vec<&[u64]> = keys.iter().map(|keys| &keys.rotation[..]).collect();
         let conjugations: Vec<_> = keys.iter().map(|keys| &keys.conjugation).collect();
-        let powers = keys.iter().map(|keys| rgsw_rows(cpu, keys.power.as_ref()));
-        let powers = powers.collect::<Result<Vec<_>, _>>()?;
-        let powers: Vec<_> = powers.iter().collect();
+        let bodies: Vec<_> = keys.iter().map(|keys| keys.power.as_ref()).collect();
+        let powers = PowerKeys { masks: self.scheme.masks().power(), bodies: &bodies };
         let words = key_words(&rotations);
 
         let (fold, folded) = timed(|| cpu.lwe_fold(&self.db, &first))?;
@@ -166,7 +165,7 @@ impl<'a> Bench<'a> {
             cpu.pack_columns(&self.ring, &self.columns, &self.chain, folded.clone(), &words, &conjugations)
         };
         let (pack, folded) = timed(pack)?;
-        let (power, _) = timed(|| cpu.rgsw_power_fold(&self.ring, &self.chain, &folded, &powers))?;
+        let (power, _) = timed(|| cpu.rgsw_power_fold(&self.ring, &self.chain, &folded, powers))?;
 
         let row = |name: &str, bytes: usize, seconds| {
             Row::new(name, cpu.threads(), batch, bytes as u64, seconds).protocol(packed.protocol())
@@ -184,8 +183,7 @@ impl<'a> Bench<'a> {
 
     fn open_keys(&self, packed: &ColumnTable, lookups: &Lookups) -> Result<Vec<ColumnKeys>, HeError> {
         let open = |query: &wire::Query| {
-            let (context, masks) = (self.scheme.context(), self.scheme.masks());
-            open_column_keys(packed.params(), context, masks, packed.folds(), &query.packed)
+            open_column_keys(packed.params(), self.scheme.context(), packed.folds(), &query.packed)
         };
         lookups.queries.iter().map(open).collect()
     }

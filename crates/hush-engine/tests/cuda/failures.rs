@@ -1,0 +1,128 @@
+//! A device that has no memory when it needs some, or fails for good.
+
+use std::sync::{Arc, Mutex};
+
+use hush_cuda::device::{Buffer, Device};
+use hush_engine::{Backend, BackendChoice, Backends, Engine, EngineError, OpenError, Progress, Silent, open};
+use hush_protocol::table::Protocol;
+use hush_store::snapshot::Verify;
+
+use crate::place::{MIB, Place, Told, cpu, device, on_cpu};
+
+/// A protocol whose clients have keys, and one of those whose clients have none.
+const TABLES: [(Protocol, usize); 2] = [(Protocol::Hybrid, 300), (Protocol::Colpack, 300)];
+
+/// All memory that there is.
+fn take_all(device: &Device) -> Vec<Buffer<u8>> {
+    let (mut taken, mut bytes) = (Vec::new(), device.free_bytes().unwrap());
+    while bytes >= 256 {
+        match device.alloc(bytes) {
+            Ok(buffer) => taken.push(buffer),
+            Err(_) => bytes /= 2,
+        }
+    }
+    taken
+}
+
+#[test]
+fn a_batch_without_memory_fails_alone() {
+    for (protocol, bytes) in TABLES {
+        let place = Place::new(protocol, bytes);
+        let target = place.build("table", &on_cpu(), &Silent).unwrap();
+        for pooled in [false, true] {
+            let device = device(pooled, 256 * MIB);
+            let gpu = Backends::with_device(BackendChoice::Cuda, cpu(), device.clone());
+            let engine = open(&target, Verify::Header, &gpu, &Silent).unwrap();
+            let asked = place.queries(&target, &*engine, 2);
+            asked.check(&asked.answers(&*engine).unwrap());
+            let taken = take_all(&device);
+            let failed = asked.answers(&*engine).unwrap_err();
+            let EngineError::Internal(reason) = failed else { panic!("{failed:?}") };
+            assert!(reason.contains("bytes of device memory are needed"), "{reason}");
+            assert_eq!(engine.lost(), None);
+            drop(taken);
+            asked.check(&asked.answers(&*engine).unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_lost_device_is_told() {
+    for (protocol, bytes) in TABLES {
+        let place = Place::new(protocol, bytes);
+        let target = place.build("table", &on_cpu(), &Silent).unwrap();
+        let device = device(false, 256 * MIB);
+        let gpu = Backends::with_device(BackendChoice::Auto, cpu(), device.clone());
+        let [engine, other] = [(); 2].map(|()| open(&target, Verify::Header, &gpu, &Silent).unwrap());
+        let asked = place.queries(&target, &*engine, 1);
+        let keys = asked.keys(&*engine).unwrap();
+        asked.check(&asked.answers(&*engine).unwrap());
+        device.emulate_loss();
+        assert_eq!((engine.lost(), other.lost()), (None, None), "nobody has asked it for anything");
+        let first = asked.answers(&*engine).unwrap_err();
+        let EngineError::Lost { reason } = &first else { panic!("{first:?}") };
+        assert!(reason.contains("told to fail"), "{reason}");
+        assert_eq!((engine.lost().as_ref(), other.lost().as_ref()), (Some(reason), Some(reason)));
+        assert_eq!(asked.answers(&*other).unwrap_err(), first);
+        if keys.is_some() {
+            assert_eq!(asked.keys(&*other).err(), Some(first));
+        }
+        // A table that is opened now goes to the CPU.
+        let next = open(&target, Verify::Header, &gpu, &Silent).unwrap();
+        assert_eq!((next.backend(), next.lost()), (Backend::Cpu, None));
+        asked.check(&asked.answers(&*next).unwrap());
+    }
+}
+
+/// Takes the device's memory when an upload begins.
+struct Thief {
+    device: Device,
+    taken: Mutex<Vec<Buffer<u8>>>,
+    told: Told,
+}
+
+impl Progress for Thief {
+    fn start(&self, stage: &str, _: u64, _: &'static str) {
+        assert_eq!(stage, "upload");
+        self.taken.lock().unwrap().extend(take_all(&self.device));
+    }
+
+    fn advance(&self, _: u64) {}
+
+    fn note(&self, line: &str) {
+        self.told.note(line);
+    }
+}
+
+#[test]
+fn a_table_whose_memory_is_taken_goes_to_the_cpu() {
+    let place = Place::new(Protocol::Colpack, 300);
+    let target = place.build("table", &on_cpu(), &Silent).unwrap();
+    let on_cpu = open(&target, Verify::Header, &on_cpu(), &Silent).unwrap();
+    for choice in [BackendChoice::Auto, BackendChoice::Cuda] {
+        let device = device(true, 256 * MIB);
+        let free = device.free_bytes().unwrap();
+        let thief = Thief { device: device.clone(), taken: Mutex::default(), told: Told::default() };
+        let gpu = Backends::with_device(choice, cpu(), device.clone());
+        match open(&target, Verify::Header, &gpu, &thief) {
+            Ok(engine) => {
+                assert_eq!((choice, engine.backend()), (BackendChoice::Auto, Backend::Cpu));
+                let notes = thief.told.notes.lock().unwrap().clone();
+                let last = notes.last().unwrap();
+                assert!(last.starts_with("on the CPU: the device failed: "), "{last}");
+                assert!(last.contains("bytes of device memory are needed"), "{last}");
+                place.ask(&target, [&*engine, &*on_cpu], 2);
+            }
+            Err(OpenError::Ops(error)) => {
+                assert_eq!(choice, BackendChoice::Cuda);
+                assert!(error.to_string().contains("bytes of device memory are needed"), "{error}");
+            }
+            Err(error) => panic!("{error}"),
+        }
+        drop(thief);
+        assert_eq!(device.free_bytes().unwrap(), free, "all memory is given back");
+        let engine: Arc<dyn Engine> = open(&target, Verify::Header, &gpu, &Silent).unwrap();
+        assert_eq!(engine.backend(), Backend::Cuda);
+        place.ask(&target, [&*engine, &*on_cpu], 2);
+    }
+}
