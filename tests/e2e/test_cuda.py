@@ -2,12 +2,17 @@
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
+import sys
 import threading
+import unittest
 
+from harness import BINARY
 from keyed import KeyedTest, values
 
+CHECK = pathlib.Path(__file__).resolve().parents[2] / "scripts/gpu_check.py"
 ON_GPU = bool(os.environ.get("HUSH_REQUIRE_CUDA"))
 CUDA = ["--backend", "cuda"]
 # Protocols, their small sets, and bytes of a value.
@@ -99,7 +104,7 @@ class CudaLookups(CudaTest):
         tables = [self.small(protocol) for protocol in ("simple", "colpack")]
         said = self.served(*tables, args=CUDA)
         for line in ("simple:   database ", "colpack:   pack columns ", "colpack:   digits and masks ",
-                     "simple:   a batch of 64 queries ", "colpack:   in all ", "colpack: upload"):
+                     "simple:   batches of 64 queries ", "colpack:   in all ", "colpack: upload"):
             self.assertIn(line, said)
         for protocol in ("simple", "colpack"):
             self.assertIn(f"{protocol}: on ", said)
@@ -110,6 +115,44 @@ class CudaLookups(CudaTest):
         on_cpu = self.served(tables[0], args=["--backend", "cpu"])
         self.assertIn(" on cpu, ready in ", on_cpu)
         self.assertNotIn("database", on_cpu)
+
+
+class CudaBenchmarks(CudaTest):
+    """What is measured on a GPU runs in the emulator: the one run on a GPU does not end before its time."""
+
+    STEPS = ("lwe_fold: queries", "lwe_fold, Wgmma", "lwe_fold, Mma", "lwe_fold, Gemv", "reinterpret_lwe, an answer",
+             "pack_columns", "rgsw_power_fold, 4 x 16", "chain_hint, 1 plaintexts", "lift_hint, 16 x 64")
+    # By each parameter set.
+    RING_STEPS = ("expand to", "rgsw_fold", "pack_pairs", "mod_switch")
+    PROTOCOLS = ("colpack", "colpack-s", "simple", "hybrid", "exppack-s")
+
+    @unittest.skipIf(ON_GPU, "make gpu-check is the benchmark")
+    def test_the_check_of_a_gpu(self):
+        out = self.dir / "check"
+        # The larger tables do not fit the emulator.
+        command = [sys.executable, CHECK, "--emulated", "--carry", BINARY.parent, "--out", out, "--sizes", "1M", "5G"]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        summary = json.loads((out / "gpu-check.json").read_text())
+        self.assertEqual([stage["stage"] for stage in summary["stages"]],
+                         ["doctor", "floors", "bench-steps", "answers-1M", "answers-5G"])
+        rows = {name: [row for row in summary["rows"] if row["stage"] == name] for name in
+                ("floors", "bench-steps", "answers-1M", "answers-5G")}
+        self.assertTrue(all(row["rate"] > 0 for row in rows["floors"]))
+        names = [(row["name"], row.get("protocol")) for row in rows["bench-steps"]]
+        for step in self.STEPS:
+            self.assertTrue(any(name == step for name, _ in names), step)
+        for step in self.RING_STEPS:
+            of = {protocol for name, protocol in names if name.startswith(step)}
+            self.assertTrue("onion" in of and of & {"hybrid", "exppack-s"}, step)
+        for protocol in self.PROTOCOLS:
+            measured = [row for row in rows["answers-1M"] if row["protocol"] == protocol]
+            self.assertEqual([(row["name"], row["batch"]) for row in measured],
+                             [(name, batch) for batch in (1, 2) for name in ("answer", "answer, 2 in flight")])
+            skipped, = [row for row in rows["answers-5G"] if row["protocol"] == protocol]
+            self.assertRegex(skipped["skipped"], r"^needs \d+\.\d\d GiB .*, 3\.94 GiB are free on emulator$")
+            self.assertRegex(run.stdout, rf"(?m)^answer +{protocol} +5\.00 skipped: needs ")
+        self.assertRegex(run.stdout, r"(?m)^answers-5G +passed ")
 
 
 class CudaChoices(CudaTest):

@@ -16,10 +16,13 @@ const BATCHES: [usize; 4] = [1, 2, 5, 33];
 /// As many queries as the fold answers in one pass, and one more.
 const PASSES: [usize; 2] = [64, 65];
 
-fn check(backends: &[Cpu], params: ColumnParams, case: (usize, usize, &[usize]), values: (Words, Residues)) {
-    let (rows, entry_rows, batches) = case;
+fn check(backends: &[Cpu], params: ColumnParams, (rows, entry_rows): (usize, usize), batches: &[usize]) {
     let queries = batches.iter().copied().max().unwrap_or(0);
-    let case = ColumnCase::new(params, ColumnCaseShape { rows, entry_rows, queries }, values.0, values.1);
+    let shape = ColumnCaseShape { rows, entry_rows, queries };
+    check_case(backends, &ColumnCase::new(params, shape, Words::Random, Residues::Random), batches);
+}
+
+fn check_case(backends: &[Cpu], case: &ColumnCase, batches: &[usize]) {
     for cpu in backends {
         eprintln!("{}, {} threads", cpu.level(), cpu.threads());
         case.check(cpu, batches);
@@ -29,7 +32,6 @@ fn check(backends: &[Cpu], params: ColumnParams, case: (usize, usize, &[usize]),
 #[test]
 fn every_shape() {
     let backends = backends();
-    let random = (Words::Random, Residues::Random);
     for (rows, entry_rows, batches) in [
         // One entry: nothing is folded.
         (50, 64, &BATCHES[..]),
@@ -48,65 +50,43 @@ fn every_shape() {
         (33, 64, &PASSES),
         (170, 60, &PASSES),
     ] {
-        check(&backends, INSECURE_COLPACK_PLAIN, (rows, entry_rows, batches), random);
+        check(&backends, INSECURE_COLPACK_PLAIN, (rows, entry_rows), batches);
     }
     for (rows, entry_rows, batches) in
         [(1200, 400, &BATCHES[..]), (256, 256, &[2]), (300, 37, &[5]), (1, 1, &PASSES), (600, 300, &PASSES)]
     {
-        check(&backends, INSECURE_COLPACK_N256, (rows, entry_rows, batches), random);
+        check(&backends, INSECURE_COLPACK_N256, (rows, entry_rows), batches);
     }
 }
 
 #[test]
 fn extreme_words_and_residues() {
     let backends = backends();
-    for params in [INSECURE_COLPACK_PLAIN, INSECURE_COLPACK_N256] {
-        for words in Words::ALL {
-            check(&backends, params, (300, 101, &[2]), (words, Residues::Random));
-        }
-        for residues in Residues::ALL {
-            check(&backends, params, (300, 101, &[2]), (Words::Extreme, residues));
-        }
-    }
+    ColumnCase::extremes().for_each(|case| check_case(&backends, &case, &[2]));
 }
 
 #[test]
 fn the_default_set() {
     let best = [Cpu::new(2).expect("the machine has the level that HUSH_CPU names")];
-    let values = (Words::Extreme, Residues::Random);
-    check(&best, COLPACK_N2048_Q52, (3 * 2100, 2100, &[2]), values);
+    let shape = ColumnCaseShape { rows: 3 * 2100, entry_rows: 2100, queries: 2 };
+    let case = ColumnCase::new(COLPACK_N2048_Q52, shape, Words::Extreme, Residues::Random);
+    check_case(&best, &case, &[2]);
 }
 
 #[test]
 fn refusals() {
     let cpu = Cpu::new(1).expect("the machine has the level that HUSH_CPU names");
-    for params in [INSECURE_COLPACK_PLAIN, INSECURE_COLPACK_N256] {
-        let shape = ColumnCaseShape { rows: 170, entry_rows: 60, queries: 2 };
-        ColumnCase::new(params, shape, Words::Random, Residues::Random).check_refusals(&cpu);
-    }
+    ColumnCase::small().iter().for_each(|case| case.check_refusals(&cpu));
 }
 
 #[test]
 fn chains() {
     let backends = backends();
     for params in [INSECURE_COLPACK_PLAIN, INSECURE_COLPACK_N256] {
-        let degree = params.ring().degree();
-        for rows in [1, 17, degree - 1, degree] {
-            let mut values = vec![HintRows::Of(Words::Random), HintRows::One, HintRows::OneWord];
-            if rows == degree {
-                values.extend([HintRows::Of(Words::Extreme), HintRows::Of(Words::All(0))]);
-                values.extend([
-                    HintRows::Equal,
-                    HintRows::Rotations { step: 1 },
-                    HintRows::Rotations { step: 5 },
-                ]);
-            }
-            let cases: Vec<_> =
-                values.into_iter().map(|values| ChainCase::new(params, rows, values)).collect();
-            for cpu in &backends {
-                cases.iter().for_each(|case| case.check(cpu));
-                ChainCase::check_together(&cases, cpu);
-            }
+        let cases = ChainCase::of_every_kind(params);
+        for cpu in &backends {
+            cases.iter().for_each(|case| case.check(cpu));
+            ChainCase::check_together(&cases, cpu);
         }
     }
 }

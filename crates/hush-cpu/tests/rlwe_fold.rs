@@ -140,20 +140,6 @@ fn extreme_residues() {
 }
 
 #[test]
-fn empty_databases_give_empty_or_zero_results() {
-    let cpu = Cpu::new(2).expect("the machine has the level that HUSH_CPU names");
-    let moduli = moduli(31, 2);
-    let fold = |rows, columns, queries: &[&[u32]]| {
-        let tiling = NttTiling::new(32, 2, rows, columns).expect("whole groups");
-        let db = NttTiledDb::from_polys(tiling, &vec![1; rows * columns * 64]);
-        cpu.rlwe_fold_words(&moduli, &db, queries)
-    };
-    assert_eq!(fold(0, 3, &[&[]]), Ok(vec![vec![0; 3 * 2 * 64]]));
-    assert_eq!(fold(3, 0, &[&[1; 3 * 2 * 64]]), Ok(vec![vec![]]));
-    assert_eq!(fold(3, 3, &[]), Ok(vec![]));
-}
-
-#[test]
 fn wrong_shapes_are_refused() {
     let cpu = Cpu::new(1).expect("the machine has the level that HUSH_CPU names");
     let tiling = NttTiling::new(32, 2, 3, 5).expect("whole groups");

@@ -15,7 +15,8 @@ mod random;
 pub mod ring;
 mod squares;
 
-pub use column::{ChainPlan, CudaChain};
+pub use column::{ChainPlan, CudaChain, TERM_WORDS};
 pub use cuda::Cuda;
-pub use lwe::{CudaDb, FoldKernel};
+pub use lwe::{CudaDb, FoldKernel, PreparedQueries, matrix_bytes};
+pub use pack::LIFT_BYTES;
 pub use random::fill_random;

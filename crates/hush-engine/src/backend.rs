@@ -24,6 +24,15 @@ pub enum Backend {
 impl Backend {
     /// All backends.
     pub const ALL: [Self; 2] = [Self::Cpu, Self::Cuda];
+
+    /// Batches of a table that are worth answering at once. The CPU has enough to do with one; while a GPU computes one, the host
+    /// reads the queries of another, or packs its answers.
+    pub fn batches_in_flight(self) -> usize {
+        match self {
+            Self::Cpu => 1,
+            Self::Cuda => 2,
+        }
+    }
 }
 
 impl fmt::Display for Backend {

@@ -63,6 +63,14 @@ fn emulated(_: &OsStr) -> Option<Device> {
     None
 }
 
+/// Bytes of a device that tables may take, if nothing is promised to others.
+pub fn room_for_tables(cuda: &Cuda) -> usize {
+    cuda.release_unused();
+    let device = cuda.device();
+    // A device that does not answer has no room.
+    device.free_bytes().unwrap_or(0).saturating_sub(device.info().memory_bytes / LEFT_ALONE)
+}
+
 /// A device with tables on it.
 pub(crate) struct Gpu {
     cuda: Arc<Cuda>,
@@ -86,12 +94,7 @@ impl Gpu {
     /// Bytes that another table may take: what is free and not promised. Batches that are under way and keys that clients have
     /// uploaded by now take of both, and so less is found free than there is.
     pub(crate) fn free_bytes(&self) -> usize {
-        let device = self.cuda.device();
-        device.release_unused();
-        // A device that does not answer has no room.
-        let free = device.free_bytes().unwrap_or(0);
-        let promised = self.promises.batches() + self.promises.keys();
-        free.saturating_sub(device.info().memory_bytes / LEFT_ALONE + promised)
+        room_for_tables(&self.cuda).saturating_sub(self.promises.batches() + self.promises.keys())
     }
 
     /// What a table takes that is served, with the keys of so many clients.

@@ -88,8 +88,9 @@ pub fn open(
         return on_cpu(backends, stored);
     };
     match gpu.host(stored, &plan, free, progress) {
-        // It was planned to fit, but others may have taken the memory, or the device has failed.
-        Err(OpenError::Ops(error @ OpsError::Backend { .. })) if backends.is_free_to_choose() => {
+        // It was planned to fit, but others may have taken the memory, the device may have failed, or not take the parameter set.
+        // What is wrong with the table itself is found on the CPU as well.
+        Err(OpenError::Ops(error)) if backends.is_free_to_choose() => {
             progress.note(&format!("on the CPU: {error}"));
             // The other one is without the files that were taken out of it.
             on_cpu(backends, Stored::open(dir, verify)?)

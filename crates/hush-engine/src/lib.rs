@@ -24,7 +24,7 @@ mod promises;
 pub use backend::{Backend, BackendChoice, BackendError, Backends, CUDA_VARIABLE};
 pub use engine::*;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
-pub use gpu::open_device;
+pub use gpu::{open_device, room_for_tables};
 pub use hosted::{OpenError, open};
 pub use hosted_pack::MAX_PACKED_BATCH;
 pub use memory_plan::{DoesNotFit, MemoryPlan, Part};

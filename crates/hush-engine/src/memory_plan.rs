@@ -37,9 +37,9 @@ pub struct MemoryPlan {
     staging: usize,
     /// Bytes of the host's files that are uploaded.
     upload: usize,
-    /// What a batch of one is called.
+    /// What batches of one are called.
     one: &'static str,
-    /// Entry `b - 1` is what a batch of `b` queries takes; at least one entry.
+    /// Entry `b - 1` is what batches of `b` queries take, as many as are under way at once; at least one entry.
     batches: Vec<usize>,
 }
 
@@ -82,7 +82,7 @@ impl MemoryPlan {
         self.kept_bytes() + self.staging.max(self.batch_bytes(1))
     }
 
-    /// Bytes that a batch takes; the largest if there is none as large.
+    /// Bytes that batches of so many queries take, as many as are under way at once; the largest if there are none as large.
     pub fn batch_bytes(&self, batch: usize) -> usize {
         self.batches[batch.clamp(1, self.batches.len()) - 1]
     }
@@ -92,8 +92,8 @@ impl MemoryPlan {
         self.upload
     }
 
-    /// The largest batch for a device with `free` bytes. It takes half of what the table leaves at most, which may be one of
-    /// several; but one query always goes.
+    /// The largest batch for a device with `free` bytes. Those under way take half of what the table leaves at most, which may be
+    /// one of several; but one query always goes.
     pub fn max_batch(&self, free: usize) -> usize {
         let room = free.saturating_sub(self.kept_bytes()) / 2;
         let fits = |batch: &usize| self.batch_bytes(*batch) <= room;
@@ -120,7 +120,7 @@ impl MemoryPlan {
     /// The plan in words: a line a part, the largest batch, and all of it.
     pub fn lines(&self, device: &str, free: usize) -> Vec<String> {
         let batch = self.max_batch(free);
-        let batch_name = if batch == 1 { self.one.to_owned() } else { format!("a batch of {batch} queries") };
+        let batch_name = if batch == 1 { self.one.to_owned() } else { format!("batches of {batch} queries") };
         let line = |name: &str, bytes: usize| format!("  {name:<28}{:>12}", Bytes(bytes).to_string());
         let mut lines = vec![format!("on {device}, {} free", Bytes(free))];
         lines.extend(self.kept().map(|part| line(part.name, part.bytes)));
@@ -228,7 +228,7 @@ mod tests {
                 "on GPU, 76.00 GiB free",
                 "  database                       64.00 GiB",
                 "  pack columns                    8.00 GiB",
-                "  a batch of 32 queries           2.00 GiB",
+                "  batches of 32 queries           2.00 GiB",
                 "  in all                         74.00 GiB",
             ]
         );

@@ -14,8 +14,8 @@ pub(crate) struct OnGpu {
     pub(crate) room: Room,
 }
 
-/// Room of a device for one table: what is promised to it. When it is dropped, nothing of the table stays: what the device keeps for
-/// later goes back to the driver.
+/// Room of a device for one table: what is promised to it. When it is dropped, nothing of the table stays: what the device keeps
+/// for later goes back to the driver.
 pub(crate) struct Room {
     cuda: Arc<Cuda>,
     _promise: Arc<Promise>,

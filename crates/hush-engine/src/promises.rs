@@ -29,7 +29,7 @@ impl Promises {
         self.lock().iter().filter_map(Weak::upgrade).map(|promise| promise.batch).sum()
     }
 
-    /// Bytes of keys: as many clients as may have theirs in memory, whichever tables they ask, with the longest keys that there are.
+    /// Bytes of keys: as many clients as may have theirs in memory, whichever tables they ask, with the longest keys of all.
     pub(crate) fn keys(&self) -> usize {
         self.lock().iter().filter_map(Weak::upgrade).map(|promise| promise.keys).max().unwrap_or(0)
     }

@@ -1,5 +1,5 @@
-//! Tables of column packing, built and served: the files are those of their hint at once, whatever the threads and levels, and what is
-//! opened answers batches and names the query that is none.
+//! Tables of column packing, built and served: the files are those of their hint at once, whatever the threads and levels, and
+//! what is opened answers batches and names the query that is none.
 
 mod column_built;
 

@@ -1,5 +1,5 @@
-//! Snapshots of column packing that agree with themselves, checksums and all, and hold files that the table cannot have: errors when they
-//! are opened, never a panic and never an engine.
+//! Snapshots of column packing that agree with themselves, checksums and all, and hold files that the table cannot have: errors
+//! when they are opened, never a panic and never an engine.
 
 mod column_built;
 
@@ -19,7 +19,8 @@ fn built(cpu: &Backends, protocol: Protocol) -> Built {
     Built::new(cpu, Wanted { protocol, by_key: false, records: 40, bytes: 300, columns: 8 })
 }
 
-/// Writes the snapshot of `whole` with another content of the file `name`, and opens it. Its header has the file's length and checksums.
+/// Writes the snapshot of `whole` with another content of the file `name`, and opens it. Its header has the file's length and
+/// checksums.
 fn opened(cpu: &Backends, whole: &Built, name: &str, content: &[u8]) -> Option<OpenError> {
     let dir = tempfile::tempdir().unwrap();
     let target = dir.path().join("table");

@@ -8,6 +8,7 @@ pub mod csprng;
 pub mod gadget;
 pub mod modulus;
 pub mod ntt;
+pub mod orbits;
 pub mod poly;
 pub mod ring;
 pub mod rns;

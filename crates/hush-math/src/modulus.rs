@@ -132,8 +132,8 @@ impl Modulus {
     }
 }
 
-/// The `count` largest primes below `2^bits` (and [`MODULUS_LIMIT`]) that are 1 modulo `2 * degree`, in descending order: the moduli of
-/// negacyclic NTTs of that degree. Shorter if there are not as many.
+/// The `count` largest primes below `2^bits` (and [`MODULUS_LIMIT`]) that are 1 modulo `2 * degree`, in descending order: the
+/// moduli of negacyclic NTTs of that degree. Shorter if there are not as many.
 ///
 /// # Panics
 /// If `bits > 32` or `degree` is not a power of two.

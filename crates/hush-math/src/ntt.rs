@@ -46,8 +46,8 @@ impl NttPlan {
     /// A plan for polynomials of `degree` coefficients modulo `modulus`.
     ///
     /// # Panics
-    /// If `modulus` is not a prime below [`crate::modulus::MODULUS_LIMIT`] that is 1 modulo `2 * degree`, or `degree` is not a power of two.
-    /// [`crate::modulus::find_primes`] gives such primes.
+    /// If `modulus` is not a prime below [`crate::modulus::MODULUS_LIMIT`] that is 1 modulo `2 * degree`, or `degree` is not a
+    /// power of two. [`crate::modulus::find_primes`] gives such primes.
     pub fn new(modulus: u32, degree: usize) -> Self {
         let modulus = Modulus::new(modulus);
         let psi = modulus.primitive_root(2 * degree);

@@ -45,7 +45,7 @@ fn batches_are_their_queries() {
         let powers = PowerKeys { masks: &masks, bodies: &bodies };
         let words = queries.iter().flat_map(|&q| words.chunks(shape.rows()).nth(q).unwrap().to_vec());
         let folded = LweBatch { rows: shape.rows(), words: words.collect() };
-        let keys = key_words(&rotations);
+        let keys = key_words(DEGREE, &rotations);
         let packed =
             Reference.pack_columns(&context, &columns, &chain, folded, &keys, &conjugations).unwrap();
         Reference.rgsw_power_fold(&context, &chain, &packed, powers).unwrap().words.to_vec()

@@ -25,8 +25,8 @@ use crate::{
 /// Server: answers a batch with one pass over the database and one over the pack columns.
 ///
 /// # Errors
-/// [`ProtocolError::Query`] with the position of a query that is none of this table, [`ProtocolError::Length`] if a part has another
-/// length (which the wire format refuses), before anything is computed.
+/// [`ProtocolError::Query`] with the position of a query that is none of this table, [`ProtocolError::Length`] if a part has
+/// another length (which the wire format refuses), before anything is computed.
 pub fn answer<B: ColumnOps>(
     host: &ColumnHost<'_, B>,
     queries: &[wire::Query],

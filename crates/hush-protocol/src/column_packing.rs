@@ -185,7 +185,8 @@ impl<B: ColumnOps> ColumnHost<'_, B> {
         folded: LweBatch<B::Words>,
         keys: &[ColumnKeys],
     ) -> Result<LweBatch<B::Words>, ProtocolError> {
-        let words: Vec<_> = keys.par_iter().map(|keys| key_words(&[&keys.rotation]).words).collect();
+        let degree = self.table.params().ring().degree();
+        let words: Vec<_> = keys.par_iter().map(|keys| key_words(degree, &[&keys.rotation]).words).collect();
         let words = LweQueries { cols: self.table.columns_tiling().cols(), words: words.concat() };
         let conjugations: Vec<_> = keys.iter().map(|keys| &keys.conjugation).collect();
         let packed =

@@ -63,9 +63,9 @@ pub fn columns(scheme: &Scheme, slots: usize, slot_bytes: usize) -> usize {
     wanted.clamp(1, slots.max(1))
 }
 
-/// Columns of a table whose answers are packed by evaluation keys: the minimum of traffic and scanned hint. Both a long query and a high hint
-/// are to be avoided: a column costs a query word, a plane an LWE dimension of polynomials to scan (and in `exppack-s` a
-/// ciphertext to send). Planes come in whole tiles of the hint.
+/// Columns of a table whose answers are packed by evaluation keys: the minimum of traffic and scanned hint. Both a long query and
+/// a high hint are to be avoided: a column costs a query word, a plane an LWE dimension of polynomials to scan (and in
+/// `exppack-s` a ciphertext to send). Planes come in whole tiles of the hint.
 fn expansion_columns(protocol: Protocol, params: &PackParams, slots: usize, slot_bytes: usize) -> usize {
     let ring = params.ring();
     let lanes = (ring.degree() / slot_bytes).max(1);

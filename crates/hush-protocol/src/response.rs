@@ -41,7 +41,8 @@ pub(crate) fn respond<B: RingOps>(
     let (params, bits) = (context.params(), context.params().response_bits());
     let count = ciphertexts.first().map_or(0, |ciphertexts| ciphertexts.count());
     let pairs = if params.packs_pairs() { count / 2 } else { 0 };
-    let mut answers = vec![Vec::with_capacity(response_bytes(params, count)); ciphertexts.len()];
+    let answer = |_| Vec::with_capacity(response_bytes(params, count));
+    let mut answers: Vec<_> = (0..ciphertexts.len()).map(answer).collect();
     if pairs > 0 {
         let packed = backend.pack_pairs(ring, keys, ciphertexts)?;
         let packed: Vec<&B::Words> = packed.iter().collect();

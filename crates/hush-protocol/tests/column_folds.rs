@@ -1,5 +1,5 @@
-//! As many entries as there are powers of X, folded to one: exact bytes, and noise as `ColumnNoise` predicts it. The steps before are
-//! left out: masks are the chain's polynomials, and a client that knows them makes the words that are folded.
+//! As many entries as there are powers of X, folded to one: exact bytes, and noise as `ColumnNoise` predicts it. The steps before
+//! are left out: masks are the chain's polynomials, and a client that knows them makes the words that are folded.
 
 use std::sync::Arc;
 

@@ -411,7 +411,7 @@ fn column_steps(setup: &Setup<Reference>, query: &wire::Query) -> (Vec<Value>, V
     let cols = table.shape().columns;
     let vector = unpack_scaled(&query.first, cols, table.query_bits()).unwrap();
     let folded = Reference.lwe_fold(&setup.db, &LweQueries { cols, words: vector }).unwrap();
-    let key_words = key_words(&[&keys.rotation]);
+    let key_words = key_words(keys.rotation.len(), &[&keys.rotation]);
     let mut list =
         vec![entry("folded words", &words(&folded.words)), entry("key words", &words(&key_words.words))];
     let (ring, chain, conjugation) = (&setup.ring, &setup.chain, [&keys.conjugation]);

@@ -3,6 +3,10 @@
 //! A scan reads the whole table however many queries it answers, so queries that arrive during a
 //! scan wait and share the next one. There is no thread or task for an idle table: the request that
 //! finds it idle starts a task, which scans until the queue is empty.
+//!
+//! Where the host has little to do with a scan (on a GPU), a second batch goes beside the first, so
+//! that its queries are read meanwhile. It has to be full: the scans come one after another anyway,
+//! and queries that leave room for others had better share the next.
 
 use std::{
     collections::VecDeque,
@@ -13,7 +17,10 @@ use std::{
 use hush_engine::{ClientKeys, EngineError};
 use hush_protocol::wire::Query;
 use prometheus_client::metrics::gauge::Gauge;
-use tokio::sync::{Notify, oneshot};
+use tokio::{
+    sync::{Notify, oneshot},
+    task::JoinSet,
+};
 
 use crate::{
     keys::OpenedKeys,
@@ -32,7 +39,7 @@ pub(crate) struct Batcher {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Job>,
-    /// Whether a task is scanning or collecting. It alone takes from `waiting`.
+    /// Whether a task scans, collects or waits for scans. It alone takes from `waiting`.
     busy: bool,
 }
 
@@ -101,9 +108,20 @@ pub(crate) fn submit(
 
 async fn scan_until_idle(server: Arc<Server>, table: Arc<Table>) {
     let depth = server.metrics.queue_depth(&table.name);
-    while let Some(batch) = table.batcher.take(table.max_batch, &depth) {
-        scan(&server, &table, batch).await;
-        table.batcher.collect(server.config.window, table.max_batch).await;
+    let mut scans = JoinSet::new();
+    loop {
+        match table.batcher.take(table.max_batch, !scans.is_empty(), &depth) {
+            Some(batch) => drop(scans.spawn(scan(server.clone(), table.clone(), batch))),
+            None if scans.is_empty() => return,
+            None => {}
+        }
+        tokio::select! {
+            _ = scans.join_next() => {}
+            () = table.batcher.filled(table.max_batch), if scans.len() < table.batches_in_flight => {}
+        }
+        if scans.is_empty() {
+            table.batcher.collect(server.config.window, table.max_batch).await;
+        }
     }
 }
 
@@ -125,15 +143,23 @@ impl Batcher {
         self.lock().waiting.len()
     }
 
-    /// The next batch, without those whose client has gone; `None`, and idle from now on, if nobody
-    /// waits.
-    fn take(&self, max_batch: usize, depth: &Gauge<i64, AtomicI64>) -> Option<Vec<Job>> {
+    /// The next batch, without those whose client has gone: a full one if it goes beside others.
+    /// `None` if there is none; alone, the table is idle from now on.
+    fn take(&self, max_batch: usize, beside: bool, depth: &Gauge<i64, AtomicI64>) -> Option<Vec<Job>> {
         let mut queue = self.lock();
         let gone = queue.forget_gone();
-        let size = queue.waiting.len().min(max_batch);
+        let least = if beside { max_batch } else { 1 };
+        let size = if queue.waiting.len() < least { 0 } else { queue.waiting.len().min(max_batch) };
         depth.dec_by(gone + size as i64);
-        queue.busy = size > 0;
-        queue.busy.then(|| queue.waiting.drain(..size).collect())
+        queue.busy = beside || size > 0;
+        (size > 0).then(|| queue.waiting.drain(..size).collect())
+    }
+
+    /// Waits until a full batch waits.
+    async fn filled(&self, max_batch: usize) {
+        while self.waiting() < max_batch {
+            self.arrived.notified().await;
+        }
     }
 
     /// Waits until the next batch is full, or for `window`. Those who were just answered tend to ask
@@ -151,10 +177,10 @@ impl Batcher {
 }
 
 /// Answers one batch. A query that the engine refuses is answered alone, and the others go again.
-async fn scan(server: &Server, table: &Table, mut batch: Vec<Job>) {
+async fn scan(server: Arc<Server>, table: Arc<Table>, mut batch: Vec<Job>) {
     while !batch.is_empty() {
         let started = Instant::now();
-        match ask_engine(table, &batch).await {
+        match ask_engine(&table, &batch).await {
             Ok(answers) => {
                 server.metrics.scanned(&table.name, answers.len(), started.elapsed());
                 for (job, answer) in batch.drain(..).zip(answers) {

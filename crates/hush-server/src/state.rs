@@ -127,6 +127,8 @@ pub(crate) struct Table {
     pub(crate) query: QuerySizes,
     pub(crate) answer_bytes: usize,
     pub(crate) max_batch: usize,
+    /// Batches that are answered at once, at most; at least 1.
+    pub(crate) batches_in_flight: usize,
     /// The keys that queries need, if any.
     pub(crate) keys: Option<KeySpec>,
     blobs: Vec<Blob>,
@@ -150,6 +152,7 @@ impl Table {
             query: engine.query_bytes(),
             answer_bytes: engine.answer_bytes(),
             max_batch: engine.max_batch().max(1),
+            batches_in_flight: engine.backend().batches_in_flight(),
             keys: engine.keys(),
             blobs: engine.blobs(),
             engine,

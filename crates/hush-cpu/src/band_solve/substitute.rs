@@ -2,7 +2,8 @@
 //!
 //! The stripe is worked through in runs of 32 blocks of four slots. A run is brought into a window (rows outermost:
 //! long reads), solved lane by lane (64 symbols of 128 slots and of the slots that they look back on: L1
-//! for bytes, L2 for words), and written back. The slots themselves hold the result of the forward pass until the back pass replaces it.
+//! for bytes, L2 for words), and written back. The slots themselves hold the result of the forward pass until the back pass
+//! replaces it.
 
 use std::{
     arch::x86_64::{_MM_HINT_T0, _mm_prefetch},

@@ -1,6 +1,6 @@
 //! The chain of key switches, of which only the masks are known: those alone decide the digits.
 
-use super::{Block, orbit::Orbits};
+use super::{Block, orbit::OrbitTables};
 use crate::{
     CpuRing,
     ring::{
@@ -96,7 +96,7 @@ impl<'a> Chain<'a> {
 /// `sum = image + digit mask`, where the mask has in each slot the word at the slot's place; then `image = digit`.
 struct Step<'a> {
     montgomery: Montgomery,
-    orbits: &'a Orbits,
+    orbits: &'a OrbitTables,
     /// From [`super::plan::RotationMask::image`]: longer than any place.
     mask: &'a [u32],
     digit: &'a [u32],

@@ -3,10 +3,10 @@
 //!
 //! With `h_i(X) = sum_j round(h_ij Q / 2^32) X^j`, the polynomials of the hint are `h_i(1/X)`, and
 //! `A_e[v] = (1/N) sum_i psi^(i e_v) h_i(psi^(-e e_v))`: what is needed are the values of h at all pairs of slots, a row for
-//! each slot v. In the order of [`orbit::Orbits`], the values `A_e[v]` for `e = +-g^k`, g = [`hush_he::algorithms::ROTATION`], are
-//! both halves of this row, *rotated* by the place of v. So the rows are rotated while they are in cache, and a transposition gives
-//! all `A_e`, from which the chain reads in sequence. It leaves its digits in their place; on the way back rows are rotated the
-//! other way, and again the slots are those of 1/X.
+//! each slot v. In the order of [`hush_math::orbits::Orbits`], the values `A_e[v]` for `e = +-g^k`, g =
+//! [`hush_he::algorithms::ROTATION`], are both halves of this row, *rotated* by the place of v. So the rows are rotated while
+//! they are in cache, and a transposition gives all `A_e`, from which the chain reads in sequence. It leaves its digits in their
+//! place; on the way back rows are rotated the other way, and again the slots are those of 1/X.
 //!
 //! Every matrix is crossed by bands of 16 columns ([`bands`]), which squares of 16 x 16 words transpose.
 
@@ -27,8 +27,8 @@ pub use self::plan::ChainPlan;
 use self::bands::Bands;
 use crate::{Cpu, CpuRing};
 
-/// As [`hush_ops::contract::ColumnOps::chain_hint`] for one hint, on the calling thread or, if that is none of the backend's, on one of
-/// those.
+/// As [`hush_ops::contract::ColumnOps::chain_hint`] for one hint, on the calling thread or, if that is none of the backend's, on
+/// one of those.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if there are not 1 to N rows of N words; [`OpsError::PackColumns`] if an entry does not fit.

@@ -1,9 +1,6 @@
-//! The order of the slots in which automorphisms are rotations.
-//!
-//! Every odd number modulo 2N is `(-1)^h g^a`, with g = [`ROTATION`], h < 2 and a < N/2. Where slots are ordered by (h, a) of
-//! their exponents, `X -> X^(g^k)` rotates both halves by k, and `X -> X^-1` swaps them.
+//! The order of the slots in which automorphisms are rotations, as vectors of indices.
 
-use hush_he::algorithms::ROTATION;
+use hush_math::orbits::Orbits;
 
 use crate::{
     Level,
@@ -14,11 +11,8 @@ use crate::{
     },
 };
 
-/// Both ways between the slots (slot `i` holds the value at psi^(2 reverse(i) + 1)) and their places in the orbits of g. The
-/// place of `(-1)^h g^a` is `h N + a`: a half has room for two rounds, so that a rotation of it is a part.
-///
-/// Tables have words of 0 behind them, as vectors of indices may be longer than those of words.
-pub(super) struct Orbits {
+/// [`Orbits`] with words of 0 behind their tables, as vectors of indices may be longer than those of words.
+pub(super) struct OrbitTables {
     degree: usize,
     /// The slot of each place.
     slots: Vec<i32>,
@@ -26,37 +20,17 @@ pub(super) struct Orbits {
     places: Vec<i32>,
 }
 
-impl Orbits {
-    /// # Panics
-    /// If N is not a power of two of at least 4.
-    pub(super) fn new(degree: usize) -> Self {
-        assert!(degree.is_power_of_two() && degree >= 4, "degree {degree}");
-        let reverse = |i: usize| i.reverse_bits() >> (usize::BITS - degree.trailing_zeros());
-        let mut slots = vec![0; 2 * degree + MAX_WIDTH];
-        let mut places = vec![0; degree + MAX_WIDTH];
-        let mut power = 1;
-        for a in 0..degree {
-            for (half, exponent) in [power, 2 * degree - power].into_iter().enumerate() {
-                let (slot, place) = (reverse(exponent / 2), half * degree + a);
-                slots[place] = slot as i32;
-                if a < degree / 2 {
-                    places[slot] = place as i32;
-                }
-            }
-            power = power * ROTATION % (2 * degree);
-        }
-        Self { degree, slots, places }
+impl OrbitTables {
+    pub(super) fn new(orbits: &Orbits) -> Self {
+        let table =
+            |words: &[u32]| words.iter().map(|&word| word as i32).chain([0; MAX_WIDTH]).collect::<Vec<_>>();
+        Self { degree: orbits.places().len(), slots: table(orbits.slots()), places: table(orbits.places()) }
     }
 
-    /// (h, a) of the exponent of `slot`.
+    /// As [`Orbits::place`].
     pub(super) fn place(&self, slot: usize) -> (usize, usize) {
         let place = self.places[slot] as usize;
         (place / self.degree, place % self.degree)
-    }
-
-    /// The slot of `(-1)^half g^a`, for a below N.
-    pub(super) fn slot(&self, half: usize, a: usize) -> usize {
-        self.slots[half * self.degree + a] as usize
     }
 
     /// `to[k]` becomes the word of `row`, N words in slot order, at the slot of `(-1)^half g^(a + k)`.
@@ -113,30 +87,12 @@ impl VectorLoop for Gather<'_> {
 
 #[cfg(test)]
 mod tests {
-    use hush_math::ring::slot_permutation;
-
     use super::*;
-
-    #[test]
-    fn automorphisms_are_rotations() {
-        for degree in [4, 16, 64, 2048] {
-            let orbits = Orbits::new(degree);
-            let steps = if degree < 100 { 0..degree / 2 } else { 77..79 };
-            for (k, negative) in steps.flat_map(|k| [(k, 0), (k, 1)]) {
-                let power = (0..k).fold(1, |power, _| power * ROTATION % (2 * degree));
-                let exponent = if negative == 1 { 2 * degree - power } else { power };
-                for (slot, &from) in slot_permutation(degree, exponent).iter().enumerate() {
-                    let (half, a) = orbits.place(slot);
-                    assert_eq!(orbits.slot(half ^ negative, a + k), from as usize);
-                }
-            }
-        }
-    }
 
     #[test]
     fn rows_go_there_and_back() {
         let degree = 64;
-        let orbits = Orbits::new(degree);
+        let orbits = OrbitTables::new(&Orbits::new(degree, 5));
         let row: Vec<u32> = (0..degree as u32).map(|i| i.wrapping_mul(2_654_435_769)).collect();
         for level in Level::ALL.into_iter().filter(|level| level.require().is_ok()) {
             let (mut halves, mut back) = (vec![0; 2 * degree], vec![0; degree]);

@@ -1,8 +1,9 @@
 //! What the chain needs of the ring and of the public masks.
 
-use hush_he::entities::ColumnMasks;
+use hush_he::{algorithms::ROTATION, entities::ColumnMasks};
+use hush_math::orbits::Orbits;
 
-use super::{entries::EntryJoin, orbit::Orbits};
+use super::{entries::EntryJoin, orbit::OrbitTables};
 use crate::{
     CpuRing,
     ring::{self, LiftFractions, ModRing},
@@ -10,7 +11,7 @@ use crate::{
 
 /// Tables for [`hush_ops::contract::ColumnOps::chain_hint`], the same for all hints.
 pub struct ChainPlan {
-    pub(super) orbits: Orbits,
+    pub(super) orbits: OrbitTables,
     /// For each limb, from words of the hint to residues divided by N.
     pub(super) lifts: Vec<LiftFractions>,
     /// From residues of entries divided by N to bytes.
@@ -33,13 +34,13 @@ impl ChainPlan {
             degree >= 32 && masks.rotation().degree() == degree && masks.conjugation().degree() == degree
         );
         assert!(masks.rotation().limbs() == 2 && masks.conjugation().limbs() == 2);
-        let orbits = Orbits::new(degree);
+        let orbits = Orbits::new(degree, ROTATION);
         Self {
             lifts: LiftFractions::of_limbs(context.kept().rns(), degree),
             join: EntryJoin::new([p0, p1], degree as u64),
             rotation: RotationMask::new(kept, masks.rotation().words(), &orbits),
             conjugation: montgomery_form(kept, masks.conjugation().words()),
-            orbits,
+            orbits: OrbitTables::new(&orbits),
         }
     }
 }

@@ -66,7 +66,7 @@ impl PackOps for Cpu {
         packed: &RlweBatch,
         planes: usize,
     ) -> Result<TiledDb, OpsError> {
-        pack_shapes::check_reinterpret(ring.context(), packed, planes)?;
-        reinterpret_rlwe::reinterpret_rlwe(self, ring, packed, planes)
+        let items = pack_shapes::check_reinterpret(ring.context(), packed, planes)?;
+        reinterpret_rlwe::reinterpret_rlwe(self, ring, packed, items)
     }
 }

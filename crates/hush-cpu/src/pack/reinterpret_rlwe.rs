@@ -8,12 +8,12 @@ use hush_ops::{
 
 use crate::{Cpu, CpuRing};
 
-/// As [`hush_ops::contract::PackOps::reinterpret_rlwe`], for whole entries whose switched halves fill words.
+/// As [`hush_ops::contract::PackOps::reinterpret_rlwe`], for whole entries of `items` words.
 pub(super) fn reinterpret_rlwe(
     cpu: &Cpu,
     ring: &CpuRing,
     packed: &RlweBatch,
-    planes: usize,
+    items: usize,
 ) -> Result<TiledDb, OpsError> {
     let bits = ring.context().params().response_bits();
     let widths = [bits.a, bits.b].repeat(packed.count());
@@ -29,6 +29,5 @@ pub(super) fn reinterpret_rlwe(
             words.extend((0..(bits.a + bits.b) / u32::BITS).map(|word| (joined >> (32 * word)) as u32));
         }
     }
-    let items = words.len() / (packed.count() / planes).max(1);
     cpu.reinterpret_lwe(&words.into(), items, size_of::<u32>())
 }

@@ -5,7 +5,7 @@ use hush_ops::{OpsError, contract::ChainPolys, pack_shape::PackShape};
 
 use super::{pair_kernel::check_ring, plan::montgomery_words, terms};
 use crate::{
-    device::{Buffer, Device},
+    device::{Buffer, Device, MAX_GRID},
     pack::PackColumns,
     ring::{self, CudaRing},
 };
@@ -24,7 +24,8 @@ impl CudaChain {
     /// Takes over polynomials that fit the shape.
     ///
     /// # Errors
-    /// [`OpsError::Backend`] if there are no kernels for the ring, or the device fails.
+    /// [`OpsError::Shape`] if there are masks of more planes than a grid has rows, [`OpsError::Backend`] if there are no kernels
+    /// for the ring, or the device fails.
     pub(super) fn new(
         device: &Device,
         ring: &CudaRing,
@@ -32,6 +33,9 @@ impl CudaChain {
         polys: &ChainPolys,
     ) -> Result<Self, OpsError> {
         check_ring(ring)?;
+        if !polys.masks.is_empty() {
+            OpsError::check_shape("open_chain", "planes", shape.planes().min(MAX_GRID[1]), shape.planes())?;
+        }
         let kept = ring.context().kept();
         let digits = device.upload(&montgomery_words(kept, &polys.digits))?;
         let masks = device.upload(&scaled_masks(kept, &shape, &polys.masks))?;

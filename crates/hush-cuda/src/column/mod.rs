@@ -9,11 +9,15 @@ use hush_ops::{
     reference::column_shapes,
 };
 
-use crate::{Cuda, CudaDb, device::Buffer, ring::CudaRing};
+use crate::{
+    Cuda, CudaDb,
+    device::{Buffer, MAX_GRID},
+    ring::CudaRing,
+};
 
 mod chain;
 mod chain_hint;
-mod orbits;
+mod interleaved;
 mod pack_columns;
 mod pair_kernel;
 mod plan;
@@ -23,6 +27,7 @@ mod views;
 
 pub use chain::CudaChain;
 pub use plan::ChainPlan;
+pub use rgsw_power_fold::TERM_WORDS;
 
 impl ColumnOps for Cuda {
     type ChainPlan = ChainPlan;
@@ -75,6 +80,8 @@ impl ColumnOps for Cuda {
     ) -> Result<LweBatch<Buffer<u32>>, OpsError> {
         let (context, shape) = (ring.context(), chain.shape());
         column_shapes::check_pack_columns(context, shape, columns.tiling(), &folded, keys, conjugations)?;
+        let queries = conjugations.len();
+        OpsError::check_shape("pack_columns", "queries", queries.min(MAX_GRID[1]), queries)?;
         self.add_lwe_fold(columns, keys, &folded.words.slice(..))?;
         pack_columns::add_products(self.device(), ring, chain, &folded.words, conjugations)?;
         Ok(folded)

@@ -1,14 +1,15 @@
 //! What the chain needs of the ring and of the public masks.
 
-use hush_he::entities::ColumnMasks;
+use hush_he::{algorithms::ROTATION, entities::ColumnMasks};
 use hush_math::{
+    orbits::Orbits,
     poly::{Eval, Poly},
     ring::Ring,
 };
 use hush_ops::OpsError;
 
 use super::{
-    orbits::{Orbits, interleaved},
+    interleaved::interleaved,
     pair_kernel::check_ring,
     views::{EntryJoin, FractionLift},
 };
@@ -40,15 +41,15 @@ impl ChainPlan {
     pub(super) fn new(device: &Device, ring: &CudaRing, masks: &ColumnMasks) -> Result<Self, OpsError> {
         check_ring(ring)?;
         let kept = ring.context().kept();
-        let orbits = Orbits::new(kept.degree());
+        let orbits = Orbits::new(kept.degree(), ROTATION);
         let conjugation = montgomery_words(kept, masks.conjugation().words());
         Ok(Self {
             lift: FractionLift::new(kept.rns(), kept.degree()),
             join: EntryJoin::new(kept),
             rotation: device.upload(&rotation_words(kept, masks.rotation(), &orbits))?,
             conjugation: device.upload(&conjugation)?,
-            slots: device.upload(&orbits.slots)?,
-            places: device.upload(&orbits.places)?,
+            slots: device.upload(orbits.slots())?,
+            places: device.upload(orbits.places())?,
         })
     }
 }

@@ -17,15 +17,13 @@ use super::{
     views::FractionLift,
 };
 use crate::{
-    device::{Arg, Buffer, Device},
+    device::{Arg, Buffer, Device, MAX_GRID},
     ring::CudaRing,
 };
 
-/// Words of terms at once, at most, but for one plane: 512 MiB, and twice that if their transform takes several passes.
-const TERM_WORDS: usize = 1 << 27;
-/// Planes at once, at most: the second dimension of a grid.
-const MAX_UNITS: usize = 65_535;
-
+/// Words of terms that `rgsw_power_fold` has at once, for more than one plane: 512 MiB, and twice that if their transform takes
+/// several passes. As many planes as that, and no more than the second dimension of a grid has.
+pub const TERM_WORDS: usize = 1 << 27;
 /// Both halves of a ciphertext; four transforms and an exchange in shared memory.
 const FOLD: PairKernel =
     PairKernel { names: ["power_fold_6", "power_fold_8", "power_fold_11"], polys: 2, shared: 8 };
@@ -59,7 +57,7 @@ pub(super) fn rgsw_power_fold(
     packed: &Buffer<u32>,
     powers: PowerKeys<'_>,
 ) -> Result<RlweBatch<Buffer<u32>>, OpsError> {
-    let at_once = (TERM_WORDS / (chain.terms() * ring.kept().poly_words())).clamp(1, MAX_UNITS);
+    let at_once = (TERM_WORDS / (chain.terms() * ring.kept().poly_words())).clamp(1, MAX_GRID[1]);
     fold_in_parts(device, ring, chain, packed, powers, at_once)
 }
 

@@ -6,7 +6,7 @@ use super::{CudaError, runtime::Runtime};
 
 /// Remembers the first failure after which a device does nothing any more.
 ///
-/// The driver has errors that stay: an address that is nobody's, memory that cannot be corrected, a GPU that has fallen off its bus.
+/// The driver has errors that stay: an address that is nobody's, memory that cannot be corrected, a GPU that fell off its bus.
 /// From then on every call in the process fails, until it ends. Which errors these are is not for a list to say: after a failure
 /// the device is asked to finish what is queued, and if that fails as well, it is lost.
 #[derive(Default)]

@@ -2,6 +2,9 @@
 
 use super::{Buffer, Slice, Word};
 
+/// Most blocks of a grid in each dimension, on every GPU.
+pub const MAX_GRID: [usize; 3] = [i32::MAX as usize, 65_535, 65_535];
+
 /// Grid, block and dynamic shared memory of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
@@ -95,5 +98,27 @@ impl From<u32> for Arg<'_> {
 impl From<u64> for Arg<'_> {
     fn from(word: u64) -> Self {
         Self::Long(word)
+    }
+}
+
+#[cfg(all(test, feature = "emulator"))]
+mod tests {
+    use super::*;
+    use crate::device::{CudaError, Device, Emulation};
+
+    #[test]
+    fn the_emulator_refuses_what_no_gpu_takes() {
+        let device = Device::emulated(Emulation::default());
+        let shared = device.info().shared_per_block;
+        for launch in [
+            Launch::grid([MAX_GRID[0] as u32 + 1, 1, 1], 32),
+            Launch::grid([1, MAX_GRID[1] as u32 + 1, 1], 32),
+            Launch::grid([1, 1, MAX_GRID[2] as u32 + 1], 32),
+            Launch::new(1, 1025),
+            Launch::new(1, 32).shared(shared + 1),
+        ] {
+            let refused = device.launch("fill_random", launch, &[]);
+            assert!(matches!(refused, Err(CudaError::Driver { .. })), "{launch:?}: {refused:?}");
+        }
     }
 }

@@ -31,7 +31,7 @@ pub use emulated::{Emulation, emulated_kernels};
 pub use error::CudaError;
 use health::Health;
 pub use info::DeviceInfo;
-pub use launch::{Arg, Launch};
+pub use launch::{Arg, Launch, MAX_GRID};
 use pool::Pool;
 use runtime::Runtime;
 

@@ -1,6 +1,6 @@
 //! The public matrix A as queries: its columns, prepared for a fold.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hush_he::entities::{MatrixStructure, PublicMatrix};
 
@@ -14,14 +14,33 @@ use super::{
 
 /// Words of A that are on their way to the device at once, about: 32 MiB.
 const STAGED_WORDS: usize = 8 << 20;
+/// This share of a device's memory is kept for matrices, and always one of them.
+const KEPT_SHARE: usize = 8;
 
-/// The columns of the matrix that was used last: the hint of a table is asked for some rows at a time.
-#[derive(Default)]
-pub(super) struct LastMatrix {
-    prepared: Mutex<Option<(PublicMatrix, FoldKernel, Arc<PreparedQueries>)>>,
+/// Bytes of device memory that the columns of a matrix take: while they stay, and beyond that while they are prepared.
+pub fn matrix_bytes(a: &PublicMatrix) -> (usize, usize) {
+    let staged = match a.structure() {
+        MatrixStructure::Plain => staged_rows(a).min(a.cols()) * a.n(),
+        MatrixStructure::Ring { degree } => a.cols().div_ceil(degree) * a.n(),
+    };
+    (PreparedQueries::bytes_for(a.n(), a.cols()), size_of::<u32>() * staged)
 }
 
-impl LastMatrix {
+/// The columns of the matrices that were used last. The hint of a table is asked for some rows at a time, and that of a second
+/// fold for every query: tables that do so by turns each find their matrix ready.
+#[derive(Default)]
+pub(super) struct PreparedMatrices {
+    /// The one that was used last comes last.
+    matrices: Mutex<Vec<Prepared>>,
+}
+
+struct Prepared {
+    matrix: PublicMatrix,
+    kernel: FoldKernel,
+    columns: Arc<PreparedQueries>,
+}
+
+impl PreparedMatrices {
     /// The columns of `a`, prepared for `kernel` if they are not yet.
     pub(super) fn prepare(
         &self,
@@ -29,21 +48,49 @@ impl LastMatrix {
         kernel: FoldKernel,
         a: &PublicMatrix,
     ) -> Result<Arc<PreparedQueries>, CudaError> {
-        let mut last = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, _, prepared)) =
-            last.as_ref().filter(|(matrix, for_kernel, _)| (matrix, for_kernel) == (a, &kernel))
-        {
-            return Ok(prepared.clone());
-        }
-        // Its memory first: a matrix may take as much as a part of the table.
-        *last = None;
-        let prepared = Arc::new(match a.structure() {
-            MatrixStructure::Plain => prepare_plain(device, kernel, a)?,
-            MatrixStructure::Ring { degree } => prepare_ring(device, kernel, a, degree)?,
-        });
-        *last = Some((*a, kernel, prepared.clone()));
-        Ok(prepared)
+        let mut matrices = self.lock();
+        let found = matrices.iter().position(|ready| (&ready.matrix, ready.kernel) == (a, kernel));
+        let ready = match found {
+            Some(at) => matrices.remove(at),
+            None => {
+                // The memory of others first: a matrix may take as much as a part of the table.
+                make_room(&mut matrices, matrix_bytes(a).0, device.info().memory_bytes / KEPT_SHARE);
+                let columns = Arc::new(match a.structure() {
+                    MatrixStructure::Plain => prepare_plain(device, kernel, a)?,
+                    MatrixStructure::Ring { degree } => prepare_ring(device, kernel, a, degree)?,
+                });
+                Prepared { matrix: *a, kernel, columns }
+            }
+        };
+        let columns = ready.columns.clone();
+        matrices.push(ready);
+        Ok(columns)
     }
+
+    /// Forgets all of them. Who uses one keeps it.
+    pub(super) fn forget(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Prepared>> {
+        self.matrices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Forgets those that were not used for the longest time, until `more` bytes beside the others are `most` bytes at most.
+fn make_room(matrices: &mut Vec<Prepared>, more: usize, most: usize) {
+    let mut bytes = more + matrices.iter().map(|ready| ready.columns.bytes()).sum::<usize>();
+    let mut forgotten = 0;
+    while bytes > most && forgotten < matrices.len() {
+        bytes -= matrices[forgotten].columns.bytes();
+        forgotten += 1;
+    }
+    matrices.drain(..forgotten);
+}
+
+/// Rows of A that are made and uploaded at once.
+fn staged_rows(a: &PublicMatrix) -> usize {
+    (STAGED_WORDS / a.n().max(1)).next_multiple_of(TILE_COLS)
 }
 
 /// Rows of A are made on the host, and uploaded and split some k tiles at a time.
@@ -54,7 +101,7 @@ fn prepare_plain(
 ) -> Result<PreparedQueries, CudaError> {
     let (cols, n) = (a.cols(), a.n());
     let prepared = PreparedQueries::alloc(device, kernel, n, cols)?;
-    let step = (STAGED_WORDS / n.max(1)).next_multiple_of(TILE_COLS);
+    let step = staged_rows(a);
     for first in (0..cols).step_by(step) {
         let columns = step.min(cols - first);
         let mut host = vec![0; columns * n];
@@ -107,4 +154,63 @@ fn prepare_ring(
         device.launch("split_negacyclic", split_launch(pass, prepared.k_tiles()), &args)?;
     }
     Ok(prepared)
+}
+
+#[cfg(all(test, feature = "emulator"))]
+mod tests {
+    use hush_he::entities::MatrixDomain;
+
+    use super::*;
+    use crate::device::Emulation;
+
+    const KERNEL: FoldKernel = FoldKernel::Mma;
+
+    fn matrix(structure: MatrixStructure, cols: usize) -> PublicMatrix {
+        PublicMatrix::new(MatrixDomain::Second, structure, cols, 16)
+    }
+
+    #[test]
+    fn matrices_that_take_turns_are_prepared_once() {
+        let device = Device::emulated(Emulation::default());
+        let prepared = PreparedMatrices::default();
+        let ring = MatrixStructure::Ring { degree: 8 };
+        let matrices = [matrix(MatrixStructure::Plain, 100), matrix(ring, 100), matrix(ring, 300)];
+        let prepare = |a| prepared.prepare(&device, KERNEL, a).unwrap();
+        let first: Vec<_> = matrices.iter().map(prepare).collect();
+        for _ in 0..2 {
+            let uploaded = device.uploaded_bytes();
+            for (a, first) in matrices.iter().zip(&first) {
+                assert!(Arc::ptr_eq(first, &prepare(a)), "{a:?}");
+            }
+            assert_eq!(device.uploaded_bytes(), uploaded);
+        }
+        // For another kernel it is another one.
+        assert!(!Arc::ptr_eq(
+            &first[0],
+            &prepared.prepare(&device, FoldKernel::Wgmma, &matrices[0]).unwrap()
+        ));
+        let free = device.free_bytes().unwrap();
+        drop(first);
+        prepared.forget();
+        assert!(device.free_bytes().unwrap() > free);
+    }
+
+    #[test]
+    fn matrices_take_a_share_of_the_memory() {
+        // Each takes as much as 16 queries of 8 tiles.
+        let [one, two, three] = [1024, 1023, 1022].map(|cols| matrix(MatrixStructure::Plain, cols));
+        let (bytes, staged) = matrix_bytes(&one);
+        assert_eq!((bytes, staged), (4 * 16 * 1024, 4 * 16 * 1024));
+        let device = Device::emulated_with_memory(Emulation::default(), 2 * KEPT_SHARE * bytes);
+        let prepared = PreparedMatrices::default();
+        let is_ready = |a: &PublicMatrix| prepared.lock().iter().any(|ready| ready.matrix == *a);
+        for a in [&one, &two, &one, &three] {
+            prepared.prepare(&device, KERNEL, a).unwrap();
+        }
+        assert_eq!([&one, &two, &three].map(is_ready), [true, false, true], "the second is the oldest");
+        // One that takes more than the share is kept alone.
+        let large = matrix(MatrixStructure::Plain, 4096);
+        prepared.prepare(&device, KERNEL, &large).unwrap();
+        assert_eq!([&one, &three, &large].map(is_ready), [false, false, true]);
+    }
 }

@@ -26,9 +26,10 @@ mod queries;
 mod tiles;
 
 use fold::ResultStrides;
-use matrix::LastMatrix;
+use matrix::PreparedMatrices;
+pub use matrix::matrix_bytes;
 pub use plan::FoldKernel;
-use queries::PreparedQueries;
+pub use queries::PreparedQueries;
 pub use tiles::CudaDb;
 
 /// What the steps over LWE keep between calls.
@@ -36,7 +37,7 @@ pub use tiles::CudaDb;
 pub(crate) struct LweState {
     /// Folds every batch, if given.
     pub(crate) kernel: Option<FoldKernel>,
-    matrix: LastMatrix,
+    matrices: PreparedMatrices,
 }
 
 impl LweOps for Cuda {
@@ -59,7 +60,7 @@ impl LweOps for Cuda {
         let n = a.n();
         let hint = self.device().zeroed(rows.len() * n)?;
         if !hint.is_empty() {
-            let columns = self.lwe.matrix.prepare(self.device(), self.fold_kernel(n), a)?;
+            let columns = self.lwe.matrices.prepare(self.device(), self.fold_kernel(n), a)?;
             let strides = ResultStrides { query: 1, row: n };
             fold::add_fold(self.device(), db, rows, &columns, &hint.slice(..), strides)?;
         }
@@ -91,11 +92,45 @@ impl Cuda {
         onto: &Slice<'_, u32>,
     ) -> Result<(), OpsError> {
         check_fold(db.tiling(), queries)?;
+        self.add_prepared_fold(db, &self.prepare_queries(queries, None)?, onto)
+    }
+
+    /// Uploads queries and makes them ready for folds: by `kernel`, which not every device has, or by the one that the device has
+    /// for so many.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if the device has no memory for them.
+    pub fn prepare_queries(
+        &self,
+        queries: &LweQueries,
+        kernel: Option<FoldKernel>,
+    ) -> Result<PreparedQueries, OpsError> {
+        let kernel = kernel.unwrap_or_else(|| self.fold_kernel(queries.batch()));
+        Ok(PreparedQueries::upload(self.device(), kernel, queries)?)
+    }
+
+    /// Adds the fold of `db` by prepared queries to `onto`, modulo 2^32: `onto` is `[query][row]`.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if a query is not D0 words long, or `onto` has not a word for every query and row.
+    pub fn add_prepared_fold(
+        &self,
+        db: &CudaDb,
+        queries: &PreparedQueries,
+        onto: &Slice<'_, u32>,
+    ) -> Result<(), OpsError> {
         let rows = db.tiling().rows();
+        OpsError::check_shape("lwe_fold", "words of a query", db.tiling().cols(), queries.cols())?;
         OpsError::check_shape("lwe_fold", "number of result words", queries.batch() * rows, onto.len())?;
-        let prepared = PreparedQueries::upload(self.device(), self.fold_kernel(queries.batch()), queries)?;
         let strides = ResultStrides { query: rows, row: 1 };
-        Ok(fold::add_fold(self.device(), db, 0..rows, &prepared, onto, strides)?)
+        Ok(fold::add_fold(self.device(), db, 0..rows, queries, onto, strides)?)
+    }
+
+    /// Gives memory that is kept for later back to the driver: what the device keeps, and matrices, which the next hint that needs
+    /// them prepares anew.
+    pub fn release_unused(&self) {
+        self.lwe.matrices.forget();
+        self.device().release_unused();
     }
 
     fn fold_kernel(&self, batch: usize) -> FoldKernel {
@@ -118,6 +153,9 @@ mod tests {
         cuda.add_lwe_fold(&db, &queries, &onto.slice(..)).unwrap();
         assert_eq!(cuda.device().download(&onto.slice(..)).unwrap(), [210, 431, 592, 1, 8, 11]);
         let refused = cuda.add_lwe_fold(&db, &queries, &onto.slice(..5));
+        assert!(matches!(refused, Err(OpsError::Shape { .. })));
+        let longer = cuda.prepare_queries(&LweQueries { cols: 3, words: vec![0; 6] }, None).unwrap();
+        let refused = cuda.add_prepared_fold(&db, &longer, &onto.slice(..));
         assert!(matches!(refused, Err(OpsError::Shape { .. })));
     }
 }

@@ -16,9 +16,10 @@ const TILE_CHUNKS: usize = 8;
 /// Threads of a block of `split_queries` and `split_negacyclic`.
 const THREADS: u32 = 256;
 
-/// Prepared queries of one length, `cols`, pass after pass: `[pass][k tile][N byte columns][128 bytes]`.
-pub(super) struct PreparedQueries {
-    k_tiles: usize,
+/// Prepared queries of one length, `cols`, on the device, pass after pass: `[pass][k tile][N byte columns][128 bytes]`.
+pub struct PreparedQueries {
+    batch: usize,
+    cols: usize,
     passes: Vec<Pass>,
     tiles: Buffer<u8>,
 }
@@ -53,10 +54,30 @@ impl PreparedQueries {
         batch: usize,
         cols: usize,
     ) -> Result<Self, CudaError> {
-        let k_tiles = cols.div_ceil(TILE_COLS);
-        let passes: Vec<_> = kernel.passes(batch).collect();
-        let bytes = passes.iter().map(|pass| k_tiles * pass.tile_bytes()).sum();
-        Ok(Self { k_tiles, passes, tiles: device.alloc(bytes)? })
+        let tiles = device.alloc(prepared_bytes(kernel, batch, cols))?;
+        Ok(Self { batch, cols, passes: kernel.passes(batch).collect(), tiles })
+    }
+
+    /// Bytes of device memory that `batch` queries of `cols` words take at most, whichever kernel the device has for them.
+    pub fn bytes_for(batch: usize, cols: usize) -> usize {
+        // The third takes no more than two queries, which it pads like these.
+        let kernels = [FoldKernel::Wgmma, FoldKernel::Mma];
+        kernels.map(|kernel| prepared_bytes(kernel, batch, cols)).into_iter().max().unwrap_or(0)
+    }
+
+    /// Number of queries.
+    pub(super) fn batch(&self) -> usize {
+        self.batch
+    }
+
+    /// Words of a query.
+    pub(super) fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Bytes on the device.
+    pub(super) fn bytes(&self) -> usize {
+        self.tiles.len()
     }
 
     /// Uploads and prepares a batch.
@@ -104,17 +125,21 @@ impl PreparedQueries {
 
     /// K tiles of every query.
     pub(super) fn k_tiles(&self) -> usize {
-        self.k_tiles
+        self.cols.div_ceil(TILE_COLS)
     }
 
     /// The passes and the tiles of each.
     pub(super) fn passes(&self) -> impl Iterator<Item = (&Pass, Slice<'_, u8>)> {
         self.passes.iter().scan(0, |end, pass| {
             let start = *end;
-            *end += self.k_tiles * pass.tile_bytes();
+            *end += self.k_tiles() * pass.tile_bytes();
             Some((pass, self.tiles.slice(start..*end)))
         })
     }
+}
+
+fn prepared_bytes(kernel: FoldKernel, batch: usize, cols: usize) -> usize {
+    kernel.passes(batch).map(|pass| cols.div_ceil(TILE_COLS) * pass.tile_bytes()).sum()
 }
 
 /// The launch of a kernel that prepares `k_tiles` k tiles of a pass, a thread a chunk of a query.

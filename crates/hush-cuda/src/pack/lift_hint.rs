@@ -11,8 +11,8 @@ use crate::{
     squares::{launch_squares, squares},
 };
 
-/// Bytes of polynomials that are on their way at once.
-const CHUNK_BYTES: usize = 256 << 20;
+/// Bytes of polynomials that `lift_hint` has on their way at once, for more than one tile of rows.
+pub const LIFT_BYTES: usize = 256 << 20;
 
 /// As [`hush_ops::contract::PackOps::lift_hint`], for a hint of the shape.
 ///
@@ -40,7 +40,7 @@ pub(super) fn lift_hint(
     let lift = Lift::words(ring.context().params().plaintext_bits());
     // Whole tiles of rows (polynomials).
     let tile_bytes = 4 * TILE_ROWS * columns.len() * kept.poly_words();
-    let chunk = (CHUNK_BYTES / tile_bytes).max(1) * TILE_ROWS;
+    let chunk = (LIFT_BYTES / tile_bytes).max(1) * TILE_ROWS;
     for first in (0..n).step_by(chunk) {
         let polys = chunk.min(n - first);
         let words = device.alloc(polys * columns.len() * degree)?;

@@ -20,6 +20,7 @@ mod columns;
 mod lift_hint;
 
 pub(crate) use columns::PackColumns;
+pub use lift_hint::LIFT_BYTES;
 
 /// Threads of a block of `add_rlwe` and `reinterpret_rlwe`.
 const THREADS: u32 = 256;
@@ -78,7 +79,7 @@ impl PackOps for Cuda {
         packed: &RlweBatch<Buffer<u32>>,
         planes: usize,
     ) -> Result<CudaDb, OpsError> {
-        pack_shapes::check_reinterpret(ring.context(), packed, planes)?;
+        let items = pack_shapes::check_reinterpret(ring.context(), packed, planes)?;
         let (kept, bits) = (ring.kept(), ring.context().params().response_bits());
         let (degree, count) = (kept.degree(), packed.count());
         let widths = [bits.a, bits.b].repeat(count);
@@ -89,7 +90,6 @@ impl PackOps for Cuda {
         let numbers = [degree.log2(), bits.a, coefficient_words].map(Into::into);
         let args = [&[(&words).into(), (&values).into()], &numbers[..], &[(coefficients as u64).into()]];
         self.device().launch("reinterpret_rlwe", Launch::cover(coefficients, THREADS), &args.concat())?;
-        let items = words.len() / (count / planes).max(1);
         self.reinterpret_lwe(&words, items, size_of::<u32>())
     }
 }

@@ -18,11 +18,11 @@ use super::{
 };
 use crate::{
     Cuda,
-    device::{Buffer, Device, Slice},
+    device::{Buffer, Device, MAX_GRID, Slice},
 };
 
-/// Bytes of nodes and digits that are on the device at once, for more than one query.
-const WORKSPACE_BYTES: usize = 2 << 30;
+/// Bytes of the nodes of two levels that are on the device at once, for more than one query.
+pub const TREE_BYTES: usize = 2 << 30;
 
 /// As [`hush_ops::contract::RingOps::expand`]: the queries of a batch together, as many at once as their nodes fit the memory
 /// that is set aside for them.
@@ -39,9 +39,8 @@ pub fn expand(
 ) -> Result<Vec<Expanded<Buffer<u32>>>, OpsError> {
     let params = ring.context().params();
     ring_shapes::check_expand(ring.context(), keys.len(), queries, rows, folds)?;
-    // The nodes of two levels, and digits of half of them that are not larger.
     let node_bytes = 2 * ring.full().poly_words() * size_of::<u32>();
-    let at_once = (WORKSPACE_BYTES / (2 * params.leaves(rows, folds) * node_bytes)).max(1);
+    let at_once = queries_at_once(params.leaves(rows, folds), node_bytes, folds);
     let mut expanded = Vec::with_capacity(queries.len());
     for (keys, queries) in keys.chunks(at_once).zip(queries.chunks(at_once)) {
         let device = cuda.device();
@@ -52,6 +51,13 @@ pub fn expand(
         expanded.extend(expansion.finish(&leaves, &bottom)?);
     }
     Ok(expanded)
+}
+
+/// How many queries are expanded at once, at least one: as the nodes of two levels, and digits of half of them that are not larger,
+/// fit the workspace, and two parts of each fold the second dimension of a grid. (A query has at most N leaves.)
+fn queries_at_once(leaves: usize, node_bytes: usize, folds: usize) -> usize {
+    let most = MAX_GRID[1] / (2 * folds).max(1);
+    (TREE_BYTES / (2 * leaves * node_bytes)).clamp(1, most.max(1))
 }
 
 /// The operands of some expansions.
@@ -206,4 +212,19 @@ impl Expansion<'_> {
 /// `count` of the nodes of `words` words.
 fn part(nodes: &Buffer<u32>, first: usize, count: usize, words: usize) -> Slice<'_, u32> {
     nodes.slice(first * words..(first + count) * words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_at_once_fit_memory_and_grids() {
+        // N = 4096, four primes, 1,024 leaves.
+        assert_eq!(queries_at_once(1024, 2 * 4 * 4096 * 4, 10), 8);
+        assert_eq!(queries_at_once(4096, 1 << 20, 12), 1);
+        // Small rings would leave room for more queries than a grid has.
+        assert_eq!(queries_at_once(1, 512, 0), 65_535);
+        assert_eq!(queries_at_once(8, 512, 3), 65_535 / 6);
+    }
 }

@@ -5,10 +5,10 @@ use std::mem::offset_of;
 use hush_ops::OpsError;
 
 use super::CudaRing;
-use crate::device::{Arg, Device, Slice};
+use crate::device::{Arg, Device, MAX_GRID, Slice};
 
 /// Bytes of digits that are on the device at once, for more than one query.
-const WORKSPACE_BYTES: usize = 1 << 30;
+pub const DIGIT_BYTES: usize = 1 << 30;
 
 /// Ciphertexts of a batch of queries: item i of plane j of query q is at `bases[q] + first + i * step + j * plane` (words). Items
 /// from `count` on are zero. As `CiphertextsView` in `kernels/external_product.cu`.
@@ -79,7 +79,7 @@ pub struct ExternalProducts<'a> {
 /// of its query. Two launches for as many queries as the memory for digits is set aside for.
 ///
 /// # Errors
-/// [`OpsError::Backend`] if the device fails.
+/// [`OpsError::Shape`] if there are more planes than a grid has rows, [`OpsError::Backend`] if the device fails.
 ///
 /// # Panics
 /// If there are fewer addresses than queries.
@@ -89,18 +89,20 @@ pub fn external_products(
     products: &ExternalProducts<'_>,
 ) -> Result<(), OpsError> {
     let (kept, gadget) = (ring.kept(), &ring.expansion().fold);
-    let query_words = products.planes * products.items * 2 * gadget.digits() * kept.degree().words();
+    let planes = products.planes;
+    OpsError::check_shape("external product", "planes", planes.min(MAX_GRID[1]), planes)?;
+    let query_words = planes * products.items * 2 * gadget.digits() * kept.degree().words();
     if query_words == 0 {
         return Ok(());
     }
-    let at_once = (WORKSPACE_BYTES / size_of::<u32>() / query_words).max(1);
+    let at_once = queries_at_once(query_words);
     for first in (0..products.queries).step_by(at_once) {
         let queries = at_once.min(products.queries - first);
         let digits = device.alloc::<u32>(queries * query_words)?;
         let view = |ciphertexts: Ciphertexts<'_>| ciphertexts.view(first);
         let (out, y, z) = (view(products.out), view(products.y), view(products.z));
         let x = products.x.map_or(CiphertextsView { count: 0, ..y }, view);
-        let grid = |x: usize| [x as u32, products.planes as u32, queries as u32];
+        let grid = |x: usize| [x as u32, planes as u32, queries as u32];
 
         let launch = kept.degree().launch(grid(2 * products.items), kept.limbs());
         let args = [(&digits).into(), arg(&y), arg(&x), kept.view(), gadget.view()];
@@ -114,7 +116,25 @@ pub fn external_products(
     Ok(())
 }
 
+/// How many queries are multiplied at once, at least one: as their digits fit the workspace, and they the third dimension of a
+/// grid.
+fn queries_at_once(query_words: usize) -> usize {
+    (DIGIT_BYTES / size_of::<u32>() / query_words).clamp(1, MAX_GRID[2])
+}
+
 fn arg(view: &CiphertextsView) -> Arg<'_> {
     // SAFETY: `repr(C)` and laid out as in C++ (asserted on both sides), without padding.
     unsafe { Arg::of(view) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_at_once_fit_memory_and_grids() {
+        assert_eq!(queries_at_once(1 << 20), 256);
+        assert_eq!(queries_at_once(1 << 30), 1);
+        assert_eq!(queries_at_once(128), 65_535);
+    }
 }

@@ -39,8 +39,8 @@ impl GadgetTables {
     /// The tables of `gadget` for polynomials of `ring`, whose digits are multiplied by `rows` rows.
     ///
     /// # Errors
-    /// [`OpsError::Backend`] if digits are not residues modulo every prime, a residue and `rows` products do not fit 64 bits, or values
-    /// do not fit the words in which kernels have them: which is so for no parameter set whose primes they take.
+    /// [`OpsError::Backend`] if digits are not residues modulo every prime, a residue and `rows` products do not fit 64 bits, or
+    /// values do not fit the words in which kernels have them: which is so for no parameter set whose primes they take.
     pub(super) fn new(ring: &Ring, gadget: Gadget, rows: usize) -> Result<Self, OpsError> {
         let rns = ring.rns();
         let primes = || rns.moduli().iter().map(|p| u128::from(p.value()));

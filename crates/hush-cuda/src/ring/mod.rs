@@ -31,26 +31,23 @@ use self::expand_tables::ExpandTables;
 pub use self::{
     addresses::addresses,
     degree::Degree,
-    expand::expand,
-    external_product::{Ciphertexts, ExternalProducts, external_products},
+    expand::{TREE_BYTES, expand},
+    external_product::{Ciphertexts, DIGIT_BYTES, ExternalProducts, external_products},
     factors::factor,
     gadget::GadgetTables,
     keys::{CudaKeys, open_evaluation_keys},
     mod_switch::mod_switch,
     ntt::{forward, inverse},
     ntt_db::{Lift, lift_plaintexts, ntt_db},
-    ntt_tiles::{CudaNttDb, open_ntt_db, read_ntt_db},
+    ntt_tiles::{CudaNttDb, MAX_WIDTH, STAGING_BYTES, TILE_ROWS, open_ntt_db, read_ntt_db},
     pack_pairs::pack_pairs,
     rgsw_fold::rgsw_fold,
-    rlwe_fold::{RlweFoldKernel, fold_rows, rlwe_fold},
+    rlwe_fold::{MAX_PASS, POINT_BYTES, POINTS, RlweFoldKernel, fold_rows, rlwe_fold},
     tables::{MAX_LIMBS, MixedRadix, Prime, RingTables, RingView},
 };
 
 pub(crate) use self::{
-    mod_switch::switch,
-    ntt_tiles::{MAX_POLY_COLUMNS, TILE_ROWS},
-    rlwe_fold::{MAX_PASS, QueryPointers},
-    tables::montgomery_form,
+    mod_switch::switch, ntt_tiles::MAX_POLY_COLUMNS, rlwe_fold::QueryPointers, tables::montgomery_form,
 };
 
 /// A parameter set with its tables on the device: the ring of the CUDA backend.

@@ -11,18 +11,18 @@ use hush_ops::{
 use super::CudaRing;
 use crate::{
     Cuda,
-    device::{Arg, Buffer, CudaError, Device, Launch, Slice},
+    device::{Arg, Buffer, CudaError, Device, Launch, MAX_GRID, Slice},
     squares::{launch_squares, squares},
 };
 
 /// Rows of a tile.
-pub(crate) const TILE_ROWS: usize = 32;
+pub const TILE_ROWS: usize = 32;
 /// Most columns of a tile.
-const MAX_WIDTH: usize = 64;
+pub const MAX_WIDTH: usize = 64;
 /// Most columns that polynomials are tiled with at once: padded to whole tiles, they are the third dimension of a grid.
-pub(crate) const MAX_POLY_COLUMNS: usize = 65_535 / MAX_WIDTH * MAX_WIDTH;
-/// Bytes of a database that are on their way between layouts at once.
-const STAGING_BYTES: usize = 64 << 20;
+pub(crate) const MAX_POLY_COLUMNS: usize = MAX_GRID[2] / MAX_WIDTH * MAX_WIDTH;
+/// Bytes of a database that are on their way between layouts at once, for more than one group of slots.
+pub const STAGING_BYTES: usize = 64 << 20;
 
 /// A database of ring elements in evaluation form, on a device.
 #[derive(Debug)]

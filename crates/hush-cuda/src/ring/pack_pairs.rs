@@ -7,12 +7,15 @@ use super::{
     addresses::addresses,
     keys::{CudaKeys, key_at},
 };
-use crate::{Cuda, device::Buffer};
+use crate::{
+    Cuda,
+    device::{Buffer, MAX_GRID},
+};
 
 /// As [`hush_ops::contract::RingOps::pack_pairs`]: all pairs of all queries together.
 ///
 /// # Errors
-/// As that; [`OpsError::Backend`] if the device fails.
+/// As that; [`OpsError::Shape`] if there are more pairs or queries than a grid has rows; [`OpsError::Backend`] if the device fails.
 pub fn pack_pairs(
     cuda: &Cuda,
     ring: &CudaRing,
@@ -20,6 +23,9 @@ pub fn pack_pairs(
     batches: &[&RlweBatch<Buffer<u32>>],
 ) -> Result<Vec<Buffer<u32>>, OpsError> {
     let pairs = ring_shapes::check_pairs(ring.context(), keys.len(), batches)?;
+    for (what, count) in [("pairs", pairs), ("queries", batches.len())] {
+        OpsError::check_shape("pack_pairs", what, count.min(MAX_GRID[1]), count)?;
+    }
     let (device, kept, expansion) = (cuda.device(), ring.kept(), ring.expansion());
     let packed = batches.iter().map(|_| device.alloc(pairs * 3 * kept.poly_words()));
     let packed = packed.collect::<Result<Vec<_>, _>>()?;

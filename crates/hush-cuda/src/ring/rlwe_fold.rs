@@ -16,16 +16,16 @@ use super::{
 };
 use crate::{
     Cuda,
-    device::{Arg, Buffer, CudaError, Device, Launch, Slice},
+    device::{Arg, Buffer, CudaError, Device, Launch, MAX_GRID, Slice},
     squares::{launch_squares, squares},
 };
 
 /// Most queries of a pass: as many pointers are passed to kernels.
-pub(crate) const MAX_PASS: usize = 64;
-/// Points that are turned over together.
-const POINTS: usize = 32;
-/// Most bytes of selectors and sums that are turned over at once.
-const SCRATCH_BYTES: usize = 1 << 30;
+pub const MAX_PASS: usize = 64;
+/// Points that are turned over together: as many are done at once at least.
+pub const POINTS: usize = 32;
+/// Bytes of selectors and sums that are turned over at once, for more than [`POINTS`] points.
+pub const POINT_BYTES: usize = 1 << 30;
 /// Most points of a launch: a few dozen waves of blocks.
 const MAX_POINTS: usize = 4096;
 /// Queries from which on tensor cores are used: up to there the database is read at the memory's rate by either, and the
@@ -33,6 +33,8 @@ const MAX_POINTS: usize = 4096;
 const MMA_FROM: usize = 4;
 /// Queries from which on Hopper's own kernel is used: up to there the memory is the limit. (Not measured.)
 const HOPPER_FROM: usize = 9;
+/// Most columns: squares of them are the second dimension of a grid when sums are turned over.
+const MAX_COLUMNS: usize = MAX_GRID[1] * POINTS;
 /// Threads of a block of any kernel but Hopper's.
 const THREADS: u32 = 256;
 /// Bytes of shared memory for stages of the database, in the kernels for tensor cores.
@@ -140,7 +142,8 @@ pub fn rlwe_fold(
 /// names it, to compare kernels.
 ///
 /// # Errors
-/// [`OpsError::Shape`] as the reference, [`OpsError::Backend`] if the kernels do not take a prime, or the device fails.
+/// [`OpsError::Shape`] as the reference, or if a grid has no squares for all columns; [`OpsError::Backend`] if the kernels
+/// do not take a prime, or the device fails.
 pub fn fold_rows(
     device: &Device,
     moduli: &[Modulus],
@@ -153,6 +156,7 @@ pub fn fold_rows(
     let lengths: Vec<usize> = selectors.iter().map(|words| words.len()).collect();
     shapes::check_rlwe_fold(tiling, moduli, &lengths)?;
     check_moduli(moduli)?;
+    OpsError::check_shape("rlwe_fold", "columns", tiling.columns().min(MAX_COLUMNS), tiling.columns())?;
     let words = tiling.columns() * RLWE_POLYS * tiling.poly_words();
     if words == 0 || tiling.rows() == 0 {
         return Ok(selectors.iter().map(|_| device.zeroed(words)).collect::<Result<_, _>>()?);
@@ -198,7 +202,7 @@ impl Pass<'_> {
         let (polys, all) = (self.polys, self.db.tiling().poly_words());
         let (selector_words, sum_words) =
             (polys * self.db.row_tiles() * TILE_ROWS, polys * self.db.padded_columns());
-        let most = SCRATCH_BYTES / (4 * (selector_words + sum_words)) / POINTS * POINTS;
+        let most = POINT_BYTES / (4 * (selector_words + sum_words)) / POINTS * POINTS;
         let count = all.min(most.clamp(POINTS, MAX_POINTS));
         let selectors = self.device.alloc(count * selector_words)?;
         let sums = self.device.alloc(count * sum_words)?;

@@ -32,6 +32,11 @@ pub(crate) fn orderly() -> Vec<Device> {
     with_gpu([hopper(0), AMPERE])
 }
 
+/// A Hopper GPU in disorder and an earlier GPU in order, for steps whose kernels are the same on both; and the GPU.
+pub(crate) fn varied() -> Vec<Device> {
+    with_gpu([hopper(0x5eed), AMPERE])
+}
+
 /// One emulated Hopper GPU, for tests that have much to compute, and the GPU.
 pub(crate) fn one_and_gpu(seed: u64) -> Vec<Device> {
     with_gpu([hopper(seed)])

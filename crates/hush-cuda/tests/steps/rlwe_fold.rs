@@ -2,7 +2,7 @@
 
 use crate::{
     coverage,
-    devices::{devices, one_and_gpu, small},
+    devices::{one_and_gpu, small, varied},
 };
 use hush_cuda::{
     device::Device,
@@ -136,8 +136,10 @@ fn every_batch() {
     for batch in [1, 2, 3, 4, 5, 8, 9, 16, 17, 41, 65] {
         let shape = Shape { degree: 16, rows: 40, columns: [20, 128][batch % 2] };
         let case = Case::new(&moduli(31, 1), shape, batch, Fill::Random);
+        // The first kernel takes four queries a pass: more than a few passes show nothing new.
+        let kernels = if batch > 20 { &KERNELS[1..] } else { KERNELS };
         for device in &devices {
-            case.check(device, &[batch], KERNELS);
+            case.check(device, &[batch], kernels);
             // Where what the device chooses changes.
             if [3, 4, 8, 9, 65].contains(&batch) {
                 case.check(device, &[batch], &[]);
@@ -147,8 +149,8 @@ fn every_batch() {
 }
 
 #[test]
-fn several_limbs_on_every_device() {
-    let devices = devices();
+fn several_limbs_on_other_devices() {
+    let devices = varied();
     for columns in [64, 66] {
         let shape = Shape { degree: 16, rows: 70, columns };
         check(&devices, &moduli(31, 3), shape, &[2], Fill::Random, KERNELS);
@@ -167,29 +169,6 @@ fn extreme_residues() {
     }
     let shape = Shape { degree: 16, rows: MAX_ROWS, columns: 64 };
     check(&devices, &[Modulus::new(2_147_483_647)], shape, &[1], Fill::Largest, &KERNELS[2..]);
-}
-
-#[test]
-fn empty_databases_give_empty_or_zero_results() {
-    one_and_gpu(0).iter().for_each(check_empty);
-}
-
-fn check_empty(device: &Device) {
-    let moduli = moduli(31, 2);
-    let fold = |rows, columns, queries: &[&[u32]]| {
-        let tiling = NttTiling::new(32, 2, rows, columns).expect("whole groups");
-        let host = NttTiledDb::from_polys(tiling, &vec![1; rows * columns * 64]);
-        let db = CudaNttDb::upload(device, &host).expect("the device holds the database");
-        assert_eq!(db.download(device).expect("the device is there").bytes(), host.bytes());
-        let queries: Vec<_> =
-            queries.iter().map(|words| device.upload(words).expect("the device holds them")).collect();
-        let folded = fold_rows(device, &moduli, &db, &queries.iter().collect::<Vec<_>>(), None)?;
-        let read = |words| device.download(&words).expect("the device is there");
-        Ok::<Vec<Vec<u32>>, OpsError>(folded.iter().map(|words| read(words.slice(..))).collect())
-    };
-    assert_eq!(fold(0, 3, &[&[]]), Ok(vec![vec![0; 3 * 2 * 64]]));
-    assert_eq!(fold(3, 0, &[&[1; 3 * 2 * 64]]), Ok(vec![vec![]]));
-    assert_eq!(fold(3, 3, &[]), Ok(vec![]));
 }
 
 #[test]

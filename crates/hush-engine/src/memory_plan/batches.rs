@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
-use hush_cuda::{CudaDb, ring::CudaNttDb};
-use hush_he::params::RingParams;
+use hush_cuda::{
+    CudaDb, LIFT_BYTES, PreparedQueries, TERM_WORDS, matrix_bytes,
+    ring::{CudaNttDb, DIGIT_BYTES, MAX_WIDTH, POINT_BYTES, POINTS, STAGING_BYTES, TILE_ROWS, TREE_BYTES},
+};
+use hush_he::{entities::PublicMatrix, params::RingParams};
 use hush_ops::{
     ntt_tiling::{MAX_TILE_WIDTH, NttTiling},
     pack_shape::PackShape,
@@ -12,25 +15,10 @@ use hush_ops::{
 
 /// Bytes of a word.
 pub(super) const WORD: usize = size_of::<u32>();
-/// Columns of a tile of a database, to which queries are padded.
-const TILE_COLS: usize = 128;
-/// Fewest queries that a pass is padded to.
-const FEWEST_QUERIES: usize = 4;
-/// Columns of A that a pass takes at most.
-const PASS: usize = 64;
-/// What a step sets aside for what it does in parts, at most: trees of an expansion, digits of a fold, sums, polynomials.
-const WORKSPACE: usize = 2 << 30;
-/// Bytes of the terms that a fold by powers has at once, in one copy.
-const POWER_TERMS: usize = WORD << 27;
-/// Bytes of a hint, or a database in evaluation form, that are on their way between layouts at once.
-const CHUNK: usize = 256 << 20;
-/// Bytes of A that are uploaded at once, at most.
-const MATRIX_STAGING: usize = 48 << 20;
 
 /// `batch` vectors of `cols` words: as they came, and prepared for a fold.
 pub(super) fn vectors(batch: usize, cols: usize) -> usize {
-    let padded = batch.next_power_of_two().max(FEWEST_QUERIES);
-    WORD * (batch * cols + padded * cols.next_multiple_of(TILE_COLS))
+    WORD * batch * cols + PreparedQueries::bytes_for(batch, cols)
 }
 
 /// `lwe_fold` with its queries and results.
@@ -38,15 +26,15 @@ pub(super) fn lwe_fold(batch: usize, tiling: Tiling) -> usize {
     vectors(batch, tiling.cols()) + WORD * batch * tiling.rows()
 }
 
-/// A matrix of n columns, prepared for a fold, and what is made of it at once.
-pub(super) fn matrix(n: usize, cols: usize) -> usize {
-    let words = n.next_multiple_of(PASS) * cols.next_multiple_of(TILE_COLS);
-    WORD * words + MATRIX_STAGING.min(WORD * words)
+/// A matrix, prepared for a fold, and what is on its way to that.
+pub(super) fn matrix(a: &PublicMatrix) -> usize {
+    let (kept, staged) = matrix_bytes(a);
+    kept + staged
 }
 
 /// `reinterpret_lwe`, a fold of its result, and the hint of that.
-pub(super) fn second_stage(n: usize, tiling: Tiling) -> usize {
-    CudaDb::bytes_for(tiling) + lwe_fold(1, tiling) + WORD * n * tiling.rows() + matrix(n, tiling.cols())
+pub(super) fn second_stage(a: &PublicMatrix, tiling: Tiling) -> usize {
+    CudaDb::bytes_for(tiling) + lwe_fold(1, tiling) + WORD * a.n() * tiling.rows() + matrix(a)
 }
 
 /// What is uploaded at once of a database.
@@ -56,7 +44,7 @@ pub(super) fn db_staging(tiling: Tiling) -> usize {
 
 /// What is uploaded at once of a database in evaluation form.
 pub(super) fn ntt_db_staging(tiling: NttTiling) -> usize {
-    tiling.bytes().min(CHUNK.max(WORD * tiling.group_words()))
+    tiling.bytes().min(STAGING_BYTES.max(WORD * tiling.group_words()))
 }
 
 /// The RLWE set, in bytes.
@@ -92,17 +80,16 @@ impl<'a> RingBytes<'a> {
         // Two levels of nodes and the digits of a level, or leaves, bottom rows and their digits.
         let node = 4 * self.full_poly + digits.unwrap_or(0) * self.word_poly;
         let tree = leaves * node;
-        let trees = (WORKSPACE / (4 * leaves * self.full_poly).max(1)).clamp(1, batch);
+        let trees = (TREE_BYTES / (4 * leaves * self.full_poly).max(1)).clamp(1, batch);
         trees * tree + batch * 4 * folds * self.ring.fold_gadget().digits * self.poly
     }
 
     /// `rlwe_fold`: selectors, results, and both again by points.
     pub(super) fn rlwe_fold(&self, batch: usize, tiling: NttTiling) -> usize {
-        let padded = tiling.rows().next_multiple_of(32) + tiling.columns().next_multiple_of(64);
+        let padded = tiling.rows().next_multiple_of(TILE_ROWS) + tiling.columns().next_multiple_of(MAX_WIDTH);
         let by_points = 2 * batch * padded * self.poly;
-        // Half of a workspace, but for some points of a very long database.
-        let least = by_points / tiling.poly_words().max(1) * 32;
-        batch * tiling.fold_bytes() + by_points.min((WORKSPACE / 2).max(least))
+        let least = by_points / tiling.poly_words().max(1) * POINTS;
+        batch * tiling.fold_bytes() + by_points.min(POINT_BYTES.max(least))
     }
 
     /// `rgsw_fold` of `entries` entries of `planes` planes to one, and what is left of it.
@@ -115,7 +102,7 @@ impl<'a> RingBytes<'a> {
     /// Digits of both halves of so many ciphertexts of each query, by the gadget of folds.
     pub(super) fn digits(&self, batch: usize, items: usize) -> usize {
         let query = items * 2 * self.ring.fold_gadget().digits * self.word_poly;
-        (batch * query).min(WORKSPACE.max(query))
+        (batch * query).min(DIGIT_BYTES.max(query))
     }
 
     /// An answer of so many plaintexts of each query: pairs with their digits, and what is switched.
@@ -128,14 +115,15 @@ impl<'a> RingBytes<'a> {
     pub(super) fn lift_hint(&self, n: usize, columns: usize) -> usize {
         let tiling = NttTiling::new(self.ring.degree(), self.ring.kept_limbs(), n, columns);
         let lifted = tiling.map_or(0, CudaNttDb::bytes_for);
-        let tile = n.next_multiple_of(32) * columns * (self.poly + self.word_poly);
-        2 * n * columns * self.word_poly + lifted + tile.min(2 * CHUNK.max(32 * columns * self.poly))
+        let tile = n.next_multiple_of(TILE_ROWS) * columns * (self.poly + self.word_poly);
+        let at_once = LIFT_BYTES.max(TILE_ROWS * columns * self.poly);
+        2 * n * columns * self.word_poly + lifted + tile.min(2 * at_once)
     }
 
     /// The same for the hint of a tile of columns of the shape; what is lifted is read back, too.
     pub(super) fn lift_tile(&self, n: usize, shape: &PackShape) -> usize {
         let columns = shape.plaintexts().min(MAX_TILE_WIDTH);
-        self.lift_hint(n, columns) + CHUNK.min(n * columns * self.poly)
+        self.lift_hint(n, columns) + STAGING_BYTES.min(n * columns * self.poly)
     }
 
     /// `pack_columns` of all plaintexts, for queries with keys of `key_words` words.
@@ -146,7 +134,7 @@ impl<'a> RingBytes<'a> {
     /// `rgsw_power_fold` with its RGSW ciphertexts: the terms of as many planes as are folded at once, twice.
     pub(super) fn rgsw_power_fold(&self, batch: usize, shape: &PackShape) -> usize {
         let (planes, plane) = (batch * shape.planes(), shape.entries().next_power_of_two() * self.poly);
-        let at_once = planes.min((POWER_TERMS / plane).max(1));
+        let at_once = planes.min((WORD * TERM_WORDS / plane).max(1));
         let rgsw = batch * 4 * self.ring.fold_gadget().digits * self.poly;
         2 * at_once * plane + rgsw + planes * 2 * self.poly
     }
@@ -164,12 +152,17 @@ impl<'a> RingBytes<'a> {
 }
 
 /// A batch that is packed with a hint of each query's own, of which `columns` are done at once: `rows x cols` bytes are folded,
-/// whose hint has n words a row.
-pub(super) fn pack_online(ring: &RingBytes<'_>, n: usize, tiling: Tiling, columns: Range<usize>) -> usize {
+/// whose hint is theirs times `a`.
+pub(super) fn pack_online(
+    ring: &RingBytes<'_>,
+    a: &PublicMatrix,
+    tiling: Tiling,
+    columns: Range<usize>,
+) -> usize {
     let rows = tiling.rows().max(1);
     CudaDb::bytes_for(tiling)
         + lwe_fold(1, tiling)
-        + matrix(n, tiling.cols())
-        + ring.lift_hint(n, columns.len())
+        + matrix(a)
+        + ring.lift_hint(a.n(), columns.len())
         + 2 * WORD * rows
 }

@@ -1,6 +1,7 @@
 //! The memory of tables whose hint is computed.
 
 use hush_cuda::CudaDb;
+use hush_he::entities::PublicMatrix;
 use hush_ops::tiling::{GROUP_ROWS, Tiling};
 use hush_protocol::{
     column_table::ColumnTable,
@@ -27,9 +28,9 @@ impl MemoryPlan {
     }
 }
 
-/// A hint of `n` words a row, of a database that is read.
+/// The hint of a database that is read.
 struct Hint {
-    n: usize,
+    matrix: PublicMatrix,
     tiling: Tiling,
 }
 
@@ -38,14 +39,14 @@ impl Hint {
     fn parts(&self) -> Vec<Part> {
         vec![
             Part { name: "database", bytes: CudaDb::bytes_for(self.tiling) },
-            Part { name: "matrix", bytes: matrix(self.n, self.tiling.cols()) },
+            Part { name: "matrix", bytes: matrix(&self.matrix) },
         ]
     }
 
     /// Some rows of the hint: those that a step makes, and those of them that are kept.
     fn rows(&self, rows: usize) -> usize {
         let whole = rows.next_multiple_of(GROUP_ROWS) + 2 * GROUP_ROWS;
-        WORD * self.n * (whole + rows + STEP_ROWS).min(3 * self.tiling.rows().max(rows))
+        WORD * self.matrix.n() * (whole + rows + STEP_ROWS).min(3 * self.tiling.rows().max(rows))
     }
 }
 
@@ -56,12 +57,12 @@ fn plan(parts: Vec<Part>, first: Tiling, working: usize) -> MemoryPlan {
 }
 
 fn lwe(table: &LweTable) -> MemoryPlan {
-    let (tiling, n) = (table.tiling(), table.lwe().n());
-    let hint = Hint { n, tiling };
+    let tiling = table.tiling();
+    let hint = Hint { matrix: table.first_matrix(), tiling };
     let mut parts = hint.parts();
     if table.protocol() == Protocol::Double {
         parts.push(Part { name: "second database", bytes: CudaDb::bytes_for(table.second_tiling()) });
-        parts.push(Part { name: "second matrix", bytes: matrix(n, table.shape().blocks) });
+        parts.push(Part { name: "second matrix", bytes: matrix(&table.second_matrix()) });
     }
     plan(parts, tiling, hint.rows(STEP_ROWS))
 }
@@ -69,18 +70,18 @@ fn lwe(table: &LweTable) -> MemoryPlan {
 fn pack(table: &PackTable) -> MemoryPlan {
     let (tiling, n, shape) = (table.tiling(), table.params().lwe().n(), table.hint_shape());
     let ring = RingBytes::new(table.params().ring());
-    let hint = Hint { n, tiling };
+    let hint = Hint { matrix: table.first_matrix(), tiling };
     let mut parts = hint.parts();
     if table.protocol() == Protocol::ExppackD {
         parts.push(Part { name: "second database", bytes: CudaDb::bytes_for(table.second_tiling()) });
-        parts.push(Part { name: "second matrix", bytes: matrix(n, table.second_words()) });
+        parts.push(Part { name: "second matrix", bytes: matrix(&table.second_matrix()) });
     }
     plan(parts, tiling, ring.lift_tile(n, &shape) + hint.rows(STEP_ROWS))
 }
 
 fn column(table: &ColumnTable) -> MemoryPlan {
-    let (ring, n) = (table.params().ring(), table.params().lwe().n());
-    let hint = Hint { n, tiling: table.tiling() };
+    let ring = table.params().ring();
+    let hint = Hint { matrix: table.matrix(), tiling: table.tiling() };
     // As many at once as there is room for, but at least one: its hint, two matrices of residues, its columns.
     let chain = (2 + 2 * ring.kept_limbs()) * WORD * ring.degree() * ring.degree();
     plan(hint.parts(), table.tiling(), chain + 2 * hint.rows(ring.degree()))

@@ -1,6 +1,9 @@
 //! The memory of tables that are served.
 
-use hush_cuda::{CudaDb, ring::CudaNttDb};
+use hush_cuda::{
+    CudaDb,
+    ring::{CudaNttDb, MAX_PASS},
+};
 use hush_ops::{ntt_tiling::NttTiling, tiling::Tiling};
 use hush_protocol::{
     column_table::ColumnTable,
@@ -14,14 +17,15 @@ use super::{
     MemoryPlan, Part,
     batches::{RingBytes, WORD, db_staging, lwe_fold, ntt_db_staging, pack_online, second_stage},
 };
-use crate::hosted::MAX_BATCH;
+use crate::{Backend, hosted::MAX_BATCH};
 
-/// Queries that one scan answers at most where a query is expanded: what one pass over a hint takes.
-const MAX_EXPANDED_BATCH: usize = 32;
+/// Queries that one scan answers at most where a query is expanded: what one pass over a database in evaluation form takes.
+const MAX_EXPANDED_BATCH: usize = MAX_PASS;
 
 impl MemoryPlan {
-    /// A table that is served, with the keys of so many clients where they have any.
-    pub(crate) fn to_serve(table: &TableParams, clients: usize) -> Self {
+    /// A table that is served, with the keys of `clients` clients where they have any. Its batches are all those that are answered
+    /// at once ([`Backend::batches_in_flight`]).
+    pub fn to_serve(table: &TableParams, clients: usize) -> Self {
         match table {
             TableParams::Lwe(table) => lwe(table),
             TableParams::Ring(table) => ring(table, clients),
@@ -33,8 +37,8 @@ impl MemoryPlan {
 
 fn plan(loaded: Loaded, most: usize, batch: impl Fn(usize) -> usize) -> MemoryPlan {
     let Loaded { parts, keys, staging, upload } = loaded;
-    let batches = (1..=most).map(batch).collect();
-    MemoryPlan { parts, keys, keys_promised: 0, staging, upload, one: "a batch of one query", batches }
+    let batches = (1..=most).map(|queries| Backend::Cuda.batches_in_flight() * batch(queries)).collect();
+    MemoryPlan { parts, keys, keys_promised: 0, staging, upload, one: "batches of one query", batches }
 }
 
 /// What is loaded of a table.
@@ -75,9 +79,9 @@ fn lwe(table: &LweTable) -> MemoryPlan {
     if table.protocol() != Protocol::Double {
         return plan(loaded, MAX_BATCH, first);
     }
-    let (n, answer) = (table.lwe().n(), Tiling::new(table.second_answer_rows(), table.shape().blocks));
+    let answer = Tiling::new(table.second_answer_rows(), table.shape().blocks);
     // The answers become databases one after another.
-    let online = WORD * table.rows() + second_stage(n, answer);
+    let online = WORD * table.rows() + second_stage(&table.second_matrix(), answer);
     let loaded = loaded.db("second database", table.second_tiling());
     plan(loaded, MAX_BATCH, |batch| first(batch) + lwe_fold(batch, table.second_tiling()) + online)
 }
@@ -94,7 +98,7 @@ fn ring(table: &RingTable, clients: usize) -> MemoryPlan {
 }
 
 fn pack(table: &PackTable, clients: usize) -> MemoryPlan {
-    let (bytes, n) = (RingBytes::new(table.params().ring()), table.params().lwe().n());
+    let bytes = RingBytes::new(table.params().ring());
     let mut loaded = Loaded::default().db("database", table.tiling());
     if table.protocol() == Protocol::ExppackD {
         loaded = loaded.db("second database", table.second_tiling());
@@ -105,13 +109,13 @@ fn pack(table: &PackTable, clients: usize) -> MemoryPlan {
             + bytes.expand(batch, table.leaves(), table.folds())
             + bytes.rlwe_fold(batch, table.hint_tiling())
             + bytes.respond(batch, table.answer_plaintexts())
-            + second(table, &bytes, n, batch)
+            + second(table, &bytes, batch)
     })
 }
 
 /// What a protocol has behind its first packing.
-fn second(table: &PackTable, bytes: &RingBytes<'_>, n: usize, batch: usize) -> usize {
-    let (first, shape) = (table.first_shape(), table.second_shape());
+fn second(table: &PackTable, bytes: &RingBytes<'_>, batch: usize) -> usize {
+    let (first, shape, n) = (table.first_shape(), table.second_shape(), table.params().lwe().n());
     match table.protocol() {
         Protocol::Hybrid => bytes.rgsw_fold(batch, first.entries(), first.planes()),
         Protocol::ExppackD => {
@@ -121,7 +125,10 @@ fn second(table: &PackTable, bytes: &RingBytes<'_>, n: usize, batch: usize) -> u
             let tiling = Tiling::new(rows, table.shape().blocks);
             let columns = table.second_hint_rows() / shape.degree()..shape.plaintexts();
             let words = WORD * (table.rows() + 2 * shape.rows() + shape.degree() * n);
-            lwe_fold(batch, table.second_tiling()) + answers + words + pack_online(bytes, n, tiling, columns)
+            lwe_fold(batch, table.second_tiling())
+                + answers
+                + words
+                + pack_online(bytes, &table.second_matrix(), tiling, columns)
         }
         Protocol::DoublePack => {
             let tiling = Tiling::new(shape.rows(), table.second_words());
@@ -129,7 +136,7 @@ fn second(table: &PackTable, bytes: &RingBytes<'_>, n: usize, batch: usize) -> u
             // Coefficients of 64 bits as they are switched, and their words.
             let switched = 4 * WORD * 2 * first.plaintexts() * first.degree();
             let packed = bytes.polys(4 * shape.plaintexts());
-            switched + packed + pack_online(bytes, n, tiling, 0..columns)
+            switched + packed + pack_online(bytes, &table.second_matrix(), tiling, 0..columns)
         }
         _ => 0,
     }

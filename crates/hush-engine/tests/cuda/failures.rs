@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use hush_cuda::device::{Buffer, Device};
 use hush_engine::{Backend, BackendChoice, Backends, Engine, EngineError, OpenError, Progress, Silent, open};
+use hush_he::params::ring_preset;
 use hush_protocol::table::Protocol;
 use hush_store::snapshot::Verify;
 
@@ -125,4 +126,21 @@ fn a_table_whose_memory_is_taken_goes_to_the_cpu() {
         assert_eq!(engine.backend(), Backend::Cuda);
         place.ask(&target, [&*engine, &*on_cpu], 2);
     }
+}
+
+#[test]
+fn a_set_that_the_gpu_does_not_take_goes_to_the_cpu() {
+    let mut place = Place::new(Protocol::Onion, 100);
+    place.ring = ring_preset("ONION_S").unwrap();
+    let target = place.build("table", &on_cpu(), &Silent).unwrap();
+    let told = Told::default();
+    let gpu = Backends::with_device(BackendChoice::Auto, cpu(), device(false, 1024 * MIB));
+    let engine = open(&target, Verify::Header, &gpu, &told).unwrap();
+    assert_eq!(engine.backend(), Backend::Cpu);
+    let notes = told.notes.into_inner().unwrap();
+    assert!(notes.last().unwrap().starts_with("on the CPU: "), "{notes:?}");
+    let asked = place.queries(&target, &*engine, 1);
+    asked.check(&asked.answers(&*engine).unwrap());
+    let gpu = Backends::with_device(BackendChoice::Cuda, cpu(), device(false, 1024 * MIB));
+    assert!(matches!(open(&target, Verify::Header, &gpu, &Silent), Err(OpenError::Ops(_))));
 }

@@ -8,7 +8,7 @@ use hush_store::snapshot::Verify;
 
 use crate::place::{MIB, Place, TABLES, Told, cpu, device, on_cpu, on_gpu};
 
-/// The engine on a device with so much memory, and room for the keys of so many clients, if it takes batches of `batch` queries there.
+/// The engine on a device with so much memory, and room for the keys of so many clients, if batches of `batch` queries go there.
 fn fits(
     target: &Path,
     (pooled, memory): (bool, usize),
@@ -72,6 +72,17 @@ fn what_the_plan_has_room_for_can_be_done() {
         assert_eq!((engine.backend(), engine.max_batch()), (Backend::Cpu, on_cpu.max_batch()));
         let notes = told.notes.into_inner().unwrap();
         assert!(notes.len() == 1 && notes[0].starts_with("on the CPU: the table needs "), "{notes:?}");
+    }
+}
+
+#[test]
+fn full_batches_fit_what_is_planned() {
+    for (protocol, bytes) in [(Protocol::Hybrid, 300), (Protocol::Onion, 100)] {
+        let place = Place::new(protocol, bytes);
+        let target = place.build("table", &on_cpu(), &Silent).unwrap();
+        let (_, engine) = least_memory(&target, false, 1, 64);
+        assert_eq!(engine.max_batch(), 64, "{protocol}");
+        place.ask(&target, [&*engine, &*engine], 64);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
+    thread,
 };
 
 use hush_client::{PendingLookup, Table as Client, Wanted};
@@ -12,7 +13,9 @@ use hush_engine::{
     BackendChoice, Backends, ClientKeys, Engine, EngineError, Progress,
     build::{BuildError, BuildOptions, build},
 };
-use hush_he::params::{DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_RING_N256};
+use hush_he::params::{
+    DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_RING_N256, RingParams,
+};
 use hush_math::csprng::Csprng;
 use hush_protocol::{descriptor::Descriptor, keyword::FilterKind, table::Protocol, wire::Query};
 use hush_store::{
@@ -58,6 +61,8 @@ pub(crate) fn device(pooled: bool, memory: usize) -> Device {
 /// A folder to build tables by index in.
 pub(crate) struct Place {
     pub(crate) dir: TempDir,
+    /// The set of `onion`.
+    pub(crate) ring: RingParams,
     protocol: Protocol,
     values: Vec<Vec<u8>>,
 }
@@ -70,7 +75,8 @@ impl Place {
             rng.fill_bytes(&mut value);
             value.clone()
         });
-        Self { values: values.collect(), protocol, dir: tempfile::tempdir().unwrap() }
+        let dir = tempfile::tempdir().unwrap();
+        Self { values: values.collect(), protocol, ring: INSECURE_RING_N256, dir }
     }
 
     /// Builds the table in a folder of this name.
@@ -88,7 +94,7 @@ impl Place {
         let options = BuildOptions {
             protocol: Some(self.protocol),
             lwe: DEFAULT_LWE,
-            ring: Some(INSECURE_RING_N256),
+            ring: Some(self.ring),
             pack: Some(INSECURE_PACK_N256),
             column: Some(INSECURE_COLPACK_N256),
             filter: FilterKind::Band256,
@@ -138,8 +144,17 @@ impl Asked<'_> {
         self.client.key_upload().map(|(_, body)| engine.open_keys(&body)).transpose()
     }
 
+    /// The same answers to as many batches as the engine has under way at once.
     pub(crate) fn answers(&self, engine: &dyn Engine) -> Result<Vec<Vec<u8>>, EngineError> {
-        engine.answer(&self.queries, &vec![self.keys(engine)?; self.queries.len()])
+        let keys = vec![self.keys(engine)?; self.queries.len()];
+        let answer = || engine.answer(&self.queries, &keys);
+        let batches = 0..engine.backend().batches_in_flight();
+        let mut answers = thread::scope(|scope| {
+            let batches: Vec<_> = batches.map(|_| scope.spawn(answer)).collect();
+            batches.into_iter().map(|batch| batch.join().unwrap()).collect::<Result<Vec<_>, _>>()
+        })?;
+        assert!(answers.iter().all(|other| *other == answers[0]), "{}", self.place.protocol);
+        Ok(answers.remove(0))
     }
 
     /// Checks that the answers are the records.

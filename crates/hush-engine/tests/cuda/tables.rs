@@ -49,7 +49,7 @@ fn check_told(protocol: Protocol, told: Told, batch: usize) {
     let notes = told.notes.into_inner().unwrap();
     assert!(notes[0].starts_with("on emulator, "), "{notes:?}");
     assert!(notes[1].starts_with("  database  "), "{notes:?}");
-    let queries = format!("  a batch of {batch} queries ");
+    let queries = format!("  batches of {batch} queries ");
     assert!(notes.iter().any(|line| line.starts_with(&queries)), "{protocol}: {notes:?}");
     assert!(notes.last().unwrap().starts_with("  in all  "), "{notes:?}");
     let [(stage, total, done)] = &told.stages.into_inner().unwrap()[..] else { panic!("one stage") };

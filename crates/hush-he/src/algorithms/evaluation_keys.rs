@@ -62,8 +62,8 @@ pub fn generate_keys(context: &RingContext, secrets: &RingSecrets, seed: &[u8; 3
 /// Reads evaluation keys.
 ///
 /// # Errors
-/// [`HeError::PackedLength`] if the length is not [`crate::params::RingParams::key_words_bytes`]; [`HeError::Coefficient`] if a coefficient is
-/// not below its modulus.
+/// [`HeError::PackedLength`] if the length is not [`crate::params::RingParams::key_words_bytes`]; [`HeError::Coefficient`] if a
+/// coefficient is not below its modulus.
 pub fn open_keys(
     context: &RingContext,
     seed: &[u8; RING_SEED_BYTES],

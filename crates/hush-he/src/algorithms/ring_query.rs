@@ -59,8 +59,8 @@ pub fn encrypt_ring_query(
 /// Reads a query of `leaves` leaves.
 ///
 /// # Errors
-/// [`HeError::PackedLength`] if its length is not [`crate::params::RingParams::query_bytes`], [`HeError::Coefficient`] if a coefficient is
-/// not below Q_e.
+/// [`HeError::PackedLength`] if its length is not [`crate::params::RingParams::query_bytes`], [`HeError::Coefficient`] if a
+/// coefficient is not below Q_e.
 pub fn open_ring_query(
     context: &RingContext,
     leaves: usize,

@@ -177,7 +177,8 @@ impl ColumnNoise {
         let key = |dropped: u32| RLWE_ERROR_STD.powi(2) + if dropped == 0 { 0.0 } else { rounding(dropped) };
         let q = ring.noise_inputs().kept_product;
         let lsb = |variance: f64| variance.sqrt() / q * 2f64.powi(MESSAGE_BITS as i32);
-        // N - 2 switches, say N, of one digit a coefficient: what a digit leaves over times the secret, and digits times the key's errors.
+        // N - 2 switches, say N, of one digit a coefficient: what a digit leaves over times the secret, and digits times the
+        // key's errors.
         let rotation_dropped = ring.kept_bits() - params.rotation_bits;
         let switches = n * (secret * rounding(gadget.dropped) + n * digit * key(rotation_dropped));
         // The last one is by the conjugation key.

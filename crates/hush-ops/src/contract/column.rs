@@ -136,8 +136,8 @@ pub trait ColumnOps: LweOps + RingOps {
     /// | `powers`  | B x 2 rows       | RGSW modulo Q_1; none if there is one entry                |
     /// | returns   | B x planes       | RLWE modulo Q_1                                            |
     ///
-    /// Error: `ColumnNoise::folds`. Cost: `T - 1` external products a plane, and two transforms of each limb a query. Source: InsPIRe, which takes the spectrum of the
-    /// table instead.
+    /// Error: `ColumnNoise::folds`. Cost: `T - 1` external products a plane, and two transforms of each limb a query. Source:
+    /// InsPIRe, which takes the spectrum of the table instead.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if the operands do not fit each other.
@@ -161,9 +161,9 @@ pub struct PowerKeys<'a> {
 }
 
 /// The words that meet the pack columns: word `4c + i` of a query is `round(2^(8i) t_c / 2^32)` modulo 2^32, half up, for its
-/// rotation key's coefficients t, fractions of Q modulo 2^64. Shifts alone, so that no backend has its own.
-pub fn key_words(rotations: &[&[u64]]) -> LweQueries {
-    let cols = rotations.first().map_or(0, |rotation| PACK_BYTES * rotation.len());
+/// rotation key's N = `degree` coefficients t, fractions of Q modulo 2^64. Shifts alone, so that no backend has its own.
+pub fn key_words(degree: usize, rotations: &[&[u64]]) -> LweQueries {
+    let cols = PACK_BYTES * degree;
     let word = |fraction: u64, i: usize| ((fraction << (8 * i)).wrapping_add(1 << 31) >> 32) as u32;
     let mut words = Vec::with_capacity(rotations.len() * cols);
     for rotation in rotations {
@@ -180,7 +180,7 @@ mod tests {
     fn key_words_are_rounded_multiples() {
         let fractions =
             [0, 1, u64::MAX, 1 << 31, (1 << 31) - 1, 0x1234_5678_9abc_def0, 1 << 63, 0xffff_ffff_8000_0000];
-        let words = key_words(&[&fractions, &fractions[..]]);
+        let words = key_words(fractions.len(), &[&fractions, &fractions[..]]);
         assert_eq!((words.cols, words.batch()), (4 * fractions.len(), 2));
         for (index, &word) in words.words.iter().enumerate() {
             let (c, i) = (index / 4 % fractions.len(), index % 4);

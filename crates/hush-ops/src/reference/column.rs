@@ -100,7 +100,7 @@ impl ColumnOps for Reference {
         let queries = packed.words.chunks_exact(shape.rows()).zip(powers.bodies);
         let folded = queries.flat_map(|(words, &bodies)| {
             let power = bodies.map(|bodies| rgsw(ring.kept(), powers.masks, bodies));
-            let planes = (0..shape.planes()).map(move |plane| {
+            (0..shape.planes()).map(move |plane| {
                 let entries = entries(ring, shape, polys, words, plane);
                 let mut terms = spectrum(ring.kept(), &entries).into_iter().rev();
                 let mut sum = terms.next().expect("at least one entry");
@@ -110,8 +110,7 @@ impl ColumnOps for Reference {
                     add(ring.kept(), &mut sum, &term);
                 }
                 sum
-            });
-            planes
+            })
         });
         Ok(batch(ring.kept(), folded))
     }

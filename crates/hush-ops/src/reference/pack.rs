@@ -85,7 +85,7 @@ impl PackOps for Reference {
         packed: &RlweBatch,
         planes: usize,
     ) -> Result<TiledDb, OpsError> {
-        pack_shapes::check_reinterpret(ring, packed, planes)?;
+        let items = pack_shapes::check_reinterpret(ring, packed, planes)?;
         let bits = ring.params().response_bits();
         let mut words = Vec::new();
         for index in 0..packed.count() {
@@ -96,7 +96,6 @@ impl PackOps for Reference {
                 words.extend((0..(bits.a + bits.b) / u32::BITS).map(|word| (bytes >> (32 * word)) as u32));
             }
         }
-        let items = words.len() / (packed.count() / planes);
         self.reinterpret_lwe(&words.into(), items, size_of::<u32>())
     }
 }

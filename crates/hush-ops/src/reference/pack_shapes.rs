@@ -66,7 +66,7 @@ pub fn check_add<W: WordStore>(
     OpsError::check_shape(step, "words to add", part.words.len().min(room), part.words.len())
 }
 
-/// Checks that ciphertexts are whole entries, and that their switched halves fill a word.
+/// Checks that ciphertexts are whole entries, and that their switched halves fill a word; returns the words of an entry.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if not.
@@ -74,7 +74,7 @@ pub fn check_reinterpret<W: WordStore>(
     ring: &RingContext,
     packed: &RlweBatch<W>,
     planes: usize,
-) -> Result<(), OpsError> {
+) -> Result<usize, OpsError> {
     let step = "reinterpret_rlwe";
     OpsError::check_shape(step, "words of a ciphertext", ciphertext_words(ring), packed.ciphertext_words)?;
     OpsError::check_shape(step, "planes", planes.max(1), planes)?;
@@ -82,7 +82,8 @@ pub fn check_reinterpret<W: WordStore>(
     OpsError::check_shape(step, "words of all entries", whole, packed.words.len())?;
     let bits = ring.params().response_bits();
     let total = (bits.a + bits.b) as usize;
-    OpsError::check_shape(step, "bits of a switched coefficient", total.next_multiple_of(32), total)
+    OpsError::check_shape(step, "bits of a switched coefficient", total.next_multiple_of(32), total)?;
+    Ok(planes * ring.params().degree() * (total / 32))
 }
 
 fn check_columns(

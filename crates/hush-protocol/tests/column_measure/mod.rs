@@ -117,7 +117,7 @@ impl Steps {
         let folded = fold(setup, clients);
         let rotations: Vec<_> = keys.iter().map(|keys| &keys.rotation[..]).collect();
         let conjugations: Vec<_> = keys.iter().map(|keys| &keys.conjugation).collect();
-        let words = key_words(&rotations);
+        let words = key_words(params(setup).ring().degree(), &rotations);
         let packed =
             cpu.pack_columns(ring, &setup.columns, &setup.chain, folded.clone(), &words, &conjugations);
         let packed = packed.unwrap();

@@ -2,6 +2,7 @@
 
 use std::{thread, time::Duration};
 
+use hush_engine::Backend;
 use hush_server::ServerConfig;
 use prost::Message;
 
@@ -211,5 +212,52 @@ fn a_refused_query_does_not_spoil_its_batch() {
     first.receive_answers(EPOCH, &[query(9)]);
     bad.receive().problem(400, "invalid_request");
     good.receive_answers(EPOCH, &[query(1)]);
+    assert_eq!(engine.batches(), [1, 1]);
+}
+
+#[test]
+fn on_a_gpu_full_batches_go_beside_others() {
+    let (server, engine) = TestServer::with_engine_on(Backend::Cuda, with_window(FOREVER));
+    engine.hold();
+    let mut first = server.client();
+    first.send_queries(EPOCH, &[query(9)]);
+    engine.wait_for_scans(1);
+    // A batch that is not full waits; one query more, and it goes.
+    let mut others = waiting_clients(&server, MAX_BATCH as u8 - 1);
+    assert_eq!(engine.batches(), [1]);
+    let mut last = server.client();
+    last.send_queries(EPOCH, &[query(8)]);
+    engine.wait_for_scans(2);
+    assert_eq!(engine.batches(), [1, MAX_BATCH]);
+    // A third one waits, even if it is full.
+    let mut more = waiting_clients(&server, MAX_BATCH as u8);
+    assert_eq!(engine.batches(), [1, MAX_BATCH]);
+    engine.release();
+    first.receive_answers(EPOCH, &[query(9)]);
+    last.receive_answers(EPOCH, &[query(8)]);
+    receive_all(&mut others);
+    receive_all(&mut more);
+    assert_eq!(engine.batches(), [1, MAX_BATCH, MAX_BATCH]);
+}
+
+#[test]
+fn on_a_gpu_a_batch_whose_clients_have_gone_is_not_scanned() {
+    let (server, engine) = TestServer::with_engine_on(Backend::Cuda, with_window(Duration::ZERO));
+    engine.hold();
+    let mut first = server.client();
+    first.send_queries(EPOCH, &[query(9)]);
+    engine.wait_for_scans(1);
+    for client in waiting_clients(&server, MAX_BATCH as u8 - 1) {
+        client.close();
+    }
+    server.wait_for_connections(1);
+    // With those who have gone this would be a full batch.
+    let mut last = server.client();
+    last.send_queries(EPOCH, &[query(8)]);
+    server.wait_for_queue(1);
+    assert_eq!(engine.batches(), [1]);
+    engine.release();
+    first.receive_answers(EPOCH, &[query(9)]);
+    last.receive_answers(EPOCH, &[query(8)]);
     assert_eq!(engine.batches(), [1, 1]);
 }

@@ -26,6 +26,7 @@ pub(crate) struct SumEngine {
     descriptor: Arc<[u8]>,
     answer_bytes: usize,
     keys: Option<KeySpec>,
+    backend: Backend,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -49,6 +50,7 @@ impl SumEngine {
             descriptor: descriptor.into_bytes().into(),
             answer_bytes: ANSWER_BYTES,
             keys: None,
+            backend: Backend::Cpu,
             state: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -74,6 +76,7 @@ impl SumEngine {
 
     /// It is on this backend, and takes keys that were opened there.
     pub(crate) fn on(mut self, backend: Backend) -> SumEngine {
+        self.backend = backend;
         self.keys = self.keys.map(|spec| KeySpec { backend, ..spec });
         self
     }
@@ -168,7 +171,7 @@ impl Engine for SumEngine {
     }
 
     fn backend(&self) -> Backend {
-        self.keys.as_ref().map_or(Backend::Cpu, |spec| spec.backend)
+        self.backend
     }
 
     fn query_bytes(&self) -> QuerySizes {

@@ -79,6 +79,25 @@ impl ChainCase {
         Self { name: format!("{}, {rows} rows, {values:?}", params.name()), context, masks, hint, expected }
     }
 
+    /// Hints with rows of every kind, for a set that is quick to compute: those that have N rows, and shorter ones.
+    pub fn of_every_kind(params: ColumnParams) -> Vec<Self> {
+        let degree = params.ring().degree();
+        let short = [HintRows::Of(Words::Random), HintRows::OneWord];
+        let short = [1, 17, degree - 1].into_iter().flat_map(|rows| short.map(|values| (rows, values)));
+        let whole = [
+            HintRows::Of(Words::Random),
+            HintRows::Of(Words::Extreme),
+            HintRows::Of(Words::All(0)),
+            HintRows::One,
+            HintRows::OneWord,
+            HintRows::Equal,
+            HintRows::Rotations { step: 1 },
+            HintRows::Rotations { step: 5 },
+        ];
+        let whole = whole.map(|values| (degree, values));
+        short.chain(whole).map(|(rows, values)| Self::new(params, rows, values)).collect()
+    }
+
     /// Checks the chain on `backend`.
     #[track_caller]
     pub fn check<B: ColumnOps>(&self, backend: &B) {

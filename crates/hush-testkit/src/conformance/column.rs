@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hush_he::{
     entities::ColumnMasks,
-    params::{ColumnParams, RingContext},
+    params::{ColumnParams, INSECURE_COLPACK_N256, INSECURE_COLPACK_PLAIN, RingContext},
 };
 use hush_math::{
     csprng::Csprng,
@@ -50,6 +50,8 @@ pub struct ColumnCase {
 }
 
 const FITS: &str = "the shapes fit";
+/// Sets that are quick to compute, and not secure.
+const SMALL_SETS: [ColumnParams; 2] = [INSECURE_COLPACK_PLAIN, INSECURE_COLPACK_N256];
 
 impl ColumnCase {
     /// A case with bytes and words of one kind and residues of another.
@@ -100,6 +102,22 @@ impl ColumnCase {
             packed,
             planes,
         }
+    }
+
+    /// Cases of the small sets, with words and residues of every kind.
+    pub fn extremes() -> impl Iterator<Item = Self> {
+        let shape = ColumnCaseShape { rows: 300, entry_rows: 101, queries: 2 };
+        let words = Words::ALL.map(|words| (words, Residues::Random));
+        let residues = Residues::ALL.map(|residues| (Words::Extreme, residues));
+        let kinds = words.into_iter().chain(residues);
+        let kinds = kinds.flat_map(|kinds| SMALL_SETS.map(|params| (params, kinds)));
+        kinds.map(move |(params, (words, residues))| Self::new(params, shape, words, residues))
+    }
+
+    /// A case of each of the small sets, with several entries and two queries.
+    pub fn small() -> [Self; 2] {
+        let shape = ColumnCaseShape { rows: 170, entry_rows: 60, queries: 2 };
+        SMALL_SETS.map(|params| Self::new(params, shape, Words::Random, Residues::Random))
     }
 
     fn ring<B: ColumnOps>(&self, backend: &B) -> B::Ring {

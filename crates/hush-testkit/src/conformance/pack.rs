@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use hush_he::params::{RingContext, RingParams};
+use hush_he::params::{INSECURE_PACK_N256, INSECURE_PACK_PLAIN, RingContext, RingParams};
 use hush_math::csprng::Csprng;
 use hush_ops::{
     OpsError,
@@ -77,6 +77,13 @@ pub struct PackCaseShape {
     pub queries: usize,
 }
 
+impl PackCaseShape {
+    /// The shape with these numbers, in the order of the fields.
+    pub fn new(n: usize, rows: usize, entry_rows: usize, columns: Range<usize>, queries: usize) -> Self {
+        Self { n, rows, entry_rows, columns, queries }
+    }
+}
+
 /// Operands of all steps for one parameter set, and what the reference makes of them.
 pub struct PackCase {
     name: String,
@@ -109,6 +116,24 @@ impl PackCase {
         let all: Vec<_> = selectors.iter().collect();
         let packed = Reference.pack(&context, &lifted, &folded, &shape, columns.clone(), &all).expect(FITS);
         Self { name, context, n, shape, columns, hint, folded, selectors, lifted, packed }
+    }
+
+    /// Cases of a small set of dimension n, with words and residues of every kind.
+    pub fn extremes(n: usize) -> impl Iterator<Item = Self> {
+        let words = Words::ALL.map(|words| (words, Residues::Random));
+        let residues = Residues::ALL.map(|residues| (Words::Extreme, residues));
+        words.into_iter().chain(residues).map(move |(words, residues)| {
+            let shape = PackCaseShape::new(n, 600, 250, 0..3, 2);
+            Self::new(*INSECURE_PACK_N256.ring(), shape, words, residues)
+        })
+    }
+
+    /// A case of each of the small sets.
+    pub fn small() -> [Self; 2] {
+        [INSECURE_PACK_PLAIN, INSECURE_PACK_N256].map(|params| {
+            let shape = PackCaseShape::new(3, 600, 256, 0..2, 2);
+            Self::new(*params.ring(), shape, Words::Random, Residues::Random)
+        })
     }
 
     fn ring<B: PackOps>(&self, backend: &B) -> B::Ring {

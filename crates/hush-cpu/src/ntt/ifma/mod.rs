@@ -1,8 +1,8 @@
 //! The transform with the 52-bit multiply-adds of AVX-512 IFMA: five instructions for eight butterflies, and no range
 //! reduction before the end.
 //!
-//! Source: Boemer et al., "Intel HEXL: Accelerating Homomorphic Encryption with Intel AVX512-IFMA52", section 3, for the multiplication; the passes
-//! and the offsets that replace reductions are described in [`forward`] and [`inverse`].
+//! Source: Boemer et al., "Intel HEXL: Accelerating Homomorphic Encryption with Intel AVX512-IFMA52", section 3, for the
+//! multiplication; the passes and the offsets that replace reductions are described in [`forward`] and [`inverse`].
 
 mod arithmetic;
 mod forward;

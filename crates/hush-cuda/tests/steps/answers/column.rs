@@ -17,16 +17,13 @@ use hush_protocol::{
     wire,
 };
 
-use super::{Case, QUERIES, random, slot, targets};
+use super::{Case, asked::Asked};
 
 /// A table and queries for it.
 pub(super) struct Column {
     table: ColumnTable,
     scheme: ColumnScheme,
-    matrix: Vec<u8>,
-    targets: [Target; QUERIES],
-    queries: Vec<wire::Query>,
-    pending: Vec<Pending>,
+    asked: Asked<wire::Query, Pending>,
 }
 
 /// The table on a backend.
@@ -43,12 +40,10 @@ impl Column {
     pub(super) fn new(protocol: Protocol, params: ColumnParams, shape: TableShape) -> Self {
         let table = ColumnTable::new(protocol, params, shape).unwrap();
         let scheme = ColumnScheme::new(&params);
-        let rng = &mut Csprng::insecure_from_seed(1);
-        let targets = targets(shape);
-        let query = |target: &Target| column_packing::query(&table, &scheme, target.clone(), rng);
-        let (queries, pending) = targets.iter().map(query).unzip();
-        let matrix = random(table.rows() * shape.columns);
-        Self { table, scheme, matrix, targets, queries, pending }
+        let query =
+            |target: &Target, rng: &mut Csprng| column_packing::query(&table, &scheme, target.clone(), rng);
+        let asked = Asked::new(shape, table.rows(), query);
+        Self { table, scheme, asked }
     }
 }
 
@@ -58,8 +53,7 @@ impl Case for Column {
     fn serve<B: PackOps + ColumnOps>(&self, backend: B) -> Server<B> {
         let (table, shape, n) = (&self.table, self.table.pack_shape(), self.table.params().lwe().n());
         let ring = backend.open_ring(Arc::new(self.scheme.context().clone())).unwrap();
-        let db = TiledDb::from_matrix(table.rows(), table.shape().columns, &self.matrix);
-        let db = backend.open_db(db).unwrap();
+        let db = self.asked.open_db(&backend);
         let hint = backend.lwe_hint(&db, &table.matrix(), 0..table.rows()).unwrap();
         let plan = backend.open_masks(&ring, self.scheme.masks()).unwrap();
         let part = |column| {
@@ -95,14 +89,16 @@ impl Case for Column {
             chain: &server.chain,
             masks: &server.masks,
         };
-        column_packing::answer(&host, &self.queries[queries]).unwrap()
+        column_packing::answer(&host, &self.asked.queries[queries]).unwrap()
     }
 
     fn recover(&self, _: &Server<Reference>, query: usize, answer: &[u8]) -> Vec<u8> {
-        column_packing::recover(&self.table, &self.scheme, &self.pending[query], answer).unwrap().to_vec()
+        column_packing::recover(&self.table, &self.scheme, &self.asked.pending[query], answer)
+            .unwrap()
+            .to_vec()
     }
 
     fn expected(&self, query: usize) -> Vec<u8> {
-        slot(&self.matrix, self.table.shape(), &self.targets[query])
+        self.asked.slot(query)
     }
 }

@@ -7,7 +7,6 @@ use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{ColumnOps, PackOps},
     reference::Reference,
-    tiling::TiledDb,
 };
 use hush_protocol::{
     Target, double,
@@ -17,15 +16,12 @@ use hush_protocol::{
     wire,
 };
 
-use super::{Case, QUERIES, random, slot, targets};
+use super::{Case, asked::Asked};
 
 /// A table and queries for it.
 pub(super) struct Lwe {
     table: LweTable,
-    matrix: Vec<u8>,
-    targets: [Target; QUERIES],
-    queries: Vec<wire::Query>,
-    pending: Vec<Pending>,
+    asked: Asked<wire::Query, Pending>,
 }
 
 enum Pending {
@@ -45,9 +41,7 @@ pub(super) struct Server<B: PackOps + ColumnOps> {
 impl Lwe {
     pub(super) fn new(protocol: Protocol, lwe: LweParams, shape: TableShape) -> Self {
         let table = LweTable::new(protocol, lwe, shape).unwrap();
-        let rng = &mut Csprng::insecure_from_seed(1);
-        let targets = targets(shape);
-        let query = |target| match protocol {
+        let query = |target: &Target, rng: &mut Csprng| match protocol {
             Protocol::Double => {
                 let (query, pending) = double::query(&table, target, rng);
                 (query, Pending::Double(pending))
@@ -57,8 +51,8 @@ impl Lwe {
                 (query, Pending::Single(pending))
             }
         };
-        let (queries, pending) = targets.iter().map(query).unzip();
-        Self { table, matrix: random(table.rows() * shape.columns), targets, queries, pending }
+        let asked = Asked::new(shape, table.rows(), query);
+        Self { table, asked }
     }
 }
 
@@ -67,8 +61,7 @@ impl Case for Lwe {
 
     fn serve<B: PackOps + ColumnOps>(&self, backend: B) -> Server<B> {
         let table = &self.table;
-        let db = TiledDb::from_matrix(table.rows(), table.shape().columns, &self.matrix);
-        let db = backend.open_db(db).unwrap();
+        let db = self.asked.open_db(&backend);
         let mut hint = backend.lwe_hint(&db, &table.first_matrix(), 0..table.rows()).unwrap();
         let second_db = (table.protocol() == Protocol::Double).then(|| {
             let second = double::second_db(&backend, table, &hint).unwrap();
@@ -82,7 +75,7 @@ impl Case for Lwe {
 
     fn answer<B: PackOps + ColumnOps>(&self, server: &Server<B>, queries: Range<usize>) -> Vec<Vec<u8>> {
         let Server { backend, db, second_db, .. } = server;
-        let queries = &self.queries[queries];
+        let queries = &self.asked.queries[queries];
         match second_db {
             Some(second) => double::answer(backend, db, second, &self.table, queries),
             None => simple::answer(backend, db, &self.table, queries),
@@ -91,7 +84,7 @@ impl Case for Lwe {
     }
 
     fn recover(&self, server: &Server<Reference>, query: usize, answer: &[u8]) -> Vec<u8> {
-        match &self.pending[query] {
+        match &self.asked.pending[query] {
             Pending::Single(pending) => simple::recover(&self.table, &server.hint, pending, answer),
             Pending::Double(pending) => double::recover(&self.table, &server.hint, pending, answer),
         }
@@ -99,6 +92,6 @@ impl Case for Lwe {
     }
 
     fn expected(&self, query: usize) -> Vec<u8> {
-        slot(&self.matrix, self.table.shape(), &self.targets[query])
+        self.asked.slot(query)
     }
 }

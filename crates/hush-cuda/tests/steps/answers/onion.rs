@@ -18,7 +18,7 @@ use hush_protocol::{
     whitening::Whitening,
 };
 
-use super::{Case, QUERIES, random, targets};
+use super::{Case, asked::Asked};
 
 /// A table whose blocks are alone in their plaintexts, a client, and queries of it.
 pub(super) struct Onion {
@@ -26,11 +26,7 @@ pub(super) struct Onion {
     context: Arc<RingContext>,
     client: RingKeys,
     whitening: Whitening,
-    /// Of each block, of each column.
-    slots: Vec<Vec<u8>>,
-    targets: [Target; QUERIES],
-    queries: Vec<Vec<u8>>,
-    pending: Vec<onion::Pending>,
+    asked: Asked<Vec<u8>, onion::Pending>,
 }
 
 /// The table on a backend.
@@ -46,21 +42,19 @@ impl Onion {
         let table = RingTable::new(params, shape).unwrap();
         assert_eq!(table.lanes(), 1);
         let client = RingKeys::from_seed(&params, &[9; 32]);
-        let rng = &mut Csprng::insecure_from_seed(1);
-        let targets = targets(shape);
-        let query = |target: &Target| onion::query(&table, &client, target.clone(), rng);
-        let (queries, pending) = targets.iter().map(query).unzip();
-        let slots = random(shape.blocks * shape.columns * shape.slot_bytes);
-        let slots = slots.chunks_exact(shape.slot_bytes).map(<[u8]>::to_vec).collect();
+        let query = |target: &Target, rng: &mut Csprng| onion::query(&table, &client, target.clone(), rng);
+        let asked = Asked::new(shape, shape.blocks * shape.slot_bytes, query);
         let whitening = Whitening::new(&params, [5; 32]);
         let context = Arc::new(RingContext::new(params));
-        Self { table, context, client, whitening, slots, targets, queries, pending }
+        Self { table, context, client, whitening, asked }
     }
 
-    /// The symbols of a slot.
+    /// The symbols of a slot: slots are one after another.
     fn symbols(&self, block: usize, column: usize) -> Vec<u32> {
         let mut symbols = vec![0; self.table.slot_symbols()];
-        let slot = &self.slots[block * self.table.shape().columns + column];
+        let shape = self.table.shape();
+        let slot = (block * shape.columns + column) * shape.slot_bytes;
+        let slot = &self.asked.bytes[slot..][..shape.slot_bytes];
         to_symbols(slot, self.table.ring().plaintext_bits(), &mut symbols);
         symbols
     }
@@ -95,19 +89,19 @@ impl Case for Onion {
 
     fn answer<B: PackOps + ColumnOps>(&self, server: &Server<B>, queries: Range<usize>) -> Vec<Vec<u8>> {
         let Server { backend, ring, db, keys } = server;
-        let queries: Vec<&[u8]> = self.queries[queries].iter().map(Vec::as_slice).collect();
+        let queries: Vec<&[u8]> = self.asked.queries[queries].iter().map(Vec::as_slice).collect();
         let keys = vec![keys; queries.len()];
         onion::answer(backend, ring, db, &self.context, &self.table, &queries, &keys).unwrap()
     }
 
     fn recover(&self, _: &Server<Reference>, query: usize, answer: &[u8]) -> Vec<u8> {
-        let (table, pending) = (&self.table, &self.pending[query]);
+        let (table, pending) = (&self.table, &self.asked.pending[query]);
         onion::recover(table, &self.client, &self.whitening, pending, answer).unwrap().to_vec()
     }
 
     /// Symbols are added, not bytes.
     fn expected(&self, query: usize) -> Vec<u8> {
-        let (bits, target) = (self.table.ring().plaintext_bits(), &self.targets[query]);
+        let (bits, target) = (self.table.ring().plaintext_bits(), &self.asked.targets[query]);
         let mut sum = vec![0u32; self.table.slot_symbols()];
         for &(column, _) in &target.columns {
             let symbols = self.symbols(target.block, column as usize);

@@ -7,7 +7,6 @@ use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{ColumnOps, PackOps},
     reference::Reference,
-    tiling::TiledDb,
 };
 use hush_protocol::{
     Target, exppack_d,
@@ -18,17 +17,14 @@ use hush_protocol::{
     wire,
 };
 
-use super::{Case, QUERIES, random, slot, targets};
+use super::{Case, asked::Asked};
 
 /// A table, a client, and queries of it.
 pub(super) struct Pack {
     table: PackTable,
-    matrix: Vec<u8>,
     context: Arc<RingContext>,
     client: RingKeys,
-    targets: [Target; QUERIES],
-    queries: Vec<wire::Query>,
-    pending: Vec<Pending>,
+    asked: Asked<wire::Query, Pending>,
 }
 
 /// The table on a backend.
@@ -45,13 +41,10 @@ impl Pack {
     pub(super) fn new(protocol: Protocol, params: PackParams, shape: TableShape) -> Self {
         let table = PackTable::new(protocol, params, shape).unwrap();
         let client = RingKeys::from_seed(params.ring(), &[9; 32]);
-        let rng = &mut Csprng::insecure_from_seed(1);
-        let targets = targets(shape);
-        let query = |target: &Target| packing::query(&table, &client, target.clone(), rng);
-        let (queries, pending) = targets.iter().map(query).unzip();
+        let query = |target: &Target, rng: &mut Csprng| packing::query(&table, &client, target.clone(), rng);
+        let asked = Asked::new(shape, table.rows(), query);
         let context = Arc::new(RingContext::new(*params.ring()));
-        let matrix = random(table.rows() * shape.columns);
-        Self { table, matrix, context, client, targets, queries, pending }
+        Self { table, context, client, asked }
     }
 }
 
@@ -61,8 +54,7 @@ impl Case for Pack {
     fn serve<B: PackOps + ColumnOps>(&self, backend: B) -> Server<B> {
         let (table, n) = (&self.table, self.table.params().lwe().n());
         let ring = backend.open_ring(self.context.clone()).unwrap();
-        let db = TiledDb::from_matrix(table.rows(), table.shape().columns, &self.matrix);
-        let db = backend.open_db(db).unwrap();
+        let db = self.asked.open_db(&backend);
         let mut words = backend.lwe_hint(&db, &table.first_matrix(), 0..table.rows()).unwrap();
         let second_db = (table.protocol() == Protocol::ExppackD).then(|| {
             let second = exppack_d::second_db(&backend, table, &words).unwrap();
@@ -89,14 +81,15 @@ impl Case for Pack {
             second_db: server.second_db.as_ref(),
             hint: &server.hint,
         };
-        packing::answer(&host, &self.queries[queries.clone()], &vec![&server.keys; queries.len()]).unwrap()
+        packing::answer(&host, &self.asked.queries[queries.clone()], &vec![&server.keys; queries.len()])
+            .unwrap()
     }
 
     fn recover(&self, _: &Server<Reference>, query: usize, answer: &[u8]) -> Vec<u8> {
-        packing::recover(&self.table, &self.client, &self.pending[query], answer).unwrap().to_vec()
+        packing::recover(&self.table, &self.client, &self.asked.pending[query], answer).unwrap().to_vec()
     }
 
     fn expected(&self, query: usize) -> Vec<u8> {
-        slot(&self.matrix, self.table.shape(), &self.targets[query])
+        self.asked.slot(query)
     }
 }

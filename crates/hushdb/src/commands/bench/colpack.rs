@@ -157,7 +157,7 @@ impl<'a> Bench<'a> {
         let conjugations: Vec<_> = keys.iter().map(|keys| &keys.conjugation).collect();
         let bodies: Vec<_> = keys.iter().map(|keys| keys.power.as_ref()).collect();
         let powers = PowerKeys { masks: self.scheme.masks().power(), bodies: &bodies };
-        let words = key_words(&rotations);
+        let words = key_words(packed.params().ring().degree(), &rotations);
 
         let (fold, folded) = timed(|| cpu.lwe_fold(&self.db, &first))?;
         let (columns, _) = timed(|| cpu.lwe_fold(&self.columns, &words))?;

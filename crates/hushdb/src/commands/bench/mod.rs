@@ -3,7 +3,7 @@
 mod answer;
 mod build;
 mod colpack;
-#[cfg(feature = "cuda")]
+#[cfg(any(feature = "cuda", feature = "emulator"))]
 mod gpu;
 mod http;
 mod index_table;
@@ -47,20 +47,20 @@ pub(crate) enum What {
     /// colpack-s.
     Colpack,
     /// What the GPU does at most: bandwidths and rates of operations.
-    #[cfg(feature = "cuda")]
+    #[cfg(any(feature = "cuda", feature = "emulator"))]
     GpuFloors,
     /// The steps on the GPU, as shares of that.
-    #[cfg(feature = "cuda")]
+    #[cfg(any(feature = "cuda", feature = "emulator"))]
     GpuSteps,
     /// Whole answers on the GPU, from tables of random bytes that are made there.
-    #[cfg(feature = "cuda")]
+    #[cfg(any(feature = "cuda", feature = "emulator"))]
     GpuAnswers,
 }
 
 impl What {
     /// Whether tables have a number of columns that one may choose.
     fn has_columns(self) -> bool {
-        #[cfg(feature = "cuda")]
+        #[cfg(any(feature = "cuda", feature = "emulator"))]
         if matches!(self, Self::GpuAnswers) {
             return true;
         }
@@ -162,11 +162,11 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
         What::Onion => onion::run(&args, &mut table),
         What::Packed => packed::run(&args, &mut table),
         What::Colpack => colpack::run(&args, &mut table),
-        #[cfg(feature = "cuda")]
+        #[cfg(any(feature = "cuda", feature = "emulator"))]
         What::GpuFloors => gpu::floors(&args),
-        #[cfg(feature = "cuda")]
+        #[cfg(any(feature = "cuda", feature = "emulator"))]
         What::GpuSteps => gpu::steps(&args),
-        #[cfg(feature = "cuda")]
+        #[cfg(any(feature = "cuda", feature = "emulator"))]
         What::GpuAnswers => gpu::answers(&args),
     }
 }

@@ -5,18 +5,12 @@ use std::error::Error;
 use hush_cuda::device::{Buffer, CudaError, Device, Launch};
 
 use super::{
-    device_seconds,
+    Scale, device_seconds,
     row::{Rate, Table},
 };
 
-/// Bytes that the bandwidths are measured on: many times what caches hold.
-const READ_BYTES: usize = 8 << 30;
 /// Independent chains of operations a thread, as the kernels have them.
 const CHAINS: f64 = 8.0;
-/// Rounds of a kernel of operations.
-const ROUNDS: u32 = 1 << 15;
-/// Bytes of the copies between host and device.
-const COPY_BYTES: usize = 1 << 30;
 /// Tiles and stages of the bulk copies: about 190 KiB in flight a multiprocessor.
 const BULK: [(u32, u32); 4] = [(32 << 10, 6), (16 << 10, 12), (8 << 10, 24), (4 << 10, 47)];
 /// Columns of the products on a Hopper GPU.
@@ -35,20 +29,28 @@ pub(super) struct Floors {
     pub(super) byte_ops: f64,
     /// Multiply-adds of 32 bits with results of 64 by the cores.
     pub(super) word_ops: f64,
+    /// Bytes copied between host and device, the slower way.
+    pub(super) copy: f64,
 }
 
 impl Floors {
     /// Measures them: a second or so.
-    pub(super) fn measure(device: &Device) -> Result<Self, Box<dyn Error>> {
-        let probe = Probe::new(device)?;
+    pub(super) fn measure(device: &Device, scale: &Scale) -> Result<Self, Box<dyn Error>> {
+        let probe = Probe::new(device, scale)?;
         let byte_ops = if device.is_hopper() { probe.wgmma(256, WGMMA[3].1)? } else { probe.mma()? };
-        Ok(Self { read: probe.best_read()?, byte_ops, word_ops: probe.words("floor_multiply_wide")? })
+        let (up, down) = probe.copies()?;
+        Ok(Self {
+            read: probe.best_read()?,
+            byte_ops,
+            word_ops: probe.words("floor_multiply_wide")?,
+            copy: up.min(down),
+        })
     }
 }
 
 /// All rates.
-pub(super) fn run(device: &Device, table: &mut Table) -> Result<(), Box<dyn Error>> {
-    let probe = Probe::new(device)?;
+pub(super) fn run(device: &Device, scale: &Scale, table: &mut Table) -> Result<(), Box<dyn Error>> {
+    let probe = Probe::new(device, scale)?;
     let mut rate = |name: String, rate: f64, unit: &'static str| table.rate(&Rate { name, rate, unit });
     rate("read, 16 bytes a load".into(), probe.read()?, "B/s");
     if device.is_hopper() {
@@ -75,16 +77,17 @@ pub(super) fn run(device: &Device, table: &mut Table) -> Result<(), Box<dyn Erro
 
 struct Probe<'a> {
     device: &'a Device,
+    scale: &'a Scale,
     table: Buffer<u32>,
     out: Buffer<u32>,
 }
 
 impl<'a> Probe<'a> {
-    fn new(device: &'a Device) -> Result<Self, CudaError> {
-        let bytes = READ_BYTES.min(device.free_bytes()? / 2);
+    fn new(device: &'a Device, scale: &'a Scale) -> Result<Self, CudaError> {
+        let bytes = scale.read_bytes.min(device.free_bytes()? / 2);
         let table = device.alloc(bytes / size_of::<u32>() / (1 << 20) * (1 << 20))?;
         hush_cuda::fill_random(device, &table.slice(..), 1, 0)?;
-        Ok(Self { device, table, out: device.zeroed(1)? })
+        Ok(Self { device, scale, table, out: device.zeroed(1)? })
     }
 
     fn multiprocessors(&self) -> u32 {
@@ -104,8 +107,8 @@ impl<'a> Probe<'a> {
         args: &[hush_cuda::device::Arg<'_>],
     ) -> Result<f64, Box<dyn Error>> {
         // SAFETY: the arguments are what the kernel's comment asks for, and the buffers are the probe's.
-        let run = || unsafe { self.device.launch_kernel(kernel, launch, args) };
-        Ok(work / device_seconds(self.device, run)?)
+        let launched = || unsafe { self.device.launch_kernel(kernel, launch, args) };
+        Ok(work / device_seconds(self.device, self.scale.runs, launched)?)
     }
 
     fn read(&self) -> Result<f64, Box<dyn Error>> {
@@ -132,31 +135,31 @@ impl<'a> Probe<'a> {
         // Warpgroups of a multiprocessor: of narrow products it takes many to hide that each waits for its own.
         let each = if columns < 128 { 8 } else { 2 };
         let blocks = each * self.multiprocessors();
-        let work = 2.0 * 64.0 * 32.0 * f64::from(columns) * f64::from(ROUNDS) * f64::from(blocks);
+        let work = 2.0 * 64.0 * 32.0 * f64::from(columns) * f64::from(self.scale.rounds) * f64::from(blocks);
         let launch = Launch::new(blocks, 128).shared(((64 + columns) * 128) as usize);
-        self.rate(work, kernel, launch, &[ROUNDS.into(), (&self.out).into()])
+        self.rate(work, kernel, launch, &[self.scale.rounds.into(), (&self.out).into()])
     }
 
     fn mma(&self) -> Result<f64, Box<dyn Error>> {
         let launch = Launch::new(4 * self.multiprocessors(), 256);
         let warps = f64::from(launch.grid[0] * launch.block / 32);
-        let work = 2.0 * 16.0 * 8.0 * 32.0 * CHAINS * f64::from(ROUNDS) * warps;
-        self.rate(work, "floor_mma", launch, &[ROUNDS.into(), (&self.out).into()])
+        let work = 2.0 * 16.0 * 8.0 * 32.0 * CHAINS * f64::from(self.scale.rounds) * warps;
+        self.rate(work, "floor_mma", launch, &[self.scale.rounds.into(), (&self.out).into()])
     }
 
     fn words(&self, kernel: &'static str) -> Result<f64, Box<dyn Error>> {
         let launch = Launch::new(4 * self.multiprocessors(), 512);
-        let work = CHAINS * f64::from(ROUNDS) * f64::from(launch.grid[0] * launch.block);
-        self.rate(work, kernel, launch, &[ROUNDS.into(), (&self.out).into()])
+        let work = CHAINS * f64::from(self.scale.rounds) * f64::from(launch.grid[0] * launch.block);
+        self.rate(work, kernel, launch, &[self.scale.rounds.into(), (&self.out).into()])
     }
 
     /// Bytes a second to the device and from it, from and to memory of the host that is not pinned.
     fn copies(&self) -> Result<(f64, f64), Box<dyn Error>> {
-        let words = COPY_BYTES.min(size_of::<u32>() * self.table.len()) / size_of::<u32>();
+        let words = self.scale.copy_bytes.min(size_of::<u32>() * self.table.len()) / size_of::<u32>();
         let (host, part) = (vec![1u32; words], self.table.slice(..words));
         let bytes = (size_of::<u32>() * words) as f64;
-        let up = device_seconds(self.device, || self.device.upload_into(&host, &part))?;
-        let down = device_seconds(self.device, || self.device.download(&part).map(drop))?;
+        let up = device_seconds(self.device, self.scale.runs, || self.device.upload_into(&host, &part))?;
+        let down = device_seconds(self.device, self.scale.runs, || self.device.download(&part).map(drop))?;
         Ok((bytes / up, bytes / down))
     }
 }

@@ -1,5 +1,6 @@
 //! A row of a benchmark on a GPU: one JSON object, or one line of a table.
 
+use hush_protocol::table::Protocol;
 use serde::Serialize;
 
 use super::floors::Floors;
@@ -7,12 +8,14 @@ use super::floors::Floors;
 /// What the work of a row is, of which its floor follows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Work {
-    /// Bytes that are read from device memory, each once.
+    /// Bytes of device memory that are read or written, each once.
     pub(super) bytes: f64,
     /// Operations on bytes (2 a multiply-add).
     pub(super) byte_ops: f64,
     /// Multiply-adds of 32 bits on the cores.
     pub(super) word_ops: f64,
+    /// Bytes that go between host and device.
+    pub(super) copied: f64,
 }
 
 /// One measurement.
@@ -28,7 +31,7 @@ pub(super) struct Row {
     seconds: f64,
     /// Seconds that the work takes at the rates that were measured in this run: the longest of its parts.
     floor_seconds: f64,
-    /// Which part that is: memory, tensor or cores.
+    /// Which part that is: memory, tensor, cores or copy.
     bound: &'static str,
     /// `floor_seconds / seconds`.
     share: f64,
@@ -52,9 +55,10 @@ impl Row {
             ("memory", work.bytes / floors.read),
             ("tensor", work.byte_ops / floors.byte_ops),
             ("cores", work.word_ops / floors.word_ops),
+            ("copy", work.copied / floors.copy),
         ];
         let (bound, floor_seconds) =
-            parts.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).expect("there are three");
+            parts.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).expect("there are four");
         let streams = (work.bytes > 0.0).then(|| seconds * floors.read / work.bytes);
         Self {
             name: name.into(),
@@ -71,17 +75,40 @@ impl Row {
     }
 
     /// Makes this the row of whole answers of `protocol` from a table of `table_bytes` bytes.
-    pub(super) fn answer(mut self, protocol: impl ToString, table_bytes: u64) -> Self {
-        self.protocol = Some(protocol.to_string());
-        self.table_bytes = Some(table_bytes);
+    pub(super) fn answer(mut self, protocol: Protocol, table_bytes: usize) -> Self {
         self.queries_per_second = Some(self.batch as f64 / self.seconds);
+        self.of(protocol).table(table_bytes)
+    }
+
+    /// Says in which protocol it is done.
+    pub(super) fn of(mut self, protocol: Protocol) -> Self {
+        self.protocol = Some(protocol.to_string());
         self
     }
 
-    /// Says of which table it is.
-    pub(super) fn table(mut self, table_bytes: u64) -> Self {
-        self.table_bytes = Some(table_bytes);
+    /// Says of how long a table it is.
+    pub(super) fn table(mut self, table_bytes: usize) -> Self {
+        self.table_bytes = Some(table_bytes as u64);
         self
+    }
+}
+
+/// What is not measured.
+#[derive(Serialize)]
+pub(super) struct Skipped {
+    name: String,
+    protocol: String,
+    /// Bytes of the table.
+    table_bytes: u64,
+    /// Why.
+    skipped: String,
+}
+
+impl Skipped {
+    /// Answers of `protocol` from a table of `table_bytes` bytes, because of `why`.
+    pub(super) fn answers(protocol: Protocol, table_bytes: usize, why: String) -> Self {
+        let (name, table_bytes) = ("answer".into(), table_bytes as u64);
+        Self { name, protocol: protocol.to_string(), table_bytes, skipped: why }
     }
 }
 
@@ -116,18 +143,13 @@ impl Table {
             println!("{}", serde_json::to_string(row).expect("plain data"));
             return;
         }
-        if !std::mem::replace(&mut self.started, true) {
-            println!(
-                "{:<30} {:>11} {:>8} {:>4} {:>10} {:>10} {:>6} {:>6} {:>8} {:>10}",
-                "what", "protocol", "GiB", "B", "ms", "floor ms", "bound", "share", "streams", "queries/s"
-            );
-        }
+        self.head();
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
         println!(
             "{:<30} {:>11} {:>8} {:>4} {:>10.3} {:>10.3} {:>6} {:>5.0}% {:>8} {:>10}",
             row.name,
             row.protocol.as_deref().unwrap_or("-"),
-            or_dash(row.table_bytes.map(|bytes| format!("{:.2}", bytes as f64 / f64::from(1 << 30)))),
+            or_dash(row.table_bytes.map(gib)),
             row.batch,
             1e3 * row.seconds,
             1e3 * row.floor_seconds,
@@ -137,4 +159,27 @@ impl Table {
             or_dash(row.queries_per_second.map(|rate| format!("{rate:.0}"))),
         );
     }
+
+    pub(super) fn skip(&mut self, row: &Skipped) {
+        if self.json {
+            println!("{}", serde_json::to_string(row).expect("plain data"));
+            return;
+        }
+        self.head();
+        let Skipped { name, protocol, table_bytes, skipped } = row;
+        println!("{name:<30} {protocol:>11} {:>8} skipped: {skipped}", gib(*table_bytes));
+    }
+
+    fn head(&mut self) {
+        if !std::mem::replace(&mut self.started, true) {
+            println!(
+                "{:<30} {:>11} {:>8} {:>4} {:>10} {:>10} {:>6} {:>6} {:>8} {:>10}",
+                "what", "protocol", "GiB", "B", "ms", "floor ms", "bound", "share", "streams", "queries/s"
+            );
+        }
+    }
+}
+
+fn gib(bytes: u64) -> String {
+    format!("{:.2}", bytes as f64 / f64::from(1 << 30))
 }

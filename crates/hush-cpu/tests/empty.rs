@@ -1,0 +1,14 @@
+//! Empty operands at every level: empty or zero results.
+
+mod ring_backends;
+
+use hush_testkit::conformance::empty_operands;
+use ring_backends::backends;
+
+#[test]
+fn nothing_comes_of_nothing() {
+    for cpu in backends() {
+        eprintln!("{}, {} threads", cpu.level(), cpu.threads());
+        empty_operands(&cpu);
+    }
+}

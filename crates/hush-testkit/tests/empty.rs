@@ -1,0 +1,10 @@
+//! Empty operands on the backends that others are compared with: empty or zero results.
+
+use hush_ops::{plain::Plain, reference::Reference};
+use hush_testkit::conformance::empty_operands;
+
+#[test]
+fn nothing_comes_of_nothing() {
+    empty_operands(&Reference);
+    empty_operands(&Plain);
+}

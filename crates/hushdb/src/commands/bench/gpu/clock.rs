@@ -1,0 +1,38 @@
+//! How long work takes: by the clock of the GPU, or by the host's where the emulator is in its place.
+
+use std::{error::Error, time::Instant};
+
+use hush_cuda::device::Device;
+#[cfg(feature = "cuda")]
+use hush_cuda::device::Stopwatch;
+
+/// The middle of `runs` timings of queued work in seconds, after a run that does not count.
+pub(super) fn device_seconds<E: Into<Box<dyn Error>>>(
+    device: &Device,
+    runs: usize,
+    mut work: impl FnMut() -> Result<(), E>,
+) -> Result<f64, Box<dyn Error>> {
+    work().map_err(Into::into)?;
+    let mut seconds = Vec::with_capacity(runs);
+    for _ in 0..runs {
+        seconds.push(clocked(device, &mut work)?);
+    }
+    seconds.sort_by(f64::total_cmp);
+    Ok(seconds[runs / 2])
+}
+
+fn clocked<E: Into<Box<dyn Error>>>(
+    device: &Device,
+    work: &mut impl FnMut() -> Result<(), E>,
+) -> Result<f64, Box<dyn Error>> {
+    #[cfg(feature = "cuda")]
+    if let Some(stopwatch) = Stopwatch::start(device)? {
+        work().map_err(Into::into)?;
+        return Ok(f64::from(stopwatch.stop()?) / 1e3);
+    }
+    device.synchronize()?;
+    let start = Instant::now();
+    work().map_err(Into::into)?;
+    device.synchronize()?;
+    Ok(start.elapsed().as_secs_f64())
+}

@@ -1,0 +1,74 @@
+//! Which answers a device has room for.
+
+use hush_engine::MemoryPlan;
+
+/// Those of `batches` that a device with `free` bytes has room for; in place of those that are too large, the largest.
+///
+/// # Errors
+/// Says what a table of `encoded` bytes needs, if there is no room for it.
+pub(super) fn batches_that_fit(
+    plan: &MemoryPlan,
+    device: &str,
+    free: usize,
+    encoded: usize,
+    batches: &[usize],
+) -> Result<Vec<usize>, String> {
+    plan.check(device, free, encoded).map_err(|error| error.needs())?;
+    let most = plan.max_batch(free);
+    let mut fit: Vec<usize> = batches.iter().map(|&batch| batch.min(most)).collect();
+    fit.dedup();
+    Ok(fit)
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_he::params::PACK_M31;
+    use hush_protocol::{
+        pack_table::PackTable,
+        table::{Protocol, TableParams, TableShape},
+    };
+
+    use super::*;
+
+    const BATCHES: [usize; 4] = [1, 8, 32, 64];
+
+    /// A table of 64 GiB and what it takes.
+    fn hybrid() -> (MemoryPlan, usize) {
+        let shape = TableShape { columns: 1 << 16, blocks: 256, slot_bytes: 4096 };
+        let table = TableParams::Pack(PackTable::new(Protocol::Hybrid, PACK_M31, shape).unwrap());
+        (MemoryPlan::to_serve(&table, 1), table.encoded_bytes())
+    }
+
+    fn fit(free: usize) -> Result<Vec<usize>, String> {
+        let (plan, encoded) = hybrid();
+        batches_that_fit(&plan, "GPU", free, encoded, &BATCHES)
+    }
+
+    #[test]
+    fn a_table_that_does_not_fit_says_what_it_needs() {
+        let refused = fit(72 << 30).unwrap_err();
+        assert!(refused.starts_with("needs 74."), "{refused}");
+        assert!(refused.contains("(database 64.00 GiB, lifted hint 10.00 GiB"), "{refused}");
+        assert!(refused.ends_with("72.00 GiB are free on GPU"), "{refused}");
+        let needed = hybrid().0.needed_bytes();
+        assert!(fit(needed - 1).is_err());
+        assert_eq!(fit(needed).unwrap(), [1]);
+    }
+
+    #[test]
+    fn batches_that_are_too_large_become_the_largest() {
+        let (plan, _) = hybrid();
+        let free_for = |batch| plan.kept_bytes() + 2 * plan.batch_bytes(batch);
+        for (most, expected) in [
+            (1, &[1][..]),
+            (7, &[1, 7]),
+            (8, &[1, 8]),
+            (20, &[1, 8, 20]),
+            (63, &[1, 8, 32, 63]),
+            (64, &BATCHES),
+            (1000, &BATCHES),
+        ] {
+            assert_eq!(fit(free_for(most)).unwrap(), expected, "{most}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! How much is measured: what keeps a GPU busy, or as little as runs every line in the emulator, which is for tests.
+
+use hush_he::params::{
+    COLPACK_N2048_Q52, ColumnParams, INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_RING_N256,
+    ONION_M31, PACK_M31, PackParams, RingParams,
+};
+
+/// Sizes and parameter sets of all measurements.
+pub(super) struct Scale {
+    /// Runs of which the median counts.
+    pub(super) runs: usize,
+    /// Bytes that the bandwidths are measured on, many times what caches hold; at most, since half of the memory may be less.
+    pub(super) read_bytes: usize,
+    /// Bytes of the copies between host and device, at most as many.
+    pub(super) copy_bytes: usize,
+    /// Rounds of a kernel of operations, a multiple of 4.
+    pub(super) rounds: u32,
+    /// Batches of the fold.
+    pub(super) fold_batches: &'static [usize],
+    /// Batches of all else.
+    pub(super) batches: &'static [usize],
+    /// Columns (D0) of tables of bytes.
+    pub(super) columns: usize,
+    /// Bytes of the table whose entries are folded over rings.
+    pub(super) onion_bytes: usize,
+    /// Polynomials of the transforms.
+    pub(super) polys: usize,
+    pub(super) column: ColumnParams,
+    pub(super) pack: PackParams,
+    pub(super) onion: RingParams,
+}
+
+/// A GPU: the default sets.
+pub(super) const GPU: Scale = Scale {
+    runs: 5,
+    read_bytes: 8 << 30,
+    copy_bytes: 256 << 20,
+    rounds: 1 << 15,
+    fold_batches: &[1, 2, 4, 8, 16, 32, 64],
+    batches: &[1, 8, 32, 64],
+    columns: 1 << 16,
+    onion_bytes: 1 << 30,
+    polys: 1000,
+    column: COLPACK_N2048_Q52,
+    pack: PACK_M31,
+    onion: ONION_M31,
+};
+
+/// The emulator.
+pub(super) const EMULATOR: Scale = Scale {
+    runs: 1,
+    read_bytes: 4 << 20,
+    copy_bytes: 1 << 20,
+    rounds: 4,
+    fold_batches: &[1, 2, 5],
+    batches: &[1, 2],
+    columns: 1 << 14,
+    onion_bytes: 1 << 20,
+    polys: 2,
+    column: INSECURE_COLPACK_N256,
+    pack: INSECURE_PACK_N256,
+    onion: INSECURE_RING_N256,
+};

@@ -1,0 +1,163 @@
+//! The steps of column packing.
+
+use std::{error::Error, sync::Arc};
+
+use hush_cuda::{CudaChain, ring::CudaRing};
+use hush_he::{entities::ColumnMasks, params::RingContext};
+use hush_math::{
+    csprng::Csprng,
+    poly::{Coeff, Eval, Poly},
+};
+use hush_ops::contract::{ChainPolys, ColumnOps, LweBatch, LweQueries, Memory, PowerKeys, RingOps};
+use hush_protocol::{
+    column_table::ColumnTable,
+    table::{Protocol, TableShape},
+};
+
+use super::{
+    device_residues, random_words, residues,
+    work::{Counts, MODULAR, WORD, fold, transforms},
+};
+use crate::commands::bench::gpu::{Bench, Work};
+
+pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
+    let table = ColumnTable::new(Protocol::Colpack, bench.scale.column, shape)?;
+    let context = Arc::new(RingContext::new(*table.params().ring()));
+    let ring = bench.cuda.open_ring(context.clone())?;
+    let [digits, masks] = [3, 4].map(|seed| residues(context.kept(), table.chain_words() / 2, seed));
+    let chain = bench.cuda.open_chain(&ring, &table.pack_shape(), ChainPolys { digits, masks })?;
+    let of = ColumnBench { counts: Counts::new(&ring), ring, table, chain };
+    of.pack_columns(bench)?;
+    of.rgsw_power_fold(bench)?;
+    of.mod_switch(bench)?;
+    chain_hint(bench, &of.ring, &context)
+}
+
+/// A table of `colpack` without its database.
+struct ColumnBench {
+    ring: CudaRing,
+    counts: Counts,
+    table: ColumnTable,
+    chain: CudaChain,
+}
+
+impl ColumnBench {
+    /// A polynomial of a query's keys.
+    fn key(&self, rng: &mut Csprng) -> Poly<Coeff> {
+        self.ring.context().kept().expand_uniform(rng)
+    }
+
+    /// (3c): the fold of the pack columns, and a product a plaintext.
+    fn pack_columns(&self, bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
+        let (cuda, counts, tiling) = (bench.cuda, &self.counts, self.table.columns_tiling());
+        let (rows, cols, plaintexts) = (tiling.rows(), tiling.cols(), self.table.pack_shape().plaintexts());
+        let columns = cuda.random_db(rows, cols, 1)?;
+        let mut rng = Csprng::insecure_from_seed(2);
+        for &batch in bench.scale.batches {
+            let keys = LweQueries { cols, words: random_words(batch * cols, 3) };
+            let conjugations: Vec<_> = (0..batch).map(|_| self.key(&mut rng)).collect();
+            let conjugations: Vec<_> = conjugations.iter().collect();
+            // A transform of each limb of a query's key, then a product of polynomials a plaintext: a product modulo a prime a
+            // slot, a transform back of each limb. Beside the columns, digits are read once; words are read and written; keys
+            // come up.
+            let products = (batch * plaintexts * counts.limbs) as f64;
+            let keys_of = (batch * counts.limbs) as f64;
+            let columns_fold = fold(columns.bytes_on_device() as f64, batch);
+            let work = Work {
+                bytes: columns_fold.bytes
+                    + counts.polys(plaintexts as f64)
+                    + 2.0 * WORD * (batch * rows) as f64,
+                word_ops: transforms(keys_of + products, counts.degree)
+                    + MODULAR * products * counts.degree as f64,
+                copied: WORD * keys.words.len() as f64 + counts.polys(batch as f64),
+                ..columns_fold
+            };
+            let mut folded = Some(LweBatch { rows, words: cuda.device().zeroed(batch * rows)? });
+            let pack = || {
+                let words = folded.take().expect("the run before has put them back");
+                let packed =
+                    cuda.pack_columns(&self.ring, &columns, &self.chain, words, &keys, &conjugations);
+                packed.map(|packed| folded = Some(packed))
+            };
+            let row = bench.row("pack_columns", batch, work, pack)?;
+            bench.rows.push(&row.of(Protocol::Colpack).table(tiling.bytes()));
+        }
+        Ok(())
+    }
+
+    /// (7h): T terms of each plane to one ciphertext.
+    fn rgsw_power_fold(&self, bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
+        let (cuda, counts, shape) = (bench.cuda, &self.counts, self.table.pack_shape());
+        let (gadget, terms) = (self.table.params().ring().fold_gadget(), shape.entries().next_power_of_two());
+        let (kept, mut rng) = (self.ring.context().kept(), Csprng::insecure_from_seed(1));
+        let masks = [(); 2].map(|()| kept.expand_uniform::<Eval>(&mut rng));
+        let body = [(); 2].map(|()| self.key(&mut rng));
+        for &batch in bench.scale.batches {
+            let packed =
+                LweBatch { rows: shape.rows(), words: cuda.keep(random_words(batch * shape.rows(), 2))? };
+            // Two rows of a query's RGSW ciphertext come up and are transformed; then T - 1 external products a plane. Their
+            // operands are the terms: the halves b are rotated words, which are added up without products; the halves a are the
+            // same for all queries.
+            let units = (batch * shape.planes()) as f64;
+            let work = Work {
+                bytes: WORD * packed.words.len() as f64
+                    + counts.polys((shape.planes() * terms) as f64 + 2.0 * units),
+                word_ops: counts.external_products(units * (terms - 1) as f64, &gadget)
+                    + transforms((2 * batch * counts.limbs) as f64, counts.degree),
+                copied: counts.polys(2.0 * batch as f64),
+                ..Work::default()
+            };
+            let bodies = vec![Some(&body); batch];
+            let powers = PowerKeys { masks: &masks, bodies: &bodies };
+            let run = || cuda.rgsw_power_fold(&self.ring, &self.chain, &packed, powers).map(drop);
+            let name = format!("rgsw_power_fold, {terms} x {}", shape.planes());
+            let row = bench.row(name, batch, work, run)?;
+            bench.rows.push(&row.of(Protocol::Colpack));
+        }
+        Ok(())
+    }
+
+    /// The polynomials of an answer.
+    fn mod_switch(&self, bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
+        let (cuda, bits) = (bench.cuda, self.table.params().ring().response_bits());
+        let polys = 2 * self.table.answer_plaintexts();
+        let widths = [bits.a, bits.b].repeat(polys / 2);
+        for &batch in bench.scale.batches {
+            let answer = |query: usize| {
+                device_residues(cuda.device(), &self.ring, polys * self.counts.poly_words(), query as u64)
+            };
+            let answers = (0..batch).map(answer).collect::<Result<Vec<_>, _>>()?;
+            let answers: Vec<_> = answers.iter().collect();
+            let work = self.counts.switches((batch * polys) as f64);
+            let switch = || cuda.mod_switch(&self.ring, &answers, 0..polys, &widths).map(drop);
+            let row = bench.row(format!("mod_switch, {polys}"), batch, work, switch)?;
+            bench.rows.push(&row.of(Protocol::Colpack));
+        }
+        Ok(())
+    }
+}
+
+/// Offline: hints of plaintexts to pack columns.
+fn chain_hint(bench: &mut Bench<'_>, ring: &CudaRing, context: &RingContext) -> Result<(), Box<dyn Error>> {
+    let (cuda, counts) = (bench.cuda, Counts::new(ring));
+    let plan = cuda.open_masks(ring, &ColumnMasks::new(context))?;
+    let (degree, limbs) = (counts.degree, counts.limbs);
+    let hint = cuda.keep(random_words(degree * degree, 1))?;
+    for count in [1, cuda.chain_batch()] {
+        let hints = vec![&hint; count];
+        // Four passes of 2 N transforms, and 8 for each of the N/2 steps.
+        let transformed = (count * (4 * limbs * degree + 8 * degree / 2)) as f64;
+        // The hint is read, and 4 N columns of as many rows are written, and go to the host.
+        let words = (count * degree * degree) as f64;
+        let work = Work {
+            bytes: 2.0 * WORD * words,
+            word_ops: transforms(transformed, degree),
+            copied: WORD * words,
+            ..Work::default()
+        };
+        let run = || cuda.chain_hint(ring, &plan, &hints).map(drop);
+        let row = bench.row(format!("chain_hint, {count} plaintexts"), count, work, run)?;
+        bench.rows.push(&row.of(Protocol::Colpack));
+    }
+    Ok(())
+}

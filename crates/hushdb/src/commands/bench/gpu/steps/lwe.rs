@@ -1,0 +1,73 @@
+//! The steps over LWE.
+
+use std::error::Error;
+
+use hush_cuda::{FoldKernel, fill_random};
+use hush_he::params::DEFAULT_LWE;
+use hush_ops::contract::{LweOps, LweQueries};
+use hush_protocol::table::{Protocol, TableShape};
+
+use super::{
+    random_words,
+    work::{WORD, fold},
+};
+use crate::commands::bench::gpu::{Bench, Work};
+
+/// Bytes of a word that the second database is made of, in `double`.
+const DIGITS: usize = 2;
+/// Words of the hint that become a part of the second database, at most.
+const HINT_WORDS: usize = 1 << 27;
+
+pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
+    folds(bench, shape)?;
+    reinterpret(bench, shape)
+}
+
+/// (1) with every kernel, for all batches that a pass of it takes; and what is done with queries before.
+fn folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
+    let (cuda, device) = (bench.cuda, bench.cuda.device());
+    let (rows, cols) = (shape.blocks * shape.slot_bytes, shape.columns);
+    let db = cuda.random_db(rows, cols, 1)?;
+    let bytes = db.bytes_on_device();
+    for &batch in bench.scale.fold_batches {
+        let queries = LweQueries { cols, words: random_words(batch * cols, 2) };
+        let words = WORD * queries.words.len() as f64;
+        // Words come up and are written; they are read, and their bytes written.
+        let work = Work { bytes: 3.0 * words, copied: words, ..Work::default() };
+        let prepare = || cuda.prepare_queries(&queries, None).map(drop);
+        let row = bench.row("lwe_fold: queries", batch, work, prepare)?;
+        bench.rows.push(&row);
+        let sums = device.zeroed::<u32>(batch * rows)?;
+        for kernel in [FoldKernel::Wgmma, FoldKernel::Mma, FoldKernel::Gemv] {
+            let runs = kernel != FoldKernel::Wgmma || device.is_hopper();
+            if runs && batch <= kernel.pass_queries() {
+                let prepared = cuda.prepare_queries(&queries, Some(kernel))?;
+                let run = || cuda.add_prepared_fold(&db, &prepared, &sums.slice(..));
+                // Tiles are read whole.
+                let row =
+                    bench.row(format!("lwe_fold, {kernel:?}"), batch, fold(bytes as f64, batch), run)?;
+                bench.rows.push(&row.table(bytes));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// (2) of the words of all blocks, as in an answer of `double` with records of two bytes, and of a part of its hint.
+fn reinterpret(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
+    let (cuda, device, items) = (bench.cuda, bench.cuda.device(), DIGITS);
+    let answer = shape.blocks * shape.slot_bytes / items;
+    let hint_items = items * DEFAULT_LWE.n();
+    let hint = (HINT_WORDS / hint_items).min(answer);
+    for (name, items, blocks) in
+        [("reinterpret_lwe, an answer", items, answer), ("reinterpret_lwe, a hint", hint_items, hint)]
+    {
+        let words = device.alloc::<u32>(items * blocks)?;
+        fill_random(device, &words.slice(..), 1, 0)?;
+        // Words are read, and as many bytes as they have digits written.
+        let work = Work { bytes: (items * blocks) as f64 * (WORD + DIGITS as f64), ..Work::default() };
+        let row = bench.row(name, 1, work, || cuda.reinterpret_lwe(&words, items, DIGITS).map(drop))?;
+        bench.rows.push(&row.of(Protocol::Double));
+    }
+    Ok(())
+}

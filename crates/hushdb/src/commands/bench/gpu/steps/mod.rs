@@ -1,0 +1,92 @@
+//! The steps, each by itself, on random operands, at the shapes of a table of 4-KiB records.
+
+use std::error::Error;
+
+use hush_cuda::{
+    device::{Buffer, CudaError, Device},
+    fill_random,
+    ring::CudaRing,
+};
+use hush_math::{csprng::Csprng, ring::Ring};
+use hush_protocol::table::TableShape;
+
+use super::{Bench, RECORD_BYTES};
+
+mod column;
+mod lwe;
+mod onion;
+mod pack;
+mod ring;
+mod work;
+
+/// Fewest blocks of a table.
+const LEAST_BLOCKS: usize = 4;
+
+/// All steps, for a table of `size` bytes, or half of the device's memory.
+pub(super) fn run(bench: &mut Bench<'_>, size: usize) -> Result<(), Box<dyn Error>> {
+    let size = size.min(bench.cuda.device().free_bytes()? / 2);
+    let shape = table_shape(size, bench.scale.columns);
+    for group in [lwe::run, column::run, pack::run, onion::run] {
+        group(bench, shape)?;
+        bench.cuda.release_unused();
+    }
+    Ok(())
+}
+
+/// A table of about `size` bytes, with `columns` columns unless there are too few records for a few blocks of them.
+pub(super) fn table_shape(size: usize, columns: usize) -> TableShape {
+    let records = size / RECORD_BYTES;
+    let columns = columns.min(records.div_ceil(LEAST_BLOCKS)).max(1);
+    TableShape { columns, blocks: records.div_ceil(columns).max(1), slot_bytes: RECORD_BYTES }
+}
+
+/// Random polynomials `[..][limb][slot]` on the host.
+pub(super) fn residues(ring: &Ring, words: usize, seed: u64) -> Vec<u32> {
+    let mut residues = random_words(words, seed);
+    for (limb, words) in residues.chunks_mut(ring.degree()).enumerate() {
+        let p = ring.moduli()[limb % ring.limbs()];
+        words.iter_mut().for_each(|word| *word = p.reduce(u64::from(*word)));
+    }
+    residues
+}
+
+/// Random words on the host.
+fn random_words(count: usize, seed: u64) -> Vec<u32> {
+    let mut words = vec![0; count];
+    Csprng::insecure_from_seed(seed).fill_u32(&mut words);
+    words
+}
+
+/// Random polynomials modulo Q_e or Q_1 on the device: residues below the least of the primes.
+fn device_residues(
+    device: &Device,
+    ring: &CudaRing,
+    words: usize,
+    seed: u64,
+) -> Result<Buffer<u32>, CudaError> {
+    let residues = device.alloc(words)?;
+    let least = ring.context().full().moduli().iter().map(|p| p.value()).min().unwrap_or(1);
+    fill_random(device, &residues.slice(..), seed, least)?;
+    Ok(residues)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_a_few_blocks() {
+        for (size, columns, expected) in [
+            (64 << 30, 1 << 16, (1 << 16, 256)),
+            (1 << 30, 1 << 15, (1 << 15, 8)),
+            (1 << 20, 1 << 15, (64, 4)),
+            (1 << 20, 64, (64, 4)),
+            (3 << 20, 100, (100, 8)),
+            (0, 10, (1, 1)),
+        ] {
+            let shape = table_shape(size, columns);
+            assert_eq!((shape.columns, shape.blocks), expected, "{size}");
+            assert!(size <= RECORD_BYTES * shape.columns * shape.blocks);
+        }
+    }
+}

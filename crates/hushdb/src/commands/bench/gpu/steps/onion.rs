@@ -1,0 +1,25 @@
+//! The steps over rings, where `onion` has other parameters than packing.
+
+use std::error::Error;
+
+use hush_ops::contract::EntryOrder;
+use hush_protocol::{
+    layout,
+    ring_table::RingTable,
+    table::{Protocol, Scheme, TableShape},
+};
+
+use super::ring::RingBench;
+use crate::commands::bench::gpu::{Bench, RECORD_BYTES};
+
+/// A table of its own: the database in evaluation form is several times as long as its records, and no step here reads it.
+pub(super) fn run(bench: &mut Bench<'_>, _: TableShape) -> Result<(), Box<dyn Error>> {
+    let (params, records) = (bench.scale.onion, bench.scale.onion_bytes / RECORD_BYTES);
+    let scheme = Scheme::Ring(params);
+    let columns = layout::columns(&scheme, records, RECORD_BYTES);
+    let table = RingTable::new(params, layout::index_shape(&scheme, records, RECORD_BYTES, columns))?;
+    let onion = RingBench::new(bench, Protocol::Onion, &params)?;
+    onion.expand(bench, table.shape().columns, table.folds())?;
+    onion.rgsw_fold(bench, table.entries(), table.planes(), EntryOrder::PlaneMajor)?;
+    onion.respond(bench, table.planes().next_multiple_of(2))
+}
