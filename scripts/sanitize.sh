@@ -14,6 +14,7 @@ thread) runtime=libtsan.so ;;
 *) echo "sanitize.sh: address,undefined or thread, not '$sanitizers'" >&2 && exit 2 ;;
 esac
 runner="env LD_PRELOAD=$("${CXX:-g++}" -print-file-name=$runtime)"
+host=$(rustc -vV | sed -n 's/^host: //p')
 if [[ $sanitizers == thread ]]; then
     # It cannot see how Rust synchronises. Threads of kernels have stacks of their own, where there is no Rust.
     mkdir -p "$folder"
@@ -24,5 +25,10 @@ if [[ $sanitizers == thread ]]; then
         runner="setarch -R $runner"
     fi
 fi
-export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=$runner
-"${CARGO:-cargo}" test --locked -p hush-cuda --tests --features emulator --target-dir "$folder" -- "$filter"
+host=${host^^}
+export "CARGO_TARGET_${host//-/_}_RUNNER=$runner"
+tests() {
+    "${CARGO:-cargo}" test --locked -p hush-cuda --tests --features emulator --target-dir "$folder" -- "$filter" "$@"
+}
+tests --list | grep ': test$' >/dev/null || { echo "sanitize.sh: no test has '$filter' in its name" >&2 && exit 2; }
+tests

@@ -1,5 +1,7 @@
 """The CUDA backend: on the machine's GPU where HUSH_REQUIRE_CUDA is set, else in the emulator."""
 
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -12,7 +14,8 @@ import unittest
 from harness import BINARY
 from keyed import KeyedTest, values
 
-CHECK = pathlib.Path(__file__).resolve().parents[2] / "scripts/gpu_check.py"
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+CHECK = SCRIPTS / "gpu_check.py"
 ON_GPU = bool(os.environ.get("HUSH_REQUIRE_CUDA"))
 CUDA = ["--backend", "cuda"]
 # Protocols, their small sets, and bytes of a value.
@@ -151,8 +154,43 @@ class CudaBenchmarks(CudaTest):
                              [(name, batch) for batch in (1, 2) for name in ("answer", "answer, 2 in flight")])
             skipped, = [row for row in rows["answers-5G"] if row["protocol"] == protocol]
             self.assertRegex(skipped["skipped"], r"^needs \d+\.\d\d GiB .*, 3\.94 GiB are free on emulator$")
-            self.assertRegex(run.stdout, rf"(?m)^answer +{protocol} +5\.00 skipped: needs ")
+            self.assertRegex(run.stdout, rf"(?m)^answer +{protocol} +5\.00 +- skipped: needs ")
         self.assertRegex(run.stdout, r"(?m)^answers-5G +passed ")
+
+
+    def test_what_fails_is_a_row(self):
+        # So many blocks of so few columns have more rows than any protocol takes.
+        run = self.hushdb("bench", "gpu-answers", "--size", "4096G", "--columns", 1, "--json", env=self.env)
+        rows = [json.loads(line) for line in run.stdout.splitlines()]
+        self.assertEqual([row["protocol"] for row in rows], list(self.PROTOCOLS))
+        self.assertEqual(run.returncode, 2)
+        self.assertIn(rows[0]["skipped"], run.stderr)
+
+    # In place of a binary of tests: it ends in its third test, and the second fails by itself as well.
+    TESTS = """#!/bin/sh
+case "$*" in
+*--list*) printf 'a::one: test\\nb: test\\nc: test\\nd: test\\n\\n4 tests, 0 benchmarks\\n' ;;
+"--exact b "*) exit 101 ;;
+--exact*) ;;
+*) printf 'test a::one ... ok\\ntest b ... FAILED\\ntest c ... '; exit 134 ;;
+esac
+"""
+
+    def test_what_did_not_pass_runs_again(self):
+        (self.dir / "steps").write_text(self.TESTS)
+        (self.dir / "steps").chmod(0o755)
+        sys.path.insert(0, str(SCRIPTS))
+        self.addCleanup(sys.path.remove, str(SCRIPTS))
+        import gpu_check
+        check = gpu_check.Check(self.dir, self.dir, True)
+        self.addCleanup(check.log.close)
+        with contextlib.redirect_stdout(io.StringIO()):
+            check.suite("steps", 10, {}, 0)
+            check.suite("steps", 10, {}, gpu_check.BUDGET)
+        stages = [(stage["stage"], stage["passed"]) for stage in check.stages]
+        once = [("steps", False), ("steps: b", False), ("steps: c", True), ("steps: d", True)]
+        self.assertEqual(stages, [*once, ("steps", False)])
+        self.assertEqual(check.stages[-1]["why"], "no time left")
 
 
 class CudaChoices(CudaTest):

@@ -43,6 +43,9 @@ int hush_emulate_launch(const char* kernel, const uint32_t grid[3], uint32_t blo
 size_t hush_emulate_kernel_count(void);
 const char* hush_emulate_kernel_name(size_t at);
 
+/// The sanitizer that emulator and kernels are compiled with: "address", "thread" or "".
+const char* hush_emulate_sanitizer(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -161,6 +161,8 @@ bool launchable(const Grid& grid) {
 }  // namespace
 }  // namespace hush_emulate
 
+extern "C" const char* hush_emulate_sanitizer() { return HUSH_SANITIZER; }
+
 extern "C" int hush_emulate_launch(const char* kernel, const uint32_t grid[3], uint32_t block, uint32_t shared_bytes,
                                    void** params, const HushEmulation* options) {
     using namespace hush_emulate;

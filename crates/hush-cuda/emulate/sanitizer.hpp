@@ -15,6 +15,15 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
+/// The sanitizer that this is compiled with.
+#if defined(HUSH_ASAN)
+#define HUSH_SANITIZER "address"
+#elif defined(HUSH_TSAN)
+#define HUSH_SANITIZER "thread"
+#else
+#define HUSH_SANITIZER ""
+#endif
+
 #define HUSH_UNSANITIZED __attribute__((no_sanitize("thread")))
 
 namespace hush_emulate {

@@ -9,7 +9,7 @@ namespace {
 template <int LOG>
 constexpr uint32_t FOLD_THREADS = 2 * PAIR_THREADS<LOG>;
 
-// Where a block finds its operands. Mirrored by `PowerFold` in src/column/power_fold.rs.
+// Where a block finds its operands. Mirrored by `PowerFold` in src/column/rgsw_power_fold.rs.
 struct PowerFold {
     uint32_t* out;          // [unit][a, b][limb][slot]
     const uint32_t* masks;  // [plane][k][limb][coefficient]: the halves a of all terms

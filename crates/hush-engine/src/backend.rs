@@ -229,6 +229,8 @@ impl Backends {
         let (plan, free) = (plan(gpu), gpu.free_bytes());
         match plan.check(gpu.name(), free, table.encoded_bytes()) {
             Ok(()) => Ok(Some(Seat { gpu, plan, free })),
+            // It has no memory at all: whoever uses it is told why.
+            Err(_) if gpu.is_lost() => Ok(Some(Seat { gpu, plan, free })),
             Err(reason) if self.is_free_to_choose() => {
                 progress.note(&format!("on the CPU: the table {}", reason.needs()));
                 Ok(None)

@@ -112,7 +112,8 @@ pub trait Engine: Send + Sync {
     /// (lengths, ranges of coefficients) and makes them ready. Blocks until done.
     ///
     /// # Errors
-    /// [`EngineError::Keys`] if `body` is no such message, or the protocol has no keys.
+    /// [`EngineError::Keys`] if `body` is no such message, or the protocol has no keys; [`EngineError::Internal`] if there is no
+    /// memory for them; [`EngineError::Lost`].
     fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
         let _ = body;
         Err(EngineError::Keys { reason: format!("tables of protocol {:?} have none", self.protocol()) })

@@ -91,6 +91,11 @@ impl Gpu {
         &self.cuda.device().info().name
     }
 
+    /// Whether it has failed for good.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.cuda.device().lost().is_some()
+    }
+
     /// Bytes that another table may take: what is free and not promised. Batches that are under way and keys that clients have
     /// uploaded by now take of both, and so less is found free than there is.
     pub(crate) fn free_bytes(&self) -> usize {
@@ -121,6 +126,7 @@ impl Gpu {
         free: usize,
         progress: &dyn Progress,
     ) -> Result<Arc<dyn Engine>, OpenError> {
+        self.cuda.device().synchronize().map_err(hush_ops::OpsError::from)?;
         plan.lines(self.name(), free).iter().for_each(|line| progress.note(line));
         let batch = plan.max_batch(free);
         progress.start("upload", plan.upload_bytes() as u64, "bytes");

@@ -51,13 +51,23 @@ pub enum OpenError {
     Snapshot(#[from] SnapshotError),
     /// Its descriptor.
     #[error(transparent)]
-    Protocol(#[from] ProtocolError),
+    Protocol(ProtocolError),
     /// The backend.
     #[error(transparent)]
     Ops(#[from] OpsError),
     /// The GPU that was asked for.
     #[error(transparent)]
     Memory(#[from] DoesNotFit),
+}
+
+impl From<ProtocolError> for OpenError {
+    /// The backend's errors are its own, whichever way they come.
+    fn from(error: ProtocolError) -> Self {
+        match error {
+            ProtocolError::Ops(error) => Self::Ops(error),
+            error => Self::Protocol(error),
+        }
+    }
 }
 
 /// Bytes that the queries and answers of a batch may take beside files of `scanned` bytes: a quarter of them, or 1 GiB.

@@ -68,7 +68,7 @@ impl MemoryPlan {
 
     /// The plan on a device where some buffers, of so many bytes in all, take `taken(bytes, buffers)` bytes.
     #[cfg(any(feature = "cuda", feature = "emulator"))]
-    pub(crate) fn in_blocks(mut self, taken: impl Fn(usize, usize) -> usize) -> Self {
+    pub fn in_blocks(mut self, taken: impl Fn(usize, usize) -> usize) -> Self {
         let several = |bytes| taken(bytes, usize::MAX);
         for part in &mut self.parts {
             part.bytes = taken(part.bytes, PART_BUFFERS);

@@ -23,6 +23,10 @@ impl Gpu {
         match *self {}
     }
 
+    pub(crate) fn is_lost(&self) -> bool {
+        match *self {}
+    }
+
     pub(crate) fn free_bytes(&self) -> usize {
         match *self {}
     }

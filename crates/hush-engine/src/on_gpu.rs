@@ -29,7 +29,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.cuda.device().release_unused();
+        self.cuda.release_unused();
     }
 }
 

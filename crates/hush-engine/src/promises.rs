@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// What a table may take once it is loaded.
 #[derive(Debug)]
 pub(crate) struct Promise {
-    /// Bytes of its largest batch.
+    /// Bytes of its largest batches, as many as are under way at once.
     pub(crate) batch: usize,
     /// Bytes of the keys of all clients that may have theirs in memory.
     pub(crate) keys: usize,
@@ -24,7 +24,7 @@ impl Promises {
         promise
     }
 
-    /// Bytes of batches: all tables may have one at once.
+    /// Bytes of batches: all tables may have theirs at once.
     pub(crate) fn batches(&self) -> usize {
         self.lock().iter().filter_map(Weak::upgrade).map(|promise| promise.batch).sum()
     }

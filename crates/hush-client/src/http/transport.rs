@@ -212,7 +212,10 @@ impl Transport {
                     Err(error) => error.into(),
                 }
             }
-            (StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS, problem) => {
+            (StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS, problem)
+                // Waiting does not help there.
+                if problem.as_ref().is_none_or(|problem| problem.code != "device_lost") =>
+            {
                 let warming = problem.as_ref().is_some_and(|problem| problem.code == "warming");
                 let detail = problem.map_or_else(|| status.to_string(), |problem| shown(&problem.detail));
                 HttpError::Busy { detail, warming, retry_after }

@@ -95,6 +95,15 @@ fn attempts_are_limited() {
 }
 
 #[test]
+fn a_server_whose_gpu_has_failed_is_asked_once() {
+    let (sample, cache) = (sample(1), tempdir().unwrap());
+    let server = faulty(&sample, vec![Reply::problem(503, "device_lost", "until it is started again")]);
+    let error = open(&server.url(), cache.path()).unwrap().lookup(&[Wanted::Index(0)]).unwrap_err();
+    assert!(matches!(&error, HttpError::Refused { code, .. } if code == "device_lost"), "{error}");
+    assert_eq!(server.requests(QUERY).len(), 1);
+}
+
+#[test]
 fn a_wait_that_is_too_long_ends_the_call() {
     let (sample, cache) = (sample(1), tempdir().unwrap());
     let server = faulty(&sample, vec![Reply::problem(429, "throttled", "slowly").with("Retry-After", 61)]);

@@ -60,6 +60,13 @@ unsafe extern "C" {
     ) -> c_int;
     fn hush_emulate_kernel_count() -> usize;
     fn hush_emulate_kernel_name(at: usize) -> *const c_char;
+    fn hush_emulate_sanitizer() -> *const c_char;
+}
+
+/// The sanitizer that the emulator is compiled with: `address`, `thread`, or nothing.
+pub fn emulated_sanitizer() -> &'static str {
+    // SAFETY: a constant, which ends with a zero.
+    unsafe { CStr::from_ptr(hush_emulate_sanitizer()) }.to_str().expect("a word")
 }
 
 /// The names of all kernels that the emulator has, sorted.

@@ -45,8 +45,8 @@ pub enum CudaError {
         /// Bytes that the device had left.
         free: usize,
     },
-    /// Memory of the device is short for what the driver keeps there: code, local memory of threads, tables of pages.
-    #[error("{call} failed: device memory is short")]
+    /// Memory is short for what the driver keeps: code, local memory of threads, tables of pages, or pinned memory of the host.
+    #[error("{call} failed: memory is short")]
     NoMemoryFor {
         /// The call, with the kernel's name if it was a launch.
         call: String,

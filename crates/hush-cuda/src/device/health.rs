@@ -31,7 +31,8 @@ impl Health {
             return Err(lost(reason));
         }
         work().map_err(|error| {
-            let stays = matches!(error, CudaError::Driver { .. }) && runtime.synchronize().is_err();
+            let fails = |outcome: Result<(), CudaError>| matches!(outcome, Err(CudaError::Driver { .. }));
+            let stays = matches!(error, CudaError::Driver { .. }) && fails(runtime.synchronize());
             if stays { lost(self.lost.get_or_init(|| error.to_string())) } else { error }
         })
     }

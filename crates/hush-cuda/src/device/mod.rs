@@ -27,7 +27,7 @@ pub use buffer::{Buffer, Slice, Word};
 #[cfg(feature = "driver")]
 pub use driver::Stopwatch;
 #[cfg(feature = "emulator")]
-pub use emulated::{Emulation, emulated_kernels};
+pub use emulated::{Emulation, emulated_kernels, emulated_sanitizer};
 pub use error::CudaError;
 use health::Health;
 pub use info::DeviceInfo;
@@ -35,8 +35,9 @@ pub use launch::{Arg, Launch, MAX_GRID};
 use pool::Pool;
 use runtime::Runtime;
 
-/// Bytes that are uploaded at once, at most: what pinned memory holds, and the grain of progress.
-const UPLOAD_BYTES: usize = 16 << 20;
+/// Bytes that are uploaded at once, at most: what pinned memory holds, and the grain of progress. The queries of a batch are a few
+/// of them, so that these, too, are copied into one buffer while the other goes up; a copy takes much longer than to ask for it.
+const UPLOAD_BYTES: usize = 2 << 20;
 
 /// A GPU, or the emulator. Clones are the same device.
 ///
@@ -235,10 +236,22 @@ impl Device {
     /// [`CudaError::Driver`], also for work that was queued before.
     pub fn download<T: Word + Default>(&self, from: &Slice<'_, T>) -> Result<Vec<T>, CudaError> {
         let mut host = vec![T::default(); from.len()];
+        self.download_into(from, &mut host)?;
+        Ok(host)
+    }
+
+    /// The same, to memory of the same length.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`], also for work that was queued before.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn download_into<T: Word>(&self, from: &Slice<'_, T>, host: &mut [T]) -> Result<(), CudaError> {
+        assert_eq!(from.len(), host.len());
         // SAFETY: any bits are a value, and words have no padding.
         let bytes = unsafe { std::slice::from_raw_parts_mut(host.as_mut_ptr().cast(), from.bytes()) };
-        self.ask(|runtime| runtime.download(from.address(), bytes))?;
-        Ok(host)
+        self.ask(|runtime| runtime.download(from.address(), bytes))
     }
 
     /// Copies device memory to device memory of the same length.

@@ -7,8 +7,8 @@ use std::{
 
 use super::{CudaError, runtime::Runtime};
 
-/// This share of a device's memory is kept at most: more than the batches of a table take that leaves room for others, and little
-/// enough for programs beside this one.
+/// If more than this share of a device's memory is kept, all of it goes back before more is asked of the driver: the share is more
+/// than the batches of a table take that leaves room for others, and little enough for programs beside this one.
 const KEPT_SHARE: usize = 4;
 /// The most that a block is rounded up by: databases are large, and nobody else asks for their sizes.
 const MAX_WASTE: usize = 64 << 20;
@@ -23,7 +23,7 @@ const WASTE_SHARE: usize = 8;
 pub(super) struct Pool {
     runtime: Arc<Runtime>,
     kept: Mutex<Kept>,
-    /// Bytes that are kept at most.
+    /// Bytes beyond which nothing new is allocated before all that is kept was given up.
     cap: usize,
 }
 
@@ -50,7 +50,7 @@ impl Kept {
 
 impl Pool {
     pub(super) fn new(runtime: Arc<Runtime>) -> Self {
-        let cap = if runtime.is_pooled() { runtime.info().memory_bytes / KEPT_SHARE } else { 0 };
+        let cap = runtime.info().memory_bytes / KEPT_SHARE;
         Self { runtime, kept: Mutex::default(), cap }
     }
 
@@ -61,6 +61,13 @@ impl Pool {
         let mut kept = self.kept();
         if let Some(address) = kept.take(size) {
             return Ok((address, size));
+        }
+        if kept.bytes > self.cap {
+            // Blocks of sizes that nobody asked for lately. Others may go on meanwhile: this waits for the device.
+            let unused = std::mem::take(&mut *kept);
+            drop(kept);
+            self.free(unused);
+            kept = self.kept();
         }
         let allocate = || self.runtime.allocate(size);
         let address = match allocate() {
@@ -88,15 +95,12 @@ impl Pool {
         work()
     }
 
-    /// Takes a block back. What would be too much to keep goes to the driver at once.
+    /// Takes a block back. This never waits for the device: buffers are dropped where nobody may.
     pub(super) fn give_back(&self, address: u64, size: usize) {
-        let mut kept = self.kept();
-        if kept.bytes + size <= self.cap {
-            return kept.keep(address, size);
+        if !self.runtime.is_pooled() {
+            return self.runtime.free(address);
         }
-        // Others may go on meanwhile: this waits for the device.
-        drop(kept);
-        self.free([address]);
+        self.kept().keep(address, size);
     }
 
     /// Bytes of the blocks that nobody has.
@@ -111,15 +115,15 @@ impl Pool {
 
     fn give_up(&self, kept: &mut Kept) {
         if kept.bytes > 0 {
-            self.free(std::mem::take(kept).blocks.into_values().flatten());
+            self.free(std::mem::take(kept));
         }
     }
 
     /// Gives blocks to the driver when the device has done all that is queued.
-    fn free(&self, addresses: impl IntoIterator<Item = u64>) {
+    fn free(&self, blocks: Kept) {
         // A device that fails has nothing queued any more, and whoever uses it next is told.
         let _ = self.runtime.synchronize();
-        addresses.into_iter().for_each(|address| self.runtime.free(address));
+        blocks.blocks.into_values().flatten().for_each(|address| self.runtime.free(address));
     }
 
     /// Bytes that `buffers` buffers of `bytes` bytes in all take at most, but for sectors that are not whole.

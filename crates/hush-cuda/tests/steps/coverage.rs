@@ -1,9 +1,9 @@
 //! Every kernel runs in a small test, which the sanitizers run: each of these tests answers for some kernels, and together they
 //! answer for all.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, env};
 
-use hush_cuda::device::{Device, emulated_kernels};
+use hush_cuda::device::{Device, emulated_kernels, emulated_sanitizer};
 
 /// Kernels of the steps over LWE, as the beginnings of their names.
 pub(crate) const LWE: &[&str] = &["lwe_fold_", "split_", "retile", "reinterpret_lwe"];
@@ -23,7 +23,7 @@ pub(crate) const MEMORY: &[&str] = &["fill_random"];
 /// Kernels of no step: primitives, which the emulator's own tests run under the sanitizers, and measurements.
 const ELSEWHERE: &[&str] = &["conform_", "floor_"];
 /// Under a sanitizer, chains of the default set take minutes, and so do folds of as many points as a large ring has, which come
-/// before the last two. They are kernels of smaller rings with other numbers.
+/// before the last two. They are kernels of smaller rings with other numbers; other tests run them.
 const TOO_LONG: &[&str] = &["chain_switch_11", "chain_end_11", "pack_add_folded_11", "pack_add_folded_12"];
 
 /// Kernels whose names begin as `family` says.
@@ -39,6 +39,13 @@ pub(crate) fn assert_launched<'a>(devices: impl IntoIterator<Item = &'a Device>,
     let wanted = kernels(family).into_iter().filter(|name| !TOO_LONG.contains(name));
     let missed: Vec<_> = wanted.filter(|name| !launched.contains(name)).collect();
     assert!(missed.is_empty(), "these never ran: {missed:?}");
+}
+
+/// What scripts/sanitize.sh asked the build for.
+#[test]
+fn small_tests_run_under_the_sanitizer() {
+    let asked = env::var("HUSH_SANITIZERS").unwrap_or_default();
+    assert_eq!(asked.split(',').next(), Some(emulated_sanitizer()));
 }
 
 #[test]

@@ -5,7 +5,9 @@ use crate::{
     devices::{one_and_gpu, small, varied},
 };
 use hush_cuda::Cuda;
-use hush_he::params::{INSECURE_PACK_N256, INSECURE_PACK_PLAIN, PACK_M31, PackParams, VIPIR_N4096_3X29};
+use hush_he::params::{
+    COLPACK_N2048_Q52, INSECURE_PACK_N256, INSECURE_PACK_PLAIN, PACK_M31, PackParams, VIPIR_N4096_3X29,
+};
 use hush_testkit::conformance::{PackCase, PackCaseShape, Residues, Words};
 
 fn check(backends: &[Cuda], params: PackParams, shape: PackCaseShape, words: Words) {
@@ -69,6 +71,10 @@ fn presets() {
     let shape = PackCaseShape::new(2, 5000, 4096, 1..2, 1);
     let case = PackCase::new(*VIPIR_N4096_3X29.ring(), shape, Words::Extreme, Residues::Random);
     backends.iter().for_each(|backend| case.check_pack(backend));
+    // Of a degree that no preset has.
+    let shape = PackCaseShape::new(1, 300, 300, 0..1, 1);
+    let case = PackCase::new(*COLPACK_N2048_Q52.ring(), shape, Words::Extreme, Residues::Random);
+    case.check_pack(&backends[0]);
 }
 
 #[test]

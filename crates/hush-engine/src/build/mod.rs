@@ -75,7 +75,10 @@ pub fn build(
     let stage =
         HintStage { descriptor: &mut descriptor, params, writer: &writer, cpu, progress, files: &mut files };
     match seat {
-        Some(Seat { gpu, .. }) => gpu.compute(stage)?,
+        Some(Seat { gpu, .. }) => gpu.compute(stage).inspect_err(|_| {
+            progress
+                .note("the GPU did not do it: with --backend cpu, the build goes on from what is laid out");
+        })?,
         None => stage.run(cpu)?,
     }
     descriptor.seal();

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use hush_cuda::device::{Buffer, Device};
 use hush_engine::{Backend, BackendChoice, Backends, Engine, EngineError, OpenError, Progress, Silent, open};
 use hush_he::params::ring_preset;
-use hush_protocol::table::Protocol;
+use hush_ops::OpsError;
+use hush_protocol::{ProtocolError, table::Protocol};
 use hush_store::snapshot::Verify;
 
 use crate::place::{MIB, Place, Told, cpu, device, on_cpu};
@@ -68,7 +69,11 @@ fn a_lost_device_is_told() {
         if keys.is_some() {
             assert_eq!(asked.keys(&*other).err(), Some(first));
         }
-        // A table that is opened now goes to the CPU.
+        // A table that is opened now goes to the CPU, unless that is not wanted.
+        let cuda = Backends::with_device(BackendChoice::Cuda, cpu(), device);
+        let refused = open(&target, Verify::Header, &cuda, &Silent).err();
+        let Some(OpenError::Ops(error)) = refused else { panic!("{refused:?}") };
+        assert!(error.to_string().contains("the GPU has failed"), "{error}");
         let next = open(&target, Verify::Header, &gpu, &Silent).unwrap();
         assert_eq!((next.backend(), next.lost()), (Backend::Cpu, None));
         asked.check(&asked.answers(&*next).unwrap());
@@ -126,6 +131,14 @@ fn a_table_whose_memory_is_taken_goes_to_the_cpu() {
         assert_eq!(engine.backend(), Backend::Cuda);
         place.ask(&target, [&*engine, &*on_cpu], 2);
     }
+}
+
+/// As of the masks of `colpack-s`, which its protocol's page has switched while a table is opened.
+#[test]
+fn errors_of_the_backend_are_its_own_whichever_way_they_come() {
+    let reason = OpsError::Backend { reason: "no memory".into() };
+    let error = OpenError::from(ProtocolError::Ops(reason));
+    assert!(matches!(error, OpenError::Ops(_)), "{error:?}");
 }
 
 #[test]

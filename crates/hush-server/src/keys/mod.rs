@@ -199,7 +199,9 @@ fn accept(server: &Server, id: &KeyId, body: &Bytes) -> Result<bool, KeyError> {
     }
     let preset = wire::decode_keys(body.clone()).map_err(KeyError::Wire)?.preset;
     let takers = server.tables.with_keys();
-    let Some((spec, engine)) = takers.iter().find(|(spec, _)| spec.preset == preset) else {
+    // A table whose GPU has failed can open none, and is asked only if there is no other.
+    let of_preset = takers.iter().filter(|(spec, _)| spec.preset == preset);
+    let Some((spec, engine)) = of_preset.min_by_key(|(_, engine)| engine.lost().is_some()) else {
         let mut served: Vec<String> = takers.into_iter().map(|(spec, _)| spec.preset).collect();
         served.sort();
         served.dedup();

@@ -79,15 +79,21 @@ impl OpenedCache {
     /// A place, if need be that of the keys that were used longest ago and that no query holds;
     /// `None` if queries hold all.
     pub(super) fn place(&self) -> Option<Place> {
-        let mut entries = self.lock();
         loop {
             if let Ok(permit) = self.places.clone().try_acquire_owned() {
                 return Some(Place(permit));
             }
-            let idle = entries.by_id.iter().filter(|(_, entry)| Arc::strong_count(&entry.opened) == 1);
-            let oldest = idle.min_by_key(|(_, entry)| entry.last_use).map(|(id, _)| *id)?;
-            entries.by_id.remove(&oldest);
+            drop(self.remove_oldest()?);
         }
+    }
+
+    /// Removes the keys that were used longest ago and that no query holds. The caller drops them, without the
+    /// lock: the backend may have to wait for that.
+    fn remove_oldest(&self) -> Option<Entry> {
+        let mut entries = self.lock();
+        let idle = entries.by_id.iter().filter(|(_, entry)| Arc::strong_count(&entry.opened) == 1);
+        let oldest = idle.min_by_key(|(_, entry)| entry.last_use).map(|(id, _)| *id)?;
+        entries.by_id.remove(&oldest)
     }
 
     /// Adds keys; those that came first stay.
@@ -101,11 +107,10 @@ impl OpenedCache {
     /// Removes keys, whoever opened them.
     pub(super) fn remove(&self, ids: &[KeyId]) {
         let mut entries = self.lock();
-        for id in ids {
-            for backend in Backend::ALL {
-                entries.by_id.remove(&(*id, backend));
-            }
-        }
+        let both = ids.iter().flat_map(|&id| Backend::ALL.map(|backend| (id, backend)));
+        let removed: Vec<_> = both.map(|key| entries.by_id.remove(&key)).collect();
+        drop(entries);
+        drop(removed);
     }
 }
 

@@ -163,6 +163,23 @@ fn keys_for_a_lost_gpu_are_not_forgotten() {
 }
 
 #[test]
+fn keys_are_opened_by_a_table_whose_gpu_works() {
+    let engines = [EPOCH_BYTE + 1, EPOCH_BYTE].map(|epoch| SumEngine::new(epoch).with_keys(PRESET, WORDS));
+    let (engines, tables) = (engines.map(Arc::new), Tables::new());
+    for (name, engine) in ["a", "t"].into_iter().zip(&engines) {
+        tables.insert(name, engine.clone()).unwrap();
+    }
+    let server = TestServer::start(tables, ServerConfig::default());
+    let mut client = server.client();
+    engines[0].lose("it is gone");
+    assert_eq!(upload(&mut client, &keys(1)).status, 201, "table t needs them too");
+    let queries = [keyed_query(1, &keys(1))];
+    check(ask(&mut client, &queries), &queries, &[1]);
+    engines[1].lose("it is gone as well");
+    upload(&mut client, &keys(2)).problem(503, "device_lost");
+}
+
+#[test]
 fn random_and_damaged_uploads_stop_nobody() {
     let (server, _engine) = server(ServerConfig::default());
     let mut client = server.client();

@@ -38,12 +38,18 @@ fn blocks_are_used_again() {
 #[test]
 fn what_is_kept_is_bounded() {
     let pool = pool(true);
-    let blocks: Vec<_> = (0..5).map(|_| pool.take(64 * KIB).unwrap()).collect();
-    let (database, size) = pool.take(512 * KIB).unwrap();
-    pool.give_back(database, size);
-    assert_eq!(pool.kept_bytes(), 0, "more than a quarter of the memory is not kept");
-    blocks.into_iter().for_each(|(address, size)| pool.give_back(address, size));
-    assert_eq!((pool.kept_bytes(), free(&pool)), (256 * KIB, MEMORY - 256 * KIB));
+    let keep = |sizes: &[usize]| {
+        let blocks: Vec<_> = sizes.iter().map(|kib| pool.take(kib * KIB).unwrap()).collect();
+        blocks.into_iter().for_each(|(address, size)| pool.give_back(address, size));
+        pool.kept_bytes() / KIB
+    };
+    assert_eq!(keep(&[128, 128]), 256);
+    assert_eq!(keep(&[64]), 320, "a quarter of the memory was kept, and no more");
+    assert_eq!(keep(&[128, 64]), 320, "what is there is used");
+    assert_eq!(keep(&[32]), 32, "before more is asked of the driver, all that is kept goes back");
+    assert_eq!(free(&pool), MEMORY - 32 * KIB);
+    assert_eq!(keep(&[512]), 544);
+    assert_eq!(keep(&[96]), 96);
 }
 
 #[test]

@@ -20,56 +20,63 @@ use hush_protocol::{
 };
 
 use super::{
-    Bench, Row, Work,
+    Bench, Scale, What, Work, answer_work,
     room::batches_that_fit,
-    row::Skipped,
     steps::{residues, table_shape},
 };
 use crate::commands::bench::BenchArgs;
 
-/// Operations on bytes of an entry of a database and query: 2 a multiply-add, 4 bytes a word.
-const BYTE_OPS: f64 = 8.0;
+/// The protocols with targets for GPUs.
+const PROTOCOLS: [Protocol; 5] =
+    [Protocol::Colpack, Protocol::ColpackS, Protocol::Simple, Protocol::Hybrid, Protocol::ExppackS];
 
-/// The protocols with targets for GPUs, on tables of `args.size` bytes: those that there is room for, as the engine plans it.
-pub(super) fn run(bench: &mut Bench<'_>, args: &BenchArgs) -> Result<(), Box<dyn Error>> {
+/// Each of [`PROTOCOLS`] on a table of `args.size` bytes, if there is room for it, as the engine plans it.
+pub(super) fn run(bench: &mut Bench<'_>, args: &BenchArgs) {
     // Half of the columns for tables of up to a GiB; a few blocks for the smallest.
     let most = bench.scale.columns >> u32::from(args.size <= 1 << 30);
     let columns = args.columns.map_or(most, |columns| columns.get());
     let shape = table_shape(args.size, columns);
-    let mut tables = Vec::new();
-    for protocol in [Protocol::Colpack, Protocol::ColpackS] {
-        tables.push(TableParams::Column(ColumnTable::new(protocol, bench.scale.column, shape)?));
+    for protocol in PROTOCOLS {
+        let what = What::answers("answer").of(protocol).table(args.size);
+        bench.attempt(what, |bench| bench.table(table_params(bench.scale, protocol, shape)?));
     }
-    tables.push(TableParams::Lwe(LweTable::new(Protocol::Simple, DEFAULT_LWE, shape)?));
-    for protocol in [Protocol::Hybrid, Protocol::ExppackS] {
-        tables.push(TableParams::Pack(PackTable::new(protocol, bench.scale.pack, shape)?));
-    }
-    tables.into_iter().try_for_each(|table| bench.table(table))
+}
+
+fn table_params(scale: &Scale, protocol: Protocol, shape: TableShape) -> Result<TableParams, ProtocolError> {
+    Ok(match protocol {
+        Protocol::Colpack | Protocol::ColpackS => {
+            TableParams::Column(ColumnTable::new(protocol, scale.column, shape)?)
+        }
+        Protocol::Hybrid | Protocol::ExppackS => {
+            TableParams::Pack(PackTable::new(protocol, scale.pack, shape)?)
+        }
+        _ => TableParams::Lwe(LweTable::new(protocol, DEFAULT_LWE, shape)?),
+    })
 }
 
 /// Batches of a table that are measured.
 struct Batches {
-    protocol: Protocol,
+    what: What,
     shape: TableShape,
-    /// Bytes of the table.
-    bytes: usize,
     sizes: Vec<usize>,
 }
 
 impl Bench<'_> {
     /// One table, as far as there is room for it.
     fn table(&mut self, table: TableParams) -> Result<(), Box<dyn Error>> {
-        let (plan, free) = (MemoryPlan::to_serve(&table, 1), room_for_tables(self.cuda));
-        let (protocol, bytes) = (table.protocol(), table.encoded_bytes());
-        let device = &self.cuda.device().info().name;
-        let sizes = match batches_that_fit(&plan, device, free, bytes, self.scale.batches) {
+        let (device, free) = (self.cuda.device(), room_for_tables(self.cuda));
+        let plan = MemoryPlan::to_serve(&table, 1);
+        let plan = plan.in_blocks(|bytes, buffers| device.bytes_taken(bytes, buffers));
+        let bytes = table.encoded_bytes();
+        let what = What::answers("answer").of(table.protocol()).table(bytes);
+        let sizes = match batches_that_fit(&plan, &device.info().name, free, bytes, self.scale.batches) {
             Ok(sizes) => sizes,
             Err(why) => {
-                self.rows.skip(&Skipped::answers(protocol, bytes, why));
+                self.rows.skip(&what, why);
                 return Ok(());
             }
         };
-        let batches = Batches { protocol, shape: table.shape(), bytes, sizes };
+        let batches = Batches { what, shape: table.shape(), sizes };
         match table {
             TableParams::Column(table) => self.column(&table, &batches),
             TableParams::Lwe(table) => self.simple(&table, &batches),
@@ -105,26 +112,22 @@ impl Bench<'_> {
             chain: &chain,
             masks: &switched,
         };
-        let work = |batch: usize| Work {
-            bytes: (tiling.bytes() + columns_tiling.bytes()) as f64,
-            byte_ops: BYTE_OPS * batch as f64 * (tiling.bytes() + columns_tiling.bytes()) as f64,
-            ..Work::default()
-        };
+        let work = |batch: usize| answer_work::column(table, batch);
         let make = |target, rng: &mut Csprng| column_packing::query(table, &scheme, target, rng).0;
         let answer = |queries: &[wire::Query]| column_packing::answer(&host, queries);
-        self.answers(batches, work, make, answer)
+        self.answers(batches, work, make, answer);
+        Ok(())
     }
 
     fn simple(&mut self, table: &LweTable, batches: &Batches) -> Result<(), Box<dyn Error>> {
         let tiling = table.tiling();
         let db = self.cuda.random_db(tiling.rows(), tiling.cols(), 1)?;
-        let bytes = tiling.bytes() as f64;
-        let work =
-            |batch: usize| Work { bytes, byte_ops: BYTE_OPS * batch as f64 * bytes, ..Work::default() };
+        let work = |batch: usize| answer_work::simple(table, batch);
         let make = |target: Target, rng: &mut Csprng| simple::query(table, &target, rng).0;
         let cuda = self.cuda;
         let answer = |queries: &[wire::Query]| simple::answer(cuda, &db, table, queries);
-        self.answers(batches, work, make, answer)
+        self.answers(batches, work, make, answer);
+        Ok(())
     }
 
     fn pack(&mut self, table: &PackTable, batches: &Batches) -> Result<(), Box<dyn Error>> {
@@ -145,16 +148,11 @@ impl Bench<'_> {
             second_db: None,
             hint: &hint,
         };
-        let work = |batch: usize| Work {
-            bytes: (tiling.bytes() + hint_tiling.bytes()) as f64,
-            byte_ops: BYTE_OPS * batch as f64 * tiling.bytes() as f64
-                // A word of the hint meets two words of a selector: four classes of four by one bytes each.
-                + 2.0 * 2.0 * 16.0 * batch as f64 * (hint_tiling.bytes() / 4) as f64,
-            ..Work::default()
-        };
+        let work = |batch: usize| answer_work::pack(table, batch);
         let make = |target, rng: &mut Csprng| packing::query(table, &client, target, rng).0;
         let answer = |queries: &[wire::Query]| packing::answer(&host, queries, &vec![&keys; queries.len()]);
-        self.answers(batches, work, make, answer)
+        self.answers(batches, work, make, answer);
+        Ok(())
     }
 
     /// Rows for all batches: the time of one batch alone, and of a batch where as many are under way as the server has.
@@ -164,7 +162,7 @@ impl Bench<'_> {
         work: impl Fn(usize) -> Work,
         make: impl Fn(Target, &mut Csprng) -> wire::Query,
         answer: impl Fn(&[wire::Query]) -> Result<Vec<Vec<u8>>, ProtocolError> + Sync,
-    ) -> Result<(), Box<dyn Error>> {
+    ) {
         let (runs, in_flight) = (self.scale.runs, Backend::Cuda.batches_in_flight());
         let (mut rng, shape) = (Csprng::from_os(), batches.shape);
         let most = batches.sizes.iter().copied().max().unwrap_or(0);
@@ -173,26 +171,35 @@ impl Bench<'_> {
             Target { columns, block: index * 31 % shape.blocks }
         });
         let queries: Vec<_> = targets.map(|target| make(target, &mut rng)).collect();
-        let together = format!("answer, {in_flight} in flight");
         for &batch in &batches.sizes {
-            let queries = &queries[..batch];
-            answer(queries)?;
-            let start = Instant::now();
-            (0..runs).try_for_each(|_| answer(queries).map(drop))?;
-            let alone_seconds = start.elapsed().as_secs_f64() / runs as f64;
-            let start = Instant::now();
-            std::thread::scope(|scope| {
-                let workers: Vec<_> = (0..in_flight)
-                    .map(|_| scope.spawn(|| (0..runs).try_for_each(|_| answer(queries).map(drop))))
-                    .collect();
-                workers.into_iter().try_for_each(|worker| worker.join().expect("answers do not panic"))
-            })?;
-            let together_seconds = start.elapsed().as_secs_f64() / (runs * in_flight) as f64;
-            for (name, seconds) in [("answer", alone_seconds), (&together, together_seconds)] {
-                let row = Row::new(name, batch, seconds, work(batch), self.floors);
-                self.rows.push(&row.answer(batches.protocol, batches.bytes));
-            }
+            let answer = || answer(&queries[..batch]).map(drop);
+            let (what, work) = (batches.what.clone().batch(batch), work(batch));
+            self.timed(what.clone(), &work, || alone_seconds(runs, answer));
+            let what = what.renamed(format!("answer, {in_flight} in flight"));
+            self.timed(what, &work, || together_seconds(runs, in_flight, answer));
         }
-        Ok(())
     }
+}
+
+/// Seconds of a batch that is answered by itself, after a run that does not count.
+fn alone_seconds(runs: usize, answer: impl Fn() -> Result<(), ProtocolError>) -> Result<f64, Box<dyn Error>> {
+    answer()?;
+    let start = Instant::now();
+    (0..runs).try_for_each(|_| answer())?;
+    Ok(start.elapsed().as_secs_f64() / runs as f64)
+}
+
+/// Seconds from one batch to the next where `in_flight` of them are under way.
+fn together_seconds(
+    runs: usize,
+    in_flight: usize,
+    answer: impl Fn() -> Result<(), ProtocolError> + Sync,
+) -> Result<f64, Box<dyn Error>> {
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        let workers: Vec<_> =
+            (0..in_flight).map(|_| scope.spawn(|| (0..runs).try_for_each(|_| answer()))).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("answers do not panic"))
+    })?;
+    Ok(start.elapsed().as_secs_f64() / (runs * in_flight) as f64)
 }

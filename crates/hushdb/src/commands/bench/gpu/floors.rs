@@ -6,7 +6,9 @@ use hush_cuda::device::{Buffer, CudaError, Device, Launch};
 
 use super::{
     Scale, device_seconds,
-    row::{Rate, Table},
+    row::{Rate, What},
+    table::Table,
+    work::Work,
 };
 
 /// Independent chains of operations a thread, as the kernels have them.
@@ -20,59 +22,123 @@ const WGMMA: [(u32, &str); 4] = [
     (128, "floor_wgmma_n128_hopper"),
     (256, "floor_wgmma_n256_hopper"),
 ];
+/// Products of the cores.
+const WIDE: &str = "floor_multiply_wide";
+const HIGH: &str = "floor_multiply_high";
+const LOW: &str = "floor_multiply_low";
 
-/// The rates that floors are computed with, a second.
+/// A rate, a second.
+type Measured = Result<f64, Box<dyn Error>>;
+
+/// The rates that floors are computed with, a second. What could not be measured is infinite: it bounds nothing.
 pub(super) struct Floors {
     /// Bytes read from device memory.
     pub(super) read: f64,
     /// Operations on bytes by the tensor cores, 2 a multiply-add.
     pub(super) byte_ops: f64,
+    /// Products modulo a prime by the cores.
+    pub(super) modular_products: f64,
     /// Multiply-adds of 32 bits with results of 64 by the cores.
-    pub(super) word_ops: f64,
-    /// Bytes copied between host and device, the slower way.
-    pub(super) copy: f64,
+    pub(super) multiply_adds: f64,
+    /// Bytes copied from the host to the device.
+    pub(super) up: f64,
+    /// Bytes copied from the device to the host.
+    pub(super) down: f64,
 }
 
 impl Floors {
-    /// Measures them: a second or so.
-    pub(super) fn measure(device: &Device, scale: &Scale) -> Result<Self, Box<dyn Error>> {
+    /// Measures them: a second or so. `rows` gets what could not be measured.
+    ///
+    /// # Errors
+    /// If the device has no memory for the measurements.
+    pub(super) fn measure(device: &Device, scale: &Scale, rows: &mut Table) -> Result<Self, Box<dyn Error>> {
         let probe = Probe::new(device, scale)?;
-        let byte_ops = if device.is_hopper() { probe.wgmma(256, WGMMA[3].1)? } else { probe.mma()? };
-        let (up, down) = probe.copies()?;
+        let mut rate = |name: String, rate: Measured| rows.keep(&What::named(name), rate);
+        let reads = probe.reads().into_iter().filter_map(|read| rate(read.name(), probe.read(read)));
+        let read = reads.reduce(f64::max).unwrap_or(f64::INFINITY);
+        let mut rate = |name: &str, measured| rate(name.into(), measured).unwrap_or(f64::INFINITY);
+        let byte_ops = if device.is_hopper() { probe.wgmma(256, WGMMA[3].1) } else { probe.mma() };
+        let multiply_adds = rate("word products, all of them", probe.words(WIDE));
+        let high = rate("word products, high halves", probe.words(HIGH));
+        let low = rate("word products, low halves", probe.words(LOW));
         Ok(Self {
-            read: probe.best_read()?,
-            byte_ops,
-            word_ops: probe.words("floor_multiply_wide")?,
-            copy: up.min(down),
+            read,
+            byte_ops: rate("byte products", byte_ops),
+            modular_products: one_after_another([low, high, multiply_adds]),
+            multiply_adds,
+            up: rate("upload", probe.upload()),
+            down: rate("download", probe.download()),
         })
+    }
+
+    /// The part of `work` that takes longest, and its seconds. Copies share the queue with each other; other parts overlap.
+    pub(super) fn longest(&self, work: &Work) -> (&'static str, f64) {
+        let cores = work.modular_products / self.modular_products + work.multiply_adds / self.multiply_adds;
+        let parts = [
+            ("memory", work.bytes / self.read),
+            ("tensor", work.byte_ops / self.byte_ops),
+            ("cores", cores),
+            ("copy", work.up / self.up + work.down / self.down),
+        ];
+        parts.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).expect("there are four")
     }
 }
 
+/// The rate of what takes one operation of each of `rates`, by the same units.
+fn one_after_another(rates: [f64; 3]) -> f64 {
+    1.0 / rates.into_iter().map(f64::recip).sum::<f64>()
+}
+
 /// All rates.
+///
+/// # Errors
+/// If the device has no memory for the measurements.
 pub(super) fn run(device: &Device, scale: &Scale, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let probe = Probe::new(device, scale)?;
-    let mut rate = |name: String, rate: f64, unit: &'static str| table.rate(&Rate { name, rate, unit });
-    rate("read, 16 bytes a load".into(), probe.read()?, "B/s");
+    let mut rate = |name: String, unit: &'static str, measure: &dyn Fn() -> Measured| {
+        if device.lost().is_none()
+            && let Some(rate) = table.keep(&What::named(&name), measure())
+        {
+            table.rate(&Rate { name, rate, unit });
+        }
+    };
+    for read in probe.reads() {
+        rate(read.name(), "B/s", &|| probe.read(read));
+    }
     if device.is_hopper() {
-        for (tile, stages) in BULK {
-            rate(format!("read, {stages} bulk copies of {tile} bytes"), probe.bulk(tile, stages)?, "B/s");
-        }
         for (columns, kernel) in WGMMA {
-            rate(format!("byte products, 64 x 32 by 32 x {columns}"), probe.wgmma(columns, kernel)?, "op/s");
+            let name = format!("byte products, 64 x 32 by 32 x {columns}");
+            rate(name, "op/s", &|| probe.wgmma(columns, kernel));
         }
     }
-    rate("byte products, 16 x 32 by 32 x 8".into(), probe.mma()?, "op/s");
+    rate("byte products, 16 x 32 by 32 x 8".into(), "op/s", &|| probe.mma());
     for (name, kernel) in [
-        ("32 x 32 + 64 bits", "floor_multiply_wide"),
-        ("high half of 32 x 32 bits", "floor_multiply_high"),
-        ("low half of 32 x 32 + 32 bits", "floor_multiply_low"),
+        ("32 x 32 + 64 bits", WIDE),
+        ("high half of 32 x 32 bits", HIGH),
+        ("low half of 32 x 32 + 32 bits", LOW),
     ] {
-        rate(format!("word products, {name}"), probe.words(kernel)?, "op/s");
+        rate(format!("word products, {name}"), "op/s", &|| probe.words(kernel));
     }
-    let (up, down) = probe.copies()?;
-    rate("upload".into(), up, "B/s");
-    rate("download".into(), down, "B/s");
+    rate("upload".into(), "B/s", &|| probe.upload());
+    rate("download".into(), "B/s", &|| probe.download());
     Ok(())
+}
+
+/// A way to read device memory.
+#[derive(Clone, Copy)]
+enum Read {
+    Loads,
+    /// Bulk copies: bytes of a tile, and how many are in flight.
+    Bulk(u32, u32),
+}
+
+impl Read {
+    fn name(self) -> String {
+        match self {
+            Self::Loads => "read, 16 bytes a load".into(),
+            Self::Bulk(tile, stages) => format!("read, {stages} bulk copies of {tile} bytes"),
+        }
+    }
 }
 
 struct Probe<'a> {
@@ -105,20 +171,34 @@ impl<'a> Probe<'a> {
         kernel: &'static str,
         launch: Launch,
         args: &[hush_cuda::device::Arg<'_>],
-    ) -> Result<f64, Box<dyn Error>> {
+    ) -> Measured {
         // SAFETY: the arguments are what the kernel's comment asks for, and the buffers are the probe's.
         let launched = || unsafe { self.device.launch_kernel(kernel, launch, args) };
         Ok(work / device_seconds(self.device, self.scale.runs, launched)?)
     }
 
-    fn read(&self) -> Result<f64, Box<dyn Error>> {
+    /// The ways that the device has.
+    fn reads(&self) -> Vec<Read> {
+        let bulk = if self.device.is_hopper() { &BULK[..] } else { &[] };
+        let bulk = bulk.iter().map(|&(tile, stages)| Read::Bulk(tile, stages));
+        std::iter::once(Read::Loads).chain(bulk).collect()
+    }
+
+    fn read(&self, read: Read) -> Measured {
+        match read {
+            Read::Loads => self.loads(),
+            Read::Bulk(tile, stages) => self.bulk(tile, stages),
+        }
+    }
+
+    fn loads(&self) -> Measured {
         let units = (self.table.len() / 4) as u64;
         let launch = Launch::new(4 * self.multiprocessors(), 512);
         let args = [(&self.table).into(), units.into(), (&self.out).into()];
         self.rate(self.bytes(), "floor_read", launch, &args)
     }
 
-    fn bulk(&self, tile: u32, stages: u32) -> Result<f64, Box<dyn Error>> {
+    fn bulk(&self, tile: u32, stages: u32) -> Measured {
         let tiles = (self.bytes() / f64::from(tile)) as u32;
         let shared = (stages * (tile + 8)) as usize;
         let launch = Launch::new(self.multiprocessors(), 32).shared(shared);
@@ -126,12 +206,7 @@ impl<'a> Probe<'a> {
         self.rate(self.bytes(), "floor_bulk_hopper", launch, &args)
     }
 
-    fn best_read(&self) -> Result<f64, Box<dyn Error>> {
-        let read = self.read()?;
-        if self.device.is_hopper() { Ok(read.max(self.bulk(BULK[0].0, BULK[0].1)?)) } else { Ok(read) }
-    }
-
-    fn wgmma(&self, columns: u32, kernel: &'static str) -> Result<f64, Box<dyn Error>> {
+    fn wgmma(&self, columns: u32, kernel: &'static str) -> Measured {
         // Warpgroups of a multiprocessor: of narrow products it takes many to hide that each waits for its own.
         let each = if columns < 128 { 8 } else { 2 };
         let blocks = each * self.multiprocessors();
@@ -140,26 +215,70 @@ impl<'a> Probe<'a> {
         self.rate(work, kernel, launch, &[self.scale.rounds.into(), (&self.out).into()])
     }
 
-    fn mma(&self) -> Result<f64, Box<dyn Error>> {
+    fn mma(&self) -> Measured {
         let launch = Launch::new(4 * self.multiprocessors(), 256);
         let warps = f64::from(launch.grid[0] * launch.block / 32);
         let work = 2.0 * 16.0 * 8.0 * 32.0 * CHAINS * f64::from(self.scale.rounds) * warps;
         self.rate(work, "floor_mma", launch, &[self.scale.rounds.into(), (&self.out).into()])
     }
 
-    fn words(&self, kernel: &'static str) -> Result<f64, Box<dyn Error>> {
+    fn words(&self, kernel: &'static str) -> Measured {
         let launch = Launch::new(4 * self.multiprocessors(), 512);
         let work = CHAINS * f64::from(self.scale.rounds) * f64::from(launch.grid[0] * launch.block);
         self.rate(work, kernel, launch, &[self.scale.rounds.into(), (&self.out).into()])
     }
 
-    /// Bytes a second to the device and from it, from and to memory of the host that is not pinned.
-    fn copies(&self) -> Result<(f64, f64), Box<dyn Error>> {
-        let words = self.scale.copy_bytes.min(size_of::<u32>() * self.table.len()) / size_of::<u32>();
-        let (host, part) = (vec![1u32; words], self.table.slice(..words));
-        let bytes = (size_of::<u32>() * words) as f64;
-        let up = device_seconds(self.device, self.scale.runs, || self.device.upload_into(&host, &part))?;
-        let down = device_seconds(self.device, self.scale.runs, || self.device.download(&part).map(drop))?;
-        Ok((bytes / up, bytes / down))
+    /// Words of the table that are copied.
+    fn copied(&self) -> usize {
+        self.scale.copy_bytes.min(size_of::<u32>() * self.table.len()) / size_of::<u32>()
+    }
+
+    /// To the device, from memory of the host that is not pinned.
+    fn upload(&self) -> Measured {
+        let host = vec![1u32; self.copied()];
+        let part = self.table.slice(..host.len());
+        let upload = || self.device.upload_into(&host, &part);
+        Ok(size_of_val(&host[..]) as f64 / device_seconds(self.device, self.scale.runs, upload)?)
+    }
+
+    /// From the device, to memory of the host that is not pinned, and was written before.
+    fn download(&self) -> Measured {
+        let mut host = vec![1u32; self.copied()];
+        let (part, bytes) = (self.table.slice(..host.len()), size_of_val(&host[..]));
+        let download = || self.device.download_into(&part, &mut host);
+        Ok(bytes as f64 / device_seconds(self.device, self.scale.runs, download)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOORS: Floors =
+        Floors { read: 1.0, byte_ops: 2.0, modular_products: 4.0, multiply_adds: 8.0, up: 16.0, down: 32.0 };
+
+    #[test]
+    fn the_longest_part_is_the_floor() {
+        let nothing = Work::default();
+        for (work, expected) in [
+            (Work { bytes: 3.0, byte_ops: 5.0, ..nothing }, ("memory", 3.0)),
+            (Work { bytes: 2.0, byte_ops: 5.0, ..nothing }, ("tensor", 2.5)),
+            (Work { modular_products: 4.0, multiply_adds: 8.0, bytes: 1.5, ..nothing }, ("cores", 2.0)),
+            (Work { up: 16.0, down: 16.0, bytes: 1.25, ..nothing }, ("copy", 1.5)),
+        ] {
+            assert_eq!(FLOORS.longest(&work), expected);
+        }
+    }
+
+    #[test]
+    fn a_modular_product_takes_three_operations() {
+        assert_eq!(one_after_another([4.0, 4.0, 2.0]), 1.0);
+        assert_eq!(one_after_another([4.0, f64::INFINITY, 4.0]), 2.0);
+    }
+
+    #[test]
+    fn what_was_not_measured_bounds_nothing() {
+        let floors = Floors { read: f64::INFINITY, ..FLOORS };
+        assert_eq!(floors.longest(&Work { bytes: 100.0, byte_ops: 1.0, ..Work::default() }), ("tensor", 0.5));
     }
 }

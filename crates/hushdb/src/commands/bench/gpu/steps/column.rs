@@ -14,11 +14,11 @@ use hush_protocol::{
     table::{Protocol, TableShape},
 };
 
-use super::{
-    device_residues, random_words, residues,
-    work::{Counts, MODULAR, WORD, fold, transforms},
+use super::{device_residues, random_words, residues};
+use crate::commands::bench::gpu::{
+    Bench, What, Work,
+    work::{Counts, WORD, fold, products, transforms},
 };
-use crate::commands::bench::gpu::{Bench, Work};
 
 pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
     let table = ColumnTable::new(Protocol::Colpack, bench.scale.column, shape)?;
@@ -27,10 +27,12 @@ pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dy
     let [digits, masks] = [3, 4].map(|seed| residues(context.kept(), table.chain_words() / 2, seed));
     let chain = bench.cuda.open_chain(&ring, &table.pack_shape(), ChainPolys { digits, masks })?;
     let of = ColumnBench { counts: Counts::new(&ring), ring, table, chain };
-    of.pack_columns(bench)?;
-    of.rgsw_power_fold(bench)?;
-    of.mod_switch(bench)?;
-    chain_hint(bench, &of.ring, &context)
+    let what = |name: &str| What::named(name).of(Protocol::Colpack);
+    bench.attempt(what("pack_columns"), |bench| of.pack_columns(bench));
+    bench.attempt(what("rgsw_power_fold"), |bench| of.rgsw_power_fold(bench));
+    bench.attempt(what("mod_switch"), |bench| of.mod_switch(bench));
+    bench.attempt(what("chain_hint"), |bench| chain_hint(bench, &of.ring, &context));
+    Ok(())
 }
 
 /// A table of `colpack` without its database.
@@ -60,18 +62,17 @@ impl ColumnBench {
             // A transform of each limb of a query's key, then a product of polynomials a plaintext: a product modulo a prime a
             // slot, a transform back of each limb. Beside the columns, digits are read once; words are read and written; keys
             // come up.
-            let products = (batch * plaintexts * counts.limbs) as f64;
+            let limb_products = (batch * plaintexts * counts.limbs) as f64;
             let keys_of = (batch * counts.limbs) as f64;
-            let columns_fold = fold(columns.bytes_on_device() as f64, batch);
-            let work = Work {
-                bytes: columns_fold.bytes
-                    + counts.polys(plaintexts as f64)
-                    + 2.0 * WORD * (batch * rows) as f64,
-                word_ops: transforms(keys_of + products, counts.degree)
-                    + MODULAR * products * counts.degree as f64,
-                copied: WORD * keys.words.len() as f64 + counts.polys(batch as f64),
-                ..columns_fold
+            let operands = Work {
+                bytes: counts.polys(plaintexts as f64) + 2.0 * WORD * (batch * rows) as f64,
+                up: WORD * keys.words.len() as f64 + counts.polys(batch as f64),
+                ..Work::default()
             };
+            let work = operands
+                + fold(columns.bytes_on_device() as f64, batch)
+                + transforms(keys_of + limb_products, counts.degree)
+                + products(limb_products * counts.degree as f64);
             let mut folded = Some(LweBatch { rows, words: cuda.device().zeroed(batch * rows)? });
             let pack = || {
                 let words = folded.take().expect("the run before has put them back");
@@ -79,8 +80,8 @@ impl ColumnBench {
                     cuda.pack_columns(&self.ring, &columns, &self.chain, words, &keys, &conjugations);
                 packed.map(|packed| folded = Some(packed))
             };
-            let row = bench.row("pack_columns", batch, work, pack)?;
-            bench.rows.push(&row.of(Protocol::Colpack).table(tiling.bytes()));
+            let what = What::named("pack_columns").batch(batch).of(Protocol::Colpack);
+            bench.row(what.table(tiling.bytes()), &work, pack);
         }
         Ok(())
     }
@@ -99,20 +100,20 @@ impl ColumnBench {
             // operands are the terms: the halves b are rotated words, which are added up without products; the halves a are the
             // same for all queries.
             let units = (batch * shape.planes()) as f64;
-            let work = Work {
+            let operands = Work {
                 bytes: WORD * packed.words.len() as f64
                     + counts.polys((shape.planes() * terms) as f64 + 2.0 * units),
-                word_ops: counts.external_products(units * (terms - 1) as f64, &gadget)
-                    + transforms((2 * batch * counts.limbs) as f64, counts.degree),
-                copied: counts.polys(2.0 * batch as f64),
+                up: counts.polys(2.0 * batch as f64),
                 ..Work::default()
             };
+            let work = operands
+                + counts.external_products(units * (terms - 1) as f64, &gadget)
+                + transforms((2 * batch * counts.limbs) as f64, counts.degree);
             let bodies = vec![Some(&body); batch];
             let powers = PowerKeys { masks: &masks, bodies: &bodies };
             let run = || cuda.rgsw_power_fold(&self.ring, &self.chain, &packed, powers).map(drop);
             let name = format!("rgsw_power_fold, {terms} x {}", shape.planes());
-            let row = bench.row(name, batch, work, run)?;
-            bench.rows.push(&row.of(Protocol::Colpack));
+            bench.row(What::named(name).batch(batch).of(Protocol::Colpack), &work, run);
         }
         Ok(())
     }
@@ -130,8 +131,8 @@ impl ColumnBench {
             let answers: Vec<_> = answers.iter().collect();
             let work = self.counts.switches((batch * polys) as f64);
             let switch = || cuda.mod_switch(&self.ring, &answers, 0..polys, &widths).map(drop);
-            let row = bench.row(format!("mod_switch, {polys}"), batch, work, switch)?;
-            bench.rows.push(&row.of(Protocol::Colpack));
+            let what = What::named(format!("mod_switch, {polys}")).batch(batch);
+            bench.row(what.of(Protocol::Colpack), &work, switch);
         }
         Ok(())
     }
@@ -149,15 +150,10 @@ fn chain_hint(bench: &mut Bench<'_>, ring: &CudaRing, context: &RingContext) -> 
         let transformed = (count * (4 * limbs * degree + 8 * degree / 2)) as f64;
         // The hint is read, and 4 N columns of as many rows are written, and go to the host.
         let words = (count * degree * degree) as f64;
-        let work = Work {
-            bytes: 2.0 * WORD * words,
-            word_ops: transforms(transformed, degree),
-            copied: WORD * words,
-            ..Work::default()
-        };
+        let work = Work { bytes: 2.0 * WORD * words, down: WORD * words, ..transforms(transformed, degree) };
         let run = || cuda.chain_hint(ring, &plan, &hints).map(drop);
-        let row = bench.row(format!("chain_hint, {count} plaintexts"), count, work, run)?;
-        bench.rows.push(&row.of(Protocol::Colpack));
+        let what = What::named(format!("chain_hint, {count} plaintexts")).batch(count);
+        bench.row(what.of(Protocol::Colpack), &work, run);
     }
     Ok(())
 }

@@ -2,16 +2,19 @@
 
 use std::error::Error;
 
-use hush_cuda::{FoldKernel, fill_random};
+use hush_cuda::{CudaDb, FoldKernel, fill_random};
 use hush_he::params::DEFAULT_LWE;
-use hush_ops::contract::{LweOps, LweQueries};
+use hush_ops::{
+    contract::{LweOps, LweQueries},
+    tiling::Tiling,
+};
 use hush_protocol::table::{Protocol, TableShape};
 
-use super::{
-    random_words,
+use super::random_words;
+use crate::commands::bench::gpu::{
+    Bench, What, Work,
     work::{WORD, fold},
 };
-use crate::commands::bench::gpu::{Bench, Work};
 
 /// Bytes of a word that the second database is made of, in `double`.
 const DIGITS: usize = 2;
@@ -19,8 +22,9 @@ const DIGITS: usize = 2;
 const HINT_WORDS: usize = 1 << 27;
 
 pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
-    folds(bench, shape)?;
-    reinterpret(bench, shape)
+    bench.attempt(What::named("lwe_fold"), |bench| folds(bench, shape));
+    bench.attempt(What::named("reinterpret_lwe"), |bench| reinterpret(bench, shape));
+    Ok(())
 }
 
 /// (1) with every kernel, for all batches that a pass of it takes; and what is done with queries before.
@@ -33,10 +37,9 @@ fn folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>>
         let queries = LweQueries { cols, words: random_words(batch * cols, 2) };
         let words = WORD * queries.words.len() as f64;
         // Words come up and are written; they are read, and their bytes written.
-        let work = Work { bytes: 3.0 * words, copied: words, ..Work::default() };
+        let work = Work { bytes: 3.0 * words, up: words, ..Work::default() };
         let prepare = || cuda.prepare_queries(&queries, None).map(drop);
-        let row = bench.row("lwe_fold: queries", batch, work, prepare)?;
-        bench.rows.push(&row);
+        bench.row(What::named("lwe_fold: queries").batch(batch), &work, prepare);
         let sums = device.zeroed::<u32>(batch * rows)?;
         for kernel in [FoldKernel::Wgmma, FoldKernel::Mma, FoldKernel::Gemv] {
             let runs = kernel != FoldKernel::Wgmma || device.is_hopper();
@@ -44,9 +47,8 @@ fn folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>>
                 let prepared = cuda.prepare_queries(&queries, Some(kernel))?;
                 let run = || cuda.add_prepared_fold(&db, &prepared, &sums.slice(..));
                 // Tiles are read whole.
-                let row =
-                    bench.row(format!("lwe_fold, {kernel:?}"), batch, fold(bytes as f64, batch), run)?;
-                bench.rows.push(&row.table(bytes));
+                let what = What::named(format!("lwe_fold, {kernel:?}")).batch(batch).table(bytes);
+                bench.row(what, &fold(bytes as f64, batch), run);
             }
         }
     }
@@ -64,10 +66,12 @@ fn reinterpret(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn E
     {
         let words = device.alloc::<u32>(items * blocks)?;
         fill_random(device, &words.slice(..), 1, 0)?;
-        // Words are read, and as many bytes as they have digits written.
-        let work = Work { bytes: (items * blocks) as f64 * (WORD + DIGITS as f64), ..Work::default() };
-        let row = bench.row(name, 1, work, || cuda.reinterpret_lwe(&words, items, DIGITS).map(drop))?;
-        bench.rows.push(&row.of(Protocol::Double));
+        // Words are read, and tiles written, which are whole.
+        let written = CudaDb::bytes_for(Tiling::new(items * DIGITS, blocks));
+        let bytes = WORD * (items * blocks) as f64 + written as f64;
+        let what = What::named(name).batch(1).of(Protocol::Double);
+        let reinterpret = || cuda.reinterpret_lwe(&words, items, DIGITS).map(drop);
+        bench.row(what, &Work { bytes, ..Work::default() }, reinterpret);
     }
     Ok(())
 }

@@ -10,24 +10,28 @@ use hush_cuda::{
 use hush_math::{csprng::Csprng, ring::Ring};
 use hush_protocol::table::TableShape;
 
-use super::{Bench, RECORD_BYTES};
+use super::{Bench, RECORD_BYTES, What};
 
 mod column;
 mod lwe;
 mod onion;
 mod pack;
 mod ring;
-mod work;
+
+/// Steps at the shapes of a table.
+type Group = fn(&mut Bench<'_>, TableShape) -> Result<(), Box<dyn Error>>;
 
 /// Fewest blocks of a table.
 const LEAST_BLOCKS: usize = 4;
 
-/// All steps, for a table of `size` bytes, or half of the device's memory.
+/// The main steps, for a table of `size` bytes, or half of the device's memory.
 pub(super) fn run(bench: &mut Bench<'_>, size: usize) -> Result<(), Box<dyn Error>> {
     let size = size.min(bench.cuda.device().free_bytes()? / 2);
     let shape = table_shape(size, bench.scale.columns);
-    for group in [lwe::run, column::run, pack::run, onion::run] {
-        group(bench, shape)?;
+    let groups: [(&str, Group); 4] =
+        [("lwe", lwe::run), ("column", column::run), ("pack", pack::run), ("onion", onion::run)];
+    for (name, group) in groups {
+        bench.attempt(What::named(format!("steps of {name}")), |bench| group(bench, shape));
         bench.cuda.release_unused();
     }
     Ok(())

@@ -16,26 +16,31 @@ use hush_protocol::{
     table::{Protocol, TableShape},
 };
 
-use super::{
-    device_residues,
-    ring::RingBench,
+use super::{device_residues, ring::RingBench};
+use crate::commands::bench::gpu::{
+    Bench, What, Work,
     work::{WORD, transforms},
 };
-use crate::commands::bench::gpu::{Bench, Work};
 
 pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
     let params = bench.scale.pack;
     let table = PackTable::new(Protocol::Hybrid, params, shape)?;
     let (first, n) = (table.first_shape(), params.lwe().n());
     let mut steps = RingBench::new(bench, Protocol::Hybrid, params.ring())?;
-    steps.transforms(bench)?;
-    steps.expand(bench, n, table.folds())?;
-    steps.rgsw_fold(bench, first.entries(), first.planes(), EntryOrder::EntryMajor)?;
-    pack(bench, &steps, n, first.plaintexts())?;
-    lift_hint(bench, &steps, &table)?;
+    let what = |name: &str| What::named(name).of(Protocol::Hybrid);
+    bench.attempt(What::named("NTT"), |bench| steps.transforms(bench));
+    bench.attempt(what("expand"), |bench| steps.expand(bench, n, table.folds()));
+    bench.attempt(what("rgsw_fold"), |bench| {
+        steps.rgsw_fold(bench, first.entries(), first.planes(), EntryOrder::EntryMajor)
+    });
+    bench.attempt(what("pack"), |bench| pack(bench, &steps, n, first.plaintexts()));
+    bench.attempt(what("lift_hint"), |bench| lift_hint(bench, &steps, &table));
     // All plaintexts are sent.
     steps.protocol = Protocol::ExppackS;
-    steps.respond(bench, first.plaintexts().next_multiple_of(2))
+    bench.attempt(What::named("an answer").of(steps.protocol), |bench| {
+        steps.respond(bench, first.plaintexts().next_multiple_of(2))
+    });
+    Ok(())
 }
 
 /// (3) without the words: the hint of `columns` plaintexts times selectors, by each kernel.
@@ -53,13 +58,13 @@ fn pack(bench: &mut Bench<'_>, of: &RingBench, n: usize, columns: usize) -> Resu
         let products = 2.0 * batch as f64 * bytes / WORD;
         for kernel in [RlweFoldKernel::Imad, RlweFoldKernel::Mma, RlweFoldKernel::Hopper] {
             let work = match kernel {
-                RlweFoldKernel::Imad => Work { bytes, word_ops: products, ..Work::default() },
+                RlweFoldKernel::Imad => Work { bytes, multiply_adds: products, ..Work::default() },
                 // Four classes of four by one bytes each, 2 operations a multiply-add.
                 _ => Work { bytes, byte_ops: 32.0 * products, ..Work::default() },
             };
             let fold = || ring::fold_rows(device, kept.moduli(), &hint, &selectors, Some(kernel)).map(drop);
-            let row = bench.row(format!("pack {columns} x {n}, {kernel:?}"), batch, work, fold)?;
-            bench.rows.push(&row.of(of.protocol).table(tiling.bytes()));
+            let what = What::named(format!("pack {columns} x {n}, {kernel:?}")).batch(batch);
+            bench.row(what.of(of.protocol).table(tiling.bytes()), &work, fold);
         }
     }
     Ok(())
@@ -76,11 +81,10 @@ fn lift_hint(bench: &mut Bench<'_>, of: &RingBench, table: &PackTable) -> Result
     let polys = (n * columns.len()) as f64;
     let work = Work {
         bytes: WORD * words as f64 + of.counts.polys(polys),
-        word_ops: transforms(polys * of.counts.limbs as f64, of.counts.degree),
-        ..Work::default()
+        ..transforms(polys * of.counts.limbs as f64, of.counts.degree)
     };
     let lift = || cuda.lift_hint(&of.ring, &hint, n, &shape, columns.clone()).map(drop);
-    let row = bench.row(format!("lift_hint, {} x {n}", columns.len()), 1, work, lift)?;
-    bench.rows.push(&row.of(of.protocol));
+    let what = What::named(format!("lift_hint, {} x {n}", columns.len())).batch(1);
+    bench.row(what.of(of.protocol), &work, lift);
     Ok(())
 }

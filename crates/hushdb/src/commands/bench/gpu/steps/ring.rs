@@ -14,11 +14,11 @@ use hush_protocol::{
     table::Protocol,
 };
 
-use super::{
-    device_residues,
+use super::device_residues;
+use crate::commands::bench::gpu::{
+    Bench, What, Work,
     work::{Counts, WORD, sums, transforms},
 };
-use crate::commands::bench::gpu::{Bench, Work};
 
 /// A parameter set on the device with the keys of a client, and the protocol whose shapes are measured.
 pub(super) struct RingBench {
@@ -62,18 +62,13 @@ impl RingBench {
         let to = device.alloc::<u32>(words)?;
         let count = (polys * tables.limbs()) as f64;
         // Words are read and written.
-        let work = Work {
-            bytes: 2.0 * WORD * words as f64,
-            word_ops: transforms(count, tables.degree().words()),
-            ..Work::default()
-        };
+        let work = Work { bytes: 2.0 * WORD * words as f64, ..transforms(count, tables.degree().words()) };
         let (limbs, degree) = (tables.limbs(), tables.degree().words());
         let forward = || ring::forward(device, tables, &from.slice(..), &to.slice(..));
-        let row = bench.row(format!("NTT, {polys} x {limbs} of {degree}"), 1, work, forward)?;
-        bench.rows.push(&row);
+        let what = |name: &str| What::named(format!("{name}, {polys} x {limbs} of {degree}")).batch(1);
+        bench.row(what("NTT"), &work, forward);
         let inverse = || ring::inverse(device, tables, &from.slice(..), &to.slice(..));
-        let row = bench.row(format!("inverse NTT, {polys} x {limbs} of {degree}"), 1, work, inverse)?;
-        bench.rows.push(&row);
+        bench.row(what("inverse NTT"), &work, inverse);
         Ok(())
     }
 
@@ -84,7 +79,7 @@ impl RingBench {
         rows: usize,
         folds: usize,
     ) -> Result<(), Box<dyn Error>> {
-        let (params, full) = (self.params(), self.ring.context().full());
+        let (cuda, params, full) = (bench.cuda, self.params(), self.ring.context().full());
         let mut rng = Csprng::insecure_from_seed(1);
         let mut poly = || full.expand_uniform::<Eval>(&mut rng);
         let query = RlweCiphertext { a: poly(), b: poly() };
@@ -94,13 +89,15 @@ impl RingBench {
         let subs = ((leaves + levels.len()) * full.limbs() * (1 + digits)) as f64;
         for &batch in bench.scale.batches {
             let (keys, queries) = (vec![&self.keys; batch], vec![query.clone(); batch]);
-            let word_ops = transforms(batch as f64 * subs, full.degree());
-            // Selectors are written.
-            let bytes = batch as f64 * self.counts.polys(2.0 * rows as f64);
-            let expand = || bench.cuda.expand(&self.ring, &keys, &queries, rows, folds).map(drop);
-            let work = Work { bytes, word_ops, ..Work::default() };
-            let row = bench.row(format!("expand to {leaves} leaves"), batch, work, expand)?;
-            bench.rows.push(&row.of(self.protocol));
+            // Queries come up, selectors are written.
+            let work = Work {
+                bytes: batch as f64 * self.counts.polys(2.0 * rows as f64),
+                up: 2.0 * WORD * (batch * full.limbs() * full.degree()) as f64,
+                ..transforms(batch as f64 * subs, full.degree())
+            };
+            let expand = || cuda.expand(&self.ring, &keys, &queries, rows, folds).map(drop);
+            let what = What::named(format!("expand to {leaves} leaves")).batch(batch);
+            bench.row(what.of(self.protocol), &work, expand);
         }
         Ok(())
     }
@@ -113,7 +110,8 @@ impl RingBench {
         planes: usize,
         order: EntryOrder,
     ) -> Result<(), Box<dyn Error>> {
-        let (gadget, folds) = (self.params().fold_gadget(), entries.next_power_of_two().ilog2());
+        let (cuda, gadget) = (bench.cuda, self.params().fold_gadget());
+        let folds = entries.next_power_of_two().ilog2();
         // Every second entry of each round, and an odd one at its end.
         let products = planes * (1..=folds).map(|round| entries.div_ceil(1 << round)).sum::<usize>();
         let rgsw = |fold: u32| self.ciphertexts(bench, 2 * gadget.digits, u64::from(fold));
@@ -127,12 +125,11 @@ impl RingBench {
             let count = (batch * products) as f64;
             let work = Work {
                 bytes: self.counts.polys(2.0 * 3.0 * count),
-                word_ops: self.counts.external_products(count, &gadget),
-                ..Work::default()
+                ..self.counts.external_products(count, &gadget)
             };
-            let fold = || bench.cuda.rgsw_fold(&self.ring, &items, planes, order, &bits).map(drop);
-            let row = bench.row(format!("rgsw_fold, {entries} x {planes}"), batch, work, fold)?;
-            bench.rows.push(&row.of(self.protocol));
+            let fold = || cuda.rgsw_fold(&self.ring, &items, planes, order, &bits).map(drop);
+            let what = What::named(format!("rgsw_fold, {entries} x {planes}")).batch(batch);
+            bench.row(what.of(self.protocol), &work, fold);
         }
         Ok(())
     }
@@ -153,18 +150,15 @@ impl RingBench {
             let slots = 3.0 * all * counts.poly_words() as f64;
             let work = Work {
                 bytes: counts.polys(7.0 * all),
-                word_ops: counts.decompositions(2.0 * all, &gadget) + sums(slots, 2 * gadget.digits),
-                ..Work::default()
+                ..counts.decompositions(2.0 * all, &gadget) + sums(slots, 2 * gadget.digits)
             };
             let pack = || cuda.pack_pairs(&self.ring, &keys, &items).map(drop);
-            let row = bench.row(format!("pack_pairs, {pairs}"), batch, work, pack)?;
-            bench.rows.push(&row.of(self.protocol));
+            let what = |name: String| What::named(name).batch(batch).of(self.protocol);
+            bench.row(what(format!("pack_pairs, {pairs}")), &work, pack);
             let packed = cuda.pack_pairs(&self.ring, &keys, &items)?;
             let packed: Vec<_> = packed.iter().collect();
             let switch = || cuda.mod_switch(&self.ring, &packed, 0..3 * pairs, &widths).map(drop);
-            let row =
-                bench.row(format!("mod_switch, {}", 3 * pairs), batch, counts.switches(3.0 * all), switch)?;
-            bench.rows.push(&row.of(self.protocol));
+            bench.row(what(format!("mod_switch, {}", 3 * pairs)), &counts.switches(3.0 * all), switch);
         }
         Ok(())
     }
