@@ -43,7 +43,7 @@ unit: ## All tests of all crates; the CPU kernels once for every level that the 
 	$(CARGO) test --workspace --all-features --locked
 
 e2e: ## The binary as a user runs it: every input, every protocol, every bad input.
-	$(CARGO) build --workspace --all-features --locked
+	$(CARGO) build --workspace --all-targets --all-features --locked # as `unit` does: nothing is compiled twice
 	python3 -m unittest discover -v -s tests/e2e -t tests/e2e
 
 sanitize: ## Kernels on the CPU under the sanitizers: bugs planted in kernels are found, and tests called small_* are clean.
