@@ -17,6 +17,9 @@ use super::{Arg, CudaError, Device, DeviceInfo, Launch, modules, pinned::Pinned,
 const OLDEST: (u32, u32) = (8, 0);
 /// Earliest version of CUDA whose driver loads what the kernels' compiler makes.
 const OLDEST_DRIVER: (u32, u32) = (13, 0);
+/// Parts of uploads that wait for the device at most before the host does: 16 MiB, the queries of a batch. So a batch is whole in
+/// pinned memory while the one before it is computed.
+const STAGED_UPLOADS: usize = 8;
 /// Dynamic shared memory that a block may have without asking for more.
 const DEFAULT_SHARED: u32 = 48 << 10;
 
@@ -128,8 +131,8 @@ impl Gpu {
         };
         gpu.enter()?;
         gpu.stream = stream::create(stream::StreamKind::NonBlocking).map_err(failed("cuStreamCreate"))?;
-        lock(&gpu.uploads).fill(gpu.stream)?;
-        lock(&gpu.downloads).fill(gpu.stream)?;
+        lock(&gpu.uploads).fill(STAGED_UPLOADS, gpu.stream)?;
+        lock(&gpu.downloads).fill(2, gpu.stream)?;
         Ok(gpu)
     }
 

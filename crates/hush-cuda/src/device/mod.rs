@@ -35,8 +35,9 @@ pub use launch::{Arg, Launch, MAX_GRID};
 use pool::Pool;
 use runtime::Runtime;
 
-/// Bytes that are uploaded at once, at most: what pinned memory holds, and the grain of progress. The queries of a batch are a few
-/// of them, so that these, too, are copied into one buffer while the other goes up; a copy takes much longer than to ask for it.
+/// Bytes that are uploaded at once, at most: what a buffer of pinned memory holds, and the grain of progress. The queries of a
+/// batch are a few of them, so that these, too, are copied into one buffer while another goes up; a copy takes much longer than to
+/// ask for it.
 const UPLOAD_BYTES: usize = 2 << 20;
 
 /// A GPU, or the emulator. Clones are the same device.

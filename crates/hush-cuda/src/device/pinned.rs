@@ -12,7 +12,8 @@ use super::{CudaError, UPLOAD_BYTES, driver::failed};
 /// Copies of up to this many bytes go the driver's own way.
 const SMALL_BYTES: usize = 64 << 10;
 
-/// Two buffers of pinned memory, none until they are filled: while the device copies one, the host copies the other.
+/// Buffers of pinned memory, none until they are filled, which are used in turn: while the device copies one, the host copies the
+/// next.
 #[derive(Default)]
 pub(super) struct Pinned {
     buffers: Vec<PinnedBuffer>,
@@ -50,9 +51,9 @@ impl PinnedBuffer {
 }
 
 impl Pinned {
-    /// Makes the buffers, for copies on `stream`. The context must be current, here and in all other calls.
-    pub(super) fn fill(&mut self, stream: sys::CUstream) -> Result<(), CudaError> {
-        while self.buffers.len() < 2 {
+    /// Makes `count` buffers, two or more, for copies on `stream`. The context must be current, here and in all other calls.
+    pub(super) fn fill(&mut self, count: usize, stream: sys::CUstream) -> Result<(), CudaError> {
+        while self.buffers.len() < count {
             // Waiting sleeps: a scan takes long, and other threads have use for the core.
             let done = event::create(sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC);
             let done = done.map_err(failed("cuEventCreate"))?;
@@ -78,7 +79,7 @@ impl Pinned {
             return unsafe { result::memcpy_htod_async(address, host, stream) }.map_err(copied);
         }
         let buffer = &self.buffers[self.next];
-        self.next = 1 - self.next;
+        self.next = (self.next + 1) % self.buffers.len();
         buffer.wait()?;
         // SAFETY: the device has read it, and reads it again only from here on.
         let pinned = unsafe { buffer.bytes(host.len()) };
