@@ -123,10 +123,27 @@ mod emulator {
             }
         }
         build.link_lib_modifier("+whole-archive").compile("hush_emulator");
+        if cfg!(feature = "driver") && sanitizers.is_empty() {
+            link_driver(&build);
+        }
         for sanitizer in sanitizers.split_terminator(',') {
             let runtime = RUNTIMES.iter().find(|(name, _)| *name == sanitizer);
             println!("cargo::rustc-link-lib=dylib={}", runtime.expect("a sanitizer of g++").1);
         }
+    }
+
+    /// Makes a library with the interface of the CUDA driver over the emulator, in a folder by itself.
+    fn link_driver(build: &cc::Build) {
+        let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
+        let folder = out.join("driver");
+        fs::create_dir_all(&folder).expect("cargo makes the folder above");
+        let mut command = build.get_compiler().to_command();
+        command.args(["-shared", "-pthread", "-Wl,-Bsymbolic", "-o"]).arg(folder.join("libcuda.so"));
+        command.args(sources("emulate/driver", "cpp"));
+        command.args(["-xnone", "-Wl,--whole-archive"]).arg(out.join("libhush_emulator.a"));
+        let status = command.arg("-Wl,--no-whole-archive").status().expect("it compiled the rest");
+        assert!(status.success(), "the emulated driver is not to be linked");
+        println!("cargo::rustc-env=HUSH_EMULATED_DRIVER={}", folder.display());
     }
 
     fn sources(folder: &str, kind: &str) -> Vec<PathBuf> {

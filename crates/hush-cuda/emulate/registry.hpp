@@ -10,6 +10,8 @@ struct Kernel {
     const char* name;
     /// Calls the kernel in the running thread.
     void (*invoke)(void** params);
+    /// Bytes of its arguments one by one, then a zero.
+    const size_t* param_bytes;
     const Kernel* next = nullptr;
 };
 
@@ -18,7 +20,7 @@ const Kernel* find_kernel(const char* name);
 
 /// Adds a kernel for good, at the start of the program.
 struct Registration {
-    Registration(const char* name, void (*invoke)(void** params));
+    Registration(const char* name, void (*invoke)(void** params), const size_t* param_bytes);
     Kernel kernel;
 };
 
@@ -38,6 +40,8 @@ template <class... Args, void (*function)(Args...)>
 struct Invoke<function> {
     static_assert(sizeof...(Args) <= 16, "kernels take at most 16 arguments");
 
+    static constexpr size_t param_bytes[] = {sizeof(Args)..., 0};
+
     static void call(void** params) { call(params, std::index_sequence_for<Args...>()); }
 
 private:
@@ -50,4 +54,5 @@ private:
 }  // namespace hush_emulate
 
 #define HUSH_KERNEL(name) \
-    static const ::hush_emulate::Registration register_##name{#name, ::hush_emulate::Invoke<&name>::call};
+    static const ::hush_emulate::Registration register_##name{#name, ::hush_emulate::Invoke<&name>::call, \
+                                                              ::hush_emulate::Invoke<&name>::param_bytes};

@@ -49,6 +49,19 @@ fn memory_is_given_back() {
     }
 }
 
+/// Queued work has its memory until it is done, though nobody holds the buffer any more and the pool gives everything back.
+#[test]
+fn memory_goes_back_when_work_on_it_is_done() {
+    for device in devices() {
+        let from = device.upload(&[7u32; 1000]).expect("there is room");
+        let to = device.zeroed::<u32>(1000).expect("there is room");
+        device.copy(&from.slice(..), &to.slice(..)).expect("the lengths are equal");
+        drop(from);
+        device.release_unused();
+        assert_eq!(words(&device, &to), [7; 1000]);
+    }
+}
+
 #[test]
 fn too_much_memory_is_refused_with_figures() {
     for device in devices() {

@@ -7,6 +7,8 @@ mod answers;
 mod column;
 mod coverage;
 mod device;
+#[cfg(feature = "driver")]
+mod driver;
 mod empty;
 mod gadget;
 mod grids;

@@ -1,0 +1,338 @@
+// The interface of the CUDA driver, as far as the backend uses it, over the emulator: what opens a GPU, loads compiled
+// kernels, copies and launches is tested with it on machines without one. A Hopper GPU, whose work is done as late as a
+// driver may do it.
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../hush_emulate.h"
+#include "../registry.hpp"
+#include "image.hpp"
+#include "memory.hpp"
+#include "stream.hpp"
+
+namespace {
+
+using namespace hush_emulate;
+using Clock = std::chrono::steady_clock;
+
+// The driver's numbers of errors.
+enum Result {
+    success = 0,
+    invalid_value = 1,
+    out_of_memory = 2,
+    invalid_image = 200,
+    invalid_context = 201,
+    not_found = 500,
+    illegal_address = 700,
+    launch_failed = 719,
+};
+
+// The driver's numbers of attributes.
+enum Attribute {
+    multiprocessors = 16,
+    l2_bytes = 38,
+    capability_major = 75,
+    capability_minor = 76,
+    shared_per_block = 97,
+};
+constexpr int max_dynamic_shared = 8;
+
+constexpr int cuda_version = 13000;
+constexpr HushEmulation hopper{9, 0, 0, 0};
+constexpr uint32_t default_shared = 48 << 10, most_shared = 227 << 10, most_threads = 1024;
+constexpr size_t device_memory = size_t{4} << 30, pinned_memory = size_t{4} << 30;
+
+struct Function {
+    const Kernel* kernel;
+    uint32_t shared;
+};
+
+struct Module {
+    std::set<std::string> kernels;
+    std::map<std::string, Function> functions;
+};
+
+struct Event {
+    Stream* stream = nullptr;
+    uint64_t place = 0;
+    std::shared_ptr<Clock::time_point> time;
+};
+
+Blocks& device() {
+    static auto* blocks = new Blocks(device_memory);
+    return *blocks;
+}
+
+Blocks& pinned() {
+    static auto* blocks = new Blocks(pinned_memory);
+    return *blocks;
+}
+
+/// The context of this thread: there is one, or none.
+thread_local void* current = nullptr;
+int context;
+
+template <class T, class V>
+int give(T* to, V value) {
+    *to = value;
+    return success;
+}
+
+/// Why nothing can be done: no context, or an error that stays.
+int refusal() { return current == nullptr ? invalid_context : Stream::failure(); }
+
+/// Queues a copy between blocks that are there now, and have to be when it is done.
+int queue_copy(Stream* stream, Blocks& to_blocks, void* to, Blocks& from_blocks, const void* from, size_t bytes) {
+    auto there = [=, &to_blocks, &from_blocks] {
+        return to_blocks.hold(to, bytes) && from_blocks.hold(from, bytes);
+    };
+    if (!there()) return invalid_value;
+    stream->push([=] {
+        if (!there()) return int{illegal_address};
+        std::memmove(to, from, bytes);
+        return int{success};
+    });
+    return success;
+}
+
+void* pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
+
+/// The arguments of a launch, which the driver copies.
+struct Arguments {
+    std::vector<std::vector<uint8_t>> bytes;
+
+    Arguments(const size_t* sizes, void** params) {
+        for (; *sizes != 0; sizes++, params++) {
+            const uint8_t* from = static_cast<const uint8_t*>(*params);
+            bytes.emplace_back(from, from + *sizes);
+        }
+    }
+
+    std::vector<void*> pointers() {
+        std::vector<void*> pointers;
+        for (auto& one : bytes) pointers.push_back(one.data());
+        return pointers;
+    }
+};
+
+}  // namespace
+
+extern "C" {
+
+int cuInit(unsigned) { return success; }
+
+int cuDriverGetVersion(int* version) { return give(version, cuda_version); }
+
+int cuGetErrorName(int error, const char** text) {
+    static const std::map<int, const char*> names{
+        {invalid_value, "CUDA_ERROR_INVALID_VALUE"},     {out_of_memory, "CUDA_ERROR_OUT_OF_MEMORY"},
+        {invalid_image, "CUDA_ERROR_INVALID_IMAGE"},     {invalid_context, "CUDA_ERROR_INVALID_CONTEXT"},
+        {not_found, "CUDA_ERROR_NOT_FOUND"},             {illegal_address, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+        {launch_failed, "CUDA_ERROR_LAUNCH_FAILED"},
+    };
+    const auto name = names.find(error);
+    *text = name == names.end() ? "CUDA_ERROR_UNKNOWN" : name->second;
+    return success;
+}
+
+int cuGetErrorString(int, const char** text) { return give(text, "an error of the emulated driver"); }
+
+int cuDeviceGetCount(int* count) { return give(count, 1); }
+
+int cuDeviceGet(int* handle, int ordinal) { return ordinal == 0 ? give(handle, 0) : invalid_value; }
+
+int cuDeviceGetName(char* name, int bytes, int) {
+    std::strncpy(name, "emulated driver", bytes);
+    return success;
+}
+
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+    static const std::map<int, int> values{
+        {multiprocessors, 3},     {l2_bytes, 1 << 20},           {capability_major, hopper.capability_major},
+        {capability_minor, 0},    {shared_per_block, most_shared},
+    };
+    const auto found = values.find(attribute);
+    if (found == values.end()) return invalid_value;
+    return give(value, found->second);
+}
+
+int cuDeviceTotalMem_v2(size_t* bytes, int) { return give(bytes, device().capacity()); }
+
+int cuDevicePrimaryCtxRetain(void** handle, int) { return give(handle, &context); }
+
+int cuDevicePrimaryCtxRelease_v2(int) { return success; }
+
+int cuCtxSetCurrent(void* handle) { return give(&current, handle); }
+
+int cuMemGetInfo_v2(size_t* free, size_t* total) {
+    if (const int error = refusal()) return error;
+    *total = device().capacity();
+    return give(free, device().free_bytes());
+}
+
+int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
+    if (const int error = refusal()) return error;
+    if (bytes == 0) return invalid_value;
+    *address = reinterpret_cast<uint64_t>(device().allocate(bytes));
+    return *address == 0 ? out_of_memory : success;
+}
+
+/// At once: that the driver waits for work which is queued is not to be relied on.
+int cuMemFree_v2(uint64_t address) {
+    if (const int error = refusal()) return error;
+    return device().free(pointer(address)) ? success : invalid_value;
+}
+
+int cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
+    if (const int error = refusal()) return error;
+    *memory = pinned().allocate(bytes);
+    return *memory == nullptr ? out_of_memory : success;
+}
+
+int cuMemFreeHost(void* memory) {
+    if (const int error = refusal()) return error;
+    return pinned().free(memory) ? success : invalid_value;
+}
+
+int cuStreamCreate(Stream** stream, unsigned) {
+    if (const int error = refusal()) return error;
+    return give(stream, new Stream);
+}
+
+int cuStreamSynchronize(Stream* stream) {
+    if (const int error = refusal()) return error;
+    stream->run();
+    return Stream::failure();
+}
+
+int cuStreamDestroy_v2(Stream* stream) {
+    stream->run();
+    delete stream;
+    return success;
+}
+
+int cuEventCreate(Event** event, unsigned) {
+    if (const int error = refusal()) return error;
+    return give(event, new Event);
+}
+
+int cuEventRecord(Event* event, Stream* stream) {
+    if (const int error = refusal()) return error;
+    auto time = std::make_shared<Clock::time_point>();
+    event->stream = stream;
+    event->time = time;
+    event->place = stream->push([time] { return give(time.get(), Clock::now()); });
+    return success;
+}
+
+int cuEventSynchronize(Event* event) {
+    if (const int error = refusal()) return error;
+    if (event->stream != nullptr) event->stream->run(event->place);
+    return Stream::failure();
+}
+
+int cuEventElapsedTime_v2(float* milliseconds, Event* start, Event* end) {
+    if (const int error = refusal()) return error;
+    *milliseconds = std::chrono::duration<float, std::milli>(*end->time - *start->time).count();
+    return success;
+}
+
+int cuEventElapsedTime(float* milliseconds, Event* start, Event* end) {
+    return cuEventElapsedTime_v2(milliseconds, start, end);
+}
+
+int cuEventDestroy_v2(Event* event) {
+    delete event;
+    return success;
+}
+
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, Stream* stream) {
+    if (const int error = refusal()) return error;
+    if (!device().hold(pointer(to), bytes)) return invalid_value;
+    stream->push([=] {
+        if (!device().hold(pointer(to), bytes)) return int{illegal_address};
+        std::memset(pointer(to), value, bytes);
+        return int{success};
+    });
+    return success;
+}
+
+/// What is pinned is read when the copy is done; the rest is copied aside at once.
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream* stream) {
+    if (const int error = refusal()) return error;
+    if (pinned().hold(from, bytes)) return queue_copy(stream, device(), pointer(to), pinned(), from, bytes);
+    if (!device().hold(pointer(to), bytes)) return invalid_value;
+    const uint8_t* words = static_cast<const uint8_t*>(from);
+    auto aside = std::make_shared<std::vector<uint8_t>>(words, words + bytes);
+    stream->push([=] {
+        if (!device().hold(pointer(to), bytes)) return int{illegal_address};
+        std::memcpy(pointer(to), aside->data(), bytes);
+        return int{success};
+    });
+    return success;
+}
+
+/// To pinned memory only: nothing else is asked for.
+int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream* stream) {
+    if (const int error = refusal()) return error;
+    return queue_copy(stream, pinned(), to, device(), pointer(from), bytes);
+}
+
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream* stream) {
+    if (const int error = refusal()) return error;
+    return queue_copy(stream, device(), pointer(to), device(), pointer(from), bytes);
+}
+
+int cuModuleLoadData(Module** module, const void* image) {
+    if (const int error = refusal()) return error;
+    auto kernels = kernels_of(image);
+    if (kernels.empty()) return invalid_image;
+    return give(module, new Module{std::move(kernels), {}});
+}
+
+int cuModuleUnload(Module* module) {
+    delete module;
+    return success;
+}
+
+/// A kernel that the compiled module has; what runs is the one that the C++ compiler made.
+int cuModuleGetFunction(Function** function, Module* module, const char* name) {
+    if (const int error = refusal()) return error;
+    const Kernel* kernel = find_kernel(name);
+    if (module->kernels.count(name) == 0 || kernel == nullptr) return not_found;
+    return give(function, &module->functions.emplace(name, Function{kernel, default_shared}).first->second);
+}
+
+int cuFuncSetAttribute(Function* function, int attribute, int value) {
+    if (const int error = refusal()) return error;
+    if (attribute != max_dynamic_shared || value < 0 || uint32_t(value) > most_shared) return invalid_value;
+    return give(&function->shared, value);
+}
+
+int cuLaunchKernel(Function* function, unsigned x, unsigned y, unsigned z, unsigned block, unsigned block_y,
+                   unsigned block_z, unsigned shared, Stream* stream, void** params, void** extra) {
+    if (const int error = refusal()) return error;
+    const bool grid = x > 0 && x < 1u << 31 && y > 0 && y < 1 << 16 && z > 0 && z < 1 << 16;
+    const bool threads = block > 0 && block <= most_threads && block_y == 1 && block_z == 1;
+    if (!grid || !threads || shared > function->shared || extra != nullptr) return invalid_value;
+    const Kernel* kernel = function->kernel;
+    auto arguments = std::make_shared<Arguments>(kernel->param_bytes, params);
+    stream->push([=] {
+        const uint32_t blocks[3] = {x, y, z};
+        HushEmulation options = hopper;
+        options.threads = std::thread::hardware_concurrency();
+        auto pointers = arguments->pointers();
+        const int outcome = hush_emulate_launch(kernel->name, blocks, block, shared, pointers.data(), &options);
+        return int{outcome == HUSH_EMULATE_OK ? success : launch_failed};
+    });
+    return success;
+}
+
+}  // extern "C"
