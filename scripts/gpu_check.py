@@ -19,6 +19,7 @@ BUDGET = 540  # seconds for all of it
 RESERVE = 240  # of these, for benchmarks
 AGAIN = 60  # seconds for tests that did not pass, each by itself
 LEAST = 5  # nothing begins with less
+THREADS = 4  # tests at once: most of their time goes by on the host, for the reference
 STEPS_SIZE = "32G"  # the table of the steps, or half of the memory
 SIZES = ["64G", "16G", "4G", "1G"]  # tables of answers; those with targets first
 EMULATED_SIZE = "1M"
@@ -81,7 +82,7 @@ class Check:
     def suite(self, name, limit, env, reserve):
         """The tests of a binary: all in one process; then those that did not pass, each in its own, since one fault spoils all that
         follow."""
-        binary, options = self.carry / name, ["--include-ignored", "--test-threads=1"]
+        binary, options = self.carry / name, ["--include-ignored", f"--test-threads={THREADS}"]
         if self.run(name, [binary, *options], limit, env, reserve):
             return
         passed = tests_that_passed(self.said)

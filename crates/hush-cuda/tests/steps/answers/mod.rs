@@ -119,14 +119,30 @@ fn onion() {
     check(&onion::Onion::new(INSECURE_RING_N256, shape(7, 3, 705)), orderly());
 }
 
-/// The sets in use, whose keys alone would take the emulator long, at sizes that the reference answers in seconds.
-#[test]
-fn sets_in_use_on_a_gpu() {
-    let Some(device) = gpu() else { return };
-    check(&onion::Onion::new(ONION_M31, shape(3, 2, 12 << 10)), vec![device]);
-    for protocol in [Protocol::Hybrid, Protocol::DoublePack] {
-        check(&pack::Pack::new(protocol, PACK_M31, shape(30, 3, 4096)), gpu().into_iter().collect());
+/// Checks on a GPU: sets in use, whose keys alone would take the emulator long, at sizes that the reference answers in seconds.
+/// Without a GPU nothing is done.
+fn check_on_a_gpu<C: Case>(case: impl FnOnce() -> C) {
+    if let Some(device) = gpu() {
+        check(&case(), vec![device]);
     }
-    let colpack = column::Column::new(Protocol::Colpack, COLPACK_N2048_Q52, shape(300, 3, 2048));
-    check(&colpack, gpu().into_iter().collect());
+}
+
+#[test]
+fn onion_in_use() {
+    check_on_a_gpu(|| onion::Onion::new(ONION_M31, shape(3, 2, 12 << 10)));
+}
+
+#[test]
+fn hybrid_in_use() {
+    check_on_a_gpu(|| pack::Pack::new(Protocol::Hybrid, PACK_M31, shape(30, 3, 4096)));
+}
+
+#[test]
+fn double_pack_in_use() {
+    check_on_a_gpu(|| pack::Pack::new(Protocol::DoublePack, PACK_M31, shape(30, 3, 4096)));
+}
+
+#[test]
+fn colpack_in_use() {
+    check_on_a_gpu(|| column::Column::new(Protocol::Colpack, COLPACK_N2048_Q52, shape(300, 3, 2048)));
 }
