@@ -157,7 +157,6 @@ class CudaBenchmarks(CudaTest):
             self.assertRegex(run.stdout, rf"(?m)^answer +{protocol} +5\.00 +- skipped: needs ")
         self.assertRegex(run.stdout, r"(?m)^answers-5G +passed ")
 
-
     def test_what_fails_is_a_row(self):
         # So many blocks of so few columns have more rows than any protocol takes.
         run = self.hushdb("bench", "gpu-answers", "--size", "4096G", "--columns", 1, "--json", env=self.env)

@@ -95,7 +95,8 @@ impl Pool {
         work()
     }
 
-    /// Takes a block back. This never waits for the device: buffers are dropped where nobody may.
+    /// Takes a block back, without a word to the device: buffers are dropped where nobody may wait for it. Only while others give
+    /// memory back, because it is short or a table comes or goes, this waits for them.
     pub(super) fn give_back(&self, address: u64, size: usize) {
         if !self.runtime.is_pooled() {
             return self.runtime.free(address);

@@ -26,7 +26,7 @@ use hush_store::{
     snapshot::SnapshotWriter,
 };
 
-use super::{backends, bar, inspect, tell_unused_gpu};
+use super::{backends, bar, inspect, tell_unused_gpu, threads};
 
 mod interrupt;
 
@@ -138,7 +138,7 @@ pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
         table: args.table,
     };
     let source = ingest::open(&input, &ingest_options)?;
-    let backends = backends(args.backend, args.threads)?;
+    let backends = backends(args.backend, threads(args.threads))?;
     tell_unused_gpu(&backends);
     let writer = SnapshotWriter::create(&args.out, args.force)?;
     interrupt::stop_on_interrupt(writer.partial_dir(), writer.phase())?;

@@ -19,12 +19,9 @@ pub(crate) fn threads(asked: Option<NonZeroUsize>) -> usize {
     asked.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
-/// The backends to choose from.
-pub(crate) fn backends(
-    choice: BackendChoice,
-    threads_asked: Option<NonZeroUsize>,
-) -> Result<Backends, Box<dyn Error>> {
-    Ok(Backends::choose(choice, Arc::new(Cpu::new(threads(threads_asked))?))?)
+/// The backends to choose from, with so many threads of the CPU.
+pub(crate) fn backends(choice: BackendChoice, threads: usize) -> Result<Backends, Box<dyn Error>> {
+    Ok(Backends::choose(choice, Arc::new(Cpu::new(threads)?))?)
 }
 
 /// Says why a GPU or its driver is of no use. Where there is none, or none is asked for, there is nothing to say.

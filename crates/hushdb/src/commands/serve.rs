@@ -15,7 +15,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-use super::{backends, bar::Bar, inspect::VerifyArg, key_file, tell_unused_gpu};
+use super::{backends, bar::Bar, inspect::VerifyArg, key_file, tell_unused_gpu, threads};
 use crate::report;
 
 /// Serve tables over HTTP.
@@ -80,7 +80,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
             .map(|rate| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) }),
         ..ServerConfig::default()
     };
-    let backends = backends(args.backend, args.threads)?.for_clients(args.open_keys.get());
+    let backends = backends(args.backend, threads(args.threads))?.for_clients(args.open_keys.get());
     let runtime = tokio::runtime::Runtime::new()?;
     let outcome = runtime.block_on(serve(args, names, config, backends));
     // A table that is still loading does not hold up the end.

@@ -16,14 +16,14 @@ use super::{
     median_seconds,
     row::{Row, Table},
 };
-use crate::commands::threads;
+use crate::commands::{backends, threads};
 
 pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Error>> {
     for protocol in args.protocols() {
         let scratch = tempfile::tempdir()?;
         let dir = scratch.path().join("table");
-        let backends = args.backends(threads(None))?;
-        let header = build::key_table(args.size, protocol, FilterKind::Band256, &dir, &backends, &Silent)?;
+        let all = backends(args.backend, threads(None))?;
+        let header = build::key_table(args.size, protocol, FilterKind::Band256, &dir, &all, &Silent)?;
         let hint = match header.descriptor.hint {
             Some(_) => Some(Arc::new(MappedFile::open(&dir.join(HINT_FILE))?) as Arc<_>),
             None => None,
@@ -31,7 +31,7 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
         let client = ClientTable::new(header.descriptor.clone(), hint, false)?;
         let scanned = scanned_bytes(client.params());
         for threads in args.thread_counts() {
-            let engine = hush_engine::open(&dir, Verify::Header, &args.backends(threads)?, &Silent)?;
+            let engine = hush_engine::open(&dir, Verify::Header, &backends(args.backend, threads)?, &Silent)?;
             let db = Snapshot::open(&dir, Verify::Header)?.take(DB_FILE)?;
             let stream = probe::stream_read_gbps(db.as_ref(), threads);
             table.note(&format!("{protocol}, {threads} threads: stream {stream:.1} GB/s"));
@@ -47,7 +47,7 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
                 table.push(&row.stream(stream).protocol(protocol));
             }
         }
-        let engine = hush_engine::open(&dir, Verify::Header, &backends, &Silent)?;
+        let engine = hush_engine::open(&dir, Verify::Header, &all, &Silent)?;
         let lookups = key_lookups(&client, 64)?;
         for row in http::measure(engine, &lookups.queries, scanned)? {
             table.push(&row.protocol(protocol));

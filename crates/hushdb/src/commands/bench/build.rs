@@ -31,14 +31,14 @@ use super::{
     lookups::value,
     row::{Row, Table},
 };
-use crate::commands::threads;
+use crate::commands::{backends, threads};
 
 /// Bytes of a value.
 pub(super) const VALUE_BYTES: usize = 1024;
 
 pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Error>> {
-    let threads = args.threads.map_or_else(|| threads(None), |n| n.get());
-    let backends = args.backends(threads)?;
+    let threads = threads(args.threads);
+    let backends = backends(args.backend, threads)?;
     table.note(&format!("{} threads, {}", threads, backends.cpu().level()));
     hints(args, backends.cpu(), table)?;
     for protocol in args.protocols() {

@@ -107,11 +107,6 @@ impl BenchArgs {
         }
     }
 
-    /// What computes, with so many threads of the CPU.
-    fn backends(&self, threads: usize) -> Result<Backends, Box<dyn Error>> {
-        Ok(Backends::choose(self.backend, Arc::new(Cpu::new(threads)?))?)
-    }
-
     fn batches(&self) -> &[usize] {
         self.batch.as_deref().unwrap_or(&[1, 4, 8, 16, 32, 64])
     }
