@@ -6,7 +6,7 @@ use chacha20::{
 };
 
 /// A ChaCha20 generator. One type serves secrets (keyed by the OS) and public expansion (keyed by a domain). Its state
-/// is wiped when it is dropped.
+/// is wiped when it is dropped. Sources: Bernstein, "ChaCha, a variant of Salsa20"; BLAKE3, in its mode that derives keys.
 pub struct Csprng(ChaCha20Rng);
 
 impl Csprng {

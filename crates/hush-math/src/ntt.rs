@@ -86,7 +86,8 @@ impl NttPlan {
         self.scale
     }
 
-    /// Coefficients in natural order to values in bit-reversed order, in place. Input and output canonical.
+    /// Coefficients in natural order to values in bit-reversed order, in place. Input and output canonical. Source: Longa and
+    /// Naehrig, algorithm 1.
     ///
     /// # Panics
     /// If `values` is not `degree` long.
@@ -109,7 +110,7 @@ impl NttPlan {
     }
 
     /// Values in bit-reversed order to coefficients in natural order, in place; the inverse of
-    /// [`NttPlan::forward`]. Input and output canonical.
+    /// [`NttPlan::forward`]. Input and output canonical. Source: Longa and Naehrig, algorithm 2.
     ///
     /// # Panics
     /// If `values` is not `degree` long.

@@ -5,6 +5,7 @@ use crate::csprng::Csprng;
 /// Fills `out` with uniform ternary values {-1, 0, 1} as words modulo 2^32.
 ///
 /// Each takes the top of `3 * r` for a 64-bit uniform `r`: bias below 2^-62, no branch, no rejection.
+/// Source: Lemire, "Fast random integer generation in an interval", without its rejection.
 pub fn sample_ternary(rng: &mut Csprng, out: &mut [u32]) {
     for word in out {
         let digit = ((u128::from(rng.next_u64()) * 3) >> 64) as u32;
@@ -20,6 +21,8 @@ pub struct GaussianTable {
 
 impl GaussianTable {
     /// The table for standard deviation `std` (0 < std <= 1000), cut at 9 std: the tail left out is below 2^-60.
+    ///
+    /// Source: inversion sampling from a table, Peikert, "An efficient and parallel Gaussian sampler for lattices".
     pub fn new(std: f64) -> Self {
         let cut = (9.0 * std).ceil() as u32;
         let weight =
@@ -35,7 +38,7 @@ impl GaussianTable {
         Self { cumulative }
     }
 
-    /// Adds a fresh sample to every word of `out` modulo 2^32.
+    /// Adds a fresh sample to every word of `out` modulo 2^32. Source: FrodoKEM (Frodo.Sample), which reads the whole table too.
     pub fn add_to(&self, rng: &mut Csprng, out: &mut [u32]) {
         for word in out {
             let bits = rng.next_u64();

@@ -76,7 +76,7 @@ pub trait LweOps: Memory {
     ///
     /// Error: std grows from sigma to `sigma * |row|_2 <= sigma * 128 * sqrt(D0)` (`hush_he::params::noise`).
     /// Cost: the database read once; `rows * D0 * B` multiply-adds of s8 x u32.
-    /// Paper: VIPIR section 4.1, step (1).
+    /// Source: SimplePIR section 4; VIPIR section 3.2, step (1).
     ///
     /// # Errors
     /// [`OpsError::Shape`] if the query length is not D0.
@@ -85,6 +85,7 @@ pub trait LweOps: Memory {
     /// Hint of the rows in `rows`: `db[rows] * A mod 2^32`, row-major `rows.len() x n` words.
     ///
     /// `rows.start` is a multiple of [`crate::tiling::GROUP_ROWS`]; `rows.end` is one too, or the number of rows.
+    /// Source: SimplePIR section 4, FrodoPIR section 4; VIPIR section 2.5.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if A has not D0 rows, or the range is not of that form.
@@ -99,7 +100,7 @@ pub trait LweOps: Memory {
     /// | returns | items * digits x cols  | s8            |
     ///
     /// Rounding: `(w + 2^(31 - 8 digits)) >> (32 - 8 digits)`, modulo `2^(8 digits)`.
-    /// Paper: VIPIR section 4.1, step (2); DoublePIR (SimplePIR section 5).
+    /// Source: DoublePIR (SimplePIR section 5); VIPIR section 3.2, step (2).
     ///
     /// # Errors
     /// [`OpsError::Shape`] if `words` is not `cols * items` long or `digits` is not 1..=4.
@@ -128,7 +129,8 @@ pub trait FilterOps: Send + Sync {
     /// Solve for the slots: `sum_j coeff[i][j] * slots[starts[i] + j] = values[i]`, byte by byte modulo 256.
     ///
     /// `values` is `rows x size` bytes in row order, `slots` receives `slots x size` bytes. Free slots are 0, so
-    /// the solution is unique and the same on every backend.
+    /// the solution is unique and the same on every backend. Source: Dietzfelbinger and Walzer, "Efficient Gauss elimination for
+    /// near-quadratic matrices with one short random block per row, with applications"; over Z_2^8 here.
     ///
     /// # Errors
     /// [`OpsError::Singular`] if the rows are dependent; [`OpsError::Shape`] if a length is wrong.
@@ -141,7 +143,7 @@ pub trait FilterOps: Send + Sync {
     ) -> Result<(), OpsError>;
 
     /// As [`FilterOps::band_solve`], word by word modulo 2^32: `values` is `rows x size` words, `slots` receives
-    /// `slots x size` words. The solution is one modulo 2^k for every k <= 32 as well.
+    /// `slots x size` words. The solution is one modulo 2^k for every k <= 32 as well. Source: as there.
     ///
     /// # Errors
     /// [`OpsError::Singular`] if the rows are dependent, which does not depend on the modulus;

@@ -6,9 +6,10 @@
 //! | query   | a vector over the columns; rotation key, conjugation key, an RGSW ciphertext of a power of X | `query_bytes` |
 //! | answer  | a ciphertext for every plane of the entry, rounded                         | `answer_bytes`       |
 //!
-//! All parts of a query are under one secret, drawn for it ([`query`](crate::column_packing::query)). Source: InsPIRe, for packing
-//! and the fold by one power of X. Ours: packing as columns of the first fold, which keeps its modulus of 2^32; a fold of
-//! ciphertexts, not of the table; key look-ups.
+//! All parts of a query are under one secret, drawn for it ([`query`](crate::column_packing::query)). Source: InsPIRe (ePrint
+//! 2025/1352), for packing and the fold by one power of X. ReinsPIRe (ePrint 2026/1934) has packing as one matrix product, too;
+//! here the matrix is bytes beside those of the table, so that the fold keeps its modulus of 2^32. Ours: a fold of ciphertexts,
+//! not of the table; key look-ups.
 
 use hush_ops::contract::{ColumnOps, PowerKeys};
 use rayon::prelude::*;

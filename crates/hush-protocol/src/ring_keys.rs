@@ -22,7 +22,7 @@ pub struct RingKeys {
 
 impl RingKeys {
     /// The keys that follow from `seed`, 32 bytes of the operating system's randomness that the client keeps like a key.
-    /// The same seed gives the same keys, so that they are uploaded once.
+    /// The same seed gives the same keys, so that they are uploaded once. Source: OnionPIRv2 section 3.5 (masks from a seed).
     pub fn from_seed(params: &RingParams, seed: &[u8; 32]) -> Self {
         let context = RingContext::new(*params);
         let secrets = RingSecrets::from_seed(params, seed);

@@ -37,7 +37,7 @@ impl SlotFormat {
             .max(1)
     }
 
-    /// Writes a slot: `fingerprint` (as many bytes as the format says) and `value`, zero-padded.
+    /// Writes a slot: `fingerprint` (as many bytes as the format says) and `value`, zero-padded. Source: ChalametPIR section 3.1.
     ///
     /// # Panics
     /// If `slot`, `fingerprint` or `value` has not the length that the format gives: a defect of the builder.

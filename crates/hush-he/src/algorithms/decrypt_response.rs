@@ -14,7 +14,7 @@ use crate::{entities::RlweSecret, params::RingContext};
 /// Symbols are those of the plaintext modulus, or shorter: packed LWE ciphertexts are decoded to bytes at once, as the low
 /// bits of their plaintexts are noise (`docs/protocols/exppack-s.md`).
 ///
-/// Constant time in the secret and the symbols.
+/// Constant time in the secret and the symbols. Source: VIPIR appendix A.2, with halves of two widths.
 pub fn decrypt_response(
     context: &RingContext,
     secret: &RlweSecret,

@@ -38,7 +38,7 @@ pub fn encrypt_lwe(
 }
 
 /// As [`encrypt_lwe`] for vectors under one secret, each with a matrix of its own domain: together they are the one use of
-/// the secret.
+/// the secret. Source: SimplePIR section 5 (DoublePIR); VIPIR section 3.4 (double-packing).
 ///
 /// # Panics
 /// As [`encrypt_lwe`], or if two matrices are of one domain: the difference of their vectors would be in the clear.

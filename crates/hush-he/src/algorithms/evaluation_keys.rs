@@ -29,6 +29,8 @@ pub struct SeededKeys {
 }
 
 /// Makes the evaluation keys that follow from a client's seed: the same each time.
+///
+/// Source: OnionPIRv2 sections 3.3 (keys of the expansion) and 3.5 (masks from a seed); a key for s^2 in place of RGSW(s).
 pub fn generate_keys(context: &RingContext, secrets: &RingSecrets, seed: &[u8; 32]) -> SeededKeys {
     let (params, full, kept) = (context.params(), context.full(), context.kept());
     let key_context = params.key_context();

@@ -8,7 +8,7 @@ use crate::entities::{RgswCiphertext, RlweCiphertext};
 /// A ciphertext of `m x` from one of x and an RGSW ciphertext of the bit m.
 ///
 /// Error: that of x times m, plus `sqrt(l N) B / sqrt(12)` times the errors of the rows (`params::RingNoise`).
-/// Source: VIPIR section 3, OnionPIRv2 section 2.
+/// Source: VIPIR section 3.4, OnionPIRv2 section 2.2.
 pub fn external_product(
     ring: &Ring,
     bit: &RgswCiphertext,

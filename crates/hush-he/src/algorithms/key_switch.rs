@@ -12,6 +12,7 @@ use crate::entities::{KeySwitchKey, RlweCiphertext};
 /// A ciphertext of `a * old` under the new secret: `sum_k digit_k(a) key_k`.
 ///
 /// Error: `sqrt(l N) B / sqrt(12) * sigma`, and the rounded low bits times the old secret (`params::RingNoise`).
+/// Source: Brakerski, Gentry and Vaikuntanathan, "(Leveled) fully homomorphic encryption without bootstrapping", section 3.
 pub fn key_switch(ring: &Ring, a: &Poly<Eval>, key: &KeySwitchKey, gadget: Gadget) -> RlweCiphertext {
     let mut sum = RlweCiphertext { a: ring.zero(), b: ring.zero() };
     for (digit, row) in decompose(ring, a, gadget).iter().zip(&key.rows) {
@@ -23,7 +24,7 @@ pub fn key_switch(ring: &Ring, a: &Poly<Eval>, key: &KeySwitchKey, gadget: Gadge
 
 /// Subs: a ciphertext of `m(X^exponent)` from one of `m`, `key` being from `s(X^exponent)` to `s`.
 ///
-/// Source: OnionPIRv2 algorithm 2.
+/// Source: OnionPIRv2 section 3.3 and algorithm 2.
 pub fn substitute(
     ring: &Ring,
     x: &RlweCiphertext,

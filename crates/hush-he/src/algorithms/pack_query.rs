@@ -16,7 +16,7 @@ pub type SparseVector<'a> = (&'a PublicMatrix, &'a [(u32, u8)]);
 ///
 /// s must be fresh for every query, as the matrices are fixed, and so must be the packed query, which is why neither is made
 /// alone. What is left of s decrypts; most protocols have no use for it, as the server takes s out of its answer. Source:
-/// VIPIR section 4.1.
+/// VIPIR section 3.5 and appendix C.2.
 ///
 /// # Panics
 /// As [`super::encrypt_lwe()`]; if two matrices are of one domain; if the leaves do not fit the tree.

@@ -27,7 +27,7 @@ use crate::{
 /// Leaf v of the expansion gets `Delta selectors[v]` for the rows, then `g_k bits[f]` for each fold f and digit k; both
 /// times P (the server drops it) and times `2^-h` (the tree of h levels multiplies by `2^h`).
 ///
-/// Constant time in secrets and messages. Source: OnionPIRv2 section 3; scaling and truncation are ours.
+/// Constant time in secrets and messages. Source: OnionPIRv2 section 3.3, algorithm 1; scaling and truncation are ours.
 ///
 /// # Panics
 /// If the leaves do not fit the tree.

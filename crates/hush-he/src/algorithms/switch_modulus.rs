@@ -9,7 +9,7 @@ use hush_math::{
 /// `round(x / P)` modulo Q_1, from x modulo Q_1 P: `to` has the first limbs of `from`, and P is the product of the others,
 /// which go one after the other by the centred residue modulo each.
 ///
-/// Error: `sqrt(N / 18)` over a ciphertext for each prime. Source: OnionPIRv2 section 2 (modulus switching).
+/// Error: `sqrt(N / 18)` over a ciphertext for each prime. Source: OnionPIRv2 section 3.4 (modulus switching).
 pub fn drop_primes(from: &Ring, to: &Ring, mut x: Poly<Eval>) -> Poly<Eval> {
     for last in (to.limbs()..from.limbs()).rev() {
         x = drop_last(from, last, &x);
@@ -40,6 +40,8 @@ fn drop_last(ring: &Ring, last: usize, x: &Poly<Eval>) -> Poly<Eval> {
 }
 
 /// `round(c 2^bits / Q) mod 2^bits` of every coefficient, half up; `bits <= 48`.
+///
+/// Source: OnionPIRv2 section 3.4 (modulus switching), VIPIR appendix D.5; a power of two in place of a prime.
 pub fn switch_to_power_of_two(ring: &Ring, poly: &Poly<Coeff>, bits: u32) -> Vec<u64> {
     let rns = ring.rns();
     let switched = |i: usize| switch_integer(rns, rns.lift(|limb| poly.limb(limb)[i]), bits);

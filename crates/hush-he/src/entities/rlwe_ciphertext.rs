@@ -29,7 +29,7 @@ pub struct KeySwitchKey {
 
 /// An RGSW ciphertext of a bit m, for external products.
 ///
-/// Source: VIPIR section 3 (hybrid); the rows of a are made with a key for s^2 in place of RGSW(s).
+/// Source: VIPIR section 3.4 (hybrid); the rows of a are made with a key for s^2 in place of RGSW(s).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RgswCiphertext {
     /// Row k has phase `m g_k s`: it meets the digits of a.

@@ -13,7 +13,7 @@ use super::{
 use crate::{HeError, codec::packed_bytes, entities::MatrixStructure};
 
 /// An LWE set for the table and an RLWE set under *one* secret: the LWE secret has the coefficients of the ring secret s, so
-/// n = N. It is drawn for one query, and the keys that pack the answer travel with it.
+/// n = N. The secret is drawn for one query, and the keys that pack the answer travel with it. Source: InsPIRe (InspiRING).
 ///
 /// There is no way to make one but to take a preset ([`column_preset`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -168,6 +168,8 @@ pub struct ColumnNoise {
 
 impl ColumnNoise {
     /// Noise of a look-up over `cols` columns (D0) with query words of `query_bits` bits, after `folds` external products.
+    ///
+    /// Source: InsPIRe for the chain and the power fold; the formulas are those of one digit and of rounded keys.
     pub fn new(params: &ColumnParams, cols: usize, query_bits: u32, folds: usize) -> Self {
         let (ring, gadget) = (&params.ring, params.ring.fold);
         let n = ring.degree as f64;

@@ -29,6 +29,8 @@ pub struct LweNoise {
 
 impl LweNoise {
     /// Noise of a look-up over `cols` columns (D0) with words that travel at `widths`.
+    ///
+    /// Source: SimplePIR section 4, VIPIR appendix D.2 (rounded words); standard deviations in place of tail bounds.
     pub fn new(params: &LweParams, cols: usize, widths: Widths) -> Self {
         let lsb = 2f64.powi(32 - MESSAGE_BITS as i32);
         let query = params.error_std().hypot(rounding_std(widths.query));

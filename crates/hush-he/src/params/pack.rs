@@ -122,7 +122,7 @@ impl PackParams {
         self.lwe.security_bits.min(self.ring.security_bits)
     }
 
-    /// Leaves of a query's expansion: the LWE secret, then the bits of `folds` folds.
+    /// Leaves of a query's expansion: the LWE secret, then the bits of `folds` folds. Source: VIPIR section 3.5.1.
     pub fn leaves(&self, folds: usize) -> usize {
         self.ring.leaves(self.lwe.n, folds)
     }
@@ -149,6 +149,8 @@ pub struct PackNoise {
 
 impl PackNoise {
     /// Noise after a fold over `cols` columns (D0) with query words of `query_bits` bits, packing, and `folds` folds.
+    ///
+    /// Source: VIPIR appendix D, but for its D.3 (`docs/protocols/exppack-s.md` says why).
     pub fn new(params: &PackParams, cols: usize, query_bits: u32, folds: usize) -> Self {
         let bits = params.ring.plaintext_bits;
         let widths = Widths { query: query_bits, hint: bits, answer: bits };

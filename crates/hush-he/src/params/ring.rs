@@ -115,7 +115,8 @@ impl RingParams {
         1 << self.levels.len()
     }
 
-    /// The exponent k of the automorphism X -> X^k at `level`: N / 2^level + 1.
+    /// The exponent k of the automorphism X -> X^k at `level`: N / 2^level + 1. Source: OnionPIRv2 algorithm 2, for fewer leaves
+    /// than N (`docs/protocols/onion.md`).
     pub fn level_exponent(&self, level: usize) -> usize {
         (self.degree >> level) + 1
     }
@@ -238,7 +239,8 @@ impl RingParams {
         leaves * (self.degree >> self.levels.len())
     }
 
-    /// The coefficients of b that a query of `leaves` leaves is sent with, those of leaf 0 first.
+    /// The coefficients of b that a query of `leaves` leaves is sent with, those of leaf 0 first. Source: OnionPIRv2 sections 3.3
+    /// and 3.5 (bit-reversed packing).
     pub fn query_positions(&self, leaves: usize) -> impl Iterator<Item = usize> {
         let (levels, degree) = (self.levels.len() as u32, self.degree);
         (0..leaves).flat_map(move |leaf| {

@@ -33,7 +33,7 @@ impl RingContext {
         &self.kept
     }
 
-    /// Delta = floor(Q_1 / t): what a plaintext symbol is scaled by.
+    /// Delta = floor(Q_1 / t): what a plaintext symbol is scaled by. Source: VIPIR appendix A.2.
     pub fn delta(&self) -> u128 {
         self.kept.rns().product() >> self.params.plaintext_bits()
     }

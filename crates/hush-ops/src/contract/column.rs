@@ -40,7 +40,7 @@ pub struct ChainPolys {
 /// A ciphertext that is packed has one half that no query changes: the mask a, a function of the hint. So packing is linear in
 /// the keys that travel with a query, with coefficients that are known beforehand; they are columns beside those of the table,
 /// and [`ColumnOps::pack_columns`] is a second [`LweOps::lwe_fold`]. Source: InsPIRe (InspiRING) for the chain of key
-/// switches; the columns are ours.
+/// switches. ReinsPIRe (ePrint 2026/1934) has packing as one matrix product, too.
 pub trait ColumnOps: LweOps + RingOps {
     /// The public masks with this backend's tables for the chain.
     type ChainPlan: Send + Sync;
@@ -76,7 +76,7 @@ pub trait ColumnOps: LweOps + RingOps {
     ///    `sum t y(X^(+-g_k))`, an integer.
     ///
     /// Error: `ColumnNoise::packing`. Cost: four passes of 2 N transforms (two limbs), and 8 transforms for each of the N/2
-    /// steps, one after another: plaintexts are done side by side.
+    /// steps, one after another: plaintexts are done side by side. Source: InsPIRe (InspiRING, offline), with one digit.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if there are not 1 to N rows of N words; [`OpsError::PackColumns`] if an entry of any of them does not
@@ -111,7 +111,8 @@ pub trait ColumnOps: LweOps + RingOps {
     ///
     /// The product of a plaintext's digit and z is rounded half up; its coefficient j belongs to row j of the column.
     /// Error: `ColumnNoise::packing`. Cost: the columns read once, 4 N multiply-adds of s8 x u32 a row and query; a transform of
-    /// each limb a query, and an inverse one a plaintext and query.
+    /// each limb a query, and an inverse one a plaintext and query. Source: InsPIRe (InspiRING, online); as one matrix product
+    /// in ReinsPIRe, too.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if the operands do not fit each other.

@@ -20,7 +20,7 @@ pub trait PackOps: LweOps + RingOps {
     /// | `hint`    | `shape.rows_of(columns)` x n   | u32, mod 2^32, row-major              |
     /// | returns   | n rows x columns               | evaluation form modulo the kept primes |
     ///
-    /// Cost: n transforms a column and limb. Paper: VIPIR section 4.1, step (3), offline.
+    /// Cost: n transforms a column and limb. Source: VIPIR sections 3.5 and 3.6, step (3), offline.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if there are not n words for every row, or the columns are not in `shape`.
@@ -46,7 +46,8 @@ pub trait PackOps: LweOps + RingOps {
     /// `columns` is the part of `shape` that `hint` holds.
     ///
     /// Error: `sqrt(n N) t / sqrt(12)` times that of a selector (`PackNoise`), not the `n` times it of the paper's
-    /// appendix D.3. Cost: the hint read once; two products of words an entry and query. Paper: VIPIR section 4.1, step (3).
+    /// appendix D.3. Cost: the hint read once; two products of words an entry and query. Source: VIPIR section 3.5 and
+    /// appendix C, step (3).
     ///
     /// # Errors
     /// [`OpsError::Shape`] if the operands do not fit each other.
@@ -81,8 +82,8 @@ pub trait PackOps: LweOps + RingOps {
     /// | `packed` | entries x planes          | RLWE modulo Q_1 |
     /// | returns  | `W N planes` x entries    | s8              |
     ///
-    /// Paper: VIPIR section 4.1, step (4), whose 8 N rows (two halves modulo a 29-bit prime) are 4 N with halves of 20 and 12
-    /// bits.
+    /// Source: VIPIR sections 3.2 and 3.4, step (4), whose 8 N rows (two halves modulo a 29-bit prime) are 4 N with halves of 20
+    /// and 12 bits.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if `packed` is not whole entries, or the widths of an answer have no [`switched_bytes`].

@@ -105,7 +105,7 @@ pub trait RingOps: Memory {
     /// | returns   | plaintexts x limbs x N | evaluation form modulo the kept primes    |
     ///
     /// Cost: a transform a plaintext and limb. The centred lift keeps noise free of a common offset.
-    /// Paper: VIPIR section 4.1, step (5).
+    /// Source: VIPIR section 3.2, step (5).
     ///
     /// # Errors
     /// [`OpsError::Shape`] if there are not whole plaintexts.
@@ -125,7 +125,7 @@ pub trait RingOps: Memory {
     /// 3. The dropped prime goes.
     ///
     /// Error: [`hush_he::params::RingNoise`], fields `leaf`, `selector`, `bottom`. Cost of a query: `leaves + h` Subs of
-    /// `limbs (1 + l)` transforms each. Paper: OnionPIRv2 algorithms 1 and 2
+    /// `limbs (1 + l)` transforms each. Source: OnionPIRv2 section 3.3, algorithms 2 and 3
     /// (`docs/protocols/onion.md` says where they are misprinted); dropping a prime after the expansion is ours.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ pub trait RingOps: Memory {
     /// | returns     | B x columns        | RLWE modulo Q_1               |
     ///
     /// Error: `sqrt(D0 N) t / sqrt(12)` times that of a selector (`RingNoise::first`). Cost: the database read once;
-    /// two products of words an entry and query. Paper: VIPIR section 4.1, step (6) (RowSel).
+    /// two products of words an entry and query. Source: VIPIR section 3.2, step (6) (RowSel).
     ///
     /// # Errors
     /// [`OpsError::Shape`] if a query has not a selector for every row.
@@ -172,8 +172,8 @@ pub trait RingOps: Memory {
     /// Any number of entries from 1 to `2^folds`: an odd one at the end of a round meets zero.
     ///
     /// Error: each fold adds `RingNoise::fold`. Cost of a plane: `entries - 1` external products (and one for every odd end) of
-    /// `2 limbs (1 + l)` transforms each. Paper: VIPIR section 4.1, step (7) (ColTor); PPIR algorithms 3 to 6 are
-    /// this with other block sizes.
+    /// `2 limbs (1 + l)` transforms each. Source: VIPIR section 3.2, step (7) (ColTor); OnionPIRv2 section 3.4 for a
+    /// bit a fold; PPIR algorithms 3 to 6 are this with other block sizes.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if there are no whole entries, more than the bits can tell apart, or not as many entries and folds in
@@ -216,7 +216,8 @@ pub trait RingOps: Memory {
     /// | `bits`  | a width for each of them     | 1 to 48                                                 |
     /// | returns | B x `which` x N              | below `2^bits`, in natural order of the coefficients    |
     ///
-    /// Error: `sqrt(N / 18)` of the new a, and half a unit of b (`RingNoise::response`).
+    /// Error: `sqrt(N / 18)` of the new a, and half a unit of b (`RingNoise::response`). Source: OnionPIRv2 section 3.4, VIPIR
+    /// appendix D.5; a power of two in place of a prime.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if words are not whole polynomials, `which` is not among them, there are not as many widths, or a width

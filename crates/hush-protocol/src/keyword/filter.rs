@@ -164,7 +164,8 @@ pub struct FilterParams {
 impl FilterParams {
     /// The slots of a key with their coefficients, ascending: the value of a key is
     /// `sum coefficient * slot`, symbol by symbol. This is what a look-up encrypts. The number of entries depends
-    /// on the filter alone; some coefficients may be 0.
+    /// on the filter alone; some coefficients may be 0. Source: ChalametPIR sections 3.1 and 5 (a look-up is the sum of a key's
+    /// slots).
     pub fn support(&self, digest: &KeyDigest, block_seed: u8) -> Vec<(u32, u8)> {
         match self.kind.family() {
             Family::Fuse { arity } => fuse::support(digest, block_seed, arity, self.slots),
@@ -176,7 +177,8 @@ impl FilterParams {
     /// depends on the keys alone (not on their order, the values, the symbols or the backend).
     ///
     /// Over `u8` the values are sums modulo 256; over `u32` modulo 2^32, and therefore modulo 2^k for every k <= 32:
-    /// for symbols of k bits, the high bits of the slots may be dropped.
+    /// for symbols of k bits, the high bits of the slots may be dropped. Sources: Graf and
+    /// Lemire (`fuse`), Dietzfelbinger and Walzer (`band`).
     ///
     /// | name         | shape                  | unit                                 |
     /// |--------------|------------------------|--------------------------------------|

@@ -37,7 +37,7 @@ impl KeyDigest {
         Ok(Self(*blake3::keyed_hash(table_seed, key).as_bytes()))
     }
 
-    /// The first `bytes` bytes of the fingerprint.
+    /// The first `bytes` bytes of the fingerprint. Source: ChalametPIR section 3.1 (a hash of the key before the value).
     ///
     /// # Panics
     /// If `bytes` is over [`MAX_FINGERPRINT_BYTES`].
