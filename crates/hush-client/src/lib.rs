@@ -1,7 +1,8 @@
-//! The client: bytes in, bytes out. It makes no request itself; [`http`] (feature `http`) adds a transport.
+//! The client: bytes in, bytes out. [`session`] says what to ask a server for; [`http`] (feature `http`) asks.
 
 mod error;
 mod lookup;
+pub mod session;
 mod table;
 
 #[cfg(feature = "http")]

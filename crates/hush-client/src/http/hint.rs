@@ -1,4 +1,4 @@
-//! The hint: cached, downloaded, resumed, verified.
+//! The files of hints: one that is named by its hash, or the part of one that is being downloaded.
 //!
 //! A cached hint is a file named by its hash. It is downloaded into `<hash>.part`, which is locked meanwhile, and
 //! renamed once its hash is right: a file of the final name was whole when it got it. Nothing is flushed to disk
@@ -7,7 +7,7 @@
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
-    io::{self, Read, Seek, SeekFrom, Write},
+    io::{self, Seek, SeekFrom, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
     sync::Arc,
@@ -17,96 +17,76 @@ use std::{
 use etcetera::BaseStrategy;
 use hush_protocol::descriptor::BlobRef;
 use memmap2::Mmap;
-use ureq::{
-    Body,
-    http::{Response, StatusCode, header::CONTENT_RANGE},
-};
 
-use super::{Event, HintCache, HttpError, transport::Transport};
-
-/// Bytes read from the network at once.
-const CHUNK_BYTES: usize = 256 << 10;
+use super::{HintCache, files::FileCacheError};
+use crate::session::{CacheError, CachedHint, CheckedHint, Hint, PartialHint};
 
 /// How long a cached hint stays without being used.
 const KEPT_UNUSED: Duration = Duration::from_secs(60 * 24 * 3600);
 
-/// A hint in memory.
-pub(super) type Hint = Arc<dyn AsRef<[u8]> + Send + Sync>;
-
 /// Where hints are kept.
-#[derive(Clone)]
 pub(super) struct HintStore {
     /// `None`: in temporary files.
     directory: Option<PathBuf>,
 }
 
 impl HintStore {
-    pub(super) fn new(cache: &HintCache) -> Result<Self, HttpError> {
+    pub(super) fn new(cache: &HintCache) -> Result<Self, FileCacheError> {
         let directory = match cache {
             HintCache::Off => None,
             HintCache::Directory(path) => Some(path.clone()),
             HintCache::User => {
-                let base = etcetera::choose_base_strategy().map_err(|_| HttpError::NoCacheDirectory)?;
+                let base = etcetera::choose_base_strategy().map_err(|_| FileCacheError::NoDirectory)?;
                 Some(base.cache_dir().join("hushdb").join("hints"))
             }
         };
         Ok(Self { directory })
     }
 
-    /// The hint `blob`, from the cache or from the server; what comes over the network is added to `received`.
-    pub(super) fn obtain(
-        &self,
-        transport: &Transport,
-        blob: &BlobRef,
-        received: &mut u64,
-    ) -> Result<Hint, HttpError> {
+    /// The hint `blob`, or the file to download it into, which is locked: while another process downloads it, this one
+    /// waits, after a call of `waiting`.
+    pub(super) fn find(&self, blob: &BlobRef, waiting: impl Fn()) -> Result<CachedHint, FileCacheError> {
         let Some(directory) = &self.directory else {
-            return Download::temporary(transport, blob, received)?.verified();
+            let path = std::env::temp_dir();
+            let file = tempfile::tempfile_in(&path).map_err(|source| FileCacheError::at(&path, source))?;
+            return Ok(CachedHint::Part(Box::new(PartFile { file, path, whole: None })));
         };
         let path = directory.join(hex::encode(blob.blake3));
-        if let Some(map) = cached(&path, blob)? {
-            return Ok(Arc::new(map));
+        if let Some(hint) = cached(&path, blob)? {
+            return Ok(CachedHint::Whole(hint));
         }
         // Which hints are kept tells which tables were looked up: nobody else's business.
         let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-        made.map_err(|source| cache_error(directory, source))?;
+        made.map_err(|source| FileCacheError::at(directory, source))?;
         let part = path.with_extension("part");
         loop {
-            let file = lock(&part, transport)?;
+            let file = lock(&part, &waiting)?;
             if !is_at(&file, &part)? {
                 continue; // Whoever held the lock has finished, or given up: look again.
             }
-            if let Some(map) = cached(&path, blob)? {
+            if let Some(hint) = cached(&path, blob)? {
                 remove(&part)?;
-                return Ok(Arc::new(map));
+                return Ok(CachedHint::Whole(hint));
             }
-            // Holds the lock until the file has its final name.
-            let mut download = Download { transport, blob, file, path: part.clone(), received };
-            let hint = download.verified();
-            if matches!(hint, Err(HttpError::HintMismatch)) {
-                remove(&part)?;
-            }
-            let hint = hint?;
-            fs::rename(&part, &path).map_err(|source| cache_error(&path, source))?;
-            remove_unused(directory);
-            return Ok(hint);
+            return Ok(CachedHint::Part(Box::new(PartFile { file, path: part, whole: Some(path) })));
         }
     }
 }
 
 /// The cached file at `path`. A damaged one is deleted.
-fn cached(path: &Path, blob: &BlobRef) -> Result<Option<Mmap>, HttpError> {
+fn cached(path: &Path, blob: &BlobRef) -> Result<Option<CheckedHint>, FileCacheError> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        outcome => outcome.map_err(|source| cache_error(path, source))?,
+        outcome => outcome.map_err(|source| FileCacheError::at(path, source))?,
     };
-    let map = map_verified(&file, blob).map_err(|source| cache_error(path, source))?;
-    match map {
+    let hint = map(&file).map_err(|source| FileCacheError::at(path, source))?;
+    let hint = CheckedHint::new(hint, blob);
+    match hint {
         // A use that cannot be noted costs a download some day, no more.
         Some(_) => drop(file.set_modified(SystemTime::now())),
         None => remove(path)?,
     }
-    Ok(map)
+    Ok(hint)
 }
 
 /// Deletes hints, whole or in part, that have not been used for [`KEPT_UNUSED`], as far as that is possible.
@@ -127,27 +107,22 @@ fn remove_unused(directory: &Path) {
     }
 }
 
-/// Maps a file, if it is `blob`.
-fn map_verified(file: &File, blob: &BlobRef) -> io::Result<Option<Mmap>> {
-    if file.metadata()?.len() != blob.bytes {
-        return Ok(None);
-    }
-    // SAFETY: the file belongs to this user, and this program never writes to a file that it has found to be
-    // whole: it only renames or unlinks it. Another program of the same user that cuts it ends this process.
-    let map = unsafe { Mmap::map(file)? };
-    let hash = blake3::Hasher::new().update_rayon(&map).finalize();
-    Ok((hash == blake3::Hash::from_bytes(blob.blake3)).then_some(map))
+fn map(file: &File) -> io::Result<Hint> {
+    // SAFETY: the file belongs to this user, and this program does not write to a file while it is mapped: it never writes
+    // to one that it has found to be whole, which it only renames or unlinks, and has dropped the map of any other before.
+    // Another program of the same user that cuts it ends this process.
+    Ok(Arc::new(unsafe { Mmap::map(file)? }))
 }
 
 /// Opens or creates the part at `path` and waits until no other process downloads into it.
-fn lock(path: &Path, transport: &Transport) -> Result<File, HttpError> {
-    let error = |source| cache_error(path, source);
+fn lock(path: &Path, waiting: impl FnOnce()) -> Result<File, FileCacheError> {
+    let error = |source| FileCacheError::at(path, source);
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).open(path).map_err(error)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            transport.report(&Event::HintLocked);
+            waiting();
             file.lock().map_err(error)?;
         }
         Err(TryLockError::Error(source)) => return Err(error(source)),
@@ -156,8 +131,8 @@ fn lock(path: &Path, transport: &Transport) -> Result<File, HttpError> {
 }
 
 /// Whether `path` still names `file`.
-fn is_at(file: &File, path: &Path) -> Result<bool, HttpError> {
-    let error = |source| cache_error(path, source);
+fn is_at(file: &File, path: &Path) -> Result<bool, FileCacheError> {
+    let error = |source| FileCacheError::at(path, source);
     let here = file.metadata().map_err(error)?;
     match fs::metadata(path) {
         Ok(there) => Ok((here.dev(), here.ino()) == (there.dev(), there.ino())),
@@ -166,149 +141,58 @@ fn is_at(file: &File, path: &Path) -> Result<bool, HttpError> {
     }
 }
 
-fn remove(path: &Path) -> Result<(), HttpError> {
+fn remove(path: &Path) -> Result<(), FileCacheError> {
     match fs::remove_file(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(cache_error(path, source)),
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(FileCacheError::at(path, source)),
         _ => Ok(()),
     }
 }
 
-pub(super) fn cache_error(path: &Path, source: io::Error) -> HttpError {
-    HttpError::Cache { path: path.to_owned(), source }
-}
-
-/// A download under way.
-struct Download<'a> {
-    transport: &'a Transport,
-    blob: &'a BlobRef,
-    /// What is there of the hint; nobody else writes to it.
+/// The file that a hint is downloaded into; nobody else writes to it.
+struct PartFile {
+    /// Locked, if it has a name.
     file: File,
-    /// For messages.
+    /// Its name; its directory if it has none and goes with the process.
     path: PathBuf,
-    received: &'a mut u64,
+    /// The name that it gets once it is whole.
+    whole: Option<PathBuf>,
 }
 
-impl<'a> Download<'a> {
-    /// Into a file that goes with the process.
-    fn temporary(
-        transport: &'a Transport,
-        blob: &'a BlobRef,
-        received: &'a mut u64,
-    ) -> Result<Self, HttpError> {
-        let path = std::env::temp_dir();
-        let file = tempfile::tempfile_in(&path).map_err(|source| cache_error(&path, source))?;
-        Ok(Self { transport, blob, file, path, received })
+impl PartFile {
+    fn error(&self, source: io::Error) -> CacheError {
+        FileCacheError::at(&self.path, source).into()
     }
+}
 
-    /// Completes the file and checks it. What an earlier process left behind is used if it is good.
-    fn verified(&mut self) -> Result<Hint, HttpError> {
-        let resumed = self.present()? > 0;
-        self.complete()?;
-        if let Some(map) = self.map()? {
-            return Ok(Arc::new(map));
-        }
-        if resumed {
-            self.truncate()?;
-            self.complete()?;
-            if let Some(map) = self.map()? {
-                return Ok(Arc::new(map));
-            }
-        }
-        Err(HttpError::HintMismatch)
-    }
-
-    fn map(&self) -> Result<Option<Mmap>, HttpError> {
-        let map = map_verified(&self.file, self.blob).map_err(|source| self.error(source))?;
-        if map.is_some() {
-            self.transport.report(&Event::HintEnd);
-        }
-        Ok(map)
-    }
-
-    /// Downloads what is missing, in as many attempts as are allowed.
-    fn complete(&mut self) -> Result<(), HttpError> {
-        if self.present()? > self.blob.bytes {
-            self.truncate()?;
-        }
-        self.transport.retrying(|| self.attempt())
-    }
-
-    /// Downloads what is missing, in one request.
-    fn attempt(&mut self) -> Result<(), HttpError> {
-        let present = self.present()?;
-        if present == self.blob.bytes {
-            return Ok(());
-        }
-        let event = Event::HintStart { bytes: self.blob.bytes, present };
-        self.transport.report(&event);
-        let hash = hex::encode(self.blob.blake3);
-        let path = format!("/v1/blobs/{hash}");
-        let response = match self.transport.get_file(&path, &format!("\"{hash}\""), present) {
-            Err(HttpError::Refused { status: 416, detail, .. }) => {
-                self.truncate()?;
-                return Err(self.interrupted(0, detail));
-            }
-            outcome => outcome?,
-        };
-        if !self.is_rest(&response, present) {
-            self.truncate()?; // The server sends all of it.
-        }
-        self.receive(response.into_body())
-    }
-
-    /// Whether `response` is the rest of the file from `present` on.
-    fn is_rest(&self, response: &Response<Body>, present: u64) -> bool {
-        let expected = format!("bytes {present}-{}/{}", self.blob.bytes - 1, self.blob.bytes);
-        let range = response.headers().get(CONTENT_RANGE);
-        response.status() == StatusCode::PARTIAL_CONTENT
-            && range.is_some_and(|range| range == expected.as_str())
-    }
-
-    /// Appends a body that must end where the file ends.
-    fn receive(&mut self, body: Body) -> Result<(), HttpError> {
-        let mut present = self.present()?;
-        if body.content_length().is_some_and(|length| length != self.blob.bytes - present) {
-            return Err(HttpError::HintMismatch);
-        }
-        self.file.seek(SeekFrom::End(0)).map_err(|source| self.error(source))?;
-        let mut reader = body.into_reader();
-        let mut chunk = vec![0; CHUNK_BYTES];
-        loop {
-            let count = match reader.read(&mut chunk) {
-                Ok(0) if present == self.blob.bytes => return Ok(()),
-                Ok(0) => return Err(self.interrupted(present, "the server closed the connection".into())),
-                Ok(count) => count,
-                Err(error) => return Err(self.interrupted(present, reason(error))),
-            };
-            if count as u64 > self.blob.bytes - present {
-                return Err(HttpError::HintMismatch);
-            }
-            self.file.write_all(&chunk[..count]).map_err(|source| self.error(source))?;
-            present += count as u64;
-            *self.received += count as u64;
-            self.transport.report(&Event::HintProgress { present });
-        }
-    }
-
-    fn present(&self) -> Result<u64, HttpError> {
+impl PartialHint for PartFile {
+    fn present(&self) -> Result<u64, CacheError> {
         self.file.metadata().map(|metadata| metadata.len()).map_err(|source| self.error(source))
     }
 
-    fn truncate(&mut self) -> Result<(), HttpError> {
-        self.transport.report(&Event::HintProgress { present: 0 });
+    fn append(&mut self, bytes: &[u8]) -> Result<(), CacheError> {
+        let written = self.file.seek(SeekFrom::End(0)).and_then(|_| self.file.write_all(bytes));
+        written.map_err(|source| self.error(source))
+    }
+
+    fn clear(&mut self) -> Result<(), CacheError> {
         self.file.set_len(0).map_err(|source| self.error(source))
     }
 
-    fn interrupted(&self, present: u64, reason: String) -> HttpError {
-        HttpError::Interrupted { present, bytes: self.blob.bytes, reason }
+    fn read(&self) -> Result<Hint, CacheError> {
+        map(&self.file).map_err(|source| self.error(source))
     }
 
-    fn error(&self, source: io::Error) -> HttpError {
-        cache_error(&self.path, source)
+    fn keep(self: Box<Self>) -> Result<(), CacheError> {
+        let Some(whole) = &self.whole else { return Ok(()) };
+        fs::rename(&self.path, whole).map_err(|source| FileCacheError::at(whole, source))?;
+        whole.parent().into_iter().for_each(remove_unused);
+        Ok(()) // The lock is held until the file has its final name.
     }
-}
 
-/// What the system says of a broken connection.
-fn reason(error: io::Error) -> String {
-    ureq::Error::from(error).into_io().to_string()
+    fn discard(self: Box<Self>) -> Result<(), CacheError> {
+        if self.whole.is_some() {
+            remove(&self.path)?;
+        }
+        Ok(())
+    }
 }

@@ -1,31 +1,25 @@
-//! A blocking transport over HTTP/1.1, with a cache of hints.
+//! A driver of [`session`](crate::session) that blocks, over HTTP/1.1, with hints and seeds in files.
 //!
 //! | file | what |
 //! |------|------|
-//! | `options.rs` | what can be chosen, and what is reported while it works |
-//! | `client.rs` | a server: which tables it has, opening one |
-//! | `table.rs` | look-ups in a table |
-//! | `hint.rs` | the hint: cached, downloaded, resumed, verified |
+//! | `options.rs` | what can be chosen |
+//! | `client.rs` | a server, and a table of it |
+//! | `transport.rs` | requests and waits |
+//! | `files.rs` | what a session needs of the program: a clock, an observer, files |
+//! | `hint.rs` | the files of hints |
 //! | `secrets.rs` | seeds of evaluation keys, kept for the next process |
-//! | `keys.rs` | evaluation keys, uploaded when the server asks for them |
-//! | `transport.rs` | requests, retries, bounded bodies |
-//! | `stats.rs` | bytes and seconds |
-//!
-//! What is sent depends on the table and on the number of look-ups alone. Look-ups that are sent again, after a
-//! failure or a new epoch, are encrypted again under fresh secrets.
 
 mod client;
-mod error;
+mod files;
 mod hint;
-mod keys;
 mod options;
 mod secrets;
-mod stats;
-mod table;
 mod transport;
 
-pub use client::{HttpClient, TableInfo};
-pub use error::HttpError;
-pub use options::{DEFAULT_MAX_HINT_BYTES, Event, HintCache, HttpOptions, Observer, RetryPolicy};
-pub use stats::{Seconds, Stats};
-pub use table::HttpTable;
+pub use client::{HttpClient, HttpTable};
+pub use files::FileCacheError;
+pub use options::{HintCache, HttpOptions, Observer};
+
+pub use crate::session::{
+    DEFAULT_MAX_HINT_BYTES, Event, RetryPolicy, Seconds, SessionError as HttpError, Stats, TableInfo,
+};

@@ -1,47 +1,11 @@
-//! What can be chosen, and what is reported while it works.
+//! What can be chosen.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use super::HttpError;
-
-/// The longest hint that is downloaded unless a client says otherwise: 8 GiB.
-pub const DEFAULT_MAX_HINT_BYTES: u64 = 8 << 30;
+use crate::session::{Event, RetryPolicy, SessionOptions};
 
 /// Receives events; called on the thread that made the call.
 pub type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
-
-/// What happens while a call takes long.
-#[derive(Debug)]
-pub enum Event<'a> {
-    /// A hint, or what is missing of it, is about to be downloaded; again after a [`Event::Retry`].
-    HintStart {
-        /// Its length in bytes.
-        bytes: u64,
-        /// Bytes of it that an earlier attempt left behind.
-        present: u64,
-    },
-    /// So many bytes of the hint are there now. Falls when a damaged part is thrown away.
-    HintProgress {
-        /// Bytes from the start.
-        present: u64,
-    },
-    /// The hint is complete and has its hash.
-    HintEnd,
-    /// Another process is downloading the same hint; this one waits for it.
-    HintLocked,
-    /// The server does not have this client's evaluation keys: they are uploaded now.
-    KeysUpload {
-        /// Their length in bytes.
-        bytes: u64,
-    },
-    /// A request failed and is made again.
-    Retry {
-        /// Why it failed.
-        error: &'a HttpError,
-        /// How long is waited before.
-        wait: Duration,
-    },
-}
 
 /// Where hints are kept, and the seeds of evaluation keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,31 +17,6 @@ pub enum HintCache {
     Directory(PathBuf),
     /// In a nameless temporary file that goes with the process. Every open table has new evaluation keys.
     Off,
-}
-
-/// How often and how soon a request is made again after a failure that may pass: a lost connection, or a server
-/// that says that it is busy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RetryPolicy {
-    /// Attempts in all, at least 1.
-    pub attempts: u32,
-    /// Wait before the second attempt; doubled before each further one. A server may ask for more.
-    pub first_wait: Duration,
-    /// The longest wait. If a server asks for more, the call fails at once.
-    pub max_wait: Duration,
-    /// How long a server that is loading the table is asked again; these requests do not count as attempts.
-    pub max_warming: Duration,
-}
-
-impl Default for RetryPolicy {
-    fn default() -> Self {
-        Self {
-            attempts: 5,
-            first_wait: Duration::from_millis(200),
-            max_wait: Duration::from_secs(30),
-            max_warming: Duration::from_secs(120),
-        }
-    }
 }
 
 /// The choices of a client.
@@ -103,15 +42,24 @@ pub struct HttpOptions {
 
 impl Default for HttpOptions {
     fn default() -> Self {
+        let SessionOptions { allow_weak, max_hint_bytes, max_queries, retry } = SessionOptions::default();
         Self {
             cache: HintCache::User,
-            allow_weak: false,
-            max_hint_bytes: DEFAULT_MAX_HINT_BYTES,
-            max_queries: 64,
-            retry: RetryPolicy::default(),
+            allow_weak,
+            max_hint_bytes,
+            max_queries,
+            retry,
             connect_timeout: Duration::from_secs(10),
             silence_timeout: Duration::from_secs(120),
             observer: Arc::new(|_| {}),
         }
+    }
+}
+
+impl HttpOptions {
+    /// Those that are not the transport's.
+    pub(super) fn session(&self) -> SessionOptions {
+        let Self { allow_weak, max_hint_bytes, max_queries, retry, .. } = *self;
+        SessionOptions { allow_weak, max_hint_bytes, max_queries, retry }
     }
 }

@@ -17,10 +17,8 @@ use etcetera::BaseStrategy;
 use hush_math::csprng::Csprng;
 use zeroize::Zeroizing;
 
-use super::{HintCache, HttpError, hint::cache_error};
-
-/// What secret and evaluation keys are derived from.
-pub(super) type Seed = Zeroizing<[u8; SEED_BYTES]>;
+use super::{HintCache, files::FileCacheError};
+use crate::session::Seed;
 
 const SEED_BYTES: usize = 32;
 /// How long a seed is used. The server can tell the queries under one from all others, so it does not last for ever.
@@ -35,19 +33,18 @@ const MAGIC: &[u8; 8] = b"hushseed";
 const FILE_BYTES: usize = 8 + 8 + SEED_BYTES + 32;
 
 /// Where seeds are kept.
-#[derive(Clone)]
 pub(super) struct SecretStore {
     /// `None`: they go with the process.
     directory: Option<PathBuf>,
 }
 
 impl SecretStore {
-    pub(super) fn new(cache: &HintCache) -> Result<Self, HttpError> {
+    pub(super) fn new(cache: &HintCache) -> Result<Self, FileCacheError> {
         let directory = match cache {
             HintCache::Off => None,
             HintCache::Directory(path) => Some(path.join("secrets")),
             HintCache::User => {
-                let base = etcetera::choose_base_strategy().map_err(|_| HttpError::NoCacheDirectory)?;
+                let base = etcetera::choose_base_strategy().map_err(|_| FileCacheError::NoDirectory)?;
                 Some(base.cache_dir().join("hushdb").join("secrets"))
             }
         };
@@ -55,13 +52,13 @@ impl SecretStore {
     }
 
     /// The seed for `preset` at the server `origin`; a new one if there is none yet.
-    pub(super) fn obtain(&self, origin: &str, preset: &str) -> Result<Seed, HttpError> {
+    pub(super) fn obtain(&self, origin: &str, preset: &str) -> Result<Seed, FileCacheError> {
         let Some(directory) = &self.directory else { return Ok(fresh()) };
-        let user = private_directory(directory).map_err(|source| cache_error(directory, source))?;
+        let user = private_directory(directory).map_err(|source| FileCacheError::at(directory, source))?;
         // Until this function ends no other process makes a seed, so that both use the same.
         let _lock = lock(&directory.join("lock"))?;
         let file = SeedFile { directory, name: &file_name(origin, preset) };
-        let failed = |source| cache_error(&file.path(), source);
+        let failed = |source| FileCacheError::at(&file.path(), source);
         let now = SystemTime::now();
         if let Some(seed) = file.read(user, now).map_err(failed)? {
             return Ok(seed);
@@ -89,8 +86,8 @@ fn file_name(origin: &str, preset: &str) -> String {
     format!("{}.seed", hasher.finalize().to_hex())
 }
 
-fn lock(path: &Path) -> Result<File, HttpError> {
-    let error = |source| cache_error(path, source);
+fn lock(path: &Path) -> Result<File, FileCacheError> {
+    let error = |source| FileCacheError::at(path, source);
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(false).mode(0o600).open(path).map_err(error)?;
     file.lock().map_err(error)?;

@@ -1,16 +1,50 @@
-//! The error of the transport. Every message says what to do.
+//! The errors of a session. Every message says what to do.
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{error::Error, time::Duration};
 
 use hush_protocol::{ProtocolError, descriptor::Descriptor, wire::WireError};
 use thiserror::Error;
 
 use crate::ClientError;
 
+/// Why a [`Host`](super::Host) could not use its cache; the message says what to do.
+pub type CacheError = Box<dyn Error + Send + Sync>;
+
+/// Why a request brought no response, or a part of one: what a driver reports.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum TransportFailure {
+    /// No connection, or it broke off.
+    #[error("{reason}")]
+    Unreachable {
+        /// What the system says.
+        reason: String,
+        /// Whether another attempt could go better.
+        transient: bool,
+    },
+    /// The server was silent for too long.
+    #[error("timeout: {phase}")]
+    Timeout {
+        /// What was waited for.
+        phase: String,
+    },
+    /// The secure connection could not be made.
+    #[error("{reason}")]
+    Tls {
+        /// What the TLS library says.
+        reason: String,
+    },
+    /// What came is not HTTP.
+    #[error("{reason}")]
+    Odd {
+        /// What is odd.
+        reason: String,
+    },
+}
+
 /// Why a server could not be asked, or its answer not be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum HttpError {
+pub enum SessionError {
     /// The URL is no base URL of a server.
     #[error("'{url}' is not the URL of a server ({reason}): give one such as http://localhost:7700")]
     Url {
@@ -149,28 +183,20 @@ pub enum HttpError {
     #[error("the server sent a hint that does not match its hash or length: try again, or ask its operator")]
     HintMismatch,
     /// The cache cannot be used.
-    #[error("cannot use the cache at {path}: {source} (set XDG_CACHE_HOME, or use --no-cache)")]
-    Cache {
-        /// The file or directory.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// No cache directory is known.
-    #[error("no home directory is known to keep the hint in: set XDG_CACHE_HOME, or use --no-cache")]
-    NoCacheDirectory,
+    #[error(transparent)]
+    Cache(CacheError),
     /// The table or a look-up was refused by the client itself.
     #[error(transparent)]
     Client(#[from] ClientError),
 }
 
-impl From<ProtocolError> for HttpError {
+impl From<ProtocolError> for SessionError {
     fn from(error: ProtocolError) -> Self {
         Self::Client(error.into())
     }
 }
 
-impl HttpError {
+impl SessionError {
     /// Whether the same request may succeed a little later.
     pub(super) fn is_transient(&self) -> bool {
         match self {

@@ -1,7 +1,5 @@
 //! Bytes and seconds.
 
-use std::time::Instant;
-
 /// What a table has cost since it was opened. Bytes are those of message bodies, without HTTP headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stats {
@@ -35,7 +33,7 @@ impl Stats {
     }
 }
 
-/// Wall-clock seconds by phase.
+/// Seconds by phase, by the clock of the [`Host`](super::Host).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seconds {
     /// Fetching the descriptor.
@@ -50,12 +48,4 @@ pub struct Seconds {
     pub network: f64,
     /// Decrypting.
     pub decode: f64,
-}
-
-/// Runs `work` and adds its time to `seconds`.
-pub(super) fn timed<T>(seconds: &mut f64, work: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
-    let result = work();
-    *seconds += start.elapsed().as_secs_f64();
-    result
 }

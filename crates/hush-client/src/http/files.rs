@@ -1,0 +1,68 @@
+//! The host of sessions that keep hints and seeds in files.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use hush_protocol::descriptor::BlobRef;
+use thiserror::Error;
+
+use super::{HintCache, Observer, hint::HintStore, secrets::SecretStore};
+use crate::session::{CacheError, CachedHint, Event, Host, Seed};
+
+/// Why the files of the cache cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FileCacheError {
+    /// A file or directory cannot be used.
+    #[error("cannot use the cache at {path}: {source} (set XDG_CACHE_HOME, or use --no-cache)")]
+    File {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// No cache directory is known.
+    #[error("no home directory is known to keep the hint in: set XDG_CACHE_HOME, or use --no-cache")]
+    NoDirectory,
+}
+
+impl FileCacheError {
+    pub(super) fn at(path: &Path, source: io::Error) -> Self {
+        Self::File { path: path.to_owned(), source }
+    }
+}
+
+pub(super) struct FileHost {
+    start: Instant,
+    hints: HintStore,
+    secrets: SecretStore,
+    observer: Observer,
+}
+
+impl FileHost {
+    pub(super) fn new(cache: &HintCache, observer: Observer) -> Result<Self, CacheError> {
+        let (hints, secrets) = (HintStore::new(cache)?, SecretStore::new(cache)?);
+        Ok(Self { start: Instant::now(), hints, secrets, observer })
+    }
+}
+
+impl Host for FileHost {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn report(&self, event: &Event<'_>) {
+        (self.observer)(event);
+    }
+
+    fn hint(&self, blob: &BlobRef) -> Result<CachedHint, CacheError> {
+        Ok(self.hints.find(blob, || self.report(&Event::HintLocked))?)
+    }
+
+    fn seed(&self, origin: &str, preset: &str) -> Result<Seed, CacheError> {
+        Ok(self.secrets.obtain(origin, preset)?)
+    }
+}

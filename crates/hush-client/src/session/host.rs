@@ -1,0 +1,101 @@
+//! What a session needs of the program around it: a clock, and places for hints and for the seeds of keys.
+
+use std::{sync::Arc, time::Duration};
+
+use hush_protocol::descriptor::BlobRef;
+use zeroize::Zeroizing;
+
+use super::{CacheError, Event};
+
+/// A hint in memory or in a mapped file.
+pub type Hint = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// What secret and evaluation keys are derived from: randomness of the operating system, kept like a key.
+pub type Seed = Zeroizing<[u8; 32]>;
+
+/// The program around a session. Its functions return soon, but for a wait until another process has fetched a hint.
+pub trait Host: Send + Sync {
+    /// The time since some fixed moment, by a clock that does not go back.
+    fn now(&self) -> Duration;
+
+    /// Takes note of what happens.
+    fn report(&self, event: &Event<'_>);
+
+    /// The hint `blob`, if it is here; otherwise the place to download it into.
+    ///
+    /// # Errors
+    /// What keeps the host from looking, or from making that place.
+    fn hint(&self, blob: &BlobRef) -> Result<CachedHint, CacheError>;
+
+    /// The seed for the parameter set `preset` at the server `origin`: the same one until it is too old, other ones for
+    /// other servers and sets.
+    ///
+    /// # Errors
+    /// What keeps the host from reading or keeping it.
+    fn seed(&self, origin: &str, preset: &str) -> Result<Seed, CacheError>;
+}
+
+/// What is there of a hint.
+pub enum CachedHint {
+    /// All of it.
+    Whole(CheckedHint),
+    /// Some of it, or nothing.
+    Part(Box<dyn PartialHint>),
+}
+
+/// A hint that has its length and its hash. The files of others are none of a session's concern, so it makes no other.
+pub struct CheckedHint(Hint);
+
+impl CheckedHint {
+    /// Checks that `hint` is `blob`.
+    pub fn new(hint: Hint, blob: &BlobRef) -> Option<Self> {
+        let bytes = (*hint).as_ref();
+        let is_right = bytes.len() as u64 == blob.bytes
+            && blake3::Hasher::new().update_rayon(bytes).finalize() == blake3::Hash::from_bytes(blob.blake3);
+        is_right.then_some(Self(hint))
+    }
+
+    pub(super) fn into_hint(self) -> Hint {
+        self.0
+    }
+}
+
+/// The first bytes of a hint; nobody else writes to them. Dropped midway, it is there for the next download if its host
+/// keeps things.
+pub trait PartialHint: Send {
+    /// How many bytes are there.
+    ///
+    /// # Errors
+    /// Those of the place where they are, here and below.
+    fn present(&self) -> Result<u64, CacheError>;
+
+    /// Adds the bytes that follow.
+    ///
+    /// # Errors
+    /// See [`PartialHint::present`].
+    fn append(&mut self, bytes: &[u8]) -> Result<(), CacheError>;
+
+    /// Throws all bytes away.
+    ///
+    /// # Errors
+    /// See [`PartialHint::present`].
+    fn clear(&mut self) -> Result<(), CacheError>;
+
+    /// What is there. Until it is dropped, or for good if it is the whole hint, nothing is added or thrown away.
+    ///
+    /// # Errors
+    /// See [`PartialHint::present`].
+    fn read(&self) -> Result<Hint, CacheError>;
+
+    /// Keeps what is there: it is the whole hint.
+    ///
+    /// # Errors
+    /// See [`PartialHint::present`].
+    fn keep(self: Box<Self>) -> Result<(), CacheError>;
+
+    /// Keeps nothing.
+    ///
+    /// # Errors
+    /// See [`PartialHint::present`].
+    fn discard(self: Box<Self>) -> Result<(), CacheError>;
+}

@@ -1,0 +1,220 @@
+//! Requests, retries, bounded bodies.
+
+use std::{sync::Arc, time::Duration};
+
+use hush_protocol::wire;
+
+use super::{
+    Event, Head, Host, Method, Request, RetryPolicy, ServerUrl, SessionError, SessionOptions,
+    TransportFailure,
+    problem::{self, MAX_REFUSAL_BYTES},
+    task::Port,
+};
+
+/// A server, and what is the same for all that is asked of it.
+pub(super) struct Context {
+    pub(super) url: ServerUrl,
+    pub(super) options: SessionOptions,
+    pub(super) host: Arc<dyn Host>,
+}
+
+/// What a task makes its requests through.
+pub(super) struct Link {
+    context: Arc<Context>,
+    port: Port,
+}
+
+impl Link {
+    pub(super) fn new(context: &Arc<Context>, port: Port) -> Self {
+        Self { context: context.clone(), port }
+    }
+
+    pub(super) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    pub(super) fn options(&self) -> &SessionOptions {
+        &self.context.options
+    }
+
+    pub(super) fn host(&self) -> &dyn Host {
+        &*self.context.host
+    }
+
+    pub(super) fn report(&self, event: &Event<'_>) {
+        self.host().report(event);
+    }
+
+    /// Runs `work` and adds its time to `seconds`.
+    pub(super) fn timed<T>(&self, seconds: &mut f64, work: impl FnOnce() -> T) -> T {
+        let start = self.host().now();
+        let result = work();
+        *seconds += self.seconds_since(start);
+        result
+    }
+
+    pub(super) fn seconds_since(&self, start: Duration) -> f64 {
+        self.host().now().saturating_sub(start).as_secs_f64()
+    }
+
+    /// A document of at most `limit` bytes, asked for until it comes or there were attempts enough.
+    pub(super) async fn get(
+        &self,
+        path: &str,
+        what: &'static str,
+        limit: usize,
+    ) -> Result<Vec<u8>, SessionError> {
+        let mut retries = Retries::default();
+        loop {
+            let request = request(Method::Get, path, Vec::new(), limit as u64);
+            match self.exchange(request, what, limit).await {
+                Err(error) => retries.after(self, error).await?,
+                document => return document,
+            }
+        }
+    }
+
+    /// A file from byte `from` on, asked for once. The response may hold the whole file all the same.
+    pub(super) async fn get_file(
+        &self,
+        path: &str,
+        etag: &str,
+        from: u64,
+        limit: u64,
+    ) -> Result<Head, SessionError> {
+        let mut request = request(Method::Get, path, Vec::new(), limit);
+        if from > 0 {
+            request.headers = vec![("range", format!("bytes={from}-")), ("if-range", etag.to_owned())];
+        }
+        self.checked(request).await
+    }
+
+    /// Posts a request of the wire format once; the response has at most `limit` bytes.
+    pub(super) async fn post(
+        &self,
+        path: &str,
+        body: Vec<u8>,
+        limit: usize,
+    ) -> Result<Vec<u8>, SessionError> {
+        self.exchange(request(Method::Post, path, body, limit as u64), "an answer", limit).await
+    }
+
+    /// Puts a body of the wire format once; nothing is read of the response but its status.
+    pub(super) async fn put(&self, path: &str, body: Vec<u8>) -> Result<(), SessionError> {
+        self.checked(request(Method::Put, path, body, 0)).await.map(drop)
+    }
+
+    /// The next part of the body of the last response.
+    pub(super) async fn body_part(&self) -> Result<Option<Vec<u8>>, TransportFailure> {
+        self.port.body().await
+    }
+
+    /// Something that no server of this API answers.
+    pub(super) fn odd(&self, reason: impl Into<String>) -> SessionError {
+        SessionError::NotHushDb { url: self.context.url.as_str().to_owned(), reason: reason.into() }
+    }
+
+    async fn exchange(
+        &self,
+        request: Request,
+        what: &'static str,
+        limit: usize,
+    ) -> Result<Vec<u8>, SessionError> {
+        let head = self.checked(request).await?;
+        self.body(&head, what, limit).await
+    }
+
+    /// The head of the response if it is a success.
+    async fn checked(&self, request: Request) -> Result<Head, SessionError> {
+        let head = self.port.send(request).await.map_err(|failure| self.failure(failure))?;
+        if head.is_success() { Ok(head) } else { Err(self.refusal(&head).await) }
+    }
+
+    async fn refusal(&self, head: &Head) -> SessionError {
+        if let Some(moved) = problem::moved(head) {
+            return moved;
+        }
+        let odd = |reason| self.odd(reason);
+        match self.body(head, "an error message", problem::refusal_limit(head.status)).await {
+            Ok(body) => problem::refusal(head, Some(&body), odd),
+            Err(error @ SessionError::TooLong { .. }) => error,
+            // The status counts even if the document is lost.
+            Err(_) => problem::refusal(head, None, odd),
+        }
+    }
+
+    async fn body(&self, head: &Head, what: &'static str, limit: usize) -> Result<Vec<u8>, SessionError> {
+        let too_long = || SessionError::TooLong { what, limit: limit as u64 };
+        if head.body_bytes.is_some_and(|bytes| bytes > limit as u64) {
+            return Err(too_long());
+        }
+        let mut body = Vec::new();
+        while let Some(part) = self.body_part().await.map_err(|failure| self.failure(failure))? {
+            if part.len() > limit - body.len() {
+                return Err(too_long());
+            }
+            body.extend_from_slice(&part);
+        }
+        Ok(body)
+    }
+
+    fn failure(&self, failure: TransportFailure) -> SessionError {
+        let url = self.context.url.as_str().to_owned();
+        match failure {
+            TransportFailure::Unreachable { reason, transient } => {
+                SessionError::Unreachable { url, reason, transient }
+            }
+            TransportFailure::Timeout { phase } => SessionError::Timeout { url, phase },
+            TransportFailure::Tls { reason } => SessionError::Tls { url, reason },
+            TransportFailure::Odd { reason } => SessionError::NotHushDb { url, reason },
+        }
+    }
+}
+
+/// The most is that of any status: which one comes is not known yet.
+fn request(method: Method, path: &str, body: Vec<u8>, limit: u64) -> Request {
+    let headers = match method {
+        Method::Get => Vec::new(),
+        Method::Post | Method::Put => vec![("content-type", wire::CONTENT_TYPE.to_owned())],
+    };
+    let max_response_bytes = limit.max(MAX_REFUSAL_BYTES as u64);
+    Request { method, path: path.to_owned(), headers, body, max_response_bytes }
+}
+
+/// The failures of a request so far.
+#[derive(Default)]
+pub(super) struct Retries {
+    /// Those that count as attempts.
+    failed: u32,
+    /// All, those of a server that is loading its table included.
+    waits: u32,
+    /// When the server first said that it is loading.
+    warming_since: Option<Duration>,
+}
+
+impl Retries {
+    /// Waits before the next attempt. Gives the error back if it is for good, there were as many attempts as the policy
+    /// says, or the server asks for a wait that the policy does not allow.
+    pub(super) async fn after(&mut self, link: &Link, error: SessionError) -> Result<(), SessionError> {
+        if !error.is_transient() {
+            return Err(error);
+        }
+        let RetryPolicy { attempts, first_wait, max_wait, max_warming } = link.options().retry;
+        let backoff = first_wait.saturating_mul(2u32.saturating_pow(self.waits));
+        let wait = error.retry_after().max(backoff.min(max_wait));
+        let enough = if error.is_warming() {
+            let now = link.host().now();
+            now.saturating_sub(*self.warming_since.get_or_insert(now)).saturating_add(wait) > max_warming
+        } else {
+            self.failed += 1;
+            self.failed >= attempts
+        };
+        if enough || wait > max_wait {
+            return Err(error);
+        }
+        self.waits += 1;
+        link.report(&Event::Retry { error: &error, wait });
+        link.port.wait(wait).await;
+        Ok(())
+    }
+}

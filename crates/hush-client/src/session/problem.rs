@@ -1,0 +1,87 @@
+//! What a response other than a success means.
+
+use std::time::Duration;
+
+use hush_protocol::descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Head, SessionError};
+
+/// Longest problem document, its descriptor not counted.
+const MAX_PROBLEM_BYTES: usize = 64 << 10;
+/// Most bytes of a body that is read whatever the request was for.
+pub(super) const MAX_REFUSAL_BYTES: usize = MAX_DESCRIPTOR_BYTES + MAX_PROBLEM_BYTES;
+/// Characters of a server's own words that are shown.
+const MAX_DETAIL_CHARS: usize = 300;
+/// Longest wait that a header can ask for.
+const MAX_RETRY_AFTER: u64 = 24 * 3600;
+
+const GONE: u16 = 410;
+const TOO_MANY_REQUESTS: u16 = 429;
+const SERVICE_UNAVAILABLE: u16 = 503;
+
+/// A problem document (RFC 9457).
+#[derive(Deserialize)]
+struct Problem {
+    code: String,
+    detail: String,
+    descriptor: Option<Box<RawValue>>,
+}
+
+/// Where the server sends its clients, if that is what the response says.
+pub(super) fn moved(head: &Head) -> Option<SessionError> {
+    let location = head.header("location").filter(|_| (300..400).contains(&head.status))?;
+    Some(SessionError::Moved { location: shown(location) })
+}
+
+/// The most bytes that the body of a response with this status has.
+pub(super) fn refusal_limit(status: u16) -> usize {
+    if status == GONE { MAX_REFUSAL_BYTES } else { MAX_PROBLEM_BYTES }
+}
+
+/// What a response says whose body is, if it arrived, `body`. `odd` makes the error for what no server of this API says.
+pub(super) fn refusal(
+    head: &Head,
+    body: Option<&[u8]>,
+    odd: impl FnOnce(String) -> SessionError,
+) -> SessionError {
+    let problem = body.and_then(|body| serde_json::from_slice::<Problem>(body).ok());
+    match (head.status, problem) {
+        (GONE, Some(Problem { descriptor: Some(text), .. })) => {
+            match Descriptor::from_json(text.get().as_bytes()) {
+                Ok(descriptor) => SessionError::EpochGone { descriptor: Box::new(descriptor) },
+                Err(error) => error.into(),
+            }
+        }
+        (SERVICE_UNAVAILABLE | TOO_MANY_REQUESTS, problem)
+            // Waiting does not help there.
+            if problem.as_ref().is_none_or(|problem| problem.code != "device_lost") =>
+        {
+            let warming = problem.as_ref().is_some_and(|problem| problem.code == "warming");
+            let detail = problem.map_or_else(|| unexplained(head.status), |problem| shown(&problem.detail));
+            SessionError::Busy { detail, warming, retry_after: retry_after(head) }
+        }
+        (status, Some(problem)) => {
+            SessionError::Refused { status, code: shown(&problem.code), detail: shown(&problem.detail) }
+        }
+        (status, None) => odd(format!("status {status}")),
+    }
+}
+
+fn unexplained(status: u16) -> String {
+    let reason = if status == SERVICE_UNAVAILABLE { "Service Unavailable" } else { "Too Many Requests" };
+    format!("{status} {reason}")
+}
+
+/// `Retry-After` in seconds; its other form, a date, is left to the back-off.
+fn retry_after(head: &Head) -> Option<Duration> {
+    let seconds: u64 = head.header("retry-after")?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds.min(MAX_RETRY_AFTER)))
+}
+
+/// A server's own words, fit for one line of a terminal.
+fn shown(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().take(MAX_DETAIL_CHARS).map(plain).collect()
+}

@@ -1,0 +1,169 @@
+//! A server: which tables it has, opening one.
+
+use std::sync::Arc;
+
+use hush_protocol::descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES};
+use serde::Deserialize;
+
+use super::{
+    Host, ServerUrl, Session, SessionError, SessionOptions, Stats, Task, hint,
+    link::{Context, Link},
+};
+use crate::{Table, table::check_security};
+
+/// Longest list of tables that is read.
+const MAX_LIST_BYTES: usize = 16 << 20;
+
+/// A server and its tables.
+#[derive(Clone)]
+pub struct Server {
+    context: Arc<Context>,
+    tables: Vec<TableInfo>,
+    /// What it took to learn of the tables.
+    stats: Stats,
+}
+
+/// A table in a server's list.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct TableInfo {
+    /// Its name, of letters, digits, `.`, `_` and `-`.
+    pub name: String,
+    /// `resident`, or `loading` for a table whose look-ups have to wait.
+    pub state: String,
+    /// Name of its protocol, maybe one that this client does not know; absent while it is loading.
+    pub protocol: Option<String>,
+    /// Its number of records; absent while it is loading.
+    pub records: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct TableList {
+    tables: Vec<TableInfo>,
+}
+
+impl Server {
+    /// Asks the server at `url` for its tables.
+    ///
+    /// # Errors
+    /// The task's: [`SessionError`] if the server is not reached, or it is no server of this API.
+    pub fn connect(
+        url: ServerUrl,
+        options: SessionOptions,
+        host: Arc<dyn Host>,
+    ) -> Task<'static, Result<Self, SessionError>> {
+        let context = Arc::new(Context { url, options, host });
+        Task::new(|port| async move { Self::listed(&Link::new(&context, port)).await })
+    }
+
+    async fn listed(link: &Link) -> Result<Self, SessionError> {
+        let mut stats = Stats::default();
+        let start = link.host().now();
+        let list = link.get("/v1/tables", "a list of tables", MAX_LIST_BYTES).await?;
+        stats.seconds.descriptor += link.seconds_since(start);
+        stats.setup_bytes_down += list.len() as u64;
+        let TableList { tables } =
+            serde_json::from_slice(&list).map_err(|_| link.odd("its list of tables is none"))?;
+        if !tables.iter().all(|table| is_name(&table.name)) {
+            return Err(link.odd("a table's name has characters that no name has"));
+        }
+        Ok(Self { context: link.context().clone(), tables, stats })
+    }
+
+    /// The tables, as they were when the server was asked.
+    pub fn tables(&self) -> &[TableInfo] {
+        &self.tables
+    }
+
+    /// Opens a table: by name, or the only one. Fetches its descriptor, and its hint unless the host has it.
+    ///
+    /// # Errors
+    /// The task's: [`SessionError::UnknownTable`], [`SessionError::ChooseTable`] and [`SessionError::NoTables`] if there
+    /// is no such table; else what can go wrong on the way, and what [`Table::new`] refuses.
+    pub fn open(&self, name: Option<&str>) -> Task<'static, Result<Session, SessionError>> {
+        let (context, name, stats) = (self.context.clone(), self.choose(name).map(str::to_owned), self.stats);
+        Task::new(|port| async move { opened(Link::new(&context, port), name?, stats).await })
+    }
+
+    fn choose<'a>(&'a self, name: Option<&'a str>) -> Result<&'a str, SessionError> {
+        let names = || self.tables.iter().map(|table| table.name.clone()).collect();
+        match (name, self.tables.as_slice()) {
+            (Some(name), tables) if tables.iter().any(|table| table.name == name) => Ok(name),
+            (Some(name), _) => Err(SessionError::UnknownTable { name: name.into(), tables: names() }),
+            (None, [only]) => Ok(&only.name),
+            (None, []) => Err(SessionError::NoTables),
+            (None, _) => Err(SessionError::ChooseTable { tables: names() }),
+        }
+    }
+}
+
+async fn opened(link: Link, name: String, mut stats: Stats) -> Result<Session, SessionError> {
+    let descriptor = descriptor(&link, &name, &mut stats).await?;
+    let epoch = descriptor.epoch;
+    let table = match load(&link, descriptor, &mut stats).await {
+        Err(error) if is_missing(&error) => {
+            // The table may have changed between descriptor and hint, and its old hint be gone.
+            let descriptor = self::descriptor(&link, &name, &mut stats).await?;
+            if descriptor.epoch == epoch {
+                return Err(error);
+            }
+            load(&link, descriptor, &mut stats).await?
+        }
+        outcome => outcome?,
+    };
+    Ok(Session::new(&link, name, table, stats))
+}
+
+/// Fetches the descriptor of the table `name`.
+async fn descriptor(link: &Link, name: &str, stats: &mut Stats) -> Result<Descriptor, SessionError> {
+    let start = link.host().now();
+    let json = link.get(&format!("/v1/tables/{name}"), "a descriptor", MAX_DESCRIPTOR_BYTES).await?;
+    stats.seconds.descriptor += link.seconds_since(start);
+    stats.setup_bytes_down += json.len() as u64;
+    Ok(Descriptor::from_json(&json)?)
+}
+
+/// Makes a table of `descriptor` with the hint that it names, which is fetched unless the table is refused without it,
+/// or with the client's keys.
+pub(super) async fn load(
+    link: &Link,
+    descriptor: Descriptor,
+    stats: &mut Stats,
+) -> Result<Table, SessionError> {
+    let (params, options) = (descriptor.params()?, link.options());
+    check_security(&params, options.allow_weak)?;
+    let (bytes, limit) = (params.hint_bytes() as u64, options.max_hint_bytes);
+    if bytes > limit {
+        return Err(SessionError::HintTooLong { bytes, limit });
+    }
+    let hint = match &descriptor.hint {
+        None => None,
+        Some(blob) => {
+            let start = link.host().now();
+            let hint = hint::obtain(link, blob, &mut stats.setup_bytes_down).await;
+            stats.seconds.hint += link.seconds_since(start);
+            Some(hint?)
+        }
+    };
+    let mut table = Table::new(descriptor, hint, options.allow_weak)?;
+    link.timed(&mut stats.seconds.keys, || give_keys(link, &mut table))?;
+    Ok(table)
+}
+
+/// Gives `table` the keys that this client has for such tables of the server, if it needs any.
+pub(super) fn give_keys(link: &Link, table: &mut Table) -> Result<(), SessionError> {
+    let Some(preset) = table.key_preset() else { return Ok(()) };
+    let seed = link.host().seed(&link.context().url.origin(), preset).map_err(SessionError::Cache)?;
+    table.use_keys(&seed);
+    Ok(())
+}
+
+/// Whether the server has no file of the hash that was asked for.
+fn is_missing(error: &SessionError) -> bool {
+    matches!(error, SessionError::Refused { status: 404, .. })
+}
+
+/// The names that a server can have: they stand in URLs and on terminals as they are.
+fn is_name(name: &str) -> bool {
+    let allowed = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
+    (1..=64).contains(&name.len()) && name.bytes().all(allowed)
+}

@@ -1,0 +1,70 @@
+//! The URL of a server.
+
+use std::net::IpAddr;
+
+use ::http::Uri;
+
+use super::SessionError;
+
+/// The base URL of a server, `http://host:port` or `https://host`, maybe with a path.
+#[derive(Clone, Debug)]
+pub struct ServerUrl {
+    /// Without a slash at the end.
+    text: String,
+    uri: Uri,
+}
+
+impl ServerUrl {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// [`SessionError::Url`] if it is none, or none of a server.
+    pub fn parse(url: &str) -> Result<Self, SessionError> {
+        let invalid = |reason| SessionError::Url { url: url.to_owned(), reason };
+        let uri: Uri = url.parse().map_err(|_| invalid("not a URL"))?;
+        match uri.scheme_str() {
+            Some("http" | "https") => {}
+            Some(_) => return Err(invalid("the scheme is not http or https")),
+            None => return Err(invalid("it does not begin with http:// or https://")),
+        }
+        if uri.query().is_some() || url.contains('#') {
+            return Err(invalid("it has a query or a fragment"));
+        }
+        Ok(Self { text: url.trim_end_matches('/').to_owned(), uri })
+    }
+
+    /// The URL without a slash at the end: what the path of a request is added to.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it is on this machine.
+    pub fn is_loopback(&self) -> bool {
+        let host = self.uri.host().unwrap_or("");
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    }
+
+    /// The same however the host is spelled: what keys of this server are kept under.
+    pub(super) fn origin(&self) -> String {
+        let lower = |part: Option<&str>| part.unwrap_or("").to_ascii_lowercase();
+        let (scheme, host) = (lower(self.uri.scheme_str()), lower(self.uri.host()));
+        let port = self.uri.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 });
+        format!("{scheme}://{host}:{port}{}", self.uri.path().trim_end_matches('/'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_server_has_one_origin() {
+        let origin = |url: &str| ServerUrl::parse(url).unwrap().origin();
+        assert_eq!(origin("http://LocalHost"), "http://localhost:80");
+        assert_eq!(origin("HTTP://localhost:80/"), "http://localhost:80");
+        assert_eq!(origin("https://hush.example/Db/"), "https://hush.example:443/Db");
+        assert_eq!(origin("http://[::1]:7700"), "http://[::1]:7700");
+        assert_ne!(origin("http://localhost:7700"), origin("http://localhost:7701"));
+    }
+}
