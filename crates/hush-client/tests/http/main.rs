@@ -2,8 +2,12 @@
 
 mod hint;
 mod lookups;
+#[path = "../samples/message.rs"]
+mod message;
 mod onion;
+#[path = "../samples/ring_sample.rs"]
 mod ring_sample;
+#[path = "../samples/sample.rs"]
 mod sample;
 mod server;
 

@@ -12,7 +12,7 @@ use hush_protocol::{
 };
 use prost::Message;
 
-use super::server::{Reply, Request};
+use super::message::{Reply, Request};
 
 const VALUE_BYTES: usize = 3;
 const COLUMNS: usize = 8;

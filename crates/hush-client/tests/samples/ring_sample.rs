@@ -21,8 +21,8 @@ use hush_protocol::{
 use prost::Message;
 
 use super::{
+    message::{Reply, Request},
     sample::NAME,
-    server::{Reply, Request},
 };
 
 /// A plaintext holds one.

@@ -1,0 +1,236 @@
+//! A driver without sockets, and a host in memory with a clock of its own.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::Duration,
+};
+
+use hush_client::session::{
+    Action, CacheError, CachedHint, CheckedHint, Event, Head, Hint, Host, PartialHint, Seed, Server,
+    ServerUrl, SessionError, SessionOptions, Task, TransportFailure,
+};
+use hush_protocol::descriptor::BlobRef;
+
+use super::message::{Reply, Request};
+
+pub(crate) const URL: &str = "http://Localhost:7700/";
+/// Bytes of a body that the session takes at once.
+const PART_BYTES: usize = 1000;
+
+type Serve = Box<dyn FnMut(&Request) -> Result<Reply, TransportFailure>>;
+
+/// Answers requests by a script, and notes what it was asked.
+pub(crate) struct Driver {
+    serve: Serve,
+    pub(crate) host: Arc<Memory>,
+    pub(crate) options: SessionOptions,
+    pub(crate) requests: Vec<Request>,
+    pub(crate) waits: Vec<Duration>,
+    /// Bytes of the bodies that the session took.
+    pub(crate) bytes_read: usize,
+}
+
+impl Driver {
+    /// A server that always answers.
+    pub(crate) fn new(mut serve: impl FnMut(&Request) -> Reply + 'static) -> Self {
+        Self::failing(move |request| Ok(serve(request)))
+    }
+
+    /// A server that may be out of reach.
+    pub(crate) fn failing(serve: impl FnMut(&Request) -> Result<Reply, TransportFailure> + 'static) -> Self {
+        Self {
+            serve: Box::new(serve),
+            host: Arc::default(),
+            options: SessionOptions::default(),
+            requests: Vec::new(),
+            waits: Vec::new(),
+            bytes_read: 0,
+        }
+    }
+
+    pub(crate) fn connect(&self) -> Task<'static, Result<Server, SessionError>> {
+        Server::connect(ServerUrl::parse(URL).unwrap(), self.options, self.host.clone())
+    }
+
+    pub(crate) fn drive<T>(&mut self, mut task: Task<'_, T>) -> T {
+        loop {
+            match task.advance() {
+                Action::Send(request) => {
+                    let limit = request.max_response_bytes;
+                    let headers =
+                        request.headers.iter().map(|(name, value)| (name.to_string(), value.clone()));
+                    self.requests.push(Request {
+                        method: request.method.name().into(),
+                        path: request.path,
+                        headers: headers.collect(),
+                        body: request.body,
+                    });
+                    self.answer(&mut task, limit);
+                }
+                Action::Wait(wait) => {
+                    self.waits.push(wait);
+                    self.host.pass(wait);
+                }
+                Action::Done(result) => return result,
+            }
+        }
+    }
+
+    fn answer<T>(&mut self, task: &mut Task<'_, T>, limit: u64) {
+        let reply = match (self.serve)(self.requests.last().unwrap()) {
+            Ok(reply) => reply,
+            Err(failure) => return task.fail(failure),
+        };
+        let headers = reply.headers.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
+        let mut more = task.begin(Head { status: reply.status, headers, body_bytes: reply.stated_length });
+        let (mut read, end) = (0, reply.cut.unwrap_or(reply.body.len()));
+        while more && read < end {
+            let part = &reply.body[read..end.min(read + PART_BYTES)];
+            more = task.body(part);
+            read += part.len();
+        }
+        self.bytes_read += read;
+        assert!(read as u64 <= limit + PART_BYTES as u64, "{read} bytes of at most {limit}");
+        match (more, reply.cut) {
+            (true, Some(_)) => task.fail(lost()),
+            (true, None) => task.end(),
+            (false, _) => {}
+        }
+    }
+
+    /// The requests so far whose path contains `part`.
+    pub(crate) fn asked(&self, part: &str) -> Vec<&Request> {
+        self.requests.iter().filter(|request| request.path.contains(part)).collect()
+    }
+}
+
+/// A connection that broke off.
+pub(crate) fn lost() -> TransportFailure {
+    TransportFailure::Unreachable { reason: "connection reset".into(), transient: true }
+}
+
+/// Keeps hints and seeds as long as it lives.
+#[derive(Default)]
+pub(crate) struct Memory {
+    now: Mutex<Duration>,
+    hints: Arc<Mutex<Hints>>,
+    seeds: Mutex<Seeds>,
+    /// How many were made.
+    made: AtomicU8,
+    events: Mutex<Vec<String>>,
+    /// The cache says that it cannot be used.
+    broken: bool,
+}
+
+/// Whole or in part, by hash.
+type Hints = HashMap<[u8; 32], Vec<u8>>;
+/// By server and parameter set.
+type Seeds = HashMap<(String, String), Seed>;
+
+impl Memory {
+    pub(crate) fn broken() -> Self {
+        Self { broken: true, ..Self::default() }
+    }
+
+    pub(crate) fn pass(&self, time: Duration) {
+        *self.now.lock().unwrap() += time;
+    }
+
+    pub(crate) fn put_hint(&self, blake3: [u8; 32], bytes: &[u8]) {
+        self.hints.lock().unwrap().insert(blake3, bytes.to_vec());
+    }
+
+    pub(crate) fn hint(&self, blake3: [u8; 32]) -> Option<Vec<u8>> {
+        self.hints.lock().unwrap().get(&blake3).cloned()
+    }
+
+    /// Forgets the seeds, as if they had got old.
+    pub(crate) fn forget_seeds(&self) {
+        self.seeds.lock().unwrap().clear();
+    }
+
+    /// For which servers and parameter sets there are seeds.
+    pub(crate) fn seeds(&self) -> Vec<(String, String)> {
+        self.seeds.lock().unwrap().keys().cloned().collect()
+    }
+
+    pub(crate) fn events(&self) -> Vec<String> {
+        self.events.lock().unwrap().clone()
+    }
+
+    fn usable(&self) -> Result<(), CacheError> {
+        if self.broken { Err("the disk is full of eels".into()) } else { Ok(()) }
+    }
+}
+
+impl Host for Memory {
+    fn now(&self) -> Duration {
+        *self.now.lock().unwrap()
+    }
+
+    fn report(&self, event: &Event<'_>) {
+        let text = match event {
+            Event::Retry { error, wait } => format!("Retry {error}, {wait:?}"),
+            other => format!("{other:?}"),
+        };
+        self.events.lock().unwrap().push(text);
+    }
+
+    fn hint(&self, blob: &BlobRef) -> Result<CachedHint, CacheError> {
+        self.usable()?;
+        let bytes = self.hint(blob.blake3).unwrap_or_default();
+        if let Some(whole) = CheckedHint::new(Arc::new(bytes.clone()), blob) {
+            return Ok(CachedHint::Whole(whole));
+        }
+        Ok(CachedHint::Part(Box::new(Part { hints: self.hints.clone(), blake3: blob.blake3, bytes })))
+    }
+
+    fn seed(&self, origin: &str, preset: &str) -> Result<Seed, CacheError> {
+        self.usable()?;
+        let fresh = || Seed::new([self.made.fetch_add(1, Ordering::Relaxed); 32]);
+        let mut seeds = self.seeds.lock().unwrap();
+        Ok(seeds.entry((origin.to_owned(), preset.to_owned())).or_insert_with(fresh).clone())
+    }
+}
+
+/// A part of a hint, kept if it is dropped.
+struct Part {
+    hints: Arc<Mutex<Hints>>,
+    blake3: [u8; 32],
+    bytes: Vec<u8>,
+}
+
+impl PartialHint for Part {
+    fn present(&self) -> Result<u64, CacheError> {
+        Ok(self.bytes.len() as u64)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), CacheError> {
+        self.bytes.extend_from_slice(bytes);
+        self.hints.lock().unwrap().insert(self.blake3, self.bytes.clone());
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<(), CacheError> {
+        self.bytes.clear();
+        Ok(())
+    }
+
+    fn read(&self) -> Result<Hint, CacheError> {
+        Ok(Arc::new(self.bytes.clone()))
+    }
+
+    fn keep(self: Box<Self>) -> Result<(), CacheError> {
+        self.hints.lock().unwrap().insert(self.blake3, self.bytes);
+        Ok(())
+    }
+
+    fn discard(self: Box<Self>) -> Result<(), CacheError> {
+        self.hints.lock().unwrap().remove(&self.blake3);
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! Tables that change while they are looked up.
+
+use hush_client::{
+    ClientError,
+    session::{SessionError, SessionOptions},
+};
+use hush_he::params::INSECURE_PLAIN;
+
+use super::{
+    QUERY,
+    driver::Driver,
+    indices, look_up,
+    message::{Reply, Request},
+    open, sample,
+    sample::Sample,
+};
+
+/// A server of `old` until query number `first`, counted from 1; of `new` then.
+fn changing(old: Sample, new: Sample, first: usize) -> Driver {
+    let mut queries = 0;
+    Driver::new(move |request: &Request| {
+        queries += usize::from(request.path.ends_with(QUERY));
+        if queries >= first { new.reply(request) } else { old.reply(request) }
+    })
+}
+
+#[test]
+fn everything_is_looked_up_anew_once() {
+    let mut driver = changing(sample(1), sample(2), 2);
+    driver.options.max_queries = 2;
+    let mut session = open(&mut driver).unwrap();
+    let found = driver.drive(session.look_up(&indices(&[1, 2, 3]))).unwrap();
+    assert_eq!(found, [1, 2, 3].map(|index| Some(Sample::value(2, index))), "all of one epoch");
+    assert_eq!(session.table().descriptor(), &sample(2).descriptor);
+    assert_eq!(driver.asked(QUERY).len(), 4, "one of the old epoch, one refused, two of the new one");
+    assert_eq!(driver.asked("/v1/blobs/").len(), 2);
+    assert_eq!(driver.asked("/v1/tables/sample").len() - 4, 1, "the refusal has the descriptor");
+}
+
+#[test]
+fn a_table_that_changes_again_is_an_error() {
+    let (samples, mut queries) = ([sample(1), sample(2)], 0);
+    let mut driver = Driver::new(move |request| {
+        queries += usize::from(request.path.ends_with(QUERY));
+        let hint = samples.iter().find(|sample| request.path.ends_with(&sample.hint_name()));
+        // Queries always meet the other one.
+        hint.unwrap_or(&samples[queries % 2]).reply(request)
+    });
+    let error = look_up(&mut driver, &[0]).unwrap_err();
+    assert!(matches!(error, SessionError::EpochGone { .. }), "{error}");
+    assert_eq!(driver.asked(QUERY).len(), 2);
+}
+
+#[test]
+fn a_new_epoch_may_not_be_weaker() {
+    let weak = |version| Sample::new(version, INSECURE_PLAIN);
+    let allow_weak = SessionOptions { allow_weak: true, ..SessionOptions::default() };
+    for options in [SessionOptions::default(), allow_weak] {
+        let mut driver = changing(sample(1), weak(2), 1);
+        driver.options = options;
+        let mut session = open(&mut driver).unwrap();
+        let error = driver.drive(session.look_up(&indices(&[9]))).unwrap_err();
+        assert!(matches!(error, SessionError::Client(ClientError::Weak { bits: 0.0, .. })), "{error}");
+        assert_eq!(driver.asked(QUERY).len(), 1, "nothing is asked of the new table");
+        assert_eq!(driver.asked("/v1/blobs/").len(), 1, "nor is its hint fetched");
+        assert_eq!(session.table().descriptor(), &sample(1).descriptor);
+    }
+    // What was accepted as weak may stay so.
+    let mut driver = changing(weak(1), weak(2), 1);
+    driver.options = allow_weak;
+    assert_eq!(look_up(&mut driver, &[9]).unwrap(), [Some(Sample::value(2, 9))]);
+}
+
+#[test]
+fn a_refusal_without_a_good_descriptor_changes_nothing() {
+    let mut altered = sample(2).descriptor;
+    altered.records -= 1;
+    let altered = String::from_utf8(altered.to_json()).unwrap();
+    let replies = [
+        Reply::problem(410, "epoch_gone", "gone"),
+        Reply::new(410, r#"{"code":"epoch_gone","detail":"","descriptor":{"version":1}}"#),
+        Reply::new(410, format!(r#"{{"code":"epoch_gone","detail":"","descriptor":{altered}}}"#)),
+    ];
+    for (reply, text) in
+        replies.into_iter().zip(["gone (epoch_gone, status 410)", "invalid table", "not the hash"])
+    {
+        let (sample, mut reply) = (sample(1), Some(reply));
+        let mut driver = Driver::new(move |request| {
+            let fault = if request.path.ends_with(QUERY) { reply.take() } else { None };
+            fault.unwrap_or_else(|| sample.reply(request))
+        });
+        let mut session = open(&mut driver).unwrap();
+        let error = driver.drive(session.look_up(&indices(&[0]))).unwrap_err();
+        assert!(error.to_string().contains(text), "{error}");
+        assert_eq!(driver.drive(session.look_up(&indices(&[0]))).unwrap(), [Some(Sample::value(1, 0))]);
+    }
+}
