@@ -4,7 +4,7 @@ TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hushdb/tools
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
 
-.PHONY: demo build build-cuda test check unit e2e deny docs cuda sanitize gpu-carry gpu-check fmt bench clean
+.PHONY: demo build build-cuda test check unit wasm e2e deny docs cuda sanitize gpu-carry gpu-check fmt bench clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb
@@ -16,7 +16,7 @@ build: ## The release binary, target/release/hushdb.
 build-cuda: cuda ## The same with GPU support. It runs without a GPU, too.
 	$(CARGO) build --release --locked -p hushdb --features cuda
 
-test: check deny docs unit e2e sanitize ## Everything that CI checks.
+test: check deny docs unit wasm e2e sanitize ## Everything that CI checks.
 
 cuda: ## The CUDA kernels, compiled and judged: target/cuda. Needs g++ and Python with pip; fetches the compiler once.
 	python3 scripts/cuda
@@ -41,6 +41,9 @@ docs: ## API documentation; warnings are errors.
 
 unit: ## All tests of all crates; the CPU kernels once for every level that the machine has.
 	$(CARGO) test --workspace --all-features --locked
+
+wasm: ## The client without its transport, as a browser would have it. Installs what it needs on Debian.
+	CARGO="$(CARGO)" scripts/wasm.sh
 
 e2e: ## The binary as a user runs it: every input, every protocol, every bad input.
 	$(CARGO) build --workspace --all-targets --all-features --locked # as `unit` does: nothing is compiled twice

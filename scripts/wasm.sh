@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Builds the client, without its transport, for a browser: wasm32-unknown-unknown. With rustup's target, if it is installed; else
+# with Debian's compiler and the sources of the standard library, which are installed if apt-get can.
+set -euo pipefail
+cargo=${CARGO:-cargo}
+target=wasm32-unknown-unknown
+# Its own directory: other flags, and maybe another compiler, than everything else.
+# Nothing runs: what takes least to compile is enough.
+export CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=0
+build=("$cargo" build --locked --package hush-client --target "$target" --target-dir target/wasm)
+
+library=$("${RUSTC:-rustc}" --print target-libdir --target "$target" 2>/dev/null || true)
+if compgen -G "$library/libstd-*.rlib" >/dev/null; then
+    exec "${build[@]}"
+fi
+
+rustc=/usr/bin/rustc
+packages=(rustc-web rust-web-src lld)
+can_build_std() {
+    [ -x "$rustc" ] && [ -f "$("$rustc" --print sysroot)/lib/rustlib/src/rust/library/Cargo.toml" ] && command -v wasm-ld >/dev/null
+}
+install_packages() {
+    local root=()
+    [ "$(id -u)" = 0 ] || root=(sudo -n)
+    echo "wasm: installing ${packages[*]}" >&2
+    "${root[@]}" apt-get -qq update
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${packages[@]}" >/dev/null
+}
+if ! can_build_std && ! { command -v apt-get >/dev/null && install_packages && can_build_std; }; then
+    echo "wasm: no standard library for $target here. Install one: 'rustup target add $target', or on Debian" >&2
+    echo "'apt-get install ${packages[*]}'; then run it again." >&2
+    exit 1
+fi
+# This compiler's version is Debian's choice: what matters is whether it compiles. Unstable options build the standard library.
+export RUSTC=$rustc RUSTC_BOOTSTRAP=1 RUSTFLAGS="-C linker-flavor=wasm-ld" CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld
+unset RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER
+exec "${build[@]}" -Zbuild-std=std,panic_abort --ignore-rust-version
