@@ -8,11 +8,10 @@ use std::{
 use hush_he::entities::PublicMatrix;
 use hush_math::modulus::Modulus;
 use hush_ops::{
-    OpsError,
+    OpsError, check,
     contract::{BatchWords, HostMemory, LweBatch, LweOps, LweQueries},
     ntt_tiling::NttTiledDb,
-    reference::shapes,
-    tiling::TiledDb,
+    tiling::{TiledDb, Tiling},
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -106,8 +105,7 @@ impl Cpu {
         db: &NttTiledDb,
         selectors: &[&[u32]],
     ) -> Result<Vec<Vec<u32>>, OpsError> {
-        let words: Vec<usize> = selectors.iter().map(|query| query.len()).collect();
-        shapes::check_rlwe_fold(db.tiling(), moduli, &words)?;
+        check::rlwe_fold_words(db.tiling(), moduli, selectors.iter().map(|query| query.len()))?;
         Ok(rlwe_fold::rlwe_fold(self, moduli, db, selectors))
     }
 
@@ -156,18 +154,30 @@ impl LweOps for Cpu {
         Ok(db)
     }
 
-    fn lwe_fold(&self, db: &TiledDb, queries: &LweQueries) -> Result<LweBatch, OpsError> {
-        shapes::check_fold(db.tiling(), queries)?;
+    fn tiling(&self, db: &TiledDb) -> Tiling {
+        db.tiling()
+    }
+
+    fn run_lwe_fold(&self, db: &TiledDb, queries: &LweQueries) -> Result<LweBatch, OpsError> {
         Ok(lwe_fold::lwe_fold(self, db, queries))
     }
 
-    fn lwe_hint(&self, db: &TiledDb, a: &PublicMatrix, rows: Range<usize>) -> Result<BatchWords, OpsError> {
-        shapes::check_hint(db.tiling(), a, &rows)?;
+    fn run_lwe_hint(
+        &self,
+        db: &TiledDb,
+        a: &PublicMatrix,
+        rows: Range<usize>,
+    ) -> Result<BatchWords, OpsError> {
         Ok(lwe_hint::lwe_hint(self, db, a, rows).into())
     }
 
-    fn reinterpret_lwe(&self, words: &BatchWords, items: usize, digits: usize) -> Result<TiledDb, OpsError> {
-        let cols = shapes::check_reinterpret(words.len(), items, digits)?;
+    fn run_reinterpret_lwe(
+        &self,
+        words: &BatchWords,
+        items: usize,
+        digits: usize,
+        cols: usize,
+    ) -> Result<TiledDb, OpsError> {
         reinterpret_lwe::reinterpret_lwe(self, words, items, digits, cols)
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hush_ops::{
     OpsError,
-    contract::{Memory, WordRange, WordStore, check_range},
+    contract::{Memory, WordRange, WordStore},
 };
 
 use crate::{
@@ -29,8 +29,7 @@ impl Memory for Cuda {
         Ok(Cow::Owned(self.device().download(&words.slice(..))?))
     }
 
-    fn join(&self, parts: &[WordRange<'_, Buffer<u32>>]) -> Result<Buffer<u32>, OpsError> {
-        parts.iter().try_for_each(|(words, range)| check_range(words.len(), range))?;
+    fn run_join(&self, parts: &[WordRange<'_, Buffer<u32>>]) -> Result<Buffer<u32>, OpsError> {
         let joined = self.device().alloc(parts.iter().map(|(_, range)| range.len()).sum())?;
         let mut at = 0;
         for (words, range) in parts {

@@ -1,6 +1,6 @@
 //! Random contents, for tables that are measured and never asked. Not for secrets.
 
-use hush_ops::{OpsError, ntt_tiling::NttTiling, reference::ring_shapes};
+use hush_ops::{OpsError, check, ntt_tiling::NttTiling};
 
 use crate::{
     Cuda, CudaDb,
@@ -48,7 +48,7 @@ impl Cuda {
         tiling: NttTiling,
         seed: u64,
     ) -> Result<CudaNttDb, OpsError> {
-        ring_shapes::check_db(ring.context(), tiling)?;
+        check::open_ntt_db(ring.context(), tiling)?;
         let least = ring.context().kept().moduli().iter().map(|p| p.value()).min().unwrap_or(0);
         let db = CudaNttDb::alloc(self.device(), tiling)?;
         fill_random(self.device(), &db.residues(), seed, least)?;

@@ -4,10 +4,9 @@ use std::{path::Path, sync::Arc};
 
 use hush_he::params::RingContext;
 use hush_ops::{
-    OpsError,
+    OpsError, check,
     contract::{ColumnOps, LweOps, PackOps, RingOps},
     ntt_tiling::NttTiledDb,
-    reference::column_shapes,
     tiling::{TiledDb, Tiling},
 };
 use hush_protocol::{
@@ -230,12 +229,7 @@ fn open_column<B: ColumnOps + Named + 'static>(
         // They travel as they are: nothing is folded, and so `open_chain` does not see them.
         Protocol::ColpackS => {
             let masks = std::mem::take(&mut polys.masks);
-            column_shapes::check_residues(
-                &context,
-                "open_chain",
-                "words of masks below their primes",
-                &masks,
-            )?;
+            check::residues(&context, "open_chain", "words of masks below their primes", &masks)?;
             colpack_s::switched_masks(&*backend, &ring, &table, masks)?
         }
         _ => Vec::new(),

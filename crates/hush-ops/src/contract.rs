@@ -1,10 +1,20 @@
 //! The steps that protocols are made of. A backend implements whole steps; a protocol calls nothing else.
+//!
+//! A step that can refuse its operands is two methods. The method with the step's name is provided: it checks the operands
+//! ([`crate::check`]), once and alike for all backends, and calls the method that a backend implements, named `run_` and the step.
+//! That one may rely on the checks, and gets what they counted. Its errors are those that no shape shows: a limit of the backend
+//! ([`OpsError::Shape`] too), a device that fails, or what the data turns out to be. Only backends call `run_` methods. What a
+//! check has to know of an operand that is opaque here, a small method of the trait says, like [`LweOps::tiling`] and
+//! [`RingOps::context`].
 
 use std::ops::Range;
 
 use hush_he::entities::PublicMatrix;
 
-use crate::{OpsError, tiling::TiledDb};
+use crate::{
+    OpsError, check,
+    tiling::{TiledDb, Tiling},
+};
 
 mod batch_words;
 mod column;
@@ -13,10 +23,12 @@ mod pack;
 mod ring;
 
 pub use batch_words::{BatchWords, LentWords};
-pub use column::{BALANCED_HALVES, ChainPolys, ChainedHint, ColumnOps, PACK_BYTES, PowerKeys, key_words};
-pub use memory::{HostMemory, Memory, WordRange, WordStore, check_range};
-pub use pack::{PackOps, switched_bytes};
-pub use ring::{EntryOrder, Expanded, RingOps, RlweBatch};
+pub use column::{
+    BALANCED_HALVES, ChainPolys, ChainedHint, ColumnOps, PACK_BYTES, PowerKeys, key_words, lift_words,
+};
+pub use memory::{HostMemory, Memory, WordRange, WordStore};
+pub use pack::{PackOps, round_word_up, switched_bytes};
+pub use ring::{EntryOrder, Expanded, RLWE_POLYS, RingOps, RlweBatch, ciphertext_words, poly_words};
 
 /// A batch of LWE queries: `batch` vectors of `cols` words modulo 2^32, query after query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +78,9 @@ pub trait LweOps: Memory {
     /// If the backend cannot hold it.
     fn open_db(&self, db: TiledDb) -> Result<Self::Db, OpsError>;
 
+    /// The shape of a database.
+    fn tiling(&self, db: &Self::Db) -> Tiling;
+
     /// (1) Fold the first dimension: `out[b] = db * query[b] mod 2^32`.
     ///
     /// | name      | shape        | unit             |
@@ -80,7 +95,13 @@ pub trait LweOps: Memory {
     ///
     /// # Errors
     /// [`OpsError::Shape`] if the query length is not D0.
-    fn lwe_fold(&self, db: &Self::Db, queries: &LweQueries) -> Result<LweBatch<Self::Words>, OpsError>;
+    fn lwe_fold(&self, db: &Self::Db, queries: &LweQueries) -> Result<LweBatch<Self::Words>, OpsError> {
+        check::lwe::lwe_fold(self.tiling(db), queries)?;
+        self.run_lwe_fold(db, queries)
+    }
+
+    /// Runs [`LweOps::lwe_fold`].
+    fn run_lwe_fold(&self, db: &Self::Db, queries: &LweQueries) -> Result<LweBatch<Self::Words>, OpsError>;
 
     /// Hint of the rows in `rows`: `db[rows] * A mod 2^32`, row-major `rows.len() x n` words.
     ///
@@ -89,7 +110,18 @@ pub trait LweOps: Memory {
     ///
     /// # Errors
     /// [`OpsError::Shape`] if A has not D0 rows, or the range is not of that form.
-    fn lwe_hint(&self, db: &Self::Db, a: &PublicMatrix, rows: Range<usize>) -> Result<Self::Words, OpsError>;
+    fn lwe_hint(&self, db: &Self::Db, a: &PublicMatrix, rows: Range<usize>) -> Result<Self::Words, OpsError> {
+        check::lwe::lwe_hint(self.tiling(db), a, &rows)?;
+        self.run_lwe_hint(db, a, rows)
+    }
+
+    /// Runs [`LweOps::lwe_hint`].
+    fn run_lwe_hint(
+        &self,
+        db: &Self::Db,
+        a: &PublicMatrix,
+        rows: Range<usize>,
+    ) -> Result<Self::Words, OpsError>;
 
     /// (2) Make LWE words a new byte database. `words[c * items + i]` is rounded to its top `8 * digits` bits,
     /// and its byte `k` (least significant first) goes to row `i * digits + k`, column `c`.
@@ -104,8 +136,24 @@ pub trait LweOps: Memory {
     ///
     /// # Errors
     /// [`OpsError::Shape`] if `words` is not `cols * items` long or `digits` is not 1..=4.
-    fn reinterpret_lwe(&self, words: &Self::Words, items: usize, digits: usize)
-    -> Result<Self::Db, OpsError>;
+    fn reinterpret_lwe(
+        &self,
+        words: &Self::Words,
+        items: usize,
+        digits: usize,
+    ) -> Result<Self::Db, OpsError> {
+        let cols = check::lwe::reinterpret_lwe(words.len(), items, digits)?;
+        self.run_reinterpret_lwe(words, items, digits, cols)
+    }
+
+    /// Runs [`LweOps::reinterpret_lwe`], which makes `cols` columns.
+    fn run_reinterpret_lwe(
+        &self,
+        words: &Self::Words,
+        items: usize,
+        digits: usize,
+        cols: usize,
+    ) -> Result<Self::Db, OpsError>;
 }
 
 /// A banded 0/1 system over Z_2^8 or Z_2^32, the linear algebra of the `band` key filter.
@@ -140,6 +188,18 @@ pub trait FilterOps: Send + Sync {
         values: &[u8],
         size: usize,
         slots: &mut [u8],
+    ) -> Result<(), OpsError> {
+        check::filter::band_solve(system, values, size, slots)?;
+        self.run_band_solve(system, values, size, slots)
+    }
+
+    /// Runs [`FilterOps::band_solve`].
+    fn run_band_solve(
+        &self,
+        system: &BandSystem,
+        values: &[u8],
+        size: usize,
+        slots: &mut [u8],
     ) -> Result<(), OpsError>;
 
     /// As [`FilterOps::band_solve`], word by word modulo 2^32: `values` is `rows x size` words, `slots` receives
@@ -149,6 +209,18 @@ pub trait FilterOps: Send + Sync {
     /// [`OpsError::Singular`] if the rows are dependent, which does not depend on the modulus;
     /// [`OpsError::Shape`] if a length is wrong.
     fn band_solve_words(
+        &self,
+        system: &BandSystem,
+        values: &[u32],
+        size: usize,
+        slots: &mut [u32],
+    ) -> Result<(), OpsError> {
+        check::filter::band_solve(system, values, size, slots)?;
+        self.run_band_solve_words(system, values, size, slots)
+    }
+
+    /// Runs [`FilterOps::band_solve_words`].
+    fn run_band_solve_words(
         &self,
         system: &BandSystem,
         values: &[u32],

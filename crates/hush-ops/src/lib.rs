@@ -1,12 +1,13 @@
 //! The contract between protocols and backends: the steps, their shapes, and two slow backends.
 //!
-//! * [`contract`]: the traits, one method a step.
+//! * [`contract`]: the traits, one method a step; [`check`]: what all backends refuse.
 //! * [`symbol`]: bytes and words, of which the slots of a key filter are made.
 //! * [`tiling`]: the one layout of a byte database that every backend reads.
 //! * [`ntt_tiling`]: the one layout of a database of ring elements.
 //! * [`plain`]: no encryption, only index arithmetic: the cheapest test of a protocol.
 //! * [`mod@reference`]: slow and obvious: the oracle that fast backends equal bit for bit.
 
+pub mod check;
 pub mod contract;
 mod error;
 pub mod ntt_tiling;

@@ -11,10 +11,7 @@
 //! Source: as [`crate::colpack`].
 
 use hush_he::codec::{pack_wide, packed_bytes};
-use hush_ops::{
-    contract::{ColumnOps, RingOps},
-    reference::round_word_up,
-};
+use hush_ops::contract::{ColumnOps, RingOps, round_word_up};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 

@@ -14,9 +14,8 @@ use hush_math::{
     poly::{Eval, Poly},
 };
 use hush_ops::{
-    contract::{ChainPolys, ColumnOps, LweBatch, PowerKeys, RingOps},
+    contract::{ChainPolys, ColumnOps, LweBatch, PowerKeys, RingOps, lift_words},
     pack_shape::PackShape,
-    reference::lift_words,
 };
 use hush_protocol::column_packing::ColumnScheme;
 use rayon::prelude::*;

@@ -17,11 +17,11 @@ use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{
         BatchWords, ColumnOps, EntryOrder, LweBatch, LweOps, LweQueries, PackOps, PowerKeys, RingOps,
-        RlweBatch, key_words,
+        RlweBatch, key_words, round_word_up,
     },
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
-    reference::{Reference, round_word_up},
+    reference::Reference,
     tiling::TiledDb,
 };
 use hush_protocol::{

@@ -7,7 +7,8 @@
 //!    stripes; a table of many blocks also has its blocks solved side by side.
 //!
 //! Memory beside the operands: about `width` + 80 symbols a slot for the factors, and a window of usually less than
-//! 1 MiB a thread. Every level gives the symbols of `hush_ops::reference::band_solve`, where the reason is.
+//! 1 MiB a thread. Every level gives the symbols of the reference, whose page has the reason
+//! (`hush-ops/src/reference/band_solve.rs`).
 //!
 //! Bytes and words share all of it but the innermost kernels: bytes have one of their own with AVX-512 VNNI, words
 //! multiply in 32-bit lanes at every level.
@@ -25,7 +26,6 @@ mod substitute;
 use hush_ops::{
     OpsError,
     contract::{BandSystem, FilterOps},
-    reference::band_solve::check_shapes,
     symbol::Symbol,
 };
 use rayon::prelude::*;
@@ -37,7 +37,7 @@ use self::{
 use crate::{Cpu, Level};
 
 impl FilterOps for Cpu {
-    fn band_solve(
+    fn run_band_solve(
         &self,
         system: &BandSystem,
         values: &[u8],
@@ -47,7 +47,7 @@ impl FilterOps for Cpu {
         solve(self, byte_kernel(self.level()), system, Values { symbols: values, size }, slots)
     }
 
-    fn band_solve_words(
+    fn run_band_solve_words(
         &self,
         system: &BandSystem,
         values: &[u32],
@@ -74,7 +74,7 @@ fn word_kernel(level: Level) -> &'static Kernel<u32> {
     }
 }
 
-/// Checks the shapes and solves with `kernel`, which is one for the level of `cpu`.
+/// Solves with `kernel`, which is one for the level of `cpu`.
 fn solve<S: Symbol>(
     cpu: &Cpu,
     kernel: &Kernel<S>,
@@ -83,7 +83,6 @@ fn solve<S: Symbol>(
     slots: &mut [S],
 ) -> Result<(), OpsError> {
     let size = values.size;
-    check_shapes(system, values.symbols, size, slots)?;
     cpu.install(|| {
         // SAFETY: whoever made the backend promised that the machine has its level.
         let factors = unsafe { factor::factor(cpu.level(), system) }?;

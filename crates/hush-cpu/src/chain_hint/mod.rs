@@ -10,7 +10,7 @@
 //!
 //! Every matrix is crossed by bands of 16 columns ([`bands`]), which squares of 16 x 16 words transpose.
 
-use hush_ops::{OpsError, contract::ChainedHint, reference::column_shapes};
+use hush_ops::{OpsError, contract::ChainedHint};
 
 mod bands;
 mod chain;
@@ -31,14 +31,13 @@ use crate::{Cpu, CpuRing};
 /// one of those.
 ///
 /// # Errors
-/// [`OpsError::Shape`] if there are not 1 to N rows of N words; [`OpsError::PackColumns`] if an entry does not fit.
+/// [`OpsError::PackColumns`] if an entry does not fit.
 pub(crate) fn chain_hint(
     cpu: &Cpu,
     ring: &CpuRing,
     plan: &ChainPlan,
     hint: &[u32],
 ) -> Result<ChainedHint, OpsError> {
-    let rows = column_shapes::check_chain_hint(ring.context(), hint.len())?;
     let (kept, degree) = (&ring.kept, ring.kept.degree());
     let bands = Bands::new(cpu.level(), degree);
     let words = kept.limbs().len() * bands.matrix_words();
@@ -50,7 +49,7 @@ pub(crate) fn chain_hint(
             let (scratch, transform) = workspace.ring_buffers(3 * bands.band_words(), kept.transform_words());
             let mut block =
                 Block { ring, plan, degree, bands, rows: rows_of_slots, images, scratch, transform };
-            block.chain(hint, rows)
+            block.chain(hint)
         });
         cpu.ring_buffers().give_back(buffer);
         chained
@@ -76,13 +75,13 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// All phases, for a hint of `rows` rows.
-    fn chain(&mut self, hint: &[u32], rows: usize) -> Result<ChainedHint, OpsError> {
+    /// All phases.
+    fn chain(&mut self, hint: &[u32]) -> Result<ChainedHint, OpsError> {
         self.spread_columns(hint);
         self.spread_rows();
         let (digit, mask) = self.switch();
         self.collect_rows();
-        let columns = self.collect_columns(rows)?;
+        let columns = self.collect_columns(hint.len() / self.degree)?;
         Ok(ChainedHint { columns, digit, mask })
     }
 }

@@ -6,7 +6,6 @@ use hush_ops::{
     OpsError,
     contract::{BatchWords, ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, PowerKeys, RlweBatch},
     pack_shape::PackShape,
-    reference::column_shapes,
     tiling::TiledDb,
 };
 use rayon::prelude::*;
@@ -32,7 +31,7 @@ impl ColumnOps for Cpu {
         self.threads()
     }
 
-    fn chain_hint(
+    fn run_chain_hint(
         &self,
         ring: &CpuRing,
         plan: &ChainPlan,
@@ -42,12 +41,24 @@ impl ColumnOps for Cpu {
         self.install(|| hints.par_iter().with_max_len(1).map(chain).collect())
     }
 
-    fn open_chain(&self, ring: &CpuRing, shape: &PackShape, polys: ChainPolys) -> Result<CpuChain, OpsError> {
-        column_shapes::check_chain(ring.context(), shape, &polys)?;
+    fn run_open_chain(
+        &self,
+        ring: &CpuRing,
+        shape: &PackShape,
+        polys: ChainPolys,
+    ) -> Result<CpuChain, OpsError> {
         Ok(CpuChain::new(self, ring, *shape, &polys))
     }
 
-    fn pack_columns(
+    fn chain_shape(&self, chain: &CpuChain) -> PackShape {
+        *chain.shape()
+    }
+
+    fn has_masks(&self, chain: &CpuChain) -> bool {
+        chain.has_masks()
+    }
+
+    fn run_pack_columns(
         &self,
         ring: &CpuRing,
         columns: &TiledDb,
@@ -56,20 +67,17 @@ impl ColumnOps for Cpu {
         keys: &LweQueries,
         conjugations: &[&Poly<Coeff>],
     ) -> Result<LweBatch, OpsError> {
-        let (context, shape) = (ring.context(), chain.shape());
-        column_shapes::check_pack_columns(context, shape, columns.tiling(), &folded, keys, conjugations)?;
         pack_columns::pack_columns(self, ring, columns, chain, &mut folded, keys, conjugations);
         Ok(folded)
     }
 
-    fn rgsw_power_fold(
+    fn run_rgsw_power_fold(
         &self,
         ring: &CpuRing,
         chain: &CpuChain,
         packed: &LweBatch,
         powers: PowerKeys<'_>,
     ) -> Result<RlweBatch, OpsError> {
-        column_shapes::check_power_fold(ring.context(), chain.shape(), chain.has_masks(), packed, powers)?;
         Ok(rgsw_power_fold::rgsw_power_fold(self, ring, chain, packed, powers))
     }
 }

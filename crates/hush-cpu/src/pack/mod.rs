@@ -7,7 +7,6 @@ use hush_ops::{
     contract::{BatchWords, LweBatch, PackOps, RingOps, RlweBatch},
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
-    reference::pack_shapes,
     tiling::TiledDb,
 };
 
@@ -21,7 +20,7 @@ mod squares;
 pub(crate) use self::squares::{SQUARE, Squares, end_stream};
 
 impl PackOps for Cpu {
-    fn lift_hint(
+    fn run_lift_hint(
         &self,
         ring: &CpuRing,
         hint: &BatchWords,
@@ -29,11 +28,10 @@ impl PackOps for Cpu {
         shape: &PackShape,
         columns: Range<usize>,
     ) -> Result<NttTiledDb, OpsError> {
-        pack_shapes::check_lift(ring.context(), hint.len(), n, shape, &columns)?;
         lift_hint::lift_hint(self, ring, hint, n, shape, columns)
     }
 
-    fn pack(
+    fn run_pack(
         &self,
         ring: &CpuRing,
         hint: &NttTiledDb,
@@ -42,31 +40,28 @@ impl PackOps for Cpu {
         columns: Range<usize>,
         selectors: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, OpsError> {
-        pack_shapes::check_pack(ring.context(), hint.tiling(), folded, shape, &columns, selectors)?;
-        let mut packed = self.rlwe_fold(ring, hint, selectors)?;
+        let mut packed = self.run_rlwe_fold(ring, hint, selectors)?;
         add_folded::add_folded(self, ring, folded, shape, columns, &mut packed);
         Ok(packed)
     }
 
-    fn add_rlwe(
+    fn run_add_rlwe(
         &self,
         ring: &CpuRing,
         sum: &mut RlweBatch,
         first: usize,
         part: &RlweBatch,
     ) -> Result<(), OpsError> {
-        pack_shapes::check_add(ring.context(), sum, first, part)?;
         ring::add(&ring.kept, &mut sum.words[first * sum.ciphertext_words..], &part.words);
         Ok(())
     }
 
-    fn reinterpret_rlwe(
+    fn run_reinterpret_rlwe(
         &self,
         ring: &CpuRing,
         packed: &RlweBatch,
-        planes: usize,
+        items: usize,
     ) -> Result<TiledDb, OpsError> {
-        let items = pack_shapes::check_reinterpret(ring.context(), packed, planes)?;
         reinterpret_rlwe::reinterpret_rlwe(self, ring, packed, items)
     }
 }

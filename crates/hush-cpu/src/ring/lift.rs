@@ -27,7 +27,7 @@ impl Lift {
     }
 
     /// A symbol of `bits` bits, at most 31, is the top bits of a word, rounded half up:
-    /// [`hush_ops::reference::round_word_up`].
+    /// [`hush_ops::contract::round_word_up`].
     pub(crate) fn words(bits: u32) -> Self {
         Self { bits, dropped: 32 - bits, addend: (1 << 31) + (1 << (31 - bits)) }
     }

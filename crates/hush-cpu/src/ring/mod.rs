@@ -9,12 +9,11 @@ use hush_he::{
 };
 use hush_ops::{
     OpsError,
-    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch},
-    ntt_tiling::NttTiledDb,
-    reference::ring_shapes,
+    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch, ciphertext_words},
+    ntt_tiling::{NttTiledDb, NttTiling},
 };
 
-use crate::Cpu;
+use crate::{Cpu, rlwe_fold};
 
 mod automorphism;
 mod digits;
@@ -67,8 +66,15 @@ impl RingOps for Cpu {
         Ok(CpuRing::new(self.level(), context))
     }
 
-    fn open_ntt_db(&self, ring: &CpuRing, db: NttTiledDb) -> Result<NttTiledDb, OpsError> {
-        ring_shapes::check_db(ring.context(), db.tiling())?;
+    fn context<'a>(&self, ring: &'a CpuRing) -> &'a RingContext {
+        ring.context()
+    }
+
+    fn ntt_tiling(&self, db: &NttTiledDb) -> NttTiling {
+        db.tiling()
+    }
+
+    fn run_open_ntt_db(&self, _ring: &CpuRing, db: NttTiledDb) -> Result<NttTiledDb, OpsError> {
         Ok(db)
     }
 
@@ -76,17 +82,15 @@ impl RingOps for Cpu {
         Ok(db.clone())
     }
 
-    fn open_evaluation_keys(&self, ring: &CpuRing, keys: EvaluationKeys) -> Result<CpuKeys, OpsError> {
-        ring_shapes::check_keys(ring.context(), &keys)?;
+    fn run_open_evaluation_keys(&self, ring: &CpuRing, keys: EvaluationKeys) -> Result<CpuKeys, OpsError> {
         Ok(CpuKeys::new(ring, &keys))
     }
 
-    fn ntt_db(&self, ring: &CpuRing, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
-        ring_shapes::check_symbols(ring.context(), symbols)?;
+    fn run_ntt_db(&self, ring: &CpuRing, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
         Ok(ntt_db::ntt_db(self, ring, symbols))
     }
 
-    fn expand(
+    fn run_expand(
         &self,
         ring: &CpuRing,
         keys: &[&CpuKeys],
@@ -94,33 +98,31 @@ impl RingOps for Cpu {
         rows: usize,
         folds: usize,
     ) -> Result<Vec<Expanded>, OpsError> {
-        ring_shapes::check_expand(ring.context(), keys.len(), queries, rows, folds)?;
         let queries = queries.iter().zip(keys);
         Ok(queries.map(|(query, keys)| expand::expand(self, ring, keys, query, (rows, folds))).collect())
     }
 
-    fn rlwe_fold(
+    fn run_rlwe_fold(
         &self,
         ring: &CpuRing,
         db: &NttTiledDb,
         selectors: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, OpsError> {
-        ring_shapes::check_db(ring.context(), db.tiling())?;
-        let ciphertext_words = ring_shapes::ciphertext_words(ring.context());
+        let ciphertext_words = ciphertext_words(ring.context());
         let selectors: Vec<&[u32]> = selectors.iter().map(|batch| &batch.words[..]).collect();
-        let folded = self.rlwe_fold_words(ring.context().kept().moduli(), db, &selectors)?;
+        let folded = rlwe_fold::rlwe_fold(self, ring.context().kept().moduli(), db, &selectors);
         Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words: words.into() }).collect())
     }
 
-    fn rgsw_fold(
+    fn run_rgsw_fold(
         &self,
         ring: &CpuRing,
         entries: &[&RlweBatch],
+        count: usize,
         planes: usize,
         order: EntryOrder,
         bits: &[&[RlweBatch]],
     ) -> Result<Vec<RlweBatch>, OpsError> {
-        let count = ring_shapes::check_rgsw_fold(ring.context(), entries, planes, bits)?;
         let queries = entries.iter().zip(bits);
         let fold = |(entries, bits): (&&RlweBatch, &&[RlweBatch])| {
             rgsw_fold::rgsw_fold(self, ring, &rgsw_fold::Planes { entries, count, planes, order }, bits)
@@ -128,24 +130,23 @@ impl RingOps for Cpu {
         Ok(queries.map(fold).collect())
     }
 
-    fn pack_pairs(
+    fn run_pack_pairs(
         &self,
         ring: &CpuRing,
         keys: &[&CpuKeys],
         batches: &[&RlweBatch],
+        pairs: usize,
     ) -> Result<Vec<BatchWords>, OpsError> {
-        let pairs = ring_shapes::check_pairs(ring.context(), keys.len(), batches)?;
         Ok(pack_pairs::pack_pairs(self, ring, keys, batches, pairs))
     }
 
-    fn mod_switch(
+    fn run_mod_switch(
         &self,
         ring: &CpuRing,
         polys: &[&BatchWords],
         which: Range<usize>,
         bits: &[u32],
     ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
-        ring_shapes::check_mod_switch(ring.context(), polys, &which, bits)?;
         Ok(mod_switch::mod_switch(self, ring, polys, which, bits))
     }
 }

@@ -7,8 +7,8 @@
 use std::arch::{asm, x86_64::*};
 
 use hush_ops::{
+    contract::RLWE_POLYS,
     ntt_tiling::{GROUP_SLOTS, MAX_TILE_WIDTH},
-    reference::rlwe_fold::RLWE_POLYS,
 };
 
 use super::{

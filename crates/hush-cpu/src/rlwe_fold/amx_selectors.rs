@@ -8,7 +8,7 @@
 use std::{arch::x86_64::*, ops::Range};
 
 use hush_math::modulus::Modulus;
-use hush_ops::reference::rlwe_fold::RLWE_POLYS;
+use hush_ops::contract::RLWE_POLYS;
 
 use super::vectors::{self, LANES};
 

@@ -7,7 +7,7 @@
 use std::arch::x86_64::*;
 
 use hush_math::modulus::Modulus;
-use hush_ops::{ntt_tiling::GROUP_SLOTS, reference::rlwe_fold::RLWE_POLYS};
+use hush_ops::{contract::RLWE_POLYS, ntt_tiling::GROUP_SLOTS};
 
 use super::{
     kernel::{BLOCK_WORDS, Group, RlweFoldKernel, no_scratch},

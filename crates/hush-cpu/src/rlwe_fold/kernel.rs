@@ -2,8 +2,8 @@
 
 use hush_math::modulus::Modulus;
 use hush_ops::{
+    contract::RLWE_POLYS,
     ntt_tiling::{GROUP_SLOTS, MAX_TILE_WIDTH, NttTiling},
-    reference::rlwe_fold::RLWE_POLYS,
 };
 
 use super::selectors::{self, SelectorColumns};

@@ -5,8 +5,8 @@ use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
 use hush_math::modulus::Modulus;
 use hush_ops::{
+    contract::RLWE_POLYS,
     ntt_tiling::{GROUP_SLOTS, MAX_TILE_WIDTH},
-    reference::rlwe_fold::RLWE_POLYS,
 };
 
 use super::{

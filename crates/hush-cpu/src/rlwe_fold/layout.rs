@@ -3,8 +3,8 @@
 use std::{marker::PhantomData, mem::MaybeUninit};
 
 use hush_ops::{
+    contract::RLWE_POLYS,
     ntt_tiling::{GROUP_SLOTS, NttTiledDb, NttTiling},
-    reference::rlwe_fold::RLWE_POLYS,
 };
 
 use super::kernel::BLOCK_WORDS;

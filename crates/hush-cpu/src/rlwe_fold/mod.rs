@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use hush_math::modulus::Modulus;
 use hush_ops::{
+    contract::RLWE_POLYS,
     ntt_tiling::{GROUP_SLOTS, NttTiledDb, NttTiling},
-    reference::rlwe_fold::RLWE_POLYS,
 };
 use rayon::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use hush_ops::{ntt_tiling::GROUP_SLOTS, reference::rlwe_fold::RLWE_POLYS};
+use hush_ops::{contract::RLWE_POLYS, ntt_tiling::GROUP_SLOTS};
 
 use super::vectors::{self, LANES};
 

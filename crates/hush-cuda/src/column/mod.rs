@@ -6,7 +6,6 @@ use hush_ops::{
     OpsError,
     contract::{ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, PowerKeys, RlweBatch},
     pack_shape::PackShape,
-    reference::column_shapes,
 };
 
 use crate::{
@@ -41,15 +40,12 @@ impl ColumnOps for Cuda {
         chain_hint::chain_batch(self.device())
     }
 
-    fn chain_hint(
+    fn run_chain_hint(
         &self,
         ring: &CudaRing,
         plan: &ChainPlan,
         hints: &[&Buffer<u32>],
     ) -> Result<Vec<ChainedHint>, OpsError> {
-        for hint in hints {
-            column_shapes::check_chain_hint(ring.context(), hint.len())?;
-        }
         let mut chained = Vec::with_capacity(hints.len());
         // Parts of about the same size: a chain takes as long however many there are beside it.
         let parts = hints.len().div_ceil(chain_hint::most_at_once(self.device()));
@@ -59,17 +55,24 @@ impl ColumnOps for Cuda {
         Ok(chained)
     }
 
-    fn open_chain(
+    fn run_open_chain(
         &self,
         ring: &CudaRing,
         shape: &PackShape,
         polys: ChainPolys,
     ) -> Result<CudaChain, OpsError> {
-        column_shapes::check_chain(ring.context(), shape, &polys)?;
         CudaChain::new(self.device(), ring, *shape, &polys)
     }
 
-    fn pack_columns(
+    fn chain_shape(&self, chain: &CudaChain) -> PackShape {
+        *chain.shape()
+    }
+
+    fn has_masks(&self, chain: &CudaChain) -> bool {
+        chain.has_masks()
+    }
+
+    fn run_pack_columns(
         &self,
         ring: &CudaRing,
         columns: &CudaDb,
@@ -78,8 +81,6 @@ impl ColumnOps for Cuda {
         keys: &LweQueries,
         conjugations: &[&Poly<Coeff>],
     ) -> Result<LweBatch<Buffer<u32>>, OpsError> {
-        let (context, shape) = (ring.context(), chain.shape());
-        column_shapes::check_pack_columns(context, shape, columns.tiling(), &folded, keys, conjugations)?;
         let queries = conjugations.len();
         OpsError::check_shape("pack_columns", "queries", queries.min(MAX_GRID[1]), queries)?;
         self.add_lwe_fold(columns, keys, &folded.words.slice(..))?;
@@ -87,14 +88,13 @@ impl ColumnOps for Cuda {
         Ok(folded)
     }
 
-    fn rgsw_power_fold(
+    fn run_rgsw_power_fold(
         &self,
         ring: &CudaRing,
         chain: &CudaChain,
         packed: &LweBatch<Buffer<u32>>,
         powers: PowerKeys<'_>,
     ) -> Result<RlweBatch<Buffer<u32>>, OpsError> {
-        column_shapes::check_power_fold(ring.context(), chain.shape(), chain.has_masks(), packed, powers)?;
         rgsw_power_fold::rgsw_power_fold(self.device(), ring, chain, &packed.words, powers)
     }
 }

@@ -10,8 +10,7 @@ use hush_he::entities::PublicMatrix;
 use hush_ops::{
     OpsError,
     contract::{LweBatch, LweOps, LweQueries},
-    reference::shapes::{check_fold, check_hint, check_reinterpret},
-    tiling::TiledDb,
+    tiling::{TiledDb, Tiling},
 };
 
 use crate::{
@@ -48,15 +47,23 @@ impl LweOps for Cuda {
         Ok(CudaDb::open(self.device(), &db)?)
     }
 
-    fn lwe_fold(&self, db: &CudaDb, queries: &LweQueries) -> Result<LweBatch<Buffer<u32>>, OpsError> {
+    fn tiling(&self, db: &CudaDb) -> Tiling {
+        db.tiling()
+    }
+
+    fn run_lwe_fold(&self, db: &CudaDb, queries: &LweQueries) -> Result<LweBatch<Buffer<u32>>, OpsError> {
         let rows = db.tiling().rows();
         let words = self.device().zeroed(queries.batch() * rows)?;
         self.add_lwe_fold(db, queries, &words.slice(..))?;
         Ok(LweBatch { rows, words })
     }
 
-    fn lwe_hint(&self, db: &CudaDb, a: &PublicMatrix, rows: Range<usize>) -> Result<Buffer<u32>, OpsError> {
-        check_hint(db.tiling(), a, &rows)?;
+    fn run_lwe_hint(
+        &self,
+        db: &CudaDb,
+        a: &PublicMatrix,
+        rows: Range<usize>,
+    ) -> Result<Buffer<u32>, OpsError> {
         let n = a.n();
         let hint = self.device().zeroed(rows.len() * n)?;
         if !hint.is_empty() {
@@ -67,8 +74,13 @@ impl LweOps for Cuda {
         Ok(hint)
     }
 
-    fn reinterpret_lwe(&self, words: &Buffer<u32>, items: usize, digits: usize) -> Result<CudaDb, OpsError> {
-        let cols = check_reinterpret(words.len(), items, digits)?;
+    fn run_reinterpret_lwe(
+        &self,
+        words: &Buffer<u32>,
+        items: usize,
+        digits: usize,
+        cols: usize,
+    ) -> Result<CudaDb, OpsError> {
         tiles::check_countable("reinterpret_lwe", items * digits, cols)?;
         Ok(CudaDb::reinterpret(self.device(), words, items, digits, cols)?)
     }
@@ -91,7 +103,6 @@ impl Cuda {
         queries: &LweQueries,
         onto: &Slice<'_, u32>,
     ) -> Result<(), OpsError> {
-        check_fold(db.tiling(), queries)?;
         self.add_prepared_fold(db, &self.prepare_queries(queries, None)?, onto)
     }
 

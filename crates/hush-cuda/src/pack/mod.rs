@@ -6,7 +6,6 @@ use hush_ops::{
     OpsError,
     contract::{LweBatch, LweOps, PackOps, RingOps, RlweBatch},
     pack_shape::PackShape,
-    reference::pack_shapes,
 };
 
 use crate::{
@@ -28,7 +27,7 @@ const THREADS: u32 = 256;
 const ADD_BLOCKS: u32 = 8;
 
 impl PackOps for Cuda {
-    fn lift_hint(
+    fn run_lift_hint(
         &self,
         ring: &CudaRing,
         hint: &Buffer<u32>,
@@ -36,11 +35,10 @@ impl PackOps for Cuda {
         shape: &PackShape,
         columns: Range<usize>,
     ) -> Result<CudaNttDb, OpsError> {
-        pack_shapes::check_lift(ring.context(), hint.len(), n, shape, &columns)?;
         lift_hint::lift_hint(self.device(), ring, hint, n, shape, columns)
     }
 
-    fn pack(
+    fn run_pack(
         &self,
         ring: &CudaRing,
         hint: &CudaNttDb,
@@ -49,21 +47,19 @@ impl PackOps for Cuda {
         columns: Range<usize>,
         selectors: &[&RlweBatch<Buffer<u32>>],
     ) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
-        pack_shapes::check_pack(ring.context(), hint.tiling(), folded, shape, &columns, selectors)?;
-        let packed = self.rlwe_fold(ring, hint, selectors)?;
+        let packed = self.run_rlwe_fold(ring, hint, selectors)?;
         let words: Vec<_> = packed.iter().map(|packed| &packed.words).collect();
         add_folded::add_folded(self.device(), ring, &folded.words, shape, columns, &words)?;
         Ok(packed)
     }
 
-    fn add_rlwe(
+    fn run_add_rlwe(
         &self,
         ring: &CudaRing,
         sum: &mut RlweBatch<Buffer<u32>>,
         first: usize,
         part: &RlweBatch<Buffer<u32>>,
     ) -> Result<(), OpsError> {
-        pack_shapes::check_add(ring.context(), sum, first, part)?;
         // Degrees are multiples of four words.
         let vectors = part.words.len() / 4;
         let blocks = vectors.div_ceil(THREADS as usize) as u32;
@@ -73,13 +69,12 @@ impl PackOps for Cuda {
         Ok(self.device().launch("add_rlwe", Launch::new(blocks.min(most), THREADS), &args)?)
     }
 
-    fn reinterpret_rlwe(
+    fn run_reinterpret_rlwe(
         &self,
         ring: &CudaRing,
         packed: &RlweBatch<Buffer<u32>>,
-        planes: usize,
+        items: usize,
     ) -> Result<CudaDb, OpsError> {
-        let items = pack_shapes::check_reinterpret(ring.context(), packed, planes)?;
         let (kept, bits) = (ring.kept(), ring.context().params().response_bits());
         let (degree, count) = (kept.degree(), packed.count());
         let widths = [bits.a, bits.b].repeat(count);

@@ -6,7 +6,6 @@ use hush_he::entities::RlweCiphertext;
 use hush_ops::{
     OpsError,
     contract::{Expanded, RlweBatch},
-    reference::ring_shapes,
 };
 
 use super::{
@@ -28,8 +27,8 @@ pub const TREE_BYTES: usize = 2 << 30;
 /// that is set aside for them.
 ///
 /// # Errors
-/// As that; [`OpsError::Backend`] if the device fails.
-pub fn expand(
+/// [`OpsError::Backend`] if the device fails.
+pub(super) fn expand(
     cuda: &Cuda,
     ring: &CudaRing,
     keys: &[&CudaKeys],
@@ -38,7 +37,6 @@ pub fn expand(
     folds: usize,
 ) -> Result<Vec<Expanded<Buffer<u32>>>, OpsError> {
     let params = ring.context().params();
-    ring_shapes::check_expand(ring.context(), keys.len(), queries, rows, folds)?;
     let node_bytes = 2 * ring.full().poly_words() * size_of::<u32>();
     let at_once = queries_at_once(params.leaves(rows, folds), node_bytes, folds);
     let mut expanded = Vec::with_capacity(queries.len());

@@ -1,13 +1,9 @@
 //! One client's evaluation keys on the device.
 
 use hush_he::entities::{EvaluationKeys, KeySwitchKey};
-use hush_ops::{OpsError, reference::ring_shapes};
 
 use super::CudaRing;
-use crate::{
-    Cuda,
-    device::{Buffer, Slice},
-};
+use crate::device::{Buffer, CudaError, Device, Slice};
 
 /// The evaluation keys of one client: rows `[row][poly][limb][slot]` of the levels of the expansion, of the key for s^2, and
 /// of the packing of pairs, one after another.
@@ -21,29 +17,24 @@ impl CudaKeys {
         self.words.len() * size_of::<u32>()
     }
 
+    /// A copy of keys of the host.
+    ///
+    /// # Errors
+    /// [`CudaError`] if the device has no memory for them.
+    pub(super) fn upload(device: &Device, keys: &EvaluationKeys) -> Result<Self, CudaError> {
+        let switch = |key: &KeySwitchKey| -> Vec<u32> {
+            key.rows.iter().flat_map(|row| [row.a.words(), row.b.words()].concat()).collect()
+        };
+        let pairs = keys.pack.iter().flatten();
+        let pack = pairs.map(|row| [row.a.words(), row.b[0].words(), row.b[1].words()].concat());
+        let words: Vec<u32> =
+            keys.levels.iter().chain([&keys.square]).map(switch).chain(pack).flatten().collect();
+        Ok(Self { words: device.upload(&words)? })
+    }
+
     pub(super) fn words(&self) -> Slice<'_, u32> {
         self.words.slice(..)
     }
-}
-
-/// As [`hush_ops::contract::RingOps::open_evaluation_keys`].
-///
-/// # Errors
-/// As that; [`OpsError::Backend`] if the device has no memory for them.
-pub fn open_evaluation_keys(
-    cuda: &Cuda,
-    ring: &CudaRing,
-    keys: &EvaluationKeys,
-) -> Result<CudaKeys, OpsError> {
-    ring_shapes::check_keys(ring.context(), keys)?;
-    let switch = |key: &KeySwitchKey| -> Vec<u32> {
-        key.rows.iter().flat_map(|row| [row.a.words(), row.b.words()].concat()).collect()
-    };
-    let pairs = keys.pack.iter().flatten();
-    let pack = pairs.map(|row| [row.a.words(), row.b[0].words(), row.b[1].words()].concat());
-    let words: Vec<u32> =
-        keys.levels.iter().chain([&keys.square]).map(switch).chain(pack).flatten().collect();
-    Ok(CudaKeys { words: cuda.device().upload(&words)? })
 }
 
 /// Where the rows of a level are in the words of [`CudaKeys`]; where those of the key for s^2 are, if `level` is the number

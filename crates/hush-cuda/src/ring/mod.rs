@@ -31,18 +31,15 @@ use self::expand_tables::ExpandTables;
 pub use self::{
     addresses::addresses,
     degree::Degree,
-    expand::{TREE_BYTES, expand},
+    expand::TREE_BYTES,
     external_product::{Ciphertexts, DIGIT_BYTES, ExternalProducts, external_products},
     factors::factor,
     gadget::GadgetTables,
-    keys::{CudaKeys, open_evaluation_keys},
-    mod_switch::mod_switch,
+    keys::CudaKeys,
     ntt::{forward, inverse},
-    ntt_db::{Lift, lift_plaintexts, ntt_db},
-    ntt_tiles::{CudaNttDb, MAX_WIDTH, STAGING_BYTES, TILE_ROWS, open_ntt_db, read_ntt_db},
-    pack_pairs::pack_pairs,
-    rgsw_fold::rgsw_fold,
-    rlwe_fold::{MAX_PASS, POINT_BYTES, POINTS, RlweFoldKernel, fold_rows, rlwe_fold},
+    ntt_db::{Lift, lift_plaintexts},
+    ntt_tiles::{CudaNttDb, MAX_WIDTH, STAGING_BYTES, TILE_ROWS},
+    rlwe_fold::{MAX_PASS, POINT_BYTES, POINTS, RlweFoldKernel, fold_rows},
     tables::{MAX_LIMBS, MixedRadix, Prime, RingTables, RingView},
 };
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use hush_ops::{OpsError, reference::ring_shapes};
+use hush_ops::OpsError;
 
 use super::{CudaRing, RingTables};
 use crate::{
@@ -28,15 +28,14 @@ const _: () = assert!(size_of::<SwitchJob>() == 40);
 /// As [`hush_ops::contract::RingOps::mod_switch`]: one launch for all of `polys`.
 ///
 /// # Errors
-/// As that; [`OpsError::Backend`] if the device fails.
-pub fn mod_switch(
+/// [`OpsError::Backend`] if the device fails.
+pub(super) fn mod_switch(
     cuda: &Cuda,
     ring: &CudaRing,
     polys: &[&Buffer<u32>],
     which: Range<usize>,
     bits: &[u32],
 ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
-    ring_shapes::check_mod_switch(ring.context(), polys, &which, bits)?;
     let kept = ring.kept();
     let words = if bits.iter().any(|&bits| bits > u32::BITS) {
         cuda.device().download(&switch::<u64>(cuda.device(), kept, polys, which, bits)?.slice(..))?

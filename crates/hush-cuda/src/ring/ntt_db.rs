@@ -1,6 +1,6 @@
 //! (5) Plaintexts to evaluation form.
 
-use hush_ops::{OpsError, reference::ring_shapes};
+use hush_ops::OpsError;
 
 use super::{CudaRing, RingTables};
 use crate::{
@@ -29,7 +29,7 @@ impl Lift {
     }
 
     /// A symbol of `bits` bits, 1 to 31, is the top bits of a word, rounded half up:
-    /// [`hush_ops::reference::round_word_up`].
+    /// [`hush_ops::contract::round_word_up`].
     pub fn words(bits: u32) -> Self {
         Self { bits, dropped: 32 - bits, addend: (1 << 31) + (1 << (31 - bits)) }
     }
@@ -66,9 +66,8 @@ pub fn lift_plaintexts(
 /// As [`hush_ops::contract::RingOps::ntt_db`].
 ///
 /// # Errors
-/// As that; [`OpsError::Backend`] if the device fails.
-pub fn ntt_db(cuda: &Cuda, ring: &CudaRing, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
-    ring_shapes::check_symbols(ring.context(), symbols)?;
+/// [`OpsError::Backend`] if the device fails.
+pub(super) fn ntt_db(cuda: &Cuda, ring: &CudaRing, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
     let (device, kept) = (cuda.device(), ring.kept());
     let lift = Lift::symbols(ring.context().params().plaintext_bits());
     let mut words = Vec::with_capacity(symbols.len() * kept.limbs());

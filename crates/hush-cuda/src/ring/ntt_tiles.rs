@@ -5,12 +5,9 @@ use std::sync::Arc;
 use hush_ops::{
     OpsError,
     ntt_tiling::{ALIGNMENT, GROUP_SLOTS, NttTiledDb, NttTiling},
-    reference::ring_shapes,
 };
 
-use super::CudaRing;
 use crate::{
-    Cuda,
     device::{Arg, Buffer, CudaError, Device, Launch, MAX_GRID, Slice},
     squares::{launch_squares, squares},
 };
@@ -187,24 +184,6 @@ impl CudaNttDb {
             reserved: 0,
         }
     }
-}
-
-/// As [`hush_ops::contract::RingOps::open_ntt_db`].
-///
-/// # Errors
-/// As that; [`OpsError::Backend`] if the device has no memory for it.
-pub fn open_ntt_db(cuda: &Cuda, ring: &CudaRing, db: &NttTiledDb) -> Result<CudaNttDb, OpsError> {
-    ring_shapes::check_db(ring.context(), db.tiling())?;
-    Ok(CudaNttDb::upload(cuda.device(), db)?)
-}
-
-/// As [`hush_ops::contract::RingOps::read_ntt_db`].
-///
-/// # Errors
-/// [`OpsError::Shape`] if the database is of another ring, [`OpsError::Backend`] if the device fails.
-pub fn read_ntt_db(cuda: &Cuda, ring: &CudaRing, db: &CudaNttDb) -> Result<NttTiledDb, OpsError> {
-    ring_shapes::check_db(ring.context(), db.tiling())?;
-    db.download(cuda.device())
 }
 
 /// Columns of the tiles of a database: the most that pad it by a quarter at most, beside what tiles of 16 columns would.

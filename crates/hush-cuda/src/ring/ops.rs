@@ -9,10 +9,10 @@ use hush_he::{
 use hush_ops::{
     OpsError,
     contract::{EntryOrder, Expanded, RingOps, RlweBatch},
-    ntt_tiling::NttTiledDb,
+    ntt_tiling::{NttTiledDb, NttTiling},
 };
 
-use super::{CudaKeys, CudaNttDb, CudaRing};
+use super::{CudaKeys, CudaNttDb, CudaRing, expand, mod_switch, ntt_db, pack_pairs, rgsw_fold, rlwe_fold};
 use crate::{Cuda, device::Buffer};
 
 /// A batch of ciphertexts on the device.
@@ -27,23 +27,31 @@ impl RingOps for Cuda {
         CudaRing::new(self.device(), context)
     }
 
-    fn open_ntt_db(&self, ring: &CudaRing, db: NttTiledDb) -> Result<CudaNttDb, OpsError> {
-        super::open_ntt_db(self, ring, &db)
+    fn context<'a>(&self, ring: &'a CudaRing) -> &'a RingContext {
+        ring.context()
     }
 
-    fn read_ntt_db(&self, ring: &CudaRing, db: &CudaNttDb) -> Result<NttTiledDb, OpsError> {
-        super::read_ntt_db(self, ring, db)
+    fn ntt_tiling(&self, db: &CudaNttDb) -> NttTiling {
+        db.tiling()
     }
 
-    fn open_evaluation_keys(&self, ring: &CudaRing, keys: EvaluationKeys) -> Result<CudaKeys, OpsError> {
-        super::open_evaluation_keys(self, ring, &keys)
+    fn run_open_ntt_db(&self, _ring: &CudaRing, db: NttTiledDb) -> Result<CudaNttDb, OpsError> {
+        Ok(CudaNttDb::upload(self.device(), &db)?)
     }
 
-    fn ntt_db(&self, ring: &CudaRing, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
-        super::ntt_db(self, ring, symbols)
+    fn read_ntt_db(&self, _ring: &CudaRing, db: &CudaNttDb) -> Result<NttTiledDb, OpsError> {
+        db.download(self.device())
     }
 
-    fn expand(
+    fn run_open_evaluation_keys(&self, _ring: &CudaRing, keys: EvaluationKeys) -> Result<CudaKeys, OpsError> {
+        Ok(CudaKeys::upload(self.device(), &keys)?)
+    }
+
+    fn run_ntt_db(&self, ring: &CudaRing, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
+        ntt_db::ntt_db(self, ring, symbols)
+    }
+
+    fn run_expand(
         &self,
         ring: &CudaRing,
         keys: &[&CudaKeys],
@@ -51,45 +59,47 @@ impl RingOps for Cuda {
         rows: usize,
         folds: usize,
     ) -> Result<Vec<Expanded<Buffer<u32>>>, OpsError> {
-        super::expand(self, ring, keys, queries, rows, folds)
+        expand::expand(self, ring, keys, queries, rows, folds)
     }
 
-    fn rlwe_fold(
+    fn run_rlwe_fold(
         &self,
         ring: &CudaRing,
         db: &CudaNttDb,
         selectors: &[&Batch],
     ) -> Result<Vec<Batch>, OpsError> {
-        super::rlwe_fold(self, ring, db, selectors)
+        rlwe_fold::rlwe_fold(self, ring, db, selectors)
     }
 
-    fn rgsw_fold(
+    fn run_rgsw_fold(
         &self,
         ring: &CudaRing,
         entries: &[&Batch],
+        count: usize,
         planes: usize,
         order: EntryOrder,
         bits: &[&[Batch]],
     ) -> Result<Vec<Batch>, OpsError> {
-        super::rgsw_fold(self, ring, entries, planes, order, bits)
+        rgsw_fold::rgsw_fold(self, ring, entries, count, planes, order, bits)
     }
 
-    fn pack_pairs(
+    fn run_pack_pairs(
         &self,
         ring: &CudaRing,
         keys: &[&CudaKeys],
         batches: &[&Batch],
+        pairs: usize,
     ) -> Result<Vec<Buffer<u32>>, OpsError> {
-        super::pack_pairs(self, ring, keys, batches)
+        pack_pairs::pack_pairs(self, ring, keys, batches, pairs)
     }
 
-    fn mod_switch(
+    fn run_mod_switch(
         &self,
         ring: &CudaRing,
         polys: &[&Buffer<u32>],
         which: Range<usize>,
         bits: &[u32],
     ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
-        super::mod_switch(self, ring, polys, which, bits)
+        mod_switch::mod_switch(self, ring, polys, which, bits)
     }
 }

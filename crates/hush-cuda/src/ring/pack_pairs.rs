@@ -1,6 +1,6 @@
 //! Two ciphertexts to one mask and two bodies.
 
-use hush_ops::{OpsError, contract::RlweBatch, reference::ring_shapes};
+use hush_ops::{OpsError, contract::RlweBatch};
 
 use super::{
     CudaRing,
@@ -15,14 +15,14 @@ use crate::{
 /// As [`hush_ops::contract::RingOps::pack_pairs`]: all pairs of all queries together.
 ///
 /// # Errors
-/// As that; [`OpsError::Shape`] if there are more pairs or queries than a grid has rows; [`OpsError::Backend`] if the device fails.
-pub fn pack_pairs(
+/// [`OpsError::Shape`] if there are more pairs or queries than a grid has rows; [`OpsError::Backend`] if the device fails.
+pub(super) fn pack_pairs(
     cuda: &Cuda,
     ring: &CudaRing,
     keys: &[&CudaKeys],
     batches: &[&RlweBatch<Buffer<u32>>],
+    pairs: usize,
 ) -> Result<Vec<Buffer<u32>>, OpsError> {
-    let pairs = ring_shapes::check_pairs(ring.context(), keys.len(), batches)?;
     for (what, count) in [("pairs", pairs), ("queries", batches.len())] {
         OpsError::check_shape("pack_pairs", what, count.min(MAX_GRID[1]), count)?;
     }

@@ -3,7 +3,6 @@
 use hush_ops::{
     OpsError,
     contract::{EntryOrder, RlweBatch},
-    reference::ring_shapes,
 };
 
 use super::{
@@ -19,16 +18,16 @@ use crate::{
 /// As [`hush_ops::contract::RingOps::rgsw_fold`]: each round for all planes of all queries together.
 ///
 /// # Errors
-/// As that; [`OpsError::Backend`] if the device fails.
-pub fn rgsw_fold(
+/// [`OpsError::Shape`] if a grid has no rows for all planes, [`OpsError::Backend`] if the device fails.
+pub(super) fn rgsw_fold(
     cuda: &Cuda,
     ring: &CudaRing,
     entries: &[&RlweBatch<Buffer<u32>>],
+    mut count: usize,
     planes: usize,
     order: EntryOrder,
     bits: &[&[RlweBatch<Buffer<u32>>]],
 ) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
-    let mut count = ring_shapes::check_rgsw_fold(ring.context(), entries, planes, bits)?;
     let (device, queries) = (cuda.device(), entries.len());
     let ciphertext_words = 2 * ring.kept().poly_words();
     let folds = bits.first().map_or(0, |bits| bits.len());

@@ -4,9 +4,8 @@ use std::mem::offset_of;
 
 use hush_math::modulus::Modulus;
 use hush_ops::{
-    OpsError,
-    contract::RlweBatch,
-    reference::{ring_shapes, rlwe_fold::RLWE_POLYS, shapes},
+    OpsError, check,
+    contract::{RLWE_POLYS, RlweBatch, ciphertext_words},
 };
 
 use super::{
@@ -124,17 +123,16 @@ fn hopper_shared(polys: usize) -> usize {
 /// As [`hush_ops::contract::RingOps::rlwe_fold`].
 ///
 /// # Errors
-/// As that; [`OpsError::Backend`] if the device fails.
-pub fn rlwe_fold(
+/// As [`fold_words`].
+pub(super) fn rlwe_fold(
     cuda: &Cuda,
     ring: &CudaRing,
     db: &CudaNttDb,
     selectors: &[&RlweBatch<Buffer<u32>>],
 ) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
-    ring_shapes::check_db(ring.context(), db.tiling())?;
     let words: Vec<_> = selectors.iter().map(|batch| &batch.words).collect();
-    let folded = fold_rows(cuda.device(), ring.context().kept().moduli(), db, &words, None)?;
-    let ciphertext_words = ring_shapes::ciphertext_words(ring.context());
+    let folded = fold_words(cuda.device(), ring.context().kept().moduli(), db, &words, None)?;
+    let ciphertext_words = ciphertext_words(ring.context());
     Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words }).collect())
 }
 
@@ -142,8 +140,8 @@ pub fn rlwe_fold(
 /// names it, to compare kernels.
 ///
 /// # Errors
-/// [`OpsError::Shape`] as the reference, or if a grid has no squares for all columns; [`OpsError::Backend`] if the kernels
-/// do not take a prime, or the device fails.
+/// [`OpsError::Shape`] if there is not one modulus a limb, a query has not one selector a row, or a grid has no squares for all
+/// columns; [`OpsError::Backend`] if the kernels do not take a prime, or the device fails.
 pub fn fold_rows(
     device: &Device,
     moduli: &[Modulus],
@@ -153,8 +151,23 @@ pub fn fold_rows(
 ) -> Result<Vec<Buffer<u32>>, OpsError> {
     let tiling = db.tiling();
     OpsError::check_shape("rlwe_fold", "degree", tiling.degree().next_power_of_two(), tiling.degree())?;
-    let lengths: Vec<usize> = selectors.iter().map(|words| words.len()).collect();
-    shapes::check_rlwe_fold(tiling, moduli, &lengths)?;
+    check::rlwe_fold_words(tiling, moduli, selectors.iter().map(|words| words.len()))?;
+    fold_words(device, moduli, db, selectors, kernel)
+}
+
+/// The same, for operands that fit together.
+///
+/// # Errors
+/// [`OpsError::Shape`] if a grid has no squares for all columns; [`OpsError::Backend`] if the kernels do not take a prime, or the
+/// device fails.
+fn fold_words(
+    device: &Device,
+    moduli: &[Modulus],
+    db: &CudaNttDb,
+    selectors: &[&Buffer<u32>],
+    kernel: Option<RlweFoldKernel>,
+) -> Result<Vec<Buffer<u32>>, OpsError> {
+    let tiling = db.tiling();
     check_moduli(moduli)?;
     OpsError::check_shape("rlwe_fold", "columns", tiling.columns().min(MAX_COLUMNS), tiling.columns())?;
     let words = tiling.columns() * RLWE_POLYS * tiling.poly_words();

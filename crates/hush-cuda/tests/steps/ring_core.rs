@@ -102,9 +102,9 @@ fn check_lift(cuda: &Cuda, set: RingParams) {
     let mut rng = Csprng::insecure_from_seed(3);
     symbols.extend((0..set.degree()).map(|_| rng.next_u32() & (2 * half - 1) as u32));
     let expected = Reference.ntt_db(&context, &symbols).unwrap();
-    assert!(ring::ntt_db(cuda, &ring, &symbols).unwrap() == expected, "{}", set.name());
-    assert_eq!(ring::ntt_db(cuda, &ring, &[]), Ok(Vec::new()));
-    assert!(ring::ntt_db(cuda, &ring, &symbols[1..]).is_err());
+    assert!(cuda.ntt_db(&ring, &symbols).unwrap() == expected, "{}", set.name());
+    assert_eq!(cuda.ntt_db(&ring, &[]), Ok(Vec::new()));
+    assert!(cuda.ntt_db(&ring, &symbols[1..]).is_err());
 }
 
 /// Values about the limits between two results of `bits` bits, and random ones.
@@ -145,7 +145,7 @@ fn check_switch(cuda: &Cuda, context: &Arc<RingContext>, bits: &[u32]) {
     let which = 1..1 + bits.len();
     let expected = Reference.mod_switch(context, &kept_words.each_ref(), which.clone(), bits).unwrap();
     let uploaded = batches.map(|words| cuda.device().upload(&words).unwrap());
-    let switched = ring::mod_switch(cuda, &ring, &uploaded.each_ref(), which, bits).unwrap();
+    let switched = cuda.mod_switch(&ring, &uploaded.each_ref(), which, bits).unwrap();
     assert!(switched == expected, "{name} to {bits:?} bits");
 }
 
@@ -182,7 +182,7 @@ fn check_refusals(cuda: &Cuda) {
     let context = context(INSECURE_RING_PLAIN);
     let ring = CudaRing::new(cuda.device(), context).unwrap();
     let polys = cuda.device().zeroed::<u32>(2 * ring.kept().poly_words()).unwrap();
-    let switch = |which, bits: &[u32]| ring::mod_switch(cuda, &ring, &[&polys], which, bits);
+    let switch = |which, bits: &[u32]| cuda.mod_switch(&ring, &[&polys], which, bits);
     assert!(switch(0..2, &[20, 12]).is_ok());
     assert_eq!(switch(1..1, &[]), Ok(vec![vec![]]));
     for (which, bits) in [(0..2, vec![20]), (1..3, vec![20, 12]), (0..1, vec![0]), (0..1, vec![49])] {

@@ -1,10 +1,13 @@
 //! The steps of column packing.
 
 use hush_he::entities::ColumnMasks;
-use hush_math::poly::{Coeff, Eval, Poly};
+use hush_math::{
+    poly::{Coeff, Eval, Poly},
+    ring::Ring,
+};
 
-use super::{LweBatch, LweOps, LweQueries, RingOps, RlweBatch};
-use crate::{OpsError, pack_shape::PackShape};
+use super::{LweBatch, LweOps, LweQueries, RingOps, RlweBatch, WordStore};
+use crate::{OpsError, check, pack_shape::PackShape};
 
 /// Bytes of an entry of a pack column: a word in balanced digits.
 pub const PACK_BYTES: usize = size_of::<u32>();
@@ -86,6 +89,18 @@ pub trait ColumnOps: LweOps + RingOps {
         ring: &Self::Ring,
         plan: &Self::ChainPlan,
         hints: &[&Self::Words],
+    ) -> Result<Vec<ChainedHint>, OpsError> {
+        let context = self.context(ring);
+        hints.iter().try_for_each(|hint| check::column::chain_hint(context, hint.len()))?;
+        self.run_chain_hint(ring, plan, hints)
+    }
+
+    /// Runs [`ColumnOps::chain_hint`].
+    fn run_chain_hint(
+        &self,
+        ring: &Self::Ring,
+        plan: &Self::ChainPlan,
+        hints: &[&Self::Words],
     ) -> Result<Vec<ChainedHint>, OpsError>;
 
     /// Takes the polynomials of all plaintexts of `shape` over. Without masks, nothing can be folded.
@@ -97,7 +112,24 @@ pub trait ColumnOps: LweOps + RingOps {
         ring: &Self::Ring,
         shape: &PackShape,
         polys: ChainPolys,
+    ) -> Result<Self::Chain, OpsError> {
+        check::column::open_chain(self.context(ring), shape, &polys)?;
+        self.run_open_chain(ring, shape, polys)
+    }
+
+    /// Runs [`ColumnOps::open_chain`].
+    fn run_open_chain(
+        &self,
+        ring: &Self::Ring,
+        shape: &PackShape,
+        polys: ChainPolys,
     ) -> Result<Self::Chain, OpsError>;
+
+    /// The shape of a packing.
+    fn chain_shape(&self, chain: &Self::Chain) -> PackShape;
+
+    /// Whether entries can be folded.
+    fn has_masks(&self, chain: &Self::Chain) -> bool;
 
     /// (3c) Packs: `b[q] = folded[q] + columns * keys[q] + round(digit z[q] 2^32 / Q_1)` modulo 2^32.
     ///
@@ -117,6 +149,21 @@ pub trait ColumnOps: LweOps + RingOps {
     /// # Errors
     /// [`OpsError::Shape`] if the operands do not fit each other.
     fn pack_columns(
+        &self,
+        ring: &Self::Ring,
+        columns: &Self::Db,
+        chain: &Self::Chain,
+        folded: LweBatch<Self::Words>,
+        keys: &LweQueries,
+        conjugations: &[&Poly<Coeff>],
+    ) -> Result<LweBatch<Self::Words>, OpsError> {
+        let (context, shape, tiling) = (self.context(ring), self.chain_shape(chain), self.tiling(columns));
+        check::column::pack_columns(context, &shape, tiling, &folded, keys, conjugations)?;
+        self.run_pack_columns(ring, columns, chain, folded, keys, conjugations)
+    }
+
+    /// Runs [`ColumnOps::pack_columns`].
+    fn run_pack_columns(
         &self,
         ring: &Self::Ring,
         columns: &Self::Db,
@@ -148,6 +195,19 @@ pub trait ColumnOps: LweOps + RingOps {
         chain: &Self::Chain,
         packed: &LweBatch<Self::Words>,
         powers: PowerKeys<'_>,
+    ) -> Result<RlweBatch<Self::Words>, OpsError> {
+        let (shape, has_masks) = (self.chain_shape(chain), self.has_masks(chain));
+        check::column::rgsw_power_fold(self.context(ring), &shape, has_masks, packed, powers)?;
+        self.run_rgsw_power_fold(ring, chain, packed, powers)
+    }
+
+    /// Runs [`ColumnOps::rgsw_power_fold`].
+    fn run_rgsw_power_fold(
+        &self,
+        ring: &Self::Ring,
+        chain: &Self::Chain,
+        packed: &LweBatch<Self::Words>,
+        powers: PowerKeys<'_>,
     ) -> Result<RlweBatch<Self::Words>, OpsError>;
 }
 
@@ -171,6 +231,18 @@ pub fn key_words(degree: usize, rotations: &[&[u64]]) -> LweQueries {
         words.extend(rotation.iter().flat_map(|&t| (0..PACK_BYTES).map(move |i| word(t, i))));
     }
     LweQueries { cols, words }
+}
+
+/// The polynomial of `round(word Q / 2^32)`, then zeros: what [`ColumnOps::rgsw_power_fold`] lifts packed words to.
+pub fn lift_words(ring: &Ring, words: &[u32]) -> Poly<Coeff> {
+    let mut poly = ring.zero();
+    for limb in 0..ring.limbs() {
+        for (residue, &word) in poly.limb_mut(limb).iter_mut().zip(words) {
+            let lifted = (u128::from(word) * ring.rns().product() + (1 << 31)) >> 32;
+            *residue = ring.rns().reduce(lifted, limb);
+        }
+    }
+    poly
 }
 
 #[cfg(test)]

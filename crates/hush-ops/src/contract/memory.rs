@@ -3,7 +3,7 @@
 use std::{borrow::Cow, ops::Range};
 
 use super::BatchWords;
-use crate::OpsError;
+use crate::{OpsError, check};
 
 /// Words modulo 2^32 where a backend has them.
 pub trait WordStore: Send + Sync {
@@ -40,7 +40,13 @@ pub trait Memory: Send + Sync {
     ///
     /// # Errors
     /// [`OpsError::Shape`] if a range is none of its words, [`OpsError::Backend`] if the backend has no room for the copy.
-    fn join(&self, parts: &[WordRange<'_, Self::Words>]) -> Result<Self::Words, OpsError>;
+    fn join(&self, parts: &[WordRange<'_, Self::Words>]) -> Result<Self::Words, OpsError> {
+        parts.iter().try_for_each(|(words, range)| check::memory::join(words.len(), range))?;
+        self.run_join(parts)
+    }
+
+    /// Runs [`Memory::join`].
+    fn run_join(&self, parts: &[WordRange<'_, Self::Words>]) -> Result<Self::Words, OpsError>;
 }
 
 /// A backend that computes on the host: its words are [`BatchWords`], and all that [`Memory`] does is trivial.
@@ -57,10 +63,9 @@ impl<B: HostMemory> Memory for B {
         Ok(Cow::Borrowed(words))
     }
 
-    fn join(&self, parts: &[WordRange<'_, BatchWords>]) -> Result<BatchWords, OpsError> {
+    fn run_join(&self, parts: &[WordRange<'_, BatchWords>]) -> Result<BatchWords, OpsError> {
         let mut joined = Vec::with_capacity(parts.iter().map(|(_, range)| range.len()).sum());
         for (words, range) in parts {
-            check_range(words.len(), range)?;
             joined.extend_from_slice(&words[range.clone()]);
         }
         Ok(joined.into())
@@ -71,15 +76,6 @@ impl WordStore for BatchWords {
     fn len(&self) -> usize {
         (**self).len()
     }
-}
-
-/// Checks that a range is one of `words` words: what [`Memory::join`] asks of its operands, for every backend.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
-pub fn check_range(words: usize, range: &Range<usize>) -> Result<(), OpsError> {
-    OpsError::check_shape("join", "end of a range", range.end.min(words), range.end)?;
-    OpsError::check_shape("join", "start of a range", range.start.min(range.end), range.start)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use hush_he::params::ResponseBits;
 
-use super::{LweBatch, LweOps, RingOps, RlweBatch};
-use crate::{OpsError, pack_shape::PackShape};
+use super::{LweBatch, LweOps, RingOps, RlweBatch, WordStore};
+use crate::{OpsError, check, pack_shape::PackShape};
 
 /// The steps that pack LWE ciphertexts: what `exppack-s`, `exppack-d`, `double-pack` and `hybrid` are made of.
 ///
@@ -25,6 +25,19 @@ pub trait PackOps: LweOps + RingOps {
     /// # Errors
     /// [`OpsError::Shape`] if there are not n words for every row, or the columns are not in `shape`.
     fn lift_hint(
+        &self,
+        ring: &Self::Ring,
+        hint: &Self::Words,
+        n: usize,
+        shape: &PackShape,
+        columns: Range<usize>,
+    ) -> Result<Self::NttDb, OpsError> {
+        check::pack::lift_hint(self.context(ring), hint.len(), n, shape, &columns)?;
+        self.run_lift_hint(ring, hint, n, shape, columns)
+    }
+
+    /// Runs [`PackOps::lift_hint`].
+    fn run_lift_hint(
         &self,
         ring: &Self::Ring,
         hint: &Self::Words,
@@ -59,6 +72,21 @@ pub trait PackOps: LweOps + RingOps {
         shape: &PackShape,
         columns: Range<usize>,
         selectors: &[&RlweBatch<Self::Words>],
+    ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError> {
+        let (context, tiling) = (self.context(ring), self.ntt_tiling(hint));
+        check::pack::pack(context, tiling, folded, shape, &columns, selectors)?;
+        self.run_pack(ring, hint, folded, shape, columns, selectors)
+    }
+
+    /// Runs [`PackOps::pack`].
+    fn run_pack(
+        &self,
+        ring: &Self::Ring,
+        hint: &Self::NttDb,
+        folded: &LweBatch<Self::Words>,
+        shape: &PackShape,
+        columns: Range<usize>,
+        selectors: &[&RlweBatch<Self::Words>],
     ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError>;
 
     /// Adds the ciphertexts of `part` to those of `sum`, from ciphertext `first` on.
@@ -66,6 +94,18 @@ pub trait PackOps: LweOps + RingOps {
     /// # Errors
     /// [`OpsError::Shape`] if `sum` has not as many.
     fn add_rlwe(
+        &self,
+        ring: &Self::Ring,
+        sum: &mut RlweBatch<Self::Words>,
+        first: usize,
+        part: &RlweBatch<Self::Words>,
+    ) -> Result<(), OpsError> {
+        check::pack::add_rlwe(self.context(ring), sum, first, part)?;
+        self.run_add_rlwe(ring, sum, first, part)
+    }
+
+    /// Runs [`PackOps::add_rlwe`].
+    fn run_add_rlwe(
         &self,
         ring: &Self::Ring,
         sum: &mut RlweBatch<Self::Words>,
@@ -92,6 +132,17 @@ pub trait PackOps: LweOps + RingOps {
         ring: &Self::Ring,
         packed: &RlweBatch<Self::Words>,
         planes: usize,
+    ) -> Result<Self::Db, OpsError> {
+        let items = check::pack::reinterpret_rlwe(self.context(ring), packed, planes)?;
+        self.run_reinterpret_rlwe(ring, packed, items)
+    }
+
+    /// Runs [`PackOps::reinterpret_rlwe`], for entries of `items` words of 32 bits.
+    fn run_reinterpret_rlwe(
+        &self,
+        ring: &Self::Ring,
+        packed: &RlweBatch<Self::Words>,
+        items: usize,
     ) -> Result<Self::Db, OpsError>;
 }
 
@@ -100,4 +151,21 @@ pub trait PackOps: LweOps + RingOps {
 pub fn switched_bytes(bits: ResponseBits) -> Option<usize> {
     let total = bits.a + bits.b;
     total.is_multiple_of(u32::BITS).then_some(total as usize / 8)
+}
+
+/// `word` rounded to its top `bits` bits, 1 to 31, half up, modulo `2^bits`.
+pub fn round_word_up(word: u32, bits: u32) -> u32 {
+    word.wrapping_add(1 << (31 - bits)) >> (32 - bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_rounded_half_up() {
+        assert_eq!([0, 0x1fff, 0x2000, 0x5fff, 0x6000].map(|word| round_word_up(word, 18)), [0, 0, 1, 1, 2]);
+        assert_eq!(round_word_up(u32::MAX, 18), 0);
+        assert_eq!(round_word_up(0xffff_dfff, 18), (1 << 18) - 1);
+    }
 }

@@ -8,7 +8,23 @@ use hush_he::{
 };
 
 use super::{BatchWords, Memory, WordStore};
-use crate::{OpsError, ntt_tiling::NttTiledDb};
+use crate::{
+    OpsError, check,
+    ntt_tiling::{NttTiledDb, NttTiling},
+};
+
+/// Polynomials of an RLWE ciphertext (a, b).
+pub const RLWE_POLYS: usize = 2;
+
+/// Words of a polynomial modulo Q_1.
+pub fn poly_words(ring: &RingContext) -> usize {
+    ring.kept().limbs() * ring.kept().degree()
+}
+
+/// Words of a ciphertext modulo Q_1.
+pub fn ciphertext_words(ring: &RingContext) -> usize {
+    RLWE_POLYS * poly_words(ring)
+}
 
 /// A batch of RLWE ciphertexts in evaluation form, canonical.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,11 +95,23 @@ pub trait RingOps: Memory {
     /// [`OpsError::Backend`] if the backend cannot hold them.
     fn open_ring(&self, context: Arc<RingContext>) -> Result<Self::Ring, OpsError>;
 
+    /// The parameter set.
+    fn context<'a>(&self, ring: &'a Self::Ring) -> &'a RingContext;
+
+    /// The shape of a database.
+    fn ntt_tiling(&self, db: &Self::NttDb) -> NttTiling;
+
     /// Takes a tiled database over.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if degree or limbs are not those of R modulo Q_1.
-    fn open_ntt_db(&self, ring: &Self::Ring, db: NttTiledDb) -> Result<Self::NttDb, OpsError>;
+    fn open_ntt_db(&self, ring: &Self::Ring, db: NttTiledDb) -> Result<Self::NttDb, OpsError> {
+        check::ring::open_ntt_db(self.context(ring), db.tiling())?;
+        self.run_open_ntt_db(ring, db)
+    }
+
+    /// Runs [`RingOps::open_ntt_db`].
+    fn run_open_ntt_db(&self, ring: &Self::Ring, db: NttTiledDb) -> Result<Self::NttDb, OpsError>;
 
     /// A database on the host, as it is written to a file: what [`RingOps::open_ntt_db`] takes over. Padding is zeros.
     ///
@@ -95,7 +123,17 @@ pub trait RingOps: Memory {
     ///
     /// # Errors
     /// [`OpsError::Shape`] if they are not those of the parameter set.
-    fn open_evaluation_keys(&self, ring: &Self::Ring, keys: EvaluationKeys) -> Result<Self::Keys, OpsError>;
+    fn open_evaluation_keys(&self, ring: &Self::Ring, keys: EvaluationKeys) -> Result<Self::Keys, OpsError> {
+        check::ring::open_evaluation_keys(self.context(ring), &keys)?;
+        self.run_open_evaluation_keys(ring, keys)
+    }
+
+    /// Runs [`RingOps::open_evaluation_keys`].
+    fn run_open_evaluation_keys(
+        &self,
+        ring: &Self::Ring,
+        keys: EvaluationKeys,
+    ) -> Result<Self::Keys, OpsError>;
 
     /// (5) Offline: plaintexts to evaluation form.
     ///
@@ -109,7 +147,13 @@ pub trait RingOps: Memory {
     ///
     /// # Errors
     /// [`OpsError::Shape`] if there are not whole plaintexts.
-    fn ntt_db(&self, ring: &Self::Ring, symbols: &[u32]) -> Result<Vec<u32>, OpsError>;
+    fn ntt_db(&self, ring: &Self::Ring, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
+        check::ring::ntt_db(self.context(ring), symbols)?;
+        self.run_ntt_db(ring, symbols)
+    }
+
+    /// Runs [`RingOps::ntt_db`].
+    fn run_ntt_db(&self, ring: &Self::Ring, symbols: &[u32]) -> Result<Vec<u32>, OpsError>;
 
     /// Expands queries into selectors and RGSW ciphertexts, each by the keys of its client.
     ///
@@ -138,6 +182,19 @@ pub trait RingOps: Memory {
         queries: &[RlweCiphertext],
         rows: usize,
         folds: usize,
+    ) -> Result<Vec<Expanded<Self::Words>>, OpsError> {
+        check::ring::expand(self.context(ring), keys.len(), queries, rows, folds)?;
+        self.run_expand(ring, keys, queries, rows, folds)
+    }
+
+    /// Runs [`RingOps::expand`].
+    fn run_expand(
+        &self,
+        ring: &Self::Ring,
+        keys: &[&Self::Keys],
+        queries: &[RlweCiphertext],
+        rows: usize,
+        folds: usize,
     ) -> Result<Vec<Expanded<Self::Words>>, OpsError>;
 
     /// (6) Fold the first dimension: `out[q][column] = sum_row db[row][column] * selectors[q][row]`.
@@ -154,6 +211,17 @@ pub trait RingOps: Memory {
     /// # Errors
     /// [`OpsError::Shape`] if a query has not a selector for every row.
     fn rlwe_fold(
+        &self,
+        ring: &Self::Ring,
+        db: &Self::NttDb,
+        selectors: &[&RlweBatch<Self::Words>],
+    ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError> {
+        check::ring::rlwe_fold(self.context(ring), self.ntt_tiling(db), selectors)?;
+        self.run_rlwe_fold(ring, db, selectors)
+    }
+
+    /// Runs [`RingOps::rlwe_fold`].
+    fn run_rlwe_fold(
         &self,
         ring: &Self::Ring,
         db: &Self::NttDb,
@@ -185,6 +253,20 @@ pub trait RingOps: Memory {
         planes: usize,
         order: EntryOrder,
         bits: &[&[RlweBatch<Self::Words>]],
+    ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError> {
+        let count = check::ring::rgsw_fold(self.context(ring), entries, planes, bits)?;
+        self.run_rgsw_fold(ring, entries, count, planes, order, bits)
+    }
+
+    /// Runs [`RingOps::rgsw_fold`], for `count` entries a query.
+    fn run_rgsw_fold(
+        &self,
+        ring: &Self::Ring,
+        entries: &[&RlweBatch<Self::Words>],
+        count: usize,
+        planes: usize,
+        order: EntryOrder,
+        bits: &[&[RlweBatch<Self::Words>]],
     ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError>;
 
     /// Packs the ciphertexts 2i and 2i + 1 of each query into three polynomials `a, b_0, b_1` with phases `b_j + a s_j`, by the
@@ -205,6 +287,18 @@ pub trait RingOps: Memory {
         ring: &Self::Ring,
         keys: &[&Self::Keys],
         batches: &[&RlweBatch<Self::Words>],
+    ) -> Result<Vec<Self::Words>, OpsError> {
+        let pairs = check::ring::pack_pairs(self.context(ring), keys.len(), batches)?;
+        self.run_pack_pairs(ring, keys, batches, pairs)
+    }
+
+    /// Runs [`RingOps::pack_pairs`], for `pairs` pairs a query.
+    fn run_pack_pairs(
+        &self,
+        ring: &Self::Ring,
+        keys: &[&Self::Keys],
+        batches: &[&RlweBatch<Self::Words>],
+        pairs: usize,
     ) -> Result<Vec<Self::Words>, OpsError>;
 
     /// Switches polynomials modulo Q_1 to powers of two: `round(c 2^bits / Q_1) mod 2^bits`, half up.
@@ -223,6 +317,18 @@ pub trait RingOps: Memory {
     /// [`OpsError::Shape`] if words are not whole polynomials, `which` is not among them, there are not as many widths, or a width
     /// is not 1..=48.
     fn mod_switch(
+        &self,
+        ring: &Self::Ring,
+        polys: &[&Self::Words],
+        which: Range<usize>,
+        bits: &[u32],
+    ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
+        check::ring::mod_switch(self.context(ring), polys, &which, bits)?;
+        self.run_mod_switch(ring, polys, which, bits)
+    }
+
+    /// Runs [`RingOps::mod_switch`].
+    fn run_mod_switch(
         &self,
         ring: &Self::Ring,
         polys: &[&Self::Words],

@@ -11,10 +11,9 @@ use crate::{
     OpsError,
     contract::{
         BatchWords, ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, PACK_BYTES, PowerKeys,
-        RlweBatch,
+        RlweBatch, ciphertext_words, lift_words, poly_words,
     },
     pack_shape::PackShape,
-    reference::{column_shapes, lift_words, ring_shapes},
     tiling::TiledDb,
 };
 
@@ -31,53 +30,58 @@ impl ColumnOps for Plain {
     }
 
     /// Zeros: without a secret, masks mean nothing.
-    fn chain_hint(
+    fn run_chain_hint(
         &self,
         ring: &Arc<RingContext>,
         (): &(),
         hints: &[&BatchWords],
     ) -> Result<Vec<ChainedHint>, OpsError> {
-        let chain = |hint: &&BatchWords| {
-            let rows = column_shapes::check_chain_hint(ring, hint.len())?;
-            let poly = vec![0; ring_shapes::poly_words(ring)];
-            let columns = vec![0; rows * PACK_BYTES * ring.kept().degree()];
-            Ok(ChainedHint { columns, digit: poly.clone(), mask: poly })
+        let poly = vec![0; poly_words(ring)];
+        let chain = |hint: &&BatchWords| ChainedHint {
+            columns: vec![0; PACK_BYTES * hint.len()],
+            digit: poly.clone(),
+            mask: poly.clone(),
         };
-        hints.iter().map(chain).collect()
+        Ok(hints.iter().map(chain).collect())
     }
 
-    fn open_chain(
+    fn run_open_chain(
         &self,
-        ring: &Arc<RingContext>,
+        _ring: &Arc<RingContext>,
         shape: &PackShape,
-        polys: ChainPolys,
+        _polys: ChainPolys,
     ) -> Result<PackShape, OpsError> {
-        column_shapes::check_chain(ring, shape, &polys)?;
         Ok(*shape)
     }
 
-    fn pack_columns(
+    fn chain_shape(&self, shape: &PackShape) -> PackShape {
+        *shape
+    }
+
+    fn has_masks(&self, _shape: &PackShape) -> bool {
+        true
+    }
+
+    fn run_pack_columns(
         &self,
-        ring: &Arc<RingContext>,
-        columns: &TiledDb,
-        shape: &PackShape,
+        _ring: &Arc<RingContext>,
+        _columns: &TiledDb,
+        _shape: &PackShape,
         folded: LweBatch,
-        keys: &LweQueries,
-        conjugations: &[&Poly<Coeff>],
+        _keys: &LweQueries,
+        _conjugations: &[&Poly<Coeff>],
     ) -> Result<LweBatch, OpsError> {
-        column_shapes::check_pack_columns(ring, shape, columns.tiling(), &folded, keys, conjugations)?;
         Ok(folded)
     }
 
-    fn rgsw_power_fold(
+    fn run_rgsw_power_fold(
         &self,
         ring: &Arc<RingContext>,
         shape: &PackShape,
         packed: &LweBatch,
         powers: PowerKeys<'_>,
     ) -> Result<RlweBatch, OpsError> {
-        column_shapes::check_power_fold(ring, shape, true, packed, powers)?;
-        let (kept, ciphertext_words) = (ring.kept(), ring_shapes::ciphertext_words(ring));
+        let (kept, ciphertext_words) = (ring.kept(), ciphertext_words(ring));
         let plane_words = shape.planes() * ciphertext_words;
         let mut folded = vec![0; powers.bodies.len() * plane_words];
         let queries = packed.words.chunks_exact(shape.rows()).zip(powers.bodies);

@@ -12,8 +12,8 @@ use hush_he::entities::PublicMatrix;
 use crate::{
     OpsError,
     contract::{BatchWords, HostMemory, LweBatch, LweOps, LweQueries},
-    reference::{Reference, shapes},
-    tiling::TiledDb,
+    reference::Reference,
+    tiling::{TiledDb, Tiling},
 };
 
 /// Index arithmetic only; the results equal [`Reference`]'s for every input.
@@ -29,8 +29,11 @@ impl LweOps for Plain {
         Ok(db)
     }
 
-    fn lwe_fold(&self, db: &TiledDb, queries: &LweQueries) -> Result<LweBatch, OpsError> {
-        shapes::check_fold(db.tiling(), queries)?;
+    fn tiling(&self, db: &TiledDb) -> Tiling {
+        db.tiling()
+    }
+
+    fn run_lwe_fold(&self, db: &TiledDb, queries: &LweQueries) -> Result<LweBatch, OpsError> {
         let rows = db.tiling().rows();
         let mut words = vec![0u32; queries.batch() * rows];
         let nonzero = queries.words.iter().enumerate().filter(|&(_, &word)| word != 0);
@@ -43,11 +46,22 @@ impl LweOps for Plain {
         Ok(LweBatch { rows, words: words.into() })
     }
 
-    fn lwe_hint(&self, db: &TiledDb, a: &PublicMatrix, rows: Range<usize>) -> Result<BatchWords, OpsError> {
-        Reference.lwe_hint(db, a, rows)
+    fn run_lwe_hint(
+        &self,
+        db: &TiledDb,
+        a: &PublicMatrix,
+        rows: Range<usize>,
+    ) -> Result<BatchWords, OpsError> {
+        Reference.run_lwe_hint(db, a, rows)
     }
 
-    fn reinterpret_lwe(&self, words: &BatchWords, items: usize, digits: usize) -> Result<TiledDb, OpsError> {
-        Reference.reinterpret_lwe(words, items, digits)
+    fn run_reinterpret_lwe(
+        &self,
+        words: &BatchWords,
+        items: usize,
+        digits: usize,
+        cols: usize,
+    ) -> Result<TiledDb, OpsError> {
+        Reference.run_reinterpret_lwe(words, items, digits, cols)
     }
 }

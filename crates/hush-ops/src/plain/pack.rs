@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl PackOps for Plain {
-    fn lift_hint(
+    fn run_lift_hint(
         &self,
         ring: &Arc<RingContext>,
         hint: &BatchWords,
@@ -24,10 +24,10 @@ impl PackOps for Plain {
         shape: &PackShape,
         columns: Range<usize>,
     ) -> Result<NttTiledDb, OpsError> {
-        Reference.lift_hint(ring, hint, n, shape, columns)
+        Reference.run_lift_hint(ring, hint, n, shape, columns)
     }
 
-    fn pack(
+    fn run_pack(
         &self,
         ring: &Arc<RingContext>,
         hint: &NttTiledDb,
@@ -36,25 +36,25 @@ impl PackOps for Plain {
         columns: Range<usize>,
         selectors: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, OpsError> {
-        Reference.pack(ring, hint, folded, shape, columns, selectors)
+        Reference.run_pack(ring, hint, folded, shape, columns, selectors)
     }
 
-    fn add_rlwe(
+    fn run_add_rlwe(
         &self,
         ring: &Arc<RingContext>,
         sum: &mut RlweBatch,
         first: usize,
         part: &RlweBatch,
     ) -> Result<(), OpsError> {
-        Reference.add_rlwe(ring, sum, first, part)
+        Reference.run_add_rlwe(ring, sum, first, part)
     }
 
-    fn reinterpret_rlwe(
+    fn run_reinterpret_rlwe(
         &self,
         ring: &Arc<RingContext>,
         packed: &RlweBatch,
-        planes: usize,
+        items: usize,
     ) -> Result<TiledDb, OpsError> {
-        Reference.reinterpret_rlwe(ring, packed, planes)
+        Reference.run_reinterpret_rlwe(ring, packed, items)
     }
 }

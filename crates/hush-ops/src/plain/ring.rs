@@ -11,9 +11,9 @@ use hush_math::poly::{Eval, Poly};
 use super::Plain;
 use crate::{
     OpsError,
-    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch},
-    ntt_tiling::NttTiledDb,
-    reference::{Reference, ring_shapes},
+    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch, ciphertext_words, poly_words},
+    ntt_tiling::{NttTiledDb, NttTiling},
+    reference::Reference,
 };
 
 impl RingOps for Plain {
@@ -25,49 +25,55 @@ impl RingOps for Plain {
         Ok(context)
     }
 
-    fn open_ntt_db(&self, ring: &Arc<RingContext>, db: NttTiledDb) -> Result<NttTiledDb, OpsError> {
-        Reference.open_ntt_db(ring, db)
+    fn context<'a>(&self, ring: &'a Arc<RingContext>) -> &'a RingContext {
+        ring
+    }
+
+    fn ntt_tiling(&self, db: &NttTiledDb) -> NttTiling {
+        db.tiling()
+    }
+
+    fn run_open_ntt_db(&self, ring: &Arc<RingContext>, db: NttTiledDb) -> Result<NttTiledDb, OpsError> {
+        Reference.run_open_ntt_db(ring, db)
     }
 
     fn read_ntt_db(&self, ring: &Arc<RingContext>, db: &NttTiledDb) -> Result<NttTiledDb, OpsError> {
         Reference.read_ntt_db(ring, db)
     }
 
-    fn open_evaluation_keys(
+    fn run_open_evaluation_keys(
         &self,
         ring: &Arc<RingContext>,
         keys: EvaluationKeys,
     ) -> Result<EvaluationKeys, OpsError> {
-        Reference.open_evaluation_keys(ring, keys)
+        Reference.run_open_evaluation_keys(ring, keys)
     }
 
-    fn ntt_db(&self, ring: &Arc<RingContext>, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
-        Reference.ntt_db(ring, symbols)
+    fn run_ntt_db(&self, ring: &Arc<RingContext>, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
+        Reference.run_ntt_db(ring, symbols)
     }
 
     /// Reads the messages where the tree would take them from.
-    fn expand(
+    fn run_expand(
         &self,
         ring: &Arc<RingContext>,
-        keys: &[&EvaluationKeys],
+        _keys: &[&EvaluationKeys],
         queries: &[RlweCiphertext],
         rows: usize,
         folds: usize,
     ) -> Result<Vec<Expanded>, OpsError> {
-        ring_shapes::check_expand(ring, keys.len(), queries, rows, folds)?;
         Ok(queries.iter().map(|query| expand(ring, query, rows, folds)).collect())
     }
 
     /// Touches only the rows that are selected.
-    fn rlwe_fold(
+    fn run_rlwe_fold(
         &self,
         ring: &Arc<RingContext>,
         db: &NttTiledDb,
         selectors: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, OpsError> {
         let tiling = db.tiling();
-        ring_shapes::check_selectors(ring, tiling, selectors)?;
-        let (poly, ciphertext_words) = (ring_shapes::poly_words(ring), ring_shapes::ciphertext_words(ring));
+        let (poly, ciphertext_words) = (poly_words(ring), ciphertext_words(ring));
         let fold = |selectors: &RlweBatch| {
             let mut words = vec![0; tiling.columns() * ciphertext_words];
             for (row, selector) in selectors.words.chunks_exact(ciphertext_words).enumerate() {
@@ -89,16 +95,16 @@ impl RingOps for Plain {
     }
 
     /// Picks by the bits.
-    fn rgsw_fold(
+    fn run_rgsw_fold(
         &self,
         ring: &Arc<RingContext>,
         entries: &[&RlweBatch],
+        count: usize,
         planes: usize,
         order: EntryOrder,
         bits: &[&[RlweBatch]],
     ) -> Result<Vec<RlweBatch>, OpsError> {
-        let count = ring_shapes::check_rgsw_fold(ring, entries, planes, bits)?;
-        let ciphertext_words = ring_shapes::ciphertext_words(ring);
+        let ciphertext_words = ciphertext_words(ring);
         let folded = entries.iter().zip(bits).map(|(entries, bits)| {
             let entry = entry_of_bits(ring, bits);
             let mut words = vec![0; planes * ciphertext_words];
@@ -112,14 +118,14 @@ impl RingOps for Plain {
         Ok(folded.collect())
     }
 
-    fn pack_pairs(
+    fn run_pack_pairs(
         &self,
         ring: &Arc<RingContext>,
-        keys: &[&EvaluationKeys],
+        _keys: &[&EvaluationKeys],
         batches: &[&RlweBatch],
+        pairs: usize,
     ) -> Result<Vec<BatchWords>, OpsError> {
-        let pairs = ring_shapes::check_pairs(ring, keys.len(), batches)?;
-        let poly = ring_shapes::poly_words(ring);
+        let poly = poly_words(ring);
         let packed = batches.iter().map(|batch| {
             let body = |index| &batch.ciphertext(index)[poly..];
             let pair = |pair| [&vec![0; poly], body(2 * pair), body(2 * pair + 1)].concat();
@@ -128,14 +134,14 @@ impl RingOps for Plain {
         Ok(packed.collect())
     }
 
-    fn mod_switch(
+    fn run_mod_switch(
         &self,
         ring: &Arc<RingContext>,
         polys: &[&BatchWords],
         which: Range<usize>,
         bits: &[u32],
     ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
-        Reference.mod_switch(ring, polys, which, bits)
+        Reference.run_mod_switch(ring, polys, which, bits)
     }
 }
 
@@ -171,7 +177,7 @@ fn entry_of_bits(ring: &RingContext, bits: &[RlweBatch]) -> usize {
     let gadget = ring.params().fold_gadget();
     let half = 1u128 << (gadget.log2_factor(gadget.digits - 1) - 1);
     let is_set = |bit: &RlweBatch| {
-        let b = &bit.ciphertext(bit.count() - 1)[ring_shapes::poly_words(ring)..];
+        let b = &bit.ciphertext(bit.count() - 1)[poly_words(ring)..];
         ring.kept().rns().lift_centred(|limb| b[limb * ring.params().degree()]).unsigned_abs() > half
     };
     bits.iter().rev().fold(0, |index, bit| index << 1 | usize::from(is_set(bit)))
@@ -180,7 +186,7 @@ fn entry_of_bits(ring: &RingContext, bits: &[RlweBatch]) -> usize {
 /// Ciphertexts `(0, m)` of constant polynomials modulo Q_1.
 fn constants(ring: &RingContext, messages: impl Iterator<Item = u128>) -> RlweBatch {
     let kept = ring.kept();
-    let ciphertext_words = ring_shapes::ciphertext_words(ring);
+    let ciphertext_words = ciphertext_words(ring);
     let mut words = Vec::new();
     for message in messages {
         words.resize(words.len() + ciphertext_words / 2, 0);

@@ -9,10 +9,8 @@ use crate::{
     symbol::Symbol,
 };
 
-const STEP: &str = "band solve";
-
 impl FilterOps for Reference {
-    fn band_solve(
+    fn run_band_solve(
         &self,
         system: &BandSystem,
         values: &[u8],
@@ -22,7 +20,7 @@ impl FilterOps for Reference {
         band_solve(system, values, size, slots)
     }
 
-    fn band_solve_words(
+    fn run_band_solve_words(
         &self,
         system: &BandSystem,
         values: &[u32],
@@ -39,7 +37,6 @@ fn band_solve<S: Symbol>(
     size: usize,
     slots: &mut [S],
 ) -> Result<(), OpsError> {
-    check_shapes(system, values, size, slots)?;
     let pivots = eliminate(system, values, size)?;
     slots.fill(S::default());
     for pivot in pivots.iter().rev() {
@@ -51,46 +48,6 @@ fn band_solve<S: Symbol>(
         }
     }
     Ok(())
-}
-
-/// Checks what [`FilterOps::band_solve`] and [`FilterOps::band_solve_words`] ask of their operands, for every backend.
-///
-/// A width from 1 to 256 is accepted, since a small block has a band as narrow as the block.
-///
-/// # Errors
-/// [`OpsError::Shape`] if a length is wrong, the starts do not ascend or leave the slots, or a coefficient lies
-/// outside the band.
-pub fn check_shapes<S: Symbol>(
-    system: &BandSystem,
-    values: &[S],
-    size: usize,
-    slots: &[S],
-) -> Result<(), OpsError> {
-    let BandSystem { slots: count, width, starts, coeffs } = system;
-    let shape = |what, expected, actual| Err(OpsError::Shape { step: STEP, what, expected, actual });
-    OpsError::check_shape(STEP, "number of coefficient rows", starts.len(), coeffs.len())?;
-    OpsError::check_shape(STEP, "value symbols", starts.len() * size, values.len())?;
-    OpsError::check_shape(STEP, "slot symbols", count * size, slots.len())?;
-    if !(1..=256).contains(width) {
-        return shape("band width", 256, *width);
-    }
-    if starts.is_empty() {
-        return Ok(());
-    }
-    if width > count {
-        return shape("band width", *count, *width);
-    }
-    if let Some(pair) = starts.windows(2).find(|pair| pair[0] > pair[1]) {
-        return shape("ascending row start", pair[0] as usize, pair[1] as usize);
-    }
-    if let Some(&start) = starts.iter().find(|&&start| start as usize > count - width) {
-        return shape("last row start", count - width, start as usize);
-    }
-    let highest = |coeff: &[u64; 4]| (0..256).rev().find(|bit| coeff[bit / 64] >> (bit % 64) & 1 == 1);
-    match coeffs.iter().filter_map(highest).max() {
-        Some(bit) if bit >= *width => shape("band width", *width, bit + 1),
-        _ => Ok(()),
-    }
 }
 
 /// An equation whose coefficients start at the current column.

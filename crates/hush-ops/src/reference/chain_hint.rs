@@ -15,12 +15,11 @@ use crate::{
     contract::{BALANCED_HALVES, ChainedHint, PACK_BYTES},
 };
 
-/// As [`crate::contract::ColumnOps::chain_hint`], for a hint of `rows` rows.
+/// As [`crate::contract::ColumnOps::chain_hint`], for one hint.
 pub(super) fn chain_hint(
     context: &RingContext,
     masks: &ColumnMasks,
     hint: &[u32],
-    rows: usize,
 ) -> Result<ChainedHint, OpsError> {
     let (ring, gadget) = (context.kept(), context.params().fold_gadget());
     let images = Images::new(ring, hint);
@@ -39,7 +38,7 @@ pub(super) fn chain_hint(
     let [mut mask, conjugate] = sums;
     let digit = decompose(ring, &conjugate, gadget).remove(0);
     ring.mul_add(&mut mask, &digit, masks.conjugation());
-    let columns = balanced_bytes(&switched.matrix(ring), rows * ring.degree())?;
+    let columns = balanced_bytes(&switched.matrix(ring), hint.len())?;
     Ok(ChainedHint { columns, digit: digit.into_words(), mask: mask.into_words() })
 }
 

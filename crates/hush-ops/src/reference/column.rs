@@ -13,14 +13,14 @@ use hush_math::{
 };
 
 use super::{
-    Reference, chain_hint, column_shapes,
+    Reference, chain_hint,
     ring::{add, batch},
-    ring_shapes::poly_words,
 };
 use crate::{
     OpsError,
     contract::{
         BatchWords, ChainPolys, ChainedHint, ColumnOps, LweBatch, LweOps, LweQueries, PowerKeys, RlweBatch,
+        lift_words, poly_words,
     },
     pack_shape::PackShape,
     tiling::TiledDb,
@@ -38,30 +38,33 @@ impl ColumnOps for Reference {
         1
     }
 
-    fn chain_hint(
+    fn run_chain_hint(
         &self,
         ring: &Arc<RingContext>,
         masks: &ColumnMasks,
         hints: &[&BatchWords],
     ) -> Result<Vec<ChainedHint>, OpsError> {
-        let chain = |hint: &&BatchWords| {
-            let rows = column_shapes::check_chain_hint(ring, hint.len())?;
-            chain_hint::chain_hint(ring, masks, hint, rows)
-        };
-        hints.iter().map(chain).collect()
+        hints.iter().map(|hint| chain_hint::chain_hint(ring, masks, hint)).collect()
     }
 
-    fn open_chain(
+    fn run_open_chain(
         &self,
-        ring: &Arc<RingContext>,
+        _ring: &Arc<RingContext>,
         shape: &PackShape,
         polys: ChainPolys,
     ) -> Result<Self::Chain, OpsError> {
-        column_shapes::check_chain(ring, shape, &polys)?;
         Ok((*shape, polys))
     }
 
-    fn pack_columns(
+    fn chain_shape(&self, (shape, _): &Self::Chain) -> PackShape {
+        *shape
+    }
+
+    fn has_masks(&self, (_, polys): &Self::Chain) -> bool {
+        !polys.masks.is_empty()
+    }
+
+    fn run_pack_columns(
         &self,
         ring: &Arc<RingContext>,
         columns: &TiledDb,
@@ -70,8 +73,7 @@ impl ColumnOps for Reference {
         keys: &LweQueries,
         conjugations: &[&Poly<Coeff>],
     ) -> Result<LweBatch, OpsError> {
-        column_shapes::check_pack_columns(ring, shape, columns.tiling(), &folded, keys, conjugations)?;
-        let switched = self.lwe_fold(columns, keys)?;
+        let switched = self.run_lwe_fold(columns, keys)?;
         folded.words.iter_mut().zip(&switched.words[..]).for_each(|(b, &part)| *b = b.wrapping_add(part));
         let kept = ring.kept();
         for (words, &z) in folded.words.chunks_exact_mut(shape.rows()).zip(conjugations) {
@@ -88,14 +90,13 @@ impl ColumnOps for Reference {
         Ok(folded)
     }
 
-    fn rgsw_power_fold(
+    fn run_rgsw_power_fold(
         &self,
         ring: &Arc<RingContext>,
         (shape, polys): &Self::Chain,
         packed: &LweBatch,
         powers: PowerKeys<'_>,
     ) -> Result<RlweBatch, OpsError> {
-        column_shapes::check_power_fold(ring, shape, !polys.masks.is_empty(), packed, powers)?;
         let gadget = ring.params().fold_gadget();
         let queries = packed.words.chunks_exact(shape.rows()).zip(powers.bodies);
         let folded = queries.flat_map(|(words, &bodies)| {
@@ -137,18 +138,6 @@ fn entries(
         b: kept.forward(lift_words(kept, &words[shape.plaintext_rows(column)])),
     };
     columns.map(entry).collect()
-}
-
-/// The polynomial of `round(word Q / 2^32)`, then zeros.
-pub fn lift_words(ring: &Ring, words: &[u32]) -> Poly<Coeff> {
-    let mut poly = ring.zero();
-    for limb in 0..ring.limbs() {
-        for (residue, &word) in poly.limb_mut(limb).iter_mut().zip(words) {
-            let lifted = (u128::from(word) * ring.rns().product() + (1 << 31)) >> 32;
-            *residue = ring.rns().reduce(lifted, limb);
-        }
-    }
-    poly
 }
 
 /// `c_k = 1/T sum_j X^(-2N j k / T) entry_j`, k < T, for T the power of two that is not below the number of entries.

@@ -4,17 +4,17 @@ use std::{ops::Range, sync::Arc};
 
 use hush_he::params::RingContext;
 
-use super::{Reference, pack_shapes, ring_shapes};
+use super::Reference;
 use crate::{
     OpsError,
-    contract::{BatchWords, LweBatch, LweOps, PackOps, RingOps, RlweBatch},
+    contract::{BatchWords, LweBatch, LweOps, PackOps, RingOps, RlweBatch, poly_words, round_word_up},
     ntt_tiling::{NttTiledDb, NttTiling},
     pack_shape::PackShape,
     tiling::TiledDb,
 };
 
 impl PackOps for Reference {
-    fn lift_hint(
+    fn run_lift_hint(
         &self,
         ring: &Arc<RingContext>,
         hint: &BatchWords,
@@ -22,7 +22,6 @@ impl PackOps for Reference {
         shape: &PackShape,
         columns: Range<usize>,
     ) -> Result<NttTiledDb, OpsError> {
-        pack_shapes::check_lift(ring, hint.len(), n, shape, &columns)?;
         let tiling = NttTiling::new(shape.degree(), ring.kept().limbs(), n, columns.len())?;
         let first = shape.rows_of(columns.clone()).start;
         let mut symbols = Vec::with_capacity(n * columns.len() * shape.degree());
@@ -35,7 +34,7 @@ impl PackOps for Reference {
         Ok(NttTiledDb::from_polys(tiling, &self.ntt_db(ring, &symbols)?))
     }
 
-    fn pack(
+    fn run_pack(
         &self,
         ring: &Arc<RingContext>,
         hint: &NttTiledDb,
@@ -44,9 +43,8 @@ impl PackOps for Reference {
         columns: Range<usize>,
         selectors: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, OpsError> {
-        pack_shapes::check_pack(ring, hint.tiling(), folded, shape, &columns, selectors)?;
-        let mut packed = self.rlwe_fold(ring, hint, selectors)?;
-        let (kept, poly) = (ring.kept(), ring_shapes::poly_words(ring));
+        let mut packed = self.run_rlwe_fold(ring, hint, selectors)?;
+        let (kept, poly) = (ring.kept(), poly_words(ring));
         let delta: Vec<u32> = (0..kept.limbs()).map(|limb| kept.rns().reduce(ring.delta(), limb)).collect();
         for (packed, words) in packed.iter_mut().zip(folded.words.chunks_exact(folded.rows)) {
             for (column, ciphertext) in columns.clone().zip(packed.words.chunks_exact_mut(2 * poly)) {
@@ -62,14 +60,13 @@ impl PackOps for Reference {
         Ok(packed)
     }
 
-    fn add_rlwe(
+    fn run_add_rlwe(
         &self,
         ring: &Arc<RingContext>,
         sum: &mut RlweBatch,
         first: usize,
         part: &RlweBatch,
     ) -> Result<(), OpsError> {
-        pack_shapes::check_add(ring, sum, first, part)?;
         let kept = ring.kept();
         let limbs = sum.words[first * sum.ciphertext_words..].chunks_exact_mut(kept.degree());
         for (index, (sum, part)) in limbs.zip(part.words.chunks_exact(kept.degree())).enumerate() {
@@ -79,13 +76,12 @@ impl PackOps for Reference {
         Ok(())
     }
 
-    fn reinterpret_rlwe(
+    fn run_reinterpret_rlwe(
         &self,
         ring: &Arc<RingContext>,
         packed: &RlweBatch,
-        planes: usize,
+        items: usize,
     ) -> Result<TiledDb, OpsError> {
-        let items = pack_shapes::check_reinterpret(ring, packed, planes)?;
         let bits = ring.params().response_bits();
         let mut words = Vec::new();
         for index in 0..packed.count() {
@@ -106,21 +102,4 @@ fn plaintext(ring: &RingContext, words: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut symbols: Vec<u32> = words.map(|word| round_word_up(word, bits)).collect();
     symbols.resize(ring.params().degree(), 0);
     symbols
-}
-
-/// `word` rounded to its top `bits` bits, half up, modulo `2^bits`.
-pub fn round_word_up(word: u32, bits: u32) -> u32 {
-    word.wrapping_add(1 << (31 - bits)) >> (32 - bits)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_rounded_half_up() {
-        assert_eq!([0, 0x1fff, 0x2000, 0x5fff, 0x6000].map(|word| round_word_up(word, 18)), [0, 0, 1, 1, 2]);
-        assert_eq!(round_word_up(u32::MAX, 18), 0);
-        assert_eq!(round_word_up(0xffff_dfff, 18), (1 << 18) - 1);
-    }
 }

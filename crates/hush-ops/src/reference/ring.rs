@@ -12,11 +12,11 @@ use hush_math::{
     ring::Ring,
 };
 
-use super::{Reference, expand, ring_shapes, rlwe_fold};
+use super::{Reference, expand, rlwe_fold};
 use crate::{
     OpsError,
-    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch},
-    ntt_tiling::NttTiledDb,
+    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch, ciphertext_words, poly_words},
+    ntt_tiling::{NttTiledDb, NttTiling},
 };
 
 impl RingOps for Reference {
@@ -28,8 +28,15 @@ impl RingOps for Reference {
         Ok(context)
     }
 
-    fn open_ntt_db(&self, ring: &Arc<RingContext>, db: NttTiledDb) -> Result<NttTiledDb, OpsError> {
-        ring_shapes::check_db(ring, db.tiling())?;
+    fn context<'a>(&self, ring: &'a Arc<RingContext>) -> &'a RingContext {
+        ring
+    }
+
+    fn ntt_tiling(&self, db: &NttTiledDb) -> NttTiling {
+        db.tiling()
+    }
+
+    fn run_open_ntt_db(&self, _ring: &Arc<RingContext>, db: NttTiledDb) -> Result<NttTiledDb, OpsError> {
         Ok(db)
     }
 
@@ -37,17 +44,15 @@ impl RingOps for Reference {
         Ok(db.clone())
     }
 
-    fn open_evaluation_keys(
+    fn run_open_evaluation_keys(
         &self,
-        ring: &Arc<RingContext>,
+        _ring: &Arc<RingContext>,
         keys: EvaluationKeys,
     ) -> Result<EvaluationKeys, OpsError> {
-        ring_shapes::check_keys(ring, &keys)?;
         Ok(keys)
     }
 
-    fn ntt_db(&self, ring: &Arc<RingContext>, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
-        ring_shapes::check_symbols(ring, symbols)?;
+    fn run_ntt_db(&self, ring: &Arc<RingContext>, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
         let bits = ring.params().plaintext_bits();
         let centred = |&symbol: &u32| (((symbol << (32 - bits)) as i32) >> (32 - bits)) as u32;
         let plaintexts = symbols.chunks_exact(ring.params().degree());
@@ -58,7 +63,7 @@ impl RingOps for Reference {
         Ok(transformed.collect())
     }
 
-    fn expand(
+    fn run_expand(
         &self,
         ring: &Arc<RingContext>,
         keys: &[&EvaluationKeys],
@@ -66,33 +71,31 @@ impl RingOps for Reference {
         rows: usize,
         folds: usize,
     ) -> Result<Vec<Expanded>, OpsError> {
-        ring_shapes::check_expand(ring, keys.len(), queries, rows, folds)?;
         let queries = queries.iter().zip(keys);
         Ok(queries.map(|(query, keys)| expand::expand(ring, keys, query, rows, folds)).collect())
     }
 
-    fn rlwe_fold(
+    fn run_rlwe_fold(
         &self,
         ring: &Arc<RingContext>,
         db: &NttTiledDb,
         selectors: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, OpsError> {
-        ring_shapes::check_db(ring, db.tiling())?;
-        let ciphertext_words = ring_shapes::ciphertext_words(ring);
+        let ciphertext_words = ciphertext_words(ring);
         let selectors: Vec<&[u32]> = selectors.iter().map(|batch| &batch.words[..]).collect();
-        let folded = rlwe_fold::rlwe_fold(ring.kept().moduli(), db, &selectors)?;
+        let folded = rlwe_fold::rlwe_fold(ring.kept().moduli(), db, &selectors);
         Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words: words.into() }).collect())
     }
 
-    fn rgsw_fold(
+    fn run_rgsw_fold(
         &self,
         ring: &Arc<RingContext>,
         entries: &[&RlweBatch],
+        count: usize,
         planes: usize,
         order: EntryOrder,
         bits: &[&[RlweBatch]],
     ) -> Result<Vec<RlweBatch>, OpsError> {
-        let count = ring_shapes::check_rgsw_fold(ring, entries, planes, bits)?;
         let folded = entries.iter().zip(bits).map(|(batch_of_query, bits)| {
             let plane = |plane: usize| {
                 let index = |entry: usize| order.index(entry, plane, count, planes);
@@ -104,13 +107,13 @@ impl RingOps for Reference {
         Ok(folded.collect())
     }
 
-    fn pack_pairs(
+    fn run_pack_pairs(
         &self,
         ring: &Arc<RingContext>,
         keys: &[&EvaluationKeys],
         batches: &[&RlweBatch],
+        pairs: usize,
     ) -> Result<Vec<BatchWords>, OpsError> {
-        let pairs = ring_shapes::check_pairs(ring, keys.len(), batches)?;
         let packed = batches.iter().zip(keys).map(|(batch, keys)| {
             let packed: Vec<u32> = (0..pairs)
                 .flat_map(|pair| {
@@ -123,15 +126,14 @@ impl RingOps for Reference {
         Ok(packed.collect())
     }
 
-    fn mod_switch(
+    fn run_mod_switch(
         &self,
         ring: &Arc<RingContext>,
         polys: &[&BatchWords],
         which: Range<usize>,
         bits: &[u32],
     ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
-        ring_shapes::check_mod_switch(ring, polys, &which, bits)?;
-        let (kept, words) = (ring.kept(), ring_shapes::poly_words(ring));
+        let (kept, words) = (ring.kept(), poly_words(ring));
         let switch = |(poly, &bits): (&[u32], &u32)| {
             let poly = kept.inverse(Poly::from_words(poly.to_vec(), kept.degree()));
             switch_to_power_of_two(kept, &poly, bits)

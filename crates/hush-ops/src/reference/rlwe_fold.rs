@@ -2,25 +2,16 @@
 
 use hush_math::modulus::Modulus;
 
-use crate::{OpsError, ntt_tiling::NttTiledDb, reference::shapes};
-
-/// Polynomials of an RLWE ciphertext (a, b).
-pub const RLWE_POLYS: usize = 2;
+use crate::{contract::RLWE_POLYS, ntt_tiling::NttTiledDb};
 
 /// For every query `b`, `out[b][column][poly][limb][slot] = sum_k db[k][column] * selectors[b][k][poly]` at every limb
 /// and slot, modulo the limb's prime. The selectors of a query are canonical residues in the order
 /// `[row k][poly][limb][slot]`, where the polynomials are a, b of an RLWE ciphertext in NTT form.
 ///
-/// # Errors
-/// [`OpsError::Shape`] if there is not one modulus a limb, or a query does not have one selector a row.
-pub fn rlwe_fold(
-    moduli: &[Modulus],
-    db: &NttTiledDb,
-    selectors: &[&[u32]],
-) -> Result<Vec<Vec<u32>>, OpsError> {
-    let words: Vec<usize> = selectors.iter().map(|query| query.len()).collect();
-    shapes::check_rlwe_fold(db.tiling(), moduli, &words)?;
-    Ok(selectors.iter().map(|query| fold_query(moduli, db, query)).collect())
+/// # Panics
+/// If there is not one modulus a limb, or a query has not a selector a row.
+pub fn rlwe_fold(moduli: &[Modulus], db: &NttTiledDb, selectors: &[&[u32]]) -> Vec<Vec<u32>> {
+    selectors.iter().map(|query| fold_query(moduli, db, query)).collect()
 }
 
 fn fold_query(moduli: &[Modulus], db: &NttTiledDb, selectors: &[u32]) -> Vec<u32> {

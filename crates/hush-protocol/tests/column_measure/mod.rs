@@ -14,9 +14,8 @@ use hush_math::{
     csprng::Csprng,
     poly::{Eval, Poly},
 };
-use hush_ops::{
-    contract::{ColumnOps, LweBatch, LweOps, LweQueries, PowerKeys, RlweBatch, key_words},
-    reference::lift_words,
+use hush_ops::contract::{
+    ColumnOps, LweBatch, LweOps, LweQueries, PowerKeys, RlweBatch, key_words, lift_words,
 };
 use hush_protocol::{
     Target,

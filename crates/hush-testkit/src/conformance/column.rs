@@ -12,9 +12,9 @@ use hush_math::{
 };
 use hush_ops::{
     OpsError,
-    contract::{ChainPolys, ColumnOps, LweBatch, LweQueries, PACK_BYTES, PowerKeys, RlweBatch},
+    contract::{ChainPolys, ColumnOps, LweBatch, LweQueries, PACK_BYTES, PowerKeys, RlweBatch, poly_words},
     pack_shape::PackShape,
-    reference::{Reference, ring_shapes},
+    reference::Reference,
     tiling::TiledDb,
 };
 
@@ -232,7 +232,7 @@ impl ColumnCase {
         let words = self.polys.digits.len();
         let many = PackShape::new(degree, 2 * degree + 1, 1).expect("positive");
         let other = PackShape::new(2 * degree, self.shape.rows(), self.shape.rows()).expect("positive");
-        let poly = ring_shapes::poly_words(&self.context);
+        let poly = poly_words(&self.context);
         let chains = [
             (&self.shape, polys(words - 1, words)),
             (&self.shape, polys(words, words + 1)),

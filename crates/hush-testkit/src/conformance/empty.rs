@@ -14,11 +14,11 @@ use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{
         BatchWords, ChainPolys, ColumnOps, EntryOrder, LweBatch, LweOps, LweQueries, PACK_BYTES, PackOps,
-        PowerKeys, RingOps, RlweBatch, switched_bytes,
+        PowerKeys, RingOps, RlweBatch, ciphertext_words, poly_words, switched_bytes,
     },
     ntt_tiling::{NttTiledDb, NttTiling},
     pack_shape::PackShape,
-    reference::{Reference, ring_shapes},
+    reference::Reference,
     tiling::TiledDb,
 };
 
@@ -90,7 +90,7 @@ fn empty_ring<B: RingOps>(backend: &B, params: RingParams) {
 
 /// Folds of a database without rows, without columns, without queries.
 fn empty_rlwe_fold<B: RingOps>(backend: &B, ring: &B::Ring, context: &RingContext) {
-    let (kept, ciphertext_words) = (context.kept(), ring_shapes::ciphertext_words(context));
+    let (kept, ciphertext_words) = (context.kept(), ciphertext_words(context));
     for (rows, columns) in [(0, 3), (3, 0), (0, 0), (3, 3)] {
         let tiling = NttTiling::new(kept.degree(), kept.limbs(), rows, columns).expect("whole groups");
         let host = NttTiledDb::from_polys(tiling, &vec![1; rows * columns * tiling.poly_words()]);
@@ -124,7 +124,7 @@ fn empty_responses<B: RingOps>(backend: &B, ring: &B::Ring, context: &RingContex
     }
     let switch =
         |polys: &[&B::Words], which, bits: &[u32]| backend.mod_switch(ring, polys, which, bits).expect(FITS);
-    let (none, some) = (backend.kept(&[]), backend.kept(&vec![1; ring_shapes::ciphertext_words(context)]));
+    let (none, some) = (backend.kept(&[]), backend.kept(&vec![1; ciphertext_words(context)]));
     assert!(switch(&[], 0..2, &[20, 12]).is_empty(), "mod_switch of no queries");
     assert_eq!(switch(&[&some, &some], 1..1, &[]), vec![Vec::<Vec<u64>>::new(); 2]);
     assert_eq!(switch(&[&none], 0..0, &[]), [Vec::<Vec<u64>>::new()]);
@@ -180,7 +180,7 @@ fn empty_column<B: ColumnOps>(backend: &B, params: ColumnParams) {
     let columns = backend.open_db(TiledDb::from_matrix(ROWS, cols, &vec![1; ROWS * cols])).expect(FITS);
     for entry_rows in [ENTRY_ROWS, ROWS] {
         let shape = PackShape::new(params.ring().degree(), ROWS, entry_rows).expect("positive");
-        let words = vec![1; shape.plaintexts() * ring_shapes::poly_words(&context)];
+        let words = vec![1; shape.plaintexts() * poly_words(&context)];
         let polys = ChainPolys { digits: words.clone(), masks: words };
         let chain = backend.open_chain(&ring, &shape, polys).expect(FITS);
         let none = || backend.kept_lwe(&LweBatch { rows: ROWS, words: Vec::new().into() });
@@ -189,7 +189,7 @@ fn empty_column<B: ColumnOps>(backend: &B, params: ColumnParams) {
         let packed = backend.pack_columns(&ring, &columns, &chain, none(), &keys, &[]).expect(FITS);
         assert_eq!((packed.rows, backend.result(&packed.words)), (ROWS, Vec::new()), "pack_columns");
         let planes = backend.rgsw_power_fold(&ring, &chain, &none(), powers).expect(FITS);
-        assert_eq!(planes.ciphertext_words, ring_shapes::ciphertext_words(&context));
+        assert_eq!(planes.ciphertext_words, ciphertext_words(&context));
         assert_eq!(backend.result(&planes.words), [], "rgsw_power_fold");
     }
 }

@@ -1,22 +1,19 @@
-//! What the steps between LWE and RLWE refuse: one place, so that all backends refuse alike.
+//! Checks of [`crate::contract::PackOps`].
 
 use std::ops::Range;
 
 use hush_he::params::RingContext;
 
-use super::ring_shapes::ciphertext_words;
+use super::ring;
 use crate::{
     OpsError,
-    contract::{LweBatch, RlweBatch, WordStore},
+    contract::{LweBatch, RlweBatch, WordStore, ciphertext_words},
     ntt_tiling::NttTiling,
     pack_shape::PackShape,
 };
 
-/// Checks that the columns are in the shape, the shape in the ring, and the hint of `hint` words has n for every row.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
-pub fn check_lift(
+/// The columns are in the shape, the shape in the ring, and the hint of `hint` words has n for every row.
+pub(crate) fn lift_hint(
     ring: &RingContext,
     hint: usize,
     n: usize,
@@ -29,11 +26,8 @@ pub fn check_lift(
     OpsError::check_shape(step, "words of the hint", rows * n, hint)
 }
 
-/// Checks that hint, folded words and selectors are of one shape and as many queries.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
-pub fn check_pack<W: WordStore>(
+/// Hint, folded words and selectors are of one shape and as many queries.
+pub(crate) fn pack<W: WordStore>(
     ring: &RingContext,
     hint: NttTiling,
     folded: &LweBatch<W>,
@@ -45,14 +39,12 @@ pub fn check_pack<W: WordStore>(
     check_columns(step, ring, shape, columns)?;
     OpsError::check_shape(step, "columns of the hint", columns.len(), hint.columns())?;
     OpsError::check_shape(step, "rows of the fold", shape.rows(), folded.rows)?;
-    OpsError::check_shape(step, "words of the fold", shape.rows() * selectors.len(), folded.words.len())
+    OpsError::check_shape(step, "words of the fold", shape.rows() * selectors.len(), folded.words.len())?;
+    ring::rlwe_fold(ring, hint, selectors)
 }
 
-/// Checks that there are ciphertexts to add to.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
-pub fn check_add<W: WordStore>(
+/// There are ciphertexts to add to.
+pub(crate) fn add_rlwe<W: WordStore>(
     ring: &RingContext,
     sum: &RlweBatch<W>,
     first: usize,
@@ -66,11 +58,8 @@ pub fn check_add<W: WordStore>(
     OpsError::check_shape(step, "words to add", part.words.len().min(room), part.words.len())
 }
 
-/// Checks that ciphertexts are whole entries, and that their switched halves fill a word; returns the words of an entry.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
-pub fn check_reinterpret<W: WordStore>(
+/// Ciphertexts are whole entries, and their switched halves fill words. Returns the words of an entry.
+pub(crate) fn reinterpret_rlwe<W: WordStore>(
     ring: &RingContext,
     packed: &RlweBatch<W>,
     planes: usize,

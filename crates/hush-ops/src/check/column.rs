@@ -1,33 +1,26 @@
-//! What the steps of column packing refuse: one place, so that all backends refuse alike.
+//! Checks of [`crate::contract::ColumnOps`].
 
 use hush_he::params::RingContext;
 use hush_math::poly::{Coeff, Poly};
 
-use super::{ring_shapes::poly_words, shapes::check_fold};
+use super::lwe::lwe_fold;
 use crate::{
     OpsError,
-    contract::{ChainPolys, LweBatch, LweQueries, PACK_BYTES, PowerKeys, WordStore},
+    contract::{ChainPolys, LweBatch, LweQueries, PACK_BYTES, PowerKeys, WordStore, poly_words},
     pack_shape::PackShape,
     tiling::Tiling,
 };
 
-/// Checks that a hint of `words` words has 1 to N rows of N, and that there is one digit; returns the number of rows.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
-pub fn check_chain_hint(ring: &RingContext, words: usize) -> Result<usize, OpsError> {
+/// A hint of `words` words has 1 to N rows of N, and there is one digit.
+pub(crate) fn chain_hint(ring: &RingContext, words: usize) -> Result<(), OpsError> {
     let (step, degree) = ("chain_hint", ring.kept().degree());
     OpsError::check_shape(step, "digits of the gadget", 1, ring.params().fold_gadget().digits)?;
     let rows = (words / degree).clamp(1, degree);
-    OpsError::check_shape(step, "words of the hint", rows * degree, words)?;
-    Ok(rows)
+    OpsError::check_shape(step, "words of the hint", rows * degree, words)
 }
 
-/// Checks that there are polynomials for every plaintext, of canonical words, and that powers of X tell the entries apart.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
-pub fn check_chain(ring: &RingContext, shape: &PackShape, polys: &ChainPolys) -> Result<(), OpsError> {
+/// There are polynomials for every plaintext, of canonical words, and powers of X tell the entries apart.
+pub(crate) fn open_chain(ring: &RingContext, shape: &PackShape, polys: &ChainPolys) -> Result<(), OpsError> {
     let step = "open_chain";
     OpsError::check_shape(step, "degree", ring.kept().degree(), shape.degree())?;
     let (entries, words) = (shape.entries(), shape.plaintexts() * poly_words(ring));
@@ -36,15 +29,15 @@ pub fn check_chain(ring: &RingContext, shape: &PackShape, polys: &ChainPolys) ->
         OpsError::check_shape(step, "entries", entries.min(2 * shape.degree()), entries)?;
         OpsError::check_shape(step, "words of masks", words, polys.masks.len())?;
     }
-    check_residues(ring, step, "words of digits below their primes", &polys.digits)?;
-    check_residues(ring, step, "words of masks below their primes", &polys.masks)
+    residues(ring, step, "words of digits below their primes", &polys.digits)?;
+    residues(ring, step, "words of masks below their primes", &polys.masks)
 }
 
 /// Checks that all words of polynomials are below their primes.
 ///
 /// # Errors
 /// [`OpsError::Shape`] for `what` with their number if some are not.
-pub fn check_residues(
+pub fn residues(
     ring: &RingContext,
     step: &'static str,
     what: &'static str,
@@ -55,11 +48,8 @@ pub fn check_residues(
     OpsError::check_shape(step, what, words.len(), canonical)
 }
 
-/// Checks that columns, folded words and keys are of one shape and as many queries.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
-pub fn check_pack_columns<W: WordStore>(
+/// Columns, folded words and keys are of one shape and as many queries.
+pub(crate) fn pack_columns<W: WordStore>(
     ring: &RingContext,
     shape: &PackShape,
     columns: Tiling,
@@ -70,7 +60,7 @@ pub fn check_pack_columns<W: WordStore>(
     let step = "pack_columns";
     OpsError::check_shape(step, "rows of the columns", shape.rows(), columns.rows())?;
     OpsError::check_shape(step, "pack columns", PACK_BYTES * shape.degree(), columns.cols())?;
-    check_fold(columns, keys)?;
+    lwe_fold(columns, keys)?;
     OpsError::check_shape(step, "conjugation keys", keys.batch(), conjugations.len())?;
     for poly in conjugations {
         OpsError::check_shape(step, "words of a conjugation key", poly_words(ring), poly.words().len())?;
@@ -78,11 +68,8 @@ pub fn check_pack_columns<W: WordStore>(
     check_rows(step, shape, folded, conjugations.len())
 }
 
-/// Checks that packed words and RGSW ciphertexts are of one shape and as many queries, and that the chain has masks.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
-pub fn check_power_fold<W: WordStore>(
+/// Packed words and RGSW ciphertexts are of one shape and as many queries, and the chain has masks.
+pub(crate) fn rgsw_power_fold<W: WordStore>(
     ring: &RingContext,
     shape: &PackShape,
     has_masks: bool,

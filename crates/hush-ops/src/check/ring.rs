@@ -1,4 +1,4 @@
-//! What the steps over rings refuse: one place, so that all backends refuse alike.
+//! Checks of [`crate::contract::RingOps`].
 
 use std::ops::Range;
 
@@ -6,43 +6,32 @@ use hush_he::{
     entities::{EvaluationKeys, KeySwitchKey, RlweCiphertext},
     params::RingContext,
 };
-use hush_math::gadget::Gadget;
+use hush_math::{gadget::Gadget, modulus::Modulus};
 
-use super::shapes;
 use crate::{
     OpsError,
-    contract::{RlweBatch, WordStore},
+    contract::{RLWE_POLYS, RlweBatch, WordStore, ciphertext_words, poly_words},
     ntt_tiling::NttTiling,
 };
 
 /// Most bits to which a coefficient can be switched.
 const MAX_SWITCH_BITS: u32 = 48;
 
-/// Words of a ciphertext modulo Q_1.
-pub fn ciphertext_words(ring: &RingContext) -> usize {
-    2 * poly_words(ring)
-}
-
-/// Words of a polynomial modulo Q_1.
-pub fn poly_words(ring: &RingContext) -> usize {
-    ring.kept().limbs() * ring.kept().degree()
-}
+/// Fewest bits of a modulus of `rlwe_fold`: the kernels' quotient estimates ignore 12 bits of a sum.
+const MIN_MODULUS_BITS: u32 = 20;
 
 /// Checks that a database is one modulo Q_1.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if not.
-pub fn check_db(ring: &RingContext, tiling: NttTiling) -> Result<(), OpsError> {
+pub fn open_ntt_db(ring: &RingContext, tiling: NttTiling) -> Result<(), OpsError> {
     let step = "open_ntt_db";
     OpsError::check_shape(step, "degree", ring.kept().degree(), tiling.degree())?;
     OpsError::check_shape(step, "limbs", ring.kept().limbs(), tiling.limbs())
 }
 
-/// Checks that keys have the rows and limbs of the parameter set.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
-pub fn check_keys(ring: &RingContext, keys: &EvaluationKeys) -> Result<(), OpsError> {
+/// Keys have the rows and limbs of the parameter set.
+pub(crate) fn open_evaluation_keys(ring: &RingContext, keys: &EvaluationKeys) -> Result<(), OpsError> {
     let (step, params) = ("open_evaluation_keys", ring.params());
     let words = ring.full().limbs() * ring.full().degree();
     let check = |key: &KeySwitchKey, gadget: Gadget| {
@@ -68,20 +57,14 @@ pub fn check_keys(ring: &RingContext, keys: &EvaluationKeys) -> Result<(), OpsEr
     })
 }
 
-/// Checks that there are whole plaintexts.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
-pub fn check_symbols(ring: &RingContext, symbols: &[u32]) -> Result<(), OpsError> {
+/// There are whole plaintexts.
+pub(crate) fn ntt_db(ring: &RingContext, symbols: &[u32]) -> Result<(), OpsError> {
     let degree = ring.params().degree();
     OpsError::check_shape("ntt_db", "symbols", symbols.len() / degree * degree, symbols.len())
 }
 
-/// Checks queries, their keys, and what they are to become.
-///
-/// # Errors
-/// [`OpsError::Shape`] if there are not as many keys, a query is not modulo Q_e, or the tree has not so many leaves.
-pub fn check_expand(
+/// There are as many keys as queries, queries are modulo Q_e, and the tree has so many leaves.
+pub(crate) fn expand(
     ring: &RingContext,
     keys: usize,
     queries: &[RlweCiphertext],
@@ -100,12 +83,8 @@ pub fn check_expand(
     OpsError::check_shape(step, "leaves", leaves.min(ring.params().max_leaves()), leaves)
 }
 
-/// Checks that all queries have as many whole entries, and bits to tell them apart; returns the number of entries, 0 if there
-/// are no queries.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
-pub fn check_rgsw_fold<W: WordStore>(
+/// All queries have as many whole entries, and bits to tell them apart. Returns the number of entries, 0 if there are no queries.
+pub(crate) fn rgsw_fold<W: WordStore>(
     ring: &RingContext,
     entries: &[&RlweBatch<W>],
     planes: usize,
@@ -130,12 +109,8 @@ pub fn check_rgsw_fold<W: WordStore>(
     Ok(count)
 }
 
-/// Checks that there are as many keys, and whole ciphertexts in each batch, of a set that packs pairs; returns the number of
-/// pairs of a batch.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
-pub fn check_pairs<W: WordStore>(
+/// There are as many keys, and whole ciphertexts in each batch, of a set that packs pairs. Returns the number of pairs of a batch.
+pub(crate) fn pack_pairs<W: WordStore>(
     ring: &RingContext,
     keys: usize,
     batches: &[&RlweBatch<W>],
@@ -152,11 +127,8 @@ pub fn check_pairs<W: WordStore>(
     Ok(count / 2)
 }
 
-/// Checks that there are whole polynomials, those of `which` among them, and a width for each of these.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not, or if a width is out of range.
-pub fn check_mod_switch<W: WordStore>(
+/// There are whole polynomials, those of `which` among them, and a width in range for each of these.
+pub(crate) fn mod_switch<W: WordStore>(
     ring: &RingContext,
     polys: &[&W],
     which: &Range<usize>,
@@ -174,16 +146,32 @@ pub fn check_mod_switch<W: WordStore>(
     })
 }
 
-/// Checks that every query has one selector (two polynomials) for each row of the database.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
-pub fn check_selectors<W: WordStore>(
+/// The database is one modulo Q_1, and every query has one selector for each row of it.
+pub(crate) fn rlwe_fold<W: WordStore>(
     ring: &RingContext,
     tiling: NttTiling,
     selectors: &[&RlweBatch<W>],
 ) -> Result<(), OpsError> {
-    check_db(ring, tiling)?;
-    let words: Vec<usize> = selectors.iter().map(|selectors| selectors.words.len()).collect();
-    shapes::check_rlwe_fold(tiling, ring.kept().moduli(), &words)
+    open_ntt_db(ring, tiling)?;
+    rlwe_fold_words(tiling, ring.kept().moduli(), selectors.iter().map(|selectors| selectors.words.len()))
+}
+
+/// Checks that there is one modulus a limb, of at least 20 bits, and that every query has one selector (two polynomials) a row:
+/// `selectors` are their numbers of words.
+///
+/// # Errors
+/// [`OpsError::Shape`] if not.
+pub fn rlwe_fold_words(
+    tiling: NttTiling,
+    moduli: &[Modulus],
+    mut selectors: impl Iterator<Item = usize>,
+) -> Result<(), OpsError> {
+    let step = "rlwe_fold";
+    OpsError::check_shape(step, "number of moduli", tiling.limbs(), moduli.len())?;
+    for bits in moduli.iter().map(Modulus::bits) {
+        let enough = bits.max(MIN_MODULUS_BITS);
+        OpsError::check_shape(step, "bits of a modulus", enough as usize, bits as usize)?;
+    }
+    let words = tiling.rows() * RLWE_POLYS * tiling.poly_words();
+    selectors.try_for_each(|query| OpsError::check_shape(step, "words of a query's selectors", words, query))
 }
