@@ -2,36 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::Reference;
-use crate::{
-    OpsError,
-    contract::{BandSystem, FilterOps},
-    symbol::Symbol,
-};
+use crate::{OpsError, contract::BandSystem, symbol::Symbol};
 
-impl FilterOps for Reference {
-    fn run_band_solve(
-        &self,
-        system: &BandSystem,
-        values: &[u8],
-        size: usize,
-        slots: &mut [u8],
-    ) -> Result<(), OpsError> {
-        band_solve(system, values, size, slots)
-    }
-
-    fn run_band_solve_words(
-        &self,
-        system: &BandSystem,
-        values: &[u32],
-        size: usize,
-        slots: &mut [u32],
-    ) -> Result<(), OpsError> {
-        band_solve(system, values, size, slots)
-    }
-}
-
-fn band_solve<S: Symbol>(
+/// As [`crate::contract::FilterOps::band_solve`], over bytes or words.
+pub(super) fn band_solve<S: Symbol>(
     system: &BandSystem,
     values: &[S],
     size: usize,
@@ -117,6 +91,7 @@ mod tests {
     use hush_math::csprng::Csprng;
 
     use super::*;
+    use crate::{contract::FilterOps, reference::Reference};
 
     fn random_system(rows: usize, slots: usize, width: usize, seed: u64) -> BandSystem {
         let mut rng = Csprng::insecure_from_seed(seed);

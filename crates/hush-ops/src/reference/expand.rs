@@ -10,7 +10,7 @@ use hush_math::{
     ring::Ring,
 };
 
-use super::ring::{add, batch, sub};
+use super::ciphertexts::{add, batch, sub};
 use crate::contract::{Expanded, RlweBatch};
 
 /// Tree, bottom rows, drop: see [`crate::contract::RingOps::expand`].
