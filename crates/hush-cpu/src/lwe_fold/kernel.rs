@@ -3,7 +3,6 @@
 use hush_ops::tiling::TILE_BYTES;
 
 use super::layout::QueryChunk;
-use crate::features::Level;
 
 /// One block of the database and what it is multiplied with.
 pub(crate) struct Block<'a> {
@@ -58,33 +57,6 @@ pub(crate) struct FoldKernel {
     pub(super) end: unsafe fn(),
     /// Turns the partial sums of a panel into words: row `i` for query `b` goes to `out[i * batch + b]`.
     pub(super) finish: fn(&[i32], usize, &mut [u32]),
-}
-
-/// The kernels of one level.
-pub(crate) struct FoldKernels {
-    /// For up to `few_max` queries.
-    few: FoldKernel,
-    few_max: usize,
-    /// For more.
-    many: FoldKernel,
-}
-
-impl FoldKernels {
-    /// The kernels of `level`. To run them is unsafe on a machine without that level.
-    pub(crate) fn of(level: Level) -> Self {
-        let (few, few_max, many) = match level {
-            Level::Scalar => (super::scalar::KERNEL, 0, super::scalar::KERNEL),
-            Level::Avx2 => (super::avx2::KERNEL, 0, super::avx2::KERNEL),
-            Level::Avx512 | Level::Avx512Ifma => (super::avx512::DOT_KERNEL, 2, super::avx512::OUTER_KERNEL),
-            Level::Amx => (super::amx::NARROW_KERNEL, 4, super::amx::WIDE_KERNEL),
-        };
-        Self { few, few_max, many }
-    }
-
-    /// The kernel for a pass of `batch` queries.
-    pub(crate) fn for_batch(&self, batch: usize) -> &FoldKernel {
-        if batch <= self.few_max { &self.few } else { &self.many }
-    }
 }
 
 /// A `begin` with nothing to do.

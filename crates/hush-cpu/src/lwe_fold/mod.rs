@@ -13,7 +13,7 @@ use hush_ops::{
 };
 use rayon::prelude::*;
 
-use crate::{Cpu, buffer::AlignedBuffer, workspace::Workspace};
+use crate::{Cpu, buffer::AlignedBuffer, features::Level, workspace::Workspace};
 
 mod amx;
 mod avx2;
@@ -23,10 +23,36 @@ mod layout;
 mod scalar;
 
 pub(crate) use amx::repeat_tdpbsud;
-pub(crate) use kernel::FoldKernels;
 pub(crate) use layout::QueryChunk;
 
 use kernel::FoldKernel;
+
+/// The kernels of one level.
+pub(crate) struct FoldKernels {
+    /// For up to `few_max` queries.
+    few: FoldKernel,
+    few_max: usize,
+    /// For more.
+    many: FoldKernel,
+}
+
+impl FoldKernels {
+    /// The kernels of `level`. To run them is unsafe on a machine without that level.
+    pub(crate) fn of(level: Level) -> Self {
+        let (few, few_max, many) = match level {
+            Level::Scalar => (scalar::KERNEL, 0, scalar::KERNEL),
+            Level::Avx2 => (avx2::KERNEL, 0, avx2::KERNEL),
+            Level::Avx512 | Level::Avx512Ifma => (avx512::DOT_KERNEL, 2, avx512::OUTER_KERNEL),
+            Level::Amx => (amx::NARROW_KERNEL, 4, amx::WIDE_KERNEL),
+        };
+        Self { few, few_max, many }
+    }
+
+    /// The kernel for a pass of `batch` queries.
+    fn for_batch(&self, batch: usize) -> &FoldKernel {
+        if batch <= self.few_max { &self.few } else { &self.many }
+    }
+}
 
 /// Most queries of one pass over the database.
 pub(crate) const MAX_BATCH: usize = 64;

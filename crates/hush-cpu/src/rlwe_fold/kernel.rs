@@ -3,11 +3,10 @@
 use hush_math::modulus::Modulus;
 use hush_ops::{
     contract::RLWE_POLYS,
-    ntt_tiling::{GROUP_SLOTS, MAX_TILE_WIDTH, NttTiling},
+    ntt_tiling::{GROUP_SLOTS, MAX_TILE_WIDTH},
 };
 
 use super::selectors::{self, SelectorColumns};
-use crate::features::Level;
 
 /// Room for the residues of one column tile at one group of slots, for one polynomial of one query.
 pub(super) const BLOCK_WORDS: usize = MAX_TILE_WIDTH * GROUP_SLOTS;
@@ -71,37 +70,6 @@ pub(crate) struct RlweFoldKernel {
     pub(super) scratch_words: fn(usize, usize) -> usize,
     /// Multiplies a group.
     pub(super) fold: unsafe fn(Group<'_>),
-}
-
-/// The kernels of one level.
-pub(crate) struct RlweFoldKernels {
-    /// For few queries, or a database that is read in less time than selectors are prepared.
-    few: RlweFoldKernel,
-    /// For at least [`MANY_MIN`] queries of a database of several full tiles.
-    many: RlweFoldKernel,
-}
-
-/// Queries from which on AMX is faster than AVX-512 IFMA. (Measured: for 3 queries it is not, and for 8 queries of one
-/// tile it is about as fast.)
-const MANY_MIN: usize = 4;
-
-impl RlweFoldKernels {
-    /// The kernels of `level`. To run them is unsafe on a machine without that level.
-    pub(crate) fn of(level: Level) -> Self {
-        let (few, many) = match level {
-            Level::Scalar => (super::lanes::SCALAR, super::lanes::SCALAR),
-            Level::Avx2 => (super::lanes::AVX2, super::lanes::AVX2),
-            Level::Avx512 => (super::lanes::AVX512, super::lanes::AVX512),
-            Level::Avx512Ifma => (super::ifma::KERNEL, super::ifma::KERNEL),
-            Level::Amx => (super::ifma::KERNEL, super::amx::KERNEL),
-        };
-        Self { few, many }
-    }
-
-    /// The kernel for a pass of `batch` queries.
-    pub(super) fn for_pass(&self, tiling: NttTiling, batch: usize) -> &RlweFoldKernel {
-        if batch >= MANY_MIN && tiling.tiles() > 1 { &self.many } else { &self.few }
-    }
 }
 
 /// The scratch memory of a kernel that needs none.

@@ -14,7 +14,7 @@ use hush_ops::{
 };
 use rayon::prelude::*;
 
-use crate::{Cpu, buffer, workspace::Workspace};
+use crate::{Cpu, buffer, features::Level, workspace::Workspace};
 
 mod amx;
 mod amx_selectors;
@@ -25,8 +25,6 @@ mod layout;
 mod selectors;
 mod vectors;
 
-pub(crate) use kernel::RlweFoldKernels;
-
 use kernel::{BLOCK_WORDS, Group, MAX_BATCH, RlweFoldKernel};
 use layout::SharedResults;
 use selectors::SelectorColumns;
@@ -36,6 +34,37 @@ use selectors::SelectorColumns;
 const UNIT_GROUPS: usize = 8;
 /// Fewest units for a thread, if groups of one unit suffice.
 const UNITS_PER_THREAD: usize = 4;
+
+/// Queries from which on AMX is faster than AVX-512 IFMA. (Measured: for 3 queries it is not, and for 8 queries of one
+/// tile it is about as fast.)
+const MANY_MIN: usize = 4;
+
+/// The kernels of one level.
+pub(crate) struct RlweFoldKernels {
+    /// For few queries, or a database that is read in less time than selectors are prepared.
+    few: RlweFoldKernel,
+    /// For at least [`MANY_MIN`] queries of a database of several full tiles.
+    many: RlweFoldKernel,
+}
+
+impl RlweFoldKernels {
+    /// The kernels of `level`. To run them is unsafe on a machine without that level.
+    pub(crate) fn of(level: Level) -> Self {
+        let (few, many) = match level {
+            Level::Scalar => (lanes::SCALAR, lanes::SCALAR),
+            Level::Avx2 => (lanes::AVX2, lanes::AVX2),
+            Level::Avx512 => (lanes::AVX512, lanes::AVX512),
+            Level::Avx512Ifma => (ifma::KERNEL, ifma::KERNEL),
+            Level::Amx => (ifma::KERNEL, amx::KERNEL),
+        };
+        Self { few, many }
+    }
+
+    /// The kernel for a pass of `batch` queries.
+    fn for_pass(&self, tiling: NttTiling, batch: usize) -> &RlweFoldKernel {
+        if batch >= MANY_MIN && tiling.tiles() > 1 { &self.many } else { &self.few }
+    }
+}
 
 /// As [`hush_ops::reference::rlwe_fold::rlwe_fold`], which has the orders of selectors and results, for operands that
 /// fit together.
