@@ -2,6 +2,9 @@
 //!
 //! * [`device`]: a GPU or the emulator: memory, copies, launches. * [`Cuda`]: the backend.
 //!
+//! Whatever uses the device fails if the device does, or has no memory left: with [`device::CudaError`], and in steps with
+//! `OpsError::Backend`. Functions that are not public say only what they refuse beyond that.
+//!
 //! Without the features `driver` (GPUs) and `emulator` (tests) there is nothing in it.
 #![cfg(any(feature = "driver", feature = "emulator"))]
 

@@ -14,9 +14,6 @@ const PRODUCT: PairKernel =
     PairKernel { names: ["column_product_6", "column_product_8", "column_product_11"], polys: 1, shared: 4 };
 
 /// `words[q] += round(digit z[q] 2^32 / Q)` for the rows of every plaintext: two launches.
-///
-/// # Errors
-/// [`OpsError::Backend`] if the device fails.
 pub(super) fn add_products(
     device: &Device,
     ring: &CudaRing,
@@ -38,9 +35,6 @@ pub(super) fn add_products(
 }
 
 /// Polynomials that come from the host, one after another, in evaluation form.
-///
-/// # Errors
-/// [`OpsError::Backend`] if the device fails.
 pub(super) fn transformed(
     device: &Device,
     ring: &CudaRing,

@@ -47,9 +47,6 @@ const _: () = assert!(size_of::<PowerFold>() == 56);
 
 /// As [`hush_ops::contract::ColumnOps::rgsw_power_fold`], for operands that fit together: three launches for up to eight terms,
 /// one more for each factor of eight beyond.
-///
-/// # Errors
-/// [`OpsError::Backend`] if the device fails.
 pub(super) fn rgsw_power_fold(
     device: &Device,
     ring: &CudaRing,

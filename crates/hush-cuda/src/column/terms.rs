@@ -26,9 +26,6 @@ pub(super) struct LiftedWords<'a> {
 }
 
 /// `c_k = sum_j X^(-2N j k / T) x_j` for the `terms` = T polynomials of each plane, `[unit][j][limb][coefficient]`.
-///
-/// # Errors
-/// [`OpsError::Backend`] if the device fails.
 pub(super) fn transform(
     device: &Device,
     ring: &RingTables,
@@ -41,9 +38,6 @@ pub(super) fn transform(
 }
 
 /// The same, of words that are lifted first.
-///
-/// # Errors
-/// [`OpsError::Backend`] if the device fails.
 pub(super) fn lift_and_transform(
     device: &Device,
     ring: &RingTables,

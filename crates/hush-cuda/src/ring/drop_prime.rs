@@ -7,9 +7,6 @@ use crate::device::{Device, Slice};
 
 /// Rounds polynomials modulo Q_e to polynomials modulo Q_1, as [`hush_he::algorithms::drop_primes`]: all of `parts` in one
 /// launch. A part is `[poly][limb][slot]` from and to; each has as many polynomials as the first.
-///
-/// # Errors
-/// [`OpsError::Backend`] if the device fails.
 pub(super) fn drop_prime(
     device: &Device,
     ring: &CudaRing,

@@ -25,9 +25,6 @@ pub const TREE_BYTES: usize = 2 << 30;
 
 /// As [`hush_ops::contract::RingOps::expand`]: the queries of a batch together, as many at once as their nodes fit the memory
 /// that is set aside for them.
-///
-/// # Errors
-/// [`OpsError::Backend`] if the device fails.
 pub(super) fn expand(
     cuda: &Cuda,
     ring: &CudaRing,

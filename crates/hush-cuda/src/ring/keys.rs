@@ -18,9 +18,6 @@ impl CudaKeys {
     }
 
     /// A copy of keys of the host.
-    ///
-    /// # Errors
-    /// [`CudaError`] if the device has no memory for them.
     pub(super) fn upload(device: &Device, keys: &EvaluationKeys) -> Result<Self, CudaError> {
         let switch = |key: &KeySwitchKey| -> Vec<u32> {
             key.rows.iter().flat_map(|row| [row.a.words(), row.b.words()].concat()).collect()

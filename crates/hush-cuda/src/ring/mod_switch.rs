@@ -26,9 +26,6 @@ struct SwitchJob {
 const _: () = assert!(size_of::<SwitchJob>() == 40);
 
 /// As [`hush_ops::contract::RingOps::mod_switch`]: one launch for all of `polys`.
-///
-/// # Errors
-/// [`OpsError::Backend`] if the device fails.
 pub(super) fn mod_switch(
     cuda: &Cuda,
     ring: &CudaRing,
@@ -49,9 +46,6 @@ pub(super) fn mod_switch(
 }
 
 /// `[batch][poly][coefficient]` on the device, for operands that fit together and widths that fit `T`.
-///
-/// # Errors
-/// [`CudaError`] if the device has no memory for them, or of the launch.
 pub(crate) fn switch<T: Word>(
     device: &Device,
     ring: &RingTables,

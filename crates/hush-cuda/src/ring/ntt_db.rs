@@ -64,9 +64,6 @@ pub fn lift_plaintexts(
 }
 
 /// As [`hush_ops::contract::RingOps::ntt_db`].
-///
-/// # Errors
-/// [`OpsError::Backend`] if the device fails.
 pub(super) fn ntt_db(cuda: &Cuda, ring: &CudaRing, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
     let (device, kept) = (cuda.device(), ring.kept());
     let lift = Lift::symbols(ring.context().params().plaintext_bits());

@@ -54,9 +54,6 @@ impl NttTiles {
 
 impl CudaNttDb {
     /// Memory for a database of the shape, which is to be written.
-    ///
-    /// # Errors
-    /// [`CudaError`] if the device has no memory for it.
     pub(crate) fn alloc(device: &Device, tiling: NttTiling) -> Result<Self, CudaError> {
         let words = device.alloc(Self::bytes_for(tiling) / size_of::<u32>())?;
         Ok(Self { tiling, log_width: tile_width(tiling.columns()).ilog2(), words })
@@ -128,9 +125,6 @@ impl CudaNttDb {
 
     /// Writes the rows from `first` on, whole tiles of them or all that are left: polynomials `[row][column][limb][slot]`
     /// of at most [`MAX_POLY_COLUMNS`] columns.
-    ///
-    /// # Errors
-    /// [`CudaError`] of the launch.
     pub(crate) fn write_rows(
         &self,
         device: &Device,

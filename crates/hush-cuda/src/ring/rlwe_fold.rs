@@ -121,9 +121,6 @@ fn hopper_shared(polys: usize) -> usize {
 }
 
 /// As [`hush_ops::contract::RingOps::rlwe_fold`].
-///
-/// # Errors
-/// As [`fold_words`].
 pub(super) fn rlwe_fold(
     cuda: &Cuda,
     ring: &CudaRing,
