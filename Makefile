@@ -54,14 +54,15 @@ sanitize: ## Kernels on the CPU under the sanitizers: bugs planted in kernels ar
 	CARGO="$(CARGO)" scripts/sanitize.sh address,undefined
 	CARGO="$(CARGO)" scripts/sanitize.sh thread
 
-gpu-carry: cuda ## For a machine with a GPU and without cargo: program and tests, stripped, in target/gpu-carry.
+gpu-carry: cuda ## For a machine with a GPU and without cargo: programs and tests, stripped, in target/gpu-carry.
 	CARGO="$(CARGO)" scripts/gpu_carry.sh
 
 gpu-check: ## On a machine with a GPU: tests, then benchmarks, from target/gpu-carry; logs and JSON to OUT.
 	python3 scripts/gpu_check.py --out $(or $(OUT),target/gpu-check)
 
-bench: build ## Benchmarks as ratios in one run.
-	scripts/bench.sh target/release/hushdb
+bench: ## Benchmarks as ratios in one run.
+	$(CARGO) build --release --locked -p hush-bench
+	scripts/bench.sh target/release/hush-bench
 
 fmt:
 	$(CARGO) fmt --all

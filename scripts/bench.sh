@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# Every benchmark in one run, as shares of bounds measured in it. JSON: hushdb bench WHAT --json.
+# Every benchmark in one run, as shares of bounds measured in it. JSON: hush-bench WHAT --json.
 set -euo pipefail
-hushdb=$1
+bench=$1
 echo "== scan"
-"$hushdb" bench scan
+"$bench" scan
 if grep -q amx_int8 /proc/cpuinfo; then
     echo "== scan without AMX"
-    HUSH_CPU=avx512 "$hushdb" bench scan
+    HUSH_CPU=avx512 "$bench" scan
 fi
 echo "== ntt"
-"$hushdb" bench ntt
+"$bench" ntt
 echo "== build"
-"$hushdb" bench build
+"$bench" build
 echo "== answer"
-"$hushdb" bench answer
+"$bench" answer
 echo "== onion"
-"$hushdb" bench onion
+"$bench" onion
 echo "== packed"
-"$hushdb" bench packed
+"$bench" packed
 echo "== colpack"
-"$hushdb" bench colpack
+"$bench" colpack

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# What a machine with a GPU but without cargo needs: the program and the tests of the CUDA backend, stripped, in target/gpu-carry.
+# What a machine with a GPU but without cargo needs: the program, the benchmarks and the tests of the CUDA backend, stripped, in
+# target/gpu-carry.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 out=target/gpu-carry
 limit=$((60 << 20))
 rm -rf "$out.new" && mkdir -p "$out.new"
-"$cargo" build --release --locked -p hushdb --features cuda
-cp "${CARGO_TARGET_DIR:-target}/release/hushdb" "$out.new/"
+"$cargo" build --release --locked -p hushdb -p hush-bench --features cuda
+cp "${CARGO_TARGET_DIR:-target}"/release/{hushdb,hush-bench} "$out.new/"
 tests=$("$cargo" test --release --locked -p hush-cuda --features driver,emulator --no-run --message-format=json)
 for name in primitives steps; do
     path=$(python3 -c '

@@ -167,16 +167,18 @@ def main():
     steps, sizes = (EMULATED_SIZE, [EMULATED_SIZE]) if args.emulated else (STEPS_SIZE, SIZES)
     sizes = sizes if args.sizes is None else args.sizes
     tests, benchmarks = args.only != "bench" and not args.emulated, args.only != "tests"
-    carry, hushdb = args.carry.resolve(), args.carry.resolve() / "hushdb"
-    if not hushdb.exists():
-        sys.exit(f"error: {hushdb} is not there: run `make gpu-carry` where cargo is")
+    carry = args.carry.resolve()
+    hushdb, bench = carry / "hushdb", carry / "hush-bench"
+    for binary in (hushdb, bench):
+        if not binary.exists():
+            sys.exit(f"error: {binary} is not there: run `make gpu-carry` where cargo is")
     args.out.mkdir(parents=True, exist_ok=True)
     check = Check(carry, args.out.resolve(), args.emulated)
     required = {"HUSH_REQUIRE_CUDA": "1", "HUSHDB": str(hushdb), "PYTHONDONTWRITEBYTECODE": "1"}
     reserve = RESERVE if benchmarks else 0
     # Where not a single rate can be measured, there is no GPU.
     check.run("doctor", [hushdb, "doctor"], 60)
-    check.run("floors", [hushdb, "bench", "gpu-floors", "--json"], 60)
+    check.run("floors", [bench, "gpu-floors", "--json"], 60)
     if any("rate" in row for row in check.rows):
         if tests:
             check.suite("primitives", 60, required, reserve)
@@ -184,9 +186,9 @@ def main():
             check.run("lookups", [sys.executable, "-m", "unittest", "discover", "-v", "-s", "tests/e2e", "-t", "tests/e2e",
                                   "-p", "test_cuda.py"], 120, required, reserve)
         if benchmarks:
-            check.run("bench-steps", [hushdb, "bench", "gpu-steps", "--size", steps, "--json"], 120)
+            check.run("bench-steps", [bench, "gpu-steps", "--size", steps, "--json"], 120)
             for size in sizes:
-                check.run(f"answers-{size}", [hushdb, "bench", "gpu-answers", "--size", size, "--json"], 120)
+                check.run(f"answers-{size}", [bench, "gpu-answers", "--size", size, "--json"], 120)
     check.table()
     sys.exit(not all(stage["passed"] for stage in check.stages))
 

@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 
 BINARY = pathlib.Path(os.environ.get("HUSHDB", pathlib.Path(__file__).resolve().parents[2] / "target/debug/hushdb"))
+BENCH = BINARY.with_name("hush-bench")
 
 
 class HushTest(unittest.TestCase):

@@ -27,8 +27,6 @@ enum Command {
     Inspect(commands::inspect::InspectArgs),
     /// Tell what this machine has, and why a GPU is not used.
     Doctor(commands::doctor::DoctorArgs),
-    /// Measure this machine: scan, build, answer.
-    Bench(commands::bench::BenchArgs),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +36,5 @@ fn main() -> ExitCode {
         Command::Get(args) => commands::get::run(args),
         Command::Inspect(args) => report::exit(commands::inspect::run(args)),
         Command::Doctor(args) => report::exit(commands::doctor::run(&args)),
-        Command::Bench(args) => report::exit(commands::bench::run(args)),
     }
 }

@@ -1,7 +1,6 @@
 //! One command a file.
 
 mod bar;
-pub(crate) mod bench;
 pub(crate) mod build;
 pub(crate) mod doctor;
 pub(crate) mod get;

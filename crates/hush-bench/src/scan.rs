@@ -1,4 +1,4 @@
-//! `hushdb bench scan`: the fold against the read bandwidth of the same buffer.
+//! `hush-bench scan`: the fold against the read bandwidth of the same buffer.
 
 use std::{error::Error, sync::Arc};
 
@@ -11,14 +11,14 @@ use hush_ops::{
 };
 
 use super::{
-    BenchArgs, fill, median_seconds,
+    Args, fill, median_seconds,
     row::{Row, Table},
 };
 
 /// Columns of the wide shape.
 const WIDE: usize = 65_536;
 
-pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Error>> {
+pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let square = ((args.size as f64).sqrt() as usize).next_multiple_of(64);
     let mut shapes = vec![Tiling::new(args.size / square, square), Tiling::new(args.size / WIDE, WIDE)];
     shapes.dedup();

@@ -10,7 +10,7 @@ use hush_protocol::{
 };
 
 use super::ring::RingBench;
-use crate::commands::bench::gpu::{Bench, RECORD_BYTES, What};
+use crate::gpu::{Bench, RECORD_BYTES, What};
 
 /// A table of its own: the database in evaluation form is several times as long as its records, and no step here reads it.
 pub(super) fn run(bench: &mut Bench<'_>, _: TableShape) -> Result<(), Box<dyn Error>> {

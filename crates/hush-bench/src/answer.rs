@@ -1,4 +1,4 @@
-//! `hushdb bench answer`: whole answers of a key table, in process and over loopback HTTP.
+//! `hush-bench answer`: whole answers of a key table, in process and over loopback HTTP.
 
 use std::{error::Error, sync::Arc};
 
@@ -9,16 +9,16 @@ use hush_protocol::{keyword::FilterKind, table::TableParams};
 use hush_store::snapshot::{DB_FILE, HINT_FILE, MappedFile, Snapshot, Verify};
 
 use super::{
-    BenchArgs,
+    Args, backends,
     build::{self, VALUE_BYTES},
     http,
     lookups::Lookups,
     median_seconds,
     row::{Row, Table},
+    threads,
 };
-use crate::commands::{backends, threads};
 
-pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Error>> {
+pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
     for protocol in args.protocols() {
         let scratch = tempfile::tempdir()?;
         let dir = scratch.path().join("table");

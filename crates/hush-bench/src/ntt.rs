@@ -1,4 +1,4 @@
-//! `hushdb bench ntt`: the transforms of one polynomial in cache against their instruction count.
+//! `hush-bench ntt`: the transforms of one polynomial in cache against their instruction count.
 
 use std::error::Error;
 
@@ -6,7 +6,7 @@ use hush_cpu::{Level, probe};
 use hush_math::modulus::find_primes;
 use serde::Serialize;
 
-use super::BenchArgs;
+use super::Args;
 
 /// Degrees that are measured.
 const DEGREES: [usize; 3] = [1024, 2048, 4096];
@@ -35,7 +35,7 @@ struct Row {
     share: Option<f64>,
 }
 
-pub(super) fn run(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
+pub(super) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let level = Level::from_env()?;
     if !args.json {
         println!("{:<26} {:>9} {:>9} {:>8} {:>6}", "what", "us", "ns/bfly", "x scalar", "floor");

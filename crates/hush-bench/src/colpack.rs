@@ -1,4 +1,4 @@
-//! `hushdb bench colpack`: a table of 4-KiB records by index under column packing: its build, every step of an answer, and
+//! `hush-bench colpack`: a table of 4-KiB records by index under column packing: its build, every step of an answer, and
 //! whole answers.
 //!
 //! `colpack` and `colpack-s` have the same database and pack columns, so that the files of one serve both.
@@ -30,7 +30,7 @@ use hush_protocol::{
 use hush_store::snapshot::{CHAIN_FILE, COLUMNS_FILE, DB_FILE, Header};
 
 use super::{
-    BenchArgs, build,
+    Args, build,
     index_table::{build_table, resident},
     lookups::Lookups,
     on_cpu,
@@ -43,7 +43,7 @@ const RECORD_BYTES: usize = 4096;
 const PROTOCOLS: [Protocol; 2] = [Protocol::Colpack, Protocol::ColpackS];
 const BATCHES: [usize; 4] = [1, 8, 32, 64];
 
-pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Error>> {
+pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let scratch = tempfile::tempdir()?;
     let dir = scratch.path().join("table");
     let backends = on_cpu()?;

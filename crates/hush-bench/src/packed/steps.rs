@@ -9,7 +9,7 @@ use hush_ops::contract::{EntryOrder, Expanded, LweBatch, LweOps, LweQueries, Pac
 use hush_protocol::{pack_table::PackTable, table::Protocol};
 
 use super::{Bench, Served};
-use crate::commands::bench::{
+use crate::{
     lookups::Lookups,
     row::{Row, Table},
     timed,

@@ -1,4 +1,4 @@
-//! `hushdb bench gpu-..`: measurements on a GPU, as shares of what it does at most, measured in the same run.
+//! `hush-bench gpu-..`: measurements on a GPU, as shares of what it does at most, measured in the same run.
 //!
 //! With `HUSH_CUDA=emulator` all of it runs in the emulator, at a small scale: its figures say nothing, but that a measurement on a
 //! GPU will not end before its time.
@@ -26,25 +26,25 @@ use scale::Scale;
 use table::Table;
 use work::Work;
 
-use super::BenchArgs;
+use super::Args;
 
 /// Bytes of a record of the tables.
 const RECORD_BYTES: usize = 4096;
 
-/// `hushdb bench gpu-floors`.
-pub(super) fn floors(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
+/// `hush-bench gpu-floors`.
+pub(super) fn floors(args: &Args) -> Result<(), Box<dyn Error>> {
     let ((device, scale), mut rows) = (open()?, Table::new(args.json));
     floors::run(&device, &scale, &mut rows)?;
     rows.finish()
 }
 
-/// `hushdb bench gpu-steps`.
-pub(super) fn steps(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
+/// `hush-bench gpu-steps`.
+pub(super) fn steps(args: &Args) -> Result<(), Box<dyn Error>> {
     measure(args, |bench| steps::run(bench, args.size))
 }
 
-/// `hushdb bench gpu-answers`.
-pub(super) fn answers(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
+/// `hush-bench gpu-answers`.
+pub(super) fn answers(args: &Args) -> Result<(), Box<dyn Error>> {
     measure(args, |bench| {
         answers::run(bench, args);
         Ok(())
@@ -85,7 +85,7 @@ impl Bench<'_> {
 }
 
 fn measure(
-    args: &BenchArgs,
+    args: &Args,
     run: impl FnOnce(&mut Bench<'_>) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
     let ((device, scale), mut rows) = (open()?, Table::new(args.json));

@@ -1,4 +1,4 @@
-//! `hushdb bench onion`: a table over rings by index: its build, every step of an answer, and whole answers.
+//! `hush-bench onion`: a table over rings by index: its build, every step of an answer, and whole answers.
 
 use std::{error::Error, path::Path, sync::Arc};
 
@@ -21,7 +21,7 @@ use hush_protocol::{
 use hush_store::snapshot::{DB_FILE, MappedFile, Snapshot, Verify};
 
 use super::{
-    BenchArgs, build,
+    Args, build,
     index_table::build_table,
     lookups::Lookups,
     median_seconds, on_cpu,
@@ -31,7 +31,7 @@ use super::{
 /// Batches of whole answers.
 const BATCHES: [usize; 2] = [1, 8];
 
-pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Error>> {
+pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
     for ring in [ONION_M31, ONION_S] {
         let scratch = tempfile::tempdir()?;
         let dir = scratch.path().join("table");

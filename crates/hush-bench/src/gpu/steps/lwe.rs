@@ -11,7 +11,7 @@ use hush_ops::{
 use hush_protocol::table::{Protocol, TableShape};
 
 use super::random_words;
-use crate::commands::bench::gpu::{
+use crate::gpu::{
     Bench, What, Work,
     work::{WORD, fold},
 };

@@ -17,7 +17,7 @@ use hush_protocol::{
 };
 
 use super::{device_residues, ring::RingBench};
-use crate::commands::bench::gpu::{
+use crate::gpu::{
     Bench, What, Work,
     work::{WORD, transforms},
 };

@@ -24,14 +24,14 @@ use super::{
     room::batches_that_fit,
     steps::{residues, table_shape},
 };
-use crate::commands::bench::BenchArgs;
+use crate::Args;
 
 /// The protocols with targets for GPUs.
 const PROTOCOLS: [Protocol; 5] =
     [Protocol::Colpack, Protocol::ColpackS, Protocol::Simple, Protocol::Hybrid, Protocol::ExppackS];
 
 /// Each of [`PROTOCOLS`] on a table of `args.size` bytes, if there is room for it, as the engine plans it.
-pub(super) fn run(bench: &mut Bench<'_>, args: &BenchArgs) {
+pub(super) fn run(bench: &mut Bench<'_>, args: &Args) {
     // Half of the columns for tables of up to a GiB; a few blocks for the smallest.
     let most = bench.scale.columns >> u32::from(args.size <= 1 << 30);
     let columns = args.columns.map_or(most, |columns| columns.get());

@@ -1,4 +1,6 @@
-//! `hushdb bench`: measurements as shares of a bound that is measured in the same run.
+//! `hush-bench`: measurements as shares of a bound that is measured in the same run.
+//!
+//! Each has a module of its own, those on a GPU in `gpu`.
 
 mod answer;
 mod build;
@@ -14,22 +16,20 @@ mod packed;
 mod row;
 mod scan;
 
-use std::{error::Error, num::NonZeroUsize, sync::Arc};
+use std::{error::Error, num::NonZeroUsize, process::ExitCode, sync::Arc, thread};
 
-use clap::{Args, ValueEnum};
+use clap::{Parser, ValueEnum};
 use hush_cpu::Cpu;
 use hush_engine::{BackendChoice, Backends};
 use hush_math::csprng::Csprng;
 use hush_protocol::table::{Family, Protocol};
-
-use super::threads;
 
 /// Fewest runs of which the median counts.
 const RUNS: usize = 3;
 
 /// What is measured.
 #[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum What {
+enum What {
     /// The fold over random bytes, for every shape, thread count and batch.
     Scan,
     /// The negacyclic transforms of one polynomial, one thread.
@@ -68,9 +68,10 @@ impl What {
     }
 }
 
-/// Measure this machine.
-#[derive(Args)]
-pub(crate) struct BenchArgs {
+/// Measures a machine: the steps, builds and whole answers of HushDB.
+#[derive(Parser)]
+#[command(name = "hush-bench", version, about, max_term_width = 100)]
+struct Args {
     /// What to measure.
     #[arg(value_enum)]
     what: What,
@@ -98,7 +99,7 @@ pub(crate) struct BenchArgs {
     json: bool,
 }
 
-impl BenchArgs {
+impl Args {
     fn thread_counts(&self) -> Vec<usize> {
         match (self.threads, threads(None)) {
             (Some(asked), _) => vec![asked.get()],
@@ -111,59 +112,77 @@ impl BenchArgs {
         self.batch.as_deref().unwrap_or(&[1, 4, 8, 16, 32, 64])
     }
 
+    fn protocols(&self) -> Vec<Protocol> {
+        self.protocol.map_or(vec![Protocol::Frodo, Protocol::Simple], |protocol| vec![protocol])
+    }
+
     /// Refuses an option that would have no effect.
     fn check(&self) -> Result<(), String> {
-        let what = self.what.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
-        let unused = |option: &str| Err(format!("bench {what} has no {option}: leave it out"));
-        match self.what {
-            What::Scan | What::Answer => {}
-            _ if self.batch.is_some() => return unused("--batch"),
-            _ => {}
-        }
-        if self.backend != BackendChoice::Cpu && !matches!(self.what, What::Build | What::Answer) {
-            return unused("--backend");
-        }
-        if self.columns.is_some() && !self.what.has_columns() {
-            return unused("--columns");
+        let keyed = matches!(self.what, What::Build | What::Answer);
+        for (option, given, taken) in [
+            ("--batch", self.batch.is_some(), matches!(self.what, What::Scan | What::Answer)),
+            ("--backend", self.backend != BackendChoice::Cpu, keyed),
+            ("--columns", self.columns.is_some(), self.what.has_columns()),
+            ("--protocol", self.protocol.is_some(), keyed),
+        ] {
+            if given && !taken {
+                let what = self.what.to_possible_value().expect("none is skipped");
+                return Err(format!("{} has no {option}: leave it out", what.get_name()));
+            }
         }
         if self.batches().contains(&0) {
             return Err("a batch has at least one query".into());
         }
-        match (self.protocol.map(Protocol::family), &self.what) {
-            (Some(_), what) if !matches!(what, What::Build | What::Answer) => unused("--protocol"),
+        match (self.protocol.map(Protocol::family), self.what) {
             (Some(Family::Ring), _) => {
-                Err("tables over rings have a benchmark of their own: hushdb bench onion".into())
+                Err("tables over rings have a benchmark of their own: hush-bench onion".into())
             }
             (Some(Family::Pack), What::Answer) => {
-                Err("packed answers have a benchmark of their own: hushdb bench packed".into())
+                Err("packed answers have a benchmark of their own: hush-bench packed".into())
             }
             _ => Ok(()),
         }
     }
+}
 
-    fn protocols(&self) -> Vec<Protocol> {
-        self.protocol.map_or(vec![Protocol::Frodo, Protocol::Simple], |protocol| vec![protocol])
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
     }
 }
 
-pub(crate) fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
+fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     args.check()?;
     let mut table = row::Table::new(args.json);
     match args.what {
-        What::Scan => scan::run(&args, &mut table),
-        What::Ntt => ntt::run(&args),
-        What::Build => build::run(&args, &mut table),
-        What::Answer => answer::run(&args, &mut table),
-        What::Onion => onion::run(&args, &mut table),
-        What::Packed => packed::run(&args, &mut table),
-        What::Colpack => colpack::run(&args, &mut table),
+        What::Scan => scan::run(args, &mut table),
+        What::Ntt => ntt::run(args),
+        What::Build => build::run(args, &mut table),
+        What::Answer => answer::run(args, &mut table),
+        What::Onion => onion::run(args, &mut table),
+        What::Packed => packed::run(args, &mut table),
+        What::Colpack => colpack::run(args, &mut table),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
-        What::GpuFloors => gpu::floors(&args),
+        What::GpuFloors => gpu::floors(args),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
-        What::GpuSteps => gpu::steps(&args),
+        What::GpuSteps => gpu::steps(args),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
-        What::GpuAnswers => gpu::answers(&args),
+        What::GpuAnswers => gpu::answers(args),
     }
+}
+
+/// Threads: as asked, or one for every core.
+fn threads(asked: Option<NonZeroUsize>) -> usize {
+    asked.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
+}
+
+/// The backends to choose from, with so many threads of the CPU.
+fn backends(choice: BackendChoice, threads: usize) -> Result<Backends, Box<dyn Error>> {
+    Ok(Backends::choose(choice, Arc::new(Cpu::new(threads)?))?)
 }
 
 fn parse_size(text: &str) -> Result<usize, String> {
@@ -208,4 +227,51 @@ fn timed<T, E>(mut work: impl FnMut() -> Result<T, E>) -> Result<(f64, T), E> {
     let mut result = None;
     let seconds = median_seconds(RUNS, || result = Some(work()));
     result.expect("it has run").map(|result| (seconds, result))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of a command line.
+    fn checked(line: &str) -> Result<(), String> {
+        let words = ["hush-bench"].into_iter().chain(line.split_whitespace());
+        Args::try_parse_from(words).map_err(|error| error.to_string())?.check()
+    }
+
+    #[test]
+    fn options_without_effect_are_refused() {
+        for (whats, option, taken) in [
+            ("scan answer", "--batch 3", true),
+            ("ntt build onion packed colpack", "--batch 3", false),
+            ("build answer", "--backend cuda", true),
+            ("scan ntt onion packed colpack", "--backend cuda", false),
+            ("packed colpack", "--columns 64", true),
+            ("scan ntt build answer onion", "--columns 64", false),
+            ("build answer", "--protocol simple", true),
+            ("scan ntt onion packed colpack", "--protocol simple", false),
+        ] {
+            for what in whats.split(' ') {
+                let said = checked(&format!("{what} {option}"));
+                let name = option.split(' ').next().unwrap_or_default();
+                let refused = Err(format!("{what} has no {name}: leave it out"));
+                assert_eq!(said, if taken { Ok(()) } else { refused });
+            }
+        }
+    }
+
+    #[test]
+    fn protocols_with_benchmarks_of_their_own_are_refused() {
+        assert!(checked("build --protocol onion").unwrap_err().ends_with("hush-bench onion"));
+        assert!(checked("answer --protocol hybrid").unwrap_err().ends_with("hush-bench packed"));
+        assert_eq!(checked("build --protocol hybrid"), Ok(()));
+        assert_eq!(checked("answer --protocol colpack"), Ok(()));
+    }
+
+    #[test]
+    fn sizes_have_suffixes() {
+        assert_eq!(["1M", "3g", "1048576"].map(parse_size), [Ok(1 << 20), Ok(3 << 30), Ok(1 << 20)]);
+        assert!(["", "M", "1T", "1023K", "99999999999G", "-1"].iter().all(|text| parse_size(text).is_err()));
+        assert!(checked("scan --batch 1,0").is_err());
+    }
 }

@@ -1,4 +1,4 @@
-//! `hushdb bench packed`: a table of 4-KiB records by index whose answers are packed: its build, every step of an answer,
+//! `hush-bench packed`: a table of 4-KiB records by index whose answers are packed: its build, every step of an answer,
 //! and whole answers.
 //!
 //! `hybrid`, `exppack-s` and `double-pack` have the same database and hint, so that the files of one serve all three.
@@ -24,7 +24,7 @@ use hush_protocol::{
 use hush_store::snapshot::{DB_FILE, Header, LIFTED_FILE};
 
 use super::{
-    BenchArgs, build,
+    Args, build,
     index_table::{build_table, resident},
     lookups::Lookups,
     on_cpu,
@@ -41,7 +41,7 @@ const PROTOCOLS: [Protocol; 3] = [Protocol::Hybrid, Protocol::ExppackS, Protocol
 /// Batches of whole answers.
 const BATCHES: [usize; 3] = [1, 8, 32];
 
-pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Error>> {
+pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let scratch = tempfile::tempdir()?;
     let dir = scratch.path().join("table");
     let backends = on_cpu()?;

@@ -1,4 +1,4 @@
-//! `hushdb bench build`: a key table of 1-KiB values, stage by stage, and the hint of a square table.
+//! `hush-bench build`: a key table of 1-KiB values, stage by stage, and the hint of a square table.
 
 use std::{
     error::Error,
@@ -27,16 +27,16 @@ use hush_store::{
 };
 
 use super::{
-    BenchArgs, fill,
+    Args, backends, fill,
     lookups::value,
     row::{Row, Table},
+    threads,
 };
-use crate::commands::{backends, threads};
 
 /// Bytes of a value.
 pub(super) const VALUE_BYTES: usize = 1024;
 
-pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Error>> {
+pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let threads = threads(args.threads);
     let backends = backends(args.backend, threads)?;
     table.note(&format!("{} threads, {}", threads, backends.cpu().level()));
@@ -68,7 +68,7 @@ pub(super) fn run(args: &BenchArgs, table: &mut Table) -> Result<(), Box<dyn Err
 }
 
 /// The hint of a square table, for both structures of A.
-fn hints(args: &BenchArgs, cpu: &Cpu, table: &mut Table) -> Result<(), Box<dyn Error>> {
+fn hints(args: &Args, cpu: &Cpu, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let side = ((args.size as f64).sqrt() as usize).next_multiple_of(64);
     let tiling = Tiling::new(args.size / side, side);
     let mut buffer = AlignedBuffer::<u8>::zeroed(tiling.bytes());

@@ -15,7 +15,7 @@ use hush_protocol::{
 };
 
 use super::device_residues;
-use crate::commands::bench::gpu::{
+use crate::gpu::{
     Bench, What, Work,
     work::{Counts, WORD, sums, transforms},
 };

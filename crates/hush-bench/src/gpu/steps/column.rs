@@ -15,7 +15,7 @@ use hush_protocol::{
 };
 
 use super::{device_residues, random_words, residues};
-use crate::commands::bench::gpu::{
+use crate::gpu::{
     Bench, What, Work,
     work::{Counts, WORD, fold, products, transforms},
 };
