@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a machine with a GPU but without cargo needs: the program, the benchmarks and the tests of the CUDA backend, stripped, in
-# target/gpu-carry.
+# What a machine with a GPU but without cargo needs: the program, the benchmarks and the tests of the CUDA backend, stripped and
+# packed, in target/gpu-carry. Each has the kernels within it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
@@ -21,6 +21,7 @@ for line in sys.stdin:
     cp "$path" "$out.new/$name"
 done
 strip "$out.new"/*
+gzip "$out.new"/*
 size=$(du -sb "$out.new" | cut -f1)
 if ((size > limit)); then
     echo "error: $out is $size bytes, more than the $limit that are carried: leave a test out" >&2

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Checks and measures the CUDA backend on a machine with a GPU: conformance of primitives and steps, look-ups from end to end,
-then benchmarks. Runs from carried binaries (`make gpu-carry`); needs a driver and Python 3, no compiler and no network.
+then benchmarks. Runs from carried binaries (`make gpu-carry`), which may be packed; needs a driver and Python 3, no
+compiler and no network.
 
 With --emulated, the benchmarks alone run in the emulator, at a small scale: a test of them and of this script."""
 
 import argparse
+import gzip
 import json
 import os
 import pathlib
@@ -12,6 +14,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -111,6 +114,16 @@ class Check:
             print(f"{stage['stage']:<30} {'passed' if stage['passed'] else 'FAILED'} {stage['seconds']:8.1f} s  {stage['why']}")
 
 
+def unpack(carry, folder):
+    """Unpacks what is packed in `carry`; returns the folder of the binaries, `carry` itself if nothing is."""
+    packed = sorted(carry.glob("*.gz"))
+    for path in packed:
+        binary = folder / path.stem
+        binary.write_bytes(gzip.decompress(path.read_bytes()))
+        binary.chmod(0o755)
+    return folder if packed else carry
+
+
 def machine():
     """What the driver says of the GPU."""
     query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
@@ -167,11 +180,12 @@ def main():
     steps, sizes = (EMULATED_SIZE, [EMULATED_SIZE]) if args.emulated else (STEPS_SIZE, SIZES)
     sizes = sizes if args.sizes is None else args.sizes
     tests, benchmarks = args.only != "bench" and not args.emulated, args.only != "tests"
-    carry = args.carry.resolve()
+    scratch = tempfile.TemporaryDirectory(prefix="gpu-check-")
+    carry = unpack(args.carry.resolve(), pathlib.Path(scratch.name))
     hushdb, bench = carry / "hushdb", carry / "hush-bench"
     for binary in (hushdb, bench):
         if not binary.exists():
-            sys.exit(f"error: {binary} is not there: run `make gpu-carry` where cargo is")
+            sys.exit(f"error: {binary.name} is not in {args.carry}: run `make gpu-carry` where cargo is")
     args.out.mkdir(parents=True, exist_ok=True)
     check = Check(carry, args.out.resolve(), args.emulated)
     required = {"HUSH_REQUIRE_CUDA": "1", "HUSHDB": str(hushdb), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -1,6 +1,7 @@
 """The CUDA backend: on the machine's GPU where HUSH_REQUIRE_CUDA is set, else in the emulator."""
 
 import contextlib
+import gzip
 import io
 import json
 import os
@@ -177,12 +178,12 @@ esac
 """
 
     def test_what_did_not_pass_runs_again(self):
-        (self.dir / "steps").write_text(self.TESTS)
-        (self.dir / "steps").chmod(0o755)
+        (self.dir / "steps.gz").write_bytes(gzip.compress(self.TESTS.encode()))
         sys.path.insert(0, str(SCRIPTS))
         self.addCleanup(sys.path.remove, str(SCRIPTS))
         import gpu_check
-        check = gpu_check.Check(self.dir, self.dir, True)
+        carry = gpu_check.unpack(self.dir, self.dir)
+        check = gpu_check.Check(carry, self.dir, True)
         self.addCleanup(check.log.close)
         with contextlib.redirect_stdout(io.StringIO()):
             check.suite("steps", 10, {}, 0)
