@@ -5,7 +5,6 @@
 
 use std::{error::Error, path::Path, sync::Arc};
 
-use hush_client::Table as ClientTable;
 use hush_cpu::{Cpu, probe};
 use hush_engine::build::{BuildOptions, chain_polys};
 use hush_he::{
@@ -14,28 +13,27 @@ use hush_he::{
     entities::ColumnKeys,
     params::{COLPACK_N2048_Q52, RingContext},
 };
-use hush_math::csprng::Csprng;
 use hush_ops::{
-    contract::{ColumnOps, LweOps, LweQueries, PowerKeys, RingOps, key_words},
+    contract::{ColumnOps, LweOps, PowerKeys, RingOps, key_words},
     tiling::TiledDb,
 };
 use hush_protocol::{
     colpack_s,
     column_packing::{self, ColumnHost, ColumnScheme},
     column_table::ColumnTable,
-    descriptor::Descriptor,
     table::{Protocol, TableParams},
     wire,
 };
 use hush_store::snapshot::{CHAIN_FILE, COLUMNS_FILE, DB_FILE, Header};
 
 use super::{
-    Args, build,
-    index_table::{build_table, resident},
+    Args,
     lookups::Lookups,
-    on_cpu,
-    row::{Row, Table},
-    timed,
+    row::Row,
+    scan::{random_queries, random_words},
+    table::Table,
+    tables::{self, resident},
+    timing::timed,
 };
 
 /// Bytes of a record: two plaintexts.
@@ -43,33 +41,40 @@ const RECORD_BYTES: usize = 4096;
 const PROTOCOLS: [Protocol; 2] = [Protocol::Colpack, Protocol::ColpackS];
 const BATCHES: [usize; 4] = [1, 8, 32, 64];
 
+/// The table under one of its protocols.
+type Served = tables::Served<ColumnTable>;
+
 pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let scratch = tempfile::tempdir()?;
     let dir = scratch.path().join("table");
-    let backends = on_cpu()?;
-    let options = BuildOptions {
-        columns: args.columns.map(|columns| columns.get()),
-        ..build::options(Protocol::Colpack)
-    };
+    let columns = args.columns.map(|columns| columns.get());
+    let options = BuildOptions { columns, ..tables::options(Protocol::Colpack) };
     chain_hint(table)?;
-    let header = build_table(args.size, RECORD_BYTES, &options, "colpack", &dir, &backends, table)?;
-    let served = PROTOCOLS.map(|protocol| Served::new(&header, protocol));
-    let [colpack, colpack_s] = served;
-    let (colpack, colpack_s) = (colpack?, colpack_s?);
-    for served in [&colpack, &colpack_s] {
-        describe(served, table);
+    let header = tables::build_by_index(args.size, RECORD_BYTES, &options, "colpack", &dir, table)?;
+    let [colpack, colpack_s] = PROTOCOLS.map(|protocol| served(&header, protocol));
+    let served = [colpack?, colpack_s?];
+    for served in &served {
+        tables::describe(&header, served.client.params(), table);
     }
     for threads in args.thread_counts() {
         let cpu = Cpu::new(threads)?;
-        let bench = Bench::open(&dir, &colpack, &cpu)?;
+        let files = Files::open(&dir, &served[0], &cpu)?;
         for batch in BATCHES {
-            let steps = bench.steps(&colpack, batch, table)?;
-            for served in [&colpack, &colpack_s] {
-                bench.answer(served, batch, &steps, table)?;
+            let steps = files.steps(&served[0], batch, table)?;
+            for served in &served {
+                files.answer(served, batch, &steps, table)?;
             }
         }
     }
     Ok(())
+}
+
+fn served(header: &Header, protocol: Protocol) -> Result<Served, Box<dyn Error>> {
+    let TableParams::Column(built) = header.descriptor.params()? else {
+        return Err("the table has no pack columns".into());
+    };
+    let table = ColumnTable::new(protocol, *built.params(), built.shape())?;
+    Served::new(header, protocol, [table.query_bits(), u32::BITS, u32::BITS], table)
 }
 
 /// One plaintext of the build's longest stage, on one thread.
@@ -77,50 +82,15 @@ fn chain_hint(table: &mut Table) -> Result<(), Box<dyn Error>> {
     let (cpu, params) = (Cpu::new(1)?, COLPACK_N2048_Q52);
     let ring = cpu.open_ring(Arc::new(RingContext::new(*params.ring())))?;
     let plan = cpu.open_masks(&ring, ColumnScheme::new(&params).masks())?;
-    let mut hint = vec![0; params.lwe().n() * params.lwe().n()];
-    Csprng::insecure_from_seed(1).fill_u32(&mut hint);
-    let hint = hint.into();
+    let hint = random_words(params.lwe().n() * params.lwe().n()).into();
     let (seconds, chained) = timed(|| cpu.chain_hint(&ring, &plan, &[&hint]))?;
-    let row = Row::new("chain_hint, one plaintext", 1, 1, chained[0].columns.len() as u64, seconds);
-    table.push(&row.protocol(Protocol::Colpack));
+    let row = Row::named("chain_hint, one plaintext").of(Protocol::Colpack);
+    table.push(&row.pass(1, chained[0].columns.len(), seconds));
     Ok(())
 }
 
-fn describe(served: &Served, table: &Table) {
-    let (params, shape) = (&served.table, served.table.pack_shape());
-    table.note(&format!(
-        "{}: D0 = {}, {} entries x {} planes, pack columns {:.3} of the table; query {} B, answer {} B",
-        params.protocol(),
-        params.shape().columns,
-        shape.entries(),
-        shape.planes(),
-        params.columns_tiling().bytes() as f64 / params.tiling().bytes() as f64,
-        params.query_bytes().total(),
-        params.answer_bytes(),
-    ));
-}
-
-/// The table under one of its protocols, and a client.
-struct Served {
-    table: ColumnTable,
-    client: ClientTable,
-}
-
-impl Served {
-    fn new(header: &Header, protocol: Protocol) -> Result<Self, Box<dyn Error>> {
-        let TableParams::Column(built) = header.descriptor.params()? else {
-            return Err("the table has no pack columns".into());
-        };
-        let table = ColumnTable::new(protocol, *built.params(), built.shape())?;
-        let word_bits = Some([table.query_bits(), u32::BITS, u32::BITS]);
-        let mut descriptor = Descriptor { protocol, word_bits, ..header.descriptor.clone() };
-        descriptor.seal();
-        Ok(Self { table, client: ClientTable::new(descriptor, None, false)? })
-    }
-}
-
 /// The files on a backend.
-struct Bench<'a> {
+struct Files<'a> {
     cpu: &'a Cpu,
     ring: <Cpu as RingOps>::Ring,
     scheme: ColumnScheme,
@@ -130,7 +100,7 @@ struct Bench<'a> {
     masks: Vec<u8>,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> Files<'a> {
     fn open(dir: &Path, served: &Served, cpu: &'a Cpu) -> Result<Self, Box<dyn Error>> {
         let load = |name| resident(dir, name);
         let table = &served.table;
@@ -148,18 +118,16 @@ impl<'a> Bench<'a> {
     /// `rgsw_power_fold`.
     fn steps(&self, served: &Served, batch: usize, table: &mut Table) -> Result<[f64; 4], Box<dyn Error>> {
         let (cpu, packed) = (self.cpu, &served.table);
-        let lookups = Lookups::by_index(&served.client, batch)?;
+        let lookups = Lookups::by_index(&served.client, RECORD_BYTES, batch)?;
         let (open, keys) = timed(|| self.open_keys(packed, &lookups))?;
-        let mut first =
-            LweQueries { cols: packed.shape().columns, words: vec![0; batch * packed.shape().columns] };
-        Csprng::insecure_from_seed(2).fill_u32(&mut first.words);
+        let queries = random_queries(packed.shape().columns, batch);
         let rotations: Vec<&[u64]> = keys.iter().map(|keys| &keys.rotation[..]).collect();
         let conjugations: Vec<_> = keys.iter().map(|keys| &keys.conjugation).collect();
         let bodies: Vec<_> = keys.iter().map(|keys| keys.power.as_ref()).collect();
         let powers = PowerKeys { masks: self.scheme.masks().power(), bodies: &bodies };
         let words = key_words(packed.params().ring().degree(), &rotations);
 
-        let (fold, folded) = timed(|| cpu.lwe_fold(&self.db, &first))?;
+        let (fold, folded) = timed(|| cpu.lwe_fold(&self.db, &queries))?;
         let (columns, _) = timed(|| cpu.lwe_fold(&self.columns, &words))?;
         let pack = || {
             cpu.pack_columns(&self.ring, &self.columns, &self.chain, folded.clone(), &words, &conjugations)
@@ -168,16 +136,15 @@ impl<'a> Bench<'a> {
         let (power, _) = timed(|| cpu.rgsw_power_fold(&self.ring, &self.chain, &folded, powers))?;
 
         let row = |name: &str, bytes: usize, seconds| {
-            Row::new(name, cpu.threads(), batch, bytes as u64, seconds).protocol(packed.protocol())
+            Row::named(name).of(packed.protocol()).batch(batch).pass(cpu.threads(), bytes, seconds)
         };
         let stream = probe::stream_read_gbps(self.db.bytes(), cpu.threads());
-        let key_bytes = batch * packed.query_bytes().packed;
-        let plaintext_bytes = batch * size_of::<u32>() * packed.rows();
-        table.push(&row("open keys", key_bytes, open));
-        table.push(&row("lwe_fold", self.db.bytes().len(), fold).stream(stream));
-        table.push(&row("lwe_fold of pack columns", self.columns.bytes().len(), columns).stream(stream));
-        table.push(&row("pack_columns", self.columns.bytes().len(), pack).stream(stream));
-        table.push(&row("rgsw_power_fold", plaintext_bytes, power));
+        let (db, own) = (self.db.bytes().len(), self.columns.bytes().len());
+        table.push(&row("open keys", batch * packed.query_bytes().packed, open));
+        table.push(&row("lwe_fold", db, fold).stream(stream));
+        table.push(&row("lwe_fold of pack columns", own, columns).stream(stream));
+        table.push(&row("pack_columns", own, pack).stream(stream));
+        table.push(&row("rgsw_power_fold", batch * size_of::<u32>() * packed.rows(), power));
         Ok([open, fold, pack, power])
     }
 
@@ -206,14 +173,13 @@ impl<'a> Bench<'a> {
             chain: &self.chain,
             masks: &self.masks,
         };
-        let lookups = Lookups::by_index(&served.client, batch)?;
-        let (seconds, answers) = timed(|| column_packing::answer(&host, &lookups.queries))?;
-        lookups.check(&served.client, &answers, RECORD_BYTES)?;
+        let lookups = Lookups::by_index(&served.client, RECORD_BYTES, batch)?;
+        let seconds = lookups.timed(|queries| column_packing::answer(&host, queries))?;
         let stream = probe::stream_read_gbps(self.db.bytes(), self.cpu.threads());
         let bytes = self.db.bytes().len() + self.columns.bytes().len();
         let sum = open + fold + pack + if served.table.folds() { *power } else { 0.0 };
-        let row = Row::new("answer", self.cpu.threads(), batch, bytes as u64, seconds);
-        table.push(&row.answer(stream, sum).protocol(served.table.protocol()));
+        let row = Row::named("answer").of(served.table.protocol()).batch(batch);
+        table.push(&row.pass(self.cpu.threads(), bytes, seconds).answer(stream, sum));
         Ok(())
     }
 }

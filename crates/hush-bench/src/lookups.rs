@@ -3,19 +3,24 @@
 use std::error::Error;
 
 use hush_client::{PendingLookup, Table as ClientTable, Wanted};
-use hush_math::csprng::Csprng;
 use hush_protocol::wire;
 
+use super::{tables::value, timing::timed};
+
 /// Queries, and what reads their answers, with the records asked for.
-pub(super) struct Lookups {
-    pub(super) queries: Vec<wire::Query>,
+pub(crate) struct Lookups<'a> {
+    client: &'a ClientTable,
+    /// Bytes of a value.
+    length: usize,
+    pub(crate) queries: Vec<wire::Query>,
     pending: Vec<(usize, PendingLookup)>,
 }
 
-impl Lookups {
-    /// Look-ups of `batch` records spread over the table; `wanted(i)` asks for record `i`.
-    pub(super) fn new(
-        client: &ClientTable,
+impl<'a> Lookups<'a> {
+    /// Look-ups of `batch` records of `length` bytes spread over the table; `wanted(i)` asks for record `i`.
+    pub(crate) fn new(
+        client: &'a ClientTable,
+        length: usize,
         batch: usize,
         wanted: impl Fn(usize) -> Wanted,
     ) -> Result<Self, Box<dyn Error>> {
@@ -26,32 +31,31 @@ impl Lookups {
             queries.push(query);
             pending.push((index, state));
         }
-        Ok(Self { queries, pending })
+        Ok(Self { client, length, queries, pending })
     }
 
     /// As [`Lookups::new`], in a table by index.
-    pub(super) fn by_index(client: &ClientTable, batch: usize) -> Result<Self, Box<dyn Error>> {
-        Self::new(client, batch, |index| Wanted::Index(index as u64))
+    pub(crate) fn by_index(
+        client: &'a ClientTable,
+        length: usize,
+        batch: usize,
+    ) -> Result<Self, Box<dyn Error>> {
+        Self::new(client, length, batch, |index| Wanted::Index(index as u64))
     }
 
-    /// A wrong fast answer is a failure. Records have [`value`]s of `length` bytes.
-    pub(super) fn check(
+    /// Seconds that `answer` takes for the batch.
+    ///
+    /// # Errors
+    /// Its own, and where it answers wrongly: a wrong fast answer is a failure.
+    pub(crate) fn timed<E: Into<Box<dyn Error>>>(
         &self,
-        client: &ClientTable,
-        answers: &[Vec<u8>],
-        length: usize,
-    ) -> Result<(), Box<dyn Error>> {
+        mut answer: impl FnMut(&[wire::Query]) -> Result<Vec<Vec<u8>>, E>,
+    ) -> Result<f64, Box<dyn Error>> {
+        let (seconds, answers) = timed(|| answer(&self.queries)).map_err(Into::into)?;
         let mut right = answers.len() == self.pending.len();
         for ((index, pending), answer) in self.pending.iter().zip(answers) {
-            right &= client.decode(pending, answer)? == Some(value(*index, length));
+            right &= self.client.decode(pending, &answer)? == Some(value(*index, self.length));
         }
-        if right { Ok(()) } else { Err("an answer is wrong: nothing of this counts".into()) }
+        if right { Ok(seconds) } else { Err("an answer is wrong: nothing of this counts".into()) }
     }
-}
-
-/// Value `index` of a table of values of `length` bytes.
-pub(super) fn value(index: usize, length: usize) -> Vec<u8> {
-    let mut value = vec![0; length];
-    Csprng::insecure_from_seed(index as u64).fill_bytes(&mut value);
-    value
 }

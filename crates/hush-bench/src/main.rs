@@ -8,24 +8,24 @@ mod colpack;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 mod gpu;
 mod http;
-mod index_table;
 mod lookups;
 mod ntt;
 mod onion;
 mod packed;
 mod row;
 mod scan;
+mod table;
+mod tables;
+mod timing;
 
 use std::{error::Error, num::NonZeroUsize, process::ExitCode, sync::Arc, thread};
 
 use clap::{Parser, ValueEnum};
 use hush_cpu::Cpu;
 use hush_engine::{BackendChoice, Backends};
-use hush_math::csprng::Csprng;
 use hush_protocol::table::{Family, Protocol};
 
-/// Fewest runs of which the median counts.
-const RUNS: usize = 3;
+use table::{Column, Table};
 
 /// What is measured.
 #[derive(Clone, Copy, ValueEnum)]
@@ -65,6 +65,18 @@ impl What {
             return true;
         }
         matches!(self, Self::Packed | Self::Colpack)
+    }
+
+    /// What people are told of a row.
+    fn columns(self) -> &'static [Column] {
+        match self {
+            Self::Ntt => ntt::COLUMNS,
+            #[cfg(any(feature = "cuda", feature = "emulator"))]
+            Self::GpuFloors => gpu::RATES,
+            #[cfg(any(feature = "cuda", feature = "emulator"))]
+            Self::GpuSteps | Self::GpuAnswers => gpu::WORK,
+            _ => table::ON_CPU,
+        }
     }
 }
 
@@ -157,22 +169,23 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     args.check()?;
-    let mut table = row::Table::new(args.json);
+    let mut table = Table::new(args.what.columns(), args.json);
     match args.what {
         What::Scan => scan::run(args, &mut table),
-        What::Ntt => ntt::run(args),
+        What::Ntt => ntt::run(&mut table),
         What::Build => build::run(args, &mut table),
         What::Answer => answer::run(args, &mut table),
         What::Onion => onion::run(args, &mut table),
         What::Packed => packed::run(args, &mut table),
         What::Colpack => colpack::run(args, &mut table),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
-        What::GpuFloors => gpu::floors(args),
+        What::GpuFloors => gpu::floors(&mut table),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
-        What::GpuSteps => gpu::steps(args),
+        What::GpuSteps => gpu::steps(args, &mut table),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
-        What::GpuAnswers => gpu::answers(args),
-    }
+        What::GpuAnswers => gpu::answers(args, &mut table),
+    }?;
+    table.finish()
 }
 
 /// Threads: as asked, or one for every core.
@@ -197,36 +210,6 @@ fn parse_size(text: &str) -> Result<usize, String> {
         .checked_mul(1 << shift)
         .filter(|&size| size >= 1 << 20)
         .ok_or_else(|| format!("'{text}' is out of range: at least 1M"))
-}
-
-/// All on the CPU, with a thread for every core.
-fn on_cpu() -> Result<Backends, Box<dyn Error>> {
-    Ok(Backends::cpu_only(Arc::new(Cpu::new(threads(None))?)))
-}
-
-/// Fast, reproducible filler: what is measured does not depend on the bytes.
-fn fill(bytes: &mut [u8]) {
-    Csprng::insecure_from_seed(1).fill_bytes(bytes);
-}
-
-/// The middle of several timings in seconds, of at least `runs` runs and half a second.
-fn median_seconds(runs: usize, mut work: impl FnMut()) -> f64 {
-    work();
-    let (start, mut seconds) = (std::time::Instant::now(), Vec::new());
-    while seconds.len() < runs || start.elapsed().as_secs_f64() < 0.5 {
-        let start = std::time::Instant::now();
-        work();
-        seconds.push(start.elapsed().as_secs_f64());
-    }
-    seconds.sort_by(f64::total_cmp);
-    seconds[seconds.len() / 2]
-}
-
-/// The middle of several timings in seconds, and the last result.
-fn timed<T, E>(mut work: impl FnMut() -> Result<T, E>) -> Result<(f64, T), E> {
-    let mut result = None;
-    let seconds = median_seconds(RUNS, || result = Some(work()));
-    result.expect("it has run").map(|result| (seconds, result))
 }
 
 #[cfg(test)]

@@ -4,10 +4,19 @@ use std::error::Error;
 
 use hush_cpu::{Level, probe};
 use hush_math::modulus::find_primes;
-use serde::Serialize;
 
-use super::Args;
+use super::{
+    row::{Row, Transform},
+    table::{Column, Table, fixed, percent},
+};
 
+/// What is told of a row.
+pub(super) const COLUMNS: &[Column] = &[
+    ("us", 9, |row| fixed(row.transform.as_ref().map(|own| own.nanoseconds / 1e3), 2)),
+    ("ns/bfly", 9, |row| fixed(row.transform.as_ref().map(|own| own.ns_per_butterfly), 3)),
+    ("x scalar", 8, |row| fixed(row.transform.as_ref().map(|own| own.speedup), 1)),
+    ("floor", 6, |row| percent(row.share)),
+];
 /// Degrees that are measured.
 const DEGREES: [usize; 3] = [1024, 2048, 4096];
 /// Bits of the primes that are measured.
@@ -18,65 +27,34 @@ const FORWARD_OPS: f64 = 19_200.0;
 /// As [`FORWARD_OPS`], for the inverse.
 const INVERSE_OPS: f64 = 17_300.0;
 
-/// One transform.
-#[derive(Serialize)]
-struct Row {
-    name: String,
-    level: &'static str,
-    degree: usize,
-    modulus: u32,
-    nanoseconds: f64,
-    ns_per_butterfly: f64,
-    /// Time of the portable code over this time.
-    speedup: f64,
-    /// 10^9 512-bit multiply-adds of 52 bits a second, measured in the same run.
-    ifma_gops: Option<f64>,
-    /// Share of the instruction floor at that rate; none without IFMA.
-    share: Option<f64>,
-}
-
-pub(super) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+pub(super) fn run(table: &mut Table) -> Result<(), Box<dyn Error>> {
     let level = Level::from_env()?;
-    if !args.json {
-        println!("{:<26} {:>9} {:>9} {:>8} {:>6}", "what", "us", "ns/bfly", "x scalar", "floor");
-    }
     for degree in DEGREES {
+        let butterflies = (degree / 2 * degree.ilog2() as usize) as f64;
         for bits in PRIME_BITS {
             let modulus = find_primes(degree, bits, 1)[0];
             let rates = probe::ntt_rates(level, modulus, degree)?;
-            let row = |name: &str, ns: f64, scalar_ns: f64, ops: f64| {
-                let butterflies = (degree / 2 * degree.ilog2() as usize) as f64;
-                let floor_ns = rates.ifma_gops.map(|gops| ops * butterflies / (2048.0 * 12.0) / gops);
-                Row {
-                    name: format!("{name} N={degree} {bits}-bit"),
+            for (name, nanoseconds, scalar, ops) in [
+                ("forward", rates.forward_ns, rates.scalar_forward_ns, FORWARD_OPS),
+                ("inverse", rates.inverse_ns, rates.scalar_inverse_ns, INVERSE_OPS),
+            ] {
+                let floor = rates.ifma_gops.map(|gops| ops * butterflies / (2048.0 * 12.0) / gops);
+                let transform = Transform {
                     level: level.name(),
                     degree,
                     modulus,
-                    nanoseconds: ns,
-                    ns_per_butterfly: ns / butterflies,
-                    speedup: scalar_ns / ns,
+                    nanoseconds,
+                    ns_per_butterfly: nanoseconds / butterflies,
+                    speedup: scalar / nanoseconds,
                     ifma_gops: rates.ifma_gops,
-                    share: floor_ns.map(|floor_ns| floor_ns / ns),
-                }
-            };
-            print(args.json, &row("forward", rates.forward_ns, rates.scalar_forward_ns, FORWARD_OPS));
-            print(args.json, &row("inverse", rates.inverse_ns, rates.scalar_inverse_ns, INVERSE_OPS));
+                };
+                table.push(&Row {
+                    share: floor.map(|floor| floor / nanoseconds),
+                    transform: Some(transform),
+                    ..Row::named(format!("{name} N={degree} {bits}-bit"))
+                });
+            }
         }
     }
     Ok(())
-}
-
-fn print(json: bool, row: &Row) {
-    if json {
-        println!("{}", serde_json::to_string(row).expect("a row is plain data"));
-        return;
-    }
-    println!(
-        "{:<26} {:>9.2} {:>9.3} {:>8.1} {:>6}",
-        row.name,
-        row.nanoseconds / 1e3,
-        row.ns_per_butterfly,
-        row.speedup,
-        row.share.map_or("-".into(), |share| format!("{:.0}%", 100.0 * share))
-    );
 }

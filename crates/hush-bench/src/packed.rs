@@ -5,7 +5,6 @@
 
 use std::{error::Error, fs, path::Path, sync::Arc};
 
-use hush_client::Table as ClientTable;
 use hush_cpu::{Cpu, probe};
 use hush_engine::{MAX_PACKED_BATCH, build::BuildOptions};
 use hush_he::params::{PACK_M31, RingContext};
@@ -15,7 +14,6 @@ use hush_ops::{
     tiling::TiledDb,
 };
 use hush_protocol::{
-    descriptor::Descriptor,
     pack_table::PackTable,
     packing::{self, PackHost},
     ring_keys::open_upload,
@@ -24,12 +22,12 @@ use hush_protocol::{
 use hush_store::snapshot::{DB_FILE, Header, LIFTED_FILE};
 
 use super::{
-    Args, build,
-    index_table::{build_table, resident},
+    Args,
     lookups::Lookups,
-    on_cpu,
-    row::{Row, Table},
-    timed,
+    row::Row,
+    table::Table,
+    tables::{self, resident},
+    threads,
 };
 use steps::Steps;
 
@@ -41,86 +39,46 @@ const PROTOCOLS: [Protocol; 3] = [Protocol::Hybrid, Protocol::ExppackS, Protocol
 /// Batches of whole answers.
 const BATCHES: [usize; 3] = [1, 8, 32];
 
+/// The table under one of its protocols.
+type Served = tables::Served<PackTable>;
+
 pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let scratch = tempfile::tempdir()?;
     let dir = scratch.path().join("table");
-    let backends = on_cpu()?;
-    let options = BuildOptions {
-        pack: Some(PACK_M31),
-        column: None,
-        columns: args.columns.map(|columns| columns.get()),
-        ..build::options(Protocol::Hybrid)
-    };
-    let header = build_table(args.size, RECORD_BYTES, &options, "hybrid", &dir, &backends, table)?;
-    let [hybrid, exppack_s, double_pack] = PROTOCOLS.map(|protocol| Served::new(&header, protocol));
+    let columns = args.columns.map(|columns| columns.get());
+    let options = BuildOptions { pack: Some(PACK_M31), columns, ..tables::options(Protocol::Hybrid) };
+    let header = tables::build_by_index(args.size, RECORD_BYTES, &options, "hybrid", &dir, table)?;
+    let [hybrid, exppack_s, double_pack] = PROTOCOLS.map(|protocol| served(&header, protocol));
     let served = [hybrid?, exppack_s?, double_pack?];
-    steps::lift(backends.cpu(), &served[0].table, table)?;
-    describe(&header, &served, table);
+    steps::lift(&Cpu::new(threads(None))?, &served[0].table, table)?;
+    for served in &served {
+        tables::describe(&header, served.client.params(), table);
+    }
+    table.note(&format!(
+        "a server answers {MAX_PACKED_BATCH} queries at once at most: B = 32 shows what more would buy"
+    ));
     for threads in args.thread_counts() {
         let cpu = Cpu::new(threads)?;
-        let bench = Bench::open(&dir, &served[0], &cpu)?;
-        let steps = Steps::measure(&bench, &served, table)?;
+        let files = Files::open(&dir, &served[0], &cpu)?;
+        let steps = Steps::measure(&files, &served, table)?;
         for served in &served {
-            bench.answers(served, &steps, table)?;
+            files.answers(served, &steps, table)?;
         }
     }
     Ok(())
 }
 
-fn describe(header: &Header, served: &[Served], table: &Table) {
-    let mib = f64::from(1 << 20);
-    let first = &served[0].table;
-    table.note(&format!(
-        "{}: payload {:.0} MiB, D0 = {}, {} entries x {} planes, encoded {:.3}x, hint {:.0} MiB",
-        first.params().name(),
-        header.payload_bytes as f64 / mib,
-        first.shape().columns,
-        first.first_shape().entries(),
-        first.first_shape().planes(),
-        first.tiling().bytes() as f64 / header.payload_bytes as f64,
-        first.hint_tiling().bytes() as f64 / mib,
-    ));
-    table.note(&format!(
-        "a server answers {MAX_PACKED_BATCH} queries at once at most: B = 32 shows what more would buy"
-    ));
-    for served in served {
-        table.note(&format!(
-            "{}: query {} B, answer {} B, keys {} B",
-            served.table.protocol(),
-            served.table.query_bytes().total(),
-            served.table.answer_bytes(),
-            served.client.params().key_bytes(),
-        ));
-    }
-}
-
-/// The table under one of its protocols, and a client with keys.
-struct Served {
-    table: PackTable,
-    client: ClientTable,
-}
-
-impl Served {
-    fn new(header: &Header, protocol: Protocol) -> Result<Self, Box<dyn Error>> {
-        let TableParams::Pack(built) = header.descriptor.params()? else {
-            return Err("the table is not packed".into());
-        };
-        let table = PackTable::new(protocol, *built.params(), built.shape())?;
-        let packed_bits = built.params().ring().plaintext_bits();
-        let mut descriptor = Descriptor {
-            protocol,
-            word_bits: Some([table.query_bits(), packed_bits, packed_bits]),
-            ..header.descriptor.clone()
-        };
-        descriptor.seal();
-        let mut client = ClientTable::new(descriptor, None, false)?;
-        client.use_keys(&[1; 32]);
-        Ok(Self { table, client })
-    }
+fn served(header: &Header, protocol: Protocol) -> Result<Served, Box<dyn Error>> {
+    let TableParams::Pack(built) = header.descriptor.params()? else {
+        return Err("the table is not packed".into());
+    };
+    let table = PackTable::new(protocol, *built.params(), built.shape())?;
+    let packed_bits = built.params().ring().plaintext_bits();
+    Served::new(header, protocol, [table.query_bits(), packed_bits, packed_bits], table)
 }
 
 /// The files on a backend, with the keys of the client.
-struct Bench<'a> {
+struct Files<'a> {
     cpu: &'a Cpu,
     context: Arc<RingContext>,
     ring: <Cpu as RingOps>::Ring,
@@ -129,7 +87,7 @@ struct Bench<'a> {
     keys: <Cpu as RingOps>::Keys,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> Files<'a> {
     fn open(dir: &Path, served: &Served, cpu: &'a Cpu) -> Result<Self, Box<dyn Error>> {
         let load = |name| resident(dir, name);
         let table = &served.table;
@@ -157,13 +115,13 @@ impl<'a> Bench<'a> {
         for batch in BATCHES {
             // Too large a batch, as the steps have said.
             let Some(sum) = steps.sum(&served.table, batch) else { continue };
-            let lookups = Lookups::by_index(&served.client, batch)?;
+            let lookups = Lookups::by_index(&served.client, RECORD_BYTES, batch)?;
             let keys = vec![&self.keys; batch];
-            let (seconds, answers) = timed(|| packing::answer(&host, &lookups.queries, &keys))?;
-            lookups.check(&served.client, &answers, RECORD_BYTES)?;
+            let seconds = lookups.timed(|queries| packing::answer(&host, queries, &keys))?;
             let stream = probe::stream_read_gbps(self.db.bytes(), self.cpu.threads());
-            let row = Row::new("answer", self.cpu.threads(), batch, self.db.bytes().len() as u64, seconds);
-            table.push(&row.answer(stream, sum).protocol(served.table.protocol()));
+            let row = Row::named("answer").of(served.table.protocol()).batch(batch);
+            let row = row.pass(self.cpu.threads(), self.db.bytes().len(), seconds);
+            table.push(&row.answer(stream, sum));
         }
         Ok(())
     }

@@ -1,27 +1,49 @@
-//! A row of a benchmark: one JSON object, or one line of a table.
+//! A row of a benchmark: what was measured, or why it was not.
 
 use serde::Serialize;
 
-/// One measurement. Rates are decimal GB/s.
+/// One measurement: by name, then what it is of, then its figures. Rates are decimal GB/s.
 #[derive(Clone, Default, Serialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) protocol: Option<String>,
-    pub(crate) threads: usize,
-    pub(crate) batch: usize,
+    /// Bytes of the table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) table_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) threads: Option<usize>,
+    /// Queries at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) batch: Option<usize>,
     /// Bytes that are read or written.
-    pub(crate) bytes: u64,
-    pub(crate) seconds: f64,
-    pub(crate) gbps: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) seconds: Option<f64>,
+    /// `bytes / seconds`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) gbps: Option<f64>,
     /// Best read bandwidth of the same buffer in the same run.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stream_gbps: Option<f64>,
-    /// `gbps / stream_gbps`.
+    /// Seconds that the work takes at the rates of a GPU that were measured in this run: the longest of its parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) floor_seconds: Option<f64>,
+    /// Which part that is: memory, tensor, cores or copy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bound: Option<&'static str>,
+    /// The time of the bound over `seconds`: of the floor, or of reading `bytes` at `stream_gbps`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) share: Option<f64>,
     /// `gbps * batch`.
-    pub(crate) effective_gbps: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) effective_gbps: Option<f64>,
     /// Byte operations (2 a multiply-add, 4 bytes a query word) in 10^12 a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tops: Option<f64>,
     /// Share of the level's arithmetic peak, measured in the same run.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) peak_share: Option<f64>,
     /// Forward transforms that take one thread as long, measured in the same run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,143 +51,119 @@ pub(crate) struct Row {
     /// Time of a query in a batch over that of one by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) query_share: Option<f64>,
-    /// Of a whole answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) queries_per_second: Option<f64>,
+    /// Seconds over those in which the bytes are read once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) streams: Option<f64>,
+    /// Seconds over the sum of the answer's steps, each measured by itself for the same batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) steps_ratio: Option<f64>,
     #[serde(flatten)]
-    pub(crate) answer: Option<Answer>,
+    pub(crate) transform: Option<Transform>,
+    #[serde(flatten)]
+    pub(crate) rate: Option<Rate>,
+    /// Why there is no figure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) skipped: Option<String>,
 }
 
-/// What a row of a whole answer says beside its time.
+/// The transform of one polynomial.
 #[derive(Clone, Serialize)]
-pub(crate) struct Answer {
-    pub(crate) queries_per_second: f64,
-    /// Seconds over those in which the database is read once at the stream's bandwidth.
-    pub(crate) streams: f64,
-    /// Seconds over the sum of the answer's steps, each measured by itself for the same batch.
-    pub(crate) steps_ratio: f64,
+pub(crate) struct Transform {
+    pub(crate) level: &'static str,
+    pub(crate) degree: usize,
+    pub(crate) modulus: u32,
+    pub(crate) nanoseconds: f64,
+    pub(crate) ns_per_butterfly: f64,
+    /// Time of the portable code over this time.
+    pub(crate) speedup: f64,
+    /// 10^9 512-bit multiply-adds of 52 bits a second, measured in the same run.
+    pub(crate) ifma_gops: Option<f64>,
+}
+
+/// A rate that bounds others.
+#[derive(Clone, Serialize)]
+pub(crate) struct Rate {
+    /// `unit` a second.
+    pub(crate) rate: f64,
+    pub(crate) unit: &'static str,
 }
 
 impl Row {
-    /// A row for `bytes` in `seconds`.
-    pub(crate) fn new(
-        name: impl Into<String>,
-        threads: usize,
-        batch: usize,
-        bytes: u64,
-        seconds: f64,
-    ) -> Self {
+    /// Something by its name.
+    pub(crate) fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// The same by another name.
+    pub(crate) fn renamed(&self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self.clone() }
+    }
+
+    /// Says in which protocol it is done, or with which parameter set.
+    pub(crate) fn of(self, protocol: impl ToString) -> Self {
+        Self { protocol: Some(protocol.to_string()), ..self }
+    }
+
+    /// Says of how long a table it is.
+    #[cfg(any(feature = "cuda", feature = "emulator"))]
+    pub(crate) fn table(self, bytes: usize) -> Self {
+        Self { table_bytes: Some(bytes as u64), ..self }
+    }
+
+    /// Says for how many queries at once.
+    pub(crate) fn batch(self, batch: usize) -> Self {
+        Self { batch: Some(batch), ..self }
+    }
+
+    /// Adds the time of so many threads for a pass over `bytes`.
+    pub(crate) fn pass(self, threads: usize, bytes: usize, seconds: f64) -> Self {
         let gbps = bytes as f64 / seconds / 1e9;
+        let batch = self.batch.unwrap_or(1);
         Self {
-            name: name.into(),
-            threads,
-            batch,
-            bytes,
-            seconds,
-            gbps,
-            effective_gbps: gbps * batch as f64,
-            ..Self::default()
+            threads: Some(threads),
+            batch: Some(batch),
+            bytes: Some(bytes as u64),
+            seconds: Some(seconds),
+            gbps: Some(gbps),
+            effective_gbps: Some(gbps * batch as f64),
+            ..self
         }
     }
 
-    pub(crate) fn stream(mut self, stream_gbps: f64) -> Self {
-        self.stream_gbps = Some(stream_gbps);
-        self.share = Some(self.gbps / stream_gbps);
-        self
+    /// Adds the share of the bandwidth of reading.
+    pub(crate) fn stream(self, gbps: f64) -> Self {
+        Self { stream_gbps: Some(gbps), share: self.gbps.map(|own| own / gbps), ..self }
     }
 
     /// Adds the arithmetic rate of a scan against `peak_tops`.
-    pub(crate) fn arithmetic(mut self, peak_tops: f64) -> Self {
-        let tops = self.effective_gbps * 8.0 / 1e3;
-        self.tops = Some(tops);
-        self.peak_share = Some(tops / peak_tops);
-        self
+    pub(crate) fn arithmetic(self, peak_tops: f64) -> Self {
+        let tops = self.effective_gbps.map(|gbps| gbps * 8.0 / 1e3);
+        Self { tops, peak_share: tops.map(|tops| tops / peak_tops), ..self }
     }
 
     /// Adds the time in forward transforms of `seconds` each.
-    pub(crate) fn transforms(mut self, seconds: f64) -> Self {
-        self.transforms = Some(self.seconds / seconds);
-        self
+    pub(crate) fn transforms(self, seconds: f64) -> Self {
+        Self { transforms: self.seconds.map(|own| own / seconds), ..self }
     }
 
     /// Adds the time of a query over `alone`, the seconds of one by itself.
-    pub(crate) fn query_share(mut self, alone: f64) -> Self {
-        self.query_share = Some(self.seconds / self.batch as f64 / alone);
-        self
+    pub(crate) fn query_share(self, alone: f64) -> Self {
+        let each = self.seconds.zip(self.batch).map(|(seconds, batch)| seconds / batch as f64);
+        Self { query_share: each.map(|each| each / alone), ..self }
     }
 
-    /// Makes this the row of whole answers from a database that is read at `stream_gbps`, whose steps take `steps` seconds.
-    pub(crate) fn answer(self, stream_gbps: f64, steps: f64) -> Self {
-        let mut row = self.stream(stream_gbps);
-        row.answer = Some(Answer {
-            queries_per_second: row.batch as f64 / row.seconds,
-            streams: stream_gbps / row.gbps,
-            steps_ratio: row.seconds / steps,
-        });
-        row
+    /// Adds how many queries are answered a second.
+    pub(crate) fn queries(self) -> Self {
+        let rate = self.seconds.zip(self.batch).map(|(seconds, batch)| batch as f64 / seconds);
+        Self { queries_per_second: rate, ..self }
     }
 
-    /// What only some rows have, in words.
-    fn remarks(&self) -> String {
-        let mut words = Vec::new();
-        words.extend(self.transforms.map(|count| format!("{count:.0} NTTs")));
-        words.extend(self.query_share.map(|share| format!("a query {:.0}% of B = 1", 100.0 * share)));
-        if let Some(answer) = &self.answer {
-            let each = 1e3 / answer.queries_per_second;
-            words.push(format!("{each:.1} ms a query, {:.1} queries/s", answer.queries_per_second));
-            words.push(format!("{:.2}x stream, {:.2}x steps", answer.streams, answer.steps_ratio));
-        }
-        words.join(", ")
-    }
-
-    pub(crate) fn protocol(mut self, protocol: impl ToString) -> Self {
-        self.protocol = Some(protocol.to_string());
-        self
-    }
-}
-
-/// Prints rows as they come.
-pub(crate) struct Table {
-    json: bool,
-    started: bool,
-}
-
-impl Table {
-    pub(crate) fn new(json: bool) -> Self {
-        Self { json, started: false }
-    }
-
-    pub(crate) fn push(&mut self, row: &Row) {
-        if self.json {
-            println!("{}", serde_json::to_string(row).expect("a row is plain data"));
-            return;
-        }
-        if !self.started {
-            self.started = true;
-            println!(
-                "{:<34} {:>11} {:>3} {:>3} {:>9} {:>9} {:>7} {:>6} {:>9} {:>6} {:>6}",
-                "what", "proto", "thr", "B", "MiB", "ms", "GB/s", "stream", "GB/s x B", "TOPS", "peak"
-            );
-        }
-        let percent = |x: Option<f64>| x.map_or("-".into(), |x| format!("{:.0}%", 100.0 * x));
-        let line = format!(
-            "{:<34} {:>11} {:>3} {:>3} {:>9.1} {:>9.2} {:>7.2} {:>6} {:>9.1} {:>6} {:>6}  {}",
-            row.name,
-            row.protocol.as_deref().unwrap_or("-"),
-            row.threads,
-            row.batch,
-            row.bytes as f64 / f64::from(1 << 20),
-            row.seconds * 1e3,
-            row.gbps,
-            percent(row.share),
-            row.effective_gbps,
-            row.tops.map_or("-".into(), |x| format!("{x:.2}")),
-            percent(row.peak_share),
-            row.remarks()
-        );
-        println!("{}", line.trim_end());
-    }
-
-    /// A remark between rows, for people.
-    pub(crate) fn note(&self, text: &str) {
-        eprintln!("{text}");
+    /// Makes this the row of whole answers from a database that is read at `gbps`, whose steps take `steps` seconds.
+    pub(crate) fn answer(self, gbps: f64, steps: f64) -> Self {
+        let row = self.stream(gbps).queries();
+        let (streams, ratio) = (row.gbps.map(|own| gbps / own), row.seconds.map(|own| own / steps));
+        Self { streams, steps_ratio: ratio, ..row }
     }
 }

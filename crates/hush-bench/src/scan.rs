@@ -10,28 +10,20 @@ use hush_ops::{
     tiling::{TiledDb, Tiling},
 };
 
-use super::{
-    Args, fill, median_seconds,
-    row::{Row, Table},
-};
+use super::{Args, row::Row, table::Table, timing::timed};
 
 /// Columns of the wide shape.
 const WIDE: usize = 65_536;
 
 pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
-    let square = ((args.size as f64).sqrt() as usize).next_multiple_of(64);
-    let mut shapes = vec![Tiling::new(args.size / square, square), Tiling::new(args.size / WIDE, WIDE)];
+    let mut shapes = vec![square(args.size), Tiling::new(args.size / WIDE, WIDE)];
     shapes.dedup();
-    let bytes = shapes.iter().map(Tiling::bytes).max().unwrap_or(0);
-    let mut buffer = AlignedBuffer::<u8>::zeroed(bytes);
-    fill(&mut buffer);
-    let buffer = Arc::new(buffer);
-    for threads in args.thread_counts() {
-        let cpu = Cpu::new(threads)?;
-        let peak = probe::int8_peak_tops(cpu.level(), threads)?;
-        for &tiling in &shapes {
-            let bytes = Arc::new(Prefix { buffer: buffer.clone(), bytes: tiling.bytes() });
-            let stream = probe::stream_read_gbps((*bytes).as_ref(), threads);
+    for tiling in shapes {
+        let db = random_db(tiling)?;
+        for threads in args.thread_counts() {
+            let cpu = Cpu::new(threads)?;
+            let peak = probe::int8_peak_tops(cpu.level(), threads)?;
+            let stream = probe::stream_read_gbps(db.bytes(), threads);
             table.note(&format!(
                 "{} x {}, {} threads, {}: stream {stream:.1} GB/s, peak {peak:.2} TOPS",
                 tiling.rows(),
@@ -39,50 +31,52 @@ pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> 
                 threads,
                 cpu.level()
             ));
-            let db = cpu.open_db(TiledDb::new(tiling, bytes)?)?;
+            let db = cpu.open_db(db.clone())?;
             for &batch in args.batches() {
-                let row = measure(&cpu, &db, tiling, batch)?.stream(stream).arithmetic(peak);
-                table.push(&row);
+                let row = measure(&cpu, &db, tiling, batch)?;
+                table.push(&row.stream(stream).arithmetic(peak));
             }
         }
     }
     Ok(())
 }
 
-fn measure(cpu: &Cpu, db: &TiledDb, tiling: Tiling, batch: usize) -> Result<Row, Box<dyn Error>> {
-    let mut words = vec![0; batch * tiling.cols()];
-    Csprng::insecure_from_seed(batch as u64).fill_u32(&mut words);
-    let queries = LweQueries { cols: tiling.cols(), words };
-    check(cpu, &queries)?;
-    let mut out = cpu.lwe_fold(db, &queries)?;
-    let seconds = median_seconds(5, || {
-        if let Ok(result) = cpu.lwe_fold(db, &queries) {
-            out = result;
-        }
-    });
-    assert_eq!(out.words.len(), batch * tiling.rows());
-    Ok(Row::new(format!("scan D0={}", tiling.cols()), cpu.threads(), batch, tiling.bytes() as u64, seconds))
+/// The shape of a table of `size` bytes that has about as many rows as columns.
+pub(super) fn square(size: usize) -> Tiling {
+    let side = ((size as f64).sqrt() as usize).next_multiple_of(64);
+    Tiling::new(size / side, side)
 }
 
-/// A wrong fast answer is a failure: the first panel against the reference.
-fn check(cpu: &Cpu, queries: &LweQueries) -> Result<(), Box<dyn Error>> {
-    let mut matrix = vec![0; 40 * queries.cols];
-    fill(&mut matrix);
-    let db = TiledDb::from_matrix(40, queries.cols, &matrix);
-    if cpu.lwe_fold(&db, queries)? != Reference.lwe_fold(&db, queries)? {
+/// Fast, reproducible filler: what is measured does not depend on the bytes.
+pub(super) fn random_db(tiling: Tiling) -> Result<TiledDb, Box<dyn Error>> {
+    let mut bytes = AlignedBuffer::<u8>::zeroed(tiling.bytes());
+    Csprng::insecure_from_seed(1).fill_bytes(&mut bytes);
+    Ok(TiledDb::new(tiling, Arc::new(bytes))?)
+}
+
+/// Words of random queries.
+pub(super) fn random_queries(cols: usize, batch: usize) -> LweQueries {
+    LweQueries { cols, words: random_words(batch * cols) }
+}
+
+/// As [`random_db`].
+pub(super) fn random_words(count: usize) -> Vec<u32> {
+    let mut words = vec![0; count];
+    Csprng::insecure_from_seed(1).fill_u32(&mut words);
+    words
+}
+
+fn measure(cpu: &Cpu, db: &TiledDb, tiling: Tiling, batch: usize) -> Result<Row, Box<dyn Error>> {
+    let queries = random_queries(tiling.cols(), batch);
+    // A wrong fast answer is a failure: the first panel against the reference.
+    let mut panel = vec![0; 40 * tiling.cols()];
+    Csprng::insecure_from_seed(1).fill_bytes(&mut panel);
+    let panel = TiledDb::from_matrix(40, tiling.cols(), &panel);
+    if cpu.lwe_fold(&panel, &queries)? != Reference.lwe_fold(&panel, &queries)? {
         return Err("the fold is wrong: nothing was measured".into());
     }
-    Ok(())
-}
-
-/// The start of a shared buffer.
-struct Prefix {
-    buffer: Arc<AlignedBuffer<u8>>,
-    bytes: usize,
-}
-
-impl AsRef<[u8]> for Prefix {
-    fn as_ref(&self) -> &[u8] {
-        &self.buffer[..self.bytes]
-    }
+    let (seconds, folded) = timed(|| cpu.lwe_fold(db, &queries))?;
+    assert_eq!(folded.words.len(), batch * tiling.rows());
+    let row = Row::named(format!("scan D0={}", tiling.cols())).batch(batch);
+    Ok(row.pass(cpu.threads(), tiling.bytes(), seconds))
 }

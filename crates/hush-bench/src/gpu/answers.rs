@@ -20,26 +20,27 @@ use hush_protocol::{
 };
 
 use super::{
-    Bench, Scale, What, Work, answer_work,
+    Bench, Scale, Work, answer_work,
     room::batches_that_fit,
     steps::{residues, table_shape},
 };
-use crate::Args;
+use crate::{Args, row::Row};
 
 /// The protocols with targets for GPUs.
 const PROTOCOLS: [Protocol; 5] =
     [Protocol::Colpack, Protocol::ColpackS, Protocol::Simple, Protocol::Hybrid, Protocol::ExppackS];
 
 /// Each of [`PROTOCOLS`] on a table of `args.size` bytes, if there is room for it, as the engine plans it.
-pub(super) fn run(bench: &mut Bench<'_>, args: &Args) {
+pub(super) fn run(bench: &mut Bench<'_>, args: &Args) -> Result<(), Box<dyn Error>> {
     // Half of the columns for tables of up to a GiB; a few blocks for the smallest.
     let most = bench.scale.columns >> u32::from(args.size <= 1 << 30);
     let columns = args.columns.map_or(most, |columns| columns.get());
     let shape = table_shape(args.size, columns);
     for protocol in PROTOCOLS {
-        let what = What::answers("answer").of(protocol).table(args.size);
-        bench.attempt(what, |bench| bench.table(table_params(bench.scale, protocol, shape)?));
+        let row = Row::named("answer").of(protocol).table(args.size);
+        bench.attempt(row, |bench| bench.measure(table_params(bench.scale, protocol, shape)?));
     }
+    Ok(())
 }
 
 fn table_params(scale: &Scale, protocol: Protocol, shape: TableShape) -> Result<TableParams, ProtocolError> {
@@ -56,27 +57,27 @@ fn table_params(scale: &Scale, protocol: Protocol, shape: TableShape) -> Result<
 
 /// Batches of a table that are measured.
 struct Batches {
-    what: What,
+    row: Row,
     shape: TableShape,
     sizes: Vec<usize>,
 }
 
 impl Bench<'_> {
     /// One table, as far as there is room for it.
-    fn table(&mut self, table: TableParams) -> Result<(), Box<dyn Error>> {
+    fn measure(&mut self, table: TableParams) -> Result<(), Box<dyn Error>> {
         let (device, free) = (self.cuda.device(), room_for_tables(self.cuda));
         let plan = MemoryPlan::to_serve(&table, 1);
         let plan = plan.in_blocks(|bytes, buffers| device.bytes_taken(bytes, buffers));
         let bytes = table.encoded_bytes();
-        let what = What::answers("answer").of(table.protocol()).table(bytes);
+        let row = Row::named("answer").of(table.protocol()).table(bytes);
         let sizes = match batches_that_fit(&plan, &device.info().name, free, bytes, self.scale.batches) {
             Ok(sizes) => sizes,
             Err(why) => {
-                self.rows.skip(&what, why);
+                self.table.skip(&row, why);
                 return Ok(());
             }
         };
-        let batches = Batches { what, shape: table.shape(), sizes };
+        let batches = Batches { row, shape: table.shape(), sizes };
         match table {
             TableParams::Column(table) => self.column(&table, &batches),
             TableParams::Lwe(table) => self.simple(&table, &batches),
@@ -93,7 +94,8 @@ impl Bench<'_> {
         let scheme = ColumnScheme::new(table.params());
         let context = Arc::new(RingContext::new(*table.params().ring()));
         let ring = cuda.open_ring(context.clone())?;
-        let [digits, masks] = [3, 4].map(|seed| residues(context.kept(), table.chain_words() / 2, seed));
+        let [digits, masks] =
+            [3, 4].map(|seed| residues(context.kept(), table.pack_shape().plaintexts(), seed));
         let mut switched = Vec::new();
         let masks = if table.folds() {
             masks
@@ -163,7 +165,6 @@ impl Bench<'_> {
         make: impl Fn(Target, &mut Csprng) -> wire::Query,
         answer: impl Fn(&[wire::Query]) -> Result<Vec<Vec<u8>>, ProtocolError> + Sync,
     ) {
-        let (runs, in_flight) = (self.scale.runs, Backend::Cuda.batches_in_flight());
         let (mut rng, shape) = (Csprng::from_os(), batches.shape);
         let most = batches.sizes.iter().copied().max().unwrap_or(0);
         let targets = (0..most).map(|index| {
@@ -173,32 +174,31 @@ impl Bench<'_> {
         let queries: Vec<_> = targets.map(|target| make(target, &mut rng)).collect();
         for &batch in &batches.sizes {
             let answer = || answer(&queries[..batch]).map(drop);
-            let (what, work) = (batches.what.clone().batch(batch), work(batch));
-            self.timed(what.clone(), &work, || alone_seconds(runs, answer));
-            let what = what.renamed(format!("answer, {in_flight} in flight"));
-            self.timed(what, &work, || together_seconds(runs, in_flight, answer));
+            for in_flight in [1, Backend::Cuda.batches_in_flight()] {
+                let several = format!("answer, {in_flight} in flight");
+                let row = if in_flight > 1 { batches.row.renamed(several) } else { batches.row.clone() };
+                let row = row.batch(batch);
+                self.attempt(row.clone(), |bench| {
+                    let seconds = seconds_a_batch(bench.scale.runs, in_flight, answer)?;
+                    bench.table.push(&bench.floors.row(row, &work(batch), seconds).queries());
+                    Ok(())
+                });
+            }
         }
     }
 }
 
-/// Seconds of a batch that is answered by itself, after a run that does not count.
-fn alone_seconds(runs: usize, answer: impl Fn() -> Result<(), ProtocolError>) -> Result<f64, Box<dyn Error>> {
-    answer()?;
-    let start = Instant::now();
-    (0..runs).try_for_each(|_| answer())?;
-    Ok(start.elapsed().as_secs_f64() / runs as f64)
-}
-
-/// Seconds from one batch to the next where `in_flight` of them are under way.
-fn together_seconds(
+/// Seconds from one batch to the next where `in_flight` of them are under way, after a batch that does not count.
+fn seconds_a_batch(
     runs: usize,
     in_flight: usize,
     answer: impl Fn() -> Result<(), ProtocolError> + Sync,
 ) -> Result<f64, Box<dyn Error>> {
-    let start = Instant::now();
+    answer()?;
+    let (answer, start) = (&answer, Instant::now());
     std::thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..in_flight).map(|_| scope.spawn(|| (0..runs).try_for_each(|_| answer()))).collect();
+        let work = move || (0..runs).try_for_each(|_| answer());
+        let workers: Vec<_> = (0..in_flight).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("answers do not panic"))
     })?;
     Ok(start.elapsed().as_secs_f64() / (runs * in_flight) as f64)

@@ -6,6 +6,8 @@ use hush_cuda::device::Device;
 #[cfg(feature = "cuda")]
 use hush_cuda::device::Stopwatch;
 
+use crate::timing::quantile;
+
 /// The middle of `runs` timings of queued work in seconds, after a run that does not count.
 pub(super) fn device_seconds<E: Into<Box<dyn Error>>>(
     device: &Device,
@@ -13,12 +15,8 @@ pub(super) fn device_seconds<E: Into<Box<dyn Error>>>(
     mut work: impl FnMut() -> Result<(), E>,
 ) -> Result<f64, Box<dyn Error>> {
     work().map_err(Into::into)?;
-    let mut seconds = Vec::with_capacity(runs);
-    for _ in 0..runs {
-        seconds.push(clocked(device, &mut work)?);
-    }
-    seconds.sort_by(f64::total_cmp);
-    Ok(seconds[runs / 2])
+    let seconds = (0..runs).map(|_| clocked(device, &mut work)).collect::<Result<_, _>>()?;
+    Ok(quantile(seconds, 0.5))
 }
 
 fn clocked<E: Into<Box<dyn Error>>>(

@@ -2,13 +2,12 @@
 
 use std::error::Error;
 
-use hush_cuda::device::{Buffer, CudaError, Device, Launch};
+use hush_cuda::device::{Arg, Buffer, CudaError, Device, Launch};
 
-use super::{
-    Scale, device_seconds,
-    row::{Rate, What},
+use super::{Scale, Work, device_seconds};
+use crate::{
+    row::{Rate, Row},
     table::Table,
-    work::Work,
 };
 
 /// Independent chains of operations a thread, as the kernels have them.
@@ -23,9 +22,11 @@ const WGMMA: [(u32, &str); 4] = [
     (256, "floor_wgmma_n256_hopper"),
 ];
 /// Products of the cores.
-const WIDE: &str = "floor_multiply_wide";
-const HIGH: &str = "floor_multiply_high";
-const LOW: &str = "floor_multiply_low";
+const WORDS: [(&str, &str); 3] = [
+    ("word products, all of them", "floor_multiply_wide"),
+    ("word products, high halves", "floor_multiply_high"),
+    ("word products, low halves", "floor_multiply_low"),
+];
 
 /// A rate, a second.
 type Measured = Result<f64, Box<dyn Error>>;
@@ -47,28 +48,40 @@ pub(super) struct Floors {
 }
 
 impl Floors {
-    /// Measures them: a second or so. `rows` gets what could not be measured.
+    /// Measures them: a second or so. `table` gets what could not be measured.
     ///
     /// # Errors
     /// If the device has no memory for the measurements.
-    pub(super) fn measure(device: &Device, scale: &Scale, rows: &mut Table) -> Result<Self, Box<dyn Error>> {
-        let probe = Probe::new(device, scale)?;
-        let mut rate = |name: String, rate: Measured| rows.keep(&What::named(name), rate);
-        let reads = probe.reads().into_iter().filter_map(|read| rate(read.name(), probe.read(read)));
-        let read = reads.reduce(f64::max).unwrap_or(f64::INFINITY);
-        let mut rate = |name: &str, measured| rate(name.into(), measured).unwrap_or(f64::INFINITY);
-        let byte_ops = if device.is_hopper() { probe.wgmma(256, WGMMA[3].1) } else { probe.mma() };
-        let multiply_adds = rate("word products, all of them", probe.words(WIDE));
-        let high = rate("word products, high halves", probe.words(HIGH));
-        let low = rate("word products, low halves", probe.words(LOW));
+    pub(super) fn measure(device: &Device, scale: &Scale, table: &mut Table) -> Result<Self, Box<dyn Error>> {
+        let measured = measure(device, scale, table, |_, _| ())?;
+        // Of several ways the best.
+        let best = |what: &str| {
+            let rates = measured.iter().filter(|(name, _)| name.starts_with(what));
+            rates.map(|&(_, rate)| rate).reduce(f64::max).unwrap_or(f64::INFINITY)
+        };
+        let words = WORDS.map(|(name, _)| best(name));
         Ok(Self {
-            read,
-            byte_ops: rate("byte products", byte_ops),
-            modular_products: one_after_another([low, high, multiply_adds]),
-            multiply_adds,
-            up: rate("upload", probe.upload()),
-            down: rate("download", probe.download()),
+            read: best("read"),
+            byte_ops: best("byte products"),
+            modular_products: one_after_another(words),
+            multiply_adds: words[0],
+            up: best("upload"),
+            down: best("download"),
         })
+    }
+
+    /// The row of `work` in `seconds`.
+    pub(super) fn row(&self, row: Row, work: &Work, seconds: f64) -> Row {
+        let (bound, floor) = self.longest(work);
+        let stream = work.bytes / self.read;
+        Row {
+            seconds: Some(seconds),
+            floor_seconds: Some(floor),
+            bound: Some(bound),
+            share: Some(floor / seconds),
+            streams: (stream > 0.0).then(|| seconds / stream),
+            ..row
+        }
     }
 
     /// The part of `work` that takes longest, and its seconds. Copies share the queue with each other; other parts overlap.
@@ -89,58 +102,53 @@ fn one_after_another(rates: [f64; 3]) -> f64 {
     1.0 / rates.into_iter().map(f64::recip).sum::<f64>()
 }
 
-/// All rates.
+/// All rates, with a row each.
 ///
 /// # Errors
 /// If the device has no memory for the measurements.
 pub(super) fn run(device: &Device, scale: &Scale, table: &mut Table) -> Result<(), Box<dyn Error>> {
+    measure(device, scale, table, |table, row| table.push(&row)).map(drop)
+}
+
+/// The names of all rates and what they are, each after `each` has had its row.
+fn measure(
+    device: &Device,
+    scale: &Scale,
+    table: &mut Table,
+    each: impl Fn(&mut Table, Row),
+) -> Result<Vec<(String, f64)>, Box<dyn Error>> {
     let probe = Probe::new(device, scale)?;
-    let mut rate = |name: String, unit: &'static str, measure: &dyn Fn() -> Measured| {
+    let mut measured = Vec::new();
+    let mut take = |name: String, unit, measure: &dyn Fn() -> Measured| {
+        let row = Row::named(&name);
         if device.lost().is_none()
-            && let Some(rate) = table.keep(&What::named(&name), measure())
+            && let Some(rate) = table.keep(&row, measure())
         {
-            table.rate(&Rate { name, rate, unit });
+            each(table, Row { rate: Some(Rate { rate, unit }), ..row });
+            measured.push((name, rate));
         }
     };
-    for read in probe.reads() {
-        rate(read.name(), "B/s", &|| probe.read(read));
-    }
+    take("read, 16 bytes a load".into(), "B/s", &|| probe.loads());
     if device.is_hopper() {
+        for (tile, stages) in BULK {
+            let name = format!("read, {stages} bulk copies of {tile} bytes");
+            take(name, "B/s", &|| probe.bulk(tile, stages));
+        }
         for (columns, kernel) in WGMMA {
             let name = format!("byte products, 64 x 32 by 32 x {columns}");
-            rate(name, "op/s", &|| probe.wgmma(columns, kernel));
+            take(name, "op/s", &|| probe.wgmma(columns, kernel));
         }
     }
-    rate("byte products, 16 x 32 by 32 x 8".into(), "op/s", &|| probe.mma());
-    for (name, kernel) in [
-        ("32 x 32 + 64 bits", WIDE),
-        ("high half of 32 x 32 bits", HIGH),
-        ("low half of 32 x 32 + 32 bits", LOW),
-    ] {
-        rate(format!("word products, {name}"), "op/s", &|| probe.words(kernel));
+    take("byte products, 16 x 32 by 32 x 8".into(), "op/s", &|| probe.mma());
+    for (name, kernel) in WORDS {
+        take(name.into(), "op/s", &|| probe.words(kernel));
     }
-    rate("upload".into(), "B/s", &|| probe.upload());
-    rate("download".into(), "B/s", &|| probe.download());
-    Ok(())
+    take("upload".into(), "B/s", &|| probe.upload());
+    take("download".into(), "B/s", &|| probe.download());
+    Ok(measured)
 }
 
-/// A way to read device memory.
-#[derive(Clone, Copy)]
-enum Read {
-    Loads,
-    /// Bulk copies: bytes of a tile, and how many are in flight.
-    Bulk(u32, u32),
-}
-
-impl Read {
-    fn name(self) -> String {
-        match self {
-            Self::Loads => "read, 16 bytes a load".into(),
-            Self::Bulk(tile, stages) => format!("read, {stages} bulk copies of {tile} bytes"),
-        }
-    }
-}
-
+/// The device with what the kernels read and write.
 struct Probe<'a> {
     device: &'a Device,
     scale: &'a Scale,
@@ -165,30 +173,10 @@ impl<'a> Probe<'a> {
     }
 
     /// Launches `kernel` and returns `work` a second.
-    fn rate(
-        &self,
-        work: f64,
-        kernel: &'static str,
-        launch: Launch,
-        args: &[hush_cuda::device::Arg<'_>],
-    ) -> Measured {
+    fn rate(&self, work: f64, kernel: &'static str, launch: Launch, args: &[Arg<'_>]) -> Measured {
         // SAFETY: the arguments are what the kernel's comment asks for, and the buffers are the probe's.
         let launched = || unsafe { self.device.launch_kernel(kernel, launch, args) };
         Ok(work / device_seconds(self.device, self.scale.runs, launched)?)
-    }
-
-    /// The ways that the device has.
-    fn reads(&self) -> Vec<Read> {
-        let bulk = if self.device.is_hopper() { &BULK[..] } else { &[] };
-        let bulk = bulk.iter().map(|&(tile, stages)| Read::Bulk(tile, stages));
-        std::iter::once(Read::Loads).chain(bulk).collect()
-    }
-
-    fn read(&self, read: Read) -> Measured {
-        match read {
-            Read::Loads => self.loads(),
-            Read::Bulk(tile, stages) => self.bulk(tile, stages),
-        }
     }
 
     fn loads(&self) -> Measured {

@@ -13,42 +13,57 @@ mod answers;
 mod clock;
 mod floors;
 mod room;
-mod row;
 mod scale;
 mod steps;
-mod table;
 mod work;
 
 use clock::device_seconds;
 use floors::Floors;
-use row::{Row, What};
 use scale::Scale;
-use table::Table;
 use work::Work;
 
-use super::Args;
+use super::{
+    Args,
+    row::Row,
+    table::{Column, Table, fixed, percent, whole},
+};
 
 /// Bytes of a record of the tables.
 const RECORD_BYTES: usize = 4096;
 
+/// What people are told of a rate.
+pub(super) const RATES: &[Column] = &[
+    ("rate", 12, |row| row.rate.as_ref().map(|own| format!("{:.4e}", own.rate))),
+    ("unit", 6, |row| row.rate.as_ref().map(|own| own.unit.to_owned())),
+];
+
+/// What people are told of work on the device.
+pub(super) const WORK: &[Column] = &[
+    ("protocol", 11, |row| row.protocol.clone()),
+    ("GiB", 8, |row| fixed(row.table_bytes.map(|bytes| bytes as f64 / f64::from(1 << 30)), 2)),
+    ("B", 4, |row| whole(row.batch)),
+    ("ms", 10, |row| fixed(row.seconds.map(|seconds| 1e3 * seconds), 3)),
+    ("floor ms", 10, |row| fixed(row.floor_seconds.map(|seconds| 1e3 * seconds), 3)),
+    ("bound", 6, |row| row.bound.map(str::to_owned)),
+    ("share", 6, |row| percent(row.share)),
+    ("streams", 8, |row| row.streams.map(|streams| format!("{streams:.2}x"))),
+    ("queries/s", 10, |row| fixed(row.queries_per_second, 0)),
+];
+
 /// `hush-bench gpu-floors`.
-pub(super) fn floors(args: &Args) -> Result<(), Box<dyn Error>> {
-    let ((device, scale), mut rows) = (open()?, Table::new(args.json));
-    floors::run(&device, &scale, &mut rows)?;
-    rows.finish()
+pub(super) fn floors(table: &mut Table) -> Result<(), Box<dyn Error>> {
+    let (device, scale) = open()?;
+    floors::run(&device, &scale, table)
 }
 
 /// `hush-bench gpu-steps`.
-pub(super) fn steps(args: &Args) -> Result<(), Box<dyn Error>> {
-    measure(args, |bench| steps::run(bench, args.size))
+pub(super) fn steps(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
+    measure(table, |bench| steps::run(bench, args.size))
 }
 
 /// `hush-bench gpu-answers`.
-pub(super) fn answers(args: &Args) -> Result<(), Box<dyn Error>> {
-    measure(args, |bench| {
-        answers::run(bench, args);
-        Ok(())
-    })
+pub(super) fn answers(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
+    measure(table, |bench| answers::run(bench, args))
 }
 
 /// What measurements share.
@@ -56,44 +71,38 @@ struct Bench<'a> {
     cuda: &'a Cuda,
     scale: &'a Scale,
     floors: &'a Floors,
-    rows: &'a mut Table,
+    table: &'a mut Table,
 }
 
 impl Bench<'_> {
     /// A part of the measurements. After an error a row says why there is no more of it, and the benchmark goes on: there may not
     /// be another run. Once the device is lost, nothing is done any more.
-    fn attempt(&mut self, what: What, part: impl FnOnce(&mut Self) -> Result<(), Box<dyn Error>>) {
+    fn attempt(&mut self, row: Row, part: impl FnOnce(&mut Self) -> Result<(), Box<dyn Error>>) {
         if self.cuda.device().lost().is_none() {
             let done = part(self);
-            self.rows.keep(&what, done);
+            self.table.keep(&row, done);
         }
     }
 
-    /// A row for `work` that takes as many seconds as `measure` says.
-    fn timed(&mut self, what: What, work: &Work, measure: impl FnOnce() -> Result<f64, Box<dyn Error>>) {
-        self.attempt(what.clone(), |bench| {
-            bench.rows.push(&Row::new(what, measure()?, work, bench.floors));
+    /// A row for work on the device.
+    fn row<E: Into<Box<dyn Error>>>(&mut self, row: Row, work: &Work, run: impl FnMut() -> Result<(), E>) {
+        self.attempt(row.clone(), |bench| {
+            let seconds = device_seconds(bench.cuda.device(), bench.scale.runs, run)?;
+            bench.table.push(&bench.floors.row(row, work, seconds));
             Ok(())
         });
-    }
-
-    /// A row for work on the device.
-    fn row<E: Into<Box<dyn Error>>>(&mut self, what: What, work: &Work, run: impl FnMut() -> Result<(), E>) {
-        let (device, runs) = (self.cuda.device(), self.scale.runs);
-        self.timed(what, work, || device_seconds(device, runs, run));
     }
 }
 
 fn measure(
-    args: &Args,
+    table: &mut Table,
     run: impl FnOnce(&mut Bench<'_>) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
-    let ((device, scale), mut rows) = (open()?, Table::new(args.json));
-    let floors = Floors::measure(&device, &scale, &mut rows)?;
+    let (device, scale) = open()?;
+    let floors = Floors::measure(&device, &scale, table)?;
     device.release_unused();
     let cuda = Cuda::new(device);
-    run(&mut Bench { cuda: &cuda, scale: &scale, floors: &floors, rows: &mut rows })?;
-    rows.finish()
+    run(&mut Bench { cuda: &cuda, scale: &scale, floors: &floors, table })
 }
 
 /// The GPU, or the emulator in its place, and how much is measured there.
@@ -114,12 +123,12 @@ mod tests {
 
     /// What the parts of a benchmark whose second part fails return, and how many ran; the device may be lost there.
     fn parts(loses: bool) -> (String, usize) {
-        let (cuda, mut rows) = (Cuda::new(Device::emulated(Emulation::default())), Table::new(true));
-        let floors = Floors::measure(cuda.device(), &scale::EMULATOR, &mut rows).unwrap();
-        let mut bench = Bench { cuda: &cuda, scale: &scale::EMULATOR, floors: &floors, rows: &mut rows };
+        let (cuda, mut table) = (Cuda::new(Device::emulated(Emulation::default())), Table::new(WORK, true));
+        let floors = Floors::measure(cuda.device(), &scale::EMULATOR, &mut table).unwrap();
+        let mut bench = Bench { cuda: &cuda, scale: &scale::EMULATOR, floors: &floors, table: &mut table };
         let mut ran = 0;
         for index in 0..4 {
-            bench.attempt(What::named("part"), |bench| {
+            bench.attempt(Row::named("part"), |bench| {
                 ran += 1;
                 let run = || match index {
                     0 => Ok(()),
@@ -129,11 +138,11 @@ mod tests {
                     }
                     _ => Err(format!("part {index}")),
                 };
-                bench.row(What::named("row"), &Work::default(), run);
+                bench.row(Row::named("row"), &Work::default(), run);
                 Ok(())
             });
         }
-        (rows.finish().unwrap_err().to_string(), ran)
+        (table.finish().unwrap_err().to_string(), ran)
     }
 
     #[test]

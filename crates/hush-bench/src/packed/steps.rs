@@ -1,18 +1,19 @@
 //! The steps of packed answers, each by itself.
 
-use std::{error::Error, sync::Arc, time::Instant};
+use std::{error::Error, sync::Arc};
 
 use hush_cpu::{Cpu, probe};
 use hush_he::{algorithms::open_ring_query, params::RingContext};
-use hush_math::csprng::Csprng;
-use hush_ops::contract::{EntryOrder, Expanded, LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch};
+use hush_ops::contract::{EntryOrder, Expanded, LweBatch, LweOps, PackOps, RingOps, RlweBatch};
 use hush_protocol::{pack_table::PackTable, table::Protocol};
 
-use super::{Bench, Served};
+use super::{Files, RECORD_BYTES, Served};
 use crate::{
     lookups::Lookups,
-    row::{Row, Table},
-    timed,
+    row::Row,
+    scan::{random_queries, random_words},
+    table::Table,
+    timing::timed,
 };
 
 /// Batches of the steps that read the database or the hint once for a batch.
@@ -41,11 +42,11 @@ struct Pass {
 impl Steps {
     /// Measures all of them, with a row each.
     pub(super) fn measure(
-        bench: &Bench,
+        files: &Files,
         [hybrid, exppack_s, double_pack]: &[Served; 3],
         table: &mut Table,
     ) -> Result<Self, Box<dyn Error>> {
-        let mut timer = Timer::new(bench, table)?;
+        let mut timer = Timer::new(files, table)?;
         let (with_bits, expanded) = timer.expand(hybrid)?;
         let (plain, _) = timer.expand(exppack_s)?;
         let (passes, packed) = timer.passes(&hybrid.table, &expanded.selectors)?;
@@ -77,26 +78,23 @@ pub(super) fn lift(cpu: &Cpu, packed: &PackTable, table: &mut Table) -> Result<(
     let (shape, n) = (packed.first_shape(), packed.params().lwe().n());
     let columns = packed.hint_tiling().tile_columns(0);
     let hint = random_words(shape.rows_of(columns.clone()).len() * n).into();
-    let start = Instant::now();
-    let lifted = cpu.lift_hint(&ring, &hint, n, &shape, columns.clone())?;
-    let seconds = start.elapsed().as_secs_f64();
-    let name = format!("of hint: lift, {} of {} columns", columns.len(), shape.plaintexts());
-    let row = Row::new(name, cpu.threads(), 1, lifted.bytes().len() as u64, seconds);
-    table.push(&row.protocol(packed.protocol()));
+    let (seconds, lifted) = timed(|| cpu.lift_hint(&ring, &hint, n, &shape, columns.clone()))?;
+    let row = Row::named(format!("of hint: lift, {} of {} columns", columns.len(), shape.plaintexts()));
+    table.push(&row.of(packed.protocol()).pass(cpu.threads(), lifted.bytes().len(), seconds));
     Ok(())
 }
 
 /// Measures steps on a backend.
 struct Timer<'a> {
-    bench: &'a Bench<'a>,
+    files: &'a Files<'a>,
     table: &'a mut Table,
     /// Seconds of a forward transform of one polynomial modulo one prime.
     forward: f64,
 }
 
 impl<'a> Timer<'a> {
-    fn new(bench: &'a Bench<'a>, table: &'a mut Table) -> Result<Self, Box<dyn Error>> {
-        let (cpu, ring) = (bench.cpu, bench.context.params());
+    fn new(files: &'a Files<'a>, table: &'a mut Table) -> Result<Self, Box<dyn Error>> {
+        let (cpu, ring) = (files.cpu, files.context.params());
         let rates = probe::ntt_rates(cpu.level(), ring.kept_primes()[0], ring.degree())?;
         table.note(&format!(
             "{} threads, {}: a forward transform takes {:.2} us",
@@ -104,46 +102,48 @@ impl<'a> Timer<'a> {
             cpu.level(),
             rates.forward_ns / 1e3
         ));
-        Ok(Self { bench, table, forward: rates.forward_ns / 1e9 })
+        Ok(Self { files, table, forward: rates.forward_ns / 1e9 })
     }
 
-    /// The time of a step as a row, not yet printed, and its result. `bytes` are what it reads or writes.
-    fn time<T, E>(
-        &self,
+    /// The row of a step. `bytes` are what it reads or writes.
+    fn row(&self, protocol: Protocol, name: &str, batch: usize, bytes: usize, seconds: f64) -> Row {
+        Row::named(name).of(protocol).batch(batch).pass(self.files.cpu.threads(), bytes, seconds)
+    }
+
+    /// The seconds of a step of one query that is made of transforms, and its result.
+    fn transforms<T, E>(
+        &mut self,
         protocol: Protocol,
         name: &str,
-        batch: usize,
         bytes: usize,
         work: impl FnMut() -> Result<T, E>,
-    ) -> Result<(Row, T), E> {
+    ) -> Result<(f64, T), E> {
         let (seconds, result) = timed(work)?;
-        let row = Row::new(name, self.bench.cpu.threads(), batch, bytes as u64, seconds);
-        Ok((row.protocol(protocol), result))
+        self.table.push(&self.row(protocol, name, 1, bytes, seconds).transforms(self.forward));
+        Ok((seconds, result))
     }
 
     /// A query's expansion.
     fn expand(&mut self, served: &Served) -> Result<(f64, Expanded), Box<dyn Error>> {
-        let (bench, packed) = (self.bench, &served.table);
-        let query = Lookups::by_index(&served.client, 1)?.queries.remove(0);
-        let query = [open_ring_query(&bench.context, packed.leaves(), &query.packed)?];
+        let (files, packed, protocol) = (self.files, &served.table, served.table.protocol());
+        let query = Lookups::by_index(&served.client, RECORD_BYTES, 1)?.queries.remove(0);
+        let query = [open_ring_query(&files.context, packed.leaves(), &query.packed)?];
         let (n, folds) = (packed.params().lwe().n(), packed.folds());
         let bytes = n * 2 * size_of::<u32>() * packed.hint_tiling().poly_words();
-        let work = || bench.cpu.expand(&bench.ring, &[&bench.keys], &query, n, folds);
-        let (row, mut expanded) = self.time(packed.protocol(), "expand", 1, bytes, work)?;
-        self.table.push(&row.clone().transforms(self.forward));
-        let ring = bench.context.params();
+        let work = || files.cpu.expand(&files.ring, &[&files.keys], &query, n, folds);
+        let (seconds, mut expanded) = self.transforms(protocol, "expand", bytes, work)?;
+        let ring = files.context.params();
         // Level j from the top has a node for every 2^j leaves, and each node but a leaf is one Subs.
         let subs: usize = (1..=ring.levels().len()).map(|level| packed.leaves().div_ceil(1 << level)).sum();
         // A key switch transforms every digit and, once, the way back.
         let counted: usize = ring.full_ring().moduli().len() * (1 + ring.levels()[0].digits);
         self.table.note(&format!(
-            "{}: {} leaves, {} levels: {subs} Subs, {:.1} transforms each ({counted} are counted)",
-            packed.protocol(),
+            "{protocol}: {} leaves, {} levels: {subs} Subs, {:.1} transforms each ({counted} are counted)",
             packed.leaves(),
             ring.levels().len(),
-            row.seconds / self.forward / subs as f64
+            seconds / self.forward / subs as f64
         ));
-        Ok((row.seconds, expanded.remove(0)))
+        Ok((seconds, expanded.remove(0)))
     }
 
     /// The pass over the database and the one over the hint; returns what one query packs to.
@@ -152,30 +152,31 @@ impl<'a> Timer<'a> {
         packed: &PackTable,
         selectors: &RlweBatch,
     ) -> Result<(Vec<Pass>, RlweBatch), Box<dyn Error>> {
-        let bench = self.bench;
-        let (shape, threads) = (packed.first_shape(), bench.cpu.threads());
-        let (db, hint) = (bench.db.bytes(), bench.hint.bytes());
+        let (files, protocol, shape) = (self.files, packed.protocol(), packed.first_shape());
+        let (cpu, db, hint) = (files.cpu, files.db.bytes(), files.hint.bytes());
         let (mut passes, mut alone) = (Vec::<Pass>::new(), None);
         for batch in BATCHES {
-            if !bench.fits(batch) {
-                self.table.note(&format!("B = {batch} is skipped: memory is short"));
+            if !files.fits(batch) {
+                self.table.skip(&Row::named("pack").of(protocol).batch(batch), "memory is short");
                 break;
             }
             let queries = random_queries(packed.shape().columns, batch);
-            let work = || bench.cpu.lwe_fold(&bench.db, &queries);
-            let (fold, folded) = self.time(packed.protocol(), "lwe_fold", batch, db.len(), work)?;
+            let (lwe_fold, folded) = timed(|| cpu.lwe_fold(&files.db, &queries))?;
             // Every query has its own, as in an answer.
             let copies = vec![selectors.clone(); batch];
             let copies: Vec<&RlweBatch> = copies.iter().collect();
-            let work =
-                || bench.cpu.pack(&bench.ring, &bench.hint, &folded, &shape, 0..shape.plaintexts(), &copies);
-            let (pack, mut results) = self.time(packed.protocol(), "pack", batch, hint.len(), work)?;
-            let pass = Pass { batch, lwe_fold: fold.seconds, pack: pack.seconds };
+            let plaintexts = 0..shape.plaintexts();
+            let work = || cpu.pack(&files.ring, &files.hint, &folded, &shape, plaintexts.clone(), &copies);
+            let (pack, mut results) = timed(work)?;
+            let pass = Pass { batch, lwe_fold, pack };
             let first = passes.first().unwrap_or(&pass);
-            let stream = probe::stream_read_gbps(db, threads);
-            self.table.push(&fold.stream(stream).query_share(first.lwe_fold));
-            let stream = probe::stream_read_gbps(hint, threads);
-            self.table.push(&pack.stream(stream).query_share(first.pack));
+            for (name, bytes, seconds, alone) in
+                [("lwe_fold", db, lwe_fold, first.lwe_fold), ("pack", hint, pack, first.pack)]
+            {
+                let stream = probe::stream_read_gbps(bytes, cpu.threads());
+                let row = self.row(protocol, name, batch, bytes.len(), seconds).stream(stream);
+                self.table.push(&row.query_share(alone));
+            }
             passes.push(pass);
             alone = alone.or_else(|| results.pop());
         }
@@ -189,30 +190,26 @@ impl<'a> Timer<'a> {
         packed: &RlweBatch,
         expanded: &Expanded,
     ) -> Result<f64, Box<dyn Error>> {
-        let (bench, planes) = (self.bench, table.first_shape().planes());
+        let (files, planes) = (self.files, table.first_shape().planes());
         let (order, bits) = (EntryOrder::EntryMajor, &expanded.bits[..]);
-        let work = || bench.cpu.rgsw_fold(&bench.ring, &[packed], planes, order, &[bits]);
-        let (row, _) = self.time(table.protocol(), "rgsw_fold", 1, bytes_of(packed), work)?;
-        self.table.push(&row.clone().transforms(self.forward));
-        Ok(row.seconds)
+        let work = || files.cpu.rgsw_fold(&files.ring, &[packed], planes, order, &[bits]);
+        Ok(self.transforms(table.protocol(), "rgsw_fold", bytes_of(packed), work)?.0)
     }
 
     /// The response of one ciphertext, and of a pair.
     fn respond(&mut self, packed: &RlweBatch) -> Result<[f64; 2], Box<dyn Error>> {
-        let (bench, bits) = (self.bench, self.bench.context.params().response_bits());
+        let (files, bits) = (self.files, self.files.context.params().response_bits());
         let (ciphertext_words, one) = (packed.ciphertext_words, packed.ciphertext(0));
         let bytes = size_of_val(one);
-        let work = || bench.cpu.mod_switch(&bench.ring, &[&packed.words], 0..2, &[bits.a, bits.b]);
-        let (single, _) = self.time(Protocol::Hybrid, "mod_switch", 1, bytes, work)?;
-        self.table.push(&single.clone().transforms(self.forward));
+        let work = || files.cpu.mod_switch(&files.ring, &[&packed.words], 0..2, &[bits.a, bits.b]);
+        let (single, _) = self.transforms(Protocol::Hybrid, "mod_switch", bytes, work)?;
         let pair = RlweBatch { ciphertext_words, words: [one, one].concat().into() };
         let work = || {
-            let polys = bench.cpu.pack_pairs(&bench.ring, &[&bench.keys], &[&pair])?;
-            bench.cpu.mod_switch(&bench.ring, &[&polys[0]], 0..3, &[bits.a, bits.b, bits.b])
+            let polys = files.cpu.pack_pairs(&files.ring, &[&files.keys], &[&pair])?;
+            files.cpu.mod_switch(&files.ring, &[&polys[0]], 0..3, &[bits.a, bits.b, bits.b])
         };
-        let (pair, _) = self.time(Protocol::ExppackS, "pack_pairs and mod_switch", 1, 2 * bytes, work)?;
-        self.table.push(&pair.clone().transforms(self.forward));
-        Ok([single.seconds, pair.seconds])
+        let (pair, _) = self.transforms(Protocol::ExppackS, "pack_pairs and mod_switch", 2 * bytes, work)?;
+        Ok([single, pair])
     }
 
     /// What `double-pack` makes of a query's packed ciphertexts.
@@ -222,42 +219,26 @@ impl<'a> Timer<'a> {
         packed: &RlweBatch,
         selectors: &RlweBatch,
     ) -> Result<f64, Box<dyn Error>> {
-        let (bench, protocol) = (self.bench, table.protocol());
-        let (cpu, ring, shape) = (bench.cpu, &bench.ring, table.second_shape());
-        let (n, columns, planes) =
-            (table.params().lwe().n(), shape.plaintexts(), table.first_shape().planes());
+        let (cpu, ring, protocol) = (self.files.cpu, &self.files.ring, table.protocol());
+        let (shape, planes) = (table.second_shape(), table.first_shape().planes());
+        let (n, columns) = (table.params().lwe().n(), shape.plaintexts());
 
         let work = || cpu.reinterpret_rlwe(ring, packed, planes);
-        let (reinterpret, db) = self.time(protocol, "reinterpret_rlwe", 1, bytes_of(packed), work)?;
-        let bytes = db.bytes().len();
+        let (reinterpret, db) = self.transforms(protocol, "reinterpret_rlwe", bytes_of(packed), work)?;
         let queries = random_queries(table.second_words(), 1);
-        let (fold, folded) =
-            self.time(protocol, "second lwe_fold", 1, bytes, || cpu.lwe_fold(&db, &queries))?;
+        let (fold, folded) = timed(|| cpu.lwe_fold(&db, &queries))?;
         let matrix = table.second_matrix();
-        let work = || cpu.lwe_hint(&db, &matrix, 0..shape.rows());
-        let (hint, words) = self.time(protocol, "second lwe_hint", 1, bytes, work)?;
+        let (hint, words) = timed(|| cpu.lwe_hint(&db, &matrix, 0..shape.rows()))?;
+        let bytes = db.bytes().len();
+        self.table.push(&self.row(protocol, "second lwe_fold", 1, bytes, fold));
+        self.table.push(&self.row(protocol, "second lwe_hint", 1, bytes, hint));
         let work = || cpu.lift_hint(ring, &words, n, &shape, 0..columns);
-        let (lift, lifted) = self.time(protocol, "second lift_hint", 1, size_of_val(&words[..]), work)?;
+        let (lift, lifted) = self.transforms(protocol, "second lift_hint", size_of_val(&words[..]), work)?;
         let folded = LweBatch { rows: shape.rows(), words: folded.words };
-        let work = || cpu.pack(ring, &lifted, &folded, &shape, 0..columns, &[selectors]);
-        let (pack, _) = self.time(protocol, "second pack", 1, lifted.bytes().len(), work)?;
-
-        let seconds = [&reinterpret, &fold, &hint, &lift, &pack].map(|row| row.seconds).iter().sum();
-        for row in [reinterpret.transforms(self.forward), fold, hint, lift.transforms(self.forward), pack] {
-            self.table.push(&row);
-        }
-        Ok(seconds)
+        let (pack, _) = timed(|| cpu.pack(ring, &lifted, &folded, &shape, 0..columns, &[selectors]))?;
+        self.table.push(&self.row(protocol, "second pack", 1, lifted.bytes().len(), pack));
+        Ok(reinterpret + fold + hint + lift + pack)
     }
-}
-
-fn random_queries(cols: usize, batch: usize) -> LweQueries {
-    LweQueries { cols, words: random_words(batch * cols) }
-}
-
-fn random_words(count: usize) -> Vec<u32> {
-    let mut words = vec![0; count];
-    Csprng::insecure_from_seed(1).fill_u32(&mut words);
-    words
 }
 
 fn bytes_of(batch: &RlweBatch) -> usize {

@@ -8,26 +8,30 @@ use hush_math::{
     csprng::Csprng,
     poly::{Coeff, Eval, Poly},
 };
-use hush_ops::contract::{ChainPolys, ColumnOps, LweBatch, LweQueries, Memory, PowerKeys, RingOps};
+use hush_ops::contract::{ChainPolys, ColumnOps, LweBatch, Memory, PowerKeys, RingOps};
 use hush_protocol::{
     column_table::ColumnTable,
     table::{Protocol, TableShape},
 };
 
-use super::{device_residues, random_words, residues};
-use crate::gpu::{
-    Bench, What, Work,
-    work::{Counts, WORD, fold, products, transforms},
+use super::{device_residues, residues};
+use crate::{
+    gpu::{
+        Bench, Work,
+        work::{Counts, WORD, fold, products, transforms},
+    },
+    row::Row,
+    scan::{random_queries, random_words},
 };
 
 pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
     let table = ColumnTable::new(Protocol::Colpack, bench.scale.column, shape)?;
     let context = Arc::new(RingContext::new(*table.params().ring()));
     let ring = bench.cuda.open_ring(context.clone())?;
-    let [digits, masks] = [3, 4].map(|seed| residues(context.kept(), table.chain_words() / 2, seed));
+    let [digits, masks] = [3, 4].map(|seed| residues(context.kept(), table.pack_shape().plaintexts(), seed));
     let chain = bench.cuda.open_chain(&ring, &table.pack_shape(), ChainPolys { digits, masks })?;
     let of = ColumnBench { counts: Counts::new(&ring), ring, table, chain };
-    let what = |name: &str| What::named(name).of(Protocol::Colpack);
+    let what = |name: &str| Row::named(name).of(Protocol::Colpack);
     bench.attempt(what("pack_columns"), |bench| of.pack_columns(bench));
     bench.attempt(what("rgsw_power_fold"), |bench| of.rgsw_power_fold(bench));
     bench.attempt(what("mod_switch"), |bench| of.mod_switch(bench));
@@ -56,7 +60,7 @@ impl ColumnBench {
         let columns = cuda.random_db(rows, cols, 1)?;
         let mut rng = Csprng::insecure_from_seed(2);
         for &batch in bench.scale.batches {
-            let keys = LweQueries { cols, words: random_words(batch * cols, 3) };
+            let keys = random_queries(cols, batch);
             let conjugations: Vec<_> = (0..batch).map(|_| self.key(&mut rng)).collect();
             let conjugations: Vec<_> = conjugations.iter().collect();
             // A transform of each limb of a query's key, then a product of polynomials a plaintext: a product modulo a prime a
@@ -80,8 +84,8 @@ impl ColumnBench {
                     cuda.pack_columns(&self.ring, &columns, &self.chain, words, &keys, &conjugations);
                 packed.map(|packed| folded = Some(packed))
             };
-            let what = What::named("pack_columns").batch(batch).of(Protocol::Colpack);
-            bench.row(what.table(tiling.bytes()), &work, pack);
+            let row = Row::named("pack_columns").batch(batch).of(Protocol::Colpack);
+            bench.row(row.table(tiling.bytes()), &work, pack);
         }
         Ok(())
     }
@@ -95,7 +99,7 @@ impl ColumnBench {
         let body = [(); 2].map(|()| self.key(&mut rng));
         for &batch in bench.scale.batches {
             let packed =
-                LweBatch { rows: shape.rows(), words: cuda.keep(random_words(batch * shape.rows(), 2))? };
+                LweBatch { rows: shape.rows(), words: cuda.keep(random_words(batch * shape.rows()))? };
             // Two rows of a query's RGSW ciphertext come up and are transformed; then T - 1 external products a plane. Their
             // operands are the terms: the halves b are rotated words, which are added up without products; the halves a are the
             // same for all queries.
@@ -113,7 +117,7 @@ impl ColumnBench {
             let powers = PowerKeys { masks: &masks, bodies: &bodies };
             let run = || cuda.rgsw_power_fold(&self.ring, &self.chain, &packed, powers).map(drop);
             let name = format!("rgsw_power_fold, {terms} x {}", shape.planes());
-            bench.row(What::named(name).batch(batch).of(Protocol::Colpack), &work, run);
+            bench.row(Row::named(name).batch(batch).of(Protocol::Colpack), &work, run);
         }
         Ok(())
     }
@@ -131,8 +135,8 @@ impl ColumnBench {
             let answers: Vec<_> = answers.iter().collect();
             let work = self.counts.switches((batch * polys) as f64);
             let switch = || cuda.mod_switch(&self.ring, &answers, 0..polys, &widths).map(drop);
-            let what = What::named(format!("mod_switch, {polys}")).batch(batch);
-            bench.row(what.of(Protocol::Colpack), &work, switch);
+            let row = Row::named(format!("mod_switch, {polys}")).batch(batch);
+            bench.row(row.of(Protocol::Colpack), &work, switch);
         }
         Ok(())
     }
@@ -143,7 +147,7 @@ fn chain_hint(bench: &mut Bench<'_>, ring: &CudaRing, context: &RingContext) -> 
     let (cuda, counts) = (bench.cuda, Counts::new(ring));
     let plan = cuda.open_masks(ring, &ColumnMasks::new(context))?;
     let (degree, limbs) = (counts.degree, counts.limbs);
-    let hint = cuda.keep(random_words(degree * degree, 1))?;
+    let hint = cuda.keep(random_words(degree * degree))?;
     for count in [1, cuda.chain_batch()] {
         let hints = vec![&hint; count];
         // Four passes of 2 N transforms, and 8 for each of the N/2 steps.
@@ -152,8 +156,8 @@ fn chain_hint(bench: &mut Bench<'_>, ring: &CudaRing, context: &RingContext) -> 
         let words = (count * degree * degree) as f64;
         let work = Work { bytes: 2.0 * WORD * words, down: WORD * words, ..transforms(transformed, degree) };
         let run = || cuda.chain_hint(ring, &plan, &hints).map(drop);
-        let what = What::named(format!("chain_hint, {count} plaintexts")).batch(count);
-        bench.row(what.of(Protocol::Colpack), &work, run);
+        let row = Row::named(format!("chain_hint, {count} plaintexts")).batch(count);
+        bench.row(row.of(Protocol::Colpack), &work, run);
     }
     Ok(())
 }

@@ -4,16 +4,16 @@ use std::error::Error;
 
 use hush_cuda::{CudaDb, FoldKernel, fill_random};
 use hush_he::params::DEFAULT_LWE;
-use hush_ops::{
-    contract::{LweOps, LweQueries},
-    tiling::Tiling,
-};
+use hush_ops::{contract::LweOps, tiling::Tiling};
 use hush_protocol::table::{Protocol, TableShape};
 
-use super::random_words;
-use crate::gpu::{
-    Bench, What, Work,
-    work::{WORD, fold},
+use crate::{
+    gpu::{
+        Bench, Work,
+        work::{WORD, fold},
+    },
+    row::Row,
+    scan::random_queries,
 };
 
 /// Bytes of a word that the second database is made of, in `double`.
@@ -22,8 +22,8 @@ const DIGITS: usize = 2;
 const HINT_WORDS: usize = 1 << 27;
 
 pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
-    bench.attempt(What::named("lwe_fold"), |bench| folds(bench, shape));
-    bench.attempt(What::named("reinterpret_lwe"), |bench| reinterpret(bench, shape));
+    bench.attempt(Row::named("lwe_fold"), |bench| folds(bench, shape));
+    bench.attempt(Row::named("reinterpret_lwe"), |bench| reinterpret(bench, shape));
     Ok(())
 }
 
@@ -34,12 +34,12 @@ fn folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>>
     let db = cuda.random_db(rows, cols, 1)?;
     let bytes = db.bytes_on_device();
     for &batch in bench.scale.fold_batches {
-        let queries = LweQueries { cols, words: random_words(batch * cols, 2) };
+        let queries = random_queries(cols, batch);
         let words = WORD * queries.words.len() as f64;
         // Words come up and are written; they are read, and their bytes written.
         let work = Work { bytes: 3.0 * words, up: words, ..Work::default() };
         let prepare = || cuda.prepare_queries(&queries, None).map(drop);
-        bench.row(What::named("lwe_fold: queries").batch(batch), &work, prepare);
+        bench.row(Row::named("lwe_fold: queries").batch(batch), &work, prepare);
         let sums = device.zeroed::<u32>(batch * rows)?;
         for kernel in [FoldKernel::Wgmma, FoldKernel::Mma, FoldKernel::Gemv] {
             let runs = kernel != FoldKernel::Wgmma || device.is_hopper();
@@ -47,8 +47,8 @@ fn folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>>
                 let prepared = cuda.prepare_queries(&queries, Some(kernel))?;
                 let run = || cuda.add_prepared_fold(&db, &prepared, &sums.slice(..));
                 // Tiles are read whole.
-                let what = What::named(format!("lwe_fold, {kernel:?}")).batch(batch).table(bytes);
-                bench.row(what, &fold(bytes as f64, batch), run);
+                let row = Row::named(format!("lwe_fold, {kernel:?}")).batch(batch).table(bytes);
+                bench.row(row, &fold(bytes as f64, batch), run);
             }
         }
     }
@@ -69,9 +69,9 @@ fn reinterpret(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn E
         // Words are read, and tiles written, which are whole.
         let written = CudaDb::bytes_for(Tiling::new(items * DIGITS, blocks));
         let bytes = WORD * (items * blocks) as f64 + written as f64;
-        let what = What::named(name).batch(1).of(Protocol::Double);
+        let row = Row::named(name).batch(1).of(Protocol::Double);
         let reinterpret = || cuda.reinterpret_lwe(&words, items, DIGITS).map(drop);
-        bench.row(what, &Work { bytes, ..Work::default() }, reinterpret);
+        bench.row(row, &Work { bytes, ..Work::default() }, reinterpret);
     }
     Ok(())
 }

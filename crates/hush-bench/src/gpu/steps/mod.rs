@@ -7,10 +7,11 @@ use hush_cuda::{
     fill_random,
     ring::CudaRing,
 };
-use hush_math::{csprng::Csprng, ring::Ring};
+use hush_math::{csprng::Csprng, poly::Eval, ring::Ring};
 use hush_protocol::table::TableShape;
 
-use super::{Bench, RECORD_BYTES, What};
+use super::{Bench, RECORD_BYTES};
+use crate::row::Row;
 
 mod column;
 mod lwe;
@@ -31,7 +32,7 @@ pub(super) fn run(bench: &mut Bench<'_>, size: usize) -> Result<(), Box<dyn Erro
     let groups: [(&str, Group); 4] =
         [("lwe", lwe::run), ("column", column::run), ("pack", pack::run), ("onion", onion::run)];
     for (name, group) in groups {
-        bench.attempt(What::named(format!("steps of {name}")), |bench| group(bench, shape));
+        bench.attempt(Row::named(format!("steps of {name}")), |bench| group(bench, shape));
         bench.cuda.release_unused();
     }
     Ok(())
@@ -45,20 +46,9 @@ pub(super) fn table_shape(size: usize, columns: usize) -> TableShape {
 }
 
 /// Random polynomials `[..][limb][slot]` on the host.
-pub(super) fn residues(ring: &Ring, words: usize, seed: u64) -> Vec<u32> {
-    let mut residues = random_words(words, seed);
-    for (limb, words) in residues.chunks_mut(ring.degree()).enumerate() {
-        let p = ring.moduli()[limb % ring.limbs()];
-        words.iter_mut().for_each(|word| *word = p.reduce(u64::from(*word)));
-    }
-    residues
-}
-
-/// Random words on the host.
-fn random_words(count: usize, seed: u64) -> Vec<u32> {
-    let mut words = vec![0; count];
-    Csprng::insecure_from_seed(seed).fill_u32(&mut words);
-    words
+pub(super) fn residues(ring: &Ring, polys: usize, seed: u64) -> Vec<u32> {
+    let mut rng = Csprng::insecure_from_seed(seed);
+    (0..polys).flat_map(|_| ring.expand_uniform::<Eval>(&mut rng).into_words()).collect()
 }
 
 /// Random polynomials modulo Q_e or Q_1 on the device: residues below the least of the primes.

@@ -10,7 +10,10 @@ use hush_protocol::{
 };
 
 use super::ring::RingBench;
-use crate::gpu::{Bench, RECORD_BYTES, What};
+use crate::{
+    gpu::{Bench, RECORD_BYTES},
+    row::Row,
+};
 
 /// A table of its own: the database in evaluation form is several times as long as its records, and no step here reads it.
 pub(super) fn run(bench: &mut Bench<'_>, _: TableShape) -> Result<(), Box<dyn Error>> {
@@ -19,7 +22,7 @@ pub(super) fn run(bench: &mut Bench<'_>, _: TableShape) -> Result<(), Box<dyn Er
     let columns = layout::columns(&scheme, records, RECORD_BYTES);
     let table = RingTable::new(params, layout::index_shape(&scheme, records, RECORD_BYTES, columns))?;
     let onion = RingBench::new(bench, Protocol::Onion, &params)?;
-    let what = |name: &str| What::named(name).of(Protocol::Onion);
+    let what = |name: &str| Row::named(name).of(Protocol::Onion);
     bench.attempt(what("expand"), |bench| onion.expand(bench, table.shape().columns, table.folds()));
     bench.attempt(what("rgsw_fold"), |bench| {
         onion.rgsw_fold(bench, table.entries(), table.planes(), EntryOrder::PlaneMajor)

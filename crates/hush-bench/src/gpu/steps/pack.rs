@@ -17,9 +17,12 @@ use hush_protocol::{
 };
 
 use super::{device_residues, ring::RingBench};
-use crate::gpu::{
-    Bench, What, Work,
-    work::{WORD, transforms},
+use crate::{
+    gpu::{
+        Bench, Work,
+        work::{WORD, transforms},
+    },
+    row::Row,
 };
 
 pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
@@ -27,8 +30,8 @@ pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dy
     let table = PackTable::new(Protocol::Hybrid, params, shape)?;
     let (first, n) = (table.first_shape(), params.lwe().n());
     let mut steps = RingBench::new(bench, Protocol::Hybrid, params.ring())?;
-    let what = |name: &str| What::named(name).of(Protocol::Hybrid);
-    bench.attempt(What::named("NTT"), |bench| steps.transforms(bench));
+    let what = |name: &str| Row::named(name).of(Protocol::Hybrid);
+    bench.attempt(Row::named("NTT"), |bench| steps.transforms(bench));
     bench.attempt(what("expand"), |bench| steps.expand(bench, n, table.folds()));
     bench.attempt(what("rgsw_fold"), |bench| {
         steps.rgsw_fold(bench, first.entries(), first.planes(), EntryOrder::EntryMajor)
@@ -37,7 +40,7 @@ pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dy
     bench.attempt(what("lift_hint"), |bench| lift_hint(bench, &steps, &table));
     // All plaintexts are sent.
     steps.protocol = Protocol::ExppackS;
-    bench.attempt(What::named("an answer").of(steps.protocol), |bench| {
+    bench.attempt(Row::named("an answer").of(steps.protocol), |bench| {
         steps.respond(bench, first.plaintexts().next_multiple_of(2))
     });
     Ok(())
@@ -63,8 +66,8 @@ fn pack(bench: &mut Bench<'_>, of: &RingBench, n: usize, columns: usize) -> Resu
                 _ => Work { bytes, byte_ops: 32.0 * products, ..Work::default() },
             };
             let fold = || ring::fold_rows(device, kept.moduli(), &hint, &selectors, Some(kernel)).map(drop);
-            let what = What::named(format!("pack {columns} x {n}, {kernel:?}")).batch(batch);
-            bench.row(what.of(of.protocol).table(tiling.bytes()), &work, fold);
+            let row = Row::named(format!("pack {columns} x {n}, {kernel:?}")).batch(batch);
+            bench.row(row.of(of.protocol).table(tiling.bytes()), &work, fold);
         }
     }
     Ok(())
@@ -84,7 +87,7 @@ fn lift_hint(bench: &mut Bench<'_>, of: &RingBench, table: &PackTable) -> Result
         ..transforms(polys * of.counts.limbs as f64, of.counts.degree)
     };
     let lift = || cuda.lift_hint(&of.ring, &hint, n, &shape, columns.clone()).map(drop);
-    let what = What::named(format!("lift_hint, {} x {n}", columns.len())).batch(1);
-    bench.row(what.of(of.protocol), &work, lift);
+    let row = Row::named(format!("lift_hint, {} x {n}", columns.len())).batch(1);
+    bench.row(row.of(of.protocol), &work, lift);
     Ok(())
 }

@@ -15,9 +15,12 @@ use hush_protocol::{
 };
 
 use super::device_residues;
-use crate::gpu::{
-    Bench, What, Work,
-    work::{Counts, WORD, sums, transforms},
+use crate::{
+    gpu::{
+        Bench, Work,
+        work::{Counts, WORD, sums, transforms},
+    },
+    row::Row,
 };
 
 /// A parameter set on the device with the keys of a client, and the protocol whose shapes are measured.
@@ -65,7 +68,7 @@ impl RingBench {
         let work = Work { bytes: 2.0 * WORD * words as f64, ..transforms(count, tables.degree().words()) };
         let (limbs, degree) = (tables.limbs(), tables.degree().words());
         let forward = || ring::forward(device, tables, &from.slice(..), &to.slice(..));
-        let what = |name: &str| What::named(format!("{name}, {polys} x {limbs} of {degree}")).batch(1);
+        let what = |name: &str| Row::named(format!("{name}, {polys} x {limbs} of {degree}")).batch(1);
         bench.row(what("NTT"), &work, forward);
         let inverse = || ring::inverse(device, tables, &from.slice(..), &to.slice(..));
         bench.row(what("inverse NTT"), &work, inverse);
@@ -96,8 +99,8 @@ impl RingBench {
                 ..transforms(batch as f64 * subs, full.degree())
             };
             let expand = || cuda.expand(&self.ring, &keys, &queries, rows, folds).map(drop);
-            let what = What::named(format!("expand to {leaves} leaves")).batch(batch);
-            bench.row(what.of(self.protocol), &work, expand);
+            let row = Row::named(format!("expand to {leaves} leaves")).batch(batch);
+            bench.row(row.of(self.protocol), &work, expand);
         }
         Ok(())
     }
@@ -128,8 +131,8 @@ impl RingBench {
                 ..self.counts.external_products(count, &gadget)
             };
             let fold = || cuda.rgsw_fold(&self.ring, &items, planes, order, &bits).map(drop);
-            let what = What::named(format!("rgsw_fold, {entries} x {planes}")).batch(batch);
-            bench.row(what.of(self.protocol), &work, fold);
+            let row = Row::named(format!("rgsw_fold, {entries} x {planes}")).batch(batch);
+            bench.row(row.of(self.protocol), &work, fold);
         }
         Ok(())
     }
@@ -153,7 +156,7 @@ impl RingBench {
                 ..counts.decompositions(2.0 * all, &gadget) + sums(slots, 2 * gadget.digits)
             };
             let pack = || cuda.pack_pairs(&self.ring, &keys, &items).map(drop);
-            let what = |name: String| What::named(name).batch(batch).of(self.protocol);
+            let what = |name: String| Row::named(name).batch(batch).of(self.protocol);
             bench.row(what(format!("pack_pairs, {pairs}")), &work, pack);
             let packed = cuda.pack_pairs(&self.ring, &keys, &items)?;
             let packed: Vec<_> = packed.iter().collect();

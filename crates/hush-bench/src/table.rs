@@ -1,0 +1,154 @@
+//! The rows of a benchmark, as they come: one JSON object each, or one line of a table.
+
+use std::error::Error;
+
+use super::row::Row;
+
+/// A column for people: its head, its width, and what a row has there.
+pub(crate) type Column = (&'static str, usize, fn(&Row) -> Option<String>);
+
+/// What benchmarks on a CPU tell of a row, beside its name and [`remarks`].
+pub(crate) const ON_CPU: &[Column] = &[
+    ("proto", 11, |row| row.protocol.clone()),
+    ("thr", 3, |row| whole(row.threads)),
+    ("B", 3, |row| whole(row.batch)),
+    ("MiB", 9, |row| fixed(row.bytes.map(|bytes| bytes as f64 / f64::from(1 << 20)), 1)),
+    ("ms", 9, |row| fixed(row.seconds.map(|seconds| 1e3 * seconds), 2)),
+    ("GB/s", 7, |row| fixed(row.gbps, 2)),
+    ("stream", 6, |row| percent(row.share)),
+    ("GB/s x B", 9, |row| fixed(row.effective_gbps, 1)),
+    ("TOPS", 6, |row| fixed(row.tops, 2)),
+    ("peak", 6, |row| percent(row.peak_share)),
+];
+
+/// A number that is counted.
+pub(crate) fn whole(count: Option<usize>) -> Option<String> {
+    count.map(|count| count.to_string())
+}
+
+/// A number with so many digits behind the point.
+pub(crate) fn fixed(number: Option<f64>, digits: usize) -> Option<String> {
+    number.map(|number| format!("{number:.digits$}"))
+}
+
+/// A share.
+pub(crate) fn percent(share: Option<f64>) -> Option<String> {
+    share.map(|share| format!("{:.0}%", 100.0 * share))
+}
+
+/// Prints rows, and keeps the first error of those that could not be measured: a benchmark may go on after it, and fails then.
+pub(crate) struct Table {
+    columns: &'static [Column],
+    json: bool,
+    started: bool,
+    error: Option<Box<dyn Error>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub(crate) fn new(columns: &'static [Column], json: bool) -> Self {
+        Self { columns, json, started: false, error: None }
+    }
+
+    /// Prints a row.
+    pub(crate) fn push(&mut self, row: &Row) {
+        if self.json {
+            println!("{}", serde_json::to_string(row).expect("a row is plain data"));
+            return;
+        }
+        if !std::mem::replace(&mut self.started, true) {
+            println!("{}", self.line("what", |(head, ..)| Some((*head).to_owned()), ""));
+        }
+        println!("{}", self.line(&row.name, |(.., cell)| cell(row), &remarks(row)));
+    }
+
+    fn line(&self, name: &str, cell: impl Fn(&Column) -> Option<String>, remarks: &str) -> String {
+        let mut line = format!("{name:<34}");
+        for column in self.columns {
+            let (width, cell) = (column.1, cell(column).unwrap_or_else(|| "-".into()));
+            line += &format!(" {cell:>width$}");
+        }
+        format!("{line}  {remarks}").trim_end().to_owned()
+    }
+
+    /// A remark between rows, for people.
+    pub(crate) fn note(&self, text: &str) {
+        eprintln!("{text}");
+    }
+
+    /// A row for what is not measured, and why; that is no error.
+    pub(crate) fn skip(&mut self, row: &Row, why: impl Into<String>) {
+        self.push(&Row { skipped: Some(why.into()), ..row.clone() });
+    }
+
+    /// What was measured; or nothing, after a row that says why.
+    #[cfg(any(feature = "cuda", feature = "emulator"))]
+    pub(crate) fn keep<T>(&mut self, row: &Row, measured: Result<T, Box<dyn Error>>) -> Option<T> {
+        let error = match measured {
+            Ok(measured) => return Some(measured),
+            Err(error) => error,
+        };
+        self.skip(row, error.to_string());
+        self.error.get_or_insert(error);
+        None
+    }
+
+    /// The end of the benchmark.
+    ///
+    /// # Errors
+    /// The first that was met.
+    pub(crate) fn finish(self) -> Result<(), Box<dyn Error>> {
+        self.error.map_or(Ok(()), Err)
+    }
+}
+
+/// What only some rows have, in words.
+fn remarks(row: &Row) -> String {
+    let mut words = Vec::new();
+    words.extend(row.skipped.as_ref().map(|why| format!("skipped: {why}")));
+    words.extend(row.transforms.map(|count| format!("{count:.0} NTTs")));
+    words.extend(row.query_share.map(|share| format!("a query {:.0}% of B = 1", 100.0 * share)));
+    if let (Some(rate), Some(streams), Some(steps)) = (row.queries_per_second, row.streams, row.steps_ratio) {
+        words.push(format!("{:.1} ms a query, {rate:.1} queries/s", 1e3 / rate));
+        words.push(format!("{streams:.2}x stream, {steps:.2}x steps"));
+    }
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(any(feature = "cuda", feature = "emulator"))]
+    #[test]
+    fn the_first_error_is_returned_in_the_end() {
+        let row = Row::named("a").batch(2);
+        for json in [false, true] {
+            let mut table = Table::new(ON_CPU, json);
+            assert_eq!(table.keep(&row, Ok(1)), Some(1));
+            table.skip(&row, "no room");
+            assert_eq!(table.keep::<()>(&row, Err("first".into())), None);
+            assert_eq!(table.keep(&row, Ok(2)), Some(2));
+            assert_eq!(table.keep::<()>(&row, Err("second".into())), None);
+            assert_eq!(table.finish().unwrap_err().to_string(), "first");
+        }
+        let mut table = Table::new(ON_CPU, true);
+        table.skip(&row, "no room");
+        assert!(table.finish().is_ok());
+    }
+
+    #[test]
+    fn rows_say_what_they_are_about() {
+        let what = Row { table_bytes: Some(3 << 29), ..Row::named("answer").batch(8) };
+        let skipped = Row { skipped: Some("why".into()), ..what };
+        let expected = r#"{"name":"answer","table_bytes":1610612736,"batch":8,"skipped":"why"}"#;
+        assert_eq!(serde_json::to_string(&skipped).unwrap(), expected);
+        assert_eq!(remarks(&skipped), "skipped: why");
+        let row = Row::named("fold").of("simple").batch(4).pass(2, 3 << 20, 0.001).answer(6.291_456, 0.002);
+        let table = Table::new(&ON_CPU[..6], false);
+        let line = table.line(&row.name, |(.., cell)| cell(&row), &remarks(&row));
+        let front = format!("{:<34} {:>11}   2   4       3.0      1.00    3.15", "fold", "simple");
+        let behind = "0.2 ms a query, 4000.0 queries/s, 2.00x stream, 0.50x steps";
+        assert_eq!(line, format!("{front}  {behind}"));
+    }
+}

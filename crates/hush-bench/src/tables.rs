@@ -1,0 +1,185 @@
+//! Tables of random values that the benchmarks build.
+
+use std::{
+    error::Error,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use hush_client::Table as ClientTable;
+use hush_cpu::Cpu;
+use hush_engine::{
+    Backends, Progress,
+    build::{BuildOptions, build},
+};
+use hush_he::params::DEFAULT_LWE;
+use hush_math::csprng::Csprng;
+use hush_protocol::{
+    descriptor::Descriptor,
+    keyword::FilterKind,
+    table::{Protocol, TableParams},
+};
+use hush_store::{
+    ingest::{OnDuplicate, Record, Spool},
+    snapshot::{Header, MappedFile, SnapshotError, SnapshotWriter},
+};
+
+use super::{row::Row, table::Table, threads};
+
+/// A build for `protocol` with the default parameter sets, key filter, fingerprint and shape.
+pub(crate) fn options(protocol: Protocol) -> BuildOptions {
+    BuildOptions {
+        protocol: Some(protocol),
+        lwe: DEFAULT_LWE,
+        ring: None,
+        pack: None,
+        column: None,
+        filter: FilterKind::Band256,
+        fingerprint_bytes: 8,
+        columns: None,
+    }
+}
+
+/// The stages of a build, and the seconds of each.
+pub(crate) type Stages = Vec<(String, f64)>;
+
+/// Which records a table has: as many as fit `size` bytes, of `length` bytes each.
+#[derive(Clone, Copy)]
+pub(crate) struct Records {
+    pub(crate) size: usize,
+    pub(crate) length: usize,
+    /// Whether they have keys ([`key`]).
+    pub(crate) keyed: bool,
+}
+
+impl Records {
+    /// Builds their table in `dir`; returns the seconds of each stage as well.
+    pub(crate) fn build(
+        &self,
+        options: &BuildOptions,
+        dir: &Path,
+        backends: &Backends,
+    ) -> Result<(Header, Stages), Box<dyn Error>> {
+        let writer = SnapshotWriter::create(dir, false)?;
+        let mut spool = Spool::create(writer.partial_dir())?;
+        for index in 0..self.size / self.length {
+            let key = self.keyed.then(|| key(index));
+            spool.push(&Record { key, value: value(index, self.length) })?;
+        }
+        let records = spool.finish(OnDuplicate::Error)?;
+        let watch = Watch::default();
+        let header = build(&records, self.keyed, "bench", options, writer, backends, &watch)?;
+        Ok((header, watch.finish()))
+    }
+}
+
+/// Builds a table of records of `length` bytes by index on all cores, with a row of `label` for each stage and one for all.
+pub(crate) fn build_by_index(
+    size: usize,
+    length: usize,
+    options: &BuildOptions,
+    label: &str,
+    dir: &Path,
+    table: &mut Table,
+) -> Result<Header, Box<dyn Error>> {
+    let backends = Backends::cpu_only(Arc::new(Cpu::new(threads(None))?));
+    let (header, mut stages) = Records { size, length, keyed: false }.build(options, dir, &backends)?;
+    stages.push(("build".into(), stages.iter().map(|(_, seconds)| seconds).sum()));
+    push_stages(&stages, &header, &Row::named("").of(label), backends.cpu().threads(), table);
+    Ok(header)
+}
+
+/// A row for each stage of a build, its name after that of `row`.
+pub(crate) fn push_stages(stages: &Stages, header: &Header, row: &Row, threads: usize, table: &mut Table) {
+    for (stage, seconds) in stages {
+        let row = row.renamed(format!("{}{stage}", row.name));
+        table.push(&row.pass(threads, header.payload_bytes as usize, *seconds));
+    }
+}
+
+/// Says what a table is, and how much of it is kept and sent.
+pub(crate) fn describe(header: &Header, params: &TableParams, table: &Table) {
+    let (payload, records) = (header.payload_bytes as f64, header.descriptor.records);
+    let (shape, files) = (params.shape(), header.files.iter().map(|file| file.bytes).sum::<u64>());
+    table.note(&format!(
+        "{} with {}: {records} records, payload {:.0} MiB, D0 = {}, {:.4} slots a record; encoded {:.4}x payload, all files \
+         {:.3}x; query {} B, answer {} B, keys {} B",
+        params.protocol(),
+        params.preset(),
+        payload / f64::from(1 << 20),
+        shape.columns,
+        (shape.columns * shape.blocks) as f64 / records as f64,
+        params.encoded_bytes() as f64 / payload,
+        files as f64 / payload,
+        params.query_bytes().total(),
+        params.answer_bytes(),
+        params.key_bytes(),
+    ));
+}
+
+/// Key `index` of a table.
+pub(crate) fn key(index: usize) -> Vec<u8> {
+    format!("key-{index}").into_bytes()
+}
+
+/// Value `index` of a table of values of `length` bytes.
+pub(crate) fn value(index: usize, length: usize) -> Vec<u8> {
+    let mut value = vec![0; length];
+    Csprng::insecure_from_seed(index as u64).fill_bytes(&mut value);
+    value
+}
+
+/// When each stage began.
+#[derive(Default)]
+struct Watch(Mutex<Vec<(String, Instant)>>);
+
+impl Progress for Watch {
+    fn start(&self, stage: &str, _: u64, _: &'static str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((stage.to_owned(), Instant::now()));
+    }
+
+    fn advance(&self, _: u64) {}
+}
+
+impl Watch {
+    /// Seconds of each.
+    fn finish(self) -> Stages {
+        let stages = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let ends = stages.iter().skip(1).map(|&(_, start)| start).chain([Instant::now()]);
+        let seconds = |((stage, start), end): (&(String, Instant), Instant)| {
+            (stage.clone(), (end - *start).as_secs_f64())
+        };
+        stages.iter().zip(ends).map(seconds).collect()
+    }
+}
+
+/// A table under one of the protocols that its files serve, and a client of it, with keys where it needs them.
+pub(crate) struct Served<T> {
+    pub(crate) table: T,
+    pub(crate) client: ClientTable,
+}
+
+impl<T> Served<T> {
+    /// The files of `header` as `table` of `protocol`, whose words have `word_bits`.
+    pub(crate) fn new(
+        header: &Header,
+        protocol: Protocol,
+        word_bits: [u32; 3],
+        table: T,
+    ) -> Result<Self, Box<dyn Error>> {
+        let word_bits = Some(word_bits);
+        let mut descriptor = Descriptor { protocol, word_bits, ..header.descriptor.clone() };
+        descriptor.seal();
+        let mut client = ClientTable::new(descriptor, None, false)?;
+        client.use_keys(&[1; 32]);
+        Ok(Self { table, client })
+    }
+}
+
+/// A file of a table, read into memory.
+pub(crate) fn resident(dir: &Path, name: &str) -> Result<Arc<MappedFile>, SnapshotError> {
+    let file = MappedFile::open(&dir.join(name))?;
+    file.make_resident()?;
+    Ok(Arc::new(file))
+}
