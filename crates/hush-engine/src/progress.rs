@@ -1,4 +1,6 @@
-//! How long work reports its progress.
+//! How long work reports its progress, and learns that nobody wants it any more.
+
+use hush_store::cancel::Cancelled;
 
 /// Receives progress. One stage runs at a time; [`Progress::advance`] may come from any thread.
 pub trait Progress: Sync {
@@ -14,6 +16,13 @@ pub trait Progress: Sync {
     fn resume(&self, units: u64) {
         self.advance(units);
     }
+    /// Called between units, from any thread: fails if the work is to be given up.
+    ///
+    /// # Errors
+    /// [`Cancelled`], from some call on every time.
+    fn check(&self) -> Result<(), Cancelled> {
+        Ok(())
+    }
 }
 
 /// Reports nothing.
@@ -22,4 +31,15 @@ pub struct Silent;
 impl Progress for Silent {
     fn start(&self, _: &str, _: u64, _: &'static str) {}
     fn advance(&self, _: u64) {}
+}
+
+/// Reports nothing, and ends with the other.
+pub(crate) struct Quiet<'a>(pub(crate) &'a dyn Progress);
+
+impl Progress for Quiet<'_> {
+    fn start(&self, _: &str, _: u64, _: &'static str) {}
+    fn advance(&self, _: u64) {}
+    fn check(&self) -> Result<(), Cancelled> {
+        self.0.check()
+    }
 }

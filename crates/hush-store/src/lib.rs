@@ -3,7 +3,9 @@
 //! * [`ingest`]: rows of a file become records, kept in a spool for the several passes of a build.
 //! * [`tiles`]: slots into a tiled database, from many threads; [`ntt_tiles`]: polynomials into one of ring elements.
 //! * [`snapshot`]: the files of a table; `README.md` of this crate has every field.
+//! * [`cancel`]: giving a build up.
 
+pub mod cancel;
 pub mod ingest;
 pub mod ntt_tiles;
 pub mod snapshot;

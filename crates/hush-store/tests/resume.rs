@@ -10,9 +10,12 @@ use hush_protocol::{
     slot::SlotFormat,
     table::Protocol,
 };
-use hush_store::snapshot::{
-    COLUMNS_FILE, DB_FILE, FORMAT_VERSION, Header, Identity, Journal, Phase, Snapshot, SnapshotWriter, State,
-    Verify,
+use hush_store::{
+    cancel::{Cancel, Cancelled},
+    snapshot::{
+        COLUMNS_FILE, DB_FILE, FORMAT_VERSION, FileEntry, Header, Identity, Journal, Phase, Snapshot,
+        SnapshotError, SnapshotWriter, State, Verify,
+    },
 };
 use tempfile::TempDir;
 
@@ -37,6 +40,17 @@ fn descriptor() -> Descriptor {
         hint: None,
         whitening: None,
         database: [0; 32],
+    }
+}
+
+fn header(database: FileEntry) -> Header {
+    Header {
+        version: FORMAT_VERSION,
+        written_by: "test".into(),
+        descriptor: descriptor(),
+        payload_bytes: 1,
+        source: "test".into(),
+        files: vec![database],
     }
 }
 
@@ -120,15 +134,7 @@ fn what_was_laid_out_becomes_the_snapshot() {
     assert_eq!(names(&place.partial()), ["build.json", DB_FILE]);
     assert_eq!(*writer.phase().lock(), Phase::LaidOut { done: 0, units: 0 });
     writer.open_journal(&[], 3, [0; 32]).unwrap().record(2, b"").unwrap();
-    let header = Header {
-        version: FORMAT_VERSION,
-        written_by: "test".into(),
-        descriptor: descriptor(),
-        payload_bytes: 1,
-        source: "test".into(),
-        files: vec![state.database],
-    };
-    writer.commit(&header).unwrap();
+    writer.commit(&header(state.database)).unwrap();
     assert_eq!(names(&place.target()), [DB_FILE, "header.json"]);
     let mut snapshot = Snapshot::open(&place.target(), Verify::Full).unwrap();
     assert_eq!(snapshot.take(DB_FILE).unwrap().as_ref(), CONTENT);
@@ -176,6 +182,41 @@ fn a_damaged_state_or_database_is_not_taken_over() {
 }
 
 #[test]
+fn a_cancelled_build_keeps_what_can_be_gone_on_from() {
+    let (place, cancel) = (Place::new(), Cancel::new());
+    let is_cancelled = |error| matches!(error, SnapshotError::Cancelled(Cancelled));
+    let writer = place.writer().cancelled_by(&cancel);
+    let file = writer.create_mapped(DB_FILE, CONTENT.len()).unwrap();
+    let other = writer.create_mapped(COLUMNS_FILE, 1).unwrap();
+    assert!(file.blob_hash().is_ok() && other.finish().is_ok());
+    cancel.cancel();
+    assert_eq!(file.blob_hash(), Err(Cancelled));
+    assert!(is_cancelled(file.finish().unwrap_err()));
+    drop(writer);
+    assert!(!place.partial().exists(), "nothing was laid out");
+
+    drop(place.laid_out().cancelled_by(&cancel));
+    assert_eq!(names(&place.partial()), ["build.json", DB_FILE]);
+    let writer = place.writer().cancelled_by(&cancel);
+    assert!(is_cancelled(writer.take_over(&identity(), |_| ()).unwrap_err()));
+    assert_eq!(*writer.phase().lock(), Phase::LeftOver);
+    drop(writer);
+    assert_eq!(names(&place.partial()), ["build.json", DB_FILE]);
+
+    let cancel = Cancel::new();
+    let writer = place.writer().cancelled_by(&cancel);
+    let state = writer.take_over(&identity(), |_| ()).unwrap().unwrap();
+    let journal = writer.open_journal(&[], UNITS, KEY).unwrap();
+    journal.record(1, b"").unwrap();
+    cancel.cancel();
+    assert_eq!(journal.intact(|_| Vec::new()), Err(Cancelled));
+    assert_eq!(*writer.phase().lock(), Phase::LaidOut { done: 1, units: UNITS });
+    assert!(is_cancelled(writer.commit(&header(state.database)).unwrap_err()));
+    assert!(!place.target().exists());
+    assert!(place.is_taken_over());
+}
+
+#[test]
 fn a_build_that_fails_removes_what_is_its_own() {
     let place = Place::new();
     place.kill(place.laid_out());
@@ -209,7 +250,7 @@ fn intact_after(damage: impl FnOnce(&Path), key: [u8; 32]) -> Vec<usize> {
     let writer = place.laid_out();
     let journal = writer.open_journal(&FILES, UNITS, KEY).unwrap();
     let mut file = writer.open_mapped(COLUMNS_FILE, UNITS).unwrap();
-    assert!(journal.intact(|_| panic!("nothing is recorded")).is_empty());
+    assert!(journal.intact(|_| panic!("nothing is recorded")).unwrap().is_empty());
     for (done, unit) in [1, 4, 2].into_iter().enumerate() {
         assert_eq!(*writer.phase().lock(), Phase::LaidOut { done, units: UNITS });
         file.bytes()[unit] = 10 + unit as u8;
@@ -219,7 +260,7 @@ fn intact_after(damage: impl FnOnce(&Path), key: [u8; 32]) -> Vec<usize> {
     damage(&place.partial());
     let (writer, journal) = open_journal(&place, key);
     let file = writer.open_mapped(COLUMNS_FILE, UNITS).unwrap();
-    let intact = journal.intact(|unit| vec![file.as_bytes()[unit]]);
+    let intact = journal.intact(|unit| vec![file.as_bytes()[unit]]).unwrap();
     assert_eq!(*writer.phase().lock(), Phase::LaidOut { done: intact.len(), units: UNITS });
     for &unit in &intact {
         assert_eq!(usize::from(file.as_bytes()[unit]), 10 + unit);
@@ -228,7 +269,7 @@ fn intact_after(damage: impl FnOnce(&Path), key: [u8; 32]) -> Vec<usize> {
     journal.record(0, &file.as_bytes()[..1]).unwrap();
     place.kill(writer);
     let (_writer, journal) = open_journal(&place, key);
-    assert_eq!(journal.intact(|unit| vec![file.as_bytes()[unit]]), [&[0], &intact[..]].concat());
+    assert_eq!(journal.intact(|unit| vec![file.as_bytes()[unit]]).unwrap(), [&[0], &intact[..]].concat());
     intact
 }
 

@@ -20,7 +20,7 @@ use super::{
     pack_noise,
     plaintext_files::{PlaintextFiles, content},
 };
-use crate::Progress;
+use crate::{Progress, progress::Quiet};
 
 /// Writes the pack columns of the database that was written before, and the polynomials of the chain. Plaintexts that are in the
 /// journal of a killed build, as they were written, are not done again. `database` is the database's hash.
@@ -82,7 +82,7 @@ struct Stage<'a, B: ColumnOps> {
 impl<B: ColumnOps> Stage<'_, B> {
     fn run(&self) -> Result<(), BuildError> {
         let all = 0..self.table.pack_shape().plaintexts();
-        let done = self.intact();
+        let done = self.intact()?;
         self.progress.start("pack columns", all.len() as u64, "plaintexts");
         if !done.is_empty() {
             self.progress.resume(done.len() as u64);
@@ -98,7 +98,7 @@ impl<B: ColumnOps> Stage<'_, B> {
     }
 
     /// The plaintexts that an earlier build has done, as it left them.
-    fn intact(&self) -> Vec<usize> {
+    fn intact(&self) -> Result<Vec<usize>, BuildError> {
         if self.journal.recorded() > 0 {
             self.progress.start("check", self.journal.recorded() as u64, "plaintexts");
         }
@@ -106,7 +106,7 @@ impl<B: ColumnOps> Stage<'_, B> {
             self.progress.advance(1);
             self.files.read(plaintext)
         };
-        self.cpu.install(|| self.journal.intact(read))
+        Ok(self.cpu.install(|| self.journal.intact(read))?)
     }
 
     /// Computes some plaintexts at once, and writes them.
@@ -123,7 +123,7 @@ impl<B: ColumnOps> Stage<'_, B> {
     fn hints(&self, plaintexts: Range<usize>) -> Result<Vec<B::Words>, BuildError> {
         let (shape, n) = (self.table.pack_shape(), self.table.params().lwe().n());
         let rows = shape.rows_of(plaintexts.clone());
-        let all = self.source.hint(rows.clone(), &crate::Silent)?;
+        let all = self.source.hint(rows.clone(), &Quiet(self.progress))?;
         let hint = |plaintext| {
             let own = shape.plaintext_rows(plaintext);
             let words = (own.start - rows.start) * n..(own.end - rows.start) * n;

@@ -2,7 +2,7 @@
 
 use hush_ops::OpsError;
 use hush_protocol::{ProtocolError, keyword::FilterError};
-use hush_store::{ingest::IngestError, snapshot::SnapshotError};
+use hush_store::{cancel::Cancelled, snapshot::SnapshotError};
 use thiserror::Error;
 
 use crate::DoesNotFit;
@@ -33,9 +33,6 @@ pub enum BuildError {
         /// Which one.
         plaintext: usize,
     },
-    /// Reading the input.
-    #[error(transparent)]
-    Ingest(#[from] IngestError),
     /// The shape or the parameters.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
@@ -51,4 +48,14 @@ pub enum BuildError {
     /// The GPU that was asked for.
     #[error(transparent)]
     Memory(#[from] DoesNotFit),
+    /// Nobody wants the table any more.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+impl BuildError {
+    /// Whether the build was given up, wherever that was noticed.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_) | Self::Snapshot(SnapshotError::Cancelled(_)))
+    }
 }

@@ -4,7 +4,6 @@ use std::{ops::Range, sync::Arc};
 
 use hush_he::{codec::pack_rounded, entities::PublicMatrix};
 use hush_ops::{
-    OpsError,
     contract::{LweOps, WordStore},
     reference::Reference,
     tiling::{GROUP_ROWS, TiledDb},
@@ -40,7 +39,7 @@ pub(super) fn write<B: LweOps>(
     } else {
         packed(backend, &db, &matrix, table, hint.bytes(), progress)?;
     }
-    let reference = BlobRef { blake3: hint.blob_hash(), bytes: table.hint_bytes() as u64 };
+    let reference = BlobRef { blake3: hint.blob_hash()?, bytes: table.hint_bytes() as u64 };
     files.push(hint.finish()?);
     Ok(reference)
 }
@@ -52,7 +51,7 @@ pub(super) fn whole<B: LweOps>(
     a: &PublicMatrix,
     rows: usize,
     progress: &dyn Progress,
-) -> Result<Vec<u32>, OpsError> {
+) -> Result<Vec<u32>, BuildError> {
     let mut words = Vec::with_capacity(rows * a.n());
     each_step(backend, db, a, rows, progress, |step| words.extend_from_slice(step))?;
     Ok(words)
@@ -66,7 +65,7 @@ fn packed<B: LweOps>(
     params: &LweTable,
     out: &mut [u8],
     progress: &dyn Progress,
-) -> Result<(), OpsError> {
+) -> Result<(), BuildError> {
     let mut rest = out;
     each_step(backend, db, a, params.hint_rows(), progress, |step| {
         let bytes = pack_rounded(step, params.widths().hint);
@@ -83,9 +82,10 @@ fn each_step<B: LweOps>(
     rows: usize,
     progress: &dyn Progress,
     mut take: impl FnMut(&[u32]),
-) -> Result<(), OpsError> {
+) -> Result<(), BuildError> {
     progress.start("hint", rows as u64, "rows");
     for start in (0..rows).step_by(STEP_ROWS) {
+        progress.check()?;
         let end = rows.min(start + STEP_ROWS);
         take(&backend.read(&backend.lwe_hint(db, a, start..end)?)?);
         progress.advance((end - start) as u64);
@@ -110,6 +110,7 @@ impl<B: LweOps> Source<'_, B> {
         // A tile may lie beyond the last row as a whole.
         let first = (rows.start / GROUP_ROWS * GROUP_ROWS).min(end);
         for start in (first..end).step_by(STEP_ROWS) {
+            progress.check()?;
             // Whole groups, of which only the rows asked for are kept.
             let step = start..(start + STEP_ROWS).min(self.rows);
             let hint = backend.lwe_hint(&self.db, &self.matrix, step.clone())?;

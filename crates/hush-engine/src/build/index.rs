@@ -76,7 +76,8 @@ fn write_bytes(
     let tiles_across = tiling.tiles();
     progress.start("layout", records.len() as u64, "records");
     cpu.install(|| {
-        (0..shape.blocks * tiles_across).into_par_iter().for_each(|task| {
+        (0..shape.blocks * tiles_across).into_par_iter().try_for_each(|task| {
+            progress.check()?;
             let (block, tile) = (task / tiles_across, task % tiles_across);
             let first = block * shape.columns + tile * TILE_COLS;
             let end = (first + TILE_COLS).min((block + 1) * shape.columns).min(records.len());
@@ -87,7 +88,8 @@ fn write_bytes(
             }
             tiles.write(block * size, tile, &slots, size);
             progress.advance(count as u64);
-        });
-    });
+            Ok::<_, BuildError>(())
+        })
+    })?;
     Ok(db)
 }

@@ -4,7 +4,6 @@ use hush_cpu::Cpu;
 use hush_math::csprng::Csprng;
 use hush_ops::{symbol::Symbol, tiling::TILE_COLS};
 use hush_protocol::{
-    ProtocolError,
     descriptor::{KeyLookup, Lookup},
     keyword::{BlockMap, FilterParams, KeyDigest},
     layout,
@@ -50,19 +49,20 @@ pub(super) fn lay_out(
     let digests = hash_keys(records, &seed, cpu, progress)?;
     let slots = options.filter.slots_for(records.len());
     let scheme = options.scheme_for(slots, slot.slot_bytes());
-    let (mut block_map, capacity) = balance(&digests, blocks_for(&scheme, slots, slot.slot_bytes(), options));
+    let (mut block_map, capacity) =
+        balance(&digests, blocks_for(&scheme, slots, slot.slot_bytes(), options), progress)?;
     let columns = options.filter.slots_for(capacity);
     let shape = TableShape { columns, blocks: block_map.blocks(), slot_bytes: slot.slot_bytes() };
     let params = options.params(scheme, shape)?;
     let filter = FilterParams { kind: options.filter, slots: columns };
     let members = members(&digests, &block_map);
-    let blocks = Blocks { records, digests: &digests, members: &members, filter, slot, cpu };
+    let blocks = Blocks { records, digests: &digests, members: &members, filter, slot, cpu, progress };
     progress.start("filter", records.len() as u64, "keys");
     let (db, whitening) = match &params {
         TableParams::Lwe(_) | TableParams::Pack(_) | TableParams::Column(_) => {
             let mut db = writer.create_mapped(DB_FILE, shape.byte_tiling().bytes())?;
             let tiles = TileWriter::new(shape.byte_tiling(), db.bytes());
-            block_map.seeds = blocks.each(progress, |block, keys| blocks.write_bytes(block, keys, &tiles))?;
+            block_map.seeds = blocks.each(|block, keys| blocks.write_bytes(block, keys, &tiles))?;
             (db, None)
         }
         TableParams::Ring(table) => {
@@ -72,8 +72,7 @@ pub(super) fn lay_out(
             let size = table.slot_symbols();
             let mut scratch = writer.create_scratch(shape.blocks * columns * size * size_of::<u32>())?;
             let solved = WordSlots::new(scratch.words(), columns * size);
-            block_map.seeds =
-                blocks.each(progress, |block, keys| blocks.write_words(block, keys, table, &solved))?;
+            block_map.seeds = blocks.each(|block, keys| blocks.write_words(block, keys, table, &solved))?;
             let fill = |place: Place, symbols: &mut [u32]| {
                 let first = place.row * size + place.plane * table.ring().degree();
                 solved.read(place.block, first, symbols);
@@ -96,12 +95,16 @@ fn hash_keys(
     seed: &[u8; 32],
     cpu: &Cpu,
     progress: &dyn Progress,
-) -> Result<Vec<KeyDigest>, ProtocolError> {
+) -> Result<Vec<KeyDigest>, BuildError> {
     progress.start("hash keys", records.len() as u64, "keys");
-    let hash = |index: usize| KeyDigest::new(seed, records.record(index).0);
-    let digests = cpu.install(|| (0..records.len()).into_par_iter().map(hash).collect());
+    let hash = |index: usize| {
+        progress.check()?;
+        Ok(KeyDigest::new(seed, records.record(index).0)?)
+    };
+    let digests =
+        cpu.install(|| (0..records.len()).into_par_iter().map(hash).collect::<Result<_, BuildError>>())?;
     progress.advance(records.len() as u64);
-    digests
+    Ok(digests)
 }
 
 /// Number of blocks for `slots` slots.
@@ -114,19 +117,24 @@ fn blocks_for(scheme: &Scheme, slots: usize, slot_bytes: usize, options: &BuildO
 }
 
 /// A block map, and the most keys that a block then has to hold.
-fn balance(digests: &[KeyDigest], blocks: usize) -> (BlockMap, usize) {
+fn balance(
+    digests: &[KeyDigest],
+    blocks: usize,
+    progress: &dyn Progress,
+) -> Result<(BlockMap, usize), BuildError> {
     let mean = digests.len().div_ceil(blocks);
     let mut capacities = BALANCE_SLACK.map(|slack| (mean as f64 * slack).ceil() as usize).to_vec();
     capacities.dedup();
-    capacities
-        .into_iter()
-        .find_map(|capacity| BlockMap::assign(digests, blocks, capacity).ok().map(|map| (map, capacity)))
-        .unwrap_or_else(|| {
-            // So few keys a block that loads cannot be evened out: room for the fullest one.
-            let map = BlockMap::unbalanced(blocks);
-            let fullest = members(digests, &map).iter().map(Vec::len).max().unwrap_or(0);
-            (map, fullest)
-        })
+    for capacity in capacities {
+        progress.check()?;
+        if let Ok(map) = BlockMap::assign(digests, blocks, capacity) {
+            return Ok((map, capacity));
+        }
+    }
+    // So few keys a block that loads cannot be evened out: room for the fullest one.
+    let map = BlockMap::unbalanced(blocks);
+    let fullest = members(digests, &map).iter().map(Vec::len).max().unwrap_or(0);
+    Ok((map, fullest))
 }
 
 /// The keys of every block, in the order of the input.
@@ -147,19 +155,19 @@ struct Blocks<'a> {
     filter: FilterParams,
     slot: SlotFormat,
     cpu: &'a Cpu,
+    progress: &'a dyn Progress,
 }
 
 impl Blocks<'_> {
     /// Builds every block; returns the seeds under which they could be built.
     fn each(
         &self,
-        progress: &dyn Progress,
         build: impl Fn(usize, &[u32]) -> Result<u8, BuildError> + Sync,
     ) -> Result<Vec<u8>, BuildError> {
         self.cpu.install(|| {
             let seeds = self.members.par_iter().enumerate().map(|(block, keys)| {
                 let seed = build(block, keys)?;
-                progress.advance(keys.len() as u64);
+                self.progress.advance(keys.len() as u64);
                 Ok(seed)
             });
             seeds.collect()
@@ -172,6 +180,7 @@ impl Blocks<'_> {
         let stripe = (STRIPE_BYTES / slots).max(MIN_STRIPE).min(size);
         let mut seed = 0;
         for first in (0..size).step_by(stripe) {
+            self.progress.check()?;
             let width = stripe.min(size - first);
             let values = self.values(keys, &digests, width, |slot, out: &mut [u8]| {
                 out.copy_from_slice(&slot[first..first + width]);
@@ -195,6 +204,7 @@ impl Blocks<'_> {
         table: &RingTable,
         solved: &WordSlots<'_>,
     ) -> Result<u8, BuildError> {
+        self.progress.check()?;
         let (digests, size) = (self.digests_of(keys), table.slot_symbols());
         let bits = table.ring().plaintext_bits();
         let values = self.values(keys, &digests, size, |slot, out: &mut [u32]| to_symbols(slot, bits, out));

@@ -44,7 +44,7 @@ impl Laid {
             lookup: self.lookup,
             hint: None,
             whitening: self.whitening,
-            database: self.db.blob_hash(),
+            database: self.db.blob_hash()?,
         };
         let database = self.db.finish()?;
         progress.advance(encoded);

@@ -41,7 +41,8 @@ const WRITTEN_BY: &str = concat!("hushdb ", env!("CARGO_PKG_VERSION"));
 /// files do not depend on it.
 ///
 /// # Errors
-/// [`BuildError`] says what does not fit and what to change. The target is then as it was.
+/// [`BuildError`] says what does not fit and what to change. The target is then as it was. [`BuildError::is_cancelled`] if
+/// `progress` or the writer says that it is to be given up.
 pub fn build(
     records: &SpooledRecords,
     by_key: bool,
@@ -58,7 +59,7 @@ pub fn build(
     if options.protocol == Some(Protocol::Frodo) && options.columns.is_some() {
         return Err(BuildError::FrodoColumns);
     }
-    let identity = resume::identity(records, by_key, options, progress);
+    let identity = resume::identity(records, by_key, options, progress)?;
     let state = if let Some(state) = resume::take_over(&identity, &writer, progress)? {
         state
     } else {
@@ -75,9 +76,12 @@ pub fn build(
     let stage =
         HintStage { descriptor: &mut descriptor, params, writer: &writer, cpu, progress, files: &mut files };
     match seat {
-        Some(Seat { gpu, .. }) => gpu.compute(stage).inspect_err(|_| {
-            progress
-                .note("the GPU did not do it: with --backend cpu, the build goes on from what is laid out");
+        Some(Seat { gpu, .. }) => gpu.compute(stage).inspect_err(|error| {
+            if !error.is_cancelled() {
+                progress.note(
+                    "the GPU did not do it: with --backend cpu, the build goes on from what is laid out",
+                );
+            }
         })?,
         None => stage.run(cpu)?,
     }

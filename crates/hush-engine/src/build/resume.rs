@@ -14,16 +14,16 @@ pub(super) fn identity(
     by_key: bool,
     options: &BuildOptions,
     progress: &dyn Progress,
-) -> Identity {
+) -> Result<Identity, BuildError> {
     progress.start("digest", records.value_bytes(), "bytes");
-    let digest = records.digest();
+    let digest = records.digest(|| progress.check())?;
     progress.advance(records.value_bytes());
-    Identity {
+    Ok(Identity {
         program: format!("{WRITTEN_BY}, snapshot format {FORMAT_VERSION}"),
         // Derived, so that no option is forgotten: parameter sets are there with all their numbers.
         options: format!("by key: {by_key}, {options:?}"),
         records: digest,
-    }
+    })
 }
 
 /// The layout that a killed build left, if it was of the same identity.

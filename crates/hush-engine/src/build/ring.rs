@@ -75,6 +75,7 @@ impl Tiles<'_> {
         let writer = NttTileWriter::new(tiling.single_tile(tile), buffer);
         let chunks = tiling.rows().div_ceil(TASK_ROWS);
         (0..chunks).into_par_iter().try_for_each(|chunk| {
+            self.progress.check()?;
             let rows = chunk * TASK_ROWS..tiling.rows().min((chunk + 1) * TASK_ROWS);
             let places = rows.clone().flat_map(|row| columns.clone().map(move |column| (row, column)));
             let mut symbols = vec![0; rows.len() * columns.len() * tiling.degree()];

@@ -16,6 +16,7 @@ use super::{
     IngestError, Place, Record,
     record::{check_key_size, check_value_size},
 };
+use crate::cancel::Cancelled;
 
 /// The most records of a table.
 pub const MAX_RECORDS: u64 = u32::MAX as u64;
@@ -264,9 +265,14 @@ impl SpooledRecords {
         u64::from(self.entries[index].row) + 1
     }
 
-    /// Digest of all records and their order: keys and values, not where in the input they were. On all threads.
-    pub fn digest(&self) -> [u8; 32] {
+    /// Digest of all records and their order: keys and values, not where in the input they were. On all threads, which call
+    /// `check` every now and then.
+    ///
+    /// # Errors
+    /// What `check` returns.
+    pub fn digest(&self, check: impl Fn() -> Result<(), Cancelled> + Sync) -> Result<[u8; 32], Cancelled> {
         let of_some = |entries: &[Entry]| {
+            check()?;
             let mut hasher = blake3::Hasher::new();
             for entry in entries {
                 let (key, value) = split_record(&self.map, entry);
@@ -274,14 +280,13 @@ impl SpooledRecords {
                     hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
                 }
             }
-            *hasher.finalize().as_bytes()
+            Ok(*hasher.finalize().as_bytes())
         };
-        let digests: Vec<_> = self.entries.par_chunks(DIGEST_RECORDS).map(of_some).collect();
-        *blake3::Hasher::new()
-            .update(&[u8::from(self.has_keys)])
-            .update(digests.as_flattened())
-            .finalize()
-            .as_bytes()
+        let digests: Vec<_> =
+            self.entries.par_chunks(DIGEST_RECORDS).map(of_some).collect::<Result<_, _>>()?;
+        let mut all = blake3::Hasher::new();
+        all.update(&[u8::from(self.has_keys)]).update(digests.as_flattened());
+        Ok(*all.finalize().as_bytes())
     }
 
     /// Bytes of the shortest value; 0 if there is no record.

@@ -5,13 +5,14 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::SnapshotError;
+use crate::cancel::{Cancel, Cancelled};
 
 /// Bytes covered by one checksum.
 pub const CHUNK_BYTES: usize = 4 << 20;
 
 /// BLAKE3 of every chunk of `bytes`.
-pub(super) fn chunk_hashes(bytes: &[u8]) -> Vec<blake3::Hash> {
-    bytes.par_chunks(CHUNK_BYTES).map(blake3::hash).collect()
+pub(super) fn chunk_hashes(bytes: &[u8], cancel: &Cancel) -> Result<Vec<blake3::Hash>, Cancelled> {
+    bytes.par_chunks(CHUNK_BYTES).map(|chunk| cancel.check().map(|()| blake3::hash(chunk))).collect()
 }
 
 /// Checks every chunk of `bytes`, the content of `path`.

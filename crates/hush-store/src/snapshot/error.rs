@@ -4,6 +4,8 @@ use std::{io, path::PathBuf};
 
 use thiserror::Error;
 
+use crate::cancel::Cancelled;
+
 /// Why a snapshot could not be written or opened.
 #[derive(Debug, Error)]
 pub enum SnapshotError {
@@ -70,6 +72,9 @@ pub enum SnapshotError {
         /// One past the last byte.
         end: u64,
     },
+    /// Nobody wants the snapshot any more.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
 }
 
 impl SnapshotError {

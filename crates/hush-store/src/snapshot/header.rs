@@ -6,6 +6,7 @@ use hush_protocol::descriptor::Descriptor;
 use serde::{Deserialize, Serialize};
 
 use super::{CHUNK_BYTES, SnapshotError, envelope};
+use crate::cancel::{Cancel, Cancelled};
 
 /// Name of the header file.
 pub const HEADER_FILE: &str = "header.json";
@@ -47,9 +48,10 @@ pub struct FileEntry {
 
 impl FileEntry {
     /// The entry of a file that holds `content`.
-    pub(super) fn new(name: &str, content: &[u8]) -> Self {
-        let chunks = super::checksum::chunk_hashes(content).iter().flat_map(|h| *h.as_bytes()).collect();
-        Self { name: name.into(), bytes: content.len() as u64, chunk_bytes: CHUNK_BYTES as u64, chunks }
+    pub(super) fn new(name: &str, content: &[u8], cancel: &Cancel) -> Result<Self, Cancelled> {
+        let hashes = super::checksum::chunk_hashes(content, cancel)?;
+        let chunks = hashes.iter().flat_map(|hash| *hash.as_bytes()).collect();
+        Ok(Self { name: name.into(), bytes: content.len() as u64, chunk_bytes: CHUNK_BYTES as u64, chunks })
     }
 
     /// The checksums.

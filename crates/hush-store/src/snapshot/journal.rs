@@ -12,6 +12,7 @@ use super::{
     Phase, SharedPhase, SnapshotError, SnapshotWriter,
     resume::{JOURNAL_FILE, remove_file},
 };
+use crate::cancel::{Cancel, Cancelled};
 
 /// Bytes of an entry: the unit's number and its checksum.
 const ENTRY_BYTES: usize = size_of::<u64>() + size_of::<Checksum>();
@@ -27,6 +28,7 @@ pub struct Journal {
     /// The checksum of every unit that an earlier build recorded.
     recorded: Vec<Option<Checksum>>,
     phase: SharedPhase,
+    cancel: Cancel,
 }
 
 impl SnapshotWriter {
@@ -55,7 +57,8 @@ impl SnapshotWriter {
         let file = file.map_err(SnapshotError::io(&path, "open"))?;
         let recorded = read_entries(&file, &path, units).map_err(SnapshotError::io(&path, "read"))?;
         *self.phase.lock() = Phase::LaidOut { done: 0, units };
-        Ok(Journal { path, file, key, recorded, phase: self.phase.clone() })
+        let (phase, cancel) = (self.phase.clone(), self.cancel.clone());
+        Ok(Journal { path, file, key, recorded, phase, cancel })
     }
 }
 
@@ -81,13 +84,21 @@ impl Journal {
     }
 
     /// The units that an earlier build recorded and whose `content` still is what it was, in order. On all threads.
-    pub fn intact(&self, content: impl Fn(usize) -> Vec<u8> + Sync) -> Vec<usize> {
-        let is_intact = |unit: &usize| {
-            self.recorded[*unit].is_some_and(|recorded| self.checksum(*unit, &content(*unit)) == recorded)
+    ///
+    /// # Errors
+    /// [`Cancelled`] if nobody wants to know any more.
+    pub fn intact(&self, content: impl Fn(usize) -> Vec<u8> + Sync) -> Result<Vec<usize>, Cancelled> {
+        let if_intact = |unit: usize| {
+            let is_intact = |recorded| self.checksum(unit, &content(unit)) == recorded;
+            self.cancel
+                .check()
+                .map(|()| self.recorded[unit].is_some_and(is_intact).then_some(unit))
+                .transpose()
         };
-        let intact: Vec<usize> = (0..self.recorded.len()).into_par_iter().filter(is_intact).collect();
+        let intact: Vec<usize> =
+            (0..self.recorded.len()).into_par_iter().filter_map(if_intact).collect::<Result<_, _>>()?;
         *self.phase.lock() = Phase::LaidOut { done: intact.len(), units: self.recorded.len() };
-        intact
+        Ok(intact)
     }
 
     /// Records that a unit is written: it has this content. From any thread.

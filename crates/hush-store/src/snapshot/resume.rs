@@ -13,6 +13,7 @@ use super::{
     CHAIN_FILE, COLUMNS_FILE, DB_FILE, FileEntry, MappedFile, Phase, SnapshotError, SnapshotWriter, envelope,
     writer::sync_dir,
 };
+use crate::cancel::{Cancel, Cancelled};
 
 /// The state, an [`envelope`].
 const STATE_FILE: &str = "build.json";
@@ -52,9 +53,9 @@ impl State {
     }
 
     /// Whether every byte of the database is there.
-    fn has_database(&self, dir: &Path) -> bool {
-        MappedFile::open(&dir.join(DB_FILE))
-            .is_ok_and(|file| FileEntry::new(DB_FILE, file.as_ref()) == self.database)
+    fn has_database(&self, dir: &Path, cancel: &Cancel) -> Result<bool, Cancelled> {
+        let Ok(file) = MappedFile::open(&dir.join(DB_FILE)) else { return Ok(false) };
+        Ok(FileEntry::new(DB_FILE, file.as_ref(), cancel)? == self.database)
     }
 }
 
@@ -81,7 +82,7 @@ impl SnapshotWriter {
     /// before it is read. Whatever is not taken over is removed.
     ///
     /// # Errors
-    /// What the system says, with the path.
+    /// What the system says, with the path. [`SnapshotError::Cancelled`] while the database is read: all is left as it is.
     pub fn take_over(
         &self,
         identity: &Identity,
@@ -91,18 +92,16 @@ impl SnapshotWriter {
             return Ok(None);
         }
         let same = State::read(self.partial_dir()).filter(|state| state.identity == *identity);
-        let whole = same.filter(|state| {
+        if let Some(state) = same {
             checking(state.database.bytes);
-            state.has_database(self.partial_dir())
-        });
-        match &whole {
-            Some(_) => {
+            if state.has_database(self.partial_dir(), &self.cancel)? {
                 sweep(self.partial_dir(), &KEPT)?;
                 *self.phase.lock() = Phase::LaidOut { done: 0, units: 0 };
+                return Ok(Some(state));
             }
-            None => self.discard()?,
         }
-        Ok(whole)
+        self.discard()?;
+        Ok(None)
     }
 
     /// Removes what an earlier build left.

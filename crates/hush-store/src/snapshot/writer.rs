@@ -14,11 +14,15 @@ use std::{
 use memmap2::{MmapMut, MmapOptions};
 
 use super::{FileEntry, HEADER_FILE, Header, Phase, SharedPhase, SnapshotError, resume};
+use crate::cancel::{Cancel, Cancelled};
 
 /// Suffix of a snapshot that is being replaced.
 const OLD: &str = ".hush-old";
+/// Bytes that are hashed, or written to disk, between two looks at whether somebody has cancelled.
+const PIECE_BYTES: usize = 64 << 20;
 
-/// A snapshot being written. Dropped without [`SnapshotWriter::commit`], it leaves nothing of its own behind.
+/// A snapshot being written. Dropped without [`SnapshotWriter::commit`], it leaves nothing of its own behind; if it was
+/// cancelled, what the next build can go on from.
 ///
 /// The files go to the hidden folder `.NAME.hush-partial` beside the target, under an exclusive lock on
 /// `.NAME.hush-lock`; what a killed build left there the next one takes over or removes
@@ -30,6 +34,7 @@ pub struct SnapshotWriter {
     /// Holds the lock as long as it lives. The lock file itself stays: removing it would race.
     _lock: File,
     pub(super) phase: SharedPhase,
+    pub(super) cancel: Cancel,
 }
 
 impl SnapshotWriter {
@@ -62,10 +67,18 @@ impl SnapshotWriter {
             remove_if_there(&partial)?;
             fs::create_dir(&partial).map_err(SnapshotError::io(&partial, "create the folder"))?;
         }
-        Ok(Self { target: absolute, partial, force, _lock: lock, phase: SharedPhase::new(phase) })
+        let phase = SharedPhase::new(phase);
+        Ok(Self { target: absolute, partial, force, _lock: lock, phase, cancel: Cancel::new() })
     }
 
-    /// How far the build is, for a signal handler.
+    /// The same, given up when `cancel` says so: long work of its own, and of the files that it creates from now on, then ends
+    /// with [`SnapshotError::Cancelled`].
+    pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
+        self.cancel = cancel.clone();
+        self
+    }
+
+    /// How far the build is, for who watches it.
     pub fn phase(&self) -> SharedPhase {
         self.phase.clone()
     }
@@ -110,7 +123,7 @@ impl SnapshotWriter {
         // SAFETY: the file is ours alone: it is in a folder under our lock.
         let map = unsafe { MmapOptions::new().len(bytes).map_mut(&file) };
         let map = map.map_err(SnapshotError::io(&path, "map"))?;
-        Ok(MappedOutput { path, name: name.into(), file, map })
+        Ok(MappedOutput { path, name: name.into(), file, map, cancel: self.cancel.clone() })
     }
 
     /// Creates a scratch file of `bytes` bytes, a multiple of 4, on the target's disk. It has no name any more, so that
@@ -127,7 +140,7 @@ impl SnapshotWriter {
     /// Writes the header, makes everything durable and puts the snapshot in place in one rename.
     ///
     /// # Errors
-    /// What the system says, with the path. The target is then as it was.
+    /// What the system says, with the path; [`SnapshotError::Cancelled`]. The target is then as it was.
     pub fn commit(self, header: &Header) -> Result<(), SnapshotError> {
         let path = self.partial.join(HEADER_FILE);
         let mut file = File::create_new(&path).map_err(SnapshotError::io(&path, "create"))?;
@@ -135,6 +148,7 @@ impl SnapshotWriter {
         file.sync_all().map_err(SnapshotError::io(&path, "sync"))?;
         check_target(&self.target, self.force)?;
         let mut phase = self.phase.lock();
+        self.cancel.check()?;
         resume::forget(&self.partial)?;
         sync_dir(&self.partial)?;
         let old = put_in_place(&self.partial, &self.target)?;
@@ -188,8 +202,13 @@ fn recover(target: &Path) -> Result<(), SnapshotError> {
 
 impl Drop for SnapshotWriter {
     fn drop(&mut self) {
-        // What an earlier build left is not this one's to remove, unless it was taken over.
-        if matches!(*self.phase.lock(), Phase::Fresh | Phase::LaidOut { .. }) {
+        let is_removed = match *self.phase.lock() {
+            Phase::Fresh => true,
+            Phase::LaidOut { .. } => !self.cancel.is_cancelled(),
+            // What an earlier build left is not this one's to remove, unless it was taken over.
+            Phase::LeftOver | Phase::Committed => false,
+        };
+        if is_removed {
             // Nothing more can be done about a failure here; the next build clears the folder.
             let _ = fs::remove_dir_all(&self.partial);
         }
@@ -215,6 +234,7 @@ pub struct MappedOutput {
     name: String,
     file: File,
     map: MmapMut,
+    cancel: Cancel,
 }
 
 impl MappedOutput {
@@ -237,21 +257,48 @@ impl MappedOutput {
     }
 
     /// BLAKE3 of the whole content, the name of a blob.
-    pub fn blob_hash(&self) -> [u8; 32] {
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    pub fn blob_hash(&self) -> Result<[u8; 32], Cancelled> {
         let mut hasher = blake3::Hasher::new();
-        hasher.update_rayon(&self.map);
-        *hasher.finalize().as_bytes()
+        for piece in self.map.chunks(PIECE_BYTES) {
+            self.cancel.check()?;
+            hasher.update_rayon(piece);
+        }
+        Ok(*hasher.finalize().as_bytes())
     }
 
     /// Makes the file durable and computes its entry.
     ///
     /// # Errors
-    /// What the system says, with the path.
+    /// What the system says, with the path; [`SnapshotError::Cancelled`].
     pub fn finish(self) -> Result<FileEntry, SnapshotError> {
-        let entry = FileEntry::new(&self.name, &self.map);
+        let entry = FileEntry::new(&self.name, &self.map, &self.cancel)?;
+        self.write_out()?;
         self.map.flush().map_err(SnapshotError::io(&self.path, "write"))?;
         self.file.sync_all().map_err(SnapshotError::io(&self.path, "sync"))?;
         Ok(entry)
+    }
+
+    /// Has the content written to disk piece by piece. A sync of all of it takes as long, and nothing ends one.
+    fn write_out(&self) -> Result<(), SnapshotError> {
+        const ALL: libc::c_uint = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+            | libc::SYNC_FILE_RANGE_WRITE
+            | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+        for first in (0..self.map.len()).step_by(PIECE_BYTES) {
+            self.cancel.check()?;
+            let (first, length) = (first as libc::off64_t, PIECE_BYTES as libc::off64_t);
+            // SAFETY: plain system call on an open descriptor.
+            if unsafe { libc::sync_file_range(self.file.as_raw_fd(), first, length, ALL) } != 0 {
+                let error = io::Error::last_os_error();
+                // Where there is no such call, the sync that follows does it all. What went wrong with the disk is told once.
+                if !matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE)) {
+                    return Err(SnapshotError::io(&self.path, "write")(error));
+                }
+            }
+        }
+        Ok(())
     }
 }
 

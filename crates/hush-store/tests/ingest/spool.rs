@@ -1,6 +1,9 @@
 //! The spool: records on disk, duplicates settled.
 
-use hush_store::ingest::{IngestError, OnDuplicate, Record, Spool, SpooledRecords, UnknownOnDuplicate};
+use hush_store::{
+    cancel::Cancelled,
+    ingest::{IngestError, OnDuplicate, Record, Spool, SpooledRecords, UnknownOnDuplicate},
+};
 use tempfile::tempdir;
 
 fn keyed(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Record {
@@ -135,7 +138,7 @@ fn duplicate_modes_are_parsed() {
 
 #[test]
 fn the_digest_is_of_what_a_table_is_made_of() {
-    let digest = |records: &[Record]| spool(records, OnDuplicate::Last).unwrap().digest();
+    let digest = |records: &[Record]| spool(records, OnDuplicate::Last).unwrap().digest(|| Ok(())).unwrap();
     let records = [keyed("a", "1"), keyed("b", "22"), keyed("c", "")];
     let known = digest(&records);
     assert_eq!(digest(&[keyed("a", "0"), keyed("a", "1"), keyed("b", "22"), keyed("c", "")]), known);
@@ -155,4 +158,6 @@ fn the_digest_is_of_what_a_table_is_made_of() {
     let known = digest(&many);
     many[39_999].value = b"y".to_vec();
     assert_ne!(digest(&many), known);
+    let given_up = spool(&many, OnDuplicate::Last).unwrap().digest(|| Err(Cancelled));
+    assert_eq!(given_up, Err(Cancelled));
 }
