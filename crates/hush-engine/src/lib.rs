@@ -1,8 +1,8 @@
 //! Builds snapshots, opens them, and answers batches of queries: the one place where a protocol and a backend
 //! become `dyn`.
 //!
-//! * [`Backends`]: what computes. * [`mod@build`]: records to snapshot. * [`open`]: snapshot to [`Engine`]. * [`engine`]: what a
-//!   server needs.
+//! * [`Backends`]: what computes. * [`Job`]: a file of records to a table. * [`mod@build`]: records to snapshot.
+//! * [`open`]: snapshot to [`Engine`]. * [`engine`]: what a server needs.
 
 mod backend;
 pub mod build;
@@ -14,6 +14,7 @@ mod hosted;
 mod hosted_column;
 mod hosted_pack;
 mod hosted_ring;
+mod job;
 mod memory_plan;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 mod on_gpu;
@@ -27,5 +28,7 @@ pub use engine::*;
 pub use gpu::{open_device, room_for_tables};
 pub use hosted::{OpenError, open};
 pub use hosted_pack::MAX_PACKED_BATCH;
+pub use hush_store::cancel::{Cancel, Cancelled};
+pub use job::{Built, Job, JobError, JobRequest};
 pub use memory_plan::{DoesNotFit, MemoryPlan, Part};
 pub use progress::{Progress, Silent};

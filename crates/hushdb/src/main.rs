@@ -31,7 +31,7 @@ enum Command {
 
 fn main() -> ExitCode {
     match Cli::parse().command {
-        Command::Build(args) => report::exit(commands::build::run(args)),
+        Command::Build(args) => commands::build::run(args),
         Command::Serve(args) => report::exit(commands::serve::run(args)),
         Command::Get(args) => commands::get::run(args),
         Command::Inspect(args) => report::exit(commands::inspect::run(args)),

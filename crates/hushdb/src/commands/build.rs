@@ -1,17 +1,9 @@
 //! `hushdb build`.
 
-use std::{
-    error::Error,
-    num::NonZeroUsize,
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::{error::Error, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use hush_engine::{
-    BackendChoice, Progress,
-    build::{BuildOptions, build},
-};
+use hush_engine::{BackendChoice, Built, Cancel, Job, JobError, JobRequest, build::BuildOptions};
 use hush_he::params::{
     COLPACK_N2048_Q52, ColumnParams, DEFAULT_LWE, LweParams, PackParams, RingParams, column_preset,
     pack_preset, preset, ring_preset,
@@ -22,11 +14,12 @@ use hush_protocol::{
     table::{Family, Protocol},
 };
 use hush_store::{
-    ingest::{self, IngestError, IngestOptions, Input, OnDuplicate, Spool, SpooledRecords},
-    snapshot::SnapshotWriter,
+    ingest::{self, IngestOptions, Input, OnDuplicate},
+    snapshot::Phase,
 };
 
 use super::{backends, bar, inspect, tell_unused_gpu, threads};
+use crate::report;
 
 mod interrupt;
 
@@ -116,48 +109,61 @@ fn listed(protocols: &[Protocol], conjunction: &str) -> String {
     }
 }
 
-pub(crate) fn run(args: BuildArgs) -> Result<(), Box<dyn Error>> {
-    let start = Instant::now();
-    let Presets { protocol, lwe, ring, pack, column } = presets(args.protocol, args.preset.as_deref())?;
-    let options = BuildOptions {
-        protocol,
-        lwe,
-        ring,
-        pack,
-        column,
-        filter: args.filter,
-        fingerprint_bytes: args.fingerprint_bytes,
-        columns: args.columns.map(NonZeroUsize::get),
-    };
-    let input = Input::from(args.input.as_os_str());
-    let ingest_options = IngestOptions {
-        key: args.key,
-        value: args.value,
-        max_value_size: args.max_value_size,
-        sql: args.sql,
-        table: args.table,
-    };
-    let source = ingest::open(&input, &ingest_options)?;
-    let backends = backends(args.backend, threads(args.threads))?;
+pub(crate) fn run(args: BuildArgs) -> ExitCode {
+    let outcome = make(args);
+    let error = outcome.as_ref().err().and_then(|error| error.downcast_ref());
+    if let Some(JobError::Cancelled { phase }) = error {
+        eprintln!("\n{}", interrupt::outcome(*phase));
+        return ExitCode::from(interrupt::INTERRUPTED);
+    }
+    report::exit(outcome)
+}
+
+fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
+    let (choice, asked, out) = (args.backend, args.threads, args.out.clone());
+    let request = request(args)?;
+    let backends = backends(choice, threads(asked))?;
     tell_unused_gpu(&backends);
-    let writer = SnapshotWriter::create(&args.out, args.force)?;
-    interrupt::stop_on_interrupt(writer.partial_dir(), writer.phase())?;
+    let cancel = Cancel::new();
+    let job = Job::open(request, &cancel)?;
+    interrupt::cancel_on_interrupt(&job, &cancel)?;
     let progress = bar::Bar::new();
-    let by_key = source.has_keys();
-    let records = spool(source, &args.input, writer.partial_dir(), args.on_duplicate, &progress);
-    let records = records.inspect_err(|error| {
-        if matches!(error.downcast_ref(), Some(IngestError::DiskFull { .. })) {
-            // What an earlier build left may be why. The error at hand is the one to tell.
-            let _ = writer.discard();
-        }
-    })?;
-    let name = args.input.file_name().unwrap_or(args.input.as_os_str()).to_string_lossy();
-    let header = build(&records, by_key, &name, &options, writer, &backends, &progress)?;
+    let Built { header, seconds } = job.run(&backends, &progress)?;
+    if cancel.is_cancelled() {
+        return Err(JobError::Cancelled { phase: Phase::Committed }.into());
+    }
     progress.finish();
-    let seconds = start.elapsed().as_secs_f64();
-    eprintln!("built {} in {seconds:.1} s", args.out.display());
+    eprintln!("built {} in {seconds:.1} s", out.display());
     eprint!("{}", inspect::summary(&header)?);
     Ok(())
+}
+
+/// What is to be built, and how.
+fn request(args: BuildArgs) -> Result<JobRequest, String> {
+    let Presets { protocol, lwe, ring, pack, column } = presets(args.protocol, args.preset.as_deref())?;
+    Ok(JobRequest {
+        input: Input::from(args.input.as_os_str()),
+        ingest: IngestOptions {
+            key: args.key,
+            value: args.value,
+            max_value_size: args.max_value_size,
+            sql: args.sql,
+            table: args.table,
+        },
+        on_duplicate: args.on_duplicate,
+        out: args.out,
+        force: args.force,
+        options: BuildOptions {
+            protocol,
+            lwe,
+            ring,
+            pack,
+            column,
+            filter: args.filter,
+            fingerprint_bytes: args.fingerprint_bytes,
+            columns: args.columns.map(NonZeroUsize::get),
+        },
+    })
 }
 
 /// The parameter sets of all families, the one called `name` among them, and the protocol: as asked for, or the one that
@@ -195,31 +201,4 @@ struct Presets {
     ring: Option<RingParams>,
     pack: Option<PackParams>,
     column: Option<ColumnParams>,
-}
-
-/// Reads the input once, to the disk that the table goes to.
-fn spool(
-    mut source: ingest::Source,
-    input: &Path,
-    dir: &Path,
-    on_duplicate: OnDuplicate,
-    progress: &bar::Bar,
-) -> Result<SpooledRecords, Box<dyn Error>> {
-    let read = source.progress();
-    let unit = match read.unit {
-        ingest::ProgressUnit::Bytes => "bytes",
-        ingest::ProgressUnit::Rows => "rows",
-    };
-    progress.start("read", read.total.unwrap_or(0), unit);
-    let (mut spool, mut last) = (Spool::create(dir)?, 0);
-    while let Some(record) = source.next() {
-        spool.push(&record?)?;
-        let read = source.progress().read;
-        progress.advance(read.saturating_sub(last));
-        last = read;
-    }
-    spool.finish(on_duplicate).map_err(|error| match error {
-        IngestError::DuplicateKey { .. } => format!("{}: {error}", input.display()).into(),
-        names_its_folder => names_its_folder.into(),
-    })
 }

@@ -1,14 +1,21 @@
 //! Ctrl-C and termination signals during a build.
 
-use std::{fs, path::Path, process};
+use std::{fs, process};
 
-use hush_store::snapshot::{Phase, SharedPhase};
+use hush_engine::{Cancel, Job};
+use hush_store::snapshot::Phase;
 
-/// On a signal, exits; the unfinished files in `partial` are removed before, unless a build can go on from them. The target is
-/// never touched before everything is written, so that a kill that cannot be caught leaves nothing half done either.
-pub(super) fn stop_on_interrupt(partial: &Path, phase: SharedPhase) -> Result<(), ctrlc::Error> {
-    let partial = partial.to_owned();
+/// Exit code of a program that a signal has ended.
+pub(super) const INTERRUPTED: u8 = 130;
+
+/// The first signal cancels the job, which then ends in order. The next one ends the program at once. The target is never touched
+/// before everything is written, so that a kill that cannot be caught leaves nothing half done either.
+pub(super) fn cancel_on_interrupt(job: &Job, cancel: &Cancel) -> Result<(), ctrlc::Error> {
+    let (partial, phase, cancel) = (job.partial_dir().to_owned(), job.phase(), cancel.clone());
     ctrlc::set_handler(move || {
+        if !cancel.is_cancelled() {
+            return cancel.cancel();
+        }
         // Waits if the table is being put in place; held until the end, so that it is not put there later.
         let phase = phase.lock();
         if *phase == Phase::Fresh {
@@ -16,12 +23,12 @@ pub(super) fn stop_on_interrupt(partial: &Path, phase: SharedPhase) -> Result<()
             let _ = fs::remove_dir_all(&partial);
         }
         eprintln!("\n{}", outcome(*phase));
-        process::exit(130);
+        process::exit(INTERRUPTED.into());
     })
 }
 
 /// What the user is told.
-fn outcome(phase: Phase) -> String {
+pub(super) fn outcome(phase: Phase) -> String {
     let go_on = "error: interrupted; run the same command again to go on";
     match phase {
         Phase::Fresh => "error: interrupted; nothing was kept, run the same command again".into(),

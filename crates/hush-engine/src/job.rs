@@ -1,0 +1,278 @@
+//! A table from a file of records, as one job: read, spool, build, put in place.
+//!
+//! Nothing of a job is global: a process may run several, on threads of its own, and each is watched and cancelled by itself.
+
+use std::{
+    panic::resume_unwind,
+    path::{Path, PathBuf},
+    sync::mpsc::{Receiver, RecvTimeoutError, sync_channel},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use hush_store::{
+    cancel::{Cancel, Cancelled},
+    ingest::{
+        self, IngestError, IngestOptions, Input, OnDuplicate, ProgressUnit, Record, Source, Spool,
+        SpooledRecords,
+    },
+    snapshot::{Header, Phase, SharedPhase, SnapshotError, SnapshotWriter},
+};
+use thiserror::Error;
+
+use crate::{
+    Backends, Progress,
+    build::{BuildError, BuildOptions, build},
+};
+
+/// Records that are read at a time. With [`BATCHES_AHEAD`] it bounds what is in memory: four times as many.
+const BATCH_RECORDS: usize = 32;
+/// Batches that wait to be spooled.
+const BATCHES_AHEAD: usize = 2;
+/// How often a job whose input is silent looks whether it is cancelled.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What a job is to make.
+#[derive(Clone, Debug)]
+pub struct JobRequest {
+    /// Where the records come from.
+    pub input: Input,
+    /// How its rows become records.
+    pub ingest: IngestOptions,
+    /// What to do with several records of one key.
+    pub on_duplicate: OnDuplicate,
+    /// The folder of the table.
+    pub out: PathBuf,
+    /// Whether a table that is there is replaced.
+    pub force: bool,
+    /// How the table is built.
+    pub options: BuildOptions,
+}
+
+/// What a job has made.
+#[derive(Debug)]
+pub struct Built {
+    /// The header of the table, which is in place.
+    pub header: Header,
+    /// Seconds since the job was opened.
+    pub seconds: f64,
+}
+
+/// Why there is no new table. The target is as it was.
+#[derive(Debug, Error)]
+pub enum JobError {
+    /// The job was cancelled; the same request goes on from where `phase` says that it can.
+    #[error("cancelled")]
+    Cancelled {
+        /// How far it was.
+        phase: Phase,
+    },
+    /// Two records have one key, and no choice was made between them.
+    #[error("{}: {source}", input.display())]
+    DuplicateKey {
+        /// The input.
+        input: PathBuf,
+        /// [`IngestError::DuplicateKey`].
+        source: IngestError,
+    },
+    /// Reading the input, or spooling its records.
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+    /// The folder of the table.
+    #[error(transparent)]
+    Target(#[from] SnapshotError),
+    /// Building the table.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+/// A job whose input is open and whose folder is its own. Dropped before it runs, it leaves nothing behind.
+pub struct Job {
+    source: Source,
+    input: Input,
+    on_duplicate: OnDuplicate,
+    options: BuildOptions,
+    writer: SnapshotWriter,
+    cancel: Cancel,
+    start: Instant,
+}
+
+impl Job {
+    /// Opens the input and locks the folder. Nothing is read yet.
+    ///
+    /// # Errors
+    /// [`JobError::Ingest`] if the input cannot be opened or the options do not fit it; [`JobError::Target`] if the folder is in
+    /// use, or holds something that must not be replaced.
+    pub fn open(request: JobRequest, cancel: &Cancel) -> Result<Self, JobError> {
+        let start = Instant::now();
+        let JobRequest { input, ingest, on_duplicate, out, force, options } = request;
+        let source = ingest::open(&input, &ingest)?;
+        let writer = SnapshotWriter::create(&out, force)?.cancelled_by(cancel);
+        Ok(Self { source, input, on_duplicate, options, writer, cancel: cancel.clone(), start })
+    }
+
+    /// How far the job is, for who watches it while it runs.
+    pub fn phase(&self) -> SharedPhase {
+        self.writer.phase()
+    }
+
+    /// The folder of unfinished files.
+    pub fn partial_dir(&self) -> &Path {
+        self.writer.partial_dir()
+    }
+
+    /// Makes the table and puts it in place. It ends soon after it is cancelled, at the latest when the step at hand of a backend
+    /// is done. An input that is silent then, as a pipe may be, is left to a thread of its own, which ends with the input.
+    ///
+    /// # Errors
+    /// [`JobError`]. The target is then as it was.
+    pub fn run(self, backends: &Backends, progress: &dyn Progress) -> Result<Built, JobError> {
+        let (phase, cancel, start) = (self.phase(), self.cancel.clone(), self.start);
+        let outcome = self.make(backends, &Watched { progress, cancel: &cancel });
+        let header = outcome.map_err(|error| match error {
+            // The writer is gone: the phase is the last one.
+            error if error.is_cancelled() => JobError::Cancelled { phase: *phase.lock() },
+            error => error,
+        })?;
+        Ok(Built { header, seconds: start.elapsed().as_secs_f64() })
+    }
+
+    fn make(self, backends: &Backends, progress: &Watched<'_>) -> Result<Header, JobError> {
+        let Self { source, input, on_duplicate, options, writer, .. } = self;
+        let input = match input {
+            Input::Path(path) => path,
+            Input::Stdin => "-".into(),
+        };
+        let by_key = source.has_keys();
+        let records =
+            spool(source, writer.partial_dir(), on_duplicate, progress).map_err(|error| match error {
+                JobError::Ingest(source @ IngestError::DuplicateKey { .. }) => {
+                    JobError::DuplicateKey { input: input.clone(), source }
+                }
+                error => error,
+            });
+        let records = records.inspect_err(|error| {
+            if matches!(error, JobError::Ingest(IngestError::DiskFull { .. })) {
+                // What an earlier build left may be why. The error at hand is the one to tell.
+                let _ = writer.discard();
+            }
+        })?;
+        let name = input.file_name().unwrap_or(input.as_os_str()).to_string_lossy();
+        Ok(build(&records, by_key, &name, &options, writer, backends, progress)?)
+    }
+}
+
+impl JobError {
+    /// Whether the job was given up, wherever that was noticed.
+    fn is_cancelled(&self) -> bool {
+        match self {
+            Self::Cancelled { .. } | Self::Target(SnapshotError::Cancelled(_)) => true,
+            Self::Build(error) => error.is_cancelled(),
+            _ => false,
+        }
+    }
+}
+
+impl From<Cancelled> for JobError {
+    fn from(cancelled: Cancelled) -> Self {
+        Self::Build(cancelled.into())
+    }
+}
+
+/// The progress of a job that can be cancelled.
+struct Watched<'a> {
+    progress: &'a dyn Progress,
+    cancel: &'a Cancel,
+}
+
+impl Progress for Watched<'_> {
+    fn start(&self, stage: &str, total: u64, unit: &'static str) {
+        self.progress.start(stage, total, unit);
+    }
+
+    fn advance(&self, units: u64) {
+        self.progress.advance(units);
+    }
+
+    fn note(&self, line: &str) {
+        self.progress.note(line);
+    }
+
+    fn resume(&self, units: u64) {
+        self.progress.resume(units);
+    }
+
+    fn check(&self) -> Result<(), Cancelled> {
+        self.cancel.check()?;
+        self.progress.check()
+    }
+}
+
+/// Reads the input once, to the disk that the table goes to.
+fn spool(
+    source: Source,
+    dir: &Path,
+    on_duplicate: OnDuplicate,
+    progress: &dyn Progress,
+) -> Result<SpooledRecords, JobError> {
+    let read = source.progress();
+    let unit = match read.unit {
+        ProgressUnit::Bytes => "bytes",
+        ProgressUnit::Rows => "rows",
+    };
+    progress.start("read", read.total.unwrap_or(0), unit);
+    let mut spool = Spool::create(dir)?;
+    let (mut reader, mut last) = (Reader::start(source), 0);
+    while let Some(Batch { records, read }) = reader.next(progress)? {
+        for record in records {
+            spool.push(&record?)?;
+        }
+        progress.advance(read.saturating_sub(last));
+        last = read;
+    }
+    Ok(spool.finish(on_duplicate)?)
+}
+
+/// Some records of the input, and how much of it has been read with them.
+struct Batch {
+    records: Vec<Result<Record, IngestError>>,
+    read: u64,
+}
+
+/// Reads an input on a thread of its own: nothing ends a read of an input that is silent, but nobody has to wait for it.
+struct Reader {
+    batches: Receiver<Batch>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Reader {
+    fn start(mut source: Source) -> Self {
+        let (sender, batches) = sync_channel(BATCHES_AHEAD);
+        let work = move || {
+            loop {
+                let records: Vec<_> = source.by_ref().take(BATCH_RECORDS).collect();
+                let batch = Batch { records, read: source.progress().read };
+                // Nobody waits any more if the job has ended.
+                if batch.records.is_empty() || sender.send(batch).is_err() {
+                    return;
+                }
+            }
+        };
+        Self { batches, thread: Some(thread::spawn(work)) }
+    }
+
+    /// The next records; `None` at the end.
+    fn next(&mut self, progress: &dyn Progress) -> Result<Option<Batch>, Cancelled> {
+        loop {
+            progress.check()?;
+            match self.batches.recv_timeout(LOOK) {
+                Ok(batch) => return Ok(Some(batch)),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        // A reader that has panicked has not come to the end.
+        self.thread.take().map_or(Ok(()), JoinHandle::join).unwrap_or_else(|panic| resume_unwind(panic));
+        Ok(None)
+    }
+}
