@@ -154,6 +154,36 @@ class BadSnapshots(HushTest):
         self.assertIn("hint.bin", self.fails("inspect", table))
         self.assertIn("hushdb build", self.fails("inspect", self.dir / "nowhere"))
 
+    def test_a_table_that_fails_does_not_stop_the_others(self):
+        good = self.build(self.csv([("a", "1")]), "--key", "key", name="good")
+        bad = self.build(self.csv([("a", "2")]), "--key", "key", name="bad")
+        (bad / "db.bin").write_bytes(b"")
+        server = subprocess.Popen([BINARY, "serve", bad, good, "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE,
+                                  text=True, env=self.env)
+        try:
+            said = [server.stderr.readline() for _ in range(2)]
+            url, told = said[0].split()[2], said[1]
+            self.assertTrue(told.startswith("bad: not served: "), told)
+            self.assertIn(str(bad / "db.bin"), told)
+            while "ready in" not in server.stderr.readline() and server.poll() is None:
+                pass
+            listed = {table["name"]: table for table in json.loads(request(url + "/v1/tables")[2])["tables"]}
+            self.assertEqual((listed["bad"]["state"], listed["good"]["state"]), ("failed", "resident"))
+            self.assertEqual(listed["bad"]["reason"], "its files are damaged")
+            status, _, problem = request(url + "/readyz")
+            self.assertEqual((status, json.loads(problem)["code"]), (503, "table_failed"))
+            self.assertNotIn(str(self.dir), problem.decode())
+            self.assertEqual(self.get(url, "--table", "good", "a")[1][0]["value"], "1")
+            self.assertIn("its files are damaged", self.fails("get", url, "--table", "bad", "a"))
+        finally:
+            server.terminate()
+            server.communicate(timeout=40)
+        # With none left there is nothing to serve.
+        (good / "db.bin").write_bytes(b"")
+        line = self.fails("serve", bad, good, "--listen", "127.0.0.1:0")
+        for table in (bad, good):
+            self.assertIn(str(table / "db.bin"), line)
+
     def test_inspect_says_everything(self):
         table = self.build(self.csv([(f"k{i}", i) for i in range(500)]), "--key", "key", "--protocol", "simple")
         result = self.hushdb("inspect", table, "--json")

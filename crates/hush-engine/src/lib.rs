@@ -21,6 +21,7 @@ mod on_gpu;
 mod progress;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 mod promises;
+mod public_reason;
 
 pub use backend::{Backend, BackendChoice, BackendError, Backends, CUDA_VARIABLE};
 pub use engine::*;

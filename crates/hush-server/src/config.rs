@@ -12,6 +12,9 @@ pub struct ServerConfig {
     /// How long the next batch of a table stays open after a scan that others waited for. A query
     /// that arrives when the table is idle never waits.
     pub window: Duration,
+    /// How long the previous epoch of a table still answers queries that name it, and keeps its memory,
+    /// after it was replaced; not at all if zero. At most a year.
+    pub epoch_window: Duration,
     /// The most queries that wait for a scan of one table; more are answered 503.
     pub max_queue: usize,
     /// The most queries in one request; more are answered 413.
@@ -60,6 +63,7 @@ impl Default for ServerConfig {
     fn default() -> ServerConfig {
         ServerConfig {
             window: Duration::from_millis(2),
+            epoch_window: Duration::from_secs(60),
             max_queue: 1024,
             max_queries: wire::MAX_QUERIES,
             max_connections: 1024,

@@ -3,7 +3,8 @@
 //! | file | what |
 //! |------|------|
 //! | `config.rs` | every limit and timeout, in one struct |
-//! | `state.rs` | tables by name, loading or resident |
+//! | `tables.rs` | tables by name, loading, failed or resident; replaced epochs |
+//! | `state.rs` | a table with its queue, and what requests share |
 //! | `connection.rs` | one TCP connection: timeouts, byte counts, orderly close |
 //! | `pace.rs` | how slowly a client may read |
 //! | `routes/` | one endpoint a file |
@@ -28,6 +29,7 @@ mod pace;
 mod problem;
 mod routes;
 mod state;
+mod tables;
 mod throttle;
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
@@ -40,7 +42,7 @@ use tokio::{
 
 pub use config::{ServerConfig, Throttle};
 pub use error::ServerError;
-pub use state::Tables;
+pub use tables::Tables;
 
 use keys::Keys;
 use state::Server;
@@ -70,10 +72,12 @@ pub async fn run(
         _ = &mut shutdown, if exists => return Ok(()),
         keys = Keys::open(&config) => keys?,
     };
-    let server = Arc::new(Server::new(tables, config, keys));
+    tables.keep_replaced(config.epoch_window);
+    let server = Arc::new(Server::new(tables.clone(), config, keys));
     // Ends with this function.
     let mut background = JoinSet::new();
     background.spawn(keys::tidy_up(server.clone()));
+    background.spawn(tables::drop_replaced(tables.clone()));
     let router = routes::router(server.clone());
     let permits = Arc::new(Semaphore::new(server.config.max_connections));
     let (stop, stopped) = watch::channel(false);
@@ -95,7 +99,9 @@ pub async fn run(
     drop(listener);
     server.stop();
     stop.send_replace(true);
-    drain(connections, server.config.drain_timeout).await
+    let drained = drain(connections, server.config.drain_timeout).await;
+    tables.keep_replaced(Duration::ZERO);
+    drained
 }
 
 /// The place of one connection among those allowed; free again on drop, even after a panic.

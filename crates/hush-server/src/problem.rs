@@ -47,6 +47,7 @@ pub(crate) enum Code {
     Warming,
     Overloaded,
     DeviceLost,
+    TableFailed,
     Internal,
 }
 
@@ -78,6 +79,7 @@ impl Code {
             Code::Warming => (S::SERVICE_UNAVAILABLE, "warming", "Still loading"),
             Code::Overloaded => (S::SERVICE_UNAVAILABLE, "overloaded", "Overloaded"),
             Code::DeviceLost => (S::SERVICE_UNAVAILABLE, "device_lost", "Device is lost"),
+            Code::TableFailed => (S::SERVICE_UNAVAILABLE, "table_failed", "Table failed to load"),
             Code::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
         }
     }
@@ -129,6 +131,14 @@ impl Problem {
 
     pub(crate) fn unknown_table() -> Problem {
         Problem::new(Code::UnknownTable, "no table of this name is served here")
+    }
+
+    /// A request for a table that could not be loaded.
+    pub(crate) fn table_failed(name: &str, reason: &str) -> Problem {
+        let detail = format!(
+            "table {name} could not be loaded, and has to be mended by who runs this server: {reason}"
+        );
+        Problem::new(Code::TableFailed, detail)
     }
 
     pub(crate) fn warming(detail: &str) -> Problem {
@@ -212,7 +222,7 @@ impl Problem {
         }
     }
 
-    /// Keys that were not taken. `complete` says whether all tables are there.
+    /// Keys that were not taken. `complete` says whether no table is still loading.
     pub(crate) fn uploaded_keys(error: KeyError, complete: bool) -> Problem {
         let invalid = |detail| Problem::new(Code::InvalidRequest, detail);
         match error {

@@ -60,8 +60,10 @@ fn find(server: &Server, hash: Result<Path<String>, PathRejection>) -> Result<Bl
     hex::decode_to_slice(&text, &mut hash).map_err(|_| not_found())?;
     match server.tables.blob(&hash) {
         Some(blob) => Ok(blob),
-        None if server.tables.all_resident() => Err(not_found()),
-        None => Err(Problem::warming("the file may belong to a table that is still loading")),
+        None if server.tables.any_loading() => {
+            Err(Problem::warming("the file may belong to a table that is still loading"))
+        }
+        None => Err(not_found()),
     }
 }
 

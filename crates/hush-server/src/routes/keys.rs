@@ -34,7 +34,7 @@ pub(super) async fn upload(
     match keys::upload(&server, id, body, memory).await {
         Ok(true) => Ok(StatusCode::CREATED),
         Ok(false) => Ok(StatusCode::NO_CONTENT),
-        Err(error) => Err(Problem::uploaded_keys(error, server.tables.all_resident())),
+        Err(error) => Err(Problem::uploaded_keys(error, !server.tables.any_loading())),
     }
 }
 
@@ -62,16 +62,16 @@ fn key_id(hash: Result<Path<String>, PathRejection>) -> Result<KeyId, Problem> {
 }
 
 fn no_taker(server: &Server) -> Problem {
-    if server.tables.all_resident() {
-        Problem::new(Code::NotFound, "no table here needs keys")
-    } else {
+    if server.tables.any_loading() {
         still_loading()
+    } else {
+        Problem::new(Code::NotFound, "no table here needs keys")
     }
 }
 
 /// What is too long for the tables that are here may fit one that is not yet.
 fn too_long(server: &Server, problem: Problem) -> Problem {
-    if problem.is(Code::TooLarge) && !server.tables.all_resident() { still_loading() } else { problem }
+    if problem.is(Code::TooLarge) && server.tables.any_loading() { still_loading() } else { problem }
 }
 
 fn still_loading() -> Problem {

@@ -25,7 +25,8 @@ use hush_protocol::wire;
 
 use crate::{
     problem::{Code, Problem},
-    state::{Server, Slot, Table},
+    state::{Server, Table},
+    tables::Slot,
 };
 
 pub(crate) fn router(server: Arc<Server>) -> Router {
@@ -59,13 +60,17 @@ async fn observe(State(server): State<Arc<Server>>, request: Request, next: Next
     response
 }
 
-/// The resident table that a path names.
-fn resident(server: &Server, name: Result<Path<String>, PathRejection>) -> Result<Arc<Table>, Problem> {
+/// The resident table that a path names, and its replaced epochs that still answer.
+fn resident(
+    server: &Server,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<(Arc<Table>, Vec<Arc<Table>>), Problem> {
     let Path(name) = name.map_err(|_| Problem::unknown_table())?;
     match server.tables.slot(&name) {
         None => Err(Problem::unknown_table()),
-        Some(Slot::Loading) => Err(Problem::warming("the table is still loading")),
-        Some(Slot::Resident(table)) => Ok(table),
+        Some((Slot::Loading, _)) => Err(Problem::warming("the table is still loading")),
+        Some((Slot::Failed(reason), _)) => Err(Problem::table_failed(&name, &reason)),
+        Some((Slot::Resident(table), replaced)) => Ok((table, replaced)),
     }
 }
 

@@ -18,7 +18,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::stream;
-use hush_protocol::wire::{self, Answer, Query, QueryResponse};
+use hush_protocol::wire::{self, Answer, Query, QueryResponse, WireError};
 use prost::Message;
 
 use super::{admit, check_content_type, resident};
@@ -38,14 +38,15 @@ pub(super) async fn answer(
     name: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let table = resident(&server, name)?;
+    let (table, replaced) = resident(&server, name)?;
     admit(&server, peer)?;
     let (parts, body) = request.into_parts();
     check_content_type(&parts.headers)?;
-    let shape = table.request_shape(&server.config);
-    let (body, mut memory) = read_body(&server, &parts.headers, body, shape.max_bytes()).await?;
+    let max_bytes = |table: &Arc<Table>| table.request_shape(&server.config).max_bytes();
+    let limit = replaced.iter().map(max_bytes).fold(max_bytes(&table), usize::max);
+    let (body, mut memory) = read_body(&server, &parts.headers, body, limit).await?;
     let body_bytes = body.len();
-    let queries = shape.decode(body).map_err(|error| Problem::wire(error, &table))?;
+    let (table, queries) = decode(&server, table, replaced, body)?;
     if let Some(buckets) = &server.buckets {
         buckets.charge(peer.ip(), queries.len() - 1, Instant::now());
     }
@@ -60,6 +61,23 @@ pub(super) async fn answer(
     let replies = batch::submit(&server, &table, queries, &memory)
         .map_err(|_| Problem::overloaded("too many queries are waiting for this table"))?;
     Ok(respond(collect(replies, &table.epoch).await?, &memory))
+}
+
+/// The queries of a body, and who answers them: of the current epoch and the replaced ones that which they name.
+fn decode(
+    server: &Server,
+    current: Arc<Table>,
+    replaced: Vec<Arc<Table>>,
+    body: Bytes,
+) -> Result<(Arc<Table>, Vec<Query>), Problem> {
+    for table in [current.clone()].into_iter().chain(replaced) {
+        match table.request_shape(&server.config).decode(body.clone()) {
+            Ok(queries) => return Ok((table, queries)),
+            Err(WireError::EpochGone) => {}
+            Err(error) => return Err(Problem::wire(error, &table)),
+        }
+    }
+    Err(Problem::wire(WireError::EpochGone, &current))
 }
 
 /// The queries, each with the keys that it names if the table needs any. They are all there before

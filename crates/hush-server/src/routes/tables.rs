@@ -14,10 +14,7 @@ use axum::{
 use serde::Serialize;
 
 use super::{is_not_modified, resident};
-use crate::{
-    problem::Problem,
-    state::{Server, Slot},
-};
+use crate::{problem::Problem, state::Server, tables::Slot};
 
 /// The list of tables.
 #[derive(Serialize)]
@@ -25,26 +22,32 @@ pub(super) struct List {
     tables: Vec<Entry>,
 }
 
-/// One table of the list. A loading one has a name and nothing else yet.
-#[derive(Serialize)]
+/// One table of the list. One that is not resident has a name, and a reason if it failed.
+#[derive(Default, Serialize)]
 struct Entry {
     name: String,
     state: &'static str,
     epoch: Option<String>,
     protocol: Option<String>,
     records: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 /// All tables, by name.
 pub(super) async fn list(State(server): State<Arc<Server>>) -> Json<List> {
     let entry = |(name, slot)| match slot {
-        Slot::Loading => Entry { name, state: "loading", epoch: None, protocol: None, records: None },
+        Slot::Loading => Entry { name, state: "loading", ..Entry::default() },
+        Slot::Failed(reason) => {
+            Entry { name, state: "failed", reason: Some(reason.to_string()), ..Entry::default() }
+        }
         Slot::Resident(table) => Entry {
             name,
             state: "resident",
             epoch: Some(hex::encode(table.epoch)),
             protocol: Some(table.protocol.clone()),
             records: table.records,
+            reason: None,
         },
     };
     Json(List { tables: server.tables.all().into_iter().map(entry).collect() })
@@ -56,7 +59,7 @@ pub(super) async fn descriptor(
     name: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let table = resident(&server, name)?;
+    let (table, _) = resident(&server, name)?;
     let etag = format!("\"{}\"", hex::encode(table.epoch));
     let not_modified = is_not_modified(&headers, &etag);
     let caching = [(CACHE_CONTROL, "no-cache".to_owned()), (ETAG, etag)];

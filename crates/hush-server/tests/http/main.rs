@@ -3,6 +3,7 @@
 mod batching;
 mod client;
 mod engine;
+mod epochs;
 mod files;
 mod harness;
 mod hostile;

@@ -1,6 +1,6 @@
 //! What is served, and its states: list, descriptor, health, metrics, loading, replacement.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use hush_protocol::wire;
 use hush_server::{ServerConfig, ServerError, Tables};
@@ -103,6 +103,46 @@ fn a_table_that_is_loading_is_warming_until_it_is_inserted() {
 }
 
 #[test]
+fn a_table_that_failed_is_told_and_other_tables_go_on() {
+    let tables = Tables::new();
+    tables.announce("bad").unwrap();
+    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
+    let server = TestServer::start(tables.clone(), ServerConfig::default());
+    let mut client = server.client();
+    tables.fail("bad", "its files are damaged").unwrap();
+    assert_eq!(
+        client.get("/v1/tables").json()["tables"][0],
+        json!({"name": "bad", "state": "failed", "epoch": null, "protocol": null, "records": null,
+               "reason": "its files are damaged"})
+    );
+    assert_eq!(client.get("/v1/tables").json()["tables"][1]["state"], "resident");
+    let body = request([6; 32], &[query(1)]).encode_to_vec();
+    for refused in [
+        client.get("/readyz"),
+        client.get("/v1/tables/bad"),
+        client.post("/v1/tables/bad/query", wire::CONTENT_TYPE, &body),
+    ] {
+        let problem = refused.problem(503, "table_failed");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("table bad ") && detail.ends_with(": its files are damaged"), "{detail}");
+        assert_eq!(refused.header("retry-after"), None, "waiting does not help");
+    }
+    // Nothing is still to come.
+    client.get(&format!("/v1/blobs/{}", "00".repeat(32))).problem(404, "not_found");
+    assert_eq!(client.get("/livez").status, 200);
+    client.ask(EPOCH, &[query(1)]);
+
+    tables.insert("bad", Arc::new(SumEngine::new(6))).unwrap();
+    assert_eq!(client.get("/readyz").status, 200);
+    assert_eq!(client.post("/v1/tables/bad/query", wire::CONTENT_TYPE, &body).status, 200);
+    tables.fail("bad", "again").unwrap();
+    client.get("/readyz").problem(503, "table_failed");
+    assert!(tables.remove("bad"));
+    assert_eq!(client.get("/readyz").status, 200);
+    assert!(matches!(tables.fail("a/b", "no name"), Err(ServerError::TableName { .. })));
+}
+
+#[test]
 fn a_lost_gpu_is_told_and_other_tables_go_on() {
     let (lost, other) = (Arc::new(SumEngine::new(6)), Arc::new(SumEngine::new(EPOCH_BYTE)));
     let tables = Tables::new();
@@ -135,7 +175,8 @@ fn a_new_epoch_takes_over_while_the_old_one_finishes() {
     let old = Arc::new(SumEngine::new(EPOCH_BYTE));
     let tables = Tables::new();
     tables.insert("t", old.clone()).unwrap();
-    let server = TestServer::start(tables.clone(), ServerConfig::default());
+    let config = ServerConfig { epoch_window: Duration::ZERO, ..ServerConfig::default() };
+    let server = TestServer::start(tables.clone(), config);
     let mut early = server.client();
     old.hold();
     early.send_queries(EPOCH, &[query(1)]);

@@ -4,11 +4,12 @@ use std::{
     error::Error,
     num::NonZeroUsize,
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use clap::Args;
-use hush_engine::{BackendChoice, Backends, Progress};
+use hush_engine::{BackendChoice, Backends, OpenError, Progress};
 use hush_server::{ServerConfig, Tables, Throttle};
 use tokio::{
     net::TcpListener,
@@ -110,15 +111,10 @@ async fn serve(
         eprintln!("checking the keys of clients in {} ({})", path.display(), report::bytes(file.len()));
     }
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let loading = tables.clone();
-    let load = tokio::task::spawn_blocking(move || {
-        args.dirs.iter().zip(&names).try_for_each(|(dir, name)| {
-            load(&loading, dir, name, args.verify, &backends).map_err(|e| e.to_string())
-        })
-    });
+    let loading = load_all(tables.clone(), args.dirs, names, args.verify, backends);
     let (failed, failure) = tokio::sync::oneshot::channel();
     tokio::spawn(async move {
-        if let Err(error) = load.await.unwrap_or_else(|e| Err(e.to_string())) {
+        if let Err(error) = loading.await {
             // The receiver is gone only if the server has stopped already.
             let _ = failed.send(error);
         }
@@ -136,13 +132,61 @@ async fn serve(
     load_error.map_or(Ok(()), |error| Err(error.into()))
 }
 
+/// Loads the tables, one after the other. One that fails is told as failed, and the others go on.
+///
+/// # Errors
+/// If there is none in the end: why.
+async fn load_all(
+    tables: Tables,
+    dirs: Vec<PathBuf>,
+    names: Vec<String>,
+    verify: VerifyArg,
+    backends: Backends,
+) -> Result<(), String> {
+    let (backends, several) = (Arc::new(backends), names.len() > 1);
+    let mut failures = Vec::new();
+    for (dir, name) in dirs.into_iter().zip(&names) {
+        let (loading, own_name, backends) = (tables.clone(), name.clone(), backends.clone());
+        let load = move || load(&loading, &dir, &own_name, verify, &backends);
+        let outcome = tokio::task::spawn_blocking(load).await;
+        let Err(failure) = outcome.unwrap_or_else(|panic| Err(Failure::of_program(panic))) else { continue };
+        if !several {
+            return Err(failure.error);
+        }
+        eprintln!("{name}: not served: {}", failure.error);
+        tables.fail(name, failure.public).map_err(|error| error.to_string())?;
+        failures.push(format!("{name}: {}", failure.error));
+    }
+    if failures.len() < names.len() { Ok(()) } else { Err(failures.join("; ")) }
+}
+
+/// Why a table is not served.
+struct Failure {
+    /// For who runs the server.
+    error: String,
+    /// For everybody.
+    public: &'static str,
+}
+
+impl Failure {
+    fn of_program(error: impl ToString) -> Self {
+        Self { error: error.to_string(), public: "the server failed to load it" }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        Self { error: error.to_string(), public: error.public_reason() }
+    }
+}
+
 fn load(
     tables: &Tables,
     dir: &Path,
     name: &str,
     verify: VerifyArg,
     backends: &Backends,
-) -> Result<(), Box<dyn Error>> {
+) -> Result<(), Failure> {
     let start = Instant::now();
     let loading = Loading { name, bar: Bar::new() };
     let engine = hush_engine::open(dir, verify.into(), backends, &loading)?;
@@ -157,8 +201,7 @@ fn load(
         report::bytes(sizes.total() as u64),
         report::bytes(engine.answer_bytes() as u64)
     );
-    tables.insert(name, engine)?;
-    Ok(())
+    tables.insert(name, engine).map_err(Failure::of_program)
 }
 
 /// What is said while a table is loaded: its plan a line at a time, the stage at hand.

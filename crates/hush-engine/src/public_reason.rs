@@ -1,0 +1,28 @@
+//! What everybody may know of a table that cannot be served: what is wrong, but nothing of the machine.
+
+use hush_store::snapshot::SnapshotError;
+
+use crate::OpenError;
+
+impl OpenError {
+    /// The reason without paths, numbers or words of the system. Who runs the server gets the error itself.
+    pub fn public_reason(&self) -> &'static str {
+        match self {
+            Self::Snapshot(error) => match error {
+                SnapshotError::Missing { .. } => "there is no table in its folder",
+                SnapshotError::Header { .. }
+                | SnapshotError::Length { .. }
+                | SnapshotError::Corrupt { .. } => "its files are damaged",
+                SnapshotError::Version { .. } => "its files are of another version",
+                SnapshotError::Io { .. }
+                | SnapshotError::Exists(_)
+                | SnapshotError::NotASnapshot(_)
+                | SnapshotError::Busy(_)
+                | SnapshotError::Cancelled(_) => "its files cannot be read",
+            },
+            Self::Protocol(_) => "its parameters are none that this server has",
+            Self::Ops(_) => "what computes its answers has failed",
+            Self::Memory(_) => "it does not fit into the memory of the GPU",
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The tables of a server, by name: loading, failed or resident, and for a while the epochs that were replaced.
+
+use std::{
+    collections::BTreeMap,
+    mem,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    time::{Duration, Instant},
+};
+
+use hush_engine::{Blob, Engine, KeySpec};
+use tokio::{sync::Notify, task::spawn_blocking};
+
+use crate::{error::ServerError, state::Table};
+
+/// A window is not longer, so that its end can be reckoned.
+const LONGEST_WINDOW: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// The tables of a server, by name. Clones share the same tables, so that one clone can go to
+/// [`crate::run`] and another can load tables in the background.
+#[derive(Clone, Default)]
+pub struct Tables(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    content: RwLock<Content>,
+    /// Wakes who drops replaced epochs.
+    replaced: Notify,
+}
+
+#[derive(Default)]
+struct Content {
+    slots: BTreeMap<String, Slot>,
+    /// Replaced epochs that still answer, of all tables.
+    replaced: Vec<Replaced>,
+    /// How long they do; zero unless a server runs.
+    window: Duration,
+}
+
+/// A name with or without its table.
+#[derive(Clone)]
+pub(crate) enum Slot {
+    /// Announced; its queries are answered 503 until it is there.
+    Loading,
+    /// It will not be there: why, for everybody to read.
+    Failed(Arc<str>),
+    /// Ready to answer.
+    Resident(Arc<Table>),
+}
+
+struct Replaced {
+    table: Arc<Table>,
+    until: Instant,
+}
+
+impl Tables {
+    /// No tables.
+    pub fn new() -> Tables {
+        Tables::default()
+    }
+
+    /// Announces a table that is still loading: the server is not ready until it is inserted.
+    /// A resident table of that name goes, with its replaced epochs.
+    ///
+    /// # Errors
+    /// [`ServerError::TableName`] if the name cannot stand in a URL.
+    pub fn announce(&self, name: &str) -> Result<(), ServerError> {
+        check_name(name)?;
+        self.put(name, Slot::Loading);
+        Ok(())
+    }
+
+    /// Says that a table cannot be served: its queries are answered 503, and the server is not ready,
+    /// until it is inserted or removed. `reason` goes to every client that asks: it should say what
+    /// is wrong, and nothing of the machine. A resident table of that name goes, with its replaced epochs.
+    ///
+    /// # Errors
+    /// [`ServerError::TableName`] if the name cannot stand in a URL.
+    pub fn fail(&self, name: &str, reason: &str) -> Result<(), ServerError> {
+        check_name(name)?;
+        self.put(name, Slot::Failed(reason.into()));
+        Ok(())
+    }
+
+    /// Makes a table resident, in place of one that was announced, that failed, or of its previous epoch.
+    /// While a server runs, the previous epoch still answers queries that name it for
+    /// [`ServerConfig::epoch_window`](crate::ServerConfig::epoch_window), and takes its memory; queries
+    /// that are under way then are answered in any case.
+    ///
+    /// # Errors
+    /// [`ServerError::TableName`] if the name cannot stand in a URL, [`ServerError::Descriptor`] if
+    /// the table's descriptor is not a JSON object.
+    pub fn insert(&self, name: &str, engine: Arc<dyn Engine>) -> Result<(), ServerError> {
+        check_name(name)?;
+        let table = Arc::new(Table::new(name, engine)?);
+        let epoch = table.epoch;
+        let mut content = self.write();
+        // An epoch that comes back is the current one again.
+        let back = content.take_replaced(|old| old.name == name && old.epoch == epoch);
+        let previous = content.slots.insert(name.to_owned(), Slot::Resident(table));
+        if let Some(Slot::Resident(old)) = &previous
+            && old.epoch != epoch
+            && !content.window.is_zero()
+        {
+            let until = Instant::now() + content.window;
+            content.replaced.push(Replaced { table: old.clone(), until });
+            self.0.replaced.notify_one();
+        }
+        // Without the lock: it takes a while until the memory of a table is free.
+        drop(content);
+        drop((back, previous));
+        Ok(())
+    }
+
+    /// Removes a table, whatever its state, with its replaced epochs; says whether there was one.
+    /// Queries that are already under way are still answered.
+    pub fn remove(&self, name: &str) -> bool {
+        let mut content = self.write();
+        let gone = (content.slots.remove(name), content.take_replaced(|old| old.name == name));
+        drop(content);
+        gone.0.is_some()
+    }
+
+    fn put(&self, name: &str, slot: Slot) {
+        let mut content = self.write();
+        let gone =
+            (content.slots.insert(name.to_owned(), slot), content.take_replaced(|old| old.name == name));
+        drop(content);
+        drop(gone);
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Content> {
+        self.0.content.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Content> {
+        self.0.content.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is under a name, and the replaced epochs of that table that still answer.
+    pub(crate) fn slot(&self, name: &str) -> Option<(Slot, Vec<Arc<Table>>)> {
+        let content = self.read();
+        let replaced = content.answering().filter(|table| table.name == name).cloned().collect();
+        Some((content.slots.get(name)?.clone(), replaced))
+    }
+
+    pub(crate) fn all(&self) -> Vec<(String, Slot)> {
+        self.read().slots.iter().map(|(name, slot)| (name.clone(), slot.clone())).collect()
+    }
+
+    /// Whether a table is still to come.
+    pub(crate) fn any_loading(&self) -> bool {
+        self.read().slots.values().any(|slot| matches!(slot, Slot::Loading))
+    }
+
+    /// A table that failed, and why.
+    pub(crate) fn failed(&self) -> Option<(String, Arc<str>)> {
+        self.read().slots.iter().find_map(|(name, slot)| match slot {
+            Slot::Failed(reason) => Some((name.clone(), reason.clone())),
+            Slot::Loading | Slot::Resident(_) => None,
+        })
+    }
+
+    /// A resident table whose GPU has failed for good, and how.
+    pub(crate) fn lost(&self) -> Option<(String, String)> {
+        self.read().resident().find_map(|table| Some((table.name.clone(), table.engine.lost()?)))
+    }
+
+    /// The tables that need keys, replaced epochs included: which, and who can open them.
+    pub(crate) fn with_keys(&self) -> Vec<(KeySpec, Arc<dyn Engine>)> {
+        let content = self.read();
+        let tables = content.resident().chain(content.answering());
+        tables.filter_map(|table| Some((table.keys.clone()?, table.engine.clone()))).collect()
+    }
+
+    /// A file of a table, or of a replaced epoch.
+    pub(crate) fn blob(&self, hash: &[u8; 32]) -> Option<Blob> {
+        let content = self.read();
+        content.resident().chain(content.answering()).find_map(|table| table.blob(hash)).cloned()
+    }
+
+    /// How long epochs answer that are replaced from now on. Zero, and those that were replaced go, too.
+    pub(crate) fn keep_replaced(&self, window: Duration) {
+        let mut content = self.write();
+        content.window = window.min(LONGEST_WINDOW);
+        let gone = if window.is_zero() { mem::take(&mut content.replaced) } else { Vec::new() };
+        drop(content);
+        drop(gone);
+    }
+}
+
+impl Content {
+    fn resident(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.slots.values().filter_map(|slot| match slot {
+            Slot::Resident(table) => Some(table),
+            Slot::Loading | Slot::Failed(_) => None,
+        })
+    }
+
+    /// Replaced epochs whose time is not over.
+    fn answering(&self) -> impl Iterator<Item = &Arc<Table>> {
+        let now = Instant::now();
+        self.replaced.iter().filter(move |old| now < old.until).map(|old| &old.table)
+    }
+
+    fn take_replaced(&mut self, is_taken: impl Fn(&Table) -> bool) -> Vec<Replaced> {
+        self.replaced.extract_if(.., |old| is_taken(&old.table)).collect()
+    }
+
+    fn take_expired(&mut self) -> Vec<Replaced> {
+        let now = Instant::now();
+        self.replaced.extract_if(.., |old| old.until <= now).collect()
+    }
+}
+
+/// Drops replaced epochs when their time is over, whether or not anybody asks.
+pub(crate) async fn drop_replaced(tables: Tables) {
+    loop {
+        let next = tables.read().replaced.iter().map(|old| old.until).min();
+        let over = async {
+            match next {
+                Some(until) => tokio::time::sleep_until(until.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = over => {}
+            () = tables.0.replaced.notified() => {}
+        }
+        let expired = tables.write().take_expired();
+        for Replaced { table, .. } in expired {
+            tracing::info!(
+                table = table.name,
+                epoch = hex::encode(table.epoch),
+                "a replaced epoch is dropped"
+            );
+            // It takes a while until the memory of a table is free.
+            drop(spawn_blocking(move || drop(table)));
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), ServerError> {
+    let allowed = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
+    if (1..=64).contains(&name.len()) && name.bytes().all(allowed) {
+        return Ok(());
+    }
+    Err(ServerError::TableName { name: name.to_owned() })
+}
