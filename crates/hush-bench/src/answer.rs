@@ -5,8 +5,8 @@ use std::{error::Error, sync::Arc};
 use hush_client::{Table as ClientTable, Wanted};
 use hush_cpu::probe;
 use hush_engine::Silent;
-use hush_protocol::table::TableParams;
-use hush_store::snapshot::{DB_FILE, HINT_FILE, MappedFile, Snapshot, Verify};
+use hush_protocol::facts::Content;
+use hush_store::snapshot::{DB_FILE, HINT_FILE, Header, MappedFile, Snapshot, Verify};
 
 use super::{
     Args, backends,
@@ -33,7 +33,7 @@ pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> 
         let client = ClientTable::new(header.descriptor.clone(), hint, false)?;
         let lookups =
             |batch| Lookups::new(&client, VALUE_BYTES, batch, |index| Wanted::Key(tables::key(index)));
-        let (scanned, row) = (scanned_bytes(client.params()), Row::named("answer").of(protocol));
+        let (scanned, row) = (scanned_bytes(&header)?, Row::named("answer").of(protocol));
         for threads in args.thread_counts() {
             let engine = hush_engine::open(&dir, Verify::Header, &backends(args.backend, threads)?, &Silent)?;
             let db = Snapshot::open(&dir, Verify::Header)?.take(DB_FILE)?;
@@ -53,11 +53,9 @@ pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-/// Bytes that every answer reads.
-fn scanned_bytes(params: &TableParams) -> usize {
-    let beside = match params {
-        TableParams::Column(table) => table.columns_tiling().bytes(),
-        _ => 0,
-    };
-    params.encoded_bytes() + beside
+/// Bytes that every answer reads: all that is scanned.
+fn scanned_bytes(header: &Header) -> Result<usize, Box<dyn Error>> {
+    let scanned = |content: &Content| matches!(content, Content::Bytes(_) | Content::Eval(_));
+    let contents = header.descriptor.params()?.files().into_iter().map(|spec| spec.content);
+    Ok(contents.filter(scanned).map(|content| content.bytes() as usize).sum())
 }

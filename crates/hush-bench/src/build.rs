@@ -3,7 +3,7 @@
 use std::{error::Error, time::Instant};
 
 use hush_cpu::Cpu;
-use hush_engine::build::BuildOptions;
+use hush_engine::builder::BuildOptions;
 use hush_he::{
     entities::MatrixDomain,
     params::{DEFAULT_LWE, LWE_N1280_STD3_2_PLAIN},
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> 
             stages.push(("all".into(), start.elapsed().as_secs_f64()));
             let row = Row::named(format!("{filter}: ")).of(protocol);
             tables::push_stages(&stages, &header, &row, threads, table);
-            tables::describe(&header, &header.descriptor.params()?, table);
+            tables::describe(&header, header.descriptor.params()?.facts(), table);
         }
     }
     Ok(())

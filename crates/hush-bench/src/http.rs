@@ -57,8 +57,8 @@ pub(super) fn measure(
 fn body(engine: &dyn Engine, query: &wire::Query) -> Vec<u8> {
     let request = wire::QueryRequest {
         version: wire::VERSION,
-        epoch: engine.epoch().to_vec().into(),
-        protocol: engine.protocol().to_owned(),
+        epoch: engine.served().epoch.to_vec().into(),
+        protocol: engine.served().protocol.clone(),
         queries: vec![query.clone()],
     };
     request.encode_to_vec()

@@ -4,16 +4,15 @@
 
 mod answer;
 mod build;
-mod colpack;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 mod gpu;
 mod http;
 mod lookups;
 mod ntt;
-mod onion;
-mod packed;
+mod paths;
 mod row;
 mod scan;
+mod steps;
 mod table;
 mod tables;
 mod timing;
@@ -23,7 +22,7 @@ use std::{error::Error, num::NonZeroUsize, process::ExitCode, sync::Arc, thread}
 use clap::{Parser, ValueEnum};
 use hush_cpu::Cpu;
 use hush_engine::{BackendChoice, Backends};
-use hush_protocol::table::{Family, Protocol};
+use hush_protocol::{Protocol, table::TableShape};
 
 use table::{Column, Table};
 
@@ -145,12 +144,10 @@ impl Args {
         if self.batches().contains(&0) {
             return Err("a batch has at least one query".into());
         }
-        match (self.protocol.map(Protocol::family), self.what) {
-            (Some(Family::Ring), _) => {
-                Err("tables over rings have a benchmark of their own: hush-bench onion".into())
-            }
-            (Some(Family::Pack), What::Answer) => {
-                Err("packed answers have a benchmark of their own: hush-bench packed".into())
+        match (self.protocol, self.what) {
+            (Some(protocol), What::Answer) if has_keys(protocol) => {
+                Err("answers under evaluation keys have benchmarks of their own: hush-bench onion, packed"
+                    .into())
             }
             _ => Ok(()),
         }
@@ -175,9 +172,9 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         What::Ntt => ntt::run(&mut table),
         What::Build => build::run(args, &mut table),
         What::Answer => answer::run(args, &mut table),
-        What::Onion => onion::run(args, &mut table),
-        What::Packed => packed::run(args, &mut table),
-        What::Colpack => colpack::run(args, &mut table),
+        What::Onion => paths::run(args, paths::onion(), &mut table),
+        What::Packed => paths::run(args, paths::packed(), &mut table),
+        What::Colpack => paths::run(args, paths::colpack(), &mut table),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
         What::GpuFloors => gpu::floors(&mut table),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
@@ -186,6 +183,12 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         What::GpuAnswers => gpu::answers(args, &mut table),
     }?;
     table.finish()
+}
+
+/// Whether clients upload evaluation keys.
+fn has_keys(protocol: Protocol) -> bool {
+    let (page, shape) = (protocol.page(), TableShape { columns: 64, blocks: 1, slot_bytes: 8 });
+    page.table(page.default_set(shape.slot_bytes), shape).is_ok_and(|table| table.facts().keys.is_some())
 }
 
 /// Threads: as asked, or one for every core.
@@ -245,8 +248,10 @@ mod tests {
 
     #[test]
     fn protocols_with_benchmarks_of_their_own_are_refused() {
-        assert!(checked("build --protocol onion").unwrap_err().ends_with("hush-bench onion"));
-        assert!(checked("answer --protocol hybrid").unwrap_err().ends_with("hush-bench packed"));
+        for protocol in ["onion", "hybrid"] {
+            let refused = checked(&format!("answer --protocol {protocol}")).unwrap_err();
+            assert!(refused.ends_with("hush-bench onion, packed"));
+        }
         assert_eq!(checked("build --protocol hybrid"), Ok(()));
         assert_eq!(checked("answer --protocol colpack"), Ok(()));
     }

@@ -7,19 +7,13 @@ use std::{
     time::Instant,
 };
 
-use hush_client::Table as ClientTable;
 use hush_cpu::Cpu;
 use hush_engine::{
     Backends, Progress,
-    build::{BuildOptions, build},
+    builder::{BuildOptions, build},
 };
-use hush_he::params::DEFAULT_LWE;
 use hush_math::csprng::Csprng;
-use hush_protocol::{
-    descriptor::Descriptor,
-    keyword::FilterKind,
-    table::{Protocol, TableParams},
-};
+use hush_protocol::{Protocol, facts::Facts, keyword::FilterKind};
 use hush_store::{
     ingest::{OnDuplicate, Record, Spool},
     snapshot::{Header, MappedFile, SnapshotError, SnapshotWriter},
@@ -31,10 +25,7 @@ use super::{row::Row, table::Table, threads};
 pub(crate) fn options(protocol: Protocol) -> BuildOptions {
     BuildOptions {
         protocol: Some(protocol),
-        lwe: DEFAULT_LWE,
-        ring: None,
-        pack: None,
-        column: None,
+        preset: None,
         filter: FilterKind::Band256,
         fingerprint_bytes: 8,
         columns: None,
@@ -99,22 +90,22 @@ pub(crate) fn push_stages(stages: &Stages, header: &Header, row: &Row, threads: 
 }
 
 /// Says what a table is, and how much of it is kept and sent.
-pub(crate) fn describe(header: &Header, params: &TableParams, table: &Table) {
+pub(crate) fn describe(header: &Header, facts: &Facts, table: &Table) {
     let (payload, records) = (header.payload_bytes as f64, header.descriptor.records);
-    let (shape, files) = (params.shape(), header.files.iter().map(|file| file.bytes).sum::<u64>());
+    let (shape, files) = (facts.shape, header.files.iter().map(|file| file.bytes).sum::<u64>());
     table.note(&format!(
         "{} with {}: {records} records, payload {:.0} MiB, D0 = {}, {:.4} slots a record; encoded {:.4}x payload, all files \
          {:.3}x; query {} B, answer {} B, keys {} B",
-        params.protocol(),
-        params.preset(),
+        facts.protocol,
+        facts.preset,
         payload / f64::from(1 << 20),
         shape.columns,
         (shape.columns * shape.blocks) as f64 / records as f64,
-        params.encoded_bytes() as f64 / payload,
+        facts.encoded_bytes as f64 / payload,
         files as f64 / payload,
-        params.query_bytes().total(),
-        params.answer_bytes(),
-        params.key_bytes(),
+        facts.query.total(),
+        facts.answer_bytes,
+        facts.key_bytes,
     ));
 }
 
@@ -151,29 +142,6 @@ impl Watch {
             (stage.clone(), (end - *start).as_secs_f64())
         };
         stages.iter().zip(ends).map(seconds).collect()
-    }
-}
-
-/// A table under one of the protocols that its files serve, and a client of it, with keys where it needs them.
-pub(crate) struct Served<T> {
-    pub(crate) table: T,
-    pub(crate) client: ClientTable,
-}
-
-impl<T> Served<T> {
-    /// The files of `header` as `table` of `protocol`, whose words have `word_bits`.
-    pub(crate) fn new(
-        header: &Header,
-        protocol: Protocol,
-        word_bits: [u32; 3],
-        table: T,
-    ) -> Result<Self, Box<dyn Error>> {
-        let word_bits = Some(word_bits);
-        let mut descriptor = Descriptor { protocol, word_bits, ..header.descriptor.clone() };
-        descriptor.seal();
-        let mut client = ClientTable::new(descriptor, None, false)?;
-        client.use_keys(&[1; 32]);
-        Ok(Self { table, client })
     }
 }
 

@@ -23,9 +23,6 @@ pub enum ClientError {
     /// A look-up over rings before [`crate::Table::use_keys`].
     #[error("the table needs evaluation keys: call use_keys before the first look-up")]
     NoKeys,
-    /// An answer was read with another table than the one that its query was made with.
-    #[error("the answer belongs to another table than the query")]
-    OtherTable,
     /// A downloaded hint is not the one that the descriptor names.
     #[error("the hint does not match its hash: download it again")]
     HintHash,

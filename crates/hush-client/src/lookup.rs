@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use hush_protocol::{ProtocolError, descriptor::Lookup, keyword::MAX_KEY_BYTES};
 use zeroize::Zeroize;
 
 /// A record to look up. Wiped when dropped; its `Debug` does not tell which record it is.
@@ -19,6 +20,28 @@ impl fmt::Debug for Wanted {
             Self::Key(_) => "Key(..)",
             Self::Index(_) => "Index(..)",
         })
+    }
+}
+
+impl Wanted {
+    /// Refuses what no table that is looked up like this can be asked for. Nothing but the kind may come from the server here: a
+    /// look-up that is refused must not tell which of several it was.
+    ///
+    /// # Errors
+    /// [`ProtocolError::KeyTooLong`], [`ProtocolError::WrongLookup`].
+    pub(crate) fn check(&self, lookup: &Lookup) -> Result<(), ProtocolError> {
+        match (self, lookup) {
+            (Self::Key(key), _) if key.len() > MAX_KEY_BYTES => {
+                Err(ProtocolError::KeyTooLong { actual: key.len(), max: MAX_KEY_BYTES })
+            }
+            (Self::Key(_), Lookup::Index) => {
+                Err(ProtocolError::WrongLookup { actual: "index", asked: "key" })
+            }
+            (Self::Index(_), Lookup::Key(_)) => {
+                Err(ProtocolError::WrongLookup { actual: "key", asked: "index" })
+            }
+            (Self::Key(_), Lookup::Key(_)) | (Self::Index(_), Lookup::Index) => Ok(()),
+        }
     }
 }
 

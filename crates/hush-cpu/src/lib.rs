@@ -11,6 +11,7 @@ mod column;
 mod cpu;
 mod error;
 pub mod features;
+mod footprint;
 mod kernels;
 mod lanes;
 mod lwe_fold;

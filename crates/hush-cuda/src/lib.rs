@@ -11,6 +11,7 @@
 mod column;
 mod cuda;
 pub mod device;
+pub mod footprint;
 mod lwe;
 mod memory;
 mod pack;

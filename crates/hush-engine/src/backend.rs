@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr, sync::Arc};
 
 use hush_cpu::Cpu;
-use hush_protocol::table::TableParams;
+use hush_protocol::any_page::TableParams;
 use thiserror::Error;
 
 use crate::{
@@ -11,48 +11,6 @@ use crate::{
     gpu::Gpu,
     memory_plan::{DoesNotFit, MemoryPlan},
 };
-
-/// What computes a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Backend {
-    /// The CPU.
-    Cpu,
-    /// A GPU, or the emulator of one.
-    Cuda,
-}
-
-impl Backend {
-    /// All backends.
-    pub const ALL: [Self; 2] = [Self::Cpu, Self::Cuda];
-
-    /// Batches of a table that are worth answering at once. The CPU has enough to do with one; while a GPU computes one, the host
-    /// reads the queries of another, or packs its answers.
-    pub fn batches_in_flight(self) -> usize {
-        match self {
-            Self::Cpu => 1,
-            Self::Cuda => 2,
-        }
-    }
-}
-
-impl fmt::Display for Backend {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Cpu => "cpu",
-            Self::Cuda => "cuda",
-        })
-    }
-}
-
-/// Implemented by backends, whose tables say where they are.
-pub(crate) trait Named {
-    /// Which one it is.
-    const BACKEND: Backend;
-}
-
-impl Named for Cpu {
-    const BACKEND: Backend = Backend::Cpu;
-}
 
 /// What a user asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -136,13 +94,13 @@ const CLIENTS: usize = 256;
 pub struct Backends {
     choice: BackendChoice,
     cpu: Arc<Cpu>,
-    /// The GPU, or why it is not used.
-    gpu: Result<Gpu, BackendError>,
+    /// The GPUs, at least one, or why none is used.
+    gpus: Result<Vec<Gpu>, BackendError>,
     clients: usize,
 }
 
 impl Backends {
-    /// The CPU and, unless it is not wanted, GPU 0, which is opened.
+    /// The CPU and, unless they are not wanted, all GPUs, which are opened.
     ///
     /// # Errors
     /// [`BackendError::Unavailable`] if the GPU is asked for and cannot be used, [`BackendError::Variable`].
@@ -150,25 +108,30 @@ impl Backends {
         if choice == BackendChoice::Cpu {
             return Ok(Self::cpu_only(cpu));
         }
-        let gpu = match Gpu::open() {
+        let gpus = match Gpu::open_all() {
             Err(error @ BackendError::Variable(_)) => return Err(error),
             Err(error) if choice == BackendChoice::Cuda => {
                 return Err(BackendError::Unavailable(error.to_string()));
             }
-            gpu => gpu,
+            gpus => gpus,
         };
-        Ok(Self { choice, cpu, gpu, clients: CLIENTS })
+        Ok(Self { choice, cpu, gpus, clients: CLIENTS })
     }
 
     /// The CPU for all tables.
     pub fn cpu_only(cpu: Arc<Cpu>) -> Self {
-        Self { choice: BackendChoice::Cpu, cpu, gpu: Err(BackendError::NotAskedFor), clients: CLIENTS }
+        Self { choice: BackendChoice::Cpu, cpu, gpus: Err(BackendError::NotAskedFor), clients: CLIENTS }
     }
 
-    /// The CPU, and an open device in place of GPU 0.
+    /// The CPU, and open devices, at least one, in place of the GPUs.
     #[cfg(any(feature = "cuda", feature = "emulator"))]
-    pub fn with_device(choice: BackendChoice, cpu: Arc<Cpu>, device: hush_cuda::device::Device) -> Self {
-        Self { choice, cpu, gpu: Ok(Gpu::new(device)), clients: CLIENTS }
+    pub fn with_devices(
+        choice: BackendChoice,
+        cpu: Arc<Cpu>,
+        devices: impl IntoIterator<Item = hush_cuda::device::Device>,
+    ) -> Self {
+        let gpus = devices.into_iter().enumerate().map(|(number, device)| Gpu::new(number, device)).collect();
+        Self { choice, cpu, gpus: Ok(gpus), clients: CLIENTS }
     }
 
     /// Evaluation keys of `clients` clients are in memory at most: a device has room for them.
@@ -183,7 +146,7 @@ impl Backends {
 
     /// Why no GPU is used; `None` if one is. [`BackendError::Device`] is what its owner wants to know.
     pub fn unused_because(&self) -> Option<&BackendError> {
-        self.gpu.as_ref().err()
+        self.gpus.as_ref().err()
     }
 
     /// Whether a table that the GPU cannot serve may go to the CPU.
@@ -212,30 +175,38 @@ impl Backends {
         table: &TableParams,
         progress: &dyn Progress,
     ) -> Result<Option<Seat<'_>>, DoesNotFit> {
-        // It has no hint.
-        if matches!(table, TableParams::Ring(_)) {
-            return Ok(None);
-        }
-        self.seat(table, progress, |gpu| gpu.building_plan(table))
+        let Some(hint) = table.hint() else { return Ok(None) };
+        self.seat(table, progress, |gpu| gpu.building_plan(&hint))
     }
 
     fn seat(
         &self,
         table: &TableParams,
         progress: &dyn Progress,
-        plan: impl FnOnce(&Gpu) -> MemoryPlan,
+        plan: impl Fn(&Gpu) -> MemoryPlan,
     ) -> Result<Option<Seat<'_>>, DoesNotFit> {
-        let Ok(gpu) = &self.gpu else { return Ok(None) };
-        let (plan, free) = (plan(gpu), gpu.free_bytes());
-        match plan.check(gpu.name(), free, table.encoded_bytes()) {
-            Ok(()) => Ok(Some(Seat { gpu, plan, free })),
-            // It has no memory at all: whoever uses it is told why.
-            Err(_) if gpu.is_lost() => Ok(Some(Seat { gpu, plan, free })),
-            Err(reason) if self.is_free_to_choose() => {
+        let Ok(gpus) = &self.gpus else { return Ok(None) };
+        let encoded = table.facts().encoded_bytes;
+        let (mut lost, mut refused) = (None, None);
+        for gpu in gpus {
+            let (plan, free) = (plan(gpu), gpu.free_bytes());
+            match plan.check(gpu.name(), free, encoded) {
+                Ok(()) => return Ok(Some(Seat { gpu, plan, free })),
+                // It has no memory at all: whoever uses it is told why, unless another has room.
+                Err(_) if gpu.is_lost() => lost = lost.or(Some(Seat { gpu, plan, free })),
+                Err(reason) => refused = refused.or(Some(reason)),
+            }
+        }
+        if lost.is_some() {
+            return Ok(lost);
+        }
+        match refused {
+            Some(reason) if self.is_free_to_choose() => {
                 progress.note(&format!("on the CPU: the table {}", reason.needs()));
                 Ok(None)
             }
-            Err(error) => Err(error),
+            Some(reason) => Err(reason),
+            None => Ok(None),
         }
     }
 }
@@ -251,6 +222,7 @@ pub(crate) struct Seat<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Place;
 
     #[test]
     fn choices_have_names() {
@@ -261,7 +233,8 @@ mod tests {
             let error = name.parse::<BackendChoice>().unwrap_err();
             assert_eq!(error.to_string(), format!("unknown backend '{name}': use auto, cpu or cuda"));
         }
-        assert_eq!([Backend::Cpu, Backend::Cuda].map(|backend| backend.to_string()), ["cpu", "cuda"]);
+        let places = [Place::Cpu, Place::Gpu(0), Place::Gpu(2)];
+        assert_eq!(places.map(|place| place.to_string()), ["cpu", "cuda", "cuda:2"]);
     }
 
     #[test]

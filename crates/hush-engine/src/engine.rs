@@ -5,7 +5,7 @@ use std::{any::Any, fmt, fs::File, sync::Arc};
 use hush_protocol::wire::{self, QuerySizes};
 use thiserror::Error;
 
-use crate::Backend;
+use crate::Place;
 
 /// Why a batch was not answered, or keys were not accepted. Carries positions and lengths, never data.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -54,19 +54,24 @@ pub struct Blob {
 /// The evaluation keys that a table's clients upload before they ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeySpec {
-    /// Name of the parameter set. Tables of one set on one backend accept each other's keys: opened by
+    /// Name of the parameter set. Tables of one set at one place accept each other's keys: opened by
     /// one of them, keys serve the queries of all.
     pub preset: String,
     /// Exact length of the encoded [`wire::EvaluationKeys`], which the set determines.
     pub bytes: usize,
-    /// What opened keys are for: the same bytes are opened once for each.
-    pub backend: Backend,
+    /// Where opened keys are: the same bytes are opened once for each place.
+    pub place: Place,
 }
 
 /// One client's evaluation keys, checked and ready for [`Engine::answer`]. Opaque to all but the
 /// engines of their [`KeySpec`]; clones share the keys.
 #[derive(Clone)]
-pub struct ClientKeys(pub Arc<dyn Any + Send + Sync>);
+pub struct ClientKeys {
+    /// Where they are.
+    pub place: Place,
+    /// What the backend there has of them.
+    pub keys: Arc<dyn Any + Send + Sync>,
+}
 
 impl fmt::Debug for ClientKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,39 +79,35 @@ impl fmt::Debug for ClientKeys {
     }
 }
 
-/// A table that is ready to answer. Immutable: everything but [`Engine::answer`] and
-/// [`Engine::lost`] returns the same value each time.
-pub trait Engine: Send + Sync {
+/// What a server is told of a table: plain data.
+#[derive(Clone, Debug)]
+pub struct Served {
     /// The descriptor: exactly the bytes that clients get, a JSON object.
-    fn descriptor_json(&self) -> Arc<[u8]>;
-
+    pub descriptor_json: Arc<[u8]>,
     /// Hash of the table's content and parameters.
-    fn epoch(&self) -> [u8; 32];
-
+    pub epoch: [u8; 32],
+    /// Number of records.
+    pub records: u64,
     /// Name of the protocol: "simple", "frodo", ...
-    fn protocol(&self) -> &str;
-
-    /// What computes its answers.
-    fn backend(&self) -> Backend;
-
+    pub protocol: String,
     /// Exact lengths of the parts of a query.
-    fn query_bytes(&self) -> QuerySizes;
-
+    pub query: QuerySizes,
     /// Exact length of an answer.
-    fn answer_bytes(&self) -> usize;
-
+    pub answer_bytes: usize,
+    /// Where it is.
+    pub place: Place,
     /// Queries that are worth collecting for one scan; at least 1.
-    fn max_batch(&self) -> usize;
-
-    /// The files that clients download, named by the descriptor; none for protocols without a hint.
-    fn blobs(&self) -> Vec<Blob> {
-        Vec::new()
-    }
-
+    pub max_batch: usize,
     /// The evaluation keys that queries need; `None` for protocols without.
-    fn keys(&self) -> Option<KeySpec> {
-        None
-    }
+    pub keys: Option<KeySpec>,
+    /// The files that clients download, named by the descriptor; none for protocols without a hint.
+    pub blobs: Vec<Blob>,
+}
+
+/// A table that is ready to answer. Immutable: [`Engine::served`] returns the same value each time.
+pub trait Engine: Send + Sync {
+    /// What the table is.
+    fn served(&self) -> &Served;
 
     /// Checks uploaded keys, an encoded [`wire::EvaluationKeys`] of the table's [`KeySpec`], in full
     /// (lengths, ranges of coefficients) and makes them ready. Blocks until done.
@@ -114,13 +115,10 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// [`EngineError::Keys`] if `body` is no such message, or the protocol has no keys; [`EngineError::Internal`] if there is no
     /// memory for them; [`EngineError::Lost`].
-    fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
-        let _ = body;
-        Err(EngineError::Keys { reason: format!("tables of protocol {:?} have none", self.protocol()) })
-    }
+    fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError>;
 
-    /// Answers a batch with one scan of the table: one answer of [`Engine::answer_bytes`] for each
-    /// query, in order. `queries` has 1 to [`Engine::max_batch`] entries of [`Engine::query_bytes`];
+    /// Answers a batch with one scan of the table: one answer of [`Served::answer_bytes`] for each
+    /// query, in order. `queries` has 1 to [`Served::max_batch`] entries of [`Served::query`];
     /// `keys` has an entry for each: its client's keys, opened by an engine of the same [`KeySpec`],
     /// or `None` where the protocol has no keys.
     ///

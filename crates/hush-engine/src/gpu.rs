@@ -1,4 +1,4 @@
-//! GPU 0 and what is on it.
+//! A GPU and what is on it.
 
 use std::{
     env,
@@ -17,16 +17,16 @@ use hush_cuda::{
     Cuda,
     device::{CudaError, Device},
 };
-use hush_protocol::table::TableParams;
+use hush_protocol::{any_page::TableParams, facts::HintPlan};
 
 use crate::{
-    Backend, BackendError, Engine, OpenError, Progress,
-    backend::{CUDA_VARIABLE, Named},
-    build::{BuildError, HintStage},
-    hosted::{Stored, host},
+    BackendError, Engine, OpenError, Place, Progress,
+    backend::CUDA_VARIABLE,
+    builder::{BuildError, HintStage},
+    hosted::{Berth, Stored, host},
     memory_plan::MemoryPlan,
-    on_gpu::{OnGpu, Room},
-    promises::{Promise, Promises},
+    place::Hosting,
+    promises::{Promise, Promises, Room},
 };
 
 /// This share of a device's memory is left alone: the driver's and small tables.
@@ -34,17 +34,19 @@ const LEFT_ALONE: usize = 64;
 /// How often the progress of an upload is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
-impl Named for Cuda {
-    const BACKEND: Backend = Backend::Cuda;
+impl Hosting for Cuda {
+    fn lost(&self) -> Option<String> {
+        self.device().lost().map(str::to_owned)
+    }
 }
 
-/// GPU 0; the emulator, if [`CUDA_VARIABLE`] says so.
+/// All GPUs, at least one; the emulator, or several of it, if [`CUDA_VARIABLE`] says so.
 ///
 /// # Errors
-/// [`BackendError`] says why it cannot be used.
-pub fn open_device() -> Result<Device, BackendError> {
+/// [`BackendError`] says why none can be used.
+pub fn open_devices() -> Result<Vec<Device>, BackendError> {
     match env::var_os(CUDA_VARIABLE) {
-        None => Device::open(0).map_err(|error| match error {
+        None => Device::open_all().map_err(|error| match error {
             CudaError::NotBuilt => BackendError::NotBuilt,
             CudaError::NoDriver => BackendError::NoDriver(error.to_string()),
             error => BackendError::Device(error.to_string()),
@@ -53,13 +55,19 @@ pub fn open_device() -> Result<Device, BackendError> {
     }
 }
 
+/// `emulator`, or `emulator:2` for two of them.
 #[cfg(feature = "emulator")]
-fn emulated(value: &OsStr) -> Option<Device> {
-    (value == "emulator").then(|| Device::emulated(Emulation::default()))
+fn emulated(value: &OsStr) -> Option<Vec<Device>> {
+    let count = match value.to_str()?.split_once(':') {
+        None => (value == "emulator").then_some(1),
+        Some(("emulator", count)) => count.parse().ok().filter(|count| (1..=8).contains(count)),
+        Some(_) => None,
+    };
+    Some((0..count?).map(|_| Device::emulated(Emulation::default())).collect())
 }
 
 #[cfg(not(feature = "emulator"))]
-fn emulated(_: &OsStr) -> Option<Device> {
+fn emulated(_: &OsStr) -> Option<Vec<Device>> {
     None
 }
 
@@ -73,17 +81,23 @@ pub fn room_for_tables(cuda: &Cuda) -> usize {
 
 /// A device with tables on it.
 pub(crate) struct Gpu {
+    number: usize,
     cuda: Arc<Cuda>,
     promises: Promises,
 }
 
 impl Gpu {
-    pub(crate) fn open() -> Result<Self, BackendError> {
-        Ok(Self::new(open_device()?))
+    /// All of them.
+    pub(crate) fn open_all() -> Result<Vec<Self>, BackendError> {
+        Ok(open_devices()?
+            .into_iter()
+            .enumerate()
+            .map(|(number, device)| Self::new(number, device))
+            .collect())
     }
 
-    pub(crate) fn new(device: Device) -> Self {
-        Self { cuda: Arc::new(Cuda::new(device)), promises: Promises::default() }
+    pub(crate) fn new(number: usize, device: Device) -> Self {
+        Self { number, cuda: Arc::new(Cuda::new(device)), promises: Promises::default() }
     }
 
     /// As its maker calls it.
@@ -104,12 +118,13 @@ impl Gpu {
 
     /// What a table takes that is served, with the keys of so many clients.
     pub(crate) fn serving_plan(&self, table: &TableParams, clients: usize) -> MemoryPlan {
-        self.in_blocks(MemoryPlan::to_serve(table, clients)).with_keys_promised(self.promises.keys())
+        let plan = MemoryPlan::to_serve::<Cuda>(table, clients, Place::Gpu(self.number).batches_in_flight());
+        self.in_blocks(plan).with_keys_promised(self.promises.keys())
     }
 
     /// What a table takes whose hint is computed.
-    pub(crate) fn building_plan(&self, table: &TableParams) -> MemoryPlan {
-        self.in_blocks(MemoryPlan::to_build(table))
+    pub(crate) fn building_plan(&self, hint: &HintPlan) -> MemoryPlan {
+        self.in_blocks(crate::memory_plan::build::plan(hint))
     }
 
     /// The same as the device rounds it up.
@@ -132,11 +147,12 @@ impl Gpu {
         progress.start("upload", plan.upload_bytes() as u64, "bytes");
         let promise = Promise { batch: plan.batch_bytes(batch), keys: plan.keys_bytes() };
         let room = Room::new(self.cuda.clone(), self.promises.make(promise));
-        let engine =
-            self.watched(plan.upload_bytes() as u64, progress, || host(self.cuda.clone(), stored, batch))?;
+        let berth =
+            Berth { backend: self.cuda.clone(), place: Place::Gpu(self.number), room: Some(Box::new(room)) };
+        let engine = self.watched(plan.upload_bytes() as u64, progress, || host(berth, stored, batch))?;
         // What was on its way.
         self.cuda.device().release_unused();
-        Ok(Arc::new(OnGpu { engine, room }))
+        Ok(engine)
     }
 
     /// Computes what comes of a hint.

@@ -1,44 +1,25 @@
 //! A snapshot on a backend: static inside, `dyn` once.
 
-use std::{path::Path, sync::Arc};
+use std::{any::Any, path::Path, sync::Arc};
 
-use hush_he::params::RingContext;
+use hush_cpu::Cpu;
 use hush_ops::{
-    OpsError, check,
-    contract::{ColumnOps, LweOps, PackOps, RingOps},
-    ntt_tiling::NttTiledDb,
-    tiling::{TiledDb, Tiling},
+    OpsError,
+    path::{Content, largest_batch},
+    tiling::DbBytes,
 };
 use hush_protocol::{
-    ProtocolError, colpack_s,
-    column_packing::ColumnScheme,
-    column_table::ColumnTable,
-    descriptor::Descriptor,
-    double,
-    lwe_table::LweTable,
-    pack_table::PackTable,
-    ring_table::RingTable,
-    simple,
-    table::{Protocol, TableParams},
-    wire::{self, QuerySizes},
+    ProtocolError, any_page::TableParams, descriptor::Descriptor, facts::HINT_FILE, hosted::Hosted,
+    page::Page, registry::Visitor, wire,
 };
-use hush_store::snapshot::{
-    CHAIN_FILE, COLUMNS_FILE, DB_FILE, HINT_FILE, LIFTED_FILE, MappedFile, SECOND_DB_FILE, Snapshot,
-    SnapshotError, Verify,
-};
+use hush_store::snapshot::{Snapshot, SnapshotError, Verify};
 use thiserror::Error;
 
 use crate::{
-    Backend, Backends, Blob, ClientKeys, DoesNotFit, Engine, EngineError, Progress,
-    backend::{Named, Seat},
-    build::chain_polys,
-    hosted_column::{self, HostedColumn},
-    hosted_pack::{self, HostedPack},
-    hosted_ring::{self, HostedRing},
+    Backends, Blob, ClientKeys, DoesNotFit, Engine, EngineError, KeySpec, Place, Progress, Served,
+    backend::Seat, place::Hosting,
 };
 
-/// Queries that one scan answers at most: what the kernels take in one pass.
-pub(crate) const MAX_BATCH: usize = 64;
 /// What the queries and answers of a batch may always take.
 const BATCH_BYTES: usize = 1 << 30;
 
@@ -67,18 +48,6 @@ impl From<ProtocolError> for OpenError {
             error => Self::Protocol(error),
         }
     }
-}
-
-/// Bytes that the queries and answers of a batch may take beside files of `scanned` bytes: a quarter of them, or 1 GiB.
-pub(crate) fn batch_room(scanned: usize) -> usize {
-    BATCH_BYTES.max(scanned / 4)
-}
-
-/// What a table says of itself.
-pub(crate) struct Identity {
-    pub(crate) epoch: [u8; 32],
-    pub(crate) json: Arc<[u8]>,
-    pub(crate) max_batch: usize,
 }
 
 /// Opens the snapshot in `dir` on one of the backends and makes it resident there. `progress` is told what it takes of a device's
@@ -110,7 +79,15 @@ pub fn open(
 
 fn on_cpu(backends: &Backends, stored: Stored) -> Result<Arc<dyn Engine>, OpenError> {
     let batch = host_batch(&stored.params);
-    host(backends.cpu().clone(), stored, batch)
+    host(Berth { backend: backends.cpu().clone(), place: Place::Cpu, room: None }, stored, batch)
+}
+
+/// Queries that one scan on the CPU answers at most: of which it holds no more beside the files than a quarter of them, or 1 GiB.
+pub fn host_batch(params: &TableParams) -> usize {
+    let is_scanned = |content: &Content| matches!(content, Content::Bytes(_) | Content::Eval(_));
+    let files = params.files().into_iter().map(|file| file.content);
+    let scanned: u64 = files.filter(is_scanned).map(|content| content.bytes()).sum();
+    largest_batch::<Cpu>(&params.path(), BATCH_BYTES.max(scanned as usize / 4))
 }
 
 /// A table as it is stored.
@@ -130,177 +107,179 @@ impl Stored {
     }
 }
 
-/// Queries that one scan on the CPU answers at most.
-fn host_batch(params: &TableParams) -> usize {
-    match params {
-        TableParams::Lwe(_) => MAX_BATCH,
-        TableParams::Ring(table) => hosted_ring::max_batch(table),
-        TableParams::Pack(table) => hosted_pack::max_batch(table),
-        TableParams::Column(table) => hosted_column::max_batch(table),
-    }
+/// Where a table goes: a backend, and its room there.
+pub(crate) struct Berth<B> {
+    pub(crate) backend: Arc<B>,
+    pub(crate) place: Place,
+    /// Held as long as the table.
+    pub(crate) room: Option<Box<dyn Any + Send + Sync>>,
 }
 
-/// Makes a table resident on `backend`, where one scan answers at most `max_batch` queries.
-pub(crate) fn host<B: PackOps + ColumnOps + Named + 'static>(
-    backend: Arc<B>,
-    stored: Stored,
+/// Makes a table resident, where one scan answers at most `max_batch` queries.
+pub(crate) fn host<B: Hosting>(
+    berth: Berth<B>,
+    mut stored: Stored,
     max_batch: usize,
 ) -> Result<Arc<dyn Engine>, OpenError> {
-    let Stored { mut snapshot, descriptor, params } = stored;
-    let identity = Identity { epoch: descriptor.epoch, json: descriptor.to_json().into(), max_batch };
-    match params {
-        TableParams::Lwe(params) => open_lwe(&mut snapshot, &descriptor, params, identity, backend),
-        TableParams::Ring(table) => open_ring(&mut snapshot, table, identity, backend),
-        TableParams::Pack(table) => open_pack(&mut snapshot, table, identity, backend),
-        TableParams::Column(table) => open_column(&mut snapshot, table, identity, backend),
+    let served = stored.served(berth.place, max_batch)?;
+    let files = stored.files(berth.place)?;
+    let Stored { descriptor, .. } = stored;
+    descriptor.protocol.visit(Host { berth, descriptor, served, files })
+}
+
+impl Stored {
+    /// What a server is told.
+    fn served(&mut self, place: Place, max_batch: usize) -> Result<Served, OpenError> {
+        let blob = |hint: &hush_protocol::descriptor::BlobRef| -> Result<_, OpenError> {
+            let file = Arc::new(self.snapshot.take(HINT_FILE)?.into_file());
+            Ok(Blob { hash: hint.blake3, file, bytes: hint.bytes })
+        };
+        let blobs = self.descriptor.hint.iter().map(blob).collect::<Result<_, _>>()?;
+        let facts = self.params.facts();
+        let keys = facts.keys.map(|set| KeySpec { preset: set.name().into(), bytes: facts.key_bytes, place });
+        Ok(Served {
+            descriptor_json: self.descriptor.to_json().into(),
+            epoch: self.descriptor.epoch,
+            records: self.descriptor.records,
+            protocol: facts.protocol.name().into(),
+            query: facts.query,
+            answer_bytes: facts.answer_bytes,
+            place,
+            max_batch,
+            keys,
+            blobs,
+        })
+    }
+
+    /// Takes the files out that a backend reads, and reads them into memory if they are scanned there.
+    fn files(&mut self, place: Place) -> Result<Vec<(&'static str, DbBytes)>, OpenError> {
+        let specs = self.params.files();
+        let read = specs.iter().filter(|spec| !matches!(spec.content, Content::Download { .. }));
+        let files = read.map(|spec| -> Result<_, OpenError> {
+            let file = self.snapshot.take(spec.name)?;
+            if place == Place::Cpu {
+                file.make_resident()?;
+            }
+            Ok((spec.name, Arc::new(file) as DbBytes))
+        });
+        files.collect()
     }
 }
 
-fn open_lwe<B: LweOps + Named + 'static>(
-    snapshot: &mut Snapshot,
-    descriptor: &Descriptor,
-    params: LweTable,
-    identity: Identity,
-    backend: Arc<B>,
-) -> Result<Arc<dyn Engine>, OpenError> {
-    let mut load = |name: &str, tiling: Tiling| -> Result<_, OpenError> {
-        Ok(backend.open_db(TiledDb::new(tiling, resident::<B>(snapshot, name)?)?)?)
-    };
-    let db = load(DB_FILE, params.tiling())?;
-    let second_db = match params.protocol() {
-        Protocol::Double => Some(load(SECOND_DB_FILE, params.second_tiling())?),
-        _ => None,
-    };
-    let hints = descriptor.hint.iter().map(|hint| -> Result<_, OpenError> {
-        let file = Arc::new(snapshot.take(HINT_FILE)?.into_file());
-        Ok(Blob { hash: hint.blake3, file, bytes: hint.bytes })
-    });
-    let blobs = hints.collect::<Result<_, _>>()?;
-    Ok(Arc::new(Hosted { backend, params, db, second_db, identity, blobs }))
+/// Hosts a table of whichever page.
+struct Host<B> {
+    berth: Berth<B>,
+    descriptor: Descriptor,
+    served: Served,
+    files: Vec<(&'static str, DbBytes)>,
 }
 
-fn open_ring<B: RingOps + Named + 'static>(
-    snapshot: &mut Snapshot,
-    table: RingTable,
-    identity: Identity,
-    backend: Arc<B>,
-) -> Result<Arc<dyn Engine>, OpenError> {
-    let context = Arc::new(RingContext::new(*table.ring()));
-    let ring = backend.open_ring(context.clone())?;
-    let db = NttTiledDb::new(table.tiling(), resident::<B>(snapshot, DB_FILE)?)?;
-    let db = backend.open_ntt_db(&ring, db)?;
-    Ok(Arc::new(HostedRing { backend, context, ring, table, db, identity }))
+impl<B: Hosting> Visitor for Host<B> {
+    type Output = Result<Arc<dyn Engine>, OpenError>;
+
+    fn visit<P: Page>(self) -> Self::Output {
+        let Self { berth, descriptor, served, files } = self;
+        let table = Hosted::<P, B>::open(berth.backend, descriptor.table::<P>()?, &files)?;
+        Ok(Arc::new(HostedTable { table, served, _room: berth.room }))
+    }
 }
 
-fn open_pack<B: PackOps + Named + 'static>(
-    snapshot: &mut Snapshot,
-    table: PackTable,
-    identity: Identity,
-    backend: Arc<B>,
-) -> Result<Arc<dyn Engine>, OpenError> {
-    let context = Arc::new(RingContext::new(*table.params().ring()));
-    let ring = backend.open_ring(context.clone())?;
-    let db = backend.open_db(TiledDb::new(table.tiling(), resident::<B>(snapshot, DB_FILE)?)?)?;
-    let second_db = match table.protocol() {
-        Protocol::ExppackD => {
-            let file = resident::<B>(snapshot, SECOND_DB_FILE)?;
-            Some(backend.open_db(TiledDb::new(table.second_tiling(), file)?)?)
+/// A table on a backend: what it says, and what answers.
+struct HostedTable<P: Page, B: Hosting> {
+    table: Hosted<P, B>,
+    served: Served,
+    /// Dropped after the table.
+    _room: Option<Box<dyn Any + Send + Sync>>,
+}
+
+impl<P: Page, B: Hosting> HostedTable<P, B> {
+    /// The error, by who is to blame: a query, the keys, the engine, or a device that has failed for good.
+    fn judge(&self, error: ProtocolError) -> EngineError {
+        match (error, self.lost()) {
+            (ProtocolError::Query { index, source }, _) => {
+                EngineError::Query { index, reason: source.to_string() }
+            }
+            (_, Some(reason)) => EngineError::Lost { reason },
+            (error, None) => EngineError::Internal(error.to_string()),
         }
-        _ => None,
-    };
-    let hint = NttTiledDb::new(table.hint_tiling(), resident::<B>(snapshot, LIFTED_FILE)?)?;
-    let hint = backend.open_ntt_db(&ring, hint)?;
-    Ok(Arc::new(HostedPack { backend, context, ring, table, db, second_db, hint, identity }))
+    }
+
+    /// The keys of a batch as the backend holds them; none where the protocol has none.
+    fn keys<'k>(&self, keys: &'k [Option<ClientKeys>]) -> Result<Vec<&'k B::Keys>, EngineError>
+    where
+        B::Keys: 'static,
+    {
+        let no_keys = |index| EngineError::Query { index, reason: "it comes without evaluation keys".into() };
+        let opened = keys.iter().enumerate().map(|(index, keys)| {
+            // Those of another place are in its memory.
+            let here = keys.as_ref().filter(|keys| keys.place == self.served.place);
+            here.and_then(|keys| keys.keys.downcast_ref::<B::Keys>()).ok_or_else(|| no_keys(index))
+        });
+        if self.served.keys.is_some() { opened.collect() } else { Ok(Vec::new()) }
+    }
 }
 
-fn open_column<B: ColumnOps + Named + 'static>(
-    snapshot: &mut Snapshot,
-    table: ColumnTable,
-    identity: Identity,
-    backend: Arc<B>,
-) -> Result<Arc<dyn Engine>, OpenError> {
-    let context = Arc::new(RingContext::new(*table.params().ring()));
-    let ring = backend.open_ring(context.clone())?;
-    let db = backend.open_db(TiledDb::new(table.tiling(), resident::<B>(snapshot, DB_FILE)?)?)?;
-    let columns =
-        backend.open_db(TiledDb::new(table.columns_tiling(), resident::<B>(snapshot, COLUMNS_FILE)?)?)?;
-    let mut polys = chain_polys(&table, snapshot.take(CHAIN_FILE)?.as_ref())?;
-    let masks = match table.protocol() {
-        // They travel as they are: nothing is folded, and so `open_chain` does not see them.
-        Protocol::ColpackS => {
-            let masks = std::mem::take(&mut polys.masks);
-            check::residues(&context, "open_chain", "words of masks below their primes", &masks)?;
-            colpack_s::switched_masks(&*backend, &ring, &table, masks)?
+impl<P: Page, B: Hosting> Engine for HostedTable<P, B>
+where
+    B::Keys: 'static,
+{
+    fn served(&self) -> &Served {
+        &self.served
+    }
+
+    fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
+        match self.table.open_keys(body) {
+            Ok(keys) => Ok(ClientKeys { place: self.served.place, keys: Arc::new(keys) }),
+            Err(error @ ProtocolError::Ops(OpsError::Backend { .. })) => Err(self.judge(error)),
+            Err(error) => Err(EngineError::Keys { reason: error.to_string() }),
         }
-        _ => Vec::new(),
-    };
-    let chain = backend.open_chain(&ring, &table.pack_shape(), polys)?;
-    let scheme = ColumnScheme::new(table.params());
-    Ok(Arc::new(HostedColumn { backend, ring, scheme, table, db, columns, chain, masks, identity }))
-}
-
-/// Takes the file `name` out of the snapshot, and reads it into memory if it is scanned there.
-fn resident<B: Named>(snapshot: &mut Snapshot, name: &str) -> Result<Arc<MappedFile>, OpenError> {
-    let file = snapshot.take(name)?;
-    if B::BACKEND == Backend::Cpu {
-        file.make_resident()?;
-    }
-    Ok(Arc::new(file))
-}
-
-/// A table over LWE on a backend.
-struct Hosted<B: LweOps> {
-    backend: Arc<B>,
-    params: LweTable,
-    db: B::Db,
-    second_db: Option<B::Db>,
-    identity: Identity,
-    blobs: Vec<Blob>,
-}
-
-impl<B: LweOps + Named> Engine for Hosted<B> {
-    fn descriptor_json(&self) -> Arc<[u8]> {
-        self.identity.json.clone()
-    }
-
-    fn epoch(&self) -> [u8; 32] {
-        self.identity.epoch
-    }
-
-    fn protocol(&self) -> &str {
-        self.params.protocol().name()
-    }
-
-    fn query_bytes(&self) -> QuerySizes {
-        let (first, second) = self.params.query_bytes();
-        QuerySizes::lwe(first, second)
-    }
-
-    fn answer_bytes(&self) -> usize {
-        self.params.answer_bytes()
-    }
-
-    fn backend(&self) -> Backend {
-        B::BACKEND
-    }
-
-    fn max_batch(&self) -> usize {
-        self.identity.max_batch
-    }
-
-    fn blobs(&self) -> Vec<Blob> {
-        self.blobs.clone()
     }
 
     fn answer(
         &self,
         queries: &[wire::Query],
-        _keys: &[Option<ClientKeys>],
+        keys: &[Option<ClientKeys>],
     ) -> Result<Vec<Vec<u8>>, EngineError> {
-        let answers = match &self.second_db {
-            None => simple::answer(&*self.backend, &self.db, &self.params, queries),
-            Some(second) => double::answer(&*self.backend, &self.db, second, &self.params, queries),
-        };
-        answers.map_err(|error| EngineError::Internal(error.to_string()))
+        let keys = self.keys(keys)?;
+        self.table.answer(queries, &keys).map_err(|error| self.judge(error))
+    }
+
+    fn lost(&self) -> Option<String> {
+        self.table.backend().lost()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_protocol::{Protocol, table::TableShape};
+
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    /// Columns, blocks and bytes of a slot; how many queries fit, which is what 1 GiB or a quarter of the files holds.
+    #[test]
+    fn batches_are_as_large_as_memory_allows() {
+        let (colpack, colpack_s) = (Protocol::Colpack, Protocol::ColpackS);
+        let (large, small) = ("COLPACK_N2048_Q52", "INSECURE_COLPACK_N256");
+        for (protocol, preset, (columns, blocks, slot_bytes), expected) in [
+            // Many short entries, and the longest table that answers hold whole.
+            (colpack, large, (1 << 16, 64, 4096), 64),
+            (colpack, large, (1 << 10, 1 << 15, 60), 64),
+            (colpack_s, large, (1 << 16, 1 << 12, 4096), 64),
+            // 64 queries of 16 MiB would be 1 GiB without their keys.
+            (colpack, large, (1 << 22, 1, 1), 63),
+            // One entry of 1 MiB: of each query 8 MiB of words, 16 MiB of chosen planes, as many that are switched.
+            (colpack, small, (1 << 10, 1, MIB), 25),
+            (colpack_s, small, (1 << 10, 1, MIB), 64),
+            // Words of 480 MiB, and 15.9 GiB for all.
+            (colpack_s, small, (64, 1 << 20, 60), 33),
+            (Protocol::Hybrid, "PACK_M31", (1 << 15, 8, 4096), 8),
+            (Protocol::Simple, "LWE_N1280_STD3_2_RING256", (1 << 15, 8, 4096), 64),
+        ] {
+            let shape = TableShape { columns, blocks, slot_bytes };
+            let params = protocol.page().table(preset, shape).expect("within the limits");
+            assert_eq!(host_batch(&params), expected, "{protocol}, {preset}, {shape:?}");
+        }
     }
 }

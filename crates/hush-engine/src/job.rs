@@ -22,7 +22,7 @@ use thiserror::Error;
 
 use crate::{
     Backends, Progress,
-    build::{BuildError, BuildOptions, build},
+    builder::{BuildError, BuildOptions, build},
 };
 
 /// Records that are read at a time. With [`BATCHES_AHEAD`] it bounds what is in memory: four times as many.

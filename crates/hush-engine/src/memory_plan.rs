@@ -2,14 +2,12 @@
 
 use std::fmt;
 
+use hush_ops::path::{Content, Footprint, batch_bytes, largest_batch};
+use hush_protocol::any_page::TableParams;
 use thiserror::Error;
 
 #[cfg(any(feature = "cuda", feature = "emulator"))]
-mod batches;
-#[cfg(any(feature = "cuda", feature = "emulator"))]
-mod build;
-#[cfg(any(feature = "cuda", feature = "emulator"))]
-mod serve;
+pub(crate) mod build;
 
 /// Buffers of a part at most.
 #[cfg(any(feature = "cuda", feature = "emulator"))]
@@ -44,6 +42,24 @@ pub struct MemoryPlan {
 }
 
 impl MemoryPlan {
+    /// A table that is served on the backend `F`, with the keys of `clients` clients where they have any, and so many batches at
+    /// once.
+    pub fn to_serve<F: Footprint>(table: &TableParams, clients: usize, batches_in_flight: usize) -> Self {
+        let (path, files) = (table.path(), table.files());
+        let read = files.iter().filter(|file| !matches!(file.content, Content::Download { .. }));
+        let parts = read.clone().map(|file| Part { name: file.title, bytes: F::resident(&file.content) });
+        let most = largest_batch::<F>(&path, usize::MAX);
+        Self {
+            parts: parts.collect(),
+            keys: table.facts().keys.map_or(0, |ring| clients * F::keys(&ring)),
+            keys_promised: 0,
+            staging: read.clone().map(|file| F::staging(&file.content)).max().unwrap_or(0),
+            upload: read.map(|file| file.content.bytes() as usize).sum(),
+            one: "batches of one query",
+            batches: (1..=most).map(|batch| batches_in_flight * batch_bytes::<F>(&path, batch)).collect(),
+        }
+    }
+
     /// Bytes that stay: what is loaded, and keys of clients beyond those that other tables were promised room for.
     pub fn kept_bytes(&self) -> usize {
         self.kept().map(|part| part.bytes).sum()
@@ -104,7 +120,7 @@ impl MemoryPlan {
     ///
     /// # Errors
     /// [`DoesNotFit`] says what is needed.
-    pub fn check(&self, device: &str, free: usize, encoded: usize) -> Result<(), DoesNotFit> {
+    pub fn check(&self, device: &str, free: usize, encoded: u64) -> Result<(), DoesNotFit> {
         let needed = self.needed_bytes();
         if needed <= free {
             return Ok(());
@@ -209,8 +225,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_told_with_all_numbers() {
         let plan = plan();
-        plan.check("GPU", 72 * GIB + GIB / 2, 64 * GIB).unwrap();
-        let refused = plan.check("GPU", 36 * GIB + GIB / 4, 64 * GIB).unwrap_err();
+        plan.check("GPU", 72 * GIB + GIB / 2, 64 << 30).unwrap();
+        let refused = plan.check("GPU", 36 * GIB + GIB / 4, 64 << 30).unwrap_err();
         assert_eq!(
             refused.to_string(),
             "the table needs 72.50 GiB of device memory (database 64.00 GiB, pack columns 8.00 GiB, a batch of one query \

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use hush_protocol::table::TableParams;
+use hush_protocol::{any_page::TableParams, facts::HintPlan};
 
 use crate::{
     BackendError, Engine, OpenError, Progress,
-    build::{BuildError, HintStage},
+    builder::{BuildError, HintStage},
     hosted::Stored,
     memory_plan::MemoryPlan,
 };
@@ -15,7 +15,7 @@ use crate::{
 pub(crate) enum Gpu {}
 
 impl Gpu {
-    pub(crate) fn open() -> Result<Self, BackendError> {
+    pub(crate) fn open_all() -> Result<Vec<Self>, BackendError> {
         Err(BackendError::NotBuilt)
     }
 
@@ -35,7 +35,7 @@ impl Gpu {
         match *self {}
     }
 
-    pub(crate) fn building_plan(&self, _: &TableParams) -> MemoryPlan {
+    pub(crate) fn building_plan(&self, _: &HintPlan) -> MemoryPlan {
         match *self {}
     }
 

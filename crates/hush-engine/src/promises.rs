@@ -39,6 +39,25 @@ impl Promises {
     }
 }
 
+/// Room of a device for one table: what is promised to it. When it is dropped, nothing of the table stays: what the device keeps
+/// for later goes back to the driver.
+pub(crate) struct Room {
+    cuda: Arc<hush_cuda::Cuda>,
+    _promise: Arc<Promise>,
+}
+
+impl Room {
+    pub(crate) fn new(cuda: Arc<hush_cuda::Cuda>, promise: Arc<Promise>) -> Self {
+        Self { cuda, _promise: promise }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.cuda.release_unused();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -44,6 +44,11 @@ impl LweQueries {
     pub fn batch(&self) -> usize {
         self.words.len().checked_div(self.cols).unwrap_or(0)
     }
+
+    /// Query `index` by itself.
+    pub fn query(&self, index: usize) -> Self {
+        Self { cols: self.cols, words: self.words[index * self.cols..][..self.cols].to_vec() }
+    }
 }
 
 /// The result of a fold: `batch` vectors of `rows` words modulo 2^32, query after query.
@@ -171,6 +176,11 @@ pub struct BandSystem {
     /// The 0/1 coefficients of each row.
     pub coeffs: Vec<[u64; 4]>,
 }
+
+/// All steps: what a backend of every protocol has.
+pub trait Steps: PackOps + ColumnOps {}
+
+impl<B: PackOps + ColumnOps> Steps for B {}
 
 /// The offline steps of the key filters.
 pub trait FilterOps: Send + Sync {

@@ -116,6 +116,12 @@ impl NttTiling {
         size_of::<u32>() * self.limbs * self.groups() * self.group_words()
     }
 
+    /// The same where it may be more than memory has: of a table that another machine holds.
+    pub fn stored_bytes(&self) -> u64 {
+        let columns = self.tiles() as u64 * self.tile_width as u64;
+        size_of::<u32>() as u64 * self.poly_words() as u64 * self.rows as u64 * columns
+    }
+
     /// Bytes that a query takes in a fold of the rows: a ciphertext of two polynomials for every row (a selector) and for every
     /// column (a result).
     pub fn fold_bytes(&self) -> usize {
@@ -191,11 +197,41 @@ impl NttTiledDb {
         self.bytes.as_ref().as_ref()
     }
 
+    /// A part of the database as one of its own: the columns of some ranges, one after another; copied unless they are all.
+    ///
+    /// # Panics
+    /// If a range is not one of the database's columns.
+    pub fn columns(&self, ranges: &[Range<usize>]) -> Self {
+        let from = self.tiling;
+        if *ranges == [0..from.columns] {
+            return self.clone();
+        }
+        let columns: Vec<usize> = ranges.iter().cloned().flatten().collect();
+        let tiling = NttTiling::new(from.degree, from.limbs, from.rows, columns.len()).expect("as before");
+        let mut bytes = vec![0; tiling.bytes()];
+        for (limb, slot) in (0..from.limbs).flat_map(|limb| (0..from.degree).map(move |slot| (limb, slot))) {
+            for (row, (to, &column)) in
+                (0..from.rows).flat_map(|row| columns.iter().enumerate().map(move |c| (row, c)))
+            {
+                let (at, to) =
+                    (4 * from.offset(limb, slot, row, column), 4 * tiling.offset(limb, slot, row, to));
+                bytes[to..to + 4].copy_from_slice(&self.bytes()[at..at + 4]);
+            }
+        }
+        Self { tiling, bytes: Arc::new(AlignedBytes::new(&bytes)) }
+    }
+
     /// The residue of (`row`, `column`) at `slot` modulo limb number `limb`.
     pub fn at(&self, limb: usize, slot: usize, row: usize, column: usize) -> u32 {
         let at = 4 * self.tiling.offset(limb, slot, row, column);
         let bytes = &self.bytes()[at..at + 4];
         u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+    }
+}
+
+impl AsRef<[u8]> for NttTiledDb {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
     }
 }
 
@@ -224,6 +260,22 @@ impl AsRef<[u8]> for AlignedBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_have_the_residues_of_their_columns() {
+        let tiling = NttTiling::new(32, 2, 3, 20).unwrap();
+        let polys: Vec<u32> = (0..3 * 20 * tiling.poly_words() as u32).collect();
+        let db = NttTiledDb::from_polys(tiling, &polys);
+        for ranges in [&[0..20][..], &[0..3, 17..20], &[5..6], &[4..4]] {
+            let (part, columns) = (db.columns(ranges), ranges.iter().cloned().flatten().collect::<Vec<_>>());
+            assert_eq!(part.tiling(), NttTiling::new(32, 2, 3, columns.len()).unwrap());
+            for (to, column) in columns.into_iter().enumerate() {
+                for (limb, slot, row) in [(0, 0, 0), (1, 31, 2), (0, 17, 1)] {
+                    assert_eq!(part.at(limb, slot, row, to), db.at(limb, slot, row, column));
+                }
+            }
+        }
+    }
 
     #[test]
     fn every_residue_has_its_own_place() {

@@ -31,6 +31,15 @@ impl PackShape {
         Ok(Self { degree, rows, entry_rows })
     }
 
+    /// The shape of `rows` rows, which begin an entry, by themselves.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn part(&self, rows: usize) -> Self {
+        assert!(rows > 0, "a part has rows");
+        Self { rows, ..*self }
+    }
+
     /// Coefficients of a plaintext (N).
     pub fn degree(&self) -> usize {
         self.degree

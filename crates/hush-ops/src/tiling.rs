@@ -63,6 +63,11 @@ impl Tiling {
         self.padded_rows() * self.padded_cols()
     }
 
+    /// The same where it may be more than memory has: of a table that another machine holds.
+    pub fn stored_bytes(&self) -> u64 {
+        self.padded_rows() as u64 * self.padded_cols() as u64
+    }
+
     /// Number of row groups.
     pub fn groups(&self) -> usize {
         self.padded_rows().div_ceil(GROUP_ROWS)
@@ -166,15 +171,100 @@ impl TiledDb {
         self.bytes.as_ref().as_ref()
     }
 
+    /// A part of the database as one of its own: some rows of all columns, in place where they are whole groups (or the last ones),
+    /// and copied where they are not.
+    ///
+    /// # Panics
+    /// If the rows are not in the database.
+    pub fn rows(&self, rows: Range<usize>) -> Self {
+        let Tiling { rows: all, cols } = self.tiling;
+        assert!(rows.start <= rows.end && rows.end <= all, "rows of the database");
+        let is_whole = |row: usize| row.is_multiple_of(GROUP_ROWS) || row == all;
+        if !is_whole(rows.start) || !is_whole(rows.end) {
+            return self.copied(rows, 0..cols);
+        }
+        let tiling = Tiling::new(rows.len(), cols);
+        let start = rows.start * self.tiling.padded_cols();
+        let bytes = Arc::new(Slice { bytes: self.bytes.clone(), range: start..start + tiling.bytes() });
+        Self { tiling, bytes: if rows.is_empty() { Arc::new([]) } else { bytes } }
+    }
+
+    /// A part of the database as one of its own: some columns of all rows, copied unless they are all. The first one begins a tile.
+    ///
+    /// # Panics
+    /// If the columns are not in the database, or do not begin a tile.
+    pub fn columns(&self, columns: Range<usize>) -> Self {
+        let Tiling { rows, cols } = self.tiling;
+        assert!(columns.start <= columns.end && columns.end <= cols, "columns of the database");
+        if columns == (0..cols) { self.clone() } else { self.copied(0..rows, columns) }
+    }
+
+    fn copied(&self, rows: Range<usize>, columns: Range<usize>) -> Self {
+        assert!(columns.start.is_multiple_of(TILE_COLS), "the first column begins a tile");
+        let (from, tiling) = (self.tiling, Tiling::new(rows.len(), columns.len()));
+        let mut bytes = vec![0; tiling.bytes()];
+        for row in 0..tiling.rows {
+            for col in (0..tiling.cols).step_by(TILE_COLS) {
+                let run = TILE_COLS.min(tiling.cols - col);
+                let (at, to) = (from.offset(rows.start + row, columns.start + col), tiling.offset(row, col));
+                bytes[to..to + run].copy_from_slice(&self.bytes()[at..at + run]);
+            }
+        }
+        Self { tiling, bytes: Arc::new(bytes) }
+    }
+
     /// The byte at (`row`, `col`), as the s8 that the steps read.
     pub fn at(&self, row: usize, col: usize) -> i8 {
         self.bytes()[self.tiling.offset(row, col)] as i8
     }
 }
 
+impl AsRef<[u8]> for TiledDb {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
+/// A range of the bytes of a database.
+struct Slice {
+    bytes: DbBytes,
+    range: Range<usize>,
+}
+
+impl AsRef<[u8]> for Slice {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes.as_ref().as_ref()[self.range.clone()]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_have_the_bytes_of_their_rows_and_columns() {
+        let (rows, cols) = (1300, 200);
+        let matrix: Vec<u8> = (0..rows * cols).map(|index| (index % 251) as u8).collect();
+        let db = TiledDb::from_matrix(rows, cols, &matrix);
+        let equal = |part: &TiledDb, first_row: usize, first_col: usize| {
+            let (rows, cols) = (part.tiling().rows(), part.tiling().cols());
+            let all = (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col)));
+            all.into_iter().all(|(row, col)| part.at(row, col) == db.at(first_row + row, first_col + col))
+                && part.bytes().len() == part.tiling().bytes()
+        };
+        for (start, end) in
+            [(0, 1300), (0, 512), (512, 1300), (1024, 1300), (3, 700), (1299, 1300), (5, 5), (1300, 1300)]
+        {
+            let part = db.rows(start..end);
+            assert_eq!(part.tiling(), Tiling::new(end - start, cols));
+            assert!(equal(&part, start, 0), "{start}..{end}");
+        }
+        for (start, end) in [(0, 200), (0, 64), (64, 200), (128, 129), (64, 64)] {
+            let part = db.columns(start..end);
+            assert_eq!(part.tiling(), Tiling::new(rows, end - start));
+            assert!(equal(&part, 0, start), "{start}..{end}");
+        }
+    }
 
     #[test]
     fn every_byte_has_its_own_place() {

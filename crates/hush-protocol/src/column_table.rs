@@ -7,23 +7,37 @@ use hush_he::{
     entities::{MatrixDomain, PublicMatrix},
     params::{ColumnNoise, ColumnParams, MAX_LOG2_FAILURE},
 };
-use hush_ops::{contract::PACK_BYTES, pack_shape::PackShape, tiling::Tiling};
+use hush_ops::{
+    pack_shape::PackShape,
+    path::{Content, pack_columns_tiling},
+    tiling::Tiling,
+};
 
 use crate::{
     ProtocolError,
     entry_layout::EntryLayout,
+    registry::Protocol,
     response::response_bytes,
     table::{
-        Family, MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_ROWS, MAX_SLOT_BYTES, Protocol, TableShape, check_family,
-        check_kept, check_limit, fewest_query_bits,
+        MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, TableShape, check_kept, check_limit,
+        fewest_query_bits,
     },
     wire::QuerySizes,
 };
 
+/// What sets a protocol of column packing apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ColumnSpec {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Whether entries are folded to one by a power of X.
+    pub folds: bool,
+}
+
 /// Checked parameters of a table of `colpack-s` or `colpack`. Everything on the wire has a size that is a function of this.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnTable {
-    protocol: Protocol,
+    spec: ColumnSpec,
     params: ColumnParams,
     shape: TableShape,
     query_bits: u32,
@@ -34,11 +48,11 @@ impl ColumnTable {
     ///
     /// # Errors
     /// As [`ColumnTable::with_query_bits`].
-    pub fn new(protocol: Protocol, params: ColumnParams, shape: TableShape) -> Result<Self, ProtocolError> {
-        check_shape(protocol, shape)?;
-        let sigmas = |query_bits| Self { protocol, params, shape, query_bits }.sigmas();
+    pub fn new(spec: ColumnSpec, params: ColumnParams, shape: TableShape) -> Result<Self, ProtocolError> {
+        check_shape(shape)?;
+        let sigmas = |query_bits| Self { spec, params, shape, query_bits }.sigmas();
         let query_bits = if params.lwe().full_words() { 32 } else { fewest_query_bits(sigmas) };
-        Self::with_query_bits(protocol, params, shape, query_bits)
+        Self::with_query_bits(spec, params, shape, query_bits)
     }
 
     /// Checks limits and noise.
@@ -47,16 +61,16 @@ impl ColumnTable {
     /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::TooNoisy`] if an answer would fail with probability
     /// above 2^-40.
     pub fn with_query_bits(
-        protocol: Protocol,
+        spec: ColumnSpec,
         params: ColumnParams,
         shape: TableShape,
         query_bits: u32,
     ) -> Result<Self, ProtocolError> {
         check_limit("bits of a query word", query_bits as usize, 32)?;
-        check_shape(protocol, shape)?;
-        let table = Self { protocol, params, shape, query_bits };
-        check_kept("bytes of the pack columns (use more columns)", table.columns_tiling().bytes() as u64)?;
-        if protocol == Protocol::Colpack {
+        check_shape(shape)?;
+        let table = Self { spec, params, shape, query_bits };
+        check_kept("bytes of the pack columns (use more columns)", table.columns_tiling().stored_bytes())?;
+        if spec.folds {
             let entries = table.pack_shape().entries();
             check_limit("entries (use more columns)", entries, 2 * params.ring().degree())?;
         }
@@ -73,9 +87,9 @@ impl ColumnTable {
         Ok(table)
     }
 
-    /// The protocol.
-    pub fn protocol(&self) -> Protocol {
-        self.protocol
+    /// What sets the protocol apart.
+    pub fn spec(&self) -> &ColumnSpec {
+        &self.spec
     }
 
     /// The parameter set.
@@ -105,13 +119,12 @@ impl ColumnTable {
 
     /// The tiling of the pack columns: 4 N bytes beside every row of the database.
     pub fn columns_tiling(&self) -> Tiling {
-        Tiling::new(self.rows(), PACK_BYTES * self.params.ring().degree())
+        pack_columns_tiling(self.params.ring(), self.rows())
     }
 
-    /// Words of the chain's polynomials, of which every plaintext has a digit and a mask.
-    pub fn chain_words(&self) -> usize {
-        let ring = self.params.ring();
-        2 * self.pack_shape().plaintexts() * ring.kept_limbs() * ring.degree()
+    /// What the file of the chain's polynomials holds.
+    pub fn chain(&self) -> Content {
+        Content::Chain { ring: *self.params.ring(), shape: self.pack_shape(), folds: self.spec.folds }
     }
 
     pub(crate) fn entry_layout(&self) -> EntryLayout {
@@ -145,10 +158,7 @@ impl ColumnTable {
 
     /// External products that fold a plane of all entries to one.
     pub fn external_products(&self) -> usize {
-        match self.protocol {
-            Protocol::Colpack => self.pack_shape().entries().next_power_of_two() - 1,
-            _ => 0,
-        }
+        if self.spec.folds { self.pack_shape().entries().next_power_of_two() - 1 } else { 0 }
     }
 
     /// The exponent p, below 2N, whose power X^p selects `entry`; `None` where nothing is folded.
@@ -159,10 +169,7 @@ impl ColumnTable {
 
     /// Plaintexts of an answer.
     pub fn answer_plaintexts(&self) -> usize {
-        match self.protocol {
-            Protocol::Colpack => self.pack_shape().planes(),
-            _ => self.pack_shape().plaintexts(),
-        }
+        if self.spec.folds { self.pack_shape().planes() } else { self.pack_shape().plaintexts() }
     }
 
     /// Bytes of the parts of a query.
@@ -196,9 +203,8 @@ impl ColumnTable {
 }
 
 /// The limits of the numbers from which everything else follows.
-fn check_shape(protocol: Protocol, shape: TableShape) -> Result<(), ProtocolError> {
-    check_family(protocol, Family::Column)?;
+fn check_shape(shape: TableShape) -> Result<(), ProtocolError> {
     check_limit("columns", shape.columns, MAX_COLUMNS)?;
     check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
-    check_limit("blocks", shape.blocks, MAX_ROWS / shape.slot_bytes)
+    check_limit("blocks", shape.blocks, MAX_DB_ROWS / shape.slot_bytes)
 }

@@ -1,17 +1,17 @@
 //! What a client must know of a table. Served as JSON by `GET /v1/tables/{t}`, kept in a snapshot's header.
 
-use hush_he::params::Widths;
+use hush_he::params::ParameterSet;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     ProtocolError,
-    column_table::ColumnTable,
+    any_page::TableParams,
+    facts::WordBits,
     keyword::{BlockMap, FilterKind, MAX_BLOCKS, MAX_FINGERPRINT_BYTES},
-    lwe_table::LweTable,
-    pack_table::PackTable,
-    ring_table::RingTable,
+    page::Page,
+    registry::Protocol,
     slot::{MAX_VALUE_BYTES, SlotFormat},
-    table::{Family, Protocol, Scheme, TableParams, TableShape},
+    table::{TableShape, invalid_descriptor},
 };
 
 /// The version of the descriptor that this program writes and reads.
@@ -40,7 +40,7 @@ pub struct Descriptor {
     /// Over LWE: bits of a query word, a hint word and an answer word; the latter two are those that are packed where
     /// answers are packed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub word_bits: Option<[u32; 3]>,
+    pub word_bits: Option<WordBits>,
     /// What is in a slot.
     pub slot: SlotFormat,
     /// How a record is found.
@@ -51,7 +51,7 @@ pub struct Descriptor {
     /// Over rings: the seed of the whitening.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whitening: Option<WhiteningSeed>,
-    /// BLAKE3 of the encoded database.
+    /// A hash of the encoded database: BLAKE3 of the checksums of its file.
     #[serde(with = "hex")]
     pub database: [u8; 32],
 }
@@ -114,18 +114,20 @@ impl Descriptor {
     /// [`ProtocolError::Descriptor`] if it is too long, no descriptor, of another version, or altered.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ProtocolError> {
         if bytes.len() > MAX_DESCRIPTOR_BYTES {
-            return Err(invalid("longer than 64 MiB"));
+            return Err(invalid_descriptor("longer than 64 MiB"));
         }
         #[derive(Deserialize)]
         struct Version {
             version: u64,
         }
-        let Version { version } = serde_json::from_slice(bytes).map_err(|e| invalid(&e.to_string()))?;
+        let Version { version } =
+            serde_json::from_slice(bytes).map_err(|e| invalid_descriptor(&e.to_string()))?;
         if version != u64::from(DESCRIPTOR_VERSION) {
             let text = format!("version {version}, this program reads {DESCRIPTOR_VERSION}: update it");
-            return Err(invalid(&text));
+            return Err(invalid_descriptor(&text));
         }
-        let descriptor: Self = serde_json::from_slice(bytes).map_err(|e| invalid(&e.to_string()))?;
+        let descriptor: Self =
+            serde_json::from_slice(bytes).map_err(|e| invalid_descriptor(&e.to_string()))?;
         descriptor.check()?;
         Ok(descriptor)
     }
@@ -136,39 +138,39 @@ impl Descriptor {
     /// [`ProtocolError`] with the reason.
     pub fn check(&self) -> Result<(), ProtocolError> {
         if self.epoch != self.computed_epoch() {
-            return Err(invalid("the epoch is not the hash of the content"));
+            return Err(invalid_descriptor("the epoch is not the hash of the content"));
         }
         let params = self.params()?;
-        let family = self.protocol.family();
-        if self.hint.is_some() != (family == Family::Lwe)
-            || self.whitening.is_some() != (family == Family::Ring)
+        let facts = params.facts();
+        if self.hint.as_ref().map_or(0, |hint| hint.bytes) != facts.hint_bytes
+            || self.hint.is_some() != (facts.hint_bytes > 0)
         {
-            return Err(invalid("a table has a hint if it is over LWE, and whitening if it is over rings"));
+            return Err(invalid_descriptor("the hint's length does not fit the shape"));
         }
-        if self.hint.as_ref().is_some_and(|hint| hint.bytes != params.hint_bytes() as u64) {
-            return Err(invalid("the hint's length does not fit the shape"));
+        if self.whitening.is_some() != facts.is_whitened {
+            return Err(invalid_descriptor("a table has whitening if it is over rings"));
         }
         if self.slot.max_value_bytes as usize > MAX_VALUE_BYTES
             || self.slot.length_bytes > 3
             || usize::from(self.slot.fingerprint_bytes) > MAX_FINGERPRINT_BYTES
         {
-            return Err(invalid("the slot format is out of range"));
+            return Err(invalid_descriptor("the slot format is out of range"));
         }
         match &self.lookup {
             Lookup::Index if self.slot.fingerprint_bytes != 0 => {
-                Err(invalid("a table by index has no fingerprints"))
+                Err(invalid_descriptor("a table by index has no fingerprints"))
             }
             Lookup::Index if self.records == 0 || self.records > (self.columns * self.blocks) as u64 => {
-                Err(invalid("the number of records does not fit the shape"))
+                Err(invalid_descriptor("the number of records does not fit the shape"))
             }
             Lookup::Key(_) if self.blocks > MAX_BLOCKS => {
-                Err(invalid("more blocks than a descriptor can list: use more columns"))
+                Err(invalid_descriptor("more blocks than a descriptor can list: use more columns"))
             }
             Lookup::Key(_) if self.slot.fingerprint_bytes == 0 => {
-                Err(invalid("a table by key needs fingerprints"))
+                Err(invalid_descriptor("a table by key needs fingerprints"))
             }
             Lookup::Key(key) if [key.thresholds.len(), key.block_seeds.len()] != [self.blocks; 2] => {
-                Err(invalid("the block map does not fit the number of blocks"))
+                Err(invalid_descriptor("the block map does not fit the number of blocks"))
             }
             _ => Ok(()),
         }
@@ -179,26 +181,19 @@ impl Descriptor {
     /// # Errors
     /// [`ProtocolError`] if the preset is unknown or the shape is refused.
     pub fn params(&self) -> Result<TableParams, ProtocolError> {
-        let shape =
-            TableShape { columns: self.columns, blocks: self.blocks, slot_bytes: self.slot.slot_bytes() };
-        match (Scheme::new(self.protocol, &self.preset)?, self.word_bits) {
-            (Scheme::Lwe(protocol, lwe), Some([query, hint, answer])) => {
-                let widths = Widths { query, hint, answer };
-                Ok(TableParams::Lwe(LweTable::with_widths(protocol, lwe, shape, widths)?))
-            }
-            (Scheme::Ring(ring), None) => Ok(TableParams::Ring(RingTable::new(ring, shape)?)),
-            (Scheme::Pack(protocol, params), Some([query, hint, answer])) => {
-                if [hint, answer] != [params.ring().plaintext_bits(); 2] {
-                    return Err(invalid("words are packed at other widths than the parameter set's"));
-                }
-                Ok(TableParams::Pack(PackTable::with_query_bits(protocol, params, shape, query)?))
-            }
-            (Scheme::Column(protocol, params), Some([query, u32::BITS, u32::BITS])) => {
-                Ok(TableParams::Column(ColumnTable::with_query_bits(protocol, params, shape, query)?))
-            }
-            (Scheme::Column(..), Some(_)) => Err(invalid("words are packed whole in column packing")),
-            _ => Err(invalid("a table has widths of words unless it is over rings, and then none")),
-        }
+        self.protocol.page().described(&self.preset, self.shape(), self.word_bits)
+    }
+
+    /// The parameters as those of the page `P`, which is that of the protocol.
+    ///
+    /// # Errors
+    /// As [`Descriptor::params`].
+    pub fn table<P: Page>(&self) -> Result<P::Table, ProtocolError> {
+        P::described(P::Set::named(&self.preset)?, self.shape(), self.word_bits)
+    }
+
+    fn shape(&self) -> TableShape {
+        TableShape { columns: self.columns, blocks: self.blocks, slot_bytes: self.slot.slot_bytes() }
     }
 
     fn computed_epoch(&self) -> [u8; 32] {
@@ -212,8 +207,4 @@ impl KeyLookup {
     pub fn block_map(&self) -> BlockMap {
         BlockMap { thresholds: self.thresholds.clone(), seeds: self.block_seeds.clone() }
     }
-}
-
-fn invalid(reason: &str) -> ProtocolError {
-    ProtocolError::Descriptor(reason.into())
 }

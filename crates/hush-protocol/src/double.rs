@@ -11,24 +11,34 @@
 //!   answer = [ M1 * q2 | M2 * q2 | M2 * A2 ]
 //! ```
 //!
-//! Source: SimplePIR paper section 5; VIPIR section 4.1. Ours: 2 digits (16 bits) instead of the whole words.
+//! Source: SimplePIR paper section 5; VIPIR section 3.2. Ours: 2 digits (16 bits) instead of the whole words.
 
 use hush_he::{
     algorithms::{decrypt_byte, encrypt_lwe, phase},
     codec::{pack_rounded, packed_bytes, unpack_scaled},
     entities::{LweDecryptionKey, OneTimeLweSecret},
+    params::LweParams,
 };
 use hush_math::csprng::Csprng;
-use hush_ops::contract::{LweOps, LweQueries};
+use hush_ops::{
+    contract::{LweBatch, LweOps},
+    path::{Step, StepShape},
+    tiling::Tiling,
+};
 use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError,
-    lwe_table::LweTable,
-    simple::{answers, check_length, decode_first, hint_row, unpack_queries},
+    layout::DOUBLE_MIN_COLUMNS,
+    lwe_page::{LwePage, OpenedLwe, hint_row},
+    lwe_table::{LweSpec, LweTable},
+    registry::Protocol,
     target::Target,
     wire,
 };
+
+/// The page.
+pub struct Double;
 
 /// What the client keeps between query and answer.
 pub struct Pending {
@@ -36,97 +46,95 @@ pub struct Pending {
     second: LweDecryptionKey,
 }
 
-/// Client: the columns under one fresh secret, the block under another.
-pub fn query(params: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, Pending) {
-    let (lwe, widths) = (params.lwe(), params.widths());
-    let secret = OneTimeLweSecret::sample(lwe, rng);
-    let (first, first_key) = encrypt_lwe(lwe, &params.first_matrix(), secret, &target.columns, rng);
-    let secret = OneTimeLweSecret::sample(lwe, rng);
-    let block = [(target.block as u32, 1)];
-    let (second, second_key) = encrypt_lwe(lwe, &params.second_matrix(), secret, &block, rng);
-    let pack = |words: &[u32]| pack_rounded(words, widths.query).into();
-    let query = wire::Query { first: pack(&first), second: pack(&second), ..Default::default() };
-    (query, Pending { first: first_key, second: second_key })
-}
+impl LwePage for Double {
+    const NAME: &'static str = "double";
+    const SPEC: LweSpec = LweSpec { protocol: Protocol::Double, one_block: false, second_fold: true };
+    type Pending = Pending;
 
-/// Offline: the second database M1, from the whole hint H of the first fold (rows x n words).
-///
-/// # Errors
-/// [`ProtocolError::Ops`] if `hint` has not that shape.
-pub fn second_db<B: LweOps>(backend: &B, params: &LweTable, hint: &B::Words) -> Result<B::Db, ProtocolError> {
-    Ok(backend.reinterpret_lwe(hint, params.shape().slot_bytes * params.lwe().n(), params.digits())?)
-}
-
-/// Server: answers a batch.
-///
-/// # Errors
-/// [`ProtocolError::Length`] if a query has not the lengths that the table's shape gives.
-pub fn answer<B: LweOps>(
-    backend: &B,
-    db: &B::Db,
-    second_db: &B::Db,
-    params: &LweTable,
-    queries: &[wire::Query],
-) -> Result<Vec<Vec<u8>>, ProtocolError> {
-    let first_queries = decode_first(params, queries)?;
-    let (slot_bytes, cols) = (params.shape().slot_bytes, params.shape().blocks);
-    let second_queries = unpack_queries(queries, cols, params.widths().query, |query| &query.second)?;
-    let folded = backend.lwe_fold(db, &first_queries)?; // (1)
-    let hint_part = backend.lwe_fold(second_db, &second_queries)?; //        (1) over M1, whole batch
-    let hint_part_words = backend.read(&hint_part.words)?;
-    let second_matrix = params.second_matrix();
-    let mut out = Vec::with_capacity(queries.len());
-    for (index, part) in answers(&hint_part_words, hint_part.rows).enumerate() {
-        let words = backend.join(&[(&folded.words, folded.range(index))])?;
-        let online = backend.reinterpret_lwe(&words, slot_bytes, params.digits())?; // (2): M2
-        let query = LweQueries { cols, words: second_queries.words[index * cols..][..cols].to_vec() };
-        let answer_part = backend.lwe_fold(&online, &query)?; //                     (1) over M2
-        let rows = params.second_answer_rows();
-        let online_hint = backend.lwe_hint(&online, &second_matrix, 0..rows)?;
-        let mut bytes = pack_rounded(part, params.widths().answer);
-        bytes.extend(pack_rounded(&backend.read(&answer_part.words)?, params.widths().answer));
-        bytes.extend(pack_rounded(&backend.read(&online_hint)?, params.widths().hint));
-        out.push(bytes);
+    fn columns(_: &LweParams, slots: usize, _: usize) -> usize {
+        DOUBLE_MIN_COLUMNS.max((slots as f64).sqrt() as usize)
     }
-    Ok(out)
-}
 
-/// Client: the slot that was asked for. Undoes the second fold (digits), then the first.
-///
-/// # Errors
-/// [`ProtocolError::Length`] if answer or hint are not as long as the shape says.
-pub fn recover(
-    params: &LweTable,
-    hint: &[u8],
-    pending: &Pending,
-    answer: &[u8],
-) -> Result<Vec<u8>, ProtocolError> {
-    check_length("hint", params.hint_bytes(), hint.len())?;
-    check_length("answer", params.answer_bytes(), answer.len())?;
-    let (widths, n, digits) = (params.widths(), params.lwe().n(), params.digits());
-    let (hint_rows, answer_rows) = (params.second_hint_rows(), params.second_answer_rows());
-    let (hint_part, rest) = answer.split_at(packed_bytes(hint_rows, widths.answer));
-    let (answer_part, online_hint) = rest.split_at(packed_bytes(answer_rows, widths.answer));
+    /// The columns under one fresh secret, the block under another.
+    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, Pending) {
+        let (lwe, widths) = (table.lwe(), table.widths());
+        let secret = OneTimeLweSecret::sample(lwe, rng);
+        let (first, first_key) = encrypt_lwe(lwe, &table.first_matrix(), secret, &target.columns, rng);
+        let secret = OneTimeLweSecret::sample(lwe, rng);
+        let block = [(target.block as u32, 1)];
+        let (second, second_key) = encrypt_lwe(lwe, &table.second_matrix(), secret, &block, rng);
+        let pack = |words: &[u32]| pack_rounded(words, widths.query).into();
+        let query = wire::Query { first: pack(&first), second: pack(&second), ..Default::default() };
+        (query, Pending { first: first_key, second: second_key })
+    }
 
-    let words = unpack_scaled(hint_part, hint_rows, widths.answer)?;
-    let decrypt = |row: usize| -> Result<u8, ProtocolError> {
-        Ok(decrypt_byte(phase(words[row], &hint_row(params, hint, row)?, &pending.second)))
-    };
-    // What is decrypted here belongs to the block that was asked for: wiped like the secrets.
-    let hint_digits = Zeroizing::new((0..hint_rows).map(decrypt).collect::<Result<Vec<u8>, _>>()?);
+    fn path_behind(table: &LweTable) -> Vec<Step> {
+        let online = Tiling::new(table.second_answer_rows(), table.shape().blocks);
+        vec![
+            Step::of_batch(StepShape::LweFold { db: table.second_tiling() }),
+            Step::of_query(StepShape::ReinterpretLwe { words: table.rows(), db: online }),
+            Step::of_query(StepShape::LweFold { db: online }),
+            Step::of_query(StepShape::LweHint { db: online, matrix: table.second_matrix(), parts: 1 }),
+        ]
+    }
 
-    let words = unpack_scaled(answer_part, answer_rows, widths.answer)?;
-    let online_hint = unpack_scaled(online_hint, answer_rows * n, widths.hint)?;
-    let decrypt = |(row, &word)| decrypt_byte(phase(word, &online_hint[row * n..][..n], &pending.second));
-    let answer_digits = Zeroizing::new(words.iter().enumerate().map(decrypt).collect::<Vec<u8>>());
+    fn finish<B: LweOps>(
+        backend: &B,
+        table: &LweTable,
+        second_db: Option<&B::Db>,
+        opened: &OpenedLwe,
+        folded: &LweBatch<B::Words>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+        let (slot_bytes, rows) = (table.shape().slot_bytes, table.second_answer_rows());
+        let (answer_bits, hint_bits) = (table.widths().answer, table.widths().hint);
+        let second_db = second_db.expect("double has a second database");
+        let hint_part = backend.lwe_fold(second_db, &opened.second)?; //               (1) over M1, whole batch
+        let hint_part_words = backend.read(&hint_part.words)?;
+        let second_matrix = table.second_matrix();
+        let finish = |(index, part): (usize, &[u32])| {
+            let words = backend.join(&[(&folded.words, folded.range(index))])?;
+            let online = backend.reinterpret_lwe(&words, slot_bytes, table.digits())?; // (2): M2
+            let answer_part = backend.lwe_fold(&online, &opened.second.query(index))?; // (1) over M2
+            let online_hint = backend.lwe_hint(&online, &second_matrix, 0..rows)?;
+            let mut bytes = pack_rounded(part, answer_bits);
+            bytes.extend(pack_rounded(&backend.read(&answer_part.words)?, answer_bits));
+            bytes.extend(pack_rounded(&backend.read(&online_hint)?, hint_bits));
+            Ok(bytes)
+        };
+        hint_part_words.chunks(hint_part.rows.max(1)).enumerate().map(finish).collect()
+    }
 
-    let first_hint = Zeroizing::new(join_digits(&hint_digits, digits));
-    let first_answer = Zeroizing::new(join_digits(&answer_digits, digits));
-    Ok(first_answer
-        .iter()
-        .enumerate()
-        .map(|(byte, &word)| decrypt_byte(phase(word, &first_hint[byte * n..][..n], &pending.first)))
-        .collect())
+    /// Undoes the second fold (digits), then the first.
+    fn recover(
+        table: &LweTable,
+        hint: &[u8],
+        pending: &Pending,
+        answer: &[u8],
+    ) -> Result<Vec<u8>, ProtocolError> {
+        let (widths, n, digits) = (table.widths(), table.lwe().n(), table.digits());
+        let (hint_rows, answer_rows) = (table.second_hint_rows(), table.second_answer_rows());
+        let (hint_part, rest) = answer.split_at(packed_bytes(hint_rows, widths.answer));
+        let (answer_part, online_hint) = rest.split_at(packed_bytes(answer_rows, widths.answer));
+
+        let words = unpack_scaled(hint_part, hint_rows, widths.answer)?;
+        let decrypt = |row: usize| -> Result<u8, ProtocolError> {
+            Ok(decrypt_byte(phase(words[row], &hint_row(table, hint, row)?, &pending.second)))
+        };
+        // What is decrypted here belongs to the block that was asked for: wiped like the secrets.
+        let hint_digits = Zeroizing::new((0..hint_rows).map(decrypt).collect::<Result<Vec<u8>, _>>()?);
+
+        let words = unpack_scaled(answer_part, answer_rows, widths.answer)?;
+        let online_hint = unpack_scaled(online_hint, answer_rows * n, widths.hint)?;
+        let decrypt = |(row, &word)| decrypt_byte(phase(word, &online_hint[row * n..][..n], &pending.second));
+        let answer_digits = Zeroizing::new(words.iter().enumerate().map(decrypt).collect::<Vec<u8>>());
+
+        let first_hint = Zeroizing::new(join_digits(&hint_digits, digits));
+        let first_answer = Zeroizing::new(join_digits(&answer_digits, digits));
+        let decrypt = |(byte, &word): (usize, &u32)| {
+            decrypt_byte(phase(word, &first_hint[byte * n..][..n], &pending.first))
+        };
+        Ok(first_answer.iter().enumerate().map(decrypt).collect())
+    }
 }
 
 /// Words modulo 2^32 from their top `digits` bytes, least significant first.

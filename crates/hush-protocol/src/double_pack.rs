@@ -15,85 +15,118 @@
 //! The second hint is every query's own, and long: it is computed and packed a few plaintexts at a time, so that what a query
 //! takes does not grow with its slot.
 //!
-//! Source: VIPIR section 4.1 (double-packing). Ours: 4 N rows instead of 8 N (halves of 20 and 12 bits instead of residues
+//! Source: VIPIR section 3.4 (double-packing). Ours: 4 N rows instead of 8 N (halves of 20 and 12 bits instead of residues
 //! modulo a prime), and as in `exppack-s`.
 
 use std::ops::Range;
 
-use hush_he::algorithms::decrypt_response;
-use hush_math::csprng::Csprng;
-use hush_ops::contract::PackOps;
+use hush_he::{algorithms::decrypt_response, params::PackParams};
+use hush_ops::{
+    contract::{LweBatch, PackOps},
+    path::{Step, StepShape},
+    tiling::Tiling,
+};
 use zeroize::Zeroizing;
 
 use crate::{
-    ProtocolError,
-    pack_table::PackTable,
-    packing::{PackHost, Pending, decrypt, encrypt},
+    ProtocolError, layout,
+    pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPart, Pending, words_of},
+    pack_table::{PackSpec, PackTable, Second},
+    page::Partial,
+    parts::joined_ciphertexts,
+    registry::Protocol,
     response::join,
     ring_keys::RingKeys,
-    target::Target,
-    wire,
 };
 
-/// Client: encrypts `target` under fresh secrets.
-pub fn query(table: &PackTable, keys: &RingKeys, target: Target, rng: &mut Csprng) -> (wire::Query, Pending) {
-    let (entry, _) = table.place(target.block);
-    encrypt(table, keys, target, Some(entry), entry, rng)
-}
+/// The page.
+pub struct DoublePack;
 
-/// Server: answers a batch with one pass over the database and one over the hint; the second fold is every query's own.
-///
-/// # Errors
-/// [`ProtocolError::Query`] with the position of a query that is none of this table, before anything is computed.
-pub fn answer<B: PackOps>(
-    host: &PackHost<'_, B>,
-    queries: &[wire::Query],
-    keys: &[&B::Keys],
-) -> Result<Vec<Vec<u8>>, ProtocolError> {
-    let (backend, table) = (host.backend, host.table);
-    let query = host.open(queries, keys)?;
-    let folded = backend.lwe_fold(host.db, &query.first)?; //                       (1)  a word a row
-    let packed = host.pack_first(&folded, &query.selectors())?; //                  (3)  a ciphertext a plane and entry
-    let (planes, shape) = (table.first_shape().planes(), table.second_shape());
-    let answers = packed.iter().zip(&query.expanded).zip(keys).enumerate();
-    let answers = answers.map(|(index, ((packed, expanded), keys))| {
-        let entries = backend.reinterpret_rlwe(host.ring, packed, planes)?; //      (4)  a column an entry
-        let folded = backend.lwe_fold(&entries, &query.second(index))?; //          (1)  4 N words a plane
-        let pack = |columns: Range<usize>| {
-            let hint = backend.lwe_hint(&entries, &table.second_matrix(), shape.rows_of(columns.clone()))?;
-            host.pack_online(&folded, &hint, columns, &expanded.selectors) //       (3)  4 a plane
-        };
-        let parts = table.second_parts().map(pack).collect::<Result<Vec<_>, _>>()?;
-        Ok(host.respond(&[*keys], &[join(backend, &parts)?])?.remove(0))
-    });
-    answers.collect()
-}
+impl PackPage for DoublePack {
+    const NAME: &'static str = "double-pack";
+    const SPEC: PackSpec = PackSpec { protocol: Protocol::DoublePack, second: Second::Entry, folds: false };
 
-/// Client: the slot that was asked for. Undoes the second packing (bytes), then the first.
-///
-/// # Errors
-/// [`ProtocolError::Length`] if the answer is not as long as the shape says, [`ProtocolError::Keys`] if the query was
-/// made with other keys.
-pub fn recover(
-    table: &PackTable,
-    keys: &RingKeys,
-    pending: &Pending,
-    answer: &[u8],
-) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
-    let switched = decrypt(table, keys, pending, answer)?;
-    let (ring, size) = (table.params().ring(), table.switched_bytes());
-    let bits = ring.response_bits();
-    let (_, lane) = table.place(pending.target.block);
-    let mut bytes = Zeroizing::new(Vec::with_capacity(switched.len() / size));
-    for plane in switched.chunks_exact(size * ring.degree()) {
-        let word = |bytes: &[u32]| bytes.iter().rev().fold(0u64, |word, &byte| word << 8 | u64::from(byte));
-        // The ciphertext of the entry that was asked for: the server has it too, and would know it again.
-        let half = |half: fn(u64, u32) -> u64| -> Zeroizing<Vec<u64>> {
-            Zeroizing::new(plane.chunks_exact(size).map(|bytes| half(word(bytes), bits.a)).collect())
-        };
-        let a = half(|word, bits| word & ((1 << bits) - 1));
-        let b = half(|word, bits| word >> bits);
-        bytes.extend_from_slice(&decrypt_response(keys.context(), &keys.secrets().query, &a, &b, u8::BITS));
+    fn columns(params: &PackParams, slots: usize, slot_bytes: usize) -> usize {
+        layout::expansion_columns(params, 0.0, slots, slot_bytes)
     }
-    Ok(table.entry_layout().slot_of_lane(&bytes, lane))
+
+    fn path_behind(table: &PackTable) -> Vec<Step> {
+        let (params, first, second) = (table.params(), table.first_shape(), table.second_shape());
+        let (ring, n, matrix) = (*params.ring(), params.lwe().n(), table.second_matrix());
+        let db = Tiling::new(second.rows(), table.second_words());
+        let pack = StepShape::Pack { ring, hint: table.hint_tiling(), shape: first };
+        // The second hint is computed and packed a part at a time.
+        let columns = second.plaintexts().min(table.second_part_columns());
+        let parts = second.plaintexts().div_ceil(columns);
+        let online = [
+            StepShape::ReinterpretRlwe { ring, count: first.plaintexts(), db },
+            StepShape::LweFold { db },
+            StepShape::LweHint { db, matrix, parts },
+            StepShape::LiftHint { ring, n, columns, parts },
+            StepShape::PackOnline { ring, hint: table.lifted_tiling(columns), rows: second.rows(), parts },
+            StepShape::Respond { ring, plaintexts: second.plaintexts() },
+        ];
+        [vec![Step::of_batch(pack)], online.map(Step::of_query).to_vec()].concat()
+    }
+
+    fn scan<B: PackOps>(
+        host: &PackHost<'_, B>,
+        part: &PackPart<B>,
+        opened: &OpenedPack<B::Words>,
+        folded: LweBatch<B::Words>,
+    ) -> Result<Vec<B::Words>, ProtocolError> {
+        Ok(words_of(host.pack_first(part, &folded, &opened.selectors())?)) // (3)  a ciphertext a plane and entry
+    }
+
+    fn finish<B: PackOps>(
+        host: &PackHost<'_, B>,
+        _: &PackHead<B>,
+        opened: &OpenedPack<B::Words>,
+        keys: &[&B::Keys],
+        partials: Vec<Partial<B::Words>>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+        let (backend, table) = (host.backend, host.table);
+        let queries = opened.expanded.len();
+        let packed = joined_ciphertexts(backend, queries, host.ciphertext_words(), partials)?;
+        let (planes, shape) = (table.first_shape().planes(), table.second_shape());
+        let answers = packed.iter().zip(&opened.expanded).zip(keys).enumerate();
+        let answers = answers.map(|(index, ((packed, expanded), keys))| {
+            let entries = backend.reinterpret_rlwe(&host.scheme.ring, packed, planes)?; // (4)  a column an entry
+            let folded = backend.lwe_fold(&entries, &opened.second.query(index))?; //      (1)  4 N words a plane
+            let pack = |columns: Range<usize>| {
+                let hint =
+                    backend.lwe_hint(&entries, &table.second_matrix(), shape.rows_of(columns.clone()))?;
+                host.pack_online(&folded, &hint, columns, &expanded.selectors) //          (3)  4 a plane
+            };
+            let parts = table.second_parts().map(pack).collect::<Result<Vec<_>, _>>()?;
+            Ok(host.respond(&[*keys], &[join(backend, &parts)?])?.remove(0))
+        });
+        answers.collect()
+    }
+
+    /// Undoes the second packing (bytes), then the first.
+    fn recover(
+        table: &PackTable,
+        keys: &RingKeys,
+        pending: &Pending,
+        switched: &[u32],
+    ) -> Zeroizing<Vec<u8>> {
+        let (ring, size) = (table.params().ring(), table.switched_bytes());
+        let bits = ring.response_bits();
+        let (_, lane) = table.place(pending.target.block);
+        let mut bytes = Zeroizing::new(Vec::with_capacity(switched.len() / size));
+        for plane in switched.chunks_exact(size * ring.degree()) {
+            let word =
+                |bytes: &[u32]| bytes.iter().rev().fold(0u64, |word, &byte| word << 8 | u64::from(byte));
+            // The ciphertext of the entry that was asked for: the server has it too, and would know it again.
+            let half = |half: fn(u64, u32) -> u64| -> Zeroizing<Vec<u64>> {
+                Zeroizing::new(plane.chunks_exact(size).map(|bytes| half(word(bytes), bits.a)).collect())
+            };
+            let a = half(|word, bits| word & ((1 << bits) - 1));
+            let b = half(|word, bits| word >> bits);
+            let plaintext = decrypt_response(keys.context(), &keys.secrets().query, &a, &b, u8::BITS);
+            bytes.extend_from_slice(&plaintext);
+        }
+        table.entry_layout().slot_of_lane(&bytes, lane)
+    }
 }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::table::Protocol;
+use crate::registry::Protocol;
 
 /// Why a table, a message or a look-up was refused. Carries shapes and names, never data.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -16,12 +16,6 @@ pub enum ProtocolError {
         actual: u64,
         /// The range allowed, in words.
         allowed: String,
-    },
-    /// A table of one family of protocols was asked for under another's protocol.
-    #[error("{protocol} has tables of another kind")]
-    Family {
-        /// The protocol.
-        protocol: Protocol,
     },
     /// The slots are too long for the protocol, in any shape.
     #[error(
@@ -89,6 +83,9 @@ pub enum ProtocolError {
         /// Longest key.
         max: usize,
     },
+    /// An answer was read with another table than the one that its query was made with.
+    #[error("the answer belongs to another table than the query")]
+    OtherTable,
     /// Uploaded evaluation keys are none of the table's.
     #[error("evaluation keys: {0}")]
     Keys(String),

@@ -8,55 +8,71 @@
 //!
 //! The answer holds every block, so it grows with the table: `hybrid` folds it to one entry.
 //!
-//! Source: VIPIR section 4.1. Ours: a prime dropped after the expansion, truncated queries, packed pairs, decoding straight
+//! Source: VIPIR section 3.5. Ours: a prime dropped after the expansion, truncated queries, packed pairs, decoding straight
 //! to bytes, and key look-ups.
 
-use hush_math::csprng::Csprng;
-use hush_ops::contract::PackOps;
+use hush_he::params::PackParams;
+use hush_ops::{
+    contract::{LweBatch, PackOps},
+    path::{Step, StepShape},
+};
 use zeroize::Zeroizing;
 
 use crate::{
-    ProtocolError,
-    pack_table::PackTable,
-    packing::{PackHost, Pending, decrypt, encrypt},
+    ProtocolError, layout,
+    pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPart, Pending, words_of},
+    pack_table::{PackSpec, PackTable, Second},
+    page::Partial,
+    parts::joined_ciphertexts,
+    registry::Protocol,
+    response::response_bytes,
     ring_keys::RingKeys,
-    target::Target,
-    wire,
 };
 
-/// Client: encrypts `target` under fresh secrets.
-pub fn query(table: &PackTable, keys: &RingKeys, target: Target, rng: &mut Csprng) -> (wire::Query, Pending) {
-    encrypt(table, keys, target, None, 0, rng)
-}
+/// The page.
+pub struct ExppackS;
 
-/// Server: answers a batch with one pass over the database and one over the hint.
-///
-/// # Errors
-/// [`ProtocolError::Query`] with the position of a query that is none of this table, before anything is computed.
-pub fn answer<B: PackOps>(
-    host: &PackHost<'_, B>,
-    queries: &[wire::Query],
-    keys: &[&B::Keys],
-) -> Result<Vec<Vec<u8>>, ProtocolError> {
-    let query = host.open(queries, keys)?;
-    let folded = host.backend.lwe_fold(host.db, &query.first)?; //      (1)  a word a row
-    let packed = host.pack_first(&folded, &query.selectors())?; //      (3)  a ciphertext a plane and entry
-    host.respond(keys, &packed)
-}
+impl PackPage for ExppackS {
+    const NAME: &'static str = "exppack-s";
+    const SPEC: PackSpec = PackSpec { protocol: Protocol::ExppackS, second: Second::None, folds: false };
 
-/// Client: the slot that was asked for.
-///
-/// # Errors
-/// [`ProtocolError::Length`] if the answer is not as long as the shape says, [`ProtocolError::Keys`] if the query was
-/// made with other keys.
-pub fn recover(
-    table: &PackTable,
-    keys: &RingKeys,
-    pending: &Pending,
-    answer: &[u8],
-) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
-    let bytes = decrypt(table, keys, pending, answer)?;
-    let (entry, lane) = table.place(pending.target.block);
-    let chosen = table.entry_layout().choose_entry(&bytes, entry);
-    Ok(table.entry_layout().slot_of_lane(&chosen, lane))
+    /// A plane costs a ciphertext to send, too.
+    fn columns(params: &PackParams, slots: usize, slot_bytes: usize) -> usize {
+        let sent = response_bytes(params.ring(), 2) as f64 / 2.0;
+        layout::expansion_columns(params, sent, slots, slot_bytes)
+    }
+
+    fn path_behind(table: &PackTable) -> Vec<Step> {
+        let (ring, first) = (*table.params().ring(), table.first_shape());
+        let pack = StepShape::Pack { ring, hint: table.hint_tiling(), shape: first };
+        let respond = StepShape::Respond { ring, plaintexts: first.plaintexts() };
+        [pack, respond].map(Step::of_batch).to_vec()
+    }
+
+    fn scan<B: PackOps>(
+        host: &PackHost<'_, B>,
+        part: &PackPart<B>,
+        opened: &OpenedPack<B::Words>,
+        folded: LweBatch<B::Words>,
+    ) -> Result<Vec<B::Words>, ProtocolError> {
+        Ok(words_of(host.pack_first(part, &folded, &opened.selectors())?)) // (3)  a ciphertext a plane and entry
+    }
+
+    fn finish<B: PackOps>(
+        host: &PackHost<'_, B>,
+        _: &PackHead<B>,
+        opened: &OpenedPack<B::Words>,
+        keys: &[&B::Keys],
+        partials: Vec<Partial<B::Words>>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+        let queries = opened.expanded.len();
+        let packed = joined_ciphertexts(host.backend, queries, host.ciphertext_words(), partials)?;
+        host.respond(keys, &packed)
+    }
+
+    fn recover(table: &PackTable, _: &RingKeys, pending: &Pending, bytes: &[u32]) -> Zeroizing<Vec<u8>> {
+        let (entry, lane) = table.place(pending.target.block);
+        let chosen = table.entry_layout().choose_entry(bytes, entry);
+        table.entry_layout().slot_of_lane(&chosen, lane)
+    }
 }

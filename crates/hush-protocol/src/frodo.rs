@@ -5,9 +5,59 @@
 //!
 //! Source: FrodoPIR (Davidson, Pestana, Celi) section 4; ChalametPIR (Celi, Davidson) section 4.
 
-use crate::table::TableShape;
+use hush_he::params::LweParams;
+use hush_math::csprng::Csprng;
+use hush_ops::{
+    contract::{LweBatch, LweOps},
+    path::Step,
+};
 
-/// One block with a column for every one of `slots` slots.
-pub fn layout(slots: usize, slot_bytes: usize) -> TableShape {
-    TableShape { columns: slots, blocks: 1, slot_bytes }
+use crate::{
+    ProtocolError,
+    lwe_page::{LwePage, OpenedLwe},
+    lwe_table::{LweSpec, LweTable},
+    registry::Protocol,
+    simple::{Pending, Simple},
+    target::Target,
+    wire,
+};
+
+/// The page.
+pub struct Frodo;
+
+impl LwePage for Frodo {
+    const NAME: &'static str = "frodo";
+    const SPEC: LweSpec = LweSpec { protocol: Protocol::Frodo, one_block: true, second_fold: false };
+    type Pending = Pending;
+
+    fn columns(_: &LweParams, slots: usize, _: usize) -> usize {
+        slots
+    }
+
+    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, Pending) {
+        Simple::query(table, target, rng)
+    }
+
+    fn path_behind(table: &LweTable) -> Vec<Step> {
+        Simple::path_behind(table)
+    }
+
+    fn finish<B: LweOps>(
+        backend: &B,
+        table: &LweTable,
+        second_db: Option<&B::Db>,
+        opened: &OpenedLwe,
+        folded: &LweBatch<B::Words>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+        Simple::finish(backend, table, second_db, opened, folded)
+    }
+
+    fn recover(
+        table: &LweTable,
+        hint: &[u8],
+        pending: &Pending,
+        answer: &[u8],
+    ) -> Result<Vec<u8>, ProtocolError> {
+        Simple::recover(table, hint, pending, answer)
+    }
 }

@@ -8,57 +8,77 @@
 //! | query   | a vector over the columns; the LWE secret and the bits of the entry under RLWE  | `query_bytes`      |
 //! | answer  | the entry's planes, packed in pairs, rounded                                    | `answer_bytes`     |
 //!
-//! Source: VIPIR section 4.1 (hybrid). Ours: as in `exppack-s`; a key for s^2 in place of RGSW(s).
+//! Source: VIPIR section 3.4 (hybrid). Ours: as in `exppack-s`; a key for s^2 in place of RGSW(s).
 
-use hush_math::csprng::Csprng;
-use hush_ops::contract::{EntryOrder, PackOps};
+use hush_he::params::PackParams;
+use hush_ops::{
+    contract::{EntryOrder, LweBatch, PackOps},
+    path::{Step, StepShape},
+};
 use zeroize::Zeroizing;
 
 use crate::{
-    ProtocolError,
-    pack_table::PackTable,
-    packing::{PackHost, Pending, decrypt, encrypt},
+    ProtocolError, layout,
+    pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPart, Pending},
+    pack_table::{PackSpec, PackTable, Second},
+    page::Partial,
+    registry::Protocol,
     ring_keys::RingKeys,
-    target::Target,
-    wire,
+    tournament::Tournament,
 };
 
-/// Client: encrypts `target` under fresh secrets.
-pub fn query(table: &PackTable, keys: &RingKeys, target: Target, rng: &mut Csprng) -> (wire::Query, Pending) {
-    let (entry, _) = table.place(target.block);
-    encrypt(table, keys, target, None, entry, rng)
+/// The page.
+pub struct Hybrid;
+
+impl PackPage for Hybrid {
+    const NAME: &'static str = "hybrid";
+    const IS_FIRST_OF_ITS_SETS: bool = true;
+    const SPEC: PackSpec = PackSpec { protocol: Protocol::Hybrid, second: Second::None, folds: true };
+
+    fn columns(params: &PackParams, slots: usize, slot_bytes: usize) -> usize {
+        layout::expansion_columns(params, 0.0, slots, slot_bytes)
+    }
+
+    fn path_behind(table: &PackTable) -> Vec<Step> {
+        let (ring, first) = (*table.params().ring(), table.first_shape());
+        let (entries, planes) = (first.entries(), first.planes());
+        let steps = [
+            StepShape::Pack { ring, hint: table.hint_tiling(), shape: first },
+            StepShape::RgswFold { ring, entries, planes },
+            StepShape::Respond { ring, plaintexts: planes },
+        ];
+        steps.map(Step::of_batch).to_vec()
+    }
+
+    fn scan<B: PackOps>(
+        host: &PackHost<'_, B>,
+        part: &PackPart<B>,
+        opened: &OpenedPack<B::Words>,
+        folded: LweBatch<B::Words>,
+    ) -> Result<Vec<B::Words>, ProtocolError> {
+        let packed = host.pack_first(part, &folded, &opened.selectors())?; //       (3)  a ciphertext a plane and entry
+        let (entries, order) = (packed.iter().collect::<Vec<_>>(), EntryOrder::EntryMajor);
+        Ok(tournament(host).play(&part.units, &entries, order, &opened.bits())?) // (7)  one a plane
+    }
+
+    fn finish<B: PackOps>(
+        host: &PackHost<'_, B>,
+        _: &PackHead<B>,
+        opened: &OpenedPack<B::Words>,
+        keys: &[&B::Keys],
+        partials: Vec<Partial<B::Words>>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+        host.respond(keys, &tournament(host).finish(&opened.bits(), partials)?)
+    }
+
+    fn recover(table: &PackTable, _: &RingKeys, pending: &Pending, bytes: &[u32]) -> Zeroizing<Vec<u8>> {
+        let (_, lane) = table.place(pending.target.block);
+        table.entry_layout().slot_of_lane(bytes, lane)
+    }
 }
 
-/// Server: answers a batch with one pass over the database and one over the hint.
-///
-/// # Errors
-/// [`ProtocolError::Query`] with the position of a query that is none of this table, before anything is computed.
-pub fn answer<B: PackOps>(
-    host: &PackHost<'_, B>,
-    queries: &[wire::Query],
-    keys: &[&B::Keys],
-) -> Result<Vec<Vec<u8>>, ProtocolError> {
-    let query = host.open(queries, keys)?;
-    let folded = host.backend.lwe_fold(host.db, &query.first)?; //      (1)  a word a row
-    let packed = host.pack_first(&folded, &query.selectors())?; //      (3)  a ciphertext a plane and entry
-    let (planes, order) = (host.table.first_shape().planes(), EntryOrder::EntryMajor);
-    let (entries, bits): (Vec<_>, Vec<_>) = (packed.iter().collect(), query.bits());
-    let chosen = host.backend.rgsw_fold(host.ring, &entries, planes, order, &bits)?; // (7)  one a plane
-    host.respond(keys, &chosen)
-}
-
-/// Client: the slot that was asked for.
-///
-/// # Errors
-/// [`ProtocolError::Length`] if the answer is not as long as the shape says, [`ProtocolError::Keys`] if the query was
-/// made with other keys.
-pub fn recover(
-    table: &PackTable,
-    keys: &RingKeys,
-    pending: &Pending,
-    answer: &[u8],
-) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
-    let bytes = decrypt(table, keys, pending, answer)?;
-    let (_, lane) = table.place(pending.target.block);
-    Ok(table.entry_layout().slot_of_lane(&bytes, lane))
+fn tournament<'a, B: PackOps>(host: &PackHost<'a, B>) -> Tournament<'a, B> {
+    let (shape, ciphertext_words) = (host.table.first_shape(), host.ciphertext_words());
+    let (entries, planes) = (shape.entries(), shape.planes());
+    Tournament { backend: host.backend, ring: &host.scheme.ring, entries, planes, ciphertext_words }
 }

@@ -6,21 +6,26 @@ use hush_he::params::{ColumnParams, LweParams, ONION_M31, ONION_S, PackParams, R
 use hush_ops::contract::PACK_BYTES;
 
 use crate::{
+    any_page::{Slots, shape},
+    colpack::Colpack,
+    column_page::{ColumnPacked, ColumnPage},
     column_table::ColumnTable,
-    frodo,
+    lwe_page::LwePage,
+    registry::Protocol,
     response::response_bytes,
     ring_table::lanes,
+    simple::Simple,
     symbols::symbol_count,
-    table::{LOOKUPS_PER_EPOCH, Protocol, Scheme, TableShape},
+    table::TableShape,
 };
 
 /// Bytes at which a query word, an answer word and a hint word travel, about: what the choice weighs.
-const QUERY_WORD: f64 = 3.5;
-const ANSWER_WORD: f64 = 1.5;
-const HINT_WORD: f64 = 2.0;
+pub(crate) const QUERY_WORD: f64 = 3.5;
+pub(crate) const ANSWER_WORD: f64 = 1.5;
+pub(crate) const HINT_WORD: f64 = 2.0;
 /// DoublePIR's second scan reads `n * digits` bytes for every column's worth of the first: more columns than this
 /// keep it the smaller one.
-const DOUBLE_MIN_COLUMNS: usize = 1 << 14;
+pub(crate) const DOUBLE_MIN_COLUMNS: usize = 1 << 14;
 
 /// Columns beyond which a table whose answers are packed gets more entries instead: with these the hint is a third of the
 /// table, and more would buy little. Rounding to whole tiles of the hint may pass it.
@@ -38,40 +43,17 @@ const AUTO_PACK_COLUMN_BYTES: usize = 512 << 20;
 
 /// Rows of the first dimension (D0) of a table over rings: more make queries longer to expand, fewer leave more to fold.
 const RING_COLUMNS: usize = 256;
-/// Fewest slots of a block of a table over rings by key.
-const MIN_KEY_COLUMNS: usize = 64;
 /// Entries that a table over rings should have before it gets more rows: as many as fill a tile of its database.
 const RING_ENTRIES: usize = 16;
 
-/// Columns (D0) that a table of `slots` slots should have.
-///
-/// `simple`: the minimum of query + answer + hint / [`LOOKUPS_PER_EPOCH`] bytes, that is
-/// `sqrt(table bytes * (answer + n * hint / look-ups) / query)`. `onion`: 256, if there are enough slots.
-pub fn columns(scheme: &Scheme, slots: usize, slot_bytes: usize) -> usize {
-    let wanted = match scheme {
-        Scheme::Lwe(Protocol::Frodo, _) => slots,
-        Scheme::Lwe(Protocol::Double, _) => DOUBLE_MIN_COLUMNS.max((slots as f64).sqrt() as usize),
-        Scheme::Lwe(_, lwe) => {
-            let row_cost = ANSWER_WORD + HINT_WORD * lwe.n() as f64 / LOOKUPS_PER_EPOCH;
-            ((slots as f64 * slot_bytes as f64) * row_cost / QUERY_WORD).sqrt() as usize
-        }
-        Scheme::Ring(ring) => slots.div_ceil(lanes(ring, slot_bytes) * RING_ENTRIES).min(RING_COLUMNS),
-        Scheme::Pack(Protocol::ExppackD, _) => DOUBLE_MIN_COLUMNS.max((slots as f64).sqrt() as usize),
-        Scheme::Pack(protocol, params) => expansion_columns(*protocol, params, slots, slot_bytes),
-        Scheme::Column(protocol, params) => column_packing_columns(*protocol, params, slots, slot_bytes),
-    };
-    wanted.clamp(1, slots.max(1))
-}
-
 /// Columns of a table whose answers are packed by evaluation keys: the minimum of traffic and scanned hint. Both a long query and
-/// a high hint are to be avoided: a column costs a query word, a plane an LWE dimension of polynomials to scan (and in
-/// `exppack-s` a ciphertext to send). Planes come in whole tiles of the hint.
-fn expansion_columns(protocol: Protocol, params: &PackParams, slots: usize, slot_bytes: usize) -> usize {
+/// a high hint are to be avoided: a column costs a query word, a plane an LWE dimension of polynomials to scan, and
+/// `sent` bytes that are sent. Planes come in whole tiles of the hint.
+pub(crate) fn expansion_columns(params: &PackParams, sent: f64, slots: usize, slot_bytes: usize) -> usize {
     let ring = params.ring();
     let lanes = (ring.degree() / slot_bytes).max(1);
     let planes_per_entry = slot_bytes.div_ceil(ring.degree());
     let plane_bytes = (params.lwe().n() * ring.kept_limbs() * ring.degree() * size_of::<u32>()) as f64;
-    let sent = if protocol == Protocol::ExppackS { response_bytes(ring, 2) as f64 / 2.0 } else { 0.0 };
     let plane_cost = plane_bytes / STREAM_PER_TRAFFIC + sent;
     // Entries times columns are slots by lanes.
     let entry_cost = planes_per_entry as f64 * plane_cost;
@@ -92,14 +74,14 @@ fn whole_tiles(planes: f64) -> usize {
 /// Columns of a table of column packing: the minimum of traffic and scanned pack columns, where a column costs a query word and
 /// a row its pack columns (and in `colpack-s` its part of the answer). Entries are a power of two in `colpack`, which folds as
 /// many in any case.
-fn column_packing_columns(
-    protocol: Protocol,
+pub(crate) fn column_packing_columns(
+    folds: bool,
     params: &ColumnParams,
     slots: usize,
     slot_bytes: usize,
 ) -> usize {
     let ring = params.ring();
-    let (lanes, folds) = ((ring.degree() / slot_bytes).max(1), protocol == Protocol::Colpack);
+    let lanes = (ring.degree() / slot_bytes).max(1);
     let sent = if folds { 0.0 } else { response_bytes(ring, 1) as f64 / ring.degree() as f64 };
     let row_cost = (PACK_BYTES * ring.degree()) as f64 / STREAM_PER_TRAFFIC + sent;
     let wanted = ((slots as f64 * slot_bytes as f64) * row_cost / QUERY_WORD).sqrt() as usize;
@@ -110,16 +92,6 @@ fn column_packing_columns(
     let nearest = if folds { 1 << entries.log2().round() as u32 } else { entries.round() as usize };
     let fewer = if folds { nearest / 2 } else { nearest - 1 };
     columns(if columns(nearest) < fewest { fewer.max(1) } else { nearest })
-}
-
-/// As [`columns`] for a table by key, whose filters are poor below some tens of slots.
-pub fn key_columns(scheme: &Scheme, slots: usize, slot_bytes: usize) -> usize {
-    match scheme {
-        Scheme::Lwe(..) => columns(scheme, slots, slot_bytes),
-        Scheme::Ring(_) | Scheme::Pack(..) | Scheme::Column(..) => {
-            columns(scheme, slots, slot_bytes).max(MIN_KEY_COLUMNS).min(slots.max(1))
-        }
-    }
 }
 
 /// The protocol that `auto` stands for: `colpack`, unless a look-up would send and receive as much as the table has, or the pack
@@ -133,27 +105,25 @@ pub fn auto_protocol(
     wanted: Option<usize>,
 ) -> Protocol {
     let table_bytes = slots.saturating_mul(slot_bytes);
+    let all = Slots { count: slots, slot_bytes, by_key: false };
     let suits = |column: &ColumnParams| {
-        let scheme = Scheme::Column(Protocol::Colpack, *column);
-        let columns = wanted.unwrap_or_else(|| columns(&scheme, slots, slot_bytes));
-        let shape = index_shape(&scheme, slots, slot_bytes, columns);
-        ColumnTable::new(Protocol::Colpack, *column, shape).is_ok_and(|table| {
+        let shape = shape::<ColumnPacked<Colpack>>(column, all, wanted);
+        ColumnTable::new(Colpack::SPEC, *column, shape).is_ok_and(|table| {
             table.query_bytes().total() + table.answer_bytes() < table_bytes
-                && table.columns_tiling().bytes() <= table_bytes.max(AUTO_PACK_COLUMN_BYTES)
+                && table.columns_tiling().stored_bytes() <= table_bytes.max(AUTO_PACK_COLUMN_BYTES) as u64
         })
     };
     if column.is_some_and(suits) {
         Protocol::Colpack
-    } else if wanted.is_none() && columns(&Scheme::Lwe(Protocol::Simple, *lwe), slots, slot_bytes) >= slots {
+    } else if wanted.is_none() && Simple::columns(lwe, slots, slot_bytes) >= slots {
         Protocol::Frodo
     } else {
         Protocol::Simple
     }
 }
 
-/// The parameter set that `onion` takes for slots of `slot_bytes` bytes: the one whose answers are shorter, which is
-/// [`ONION_S`] up to some 10 KiB.
-pub fn auto_ring(slot_bytes: usize) -> RingParams {
+/// The set over rings whose answers are shorter, which is [`ONION_S`] up to some 10 KiB.
+pub(crate) fn shorter_answers(slot_bytes: usize) -> RingParams {
     let answer_bytes = |ring: &RingParams| {
         let planes = symbol_count(slot_bytes, ring.plaintext_bits()).div_ceil(ring.degree());
         response_bytes(ring, planes)
@@ -161,18 +131,17 @@ pub fn auto_ring(slot_bytes: usize) -> RingParams {
     if answer_bytes(&ONION_S) <= answer_bytes(&ONION_M31) { ONION_S } else { ONION_M31 }
 }
 
-/// The shape of a table of `records` records that are looked up by index, with about `columns` columns: record `i` is
-/// at block `i / columns`, column `i % columns`.
-pub fn index_shape(scheme: &Scheme, records: usize, slot_bytes: usize, columns: usize) -> TableShape {
-    if scheme.protocol() == Protocol::Frodo {
-        return frodo::layout(records, slot_bytes);
-    }
-    let blocks = records.div_ceil(columns.clamp(1, records));
-    // The same number of blocks with as few columns as they need.
-    TableShape { columns: records.div_ceil(blocks), blocks, slot_bytes }
+/// Rows of the first dimension of a table over rings: 256, if there are enough slots.
+pub(crate) fn ring_columns(ring: &RingParams, slots: usize, slot_bytes: usize) -> usize {
+    slots.div_ceil(lanes(ring, slot_bytes) * RING_ENTRIES).min(RING_COLUMNS)
 }
 
-/// Block and column of record `index`.
+/// Block and column of record `index`, where records are found by index.
 pub fn index_position(shape: &TableShape, index: usize) -> (usize, usize) {
     (index / shape.columns, index % shape.columns)
+}
+
+/// The index of the record at a block and column: the inverse of [`index_position`].
+pub fn index_at(shape: &TableShape, block: usize, column: usize) -> usize {
+    block * shape.columns + column
 }

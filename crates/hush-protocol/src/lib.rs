@@ -1,18 +1,19 @@
 //! One page a protocol: layout, client half, server half. Server halves are generic over the backend's steps.
 //!
-//! * [`table`]: protocol, parameters and shape of a table, checked together; every size ([`lwe_table`], [`ring_table`],
-//!   [`pack_table`], [`column_table`]).
-//! * [`simple`], [`frodo`], [`double`]: the protocols over LWE. [`onion`]: over rings ([`ring_keys`],
-//!   [`whitening`]).
-//! * [`exppack_s`], [`exppack_d`], [`mod@double_pack`], [`hybrid`]: LWE packed into rings ([`packing`]).
-//! * [`mod@colpack`], [`colpack_s`]: LWE packed by keys that travel with the query ([`column_packing`]).
-//! * [`layout`]: shapes. [`keyword`]: key look-ups on all of them.
-//! * [`slot`]: what is in a slot. [`symbols`]: bytes as k-bit symbols.
+//! * [`registry`]: every protocol, a line each. [`page`]: what a page says. [`facts`], [`any_page`]: the same as data.
+//! * [`simple`], [`frodo`], [`double`]: over LWE ([`lwe_page`], [`lwe_table`]).
+//! * [`onion`]: over rings ([`ring_table`], [`ring_keys`], [`whitening`]).
+//! * [`exppack_s`], [`exppack_d`], [`mod@double_pack`], [`hybrid`]: packed by evaluation keys ([`pack_page`], [`pack_table`]).
+//! * [`mod@colpack`], [`colpack_s`]: packed by keys that travel with the query ([`column_page`], [`column_table`]).
+//! * [`hosted`]: a table on a backend, in parts. [`client`]: a client's half.
+//! * [`layout`]: shapes. [`keyword`]: look-ups by key on all of them. [`slot`]: what is in a slot. [`symbols`]: k-bit symbols.
 //! * [`descriptor`]: what a client must know. [`wire`]: messages.
 
+pub mod any_page;
+pub mod client;
 pub mod colpack;
 pub mod colpack_s;
-pub mod column_packing;
+pub mod column_page;
 pub mod column_table;
 pub mod descriptor;
 pub mod double;
@@ -21,14 +22,21 @@ mod entry_layout;
 mod error;
 pub mod exppack_d;
 pub mod exppack_s;
+pub mod facts;
 pub mod frodo;
+pub mod hosted;
 pub mod hybrid;
 pub mod keyword;
 pub mod layout;
+pub mod lwe_page;
 pub mod lwe_table;
+mod message;
 pub mod onion;
+pub mod pack_page;
 pub mod pack_table;
-pub mod packing;
+pub mod page;
+mod parts;
+pub mod registry;
 mod response;
 pub mod ring_keys;
 pub mod ring_table;
@@ -37,8 +45,10 @@ pub mod slot;
 pub mod symbols;
 pub mod table;
 mod target;
+mod tournament;
 pub mod whitening;
 pub mod wire;
 
 pub use error::ProtocolError;
+pub use registry::Protocol;
 pub use target::Target;

@@ -9,16 +9,28 @@ use hush_ops::tiling::Tiling;
 
 use crate::{
     ProtocolError,
+    registry::Protocol,
     table::{
-        LOOKUPS_PER_EPOCH, MAX_COLUMNS, MAX_DOUBLE_HINT_BYTES, MAX_ROWS, MAX_SLOT_BYTES, Protocol,
-        TableShape, check_limit,
+        LOOKUPS_PER_EPOCH, MAX_COLUMNS, MAX_DB_ROWS, MAX_DOUBLE_HINT_BYTES, MAX_SLOT_BYTES, TableShape,
+        check_limit,
     },
 };
+
+/// What sets a protocol over LWE apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LweSpec {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Whether a table has a single block: every slot a column.
+    pub one_block: bool,
+    /// Whether the result of the first fold is folded again.
+    pub second_fold: bool,
+}
 
 /// Checked parameters of a table over LWE. Everything on the wire has a size that is a function of this alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LweTable {
-    protocol: Protocol,
+    spec: LweSpec,
     lwe: LweParams,
     shape: TableShape,
     widths: Widths,
@@ -29,20 +41,18 @@ impl LweTable {
     ///
     /// # Errors
     /// As [`LweTable::with_widths`].
-    pub fn new(protocol: Protocol, lwe: LweParams, shape: TableShape) -> Result<Self, ProtocolError> {
-        let full = Self { protocol, lwe, shape, widths: Widths::FULL };
+    pub fn new(spec: LweSpec, lwe: LweParams, shape: TableShape) -> Result<Self, ProtocolError> {
+        let full = Self { spec, lwe, shape, widths: Widths::FULL };
         let traffic = Traffic {
             query: shape.columns as f64,
             hint: full.hint_rows() as f64 * lwe.n() as f64 / LOOKUPS_PER_EPOCH,
             answer: full.answer_bytes() as f64 / 4.0,
         };
         // DoublePIR cuts hint words into bytes.
-        let hints: &[u32] =
-            if protocol == Protocol::Double { &[16, 24, 32] } else { &[16, 18, 20, 22, 24, 32] };
+        let hints: &[u32] = if spec.second_fold { &[16, 24, 32] } else { &[16, 18, 20, 22, 24, 32] };
         // DoublePIR's second query has a word for every block, at the same width.
-        let words =
-            if protocol == Protocol::Double { shape.columns.max(shape.blocks) } else { shape.columns };
-        Self::with_widths(protocol, lwe, shape, Widths::choose(&lwe, words, traffic, hints))
+        let words = if spec.second_fold { shape.columns.max(shape.blocks) } else { shape.columns };
+        Self::with_widths(spec, lwe, shape, Widths::choose(&lwe, words, traffic, hints))
     }
 
     /// Checks limits and noise.
@@ -52,7 +62,7 @@ impl LweTable {
     /// `double` longer than [`MAX_DOUBLE_HINT_BYTES`], [`ProtocolError::TooNoisy`] if an answer would fail with probability
     /// above 2^-40.
     pub fn with_widths(
-        protocol: Protocol,
+        spec: LweSpec,
         lwe: LweParams,
         shape: TableShape,
         widths: Widths,
@@ -61,7 +71,7 @@ impl LweTable {
             check_limit("bits of a word", bits as usize, 32)?;
         }
         if !(widths.hint as usize * lwe.n()).is_multiple_of(8)
-            || (protocol == Protocol::Double && !widths.hint.is_multiple_of(8))
+            || (spec.second_fold && !widths.hint.is_multiple_of(8))
         {
             return Err(ProtocolError::Limit {
                 what: "bits of a hint word",
@@ -71,20 +81,20 @@ impl LweTable {
         }
         check_limit("columns", shape.columns, MAX_COLUMNS)?;
         check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
-        check_limit("blocks", shape.blocks, MAX_ROWS / shape.slot_bytes)?;
-        if protocol == Protocol::Frodo {
+        check_limit("blocks", shape.blocks, MAX_DB_ROWS / shape.slot_bytes)?;
+        if spec.one_block {
             check_limit("blocks (frodo has one)", shape.blocks, 1)?;
         }
-        if protocol == Protocol::Double {
+        if spec.second_fold {
             check_limit("blocks (double has a query word for each)", shape.blocks, MAX_COLUMNS)?;
         }
-        let params = Self { protocol, lwe, shape, widths };
-        if protocol == Protocol::Double {
+        let params = Self { spec, lwe, shape, widths };
+        if spec.second_fold {
             // It does not depend on columns and blocks.
-            let max = MAX_DOUBLE_HINT_BYTES / (params.hint_bytes() / shape.slot_bytes);
+            let max = MAX_DOUBLE_HINT_BYTES / (params.hint_bytes() as usize / shape.slot_bytes);
             if shape.slot_bytes > max {
                 return Err(ProtocolError::SlotTooLong {
-                    protocol,
+                    protocol: spec.protocol,
                     actual: shape.slot_bytes,
                     max,
                     instead: Protocol::Simple,
@@ -103,9 +113,9 @@ impl LweTable {
         Ok(params)
     }
 
-    /// The protocol.
-    pub fn protocol(&self) -> Protocol {
-        self.protocol
+    /// What sets the protocol apart.
+    pub fn spec(&self) -> &LweSpec {
+        &self.spec
     }
 
     /// The LWE parameters.
@@ -166,14 +176,14 @@ impl LweTable {
     /// Bytes of a query: first and second dimension.
     pub fn query_bytes(&self) -> (usize, usize) {
         let packed = |words| packed_bytes(words, self.widths.query);
-        let second = if self.protocol == Protocol::Double { packed(self.shape.blocks) } else { 0 };
+        let second = if self.spec.second_fold { packed(self.shape.blocks) } else { 0 };
         (packed(self.shape.columns), second)
     }
 
     /// Bytes of an answer.
     pub fn answer_bytes(&self) -> usize {
         let words = |count| packed_bytes(count, self.widths.answer);
-        if self.protocol != Protocol::Double {
+        if !self.spec.second_fold {
             return words(self.rows());
         }
         let online_hint = packed_bytes(self.second_answer_rows() * self.lwe.n(), self.widths.hint);
@@ -182,7 +192,7 @@ impl LweTable {
 
     /// Rows of the hint that a client downloads, each of n words.
     pub fn hint_rows(&self) -> usize {
-        if self.protocol == Protocol::Double { self.second_hint_rows() } else { self.rows() }
+        if self.spec.second_fold { self.second_hint_rows() } else { self.rows() }
     }
 
     /// Bytes of one hint row.
@@ -191,21 +201,21 @@ impl LweTable {
     }
 
     /// Bytes of the hint.
-    pub fn hint_bytes(&self) -> usize {
-        self.hint_rows() * self.hint_row_bytes()
+    pub fn hint_bytes(&self) -> u64 {
+        self.hint_rows() as u64 * self.hint_row_bytes() as u64
     }
 
     /// Noise of the first fold, as the client sees it.
     pub fn noise(&self) -> LweNoise {
         // DoublePIR makes digits of the answer as of the hint.
-        let is_double = self.protocol == Protocol::Double;
+        let is_double = self.spec.second_fold;
         let answer = if is_double { self.widths.hint } else { self.widths.answer };
         LweNoise::new(&self.lwe, self.shape.columns, Widths { answer, ..self.widths })
     }
 
     /// Noise of the second fold (DoublePIR).
     pub fn second_noise(&self) -> Option<LweNoise> {
-        (self.protocol == Protocol::Double).then(|| LweNoise::new(&self.lwe, self.shape.blocks, self.widths))
+        self.spec.second_fold.then(|| LweNoise::new(&self.lwe, self.shape.blocks, self.widths))
     }
 
     /// log2 of the probability that an honest answer decodes wrongly (union bound over all decoded bytes).

@@ -19,10 +19,11 @@ use hush_ops::{
 use crate::{
     ProtocolError,
     entry_layout::EntryLayout,
+    registry::Protocol,
     response::response_bytes,
     table::{
-        Family, MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_ROWS, MAX_SLOT_BYTES, Protocol, TableShape, check_family,
-        check_kept, check_limit, fewest_query_bits,
+        MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, TableShape, check_kept, check_limit,
+        fewest_query_bits,
     },
     wire::{KEY_ID_BYTES, QuerySizes},
 };
@@ -33,10 +34,33 @@ pub(crate) const DIGITS: usize = 2;
 const PART_COLUMNS: usize = 4;
 /// Longest slot of `exppack-d`, whose hint grows by some 25 MiB with every byte of it.
 pub const MAX_EXPPACK_D_SLOT: usize = 64;
+
+/// What sets a protocol that packs by evaluation keys apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PackSpec {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// What the second vector of a query selects.
+    pub second: Second,
+    /// Whether entries are folded to one by the bits of the entry.
+    pub folds: bool,
+}
+
+/// What the second vector of a query selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Second {
+    /// There is no second vector.
+    None,
+    /// A block: the second fold is that of the first one's hint and words, all of which are packed.
+    Block,
+    /// An entry: the second fold is that of the entries' ciphertexts.
+    Entry,
+}
+
 /// Checked parameters of a table whose answers are packed. Everything on the wire has a size that is a function of this.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackTable {
-    protocol: Protocol,
+    spec: PackSpec,
     params: PackParams,
     shape: TableShape,
     query_bits: u32,
@@ -47,11 +71,11 @@ impl PackTable {
     ///
     /// # Errors
     /// As [`PackTable::with_query_bits`].
-    pub fn new(protocol: Protocol, params: PackParams, shape: TableShape) -> Result<Self, ProtocolError> {
-        check_shape(protocol, &params, shape)?;
-        let sigmas = |query_bits| Self { protocol, params, shape, query_bits }.sigmas();
+    pub fn new(spec: PackSpec, params: PackParams, shape: TableShape) -> Result<Self, ProtocolError> {
+        check_shape(spec, &params, shape)?;
+        let sigmas = |query_bits| Self { spec, params, shape, query_bits }.sigmas();
         let query_bits = if params.lwe().full_words() { 32 } else { fewest_query_bits(sigmas) };
-        Self::with_query_bits(protocol, params, shape, query_bits)
+        Self::with_query_bits(spec, params, shape, query_bits)
     }
 
     /// Checks limits and noise.
@@ -61,17 +85,17 @@ impl PackTable {
     /// [`MAX_EXPPACK_D_SLOT`] under `exppack-d`, [`ProtocolError::TooNoisy`] if an answer would fail with probability above
     /// 2^-40.
     pub fn with_query_bits(
-        protocol: Protocol,
+        spec: PackSpec,
         params: PackParams,
         shape: TableShape,
         query_bits: u32,
     ) -> Result<Self, ProtocolError> {
         check_limit("bits of a query word", query_bits as usize, 32)?;
-        check_shape(protocol, &params, shape)?;
-        let table = Self { protocol, params, shape, query_bits };
+        check_shape(spec, &params, shape)?;
+        let table = Self { spec, params, shape, query_bits };
         check_limit("blocks or entries (a query word for each)", table.second_words().max(1), MAX_COLUMNS)?;
         check_limit("secret and fold digits", table.leaves(), params.ring().max_leaves())?;
-        check_kept("bytes of the hint (use more columns)", table.hint_tiling().bytes() as u64)?;
+        check_kept("bytes of the hint (use more columns)", table.hint_tiling().stored_bytes())?;
         check_limit("bytes of an answer (use hybrid)", table.answer_bytes(), MAX_ANSWER_BYTES)?;
         let log2_failure = table.log2_failure();
         if log2_failure > MAX_LOG2_FAILURE {
@@ -85,9 +109,9 @@ impl PackTable {
         Ok(table)
     }
 
-    /// The protocol.
-    pub fn protocol(&self) -> Protocol {
-        self.protocol
+    /// What sets the protocol apart.
+    pub fn spec(&self) -> &PackSpec {
+        &self.spec
     }
 
     /// The parameter set.
@@ -108,6 +132,15 @@ impl PackTable {
     /// Database rows.
     pub fn rows(&self) -> usize {
         self.shape.blocks * self.shape.slot_bytes
+    }
+
+    /// The rows of some entries, or where the second vector selects a block, of some blocks.
+    pub(crate) fn rows_of(&self, units: &Range<usize>) -> Range<usize> {
+        let unit = match self.spec.second {
+            Second::Block => self.shape.slot_bytes,
+            Second::Entry | Second::None => self.first_shape().entry_rows(),
+        };
+        units.start * unit..(units.end * unit).min(self.rows())
     }
 
     /// The tiling of the database.
@@ -139,9 +172,11 @@ impl PackTable {
     /// `exppack-d`: the rows of the hint's digits, then those of the answer's. `double-pack`: the bytes of one entry's
     /// switched ciphertexts.
     pub fn second_shape(&self) -> PackShape {
-        let rows = match self.protocol {
-            Protocol::ExppackD => self.second_hint_rows() + self.second_answer_rows(),
-            _ => self.switched_bytes() * self.params.ring().degree() * self.first_shape().planes(),
+        let rows = match self.spec.second {
+            Second::Block => self.second_hint_rows() + self.second_answer_rows(),
+            Second::Entry | Second::None => {
+                self.switched_bytes() * self.params.ring().degree() * self.first_shape().planes()
+            }
         };
         PackShape::new(self.params.ring().degree(), rows, rows).expect("all are positive")
     }
@@ -159,16 +194,17 @@ impl PackTable {
         (PART_COLUMNS * degree).next_multiple_of(GROUP_ROWS) / degree
     }
 
-    /// Bytes that a server takes for the second half of an answer, one query at a time (`double-pack`): the second database,
-    /// and a part of its hint as words and lifted. 0 in other protocols.
-    pub fn second_pack_bytes(&self) -> usize {
-        if self.protocol != Protocol::DoublePack {
-            return 0;
-        }
-        let (ring, shape) = (self.params.ring(), self.second_shape());
-        let columns = shape.plaintexts().min(self.second_part_columns());
-        let hint_words = columns * ring.degree() * self.params.lwe().n() * (1 + ring.kept_limbs());
-        Tiling::new(shape.rows(), self.second_words()).bytes() + size_of::<u32>() * hint_words
+    /// The columns of the second shape that have rows which stem from the answer (`exppack-d`).
+    pub(crate) fn online_columns(&self) -> Range<usize> {
+        let shape = self.second_shape();
+        self.second_hint_rows() / shape.degree()..shape.plaintexts()
+    }
+
+    /// The tiling of a lifted hint of so many plaintexts: a row for every coefficient of the LWE secret.
+    pub(crate) fn lifted_tiling(&self, plaintexts: usize) -> NttTiling {
+        let ring = self.params.ring();
+        let tiling = NttTiling::new(ring.degree(), ring.kept_limbs(), self.params.lwe().n(), plaintexts);
+        tiling.expect("every preset's degree and dimension fit")
     }
 
     /// Bytes of a switched coefficient, of which `double-pack` makes its second database.
@@ -193,14 +229,12 @@ impl PackTable {
 
     /// The shape of the hint that the server holds in evaluation form: of the first fold, or in `exppack-d` of the second.
     pub fn hint_shape(&self) -> PackShape {
-        if self.protocol == Protocol::ExppackD { self.second_shape() } else { self.first_shape() }
+        if self.spec.second == Second::Block { self.second_shape() } else { self.first_shape() }
     }
 
     /// The tiling of that hint: a row for every coefficient of the LWE secret, a column for every plaintext.
     pub fn hint_tiling(&self) -> NttTiling {
-        let (ring, columns) = (self.params.ring(), self.hint_shape().plaintexts());
-        let tiling = NttTiling::new(ring.degree(), ring.kept_limbs(), self.params.lwe().n(), columns);
-        tiling.expect("every preset's degree and dimension fit")
+        self.lifted_tiling(self.hint_shape().plaintexts())
     }
 
     /// The public matrix of the first dimension.
@@ -215,19 +249,16 @@ impl PackTable {
 
     /// Words of the second vector of a query: blocks or entries, of which it selects one. 0 if there is none.
     pub fn second_words(&self) -> usize {
-        match self.protocol {
-            Protocol::ExppackD => self.shape.blocks,
-            Protocol::DoublePack => self.first_shape().entries(),
-            _ => 0,
+        match self.spec.second {
+            Second::Block => self.shape.blocks,
+            Second::Entry => self.first_shape().entries(),
+            Second::None => 0,
         }
     }
 
     /// Rounds in which entries are folded to one (`hybrid`).
     pub fn folds(&self) -> usize {
-        match self.protocol {
-            Protocol::Hybrid => self.first_shape().entries().next_power_of_two().ilog2() as usize,
-            _ => 0,
-        }
+        if self.spec.folds { self.first_shape().entries().next_power_of_two().ilog2() as usize } else { 0 }
     }
 
     /// Leaves of a query's expansion.
@@ -237,10 +268,10 @@ impl PackTable {
 
     /// Plaintexts of an answer.
     pub fn answer_plaintexts(&self) -> usize {
-        match self.protocol {
-            Protocol::Hybrid => self.first_shape().planes(),
-            Protocol::ExppackD | Protocol::DoublePack => self.second_shape().plaintexts(),
-            _ => self.first_shape().plaintexts(),
+        match self.spec.second {
+            Second::Block | Second::Entry => self.second_shape().plaintexts(),
+            Second::None if self.spec.folds => self.first_shape().planes(),
+            Second::None => self.first_shape().plaintexts(),
         }
     }
 
@@ -287,42 +318,41 @@ impl PackTable {
         };
         let slot_planes = self.first_shape().planes() * self.params.ring().degree();
         let second = || packed(self.second_words(), self.second_shape().rows());
-        match self.protocol {
-            Protocol::ExppackD => {
+        match self.spec.second {
+            Second::Block => {
                 let bits = 8 * DIGITS as u32;
                 let widths = Widths { query: self.query_bits, hint: bits, answer: bits };
                 let noise = LweNoise::new(self.params.lwe(), self.shape.columns, widths);
                 let values = self.shape.slot_bytes;
                 vec![Layer { sigmas: noise.sigmas(), log2_failure: noise.log2_failure(values) }, second()]
             }
-            Protocol::DoublePack => vec![packed(self.shape.columns, slot_planes), second()],
-            _ => vec![packed(self.shape.columns, slot_planes)],
+            Second::Entry => vec![packed(self.shape.columns, slot_planes), second()],
+            Second::None => vec![packed(self.shape.columns, slot_planes)],
         }
     }
 }
 
 /// The limits of the numbers from which everything else follows.
-fn check_shape(protocol: Protocol, params: &PackParams, shape: TableShape) -> Result<(), ProtocolError> {
-    check_family(protocol, Family::Pack)?;
+fn check_shape(spec: PackSpec, params: &PackParams, shape: TableShape) -> Result<(), ProtocolError> {
     check_limit("columns", shape.columns, MAX_COLUMNS)?;
     check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
-    check_limit("blocks", shape.blocks, MAX_ROWS / shape.slot_bytes)?;
-    match protocol {
-        Protocol::ExppackD if shape.slot_bytes > MAX_EXPPACK_D_SLOT => Err(ProtocolError::SlotTooLong {
-            protocol,
+    check_limit("blocks", shape.blocks, MAX_DB_ROWS / shape.slot_bytes)?;
+    match spec.second {
+        Second::Block if shape.slot_bytes > MAX_EXPPACK_D_SLOT => Err(ProtocolError::SlotTooLong {
+            protocol: spec.protocol,
             actual: shape.slot_bytes,
             max: MAX_EXPPACK_D_SLOT,
             instead: Protocol::Hybrid,
         }),
-        Protocol::ExppackD => {
+        Second::Block => {
             let second = (shape.slot_bytes * params.lwe().n() * DIGITS) as u64 * shape.blocks as u64;
             check_kept("bytes of the second database (use more columns)", second)
         }
-        Protocol::DoublePack => {
+        Second::Entry => {
             let bytes = switched_bytes(params.ring().response_bits()).unwrap_or(0);
             check_limit("bytes of a switched coefficient", bytes, size_of::<u64>())
         }
-        _ => Ok(()),
+        Second::None => Ok(()),
     }
 }
 

@@ -13,7 +13,7 @@ use hush_ops::contract::{Memory, RingOps, RlweBatch, WordStore};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-use crate::{ProtocolError, simple::check_length};
+use crate::{ProtocolError, message::check_length};
 
 /// Bytes of an answer of `plaintexts` plaintexts: a packed pair for every two, a single ciphertext for an odd one; all
 /// single in sets without pair packing.

@@ -1,14 +1,18 @@
 //! The keys of a client of a protocol over rings: what it keeps, and what it uploads.
 
+use std::sync::Arc;
+
 use hush_he::{
     algorithms::{generate_keys, open_keys},
     entities::{EvaluationKeys, RingSecrets, RlweSecret},
     params::{RING_SEED_BYTES, RingContext, RingParams},
 };
+use hush_ops::contract::RingOps;
 use prost::Message;
 
 use crate::{
     ProtocolError,
+    client::Given,
     wire::{self, KEY_ID_BYTES, decode_keys, encoded_keys_bytes},
 };
 
@@ -53,6 +57,15 @@ impl RingKeys {
         [&self.secrets.query, &self.secrets.second]
     }
 
+    /// Refuses what was made with other keys.
+    pub(crate) fn check_id(&self, id: &[u8; KEY_ID_BYTES]) -> Result<(), ProtocolError> {
+        if *id == self.id {
+            Ok(())
+        } else {
+            Err(ProtocolError::Keys("the query was made with others".into()))
+        }
+    }
+
     /// The encoded [`wire::EvaluationKeys`], of [`upload_bytes`] bytes.
     pub fn upload(&self) -> &[u8] {
         &self.upload
@@ -61,6 +74,40 @@ impl RingKeys {
     /// BLAKE3 of [`RingKeys::upload`]: what queries name the keys by.
     pub fn id(&self) -> [u8; KEY_ID_BYTES] {
         self.id
+    }
+}
+
+/// Client: its keys.
+pub(crate) fn given_keys(given: &Given) -> Result<Arc<RingKeys>, ProtocolError> {
+    given.keys.clone().ok_or_else(|| ProtocolError::Keys("the client has none yet".into()))
+}
+
+/// Server: an RLWE set on a backend.
+pub struct RingScheme<B: RingOps> {
+    /// The set.
+    pub context: Arc<RingContext>,
+    /// The backend's tables.
+    pub ring: B::Ring,
+}
+
+impl<B: RingOps> RingScheme<B> {
+    /// The set `params` on `backend`.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ops`] if the backend cannot hold it.
+    pub fn new(backend: &B, params: &RingParams) -> Result<Self, ProtocolError> {
+        let context = Arc::new(RingContext::new(*params));
+        let ring = backend.open_ring(context.clone())?;
+        Ok(Self { context, ring })
+    }
+
+    /// Reads uploaded keys and makes them ready.
+    ///
+    /// # Errors
+    /// As [`open_upload`], and [`ProtocolError::Ops`] if the backend cannot hold them.
+    pub fn open_keys(&self, backend: &B, body: &[u8]) -> Result<B::Keys, ProtocolError> {
+        let keys = open_upload(&self.context, body)?;
+        Ok(backend.open_evaluation_keys(&self.ring, keys)?)
     }
 }
 

@@ -11,6 +11,8 @@
 //! A block is an (entry, lane) pair: the slots of one block are at the same place of the plaintexts of one entry, one in
 //! every row, so that selectors that encrypt any coefficients add them up.
 
+use std::ops::Range;
+
 use hush_he::params::{MAX_LOG2_FAILURE, RingNoise, RingParams};
 use hush_ops::ntt_tiling::{MAX_ROWS, NttTiling};
 
@@ -106,6 +108,12 @@ impl RingTable {
         let columns = self.planes() * self.entries();
         let tiling = NttTiling::new(self.ring.degree(), self.ring.kept_limbs(), self.shape.columns, columns);
         tiling.expect("degrees, limbs and rows were checked")
+    }
+
+    /// The columns of the database that some entries have, plane after plane.
+    pub(crate) fn columns_of(&self, entries: &Range<usize>) -> Vec<Range<usize>> {
+        let plane = |plane| plane * self.entries() + entries.start..plane * self.entries() + entries.end;
+        (0..self.planes()).map(plane).collect()
     }
 
     /// Bytes of a query.

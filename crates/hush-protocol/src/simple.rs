@@ -14,19 +14,31 @@
 //! (a key look-up), not only a one-hot.
 
 use hush_he::{
-    HeError,
     algorithms::{decrypt_byte, encrypt_lwe, phase},
-    codec::{pack_rounded, unpack_scaled, unpack_scaled_into},
+    codec::{pack_rounded, unpack_scaled},
     entities::{LweDecryptionKey, OneTimeLweSecret},
+    params::LweParams,
 };
 use hush_math::csprng::Csprng;
-use hush_ops::contract::{LweOps, LweQueries};
+use hush_ops::{
+    contract::{LweBatch, LweOps},
+    path::Step,
+};
 use rayon::prelude::*;
 
-use crate::{ProtocolError, lwe_table::LweTable, target::Target, wire};
+use crate::{
+    ProtocolError,
+    layout::{ANSWER_WORD, HINT_WORD, QUERY_WORD},
+    lwe_page::{LwePage, OpenedLwe, hint_row},
+    lwe_table::{LweSpec, LweTable},
+    registry::Protocol,
+    table::LOOKUPS_PER_EPOCH,
+    target::Target,
+    wire,
+};
 
-/// Words that one task unpacks.
-const UNPACK_WORDS: usize = 1 << 15;
+/// The page.
+pub struct Simple;
 
 /// What the client keeps between query and answer.
 pub struct Pending {
@@ -34,93 +46,52 @@ pub struct Pending {
     block: usize,
 }
 
-/// Client: encrypts `target` under a fresh secret.
-pub fn query(params: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, Pending) {
-    let secret = OneTimeLweSecret::sample(params.lwe(), rng);
-    let (words, key) = encrypt_lwe(params.lwe(), &params.first_matrix(), secret, &target.columns, rng);
-    let first = pack_rounded(&words, params.widths().query).into();
-    (wire::Query { first, ..Default::default() }, Pending { key, block: target.block })
-}
+impl LwePage for Simple {
+    const NAME: &'static str = "simple";
+    const SPEC: LweSpec = LweSpec { protocol: Protocol::Simple, one_block: false, second_fold: false };
+    type Pending = Pending;
 
-/// Server: answers a batch with one pass over the database.
-///
-/// # Errors
-/// [`ProtocolError::Length`] if a query has not the length that the table's shape gives.
-pub fn answer<B: LweOps>(
-    backend: &B,
-    db: &B::Db,
-    params: &LweTable,
-    queries: &[wire::Query],
-) -> Result<Vec<Vec<u8>>, ProtocolError> {
-    let queries = decode_first(params, queries)?;
-    let folded = backend.lwe_fold(db, &queries)?; // (1)
-    let words = backend.read(&folded.words)?;
-    Ok(words
-        .par_chunks(folded.rows.max(1))
-        .map(|words| pack_rounded(words, params.widths().answer))
-        .collect())
-}
-
-/// Client: the slot that was asked for, from the answer and the hint (all of it, packed).
-///
-/// # Errors
-/// [`ProtocolError::Length`] if answer or hint are not as long as the shape says.
-pub fn recover(
-    params: &LweTable,
-    hint: &[u8],
-    pending: &Pending,
-    answer: &[u8],
-) -> Result<Vec<u8>, ProtocolError> {
-    check_length("hint", params.hint_bytes(), hint.len())?;
-    check_length("answer", params.answer_bytes(), answer.len())?;
-    let shape = params.shape();
-    let words = unpack_scaled(answer, params.rows(), params.widths().answer)?;
-    let first_row = pending.block * shape.slot_bytes;
-    (first_row..first_row + shape.slot_bytes)
-        .map(|row| Ok(decrypt_byte(phase(words[row], &hint_row(params, hint, row)?, &pending.key))))
-        .collect()
-}
-
-/// The queries' first dimension as words modulo 2^32.
-pub(crate) fn decode_first(params: &LweTable, queries: &[wire::Query]) -> Result<LweQueries, ProtocolError> {
-    let (first, second) = params.query_bytes();
-    let cols = params.shape().columns;
-    for query in queries {
-        check_length("query, first dimension", first, query.first.len())?;
-        check_length("query, second dimension", second, query.second.len())?;
+    /// The minimum of query + answer + hint / look-ups bytes, that is
+    /// `sqrt(table bytes * (answer + n * hint / look-ups) / query)`.
+    fn columns(lwe: &LweParams, slots: usize, slot_bytes: usize) -> usize {
+        let row_cost = ANSWER_WORD + HINT_WORD * lwe.n() as f64 / LOOKUPS_PER_EPOCH;
+        ((slots as f64 * slot_bytes as f64) * row_cost / QUERY_WORD).sqrt() as usize
     }
-    Ok(unpack_queries(queries, cols, params.widths().query, |query| &query.first)?)
-}
 
-/// One dimension of every query, `cols` words of `bits` bits each, as words modulo 2^32.
-pub(crate) fn unpack_queries(
-    queries: &[wire::Query],
-    cols: usize,
-    bits: u32,
-    dimension: impl Fn(&wire::Query) -> &[u8] + Sync,
-) -> Result<LweQueries, HeError> {
-    let mut words = vec![0; cols * queries.len()];
-    words.par_chunks_mut(cols).zip(queries).try_for_each(|(words, query)| {
-        // Pieces of a multiple of 8 words begin at a whole byte.
-        let pieces = dimension(query).par_chunks(UNPACK_WORDS / 8 * bits as usize);
-        let words = words.par_chunks_mut(UNPACK_WORDS);
-        words.zip(pieces).try_for_each(|(words, piece)| unpack_scaled_into(piece, bits, words))
-    })?;
-    Ok(LweQueries { cols, words })
-}
+    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, Pending) {
+        let secret = OneTimeLweSecret::sample(table.lwe(), rng);
+        let (words, key) = encrypt_lwe(table.lwe(), &table.first_matrix(), secret, &target.columns, rng);
+        let first = pack_rounded(&words, table.widths().query).into();
+        (wire::Query { first, ..Default::default() }, Pending { key, block: target.block })
+    }
 
-/// The words of each query of a fold to `rows` rows.
-pub(crate) fn answers(words: &[u32], rows: usize) -> impl Iterator<Item = &[u32]> {
-    words.chunks(rows.max(1))
-}
+    fn path_behind(_: &LweTable) -> Vec<Step> {
+        Vec::new()
+    }
 
-/// Row `row` of a packed hint.
-pub(crate) fn hint_row(params: &LweTable, hint: &[u8], row: usize) -> Result<Vec<u32>, ProtocolError> {
-    let bytes = params.hint_row_bytes();
-    Ok(unpack_scaled(&hint[row * bytes..][..bytes], params.lwe().n(), params.widths().hint)?)
-}
+    fn finish<B: LweOps>(
+        backend: &B,
+        table: &LweTable,
+        _: Option<&B::Db>,
+        _: &OpenedLwe,
+        folded: &LweBatch<B::Words>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+        let words = backend.read(&folded.words)?;
+        let answers = words.par_chunks(folded.rows.max(1));
+        Ok(answers.map(|words| pack_rounded(words, table.widths().answer)).collect())
+    }
 
-/// `Ok` if `actual == expected`.
-pub(crate) fn check_length(what: &'static str, expected: usize, actual: usize) -> Result<(), ProtocolError> {
-    if expected == actual { Ok(()) } else { Err(ProtocolError::Length { what, expected, actual }) }
+    fn recover(
+        table: &LweTable,
+        hint: &[u8],
+        pending: &Pending,
+        answer: &[u8],
+    ) -> Result<Vec<u8>, ProtocolError> {
+        let shape = table.shape();
+        let words = unpack_scaled(answer, table.rows(), table.widths().answer)?;
+        let first_row = pending.block * shape.slot_bytes;
+        (first_row..first_row + shape.slot_bytes)
+            .map(|row| Ok(decrypt_byte(phase(words[row], &hint_row(table, hint, row)?, &pending.key))))
+            .collect()
+    }
 }

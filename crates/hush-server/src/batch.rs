@@ -110,17 +110,17 @@ async fn scan_until_idle(server: Arc<Server>, table: Arc<Table>) {
     let depth = server.metrics.queue_depth(&table.name);
     let mut scans = JoinSet::new();
     loop {
-        match table.batcher.take(table.max_batch, !scans.is_empty(), &depth) {
+        match table.batcher.take(table.max_batch(), !scans.is_empty(), &depth) {
             Some(batch) => drop(scans.spawn(scan(server.clone(), table.clone(), batch))),
             None if scans.is_empty() => return,
             None => {}
         }
         tokio::select! {
             _ = scans.join_next() => {}
-            () = table.batcher.filled(table.max_batch), if scans.len() < table.batches_in_flight => {}
+            () = table.batcher.filled(table.max_batch()), if scans.len() < table.served().place.batches_in_flight() => {}
         }
         if scans.is_empty() {
-            table.batcher.collect(server.config.window, table.max_batch).await;
+            table.batcher.collect(server.config.window, table.max_batch()).await;
         }
     }
 }
@@ -225,10 +225,10 @@ async fn ask_engine(table: &Table, batch: &[Job]) -> Result<Vec<Vec<u8>>, Engine
         let reason = format!("it returned {actual} answers, expected {expected}");
         return Err(EngineError::Internal(reason));
     }
-    match answers.iter().find(|answer| answer.len() != table.answer_bytes) {
+    match answers.iter().find(|answer| answer.len() != table.served().answer_bytes) {
         None => Ok(answers),
         Some(answer) => {
-            let (actual, expected) = (answer.len(), table.answer_bytes);
+            let (actual, expected) = (answer.len(), table.served().answer_bytes);
             let reason = format!("an answer has {actual} bytes, expected {expected}");
             Err(EngineError::Internal(reason))
         }

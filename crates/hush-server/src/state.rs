@@ -9,8 +9,8 @@ use std::{
 };
 
 use axum::body::Bytes;
-use hush_engine::{Blob, Engine, KeySpec};
-use hush_protocol::wire::{QuerySizes, RequestShape};
+use hush_engine::{Blob, Engine, Served};
+use hush_protocol::wire::RequestShape;
 use serde_json::value::RawValue;
 
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     tables::Tables, throttle::Buckets,
 };
 
-/// A resident table: its engine, what the engine says about itself, and its queue.
+/// A resident table: its engine, and its queue.
 pub(crate) struct Table {
     pub(crate) name: String,
     pub(crate) engine: Arc<dyn Engine>,
@@ -26,56 +26,44 @@ pub(crate) struct Table {
     pub(crate) descriptor: Bytes,
     /// The same for embedding in another document.
     pub(crate) descriptor_value: Arc<RawValue>,
-    /// `records` of the descriptor, if it says so.
-    pub(crate) records: Option<u64>,
-    pub(crate) epoch: [u8; 32],
-    pub(crate) protocol: String,
-    pub(crate) query: QuerySizes,
-    pub(crate) answer_bytes: usize,
-    pub(crate) max_batch: usize,
-    /// Batches that are answered at once, at most; at least 1.
-    pub(crate) batches_in_flight: usize,
-    /// The keys that queries need, if any.
-    pub(crate) keys: Option<KeySpec>,
-    blobs: Vec<Blob>,
     pub(crate) batcher: Batcher,
 }
 
 impl Table {
     pub(crate) fn new(name: &str, engine: Arc<dyn Engine>) -> Result<Table, ServerError> {
+        let json = engine.served().descriptor_json.clone();
         let refuse = |source| ServerError::Descriptor { table: name.to_owned(), source };
-        let json = engine.descriptor_json();
         let value: Box<RawValue> = serde_json::from_slice(&json).map_err(refuse)?;
-        let members: BTreeMap<String, &RawValue> = serde_json::from_str(value.get()).map_err(refuse)?;
-        let records = members.get("records").and_then(|records| records.get().parse().ok());
+        let _: BTreeMap<String, &RawValue> = serde_json::from_str(value.get()).map_err(refuse)?;
         Ok(Table {
             name: name.to_owned(),
             descriptor: Bytes::from_owner(json),
             descriptor_value: value.into(),
-            records,
-            epoch: engine.epoch(),
-            protocol: engine.protocol().to_owned(),
-            query: engine.query_bytes(),
-            answer_bytes: engine.answer_bytes(),
-            max_batch: engine.max_batch().max(1),
-            batches_in_flight: engine.backend().batches_in_flight(),
-            keys: engine.keys(),
-            blobs: engine.blobs(),
             engine,
             batcher: Batcher::default(),
         })
     }
 
+    /// What it is.
+    pub(crate) fn served(&self) -> &Served {
+        self.engine.served()
+    }
+
+    /// Queries of one scan, at least 1.
+    pub(crate) fn max_batch(&self) -> usize {
+        self.served().max_batch.max(1)
+    }
+
     /// One of its files.
     pub(crate) fn blob(&self, hash: &[u8; 32]) -> Option<&Blob> {
-        self.blobs.iter().find(|blob| blob.hash == *hash)
+        self.served().blobs.iter().find(|blob| blob.hash == *hash)
     }
 
     pub(crate) fn request_shape(&self, config: &ServerConfig) -> RequestShape<'_> {
         RequestShape {
-            epoch: &self.epoch,
-            protocol: &self.protocol,
-            query: self.query,
+            epoch: &self.served().epoch,
+            protocol: &self.served().protocol,
+            query: self.served().query,
             max_queries: config.max_queries,
         }
     }

@@ -92,13 +92,13 @@ impl Tables {
     pub fn insert(&self, name: &str, engine: Arc<dyn Engine>) -> Result<(), ServerError> {
         check_name(name)?;
         let table = Arc::new(Table::new(name, engine)?);
-        let epoch = table.epoch;
+        let epoch = table.served().epoch;
         let mut content = self.write();
         // An epoch that comes back is the current one again.
-        let back = content.take_replaced(|old| old.name == name && old.epoch == epoch);
+        let back = content.take_replaced(|old| old.name == name && old.served().epoch == epoch);
         let previous = content.slots.insert(name.to_owned(), Slot::Resident(table));
         if let Some(Slot::Resident(old)) = &previous
-            && old.epoch != epoch
+            && old.served().epoch != epoch
             && !content.window.is_zero()
         {
             let until = Instant::now() + content.window;
@@ -169,7 +169,7 @@ impl Tables {
     pub(crate) fn with_keys(&self) -> Vec<(KeySpec, Arc<dyn Engine>)> {
         let content = self.read();
         let tables = content.resident().chain(content.answering());
-        tables.filter_map(|table| Some((table.keys.clone()?, table.engine.clone()))).collect()
+        tables.filter_map(|table| Some((table.served().keys.clone()?, table.engine.clone()))).collect()
     }
 
     /// A file of a table, or of a replaced epoch.
@@ -230,7 +230,7 @@ pub(crate) async fn drop_replaced(tables: Tables) {
         for Replaced { table, .. } in expired {
             tracing::info!(
                 table = table.name,
-                epoch = hex::encode(table.epoch),
+                epoch = hex::encode(table.served().epoch),
                 "a replaced epoch is dropped"
             );
             // It takes a while until the memory of a table is free.

@@ -6,9 +6,9 @@ use std::{
 };
 
 use hush_protocol::{
+    Protocol,
     descriptor::{DESCRIPTOR_VERSION, Descriptor, Lookup},
     slot::SlotFormat,
-    table::Protocol,
 };
 use hush_store::{
     cancel::{Cancel, Cancelled},

@@ -3,9 +3,9 @@
 use std::{fs, path::Path};
 
 use hush_protocol::{
+    Protocol,
     descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, Lookup},
     slot::SlotFormat,
-    table::Protocol,
 };
 use hush_store::snapshot::{
     CHUNK_BYTES, DB_FILE, FORMAT_VERSION, Header, Snapshot, SnapshotError, SnapshotWriter, Verify,

@@ -1,29 +1,17 @@
-//! Whole answers from tables of random bytes that are made on the device: the protocols' pages on real queries.
+//! Whole answers from tables of random bytes: the protocols' pages on real queries.
 
 use std::{error::Error, sync::Arc, time::Instant};
 
-use hush_engine::{Backend, MemoryPlan, room_for_tables};
-use hush_he::params::{DEFAULT_LWE, RingContext};
+use hush_cuda::Cuda;
+use hush_engine::{MemoryPlan, Place, room_for_tables};
+use hush_he::params::ParameterSet;
 use hush_math::csprng::Csprng;
-use hush_ops::contract::{ChainPolys, ColumnOps, RingOps};
 use hush_protocol::{
-    ProtocolError, Target, colpack_s,
-    column_packing::{self, ColumnHost, ColumnScheme},
-    column_table::ColumnTable,
-    lwe_table::LweTable,
-    pack_table::PackTable,
-    packing::{self, PackHost},
-    ring_keys::{RingKeys, open_upload},
-    simple,
-    table::{Protocol, TableParams, TableShape},
-    wire,
+    Protocol, ProtocolError, Target, any_page::TableParams, client::Given, hosted::Hosted, page::Page,
+    registry::Visitor, ring_keys::RingKeys, table::TableShape,
 };
 
-use super::{
-    Bench, Scale, Work, answer_work,
-    room::batches_that_fit,
-    steps::{residues, table_shape},
-};
+use super::{Bench, Scale, files, room::batches_that_fit, steps::table_shape, work};
 use crate::{Args, row::Row};
 
 /// The protocols with targets for GPUs.
@@ -43,33 +31,21 @@ pub(super) fn run(bench: &mut Bench<'_>, args: &Args) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
+/// A table under the set of the scale that its protocol has.
 fn table_params(scale: &Scale, protocol: Protocol, shape: TableShape) -> Result<TableParams, ProtocolError> {
-    Ok(match protocol {
-        Protocol::Colpack | Protocol::ColpackS => {
-            TableParams::Column(ColumnTable::new(protocol, scale.column, shape)?)
-        }
-        Protocol::Hybrid | Protocol::ExppackS => {
-            TableParams::Pack(PackTable::new(protocol, scale.pack, shape)?)
-        }
-        _ => TableParams::Lwe(LweTable::new(protocol, DEFAULT_LWE, shape)?),
-    })
-}
-
-/// Batches of a table that are measured.
-struct Batches {
-    row: Row,
-    shape: TableShape,
-    sizes: Vec<usize>,
+    let (page, sets) = (protocol.page(), [scale.column.name(), scale.pack.name()]);
+    let preset = sets.into_iter().find(|set| page.has_set(set));
+    page.table(preset.unwrap_or_else(|| page.default_set(shape.slot_bytes)), shape)
 }
 
 impl Bench<'_> {
     /// One table, as far as there is room for it.
-    fn measure(&mut self, table: TableParams) -> Result<(), Box<dyn Error>> {
+    fn measure(&mut self, params: TableParams) -> Result<(), Box<dyn Error>> {
         let (device, free) = (self.cuda.device(), room_for_tables(self.cuda));
-        let plan = MemoryPlan::to_serve(&table, 1);
+        let plan = MemoryPlan::to_serve::<Cuda>(&params, 1, Place::Gpu(0).batches_in_flight());
         let plan = plan.in_blocks(|bytes, buffers| device.bytes_taken(bytes, buffers));
-        let bytes = table.encoded_bytes();
-        let row = Row::named("answer").of(table.protocol()).table(bytes);
+        let (bytes, protocol) = (params.facts().encoded_bytes, params.facts().protocol);
+        let row = Row::named("answer").of(protocol).table(bytes as usize);
         let sizes = match batches_that_fit(&plan, &device.info().name, free, bytes, self.scale.batches) {
             Ok(sizes) => sizes,
             Err(why) => {
@@ -77,114 +53,55 @@ impl Bench<'_> {
                 return Ok(());
             }
         };
-        let batches = Batches { row, shape: table.shape(), sizes };
-        match table {
-            TableParams::Column(table) => self.column(&table, &batches),
-            TableParams::Lwe(table) => self.simple(&table, &batches),
-            TableParams::Pack(table) => self.pack(&table, &batches),
-            TableParams::Ring(_) => Ok(()),
-        }
+        protocol.visit(Answers { bench: self, params: &params, row, sizes })
     }
+}
 
-    fn column(&mut self, table: &ColumnTable, batches: &Batches) -> Result<(), Box<dyn Error>> {
-        let cuda = self.cuda;
-        let (tiling, columns_tiling) = (table.tiling(), table.columns_tiling());
-        let db = cuda.random_db(tiling.rows(), tiling.cols(), 1)?;
-        let columns = cuda.random_db(columns_tiling.rows(), columns_tiling.cols(), 2)?;
-        let scheme = ColumnScheme::new(table.params());
-        let context = Arc::new(RingContext::new(*table.params().ring()));
-        let ring = cuda.open_ring(context.clone())?;
-        let [digits, masks] =
-            [3, 4].map(|seed| residues(context.kept(), table.pack_shape().plaintexts(), seed));
-        let mut switched = Vec::new();
-        let masks = if table.folds() {
-            masks
-        } else {
-            switched = colpack_s::switched_masks(cuda, &ring, table, masks)?;
-            Vec::new()
-        };
-        let chain = cuda.open_chain(&ring, &table.pack_shape(), ChainPolys { digits, masks })?;
-        let host = ColumnHost {
-            backend: cuda,
-            ring: &ring,
-            scheme: &scheme,
-            table,
-            db: &db,
-            columns: &columns,
-            chain: &chain,
-            masks: &switched,
-        };
-        let work = |batch: usize| answer_work::column(table, batch);
-        let make = |target, rng: &mut Csprng| column_packing::query(table, &scheme, target, rng).0;
-        let answer = |queries: &[wire::Query]| column_packing::answer(&host, queries);
-        self.answers(batches, work, make, answer);
-        Ok(())
-    }
+/// Answers of whichever page.
+struct Answers<'a, 'b> {
+    bench: &'a mut Bench<'b>,
+    params: &'a TableParams,
+    row: Row,
+    /// Batches that are measured.
+    sizes: Vec<usize>,
+}
 
-    fn simple(&mut self, table: &LweTable, batches: &Batches) -> Result<(), Box<dyn Error>> {
-        let tiling = table.tiling();
-        let db = self.cuda.random_db(tiling.rows(), tiling.cols(), 1)?;
-        let work = |batch: usize| answer_work::simple(table, batch);
-        let make = |target: Target, rng: &mut Csprng| simple::query(table, &target, rng).0;
-        let cuda = self.cuda;
-        let answer = |queries: &[wire::Query]| simple::answer(cuda, &db, table, queries);
-        self.answers(batches, work, make, answer);
-        Ok(())
-    }
-
-    fn pack(&mut self, table: &PackTable, batches: &Batches) -> Result<(), Box<dyn Error>> {
-        let cuda = self.cuda;
-        let (tiling, hint_tiling) = (table.tiling(), table.hint_tiling());
-        let context = Arc::new(RingContext::new(*table.params().ring()));
-        let ring = cuda.open_ring(context.clone())?;
-        let db = cuda.random_db(tiling.rows(), tiling.cols(), 1)?;
-        let hint = cuda.random_ntt_db(&ring, hint_tiling, 2)?;
-        let client = RingKeys::from_seed(table.params().ring(), &[5; 32]);
-        let keys = cuda.open_evaluation_keys(&ring, open_upload(&context, client.upload())?)?;
-        let host = PackHost {
-            backend: cuda,
-            ring: &ring,
-            context: &context,
-            table,
-            db: &db,
-            second_db: None,
-            hint: &hint,
-        };
-        let work = |batch: usize| answer_work::pack(table, batch);
-        let make = |target, rng: &mut Csprng| packing::query(table, &client, target, rng).0;
-        let answer = |queries: &[wire::Query]| packing::answer(&host, queries, &vec![&keys; queries.len()]);
-        self.answers(batches, work, make, answer);
-        Ok(())
-    }
+impl Visitor for Answers<'_, '_> {
+    type Output = Result<(), Box<dyn Error>>;
 
     /// Rows for all batches: the time of one batch alone, and of a batch where as many are under way as the server has.
-    fn answers(
-        &mut self,
-        batches: &Batches,
-        work: impl Fn(usize) -> Work,
-        make: impl Fn(Target, &mut Csprng) -> wire::Query,
-        answer: impl Fn(&[wire::Query]) -> Result<Vec<Vec<u8>>, ProtocolError> + Sync,
-    ) {
-        let (mut rng, shape) = (Csprng::from_os(), batches.shape);
-        let most = batches.sizes.iter().copied().max().unwrap_or(0);
-        let targets = (0..most).map(|index| {
+    fn visit<P: Page>(self) -> Self::Output {
+        let Self { bench, params, row, sizes } = self;
+        let (facts, path) = (params.facts(), params.path());
+        let table = P::described(P::Set::named(facts.preset)?, facts.shape, facts.word_bits)?;
+        let files = files::random(&params.files())?;
+        let hosted = Hosted::<P, Cuda>::open(bench.cuda.clone(), table.clone(), &files)?;
+        let client_keys = facts.keys.map(|set| Arc::new(RingKeys::from_seed(&set, &[5; 32])));
+        let client = P::client(&table, &Given { keys: client_keys.clone(), ..files::given(facts) })?;
+        let keys = client_keys.map(|keys| hosted.open_keys(keys.upload())).transpose()?;
+        let (mut rng, shape) = (Csprng::from_os(), facts.shape);
+        let query = |index: usize| {
             let columns = vec![((index * 7919 % shape.columns) as u32, 1)];
-            Target { columns, block: index * 31 % shape.blocks }
-        });
-        let queries: Vec<_> = targets.map(|target| make(target, &mut rng)).collect();
-        for &batch in &batches.sizes {
-            let answer = || answer(&queries[..batch]).map(drop);
-            for in_flight in [1, Backend::Cuda.batches_in_flight()] {
+            let target = Target { columns, block: index * 31 % shape.blocks };
+            P::query(&table, &client, target, &mut rng).0
+        };
+        let queries: Vec<_> = (0..sizes.iter().copied().max().unwrap_or(0)).map(query).collect();
+        let up = facts.query.total() / size_of::<u32>();
+        for batch in sizes {
+            let keys: Vec<_> = keys.iter().cycle().take(batch * keys.iter().len()).collect();
+            let answer = || hosted.answer(&queries[..batch], &keys).map(drop);
+            for in_flight in [1, Place::Gpu(0).batches_in_flight()] {
                 let several = format!("answer, {in_flight} in flight");
-                let row = if in_flight > 1 { batches.row.renamed(several) } else { batches.row.clone() };
-                let row = row.batch(batch);
-                self.attempt(row.clone(), |bench| {
+                let row = if in_flight > 1 { row.renamed(several) } else { row.clone() }.batch(batch);
+                bench.attempt(row.clone(), |bench| {
                     let seconds = seconds_a_batch(bench.scale.runs, in_flight, answer)?;
-                    bench.table.push(&bench.floors.row(row, &work(batch), seconds).queries());
+                    let work = work::answers(&path, batch, up, facts.answer_bytes);
+                    bench.table.push(&bench.floors.row(row, &work, seconds).queries());
                     Ok(())
                 });
             }
         }
+        Ok(())
     }
 }
 

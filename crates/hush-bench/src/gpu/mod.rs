@@ -3,14 +3,14 @@
 //! With `HUSH_CUDA=emulator` all of it runs in the emulator, at a small scale: its figures say nothing, but that a measurement on a
 //! GPU will not end before its time.
 
-use std::{env, error::Error};
+use std::{env, error::Error, sync::Arc};
 
 use hush_cuda::{Cuda, device::Device};
-use hush_engine::{CUDA_VARIABLE, open_device};
+use hush_engine::{CUDA_VARIABLE, open_devices};
 
-mod answer_work;
 mod answers;
 mod clock;
+mod files;
 mod floors;
 mod room;
 mod scale;
@@ -68,7 +68,7 @@ pub(super) fn answers(args: &Args, table: &mut Table) -> Result<(), Box<dyn Erro
 
 /// What measurements share.
 struct Bench<'a> {
-    cuda: &'a Cuda,
+    cuda: &'a Arc<Cuda>,
     scale: &'a Scale,
     floors: &'a Floors,
     table: &'a mut Table,
@@ -101,13 +101,13 @@ fn measure(
     let (device, scale) = open()?;
     let floors = Floors::measure(&device, &scale, table)?;
     device.release_unused();
-    let cuda = Cuda::new(device);
+    let cuda = Arc::new(Cuda::new(device));
     run(&mut Bench { cuda: &cuda, scale: &scale, floors: &floors, table })
 }
 
 /// The GPU, or the emulator in its place, and how much is measured there.
 fn open() -> Result<(Device, Scale), Box<dyn Error>> {
-    let device = open_device()?;
+    let device = open_devices()?.remove(0);
     if env::var_os(CUDA_VARIABLE).is_none() {
         return Ok((device, scale::GPU));
     }
@@ -123,7 +123,8 @@ mod tests {
 
     /// What the parts of a benchmark whose second part fails return, and how many ran; the device may be lost there.
     fn parts(loses: bool) -> (String, usize) {
-        let (cuda, mut table) = (Cuda::new(Device::emulated(Emulation::default())), Table::new(WORK, true));
+        let (cuda, mut table) =
+            (Arc::new(Cuda::new(Device::emulated(Emulation::default()))), Table::new(WORK, true));
         let floors = Floors::measure(cuda.device(), &scale::EMULATOR, &mut table).unwrap();
         let mut bench = Bench { cuda: &cuda, scale: &scale::EMULATOR, floors: &floors, table: &mut table };
         let mut ran = 0;

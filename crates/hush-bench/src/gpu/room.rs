@@ -10,7 +10,7 @@ pub(super) fn batches_that_fit(
     plan: &MemoryPlan,
     device: &str,
     free: usize,
-    encoded: usize,
+    encoded: u64,
     batches: &[usize],
 ) -> Result<Vec<usize>, String> {
     plan.check(device, free, encoded).map_err(|error| error.needs())?;
@@ -22,21 +22,20 @@ pub(super) fn batches_that_fit(
 
 #[cfg(test)]
 mod tests {
-    use hush_he::params::PACK_M31;
-    use hush_protocol::{
-        pack_table::PackTable,
-        table::{Protocol, TableParams, TableShape},
-    };
+    use hush_cuda::Cuda;
+    use hush_engine::Place;
+    use hush_protocol::{Protocol, table::TableShape};
 
     use super::*;
 
     const BATCHES: [usize; 4] = [1, 8, 32, 64];
 
     /// A table of 64 GiB and what it takes.
-    fn hybrid() -> (MemoryPlan, usize) {
+    fn hybrid() -> (MemoryPlan, u64) {
         let shape = TableShape { columns: 1 << 16, blocks: 256, slot_bytes: 4096 };
-        let table = TableParams::Pack(PackTable::new(Protocol::Hybrid, PACK_M31, shape).unwrap());
-        (MemoryPlan::to_serve(&table, 1), table.encoded_bytes())
+        let table = Protocol::Hybrid.page().table("PACK_M31", shape).unwrap();
+        let plan = MemoryPlan::to_serve::<Cuda>(&table, 1, Place::Gpu(0).batches_in_flight());
+        (plan, table.facts().encoded_bytes)
     }
 
     fn fit(free: usize) -> Result<Vec<usize>, String> {
@@ -48,7 +47,7 @@ mod tests {
     fn a_table_that_does_not_fit_says_what_it_needs() {
         let refused = fit(72 << 30).unwrap_err();
         assert!(refused.starts_with("needs 74."), "{refused}");
-        assert!(refused.contains("(database 64.00 GiB, lifted hint 10.00 GiB"), "{refused}");
+        assert!(refused.contains("(database 64.00 GiB, hint 10.00 GiB"), "{refused}");
         assert!(refused.ends_with("72.00 GiB are free on GPU"), "{refused}");
         let needed = hybrid().0.needed_bytes();
         assert!(fit(needed - 1).is_err());

@@ -3,12 +3,17 @@
 use std::ops::Add;
 
 use hush_cuda::ring::CudaRing;
+use hush_he::params::RingParams;
 use hush_math::gadget::Gadget;
+use hush_ops::path::{Step, StepShape};
 
 /// Bytes of a word.
 pub(super) const WORD: f64 = 4.0;
 /// Operations on bytes of an entry of s8 and a word: a word has 4 bytes, and a multiply-add is 2.
 const FOLD_OPS: f64 = 8.0;
+
+/// Operations on bytes of a product of words modulo a prime: four classes of four by one bytes each.
+const WORD_OPS: f64 = 2.0 * 16.0;
 
 /// What the work of a row is, of which its floor follows. Two of them are added up part by part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -62,6 +67,28 @@ pub(super) fn sums(count: f64, terms: usize) -> Work {
     Work { modular_products: count, multiply_adds: count * (terms - 1) as f64, ..Work::default() }
 }
 
+/// The steps of a path for `batch` queries, of which each has `up` words that come up and `down` bytes that go back.
+pub(super) fn answers(path: &[Step], batch: usize, up: usize, down: usize) -> Work {
+    let queries = batch as f64;
+    let copies = Work { up: queries * WORD * up as f64, down: queries * down as f64, ..Work::default() };
+    path.iter().map(|step| of_step(&step.shape, batch)).fold(copies, Add::add)
+}
+
+/// What a step does, as a GPU does it: products with a database on the tensor cores, others on the cores.
+fn of_step(step: &StepShape, batch: usize) -> Work {
+    let counted = step.work(batch);
+    let with_database =
+        matches!(step, StepShape::Pack { .. } | StepShape::PackOnline { .. } | StepShape::RlweFold { .. });
+    let (tensor, cores) = if with_database { (counted.products, 0.0) } else { (0.0, counted.products) };
+    let own = Work {
+        bytes: counted.bytes,
+        byte_ops: FOLD_OPS * counted.multiply_adds + WORD_OPS * tensor,
+        modular_products: cores,
+        ..Work::default()
+    };
+    own + transforms(counted.transforms, step.ring().map_or(1, RingParams::degree))
+}
+
 /// The ring modulo Q_1, counted.
 pub(super) struct Counts {
     pub(super) degree: usize,
@@ -108,6 +135,8 @@ impl Counts {
 
 #[cfg(test)]
 mod tests {
+    use hush_protocol::{Protocol, table::TableShape};
+
     use super::*;
 
     #[test]
@@ -124,6 +153,30 @@ mod tests {
         assert_eq!((switches.bytes, switches.down), (4.0 * (48.0 + 24.0), 4.0 * 24.0));
         // 12 butterflies for each of six limbs, then a product for each of 24 coefficients.
         assert_eq!(switches.modular_products, 6.0 * 12.0 + 24.0);
+    }
+
+    /// A table of 64 GiB.
+    #[test]
+    fn answers_are_what_their_steps_are() {
+        let shape = TableShape { columns: 1 << 16, blocks: 256, slot_bytes: 4096 };
+        let (rows, columns) = (256.0 * 4096.0, 65536.0);
+        let of = |protocol: Protocol, preset: &str| {
+            let path = protocol.page().table(preset, shape).unwrap().path();
+            answers(&path, 8, 10, 3)
+        };
+        let simple = of(Protocol::Simple, "LWE_N1280_STD3_2_RING256");
+        assert_eq!((simple.bytes, simple.byte_ops), (rows * columns, 64.0 * rows * columns));
+        assert_eq!((simple.up, simple.down), (8.0 * 40.0, 24.0));
+        // The pack columns are 4 N bytes beside every row.
+        let colpack = of(Protocol::Colpack, "COLPACK_N2048_Q52");
+        assert_eq!(colpack.bytes, rows * (columns + 4.0 * 2048.0));
+        assert_eq!(colpack.byte_ops, 64.0 * colpack.bytes);
+        assert!(colpack.modular_products > 0.0);
+        // The lifted hint has two limbs of 4096 words for each of 1280 secrets and 256 plaintexts.
+        let exppack = of(Protocol::ExppackS, "PACK_M31");
+        let hint = 4.0 * 2.0 * 4096.0 * 1280.0 * 256.0;
+        assert_eq!(exppack.bytes, rows * columns + hint);
+        assert_eq!(exppack.byte_ops, 64.0 * rows * columns + 8.0 * 2.0 * 32.0 * hint / 4.0);
     }
 
     #[test]

@@ -2,12 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use hush_protocol::{
-    ProtocolError,
-    descriptor::{Descriptor, Lookup},
-    keyword::MAX_KEY_BYTES,
-    wire::{self, QueryRequest, ResponseShape},
-};
+use hush_protocol::wire::{self, QueryRequest, ResponseShape};
 use prost::Message;
 use rayon::prelude::*;
 
@@ -93,9 +88,9 @@ impl Session {
         match self.found_in_epoch(&link, wanted).await {
             Err(SessionError::EpochGone { descriptor }) => {
                 // A set that was accepted for what it is does not stand for a weaker one.
-                let (new, old) = (descriptor.params()?, self.table.params());
-                let weaker = new.security_bits() < old.security_bits();
-                check_security(&new, link.options().allow_weak && !weaker)?;
+                let (new, old) = (descriptor.params()?, self.table.facts());
+                let weaker = new.facts().security_bits < old.security_bits;
+                check_security(new.facts(), link.options().allow_weak && !weaker)?;
                 self.table = load(&link, *descriptor, &mut self.stats).await?;
                 self.keys_since = link.host().now();
                 self.found_in_epoch(&link, wanted).await
@@ -105,10 +100,10 @@ impl Session {
     }
 
     async fn found_in_epoch(&mut self, link: &Link, wanted: &[Wanted]) -> Result<Vec<Found>, SessionError> {
-        wanted.iter().try_for_each(|wanted| check(self.table.descriptor(), wanted))?;
-        let params = self.table.params();
-        let fitting =
-            fitting(params.query_bytes().total(), params.answer_bytes(), link.options().max_queries);
+        // Before anything is sent: a request that fails midway would tell which of the wanted records is odd.
+        wanted.iter().try_for_each(|wanted| wanted.check(&self.table.descriptor().lookup))?;
+        let facts = self.table.facts();
+        let fitting = fitting(facts.query.total(), facts.answer_bytes, link.options().max_queries);
         let mut outcomes = Vec::with_capacity(wanted.len());
         for wanted in wanted.chunks(fitting) {
             outcomes.extend(self.outcomes(link, wanted).await?);
@@ -152,7 +147,7 @@ impl Session {
     /// what depends on that is in the outcomes.
     async fn exchange(&mut self, link: &Link, wanted: &[Wanted]) -> Result<Outcomes, SessionError> {
         let epoch = self.table.descriptor().epoch;
-        let answer_bytes = self.table.params().answer_bytes();
+        let answer_bytes = self.table.facts().answer_bytes;
         let shape = ResponseShape { epoch: &epoch, answers: wanted.len(), answer_bytes };
         let (start, encrypted) = (link.host().now(), self.stats.seconds.encrypt);
         let answered = self.response(link, wanted, shape.max_bytes()).await;
@@ -205,25 +200,10 @@ fn encrypt_request(table: &Table, wanted: &[Wanted]) -> Result<(Vec<u8>, Vec<Pen
     let request = QueryRequest {
         version: wire::VERSION,
         epoch: table.descriptor().epoch.to_vec().into(),
-        protocol: table.params().protocol().name().into(),
+        protocol: table.facts().protocol.name().into(),
         queries,
     };
     Ok((request.encode_to_vec(), pending))
-}
-
-/// Refuses what no table of this kind can be asked for, before anything is sent: a request that fails midway would
-/// tell which of the wanted records is odd. Nothing but the kind may come from the server here.
-fn check(descriptor: &Descriptor, wanted: &Wanted) -> Result<(), ProtocolError> {
-    match (wanted, &descriptor.lookup) {
-        (Wanted::Key(key), _) if key.len() > MAX_KEY_BYTES => {
-            Err(ProtocolError::KeyTooLong { actual: key.len(), max: MAX_KEY_BYTES })
-        }
-        (Wanted::Key(_), Lookup::Index) => Err(ProtocolError::WrongLookup { actual: "index", asked: "key" }),
-        (Wanted::Index(_), Lookup::Key(_)) => {
-            Err(ProtocolError::WrongLookup { actual: "key", asked: "index" })
-        }
-        (Wanted::Key(_), Lookup::Key(_)) | (Wanted::Index(_), Lookup::Index) => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -130,8 +130,8 @@ pub(super) async fn load(
     stats: &mut Stats,
 ) -> Result<Table, SessionError> {
     let (params, options) = (descriptor.params()?, link.options());
-    check_security(&params, options.allow_weak)?;
-    let (bytes, limit) = (params.hint_bytes() as u64, options.max_hint_bytes);
+    check_security(params.facts(), options.allow_weak)?;
+    let (bytes, limit) = (params.facts().hint_bytes, options.max_hint_bytes);
     if bytes > limit {
         return Err(SessionError::HintTooLong { bytes, limit });
     }
@@ -153,8 +153,7 @@ pub(super) async fn load(
 pub(super) fn give_keys(link: &Link, table: &mut Table) -> Result<(), SessionError> {
     let Some(preset) = table.key_preset() else { return Ok(()) };
     let seed = link.host().seed(&link.context().url.origin(), preset).map_err(SessionError::Cache)?;
-    table.use_keys(&seed);
-    Ok(())
+    Ok(table.use_keys(&seed)?)
 }
 
 /// Whether the server has no file of the hash that was asked for.

@@ -42,7 +42,7 @@ fn keys_are_uploaded_once_for_all_tables_and_processes() {
     let wanted: Vec<_> = (0..16).rev().map(Wanted::Index).collect();
     let expected: Vec<_> = (0..16).rev().map(|index| Some(RingSample::value(1, index))).collect();
     assert_eq!(table.lookup(&wanted).unwrap(), expected);
-    let bytes = table.table().params().key_bytes() as u64;
+    let bytes = table.table().facts().key_bytes as u64;
     assert_eq!((table.stats().key_bytes_up, table.stats().queries), (bytes, 16 + 5));
     let mut again = open(&server.url(), cache.path()).unwrap();
     assert_eq!(again.lookup(&[Wanted::Index(3)]).unwrap(), [Some(RingSample::value(1, 3))]);
@@ -159,27 +159,30 @@ fn a_table_without_keys_or_with_those_of_another_client_reads_nothing() {
     assert_eq!(table.key_preset(), Some("ONION_S"));
     assert!(table.key_upload().is_none());
     assert!(matches!(table.query(&Wanted::Index(0)), Err(ClientError::NoKeys)));
-    table.use_keys(&[7; 32]);
+    table.use_keys(&[7; 32]).unwrap();
     let (id, body) = table.key_upload().unwrap();
-    assert_eq!((id, body.len()), (*blake3::hash(&body).as_bytes(), table.params().key_bytes()));
+    assert_eq!((id, body.len()), (*blake3::hash(&body).as_bytes(), table.facts().key_bytes));
     let (query, pending) = table.query(&Wanted::Index(0)).unwrap();
-    assert_eq!((&query.key_id[..], query.packed.len()), (&id[..], table.params().query_bytes().packed));
-    let answer = vec![0; table.params().answer_bytes()];
+    assert_eq!((&query.key_id[..], query.packed.len()), (&id[..], table.facts().query.packed));
+    let answer = vec![0; table.facts().answer_bytes];
     let keyless = Table::new(descriptor.clone(), None, true).unwrap();
-    assert!(matches!(keyless.decode(&pending, &answer), Err(ClientError::OtherTable)));
+    assert!(matches!(keyless.decode(&pending, &answer), Err(ClientError::NoKeys)));
     assert!(matches!(table.decode(&pending, &answer[1..]), Err(ClientError::Protocol(_))));
     assert!(table.decode(&pending, &answer).is_ok(), "an answer of noise is one like any other");
     // The same seed gives the same keys, another other ones.
     let mut same = Table::new(descriptor, None, true).unwrap();
-    same.use_keys(&[7; 32]);
+    same.use_keys(&[7; 32]).unwrap();
     assert!(same.key_upload() == Some((id, body)));
-    same.use_keys(&[8; 32]);
+    same.use_keys(&[8; 32]).unwrap();
     assert_ne!(same.key_upload().unwrap().0, id);
 
     let hint = Arc::new(sample(1).hint);
     let mut lwe = Table::new(sample(1).descriptor, Some(hint), false).unwrap();
-    lwe.use_keys(&[7; 32]);
+    lwe.use_keys(&[7; 32]).unwrap();
     assert!(lwe.key_preset().is_none() && lwe.key_upload().is_none());
     let (_, other) = lwe.query(&Wanted::Index(0)).unwrap();
-    assert!(matches!(table.decode(&other, &answer), Err(ClientError::OtherTable)));
+    assert!(matches!(
+        table.decode(&other, &answer),
+        Err(ClientError::Protocol(hush_protocol::ProtocolError::OtherTable))
+    ));
 }

@@ -6,15 +6,17 @@ use hush_he::{
     entities::EvaluationKeys,
     params::{ONION_S, RingContext},
 };
-use hush_ops::{contract::RingOps, ntt_tiling::NttTiledDb, reference::Reference};
+use hush_ops::{contract::RingOps, ntt_tiling::NttTiledDb, reference::Reference, tiling::DbBytes};
 use hush_protocol::{
+    Protocol,
     descriptor::{DESCRIPTOR_VERSION, Descriptor, Lookup, WhiteningSeed},
-    onion,
-    ring_keys::open_upload,
+    facts::DB_FILE,
+    hosted::Hosted,
+    onion::Onion,
     ring_table::RingTable,
     slot::SlotFormat,
     symbols::to_symbols,
-    table::{Protocol, TableShape},
+    table::TableShape,
     whitening::Whitening,
     wire::{self, Answer, Query, QueryResponse, QuerySizes, RequestShape, WireError},
 };
@@ -33,9 +35,7 @@ const BLOCKS: usize = 4;
 /// A table of 16 records, and the keys that its server was sent.
 pub(crate) struct RingSample {
     pub(crate) descriptor: Descriptor,
-    table: RingTable,
-    context: Arc<RingContext>,
-    db: NttTiledDb,
+    table: Hosted<Onion, Reference>,
     keys: HashMap<String, EvaluationKeys>,
 }
 
@@ -73,7 +73,9 @@ impl RingSample {
             database: blake3::hash(db.bytes()).into(),
         };
         descriptor.seal();
-        Self { descriptor, table, context, db, keys: HashMap::new() }
+        let files = vec![(DB_FILE, Arc::new(db) as DbBytes)];
+        let table = Hosted::open(Arc::new(Reference), table, &files).unwrap();
+        Self { descriptor, table, keys: HashMap::new() }
     }
 
     /// The value of record `index`.
@@ -101,7 +103,7 @@ impl RingSample {
 
     fn keep(&mut self, name: &str, request: &Request) -> Reply {
         assert_eq!((request.method.as_str(), name), ("PUT", blake3::hash(&request.body).to_hex().as_str()));
-        self.keys.insert(name.to_owned(), open_upload(&self.context, &request.body).unwrap());
+        self.keys.insert(name.to_owned(), self.table.open_keys(&request.body).unwrap());
         Reply::new(201, "")
     }
 
@@ -109,7 +111,7 @@ impl RingSample {
         let shape = RequestShape {
             epoch: &self.descriptor.epoch,
             protocol: "onion",
-            query: QuerySizes::rlwe(self.table.query_bytes()),
+            query: QuerySizes::rlwe(self.table.table().query_bytes()),
             max_queries: wire::MAX_QUERIES,
         };
         let queries = match shape.decode(request.body.clone().into()) {
@@ -131,10 +133,7 @@ impl RingSample {
     }
 
     fn response(&self, queries: &[Query], keys: &[&EvaluationKeys]) -> Vec<u8> {
-        let ring = Reference.open_ring(self.context.clone()).unwrap();
-        let packed: Vec<&[u8]> = queries.iter().map(|query| &query.packed[..]).collect();
-        let answers =
-            onion::answer(&Reference, &ring, &self.db, &self.context, &self.table, &packed, keys).unwrap();
+        let answers = self.table.answer(queries, keys).unwrap();
         let response = QueryResponse {
             version: wire::VERSION,
             epoch: self.descriptor.epoch.to_vec().into(),

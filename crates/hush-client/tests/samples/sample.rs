@@ -1,13 +1,23 @@
 //! A tiny table by index, on the reference backend, behind the routes of the API.
 
+use std::sync::Arc;
+
 use hush_he::{codec::pack_rounded, params::LweParams};
-use hush_ops::{contract::LweOps, reference::Reference, tiling::TiledDb};
+use hush_ops::{
+    contract::LweOps,
+    reference::Reference,
+    tiling::{DbBytes, TiledDb},
+};
 use hush_protocol::{
+    Protocol,
     descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, Lookup},
+    facts::DB_FILE,
+    hosted::Hosted,
+    lwe_page::{LwePage, OverLwe},
     lwe_table::LweTable,
-    simple,
+    simple::Simple,
     slot::SlotFormat,
-    table::{Protocol, TableShape},
+    table::TableShape,
     wire::{self, Answer, QueryResponse, QuerySizes, RequestShape, WireError},
 };
 use prost::Message;
@@ -25,15 +35,14 @@ pub(crate) const NAME: &str = "sample";
 pub(crate) struct Sample {
     pub(crate) descriptor: Descriptor,
     pub(crate) hint: Vec<u8>,
-    params: LweTable,
-    db: TiledDb,
+    table: Arc<Hosted<OverLwe<Simple>, Reference>>,
 }
 
 impl Sample {
     /// Record `i` has the value [`Sample::value`]`(version, i)`.
     pub(crate) fn new(version: u8, lwe: LweParams) -> Self {
         let shape = TableShape { columns: COLUMNS, blocks: BLOCKS, slot_bytes: VALUE_BYTES };
-        let params = LweTable::new(Protocol::Simple, lwe, shape).unwrap();
+        let params = LweTable::new(Simple::SPEC, lwe, shape).unwrap();
         let mut matrix = vec![0; params.rows() * COLUMNS];
         for index in 0..COLUMNS * BLOCKS {
             for (byte, value) in Self::value(version, index as u64).into_iter().enumerate() {
@@ -60,7 +69,9 @@ impl Sample {
             database: blake3::hash(&matrix).into(),
         };
         descriptor.seal();
-        Self { descriptor, hint, params, db }
+        let files = vec![(DB_FILE, Arc::new(db) as DbBytes)];
+        let table = Hosted::open(Arc::new(Reference), params, &files).unwrap();
+        Self { descriptor, hint, table: Arc::new(table) }
     }
 
     /// The value of record `index`.
@@ -106,7 +117,7 @@ impl Sample {
             (request.method.as_str(), request.header("content-type")),
             ("POST", Some(wire::CONTENT_TYPE))
         );
-        let (first, second) = self.params.query_bytes();
+        let (first, second) = self.table.table().query_bytes();
         let shape = RequestShape {
             epoch: &self.descriptor.epoch,
             protocol: "simple",
@@ -123,7 +134,7 @@ impl Sample {
             }
             outcome => outcome.unwrap(),
         };
-        let answers = simple::answer(&Reference, &self.db, &self.params, &queries).unwrap();
+        let answers = self.table.answer(&queries, &[]).unwrap();
         let response = QueryResponse {
             version: wire::VERSION,
             epoch: self.descriptor.epoch.to_vec().into(),

@@ -9,9 +9,11 @@ use hush_protocol::{
     ProtocolError,
     descriptor::{Descriptor, KeyLookup, Lookup},
     keyword::FilterKind,
+    lwe_page::LwePage,
     lwe_table::LweTable,
+    simple::Simple,
     slot::SlotFormat,
-    table::{Protocol, TableShape},
+    table::TableShape,
     wire::{self, Answer, QueryRequest, QueryResponse},
 };
 use prost::Message;
@@ -44,7 +46,7 @@ fn noise_by_key() -> Driver {
     const VALUE_BYTES: usize = 5;
     let slot = SlotFormat::for_values(4, VALUE_BYTES, VALUE_BYTES);
     let shape = TableShape { columns: 64, blocks: 3, slot_bytes: slot.slot_bytes() };
-    let params = LweTable::new(Protocol::Simple, DEFAULT_LWE, shape).unwrap();
+    let params = LweTable::new(Simple::SPEC, DEFAULT_LWE, shape).unwrap();
     let widths = params.widths();
     let mut descriptor = Descriptor {
         lookup: Lookup::Key(KeyLookup {
@@ -59,7 +61,7 @@ fn noise_by_key() -> Driver {
         slot,
         ..sample(1).descriptor
     };
-    let hint = Arc::new(vec![0; hush_protocol::table::TableParams::Lwe(params).hint_bytes()]);
+    let hint = Arc::new(vec![0; params.hint_bytes() as usize]);
     let blob = descriptor.hint.as_mut().unwrap();
     (blob.blake3, blob.bytes) = (blake3::hash(&hint).into(), hint.len() as u64);
     descriptor.seal();
@@ -76,7 +78,7 @@ fn noise_by_key() -> Driver {
 fn noise(descriptor: &Descriptor, request: &Request) -> Reply {
     let queries = QueryRequest::decode(request.body.as_slice()).unwrap().queries.len();
     let answer = || {
-        let mut words = vec![0; descriptor.params().unwrap().answer_bytes()];
+        let mut words = vec![0; descriptor.params().unwrap().facts().answer_bytes];
         Csprng::from_os().fill_bytes(&mut words);
         Answer { words: words.into() }
     };

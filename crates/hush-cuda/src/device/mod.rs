@@ -67,6 +67,25 @@ impl Device {
         }
     }
 
+    /// All GPUs of this machine that can be used, at least one, in the driver's order.
+    ///
+    /// # Errors
+    /// That of the first one, if none can be used.
+    pub fn open_all() -> Result<Vec<Self>, CudaError> {
+        let count = Self::list().map_or(1, |devices| devices.len().max(1));
+        let (mut devices, mut first_error) = (Vec::new(), None);
+        for ordinal in 0..count {
+            match Self::open(ordinal) {
+                Ok(device) => devices.push(device),
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        match first_error {
+            Some(error) if devices.is_empty() => Err(error),
+            _ => Ok(devices),
+        }
+    }
+
     /// What the GPUs of this machine say of themselves, in the driver's order; those that cannot be used too.
     ///
     /// # Errors

@@ -2,6 +2,8 @@
 
 #[path = "../devices/mod.rs"]
 mod devices;
+#[path = "../made/mod.rs"]
+mod made;
 
 mod answers;
 mod column;

@@ -13,7 +13,7 @@ use hush_cuda::{
 };
 use hush_he::params::{
     COLPACK_N2048_Q52, COLUMN_PRESETS, INSECURE_PACK_N256, INSECURE_RING_PLAIN, ONION_M31, PACK_PRESETS,
-    RING_PRESETS, RingContext, RingParams, ring_preset,
+    ParameterSet, RING_PRESETS, RingContext, RingParams,
 };
 use hush_math::{
     csprng::Csprng,
@@ -166,7 +166,7 @@ fn every_width_is_exact() {
         for name in ["INSECURE_RING_PLAIN", "INSECURE_RING_N256"] {
             let narrow: Vec<u32> = (1..=32).collect();
             let wide: Vec<u32> = (33..=48).collect();
-            let context = context(ring_preset(name).unwrap());
+            let context = context(RingParams::named(name).unwrap());
             check_switch(&cuda, &context, &narrow);
             check_switch(&cuda, &context, &wide);
         }
@@ -188,7 +188,7 @@ fn check_refusals(cuda: &Cuda) {
     for (which, bits) in [(0..2, vec![20]), (1..3, vec![20, 12]), (0..1, vec![0]), (0..1, vec![49])] {
         assert!(matches!(switch(which, &bits), Err(OpsError::Shape { .. })));
     }
-    let too_wide = CudaRing::new(cuda.device(), self::context(ring_preset("ONION_S").unwrap()));
+    let too_wide = CudaRing::new(cuda.device(), self::context(RingParams::named("ONION_S").unwrap()));
     assert!(matches!(too_wide, Err(OpsError::Backend { .. })));
 }
 

@@ -3,13 +3,15 @@
 use std::sync::{Arc, Mutex};
 
 use hush_cuda::device::{Buffer, Device};
-use hush_engine::{Backend, BackendChoice, Backends, Engine, EngineError, OpenError, Progress, Silent, open};
-use hush_he::params::ring_preset;
+use hush_engine::{BackendChoice, Backends, Engine, EngineError, OpenError, Place, Progress, open};
 use hush_ops::OpsError;
-use hush_protocol::{ProtocolError, table::Protocol};
+use hush_protocol::{Protocol, ProtocolError};
 use hush_store::snapshot::Verify;
 
-use crate::place::{MIB, Place, Told, cpu, device, on_cpu};
+use crate::{
+    devices::{MIB, built, cpu, device, on_cpu, wanted},
+    tables::{Folder, Told, Wanted},
+};
 
 /// A protocol whose clients have keys, and one of those whose clients have none.
 const TABLES: [(Protocol, usize); 2] = [(Protocol::Hybrid, 300), (Protocol::Colpack, 300)];
@@ -28,14 +30,13 @@ fn take_all(device: &Device) -> Vec<Buffer<u8>> {
 
 #[test]
 fn a_batch_without_memory_fails_alone() {
-    for (protocol, bytes) in TABLES {
-        let place = Place::new(protocol, bytes);
-        let target = place.build("table", &on_cpu(), &Silent).unwrap();
+    for table in TABLES {
+        let folder = built(table);
         for pooled in [false, true] {
             let device = device(pooled, 256 * MIB);
-            let gpu = Backends::with_device(BackendChoice::Cuda, cpu(), device.clone());
-            let engine = open(&target, Verify::Header, &gpu, &Silent).unwrap();
-            let asked = place.queries(&target, &*engine, 2);
+            let gpu = Backends::with_devices(BackendChoice::Cuda, cpu(), [device.clone()]);
+            let engine = folder.open(&gpu).unwrap();
+            let asked = folder.some(&*engine, 2);
             asked.check(&asked.answers(&*engine).unwrap());
             let taken = take_all(&device);
             let failed = asked.answers(&*engine).unwrap_err();
@@ -50,13 +51,12 @@ fn a_batch_without_memory_fails_alone() {
 
 #[test]
 fn a_lost_device_is_told() {
-    for (protocol, bytes) in TABLES {
-        let place = Place::new(protocol, bytes);
-        let target = place.build("table", &on_cpu(), &Silent).unwrap();
+    for table in TABLES {
+        let folder = built(table);
         let device = device(false, 256 * MIB);
-        let gpu = Backends::with_device(BackendChoice::Auto, cpu(), device.clone());
-        let [engine, other] = [(); 2].map(|()| open(&target, Verify::Header, &gpu, &Silent).unwrap());
-        let asked = place.queries(&target, &*engine, 1);
+        let gpu = Backends::with_devices(BackendChoice::Auto, cpu(), [device.clone()]);
+        let [engine, other] = [(); 2].map(|()| folder.open(&gpu).unwrap());
+        let asked = folder.some(&*engine, 1);
         let keys = asked.keys(&*engine).unwrap();
         asked.check(&asked.answers(&*engine).unwrap());
         device.emulate_loss();
@@ -70,12 +70,12 @@ fn a_lost_device_is_told() {
             assert_eq!(asked.keys(&*other).err(), Some(first));
         }
         // A table that is opened now goes to the CPU, unless that is not wanted.
-        let cuda = Backends::with_device(BackendChoice::Cuda, cpu(), device);
-        let refused = open(&target, Verify::Header, &cuda, &Silent).err();
+        let cuda = Backends::with_devices(BackendChoice::Cuda, cpu(), [device]);
+        let refused = folder.open(&cuda).err();
         let Some(OpenError::Ops(error)) = refused else { panic!("{refused:?}") };
         assert!(error.to_string().contains("the GPU has failed"), "{error}");
-        let next = open(&target, Verify::Header, &gpu, &Silent).unwrap();
-        assert_eq!((next.backend(), next.lost()), (Backend::Cpu, None));
+        let next = folder.open(&gpu).unwrap();
+        assert_eq!((next.served().place, next.lost()), (Place::Cpu, None));
         asked.check(&asked.answers(&*next).unwrap());
     }
 }
@@ -102,22 +102,21 @@ impl Progress for Thief {
 
 #[test]
 fn a_table_whose_memory_is_taken_goes_to_the_cpu() {
-    let place = Place::new(Protocol::Colpack, 300);
-    let target = place.build("table", &on_cpu(), &Silent).unwrap();
-    let on_cpu = open(&target, Verify::Header, &on_cpu(), &Silent).unwrap();
+    let folder = built((Protocol::Colpack, 300));
+    let on_cpu = folder.open(&on_cpu()).unwrap();
     for choice in [BackendChoice::Auto, BackendChoice::Cuda] {
         let device = device(true, 256 * MIB);
         let free = device.free_bytes().unwrap();
         let thief = Thief { device: device.clone(), taken: Mutex::default(), told: Told::default() };
-        let gpu = Backends::with_device(choice, cpu(), device.clone());
-        match open(&target, Verify::Header, &gpu, &thief) {
+        let gpu = Backends::with_devices(choice, cpu(), [device.clone()]);
+        match open(&folder.table(), Verify::Header, &gpu, &thief) {
             Ok(engine) => {
-                assert_eq!((choice, engine.backend()), (BackendChoice::Auto, Backend::Cpu));
+                assert_eq!((choice, engine.served().place), (BackendChoice::Auto, Place::Cpu));
                 let notes = thief.told.notes.lock().unwrap().clone();
                 let last = notes.last().unwrap();
                 assert!(last.starts_with("on the CPU: the device failed: "), "{last}");
                 assert!(last.contains("bytes of device memory are needed"), "{last}");
-                place.ask(&target, [&*engine, &*on_cpu], 2);
+                folder.ask([&*engine, &*on_cpu], 2);
             }
             Err(OpenError::Ops(error)) => {
                 assert_eq!(choice, BackendChoice::Cuda);
@@ -127,9 +126,9 @@ fn a_table_whose_memory_is_taken_goes_to_the_cpu() {
         }
         drop(thief);
         assert_eq!(device.free_bytes().unwrap(), free, "all memory is given back");
-        let engine: Arc<dyn Engine> = open(&target, Verify::Header, &gpu, &Silent).unwrap();
-        assert_eq!(engine.backend(), Backend::Cuda);
-        place.ask(&target, [&*engine, &*on_cpu], 2);
+        let engine: Arc<dyn Engine> = folder.open(&gpu).unwrap();
+        assert_eq!(engine.served().place, Place::Gpu(0));
+        folder.ask([&*engine, &*on_cpu], 2);
     }
 }
 
@@ -143,17 +142,16 @@ fn errors_of_the_backend_are_its_own_whichever_way_they_come() {
 
 #[test]
 fn a_set_that_the_gpu_does_not_take_goes_to_the_cpu() {
-    let mut place = Place::new(Protocol::Onion, 100);
-    place.ring = ring_preset("ONION_S").unwrap();
-    let target = place.build("table", &on_cpu(), &Silent).unwrap();
+    let onion = Wanted { preset: Some("ONION_S"), ..wanted((Protocol::Onion, 100)) };
+    let folder = Folder::with_table(&on_cpu(), onion);
     let told = Told::default();
-    let gpu = Backends::with_device(BackendChoice::Auto, cpu(), device(false, 1024 * MIB));
-    let engine = open(&target, Verify::Header, &gpu, &told).unwrap();
-    assert_eq!(engine.backend(), Backend::Cpu);
+    let gpu = Backends::with_devices(BackendChoice::Auto, cpu(), [device(false, 1024 * MIB)]);
+    let engine = open(&folder.table(), Verify::Header, &gpu, &told).unwrap();
+    assert_eq!(engine.served().place, Place::Cpu);
     let notes = told.notes.into_inner().unwrap();
     assert!(notes.last().unwrap().starts_with("on the CPU: "), "{notes:?}");
-    let asked = place.queries(&target, &*engine, 1);
+    let asked = folder.some(&*engine, 1);
     asked.check(&asked.answers(&*engine).unwrap());
-    let gpu = Backends::with_device(BackendChoice::Cuda, cpu(), device(false, 1024 * MIB));
-    assert!(matches!(open(&target, Verify::Header, &gpu, &Silent), Err(OpenError::Ops(_))));
+    let gpu = Backends::with_devices(BackendChoice::Cuda, cpu(), [device(false, 1024 * MIB)]);
+    assert!(matches!(folder.open(&gpu), Err(OpenError::Ops(_))));
 }

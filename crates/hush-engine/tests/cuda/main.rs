@@ -1,7 +1,11 @@
 //! Tables of all protocols on an emulated GPU: builds make the same files as on the CPU, engines give the same answers, what the
-//! memory plan promises is kept, and what goes wrong on a device is told.
+//! memory plan promises is kept, several devices share the tables, and what goes wrong on a device is told.
 
-mod failures;
-mod memory;
-mod place;
+#[path = "../tables/mod.rs"]
 mod tables;
+
+mod devices;
+mod failures;
+mod hosting;
+mod memory;
+mod several;

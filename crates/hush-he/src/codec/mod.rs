@@ -6,9 +6,10 @@ pub use wide::{MAX_WIDE_BITS, pack_wide, unpack_wide};
 
 use crate::HeError;
 
-/// Bytes of `count` packed words of `bits` bits.
+/// Bytes of `count` packed words of `bits` bits; [`usize::MAX`] if there are more.
 pub fn packed_bytes(count: usize, bits: u32) -> usize {
-    (count * bits as usize).div_ceil(8)
+    let bits = bits as usize;
+    (count / 8).saturating_mul(bits).saturating_add((count % 8 * bits).div_ceil(8))
 }
 
 /// Rounds a word modulo 2^32 to its top `bits` bits (1..=32), half to even, modulo `2^bits`.

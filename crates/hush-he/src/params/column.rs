@@ -10,12 +10,12 @@ use super::{
     ring::ResponseBits,
     ring_presets::INSECURE_RING_PLAIN,
 };
-use crate::{HeError, codec::packed_bytes, entities::MatrixStructure};
+use crate::{codec::packed_bytes, entities::MatrixStructure};
 
 /// An LWE set for the table and an RLWE set under *one* secret: the LWE secret has the coefficients of the ring secret s, so
 /// n = N. The secret is drawn for one query, and the keys that pack the answer travel with it. Source: InsPIRe (InspiRING).
 ///
-/// There is no way to make one but to take a preset ([`column_preset`]).
+/// There is no way to make one but to take a preset ([`super::ParameterSet::named`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnParams {
     lwe: LweParams,
@@ -141,15 +141,6 @@ impl ColumnParams {
     }
 }
 
-/// The preset called `name`.
-///
-/// # Errors
-/// [`HeError::UnknownPreset`] with the names that exist.
-pub fn column_preset(name: &str) -> Result<ColumnParams, HeError> {
-    let preset = COLUMN_PRESETS.iter().find(|p| p.name() == name);
-    preset.copied().ok_or_else(|| HeError::UnknownPreset(name.into()))
-}
-
 /// Noise of bytes that went through a fold over LWE and column packing, each part a standard deviation in steps of a byte
 /// (LSB). The formulas are those of `docs/protocols/colpack.md`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -218,12 +209,13 @@ const SECRET_VARIANCE: f64 = 2.0 / 3.0;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::ParameterSet;
     use crate::params::{MAX_LOG2_FAILURE, MIN_SECURITY_BITS};
 
     #[test]
     fn names_state_the_facts() {
         for p in COLUMN_PRESETS {
-            assert_eq!(column_preset(p.name()), Ok(p));
+            assert_eq!(ColumnParams::named(p.name()), Ok(p));
             let honest = p.security_bits() >= MIN_SECURITY_BITS || p.name().starts_with("INSECURE");
             assert!(honest, "{}", p.name());
         }

@@ -29,7 +29,7 @@ pub enum ErrorDistribution {
 
 /// An LWE set modulo q = 2^32 with message space Z_256 (Delta = 2^24).
 ///
-/// There is no way to make one but to take a preset ([`super::preset`]), so a set that a peer names is
+/// There is no way to make one but to take a preset ([`super::ParameterSet::named`]), so a set that a peer names is
 /// always one that this program knows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LweParams {

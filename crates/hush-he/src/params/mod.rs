@@ -9,6 +9,7 @@ mod ring;
 mod ring_context;
 mod ring_noise;
 mod ring_presets;
+mod set;
 mod widths;
 
 /// Security that every default has, in bits.
@@ -16,23 +17,23 @@ pub const MIN_SECURITY_BITS: f64 = 128.0;
 
 pub use column::{
     COLPACK_N2048_Q52, COLUMN_PRESETS, ColumnNoise, ColumnParams, INSECURE_COLPACK_N256,
-    INSECURE_COLPACK_PLAIN, column_preset,
+    INSECURE_COLPACK_PLAIN,
 };
 pub use lwe::{ErrorDistribution, LweParams, MESSAGE_BITS, SecretDistribution};
 pub use noise::{LweNoise, MAX_LOG2_FAILURE};
 pub use pack::{
     INSECURE_PACK_N256, INSECURE_PACK_PLAIN, PACK_M31, PACK_PRESETS, PackNoise, PackParams, VIPIR_N4096_3X29,
-    pack_preset,
 };
 pub use presets::{
     DEFAULT_LWE, FRODOPIR_N1774_TERNARY, INSECURE_PLAIN, LWE_N1280_STD3_2_PLAIN, PRESETS,
-    SIMPLEPIR_N1024_STD6_4_SEC121, preset, preset_names,
+    SIMPLEPIR_N1024_STD6_4_SEC121, preset_names,
 };
 pub use ring::{RING_SEED_BYTES, RLWE_ERROR_STD, ResponseBits, RingParams};
 pub use ring_context::RingContext;
 pub use ring_noise::{RingNoise, RingNoiseInputs};
 pub use ring_presets::{
     INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S, ONIONPIRV2_N2048_2X30_SEC113,
-    ONIONPIRV2_N4096_4X27_SEC126, RING_PRESETS, ring_preset,
+    ONIONPIRV2_N4096_4X27_SEC126, RING_PRESETS,
 };
+pub use set::ParameterSet;
 pub use widths::{Traffic, Widths};

@@ -67,13 +67,13 @@ pub(super) fn log2_erfc(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::{DEFAULT_LWE, preset};
+    use crate::params::{DEFAULT_LWE, ParameterSet};
 
     #[test]
     fn the_papers_sets_decrypt() {
         for (name, cols) in [("FRODOPIR_N1774_TERNARY", 1 << 20), ("SIMPLEPIR_N1024_STD6_4_SEC121", 1 << 16)]
         {
-            let p = preset(name).unwrap();
+            let p = LweParams::named(name).unwrap();
             assert!(LweNoise::new(&p, cols, Widths::FULL).log2_failure(4096) < MAX_LOG2_FAILURE, "{name}");
         }
         let wide = LweNoise::new(&DEFAULT_LWE, 1 << 30, Widths::FULL);

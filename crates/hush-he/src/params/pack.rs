@@ -10,12 +10,12 @@ use super::{
     ring::ResponseBits,
     ring_presets::{INSECURE_RING_PLAIN, ONION_M31, levels},
 };
-use crate::{HeError, entities::MatrixStructure};
+use crate::entities::MatrixStructure;
 
 /// An LWE set for the table, and an RLWE set into which its ciphertexts are packed.
 ///
 /// The plaintext modulus of the RLWE set is what LWE words are rounded to before they are packed: `2^18`. There is no
-/// way to make one but to take a preset ([`pack_preset`]).
+/// way to make one but to take a preset ([`super::ParameterSet::named`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackParams {
     lwe: LweParams,
@@ -128,14 +128,6 @@ impl PackParams {
     }
 }
 
-/// The preset called `name`.
-///
-/// # Errors
-/// [`HeError::UnknownPreset`] with the names that exist.
-pub fn pack_preset(name: &str) -> Result<PackParams, HeError> {
-    PACK_PRESETS.iter().find(|p| p.name() == name).copied().ok_or_else(|| HeError::UnknownPreset(name.into()))
-}
-
 /// Noise of bytes that went through a fold over LWE and a packing, in steps of a byte (LSB).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackNoise {
@@ -188,12 +180,12 @@ impl PackNoise {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::{MAX_LOG2_FAILURE, MIN_SECURITY_BITS};
+    use crate::params::{MAX_LOG2_FAILURE, MIN_SECURITY_BITS, ParameterSet};
 
     #[test]
     fn names_state_the_facts() {
         for p in PACK_PRESETS {
-            assert_eq!(pack_preset(p.name()), Ok(p));
+            assert_eq!(PackParams::named(p.name()), Ok(p));
             assert!(
                 p.security_bits() >= MIN_SECURITY_BITS || p.name().starts_with("INSECURE"),
                 "{}",

@@ -4,7 +4,7 @@ use super::{
     COLUMN_PRESETS, ColumnParams, PACK_PRESETS, PackParams, RING_PRESETS, RingParams,
     lwe::{ErrorDistribution, LweParams, SecretDistribution},
 };
-use crate::{HeError, entities::MatrixStructure};
+use crate::entities::MatrixStructure;
 
 /// Every preset. The first is the default.
 pub const PRESETS: [LweParams; 5] = [
@@ -65,14 +65,6 @@ pub const INSECURE_PLAIN: LweParams = LweParams {
     full_words: true,
 };
 
-/// The preset called `name`.
-///
-/// # Errors
-/// [`HeError::UnknownPreset`] with the names that exist.
-pub fn preset(name: &str) -> Result<LweParams, HeError> {
-    PRESETS.iter().find(|p| p.name == name).copied().ok_or_else(|| HeError::UnknownPreset(name.into()))
-}
-
 /// The names of all presets but the insecure ones, for messages.
 pub fn preset_names() -> String {
     let names = PRESETS.iter().map(|p| p.name);
@@ -85,16 +77,17 @@ pub fn preset_names() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::ParameterSet;
 
     #[test]
     fn names_state_the_facts() {
         for p in PRESETS {
-            assert_eq!(preset(p.name), Ok(p));
+            assert_eq!(LweParams::named(p.name), Ok(p));
             let honest =
                 p.security_bits >= 128.0 || p.name.contains("_SEC") || p.name.starts_with("INSECURE");
             assert!(honest, "{} has {} bits and does not say so", p.name, p.security_bits);
         }
         const { assert!(DEFAULT_LWE.security_bits >= 128.0) };
-        assert!(preset("NO_SUCH_SET").unwrap_err().to_string().contains("LWE_N1280"));
+        assert!(LweParams::named("NO_SUCH_SET").unwrap_err().to_string().contains("LWE_N1280"));
     }
 }

@@ -25,7 +25,7 @@ pub struct ResponseBits {
 /// A query is expanded modulo Q_e = kept primes times the dropped one; then the dropped prime goes, and everything
 /// else happens modulo Q_1, the product of the kept primes (`docs/protocols/onion.md`).
 ///
-/// There is no way to make one but to take a preset ([`super::ring_preset`]), so a set that a peer names is always
+/// There is no way to make one but to take a preset ([`super::ParameterSet::named`]), so a set that a peer names is always
 /// one that this program knows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RingParams {

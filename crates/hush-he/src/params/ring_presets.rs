@@ -3,7 +3,6 @@
 use hush_math::gadget::Gadget;
 
 use super::ring::{ResponseBits, RingParams};
-use crate::HeError;
 
 /// Every RLWE preset. The first is the default for long records.
 pub const RING_PRESETS: [RingParams; 6] = [
@@ -126,23 +125,15 @@ pub(super) const fn levels<const COUNT: usize>(
     levels
 }
 
-/// The RLWE preset called `name`.
-///
-/// # Errors
-/// [`HeError::UnknownPreset`] with the names that exist.
-pub fn ring_preset(name: &str) -> Result<RingParams, HeError> {
-    RING_PRESETS.iter().find(|p| p.name == name).copied().ok_or_else(|| HeError::UnknownPreset(name.into()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::{MAX_LOG2_FAILURE, MIN_SECURITY_BITS, RingNoise};
+    use crate::params::{MAX_LOG2_FAILURE, MIN_SECURITY_BITS, ParameterSet, RingNoise};
 
     #[test]
     fn names_state_the_facts() {
         for p in RING_PRESETS {
-            assert_eq!(ring_preset(p.name), Ok(p));
+            assert_eq!(RingParams::named(p.name), Ok(p));
             let honest = p.security_bits >= MIN_SECURITY_BITS
                 || p.name.contains("_SEC")
                 || p.name.starts_with("INSECURE");

@@ -102,9 +102,9 @@ impl Keys {
         })
     }
 
-    /// The keys `id` if they are in memory, opened by the backend of `spec`, and have not expired.
+    /// The keys `id` if they are in memory, opened at the place of `spec`, and have not expired.
     fn in_memory(&self, id: &KeyId, spec: &KeySpec, now: Millis) -> Option<Arc<OpenedKeys>> {
-        let opened = self.opened.get(id, spec.backend)?;
+        let opened = self.opened.get(id, spec.place)?;
         if self.store.is_expired(opened.noted(), now) {
             self.opened.remove(&[*id]);
             return None;
@@ -156,7 +156,7 @@ fn load(
     if stored.preset != spec.preset {
         return Err(KeyError::OtherPreset);
     }
-    let place = keys.opened.place().ok_or(KeyError::NoPlace)?;
+    let permit = keys.opened.permit().ok_or(KeyError::NoPlace)?;
     let checked = if blake3::hash(&stored.body) == *id {
         open(server, engine, &stored.body)
     } else {
@@ -164,7 +164,7 @@ fn load(
     };
     match checked {
         Ok(client_keys) => {
-            let opened = OpenedKeys::new(client_keys, spec, stored.last_used, place);
+            let opened = OpenedKeys::new(client_keys, spec, stored.last_used, permit);
             Ok(keys.opened.insert(*id, opened))
         }
         Err(error @ (KeyError::Internal | KeyError::DeviceLost)) => Err(error),
@@ -216,8 +216,8 @@ fn accept(server: &Server, id: &KeyId, body: &Bytes) -> Result<bool, KeyError> {
     record(server, &change);
     server.metrics.key_uploads.inc();
     // The client asks next. Without a place, its first query opens them once more.
-    if let Some(place) = server.keys.opened.place() {
-        server.keys.opened.insert(*id, OpenedKeys::new(client_keys, spec, now, place));
+    if let Some(permit) = server.keys.opened.permit() {
+        server.keys.opened.insert(*id, OpenedKeys::new(client_keys, spec, now, permit));
     }
     Ok(change.added)
 }

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use hush_engine::{Backend, ClientKeys, KeySpec};
+use hush_engine::{ClientKeys, KeySpec, Place};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::store::{KeyId, Millis};
@@ -20,11 +20,11 @@ pub(crate) struct OpenedKeys {
     pub(crate) spec: KeySpec,
     /// The last use that the store knows of.
     pub(super) noted: AtomicU64,
-    _place: Place,
+    _permit: Permit,
 }
 
 /// Room for one [`OpenedKeys`]; free again when the last query that uses them is answered.
-pub(super) struct Place(#[expect(dead_code, reason = "held, not used")] OwnedSemaphorePermit);
+pub(super) struct Permit(#[expect(dead_code, reason = "held, not used")] OwnedSemaphorePermit);
 
 /// The keys in memory. However many queries with different keys wait, there are never more of them
 /// than places.
@@ -35,8 +35,8 @@ pub(super) struct OpenedCache {
 
 #[derive(Default)]
 struct Entries {
-    /// The same keys are opened once for each backend that has a table of theirs.
-    by_id: HashMap<(KeyId, Backend), Entry>,
+    /// The same keys are opened once for each place that has a table of theirs.
+    by_id: HashMap<(KeyId, Place), Entry>,
     /// Counts uses.
     clock: u64,
 }
@@ -47,8 +47,8 @@ struct Entry {
 }
 
 impl OpenedKeys {
-    pub(super) fn new(keys: ClientKeys, spec: &KeySpec, noted: Millis, place: Place) -> Arc<OpenedKeys> {
-        Arc::new(OpenedKeys { keys, spec: spec.clone(), noted: AtomicU64::new(noted), _place: place })
+    pub(super) fn new(keys: ClientKeys, spec: &KeySpec, noted: Millis, permit: Permit) -> Arc<OpenedKeys> {
+        Arc::new(OpenedKeys { keys, spec: spec.clone(), noted: AtomicU64::new(noted), _permit: permit })
     }
 
     pub(super) fn noted(&self) -> Millis {
@@ -66,22 +66,22 @@ impl OpenedCache {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The keys `id`, opened by `backend`.
-    pub(super) fn get(&self, id: &KeyId, backend: Backend) -> Option<Arc<OpenedKeys>> {
+    /// The keys `id`, opened at `place`.
+    pub(super) fn get(&self, id: &KeyId, place: Place) -> Option<Arc<OpenedKeys>> {
         let mut entries = self.lock();
         entries.clock += 1;
         let now = entries.clock;
-        let entry = entries.by_id.get_mut(&(*id, backend))?;
+        let entry = entries.by_id.get_mut(&(*id, place))?;
         entry.last_use = now;
         Some(entry.opened.clone())
     }
 
     /// A place, if need be that of the keys that were used longest ago and that no query holds;
     /// `None` if queries hold all.
-    pub(super) fn place(&self) -> Option<Place> {
+    pub(super) fn permit(&self) -> Option<Permit> {
         loop {
             if let Ok(permit) = self.places.clone().try_acquire_owned() {
-                return Some(Place(permit));
+                return Some(Permit(permit));
             }
             drop(self.remove_oldest()?);
         }
@@ -101,14 +101,13 @@ impl OpenedCache {
         let mut entries = self.lock();
         entries.clock += 1;
         let last_use = entries.clock;
-        entries.by_id.entry((id, opened.spec.backend)).or_insert(Entry { opened, last_use }).opened.clone()
+        entries.by_id.entry((id, opened.spec.place)).or_insert(Entry { opened, last_use }).opened.clone()
     }
 
     /// Removes keys, whoever opened them.
     pub(super) fn remove(&self, ids: &[KeyId]) {
         let mut entries = self.lock();
-        let both = ids.iter().flat_map(|&id| Backend::ALL.map(|backend| (id, backend)));
-        let removed: Vec<_> = both.map(|key| entries.by_id.remove(&key)).collect();
+        let removed: Vec<_> = entries.by_id.extract_if(|(id, _), _| ids.contains(id)).collect();
         drop(entries);
         drop(removed);
     }
@@ -118,11 +117,12 @@ impl OpenedCache {
 mod tests {
     use super::*;
 
-    const CPU: Backend = Backend::Cpu;
+    const CPU: Place = Place::Cpu;
+    const GPU: Place = Place::Gpu(0);
 
-    fn open_on(cache: &OpenedCache, id: u8, backend: Backend) -> Option<Arc<OpenedKeys>> {
-        let spec = KeySpec { preset: "toy".into(), bytes: 1, backend };
-        let opened = OpenedKeys::new(ClientKeys(Arc::new(id)), &spec, 0, cache.place()?);
+    fn open_on(cache: &OpenedCache, id: u8, place: Place) -> Option<Arc<OpenedKeys>> {
+        let spec = KeySpec { preset: "toy".into(), bytes: 1, place };
+        let opened = OpenedKeys::new(ClientKeys { place, keys: Arc::new(id) }, &spec, 0, cache.permit()?);
         Some(cache.insert([id; 32], opened))
     }
 
@@ -164,16 +164,17 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_opened_for_each_backend() {
+    fn keys_are_opened_for_each_place() {
         let cache = OpenedCache::new(3);
         let on_cpu = open(&cache, 1).unwrap();
-        assert!(cache.get(&[1; 32], Backend::Cuda).is_none(), "opened by another backend");
-        let on_gpu = open_on(&cache, 1, Backend::Cuda).unwrap();
-        assert!(!Arc::ptr_eq(&on_cpu, &on_gpu));
-        for (backend, opened) in [(CPU, &on_cpu), (Backend::Cuda, &on_gpu)] {
-            assert!(Arc::ptr_eq(&cache.get(&[1; 32], backend).unwrap(), opened));
+        assert!(cache.get(&[1; 32], GPU).is_none(), "opened elsewhere");
+        let on_gpu = open_on(&cache, 1, GPU).unwrap();
+        let on_other = open_on(&cache, 1, Place::Gpu(1)).unwrap();
+        assert!(!Arc::ptr_eq(&on_cpu, &on_gpu) && !Arc::ptr_eq(&on_gpu, &on_other));
+        for (place, opened) in [(CPU, &on_cpu), (GPU, &on_gpu), (Place::Gpu(1), &on_other)] {
+            assert!(Arc::ptr_eq(&cache.get(&[1; 32], place).unwrap(), opened));
         }
         cache.remove(&[[1; 32]]);
-        assert!(Backend::ALL.iter().all(|&backend| cache.get(&[1; 32], backend).is_none()));
+        assert!([CPU, GPU, Place::Gpu(1)].iter().all(|&place| cache.get(&[1; 32], place).is_none()));
     }
 }

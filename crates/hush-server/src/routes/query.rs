@@ -50,7 +50,7 @@ pub(super) async fn answer(
     if let Some(buckets) = &server.buckets {
         buckets.charge(peer.ip(), queries.len() - 1, Instant::now());
     }
-    let answer_bytes = queries.len().saturating_mul(table.answer_bytes);
+    let answer_bytes = queries.len().saturating_mul(table.served().answer_bytes);
     let limit = server.config.max_body_memory;
     if answer_bytes > limit - body_bytes {
         return Err(Problem::answers_too_large(limit));
@@ -60,7 +60,7 @@ pub(super) async fn answer(
     let queries = with_keys(&server, &table, queries).await?;
     let replies = batch::submit(&server, &table, queries, &memory)
         .map_err(|_| Problem::overloaded("too many queries are waiting for this table"))?;
-    Ok(respond(collect(replies, &table.epoch).await?, &memory))
+    Ok(respond(collect(replies, &table.served().epoch).await?, &memory))
 }
 
 /// The queries of a body, and who answers them: of the current epoch and the replaced ones that which they name.
@@ -87,7 +87,7 @@ async fn with_keys(
     table: &Table,
     queries: Vec<Query>,
 ) -> Result<Vec<(Query, Option<Arc<OpenedKeys>>)>, Problem> {
-    let Some(spec) = &table.keys else {
+    let Some(spec) = &table.served().keys else {
         return Ok(queries.into_iter().map(|query| (query, None)).collect());
     };
     let distinct = queries.iter().map(|query| &query.key_id).collect::<HashSet<_>>().len();

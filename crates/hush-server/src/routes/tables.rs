@@ -44,9 +44,9 @@ pub(super) async fn list(State(server): State<Arc<Server>>) -> Json<List> {
         Slot::Resident(table) => Entry {
             name,
             state: "resident",
-            epoch: Some(hex::encode(table.epoch)),
-            protocol: Some(table.protocol.clone()),
-            records: table.records,
+            epoch: Some(hex::encode(table.served().epoch)),
+            protocol: Some(table.served().protocol.clone()),
+            records: Some(table.served().records),
             reason: None,
         },
     };
@@ -60,7 +60,7 @@ pub(super) async fn descriptor(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (table, _) = resident(&server, name)?;
-    let etag = format!("\"{}\"", hex::encode(table.epoch));
+    let etag = format!("\"{}\"", hex::encode(table.served().epoch));
     let not_modified = is_not_modified(&headers, &etag);
     let caching = [(CACHE_CONTROL, "no-cache".to_owned()), (ETAG, etag)];
     if not_modified {

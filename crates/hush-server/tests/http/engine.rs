@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Condvar, Mutex},
 };
 
-use hush_engine::{Backend, Blob, ClientKeys, Engine, EngineError, KeySpec};
+use hush_engine::{Blob, ClientKeys, Engine, EngineError, KeySpec, Place, Served};
 use hush_protocol::wire::{self, EvaluationKeys, KEY_ID_BYTES, Query, QuerySizes};
 use prost::Message;
 
@@ -21,12 +21,7 @@ pub(crate) const SHORT_ANSWER: u8 = 0xfd;
 pub(crate) const NO_MEMORY: u8 = 0xfc;
 
 pub(crate) struct SumEngine {
-    pub(crate) epoch: [u8; 32],
-    pub(crate) blobs: Vec<Blob>,
-    descriptor: Arc<[u8]>,
-    answer_bytes: usize,
-    keys: Option<KeySpec>,
-    backend: Backend,
+    served: Served,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -44,45 +39,49 @@ impl SumEngine {
     pub(crate) fn new(epoch_byte: u8) -> SumEngine {
         let epoch = [epoch_byte; 32];
         let descriptor = format!(" {{\"protocol\":\"sum\",\"records\":1000,\"e\":{epoch_byte}}}\n");
-        SumEngine {
+        let served = Served {
+            descriptor_json: descriptor.into_bytes().into(),
             epoch,
-            blobs: Vec::new(),
-            descriptor: descriptor.into_bytes().into(),
+            records: 1000,
+            protocol: "sum".into(),
+            query: SIZES,
             answer_bytes: ANSWER_BYTES,
+            place: Place::Cpu,
+            max_batch: MAX_BATCH,
             keys: None,
-            backend: Backend::Cpu,
-            state: Mutex::default(),
-            changed: Condvar::new(),
-        }
+            blobs: Vec::new(),
+        };
+        SumEngine { served, state: Mutex::default(), changed: Condvar::new() }
     }
 
     pub(crate) fn with_descriptor(mut self, json: &[u8]) -> SumEngine {
-        self.descriptor = json.into();
+        self.served.descriptor_json = json.into();
         self
     }
 
     /// Answers have this length, most of it zeros.
     pub(crate) fn with_answer_bytes(mut self, bytes: usize) -> SumEngine {
-        self.answer_bytes = bytes;
+        self.served.answer_bytes = bytes;
         self
     }
 
     /// Queries need keys of this parameter set, of this many words.
     pub(crate) fn with_keys(mut self, preset: &str, words: usize) -> SumEngine {
         let bytes = wire::encoded_keys_bytes(preset, SEED_BYTES, words);
-        self.keys = Some(KeySpec { preset: preset.to_owned(), bytes, backend: Backend::Cpu });
+        self.served.keys = Some(KeySpec { preset: preset.to_owned(), bytes, place: Place::Cpu });
+        self.served.query.key_id = KEY_ID_BYTES;
         self
     }
 
-    /// It is on this backend, and takes keys that were opened there.
-    pub(crate) fn on(mut self, backend: Backend) -> SumEngine {
-        self.backend = backend;
-        self.keys = self.keys.map(|spec| KeySpec { backend, ..spec });
+    /// It is at this place, and takes keys that were opened there.
+    pub(crate) fn at(mut self, place: Place) -> SumEngine {
+        self.served.place = place;
+        self.served.keys = self.served.keys.map(|spec| KeySpec { place, ..spec });
         self
     }
 
     pub(crate) fn with_blob(mut self, hash: [u8; 32], file: File, bytes: u64) -> SumEngine {
-        self.blobs.push(Blob { hash, file: Arc::new(file), bytes });
+        self.served.blobs.push(Blob { hash, file: Arc::new(file), bytes });
         self
     }
 
@@ -158,46 +157,14 @@ pub(crate) fn special(first_byte: u8) -> Query {
 }
 
 impl Engine for SumEngine {
-    fn descriptor_json(&self) -> Arc<[u8]> {
-        self.descriptor.clone()
-    }
-
-    fn epoch(&self) -> [u8; 32] {
-        self.epoch
-    }
-
-    fn protocol(&self) -> &str {
-        "sum"
-    }
-
-    fn backend(&self) -> Backend {
-        self.backend
-    }
-
-    fn query_bytes(&self) -> QuerySizes {
-        QuerySizes { key_id: self.keys.as_ref().map_or(0, |_| KEY_ID_BYTES), ..SIZES }
-    }
-
-    fn answer_bytes(&self) -> usize {
-        self.answer_bytes
-    }
-
-    fn max_batch(&self) -> usize {
-        MAX_BATCH
-    }
-
-    fn blobs(&self) -> Vec<Blob> {
-        self.blobs.clone()
-    }
-
-    fn keys(&self) -> Option<KeySpec> {
-        self.keys.clone()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
     fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
         self.check()?;
         let refuse = |reason: &str| EngineError::Keys { reason: reason.to_owned() };
-        let spec = self.keys.as_ref().ok_or_else(|| refuse("there are none"))?;
+        let spec = self.served.keys.as_ref().ok_or_else(|| refuse("there are none"))?;
         let keys = wire::decode_keys(body.to_vec().into()).map_err(|_| refuse("malformed"))?;
         if keys.preset != spec.preset || body.len() != spec.bytes || keys.seed.len() != SEED_BYTES {
             return Err(refuse("of another set"));
@@ -205,7 +172,7 @@ impl Engine for SumEngine {
         match keys.words.iter().max() {
             Some(&PANICS) => panic!("asked to panic"),
             Some(&REFUSED) => Err(refuse("a coefficient of the keys is too large")),
-            _ => Ok(ClientKeys(Arc::new((spec.backend, keys.seed[0])))),
+            _ => Ok(ClientKeys { place: spec.place, keys: Arc::new(keys.seed[0]) }),
         }
     }
 
@@ -225,14 +192,13 @@ impl Engine for SumEngine {
         let mut answers: Vec<Vec<u8>> = queries.iter().map(expected).collect();
         assert_eq!(keys.len(), queries.len());
         for (answer, keys) in answers.iter_mut().zip(keys) {
-            assert_eq!(keys.is_some(), self.keys.is_some());
-            let opened = keys.as_ref().map(|keys| *keys.0.downcast_ref::<(Backend, u8)>().unwrap());
-            let shift = opened.map_or(0, |(backend, shift)| {
-                assert_eq!(backend, self.backend(), "keys that another backend has opened");
-                shift
+            assert_eq!(keys.is_some(), self.served.keys.is_some());
+            let shift = keys.as_ref().map_or(0, |keys| {
+                assert_eq!(keys.place, self.served.place, "keys that were opened elsewhere");
+                *keys.keys.downcast_ref::<u8>().unwrap()
             });
             answer.iter_mut().for_each(|byte| *byte = byte.wrapping_add(shift));
-            answer.resize(self.answer_bytes, 0);
+            answer.resize(self.served.answer_bytes, 0);
         }
         if queries[0].first[0] == SHORT_ANSWER {
             answers[0].pop();

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use hush_engine::Backend;
+use hush_engine::Place;
 use hush_server::{ServerConfig, ServerError, Tables, run};
 use tokio::{net::TcpListener, sync::oneshot};
 
@@ -40,12 +40,12 @@ impl TestServer {
 
     /// A server with one table, `t`, of epoch [`EPOCH`].
     pub(crate) fn with_engine(config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
-        Self::with_engine_on(Backend::Cpu, config)
+        Self::with_engine_at(Place::Cpu, config)
     }
 
     /// The same with an engine that says that it is on `backend`.
-    pub(crate) fn with_engine_on(backend: Backend, config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
-        let engine = Arc::new(SumEngine::new(EPOCH_BYTE).on(backend));
+    pub(crate) fn with_engine_at(place: Place, config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
+        let engine = Arc::new(SumEngine::new(EPOCH_BYTE).at(place));
         let tables = Tables::new();
         tables.insert("t", engine.clone()).unwrap();
         (TestServer::start(tables, config), engine)

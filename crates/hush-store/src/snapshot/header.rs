@@ -54,6 +54,11 @@ impl FileEntry {
         Ok(Self { name: name.into(), bytes: content.len() as u64, chunk_bytes: CHUNK_BYTES as u64, chunks })
     }
 
+    /// One hash of all of the content: BLAKE3 of the checksums.
+    pub fn digest(&self) -> [u8; 32] {
+        *blake3::hash(&self.chunks).as_bytes()
+    }
+
     /// The checksums.
     pub(super) fn hashes(&self) -> &[[u8; 32]] {
         self.chunks.as_chunks().0

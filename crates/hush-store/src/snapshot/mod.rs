@@ -21,15 +21,4 @@ pub use reader::{MappedFile, Snapshot, Verify};
 pub use resume::{Identity, State};
 pub use writer::{MappedOutput, Scratch, SnapshotWriter};
 
-/// The database of the first fold, tiled.
-pub const DB_FILE: &str = "db.bin";
-/// The database of DoublePIR's second fold, tiled.
-pub const SECOND_DB_FILE: &str = "db2.bin";
-/// The hint that clients download.
-pub const HINT_FILE: &str = "hint.bin";
-/// The hint in evaluation form, where answers are packed.
-pub const LIFTED_FILE: &str = "lifted.bin";
-/// Name of the pack columns, of column packing.
-pub const COLUMNS_FILE: &str = "columns.bin";
-/// Name of the polynomials of the chain, of column packing.
-pub const CHAIN_FILE: &str = "chain.bin";
+pub use hush_protocol::facts::{CHAIN_FILE, COLUMNS_FILE, DB_FILE, HINT_FILE, LIFTED_FILE, SECOND_DB_FILE};

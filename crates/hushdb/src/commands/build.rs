@@ -3,16 +3,9 @@
 use std::{error::Error, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use hush_engine::{BackendChoice, Built, Cancel, Job, JobError, JobRequest, build::BuildOptions};
-use hush_he::params::{
-    COLPACK_N2048_Q52, ColumnParams, DEFAULT_LWE, LweParams, PackParams, RingParams, column_preset,
-    pack_preset, preset, ring_preset,
-};
-use hush_protocol::{
-    keyword::FilterKind,
-    slot::MAX_VALUE_BYTES,
-    table::{Family, Protocol},
-};
+use hush_engine::{BackendChoice, Built, Cancel, Job, JobError, JobRequest, builder::BuildOptions};
+use hush_he::HeError;
+use hush_protocol::{Protocol, keyword::FilterKind, slot::MAX_VALUE_BYTES};
 use hush_store::{
     ingest::{self, IngestOptions, Input, OnDuplicate},
     snapshot::Phase,
@@ -89,14 +82,14 @@ fn parse_protocol(name: &str) -> Result<ProtocolChoice, String> {
     }
     name.parse()
         .map(Some)
-        .map_err(|_| format!("unknown protocol '{name}': use auto, {}", listed(&Protocol::ALL, "or")))
+        .map_err(|_| format!("unknown protocol '{name}': use auto, {}", listed(Protocol::ALL, "or")))
 }
 
 fn protocol_help() -> String {
     format!(
         "Protocol: auto, {}. auto is colpack, unless a look-up would send as much as the table has, or what the server keeps \
          beside the table would be longer than it and 512 MiB; then simple or frodo",
-        listed(&Protocol::ALL, "or")
+        listed(Protocol::ALL, "or")
     )
 }
 
@@ -140,7 +133,7 @@ fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
 
 /// What is to be built, and how.
 fn request(args: BuildArgs) -> Result<JobRequest, String> {
-    let Presets { protocol, lwe, ring, pack, column } = presets(args.protocol, args.preset.as_deref())?;
+    args.preset.iter().try_for_each(|preset| check_preset(args.protocol, preset))?;
     Ok(JobRequest {
         input: Input::from(args.input.as_os_str()),
         ingest: IngestOptions {
@@ -154,11 +147,8 @@ fn request(args: BuildArgs) -> Result<JobRequest, String> {
         out: args.out,
         force: args.force,
         options: BuildOptions {
-            protocol,
-            lwe,
-            ring,
-            pack,
-            column,
+            protocol: args.protocol,
+            preset: args.preset,
             filter: args.filter,
             fingerprint_bytes: args.fingerprint_bytes,
             columns: args.columns.map(NonZeroUsize::get),
@@ -166,39 +156,16 @@ fn request(args: BuildArgs) -> Result<JobRequest, String> {
     })
 }
 
-/// The parameter sets of all families, the one called `name` among them, and the protocol: as asked for, or the one that
-/// the set is for.
-fn presets(protocol: ProtocolChoice, name: Option<&str>) -> Result<Presets, String> {
-    let column = Some(COLPACK_N2048_Q52);
-    let defaults = Presets { protocol, lwe: DEFAULT_LWE, ring: None, pack: None, column };
-    let Some(name) = name else { return Ok(defaults) };
-    let (family, stands_for, presets) = if let Ok(lwe) = preset(name) {
-        // Of column packing it would be no part.
-        (Family::Lwe, None, Presets { lwe, column: None, ..defaults })
-    } else if let Ok(ring) = ring_preset(name) {
-        (Family::Ring, Some(Protocol::Onion), Presets { ring: Some(ring), ..defaults })
-    } else if let Ok(pack) = pack_preset(name) {
-        (Family::Pack, Some(Protocol::Hybrid), Presets { pack: Some(pack), ..defaults })
-    } else {
-        let column = column_preset(name).map_err(|unknown| unknown.to_string())?;
-        (Family::Column, Some(Protocol::Colpack), Presets { column: Some(column), ..defaults })
-    };
-    let of_family: Vec<_> =
-        Protocol::ALL.into_iter().filter(|protocol| protocol.family() == family).collect();
+/// Refuses a parameter set that is none, or not one of the protocol that is asked for.
+fn check_preset(protocol: ProtocolChoice, preset: &str) -> Result<(), String> {
+    let all = Protocol::ALL.iter().copied();
+    let takers: Vec<_> = all.filter(|protocol| protocol.page().has_set(preset)).collect();
     match protocol {
-        Some(asked) if asked.family() != family => Err(format!(
-            "{name} is a parameter set of {}, not of {asked}: choose another --preset or --protocol",
-            listed(&of_family, "and")
+        _ if takers.is_empty() => Err(HeError::UnknownPreset(preset.into()).to_string()),
+        Some(asked) if !takers.contains(&asked) => Err(format!(
+            "{preset} is a parameter set of {}, not of {asked}: choose another --preset or --protocol",
+            listed(&takers, "and")
         )),
-        _ => Ok(Presets { protocol: protocol.or(stands_for), ..presets }),
+        _ => Ok(()),
     }
-}
-
-/// What a build is to use.
-struct Presets {
-    protocol: ProtocolChoice,
-    lwe: LweParams,
-    ring: Option<RingParams>,
-    pack: Option<PackParams>,
-    column: Option<ColumnParams>,
 }

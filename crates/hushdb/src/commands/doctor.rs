@@ -98,7 +98,7 @@ fn memory() -> Memory {
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 fn gpus() -> Gpus {
     use hush_cuda::device::{Device, DeviceInfo};
-    let used = hush_engine::open_device();
+    let used = hush_engine::open_devices();
     let describe = |info: &DeviceInfo, device: Result<&Device, String>| Gpu {
         name: info.name.clone(),
         capability: format!("{}.{}", info.capability.0, info.capability.1),
@@ -107,13 +107,9 @@ fn gpus() -> Gpus {
         free_bytes: device.and_then(|device| device.free_bytes().map_err(|error| error.to_string())),
     };
     let listed = Device::list().unwrap_or_default();
-    let mut devices = Vec::new();
-    // The first one is the one that is used, unless the emulator is in its place, which no driver lists.
-    if let Ok(device) = &used
-        && listed.first() != Some(device.info())
-    {
-        devices.push(describe(device.info(), Ok(device)));
-    }
+    // The emulator, which no driver lists.
+    let others = used.iter().flatten().filter(|device| !listed.contains(device.info()));
+    let mut devices: Vec<_> = others.map(|device| describe(device.info(), Ok(device))).collect();
     for (ordinal, info) in listed.iter().enumerate() {
         let device = Device::open(ordinal).map_err(|error| error.to_string());
         devices.push(describe(info, device.as_ref().map_err(String::clone)));
@@ -168,6 +164,6 @@ fn print(report: &Report) {
     }
     match &gpu.unused_because {
         Some(reason) => println!("backend auto  cpu: {reason}"),
-        None => println!("backend auto  cuda, on GPU 0, for tables that fit into its memory"),
+        None => println!("backend auto  cuda, for tables that fit into the memory of a GPU"),
     }
 }

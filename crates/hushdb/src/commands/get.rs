@@ -19,7 +19,7 @@ use hush_client::{
         Stats,
     },
 };
-use hush_protocol::table::TableParams;
+use hush_protocol::facts::Facts;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -121,19 +121,19 @@ fn look_up(
         ..HttpOptions::default()
     };
     let mut table = HttpClient::connect(&args.url, options)?.open(args.table.as_deref())?;
-    warn_if_weak(table.table().params());
+    warn_if_weak(table.table().facts());
     let found = table.lookup(wanted)?;
     progress.clear();
     Ok((table, found))
 }
 
 /// Says what was accepted with `--allow-weak`.
-fn warn_if_weak(params: &TableParams) {
-    let bits = params.security_bits();
+fn warn_if_weak(facts: &Facts) {
+    let bits = facts.security_bits;
     if bits == 0.0 {
-        eprintln!("warning: {} is for tests: the server can read what is looked up", params.preset());
-    } else if !params.is_secure() {
-        eprintln!("warning: {} gives {bits:.0} bits of security, 128 are the minimum", params.preset());
+        eprintln!("warning: {} is for tests: the server can read what is looked up", facts.preset);
+    } else if !facts.is_secure() {
+        eprintln!("warning: {} gives {bits:.0} bits of security, 128 are the minimum", facts.preset);
     }
 }
 
@@ -306,7 +306,7 @@ impl StatsLine {
             network: seconds.network,
             decode: seconds.decode,
         };
-        let protocol = table.table().params().protocol().name();
+        let protocol = table.table().facts().protocol.name();
         let stats = StatsObject {
             protocol,
             queries,
@@ -326,13 +326,13 @@ impl StatsLine {
 fn print_stats(table: &HttpTable, keys: usize) {
     let stats = table.stats();
     let seconds = stats.seconds;
-    let params = table.table().params();
-    let hint = params.hint_bytes() as u64;
+    let facts = table.table().facts();
+    let hint = facts.hint_bytes;
     let cached = if stats.setup_bytes_down < hint { ", the hint came from the cache" } else { "" };
     let has_keys = table.table().key_preset().is_some();
     let linked = if has_keys { ", the same client in all look-ups under these keys," } else { "" };
     let mut lines = vec![
-        format!("protocol  {} ({})", params.protocol(), params.preset()),
+        format!("protocol  {} ({})", facts.protocol, facts.preset),
         format!("queries   {} for {keys} key{}", stats.queries, plural(keys as u64)),
         format!(
             "traffic   {} up, {} down; each look-up {} up, {} down",

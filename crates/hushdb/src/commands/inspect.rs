@@ -5,13 +5,11 @@ use std::{error::Error, fmt::Write, path::PathBuf};
 use clap::{Args, ValueEnum};
 use hush_protocol::{
     ProtocolError,
+    any_page::TableParams,
     descriptor::{Descriptor, Lookup},
-    table::TableParams,
+    facts::{Content, LIFTED_FILE},
 };
-use hush_store::snapshot::{
-    CHAIN_FILE, COLUMNS_FILE, DB_FILE, FileEntry, HINT_FILE, Header, LIFTED_FILE, SECOND_DB_FILE, Snapshot,
-    Verify,
-};
+use hush_store::snapshot::{FileEntry, Header, Snapshot, Verify};
 use serde_json::{Value, json};
 
 use crate::report;
@@ -61,21 +59,22 @@ pub(crate) fn run(args: InspectArgs) -> Result<(), Box<dyn Error>> {
 fn facts(header: &Header) -> Result<Value, ProtocolError> {
     let descriptor = &header.descriptor;
     let params = descriptor.params()?;
-    let shape = params.shape();
+    let table = params.facts();
+    let shape = table.shape;
     let encoded_slots = (shape.columns * shape.blocks) as f64;
     let mut facts = json!({
         "epoch": hex::encode(descriptor.epoch),
         "format_version": header.version,
         "written_by": header.written_by,
         "source": header.source,
-        "protocol": params.protocol(),
+        "protocol": table.protocol,
         "lookup": lookup(descriptor),
         "filter": filter(descriptor),
         "records": descriptor.records,
-        "preset": params.preset(),
-        "security_bits": params.security_bits(),
-        "failure_log2": finite(params.log2_failure()),
-        "noise_sigmas": finite(params.sigmas()),
+        "preset": table.preset,
+        "security_bits": table.security_bits,
+        "failure_log2": finite(table.log2_failure),
+        "noise_sigmas": finite(table.sigmas),
         "columns": shape.columns,
         "blocks": shape.blocks,
         "slot_bytes": shape.slot_bytes,
@@ -83,66 +82,17 @@ fn facts(header: &Header) -> Result<Value, ProtocolError> {
         "length_bytes": descriptor.slot.length_bytes,
         "max_value_bytes": descriptor.slot.max_value_bytes,
         "payload_bytes": header.payload_bytes,
-        "encoded_bytes": params.encoded_bytes(),
+        "encoded_bytes": table.encoded_bytes,
         "slots_per_record": encoded_slots / descriptor.records as f64,
-        "hint_bytes": params.hint_bytes(),
+        "hint_bytes": table.hint_bytes,
         "server_bytes": server_bytes(header),
-        "key_bytes": params.key_bytes(),
-        "query_bytes": params.query_bytes().total(),
-        "answer_bytes": params.answer_bytes(),
+        "key_bytes": table.key_bytes,
+        "query_bytes": table.query.total(),
+        "answer_bytes": table.answer_bytes,
         "files": header.files.iter().map(|f| json!({ "name": f.name, "bytes": f.bytes })).collect::<Vec<_>>(),
     });
-    let own = match &params {
-        TableParams::Lwe(table) => {
-            let (lwe, widths) = (table.lwe(), table.widths());
-            json!({
-                "lwe_dimension": lwe.n(),
-                "error_std": lwe.error_std(),
-                "rows": table.rows(),
-                "word_bits": { "query": widths.query, "hint": widths.hint, "answer": widths.answer },
-            })
-        }
-        TableParams::Ring(table) => json!({
-            "ring_degree": table.ring().degree(),
-            "symbol_bits": table.ring().plaintext_bits(),
-            "entries": table.entries(),
-            "folds": table.folds(),
-            "lanes": table.lanes(),
-            "planes": table.planes(),
-        }),
-        TableParams::Pack(table) => {
-            let (lwe, ring, first) = (table.params().lwe(), table.params().ring(), table.first_shape());
-            json!({
-                "lwe_dimension": lwe.n(),
-                "error_std": lwe.error_std(),
-                "rows": table.rows(),
-                "ring_degree": ring.degree(),
-                "word_bits": { "query": table.query_bits(), "packed": ring.plaintext_bits() },
-                "entries": first.entries(),
-                "folds": table.folds(),
-                "lanes": table.lanes(),
-                "planes": first.planes(),
-                "lifted_bytes": table.hint_tiling().bytes(),
-            })
-        }
-        TableParams::Column(table) => {
-            let (lwe, shape) = (table.params().lwe(), table.pack_shape());
-            json!({
-                "lwe_dimension": lwe.n(),
-                "error_std": lwe.error_std(),
-                "rows": table.rows(),
-                "ring_degree": table.params().ring().degree(),
-                "word_bits": { "query": table.query_bits() },
-                "entries": shape.entries(),
-                "external_products": table.external_products(),
-                "lanes": table.lanes(),
-                "planes": shape.planes(),
-                "pack_column_bytes": table.columns_tiling().bytes(),
-            })
-        }
-    };
-    if let (Value::Object(facts), Value::Object(own)) = (&mut facts, own) {
-        facts.extend(own);
+    if let Value::Object(facts) = &mut facts {
+        facts.extend(table.details.iter().map(|(name, value)| (name.to_string(), value.clone())));
     }
     Ok(facts)
 }
@@ -153,17 +103,11 @@ fn server_bytes(header: &Header) -> u64 {
 }
 
 /// The same with its parts.
-fn server(header: &Header) -> String {
+fn server(header: &Header, params: &TableParams) -> String {
+    let specs = params.files();
     let part = |file: &FileEntry| {
-        let name = match file.name.as_str() {
-            DB_FILE => "database",
-            SECOND_DB_FILE => "second database",
-            COLUMNS_FILE => "pack columns",
-            CHAIN_FILE => "digits and masks",
-            HINT_FILE | LIFTED_FILE => "hint",
-            name => name,
-        };
-        format!("{name} {}", report::bytes(file.bytes))
+        let spec = specs.iter().find(|spec| spec.name == file.name);
+        format!("{} {}", spec.map_or(file.name.as_str(), |spec| spec.title), report::bytes(file.bytes))
     };
     let parts: Vec<_> = header.files.iter().map(part).collect();
     format!("{} in all: {}", report::bytes(server_bytes(header)), parts.join(", "))
@@ -192,8 +136,8 @@ fn filter(descriptor: &Descriptor) -> Option<String> {
 pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
     let descriptor = &header.descriptor;
     let params = descriptor.params()?;
-    let shape = params.shape();
-    let encoded = params.encoded_bytes() as u64;
+    let facts = params.facts();
+    let (shape, encoded) = (facts.shape, facts.encoded_bytes);
     let slots = (shape.columns * shape.blocks) as f64 / descriptor.records as f64;
     let filter =
         filter(descriptor).map_or(String::new(), |name| format!(", {name}: {slots:.4} slots a record"));
@@ -204,14 +148,12 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
         "source",
         format!("{}, {} records, by {}{filter}", header.source, descriptor.records, lookup(descriptor)),
     );
-    line("protocol", format!("{} with {}", params.protocol(), params.preset()));
+    line("protocol", format!("{} with {}", facts.protocol, facts.preset));
     line(
         "security",
         format!(
             "{:.1} bits; an answer fails with probability 2^{:.0} ({:.1} sigma)",
-            params.security_bits(),
-            params.log2_failure(),
-            params.sigmas()
+            facts.security_bits, facts.log2_failure, facts.sigmas
         ),
     );
     line(
@@ -228,22 +170,19 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
         ),
     );
     line("encoded", format!("{} ({})", report::bytes(encoded), ratio(encoded, header.payload_bytes)));
-    line("server", server(header));
-    line("query", report::bytes(params.query_bytes().total() as u64));
-    line("answer", report::bytes(params.answer_bytes() as u64));
-    match &params {
-        TableParams::Lwe(_) => {
-            let hint = report::bytes(params.hint_bytes() as u64);
-            line("hint", format!("{hint}, downloaded once by each client"));
-        }
-        TableParams::Ring(_) | TableParams::Column(_) => {}
-        TableParams::Pack(table) => {
-            let hint = report::bytes(table.hint_tiling().bytes() as u64);
-            line("hint", format!("{hint}, kept by the server"));
-        }
+    line("server", server(header, &params));
+    line("query", report::bytes(facts.query.total() as u64));
+    line("answer", report::bytes(facts.answer_bytes as u64));
+    for file in params.files() {
+        let kept = match file.content {
+            Content::Download { .. } => "downloaded once by each client",
+            Content::Eval(_) if file.name == LIFTED_FILE => "kept by the server",
+            Content::Bytes(_) | Content::Eval(_) | Content::Chain { .. } => continue,
+        };
+        line("hint", format!("{}, {kept}", report::bytes(file.content.bytes())));
     }
-    if params.protocol().has_evaluation_keys() {
-        let keys = report::bytes(params.key_bytes() as u64);
+    if facts.keys.is_some() {
+        let keys = report::bytes(facts.key_bytes as u64);
         line("keys", format!("{keys}, uploaded once by each client"));
     }
     Ok(out)

@@ -28,7 +28,9 @@ pub(super) fn path(asked: Option<&Path>, dirs: &[PathBuf]) -> Result<Option<Path
 /// A table that cannot be opened is reported when it is loaded.
 fn needs_keys(dir: &Path) -> bool {
     let snapshot = Snapshot::open(dir, Verify::Header);
-    snapshot.is_ok_and(|snapshot| snapshot.header().descriptor.protocol.has_evaluation_keys())
+    snapshot.is_ok_and(|snapshot| {
+        snapshot.header().descriptor.params().is_ok_and(|params| params.facts().keys.is_some())
+    })
 }
 
 #[cfg(test)]

@@ -191,15 +191,15 @@ fn load(
     let loading = Loading { name, bar: Bar::new() };
     let engine = hush_engine::open(dir, verify.into(), backends, &loading)?;
     loading.bar.finish();
-    let sizes = engine.query_bytes();
+    let served = engine.served();
     eprintln!(
         "{name}: {} from {} on {}, ready in {:.1} s; query {}, answer {}",
-        engine.protocol(),
+        served.protocol,
         dir.display(),
-        engine.backend(),
+        served.place,
         start.elapsed().as_secs_f64(),
-        report::bytes(sizes.total() as u64),
-        report::bytes(engine.answer_bytes() as u64)
+        report::bytes(served.query.total() as u64),
+        report::bytes(served.answer_bytes as u64)
     );
     tables.insert(name, engine).map_err(Failure::of_program)
 }

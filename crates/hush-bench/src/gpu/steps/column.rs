@@ -10,8 +10,7 @@ use hush_math::{
 };
 use hush_ops::contract::{ChainPolys, ColumnOps, LweBatch, Memory, PowerKeys, RingOps};
 use hush_protocol::{
-    column_table::ColumnTable,
-    table::{Protocol, TableShape},
+    Protocol, colpack::Colpack, column_page::ColumnPage, column_table::ColumnTable, table::TableShape,
 };
 
 use super::{device_residues, residues};
@@ -25,7 +24,7 @@ use crate::{
 };
 
 pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
-    let table = ColumnTable::new(Protocol::Colpack, bench.scale.column, shape)?;
+    let table = ColumnTable::new(Colpack::SPEC, bench.scale.column, shape)?;
     let context = Arc::new(RingContext::new(*table.params().ring()));
     let ring = bench.cuda.open_ring(context.clone())?;
     let [digits, masks] = [3, 4].map(|seed| residues(context.kept(), table.pack_shape().plaintexts(), seed));

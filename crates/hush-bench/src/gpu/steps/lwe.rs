@@ -5,7 +5,7 @@ use std::error::Error;
 use hush_cuda::{CudaDb, FoldKernel, fill_random};
 use hush_he::params::DEFAULT_LWE;
 use hush_ops::{contract::LweOps, tiling::Tiling};
-use hush_protocol::table::{Protocol, TableShape};
+use hush_protocol::{Protocol, table::TableShape};
 
 use crate::{
     gpu::{

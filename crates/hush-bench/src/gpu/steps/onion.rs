@@ -4,9 +4,11 @@ use std::error::Error;
 
 use hush_ops::contract::EntryOrder;
 use hush_protocol::{
-    layout,
+    Protocol,
+    any_page::{Slots, shape},
+    onion::Onion,
     ring_table::RingTable,
-    table::{Protocol, Scheme, TableShape},
+    table::TableShape,
 };
 
 use super::ring::RingBench;
@@ -18,9 +20,8 @@ use crate::{
 /// A table of its own: the database in evaluation form is several times as long as its records, and no step here reads it.
 pub(super) fn run(bench: &mut Bench<'_>, _: TableShape) -> Result<(), Box<dyn Error>> {
     let (params, records) = (bench.scale.onion, bench.scale.onion_bytes / RECORD_BYTES);
-    let scheme = Scheme::Ring(params);
-    let columns = layout::columns(&scheme, records, RECORD_BYTES);
-    let table = RingTable::new(params, layout::index_shape(&scheme, records, RECORD_BYTES, columns))?;
+    let slots = Slots { count: records, slot_bytes: RECORD_BYTES, by_key: false };
+    let table = RingTable::new(params, shape::<Onion>(&params, slots, None))?;
     let onion = RingBench::new(bench, Protocol::Onion, &params)?;
     let what = |name: &str| Row::named(name).of(Protocol::Onion);
     bench.attempt(what("expand"), |bench| onion.expand(bench, table.shape().columns, table.folds()));

@@ -12,8 +12,7 @@ use hush_ops::{
     ntt_tiling::{MAX_TILE_WIDTH, NttTiling},
 };
 use hush_protocol::{
-    pack_table::PackTable,
-    table::{Protocol, TableShape},
+    Protocol, hybrid::Hybrid, pack_page::PackPage, pack_table::PackTable, table::TableShape,
 };
 
 use super::{device_residues, ring::RingBench};
@@ -27,7 +26,7 @@ use crate::{
 
 pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
     let params = bench.scale.pack;
-    let table = PackTable::new(Protocol::Hybrid, params, shape)?;
+    let table = PackTable::new(Hybrid::SPEC, params, shape)?;
     let (first, n) = (table.first_shape(), params.lwe().n());
     let mut steps = RingBench::new(bench, Protocol::Hybrid, params.ring())?;
     let what = |name: &str| Row::named(name).of(Protocol::Hybrid);

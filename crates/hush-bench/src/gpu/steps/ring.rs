@@ -10,8 +10,8 @@ use hush_he::{
 use hush_math::{csprng::Csprng, poly::Eval};
 use hush_ops::contract::{EntryOrder, RingOps, RlweBatch};
 use hush_protocol::{
+    Protocol,
     ring_keys::{RingKeys, open_upload},
-    table::Protocol,
 };
 
 use super::device_residues;

@@ -1,67 +1,140 @@
 //! Whole answers: a table of every protocol, made and served by the CUDA backend, is answered byte for byte as by the reference
 //! backend, and the client reads the right slot.
 
-mod asked;
-mod column;
-mod lwe;
-mod onion;
-mod pack;
+mod content;
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
-use self::asked::QUERIES;
-use crate::devices::{gpu, orderly};
 use hush_cuda::{Cuda, device::Device};
 use hush_he::params::{
     COLPACK_N2048_Q52, DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_RING_N256, ONION_M31,
     PACK_M31,
 };
-use hush_ops::{
-    contract::{ColumnOps, PackOps},
-    reference::Reference,
+use hush_math::csprng::Csprng;
+use hush_ops::{contract::Steps, reference::Reference, tiling::DbBytes};
+use hush_protocol::{
+    ProtocolError,
+    any_page::TableParams,
+    client::Given,
+    colpack::Colpack,
+    colpack_s::ColpackS,
+    column_page::ColumnPacked,
+    double::Double,
+    double_pack::DoublePack,
+    exppack_d::ExppackD,
+    exppack_s::ExppackS,
+    facts::HINT_FILE,
+    frodo::Frodo,
+    hosted::Hosted,
+    hybrid::Hybrid,
+    lwe_page::OverLwe,
+    onion::Onion,
+    pack_page::Packed,
+    page::{Files, Page},
+    ring_keys::RingKeys,
+    simple::Simple,
+    table::TableShape,
+    wire,
 };
-use hush_protocol::table::{Protocol, TableShape};
 
-/// A table with random bytes, and queries for some of its slots.
-trait Case: Sync {
-    /// The table on a backend, with all that was made of its database.
-    type Server<B: PackOps + ColumnOps>: Sync;
+use self::content::{Content, QUERIES, WHITENING};
+use crate::{
+    devices::{gpu, orderly},
+    made::{File, bytes},
+};
 
-    /// Does all the offline work.
-    fn serve<B: PackOps + ColumnOps>(&self, backend: B) -> Self::Server<B>;
-
-    /// The answers to some of the queries, in one batch.
-    fn answer<B: PackOps + ColumnOps>(&self, server: &Self::Server<B>, queries: Range<usize>)
-    -> Vec<Vec<u8>>;
-
-    /// The slot that a query asked for, as the client reads it.
-    fn recover(&self, server: &Self::Server<Reference>, query: usize, answer: &[u8]) -> Vec<u8>;
-
-    /// That slot in the clear.
-    fn expected(&self, query: usize) -> Vec<u8>;
+/// A table with random bytes, a client, and queries for some of its slots.
+struct Case<P: Page> {
+    table: P::Table,
+    content: Content,
+    keys: Option<Arc<RingKeys>>,
+    /// As the reference makes them.
+    files: Vec<File>,
+    client: P::Client,
+    queries: Vec<wire::Query>,
+    pending: Vec<P::Pending>,
 }
 
-/// Checks batches of three queries, of one and of none on all of `devices`, one after another and from two threads at once.
-fn check(case: &impl Case, devices: Vec<Device>) {
-    let reference = case.serve(Reference);
-    let expected = case.answer(&reference, 0..QUERIES);
-    for (query, answer) in expected.iter().enumerate() {
-        assert_eq!(case.recover(&reference, query, answer), case.expected(query), "query {query}");
+/// The table on a backend, with the client's keys if it needs any.
+struct Server<P: Page, B: Steps> {
+    hosted: Hosted<P, B>,
+    keys: Option<B::Keys>,
+}
+
+/// The files of a table by name.
+struct Made<'a>(&'a [File]);
+
+impl Files for Made<'_> {
+    type Error = ProtocolError;
+
+    fn bytes(&self, name: &'static str) -> Result<DbBytes, ProtocolError> {
+        Ok(found(self.0, name).unwrap_or_else(|| panic!("there is no {name}")))
     }
-    assert!(case.answer(&reference, 0..0).is_empty());
-    for device in devices {
-        let name = format!("{}, {:?}", device.info().name, device.info().capability);
-        let server = case.serve(Cuda::new(device));
-        let answer = |queries: Range<usize>| {
-            let answers = case.answer(&server, queries.clone());
-            assert!(answers == expected[queries.clone()], "queries {queries:?} on {name}");
-        };
-        answer(1..2);
-        answer(0..0);
-        std::thread::scope(|scope| {
-            scope.spawn(|| answer(0..QUERIES));
-            scope.spawn(|| answer(2..3));
-        });
+}
+
+fn found(files: &[File], name: &str) -> Option<DbBytes> {
+    files.iter().find(|(own, _)| *own == name).map(|(_, bytes)| bytes.clone())
+}
+
+impl<P: Page> Case<P> {
+    fn new(set: P::Set, shape: TableShape) -> Self {
+        let table = P::table(set, shape).unwrap();
+        let params = TableParams::new::<P>(table.clone());
+        let facts = params.facts();
+        let keys = facts.keys.map(|ring| Arc::new(RingKeys::from_seed(&ring, &[9; 32])));
+        let whitening = facts.is_whitened.then_some(WHITENING);
+        let content = Content::new(params);
+        let files = content.files(&Reference);
+        let hint = found(&files, HINT_FILE);
+        let client = P::client(&table, &Given { hint, whitening, keys: keys.clone() }).unwrap();
+        let rng = &mut Csprng::insecure_from_seed(1);
+        let query = |target| P::query(&table, &client, target, rng);
+        let (queries, pending) = content.targets().into_iter().map(query).unzip();
+        Self { table, content, keys, files, client, queries, pending }
+    }
+
+    /// The table of these files on a backend.
+    fn serve<B: Steps>(&self, backend: Arc<B>, files: &[File]) -> Server<P, B> {
+        let hosted = Hosted::open(backend, self.table.clone(), &Made(files)).unwrap();
+        let open = |keys: &Arc<RingKeys>| hosted.open_keys(keys.upload()).unwrap();
+        let keys = self.keys.as_ref().map(open);
+        Server { hosted, keys }
+    }
+
+    /// The answers to some of the queries, in one batch.
+    fn answer<B: Steps>(&self, server: &Server<P, B>, queries: Range<usize>) -> Vec<Vec<u8>> {
+        let keys: Vec<_> = server.keys.iter().cycle().take(queries.len()).collect();
+        server.hosted.answer(&self.queries[queries], &keys).unwrap()
+    }
+
+    /// Checks batches of three queries, of one and of none on all of `devices`, one after another and from two threads at once.
+    fn check(&self, devices: Vec<Device>) {
+        let reference = self.serve(Arc::new(Reference), &self.files);
+        let expected = self.answer(&reference, 0..QUERIES);
+        for (query, (answer, target)) in expected.iter().zip(self.content.targets()).enumerate() {
+            let slot = P::recover(&self.table, &self.client, &self.pending[query], answer).unwrap();
+            assert_eq!(*slot, self.content.slot(&target), "query {query}");
+        }
+        assert!(self.answer(&reference, 0..0).is_empty());
+        for device in devices {
+            let name = format!("{}, {:?}", device.info().name, device.info().capability);
+            let cuda = Arc::new(Cuda::new(device));
+            let files = self.content.files(&*cuda);
+            for ((file, expected), (_, made)) in self.files.iter().zip(&files) {
+                assert!(bytes(made) == bytes(expected), "{file} on {name}");
+            }
+            let server = self.serve(cuda, &files);
+            let answer = |queries: Range<usize>| {
+                let answers = self.answer(&server, queries.clone());
+                assert!(answers == expected[queries.clone()], "queries {queries:?} on {name}");
+            };
+            answer(1..2);
+            answer(0..0);
+            std::thread::scope(|scope| {
+                scope.spawn(|| answer(0..QUERIES));
+                scope.spawn(|| answer(2..3));
+            });
+        }
     }
 }
 
@@ -69,80 +142,85 @@ fn shape(columns: usize, blocks: usize, slot_bytes: usize) -> TableShape {
     TableShape { columns, blocks, slot_bytes }
 }
 
+/// Checks a table of `columns` columns, so many blocks, and bytes of a slot.
+fn check<P: Page>(set: P::Set, shape: TableShape) {
+    Case::<P>::new(set, shape).check(orderly());
+}
+
 #[test]
 fn simple() {
-    check(&lwe::Lwe::new(Protocol::Simple, DEFAULT_LWE, shape(300, 3, 5)), orderly());
+    check::<OverLwe<Simple>>(DEFAULT_LWE, shape(300, 3, 5));
 }
 
 #[test]
 fn frodo() {
-    check(&lwe::Lwe::new(Protocol::Frodo, DEFAULT_LWE, shape(300, 1, 5)), orderly());
+    check::<OverLwe<Frodo>>(DEFAULT_LWE, shape(300, 1, 5));
 }
 
 #[test]
 fn double() {
-    check(&lwe::Lwe::new(Protocol::Double, DEFAULT_LWE, shape(60, 3, 1)), orderly());
+    check::<OverLwe<Double>>(DEFAULT_LWE, shape(60, 3, 1));
 }
 
 #[test]
 fn colpack_s() {
-    check(&column::Column::new(Protocol::ColpackS, INSECURE_COLPACK_N256, shape(300, 5, 100)), orderly());
+    check::<ColumnPacked<ColpackS>>(INSECURE_COLPACK_N256, shape(300, 5, 100));
 }
 
 #[test]
 fn colpack() {
-    check(&column::Column::new(Protocol::Colpack, INSECURE_COLPACK_N256, shape(300, 3, 300)), orderly());
+    check::<ColumnPacked<Colpack>>(INSECURE_COLPACK_N256, shape(300, 3, 300));
 }
 
 #[test]
 fn exppack_s() {
-    check(&pack::Pack::new(Protocol::ExppackS, INSECURE_PACK_N256, shape(30, 5, 125)), orderly());
+    check::<Packed<ExppackS>>(INSECURE_PACK_N256, shape(30, 5, 125));
 }
 
 #[test]
 fn exppack_d() {
-    check(&pack::Pack::new(Protocol::ExppackD, INSECURE_PACK_N256, shape(30, 3, 3)), orderly());
+    check::<Packed<ExppackD>>(INSECURE_PACK_N256, shape(30, 3, 3));
 }
 
 #[test]
 fn double_pack() {
-    check(&pack::Pack::new(Protocol::DoublePack, INSECURE_PACK_N256, shape(10, 2, 300)), orderly());
+    check::<Packed<DoublePack>>(INSECURE_PACK_N256, shape(10, 2, 300));
 }
 
 #[test]
 fn hybrid() {
-    check(&pack::Pack::new(Protocol::Hybrid, INSECURE_PACK_N256, shape(30, 5, 300)), orderly());
+    check::<Packed<Hybrid>>(INSECURE_PACK_N256, shape(30, 5, 300));
 }
 
 #[test]
 fn onion() {
-    check(&onion::Onion::new(INSECURE_RING_N256, shape(7, 3, 705)), orderly());
+    check::<Onion>(INSECURE_RING_N256, shape(7, 3, 705));
 }
 
 /// Checks on a GPU: sets in use, whose keys alone would take the emulator long, at sizes that the reference answers in seconds.
 /// Without a GPU nothing is done.
-fn check_on_a_gpu<C: Case>(case: impl FnOnce() -> C) {
+fn check_on_a_gpu<P: Page>(set: P::Set, shape: TableShape) {
     if let Some(device) = gpu() {
-        check(&case(), vec![device]);
+        Case::<P>::new(set, shape).check(vec![device]);
     }
 }
 
 #[test]
 fn onion_in_use() {
-    check_on_a_gpu(|| onion::Onion::new(ONION_M31, shape(3, 2, 12 << 10)));
+    check_on_a_gpu::<Onion>(ONION_M31, shape(3, 2, 12 << 10));
 }
 
 #[test]
 fn hybrid_in_use() {
-    check_on_a_gpu(|| pack::Pack::new(Protocol::Hybrid, PACK_M31, shape(30, 3, 4096)));
+    check_on_a_gpu::<Packed<Hybrid>>(PACK_M31, shape(30, 3, 4096));
 }
 
 #[test]
 fn double_pack_in_use() {
-    check_on_a_gpu(|| pack::Pack::new(Protocol::DoublePack, PACK_M31, shape(30, 3, 4096)));
+    check_on_a_gpu::<Packed<DoublePack>>(PACK_M31, shape(30, 3, 4096));
 }
 
 #[test]
 fn colpack_in_use() {
-    check_on_a_gpu(|| column::Column::new(Protocol::Colpack, COLPACK_N2048_Q52, shape(300, 3, 2048)));
+    check_on_a_gpu::<ColumnPacked<Colpack>>(COLPACK_N2048_Q52, shape(300, 3, 2048));
 }

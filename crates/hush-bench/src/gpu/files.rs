@@ -1,0 +1,101 @@
+//! Files of tables that nobody built: random bytes, as long as the table's. A stretch of memory is mapped again and again, so that
+//! a file takes none beyond it.
+
+use std::{error::Error, io, ptr, sync::Arc};
+
+use hush_math::csprng::Csprng;
+use hush_ops::{path::Content, tiling::DbBytes};
+use hush_protocol::{
+    client::Given,
+    facts::{Facts, FileSpec},
+};
+
+/// Bytes that are mapped again and again.
+const STRETCH: usize = 64 << 20;
+
+/// The files that a backend reads. Words of polynomials are below the least prime.
+pub(super) fn random(specs: &[FileSpec]) -> Result<Vec<(&'static str, DbBytes)>, Box<dyn Error>> {
+    let read = specs.iter().filter(|spec| !matches!(spec.content, Content::Download { .. }));
+    let file = |spec: &FileSpec| -> Result<_, Box<dyn Error>> {
+        let is_bytes = matches!(spec.content, Content::Bytes(_));
+        let words = if is_bytes { u32::MAX } else { LEAST_PRIME };
+        Ok((spec.name, Arc::new(Repeated::new(spec.content.bytes() as usize, words)?) as DbBytes))
+    };
+    read.map(file).collect()
+}
+
+/// No prime of a parameter set has fewer bits.
+const LEAST_PRIME: u32 = 1 << 25;
+
+/// What a client of such a table is given, but for keys: a hint of zeros, some whitening.
+pub(super) fn given(facts: &Facts) -> Given {
+    let hint = (facts.hint_bytes > 0).then(|| Arc::new(vec![0u8; facts.hint_bytes as usize]) as Arc<_>);
+    Given { hint, whitening: facts.is_whitened.then_some([1; 32]), keys: None }
+}
+
+/// Memory that repeats.
+struct Repeated {
+    start: *mut libc::c_void,
+    len: usize,
+}
+
+// SAFETY: it is only read.
+unsafe impl Send for Repeated {}
+// SAFETY: as above.
+unsafe impl Sync for Repeated {}
+
+impl Repeated {
+    /// `len` bytes, of random words below `most`.
+    fn new(len: usize, most: u32) -> io::Result<Self> {
+        let stretch = STRETCH.min(len.next_multiple_of(1 << 16)).max(1 << 16);
+        let mut words = vec![0u32; stretch / size_of::<u32>()];
+        Csprng::insecure_from_seed(1).fill_u32(&mut words);
+        words.iter_mut().for_each(|word| *word %= most);
+        let file = tempfile::tempfile()?;
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        io::Write::write_all(&mut &file, &bytes)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_NORESERVE;
+        let mapped = len.next_multiple_of(stretch);
+        // SAFETY: a new range of addresses, which nothing reads before it is filled.
+        let start = unsafe {
+            libc::mmap(ptr::null_mut(), mapped, libc::PROT_NONE, flags | libc::MAP_ANONYMOUS, -1, 0)
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let repeated = Self { start, len };
+        for offset in (0..mapped).step_by(stretch) {
+            let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
+            // SAFETY: the place is inside of the range above.
+            let at = unsafe {
+                libc::mmap(
+                    start.add(offset),
+                    stretch,
+                    libc::PROT_READ,
+                    libc::MAP_SHARED | libc::MAP_FIXED,
+                    fd,
+                    0,
+                )
+            };
+            if at == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(repeated)
+    }
+}
+
+impl AsRef<[u8]> for Repeated {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: the range is mapped to be read as long as this lives.
+        unsafe { std::slice::from_raw_parts(self.start.cast(), self.len) }
+    }
+}
+
+impl Drop for Repeated {
+    fn drop(&mut self) {
+        let stretch = STRETCH.min(self.len.next_multiple_of(1 << 16)).max(1 << 16);
+        // SAFETY: the range is this one's, and no slice of it is left.
+        unsafe { libc::munmap(self.start, self.len.next_multiple_of(stretch)) };
+    }
+}

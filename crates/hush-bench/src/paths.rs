@@ -1,0 +1,211 @@
+//! `hush-bench onion`, `packed`, `colpack`: tables by index, their build, every step of an answer by itself, and whole answers,
+//! as multiples of the sum of their steps.
+
+use std::{error::Error, fs, path::Path, sync::Arc};
+
+use hush_client::Table as ClientTable;
+use hush_cpu::{Cpu, probe};
+use hush_engine::{builder::BuildOptions, host_batch};
+use hush_he::params::{ONION_M31, ONION_S, RingParams};
+use hush_ops::{
+    path::{Content, batch_bytes},
+    tiling::DbBytes,
+};
+use hush_protocol::{
+    Protocol, any_page::TableParams, descriptor::Descriptor, facts::DB_FILE, hosted::Hosted, page::Page,
+    registry::Visitor,
+};
+use hush_store::snapshot::Header;
+
+use super::{
+    Args,
+    lookups::Lookups,
+    row::Row,
+    steps::Operands,
+    table::Table,
+    tables::{self, resident},
+    timing::timed,
+};
+
+/// Batches of steps and whole answers.
+const BATCHES: [usize; 3] = [1, 8, 32];
+
+/// Bytes of a record, but where plaintexts are longer.
+const RECORD_BYTES: usize = 4096;
+
+/// Tables of one set of files, which serve several protocols.
+#[derive(Clone)]
+pub(super) struct Paths {
+    /// The protocols; the files are built for the first one.
+    protocols: &'static [Protocol],
+    /// The parameter set; the default one if none.
+    preset: Option<&'static str>,
+    /// Bytes of a record.
+    record_bytes: usize,
+}
+
+/// Tables of `onion`: records of two plaintexts.
+pub(super) fn onion() -> Vec<Paths> {
+    let paths = |set: RingParams| Paths {
+        protocols: &[Protocol::Onion],
+        preset: Some(set.name()),
+        record_bytes: 2 * set.plaintext_bytes(),
+    };
+    [ONION_M31, ONION_S].map(paths).to_vec()
+}
+
+/// Tables whose answers are packed by evaluation keys: records of one plaintext.
+pub(super) fn packed() -> Vec<Paths> {
+    let protocols = &[Protocol::Hybrid, Protocol::ExppackS, Protocol::DoublePack];
+    vec![Paths { protocols, preset: None, record_bytes: RECORD_BYTES }]
+}
+
+/// Tables of column packing: records of two plaintexts.
+pub(super) fn colpack() -> Vec<Paths> {
+    vec![Paths {
+        protocols: &[Protocol::Colpack, Protocol::ColpackS],
+        preset: None,
+        record_bytes: RECORD_BYTES,
+    }]
+}
+
+pub(super) fn run(args: &Args, all: Vec<Paths>, table: &mut Table) -> Result<(), Box<dyn Error>> {
+    all.into_iter().try_for_each(|paths| paths.run(args, table))
+}
+
+impl Paths {
+    fn run(&self, args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
+        let scratch = tempfile::tempdir()?;
+        let dir = scratch.path().join("table");
+        let options = BuildOptions {
+            preset: self.preset.map(str::to_owned),
+            columns: args.columns.map(|columns| columns.get()),
+            ..tables::options(self.protocols[0])
+        };
+        let label = self.preset.unwrap_or_else(|| self.protocols[0].name());
+        let header = tables::build_by_index(args.size, self.record_bytes, &options, label, &dir, table)?;
+        for &protocol in self.protocols {
+            let served = Served::new(&dir, &header, protocol, self.record_bytes)?;
+            tables::describe(&header, served.client.facts(), table);
+            let most = host_batch(&served.params);
+            table.note(&format!("a server answers {most} queries of {protocol} at once at most"));
+            for threads in args.thread_counts() {
+                let cpu = Arc::new(Cpu::new(threads)?);
+                let seconds = served.steps(&cpu, table)?;
+                served.answers(&cpu, &seconds, table)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The files as a table of one protocol, and a client of it.
+struct Served {
+    descriptor: Descriptor,
+    params: TableParams,
+    files: Vec<(&'static str, DbBytes)>,
+    client: ClientTable,
+    record_bytes: usize,
+}
+
+impl Served {
+    fn new(
+        dir: &Path,
+        header: &Header,
+        protocol: Protocol,
+        record_bytes: usize,
+    ) -> Result<Self, Box<dyn Error>> {
+        let built = header.descriptor.params()?;
+        let params = protocol.page().table(built.facts().preset, built.facts().shape)?;
+        let word_bits = params.facts().word_bits;
+        let mut descriptor = Descriptor { protocol, word_bits, ..header.descriptor.clone() };
+        descriptor.seal();
+        let specs = params.files();
+        let load = |name: &'static str| Ok::<_, Box<dyn Error>>((name, resident(dir, name)? as DbBytes));
+        let files = specs.iter().map(|spec| load(spec.name)).collect::<Result<_, _>>()?;
+        let mut client = ClientTable::new(descriptor.clone(), None, false)?;
+        client.use_keys(&[1; 32])?;
+        Ok(Self { descriptor, params, files, client, record_bytes })
+    }
+
+    /// Every step by itself; returns the sum of the seconds for each batch that fits into memory.
+    fn steps(&self, cpu: &Cpu, table: &mut Table) -> Result<Vec<(usize, f64)>, Box<dyn Error>> {
+        let (specs, path, protocol) = (self.params.files(), self.params.path(), self.descriptor.protocol);
+        let operands = Operands { specs: &specs, files: &self.files };
+        let rings = path.iter().find_map(|step| step.shape.ring());
+        let forward = rings.map(|ring| probe::ntt_rates(cpu.level(), ring.kept_primes()[0], ring.degree()));
+        let forward = forward.transpose()?.map(|rates| rates.forward_ns / 1e9);
+        let (mut sums, mut alone) = (Vec::new(), Vec::new());
+        for batch in BATCHES {
+            // Operands, and as much again for results and what is lent.
+            if available_memory().is_some_and(|available| 2 * batch_bytes::<Cpu>(&path, batch) > available) {
+                table.skip(&Row::named("steps").of(protocol).batch(batch), "memory is short");
+                break;
+            }
+            let mut sum = 0.0;
+            for (place, step) in path.iter().enumerate() {
+                let (seconds, ()) = timed(operands.step(cpu, &step.shape, batch)?)?;
+                let row = Row::named(step.shape.name()).of(protocol).batch(batch);
+                let row = row.pass(cpu.threads(), step.shape.work(batch).bytes as usize, seconds);
+                let row = match (step.shape.work(batch).transforms > 0.0, forward) {
+                    (true, Some(forward)) => row.transforms(forward),
+                    _ => row,
+                };
+                table.push(&if batch > 1 { row.query_share(alone[place]) } else { row });
+                if batch == 1 {
+                    alone.push(seconds);
+                }
+                sum += seconds;
+            }
+            sums.push((batch, sum));
+        }
+        Ok(sums)
+    }
+
+    /// Whole answers, as multiples of the time to read what they scan once, and of the sum of their steps.
+    fn answers(
+        &self,
+        cpu: &Arc<Cpu>,
+        sums: &[(usize, f64)],
+        table: &mut Table,
+    ) -> Result<(), Box<dyn Error>> {
+        let is_scanned = |content: &Content| matches!(content, Content::Bytes(_) | Content::Eval(_));
+        let contents = self.params.files().into_iter().map(|spec| spec.content);
+        let scanned: u64 = contents.filter(is_scanned).map(|content| content.bytes()).sum();
+        let db = &self.files.iter().find(|(name, _)| *name == DB_FILE).ok_or("a table has a database")?.1;
+        for &(batch, sum) in sums {
+            let lookups = Lookups::by_index(&self.client, self.record_bytes, batch)?;
+            let seconds = self.descriptor.protocol.visit(Answers { served: self, cpu, lookups: &lookups })?;
+            let stream = probe::stream_read_gbps((**db).as_ref(), cpu.threads());
+            let row = Row::named("answer").of(self.descriptor.protocol).batch(batch);
+            table.push(&row.pass(cpu.threads(), scanned as usize, seconds).answer(stream, sum));
+        }
+        Ok(())
+    }
+}
+
+/// Times the answers of whichever page.
+struct Answers<'a> {
+    served: &'a Served,
+    cpu: &'a Arc<Cpu>,
+    lookups: &'a Lookups<'a>,
+}
+
+impl Visitor for Answers<'_> {
+    type Output = Result<f64, Box<dyn Error>>;
+
+    fn visit<P: Page>(self) -> Self::Output {
+        let Self { served, cpu, lookups } = self;
+        let table = Hosted::<P, Cpu>::open(cpu.clone(), served.descriptor.table::<P>()?, &served.files)?;
+        let keys = served.client.key_upload().map(|(_, body)| table.open_keys(&body)).transpose()?;
+        let keys: Vec<_> = keys.iter().cycle().take(lookups.queries.len() * keys.iter().len()).collect();
+        lookups.timed(|queries| table.answer(queries, &keys))
+    }
+}
+
+/// Bytes that Linux says can be had without swapping.
+fn available_memory() -> Option<usize> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse::<usize>().ok()?.checked_mul(1024)
+}

@@ -1,0 +1,265 @@
+//! The steps of a path, each by itself on random operands of its shapes: what is timed does not depend on values.
+
+use std::{error::Error, sync::Arc};
+
+use hush_he::{
+    algorithms::{encrypt_ring_query, generate_keys, open_keys, open_ring_query},
+    entities::{EvaluationKeys, RingSecrets},
+    params::{RingContext, RingParams},
+};
+use hush_math::{
+    csprng::Csprng,
+    poly::{Coeff, Eval, Poly},
+};
+use hush_ops::{
+    OpsError,
+    contract::{ChainPolys, EntryOrder, LweBatch, LweQueries, PowerKeys, RlweBatch, Steps},
+    ntt_tiling::{NttTiledDb, NttTiling},
+    pack_shape::PackShape,
+    path::{Content, StepShape},
+    tiling::{DbBytes, TiledDb, Tiling},
+};
+use hush_protocol::facts::FileSpec;
+
+use super::scan::{random_queries, random_words};
+
+/// What a step reads: files of a table, and keys of a client.
+pub(crate) struct Operands<'a> {
+    /// The table's files.
+    pub(crate) specs: &'a [FileSpec],
+    /// Their bytes, by name.
+    pub(crate) files: &'a [(&'static str, DbBytes)],
+}
+
+/// A step that can be done again and again.
+pub(crate) type Run<'a> = Box<dyn FnMut() -> Result<(), OpsError> + 'a>;
+
+impl Operands<'_> {
+    /// The step of `shape` for `batch` queries.
+    ///
+    /// # Errors
+    /// If the backend cannot hold the operands.
+    pub(crate) fn step<'b, B: Steps>(
+        &self,
+        backend: &'b B,
+        shape: &StepShape,
+        batch: usize,
+    ) -> Result<Run<'b>, Box<dyn Error>> {
+        let one_by_one =
+            move |mut run: Run<'b>| -> Run<'b> { Box::new(move || (0..batch).try_for_each(|_| run())) };
+        Ok(match *shape {
+            StepShape::LweFold { db } => {
+                let (db, queries) = (self.db(backend, db)?, random_queries(db.cols(), batch));
+                Box::new(move || backend.lwe_fold(&db, &queries).map(drop))
+            }
+            StepShape::LweHint { db, matrix, .. } => {
+                let (rows, db) = (0..db.rows(), self.db(backend, db)?);
+                one_by_one(Box::new(move || backend.lwe_hint(&db, &matrix, rows.clone()).map(drop)))
+            }
+            StepShape::ReinterpretLwe { words, db } => {
+                let items = words / db.cols();
+                let (digits, words) = (db.rows() / items, backend.keep(random_words(words))?);
+                one_by_one(Box::new(move || backend.reinterpret_lwe(&words, items, digits).map(drop)))
+            }
+            StepShape::Expand { ring, rows, folds } => {
+                let on = Ring::open(backend, &ring)?;
+                let (keys, queries) = on.packed_queries(rows, folds, batch)?;
+                Box::new(move || {
+                    let keys = vec![&keys; batch];
+                    backend.expand(&on.ring, &keys, &queries, rows, folds).map(drop)
+                })
+            }
+            StepShape::LiftHint { ring, n, columns, parts } => {
+                let (on, rows) = (Ring::open(backend, &ring)?, columns * ring.degree());
+                let (shape, hint) =
+                    (PackShape::new(ring.degree(), rows, rows)?, backend.keep(random_words(rows * n))?);
+                let lift = move || backend.lift_hint(&on.ring, &hint, n, &shape, 0..columns).map(drop);
+                one_by_one(Box::new(move || (0..parts).try_for_each(|_| lift())))
+            }
+            StepShape::Pack { ring, hint, shape } => {
+                let on = Ring::open(backend, &ring)?;
+                let (db, folded) = (self.ntt_db(&on, hint)?, words_of(backend, shape.rows(), batch)?);
+                let selectors =
+                    (0..batch).map(|_| on.ciphertexts(hint.rows())).collect::<Result<Vec<_>, _>>()?;
+                Box::new(move || {
+                    let selectors: Vec<_> = selectors.iter().collect();
+                    let plaintexts = 0..shape.plaintexts();
+                    backend.pack(&on.ring, &db, &folded, &shape, plaintexts, &selectors).map(drop)
+                })
+            }
+            StepShape::PackOnline { ring, hint, rows, parts } => {
+                let (on, rows) = (Ring::open(backend, &ring)?, rows.min(hint.columns() * ring.degree()));
+                let (db, folded) = (self.ntt_db(&on, hint)?, words_of(backend, rows, 1)?);
+                let (shape, selectors) =
+                    (PackShape::new(ring.degree(), rows, rows)?, on.ciphertexts(hint.rows())?);
+                let columns = 0..shape.plaintexts();
+                let pack = move || {
+                    backend.pack(&on.ring, &db, &folded, &shape, columns.clone(), &[&selectors]).map(drop)
+                };
+                one_by_one(Box::new(move || (0..parts).try_for_each(|_| pack())))
+            }
+            StepShape::AddRlwe { ring, count } => {
+                let on = Ring::open(backend, &ring)?;
+                let (mut sum, part) = (on.ciphertexts(count)?, on.ciphertexts(count)?);
+                one_by_one(Box::new(move || backend.add_rlwe(&on.ring, &mut sum, 0, &part)))
+            }
+            StepShape::ReinterpretRlwe { ring, count, db } => {
+                let (on, planes) = (Ring::open(backend, &ring)?, count / db.cols());
+                let packed = on.ciphertexts(count)?;
+                one_by_one(Box::new(move || backend.reinterpret_rlwe(&on.ring, &packed, planes).map(drop)))
+            }
+            StepShape::RlweFold { ring, db } => {
+                let on = Ring::open(backend, &ring)?;
+                let rows = db.rows();
+                let (db, selectors) = (self.ntt_db(&on, db)?, on.ciphertexts(rows)?);
+                Box::new(move || backend.rlwe_fold(&on.ring, &db, &vec![&selectors; batch]).map(drop))
+            }
+            StepShape::RgswFold { ring, entries, planes } => {
+                let on = Ring::open(backend, &ring)?;
+                let (folds, rows) = (entries.next_power_of_two().ilog2(), 2 * ring.fold_gadget().digits);
+                let bits = (0..folds).map(|_| on.ciphertexts(rows)).collect::<Result<Vec<_>, _>>()?;
+                let ciphertexts = on.ciphertexts(entries * planes)?;
+                Box::new(move || {
+                    let (entries, bits) = (vec![&ciphertexts; batch], vec![&bits[..]; batch]);
+                    backend.rgsw_fold(&on.ring, &entries, planes, EntryOrder::EntryMajor, &bits).map(drop)
+                })
+            }
+            StepShape::PackColumns { ring, columns, shape } => {
+                let (on, rows) = (Ring::open(backend, &ring)?, shape.rows());
+                let db = self.db(backend, columns)?;
+                let chain = ChainPolys { digits: on.residues(shape.plaintexts()), masks: Vec::new() };
+                let chain = backend.open_chain(&on.ring, &shape, chain)?;
+                let keys = LweQueries { cols: columns.cols(), words: random_words(batch * columns.cols()) };
+                let conjugation: Poly<Coeff> =
+                    on.context.kept().expand_uniform(&mut Csprng::insecure_from_seed(2));
+                let mut folded = Some(words_of(backend, rows, batch)?);
+                Box::new(move || {
+                    let words = folded.take().expect("the run before has put them back");
+                    let conjugations = vec![&conjugation; batch];
+                    folded =
+                        Some(backend.pack_columns(&on.ring, &db, &chain, words, &keys, &conjugations)?);
+                    Ok(())
+                })
+            }
+            StepShape::RgswPowerFold { ring, shape } => {
+                let (on, mut rng) = (Ring::open(backend, &ring)?, Csprng::insecure_from_seed(2));
+                let polys = || on.residues(shape.plaintexts());
+                let chain =
+                    backend.open_chain(&on.ring, &shape, ChainPolys { digits: polys(), masks: polys() })?;
+                let packed = words_of(backend, shape.rows(), batch)?;
+                let masks: [Poly<Eval>; 2] = [(); 2].map(|()| on.context.kept().expand_uniform(&mut rng));
+                let body: [Poly<Coeff>; 2] = [(); 2].map(|()| on.context.kept().expand_uniform(&mut rng));
+                Box::new(move || {
+                    let bodies = vec![(shape.entries() > 1).then_some(&body); batch];
+                    let powers = PowerKeys { masks: &masks, bodies: &bodies };
+                    backend.rgsw_power_fold(&on.ring, &chain, &packed, powers).map(drop)
+                })
+            }
+            StepShape::Respond { ring, plaintexts } => {
+                let on = Ring::open(backend, &ring)?;
+                let (ciphertexts, bits) = (on.ciphertexts(plaintexts)?, ring.response_bits());
+                let keys = if ring.packs_pairs() { Some(on.keys()?) } else { None };
+                let widths = [bits.a, bits.b].repeat(plaintexts);
+                Box::new(move || {
+                    let batches = vec![&ciphertexts; batch];
+                    if let Some(keys) = &keys {
+                        backend.pack_pairs(&on.ring, &vec![keys; batch], &batches)?;
+                    }
+                    let words: Vec<_> = batches.iter().map(|batch| &batch.words).collect();
+                    backend.mod_switch(&on.ring, &words, 0..widths.len(), &widths).map(drop)
+                })
+            }
+        })
+    }
+
+    /// The bytes of a file that holds `content`, if there is one.
+    fn file(&self, content: Content) -> Option<DbBytes> {
+        let spec = self.specs.iter().find(|spec| spec.content == content)?;
+        self.files.iter().find(|(name, _)| *name == spec.name).map(|(_, bytes)| bytes.clone())
+    }
+
+    fn db<B: Steps>(&self, backend: &B, tiling: Tiling) -> Result<B::Db, Box<dyn Error>> {
+        let bytes = self.file(Content::Bytes(tiling));
+        let bytes = bytes.unwrap_or_else(|| Arc::new(random_bytes(tiling.bytes())));
+        Ok(backend.open_db(TiledDb::new(tiling, bytes)?)?)
+    }
+
+    fn ntt_db<B: Steps>(&self, on: &Ring<'_, B>, tiling: NttTiling) -> Result<B::NttDb, Box<dyn Error>> {
+        let db = match self.file(Content::Eval(tiling)) {
+            Some(bytes) => NttTiledDb::new(tiling, bytes)?,
+            None => NttTiledDb::from_polys(tiling, &on.residues(tiling.rows() * tiling.columns())),
+        };
+        Ok(on.backend.open_ntt_db(&on.ring, db)?)
+    }
+}
+
+/// An RLWE set on a backend.
+struct Ring<'a, B: Steps> {
+    backend: &'a B,
+    context: Arc<RingContext>,
+    ring: B::Ring,
+}
+
+impl<'a, B: Steps> Ring<'a, B> {
+    fn open(backend: &'a B, params: &RingParams) -> Result<Self, OpsError> {
+        let context = Arc::new(RingContext::new(*params));
+        let ring = backend.open_ring(context.clone())?;
+        Ok(Self { backend, context, ring })
+    }
+
+    /// Words of so many polynomials modulo Q_1, below their primes.
+    fn residues(&self, polys: usize) -> Vec<u32> {
+        let kept = self.context.kept();
+        let mut words = random_words(polys * kept.limbs() * kept.degree());
+        for (limb, words) in words.chunks_mut(kept.degree()).enumerate() {
+            let p = kept.moduli()[limb % kept.limbs()];
+            words.iter_mut().for_each(|word| *word = p.reduce(u64::from(*word)));
+        }
+        words
+    }
+
+    fn ciphertexts(&self, count: usize) -> Result<RlweBatch<B::Words>, OpsError> {
+        let kept = self.context.kept();
+        let words = self.backend.keep(self.residues(2 * count))?;
+        Ok(RlweBatch { ciphertext_words: 2 * kept.limbs() * kept.degree(), words })
+    }
+
+    fn key_material(&self) -> Result<(RingSecrets, EvaluationKeys), Box<dyn Error>> {
+        let (seed, context) = ([1; 32], &*self.context);
+        let secrets = RingSecrets::from_seed(context.params(), &seed);
+        let keys = generate_keys(context, &secrets, &seed);
+        let keys = open_keys(context, &keys.seed, &keys.words)?;
+        Ok((secrets, keys))
+    }
+
+    fn keys(&self) -> Result<B::Keys, Box<dyn Error>> {
+        Ok(self.backend.open_evaluation_keys(&self.ring, self.key_material()?.1)?)
+    }
+
+    /// A client's keys, and queries of it.
+    fn packed_queries(
+        &self,
+        rows: usize,
+        folds: usize,
+        batch: usize,
+    ) -> Result<(B::Keys, Vec<hush_he::entities::RlweCiphertext>), Box<dyn Error>> {
+        let (context, rng) = (&*self.context, &mut Csprng::insecure_from_seed(3));
+        let (secrets, keys) = self.key_material()?;
+        let query = encrypt_ring_query(context, &secrets, &vec![1; rows], &vec![1; folds], rng);
+        let leaves = context.params().leaves(rows, folds);
+        let open = |_| open_ring_query(context, leaves, &query);
+        let queries = (0..batch).map(open).collect::<Result<_, _>>()?;
+        Ok((self.backend.open_evaluation_keys(&self.ring, keys)?, queries))
+    }
+}
+
+/// Words of the fold of `rows` rows for each of a batch.
+fn words_of<B: Steps>(backend: &B, rows: usize, batch: usize) -> Result<LweBatch<B::Words>, OpsError> {
+    Ok(LweBatch { rows, words: backend.keep(random_words(rows * batch))? })
+}
+
+fn random_bytes(count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; count];
+    Csprng::insecure_from_seed(1).fill_bytes(&mut bytes);
+    bytes
+}

@@ -1,0 +1,89 @@
+//! What the steps take of the host's memory.
+
+use hush_he::params::RingParams;
+use hush_ops::path::{Content, Footprint, StepShape};
+
+use crate::Cpu;
+
+/// Queries of which a fold over bytes has a tile of its own: what one pass takes.
+const FOLD_QUERIES: usize = 64;
+/// Queries of which one pass over a database in evaluation form is worth while.
+const EXPANDED_QUERIES: usize = 8;
+
+/// Bytes of a word.
+const WORD: usize = size_of::<u32>();
+
+impl Footprint for Cpu {
+    fn largest_batch(step: &StepShape) -> usize {
+        match step {
+            StepShape::Expand { .. } | StepShape::Pack { .. } | StepShape::RlweFold { .. } => {
+                EXPANDED_QUERIES
+            }
+            StepShape::LweFold { .. }
+            | StepShape::LweHint { .. }
+            | StepShape::ReinterpretLwe { .. }
+            | StepShape::LiftHint { .. }
+            | StepShape::PackOnline { .. }
+            | StepShape::AddRlwe { .. }
+            | StepShape::ReinterpretRlwe { .. }
+            | StepShape::RgswFold { .. }
+            | StepShape::PackColumns { .. }
+            | StepShape::RgswPowerFold { .. }
+            | StepShape::Respond { .. } => FOLD_QUERIES,
+        }
+    }
+
+    fn footprint(step: &StepShape, batch: usize) -> usize {
+        let poly = |ring: &RingParams| WORD * ring.kept_limbs() * ring.degree();
+        batch
+            * match *step {
+                StepShape::LweFold { db } => WORD * (db.cols() + db.rows()),
+                StepShape::LweHint { db, matrix, parts } => WORD * matrix.n() * db.rows().div_ceil(parts),
+                StepShape::ReinterpretLwe { words, db } => WORD * words + db.bytes(),
+                // Selectors are counted with the database that they meet.
+                StepShape::Expand { ring, folds, .. } => folds * 4 * ring.fold_gadget().digits * poly(&ring),
+                StepShape::LiftHint { ring, n, columns, .. } => n * columns * poly(&ring),
+                StepShape::Pack { hint: db, .. } | StepShape::RlweFold { db, .. } => db.fold_bytes(),
+                StepShape::PackOnline { ring, hint, rows, parts } => {
+                    WORD * rows + parts * hint.columns() * 2 * poly(&ring)
+                }
+                StepShape::AddRlwe { .. } => 0,
+                StepShape::ReinterpretRlwe { ring, count, db } => count * switched_bytes(&ring) + db.bytes(),
+                StepShape::RgswFold { ring, entries, planes } => {
+                    entries.div_ceil(2) * planes * 2 * poly(&ring)
+                }
+                // Of the keys words and polynomials, as they came and as they are read; of the results a word a row.
+                StepShape::PackColumns { ring, columns, .. } => {
+                    WORD * (columns.cols() + columns.rows()) + 8 * poly(&ring)
+                }
+                StepShape::RgswPowerFold { ring, shape } => shape.planes() * 2 * poly(&ring),
+                StepShape::Respond { ring, plaintexts } => plaintexts * switched_bytes(&ring),
+            }
+    }
+
+    fn resident(content: &Content) -> usize {
+        match content {
+            Content::Bytes(tiling) => tiling.bytes(),
+            Content::Eval(tiling) => tiling.bytes(),
+            Content::Chain { .. } => content.bytes() as usize,
+            Content::Download { .. } => 0,
+        }
+    }
+
+    fn staging(_: &Content) -> usize {
+        0
+    }
+
+    fn keys(ring: &RingParams) -> usize {
+        let limbs = ring.kept_limbs() + usize::from(ring.dropped_factor() > 1);
+        let digits: usize =
+            ring.levels().iter().chain([&ring.square_gadget()]).map(|gadget| gadget.digits).sum();
+        let packing = 6 * ring.pack_gadget().digits * ring.kept_limbs();
+        WORD * ring.degree() * (2 * digits * limbs + packing)
+    }
+}
+
+/// Bytes of both halves of a ciphertext, switched to words of 64 bits.
+fn switched_bytes(ring: &RingParams) -> usize {
+    2 * size_of::<u64>() * ring.degree()
+}

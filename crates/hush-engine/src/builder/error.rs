@@ -1,0 +1,64 @@
+//! The error of a build.
+
+use hush_ops::OpsError;
+use hush_protocol::{Protocol, ProtocolError, keyword::FilterError};
+use hush_store::{cancel::Cancelled, snapshot::SnapshotError};
+use thiserror::Error;
+
+use crate::DoesNotFit;
+
+/// Why a table could not be built.
+#[derive(Debug, Error)]
+pub enum BuildError {
+    /// The input has no record.
+    #[error("the input has no records: there is nothing to look up")]
+    NoRecords,
+    /// A number of columns was asked for that the protocol does not have.
+    #[error("{protocol} has a column for every slot: leave --columns out, or use --protocol simple")]
+    NoColumns {
+        /// The protocol.
+        protocol: Protocol,
+    },
+    /// The number of columns that was asked for makes a shape that cannot be.
+    #[error("--columns {columns} makes no table: {source}: choose another number, or leave --columns out")]
+    Columns {
+        /// What was asked for.
+        columns: usize,
+        /// What is out of range.
+        source: ProtocolError,
+    },
+    /// The pack columns of a plaintext would make more noise than is reckoned with.
+    #[error(
+        "the pack columns of plaintext {plaintext} are larger than the noise of an answer allows: build the table with \
+         another number of columns (--columns)"
+    )]
+    PackColumns {
+        /// Which one.
+        plaintext: usize,
+    },
+    /// The shape or the parameters.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+    /// The key filter.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
+    /// Writing the snapshot.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// A step.
+    #[error(transparent)]
+    Ops(#[from] OpsError),
+    /// The GPU that was asked for.
+    #[error(transparent)]
+    Memory(#[from] DoesNotFit),
+    /// Nobody wants the table any more.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+impl BuildError {
+    /// Whether the build was given up, wherever that was noticed.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_) | Self::Snapshot(SnapshotError::Cancelled(_)))
+    }
+}

@@ -1,0 +1,140 @@
+//! From records to a snapshot: choose a shape, lay the records out, compute the hint.
+
+mod chained;
+mod error;
+pub(crate) mod hint;
+mod index;
+mod keyed;
+mod laid;
+mod lifted;
+mod options;
+mod pack_noise;
+mod plaintext_files;
+mod resume;
+mod ring;
+mod tile;
+mod word_slots;
+
+use hush_cpu::Cpu;
+use hush_ops::contract::Steps;
+use hush_protocol::{
+    descriptor::Descriptor,
+    facts::{HintPlan, HintProduct},
+};
+use hush_store::{
+    ingest::SpooledRecords,
+    snapshot::{FORMAT_VERSION, FileEntry, Header, SnapshotWriter, State},
+};
+
+pub use error::BuildError;
+use hint::Source;
+use laid::Laid;
+pub use options::BuildOptions;
+
+use crate::{Backends, Progress, backend::Seat};
+
+/// The program, for who looks at a table.
+const WRITTEN_BY: &str = concat!("hushdb ", env!("CARGO_PKG_VERSION"));
+
+/// Builds a snapshot of `records` with `writer` and puts it in place. It goes on where a build of the same records and options
+/// was killed, if it had laid the table out. What comes of the hint is computed by one of the backends, all else by the CPU; the
+/// files do not depend on it.
+///
+/// # Errors
+/// [`BuildError`] says what does not fit and what to change. The target is then as it was. [`BuildError::is_cancelled`] if
+/// `progress` or the writer says that it is to be given up.
+pub fn build(
+    records: &SpooledRecords,
+    by_key: bool,
+    source: &str,
+    options: &BuildOptions,
+    writer: SnapshotWriter,
+    backends: &Backends,
+    progress: &dyn Progress,
+) -> Result<Header, BuildError> {
+    let cpu: &Cpu = backends.cpu();
+    if records.is_empty() {
+        return Err(BuildError::NoRecords);
+    }
+    if let Some(protocol) = options.protocol
+        && options.columns.is_some()
+        && !protocol.page().has_columns()
+    {
+        return Err(BuildError::NoColumns { protocol });
+    }
+    let identity = resume::identity(records, by_key, options, progress)?;
+    let state = if let Some(state) = resume::take_over(&identity, &writer, progress)? {
+        state
+    } else {
+        let lay_out = if by_key { keyed::lay_out } else { index::lay_out };
+        let laid = lay_out(records, options, &writer, cpu, progress)?;
+        let state = laid.finish(identity, records.len(), progress)?;
+        writer.save(&state)?;
+        state
+    };
+    let State { mut descriptor, database, .. } = state;
+    let mut files = vec![database];
+    let params = descriptor.params()?;
+    if let Some(plan) = params.hint() {
+        let seat = backends.gpu_to_build(&params, progress)?;
+        let (descriptor, files) = (&mut descriptor, &mut files);
+        let stage = HintStage { descriptor, plan, writer: &writer, cpu, progress, files };
+        match seat {
+            Some(Seat { gpu, .. }) => gpu.compute(stage).inspect_err(|error| {
+                if !error.is_cancelled() {
+                    let why =
+                        "the GPU did not do it: with --backend cpu, the build goes on from what is laid out";
+                    progress.note(why);
+                }
+            })?,
+            None => stage.run(cpu)?,
+        }
+    }
+    descriptor.seal();
+    descriptor.check()?;
+    let header = Header {
+        version: FORMAT_VERSION,
+        written_by: WRITTEN_BY.into(),
+        descriptor,
+        payload_bytes: records.value_bytes(),
+        source: source.into(),
+        files,
+    };
+    writer.commit(&header)?;
+    Ok(header)
+}
+
+/// What the server keeps beside the database, which was written before, or clients download: all that is made of the hint.
+pub(crate) struct HintStage<'a> {
+    descriptor: &'a mut Descriptor,
+    plan: HintPlan,
+    writer: &'a SnapshotWriter,
+    /// It has the threads for what is done on the host.
+    cpu: &'a Cpu,
+    progress: &'a dyn Progress,
+    files: &'a mut Vec<FileEntry>,
+}
+
+impl HintStage<'_> {
+    /// Computes it on `backend`, and writes it.
+    pub(crate) fn run<B: Steps>(self, backend: &B) -> Result<(), BuildError> {
+        let Self { descriptor, plan, writer, cpu, progress, files } = self;
+        let first = Source::first(backend, &plan, writer)?;
+        let source = match &plan.second {
+            None => first,
+            Some(second) => first.second(second, writer, progress, files)?,
+        };
+        match &plan.product {
+            HintProduct::Download { bits } => {
+                descriptor.hint = Some(hint::write(&source, *bits, writer, progress, files)?);
+                Ok(())
+            }
+            HintProduct::Lifted { ring, shape } => {
+                lifted::write(&source, ring, shape, writer, progress, files)
+            }
+            HintProduct::Chained { params, shape } => {
+                chained::write(source, (params, shape), descriptor.database, writer, cpu, progress, files)
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What a build can be told.
+
+use hush_he::params::{COLPACK_N2048_Q52, ColumnParams, DEFAULT_LWE, LweParams, ParameterSet};
+use hush_protocol::{
+    Protocol, ProtocolError,
+    any_page::{Slots, TableParams},
+    keyword::FilterKind,
+    layout,
+    table::TableShape,
+};
+
+use super::BuildError;
+
+/// Choices of a build. `None` leaves the choice to the program.
+#[derive(Clone, Debug)]
+pub struct BuildOptions {
+    /// The protocol; `None` is `auto`: the one that the parameter set stands for, or [`layout::auto_protocol`].
+    pub protocol: Option<Protocol>,
+    /// Name of the parameter set; `None` is one that suits protocol and records.
+    pub preset: Option<String>,
+    /// The key filter.
+    pub filter: FilterKind,
+    /// Bytes of a fingerprint, 1 to 16: absent keys are taken for present with probability `256^-bytes`.
+    pub fingerprint_bytes: u8,
+    /// Columns (D0) to aim for.
+    pub columns: Option<usize>,
+}
+
+impl BuildOptions {
+    /// The parameters of a table of these slots: as asked for, or what is cheapest.
+    pub(super) fn scheme_for(&self, slots: Slots) -> Result<Scheme, BuildError> {
+        let protocol = match self.protocol {
+            Some(protocol) => protocol,
+            None => self.auto_protocol(slots)?,
+        };
+        let preset =
+            self.preset.clone().unwrap_or_else(|| protocol.page().default_set(slots.slot_bytes).into());
+        Ok(Scheme { protocol, preset, columns: self.columns })
+    }
+
+    fn auto_protocol(&self, slots: Slots) -> Result<Protocol, BuildError> {
+        let stands_for = |preset: &str| {
+            let mut all = Protocol::ALL.iter().copied();
+            all.find(|protocol| protocol.page().is_first_of_its_sets() && protocol.page().has_set(preset))
+        };
+        let (lwe, column): (LweParams, Option<ColumnParams>) = match &self.preset {
+            None => (DEFAULT_LWE, Some(COLPACK_N2048_Q52)),
+            Some(preset) => match stands_for(preset) {
+                Some(protocol) => return Ok(protocol),
+                // Of column packing it would be no part.
+                None => (LweParams::named(preset).map_err(ProtocolError::from)?, None),
+            },
+        };
+        let Slots { count, slot_bytes, .. } = slots;
+        Ok(layout::auto_protocol(&lwe, column.as_ref(), count, slot_bytes, self.columns))
+    }
+}
+
+/// A protocol with its parameter set, and the columns that were asked for.
+pub(super) struct Scheme {
+    pub(super) protocol: Protocol,
+    preset: String,
+    columns: Option<usize>,
+}
+
+impl Scheme {
+    /// The shape that suits these slots.
+    pub(super) fn shape(&self, slots: Slots) -> Result<TableShape, BuildError> {
+        Ok(self.protocol.page().shape(&self.preset, slots, self.columns)?)
+    }
+
+    /// The parameters of a table of `shape`. A limit that it exceeds has to do with the columns that were asked for, if any,
+    /// and is named with them; what no number of columns would mend has errors of its own.
+    pub(super) fn params(&self, shape: TableShape) -> Result<TableParams, BuildError> {
+        let table = self.protocol.page().table(&self.preset, shape);
+        table.map_err(|error| match (error, self.columns) {
+            (source @ ProtocolError::Limit { .. }, Some(columns)) => BuildError::Columns { columns, source },
+            (error, _) => error.into(),
+        })
+    }
+}

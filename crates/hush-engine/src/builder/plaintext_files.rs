@@ -1,0 +1,79 @@
+//! The files of column packing, a plaintext at a time.
+
+use std::ops::Range;
+
+use hush_he::params::RingParams;
+use hush_ops::{
+    contract::ChainedHint,
+    pack_shape::PackShape,
+    path::{Content, pack_columns_tiling},
+};
+use hush_store::{
+    snapshot::{CHAIN_FILE, COLUMNS_FILE, MappedOutput},
+    tiles::TileWriter,
+};
+
+use super::BuildError;
+
+/// The pack columns and the polynomials of the chain: digits of all plaintexts, then masks.
+pub(super) struct PlaintextFiles<'a> {
+    shape: &'a PackShape,
+    /// Bytes of a polynomial.
+    poly: usize,
+    columns: TileWriter<'a>,
+    chain: &'a MappedOutput,
+}
+
+impl<'a> PlaintextFiles<'a> {
+    /// Names and bytes of the files.
+    pub(super) fn sizes(ring: &RingParams, shape: &PackShape) -> [(&'static str, usize); 2] {
+        let chain = Content::Chain { ring: *ring, shape: *shape, folds: true };
+        let columns = pack_columns_tiling(ring, shape.rows());
+        [(COLUMNS_FILE, columns.bytes()), (CHAIN_FILE, chain.bytes() as usize)]
+    }
+
+    pub(super) fn new(
+        ring: &RingParams,
+        shape: &'a PackShape,
+        columns: &'a mut MappedOutput,
+        chain: &'a MappedOutput,
+    ) -> Self {
+        let poly = size_of::<u32>() * ring.kept_limbs() * ring.degree();
+        let tiling = pack_columns_tiling(ring, shape.rows());
+        Self { shape, poly, columns: TileWriter::new(tiling, columns.bytes()), chain }
+    }
+
+    /// Writes the [`content`] of a plaintext. From any thread.
+    pub(super) fn write(&self, plaintext: usize, content: &[u8]) -> Result<(), BuildError> {
+        let [digit, mask] = self.polys(plaintext);
+        let (columns, polys) = content.split_at(content.len() - digit.len() - mask.len());
+        self.columns.write_rows(self.rows(plaintext).start, columns);
+        self.chain.write_at(digit.start, &polys[..digit.len()])?;
+        self.chain.write_at(mask.start, &polys[digit.len()..])?;
+        Ok(())
+    }
+
+    /// The [`content`] of a plaintext as it was written.
+    pub(super) fn read(&self, plaintext: usize) -> Vec<u8> {
+        let mut content = self.columns.read_rows(self.rows(plaintext));
+        self.polys(plaintext).into_iter().for_each(|bytes| content.extend(&self.chain.as_bytes()[bytes]));
+        content
+    }
+
+    fn rows(&self, plaintext: usize) -> Range<usize> {
+        self.shape.plaintext_rows(plaintext)
+    }
+
+    /// Where digit and mask of a plaintext are in the file.
+    fn polys(&self, plaintext: usize) -> [Range<usize>; 2] {
+        let (bytes, half) = (self.poly, self.poly * self.shape.plaintexts());
+        [0, half].map(|first| first + plaintext * bytes..first + (plaintext + 1) * bytes)
+    }
+}
+
+/// What the files hold of a plaintext: its rows of pack columns, digit and mask.
+pub(super) fn content(chained: ChainedHint) -> Vec<u8> {
+    let ChainedHint { columns: mut content, digit, mask } = chained;
+    content.extend(digit.iter().chain(&mask).flat_map(|word| word.to_le_bytes()));
+    content
+}

@@ -1,0 +1,13 @@
+//! Tables built, built again after a kill, and served, all on the CPU.
+
+#[path = "../../../hush-cuda/tests/made/mod.rs"]
+mod made;
+#[path = "../tables/mod.rs"]
+mod tables;
+
+mod answers;
+mod hint_files;
+mod hostile;
+mod jobs;
+mod resume;
+mod shapes;

@@ -1,0 +1,86 @@
+//! What all parameter sets have in common.
+
+use std::fmt::Debug;
+
+use super::{
+    COLUMN_PRESETS, ColumnParams, LweParams, PACK_PRESETS, PRESETS, PackParams, RING_PRESETS, RingParams,
+};
+use crate::HeError;
+
+/// A parameter set. There is no way to make one but to take a preset, so a set that a peer names is always one that this program
+/// knows.
+pub trait ParameterSet: Copy + Debug + PartialEq + Send + Sync + 'static {
+    /// Every preset of this kind.
+    fn presets() -> &'static [Self];
+
+    /// Name of the preset.
+    fn name(&self) -> &'static str;
+
+    /// Security in bits (lattice-estimator, MATZOV; see SECURITY.md).
+    fn security_bits(&self) -> f64;
+
+    /// The preset called `name`.
+    ///
+    /// # Errors
+    /// [`HeError::UnknownPreset`] with the names that exist.
+    fn named(name: &str) -> Result<Self, HeError> {
+        let preset = Self::presets().iter().find(|preset| preset.name() == name);
+        preset.copied().ok_or_else(|| HeError::UnknownPreset(name.into()))
+    }
+}
+
+impl ParameterSet for LweParams {
+    fn presets() -> &'static [Self] {
+        &PRESETS
+    }
+
+    fn name(&self) -> &'static str {
+        LweParams::name(self)
+    }
+
+    fn security_bits(&self) -> f64 {
+        LweParams::security_bits(self)
+    }
+}
+
+impl ParameterSet for RingParams {
+    fn presets() -> &'static [Self] {
+        &RING_PRESETS
+    }
+
+    fn name(&self) -> &'static str {
+        RingParams::name(self)
+    }
+
+    fn security_bits(&self) -> f64 {
+        RingParams::security_bits(self)
+    }
+}
+
+impl ParameterSet for PackParams {
+    fn presets() -> &'static [Self] {
+        &PACK_PRESETS
+    }
+
+    fn name(&self) -> &'static str {
+        PackParams::name(self)
+    }
+
+    fn security_bits(&self) -> f64 {
+        PackParams::security_bits(self)
+    }
+}
+
+impl ParameterSet for ColumnParams {
+    fn presets() -> &'static [Self] {
+        &COLUMN_PRESETS
+    }
+
+    fn name(&self) -> &'static str {
+        ColumnParams::name(self)
+    }
+
+    fn security_bits(&self) -> f64 {
+        ColumnParams::security_bits(self)
+    }
+}

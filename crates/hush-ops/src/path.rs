@@ -1,0 +1,388 @@
+//! The path of a protocol as data: its steps with their shapes, and the files that they read.
+//!
+//! What a step costs, and what memory it takes, is worked out from its shape: [`StepShape::work`] for everybody, [`Footprint`] by
+//! each backend. The largest batch, the memory plan, `inspect`, the benchmarks and the planner add up one list.
+
+use std::ops::Add;
+
+use hush_he::{entities::PublicMatrix, params::RingParams};
+
+use crate::{contract::PACK_BYTES, ntt_tiling::NttTiling, pack_shape::PackShape, tiling::Tiling};
+
+/// A step of the contract with the shapes of its operands, for one query; a batch has as many of each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StepShape {
+    /// (1) `lwe_fold` of a byte database.
+    LweFold {
+        /// Rows x D0.
+        db: Tiling,
+    },
+    /// `lwe_hint` of a database that is the query's own.
+    LweHint {
+        /// Rows x columns.
+        db: Tiling,
+        /// Columns x n.
+        matrix: PublicMatrix,
+        /// Parts of the rows, done one after another.
+        parts: usize,
+    },
+    /// (2) `reinterpret_lwe`: words become a database.
+    ReinterpretLwe {
+        /// Words that are taken apart.
+        words: usize,
+        /// The database that they become.
+        db: Tiling,
+    },
+    /// `expand`: a packed query becomes selectors and RGSW ciphertexts.
+    Expand {
+        /// The RLWE set.
+        ring: RingParams,
+        /// Selectors.
+        rows: usize,
+        /// RGSW ciphertexts.
+        folds: usize,
+    },
+    /// `lift_hint` of a hint that is the query's own.
+    LiftHint {
+        /// The RLWE set.
+        ring: RingParams,
+        /// The LWE dimension.
+        n: usize,
+        /// Plaintexts that are lifted at once.
+        columns: usize,
+        /// How often.
+        parts: usize,
+    },
+    /// (3) `pack` with a hint in evaluation form.
+    Pack {
+        /// The RLWE set.
+        ring: RingParams,
+        /// n rows, a column a plaintext.
+        hint: NttTiling,
+        /// Which rows are packed together.
+        shape: PackShape,
+    },
+    /// (3) `pack` with a hint that is the query's own.
+    PackOnline {
+        /// The RLWE set.
+        ring: RingParams,
+        /// n rows, a column for each plaintext that is packed at once.
+        hint: NttTiling,
+        /// Words that are packed.
+        rows: usize,
+        /// How often.
+        parts: usize,
+    },
+    /// `add_rlwe`.
+    AddRlwe {
+        /// The RLWE set.
+        ring: RingParams,
+        /// Ciphertexts that are added.
+        count: usize,
+    },
+    /// (4) `reinterpret_rlwe`: ciphertexts become a database.
+    ReinterpretRlwe {
+        /// The RLWE set.
+        ring: RingParams,
+        /// Ciphertexts that are taken apart.
+        count: usize,
+        /// The database that they become.
+        db: Tiling,
+    },
+    /// (6) `rlwe_fold` of a database in evaluation form.
+    RlweFold {
+        /// The RLWE set.
+        ring: RingParams,
+        /// D0 rows, a column a plane and entry.
+        db: NttTiling,
+    },
+    /// (7) `rgsw_fold` of entries to one.
+    RgswFold {
+        /// The RLWE set.
+        ring: RingParams,
+        /// Entries.
+        entries: usize,
+        /// Planes of each.
+        planes: usize,
+    },
+    /// (3c) `pack_columns`.
+    PackColumns {
+        /// The RLWE set.
+        ring: RingParams,
+        /// Rows x 4N.
+        columns: Tiling,
+        /// Which rows are packed together.
+        shape: PackShape,
+    },
+    /// (7h) `rgsw_power_fold` of entries to one.
+    RgswPowerFold {
+        /// The RLWE set.
+        ring: RingParams,
+        /// The entries and their planes.
+        shape: PackShape,
+    },
+    /// `pack_pairs` and `mod_switch`: what is left becomes an answer.
+    Respond {
+        /// The RLWE set.
+        ring: RingParams,
+        /// Plaintexts of an answer.
+        plaintexts: usize,
+    },
+}
+
+/// A step of a path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// What is done.
+    pub shape: StepShape,
+    /// Whether it is done for one query after another, and not for a batch at once.
+    pub one_by_one: bool,
+}
+
+impl Step {
+    /// A step that is done for a batch at once.
+    pub fn of_batch(shape: StepShape) -> Self {
+        Self { shape, one_by_one: false }
+    }
+
+    /// A step that is done for one query after another.
+    pub fn of_query(shape: StepShape) -> Self {
+        Self { shape, one_by_one: true }
+    }
+}
+
+/// Counts of what a step does.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Work {
+    /// Bytes that are read of databases and hints, once a batch.
+    pub bytes: f64,
+    /// Multiply-adds of an s8 and a word modulo 2^32.
+    pub multiply_adds: f64,
+    /// Products of words modulo a prime, beside those of transforms.
+    pub products: f64,
+    /// Transforms (NTT) of a polynomial modulo one prime.
+    pub transforms: f64,
+}
+
+impl Add for Work {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes + other.bytes,
+            multiply_adds: self.multiply_adds + other.multiply_adds,
+            products: self.products + other.products,
+            transforms: self.transforms + other.transforms,
+        }
+    }
+}
+
+impl StepShape {
+    /// The step's name in the contract.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::LweFold { .. } => "lwe_fold",
+            Self::LweHint { .. } => "lwe_hint",
+            Self::ReinterpretLwe { .. } => "reinterpret_lwe",
+            Self::Expand { .. } => "expand",
+            Self::LiftHint { .. } => "lift_hint",
+            Self::Pack { .. } | Self::PackOnline { .. } => "pack",
+            Self::AddRlwe { .. } => "add_rlwe",
+            Self::ReinterpretRlwe { .. } => "reinterpret_rlwe",
+            Self::RlweFold { .. } => "rlwe_fold",
+            Self::RgswFold { .. } => "rgsw_fold",
+            Self::PackColumns { .. } => "pack_columns",
+            Self::RgswPowerFold { .. } => "rgsw_power_fold",
+            Self::Respond { .. } => "respond",
+        }
+    }
+
+    /// The RLWE set; `None` for steps over LWE.
+    pub fn ring(&self) -> Option<&RingParams> {
+        match self {
+            Self::LweFold { .. } | Self::LweHint { .. } | Self::ReinterpretLwe { .. } => None,
+            Self::Expand { ring, .. }
+            | Self::LiftHint { ring, .. }
+            | Self::Pack { ring, .. }
+            | Self::PackOnline { ring, .. }
+            | Self::AddRlwe { ring, .. }
+            | Self::ReinterpretRlwe { ring, .. }
+            | Self::RlweFold { ring, .. }
+            | Self::RgswFold { ring, .. }
+            | Self::PackColumns { ring, .. }
+            | Self::RgswPowerFold { ring, .. }
+            | Self::Respond { ring, .. } => Some(ring),
+        }
+    }
+
+    /// What the step does for `batch` queries.
+    pub fn work(&self, batch: usize) -> Work {
+        let queries = batch as f64;
+        match *self {
+            Self::LweFold { db } => fold(db, queries),
+            Self::LweHint { db, matrix, .. } => fold(db, queries * matrix.n() as f64),
+            Self::ReinterpretLwe { words, db } => {
+                Work { bytes: queries * (size_of::<u32>() * words + db.bytes()) as f64, ..Work::default() }
+            }
+            Self::Expand { ring, rows, folds } => {
+                let limbs = ring.kept_limbs() + usize::from(ring.dropped_factor() > 1);
+                let leaves = ring.leaves(rows, folds);
+                // Level j from the top has a node for every 2^j leaves, each of them a key switch.
+                let switch = |(level, digits)| {
+                    leaves.div_ceil(1usize << (level + 1)) * switch_transforms(limbs, digits)
+                };
+                let digits = ring.levels().iter().rev().map(|gadget| gadget.digits).enumerate();
+                let bottoms =
+                    folds * ring.fold_gadget().digits * switch_transforms(limbs, ring.square_gadget().digits);
+                let subs = digits.map(switch).sum::<usize>();
+                Work { transforms: queries * (subs + bottoms) as f64, ..Work::default() }
+            }
+            Self::LiftHint { ring, n, columns, parts } => {
+                let transforms = queries * (n * columns * parts * ring.kept_limbs()) as f64;
+                Work { transforms, ..Work::default() }
+            }
+            Self::Pack { hint: db, .. } | Self::RlweFold { db, .. } => {
+                let entries = (db.rows() * db.columns() * db.poly_words()) as f64;
+                Work { bytes: db.bytes() as f64, products: 2.0 * queries * entries, ..Work::default() }
+            }
+            Self::PackOnline { hint, parts, .. } => {
+                let hints = queries * parts as f64;
+                let entries = (hint.rows() * hint.columns() * hint.poly_words()) as f64;
+                Work {
+                    bytes: hints * hint.bytes() as f64,
+                    products: 2.0 * hints * entries,
+                    ..Work::default()
+                }
+            }
+            Self::AddRlwe { ring, count } => {
+                let bytes = queries * (count * 2 * poly_bytes(&ring)) as f64;
+                Work { bytes, ..Work::default() }
+            }
+            Self::ReinterpretRlwe { ring, count, db } => {
+                let switched = switches(&ring, queries * 2.0 * count as f64);
+                switched + Work { bytes: queries * db.bytes() as f64, ..Work::default() }
+            }
+            Self::RgswFold { ring, entries, planes } => {
+                external_products(&ring, queries * (planes * entries.saturating_sub(1)) as f64)
+            }
+            Self::PackColumns { ring, columns, shape } => {
+                let polys = queries * (ring.kept_limbs() * (1 + shape.plaintexts())) as f64;
+                let products = polys * ring.degree() as f64;
+                fold(columns, queries) + Work { transforms: polys, products, ..Work::default() }
+            }
+            Self::RgswPowerFold { ring, shape } => {
+                let folds = shape.planes() * (shape.entries().next_power_of_two() - 1);
+                let keys = Work { transforms: queries * 2.0 * ring.kept_limbs() as f64, ..Work::default() };
+                external_products(&ring, queries * folds as f64) + keys
+            }
+            Self::Respond { ring, plaintexts } => {
+                let pairs = if ring.packs_pairs() { plaintexts / 2 } else { 0 };
+                let packed = 2 * switch_transforms(ring.kept_limbs(), ring.pack_gadget().digits) * pairs;
+                let packed = Work { transforms: queries * packed as f64, ..Work::default() };
+                packed + switches(&ring, queries * (2 * plaintexts - pairs) as f64)
+            }
+        }
+    }
+}
+
+/// A fold of `db` by `vectors` vectors.
+fn fold(db: Tiling, vectors: f64) -> Work {
+    let multiply_adds = vectors * db.rows() as f64 * db.cols() as f64;
+    Work { bytes: db.bytes() as f64, multiply_adds, ..Work::default() }
+}
+
+/// External products modulo Q_1: both halves are decomposed, and both of the result are sums of 2 l products in every slot.
+fn external_products(ring: &RingParams, count: f64) -> Work {
+    let (limbs, digits) = (ring.kept_limbs(), ring.fold_gadget().digits);
+    Work {
+        transforms: count * 2.0 * switch_transforms(limbs, digits) as f64,
+        products: count * (4 * digits * limbs * ring.degree()) as f64,
+        ..Work::default()
+    }
+}
+
+/// Transforms of a polynomial that is decomposed into `digits` digits: back from each of `limbs` limbs, and of every digit to each.
+fn switch_transforms(limbs: usize, digits: usize) -> usize {
+    limbs * (1 + digits)
+}
+
+/// Polynomials that are switched to the widths of an answer: a transform back of each limb.
+fn switches(ring: &RingParams, polys: f64) -> Work {
+    Work { transforms: polys * ring.kept_limbs() as f64, ..Work::default() }
+}
+
+/// Bytes of a polynomial modulo Q_1.
+fn poly_bytes(ring: &RingParams) -> usize {
+    size_of::<u32>() * ring.kept_limbs() * ring.degree()
+}
+
+/// What a file of a snapshot holds, by which a backend reads it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Content {
+    /// A byte database.
+    Bytes(Tiling),
+    /// A database of ring elements in evaluation form.
+    Eval(NttTiling),
+    /// The polynomials of a chain (`chain_hint`): a digit and a mask for every plaintext.
+    Chain {
+        /// The RLWE set.
+        ring: RingParams,
+        /// The plaintexts.
+        shape: PackShape,
+        /// Whether entries are folded, for which a backend keeps the masks.
+        folds: bool,
+    },
+    /// Words that clients download, which no backend reads.
+    Download {
+        /// Bytes of the file.
+        bytes: u64,
+    },
+}
+
+impl Content {
+    /// Bytes of the file.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Bytes(tiling) => tiling.stored_bytes(),
+            Self::Eval(tiling) => tiling.stored_bytes(),
+            Self::Chain { ring, shape, .. } => 2 * shape.plaintexts() as u64 * poly_bytes(ring) as u64,
+            Self::Download { bytes } => *bytes,
+        }
+    }
+}
+
+/// The pack columns of a database of `rows` rows: 4N bytes beside each of them.
+pub fn pack_columns_tiling(ring: &RingParams, rows: usize) -> Tiling {
+    Tiling::new(rows, PACK_BYTES * ring.degree())
+}
+
+/// What a backend takes of its memory: bounds, known before anything is loaded.
+pub trait Footprint {
+    /// Queries that one pass of the step takes at most.
+    fn largest_batch(step: &StepShape) -> usize;
+
+    /// Bytes that a step takes for `batch` queries, with its results: at least what the backend allocates. Of what is there anyway
+    /// (databases, keys) nothing is counted.
+    fn footprint(step: &StepShape, batch: usize) -> usize;
+
+    /// Bytes that a file takes for good, once it is loaded.
+    fn resident(content: &Content) -> usize;
+
+    /// Bytes that are on their way at once while a file is loaded.
+    fn staging(content: &Content) -> usize;
+
+    /// Bytes of a client's evaluation keys.
+    fn keys(ring: &RingParams) -> usize;
+}
+
+/// The largest batch of a path, at least one query, whose steps fit `room` bytes.
+pub fn largest_batch<F: Footprint>(path: &[Step], room: usize) -> usize {
+    let most = path.iter().map(|step| F::largest_batch(&step.shape)).min().unwrap_or(1);
+    (1..=most).rev().find(|&batch| batch_bytes::<F>(path, batch) <= room).unwrap_or(1)
+}
+
+/// Bytes that a path takes for `batch` queries.
+pub fn batch_bytes<F: Footprint>(path: &[Step], batch: usize) -> usize {
+    let bytes = |step: &Step| F::footprint(&step.shape, if step.one_by_one { batch.min(1) } else { batch });
+    path.iter().map(bytes).fold(0, usize::saturating_add)
+}

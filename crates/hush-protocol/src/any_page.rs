@@ -1,0 +1,213 @@
+//! Pages and tables without their types: what is known by name alone.
+
+use std::{fmt, marker::PhantomData, sync::Arc};
+
+use hush_he::params::ParameterSet;
+use hush_ops::path::Step;
+
+use crate::{
+    ProtocolError,
+    client::{AskedTable, ClientHalf, Given},
+    facts::{Database, Facts, FileSpec, HintPlan, WordBits},
+    page::Page,
+    table::TableShape,
+};
+
+/// What a page says without a backend, and without its types.
+pub trait AnyPage: Send + Sync {
+    /// [`Page::NAME`].
+    fn name(&self) -> &'static str;
+
+    /// [`Page::HAS_COLUMNS`].
+    fn has_columns(&self) -> bool;
+
+    /// [`Page::IS_FIRST_OF_ITS_SETS`].
+    fn is_first_of_its_sets(&self) -> bool;
+
+    /// Whether there is a parameter set of this name.
+    fn has_set(&self, preset: &str) -> bool;
+
+    /// Name of the set that suits slots of so many bytes.
+    fn default_set(&self, slot_bytes: usize) -> &'static str;
+
+    /// The shape of a table of `slots` slots, by key or by index, with about `columns` columns, or as many as suit it.
+    ///
+    /// # Errors
+    /// [`ProtocolError::He`] if there is no such set.
+    fn shape(&self, preset: &str, slots: Slots, columns: Option<usize>) -> Result<TableShape, ProtocolError>;
+
+    /// A table of `shape`, with the widths of words that suit it.
+    ///
+    /// # Errors
+    /// As [`Page::table`]; [`ProtocolError::He`] if there is no such set.
+    fn table(&self, preset: &str, shape: TableShape) -> Result<TableParams, ProtocolError>;
+
+    /// The same with the widths that a descriptor gives.
+    ///
+    /// # Errors
+    /// As [`Page::described`]; [`ProtocolError::He`] if there is no such set.
+    fn described(
+        &self,
+        preset: &str,
+        shape: TableShape,
+        word_bits: Option<WordBits>,
+    ) -> Result<TableParams, ProtocolError>;
+}
+
+/// Slots that are to get a shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// How many.
+    pub count: usize,
+    /// Bytes of each.
+    pub slot_bytes: usize,
+    /// Whether they are found by key.
+    pub by_key: bool,
+}
+
+/// A page as [`AnyPage`].
+pub(crate) fn erased<P: Page>() -> &'static dyn AnyPage {
+    const { &Erased::<P>(PhantomData) }
+}
+
+struct Erased<P>(PhantomData<fn() -> P>);
+
+impl<P: Page> AnyPage for Erased<P> {
+    fn name(&self) -> &'static str {
+        P::NAME
+    }
+
+    fn has_columns(&self) -> bool {
+        P::HAS_COLUMNS
+    }
+
+    fn is_first_of_its_sets(&self) -> bool {
+        P::IS_FIRST_OF_ITS_SETS
+    }
+
+    fn has_set(&self, preset: &str) -> bool {
+        P::Set::named(preset).is_ok()
+    }
+
+    fn default_set(&self, slot_bytes: usize) -> &'static str {
+        P::default_set(slot_bytes).name()
+    }
+
+    fn shape(&self, preset: &str, slots: Slots, columns: Option<usize>) -> Result<TableShape, ProtocolError> {
+        Ok(shape::<P>(&P::Set::named(preset)?, slots, columns))
+    }
+
+    fn table(&self, preset: &str, shape: TableShape) -> Result<TableParams, ProtocolError> {
+        Ok(TableParams::new::<P>(P::table(P::Set::named(preset)?, shape)?))
+    }
+
+    fn described(
+        &self,
+        preset: &str,
+        shape: TableShape,
+        word_bits: Option<WordBits>,
+    ) -> Result<TableParams, ProtocolError> {
+        Ok(TableParams::new::<P>(P::described(P::Set::named(preset)?, shape, word_bits)?))
+    }
+}
+
+/// The shape of a table, with about `columns` columns or as many as suit it.
+pub fn shape<P: Page>(set: &P::Set, slots: Slots, columns: Option<usize>) -> TableShape {
+    let Slots { count, slot_bytes, by_key } = slots;
+    let least = if by_key { P::KEY_COLUMNS } else { 1 };
+    let suitable = || P::columns(set, count, slot_bytes).max(least).clamp(1, count.max(1));
+    let blocks = P::blocks(count, columns.unwrap_or_else(suitable));
+    // The same number of blocks with as few columns as they need.
+    TableShape { columns: count.div_ceil(blocks), blocks, slot_bytes }
+}
+
+/// A table of any page: its facts, and what else can be said of it without a backend.
+#[derive(Clone)]
+pub struct TableParams {
+    facts: Arc<Facts>,
+    table: Arc<dyn AnyTable>,
+}
+
+impl TableParams {
+    /// A table of the page `P`.
+    pub fn new<P: Page>(table: P::Table) -> Self {
+        Self { facts: Arc::new(P::facts(&table)), table: Arc::new(TableOf::<P>(table)) }
+    }
+
+    /// What the table is.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// [`Page::database`].
+    pub fn database(&self) -> Database {
+        self.table.database()
+    }
+
+    /// [`Page::hint`].
+    pub fn hint(&self) -> Option<HintPlan> {
+        self.table.hint()
+    }
+
+    /// [`Page::files`].
+    pub fn files(&self) -> Vec<FileSpec> {
+        self.table.files()
+    }
+
+    /// [`Page::path`].
+    pub fn path(&self) -> Vec<Step> {
+        self.table.path()
+    }
+
+    /// A client's half, with what is `given`.
+    ///
+    /// # Errors
+    /// As [`Page::client`].
+    pub fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError> {
+        self.table.client(given)
+    }
+}
+
+impl fmt::Debug for TableParams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.facts.fmt(f)
+    }
+}
+
+impl PartialEq for TableParams {
+    fn eq(&self, other: &Self) -> bool {
+        self.facts == other.facts
+    }
+}
+
+trait AnyTable: Send + Sync {
+    fn database(&self) -> Database;
+    fn hint(&self) -> Option<HintPlan>;
+    fn files(&self) -> Vec<FileSpec>;
+    fn path(&self) -> Vec<Step>;
+    fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError>;
+}
+
+struct TableOf<P: Page>(P::Table);
+
+impl<P: Page> AnyTable for TableOf<P> {
+    fn database(&self) -> Database {
+        P::database(&self.0)
+    }
+
+    fn hint(&self) -> Option<HintPlan> {
+        P::hint(&self.0)
+    }
+
+    fn files(&self) -> Vec<FileSpec> {
+        P::files(&self.0)
+    }
+
+    fn path(&self) -> Vec<Step> {
+        P::path(&self.0)
+    }
+
+    fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError> {
+        Ok(Box::new(AskedTable::<P>::new(self.0.clone(), given)?))
+    }
+}

@@ -1,0 +1,66 @@
+//! A client's half of a table, without the page's type.
+
+use std::{any::Any, sync::Arc};
+
+use hush_math::csprng::Csprng;
+use zeroize::Zeroizing;
+
+use crate::{ProtocolError, page::Page, ring_keys::RingKeys, target::Target, wire};
+
+/// A hint in memory or in a mapped file.
+pub type Hint = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// What a client has beside a table's parameters, as the table's facts ask for.
+#[derive(Clone, Default)]
+pub struct Given {
+    /// The hint.
+    pub hint: Option<Hint>,
+    /// The seed of the whitening.
+    pub whitening: Option<[u8; 32]>,
+    /// The client's evaluation keys.
+    pub keys: Option<Arc<RingKeys>>,
+}
+
+/// What a client keeps between query and answer.
+pub struct Pending(Box<dyn Any + Send + Sync>);
+
+/// A client's half of a table.
+pub trait ClientHalf: Send + Sync {
+    /// Encrypts `target` under fresh secrets. A retry is a new call.
+    fn query(&self, target: Target, rng: &mut Csprng) -> (wire::Query, Pending);
+
+    /// The slot that was asked for.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if the answer is not as long as the shape says, or the query was made with other keys;
+    /// [`ProtocolError::OtherTable`] if it was made for a table of another kind.
+    fn recover(&self, pending: &Pending, answer: &[u8]) -> Result<Zeroizing<Vec<u8>>, ProtocolError>;
+}
+
+/// A table of the page `P` as a client asks it.
+pub(crate) struct AskedTable<P: Page> {
+    table: P::Table,
+    client: P::Client,
+}
+
+impl<P: Page> AskedTable<P> {
+    pub(crate) fn new(table: P::Table, given: &Given) -> Result<Self, ProtocolError> {
+        let client = P::client(&table, given)?;
+        Ok(Self { table, client })
+    }
+}
+
+/// What is kept of a page's query; other pages may have a type of the same name.
+struct PendingOf<P: Page>(P::Pending);
+
+impl<P: Page> ClientHalf for AskedTable<P> {
+    fn query(&self, target: Target, rng: &mut Csprng) -> (wire::Query, Pending) {
+        let (query, pending) = P::query(&self.table, &self.client, target, rng);
+        (query, Pending(Box::new(PendingOf::<P>(pending))))
+    }
+
+    fn recover(&self, pending: &Pending, answer: &[u8]) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
+        let PendingOf(pending) = pending.0.downcast_ref::<PendingOf<P>>().ok_or(ProtocolError::OtherTable)?;
+        P::recover(&self.table, &self.client, pending, answer)
+    }
+}

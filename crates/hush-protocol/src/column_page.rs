@@ -1,0 +1,417 @@
+//! What the pages of column packing have in common.
+//!
+//! A query holds a vector over the columns and the keys that pack its answer, under one secret that is drawn for it. The client
+//! keeps what decrypts the answer, and nothing beyond it; the server keeps nothing of a client.
+
+use std::{ops::Range, sync::Arc};
+
+use hush_he::{
+    algorithms::{encrypt_column_query, open_column_keys},
+    codec::pack_rounded,
+    entities::{ColumnKeys, ColumnMasks, OneTimeRingSecret, RingDecryptionKey},
+    params::{COLPACK_N2048_Q52, ColumnParams, RingContext},
+};
+use hush_math::csprng::Csprng;
+use hush_ops::{
+    OpsError,
+    contract::{ChainPolys, ColumnOps, LweBatch, LweQueries, RingOps, Steps, key_words},
+    path::{Content, Step, StepShape},
+    tiling::TiledDb,
+};
+use rayon::prelude::*;
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use crate::{
+    ProtocolError,
+    client::Given,
+    column_table::{ColumnSpec, ColumnTable},
+    facts::{CHAIN_FILE, COLUMNS_FILE, DB_FILE, Database, Facts, FileSpec, HintPlan, HintProduct, WordBits},
+    layout,
+    message::{check_length, check_vectors, unpack_queries},
+    page::{Batch, Files, Host, Page, Partial},
+    parts::joined_rows,
+    registry::Protocol,
+    response::decrypt_plaintexts,
+    table::{TableShape, invalid_descriptor},
+    target::Target,
+    wire,
+};
+
+/// A page of column packing.
+pub trait ColumnPage: Send + Sync + 'static {
+    /// [`Page::NAME`].
+    const NAME: &'static str;
+    /// [`Page::IS_FIRST_OF_ITS_SETS`].
+    const IS_FIRST_OF_ITS_SETS: bool = false;
+    /// What sets it apart.
+    const SPEC: ColumnSpec;
+
+    /// The steps behind the packing.
+    fn path_behind(table: &ColumnTable) -> Vec<Step>;
+
+    /// The masks of all plaintexts as they travel, if they do.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ops`] if they are no polynomials of the ring.
+    fn switched_masks<B: RingOps>(
+        backend: &B,
+        ring: &B::Ring,
+        table: &ColumnTable,
+        polys: ChainPolys,
+    ) -> Result<Vec<u8>, ProtocolError>;
+
+    /// [`Page::finish`], from the words that are packed, a ciphertext a plane and entry.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ops`] if a step fails.
+    fn finish<B: ColumnOps>(
+        host: &ColumnHost<'_, B>,
+        head: &ColumnHead<B>,
+        opened: &OpenedColumn,
+        packed: LweBatch<B::Words>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError>;
+
+    /// [`Page::recover`], from the bytes of all plaintexts of an answer.
+    fn recover(table: &ColumnTable, target: &Target, bytes: &[u32]) -> Zeroizing<Vec<u8>>;
+}
+
+/// A page of column packing as a [`Page`].
+pub struct ColumnPacked<P>(P);
+
+/// The ring of a parameter set and its public masks, which clients and servers derive alike.
+pub struct ColumnRing {
+    context: Arc<RingContext>,
+    masks: ColumnMasks,
+}
+
+impl ColumnRing {
+    /// Ring and masks of `params`.
+    pub fn new(params: &ColumnParams) -> Self {
+        let context = Arc::new(RingContext::new(*params.ring()));
+        let masks = ColumnMasks::new(&context);
+        Self { context, masks }
+    }
+
+    /// The ring.
+    pub fn context(&self) -> &Arc<RingContext> {
+        &self.context
+    }
+
+    /// The masks.
+    pub fn masks(&self) -> &ColumnMasks {
+        &self.masks
+    }
+}
+
+/// What a backend has of a parameter set.
+pub struct ColumnScheme<B: RingOps> {
+    /// The ring and its masks.
+    pub public: ColumnRing,
+    /// The backend's tables of the ring.
+    pub ring: B::Ring,
+}
+
+/// What the steps of a batch have in common.
+pub struct ColumnHost<'a, B: RingOps> {
+    /// The backend.
+    pub backend: &'a B,
+    /// The parameters.
+    pub table: &'a ColumnTable,
+    /// The ring.
+    pub scheme: &'a ColumnScheme<B>,
+}
+
+/// A part of a table: some entries, with their pack columns and digits.
+pub struct ColumnPart<B: ColumnOps> {
+    units: Range<usize>,
+    db: B::Db,
+    columns: B::Db,
+    chain: Arc<B::Chain>,
+}
+
+/// The masks of all plaintexts: on the backend where entries are folded, as they travel where they are not.
+pub struct ColumnHead<B: ColumnOps> {
+    /// The polynomials of all plaintexts, where entries are folded.
+    pub(crate) chain: Option<Arc<B::Chain>>,
+    pub(crate) masks: Vec<u8>,
+}
+
+/// What the client keeps between query and answer.
+pub struct Pending {
+    target: Target,
+    key: RingDecryptionKey,
+}
+
+/// A batch of queries as a server reads it.
+pub struct OpenedColumn {
+    /// The vectors over the columns.
+    pub(crate) first: LweQueries,
+    /// The keys that came with them.
+    pub(crate) keys: Vec<ColumnKeys>,
+}
+
+impl<P: ColumnPage> Page for ColumnPacked<P> {
+    const PROTOCOL: Protocol = P::SPEC.protocol;
+    const NAME: &'static str = P::NAME;
+    const IS_FIRST_OF_ITS_SETS: bool = P::IS_FIRST_OF_ITS_SETS;
+
+    type Set = ColumnParams;
+    type Table = ColumnTable;
+    type Client = ColumnRing;
+    type Pending = Pending;
+    type Scheme<B: Steps> = ColumnScheme<B>;
+    type Part<B: Steps> = ColumnPart<B>;
+    type Head<B: Steps> = ColumnHead<B>;
+    type Opened<B: Steps> = OpenedColumn;
+
+    fn default_set(_: usize) -> ColumnParams {
+        COLPACK_N2048_Q52
+    }
+
+    fn columns(params: &ColumnParams, slots: usize, slot_bytes: usize) -> usize {
+        layout::column_packing_columns(P::SPEC.folds, params, slots, slot_bytes)
+    }
+
+    fn table(params: ColumnParams, shape: TableShape) -> Result<ColumnTable, ProtocolError> {
+        ColumnTable::new(P::SPEC, params, shape)
+    }
+
+    fn described(
+        params: ColumnParams,
+        shape: TableShape,
+        word_bits: Option<WordBits>,
+    ) -> Result<ColumnTable, ProtocolError> {
+        match word_bits {
+            Some([query, u32::BITS, u32::BITS]) => {
+                ColumnTable::with_query_bits(P::SPEC, params, shape, query)
+            }
+            Some(_) => Err(invalid_descriptor("words are packed whole in column packing")),
+            None => Err(invalid_descriptor("a table of column packing has widths of words")),
+        }
+    }
+
+    fn facts(table: &ColumnTable) -> Facts {
+        let (params, shape) = (table.params(), table.pack_shape());
+        Facts {
+            protocol: P::SPEC.protocol,
+            preset: params.name(),
+            security_bits: params.security_bits(),
+            sigmas: table.sigmas(),
+            log2_failure: table.log2_failure(),
+            shape: table.shape(),
+            word_bits: Some([table.query_bits(), u32::BITS, u32::BITS]),
+            query: table.query_bytes(),
+            answer_bytes: table.answer_bytes(),
+            hint_bytes: 0,
+            keys: None,
+            key_bytes: 0,
+            is_whitened: false,
+            encoded_bytes: table.tiling().stored_bytes(),
+            units: shape.entries(),
+            details: vec![
+                ("lwe_dimension", json!(params.lwe().n())),
+                ("error_std", json!(params.lwe().error_std())),
+                ("rows", json!(table.rows())),
+                ("ring_degree", json!(params.ring().degree())),
+                ("word_bits", json!({ "query": table.query_bits() })),
+                ("entries", json!(shape.entries())),
+                ("external_products", json!(table.external_products())),
+                ("lanes", json!(table.lanes())),
+                ("planes", json!(shape.planes())),
+                ("pack_column_bytes", json!(table.columns_tiling().stored_bytes())),
+            ],
+        }
+    }
+
+    fn database(table: &ColumnTable) -> Database {
+        Database::Bytes(table.tiling())
+    }
+
+    fn hint(table: &ColumnTable) -> Option<HintPlan> {
+        let product = HintProduct::Chained { params: *table.params(), shape: table.pack_shape() };
+        Some(HintPlan { matrix: table.matrix(), rows: table.rows(), second: None, product })
+    }
+
+    fn files(table: &ColumnTable) -> Vec<FileSpec> {
+        let file = |name, title, content| FileSpec { name, title, content };
+        vec![
+            file(DB_FILE, "database", Content::Bytes(table.tiling())),
+            file(COLUMNS_FILE, "pack columns", Content::Bytes(table.columns_tiling())),
+            file(CHAIN_FILE, "digits and masks", table.chain()),
+        ]
+    }
+
+    fn path(table: &ColumnTable) -> Vec<Step> {
+        let (ring, shape) = (*table.params().ring(), table.pack_shape());
+        let fold = StepShape::LweFold { db: table.tiling() };
+        let pack = StepShape::PackColumns { ring, columns: table.columns_tiling(), shape };
+        [[fold, pack].map(Step::of_batch).to_vec(), P::path_behind(table)].concat()
+    }
+
+    fn client(table: &ColumnTable, _: &Given) -> Result<ColumnRing, ProtocolError> {
+        Ok(ColumnRing::new(table.params()))
+    }
+
+    /// Encrypts `target`, and the power of X that selects its entry where entries are folded, under a fresh secret.
+    fn query(
+        table: &ColumnTable,
+        public: &ColumnRing,
+        target: Target,
+        rng: &mut Csprng,
+    ) -> (wire::Query, Pending) {
+        let (params, matrix) = (table.params(), table.matrix());
+        let (entry, _) = table.place(target.block);
+        let secret = OneTimeRingSecret::sample(params, rng);
+        let (words, keys, key) = encrypt_column_query(
+            params,
+            &public.context,
+            &public.masks,
+            secret,
+            (&matrix, &target.columns),
+            table.exponent(entry),
+            rng,
+        );
+        let first = pack_rounded(&words, table.query_bits()).into();
+        let query = wire::Query { first, packed: keys.into(), ..Default::default() };
+        (query, Pending { target, key })
+    }
+
+    fn recover(
+        table: &ColumnTable,
+        public: &ColumnRing,
+        pending: &Pending,
+        answer: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
+        let (secrets, plaintexts) = ([pending.key.secret(); 2], table.answer_plaintexts());
+        let bytes = decrypt_plaintexts(&public.context, secrets, answer, plaintexts, u8::BITS)?;
+        Ok(P::recover(table, &pending.target, &bytes))
+    }
+
+    fn scheme<B: Steps>(backend: &B, table: &ColumnTable) -> Result<ColumnScheme<B>, ProtocolError> {
+        let public = ColumnRing::new(table.params());
+        let ring = backend.open_ring(public.context.clone())?;
+        Ok(ColumnScheme { public, ring })
+    }
+
+    fn open_part<B: Steps, F: Files>(
+        host: &Host<'_, Self, B>,
+        units: Range<usize>,
+        files: &F,
+    ) -> Result<ColumnPart<B>, F::Error> {
+        let (table, shape) = (host.table, host.table.pack_shape());
+        let rows = units.start * shape.entry_rows()..(units.end * shape.entry_rows()).min(shape.rows());
+        let open = |tiling, bytes| {
+            let db = TiledDb::new(tiling, bytes)?.rows(rows.clone());
+            Ok::<_, ProtocolError>(host.backend.open_db(db)?)
+        };
+        let db = open(table.tiling(), files.bytes(DB_FILE)?)?;
+        let columns = open(table.columns_tiling(), files.bytes(COLUMNS_FILE)?)?;
+        let mut polys = chain_polys(table, (*files.bytes(CHAIN_FILE)?).as_ref())?;
+        let is_all = units == (0..shape.entries());
+        if !(is_all && P::SPEC.folds) {
+            // Nothing is folded with them here.
+            polys.masks = Vec::new();
+        }
+        let words = polys.digits.len() / shape.plaintexts();
+        let digits = units.start * shape.planes() * words..units.end * shape.planes() * words;
+        polys.digits = polys.digits[digits].to_vec();
+        let chain = host.backend.open_chain(&host.scheme.ring, &shape.part(rows.len()), polys);
+        let chain = Arc::new(chain.map_err(ProtocolError::from)?);
+        Ok(ColumnPart { units, db, columns, chain })
+    }
+
+    fn open_head<B: Steps, F: Files>(
+        host: &Host<'_, Self, B>,
+        parts: &[ColumnPart<B>],
+        files: &F,
+    ) -> Result<ColumnHead<B>, F::Error> {
+        let (backend, table, ring) = (host.backend, host.table, &host.scheme.ring);
+        let polys = || -> Result<ChainPolys, F::Error> {
+            Ok(chain_polys(table, (*files.bytes(CHAIN_FILE)?).as_ref())?)
+        };
+        let masks = || Ok::<_, F::Error>(P::switched_masks(backend, ring, table, polys()?)?);
+        match parts {
+            _ if !P::SPEC.folds => Ok(ColumnHead { chain: None, masks: masks()? }),
+            [all] => Ok(ColumnHead { chain: Some(all.chain.clone()), masks: Vec::new() }),
+            _ => {
+                let chain = backend.open_chain(ring, &table.pack_shape(), polys()?);
+                let chain = Some(Arc::new(chain.map_err(ProtocolError::from)?));
+                Ok(ColumnHead { chain, masks: Vec::new() })
+            }
+        }
+    }
+
+    fn open<B: Steps>(host: &Host<'_, Self, B>, batch: &Batch<'_, B>) -> Result<OpenedColumn, ProtocolError> {
+        let (table, sizes, queries) = (host.table, host.table.query_bytes(), batch.queries);
+        check_vectors(sizes, queries)?;
+        for query in queries {
+            check_length("query, keys", sizes.packed, query.packed.len())?;
+            check_length("query, name of keys", sizes.key_id, query.key_id.len())?;
+        }
+        let context = host.scheme.public.context();
+        let open = |(index, query): (usize, &wire::Query)| {
+            open_column_keys(table.params(), context, table.folds(), &query.packed)
+                .map_err(|source| ProtocolError::Query { index, source })
+        };
+        // The first of several errors, whatever the order in which they are found.
+        let keys: Vec<Result<_, _>> = queries.par_iter().enumerate().map(open).collect();
+        let keys = keys.into_iter().collect::<Result<_, _>>()?;
+        let first = unpack_queries(queries, table.shape().columns, table.query_bits(), |query| &query.first)?;
+        Ok(OpenedColumn { first, keys })
+    }
+
+    fn scan<B: Steps>(
+        host: &Host<'_, Self, B>,
+        part: &ColumnPart<B>,
+        opened: &OpenedColumn,
+    ) -> Result<Partial<B::Words>, ProtocolError> {
+        let folded = host.backend.lwe_fold(&part.db, &opened.first)?; //   (1)   a word a row
+        let packed = pack(host.backend, &host.scheme.ring, host.table, part, folded, &opened.keys)?; // (3c)
+        Ok(Partial { units: part.units.clone(), words: vec![packed.words] })
+    }
+
+    fn finish<B: Steps>(
+        host: &Host<'_, Self, B>,
+        head: &ColumnHead<B>,
+        opened: &OpenedColumn,
+        batch: &Batch<'_, B>,
+        partials: Vec<Partial<B::Words>>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+        let (backend, table, shape) = (host.backend, host.table, host.table.pack_shape());
+        let rows_of = |units: &Range<usize>| {
+            units.start * shape.entry_rows()..(units.end * shape.entry_rows()).min(shape.rows())
+        };
+        let words = joined_rows(backend, batch.queries.len(), rows_of, partials)?;
+        let host = ColumnHost { backend, table, scheme: host.scheme };
+        P::finish(&host, head, opened, LweBatch { rows: shape.rows(), words })
+    }
+}
+
+/// (3c) Packs the fold of a batch: the word of a row becomes a coefficient of its plaintext's b.
+fn pack<B: ColumnOps>(
+    backend: &B,
+    ring: &B::Ring,
+    table: &ColumnTable,
+    part: &ColumnPart<B>,
+    folded: LweBatch<B::Words>,
+    keys: &[ColumnKeys],
+) -> Result<LweBatch<B::Words>, OpsError> {
+    let degree = table.params().ring().degree();
+    let words: Vec<_> = keys.par_iter().map(|keys| key_words(degree, &[&keys.rotation]).words).collect();
+    let words = LweQueries { cols: table.columns_tiling().cols(), words: words.concat() };
+    let conjugations: Vec<_> = keys.iter().map(|keys| &keys.conjugation).collect();
+    backend.pack_columns(ring, &part.columns, &part.chain, folded, &words, &conjugations)
+}
+
+/// What the file of the chain's polynomials holds.
+///
+/// # Errors
+/// [`OpsError::Shape`] if it is not as long as the table's is.
+pub fn chain_polys(table: &ColumnTable, bytes: &[u8]) -> Result<ChainPolys, ProtocolError> {
+    let expected = table.chain().bytes() as usize;
+    OpsError::check_shape("open_chain", "bytes of the chain", expected, bytes.len())?;
+    let words = |bytes: &[u8]| bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let (digits, masks) = bytes.split_at(expected / 2);
+    Ok(ChainPolys { digits: words(digits), masks: words(masks) })
+}

@@ -1,0 +1,141 @@
+//! What a table is, as plain data: facts, files, and what is made of its hint.
+
+use hush_he::{
+    entities::PublicMatrix,
+    params::{ColumnParams, MIN_SECURITY_BITS, RingParams},
+};
+pub use hush_ops::path::Content;
+use hush_ops::{pack_shape::PackShape, tiling::Tiling};
+use serde_json::Value;
+
+use crate::{registry::Protocol, ring_table::RingTable, table::TableShape, wire::QuerySizes};
+
+/// Bits of the words of a query, a hint and an answer, as a descriptor has them.
+pub type WordBits = [u32; 3];
+
+/// What a table is: plain data. Everything on the wire has a size that is a function of this alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Name of the parameter set.
+    pub preset: &'static str,
+    /// Security of the parameter set, in bits.
+    pub security_bits: f64,
+    /// The limit of decoding in standard deviations of the error; infinite without noise.
+    pub sigmas: f64,
+    /// log2 of the probability that an honest answer decodes wrongly (union bound).
+    pub log2_failure: f64,
+    /// The shape.
+    pub shape: TableShape,
+    /// Bits of words, where there are any.
+    pub word_bits: Option<WordBits>,
+    /// Bytes of the parts of a query.
+    pub query: QuerySizes,
+    /// Bytes of an answer.
+    pub answer_bytes: usize,
+    /// Bytes of the hint that a client downloads; 0 if there is none.
+    pub hint_bytes: u64,
+    /// The RLWE set of the evaluation keys that a client uploads once; `None` if there are none.
+    pub keys: Option<RingParams>,
+    /// Bytes of the evaluation keys; 0 if there are none.
+    pub key_bytes: usize,
+    /// Whether the database is whitened, by a seed that the descriptor has.
+    pub is_whitened: bool,
+    /// Bytes of the database as it is scanned (without what a server computes from it and scans beside it).
+    pub encoded_bytes: u64,
+    /// Units in which the table can be cut into parts.
+    pub units: usize,
+    /// What only some protocols have, by name, for people.
+    pub details: Vec<(&'static str, Value)>,
+}
+
+impl Facts {
+    /// Whether the parameter set reaches what every default does.
+    pub fn is_secure(&self) -> bool {
+        self.security_bits >= MIN_SECURITY_BITS
+    }
+}
+
+/// A file of a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FileSpec {
+    /// Its name in the snapshot's folder.
+    pub name: &'static str,
+    /// What people call it.
+    pub title: &'static str,
+    /// What it holds.
+    pub content: Content,
+}
+
+/// The database of the first fold.
+pub const DB_FILE: &str = "db.bin";
+/// The database of a second fold, which is made of a hint.
+pub const SECOND_DB_FILE: &str = "db2.bin";
+/// The hint that clients download.
+pub const HINT_FILE: &str = "hint.bin";
+/// The hint in evaluation form.
+pub const LIFTED_FILE: &str = "lifted.bin";
+/// The pack columns.
+pub const COLUMNS_FILE: &str = "columns.bin";
+/// The polynomials of the chain.
+pub const CHAIN_FILE: &str = "chain.bin";
+
+/// How slots lie in the database.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Database {
+    /// As bytes: a block is a band of rows, a slot a column of it.
+    Bytes(Tiling),
+    /// As plaintexts in evaluation form, whitened.
+    Plaintexts(RingTable),
+}
+
+/// What is made of the hint of the database when a table is built.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HintPlan {
+    /// The public matrix of the database.
+    pub matrix: PublicMatrix,
+    /// Rows of the database.
+    pub rows: usize,
+    /// A second database, of the whole hint; what follows is then made of *its* hint.
+    pub second: Option<SecondDb>,
+    /// What becomes of the hint.
+    pub product: HintProduct,
+}
+
+/// A database that is made of words of a hint ([`hush_ops::contract::LweOps::reinterpret_lwe`]).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SecondDb {
+    /// Words of a block.
+    pub items: usize,
+    /// Bytes into which a word is cut.
+    pub digits: usize,
+    /// The database.
+    pub tiling: Tiling,
+    /// Its public matrix.
+    pub matrix: PublicMatrix,
+}
+
+/// What becomes of a hint.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum HintProduct {
+    /// Clients download it, a word at so many bits.
+    Download {
+        /// Bits of a word.
+        bits: u32,
+    },
+    /// The server keeps it in evaluation form.
+    Lifted {
+        /// The RLWE set.
+        ring: RingParams,
+        /// Which rows are packed together.
+        shape: PackShape,
+    },
+    /// It is switched to pack columns.
+    Chained {
+        /// The parameter set.
+        params: ColumnParams,
+        /// Which rows are packed together.
+        shape: PackShape,
+    },
+}

@@ -1,0 +1,332 @@
+//! What the pages over LWE have in common: a database of bytes, one `lwe_fold` of it, and a hint that clients download.
+
+use std::{ops::Range, sync::Arc};
+
+use hush_he::{
+    codec::unpack_scaled,
+    params::{DEFAULT_LWE, LweParams, Widths},
+};
+use hush_math::csprng::Csprng;
+use hush_ops::{
+    OpsError,
+    contract::{LweBatch, LweOps, LweQueries, Steps},
+    path::{Content, Step, StepShape},
+    tiling::{TILE_COLS, TiledDb},
+};
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use crate::{
+    ProtocolError,
+    client::{Given, Hint},
+    facts::{
+        DB_FILE, Database, Facts, FileSpec, HINT_FILE, HintPlan, HintProduct, SECOND_DB_FILE, SecondDb,
+        WordBits,
+    },
+    lwe_table::{LweSpec, LweTable},
+    message::{check_length, check_vectors, unpack_queries},
+    page::{Batch, Files, Host, Page, Partial},
+    parts::joined_rows,
+    registry::Protocol,
+    table::{TableShape, invalid_descriptor},
+    target::Target,
+    wire::{self, QuerySizes},
+};
+
+/// A page over LWE.
+pub trait LwePage: Send + Sync + 'static {
+    /// [`Page::NAME`].
+    const NAME: &'static str;
+    /// What sets it apart.
+    const SPEC: LweSpec;
+    /// [`Page::Pending`].
+    type Pending: Send + Sync + 'static;
+
+    /// [`Page::columns`].
+    fn columns(lwe: &LweParams, slots: usize, slot_bytes: usize) -> usize;
+
+    /// [`Page::query`].
+    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, Self::Pending);
+
+    /// The steps behind the first fold.
+    fn path_behind(table: &LweTable) -> Vec<Step>;
+
+    /// The answers, from the words of the first fold; `second_db` is there if the spec has a second fold.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ops`] if a step fails.
+    fn finish<B: LweOps>(
+        backend: &B,
+        table: &LweTable,
+        second_db: Option<&B::Db>,
+        opened: &OpenedLwe,
+        folded: &LweBatch<B::Words>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError>;
+
+    /// [`Page::recover`], of a hint and an answer of the right lengths.
+    ///
+    /// # Errors
+    /// As [`Page::recover`].
+    fn recover(
+        table: &LweTable,
+        hint: &[u8],
+        pending: &Self::Pending,
+        answer: &[u8],
+    ) -> Result<Vec<u8>, ProtocolError>;
+}
+
+/// A batch of queries over LWE as words modulo 2^32.
+pub struct OpenedLwe {
+    /// The vectors over the columns.
+    pub first: LweQueries,
+    /// The vectors over the blocks, of no words if there is no second fold.
+    pub second: LweQueries,
+}
+
+/// A part of a table over LWE: rows, or columns where there is a single block.
+pub struct LwePart<B: LweOps> {
+    units: Range<usize>,
+    db: B::Db,
+}
+
+/// A page over LWE as a [`Page`].
+pub struct OverLwe<P>(P);
+
+impl<P: LwePage> Page for OverLwe<P> {
+    const PROTOCOL: Protocol = P::SPEC.protocol;
+    const NAME: &'static str = P::NAME;
+    // A set over LWE leaves several.
+    const IS_FIRST_OF_ITS_SETS: bool = false;
+    const HAS_COLUMNS: bool = !P::SPEC.one_block;
+    const KEY_COLUMNS: usize = 1;
+
+    type Set = LweParams;
+    type Table = LweTable;
+    type Client = Hint;
+    type Pending = P::Pending;
+    type Scheme<B: Steps> = ();
+    type Part<B: Steps> = LwePart<B>;
+    type Head<B: Steps> = Option<B::Db>;
+    type Opened<B: Steps> = OpenedLwe;
+
+    fn default_set(_: usize) -> LweParams {
+        DEFAULT_LWE
+    }
+
+    fn columns(lwe: &LweParams, slots: usize, slot_bytes: usize) -> usize {
+        P::columns(lwe, slots, slot_bytes)
+    }
+
+    fn blocks(slots: usize, columns: usize) -> usize {
+        if P::SPEC.one_block { 1 } else { slots.div_ceil(columns.clamp(1, slots.max(1))) }
+    }
+
+    fn table(lwe: LweParams, shape: TableShape) -> Result<LweTable, ProtocolError> {
+        LweTable::new(P::SPEC, lwe, shape)
+    }
+
+    fn described(
+        lwe: LweParams,
+        shape: TableShape,
+        word_bits: Option<WordBits>,
+    ) -> Result<LweTable, ProtocolError> {
+        let Some([query, hint, answer]) = word_bits else {
+            return Err(invalid_descriptor("a table over LWE has widths of words"));
+        };
+        LweTable::with_widths(P::SPEC, lwe, shape, Widths { query, hint, answer })
+    }
+
+    fn facts(table: &LweTable) -> Facts {
+        let (lwe, widths, shape) = (table.lwe(), table.widths(), table.shape());
+        let (first, second) = table.query_bytes();
+        Facts {
+            protocol: P::SPEC.protocol,
+            preset: lwe.name(),
+            security_bits: lwe.security_bits(),
+            sigmas: table.noise().sigmas(),
+            log2_failure: table.log2_failure(),
+            shape,
+            word_bits: Some([widths.query, widths.hint, widths.answer]),
+            query: QuerySizes { first, second, ..QuerySizes::default() },
+            answer_bytes: table.answer_bytes(),
+            hint_bytes: table.hint_bytes(),
+            keys: None,
+            key_bytes: 0,
+            is_whitened: false,
+            encoded_bytes: table.tiling().stored_bytes(),
+            units: if P::SPEC.one_block { shape.columns.div_ceil(TILE_COLS) } else { shape.blocks },
+            details: vec![
+                ("lwe_dimension", json!(lwe.n())),
+                ("error_std", json!(lwe.error_std())),
+                ("rows", json!(table.rows())),
+                ("word_bits", json!({ "query": widths.query, "hint": widths.hint, "answer": widths.answer })),
+            ],
+        }
+    }
+
+    fn database(table: &LweTable) -> Database {
+        Database::Bytes(table.tiling())
+    }
+
+    fn hint(table: &LweTable) -> Option<HintPlan> {
+        let second = P::SPEC.second_fold.then(|| SecondDb {
+            items: table.shape().slot_bytes * table.lwe().n(),
+            digits: table.digits(),
+            tiling: table.second_tiling(),
+            matrix: table.second_matrix(),
+        });
+        let product = HintProduct::Download { bits: table.widths().hint };
+        Some(HintPlan { matrix: table.first_matrix(), rows: table.rows(), second, product })
+    }
+
+    fn files(table: &LweTable) -> Vec<FileSpec> {
+        let file = |name, title, content| FileSpec { name, title, content };
+        let second = || file(SECOND_DB_FILE, "second database", Content::Bytes(table.second_tiling()));
+        let mut files = vec![file(DB_FILE, "database", Content::Bytes(table.tiling()))];
+        files.extend(P::SPEC.second_fold.then(second));
+        files.push(file(HINT_FILE, "hint", Content::Download { bytes: table.hint_bytes() }));
+        files
+    }
+
+    fn path(table: &LweTable) -> Vec<Step> {
+        let first = Step::of_batch(StepShape::LweFold { db: table.tiling() });
+        [vec![first], P::path_behind(table)].concat()
+    }
+
+    fn client(table: &LweTable, given: &Given) -> Result<Hint, ProtocolError> {
+        let hint = given.hint.clone().unwrap_or_else(|| Arc::new([]));
+        check_hint(table, (*hint).as_ref())?;
+        Ok(hint)
+    }
+
+    fn query(table: &LweTable, _: &Hint, target: Target, rng: &mut Csprng) -> (wire::Query, P::Pending) {
+        P::query(table, &target, rng)
+    }
+
+    fn recover(
+        table: &LweTable,
+        hint: &Hint,
+        pending: &P::Pending,
+        answer: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
+        let hint = (**hint).as_ref();
+        check_hint(table, hint)?;
+        check_length("answer", table.answer_bytes(), answer.len())?;
+        P::recover(table, hint, pending, answer).map(Zeroizing::new)
+    }
+
+    fn scheme<B: Steps>(_: &B, _: &LweTable) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+
+    fn open_part<B: Steps, F: Files>(
+        host: &Host<'_, Self, B>,
+        units: Range<usize>,
+        files: &F,
+    ) -> Result<LwePart<B>, F::Error> {
+        let db = TiledDb::new(host.table.tiling(), files.bytes(DB_FILE)?).map_err(ProtocolError::from)?;
+        let db = match P::SPEC.one_block {
+            true => db.columns(columns_of(host.table, &units)),
+            false => db.rows(rows_of(host.table, &units)),
+        };
+        let db = host.backend.open_db(db).map_err(ProtocolError::from)?;
+        Ok(LwePart { units, db })
+    }
+
+    fn open_head<B: Steps, F: Files>(
+        host: &Host<'_, Self, B>,
+        _: &[LwePart<B>],
+        files: &F,
+    ) -> Result<Option<B::Db>, F::Error> {
+        if !P::SPEC.second_fold {
+            return Ok(None);
+        }
+        let bytes = files.bytes(SECOND_DB_FILE)?;
+        let db = TiledDb::new(host.table.second_tiling(), bytes).and_then(|db| host.backend.open_db(db));
+        Ok(Some(db.map_err(ProtocolError::from)?))
+    }
+
+    fn open<B: Steps>(host: &Host<'_, Self, B>, batch: &Batch<'_, B>) -> Result<OpenedLwe, ProtocolError> {
+        let (table, bits) = (host.table, host.table.widths().query);
+        let (first, second) = table.query_bytes();
+        check_vectors(QuerySizes { first, second, ..QuerySizes::default() }, batch.queries)?;
+        let cols = if P::SPEC.second_fold { table.shape().blocks } else { 0 };
+        Ok(OpenedLwe {
+            first: unpack_queries(batch.queries, table.shape().columns, bits, |query| &query.first)?,
+            second: unpack_queries(batch.queries, cols, bits, |query| &query.second)?,
+        })
+    }
+
+    fn scan<B: Steps>(
+        host: &Host<'_, Self, B>,
+        part: &LwePart<B>,
+        opened: &OpenedLwe,
+    ) -> Result<Partial<B::Words>, ProtocolError> {
+        let units = part.units.clone();
+        let folded = if P::SPEC.one_block && units != (0..Self::facts(host.table).units) {
+            let columns = columns_of(host.table, &units);
+            host.backend.lwe_fold(&part.db, &columns_of_queries(&opened.first, &columns))?
+        } else {
+            host.backend.lwe_fold(&part.db, &opened.first)? // (1)
+        };
+        Ok(Partial { units, words: vec![folded.words] })
+    }
+
+    fn finish<B: Steps>(
+        host: &Host<'_, Self, B>,
+        head: &Option<B::Db>,
+        opened: &OpenedLwe,
+        batch: &Batch<'_, B>,
+        partials: Vec<Partial<B::Words>>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+        let (backend, table, queries) = (host.backend, host.table, batch.queries.len());
+        let words = match P::SPEC.one_block {
+            true => sum(backend, partials)?,
+            false => joined_rows(backend, queries, |units| rows_of(table, units), partials)?,
+        };
+        let folded = LweBatch { rows: table.rows(), words };
+        P::finish(backend, table, head.as_ref(), opened, &folded)
+    }
+}
+
+/// The rows of some blocks.
+fn rows_of(table: &LweTable, blocks: &Range<usize>) -> Range<usize> {
+    let slot = table.shape().slot_bytes;
+    blocks.start * slot..blocks.end * slot
+}
+
+/// The columns of some tiles of columns.
+fn columns_of(table: &LweTable, tiles: &Range<usize>) -> Range<usize> {
+    tiles.start * TILE_COLS..(tiles.end * TILE_COLS).min(table.shape().columns)
+}
+
+/// Some columns of every query.
+fn columns_of_queries(queries: &LweQueries, columns: &Range<usize>) -> LweQueries {
+    let words = queries.words.chunks(queries.cols).flat_map(|words| &words[columns.clone()]);
+    LweQueries { cols: columns.len(), words: words.copied().collect() }
+}
+
+/// The sums, modulo 2^32, of what parts of the columns contribute.
+fn sum<B: LweOps>(backend: &B, mut partials: Vec<Partial<B::Words>>) -> Result<B::Words, OpsError> {
+    if partials.len() == 1 {
+        return Ok(partials.remove(0).words.remove(0));
+    }
+    let mut sums: Vec<u32> = Vec::new();
+    for partial in &partials {
+        let words = backend.read(&partial.words[0])?;
+        sums.resize(words.len(), 0);
+        sums.iter_mut().zip(words.iter()).for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
+    }
+    backend.keep(sums)
+}
+
+fn check_hint(table: &LweTable, hint: &[u8]) -> Result<(), ProtocolError> {
+    // A hint that is longer than memory is none.
+    check_length("hint", usize::try_from(table.hint_bytes()).unwrap_or(usize::MAX), hint.len())
+}
+
+/// Row `row` of a packed hint.
+pub(crate) fn hint_row(table: &LweTable, hint: &[u8], row: usize) -> Result<Vec<u32>, ProtocolError> {
+    let bytes = table.hint_row_bytes();
+    Ok(unpack_scaled(&hint[row * bytes..][..bytes], table.lwe().n(), table.widths().hint)?)
+}

@@ -1,0 +1,40 @@
+//! What pages read of messages alike.
+
+use hush_he::{HeError, codec::unpack_scaled_into};
+use hush_ops::contract::LweQueries;
+use rayon::prelude::*;
+
+use crate::{ProtocolError, wire};
+
+/// Words that one task unpacks.
+const UNPACK_WORDS: usize = 1 << 15;
+
+/// One vector of every query, `cols` words of `bits` bits each, as words modulo 2^32.
+pub(crate) fn unpack_queries(
+    queries: &[wire::Query],
+    cols: usize,
+    bits: u32,
+    vector: impl Fn(&wire::Query) -> &[u8] + Sync,
+) -> Result<LweQueries, HeError> {
+    let mut words = vec![0; cols * queries.len()];
+    words.par_chunks_mut(cols.max(1)).zip(queries).try_for_each(|(words, query)| {
+        // Pieces of a multiple of 8 words begin at a whole byte.
+        let pieces = vector(query).par_chunks(UNPACK_WORDS / 8 * bits as usize);
+        let words = words.par_chunks_mut(UNPACK_WORDS);
+        words.zip(pieces).try_for_each(|(words, piece)| unpack_scaled_into(piece, bits, words))
+    })?;
+    Ok(LweQueries { cols, words })
+}
+
+/// `Ok` if the vectors of all queries have the lengths in `sizes`.
+pub(crate) fn check_vectors(sizes: wire::QuerySizes, queries: &[wire::Query]) -> Result<(), ProtocolError> {
+    queries.iter().try_for_each(|query| {
+        check_length("query, first vector", sizes.first, query.first.len())?;
+        check_length("query, second vector", sizes.second, query.second.len())
+    })
+}
+
+/// `Ok` if `actual == expected`.
+pub(crate) fn check_length(what: &'static str, expected: usize, actual: usize) -> Result<(), ProtocolError> {
+    if expected == actual { Ok(()) } else { Err(ProtocolError::Length { what, expected, actual }) }
+}

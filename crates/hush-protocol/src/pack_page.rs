@@ -1,0 +1,465 @@
+//! What the pages have in common whose answers are packed by a client's evaluation keys.
+//!
+//! A query holds a vector over the columns under a fresh LWE secret; in `exppack-d` and `double-pack` a second vector, over
+//! blocks or entries, under the same secret and an independent matrix; and the packed query: an RLWE ciphertext that the
+//! server expands into one of every coefficient of that secret (ExpPack) and, in `hybrid`, an RGSW ciphertext of every bit
+//! of the entry.
+
+use std::{ops::Range, sync::Arc};
+
+use hush_he::{
+    algorithms::{encrypt_pack_query, open_ring_query},
+    codec::pack_rounded,
+    entities::LweDecryptionKey,
+    params::{PACK_M31, PackParams},
+};
+use hush_math::csprng::Csprng;
+use hush_ops::{
+    contract::{Expanded, LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch, Steps},
+    ntt_tiling::NttTiledDb,
+    pack_shape::PackShape,
+    path::{Content, Step, StepShape},
+    tiling::TiledDb,
+};
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use crate::{
+    ProtocolError,
+    client::Given,
+    facts::{
+        DB_FILE, Database, Facts, FileSpec, HintPlan, HintProduct, LIFTED_FILE, SECOND_DB_FILE, SecondDb,
+        WordBits,
+    },
+    message::{check_vectors, unpack_queries},
+    pack_table::{DIGITS, PackSpec, PackTable, Second},
+    page::{Batch, Files, Host, Page, Partial},
+    registry::Protocol,
+    response::{decrypt_plaintexts, respond},
+    ring_keys::{RingKeys, RingScheme, given_keys, upload_bytes},
+    table::{TableShape, invalid_descriptor},
+    target::Target,
+    wire::{self, KEY_ID_BYTES},
+};
+
+/// A page whose answers are packed by evaluation keys.
+pub trait PackPage: Send + Sync + 'static {
+    /// [`Page::NAME`].
+    const NAME: &'static str;
+    /// [`Page::IS_FIRST_OF_ITS_SETS`].
+    const IS_FIRST_OF_ITS_SETS: bool = false;
+    /// What sets it apart.
+    const SPEC: PackSpec;
+
+    /// [`Page::columns`].
+    fn columns(params: &PackParams, slots: usize, slot_bytes: usize) -> usize;
+
+    /// The steps behind the first fold, with the expansion.
+    fn path_behind(table: &PackTable) -> Vec<Step>;
+
+    /// [`Page::scan`]: what comes of the words of a part's rows.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ops`] if a step fails.
+    fn scan<B: PackOps>(
+        host: &PackHost<'_, B>,
+        part: &PackPart<B>,
+        opened: &OpenedPack<B::Words>,
+        folded: LweBatch<B::Words>,
+    ) -> Result<Vec<B::Words>, ProtocolError>;
+
+    /// [`Page::finish`].
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ops`] if a step fails.
+    fn finish<B: PackOps>(
+        host: &PackHost<'_, B>,
+        head: &PackHead<B>,
+        opened: &OpenedPack<B::Words>,
+        keys: &[&B::Keys],
+        partials: Vec<Partial<B::Words>>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError>;
+
+    /// [`Page::recover`], from the bytes of all plaintexts of an answer.
+    fn recover(table: &PackTable, keys: &RingKeys, pending: &Pending, bytes: &[u32]) -> Zeroizing<Vec<u8>>;
+}
+
+/// A page whose answers are packed by evaluation keys, as a [`Page`].
+pub struct Packed<P>(P);
+
+/// What the client keeps between query and answer.
+pub struct Pending {
+    pub(crate) target: Target,
+    /// What is left of the LWE secret.
+    pub(crate) lwe: LweDecryptionKey,
+    key_id: [u8; KEY_ID_BYTES],
+}
+
+/// What the steps of a batch have in common.
+pub struct PackHost<'a, B: RingOps> {
+    /// The backend.
+    pub backend: &'a B,
+    /// The parameters.
+    pub table: &'a PackTable,
+    /// The RLWE set.
+    pub scheme: &'a RingScheme<B>,
+}
+
+/// A part of a table: the entries `units`, or in a page of [`Second::Block`] the blocks.
+pub struct PackPart<B: LweOps + RingOps> {
+    /// Which they are.
+    pub units: Range<usize>,
+    db: B::Db,
+    /// The hint of the part's plaintexts in evaluation form; none with [`Second::Block`], whose hint is the head's.
+    hint: Option<(B::NttDb, PackShape)>,
+}
+
+/// What [`Second::Block`] has beside its parts: the second database, and its hint in evaluation form.
+pub struct PackHead<B: LweOps + RingOps>(Option<(B::Db, B::NttDb)>);
+
+impl<B: LweOps + RingOps> PackHead<B> {
+    /// The second database and its hint.
+    ///
+    /// # Panics
+    /// If the page has none.
+    pub(crate) fn second(&self) -> &(B::Db, B::NttDb) {
+        self.0.as_ref().expect("a page whose second vector selects a block")
+    }
+}
+
+/// A batch of queries as a server reads it.
+pub struct OpenedPack<W> {
+    /// The vectors over the columns.
+    pub first: LweQueries,
+    /// The second vectors, of no words if the protocol has none.
+    pub second: LweQueries,
+    /// Selectors for every coefficient of the LWE secret, and bits of the entry.
+    pub expanded: Vec<Expanded<W>>,
+}
+
+impl<W> OpenedPack<W> {
+    /// The selectors of every query.
+    pub(crate) fn selectors(&self) -> Vec<&RlweBatch<W>> {
+        self.expanded.iter().map(|expanded| &expanded.selectors).collect()
+    }
+
+    /// The bits of the entry of every query.
+    pub(crate) fn bits(&self) -> Vec<&[RlweBatch<W>]> {
+        self.expanded.iter().map(|expanded| &expanded.bits[..]).collect()
+    }
+}
+
+impl<P: PackPage> Page for Packed<P> {
+    const PROTOCOL: Protocol = P::SPEC.protocol;
+    const NAME: &'static str = P::NAME;
+    const IS_FIRST_OF_ITS_SETS: bool = P::IS_FIRST_OF_ITS_SETS;
+
+    type Set = PackParams;
+    type Table = PackTable;
+    type Client = Arc<RingKeys>;
+    type Pending = Pending;
+    type Scheme<B: Steps> = RingScheme<B>;
+    type Part<B: Steps> = PackPart<B>;
+    type Head<B: Steps> = PackHead<B>;
+    type Opened<B: Steps> = OpenedPack<B::Words>;
+
+    fn default_set(_: usize) -> PackParams {
+        PACK_M31
+    }
+
+    fn columns(params: &PackParams, slots: usize, slot_bytes: usize) -> usize {
+        P::columns(params, slots, slot_bytes)
+    }
+
+    fn table(params: PackParams, shape: TableShape) -> Result<PackTable, ProtocolError> {
+        PackTable::new(P::SPEC, params, shape)
+    }
+
+    fn described(
+        params: PackParams,
+        shape: TableShape,
+        word_bits: Option<WordBits>,
+    ) -> Result<PackTable, ProtocolError> {
+        match word_bits {
+            Some([query, hint, answer]) if [hint, answer] == [params.ring().plaintext_bits(); 2] => {
+                PackTable::with_query_bits(P::SPEC, params, shape, query)
+            }
+            Some(_) => Err(invalid_descriptor("words are packed at other widths than the parameter set's")),
+            None => Err(invalid_descriptor("a table whose answers are packed has widths of words")),
+        }
+    }
+
+    fn facts(table: &PackTable) -> Facts {
+        let (params, first) = (table.params(), table.first_shape());
+        let (lwe, ring) = (params.lwe(), params.ring());
+        Facts {
+            protocol: P::SPEC.protocol,
+            preset: params.name(),
+            security_bits: params.security_bits(),
+            sigmas: table.sigmas(),
+            log2_failure: table.log2_failure(),
+            shape: table.shape(),
+            word_bits: Some([table.query_bits(), ring.plaintext_bits(), ring.plaintext_bits()]),
+            query: table.query_bytes(),
+            answer_bytes: table.answer_bytes(),
+            hint_bytes: 0,
+            keys: Some(*ring),
+            key_bytes: upload_bytes(ring),
+            is_whitened: false,
+            encoded_bytes: table.tiling().stored_bytes(),
+            units: if P::SPEC.second == Second::Block { table.shape().blocks } else { first.entries() },
+            details: vec![
+                ("lwe_dimension", json!(lwe.n())),
+                ("error_std", json!(lwe.error_std())),
+                ("rows", json!(table.rows())),
+                ("ring_degree", json!(ring.degree())),
+                ("word_bits", json!({ "query": table.query_bits(), "packed": ring.plaintext_bits() })),
+                ("entries", json!(first.entries())),
+                ("folds", json!(table.folds())),
+                ("lanes", json!(table.lanes())),
+                ("planes", json!(first.planes())),
+                ("lifted_bytes", json!(table.hint_tiling().stored_bytes())),
+            ],
+        }
+    }
+
+    fn database(table: &PackTable) -> Database {
+        Database::Bytes(table.tiling())
+    }
+
+    fn hint(table: &PackTable) -> Option<HintPlan> {
+        let second = || SecondDb {
+            items: table.shape().slot_bytes * table.params().lwe().n(),
+            digits: DIGITS,
+            tiling: table.second_tiling(),
+            matrix: table.second_matrix(),
+        };
+        let second = (P::SPEC.second == Second::Block).then(second);
+        let product = HintProduct::Lifted { ring: *table.params().ring(), shape: table.hint_shape() };
+        Some(HintPlan { matrix: table.first_matrix(), rows: table.rows(), second, product })
+    }
+
+    fn files(table: &PackTable) -> Vec<FileSpec> {
+        let file = |name, title, content| FileSpec { name, title, content };
+        let second = || file(SECOND_DB_FILE, "second database", Content::Bytes(table.second_tiling()));
+        let mut files = vec![file(DB_FILE, "database", Content::Bytes(table.tiling()))];
+        files.extend((P::SPEC.second == Second::Block).then(second));
+        files.push(file(LIFTED_FILE, "hint", Content::Eval(table.hint_tiling())));
+        files
+    }
+
+    fn path(table: &PackTable) -> Vec<Step> {
+        let (ring, rows) = (*table.params().ring(), table.params().lwe().n());
+        let expand = StepShape::Expand { ring, rows, folds: table.folds() };
+        let fold = StepShape::LweFold { db: table.tiling() };
+        [[expand, fold].map(Step::of_batch).to_vec(), P::path_behind(table)].concat()
+    }
+
+    fn client(_: &PackTable, given: &Given) -> Result<Arc<RingKeys>, ProtocolError> {
+        given_keys(given)
+    }
+
+    fn query(
+        table: &PackTable,
+        keys: &Arc<RingKeys>,
+        target: Target,
+        rng: &mut Csprng,
+    ) -> (wire::Query, Pending) {
+        let (entry, _) = table.place(target.block);
+        let second = match P::SPEC.second {
+            Second::None => None,
+            Second::Block => Some(target.block),
+            Second::Entry => Some(entry),
+        };
+        encrypt(table, keys, target, second, entry, rng)
+    }
+
+    fn recover(
+        table: &PackTable,
+        keys: &Arc<RingKeys>,
+        pending: &Pending,
+        answer: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
+        keys.check_id(&pending.key_id)?;
+        let (plaintexts, secrets) = (table.answer_plaintexts(), keys.answer_secrets());
+        let bytes = decrypt_plaintexts(keys.context(), secrets, answer, plaintexts, u8::BITS)?;
+        Ok(P::recover(table, keys, pending, &bytes))
+    }
+
+    fn scheme<B: Steps>(backend: &B, table: &PackTable) -> Result<RingScheme<B>, ProtocolError> {
+        RingScheme::new(backend, table.params().ring())
+    }
+
+    fn open_part<B: Steps, F: Files>(
+        host: &Host<'_, Self, B>,
+        units: Range<usize>,
+        files: &F,
+    ) -> Result<PackPart<B>, F::Error> {
+        let (backend, table) = (host.backend, host.table);
+        let db = TiledDb::new(table.tiling(), files.bytes(DB_FILE)?).map_err(ProtocolError::from)?;
+        let rows = table.rows_of(&units);
+        let db = backend.open_db(db.rows(rows.clone())).map_err(ProtocolError::from)?;
+        if P::SPEC.second == Second::Block {
+            return Ok(PackPart { units, db, hint: None });
+        }
+        let (all, shape) = (table.first_shape(), table.first_shape().part(rows.len()));
+        let lifted = NttTiledDb::new(table.hint_tiling(), files.bytes(LIFTED_FILE)?);
+        let columns = units.start * all.planes()..units.end * all.planes();
+        let hint =
+            lifted.and_then(|lifted| backend.open_ntt_db(&host.scheme.ring, lifted.columns(&[columns])));
+        Ok(PackPart { units, db, hint: Some((hint.map_err(ProtocolError::from)?, shape)) })
+    }
+
+    fn open_head<B: Steps, F: Files>(
+        host: &Host<'_, Self, B>,
+        _: &[PackPart<B>],
+        files: &F,
+    ) -> Result<PackHead<B>, F::Error> {
+        let (backend, table) = (host.backend, host.table);
+        if P::SPEC.second != Second::Block {
+            return Ok(PackHead(None));
+        }
+        let db = TiledDb::new(table.second_tiling(), files.bytes(SECOND_DB_FILE)?);
+        let db = db.and_then(|db| backend.open_db(db)).map_err(ProtocolError::from)?;
+        let hint = NttTiledDb::new(table.hint_tiling(), files.bytes(LIFTED_FILE)?);
+        let hint = hint.and_then(|hint| backend.open_ntt_db(&host.scheme.ring, hint));
+        Ok(PackHead(Some((db, hint.map_err(ProtocolError::from)?))))
+    }
+
+    fn open_keys<B: Steps>(host: &Host<'_, Self, B>, body: &[u8]) -> Result<B::Keys, ProtocolError> {
+        host.scheme.open_keys(host.backend, body)
+    }
+
+    /// Reads a batch and expands the packed queries with the clients' keys.
+    fn open<B: Steps>(
+        host: &Host<'_, Self, B>,
+        batch: &Batch<'_, B>,
+    ) -> Result<OpenedPack<B::Words>, ProtocolError> {
+        let (table, queries) = (host.table, batch.queries);
+        batch.check_keys()?;
+        check_vectors(table.query_bytes(), queries)?;
+        let packed = queries.iter().enumerate().map(|(index, query)| {
+            open_ring_query(&host.scheme.context, table.leaves(), &query.packed)
+                .map_err(|source| ProtocolError::Query { index, source })
+        });
+        let packed = packed.collect::<Result<Vec<_>, _>>()?;
+        let (n, folds, bits) = (table.params().lwe().n(), table.folds(), table.query_bits());
+        let expanded = host.backend.expand(&host.scheme.ring, batch.keys, &packed, n, folds)?;
+        let first = unpack_queries(queries, table.shape().columns, bits, |query| &query.first)?;
+        let second = unpack_queries(queries, table.second_words(), bits, |query| &query.second)?;
+        Ok(OpenedPack { first, second, expanded })
+    }
+
+    fn scan<B: Steps>(
+        host: &Host<'_, Self, B>,
+        part: &PackPart<B>,
+        opened: &OpenedPack<B::Words>,
+    ) -> Result<Partial<B::Words>, ProtocolError> {
+        let folded = host.backend.lwe_fold(&part.db, &opened.first)?; //    (1)  a word a row
+        let words = P::scan(&PackHost::new(host), part, opened, folded)?;
+        Ok(Partial { units: part.units.clone(), words })
+    }
+
+    fn finish<B: Steps>(
+        host: &Host<'_, Self, B>,
+        head: &PackHead<B>,
+        opened: &OpenedPack<B::Words>,
+        batch: &Batch<'_, B>,
+        partials: Vec<Partial<B::Words>>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+        P::finish(&PackHost::new(host), head, opened, batch.keys, partials)
+    }
+}
+
+/// Client: encrypts `target`; `second` is the block or entry that the second vector selects, `entry` the one whose bits
+/// the folds take.
+fn encrypt(
+    table: &PackTable,
+    keys: &RingKeys,
+    target: Target,
+    second: Option<usize>,
+    entry: usize,
+    rng: &mut Csprng,
+) -> (wire::Query, Pending) {
+    let bits: Zeroizing<Vec<u32>> =
+        Zeroizing::new((0..table.folds()).map(|fold| (entry >> fold & 1) as u32).collect());
+    let (params, context, secrets) = (table.params(), keys.context(), keys.secrets());
+    let first = table.first_matrix();
+    let columns = (&first, &target.columns[..]);
+    let (first, second, packed, lwe) = match second {
+        None => {
+            let ([first], packed, lwe) = encrypt_pack_query(params, context, secrets, [columns], &bits, rng);
+            (first, Vec::new(), packed, lwe)
+        }
+        Some(row) => {
+            let (matrix, row) = (table.second_matrix(), Zeroizing::new([(row as u32, 1)]));
+            let vectors = [columns, (&matrix, &row[..])];
+            let ([first, second], packed, lwe) =
+                encrypt_pack_query(params, context, secrets, vectors, &bits, rng);
+            (first, second, packed, lwe)
+        }
+    };
+    let query = wire::Query {
+        first: pack_rounded(&first, table.query_bits()).into(),
+        second: pack_rounded(&second, table.query_bits()).into(),
+        packed: packed.into(),
+        key_id: keys.id().to_vec().into(),
+    };
+    (query, Pending { target, lwe, key_id: keys.id() })
+}
+
+impl<'a, B: Steps> PackHost<'a, B> {
+    fn new<P: PackPage>(host: &Host<'a, Packed<P>, B>) -> Self {
+        Self { backend: host.backend, table: host.table, scheme: host.scheme }
+    }
+}
+
+impl<B: PackOps> PackHost<'_, B> {
+    /// (3) Packs the first fold of a batch: a ciphertext for every plane of every entry of the part.
+    pub(crate) fn pack_first(
+        &self,
+        part: &PackPart<B>,
+        folded: &LweBatch<B::Words>,
+        selectors: &[&RlweBatch<B::Words>],
+    ) -> Result<Vec<RlweBatch<B::Words>>, ProtocolError> {
+        let (hint, shape) = part.hint.as_ref().expect("a part whose rows are packed");
+        let plaintexts = 0..shape.plaintexts();
+        Ok(self.backend.pack(&self.scheme.ring, hint, folded, shape, plaintexts, selectors)?)
+    }
+
+    /// (3) Packs `columns` of the second shape for one query, with a hint that depends on the query: `hint` has the rows of
+    /// these columns (n words each), `folded` all rows of the shape.
+    pub(crate) fn pack_online(
+        &self,
+        folded: &LweBatch<B::Words>,
+        hint: &B::Words,
+        columns: Range<usize>,
+        selectors: &RlweBatch<B::Words>,
+    ) -> Result<RlweBatch<B::Words>, ProtocolError> {
+        let (shape, n, ring) = (self.table.second_shape(), self.table.params().lwe().n(), &self.scheme.ring);
+        let hint = self.backend.lift_hint(ring, hint, n, &shape, columns.clone())?;
+        let mut packed = self.backend.pack(ring, &hint, folded, &shape, columns, &[selectors])?;
+        Ok(packed.remove(0))
+    }
+
+    /// Packs, switches and joins the ciphertexts that are left of each query.
+    pub(crate) fn respond(
+        &self,
+        keys: &[&B::Keys],
+        ciphertexts: &[RlweBatch<B::Words>],
+    ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+        let ciphertexts: Vec<_> = ciphertexts.iter().collect();
+        respond(self.backend, &self.scheme.ring, &self.scheme.context, keys, &ciphertexts)
+    }
+
+    /// Words of a ciphertext modulo Q_1.
+    pub(crate) fn ciphertext_words(&self) -> usize {
+        let kept = self.scheme.context.kept();
+        2 * kept.limbs() * kept.degree()
+    }
+}
+
+/// The ciphertexts of each query as words.
+pub(crate) fn words_of<W>(ciphertexts: Vec<RlweBatch<W>>) -> Vec<W> {
+    ciphertexts.into_iter().map(|ciphertexts| ciphertexts.words).collect()
+}

@@ -1,0 +1,263 @@
+//! What a page says: everything that a protocol is.
+//!
+//! A page is static inside: its server's half is generic over the backend, and no step is `dyn`. What can be said without a backend
+//! is plain data ([`Facts`], [`FileSpec`], [`Step`]), for those who serve, ask, build, plan and print tables, and who match on
+//! nothing. [`crate::any_page::TableParams`] is a table of any page.
+
+use std::{fmt, ops::Range};
+
+use hush_he::params::ParameterSet;
+use hush_math::csprng::Csprng;
+use hush_ops::{contract::Steps, path::Step, tiling::DbBytes};
+use zeroize::Zeroizing;
+
+use crate::{
+    ProtocolError,
+    client::Given,
+    facts::{Database, Facts, FileSpec, HintPlan, WordBits},
+    registry::Protocol,
+    table::TableShape,
+    target::Target,
+    wire,
+};
+
+/// A protocol.
+///
+/// The functions are in the order in which a table lives: its shape, its files, a client's half, the server's half.
+pub trait Page: Send + Sync + 'static {
+    /// Which one it is.
+    const PROTOCOL: Protocol;
+    /// The name used on the command line, in descriptors and on the wire.
+    const NAME: &'static str;
+    /// Whether a parameter set that is named alone stands for this protocol.
+    const IS_FIRST_OF_ITS_SETS: bool;
+    /// Whether the number of columns is a choice.
+    const HAS_COLUMNS: bool = true;
+    /// Fewest columns that a table by key should have: filters are poor below some tens of slots.
+    const KEY_COLUMNS: usize = 64;
+
+    /// A parameter set.
+    type Set: ParameterSet;
+    /// Checked parameters and shape of a table, from which every size follows.
+    type Table: Clone + fmt::Debug + PartialEq + Send + Sync;
+    /// What a client has of a table.
+    type Client: Send + Sync;
+    /// What a client keeps between query and answer: secrets, wiped when dropped.
+    type Pending: Send + Sync + 'static;
+    /// What a backend has of the parameter set.
+    type Scheme<B: Steps>: Send + Sync;
+    /// A part of a table on a backend: what a scan reads.
+    type Part<B: Steps>: Send + Sync;
+    /// What the end of an answer needs on a backend, beside the parts.
+    type Head<B: Steps>: Send + Sync;
+    /// A batch of queries as a backend reads it.
+    type Opened<B: Steps>;
+
+    /// The set that suits slots of so many bytes.
+    fn default_set(slot_bytes: usize) -> Self::Set;
+
+    /// Columns (D0) that a table of `slots` slots should have.
+    fn columns(set: &Self::Set, slots: usize, slot_bytes: usize) -> usize;
+
+    /// Blocks of a table of `slots` slots with about so many columns.
+    fn blocks(slots: usize, columns: usize) -> usize {
+        slots.div_ceil(columns.clamp(1, slots.max(1)))
+    }
+
+    /// A table of `shape`, with the widths of words that suit it.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if a limit is exceeded, or an answer would fail with probability above 2^-40.
+    fn table(set: Self::Set, shape: TableShape) -> Result<Self::Table, ProtocolError>;
+
+    /// The same with the widths that a descriptor gives.
+    ///
+    /// # Errors
+    /// As [`Page::table`], and if the widths are none of this protocol.
+    fn described(
+        set: Self::Set,
+        shape: TableShape,
+        word_bits: Option<WordBits>,
+    ) -> Result<Self::Table, ProtocolError>;
+
+    /// What the table is.
+    fn facts(table: &Self::Table) -> Facts;
+
+    /// What is in the slots' database.
+    fn database(table: &Self::Table) -> Database;
+
+    /// What is made of the database's hint; `None` if there is no hint.
+    fn hint(table: &Self::Table) -> Option<HintPlan>;
+
+    /// The files of a snapshot, the database first.
+    fn files(table: &Self::Table) -> Vec<FileSpec>;
+
+    /// The steps of an answer.
+    fn path(table: &Self::Table) -> Vec<Step>;
+
+    /// Client: what it has of a table.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if something that the table needs is not `given`.
+    fn client(table: &Self::Table, given: &Given) -> Result<Self::Client, ProtocolError>;
+
+    /// Client: encrypts `target` under fresh secrets. A retry is a new call.
+    fn query(
+        table: &Self::Table,
+        client: &Self::Client,
+        target: Target,
+        rng: &mut Csprng,
+    ) -> (wire::Query, Self::Pending);
+
+    /// Client: the slot that was asked for.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Length`] if the answer is not as long as the shape says, [`ProtocolError::Keys`] if the query was made with
+    /// other keys.
+    fn recover(
+        table: &Self::Table,
+        client: &Self::Client,
+        pending: &Self::Pending,
+        answer: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, ProtocolError>;
+
+    /// Server: the backend's tables of the parameter set.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ops`] if the backend cannot hold them.
+    fn scheme<B: Steps>(backend: &B, table: &Self::Table) -> Result<Self::Scheme<B>, ProtocolError>;
+
+    /// Server: the part of the table that has the units in `units` (0 to [`Facts::units`]).
+    ///
+    /// # Errors
+    /// `F::Error` if a file is not to be had or is damaged, or the backend cannot hold it.
+    fn open_part<B: Steps, F: Files>(
+        host: &Host<'_, Self, B>,
+        units: Range<usize>,
+        files: &F,
+    ) -> Result<Self::Part<B>, F::Error>
+    where
+        Self: Sized;
+
+    /// Server: what finishes the answers to which `parts`, all of the table, contribute. Parts may share what they have.
+    ///
+    /// # Errors
+    /// As [`Page::open_part`].
+    fn open_head<B: Steps, F: Files>(
+        host: &Host<'_, Self, B>,
+        parts: &[Self::Part<B>],
+        files: &F,
+    ) -> Result<Self::Head<B>, F::Error>
+    where
+        Self: Sized;
+
+    /// Server: reads uploaded evaluation keys.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Keys`] if they are none of the table's, or it has none.
+    fn open_keys<B: Steps>(host: &Host<'_, Self, B>, body: &[u8]) -> Result<B::Keys, ProtocolError>
+    where
+        Self: Sized,
+    {
+        let _ = (host, body);
+        Err(ProtocolError::Keys(format!("tables of protocol {:?} have none", Self::NAME)))
+    }
+
+    /// Server: reads a batch. All that can be refused is refused here, before anything is scanned.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Query`] with the position of a query that is none of this table, [`ProtocolError::Length`] if a part has
+    /// another length (which the wire format refuses), [`ProtocolError::Keys`] if there are not as many keys as queries.
+    fn open<B: Steps>(
+        host: &Host<'_, Self, B>,
+        batch: &Batch<'_, B>,
+    ) -> Result<Self::Opened<B>, ProtocolError>
+    where
+        Self: Sized;
+
+    /// Server: the pass over a part.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ops`] if a step fails.
+    fn scan<B: Steps>(
+        host: &Host<'_, Self, B>,
+        part: &Self::Part<B>,
+        opened: &Self::Opened<B>,
+    ) -> Result<Partial<B::Words>, ProtocolError>
+    where
+        Self: Sized;
+
+    /// Server: the answers, from the partials of all parts in order.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ops`] if a step fails.
+    fn finish<B: Steps>(
+        host: &Host<'_, Self, B>,
+        head: &Self::Head<B>,
+        opened: &Self::Opened<B>,
+        batch: &Batch<'_, B>,
+        partials: Vec<Partial<B::Words>>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError>
+    where
+        Self: Sized;
+}
+
+/// Where a server finds the files of a snapshot.
+pub trait Files {
+    /// Why a file is not to be had.
+    type Error: From<ProtocolError>;
+
+    /// The content of the file `name`; the same at every call.
+    ///
+    /// # Errors
+    /// If there is no such file.
+    fn bytes(&self, name: &'static str) -> Result<DbBytes, Self::Error>;
+}
+
+/// Files that are there, by name.
+impl Files for Vec<(&'static str, DbBytes)> {
+    type Error = ProtocolError;
+
+    fn bytes(&self, name: &'static str) -> Result<DbBytes, ProtocolError> {
+        let found = self.iter().find(|(own, _)| *own == name).map(|(_, bytes)| bytes.clone());
+        found.ok_or_else(|| ProtocolError::Descriptor(format!("the table has no file {name}")))
+    }
+}
+
+/// A table whose parameter set a backend has.
+pub struct Host<'a, P: Page + ?Sized, B: Steps> {
+    /// The backend.
+    pub backend: &'a B,
+    /// The parameters.
+    pub table: &'a P::Table,
+    /// The backend's tables.
+    pub scheme: &'a P::Scheme<B>,
+}
+
+/// A batch of queries, and the evaluation keys of the client of each where the protocol has any.
+pub struct Batch<'a, B: Steps> {
+    /// The queries.
+    pub queries: &'a [wire::Query],
+    /// As many keys, or none.
+    pub keys: &'a [&'a B::Keys],
+}
+
+impl<B: Steps> Batch<'_, B> {
+    /// `Ok` if there are as many keys as queries.
+    pub(crate) fn check_keys(&self) -> Result<(), ProtocolError> {
+        let (queries, keys) = (self.queries.len(), self.keys.len());
+        if queries == keys {
+            Ok(())
+        } else {
+            Err(ProtocolError::Keys(format!("{keys} for {queries} queries")))
+        }
+    }
+}
+
+/// What a part contributes to the answers of a batch.
+pub struct Partial<W> {
+    /// The units of the part.
+    pub units: Range<usize>,
+    /// Words of the batch, or of each query by itself.
+    pub words: Vec<W>,
+}

@@ -1,0 +1,116 @@
+//! Every protocol, a line each: the one place that knows them all.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+use crate::{
+    any_page::{AnyPage, erased},
+    colpack::Colpack,
+    colpack_s::ColpackS,
+    column_page::ColumnPacked,
+    double::Double,
+    double_pack::DoublePack,
+    exppack_d::ExppackD,
+    exppack_s::ExppackS,
+    frodo::Frodo,
+    hybrid::Hybrid,
+    lwe_page::OverLwe,
+    onion::Onion,
+    pack_page::Packed,
+    page::Page,
+    simple::Simple,
+};
+
+/// Does something with the page of a protocol, whose type is known there.
+pub trait Visitor {
+    /// What comes back.
+    type Output;
+
+    /// Does it.
+    fn visit<P: Page>(self) -> Self::Output;
+}
+
+/// `Name => page`, and `where test` for a page that is for tests alone.
+macro_rules! pages {
+    ($($name:ident => $page:ty $(where $cfg:meta)?,)*) => {
+        /// A protocol.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Protocol {
+            $(#[doc = concat!("[`", stringify!($name), "`].")] $(#[cfg($cfg)])? $name,)*
+        }
+
+        impl Protocol {
+            /// All protocols.
+            pub const ALL: &[Protocol] = &[$($(#[cfg($cfg)])? Protocol::$name,)*];
+
+            /// Hands the page of this protocol to `visitor`.
+            pub fn visit<V: Visitor>(self, visitor: V) -> V::Output {
+                match self {
+                    $($(#[cfg($cfg)])? Protocol::$name => visitor.visit::<$page>(),)*
+                }
+            }
+        }
+    };
+}
+
+pages! {
+    Frodo => OverLwe<Frodo>,
+    Simple => OverLwe<Simple>,
+    Double => OverLwe<Double>,
+    Onion => Onion,
+    ExppackS => Packed<ExppackS>,
+    ExppackD => Packed<ExppackD>,
+    DoublePack => Packed<DoublePack>,
+    Hybrid => Packed<Hybrid>,
+    ColpackS => ColumnPacked<ColpackS>,
+    Colpack => ColumnPacked<Colpack>,
+}
+
+impl Protocol {
+    /// What its page says without a backend.
+    pub fn page(self) -> &'static dyn AnyPage {
+        struct Erase;
+        impl Visitor for Erase {
+            type Output = &'static dyn AnyPage;
+
+            fn visit<P: Page>(self) -> Self::Output {
+                erased::<P>()
+            }
+        }
+        self.visit(Erase)
+    }
+
+    /// The name used on the command line, in descriptors and on the wire.
+    pub fn name(self) -> &'static str {
+        self.page().name()
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Protocol {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let names = || Protocol::ALL.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ");
+        let found = Protocol::ALL.iter().copied().find(|protocol| protocol.name() == name);
+        found.ok_or_else(|| format!("unknown protocol '{name}': use {}", names()))
+    }
+}
+
+impl Serialize for Protocol {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Protocol {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}

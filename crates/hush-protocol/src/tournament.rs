@@ -1,0 +1,231 @@
+//! Entries folded to one by parts: a part plays the rounds among its own entries, the head the last rounds.
+//!
+//! The rounds of [`RingOps::rgsw_fold`] are a binary tree over the entries. A part of them is a few whole subtrees (*nodes*), of
+//! which it computes the roots; the head meets their siblings in the parts of others. Every fold is made once, by whom it concerns,
+//! so that the outcome is the same bit for bit however the entries are cut. Source: PPIR (algorithms 3 to 6), GPIR (section 6).
+
+use std::{collections::BTreeMap, ops::Range};
+
+use hush_ops::{
+    OpsError,
+    contract::{EntryOrder, RingOps, RlweBatch},
+};
+
+use crate::page::Partial;
+
+/// A tournament of the entries of a table, and what its backend and ring are.
+pub(crate) struct Tournament<'a, B: RingOps> {
+    pub(crate) backend: &'a B,
+    pub(crate) ring: &'a B::Ring,
+    /// Entries of the whole table.
+    pub(crate) entries: usize,
+    /// Planes of each.
+    pub(crate) planes: usize,
+    /// Words of a ciphertext.
+    pub(crate) ciphertext_words: usize,
+}
+
+/// A subtree: the entries `index 2^level ..`, as many as there are of `2^level`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Node {
+    level: usize,
+    index: usize,
+}
+
+impl Node {
+    fn entries(self, all: usize) -> Range<usize> {
+        (self.index << self.level).min(all)..((self.index + 1) << self.level).min(all)
+    }
+}
+
+impl<B: RingOps> Tournament<'_, B> {
+    fn rounds(&self) -> usize {
+        self.entries.next_power_of_two().ilog2() as usize
+    }
+
+    /// The nodes of a part, in the order of their entries. The last part goes on to a power of two, with entries that are absent.
+    fn nodes(&self, units: &Range<usize>) -> Vec<Node> {
+        let end = if units.end == self.entries { 1 << self.rounds() } else { units.end };
+        let (mut nodes, mut first) = (Vec::new(), units.start);
+        while first < end {
+            let aligned = if first == 0 { self.rounds() } else { first.trailing_zeros() as usize };
+            let fits = (end - first).ilog2() as usize;
+            let node = Node { level: aligned.min(fits), index: first >> aligned.min(fits) };
+            first += 1 << node.level;
+            if !node.entries(self.entries).is_empty() {
+                nodes.push(node);
+            }
+        }
+        nodes
+    }
+
+    /// A part's rounds: the entries `units` of each query, in `order`, become the roots of their nodes, `[node][plane]`.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if there are not as many entries and bits.
+    pub(crate) fn play(
+        &self,
+        units: &Range<usize>,
+        entries: &[&RlweBatch<B::Words>],
+        order: EntryOrder,
+        bits: &[&[RlweBatch<B::Words>]],
+    ) -> Result<Vec<B::Words>, OpsError> {
+        let nodes = self.nodes(units);
+        let roots: Vec<Vec<RlweBatch<B::Words>>> = match nodes[..] {
+            [_] => vec![self.backend.rgsw_fold(
+                self.ring,
+                entries,
+                self.planes,
+                order,
+                &self.bits(bits, nodes[0]),
+            )?],
+            _ => nodes
+                .iter()
+                .map(|&node| self.root(node, units, entries, order, bits))
+                .collect::<Result<_, _>>()?,
+        };
+        self.by_query(entries.len(), roots)
+    }
+
+    /// The root of one of several nodes.
+    fn root(
+        &self,
+        node: Node,
+        units: &Range<usize>,
+        entries: &[&RlweBatch<B::Words>],
+        order: EntryOrder,
+        bits: &[&[RlweBatch<B::Words>]],
+    ) -> Result<Vec<RlweBatch<B::Words>>, OpsError> {
+        let own = node.entries(self.entries);
+        let place = |entry: usize, plane| order.index(entry - units.start, plane, units.len(), self.planes);
+        let ciphertexts = |entry| (0..self.planes).map(move |plane| (entry, plane));
+        let pick = |batch: &&RlweBatch<B::Words>| {
+            let ranges = own.clone().flat_map(ciphertexts).map(|(entry, plane)| {
+                let first = place(entry, plane) * self.ciphertext_words;
+                (&batch.words, first..first + self.ciphertext_words)
+            });
+            self.backend.join(&ranges.collect::<Vec<_>>()).map(|words| self.batch(words))
+        };
+        let picked = entries.iter().map(pick).collect::<Result<Vec<_>, _>>()?;
+        let picked: Vec<_> = picked.iter().collect();
+        self.backend.rgsw_fold(
+            self.ring,
+            &picked,
+            self.planes,
+            EntryOrder::EntryMajor,
+            &self.bits(bits, node),
+        )
+    }
+
+    /// The last rounds: the nodes of all parts become one ciphertext a plane of each query.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if the parts are not all of the table.
+    pub(crate) fn finish(
+        &self,
+        bits: &[&[RlweBatch<B::Words>]],
+        partials: Vec<Partial<B::Words>>,
+    ) -> Result<Vec<RlweBatch<B::Words>>, OpsError> {
+        let words = self.planes * self.ciphertext_words;
+        let mut nodes: BTreeMap<Node, Vec<B::Words>> = BTreeMap::new();
+        for partial in partials {
+            let own = self.nodes(&partial.units);
+            if own.len() == 1 {
+                nodes.insert(own[0], partial.words);
+                continue;
+            }
+            for (place, node) in own.into_iter().enumerate() {
+                let range = place * words..(place + 1) * words;
+                let part = |query: &B::Words| self.backend.join(&[(query, range.clone())]);
+                nodes.insert(node, partial.words.iter().map(part).collect::<Result<_, _>>()?);
+            }
+        }
+        for level in 0..self.rounds() {
+            while let Some((node, left)) = pop(&mut nodes, level) {
+                let right = nodes.remove(&Node { level, index: node.index + 1 });
+                let parent = Node { level: level + 1, index: node.index / 2 };
+                let round: Vec<_> = bits.iter().map(|bits| &bits[level..=level]).collect();
+                let met = self.meet(left, right, &round)?;
+                nodes.insert(parent, met.into_iter().map(|batch| batch.words).collect());
+            }
+        }
+        let (_, root) = nodes.pop_first().unwrap_or((Node { level: 0, index: 0 }, Vec::new()));
+        Ok(root.into_iter().map(|words| self.batch(words)).collect())
+    }
+
+    /// One fold of two siblings, or of one and zero.
+    fn meet(
+        &self,
+        left: Vec<B::Words>,
+        right: Option<Vec<B::Words>>,
+        bits: &[&[RlweBatch<B::Words>]],
+    ) -> Result<Vec<RlweBatch<B::Words>>, OpsError> {
+        let words = self.planes * self.ciphertext_words;
+        let pair = |(query, left): (usize, &B::Words)| {
+            let right = right.as_ref().map(|right| (&right[query], 0..words));
+            let both: Vec<_> = std::iter::once((left, 0..words)).chain(right).collect();
+            self.backend.join(&both).map(|words| self.batch(words))
+        };
+        let pairs = left.iter().enumerate().map(pair).collect::<Result<Vec<_>, _>>()?;
+        let pairs: Vec<_> = pairs.iter().collect();
+        self.backend.rgsw_fold(self.ring, &pairs, self.planes, EntryOrder::EntryMajor, bits)
+    }
+
+    /// The bits of a node's own rounds.
+    fn bits<'b>(&self, bits: &[&'b [RlweBatch<B::Words>]], node: Node) -> Vec<&'b [RlweBatch<B::Words>]> {
+        bits.iter().map(|bits| &bits[..node.level]).collect()
+    }
+
+    fn by_query(
+        &self,
+        queries: usize,
+        mut roots: Vec<Vec<RlweBatch<B::Words>>>,
+    ) -> Result<Vec<B::Words>, OpsError> {
+        if roots.len() == 1 {
+            return Ok(roots.remove(0).into_iter().map(|batch| batch.words).collect());
+        }
+        let words = self.planes * self.ciphertext_words;
+        let join = |query: usize| {
+            let parts: Vec<_> = roots.iter().map(|root| (&root[query].words, 0..words)).collect();
+            self.backend.join(&parts)
+        };
+        (0..queries).map(join).collect()
+    }
+
+    fn batch(&self, words: B::Words) -> RlweBatch<B::Words> {
+        RlweBatch { ciphertext_words: self.ciphertext_words, words }
+    }
+}
+
+/// Takes the first node of a level out, which is a left one: its right sibling, if any, comes after it.
+fn pop<W>(nodes: &mut BTreeMap<Node, Vec<W>>, level: usize) -> Option<(Node, Vec<W>)> {
+    let (&node, _) = nodes.range(Node { level, index: 0 }..Node { level: level + 1, index: 0 }).next()?;
+    nodes.remove_entry(&node)
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_ops::reference::Reference;
+
+    use super::*;
+
+    #[test]
+    fn parts_are_whole_subtrees() {
+        let ring = hush_he::params::RingContext::new(hush_he::params::INSECURE_RING_PLAIN);
+        let ring = Reference.open_ring(std::sync::Arc::new(ring)).unwrap();
+        let nodes = |entries, units: Range<usize>| {
+            let tournament =
+                Tournament { backend: &Reference, ring: &ring, entries, planes: 1, ciphertext_words: 1 };
+            let nodes = tournament.nodes(&units).into_iter().map(|node| (node.level, node.index));
+            nodes.collect::<Vec<_>>()
+        };
+        assert_eq!(nodes(8, 0..8), [(3, 0)]);
+        assert_eq!(nodes(8, 0..3), [(1, 0), (0, 2)]);
+        assert_eq!(nodes(8, 3..8), [(0, 3), (2, 1)]);
+        assert_eq!(nodes(5, 0..5), [(3, 0)]);
+        assert_eq!(nodes(5, 4..5), [(2, 1)]);
+        assert_eq!(nodes(6, 5..6), [(0, 5)], "the node beyond the last entry is not there");
+        assert_eq!(nodes(1, 0..1), [(0, 0)]);
+        assert_eq!(nodes(7, 1..7), [(0, 1), (1, 1), (2, 1)]);
+    }
+}

@@ -1,0 +1,212 @@
+//! A descriptor comes from the network: everything that can be wrong with it is an error, and nothing panics.
+
+use hush_he::params::{COLPACK_N2048_Q52, DEFAULT_LWE, PACK_M31};
+use hush_math::csprng::Csprng;
+use hush_protocol::{
+    Protocol, ProtocolError,
+    descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, WhiteningSeed},
+    keyword::FilterKind,
+    slot::{MAX_VALUE_BYTES, SlotFormat},
+};
+
+use crate::support::{COLUMN, shape, table};
+
+/// The descriptor of a table of three blocks.
+pub(crate) fn descriptor(
+    protocol: Protocol,
+    set: &str,
+    max_value_bytes: usize,
+    lookup: Lookup,
+) -> Descriptor {
+    let fingerprint_bytes = if lookup == Lookup::Index { 0 } else { 8 };
+    let slot = SlotFormat::for_values(fingerprint_bytes, 0, max_value_bytes);
+    let table = table(protocol, set, shape(500, 3, slot.slot_bytes()));
+    let facts = table.facts();
+    let mut descriptor = Descriptor {
+        version: DESCRIPTOR_VERSION,
+        epoch: [0; 32],
+        protocol,
+        preset: set.into(),
+        records: 1400,
+        columns: facts.shape.columns,
+        blocks: facts.shape.blocks,
+        word_bits: facts.word_bits,
+        slot,
+        lookup,
+        hint: (facts.hint_bytes > 0).then_some(BlobRef { blake3: [2; 32], bytes: facts.hint_bytes }),
+        whitening: None,
+        database: [3; 32],
+    };
+    descriptor.seal();
+    descriptor
+}
+
+fn by_key() -> Lookup {
+    Lookup::Key(KeyLookup {
+        filter: FilterKind::Band256,
+        seed: [1; 32],
+        thresholds: vec![0, 3, 0],
+        block_seeds: vec![0; 3],
+    })
+}
+
+fn valid() -> Descriptor {
+    descriptor(Protocol::Simple, DEFAULT_LWE.name(), 20, by_key())
+}
+
+fn with(valid: &Descriptor, change: impl Fn(&mut Descriptor)) -> Descriptor {
+    let mut descriptor = valid.clone();
+    change(&mut descriptor);
+    descriptor
+}
+
+/// A change by name.
+type Change<'a> = (&'a str, &'a dyn Fn(&mut Descriptor));
+
+/// A descriptor is read back; every change to it that is named is refused, though it is sealed.
+fn every_change_is_refused(valid: &Descriptor, changes: &[Change]) {
+    assert_eq!(Descriptor::from_json(&valid.to_json()).as_ref(), Ok(valid));
+    for (name, change) in changes {
+        let mut descriptor = with(valid, change);
+        descriptor.seal();
+        let read = Descriptor::from_json(&descriptor.to_json());
+        assert!(read.is_err(), "{}: {name}", valid.protocol);
+    }
+}
+
+/// A change to the key layer.
+fn of_key(descriptor: &mut Descriptor, change: impl Fn(&mut KeyLookup)) {
+    if let Lookup::Key(key) = &mut descriptor.lookup {
+        change(key);
+    }
+}
+
+#[test]
+fn a_descriptor_round_trips() {
+    let descriptor = valid();
+    assert_eq!(Descriptor::from_json(&descriptor.to_json()), Ok(descriptor));
+}
+
+#[test]
+fn every_contradiction_is_an_error() {
+    every_change_is_refused(
+        &valid(),
+        &[
+            ("preset", &|d| d.preset = "LWE_N1_BROKEN".into()),
+            ("insecure shape", &|d| d.columns = 0),
+            ("huge columns", &|d| d.columns = usize::MAX),
+            ("huge blocks", &|d| d.blocks = usize::MAX / 2),
+            ("noisy", &|d| d.word_bits = Some([9, 16, 12])),
+            ("no bits", &|d| d.word_bits = Some([0, 16, 12])),
+            ("too many bits", &|d| d.word_bits = Some([28, 16, 33])),
+            ("hint length", &|d| d.hint.as_mut().unwrap().bytes += 1),
+            ("no hint", &|d| d.hint = None),
+            ("no widths", &|d| d.word_bits = None),
+            ("whitening over LWE", &|d| d.whitening = Some(WhiteningSeed([1; 32]))),
+            ("long values", &|d| d.slot.max_value_bytes = u32::MAX),
+            ("length field", &|d| d.slot.length_bytes = 200),
+            ("long fingerprint", &|d| d.slot.fingerprint_bytes = 255),
+            ("no fingerprint", &|d| d.slot.fingerprint_bytes = 0),
+            ("index with fingerprint", &|d| d.lookup = Lookup::Index),
+            ("too few thresholds", &|d| of_key(d, |k| k.thresholds.truncate(2))),
+            ("too many seeds", &|d| of_key(d, |k| k.block_seeds.push(0))),
+        ],
+    );
+}
+
+/// A table whose answers are packed, with values of up to a mebibyte.
+#[test]
+fn every_contradiction_of_a_packed_table_is_an_error() {
+    every_change_is_refused(
+        &descriptor(Protocol::Hybrid, PACK_M31.name(), MAX_VALUE_BYTES, by_key()),
+        &[
+            ("a set over LWE", &|d| d.preset = DEFAULT_LWE.name().into()),
+            ("a set over rings", &|d| d.preset = "ONION_M31".into()),
+            ("no widths", &|d| d.word_bits = None),
+            ("no query bits", &|d| d.word_bits = Some([0, 18, 18])),
+            ("noisy", &|d| d.word_bits = Some([9, 18, 18])),
+            ("too many query bits", &|d| d.word_bits = Some([33, 18, 18])),
+            ("packed at another width", &|d| d.word_bits = Some([24, 18, 17])),
+            ("a hint", &|d| d.hint = valid().hint),
+            ("whitening", &|d| d.whitening = Some(WhiteningSeed([1; 32]))),
+            ("no columns", &|d| d.columns = 0),
+            ("huge columns", &|d| d.columns = usize::MAX),
+            ("huge blocks", &|d| d.blocks = usize::MAX / 2),
+            ("more rows than there can be", &|d| d.blocks = 1 << 12),
+            ("long values", &|d| d.slot.max_value_bytes += 1),
+            ("long slots", &|d| d.protocol = Protocol::ExppackD),
+        ],
+    );
+}
+
+/// A table of column packing, with values of up to a mebibyte.
+#[test]
+fn every_contradiction_of_column_packing_is_an_error() {
+    for protocol in COLUMN {
+        let valid_one = descriptor(protocol, COLPACK_N2048_Q52.name(), MAX_VALUE_BYTES, by_key());
+        let params = valid_one.params().unwrap();
+        assert_eq!(params.facts().protocol, protocol);
+        let [bits, ..] = params.facts().word_bits.unwrap();
+        every_change_is_refused(
+            &valid_one,
+            &[
+                ("a set over LWE", &|d| d.preset = DEFAULT_LWE.name().into()),
+                ("its own set over LWE", &|d| d.preset = COLPACK_N2048_Q52.lwe().name().into()),
+                ("a set over rings", &|d| d.preset = "ONION_M31".into()),
+                ("a set of another packing", &|d| d.preset = PACK_M31.name().into()),
+                ("another protocol", &|d| d.protocol = Protocol::Hybrid),
+                ("no widths", &|d| d.word_bits = None),
+                ("no query bits", &|d| d.word_bits = Some([0, 32, 32])),
+                ("noisy", &|d| d.word_bits = Some([9, 32, 32])),
+                ("too many query bits", &|d| d.word_bits = Some([33, 32, 32])),
+                ("rounded hint words", &|d| d.word_bits = Some([bits, 31, 32])),
+                ("rounded answer words", &|d| d.word_bits = Some([bits, 32, 18])),
+                ("words that are too long", &|d| d.word_bits = Some([bits, 33, 33])),
+                ("a hint", &|d| d.hint = valid().hint),
+                ("an empty hint", &|d| d.hint = Some(BlobRef { blake3: [2; 32], bytes: 0 })),
+                ("whitening", &|d| d.whitening = Some(WhiteningSeed([1; 32]))),
+                ("no columns", &|d| d.columns = 0),
+                ("huge columns", &|d| d.columns = usize::MAX),
+                ("huge blocks", &|d| d.blocks = usize::MAX / 2),
+                ("more pack columns than are kept", &|d| d.blocks = 1 << 10),
+                ("long values", &|d| d.slot.max_value_bytes += 1),
+            ],
+        );
+        let long = with(&valid_one, |d| d.blocks = 1 << 10);
+        assert!(matches!(long.params(), Err(ProtocolError::Limit { .. })));
+        // Wider words than the noise asks for are a builder's choice.
+        let mut wide = with(&valid_one, |d| d.word_bits = Some([32, 32, 32]));
+        wide.seal();
+        assert_eq!(Descriptor::from_json(&wide.to_json()), Ok(wide));
+    }
+}
+
+#[test]
+fn an_altered_or_newer_descriptor_is_refused() {
+    let mut altered = valid();
+    altered.records += 1;
+    let error = Descriptor::from_json(&altered.to_json()).unwrap_err();
+    assert!(error.to_string().contains("epoch"), "{error}");
+    let text = String::from_utf8(valid().to_json()).unwrap();
+    let newer = text.replacen("\"version\":1", "\"version\":2", 1);
+    assert!(Descriptor::from_json(newer.as_bytes()).unwrap_err().to_string().contains("update"));
+}
+
+#[test]
+fn random_damage_never_panics() {
+    let text = valid().to_json();
+    let rng = &mut Csprng::insecure_from_seed(7);
+    for _ in 0..3000 {
+        let mut bytes = text.clone();
+        for _ in 0..1 + rng.next_u32() % 4 {
+            let place = rng.next_u32() as usize % bytes.len();
+            bytes[place] = rng.next_u32() as u8;
+        }
+        bytes.truncate(bytes.len() - (rng.next_u32() as usize % 3));
+        if let Ok(descriptor) = Descriptor::from_json(&bytes) {
+            assert_eq!(descriptor, valid(), "a damaged descriptor was taken");
+        }
+    }
+    let long = vec![b' '; (64 << 20) + 1];
+    assert!(matches!(Descriptor::from_json(&long), Err(ProtocolError::Descriptor(_))));
+}

@@ -1,0 +1,14 @@
+//! All tests of protocols, one program: tables in memory ([`support`]) on the backends, and what is said of tables without one.
+
+mod descriptor;
+mod geometry;
+mod hostile;
+mod limits;
+mod look_ups;
+mod noise;
+mod parts;
+mod secrecy;
+mod shapes;
+mod sizes;
+mod support;
+mod vectors;
