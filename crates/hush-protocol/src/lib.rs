@@ -46,6 +46,8 @@ pub mod symbols;
 pub mod table;
 mod target;
 mod tournament;
+#[cfg(test)]
+mod toy;
 pub mod whitening;
 pub mod wire;
 

@@ -65,6 +65,7 @@ pages! {
     Hybrid => Packed<Hybrid>,
     ColpackS => ColumnPacked<ColpackS>,
     Colpack => ColumnPacked<Colpack>,
+    Toy => OverLwe<crate::toy::Toy> where test,
 }
 
 impl Protocol {
