@@ -14,7 +14,9 @@ pub enum CpuError {
         value: String,
     },
     /// A level was asked for that this machine does not have.
-    #[error("this machine has no {wanted}; its best level is {best}")]
+    #[error(
+        "this machine has no {wanted}; its best level is {best} (set HUSH_CPU to that or a lower one, or unset it)"
+    )]
     MissingLevel {
         /// The level asked for.
         wanted: Level,
