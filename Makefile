@@ -4,7 +4,7 @@ TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hushdb/tools
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
 
-.PHONY: demo build build-cuda test check unit wasm e2e deny docs cuda sanitize gpu-carry gpu-check fmt bench clean
+.PHONY: demo build build-cuda test check quick unit wasm e2e deny docs cuda sanitize gpu-carry gpu-check fmt bench clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb
@@ -38,6 +38,9 @@ $(DENY):
 
 docs: ## API documentation; warnings are errors.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked --document-private-items
+
+quick: cuda ## Between commits: formatting, lints and tests of the crates that differ from SINCE (a commit; HEAD unless told).
+	CARGO="$(CARGO)" scripts/quick.sh $(SINCE)
 
 unit: ## All tests of all crates; the CPU kernels once for every level that the machine has.
 	$(CARGO) test --workspace --all-features --locked

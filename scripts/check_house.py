@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the import table, as docs/architecture.md states it, the sizes of files, and the lengths of comments."""
+"""Checks the import table, as docs/architecture.md states it, who tells protocols apart, the sizes of files, and the lengths of
+comments."""
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -24,6 +26,13 @@ TOP = {"hushdb", "hush-bench"}  # sit on top of everything, side by side
 MAX_LINES = 600
 MAX_COMMENT = 132  # columns of a line that is a comment: rustfmt breaks code, and leaves comments as they are
 SOURCES = {".rs", ".cu", ".cuh", ".cpp", ".hpp", ".h"}
+
+
+# What is particular to a protocol, its page says: only the registry knows them all, so that no one forgets a new one.
+REGISTRY = pathlib.Path("crates/hush-protocol/src/registry.rs")
+A_PROTOCOL = r"(?:Some\(|Ok\()?(?:hush_protocol::)?(?:registry::)?Protocol::[A-Z][a-z]\w*"
+DISPATCH = re.compile(rf"{A_PROTOCOL}\)?\s*(?:=>|\||if\b)|[!=]=\s*{A_PROTOCOL}|{A_PROTOCOL}\)?\s*[!=]=|matches!\([^;]*?{A_PROTOCOL}")
+IMPORTED = re.compile(r"use [^;]*Protocol::(?:\*|\{|[A-Z][a-z])")
 
 
 def new_arrows() -> list[str]:
@@ -48,6 +57,19 @@ def sources() -> list[tuple[pathlib.Path, list[str]]]:
     return [(path, path.read_text().splitlines()) for path in paths]
 
 
+def dispatches() -> list[str]:
+    """Places in programs, not in their tests, that match on a protocol or compare with one."""
+    wrong = []
+    for path, lines in sources():
+        if path.suffix != ".rs" or "src" not in path.parts or path == REGISTRY:
+            continue
+        program = "\n".join(lines).split("#[cfg(test)]\nmod tests")[0]
+        for found in [*DISPATCH.finditer(program), *IMPORTED.finditer(program)]:
+            number = program.count("\n", 0, found.start()) + 1
+            wrong.append(f"{path}:{number}: tells protocols apart: let the page say it (hush_protocol::page)")
+    return wrong
+
+
 def large_files() -> list[str]:
     large = [(path, len(lines)) for path, lines in sources() if len(lines) > MAX_LINES]
     return [f"{path}: {lines} lines, more than {MAX_LINES}: split it by concept" for path, lines in large]
@@ -64,6 +86,6 @@ def long_comments() -> list[str]:
 
 
 if __name__ == "__main__":
-    problems = new_arrows() + large_files() + long_comments()
-    print("\n".join(problems) or "house: import table, file sizes and comments hold")
+    problems = new_arrows() + dispatches() + large_files() + long_comments()
+    print("\n".join(problems) or "house: import table, protocols, file sizes and comments hold")
     sys.exit(bool(problems))
