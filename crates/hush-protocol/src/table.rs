@@ -25,7 +25,7 @@ pub(crate) const MAX_ANSWER_BYTES: usize = 256 << 20;
 /// The shape of a table: `blocks` blocks, `columns` (D0) slots in each, of which a look-up adds up a few.
 ///
 /// Over LWE, packed or not, a block is a band of `slot_bytes` database rows. Over rings it is a place in a plaintext of every row
-/// of the first dimension ([`RingTable`]).
+/// of the first dimension ([`crate::ring_table::RingTable`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableShape {
     /// Slots in a block, the first dimension D0.
