@@ -147,7 +147,7 @@ impl Table {
         match (wanted, &self.descriptor.lookup, &self.block_map) {
             (&Wanted::Index(index), _, _) => {
                 let out_of_range = (index >= self.descriptor.records).then_some(index);
-                let present = if out_of_range.is_some() { 0 } else { index as usize };
+                let present = if out_of_range.is_some() { 0 } else { index };
                 let (block, column) = layout::index_position(&self.facts().shape, present);
                 let target = Target { columns: vec![(column as u32, 1)], block };
                 Ok(Sought { target, fingerprint: Zeroizing::default(), out_of_range })

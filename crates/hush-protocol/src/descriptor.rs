@@ -160,7 +160,7 @@ impl Descriptor {
             Lookup::Index if self.slot.fingerprint_bytes != 0 => {
                 Err(invalid_descriptor("a table by index has no fingerprints"))
             }
-            Lookup::Index if self.records == 0 || self.records > (self.columns * self.blocks) as u64 => {
+            Lookup::Index if self.records == 0 || self.records > self.columns as u64 * self.blocks as u64 => {
                 Err(invalid_descriptor("the number of records does not fit the shape"))
             }
             Lookup::Key(_) if self.blocks > MAX_BLOCKS => {

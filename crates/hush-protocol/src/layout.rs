@@ -137,8 +137,9 @@ pub(crate) fn ring_columns(ring: &RingParams, slots: usize, slot_bytes: usize) -
 }
 
 /// Block and column of record `index`, where records are found by index.
-pub fn index_position(shape: &TableShape, index: usize) -> (usize, usize) {
-    (index / shape.columns, index % shape.columns)
+pub fn index_position(shape: &TableShape, index: u64) -> (usize, usize) {
+    let columns = shape.columns as u64;
+    ((index / columns) as usize, (index % columns) as usize)
 }
 
 /// The index of the record at a block and column: the inverse of [`index_position`].

@@ -42,6 +42,7 @@ impl LweTable {
     /// # Errors
     /// As [`LweTable::with_widths`].
     pub fn new(spec: LweSpec, lwe: LweParams, shape: TableShape) -> Result<Self, ProtocolError> {
+        check_shape(spec, shape)?;
         let full = Self { spec, lwe, shape, widths: Widths::FULL };
         let traffic = Traffic {
             query: shape.columns as f64,
@@ -79,19 +80,12 @@ impl LweTable {
                 allowed: "one for which rows (with double: words) are whole bytes".into(),
             });
         }
-        check_limit("columns", shape.columns, MAX_COLUMNS)?;
-        check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
-        check_limit("blocks", shape.blocks, MAX_DB_ROWS / shape.slot_bytes)?;
-        if spec.one_block {
-            check_limit("blocks (frodo has one)", shape.blocks, 1)?;
-        }
-        if spec.second_fold {
-            check_limit("blocks (double has a query word for each)", shape.blocks, MAX_COLUMNS)?;
-        }
+        check_shape(spec, shape)?;
         let params = Self { spec, lwe, shape, widths };
         if spec.second_fold {
-            // It does not depend on columns and blocks.
-            let max = MAX_DOUBLE_HINT_BYTES / (params.hint_bytes() as usize / shape.slot_bytes);
+            // Of a byte of the slots; columns and blocks do not matter.
+            let hint_bytes = lwe.n() * params.digits() * params.hint_row_bytes();
+            let max = MAX_DOUBLE_HINT_BYTES / hint_bytes;
             if shape.slot_bytes > max {
                 return Err(ProtocolError::SlotTooLong {
                     protocol: spec.protocol,
@@ -226,4 +220,18 @@ impl LweTable {
         });
         (first.exp2() + second.exp2()).log2()
     }
+}
+
+/// The limits of the numbers from which everything else follows.
+fn check_shape(spec: LweSpec, shape: TableShape) -> Result<(), ProtocolError> {
+    check_limit("columns", shape.columns, MAX_COLUMNS)?;
+    check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
+    check_limit("blocks", shape.blocks, MAX_DB_ROWS / shape.slot_bytes)?;
+    if spec.one_block {
+        check_limit("blocks (frodo has one)", shape.blocks, 1)?;
+    }
+    if spec.second_fold {
+        check_limit("blocks (double has a query word for each)", shape.blocks, MAX_COLUMNS)?;
+    }
+    Ok(())
 }

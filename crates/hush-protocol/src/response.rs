@@ -21,7 +21,8 @@ pub(crate) fn response_bytes(ring: &RingParams, plaintexts: usize) -> usize {
     let bits = ring.response_bits();
     let half = |bits| packed_bytes(ring.degree(), bits);
     let pairs = if ring.packs_pairs() { plaintexts / 2 } else { 0 };
-    pairs * (half(bits.a) + 2 * half(bits.b)) + (plaintexts - 2 * pairs) * (half(bits.a) + half(bits.b))
+    let of_pairs = pairs.saturating_mul(half(bits.a) + 2 * half(bits.b));
+    of_pairs.saturating_add((plaintexts - 2 * pairs).saturating_mul(half(bits.a) + half(bits.b)))
 }
 
 /// Ciphertexts that share a first half.

@@ -53,8 +53,7 @@ fn shapes_out_of_range_are_refused() {
     for (protocol, set) in byte_tables() {
         let refuse = |columns, blocks, slot| limit(new(protocol, set, shape(columns, blocks, slot)));
         let most = MAX_DB_ROWS / 5;
-        // Widths over LWE are chosen before limits are checked.
-        let huge = if protocol == Protocol::Simple { 1 << 40 } else { usize::MAX };
+        let huge = usize::MAX;
         for columns in [0, MAX_COLUMNS + 1, 1 << 40, huge] {
             assert_eq!(refuse(columns, 3, 5), ("columns", columns as u64));
         }

@@ -31,7 +31,7 @@ fn chosen(protocol: Protocol, set: &str, count: usize, slot_bytes: usize) -> Tab
     assert!(columns * blocks >= count, "{protocol}: {count} slots in {shape:?}");
     assert!((columns - 1) * blocks < count, "{protocol}: {count} slots in {shape:?}, wasteful");
     for index in [0, count / 2, count - 1] {
-        let (block, column) = layout::index_position(&shape, index);
+        let (block, column) = layout::index_position(&shape, index as u64);
         assert!(block < blocks && column < columns, "{protocol}: {index} in {shape:?}");
         assert_eq!(layout::index_at(&shape, block, column), index);
     }
