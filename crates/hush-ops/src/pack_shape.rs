@@ -78,6 +78,11 @@ impl PackShape {
         start..end.min(start + self.degree)
     }
 
+    /// The rows of neighbouring entries.
+    pub fn entries_rows(&self, entries: &Range<usize>) -> Range<usize> {
+        entries.start * self.entry_rows..(entries.end * self.entry_rows).min(self.rows)
+    }
+
     /// The rows of neighbouring plaintexts.
     pub fn rows_of(&self, plaintexts: Range<usize>) -> Range<usize> {
         match plaintexts.is_empty() {

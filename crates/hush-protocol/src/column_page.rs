@@ -300,7 +300,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         files: &F,
     ) -> Result<ColumnPart<B>, F::Error> {
         let (table, shape) = (host.table, host.table.pack_shape());
-        let rows = units.start * shape.entry_rows()..(units.end * shape.entry_rows()).min(shape.rows());
+        let rows = shape.entries_rows(&units);
         let open = |tiling, bytes| {
             let db = TiledDb::new(tiling, bytes)?.rows(rows.clone());
             Ok::<_, ProtocolError>(host.backend.open_db(db)?)
@@ -313,9 +313,11 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
             // Nothing is folded with them here.
             polys.masks = Vec::new();
         }
-        let words = polys.digits.len() / shape.plaintexts();
-        let digits = units.start * shape.planes() * words..units.end * shape.planes() * words;
-        polys.digits = polys.digits[digits].to_vec();
+        if !is_all {
+            let words = polys.digits.len() / shape.plaintexts();
+            let digits = units.start * shape.planes() * words..units.end * shape.planes() * words;
+            polys.digits = polys.digits[digits].to_vec();
+        }
         let chain = host.backend.open_chain(&host.scheme.ring, &shape.part(rows.len()), polys);
         let chain = Arc::new(chain.map_err(ProtocolError::from)?);
         Ok(ColumnPart { units, db, columns, chain })
@@ -379,9 +381,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         partials: Vec<Partial<B::Words>>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
         let (backend, table, shape) = (host.backend, host.table, host.table.pack_shape());
-        let rows_of = |units: &Range<usize>| {
-            units.start * shape.entry_rows()..(units.end * shape.entry_rows()).min(shape.rows())
-        };
+        let rows_of = |units: &Range<usize>| shape.entries_rows(units);
         let words = joined_rows(backend, batch.queries.len(), rows_of, partials)?;
         let host = ColumnHost { backend, table, scheme: host.scheme };
         P::finish(&host, head, opened, LweBatch { rows: shape.rows(), words })

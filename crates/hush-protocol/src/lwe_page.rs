@@ -117,10 +117,6 @@ impl<P: LwePage> Page for OverLwe<P> {
         P::columns(lwe, slots, slot_bytes)
     }
 
-    fn blocks(slots: usize, columns: usize) -> usize {
-        if P::SPEC.one_block { 1 } else { slots.div_ceil(columns.clamp(1, slots.max(1))) }
-    }
-
     fn table(lwe: LweParams, shape: TableShape) -> Result<LweTable, ProtocolError> {
         LweTable::new(P::SPEC, lwe, shape)
     }
@@ -262,14 +258,13 @@ impl<P: LwePage> Page for OverLwe<P> {
         part: &LwePart<B>,
         opened: &OpenedLwe,
     ) -> Result<Partial<B::Words>, ProtocolError> {
-        let units = part.units.clone();
-        let folded = if P::SPEC.one_block && units != (0..Self::facts(host.table).units) {
-            let columns = columns_of(host.table, &units);
+        let columns = columns_of(host.table, &part.units);
+        let folded = if P::SPEC.one_block && columns.len() < opened.first.cols {
             host.backend.lwe_fold(&part.db, &columns_of_queries(&opened.first, &columns))?
         } else {
             host.backend.lwe_fold(&part.db, &opened.first)? // (1)
         };
-        Ok(Partial { units, words: vec![folded.words] })
+        Ok(Partial { units: part.units.clone(), words: vec![folded.words] })
     }
 
     fn finish<B: Steps>(

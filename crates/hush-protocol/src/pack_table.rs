@@ -136,11 +136,10 @@ impl PackTable {
 
     /// The rows of some entries, or where the second vector selects a block, of some blocks.
     pub(crate) fn rows_of(&self, units: &Range<usize>) -> Range<usize> {
-        let unit = match self.spec.second {
-            Second::Block => self.shape.slot_bytes,
-            Second::Entry | Second::None => self.first_shape().entry_rows(),
-        };
-        units.start * unit..(units.end * unit).min(self.rows())
+        match self.spec.second {
+            Second::Block => units.start * self.shape.slot_bytes..units.end * self.shape.slot_bytes,
+            Second::Entry | Second::None => self.first_shape().entries_rows(units),
+        }
     }
 
     /// The tiling of the database.

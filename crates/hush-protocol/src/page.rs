@@ -31,7 +31,7 @@ pub trait Page: Send + Sync + 'static {
     const NAME: &'static str;
     /// Whether a parameter set that is named alone stands for this protocol.
     const IS_FIRST_OF_ITS_SETS: bool;
-    /// Whether the number of columns is a choice.
+    /// Whether the number of columns is a choice: if not, there is one block.
     const HAS_COLUMNS: bool = true;
     /// Fewest columns that a table by key should have: filters are poor below some tens of slots.
     const KEY_COLUMNS: usize = 64;
@@ -61,7 +61,7 @@ pub trait Page: Send + Sync + 'static {
 
     /// Blocks of a table of `slots` slots with about so many columns.
     fn blocks(slots: usize, columns: usize) -> usize {
-        slots.div_ceil(columns.clamp(1, slots.max(1)))
+        if Self::HAS_COLUMNS { slots.div_ceil(columns.clamp(1, slots.max(1))) } else { 1 }
     }
 
     /// A table of `shape`, with the widths of words that suit it.
