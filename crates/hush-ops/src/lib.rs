@@ -1,11 +1,10 @@
-//! The contract between protocols and backends: the steps, their shapes, and two slow backends.
+//! The contract between protocols and backends: the steps, their shapes, and a slow backend.
 //!
 //! * [`contract`]: the traits, one method a step; [`check`]: what all backends refuse.
 //! * [`symbol`]: bytes and words, of which the slots of a key filter are made.
 //! * [`path`]: the steps of a protocol as data: what they do, what memory they take.
 //! * [`tiling`]: the one layout of a byte database that every backend reads.
 //! * [`ntt_tiling`]: the one layout of a database of ring elements.
-//! * [`plain`]: no encryption, only index arithmetic: the cheapest test of a protocol.
 //! * [`mod@reference`]: slow and obvious: the oracle that fast backends equal bit for bit.
 
 pub mod check;
@@ -14,7 +13,6 @@ mod error;
 pub mod ntt_tiling;
 pub mod pack_shape;
 pub mod path;
-pub mod plain;
 pub mod reference;
 pub mod symbol;
 pub mod tiling;

@@ -1,4 +1,5 @@
-//! Conformance bodies, generators, an AMX emulator (tests only).
+//! For tests only: conformance bodies, an AMX emulator, and a backend without encryption.
 
 pub mod amx_emulator;
 pub mod conformance;
+pub mod plain;

@@ -1,7 +1,6 @@
 //! The plain backend against the reference.
 
-use hush_ops::plain::Plain;
-use hush_testkit::conformance;
+use hush_testkit::{conformance, plain::Plain};
 
 #[test]
 fn the_fold_equals_the_reference() {

@@ -7,8 +7,9 @@ use hush_he::params::{
     SIMPLEPIR_N1024_STD6_4_SEC121,
 };
 use hush_math::csprng::Csprng;
-use hush_ops::{plain::Plain, reference::Reference};
+use hush_ops::reference::Reference;
 use hush_protocol::{Protocol, Target, table::TableShape};
+use hush_testkit::plain::Plain;
 
 use crate::support::{COLUMN, PACK, Setup, all_columns, every_slot, filled, one, shape, table};
 

@@ -11,7 +11,7 @@ use hush_math::{
     csprng::Csprng,
     poly::{Eval, Poly},
 };
-use hush_ops::{plain::Plain, reference::Reference};
+use hush_ops::reference::Reference;
 use hush_protocol::{
     Protocol, Target,
     client::Given,
@@ -22,6 +22,7 @@ use hush_protocol::{
     table::TableShape,
     wire,
 };
+use hush_testkit::plain::Plain;
 use prost::Message;
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use hush_he::{
 use hush_math::poly::{Eval, Poly};
 
 use super::Plain;
-use crate::{
+use hush_ops::{
     OpsError,
     contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch, ciphertext_words, poly_words},
     ntt_tiling::{NttTiledDb, NttTiling},

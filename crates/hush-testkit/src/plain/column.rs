@@ -7,7 +7,7 @@ use hush_he::{entities::ColumnMasks, params::RingContext};
 use hush_math::poly::{Coeff, Poly};
 
 use super::Plain;
-use crate::{
+use hush_ops::{
     OpsError,
     contract::{
         BatchWords, ChainPolys, ChainedHint, ColumnOps, LweBatch, LweQueries, PACK_BYTES, PowerKeys,

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use hush_he::entities::PublicMatrix;
 
-use crate::{
+use hush_ops::{
     OpsError,
     contract::{BatchWords, HostMemory, LweBatch, LweOps, LweQueries},
     reference::{PackByDefinition, Reference},
