@@ -21,7 +21,7 @@ use super::{
     Args,
     lookups::Lookups,
     row::Row,
-    steps::Operands,
+    steps::{Operands, TableFiles},
     table::Table,
     tables::{self, resident},
     timing::timed,
@@ -131,7 +131,7 @@ impl Served {
     /// Every step by itself; returns the sum of the seconds for each batch that fits into memory.
     fn steps(&self, cpu: &Cpu, table: &mut Table) -> Result<Vec<(usize, f64)>, Box<dyn Error>> {
         let (specs, path, protocol) = (self.params.files(), self.params.path(), self.descriptor.protocol);
-        let operands = Operands { specs: &specs, files: &self.files };
+        let operands = TableFiles { specs: &specs, bytes: &self.files };
         let rings = path.iter().find_map(|step| step.shape.ring());
         let forward = rings.map(|ring| probe::ntt_rates(cpu.level(), ring.kept_primes()[0], ring.degree()));
         let forward = forward.transpose()?.map(|rates| rates.forward_ns / 1e9);

@@ -2,6 +2,7 @@
 
 use std::{error::Error, sync::Arc};
 
+use hush_cpu::Cpu;
 use hush_he::{
     algorithms::{encrypt_ring_query, generate_keys, open_keys, open_ring_query},
     entities::{EvaluationKeys, RingSecrets},
@@ -13,7 +14,10 @@ use hush_math::{
 };
 use hush_ops::{
     OpsError,
-    contract::{ChainPolys, EntryOrder, LweBatch, LweQueries, PowerKeys, RlweBatch, Steps},
+    contract::{
+        BatchWords, ChainPolys, EntryOrder, LweBatch, LweOps, LweQueries, PowerKeys, RLWE_POLYS, RingOps,
+        RlweBatch, Steps, ciphertext_words, poly_words,
+    },
     ntt_tiling::{NttTiledDb, NttTiling},
     pack_shape::PackShape,
     path::{Content, StepShape},
@@ -21,30 +25,43 @@ use hush_ops::{
 };
 use hush_protocol::facts::FileSpec;
 
-use super::scan::{random_queries, random_words};
-
-/// What a step reads: files of a table, and keys of a client.
-pub(crate) struct Operands<'a> {
-    /// The table's files.
-    pub(crate) specs: &'a [FileSpec],
-    /// Their bytes, by name.
-    pub(crate) files: &'a [(&'static str, DbBytes)],
-}
+use super::scan::{random_db, random_queries, random_words};
 
 /// A step that can be done again and again.
 pub(crate) type Run<'a> = Box<dyn FnMut() -> Result<(), OpsError> + 'a>;
 
-impl Operands<'_> {
+/// Where the long operands of steps come from.
+pub(crate) trait Operands<B: Steps> {
+    /// A byte database.
+    ///
+    /// # Errors
+    /// If the backend cannot hold it; so with those below.
+    fn db(&self, backend: &B, tiling: Tiling) -> Result<B::Db, Box<dyn Error>>;
+
+    /// A database in evaluation form.
+    ///
+    /// # Errors
+    /// As above.
+    fn ntt_db(&self, backend: &B, ring: &B::Ring, tiling: NttTiling) -> Result<B::NttDb, Box<dyn Error>>;
+
+    /// Words of so many polynomials modulo Q_1, below their primes.
+    ///
+    /// # Errors
+    /// As above.
+    fn polys(&self, backend: &B, ring: &B::Ring, count: usize) -> Result<B::Words, Box<dyn Error>>;
+
     /// The step of `shape` for `batch` queries.
     ///
     /// # Errors
-    /// If the backend cannot hold the operands.
-    pub(crate) fn step<'b, B: Steps>(
-        &self,
-        backend: &'b B,
-        shape: &StepShape,
-        batch: usize,
-    ) -> Result<Run<'b>, Box<dyn Error>> {
+    /// As above.
+    fn step<'b>(&self, backend: &'b B, shape: &StepShape, batch: usize) -> Result<Run<'b>, Box<dyn Error>> {
+        let ciphertexts = |on: &Ring<'b, B>, count: usize| -> Result<RlweBatch<B::Words>, Box<dyn Error>> {
+            let words = self.polys(backend, &on.ring, RLWE_POLYS * count)?;
+            Ok(RlweBatch { ciphertext_words: ciphertext_words(&on.context), words })
+        };
+        let of_each = |on: &Ring<'b, B>, count: usize| {
+            (0..batch).map(|_| ciphertexts(on, count)).collect::<Result<Vec<_>, _>>()
+        };
         let one_by_one =
             move |mut run: Run<'b>| -> Run<'b> { Box::new(move || (0..batch).try_for_each(|_| run())) };
         Ok(match *shape {
@@ -78,9 +95,9 @@ impl Operands<'_> {
             }
             StepShape::Pack { ring, hint, shape } => {
                 let on = Ring::open(backend, &ring)?;
-                let (db, folded) = (self.ntt_db(&on, hint)?, words_of(backend, shape.rows(), batch)?);
-                let selectors =
-                    (0..batch).map(|_| on.ciphertexts(hint.rows())).collect::<Result<Vec<_>, _>>()?;
+                let (db, folded) =
+                    (self.ntt_db(backend, &on.ring, hint)?, words_of(backend, shape.rows(), batch)?);
+                let selectors = of_each(&on, hint.rows())?;
                 Box::new(move || {
                     let selectors: Vec<_> = selectors.iter().collect();
                     let plaintexts = 0..shape.plaintexts();
@@ -89,9 +106,9 @@ impl Operands<'_> {
             }
             StepShape::PackOnline { ring, hint, rows, parts } => {
                 let (on, rows) = (Ring::open(backend, &ring)?, rows.min(hint.columns() * ring.degree()));
-                let (db, folded) = (self.ntt_db(&on, hint)?, words_of(backend, rows, 1)?);
+                let (db, folded) = (self.ntt_db(backend, &on.ring, hint)?, words_of(backend, rows, 1)?);
                 let (shape, selectors) =
-                    (PackShape::new(ring.degree(), rows, rows)?, on.ciphertexts(hint.rows())?);
+                    (PackShape::new(ring.degree(), rows, rows)?, ciphertexts(&on, hint.rows())?);
                 let columns = 0..shape.plaintexts();
                 let pack = move || {
                     backend.pack(&on.ring, &db, &folded, &shape, columns.clone(), &[&selectors]).map(drop)
@@ -100,34 +117,38 @@ impl Operands<'_> {
             }
             StepShape::AddRlwe { ring, count } => {
                 let on = Ring::open(backend, &ring)?;
-                let (mut sum, part) = (on.ciphertexts(count)?, on.ciphertexts(count)?);
+                let (mut sum, part) = (ciphertexts(&on, count)?, ciphertexts(&on, count)?);
                 one_by_one(Box::new(move || backend.add_rlwe(&on.ring, &mut sum, 0, &part)))
             }
             StepShape::ReinterpretRlwe { ring, count, db } => {
                 let (on, planes) = (Ring::open(backend, &ring)?, count / db.cols());
-                let packed = on.ciphertexts(count)?;
+                let packed = ciphertexts(&on, count)?;
                 one_by_one(Box::new(move || backend.reinterpret_rlwe(&on.ring, &packed, planes).map(drop)))
             }
             StepShape::RlweFold { ring, db } => {
                 let on = Ring::open(backend, &ring)?;
-                let rows = db.rows();
-                let (db, selectors) = (self.ntt_db(&on, db)?, on.ciphertexts(rows)?);
-                Box::new(move || backend.rlwe_fold(&on.ring, &db, &vec![&selectors; batch]).map(drop))
+                let selectors = of_each(&on, db.rows())?;
+                let db = self.ntt_db(backend, &on.ring, db)?;
+                Box::new(move || {
+                    let selectors: Vec<_> = selectors.iter().collect();
+                    backend.rlwe_fold(&on.ring, &db, &selectors).map(drop)
+                })
             }
             StepShape::RgswFold { ring, entries, planes } => {
                 let on = Ring::open(backend, &ring)?;
                 let (folds, rows) = (entries.next_power_of_two().ilog2(), 2 * ring.fold_gadget().digits);
-                let bits = (0..folds).map(|_| on.ciphertexts(rows)).collect::<Result<Vec<_>, _>>()?;
-                let ciphertexts = on.ciphertexts(entries * planes)?;
+                let bits = (0..folds).map(|_| ciphertexts(&on, rows)).collect::<Result<Vec<_>, _>>()?;
+                let ciphertexts = of_each(&on, entries * planes)?;
                 Box::new(move || {
-                    let (entries, bits) = (vec![&ciphertexts; batch], vec![&bits[..]; batch]);
+                    let (entries, bits): (Vec<_>, _) = (ciphertexts.iter().collect(), vec![&bits[..]; batch]);
                     backend.rgsw_fold(&on.ring, &entries, planes, EntryOrder::EntryMajor, &bits).map(drop)
                 })
             }
             StepShape::PackColumns { ring, columns, shape } => {
                 let (on, rows) = (Ring::open(backend, &ring)?, shape.rows());
                 let db = self.db(backend, columns)?;
-                let chain = ChainPolys { digits: on.residues(shape.plaintexts()), masks: Vec::new() };
+                let chain =
+                    ChainPolys { digits: residues(&on.context, shape.plaintexts()), masks: Vec::new() };
                 let chain = backend.open_chain(&on.ring, &shape, chain)?;
                 let keys = LweQueries { cols: columns.cols(), words: random_words(batch * columns.cols()) };
                 let conjugation: Poly<Coeff> =
@@ -143,7 +164,7 @@ impl Operands<'_> {
             }
             StepShape::RgswPowerFold { ring, shape } => {
                 let (on, mut rng) = (Ring::open(backend, &ring)?, Csprng::insecure_from_seed(2));
-                let polys = || on.residues(shape.plaintexts());
+                let polys = || residues(&on.context, shape.plaintexts());
                 let chain =
                     backend.open_chain(&on.ring, &shape, ChainPolys { digits: polys(), masks: polys() })?;
                 let packed = words_of(backend, shape.rows(), batch)?;
@@ -157,41 +178,68 @@ impl Operands<'_> {
             }
             StepShape::Respond { ring, plaintexts } => {
                 let on = Ring::open(backend, &ring)?;
-                let (ciphertexts, bits) = (on.ciphertexts(plaintexts)?, ring.response_bits());
+                let (ciphertexts, bits) = (of_each(&on, plaintexts)?, ring.response_bits());
                 let keys = if ring.packs_pairs() { Some(on.keys()?) } else { None };
-                let widths = [bits.a, bits.b].repeat(plaintexts);
+                // Pairs become three polynomials each; what is left is switched as it is.
+                let pairs = keys.as_ref().map_or(0, |_| plaintexts / 2);
+                let of_pairs = [bits.a, bits.b, bits.b].repeat(pairs);
+                let of_others = [bits.a, bits.b].repeat(plaintexts - 2 * pairs);
                 Box::new(move || {
-                    let batches = vec![&ciphertexts; batch];
+                    let batches: Vec<_> = ciphertexts.iter().collect();
                     if let Some(keys) = &keys {
-                        backend.pack_pairs(&on.ring, &vec![keys; batch], &batches)?;
+                        let packed = backend.pack_pairs(&on.ring, &vec![keys; batch], &batches)?;
+                        let packed: Vec<_> = packed.iter().collect();
+                        backend.mod_switch(&on.ring, &packed, 0..3 * pairs, &of_pairs)?;
                     }
                     let words: Vec<_> = batches.iter().map(|batch| &batch.words).collect();
-                    backend.mod_switch(&on.ring, &words, 0..widths.len(), &widths).map(drop)
+                    backend.mod_switch(&on.ring, &words, 4 * pairs..2 * plaintexts, &of_others).map(drop)
                 })
             }
         })
     }
+}
 
+/// The files of a table; what is in none of them is random.
+pub(crate) struct TableFiles<'a> {
+    /// The files.
+    pub(crate) specs: &'a [FileSpec],
+    /// Their bytes, by name.
+    pub(crate) bytes: &'a [(&'static str, DbBytes)],
+}
+
+impl TableFiles<'_> {
     /// The bytes of a file that holds `content`, if there is one.
-    fn file(&self, content: Content) -> Option<DbBytes> {
+    fn of(&self, content: Content) -> Option<DbBytes> {
         let spec = self.specs.iter().find(|spec| spec.content == content)?;
-        self.files.iter().find(|(name, _)| *name == spec.name).map(|(_, bytes)| bytes.clone())
-    }
-
-    fn db<B: Steps>(&self, backend: &B, tiling: Tiling) -> Result<B::Db, Box<dyn Error>> {
-        let bytes = self.file(Content::Bytes(tiling));
-        let bytes = bytes.unwrap_or_else(|| Arc::new(random_bytes(tiling.bytes())));
-        Ok(backend.open_db(TiledDb::new(tiling, bytes)?)?)
-    }
-
-    fn ntt_db<B: Steps>(&self, on: &Ring<'_, B>, tiling: NttTiling) -> Result<B::NttDb, Box<dyn Error>> {
-        let db = match self.file(Content::Eval(tiling)) {
-            Some(bytes) => NttTiledDb::new(tiling, bytes)?,
-            None => NttTiledDb::from_polys(tiling, &on.residues(tiling.rows() * tiling.columns())),
-        };
-        Ok(on.backend.open_ntt_db(&on.ring, db)?)
+        self.bytes.iter().find(|(name, _)| *name == spec.name).map(|(_, bytes)| bytes.clone())
     }
 }
+
+impl Operands<Cpu> for TableFiles<'_> {
+    fn db(&self, cpu: &Cpu, tiling: Tiling) -> Result<<Cpu as LweOps>::Db, Box<dyn Error>> {
+        let db = match self.of(Content::Bytes(tiling)) {
+            Some(bytes) => TiledDb::new(tiling, bytes)?,
+            None => random_db(tiling)?,
+        };
+        Ok(cpu.open_db(db)?)
+    }
+
+    fn ntt_db(&self, cpu: &Cpu, ring: &CpuRing, tiling: NttTiling) -> Result<CpuNttDb, Box<dyn Error>> {
+        let polys = || residues(cpu.context(ring), tiling.rows() * tiling.columns());
+        let db = match self.of(Content::Eval(tiling)) {
+            Some(bytes) => NttTiledDb::new(tiling, bytes)?,
+            None => NttTiledDb::from_polys(tiling, &polys()),
+        };
+        Ok(cpu.open_ntt_db(ring, db)?)
+    }
+
+    fn polys(&self, cpu: &Cpu, ring: &CpuRing, count: usize) -> Result<BatchWords, Box<dyn Error>> {
+        Ok(residues(cpu.context(ring), count).into())
+    }
+}
+
+type CpuRing = <Cpu as RingOps>::Ring;
+type CpuNttDb = <Cpu as RingOps>::NttDb;
 
 /// An RLWE set on a backend.
 struct Ring<'a, B: Steps> {
@@ -205,23 +253,6 @@ impl<'a, B: Steps> Ring<'a, B> {
         let context = Arc::new(RingContext::new(*params));
         let ring = backend.open_ring(context.clone())?;
         Ok(Self { backend, context, ring })
-    }
-
-    /// Words of so many polynomials modulo Q_1, below their primes.
-    fn residues(&self, polys: usize) -> Vec<u32> {
-        let kept = self.context.kept();
-        let mut words = random_words(polys * kept.limbs() * kept.degree());
-        for (limb, words) in words.chunks_mut(kept.degree()).enumerate() {
-            let p = kept.moduli()[limb % kept.limbs()];
-            words.iter_mut().for_each(|word| *word = p.reduce(u64::from(*word)));
-        }
-        words
-    }
-
-    fn ciphertexts(&self, count: usize) -> Result<RlweBatch<B::Words>, OpsError> {
-        let kept = self.context.kept();
-        let words = self.backend.keep(self.residues(2 * count))?;
-        Ok(RlweBatch { ciphertext_words: 2 * kept.limbs() * kept.degree(), words })
     }
 
     fn key_material(&self) -> Result<(RingSecrets, EvaluationKeys), Box<dyn Error>> {
@@ -258,8 +289,13 @@ fn words_of<B: Steps>(backend: &B, rows: usize, batch: usize) -> Result<LweBatch
     Ok(LweBatch { rows, words: backend.keep(random_words(rows * batch))? })
 }
 
-fn random_bytes(count: usize) -> Vec<u8> {
-    let mut bytes = vec![0; count];
-    Csprng::insecure_from_seed(1).fill_bytes(&mut bytes);
-    bytes
+/// Words of so many polynomials modulo Q_1, below their primes.
+fn residues(context: &RingContext, polys: usize) -> Vec<u32> {
+    let kept = context.kept();
+    let mut words = random_words(polys * poly_words(context));
+    for (limb, words) in words.chunks_mut(kept.degree()).enumerate() {
+        let p = kept.moduli()[limb % kept.limbs()];
+        words.iter_mut().for_each(|word| *word = p.reduce(u64::from(*word)));
+    }
+    words
 }

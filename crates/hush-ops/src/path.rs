@@ -156,10 +156,14 @@ impl Step {
 pub struct Work {
     /// Bytes that are read of databases and hints, once a batch.
     pub bytes: f64,
+    /// Bytes of words and polynomials that are read or written beside these, each once.
+    pub operand_bytes: f64,
     /// Multiply-adds of an s8 and a word modulo 2^32.
     pub multiply_adds: f64,
     /// Products of words modulo a prime, beside those of transforms.
     pub products: f64,
+    /// Sums of such products, each of which is reduced once.
+    pub sums: f64,
     /// Transforms (NTT) of a polynomial modulo one prime.
     pub transforms: f64,
 }
@@ -170,8 +174,10 @@ impl Add for Work {
     fn add(self, other: Self) -> Self {
         Self {
             bytes: self.bytes + other.bytes,
+            operand_bytes: self.operand_bytes + other.operand_bytes,
             multiply_adds: self.multiply_adds + other.multiply_adds,
             products: self.products + other.products,
+            sums: self.sums + other.sums,
             transforms: self.transforms + other.transforms,
         }
     }
@@ -235,24 +241,28 @@ impl StepShape {
                 let bottoms =
                     folds * ring.fold_gadget().digits * switch_transforms(limbs, ring.square_gadget().digits);
                 let subs = digits.map(switch).sum::<usize>();
-                Work { transforms: queries * (subs + bottoms) as f64, ..Work::default() }
+                Work {
+                    operand_bytes: queries * (rows * 2 * poly_bytes(&ring)) as f64,
+                    transforms: queries * (subs + bottoms) as f64,
+                    ..Work::default()
+                }
             }
             Self::LiftHint { ring, n, columns, parts } => {
-                let transforms = queries * (n * columns * parts * ring.kept_limbs()) as f64;
-                Work { transforms, ..Work::default() }
+                let polys = queries * (n * columns * parts) as f64;
+                // A row of the hint is n words; it becomes a coefficient of n polynomials.
+                let words = polys * (size_of::<u32>() * ring.degree()) as f64;
+                Work {
+                    operand_bytes: words + polys * poly_bytes(&ring) as f64,
+                    transforms: polys * ring.kept_limbs() as f64,
+                    ..Work::default()
+                }
             }
             Self::Pack { hint: db, .. } | Self::RlweFold { db, .. } => {
-                let entries = (db.rows() * db.columns() * db.poly_words()) as f64;
-                Work { bytes: db.bytes() as f64, products: 2.0 * queries * entries, ..Work::default() }
+                Work { bytes: db.bytes() as f64, ..selected(db, queries) }
             }
             Self::PackOnline { hint, parts, .. } => {
                 let hints = queries * parts as f64;
-                let entries = (hint.rows() * hint.columns() * hint.poly_words()) as f64;
-                Work {
-                    bytes: hints * hint.bytes() as f64,
-                    products: 2.0 * hints * entries,
-                    ..Work::default()
-                }
+                Work { bytes: hints * hint.bytes() as f64, ..selected(hint, hints) }
             }
             Self::AddRlwe { ring, count } => {
                 let bytes = queries * (count * 2 * poly_bytes(&ring)) as f64;
@@ -267,18 +277,38 @@ impl StepShape {
             }
             Self::PackColumns { ring, columns, shape } => {
                 let polys = queries * (ring.kept_limbs() * (1 + shape.plaintexts())) as f64;
-                let products = polys * ring.degree() as f64;
-                fold(columns, queries) + Work { transforms: polys, products, ..Work::default() }
+                let (products, digits) =
+                    (polys * ring.degree() as f64, shape.plaintexts() * poly_bytes(&ring));
+                // Digits are read once, words read and written.
+                let words = 2.0 * queries * (size_of::<u32>() * shape.rows()) as f64;
+                let operand_bytes = words + digits as f64;
+                let own =
+                    Work { operand_bytes, transforms: polys, products, sums: products, ..Work::default() };
+                fold(columns, queries) + own
             }
             Self::RgswPowerFold { ring, shape } => {
                 let folds = shape.planes() * (shape.entries().next_power_of_two() - 1);
                 let keys = Work { transforms: queries * 2.0 * ring.kept_limbs() as f64, ..Work::default() };
-                external_products(&ring, queries * folds as f64) + keys
+                // The terms are rotated words, and masks that are the same for all queries.
+                let words = queries * (size_of::<u32>() * shape.rows()) as f64;
+                let masks = (shape.plaintexts() * poly_bytes(&ring)) as f64;
+                let products = external_products(&ring, queries * folds as f64);
+                Work { operand_bytes: words + masks, ..products } + keys
             }
             Self::Respond { ring, plaintexts } => {
                 let pairs = if ring.packs_pairs() { plaintexts / 2 } else { 0 };
-                let packed = 2 * switch_transforms(ring.kept_limbs(), ring.pack_gadget().digits) * pairs;
-                let packed = Work { transforms: queries * packed as f64, ..Work::default() };
+                let (limbs, digits, pairs_of_all) =
+                    (ring.kept_limbs(), ring.pack_gadget().digits, queries * pairs as f64);
+                // The halves a of both are decomposed; each of three polynomials is a sum of 2 l products a slot. Four polynomials
+                // are read, three written.
+                let sums = 3.0 * pairs_of_all * (limbs * ring.degree()) as f64;
+                let packed = Work {
+                    operand_bytes: 7.0 * pairs_of_all * poly_bytes(&ring) as f64,
+                    transforms: 2.0 * pairs_of_all * switch_transforms(limbs, digits) as f64,
+                    products: sums * 2.0 * digits as f64,
+                    sums,
+                    ..Work::default()
+                };
                 packed + switches(&ring, queries * (2 * plaintexts - pairs) as f64)
             }
         }
@@ -294,9 +324,13 @@ fn fold(db: Tiling, vectors: f64) -> Work {
 /// External products modulo Q_1: both halves are decomposed, and both of the result are sums of 2 l products in every slot.
 fn external_products(ring: &RingParams, count: f64) -> Work {
     let (limbs, digits) = (ring.kept_limbs(), ring.fold_gadget().digits);
+    let sums = count * (2 * limbs * ring.degree()) as f64;
     Work {
+        // Two ciphertexts are read, one is written.
+        operand_bytes: count * 6.0 * poly_bytes(ring) as f64,
         transforms: count * 2.0 * switch_transforms(limbs, digits) as f64,
-        products: count * (4 * digits * limbs * ring.degree()) as f64,
+        products: sums * (2 * digits) as f64,
+        sums,
         ..Work::default()
     }
 }
@@ -306,9 +340,23 @@ fn switch_transforms(limbs: usize, digits: usize) -> usize {
     limbs * (1 + digits)
 }
 
-/// Polynomials that are switched to the widths of an answer: a transform back of each limb.
+/// Sums of the entries of `db`, each times both halves of a selector, for so many queries.
+fn selected(db: NttTiling, queries: f64) -> Work {
+    let sums = 2.0 * queries * (db.columns() * db.poly_words()) as f64;
+    Work { products: sums * db.rows() as f64, sums, ..Work::default() }
+}
+
+/// Polynomials that are switched to the widths of an answer: a transform back of each limb, and limbs - 1 products a coefficient to
+/// put the limbs together.
 fn switches(ring: &RingParams, polys: f64) -> Work {
-    Work { transforms: polys * ring.kept_limbs() as f64, ..Work::default() }
+    let products = polys * ((ring.kept_limbs() - 1) * ring.degree()) as f64;
+    Work {
+        operand_bytes: polys * (poly_bytes(ring) + size_of::<u32>() * ring.degree()) as f64,
+        transforms: polys * ring.kept_limbs() as f64,
+        products,
+        sums: products,
+        ..Work::default()
+    }
 }
 
 /// Bytes of a polynomial modulo Q_1.

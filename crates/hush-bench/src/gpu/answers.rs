@@ -11,12 +11,15 @@ use hush_protocol::{
     registry::Visitor, ring_keys::RingKeys, table::TableShape,
 };
 
-use super::{Bench, Scale, files, room::batches_that_fit, steps::table_shape, work};
+use super::{Bench, RECORD_BYTES, Scale, files, room::batches_that_fit, work};
 use crate::{Args, row::Row};
 
 /// The protocols with targets for GPUs.
-const PROTOCOLS: [Protocol; 5] =
+pub(super) const PROTOCOLS: [Protocol; 5] =
     [Protocol::Colpack, Protocol::ColpackS, Protocol::Simple, Protocol::Hybrid, Protocol::ExppackS];
+
+/// Fewest blocks of a table.
+const LEAST_BLOCKS: usize = 4;
 
 /// Each of [`PROTOCOLS`] on a table of `args.size` bytes, if there is room for it, as the engine plans it.
 pub(super) fn run(bench: &mut Bench<'_>, args: &Args) -> Result<(), Box<dyn Error>> {
@@ -32,10 +35,21 @@ pub(super) fn run(bench: &mut Bench<'_>, args: &Args) -> Result<(), Box<dyn Erro
 }
 
 /// A table under the set of the scale that its protocol has.
-fn table_params(scale: &Scale, protocol: Protocol, shape: TableShape) -> Result<TableParams, ProtocolError> {
+pub(super) fn table_params(
+    scale: &Scale,
+    protocol: Protocol,
+    shape: TableShape,
+) -> Result<TableParams, ProtocolError> {
     let (page, sets) = (protocol.page(), [scale.column.name(), scale.pack.name()]);
     let preset = sets.into_iter().find(|set| page.has_set(set));
     page.table(preset.unwrap_or_else(|| page.default_set(shape.slot_bytes)), shape)
+}
+
+/// A table of about `size` bytes, with `columns` columns unless there are too few records for a few blocks of them.
+pub(super) fn table_shape(size: usize, columns: usize) -> TableShape {
+    let records = size / RECORD_BYTES;
+    let columns = columns.min(records.div_ceil(LEAST_BLOCKS)).max(1);
+    TableShape { columns, blocks: records.div_ceil(columns).max(1), slot_bytes: RECORD_BYTES }
 }
 
 impl Bench<'_> {
@@ -119,4 +133,25 @@ fn seconds_a_batch(
         workers.into_iter().try_for_each(|worker| worker.join().expect("answers do not panic"))
     })?;
     Ok(start.elapsed().as_secs_f64() / (runs * in_flight) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_a_few_blocks() {
+        for (size, columns, expected) in [
+            (64 << 30, 1 << 16, (1 << 16, 256)),
+            (1 << 30, 1 << 15, (1 << 15, 8)),
+            (1 << 20, 1 << 15, (64, 4)),
+            (1 << 20, 64, (64, 4)),
+            (3 << 20, 100, (100, 8)),
+            (0, 10, (1, 1)),
+        ] {
+            let shape = table_shape(size, columns);
+            assert_eq!((shape.columns, shape.blocks), expected, "{size}");
+            assert!(size <= RECORD_BYTES * shape.columns * shape.blocks);
+        }
+    }
 }

@@ -12,6 +12,7 @@ mod answers;
 mod clock;
 mod files;
 mod floors;
+mod kernels;
 mod room;
 mod scale;
 mod steps;

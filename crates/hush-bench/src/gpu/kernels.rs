@@ -1,0 +1,110 @@
+//! The kernels among which a step chooses, each by itself, and the transforms: what the choice is weighed by.
+
+use std::{error::Error, sync::Arc};
+
+use hush_cuda::{
+    FoldKernel,
+    device::CudaError,
+    fill_random,
+    ring::{self, RlweFoldKernel},
+};
+use hush_he::params::RingContext;
+use hush_ops::{contract::RingOps, ntt_tiling::NttTiling};
+use hush_protocol::{
+    Protocol, hybrid::Hybrid, pack_page::PackPage, pack_table::PackTable, table::TableShape,
+};
+
+use super::{
+    Bench, Work,
+    work::{WORD, WORD_OPS, fold, transforms},
+};
+use crate::{row::Row, scan::random_queries};
+
+/// Those of `lwe_fold` and `pack` on a table of `shape`, and the transforms.
+pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) {
+    bench.attempt(Row::named("NTT"), ntts);
+    bench.attempt(Row::named("lwe_fold"), |bench| lwe_folds(bench, shape));
+    bench.attempt(Row::named("pack"), |bench| rlwe_folds(bench, shape));
+    bench.cuda.release_unused();
+}
+
+/// (1) with every kernel, for all batches that a pass of it takes; and what is done with queries before.
+fn lwe_folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
+    let (cuda, device) = (bench.cuda, bench.cuda.device());
+    let (rows, cols) = (shape.blocks * shape.slot_bytes, shape.columns);
+    let db = cuda.random_db(rows, cols, 1)?;
+    let bytes = db.bytes_on_device();
+    for &batch in bench.scale.fold_batches {
+        let queries = random_queries(cols, batch);
+        let words = WORD * queries.words.len() as f64;
+        // Words come up and are written; they are read, and their bytes written.
+        let work = Work { bytes: 3.0 * words, up: words, ..Work::default() };
+        let prepare = || cuda.prepare_queries(&queries, None).map(drop);
+        bench.row(Row::named("lwe_fold: queries").batch(batch), &work, prepare);
+        let sums = device.zeroed::<u32>(batch * rows)?;
+        for kernel in [FoldKernel::Wgmma, FoldKernel::Mma, FoldKernel::Gemv] {
+            let runs = kernel != FoldKernel::Wgmma || device.is_hopper();
+            if runs && batch <= kernel.pass_queries() {
+                let prepared = cuda.prepare_queries(&queries, Some(kernel))?;
+                let run = || cuda.add_prepared_fold(&db, &prepared, &sums.slice(..));
+                // Tiles are read whole.
+                let row = Row::named(format!("lwe_fold, {kernel:?}")).batch(batch).table(bytes);
+                bench.row(row, &fold(bytes as f64, batch), run);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// (3) without the words: the hint of all plaintexts times selectors, by each kernel.
+fn rlwe_folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
+    let params = bench.scale.pack;
+    let context = Arc::new(RingContext::new(*params.ring()));
+    let (device, kept) = (bench.cuda.device(), context.kept());
+    let columns = PackTable::new(Hybrid::SPEC, params, shape)?.first_shape().plaintexts();
+    let tiling = NttTiling::new(kept.degree(), kept.limbs(), params.lwe().n(), columns)?;
+    let ring = bench.cuda.open_ring(context.clone())?;
+    let hint = bench.cuda.random_ntt_db(&ring, tiling, 1)?;
+    let bytes = tiling.bytes() as f64;
+    let least = kept.moduli().iter().map(|p| p.value()).min().unwrap_or(1);
+    for &batch in bench.scale.batches {
+        let selectors = (0..batch).map(|query| {
+            let words = device.alloc(2 * tiling.rows() * tiling.poly_words())?;
+            fill_random(device, &words.slice(..), query as u64, least)?;
+            Ok(words)
+        });
+        let selectors = selectors.collect::<Result<Vec<_>, CudaError>>()?;
+        let selectors: Vec<_> = selectors.iter().collect();
+        // A word of the hint meets both halves of a selector.
+        let products = 2.0 * batch as f64 * bytes / WORD;
+        for kernel in [RlweFoldKernel::Imad, RlweFoldKernel::Mma, RlweFoldKernel::Hopper] {
+            let work = match kernel {
+                RlweFoldKernel::Imad => Work { bytes, multiply_adds: products, ..Work::default() },
+                _ => Work { bytes, byte_ops: WORD_OPS * products, ..Work::default() },
+            };
+            let fold = || ring::fold_rows(device, kept.moduli(), &hint, &selectors, Some(kernel)).map(drop);
+            let row = Row::named(format!("pack, {kernel:?}")).batch(batch).of(Protocol::Hybrid);
+            bench.row(row.table(tiling.bytes()), &work, fold);
+        }
+    }
+    Ok(())
+}
+
+/// Transforms of N words modulo all limbs of Q_e.
+fn ntts(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
+    let (device, polys) = (bench.cuda.device(), bench.scale.polys);
+    let ring = bench.cuda.open_ring(Arc::new(RingContext::new(*bench.scale.pack.ring())))?;
+    let (tables, moduli) = (ring.full(), ring.context().full().moduli());
+    let words = polys * tables.poly_words();
+    let (from, to) = (device.alloc::<u32>(words)?, device.alloc::<u32>(words)?);
+    fill_random(device, &from.slice(..), 1, moduli.iter().map(|p| p.value()).min().unwrap_or(1))?;
+    let (limbs, degree) = (tables.limbs(), tables.degree().words());
+    // Words are read and written.
+    let work = Work { bytes: 2.0 * WORD * words as f64, ..transforms((polys * limbs) as f64, degree) };
+    let what = |name: &str| Row::named(format!("{name}, {polys} x {limbs} of {degree}")).batch(1);
+    let forward = || ring::forward(device, tables, &from.slice(..), &to.slice(..));
+    bench.row(what("NTT"), &work, forward);
+    let inverse = || ring::inverse(device, tables, &from.slice(..), &to.slice(..));
+    bench.row(what("inverse NTT"), &work, inverse);
+    Ok(())
+}

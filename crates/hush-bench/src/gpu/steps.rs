@@ -1,0 +1,157 @@
+//! `hush-bench gpu-steps`: the steps of the main protocols' answers, each by itself, on databases that are made on the device; and
+//! those of builds.
+
+use std::{error::Error, sync::Arc};
+
+use hush_cuda::{
+    Cuda, CudaDb,
+    device::Buffer,
+    fill_random,
+    ring::{CudaNttDb, CudaRing},
+};
+use hush_he::{
+    entities::ColumnMasks,
+    params::{DEFAULT_LWE, RingContext},
+};
+use hush_ops::{
+    contract::{ColumnOps, Memory, RingOps, poly_words},
+    ntt_tiling::{MAX_TILE_WIDTH, NttTiling},
+    path::StepShape,
+    tiling::Tiling,
+};
+use hush_protocol::{
+    Protocol,
+    any_page::{Slots, TableParams},
+};
+
+use super::{
+    Bench, RECORD_BYTES, Work,
+    answers::{self, table_shape},
+    kernels,
+    work::{WORD, of_step, transforms},
+};
+use crate::{row::Row, scan::random_words, steps::Operands};
+
+/// Bytes of a short record.
+const SHORT_RECORD: usize = 2;
+/// Bytes of a word that the second database is made of, in `double`.
+const DIGITS: usize = 2;
+/// Words of the hint that become a part of the second database, at most.
+const HINT_WORDS: usize = 1 << 27;
+
+/// Databases and polynomials that are made on the device: residues are below the least of the primes.
+struct OnDevice;
+
+impl Operands<Cuda> for OnDevice {
+    fn db(&self, cuda: &Cuda, tiling: Tiling) -> Result<CudaDb, Box<dyn Error>> {
+        Ok(cuda.random_db(tiling.rows(), tiling.cols(), 1)?)
+    }
+
+    fn ntt_db(&self, cuda: &Cuda, ring: &CudaRing, tiling: NttTiling) -> Result<CudaNttDb, Box<dyn Error>> {
+        Ok(cuda.random_ntt_db(ring, tiling, 1)?)
+    }
+
+    fn polys(&self, cuda: &Cuda, ring: &CudaRing, count: usize) -> Result<Buffer<u32>, Box<dyn Error>> {
+        let words = cuda.device().alloc(count * poly_words(ring.context()))?;
+        let least = ring.context().full().moduli().iter().map(|p| p.value()).min().unwrap_or(1);
+        fill_random(cuda.device(), &words.slice(..), 1, least)?;
+        Ok(words)
+    }
+}
+
+/// The steps of tables of `size` bytes, or half of the device's memory.
+pub(super) fn run(bench: &mut Bench<'_>, size: usize) -> Result<(), Box<dyn Error>> {
+    let size = size.min(bench.cuda.device().free_bytes()? / 2);
+    let shape = table_shape(size, bench.scale.columns);
+    kernels::run(bench, shape);
+    let mut done = Vec::new();
+    for protocol in answers::PROTOCOLS {
+        bench.attempt(Row::named("steps").of(protocol), |bench| {
+            let params = answers::table_params(bench.scale, protocol, shape)?;
+            bench.steps(&params, &mut done);
+            Ok(())
+        });
+    }
+    bench.attempt(Row::named("steps").of(Protocol::Onion), |bench| {
+        // A table of its own: the database in evaluation form is several times as long as its records.
+        let (page, preset) = (Protocol::Onion.page(), bench.scale.onion.name());
+        let slots =
+            Slots { count: bench.scale.onion_bytes / RECORD_BYTES, slot_bytes: RECORD_BYTES, by_key: false };
+        bench.steps(&page.table(preset, page.shape(preset, slots, None)?)?, &mut done);
+        Ok(())
+    });
+    bench.attempt(Row::named("reinterpret_lwe"), |bench| {
+        reinterpret_lwe(bench, shape.blocks * shape.slot_bytes)
+    });
+    bench.attempt(Row::named("lift_hint"), lift_hint);
+    bench.attempt(Row::named("chain_hint"), chain_hint);
+    Ok(())
+}
+
+impl Bench<'_> {
+    /// The steps of a path, but for those that are `done`.
+    fn steps(&mut self, params: &TableParams, done: &mut Vec<StepShape>) {
+        for step in params.path().into_iter().filter(|step| !step.one_by_one) {
+            if done.contains(&step.shape) {
+                continue;
+            }
+            done.push(step.shape);
+            self.step(step.shape, params.facts().protocol, self.scale.batches);
+        }
+    }
+
+    /// A step for some batches.
+    fn step(&mut self, shape: StepShape, protocol: Protocol, batches: &[usize]) {
+        for &batch in batches {
+            let row = Row::named(shape.name()).of(protocol).batch(batch);
+            self.attempt(row.clone(), |bench| {
+                let run = OnDevice.step(&**bench.cuda, &shape, batch)?;
+                let scanned = shape.work(batch).bytes as usize;
+                let row = if scanned > 0 { row.table(scanned) } else { row };
+                bench.row(row, &of_step(&shape, batch), run);
+                Ok(())
+            });
+            self.cuda.release_unused();
+        }
+    }
+}
+
+/// (2) of `rows` words, as in an answer of `double` with records of two bytes, and of a part of its hint.
+fn reinterpret_lwe(bench: &mut Bench<'_>, rows: usize) -> Result<(), Box<dyn Error>> {
+    let hint_items = SHORT_RECORD * DEFAULT_LWE.n();
+    for (items, blocks) in
+        [(SHORT_RECORD, rows / SHORT_RECORD), (hint_items, HINT_WORDS.min(rows) / hint_items)]
+    {
+        let db = Tiling::new(items * DIGITS, blocks.max(1));
+        bench.step(StepShape::ReinterpretLwe { words: items * db.cols(), db }, Protocol::Double, &[1]);
+    }
+    Ok(())
+}
+
+/// Offline: the hint of as many plaintexts as a tile has.
+fn lift_hint(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
+    let (ring, n) = (*bench.scale.pack.ring(), bench.scale.pack.lwe().n());
+    let lift = StepShape::LiftHint { ring, n, columns: MAX_TILE_WIDTH, parts: 1 };
+    bench.step(lift, Protocol::Hybrid, &[1]);
+    Ok(())
+}
+
+/// Offline: hints of plaintexts to pack columns.
+fn chain_hint(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
+    let (cuda, context) = (bench.cuda, Arc::new(RingContext::new(*bench.scale.column.ring())));
+    let (ring, kept) = (cuda.open_ring(context.clone())?, context.kept());
+    let plan = cuda.open_masks(&ring, &ColumnMasks::new(&context))?;
+    let (degree, limbs) = (kept.degree(), kept.limbs());
+    let hint = cuda.keep(random_words(degree * degree))?;
+    for count in [1, cuda.chain_batch()] {
+        let hints = vec![&hint; count];
+        // Four passes of 2 N transforms, and 8 for each of the N/2 steps.
+        let transformed = (count * (4 * limbs * degree + 8 * degree / 2)) as f64;
+        // The hint is read, and 4 N columns of as many rows are written, and go to the host.
+        let words = (count * degree * degree) as f64;
+        let work = Work { bytes: 2.0 * WORD * words, down: WORD * words, ..transforms(transformed, degree) };
+        let run = || cuda.chain_hint(&ring, &plan, &hints).map(drop);
+        bench.row(Row::named("chain_hint").batch(count).of(Protocol::Colpack), &work, run);
+    }
+    Ok(())
+}
