@@ -49,11 +49,6 @@ impl<R> Poly<R> {
         &self.words
     }
 
-    /// All residues, to be changed; they must stay canonical.
-    pub fn words_mut(&mut self) -> &mut [u32] {
-        &mut self.words
-    }
-
     /// The residues modulo prime `limb`.
     pub fn limb(&self, limb: usize) -> &[u32] {
         &self.words[limb * self.degree..][..self.degree]

@@ -22,7 +22,7 @@ use std::ops::Range;
 
 use hush_he::{algorithms::decrypt_response, params::PackParams};
 use hush_ops::{
-    contract::{LweBatch, PackOps},
+    contract::PackOps,
     path::{Step, StepShape},
     tiling::Tiling,
 };
@@ -30,7 +30,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError, layout,
-    pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPart, Pending, words_of},
+    pack_page::{OpenedPack, PackHead, PackHost, PackPage, Pending},
     pack_table::{PackSpec, PackTable, Second},
     page::Partial,
     parts::joined_ciphertexts,
@@ -67,15 +67,6 @@ impl PackPage for DoublePack {
             StepShape::Respond { ring, plaintexts: second.plaintexts() },
         ];
         [vec![Step::of_batch(pack)], online.map(Step::of_query).to_vec()].concat()
-    }
-
-    fn scan<B: PackOps>(
-        host: &PackHost<'_, B>,
-        part: &PackPart<B>,
-        opened: &OpenedPack<B::Words>,
-        folded: LweBatch<B::Words>,
-    ) -> Result<Vec<B::Words>, ProtocolError> {
-        Ok(words_of(host.pack_first(part, &folded, &opened.selectors())?)) // (3)  a ciphertext a plane and entry
     }
 
     fn finish<B: PackOps>(

@@ -13,14 +13,14 @@
 
 use hush_he::params::PackParams;
 use hush_ops::{
-    contract::{LweBatch, PackOps},
+    contract::PackOps,
     path::{Step, StepShape},
 };
 use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError, layout,
-    pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPart, Pending, words_of},
+    pack_page::{OpenedPack, PackHead, PackHost, PackPage, Pending},
     pack_table::{PackSpec, PackTable, Second},
     page::Partial,
     parts::joined_ciphertexts,
@@ -47,15 +47,6 @@ impl PackPage for ExppackS {
         let pack = StepShape::Pack { ring, hint: table.hint_tiling(), shape: first };
         let respond = StepShape::Respond { ring, plaintexts: first.plaintexts() };
         [pack, respond].map(Step::of_batch).to_vec()
-    }
-
-    fn scan<B: PackOps>(
-        host: &PackHost<'_, B>,
-        part: &PackPart<B>,
-        opened: &OpenedPack<B::Words>,
-        folded: LweBatch<B::Words>,
-    ) -> Result<Vec<B::Words>, ProtocolError> {
-        Ok(words_of(host.pack_first(part, &folded, &opened.selectors())?)) // (3)  a ciphertext a plane and entry
     }
 
     fn finish<B: PackOps>(

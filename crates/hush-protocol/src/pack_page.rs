@@ -57,7 +57,7 @@ pub trait PackPage: Send + Sync + 'static {
     /// The steps behind the first fold, with the expansion.
     fn path_behind(table: &PackTable) -> Vec<Step>;
 
-    /// [`Page::scan`]: what comes of the words of a part's rows.
+    /// [`Page::scan`]: what comes of the words of a part's rows; they are packed if not said otherwise.
     ///
     /// # Errors
     /// [`ProtocolError::Ops`] if a step fails.
@@ -66,7 +66,9 @@ pub trait PackPage: Send + Sync + 'static {
         part: &PackPart<B>,
         opened: &OpenedPack<B::Words>,
         folded: LweBatch<B::Words>,
-    ) -> Result<Vec<B::Words>, ProtocolError>;
+    ) -> Result<Vec<B::Words>, ProtocolError> {
+        Ok(words_of(host.pack_first(part, &folded, &opened.selectors())?)) // (3)  a ciphertext a plane and entry
+    }
 
     /// [`Page::finish`].
     ///

@@ -82,6 +82,7 @@ pub fn build(
         match seat {
             Some(Seat { gpu, .. }) => gpu.compute(stage).inspect_err(|error| {
                 if !error.is_cancelled() {
+                    writer.keep();
                     let why =
                         "the GPU did not do it: with --backend cpu, the build goes on from what is laid out";
                     progress.note(why);

@@ -10,7 +10,7 @@ use hush_store::snapshot::Verify;
 
 use crate::{
     devices::{MIB, built, cpu, device, on_cpu, wanted},
-    tables::{Folder, Told, Wanted},
+    tables::{Folder, Told, Wanted, files},
 };
 
 /// A protocol whose clients have keys, and one of those whose clients have none.
@@ -130,6 +130,59 @@ fn a_table_whose_memory_is_taken_goes_to_the_cpu() {
         assert_eq!(engine.served().place, Place::Gpu(0));
         folder.ask([&*engine, &*on_cpu], 2);
     }
+}
+
+/// Fails the device when a stage of its own begins.
+struct Failing {
+    device: Device,
+    told: Told,
+}
+
+impl Progress for Failing {
+    fn start(&self, stage: &str, total: u64, unit: &'static str) {
+        if stage == "pack columns" {
+            self.device.emulate_loss();
+        }
+        self.told.start(stage, total, unit);
+    }
+
+    fn advance(&self, units: u64) {
+        self.told.advance(units);
+    }
+
+    fn note(&self, line: &str) {
+        self.told.note(line);
+    }
+}
+
+/// What the CPU says that it goes on from.
+#[derive(Default)]
+struct Resumed(Mutex<Vec<u64>>);
+
+impl Progress for Resumed {
+    fn start(&self, _: &str, _: u64, _: &'static str) {}
+
+    fn advance(&self, _: u64) {}
+
+    fn resume(&self, units: u64) {
+        self.0.lock().unwrap().push(units);
+    }
+}
+
+#[test]
+fn the_cpu_goes_on_where_a_device_failed() {
+    let folder = built((Protocol::Colpack, 300));
+    let device = device(false, 256 * MIB);
+    let gpu = Backends::with_devices(BackendChoice::Auto, cpu(), [device.clone()]);
+    let failing = Failing { device, told: Told::default() };
+    let error = folder.build("failed", &gpu, &failing).unwrap_err();
+    assert!(error.to_string().contains("told to fail"), "{error}");
+    let notes = failing.told.notes.into_inner().unwrap();
+    assert!(notes.last().unwrap().contains("with --backend cpu, the build goes on"), "{notes:?}");
+    let resumed = Resumed::default();
+    let target = folder.build("failed", &on_cpu(), &resumed).unwrap();
+    assert_eq!(resumed.0.into_inner().unwrap()[0], 75, "all records are laid out");
+    assert!(files(&folder.table()) == files(&target));
 }
 
 /// As of the masks of `colpack-s`, which its protocol's page has switched while a table is opened.

@@ -9,6 +9,7 @@ use std::{
         unix::{ffi::OsStrExt, fs::FileExt},
     },
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use memmap2::{MmapMut, MmapOptions};
@@ -22,7 +23,7 @@ const OLD: &str = ".hush-old";
 const PIECE_BYTES: usize = 64 << 20;
 
 /// A snapshot being written. Dropped without [`SnapshotWriter::commit`], it leaves nothing of its own behind; if it was
-/// cancelled, what the next build can go on from.
+/// cancelled or is to be kept ([`SnapshotWriter::keep`]), what the next build can go on from.
 ///
 /// The files go to the hidden folder `.NAME.hush-partial` beside the target, under an exclusive lock on
 /// `.NAME.hush-lock`; what a killed build left there the next one takes over or removes
@@ -35,6 +36,7 @@ pub struct SnapshotWriter {
     _lock: File,
     pub(super) phase: SharedPhase,
     pub(super) cancel: Cancel,
+    is_kept: AtomicBool,
 }
 
 impl SnapshotWriter {
@@ -68,7 +70,8 @@ impl SnapshotWriter {
             fs::create_dir(&partial).map_err(SnapshotError::io(&partial, "create the folder"))?;
         }
         let phase = SharedPhase::new(phase);
-        Ok(Self { target: absolute, partial, force, _lock: lock, phase, cancel: Cancel::new() })
+        let is_kept = AtomicBool::new(false);
+        Ok(Self { target: absolute, partial, force, _lock: lock, phase, cancel: Cancel::new(), is_kept })
     }
 
     /// The same, given up when `cancel` says so: long work of its own, and of the files that it creates from now on, then ends
@@ -76,6 +79,11 @@ impl SnapshotWriter {
     pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
         self.cancel = cancel.clone();
         self
+    }
+
+    /// What is laid out is left to the next build, although this one fails: for errors that are not of what was written.
+    pub fn keep(&self) {
+        self.is_kept.store(true, Ordering::Relaxed);
     }
 
     /// How far the build is, for who watches it.
@@ -204,7 +212,7 @@ impl Drop for SnapshotWriter {
     fn drop(&mut self) {
         let is_removed = match *self.phase.lock() {
             Phase::Fresh => true,
-            Phase::LaidOut { .. } => !self.cancel.is_cancelled(),
+            Phase::LaidOut { .. } => !self.cancel.is_cancelled() && !self.is_kept.load(Ordering::Relaxed),
             // What an earlier build left is not this one's to remove, unless it was taken over.
             Phase::LeftOver | Phase::Committed => false,
         };
