@@ -13,13 +13,13 @@ use super::{
     build::VALUE_BYTES,
     http,
     lookups::Lookups,
+    report::Report,
     row::Row,
-    table::Table,
     tables::{self, Records},
     threads,
 };
 
-pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
+pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>> {
     for protocol in args.protocols() {
         let scratch = tempfile::tempdir()?;
         let dir = scratch.path().join("table");
@@ -38,16 +38,16 @@ pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> 
             let engine = hush_engine::open(&dir, Verify::Header, &backends(args.backend, threads)?, &Silent)?;
             let db = Snapshot::open(&dir, Verify::Header)?.take(DB_FILE)?;
             let stream = probe::stream_read_gbps(db.as_ref(), threads);
-            table.note(&format!("{protocol}, {threads} threads: stream {stream:.1} GB/s"));
+            report.note(&format!("{protocol}, {threads} threads: stream {stream:.1} GB/s"));
             for &batch in args.batches() {
                 let keys = vec![None; batch];
                 let seconds = lookups(batch)?.timed(|queries| engine.answer(queries, &keys))?;
-                table.push(&row.clone().batch(batch).pass(threads, scanned, seconds).stream(stream));
+                report.push(&row.clone().batch(batch).pass(threads, scanned, seconds).stream(stream));
             }
         }
         let engine = hush_engine::open(&dir, Verify::Header, &all, &Silent)?;
         for (name, seconds) in http::measure(engine, &lookups(64)?.queries)? {
-            table.push(&row.renamed(name).pass(threads(None), scanned, seconds));
+            report.push(&row.renamed(name).pass(threads(None), scanned, seconds));
         }
     }
     Ok(())

@@ -13,9 +13,9 @@ use hush_protocol::keyword::FilterKind;
 
 use super::{
     Args, backends,
+    report::Report,
     row::Row,
     scan::{random_db, square},
-    table::Table,
     tables::{self, Records},
     threads,
 };
@@ -23,11 +23,11 @@ use super::{
 /// Bytes of a value.
 pub(super) const VALUE_BYTES: usize = 1024;
 
-pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
+pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>> {
     let threads = threads(args.threads);
     let backends = backends(args.backend, threads)?;
-    table.note(&format!("{} threads, {}", threads, backends.cpu().level()));
-    hints(args, backends.cpu(), table)?;
+    report.note(&format!("{} threads, {}", threads, backends.cpu().level()));
+    hints(args, backends.cpu(), report)?;
     for protocol in args.protocols() {
         let scratch = tempfile::tempdir()?;
         for filter in [FilterKind::Band256, FilterKind::Fuse3, FilterKind::Fuse4] {
@@ -38,15 +38,15 @@ pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> 
                 records.build(&options, &scratch.path().join(filter.name()), &backends)?;
             stages.push(("all".into(), start.elapsed().as_secs_f64()));
             let row = Row::named(format!("{filter}: ")).of(protocol);
-            tables::push_stages(&stages, &header, &row, threads, table);
-            tables::describe(&header, header.descriptor.params()?.facts(), table);
+            tables::push_stages(&stages, &header, &row, threads, report);
+            tables::describe(&header, header.descriptor.params()?.facts(), report);
         }
     }
     Ok(())
 }
 
 /// The hint of a square table, for both structures of A.
-fn hints(args: &Args, cpu: &Cpu, table: &mut Table) -> Result<(), Box<dyn Error>> {
+fn hints(args: &Args, cpu: &Cpu, report: &mut Report) -> Result<(), Box<dyn Error>> {
     let tiling = square(args.size);
     let db = cpu.open_db(random_db(tiling)?)?;
     for lwe in [DEFAULT_LWE, LWE_N1280_STD3_2_PLAIN] {
@@ -60,7 +60,7 @@ fn hints(args: &Args, cpu: &Cpu, table: &mut Table) -> Result<(), Box<dyn Error>
         }
         let seconds = start.elapsed().as_secs_f64();
         let row = Row::named(format!("hint {}", lwe.name()));
-        table.push(&row.pass(cpu.threads(), tiling.bytes(), seconds));
+        report.push(&row.pass(cpu.threads(), tiling.bytes(), seconds));
     }
     Ok(())
 }

@@ -10,10 +10,10 @@ mod http;
 mod lookups;
 mod ntt;
 mod paths;
+mod report;
 mod row;
 mod scan;
 mod steps;
-mod table;
 mod tables;
 mod timing;
 
@@ -24,7 +24,7 @@ use hush_cpu::Cpu;
 use hush_engine::{BackendChoice, Backends};
 use hush_protocol::{Protocol, table::TableShape};
 
-use table::{Column, Table};
+use report::{Column, Report};
 
 /// What is measured.
 #[derive(Clone, Copy, ValueEnum)]
@@ -74,7 +74,7 @@ impl What {
             Self::GpuFloors => gpu::RATES,
             #[cfg(any(feature = "cuda", feature = "emulator"))]
             Self::GpuSteps | Self::GpuAnswers => gpu::WORK,
-            _ => table::ON_CPU,
+            _ => report::ON_CPU,
         }
     }
 }
@@ -166,23 +166,23 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     args.check()?;
-    let mut table = Table::new(args.what.columns(), args.json);
+    let mut report = Report::new(args.what.columns(), args.json);
     match args.what {
-        What::Scan => scan::run(args, &mut table),
-        What::Ntt => ntt::run(&mut table),
-        What::Build => build::run(args, &mut table),
-        What::Answer => answer::run(args, &mut table),
-        What::Onion => paths::run(args, paths::onion(), &mut table),
-        What::Packed => paths::run(args, paths::packed(), &mut table),
-        What::Colpack => paths::run(args, paths::colpack(), &mut table),
+        What::Scan => scan::run(args, &mut report),
+        What::Ntt => ntt::run(&mut report),
+        What::Build => build::run(args, &mut report),
+        What::Answer => answer::run(args, &mut report),
+        What::Onion => paths::run(args, paths::onion(), &mut report),
+        What::Packed => paths::run(args, paths::packed(), &mut report),
+        What::Colpack => paths::run(args, paths::colpack(), &mut report),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
-        What::GpuFloors => gpu::floors(&mut table),
+        What::GpuFloors => gpu::floors(&mut report),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
-        What::GpuSteps => gpu::steps(args, &mut table),
+        What::GpuSteps => gpu::steps(args, &mut report),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
-        What::GpuAnswers => gpu::answers(args, &mut table),
+        What::GpuAnswers => gpu::answers(args, &mut report),
     }?;
-    table.finish()
+    report.finish()
 }
 
 /// Whether clients upload evaluation keys.

@@ -6,8 +6,8 @@ use hush_cpu::{Level, probe};
 use hush_math::modulus::find_primes;
 
 use super::{
+    report::{Column, Report, fixed, percent},
     row::{Row, Transform},
-    table::{Column, Table, fixed, percent},
 };
 
 /// What is told of a row.
@@ -27,7 +27,7 @@ const FORWARD_OPS: f64 = 19_200.0;
 /// As [`FORWARD_OPS`], for the inverse.
 const INVERSE_OPS: f64 = 17_300.0;
 
-pub(super) fn run(table: &mut Table) -> Result<(), Box<dyn Error>> {
+pub(super) fn run(report: &mut Report) -> Result<(), Box<dyn Error>> {
     let level = Level::from_env()?;
     for degree in DEGREES {
         let butterflies = (degree / 2 * degree.ilog2() as usize) as f64;
@@ -48,7 +48,7 @@ pub(super) fn run(table: &mut Table) -> Result<(), Box<dyn Error>> {
                     speedup: scalar / nanoseconds,
                     ifma_gops: rates.ifma_gops,
                 };
-                table.push(&Row {
+                report.push(&Row {
                     share: floor.map(|floor| floor / nanoseconds),
                     transform: Some(transform),
                     ..Row::named(format!("{name} N={degree} {bits}-bit"))

@@ -20,9 +20,9 @@ use hush_store::snapshot::Header;
 use super::{
     Args,
     lookups::Lookups,
+    report::Report,
     row::Row,
     steps::{Operands, TableFiles},
-    table::Table,
     tables::{self, resident},
     timing::timed,
 };
@@ -69,12 +69,12 @@ pub(super) fn colpack() -> Vec<Paths> {
     }]
 }
 
-pub(super) fn run(args: &Args, all: Vec<Paths>, table: &mut Table) -> Result<(), Box<dyn Error>> {
-    all.into_iter().try_for_each(|paths| paths.run(args, table))
+pub(super) fn run(args: &Args, all: Vec<Paths>, report: &mut Report) -> Result<(), Box<dyn Error>> {
+    all.into_iter().try_for_each(|paths| paths.run(args, report))
 }
 
 impl Paths {
-    fn run(&self, args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
+    fn run(&self, args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>> {
         let scratch = tempfile::tempdir()?;
         let dir = scratch.path().join("table");
         let options = BuildOptions {
@@ -83,16 +83,16 @@ impl Paths {
             ..tables::options(self.protocols[0])
         };
         let label = self.preset.unwrap_or_else(|| self.protocols[0].name());
-        let header = tables::build_by_index(args.size, self.record_bytes, &options, label, &dir, table)?;
+        let header = tables::build_by_index(args.size, self.record_bytes, &options, label, &dir, report)?;
         for &protocol in self.protocols {
             let served = Served::new(&dir, &header, protocol, self.record_bytes)?;
-            tables::describe(&header, served.client.facts(), table);
+            tables::describe(&header, served.client.facts(), report);
             let most = host_batch(&served.params);
-            table.note(&format!("a server answers {most} queries of {protocol} at once at most"));
+            report.note(&format!("a server answers {most} queries of {protocol} at once at most"));
             for threads in args.thread_counts() {
                 let cpu = Arc::new(Cpu::new(threads)?);
-                let seconds = served.steps(&cpu, table)?;
-                served.answers(&cpu, &seconds, table)?;
+                let seconds = served.steps(&cpu, report)?;
+                served.answers(&cpu, &seconds, report)?;
             }
         }
         Ok(())
@@ -129,7 +129,7 @@ impl Served {
     }
 
     /// Every step by itself; returns the sum of the seconds for each batch that fits into memory.
-    fn steps(&self, cpu: &Cpu, table: &mut Table) -> Result<Vec<(usize, f64)>, Box<dyn Error>> {
+    fn steps(&self, cpu: &Cpu, report: &mut Report) -> Result<Vec<(usize, f64)>, Box<dyn Error>> {
         let (specs, path, protocol) = (self.params.files(), self.params.path(), self.descriptor.protocol);
         let operands = TableFiles { specs: &specs, bytes: &self.files };
         let rings = path.iter().find_map(|step| step.shape.ring());
@@ -139,7 +139,7 @@ impl Served {
         for batch in BATCHES {
             // Operands, and as much again for results and what is lent.
             if available_memory().is_some_and(|available| 2 * batch_bytes::<Cpu>(&path, batch) > available) {
-                table.skip(&Row::named("steps").of(protocol).batch(batch), "memory is short");
+                report.skip(&Row::named("steps").of(protocol).batch(batch), "memory is short");
                 break;
             }
             let mut sum = 0.0;
@@ -151,7 +151,7 @@ impl Served {
                     (true, Some(forward)) => row.transforms(forward),
                     _ => row,
                 };
-                table.push(&if batch > 1 { row.query_share(alone[place]) } else { row });
+                report.push(&if batch > 1 { row.query_share(alone[place]) } else { row });
                 if batch == 1 {
                     alone.push(seconds);
                 }
@@ -167,7 +167,7 @@ impl Served {
         &self,
         cpu: &Arc<Cpu>,
         sums: &[(usize, f64)],
-        table: &mut Table,
+        report: &mut Report,
     ) -> Result<(), Box<dyn Error>> {
         let is_scanned = |content: &Content| matches!(content, Content::Bytes(_) | Content::Eval(_));
         let contents = self.params.files().into_iter().map(|spec| spec.content);
@@ -178,7 +178,7 @@ impl Served {
             let seconds = self.descriptor.protocol.visit(Answers { served: self, cpu, lookups: &lookups })?;
             let stream = probe::stream_read_gbps((**db).as_ref(), cpu.threads());
             let row = Row::named("answer").of(self.descriptor.protocol).batch(batch);
-            table.push(&row.pass(cpu.threads(), scanned as usize, seconds).answer(stream, sum));
+            report.push(&row.pass(cpu.threads(), scanned as usize, seconds).answer(stream, sum));
         }
         Ok(())
     }

@@ -10,12 +10,12 @@ use hush_ops::{
     tiling::{TiledDb, Tiling},
 };
 
-use super::{Args, row::Row, table::Table, timing::timed};
+use super::{Args, report::Report, row::Row, timing::timed};
 
 /// Columns of the wide shape.
 const WIDE: usize = 65_536;
 
-pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
+pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>> {
     let mut shapes = vec![square(args.size), Tiling::new(args.size / WIDE, WIDE)];
     shapes.dedup();
     for tiling in shapes {
@@ -24,7 +24,7 @@ pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> 
             let cpu = Cpu::new(threads)?;
             let peak = probe::int8_peak_tops(cpu.level(), threads)?;
             let stream = probe::stream_read_gbps(db.bytes(), threads);
-            table.note(&format!(
+            report.note(&format!(
                 "{} x {}, {} threads, {}: stream {stream:.1} GB/s, peak {peak:.2} TOPS",
                 tiling.rows(),
                 tiling.cols(),
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> 
             let db = cpu.open_db(db.clone())?;
             for &batch in args.batches() {
                 let row = measure(&cpu, &db, tiling, batch)?;
-                table.push(&row.stream(stream).arithmetic(peak));
+                report.push(&row.stream(stream).arithmetic(peak));
             }
         }
     }

@@ -19,7 +19,7 @@ use hush_store::{
     snapshot::{Header, MappedFile, SnapshotError, SnapshotWriter},
 };
 
-use super::{row::Row, table::Table, threads};
+use super::{report::Report, row::Row, threads};
 
 /// A build for `protocol` with the default parameter sets, key filter, fingerprint and shape.
 pub(crate) fn options(protocol: Protocol) -> BuildOptions {
@@ -72,28 +72,28 @@ pub(crate) fn build_by_index(
     options: &BuildOptions,
     label: &str,
     dir: &Path,
-    table: &mut Table,
+    report: &mut Report,
 ) -> Result<Header, Box<dyn Error>> {
     let backends = Backends::cpu_only(Arc::new(Cpu::new(threads(None))?));
     let (header, mut stages) = Records { size, length, keyed: false }.build(options, dir, &backends)?;
     stages.push(("build".into(), stages.iter().map(|(_, seconds)| seconds).sum()));
-    push_stages(&stages, &header, &Row::named("").of(label), backends.cpu().threads(), table);
+    push_stages(&stages, &header, &Row::named("").of(label), backends.cpu().threads(), report);
     Ok(header)
 }
 
 /// A row for each stage of a build, its name after that of `row`.
-pub(crate) fn push_stages(stages: &Stages, header: &Header, row: &Row, threads: usize, table: &mut Table) {
+pub(crate) fn push_stages(stages: &Stages, header: &Header, row: &Row, threads: usize, report: &mut Report) {
     for (stage, seconds) in stages {
         let row = row.renamed(format!("{}{stage}", row.name));
-        table.push(&row.pass(threads, header.payload_bytes as usize, *seconds));
+        report.push(&row.pass(threads, header.payload_bytes as usize, *seconds));
     }
 }
 
 /// Says what a table is, and how much of it is kept and sent.
-pub(crate) fn describe(header: &Header, facts: &Facts, table: &Table) {
+pub(crate) fn describe(header: &Header, facts: &Facts, report: &Report) {
     let (payload, records) = (header.payload_bytes as f64, header.descriptor.records);
     let (shape, files) = (facts.shape, header.files.iter().map(|file| file.bytes).sum::<u64>());
-    table.note(&format!(
+    report.note(&format!(
         "{} with {}: {records} records, payload {:.0} MiB, D0 = {}, {:.4} slots a record; encoded {:.4}x payload, all files \
          {:.3}x; query {} B, answer {} B, keys {} B",
         facts.protocol,

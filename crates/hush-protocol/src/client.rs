@@ -50,7 +50,7 @@ impl<P: Page> AskedTable<P> {
     }
 }
 
-/// What is kept of a page's query; other pages may have a type of the same name.
+/// What is kept of a page's query: pages that share a type are still told apart.
 struct PendingOf<P: Page>(P::Pending);
 
 impl<P: Page> ClientHalf for AskedTable<P> {

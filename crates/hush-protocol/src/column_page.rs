@@ -138,7 +138,7 @@ pub struct ColumnHead<B: ColumnOps> {
 }
 
 /// What the client keeps between query and answer.
-pub struct Pending {
+pub struct ColumnPending {
     target: Target,
     key: RingDecryptionKey,
 }
@@ -159,7 +159,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
     type Set = ColumnParams;
     type Table = ColumnTable;
     type Client = ColumnRing;
-    type Pending = Pending;
+    type Pending = ColumnPending;
     type Scheme<B: Steps> = ColumnScheme<B>;
     type Part<B: Steps> = ColumnPart<B>;
     type Head<B: Steps> = ColumnHead<B>;
@@ -259,7 +259,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         public: &ColumnRing,
         target: Target,
         rng: &mut Csprng,
-    ) -> (wire::Query, Pending) {
+    ) -> (wire::Query, ColumnPending) {
         let (params, matrix) = (table.params(), table.matrix());
         let (entry, _) = table.place(target.block);
         let secret = OneTimeRingSecret::sample(params, rng);
@@ -274,13 +274,13 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         );
         let first = pack_rounded(&words, table.query_bits()).into();
         let query = wire::Query { first, packed: keys.into(), ..Default::default() };
-        (query, Pending { target, key })
+        (query, ColumnPending { target, key })
     }
 
     fn recover(
         table: &ColumnTable,
         public: &ColumnRing,
-        pending: &Pending,
+        pending: &ColumnPending,
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
         let (secrets, plaintexts) = ([pending.key.secret(); 2], table.answer_plaintexts());

@@ -41,7 +41,7 @@ use crate::{
 pub struct Double;
 
 /// What the client keeps between query and answer.
-pub struct Pending {
+pub struct DoublePending {
     first: LweDecryptionKey,
     second: LweDecryptionKey,
 }
@@ -49,14 +49,14 @@ pub struct Pending {
 impl LwePage for Double {
     const NAME: &'static str = "double";
     const SPEC: LweSpec = LweSpec { protocol: Protocol::Double, one_block: false, second_fold: true };
-    type Pending = Pending;
+    type Pending = DoublePending;
 
     fn columns(_: &LweParams, slots: usize, _: usize) -> usize {
         DOUBLE_MIN_COLUMNS.max((slots as f64).sqrt() as usize)
     }
 
     /// The columns under one fresh secret, the block under another.
-    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, Pending) {
+    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, DoublePending) {
         let (lwe, widths) = (table.lwe(), table.widths());
         let secret = OneTimeLweSecret::sample(lwe, rng);
         let (first, first_key) = encrypt_lwe(lwe, &table.first_matrix(), secret, &target.columns, rng);
@@ -65,7 +65,7 @@ impl LwePage for Double {
         let (second, second_key) = encrypt_lwe(lwe, &table.second_matrix(), secret, &block, rng);
         let pack = |words: &[u32]| pack_rounded(words, widths.query).into();
         let query = wire::Query { first: pack(&first), second: pack(&second), ..Default::default() };
-        (query, Pending { first: first_key, second: second_key })
+        (query, DoublePending { first: first_key, second: second_key })
     }
 
     fn path_behind(table: &LweTable) -> Vec<Step> {
@@ -108,7 +108,7 @@ impl LwePage for Double {
     fn recover(
         table: &LweTable,
         hint: &[u8],
-        pending: &Pending,
+        pending: &DoublePending,
         answer: &[u8],
     ) -> Result<Vec<u8>, ProtocolError> {
         let (widths, n, digits) = (table.widths(), table.lwe().n(), table.digits());

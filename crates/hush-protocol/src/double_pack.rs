@@ -30,7 +30,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError, layout,
-    pack_page::{OpenedPack, PackHead, PackHost, PackPage, Pending},
+    pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPending},
     pack_table::{PackSpec, PackTable, Second},
     page::Partial,
     parts::joined_ciphertexts,
@@ -99,7 +99,7 @@ impl PackPage for DoublePack {
     fn recover(
         table: &PackTable,
         keys: &RingKeys,
-        pending: &Pending,
+        pending: &PackPending,
         switched: &[u32],
     ) -> Zeroizing<Vec<u8>> {
         let (ring, size) = (table.params().ring(), table.switched_bytes());

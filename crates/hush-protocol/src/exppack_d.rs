@@ -28,7 +28,7 @@ use crate::{
     ProtocolError,
     double::join_digits,
     layout::DOUBLE_MIN_COLUMNS,
-    pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPart, Pending},
+    pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPart, PackPending},
     pack_table::{DIGITS, PackSpec, PackTable, Second},
     page::Partial,
     parts::joined_rows,
@@ -104,7 +104,7 @@ impl PackPage for ExppackD {
     }
 
     /// Undoes the packing (digits), then the first fold.
-    fn recover(table: &PackTable, _: &RingKeys, pending: &Pending, bytes: &[u32]) -> Zeroizing<Vec<u8>> {
+    fn recover(table: &PackTable, _: &RingKeys, pending: &PackPending, bytes: &[u32]) -> Zeroizing<Vec<u8>> {
         let rows = &bytes[..table.second_shape().rows()];
         let digits = Zeroizing::new(rows.iter().map(|&byte| byte as u8).collect::<Vec<_>>());
         let words = Zeroizing::new(join_digits(&digits, DIGITS));

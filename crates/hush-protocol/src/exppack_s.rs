@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError, layout,
-    pack_page::{OpenedPack, PackHead, PackHost, PackPage, Pending},
+    pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPending},
     pack_table::{PackSpec, PackTable, Second},
     page::Partial,
     parts::joined_ciphertexts,
@@ -61,7 +61,7 @@ impl PackPage for ExppackS {
         host.respond(keys, &packed)
     }
 
-    fn recover(table: &PackTable, _: &RingKeys, pending: &Pending, bytes: &[u32]) -> Zeroizing<Vec<u8>> {
+    fn recover(table: &PackTable, _: &RingKeys, pending: &PackPending, bytes: &[u32]) -> Zeroizing<Vec<u8>> {
         let (entry, lane) = table.place(pending.target.block);
         let chosen = table.entry_layout().choose_entry(bytes, entry);
         table.entry_layout().slot_of_lane(&chosen, lane)

@@ -17,7 +17,7 @@ use crate::{
     lwe_page::{LwePage, OpenedLwe},
     lwe_table::{LweSpec, LweTable},
     registry::Protocol,
-    simple::{Pending, Simple},
+    simple::{Simple, SimplePending},
     target::Target,
     wire,
 };
@@ -28,13 +28,13 @@ pub struct Frodo;
 impl LwePage for Frodo {
     const NAME: &'static str = "frodo";
     const SPEC: LweSpec = LweSpec { protocol: Protocol::Frodo, one_block: true, second_fold: false };
-    type Pending = Pending;
+    type Pending = SimplePending;
 
     fn columns(_: &LweParams, slots: usize, _: usize) -> usize {
         slots
     }
 
-    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, Pending) {
+    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, SimplePending) {
         Simple::query(table, target, rng)
     }
 
@@ -55,7 +55,7 @@ impl LwePage for Frodo {
     fn recover(
         table: &LweTable,
         hint: &[u8],
-        pending: &Pending,
+        pending: &SimplePending,
         answer: &[u8],
     ) -> Result<Vec<u8>, ProtocolError> {
         Simple::recover(table, hint, pending, answer)

@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError, layout,
-    pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPart, Pending},
+    pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPart, PackPending},
     pack_table::{PackSpec, PackTable, Second},
     page::Partial,
     registry::Protocol,
@@ -71,7 +71,7 @@ impl PackPage for Hybrid {
         host.respond(keys, &tournament(host).finish(&opened.bits(), partials)?)
     }
 
-    fn recover(table: &PackTable, _: &RingKeys, pending: &Pending, bytes: &[u32]) -> Zeroizing<Vec<u8>> {
+    fn recover(table: &PackTable, _: &RingKeys, pending: &PackPending, bytes: &[u32]) -> Zeroizing<Vec<u8>> {
         let (_, lane) = table.place(pending.target.block);
         table.entry_layout().slot_of_lane(bytes, lane)
     }

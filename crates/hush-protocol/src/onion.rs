@@ -55,7 +55,7 @@ pub struct Client {
 }
 
 /// What the client keeps between query and answer.
-pub struct Pending {
+pub struct OnionPending {
     target: Target,
     key_id: [u8; KEY_ID_BYTES],
 }
@@ -74,7 +74,7 @@ impl Page for Onion {
     type Set = RingParams;
     type Table = RingTable;
     type Client = Client;
-    type Pending = Pending;
+    type Pending = OnionPending;
     type Scheme<B: Steps> = RingScheme<B>;
     type Part<B: Steps> = Part<B>;
     type Head<B: Steps> = ();
@@ -161,7 +161,12 @@ impl Page for Onion {
         Ok(Client { keys: given_keys(given)?, whitening: Whitening::new(table.ring(), seed) })
     }
 
-    fn query(table: &RingTable, client: &Client, target: Target, rng: &mut Csprng) -> (wire::Query, Pending) {
+    fn query(
+        table: &RingTable,
+        client: &Client,
+        target: Target,
+        rng: &mut Csprng,
+    ) -> (wire::Query, OnionPending) {
         let keys = &client.keys;
         let (entry, _) = table.place(target.block);
         let mut selectors = Zeroizing::new(vec![0u32; table.shape().columns]);
@@ -175,13 +180,13 @@ impl Page for Onion {
             Zeroizing::new((0..table.folds()).map(|f| (entry >> f & 1) as u32).collect());
         let packed = encrypt_ring_query(keys.context(), keys.secrets(), &selectors, &bits, rng).into();
         let query = wire::Query { packed, key_id: keys.id().to_vec().into(), ..Default::default() };
-        (query, Pending { target, key_id: keys.id() })
+        (query, OnionPending { target, key_id: keys.id() })
     }
 
     fn recover(
         table: &RingTable,
         client: &Client,
-        pending: &Pending,
+        pending: &OnionPending,
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
         let (keys, bits, planes) = (&client.keys, table.ring().plaintext_bits(), table.planes());

@@ -83,14 +83,19 @@ pub trait PackPage: Send + Sync + 'static {
     ) -> Result<Vec<Vec<u8>>, ProtocolError>;
 
     /// [`Page::recover`], from the bytes of all plaintexts of an answer.
-    fn recover(table: &PackTable, keys: &RingKeys, pending: &Pending, bytes: &[u32]) -> Zeroizing<Vec<u8>>;
+    fn recover(
+        table: &PackTable,
+        keys: &RingKeys,
+        pending: &PackPending,
+        bytes: &[u32],
+    ) -> Zeroizing<Vec<u8>>;
 }
 
 /// A page whose answers are packed by evaluation keys, as a [`Page`].
 pub struct Packed<P>(P);
 
 /// What the client keeps between query and answer.
-pub struct Pending {
+pub struct PackPending {
     pub(crate) target: Target,
     /// What is left of the LWE secret.
     pub(crate) lwe: LweDecryptionKey,
@@ -159,7 +164,7 @@ impl<P: PackPage> Page for Packed<P> {
     type Set = PackParams;
     type Table = PackTable;
     type Client = Arc<RingKeys>;
-    type Pending = Pending;
+    type Pending = PackPending;
     type Scheme<B: Steps> = RingScheme<B>;
     type Part<B: Steps> = PackPart<B>;
     type Head<B: Steps> = PackHead<B>;
@@ -266,7 +271,7 @@ impl<P: PackPage> Page for Packed<P> {
         keys: &Arc<RingKeys>,
         target: Target,
         rng: &mut Csprng,
-    ) -> (wire::Query, Pending) {
+    ) -> (wire::Query, PackPending) {
         let (entry, _) = table.place(target.block);
         let second = match P::SPEC.second {
             Second::None => None,
@@ -279,7 +284,7 @@ impl<P: PackPage> Page for Packed<P> {
     fn recover(
         table: &PackTable,
         keys: &Arc<RingKeys>,
-        pending: &Pending,
+        pending: &PackPending,
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
         keys.check_id(&pending.key_id)?;
@@ -382,7 +387,7 @@ fn encrypt(
     second: Option<usize>,
     entry: usize,
     rng: &mut Csprng,
-) -> (wire::Query, Pending) {
+) -> (wire::Query, PackPending) {
     let bits: Zeroizing<Vec<u32>> =
         Zeroizing::new((0..table.folds()).map(|fold| (entry >> fold & 1) as u32).collect());
     let (params, context, secrets) = (table.params(), keys.context(), keys.secrets());
@@ -407,7 +412,7 @@ fn encrypt(
         packed: packed.into(),
         key_id: keys.id().to_vec().into(),
     };
-    (query, Pending { target, lwe, key_id: keys.id() })
+    (query, PackPending { target, lwe, key_id: keys.id() })
 }
 
 impl<'a, B: Steps> PackHost<'a, B> {

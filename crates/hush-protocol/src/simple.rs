@@ -41,7 +41,7 @@ use crate::{
 pub struct Simple;
 
 /// What the client keeps between query and answer.
-pub struct Pending {
+pub struct SimplePending {
     key: LweDecryptionKey,
     block: usize,
 }
@@ -49,7 +49,7 @@ pub struct Pending {
 impl LwePage for Simple {
     const NAME: &'static str = "simple";
     const SPEC: LweSpec = LweSpec { protocol: Protocol::Simple, one_block: false, second_fold: false };
-    type Pending = Pending;
+    type Pending = SimplePending;
 
     /// The minimum of query + answer + hint / look-ups bytes, that is
     /// `sqrt(table bytes * (answer + n * hint / look-ups) / query)`.
@@ -58,11 +58,11 @@ impl LwePage for Simple {
         ((slots as f64 * slot_bytes as f64) * row_cost / QUERY_WORD).sqrt() as usize
     }
 
-    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, Pending) {
+    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, SimplePending) {
         let secret = OneTimeLweSecret::sample(table.lwe(), rng);
         let (words, key) = encrypt_lwe(table.lwe(), &table.first_matrix(), secret, &target.columns, rng);
         let first = pack_rounded(&words, table.widths().query).into();
-        (wire::Query { first, ..Default::default() }, Pending { key, block: target.block })
+        (wire::Query { first, ..Default::default() }, SimplePending { key, block: target.block })
     }
 
     fn path_behind(_: &LweTable) -> Vec<Step> {
@@ -84,7 +84,7 @@ impl LwePage for Simple {
     fn recover(
         table: &LweTable,
         hint: &[u8],
-        pending: &Pending,
+        pending: &SimplePending,
         answer: &[u8],
     ) -> Result<Vec<u8>, ProtocolError> {
         let shape = table.shape();

@@ -16,7 +16,7 @@ use crate::{
     lwe_page::{LwePage, OpenedLwe},
     lwe_table::{LweSpec, LweTable},
     registry::Protocol,
-    simple::{Pending, Simple},
+    simple::{Simple, SimplePending},
     target::Target,
     wire,
 };
@@ -27,13 +27,13 @@ pub(crate) struct Toy;
 impl LwePage for Toy {
     const NAME: &'static str = "toy";
     const SPEC: LweSpec = LweSpec { protocol: Protocol::Toy, one_block: false, second_fold: false };
-    type Pending = Pending;
+    type Pending = SimplePending;
 
     fn columns(lwe: &LweParams, slots: usize, slot_bytes: usize) -> usize {
         Simple::columns(lwe, slots, slot_bytes)
     }
 
-    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, Pending) {
+    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, SimplePending) {
         Simple::query(table, target, rng)
     }
 
@@ -55,7 +55,7 @@ impl LwePage for Toy {
     fn recover(
         table: &LweTable,
         hint: &[u8],
-        pending: &Pending,
+        pending: &SimplePending,
         answer: &[u8],
     ) -> Result<Vec<u8>, ProtocolError> {
         Simple::recover(table, hint, pending, &turned(table, answer)?)

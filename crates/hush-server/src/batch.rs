@@ -25,7 +25,7 @@ use tokio::{
 use crate::{
     keys::OpenedKeys,
     limits::Reservation,
-    state::{Server, Table},
+    state::{ResidentTable, Server},
 };
 
 /// The queue of one table.
@@ -77,7 +77,7 @@ pub(crate) struct Overloaded;
 /// Queues the queries of one request, all or none. Must be called inside the async runtime.
 pub(crate) fn submit(
     server: &Arc<Server>,
-    table: &Arc<Table>,
+    table: &Arc<ResidentTable>,
     queries: Vec<(Query, Option<Arc<OpenedKeys>>)>,
     memory: &Arc<Reservation>,
 ) -> Result<Vec<Reply>, Overloaded> {
@@ -106,7 +106,7 @@ pub(crate) fn submit(
     Ok(replies)
 }
 
-async fn scan_until_idle(server: Arc<Server>, table: Arc<Table>) {
+async fn scan_until_idle(server: Arc<Server>, table: Arc<ResidentTable>) {
     let depth = server.metrics.queue_depth(&table.name);
     let mut scans = JoinSet::new();
     loop {
@@ -177,7 +177,7 @@ impl Batcher {
 }
 
 /// Answers one batch. A query that the engine refuses is answered alone, and the others go again.
-async fn scan(server: Arc<Server>, table: Arc<Table>, mut batch: Vec<Job>) {
+async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job>) {
     while !batch.is_empty() {
         let started = Instant::now();
         match ask_engine(&table, &batch).await {
@@ -211,7 +211,7 @@ async fn scan(server: Arc<Server>, table: Arc<Table>, mut batch: Vec<Job>) {
 }
 
 /// Runs the engine on a blocking thread and checks the shape of what it returns.
-async fn ask_engine(table: &Table, batch: &[Job]) -> Result<Vec<Vec<u8>>, EngineError> {
+async fn ask_engine(table: &ResidentTable, batch: &[Job]) -> Result<Vec<Vec<u8>>, EngineError> {
     // Clones of `Bytes`: no ciphertext is copied.
     let queries: Vec<Query> = batch.iter().map(|job| job.query.clone()).collect();
     let keys: Vec<Option<ClientKeys>> =

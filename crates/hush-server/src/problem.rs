@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use crate::{
     batch::AnswerError,
     keys::{KeyError, STORE_PAUSE},
-    state::Table,
+    state::ResidentTable,
 };
 
 /// Seconds after which a client may ask a loading table again.
@@ -180,7 +180,7 @@ impl Problem {
     }
 
     /// A request whose bytes do not fit `table`.
-    pub(crate) fn wire(error: WireError, table: &Table) -> Problem {
+    pub(crate) fn wire(error: WireError, table: &ResidentTable) -> Problem {
         let code = match error {
             WireError::EpochGone => {
                 let descriptor = Some(table.descriptor_value.clone());

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A resident table: its engine, and its queue.
-pub(crate) struct Table {
+pub(crate) struct ResidentTable {
     pub(crate) name: String,
     pub(crate) engine: Arc<dyn Engine>,
     /// The descriptor, byte for byte.
@@ -29,13 +29,13 @@ pub(crate) struct Table {
     pub(crate) batcher: Batcher,
 }
 
-impl Table {
-    pub(crate) fn new(name: &str, engine: Arc<dyn Engine>) -> Result<Table, ServerError> {
+impl ResidentTable {
+    pub(crate) fn new(name: &str, engine: Arc<dyn Engine>) -> Result<ResidentTable, ServerError> {
         let json = engine.served().descriptor_json.clone();
         let refuse = |source| ServerError::Descriptor { table: name.to_owned(), source };
         let value: Box<RawValue> = serde_json::from_slice(&json).map_err(refuse)?;
         let _: BTreeMap<String, &RawValue> = serde_json::from_str(value.get()).map_err(refuse)?;
-        Ok(Table {
+        Ok(ResidentTable {
             name: name.to_owned(),
             descriptor: Bytes::from_owner(json),
             descriptor_value: value.into(),

@@ -10,7 +10,7 @@ use std::{
 use hush_engine::{Blob, Engine, KeySpec};
 use tokio::{sync::Notify, task::spawn_blocking};
 
-use crate::{error::ServerError, state::Table};
+use crate::{error::ServerError, state::ResidentTable};
 
 /// A window is not longer, so that its end can be reckoned.
 const LONGEST_WINDOW: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -44,11 +44,11 @@ pub(crate) enum Slot {
     /// It will not be there: why, for everybody to read.
     Failed(Arc<str>),
     /// Ready to answer.
-    Resident(Arc<Table>),
+    Resident(Arc<ResidentTable>),
 }
 
 struct Replaced {
-    table: Arc<Table>,
+    table: Arc<ResidentTable>,
     until: Instant,
 }
 
@@ -91,7 +91,7 @@ impl Tables {
     /// the table's descriptor is not a JSON object.
     pub fn insert(&self, name: &str, engine: Arc<dyn Engine>) -> Result<(), ServerError> {
         check_name(name)?;
-        let table = Arc::new(Table::new(name, engine)?);
+        let table = Arc::new(ResidentTable::new(name, engine)?);
         let epoch = table.served().epoch;
         let mut content = self.write();
         // An epoch that comes back is the current one again.
@@ -137,7 +137,7 @@ impl Tables {
     }
 
     /// What is under a name, and the replaced epochs of that table that still answer.
-    pub(crate) fn slot(&self, name: &str) -> Option<(Slot, Vec<Arc<Table>>)> {
+    pub(crate) fn slot(&self, name: &str) -> Option<(Slot, Vec<Arc<ResidentTable>>)> {
         let content = self.read();
         let replaced = content.answering().filter(|table| table.name == name).cloned().collect();
         Some((content.slots.get(name)?.clone(), replaced))
@@ -189,7 +189,7 @@ impl Tables {
 }
 
 impl Content {
-    fn resident(&self) -> impl Iterator<Item = &Arc<Table>> {
+    fn resident(&self) -> impl Iterator<Item = &Arc<ResidentTable>> {
         self.slots.values().filter_map(|slot| match slot {
             Slot::Resident(table) => Some(table),
             Slot::Loading | Slot::Failed(_) => None,
@@ -197,12 +197,12 @@ impl Content {
     }
 
     /// Replaced epochs whose time is not over.
-    fn answering(&self) -> impl Iterator<Item = &Arc<Table>> {
+    fn answering(&self) -> impl Iterator<Item = &Arc<ResidentTable>> {
         let now = Instant::now();
         self.replaced.iter().filter(move |old| now < old.until).map(|old| &old.table)
     }
 
-    fn take_replaced(&mut self, is_taken: impl Fn(&Table) -> bool) -> Vec<Replaced> {
+    fn take_replaced(&mut self, is_taken: impl Fn(&ResidentTable) -> bool) -> Vec<Replaced> {
         self.replaced.extract_if(.., |old| is_taken(&old.table)).collect()
     }
 

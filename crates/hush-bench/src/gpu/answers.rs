@@ -63,7 +63,7 @@ impl Bench<'_> {
         let sizes = match batches_that_fit(&plan, &device.info().name, free, bytes, self.scale.batches) {
             Ok(sizes) => sizes,
             Err(why) => {
-                self.table.skip(&row, why);
+                self.report.skip(&row, why);
                 return Ok(());
             }
         };
@@ -110,7 +110,7 @@ impl Visitor for Answers<'_, '_> {
                 bench.attempt(row.clone(), |bench| {
                     let seconds = seconds_a_batch(bench.scale.runs, in_flight, answer)?;
                     let work = work::answers(&path, batch, up, facts.answer_bytes);
-                    bench.table.push(&bench.floors.row(row, &work, seconds).queries());
+                    bench.report.push(&bench.floors.row(row, &work, seconds).queries());
                     Ok(())
                 });
             }

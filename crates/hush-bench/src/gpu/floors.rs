@@ -6,8 +6,8 @@ use hush_cuda::device::{Arg, Buffer, CudaError, Device, Launch};
 
 use super::{Scale, Work, device_seconds};
 use crate::{
+    report::Report,
     row::{Rate, Row},
-    table::Table,
 };
 
 /// Independent chains of operations a thread, as the kernels have them.
@@ -52,8 +52,12 @@ impl Floors {
     ///
     /// # Errors
     /// If the device has no memory for the measurements.
-    pub(super) fn measure(device: &Device, scale: &Scale, table: &mut Table) -> Result<Self, Box<dyn Error>> {
-        let measured = measure(device, scale, table, |_, _| ())?;
+    pub(super) fn measure(
+        device: &Device,
+        scale: &Scale,
+        report: &mut Report,
+    ) -> Result<Self, Box<dyn Error>> {
+        let measured = measure(device, scale, report, |_, _| ())?;
         // Of several ways the best.
         let best = |what: &str| {
             let rates = measured.iter().filter(|(name, _)| name.starts_with(what));
@@ -106,25 +110,25 @@ fn one_after_another(rates: [f64; 3]) -> f64 {
 ///
 /// # Errors
 /// If the device has no memory for the measurements.
-pub(super) fn run(device: &Device, scale: &Scale, table: &mut Table) -> Result<(), Box<dyn Error>> {
-    measure(device, scale, table, |table, row| table.push(&row)).map(drop)
+pub(super) fn run(device: &Device, scale: &Scale, report: &mut Report) -> Result<(), Box<dyn Error>> {
+    measure(device, scale, report, |report, row| report.push(&row)).map(drop)
 }
 
 /// The names of all rates and what they are, each after `each` has had its row.
 fn measure(
     device: &Device,
     scale: &Scale,
-    table: &mut Table,
-    each: impl Fn(&mut Table, Row),
+    report: &mut Report,
+    each: impl Fn(&mut Report, Row),
 ) -> Result<Vec<(String, f64)>, Box<dyn Error>> {
     let probe = Probe::new(device, scale)?;
     let mut measured = Vec::new();
     let mut take = |name: String, unit, measure: &dyn Fn() -> Measured| {
         let row = Row::named(&name);
         if device.lost().is_none()
-            && let Some(rate) = table.keep(&row, measure())
+            && let Some(rate) = report.keep(&row, measure())
         {
-            each(table, Row { rate: Some(Rate { rate, unit }), ..row });
+            each(report, Row { rate: Some(Rate { rate, unit }), ..row });
             measured.push((name, rate));
         }
     };

@@ -25,8 +25,8 @@ use work::Work;
 
 use super::{
     Args,
+    report::{Column, Report, fixed, percent, whole},
     row::Row,
-    table::{Column, Table, fixed, percent, whole},
 };
 
 /// Bytes of a record of the tables.
@@ -52,19 +52,19 @@ pub(super) const WORK: &[Column] = &[
 ];
 
 /// `hush-bench gpu-floors`.
-pub(super) fn floors(table: &mut Table) -> Result<(), Box<dyn Error>> {
+pub(super) fn floors(report: &mut Report) -> Result<(), Box<dyn Error>> {
     let (device, scale) = open()?;
-    floors::run(&device, &scale, table)
+    floors::run(&device, &scale, report)
 }
 
 /// `hush-bench gpu-steps`.
-pub(super) fn steps(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
-    measure(table, |bench| steps::run(bench, args.size))
+pub(super) fn steps(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>> {
+    measure(report, |bench| steps::run(bench, args.size))
 }
 
 /// `hush-bench gpu-answers`.
-pub(super) fn answers(args: &Args, table: &mut Table) -> Result<(), Box<dyn Error>> {
-    measure(table, |bench| answers::run(bench, args))
+pub(super) fn answers(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>> {
+    measure(report, |bench| answers::run(bench, args))
 }
 
 /// What measurements share.
@@ -72,7 +72,7 @@ struct Bench<'a> {
     cuda: &'a Arc<Cuda>,
     scale: &'a Scale,
     floors: &'a Floors,
-    table: &'a mut Table,
+    report: &'a mut Report,
 }
 
 impl Bench<'_> {
@@ -81,7 +81,7 @@ impl Bench<'_> {
     fn attempt(&mut self, row: Row, part: impl FnOnce(&mut Self) -> Result<(), Box<dyn Error>>) {
         if self.cuda.device().lost().is_none() {
             let done = part(self);
-            self.table.keep(&row, done);
+            self.report.keep(&row, done);
         }
     }
 
@@ -89,21 +89,21 @@ impl Bench<'_> {
     fn row<E: Into<Box<dyn Error>>>(&mut self, row: Row, work: &Work, run: impl FnMut() -> Result<(), E>) {
         self.attempt(row.clone(), |bench| {
             let seconds = device_seconds(bench.cuda.device(), bench.scale.runs, run)?;
-            bench.table.push(&bench.floors.row(row, work, seconds));
+            bench.report.push(&bench.floors.row(row, work, seconds));
             Ok(())
         });
     }
 }
 
 fn measure(
-    table: &mut Table,
+    report: &mut Report,
     run: impl FnOnce(&mut Bench<'_>) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
     let (device, scale) = open()?;
-    let floors = Floors::measure(&device, &scale, table)?;
+    let floors = Floors::measure(&device, &scale, report)?;
     device.release_unused();
     let cuda = Arc::new(Cuda::new(device));
-    run(&mut Bench { cuda: &cuda, scale: &scale, floors: &floors, table })
+    run(&mut Bench { cuda: &cuda, scale: &scale, floors: &floors, report })
 }
 
 /// The GPU, or the emulator in its place, and how much is measured there.
@@ -124,10 +124,10 @@ mod tests {
 
     /// What the parts of a benchmark whose second part fails return, and how many ran; the device may be lost there.
     fn parts(loses: bool) -> (String, usize) {
-        let (cuda, mut table) =
-            (Arc::new(Cuda::new(Device::emulated(Emulation::default()))), Table::new(WORK, true));
-        let floors = Floors::measure(cuda.device(), &scale::EMULATOR, &mut table).unwrap();
-        let mut bench = Bench { cuda: &cuda, scale: &scale::EMULATOR, floors: &floors, table: &mut table };
+        let (cuda, mut report) =
+            (Arc::new(Cuda::new(Device::emulated(Emulation::default()))), Report::new(WORK, true));
+        let floors = Floors::measure(cuda.device(), &scale::EMULATOR, &mut report).unwrap();
+        let mut bench = Bench { cuda: &cuda, scale: &scale::EMULATOR, floors: &floors, report: &mut report };
         let mut ran = 0;
         for index in 0..4 {
             bench.attempt(Row::named("part"), |bench| {
@@ -144,7 +144,7 @@ mod tests {
                 Ok(())
             });
         }
-        (table.finish().unwrap_err().to_string(), ran)
+        (report.finish().unwrap_err().to_string(), ran)
     }
 
     #[test]

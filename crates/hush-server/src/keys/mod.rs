@@ -33,7 +33,7 @@ use crate::{
     config::ServerConfig,
     error::ServerError,
     limits::Reservation,
-    state::{Server, Table},
+    state::{ResidentTable, Server},
 };
 
 /// Keys that are read, checked or written at once.
@@ -116,7 +116,7 @@ impl Keys {
 /// The keys `id` for queries of `table`, from memory or from the store.
 pub(crate) async fn find(
     server: &Arc<Server>,
-    table: &Table,
+    table: &ResidentTable,
     spec: &KeySpec,
     id: &KeyId,
 ) -> Result<Arc<OpenedKeys>, KeyError> {

@@ -25,7 +25,7 @@ use hush_protocol::wire;
 
 use crate::{
     problem::{Code, Problem},
-    state::{Server, Table},
+    state::{ResidentTable, Server},
     tables::Slot,
 };
 
@@ -64,7 +64,7 @@ async fn observe(State(server): State<Arc<Server>>, request: Request, next: Next
 fn resident(
     server: &Server,
     name: Result<Path<String>, PathRejection>,
-) -> Result<(Arc<Table>, Vec<Arc<Table>>), Problem> {
+) -> Result<(Arc<ResidentTable>, Vec<Arc<ResidentTable>>), Problem> {
     let Path(name) = name.map_err(|_| Problem::unknown_table())?;
     match server.tables.slot(&name) {
         None => Err(Problem::unknown_table()),

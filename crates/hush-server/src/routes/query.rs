@@ -27,7 +27,7 @@ use crate::{
     keys::{self, KeyId, OpenedKeys},
     limits::{Reservation, read_body},
     problem::Problem,
-    state::{Server, Table},
+    state::{ResidentTable, Server},
 };
 
 /// Answers the queries of one request, in order. Everything that can be refused without reading the
@@ -42,7 +42,7 @@ pub(super) async fn answer(
     admit(&server, peer)?;
     let (parts, body) = request.into_parts();
     check_content_type(&parts.headers)?;
-    let max_bytes = |table: &Arc<Table>| table.request_shape(&server.config).max_bytes();
+    let max_bytes = |table: &Arc<ResidentTable>| table.request_shape(&server.config).max_bytes();
     let limit = replaced.iter().map(max_bytes).fold(max_bytes(&table), usize::max);
     let (body, mut memory) = read_body(&server, &parts.headers, body, limit).await?;
     let body_bytes = body.len();
@@ -66,10 +66,10 @@ pub(super) async fn answer(
 /// The queries of a body, and who answers them: of the current epoch and the replaced ones that which they name.
 fn decode(
     server: &Server,
-    current: Arc<Table>,
-    replaced: Vec<Arc<Table>>,
+    current: Arc<ResidentTable>,
+    replaced: Vec<Arc<ResidentTable>>,
     body: Bytes,
-) -> Result<(Arc<Table>, Vec<Query>), Problem> {
+) -> Result<(Arc<ResidentTable>, Vec<Query>), Problem> {
     for table in [current.clone()].into_iter().chain(replaced) {
         match table.request_shape(&server.config).decode(body.clone()) {
             Ok(queries) => return Ok((table, queries)),
@@ -84,7 +84,7 @@ fn decode(
 /// anything is scanned.
 async fn with_keys(
     server: &Arc<Server>,
-    table: &Table,
+    table: &ResidentTable,
     queries: Vec<Query>,
 ) -> Result<Vec<(Query, Option<Arc<OpenedKeys>>)>, Problem> {
     let Some(spec) = &table.served().keys else {

@@ -37,14 +37,14 @@ pub(crate) fn percent(share: Option<f64>) -> Option<String> {
 }
 
 /// Prints rows, and keeps the first error of those that could not be measured: a benchmark may go on after it, and fails then.
-pub(crate) struct Table {
+pub(crate) struct Report {
     columns: &'static [Column],
     json: bool,
     started: bool,
     error: Option<Box<dyn Error>>,
 }
 
-impl Table {
+impl Report {
     /// A table without rows.
     pub(crate) fn new(columns: &'static [Column], json: bool) -> Self {
         Self { columns, json, started: false, error: None }
@@ -124,17 +124,17 @@ mod tests {
     fn the_first_error_is_returned_in_the_end() {
         let row = Row::named("a").batch(2);
         for json in [false, true] {
-            let mut table = Table::new(ON_CPU, json);
-            assert_eq!(table.keep(&row, Ok(1)), Some(1));
-            table.skip(&row, "no room");
-            assert_eq!(table.keep::<()>(&row, Err("first".into())), None);
-            assert_eq!(table.keep(&row, Ok(2)), Some(2));
-            assert_eq!(table.keep::<()>(&row, Err("second".into())), None);
-            assert_eq!(table.finish().unwrap_err().to_string(), "first");
+            let mut report = Report::new(ON_CPU, json);
+            assert_eq!(report.keep(&row, Ok(1)), Some(1));
+            report.skip(&row, "no room");
+            assert_eq!(report.keep::<()>(&row, Err("first".into())), None);
+            assert_eq!(report.keep(&row, Ok(2)), Some(2));
+            assert_eq!(report.keep::<()>(&row, Err("second".into())), None);
+            assert_eq!(report.finish().unwrap_err().to_string(), "first");
         }
-        let mut table = Table::new(ON_CPU, true);
-        table.skip(&row, "no room");
-        assert!(table.finish().is_ok());
+        let mut report = Report::new(ON_CPU, true);
+        report.skip(&row, "no room");
+        assert!(report.finish().is_ok());
     }
 
     #[test]
@@ -145,8 +145,8 @@ mod tests {
         assert_eq!(serde_json::to_string(&skipped).unwrap(), expected);
         assert_eq!(remarks(&skipped), "skipped: why");
         let row = Row::named("fold").of("simple").batch(4).pass(2, 3 << 20, 0.001).answer(6.291_456, 0.002);
-        let table = Table::new(&ON_CPU[..6], false);
-        let line = table.line(&row.name, |(.., cell)| cell(&row), &remarks(&row));
+        let report = Report::new(&ON_CPU[..6], false);
+        let line = report.line(&row.name, |(.., cell)| cell(&row), &remarks(&row));
         let front = format!("{:<34} {:>11}   2   4       3.0      1.00    3.15", "fold", "simple");
         let behind = "0.2 ms a query, 4000.0 queries/s, 2.00x stream, 0.50x steps";
         assert_eq!(line, format!("{front}  {behind}"));
