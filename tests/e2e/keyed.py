@@ -1,4 +1,4 @@
-"""What tests of all protocols with evaluation keys do alike."""
+"""What tests of several protocols do alike. In `choices` each protocol has the arguments of its builds."""
 
 import json
 import random
@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 
+import wire
 from harness import BINARY, HushTest, request
 from proxy import Proxy
 
@@ -91,22 +92,62 @@ class KeyedTest(HushTest):
         self.assertFalse(partial.parent.exists())
         return out
 
-    def varied_and_few(self, protocols, *args):
-        """Looks up all of tables whose values vary in length, are empty, or are one."""
-        tables = {"varied": values(80, 50, 0), "empty": values(5, 0), "one": {"only": "record"}}
-        for protocol in protocols:
+    def ask_some(self, url, table, records, by):
+        """Looks up some records of a table, and one that is not there; returns the stats."""
+        wanted = list(records)[::max(1, len(records) // 4)]
+        expected = [records[key] for key in wanted]
+        if by == "index":
+            keys = ["--index", *(str(list(records).index(key)) for key in wanted)]
+            line = self.fails("get", url, "--allow-weak", "--table", table, "--index", len(records))
+            self.assertIn(f"0 to {len(records) - 1}", line)
+        else:
+            keys = [*wanted, "absent"]
+            expected.append(None)
+        found, stats = self.ask(url, "--table", table, *keys)
+        self.assertEqual(found, expected)
+        return stats
+
+    def varied_and_few(self, choices, **tables):
+        """Looks up all of tables, also of one whose values are empty, and of one with one record."""
+        tables = {**tables, "empty": values(5, 0), "one": {"only": "record"}}
+        for protocol, args in choices.items():
             folders = [self.table(records, protocol, *args, name=f"{protocol}-{name}")
                        for name, records in tables.items()]
-            folders.append(self.table(tables["one"], protocol, *args, name=f"{protocol}-index", by="index"))
+            by_index = f"{protocol}-index"
+            folders.append(self.table(tables["one"], protocol, *args, name=by_index, by="index"))
             with self.serve(*folders) as (url, _):
                 for name, records in tables.items():
                     with self.subTest(name, protocol=protocol):
                         found, _ = self.ask(url, "--table", f"{protocol}-{name}", *records, "absent")
                         self.assertEqual(found, [*records.values(), None])
-                found, _ = self.ask(url, "--table", f"{protocol}-index", "--index", "0")
+                found, _ = self.ask(url, "--table", by_index, "--index", "0")
                 self.assertEqual(found, ["record"])
+                line = self.fails("get", url, "--allow-weak", "--table", by_index, "--index", "1")
+                self.assertIn("0 to 0", line)
 
-    def every_level(self, protocols, *args):
+    def look_alike(self, choices, records, first=None):
+        """Look-ups of any key have the same sizes on the wire; returns the queries of each protocol.
+
+        The first table to be asked is where evaluation keys are uploaded."""
+        tables = [self.table(records, protocol, *args, name=protocol) for protocol, args in choices.items()]
+        queries = {protocol: [] for protocol in choices}
+        with self.serve(*tables) as (url, _), Proxy(url) as proxy:
+            if first:
+                self.ask(proxy.url, "--table", first, "k0")
+            for protocol in choices:
+                sizes = set()
+                for key in ("k0", "k0", "k199", "k77", "absent", "", "x" * 4096):
+                    del proxy.requests[:]
+                    found, stats = self.ask(proxy.url, "--table", protocol, key)
+                    self.assertEqual(found, [records.get(key)])
+                    sent = [(method, path, len(body)) for method, path, body in proxy.requests]
+                    self.assertEqual([method for method, *_ in sent if method != "GET"], ["POST"])
+                    sizes.add((stats["queries"], stats["bytes_up"], stats["bytes_down"], *sent))
+                    queries[protocol].append(proxy.sent("POST")[-1][1])
+                self.assertEqual(len(sizes), 1, sizes)
+        return queries
+
+    def every_level(self, choices):
         """Serves at every level of the CPU what was built at the best."""
         records = values(100, 50)
         for level in ("scalar", "avx2", "avx512", "avx512ifma"):
@@ -116,25 +157,29 @@ class KeyedTest(HushTest):
                 if probe.returncode:
                     self.assertIn("HUSH_CPU", probe.stderr)
                     continue
-                tables = [self.table(records, protocol, *args, name=f"{level}-{protocol}") for protocol in protocols]
+                tables = [self.table(records, protocol, *args, name=f"{level}-{protocol}")
+                          for protocol, args in choices.items()]
                 with self.serve(*tables, env=env) as (url, _):
-                    for protocol in protocols:
+                    for protocol in choices:
                         found, _ = self.ask(url, "--table", f"{level}-{protocol}", "k3", "nobody", client=level)
                         self.assertEqual(found, [records["k3"], None])
 
-    def share_scans(self, protocols, *args, keys):
-        """Five clients at once; the server then has so many evaluation keys."""
-        records = values(100, 50)
-        tables = [self.table(records, protocol, *args, name=protocol) for protocol in protocols]
+    def share_scans(self, choices, records, keys):
+        """Five clients at once, of 100 records or more; the server then has so many evaluation keys."""
+        tables = [self.table(records, protocol, *args, name=protocol) for protocol, args in choices.items()]
         with self.serve(*tables) as (url, _):
             wrong = []
 
             def ask(number):
-                for protocol in protocols:
+                uploaded = 0
+                for protocol in choices:
                     wanted = [f"k{number * 20 + i}" for i in range(20)]
-                    found, _ = self.ask(url, "--table", protocol, *wanted, client=f"client{number}")
+                    found, stats = self.ask(url, "--table", protocol, *wanted, client=f"client{number}")
+                    uploaded += stats["key_bytes_up"]
                     if found != [records[key] for key in wanted]:
                         wrong.append((number, protocol))
+                if (uploaded > 0) != (keys > 0):
+                    wrong.append((number, "keys"))
 
             clients = [threading.Thread(target=ask, args=(number,)) for number in range(5)]
             for thread in clients:
@@ -143,6 +188,31 @@ class KeyedTest(HushTest):
                 thread.join()
             self.assertEqual(wrong, [])
             self.assertIn(b"hush_keys %d\n" % keys, request(url + "/metrics")[2])
+
+    def bad_queries(self, url, path, body, fields):
+        """Sends a request whose query was changed in each of its fields, then with one bit flipped anywhere."""
+        def post(field, change, status=400, code="invalid_request"):
+            changed = wire.changed(body, 4, lambda query: wire.changed(query, field, change))
+            self.refused(url, "POST", path, changed, status, code)
+
+        for field in fields:
+            for change in (lambda part: b"", lambda part: part[:-1], lambda part: part + b"\0"):
+                post(field, change)
+        # Words above their modulus.
+        post(3, lambda words: words[:-16] + b"\xff" * 16)
+        post(3, lambda words: words[:32] + b"\xff" * (len(words) - 32))
+        post(3, lambda words: b"\xff" * len(words))
+        statuses = [200, 400, 410, 413, 415]
+        if 4 in fields:
+            post(4, lambda id: bytes(32), 428, "key_not_found")
+            post(4, lambda id: id[:-1] + bytes([id[-1] ^ 1]), 428, "key_not_found")
+            statuses.append(428)
+        rng = random.Random(3)
+        for _ in range(40):
+            damaged = bytearray(body)
+            damaged[rng.randrange(len(body))] ^= 1 << rng.randrange(8)
+            # Other ciphertexts are answered, with what decrypts to noise.
+            self.assertIn(request(url + path, bytes(damaged), HEADERS)[0], statuses)
 
     def corrupt_bytes(self, table):
         """Changes a byte of each file of a table, and cuts one off: every command names the file."""

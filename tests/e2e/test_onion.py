@@ -1,9 +1,6 @@
 """Protocol onion: nothing to download, short queries, keys that each client uploads once."""
 
-import json
 import random
-import signal
-import threading
 import unittest
 
 import wire
@@ -48,33 +45,12 @@ class OnionLookups(OnionTest):
             uploads = []
             for (name, by), expected in records.items():
                 with self.subTest(name, by=by):
-                    wanted = list(expected)[::max(1, len(expected) // 4)]
-                    keys, more = wanted, []
-                    if by == "index":
-                        keys, more = [str(list(expected).index(key)) for key in wanted], ["--index"]
-                    found, stats = self.ask(url, "--table", f"{name}-{by}", *more, *keys)
-                    self.assertEqual(found, [expected[key] for key in wanted])
-                    uploads.append(stats["key_bytes_up"])
+                    uploads.append(self.ask_some(url, f"{name}-{by}", expected, by)["key_bytes_up"])
             # Two parameter sets, so two uploads: at the first tables of each.
             self.assertEqual([bool(bytes) for bytes in uploads], [i in (0, 6) for i in range(16)])
 
     def test_lengths_that_vary_and_few_records(self):
-        tables = {
-            "varied": values(80, 300, 0),
-            "long": values(12, 65536, 0),
-            "empty": values(5, 0),
-            "one": {"only": "record"},
-        }
-        folders = [self.onion(records, name=name) for name, records in tables.items()]
-        folders.append(self.onion(tables["one"], name="one-by-index", by="index"))
-        with self.serve(*folders) as (url, _):
-            for name, records in tables.items():
-                with self.subTest(name):
-                    found, _ = self.ask(url, "--table", name, *records, "absent")
-                    self.assertEqual(found, [*records.values(), None])
-            self.assertEqual(self.ask(url, "--table", "one-by-index", "--index", "0")[0], ["record"])
-            line = self.fails("get", url, "--table", "one-by-index", "--index", "1")
-            self.assertIn("0 to 0", line)
+        self.varied_and_few({"onion": []}, varied=values(80, 300, 0), long=values(12, 65536, 0))
 
     def test_choices(self):
         records = values(60, 200)
@@ -111,17 +87,7 @@ class OnionLookups(OnionTest):
         self.assertEqual(self.facts(table)["protocol"], "onion")
 
     def test_answers_look_alike_on_the_wire(self):
-        records = values(200, 90, 0)
-        with self.serve(self.onion(records)) as (url, _), Proxy(url) as proxy:
-            self.ask(proxy.url, "k0")
-            sizes = set()
-            for key in ("k0", "k199", "k77", "absent", "", "x" * 4096):
-                del proxy.requests[:]
-                found, stats = self.ask(proxy.url, key)
-                self.assertEqual(found, [records.get(key)])
-                sent = [(method, path, len(body)) for method, path, body in proxy.requests]
-                sizes.add((stats["queries"], stats["bytes_up"], stats["bytes_down"], *sent))
-            self.assertEqual(len(sizes), 1, sizes)
+        self.look_alike({"onion": []}, values(200, 90, 0), first="onion")
 
     def test_sizes_are_as_promised(self):
         # 256 columns are what large tables have.
@@ -234,24 +200,8 @@ class OnionKeys(OnionTest):
             (path, body), *others = proxy.sent("PUT")
             self.assertEqual(others, [(path, body)])
 
-    def test_clients_with_their_own_keys_share_scans(self):
-        records = values(200, 100)
-        with self.serve(self.onion(records)) as (url, _):
-            wrong = []
-
-            def ask(number):
-                keys = [f"k{number * 20 + i}" for i in range(20)]
-                found, stats = self.ask(url, *keys, client=f"client{number}")
-                if found != [records[key] for key in keys] or stats["key_bytes_up"] == 0:
-                    wrong.append(number)
-
-            clients = [threading.Thread(target=ask, args=(number,)) for number in range(5)]
-            for thread in clients:
-                thread.start()
-            for thread in clients:
-                thread.join()
-            self.assertEqual(wrong, [])
-            self.assertIn(b"hush_keys 5\n", request(url + "/metrics")[2])
+    def test_clients_share_scans(self):
+        self.share_scans({"onion": []}, values(200, 100), keys=5)
 
     def test_tables_of_several_protocols_side_by_side(self):
         records = {name: values(100, 60, seed=seed) for seed, name in enumerate(("a", "b", "lwe"))}
@@ -359,29 +309,14 @@ class OnionBadRequests(OnionTest):
             def post(change, status, code):
                 self.refused(url, "POST", path, wire.changed(body, 4, change), status, code)
 
-            packed = lambda change: lambda query: wire.changed(query, 3, change)
-            name = lambda change: lambda query: wire.changed(query, 4, change)
-            post(name(lambda id: bytes(32)), 428, "key_not_found")
-            post(name(lambda id: id[:-1] + bytes([id[-1] ^ 1])), 428, "key_not_found")
-            for change in (lambda id: b"", lambda id: id[:-1], lambda id: id + b"\0"):
-                post(name(change), 400, "invalid_request")
-            for change in (lambda words: b"", lambda words: words[:-1], lambda words: words[:32]):
-                post(packed(change), 400, "invalid_request")
-            post(packed(lambda words: words[:-16] + b"\xff" * 16), 400, "invalid_request")
-            post(packed(lambda words: words[:32] + b"\xff" * (len(words) - 32)), 400, "invalid_request")
+            self.bad_queries(url, path, body, (3, 4))
+            post(lambda query: wire.changed(query, 3, lambda words: words[:32]), 400, "invalid_request")
             post(lambda query: wire.message([(1, b"\0" * 100)]), 400, "invalid_request")
             self.assertEqual(self.ask(url, "--table", "table", "k2")[0], [records["k2"]], "others are answered")
             # Two in one request, of which the second is wrong.
             wrong = wire.changed(dict(wire.fields(body))[4], 3, lambda words: words[:-16] + b"\xff" * 16)
             self.refused(url, "POST", path, body + wire.message([(4, wrong)]), 400, "invalid_request")
             self.refused(url, "POST", "/v1/tables/lwe/query", body, 410, "epoch_gone")
-            rng = random.Random(3)
-            for _ in range(40):
-                damaged = bytearray(body)
-                damaged[rng.randrange(len(body))] ^= 1 << rng.randrange(8)
-                # Other ciphertexts are answered, with what decrypts to noise.
-                status = request(url + path, bytes(damaged), HEADERS)[0]
-                self.assertIn(status, (200, 400, 410, 413, 415, 428))
             self.assertEqual(self.ask(url, "--table", "table", "k3")[0], [records["k3"]])
             self.assertEqual(self.ask(url, "--table", "lwe", "k3")[0], [records["k3"]])
             self.assertIsNone(process.poll())

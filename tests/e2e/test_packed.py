@@ -1,20 +1,96 @@
-"""Protocols whose answers are packed: nothing to download, keys that each client uploads once, four ways to answer."""
+"""Protocols whose answers are packed: nothing to download; keys that each client uploads once, or nothing at all."""
 
-import random
 import unittest
+from typing import NamedTuple
 
 import wire
 from harness import free_port, request
 from keyed import HEADERS, KeyedTest, values
 from proxy import Proxy
 
-PROTOCOLS = ("exppack-s", "exppack-d", "double-pack", "hybrid")
-# A set with short keys and a short hint, for tests of shapes and bytes: plaintexts of 256 bytes.
-SMALL = ["--preset", "INSECURE_PACK_N256"]
 MIB = 1 << 20
 
 
-class PackedLookups(KeyedTest):
+class Protocol(NamedTuple):
+    """What sets a protocol apart in the tests that all of them run."""
+
+    small: str  # an insecure preset with short keys, for tests of shapes and bytes: plaintexts of 256 bytes
+    full: str  # the preset of its tables by default
+    plaintext: int  # bytes of a plaintext under that preset
+    keyed: bool  # whether its clients upload evaluation keys
+    fields: tuple  # the fields of a query: first, second, packed, name of the keys
+    files: tuple  # of a snapshot, sorted
+    fold_fact: str  # what inspect calls the number of folds
+    folds: bool = False  # whether it folds the entries of a table
+    longest: int = 65536  # the longest slot of the tests here, in bytes
+
+
+PACK = Protocol(
+    small="INSECURE_PACK_N256",
+    full="PACK_M31",
+    plaintext=4096,
+    keyed=True,
+    fields=(1, 3, 4),
+    files=("db.bin", "header.json", "lifted.bin"),
+    fold_fact="folds",
+)
+COLPACK = Protocol(
+    small="INSECURE_COLPACK_N256",
+    full="COLPACK_N2048_Q52",
+    plaintext=2048,
+    keyed=False,
+    fields=(1, 3),
+    files=("chain.bin", "columns.bin", "db.bin", "header.json"),
+    fold_fact="external_products",
+)
+PROTOCOLS = {
+    "colpack": COLPACK._replace(folds=True),
+    "colpack-s": COLPACK,
+    "exppack-s": PACK,
+    "exppack-d": PACK._replace(fields=(1, 2, 3, 4), longest=64,
+                               files=("db.bin", "db2.bin", "header.json", "lifted.bin")),
+    "double-pack": PACK._replace(fields=(1, 2, 3, 4)),
+    "hybrid": PACK._replace(folds=True),
+}
+KEYED = [name for name, protocol in PROTOCOLS.items() if protocol.keyed]
+KEYLESS = [name for name, protocol in PROTOCOLS.items() if not protocol.keyed]
+# The keys that travel with a query of KEYLESS, with the bits of their 256 coefficients. The rows are those of an RGSW
+# ciphertext, where entries are folded.
+QUERY_KEYS = (("rotation key", 46), ("conjugation key", 42), ("bottom row", 46), ("top row", 46))
+
+
+def small(protocols, *args):
+    """The protocols with the arguments of a build under their small presets."""
+    return {name: ["--preset", PROTOCOLS[name].small, *args] for name in protocols}
+
+
+def parts(query):
+    """What a query of KEYLESS under the small preset is made of: a vector, keys, and no name."""
+    fields = dict(wire.fields(query))
+    assert set(fields) == {1, 3}, "a vector and keys, and no name"
+    named, at = {"vector": fields[1]}, 0
+    for name, bits in QUERY_KEYS:
+        if at < len(fields[3]):
+            named[name], at = fields[3][at:at + 256 * bits // 8], at + 256 * bits // 8
+    assert at == len(fields[3]), "whole keys"
+    return named
+
+
+class PackedTest(KeyedTest):
+    def have_nothing_in_common(self, body, other):
+        """All queries of two requests, pairwise, and those of each: no 16 bytes in one place of a part are equal."""
+        queries = [parts(query) for body in (body, other) for number, query in wire.fields(body) if number == 4]
+        self.assertEqual(len({tuple(query) for query in queries}), 1, "queries of one table have the same parts")
+        for index, query in enumerate(queries):
+            for earlier in queries[:index]:
+                for name, part in query.items():
+                    self.assertEqual(len(part), len(earlier[name]), name)
+                    self.assertGreaterEqual(len(part), 16, name)
+                    equal = [at for at in range(0, len(part) - 15, 16) if part[at:at + 16] == earlier[name][at:at + 16]]
+                    self.assertEqual(equal, [], f"bytes of the {name} that come back")
+
+
+class Lookups(PackedTest):
     def test_records_of_every_size(self):
         # Sizes of slots, of which a fingerprint takes 8 bytes; lanes and planes; records.
         cases = {
@@ -24,41 +100,35 @@ class PackedLookups(KeyedTest):
             "planes": (400, 1, 2, 60),
             "page": (4096, 1, 16, 40),
         }
-        tables, records = [], {}
-        for protocol in PROTOCOLS:
+        tables, records, keyed = [], {}, []
+        for protocol, args in small(PROTOCOLS, "--columns", 10).items():
+            known = PROTOCOLS[protocol]
             for name, (slot, lanes, planes, count) in cases.items():
-                if protocol == "exppack-d" and slot > 64:
+                if slot > known.longest:
                     continue
                 for by, size in (("key", slot - 8), ("index", slot)):
                     with self.subTest(name, protocol=protocol, by=by):
                         label = f"{protocol}-{name}-{by}"
                         records[label] = values(count, size)
-                        args = [*SMALL, "--columns", 10]
                         tables.append(self.table(records[label], protocol, *args, name=label, by=by))
                         facts = self.facts(tables[-1])
                         self.assertEqual((facts["protocol"], facts["slot_bytes"]), (protocol, slot))
                         self.assertEqual((facts["lanes"], facts["planes"]), (lanes, planes))
                         self.assertGreater(facts["entries"], 2)
-                        self.assertEqual(facts["folds"] > 0, protocol == "hybrid")
+                        self.assertEqual(facts[known.fold_fact] > 0, known.folds)
+                        keyed.append(known.keyed)
         with self.serve(*tables) as (url, _):
             uploads = []
             for label, expected in records.items():
                 with self.subTest(label):
-                    wanted = list(expected)[::max(1, len(expected) // 4)]
-                    if label.endswith("index"):
-                        keys = ["--index", *(str(list(expected).index(key)) for key in wanted)]
-                        line = self.fails("get", url, "--allow-weak", "--table", label, "--index", len(expected))
-                        self.assertIn(f"0 to {len(expected) - 1}", line)
-                    else:
-                        keys = [*wanted, "absent"]
-                    found, stats = self.ask(url, "--table", label, *keys)
-                    self.assertEqual(found[:len(wanted)], [expected[key] for key in wanted])
-                    self.assertEqual(found[len(wanted):], [] if label.endswith("index") else [None])
+                    stats = self.ask_some(url, label, expected, by=label.split("-")[-1])
+                    self.assertEqual(stats["setup_bytes_up"], 0)
                     uploads.append(stats["key_bytes_up"] > 0)
-            # One parameter set, so one upload, whatever the protocol; the first client of all is another one.
-            self.assertEqual(uploads, [True] + [False] * (len(uploads) - 1))
+            # One preset, so one upload, whatever the protocol: at the first table that needs one.
+            first = keyed.index(True)
+            self.assertEqual(uploads, [number == first for number in range(len(tables))])
 
-    def test_parameter_sets_of_full_size(self):
+    def test_presets_of_full_size(self):
         # Protocol, size of a slot, records, columns, preset.
         cases = (
             ("exppack-s", 60, 100, None, None),
@@ -69,21 +139,25 @@ class PackedLookups(KeyedTest):
             ("hybrid", 4096, 20, "10", None),
             ("hybrid", 5000, 10, None, None),
             ("hybrid", 60, 100, None, "VIPIR_N4096_3X29"),
+            ("colpack", 60, 1000, None, None),
+            ("colpack", 4096, 20, "10", None),
+            ("colpack-s", 3000, 9, "5", None),
         )
         tables, records = [], []
         for number, (protocol, slot, count, columns, preset) in enumerate(cases):
+            known = PROTOCOLS[protocol]
             by = "key" if slot in (60, 5000) else "index"
             records.append(values(count, slot - 8 if by == "key" else slot))
             args = [*(["--columns", columns] if columns else []), *(["--preset", preset] if preset else [])]
             tables.append(self.table(records[-1], protocol, *args, name=str(number), by=by))
             with self.subTest(cases[number]):
                 facts = self.facts(tables[-1])
-                self.assertEqual(facts["preset"], preset or "PACK_M31")
-                self.assertEqual(facts["planes"], -(-slot // 4096))
+                self.assertEqual(facts["preset"], preset or known.full)
+                self.assertEqual(facts["planes"], -(-slot // known.plaintext))
                 self.assertGreaterEqual(facts["security_bits"], 128)
                 self.assertLess(facts["failure_log2"], -40)
                 self.assertGreaterEqual(facts["noise_sigmas"], 12)
-                self.assertEqual(facts["hint_bytes"], 0)
+                self.assertEqual((facts["hint_bytes"], facts["key_bytes"] > 0), (0, known.keyed))
         with self.serve(*tables) as (url, _):
             for number, (case, expected) in enumerate(zip(cases, records)):
                 with self.subTest(case):
@@ -103,7 +177,7 @@ class PackedLookups(KeyedTest):
     def test_a_mebibyte(self):
         expected = {"long": "x" * MIB, "short": "y", "empty": "", "other": "z" * (MIB - 1)}
         plain = ["--preset", "INSECURE_PLAIN"]
-        choices = {"hybrid": SMALL, "onion": [], "simple": [*plain, "--columns", 3], "frodo": plain}
+        choices = {**small(["hybrid"]), "onion": [], "simple": [*plain, "--columns", 3], "frodo": plain}
         limit = ["--max-value-size", MIB]
         tables = [self.table(expected, protocol, *args, *limit, name=protocol) for protocol, args in choices.items()]
         with self.serve(*tables) as (url, _):
@@ -122,31 +196,43 @@ class PackedLookups(KeyedTest):
         self.assertIn(f"raise --max-value-size, up to {MIB}", line)
 
     def test_lengths_that_vary_and_few_records(self):
-        self.varied_and_few(PROTOCOLS, *SMALL)
+        self.varied_and_few(small(PROTOCOLS), varied=values(80, 50, 0))
 
     def test_answers_look_alike_on_the_wire(self):
         records = values(200, 50, 0)
-        tables = [self.table(records, protocol, *SMALL, name=protocol) for protocol in PROTOCOLS]
-        with self.serve(*tables) as (url, _), Proxy(url) as proxy:
-            self.ask(proxy.url, "--table", "hybrid", "k0")
-            for protocol in PROTOCOLS:
-                sizes = set()
-                for key in ("k0", "k199", "k77", "absent", "", "x" * 4096):
-                    del proxy.requests[:]
-                    found, stats = self.ask(proxy.url, "--table", protocol, key)
-                    self.assertEqual(found, [records.get(key)])
-                    sent = [(method, path, len(body)) for method, path, body in proxy.requests]
-                    sizes.add((stats["queries"], stats["bytes_up"], stats["bytes_down"], *sent))
-                self.assertEqual(len(sizes), 1, sizes)
+        self.look_alike(small(KEYED), records, first="hybrid")
+        for bodies in self.look_alike(small(KEYLESS), records).values():
+            for index, body in enumerate(bodies):
+                for other in bodies[:index]:
+                    self.have_nothing_in_common(body, other)
 
     def test_every_level_of_the_machine(self):
-        self.every_level(PROTOCOLS, *SMALL)
+        self.every_level(small(PROTOCOLS, "--columns", 10))
+
+    def test_clients_share_scans(self):
+        records = values(100, 50)
+        self.share_scans(small(KEYED, "--columns", 20), records, keys=5)
+        self.share_scans(small(KEYLESS, "--columns", 20), records, keys=0)
+
+    def test_tables_of_all_families_side_by_side(self):
+        choices = {**small(["hybrid"]), "onion": ["--preset", "INSECURE_RING_N256"], "simple": [],
+                   **small(["exppack-d", "colpack"])}
+        records = {name: values(100, 50, seed=seed) for seed, name in enumerate(choices)}
+        tables = [self.table(records[name], name, *args, name=name) for name, args in choices.items()]
+        with self.serve(*tables) as (url, _):
+            uploads = []
+            for name in (*choices, *choices):
+                found, stats = self.ask(url, "--table", name, "k1", "nobody", "k99")
+                self.assertEqual(found, [records[name]["k1"], None, records[name]["k99"]])
+                uploads.append(stats["key_bytes_up"] > 0)
+            self.assertEqual(uploads, [True, True, False, False, False] + [False] * 5)
 
 
-class PackedKeys(KeyedTest):
+class EvaluationKeys(PackedTest):
     def test_keys_are_uploaded_once(self):
         records = values(50, 50)
-        tables = [self.table(records, protocol, *SMALL, name=protocol) for protocol in ("hybrid", "double-pack")]
+        choices = small(["hybrid", "double-pack"])
+        tables = [self.table(records, protocol, *args, name=protocol) for protocol, args in choices.items()]
         facts = self.facts(tables[0])
         keys, port = self.dir / "keys.redb", free_port()
         serve = lambda file: self.serve(*tables, args=["--keys", file], listen=f"127.0.0.1:{port}")
@@ -174,68 +260,91 @@ class PackedKeys(KeyedTest):
                 self.assertEqual((found, stats["key_bytes_up"]), ([records["k4"]], facts["key_bytes"]))
                 self.assertEqual(steps(proxy), ["POST", "PUT", "POST"])
 
-    def test_clients_with_their_own_keys_share_scans(self):
-        self.share_scans(PROTOCOLS, *SMALL, keys=5)
 
-    def test_tables_of_all_families_side_by_side(self):
-        names = ("hybrid", "onion", "simple", "exppack-d")
-        records = {name: values(100, 50, seed=seed) for seed, name in enumerate(names)}
-        presets = {"onion": ["--preset", "INSECURE_RING_N256"], "simple": []}
-        tables = [self.table(records[name], name, *presets.get(name, SMALL), name=name) for name in names]
+class QueriesWithoutKeys(PackedTest):
+    def test_a_look_up_made_again_is_another_query(self):
+        records, newer, keys = values(200, 50), values(200, 50, seed=2), ("k1", "absent", "k199")
+        for protocol, args in small(KEYLESS, "--columns", 20).items():
+            tables = []
+            for folder, content in (("old", records), ("new", newer)):
+                (self.dir / f"{protocol}-{folder}").mkdir()
+                tables.append(self.table(content, protocol, *args, name=f"{protocol}-{folder}/table"))
+            epochs = [bytes.fromhex(self.facts(table)["epoch"]) for table in tables]
+            with (self.subTest(protocol), self.serve(tables[0]) as (old, _), self.serve(tables[1]) as (new, _),
+                  Proxy(old) as proxy):
+                self.assertEqual(self.ask(proxy.url, *keys)[0], [records["k1"], None, records["k199"]])
+                del proxy.requests[:]
+
+                def replace(method, path):
+                    if method == "POST":
+                        proxy.target = new
+
+                # The table is replaced between descriptor and query.
+                proxy.before = replace
+                self.assertEqual(self.ask(proxy.url, *keys)[0], [newer["k1"], None, newer["k199"]])
+                (path, first), (_, again) = proxy.sent("POST")
+                self.assertEqual([dict(wire.fields(body))[2] for body in (first, again)], epochs)
+                self.refused(new, "POST", path, first, 410, "epoch_gone")
+                self.have_nothing_in_common(first, again)
+
+    def test_a_connection_that_breaks(self):
+        records, keys = values(200, 50), ("k1", "k2", "absent")
+        choices = small(KEYLESS, "--columns", 20)
+        tables = [self.table(records, protocol, *args, name=protocol) for protocol, args in choices.items()]
         with self.serve(*tables) as (url, _):
-            uploads = []
-            for name in (*names, *names):
-                found, stats = self.ask(url, "--table", name, "k1", "nobody", "k99")
-                self.assertEqual(found, [records[name]["k1"], None, records[name]["k99"]])
-                uploads.append(stats["key_bytes_up"] > 0)
-            self.assertEqual(uploads, [True, True, False, False] + [False] * 4)
+            for protocol in KEYLESS:
+                # Whether the server has seen the query or not, and whether it broke once or twice.
+                for where, times in (("request", 1), ("answer", 1), ("answer", 2)):
+                    with self.subTest(protocol=protocol, where=where, times=times), Proxy(url) as proxy:
+                        def breaks(method, path):
+                            return where if method == "POST" and len(proxy.sent("POST")) <= times else None
+
+                        proxy.breaks = breaks
+                        found, _ = self.ask(proxy.url, "--table", protocol, *keys)
+                        self.assertEqual(found, [records["k1"], records["k2"], None])
+                        bodies = [body for _, body in proxy.sent("POST")]
+                        self.assertGreater(len(bodies), times)
+                        # What is sent again is the same bytes, or a query under another secret.
+                        for index, body in enumerate(bodies):
+                            for other in bodies[:index]:
+                                if body != other:
+                                    self.have_nothing_in_common(body, other)
 
 
-class PackedBadRequests(KeyedTest):
+class BadRequests(PackedTest):
     def test_queries(self):
         records = values(200, 50)
-        tables = [self.table(records, protocol, *SMALL, name=protocol) for protocol in PROTOCOLS]
-        onion = self.table(records, "onion", "--preset", "INSECURE_RING_N256", name="onion")
-        with self.serve(*tables, onion) as (url, process):
+        choices = {**small(PROTOCOLS, "--columns", 10), "onion": ["--preset", "INSECURE_RING_N256"]}
+        tables = [self.table(records, protocol, *args, name=protocol) for protocol, args in choices.items()]
+        with self.serve(*tables) as (url, process):
             (_, (_, theirs)) = self.capture(url, "--table", "onion", "k1")
             other_name = dict(wire.fields(dict(wire.fields(theirs))[4]))[4]
-            self.ask(url, "--table", "hybrid", "k1")
-            for number, protocol in enumerate(PROTOCOLS):
+            for protocol, known in PROTOCOLS.items():
                 with self.subTest(protocol), Proxy(url) as proxy:
                     self.ask(proxy.url, "--table", protocol, "k1", client=protocol)
                     path, body = proxy.sent("POST")[-1]
                     self.assertEqual(request(url + path, body, HEADERS)[0], 200)
-
-                    def post(field, change, status, code):
-                        changed = wire.changed(body, 4, lambda query: wire.changed(query, field, change))
-                        self.refused(url, "POST", path, changed, status, code)
-
-                    present = [field for field, _ in wire.fields(dict(wire.fields(body))[4])]
-                    two = protocol in ("exppack-d", "double-pack")
-                    self.assertEqual(present, [1, 2, 3, 4] if two else [1, 3, 4])
-                    for field in present:
-                        for change in (lambda part: b"", lambda part: part[:-1], lambda part: part + b"\0"):
-                            post(field, change, 400, "invalid_request")
-                    post(4, lambda id: bytes(32), 428, "key_not_found")
-                    post(4, lambda id: other_name, 400, "key_preset")
-                    post(3, lambda words: words[:-16] + b"\xff" * 16, 400, "invalid_request")
-                    post(3, lambda words: words[:32] + b"\xff" * (len(words) - 32), 400, "invalid_request")
+                    query = dict(wire.fields(body))[4]
+                    self.assertEqual([field for field, _ in wire.fields(query)], list(known.fields))
+                    self.bad_queries(url, path, body, known.fields)
+                    if known.keyed:
+                        other = wire.changed(body, 4, lambda query: wire.changed(query, 4, lambda id: other_name))
+                        self.refused(url, "POST", path, other, 400, "key_preset")
+                    else:
+                        # The name of keys where there are none is too much.
+                        more = wire.changed(body, 4, lambda query: query + wire.message([(4, bytes(32))]))
+                        self.refused(url, "POST", path, more, 400, "invalid_request")
                     # Every word of a vector is one: answered, with what decrypts to noise.
                     ones = wire.changed(body, 4, lambda query: wire.changed(query, 1, lambda w: b"\xff" * len(w)))
                     self.assertEqual(request(url + path, ones, HEADERS)[0], 200)
-                    elsewhere = f"/v1/tables/{PROTOCOLS[number - 1]}/query"
-                    self.refused(url, "POST", elsewhere, body, 410, "epoch_gone")
-                    rng = random.Random(3)
-                    for _ in range(20):
-                        damaged = bytearray(body)
-                        damaged[rng.randrange(len(body))] ^= 1 << rng.randrange(8)
-                        status = request(url + path, bytes(damaged), HEADERS)[0]
-                        self.assertIn(status, (200, 400, 410, 413, 415, 428))
+                    for elsewhere in choices:
+                        if elsewhere != protocol:
+                            self.refused(url, "POST", f"/v1/tables/{elsewhere}/query", body, 410, "epoch_gone")
                     self.assertEqual(self.ask(url, "--table", protocol, "k3")[0], [records["k3"]])
                     self.assertIsNone(process.poll())
 
 
-class PackedBuilds(KeyedTest):
+class Builds(PackedTest):
     def test_a_killed_build_goes_on_behind_the_layout(self):
         records = values(40, 4096)
         args = ["--value", "v", "--protocol", "hybrid", "--columns", "10"]
@@ -244,13 +353,11 @@ class PackedBuilds(KeyedTest):
             self.assertEqual(self.ask(url, "--index", "39")[0], [records["k39"]])
 
     def test_a_corrupt_byte_in_each_file(self):
-        for protocol in ("hybrid", "exppack-d"):
-            table = self.table(values(40, 30), protocol, *SMALL, name=protocol)
-            files = ["db.bin", "header.json", "lifted.bin"]
-            if protocol == "exppack-d":
-                files.insert(1, "db2.bin")
-            self.assertEqual(sorted(path.name for path in table.iterdir()), files)
-            self.corrupt_bytes(table)
+        for protocol, args in small(PROTOCOLS).items():
+            with self.subTest(protocol):
+                table = self.table(values(40, 30), protocol, *args, name=protocol)
+                self.assertEqual(sorted(path.name for path in table.iterdir()), list(PROTOCOLS[protocol].files))
+                self.corrupt_bytes(table)
 
     def test_choices(self):
         records = values(300, 40)
@@ -262,8 +369,8 @@ class PackedBuilds(KeyedTest):
             "band": ["--filter", "band64", "--fingerprint-bytes", "16"],
         }
         columns = {}
-        for protocol in PROTOCOLS:
-            tables = [self.table(records, protocol, *SMALL, *args, name=f"{protocol}-{name}")
+        for protocol, preset in small(PROTOCOLS).items():
+            tables = [self.table(records, protocol, *preset, *args, name=f"{protocol}-{name}")
                       for name, args in choices.items()]
             columns[protocol] = [self.facts(table)["columns"] for table in tables[:3]]
             with self.serve(*tables) as (url, _):
@@ -275,19 +382,23 @@ class PackedBuilds(KeyedTest):
             self.assertTrue(narrowest < narrow < 30 < 100 < wide, columns)
 
     def test_choices_that_cannot_be(self):
-        source, out = self.jsonl(values(100, 300)), self.dir / "out"
-        packing = ["exppack-s", "exppack-d", "double-pack", "hybrid"]
+        source, out = self.jsonl(values(3000, 300)), self.dir / "out"
         for args, words in (
-            (["--protocol", "simple", "--preset", "PACK_M31"], ["PACK_M31", *packing, "simple"]),
-            (["--protocol", "onion", "--preset", "VIPIR_N4096_3X29"], ["VIPIR_N4096_3X29", *packing, "onion"]),
+            (["--protocol", "simple", "--preset", "PACK_M31"], ["PACK_M31", *KEYED, "simple"]),
+            (["--protocol", "onion", "--preset", "VIPIR_N4096_3X29"], ["VIPIR_N4096_3X29", *KEYED, "onion"]),
             (["--protocol", "hybrid", "--preset", "ONION_S"], ["ONION_S", "onion", "hybrid"]),
             (["--protocol", "exppack-d", "--preset", "LWE_N1280_STD3_2_PLAIN"], ["frodo, simple and double"]),
             (["--protocol", "double-pack", "--preset", "nonsense"], ["nonsense", "PACK_M31", "VIPIR_N4096_3X29"]),
             (["--protocol", "exppack-d"], ["exppack-d is for the shortest", "64"]),
             (["--protocol", "hybrid", "--columns", "0"], ["--columns"]),
-            (["--protocol", "exppack"], ["unknown protocol", "auto", "frodo", "onion", *packing]),
+            (["--protocol", "exppack"], ["unknown protocol", "auto", "frodo", "onion", *KEYED]),
             (["--protocol", "hybrid", "--max-value-size", MIB + 1], ["--max-value-size", str(MIB)]),
             (["--protocol", "hybrid", "--max-value-size", "299"], ["--max-value-size", "299", str(MIB)]),
+            (["--protocol", "colpack", "--preset", "PACK_M31"], ["PACK_M31", "hybrid", "colpack"]),
+            (["--protocol", "hybrid", "--preset", "COLPACK_N2048_Q52"], ["COLPACK_N2048_Q52", "colpack", "hybrid"]),
+            (["--preset", "COLPACK"], ["COLPACK", "COLPACK_N2048_Q52"]),
+            (["--protocol", "colpack", "--columns", "0"], ["--columns"]),
+            (["--preset", COLPACK.small, "--columns", "3"], ["entries", "512", "columns"]),
         ):
             with self.subTest(args=args):
                 line = self.fails("build", source, "--key", "k", "--out", out, *args)
@@ -319,25 +430,49 @@ class PackedBuilds(KeyedTest):
                 table = self.table(sizes[name], "auto", *args, "--force")
                 self.assertEqual(self.facts(table)["protocol"], protocol)
 
-    def test_inspect_shows_what_a_table_costs(self):
-        table = self.table(values(100, 52), "hybrid", "--columns", "30")
+    def test_the_default_of_a_table_by_key(self):
+        table = self.build(self.jsonl(values(2000, 60)), "--key", "k", "--value", "v")
+        self.assertEqual(self.facts(table)["protocol"], "colpack")
+
+
+class Inspection(PackedTest):
+    def inspect(self, protocol, records, columns, known):
+        """Inspects a table under the preset of full size; returns its facts, the bytes of its files, and the text."""
+        table = self.table(values(records, 52), protocol, "--columns", columns)
         facts = self.facts(table)
-        self.assertEqual((facts["lwe_dimension"], facts["ring_degree"]), (1280, 4096))
+        self.assertEqual({name: facts[name] for name in known}, known)
+        text = self.hushdb("inspect", table).stdout
+        self.assertIn(f"{protocol} with {PROTOCOLS[protocol].full}", text)
+        return facts, {file["name"]: file["bytes"] for file in facts["files"]}, text
+
+    def test_what_a_table_costs_with_evaluation_keys(self):
+        known = {"lwe_dimension": 1280, "ring_degree": 4096, "lanes": 68, "planes": 1, "entries": 1, "folds": 0}
+        facts, files, text = self.inspect("hybrid", 100, "30", known)
         self.assertEqual(facts["word_bits"]["packed"], 18)
         self.assertIn(facts["word_bits"]["query"], range(16, 33))
-        self.assertEqual((facts["lanes"], facts["planes"], facts["entries"], facts["folds"]), (68, 1, 1, 0))
         self.assertEqual(facts["rows"], facts["blocks"] * facts["slot_bytes"])
-        files = {file["name"]: file["bytes"] for file in facts["files"]}
         self.assertEqual(files["lifted.bin"], facts["lifted_bytes"])
         self.assertEqual(facts["server_bytes"], facts["encoded_bytes"] + facts["lifted_bytes"])
         # One plaintext: two primes of 32 bits for every coefficient, and for every one of the LWE secret.
         self.assertEqual(facts["lifted_bytes"], 2 * 4 * 4096 * 1280)
         self.assertLess(facts["key_bytes"], 1.3 * MIB)
-        text = self.hushdb("inspect", table).stdout
-        self.assertIn("hybrid with PACK_M31", text)
         self.assertIn("40.00 MiB, kept by the server", text)
         self.assertIn("uploaded once by each client", text)
         self.assertIn("in all: database", text)
+
+    def test_what_a_table_costs_without(self):
+        known = {"lwe_dimension": 2048, "ring_degree": 2048, "lanes": 34, "planes": 1, "entries": 1,
+                 "rows": 5 * 60, "columns": 406}
+        facts, files, text = self.inspect("colpack", 2000, "500", known)
+        self.assertEqual(files["columns.bin"], facts["pack_column_bytes"])
+        self.assertEqual(facts["pack_column_bytes"], -(-facts["rows"] // 32) * 32 * 8192)
+        self.assertEqual(facts["server_bytes"], sum(files.values()))
+        # Whole panels of 32 rows and tiles of 64 columns; two polynomials of two limbs.
+        self.assertEqual(files, {"db.bin": 320 * 448, "columns.bin": 320 * 8192, "chain.bin": 4 * 2048 * 4})
+        self.assertIn("\n  server     2.67 MiB in all: database 140.00 KiB, pack columns 2.50 MiB, "
+                      "digits and masks 32.00 KiB\n", text)
+        self.assertNotIn("uploaded", text)
+        self.assertNotIn("downloaded", text)
 
 
 if __name__ == "__main__":
