@@ -34,7 +34,7 @@ deny: $(DENY) ## Licences, sources and duplicates of dependencies; advisories wh
 	scripts/deny.sh $(DENY)
 
 $(DENY):
-	$(CARGO) install cargo-deny --locked --version $(DENY_VERSION) --root $(TOOLS)
+	$(CARGO) install cargo-deny --locked --debug --version $(DENY_VERSION) --root $(TOOLS) # half the time to compile
 
 docs: ## API documentation; warnings are errors.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked --document-private-items

@@ -124,10 +124,11 @@ class CudaLookups(CudaTest):
 class CudaBenchmarks(CudaTest):
     """What is measured on a GPU runs in the emulator: the one run on a GPU does not end before its time."""
 
-    STEPS = ("lwe_fold: queries", "lwe_fold, Wgmma", "lwe_fold, Mma", "lwe_fold, Gemv", "reinterpret_lwe, an answer",
-             "pack_columns", "rgsw_power_fold, 4 x 16", "chain_hint, 1 plaintexts", "lift_hint, 16 x 64")
+    STEPS = ("lwe_fold: queries", "lwe_fold, Wgmma", "lwe_fold, Mma", "lwe_fold, Gemv", "pack, Imad", "pack, Mma",
+             "pack, Hopper", "lwe_fold", "reinterpret_lwe, an answer", "reinterpret_lwe, a hint", "pack_columns",
+             "rgsw_power_fold", "pack", "rlwe_fold", "chain_hint", "lift_hint")
     # By each parameter set.
-    RING_STEPS = ("expand to", "rgsw_fold", "pack_pairs", "mod_switch")
+    RING_STEPS = ("expand", "rgsw_fold", "respond")
     PROTOCOLS = ("colpack", "colpack-s", "simple", "hybrid", "exppack-s")
 
     @unittest.skipIf(ON_GPU, "make gpu-check is the benchmark")

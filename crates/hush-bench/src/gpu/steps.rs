@@ -96,14 +96,15 @@ impl Bench<'_> {
                 continue;
             }
             done.push(step.shape);
-            self.step(step.shape, params.facts().protocol, self.scale.batches);
+            let row = Row::named(step.shape.name()).of(params.facts().protocol);
+            self.step(step.shape, &row, self.scale.batches);
         }
     }
 
     /// A step for some batches.
-    fn step(&mut self, shape: StepShape, protocol: Protocol, batches: &[usize]) {
+    fn step(&mut self, shape: StepShape, row: &Row, batches: &[usize]) {
         for &batch in batches {
-            let row = Row::named(shape.name()).of(protocol).batch(batch);
+            let row = row.clone().batch(batch);
             self.attempt(row.clone(), |bench| {
                 let run = OnDevice.step(&**bench.cuda, &shape, batch)?;
                 let scanned = shape.work(batch).bytes as usize;
@@ -119,11 +120,13 @@ impl Bench<'_> {
 /// (2) of `rows` words, as in an answer of `double` with records of two bytes, and of a part of its hint.
 fn reinterpret_lwe(bench: &mut Bench<'_>, rows: usize) -> Result<(), Box<dyn Error>> {
     let hint_items = SHORT_RECORD * DEFAULT_LWE.n();
-    for (items, blocks) in
-        [(SHORT_RECORD, rows / SHORT_RECORD), (hint_items, HINT_WORDS.min(rows) / hint_items)]
-    {
+    for (name, items, blocks) in [
+        ("reinterpret_lwe, an answer", SHORT_RECORD, rows / SHORT_RECORD),
+        ("reinterpret_lwe, a hint", hint_items, HINT_WORDS.min(rows) / hint_items),
+    ] {
         let db = Tiling::new(items * DIGITS, blocks.max(1));
-        bench.step(StepShape::ReinterpretLwe { words: items * db.cols(), db }, Protocol::Double, &[1]);
+        let shape = StepShape::ReinterpretLwe { words: items * db.cols(), db };
+        bench.step(shape, &Row::named(name).of(Protocol::Double), &[1]);
     }
     Ok(())
 }
@@ -132,7 +135,7 @@ fn reinterpret_lwe(bench: &mut Bench<'_>, rows: usize) -> Result<(), Box<dyn Err
 fn lift_hint(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     let (ring, n) = (*bench.scale.pack.ring(), bench.scale.pack.lwe().n());
     let lift = StepShape::LiftHint { ring, n, columns: MAX_TILE_WIDTH, parts: 1 };
-    bench.step(lift, Protocol::Hybrid, &[1]);
+    bench.step(lift, &Row::named("lift_hint").of(Protocol::Hybrid), &[1]);
     Ok(())
 }
 
