@@ -7,9 +7,28 @@ pub fn equal_mask(x: u32, y: u32) -> u32 {
     (((difference | difference.wrapping_neg()) >> 31) ^ 1).wrapping_neg()
 }
 
+/// Whether two strings of bytes are equal, in a time that depends on their lengths alone.
+pub fn equal_bytes(x: &[u8], y: &[u8]) -> bool {
+    let difference = x.iter().zip(y).fold(0, |difference, (x, y)| difference | (x ^ y));
+    // The compiler must not see that a difference ends the loop early.
+    x.len() == y.len() && std::hint::black_box(difference) == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_bytes_are_equal() {
+        let bytes = [1u8, 2, 0x80, 0];
+        assert!(equal_bytes(&[], &[]) && equal_bytes(&bytes, &bytes));
+        assert!(!equal_bytes(&bytes, &bytes[..3]) && !equal_bytes(&[], &bytes));
+        for place in 0..bytes.len() {
+            let mut other = bytes;
+            other[place] ^= 0x40;
+            assert!(!equal_bytes(&bytes, &other), "{place}");
+        }
+    }
 
     #[test]
     fn masks_are_all_or_nothing() {

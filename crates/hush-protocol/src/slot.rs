@@ -3,6 +3,7 @@
 //! A key table's slots begin with the key's fingerprint; a table whose values all have one length has no length
 //! field. Everything is padded to the longest value, so that a slot's size says nothing about its record.
 
+use hush_math::constant_time::equal_bytes;
 use serde::{Deserialize, Serialize};
 
 /// Longest value in bytes.
@@ -77,7 +78,8 @@ impl SlotFormat {
         } else {
             length.iter().rev().fold(0usize, |acc, &byte| acc << 8 | usize::from(byte))
         };
-        if head != fingerprint || length > self.max_value_bytes as usize { None } else { rest.get(..length) }
+        let is_its_own = equal_bytes(head, fingerprint) & (length <= self.max_value_bytes as usize);
+        if is_its_own { rest.get(..length) } else { None }
     }
 }
 

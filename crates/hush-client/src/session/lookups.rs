@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use hush_protocol::wire::{self, QueryRequest, ResponseShape};
-use prost::Message;
+use prost::{Message, bytes::Bytes};
 use rayon::prelude::*;
 
 use super::{
@@ -20,8 +20,8 @@ const MAX_MESSAGE_BYTES: usize = 64 << 20;
 /// How often a long-lived session asks whether its keys are too old.
 const KEY_CHECK: Duration = Duration::from_secs(24 * 3600);
 
-/// What the look-ups of one request came to.
-type Outcomes = Vec<Result<Found, ClientError>>;
+/// The answers of one request, and what decrypts them.
+type Answered = Vec<(PendingLookup, Bytes)>;
 
 /// An open table of a server.
 pub struct Session {
@@ -56,9 +56,9 @@ impl Session {
     /// Looks records up: one result for each of `wanted`, in order, all from the same epoch.
     ///
     /// The server learns how many are wanted, and nothing else: duplicates are not merged, and what is found does
-    /// not change what is sent. If the table has changed on the server, its new hint is fetched and all of `wanted`
-    /// are looked up anew, once. If the server does not have this client's evaluation keys, they are uploaded, once for
-    /// each request.
+    /// not change what is sent, nor when: all answers are in memory until the last one has come. If the table has changed on
+    /// the server, its new hint is fetched and all of `wanted` are looked up anew, once. If the server does not have this
+    /// client's evaluation keys, they are uploaded, once for each request.
     ///
     /// # Errors
     /// The task's: [`SessionError::Client`] before anything is sent if a key is too long or the table is looked up the
@@ -104,16 +104,21 @@ impl Session {
         wanted.iter().try_for_each(|wanted| wanted.check(&self.table.descriptor().lookup))?;
         let facts = self.table.facts();
         let fitting = fitting(facts.query.total(), facts.answer_bytes, link.options().max_queries);
-        let mut outcomes = Vec::with_capacity(wanted.len());
+        let mut answered = Vec::with_capacity(wanted.len());
         for wanted in wanted.chunks(fitting) {
-            outcomes.extend(self.outcomes(link, wanted).await?);
+            answered.extend(self.answered(link, wanted).await?);
         }
-        // Only now: requests that stop early would tell something about the record that could not be read.
+        // Only now: how long it takes depends on what is found, so that requests in between would tell by when they come, and those
+        // that stop early would tell something about the record that could not be read.
+        let table = &self.table;
+        let decode = |(pending, answer): (PendingLookup, Bytes)| table.decode(&pending, &answer);
+        let outcomes: Vec<Result<Found, ClientError>> =
+            link.timed(&mut self.stats.seconds.decode, || answered.into_par_iter().map(decode).collect());
         outcomes.into_iter().map(|outcome| outcome.map_err(SessionError::from)).collect()
     }
 
     /// One request's look-ups. If the server lacks their keys, these are uploaded and the request is made once more.
-    async fn outcomes(&mut self, link: &Link, wanted: &[Wanted]) -> Result<Outcomes, SessionError> {
+    async fn answered(&mut self, link: &Link, wanted: &[Wanted]) -> Result<Answered, SessionError> {
         match self.exchange(link, wanted).await {
             Err(error) if lacks_keys(&error) => {}
             outcome => return outcome,
@@ -143,9 +148,8 @@ impl Session {
         }
     }
 
-    /// One request and its response, in as many attempts as are allowed. What fails here does so whatever is wanted;
-    /// what depends on that is in the outcomes.
-    async fn exchange(&mut self, link: &Link, wanted: &[Wanted]) -> Result<Outcomes, SessionError> {
+    /// One request and its response, in as many attempts as are allowed. What fails here does so whatever is wanted.
+    async fn exchange(&mut self, link: &Link, wanted: &[Wanted]) -> Result<Answered, SessionError> {
         let epoch = self.table.descriptor().epoch;
         let answer_bytes = self.table.facts().answer_bytes;
         let shape = ResponseShape { epoch: &epoch, answers: wanted.len(), answer_bytes };
@@ -155,11 +159,7 @@ impl Session {
         let (response, pending) = answered?;
         self.stats.bytes_down += response.len() as u64;
         self.stats.answers += wanted.len() as u64;
-        let answers = shape.decode(response.into())?;
-        let table = &self.table;
-        Ok(link.timed(&mut self.stats.seconds.decode, || {
-            pending.par_iter().zip(&answers).map(|(pending, answer)| table.decode(pending, answer)).collect()
-        }))
+        Ok(pending.into_iter().zip(shape.decode(response.into())?).collect())
     }
 
     /// A response, and what decrypts it. Every attempt has its own ciphertexts.

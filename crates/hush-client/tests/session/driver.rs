@@ -117,6 +117,8 @@ pub(crate) fn lost() -> TransportFailure {
 #[derive(Default)]
 pub(crate) struct Memory {
     now: Mutex<Duration>,
+    /// How far the clock goes on whenever it is read.
+    tick: Duration,
     hints: Arc<Mutex<Hints>>,
     seeds: Mutex<Seeds>,
     /// How many were made.
@@ -134,6 +136,11 @@ type Seeds = HashMap<(String, String), Seed>;
 impl Memory {
     pub(crate) fn broken() -> Self {
         Self { broken: true, ..Self::default() }
+    }
+
+    /// A clock that goes on by `tick` whenever it is read.
+    pub(crate) fn ticking(tick: Duration) -> Self {
+        Self { tick, ..Self::default() }
     }
 
     pub(crate) fn pass(&self, time: Duration) {
@@ -169,7 +176,9 @@ impl Memory {
 
 impl Host for Memory {
     fn now(&self) -> Duration {
-        *self.now.lock().unwrap()
+        let mut now = self.now.lock().unwrap();
+        *now += self.tick;
+        *now
     }
 
     fn report(&self, event: &Event<'_>) {

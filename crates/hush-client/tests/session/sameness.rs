@@ -1,6 +1,6 @@
 //! What is sent depends on the table and the number of look-ups alone.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use hush_client::{Found, Wanted, session::SessionError};
 use hush_he::params::DEFAULT_LWE;
@@ -20,7 +20,7 @@ use prost::Message;
 
 use super::{
     QUERY,
-    driver::Driver,
+    driver::{Driver, Memory},
     indices,
     message::{Reply, Request},
     open,
@@ -99,6 +99,20 @@ fn requests_do_not_tell_keys_apart() {
     }
     // But how many there are.
     assert_ne!(seen(noise_by_key(), &keys([b"a"; 5])[..4]).0, expected);
+}
+
+#[test]
+fn answers_are_read_after_the_last_one_has_come() {
+    let tick = Duration::from_secs(1);
+    let mut driver = noise_by_key();
+    driver.host = Arc::new(Memory::ticking(tick));
+    driver.options.max_queries = 2;
+    let mut session = open(&mut driver).unwrap();
+    let wanted = [b"a", b"b", b"c", b"d", b"e"].map(|key| Wanted::Key(key.to_vec()));
+    assert_eq!(driver.drive(session.look_up(&wanted)).unwrap(), vec![None; 5]);
+    assert_eq!(driver.asked(QUERY).len(), 3);
+    // Once, and not between the requests.
+    assert_eq!(session.stats().seconds.decode, tick.as_secs_f64());
 }
 
 #[test]
