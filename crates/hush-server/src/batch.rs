@@ -1,15 +1,16 @@
 //! Concurrent queries of a table become one scan.
 //!
 //! A scan reads the whole table however many queries it answers, so queries that arrive during a
-//! scan wait and share the next one. There is no thread or task for an idle table: the request that
-//! finds it idle starts a task, which scans until the queue is empty.
+//! scan wait and share the next one, taken from their clients in turn. There is no thread or task
+//! for an idle table: the request that finds it idle starts a task, which scans until the queue is
+//! empty.
 //!
 //! Where the host has little to do with a scan (on a GPU), a second batch goes beside the first, so
 //! that its queries are read meanwhile. It has to be full: the scans come one after another anyway,
 //! and queries that leave room for others had better share the next.
 
 use std::{
-    collections::VecDeque,
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicI64},
     time::{Duration, Instant},
 };
@@ -26,6 +27,7 @@ use crate::{
     keys::OpenedKeys,
     limits::Reservation,
     state::{ResidentTable, Server},
+    turns::Turns,
 };
 
 /// The queue of one table.
@@ -38,7 +40,7 @@ pub(crate) struct Batcher {
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Job>,
+    waiting: Turns<Job>,
     /// Whether a task scans, collects or waits for scans. It alone takes from `waiting`.
     busy: bool,
 }
@@ -47,14 +49,21 @@ struct Job {
     query: Query,
     /// Of its client, in a table that needs them.
     keys: Option<Arc<OpenedKeys>>,
-    reply: oneshot::Sender<Result<Vec<u8>, AnswerError>>,
-    /// The query borrows from the request's body, and its answer will take memory even if the client
-    /// goes during the scan: both count until the last query is answered.
-    _memory: Arc<Reservation>,
+    reply: oneshot::Sender<Result<Answered, AnswerError>>,
+    /// The query borrows from the request's body, which counts until the last query is answered.
+    _body: Arc<Reservation>,
+    /// The answer will take memory even if the client goes during the scan.
+    memory: Reservation,
+}
+
+/// An answer with its share of the budget.
+pub(crate) struct Answered {
+    pub(crate) words: Vec<u8>,
+    pub(crate) memory: Reservation,
 }
 
 /// The answer to one query, later.
-pub(crate) type Reply = oneshot::Receiver<Result<Vec<u8>, AnswerError>>;
+pub(crate) type Reply = oneshot::Receiver<Result<Answered, AnswerError>>;
 
 /// Why one query got no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,12 +83,15 @@ pub(crate) enum AnswerError {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Overloaded;
 
-/// Queues the queries of one request, all or none. Must be called inside the async runtime.
+/// Queues the queries of one request of `client`, all or none; `body` is what their bytes have taken of the budget, `answers` what
+/// the answers of all of them will take. Must be called inside the async runtime.
 pub(crate) fn submit(
     server: &Arc<Server>,
     table: &Arc<ResidentTable>,
+    client: IpAddr,
     queries: Vec<(Query, Option<Arc<OpenedKeys>>)>,
-    memory: &Arc<Reservation>,
+    body: Reservation,
+    mut answers: Reservation,
 ) -> Result<Vec<Reply>, Overloaded> {
     let mut queue = table.batcher.lock();
     let depth = server.metrics.queue_depth(&table.name);
@@ -91,9 +103,11 @@ pub(crate) fn submit(
         }
     }
     depth.inc_by(queries.len() as i64);
+    let body = Arc::new(body);
     let replies = queries.into_iter().map(|(query, keys)| {
         let (reply, receiver) = oneshot::channel();
-        queue.waiting.push_back(Job { query, keys, reply, _memory: memory.clone() });
+        let memory = answers.split(table.served().answer_bytes);
+        queue.waiting.push(client, Job { query, keys, reply, _body: body.clone(), memory });
         receiver
     });
     let replies = replies.collect();
@@ -128,9 +142,7 @@ async fn scan_until_idle(server: Arc<Server>, table: Arc<ResidentTable>) {
 impl Queue {
     /// Drops those whose client has gone, and says how many they were.
     fn forget_gone(&mut self) -> i64 {
-        let before = self.waiting.len();
-        self.waiting.retain(|job| !job.reply.is_closed());
-        (before - self.waiting.len()) as i64
+        self.waiting.retain(|job| !job.reply.is_closed()) as i64
     }
 }
 
@@ -152,7 +164,7 @@ impl Batcher {
         let size = if queue.waiting.len() < least { 0 } else { queue.waiting.len().min(max_batch) };
         depth.dec_by(gone + size as i64);
         queue.busy = beside || size > 0;
-        (size > 0).then(|| queue.waiting.drain(..size).collect())
+        (size > 0).then(|| queue.waiting.take(size))
     }
 
     /// Waits until a full batch waits.
@@ -183,9 +195,9 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job
         match ask_engine(&table, &batch).await {
             Ok(answers) => {
                 server.metrics.scanned(&table.name, answers.len(), started.elapsed());
-                for (job, answer) in batch.drain(..).zip(answers) {
+                for (Job { reply, memory, .. }, words) in batch.drain(..).zip(answers) {
                     // A client that has gone meanwhile has dropped its receiver.
-                    let _ = job.reply.send(Ok(answer));
+                    let _ = reply.send(Ok(Answered { words, memory }));
                 }
             }
             Err(EngineError::Query { index, reason }) if index < batch.len() => {

@@ -29,7 +29,8 @@ pub struct ServerConfig {
     pub header_timeout: Duration,
     /// The longest that a request's body may take.
     pub body_timeout: Duration,
-    /// The longest that the server waits for a client to take another 16 KiB of a response.
+    /// The longest that the server waits for a client to take more of a response, and for one that takes less than 4 KiB a second
+    /// all in all.
     pub write_timeout: Duration,
     /// The longest wait for requests in flight after a shutdown.
     pub drain_timeout: Duration,

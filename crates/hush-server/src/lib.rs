@@ -11,6 +11,7 @@
 //! | `limits.rs` | reading a body within a size, a time and a memory budget, which answers share |
 //! | `keys/` | evaluation keys of clients: on disk, and ready in memory |
 //! | `batch.rs` | concurrent queries become one scan |
+//! | `turns.rs` | what waits for a scan, each client in turn |
 //! | `throttle.rs` | queries per second and address |
 //! | `problem.rs` | errors as RFC 9457 problem documents |
 //! | `metrics.rs` | Prometheus metrics |
@@ -31,6 +32,7 @@ mod routes;
 mod state;
 mod tables;
 mod throttle;
+mod turns;
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 

@@ -38,6 +38,18 @@ impl Reservation {
         Reservation { budget: budget.clone(), taken: 0 }
     }
 
+    /// Another one of the same budget, which has taken nothing.
+    pub(crate) fn another(&self) -> Reservation {
+        Reservation::none(&self.budget)
+    }
+
+    /// Takes `bytes` of what this one has, or all of it.
+    pub(crate) fn split(&mut self, bytes: usize) -> Reservation {
+        let taken = bytes.min(self.taken);
+        self.taken -= taken;
+        Reservation { budget: self.budget.clone(), taken }
+    }
+
     /// Takes more, or nothing.
     ///
     /// # Errors
@@ -144,7 +156,10 @@ mod tests {
         let mut second = Reservation::none(&budget);
         assert!(second.grow(5).is_err());
         assert!(second.grow(4).is_ok());
+        let part = first.split(2);
         drop(first);
+        assert!(second.grow(5).is_err());
+        drop(part);
         assert!(second.grow(6).is_ok());
         assert!(second.grow(1).is_err());
         second.shrink(3);

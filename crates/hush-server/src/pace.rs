@@ -2,36 +2,32 @@
 
 use std::time::Duration;
 
-/// Bytes that a client has to take for its patience to start afresh. A timer that any progress
-/// resets would let a client hold a response for ever with one byte at a time.
-const PROGRESS_BYTES: usize = 16 << 10;
+/// Bytes a second that a client has to take in the long run, as over a slow modem. A timer that any progress resets would let
+/// a client hold a response, and the memory that it takes, for hours with a byte at a time.
+const LEAST_RATE: f64 = 4096.0;
 
-/// What a connection has waited for its client to take the next [`PROGRESS_BYTES`]. Only time in
-/// which there is something to write counts, however many responses it is spread over.
+/// A connection's patience with its client. It shrinks while there is something to write that the client does not take, and grows
+/// with what the client takes, up to where it began.
 pub(crate) struct Pace {
     limit: Duration,
-    waited: Duration,
-    written: usize,
+    left: Duration,
 }
 
 impl Pace {
-    /// Waits `limit` for each [`PROGRESS_BYTES`].
+    /// Patience of `limit`.
     pub(crate) fn new(limit: Duration) -> Pace {
-        Pace { limit, waited: Duration::ZERO, written: 0 }
+        Pace { limit, left: limit }
     }
 
     /// How much longer the write that is pending now may take.
     pub(crate) fn left(&self) -> Duration {
-        self.limit.saturating_sub(self.waited)
+        self.left
     }
 
     /// A write took `waited` and wrote `bytes`.
     pub(crate) fn wrote(&mut self, bytes: usize, waited: Duration) {
-        self.waited = self.waited.saturating_add(waited);
-        self.written = self.written.saturating_add(bytes);
-        if self.written >= PROGRESS_BYTES {
-            *self = Pace::new(self.limit);
-        }
+        let earned = Duration::from_secs_f64(bytes as f64 / LEAST_RATE);
+        self.left = self.left.saturating_sub(waited).saturating_add(earned).min(self.limit);
     }
 }
 
@@ -40,25 +36,36 @@ mod tests {
     use super::*;
 
     const LIMIT: Duration = Duration::from_secs(30);
+    const SECOND: Duration = Duration::from_secs(1);
 
-    #[test]
-    fn single_bytes_use_up_the_limit() {
+    /// Seconds after which a client that takes `bytes` every second is cut off, if it ever is within an hour.
+    fn patience(bytes: usize) -> Option<u64> {
         let mut pace = Pace::new(LIMIT);
-        assert_eq!(pace.left(), LIMIT);
-        pace.wrote(1, Duration::from_secs(29));
-        assert_eq!(pace.left(), Duration::from_secs(1));
-        pace.wrote(1, Duration::from_secs(29));
-        assert_eq!(pace.left(), Duration::ZERO);
+        (1..3600).find(|_| {
+            let is_over = pace.left() < SECOND;
+            pace.wrote(bytes, SECOND);
+            is_over
+        })
     }
 
     #[test]
-    fn enough_bytes_renew_it() {
+    fn a_client_that_reads_too_slowly_is_cut_off() {
+        assert_eq!(patience(1), Some(31));
+        assert_eq!(patience(LEAST_RATE as usize / 2), Some(60));
+        assert_eq!(patience(LEAST_RATE as usize), None);
+    }
+
+    #[test]
+    fn patience_is_earned_and_does_not_pile_up() {
         let mut pace = Pace::new(LIMIT);
-        pace.wrote(PROGRESS_BYTES - 1, Duration::from_secs(20));
-        assert_eq!(pace.left(), Duration::from_secs(10));
-        pace.wrote(1, Duration::from_secs(9));
         assert_eq!(pace.left(), LIMIT);
-        pace.wrote(PROGRESS_BYTES - 1, Duration::from_secs(1));
-        assert_eq!(pace.left(), Duration::from_secs(29));
+        pace.wrote(1 << 30, SECOND);
+        assert_eq!(pace.left(), LIMIT);
+        pace.wrote(0, 25 * SECOND);
+        assert_eq!(pace.left(), 5 * SECOND);
+        pace.wrote(2 * LEAST_RATE as usize, SECOND);
+        assert_eq!(pace.left(), 6 * SECOND);
+        pace.wrote(0, 60 * SECOND);
+        assert_eq!(pace.left(), Duration::ZERO);
     }
 }

@@ -71,7 +71,7 @@ impl Buckets {
 }
 
 /// What counts as one client: an IPv4 address, or the /64 that an IPv6 host picks addresses from.
-fn network(client: IpAddr) -> IpAddr {
+pub(crate) fn network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();

@@ -23,7 +23,7 @@ use prost::Message;
 
 use super::{admit, check_content_type, resident};
 use crate::{
-    batch::{self, AnswerError, Reply},
+    batch::{self, AnswerError, Answered, Reply},
     keys::{self, KeyId, OpenedKeys},
     limits::{Reservation, read_body},
     problem::Problem,
@@ -44,7 +44,7 @@ pub(super) async fn answer(
     check_content_type(&parts.headers)?;
     let max_bytes = |table: &Arc<ResidentTable>| table.request_shape(&server.config).max_bytes();
     let limit = replaced.iter().map(max_bytes).fold(max_bytes(&table), usize::max);
-    let (body, mut memory) = read_body(&server, &parts.headers, body, limit).await?;
+    let (body, memory) = read_body(&server, &parts.headers, body, limit).await?;
     let body_bytes = body.len();
     let (table, queries) = decode(&server, table, replaced, body)?;
     if let Some(buckets) = &server.buckets {
@@ -55,12 +55,12 @@ pub(super) async fn answer(
     if answer_bytes > limit - body_bytes {
         return Err(Problem::answers_too_large(limit));
     }
-    memory.grow(answer_bytes)?;
-    let memory = Arc::new(memory);
+    let mut answers = memory.another();
+    answers.grow(answer_bytes)?;
     let queries = with_keys(&server, &table, queries).await?;
-    let replies = batch::submit(&server, &table, queries, &memory)
+    let replies = batch::submit(&server, &table, peer.ip(), queries, memory, answers)
         .map_err(|_| Problem::overloaded("too many queries are waiting for this table"))?;
-    Ok(respond(collect(replies, &table.served().epoch).await?, &memory))
+    Ok(respond(collect(replies, &table.served().epoch).await?))
 }
 
 /// The queries of a body, and who answers them: of the current epoch and the replaced ones that which they name.
@@ -115,28 +115,28 @@ async fn with_keys(
 /// The pieces of an encoded [`QueryResponse`]: its header, then one for each answer. In protobuf,
 /// the concatenation of messages is the encoding of all their fields. Piece by piece, no answer is
 /// in memory twice for longer than it takes to encode it.
-async fn collect(replies: Vec<Reply>, epoch: &[u8]) -> Result<Vec<Vec<u8>>, Problem> {
+async fn collect(replies: Vec<Reply>, epoch: &[u8]) -> Result<Vec<Piece>, Problem> {
     let epoch = Bytes::copy_from_slice(epoch);
     let header = QueryResponse { version: wire::VERSION, epoch, answers: Vec::new() };
-    let mut pieces = vec![header.encode_to_vec()];
+    let mut pieces = vec![Piece { bytes: header.encode_to_vec(), _memory: None }];
     for (index, reply) in replies.into_iter().enumerate() {
         // A reply is dropped unsent only if the runtime goes down.
-        let words = reply.await.unwrap_or(Err(AnswerError::Internal));
-        let words = words.map_err(|error| Problem::answer(error, index))?;
+        let answered = reply.await.unwrap_or(Err(AnswerError::Internal));
+        let Answered { words, memory } = answered.map_err(|error| Problem::answer(error, index))?;
         let answers = vec![Answer { words: words.into() }];
-        pieces.push(QueryResponse { answers, ..QueryResponse::default() }.encode_to_vec());
+        let bytes = QueryResponse { answers, ..QueryResponse::default() }.encode_to_vec();
+        pieces.push(Piece { bytes, _memory: Some(memory) });
     }
     Ok(pieces)
 }
 
-/// A response of these pieces, which count in the budget until the last of them is written or the
-/// connection ends.
-fn respond(pieces: Vec<Vec<u8>>, memory: &Arc<Reservation>) -> Response {
-    let content_length = HeaderValue::from(pieces.iter().map(Vec::len).sum::<usize>());
+/// A response of these pieces, each of which counts in the budget until it is written or the connection ends.
+fn respond(pieces: Vec<Piece>) -> Response {
+    let content_length = HeaderValue::from(pieces.iter().map(|piece| piece.bytes.len()).sum::<usize>());
     let content_type = [(CONTENT_TYPE, wire::CONTENT_TYPE)];
     let content_length = [(CONTENT_LENGTH, content_length)];
-    let pieces = pieces.into_iter().map(|bytes| Piece { bytes, _memory: memory.clone() });
-    let pieces: Vec<_> = pieces.map(|piece| Ok::<_, Infallible>(Bytes::from_owner(piece))).collect();
+    let piece = |piece| Ok::<_, Infallible>(Bytes::from_owner(piece));
+    let pieces: Vec<_> = pieces.into_iter().map(piece).collect();
     (content_type, content_length, Body::from_stream(stream::iter(pieces))).into_response()
 }
 
@@ -144,7 +144,7 @@ fn respond(pieces: Vec<Vec<u8>>, memory: &Arc<Reservation>) -> Response {
 /// long before they are written, so that the body itself cannot hold the reservation.
 struct Piece {
     bytes: Vec<u8>,
-    _memory: Arc<Reservation>,
+    _memory: Option<Reservation>,
 }
 
 impl AsRef<[u8]> for Piece {

@@ -100,6 +100,23 @@ fn a_request_larger_than_a_batch_takes_several_scans() {
 }
 
 #[test]
+fn one_query_does_not_wait_behind_the_many_of_another_client() {
+    let (server, engine) = TestServer::with_engine(with_window(Duration::ZERO));
+    engine.hold();
+    let (many, one) = ((0..20).map(query).collect::<Vec<_>>(), query(50));
+    let mut greedy = server.client();
+    greedy.send_queries(EPOCH, &many);
+    engine.wait_for_scans(1);
+    let mut other = Client::connect_from([127, 0, 0, 2], server.address);
+    other.send_queries(EPOCH, std::slice::from_ref(&one));
+    server.wait_for_queue(many.len() - MAX_BATCH + 1);
+    engine.release();
+    other.receive_answers(EPOCH, std::slice::from_ref(&one));
+    greedy.receive_answers(EPOCH, &many);
+    assert_eq!(engine.batch_of(&one), Some(1), "the next scan");
+}
+
+#[test]
 fn many_concurrent_clients_all_get_their_own_answers() {
     let (server, engine) = TestServer::with_engine(ServerConfig::default());
     thread::scope(|scope| {

@@ -9,6 +9,7 @@ use std::{
 use hush_protocol::wire::{self, Query, QueryRequest, ResponseShape};
 use prost::Message;
 use serde_json::Value;
+use tokio::net::TcpSocket;
 
 use crate::engine::{ANSWER_BYTES, expected};
 
@@ -48,7 +49,23 @@ impl Response {
 
 impl Client {
     pub(crate) fn connect(address: SocketAddr) -> Client {
-        let stream = TcpStream::connect(address).unwrap();
+        Self::over(TcpStream::connect(address).unwrap())
+    }
+
+    /// The same from another address of the loopback network.
+    pub(crate) fn connect_from(from: [u8; 4], address: SocketAddr) -> Client {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let connect = async {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.bind((from, 0).into()).unwrap();
+            socket.connect(address).await.unwrap().into_std().unwrap()
+        };
+        let stream = runtime.block_on(connect);
+        stream.set_nonblocking(false).unwrap();
+        Self::over(stream)
+    }
+
+    fn over(stream: TcpStream) -> Client {
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         stream.set_nodelay(true).unwrap();
         Client { stream: BufReader::new(stream) }
@@ -80,10 +97,17 @@ impl Client {
         response
     }
 
+    /// The rest of the body.
     pub(crate) fn receive_body(&mut self, response: &mut Response) {
         let length = response.header("content-length").map_or(0, |length| length.parse().unwrap());
-        response.body.resize(length, 0);
-        self.stream.read_exact(&mut response.body).unwrap();
+        self.receive_some(response, length - response.body.len());
+    }
+
+    /// The next bytes of the body.
+    pub(crate) fn receive_some(&mut self, response: &mut Response, bytes: usize) {
+        let received = response.body.len();
+        response.body.resize(received + bytes, 0);
+        self.stream.read_exact(&mut response.body[received..]).unwrap();
     }
 
     pub(crate) fn receive_head(&mut self) -> Response {

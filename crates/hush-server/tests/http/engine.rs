@@ -31,8 +31,8 @@ struct State {
     held: bool,
     /// How its device has failed for good.
     lost: Option<String>,
-    /// Size of each batch, when its scan begins.
-    batches: Vec<usize>,
+    /// The first byte of each query of each batch, when its scan begins.
+    batches: Vec<Vec<u8>>,
 }
 
 impl SumEngine {
@@ -105,7 +105,12 @@ impl SumEngine {
     }
 
     pub(crate) fn batches(&self) -> Vec<usize> {
-        self.state.lock().unwrap().batches.clone()
+        self.state.lock().unwrap().batches.iter().map(Vec::len).collect()
+    }
+
+    /// Which batch has the query.
+    pub(crate) fn batch_of(&self, query: &Query) -> Option<usize> {
+        self.state.lock().unwrap().batches.iter().position(|batch| batch.contains(&query.first[0]))
     }
 
     /// Waits until this many scans have begun.
@@ -185,7 +190,7 @@ impl Engine for SumEngine {
             return Err(EngineError::Internal("1000 bytes of device memory are needed, 10 are free".into()));
         }
         let mut state = self.state.lock().unwrap();
-        state.batches.push(queries.len());
+        state.batches.push(queries.iter().map(|query| query.first[0]).collect());
         self.changed.notify_all();
         drop(self.changed.wait_while(state, |state| state.held).unwrap());
         assert!(queries.iter().all(|query| query.first[0] != PANICS), "asked to panic");

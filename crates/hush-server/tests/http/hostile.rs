@@ -11,7 +11,7 @@ use rand_chacha::{
 };
 
 use crate::{
-    client::{Client, request},
+    client::{Client, post_bytes, request},
     engine::{ANSWER_BYTES, SumEngine, query},
     harness::{EPOCH, EPOCH_BYTE, TestServer},
 };
@@ -182,6 +182,50 @@ fn a_response_that_nobody_reads_counts_until_it_is_written() {
     first.receive_body(&mut response);
     assert!(response.body.len() > LARGE);
     assert_eq!(status_when_free(&mut second, &body), 200);
+}
+
+/// A request with so many bytes in a field that nobody knows.
+fn padded(mut body: Vec<u8>, padding: usize) -> Vec<u8> {
+    // Field 15 of 2 bytes of length.
+    body.extend([0x7a, padding as u8 | 0x80, (padding >> 7) as u8]);
+    body.resize(body.len() + padding, 0);
+    body
+}
+
+#[test]
+fn a_body_gives_its_memory_back_when_its_queries_are_answered() {
+    let body = padded(request(EPOCH, &[query(1)]).encode_to_vec(), 4000);
+    let tables = Tables::new();
+    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
+    // For two answers, but for one body only.
+    let max_body_memory = 2 * LARGE + body.len() + body.len() / 2;
+    let server = TestServer::start(tables, ServerConfig { max_body_memory, ..small() });
+    let mut first = server.client();
+    first.send(&post_bytes("/v1/tables/t/query", CONTENT_TYPE, &body));
+    let mut response = first.receive_head();
+    // The first one's response is not read.
+    assert_eq!(status_when_free(&mut server.client(), &body), 200);
+    first.receive_body(&mut response);
+}
+
+#[test]
+fn answers_give_their_memory_back_one_by_one() {
+    let tables = Tables::new();
+    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
+    // For two answers.
+    let config = ServerConfig { max_body_memory: 2 * LARGE + 8000, ..small() };
+    let server = TestServer::start(tables, config);
+    let mut first = server.client();
+    first.send_queries(EPOCH, &[query(1), query(2)]);
+    let mut response = first.receive_head();
+    let mut second = server.client();
+    let body = request(EPOCH, &[query(3)]).encode_to_vec();
+    second.post_query(&body).problem(503, "overloaded");
+    // One of them, and a little of the other.
+    first.receive_some(&mut response, LARGE + (1 << 20));
+    assert_eq!(status_when_free(&mut second, &body), 200);
+    first.receive_body(&mut response);
+    assert!(response.body.len() > 2 * LARGE);
 }
 
 #[test]

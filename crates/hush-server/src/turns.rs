@@ -1,0 +1,129 @@
+//! What waits, by client: each client has its turn, however much another one has queued.
+
+use std::{
+    collections::{HashMap, VecDeque, hash_map::Entry},
+    net::IpAddr,
+};
+
+use crate::throttle::network;
+
+/// Waiting jobs of clients. A client's own are taken in order; clients are taken from in turn, one job each.
+pub(crate) struct Turns<T> {
+    /// Those of each client that has any.
+    jobs: HashMap<IpAddr, VecDeque<T>>,
+    /// The clients in `jobs`, the next one first.
+    order: VecDeque<IpAddr>,
+    len: usize,
+}
+
+impl<T> Default for Turns<T> {
+    fn default() -> Self {
+        Self { jobs: HashMap::new(), order: VecDeque::new(), len: 0 }
+    }
+}
+
+impl<T> Turns<T> {
+    /// Jobs of all clients.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Adds a job behind the others of its client.
+    pub(crate) fn push(&mut self, client: IpAddr, job: T) {
+        let client = network(client);
+        let jobs = match self.jobs.entry(client) {
+            Entry::Occupied(jobs) => jobs.into_mut(),
+            Entry::Vacant(place) => {
+                self.order.push_back(client);
+                place.insert(VecDeque::new())
+            }
+        };
+        jobs.push_back(job);
+        self.len += 1;
+    }
+
+    /// Takes so many, or all.
+    pub(crate) fn take(&mut self, count: usize) -> Vec<T> {
+        let mut taken = Vec::with_capacity(count.min(self.len));
+        while taken.len() < count
+            && let Some(client) = self.order.pop_front()
+        {
+            let Entry::Occupied(mut jobs) = self.jobs.entry(client) else { continue };
+            taken.extend(jobs.get_mut().pop_front());
+            if jobs.get().is_empty() {
+                jobs.remove();
+            } else {
+                self.order.push_back(client);
+            }
+        }
+        self.len -= taken.len();
+        taken
+    }
+
+    /// Drops those that are not to be kept, and says how many they were.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&T) -> bool) -> usize {
+        let before = self.len;
+        self.jobs.retain(|_, jobs| {
+            jobs.retain(&keep);
+            !jobs.is_empty()
+        });
+        self.order.retain(|client| self.jobs.contains_key(client));
+        self.len = self.jobs.values().map(VecDeque::len).sum();
+        before - self.len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(last: u8) -> IpAddr {
+        [10, 0, 0, last].into()
+    }
+
+    /// Jobs `(client, number)`.
+    fn queued(counts: &[(u8, usize)]) -> Turns<(u8, usize)> {
+        let mut turns = Turns::default();
+        for &(name, count) in counts {
+            (0..count).for_each(|number| turns.push(client(name), (name, number)));
+        }
+        turns
+    }
+
+    #[test]
+    fn a_single_query_passes_a_long_queue() {
+        let mut turns = queued(&[(1, 1000), (2, 1), (3, 2)]);
+        assert_eq!(turns.take(4), [(1, 0), (2, 0), (3, 0), (1, 1)]);
+        assert_eq!(turns.take(3), [(3, 1), (1, 2), (1, 3)]);
+        assert_eq!(turns.len(), 1003 - 7);
+    }
+
+    #[test]
+    fn all_are_taken_once() {
+        let mut turns = queued(&[(1, 3), (2, 1)]);
+        turns.push(client(1), (1, 3));
+        let mut all = turns.take(100);
+        assert_eq!((turns.len(), turns.take(1)), (0, Vec::new()));
+        all.sort_unstable();
+        assert_eq!(all, [(1, 0), (1, 1), (1, 2), (1, 3), (2, 0)]);
+        turns.push(client(2), (2, 7));
+        assert_eq!(turns.take(1), [(2, 7)]);
+    }
+
+    #[test]
+    fn what_is_not_kept_leaves_no_turn() {
+        let mut turns = queued(&[(1, 4), (2, 2), (3, 1)]);
+        assert_eq!(turns.retain(|&(name, number)| name != 2 && number != 1), 3);
+        assert_eq!(turns.len(), 4);
+        assert_eq!(turns.take(9), [(1, 0), (3, 0), (1, 2), (1, 3)]);
+    }
+
+    #[test]
+    fn addresses_of_one_network_are_one_client() {
+        let mut turns = Turns::default();
+        for (address, job) in [("2001:db8::1", 0), ("2001:db8::2", 1), ("10.0.0.1", 2)] {
+            turns.push(address.parse().unwrap(), job);
+        }
+        assert_eq!(turns.take(3), [0, 2, 1]);
+    }
+}
