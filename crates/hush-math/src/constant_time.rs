@@ -10,7 +10,7 @@ pub fn equal_mask(x: u32, y: u32) -> u32 {
 /// Whether two strings of bytes are equal, in a time that depends on their lengths alone.
 pub fn equal_bytes(x: &[u8], y: &[u8]) -> bool {
     let difference = x.iter().zip(y).fold(0, |difference, (x, y)| difference | (x ^ y));
-    // The compiler must not see that a difference ends the loop early.
+    // Else the compiler may stop at the first difference.
     x.len() == y.len() && std::hint::black_box(difference) == 0
 }
 

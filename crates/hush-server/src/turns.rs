@@ -48,10 +48,10 @@ impl<T> Turns<T> {
         while taken.len() < count
             && let Some(client) = self.order.pop_front()
         {
-            let Entry::Occupied(mut jobs) = self.jobs.entry(client) else { continue };
-            taken.extend(jobs.get_mut().pop_front());
-            if jobs.get().is_empty() {
-                jobs.remove();
+            let jobs = self.jobs.get_mut(&client).expect("a client in turn has jobs");
+            taken.extend(jobs.pop_front());
+            if jobs.is_empty() {
+                self.jobs.remove(&client);
             } else {
                 self.order.push_back(client);
             }

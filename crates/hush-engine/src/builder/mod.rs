@@ -81,7 +81,8 @@ pub fn build(
         let stage = HintStage { descriptor, plan, writer: &writer, cpu, progress, files };
         match seat {
             Some(Seat { gpu, .. }) => gpu.compute(stage).inspect_err(|error| {
-                if !error.is_cancelled() {
+                // Not a full disk, nor what the data turned out to be.
+                if matches!(error, BuildError::Ops(_)) {
                     writer.keep();
                     let why =
                         "the GPU did not do it: with --backend cpu, the build goes on from what is laid out";
