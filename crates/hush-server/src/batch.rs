@@ -10,7 +10,7 @@
 //! and queries that leave room for others had better share the next.
 
 use std::{
-    net::IpAddr,
+    mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicI64},
     time::{Duration, Instant},
 };
@@ -24,8 +24,11 @@ use tokio::{
 };
 
 use crate::{
+    client::Client,
+    config::ServerConfig,
     keys::OpenedKeys,
     limits::Reservation,
+    problem::Problem,
     state::{ResidentTable, Server},
     turns::Turns,
 };
@@ -79,28 +82,24 @@ pub(crate) enum AnswerError {
     DeviceLost,
 }
 
-/// The queue has no room for all queries of a request.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Overloaded;
-
 /// Queues the queries of one request of `client`, all or none; `body` is what their bytes have taken of the budget, `answers` what
 /// the answers of all of them will take. Must be called inside the async runtime.
+///
+/// # Errors
+/// `throttled`, `overloaded`.
 pub(crate) fn submit(
     server: &Arc<Server>,
     table: &Arc<ResidentTable>,
-    client: IpAddr,
+    client: Client,
     queries: Vec<(Query, Option<Arc<OpenedKeys>>)>,
     body: Reservation,
     mut answers: Reservation,
-) -> Result<Vec<Reply>, Overloaded> {
+) -> Result<Vec<Reply>, Problem> {
     let mut queue = table.batcher.lock();
     let depth = server.metrics.queue_depth(&table.name);
-    let room = |queue: &Queue| server.config.max_queue.saturating_sub(queue.waiting.len());
-    if room(&queue) < queries.len() {
+    if queue.has_room(&server.config, client, queries.len()).is_err() {
         depth.dec_by(queue.forget_gone());
-        if room(&queue) < queries.len() {
-            return Err(Overloaded);
-        }
+        queue.has_room(&server.config, client, queries.len())?;
     }
     depth.inc_by(queries.len() as i64);
     let body = Arc::new(body);
@@ -123,6 +122,7 @@ pub(crate) fn submit(
 async fn scan_until_idle(server: Arc<Server>, table: Arc<ResidentTable>) {
     let depth = server.metrics.queue_depth(&table.name);
     let mut scans = JoinSet::new();
+    let mut others_waited = false;
     loop {
         match table.batcher.take(table.max_batch(), !scans.is_empty(), &depth) {
             Some(batch) => drop(scans.spawn(scan(server.clone(), table.clone(), batch))),
@@ -130,16 +130,28 @@ async fn scan_until_idle(server: Arc<Server>, table: Arc<ResidentTable>) {
             None => {}
         }
         tokio::select! {
-            _ = scans.join_next() => {}
+            Some(scanned) = scans.join_next() => others_waited |= scanned.unwrap_or(true),
             () = table.batcher.filled(table.max_batch()), if scans.len() < table.served().place.batches_in_flight() => {}
         }
-        if scans.is_empty() {
+        if scans.is_empty() && mem::take(&mut others_waited) {
             table.batcher.collect(server.config.window, table.max_batch()).await;
         }
     }
 }
 
 impl Queue {
+    /// # Errors
+    /// `throttled` if the client would have more than its share of the queue, `overloaded` if there is no room for so many queries.
+    fn has_room(&self, config: &ServerConfig, client: Client, queries: usize) -> Result<(), Problem> {
+        if self.waiting.len() + queries > config.max_queue {
+            return Err(Problem::overloaded("too many queries are waiting for this table"));
+        }
+        if self.waiting.of(client) + queries > config.client_queue() {
+            return Err(Problem::used_up("queries that wait for this table"));
+        }
+        Ok(())
+    }
+
     /// Drops those whose client has gone, and says how many they were.
     fn forget_gone(&mut self) -> i64 {
         self.waiting.retain(|job| !job.reply.is_closed()) as i64
@@ -188,14 +200,20 @@ impl Batcher {
     }
 }
 
-/// Answers one batch. A query that the engine refuses is answered alone, and the others go again.
-async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job>) {
+/// Answers one batch. A query that the engine refuses is answered alone, and the others go again. Says whether others waited for
+/// the last scan: before the first answer went, since a client alone may ask again at once.
+async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job>) -> bool {
+    let mut others_waited = false;
     while !batch.is_empty() {
         let started = Instant::now();
-        match ask_engine(&table, &batch).await {
+        let outcome = ask_engine(&table, &batch).await;
+        others_waited = table.batcher.waiting() > 0;
+        match outcome {
             Ok(answers) => {
                 server.metrics.scanned(&table.name, answers.len(), started.elapsed());
-                for (Job { reply, memory, .. }, words) in batch.drain(..).zip(answers) {
+                for (Job { reply, memory, keys, .. }, words) in batch.drain(..).zip(answers) {
+                    // First: who has the answer may ask at once for the place of these keys.
+                    drop(keys);
                     // A client that has gone meanwhile has dropped its receiver.
                     let _ = reply.send(Ok(Answered { words, memory }));
                 }
@@ -220,6 +238,7 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job
             }
         }
     }
+    others_waited
 }
 
 /// Runs the engine on a blocking thread and checks the shape of what it returns.

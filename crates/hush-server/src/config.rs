@@ -19,8 +19,12 @@ pub struct ServerConfig {
     pub max_queue: usize,
     /// The most queries in one request; more are answered 413.
     pub max_queries: usize,
-    /// The most connections; more wait in the listener's backlog.
+    /// The most connections. Beyond that, the one that has been idle for longest is closed for a new one; if none is, new ones
+    /// wait in the listener's backlog.
     pub max_connections: usize,
+    /// Of connections, of `max_queue`, of `max_body_memory` and of `max_key_bytes`, what one client may have, in percent. 100
+    /// behind a proxy, where all clients have one address.
+    pub client_share: u32,
     /// The most bytes that request bodies and their answers take together, from the first byte of a
     /// body received until the response is written; more are answered 503. A request whose body and
     /// answers alone are more is answered 413.
@@ -68,6 +72,7 @@ impl Default for ServerConfig {
             max_queue: 1024,
             max_queries: wire::MAX_QUERIES,
             max_connections: 1024,
+            client_share: 25,
             max_body_memory: 1 << 30,
             header_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(60),
@@ -83,6 +88,17 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
+    /// What one client may have of `total`: at least 1.
+    pub(crate) fn share_of(&self, total: usize) -> usize {
+        let share = total as u128 * u128::from(self.client_share.min(100)) / 100;
+        (share as usize).max(1)
+    }
+
+    /// The most queries of one client that wait for a scan of one table: at least those of one request.
+    pub(crate) fn client_queue(&self) -> usize {
+        self.share_of(self.max_queue).max(self.max_queries)
+    }
+
     /// Refuses settings under which no request could ever be answered.
     pub(crate) fn check(&self) -> Result<(), ServerError> {
         let (rate, burst) = match &self.throttle {
@@ -93,6 +109,7 @@ impl ServerConfig {
             ("max_queries", 1, self.max_queries),
             ("max_queue", self.max_queries, self.max_queue),
             ("max_connections", 1, self.max_connections),
+            ("client_share", 1, self.client_share as usize),
             ("max_body_memory", 1, self.max_body_memory),
             ("open_keys", 1, self.open_keys),
             ("throttle.queries_per_second", 1, rate),

@@ -10,7 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use axum::{Router, extract::ConnectInfo, http::Request};
+use axum::{Router, extract::ConnectInfo, http::Request, response::Response};
+use futures_util::TryFutureExt;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -21,7 +22,11 @@ use tokio::{
 };
 use tower::Service;
 
-use crate::{pace::Pace, state::Server};
+use crate::{
+    connections::{Activity, Place, WatchedBody},
+    pace::Pace,
+    state::Server,
+};
 
 /// The most bytes of a request's headers.
 const MAX_HEADER_BYTES: usize = 32 << 10;
@@ -29,31 +34,43 @@ const MAX_HEADER_BYTES: usize = 32 << 10;
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Serves one connection until it ends, or until the request in flight is answered once `stopped`
-/// turns true.
+/// turns true or its place is another's.
 pub(crate) async fn serve(
     tcp: TcpStream,
     server: Arc<Server>,
     router: Router,
+    place: Place,
     mut stopped: watch::Receiver<bool>,
 ) {
     let Ok(peer) = tcp.peer_addr() else { return };
+    let activity = place.activity.clone();
     // A response is written in few large pieces: waiting to merge them only adds delay.
     if let Err(error) = tcp.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY was refused");
     }
+    let asked = activity.clone();
     let service = service_fn(move |mut request: Request<Incoming>| {
+        asked.asked();
         request.extensions_mut().insert::<ConnectInfo<SocketAddr>>(ConnectInfo(peer));
         // A router is always ready.
-        router.clone().call(request)
+        let activity = asked.clone();
+        let answer = |response: Response| response.map(|body| WatchedBody::new(body, activity));
+        router.clone().call(request).map_ok(answer)
     });
     let header_timeout = server.config.header_timeout;
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(header_timeout)
         .max_header_size(MAX_HEADER_BYTES)
-        .serve_connection(TokioIo::new(MeteredStream::new(tcp, server)), service);
+        .serve_connection(TokioIo::new(MeteredStream::new(tcp, server, activity.clone())), service);
     let mut ended = tokio::select! {
         ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => Some(ended),
+        () = activity.told_to_close() => {
+            if activity.is_idle() {
+                return;
+            }
+            None
+        }
         _ = stopped.wait_for(|stopped| *stopped) => None,
     };
     if ended.is_none() {
@@ -64,6 +81,17 @@ pub(crate) async fn serve(
         tracing::debug!(%error, "connection failed");
     }
     linger(connection.into_parts().io.into_inner().tcp).await;
+    drop(place);
+}
+
+/// What a client is told that has its share of connections, all of them in use.
+const REFUSAL: &[u8] =
+    b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+
+/// Closes a connection that has no place, and says so if that is to be had without waiting.
+pub(crate) fn refuse(tcp: &TcpStream) {
+    tracing::debug!("a connection was refused: its client has its share");
+    let _ = tcp.try_write(REFUSAL);
 }
 
 /// Closes in order. A client that is still sending a request which was refused would lose the
@@ -84,14 +112,15 @@ struct MeteredStream {
     tcp: TcpStream,
     server: Arc<Server>,
     pace: Pace,
+    activity: Arc<Activity>,
     /// While a write is pending: since when, and for how much longer it may be.
     pending: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 impl MeteredStream {
-    fn new(tcp: TcpStream, server: Arc<Server>) -> MeteredStream {
+    fn new(tcp: TcpStream, server: Arc<Server>, activity: Arc<Activity>) -> MeteredStream {
         let pace = Pace::new(server.config.write_timeout);
-        MeteredStream { tcp, server, pace, pending: None }
+        MeteredStream { tcp, server, pace, activity, pending: None }
     }
 
     fn wrote(&mut self, cx: &mut Context<'_>, write: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
@@ -144,6 +173,8 @@ impl AsyncWrite for MeteredStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // The HTTP side flushes once it has written all that it had.
+        self.activity.flushed();
         Pin::new(&mut self.tcp).poll_flush(cx)
     }
 

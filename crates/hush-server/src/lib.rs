@@ -5,6 +5,8 @@
 //! | `config.rs` | every limit and timeout, in one struct |
 //! | `tables.rs` | tables by name, loading, failed or resident; replaced epochs |
 //! | `state.rs` | a table with its queue, and what requests share |
+//! | `client.rs` | what counts as one client |
+//! | `connections.rs` | places for connections, and who makes room |
 //! | `connection.rs` | one TCP connection: timeouts, byte counts, orderly close |
 //! | `pace.rs` | how slowly a client may read |
 //! | `routes/` | one endpoint a file |
@@ -20,8 +22,10 @@
 //! counts, logs or sends depends on the key that a client looks up: it never learns one.
 
 mod batch;
+mod client;
 mod config;
 mod connection;
+mod connections;
 mod error;
 mod keys;
 mod limits;
@@ -38,7 +42,7 @@ use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    sync::watch,
     task::JoinSet,
 };
 
@@ -46,20 +50,47 @@ pub use config::{ServerConfig, Throttle};
 pub use error::ServerError;
 pub use tables::Tables;
 
+use connections::{Connections, Place};
 use keys::Keys;
+use routes::Endpoints;
 use state::Server;
 
+/// The most connections for health and metrics, where they have a listener of their own.
+const HEALTH_CONNECTIONS: usize = 64;
 /// The longest pause after a failed `accept`, for instance when file descriptors run out.
 const MAX_ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
-/// Serves `tables` on `listener` until `shutdown` resolves, then answers what is in flight and
+/// Where a server listens.
+pub struct Listeners {
+    /// For everybody.
+    pub public: TcpListener,
+    /// For health and metrics, which `public` does not have then; connections here are counted by themselves.
+    pub health: Option<TcpListener>,
+}
+
+impl From<TcpListener> for Listeners {
+    fn from(public: TcpListener) -> Listeners {
+        Listeners { public, health: None }
+    }
+}
+
+impl Listeners {
+    fn with_endpoints(self) -> Vec<(TcpListener, Endpoints)> {
+        match self.health {
+            None => vec![(self.public, Endpoints::All)],
+            Some(health) => vec![(self.public, Endpoints::Tables), (health, Endpoints::Health)],
+        }
+    }
+}
+
+/// Serves `tables` on `listeners` until `shutdown` resolves, then answers what is in flight and
 /// returns. Tables may be added or replaced while it runs. Nothing is accepted until the file of keys is checked.
 ///
 /// # Errors
 /// [`ServerError::Config`] and [`ServerError::KeyFile`] before anything is accepted; [`ServerError::Drain`] if requests were
 /// still unanswered [`ServerConfig::drain_timeout`] after the shutdown.
 pub async fn run(
-    listener: TcpListener,
+    listeners: impl Into<Listeners>,
     tables: Tables,
     config: ServerConfig,
     shutdown: impl Future,
@@ -80,58 +111,51 @@ pub async fn run(
     let mut background = JoinSet::new();
     background.spawn(keys::tidy_up(server.clone()));
     background.spawn(tables::drop_replaced(tables.clone()));
-    let router = routes::router(server.clone());
-    let permits = Arc::new(Semaphore::new(server.config.max_connections));
     let (stop, stopped) = watch::channel(false);
-    let mut connections = JoinSet::new();
-    loop {
-        let (tcp, permit) = tokio::select! {
-            biased;
-            _ = &mut shutdown => break,
-            accepted = accept(&listener, &permits) => accepted,
-        };
-        while connections.try_join_next().is_some() {}
-        let slot = Slot::new(permit, &server);
-        let serve = connection::serve(tcp, server.clone(), router.clone(), stopped.clone());
-        connections.spawn(async move {
-            serve.await;
-            drop(slot);
-        });
+    let mut accepting = JoinSet::new();
+    for (listener, endpoints) in listeners.into().with_endpoints() {
+        accepting.spawn(accept_all(listener, endpoints, server.clone(), stopped.clone()));
     }
-    drop(listener);
+    let _ = shutdown.await;
     server.stop();
     stop.send_replace(true);
-    let drained = drain(connections, server.config.drain_timeout).await;
+    let drained = drain(accepting.join_all().await, server.config.drain_timeout).await;
     tables.keep_replaced(Duration::ZERO);
     drained
 }
 
-/// The place of one connection among those allowed; free again on drop, even after a panic.
-struct Slot {
+/// Serves connections until `stopped` turns true. Returns those that are still open then.
+async fn accept_all(
+    listener: TcpListener,
+    endpoints: Endpoints,
     server: Arc<Server>,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Slot {
-    fn new(permit: OwnedSemaphorePermit, server: &Arc<Server>) -> Slot {
-        server.metrics.connections.inc();
-        Slot { server: server.clone(), _permit: permit }
+    mut stopped: watch::Receiver<bool>,
+) -> JoinSet<()> {
+    let (config, gauge) = (&server.config, server.metrics.connections.clone());
+    let limit = if endpoints == Endpoints::Health { HEALTH_CONNECTIONS } else { config.max_connections };
+    let places = Connections::new(limit, config.share_of(limit), gauge);
+    let router = routes::router(server.clone(), endpoints);
+    let mut connections = JoinSet::new();
+    loop {
+        let (tcp, place) = tokio::select! {
+            biased;
+            _ = stopped.wait_for(|stopped| *stopped) => return connections,
+            accepted = accept(&listener, &places) => accepted,
+        };
+        while connections.try_join_next().is_some() {}
+        connections.spawn(connection::serve(tcp, server.clone(), router.clone(), place, stopped.clone()));
     }
 }
 
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.server.metrics.connections.dec();
-    }
-}
-
-/// Waits for a free connection slot, then for a connection.
-async fn accept(listener: &TcpListener, permits: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {
-    let permit = permits.clone().acquire_owned().await.expect("the semaphore is never closed");
+/// Waits for a connection, then for a place for it.
+async fn accept(listener: &TcpListener, places: &Arc<Connections>) -> (TcpStream, Place) {
     let mut pause = Duration::from_millis(10);
     loop {
         match listener.accept().await {
-            Ok((tcp, _)) => return (tcp, permit),
+            Ok((tcp, peer)) => match places.place(peer.ip().into()).await {
+                Some(place) => return (tcp, place),
+                None => connection::refuse(&tcp),
+            },
             Err(error) => {
                 tracing::warn!(%error, "accept failed");
                 tokio::time::sleep(pause).await;
@@ -141,12 +165,18 @@ async fn accept(listener: &TcpListener, permits: &Arc<Semaphore>) -> (TcpStream,
     }
 }
 
-async fn drain(mut connections: JoinSet<()>, limit: Duration) -> Result<(), ServerError> {
-    let all = async { while connections.join_next().await.is_some() {} };
+async fn drain(mut connections: Vec<JoinSet<()>>, limit: Duration) -> Result<(), ServerError> {
+    let all = async {
+        for connections in &mut connections {
+            while connections.join_next().await.is_some() {}
+        }
+    };
     if tokio::time::timeout(limit, all).await.is_ok() {
         return Ok(());
     }
-    let unfinished = connections.len();
-    connections.shutdown().await;
+    let unfinished = connections.iter().map(JoinSet::len).sum();
+    for mut connections in connections {
+        connections.shutdown().await;
+    }
     Err(ServerError::Drain { unfinished })
 }

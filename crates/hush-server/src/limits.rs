@@ -1,8 +1,8 @@
 //! Reading a body within a size, a time and a memory budget.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use axum::{
@@ -11,54 +11,91 @@ use axum::{
 };
 use futures_util::TryStreamExt;
 
-use crate::{problem::Problem, state::Server};
+use crate::{client::Client, problem::Problem, state::Server};
 
 /// The least memory that is set aside for a body, unless it cannot become as long.
 const FIRST_ALLOCATION: usize = 64 << 10;
 
 /// Memory that all requests and their answers share.
 pub(crate) struct Budget {
-    free: AtomicUsize,
+    /// The most that one client may have of it.
+    share: usize,
+    state: Mutex<State>,
+}
+
+struct State {
+    free: usize,
+    /// What each client has, if anything.
+    taken: HashMap<Client, usize>,
 }
 
 impl Budget {
-    pub(crate) fn new(bytes: usize) -> Budget {
-        Budget { free: AtomicUsize::new(bytes) }
+    pub(crate) fn new(bytes: usize, share: usize) -> Budget {
+        Budget { share, state: Mutex::new(State { free: bytes, taken: HashMap::new() }) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, client: Client, bytes: usize) -> Result<(), Problem> {
+        let mut state = self.lock();
+        let taken = state.taken.get(&client).copied().unwrap_or(0);
+        let Some(free) = state.free.checked_sub(bytes) else {
+            return Err(Problem::overloaded("the memory for requests and answers is used up"));
+        };
+        if bytes > self.share.saturating_sub(taken) {
+            return Err(Problem::used_up("memory for requests and answers"));
+        }
+        state.free = free;
+        state.taken.insert(client, taken + bytes);
+        Ok(())
+    }
+
+    fn give_back(&self, client: Client, bytes: usize) {
+        let mut state = self.lock();
+        state.free += bytes;
+        if let Entry::Occupied(mut taken) = state.taken.entry(client) {
+            *taken.get_mut() -= bytes;
+            if *taken.get() == 0 {
+                taken.remove();
+            }
+        }
     }
 }
 
 /// What one request has taken of the budget; given back on drop.
 pub(crate) struct Reservation {
     budget: Arc<Budget>,
+    client: Client,
     taken: usize,
 }
 
 impl Reservation {
-    fn none(budget: &Arc<Budget>) -> Reservation {
-        Reservation { budget: budget.clone(), taken: 0 }
+    fn none(budget: &Arc<Budget>, client: Client) -> Reservation {
+        Reservation { budget: budget.clone(), client, taken: 0 }
     }
 
-    /// Another one of the same budget, which has taken nothing.
+    /// Another one of the same client, which has taken nothing.
     pub(crate) fn another(&self) -> Reservation {
-        Reservation::none(&self.budget)
+        Reservation::none(&self.budget, self.client)
     }
 
     /// Takes `bytes` of what this one has, or all of it.
     pub(crate) fn split(&mut self, bytes: usize) -> Reservation {
         let taken = bytes.min(self.taken);
         self.taken -= taken;
-        Reservation { budget: self.budget.clone(), taken }
+        let mut part = self.another();
+        part.taken = taken;
+        part
     }
 
     /// Takes more, or nothing.
     ///
     /// # Errors
-    /// `overloaded` if the budget does not have it.
+    /// `throttled` if the client has its share, `overloaded` if the budget does not have it.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Problem> {
-        let take = |free: usize| free.checked_sub(bytes);
-        if self.budget.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
-            return Err(Problem::overloaded("the memory for requests and answers is used up"));
-        }
+        self.budget.take(self.client, bytes)?;
         self.taken += bytes;
         Ok(())
     }
@@ -66,14 +103,14 @@ impl Reservation {
     /// Gives back all but `bytes`.
     fn shrink(&mut self, bytes: usize) {
         let excess = self.taken.saturating_sub(bytes);
-        self.budget.free.fetch_add(excess, Ordering::Relaxed);
+        self.budget.give_back(self.client, excess);
         self.taken -= excess;
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.budget.free.fetch_add(self.taken, Ordering::Relaxed);
+        self.budget.give_back(self.client, self.taken);
     }
 }
 
@@ -114,14 +151,15 @@ impl Buffer {
 /// read, one that turns out to be more as soon as it does.
 ///
 /// # Errors
-/// `too_large`, `overloaded`, `timeout`, or `invalid_request` if the client breaks off.
+/// `too_large`, `throttled`, `overloaded`, `timeout`, or `invalid_request` if the client breaks off.
 pub(crate) async fn read_body(
     server: &Server,
+    client: Client,
     headers: &HeaderMap,
     body: Body,
     limit: usize,
 ) -> Result<(Bytes, Reservation), Problem> {
-    let limit = limit.min(server.config.max_body_memory);
+    let limit = limit.min(server.config.share_of(server.config.max_body_memory));
     let declared: Option<u64> =
         headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     let most = match declared {
@@ -129,7 +167,8 @@ pub(crate) async fn read_body(
         Some(declared) => declared as usize,
         None => limit,
     };
-    let mut buffer = Buffer { bytes: Vec::new(), memory: Reservation::none(&server.body_budget), most };
+    let mut buffer =
+        Buffer { bytes: Vec::new(), memory: Reservation::none(&server.body_budget, client), most };
     let read = async {
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.try_next().await.map_err(|_| Problem::broken_body())? {
@@ -146,14 +185,43 @@ pub(crate) async fn read_body(
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
+    use crate::problem::Code;
+
+    fn client(last: u8) -> Client {
+        IpAddr::from([10, 0, 0, last]).into()
+    }
+
+    /// One that a single client may have all of.
+    fn budget_of(bytes: usize) -> Budget {
+        Budget::new(bytes, bytes)
+    }
+
+    #[test]
+    fn a_client_has_no_more_than_its_share() {
+        let budget = Arc::new(Budget::new(10, 4));
+        let mut first = Reservation::none(&budget, client(1));
+        let mut other = Reservation::none(&budget, client(2));
+        assert!(first.grow(3).is_ok() && other.grow(4).is_ok());
+        let mut second = first.another();
+        assert!(second.grow(2).unwrap_err().is(Code::Throttled));
+        assert!(second.grow(1).is_ok());
+        let mut third = Reservation::none(&budget, client(3));
+        assert!(third.grow(3).unwrap_err().is(Code::Overloaded));
+        drop((first, second));
+        assert!(third.grow(4).is_ok());
+        drop((other, third));
+        assert!(budget.lock().taken.is_empty());
+    }
 
     #[test]
     fn a_budget_is_never_overdrawn_and_comes_back() {
-        let budget = Arc::new(Budget::new(10));
-        let mut first = Reservation::none(&budget);
+        let budget = Arc::new(budget_of(10));
+        let mut first = Reservation::none(&budget, client(1));
         assert!(first.grow(6).is_ok());
-        let mut second = Reservation::none(&budget);
+        let mut second = Reservation::none(&budget, client(1));
         assert!(second.grow(5).is_err());
         assert!(second.grow(4).is_ok());
         let part = first.split(2);
@@ -170,8 +238,9 @@ mod tests {
     #[test]
     fn a_body_never_has_more_memory_than_it_reserved() {
         const MOST: usize = 5 * FIRST_ALLOCATION + 3;
-        let budget = Arc::new(Budget::new(MOST));
-        let mut buffer = Buffer { bytes: Vec::new(), memory: Reservation::none(&budget), most: MOST };
+        let budget = Arc::new(budget_of(MOST));
+        let mut buffer =
+            Buffer { bytes: Vec::new(), memory: Reservation::none(&budget, client(1)), most: MOST };
         let chunk = [7; 1001];
         while buffer.bytes.len() + chunk.len() <= MOST {
             buffer.append(&chunk).unwrap();
@@ -183,17 +252,20 @@ mod tests {
         assert_eq!((buffer.bytes.capacity(), buffer.memory.taken), (MOST, MOST));
         assert!(buffer.append(&[0]).is_err());
         assert_eq!(buffer.finish().0, vec![7; MOST]);
-        assert_eq!(budget.free.load(Ordering::Relaxed), MOST);
+        assert_eq!(budget.lock().free, MOST);
     }
 
     #[test]
     fn a_body_of_unknown_length_keeps_only_what_it_is() {
-        let budget = Arc::new(Budget::new(FIRST_ALLOCATION));
-        let mut buffer =
-            Buffer { bytes: Vec::new(), memory: Reservation::none(&budget), most: 2 * FIRST_ALLOCATION };
+        let budget = Arc::new(budget_of(FIRST_ALLOCATION));
+        let mut buffer = Buffer {
+            bytes: Vec::new(),
+            memory: Reservation::none(&budget, client(1)),
+            most: 2 * FIRST_ALLOCATION,
+        };
         buffer.append(&[1; 10]).unwrap();
         let (bytes, memory) = buffer.finish();
         assert_eq!((bytes.len(), memory.taken), (10, 10));
-        assert_eq!(budget.free.load(Ordering::Relaxed), FIRST_ALLOCATION - 10);
+        assert_eq!(budget.lock().free, FIRST_ALLOCATION - 10);
     }
 }

@@ -75,7 +75,7 @@ impl Code {
             Code::RangeNotSatisfiable => {
                 (S::RANGE_NOT_SATISFIABLE, "range_not_satisfiable", "Range not satisfiable")
             }
-            Code::Throttled => (S::TOO_MANY_REQUESTS, "throttled", "Too many queries"),
+            Code::Throttled => (S::TOO_MANY_REQUESTS, "throttled", "Too many requests"),
             Code::Warming => (S::SERVICE_UNAVAILABLE, "warming", "Still loading"),
             Code::Overloaded => (S::SERVICE_UNAVAILABLE, "overloaded", "Overloaded"),
             Code::DeviceLost => (S::SERVICE_UNAVAILABLE, "device_lost", "Device is lost"),
@@ -152,6 +152,12 @@ impl Problem {
     pub(crate) fn throttled(seconds: u64) -> Problem {
         let detail = "this address has used up its queries";
         Problem { retry_after: Some(seconds), ..Problem::new(Code::Throttled, detail) }
+    }
+
+    /// A client that has its share of something already.
+    pub(crate) fn used_up(what: &str) -> Problem {
+        let detail = format!("this address has its share of the {what}: wait for its other requests");
+        Problem { retry_after: Some(OVERLOADED_SECONDS), ..Problem::new(Code::Throttled, detail) }
     }
 
     pub(crate) fn range(file_bytes: u64) -> Problem {

@@ -88,7 +88,10 @@ impl Server {
             tables,
             metrics: Metrics::new(),
             keys,
-            body_budget: Arc::new(Budget::new(config.max_body_memory)),
+            body_budget: Arc::new(Budget::new(
+                config.max_body_memory,
+                config.share_of(config.max_body_memory),
+            )),
             buckets: config.throttle.map(Buckets::new),
             config,
             stopping: AtomicBool::new(false),

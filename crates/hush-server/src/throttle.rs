@@ -2,12 +2,11 @@
 
 use std::{
     collections::HashMap,
-    net::{IpAddr, Ipv6Addr},
     sync::{Mutex, PoisonError},
     time::Instant,
 };
 
-use crate::config::Throttle;
+use crate::{client::Client, config::Throttle};
 
 /// Clients that are remembered at most. Beyond that, all that are not in debt are forgotten, or
 /// everybody: memory stays bounded, and the price is a fresh burst.
@@ -16,7 +15,7 @@ const MAX_CLIENTS: usize = 1 << 16;
 /// One bucket for each client that asked lately.
 pub(crate) struct Buckets {
     limit: Throttle,
-    buckets: Mutex<HashMap<IpAddr, Bucket>>,
+    buckets: Mutex<HashMap<Client, Bucket>>,
 }
 
 #[derive(Clone, Copy)]
@@ -34,7 +33,7 @@ impl Buckets {
     }
 
     /// Takes one token, or says in how many seconds there will be one.
-    pub(crate) fn admit(&self, client: IpAddr, now: Instant) -> Result<(), u64> {
+    pub(crate) fn admit(&self, client: Client, now: Instant) -> Result<(), u64> {
         let rate = f64::from(self.limit.queries_per_second);
         self.with_bucket(client, now, |bucket| {
             if bucket.tokens >= 1.0 {
@@ -47,11 +46,11 @@ impl Buckets {
     }
 
     /// Takes the tokens of the other queries of an admitted request.
-    pub(crate) fn charge(&self, client: IpAddr, queries: usize, now: Instant) {
+    pub(crate) fn charge(&self, client: Client, queries: usize, now: Instant) {
         self.with_bucket(client, now, |bucket| bucket.tokens -= queries as f64);
     }
 
-    fn with_bucket<T>(&self, client: IpAddr, now: Instant, step: impl FnOnce(&mut Bucket) -> T) -> T {
+    fn with_bucket<T>(&self, client: Client, now: Instant, step: impl FnOnce(&mut Bucket) -> T) -> T {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let full = f64::from(self.limit.burst);
         let refilled = |bucket: &Bucket| {
@@ -64,59 +63,47 @@ impl Buckets {
                 buckets.clear();
             }
         }
-        let bucket = buckets.entry(network(client)).or_insert(Bucket { tokens: full, at: now });
+        let bucket = buckets.entry(client).or_insert(Bucket { tokens: full, at: now });
         *bucket = Bucket { tokens: refilled(bucket), at: now };
         step(bucket)
     }
 }
 
-/// What counts as one client: an IPv4 address, or the /64 that an IPv6 host picks addresses from.
-pub(crate) fn network(client: IpAddr) -> IpAddr {
-    match client.to_canonical() {
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
-        address => address,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{net::IpAddr, time::Duration};
 
     use super::*;
 
-    const CLIENT: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, 0, 1));
-    const NEIGHBOUR: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 9, 9, 9, 9));
-    const OTHER: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 2, 0, 0, 0, 1));
+    fn client(number: u32) -> Client {
+        IpAddr::V4(number.into()).into()
+    }
 
     #[test]
     fn a_bucket_empties_refills_and_remembers_debt() {
         let buckets = Buckets::new(Throttle { queries_per_second: 2, burst: 3 });
         let start = Instant::now();
         for _ in 0..3 {
-            assert_eq!(buckets.admit(CLIENT, start), Ok(()));
+            assert_eq!(buckets.admit(client(1), start), Ok(()));
         }
-        assert_eq!(buckets.admit(CLIENT, start), Err(1));
-        assert_eq!(buckets.admit(NEIGHBOUR, start), Err(1));
-        assert_eq!(buckets.admit(OTHER, start), Ok(()));
-        assert_eq!(buckets.admit(CLIENT, start + Duration::from_millis(500)), Ok(()));
+        assert_eq!(buckets.admit(client(1), start), Err(1));
+        assert_eq!(buckets.admit(client(2), start), Ok(()));
+        assert_eq!(buckets.admit(client(1), start + Duration::from_millis(500)), Ok(()));
 
         // Ten queries in one request: 3 - 1 - 9 = -7 tokens, so 8 are missing at 2 a second.
         let later = start + Duration::from_secs(60);
-        assert_eq!(buckets.admit(CLIENT, later), Ok(()));
-        buckets.charge(CLIENT, 9, later);
-        assert_eq!(buckets.admit(CLIENT, later), Err(4));
-        assert_eq!(buckets.admit(CLIENT, later + Duration::from_secs(4)), Ok(()));
+        assert_eq!(buckets.admit(client(1), later), Ok(()));
+        buckets.charge(client(1), 9, later);
+        assert_eq!(buckets.admit(client(1), later), Err(4));
+        assert_eq!(buckets.admit(client(1), later + Duration::from_secs(4)), Ok(()));
     }
 
     #[test]
     fn memory_is_bounded() {
         let buckets = Buckets::new(Throttle { queries_per_second: 1, burst: 1 });
         let now = Instant::now();
-        for client in 0..3 * MAX_CLIENTS as u32 {
-            assert_eq!(buckets.admit(IpAddr::V4(client.into()), now), Ok(()));
+        for number in 0..3 * MAX_CLIENTS as u32 {
+            assert_eq!(buckets.admit(client(number), now), Ok(()));
         }
         assert!(buckets.buckets.lock().unwrap().len() <= MAX_CLIENTS);
     }

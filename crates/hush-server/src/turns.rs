@@ -1,18 +1,15 @@
 //! What waits, by client: each client has its turn, however much another one has queued.
 
-use std::{
-    collections::{HashMap, VecDeque, hash_map::Entry},
-    net::IpAddr,
-};
+use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
-use crate::throttle::network;
+use crate::client::Client;
 
 /// Waiting jobs of clients. A client's own are taken in order; clients are taken from in turn, one job each.
 pub(crate) struct Turns<T> {
     /// Those of each client that has any.
-    jobs: HashMap<IpAddr, VecDeque<T>>,
+    jobs: HashMap<Client, VecDeque<T>>,
     /// The clients in `jobs`, the next one first.
-    order: VecDeque<IpAddr>,
+    order: VecDeque<Client>,
     len: usize,
 }
 
@@ -28,9 +25,13 @@ impl<T> Turns<T> {
         self.len
     }
 
+    /// Jobs of one client.
+    pub(crate) fn of(&self, client: Client) -> usize {
+        self.jobs.get(&client).map_or(0, VecDeque::len)
+    }
+
     /// Adds a job behind the others of its client.
-    pub(crate) fn push(&mut self, client: IpAddr, job: T) {
-        let client = network(client);
+    pub(crate) fn push(&mut self, client: Client, job: T) {
         let jobs = match self.jobs.entry(client) {
             Entry::Occupied(jobs) => jobs.into_mut(),
             Entry::Vacant(place) => {
@@ -75,10 +76,12 @@ impl<T> Turns<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
 
-    fn client(last: u8) -> IpAddr {
-        [10, 0, 0, last].into()
+    fn client(last: u8) -> Client {
+        IpAddr::from([10, 0, 0, last]).into()
     }
 
     /// Jobs `(client, number)`.
@@ -95,7 +98,7 @@ mod tests {
         let mut turns = queued(&[(1, 1000), (2, 1), (3, 2)]);
         assert_eq!(turns.take(4), [(1, 0), (2, 0), (3, 0), (1, 1)]);
         assert_eq!(turns.take(3), [(3, 1), (1, 2), (1, 3)]);
-        assert_eq!(turns.len(), 1003 - 7);
+        assert_eq!((turns.len(), turns.of(client(1)), turns.of(client(2))), (1003 - 7, 996, 0));
     }
 
     #[test]
@@ -116,14 +119,5 @@ mod tests {
         assert_eq!(turns.retain(|&(name, number)| name != 2 && number != 1), 3);
         assert_eq!(turns.len(), 4);
         assert_eq!(turns.take(9), [(1, 0), (3, 0), (1, 2), (1, 3)]);
-    }
-
-    #[test]
-    fn addresses_of_one_network_are_one_client() {
-        let mut turns = Turns::default();
-        for (address, job) in [("2001:db8::1", 0), ("2001:db8::2", 1), ("10.0.0.1", 2)] {
-            turns.push(address.parse().unwrap(), job);
-        }
-        assert_eq!(turns.take(3), [0, 2, 1]);
     }
 }

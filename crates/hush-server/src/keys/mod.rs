@@ -4,15 +4,22 @@
 //! |------|------|
 //! | `database.rs` | a database that is opened again after its file has failed |
 //! | `store.rs` | uploaded bodies on disk, bounded in bytes and in time |
+//! | `uploaders.rs` | who uploaded what, so that each has a share |
 //! | `opened.rs` | keys that are ready for the engine, bounded in number |
 
 mod database;
 mod opened;
 mod store;
+mod uploaders;
 
 use std::{
+    collections::HashMap,
+    mem,
     path::Path,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -27,9 +34,11 @@ pub(crate) use store::KeyId;
 
 use self::{
     opened::OpenedCache,
-    store::{Change, KeyStore, Millis, StoreError, millis, now},
+    store::{Change, KeyStore, Millis, StoreError, Upload, counted, millis, now},
+    uploaders::Uploaders,
 };
 use crate::{
+    client::Client,
     config::ServerConfig,
     error::ServerError,
     limits::Reservation,
@@ -40,6 +49,8 @@ use crate::{
 const AT_ONCE: usize = 4;
 /// How often expired keys are removed, and how much later than it happened a use may be noted.
 const HOUR: Duration = Duration::from_secs(3600);
+/// The same when the store is nearly full: who asks now must not be taken for one who has not asked for an hour.
+const NEARLY_FULL_NOTE_AFTER: Millis = 1000;
 
 /// Why keys were not found or not taken.
 #[derive(Debug)]
@@ -76,10 +87,22 @@ pub(crate) struct Keys {
     opened: OpenedCache,
     /// Limits what happens on blocking threads to [`AT_ONCE`].
     work: Arc<Semaphore>,
-    /// One use is noted at a time; others are noted next time.
-    noting: Arc<Semaphore>,
+    uploaders: Mutex<Uploaders>,
+    uses: Mutex<Uses>,
     /// The age at which the last use that the store knows of is renewed: most queries write nothing.
     note_after: Millis,
+    /// Bytes in the store at which it is nearly full.
+    nearly_full: u64,
+    /// Bytes in the store.
+    bytes: AtomicU64,
+}
+
+/// Uses by queries that the store does not know of yet.
+#[derive(Default)]
+struct Uses {
+    waiting: HashMap<KeyId, Millis>,
+    /// Whether somebody is telling the store, and will look here again.
+    busy: bool,
 }
 
 impl Keys {
@@ -97,9 +120,26 @@ impl Keys {
             store,
             opened: OpenedCache::new(config.open_keys),
             work: Arc::new(Semaphore::new(AT_ONCE)),
-            noting: Arc::new(Semaphore::new(1)),
+            uploaders: Mutex::default(),
+            uses: Mutex::default(),
             note_after: millis(HOUR.min(config.key_lifetime / 24)),
+            nearly_full: config.max_key_bytes / 4 * 3,
+            bytes: AtomicU64::new(0),
         })
+    }
+
+    fn uses(&self) -> MutexGuard<'_, Uses> {
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn uploaders(&self) -> MutexGuard<'_, Uploaders> {
+        self.uploaders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The age at which the last use that the store knows of is renewed, now.
+    fn note_after(&self) -> Millis {
+        let is_nearly_full = self.bytes.load(Ordering::Relaxed) >= self.nearly_full;
+        if is_nearly_full { self.note_after.min(NEARLY_FULL_NOTE_AFTER) } else { self.note_after }
     }
 
     /// The keys `id` if they are in memory, opened at the place of `spec`, and have not expired.
@@ -164,13 +204,16 @@ fn load(
     };
     match checked {
         Ok(client_keys) => {
-            let opened = OpenedKeys::new(client_keys, spec, stored.last_used, permit);
+            let opened = OpenedKeys::new(client_keys, spec, (stored.last_used, stored.is_used), permit);
             Ok(keys.opened.insert(*id, opened))
         }
         Err(error @ (KeyError::Internal | KeyError::DeviceLost)) => Err(error),
         Err(reason) => {
             tracing::warn!(?reason, "stored keys cannot be used any more: removed");
-            record(server, &keys.store.remove(id).map_err(failed)?);
+            change_store(server, |uploaders| {
+                uploaders.remove(&[*id]);
+                keys.store.remove(id).map_err(failed)
+            })?;
             server.metrics.key_misses.inc();
             Err(KeyError::NotFound)
         }
@@ -180,6 +223,7 @@ fn load(
 /// Checks uploaded keys and stores them; says whether they are new. `memory` is what the body counts.
 pub(crate) async fn upload(
     server: &Arc<Server>,
+    client: Client,
     id: KeyId,
     body: Bytes,
     memory: Reservation,
@@ -188,12 +232,12 @@ pub(crate) async fn upload(
     blocking(&server.keys, move || {
         // The body is in memory until this is done, even if the client goes.
         let _memory = memory;
-        accept(&shared, &id, &body)
+        accept(&shared, client, &id, &body)
     })
     .await
 }
 
-fn accept(server: &Server, id: &KeyId, body: &Bytes) -> Result<bool, KeyError> {
+fn accept(server: &Server, client: Client, id: &KeyId, body: &Bytes) -> Result<bool, KeyError> {
     if blake3::hash(body) != *id {
         return Err(KeyError::Mismatch);
     }
@@ -212,14 +256,49 @@ fn accept(server: &Server, id: &KeyId, body: &Bytes) -> Result<bool, KeyError> {
     }
     let client_keys = open(server, &**engine, body)?;
     let now = now();
-    let change = server.keys.store.put(id, &preset, body, now).map_err(failed)?;
-    record(server, &change);
+    let change = change_store(server, |uploaders| put(server, uploaders, client, id, &preset, body, now))?;
     server.metrics.key_uploads.inc();
     // The client asks next. Without a place, its first query opens them once more.
     if let Some(permit) = server.keys.opened.permit() {
-        server.keys.opened.insert(*id, OpenedKeys::new(client_keys, spec, now, permit));
+        server.keys.opened.insert(*id, OpenedKeys::new(client_keys, spec, (now, false), permit));
     }
     Ok(change.added)
+}
+
+/// Stores keys of `client`, who makes room for them if it has its share already.
+fn put(
+    server: &Server,
+    uploaders: &mut Uploaders,
+    client: Client,
+    id: &KeyId,
+    preset: &str,
+    body: &[u8],
+    now: Millis,
+) -> Result<Change, KeyError> {
+    let keys = &server.keys;
+    let (own, own_bytes) = uploaders.of(client);
+    let share = server.config.share_of(server.config.max_key_bytes as usize) as u64;
+    let uses = mem::take(&mut keys.uses().waiting).into_iter().collect();
+    let change =
+        keys.store.put(id, preset, body, now, Upload { own, own_bytes, share, uses }).map_err(failed)?;
+    if change.added {
+        uploaders.add(client, *id, counted(body));
+    }
+    Ok(change)
+}
+
+/// Keys come and go one change at a time, each on record before the next: two uploads of one client
+/// both count, and the number of keys that the metrics tell is of the last change.
+fn change_store(
+    server: &Server,
+    change: impl FnOnce(&mut Uploaders) -> Result<Change, KeyError>,
+) -> Result<Change, KeyError> {
+    let mut uploaders = server.keys.uploaders();
+    let change = change(&mut uploaders)?;
+    uploaders.remove(&change.evicted);
+    uploaders.remove(&change.expired);
+    record(server, &change);
+    Ok(change)
 }
 
 fn open(server: &Server, engine: &dyn Engine, body: &[u8]) -> Result<ClientKeys, KeyError> {
@@ -255,8 +334,7 @@ pub(crate) async fn tidy_up(server: Arc<Server>) {
 async fn tidy_some(server: &Arc<Server>) -> Result<bool, KeyError> {
     let shared = server.clone();
     blocking(&server.keys, move || {
-        let change = shared.keys.store.tidy(now()).map_err(failed)?;
-        record(&shared, &change);
+        let change = change_store(&shared, |_| shared.keys.store.tidy(now()).map_err(failed))?;
         Ok(!change.expired.is_empty() || !change.evicted.is_empty())
     })
     .await
@@ -266,6 +344,7 @@ async fn tidy_some(server: &Arc<Server>) -> Result<bool, KeyError> {
 fn record(server: &Server, change: &Change) {
     server.keys.opened.remove(&change.evicted);
     server.keys.opened.remove(&change.expired);
+    server.keys.bytes.store(change.bytes, Ordering::Relaxed);
     let metrics = &server.metrics;
     metrics.keys_evicted.inc_by(change.evicted.len() as u64);
     metrics.keys_expired.inc_by(change.expired.len() as u64);
@@ -273,21 +352,34 @@ fn record(server: &Server, change: &Change) {
     metrics.key_bytes.set(change.bytes as i64);
 }
 
-/// Lets the store know of a use if the last that it knows of is old enough. Nobody waits for it.
+/// Lets the store know of a use by a query if it has to. Nobody waits for it: those that come meanwhile go together next.
 fn note_use(server: &Arc<Server>, id: &KeyId, opened: &OpenedKeys, now: Millis) {
-    let keys = &server.keys;
-    if now.saturating_sub(opened.noted()) < keys.note_after {
+    if !opened.is_to_be_noted(now, server.keys.note_after()) {
         return;
     }
-    let Ok(permit) = keys.noting.clone().try_acquire_owned() else { return };
-    opened.noted.store(now, Ordering::Relaxed);
-    let (server, id) = (server.clone(), *id);
-    spawn_blocking(move || {
-        let _permit = permit;
-        if let Err(error) = server.keys.store.touch(&id, now) {
+    let mut uses = server.keys.uses();
+    uses.waiting.insert(*id, now);
+    if !mem::replace(&mut uses.busy, true) {
+        let server = server.clone();
+        spawn_blocking(move || tell_store(&server.keys));
+    }
+}
+
+/// Tells the store of uses until there are none.
+fn tell_store(keys: &Keys) {
+    loop {
+        let told: Vec<_> = {
+            let mut uses = keys.uses();
+            uses.busy = !uses.waiting.is_empty();
+            if !uses.busy {
+                return;
+            }
+            uses.waiting.drain().collect()
+        };
+        if let Err(error) = keys.store.note(&told) {
             tracing::warn!(%error, "cannot note the use of keys");
         }
-    });
+    }
 }
 
 /// Runs `work` on a blocking thread, with few others.

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -19,7 +19,9 @@ pub(crate) struct OpenedKeys {
     /// Whose they are.
     pub(crate) spec: KeySpec,
     /// The last use that the store knows of.
-    pub(super) noted: AtomicU64,
+    noted: AtomicU64,
+    /// Whether the store knows that a query has used them.
+    is_used: AtomicBool,
     _permit: Permit,
 }
 
@@ -47,8 +49,30 @@ struct Entry {
 }
 
 impl OpenedKeys {
-    pub(super) fn new(keys: ClientKeys, spec: &KeySpec, noted: Millis, permit: Permit) -> Arc<OpenedKeys> {
-        Arc::new(OpenedKeys { keys, spec: spec.clone(), noted: AtomicU64::new(noted), _permit: permit })
+    /// Keys of `spec` whose last use that the store knows of was at `noted`: by a query if `is_used`.
+    pub(super) fn new(
+        keys: ClientKeys,
+        spec: &KeySpec,
+        (noted, is_used): (Millis, bool),
+        permit: Permit,
+    ) -> Arc<OpenedKeys> {
+        Arc::new(OpenedKeys {
+            keys,
+            spec: spec.clone(),
+            noted: noted.into(),
+            is_used: is_used.into(),
+            _permit: permit,
+        })
+    }
+
+    /// Whether the store has to be told of a use by a query: it is told now. It knows of one that is younger than `note_after`.
+    pub(super) fn is_to_be_noted(&self, now: Millis, note_after: Millis) -> bool {
+        if self.is_used.load(Ordering::Relaxed) && now.saturating_sub(self.noted()) < note_after {
+            return false;
+        }
+        self.noted.store(now, Ordering::Relaxed);
+        self.is_used.store(true, Ordering::Relaxed);
+        true
     }
 
     pub(super) fn noted(&self) -> Millis {
@@ -122,7 +146,8 @@ mod tests {
 
     fn open_on(cache: &OpenedCache, id: u8, place: Place) -> Option<Arc<OpenedKeys>> {
         let spec = KeySpec { preset: "toy".into(), bytes: 1, place };
-        let opened = OpenedKeys::new(ClientKeys { place, keys: Arc::new(id) }, &spec, 0, cache.permit()?);
+        let opened =
+            OpenedKeys::new(ClientKeys { place, keys: Arc::new(id) }, &spec, (0, true), cache.permit()?);
         Some(cache.insert([id; 32], opened))
     }
 

@@ -1,8 +1,8 @@
 //! Uploaded keys in one redb file, or in memory.
 //!
-//! Four tables: what is known of each body, its bytes in pieces, all bodies by the time of their last
-//! use, and the bytes of all together. Every change is one transaction, so that a crash leaves the
-//! state before or after it.
+//! Five tables: what is known of each body, its bytes in pieces, the bodies that queries have used by the time of the last one,
+//! those that none has used by the time of their upload, and the bytes of all together. Every change is one transaction, so that a
+//! crash leaves the state before or after it.
 
 use std::{
     fmt, io,
@@ -25,14 +25,18 @@ pub(crate) type KeyId = [u8; KEY_ID_BYTES];
 /// Milliseconds since 1970.
 pub(crate) type Millis = u64;
 
-/// Name of the parameter set, bytes of the body, and its last use.
+/// Name of the parameter set, bytes of the body, and its last use: by a query, or else an upload.
 const ENTRIES: TableDefinition<&KeyId, (&str, u64, Millis)> = TableDefinition::new("entries");
 /// The body, cut into pieces of [`PIECE_BYTES`].
 const PIECES: TableDefinition<(&KeyId, u32), &[u8]> = TableDefinition::new("pieces");
-/// The bytes of each body; in order, those that were used longest ago come first.
-const BY_USE: TableDefinition<(Millis, &KeyId), u64> = TableDefinition::new("by use");
+/// The bytes of each body that a query has used; in order, those that were used longest ago come first.
+const BY_USE: ByTime = TableDefinition::new("by use");
+/// The same for those that no query has used. They go first: nobody can push out what others use by uploading alone.
+const UNUSED: ByTime = TableDefinition::new("unused");
 /// Bytes of all bodies, each with [`ENTRY_BYTES`].
 const TOTAL: TableDefinition<(), u64> = TableDefinition::new("total");
+
+type ByTime = TableDefinition<'static, (Millis, &'static KeyId), u64>;
 
 /// Bytes of a piece. A value and what the file adds to it takes a power of two: one of the length of
 /// a body would leave up to half of its space empty.
@@ -66,7 +70,22 @@ pub(crate) struct KeyStore {
 pub(crate) struct StoredKeys {
     pub(crate) preset: String,
     pub(crate) last_used: Millis,
+    /// Whether a query has ever used it.
+    pub(crate) is_used: bool,
     pub(crate) body: Vec<u8>,
+}
+
+/// Who adds a body, and what else is known by then.
+#[derive(Default)]
+pub(crate) struct Upload<'a> {
+    /// Bodies of the same client. If the new one makes them more than its share, they make room for it.
+    pub(crate) own: &'a [KeyId],
+    /// What `own` count.
+    pub(crate) own_bytes: u64,
+    /// The most that they may count, unless there is only one.
+    pub(crate) share: u64,
+    /// Uses by queries that the store does not know of.
+    pub(crate) uses: Vec<(KeyId, Millis)>,
 }
 
 /// What a change came to.
@@ -114,27 +133,32 @@ impl KeyStore {
         })
     }
 
-    /// Adds a body, and removes those that were used longest ago if there is no room for it. One that
-    /// is there already counts as used.
+    /// Adds a body. If there is no room for it, others go: first what its own client has beyond its share, then what no query
+    /// has ever used, then what was used longest ago. One that is there already lives as long as a new one.
     pub(crate) fn put(
         &self,
         id: &KeyId,
         preset: &str,
         body: &[u8],
         now: Millis,
+        upload: Upload<'_>,
     ) -> std::result::Result<Change, StoreError> {
-        let (bytes, max) = (body.len() as u64 + ENTRY_BYTES, self.max_bytes);
+        let (bytes, max) = (counted(body), self.max_bytes);
         if bytes > max {
             return Err(StoreError::TooLarge { bytes, max });
         }
         let change = self.change(|ledger| {
             let mut change = Change::default();
-            if !ledger.touch(id, now)? {
+            for (used, time) in &upload.uses {
+                ledger.touch(used, *time, true)?;
+            }
+            if !ledger.touch(id, now, false)? {
+                change.evicted = ledger.make_room_among(upload.own, upload.own_bytes, upload.share, bytes)?;
                 while ledger.total + bytes > max
-                    && let Some((_, oldest)) = ledger.oldest()?
+                    && let Some(first) = ledger.first_to_go()?
                 {
-                    ledger.remove(&oldest)?;
-                    change.evicted.push(oldest);
+                    ledger.remove(&first)?;
+                    change.evicted.push(first);
                 }
                 ledger.insert(id, preset, body, now)?;
                 change.added = true;
@@ -157,7 +181,8 @@ impl KeyStore {
             for piece in transaction.open_table(PIECES)?.range((id, 0)..=(id, u32::MAX))? {
                 body.extend_from_slice(piece?.1.value());
             }
-            Ok(Some(StoredKeys { preset: preset.to_owned(), last_used, body }))
+            let is_used = transaction.open_table(BY_USE)?.get((last_used, id))?.is_some();
+            Ok(Some(StoredKeys { preset: preset.to_owned(), last_used, is_used, body }))
         })
     }
 
@@ -169,9 +194,9 @@ impl KeyStore {
         })
     }
 
-    /// Notes that a body was used. One that has gone stays gone.
-    pub(crate) fn touch(&self, id: &KeyId, now: Millis) -> Result<()> {
-        self.change(|ledger| ledger.touch(id, now).map(drop))
+    /// Notes that queries used bodies, and when. What has gone stays gone.
+    pub(crate) fn note(&self, uses: &[(KeyId, Millis)]) -> Result<()> {
+        self.change(|ledger| uses.iter().try_for_each(|(id, time)| ledger.touch(id, *time, true).map(drop)))
     }
 
     /// Removes a body that turned out to be unusable.
@@ -188,15 +213,19 @@ impl KeyStore {
         self.change(|ledger| {
             let mut change = Change::default();
             for _ in 0..TIDY_BATCH {
-                let Some((last_used, oldest)) = ledger.oldest()? else { break };
-                if self.is_expired(last_used, now) {
-                    change.expired.push(oldest);
-                } else if ledger.total > self.max_bytes {
-                    change.evicted.push(oldest);
+                let is_old = |&(last_used, _): &(Millis, KeyId)| self.is_expired(last_used, now);
+                let expired = ledger.oldest()?.into_iter().flatten().find(is_old);
+                let (removed, id) = if let Some((_, id)) = expired {
+                    (&mut change.expired, id)
+                } else if ledger.total > self.max_bytes
+                    && let Some(first) = ledger.first_to_go()?
+                {
+                    (&mut change.evicted, first)
                 } else {
                     break;
-                }
-                ledger.remove(&oldest)?;
+                };
+                ledger.remove(&id)?;
+                removed.push(id);
             }
             ledger.report(change)
         })
@@ -230,6 +259,7 @@ struct Ledger<'t> {
     entries: Table<'t, &'static KeyId, (&'static str, u64, Millis)>,
     pieces: Table<'t, (&'static KeyId, u32), &'static [u8]>,
     by_use: Table<'t, (Millis, &'static KeyId), u64>,
+    unused: Table<'t, (Millis, &'static KeyId), u64>,
     totals: Table<'t, (), u64>,
     total: u64,
 }
@@ -242,6 +272,7 @@ impl<'t> Ledger<'t> {
             entries: transaction.open_table(ENTRIES)?,
             pieces: transaction.open_table(PIECES)?,
             by_use: transaction.open_table(BY_USE)?,
+            unused: transaction.open_table(UNUSED)?,
             totals,
             total,
         })
@@ -262,7 +293,7 @@ impl<'t> Ledger<'t> {
             self.pieces.insert((id, number), piece)?;
         }
         self.entries.insert(id, (preset, bytes, now))?;
-        self.by_use.insert((now, id), bytes)?;
+        self.unused.insert((now, id), bytes)?;
         self.total += bytes + ENTRY_BYTES;
         Ok(())
     }
@@ -272,29 +303,79 @@ impl<'t> Ledger<'t> {
         let removed = self.entries.remove(id)?.map(|entry| (entry.value().1, entry.value().2));
         let Some((bytes, last_used)) = removed else { return Ok(false) };
         self.by_use.remove((last_used, id))?;
+        self.unused.remove((last_used, id))?;
         self.pieces.retain_in((id, 0)..=(id, u32::MAX), |_, _| false)?;
         self.total = self.total.saturating_sub(bytes + ENTRY_BYTES);
         Ok(true)
     }
 
-    /// Whether it is there.
-    fn touch(&mut self, id: &KeyId, now: Millis) -> Result<bool> {
+    /// Renews the time of a body, by a query or by another upload. Whether it is there.
+    fn touch(&mut self, id: &KeyId, now: Millis, by_query: bool) -> Result<bool> {
         let entry = self.entries.get(id)?.map(|entry| {
             let (preset, bytes, last_used) = entry.value();
             (preset.to_owned(), bytes, last_used)
         });
         let Some((preset, bytes, last_used)) = entry else { return Ok(false) };
-        self.by_use.remove((last_used, id))?;
-        self.by_use.insert((now, id), bytes)?;
+        let now = now.max(last_used);
+        let was_used = self.by_use.remove((last_used, id))?.is_some();
+        self.unused.remove((last_used, id))?;
+        let by_time = if was_used || by_query { &mut self.by_use } else { &mut self.unused };
+        by_time.insert((now, id), bytes)?;
         self.entries.insert(id, (preset.as_str(), bytes, now))?;
         Ok(true)
     }
 
-    /// The body that was used longest ago.
-    fn oldest(&self) -> Result<Option<(Millis, KeyId)>> {
-        let first = self.by_use.first()?;
-        Ok(first.map(|(key, _)| (key.value().0, *key.value().1)))
+    /// Of the bodies that no query has used and of the others, the one whose time is longest ago.
+    fn oldest(&self) -> Result<[Option<(Millis, KeyId)>; 2]> {
+        let first = |table: &Table<'_, (Millis, &'static KeyId), u64>| {
+            let first = table.first()?;
+            Result::Ok(first.map(|(key, _)| (key.value().0, *key.value().1)))
+        };
+        Ok([first(&self.unused)?, first(&self.by_use)?])
     }
+
+    /// The body that makes room for another one before all others do.
+    fn first_to_go(&self) -> Result<Option<KeyId>> {
+        Ok(self.oldest()?.into_iter().flatten().next().map(|(_, id)| id))
+    }
+
+    /// Removes some of `own`, which count `own_bytes`, until `bytes` more are within `share`, and says which: what no query has
+    /// used before what was used longest ago.
+    fn make_room_among(
+        &mut self,
+        own: &[KeyId],
+        mut own_bytes: u64,
+        share: u64,
+        bytes: u64,
+    ) -> Result<Vec<KeyId>> {
+        if own_bytes + bytes <= share {
+            return Ok(Vec::new());
+        }
+        let mut in_order = Vec::with_capacity(own.len());
+        for id in own {
+            let Some((body, time)) = self.entries.get(id)?.map(|entry| (entry.value().1, entry.value().2))
+            else {
+                continue;
+            };
+            in_order.push((self.by_use.get((time, id))?.is_some(), time, body + ENTRY_BYTES, *id));
+        }
+        in_order.sort_unstable();
+        let mut removed = Vec::new();
+        for (_, _, body, id) in in_order {
+            if own_bytes + bytes <= share {
+                break;
+            }
+            self.remove(&id)?;
+            own_bytes = own_bytes.saturating_sub(body);
+            removed.push(id);
+        }
+        Ok(removed)
+    }
+}
+
+/// What a body counts.
+pub(crate) fn counted(body: &[u8]) -> u64 {
+    body.len() as u64 + ENTRY_BYTES
 }
 
 /// What is wrong with the file, and what to do.
@@ -334,7 +415,12 @@ mod tests {
     }
 
     fn add(store: &KeyStore, number: u8, bytes: usize, now: Millis) -> Change {
-        store.put(&[number; 32], "toy", &vec![number; bytes], now).unwrap()
+        store.put(&[number; 32], "toy", &vec![number; bytes], now, Upload::default()).unwrap()
+    }
+
+    /// A query uses a body.
+    fn touch(store: &KeyStore, number: u8, now: Millis) {
+        store.note(&[([number; 32], now)]).unwrap();
     }
 
     fn numbers(store: &KeyStore, now: Millis) -> Vec<u8> {
@@ -364,17 +450,64 @@ mod tests {
         let store = store(None, 3 * (100 + ENTRY_BYTES)).unwrap();
         for number in 0..3 {
             assert_eq!(add(&store, number, 100, number.into()).evicted, Vec::<KeyId>::new());
+            touch(&store, number, number.into());
         }
-        store.touch(&[0; 32], 10).unwrap();
+        touch(&store, 0, 10);
         assert!(!add(&store, 1, 100, 11).added);
         assert_eq!(add(&store, 3, 100, 12).evicted, [[2; 32]]);
+        touch(&store, 3, 12);
         assert_eq!(numbers(&store, 12), [0, 1, 3]);
         // One that needs the room of several.
         assert_eq!(add(&store, 4, 700, 13).evicted, [[0; 32], [1; 32]]);
         assert_eq!(numbers(&store, 13), [3, 4]);
-        let error = store.put(&[5; 32], "toy", &[0; 2000], 14).unwrap_err();
+        let error = store.put(&[5; 32], "toy", &[0; 2000], 14, Upload::default()).unwrap_err();
         assert!(matches!(error, StoreError::TooLarge { bytes: 2512, max: 1836 }));
         assert_eq!(numbers(&store, 14), [3, 4]);
+    }
+
+    #[test]
+    fn uploads_that_no_query_used_go_first() {
+        let store = store(None, 4 * (100 + ENTRY_BYTES)).unwrap();
+        for number in 0..4 {
+            add(&store, number, 100, number.into());
+        }
+        touch(&store, 0, 4);
+        touch(&store, 1, 5);
+        assert!(store.get(&[1; 32], 9).unwrap().unwrap().is_used);
+        assert!(!store.get(&[2; 32], 9).unwrap().unwrap().is_used);
+        // A second upload is no use.
+        assert!(!add(&store, 2, 100, 9).added);
+        for (number, goes) in [(10, 3), (11, 2), (12, 10), (13, 11)] {
+            assert_eq!(add(&store, number, 100, number.into()).evicted, [[goes; 32]]);
+        }
+        assert_eq!(numbers(&store, 20), [0, 1, 12, 13]);
+    }
+
+    #[test]
+    fn uses_count_that_are_told_with_an_upload() {
+        let store = store(None, 2 * (100 + ENTRY_BYTES)).unwrap();
+        add(&store, 0, 100, 0);
+        add(&store, 1, 100, 1);
+        let upload = Upload { uses: vec![([0; 32], 2)], ..Upload::default() };
+        assert_eq!(store.put(&[2; 32], "toy", &[2; 100], 3, upload).unwrap().evicted, [[1; 32]]);
+    }
+
+    #[test]
+    fn a_client_with_its_share_makes_room_among_its_own() {
+        let entry = 100 + ENTRY_BYTES;
+        let store = store(None, 100 * entry).unwrap();
+        for number in 0..6 {
+            add(&store, number, 100, number.into());
+        }
+        touch(&store, 1, 7);
+        let own = [[1; 32], [4; 32], [3; 32], [77; 32]];
+        let upload = || Upload { own: &own, own_bytes: 3 * entry, share: 3 * entry, uses: Vec::new() };
+        let evicted = |bytes| store.put(&[9; 32], "toy", &vec![9; bytes], 9, upload()).unwrap().evicted;
+        assert_eq!(evicted(100), [[3; 32]]);
+        store.remove(&[9; 32]).unwrap();
+        // One that is larger than the share has it alone.
+        assert_eq!(evicted(5000), [[4; 32], [1; 32]]);
+        assert_eq!(numbers(&store, 9), [0, 2, 5, 9]);
     }
 
     #[test]
@@ -383,8 +516,8 @@ mod tests {
         for number in 0..80 {
             add(&store, number, 100, 0);
         }
-        store.touch(&[7; 32], 20 * DAY).unwrap();
-        store.touch(&[99; 32], 20 * DAY).unwrap();
+        touch(&store, 7, 20 * DAY);
+        touch(&store, 99, 20 * DAY);
         assert_eq!(numbers(&store, 30 * DAY).len(), 80);
         assert_eq!(numbers(&store, 30 * DAY + 1), [7]);
         assert!(store.get(&[8; 32], 30 * DAY + 1).unwrap().is_none());

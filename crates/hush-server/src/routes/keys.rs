@@ -9,6 +9,7 @@ use axum::{
 
 use super::{admit, check_content_type};
 use crate::{
+    client::Client,
     keys::{self, KeyId},
     limits::read_body,
     problem::{Code, Problem},
@@ -24,14 +25,15 @@ pub(super) async fn upload(
     request: Request,
 ) -> Result<StatusCode, Problem> {
     let id = key_id(hash)?;
-    admit(&server, peer)?;
+    let client = Client::from(peer.ip());
+    admit(&server, client)?;
     let (parts, body) = request.into_parts();
     check_content_type(&parts.headers)?;
     let longest = server.tables.with_keys().iter().map(|(spec, _)| spec.bytes).max();
     let limit = longest.ok_or_else(|| no_taker(&server))?;
-    let read = read_body(&server, &parts.headers, body, limit).await;
+    let read = read_body(&server, client, &parts.headers, body, limit).await;
     let (body, memory) = read.map_err(|problem| too_long(&server, problem))?;
-    match keys::upload(&server, id, body, memory).await {
+    match keys::upload(&server, client, id, body, memory).await {
         Ok(true) => Ok(StatusCode::CREATED),
         Ok(false) => Ok(StatusCode::NO_CONTENT),
         Err(error) => Err(Problem::uploaded_keys(error, !server.tables.any_loading())),
@@ -45,7 +47,7 @@ pub(super) async fn contains(
     hash: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
     let id = key_id(hash)?;
-    admit(&server, peer)?;
+    admit(&server, peer.ip().into())?;
     match keys::contains(&server, id).await {
         Ok(true) => Ok(StatusCode::NO_CONTENT),
         Ok(false) => Err(Problem::new(Code::NotFound, "there are no keys of this hash")),

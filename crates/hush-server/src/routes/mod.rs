@@ -7,7 +7,7 @@ mod metrics;
 mod query;
 mod tables;
 
-use std::{net::SocketAddr, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use axum::{
     Router,
@@ -24,21 +24,38 @@ use axum::{
 use hush_protocol::wire;
 
 use crate::{
+    client::Client,
     problem::{Code, Problem},
     state::{ResidentTable, Server},
     tables::Slot,
 };
 
-pub(crate) fn router(server: Arc<Server>) -> Router {
-    Router::new()
-        .route("/v1/tables", get(tables::list))
-        .route("/v1/tables/{table}", get(tables::descriptor))
-        .route("/v1/tables/{table}/query", post(query::answer))
-        .route("/v1/blobs/{hash}", get(blobs::download))
-        .route("/v1/keys/{hash}", head(keys::contains).put(keys::upload))
-        .route("/livez", get(health::live))
-        .route("/readyz", get(health::ready))
-        .route("/metrics", get(metrics::text))
+/// What a listener is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoints {
+    All,
+    /// All but health and metrics.
+    Tables,
+    Health,
+}
+
+pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints) -> Router {
+    let mut router = Router::new();
+    if endpoints != Endpoints::Health {
+        router = router
+            .route("/v1/tables", get(tables::list))
+            .route("/v1/tables/{table}", get(tables::descriptor))
+            .route("/v1/tables/{table}/query", post(query::answer))
+            .route("/v1/blobs/{hash}", get(blobs::download))
+            .route("/v1/keys/{hash}", head(keys::contains).put(keys::upload));
+    }
+    if endpoints != Endpoints::Tables {
+        router = router
+            .route("/livez", get(health::live))
+            .route("/readyz", get(health::ready))
+            .route("/metrics", get(metrics::text));
+    }
+    router
         .fallback(async || Problem::new(Code::NotFound, "there is no such endpoint"))
         .method_not_allowed_fallback(async || {
             Problem::new(Code::MethodNotAllowed, "the endpoint does not take this method")
@@ -82,11 +99,11 @@ fn is_not_modified(headers: &HeaderMap, etag: &str) -> bool {
 }
 
 /// Counts a request towards the queries of its client, or refuses it.
-fn admit(server: &Server, peer: SocketAddr) -> Result<(), Problem> {
+fn admit(server: &Server, client: Client) -> Result<(), Problem> {
     server
         .buckets
         .as_ref()
-        .map_or(Ok(()), |buckets| buckets.admit(peer.ip(), Instant::now()).map_err(Problem::throttled))
+        .map_or(Ok(()), |buckets| buckets.admit(client, Instant::now()).map_err(Problem::throttled))
 }
 
 /// Refuses a body that does not say it is protobuf.

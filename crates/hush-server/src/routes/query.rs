@@ -24,6 +24,7 @@ use prost::Message;
 use super::{admit, check_content_type, resident};
 use crate::{
     batch::{self, AnswerError, Answered, Reply},
+    client::Client,
     keys::{self, KeyId, OpenedKeys},
     limits::{Reservation, read_body},
     problem::Problem,
@@ -39,27 +40,27 @@ pub(super) async fn answer(
     request: Request,
 ) -> Result<Response, Problem> {
     let (table, replaced) = resident(&server, name)?;
-    admit(&server, peer)?;
+    let client = Client::from(peer.ip());
+    admit(&server, client)?;
     let (parts, body) = request.into_parts();
     check_content_type(&parts.headers)?;
     let max_bytes = |table: &Arc<ResidentTable>| table.request_shape(&server.config).max_bytes();
     let limit = replaced.iter().map(max_bytes).fold(max_bytes(&table), usize::max);
-    let (body, memory) = read_body(&server, &parts.headers, body, limit).await?;
+    let (body, memory) = read_body(&server, client, &parts.headers, body, limit).await?;
     let body_bytes = body.len();
     let (table, queries) = decode(&server, table, replaced, body)?;
     if let Some(buckets) = &server.buckets {
-        buckets.charge(peer.ip(), queries.len() - 1, Instant::now());
+        buckets.charge(client, queries.len() - 1, Instant::now());
     }
     let answer_bytes = queries.len().saturating_mul(table.served().answer_bytes);
-    let limit = server.config.max_body_memory;
+    let limit = server.config.share_of(server.config.max_body_memory);
     if answer_bytes > limit - body_bytes {
         return Err(Problem::answers_too_large(limit));
     }
     let mut answers = memory.another();
     answers.grow(answer_bytes)?;
     let queries = with_keys(&server, &table, queries).await?;
-    let replies = batch::submit(&server, &table, peer.ip(), queries, memory, answers)
-        .map_err(|_| Problem::overloaded("too many queries are waiting for this table"))?;
+    let replies = batch::submit(&server, &table, client, queries, memory, answers)?;
     Ok(respond(collect(replies, &table.served().epoch).await?))
 }
 

@@ -9,14 +9,14 @@ use prost::Message;
 use crate::{
     client::{Client, request},
     engine::{MAX_BATCH, NO_MEMORY, PANICS, REFUSED, SHORT_ANSWER, query, special},
-    harness::{EPOCH, TestServer},
+    harness::{EPOCH, TestServer, config},
 };
 
 /// A window that no test outlives: who waits for it fails.
 const FOREVER: Duration = Duration::from_secs(3600);
 
 fn with_window(window: Duration) -> ServerConfig {
-    ServerConfig { window, ..ServerConfig::default() }
+    ServerConfig { window, ..config() }
 }
 
 /// `count` clients that have each sent one query, and are not answered yet.
@@ -118,7 +118,7 @@ fn one_query_does_not_wait_behind_the_many_of_another_client() {
 
 #[test]
 fn many_concurrent_clients_all_get_their_own_answers() {
-    let (server, engine) = TestServer::with_engine(ServerConfig::default());
+    let (server, engine) = TestServer::with_engine(config());
     thread::scope(|scope| {
         for worker in 0..8 {
             let mut client = server.client();
@@ -133,6 +133,24 @@ fn many_concurrent_clients_all_get_their_own_answers() {
     let batches = engine.batches();
     assert_eq!(batches.iter().sum::<usize>(), 8 * 25 * 2);
     assert!(batches.iter().all(|&size| size <= MAX_BATCH));
+}
+
+#[test]
+fn a_client_takes_its_share_of_the_queue_alone() {
+    let shares =
+        ServerConfig { max_queries: 2, max_queue: 8, client_share: 50, ..with_window(Duration::ZERO) };
+    let (server, engine) = TestServer::with_engine(shares);
+    engine.hold();
+    let mut first = server.client();
+    first.send_queries(EPOCH, &[query(9)]);
+    engine.wait_for_scans(1);
+    let _waiting = waiting_clients(&server, 4);
+    server.client().post_query(&request(EPOCH, &[query(1)]).encode_to_vec()).problem(429, "throttled");
+    let mut other = Client::connect_from([127, 0, 0, 2], server.address);
+    other.send_queries(EPOCH, &[query(2), query(3)]);
+    server.wait_for_queue(6);
+    engine.release();
+    other.receive_answers(EPOCH, &[query(2), query(3)]);
 }
 
 #[test]
@@ -184,7 +202,7 @@ fn a_query_whose_client_has_gone_is_not_scanned() {
 
 #[test]
 fn a_panic_costs_its_batch_only() {
-    let (server, engine) = TestServer::with_engine(ServerConfig::default());
+    let (server, engine) = TestServer::with_engine(config());
     let mut client = server.client();
     let body = request(EPOCH, &[query(1), special(PANICS)]).encode_to_vec();
     client.post_query(&body).problem(500, "internal");
@@ -194,7 +212,7 @@ fn a_panic_costs_its_batch_only() {
 
 #[test]
 fn a_batch_without_memory_fails_alone() {
-    let (server, _engine) = TestServer::with_engine(ServerConfig::default());
+    let (server, _engine) = TestServer::with_engine(config());
     let mut client = server.client();
     let body = request(EPOCH, &[query(1), special(NO_MEMORY)]).encode_to_vec();
     let problem = client.post_query(&body).problem(500, "internal");
@@ -205,7 +223,7 @@ fn a_batch_without_memory_fails_alone() {
 
 #[test]
 fn an_answer_of_the_wrong_length_is_never_sent() {
-    let (server, _engine) = TestServer::with_engine(ServerConfig::default());
+    let (server, _engine) = TestServer::with_engine(config());
     let mut client = server.client();
     let body = request(EPOCH, &[special(SHORT_ANSWER)]).encode_to_vec();
     client.post_query(&body).problem(500, "internal");

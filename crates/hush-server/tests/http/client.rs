@@ -72,6 +72,11 @@ impl Client {
     }
 
     /// Sends raw bytes. The server may have closed already: what it said is still to be read.
+    /// Sends as much as the server takes.
+    pub(crate) fn try_send(&mut self, bytes: &[u8]) {
+        let _ = self.stream.get_mut().write_all(bytes);
+    }
+
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.get_mut().write_all(bytes);
     }

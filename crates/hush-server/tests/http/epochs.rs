@@ -16,7 +16,7 @@ use tempfile::NamedTempFile;
 use crate::{
     client::{Client, bytes_with_body, request},
     engine::{SumEngine, client_keys, key_id, keyed_query, query},
-    harness::{EPOCH, EPOCH_BYTE, TestServer},
+    harness::{EPOCH, EPOCH_BYTE, TestServer, config},
 };
 
 const NEW: [u8; 32] = [6; 32];
@@ -25,7 +25,7 @@ const SHORT: Duration = Duration::from_millis(300);
 
 /// A server of `tables` that keeps replaced epochs for so long. It runs already.
 fn serve(tables: &Tables, epoch_window: Duration) -> TestServer {
-    let server = TestServer::start(tables.clone(), ServerConfig { epoch_window, ..ServerConfig::default() });
+    let server = TestServer::start(tables.clone(), ServerConfig { epoch_window, ..config() });
     assert_eq!(server.client().get("/livez").status, 200);
     server
 }

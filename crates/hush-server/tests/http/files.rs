@@ -2,12 +2,12 @@
 
 use std::{fs, io::Write, sync::Arc};
 
-use hush_server::{ServerConfig, Tables};
+use hush_server::Tables;
 use tempfile::NamedTempFile;
 
 use crate::{
     engine::SumEngine,
-    harness::{EPOCH_BYTE, TestServer},
+    harness::{EPOCH_BYTE, TestServer, config},
 };
 
 const HASH: [u8; 32] = [0xab; 32];
@@ -22,7 +22,7 @@ fn serve(file: &NamedTempFile, bytes: u64) -> TestServer {
     let engine = SumEngine::new(EPOCH_BYTE).with_blob(HASH, file.reopen().unwrap(), bytes);
     let tables = Tables::new();
     tables.insert("t", Arc::new(engine)).unwrap();
-    TestServer::start(tables, ServerConfig::default())
+    TestServer::start(tables, config())
 }
 
 fn served() -> (TestServer, NamedTempFile, String) {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use hush_engine::Place;
-use hush_server::{ServerConfig, ServerError, Tables, run};
+use hush_server::{Listeners, ServerConfig, ServerError, Tables, run};
 use tokio::{net::TcpListener, sync::oneshot};
 
 use crate::{client::Client, engine::SumEngine};
@@ -16,26 +16,44 @@ use crate::{client::Client, engine::SumEngine};
 pub(crate) const EPOCH_BYTE: u8 = 5;
 pub(crate) const EPOCH: [u8; 32] = [EPOCH_BYTE; 32];
 
+/// Defaults, but all that there is for a single client: tests have one address.
+pub(crate) fn config() -> ServerConfig {
+    ServerConfig { client_share: 100, ..ServerConfig::default() }
+}
+
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
+    /// Of health and metrics.
+    health: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<Result<(), ServerError>>>,
 }
 
 impl TestServer {
     pub(crate) fn start(tables: Tables, config: ServerConfig) -> TestServer {
+        Self::start_with(tables, config, false)
+    }
+
+    /// The same with another listener for health and metrics if `with_health`.
+    pub(crate) fn start_with(tables: Tables, config: ServerConfig, with_health: bool) -> TestServer {
         let (stop, stopped) = oneshot::channel();
         let (bound, address) = std::sync::mpsc::channel();
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
             runtime.unwrap().block_on(async {
-                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-                bound.send(listener.local_addr().unwrap()).unwrap();
-                run(listener, tables, config, stopped).await
+                let public = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                let address = public.local_addr().unwrap();
+                let mut listeners = Listeners::from(public);
+                if with_health {
+                    listeners.health = Some(TcpListener::bind("127.0.0.1:0").await.unwrap());
+                }
+                let health = listeners.health.as_ref().map(|health| health.local_addr().unwrap());
+                bound.send((address, health.unwrap_or(address))).unwrap();
+                run(listeners, tables, config, stopped).await
             })
         });
-        let address = address.recv().unwrap();
-        TestServer { address, stop: Some(stop), thread: Some(thread) }
+        let (address, health) = address.recv().unwrap();
+        TestServer { address, health, stop: Some(stop), thread: Some(thread) }
     }
 
     /// A server with one table, `t`, of epoch [`EPOCH`].
@@ -53,6 +71,11 @@ impl TestServer {
 
     pub(crate) fn client(&self) -> Client {
         Client::connect(self.address)
+    }
+
+    /// A client of health and metrics.
+    pub(crate) fn health_client(&self) -> Client {
+        Client::connect(self.health)
     }
 
     /// Tells the server to stop, and does not wait.
@@ -75,7 +98,7 @@ impl TestServer {
 
     /// The value of a metric, given its name and labels as they stand in the text.
     pub(crate) fn metric(&self, name: &str) -> Option<f64> {
-        let text = String::from_utf8(self.client().get("/metrics").body).unwrap();
+        let text = String::from_utf8(self.health_client().get("/metrics").body).unwrap();
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
         Some(value.parse().unwrap())
     }
@@ -104,7 +127,8 @@ impl TestServer {
 impl Drop for TestServer {
     fn drop(&mut self) {
         self.stop();
-        if let Some(thread) = self.thread.take() {
+        // A test that fails may leave its engine held: the server would wait for it.
+        if let Some(thread) = self.thread.take().filter(|_| !thread::panicking()) {
             let _ = thread.join();
         }
     }

@@ -13,12 +13,12 @@ use rand_chacha::{
 use crate::{
     client::{Client, post_bytes, request},
     engine::{ANSWER_BYTES, SumEngine, query},
-    harness::{EPOCH, EPOCH_BYTE, TestServer},
+    harness::{EPOCH, EPOCH_BYTE, TestServer, config},
 };
 
 /// Two queries a request: a body of at most about 4 KiB.
 fn small() -> ServerConfig {
-    ServerConfig { max_queries: 2, ..ServerConfig::default() }
+    ServerConfig { max_queries: 2, ..config() }
 }
 
 fn head(extra: &str) -> Vec<u8> {
@@ -28,7 +28,7 @@ fn head(extra: &str) -> Vec<u8> {
 
 #[test]
 fn random_and_damaged_bodies_are_refused() {
-    let (server, engine) = TestServer::with_engine(ServerConfig::default());
+    let (server, engine) = TestServer::with_engine(config());
     let mut client = server.client();
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let valid = request(EPOCH, &[query(1), query(2)]).encode_to_vec();
@@ -229,6 +229,23 @@ fn answers_give_their_memory_back_one_by_one() {
 }
 
 #[test]
+fn a_client_that_reads_nothing_takes_its_share_of_memory_alone() {
+    let tables = Tables::new();
+    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
+    // For two answers, one of each client.
+    let config = ServerConfig { max_body_memory: 2 * LARGE + 8000, client_share: 50, ..small() };
+    let server = TestServer::start(tables, config);
+    let body = request(EPOCH, &[query(1)]).encode_to_vec();
+    let mut first = server.client();
+    first.send_queries(EPOCH, &[query(1)]);
+    let _response = first.receive_head();
+    let refused = server.client().post_query(&body);
+    refused.problem(429, "throttled");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(Client::connect_from([127, 0, 0, 2], server.address).post_query(&body).status, 200);
+}
+
+#[test]
 fn a_client_that_leaves_its_response_unread_gives_its_memory_back() {
     let server = with_large_answers();
     let mut first = server.client();
@@ -294,17 +311,4 @@ fn a_client_that_reads_nothing_is_cut_off() {
     client.send(format!("GET /v1/blobs/{} HTTP/1.1\r\nHost: t\r\n\r\n", "01".repeat(32)).as_bytes());
     server.wait_for_connections(0);
     assert!(client.rest().len() < 64 << 20);
-}
-
-#[test]
-fn connections_beyond_the_limit_wait_for_their_turn() {
-    let (server, _engine) =
-        TestServer::with_engine(ServerConfig { max_connections: 1, ..ServerConfig::default() });
-    let mut first = server.client();
-    first.ask(EPOCH, &[query(1)]);
-    let mut second = server.client();
-    second.send_queries(EPOCH, &[query(2)]);
-    first.ask(EPOCH, &[query(3)]);
-    first.close();
-    second.receive_answers(EPOCH, &[query(2)]);
 }

@@ -15,7 +15,7 @@ use tempfile::tempdir;
 use crate::{
     client::{Client, Response, bytes_with_body, request},
     engine::{ANSWER_BYTES, PANICS, REFUSED, SumEngine, client_keys, expected, key_id, keyed_query, query},
-    harness::{EPOCH, EPOCH_BYTE, TestServer},
+    harness::{EPOCH, EPOCH_BYTE, TestServer, config},
 };
 
 const PRESET: &str = "toy";
@@ -36,7 +36,7 @@ fn server(config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
 }
 
 fn config_with_file(path: &Path) -> ServerConfig {
-    ServerConfig { keys_path: Some(path.to_owned()), ..ServerConfig::default() }
+    ServerConfig { keys_path: Some(path.to_owned()), ..config() }
 }
 
 fn keys(seed: u32) -> Vec<u8> {
@@ -68,7 +68,7 @@ fn check(response: Response, queries: &[Query], seeds: &[u8]) {
 
 #[test]
 fn keys_are_uploaded_once_and_used_by_many_queries() {
-    let (server, _engine) = server(ServerConfig::default());
+    let (server, _engine) = server(config());
     let mut client = server.client();
     let (first, second) = (keys(1), keys(2));
     assert_eq!(client.head(&path(&first)).status, 404);
@@ -92,7 +92,7 @@ fn keys_are_uploaded_once_and_used_by_many_queries() {
 
 #[test]
 fn unknown_keys_are_asked_for_before_anything_is_scanned() {
-    let (server, engine) = server(ServerConfig::default());
+    let (server, engine) = server(config());
     let mut client = server.client();
     let (known, unknown) = (keys(1), keys(2));
     upload(&mut client, &known);
@@ -107,15 +107,15 @@ fn unknown_keys_are_asked_for_before_anything_is_scanned() {
 
 #[test]
 fn queries_without_a_key_have_the_wrong_length() {
-    let (server, _engine) = server(ServerConfig::default());
+    let (server, _engine) = server(config());
     ask(&mut server.client(), &[query(1)]).problem(400, "invalid_request");
-    let (plain, _engine) = TestServer::with_engine(ServerConfig::default());
+    let (plain, _engine) = TestServer::with_engine(config());
     ask(&mut plain.client(), &[keyed_query(1, &keys(1))]).problem(400, "invalid_request");
 }
 
 #[test]
 fn uploads_that_are_no_keys_of_a_table_are_refused() {
-    let (server, _engine) = server(ServerConfig::default());
+    let (server, _engine) = server(config());
     let mut client = server.client();
     let mut refused = |body: &[u8], status, code: &str| {
         let problem = upload(&mut client, body).problem(status, code);
@@ -169,7 +169,7 @@ fn keys_are_opened_by_a_table_whose_gpu_works() {
     for (name, engine) in ["a", "t"].into_iter().zip(&engines) {
         tables.insert(name, engine.clone()).unwrap();
     }
-    let server = TestServer::start(tables, ServerConfig::default());
+    let server = TestServer::start(tables, config());
     let mut client = server.client();
     engines[0].lose("it is gone");
     assert_eq!(upload(&mut client, &keys(1)).status, 201, "table t needs them too");
@@ -181,7 +181,7 @@ fn keys_are_opened_by_a_table_whose_gpu_works() {
 
 #[test]
 fn random_and_damaged_uploads_stop_nobody() {
-    let (server, _engine) = server(ServerConfig::default());
+    let (server, _engine) = server(config());
     let mut client = server.client();
     let mut rng = ChaCha20Rng::seed_from_u64(2);
     let valid = keys(1);
@@ -203,7 +203,7 @@ fn random_and_damaged_uploads_stop_nobody() {
 
 #[test]
 fn one_request_names_a_bounded_number_of_keys() {
-    let (server, _engine) = server(ServerConfig { open_keys: 2, ..ServerConfig::default() });
+    let (server, _engine) = server(ServerConfig { open_keys: 2, ..config() });
     let mut client = server.client();
     let bodies = [keys(1), keys(2), keys(3)];
     bodies.iter().for_each(|body| assert_eq!(upload(&mut client, body).status, 201));
@@ -214,7 +214,7 @@ fn one_request_names_a_bounded_number_of_keys() {
 
 #[test]
 fn the_name_of_keys_is_their_hash() {
-    let (server, _engine) = server(ServerConfig::default());
+    let (server, _engine) = server(config());
     let mut client = server.client();
     let body = keys(1);
     client.put(&path(&keys(2)), CONTENT_TYPE, &body).problem(400, "key_mismatch");
@@ -232,7 +232,7 @@ fn keys_of_another_table_do_not_fit() {
     let tables = Tables::new();
     tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE).with_keys(PRESET, WORDS))).unwrap();
     tables.insert("other", Arc::new(SumEngine::new(6).with_keys("other", 5))).unwrap();
-    let server = TestServer::start(tables, ServerConfig { open_keys: 1, ..ServerConfig::default() });
+    let server = TestServer::start(tables, ServerConfig { open_keys: 1, ..config() });
     let mut client = server.client();
     let (other, own) = (client_keys("other", 5, 1), keys(1));
     // In memory, and then only in the store.
@@ -251,7 +251,7 @@ fn tables_on_two_backends_take_the_same_keys() {
     tables.insert("gpu", Arc::new(on_gpu)).unwrap();
     // Places for the keys of one client: opened by one backend, they make room for those of the other.
     for open_keys in [1, 2] {
-        let config = ServerConfig { open_keys, ..ServerConfig::default() };
+        let config = ServerConfig { open_keys, ..config() };
         let server = TestServer::start(tables.clone(), config);
         let (mut client, body) = (server.client(), keys(7));
         assert_eq!(upload(&mut client, &body).status, 201);
@@ -266,11 +266,11 @@ fn tables_on_two_backends_take_the_same_keys() {
 
 #[test]
 fn a_server_without_such_tables_takes_no_keys() {
-    let (plain, _engine) = TestServer::with_engine(ServerConfig::default());
+    let (plain, _engine) = TestServer::with_engine(config());
     upload(&mut plain.client(), &keys(1)).problem(404, "not_found");
     let tables = Tables::new();
     tables.announce("t").unwrap();
-    let loading = TestServer::start(tables.clone(), ServerConfig::default());
+    let loading = TestServer::start(tables.clone(), config());
     upload(&mut loading.client(), &keys(1)).problem(503, "warming");
     for words in [5000, 5] {
         tables.insert("u", Arc::new(SumEngine::new(6).with_keys("other", words))).unwrap();
@@ -283,7 +283,7 @@ fn a_server_without_such_tables_takes_no_keys() {
 
 #[test]
 fn an_upload_that_is_cut_leaves_nothing_behind() {
-    let (server, _engine) = server(ServerConfig::default());
+    let (server, _engine) = server(config());
     let body = keys(1);
     let bytes = bytes_with_body("PUT", &path(&body), CONTENT_TYPE, &body);
     for left in [1, 10, body.len()] {
@@ -301,7 +301,7 @@ fn uploads_too_long_slow_or_frequent_are_refused_like_queries() {
     let config = ServerConfig {
         body_timeout: Duration::from_millis(300),
         throttle: Some(Throttle { queries_per_second: 1, burst: 100 }),
-        ..ServerConfig::default()
+        ..config()
     };
     let (server, _engine) = server(config);
     let body = keys(1);
@@ -328,7 +328,7 @@ fn uploads_too_long_slow_or_frequent_are_refused_like_queries() {
 #[test]
 fn keys_expire() {
     let lifetime = Duration::from_millis(200);
-    let (server, _engine) = server(ServerConfig { key_lifetime: lifetime, ..ServerConfig::default() });
+    let (server, _engine) = server(ServerConfig { key_lifetime: lifetime, ..config() });
     let mut client = server.client();
     let body = keys(1);
     assert_eq!(upload(&mut client, &body).status, 201);
@@ -407,7 +407,7 @@ fn the_store_is_bounded_and_the_oldest_keys_go() {
     let keys = |seed| client_keys(PRESET, WORDS, seed);
     let max_key_bytes = ROOM * (keys(0).len() as u64 + ENTRY_BYTES);
     let engine = SumEngine::new(EPOCH_BYTE).with_keys(PRESET, WORDS);
-    let (server, _engine) = server_with(engine, ServerConfig { max_key_bytes, ..ServerConfig::default() });
+    let (server, _engine) = server_with(engine, ServerConfig { max_key_bytes, ..config() });
     let mut client = server.client();
     for seed in 0..10_000 {
         assert_eq!(upload(&mut client, &keys(seed)).status, 201);
@@ -427,9 +427,52 @@ fn the_store_is_bounded_and_the_oldest_keys_go() {
     assert_eq!(server.metric("hush_keys"), Some(ROOM as f64));
 }
 
+/// A server with room for eight keys, two of each client.
+fn server_with_shares() -> (TestServer, Arc<SumEngine>) {
+    let max_key_bytes = 8 * (keys(0).len() as u64 + ENTRY_BYTES);
+    server(ServerConfig { max_key_bytes, client_share: 25, ..config() })
+}
+
+#[test]
+fn a_client_that_uploads_much_evicts_its_own_keys() {
+    let (server, _engine) = server_with_shares();
+    let mut client = server.client();
+    // Uploaded, and never used.
+    assert_eq!(upload(&mut client, &keys(0)).status, 201);
+    let mut other = Client::connect_from([127, 0, 0, 2], server.address);
+    for seed in 100..200 {
+        assert_eq!(upload(&mut other, &keys(seed)).status, 201);
+    }
+    assert_eq!(server.metric("hush_keys"), Some(3.0));
+    let queries = [keyed_query(1, &keys(0))];
+    check(ask(&mut client, &queries), &queries, &[0]);
+}
+
+#[test]
+fn keys_in_use_outlive_uploads_of_many_addresses() {
+    let (server, _engine) = server_with_shares();
+    let mut client = server.client();
+    let queries = [keyed_query(1, &keys(0))];
+    // A second upload does not make the query that follows less of a use.
+    assert_eq!([201, 204], [(); 2].map(|()| upload(&mut client, &keys(0)).status));
+    check(ask(&mut client, &queries), &queries, &[0]);
+    for address in 2..100 {
+        let mut other = Client::connect_from([127, 0, 0, address], server.address);
+        for number in 0..2 {
+            assert_eq!(upload(&mut other, &keys(1000 * u32::from(address) + number)).status, 201);
+        }
+    }
+    assert_eq!(server.metric("hush_keys"), Some(8.0));
+    check(ask(&mut client, &queries), &queries, &[0]);
+    // And those that are used go in order of their use, although it is less than an hour ago.
+    let mut newest = Client::connect_from([127, 0, 0, 99], server.address);
+    let own = [keyed_query(2, &keys(99_000))];
+    check(ask(&mut newest, &own), &own, &[99_000_u32 as u8]);
+}
+
 #[test]
 fn keys_that_never_fit_are_refused() {
-    let (server, _engine) = server(ServerConfig { max_key_bytes: 100, ..ServerConfig::default() });
+    let (server, _engine) = server(ServerConfig { max_key_bytes: 100, ..config() });
     let problem = upload(&mut server.client(), &keys(1)).problem(413, "too_large");
     assert_eq!(problem["detail"], "this server keeps at most 100 bytes of keys");
 }
@@ -461,8 +504,23 @@ fn concurrent_uploads_are_all_kept() {
 }
 
 #[test]
+fn the_number_of_keys_is_that_of_the_last_upload() {
+    let (server, _engine) = server(config());
+    let mut clients: Vec<_> = (0..4).map(|_| server.client()).collect();
+    for round in 0..200 {
+        thread::scope(|scope| {
+            for (number, client) in clients.iter_mut().enumerate() {
+                let body = keys(4 * round + number as u32);
+                scope.spawn(move || assert_eq!(upload(client, &body).status, 201));
+            }
+        });
+        assert_eq!(server.metric("hush_keys"), Some(f64::from(4 * (round + 1))));
+    }
+}
+
+#[test]
 fn waiting_queries_hold_a_bounded_number_of_keys() {
-    let (server, engine) = server(ServerConfig { open_keys: 1, ..ServerConfig::default() });
+    let (server, engine) = server(ServerConfig { open_keys: 1, ..config() });
     let (mut first, mut second) = (server.client(), server.client());
     let (one, two) = (keys(1), keys(2));
     upload(&mut first, &one);

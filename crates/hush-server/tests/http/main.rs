@@ -2,6 +2,7 @@
 
 mod batching;
 mod client;
+mod connections;
 mod engine;
 mod epochs;
 mod files;

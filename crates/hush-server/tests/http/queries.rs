@@ -7,13 +7,13 @@ use prost::Message;
 use crate::{
     client::{Client, Response, request},
     engine::{query, special},
-    harness::{EPOCH, TestServer},
+    harness::{EPOCH, TestServer, config},
 };
 
 const PATH: &str = "/v1/tables/t/query";
 
 fn server() -> TestServer {
-    TestServer::with_engine(ServerConfig { max_queries: 6, ..ServerConfig::default() }).0
+    TestServer::with_engine(ServerConfig { max_queries: 6, ..config() }).0
 }
 
 /// Posts a valid request after a change.
@@ -92,7 +92,7 @@ fn responses_are_never_compressed() {
 #[test]
 fn a_client_that_asks_too_much_is_throttled() {
     let throttle = Some(Throttle { queries_per_second: 1, burst: 3 });
-    let config = ServerConfig { throttle, ..ServerConfig::default() };
+    let config = ServerConfig { throttle, ..config() };
     let (server, _engine) = TestServer::with_engine(config);
     let mut client = server.client();
     // Bursts to 3 - 100: however slow the test, no token comes back in time.

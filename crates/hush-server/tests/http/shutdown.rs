@@ -7,12 +7,12 @@ use tokio::net::TcpListener;
 
 use crate::{
     engine::query,
-    harness::{EPOCH, TestServer},
+    harness::{EPOCH, TestServer, config},
 };
 
 #[test]
 fn an_idle_server_stops_and_closes_its_connections() {
-    let (server, _engine) = TestServer::with_engine(ServerConfig::default());
+    let (server, _engine) = TestServer::with_engine(config());
     let mut client = server.client();
     client.ask(EPOCH, &[query(1)]);
     let address = server.address;
@@ -23,7 +23,7 @@ fn an_idle_server_stops_and_closes_its_connections() {
 
 #[test]
 fn queries_in_flight_and_in_the_queue_are_answered_before_it_returns() {
-    let (mut server, engine) = TestServer::with_engine(ServerConfig::default());
+    let (mut server, engine) = TestServer::with_engine(config());
     engine.hold();
     let mut scanned = server.client();
     scanned.send_queries(EPOCH, &[query(1)]);
@@ -46,7 +46,7 @@ fn queries_in_flight_and_in_the_queue_are_answered_before_it_returns() {
 
 #[test]
 fn a_drain_that_takes_too_long_is_cut_off() {
-    let config = ServerConfig { drain_timeout: Duration::from_millis(50), ..ServerConfig::default() };
+    let config = ServerConfig { drain_timeout: Duration::from_millis(50), ..config() };
     let (mut server, engine) = TestServer::with_engine(config);
     engine.hold();
     let mut client = server.client();
@@ -61,7 +61,7 @@ fn a_drain_that_takes_too_long_is_cut_off() {
 
 /// What comes of a server that is told to stop before it starts.
 fn stopped_at_once(keys: &Path) -> Result<(), ServerError> {
-    let config = ServerConfig { keys_path: Some(keys.to_owned()), ..ServerConfig::default() };
+    let config = ServerConfig { keys_path: Some(keys.to_owned()), ..config() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let outcome = runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

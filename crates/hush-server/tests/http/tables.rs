@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::{
     client::request,
     engine::{SumEngine, query},
-    harness::{EPOCH, EPOCH_BYTE, TestServer},
+    harness::{EPOCH, EPOCH_BYTE, TestServer, config},
 };
 
 #[test]
@@ -18,7 +18,7 @@ fn tables_are_listed_by_name() {
     let tables = Tables::new();
     tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
     tables.announce("later").unwrap();
-    let server = TestServer::start(tables, ServerConfig::default());
+    let server = TestServer::start(tables, config());
     let response = server.client().get("/v1/tables");
     assert_eq!(response.status, 200);
     assert_eq!(
@@ -33,7 +33,7 @@ fn tables_are_listed_by_name() {
 
 #[test]
 fn a_descriptor_is_served_byte_for_byte_with_its_epoch_as_tag() {
-    let (server, _engine) = TestServer::with_engine(ServerConfig::default());
+    let (server, _engine) = TestServer::with_engine(config());
     let mut client = server.client();
     let response = client.get("/v1/tables/t");
     assert_eq!(response.status, 200);
@@ -53,7 +53,7 @@ fn a_descriptor_is_served_byte_for_byte_with_its_epoch_as_tag() {
 
 #[test]
 fn head_gives_the_headers_of_a_descriptor() {
-    let (server, _engine) = TestServer::with_engine(ServerConfig::default());
+    let (server, _engine) = TestServer::with_engine(config());
     let mut client = server.client();
     let head = client.head("/v1/tables/t");
     assert_eq!(head.status, 200);
@@ -68,7 +68,7 @@ fn head_gives_the_headers_of_a_descriptor() {
 
 #[test]
 fn unknown_paths_and_methods_are_problems() {
-    let (server, _engine) = TestServer::with_engine(ServerConfig::default());
+    let (server, _engine) = TestServer::with_engine(config());
     let mut client = server.client();
     client.get("/v1/tables/other").problem(404, "unknown_table");
     client.get("/v1/tables/%ff").problem(404, "unknown_table");
@@ -84,7 +84,7 @@ fn unknown_paths_and_methods_are_problems() {
 fn a_table_that_is_loading_is_warming_until_it_is_inserted() {
     let tables = Tables::new();
     tables.announce("t").unwrap();
-    let server = TestServer::start(tables.clone(), ServerConfig::default());
+    let server = TestServer::start(tables.clone(), config());
     let mut client = server.client();
     assert_eq!(client.get("/livez").status, 200);
     let ready = client.get("/readyz");
@@ -107,7 +107,7 @@ fn a_table_that_failed_is_told_and_other_tables_go_on() {
     let tables = Tables::new();
     tables.announce("bad").unwrap();
     tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
-    let server = TestServer::start(tables.clone(), ServerConfig::default());
+    let server = TestServer::start(tables.clone(), config());
     let mut client = server.client();
     tables.fail("bad", "its files are damaged").unwrap();
     assert_eq!(
@@ -148,7 +148,7 @@ fn a_lost_gpu_is_told_and_other_tables_go_on() {
     let tables = Tables::new();
     tables.insert("gpu", lost.clone()).unwrap();
     tables.insert("t", other).unwrap();
-    let server = TestServer::start(tables.clone(), ServerConfig::default());
+    let server = TestServer::start(tables.clone(), config());
     let mut client = server.client();
     assert_eq!(client.get("/readyz").status, 200);
     lost.lose("launch of fold failed: CUDA_ERROR_ILLEGAL_ADDRESS");
@@ -175,7 +175,7 @@ fn a_new_epoch_takes_over_while_the_old_one_finishes() {
     let old = Arc::new(SumEngine::new(EPOCH_BYTE));
     let tables = Tables::new();
     tables.insert("t", old.clone()).unwrap();
-    let config = ServerConfig { epoch_window: Duration::ZERO, ..ServerConfig::default() };
+    let config = ServerConfig { epoch_window: Duration::ZERO, ..config() };
     let server = TestServer::start(tables.clone(), config);
     let mut early = server.client();
     old.hold();
@@ -194,7 +194,7 @@ fn a_new_epoch_takes_over_while_the_old_one_finishes() {
 
 #[test]
 fn metrics_count_what_happened() {
-    let (server, _engine) = TestServer::with_engine(ServerConfig::default());
+    let (server, _engine) = TestServer::with_engine(config());
     let mut client = server.client();
     client.ask(EPOCH, &[query(1), query(2), query(3)]);
     client.ask(EPOCH, &[query(4)]);
@@ -223,7 +223,7 @@ fn bad_names_descriptors_and_settings_are_refused() {
         assert!(matches!(refused, Err(ServerError::Descriptor { .. })));
     }
 
-    let config = ServerConfig { max_queries: 10, max_queue: 9, ..ServerConfig::default() };
+    let config = ServerConfig { max_queries: 10, max_queue: 9, ..config() };
     let refused = TestServer::start(tables, config).join();
     assert!(matches!(refused, Err(ServerError::Config { setting: "max_queue", min: 10, actual: 9 })));
 }

@@ -10,7 +10,7 @@ use std::{
 
 use clap::Args;
 use hush_engine::{BackendChoice, Backends, OpenError, Progress};
-use hush_server::{ServerConfig, Tables, Throttle};
+use hush_server::{Listeners, ServerConfig, Tables, Throttle};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -28,6 +28,9 @@ pub(crate) struct ServeArgs {
     /// Address to listen on.
     #[arg(long, default_value = "127.0.0.1:7700", value_name = "ADDRESS")]
     listen: String,
+    /// Another address to listen on for /livez, /readyz and /metrics, which --listen does not answer then.
+    #[arg(long, value_name = "ADDRESS")]
+    listen_health: Option<String>,
     /// Name of a table, in the order of the folders; a folder's own name if not given.
     #[arg(long, value_name = "NAME")]
     name: Vec<String>,
@@ -46,6 +49,10 @@ pub(crate) struct ServeArgs {
     /// Queries that may wait for a scan of one table.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     max_queue: usize,
+    /// What one client address may have of connections, of waiting queries, of memory for requests and of the room for keys, in
+    /// percent. Behind a proxy, where all clients have one address: 100.
+    #[arg(long, value_name = "PERCENT", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=100))]
+    client_share: u32,
     /// File for the evaluation keys that clients upload, if a table needs any; by default
     /// `hushdb/hushdb-keys.redb` in $XDG_STATE_HOME or ~/.local/state.
     #[arg(long, value_name = "FILE")]
@@ -72,6 +79,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
     let config = ServerConfig {
         window: Duration::from_millis(args.window),
         max_queue: args.max_queue,
+        client_share: args.client_share,
         keys_path: key_file::path(args.keys.as_deref(), &args.dirs)?,
         key_lifetime: Duration::from_secs(u64::from(args.key_lifetime) * 24 * 3600),
         max_key_bytes: args.max_key_bytes,
@@ -95,15 +103,20 @@ async fn serve(
     config: ServerConfig,
     backends: Backends,
 ) -> Result<(), Box<dyn Error>> {
-    let listener = TcpListener::bind(&args.listen).await.map_err(|error| {
-        format!("cannot listen on {}: {error}: choose another --listen, or stop what uses it", args.listen)
-    })?;
+    let public = listen(&args.listen, "--listen").await?;
+    let health = match &args.listen_health {
+        Some(address) => Some(listen(address, "--listen-health").await?),
+        None => None,
+    };
     let tables = Tables::new();
     for name in &names {
         tables.announce(name)?;
     }
     let cpu = backends.cpu();
-    eprintln!("listening on http://{} ({} threads, {})", listener.local_addr()?, cpu.threads(), cpu.level());
+    eprintln!("listening on http://{} ({} threads, {})", public.local_addr()?, cpu.threads(), cpu.level());
+    if let Some(health) = &health {
+        eprintln!("health and metrics on http://{}", health.local_addr()?);
+    }
     tell_unused_gpu(&backends);
     if let Some(path) = &config.keys_path
         && let Ok(file) = path.metadata()
@@ -128,8 +141,14 @@ async fn serve(
         }
         eprintln!("stopping: answering what is in flight");
     };
-    hush_server::run(listener, tables, config, shutdown).await?;
+    hush_server::run(Listeners { public, health }, tables, config, shutdown).await?;
     load_error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+async fn listen(address: &str, option: &str) -> Result<TcpListener, String> {
+    TcpListener::bind(address).await.map_err(|error| {
+        format!("cannot listen on {address}: {error}: choose another {option}, or stop what uses it")
+    })
 }
 
 /// Loads the tables, one after the other. One that fails is told as failed, and the others go on.

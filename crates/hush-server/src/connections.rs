@@ -1,0 +1,283 @@
+//! The connections of one listener: bounded, and none that asks nothing keeps another one out.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use axum::body::{Body, Bytes};
+use hyper::body::{Frame, SizeHint};
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::sync::Notify;
+
+use crate::client::Client;
+
+/// Places for connections.
+pub(crate) struct Connections {
+    limit: usize,
+    /// The most of one client.
+    share: usize,
+    open: Mutex<Open>,
+    /// Wakes who waits for a place: one is free, or its connection idle.
+    changed: Notify,
+    /// How many there are, those included that were told to close.
+    gauge: Gauge,
+}
+
+#[derive(Default)]
+struct Open {
+    activities: HashMap<u64, Arc<Activity>>,
+    of_client: HashMap<Client, usize>,
+    next: u64,
+}
+
+impl Connections {
+    pub(crate) fn new(limit: usize, share: usize, gauge: Gauge) -> Arc<Connections> {
+        Arc::new(Connections { limit, share, open: Mutex::default(), changed: Notify::new(), gauge })
+    }
+
+    /// A place for a connection of `client`. If all are taken, that of the one that has been idle for longest, which is told to
+    /// close; if none is idle, this waits. `None` if the client has its share and none of its own is idle.
+    pub(crate) async fn place(self: &Arc<Self>, client: Client) -> Option<Place> {
+        loop {
+            let changed = self.changed.notified();
+            {
+                let mut open = self.lock();
+                let has_share = self.share < self.limit && open.of(client) >= self.share;
+                if has_share && !open.close_idle(|activity| activity.client == client) {
+                    return None;
+                }
+                if open.activities.len() < self.limit || open.close_idle(|_| true) {
+                    return Some(Place::new(self, &mut open, client));
+                }
+            }
+            changed.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn of(&self, client: Client) -> usize {
+        self.of_client.get(&client).copied().unwrap_or(0)
+    }
+
+    /// Tells one of those that `may_close` to close, and gives its place away. Whether one of them was idle.
+    fn close_idle(&mut self, may_close: impl Fn(&Activity) -> bool) -> bool {
+        let candidates = self.activities.iter().filter(|(_, activity)| may_close(activity));
+        let idle = candidates.filter_map(|(&id, activity)| Some((activity.idle_since()?, id)));
+        let Some((_, id)) = idle.min() else { return false };
+        let activity = self.remove(id).expect("it was among them");
+        activity.close.notify_one();
+        true
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Arc<Activity>> {
+        let activity = self.activities.remove(&id)?;
+        if let Entry::Occupied(mut count) = self.of_client.entry(activity.client) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+        Some(activity)
+    }
+}
+
+/// The place of one connection; free again on drop, even after a panic.
+pub(crate) struct Place {
+    connections: Arc<Connections>,
+    id: u64,
+    pub(crate) activity: Arc<Activity>,
+}
+
+impl Place {
+    fn new(connections: &Arc<Connections>, open: &mut Open, client: Client) -> Place {
+        let (id, connections) = (open.next, connections.clone());
+        let phase = Mutex::new(Phase::Idle(Instant::now()));
+        let activity =
+            Arc::new(Activity { client, phase, close: Notify::new(), connections: connections.clone() });
+        open.next += 1;
+        open.activities.insert(id, activity.clone());
+        *open.of_client.entry(client).or_insert(0) += 1;
+        connections.gauge.inc();
+        Place { connections, id, activity }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // It is gone already if it was told to close.
+        self.connections.lock().remove(self.id);
+        self.connections.gauge.dec();
+        self.connections.changed.notify_one();
+    }
+}
+
+/// What one connection is at.
+pub(crate) struct Activity {
+    client: Client,
+    phase: Mutex<Phase>,
+    close: Notify,
+    connections: Arc<Connections>,
+}
+
+#[derive(Clone, Copy)]
+enum Phase {
+    /// No request is here, or only a part of its headers.
+    Idle(Instant),
+    /// A request is being answered.
+    Asked,
+    /// The response is complete, but not all of it is written.
+    Answered,
+}
+
+impl Activity {
+    /// The headers of a request are here.
+    pub(crate) fn asked(&self) {
+        *self.phase() = Phase::Asked;
+    }
+
+    /// All that was to be written is written.
+    pub(crate) fn flushed(&self) {
+        let mut phase = self.phase();
+        if matches!(*phase, Phase::Answered) {
+            *phase = Phase::Idle(Instant::now());
+            drop(phase);
+            self.connections.changed.notify_one();
+        }
+    }
+
+    /// Returns when another connection has got the place of this one.
+    pub(crate) async fn told_to_close(&self) {
+        self.close.notified().await;
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.idle_since().is_some()
+    }
+
+    fn idle_since(&self) -> Option<Instant> {
+        match *self.phase() {
+            Phase::Idle(since) => Some(since),
+            Phase::Asked | Phase::Answered => None,
+        }
+    }
+
+    fn phase(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The body of a response; its end completes the response.
+pub(crate) struct WatchedBody {
+    body: Body,
+    activity: Arc<Activity>,
+}
+
+impl WatchedBody {
+    pub(crate) fn new(body: Body, activity: Arc<Activity>) -> WatchedBody {
+        WatchedBody { body, activity }
+    }
+}
+
+impl hyper::body::Body for WatchedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for WatchedBody {
+    fn drop(&mut self) {
+        *self.activity.phase() = Phase::Answered;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::IpAddr, time::Duration};
+
+    use super::*;
+
+    fn client(last: u8) -> Client {
+        IpAddr::from([10, 0, 0, last]).into()
+    }
+
+    fn answer(place: &Place) {
+        place.activity.asked();
+        drop(WatchedBody::new(Body::empty(), place.activity.clone()));
+        place.activity.flushed();
+    }
+
+    async fn is_told(place: &Place) -> bool {
+        tokio::time::timeout(Duration::from_millis(1), place.activity.told_to_close()).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn the_one_that_was_idle_for_longest_makes_room() {
+        let connections = Connections::new(3, 3, Gauge::default());
+        let first = connections.place(client(1)).await.unwrap();
+        let second = connections.place(client(1)).await.unwrap();
+        let third = connections.place(client(2)).await.unwrap();
+        second.activity.asked();
+        answer(&first);
+        let fourth = connections.place(client(3)).await.unwrap();
+        assert!(is_told(&third).await && !is_told(&first).await && !is_told(&second).await);
+        assert_eq!(connections.gauge.get(), 4);
+        drop(third);
+        assert_eq!((connections.gauge.get(), connections.lock().activities.len()), (3, 3));
+        drop((first, second, fourth));
+        assert!(connections.lock().of_client.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_place_is_waited_for_while_all_are_busy() {
+        let connections = Connections::new(1, 1, Gauge::default());
+        let first = connections.place(client(1)).await.unwrap();
+        first.activity.asked();
+        let waiting = tokio::spawn({
+            let connections = connections.clone();
+            async move { connections.place(client(2)).await.is_some() }
+        });
+        tokio::task::yield_now().await;
+        // A response that is complete and not yet written is not idle.
+        drop(WatchedBody::new(Body::empty(), first.activity.clone()));
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        first.activity.flushed();
+        assert!(waiting.await.unwrap() && is_told(&first).await);
+    }
+
+    #[tokio::test]
+    async fn a_client_has_its_share() {
+        let connections = Connections::new(4, 2, Gauge::default());
+        let busy = connections.place(client(1)).await.unwrap();
+        let idle = connections.place(client(1)).await.unwrap();
+        busy.activity.asked();
+        let third = connections.place(client(1)).await.unwrap();
+        assert!(is_told(&idle).await);
+        third.activity.asked();
+        assert!(connections.place(client(1)).await.is_none());
+        assert!(connections.place(client(2)).await.is_some());
+    }
+}
