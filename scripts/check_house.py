@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the import table, as docs/architecture.md states it, who tells protocols apart, the sizes of files, and the lengths of
-comments."""
+"""Checks the import table, as docs/architecture.md states it, what a program that only serves links, who tells protocols apart, the
+sizes of files, and the lengths of comments."""
 
 import json
 import pathlib
@@ -23,6 +23,7 @@ ARROWS = {
     "hush-testkit": {"hush-math", "hush-he", "hush-ops"},
 }
 TOP = {"hushdb", "hush-bench"}  # sit on top of everything, side by side
+INGEST_ONLY = {"parquet", "rusqlite", "libsqlite3-sys", "csv", "brotli", "zstd", "snap", "lz4_flex", "ctrlc"}  # feature `ingest`
 MAX_LINES = 600
 MAX_COMMENT = 132  # columns of a line that is a comment: rustfmt breaks code, and leaves comments as they are
 SOURCES = {".rs", ".cu", ".cuh", ".cpp", ".hpp", ".h"}
@@ -52,8 +53,16 @@ def new_arrows() -> list[str]:
     return wrong
 
 
+def not_only_served() -> list[str]:
+    """What a build alone needs, and a program without the feature `ingest` links."""
+    tree = "tree --package hushdb --no-default-features --edges normal --prefix none --locked --quiet"
+    linked = {line.split()[0] for line in subprocess.check_output(["cargo", *tree.split()], text=True).splitlines() if line}
+    return [f"hushdb without the feature ingest links {name}" for name in sorted(linked & INGEST_ONLY)]
+
+
 def sources() -> list[tuple[pathlib.Path, list[str]]]:
-    paths = sorted(path for path in pathlib.Path("crates").rglob("*") if path.suffix in SOURCES)
+    folders = [pathlib.Path("crates"), *(pathlib.Path("fuzz") / name for name in ("src", "targets", "examples"))]
+    paths = sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in SOURCES)
     return [(path, path.read_text().splitlines()) for path in paths]
 
 
@@ -86,6 +95,6 @@ def long_comments() -> list[str]:
 
 
 if __name__ == "__main__":
-    problems = new_arrows() + dispatches() + large_files() + long_comments()
-    print("\n".join(problems) or "house: import table, protocols, file sizes and comments hold")
+    problems = new_arrows() + not_only_served() + dispatches() + large_files() + long_comments()
+    print("\n".join(problems) or "house: import table, links, protocols, file sizes and comments hold")
     sys.exit(bool(problems))

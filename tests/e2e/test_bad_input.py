@@ -39,7 +39,7 @@ class BadBuilds(HushTest):
                 for word in expected:
                     self.assertIn(word, line)
                 self.assertFalse(out.exists())
-                self.assertEqual(list(self.dir.glob(".out.hush-partial")), [])
+                self.assertEqual(list(self.dir.glob(".out.*")), [])
 
     def test_choices_that_cannot_be(self):
         rows = self.csv([("a", "1"), ("b", "2")])
@@ -102,7 +102,7 @@ class BadBuilds(HushTest):
                 self.assertNotEqual(build.returncode, 0)
                 self.assertFalse(out.exists())
         self.build(self.csv([("a", "1")]), "--key", "key", name="out")
-        self.assertFalse((self.dir / ".out.hush-partial").exists())
+        self.assertEqual(list(self.dir.glob(".out.*")), [])
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("mount"), "mounting a small disk needs root")
     def test_full_disk(self):
@@ -118,12 +118,12 @@ class BadBuilds(HushTest):
                     for i in range(count):
                         file.write('{"k": "%d", "v": "%s"}\n' % (i, "x" * 1000))
                 out = disk / "out"
-                (disk / ".out.hush-partial").mkdir()
+                (disk / ".out.hush-partial").mkdir(mode=0o700)
                 (disk / ".out.hush-partial" / "build.json").write_text("of a build that was killed")
                 line = self.fails("build", source, "--key", "k", "--out", out)
                 self.assertIn("disk", line)
                 self.assertFalse(out.exists())
-                self.assertEqual([p.name for p in disk.iterdir()], [".out.hush-lock"])
+                self.assertEqual(list(disk.iterdir()), [])
             small = self.csv([("a", "1")])
             self.assertEqual(self.hushdb("build", small, "--key", "key", "--out", disk / "ok").returncode, 0)
         finally:

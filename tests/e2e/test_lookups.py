@@ -67,8 +67,13 @@ class Lookups(HushTest):
                 self.check_keys(table, sample, ["absent"])
         table = self.build(source, "--key", "key", "--preset", "SIMPLEPIR_N1024_STD6_4_SEC121", name="weak")
         with self.serve(table) as (url, _):
-            self.assertIn("--allow-weak", self.fails("get", url, "k1"))
-            self.assertEqual(self.get(url, "k1", "--allow-weak")[1][0]["value"], "value-1")
+            other = ["--allow-weak", "ONIONPIRV2_N2048_2X30_SEC113"]
+            for switch in ([], other):
+                line = self.fails("get", url, "k1", *switch)
+                self.assertIn("SIMPLEPIR_N1024_STD6_4_SEC121, which gives 121 bits", line.replace("122", "121"))
+                self.assertNotIn("--allow-weak", line)
+            switch = ["--allow-weak", "SIMPLEPIR_N1024_STD6_4_SEC121"]
+            self.assertEqual(self.get(url, "k1", *switch)[1][0]["value"], "value-1")
 
     def test_inputs(self):
         values = {"a": "1", "b": "two", "ü": "drei", "long": "x" * 3000, "empty": ""}
@@ -94,6 +99,24 @@ class Lookups(HushTest):
         result = self.hushdb("build", "-", "--out", out, "--key", "k", input=jsonl)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.check_keys(out, values, ["absent"])
+
+    def test_hidden_files_and_links_of_a_folder(self):
+        folder = self.dir / "files"
+        folder.mkdir()
+        (folder / "a").write_text("1")
+        (folder / ".env").write_text("2")
+        (folder / "link").symlink_to("a")
+        for name, args, said, values in (
+            ("plain", [], "skipped 1 hidden file and 1 link: --hidden and --follow-links take them", {"a": "1"}),
+            ("all", ["--hidden", "--follow-links"], None, {"a": "1", ".env": "2", "link": "1"}),
+        ):
+            with self.subTest(name):
+                result = self.hushdb("build", folder, "--out", self.dir / name, *args)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                lines = [line for line in result.stderr.splitlines() if "skipped" in line]
+                self.assertEqual(lines, [said] if said else [])
+                self.check_keys(self.dir / name, values, {".env", "link", "absent"} - values.keys())
+        self.assertEqual(list(self.dir.glob(".*")), [])
 
     def test_large_and_tiny_tables(self):
         value = bytes(range(256)) * 256

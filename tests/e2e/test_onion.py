@@ -251,7 +251,7 @@ class OnionBadRequests(OnionTest):
             (other_path, other_body), _ = self.capture(url, "k1")
         keys = self.dir / "keys.redb"
         with self.serve(table, args=["--keys", keys]) as (url, _):
-            self.assertIn("--allow-weak", self.fails("get", url, "k1"))
+            self.assertIn("INSECURE_RING_N256", self.fails("get", url, "k1"))
             (path, body), _ = self.capture(url, "k1")
             self.assertEqual(path, f"/v1/keys/{wire.blake3(body)}")
         keys.unlink()

@@ -2,7 +2,7 @@
 
 use std::{error::Error, sync::Arc};
 
-use hush_client::{Table as ClientTable, Wanted};
+use hush_client::{Acceptance, Table as ClientTable, Wanted};
 use hush_cpu::probe;
 use hush_engine::Silent;
 use hush_protocol::facts::Content;
@@ -30,7 +30,7 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
             Some(_) => Some(Arc::new(MappedFile::open(&dir.join(HINT_FILE))?) as Arc<_>),
             None => None,
         };
-        let client = ClientTable::new(header.descriptor.clone(), hint, false)?;
+        let client = ClientTable::new(header.descriptor.clone(), hint, &Acceptance::default())?;
         let lookups =
             |batch| Lookups::new(&client, VALUE_BYTES, batch, |index| Wanted::Key(tables::key(index)));
         let (scanned, row) = (scanned_bytes(&header)?, Row::named("answer").of(protocol));

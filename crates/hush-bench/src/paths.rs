@@ -3,7 +3,7 @@
 
 use std::{error::Error, fs, path::Path, sync::Arc};
 
-use hush_client::Table as ClientTable;
+use hush_client::{Acceptance, Table as ClientTable};
 use hush_cpu::{Cpu, probe};
 use hush_engine::{builder::BuildOptions, host_batch};
 use hush_he::params::{ONION_M31, ONION_S, RingParams};
@@ -123,7 +123,7 @@ impl Served {
         let specs = params.files();
         let load = |name: &'static str| Ok::<_, Box<dyn Error>>((name, resident(dir, name)? as DbBytes));
         let files = specs.iter().map(|spec| load(spec.name)).collect::<Result<_, _>>()?;
-        let mut client = ClientTable::new(descriptor.clone(), None, false)?;
+        let mut client = ClientTable::new(descriptor.clone(), None, &Acceptance::default())?;
         client.use_keys(&[1; 32])?;
         Ok(Self { descriptor, params, files, client, record_bytes })
     }

@@ -1,5 +1,6 @@
 //! The client: bytes in, bytes out. [`session`] says what to ask a server for; [`http`] (feature `http`) asks.
 
+mod acceptance;
 mod error;
 mod lookup;
 pub mod session;
@@ -8,6 +9,7 @@ mod table;
 #[cfg(feature = "http")]
 pub mod http;
 
+pub use acceptance::Acceptance;
 pub use error::ClientError;
 pub use lookup::{Found, Wanted};
 pub use table::{KeyId, PendingLookup, Table};

@@ -16,7 +16,7 @@ use hush_protocol::{
 };
 use zeroize::Zeroizing;
 
-use crate::{ClientError, Found, Wanted};
+use crate::{Acceptance, ClientError, Found, Wanted};
 
 /// Names evaluation keys: the BLAKE3 hash of what is uploaded.
 pub type KeyId = [u8; wire::KEY_ID_BYTES];
@@ -55,12 +55,16 @@ impl Table {
     /// called before the first look-up.
     ///
     /// # Errors
-    /// [`ClientError::Weak`] for a parameter set below 128 bits unless `allow_weak`; [`ClientError::Protocol`] if
-    /// the descriptor contradicts itself or the hint's length is wrong.
-    pub fn new(descriptor: Descriptor, hint: Option<Hint>, allow_weak: bool) -> Result<Self, ClientError> {
+    /// Those of [`Acceptance::check`]; [`ClientError::Protocol`] if the descriptor contradicts itself or the hint's length is
+    /// wrong.
+    pub fn new(
+        descriptor: Descriptor,
+        hint: Option<Hint>,
+        acceptance: &Acceptance,
+    ) -> Result<Self, ClientError> {
         descriptor.check()?;
         let params = descriptor.params()?;
-        check_security(params.facts(), allow_weak)?;
+        acceptance.check(&descriptor, params.facts())?;
         let actual = hint.as_ref().map_or(0, |hint| (**hint).as_ref().len());
         if params.facts().hint_bytes != actual as u64 {
             let expected = usize::try_from(params.facts().hint_bytes).unwrap_or(usize::MAX);
@@ -164,12 +168,4 @@ impl Table {
             (Wanted::Key(_), _, _) => Err(ProtocolError::WrongLookup { actual: "index", asked: "key" }),
         }
     }
-}
-
-/// Refuses a parameter set below 128 bits unless `allow_weak`.
-pub(crate) fn check_security(facts: &Facts, allow_weak: bool) -> Result<(), ClientError> {
-    if facts.is_secure() || allow_weak {
-        return Ok(());
-    }
-    Err(ClientError::Weak { preset: facts.preset, bits: facts.security_bits })
 }

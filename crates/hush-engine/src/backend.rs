@@ -170,6 +170,7 @@ impl Backends {
     ///
     /// # Errors
     /// [`DoesNotFit`] if the GPU was asked for.
+    #[cfg(feature = "ingest")]
     pub(crate) fn gpu_to_build(
         &self,
         table: &TableParams,

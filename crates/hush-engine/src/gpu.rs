@@ -17,12 +17,15 @@ use hush_cuda::{
     Cuda,
     device::{CudaError, Device},
 };
-use hush_protocol::{any_page::TableParams, facts::HintPlan};
+use hush_protocol::any_page::TableParams;
+#[cfg(feature = "ingest")]
+use hush_protocol::facts::HintPlan;
 
+#[cfg(feature = "ingest")]
+use crate::builder::{BuildError, HintStage};
 use crate::{
     BackendError, Engine, OpenError, Place, Progress,
     backend::CUDA_VARIABLE,
-    builder::{BuildError, HintStage},
     hosted::{Berth, Stored, host},
     memory_plan::MemoryPlan,
     place::Hosting,
@@ -123,6 +126,7 @@ impl Gpu {
     }
 
     /// What a table takes whose hint is computed.
+    #[cfg(feature = "ingest")]
     pub(crate) fn building_plan(&self, hint: &HintPlan) -> MemoryPlan {
         self.in_blocks(crate::memory_plan::build::plan(hint))
     }
@@ -156,6 +160,7 @@ impl Gpu {
     }
 
     /// Computes what comes of a hint.
+    #[cfg(feature = "ingest")]
     pub(crate) fn compute(&self, stage: HintStage<'_>) -> Result<(), BuildError> {
         stage.run(&*self.cuda)
     }

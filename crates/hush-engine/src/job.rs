@@ -144,6 +144,10 @@ impl Job {
             Input::Stdin => "-".into(),
         };
         let by_key = source.has_keys();
+        let skipped = source.skipped();
+        if !skipped.is_empty() {
+            progress.note(&skipped.to_string());
+        }
         let records =
             spool(source, writer.partial_dir(), on_duplicate, progress).map_err(|error| match error {
                 JobError::Ingest(source @ IngestError::DuplicateKey { .. }) => {

@@ -1,15 +1,17 @@
 //! Builds snapshots, opens them, and answers batches of queries: the one place where a protocol and a backend
 //! become `dyn`.
 //!
-//! * [`Backends`]: what computes. * [`Job`]: a file of records to a table. * [`builder`]: records to snapshot.
+//! * [`Backends`]: what computes. * `Job`: a file of records to a table. * `builder`: records to snapshot (feature `ingest`).
 //! * [`open`]: snapshot to [`Engine`]. * [`engine`]: what a server needs.
 
 mod backend;
+#[cfg(feature = "ingest")]
 pub mod builder;
 pub mod engine;
 #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), path = "no_gpu.rs")]
 mod gpu;
 mod hosted;
+#[cfg(feature = "ingest")]
 mod job;
 mod memory_plan;
 mod place;
@@ -24,6 +26,7 @@ pub use engine::*;
 pub use gpu::{open_devices, room_for_tables};
 pub use hosted::{OpenError, host_batch, open};
 pub use hush_store::cancel::{Cancel, Cancelled};
+#[cfg(feature = "ingest")]
 pub use job::{Built, Job, JobError, JobRequest};
 pub use memory_plan::{DoesNotFit, MemoryPlan, Part};
 pub use place::Place;

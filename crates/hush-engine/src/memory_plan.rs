@@ -6,7 +6,7 @@ use hush_ops::path::{Content, Footprint, batch_bytes, largest_batch};
 use hush_protocol::any_page::TableParams;
 use thiserror::Error;
 
-#[cfg(any(feature = "cuda", feature = "emulator"))]
+#[cfg(all(feature = "ingest", any(feature = "cuda", feature = "emulator")))]
 pub(crate) mod build;
 
 /// Buffers of a part at most.

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use hush_protocol::{any_page::TableParams, facts::HintPlan};
+use hush_protocol::any_page::TableParams;
+#[cfg(feature = "ingest")]
+use hush_protocol::facts::HintPlan;
 
-use crate::{
-    BackendError, Engine, OpenError, Progress,
-    builder::{BuildError, HintStage},
-    hosted::Stored,
-    memory_plan::MemoryPlan,
-};
+#[cfg(feature = "ingest")]
+use crate::builder::{BuildError, HintStage};
+use crate::{BackendError, Engine, OpenError, Progress, hosted::Stored, memory_plan::MemoryPlan};
 
 /// No GPU.
 pub(crate) enum Gpu {}
@@ -35,6 +34,7 @@ impl Gpu {
         match *self {}
     }
 
+    #[cfg(feature = "ingest")]
     pub(crate) fn building_plan(&self, _: &HintPlan) -> MemoryPlan {
         match *self {}
     }
@@ -49,6 +49,7 @@ impl Gpu {
         match *self {}
     }
 
+    #[cfg(feature = "ingest")]
     pub(crate) fn compute(&self, _: HintStage<'_>) -> Result<(), BuildError> {
         match *self {}
     }

@@ -18,6 +18,8 @@ impl OpenError {
                 | SnapshotError::Exists(_)
                 | SnapshotError::NotASnapshot(_)
                 | SnapshotError::Busy(_)
+                | SnapshotError::NotOurs { .. }
+                | SnapshotError::NotRegular { .. }
                 | SnapshotError::Cancelled(_) => "its files cannot be read",
             },
             Self::Protocol(_) => "its parameters are none that this server has",

@@ -10,8 +10,10 @@ use crate::{
     keyword::{BlockMap, FilterKind, MAX_BLOCKS, MAX_FINGERPRINT_BYTES},
     page::Page,
     registry::Protocol,
+    signature::Signature,
     slot::{MAX_VALUE_BYTES, SlotFormat},
     table::{TableShape, invalid_descriptor},
+    wire::MAX_PRESET_BYTES,
 };
 
 /// The version of the descriptor that this program writes and reads.
@@ -24,7 +26,7 @@ pub const MAX_DESCRIPTOR_BYTES: usize = 64 << 20;
 pub struct Descriptor {
     /// [`DESCRIPTOR_VERSION`].
     pub version: u32,
-    /// Hash of the rest of this descriptor (and so of the table's content): what a query names.
+    /// Hash of the rest of this descriptor but its signature (and so of the table's content): what a query names.
     #[serde(with = "hex")]
     pub epoch: [u8; 32],
     /// The protocol.
@@ -54,6 +56,9 @@ pub struct Descriptor {
     /// A hash of the encoded database: BLAKE3 of the checksums of its file.
     #[serde(with = "hex")]
     pub database: [u8; 32],
+    /// Who published it, if that is known. It signs the epoch, which is not of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Signature>,
 }
 
 /// How a record is found.
@@ -98,9 +103,10 @@ pub struct BlobRef {
 pub struct WhiteningSeed(#[serde(with = "hex")] pub [u8; 32]);
 
 impl Descriptor {
-    /// Sets the epoch to the hash of everything else.
+    /// Sets the epoch to the hash of everything else but a signature, of which there is none then.
     pub fn seal(&mut self) {
         self.epoch = self.computed_epoch();
+        self.signature = None;
     }
 
     /// The JSON text that is served.
@@ -120,14 +126,12 @@ impl Descriptor {
         struct Version {
             version: u64,
         }
-        let Version { version } =
-            serde_json::from_slice(bytes).map_err(|e| invalid_descriptor(&e.to_string()))?;
+        let Version { version } = serde_json::from_slice(bytes).map_err(unreadable)?;
         if version != u64::from(DESCRIPTOR_VERSION) {
             let text = format!("version {version}, this program reads {DESCRIPTOR_VERSION}: update it");
             return Err(invalid_descriptor(&text));
         }
-        let descriptor: Self =
-            serde_json::from_slice(bytes).map_err(|e| invalid_descriptor(&e.to_string()))?;
+        let descriptor: Self = serde_json::from_slice(bytes).map_err(unreadable)?;
         descriptor.check()?;
         Ok(descriptor)
     }
@@ -139,6 +143,13 @@ impl Descriptor {
     pub fn check(&self) -> Result<(), ProtocolError> {
         if self.epoch != self.computed_epoch() {
             return Err(invalid_descriptor("the epoch is not the hash of the content"));
+        }
+        if self.signature.is_some_and(|signature| !signature.is_of(&self.epoch)) {
+            return Err(invalid_descriptor("the publisher that it names has not signed the epoch"));
+        }
+        // It is part of messages.
+        if !self.preset.bytes().all(|c| c.is_ascii_graphic()) || self.preset.len() > MAX_PRESET_BYTES {
+            return Err(invalid_descriptor("no parameter set has such a name"));
         }
         let params = self.params()?;
         let facts = params.facts();
@@ -197,9 +208,16 @@ impl Descriptor {
     }
 
     fn computed_epoch(&self) -> [u8; 32] {
-        let unsealed = Self { epoch: [0; 32], ..self.clone() };
+        let unsealed = Self { epoch: [0; 32], signature: None, ..self.clone() };
         blake3::derive_key("hushdb v1 2026 epoch", &unsealed.to_json())
     }
+}
+
+/// The parser's words, in which there may be some of the server's: fit for one line of a terminal.
+fn unreadable(error: serde_json::Error) -> ProtocolError {
+    const SHOWN: usize = 300;
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    invalid_descriptor(&error.to_string().chars().take(SHOWN).map(plain).collect::<String>())
 }
 
 impl KeyLookup {

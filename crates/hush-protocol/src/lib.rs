@@ -1,6 +1,7 @@
 //! One page a protocol: layout, client half, server half. Server halves are generic over the backend's steps.
 //!
 //! * [`registry`]: every protocol, a line each. [`page`]: what a page says. [`facts`], [`any_page`]: the same as data.
+//! * [`presets`]: every parameter set, and the protocols that take it.
 //! * [`simple`], [`frodo`], [`double`]: over LWE ([`lwe_page`], [`lwe_table`]).
 //! * [`onion`]: over rings ([`ring_table`], [`ring_keys`], [`whitening`]).
 //! * [`exppack_s`], [`exppack_d`], [`mod@double_pack`], [`hybrid`]: packed by evaluation keys ([`pack_page`], [`pack_table`]).
@@ -36,10 +37,12 @@ pub mod pack_page;
 pub mod pack_table;
 pub mod page;
 mod parts;
+pub mod presets;
 pub mod registry;
 mod response;
 pub mod ring_keys;
 pub mod ring_table;
+pub mod signature;
 pub mod simple;
 pub mod slot;
 pub mod symbols;

@@ -42,7 +42,7 @@ impl LweTable {
     /// # Errors
     /// As [`LweTable::with_widths`].
     pub fn new(spec: LweSpec, lwe: LweParams, shape: TableShape) -> Result<Self, ProtocolError> {
-        check_shape(spec, shape)?;
+        check_shape(spec, &lwe, shape)?;
         let full = Self { spec, lwe, shape, widths: Widths::FULL };
         let traffic = Traffic {
             query: shape.columns as f64,
@@ -80,7 +80,7 @@ impl LweTable {
                 allowed: "one for which rows (with double: words) are whole bytes".into(),
             });
         }
-        check_shape(spec, shape)?;
+        check_shape(spec, &lwe, shape)?;
         let params = Self { spec, lwe, shape, widths };
         if spec.second_fold {
             // Of a byte of the slots; columns and blocks do not matter.
@@ -223,15 +223,16 @@ impl LweTable {
 }
 
 /// The limits of the numbers from which everything else follows.
-fn check_shape(spec: LweSpec, shape: TableShape) -> Result<(), ProtocolError> {
-    check_limit("columns", shape.columns, MAX_COLUMNS)?;
+fn check_shape(spec: LweSpec, lwe: &LweParams, shape: TableShape) -> Result<(), ProtocolError> {
+    let max_words = lwe.max_samples().map_or(MAX_COLUMNS, |samples| samples.min(MAX_COLUMNS));
+    check_limit("columns", shape.columns, max_words)?;
     check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
     check_limit("blocks", shape.blocks, MAX_DB_ROWS / shape.slot_bytes)?;
     if spec.one_block {
         check_limit("blocks (frodo has one)", shape.blocks, 1)?;
     }
     if spec.second_fold {
-        check_limit("blocks (double has a query word for each)", shape.blocks, MAX_COLUMNS)?;
+        check_limit("blocks (double has a query word for each)", shape.blocks, max_words)?;
     }
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! Tables on disk: reading the input, laying slots out, snapshot files.
 //!
-//! * [`ingest`]: rows of a file become records, kept in a spool for the several passes of a build.
+//! * `ingest` (a feature): rows of a file become records, kept in a spool for the several passes of a build.
 //! * [`tiles`]: slots into a tiled database, from many threads; [`ntt_tiles`]: polynomials into one of ring elements.
 //! * [`snapshot`]: the files of a table; `README.md` of this crate has every field.
 //! * [`cancel`]: giving a build up.
 
 pub mod cancel;
+#[cfg(feature = "ingest")]
 pub mod ingest;
 pub mod ntt_tiles;
 pub mod snapshot;

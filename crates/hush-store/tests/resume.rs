@@ -1,7 +1,8 @@
 //! What a killed build leaves: taken over by the same build only, and only what is whole.
 
 use std::{
-    fs,
+    fs::{self, DirBuilder},
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
@@ -40,6 +41,7 @@ fn descriptor() -> Descriptor {
         hint: None,
         whitening: None,
         database: [0; 32],
+        signature: None,
     }
 }
 
@@ -87,7 +89,7 @@ impl Place {
     /// Ends a build as a kill does: its lock is gone, its files stay.
     fn kill(&self, writer: SnapshotWriter) {
         let saved = self.0.path().join("saved");
-        fs::create_dir(&saved).unwrap();
+        DirBuilder::new().mode(0o700).create(&saved).unwrap();
         for name in names(&self.partial()) {
             fs::copy(self.partial().join(&name), saved.join(&name)).unwrap();
         }
@@ -138,7 +140,7 @@ fn what_was_laid_out_becomes_the_snapshot() {
     assert_eq!(names(&place.target()), [DB_FILE, "header.json"]);
     let mut snapshot = Snapshot::open(&place.target(), Verify::Full).unwrap();
     assert_eq!(snapshot.take(DB_FILE).unwrap().as_ref(), CONTENT);
-    assert_eq!(names(place.0.path()), [".table.hush-lock", "table"]);
+    assert_eq!(names(place.0.path()), ["table"]);
 }
 
 #[test]

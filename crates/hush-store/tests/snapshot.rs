@@ -1,6 +1,14 @@
 //! Snapshots: what is written is read, damage is found and named, nothing is lost on the way.
 
-use std::{fs, path::Path};
+use std::{
+    fs::{self, DirBuilder},
+    os::unix::{
+        fs::{DirBuilderExt, PermissionsExt, chown, symlink},
+        net::UnixListener,
+    },
+    path::Path,
+    process::Command,
+};
 
 use hush_protocol::{
     Protocol,
@@ -26,6 +34,7 @@ fn descriptor() -> Descriptor {
         hint: Some(BlobRef { blake3: [0; 32], bytes: 0 }),
         whitening: None,
         database: [0; 32],
+        signature: None,
     }
 }
 
@@ -78,7 +87,7 @@ fn replacing_needs_force_and_keeps_the_old_for_its_readers() {
     write(&target, b"new", true).unwrap();
     assert_eq!(content(&target), b"new");
     assert_eq!(reader.take(DB_FILE).unwrap().as_ref(), b"old");
-    assert_eq!(siblings(dir.path()), [".table.hush-lock", "table"]);
+    assert_eq!(siblings(dir.path()), ["table"]);
 }
 
 #[test]
@@ -89,7 +98,10 @@ fn an_abandoned_build_leaves_nothing() {
     writer.create_mapped(DB_FILE, 100).unwrap();
     assert!(matches!(SnapshotWriter::create(&target, false), Err(SnapshotError::Busy(_))));
     drop(writer);
-    assert_eq!(siblings(dir.path()), [".table.hush-lock"]);
+    assert!(siblings(dir.path()).is_empty());
+    write(&target, b"old", false).unwrap();
+    write(&target, b"new", false).unwrap_err();
+    assert_eq!(siblings(dir.path()), ["table"]);
 }
 
 #[test]
@@ -99,13 +111,13 @@ fn what_crashes_left_is_cleared_or_put_back() {
     write(&target, b"good", false).unwrap();
     // A crash between moving the old one aside and putting the new one in place, after a crash in a build.
     fs::rename(&target, dir.path().join(".table.hush-old")).unwrap();
-    fs::create_dir(dir.path().join(".table.hush-partial")).unwrap();
+    DirBuilder::new().mode(0o700).create(dir.path().join(".table.hush-partial")).unwrap();
     fs::write(dir.path().join(".table.hush-partial/db.bin"), b"half").unwrap();
     assert!(matches!(SnapshotWriter::create(&target, false), Err(SnapshotError::Exists(_))));
     assert_eq!(content(&target), b"good");
     write(&target, b"better", true).unwrap();
     assert_eq!(content(&target), b"better");
-    assert_eq!(siblings(dir.path()), [".table.hush-lock", "table"]);
+    assert_eq!(siblings(dir.path()), ["table"]);
 }
 
 #[test]
@@ -135,4 +147,93 @@ fn damage_is_named() {
         assert!(matches!(error, SnapshotError::Header { .. }), "{error}");
     }
     assert!(matches!(Snapshot::open(dir.path(), Verify::Full), Err(SnapshotError::Missing { .. })));
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn an_unfinished_table_is_its_owners_alone_and_a_finished_one_as_any_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let target = dir.path().join("table");
+    let writer = SnapshotWriter::create(&target, false).unwrap();
+    assert_eq!(mode(writer.partial_dir()), 0o700);
+    drop(writer);
+    write(&target, b"content", false).unwrap();
+    let any = dir.path().join("any");
+    fs::create_dir(&any).unwrap();
+    assert_eq!(mode(&target), mode(&any));
+    assert_eq!(siblings(&target), [DB_FILE, "header.json"]);
+}
+
+#[test]
+fn what_others_may_have_left_is_refused_and_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let (target, partial) = (dir.path().join("table"), dir.path().join(".table.hush-partial"));
+    let check_refused = |expected: &str| {
+        let error = SnapshotWriter::create(&target, false).err().unwrap();
+        assert!(matches!(error, SnapshotError::NotOurs { .. }), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(partial.symlink_metadata().is_ok());
+    };
+    fs::create_dir(&partial).unwrap();
+    // With and without something to go on from.
+    for _ in 0..2 {
+        fs::set_permissions(&partial, fs::Permissions::from_mode(0o777)).unwrap();
+        check_refused("can be written by others (mode 777)");
+        fs::set_permissions(&partial, fs::Permissions::from_mode(0o700)).unwrap();
+        // Root alone can give a folder away.
+        if chown(&partial, Some(12345), None).is_ok() {
+            check_refused("belongs to the user 12345");
+            chown(&partial, Some(0), None).unwrap();
+        }
+        fs::write(partial.join("build.json"), b"{}").unwrap();
+    }
+    let elsewhere = dir.path().join("elsewhere");
+    fs::rename(&partial, &elsewhere).unwrap();
+    symlink(&elsewhere, &partial).unwrap();
+    check_refused("is a symbolic link");
+    fs::remove_file(&partial).unwrap();
+    write(&target, b"content", false).unwrap();
+}
+
+#[test]
+fn files_of_a_table_are_no_links_but_its_folder_may_be_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let target = dir.path().join("table");
+    write(&target, b"content", false).unwrap();
+    let current = dir.path().join("current");
+    symlink("table", &current).unwrap();
+    assert_eq!(content(&current), b"content");
+    for name in [DB_FILE, "header.json"] {
+        let (file, moved) = (target.join(name), dir.path().join("moved"));
+        fs::rename(&file, &moved).unwrap();
+        let check_refused = || {
+            for verify in [Verify::Header, Verify::Full] {
+                let error = Snapshot::open(&target, verify).err().unwrap();
+                let path = match &error {
+                    SnapshotError::NotRegular { path } => path,
+                    other => panic!("{other}"),
+                };
+                assert_eq!(*path, file);
+                assert!(error.to_string().contains("put the file itself there"), "{error}");
+            }
+        };
+        symlink(&moved, &file).unwrap();
+        check_refused();
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        check_refused();
+        fs::remove_dir(&file).unwrap();
+        // Opening a pipe without a writer must not wait for one.
+        assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+        check_refused();
+        fs::remove_file(&file).unwrap();
+        let _socket = UnixListener::bind(&file).unwrap();
+        check_refused();
+        fs::remove_file(&file).unwrap();
+        fs::rename(&moved, &file).unwrap();
+    }
+    assert_eq!(content(&target), b"content");
 }

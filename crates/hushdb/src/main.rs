@@ -1,6 +1,7 @@
 //! The `hushdb` binary: one file a command.
 
 mod commands;
+mod process;
 mod report;
 
 use std::process::ExitCode;
@@ -18,6 +19,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Build a table from a file of records.
+    #[cfg(feature = "ingest")]
     Build(commands::build::BuildArgs),
     /// Serve tables over HTTP.
     Serve(commands::serve::ServeArgs),
@@ -27,14 +29,24 @@ enum Command {
     Inspect(commands::inspect::InspectArgs),
     /// Tell what this machine has, and why a GPU is not used.
     Doctor(commands::doctor::DoctorArgs),
+    /// Make a key to sign tables with.
+    #[cfg(feature = "ingest")]
+    Keygen(commands::signing_key::KeygenArgs),
+    /// List the parameter sets, with the security that each claims and what it rests on.
+    Presets(commands::presets::PresetsArgs),
 }
 
 fn main() -> ExitCode {
+    process::keep_memory_private();
     match Cli::parse().command {
+        #[cfg(feature = "ingest")]
         Command::Build(args) => commands::build::run(args),
         Command::Serve(args) => report::exit(commands::serve::run(args)),
         Command::Get(args) => commands::get::run(args),
         Command::Inspect(args) => report::exit(commands::inspect::run(args)),
         Command::Doctor(args) => report::exit(commands::doctor::run(&args)),
+        #[cfg(feature = "ingest")]
+        Command::Keygen(args) => report::exit(commands::signing_key::run(&args)),
+        Command::Presets(args) => report::exit(commands::presets::run(&args)),
     }
 }

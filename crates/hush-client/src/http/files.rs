@@ -35,7 +35,8 @@ impl FileCacheError {
     }
 }
 
-pub(super) struct FileHost {
+/// The host of a session whose hints and seeds are files ([`HintCache`]), for this driver and others.
+pub struct FileHost {
     start: Instant,
     hints: HintStore,
     secrets: SecretStore,
@@ -43,7 +44,11 @@ pub(super) struct FileHost {
 }
 
 impl FileHost {
-    pub(super) fn new(cache: &HintCache, observer: Observer) -> Result<Self, CacheError> {
+    /// A host with its files where `cache` says. `observer` receives what happens.
+    ///
+    /// # Errors
+    /// [`FileCacheError`] if no place for the files is known.
+    pub fn new(cache: &HintCache, observer: Observer) -> Result<Self, CacheError> {
         let (hints, secrets) = (HintStore::new(cache)?, SecretStore::new(cache)?);
         Ok(Self { start: Instant::now(), hints, secrets, observer })
     }

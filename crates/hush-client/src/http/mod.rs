@@ -17,7 +17,7 @@ mod secrets;
 mod transport;
 
 pub use client::{HttpClient, HttpTable};
-pub use files::FileCacheError;
+pub use files::{FileCacheError, FileHost};
 pub use options::{HintCache, HttpOptions, Observer};
 
 pub use crate::session::{

@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use crate::session::{Event, RetryPolicy, SessionOptions};
+use crate::{
+    Acceptance,
+    session::{Event, RetryPolicy, SessionOptions},
+};
 
 /// Receives events; called on the thread that made the call.
 pub type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
@@ -24,8 +27,8 @@ pub enum HintCache {
 pub struct HttpOptions {
     /// Where hints and seeds are kept.
     pub cache: HintCache,
-    /// Whether tables below 128 bits of security are accepted.
-    pub allow_weak: bool,
+    /// Which tables are accepted.
+    pub acceptance: Acceptance,
     /// The longest hint that is accepted, in bytes.
     pub max_hint_bytes: u64,
     /// Most look-ups in one request, at least 1.
@@ -42,10 +45,10 @@ pub struct HttpOptions {
 
 impl Default for HttpOptions {
     fn default() -> Self {
-        let SessionOptions { allow_weak, max_hint_bytes, max_queries, retry } = SessionOptions::default();
+        let SessionOptions { acceptance, max_hint_bytes, max_queries, retry } = SessionOptions::default();
         Self {
             cache: HintCache::User,
-            allow_weak,
+            acceptance,
             max_hint_bytes,
             max_queries,
             retry,
@@ -59,7 +62,7 @@ impl Default for HttpOptions {
 impl HttpOptions {
     /// Those that are not the transport's.
     pub(super) fn session(&self) -> SessionOptions {
-        let Self { allow_weak, max_hint_bytes, max_queries, retry, .. } = *self;
-        SessionOptions { allow_weak, max_hint_bytes, max_queries, retry }
+        let Self { max_hint_bytes, max_queries, retry, .. } = *self;
+        SessionOptions { acceptance: self.acceptance.clone(), max_hint_bytes, max_queries, retry }
     }
 }

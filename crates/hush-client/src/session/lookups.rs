@@ -12,7 +12,7 @@ use super::{
     server::{give_keys, load},
     task::Port,
 };
-use crate::{ClientError, Found, PendingLookup, Table, Wanted, table::check_security};
+use crate::{ClientError, Found, PendingLookup, Table, Wanted};
 
 /// Most bytes of queries in one request, and of answers in its response, unless a single one is longer.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
@@ -87,10 +87,6 @@ impl Session {
         }
         match self.found_in_epoch(&link, wanted).await {
             Err(SessionError::EpochGone { descriptor }) => {
-                // A set that was accepted for what it is does not stand for a weaker one.
-                let (new, old) = (descriptor.params()?, self.table.facts());
-                let weaker = new.facts().security_bits < old.security_bits;
-                check_security(new.facts(), link.options().allow_weak && !weaker)?;
                 self.table = load(&link, *descriptor, &mut self.stats).await?;
                 self.keys_since = link.host().now();
                 self.found_in_epoch(&link, wanted).await

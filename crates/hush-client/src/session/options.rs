@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::SessionError;
+use crate::Acceptance;
 
 /// The longest hint that is downloaded unless a client says otherwise: 8 GiB.
 pub const DEFAULT_MAX_HINT_BYTES: u64 = 8 << 30;
@@ -66,10 +67,10 @@ impl Default for RetryPolicy {
 }
 
 /// The choices of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionOptions {
-    /// Whether tables below 128 bits of security are accepted.
-    pub allow_weak: bool,
+    /// Which tables are accepted.
+    pub acceptance: Acceptance,
     /// The longest hint that is accepted, in bytes.
     pub max_hint_bytes: u64,
     /// Most look-ups in one request, at least 1.
@@ -81,7 +82,7 @@ pub struct SessionOptions {
 impl Default for SessionOptions {
     fn default() -> Self {
         Self {
-            allow_weak: false,
+            acceptance: Acceptance::default(),
             max_hint_bytes: DEFAULT_MAX_HINT_BYTES,
             max_queries: 64,
             retry: RetryPolicy::default(),

@@ -9,7 +9,7 @@ use super::{
     Host, ServerUrl, Session, SessionError, SessionOptions, Stats, Task, hint,
     link::{Context, Link},
 };
-use crate::{Table, table::check_security};
+use crate::Table;
 
 /// Longest list of tables that is read.
 const MAX_LIST_BYTES: usize = 16 << 20;
@@ -130,7 +130,7 @@ pub(super) async fn load(
     stats: &mut Stats,
 ) -> Result<Table, SessionError> {
     let (params, options) = (descriptor.params()?, link.options());
-    check_security(params.facts(), options.allow_weak)?;
+    options.acceptance.check(&descriptor, params.facts())?;
     let (bytes, limit) = (params.facts().hint_bytes, options.max_hint_bytes);
     if bytes > limit {
         return Err(SessionError::HintTooLong { bytes, limit });
@@ -144,7 +144,7 @@ pub(super) async fn load(
             Some(hint?)
         }
     };
-    let mut table = Table::new(descriptor, hint, options.allow_weak)?;
+    let mut table = Table::new(descriptor, hint, &options.acceptance)?;
     link.timed(&mut stats.seconds.keys, || give_keys(link, &mut table))?;
     Ok(table)
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use hush_client::{
-    ClientError, Wanted,
+    Acceptance, ClientError, Wanted,
     http::{HttpClient, HttpError, HttpOptions},
 };
 use hush_he::params::SIMPLEPIR_N1024_STD6_4_SEC121;
@@ -227,7 +227,8 @@ fn weak_tables_need_consent() {
     let error = open(&server.url(), cache.path()).err().unwrap();
     assert!(matches!(error, HttpError::Client(ClientError::Weak { .. })), "{error}");
     assert!(server.requests("/v1/blobs/").is_empty(), "refused before the hint is downloaded");
-    let options = HttpOptions { allow_weak: true, ..options(cache.path()) };
+    let acceptance = Acceptance::of_weak(SIMPLEPIR_N1024_STD6_4_SEC121.name());
+    let options = HttpOptions { acceptance, ..options(cache.path()) };
     let mut table = HttpClient::connect(&server.url(), options).unwrap().open(None).unwrap();
     assert_eq!(table.lookup(&[Wanted::Index(5)]).unwrap(), [Some(Sample::value(1, 5))]);
 }

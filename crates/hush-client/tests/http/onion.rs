@@ -6,10 +6,9 @@ use std::{
 };
 
 use hush_client::{
-    ClientError, Table, Wanted,
+    Acceptance, ClientError, Table, Wanted,
     http::{HintCache, HttpClient, HttpError, HttpOptions, HttpTable},
 };
-use hush_he::params::INSECURE_PLAIN;
 use tempfile::tempdir;
 
 use super::{
@@ -24,7 +23,7 @@ const QUERY: &str = "/query";
 const KEYS: &str = "/v1/keys/";
 
 fn open(url: &str, cache: &Path) -> Result<HttpTable, HttpError> {
-    let options = HttpOptions { allow_weak: true, max_queries: 5, ..options(cache) };
+    let options = HttpOptions { max_queries: 5, ..options(cache) };
     HttpClient::connect(url, options)?.open(None)
 }
 
@@ -59,7 +58,7 @@ fn keys_are_uploaded_once_for_all_tables_and_processes() {
 fn without_a_cache_every_open_table_has_its_own_keys() {
     let (server, cache) = (server(RingSample::new(1)), tempdir().unwrap());
     for uploads in 1..3 {
-        let options = HttpOptions { cache: HintCache::Off, allow_weak: true, ..options(cache.path()) };
+        let options = HttpOptions { cache: HintCache::Off, ..options(cache.path()) };
         let mut table = HttpClient::connect(&server.url(), options).unwrap().open(None).unwrap();
         for index in [5, 6] {
             assert_eq!(table.lookup(&[Wanted::Index(index)]).unwrap(), [Some(RingSample::value(1, index))]);
@@ -105,30 +104,6 @@ fn a_server_that_never_keeps_keys_is_an_error() {
 }
 
 #[test]
-fn a_new_epoch_may_not_be_weaker() {
-    let cache = tempdir().unwrap();
-    let weak = |version| Sample::new(version, INSECURE_PLAIN);
-    let (mut old, new, mut changed) = (RingSample::new(1), weak(2), false);
-    let server = Server::start(move |request| {
-        changed |= request.path.ends_with(QUERY);
-        if changed { new.reply(request) } else { old.reply(request) }
-    });
-    // Weak sets are accepted here, but not in place of a better one.
-    let mut table = open(&server.url(), cache.path()).unwrap();
-    let error = table.lookup(&[Wanted::Index(9)]).unwrap_err();
-    assert!(matches!(error, HttpError::Client(ClientError::Weak { bits: 0.0, .. })), "{error}");
-    assert_eq!(server.requests(QUERY).len(), 1, "nothing is asked of the new table");
-
-    let (old, new, mut changed) = (weak(1), weak(2), false);
-    let server = Server::start(move |request| {
-        changed |= request.path.ends_with(QUERY);
-        if changed { new.reply(request) } else { old.reply(request) }
-    });
-    let mut table = open(&server.url(), cache.path()).unwrap();
-    assert_eq!(table.lookup(&[Wanted::Index(9)]).unwrap(), [Some(Sample::value(2, 9))]);
-}
-
-#[test]
 fn a_new_epoch_may_have_another_protocol() {
     // The new table is there from the first query on.
     let cache = tempdir().unwrap();
@@ -155,7 +130,7 @@ fn a_new_epoch_may_have_another_protocol() {
 #[test]
 fn a_table_without_keys_or_with_those_of_another_client_reads_nothing() {
     let descriptor = RingSample::new(1).descriptor;
-    let mut table = Table::new(descriptor.clone(), None, true).unwrap();
+    let mut table = Table::new(descriptor.clone(), None, &Acceptance::default()).unwrap();
     assert_eq!(table.key_preset(), Some("ONION_S"));
     assert!(table.key_upload().is_none());
     assert!(matches!(table.query(&Wanted::Index(0)), Err(ClientError::NoKeys)));
@@ -165,19 +140,19 @@ fn a_table_without_keys_or_with_those_of_another_client_reads_nothing() {
     let (query, pending) = table.query(&Wanted::Index(0)).unwrap();
     assert_eq!((&query.key_id[..], query.packed.len()), (&id[..], table.facts().query.packed));
     let answer = vec![0; table.facts().answer_bytes];
-    let keyless = Table::new(descriptor.clone(), None, true).unwrap();
+    let keyless = Table::new(descriptor.clone(), None, &Acceptance::default()).unwrap();
     assert!(matches!(keyless.decode(&pending, &answer), Err(ClientError::NoKeys)));
     assert!(matches!(table.decode(&pending, &answer[1..]), Err(ClientError::Protocol(_))));
     assert!(table.decode(&pending, &answer).is_ok(), "an answer of noise is one like any other");
     // The same seed gives the same keys, another other ones.
-    let mut same = Table::new(descriptor, None, true).unwrap();
+    let mut same = Table::new(descriptor, None, &Acceptance::default()).unwrap();
     same.use_keys(&[7; 32]).unwrap();
     assert!(same.key_upload() == Some((id, body)));
     same.use_keys(&[8; 32]).unwrap();
     assert_ne!(same.key_upload().unwrap().0, id);
 
     let hint = Arc::new(sample(1).hint);
-    let mut lwe = Table::new(sample(1).descriptor, Some(hint), false).unwrap();
+    let mut lwe = Table::new(sample(1).descriptor, Some(hint), &Acceptance::default()).unwrap();
     lwe.use_keys(&[7; 32]).unwrap();
     assert!(lwe.key_preset().is_none() && lwe.key_upload().is_none());
     let (_, other) = lwe.query(&Wanted::Index(0)).unwrap();

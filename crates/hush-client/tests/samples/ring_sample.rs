@@ -71,6 +71,7 @@ impl RingSample {
             hint: None,
             whitening: Some(WhiteningSeed(whitening)),
             database: blake3::hash(db.bytes()).into(),
+            signature: None,
         };
         descriptor.seal();
         let files = vec![(DB_FILE, Arc::new(db) as DbBytes)];

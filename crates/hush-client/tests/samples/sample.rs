@@ -67,6 +67,7 @@ impl Sample {
             hint: Some(BlobRef { blake3: blake3::hash(&hint).into(), bytes: hint.len() as u64 }),
             whitening: None,
             database: blake3::hash(&matrix).into(),
+            signature: None,
         };
         descriptor.seal();
         let files = vec![(DB_FILE, Arc::new(db) as DbBytes)];

@@ -53,7 +53,7 @@ impl Driver {
     }
 
     pub(crate) fn connect(&self) -> Task<'static, Result<Server, SessionError>> {
-        Server::connect(ServerUrl::parse(URL).unwrap(), self.options, self.host.clone())
+        Server::connect(ServerUrl::parse(URL).unwrap(), self.options.clone(), self.host.clone())
     }
 
     pub(crate) fn drive<T>(&mut self, mut task: Task<'_, T>) -> T {

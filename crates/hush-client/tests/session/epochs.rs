@@ -1,10 +1,8 @@
 //! Tables that change while they are looked up.
 
-use hush_client::{
-    ClientError,
-    session::{SessionError, SessionOptions},
-};
-use hush_he::params::INSECURE_PLAIN;
+use hush_client::{Acceptance, ClientError, session::SessionError};
+use hush_he::params::{INSECURE_PLAIN, SIMPLEPIR_N1024_STD6_4_SEC121};
+use hush_protocol::signature::SigningKey;
 
 use super::{
     QUERY,
@@ -52,23 +50,78 @@ fn a_table_that_changes_again_is_an_error() {
 }
 
 #[test]
-fn a_new_epoch_may_not_be_weaker() {
-    let weak = |version| Sample::new(version, INSECURE_PLAIN);
-    let allow_weak = SessionOptions { allow_weak: true, ..SessionOptions::default() };
-    for options in [SessionOptions::default(), allow_weak] {
+fn a_new_epoch_is_accepted_like_the_first() {
+    let weak = |version| Sample::new(version, SIMPLEPIR_N1024_STD6_4_SEC121);
+    let other = Acceptance::of_weak("ONIONPIRV2_N2048_2X30_SEC113");
+    for acceptance in [Acceptance::default(), other] {
         let mut driver = changing(sample(1), weak(2), 1);
-        driver.options = options;
+        driver.options.acceptance = acceptance;
         let mut session = open(&mut driver).unwrap();
         let error = driver.drive(session.look_up(&indices(&[9]))).unwrap_err();
-        assert!(matches!(error, SessionError::Client(ClientError::Weak { bits: 0.0, .. })), "{error}");
+        assert!(matches!(error, SessionError::Client(ClientError::Weak { bits: 121.5, .. })), "{error}");
         assert_eq!(driver.asked(QUERY).len(), 1, "nothing is asked of the new table");
         assert_eq!(driver.asked("/v1/blobs/").len(), 1, "nor is its hint fetched");
         assert_eq!(session.table().descriptor(), &sample(1).descriptor);
     }
     // What was accepted as weak may stay so.
     let mut driver = changing(weak(1), weak(2), 1);
-    driver.options = allow_weak;
+    driver.options.acceptance = Acceptance::of_weak(SIMPLEPIR_N1024_STD6_4_SEC121.name());
     assert_eq!(look_up(&mut driver, &[9]).unwrap(), [Some(Sample::value(2, 9))]);
+}
+
+#[test]
+fn a_pinned_epoch_stays() {
+    let epoch = Some(sample(1).descriptor.epoch);
+    let mut driver = changing(sample(1), sample(2), 1);
+    driver.options.acceptance = Acceptance { epoch, ..Acceptance::default() };
+    let error = look_up(&mut driver, &[9]).unwrap_err();
+    assert!(matches!(error, SessionError::Client(ClientError::OtherEpoch { .. })), "{error}");
+    assert_eq!((driver.asked(QUERY).len(), driver.asked("/v1/blobs/").len()), (1, 1));
+
+    let mut driver = changing(sample(2), sample(1), 1);
+    driver.options.acceptance = Acceptance { epoch, ..Acceptance::default() };
+    assert!(open(&mut driver).is_err());
+    assert!(driver.asked("/v1/blobs/").is_empty(), "no hint is fetched that may be for this client alone");
+}
+
+#[test]
+fn a_server_cannot_make_up_what_the_publisher_signs() {
+    let (publisher, server) = (SigningKey::new(&[1; 32]), SigningKey::new(&[2; 32]));
+    let signed = |version: u8, key: &SigningKey| {
+        let mut sample = sample(version);
+        sample.descriptor.signature = Some(key.sign(&sample.descriptor.epoch));
+        sample
+    };
+    let trusting = |first, second| {
+        let mut driver = changing(first, second, 1);
+        driver.options.acceptance.publisher = Some(publisher.public());
+        driver
+    };
+    let mut driver = trusting(signed(1, &publisher), signed(2, &publisher));
+    assert_eq!(look_up(&mut driver, &[9]).unwrap(), [Some(Sample::value(2, 9))]);
+
+    let mut driver = trusting(signed(1, &publisher), sample(2));
+    let error = look_up(&mut driver, &[9]).unwrap_err();
+    assert!(matches!(error, SessionError::Client(ClientError::NotSigned { .. })), "{error}");
+    let mut driver = trusting(signed(1, &publisher), signed(2, &server));
+    let error = look_up(&mut driver, &[9]).unwrap_err();
+    assert!(matches!(error, SessionError::Client(ClientError::OtherPublisher { .. })), "{error}");
+    assert_eq!(driver.asked("/v1/blobs/").len(), 1);
+
+    // The publisher's signature of another epoch.
+    let mut replayed = sample(2);
+    replayed.descriptor.signature = Some(publisher.sign(&sample(1).descriptor.epoch));
+    let error = look_up(&mut trusting(signed(1, &publisher), replayed), &[9]).unwrap_err();
+    assert!(error.to_string().contains("has not signed"), "{error}");
+}
+
+#[test]
+fn sets_without_security_are_for_tests() {
+    let insecure = || Sample::new(1, INSECURE_PLAIN);
+    let mut driver = changing(insecure(), insecure(), 1);
+    assert!(open(&mut driver).is_err());
+    driver.options.acceptance = Acceptance::of_weak(INSECURE_PLAIN.name());
+    assert_eq!(open(&mut driver).is_ok(), cfg!(feature = "insecure-presets"));
 }
 
 #[test]

@@ -18,9 +18,7 @@ const KEYS: &str = "/v1/keys/";
 /// A server of a table over rings that answers what `fault` does not.
 fn server(mut fault: impl FnMut(&Request) -> Option<Reply> + 'static) -> Driver {
     let mut sample = RingSample::new(1);
-    let mut driver = Driver::new(move |request| fault(request).unwrap_or_else(|| sample.reply(request)));
-    driver.options.allow_weak = true;
-    driver
+    Driver::new(move |request| fault(request).unwrap_or_else(|| sample.reply(request)))
 }
 
 fn lacking() -> Reply {

@@ -141,9 +141,7 @@ fn requests_do_not_tell_what_could_not_be_read() {
 /// A server of a table over rings.
 fn rings() -> Driver {
     let mut sample = RingSample::new(1);
-    let mut driver = Driver::new(move |request| sample.reply(request));
-    driver.options.allow_weak = true;
-    driver
+    Driver::new(move |request| sample.reply(request))
 }
 
 #[test]

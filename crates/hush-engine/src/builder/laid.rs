@@ -46,6 +46,7 @@ impl Laid {
             hint: None,
             whitening: self.whitening,
             database: database.digest(),
+            signature: None,
         };
         Ok(State { identity, descriptor, database })
     }

@@ -93,6 +93,7 @@ pub fn build(
         }
     }
     descriptor.seal();
+    descriptor.signature = options.signing_key.as_ref().map(|key| key.sign(&descriptor.epoch));
     descriptor.check()?;
     let header = Header {
         version: FORMAT_VERSION,

@@ -6,6 +6,7 @@ use hush_protocol::{
     any_page::{Slots, TableParams},
     keyword::FilterKind,
     layout,
+    signature::SigningKey,
     table::TableShape,
 };
 
@@ -24,6 +25,8 @@ pub struct BuildOptions {
     pub fingerprint_bytes: u8,
     /// Columns (D0) to aim for.
     pub columns: Option<usize>,
+    /// Signs the epoch, if it is to be signed.
+    pub signing_key: Option<SigningKey>,
 }
 
 impl BuildOptions {

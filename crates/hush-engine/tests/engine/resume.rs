@@ -2,7 +2,8 @@
 //! done, and start clean where anything else is asked for.
 
 use std::{
-    fs,
+    fs::{self, DirBuilder},
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     sync::Mutex,
 };
@@ -116,7 +117,7 @@ fn layout(records: usize) -> (String, u64) {
 }
 
 fn copy(from: &Path, to: &Path) {
-    fs::create_dir(to).unwrap();
+    DirBuilder::new().mode(0o700).create(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let name = entry.unwrap().file_name();
         fs::copy(from.join(&name), to.join(&name)).unwrap();

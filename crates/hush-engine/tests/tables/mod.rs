@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use hush_client::{PendingLookup, Table as Client, Wanted as LookUp};
+use hush_client::{Acceptance, PendingLookup, Table as Client, Wanted as LookUp};
 use hush_cpu::Cpu;
 use hush_engine::{
     Backends, ClientKeys, Engine, EngineError, OpenError, Progress, Silent,
@@ -61,6 +61,7 @@ impl Wanted {
             filter: FilterKind::Fuse3,
             fingerprint_bytes: 8,
             columns: page.has_columns().then_some(self.columns),
+            signing_key: None,
         }
     }
 }
@@ -174,7 +175,8 @@ fn client(engine: &dyn Engine) -> Client {
         Arc::new(bytes) as Hint
     });
     let descriptor = Descriptor::from_json(&served.descriptor_json).unwrap();
-    let mut client = Client::new(descriptor, hint, true).unwrap();
+    let acceptance = Acceptance::of_weak(&descriptor.preset);
+    let mut client = Client::new(descriptor, hint, &acceptance).unwrap();
     client.use_keys(&[1; 32]).unwrap();
     client
 }

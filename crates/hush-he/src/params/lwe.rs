@@ -16,6 +16,17 @@ pub enum SecretDistribution {
     Gaussian(f64),
 }
 
+impl SecretDistribution {
+    /// Standard deviation.
+    pub fn std(self) -> f64 {
+        match self {
+            Self::Zero => 0.0,
+            Self::Ternary => (2.0f64 / 3.0).sqrt(),
+            Self::Gaussian(std) => std,
+        }
+    }
+}
+
 /// Distribution of the LWE error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ErrorDistribution {
@@ -25,6 +36,17 @@ pub enum ErrorDistribution {
     Ternary,
     /// Discrete Gaussian of this standard deviation.
     Gaussian(f64),
+}
+
+impl ErrorDistribution {
+    /// Standard deviation.
+    pub fn std(self) -> f64 {
+        match self {
+            Self::None => 0.0,
+            Self::Ternary => (2.0f64 / 3.0).sqrt(),
+            Self::Gaussian(std) => std,
+        }
+    }
 }
 
 /// An LWE set modulo q = 2^32 with message space Z_256 (Delta = 2^24).
@@ -73,6 +95,15 @@ impl LweParams {
         self.structure
     }
 
+    /// Most samples under one secret, and so most columns; `None` if their number does not matter.
+    ///
+    /// An error of three values is a root of `e^3 - e`: a cubic equation in the secret for every sample, and enough of them can be
+    /// solved (Arora and Ge). At n = 1774 that takes 187 bits with 2^23 samples, which is still more than lattice attacks take, but
+    /// 157 with 2^24 and 111 with 2^26 (`docs/notes/security-estimates.md`).
+    pub fn max_samples(&self) -> Option<usize> {
+        matches!(self.error, ErrorDistribution::Ternary).then_some(1 << 23)
+    }
+
     /// Whether words always travel at 32 bits, as in the paper that the set is from.
     pub fn full_words(&self) -> bool {
         self.full_words
@@ -85,19 +116,11 @@ impl LweParams {
 
     /// Standard deviation of the error.
     pub fn error_std(&self) -> f64 {
-        match self.error {
-            ErrorDistribution::None => 0.0,
-            ErrorDistribution::Ternary => (2.0f64 / 3.0).sqrt(),
-            ErrorDistribution::Gaussian(std) => std,
-        }
+        self.error.std()
     }
 
     /// Standard deviation of a coefficient of the secret.
     pub fn secret_std(&self) -> f64 {
-        match self.secret {
-            SecretDistribution::Zero => 0.0,
-            SecretDistribution::Ternary => (2.0f64 / 3.0).sqrt(),
-            SecretDistribution::Gaussian(std) => std,
-        }
+        self.secret.std()
     }
 }

@@ -5,6 +5,7 @@ mod lwe;
 pub mod noise;
 mod pack;
 mod presets;
+mod problem;
 mod ring;
 mod ring_context;
 mod ring_noise;
@@ -28,6 +29,7 @@ pub use presets::{
     DEFAULT_LWE, FRODOPIR_N1774_TERNARY, INSECURE_PLAIN, LWE_N1280_STD3_2_PLAIN, PRESETS,
     SIMPLEPIR_N1024_STD6_4_SEC121, preset_names,
 };
+pub use problem::LatticeProblem;
 pub use ring::{RING_SEED_BYTES, RLWE_ERROR_STD, ResponseBits, RingParams};
 pub use ring_context::RingContext;
 pub use ring_noise::{RingNoise, RingNoiseInputs};

@@ -45,13 +45,13 @@ pub const PACK_M31: PackParams = PackParams {
 };
 
 /// VIPIR's set (its section 6.1): three primes of 29 bits throughout, five digits of 18 bits, queries of two whole
-/// ciphertext halves and answers of whole words. 133.4 bits (LWE; RLWE 159.5). Its communication is the paper's but for
+/// ciphertext halves and answers of whole words. 133.4 bits (LWE; RLWE 159.7). Its communication is the paper's but for
 /// the keys, which travel seeded and hold a key for s^2 in place of RGSW(s).
 pub const VIPIR_N4096_3X29: PackParams = PackParams {
     lwe: LweParams { name: "VIPIR_N1280", full_words: true, ..DEFAULT_LWE },
     ring: RingParams {
         name: "VIPIR_N4096_3X29",
-        security_bits: 159.5,
+        security_bits: 159.7,
         kept: &[536_608_769, 533_463_041, 531_628_033],
         dropped: None,
         levels: &levels::<11>(0, VIPIR_GADGET, VIPIR_GADGET),

@@ -33,10 +33,10 @@ pub const ONION_M31: RingParams = RingParams {
     plain: false,
 };
 
-/// Plaintexts of 2 KiB; the default for records of up to some 10 KiB. N = 2048, Q_e of 52.5 bits: 130.1 bits.
+/// Plaintexts of 2 KiB; the default for records of up to some 10 KiB. N = 2048, Q_e of 52.5 bits: 130.2 bits.
 pub const ONION_S: RingParams = RingParams {
     name: "ONION_S",
-    security_bits: 130.1,
+    security_bits: 130.2,
     degree: 2048,
     kept: &[4_293_849_089],
     dropped: Some(1_454_081),

@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 
 use super::{
-    COLUMN_PRESETS, ColumnParams, LweParams, PACK_PRESETS, PRESETS, PackParams, RING_PRESETS, RingParams,
+    COLUMN_PRESETS, ColumnParams, LatticeProblem, LweParams, PACK_PRESETS, PRESETS, PackParams, RING_PRESETS,
+    RingParams,
 };
 use crate::HeError;
 
@@ -18,6 +19,9 @@ pub trait ParameterSet: Copy + Debug + PartialEq + Send + Sync + 'static {
 
     /// Security in bits (lattice-estimator, MATZOV; see SECURITY.md).
     fn security_bits(&self) -> f64;
+
+    /// The lattice problems that its security rests on: it has that of the weakest. None without encryption.
+    fn problems(&self) -> Vec<LatticeProblem>;
 
     /// The preset called `name`.
     ///
@@ -41,6 +45,10 @@ impl ParameterSet for LweParams {
     fn security_bits(&self) -> f64 {
         LweParams::security_bits(self)
     }
+
+    fn problems(&self) -> Vec<LatticeProblem> {
+        self.problem().into_iter().collect()
+    }
 }
 
 impl ParameterSet for RingParams {
@@ -54,6 +62,10 @@ impl ParameterSet for RingParams {
 
     fn security_bits(&self) -> f64 {
         RingParams::security_bits(self)
+    }
+
+    fn problems(&self) -> Vec<LatticeProblem> {
+        self.problem().into_iter().collect()
     }
 }
 
@@ -69,6 +81,10 @@ impl ParameterSet for PackParams {
     fn security_bits(&self) -> f64 {
         PackParams::security_bits(self)
     }
+
+    fn problems(&self) -> Vec<LatticeProblem> {
+        self.lwe().problem().into_iter().chain(self.ring().problem()).collect()
+    }
 }
 
 impl ParameterSet for ColumnParams {
@@ -82,5 +98,9 @@ impl ParameterSet for ColumnParams {
 
     fn security_bits(&self) -> f64 {
         ColumnParams::security_bits(self)
+    }
+
+    fn problems(&self) -> Vec<LatticeProblem> {
+        self.lwe().problem().into_iter().chain(self.ring().problem()).collect()
     }
 }

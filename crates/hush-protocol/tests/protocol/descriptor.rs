@@ -36,6 +36,7 @@ pub(crate) fn descriptor(
         hint: (facts.hint_bytes > 0).then_some(BlobRef { blake3: [2; 32], bytes: facts.hint_bytes }),
         whitening: None,
         database: [3; 32],
+        signature: None,
     };
     descriptor.seal();
     descriptor
@@ -112,6 +113,25 @@ fn every_contradiction_is_an_error() {
             ("too many seeds", &|d| of_key(d, |k| k.block_seeds.push(0))),
         ],
     );
+}
+
+/// A server's words come to a terminal in what is said of them: short, and without what controls one.
+#[test]
+fn what_is_said_of_a_hostile_descriptor_fits_a_line() {
+    let sealed = with(&valid(), |d| d.preset = "\x1b[2J".repeat(10_000));
+    let sealed = with(&sealed, Descriptor::seal).to_json();
+    let json = String::from_utf8(valid().to_json()).unwrap();
+    let long = "\\u001b".repeat(10_000);
+    for hostile in [
+        String::from_utf8(sealed).unwrap(),
+        json.replace("\"simple\"", &format!("\"{long}\"")),
+        json.replace("\"band256\"", &format!("\"{long}\"")),
+        json.replace("\"version\":1", &format!("\"version\":\"{long}\"")),
+    ] {
+        assert_ne!(hostile, json);
+        let message = Descriptor::from_json(hostile.as_bytes()).unwrap_err().to_string();
+        assert!(!message.chars().any(char::is_control) && message.len() < 1000, "{message}");
+    }
 }
 
 /// A table whose answers are packed, with values of up to a mebibyte.

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use hush_he::params::{
-    COLPACK_N2048_Q52, ColumnNoise, DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_COLPACK_PLAIN,
-    MAX_LOG2_FAILURE, ONION_M31, ONIONPIRV2_N4096_4X27_SEC126, PACK_M31, PACK_PRESETS, ResponseBits,
-    SIMPLEPIR_N1024_STD6_4_SEC121, VIPIR_N4096_3X29, Widths,
+    COLPACK_N2048_Q52, ColumnNoise, DEFAULT_LWE, FRODOPIR_N1774_TERNARY, INSECURE_COLPACK_N256,
+    INSECURE_COLPACK_PLAIN, MAX_LOG2_FAILURE, ONION_M31, ONIONPIRV2_N4096_4X27_SEC126, PACK_M31,
+    PACK_PRESETS, ResponseBits, SIMPLEPIR_N1024_STD6_4_SEC121, VIPIR_N4096_3X29, Widths,
 };
 use hush_ops::{contract::switched_bytes, ntt_tiling::MAX_ROWS};
 use hush_protocol::{
@@ -77,6 +77,10 @@ fn shapes_out_of_range_are_refused() {
 fn frodo_and_double_have_limits_of_their_own() {
     let refuse = limit(new(Protocol::Frodo, DEFAULT_LWE.name(), shape(10, 2, 4)));
     assert_eq!(refuse.0, "blocks (frodo has one)");
+    // With more, its ternary errors would give it fewer bits than it claims.
+    let ternary = |columns| new(Protocol::Frodo, FRODOPIR_N1774_TERNARY.name(), shape(columns, 1, 4));
+    assert!(ternary(1 << 23).is_ok());
+    assert_eq!(limit(ternary((1 << 23) + 1)), ("columns", (1 << 23) + 1));
     let long = new(Protocol::Double, DEFAULT_LWE.name(), shape(10, 2, 4000));
     assert!(matches!(long, Err(ProtocolError::SlotTooLong { max: 163, .. })), "{long:?}");
 }

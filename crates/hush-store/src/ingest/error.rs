@@ -47,9 +47,15 @@ pub enum IngestError {
         source: io::Error,
     },
     /// A folder holds something that is neither a file nor a folder.
-    #[error("{}: neither a file nor a folder (links to folders are not followed); remove it", path.display())]
+    #[error("{}: neither a file nor a folder; remove it", path.display())]
     NotAFile {
         /// The entry.
+        path: PathBuf,
+    },
+    /// A link leads to a folder that it is in.
+    #[error("{}: this link leads back to a folder that it is in; remove it, or leave --follow-links out", path.display())]
+    LinkLoop {
+        /// The link.
         path: PathBuf,
     },
     /// An option does not fit the input, or contradicts another one.

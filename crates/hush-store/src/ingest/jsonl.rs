@@ -4,7 +4,7 @@
 
 use std::{
     borrow::Cow,
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     io::{BufRead, Read},
     path::{Path, PathBuf},
@@ -190,9 +190,10 @@ impl Columns {
 /// The names of the fields of an object.
 fn parse_names(text: &str, place: &impl Fn() -> Place) -> Result<Vec<String>, IngestError> {
     let mut names: Vec<String> = Vec::new();
+    let mut known = HashSet::new();
     let mut twice = None;
     parse_object(text, place, |name, _| {
-        if names.iter().any(|other| other == name) {
+        if !known.insert(name.to_owned()) {
             twice.get_or_insert_with(|| IngestError::DuplicateField { place: place(), column: name.into() });
         }
         names.push(name.into());

@@ -18,9 +18,13 @@ mod jsonl;
 mod options;
 mod parquet;
 mod parquet_column;
+mod parquet_pages;
+mod parquet_shapes;
+mod parquet_thrift;
 mod record;
 mod spool;
 mod sqlite;
+mod walk;
 
 use std::{
     fs::File,
@@ -37,6 +41,7 @@ pub use self::{
     options::{DEFAULT_MAX_VALUE_SIZE, IngestOptions, Input},
     record::{KEY_SEPARATOR, MAX_KEY_SIZE, Record},
     spool::{MAX_RECORDS, OnDuplicate, Spool, SpooledRecords, UnknownOnDuplicate},
+    walk::Skipped,
 };
 
 /// What [`Progress`] counts.
@@ -63,6 +68,10 @@ pub struct Progress {
 trait Reader: Iterator<Item = Result<Record, IngestError>> + Send {
     /// How much has been read.
     fn progress(&self) -> Progress;
+    /// What is in the input and not among its records.
+    fn skipped(&self) -> Skipped {
+        Skipped::default()
+    }
 }
 
 /// The records of an input, in its order. After an error there are no more.
@@ -83,6 +92,11 @@ impl Source {
     /// How much has been read, for a progress bar.
     pub fn progress(&self) -> Progress {
         self.reader.progress()
+    }
+
+    /// What is in a folder of files and not among its records.
+    pub fn skipped(&self) -> Skipped {
+        self.reader.skipped()
     }
 }
 

@@ -50,6 +50,10 @@ pub struct IngestOptions {
     pub sql: Option<String>,
     /// SQLite: the table or view that is read; may be left out if there is only one.
     pub table: Option<String>,
+    /// Folders: files and folders whose name starts with a dot are taken too.
+    pub hidden: bool,
+    /// Folders: symbolic links are followed, out of the folder too.
+    pub follow_links: bool,
 }
 
 impl Default for IngestOptions {
@@ -60,6 +64,8 @@ impl Default for IngestOptions {
             max_value_size: DEFAULT_MAX_VALUE_SIZE,
             sql: None,
             table: None,
+            hidden: false,
+            follow_links: false,
         }
     }
 }
@@ -77,6 +83,14 @@ impl IngestOptions {
                     option,
                     "does not apply to a folder: the key is the file name, the value its content",
                 );
+            }
+        }
+        if format != Format::Folder {
+            if self.hidden {
+                return refuse("--hidden", "applies to folders only");
+            }
+            if self.follow_links {
+                return refuse("--follow-links", "applies to folders only");
             }
         }
         if format != Format::Sqlite {

@@ -5,16 +5,15 @@ use std::{
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use parquet::{
-    errors::ParquetError,
-    file::reader::{FileReader, SerializedFileReader},
-};
+use parquet::{column::reader::get_column_reader, errors::ParquetError, file::metadata::ParquetMetaData};
 
 use super::{
     IngestError, IngestOptions, Place, Progress, ProgressUnit, Reader, Record, open_file,
     parquet_column::{ColumnValues, Kind},
+    parquet_pages::{Pages, read_metadata},
     record::Projection,
 };
 
@@ -24,7 +23,10 @@ const BATCH_ROWS: usize = 1024;
 /// Reads the rows of a Parquet file, row group after row group.
 pub(super) struct ParquetReader {
     path: PathBuf,
-    file: SerializedFileReader<File>,
+    file: Arc<File>,
+    /// Bytes of the file.
+    bytes: u64,
+    metadata: ParquetMetaData,
     projection: Projection,
     /// The columns of the current row group, in the order of the file; `None` for one that is not in use.
     columns: Vec<Option<ColumnValues>>,
@@ -40,9 +42,9 @@ pub(super) struct ParquetReader {
 
 impl ParquetReader {
     pub(super) fn open(path: &Path, options: &IngestOptions) -> Result<Self, IngestError> {
-        let (file, _) = open_file(path)?;
-        let file = guarded(path, || SerializedFileReader::new(file))?;
-        let schema = file.metadata().file_metadata().schema_descr();
+        let (file, bytes) = open_file(path)?;
+        let metadata = guarded(path, || read_metadata(&file, bytes))?;
+        let schema = metadata.file_metadata().schema_descr();
         let names: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();
         let projection = Projection::new(path, &names, options)?;
         let mut kinds = vec![None; names.len()];
@@ -55,7 +57,9 @@ impl ParquetReader {
         let columns = Vec::new();
         Ok(Self {
             path: path.into(),
-            file,
+            file: file.into(),
+            bytes,
+            metadata,
             projection,
             columns,
             kinds,
@@ -68,18 +72,23 @@ impl ParquetReader {
 
     /// Decodes the next batch; `false` at the end of the file.
     fn next_batch(&mut self) -> Result<bool, IngestError> {
-        let Self { path, file, columns, kinds, next_group, group_rows, batch, .. } = self;
+        let Self { path, file, bytes, metadata, columns, kinds, next_group, group_rows, batch, .. } = self;
         guarded(path, || {
             while *group_rows == 0 {
-                if *next_group == file.num_row_groups() {
+                if *next_group == metadata.num_row_groups() {
                     return Ok(false);
                 }
-                let group = file.get_row_group(*next_group)?;
+                let group = metadata.row_group(*next_group);
                 *next_group += 1;
-                *group_rows = usize::try_from(group.metadata().num_rows())?;
-                let open = |(index, kind): (usize, &Option<Kind>)| {
-                    kind.map(|kind| ColumnValues::new(group.get_column_reader(index)?, kind)).transpose()
+                let rows = usize::try_from(group.num_rows())?;
+                *group_rows = rows;
+                let read = |index: usize, kind| -> Result<_, ParquetError> {
+                    let pages = Pages::new(file, *bytes, group.column(index), rows)?;
+                    let descriptor = metadata.file_metadata().schema_descr().column(index);
+                    ColumnValues::new(get_column_reader(descriptor, Box::new(pages)), kind)
                 };
+                let open =
+                    |(index, kind): (usize, &Option<Kind>)| kind.map(|kind| read(index, kind)).transpose();
                 *columns = kinds.iter().enumerate().map(open).collect::<Result<_, ParquetError>>()?;
             }
             let rows = BATCH_ROWS.min(*group_rows);
@@ -117,7 +126,7 @@ impl Iterator for ParquetReader {
 
 impl Reader for ParquetReader {
     fn progress(&self) -> Progress {
-        let total = u64::try_from(self.file.metadata().file_metadata().num_rows()).ok();
+        let total = u64::try_from(self.metadata.file_metadata().num_rows()).ok();
         Progress { read: self.row, total, unit: ProgressUnit::Rows }
     }
 }

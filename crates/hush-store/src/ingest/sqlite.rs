@@ -8,11 +8,13 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, InterruptHandle, OpenFlags, Row, types::ValueRef};
+use rusqlite::{
+    Connection, InterruptHandle, OpenFlags, Row, config::DbConfig, limits::Limit, types::ValueRef,
+};
 
 use super::{
-    IngestError, IngestOptions, Place, Progress, ProgressUnit, Reader, Record, cell::Cell, open_file,
-    record::Projection,
+    IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record, cell::Cell,
+    open_file, record::Projection,
 };
 
 /// Records that the reading thread is ahead.
@@ -34,6 +36,8 @@ impl SqliteReader {
         let refused = |error: rusqlite::Error| refused(path, error);
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(refused)?;
+        harden(&connection).map_err(refused)?;
+        check_schema(&connection, path)?;
         let query = match &options.sql {
             Some(sql) => Query { sql: sql.clone(), rows: None },
             None => {
@@ -89,6 +93,38 @@ impl Drop for SqliteReader {
             self.interrupt.interrupt();
             thread::sleep(Duration::from_millis(1));
         }
+    }
+}
+
+/// The file may be anybody's: its views call no functions that have effects, and no value that they make is longer than a row may
+/// be.
+fn harden(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_ROW_SIZE as i32)?;
+    Ok(())
+}
+
+/// Refuses a schema that is not UTF-8: the names of its columns would be of no use, and a panic when they are asked for.
+fn check_schema(connection: &Connection, path: &Path) -> Result<(), IngestError> {
+    let is_text = || {
+        let mut statement = connection.prepare("SELECT sql FROM sqlite_schema")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (ValueRef::Text(bytes) | ValueRef::Blob(bytes)) = row.get_ref(0)? else { continue };
+            if str::from_utf8(bytes).is_err() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    match is_text() {
+        Ok(true) => Ok(()),
+        Ok(false) => {
+            let message = "the names of its tables and columns are not UTF-8".into();
+            Err(IngestError::Sqlite { path: path.into(), message })
+        }
+        Err(error) => Err(refused(path, error)),
     }
 }
 

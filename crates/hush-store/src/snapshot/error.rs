@@ -28,10 +28,27 @@ pub enum SnapshotError {
     /// Another build is writing the same snapshot.
     #[error("another build is writing {path}: wait for it, or choose another --out", path = .0.display())]
     Busy(PathBuf),
+    /// The folder of an unfinished build is not this user's alone.
+    #[error("{path} is to hold the unfinished table, but {reason}: remove it, or choose another --out", path = path.display())]
+    NotOurs {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// No snapshot is there.
     #[error("{path} is not a hushdb snapshot (no {file}): build one with 'hushdb build'", path = path.display(), file = super::HEADER_FILE)]
     Missing {
         /// The folder.
+        path: PathBuf,
+    },
+    /// A file of a snapshot is none.
+    #[error(
+        "{path} is a link, or not a regular file, and is not opened: put the file itself there, or link the table's whole folder",
+        path = path.display()
+    )]
+    NotRegular {
+        /// What is there.
         path: PathBuf,
     },
     /// The header cannot be read.

@@ -1,11 +1,14 @@
 //! The header of a snapshot: `header.json`.
 
-use std::{fs, path::Path};
+use std::{
+    io::{ErrorKind, Read},
+    path::Path,
+};
 
 use hush_protocol::descriptor::Descriptor;
 use serde::{Deserialize, Serialize};
 
-use super::{CHUNK_BYTES, SnapshotError, envelope};
+use super::{CHUNK_BYTES, SnapshotError, envelope, regular};
 use crate::cancel::{Cancel, Cancelled};
 
 /// Name of the header file.
@@ -74,20 +77,21 @@ impl Header {
     /// Reads and checks the header of the snapshot in `dir`.
     pub(super) fn read(dir: &Path) -> Result<Self, SnapshotError> {
         let path = dir.join(HEADER_FILE);
-        let length = match fs::metadata(&path) {
-            Ok(meta) => meta.len(),
-            Err(e)
-                if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
+        let file = regular::open(&path).map_err(|error| match error {
+            SnapshotError::Io { source, .. }
+                if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
-                return Err(SnapshotError::Missing { path: dir.to_owned() });
+                SnapshotError::Missing { path: dir.to_owned() }
             }
-            Err(e) => return Err(SnapshotError::io(path, "read")(e)),
-        };
+            error => error,
+        })?;
         let damaged = |reason: String| SnapshotError::Header { path: path.clone(), reason };
+        let length = file.metadata().map_err(SnapshotError::io(&path, "read"))?.len();
         if length > MAX_HEADER_BYTES {
             return Err(damaged(format!("{length} bytes is no header")));
         }
-        let bytes = fs::read(&path).map_err(SnapshotError::io(&path, "read"))?;
+        let mut bytes = Vec::with_capacity(length as usize);
+        file.take(MAX_HEADER_BYTES).read_to_end(&mut bytes).map_err(SnapshotError::io(&path, "read"))?;
         let text = str::from_utf8(&bytes).map_err(|e| damaged(e.to_string()))?;
         let body = envelope::open(text).map_err(damaged)?;
         #[derive(Deserialize)]

@@ -7,8 +7,11 @@ mod envelope;
 mod error;
 mod header;
 mod journal;
+mod lock;
+mod partial;
 mod phase;
 mod reader;
+mod regular;
 mod resume;
 mod writer;
 

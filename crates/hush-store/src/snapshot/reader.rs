@@ -7,7 +7,7 @@ use std::{
 
 use memmap2::{Advice, Mmap};
 
-use super::{CHUNK_BYTES, FileEntry, Header, SnapshotError, checksum::verify_chunks};
+use super::{CHUNK_BYTES, FileEntry, Header, SnapshotError, checksum::verify_chunks, regular};
 
 /// How much of a snapshot is checked when it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,9 +90,9 @@ impl MappedFile {
     /// Maps the file at `path`.
     ///
     /// # Errors
-    /// What the system says, with the path.
+    /// [`SnapshotError::NotRegular`] if it is a link, or no regular file; what the system says, with the path.
     pub fn open(path: &Path) -> Result<Self, SnapshotError> {
-        let file = File::open(path).map_err(SnapshotError::io(path, "open"))?;
+        let file = regular::open(path)?;
         // SAFETY: snapshots are immutable by design (replaced by rename, never written in place). Someone who
         // truncates one under a running server gets a bus error, not undefined contents in safe code's reach.
         let map = unsafe { Mmap::map(&file) }.map_err(SnapshotError::io(path, "map"))?;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CHAIN_FILE, COLUMNS_FILE, DB_FILE, FileEntry, MappedFile, Phase, SnapshotError, SnapshotWriter, envelope,
-    writer::sync_dir,
+    regular, writer::sync_dir,
 };
 use crate::cancel::{Cancel, Cancelled};
 
@@ -48,7 +48,7 @@ pub struct State {
 impl State {
     /// The state in `dir`, if there is a whole one.
     fn read(dir: &Path) -> Option<Self> {
-        let text = fs::read_to_string(dir.join(STATE_FILE)).ok()?;
+        let text = io::read_to_string(regular::open(&dir.join(STATE_FILE)).ok()?).ok()?;
         serde_json::from_str(envelope::open(&text).ok()?).ok()
     }
 

@@ -14,7 +14,9 @@ use std::{
 
 use memmap2::{MmapMut, MmapOptions};
 
-use super::{FileEntry, HEADER_FILE, Header, Phase, SharedPhase, SnapshotError, resume};
+use super::{
+    FileEntry, HEADER_FILE, Header, Phase, SharedPhase, SnapshotError, lock::BuildLock, partial, resume,
+};
 use crate::cancel::{Cancel, Cancelled};
 
 /// Suffix of a snapshot that is being replaced.
@@ -26,14 +28,14 @@ const PIECE_BYTES: usize = 64 << 20;
 /// cancelled or is to be kept ([`SnapshotWriter::keep`]), what the next build can go on from.
 ///
 /// The files go to the hidden folder `.NAME.hush-partial` beside the target, under an exclusive lock on
-/// `.NAME.hush-lock`; what a killed build left there the next one takes over or removes
+/// `.NAME.hush-lock`, which goes with the writer; what a killed build left there the next one takes over or removes
 /// ([`SnapshotWriter::take_over`]).
 pub struct SnapshotWriter {
     target: PathBuf,
     partial: PathBuf,
     force: bool,
-    /// Holds the lock as long as it lives. The lock file itself stays: removing it would race.
-    _lock: File,
+    /// Holds the lock as long as it lives.
+    _lock: BuildLock,
     pub(super) phase: SharedPhase,
     pub(super) cancel: Cancel,
     is_kept: AtomicBool,
@@ -44,34 +46,34 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// [`SnapshotError::Exists`] unless `force`; [`SnapshotError::NotASnapshot`] if something else is there;
-    /// [`SnapshotError::Busy`] if another build writes it.
+    /// [`SnapshotError::Busy`] if another build writes it; [`SnapshotError::NotOurs`] if the partial folder that is there is
+    /// another user's, or others can write to it.
     pub fn create(target: &Path, force: bool) -> Result<Self, SnapshotError> {
         check_target(target, force)?;
         let absolute = std::path::absolute(target).map_err(SnapshotError::io(target, "resolve"))?;
         let parent = absolute.parent().unwrap_or(&absolute).to_owned();
         fs::create_dir_all(&parent).map_err(SnapshotError::io(&parent, "create the folder"))?;
-        let lock_path = sibling(&absolute, ".hush-lock");
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path);
-        let lock = lock.map_err(SnapshotError::io(&lock_path, "create the lock file"))?;
-        // SAFETY: flock on a descriptor that is open for the whole call.
-        if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-            let error = io::Error::last_os_error();
-            return Err(match error.kind() {
-                io::ErrorKind::WouldBlock => SnapshotError::Busy(target.to_owned()),
-                _ => SnapshotError::io(lock_path, "lock")(error),
-            });
-        }
+        let lock = BuildLock::acquire(sibling(&absolute, ".hush-lock"), target)?;
         recover(&absolute)?;
         check_target(target, force)?;
-        let partial = sibling(&absolute, ".hush-partial");
-        let phase = if resume::is_left_in(&partial) { Phase::LeftOver } else { Phase::Fresh };
+        let folder = sibling(&absolute, ".hush-partial");
+        partial::check(&folder)?;
+        let phase = if resume::is_left_in(&folder) { Phase::LeftOver } else { Phase::Fresh };
         if phase == Phase::Fresh {
-            remove_if_there(&partial)?;
-            fs::create_dir(&partial).map_err(SnapshotError::io(&partial, "create the folder"))?;
+            remove_if_there(&folder)?;
+            partial::create(&folder)?;
         }
         let phase = SharedPhase::new(phase);
         let is_kept = AtomicBool::new(false);
-        Ok(Self { target: absolute, partial, force, _lock: lock, phase, cancel: Cancel::new(), is_kept })
+        Ok(Self {
+            target: absolute,
+            partial: folder,
+            force,
+            _lock: lock,
+            phase,
+            cancel: Cancel::new(),
+            is_kept,
+        })
     }
 
     /// The same, given up when `cancel` says so: long work of its own, and of the files that it creates from now on, then ends
@@ -158,6 +160,7 @@ impl SnapshotWriter {
         let mut phase = self.phase.lock();
         self.cancel.check()?;
         resume::forget(&self.partial)?;
+        partial::open_to_readers(&self.partial)?;
         sync_dir(&self.partial)?;
         let old = put_in_place(&self.partial, &self.target)?;
         *phase = Phase::Committed;

@@ -151,3 +151,13 @@ fn a_line_without_end_does_not_fill_the_memory() {
     let error = crate::read(&path, &options("", "v")).unwrap_err().to_string();
     assert!(error.contains("row 2 (line 2): longer than 67108864 bytes"), "{error}");
 }
+
+#[test]
+fn an_object_may_have_very_many_fields() {
+    let fields: Vec<_> = (0..100_000).map(|at| format!("\"{at}\":1")).collect();
+    let file = lines(format!("{{{}}}\n", fields.join(",")));
+    let columns = IngestOptions { max_value_size: 1 << 20, ..options("0", "99999") };
+    assert_eq!(file.texts(&columns), pairs(&[("1", "1")]));
+    let twice = lines(format!("{{{},\"7\":2}}\n", fields.join(",")));
+    assert!(twice.error(&columns).contains("has two fields \"7\""));
+}

@@ -91,6 +91,10 @@ fn repeated_and_foreign_options_are_refused() {
             let table = IngestOptions { table: Some("t".into()), ..IngestOptions::default() };
             assert!(file.error(&table).ends_with(": --table applies to SQLite files only"));
         }
+        let hidden = IngestOptions { hidden: true, ..IngestOptions::default() };
+        assert!(file.error(&hidden).ends_with(": --hidden applies to folders only"));
+        let follow_links = IngestOptions { follow_links: true, ..IngestOptions::default() };
+        assert!(file.error(&follow_links).ends_with(": --follow-links applies to folders only"));
     }
     let sql = IngestOptions { sql: Some("select 1".into()), ..IngestOptions::default() };
     assert!(matches!(open(&Input::Stdin, &sql), Err(IngestError::Option { option: "--sql", .. })));

@@ -9,7 +9,7 @@ use parquet::{
         FloatType, Int32Type, Int64Type, Int96, Int96Type,
     },
     file::{
-        properties::WriterProperties,
+        properties::{WriterProperties, WriterVersion},
         writer::{SerializedColumnWriter, SerializedFileWriter},
     },
     schema::parser::parse_message_type,
@@ -194,6 +194,10 @@ fn row_groups_batches_encodings_and_compressions_are_read_in_order() {
     let schema = "REQUIRED INT64 id; OPTIONAL BYTE_ARRAY v (UTF8);";
     let base = || WriterProperties::builder().set_data_page_row_count_limit(700).set_write_batch_size(100);
     let with = |compression| base().set_compression(compression).build();
+    let plain_as = |encoding| {
+        let of_texts = base().set_dictionary_enabled(false).set_column_encoding("v".into(), encoding);
+        of_texts.set_column_encoding("id".into(), Encoding::DELTA_BINARY_PACKED).build()
+    };
     for properties in [
         with(Compression::UNCOMPRESSED),
         with(Compression::SNAPPY),
@@ -202,7 +206,9 @@ fn row_groups_batches_encodings_and_compressions_are_read_in_order() {
         with(Compression::LZ4_RAW),
         with(Compression::BROTLI(Default::default())),
         base().set_dictionary_enabled(false).set_encoding(Encoding::PLAIN).build(),
-        base().set_writer_version(parquet::file::properties::WriterVersion::PARQUET_2_0).build(),
+        base().set_writer_version(WriterVersion::PARQUET_2_0).build(),
+        plain_as(Encoding::DELTA_LENGTH_BYTE_ARRAY),
+        plain_as(Encoding::DELTA_BYTE_ARRAY),
     ] {
         let groups = vec![rows(0, 2500), rows(2500, 2501), rows(2501, 4000)];
         let records =
@@ -253,6 +259,49 @@ fn bad_utf8_and_empty_files_are_refused() {
         let message = Fixture::new("t.parquet", empty).error(&IngestOptions::default());
         assert_eq!(message, "t.parquet: no records; a table needs at least one");
     }
+}
+
+/// The reader would ask for as much memory as such a file says.
+#[test]
+fn sizes_that_nothing_is_behind_are_refused() {
+    for (version, encoding) in [
+        (WriterVersion::PARQUET_1_0, Encoding::DELTA_LENGTH_BYTE_ARRAY),
+        (WriterVersion::PARQUET_2_0, Encoding::DELTA_BYTE_ARRAY),
+    ] {
+        let properties = WriterProperties::builder().set_writer_version(version);
+        let properties = properties.set_dictionary_enabled(false).set_encoding(encoding).build();
+        let values = vec![bytes(&[Some(b"a"), None, Some(b"b")])];
+        let mut file = file_bytes("OPTIONAL BYTE_ARRAY v (UTF8);", properties, vec![values]);
+        // Blocks of 128 lengths in 4 parts, two of them: in place of the number and the first length, a greater number.
+        let at = file.windows(4).position(|bytes| bytes == [0x80, 1, 4, 2]).unwrap();
+        file[at + 3..at + 5].copy_from_slice(&[0xff, 0x7f]);
+        let message = Fixture::new("t.parquet", &file).error(&options("", "v"));
+        assert!(message.contains("a page has 16383 lengths of values, at most 3 are possible"), "{message}");
+    }
+}
+
+/// Metadata with a list of so many booleans, which the reader would count one by one, and nested groups.
+#[test]
+fn metadata_that_would_keep_the_reader_busy_is_refused() {
+    let with_metadata = |metadata: &[u8]| {
+        let length = (metadata.len() as u32).to_le_bytes();
+        Fixture::new("t.parquet", [b"PAR1", metadata, &length, b"PAR1"].concat()).error(&options("", ""))
+    };
+    let list = with_metadata(&[0x15, 2, 0xe9, 0xf1, 0xff, 0xff, 0xff, 0xff, 7, 0]);
+    assert_eq!(list, "t.parquet: cannot read as Parquet: Parquet error: its metadata has a list of booleans");
+    let nested = with_metadata(&[&[0xfc][..], &[0x1c; 1 << 16]].concat());
+    assert_eq!(nested, "t.parquet: cannot read as Parquet: Parquet error: its metadata is nested too deep");
+    // A text where a number should be, which the reader takes for one.
+    let text = with_metadata(&[0x18, 2, b'a', b'b', 0]);
+    assert_eq!(
+        text,
+        "t.parquet: cannot read as Parquet: Parquet error: its metadata has a field of another type"
+    );
+    // The groups of a schema stand one behind the other, each within the last.
+    let group = [0x35, 0, 0x18, 1, b'g', 0x15, 2, 0];
+    let schema = [&[0x15, 2, 0x19, 0xfc, 0xa0, 0x8d, 6][..], &group.repeat(100_000), &[0]].concat();
+    let deep = with_metadata(&schema);
+    assert_eq!(deep, "t.parquet: cannot read as Parquet: Parquet error: the schema is nested too deep");
 }
 
 #[test]

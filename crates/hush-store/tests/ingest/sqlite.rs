@@ -124,6 +124,24 @@ fn damaged_files_and_text_are_refused() {
 }
 
 #[test]
+fn names_that_are_not_text_are_refused() {
+    let file = database(
+        "CREATE TABLE t (k, v); PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema SET sql = 'CREATE TABLE t (k, \"' || CAST(X'ff' AS TEXT) || '\")'",
+    );
+    let expected = "t.db: SQLite: the names of its tables and columns are not UTF-8";
+    for options in [options("", ""), options("k", ""), query("SELECT * FROM t", "", "")] {
+        assert_eq!(file.error(&options), expected);
+    }
+}
+
+#[test]
+fn a_view_makes_no_value_that_is_longer_than_a_row() {
+    let file = database("CREATE VIEW s AS SELECT zeroblob(67108865) AS v");
+    assert_eq!(file.error(&options("", "")), "t.db: SQLite: string or blob too big");
+}
+
+#[test]
 fn a_reader_can_be_dropped_in_the_middle() {
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n";
     let file = small();

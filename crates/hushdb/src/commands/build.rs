@@ -11,7 +11,7 @@ use hush_store::{
     snapshot::Phase,
 };
 
-use super::{backends, bar, inspect, tell_unused_gpu, threads};
+use super::{backends, bar, inspect, signing_key, tell_unused_gpu, threads};
 use crate::report;
 
 mod interrupt;
@@ -61,6 +61,16 @@ pub(crate) struct BuildArgs {
     /// Table whose rows are the records (SQLite).
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
+    /// Sign the table with the key in FILE, which `hushdb keygen` makes: clients that trust its public half (`get --trust`) take
+    /// no table that a server made up for them.
+    #[arg(long, value_name = "FILE")]
+    sign: Option<PathBuf>,
+    /// Take hidden files and folders, whose names start with a dot (a folder of files).
+    #[arg(long)]
+    hidden: bool,
+    /// Follow symbolic links, out of the folder too (a folder of files).
+    #[arg(long)]
+    follow_links: bool,
     /// Replace the table that is there.
     #[arg(long)]
     force: bool,
@@ -142,6 +152,8 @@ fn request(args: BuildArgs) -> Result<JobRequest, String> {
             max_value_size: args.max_value_size,
             sql: args.sql,
             table: args.table,
+            hidden: args.hidden,
+            follow_links: args.follow_links,
         },
         on_duplicate: args.on_duplicate,
         out: args.out,
@@ -152,6 +164,7 @@ fn request(args: BuildArgs) -> Result<JobRequest, String> {
             filter: args.filter,
             fingerprint_bytes: args.fingerprint_bytes,
             columns: args.columns.map(NonZeroUsize::get),
+            signing_key: args.sign.as_deref().map(signing_key::read).transpose()?,
         },
     })
 }
@@ -161,6 +174,9 @@ fn check_preset(protocol: ProtocolChoice, preset: &str) -> Result<(), String> {
     let all = Protocol::ALL.iter().copied();
     let takers: Vec<_> = all.filter(|protocol| protocol.page().has_set(preset)).collect();
     match protocol {
+        _ if preset.starts_with("INSECURE") && !cfg!(feature = "insecure-presets") => Err(format!(
+            "{preset} is for tests and has no security: choose another --preset (hushdb presets lists them)"
+        )),
         _ if takers.is_empty() => Err(HeError::UnknownPreset(preset.into()).to_string()),
         Some(asked) if !takers.contains(&asked) => Err(format!(
             "{preset} is a parameter set of {}, not of {asked}: choose another --preset or --protocol",

@@ -1,9 +1,12 @@
 //! `hushdb get`: look records up privately.
 
+mod text;
+
 use std::{
     ffi::OsString,
     fs,
-    io::{self, IsTerminal, Read, Write},
+    io::{self, BufRead, IsTerminal, Read, Write},
+    mem,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -13,16 +16,17 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use hush_client::{
-    Found, Wanted,
+    Acceptance, Found, Wanted,
     http::{
         DEFAULT_MAX_HINT_BYTES, Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable, Observer,
         Stats,
     },
 };
-use hush_protocol::facts::Facts;
+use hush_protocol::{facts::Facts, signature::PublicKey};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use self::text::{escaped, lines, readable, wanted};
 use crate::report;
 
 /// Hints below this length are downloaded without a word.
@@ -42,7 +46,8 @@ Exit status: 0 if everything was found, 1 if something was not, 2 after an error
 pub(crate) struct GetArgs {
     /// URL of the server, such as http://localhost:7700.
     url: String,
-    /// Keys to look up.
+    /// Keys to look up. Others on this machine can see them in the list of processes: '-' reads one from a line of the terminal or
+    /// standard input, --keys-file many.
     #[arg(value_name = "KEY", required_unless_present = "keys_file")]
     keys: Vec<OsString>,
     /// The table; not needed if the server has only one.
@@ -60,15 +65,32 @@ pub(crate) struct GetArgs {
     /// Look up the keys in FILE as well, one a line ('-' for standard input).
     #[arg(long, value_name = "FILE")]
     keys_file: Option<PathBuf>,
-    /// Accept a table whose parameters give less than 128 bits of security.
-    #[arg(long)]
-    allow_weak: bool,
+    /// Accept a table with this parameter set, which gives less than 128 bits of security.
+    #[arg(long, value_name = "PRESET")]
+    allow_weak: Option<String>,
+    /// Accept the table with this epoch alone, which its publisher announces: a server cannot show one of its own to you.
+    #[arg(long, value_name = "HEX", value_parser = parse_epoch)]
+    epoch: Option<Epoch>,
+    /// Accept tables alone that this publisher has signed: the line that `hushdb keygen` printed.
+    #[arg(long, value_name = "KEY")]
+    trust: Option<PublicKey>,
     /// Refuse a table whose hint, which is downloaded once if the protocol has one, is longer than BYTES.
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_HINT_BYTES)]
     max_hint: u64,
     /// Keep the table's hint, or the keys that were made and uploaded for it, for this call only.
     #[arg(long)]
     no_cache: bool,
+}
+
+/// The hash that names a table's content.
+#[derive(Clone, Copy)]
+struct Epoch([u8; 32]);
+
+fn parse_epoch(text: &str) -> Result<Epoch, &'static str> {
+    let mut epoch = [0; 32];
+    hex::decode_to_slice(text, &mut epoch)
+        .map_err(|_| "an epoch has 64 hex digits: hushdb inspect prints it")?;
+    Ok(Epoch(epoch))
 }
 
 /// Runs the command: exit code 0 if everything was found, 1 if not, 2 after an error.
@@ -115,7 +137,11 @@ fn look_up(
     let cache = if args.no_cache { HintCache::Off } else { HintCache::User };
     let options = HttpOptions {
         cache,
-        allow_weak: args.allow_weak,
+        acceptance: Acceptance {
+            weak_preset: args.allow_weak.clone(),
+            epoch: args.epoch.map(|epoch| epoch.0),
+            publisher: args.trust,
+        },
         max_hint_bytes: args.max_hint,
         observer,
         ..HttpOptions::default()
@@ -139,7 +165,17 @@ fn warn_if_weak(facts: &Facts) {
 
 /// The keys of the command line, then those of the file.
 fn keys(args: &GetArgs) -> Result<Vec<Vec<u8>>, String> {
-    let mut keys: Vec<Vec<u8>> = args.keys.iter().map(|key| key.clone().into_vec()).collect();
+    let (mut keys, mut reads_stdin) = (Vec::new(), args.keys_file.as_deref() == Some(Path::new("-")));
+    for key in &args.keys {
+        if key != "-" {
+            keys.push(key.clone().into_vec());
+            continue;
+        }
+        if mem::replace(&mut reads_stdin, true) {
+            return Err("standard input can be read once: give all keys with --keys-file -".into());
+        }
+        keys.push(read_key().map_err(|error| format!("cannot read a key: {error}"))?);
+    }
     if let Some(path) = &args.keys_file {
         let text =
             read(path).map_err(|error| format!("cannot read the keys in {}: {error}", path.display()))?;
@@ -151,6 +187,18 @@ fn keys(args: &GetArgs) -> Result<Vec<Vec<u8>>, String> {
     Ok(keys)
 }
 
+/// One key: a line of standard input.
+fn read_key() -> io::Result<Vec<u8>> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        eprint!("key: ");
+    }
+    let mut line = Vec::new();
+    stdin.lock().read_until(b'\n', &mut line)?;
+    let key = lines(&line).next().map(<[u8]>::to_vec);
+    key.ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "standard input is empty"))
+}
+
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     if path.as_os_str().as_bytes() != b"-" {
         return fs::read(path);
@@ -158,24 +206,6 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     io::stdin().lock().read_to_end(&mut text)?;
     Ok(text)
-}
-
-/// Lines without their LF or CRLF; the last one may lack it.
-fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split_inclusive(|&byte| byte == b'\n').map(|line| {
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
-        line.strip_suffix(b"\r").unwrap_or(line)
-    })
-}
-
-fn wanted(key: &[u8], index: bool) -> Result<Wanted, String> {
-    if !index {
-        return Ok(Wanted::Key(key.to_vec()));
-    }
-    let position = str::from_utf8(key).ok().and_then(|text| text.parse().ok());
-    position.map(Wanted::Index).ok_or_else(|| {
-        format!("'{}' is not a position: with --index, keys are whole numbers from 0", escaped(key))
-    })
 }
 
 /// One found or missing record as JSON.
@@ -217,40 +247,6 @@ fn write_json(out: &mut impl Write, key: &[u8], value: Option<&[u8]>) -> io::Res
     };
     serde_json::to_writer(&mut *out, &line)?;
     writeln!(out)
-}
-
-/// Bytes for one field of one line; no two byte strings look alike.
-fn escaped(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '\\' => text.push_str("\\\\"),
-                '\t' => text.push_str("\\t"),
-                '\n' => text.push_str("\\n"),
-                c if c.is_control() => {
-                    let mut utf8 = [0; 4];
-                    push_hex(&mut text, c.encode_utf8(&mut utf8).as_bytes());
-                }
-                c => text.push(c),
-            }
-        }
-        push_hex(&mut text, chunk.invalid());
-    }
-    text
-}
-
-fn push_hex(text: &mut String, bytes: &[u8]) {
-    for byte in bytes {
-        text.push_str(&format!("\\x{byte:02x}"));
-    }
-}
-
-/// A value for reading on a terminal, which it must not be able to control.
-fn readable(bytes: &[u8]) -> String {
-    let shown =
-        |c: char| if c.is_control() && c != '\n' && c != '\t' { char::REPLACEMENT_CHARACTER } else { c };
-    String::from_utf8_lossy(bytes).chars().map(shown).collect()
 }
 
 /// The last line of `--json --stats`.
@@ -432,38 +428,4 @@ fn note(text: String) -> ProgressBar {
     let bar = ProgressBar::new_spinner().with_style(style).with_message(text);
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_files_have_a_key_a_line() {
-        let split = |text: &'static [u8]| lines(text).collect::<Vec<_>>();
-        assert_eq!(split(b""), Vec::<&[u8]>::new());
-        assert_eq!(split(b"a\n"), [b"a"]);
-        assert_eq!(split(b" a \r\n\nb\r"), [&b" a "[..], b"", b"b"]);
-        assert_eq!(split(b"\xff\tx"), [b"\xff\tx"]);
-    }
-
-    #[test]
-    fn escapes_keep_lines_apart_and_bytes_exact() {
-        assert_eq!(
-            escaped("tab\there, line\nthere, \\ and \u{e9}".as_bytes()),
-            "tab\\there, line\\nthere, \\\\ and \u{e9}"
-        );
-        assert_eq!(escaped(b"\x1b[31m\xff\r"), "\\x1b[31m\\xff\\x0d");
-        assert_eq!(escaped("\u{85}".as_bytes()), "\\xc2\\x85");
-        assert_eq!(readable(b"a\x1b\xff\n\tb"), "a\u{fffd}\u{fffd}\n\tb");
-    }
-
-    #[test]
-    fn positions_are_whole_numbers() {
-        assert_eq!(wanted(b"18446744073709551615", true), Ok(Wanted::Index(u64::MAX)));
-        for bad in [&b"-1"[..], b"", b"1.0", b"18446744073709551616", b"\xff"] {
-            assert!(wanted(bad, true).unwrap_err().starts_with(&format!("'{}'", escaped(bad))));
-        }
-        assert_eq!(wanted(b"7", false), Ok(Wanted::Key(b"7".to_vec())));
-    }
 }

@@ -64,6 +64,7 @@ fn facts(header: &Header) -> Result<Value, ProtocolError> {
     let encoded_slots = (shape.columns * shape.blocks) as f64;
     let mut facts = json!({
         "epoch": hex::encode(descriptor.epoch),
+        "publisher": descriptor.signature.map(|signature| signature.publisher),
         "format_version": header.version,
         "written_by": header.written_by,
         "source": header.source,
@@ -144,6 +145,9 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
     let mut out = String::new();
     let mut line = |name: &str, value: String| writeln!(out, "  {name:<10} {value}").expect("memory");
     line("epoch", hex::encode(descriptor.epoch));
+    if let Some(signature) = &descriptor.signature {
+        line("publisher", signature.publisher.to_string());
+    }
     line(
         "source",
         format!("{}, {} records, by {}{filter}", header.source, descriptor.records, lookup(descriptor)),

@@ -1,12 +1,16 @@
 //! One command a file.
 
 mod bar;
+#[cfg(feature = "ingest")]
 pub(crate) mod build;
 pub(crate) mod doctor;
 pub(crate) mod get;
 pub(crate) mod inspect;
 mod key_file;
+pub(crate) mod presets;
 pub(crate) mod serve;
+#[cfg(feature = "ingest")]
+pub(crate) mod signing_key;
 
 use std::{error::Error, num::NonZeroUsize, sync::Arc, thread};
 

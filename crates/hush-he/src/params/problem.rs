@@ -1,0 +1,97 @@
+//! The lattice problems that the security of a parameter set rests on.
+
+use super::{ErrorDistribution, LweParams, RLWE_ERROR_STD, RingParams, SecretDistribution};
+use crate::entities::MatrixStructure;
+
+/// Samples `(a, <a, s> + e)` modulo q under one secret s. Who tells them from random ones breaks the set.
+///
+/// What a set is estimated by (`scripts/security.py`): rounding, which only adds to the error, is left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LatticeProblem {
+    /// Entries of s.
+    pub n: usize,
+    /// The modulus q.
+    pub modulus: u128,
+    /// Distribution of the entries of s.
+    pub secret: SecretDistribution,
+    /// Distribution of e.
+    pub error: ErrorDistribution,
+    /// How the entries of the vectors a depend on each other.
+    pub structure: MatrixStructure,
+    /// Most samples under one s; `None`: the security does not depend on how many there are.
+    pub max_samples: Option<usize>,
+}
+
+impl LatticeProblem {
+    /// What the field calls it: `lwe`, `module-lwe`, or `rlwe` where the rank is 1.
+    pub fn kind(&self) -> &'static str {
+        match self.structure {
+            MatrixStructure::Plain => "lwe",
+            MatrixStructure::Ring { degree } if degree == self.n => "rlwe",
+            MatrixStructure::Ring { .. } => "module-lwe",
+        }
+    }
+
+    /// log2 of the modulus.
+    pub fn log2_modulus(&self) -> f64 {
+        (self.modulus as f64).log2()
+    }
+}
+
+impl LweParams {
+    /// The problem of the words of a query; `None` without encryption.
+    pub fn problem(&self) -> Option<LatticeProblem> {
+        let problem = LatticeProblem {
+            n: self.n,
+            modulus: 1 << u32::BITS,
+            secret: self.secret,
+            error: self.error,
+            structure: self.structure,
+            max_samples: self.max_samples(),
+        };
+        (self.secret != SecretDistribution::Zero).then_some(problem)
+    }
+}
+
+impl RingParams {
+    /// The problem of queries and evaluation keys modulo Q_e, the largest modulus of samples under a secret; `None` without
+    /// encryption.
+    pub fn problem(&self) -> Option<LatticeProblem> {
+        let primes = self.kept.iter().chain(&self.dropped);
+        let problem = LatticeProblem {
+            n: self.degree,
+            modulus: primes.map(|&prime| u128::from(prime)).product(),
+            secret: SecretDistribution::Ternary,
+            error: ErrorDistribution::Gaussian(RLWE_ERROR_STD),
+            structure: MatrixStructure::Ring { degree: self.degree },
+            max_samples: None,
+        };
+        (!self.plain).then_some(problem)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{
+        COLPACK_N2048_Q52, DEFAULT_LWE, INSECURE_PACK_PLAIN, INSECURE_PLAIN, ONION_M31, PACK_M31,
+        ParameterSet,
+    };
+
+    #[test]
+    fn problems_are_those_of_the_sets() {
+        let facts = |problem: &LatticeProblem| (problem.kind(), problem.n, problem.log2_modulus().round());
+        let problems = COLPACK_N2048_Q52.problems();
+        assert_eq!(
+            problems.iter().map(facts).collect::<Vec<_>>(),
+            [("rlwe", 2048, 32.0), ("rlwe", 2048, 52.0)]
+        );
+        let problems = PACK_M31.problems();
+        assert_eq!(
+            problems.iter().map(facts).collect::<Vec<_>>(),
+            [("module-lwe", 1280, 32.0), ("rlwe", 4096, 93.0)]
+        );
+        assert_eq!(problems, [DEFAULT_LWE.problems(), ONION_M31.problems()].concat());
+        assert!(INSECURE_PLAIN.problems().is_empty() && INSECURE_PACK_PLAIN.problems().is_empty());
+    }
+}

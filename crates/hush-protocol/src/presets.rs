@@ -1,0 +1,73 @@
+//! Every parameter set as data.
+
+use hush_he::params::{LatticeProblem, ParameterSet};
+
+use crate::{
+    page::Page,
+    registry::{Protocol, Visitor},
+};
+
+/// A parameter set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// The security that it claims, in bits.
+    pub security_bits: f64,
+    /// The lattice problems that its security rests on; none without encryption.
+    pub problems: Vec<LatticeProblem>,
+    /// The protocols that take it.
+    pub protocols: Vec<Protocol>,
+}
+
+/// Every parameter set that some protocol takes.
+pub fn presets() -> Vec<Preset> {
+    let mut all: Vec<Preset> = Vec::new();
+    for preset in Protocol::ALL.iter().flat_map(|protocol| protocol.visit(OfPage)) {
+        match all.iter_mut().find(|known| known.name == preset.name) {
+            Some(known) => known.protocols.extend(preset.protocols),
+            None => all.push(preset),
+        }
+    }
+    all
+}
+
+/// The sets of one page.
+struct OfPage;
+
+impl Visitor for OfPage {
+    type Output = Vec<Preset>;
+
+    fn visit<P: Page>(self) -> Vec<Preset> {
+        let preset = |set: &P::Set| Preset {
+            name: set.name(),
+            security_bits: set.security_bits(),
+            problems: set.problems(),
+            protocols: vec![P::PROTOCOL],
+        };
+        P::Set::presets().iter().map(preset).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_protocol_takes_what_is_listed() {
+        for Preset { name, problems, protocols, .. } in presets() {
+            for &protocol in Protocol::ALL {
+                assert_eq!(
+                    protocol.page().has_set(name),
+                    protocols.contains(&protocol),
+                    "{name}, {protocol}"
+                );
+            }
+            assert_eq!(
+                problems.is_empty(),
+                name.ends_with("PLAIN") && name.starts_with("INSECURE"),
+                "{name}"
+            );
+        }
+    }
+}

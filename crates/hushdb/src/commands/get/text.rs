@@ -1,0 +1,90 @@
+//! Keys as they are typed or stand in a file, and records as they are shown.
+
+use hush_client::Wanted;
+
+/// Lines without their LF or CRLF; the last one may lack it.
+pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split_inclusive(|&byte| byte == b'\n').map(|line| {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        line.strip_suffix(b"\r").unwrap_or(line)
+    })
+}
+
+/// What a key asks for; with `index` it is a position.
+pub(super) fn wanted(key: &[u8], index: bool) -> Result<Wanted, String> {
+    if !index {
+        return Ok(Wanted::Key(key.to_vec()));
+    }
+    let position = str::from_utf8(key).ok().and_then(|text| text.parse().ok());
+    position.map(Wanted::Index).ok_or_else(|| {
+        format!("'{}' is not a position: with --index, keys are whole numbers from 0", escaped(key))
+    })
+}
+
+/// Bytes for one field of one line; no two byte strings look alike.
+pub(super) fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\\' => text.push_str("\\\\"),
+                '\t' => text.push_str("\\t"),
+                '\n' => text.push_str("\\n"),
+                c if c.is_control() => {
+                    let mut utf8 = [0; 4];
+                    push_hex(&mut text, c.encode_utf8(&mut utf8).as_bytes());
+                }
+                c => text.push(c),
+            }
+        }
+        push_hex(&mut text, chunk.invalid());
+    }
+    text
+}
+
+fn push_hex(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        text.push_str(&format!("\\x{byte:02x}"));
+    }
+}
+
+/// A value for reading on a terminal, which it must not be able to control.
+pub(super) fn readable(bytes: &[u8]) -> String {
+    let shown =
+        |c: char| if c.is_control() && c != '\n' && c != '\t' { char::REPLACEMENT_CHARACTER } else { c };
+    String::from_utf8_lossy(bytes).chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_files_have_a_key_a_line() {
+        let split = |text: &'static [u8]| lines(text).collect::<Vec<_>>();
+        assert_eq!(split(b""), Vec::<&[u8]>::new());
+        assert_eq!(split(b"a\n"), [b"a"]);
+        assert_eq!(split(b" a \r\n\nb\r"), [&b" a "[..], b"", b"b"]);
+        assert_eq!(split(b"\xff\tx"), [b"\xff\tx"]);
+    }
+
+    #[test]
+    fn escapes_keep_lines_apart_and_bytes_exact() {
+        assert_eq!(
+            escaped("tab\there, line\nthere, \\ and \u{e9}".as_bytes()),
+            "tab\\there, line\\nthere, \\\\ and \u{e9}"
+        );
+        assert_eq!(escaped(b"\x1b[31m\xff\r"), "\\x1b[31m\\xff\\x0d");
+        assert_eq!(escaped("\u{85}".as_bytes()), "\\xc2\\x85");
+        assert_eq!(readable(b"a\x1b\xff\n\tb"), "a\u{fffd}\u{fffd}\n\tb");
+    }
+
+    #[test]
+    fn positions_are_whole_numbers() {
+        assert_eq!(wanted(b"18446744073709551615", true), Ok(Wanted::Index(u64::MAX)));
+        for bad in [&b"-1"[..], b"", b"1.0", b"18446744073709551616", b"\xff"] {
+            assert!(wanted(bad, true).unwrap_err().starts_with(&format!("'{}'", escaped(bad))));
+        }
+        assert_eq!(wanted(b"7", false), Ok(Wanted::Key(b"7".to_vec())));
+    }
+}

@@ -1,0 +1,141 @@
+//! `hushdb presets`: the parameter sets, as the code computes with them.
+
+use std::{error::Error, fmt};
+
+use clap::Args;
+use hush_he::{
+    entities::MatrixStructure,
+    params::{ErrorDistribution, LatticeProblem, MIN_SECURITY_BITS, SecretDistribution},
+};
+use hush_protocol::{
+    Protocol,
+    presets::{self, Preset},
+};
+use serde::Serialize;
+
+/// List the parameter sets, with the security that each claims and what it rests on.
+#[derive(Args)]
+pub(crate) struct PresetsArgs {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Document {
+    /// What every default has.
+    min_security_bits: f64,
+    presets: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    protocols: Vec<Protocol>,
+    security_bits: f64,
+    problems: Vec<Problem>,
+}
+
+#[derive(Serialize)]
+struct Problem {
+    kind: &'static str,
+    /// The dimension as plain LWE.
+    n: usize,
+    /// Degree of the ring that gives the samples structure.
+    ring_degree: Option<usize>,
+    /// The modulus, in decimal: it is longer than a number of JSON can be.
+    q: String,
+    log2_q: f64,
+    secret: Distribution,
+    error: Distribution,
+    /// Most samples under one secret, where their number matters.
+    max_samples: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Distribution {
+    distribution: &'static str,
+    std: f64,
+}
+
+pub(crate) fn run(args: &PresetsArgs) -> Result<(), Box<dyn Error>> {
+    let presets = presets::presets().into_iter().map(row).collect();
+    let document = Document { min_security_bits: MIN_SECURITY_BITS, presets };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&document)?);
+    } else {
+        print(&document);
+    }
+    Ok(())
+}
+
+fn row(preset: Preset) -> Row {
+    let Preset { name, security_bits, problems, protocols } = preset;
+    Row { name, protocols, security_bits, problems: problems.iter().map(problem).collect() }
+}
+
+fn problem(problem: &LatticeProblem) -> Problem {
+    Problem {
+        kind: problem.kind(),
+        n: problem.n,
+        ring_degree: match problem.structure {
+            MatrixStructure::Plain => None,
+            MatrixStructure::Ring { degree } => Some(degree),
+        },
+        q: problem.modulus.to_string(),
+        log2_q: problem.log2_modulus(),
+        secret: Distribution {
+            distribution: match problem.secret {
+                SecretDistribution::Zero => "zero",
+                SecretDistribution::Ternary => "ternary",
+                SecretDistribution::Gaussian(_) => "gaussian",
+            },
+            std: problem.secret.std(),
+        },
+        error: Distribution {
+            distribution: match problem.error {
+                ErrorDistribution::None => "zero",
+                ErrorDistribution::Ternary => "ternary",
+                ErrorDistribution::Gaussian(_) => "gaussian",
+            },
+            std: problem.error.std(),
+        },
+        max_samples: problem.max_samples,
+    }
+}
+
+/// A line for every problem; the first one of a preset also has what is said of the preset.
+fn print(document: &Document) {
+    let line = |name: &str, bits: &str, facts: [&str; 5], protocols: &str| {
+        let [kind, n, log2_q, error, secret] = facts;
+        let line = format!(
+            "{name:<30} {bits:>5}  {kind:<10} {n:>5} {log2_q:>6}  {error:<12} {secret:<12} {protocols}"
+        );
+        println!("{}", line.trim_end());
+    };
+    line("preset", "bits", ["problem", "n", "log2 q", "error", "secret"], "protocols");
+    for preset in &document.presets {
+        let names = preset.protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(" ");
+        let (mut name, mut bits) = (preset.name, format!("{:.1}", preset.security_bits));
+        let mut names = names.as_str();
+        if preset.problems.is_empty() {
+            line(name, &bits, ["no secret", "", "", "", ""], names);
+        }
+        for problem in &preset.problems {
+            let (n, log2_q) = (problem.n.to_string(), format!("{:.1}", problem.log2_q));
+            let (error, secret) = (problem.error.to_string(), problem.secret.to_string());
+            line(name, &bits, [problem.kind, &n, &log2_q, &error, &secret], names);
+            (name, names) = ("", "");
+            bits.clear();
+        }
+    }
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.distribution {
+            "gaussian" => write!(f, "gaussian {}", self.std),
+            other => f.write_str(other),
+        }
+    }
+}
