@@ -4,7 +4,7 @@ TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hushdb/tools
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
 
-.PHONY: demo build build-cuda test check quick unit wasm e2e deny docs cuda sanitize gpu-carry gpu-check fmt bench clean
+.PHONY: demo build build-cuda test check quick unit vectors wasm e2e deny docs cuda sanitize fuzz gpu-carry gpu-check fmt bench clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb
@@ -16,21 +16,24 @@ build: ## The release binary, target/release/hushdb.
 build-cuda: cuda ## The same with GPU support. It runs without a GPU, too.
 	$(CARGO) build --release --locked -p hushdb --features cuda
 
-test: check deny docs unit wasm e2e sanitize ## Everything that CI checks.
+test: check deny docs vectors unit wasm e2e sanitize ## Everything that CI checks.
 
 cuda: ## The CUDA kernels, compiled and judged: target/cuda. Needs g++ and Python with pip; fetches the compiler once.
 	python3 scripts/cuda
 
 check unit e2e docs: cuda # they build all features, and so embed the kernels
 
-check: ## Formatting, lints, the import table, file sizes, the figures, the judges of kernels.
+check: ## Formatting, lints, the import table, file sizes, the figures, the judges of kernels, the scripts.
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
+	$(CARGO) clippy -p hush-store -p hush-engine -p hushdb --no-default-features --locked -- -D warnings # serves, does not build
 	python3 scripts/check_house.py
 	python3 scripts/draw_figures.py --check
 	python3 -m unittest discover --quiet --start-directory scripts/cuda/tests
+	python3 -m unittest discover --quiet --start-directory scripts/tests
 
-deny: $(DENY) ## Licences, sources and duplicates of dependencies; advisories where the database can be had.
+deny: $(DENY) ## Licences, sources and duplicates of dependencies; advisories, of HUSHDB_ADVISORY_DB (a checkout) or fetched.
 	scripts/deny.sh $(DENY)
 
 $(DENY):
@@ -45,6 +48,10 @@ quick: cuda ## Between commits: formatting, lints and tests of the crates that d
 unit: ## All tests of all crates; the CPU kernels once for every level that the machine has.
 	$(CARGO) test --workspace --all-features --locked
 
+vectors: ## Known answers, recomputed in Python from what the documents say. Fetches numpy once.
+	python3 -m unittest discover --quiet --start-directory scripts/vectors/tests
+	python3 scripts/vectors
+
 wasm: ## The client without its transport, as a browser would have it. Installs what it needs on Debian.
 	CARGO="$(CARGO)" scripts/wasm.sh
 
@@ -56,6 +63,9 @@ sanitize: ## Kernels on the CPU under the sanitizers: bugs planted in kernels ar
 	crates/hush-cuda/emulate/test.sh
 	CARGO="$(CARGO)" scripts/sanitize.sh address,undefined
 	CARGO="$(CARGO)" scripts/sanitize.sh thread
+
+fuzz: ## Every decoder: its corpus once, then SECONDS of fuzzing (60); only TARGETS, if named. Not in `test`: it compiles all anew.
+	CARGO="$(CARGO)" scripts/fuzz.sh $(or $(SECONDS),60) $(TARGETS)
 
 gpu-carry: cuda ## For a machine with a GPU and without cargo: programs and tests, stripped, in target/gpu-carry.
 	CARGO="$(CARGO)" scripts/gpu_carry.sh
@@ -69,6 +79,7 @@ bench: ## Benchmarks as ratios in one run.
 
 fmt:
 	$(CARGO) fmt --all
+	$(CARGO) fmt --all --manifest-path fuzz/Cargo.toml
 
 clean:
 	$(CARGO) clean

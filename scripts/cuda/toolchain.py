@@ -1,7 +1,6 @@
 """The CUDA compiler and disassembler: the pinned ones, fetched once as Python wheels, or the one that HUSH_NVCC names."""
 
 import dataclasses
-import hashlib
 import os
 import pathlib
 import platform
@@ -10,8 +9,11 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 import zipfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+import pins
 
 REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
 OLDEST = (12, 8)
@@ -53,15 +55,12 @@ def given(nvcc: pathlib.Path) -> Toolchain:
 
 def cached() -> pathlib.Path:
     """The folder of the pinned compiler: a name of its own for every set of pins, and there only if complete."""
-    pins = REQUIREMENTS.read_bytes()
-    version = re.search(rb"nvidia-cuda-nvcc==([\d.]+)", pins)[1].decode()
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "hushdb"
-    folder = cache / f"cuda-{version}-{hashlib.sha256(pins).hexdigest()[:8]}"
-    if not folder.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache, prefix=".cuda-") as temporary:
-            fetch(pathlib.Path(temporary))
-            publish(pathlib.Path(temporary) / "tree", folder)
+    wheels = REQUIREMENTS.read_bytes()
+    version = re.search(rb"nvidia-cuda-nvcc==([\d.]+)", wheels)[1].decode()
+    try:
+        folder = pins.cached(f"cuda-{version}", wheels, fetch)
+    except pins.PipError as error:
+        raise ToolchainError(f"the CUDA compiler cannot be had: {error}\n{hint()}") from error
     return folder / "nvidia" / "cu13"
 
 
@@ -70,12 +69,7 @@ def fetch(folder: pathlib.Path) -> None:
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         raise ToolchainError(f"the pinned CUDA compiler is for Linux on x86-64; {hint()}")
     print("cuda: fetching the compiler (about 100 MiB, once)", flush=True)
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    pip += ["--only-binary=:all:", "--require-hashes", "--requirement", REQUIREMENTS, "--dest", folder / "wheels"]
-    result = subprocess.run(pip, capture_output=True, text=True)
-    if result.returncode:
-        why = result.stderr.strip().splitlines() or ["no message"]
-        raise ToolchainError("pip cannot download the CUDA compiler:\n  " + "\n  ".join(why[-6:]) + f"\n{hint()}")
+    pins.pip("download", REQUIREMENTS, "--dest", folder / "wheels")
     for wheel in sorted((folder / "wheels").iterdir()):
         unpack(wheel, folder / "tree")
 
@@ -87,14 +81,6 @@ def unpack(wheel: pathlib.Path, folder: pathlib.Path) -> None:
             path = pathlib.Path(files.extract(entry, folder))
             if entry.external_attr >> 16 & stat.S_IXUSR and path.is_file():
                 path.chmod(0o755)
-
-
-def publish(tree: pathlib.Path, folder: pathlib.Path) -> None:
-    try:
-        tree.rename(folder)
-    except OSError:
-        if not folder.exists():  # else another process was first
-            raise
 
 
 def hint() -> str:

@@ -1,0 +1,122 @@
+//! What is inside of messages: words, keys, answers.
+
+use std::sync::LazyLock;
+
+use hush_he::{
+    HeError,
+    algorithms::{open_column_keys, open_ring_query},
+    codec::{pack_rounded, pack_wide, packed_bytes, unpack_scaled, unpack_wide},
+    params::{INSECURE_COLPACK_N256, INSECURE_RING_N256, RingContext, VIPIR_N4096_3X29},
+};
+use hush_protocol::{
+    ProtocolError,
+    ring_keys::{RingKeys, open_upload, upload_bytes},
+    symbols::{from_symbols, symbol_count, to_symbols},
+};
+
+use crate::{
+    allocation::{FIXED, bounded},
+    input::{Input, fitted},
+    on_one_thread,
+    sample::{Asked, descriptors},
+};
+
+/// Words of any width, packed.
+pub fn packed_words(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let bits = 1 + u32::from(input.byte()) % 120;
+    let packed = input.rest();
+    let count = packed.len() * 8 / bits as usize;
+    let length = packed_bytes(count, bits);
+    // What is behind the last word is not read.
+    let mut expected = packed[..length].to_vec();
+    let used = (count * bits as usize) % 8;
+    if let (Some(last), 1..) = (expected.last_mut(), used) {
+        *last &= (1 << used) - 1;
+    }
+
+    let words: Vec<u128> = unpack_wide(&packed[..length], count, bits).expect("the right length").collect();
+    assert!(words.iter().all(|word| word >> bits == 0));
+    let mut again = Vec::new();
+    pack_wide(words, bits, &mut again);
+    assert_eq!(again, expected);
+    assert!(unpack_wide(packed, count + 1, bits).is_err());
+
+    if bits <= u32::BITS {
+        let words = unpack_scaled(&packed[..length], count, bits).expect("the right length");
+        assert_eq!(pack_rounded(&words, bits), expected);
+        assert!(unpack_scaled(packed, count + 1, bits).is_err());
+        let mut symbols = vec![0; symbol_count(packed.len(), bits)];
+        to_symbols(packed, bits, &mut symbols);
+        let mut joined = vec![0xaa; packed.len()];
+        from_symbols(&symbols, bits, &mut joined);
+        assert_eq!(joined, packed);
+    }
+}
+
+/// Queries and keys over rings, of the length that a server expects or of any other.
+pub fn queries(bytes: &[u8]) {
+    const LEAVES: usize = 20;
+    static RING: LazyLock<RingContext> = LazyLock::new(|| RingContext::new(INSECURE_RING_N256));
+    static WHOLE: LazyLock<RingContext> = LazyLock::new(|| RingContext::new(*VIPIR_N4096_3X29.ring()));
+    static COLUMN: LazyLock<RingContext> = LazyLock::new(|| RingContext::new(*INSECURE_COLPACK_N256.ring()));
+    static UPLOAD: LazyLock<Vec<u8>> =
+        LazyLock::new(|| RingKeys::from_seed(&INSECURE_RING_N256, &[1; 32]).upload().to_vec());
+
+    let mut input = Input::new(bytes);
+    let kind = input.byte();
+    let (is_fitted, folds) = (kind & 0x80 == 0, kind & 0x40 == 0);
+    let length = match kind % 4 {
+        0 => INSECURE_RING_N256.query_bytes(LEAVES),
+        1 => INSECURE_COLPACK_N256.key_bytes(folds),
+        2 => upload_bytes(&INSECURE_RING_N256),
+        _ => VIPIR_N4096_3X29.ring().query_bytes(LEAVES),
+    };
+    let body = match (is_fitted, kind % 4) {
+        (true, 2) => {
+            // An upload with something else in it.
+            let (at, spoilt) = (usize::from(input.word()) % length, input.rest());
+            let mut body = UPLOAD.clone();
+            let end = length.min(at + spoilt.len());
+            body[at..end].copy_from_slice(&spoilt[..end - at]);
+            body
+        }
+        (true, _) => fitted(input.rest(), length),
+        (false, _) => input.rest().to_vec(),
+    };
+    let refused: Option<HeError> = bounded(FIXED + 64 * length, || match kind % 4 {
+        0 => open_ring_query(&RING, LEAVES, &body).err(),
+        1 => open_column_keys(&INSECURE_COLPACK_N256, &COLUMN, folds, &body).err(),
+        2 => match open_upload(&RING, &body).err()? {
+            ProtocolError::He(error) => Some(error),
+            error => {
+                assert!(matches!(error, ProtocolError::Keys(_) | ProtocolError::Length { .. }), "{error}");
+                None
+            }
+        },
+        _ => open_ring_query(&WHOLE, LEAVES, &body).err(),
+    });
+    if let Some(error) = refused {
+        let is_wrong_length = matches!(error, HeError::PackedLength { .. });
+        assert!(is_wrong_length == (body.len() != length) || kind % 4 == 2, "{error}");
+    }
+}
+
+/// Answers of every protocol, of the length that the client expects or of any other.
+pub fn answers(bytes: &[u8]) {
+    on_one_thread();
+    static ASKED: LazyLock<Vec<Asked>> =
+        LazyLock::new(|| descriptors().into_iter().map(Asked::new).collect());
+    let mut input = Input::new(bytes);
+    let kind = input.byte();
+    let Asked { table, pending } = &ASKED[usize::from(kind & 0x7f) % ASKED.len()];
+    let (answer, length) = (input.rest(), table.facts().answer_bytes);
+    let answer = if kind & 0x80 == 0 { fitted(answer, length) } else { answer.to_vec() };
+    match bounded(FIXED + 64 * length, || table.decode(pending, &answer)) {
+        Ok(found) => {
+            let longest = table.descriptor().slot.max_value_bytes as usize;
+            assert!(answer.len() == length && found.is_none_or(|value| value.len() <= longest));
+        }
+        Err(error) => assert_ne!(answer.len(), length, "{error}"),
+    }
+}

@@ -1,0 +1,51 @@
+//! Keys as they are typed or stand in a file.
+
+#[path = "../../crates/hushdb/src/commands/get/text.rs"]
+mod text;
+
+use hush_client::Wanted;
+use text::{escaped, lines, readable, wanted};
+
+/// A file of keys, a key a line, and what is shown of each.
+pub fn keys_file(bytes: &[u8]) {
+    let keys: Vec<&[u8]> = lines(bytes).collect();
+    let ends = bytes.iter().filter(|&&byte| byte == b'\n').count();
+    assert_eq!(keys.len(), ends + usize::from(bytes.last().is_some_and(|&last| last != b'\n')));
+    assert!(keys.iter().all(|key| !key.contains(&b'\n')));
+    for key in keys {
+        let shown = escaped(key);
+        assert!(!shown.chars().any(char::is_control));
+        assert_eq!(unescaped(&shown), key);
+        assert!(readable(key).chars().all(|c| !c.is_control() || c == '\t'));
+        assert!(wanted(key, false) == Ok(Wanted::Key(key.to_vec())));
+        match wanted(key, true) {
+            Ok(Wanted::Index(index)) => {
+                let digits = str::from_utf8(key).expect("digits").trim_start_matches('+');
+                assert_eq!(digits.trim_start_matches('0'), index.to_string().trim_start_matches('0'));
+            }
+            Ok(Wanted::Key(_)) => panic!("a position is no key"),
+            Err(message) => assert!(!message.chars().any(char::is_control)),
+        }
+    }
+}
+
+/// The bytes of which `escaped` made a text.
+fn unescaped(text: &str) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((&first, tail)) = rest.split_first() {
+        let (byte, length) = match (first, tail) {
+            (b'\\', [b'\\', ..]) => (b'\\', 2),
+            (b'\\', [b't', ..]) => (b'\t', 2),
+            (b'\\', [b'n', ..]) => (b'\n', 2),
+            (b'\\', [b'x', high, low, ..]) => {
+                let digit = |byte: &u8| char::from(*byte).to_digit(16).expect("a digit") as u8;
+                (digit(high) << 4 | digit(low), 4)
+            }
+            (b'\\', _) => panic!("a backslash that is none"),
+            (byte, _) => (byte, 1),
+        };
+        bytes.push(byte);
+        rest = &rest[length..];
+    }
+    bytes
+}

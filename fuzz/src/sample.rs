@@ -1,0 +1,98 @@
+//! Small tables of parameter sets for tests, as descriptors say them.
+
+use std::sync::Arc;
+
+use hush_client::{Acceptance, PendingLookup, Table, Wanted};
+use hush_protocol::{
+    Protocol,
+    client::Hint,
+    descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, WhiteningSeed},
+    keyword::FilterKind,
+    slot::SlotFormat,
+    table::TableShape,
+};
+
+/// Parameter sets for tests, of which every protocol has one.
+const SETS: [&str; 4] =
+    ["INSECURE_PLAIN", "INSECURE_RING_N256", "INSECURE_PACK_N256", "INSECURE_COLPACK_N256"];
+const BLOCKS: usize = 3;
+const COLUMNS: usize = 8;
+
+/// Every protocol, by index and by key.
+pub fn descriptors() -> Vec<Descriptor> {
+    let by_key = || {
+        let (thresholds, block_seeds) = (vec![0, 1, 255], vec![0, 1, 2]);
+        Lookup::Key(KeyLookup { filter: FilterKind::Band64, seed: [4; 32], thresholds, block_seeds })
+    };
+    let both = |protocol: &Protocol| [descriptor(*protocol, Lookup::Index), descriptor(*protocol, by_key())];
+    Protocol::ALL.iter().flat_map(both).collect()
+}
+
+/// A table of a protocol.
+pub fn descriptor(protocol: Protocol, lookup: Lookup) -> Descriptor {
+    let page = protocol.page();
+    let preset = SETS.into_iter().find(|set| page.has_set(set)).expect("a set for tests");
+    let fingerprint_bytes = if lookup == Lookup::Index { 0 } else { 8 };
+    let slot = SlotFormat::for_values(fingerprint_bytes, 0, 5);
+    let blocks = if page.has_columns() { BLOCKS } else { 1 };
+    let shape = TableShape { columns: COLUMNS, blocks, slot_bytes: slot.slot_bytes() };
+    let table = page.table(preset, shape).expect("within the limits");
+    let facts = table.facts();
+    let lookup = match lookup {
+        Lookup::Key(mut key) => {
+            key.thresholds.truncate(blocks);
+            key.block_seeds.truncate(blocks);
+            Lookup::Key(key)
+        }
+        index => index,
+    };
+    let hint = BlobRef { blake3: *blake3::hash(&hint(facts.hint_bytes)).as_bytes(), bytes: facts.hint_bytes };
+    let mut descriptor = Descriptor {
+        version: DESCRIPTOR_VERSION,
+        epoch: [0; 32],
+        protocol,
+        preset: preset.into(),
+        records: (COLUMNS * blocks) as u64,
+        columns: COLUMNS,
+        blocks,
+        word_bits: facts.word_bits,
+        slot,
+        lookup,
+        hint: (facts.hint_bytes > 0).then_some(hint),
+        whitening: facts.is_whitened.then_some(WhiteningSeed([3; 32])),
+        database: [5; 32],
+        signature: None,
+    };
+    descriptor.seal();
+    descriptor
+}
+
+/// A hint of so many bytes.
+pub fn hint(bytes: u64) -> Vec<u8> {
+    (0..bytes).map(|at| (at * 7) as u8).collect()
+}
+
+/// A table as a client has it, and a look-up in it.
+pub(crate) struct Asked {
+    pub(crate) table: Table,
+    pub(crate) pending: PendingLookup,
+}
+
+impl Asked {
+    /// A look-up in the table of a descriptor, with a hint of the length that it says.
+    pub(crate) fn new(descriptor: Descriptor) -> Self {
+        let given = descriptor.hint.as_ref().map(|blob| Arc::new(hint(blob.bytes)) as Hint);
+        let wanted = match descriptor.lookup {
+            Lookup::Index => Wanted::Index(descriptor.records - 1),
+            Lookup::Key(_) => Wanted::Key(b"a key".to_vec()),
+        };
+        let acceptance = Acceptance::of_weak(&descriptor.preset);
+        let mut table = Table::new(descriptor, given, &acceptance).expect("a table of its descriptor");
+        table.use_keys(&[6; 32]).expect("nothing else is missing");
+        let (query, pending) = table.query(&wanted).expect("a look-up of its kind");
+        let sizes = table.facts().query;
+        assert_eq!([query.first.len(), query.second.len()], [sizes.first, sizes.second]);
+        assert_eq!([query.packed.len(), query.key_id.len()], [sizes.packed, sizes.key_id]);
+        Self { table, pending }
+    }
+}

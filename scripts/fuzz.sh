@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Replays the corpora, then fuzzes every target, or those that are named, each for so many seconds:
+#   fuzz.sh SECONDS [TARGET...]
+# The stable compiler will do: its LLVM counts what is reached, libFuzzer is a crate. With RUNS, a target ends after so many inputs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=$1 runs=${RUNS:--1}
+shift
+host=$(rustc -vV | sed -n 's/^host: //p')
+folder=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
+programs=$folder/$host/release
+# For what runs here and nothing that is run to build it.
+export RUSTFLAGS="--cfg fuzzing -C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=4 \
+-C llvm-args=-sanitizer-coverage-inline-8bit-counters -C llvm-args=-sanitizer-coverage-pc-table \
+-C llvm-args=-sanitizer-coverage-trace-compares"
+"${CARGO:-cargo}" build --release --locked --manifest-path fuzz/Cargo.toml --features libfuzzer --target "$host" --target-dir "$folder"
+
+# How long inputs are, and words that they are made of.
+options() {
+    case $1 in
+    query_* | evaluation_keys | packed_words | range | server_url | keys_file) echo -max_len=512 ;;
+    answers | queries) echo -max_len=1024 ;;
+    sqlite) echo -max_len=8192 ;;
+    descriptor | problem | session | snapshot | build_state) echo -max_len=4096 -dict=fuzz/descriptor.dict ;;
+    *) echo -max_len=4096 ;;
+    esac
+}
+
+mkdir -p fuzz/artifacts
+[ $# -gt 0 ] || set -- $(cd fuzz/targets && ls -- *.rs | sed 's/\.rs$//')
+failed=
+for target; do
+    log=$folder/$target.log found=$folder/corpus/$target
+    mkdir -p "$found"
+    limits=(-rss_limit_mb=512 -timeout=10 -artifact_prefix="fuzz/artifacts/$target-" $(options "$target"))
+    if "$programs/$target" "${limits[@]}" -runs=0 "fuzz/corpus/$target" >"$log" 2>&1 &&
+        "$programs/$target" "${limits[@]}" -max_total_time="$seconds" -runs="$runs" "$found" "fuzz/corpus/$target" >>"$log" 2>&1; then
+        echo "fuzz: $target: $(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\) second.*/\1 inputs in \2 s/p' "$log" | tail -n 1)"
+    else
+        grep -v '^#' "$log" | tail -n 20
+        echo "fuzz: $target failed, see $log. Once more: $programs/$target INPUT, the input that the log names" >&2
+        failed="$failed $target"
+    fi
+done
+[ -z "$failed" ] || { echo "fuzz: failed:$failed" >&2 && exit 1; }

@@ -1,0 +1,44 @@
+"""Pinned Python wheels, fetched once into a folder of the cache that is named by the pins."""
+
+import hashlib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+
+
+class PipError(Exception):
+    """The wheels cannot be had; the text says why."""
+
+
+def cached(name: str, pins: bytes, fetch: Callable[[pathlib.Path], None]) -> pathlib.Path:
+    """The folder of `name`: another one for every set of pins, and there only if complete. `fetch` leaves its content in the folder
+    `tree` of the one that it is given."""
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "hushdb"
+    folder = cache / f"{name}-{hashlib.sha256(pins).hexdigest()[:8]}"
+    if not folder.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache, prefix=f".{name}-") as temporary:
+            fetch(pathlib.Path(temporary))
+            publish(pathlib.Path(temporary) / "tree", folder)
+    return folder
+
+
+def pip(command: str, requirements: pathlib.Path, *options: str | pathlib.Path) -> None:
+    """Runs `pip download` or `pip install` for wheels, whose hashes it checks."""
+    pip = [sys.executable, "-m", "pip", command, "--quiet", "--disable-pip-version-check", "--no-deps"]
+    pip += ["--only-binary=:all:", "--require-hashes", "--requirement", requirements, *options]
+    result = subprocess.run(pip, capture_output=True, text=True)
+    if result.returncode:
+        why = result.stderr.strip().splitlines() or ["no message"]
+        raise PipError(f"pip {command} failed:\n  " + "\n  ".join(why[-6:]))
+
+
+def publish(tree: pathlib.Path, folder: pathlib.Path) -> None:
+    try:
+        tree.rename(folder)
+    except OSError:
+        if not folder.exists():  # else another process was first
+            raise

@@ -1,0 +1,96 @@
+"""Which advisories scripts/deny.sh checks with, and when it fails: with a stand-in for cargo-deny."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CLONE = "advisory-db-3157b0e258782691"
+# Says what it was asked, and of an advisory check also with which database; FETCHES says whether there is a network.
+STAND_IN = """#!/bin/sh
+case "$*" in *"fetch db"*) [ "$FETCHES" = 1 ]; exit ;; esac
+while [ $# -gt 0 ]; do [ "$1" = --offline ] && offline=offline; [ "$1" = --config ] && config=$2; last=$1; shift; done
+database=$(sed -n 's/^db-path = "\\(.*\\)"/\\1/p' "$config")
+echo "stand-in: $last $offline $(cat "$database/advisory-db-3157b0e258782691/name" 2>/dev/null)" | sed 's/ *$//'
+[ "$last" != "$FAILS" ]
+"""
+
+
+class Deny(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.dir = pathlib.Path(scratch.name)
+        self.stand_in = self.dir / "cargo-deny"
+        self.stand_in.write_text(STAND_IN)
+        self.stand_in.chmod(0o755)
+
+    def database(self, path, name, days=0):
+        """A checkout whose last commit is this old."""
+        (path / "crates").mkdir(parents=True)
+        (path / "name").write_text(name)
+        date = f"@{int(time.time()) - days * 86400} +0000"
+        env = {**os.environ, "GIT_COMMITTER_DATE": date, "GIT_AUTHOR_DATE": date}
+        git = ["git", "-C", path, "-c", "user.name=n", "-c", "user.email=e"]
+        for command in (["init", "--quiet"], ["add", "name"], ["commit", "--quiet", "--message", name]):
+            subprocess.run([*git, *command], check=True, env=env)
+        return path
+
+    def deny(self, **env):
+        """The exit status; what was checked, of the product and of the fuzz targets alike; what was said."""
+        keep = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        env = {**keep, "CARGO_HOME": str(self.dir / "cargo"), **{name: str(value) for name, value in env.items()}}
+        command = [ROOT / "scripts/deny.sh", self.stand_in]
+        result = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+        lines = (result.stdout + result.stderr).splitlines()
+        asked = [line.removeprefix("stand-in: ") for line in lines if line.startswith("stand-in: ")]
+        if result.returncode == 0:
+            self.assertEqual(asked[0::2], asked[1::2])
+        self.assertEqual(asked[0], "sources")
+        return result.returncode, asked[2::2], "\n".join(line for line in lines if not line.startswith("stand-in: "))
+
+    def test_with_a_network(self):
+        self.assertEqual(self.deny(FETCHES=1, CI=1), (0, ["advisories"], ""))
+
+    def test_with_nothing(self):
+        for env, status in (({}, 0), ({"CI": 1}, 0), ({"HUSHDB_REQUIRE_ADVISORIES": 1}, 1)):
+            with self.subTest(env):
+                code, asked, said = self.deny(**env)
+                self.assertEqual((code, asked), (status, []))
+                self.assertRegex(said, "^advisories: NOT CHECKED, .*HUSHDB_ADVISORY_DB.*$")
+
+    def test_with_an_earlier_clone(self):
+        self.database(self.dir / "cargo/advisory-dbs" / CLONE, "clone", days=61)
+        code, asked, said = self.deny(HUSHDB_REQUIRE_ADVISORIES=1)
+        self.assertEqual((code, asked), (0, ["advisories offline clone"]))
+        self.assertRegex(said, "^advisories: those of [0-9-]{10}, from .*$")
+        code, asked, said = self.deny(CI=1)
+        self.assertEqual((code, asked), (1, []))
+        self.assertRegex(said, "61 days old, at most 60 in CI: run 'make deny' with a network")
+
+    def test_half_a_clone_is_none(self):
+        (self.dir / "cargo/advisory-dbs" / CLONE / ".git").mkdir(parents=True)
+        self.assertIn("NOT CHECKED", self.deny()[2])
+
+    def test_with_a_checkout(self):
+        new, old = self.database(self.dir / "new db", "new", days=59), self.database(self.dir / "old", "old", days=100)
+        for fetches in (0, 1):
+            self.assertEqual(self.deny(HUSHDB_ADVISORY_DB=new, CI=1, FETCHES=fetches)[:2], (0, ["advisories offline new"]))
+        self.assertEqual(self.deny(HUSHDB_ADVISORY_DB=old)[:2], (0, ["advisories offline old"]))
+        code, _, said = self.deny(HUSHDB_ADVISORY_DB=old, CI=1)
+        self.assertEqual(code, 1)
+        self.assertIn("100 days old, at most 60 in CI: git pull there", said)
+        code, _, said = self.deny(HUSHDB_ADVISORY_DB=self.dir)
+        self.assertEqual(code, 1)
+        self.assertIn("is no checkout", said)
+
+    def test_an_advisory_fails(self):
+        database = self.database(self.dir / "db", "db")
+        self.assertEqual(self.deny(HUSHDB_ADVISORY_DB=database, FAILS="advisories")[0], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,38 @@
+"""Recomputes the known answers in vectors/ and compares all that they hold: `make vectors`. A second implementation, in numpy, of
+what docs/formats.md and docs/protocols/ describe."""
+
+import argparse
+import concurrent.futures
+import multiprocessing
+import sys
+
+import environment
+
+
+def main() -> int:
+    try:
+        environment.enter()
+    except environment.MissingPackages as error:
+        print(f"vectors: {error}", file=sys.stderr)
+        return 1
+    import protocols  # from here on numpy is there
+
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("protocols", nargs="*", metavar="protocol", help=f"of {', '.join(protocols.STEPS)}; all of them")
+    chosen = arguments.parse_args().protocols or list(protocols.STEPS)
+    if unknown := set(chosen) - protocols.STEPS.keys():
+        arguments.error(f"no such protocol: {', '.join(sorted(unknown))}")
+    equal = True
+    for name in protocols.forgotten():
+        equal = False
+        print(f"{name}: has a file of known answers, but is not recomputed", file=sys.stderr)
+    # Not forked: the libraries under numpy have threads.
+    with concurrent.futures.ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        for is_equal, line in pool.map(protocols.report, chosen):
+            equal &= is_equal
+            print(line, file=sys.stdout if is_equal else sys.stderr, flush=True)
+    return 0 if equal else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""A client's secrets and evaluation keys, from one seed (docs/formats.md, Evaluation keys)."""
+
+import dataclasses
+
+import numpy as np
+
+import rlwe
+import streams
+import words
+from messages import VERSION, field
+from parameters import Rlwe
+from ring import Gadget, Ring
+
+
+@dataclasses.dataclass
+class Keys:
+    """What a client keeps and uploads, and what a server reads of it: rows of polynomials in evaluation form."""
+
+    secrets: list[np.ndarray]  # s, s'
+    upload: bytes
+    levels: list[np.ndarray]  # of each level `[digit][a, b]`
+    square: np.ndarray  # `[digit][a, b]`
+    pack: list[np.ndarray]  # of each ciphertext of a pair `[digit][a, b_0, b_1]`
+
+
+def generate(params: Rlwe, seed: bytes) -> Keys:
+    """The keys in the order in which they travel, masks and errors in the same."""
+    context = params.key_context.encode()
+    secrets = streams.derived("hushdb v1 2026 ring secrets", seed + context)
+    secrets = [streams.ternary(secrets, params.degree) for _ in range(2)]
+    writer = Writer(params, seed + context)
+    full, kept = params.full_ring, params.kept_ring
+    s = full.forward(full.residues(secrets[0]))
+    levels = []
+    for level, gadget in enumerate(params.levels):
+        image = full.automorphism(s, (params.degree >> level) + 1)
+        levels.append(writer.key_switch_key(full, s, image, gadget))
+    square = writer.key_switch_key(full, s, full.mul(s, s), params.square)
+    of_pair = [kept.forward(kept.residues(secret)) for secret in secrets]
+    pack = [writer.pair_key(kept, of_pair, place, params.pack) for place in range(2)]
+    return Keys(secrets, writer.upload(params.name), levels, square, pack)
+
+
+class Writer:
+    """Writes row after row, and reads it as a server does: without the low bits of b."""
+
+    def __init__(self, params: Rlwe, material: bytes):
+        self.seed = streams.derived("hushdb v1 2026 evaluation key mask seed", material).bytes(32)
+        self.errors = streams.derived("hushdb v1 2026 evaluation key errors", material)
+        self.dropped, self.rows, self.words = params.key_dropped, 0, []
+
+    def key_switch_key(self, ring: Ring, s: np.ndarray, old: np.ndarray, gadget: Gadget) -> np.ndarray:
+        """Row k: `(r, -r s + e + g_k old)`."""
+        messages = [ring.mul(old, ring.constant(gadget.factor(k))) for k in range(gadget.digits)]
+        return np.stack([self.row(ring, [s], [message]) for message in messages])
+
+    def pair_key(self, ring: Ring, secrets: list[np.ndarray], place: int, gadget: Gadget) -> np.ndarray:
+        """Row k of the first ciphertext: `(r, -r s + e + g_k s, -r s' + e')`; of the second one `g_k s` is in the last half."""
+        rows = []
+        for k in range(gadget.digits):
+            messages = [np.zeros_like(secrets[0])] * 2
+            messages[place] = ring.mul(secrets[0], ring.constant(gadget.factor(k)))
+            rows.append(self.row(ring, secrets, messages))
+        return np.stack(rows)
+
+    def row(self, ring: Ring, secrets: list[np.ndarray], messages: list[np.ndarray]) -> np.ndarray:
+        """A mask from a stream of its own, numbered from 1, and a body for every secret."""
+        self.rows += 1
+        stream = streams.derived("hushdb v1 2026 evaluation key masks", self.seed, self.rows)
+        mask = np.stack([streams.uniform(stream, prime, ring.degree) for prime in ring.primes])
+        return np.stack([mask] + [self.body(ring, s, mask, message) for s, message in zip(secrets, messages)])
+
+    def body(self, ring: Ring, s: np.ndarray, mask: np.ndarray, message: np.ndarray) -> np.ndarray:
+        rounded = ring.rounded(rlwe.encrypt(ring, s, mask, message, self.errors), self.dropped)
+        self.words.append(words.pack(rounded.rows(), ring.modulus.bit_length() - self.dropped))
+        return ring.forward(ring.unrounded(rounded, self.dropped))
+
+    def upload(self, name: str) -> bytes:
+        """A `hush.v1.EvaluationKeys`."""
+        return VERSION + field(2, name.encode()) + field(3, self.seed) + field(4, b"".join(self.words))

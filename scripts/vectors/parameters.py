@@ -1,0 +1,126 @@
+"""The parameter sets (docs/formats.md, Parameter sets)."""
+
+import dataclasses
+import functools
+
+from ring import Gadget, Ring
+
+
+@dataclasses.dataclass(frozen=True)
+class Lwe:
+    n: int
+    ring_degree: int  # of the public matrix
+
+
+@dataclasses.dataclass(frozen=True)
+class Rlwe:
+    """An RLWE set. Gadgets of evaluation keys, where a client uploads any; the fold's, wherever something is folded."""
+
+    name: str
+    degree: int
+    kept: tuple[int, ...]
+    dropped: int | None
+    plaintext_bits: int
+    fold: Gadget
+    response: tuple[int, int]
+    key_dropped: int
+    levels: tuple[Gadget, ...] = ()
+    square: Gadget = Gadget(0, 0, 0)
+    pack: Gadget = Gadget(0, 0, 0)
+    query_dropped: int = 0
+
+    @functools.cached_property
+    def kept_ring(self) -> Ring:
+        """Modulo Q_1."""
+        return Ring(self.degree, self.kept)
+
+    @functools.cached_property
+    def full_ring(self) -> Ring:
+        """Modulo Q_e: the kept primes, then the dropped one."""
+        return Ring(self.degree, self.kept + ((self.dropped,) if self.dropped else ()))
+
+    @property
+    def key_context(self) -> str:
+        """What secrets and keys are derived for, beside a seed."""
+
+        def text(gadget: Gadget) -> str:
+            return f"{gadget.width},{gadget.digits},{gadget.dropped}"
+
+        return (
+            f"{self.name}; degree {self.degree}; kept {list(self.kept)}; dropped {self.dropped or 1}; "
+            f"levels {' '.join(map(text, self.levels))}; square {text(self.square)}; pack {text(self.pack)}; "
+            f"key bits dropped {self.key_dropped}; error 3.2; plain false; order of rows 1"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """A set of column packing: one secret, of LWE and RLWE."""
+
+    ring: Rlwe
+    rotation_bits: int = 46
+    conjugation_dropped: int = 10
+
+    @property
+    def lwe(self) -> Lwe:
+        return Lwe(self.ring.degree, self.ring.degree)
+
+
+@dataclasses.dataclass(frozen=True)
+class Pack:
+    """A set of packing by evaluation keys."""
+
+    lwe: Lwe
+    ring: Rlwe
+
+
+LWE = {"LWE_N1280_STD3_2_RING256": Lwe(1280, 256)}
+
+FINE, COARSE, PACKING = Gadget(19, 4, 18), Gadget(23, 3, 25), Gadget(30, 2, 33)
+ONION_M31 = Rlwe(
+    name="ONION_M31",
+    degree=4096,
+    kept=(2147377153, 2147352577),
+    dropped=2147295233,
+    plaintext_bits=22,
+    levels=3 * (FINE,) + 9 * (COARSE,),
+    square=COARSE,
+    fold=Gadget(18, 2, 27),
+    pack=Gadget(20, 2, 22),
+    key_dropped=3,
+    query_dropped=29,
+    response=(31, 24),
+)
+RING = {ONION_M31.name: ONION_M31}
+
+PACK_M31 = dataclasses.replace(
+    ONION_M31,
+    name="PACK_M31",
+    plaintext_bits=18,
+    levels=12 * (PACKING,),
+    square=PACKING,
+    pack=Gadget(26, 1, 37),
+    query_dropped=36,
+    response=(20, 12),
+)
+PACK = {
+    "PACK_M31": Pack(Lwe(1280, 256), PACK_M31),
+    "INSECURE_PACK_N256": Pack(
+        Lwe(64, 32), dataclasses.replace(PACK_M31, name="INSECURE_PACK_N256", degree=256, levels=8 * (PACKING,))
+    ),
+}
+
+COLPACK = Rlwe(
+    name="COLPACK_N2048_Q52",
+    degree=2048,
+    kept=(67104769, 67084289),
+    dropped=None,
+    plaintext_bits=8,
+    fold=Gadget(24, 1, 28),
+    response=(18, 12),
+    key_dropped=6,
+)
+COLUMN = {
+    "COLPACK_N2048_Q52": Column(COLPACK),
+    "INSECURE_COLPACK_N256": Column(dataclasses.replace(COLPACK, name="INSECURE_COLPACK_N256", degree=256)),
+}

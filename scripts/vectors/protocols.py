@@ -1,0 +1,43 @@
+"""Every protocol, and the module that recomputes it."""
+
+import pathlib
+from collections.abc import Callable, Iterator
+
+import colpack
+import double
+import double_pack
+import exppack_d
+import hybrid
+import onion
+import simple
+from vector import Differs, Step, Vector
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "vectors"
+
+STEPS: dict[str, Callable[[Vector], Iterator[Step]]] = {
+    "hybrid": hybrid.steps,  # the longest first
+    "onion": onion.steps,
+    "colpack": colpack.steps,
+    "colpack-s": colpack.steps,
+    "frodo": simple.steps,
+    "simple": simple.steps,
+    "double": double.steps,
+    "exppack-s": hybrid.steps,
+    "exppack-d": exppack_d.steps,
+    "double-pack": double_pack.steps,
+}
+
+
+def forgotten() -> list[str]:
+    """Protocols whose known answers nothing recomputes."""
+    return sorted({path.stem for path in FOLDER.glob("*.json")} - STEPS.keys())
+
+
+def report(protocol: str, folder: pathlib.Path = FOLDER) -> tuple[bool, str]:
+    """Whether all is equal, and a line that says what."""
+    try:
+        vector = Vector(folder / f"{protocol}.json")
+        names = vector.compare(STEPS[protocol](vector))
+    except Differs as place:
+        return False, f"{protocol}: differs: {place}"
+    return True, f"{protocol}: {len(names)} equal: {'; '.join(names)}"

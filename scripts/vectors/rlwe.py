@@ -1,0 +1,92 @@
+"""RLWE: encryption, evaluation keys, expansion, folds, answers (docs/formats.md, RLWE)."""
+
+import numpy as np
+
+import streams
+import words
+from parameters import Rlwe
+from ring import Gadget, Ring
+
+
+def encrypt(ring: Ring, s: np.ndarray, mask: np.ndarray, message: np.ndarray, stream: streams.Stream) -> np.ndarray:
+    """The half b of a ciphertext, as coefficients: `b = -a s + e + message`."""
+    errors = ring.residues(streams.gaussian(stream, ring.degree))
+    return ring.add(ring.inverse(ring.sub(message, ring.mul(mask, s))), errors)
+
+
+def centred_symbols(symbols: np.ndarray, bits: int) -> np.ndarray:
+    """Symbols of `bits` bits as integers in -t/2 .. t/2."""
+    signed = symbols.astype(np.int64)
+    return signed - (signed >> (bits - 1) << bits)
+
+
+def external_product(ring: Ring, gadget: Gadget, bottom: np.ndarray, top: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """`[..., half, limb, N]` times an RGSW ciphertext: digits of a meet the bottom rows, digits of b the top ones."""
+    digits = ring.decompose(x, gadget)  # [..., half, digit, limb, N]
+    total = np.zeros_like(x)
+    for half, rows in enumerate((bottom, top)):
+        for k, row in enumerate(rows):
+            total = ring.add(total, ring.mul(digits[..., half, k, None, :, :], row))
+    return total
+
+
+def fold_rows(ring: Ring, database: np.ndarray, selectors: np.ndarray) -> np.ndarray:
+    """(6) `sum_row database[row][column] selector_row`: `[column][half][limb][slot]`. Four products are below 2^64."""
+    total = np.zeros((database.shape[1], *selectors.shape[1:]), np.uint64)
+    for at in range(0, len(database), 4):
+        rows, of_rows = database[at : at + 4, :, None].astype(np.uint64), selectors[at : at + 4, None].astype(np.uint64)
+        total += ring.reduce((rows * of_rows).sum(axis=0))
+    return ring.reduce(total)
+
+
+def fold_entries(ring: Ring, gadget: Gadget, entries: np.ndarray, bits: list[np.ndarray]) -> np.ndarray:
+    """(7) of `[entry][plane]`: `x0 + bit (x1 - x0)`, the lowest bit first; an entry without a partner meets zero."""
+    for bit in bits:
+        bit = bit.astype(np.uint64)
+        bottom, top = bit[: gadget.digits], bit[gadget.digits :]
+        if len(entries) % 2:
+            entries = np.concatenate([entries, np.zeros_like(entries[:1])])
+        x0, x1 = entries[0::2], entries[1::2]
+        entries = ring.add(x0, external_product(ring, gadget, bottom, top, ring.sub(x1, x0)))
+    return entries[0]
+
+
+def respond(params: Rlwe, keys, ciphertexts: np.ndarray) -> bytes:
+    """The answer: ciphertexts packed in pairs, an odd one by itself."""
+    ring, pairs, out = params.kept_ring, len(ciphertexts) // 2, b""
+    widths = (params.response[0], params.response[1], params.response[1])
+    for x, y in zip(ciphertexts[0 : 2 * pairs : 2], ciphertexts[1 : 2 * pairs : 2]):
+        total = np.stack([np.zeros_like(x[0]), x[1], y[1]])
+        for a, key in zip((x[0], y[0]), keys.pack):
+            for digit, row in zip(ring.decompose(a, params.pack), key):
+                total = ring.add(total, ring.mul(digit, row))
+        out += b"".join(words.pack(ring.switched(half, bits), bits) for half, bits in zip(total, widths))
+    return out + single(params, ciphertexts[2 * pairs :])
+
+
+def single(params: Rlwe, ciphertexts: np.ndarray) -> bytes:
+    """Ciphertexts as they are, each half at its width."""
+    ring = params.kept_ring
+    halves = [(half, bits) for ciphertext in ciphertexts for half, bits in zip(ciphertext, params.response)]
+    return b"".join(words.pack(ring.switched(half, bits), bits) for half, bits in halves)
+
+
+def decrypt(params: Rlwe, secrets: list[np.ndarray], answer: bytes, plaintexts: int, symbol_bits: int) -> np.ndarray:
+    """The symbols of all plaintexts: `round((a s + 2^(a - b) b) 2^symbol_bits / 2^a)`. Under several secrets, as many plaintexts
+    share a half a."""
+    ring, (wide, narrow), degree = params.kept_ring, params.response, params.degree
+    symbols, at = [], 0
+
+    def read(bits: int) -> np.ndarray:
+        nonlocal at
+        at += degree * bits // 8
+        return words.unpack(answer[at - degree * bits // 8 : at], degree, bits)
+
+    for first in range(0, plaintexts, len(secrets)):
+        a = read(wide).astype(np.int64)
+        a = ring.forward(ring.residues(a - (a >> (wide - 1) << wide)))
+        for secret in secrets[: plaintexts - first]:
+            product = ring.centred(ring.inverse(ring.mul(a, ring.forward(ring.residues(secret)))))
+            phase = product + (read(narrow).astype(np.int64) << (wide - narrow)) + (1 << (wide - symbol_bits) >> 1)
+            symbols.append((phase & (1 << wide) - 1) >> (wide - symbol_bits))
+    return np.concatenate(symbols)
