@@ -16,8 +16,8 @@ use hush_ops::{
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::{
-    CpuError, Level, buffer_pool::BufferPool, kernels::Kernels, lwe_fold, lwe_hint, reinterpret_lwe,
-    rlwe_fold, workspace::Workspace,
+    CpuError, Level, buffer_pool::BufferPool, features::Cores, kernels::Kernels, lwe_fold, lwe_hint,
+    reinterpret_lwe, rlwe_fold, workspace::Workspace,
 };
 
 /// The CPU backend. Cheap to share: steps take `&self`, and may run from several threads at once, in which case
@@ -62,6 +62,15 @@ impl Cpu {
     /// The machine must have `level`, or something that executes its instructions exactly in its place (an emulator
     /// that catches the illegal-instruction signal): anything else is undefined behaviour.
     pub unsafe fn with_level_unchecked(level: Level, threads: usize) -> Result<Self, CpuError> {
+        // SAFETY: the machine has the level, says the caller.
+        unsafe { Self::with_cores(level, Cores::detect(), threads) }
+    }
+
+    /// As [`Cpu::with_level_unchecked`], with the kernels that are best on `cores`; every machine runs them.
+    ///
+    /// # Safety
+    /// As for [`Cpu::with_level_unchecked`].
+    pub(crate) unsafe fn with_cores(level: Level, cores: Cores, threads: usize) -> Result<Self, CpuError> {
         let threads = threads.max(1);
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -69,7 +78,7 @@ impl Cpu {
             .build()
             .map_err(|error| CpuError::Threads { threads, reason: error.to_string() })?;
         Ok(Self {
-            kernels: Kernels::of(level),
+            kernels: Kernels::of(level, cores),
             pool,
             workspaces: (0..threads).map(|_| Mutex::new(Workspace::new())).collect(),
             query_buffers: BufferPool::new(),

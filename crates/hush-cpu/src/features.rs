@@ -100,6 +100,26 @@ impl FromStr for Level {
     }
 }
 
+/// Whose cores these are: they differ in what they fetch ahead by themselves, and in how many ports multiply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cores {
+    /// Those of Intel, and of anybody who is not known.
+    Intel,
+    /// Those of AMD, and of Hygon, which are AMD's.
+    Amd,
+}
+
+impl Cores {
+    /// Asks the CPU.
+    pub(crate) fn detect() -> Self {
+        let vendor = __cpuid(0);
+        match [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).as_flattened() {
+            b"AuthenticAMD" | b"HygonGenuine" => Self::Amd,
+            _ => Self::Intel,
+        }
+    }
+}
+
 /// Whether the CPU has AMX tiles with 8-bit products, and the operating system lets this process use them.
 fn amx_usable() -> bool {
     const XSAVE_ENABLED: u32 = 1 << 27;

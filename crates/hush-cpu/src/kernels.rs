@@ -1,7 +1,7 @@
 //! The kernels of a level, chosen once.
 
 use crate::{
-    features::Level,
+    features::{Cores, Level},
     lwe_fold::FoldKernels,
     lwe_hint::{RingKernel, ring_kernel_of},
     rlwe_fold::RlweFoldKernels,
@@ -20,11 +20,11 @@ pub(crate) struct Kernels {
 }
 
 impl Kernels {
-    /// The kernels of `level`.
-    pub(crate) fn of(level: Level) -> Self {
+    /// The kernels of `level`, as they are best on `cores`.
+    pub(crate) fn of(level: Level, cores: Cores) -> Self {
         Self {
             level,
-            fold: FoldKernels::of(level),
+            fold: FoldKernels::of(level, cores),
             ring_hint: ring_kernel_of(level),
             rlwe_fold: RlweFoldKernels::of(level),
         }

@@ -47,8 +47,8 @@ pub fn stream_read_gbps(bytes: &[u8], threads: usize) -> f64 {
 /// The best measured rate of 8-bit multiply-adds from registers with `threads` threads, in 10^12 operations (two a
 /// multiply-add) a second.
 ///
-/// Measured with the instruction that the fold of `level` uses: `tdpbsud`, `vpdpbusd`, `vpmaddwd` with `vpaddd` (16-bit
-/// operands), or a 64-bit `imul`.
+/// Measured with the instruction that the fold of `level` uses: `tdpbsud`, `vpdpbusd`, `vpmaddwd` with `vpaddd` (a byte by 16
+/// bits: two multiply-adds of bytes), or a 64-bit `imul`.
 ///
 /// # Errors
 /// [`CpuError::MissingLevel`] if the machine lacks `level`.
@@ -68,7 +68,7 @@ pub fn int8_peak_tops(level: Level, threads: usize) -> Result<f64, CpuError> {
     });
     let multiply_adds = match level {
         Level::Scalar => 8,
-        Level::Avx2 => 6 * 16,
+        Level::Avx2 => 6 * 16 * 2,
         Level::Avx512 | Level::Avx512Ifma => 16 * 64,
         Level::Amx => 4 * 16 * 16 * 64,
     };
@@ -171,10 +171,13 @@ unsafe fn repeat_vpmaddwd(iterations: u64) {
     unsafe {
         asm!(
             "2:",
-            ".irp r,0,1,2,3,4,5",
-            "vpmaddwd ymm\\r, ymm14, ymm15",
-            "vpaddd ymm1\\r, ymm1\\r, ymm\\r",
-            ".endr",
+            // Products and sums in registers of their own, operands in two others.
+            "vpmaddwd ymm0, ymm14, ymm15", "vpaddd ymm6, ymm6, ymm0",
+            "vpmaddwd ymm1, ymm14, ymm15", "vpaddd ymm7, ymm7, ymm1",
+            "vpmaddwd ymm2, ymm14, ymm15", "vpaddd ymm8, ymm8, ymm2",
+            "vpmaddwd ymm3, ymm14, ymm15", "vpaddd ymm9, ymm9, ymm3",
+            "vpmaddwd ymm4, ymm14, ymm15", "vpaddd ymm10, ymm10, ymm4",
+            "vpmaddwd ymm5, ymm14, ymm15", "vpaddd ymm11, ymm11, ymm5",
             "dec rcx",
             "jnz 2b",
             inout("rcx") iterations => _,

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use hush_ops::tiling::{PANEL_ROWS, TILE_BYTES, TILE_COLS};
 
 use super::{
-    kernel::{Ahead, Block, FoldKernel, begin_nothing, end_nothing},
+    kernel::{Ahead, Block, FoldKernel, LINE, PAGE_TILES, PageAhead, begin_nothing, end_nothing},
     layout::{self, LANES, LIMBS, VECTOR_TILE_BYTES},
 };
 
@@ -31,14 +31,6 @@ pub(super) const OUTER_KERNEL: FoldKernel = FoldKernel {
     finish: layout::finish_vectors,
 };
 
-/// Tiles that are multiplied before the next ones are touched. Two of them are a page of memory, which is what a
-/// hardware prefetcher follows: it fetches the second half of a page by itself once the first half is read, so the
-/// kernels prefetch the first half of the next page only. (Measured: 0.93 of the best read bandwidth at B = 1; 0.75
-/// with all of the next block prefetched, 0.6 with nothing.)
-const PAGE_TILES: usize = 2;
-/// Bytes of a cache line.
-const LINE: usize = 64;
-
 /// # Safety
 /// The CPU must have AVX-512 F, BW and VNNI.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
@@ -52,7 +44,7 @@ unsafe fn dot_block(block: Block<'_>) {
     for first in (0..block.tiles).step_by(PAGE_TILES) {
         let db = &block.db[first * TILE_BYTES..];
         let query = &block.query[first * query_tile..];
-        let ahead = block.page_after(first);
+        let ahead = block.page_ahead(first);
         // SAFETY: one or two tiles of the database and of the queries follow, and all sums of the panel.
         unsafe {
             if first + 1 < block.tiles {
@@ -64,8 +56,8 @@ unsafe fn dot_block(block: Block<'_>) {
     }
 }
 
-/// Adds the dot products of `TILES` tiles with all queries to `sums`, row after row, and prefetches a tile from
-/// `ahead` on.
+/// Adds the dot products of `TILES` tiles with all queries to `sums`, row after row, and prefetches `ahead`, a part with every
+/// query: what is fetched all at once does not overlap with the arithmetic of the other queries.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F, BW and VNNI; `db` and `query` hold `TILES` tiles, and `sums` those of a panel.
@@ -75,9 +67,11 @@ unsafe fn dot_tiles<const TILES: usize>(
     query: &[u8],
     batch: usize,
     sums: &mut [i32],
-    ahead: *const u8,
+    ahead: PageAhead,
 ) {
     for b in 0..batch {
+        let mut ahead = ahead.part(b, batch);
+        let ahead_lines = ahead.lines_in(PANEL_ROWS);
         let mut limbs = [[_mm512_setzero_si512(); LIMBS]; TILES];
         for (tile, limbs) in limbs.iter_mut().enumerate() {
             for (limb, vector) in limbs.iter_mut().enumerate() {
@@ -86,9 +80,7 @@ unsafe fn dot_tiles<const TILES: usize>(
             }
         }
         for row in 0..PANEL_ROWS {
-            if b == 0 {
-                _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(row * LINE).cast());
-            }
+            ahead.fetch(ahead_lines);
             let mut acc = [_mm512_setzero_si512(); LIMBS];
             for (tile, limbs) in limbs.iter().enumerate() {
                 // SAFETY: 64 bytes of a row of a tile that `db` holds, says the caller.
@@ -117,25 +109,24 @@ unsafe fn outer_block(block: Block<'_>) {
             && block.query.len() == block.tiles * vectors * VECTOR_TILE_BYTES
             && block.sums.len() == vectors * PANEL_ROWS * LANES
     );
-    let share = PANEL_ROWS.div_ceil(vectors.div_ceil(2));
     let pages = block.tiles.div_ceil(PAGE_TILES);
     let query_lines = block.query.len().div_ceil(LINE * pages * block.ahead.panels);
     for first in (0..block.tiles).step_by(PAGE_TILES) {
         prefetch_queries(&block.ahead, block.ahead.panel * pages + first / PAGE_TILES, query_lines);
         let db = &block.db[first * TILE_BYTES..];
-        let page_after = block.page_after(first);
+        let page_ahead = block.page_ahead(first);
         for vector in (0..vectors).step_by(2) {
             let query = &block.query[vector * block.tiles * VECTOR_TILE_BYTES..];
             let sums = &mut block.sums[vector * PANEL_ROWS * LANES..];
-            let ahead = page_after.wrapping_add(vector / 2 * share * LINE);
+            let ahead = page_ahead.part(vector / 2, vectors.div_ceil(2));
             // 8 rows x 2 vectors, or 16 rows x 1: 16 accumulators hide the latency of the product.
             // SAFETY: one or two tiles of two vectors, or of the last one, and their sums follow.
             unsafe {
                 match (vector + 1 < vectors, first + 1 < block.tiles) {
-                    (true, true) => outer_tiles::<8, 2, PAGE_TILES>(db, first, query, sums, ahead, share),
-                    (true, false) => outer_tiles::<8, 2, 1>(db, first, query, sums, ahead, share),
-                    (false, true) => outer_tiles::<16, 1, PAGE_TILES>(db, first, query, sums, ahead, share),
-                    (false, false) => outer_tiles::<16, 1, 1>(db, first, query, sums, ahead, share),
+                    (true, true) => outer_tiles::<8, 2, PAGE_TILES>(db, first, query, sums, ahead),
+                    (true, false) => outer_tiles::<8, 2, 1>(db, first, query, sums, ahead),
+                    (false, true) => outer_tiles::<16, 1, PAGE_TILES>(db, first, query, sums, ahead),
+                    (false, false) => outer_tiles::<16, 1, 1>(db, first, query, sums, ahead),
                 }
             }
         }
@@ -151,8 +142,7 @@ fn prefetch_queries(ahead: &Ahead, share: usize, lines: usize) {
 }
 
 /// Adds the products of 32 rows of `TILES` tiles, `ROWS` rows at a time, with `VECTORS` column vectors to `sums`, and
-/// prefetches at least `ahead_lines` lines from `ahead` on. `db` begins with the tiles, `query` with tile 0 of the
-/// block, of which tile `first` is meant.
+/// prefetches `ahead`. `db` begins with the tiles, `query` with tile 0 of the block, of which tile `first` is meant.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F, BW and VNNI; `db`, `query` and `sums` hold at least `TILES` tiles, `first + TILES`
@@ -163,10 +153,9 @@ unsafe fn outer_tiles<const ROWS: usize, const VECTORS: usize, const TILES: usiz
     first: usize,
     query: &[u8],
     sums: &mut [i32],
-    ahead: *const u8,
-    ahead_lines: usize,
+    mut ahead: PageAhead,
 ) {
-    let step_lines = ahead_lines.div_ceil(PANEL_ROWS / ROWS * TILES);
+    let ahead_lines = ahead.lines_in(PANEL_ROWS / ROWS * TILES);
     for row in (0..PANEL_ROWS).step_by(ROWS) {
         let sums_at = |vector: usize, i: usize| (vector * PANEL_ROWS + row + i) * LANES;
         let mut acc = [[_mm512_setzero_si512(); VECTORS]; ROWS];
@@ -177,10 +166,7 @@ unsafe fn outer_tiles<const ROWS: usize, const VECTORS: usize, const TILES: usiz
             }
         }
         for tile in 0..TILES {
-            let step = row / ROWS * TILES + tile;
-            for line in step * step_lines..(step + 1) * step_lines {
-                _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(line * LINE).cast());
-            }
+            ahead.fetch(ahead_lines);
             for quad in 0..TILE_COLS / 4 {
                 let mut limbs = [_mm512_setzero_si512(); VECTORS];
                 for (vector, limbs) in limbs.iter_mut().enumerate() {

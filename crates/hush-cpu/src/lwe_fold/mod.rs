@@ -13,7 +13,12 @@ use hush_ops::{
 };
 use rayon::prelude::*;
 
-use crate::{Cpu, buffer::AlignedBuffer, features::Level, workspace::Workspace};
+use crate::{
+    Cpu,
+    buffer::AlignedBuffer,
+    features::{Cores, Level},
+    workspace::Workspace,
+};
 
 mod amx;
 mod avx2;
@@ -25,32 +30,41 @@ mod scalar;
 pub(crate) use amx::repeat_tdpbsud;
 pub(crate) use layout::QueryChunk;
 
-use kernel::FoldKernel;
+use kernel::{Fetch, FoldKernel};
 
 /// The kernels of one level.
 pub(crate) struct FoldKernels {
-    /// For up to `few_max` queries.
-    few: FoldKernel,
-    few_max: usize,
-    /// For more.
-    many: FoldKernel,
+    /// The most queries that a kernel is best for, ascending, and the kernel.
+    by_batch: &'static [(usize, FoldKernel)],
+    fetch: Fetch,
 }
 
 impl FoldKernels {
-    /// The kernels of `level`. To run them is unsafe on a machine without that level.
-    pub(crate) fn of(level: Level) -> Self {
-        let (few, few_max, many) = match level {
-            Level::Scalar => (scalar::KERNEL, 0, scalar::KERNEL),
-            Level::Avx2 => (avx2::KERNEL, 0, avx2::KERNEL),
-            Level::Avx512 | Level::Avx512Ifma => (avx512::DOT_KERNEL, 2, avx512::OUTER_KERNEL),
-            Level::Amx => (amx::NARROW_KERNEL, 4, amx::WIDE_KERNEL),
+    /// The kernels of `level` on `cores`. To run them is unsafe on a machine without that level.
+    ///
+    /// Dot products of rows waste nothing on few queries; outer products load each byte of the database once for more.
+    /// Where the one overtakes the other is measured: see docs/notes/speed.md.
+    pub(crate) fn of(level: Level, cores: Cores) -> Self {
+        let by_batch: &[_] = match (level, cores) {
+            (Level::Scalar, _) => &[(MAX_BATCH, scalar::KERNEL)],
+            (Level::Avx2, _) => &[(MAX_BATCH, avx2::KERNEL)],
+            (Level::Avx512 | Level::Avx512Ifma, Cores::Intel) => {
+                &[(2, avx512::DOT_KERNEL), (MAX_BATCH, avx512::OUTER_KERNEL)]
+            }
+            (Level::Avx512 | Level::Avx512Ifma, Cores::Amd) => {
+                &[(8, avx512::DOT_KERNEL), (MAX_BATCH, avx512::OUTER_KERNEL)]
+            }
+            (Level::Amx, _) => {
+                &[(1, avx512::DOT_KERNEL), (4, amx::NARROW_KERNEL), (MAX_BATCH, amx::WIDE_KERNEL)]
+            }
         };
-        Self { few, few_max, many }
+        Self { by_batch, fetch: Fetch::of(cores) }
     }
 
-    /// The kernel for a pass of `batch` queries.
+    /// The kernel for a pass of `batch` queries, at most [`MAX_BATCH`].
     fn for_batch(&self, batch: usize) -> &FoldKernel {
-        if batch <= self.few_max { &self.few } else { &self.many }
+        let best = self.by_batch.iter().find(|(most, _)| batch <= *most);
+        &best.expect("the last one is for all").1
     }
 }
 
@@ -182,13 +196,14 @@ impl Cpu {
     ) {
         let batch = source.batch();
         debug_assert!((1..=MAX_BATCH).contains(&batch));
-        let kernel = self.kernels().fold.for_batch(batch);
+        let kernels = &self.kernels().fold;
+        let kernel = kernels.for_batch(batch);
         self.install(|| {
             let mut prepared = self.query_buffers().take(db.tiling().tiles() * (kernel.query_bytes)(batch));
             prepare(kernel, db.tiling(), source, &mut prepared);
             items.into_par_iter().with_max_len(1).for_each(|mut item| {
                 self.with_workspace(|workspace| {
-                    fold_item(kernel, db, &prepared, batch, &mut item, workspace, &store);
+                    fold_item(kernels, db, &prepared, batch, &mut item, workspace, &store);
                 });
             });
             self.query_buffers().give_back(prepared);
@@ -208,7 +223,7 @@ fn prepare(kernel: &FoldKernel, tiling: Tiling, source: &impl QuerySource, prepa
 
 /// One unit of work, start to end, on the calling thread.
 fn fold_item<D>(
-    kernel: &FoldKernel,
+    kernels: &FoldKernels,
     db: &TiledDb,
     prepared: &[u8],
     batch: usize,
@@ -216,7 +231,7 @@ fn fold_item<D>(
     workspace: &mut Workspace,
     store: &impl Fn(&mut D, usize, &[u32]),
 ) {
-    let tiling = db.tiling();
+    let (kernel, tiling) = (kernels.for_batch(batch), db.tiling());
     let panel_sums = (kernel.sum_words)(batch);
     let (sums, words) = workspace.fold_buffers(item.panels.len() * panel_sums, PANEL_ROWS * batch);
     sums.fill(0);
@@ -248,6 +263,7 @@ fn fold_item<D>(
                 sums: &mut sums[index * panel_sums..][..panel_sums],
                 ahead: kernel::Ahead {
                     db: group.as_ptr().wrapping_add(next),
+                    fetch: kernels.fetch,
                     query: prepared[query_end..].as_ptr(),
                     panel: index,
                     panels: item.panels.len(),
@@ -264,5 +280,42 @@ fn fold_item<D>(
         (kernel.finish)(&sums[index * panel_sums..][..panel_sums], batch, words);
         let first = index * PANEL_ROWS;
         store(&mut item.dest, first, &words[..PANEL_ROWS.min(rows - first) * batch]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_math::csprng::Csprng;
+
+    use super::*;
+
+    #[test]
+    fn the_choices_for_other_cores_give_the_same_words() {
+        let tiling_of = |rows: usize, cols: usize| {
+            let mut bytes = vec![0; rows * cols];
+            Csprng::insecure_from_seed(1).fill_bytes(&mut bytes);
+            TiledDb::from_matrix(rows, cols, &bytes)
+        };
+        // SAFETY: only asked for levels that the machine has.
+        let cpu = |level, cores| unsafe { Cpu::with_cores(level, cores, 1) }.expect("a thread starts");
+        let scalar = cpu(Level::Scalar, Cores::Intel);
+        for (rows, cols) in [(1, 1), (40, 577), (70, 1100)] {
+            let db = tiling_of(rows, cols);
+            for batch in 1..=10 {
+                let mut words = vec![0; batch * cols];
+                Csprng::insecure_from_seed(2).fill_u32(&mut words);
+                let queries = LweQueries { cols, words };
+                let expected = lwe_fold(&scalar, &db, &queries);
+                // AMX has tests of its own, through an emulator.
+                for level in
+                    Level::ALL.into_iter().filter(|&level| level <= Level::detect().min(Level::Avx512Ifma))
+                {
+                    for cores in [Cores::Intel, Cores::Amd] {
+                        let folded = lwe_fold(&cpu(level, cores), &db, &queries);
+                        assert_eq!(folded, expected, "{level} {cores:?}, {batch} queries of {cols}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -26,8 +26,11 @@ pub(super) const KERNEL: RlweFoldKernel =
 const DB_TILE_WORDS: usize = TILE_ROWS * MAX_TILE_WIDTH;
 /// Bytes of a row of a tile.
 const ROW_BYTES: usize = 4 * MAX_TILE_WIDTH;
-/// How far ahead the database is prefetched into the L2 cache. (Measured.)
-const AHEAD: usize = 24 << 10;
+/// The database is prefetched into the L2 cache four pages at once, the four after those that are multiplied: with every tile a
+/// few lines of each, in turn, as in `lwe_fold` (see its `amx.rs` for why).
+const AHEAD: usize = 4 * PAGE;
+/// Bytes of a page of memory.
+const PAGE: usize = 4096;
 
 /// Sums of one class of bytes: `[query][poly][16 columns]`, 16 rows at most.
 #[repr(align(64))]
@@ -241,8 +244,18 @@ unsafe fn add_tiles(
             "tileloadd tmm2, [{third} + {row}*1]",
             "tileloadd tmm3, [{fourth} + {row}*1]",
             "2:",
-            ".irp line,0,64,128,192,256,320,384,448,512,576,640,704,768,832,896,960",
-            "prefetcht1 [{db} + \\line + {ahead}]",
+            // Tile k of four pages, 0 to 15, stands for the lines from 4 k on of the next four.
+            "mov {back}, {db}",
+            "and {back:e}, {tiles_mask}",
+            "shr {back:e}, 2",
+            "lea {back}, [{back} + {back}*2]",
+            "mov {next}, {db}",
+            "sub {next}, {back}",
+            ".irp line,0,64,128,192",
+            "prefetcht1 [{next} + \\line + {ahead}]",
+            "prefetcht1 [{next} + \\line + {ahead} + {page}]",
+            "prefetcht1 [{next} + \\line + {ahead} + 2*{page}]",
+            "prefetcht1 [{next} + \\line + {ahead} + 3*{page}]",
             ".endr",
             "cmp {tiles}, 1",
             "cmove {db}, {last}",
@@ -273,6 +286,10 @@ unsafe fn add_tiles(
             row = in(reg) ROW_BYTES,
             tiles = inout(reg) tiles => _,
             ahead = const AHEAD,
+            page = const PAGE,
+            tiles_mask = const AHEAD - size_of::<PaddedTile>(),
+            back = out(reg) _,
+            next = out(reg) _,
             first = in(reg) first,
             second = in(reg) second,
             third = in(reg) third,
