@@ -102,7 +102,7 @@ struct Args {
     /// What computes in `build` and `answer`: cpu, cuda or auto.
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     backend: BackendChoice,
-    /// Batch sizes of `scan` and `answer`; 1, 4, 8, 16, 32 and 64 if not given.
+    /// Batch sizes of `scan` and `answer`; 1, 2, 4, 8, 16, 32 and 64 if not given.
     #[arg(long, value_name = "B,..", value_delimiter = ',')]
     batch: Option<Vec<usize>>,
     /// Print one JSON object a line.
@@ -120,7 +120,7 @@ impl Args {
     }
 
     fn batches(&self) -> &[usize] {
-        self.batch.as_deref().unwrap_or(&[1, 4, 8, 16, 32, 64])
+        self.batch.as_deref().unwrap_or(&[1, 2, 4, 8, 16, 32, 64])
     }
 
     fn protocols(&self) -> Vec<Protocol> {
