@@ -1,7 +1,7 @@
 //! `hush-bench onion`, `packed`, `colpack`: tables by index, their build, every step of an answer by itself, and whole answers,
 //! as multiples of the sum of their steps.
 
-use std::{error::Error, fs, path::Path, sync::Arc};
+use std::{error::Error, path::Path, sync::Arc};
 
 use hush_client::{Acceptance, Table as ClientTable};
 use hush_cpu::{Cpu, probe};
@@ -138,7 +138,9 @@ impl Served {
         let (mut sums, mut alone) = (Vec::new(), Vec::new());
         for batch in BATCHES {
             // Operands, and as much again for results and what is lent.
-            if available_memory().is_some_and(|available| 2 * batch_bytes::<Cpu>(&path, batch) > available) {
+            if hush_engine::memory()
+                .is_some_and(|memory| 2 * batch_bytes::<Cpu>(&path, batch) as u64 > memory.available)
+            {
                 report.skip(&Row::named("steps").of(protocol).batch(batch), "memory is short");
                 break;
             }
@@ -201,11 +203,4 @@ impl Visitor for Answers<'_> {
         let keys: Vec<_> = keys.iter().cycle().take(lookups.queries.len() * keys.iter().len()).collect();
         lookups.timed(|queries| table.answer(queries, &keys))
     }
-}
-
-/// Bytes that Linux says can be had without swapping.
-fn available_memory() -> Option<usize> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.split_whitespace().next()?.parse::<usize>().ok()?.checked_mul(1024)
 }

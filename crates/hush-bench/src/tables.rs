@@ -29,6 +29,7 @@ pub(crate) fn options(protocol: Protocol) -> BuildOptions {
         filter: FilterKind::Band256,
         fingerprint_bytes: 8,
         columns: None,
+        force_size: false,
         signing_key: None,
     }
 }

@@ -13,12 +13,14 @@ mod gpu;
 mod hosted;
 #[cfg(feature = "ingest")]
 mod job;
+mod machine;
 mod memory_plan;
 mod place;
 mod progress;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 mod promises;
 mod public_reason;
+mod units;
 
 pub use backend::{BackendChoice, BackendError, Backends, CUDA_VARIABLE};
 pub use engine::*;
@@ -28,6 +30,7 @@ pub use hosted::{OpenError, host_batch, open};
 pub use hush_store::cancel::{Cancel, Cancelled};
 #[cfg(feature = "ingest")]
 pub use job::{Built, Job, JobError, JobRequest};
+pub use machine::{Memory, memory};
 pub use memory_plan::{DoesNotFit, MemoryPlan, Part};
 pub use place::Place;
 pub use progress::{Progress, Silent};

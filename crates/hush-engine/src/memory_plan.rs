@@ -1,10 +1,10 @@
 //! What a table takes of a device's memory, known before anything is loaded.
 
-use std::fmt;
-
 use hush_ops::path::{Content, Footprint, batch_bytes, largest_batch};
 use hush_protocol::any_page::TableParams;
 use thiserror::Error;
+
+use crate::units::Bytes;
 
 #[cfg(all(feature = "ingest", any(feature = "cuda", feature = "emulator")))]
 pub(crate) mod build;
@@ -170,23 +170,6 @@ impl DoesNotFit {
     }
 }
 
-/// A number of bytes in binary units.
-struct Bytes(usize);
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-        let log = self.0.max(1).ilog2() / 10;
-        match log {
-            0 => write!(f, "{} B", self.0),
-            _ => {
-                let unit = (log as usize).min(UNITS.len());
-                write!(f, "{:.2} {}", self.0 as f64 / (1u64 << (10 * unit)) as f64, UNITS[unit - 1])
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,18 +256,5 @@ mod tests {
         assert_eq!(rounded.batch_bytes(64), 4 * GIB + GIB / 2);
         assert_eq!(rounded.needed_bytes() - rounded.kept_bytes(), GIB / 2 + GIB / 16);
         assert_eq!(rounded.upload_bytes(), plan.upload_bytes());
-    }
-
-    #[test]
-    fn bytes_have_units() {
-        for (bytes, text) in [
-            (0, "0 B"),
-            (1023, "1023 B"),
-            (1024, "1.00 KiB"),
-            (3 << 19, "1.50 MiB"),
-            (1 << 50, "1024.00 TiB"),
-        ] {
-            assert_eq!(Bytes(bytes).to_string(), text);
-        }
     }
 }

@@ -5,7 +5,7 @@ use hush_protocol::{Protocol, ProtocolError, keyword::FilterError};
 use hush_store::{cancel::Cancelled, snapshot::SnapshotError};
 use thiserror::Error;
 
-use crate::DoesNotFit;
+use crate::{DoesNotFit, units::Bytes};
 
 /// Why a table could not be built.
 #[derive(Debug, Error)]
@@ -36,6 +36,9 @@ pub enum BuildError {
         /// Which one.
         plaintext: usize,
     },
+    /// The machine has no room for the table.
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     /// The shape or the parameters.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
@@ -54,6 +57,22 @@ pub enum BuildError {
     /// Nobody wants the table any more.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+}
+
+/// What a table needs and the machine does not have.
+#[derive(Debug, Error)]
+#[error(
+    "the table takes {} of {what}, {} are free: {why}; --force-size goes on all the same",
+    Bytes(*needed),
+    Bytes(*free)
+)]
+pub struct NoRoom {
+    /// Disk or memory.
+    pub(super) what: &'static str,
+    pub(super) needed: usize,
+    pub(super) free: usize,
+    /// Why it takes so much, and what changes that.
+    pub(super) why: String,
 }
 
 impl BuildError {

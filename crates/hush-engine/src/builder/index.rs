@@ -3,8 +3,7 @@
 use hush_cpu::Cpu;
 use hush_ops::tiling::TILE_COLS;
 use hush_protocol::{
-    any_page::Slots, descriptor::Lookup, facts::Database, layout, slot::SlotFormat, symbols::to_symbols,
-    table::TableShape,
+    descriptor::Lookup, facts::Database, layout, slot::SlotFormat, symbols::to_symbols, table::TableShape,
 };
 use hush_store::{
     ingest::SpooledRecords,
@@ -27,8 +26,8 @@ pub(super) fn lay_out(
     cpu: &Cpu,
     progress: &dyn Progress,
 ) -> Result<Laid, BuildError> {
-    let slot = SlotFormat::for_values(0, records.min_value_len(), records.max_value_len());
-    let slots = Slots { count: records.len(), slot_bytes: slot.slot_bytes(), by_key: false };
+    let slot = options.slot_format(false, (records.min_value_len(), records.max_value_len()));
+    let slots = options.slots(false, records.len(), slot);
     let scheme = options.scheme_for(slots)?;
     let shape = scheme.shape(slots)?;
     let params = scheme.params(shape)?;

@@ -4,7 +4,6 @@ use hush_cpu::Cpu;
 use hush_math::csprng::Csprng;
 use hush_ops::{symbol::Symbol, tiling::TILE_COLS};
 use hush_protocol::{
-    any_page::Slots,
     descriptor::{KeyLookup, Lookup},
     facts::Database,
     keyword::{BlockMap, FilterParams, KeyDigest},
@@ -43,13 +42,11 @@ pub(super) fn lay_out(
     cpu: &Cpu,
     progress: &dyn Progress,
 ) -> Result<Laid, BuildError> {
-    let slot =
-        SlotFormat::for_values(options.fingerprint_bytes, records.min_value_len(), records.max_value_len());
+    let slot = options.slot_format(true, (records.min_value_len(), records.max_value_len()));
     let mut seed = [0; 32];
     Csprng::from_os().fill_bytes(&mut seed);
     let digests = hash_keys(records, &seed, cpu, progress)?;
-    let count = options.filter.slots_for(records.len());
-    let slots = Slots { count, slot_bytes: slot.slot_bytes(), by_key: true };
+    let slots = options.slots(true, records.len(), slot);
     let scheme = options.scheme_for(slots)?;
     let (mut block_map, capacity) = balance(&digests, scheme.shape(slots)?.blocks, progress)?;
     let columns = options.filter.slots_for(capacity);

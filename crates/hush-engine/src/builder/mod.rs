@@ -12,6 +12,7 @@ mod pack_noise;
 mod plaintext_files;
 mod resume;
 mod ring;
+mod size;
 mod tile;
 mod word_slots;
 
@@ -30,6 +31,7 @@ pub use error::BuildError;
 use hint::Source;
 use laid::Laid;
 pub use options::BuildOptions;
+use size::{Room, TableSize};
 
 use crate::{Backends, Progress, backend::Seat};
 
@@ -62,10 +64,14 @@ pub fn build(
     {
         return Err(BuildError::NoColumns { protocol });
     }
+    let size = TableSize::of(records, by_key, options)?;
+    progress.note(&size.to_string());
     let identity = resume::identity(records, by_key, options, progress)?;
     let state = if let Some(state) = resume::take_over(&identity, &writer, progress)? {
         state
     } else {
+        let room = Room::here(writer.partial_dir());
+        size.admit(records, by_key, options, &room, |line| progress.note(line))?;
         let lay_out = if by_key { keyed::lay_out } else { index::lay_out };
         let laid = lay_out(records, options, &writer, cpu, progress)?;
         let state = laid.finish(identity, records.len(), progress)?;

@@ -25,6 +25,8 @@ pub struct BuildOptions {
     pub fingerprint_bytes: u8,
     /// Columns (D0) to aim for.
     pub columns: Option<usize>,
+    /// Whether a table is built that this machine has no room for.
+    pub force_size: bool,
     /// Signs the epoch, if it is to be signed.
     pub signing_key: Option<SigningKey>,
 }

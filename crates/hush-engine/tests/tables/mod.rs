@@ -61,6 +61,7 @@ impl Wanted {
             filter: FilterKind::Fuse3,
             fingerprint_bytes: 8,
             columns: page.has_columns().then_some(self.columns),
+            force_size: false,
             signing_key: None,
         }
     }

@@ -299,6 +299,11 @@ impl SpooledRecords {
         self.max_value_len
     }
 
+    /// Bytes of every value, in the order of the records.
+    pub fn value_lens(&self) -> impl Iterator<Item = u32> {
+        self.entries.iter().map(|entry| entry.value_size)
+    }
+
     /// Bytes of all values.
     pub fn value_bytes(&self) -> u64 {
         self.value_bytes

@@ -74,6 +74,9 @@ pub(crate) struct BuildArgs {
     /// Replace the table that is there.
     #[arg(long)]
     force: bool,
+    /// Build a table that takes more disk or memory than there is free here.
+    #[arg(long)]
+    force_size: bool,
     /// Threads; one for every core if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -164,6 +167,7 @@ fn request(args: BuildArgs) -> Result<JobRequest, String> {
             filter: args.filter,
             fingerprint_bytes: args.fingerprint_bytes,
             columns: args.columns.map(NonZeroUsize::get),
+            force_size: args.force_size,
             signing_key: args.sign.as_deref().map(signing_key::read).transpose()?,
         },
     })

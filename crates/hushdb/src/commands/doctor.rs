@@ -80,17 +80,13 @@ fn cpu() -> Cpu {
 
 /// What Linux says; nothing where it says nothing.
 fn memory() -> Memory {
-    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let field = |name: &str| {
-        let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
-        Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? << 10)
-    };
+    let memory = hush_engine::memory();
     let setting = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok();
     // The choice among all is in brackets.
     let chosen = |text: String| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned());
     Memory {
-        total_bytes: field("MemTotal:"),
-        available_bytes: field("MemAvailable:"),
+        total_bytes: memory.map(|memory| memory.total),
+        available_bytes: memory.map(|memory| memory.available),
         huge_pages: setting.and_then(chosen),
     }
 }

@@ -1,0 +1,354 @@
+//! What a table will take, known when its input has been read and before anything of it is written.
+
+use std::{fmt, path::Path};
+
+use hush_protocol::{
+    Protocol,
+    any_page::Slots,
+    facts::{Content, Database, Facts},
+    keyword::KeyDigest,
+    slot::SlotFormat,
+};
+use hush_store::ingest::SpooledRecords;
+
+use super::{BuildError, BuildOptions, error::NoRoom};
+use crate::{machine, units::Bytes};
+
+/// A server takes so many times the values, and so many bytes: nobody expects that, so it is told why.
+const SURPRISE: (u64, usize) = (4, 1 << 30);
+/// Shares of the records whose lack is told: one in so many.
+const LONGEST: [usize; 2] = [1000, 100];
+
+/// What a table of some records will take, within a few per cent.
+pub(super) struct TableSize {
+    protocol: Protocol,
+    records: usize,
+    /// Bytes of all values.
+    payload: usize,
+    /// Bytes of the longest value.
+    longest: usize,
+    /// Bytes of all slots.
+    slots: usize,
+    /// Bytes of all files.
+    files: usize,
+    /// Those that a server has in memory: all but what clients download.
+    resident: usize,
+    /// Bytes on disk beside the files while the table is built.
+    scratch: usize,
+    /// Bytes in memory beside the files while the table is built.
+    working: usize,
+    facts: Facts,
+}
+
+impl TableSize {
+    /// The size of a table of all records.
+    pub(super) fn of(
+        records: &SpooledRecords,
+        by_key: bool,
+        options: &BuildOptions,
+    ) -> Result<Self, BuildError> {
+        let lengths = records.min_value_len()..=records.max_value_len();
+        Self::of_values(records.len(), records.value_bytes() as usize, lengths.into_inner(), by_key, options)
+    }
+
+    /// The size of a table of `records` values of `payload` bytes in all, the shortest and the longest of the lengths `ends`.
+    fn of_values(
+        records: usize,
+        payload: usize,
+        ends: (usize, usize),
+        by_key: bool,
+        options: &BuildOptions,
+    ) -> Result<Self, BuildError> {
+        let slot = options.slot_format(by_key, ends);
+        let slots = options.slots(by_key, records, slot);
+        let scheme = options.scheme_for(slots)?;
+        let params = scheme.params(scheme.shape(slots)?)?;
+        let is_resident = |content: &Content| !matches!(content, Content::Download { .. });
+        let (files, facts) = (params.files(), params.facts().clone());
+        let bytes = |content: &Content| content.bytes() as usize;
+        // The filters of a table over rings are solved beside it.
+        let scratch = match params.database() {
+            Database::Plaintexts(table) if by_key => slots.count * table.slot_symbols() * size_of::<u32>(),
+            _ => 0,
+        };
+        Ok(Self {
+            protocol: facts.protocol,
+            records,
+            payload,
+            longest: ends.1,
+            slots: slots.count * slots.slot_bytes,
+            files: files.iter().map(|file| bytes(&file.content)).sum(),
+            resident: files
+                .iter()
+                .filter(|file| is_resident(&file.content))
+                .map(|file| bytes(&file.content))
+                .sum(),
+            scratch,
+            working: if by_key { records * (size_of::<KeyDigest>() + size_of::<u32>()) } else { 0 },
+            facts,
+        })
+    }
+
+    /// Whether it is more than anybody expects.
+    fn is_surprising(&self) -> bool {
+        let (times, bytes) = SURPRISE;
+        self.files > bytes && self.files as u128 > u128::from(times) * self.payload as u128
+    }
+
+    /// Why it is so large, and what changes it.
+    fn why(&self, records: &SpooledRecords, by_key: bool, options: &BuildOptions) -> String {
+        let (padding, keeping) =
+            (self.slots as f64 / self.payload.max(1) as f64, self.files as f64 / self.slots.max(1) as f64);
+        if keeping > padding {
+            let protocol = self.protocol;
+            return format!(
+                "{protocol} keeps {keeping:.1} bytes for every byte of a slot: another --protocol keeps less (colpack: 1.25)"
+            );
+        }
+        let average = self.payload / self.records.max(1);
+        let mut text = format!(
+            "every value takes as much as the longest, {} bytes, and the average has {average}",
+            self.longest
+        );
+        for shorter in without_longest(records, by_key, options) {
+            let (dropped, size) = (self.records - shorter.records, &shorter);
+            text += &format!(
+                "; without the longest {dropped}, the longest has {} bytes and the table {}",
+                size.longest,
+                Bytes(size.files)
+            );
+        }
+        text + ". Leave the longest values out of the input, or store fewer columns (--value)"
+    }
+
+    /// Refuses a table that there is no room for; says why one that there is room for takes far more than its values.
+    ///
+    /// # Errors
+    /// [`BuildError::NoRoom`], unless the options force it.
+    pub(super) fn admit(
+        &self,
+        records: &SpooledRecords,
+        by_key: bool,
+        options: &BuildOptions,
+        room: &Room,
+        note: impl Fn(&str),
+    ) -> Result<(), BuildError> {
+        let why = || self.why(records, by_key, options);
+        if !options.force_size {
+            self.check(room, why)?;
+        }
+        if self.is_surprising() {
+            let times = self.files as f64 / self.payload.max(1) as f64;
+            note(&format!("that is {times:.0} times the values: {}", why()));
+        }
+        Ok(())
+    }
+
+    fn check(&self, room: &Room, why: impl FnOnce() -> String) -> Result<(), BuildError> {
+        let (disk, memory) = (self.files + self.scratch, self.resident + self.working);
+        let lacks = [("disk", disk, room.disk), ("memory", memory, room.memory)];
+        let lack = lacks.into_iter().find_map(|(what, needed, free)| {
+            free.filter(|&free| needed > free).map(|free| (what, needed, free))
+        });
+        lack.map_or(Ok(()), |(what, needed, free)| Err(NoRoom { what, needed, free, why: why() }.into()))
+    }
+}
+
+/// The sizes without the longest values, where that makes much of a difference.
+fn without_longest(records: &SpooledRecords, by_key: bool, options: &BuildOptions) -> Vec<TableSize> {
+    let mut lengths: Vec<u32> = records.value_lens().collect();
+    lengths.sort_unstable();
+    let size = |share: usize| {
+        let kept = &lengths[..lengths.len() - lengths.len().div_ceil(share)];
+        let ends = (*kept.first()? as usize, *kept.last()? as usize);
+        let payload = kept.iter().map(|&length| length as usize).sum();
+        TableSize::of_values(kept.len(), payload, ends, by_key, options).ok()
+    };
+    LONGEST.into_iter().filter_map(size).collect()
+}
+
+impl fmt::Display for TableSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { records, payload, files, resident, facts, .. } = self;
+        write!(
+            f,
+            "{records} values of {}: {} on disk, {} in the",
+            Bytes(*payload),
+            Bytes(*files),
+            Bytes(*resident)
+        )?;
+        write!(f, " memory of a server")?;
+        if *payload > 0 {
+            write!(f, " ({:.2}x)", *files as f64 / *payload as f64)?;
+        }
+        let (query, answer) = (facts.query.total(), facts.answer_bytes);
+        write!(f, "; a look-up sends {} and gets {}", Bytes(query), Bytes(answer))?;
+        if facts.hint_bytes > 0 {
+            write!(f, "; each client downloads {}", Bytes(facts.hint_bytes as usize))?;
+        }
+        if facts.key_bytes > 0 {
+            write!(f, "; each client uploads {}", Bytes(facts.key_bytes))?;
+        }
+        Ok(())
+    }
+}
+
+/// What a build may take: nothing where the system does not say.
+pub(super) struct Room {
+    disk: Option<usize>,
+    memory: Option<usize>,
+}
+
+impl Room {
+    /// On the disk of `folder`, and in memory.
+    pub(super) fn here(folder: &Path) -> Self {
+        Self {
+            disk: machine::free_disk(folder).map(|free| free as usize),
+            memory: machine::memory().map(|memory| memory.available as usize),
+        }
+    }
+}
+
+impl BuildOptions {
+    /// What is in a slot, for values whose lengths have these ends.
+    pub(super) fn slot_format(&self, by_key: bool, (shortest, longest): (usize, usize)) -> SlotFormat {
+        SlotFormat::for_values(if by_key { self.fingerprint_bytes } else { 0 }, shortest, longest)
+    }
+
+    /// The slots of so many records.
+    pub(super) fn slots(&self, by_key: bool, records: usize, slot: SlotFormat) -> Slots {
+        let count = if by_key { self.filter.slots_for(records) } else { records };
+        Slots { count, slot_bytes: slot.slot_bytes(), by_key }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use hush_cpu::Cpu;
+    use hush_store::{
+        ingest::{OnDuplicate, Record, Spool},
+        snapshot::SnapshotWriter,
+    };
+    use tempfile::tempdir;
+
+    use super::*;
+    use crate::{Backends, Silent, builder::build};
+
+    const GIB: usize = 1 << 30;
+
+    /// Records with values of these lengths, by key.
+    fn spooled(lengths: &[usize], by_key: bool) -> SpooledRecords {
+        let mut spool = Spool::create(tempdir().unwrap().path()).unwrap();
+        for (index, &length) in lengths.iter().enumerate() {
+            let key = by_key.then(|| index.to_le_bytes().to_vec());
+            spool.push(&Record { key, value: vec![index as u8; length] }).unwrap();
+        }
+        spool.finish(OnDuplicate::Error).unwrap()
+    }
+
+    fn options(protocol: Protocol) -> BuildOptions {
+        let small = ["INSECURE_COLPACK_N256", "INSECURE_PACK_N256", "INSECURE_RING_N256"];
+        let preset = small.into_iter().find(|set| protocol.page().has_set(set)).map(str::to_owned);
+        BuildOptions {
+            protocol: Some(protocol),
+            preset,
+            filter: "band64".parse().unwrap(),
+            fingerprint_bytes: 8,
+            columns: None,
+            force_size: false,
+            signing_key: None,
+        }
+    }
+
+    #[test]
+    fn what_is_told_is_what_is_built() {
+        let backends = Backends::cpu_only(Arc::new(Cpu::new(2).unwrap()));
+        for &protocol in Protocol::ALL {
+            for by_key in [false, true] {
+                let records = spooled(&[40; 3000], by_key);
+                let options = options(protocol);
+                let size = TableSize::of(&records, by_key, &options).unwrap();
+                let folder = tempdir().unwrap();
+                let writer = SnapshotWriter::create(&folder.path().join("table"), false).unwrap();
+                let header = build(&records, by_key, "", &options, writer, &backends, &Silent).unwrap();
+                let facts = header.descriptor.params().unwrap().facts().clone();
+                let built: u64 = header.files.iter().map(|file| file.bytes).sum();
+                let ratio = size.files as f64 / built as f64;
+                // So few keys are balanced with some slack.
+                let tolerance = if by_key { 0.12 } else { 0.0 };
+                assert!((ratio - 1.0).abs() <= tolerance, "{protocol}, by key {by_key}: {ratio}");
+                assert_eq!(size.facts.answer_bytes, facts.answer_bytes, "{protocol}, by key {by_key}");
+                assert_eq!(size.files - size.resident, facts.hint_bytes as usize);
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_tail_is_told_with_what_dropping_it_saves() {
+        let mut lengths = vec![100; 100_000];
+        lengths[500] = 1 << 20;
+        lengths[600..650].fill(5000);
+        let (records, options) = (spooled(&lengths, true), options(Protocol::Simple));
+        let size = TableSize::of(&records, true, &options).unwrap();
+        assert!(size.is_surprising() && size.files > 95 * GIB, "{}", size.files);
+        let why = size.why(&records, true, &options);
+        assert!(
+            why.starts_with(
+                "every value takes as much as the longest, 1048576 bytes, and the average has 112; without the longest 100, the \
+                 longest has 100 bytes and the table "
+            ),
+            "{why}"
+        );
+        assert!(
+            why.ends_with(". Leave the longest values out of the input, or store fewer columns (--value)"),
+            "{why}"
+        );
+        let told = size.to_string();
+        assert!(
+            told.starts_with("100000 values of 10.77 MiB: ") && told.contains("; each client downloads "),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn what_a_protocol_keeps_is_told_as_that() {
+        let (records, options) = (spooled(&[100; 1000], false), options(Protocol::Onion));
+        let size = TableSize::of(&records, false, &options).unwrap();
+        assert!(!size.is_surprising());
+        let why = size.why(&records, false, &options);
+        assert!(
+            why.starts_with("onion keeps ") && why.ends_with("another --protocol keeps less (colpack: 1.25)"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn a_table_without_room_is_refused() {
+        let (records, options) = (spooled(&[100; 1000], true), options(Protocol::Simple));
+        let size = TableSize::of(&records, true, &options).unwrap();
+        let (disk, memory) = (size.files + size.scratch, size.resident + size.working);
+        assert!(memory > size.resident);
+        let check = |disk, memory| size.check(&Room { disk, memory }, || "because".into());
+        for enough in [(None, None), (Some(disk), Some(memory)), (Some(disk), None), (None, Some(memory))] {
+            check(enough.0, enough.1).unwrap();
+        }
+        for (disk, memory, what) in [(Some(disk - 1), None, "disk"), (Some(disk), Some(memory - 1), "memory")]
+        {
+            let error = check(disk, memory).unwrap_err().to_string();
+            assert!(error.contains(&format!(" of {what}, ")), "{error}");
+            assert!(error.ends_with(" are free: because; --force-size goes on all the same"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_forced_is_not_refused() {
+        let (records, options) = (spooled(&[100; 1000], true), options(Protocol::Simple));
+        let size = TableSize::of(&records, true, &options).unwrap();
+        let none = Room { disk: Some(0), memory: Some(0) };
+        let admitted = |options| size.admit(&records, true, options, &none, |line| panic!("{line}"));
+        assert!(matches!(admitted(&options), Err(BuildError::NoRoom(_))));
+        admitted(&BuildOptions { force_size: true, ..options.clone() }).unwrap();
+    }
+}
