@@ -1,6 +1,6 @@
 //! What is inside of messages: words, keys, answers.
 
-use std::sync::LazyLock;
+use std::{collections::HashMap, sync::LazyLock};
 
 use hush_he::{
     HeError,
@@ -10,9 +10,11 @@ use hush_he::{
 };
 use hush_protocol::{
     ProtocolError,
+    fields::Fields,
     ring_keys::{RingKeys, open_upload, upload_bytes},
     symbols::{from_symbols, symbol_count, to_symbols},
 };
+use serde_json::value::RawValue;
 
 use crate::{
     allocation::{FIXED, bounded},
@@ -20,6 +22,18 @@ use crate::{
     on_one_thread,
     sample::{Asked, descriptors},
 };
+
+/// A value of some fields.
+pub fn fields(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let names: Vec<String> = (0..1 + input.byte() % 4).map(|index| index.to_string()).collect();
+    let (count, value) = (names.len(), input.rest());
+    let fields = Fields::new(names);
+    // A control character is six in JSON.
+    let Ok(json) = bounded(FIXED + 16 * value.len(), || fields.to_json(value)) else { return };
+    let object: HashMap<String, &RawValue> = serde_json::from_slice(&json).expect("a JSON object");
+    assert_eq!(object.len(), count);
+}
 
 /// Words of any width, packed.
 pub fn packed_words(bytes: &[u8]) {

@@ -56,6 +56,12 @@ fn read(path: &Path, options: &IngestOptions) -> Result<Vec<Record>, IngestError
         assert!(record.value.len() <= options.max_value_size as usize);
         records.push(record);
     }
+    // As clients get them.
+    if let Some(fields) = source.fields() {
+        for record in &mut records {
+            record.value = fields.to_json(&record.value).expect("the ingest wrote the fields");
+        }
+    }
     let _ = source.progress();
     assert!(!records.is_empty(), "no records are an error");
     Ok(records)

@@ -7,7 +7,7 @@
 //! | file | whose bytes |
 //! |------|------|
 //! | `wire.rs` | messages of clients and servers |
-//! | `ciphertexts.rs` | what is inside of them: words, keys, answers |
+//! | `ciphertexts.rs` | what is inside of them: words, keys, answers, values |
 //! | `descriptor.rs` | descriptors of tables |
 //! | `client.rs` | servers that answer anything; files in a client's cache |
 //! | `server.rs` | headers of requests |

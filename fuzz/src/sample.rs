@@ -57,6 +57,7 @@ pub fn descriptor(protocol: Protocol, lookup: Lookup) -> Descriptor {
         blocks,
         word_bits: facts.word_bits,
         slot,
+        fields: None,
         lookup,
         hint: (facts.hint_bytes > 0).then_some(hint),
         whitening: facts.is_whitened.then_some(WhiteningSeed([3; 32])),

@@ -1,5 +1,6 @@
 """A client by key of `simple`, `colpack`, `hybrid` and `onion`, over HTTP (docs/formats.md, Descriptor, Keys; docs/http-api.md)."""
 
+import base64
 import json
 import os
 import urllib.request
@@ -65,6 +66,28 @@ class Client:
         length = int.from_bytes(rest[:at], "little") if at else form["max_value_bytes"]
         is_found = digest[16:].startswith(fingerprint) and length <= form["max_value_bytes"]
         return rest[at : at + length] if is_found else None
+
+    def record(self, key: bytes) -> dict | None:
+        """The value of a key in a table whose values have several columns."""
+        value = self.get(key)
+        return None if value is None else read_fields(self.descriptor["fields"], value)
+
+
+def read_fields(names: list[str], value: bytes) -> dict:
+    """docs/formats.md, Fields."""
+    at, record = 0, {}
+    for name in names:
+        head = shift = 0
+        while True:
+            head |= (value[at] & 0x7F) << shift
+            shift, at = shift + 7, at + 1
+            if value[at - 1] < 0x80:
+                break
+        length, kind = head >> 2, head & 3
+        content, at = value[at : at + length], at + length
+        record[name] = [lambda _: None, json.loads, bytes.decode, lambda raw: base64.b64encode(raw).decode()][kind](content)
+    assert at == len(value)
+    return record
 
 
 class Simple:

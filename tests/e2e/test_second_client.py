@@ -1,6 +1,7 @@
 """A client that shares nothing with the server: written in Python, from docs/formats.md (`scripts/vectors`)."""
 
 import csv
+import json
 import pathlib
 import sys
 
@@ -42,6 +43,25 @@ class SecondClient(HushTest):
                     for i in (0, 1, KEYS - 1):
                         self.assertEqual(client.get(f"key {i}".encode()), self.value(i).encode())
                     self.assertIsNone(client.get(b"no such key"))
+
+    def test_it_reads_values_of_several_columns(self):
+        from client import Client
+
+        lines = [{"k": f"key {i}", "name": f'n"{i}', "count": i, "tags": ["a", i], "none": None} for i in range(100)]
+        source = self.dir / "table.jsonl"
+        source.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        table = self.build(source, "--key", "k", "--protocol", "simple")
+        with self.serve(table) as (url, _):
+            client = Client(url, "table")
+            self.assertEqual(client.descriptor["fields"], ["name", "count", "tags", "none"])
+            # Names and quotes are not in the values.
+            self.assertLess(client.descriptor["slot"]["max_value_bytes"], 20)
+            for i in (0, 7, 99):
+                expected = {name: value for name, value in lines[i].items() if name != "k"}
+                self.assertEqual(client.record(f"key {i}".encode()), expected)
+                _, [answer] = self.get(url, f"key {i}")
+                self.assertEqual(json.loads(answer["value"]), expected)
+                self.assertEqual(list(json.loads(answer["value"])), list(expected))
 
     @staticmethod
     def value(i):

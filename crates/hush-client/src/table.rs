@@ -129,20 +129,25 @@ impl Table {
         Ok((query, PendingLookup { pending, fingerprint, out_of_range }))
     }
 
-    /// Reads an answer.
+    /// Reads an answer. Values of several columns are a JSON object of them.
     ///
     /// # Errors
-    /// [`ClientError::Protocol`] if its length is wrong, the index that was asked for is not in the table, the keys
-    /// are not those of the query, or the query was made with a table of another protocol.
+    /// [`ClientError::Protocol`] if its length is wrong, what is found is not the fields that the descriptor names, the index
+    /// that was asked for is not in the table, the keys are not those of the query, or the query was made with a table of
+    /// another protocol.
     pub fn decode(&self, pending: &PendingLookup, answer: &[u8]) -> Result<Found, ClientError> {
         let half = self.half.as_ref().ok_or(ClientError::NoKeys)?;
         let slot = half.recover(&pending.pending, answer)?;
-        let found = self.descriptor.slot.decode(&pending.fingerprint, &slot).map(<[u8]>::to_vec);
+        let found = self.descriptor.slot.decode(&pending.fingerprint, &slot);
+        let values = found.map(|value| match &self.descriptor.fields {
+            Some(fields) => fields.to_json(value),
+            None => Ok(value.to_vec()),
+        });
         match pending.out_of_range {
             Some(index) => {
                 Err(ProtocolError::IndexOutOfRange { index, last: self.descriptor.records - 1 }.into())
             }
-            None => Ok(found),
+            None => Ok(values.transpose()?),
         }
     }
 

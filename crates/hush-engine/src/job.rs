@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use hush_protocol::fields::Fields;
 use hush_store::{
     cancel::{Cancel, Cancelled},
     ingest::{
@@ -234,7 +235,7 @@ fn spool(
         progress.advance(read.saturating_sub(last));
         last = read;
     }
-    Ok(spool.finish(on_duplicate)?)
+    Ok(spool.finish(on_duplicate)?.with_fields(reader.fields))
 }
 
 /// Some records of the input, and how much of it has been read with them.
@@ -246,7 +247,9 @@ struct Batch {
 /// Reads an input on a thread of its own: nothing ends a read of an input that is silent, but nobody has to wait for it.
 struct Reader {
     batches: Receiver<Batch>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Option<Fields>>>,
+    /// Of a value, at the end of the input.
+    fields: Option<Fields>,
 }
 
 impl Reader {
@@ -258,11 +261,11 @@ impl Reader {
                 let batch = Batch { records, read: source.progress().read };
                 // Nobody waits any more if the job has ended.
                 if batch.records.is_empty() || sender.send(batch).is_err() {
-                    return;
+                    return source.fields();
                 }
             }
         };
-        Self { batches, thread: Some(thread::spawn(work)) }
+        Self { batches, thread: Some(thread::spawn(work)), fields: None }
     }
 
     /// The next records; `None` at the end.
@@ -276,7 +279,11 @@ impl Reader {
             }
         }
         // A reader that has panicked has not come to the end.
-        self.thread.take().map_or(Ok(()), JoinHandle::join).unwrap_or_else(|panic| resume_unwind(panic));
+        self.fields = self
+            .thread
+            .take()
+            .map_or(Ok(None), JoinHandle::join)
+            .unwrap_or_else(|panic| resume_unwind(panic));
         Ok(None)
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     ProtocolError,
     any_page::TableParams,
     facts::WordBits,
+    fields::Fields,
     keyword::{BlockMap, FilterKind, MAX_BLOCKS, MAX_FINGERPRINT_BYTES},
     page::Page,
     registry::Protocol,
@@ -45,6 +46,9 @@ pub struct Descriptor {
     pub word_bits: Option<WordBits>,
     /// What is in a slot.
     pub slot: SlotFormat,
+    /// Of values of several columns: their names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fields: Option<Fields>,
     /// How a record is found.
     pub lookup: Lookup,
     /// Over LWE, unpacked: the hint that a client downloads once.
@@ -151,6 +155,7 @@ impl Descriptor {
         if !self.preset.bytes().all(|c| c.is_ascii_graphic()) || self.preset.len() > MAX_PRESET_BYTES {
             return Err(invalid_descriptor("no parameter set has such a name"));
         }
+        self.fields.as_ref().map_or(Ok(()), Fields::check)?;
         let params = self.params()?;
         let facts = params.facts();
         if self.hint.as_ref().map_or(0, |hint| hint.bytes) != facts.hint_bytes

@@ -83,6 +83,11 @@ pub enum ProtocolError {
         /// Longest key.
         max: usize,
     },
+    /// A record is not the fields that the descriptor names.
+    #[error(
+        "a record is not the fields that the table's descriptor names: the table is damaged, or the server does not keep to it"
+    )]
+    Fields,
     /// An answer was read with another table than the one that its query was made with.
     #[error("the answer belongs to another table than the query")]
     OtherTable,

@@ -7,7 +7,8 @@
 //! * [`exppack_s`], [`exppack_d`], [`mod@double_pack`], [`hybrid`]: packed by evaluation keys ([`pack_page`], [`pack_table`]).
 //! * [`mod@colpack`], [`colpack_s`]: packed by keys that travel with the query ([`column_page`], [`column_table`]).
 //! * [`hosted`]: a table on a backend, in parts. [`client`]: a client's half.
-//! * [`layout`]: shapes. [`keyword`]: look-ups by key on all of them. [`slot`]: what is in a slot. [`symbols`]: k-bit symbols.
+//! * [`layout`]: shapes. [`keyword`]: look-ups by key on all of them. [`slot`]: what is in a slot, [`fields`]: in a value.
+//! * [`symbols`]: k-bit symbols.
 //! * [`descriptor`]: what a client must know. [`wire`]: messages.
 
 pub mod any_page;
@@ -24,6 +25,7 @@ mod error;
 pub mod exppack_d;
 pub mod exppack_s;
 pub mod facts;
+pub mod fields;
 pub mod frodo;
 pub mod hosted;
 pub mod hybrid;

@@ -37,6 +37,7 @@ fn descriptor() -> Descriptor {
         blocks: 1,
         word_bits: Some([32; 3]),
         slot: SlotFormat::for_values(0, 1, 1),
+        fields: None,
         lookup: Lookup::Index,
         hint: None,
         whitening: None,

@@ -67,6 +67,7 @@ impl RingSample {
             blocks: BLOCKS,
             word_bits: None,
             slot: SlotFormat::for_values(0, VALUE_BYTES, VALUE_BYTES),
+            fields: None,
             lookup: Lookup::Index,
             hint: None,
             whitening: Some(WhiteningSeed(whitening)),

@@ -5,7 +5,10 @@ use hush_protocol::{
     descriptor::{DESCRIPTOR_VERSION, Descriptor, Lookup, WhiteningSeed},
     slot::SlotFormat,
 };
-use hush_store::snapshot::{Identity, MappedOutput, State};
+use hush_store::{
+    ingest::SpooledRecords,
+    snapshot::{Identity, MappedOutput, State},
+};
 
 use super::BuildError;
 use crate::Progress;
@@ -25,7 +28,7 @@ impl Laid {
     pub(super) fn finish(
         self,
         identity: Identity,
-        records: usize,
+        records: &SpooledRecords,
         progress: &dyn Progress,
     ) -> Result<State, BuildError> {
         let facts = self.params.facts();
@@ -37,11 +40,12 @@ impl Laid {
             epoch: [0; 32],
             protocol: facts.protocol,
             preset: facts.preset.into(),
-            records: records as u64,
+            records: records.len() as u64,
             columns: facts.shape.columns,
             blocks: facts.shape.blocks,
             word_bits: facts.word_bits,
             slot: self.slot,
+            fields: records.fields().cloned(),
             lookup: self.lookup,
             hint: None,
             whitening: self.whitening,

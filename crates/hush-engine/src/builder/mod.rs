@@ -74,7 +74,7 @@ pub fn build(
         size.admit(records, by_key, options, &room, |line| progress.note(line))?;
         let lay_out = if by_key { keyed::lay_out } else { index::lay_out };
         let laid = lay_out(records, options, &writer, cpu, progress)?;
-        let state = laid.finish(identity, records.len(), progress)?;
+        let state = laid.finish(identity, records, progress)?;
         writer.save(&state)?;
         state
     };

@@ -32,6 +32,7 @@ pub(crate) fn descriptor(
         blocks: facts.shape.blocks,
         word_bits: facts.word_bits,
         slot,
+        fields: None,
         lookup,
         hint: (facts.hint_bytes > 0).then_some(BlobRef { blake3: [2; 32], bytes: facts.hint_bytes }),
         whitening: None,

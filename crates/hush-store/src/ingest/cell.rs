@@ -7,6 +7,7 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use hush_protocol::fields::{Field, append_json_string};
 
 /// One field of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,11 +43,44 @@ impl Cell<'_> {
     pub(super) fn append_json(&self, out: &mut Vec<u8>) {
         match self {
             Self::Null => out.extend_from_slice(b"null"),
-            Self::Float(value) if !value.is_finite() => self.append_quoted(out),
-            Self::Float32(value) if !value.is_finite() => self.append_quoted(out),
+            _ if !self.is_finite() => self.append_quoted(out),
             Self::Text(text) => append_json_string(text, out),
             Self::Binary(bytes) => append_json_string(&STANDARD.encode(bytes), out),
             _ => self.append_bytes(out),
+        }
+    }
+
+    /// Appends the field as one of several of a value.
+    pub(super) fn append_field(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Null => Field::Null.append(out),
+            Self::Text(text) => Field::Text(text).append(out),
+            Self::Json(text) => Field::Json(text).append(out),
+            Self::Binary(bytes) => Field::Binary(bytes).append(out),
+            _ => {
+                let mut bytes = Vec::new();
+                self.append_bytes(&mut bytes);
+                let text = std::str::from_utf8(&bytes).expect("numbers are ASCII");
+                if self.is_finite() { Field::Json(text) } else { Field::Text(text) }.append(out);
+            }
+        }
+    }
+
+    /// Whether it is no float that JSON does not have.
+    fn is_finite(&self) -> bool {
+        match self {
+            Self::Float(value) => value.is_finite(),
+            Self::Float32(value) => value.is_finite(),
+            _ => true,
+        }
+    }
+
+    /// Appends the field as the name of a member of a JSON object: its bytes as a string, base64 where they are binary.
+    pub(super) fn append_name(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Text(text) | Self::Json(text) => append_json_string(text, out),
+            Self::Binary(_) => self.append_json(out),
+            _ => self.append_quoted(out),
         }
     }
 
@@ -55,11 +89,6 @@ impl Cell<'_> {
         self.append_bytes(out);
         out.push(b'"');
     }
-}
-
-/// Appends `text` as a JSON string.
-pub(super) fn append_json_string(text: &str, out: &mut Vec<u8>) {
-    serde_json::to_writer(out, text).expect("a string always has a JSON form, and a Vec takes any bytes");
 }
 
 /// Appends the JSON in `text` without the white space between its tokens.

@@ -11,6 +11,7 @@ use std::{
 };
 
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
+use hush_protocol::fields::Fields;
 
 use super::{
     IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record, cell::Cell,
@@ -103,6 +104,10 @@ impl Reader for CsvReader {
     fn progress(&self) -> Progress {
         let read = self.reader.position().byte();
         Progress { read, total: Some(self.bytes), unit: ProgressUnit::Bytes }
+    }
+
+    fn fields(&self) -> Option<Fields> {
+        self.projection.fields()
     }
 }
 

@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hush_protocol::fields::Fields;
 use serde::{
     Deserializer,
     de::{DeserializeSeed, MapAccess, Visitor},
@@ -141,6 +142,10 @@ impl<R: BufRead + Send> Iterator for JsonlReader<R> {
 impl<R: BufRead + Send> Reader for JsonlReader<R> {
     fn progress(&self) -> Progress {
         Progress { read: self.read, total: self.bytes, unit: ProgressUnit::Bytes }
+    }
+
+    fn fields(&self) -> Option<Fields> {
+        self.columns.as_ref()?.projection.fields()
     }
 }
 

@@ -6,8 +6,7 @@
 //! # Keys and values
 //! A field has one form as bytes: text in UTF-8, numbers in decimal, `true` or `false`, binary as it is, null
 //! empty. A key is its columns in that form, joined by [`KEY_SEPARATOR`]. A value is its only column in that form,
-//! or a compact JSON object of its several columns in the order given (binary in base64), or empty if there is
-//! none.
+//! or the [fields](hush_protocol::fields) of its several columns in the order given, or empty if there is none.
 
 mod calendar;
 mod cell;
@@ -18,6 +17,7 @@ mod jsonl;
 mod options;
 mod parquet;
 mod parquet_column;
+mod parquet_nested;
 mod parquet_pages;
 mod parquet_shapes;
 mod parquet_thrift;
@@ -31,6 +31,8 @@ use std::{
     io::{self, BufReader},
     path::{Path, PathBuf},
 };
+
+use hush_protocol::fields::Fields;
 
 use self::{
     csv::CsvReader, folder::FolderReader, jsonl::JsonlReader, options::Format, parquet::ParquetReader,
@@ -72,6 +74,10 @@ trait Reader: Iterator<Item = Result<Record, IngestError>> + Send {
     fn skipped(&self) -> Skipped {
         Skipped::default()
     }
+    /// The fields of a value, if it is of several columns; known once a record has been read.
+    fn fields(&self) -> Option<Fields> {
+        None
+    }
 }
 
 /// The records of an input, in its order. After an error there are no more.
@@ -92,6 +98,11 @@ impl Source {
     /// How much has been read, for a progress bar.
     pub fn progress(&self) -> Progress {
         self.reader.progress()
+    }
+
+    /// The fields of a value, if it is of several columns; known once a record has been read.
+    pub fn fields(&self) -> Option<Fields> {
+        self.reader.fields()
     }
 
     /// What is in a folder of files and not among its records.

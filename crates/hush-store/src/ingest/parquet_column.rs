@@ -1,6 +1,6 @@
 //! One column of a Parquet row group: a batch of its values, and their form as cells.
 
-use std::{borrow::Cow, str::Utf8Error};
+use std::{borrow::Cow, ops::Range, str::Utf8Error};
 
 use parquet::{
     basic::{ConvertedType, LogicalType, TimeUnit, Type},
@@ -13,6 +13,7 @@ use parquet::{
 use super::{
     calendar::{SecondFraction, date, time, timestamp},
     cell::Cell,
+    parquet_pages::Allowance,
 };
 
 /// The most decimals of a decimal number; 76 is the most that is in use.
@@ -20,12 +21,17 @@ const MAX_DECIMAL_SCALE: usize = 1000;
 /// The most bytes of a decimal number that become digits; longer ones stay binary.
 const MAX_DECIMAL_BYTES: usize = 512;
 
+/// The most entries of a batch that the pages of a column with lists may have: a value of so many elements would be too long.
+const MAX_ENTRIES: usize = 1 << 21;
+
 /// How the stored values of a column are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
     meaning: Meaning,
     /// The definition level of a value that is not null.
     max_level: i16,
+    /// Whether a row may have many values.
+    is_repeated: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,14 +57,19 @@ enum Meaning {
 impl Kind {
     /// The kind of a column, or in words what it is that has no form as a value.
     pub(super) fn of(column: &ColumnDescriptor) -> Result<Self, &'static str> {
-        if column.max_rep_level() > 0 {
-            return Err("a list or a map");
-        }
         let meaning = match column.logical_type_ref() {
             Some(logical) => Meaning::of_logical(logical, column)?,
             None => Meaning::of_converted(column)?,
         };
-        Ok(Self { meaning, max_level: column.max_def_level() })
+        let is_repeated = column.max_rep_level() > 0;
+        Ok(Self { meaning, max_level: column.max_def_level(), is_repeated })
+    }
+}
+
+impl Kind {
+    /// Whether a row may have many values.
+    pub(super) fn is_repeated(&self) -> bool {
+        self.is_repeated
     }
 }
 
@@ -119,12 +130,18 @@ fn fraction(unit: TimeUnit) -> SecondFraction {
     }
 }
 
-/// A column reader and the batch that it decoded last.
+/// A column reader and the batch that it decoded last. An entry is what has a value or is null: a row, but where there are lists.
 pub(super) struct ColumnValues {
     typed: TypedValues,
     kind: Kind,
+    allowance: Allowance,
+    /// For each entry, how much of its path is there; nothing if all of it always is.
     levels: Vec<i16>,
-    /// For each row of the batch, where its value is; `None` for null.
+    /// For each entry, at which list it goes on; nothing without lists.
+    repetitions: Vec<i16>,
+    /// For each row of the batch, its first entry, and then the number of entries; nothing without lists.
+    rows: Vec<usize>,
+    /// For each entry of the batch, where its value is; `None` for null.
     positions: Vec<Option<usize>>,
 }
 
@@ -149,16 +166,23 @@ impl<T: DataType> Typed<T> {
         Self { reader, values: Vec::new() }
     }
 
-    /// Decodes `rows` rows; returns how many there were, and how many of them are not null.
-    fn load(&mut self, rows: usize, levels: &mut Vec<i16>) -> Result<(usize, usize), ParquetError> {
+    /// Decodes `rows` rows; returns how many there were, and how many values that are not null.
+    fn load(
+        &mut self,
+        rows: usize,
+        levels: &mut Vec<i16>,
+        repetitions: &mut Vec<i16>,
+    ) -> Result<(usize, usize), ParquetError> {
         self.values.clear();
-        let (rows, values, _) = self.reader.read_records(rows, Some(levels), None, &mut self.values)?;
+        let (rows, values, _) =
+            self.reader.read_records(rows, Some(levels), Some(repetitions), &mut self.values)?;
         Ok((rows, values))
     }
 }
 
 impl ColumnValues {
-    pub(super) fn new(reader: ColumnReader, kind: Kind) -> Result<Self, ParquetError> {
+    /// The values of `reader`, whose pages have `allowance`.
+    pub(super) fn new(reader: ColumnReader, kind: Kind, allowance: Allowance) -> Result<Self, ParquetError> {
         let typed = match reader {
             ColumnReader::BoolColumnReader(reader) => TypedValues::Bool(Typed::new(reader)),
             ColumnReader::Int32ColumnReader(reader) => TypedValues::Int32(Typed::new(reader)),
@@ -171,22 +195,25 @@ impl ColumnValues {
                 TypedValues::FixedBytes(Typed::new(reader))
             }
         };
-        Ok(Self { typed, kind, levels: Vec::new(), positions: Vec::new() })
+        let (levels, repetitions, rows, positions) = Default::default();
+        Ok(Self { typed, kind, allowance, levels, repetitions, rows, positions })
     }
 
     /// Decodes the next `rows` rows.
     pub(super) fn load(&mut self, rows: usize) -> Result<(), ParquetError> {
-        let levels = &mut self.levels;
+        let (levels, repetitions) = (&mut self.levels, &mut self.repetitions);
         levels.clear();
+        repetitions.clear();
+        self.allowance.set(MAX_ENTRIES);
         let (loaded, values) = match &mut self.typed {
-            TypedValues::Bool(typed) => typed.load(rows, levels),
-            TypedValues::Int32(typed) => typed.load(rows, levels),
-            TypedValues::Int64(typed) => typed.load(rows, levels),
-            TypedValues::Int96(typed) => typed.load(rows, levels),
-            TypedValues::Float(typed) => typed.load(rows, levels),
-            TypedValues::Double(typed) => typed.load(rows, levels),
-            TypedValues::Bytes(typed) => typed.load(rows, levels),
-            TypedValues::FixedBytes(typed) => typed.load(rows, levels),
+            TypedValues::Bool(typed) => typed.load(rows, levels, repetitions),
+            TypedValues::Int32(typed) => typed.load(rows, levels, repetitions),
+            TypedValues::Int64(typed) => typed.load(rows, levels, repetitions),
+            TypedValues::Int96(typed) => typed.load(rows, levels, repetitions),
+            TypedValues::Float(typed) => typed.load(rows, levels, repetitions),
+            TypedValues::Double(typed) => typed.load(rows, levels, repetitions),
+            TypedValues::Bytes(typed) => typed.load(rows, levels, repetitions),
+            TypedValues::FixedBytes(typed) => typed.load(rows, levels, repetitions),
         }?;
         let max_level = self.kind.max_level;
         self.positions.clear();
@@ -197,13 +224,36 @@ impl ColumnValues {
             let position = |level: &i16| if *level == max_level { next.next() } else { None };
             self.positions.extend(self.levels.iter().map(position));
         }
-        if loaded != rows || self.positions.len() != rows {
+        let is_whole =
+            if self.kind.is_repeated { self.find_rows() == rows } else { self.positions.len() == rows };
+        if loaded != rows || !is_whole {
             return Err(ParquetError::General(format!("a column has {loaded} of {rows} rows")));
         }
         Ok(())
     }
 
-    /// The field at row `at` of the batch; an error if it is text and not UTF-8.
+    /// Finds the first entry of each row; says how many rows there are.
+    fn find_rows(&mut self) -> usize {
+        let starts = self.repetitions.iter().enumerate().filter(|&(_, &level)| level == 0);
+        self.rows.clear();
+        self.rows.extend(starts.map(|(entry, _)| entry));
+        let rows = self.rows.len();
+        self.rows.push(self.positions.len());
+        if self.rows[0] == 0 && self.repetitions.len() == self.positions.len() { rows } else { 0 }
+    }
+
+    /// The entries of row `row` of the batch.
+    pub(super) fn entries(&self, row: usize) -> Range<usize> {
+        if self.kind.is_repeated { self.rows[row]..self.rows[row + 1] } else { row..row + 1 }
+    }
+
+    /// The definition and the repetition level of an entry.
+    pub(super) fn levels(&self, entry: usize) -> (i16, i16) {
+        let level = |levels: &[i16]| levels.get(entry).copied().unwrap_or(0);
+        (level(&self.levels), level(&self.repetitions))
+    }
+
+    /// The field at entry `at` of the batch; an error if it is text and not UTF-8.
     pub(super) fn cell(&self, at: usize) -> Result<Cell<'_>, Utf8Error> {
         let Some(position) = self.positions[at] else { return Ok(Cell::Null) };
         let meaning = self.kind.meaning;

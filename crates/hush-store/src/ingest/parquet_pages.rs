@@ -3,7 +3,15 @@
 //! The reader takes a page's word for its length, and for the number of its values. A file of some hundred bytes could so have it
 //! ask for more memory than there is, which ends the program.
 
-use std::{fs::File, io::BufReader, os::unix::fs::FileExt, sync::Arc};
+use std::{
+    fs::File,
+    io::BufReader,
+    os::unix::fs::FileExt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use bytes::Bytes;
 use parquet::{
@@ -53,11 +61,34 @@ fn refused(reason: Refused) -> ParquetError {
     }
 }
 
+/// How many more entries the pages of a column may have, where a row may have many: the levels of a page take no bytes to speak of,
+/// and the reader goes on until it has whole rows. Shared by the pages and who reads them.
+#[derive(Clone, Default)]
+pub(super) struct Allowance(Arc<AtomicUsize>);
+
+impl Allowance {
+    /// So many from now on.
+    pub(super) fn set(&self, entries: usize) {
+        self.0.store(entries, Ordering::Relaxed);
+    }
+
+    fn take(&self, entries: usize) -> Result<()> {
+        let rest = self.0.load(Ordering::Relaxed).checked_sub(entries);
+        let too_many = || ParquetError::General("a few rows have too many elements in their lists".into());
+        self.set(rest.ok_or_else(too_many)?);
+        Ok(())
+    }
+}
+
 /// The pages of a column of a row group.
 pub(super) struct Pages {
     reader: SerializedPageReader<ChunkFile>,
     /// The highest definition level.
     max_level: i16,
+    /// Where a row may have many entries.
+    allowance: Option<Allowance>,
+    /// The next page, if somebody had to know it; `Some(None)` at the end.
+    next: Option<Option<Page>>,
 }
 
 impl Pages {
@@ -67,13 +98,16 @@ impl Pages {
         length: u64,
         column: &ColumnChunkMetaData,
         rows: usize,
+        allowance: Allowance,
     ) -> Result<Self> {
         let chunk = ChunkFile { file: file.clone(), length, compression: column.compression() };
         let reader = SerializedPageReader::new(Arc::new(chunk), column, rows, None)?;
-        Ok(Self { reader, max_level: column.column_descr().max_def_level() })
+        let descriptor = column.column_descr();
+        let allowance = (descriptor.max_rep_level() > 0).then_some(allowance);
+        Ok(Self { reader, max_level: descriptor.max_def_level(), allowance, next: None })
     }
 
-    /// Refuses a page with more differences than values.
+    /// Refuses a page with more differences than values, or more entries than are allowed.
     fn check(&self, page: &Page) -> Result<()> {
         let (values, count, encoding) = match page {
             Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
@@ -88,6 +122,9 @@ impl Pages {
             }
             Page::DictionaryPage { .. } => return Ok(()),
         };
+        if let Some(allowance) = &self.allowance {
+            allowance.take(count as usize)?;
+        }
         let values = values.unwrap_or_default();
         let most = MAX_DIFFERENCES.min(count as usize);
         let runs = match encoding {
@@ -135,9 +172,20 @@ impl Iterator for Pages {
 
 impl PageReader for Pages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
+        if let Some(page) = self.next.take() {
+            return Ok(page);
+        }
         let page = self.reader.get_next_page()?;
         page.iter().try_for_each(|page| self.check(page))?;
         Ok(page)
+    }
+
+    /// Whether a row ends with the page that was read last: always before a page of the second version.
+    fn at_record_boundary(&mut self) -> Result<bool> {
+        let next = self.get_next_page()?;
+        let is_boundary = next.as_ref().is_none_or(|page| matches!(page, Page::DataPageV2 { .. }));
+        self.next = Some(next);
+        Ok(is_boundary)
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {

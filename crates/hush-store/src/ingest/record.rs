@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use super::{
-    IngestError, IngestOptions, Place,
-    cell::{Cell, append_json_string},
-};
+use hush_protocol::fields::Fields;
+
+use super::{IngestError, IngestOptions, Place, cell::Cell};
 
 /// The byte between the columns of a key over several columns (the ASCII unit separator).
 ///
@@ -29,16 +28,11 @@ pub(super) struct Column {
     pub(super) name: String,
     /// Position among the columns of the input.
     pub(super) index: usize,
-    /// `"name":`, the start of its member of a JSON object.
-    member: Vec<u8>,
 }
 
 impl Column {
     fn new(name: &str, index: usize) -> Self {
-        let mut member = Vec::new();
-        append_json_string(name, &mut member);
-        member.push(b':');
-        Self { name: name.into(), index, member }
+        Self { name: name.into(), index }
     }
 }
 
@@ -87,6 +81,12 @@ impl Projection {
         self.keys.iter().chain(&self.values)
     }
 
+    /// The fields of a value, if it is of several columns.
+    pub(super) fn fields(&self) -> Option<Fields> {
+        let names = || self.values.iter().map(|column| column.name.clone()).collect();
+        (self.values.len() > 1).then(|| Fields::new(names()))
+    }
+
     /// Makes a record of a row. `cell` gives the field of a column, `place` says which row it is.
     pub(super) fn record<'a>(
         &self,
@@ -99,12 +99,9 @@ impl Projection {
             [] => {}
             [column] => cell(column)?.append_bytes(&mut value),
             columns => {
-                for (at, column) in columns.iter().enumerate() {
-                    value.push(if at == 0 { b'{' } else { b',' });
-                    value.extend_from_slice(&column.member);
-                    cell(column)?.append_json(&mut value);
+                for column in columns {
+                    cell(column)?.append_field(&mut value);
                 }
-                value.push(b'}');
             }
         }
         check_value_size(value.len(), self.max_value_size, place)?;

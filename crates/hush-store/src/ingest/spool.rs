@@ -8,6 +8,7 @@ use std::{
     str::FromStr,
 };
 
+use hush_protocol::fields::Fields;
 use memmap2::Mmap;
 use rayon::prelude::*;
 use thiserror::Error;
@@ -223,6 +224,7 @@ pub struct SpooledRecords {
     min_value_len: usize,
     max_value_len: usize,
     value_bytes: u64,
+    fields: Option<Fields>,
 }
 
 impl SpooledRecords {
@@ -231,7 +233,17 @@ impl SpooledRecords {
         let min_value_len = sizes().min().unwrap_or(0) as usize;
         let max_value_len = sizes().max().unwrap_or(0) as usize;
         let value_bytes = sizes().map(u64::from).sum();
-        Self { map, entries, has_keys, min_value_len, max_value_len, value_bytes }
+        Self { map, entries, has_keys, min_value_len, max_value_len, value_bytes, fields: None }
+    }
+
+    /// The same, whose values are of these fields.
+    pub fn with_fields(self, fields: Option<Fields>) -> Self {
+        Self { fields, ..self }
+    }
+
+    /// The fields of a value, if it is of several columns.
+    pub fn fields(&self) -> Option<&Fields> {
+        self.fields.as_ref()
     }
 
     /// The number of records.
@@ -265,8 +277,8 @@ impl SpooledRecords {
         u64::from(self.entries[index].row) + 1
     }
 
-    /// Digest of all records and their order: keys and values, not where in the input they were. On all threads, which call
-    /// `check` every now and then.
+    /// Digest of all records and their order: keys, values and their fields, not where in the input they were. On all threads,
+    /// which call `check` every now and then.
     ///
     /// # Errors
     /// What `check` returns.
@@ -285,7 +297,11 @@ impl SpooledRecords {
         let digests: Vec<_> =
             self.entries.par_chunks(DIGEST_RECORDS).map(of_some).collect::<Result<_, _>>()?;
         let mut all = blake3::Hasher::new();
-        all.update(&[u8::from(self.has_keys)]).update(digests.as_flattened());
+        all.update(&[u8::from(self.has_keys)]);
+        for name in self.fields.iter().flat_map(Fields::names) {
+            all.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
+        }
+        all.update(digests.as_flattened());
         Ok(*all.finalize().as_bytes())
     }
 

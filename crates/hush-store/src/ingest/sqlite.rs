@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use hush_protocol::fields::Fields;
 use rusqlite::{
     Connection, InterruptHandle, OpenFlags, Row, config::DbConfig, limits::Limit, types::ValueRef,
 };
@@ -27,6 +28,8 @@ pub(super) struct SqliteReader {
     thread: Option<JoinHandle<()>>,
     rows: u64,
     total: Option<u64>,
+    /// Of a value.
+    fields: Option<Fields>,
 }
 
 impl SqliteReader {
@@ -51,10 +54,18 @@ impl SqliteReader {
         }
         let scan =
             Scan { projection: Projection::new(path, &names, options)?, path: path.into(), sql: query.sql };
+        let fields = scan.projection.fields();
         let interrupt = connection.get_interrupt_handle();
         let (sender, records) = sync_channel(RECORDS_AHEAD);
         let thread = thread::spawn(move || scan.run(&connection, &sender));
-        Ok(Self { records: Some(records), interrupt, thread: Some(thread), rows: 0, total: query.rows })
+        Ok(Self {
+            records: Some(records),
+            interrupt,
+            thread: Some(thread),
+            rows: 0,
+            total: query.rows,
+            fields,
+        })
     }
 }
 
@@ -81,6 +92,10 @@ impl Iterator for SqliteReader {
 impl Reader for SqliteReader {
     fn progress(&self) -> Progress {
         Progress { read: self.rows, total: self.total, unit: ProgressUnit::Rows }
+    }
+
+    fn fields(&self) -> Option<Fields> {
+        self.fields.clone()
     }
 }
 

@@ -5,6 +5,7 @@ mod folder;
 mod jsonl;
 mod options;
 mod parquet;
+mod parquet_nested;
 mod spool;
 mod sqlite;
 
@@ -57,7 +58,13 @@ impl Fixture {
 fn read(path: &Path, options: &IngestOptions) -> Result<Vec<Record>, IngestError> {
     let mut source = open(&Input::Path(path.into()), options)?;
     let has_keys = source.has_keys();
-    let records = source.by_ref().collect::<Result<Vec<_>, _>>()?;
+    let mut records = source.by_ref().collect::<Result<Vec<_>, _>>()?;
+    // As clients get them.
+    if let Some(fields) = source.fields() {
+        for Record { value, .. } in &mut records {
+            *value = fields.to_json(value).unwrap();
+        }
+    }
     assert!(source.next().is_none());
     assert!(records.iter().all(|record| record.key.is_some() == has_keys));
     let progress = source.progress();

@@ -20,7 +20,7 @@ use hush_store::ingest::{IngestError, IngestOptions};
 use crate::{Fixture, options, pairs};
 
 /// The values of a column in a row group.
-enum Values {
+pub(crate) enum Values {
     Bool(Vec<Option<bool>>),
     I32(Vec<Option<i32>>),
     I64(Vec<Option<i64>>),
@@ -29,8 +29,18 @@ enum Values {
     F64(Vec<Option<f64>>),
     Bytes(Vec<Option<Vec<u8>>>),
     Fixed(Vec<Option<Vec<u8>>>),
-    /// A list of one element per row.
-    List(Vec<i32>),
+    /// Values with the definition and the repetition level of every entry.
+    Entries {
+        levels: Vec<(i16, i16)>,
+        values: Plain,
+    },
+}
+
+/// Values that are not null.
+#[derive(Clone)]
+pub(crate) enum Plain {
+    I32(Vec<i32>),
+    Texts(Vec<&'static str>),
 }
 
 fn bytes(values: &[Option<&[u8]>]) -> Values {
@@ -62,15 +72,23 @@ fn put_values(writer: &mut SerializedColumnWriter, values: Values) {
             let fixed = |value| FixedLenByteArray::from(byte_array(value));
             put::<FixedLenByteArrayType>(writer, values.into_iter().map(|value| value.map(fixed)).collect())
         }
-        Values::List(values) => {
-            let levels = vec![1; values.len()];
-            let starts = vec![0; values.len()];
-            writer.typed::<Int32Type>().write_batch(&values, Some(&levels), Some(&starts)).unwrap();
+        Values::Entries { levels, values } => {
+            let (definitions, repetitions): (Vec<_>, Vec<_>) = levels.into_iter().unzip();
+            let (definitions, repetitions) = (Some(&definitions[..]), Some(&repetitions[..]));
+            match values {
+                Plain::I32(values) => {
+                    writer.typed::<Int32Type>().write_batch(&values, definitions, repetitions).unwrap()
+                }
+                Plain::Texts(texts) => {
+                    let values: Vec<ByteArray> = texts.into_iter().map(ByteArray::from).collect();
+                    writer.typed::<ByteArrayType>().write_batch(&values, definitions, repetitions).unwrap()
+                }
+            };
         }
     }
 }
 
-fn file_bytes(schema: &str, properties: WriterProperties, groups: Vec<Vec<Values>>) -> Vec<u8> {
+pub(crate) fn file_bytes(schema: &str, properties: WriterProperties, groups: Vec<Vec<Values>>) -> Vec<u8> {
     let schema = Arc::new(parse_message_type(&format!("message m {{ {schema} }}")).unwrap());
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
     for columns in groups {
@@ -85,7 +103,7 @@ fn file_bytes(schema: &str, properties: WriterProperties, groups: Vec<Vec<Values
     writer.into_inner().unwrap()
 }
 
-fn file(schema: &str, columns: Vec<Values>) -> Fixture {
+pub(crate) fn file(schema: &str, columns: Vec<Values>) -> Fixture {
     Fixture::new("t.parquet", file_bytes(schema, WriterProperties::default(), vec![columns]))
 }
 
@@ -222,20 +240,9 @@ fn row_groups_batches_encodings_and_compressions_are_read_in_order() {
 }
 
 #[test]
-fn fields_of_structs_are_columns_and_lists_are_refused() {
-    let file = file(
-        "REQUIRED INT32 k; OPTIONAL group s { OPTIONAL BYTE_ARRAY f (UTF8); } REPEATED INT32 list;",
-        vec![Values::I32(vec![Some(1), Some(2)]), bytes(&[None, Some(b"x")]), Values::List(vec![5, 6])],
-    );
-    assert_eq!(file.texts(&options("k", "s.f")), pairs(&[("1", ""), ("2", "x")]));
-    let message = "t.parquet: the column \"list\" is a list or a map, which cannot be looked up; \
-                   name the columns to keep with --key and --value";
-    assert_eq!(file.error(&options("k", "")), message);
-    assert_eq!(file.error(&options("k", "list")), message);
-    let interval = crate::parquet::file(
-        "REQUIRED FIXED_LEN_BYTE_ARRAY(12) v (INTERVAL);",
-        vec![Values::Fixed(vec![Some(vec![0; 12])])],
-    );
+fn intervals_are_refused() {
+    let interval =
+        file("REQUIRED FIXED_LEN_BYTE_ARRAY(12) v (INTERVAL);", vec![Values::Fixed(vec![Some(vec![0; 12])])]);
     assert!(interval.error(&IngestOptions::default()).contains("the column \"v\" is an interval"));
 }
 

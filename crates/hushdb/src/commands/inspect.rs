@@ -80,6 +80,7 @@ fn facts(header: &Header) -> Result<Value, ProtocolError> {
         "blocks": shape.blocks,
         "slot_bytes": shape.slot_bytes,
         "fingerprint_bytes": descriptor.slot.fingerprint_bytes,
+        "fields": descriptor.fields,
         "length_bytes": descriptor.slot.length_bytes,
         "max_value_bytes": descriptor.slot.max_value_bytes,
         "payload_bytes": header.payload_bytes,

@@ -1,0 +1,200 @@
+//! Values of several columns: their fields, one after another. The names stand once, in the descriptor.
+//!
+//! A field is a head, `4 * length + kind` as LEB128, and as many bytes as it says ([`Field`]). Clients get a JSON object back.
+
+use std::str::from_utf8;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+
+use crate::{ProtocolError, table::invalid_descriptor};
+
+/// Most columns of a value.
+pub const MAX_FIELDS: usize = 1 << 16;
+/// Bits of a head that say the kind.
+const KIND_BITS: u32 = 2;
+
+/// A field of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field<'a> {
+    /// Nothing: kind 0, no bytes.
+    Null,
+    /// Compact JSON, as it is: kind 1. Numbers, booleans, arrays and objects.
+    Json(&'a str),
+    /// Text in UTF-8, which is a string in JSON: kind 2.
+    Text(&'a str),
+    /// Bytes, which are a string of base64 with padding in JSON: kind 3.
+    Binary(&'a [u8]),
+}
+
+impl<'a> Field<'a> {
+    /// Appends the field to a value.
+    pub fn append(self, out: &mut Vec<u8>) {
+        let (kind, bytes): (u64, &[u8]) = match self {
+            Self::Null => (0, b""),
+            Self::Json(text) => (1, text.as_bytes()),
+            Self::Text(text) => (2, text.as_bytes()),
+            Self::Binary(bytes) => (3, bytes),
+        };
+        let mut head = (bytes.len() as u64) << KIND_BITS | kind;
+        while head >= 0x80 {
+            out.push(head as u8 | 0x80);
+            head >>= 7;
+        }
+        out.push(head as u8);
+        out.extend_from_slice(bytes);
+    }
+
+    /// The field at the start of `value`, which is then behind it; `None` if there is none.
+    fn read(value: &mut &'a [u8]) -> Option<Self> {
+        let mut head = 0;
+        for shift in (0..u32::BITS).step_by(7) {
+            let (&byte, rest) = value.split_first()?;
+            *value = rest;
+            head |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                let (bytes, rest) = value.split_at_checked((head >> KIND_BITS) as usize)?;
+                *value = rest;
+                return Self::of(head & ((1 << KIND_BITS) - 1), bytes);
+            }
+        }
+        None
+    }
+
+    fn of(kind: u64, bytes: &'a [u8]) -> Option<Self> {
+        match kind {
+            0 => bytes.is_empty().then_some(Self::Null),
+            1 => {
+                let text = from_utf8(bytes).ok()?;
+                serde_json::from_str::<IgnoredAny>(text).ok().map(|_| Self::Json(text))
+            }
+            2 => from_utf8(bytes).ok().map(Self::Text),
+            _ => Some(Self::Binary(bytes)),
+        }
+    }
+
+    /// Appends the field as JSON.
+    fn append_json(self, out: &mut Vec<u8>) {
+        match self {
+            Self::Null => out.extend_from_slice(b"null"),
+            Self::Json(text) => out.extend_from_slice(text.as_bytes()),
+            Self::Text(text) => append_json_string(text, out),
+            Self::Binary(bytes) => append_json_string(&STANDARD.encode(bytes), out),
+        }
+    }
+}
+
+/// Appends `text` as a JSON string.
+pub fn append_json_string(text: &str, out: &mut Vec<u8>) {
+    serde_json::to_writer(out, text).expect("a string always has a JSON form, and a Vec takes any bytes");
+}
+
+/// The names of the fields of a value, in their order; at least one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fields(Vec<String>);
+
+impl Fields {
+    /// Fields of these names.
+    pub fn new(names: Vec<String>) -> Self {
+        Self(names)
+    }
+
+    /// The names.
+    pub fn names(&self) -> &[String] {
+        &self.0
+    }
+
+    /// What can be wrong with them in a descriptor.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Descriptor`].
+    pub fn check(&self) -> Result<(), ProtocolError> {
+        if self.0.is_empty() || self.0.len() > MAX_FIELDS {
+            return Err(invalid_descriptor("the number of fields of a value is out of range"));
+        }
+        Ok(())
+    }
+
+    /// The value as a compact JSON object, its members in the order of the fields.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Fields`] if it is not these fields.
+    pub fn to_json(&self, mut value: &[u8]) -> Result<Vec<u8>, ProtocolError> {
+        let mut out = Vec::new();
+        for (at, name) in self.0.iter().enumerate() {
+            out.push(if at == 0 { b'{' } else { b',' });
+            append_json_string(name, &mut out);
+            out.push(b':');
+            Field::read(&mut value).ok_or(ProtocolError::Fields)?.append_json(&mut out);
+        }
+        out.push(b'}');
+        if value.is_empty() { Ok(out) } else { Err(ProtocolError::Fields) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(count: usize) -> Fields {
+        Fields::new((0..count).map(|index| format!("f\"{index}")).collect())
+    }
+
+    fn value(fields: &[Field<'_>]) -> Vec<u8> {
+        let mut value = Vec::new();
+        fields.iter().for_each(|field| field.append(&mut value));
+        value
+    }
+
+    #[test]
+    fn fields_come_back_as_json() {
+        let all = [
+            Field::Null,
+            Field::Json("[1,2.50]"),
+            Field::Text("a\"\né"),
+            Field::Binary(b"\xff\0"),
+            Field::Text(""),
+        ];
+        let json = fields(5).to_json(&value(&all)).unwrap();
+        let expected = r#"{"f\"0":null,"f\"1":[1,2.50],"f\"2":"a\"\né","f\"3":"/wA=","f\"4":""}"#;
+        assert_eq!(String::from_utf8(json).unwrap(), expected);
+    }
+
+    #[test]
+    fn lengths_of_every_size_are_read_back() {
+        for (length, head) in [(0, 1), (31, 1), (32, 2), (4095, 2), (4096, 3), (1 << 20, 4)] {
+            let text = "x".repeat(length);
+            let bytes = value(&[Field::Text(&text), Field::Null]);
+            assert_eq!(bytes.len() - length, head + 1);
+            let json = fields(2).to_json(&bytes).unwrap();
+            assert_eq!(json.len(), length + r#"{"f\"0":"","f\"1":null}"#.len());
+        }
+    }
+
+    #[test]
+    fn what_is_no_value_is_an_error() {
+        let good = value(&[Field::Json("1"), Field::Text("a")]);
+        assert!(fields(2).to_json(&good).is_ok());
+        let bad: [&[u8]; 9] = [
+            b"",
+            &good[..good.len() - 1],
+            &[&good[..], b"\0"].concat(),
+            &good[..2],
+            // A null of one byte, what is not JSON, or not alone, what is not UTF-8, a head without an end, and a long one.
+            &[4, b'x', 0],
+            &[4 << 1 | 1, b'{', b'[', 0],
+            &[4 << 1 | 1, b'1', b',', 0],
+            &[4 | 2, 0xff, 0],
+            &[0xff; 20],
+        ];
+        for value in bad {
+            assert_eq!(fields(2).to_json(value), Err(ProtocolError::Fields), "{value:?}");
+        }
+        let long = [&[0xff, 0xff, 0xff, 0xff, 0x7f][..], &[0; 100]].concat();
+        assert_eq!(fields(1).to_json(&long), Err(ProtocolError::Fields));
+        for names in [vec![], vec![String::new(); MAX_FIELDS + 1]] {
+            assert!(Fields::new(names).check().is_err());
+        }
+    }
+}
