@@ -1,7 +1,7 @@
 //! Descriptors of tables.
 
 use hush_protocol::{
-    descriptor::{Descriptor, KeyLookup, Lookup, MAX_DESCRIPTOR_BYTES},
+    descriptor::{Descriptor, KeyLookup, Lookup, MAX_DESCRIPTOR_BYTES, Segment},
     keyword::{FilterParams, KeyDigest},
     layout,
     table::{MAX_COLUMNS, TableShape},
@@ -52,11 +52,24 @@ fn try_out(descriptor: &Descriptor) -> bool {
             let (block, column) = layout::index_position(&shape, descriptor.records - 1);
             assert!(block < shape.blocks && column < shape.columns);
         }
-        Lookup::Key(lookup) => try_keys(lookup, shape),
+        Lookup::Key(lookup) | Lookup::Position(lookup) => {
+            try_keys(lookup, shape);
+            descriptor.segments.iter().for_each(|segment| try_lanes(lookup, segment));
+        }
     }
     let bytes =
         [facts.query.total() as u64, facts.answer_bytes as u64, facts.hint_bytes, shape.columns as u64 * 64];
     facts.security_bits == 0.0 && bytes.into_iter().all(|bytes| bytes <= SMALL)
+}
+
+/// Where keys are in a segment beside the base.
+fn try_lanes(lookup: &KeyLookup, segment: &Segment) {
+    let lanes = segment.shape().lanes();
+    for key in [&b""[..], b"a", b"another key"] {
+        let digest = KeyDigest::new(&lookup.seed, key).expect("a short key");
+        let entry = segment.entries - 1;
+        assert!(segment.lanes.block_of(&digest, entry, lanes) < segment.blocks);
+    }
 }
 
 /// Where keys are in a table.

@@ -6,8 +6,11 @@ use hush_client::{Acceptance, PendingLookup, Table, Wanted};
 use hush_protocol::{
     Protocol,
     client::Hint,
-    descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, WhiteningSeed},
-    keyword::FilterKind,
+    descriptor::{
+        BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, Role, SEGMENTS_VERSION, Segment,
+        WhiteningSeed,
+    },
+    keyword::{FilterKind, LaneMap},
     slot::SlotFormat,
     table::TableShape,
 };
@@ -17,6 +20,8 @@ const SETS: [&str; 4] =
     ["INSECURE_PLAIN", "INSECURE_RING_N256", "INSECURE_PACK_N256", "INSECURE_COLPACK_N256"];
 const BLOCKS: usize = 3;
 const COLUMNS: usize = 8;
+/// Columns of a table of several tiers: those that its filter takes at least.
+const TIERED_COLUMNS: usize = 128;
 
 /// Every protocol, by index and by key.
 pub fn descriptors() -> Vec<Descriptor> {
@@ -24,18 +29,55 @@ pub fn descriptors() -> Vec<Descriptor> {
         let (thresholds, block_seeds) = (vec![0, 1, 255], vec![0, 1, 2]);
         Lookup::Key(KeyLookup { filter: FilterKind::Band64, seed: [4; 32], thresholds, block_seeds })
     };
-    let both = |protocol: &Protocol| [descriptor(*protocol, Lookup::Index), descriptor(*protocol, by_key())];
-    Protocol::ALL.iter().flat_map(both).collect()
+    let all = |protocol: &Protocol| {
+        let [index, key] = [Lookup::Index, by_key()].map(|lookup| descriptor(*protocol, lookup));
+        [tiered(*protocol), index, key]
+    };
+    Protocol::ALL.iter().flat_map(all).collect()
+}
+
+/// A table of a protocol, of two tiers and looked up by position.
+pub fn tiered(protocol: Protocol) -> Descriptor {
+    let (page, filter) = (protocol.page(), FilterKind::Band64);
+    let blocks = if page.has_columns() { BLOCKS } else { 1 };
+    let keys = KeyLookup { filter, seed: [4; 32], thresholds: vec![7; blocks], block_seeds: vec![1; blocks] };
+    let base = of_columns(protocol, Lookup::Position(keys), TIERED_COLUMNS);
+    let rule = base.params().expect("a table").base().facts().segments.clone();
+    let (columns, entries) = (TIERED_COLUMNS, rule.entries[rule.entries.len() - 1]);
+    let lanes = LaneMap { seeds: vec![3; entries], thresholds: vec![100; entries] };
+    let segment = Segment {
+        role: Role::Tier,
+        records: 9,
+        columns,
+        blocks: entries,
+        entries,
+        slot_bytes: 6,
+        lanes,
+        hint: None,
+        whitening: base.whitening,
+        database: [6; 32],
+    };
+    let slot = SlotFormat { max_value_bytes: 11, head_bytes: Some(5), ..base.slot };
+    let mut tiered = Descriptor { version: SEGMENTS_VERSION, slot, segments: vec![segment], ..base };
+    let bytes = tiered.params().expect("a table of two tiers").segments()[1].facts().hint_bytes;
+    let blake3 = *blake3::hash(&hint(bytes)).as_bytes();
+    tiered.segments[0].hint = (bytes > 0).then_some(BlobRef { blake3, bytes });
+    tiered.seal();
+    tiered
 }
 
 /// A table of a protocol.
 pub fn descriptor(protocol: Protocol, lookup: Lookup) -> Descriptor {
+    of_columns(protocol, lookup, COLUMNS)
+}
+
+fn of_columns(protocol: Protocol, lookup: Lookup, columns: usize) -> Descriptor {
     let page = protocol.page();
     let preset = SETS.into_iter().find(|set| page.has_set(set)).expect("a set for tests");
-    let fingerprint_bytes = if lookup == Lookup::Index { 0 } else { 8 };
+    let fingerprint_bytes = if lookup.asked_by() == "index" { 0 } else { 8 };
     let slot = SlotFormat::for_values(fingerprint_bytes, 0, 5);
     let blocks = if page.has_columns() { BLOCKS } else { 1 };
-    let shape = TableShape { columns: COLUMNS, blocks, slot_bytes: slot.slot_bytes() };
+    let shape = TableShape { columns, blocks, slot_bytes: slot.slot_bytes() };
     let table = page.table(preset, shape).expect("within the limits");
     let facts = table.facts();
     let lookup = match lookup {
@@ -44,7 +86,7 @@ pub fn descriptor(protocol: Protocol, lookup: Lookup) -> Descriptor {
             key.block_seeds.truncate(blocks);
             Lookup::Key(key)
         }
-        index => index,
+        other => other,
     };
     let hint = BlobRef { blake3: *blake3::hash(&hint(facts.hint_bytes)).as_bytes(), bytes: facts.hint_bytes };
     let mut descriptor = Descriptor {
@@ -52,8 +94,8 @@ pub fn descriptor(protocol: Protocol, lookup: Lookup) -> Descriptor {
         epoch: [0; 32],
         protocol,
         preset: preset.into(),
-        records: (COLUMNS * blocks) as u64,
-        columns: COLUMNS,
+        records: (columns * blocks) as u64,
+        columns,
         blocks,
         word_bits: facts.word_bits,
         slot,
@@ -62,6 +104,7 @@ pub fn descriptor(protocol: Protocol, lookup: Lookup) -> Descriptor {
         hint: (facts.hint_bytes > 0).then_some(hint),
         whitening: facts.is_whitened.then_some(WhiteningSeed([3; 32])),
         database: [5; 32],
+        segments: Vec::new(),
         signature: None,
     };
     descriptor.seal();
@@ -82,9 +125,10 @@ pub(crate) struct Asked {
 impl Asked {
     /// A look-up in the table of a descriptor, with a hint of the length that it says.
     pub(crate) fn new(descriptor: Descriptor) -> Self {
-        let given = descriptor.hint.as_ref().map(|blob| Arc::new(hint(blob.bytes)) as Hint);
+        let hints = descriptor.given().filter_map(|(hint, _)| hint).map(|blob| blob.bytes);
+        let given: Vec<_> = hints.map(|bytes| Arc::new(hint(bytes)) as Hint).collect();
         let wanted = match descriptor.lookup {
-            Lookup::Index => Wanted::Index(descriptor.records - 1),
+            Lookup::Index | Lookup::Position(_) => Wanted::Index(descriptor.records - 1),
             Lookup::Key(_) => Wanted::Key(b"a key".to_vec()),
         };
         let acceptance = Acceptance::of_weak(&descriptor.preset);

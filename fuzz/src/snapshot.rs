@@ -99,7 +99,7 @@ pub fn build_state(bytes: &[u8]) {
     let mut is_whole = false;
     if let (true, Ok(mut state)) = (kind & 1 == 1, serde_json::from_slice::<State>(text)) {
         identity = state.identity.clone();
-        state.database = file_entry(DB_FILE, &database);
+        state.databases = vec![file_entry(DB_FILE, &database)];
         body = serde_json::to_string(&state).ok();
         is_whole = true;
     }
@@ -115,7 +115,8 @@ pub fn build_state(bytes: &[u8]) {
         assert!(!is_whole || state.is_some(), "a state that agrees with its database is taken over");
         assert!(state.is_none_or(|state| state.identity == identity));
         let files = [(DB_FILE, database.len()), (COLUMNS_FILE, COLUMNS_BYTES)];
-        let journal = writer.open_journal(&files, UNITS, [9; 32]).expect("a journal that can be read");
+        let journal =
+            writer.segment(0).open_journal(&files, UNITS, [9; 32]).expect("a journal that can be read");
         for (name, bytes) in files {
             let mut file = writer.open_mapped(name, bytes).expect("a file that can be written");
             assert_eq!(file.bytes().len(), bytes);
@@ -125,7 +126,8 @@ pub fn build_state(bytes: &[u8]) {
         assert!(intact.is_empty(), "nobody guesses checksums");
         journal.record(3, &[0; 8]).expect("room for an entry");
         drop(journal);
-        let journal = writer.open_journal(&files, UNITS, [9; 32]).expect("a journal that can be read");
+        let journal =
+            writer.segment(0).open_journal(&files, UNITS, [9; 32]).expect("a journal that can be read");
         assert_eq!(journal.intact(|_| vec![0; 8]).expect("nobody cancels"), [3]);
     });
 }

@@ -1,6 +1,7 @@
 """A client by key of `simple`, `colpack`, `hybrid` and `onion`, over HTTP (docs/formats.md, Descriptor, Keys; docs/http-api.md)."""
 
 import base64
+import dataclasses
 import json
 import os
 import urllib.request
@@ -17,9 +18,27 @@ import parameters
 import rlwe
 import streams
 import words
-from key_lookup import Support, block_of, support_of
+from key_lookup import Support, block_beside, block_of, support_of
 from layouts import Entries
 from messages import VERSION, field, last_field
+
+
+@dataclasses.dataclass
+class Segment:
+    """A segment of a table: the base, or one beside it, which has a number of lanes of its own."""
+
+    columns: int
+    blocks: int
+    slot_bytes: int
+    lanes: int | None
+    hint: dict | None
+    whitening: str | None
+
+    @classmethod
+    def of(cls, described: dict, slot_bytes: int) -> "Segment":
+        lanes = described["blocks"] // described["entries"] if "entries" in described else None
+        shape = described["columns"], described["blocks"], slot_bytes, lanes
+        return cls(*shape, described.get("hint"), described.get("whitening"))
 
 
 class Client:
@@ -29,8 +48,10 @@ class Client:
         self.url, self.table = url, table
         self.descriptor = json.loads(self.request("GET", f"/v1/tables/{table}"))
         slot = self.descriptor["slot"]
-        self.slot_bytes = max(1, slot["fingerprint_bytes"] + slot["length_bytes"] + slot["max_value_bytes"])
-        self.columns, self.blocks = self.descriptor["columns"], self.descriptor["blocks"]
+        self.head_bytes = slot.get("head_bytes", slot["max_value_bytes"])
+        self.base = Segment.of(self.descriptor, max(1, slot["fingerprint_bytes"] + slot["length_bytes"] + self.head_bytes))
+        beside = self.descriptor.get("segments", [])
+        self.segments = [self.base, *(Segment.of(segment, segment["slot_bytes"]) for segment in beside)]
         self.query_bits = self.descriptor.get("word_bits", [0])[0]
         self.protocol = {"simple": Simple, "colpack": Colpack, "hybrid": Hybrid, "onion": Onion}[self.descriptor["protocol"]](self)
 
@@ -46,9 +67,17 @@ class Client:
         digest = blake3.blake3(key, key=bytes.fromhex(lookup["seed"])).digest()
         block = block_of(digest, bytes.fromhex(lookup["thresholds"]))
         seed = bytes.fromhex(lookup["block_seeds"])[block : block + 1]
-        support = support_of(digest, seed, lookup["filter"], self.columns)
-        parts, recover = self.protocol.query(support, block)
-        return self.value(digest, recover(self.answer(parts)))
+        support = support_of(digest, seed, lookup["filter"], self.base.columns)
+        parts, secrets = self.protocol.query(support, block)
+        answer, slots, entry = self.answer(parts), [], self.protocol.entry(block)
+        beside = self.descriptor.get("segments", [])
+        blocks = [block, *(block_beside(digest, entry, segment) for segment in beside)]
+        for segment, own in zip(self.segments, blocks, strict=True):
+            size = self.protocol.answer_bytes(segment)
+            slots.append(self.protocol.recover(segment, secrets, answer[:size], support, own))
+            answer = answer[size:]
+        assert not answer
+        return self.value(digest, slots[0], b"".join(slots[1:]))
 
     def answer(self, parts: dict[int, bytes]) -> bytes:
         """Sends one query, its fields by number."""
@@ -59,13 +88,13 @@ class Client:
         response = self.request("POST", f"/v1/tables/{self.table}/query", body)
         return last_field(last_field(response))
 
-    def value(self, digest: bytes, slot: bytes) -> bytes | None:
+    def value(self, digest: bytes, slot: bytes, tiers: bytes) -> bytes | None:
         form = self.descriptor["slot"]
         fingerprint, rest = slot[: form["fingerprint_bytes"]], slot[form["fingerprint_bytes"] :]
         at = form["length_bytes"]
         length = int.from_bytes(rest[:at], "little") if at else form["max_value_bytes"]
         is_found = digest[16:].startswith(fingerprint) and length <= form["max_value_bytes"]
-        return rest[at : at + length] if is_found else None
+        return (rest[at : at + self.head_bytes] + tiers)[:length] if is_found else None
 
     def record(self, key: bytes) -> dict | None:
         """The value of a key in a table whose values have several columns."""
@@ -93,87 +122,123 @@ def read_fields(names: list[str], value: bytes) -> dict:
 class Simple:
     def __init__(self, client: Client):
         self.client, self.params = client, parameters.LWE[client.descriptor["preset"]]
-        blob = client.request("GET", f"/v1/blobs/{client.descriptor['hint']['blake3']}")
-        rows, bits = client.blocks * client.slot_bytes, client.descriptor["word_bits"][1]
-        self.hint = words.unpack(blob, rows * self.params.n, bits).reshape(rows, -1) << np.uint64(32 - bits)
+        bits = client.descriptor["word_bits"][1]
+        self.hints = {}
+        for segment in client.segments:
+            blob = client.request("GET", f"/v1/blobs/{segment.hint['blake3']}")
+            hint = words.unpack(blob, segment.blocks * segment.slot_bytes * self.params.n, bits)
+            self.hints[id(segment)] = hint.reshape(-1, self.params.n) << np.uint64(32 - bits)
 
     def query(self, support: Support, block: int):
-        client, stream = self.client, fresh()
-        secret = streams.ternary(stream, self.params.n)
-        first = encrypted(client, self.params, secret, support, stream)
-        rows = slice(block * client.slot_bytes, (block + 1) * client.slot_bytes)
+        secret = streams.ternary(stream := fresh(), self.params.n)
+        return {1: encrypted(self.client, self.params, secret, support, stream)}, secret
 
-        def recover(answer: bytes) -> bytes:
-            bits = client.descriptor["word_bits"][2]
-            folded = words.unpack(answer, len(self.hint), bits)[rows] << np.uint64(32 - bits)
-            return lwe.decrypt(folded, self.hint[rows], secret)
+    def entry(self, block: int) -> int:
+        return 0
 
-        return {1: first}, recover
+    def answer_bytes(self, segment: Segment) -> int:
+        return -(-segment.blocks * segment.slot_bytes * self.client.descriptor["word_bits"][2] // 8)
+
+    def recover(self, segment: Segment, secret: np.ndarray, answer: bytes, support: Support, block: int) -> bytes:
+        bits, hint = self.client.descriptor["word_bits"][2], self.hints[id(segment)]
+        rows = slice(block * segment.slot_bytes, (block + 1) * segment.slot_bytes)
+        folded = words.unpack(answer, len(hint), bits)[rows] << np.uint64(32 - bits)
+        return lwe.decrypt(folded, hint[rows], secret)
 
 
-class Colpack:
+class Packed:
+    """Of which an answer is the planes of an entry."""
+
+    def __init__(self, client: Client, params):
+        self.client, self.params = client, params
+        self.entry_count = self.entries(client.base).count
+
+    def entries(self, segment: Segment) -> Entries:
+        return Entries(self.params.ring.degree, segment.blocks, segment.slot_bytes, segment.lanes)
+
+    def entry(self, block: int) -> int:
+        return self.entries(self.client.base).place(block)[0]
+
+    def answer_bytes(self, segment: Segment) -> int:
+        return rlwe.answer_bytes(self.params.ring, self.entries(segment).planes, self.sharing)
+
+    def recover(self, segment: Segment, secrets: list, answer: bytes, support: Support, block: int) -> bytes:
+        entries = self.entries(segment)
+        _, lane = entries.place(block)
+        symbols = rlwe.decrypt(self.params.ring, secrets, answer, entries.planes, 8)
+        return symbols[lane * segment.slot_bytes :][: segment.slot_bytes].astype(np.uint8).tobytes()
+
+
+class Colpack(Packed):
+    sharing = 1
+
     def __init__(self, client: Client):
-        self.client, self.params = client, parameters.COLUMN[client.descriptor["preset"]]
-        self.entries = Entries(self.params.ring.degree, client.blocks, client.slot_bytes)
-        self.entry_count = self.entries.count
+        super().__init__(client, parameters.COLUMN[client.descriptor["preset"]])
         self.masks = [colpack.mask(self.params.ring.kept_ring, index) for index in range(4)]
 
     def query(self, support: Support, block: int):
-        client, params, entries, stream = self.client, self.params, self.entries, fresh()
-        ring = params.ring.kept_ring
+        params, stream, ring = self.params, fresh(), self.params.ring.kept_ring
         secret = streams.ternary(stream, ring.degree)
-        first = encrypted(client, params.lwe, secret, support, stream)
-        entry, lane = entries.place(block)
-        power = 1 << (entries.count - 1).bit_length()
-        exponent = 2 * ring.degree // power * entry if entries.count > 1 else None
+        first = encrypted(self.client, params.lwe, secret, support, stream)
+        power = 1 << (self.entry_count - 1).bit_length()
+        exponent = 2 * ring.degree // power * self.entry(block) if self.entry_count > 1 else None
         packed = colpack.packed_keys(params, ring, *colpack.keys(params, ring, self.masks, secret, exponent, stream))
-        return {1: first, 3: packed}, lambda answer: lane_of(client, params.ring, [secret], answer, entries, lane)
+        return {1: first, 3: packed}, [secret]
 
 
-class Hybrid:
+class Hybrid(Packed):
+    sharing = 2
+
     def __init__(self, client: Client):
-        self.client, self.params = client, parameters.PACK[client.descriptor["preset"]]
-        self.entries = Entries(self.params.ring.degree, client.blocks, client.slot_bytes)
-        self.entry_count = self.entries.count
+        super().__init__(client, parameters.PACK[client.descriptor["preset"]])
         self.keys, self.key_id = uploaded(client, self.params.ring)
 
     def query(self, support: Support, block: int):
-        client, params, entries, stream = self.client, self.params, self.entries, fresh()
-        secret = streams.ternary(stream, params.lwe.n)
-        first = encrypted(client, params.lwe, secret, support, stream)
-        entry, lane = entries.place(block)
-        bits = [entry >> fold & 1 for fold in range((entries.count - 1).bit_length())]
-        packed, _ = expansion.query(params.ring, self.keys, secret, bits, stream)
-        parts = {1: first, 3: packed, 4: self.key_id}
-        return parts, lambda answer: lane_of(client, params.ring, self.keys.secrets, answer, entries, lane)
+        stream, entry = fresh(), self.entry(block)
+        secret = streams.ternary(stream, self.params.lwe.n)
+        first = encrypted(self.client, self.params.lwe, secret, support, stream)
+        bits = [entry >> fold & 1 for fold in range((self.entry_count - 1).bit_length())]
+        packed, _ = expansion.query(self.params.ring, self.keys, secret, bits, stream)
+        return {1: first, 3: packed, 4: self.key_id}, self.keys.secrets
 
 
 class Onion:
     def __init__(self, client: Client):
         self.client, self.params = client, parameters.RING[client.descriptor["preset"]]
-        self.slot_symbols = -(-8 * client.slot_bytes // self.params.plaintext_bits)
-        self.lanes = max(self.params.degree // self.slot_symbols, 1)
-        self.planes = -(-self.slot_symbols // self.params.degree)
-        self.entry_count = -(-client.blocks // self.lanes)
+        self.entry_count = self.shape(client.base)[2]
         self.keys, self.key_id = uploaded(client, self.params)
 
+    def shape(self, segment: Segment) -> tuple[int, int, int]:
+        """Symbols of a slot, lanes, entries."""
+        symbols = -(-8 * segment.slot_bytes // self.params.plaintext_bits)
+        lanes = segment.lanes or max(self.params.degree // symbols, 1)
+        return symbols, lanes, -(-segment.blocks // lanes)
+
+    def planes(self, segment: Segment) -> int:
+        return -(-self.shape(segment)[0] // self.params.degree)
+
+    def entry(self, block: int) -> int:
+        return block // self.shape(self.client.base)[1]
+
     def query(self, support: Support, block: int):
-        client, params, bits = self.client, self.params, self.params.plaintext_bits
-        entry, lane = divmod(block, self.lanes)
-        selectors = np.zeros(client.columns, np.int64)
+        entry = self.entry(block)
+        selectors = np.zeros(self.client.base.columns, np.int64)
         for row, coefficient in support:
             selectors[row] += coefficient
         of_entry = [entry >> fold & 1 for fold in range((self.entry_count - 1).bit_length())]
-        packed, _ = expansion.query(params, self.keys, selectors, of_entry, fresh())
+        packed, _ = expansion.query(self.params, self.keys, selectors, of_entry, fresh())
+        return {3: packed, 4: self.key_id}, self.keys.secrets
 
-        def recover(answer: bytes) -> bytes:
-            decrypted = rlwe.decrypt(params, self.keys.secrets, answer, self.planes, bits).reshape(self.planes, -1)
-            whitening = bytes.fromhex(client.descriptor["whitening"])
-            columns = [plane * self.entry_count + entry for plane in range(self.planes)]
-            bare = onion.without_whitening(params, whitening, support, columns, decrypted).ravel()
-            return words.pack(bare[lane * self.slot_symbols :][: self.slot_symbols].astype(np.uint64), bits)[: client.slot_bytes]
+    def answer_bytes(self, segment: Segment) -> int:
+        return rlwe.answer_bytes(self.params, self.planes(segment), 2)
 
-        return {3: packed, 4: self.key_id}, recover
+    def recover(self, segment: Segment, secrets: list, answer: bytes, support: Support, block: int) -> bytes:
+        (symbols, lanes, entries), planes, bits = self.shape(segment), self.planes(segment), self.params.plaintext_bits
+        entry, lane = divmod(block, lanes)
+        decrypted = rlwe.decrypt(self.params, secrets, answer, planes, bits).reshape(planes, -1)
+        columns = [plane * entries + entry for plane in range(planes)]
+        bare = onion.without_whitening(self.params, bytes.fromhex(segment.whitening), support, columns, decrypted).ravel()
+        return words.pack(bare[lane * symbols :][:symbols].astype(np.uint64), bits)[: segment.slot_bytes]
 
 
 def fresh() -> streams.Stream:
@@ -182,7 +247,7 @@ def fresh() -> streams.Stream:
 
 def encrypted(client: Client, params: parameters.Lwe, secret: np.ndarray, support: Support, stream: streams.Stream) -> bytes:
     """A vector over the columns, as it travels."""
-    matrix = lwe.public_matrix(params, client.columns)
+    matrix = lwe.public_matrix(params, client.base.columns)
     return words.pack(words.round_even(lwe.encrypt(matrix, secret, support, stream), client.query_bits), client.query_bits)
 
 
@@ -192,9 +257,3 @@ def uploaded(client: Client, params: parameters.Rlwe) -> tuple[keys.Keys, bytes]
     name = blake3.blake3(made.upload)
     client.request("PUT", f"/v1/keys/{name.hexdigest()}", made.upload)
     return made, name.digest()
-
-
-def lane_of(client: Client, params: parameters.Rlwe, secrets: list, answer: bytes, entries: Entries, lane: int) -> bytes:
-    """The bytes of a lane, from the planes of its entry."""
-    symbols = rlwe.decrypt(params, secrets, answer, entries.planes, 8)
-    return symbols[lane * client.slot_bytes :][: client.slot_bytes].astype(np.uint8).tobytes()

@@ -19,6 +19,15 @@ def block_of(digest: bytes, thresholds: bytes) -> int:
     return second if digest[15] < thresholds[first] else first
 
 
+def block_beside(digest: bytes, entry: int, segment: dict) -> int:
+    """The block of a key in a segment beside the base, in whose entry `entry` it is (Segments)."""
+    entry %= segment["entries"]
+    lanes = segment["blocks"] // segment["entries"]
+    seed = bytes.fromhex(segment["lanes"]["seeds"])[entry : entry + 1]
+    thresholds = bytes.fromhex(segment["lanes"]["thresholds"])[entry * lanes : (entry + 1) * lanes]
+    return entry * lanes + block_of(blake3.blake3(b"l" + seed, key=digest).digest(), thresholds)
+
+
 def support_of(digest: bytes, block_seed: bytes, name: str, columns: int) -> Support:
     """The columns that add up to a key's slot."""
     octets = blake3.blake3(block_seed, key=digest).digest(length=64)

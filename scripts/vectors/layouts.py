@@ -34,9 +34,9 @@ class Entries:
     """Which rows share a plaintext of N coefficients, where answers are packed: entries of `lanes` blocks or of one block, cut into
     planes of N rows."""
 
-    def __init__(self, degree: int, blocks: int, slot_bytes: int):
+    def __init__(self, degree: int, blocks: int, slot_bytes: int, lanes: int | None = None):
         self.degree, self.slot_bytes, self.rows = degree, slot_bytes, blocks * slot_bytes
-        self.lanes = max(degree // slot_bytes, 1)
+        self.lanes = lanes or max(degree // slot_bytes, 1)
         self.entry_rows = self.lanes * slot_bytes
         self.planes = -(-self.entry_rows // degree)
         self.count = -(-self.rows // self.entry_rows)

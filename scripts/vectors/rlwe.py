@@ -71,6 +71,12 @@ def single(params: Rlwe, ciphertexts: np.ndarray) -> bytes:
     return b"".join(words.pack(ring.switched(half, bits), bits) for half, bits in halves)
 
 
+def answer_bytes(params: Rlwe, plaintexts: int, sharing: int) -> int:
+    """Bytes of an answer in which so many plaintexts share a half a."""
+    wide, narrow = params.response
+    return params.degree * (-(-plaintexts // sharing) * wide + plaintexts * narrow) // 8
+
+
 def decrypt(params: Rlwe, secrets: list[np.ndarray], answer: bytes, plaintexts: int, symbol_bits: int) -> np.ndarray:
     """The symbols of all plaintexts: `round((a s + 2^(a - b) b) 2^symbol_bits / 2^a)`. Under several secrets, as many plaintexts
     share a half a."""

@@ -178,7 +178,7 @@ class Lookups(PackedTest):
         expected = {"long": "x" * MIB, "short": "y", "empty": "", "other": "z" * (MIB - 1)}
         plain = ["--preset", "INSECURE_PLAIN"]
         choices = {**small(["hybrid"]), "onion": [], "simple": [*plain, "--columns", 3], "frodo": plain}
-        limit = ["--max-value-size", MIB]
+        limit = ["--max-value-size", MIB, "--max-tiers", 1]
         tables = [self.table(expected, protocol, *args, *limit, name=protocol) for protocol, args in choices.items()]
         with self.serve(*tables) as (url, _):
             for table in tables:
@@ -193,7 +193,7 @@ class Lookups(PackedTest):
             line = self.fails("build", source, "--key", "k", "--protocol", protocol, *limit, "--out", out)
             self.assertIn(words, line)
         line = self.fails("build", source, "--key", "k", "--out", out)
-        self.assertIn(f"raise --max-value-size, up to {MIB}", line)
+        self.assertIn(f"raise --max-value-size, up to {16 * MIB}", line)
 
     def test_lengths_that_vary_and_few_records(self):
         self.varied_and_few(small(PROTOCOLS), varied=values(80, 50, 0))
@@ -392,8 +392,8 @@ class Builds(PackedTest):
             (["--protocol", "exppack-d"], ["exppack-d is for the shortest", "64"]),
             (["--protocol", "hybrid", "--columns", "0"], ["--columns"]),
             (["--protocol", "exppack"], ["unknown protocol", "auto", "frodo", "onion", *KEYED]),
-            (["--protocol", "hybrid", "--max-value-size", MIB + 1], ["--max-value-size", str(MIB)]),
-            (["--protocol", "hybrid", "--max-value-size", "299"], ["--max-value-size", "299", str(MIB)]),
+            (["--protocol", "hybrid", "--max-value-size", 16 * MIB + 1], ["--max-value-size", str(16 * MIB)]),
+            (["--protocol", "hybrid", "--max-value-size", "299"], ["--max-value-size", "299", str(16 * MIB)]),
             (["--protocol", "colpack", "--preset", "PACK_M31"], ["PACK_M31", "hybrid", "colpack"]),
             (["--protocol", "hybrid", "--preset", "COLPACK_N2048_Q52"], ["COLPACK_N2048_Q52", "colpack", "hybrid"]),
             (["--preset", "COLPACK"], ["COLPACK", "COLPACK_N2048_Q52"]),

@@ -17,6 +17,13 @@ CASES = {
     "hybrid": ("--filter", "fuse4", "--columns", "30"),
     "onion": ("--filter", "band64", "--columns", "16", "--preset", "ONION_M31"),
 }
+# Columns that A's ring has a multiple of beside the base.
+TIERED = {
+    "simple": ("--columns", "1000"),
+    "colpack": ("--columns", "2000"),
+    "hybrid": ("--columns", "700"),
+    "onion": ("--columns", "140", "--preset", "ONION_M31"),
+}
 
 
 class SecondClient(HushTest):
@@ -44,6 +51,23 @@ class SecondClient(HushTest):
                         self.assertEqual(client.get(f"key {i}".encode()), self.value(i).encode())
                     self.assertIsNone(client.get(b"no such key"))
 
+    def test_it_finds_values_of_several_tiers(self):
+        from client import Client
+
+        source = self.dir / "table.csv"
+        with source.open("w", newline="") as file:
+            csv.writer(file).writerows([("k", "v"), *((f"key {i}", self.tail(i)) for i in range(KEYS))])
+        arguments = ("--key", "k", "--value", "v", "--filter", "band64", "--tiers", "90,300,3000", "--protocol")
+        built = {name: self.build(source, *arguments, name, *args, name=name) for name, args in TIERED.items()}
+        with self.serve(*built.values()) as (url, _):
+            for name in built:
+                with self.subTest(name):
+                    client = Client(url, name)
+                    self.assertEqual(len(client.segments), 3)
+                    for i in (0, 1, 16, 64, KEYS - 1):
+                        self.assertEqual(client.get(f"key {i}".encode()), self.tail(i).encode())
+                    self.assertIsNone(client.get(b"no such key"))
+
     def test_it_reads_values_of_several_columns(self):
         from client import Client
 
@@ -62,6 +86,11 @@ class SecondClient(HushTest):
                 _, [answer] = self.get(url, f"key {i}")
                 self.assertEqual(json.loads(answer["value"]), expected)
                 self.assertEqual(list(json.loads(answer["value"])), list(expected))
+
+    @staticmethod
+    def tail(i):
+        """Mostly short, one in sixteen of some hundred bytes, one in sixty-four of up to 3,000."""
+        return f"value {i}" + "." * (2990 - i if i % 64 == 0 else 200 if i % 16 == 0 else i % 80)
 
     @staticmethod
     def value(i):

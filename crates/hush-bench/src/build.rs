@@ -31,7 +31,7 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
     for protocol in args.protocols() {
         let scratch = tempfile::tempdir()?;
         for filter in [FilterKind::Band256, FilterKind::Fuse3, FilterKind::Fuse4] {
-            let options = BuildOptions { filter, ..tables::options(protocol) };
+            let options = BuildOptions { filter: Some(filter), ..tables::options(protocol) };
             let records = Records { size: args.size, length: VALUE_BYTES, keyed: true };
             let start = Instant::now();
             let (header, mut stages) =

@@ -198,7 +198,9 @@ impl Visitor for Answers<'_> {
 
     fn visit<P: Page>(self) -> Self::Output {
         let Self { served, cpu, lookups } = self;
-        let table = Hosted::<P, Cpu>::open(cpu.clone(), served.descriptor.table::<P>()?, &served.files)?;
+        let tables = served.descriptor.tables::<P>()?;
+        let files = std::slice::from_ref(&served.files);
+        let table = Hosted::<P, Cpu>::open_segments(cpu.clone(), tables, files)?;
         let keys = served.client.key_upload().map(|(_, body)| table.open_keys(&body)).transpose()?;
         let keys: Vec<_> = keys.iter().cycle().take(lookups.queries.len() * keys.iter().len()).collect();
         lookups.timed(|queries| table.answer(queries, &keys))

@@ -10,10 +10,10 @@ use std::{
 use hush_cpu::Cpu;
 use hush_engine::{
     Backends, Progress,
-    builder::{BuildOptions, build},
+    builder::{BuildOptions, Tiers, build},
 };
 use hush_math::csprng::Csprng;
-use hush_protocol::{Protocol, facts::Facts, keyword::FilterKind};
+use hush_protocol::{Protocol, facts::Facts};
 use hush_store::{
     ingest::{OnDuplicate, Record, Spool},
     snapshot::{Header, MappedFile, SnapshotError, SnapshotWriter},
@@ -26,7 +26,8 @@ pub(crate) fn options(protocol: Protocol) -> BuildOptions {
     BuildOptions {
         protocol: Some(protocol),
         preset: None,
-        filter: FilterKind::Band256,
+        filter: None,
+        tiers: Tiers::AtMost(1),
         fingerprint_bytes: 8,
         columns: None,
         force_size: false,

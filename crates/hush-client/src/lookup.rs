@@ -37,10 +37,13 @@ impl Wanted {
             (Self::Key(_), Lookup::Index) => {
                 Err(ProtocolError::WrongLookup { actual: "index", asked: "key" })
             }
+            (Self::Key(_), Lookup::Position(_)) => {
+                Err(ProtocolError::WrongLookup { actual: "index", asked: "key" })
+            }
             (Self::Index(_), Lookup::Key(_)) => {
                 Err(ProtocolError::WrongLookup { actual: "key", asked: "index" })
             }
-            (Self::Key(_), Lookup::Key(_)) | (Self::Index(_), Lookup::Index) => Ok(()),
+            (Self::Key(_), Lookup::Key(_)) | (Self::Index(_), Lookup::Index | Lookup::Position(_)) => Ok(()),
         }
     }
 }

@@ -7,9 +7,9 @@ use hush_protocol::{
     ProtocolError, Target,
     any_page::TableParams,
     client::{ClientHalf, Given, Hint, Pending},
-    descriptor::{Descriptor, Lookup},
+    descriptor::{Descriptor, KeyLookup},
     facts::Facts,
-    keyword::{BlockMap, FilterParams, KeyDigest},
+    keyword::{BlockMap, FilterParams, KeyDigest, position_key},
     layout,
     ring_keys::RingKeys,
     wire,
@@ -21,21 +21,23 @@ use crate::{Acceptance, ClientError, Found, Wanted};
 /// Names evaluation keys: the BLAKE3 hash of what is uploaded.
 pub type KeyId = [u8; wire::KEY_ID_BYTES];
 
-/// A table's descriptor, with its hint or with the client's keys, ready for look-ups.
+/// A table's descriptor, with its hints or with the client's keys, ready for look-ups.
 pub struct Table {
     descriptor: Descriptor,
     params: TableParams,
-    /// Block map of a table by key.
+    /// Block map of a table whose records are found by a filter.
     block_map: Option<BlockMap>,
-    /// What the client has, as far as it is here.
-    given: Given,
-    /// The client's half; `None` as long as the client's keys are missing.
-    half: Option<Box<dyn ClientHalf>>,
+    /// What the client has of every segment, as far as it is here.
+    given: Vec<Given>,
+    /// The client's half of every segment, the base first; none as long as the client's keys are missing.
+    halves: Vec<Box<dyn ClientHalf>>,
 }
 
 /// What is kept between a query and its answer: the secrets, which decrypt and are wiped when dropped.
 pub struct PendingLookup {
     pending: Pending,
+    /// What was asked for in the segments beside the base.
+    beside: Vec<Target>,
     /// Fingerprint that the slot must have; empty in a table by index.
     fingerprint: Zeroizing<Vec<u8>>,
     /// The index asked for, if the table does not have it.
@@ -45,39 +47,52 @@ pub struct PendingLookup {
 /// Where a record is, and what its slot must hold.
 struct Sought {
     target: Target,
+    beside: Vec<Target>,
     fingerprint: Zeroizing<Vec<u8>>,
     out_of_range: Option<u64>,
 }
 
 impl Table {
-    /// A table from its descriptor and the hint that clients download, if there is one: memory, or a map of the cached file whose
-    /// BLAKE3 was checked against [`Descriptor::hint`] by the caller. For a table with evaluation keys [`Table::use_keys`] is to be
-    /// called before the first look-up.
+    /// A table from its descriptor and the hints that clients download, one a segment, if there are any: memory, or maps of the
+    /// cached files whose BLAKE3 were checked against the descriptor's by the caller. For a table with evaluation keys
+    /// [`Table::use_keys`] is to be called before the first look-up.
     ///
     /// # Errors
-    /// Those of [`Acceptance::check`]; [`ClientError::Protocol`] if the descriptor contradicts itself or the hint's length is
+    /// Those of [`Acceptance::check`]; [`ClientError::Protocol`] if the descriptor contradicts itself or a hint's length is
     /// wrong.
     pub fn new(
         descriptor: Descriptor,
-        hint: Option<Hint>,
+        hints: impl IntoIterator<Item = Hint>,
         acceptance: &Acceptance,
     ) -> Result<Self, ClientError> {
         descriptor.check()?;
         let params = descriptor.params()?;
         acceptance.check(&descriptor, params.facts())?;
-        let actual = hint.as_ref().map_or(0, |hint| (**hint).as_ref().len());
-        if params.facts().hint_bytes != actual as u64 {
-            let expected = usize::try_from(params.facts().hint_bytes).unwrap_or(usize::MAX);
-            return Err(ProtocolError::Length { what: "hint", expected, actual }.into());
+        let mut hints = hints.into_iter();
+        let mut given = Vec::new();
+        for (segment, (_, whitening)) in params.segments().iter().zip(descriptor.given()) {
+            let expected = segment.facts().hint_bytes;
+            let hint = if expected > 0 { hints.next() } else { None };
+            let actual = hint.as_ref().map_or(0, |hint| (**hint).as_ref().len());
+            if expected != actual as u64 {
+                return Err(wrong_hint(expected, actual));
+            }
+            given.push(Given { hint, whitening: whitening.map(|seed| seed.0), keys: None });
         }
-        let block_map = match &descriptor.lookup {
-            Lookup::Index => None,
-            Lookup::Key(key) => Some(key.block_map()),
-        };
-        let given = Given { hint, whitening: descriptor.whitening.map(|seed| seed.0), keys: None };
+        if let Some(hint) = hints.next() {
+            return Err(wrong_hint(0, (*hint).as_ref().len()));
+        }
+        let block_map = descriptor.lookup.keys().map(KeyLookup::block_map);
         let needs_keys = params.facts().keys.is_some();
-        let half = if needs_keys { None } else { Some(params.client(&given)?) };
-        Ok(Self { descriptor, params, block_map, given, half })
+        let mut table = Self { descriptor, params, block_map, given, halves: Vec::new() };
+        if !needs_keys {
+            table.halves = table.all_halves()?;
+        }
+        Ok(table)
+    }
+
+    fn all_halves(&self) -> Result<Vec<Box<dyn ClientHalf>>, ProtocolError> {
+        self.params.segments().iter().zip(&self.given).map(|(segment, given)| segment.client(given)).collect()
     }
 
     /// The descriptor.
@@ -103,18 +118,20 @@ impl Table {
     /// [`ClientError::Protocol`] if the table has something else that is missing.
     pub fn use_keys(&mut self, seed: &[u8; 32]) -> Result<(), ClientError> {
         let Some(set) = self.facts().keys else { return Ok(()) };
-        self.given.keys = Some(Arc::new(RingKeys::from_seed(&set, seed)));
-        self.half = Some(self.params.client(&self.given)?);
+        let keys = Arc::new(RingKeys::from_seed(&set, seed));
+        self.given.iter_mut().for_each(|given| given.keys = Some(keys.clone()));
+        self.halves = self.all_halves()?;
         Ok(())
     }
 
     /// The hash that queries name the evaluation keys by, and the body to upload; `None` for protocols without, and
     /// before [`Table::use_keys`].
     pub fn key_upload(&self) -> Option<(KeyId, Vec<u8>)> {
-        self.given.keys.as_ref().map(|keys| (keys.id(), keys.upload().to_vec()))
+        self.given[0].keys.as_ref().map(|keys| (keys.id(), keys.upload().to_vec()))
     }
 
-    /// Encrypts a look-up under fresh secrets from the operating system. A retry is a new call.
+    /// Encrypts a look-up under fresh secrets from the operating system. A retry is a new call. One query asks all segments,
+    /// whatever is asked for.
     ///
     /// An index that the table does not have makes an ordinary query for another record, so that the server, which
     /// chose the number of records, does not learn of it; [`Table::decode`] then says that it is out of range.
@@ -123,10 +140,10 @@ impl Table {
     /// [`ClientError::Protocol`] if the table is looked up the other way or the key is too long;
     /// [`ClientError::NoKeys`] for a table with evaluation keys before [`Table::use_keys`].
     pub fn query(&self, wanted: &Wanted) -> Result<(wire::Query, PendingLookup), ClientError> {
-        let Sought { target, fingerprint, out_of_range } = self.sought(wanted)?;
-        let half = self.half.as_ref().ok_or(ClientError::NoKeys)?;
-        let (query, pending) = half.query(target, &mut Csprng::from_os());
-        Ok((query, PendingLookup { pending, fingerprint, out_of_range }))
+        let Sought { target, beside, fingerprint, out_of_range } = self.sought(wanted)?;
+        let base = self.halves.first().ok_or(ClientError::NoKeys)?;
+        let (query, pending) = base.query(target, &mut Csprng::from_os());
+        Ok((query, PendingLookup { pending, beside, fingerprint, out_of_range }))
     }
 
     /// Reads an answer. Values of several columns are a JSON object of them.
@@ -136,11 +153,8 @@ impl Table {
     /// that was asked for is not in the table, the keys are not those of the query, or the query was made with a table of
     /// another protocol.
     pub fn decode(&self, pending: &PendingLookup, answer: &[u8]) -> Result<Found, ClientError> {
-        let half = self.half.as_ref().ok_or(ClientError::NoKeys)?;
-        let slot = half.recover(&pending.pending, answer)?;
-        let found = self.descriptor.slot.decode(&pending.fingerprint, &slot);
-        let values = found.map(|value| match &self.descriptor.fields {
-            Some(fields) => fields.to_json(value),
+        let values = self.value(pending, answer)?.map(|value| match &self.descriptor.fields {
+            Some(fields) => fields.to_json(&value),
             None => Ok(value.to_vec()),
         });
         match pending.out_of_range {
@@ -151,26 +165,77 @@ impl Table {
         }
     }
 
+    /// The value in the slots of all segments, which are decrypted whatever the base says of its length.
+    fn value(
+        &self,
+        pending: &PendingLookup,
+        answer: &[u8],
+    ) -> Result<Option<Zeroizing<Vec<u8>>>, ClientError> {
+        let (facts, base) = (self.facts(), self.halves.first().ok_or(ClientError::NoKeys)?);
+        if answer.len() != facts.answer_bytes {
+            let (expected, actual) = (facts.answer_bytes, answer.len());
+            return Err(ProtocolError::Length { what: "answer", expected, actual }.into());
+        }
+        let segments = self.params.segments();
+        let (own, mut rest) = answer.split_at(segments[0].facts().answer_bytes);
+        let slot = base.recover(&pending.pending, own)?;
+        let mut tiers = Zeroizing::new(Vec::new());
+        for ((half, segment), target) in self.halves.iter().zip(segments).skip(1).zip(&pending.beside) {
+            let (own, behind) = rest.split_at(segment.facts().answer_bytes);
+            tiers.extend_from_slice(&half.recover_at(&pending.pending, target, own)?);
+            rest = behind;
+        }
+        let found = self.descriptor.slot.decode_head(&pending.fingerprint, &slot);
+        Ok(found.map(|(length, head)| {
+            let mut value = Zeroizing::new([head, &tiers].concat());
+            value.truncate(length);
+            value
+        }))
+    }
+
     fn sought(&self, wanted: &Wanted) -> Result<Sought, ProtocolError> {
         wanted.check(&self.descriptor.lookup)?;
-        match (wanted, &self.descriptor.lookup, &self.block_map) {
-            (&Wanted::Index(index), _, _) => {
-                let out_of_range = (index >= self.descriptor.records).then_some(index);
+        let records = self.descriptor.records;
+        let (position, out_of_range);
+        let key: &[u8] = match wanted {
+            Wanted::Key(key) => {
+                out_of_range = None;
+                key
+            }
+            &Wanted::Index(index) => {
+                out_of_range = (index >= records).then_some(index);
                 let present = if out_of_range.is_some() { 0 } else { index };
-                let (block, column) = layout::index_position(&self.facts().shape, present);
-                let target = Target { columns: vec![(column as u32, 1)], block };
-                Ok(Sought { target, fingerprint: Zeroizing::default(), out_of_range })
+                if self.block_map.is_none() {
+                    let (block, column) = layout::index_position(&self.facts().shape, present);
+                    let target = Target { columns: vec![(column as u32, 1)], block };
+                    let fingerprint = Zeroizing::default();
+                    return Ok(Sought { target, beside: Vec::new(), fingerprint, out_of_range });
+                }
+                position = Zeroizing::new(position_key(present));
+                &position[..]
             }
-            (Wanted::Key(key), Lookup::Key(lookup), Some(block_map)) => {
-                let digest = KeyDigest::new(&lookup.seed, key)?;
-                let block = block_map.block_of(&digest);
-                let filter = FilterParams { kind: lookup.filter, slots: self.facts().shape.columns };
-                let columns = filter.support(&digest, block_map.seeds[block]);
-                let fingerprint = digest.fingerprint(usize::from(self.descriptor.slot.fingerprint_bytes));
-                let fingerprint = Zeroizing::new(fingerprint.to_vec());
-                Ok(Sought { target: Target { columns, block }, fingerprint, out_of_range: None })
-            }
-            (Wanted::Key(_), _, _) => Err(ProtocolError::WrongLookup { actual: "index", asked: "key" }),
-        }
+        };
+        let (Some(lookup), Some(block_map)) = (self.descriptor.lookup.keys(), &self.block_map) else {
+            return Err(ProtocolError::WrongLookup { actual: "index", asked: "key" });
+        };
+        let digest = KeyDigest::new(&lookup.seed, key)?;
+        let block = block_map.block_of(&digest);
+        let filter = FilterParams { kind: lookup.filter, slots: self.facts().shape.columns };
+        let columns = filter.support(&digest, block_map.seeds[block]);
+        let fingerprint = digest.fingerprint(usize::from(self.descriptor.slot.fingerprint_bytes));
+        let fingerprint = Zeroizing::new(fingerprint.to_vec());
+        let entry = block / self.facts().lanes;
+        let beside = self.descriptor.segments.iter().map(|segment| {
+            let lanes = segment.shape().lanes();
+            let block = segment.lanes.block_of(&digest, entry % segment.entries, lanes);
+            Target { columns: columns.clone(), block }
+        });
+        let beside = beside.collect();
+        Ok(Sought { target: Target { columns, block }, beside, fingerprint, out_of_range })
     }
+}
+
+fn wrong_hint(expected: u64, actual: usize) -> ClientError {
+    let expected = usize::try_from(expected).unwrap_or(usize::MAX);
+    ProtocolError::Length { what: "hint", expected, actual }.into()
 }

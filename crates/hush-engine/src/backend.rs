@@ -3,7 +3,9 @@
 use std::{fmt, str::FromStr, sync::Arc};
 
 use hush_cpu::Cpu;
-use hush_protocol::any_page::TableParams;
+#[cfg(feature = "ingest")]
+use hush_protocol::any_page::SegmentParams;
+use hush_protocol::{any_page::TableParams, facts::Facts};
 use thiserror::Error;
 
 use crate::{
@@ -163,31 +165,31 @@ impl Backends {
         table: &TableParams,
         progress: &dyn Progress,
     ) -> Result<Option<Seat<'_>>, DoesNotFit> {
-        self.seat(table, progress, |gpu| gpu.serving_plan(table, self.clients))
+        self.seat(table.facts(), progress, |gpu| gpu.serving_plan(table, self.clients))
     }
 
-    /// The GPU if what comes of the hint is to be computed there. `progress` is told why not, if there is one.
+    /// The GPU if what comes of the hint of a segment is to be computed there. `progress` is told why not, if there is one.
     ///
     /// # Errors
     /// [`DoesNotFit`] if the GPU was asked for.
     #[cfg(feature = "ingest")]
     pub(crate) fn gpu_to_build(
         &self,
-        table: &TableParams,
+        segment: &SegmentParams,
         progress: &dyn Progress,
     ) -> Result<Option<Seat<'_>>, DoesNotFit> {
-        let Some(hint) = table.hint() else { return Ok(None) };
-        self.seat(table, progress, |gpu| gpu.building_plan(&hint))
+        let Some(hint) = segment.hint() else { return Ok(None) };
+        self.seat(segment.facts(), progress, |gpu| gpu.building_plan(&hint))
     }
 
     fn seat(
         &self,
-        table: &TableParams,
+        facts: &Facts,
         progress: &dyn Progress,
         plan: impl Fn(&Gpu) -> MemoryPlan,
     ) -> Result<Option<Seat<'_>>, DoesNotFit> {
         let Ok(gpus) = &self.gpus else { return Ok(None) };
-        let encoded = table.facts().encoded_bytes;
+        let encoded = facts.encoded_bytes;
         let (mut lost, mut refused) = (None, None);
         for gpu in gpus {
             let (plan, free) = (plan(gpu), gpu.free_bytes());

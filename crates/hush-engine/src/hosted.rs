@@ -9,10 +9,16 @@ use hush_ops::{
     tiling::DbBytes,
 };
 use hush_protocol::{
-    ProtocolError, any_page::TableParams, descriptor::Descriptor, facts::HINT_FILE, hosted::Hosted,
-    page::Page, registry::Visitor, wire,
+    ProtocolError,
+    any_page::{SegmentParams, TableParams},
+    descriptor::Descriptor,
+    facts::HINT_FILE,
+    hosted::Hosted,
+    page::Page,
+    registry::Visitor,
+    wire,
 };
-use hush_store::snapshot::{Snapshot, SnapshotError, Verify};
+use hush_store::snapshot::{Snapshot, SnapshotError, Verify, segment_file};
 use thiserror::Error;
 
 use crate::{
@@ -130,11 +136,12 @@ pub(crate) fn host<B: Hosting>(
 impl Stored {
     /// What a server is told.
     fn served(&mut self, place: Place, max_batch: usize) -> Result<Served, OpenError> {
-        let blob = |hint: &hush_protocol::descriptor::BlobRef| -> Result<_, OpenError> {
-            let file = Arc::new(self.snapshot.take(HINT_FILE)?.into_file());
-            Ok(Blob { hash: hint.blake3, file, bytes: hint.bytes })
-        };
-        let blobs = self.descriptor.hint.iter().map(blob).collect::<Result<_, _>>()?;
+        let mut blobs = Vec::new();
+        for (segment, (hint, _)) in self.descriptor.given().enumerate() {
+            let Some(hint) = hint else { continue };
+            let file = Arc::new(self.snapshot.take(&segment_file(segment, HINT_FILE))?.into_file());
+            blobs.push(Blob { hash: hint.blake3, file, bytes: hint.bytes });
+        }
         let facts = self.params.facts();
         let keys = facts.keys.map(|set| KeySpec { preset: set.name().into(), bytes: facts.key_bytes, place });
         Ok(Served {
@@ -151,27 +158,35 @@ impl Stored {
         })
     }
 
-    /// Takes the files out that a backend reads, and reads them into memory if they are scanned there.
-    fn files(&mut self, place: Place) -> Result<Vec<(&'static str, DbBytes)>, OpenError> {
-        let specs = self.params.files();
-        let read = specs.iter().filter(|spec| !matches!(spec.content, Content::Download { .. }));
-        let files = read.map(|spec| -> Result<_, OpenError> {
-            let file = self.snapshot.take(spec.name)?;
-            if place == Place::Cpu {
-                file.make_resident()?;
-            }
-            Ok((spec.name, Arc::new(file) as DbBytes))
-        });
-        files.collect()
+    /// Takes the files of every segment out that a backend reads, and reads them into memory if they are scanned there.
+    fn files(&mut self, place: Place) -> Result<Vec<Files>, OpenError> {
+        let specs: Vec<_> = self.params.segments().iter().map(SegmentParams::files).collect();
+        let mut all = Vec::new();
+        for (segment, specs) in specs.iter().enumerate() {
+            let read = specs.iter().filter(|spec| !matches!(spec.content, Content::Download { .. }));
+            let files = read.map(|spec| -> Result<_, OpenError> {
+                let file = self.snapshot.take(&segment_file(segment, spec.name))?;
+                if place == Place::Cpu {
+                    file.make_resident()?;
+                }
+                Ok((spec.name, Arc::new(file) as DbBytes))
+            });
+            all.push(files.collect::<Result<_, _>>()?);
+        }
+        Ok(all)
     }
 }
+
+/// The files of a segment, by their names.
+type Files = Vec<(&'static str, DbBytes)>;
 
 /// Hosts a table of whichever page.
 struct Host<B> {
     berth: Berth<B>,
     descriptor: Descriptor,
     served: Served,
-    files: Vec<(&'static str, DbBytes)>,
+    /// Of every segment.
+    files: Vec<Files>,
 }
 
 impl<B: Hosting> Visitor for Host<B> {
@@ -179,7 +194,7 @@ impl<B: Hosting> Visitor for Host<B> {
 
     fn visit<P: Page>(self) -> Self::Output {
         let Self { berth, descriptor, served, files } = self;
-        let table = Hosted::<P, B>::open(berth.backend, descriptor.table::<P>()?, &files)?;
+        let table = Hosted::<P, B>::open_segments(berth.backend, descriptor.tables::<P>()?, &files)?;
         Ok(Arc::new(HostedTable { table, served, _room: berth.room }))
     }
 }

@@ -49,6 +49,27 @@ impl LweQueries {
     pub fn query(&self, index: usize) -> Self {
         Self { cols: self.cols, words: self.words[index * self.cols..][..self.cols].to_vec() }
     }
+
+    /// The queries of a segment of `cols` columns: word `c` is the sum of the words `c + j * cols`. They are queries under the same
+    /// secrets, of the wrapped vectors over the wrapped matrix. On the host, where queries come from: a word is added once for
+    /// each segment, and is folded thousands of times.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if `cols` does not divide the columns.
+    pub fn wrapped(&self, cols: usize) -> Result<Self, OpsError> {
+        let wraps = self.cols.checked_div(cols).unwrap_or(0);
+        OpsError::check_shape("wrap", "columns of a query", wraps * cols, self.cols)?;
+        let mut words = Vec::with_capacity(self.batch() * cols);
+        for query in self.words.chunks_exact(self.cols.max(1)) {
+            let (head, rest) = query.split_at(cols);
+            let first = words.len();
+            words.extend_from_slice(head);
+            for more in rest.chunks_exact(cols) {
+                words[first..].iter_mut().zip(more).for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
+            }
+        }
+        Ok(Self { cols, words })
+    }
 }
 
 /// The result of a fold: `batch` vectors of `rows` words modulo 2^32, query after query.

@@ -10,7 +10,7 @@ use crate::{
     client::{AskedTable, ClientHalf, Given},
     facts::{Database, Facts, FileSpec, HintPlan, WordBits},
     page::Page,
-    table::TableShape,
+    table::{SegmentShape, TableShape},
 };
 
 /// What a page says without a backend, and without its types.
@@ -36,7 +36,7 @@ pub trait AnyPage: Send + Sync {
     /// [`ProtocolError::He`] if there is no such set.
     fn shape(&self, preset: &str, slots: Slots, columns: Option<usize>) -> Result<TableShape, ProtocolError>;
 
-    /// A table of `shape`, with the widths of words that suit it.
+    /// A table of one segment of `shape`, with the widths of words that suit it.
     ///
     /// # Errors
     /// As [`Page::table`]; [`ProtocolError::He`] if there is no such set.
@@ -121,20 +121,119 @@ pub fn shape<P: Page>(set: &P::Set, slots: Slots, columns: Option<usize>) -> Tab
     TableShape { columns: count.div_ceil(blocks), blocks, slot_bytes }
 }
 
-/// A table of any page: its facts, and what else can be said of it without a backend.
+/// A table of any page: its segments, of which a look-up asks all with one query, made for the first, the *base*.
 #[derive(Clone)]
 pub struct TableParams {
+    /// Of a whole look-up.
+    facts: Arc<Facts>,
+    /// The base first.
+    segments: Vec<SegmentParams>,
+}
+
+impl TableParams {
+    /// A table of the page `P` that has one segment.
+    pub fn new<P: Page>(table: P::Table) -> Self {
+        Self::of(vec![SegmentParams::new::<P>(table)])
+    }
+
+    fn of(segments: Vec<SegmentParams>) -> Self {
+        let [base, beside @ ..] = &segments[..] else { unreachable!("a table has a base") };
+        if beside.is_empty() {
+            return Self { facts: base.facts.clone(), segments };
+        }
+        let mut facts = Facts::clone(&base.facts);
+        for SegmentParams { facts: own, .. } in beside {
+            facts.answer_bytes += own.answer_bytes;
+            facts.hint_bytes += own.hint_bytes;
+            facts.encoded_bytes += own.encoded_bytes;
+            facts.sigmas = facts.sigmas.min(own.sigmas);
+            facts.log2_failure = log2_sum(facts.log2_failure, own.log2_failure);
+        }
+        Self { facts: Arc::new(facts), segments }
+    }
+
+    /// The table with one more segment.
+    ///
+    /// # Errors
+    /// As [`Page::segment`].
+    pub fn with_segment(mut self, shape: SegmentShape) -> Result<Self, ProtocolError> {
+        let segment = self.segment(shape)?;
+        self.segments.push(segment);
+        Ok(Self::of(self.segments))
+    }
+
+    /// A segment that is asked with the queries of the table, without the table.
+    ///
+    /// # Errors
+    /// As [`Page::segment`].
+    pub fn segment(&self, shape: SegmentShape) -> Result<SegmentParams, ProtocolError> {
+        self.base().table.segment(shape)
+    }
+
+    /// What a look-up of the table is: the shape of the query is that of the base, answers and files are those of all segments.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The segment that queries are made for.
+    pub fn base(&self) -> &SegmentParams {
+        &self.segments[0]
+    }
+
+    /// All segments, the base first.
+    pub fn segments(&self) -> &[SegmentParams] {
+        &self.segments
+    }
+
+    /// [`Page::database`] of the base.
+    pub fn database(&self) -> Database {
+        self.base().database()
+    }
+
+    /// [`Page::hint`] of the base.
+    pub fn hint(&self) -> Option<HintPlan> {
+        self.base().hint()
+    }
+
+    /// The files of all segments, which have the same names in each.
+    pub fn files(&self) -> Vec<FileSpec> {
+        self.segments.iter().flat_map(SegmentParams::files).collect()
+    }
+
+    /// The steps of an answer, segment after segment.
+    pub fn path(&self) -> Vec<Step> {
+        self.segments.iter().flat_map(SegmentParams::path).collect()
+    }
+
+    /// A client's half of the base, with what is `given`.
+    ///
+    /// # Errors
+    /// As [`Page::client`].
+    pub fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError> {
+        self.base().client(given)
+    }
+}
+
+/// log2 of the sum of two numbers that are given by their log2.
+fn log2_sum(a: f64, b: f64) -> f64 {
+    let worst = a.max(b);
+    if worst == f64::NEG_INFINITY { worst } else { worst + ((a - worst).exp2() + (b - worst).exp2()).log2() }
+}
+
+/// A segment of a table of any page: its facts, and what else can be said of it without a backend.
+#[derive(Clone)]
+pub struct SegmentParams {
     facts: Arc<Facts>,
     table: Arc<dyn AnyTable>,
 }
 
-impl TableParams {
-    /// A table of the page `P`.
-    pub fn new<P: Page>(table: P::Table) -> Self {
+impl SegmentParams {
+    /// A segment of the page `P`.
+    fn new<P: Page>(table: P::Table) -> Self {
         Self { facts: Arc::new(P::facts(&table)), table: Arc::new(TableOf::<P>(table)) }
     }
 
-    /// What the table is.
+    /// What the segment is. Beside the base it has no query of its own.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -181,6 +280,7 @@ impl PartialEq for TableParams {
 }
 
 trait AnyTable: Send + Sync {
+    fn segment(&self, shape: SegmentShape) -> Result<SegmentParams, ProtocolError>;
     fn database(&self) -> Database;
     fn hint(&self) -> Option<HintPlan>;
     fn files(&self) -> Vec<FileSpec>;
@@ -191,6 +291,10 @@ trait AnyTable: Send + Sync {
 struct TableOf<P: Page>(P::Table);
 
 impl<P: Page> AnyTable for TableOf<P> {
+    fn segment(&self, shape: SegmentShape) -> Result<SegmentParams, ProtocolError> {
+        Ok(SegmentParams::new::<P>(P::segment(&self.0, shape)?))
+    }
+
     fn database(&self) -> Database {
         P::database(&self.0)
     }

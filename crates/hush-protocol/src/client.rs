@@ -22,7 +22,10 @@ pub struct Given {
 }
 
 /// What a client keeps between query and answer.
-pub struct Pending(Box<dyn Any + Send + Sync>);
+pub struct Pending {
+    secrets: Box<dyn Any + Send + Sync>,
+    target: Target,
+}
 
 /// A client's half of a table.
 pub trait ClientHalf: Send + Sync {
@@ -34,7 +37,20 @@ pub trait ClientHalf: Send + Sync {
     /// # Errors
     /// [`ProtocolError`] if the answer is not as long as the shape says, or the query was made with other keys;
     /// [`ProtocolError::OtherTable`] if it was made for a table of another kind.
-    fn recover(&self, pending: &Pending, answer: &[u8]) -> Result<Zeroizing<Vec<u8>>, ProtocolError>;
+    fn recover(&self, pending: &Pending, answer: &[u8]) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
+        self.recover_at(pending, &pending.target, answer)
+    }
+
+    /// The slot of `target` in a segment beside the base that was asked.
+    ///
+    /// # Errors
+    /// As [`ClientHalf::recover`].
+    fn recover_at(
+        &self,
+        pending: &Pending,
+        target: &Target,
+        answer: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, ProtocolError>;
 }
 
 /// A table of the page `P` as a client asks it.
@@ -55,12 +71,18 @@ struct PendingOf<P: Page>(P::Pending);
 
 impl<P: Page> ClientHalf for AskedTable<P> {
     fn query(&self, target: Target, rng: &mut Csprng) -> (wire::Query, Pending) {
-        let (query, pending) = P::query(&self.table, &self.client, target, rng);
-        (query, Pending(Box::new(PendingOf::<P>(pending))))
+        let (query, pending) = P::query(&self.table, &self.client, &target, rng);
+        (query, Pending { secrets: Box::new(PendingOf::<P>(pending)), target })
     }
 
-    fn recover(&self, pending: &Pending, answer: &[u8]) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
-        let PendingOf(pending) = pending.0.downcast_ref::<PendingOf<P>>().ok_or(ProtocolError::OtherTable)?;
-        P::recover(&self.table, &self.client, pending, answer)
+    fn recover_at(
+        &self,
+        pending: &Pending,
+        target: &Target,
+        answer: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
+        let secrets = pending.secrets.downcast_ref::<PendingOf<P>>();
+        let PendingOf(secrets) = secrets.ok_or(ProtocolError::OtherTable)?;
+        P::recover(&self.table, &self.client, secrets, target, answer)
     }
 }

@@ -60,7 +60,9 @@ impl ColumnPage for Colpack {
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
         let (backend, table, ring) = (host.backend, host.table, &host.scheme.ring);
         let chain = head.chain.as_ref().expect("entries are folded");
-        let bodies: Vec<_> = opened.keys.iter().map(|keys| keys.power.as_ref()).collect();
+        // A segment of one entry has nothing to choose, whatever the query brings for others.
+        let bodies: Vec<_> =
+            opened.keys.iter().map(|keys| keys.power.as_ref().filter(|_| table.folds())).collect();
         let powers = PowerKeys { masks: host.scheme.public.masks().power(), bodies: &bodies };
         let chosen = backend.rgsw_power_fold(ring, chain, &packed, powers)?; //   (7h)  a ciphertext a plane
         let bits = table.params().ring().response_bits();

@@ -26,14 +26,17 @@ use crate::{
     ProtocolError,
     client::Given,
     column_table::{ColumnSpec, ColumnTable},
-    facts::{CHAIN_FILE, COLUMNS_FILE, DB_FILE, Database, Facts, FileSpec, HintPlan, HintProduct, WordBits},
+    facts::{
+        CHAIN_FILE, COLUMNS_FILE, DB_FILE, Database, Facts, FileSpec, HintPlan, HintProduct, SegmentRule,
+        WordBits,
+    },
     layout,
     message::{check_length, check_vectors, unpack_queries},
     page::{Batch, Files, Host, Page, Partial},
     parts::joined_rows,
     registry::Protocol,
     response::decrypt_plaintexts,
-    table::{TableShape, invalid_descriptor},
+    table::{SegmentShape, TableShape, invalid_descriptor},
     target::Target,
     wire,
 };
@@ -139,7 +142,6 @@ pub struct ColumnHead<B: ColumnOps> {
 
 /// What the client keeps between query and answer.
 pub struct ColumnPending {
-    target: Target,
     key: RingDecryptionKey,
 }
 
@@ -148,7 +150,7 @@ pub struct OpenedColumn {
     /// The vectors over the columns.
     pub(crate) first: LweQueries,
     /// The keys that came with them.
-    pub(crate) keys: Vec<ColumnKeys>,
+    pub(crate) keys: Arc<Vec<ColumnKeys>>,
 }
 
 impl<P: ColumnPage> Page for ColumnPacked<P> {
@@ -191,6 +193,10 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         }
     }
 
+    fn segment(base: &ColumnTable, shape: SegmentShape) -> Result<ColumnTable, ProtocolError> {
+        base.segment(&Self::facts(base), shape)
+    }
+
     fn facts(table: &ColumnTable) -> Facts {
         let (params, shape) = (table.params(), table.pack_shape());
         Facts {
@@ -209,6 +215,16 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
             is_whitened: false,
             encoded_bytes: table.tiling().stored_bytes(),
             units: shape.entries(),
+            lanes: if P::SPEC.folds { table.lanes() } else { table.shape().blocks },
+            segments: SegmentRule {
+                column_unit: table.matrix().column_unit(),
+                // One power of X chooses: among all entries, or there is no choice.
+                entries: if P::SPEC.folds && shape.entries() > 1 {
+                    vec![1, shape.entries()]
+                } else {
+                    vec![1]
+                },
+            },
             details: vec![
                 ("lwe_dimension", json!(params.lwe().n())),
                 ("error_std", json!(params.lwe().error_std())),
@@ -257,7 +273,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
     fn query(
         table: &ColumnTable,
         public: &ColumnRing,
-        target: Target,
+        target: &Target,
         rng: &mut Csprng,
     ) -> (wire::Query, ColumnPending) {
         let (params, matrix) = (table.params(), table.matrix());
@@ -274,18 +290,19 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         );
         let first = pack_rounded(&words, table.query_bits()).into();
         let query = wire::Query { first, packed: keys.into(), ..Default::default() };
-        (query, ColumnPending { target, key })
+        (query, ColumnPending { key })
     }
 
     fn recover(
         table: &ColumnTable,
         public: &ColumnRing,
         pending: &ColumnPending,
+        target: &Target,
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
         let (secrets, plaintexts) = ([pending.key.secret(); 2], table.answer_plaintexts());
         let bytes = decrypt_plaintexts(&public.context, secrets, answer, plaintexts, u8::BITS)?;
-        Ok(P::recover(table, &pending.target, &bytes))
+        Ok(P::recover(table, target, &bytes))
     }
 
     fn scheme<B: Steps>(backend: &B, table: &ColumnTable) -> Result<ColumnScheme<B>, ProtocolError> {
@@ -358,9 +375,17 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         };
         // The first of several errors, whatever the order in which they are found.
         let keys: Vec<Result<_, _>> = queries.par_iter().enumerate().map(open).collect();
-        let keys = keys.into_iter().collect::<Result<_, _>>()?;
+        let keys = keys.into_iter().collect::<Result<Vec<_>, _>>()?;
         let first = unpack_queries(queries, table.shape().columns, table.query_bits(), |query| &query.first)?;
-        Ok(OpenedColumn { first, keys })
+        Ok(OpenedColumn { first, keys: Arc::new(keys) })
+    }
+
+    fn wrap<B: Steps>(
+        host: &Host<'_, Self, B>,
+        opened: &OpenedColumn,
+    ) -> Result<OpenedColumn, ProtocolError> {
+        let first = opened.first.wrapped(host.table.shape().columns)?;
+        Ok(OpenedColumn { first, keys: opened.keys.clone() })
     }
 
     fn scan<B: Steps>(

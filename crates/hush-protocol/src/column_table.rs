@@ -15,12 +15,13 @@ use hush_ops::{
 
 use crate::{
     ProtocolError,
-    entry_layout::EntryLayout,
+    entry_layout::{EntryLayout, most_lanes},
+    facts::Facts,
     registry::Protocol,
     response::response_bytes,
     table::{
-        MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, TableShape, check_kept, check_limit,
-        fewest_query_bits,
+        Asked, MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, SegmentShape, TableShape,
+        check_kept, check_limit, fewest_query_bits,
     },
     wire::QuerySizes,
 };
@@ -41,6 +42,8 @@ pub struct ColumnTable {
     params: ColumnParams,
     shape: TableShape,
     query_bits: u32,
+    /// Of a segment beside the base.
+    asked: Option<Asked>,
 }
 
 impl ColumnTable {
@@ -50,7 +53,7 @@ impl ColumnTable {
     /// As [`ColumnTable::with_query_bits`].
     pub fn new(spec: ColumnSpec, params: ColumnParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_shape(shape)?;
-        let sigmas = |query_bits| Self { spec, params, shape, query_bits }.sigmas();
+        let sigmas = |query_bits| Self { spec, params, shape, query_bits, asked: None }.sigmas();
         let query_bits = if params.lwe().full_words() { 32 } else { fewest_query_bits(sigmas) };
         Self::with_query_bits(spec, params, shape, query_bits)
     }
@@ -68,7 +71,24 @@ impl ColumnTable {
     ) -> Result<Self, ProtocolError> {
         check_limit("bits of a query word", query_bits as usize, 32)?;
         check_shape(shape)?;
-        let table = Self { spec, params, shape, query_bits };
+        Self { spec, params, shape, query_bits, asked: None }.checked()
+    }
+
+    /// A segment that is asked with the queries of this table.
+    ///
+    /// # Errors
+    /// As [`ColumnTable::with_query_bits`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
+    pub fn segment(&self, base: &Facts, segment: SegmentShape) -> Result<Self, ProtocolError> {
+        let SegmentShape { shape, entries } = segment;
+        check_shape(shape)?;
+        let most = most_lanes(self.params.ring().degree(), shape.slot_bytes);
+        segment.check(base, if self.spec.folds { most } else { MAX_DB_ROWS })?;
+        let asked = Asked { columns: self.shape.columns, second: 0, entries };
+        Self { shape, asked: Some(asked), ..*self }.checked()
+    }
+
+    fn checked(self) -> Result<Self, ProtocolError> {
+        let (table, Self { spec, params, shape, .. }) = (self, self);
         check_kept("bytes of the pack columns (use more columns)", table.columns_tiling().stored_bytes())?;
         if spec.folds {
             let entries = table.pack_shape().entries();
@@ -128,10 +148,15 @@ impl ColumnTable {
     }
 
     pub(crate) fn entry_layout(&self) -> EntryLayout {
-        EntryLayout::new(self.params.ring().degree(), self.shape)
+        let degree = self.params.ring().degree();
+        match self.asked {
+            Some(asked) if self.spec.folds => EntryLayout::with_entries(degree, self.shape, asked.entries),
+            // All entries come back, as many as it takes.
+            _ => EntryLayout::new(degree, self.shape),
+        }
     }
 
-    /// Blocks in an entry: slots that one plaintext holds, 1 for slots that take more than one.
+    /// Blocks in an entry: in the base slots that one plaintext holds, 1 for slots that take more than one.
     pub fn lanes(&self) -> usize {
         self.entry_layout().lanes()
     }
@@ -148,7 +173,17 @@ impl ColumnTable {
 
     /// The public matrix.
     pub fn matrix(&self) -> PublicMatrix {
-        self.params.lwe().public_matrix(MatrixDomain::First, self.shape.columns)
+        self.params.lwe().public_matrix(MatrixDomain::First, self.asked_columns()).wrapped(self.shape.columns)
+    }
+
+    /// Columns of the queries that it is asked with.
+    fn asked_columns(&self) -> usize {
+        self.asked.map_or(self.shape.columns, |asked| asked.columns)
+    }
+
+    /// Whether it is a segment beside the base.
+    pub(crate) fn is_beside(&self) -> bool {
+        self.asked.is_some()
     }
 
     /// Whether entries are folded to one (`colpack`, if there are several).
@@ -172,8 +207,11 @@ impl ColumnTable {
         if self.spec.folds { self.pack_shape().planes() } else { self.pack_shape().plaintexts() }
     }
 
-    /// Bytes of the parts of a query.
+    /// Bytes of the parts of a query; a segment has none of its own.
     pub fn query_bytes(&self) -> QuerySizes {
+        if self.is_beside() {
+            return QuerySizes::default();
+        }
         let first = packed_bytes(self.shape.columns, self.query_bits);
         QuerySizes { first, packed: self.params.key_bytes(self.folds()), ..QuerySizes::default() }
     }
@@ -185,7 +223,7 @@ impl ColumnTable {
 
     /// The noise of a look-up.
     pub fn noise(&self) -> ColumnNoise {
-        ColumnNoise::new(&self.params, self.shape.columns, self.query_bits, self.external_products())
+        ColumnNoise::new(&self.params, self.asked_columns(), self.query_bits, self.external_products())
     }
 
     /// The limit of decoding in standard deviations of the error; infinite without noise.

@@ -8,24 +8,28 @@ use crate::{
     any_page::TableParams,
     facts::WordBits,
     fields::Fields,
-    keyword::{BlockMap, FilterKind, MAX_BLOCKS, MAX_FINGERPRINT_BYTES},
+    keyword::{BlockMap, FilterKind, LaneMap, MAX_BLOCKS, MAX_FINGERPRINT_BYTES, WrappedFilter},
     page::Page,
     registry::Protocol,
     signature::Signature,
     slot::{MAX_VALUE_BYTES, SlotFormat},
-    table::{TableShape, invalid_descriptor},
+    table::{SegmentShape, TableShape, invalid_descriptor},
     wire::MAX_PRESET_BYTES,
 };
 
-/// The version of the descriptor that this program writes and reads.
+/// The version of the descriptor of a table of one segment.
 pub const DESCRIPTOR_VERSION: u32 = 1;
+/// The version of the descriptor of a table of several segments: who does not know them must not read it.
+pub const SEGMENTS_VERSION: u32 = 2;
+/// Most segments of a table.
+pub const MAX_SEGMENTS: usize = 16;
 /// Longest descriptor that a client reads.
 pub const MAX_DESCRIPTOR_BYTES: usize = 64 << 20;
 
 /// The public description of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Descriptor {
-    /// [`DESCRIPTOR_VERSION`].
+    /// [`DESCRIPTOR_VERSION`], or [`SEGMENTS_VERSION`] of a table of several segments.
     pub version: u32,
     /// Hash of the rest of this descriptor but its signature (and so of the table's content): what a query names.
     #[serde(with = "hex")]
@@ -60,9 +64,65 @@ pub struct Descriptor {
     /// A hash of the encoded database: BLAKE3 of the checksums of its file.
     #[serde(with = "hex")]
     pub database: [u8; 32],
+    /// The segments beside the base, which is all of the above. A look-up asks them all, with the query of the base.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<Segment>,
     /// Who published it, if that is known. It signs the epoch, which is not of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Signature>,
+}
+
+/// A segment beside the base.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Segment {
+    /// What it is for.
+    pub role: Role,
+    /// Number of records.
+    pub records: u64,
+    /// Columns: a divisor of the base's.
+    pub columns: usize,
+    /// Blocks: so many lanes for each entry.
+    pub blocks: usize,
+    /// Entries: the entry of a key is that in the base modulo these.
+    pub entries: usize,
+    /// Bytes of a slot.
+    pub slot_bytes: usize,
+    /// In which lane a key is.
+    pub lanes: LaneMap,
+    /// As in the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<BlobRef>,
+    /// As in the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whitening: Option<WhiteningSeed>,
+    /// As in the base.
+    #[serde(with = "hex")]
+    pub database: [u8; 32],
+}
+
+/// What a segment is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The next bytes of the values that are longer than those in the segments before it.
+    Tier,
+}
+
+impl Role {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tier => "tier",
+        }
+    }
+}
+
+impl Segment {
+    /// Its shape.
+    pub fn shape(&self) -> SegmentShape {
+        let &Self { columns, blocks, slot_bytes, entries, .. } = self;
+        SegmentShape { shape: TableShape { columns, blocks, slot_bytes }, entries }
+    }
 }
 
 /// How a record is found.
@@ -73,6 +133,27 @@ pub enum Lookup {
     Index,
     /// By key.
     Key(KeyLookup),
+    /// By its position, which is the key: of a table of several segments, where it is 8 bytes, little-endian.
+    #[serde(rename = "position")]
+    Position(KeyLookup),
+}
+
+impl Lookup {
+    /// The key layer, if there is one.
+    pub fn keys(&self) -> Option<&KeyLookup> {
+        match self {
+            Self::Index => None,
+            Self::Key(keys) | Self::Position(keys) => Some(keys),
+        }
+    }
+
+    /// How people say it: by "key" or by "index".
+    pub fn asked_by(&self) -> &'static str {
+        match self {
+            Self::Key(_) => "key",
+            Self::Index | Self::Position(_) => "index",
+        }
+    }
 }
 
 /// The key layer of a table.
@@ -131,8 +212,10 @@ impl Descriptor {
             version: u64,
         }
         let Version { version } = serde_json::from_slice(bytes).map_err(unreadable)?;
-        if version != u64::from(DESCRIPTOR_VERSION) {
-            let text = format!("version {version}, this program reads {DESCRIPTOR_VERSION}: update it");
+        if ![DESCRIPTOR_VERSION, SEGMENTS_VERSION].map(u64::from).contains(&version) {
+            let text = format!(
+                "version {version}, this program reads {DESCRIPTOR_VERSION} and {SEGMENTS_VERSION}: update it"
+            );
             return Err(invalid_descriptor(&text));
         }
         let descriptor: Self = serde_json::from_slice(bytes).map_err(unreadable)?;
@@ -156,18 +239,21 @@ impl Descriptor {
             return Err(invalid_descriptor("no parameter set has such a name"));
         }
         self.fields.as_ref().map_or(Ok(()), Fields::check)?;
+        self.check_segments()?;
         let params = self.params()?;
-        let facts = params.facts();
-        if self.hint.as_ref().map_or(0, |hint| hint.bytes) != facts.hint_bytes
-            || self.hint.is_some() != (facts.hint_bytes > 0)
-        {
-            return Err(invalid_descriptor("the hint's length does not fit the shape"));
-        }
-        if self.whitening.is_some() != facts.is_whitened {
-            return Err(invalid_descriptor("a table has whitening if it is over rings"));
+        for (segment, (hint, whitening)) in params.segments().iter().zip(self.given()) {
+            let facts = segment.facts();
+            if hint.map_or(0, |hint| hint.bytes) != facts.hint_bytes
+                || hint.is_some() != (facts.hint_bytes > 0)
+            {
+                return Err(invalid_descriptor("the hint's length does not fit the shape"));
+            }
+            if whitening.is_some() != facts.is_whitened {
+                return Err(invalid_descriptor("a table has whitening if it is over rings"));
+            }
         }
         if self.slot.max_value_bytes as usize > MAX_VALUE_BYTES
-            || self.slot.length_bytes > 3
+            || self.slot.length_bytes > 4
             || usize::from(self.slot.fingerprint_bytes) > MAX_FINGERPRINT_BYTES
         {
             return Err(invalid_descriptor("the slot format is out of range"));
@@ -179,13 +265,18 @@ impl Descriptor {
             Lookup::Index if self.records == 0 || self.records > self.columns as u64 * self.blocks as u64 => {
                 Err(invalid_descriptor("the number of records does not fit the shape"))
             }
-            Lookup::Key(_) if self.blocks > MAX_BLOCKS => {
+            Lookup::Key(_) | Lookup::Position(_) if self.blocks > MAX_BLOCKS => {
                 Err(invalid_descriptor("more blocks than a descriptor can list: use more columns"))
             }
             Lookup::Key(_) if self.slot.fingerprint_bytes == 0 => {
                 Err(invalid_descriptor("a table by key needs fingerprints"))
             }
-            Lookup::Key(key) if [key.thresholds.len(), key.block_seeds.len()] != [self.blocks; 2] => {
+            Lookup::Position(_) if self.segments.is_empty() || self.records == 0 => {
+                Err(invalid_descriptor("a position is a key in tables of several segments alone"))
+            }
+            Lookup::Key(key) | Lookup::Position(key)
+                if [key.thresholds.len(), key.block_seeds.len()] != [self.blocks; 2] =>
+            {
                 Err(invalid_descriptor("the block map does not fit the number of blocks"))
             }
             _ => Ok(()),
@@ -197,15 +288,61 @@ impl Descriptor {
     /// # Errors
     /// [`ProtocolError`] if the preset is unknown or the shape is refused.
     pub fn params(&self) -> Result<TableParams, ProtocolError> {
-        self.protocol.page().described(&self.preset, self.shape(), self.word_bits)
+        let base = self.protocol.page().described(&self.preset, self.shape(), self.word_bits)?;
+        self.segments.iter().try_fold(base, |table, segment| table.with_segment(segment.shape()))
     }
 
-    /// The parameters as those of the page `P`, which is that of the protocol.
+    /// The parameters of all segments, the base first, as those of the page `P`, which is that of the protocol.
     ///
     /// # Errors
     /// As [`Descriptor::params`].
-    pub fn table<P: Page>(&self) -> Result<P::Table, ProtocolError> {
-        P::described(P::Set::named(&self.preset)?, self.shape(), self.word_bits)
+    pub fn tables<P: Page>(&self) -> Result<Vec<P::Table>, ProtocolError> {
+        let base = P::described(P::Set::named(&self.preset)?, self.shape(), self.word_bits)?;
+        let beside = self.segments.iter().map(|segment| P::segment(&base, segment.shape()));
+        let beside = beside.collect::<Result<Vec<_>, _>>()?;
+        Ok([vec![base], beside].concat())
+    }
+
+    /// Hint and whitening of every segment, the base first.
+    pub fn given(&self) -> impl Iterator<Item = (Option<&BlobRef>, Option<WhiteningSeed>)> {
+        let beside = self.segments.iter().map(|segment| (segment.hint.as_ref(), segment.whitening));
+        std::iter::once((self.hint.as_ref(), self.whitening)).chain(beside)
+    }
+
+    /// What is wrong with the list of segments, beside their shapes.
+    fn check_segments(&self) -> Result<(), ProtocolError> {
+        let expected = if self.segments.is_empty() { DESCRIPTOR_VERSION } else { SEGMENTS_VERSION };
+        if self.version != expected {
+            return Err(invalid_descriptor("the version does not fit the number of segments"));
+        }
+        if self.segments.is_empty() {
+            let is_whole = self.slot.head_bytes.is_none();
+            return if is_whole { Ok(()) } else { Err(invalid_descriptor("a value goes on in no segment")) };
+        }
+        if self.segments.len() >= MAX_SEGMENTS {
+            return Err(invalid_descriptor("more segments than any table has"));
+        }
+        let Some(keys) = self.lookup.keys() else {
+            return Err(invalid_descriptor("a table of several segments is looked up by key or position"));
+        };
+        if !WrappedFilter::suits(keys.filter) || self.columns < WrappedFilter::min_columns(keys.filter) {
+            return Err(invalid_descriptor("the filter is none of a table of several segments"));
+        }
+        let fits = |segment: &Segment| {
+            segment.columns >= WrappedFilter::min_columns(keys.filter)
+                && segment.blocks <= MAX_BLOCKS
+                && segment.lanes.thresholds.len() == segment.blocks
+                && segment.lanes.seeds.len() == segment.entries
+        };
+        if !self.segments.iter().all(fits) {
+            return Err(invalid_descriptor("a segment's lanes do not fit its shape"));
+        }
+        let tiers = self.segments.iter().map(|segment| segment.slot_bytes);
+        let stored = tiers.fold(self.slot.stored_bytes(), usize::saturating_add);
+        if stored != self.slot.max_value_bytes as usize {
+            return Err(invalid_descriptor("the tiers are not as long as the longest value"));
+        }
+        Ok(())
     }
 
     fn shape(&self) -> TableShape {

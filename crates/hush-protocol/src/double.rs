@@ -109,6 +109,7 @@ impl LwePage for Double {
         table: &LweTable,
         hint: &[u8],
         pending: &DoublePending,
+        _: &Target,
         answer: &[u8],
     ) -> Result<Vec<u8>, ProtocolError> {
         let (widths, n, digits) = (table.widths(), table.lwe().n(), table.digits());

@@ -37,6 +37,7 @@ use crate::{
     registry::Protocol,
     response::join,
     ring_keys::RingKeys,
+    target::Target,
 };
 
 /// The page.
@@ -80,7 +81,7 @@ impl PackPage for DoublePack {
         let queries = opened.expanded.len();
         let packed = joined_ciphertexts(backend, queries, host.ciphertext_words(), partials)?;
         let (planes, shape) = (table.first_shape().planes(), table.second_shape());
-        let answers = packed.iter().zip(&opened.expanded).zip(keys).enumerate();
+        let answers = packed.iter().zip(opened.expanded.iter()).zip(keys).enumerate();
         let answers = answers.map(|(index, ((packed, expanded), keys))| {
             let entries = backend.reinterpret_rlwe(&host.scheme.ring, packed, planes)?; // (4)  a column an entry
             let folded = backend.lwe_fold(&entries, &opened.second.query(index))?; //      (1)  4 N words a plane
@@ -99,12 +100,13 @@ impl PackPage for DoublePack {
     fn recover(
         table: &PackTable,
         keys: &RingKeys,
-        pending: &PackPending,
+        _: &PackPending,
+        target: &Target,
         switched: &[u32],
     ) -> Zeroizing<Vec<u8>> {
         let (ring, size) = (table.params().ring(), table.switched_bytes());
         let bits = ring.response_bits();
-        let (_, lane) = table.place(pending.target.block);
+        let (_, lane) = table.place(target.block);
         let mut bytes = Zeroizing::new(Vec::with_capacity(switched.len() / size));
         for plane in switched.chunks_exact(size * ring.degree()) {
             let word =

@@ -21,16 +21,22 @@ use zeroize::Zeroizing;
 pub(crate) struct EntryLayout {
     degree: usize,
     shape: TableShape,
+    lanes: usize,
 }
 
 impl EntryLayout {
     pub(crate) fn new(degree: usize, shape: TableShape) -> Self {
-        Self { degree, shape }
+        Self { degree, shape, lanes: most_lanes(degree, shape.slot_bytes) }
     }
 
-    /// Blocks in an entry: slots that one plaintext holds, 1 for slots that take more than one.
+    /// With so many entries.
+    pub(crate) fn with_entries(degree: usize, shape: TableShape, entries: usize) -> Self {
+        Self { degree, shape, lanes: shape.blocks.div_ceil(entries) }
+    }
+
+    /// Blocks in an entry.
     pub(crate) fn lanes(&self) -> usize {
-        (self.degree / self.shape.slot_bytes).max(1)
+        self.lanes
     }
 
     /// Entry and lane of a block.
@@ -56,4 +62,9 @@ impl EntryLayout {
         let slot = choose_lane(bytes, self.shape.slot_bytes, self.lanes(), lane);
         Zeroizing::new(slot.iter().map(|&byte| byte as u8).collect())
     }
+}
+
+/// Slots that one plaintext holds, 1 for slots that take more than one.
+pub(crate) fn most_lanes(degree: usize, slot_bytes: usize) -> usize {
+    (degree / slot_bytes).max(1)
 }

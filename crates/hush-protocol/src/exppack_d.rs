@@ -34,6 +34,7 @@ use crate::{
     parts::joined_rows,
     registry::Protocol,
     ring_keys::RingKeys,
+    target::Target,
 };
 
 /// The page.
@@ -97,14 +98,20 @@ impl PackPage for ExppackD {
         let folded = LweBatch { rows: shape.rows(), words: backend.join(&words.collect::<Vec<_>>())? };
         let (ring, plaintexts) = (&host.scheme.ring, 0..shape.plaintexts());
         let mut packed = backend.pack(ring, hint, &folded, &shape, plaintexts, &opened.selectors())?;
-        for ((packed, rows), expanded) in packed.iter_mut().zip(online).zip(&opened.expanded) {
+        for ((packed, rows), expanded) in packed.iter_mut().zip(online).zip(opened.expanded.iter()) {
             rows.pack_onto(host, packed, &expanded.selectors)?; //               (3)  one plaintext for every N rows
         }
         host.respond(keys, &packed)
     }
 
     /// Undoes the packing (digits), then the first fold.
-    fn recover(table: &PackTable, _: &RingKeys, pending: &PackPending, bytes: &[u32]) -> Zeroizing<Vec<u8>> {
+    fn recover(
+        table: &PackTable,
+        _: &RingKeys,
+        pending: &PackPending,
+        _: &Target,
+        bytes: &[u32],
+    ) -> Zeroizing<Vec<u8>> {
         let rows = &bytes[..table.second_shape().rows()];
         let digits = Zeroizing::new(rows.iter().map(|&byte| byte as u8).collect::<Vec<_>>());
         let words = Zeroizing::new(join_digits(&digits, DIGITS));

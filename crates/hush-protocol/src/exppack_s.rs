@@ -27,6 +27,7 @@ use crate::{
     registry::Protocol,
     response::response_bytes,
     ring_keys::RingKeys,
+    target::Target,
 };
 
 /// The page.
@@ -61,8 +62,14 @@ impl PackPage for ExppackS {
         host.respond(keys, &packed)
     }
 
-    fn recover(table: &PackTable, _: &RingKeys, pending: &PackPending, bytes: &[u32]) -> Zeroizing<Vec<u8>> {
-        let (entry, lane) = table.place(pending.target.block);
+    fn recover(
+        table: &PackTable,
+        _: &RingKeys,
+        _: &PackPending,
+        target: &Target,
+        bytes: &[u32],
+    ) -> Zeroizing<Vec<u8>> {
+        let (entry, lane) = table.place(target.block);
         let chosen = table.entry_layout().choose_entry(bytes, entry);
         table.entry_layout().slot_of_lane(&chosen, lane)
     }

@@ -46,6 +46,10 @@ pub struct Facts {
     pub encoded_bytes: u64,
     /// Units in which the table can be cut into parts.
     pub units: usize,
+    /// Blocks of an entry: an answer holds those of one entry.
+    pub lanes: usize,
+    /// What segments that are asked with the same queries may be like.
+    pub segments: SegmentRule,
     /// What only some protocols have, by name, for people.
     pub details: Vec<(&'static str, Value)>,
 }
@@ -55,6 +59,15 @@ impl Facts {
     pub fn is_secure(&self) -> bool {
         self.security_bits >= MIN_SECURITY_BITS
     }
+}
+
+/// What segments may be like that are asked with the queries of a table, their base.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentRule {
+    /// Their columns are a divisor of the base's, and a multiple of this, or all.
+    pub column_unit: usize,
+    /// How many entries they may have, ascending. The entry of a key is its entry in the base modulo these.
+    pub entries: Vec<usize>,
 }
 
 /// A file of a snapshot.

@@ -56,8 +56,9 @@ impl LwePage for Frodo {
         table: &LweTable,
         hint: &[u8],
         pending: &SimplePending,
+        target: &Target,
         answer: &[u8],
     ) -> Result<Vec<u8>, ProtocolError> {
-        Simple::recover(table, hint, pending, answer)
+        Simple::recover(table, hint, pending, target, answer)
     }
 }

@@ -1,34 +1,63 @@
-//! A table on a backend, in one or several parts.
+//! A table on a backend: its segments, each in one or several parts.
 
-use std::{ops::Range, sync::Arc};
+use std::{ops::Range, slice, sync::Arc};
 
 use hush_ops::contract::Steps;
 
 use crate::{
     ProtocolError,
-    page::{Batch, Files, Host, Page},
+    page::{Batch, Files, Host, Page, Partial},
 };
 
 /// A table on a backend.
 pub struct Hosted<P: Page, B: Steps> {
     backend: Arc<B>,
-    table: P::Table,
     scheme: P::Scheme<B>,
+    base: HostedSegment<P, B>,
+    /// The segments beside the base, in the order of their answers.
+    beside: Vec<HostedSegment<P, B>>,
+}
+
+/// A segment on a backend.
+struct HostedSegment<P: Page, B: Steps> {
+    table: P::Table,
     parts: Vec<P::Part<B>>,
     head: P::Head<B>,
 }
 
 impl<P: Page, B: Steps> Hosted<P, B> {
-    /// Opens the whole table.
+    /// Opens a table of one segment.
     ///
     /// # Errors
     /// `F::Error` if a file is not to be had or is damaged, or the backend cannot hold it.
     pub fn open<F: Files>(backend: Arc<B>, table: P::Table, files: &F) -> Result<Self, F::Error> {
-        let all = 0..P::facts(&table).units;
-        Self::open_in_parts(backend, table, &[all], files)
+        Self::open_segments(backend, vec![table], slice::from_ref(files))
     }
 
-    /// Opens the table in parts, whose units are those of the table in order.
+    /// Opens a table of several segments, the base first; `files[i]` are those of segment `i`.
+    ///
+    /// # Errors
+    /// As [`Hosted::open`].
+    ///
+    /// # Panics
+    /// If there is no segment.
+    pub fn open_segments<F: Files>(
+        backend: Arc<B>,
+        tables: Vec<P::Table>,
+        files: &[F],
+    ) -> Result<Self, F::Error> {
+        let scheme = P::scheme(&*backend, &tables[0])?;
+        let open = |(table, files): (P::Table, &F)| {
+            let all = 0..P::facts(&table).units;
+            HostedSegment::open(&*backend, &scheme, table, slice::from_ref(&all), files)
+        };
+        let mut segments = tables.into_iter().zip(files).map(open);
+        let base = segments.next().expect("a table has a base")?;
+        let beside = segments.collect::<Result<_, _>>()?;
+        Ok(Self { backend, scheme, base, beside })
+    }
+
+    /// Opens a table of one segment in parts, whose units are those of the table in order.
     ///
     /// # Errors
     /// As [`Hosted::open`].
@@ -39,11 +68,8 @@ impl<P: Page, B: Steps> Hosted<P, B> {
         files: &F,
     ) -> Result<Self, F::Error> {
         let scheme = P::scheme(&*backend, &table)?;
-        let host = Host { backend: &*backend, table: &table, scheme: &scheme };
-        let open = |units: &Range<usize>| P::open_part(&host, units.clone(), files);
-        let parts = parts.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        let head = P::open_head(&host, &parts, files)?;
-        Ok(Self { backend, table, scheme, parts, head })
+        let base = HostedSegment::open(&*backend, &scheme, table, parts, files)?;
+        Ok(Self { backend, scheme, base, beside: Vec::new() })
     }
 
     /// The backend.
@@ -51,14 +77,14 @@ impl<P: Page, B: Steps> Hosted<P, B> {
         &self.backend
     }
 
-    /// The parameters.
+    /// The parameters of the base.
     pub fn table(&self) -> &P::Table {
-        &self.table
+        &self.base.table
     }
 
     /// What is neither part nor head.
     pub fn host(&self) -> Host<'_, P, B> {
-        Host { backend: &self.backend, table: &self.table, scheme: &self.scheme }
+        self.base.host(&self.backend, &self.scheme)
     }
 
     /// Reads uploaded evaluation keys.
@@ -70,7 +96,7 @@ impl<P: Page, B: Steps> Hosted<P, B> {
     }
 
     /// Answers a batch with one pass over each part. `keys[i]` are those of the client of `queries[i]`; none where the protocol has
-    /// none.
+    /// none. An answer is that of the base, then those of the other segments.
     ///
     /// # Errors
     /// As [`Page::open`], before anything is scanned; [`ProtocolError::Ops`] if a step fails.
@@ -81,8 +107,43 @@ impl<P: Page, B: Steps> Hosted<P, B> {
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
         let (host, batch) = (self.host(), Batch { queries, keys });
         let opened = P::open(&host, &batch)?;
-        let scan = |part| P::scan(&host, part, &opened);
-        let partials = self.parts.iter().map(scan).collect::<Result<Vec<_>, _>>()?;
-        P::finish(&host, &self.head, &opened, &batch, partials)
+        let mut answers = self.base.answer(&host, &opened, &batch)?;
+        for segment in &self.beside {
+            let host = segment.host(&self.backend, &self.scheme);
+            let own = segment.answer(&host, &P::wrap(&host, &opened)?, &batch)?;
+            answers.iter_mut().zip(own).for_each(|(answer, own)| answer.extend(own));
+        }
+        Ok(answers)
+    }
+}
+
+impl<P: Page, B: Steps> HostedSegment<P, B> {
+    fn open<F: Files>(
+        backend: &B,
+        scheme: &P::Scheme<B>,
+        table: P::Table,
+        parts: &[Range<usize>],
+        files: &F,
+    ) -> Result<Self, F::Error> {
+        let host = Host { backend, table: &table, scheme };
+        let open = |units: &Range<usize>| P::open_part(&host, units.clone(), files);
+        let parts = parts.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let head = P::open_head(&host, &parts, files)?;
+        Ok(Self { table, parts, head })
+    }
+
+    fn host<'a>(&'a self, backend: &'a B, scheme: &'a P::Scheme<B>) -> Host<'a, P, B> {
+        Host { backend, table: &self.table, scheme }
+    }
+
+    fn answer(
+        &self,
+        host: &Host<'_, P, B>,
+        opened: &P::Opened<B>,
+        batch: &Batch<'_, B>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+        let scan = |part| P::scan(host, part, opened);
+        let partials = self.parts.iter().map(scan).collect::<Result<Vec<Partial<_>>, _>>()?;
+        P::finish(host, &self.head, opened, batch, partials)
     }
 }

@@ -24,6 +24,7 @@ use crate::{
     page::Partial,
     registry::Protocol,
     ring_keys::RingKeys,
+    target::Target,
     tournament::Tournament,
 };
 
@@ -71,8 +72,14 @@ impl PackPage for Hybrid {
         host.respond(keys, &tournament(host).finish(&opened.bits(), partials)?)
     }
 
-    fn recover(table: &PackTable, _: &RingKeys, pending: &PackPending, bytes: &[u32]) -> Zeroizing<Vec<u8>> {
-        let (_, lane) = table.place(pending.target.block);
+    fn recover(
+        table: &PackTable,
+        _: &RingKeys,
+        _: &PackPending,
+        target: &Target,
+        bytes: &[u32],
+    ) -> Zeroizing<Vec<u8>> {
+        let (_, lane) = table.place(target.block);
         table.entry_layout().slot_of_lane(bytes, lane)
     }
 }

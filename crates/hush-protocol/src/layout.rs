@@ -31,7 +31,7 @@ pub(crate) const DOUBLE_MIN_COLUMNS: usize = 1 << 14;
 /// table, and more would buy little. Rounding to whole tiles of the hint may pass it.
 const PACK_MAX_COLUMNS: usize = 1 << 15;
 /// Bytes that a server scans in the time in which a client sends or receives one: 16 GB/s and 32 Mbit/s.
-const STREAM_PER_TRAFFIC: f64 = 4000.0;
+pub const STREAM_PER_TRAFFIC: f64 = 4000.0;
 
 /// Columns of a table of column packing. With fewer its pack columns, 8 KiB beside every row, are more than half of the table;
 /// with more a query is longer than most clients like. Rounding to a whole number of entries, in

@@ -21,14 +21,14 @@ use crate::{
     client::{Given, Hint},
     facts::{
         DB_FILE, Database, Facts, FileSpec, HINT_FILE, HintPlan, HintProduct, SECOND_DB_FILE, SecondDb,
-        WordBits,
+        SegmentRule, WordBits,
     },
     lwe_table::{LweSpec, LweTable},
     message::{check_length, check_vectors, unpack_queries},
     page::{Batch, Files, Host, Page, Partial},
     parts::joined_rows,
     registry::Protocol,
-    table::{TableShape, invalid_descriptor},
+    table::{SegmentShape, TableShape, invalid_descriptor},
     target::Target,
     wire::{self, QuerySizes},
 };
@@ -71,6 +71,7 @@ pub trait LwePage: Send + Sync + 'static {
         table: &LweTable,
         hint: &[u8],
         pending: &Self::Pending,
+        target: &Target,
         answer: &[u8],
     ) -> Result<Vec<u8>, ProtocolError>;
 }
@@ -132,6 +133,10 @@ impl<P: LwePage> Page for OverLwe<P> {
         LweTable::with_widths(P::SPEC, lwe, shape, Widths { query, hint, answer })
     }
 
+    fn segment(base: &LweTable, shape: SegmentShape) -> Result<LweTable, ProtocolError> {
+        base.segment(&Self::facts(base), shape)
+    }
+
     fn facts(table: &LweTable) -> Facts {
         let (lwe, widths, shape) = (table.lwe(), table.widths(), table.shape());
         let (first, second) = table.query_bytes();
@@ -151,6 +156,12 @@ impl<P: LwePage> Page for OverLwe<P> {
             is_whitened: false,
             encoded_bytes: table.tiling().stored_bytes(),
             units: if P::SPEC.one_block { shape.columns.div_ceil(TILE_COLS) } else { shape.blocks },
+            lanes: if P::SPEC.second_fold { 1 } else { shape.blocks },
+            segments: SegmentRule {
+                column_unit: table.first_matrix().column_unit(),
+                // The second vector is as it is.
+                entries: vec![if P::SPEC.second_fold { shape.blocks } else { 1 }],
+            },
             details: vec![
                 ("lwe_dimension", json!(lwe.n())),
                 ("error_std", json!(lwe.error_std())),
@@ -195,20 +206,21 @@ impl<P: LwePage> Page for OverLwe<P> {
         Ok(hint)
     }
 
-    fn query(table: &LweTable, _: &Hint, target: Target, rng: &mut Csprng) -> (wire::Query, P::Pending) {
-        P::query(table, &target, rng)
+    fn query(table: &LweTable, _: &Hint, target: &Target, rng: &mut Csprng) -> (wire::Query, P::Pending) {
+        P::query(table, target, rng)
     }
 
     fn recover(
         table: &LweTable,
         hint: &Hint,
         pending: &P::Pending,
+        target: &Target,
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
         let hint = (**hint).as_ref();
         check_hint(table, hint)?;
         check_length("answer", table.answer_bytes(), answer.len())?;
-        P::recover(table, hint, pending, answer).map(Zeroizing::new)
+        P::recover(table, hint, pending, target, answer).map(Zeroizing::new)
     }
 
     fn scheme<B: Steps>(_: &B, _: &LweTable) -> Result<(), ProtocolError> {
@@ -251,6 +263,11 @@ impl<P: LwePage> Page for OverLwe<P> {
             first: unpack_queries(batch.queries, table.shape().columns, bits, |query| &query.first)?,
             second: unpack_queries(batch.queries, cols, bits, |query| &query.second)?,
         })
+    }
+
+    fn wrap<B: Steps>(host: &Host<'_, Self, B>, opened: &OpenedLwe) -> Result<OpenedLwe, ProtocolError> {
+        let first = opened.first.wrapped(host.table.shape().columns)?;
+        Ok(OpenedLwe { first, second: opened.second.clone() })
     }
 
     fn scan<B: Steps>(

@@ -20,7 +20,7 @@ use hush_he::{
 };
 use hush_math::{constant_time::equal_mask, csprng::Csprng};
 use hush_ops::{
-    contract::{EntryOrder, Expanded, RingOps, Steps},
+    contract::{EntryOrder, Expanded, RingOps, RlweBatch, Steps},
     ntt_tiling::NttTiledDb,
     path::{Content, Step, StepShape},
 };
@@ -30,7 +30,7 @@ use zeroize::Zeroizing;
 use crate::{
     ProtocolError,
     client::Given,
-    facts::{DB_FILE, Database, Facts, FileSpec, HintPlan, WordBits},
+    facts::{DB_FILE, Database, Facts, FileSpec, HintPlan, SegmentRule, WordBits},
     layout,
     page::{Batch, Files, Host, Page, Partial},
     registry::Protocol,
@@ -38,11 +38,11 @@ use crate::{
     ring_keys::{RingKeys, RingScheme, given_keys, upload_bytes},
     ring_table::RingTable,
     symbols::from_symbols,
-    table::{TableShape, invalid_descriptor},
+    table::{SegmentShape, TableShape, invalid_descriptor, powers_below},
     target::Target,
     tournament::Tournament,
     whitening::Whitening,
-    wire::{self, KEY_ID_BYTES, QuerySizes},
+    wire::{self, KEY_ID_BYTES},
 };
 
 /// The page.
@@ -56,7 +56,6 @@ pub struct Client {
 
 /// What the client keeps between query and answer.
 pub struct OnionPending {
-    target: Target,
     key_id: [u8; KEY_ID_BYTES],
 }
 
@@ -78,7 +77,7 @@ impl Page for Onion {
     type Scheme<B: Steps> = RingScheme<B>;
     type Part<B: Steps> = Part<B>;
     type Head<B: Steps> = ();
-    type Opened<B: Steps> = Vec<Expanded<B::Words>>;
+    type Opened<B: Steps> = Arc<Vec<Expanded<B::Words>>>;
 
     /// The one whose answers are shorter.
     fn default_set(slot_bytes: usize) -> RingParams {
@@ -104,6 +103,10 @@ impl Page for Onion {
         }
     }
 
+    fn segment(base: &RingTable, shape: SegmentShape) -> Result<RingTable, ProtocolError> {
+        base.segment(&Self::facts(base), shape)
+    }
+
     fn facts(table: &RingTable) -> Facts {
         let ring = table.ring();
         Facts {
@@ -114,7 +117,7 @@ impl Page for Onion {
             log2_failure: table.log2_failure(),
             shape: table.shape(),
             word_bits: None,
-            query: QuerySizes::rlwe(table.query_bytes()),
+            query: table.query_bytes(),
             answer_bytes: table.answer_bytes(),
             hint_bytes: 0,
             keys: Some(*ring),
@@ -122,6 +125,12 @@ impl Page for Onion {
             is_whitened: true,
             encoded_bytes: table.tiling().stored_bytes(),
             units: table.entries(),
+            lanes: table.lanes(),
+            // The selectors are as they are; the low bits choose.
+            segments: SegmentRule {
+                column_unit: table.shape().columns,
+                entries: powers_below(table.entries()),
+            },
             details: vec![
                 ("ring_degree", json!(ring.degree())),
                 ("symbol_bits", json!(ring.plaintext_bits())),
@@ -164,7 +173,7 @@ impl Page for Onion {
     fn query(
         table: &RingTable,
         client: &Client,
-        target: Target,
+        target: &Target,
         rng: &mut Csprng,
     ) -> (wire::Query, OnionPending) {
         let keys = &client.keys;
@@ -180,22 +189,23 @@ impl Page for Onion {
             Zeroizing::new((0..table.folds()).map(|f| (entry >> f & 1) as u32).collect());
         let packed = encrypt_ring_query(keys.context(), keys.secrets(), &selectors, &bits, rng).into();
         let query = wire::Query { packed, key_id: keys.id().to_vec().into(), ..Default::default() };
-        (query, OnionPending { target, key_id: keys.id() })
+        (query, OnionPending { key_id: keys.id() })
     }
 
     fn recover(
         table: &RingTable,
         client: &Client,
         pending: &OnionPending,
+        target: &Target,
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
         let (keys, bits, planes) = (&client.keys, table.ring().plaintext_bits(), table.planes());
         keys.check_id(&pending.key_id)?;
-        let (entry, lane) = table.place(pending.target.block);
+        let (entry, lane) = table.place(target.block);
         let mut symbols = decrypt_plaintexts(keys.context(), keys.answer_secrets(), answer, planes, bits)?;
         for (plane, plaintext) in symbols.chunks_exact_mut(table.ring().degree()).enumerate() {
             let column = plane * table.entries() + entry;
-            client.whitening.remove_from(&pending.target.columns, column, plaintext);
+            client.whitening.remove_from(&target.columns, column, plaintext);
         }
         let mut slot = Zeroizing::new(vec![0; table.shape().slot_bytes]);
         let of_slot = choose_lane(&symbols, table.slot_symbols(), table.lanes(), lane);
@@ -234,7 +244,7 @@ impl Page for Onion {
     fn open<B: Steps>(
         host: &Host<'_, Self, B>,
         batch: &Batch<'_, B>,
-    ) -> Result<Vec<Expanded<B::Words>>, ProtocolError> {
+    ) -> Result<Arc<Vec<Expanded<B::Words>>>, ProtocolError> {
         batch.check_keys()?;
         let (table, scheme) = (host.table, host.scheme);
         let opened = batch.queries.iter().enumerate().map(|(index, query)| {
@@ -243,16 +253,23 @@ impl Page for Onion {
         });
         let opened = opened.collect::<Result<Vec<_>, _>>()?;
         let (rows, folds) = (table.shape().columns, table.folds());
-        Ok(host.backend.expand(&scheme.ring, batch.keys, &opened, rows, folds)?)
+        Ok(Arc::new(host.backend.expand(&scheme.ring, batch.keys, &opened, rows, folds)?))
+    }
+
+    fn wrap<B: Steps>(
+        _: &Host<'_, Self, B>,
+        opened: &Arc<Vec<Expanded<B::Words>>>,
+    ) -> Result<Arc<Vec<Expanded<B::Words>>>, ProtocolError> {
+        Ok(opened.clone())
     }
 
     fn scan<B: Steps>(
         host: &Host<'_, Self, B>,
         part: &Part<B>,
-        opened: &Vec<Expanded<B::Words>>,
+        opened: &Arc<Vec<Expanded<B::Words>>>,
     ) -> Result<Partial<B::Words>, ProtocolError> {
         let selectors: Vec<_> = opened.iter().map(|expanded| &expanded.selectors).collect();
-        let bits: Vec<_> = opened.iter().map(|expanded| &expanded.bits[..]).collect();
+        let bits = bits_of(host.table, opened);
         let folded = host.backend.rlwe_fold(&host.scheme.ring, &part.db, &selectors)?; // (6)  planes x entries
         let (columns, order): (Vec<_>, _) = (folded.iter().collect(), EntryOrder::PlaneMajor);
         let words = tournament(host).play(&part.units, &columns, order, &bits)?; //       (7)  one a plane
@@ -262,15 +279,20 @@ impl Page for Onion {
     fn finish<B: Steps>(
         host: &Host<'_, Self, B>,
         _: &(),
-        opened: &Vec<Expanded<B::Words>>,
+        opened: &Arc<Vec<Expanded<B::Words>>>,
         batch: &Batch<'_, B>,
         partials: Vec<Partial<B::Words>>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        let bits: Vec<_> = opened.iter().map(|expanded| &expanded.bits[..]).collect();
+        let bits = bits_of(host.table, opened);
         let chosen = tournament(host).finish(&bits, partials)?;
         let (scheme, chosen) = (host.scheme, chosen.iter().collect::<Vec<_>>());
         respond(host.backend, &scheme.ring, &scheme.context, batch.keys, &chosen)
     }
+}
+
+/// The bits of the entry of every query, as many as there are rounds.
+fn bits_of<'o, W>(table: &RingTable, opened: &'o [Expanded<W>]) -> Vec<&'o [RlweBatch<W>]> {
+    opened.iter().map(|expanded| &expanded.bits[..table.folds()]).collect()
 }
 
 fn tournament<'a, B: Steps>(host: &Host<'a, Onion, B>) -> Tournament<'a, B> {

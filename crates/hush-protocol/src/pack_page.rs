@@ -37,7 +37,7 @@ use crate::{
     registry::Protocol,
     response::{decrypt_plaintexts, respond},
     ring_keys::{RingKeys, RingScheme, given_keys, upload_bytes},
-    table::{TableShape, invalid_descriptor},
+    table::{SegmentShape, TableShape, invalid_descriptor},
     target::Target,
     wire::{self, KEY_ID_BYTES},
 };
@@ -87,6 +87,7 @@ pub trait PackPage: Send + Sync + 'static {
         table: &PackTable,
         keys: &RingKeys,
         pending: &PackPending,
+        target: &Target,
         bytes: &[u32],
     ) -> Zeroizing<Vec<u8>>;
 }
@@ -96,7 +97,6 @@ pub struct Packed<P>(P);
 
 /// What the client keeps between query and answer.
 pub struct PackPending {
-    pub(crate) target: Target,
     /// What is left of the LWE secret.
     pub(crate) lwe: LweDecryptionKey,
     key_id: [u8; KEY_ID_BYTES],
@@ -141,7 +141,9 @@ pub struct OpenedPack<W> {
     /// The second vectors, of no words if the protocol has none.
     pub second: LweQueries,
     /// Selectors for every coefficient of the LWE secret, and bits of the entry.
-    pub expanded: Vec<Expanded<W>>,
+    pub expanded: Arc<Vec<Expanded<W>>>,
+    /// Rounds in which the entries are folded: the lowest bits choose.
+    folds: usize,
 }
 
 impl<W> OpenedPack<W> {
@@ -152,7 +154,7 @@ impl<W> OpenedPack<W> {
 
     /// The bits of the entry of every query.
     pub(crate) fn bits(&self) -> Vec<&[RlweBatch<W>]> {
-        self.expanded.iter().map(|expanded| &expanded.bits[..]).collect()
+        self.expanded.iter().map(|expanded| &expanded.bits[..self.folds]).collect()
     }
 }
 
@@ -196,6 +198,10 @@ impl<P: PackPage> Page for Packed<P> {
         }
     }
 
+    fn segment(base: &PackTable, shape: SegmentShape) -> Result<PackTable, ProtocolError> {
+        base.segment(&Self::facts(base), shape)
+    }
+
     fn facts(table: &PackTable) -> Facts {
         let (params, first) = (table.params(), table.first_shape());
         let (lwe, ring) = (params.lwe(), params.ring());
@@ -215,6 +221,8 @@ impl<P: PackPage> Page for Packed<P> {
             is_whitened: false,
             encoded_bytes: table.tiling().stored_bytes(),
             units: if P::SPEC.second == Second::Block { table.shape().blocks } else { first.entries() },
+            lanes: table.chosen_blocks(),
+            segments: table.segment_rule(),
             details: vec![
                 ("lwe_dimension", json!(lwe.n())),
                 ("error_std", json!(lwe.error_std())),
@@ -269,7 +277,7 @@ impl<P: PackPage> Page for Packed<P> {
     fn query(
         table: &PackTable,
         keys: &Arc<RingKeys>,
-        target: Target,
+        target: &Target,
         rng: &mut Csprng,
     ) -> (wire::Query, PackPending) {
         let (entry, _) = table.place(target.block);
@@ -285,12 +293,13 @@ impl<P: PackPage> Page for Packed<P> {
         table: &PackTable,
         keys: &Arc<RingKeys>,
         pending: &PackPending,
+        target: &Target,
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
         keys.check_id(&pending.key_id)?;
         let (plaintexts, secrets) = (table.answer_plaintexts(), keys.answer_secrets());
         let bytes = decrypt_plaintexts(keys.context(), secrets, answer, plaintexts, u8::BITS)?;
-        Ok(P::recover(table, keys, pending, &bytes))
+        Ok(P::recover(table, keys, pending, target, &bytes))
     }
 
     fn scheme<B: Steps>(backend: &B, table: &PackTable) -> Result<RingScheme<B>, ProtocolError> {
@@ -354,7 +363,15 @@ impl<P: PackPage> Page for Packed<P> {
         let expanded = host.backend.expand(&host.scheme.ring, batch.keys, &packed, n, folds)?;
         let first = unpack_queries(queries, table.shape().columns, bits, |query| &query.first)?;
         let second = unpack_queries(queries, table.second_words(), bits, |query| &query.second)?;
-        Ok(OpenedPack { first, second, expanded })
+        Ok(OpenedPack { first, second, expanded: Arc::new(expanded), folds })
+    }
+
+    fn wrap<B: Steps>(
+        host: &Host<'_, Self, B>,
+        opened: &OpenedPack<B::Words>,
+    ) -> Result<OpenedPack<B::Words>, ProtocolError> {
+        let (first, second) = (opened.first.wrapped(host.table.shape().columns)?, opened.second.clone());
+        Ok(OpenedPack { first, second, expanded: opened.expanded.clone(), folds: host.table.folds() })
     }
 
     fn scan<B: Steps>(
@@ -383,7 +400,7 @@ impl<P: PackPage> Page for Packed<P> {
 fn encrypt(
     table: &PackTable,
     keys: &RingKeys,
-    target: Target,
+    target: &Target,
     second: Option<usize>,
     entry: usize,
     rng: &mut Csprng,
@@ -412,7 +429,7 @@ fn encrypt(
         packed: packed.into(),
         key_id: keys.id().to_vec().into(),
     };
-    (query, PackPending { target, lwe, key_id: keys.id() })
+    (query, PackPending { lwe, key_id: keys.id() })
 }
 
 impl<'a, B: Steps> PackHost<'a, B> {

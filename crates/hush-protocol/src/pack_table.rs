@@ -18,12 +18,13 @@ use hush_ops::{
 
 use crate::{
     ProtocolError,
-    entry_layout::EntryLayout,
+    entry_layout::{EntryLayout, most_lanes},
+    facts::{Facts, SegmentRule},
     registry::Protocol,
     response::response_bytes,
     table::{
-        MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, TableShape, check_kept, check_limit,
-        fewest_query_bits,
+        Asked, MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, SegmentShape, TableShape,
+        check_kept, check_limit, fewest_query_bits, powers_below,
     },
     wire::{KEY_ID_BYTES, QuerySizes},
 };
@@ -64,6 +65,8 @@ pub struct PackTable {
     params: PackParams,
     shape: TableShape,
     query_bits: u32,
+    /// Of a segment beside the base.
+    asked: Option<Asked>,
 }
 
 impl PackTable {
@@ -73,7 +76,7 @@ impl PackTable {
     /// As [`PackTable::with_query_bits`].
     pub fn new(spec: PackSpec, params: PackParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_shape(spec, &params, shape)?;
-        let sigmas = |query_bits| Self { spec, params, shape, query_bits }.sigmas();
+        let sigmas = |query_bits| Self { spec, params, shape, query_bits, asked: None }.sigmas();
         let query_bits = if params.lwe().full_words() { 32 } else { fewest_query_bits(sigmas) };
         Self::with_query_bits(spec, params, shape, query_bits)
     }
@@ -92,7 +95,28 @@ impl PackTable {
     ) -> Result<Self, ProtocolError> {
         check_limit("bits of a query word", query_bits as usize, 32)?;
         check_shape(spec, &params, shape)?;
-        let table = Self { spec, params, shape, query_bits };
+        Self { spec, params, shape, query_bits, asked: None }.checked()
+    }
+
+    /// A segment that is asked with the queries of this table.
+    ///
+    /// # Errors
+    /// As [`PackTable::with_query_bits`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
+    pub fn segment(&self, base: &Facts, segment: SegmentShape) -> Result<Self, ProtocolError> {
+        let SegmentShape { shape, entries } = segment;
+        check_shape(self.spec, &self.params, shape)?;
+        let most = match self.spec.second {
+            Second::Block => 1,
+            _ if self.chooses_entries() => most_lanes(self.params.ring().degree(), shape.slot_bytes),
+            _ => MAX_DB_ROWS,
+        };
+        segment.check(base, most)?;
+        let asked = Asked { columns: self.shape.columns, second: self.second_words(), entries };
+        Self { shape, asked: Some(asked), ..*self }.checked()
+    }
+
+    fn checked(self) -> Result<Self, ProtocolError> {
+        let (table, Self { params, shape, .. }) = (self, self);
         check_limit("blocks or entries (a query word for each)", table.second_words().max(1), MAX_COLUMNS)?;
         check_limit("secret and fold digits", table.leaves(), params.ring().max_leaves())?;
         check_kept("bytes of the hint (use more columns)", table.hint_tiling().stored_bytes())?;
@@ -148,7 +172,18 @@ impl PackTable {
     }
 
     pub(crate) fn entry_layout(&self) -> EntryLayout {
-        EntryLayout::new(self.params.ring().degree(), self.shape)
+        let degree = self.params.ring().degree();
+        match self.asked {
+            Some(asked) if self.chooses_entries() => {
+                EntryLayout::with_entries(degree, self.shape, asked.entries)
+            }
+            _ => EntryLayout::new(degree, self.shape),
+        }
+    }
+
+    /// Whether queries choose one of the entries: not if all come back, or if the second vector selects a block.
+    pub(crate) fn chooses_entries(&self) -> bool {
+        self.spec.folds || self.spec.second == Second::Entry
     }
 
     /// Blocks in an entry: slots that one plaintext holds, 1 for slots that take more than one.
@@ -238,12 +273,23 @@ impl PackTable {
 
     /// The public matrix of the first dimension.
     pub fn first_matrix(&self) -> PublicMatrix {
-        self.params.lwe().public_matrix(MatrixDomain::First, self.shape.columns)
+        self.params.lwe().public_matrix(MatrixDomain::First, self.asked_columns()).wrapped(self.shape.columns)
+    }
+
+    /// Columns of the queries that it is asked with.
+    fn asked_columns(&self) -> usize {
+        self.asked.map_or(self.shape.columns, |asked| asked.columns)
+    }
+
+    /// Whether it is a segment beside the base.
+    pub(crate) fn is_beside(&self) -> bool {
+        self.asked.is_some()
     }
 
     /// The public matrix of the second dimension.
     pub fn second_matrix(&self) -> PublicMatrix {
-        self.params.lwe().public_matrix(MatrixDomain::Second, self.second_words())
+        let words = self.asked.map_or(self.second_words(), |asked| asked.second);
+        self.params.lwe().public_matrix(MatrixDomain::Second, words).wrapped(self.second_words())
     }
 
     /// Words of the second vector of a query: blocks or entries, of which it selects one. 0 if there is none.
@@ -253,6 +299,29 @@ impl PackTable {
             Second::Entry => self.first_shape().entries(),
             Second::None => 0,
         }
+    }
+
+    /// Blocks of which an answer holds all.
+    pub(crate) fn chosen_blocks(&self) -> usize {
+        match self.spec.second {
+            Second::Block => 1,
+            _ if self.chooses_entries() => self.lanes(),
+            _ => self.shape.blocks,
+        }
+    }
+
+    /// What segments may be like that are asked with the queries of this table.
+    pub(crate) fn segment_rule(&self) -> SegmentRule {
+        let entries = self.first_shape().entries();
+        let entries = match self.spec.second {
+            // The second vector is as it is.
+            Second::Block => vec![self.shape.blocks],
+            Second::Entry => vec![entries],
+            // The low bits choose.
+            Second::None if self.spec.folds => powers_below(entries),
+            Second::None => vec![1],
+        };
+        SegmentRule { column_unit: self.first_matrix().column_unit(), entries }
     }
 
     /// Rounds in which entries are folded to one (`hybrid`).
@@ -274,8 +343,11 @@ impl PackTable {
         }
     }
 
-    /// Bytes of the parts of a query.
+    /// Bytes of the parts of a query; a segment has none of its own.
     pub fn query_bytes(&self) -> QuerySizes {
+        if self.is_beside() {
+            return QuerySizes::default();
+        }
         QuerySizes {
             first: packed_bytes(self.shape.columns, self.query_bits),
             second: packed_bytes(self.second_words(), self.query_bits),
@@ -321,12 +393,12 @@ impl PackTable {
             Second::Block => {
                 let bits = 8 * DIGITS as u32;
                 let widths = Widths { query: self.query_bits, hint: bits, answer: bits };
-                let noise = LweNoise::new(self.params.lwe(), self.shape.columns, widths);
+                let noise = LweNoise::new(self.params.lwe(), self.asked_columns(), widths);
                 let values = self.shape.slot_bytes;
                 vec![Layer { sigmas: noise.sigmas(), log2_failure: noise.log2_failure(values) }, second()]
             }
-            Second::Entry => vec![packed(self.shape.columns, slot_planes), second()],
-            Second::None => vec![packed(self.shape.columns, slot_planes)],
+            Second::Entry => vec![packed(self.asked_columns(), slot_planes), second()],
+            Second::None => vec![packed(self.asked_columns(), slot_planes)],
         }
     }
 }

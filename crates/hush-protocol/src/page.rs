@@ -16,7 +16,7 @@ use crate::{
     client::Given,
     facts::{Database, Facts, FileSpec, HintPlan, WordBits},
     registry::Protocol,
-    table::TableShape,
+    table::{SegmentShape, TableShape},
     target::Target,
     wire,
 };
@@ -80,6 +80,12 @@ pub trait Page: Send + Sync + 'static {
         word_bits: Option<WordBits>,
     ) -> Result<Self::Table, ProtocolError>;
 
+    /// A segment of `shape` that is asked with the queries of `base`, the base of its table. Its words are as wide.
+    ///
+    /// # Errors
+    /// As [`Page::table`], and [`ProtocolError::Limit`] for what [`Facts::segments`] of the base does not allow.
+    fn segment(base: &Self::Table, shape: SegmentShape) -> Result<Self::Table, ProtocolError>;
+
     /// What the table is.
     fn facts(table: &Self::Table) -> Facts;
 
@@ -105,11 +111,11 @@ pub trait Page: Send + Sync + 'static {
     fn query(
         table: &Self::Table,
         client: &Self::Client,
-        target: Target,
+        target: &Target,
         rng: &mut Csprng,
     ) -> (wire::Query, Self::Pending);
 
-    /// Client: the slot that was asked for.
+    /// Client: the slot of `target`, which is what was asked for; of a segment beside the base it is its place in that segment.
     ///
     /// # Errors
     /// [`ProtocolError::Length`] if the answer is not as long as the shape says, [`ProtocolError::Keys`] if the query was made with
@@ -118,6 +124,7 @@ pub trait Page: Send + Sync + 'static {
         table: &Self::Table,
         client: &Self::Client,
         pending: &Self::Pending,
+        target: &Target,
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError>;
 
@@ -171,6 +178,18 @@ pub trait Page: Send + Sync + 'static {
     fn open<B: Steps>(
         host: &Host<'_, Self, B>,
         batch: &Batch<'_, B>,
+    ) -> Result<Self::Opened<B>, ProtocolError>
+    where
+        Self: Sized;
+
+    /// Server: the batch as the segment `host.table` reads it, from what [`Page::open`] made of it for the base: columns and entry
+    /// are wrapped to those of the segment.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ops`] if the base has other columns than the segment is asked with.
+    fn wrap<B: Steps>(
+        host: &Host<'_, Self, B>,
+        opened: &Self::Opened<B>,
     ) -> Result<Self::Opened<B>, ProtocolError>
     where
         Self: Sized;

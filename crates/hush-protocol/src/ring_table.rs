@@ -18,9 +18,11 @@ use hush_ops::ntt_tiling::{MAX_ROWS, NttTiling};
 
 use crate::{
     ProtocolError,
+    facts::Facts,
     response::response_bytes,
     symbols::symbol_count,
-    table::{MAX_SLOT_BYTES, TableShape, check_limit},
+    table::{MAX_SLOT_BYTES, SegmentShape, TableShape, check_limit},
+    wire::QuerySizes,
 };
 
 /// Most entries: 2^24, folded in 24 rounds.
@@ -31,6 +33,8 @@ pub const MAX_ENTRIES: usize = 1 << 24;
 pub struct RingTable {
     ring: RingParams,
     shape: TableShape,
+    /// Entries of a segment beside the base.
+    entries: Option<usize>,
 }
 
 impl RingTable {
@@ -42,7 +46,22 @@ impl RingTable {
     pub fn new(ring: RingParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
         check_limit("columns", shape.columns, ring.max_leaves().min(MAX_ROWS))?;
-        let table = Self { ring, shape };
+        Self { ring, shape, entries: None }.checked()
+    }
+
+    /// A segment that is asked with the queries of this table.
+    ///
+    /// # Errors
+    /// As [`RingTable::new`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
+    pub fn segment(&self, base: &Facts, segment: SegmentShape) -> Result<Self, ProtocolError> {
+        let SegmentShape { shape, entries } = segment;
+        check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
+        segment.check(base, lanes(&self.ring, shape.slot_bytes))?;
+        Self { shape, entries: Some(entries), ..*self }.checked()
+    }
+
+    fn checked(self) -> Result<Self, ProtocolError> {
+        let (table, Self { ring, shape, .. }) = (self, self);
         check_limit("blocks", shape.blocks, MAX_ENTRIES.saturating_mul(table.lanes()))?;
         check_limit("columns and fold digits", ring.leaves(shape.columns, table.folds()), ring.max_leaves())?;
         let log2_failure = table.log2_failure();
@@ -72,9 +91,15 @@ impl RingTable {
         symbol_count(self.shape.slot_bytes, self.ring.plaintext_bits())
     }
 
-    /// Slots in a plaintext, 1 for slots that take more than one.
+    /// Slots in a plaintext, 1 for slots that take more than one; in a segment as few as its entries need.
     pub fn lanes(&self) -> usize {
-        lanes(&self.ring, self.shape.slot_bytes)
+        let most = lanes(&self.ring, self.shape.slot_bytes);
+        self.entries.map_or(most, |entries| self.shape.blocks.div_ceil(entries))
+    }
+
+    /// Whether it is a segment beside the base.
+    pub(crate) fn is_beside(&self) -> bool {
+        self.entries.is_some()
     }
 
     /// Plaintexts that a slot takes, 1 for slots that share one.
@@ -116,9 +141,12 @@ impl RingTable {
         (0..self.planes()).map(plane).collect()
     }
 
-    /// Bytes of a query.
-    pub fn query_bytes(&self) -> usize {
-        self.ring.query_bytes(self.leaves())
+    /// Bytes of the parts of a query; a segment has none of its own.
+    pub fn query_bytes(&self) -> QuerySizes {
+        if self.is_beside() {
+            return QuerySizes::default();
+        }
+        QuerySizes::rlwe(self.ring.query_bytes(self.leaves()))
     }
 
     /// Bytes of an answer.

@@ -43,7 +43,6 @@ pub struct Simple;
 /// What the client keeps between query and answer.
 pub struct SimplePending {
     key: LweDecryptionKey,
-    block: usize,
 }
 
 impl LwePage for Simple {
@@ -62,7 +61,7 @@ impl LwePage for Simple {
         let secret = OneTimeLweSecret::sample(table.lwe(), rng);
         let (words, key) = encrypt_lwe(table.lwe(), &table.first_matrix(), secret, &target.columns, rng);
         let first = pack_rounded(&words, table.widths().query).into();
-        (wire::Query { first, ..Default::default() }, SimplePending { key, block: target.block })
+        (wire::Query { first, ..Default::default() }, SimplePending { key })
     }
 
     fn path_behind(_: &LweTable) -> Vec<Step> {
@@ -85,11 +84,12 @@ impl LwePage for Simple {
         table: &LweTable,
         hint: &[u8],
         pending: &SimplePending,
+        target: &Target,
         answer: &[u8],
     ) -> Result<Vec<u8>, ProtocolError> {
         let shape = table.shape();
         let words = unpack_scaled(answer, table.rows(), table.widths().answer)?;
-        let first_row = pending.block * shape.slot_bytes;
+        let first_row = target.block * shape.slot_bytes;
         (first_row..first_row + shape.slot_bytes)
             .map(|row| Ok(decrypt_byte(phase(words[row], &hint_row(table, hint, row)?, &pending.key))))
             .collect()

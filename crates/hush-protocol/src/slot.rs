@@ -7,17 +7,20 @@ use hush_math::constant_time::equal_bytes;
 use serde::{Deserialize, Serialize};
 
 /// Longest value in bytes.
-pub const MAX_VALUE_BYTES: usize = 1 << 20;
+pub const MAX_VALUE_BYTES: usize = 16 << 20;
 
 /// The layout of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotFormat {
     /// Bytes of the fingerprint: 0 in a table that is looked up by index.
     pub fingerprint_bytes: u8,
-    /// Bytes of the little-endian length field: 0 if all values have one length, else 1, 2 or 3.
+    /// Bytes of the little-endian length field: 0 if all values have one length, else 1 to 4.
     pub length_bytes: u8,
     /// Length of the longest value.
     pub max_value_bytes: u32,
+    /// Of a table of several tiers: how many bytes of a value are in the slot; those behind them are in the other tiers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_bytes: Option<u32>,
 }
 
 impl SlotFormat {
@@ -27,15 +30,25 @@ impl SlotFormat {
             _ if min == max => 0,
             0..=0xff => 1,
             0x100..=0xffff => 2,
-            _ => 3,
+            0x1_0000..=0xff_ffff => 3,
+            _ => 4,
         };
-        Self { fingerprint_bytes, length_bytes, max_value_bytes: max as u32 }
+        Self { fingerprint_bytes, length_bytes, max_value_bytes: max as u32, head_bytes: None }
+    }
+
+    /// The format where only so many bytes of a value are in the slot.
+    pub fn with_head(self, head_bytes: usize) -> Self {
+        Self { head_bytes: Some(head_bytes as u32), ..self }
+    }
+
+    /// How many bytes of a value are in the slot, at most.
+    pub fn stored_bytes(&self) -> usize {
+        self.head_bytes.unwrap_or(self.max_value_bytes) as usize
     }
 
     /// Bytes of a slot, at least 1.
     pub fn slot_bytes(&self) -> usize {
-        (usize::from(self.fingerprint_bytes) + usize::from(self.length_bytes) + self.max_value_bytes as usize)
-            .max(1)
+        (usize::from(self.fingerprint_bytes) + usize::from(self.length_bytes) + self.stored_bytes()).max(1)
     }
 
     /// Writes a slot: `fingerprint` (as many bytes as the format says) and `value`, zero-padded. Source: ChalametPIR section 3.1.
@@ -57,6 +70,7 @@ impl SlotFormat {
         assert!(end <= self.slot_bytes() && fingerprint.len() == usize::from(self.fingerprint_bytes));
         assert!(if self.length_bytes == 0 { value.len() == max } else { value.len() <= max });
         let length = (value.len() as u32).to_le_bytes();
+        let value = &value[..value.len().min(self.stored_bytes())];
         let mut at = 0;
         for field in [fingerprint, &length[..usize::from(self.length_bytes)], value] {
             let (from, to) = (start.max(at), end.min(at + field.len()));
@@ -71,6 +85,13 @@ impl SlotFormat {
     /// The value in `slot`, or `None` if the fingerprint differs or the length field is impossible (both mean
     /// that nothing is stored under the key).
     pub fn decode<'a>(&self, fingerprint: &[u8], slot: &'a [u8]) -> Option<&'a [u8]> {
+        let (length, stored) = self.decode_head(fingerprint, slot)?;
+        stored.get(..length)
+    }
+
+    /// The length of the value of which `slot` has the first bytes, and these with zeros behind them, or `None` as of
+    /// [`SlotFormat::decode`].
+    pub fn decode_head<'a>(&self, fingerprint: &[u8], slot: &'a [u8]) -> Option<(usize, &'a [u8])> {
         let (head, rest) = slot.split_at_checked(usize::from(self.fingerprint_bytes))?;
         let (length, rest) = rest.split_at_checked(usize::from(self.length_bytes))?;
         let length = if length.is_empty() {
@@ -79,7 +100,7 @@ impl SlotFormat {
             length.iter().rev().fold(0usize, |acc, &byte| acc << 8 | usize::from(byte))
         };
         let is_its_own = equal_bytes(head, fingerprint) & (length <= self.max_value_bytes as usize);
-        if is_its_own { rest.get(..length) } else { None }
+        if is_its_own { Some((length, rest.get(..self.stored_bytes())?)) } else { None }
     }
 }
 

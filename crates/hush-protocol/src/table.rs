@@ -3,14 +3,14 @@
 use hush_he::params::Widths;
 use hush_ops::tiling::Tiling;
 
-use crate::ProtocolError;
+use crate::{ProtocolError, facts::Facts};
 
 /// Most columns (D0): a query of this many words is 256 MiB, beyond any sensible one.
 pub const MAX_COLUMNS: usize = 1 << 26;
 /// Most database rows.
 pub const MAX_DB_ROWS: usize = 1 << 31;
-/// Longest slot: a value of 1 MiB with fingerprint and length.
-pub const MAX_SLOT_BYTES: usize = (1 << 20) + 64;
+/// Longest slot: a value of 16 MiB with fingerprint and length.
+pub const MAX_SLOT_BYTES: usize = (16 << 20) + 64;
 /// Look-ups that a client is taken to make before the table changes: what shapes and widths are weighed by.
 pub const LOOKUPS_PER_EPOCH: f64 = 100.0;
 /// Most bytes of DoublePIR's hint, which grows by several MiB with every byte of a slot.
@@ -34,6 +34,64 @@ pub struct TableShape {
     pub blocks: usize,
     /// Bytes of a slot.
     pub slot_bytes: usize,
+}
+
+/// What the queries of a segment choose among: they are made for another segment, the base of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Columns of the base.
+    pub(crate) columns: usize,
+    /// Places of the base's second vector, if there is one.
+    pub(crate) second: usize,
+    /// Entries of the segment, of which an answer holds one.
+    pub(crate) entries: usize,
+}
+
+/// The shape of a segment beside the base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentShape {
+    /// The shape; the blocks are `entries` times some lanes.
+    pub shape: TableShape,
+    /// Entries.
+    pub entries: usize,
+}
+
+impl SegmentShape {
+    /// Blocks of an entry.
+    pub fn lanes(&self) -> usize {
+        self.shape.blocks / self.entries.max(1)
+    }
+
+    /// `Ok` if a segment of it can be asked with the queries of a table of these facts, where an entry has up to `lanes` lanes.
+    pub(crate) fn check(&self, base: &Facts, lanes: usize) -> Result<(), ProtocolError> {
+        let Self { shape, entries } = *self;
+        let (all, unit) = (base.shape.columns, base.segments.column_unit);
+        let divides = shape.columns > 0
+            && all.is_multiple_of(shape.columns)
+            && (shape.columns == all || shape.columns.is_multiple_of(unit));
+        if !divides {
+            return Err(ProtocolError::Limit {
+                what: "columns of a segment",
+                actual: shape.columns as u64,
+                allowed: format!("a divisor of {all}, and a multiple of {unit}"),
+            });
+        }
+        if !base.segments.entries.contains(&entries) {
+            return Err(ProtocolError::Limit {
+                what: "entries of a segment",
+                actual: entries as u64,
+                allowed: format!("one of {:?}", base.segments.entries),
+            });
+        }
+        if shape.blocks == 0 || !shape.blocks.is_multiple_of(entries) || self.lanes() > lanes {
+            return Err(ProtocolError::Limit {
+                what: "blocks of a segment",
+                actual: shape.blocks as u64,
+                allowed: format!("1 to {lanes} for each of {entries} entries"),
+            });
+        }
+        Ok(())
+    }
 }
 
 impl TableShape {
@@ -67,4 +125,10 @@ pub(crate) fn check_limit(what: &'static str, actual: usize, max: usize) -> Resu
 /// A descriptor is refused for `reason`.
 pub(crate) fn invalid_descriptor(reason: &str) -> ProtocolError {
     ProtocolError::Descriptor(reason.into())
+}
+
+/// The powers of two below `entries`, and `entries`: of these the low bits of an entry choose.
+pub(crate) fn powers_below(entries: usize) -> Vec<usize> {
+    let powers = (0..usize::BITS).map(|bit| 1 << bit).take_while(|&power| power < entries);
+    powers.chain([entries.max(1)]).collect()
 }

@@ -56,9 +56,10 @@ impl LwePage for Toy {
         table: &LweTable,
         hint: &[u8],
         pending: &SimplePending,
+        target: &Target,
         answer: &[u8],
     ) -> Result<Vec<u8>, ProtocolError> {
-        Simple::recover(table, hint, pending, &turned(table, answer)?)
+        Simple::recover(table, hint, pending, target, &turned(table, answer)?)
     }
 }
 

@@ -42,6 +42,7 @@ fn descriptor() -> Descriptor {
         hint: None,
         whitening: None,
         database: [0; 32],
+        segments: Vec::new(),
         signature: None,
     }
 }
@@ -83,7 +84,9 @@ impl Place {
         let mut file = writer.create_mapped(DB_FILE, CONTENT.len()).unwrap();
         file.bytes().copy_from_slice(CONTENT);
         let database = file.finish().unwrap();
-        writer.save(&State { identity: identity(), descriptor: descriptor(), database }).unwrap();
+        writer
+            .save(&State { identity: identity(), descriptor: descriptor(), databases: vec![database] })
+            .unwrap();
         writer
     }
 
@@ -136,8 +139,8 @@ fn what_was_laid_out_becomes_the_snapshot() {
     assert_eq!((state.descriptor, checked), (descriptor(), CONTENT.len() as u64));
     assert_eq!(names(&place.partial()), ["build.json", DB_FILE]);
     assert_eq!(*writer.phase().lock(), Phase::LaidOut { done: 0, units: 0 });
-    writer.open_journal(&[], 3, [0; 32]).unwrap().record(2, b"").unwrap();
-    writer.commit(&header(state.database)).unwrap();
+    writer.segment(0).open_journal(&[], 3, [0; 32]).unwrap().record(2, b"").unwrap();
+    writer.commit(&header(state.databases[0].clone())).unwrap();
     assert_eq!(names(&place.target()), [DB_FILE, "header.json"]);
     let mut snapshot = Snapshot::open(&place.target(), Verify::Full).unwrap();
     assert_eq!(snapshot.take(DB_FILE).unwrap().as_ref(), CONTENT);
@@ -209,12 +212,12 @@ fn a_cancelled_build_keeps_what_can_be_gone_on_from() {
     let cancel = Cancel::new();
     let writer = place.writer().cancelled_by(&cancel);
     let state = writer.take_over(&identity(), |_| ()).unwrap().unwrap();
-    let journal = writer.open_journal(&[], UNITS, KEY).unwrap();
+    let journal = writer.segment(0).open_journal(&[], UNITS, KEY).unwrap();
     journal.record(1, b"").unwrap();
     cancel.cancel();
     assert_eq!(journal.intact(|_| Vec::new()), Err(Cancelled));
     assert_eq!(*writer.phase().lock(), Phase::LaidOut { done: 1, units: UNITS });
-    assert!(is_cancelled(writer.commit(&header(state.database)).unwrap_err()));
+    assert!(is_cancelled(writer.commit(&header(state.databases[0].clone())).unwrap_err()));
     assert!(!place.target().exists());
     assert!(place.is_taken_over());
 }
@@ -243,7 +246,7 @@ const NONE: [usize; 0] = [];
 fn open_journal(place: &Place, key: [u8; 32]) -> (SnapshotWriter, Journal) {
     let writer = place.writer();
     writer.take_over(&identity(), |_| ()).unwrap().unwrap();
-    let journal = writer.open_journal(&FILES, UNITS, key).unwrap();
+    let journal = writer.segment(0).open_journal(&FILES, UNITS, key).unwrap();
     (writer, journal)
 }
 
@@ -251,7 +254,7 @@ fn open_journal(place: &Place, key: [u8; 32]) -> (SnapshotWriter, Journal) {
 fn intact_after(damage: impl FnOnce(&Path), key: [u8; 32]) -> Vec<usize> {
     let place = Place::new();
     let writer = place.laid_out();
-    let journal = writer.open_journal(&FILES, UNITS, KEY).unwrap();
+    let journal = writer.segment(0).open_journal(&FILES, UNITS, KEY).unwrap();
     let mut file = writer.open_mapped(COLUMNS_FILE, UNITS).unwrap();
     assert!(journal.intact(|_| panic!("nothing is recorded")).unwrap().is_empty());
     for (done, unit) in [1, 4, 2].into_iter().enumerate() {

@@ -35,6 +35,7 @@ fn descriptor() -> Descriptor {
         hint: Some(BlobRef { blake3: [0; 32], bytes: 0 }),
         whitening: None,
         database: [0; 32],
+        segments: Vec::new(),
         signature: None,
     }
 }

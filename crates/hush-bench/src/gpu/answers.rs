@@ -97,7 +97,7 @@ impl Visitor for Answers<'_, '_> {
         let query = |index: usize| {
             let columns = vec![((index * 7919 % shape.columns) as u32, 1)];
             let target = Target { columns, block: index * 31 % shape.blocks };
-            P::query(&table, &client, target, &mut rng).0
+            P::query(&table, &client, &target, &mut rng).0
         };
         let queries: Vec<_> = (0..sizes.iter().copied().max().unwrap_or(0)).map(query).collect();
         let up = facts.query.total() / size_of::<u32>();

@@ -135,16 +135,14 @@ pub(super) async fn load(
     if bytes > limit {
         return Err(SessionError::HintTooLong { bytes, limit });
     }
-    let hint = match &descriptor.hint {
-        None => None,
-        Some(blob) => {
-            let start = link.host().now();
-            let hint = hint::obtain(link, blob, &mut stats.setup_bytes_down).await;
-            stats.seconds.hint += link.seconds_since(start);
-            Some(hint?)
-        }
-    };
-    let mut table = Table::new(descriptor, hint, &options.acceptance)?;
+    let mut hints = Vec::new();
+    for blob in descriptor.given().filter_map(|(hint, _)| hint) {
+        let start = link.host().now();
+        let hint = hint::obtain(link, blob, &mut stats.setup_bytes_down).await;
+        stats.seconds.hint += link.seconds_since(start);
+        hints.push(hint?);
+    }
+    let mut table = Table::new(descriptor, hints, &options.acceptance)?;
     link.timed(&mut stats.seconds.keys, || give_keys(link, &mut table))?;
     Ok(table)
 }

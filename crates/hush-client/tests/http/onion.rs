@@ -9,6 +9,7 @@ use hush_client::{
     Acceptance, ClientError, Table, Wanted,
     http::{HintCache, HttpClient, HttpError, HttpOptions, HttpTable},
 };
+use hush_protocol::client::Hint;
 use tempfile::tempdir;
 
 use super::{
@@ -151,8 +152,8 @@ fn a_table_without_keys_or_with_those_of_another_client_reads_nothing() {
     same.use_keys(&[8; 32]).unwrap();
     assert_ne!(same.key_upload().unwrap().0, id);
 
-    let hint = Arc::new(sample(1).hint);
-    let mut lwe = Table::new(sample(1).descriptor, Some(hint), &Acceptance::default()).unwrap();
+    let hint: Hint = Arc::new(sample(1).hint);
+    let mut lwe = Table::new(sample(1).descriptor, [hint], &Acceptance::default()).unwrap();
     lwe.use_keys(&[7; 32]).unwrap();
     assert!(lwe.key_preset().is_none() && lwe.key_upload().is_none());
     let (_, other) = lwe.query(&Wanted::Index(0)).unwrap();

@@ -18,7 +18,7 @@ use hush_protocol::{
     symbols::to_symbols,
     table::TableShape,
     whitening::Whitening,
-    wire::{self, Answer, Query, QueryResponse, QuerySizes, RequestShape, WireError},
+    wire::{self, Answer, Query, QueryResponse, RequestShape, WireError},
 };
 use prost::Message;
 
@@ -72,6 +72,7 @@ impl RingSample {
             hint: None,
             whitening: Some(WhiteningSeed(whitening)),
             database: blake3::hash(db.bytes()).into(),
+            segments: Vec::new(),
             signature: None,
         };
         descriptor.seal();
@@ -113,7 +114,7 @@ impl RingSample {
         let shape = RequestShape {
             epoch: &self.descriptor.epoch,
             protocol: "onion",
-            query: QuerySizes::rlwe(self.table.table().query_bytes()),
+            query: self.table.table().query_bytes(),
             max_queries: wire::MAX_QUERIES,
         };
         let queries = match shape.decode(request.body.clone().into()) {

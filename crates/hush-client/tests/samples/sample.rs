@@ -68,6 +68,7 @@ impl Sample {
             hint: Some(BlobRef { blake3: blake3::hash(&hint).into(), bytes: hint.len() as u64 }),
             whitening: None,
             database: blake3::hash(&matrix).into(),
+            segments: Vec::new(),
             signature: None,
         };
         descriptor.seal();

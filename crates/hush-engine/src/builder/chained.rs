@@ -11,7 +11,7 @@ use hush_ops::{
     contract::{ChainedHint, ColumnOps},
     pack_shape::PackShape,
 };
-use hush_store::snapshot::{FileEntry, Journal, SnapshotWriter};
+use hush_store::snapshot::{FileEntry, Journal, SegmentWriter};
 use rayon::prelude::*;
 
 use super::{
@@ -30,7 +30,7 @@ pub(super) fn write<B: ColumnOps>(
     source: Source<'_, B>,
     (params, shape): (&ColumnParams, &PackShape),
     database: [u8; 32],
-    writer: &SnapshotWriter,
+    writer: &SegmentWriter<'_>,
     cpu: &Cpu,
     progress: &dyn Progress,
     files: &mut Vec<FileEntry>,

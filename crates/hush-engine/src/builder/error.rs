@@ -1,7 +1,10 @@
 //! The error of a build.
 
 use hush_ops::OpsError;
-use hush_protocol::{Protocol, ProtocolError, keyword::FilterError};
+use hush_protocol::{
+    Protocol, ProtocolError,
+    keyword::{FilterError, FilterKind},
+};
 use hush_store::{cancel::Cancelled, snapshot::SnapshotError};
 use thiserror::Error;
 
@@ -35,6 +38,36 @@ pub enum BuildError {
     PackColumns {
         /// Which one.
         plaintext: usize,
+    },
+    /// The filter is none of a table of several tiers.
+    #[error(
+        "a table of several tiers cannot have --filter {filter}: use band128 or band64, or --max-tiers 1"
+    )]
+    TierFilter {
+        /// The filter.
+        filter: FilterKind,
+    },
+    /// The tiers do not go up to the longest value.
+    #[error("the longest value has {longest} bytes: let the last of --tiers be as long")]
+    TiersTooShort {
+        /// The longest.
+        longest: usize,
+    },
+    /// The tiers are not in order.
+    #[error("--tiers are lengths in bytes, each longer than the one before, at most {max} of them")]
+    TierOrder {
+        /// The most there are.
+        max: usize,
+    },
+    /// The keys of a tier can be put into no shape that the base's queries ask.
+    #[error(
+        "the {records} values beyond {from} bytes fit no tier of this table: use other --tiers, or --max-tiers 1"
+    )]
+    NoTier {
+        /// Values that are longer.
+        records: usize,
+        /// Than this.
+        from: usize,
     },
     /// The machine has no room for the table.
     #[error(transparent)]

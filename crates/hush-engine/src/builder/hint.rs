@@ -15,7 +15,7 @@ use hush_protocol::{
     descriptor::BlobRef,
     facts::{HintPlan, SecondDb},
 };
-use hush_store::snapshot::{DB_FILE, FileEntry, HINT_FILE, MappedFile, SECOND_DB_FILE, SnapshotWriter};
+use hush_store::snapshot::{DB_FILE, FileEntry, HINT_FILE, MappedFile, SECOND_DB_FILE, SegmentWriter};
 
 use super::BuildError;
 use crate::Progress;
@@ -27,7 +27,7 @@ pub(crate) const STEP_ROWS: usize = 4 * GROUP_ROWS;
 pub(super) fn write<B: LweOps>(
     source: &Source<'_, B>,
     bits: u32,
-    writer: &SnapshotWriter,
+    writer: &SegmentWriter<'_>,
     progress: &dyn Progress,
     files: &mut Vec<FileEntry>,
 ) -> Result<BlobRef, BuildError> {
@@ -58,9 +58,9 @@ impl<'a, B: LweOps> Source<'a, B> {
     pub(super) fn first(
         backend: &'a B,
         plan: &HintPlan,
-        writer: &SnapshotWriter,
+        writer: &SegmentWriter<'_>,
     ) -> Result<Self, BuildError> {
-        let map = Arc::new(MappedFile::open(&writer.partial_dir().join(DB_FILE))?);
+        let map = Arc::new(MappedFile::open(&writer.path(DB_FILE))?);
         let db = TiledDb::new(Tiling::new(plan.rows, plan.matrix.cols()), map)?;
         Ok(Self { backend, db: backend.open_db(db)?, matrix: plan.matrix, rows: plan.rows })
     }
@@ -69,7 +69,7 @@ impl<'a, B: LweOps> Source<'a, B> {
     pub(super) fn second(
         self,
         second: &SecondDb,
-        writer: &SnapshotWriter,
+        writer: &SegmentWriter<'_>,
         progress: &dyn Progress,
         files: &mut Vec<FileEntry>,
     ) -> Result<Self, BuildError> {

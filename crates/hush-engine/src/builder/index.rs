@@ -7,13 +7,14 @@ use hush_protocol::{
 };
 use hush_store::{
     ingest::SpooledRecords,
-    snapshot::{DB_FILE, MappedOutput, SnapshotWriter},
+    snapshot::{DB_FILE, MappedOutput, SegmentWriter},
     tiles::TileWriter,
 };
 use rayon::prelude::*;
 
 use super::{
-    BuildError, BuildOptions, Laid,
+    BuildError, Laid, Written,
+    plan::Plan,
     ring::{self, Place},
 };
 use crate::Progress;
@@ -21,16 +22,13 @@ use crate::Progress;
 /// Writes every record into its slot.
 pub(super) fn lay_out(
     records: &SpooledRecords,
-    options: &BuildOptions,
-    writer: &SnapshotWriter,
+    plan: &Plan,
+    writer: &SegmentWriter<'_>,
     cpu: &Cpu,
     progress: &dyn Progress,
 ) -> Result<Laid, BuildError> {
-    let slot = options.slot_format(false, (records.min_value_len(), records.max_value_len()));
-    let slots = options.slots(false, records.len(), slot);
-    let scheme = options.scheme_for(slots)?;
-    let shape = scheme.shape(slots)?;
-    let params = scheme.params(shape)?;
+    let (slot, params) = (plan.slot, plan.params.clone());
+    let shape = params.facts().shape;
     let (db, whitening) = match params.database() {
         Database::Bytes(_) => (write_bytes(records, slot, shape, writer, cpu, progress)?, None),
         Database::Plaintexts(table) => {
@@ -50,7 +48,7 @@ pub(super) fn lay_out(
             (db, Some(seed))
         }
     };
-    Ok(Laid { params, slot, lookup: Lookup::Index, db, whitening })
+    Ok(Laid { params, slot, lookup: Lookup::Index, base: Written { db, whitening }, beside: Vec::new() })
 }
 
 /// Writes a byte database.
@@ -58,7 +56,7 @@ fn write_bytes(
     records: &SpooledRecords,
     slot: SlotFormat,
     shape: TableShape,
-    writer: &SnapshotWriter,
+    writer: &SegmentWriter<'_>,
     cpu: &Cpu,
     progress: &dyn Progress,
 ) -> Result<MappedOutput, BuildError> {

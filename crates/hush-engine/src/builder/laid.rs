@@ -2,7 +2,7 @@
 
 use hush_protocol::{
     any_page::TableParams,
-    descriptor::{DESCRIPTOR_VERSION, Descriptor, Lookup, WhiteningSeed},
+    descriptor::{DESCRIPTOR_VERSION, Descriptor, Lookup, SEGMENTS_VERSION, Segment, WhiteningSeed},
     slot::SlotFormat,
 };
 use hush_store::{
@@ -18,6 +18,13 @@ pub(super) struct Laid {
     pub(super) params: TableParams,
     pub(super) slot: SlotFormat,
     pub(super) lookup: Lookup,
+    pub(super) base: Written,
+    /// The segments beside the base, with their databases to come.
+    pub(super) beside: Vec<(Segment, Written)>,
+}
+
+/// The database of a segment.
+pub(super) struct Written {
     pub(super) db: MappedOutput,
     /// Over rings.
     pub(super) whitening: Option<WhiteningSeed>,
@@ -31,12 +38,19 @@ impl Laid {
         records: &SpooledRecords,
         progress: &dyn Progress,
     ) -> Result<State, BuildError> {
-        let facts = self.params.facts();
+        let facts = self.params.facts().clone();
         progress.start("sync", facts.encoded_bytes, "bytes");
-        let database = self.db.finish()?;
+        let whitening = self.base.whitening;
+        let database = self.base.db.finish()?;
+        let (mut databases, mut segments) = (vec![database.clone()], Vec::new());
+        for (segment, Written { db, whitening }) in self.beside {
+            let database = db.finish()?;
+            segments.push(Segment { whitening, database: database.digest(), ..segment });
+            databases.push(database);
+        }
         progress.advance(facts.encoded_bytes);
         let descriptor = Descriptor {
-            version: DESCRIPTOR_VERSION,
+            version: if segments.is_empty() { DESCRIPTOR_VERSION } else { SEGMENTS_VERSION },
             epoch: [0; 32],
             protocol: facts.protocol,
             preset: facts.preset.into(),
@@ -48,10 +62,11 @@ impl Laid {
             fields: records.fields().cloned(),
             lookup: self.lookup,
             hint: None,
-            whitening: self.whitening,
+            whitening,
             database: database.digest(),
+            segments,
             signature: None,
         };
-        Ok(State { identity, descriptor, database })
+        Ok(State { identity, descriptor, databases })
     }
 }

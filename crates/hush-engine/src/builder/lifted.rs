@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hush_he::params::{RingContext, RingParams};
 use hush_ops::{contract::PackOps, ntt_tiling::NttTiling, pack_shape::PackShape};
-use hush_store::snapshot::{FileEntry, LIFTED_FILE, SnapshotWriter};
+use hush_store::snapshot::{FileEntry, LIFTED_FILE, SegmentWriter};
 
 use super::{BuildError, hint::Source, tile::write_tile};
 use crate::Progress;
@@ -17,7 +17,7 @@ pub(super) fn write<B: PackOps>(
     source: &Source<'_, B>,
     params: &RingParams,
     shape: &PackShape,
-    writer: &SnapshotWriter,
+    writer: &SegmentWriter<'_>,
     progress: &dyn Progress,
     files: &mut Vec<FileEntry>,
 ) -> Result<(), BuildError> {

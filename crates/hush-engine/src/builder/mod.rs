@@ -6,10 +6,12 @@ pub(crate) mod hint;
 mod index;
 mod keyed;
 mod laid;
+mod lengths;
 mod lifted;
 mod options;
 mod pack_noise;
 mod plaintext_files;
+mod plan;
 mod resume;
 mod ring;
 mod size;
@@ -19,18 +21,20 @@ mod word_slots;
 use hush_cpu::Cpu;
 use hush_ops::contract::Steps;
 use hush_protocol::{
-    descriptor::Descriptor,
+    descriptor::BlobRef,
     facts::{HintPlan, HintProduct},
 };
 use hush_store::{
     ingest::SpooledRecords,
-    snapshot::{FORMAT_VERSION, FileEntry, Header, SnapshotWriter, State},
+    snapshot::{FORMAT_VERSION, FileEntry, Header, SegmentWriter, SnapshotWriter, State},
 };
 
 pub use error::BuildError;
 use hint::Source;
-use laid::Laid;
-pub use options::BuildOptions;
+use laid::{Laid, Written};
+use lengths::Lengths;
+pub use options::{BuildOptions, Tiers};
+use plan::Plan;
 use size::{Room, TableSize};
 
 use crate::{Backends, Progress, backend::Seat};
@@ -64,27 +68,41 @@ pub fn build(
     {
         return Err(BuildError::NoColumns { protocol });
     }
-    let size = TableSize::of(records, by_key, options)?;
+    let lengths = Lengths::of(records);
+    let plan = Plan::choose(&lengths, by_key, options)?;
+    let size = TableSize::new(&plan, &lengths);
     progress.note(&size.to_string());
+    plan.tell_tiers(&lengths, |line| progress.note(line));
     let identity = resume::identity(records, by_key, options, progress)?;
     let state = if let Some(state) = resume::take_over(&identity, &writer, progress)? {
         state
     } else {
         let room = Room::here(writer.partial_dir());
-        size.admit(records, by_key, options, &room, |line| progress.note(line))?;
-        let lay_out = if by_key { keyed::lay_out } else { index::lay_out };
-        let laid = lay_out(records, options, &writer, cpu, progress)?;
+        size.admit(&lengths, options, &room, |line| progress.note(line))?;
+        let laid = if plan.is_keyed() {
+            keyed::lay_out(records, &plan, &writer, cpu, progress)?
+        } else {
+            index::lay_out(records, &plan, &writer.segment(0), cpu, progress)?
+        };
         let state = laid.finish(identity, records, progress)?;
         writer.save(&state)?;
         state
     };
-    let State { mut descriptor, database, .. } = state;
-    let mut files = vec![database];
+    let State { mut descriptor, databases, .. } = state;
+    let mut files = databases;
     let params = descriptor.params()?;
-    if let Some(plan) = params.hint() {
-        let seat = backends.gpu_to_build(&params, progress)?;
-        let (descriptor, files) = (&mut descriptor, &mut files);
-        let stage = HintStage { descriptor, plan, writer: &writer, cpu, progress, files };
+    for (index, segment) in params.segments().iter().enumerate() {
+        let Some(plan) = segment.hint() else { break };
+        let seat = backends.gpu_to_build(segment, progress)?;
+        let (database, hint) = match index.checked_sub(1) {
+            None => (descriptor.database, &mut descriptor.hint),
+            Some(beside) => {
+                let segment = &mut descriptor.segments[beside];
+                (segment.database, &mut segment.hint)
+            }
+        };
+        let (writer_of, files) = (writer.segment(index), &mut files);
+        let stage = HintStage { database, hint, plan, writer: writer_of, cpu, progress, files };
         match seat {
             Some(Seat { gpu, .. }) => gpu.compute(stage).inspect_err(|error| {
                 // Not a full disk, nor what the data turned out to be.
@@ -113,11 +131,15 @@ pub fn build(
     Ok(header)
 }
 
-/// What the server keeps beside the database, which was written before, or clients download: all that is made of the hint.
+/// What the server keeps beside the database of a segment, which was written before, or clients download: all that is made of the
+/// hint.
 pub(crate) struct HintStage<'a> {
-    descriptor: &'a mut Descriptor,
+    /// The hash of the segment's database.
+    database: [u8; 32],
+    /// What clients download.
+    hint: &'a mut Option<BlobRef>,
     plan: HintPlan,
-    writer: &'a SnapshotWriter,
+    writer: SegmentWriter<'a>,
     /// It has the threads for what is done on the host.
     cpu: &'a Cpu,
     progress: &'a dyn Progress,
@@ -127,7 +149,8 @@ pub(crate) struct HintStage<'a> {
 impl HintStage<'_> {
     /// Computes it on `backend`, and writes it.
     pub(crate) fn run<B: Steps>(self, backend: &B) -> Result<(), BuildError> {
-        let Self { descriptor, plan, writer, cpu, progress, files } = self;
+        let Self { database, hint, plan, writer, cpu, progress, files } = self;
+        let writer = &writer;
         let first = Source::first(backend, &plan, writer)?;
         let source = match &plan.second {
             None => first,
@@ -135,14 +158,14 @@ impl HintStage<'_> {
         };
         match &plan.product {
             HintProduct::Download { bits } => {
-                descriptor.hint = Some(hint::write(&source, *bits, writer, progress, files)?);
+                *hint = Some(hint::write(&source, *bits, writer, progress, files)?);
                 Ok(())
             }
             HintProduct::Lifted { ring, shape } => {
                 lifted::write(&source, ring, shape, writer, progress, files)
             }
             HintProduct::Chained { params, shape } => {
-                chained::write(source, (params, shape), descriptor.database, writer, cpu, progress, files)
+                chained::write(source, (params, shape), database, writer, cpu, progress, files)
             }
         }
     }

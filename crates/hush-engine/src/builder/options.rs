@@ -19,8 +19,10 @@ pub struct BuildOptions {
     pub protocol: Option<Protocol>,
     /// Name of the parameter set; `None` is one that suits protocol and records.
     pub preset: Option<String>,
-    /// The key filter.
-    pub filter: FilterKind,
+    /// The key filter; `None` is the smallest that suits the table.
+    pub filter: Option<FilterKind>,
+    /// The length tiers.
+    pub tiers: Tiers,
     /// Bytes of a fingerprint, 1 to 16: absent keys are taken for present with probability `256^-bytes`.
     pub fingerprint_bytes: u8,
     /// Columns (D0) to aim for.
@@ -31,7 +33,26 @@ pub struct BuildOptions {
     pub signing_key: Option<SigningKey>,
 }
 
+/// Into how many segments the bytes of values go, by their place: longer values have bytes in more of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tiers {
+    /// As many as are cheapest, at most so many.
+    AtMost(usize),
+    /// So many, which end at these lengths, ascending.
+    Ends(Vec<usize>),
+}
+
+/// The filter of a table of one segment, if none is asked for.
+const FILTER: FilterKind = FilterKind::Band256;
+/// The filter of a table of several segments, if none is asked for: the smallest that can be wrapped.
+const WRAPPED_FILTER: FilterKind = FilterKind::Band128;
+
 impl BuildOptions {
+    /// The key filter of a table of one or of several segments.
+    pub(super) fn filter_for(&self, several: bool) -> FilterKind {
+        self.filter.unwrap_or(if several { WRAPPED_FILTER } else { FILTER })
+    }
+
     /// The parameters of a table of these slots: as asked for, or what is cheapest.
     pub(super) fn scheme_for(&self, slots: Slots) -> Result<Scheme, BuildError> {
         let protocol = match self.protocol {
@@ -62,10 +83,11 @@ impl BuildOptions {
 }
 
 /// A protocol with its parameter set, and the columns that were asked for.
+#[derive(Clone)]
 pub(super) struct Scheme {
     pub(super) protocol: Protocol,
     preset: String,
-    columns: Option<usize>,
+    pub(super) columns: Option<usize>,
 }
 
 impl Scheme {

@@ -33,8 +33,9 @@ pub(super) fn take_over(
     progress: &dyn Progress,
 ) -> Result<Option<State>, BuildError> {
     let state = writer.take_over(identity, |bytes| progress.start("check", bytes, "bytes"))?;
-    if let Some(State { descriptor, database, .. }) = &state {
-        progress.advance(database.bytes);
+    if let Some(state) = &state {
+        let descriptor = &state.descriptor;
+        progress.advance(state.database_bytes());
         progress.start("layout", descriptor.records, "records");
         progress.resume(descriptor.records);
     }

@@ -4,14 +4,13 @@ use std::{fmt, path::Path};
 
 use hush_protocol::{
     Protocol,
-    any_page::Slots,
+    any_page::SegmentParams,
     facts::{Content, Database, Facts},
     keyword::KeyDigest,
     slot::SlotFormat,
 };
-use hush_store::ingest::SpooledRecords;
 
-use super::{BuildError, BuildOptions, error::NoRoom};
+use super::{BuildError, BuildOptions, Lengths, Plan, error::NoRoom};
 use crate::{machine, units::Bytes};
 
 /// A server takes so many times the values, and so many bytes: nobody expects that, so it is told why.
@@ -27,6 +26,8 @@ pub(super) struct TableSize {
     payload: usize,
     /// Bytes of the longest value.
     longest: usize,
+    tiers: usize,
+    by_key: bool,
     /// Bytes of all slots.
     slots: usize,
     /// Bytes of all files.
@@ -41,52 +42,44 @@ pub(super) struct TableSize {
 }
 
 impl TableSize {
-    /// The size of a table of all records.
-    pub(super) fn of(
-        records: &SpooledRecords,
-        by_key: bool,
-        options: &BuildOptions,
-    ) -> Result<Self, BuildError> {
-        let lengths = records.min_value_len()..=records.max_value_len();
-        Self::of_values(records.len(), records.value_bytes() as usize, lengths.into_inner(), by_key, options)
-    }
-
-    /// The size of a table of `records` values of `payload` bytes in all, the shortest and the longest of the lengths `ends`.
-    fn of_values(
-        records: usize,
-        payload: usize,
-        ends: (usize, usize),
-        by_key: bool,
-        options: &BuildOptions,
-    ) -> Result<Self, BuildError> {
-        let slot = options.slot_format(by_key, ends);
-        let slots = options.slots(by_key, records, slot);
-        let scheme = options.scheme_for(slots)?;
-        let params = scheme.params(scheme.shape(slots)?)?;
+    /// The size of a table of values of these lengths.
+    pub(super) fn new(plan: &Plan, lengths: &Lengths) -> Self {
+        let facts = plan.params.facts().clone();
         let is_resident = |content: &Content| !matches!(content, Content::Download { .. });
-        let (files, facts) = (params.files(), params.facts().clone());
+        let files = plan.params.files();
         let bytes = |content: &Content| content.bytes() as usize;
-        // The filters of a table over rings are solved beside it.
-        let scratch = match params.database() {
-            Database::Plaintexts(table) if by_key => slots.count * table.slot_symbols() * size_of::<u32>(),
+        // The filters of a table over rings are solved beside it, segment by segment.
+        let scratch = |segment: &SegmentParams| match segment.database() {
+            Database::Plaintexts(table) if plan.is_keyed() => {
+                let shape = segment.facts().shape;
+                shape.columns * shape.blocks * table.slot_symbols() * size_of::<u32>()
+            }
             _ => 0,
         };
-        Ok(Self {
+        let slots = |segment: &SegmentParams| {
+            let shape = segment.facts().shape;
+            shape.columns * shape.blocks * shape.slot_bytes
+        };
+        let segments = plan.params.segments();
+        let key_bytes = size_of::<KeyDigest>() + size_of::<u32>();
+        Self {
             protocol: facts.protocol,
-            records,
-            payload,
-            longest: ends.1,
-            slots: slots.count * slots.slot_bytes,
+            records: lengths.records(),
+            payload: lengths.payload(),
+            longest: lengths.ends().1,
+            tiers: segments.len(),
+            slots: segments.iter().map(slots).sum(),
             files: files.iter().map(|file| bytes(&file.content)).sum(),
             resident: files
                 .iter()
                 .filter(|file| is_resident(&file.content))
                 .map(|file| bytes(&file.content))
                 .sum(),
-            scratch,
-            working: if by_key { records * (size_of::<KeyDigest>() + size_of::<u32>()) } else { 0 },
+            scratch: segments.iter().map(scratch).max().unwrap_or(0),
+            working: if plan.is_keyed() { lengths.records() * key_bytes } else { 0 },
+            by_key: plan.by_key(),
             facts,
-        })
+        }
     }
 
     /// Whether it is more than anybody expects.
@@ -96,7 +89,7 @@ impl TableSize {
     }
 
     /// Why it is so large, and what changes it.
-    fn why(&self, records: &SpooledRecords, by_key: bool, options: &BuildOptions) -> String {
+    fn why(&self, lengths: &Lengths, options: &BuildOptions) -> String {
         let (padding, keeping) =
             (self.slots as f64 / self.payload.max(1) as f64, self.files as f64 / self.slots.max(1) as f64);
         if keeping > padding {
@@ -106,11 +99,18 @@ impl TableSize {
             );
         }
         let average = self.payload / self.records.max(1);
-        let mut text = format!(
-            "every value takes as much as the longest, {} bytes, and the average has {average}",
-            self.longest
-        );
-        for shorter in without_longest(records, by_key, options) {
+        let mut text = match self.tiers {
+            1 => format!(
+                "every value takes as much as the longest, {} bytes, and the average has {average}",
+                self.longest
+            ),
+            tiers => format!(
+                "every value of a tier takes as much as the longest of it, in {tiers} tiers up to {} bytes, and the average has \
+                 {average}",
+                self.longest
+            ),
+        };
+        for shorter in without_longest(lengths, self.by_key, options) {
             let (dropped, size) = (self.records - shorter.records, &shorter);
             text += &format!(
                 "; without the longest {dropped}, the longest has {} bytes and the table {}",
@@ -118,7 +118,8 @@ impl TableSize {
                 Bytes(size.files)
             );
         }
-        text + ". Leave the longest values out of the input, or store fewer columns (--value)"
+        let tiers = if self.tiers == 1 { "Allow tiers (--max-tiers 4), leave" } else { "Leave" };
+        text + &format!(". {tiers} the longest values out of the input, or store fewer columns (--value)")
     }
 
     /// Refuses a table that there is no room for; says why one that there is room for takes far more than its values.
@@ -127,13 +128,12 @@ impl TableSize {
     /// [`BuildError::NoRoom`], unless the options force it.
     pub(super) fn admit(
         &self,
-        records: &SpooledRecords,
-        by_key: bool,
+        lengths: &Lengths,
         options: &BuildOptions,
         room: &Room,
         note: impl Fn(&str),
     ) -> Result<(), BuildError> {
-        let why = || self.why(records, by_key, options);
+        let why = || self.why(lengths, options);
         if !options.force_size {
             self.check(room, why)?;
         }
@@ -155,14 +155,12 @@ impl TableSize {
 }
 
 /// The sizes without the longest values, where that makes much of a difference.
-fn without_longest(records: &SpooledRecords, by_key: bool, options: &BuildOptions) -> Vec<TableSize> {
-    let mut lengths: Vec<u32> = records.value_lens().collect();
-    lengths.sort_unstable();
+fn without_longest(lengths: &Lengths, by_key: bool, options: &BuildOptions) -> Vec<TableSize> {
     let size = |share: usize| {
-        let kept = &lengths[..lengths.len() - lengths.len().div_ceil(share)];
-        let ends = (*kept.first()? as usize, *kept.last()? as usize);
-        let payload = kept.iter().map(|&length| length as usize).sum();
-        TableSize::of_values(kept.len(), payload, ends, by_key, options).ok()
+        let kept = lengths.without_longest(lengths.records().div_ceil(share));
+        let is_shorter = kept.records() > 0 && kept.records() < lengths.records();
+        let plan = is_shorter.then(|| Plan::choose(&kept, by_key, options).ok()).flatten()?;
+        Some(TableSize::new(&plan, &kept))
     };
     LONGEST.into_iter().filter_map(size).collect()
 }
@@ -210,15 +208,23 @@ impl Room {
 }
 
 impl BuildOptions {
-    /// What is in a slot, for values whose lengths have these ends.
-    pub(super) fn slot_format(&self, by_key: bool, (shortest, longest): (usize, usize)) -> SlotFormat {
-        SlotFormat::for_values(if by_key { self.fingerprint_bytes } else { 0 }, shortest, longest)
-    }
-
-    /// The slots of so many records.
-    pub(super) fn slots(&self, by_key: bool, records: usize, slot: SlotFormat) -> Slots {
-        let count = if by_key { self.filter.slots_for(records) } else { records };
-        Slots { count, slot_bytes: slot.slot_bytes(), by_key }
+    /// What is in a slot of the base, for values whose lengths have these ends, and tiers that end at `tiers`.
+    pub(super) fn slot_format(
+        &self,
+        by_key: bool,
+        (shortest, longest): (usize, usize),
+        tiers: &[usize],
+    ) -> SlotFormat {
+        let fingerprint_bytes = if by_key { self.fingerprint_bytes } else { 0 };
+        match tiers {
+            [head, .., last] => {
+                SlotFormat::for_values(fingerprint_bytes, shortest, (*last).max(longest)).with_head(*head)
+            }
+            _ => {
+                let longest = tiers.last().map_or(longest, |&last| last.max(longest));
+                SlotFormat::for_values(fingerprint_bytes, shortest, longest)
+            }
+        }
     }
 }
 
@@ -228,13 +234,16 @@ mod tests {
 
     use hush_cpu::Cpu;
     use hush_store::{
-        ingest::{OnDuplicate, Record, Spool},
+        ingest::{OnDuplicate, Record, Spool, SpooledRecords},
         snapshot::SnapshotWriter,
     };
     use tempfile::tempdir;
 
     use super::*;
-    use crate::{Backends, Silent, builder::build};
+    use crate::{
+        Backends, Silent,
+        builder::{Tiers, build},
+    };
 
     const GIB: usize = 1 << 30;
 
@@ -254,12 +263,18 @@ mod tests {
         BuildOptions {
             protocol: Some(protocol),
             preset,
-            filter: "band64".parse().unwrap(),
+            filter: Some("band64".parse().unwrap()),
+            tiers: Tiers::AtMost(1),
             fingerprint_bytes: 8,
             columns: None,
             force_size: false,
             signing_key: None,
         }
+    }
+
+    fn size_of_table(records: &SpooledRecords, by_key: bool, options: &BuildOptions) -> TableSize {
+        let lengths = Lengths::of(records);
+        TableSize::new(&Plan::choose(&lengths, by_key, options).unwrap(), &lengths)
     }
 
     #[test]
@@ -269,7 +284,7 @@ mod tests {
             for by_key in [false, true] {
                 let records = spooled(&[40; 3000], by_key);
                 let options = options(protocol);
-                let size = TableSize::of(&records, by_key, &options).unwrap();
+                let size = size_of_table(&records, by_key, &options);
                 let folder = tempdir().unwrap();
                 let writer = SnapshotWriter::create(&folder.path().join("table"), false).unwrap();
                 let header = build(&records, by_key, "", &options, writer, &backends, &Silent).unwrap();
@@ -291,18 +306,18 @@ mod tests {
         lengths[500] = 1 << 20;
         lengths[600..650].fill(5000);
         let (records, options) = (spooled(&lengths, true), options(Protocol::Simple));
-        let size = TableSize::of(&records, true, &options).unwrap();
+        let size = size_of_table(&records, true, &options);
         assert!(size.is_surprising() && size.files > 95 * GIB, "{}", size.files);
-        let why = size.why(&records, true, &options);
+        let why = size.why(&Lengths::of(&records), &options);
         assert!(
             why.starts_with(
-                "every value takes as much as the longest, 1048576 bytes, and the average has 112; without the longest 100, the \
+                "every value takes as much as the longest, 1048576 bytes, and the average has 112; without the longest 51, the \
                  longest has 100 bytes and the table "
             ),
             "{why}"
         );
         assert!(
-            why.ends_with(". Leave the longest values out of the input, or store fewer columns (--value)"),
+            why.ends_with(". Allow tiers (--max-tiers 4), leave the longest values out of the input, or store fewer columns (--value)"),
             "{why}"
         );
         let told = size.to_string();
@@ -315,9 +330,9 @@ mod tests {
     #[test]
     fn what_a_protocol_keeps_is_told_as_that() {
         let (records, options) = (spooled(&[100; 1000], false), options(Protocol::Onion));
-        let size = TableSize::of(&records, false, &options).unwrap();
+        let size = size_of_table(&records, false, &options);
         assert!(!size.is_surprising());
-        let why = size.why(&records, false, &options);
+        let why = size.why(&Lengths::of(&records), &options);
         assert!(
             why.starts_with("onion keeps ") && why.ends_with("another --protocol keeps less (colpack: 1.25)"),
             "{why}"
@@ -327,7 +342,7 @@ mod tests {
     #[test]
     fn a_table_without_room_is_refused() {
         let (records, options) = (spooled(&[100; 1000], true), options(Protocol::Simple));
-        let size = TableSize::of(&records, true, &options).unwrap();
+        let size = size_of_table(&records, true, &options);
         let (disk, memory) = (size.files + size.scratch, size.resident + size.working);
         assert!(memory > size.resident);
         let check = |disk, memory| size.check(&Room { disk, memory }, || "because".into());
@@ -345,9 +360,9 @@ mod tests {
     #[test]
     fn what_is_forced_is_not_refused() {
         let (records, options) = (spooled(&[100; 1000], true), options(Protocol::Simple));
-        let size = TableSize::of(&records, true, &options).unwrap();
+        let size = size_of_table(&records, true, &options);
         let none = Room { disk: Some(0), memory: Some(0) };
-        let admitted = |options| size.admit(&records, true, options, &none, |line| panic!("{line}"));
+        let admitted = |options| size.admit(&Lengths::of(&records), options, &none, |line| panic!("{line}"));
         assert!(matches!(admitted(&options), Err(BuildError::NoRoom(_))));
         admitted(&BuildOptions { force_size: true, ..options.clone() }).unwrap();
     }

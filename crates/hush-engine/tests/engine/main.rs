@@ -11,3 +11,4 @@ mod hostile;
 mod jobs;
 mod resume;
 mod shapes;
+mod tiers;

@@ -24,8 +24,15 @@ use crate::tables::{Folder, Wanted, files, on_cpu};
 const PLAINTEXTS: u64 = 10;
 
 /// By index: 40 records of 300 bytes in 8 columns.
-const COLPACK: Wanted =
-    Wanted { protocol: Protocol::Colpack, preset: None, by_key: false, records: 40, bytes: 300, columns: 8 };
+const COLPACK: Wanted = Wanted {
+    protocol: Protocol::Colpack,
+    preset: None,
+    by_key: false,
+    records: 40,
+    bytes: 300,
+    columns: 8,
+    tiers: &[],
+};
 
 impl Folder {
     /// What a build leaves that is killed.
@@ -154,7 +161,7 @@ fn a_resumed_build_makes_the_table_of_an_uninterrupted_one() {
 fn only_what_is_damaged_is_done_again() {
     let whole = Folder::new(COLPACK);
     let left = whole.killed(1, "pack columns", 6);
-    let table: ColumnTable = whole.descriptor().table::<ColumnPacked<Colpack>>().unwrap();
+    let table: ColumnTable = whole.descriptor().tables::<ColumnPacked<Colpack>>().unwrap()[0];
     assert_eq!(table.pack_shape().plaintexts() as u64, PLAINTEXTS);
     assert_eq!((table.pack_shape().planes(), table.pack_shape().plaintext_rows(9).len()), (2, 44));
     let row_of =

@@ -12,7 +12,7 @@ use hush_client::{Acceptance, PendingLookup, Table as Client, Wanted as LookUp};
 use hush_cpu::Cpu;
 use hush_engine::{
     Backends, ClientKeys, Engine, EngineError, OpenError, Progress, Silent,
-    builder::{BuildError, BuildOptions, build},
+    builder::{BuildError, BuildOptions, Tiers, build},
     open,
 };
 use hush_math::csprng::Csprng;
@@ -44,12 +44,26 @@ pub(crate) struct Wanted {
     pub(crate) bytes: usize,
     /// About as many, where that is a choice.
     pub(crate) columns: usize,
+    /// Where length tiers end, of values as long as these and shorter; none for values of one length in one segment.
+    pub(crate) tiers: &'static [usize],
 }
 
 impl Wanted {
     /// A table by index, under the small set.
     pub(crate) fn by_index(protocol: Protocol, records: usize, bytes: usize, columns: usize) -> Self {
-        Self { protocol, preset: None, by_key: false, records, bytes, columns }
+        Self { protocol, preset: None, by_key: false, records, bytes, columns, tiers: &[] }
+    }
+
+    /// The length of a record: of a hundred 12 go on in the second tier, two in the last, one to its very end.
+    fn length(&self, index: usize) -> usize {
+        let [first, second, ..] = *self.tiers else { return self.bytes };
+        let (last, before) = (self.tiers[self.tiers.len() - 1], self.tiers[self.tiers.len() - 2]);
+        match index % 100 {
+            0 => last,
+            1 => before + 1 + index * 13 % (last - before),
+            2..=12 => first + 1 + index * 13 % (second - first),
+            _ => index * 7 % (first + 1),
+        }
     }
 
     pub(crate) fn options(&self) -> BuildOptions {
@@ -58,7 +72,8 @@ impl Wanted {
         BuildOptions {
             protocol: Some(self.protocol),
             preset: self.preset.or_else(small).map(str::to_owned),
-            filter: FilterKind::Fuse3,
+            filter: Some(if self.tiers.is_empty() { FilterKind::Fuse3 } else { FilterKind::Band64 }),
+            tiers: if self.tiers.is_empty() { Tiers::AtMost(1) } else { Tiers::Ends(self.tiers.to_vec()) },
             fingerprint_bytes: 8,
             columns: page.has_columns().then_some(self.columns),
             force_size: false,
@@ -82,8 +97,8 @@ pub(crate) struct Folder {
 impl Folder {
     pub(crate) fn new(wanted: Wanted) -> Self {
         let rng = &mut Csprng::insecure_from_seed(3);
-        let records = (0..wanted.records).map(|_| {
-            let mut value = vec![0; wanted.bytes];
+        let records = (0..wanted.records).map(|index| {
+            let mut value = vec![0; wanted.length(index)];
             rng.fill_bytes(&mut value);
             value
         });
@@ -93,7 +108,7 @@ impl Folder {
     /// A folder with the table.
     pub(crate) fn with_table(backends: &Backends, wanted: Wanted) -> Self {
         let folder = Self::new(wanted);
-        folder.build("table", backends, &Silent).unwrap();
+        folder.build("table", backends, &Silent).unwrap_or_else(|error| panic!("{wanted:?}: {error}"));
         folder
     }
 
@@ -140,7 +155,7 @@ impl Folder {
     pub(crate) fn asked(&self, engine: &dyn Engine, indices: Vec<usize>) -> Asked<'_> {
         let client = client(engine);
         let look_up = |&index: &usize| match client.descriptor().lookup {
-            Lookup::Index => LookUp::Index(index as u64),
+            Lookup::Index | Lookup::Position(_) => LookUp::Index(index as u64),
             Lookup::Key(_) => LookUp::Key(key(index)),
         };
         let asked = indices.iter().map(|index| client.query(&look_up(index)).unwrap());
@@ -170,14 +185,14 @@ fn key(index: usize) -> Vec<u8> {
 /// A client of an engine.
 fn client(engine: &dyn Engine) -> Client {
     let served = engine.served();
-    let hint = served.blobs.first().map(|blob| {
+    let hints = served.blobs.iter().map(|blob| {
         let mut bytes = vec![0; blob.bytes as usize];
         blob.file.read_exact_at(&mut bytes, 0).unwrap();
         Arc::new(bytes) as Hint
     });
     let descriptor = Descriptor::from_json(&served.descriptor_json).unwrap();
     let acceptance = Acceptance::of_weak(&descriptor.preset);
-    let mut client = Client::new(descriptor, hint, &acceptance).unwrap();
+    let mut client = Client::new(descriptor, hints, &acceptance).unwrap();
     client.use_keys(&[1; 32]).unwrap();
     client
 }

@@ -25,7 +25,9 @@ pub enum MatrixStructure {
     },
 }
 
-/// The public matrix A: `cols x n` words modulo 2^32, a pure function of its four numbers.
+/// The public matrix A: `cols x n` words modulo 2^32, a pure function of its five numbers.
+///
+/// Wrapped, it is the matrix of queries whose words are added up modulo `cols`: row `c` is the sum of the rows `c + j * cols`.
 ///
 /// The seed is fixed and domain-separated: it is derived here by client and server alike and is never taken
 /// from the network, since a server that chose A could choose one that hands over the secret.
@@ -35,6 +37,8 @@ pub struct PublicMatrix {
     structure: MatrixStructure,
     cols: usize,
     n: usize,
+    /// Rows of the matrix that is wrapped, over rows of this one; 1 if it is not wrapped.
+    wraps: usize,
 }
 
 impl PublicMatrix {
@@ -46,7 +50,30 @@ impl PublicMatrix {
         if let MatrixStructure::Ring { degree } = structure {
             assert!(degree.is_power_of_two() && n.is_multiple_of(degree), "ring degree {degree} for n = {n}");
         }
-        Self { domain, structure, cols, n }
+        Self { domain, structure, cols, n, wraps: 1 }
+    }
+
+    /// The matrix of queries that are wrapped to `cols` words: row `c` is the sum of the rows `c + j * cols` of this one. It has
+    /// the structure of this one.
+    ///
+    /// # Panics
+    /// If `cols` is not a divisor of the rows, or no multiple of [`PublicMatrix::column_unit`]: parameters are checked before they
+    /// get here.
+    pub fn wrapped(self, cols: usize) -> Self {
+        if cols == self.cols {
+            return self;
+        }
+        assert!(self.wraps == 1 && self.cols.is_multiple_of(cols), "{cols} of {} columns", self.cols);
+        assert!(cols.is_multiple_of(self.column_unit()), "{cols} columns");
+        Self { cols, wraps: self.cols / cols, ..self }
+    }
+
+    /// Rows that belong together: a matrix is wrapped to a multiple of these.
+    pub fn column_unit(&self) -> usize {
+        match self.structure {
+            MatrixStructure::Plain => 1,
+            MatrixStructure::Ring { degree } => degree,
+        }
     }
 
     /// Number of rows of A, that is database columns D0.
@@ -76,7 +103,7 @@ impl PublicMatrix {
     /// If A is [`MatrixStructure::Plain`] or `out` is not `n` long.
     pub fn ring_block_into(&self, block: usize, out: &mut [u32]) {
         assert!(matches!(self.structure, MatrixStructure::Ring { .. }) && out.len() == self.n);
-        self.stream(block).fill_u32(out);
+        self.sum_of_streams(block, self.cols / self.column_unit(), out);
     }
 
     /// Row `col` of A (the `n` words that belong to database column `col`), computed directly from the
@@ -90,7 +117,7 @@ impl PublicMatrix {
     pub fn row_into(&self, col: usize, out: &mut [u32]) {
         assert!(col < self.cols && out.len() == self.n);
         match self.structure {
-            MatrixStructure::Plain => self.stream(col).fill_u32(out),
+            MatrixStructure::Plain => self.sum_of_streams(col, self.cols, out),
             MatrixStructure::Ring { degree } => {
                 let mut alpha = vec![0; self.n];
                 self.ring_block_into(col / degree, &mut alpha);
@@ -101,6 +128,16 @@ impl PublicMatrix {
                     }
                 }
             }
+        }
+    }
+
+    /// What is at `index` of the matrix that is wrapped, and at every `step` after it, added up.
+    fn sum_of_streams(&self, index: usize, step: usize, out: &mut [u32]) {
+        self.stream(index).fill_u32(out);
+        let mut more = vec![0; if self.wraps > 1 { self.n } else { 0 }];
+        for wrap in 1..self.wraps {
+            self.stream(index + wrap * step).fill_u32(&mut more);
+            out.iter_mut().zip(&more).for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
         }
     }
 
@@ -116,5 +153,39 @@ impl PublicMatrix {
             MatrixStructure::Ring { degree } => (degree as u64).to_le_bytes(),
         });
         Csprng::public("hushdb v1 2026 public LWE matrix", &context, index as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrapped_matrix_is_the_sum_of_rows() {
+        let ring = MatrixStructure::Ring { degree: 8 };
+        for (structure, cols, wrapped) in [
+            (MatrixStructure::Plain, 12, 4),
+            (MatrixStructure::Plain, 12, 1),
+            (ring, 48, 16),
+            (ring, 48, 48),
+            (ring, 48, 8),
+        ] {
+            let all = PublicMatrix::new(MatrixDomain::First, structure, cols, 16);
+            let matrix = all.wrapped(wrapped);
+            assert_eq!((matrix.cols(), matrix.n()), (wrapped, 16));
+            let row = |matrix: &PublicMatrix, col| {
+                let mut row = vec![0; 16];
+                matrix.row_into(col, &mut row);
+                row
+            };
+            for col in 0..wrapped {
+                let mut expected = vec![0u32; 16];
+                for other in (col..cols).step_by(wrapped) {
+                    let row = row(&all, other);
+                    expected.iter_mut().zip(row).for_each(|(sum, word)| *sum = sum.wrapping_add(word));
+                }
+                assert_eq!(row(&matrix, col), expected, "{structure:?}, {wrapped} of {cols}, row {col}");
+            }
+        }
     }
 }

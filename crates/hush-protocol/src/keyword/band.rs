@@ -41,7 +41,7 @@ pub(super) fn slots_for(width: usize, keys: usize) -> usize {
 }
 
 /// A key's first slot, and its coefficients as bits.
-fn locate(digest: &KeyDigest, block_seed: u8, width: usize, slots: usize) -> (u32, [u64; 4]) {
+pub(super) fn locate(digest: &KeyDigest, block_seed: u8, width: usize, slots: usize) -> (u32, [u64; 4]) {
     let width = effective_width(width, slots);
     let [start, _, _, _, coeffs @ ..] = digest.positions(block_seed);
     let mut coeffs = std::array::from_fn(|word| {

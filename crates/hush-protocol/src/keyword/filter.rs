@@ -125,6 +125,14 @@ impl FilterKind {
         fits
     }
 
+    /// Width of the band; `None` for a filter without.
+    pub(super) fn band_width(self) -> Option<usize> {
+        match self.family() {
+            Family::Fuse { .. } => None,
+            Family::Band { width } => Some(width),
+        }
+    }
+
     fn family(self) -> Family {
         match self {
             Self::Fuse3 => Family::Fuse { arity: 3 },

@@ -7,6 +7,11 @@ use crate::ProtocolError;
 /// Longest key in bytes.
 pub const MAX_KEY_BYTES: usize = 4096;
 
+/// The key of the record at a position, where records are found by position and yet by a filter: in tables of several segments.
+pub fn position_key(position: u64) -> [u8; 8] {
+    position.to_le_bytes()
+}
+
 /// Longest fingerprint in bytes.
 pub const MAX_FINGERPRINT_BYTES: usize = 16;
 
@@ -73,6 +78,11 @@ impl KeyDigest {
         let mut bytes = [0; 64];
         blake3::Hasher::new_keyed(&self.0).update(&[block_seed]).finalize_xof().fill(&mut bytes);
         std::array::from_fn(|word| word_at(&bytes, 8 * word))
+    }
+
+    /// The digest by which the key chooses a lane of a segment, independent of that by which it chooses a block of the base.
+    pub(super) fn of_lanes(&self, seed: u8) -> Self {
+        Self(*blake3::keyed_hash(&self.0, &[b'l', seed]).as_bytes())
     }
 
     fn word(&self, at: usize) -> u64 {

@@ -23,6 +23,8 @@
 //! The table's seed must be drawn at random when the table is built. Whoever knows it before choosing keys can
 //! choose more keys of one block than fit in it.
 //!
+//! * [`wrapped`](WrappedFilter): the filters of segments that are asked with the queries of another one.
+//!
 //! Sources: ChalametPIR (a key-value filter in place of a table, sections 4 and 5), Graf and Lemire (binary fuse
 //! filters), Dietzfelbinger and Walzer (banded systems). Row blocks, balancing and the band over Z_2^k are ours.
 
@@ -33,7 +35,9 @@ mod fuse;
 mod key_hash;
 #[cfg(test)]
 mod tests;
+mod wrapped;
 
 pub use block_map::{BlockMap, MAX_BLOCKS, NotBalanced};
 pub use filter::{FilterError, FilterKind, FilterParams, UnknownFilter};
-pub use key_hash::{KeyDigest, MAX_FINGERPRINT_BYTES, MAX_KEY_BYTES};
+pub use key_hash::{KeyDigest, MAX_FINGERPRINT_BYTES, MAX_KEY_BYTES, position_key};
+pub use wrapped::{LaneMap, Seeded, WrappedFilter};

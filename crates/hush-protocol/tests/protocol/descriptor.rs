@@ -4,9 +4,13 @@ use hush_he::params::{COLPACK_N2048_Q52, DEFAULT_LWE, PACK_M31};
 use hush_math::csprng::Csprng;
 use hush_protocol::{
     Protocol, ProtocolError,
-    descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, WhiteningSeed},
-    keyword::FilterKind,
+    descriptor::{
+        BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, MAX_SEGMENTS, Role, SEGMENTS_VERSION,
+        Segment, WhiteningSeed,
+    },
+    keyword::{FilterKind, LaneMap},
     slot::{MAX_VALUE_BYTES, SlotFormat},
+    table::SegmentShape,
 };
 
 use crate::support::{COLUMN, shape, table};
@@ -37,6 +41,7 @@ pub(crate) fn descriptor(
         hint: (facts.hint_bytes > 0).then_some(BlobRef { blake3: [2; 32], bytes: facts.hint_bytes }),
         whitening: None,
         database: [3; 32],
+        segments: Vec::new(),
         signature: None,
     };
     descriptor.seal();
@@ -114,6 +119,101 @@ fn every_contradiction_is_an_error() {
             ("too many seeds", &|d| of_key(d, |k| k.block_seeds.push(0))),
         ],
     );
+}
+
+/// A table of two tiers.
+fn tiered(protocol: Protocol, set: &str) -> Descriptor {
+    let keys = |blocks| KeyLookup {
+        filter: FilterKind::Band64,
+        seed: [1; 32],
+        thresholds: vec![0; blocks],
+        block_seeds: vec![0; blocks],
+    };
+    let slot = SlotFormat::for_values(8, 0, 400).with_head(40);
+    let columns = 2048;
+    let base = table(protocol, set, shape(columns, 3, slot.slot_bytes()));
+    let (facts, entries) = (base.facts(), base.facts().segments.entries[0]);
+    let segment = SegmentShape { shape: shape(columns / 4, entries, 360), entries };
+    let params = base.clone().with_segment(segment).unwrap();
+    let hint = |index: usize| {
+        let bytes = params.segments()[index].facts().hint_bytes;
+        (bytes > 0).then_some(BlobRef { blake3: [2; 32], bytes })
+    };
+    let beside = Segment {
+        role: Role::Tier,
+        records: 20,
+        columns: columns / 4,
+        blocks: entries,
+        entries,
+        slot_bytes: 360,
+        lanes: LaneMap { seeds: vec![0; entries], thresholds: vec![9; entries] },
+        hint: hint(1),
+        whitening: None,
+        database: [4; 32],
+    };
+    let mut descriptor = Descriptor {
+        version: SEGMENTS_VERSION,
+        epoch: [0; 32],
+        protocol,
+        preset: set.into(),
+        records: 5000,
+        columns,
+        blocks: 3,
+        word_bits: facts.word_bits,
+        slot,
+        fields: None,
+        lookup: Lookup::Key(keys(3)),
+        hint: hint(0),
+        whitening: None,
+        database: [3; 32],
+        segments: vec![beside],
+        signature: None,
+    };
+    descriptor.seal();
+    descriptor
+}
+
+#[test]
+fn every_contradiction_of_segments_is_an_error() {
+    for (protocol, set) in [
+        (Protocol::Simple, DEFAULT_LWE.name()),
+        (Protocol::Colpack, "INSECURE_COLPACK_N256"),
+        (Protocol::Hybrid, "INSECURE_PACK_N256"),
+    ] {
+        every_change_is_refused(
+            &tiered(protocol, set),
+            &[
+                ("version", &|d| d.version = DESCRIPTOR_VERSION),
+                ("no segments", &|d| d.segments.clear()),
+                ("many segments", &|d| d.segments = vec![d.segments[0].clone(); MAX_SEGMENTS]),
+                ("by index", &|d| (d.lookup, d.slot.fingerprint_bytes) = (Lookup::Index, 0)),
+                ("a filter that is not wrapped", &|d| of_key(d, |k| k.filter = FilterKind::Band256)),
+                ("no band", &|d| of_key(d, |k| k.filter = FilterKind::Fuse3)),
+                ("no divisor", &|d| d.segments[0].columns = 768),
+                ("no column", &|d| d.segments[0].columns = 0),
+                ("few columns", &|d| d.segments[0].columns = 64),
+                ("no block", &|d| d.segments[0].blocks = 0),
+                ("huge blocks", &|d| d.segments[0].blocks = usize::MAX),
+                ("no entry", &|d| d.segments[0].entries = 0),
+                ("other entries", &|d| d.segments[0].entries = 7),
+                ("no slot", &|d| d.segments[0].slot_bytes = 0),
+                ("short slot", &|d| d.segments[0].slot_bytes = 359),
+                ("huge slot", &|d| d.segments[0].slot_bytes = usize::MAX),
+                ("no head", &|d| d.slot.head_bytes = None),
+                ("long head", &|d| d.slot.head_bytes = Some(u32::MAX)),
+                ("no thresholds", &|d| d.segments[0].lanes.thresholds.clear()),
+                ("many seeds", &|d| d.segments[0].lanes.seeds.push(0)),
+                ("hint", &|d| d.segments[0].hint = Some(BlobRef { blake3: [2; 32], bytes: 7 })),
+                ("whitening", &|d| d.segments[0].whitening = Some(WhiteningSeed([1; 32]))),
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_segment_has_whole_blocks_of_the_matrix() {
+    let no_multiple: Change = ("half a block", &|d| d.segments[0].columns = 128);
+    every_change_is_refused(&tiered(Protocol::Simple, DEFAULT_LWE.name()), &[no_multiple]);
 }
 
 /// A server's words come to a terminal in what is said of them: short, and without what controls one.
@@ -209,7 +309,7 @@ fn an_altered_or_newer_descriptor_is_refused() {
     let error = Descriptor::from_json(&altered.to_json()).unwrap_err();
     assert!(error.to_string().contains("epoch"), "{error}");
     let text = String::from_utf8(valid().to_json()).unwrap();
-    let newer = text.replacen("\"version\":1", "\"version\":2", 1);
+    let newer = text.replacen("\"version\":1", "\"version\":3", 1);
     assert!(Descriptor::from_json(newer.as_bytes()).unwrap_err().to_string().contains("update"));
 }
 

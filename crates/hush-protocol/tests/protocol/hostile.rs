@@ -66,9 +66,9 @@ fn wrong_lengths_over_lwe_are_errors() {
     assert!(setup.table.client(&Given::default()).is_err());
     let table = LweTable::new(Simple::SPEC, DEFAULT_LWE, setup.table.facts().shape).unwrap();
     let hint = setup.files.bytes(HINT_FILE).unwrap();
-    let (_, pending) = OverLwe::<Simple>::query(&table, &hint, one(0, 0), &mut Csprng::from_os());
-    assert!(OverLwe::<Simple>::recover(&table, &hint, &pending, &answer).is_ok());
-    assert!(OverLwe::<Simple>::recover(&table, &short, &pending, &answer).is_err());
+    let (_, pending) = OverLwe::<Simple>::query(&table, &hint, &one(0, 0), &mut Csprng::from_os());
+    assert!(OverLwe::<Simple>::recover(&table, &hint, &pending, &one(0, 0), &answer).is_ok());
+    assert!(OverLwe::<Simple>::recover(&table, &short, &pending, &one(0, 0), &answer).is_err());
 }
 
 #[test]

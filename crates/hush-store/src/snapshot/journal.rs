@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::{
     Phase, SharedPhase, SnapshotError, SnapshotWriter,
     resume::{JOURNAL_FILE, remove_file},
+    segment_file,
 };
 use crate::cancel::{Cancel, Cancelled};
 
@@ -32,20 +33,15 @@ pub struct Journal {
 }
 
 impl SnapshotWriter {
-    /// Opens the journal of a stage that writes `units` units to `files`, names and lengths. Unless an earlier build left all of
-    /// them, whatever it left of them is removed. Then [`SnapshotWriter::open_mapped`] opens them.
-    ///
-    /// `key` stands for all that the content of a unit depends on: entries under another one do not match.
-    ///
-    /// # Errors
-    /// What the system says, with the path.
-    pub fn open_journal(
+    /// As [`super::SegmentWriter::open_journal`], for segment `segment`.
+    pub(super) fn open_journal(
         &self,
+        segment: usize,
         files: &[(&str, usize)],
         units: usize,
         key: [u8; blake3::KEY_LEN],
     ) -> Result<Journal, SnapshotError> {
-        let path = self.partial_dir().join(JOURNAL_FILE);
+        let path = self.partial_dir().join(segment_file(segment, JOURNAL_FILE));
         let is_there = |(name, bytes): &(&str, usize)| {
             fs::metadata(self.partial_dir().join(name)).is_ok_and(|meta| meta.len() == *bytes as u64)
         };

@@ -13,6 +13,7 @@ mod phase;
 mod reader;
 mod regular;
 mod resume;
+mod segment;
 mod writer;
 
 pub use checksum::CHUNK_BYTES;
@@ -22,6 +23,7 @@ pub use journal::Journal;
 pub use phase::{Phase, SharedPhase};
 pub use reader::{MappedFile, Snapshot, Verify};
 pub use resume::{Identity, State};
+pub use segment::{SegmentWriter, segment_file};
 pub use writer::{MappedOutput, Scratch, SnapshotWriter};
 
 pub use hush_protocol::facts::{CHAIN_FILE, COLUMNS_FILE, DB_FILE, HINT_FILE, LIFTED_FILE, SECOND_DB_FILE};

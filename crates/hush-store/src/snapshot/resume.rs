@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CHAIN_FILE, COLUMNS_FILE, DB_FILE, FileEntry, MappedFile, Phase, SnapshotError, SnapshotWriter, envelope,
-    regular, writer::sync_dir,
+    regular,
+    segment::{own_name, segment_file},
+    writer::sync_dir,
 };
 use crate::cancel::{Cancel, Cancelled};
 
@@ -41,8 +43,8 @@ pub struct State {
     pub identity: Identity,
     /// What clients are told: without hint, not sealed yet.
     pub descriptor: Descriptor,
-    /// [`DB_FILE`].
-    pub database: FileEntry,
+    /// [`DB_FILE`] of every segment, the base first.
+    pub databases: Vec<FileEntry>,
 }
 
 impl State {
@@ -52,10 +54,21 @@ impl State {
         serde_json::from_str(envelope::open(&text).ok()?).ok()
     }
 
-    /// Whether every byte of the database is there.
-    fn has_database(&self, dir: &Path, cancel: &Cancel) -> Result<bool, Cancelled> {
-        let Ok(file) = MappedFile::open(&dir.join(DB_FILE)) else { return Ok(false) };
-        Ok(FileEntry::new(DB_FILE, file.as_ref(), cancel)? == self.database)
+    /// Bytes of the databases of all segments.
+    pub fn database_bytes(&self) -> u64 {
+        self.databases.iter().map(|database| database.bytes).sum()
+    }
+
+    /// Whether every byte of the databases is there.
+    fn has_databases(&self, dir: &Path, cancel: &Cancel) -> Result<bool, Cancelled> {
+        for (segment, database) in self.databases.iter().enumerate() {
+            let name = segment_file(segment, DB_FILE);
+            let Ok(file) = MappedFile::open(&dir.join(&name)) else { return Ok(false) };
+            if FileEntry::new(&name, file.as_ref(), cancel)? != *database {
+                return Ok(false);
+            }
+        }
+        Ok(!self.databases.is_empty())
     }
 }
 
@@ -93,9 +106,9 @@ impl SnapshotWriter {
         }
         let same = State::read(self.partial_dir()).filter(|state| state.identity == *identity);
         if let Some(state) = same {
-            checking(state.database.bytes);
-            if state.has_database(self.partial_dir(), &self.cancel)? {
-                sweep(self.partial_dir(), &KEPT)?;
+            checking(state.database_bytes());
+            if state.has_databases(self.partial_dir(), &self.cancel)? {
+                sweep(self.partial_dir(), |name| KEPT.contains(&own_name(name)))?;
                 *self.phase.lock() = Phase::LaidOut { done: 0, units: 0 };
                 return Ok(Some(state));
             }
@@ -110,7 +123,7 @@ impl SnapshotWriter {
     /// What the system says, with the path.
     pub fn discard(&self) -> Result<(), SnapshotError> {
         *self.phase.lock() = Phase::Fresh;
-        sweep(self.partial_dir(), &[])
+        sweep(self.partial_dir(), |_| false)
     }
 }
 
@@ -121,7 +134,7 @@ pub(super) fn is_left_in(dir: &Path) -> bool {
 
 /// Removes what is of no use once all files are written.
 pub(super) fn forget(dir: &Path) -> Result<(), SnapshotError> {
-    [STATE_FILE, JOURNAL_FILE].iter().try_for_each(|name| remove_file(&dir.join(name)))
+    sweep(dir, |name| ![STATE_FILE, JOURNAL_FILE].contains(&own_name(name)))
 }
 
 /// Removes a file, if it is there.
@@ -132,11 +145,11 @@ pub(super) fn remove_file(path: &Path) -> Result<(), SnapshotError> {
     }
 }
 
-/// Removes all files of `dir` but those called as `kept`.
-fn sweep(dir: &Path, kept: &[&str]) -> Result<(), SnapshotError> {
+/// Removes all files of `dir` but those whose name `is_kept`.
+fn sweep(dir: &Path, is_kept: impl Fn(&str) -> bool) -> Result<(), SnapshotError> {
     for entry in fs::read_dir(dir).map_err(SnapshotError::io(dir, "list"))? {
         let entry = entry.map_err(SnapshotError::io(dir, "list"))?;
-        if !kept.iter().any(|name| entry.file_name() == *name) {
+        if !entry.file_name().to_str().is_some_and(&is_kept) {
             remove_file(&entry.path())?;
         }
     }

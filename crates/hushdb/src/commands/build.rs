@@ -3,9 +3,12 @@
 use std::{error::Error, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use hush_engine::{BackendChoice, Built, Cancel, Job, JobError, JobRequest, builder::BuildOptions};
+use hush_engine::{
+    BackendChoice, Built, Cancel, Job, JobError, JobRequest,
+    builder::{BuildOptions, Tiers},
+};
 use hush_he::HeError;
-use hush_protocol::{Protocol, keyword::FilterKind, slot::MAX_VALUE_BYTES};
+use hush_protocol::{Protocol, descriptor::MAX_SEGMENTS, keyword::FilterKind, slot::MAX_VALUE_BYTES};
 use hush_store::{
     ingest::{self, IngestOptions, Input, OnDuplicate},
     snapshot::Phase,
@@ -35,7 +38,7 @@ pub(crate) struct BuildArgs {
     /// What to do with a key that comes twice: error, first or last.
     #[arg(long, default_value = "error", value_name = "WHAT")]
     on_duplicate: OnDuplicate,
-    /// Refuse values longer than this many bytes, at most 1048576: every record costs as much as the longest.
+    /// Refuse values longer than this many bytes, at most 16777216: every answer is as long as the longest.
     #[arg(
         long, value_name = "BYTES", default_value_t = ingest::DEFAULT_MAX_VALUE_SIZE,
         value_parser = clap::value_parser!(u32).range(..=MAX_VALUE_BYTES as i64)
@@ -45,9 +48,17 @@ pub(crate) struct BuildArgs {
     /// that the set is for: a set over LWE leaves simple and frodo.
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
-    /// Key filter: band64 to band256, fuse3 or fuse4.
-    #[arg(long, value_name = "NAME", default_value = "band256")]
-    filter: FilterKind,
+    /// Length tiers at most: values of very different lengths go into several segments, so that short ones do not take as much as
+    /// the longest. As many as are cheapest; 1 is one segment.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = parse_tiers_at_most, conflicts_with = "tiers")]
+    max_tiers: usize,
+    /// Lengths at which tiers end, in bytes, the last no shorter than the longest value: 192,640,16384.
+    #[arg(long, value_name = "BYTES,..", value_delimiter = ',')]
+    tiers: Vec<usize>,
+    /// Key filter: band64 to band256, fuse3 or fuse4. If not given band256, or band128 for a table of several tiers, which takes
+    /// band64 too.
+    #[arg(long, value_name = "NAME")]
+    filter: Option<FilterKind>,
     /// Bytes of a key's fingerprint: an absent key is taken for present once in 256^BYTES look-ups.
     #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=16))]
     fingerprint_bytes: u8,
@@ -96,6 +107,11 @@ fn parse_protocol(name: &str) -> Result<ProtocolChoice, String> {
     name.parse()
         .map(Some)
         .map_err(|_| format!("unknown protocol '{name}': use auto, {}", listed(Protocol::ALL, "or")))
+}
+
+fn parse_tiers_at_most(text: &str) -> Result<usize, String> {
+    let tiers = text.parse().ok().filter(|tiers| (1..=MAX_SEGMENTS).contains(tiers));
+    tiers.ok_or_else(|| format!("a number of tiers is 1 to {MAX_SEGMENTS}"))
 }
 
 fn protocol_help() -> String {
@@ -165,6 +181,11 @@ fn request(args: BuildArgs) -> Result<JobRequest, String> {
             protocol: args.protocol,
             preset: args.preset,
             filter: args.filter,
+            tiers: if args.tiers.is_empty() {
+                Tiers::AtMost(args.max_tiers)
+            } else {
+                Tiers::Ends(args.tiers)
+            },
             fingerprint_bytes: args.fingerprint_bytes,
             columns: args.columns.map(NonZeroUsize::get),
             force_size: args.force_size,

@@ -5,11 +5,11 @@ use std::{error::Error, fmt::Write, path::PathBuf};
 use clap::{Args, ValueEnum};
 use hush_protocol::{
     ProtocolError,
-    any_page::TableParams,
-    descriptor::{Descriptor, Lookup},
+    any_page::{SegmentParams, TableParams},
+    descriptor::Descriptor,
     facts::{Content, LIFTED_FILE},
 };
-use hush_store::snapshot::{FileEntry, Header, Snapshot, Verify};
+use hush_store::snapshot::{Header, Snapshot, Verify};
 use serde_json::{Value, json};
 
 use crate::report;
@@ -91,12 +91,67 @@ fn facts(header: &Header) -> Result<Value, ProtocolError> {
         "key_bytes": table.key_bytes,
         "query_bytes": table.query.total(),
         "answer_bytes": table.answer_bytes,
+        "segments": segments(descriptor, &params),
         "files": header.files.iter().map(|f| json!({ "name": f.name, "bytes": f.bytes })).collect::<Vec<_>>(),
     });
     if let Value::Object(facts) = &mut facts {
         facts.extend(table.details.iter().map(|(name, value)| (name.to_string(), value.clone())));
     }
     Ok(facts)
+}
+
+/// The segments of a table, the base first.
+fn segments(descriptor: &Descriptor, params: &TableParams) -> Vec<Value> {
+    let base = ("base", descriptor.records);
+    let beside = descriptor.segments.iter().map(|segment| (segment.role.name(), segment.records));
+    let all = std::iter::once(base).chain(beside).zip(params.segments());
+    let describe = |((role, records), segment): ((&str, u64), &SegmentParams)| {
+        let facts = segment.facts();
+        json!({
+            "role": role,
+            "records": records,
+            "protocol": facts.protocol,
+            "columns": facts.shape.columns,
+            "blocks": facts.shape.blocks,
+            "slot_bytes": facts.shape.slot_bytes,
+            "answer_bytes": facts.answer_bytes,
+            "hint_bytes": facts.hint_bytes,
+            "noise_sigmas": finite(facts.sigmas),
+            "server_bytes": segment_bytes(segment),
+        })
+    };
+    all.map(describe).collect()
+}
+
+/// Bytes of the files of a segment.
+fn segment_bytes(segment: &SegmentParams) -> u64 {
+    segment.files().iter().map(|file| file.content.bytes()).sum()
+}
+
+/// A line for each segment of a table of several, from the first byte of a value that is in it.
+fn tiers(descriptor: &Descriptor, params: &TableParams) -> Vec<(String, String)> {
+    let records = std::iter::once(descriptor.records).chain(descriptor.segments.iter().map(|s| s.records));
+    let mut from = 0;
+    let mut lines = Vec::new();
+    for (index, (segment, records)) in params.segments().iter().zip(records).enumerate() {
+        let facts = segment.facts();
+        let end = from + if index == 0 { descriptor.slot.stored_bytes() } else { facts.shape.slot_bytes };
+        let mut text = format!(
+            "bytes {from} to {end} of {records} records: {} columns x {} blocks, {}, answers of {}",
+            facts.shape.columns,
+            facts.shape.blocks,
+            report::bytes(segment_bytes(segment)),
+            report::bytes(facts.answer_bytes as u64)
+        );
+        if index > 0 {
+            let rest: usize = params.segments()[index..].iter().map(|rest| rest.facts().answer_bytes).sum();
+            let saved = report::bytes(rest as u64);
+            text += &format!(" (without these records every answer is {saved} shorter)");
+        }
+        lines.push((format!("tier {}", index + 1), text));
+        from = end;
+    }
+    lines
 }
 
 /// Bytes of all that a server holds of a table.
@@ -107,11 +162,15 @@ fn server_bytes(header: &Header) -> u64 {
 /// The same with its parts.
 fn server(header: &Header, params: &TableParams) -> String {
     let specs = params.files();
-    let part = |file: &FileEntry| {
-        let spec = specs.iter().find(|spec| spec.name == file.name);
-        format!("{} {}", spec.map_or(file.name.as_str(), |spec| spec.title), report::bytes(file.bytes))
-    };
-    let parts: Vec<_> = header.files.iter().map(part).collect();
+    let mut parts: Vec<(&str, u64)> = Vec::new();
+    for spec in &specs {
+        match parts.iter_mut().find(|(title, _)| *title == spec.title) {
+            Some((_, bytes)) => *bytes += spec.content.bytes(),
+            None => parts.push((spec.title, spec.content.bytes())),
+        }
+    }
+    let part = |&(title, bytes): &(&str, u64)| format!("{title} {}", report::bytes(bytes));
+    let parts: Vec<_> = parts.iter().map(part).collect();
     format!("{} in all: {}", report::bytes(server_bytes(header)), parts.join(", "))
 }
 
@@ -121,17 +180,11 @@ fn finite(x: f64) -> Option<f64> {
 }
 
 fn lookup(descriptor: &Descriptor) -> &'static str {
-    match descriptor.lookup {
-        Lookup::Index => "index",
-        Lookup::Key(_) => "key",
-    }
+    descriptor.lookup.asked_by()
 }
 
 fn filter(descriptor: &Descriptor) -> Option<String> {
-    match &descriptor.lookup {
-        Lookup::Index => None,
-        Lookup::Key(key) => Some(key.filter.to_string()),
-    }
+    descriptor.lookup.keys().map(|keys| keys.filter.to_string())
 }
 
 /// Everything about a table, to read.
@@ -174,11 +227,17 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
             descriptor.slot.fingerprint_bytes
         ),
     );
+    if let Some(fields) = &descriptor.fields {
+        line("fields", fields.names().join(", "));
+    }
+    if !descriptor.segments.is_empty() {
+        tiers(descriptor, &params).into_iter().for_each(|(name, text)| line(&name, text));
+    }
     line("encoded", format!("{} ({})", report::bytes(encoded), ratio(encoded, header.payload_bytes)));
     line("server", server(header, &params));
     line("query", report::bytes(facts.query.total() as u64));
     line("answer", report::bytes(facts.answer_bytes as u64));
-    for file in params.files() {
+    for file in params.segments().iter().flat_map(SegmentParams::files) {
         let kept = match file.content {
             Content::Download { .. } => "downloaded once by each client",
             Content::Eval(_) if file.name == LIFTED_FILE => "kept by the server",

@@ -13,7 +13,7 @@ use hush_he::params::{
 use hush_math::csprng::Csprng;
 use hush_ops::{contract::Steps, reference::Reference, tiling::DbBytes};
 use hush_protocol::{
-    ProtocolError,
+    ProtocolError, Target,
     any_page::TableParams,
     client::Given,
     colpack::Colpack,
@@ -88,7 +88,7 @@ impl<P: Page> Case<P> {
         let hint = found(&files, HINT_FILE);
         let client = P::client(&table, &Given { hint, whitening, keys: keys.clone() }).unwrap();
         let rng = &mut Csprng::insecure_from_seed(1);
-        let query = |target| P::query(&table, &client, target, rng);
+        let query = |target: Target| P::query(&table, &client, &target, rng);
         let (queries, pending) = content.targets().into_iter().map(query).unzip();
         Self { table, content, keys, files, client, queries, pending }
     }
@@ -112,7 +112,7 @@ impl<P: Page> Case<P> {
         let reference = self.serve(Arc::new(Reference), &self.files);
         let expected = self.answer(&reference, 0..QUERIES);
         for (query, (answer, target)) in expected.iter().zip(self.content.targets()).enumerate() {
-            let slot = P::recover(&self.table, &self.client, &self.pending[query], answer).unwrap();
+            let slot = P::recover(&self.table, &self.client, &self.pending[query], &target, answer).unwrap();
             assert_eq!(*slot, self.content.slot(&target), "query {query}");
         }
         assert!(self.answer(&reference, 0..0).is_empty());

@@ -84,11 +84,14 @@ impl Case {
             let keys = hosted.open_keys(client.upload()).unwrap();
             let column = self.columns / 3 * usize::from(key + 1) - 1;
             let rng = &mut Csprng::insecure_from_seed(u64::from(key));
-            let (query, pending) = Packed::<Hybrid>::query(&table, &client, one(column, 0), rng);
+            let (query, pending) = Packed::<Hybrid>::query(&table, &client, &one(column, 0), rng);
             let answer = hosted.answer(slice::from_ref(&query), &[&keys]).unwrap().remove(0);
             let expected: Vec<u8> =
                 (0..self.slot_bytes).map(|row| matrix[row * self.columns + column]).collect();
-            assert_eq!(*Packed::<Hybrid>::recover(&table, &client, &pending, &answer).unwrap(), expected);
+            assert_eq!(
+                *Packed::<Hybrid>::recover(&table, &client, &pending, &one(column, 0), &answer).unwrap(),
+                expected
+            );
             let slot = expected.chunks(params.ring().degree());
             for ((errors, phases), bytes) in errors.iter_mut().zip(phases(&client, &answer)).zip(slot) {
                 errors.extend(phases.iter().zip(bytes).map(|(&phase, &byte)| error(phase, byte)));
