@@ -210,7 +210,9 @@ fn load(
     let loading = Loading { name, bar: Bar::new() };
     let engine = hush_engine::open(dir, verify.into(), backends, &loading)?;
     loading.bar.finish();
-    let served = engine.served();
+    let served = engine.served().clone();
+    tables.insert(name, engine).map_err(Failure::of_program)?;
+    // Not before it is: who reads this may ask at once.
     eprintln!(
         "{name}: {} from {} on {}, ready in {:.1} s; query {}, answer {}",
         served.protocol,
@@ -220,7 +222,7 @@ fn load(
         report::bytes(served.query.total() as u64),
         report::bytes(served.answer_bytes as u64)
     );
-    tables.insert(name, engine).map_err(Failure::of_program)
+    Ok(())
 }
 
 /// What is said while a table is loaded: its plan a line at a time, the stage at hand.
