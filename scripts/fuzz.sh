@@ -20,7 +20,7 @@ options() {
     case $1 in
     query_* | evaluation_keys | packed_words | fields | range | server_url | keys_file) echo -max_len=512 ;;
     answers | queries) echo -max_len=1024 ;;
-    sqlite) echo -max_len=8192 ;;
+    sqlite | compressed) echo -max_len=8192 ;;
     descriptor | problem | session | snapshot | build_state) echo -max_len=4096 -dict=fuzz/descriptor.dict ;;
     *) echo -max_len=4096 ;;
     esac

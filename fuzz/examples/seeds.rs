@@ -53,6 +53,7 @@ fn piece(content: impl AsRef<[u8]>) -> Vec<u8> {
 fn main() {
     messages();
     descriptors();
+    compressed();
     servers();
     headers();
     texts();
@@ -97,7 +98,11 @@ fn messages() {
     write("queries", "head-of-keys", input(&[2, 0, 0], &upload.upload()[..60]));
     write("queries", "short", input(&[0x80], [0; 10]));
     for (at, descriptor) in sample::descriptors().iter().enumerate() {
-        let by = if descriptor.lookup == Lookup::Index { "index" } else { "key" };
+        let by = match &descriptor.lookup {
+            Lookup::Index => "index",
+            Lookup::Key(_) => "key",
+            Lookup::Position(_) => "tiers",
+        };
         write("answers", &format!("{}-{by}", descriptor.protocol), input(&[at as u8], [at as u8 * 3; 8]));
     }
     write("answers", "short", input(&[0x80], [0; 3]));
@@ -105,7 +110,11 @@ fn messages() {
 
 fn descriptors() {
     for descriptor in sample::descriptors() {
-        let by = if descriptor.lookup == Lookup::Index { "index" } else { "key" };
+        let by = match &descriptor.lookup {
+            Lookup::Index => "index",
+            Lookup::Key(_) => "key",
+            Lookup::Position(_) => "tiers",
+        };
         write("descriptor", &format!("{}-{by}", descriptor.protocol), input(&[1], descriptor.to_json()));
     }
     let large = Descriptor {
@@ -118,6 +127,23 @@ fn descriptors() {
         "unsealed",
         input(&[0], sample::descriptor(Protocol::Simple, Lookup::Index).to_json()),
     );
+}
+
+/// Values of much the same text, and one that is longer than it says.
+fn compressed() {
+    let texts: Vec<_> =
+        (0..400).map(|i| format!("a private look-up of record {i} in table {}", i % 7)).collect();
+    let dictionary = zstd::dict::from_samples(&texts, 1500).unwrap();
+    for (name, text) in
+        [("short", "a private look-up of record 7 in table 0".to_owned()), ("long", texts.concat())]
+    {
+        let mut compressor = zstd::bulk::Compressor::with_dictionary(9, &dictionary).unwrap();
+        compressor.include_dictid(false).unwrap();
+        let frame = compressor.compress(text[..text.len().min(4000)].as_bytes()).unwrap();
+        write("compressed", name, [piece(&dictionary), frame[4..].to_vec()].concat());
+    }
+    let bomb = [&[0x20, 4][..], &[0b10, 0, 16, 9], &[0b11, 0, 16, 9]].concat();
+    write("compressed", "bomb", [piece(&dictionary), bomb].concat());
 }
 
 fn servers() {
@@ -364,8 +390,11 @@ fn snapshots() {
     let database =
         FileEntry { name: DB_FILE.into(), bytes: 3, chunk_bytes: CHUNK_BYTES as u64, chunks: Vec::new() };
     let identity = Identity { program: "test 1".into(), options: "none".into(), records: [1; 32] };
-    let state =
-        State { identity, descriptor: sample::descriptor(Protocol::Colpack, Lookup::Index), database };
+    let state = State {
+        identity,
+        descriptor: sample::descriptor(Protocol::Colpack, Lookup::Index),
+        files: vec![database],
+    };
     let text = serde_json::to_string(&state).unwrap();
     let journal = [[3, 0, 0, 0, 0, 0, 0, 0].as_slice(), &[0; 32], &[0xff; 40], &[1; 5]].concat();
     for kind in 0..2 {

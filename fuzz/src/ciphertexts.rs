@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
+use hush_client::Decompressor;
 use hush_he::{
     HeError,
     algorithms::{open_column_keys, open_ring_query},
@@ -10,6 +11,7 @@ use hush_he::{
 };
 use hush_protocol::{
     ProtocolError,
+    descriptor::{BlobRef, Codec, Compression},
     fields::Fields,
     ring_keys::{RingKeys, open_upload, upload_bytes},
     symbols::{from_symbols, symbol_count, to_symbols},
@@ -22,6 +24,21 @@ use crate::{
     on_one_thread,
     sample::{Asked, descriptors},
 };
+
+/// A dictionary, and a value that was compressed with it.
+pub fn compressed(bytes: &[u8]) {
+    const LONGEST: u32 = 4096;
+    let mut input = Input::new(bytes);
+    let (dictionary, value) = (input.piece().to_vec(), input.rest());
+    let blob = BlobRef { blake3: [0; 32], bytes: dictionary.len() as u64 };
+    let compression = Compression { codec: Codec::Zstd, dictionary: blob, max_value_bytes: LONGEST };
+    // The tables of a dictionary, and those of a frame with a block of 128 KiB.
+    let open = || Decompressor::new(&compression, &dictionary);
+    let Ok(decompressor) = bounded(2 * FIXED + 16 * dictionary.len(), open) else { return };
+    if let Ok(value) = bounded(4 * FIXED + 16 * bytes.len(), || decompressor.value(value)) {
+        assert!(value.len() <= LONGEST as usize);
+    }
+}
 
 /// A value of some fields.
 pub fn fields(bytes: &[u8]) {

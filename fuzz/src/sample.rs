@@ -100,6 +100,7 @@ fn of_columns(protocol: Protocol, lookup: Lookup, columns: usize) -> Descriptor 
         word_bits: facts.word_bits,
         slot,
         fields: None,
+        compression: None,
         lookup,
         hint: (facts.hint_bytes > 0).then_some(hint),
         whitening: facts.is_whitened.then_some(WhiteningSeed([3; 32])),

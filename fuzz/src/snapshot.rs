@@ -99,7 +99,7 @@ pub fn build_state(bytes: &[u8]) {
     let mut is_whole = false;
     if let (true, Ok(mut state)) = (kind & 1 == 1, serde_json::from_slice::<State>(text)) {
         identity = state.identity.clone();
-        state.databases = vec![file_entry(DB_FILE, &database)];
+        state.files = vec![file_entry(DB_FILE, &database)];
         body = serde_json::to_string(&state).ok();
         is_whole = true;
     }

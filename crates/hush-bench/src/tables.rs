@@ -10,7 +10,7 @@ use std::{
 use hush_cpu::Cpu;
 use hush_engine::{
     Backends, Progress,
-    builder::{BuildOptions, Tiers, build},
+    builder::{BuildOptions, Compress, Tiers, build},
 };
 use hush_math::csprng::Csprng;
 use hush_protocol::{Protocol, facts::Facts};
@@ -28,6 +28,7 @@ pub(crate) fn options(protocol: Protocol) -> BuildOptions {
         preset: None,
         filter: None,
         tiers: Tiers::AtMost(1),
+        compress: Compress::None,
         fingerprint_bytes: 8,
         columns: None,
         force_size: false,

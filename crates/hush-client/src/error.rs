@@ -59,6 +59,9 @@ pub enum ClientError {
     /// A look-up over rings before [`crate::Table::use_keys`].
     #[error("the table needs evaluation keys: call use_keys before the first look-up")]
     NoKeys,
+    /// What was found is no compressed value, or there is no such dictionary.
+    #[error("what was found is not compressed as the table says: its server, or who built it, is at fault")]
+    Compression,
     /// A downloaded hint is not the one that the descriptor names.
     #[error("the hint does not match its hash: download it again")]
     HintHash,

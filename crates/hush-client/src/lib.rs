@@ -1,6 +1,7 @@
 //! The client: bytes in, bytes out. [`session`] says what to ask a server for; [`http`] (feature `http`) asks.
 
 mod acceptance;
+mod decompressor;
 mod error;
 mod lookup;
 pub mod session;
@@ -10,6 +11,7 @@ mod table;
 pub mod http;
 
 pub use acceptance::Acceptance;
+pub use decompressor::Decompressor;
 pub use error::ClientError;
 pub use lookup::{Found, Wanted};
 pub use table::{KeyId, PendingLookup, Table};

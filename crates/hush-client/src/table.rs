@@ -16,7 +16,7 @@ use hush_protocol::{
 };
 use zeroize::Zeroizing;
 
-use crate::{Acceptance, ClientError, Found, Wanted};
+use crate::{Acceptance, ClientError, Decompressor, Found, Wanted};
 
 /// Names evaluation keys: the BLAKE3 hash of what is uploaded.
 pub type KeyId = [u8; wire::KEY_ID_BYTES];
@@ -27,6 +27,8 @@ pub struct Table {
     params: TableParams,
     /// Block map of a table whose records are found by a filter.
     block_map: Option<BlockMap>,
+    /// Of compressed values.
+    decompressor: Option<Decompressor>,
     /// What the client has of every segment, as far as it is here.
     given: Vec<Given>,
     /// The client's half of every segment, the base first; none as long as the client's keys are missing.
@@ -53,22 +55,29 @@ struct Sought {
 }
 
 impl Table {
-    /// A table from its descriptor and the hints that clients download, one a segment, if there are any: memory, or maps of the
-    /// cached files whose BLAKE3 were checked against the descriptor's by the caller. For a table with evaluation keys
-    /// [`Table::use_keys`] is to be called before the first look-up.
+    /// A table from its descriptor and what clients download, in the order of [`Descriptor::blobs`]: the dictionary and the hints,
+    /// if there are any. They are in memory, or maps of the cached files whose BLAKE3 were checked against the descriptor's by the
+    /// caller. For a table with evaluation keys [`Table::use_keys`] is to be called before the first look-up.
     ///
     /// # Errors
     /// Those of [`Acceptance::check`]; [`ClientError::Protocol`] if the descriptor contradicts itself or a hint's length is
     /// wrong.
     pub fn new(
         descriptor: Descriptor,
-        hints: impl IntoIterator<Item = Hint>,
+        blobs: impl IntoIterator<Item = Hint>,
         acceptance: &Acceptance,
     ) -> Result<Self, ClientError> {
         descriptor.check()?;
         let params = descriptor.params()?;
         acceptance.check(&descriptor, params.facts())?;
-        let mut hints = hints.into_iter();
+        let mut hints = blobs.into_iter();
+        let decompressor = match &descriptor.compression {
+            None => None,
+            Some(compression) => {
+                let dictionary = hints.next().ok_or(ClientError::Compression)?;
+                Some(Decompressor::new(compression, (*dictionary).as_ref())?)
+            }
+        };
         let mut given = Vec::new();
         for (segment, (_, whitening)) in params.segments().iter().zip(descriptor.given()) {
             let expected = segment.facts().hint_bytes;
@@ -84,7 +93,7 @@ impl Table {
         }
         let block_map = descriptor.lookup.keys().map(KeyLookup::block_map);
         let needs_keys = params.facts().keys.is_some();
-        let mut table = Self { descriptor, params, block_map, given, halves: Vec::new() };
+        let mut table = Self { descriptor, params, block_map, decompressor, given, halves: Vec::new() };
         if !needs_keys {
             table.halves = table.all_halves()?;
         }
@@ -153,15 +162,21 @@ impl Table {
     /// that was asked for is not in the table, the keys are not those of the query, or the query was made with a table of
     /// another protocol.
     pub fn decode(&self, pending: &PendingLookup, answer: &[u8]) -> Result<Found, ClientError> {
-        let values = self.value(pending, answer)?.map(|value| match &self.descriptor.fields {
-            Some(fields) => fields.to_json(&value),
-            None => Ok(value.to_vec()),
+        let values = self.value(pending, answer)?.map(|value| {
+            let value = match &self.decompressor {
+                Some(decompressor) => decompressor.value(&value)?,
+                None => value,
+            };
+            match &self.descriptor.fields {
+                Some(fields) => Ok::<_, ClientError>(fields.to_json(&value)?),
+                None => Ok(value.to_vec()),
+            }
         });
         match pending.out_of_range {
             Some(index) => {
                 Err(ProtocolError::IndexOutOfRange { index, last: self.descriptor.records - 1 }.into())
             }
-            None => Ok(values.transpose()?),
+            None => values.transpose(),
         }
     }
 

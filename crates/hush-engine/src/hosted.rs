@@ -11,8 +11,8 @@ use hush_ops::{
 use hush_protocol::{
     ProtocolError,
     any_page::{SegmentParams, TableParams},
-    descriptor::Descriptor,
-    facts::HINT_FILE,
+    descriptor::{BlobRef, Descriptor},
+    facts::{DICTIONARY_FILE, HINT_FILE},
     hosted::Hosted,
     page::Page,
     registry::Visitor,
@@ -137,6 +137,11 @@ impl Stored {
     /// What a server is told.
     fn served(&mut self, place: Place, max_batch: usize) -> Result<Served, OpenError> {
         let mut blobs = Vec::new();
+        if let Some(compression) = &self.descriptor.compression {
+            let file = Arc::new(self.snapshot.take(DICTIONARY_FILE)?.into_file());
+            let BlobRef { blake3: hash, bytes } = compression.dictionary;
+            blobs.push(Blob { hash, file, bytes });
+        }
         for (segment, (hint, _)) in self.descriptor.given().enumerate() {
             let Some(hint) = hint else { continue };
             let file = Arc::new(self.snapshot.take(&segment_file(segment, HINT_FILE))?.into_file());

@@ -17,9 +17,9 @@ use crate::{
     wire::MAX_PRESET_BYTES,
 };
 
-/// The version of the descriptor of a table of one segment.
+/// The version of the descriptor of a table of one segment whose values are as they are.
 pub const DESCRIPTOR_VERSION: u32 = 1;
-/// The version of the descriptor of a table of several segments: who does not know them must not read it.
+/// The version of the descriptor of a table of several segments, or of compressed values: who does not know them must not read it.
 pub const SEGMENTS_VERSION: u32 = 2;
 /// Most segments of a table.
 pub const MAX_SEGMENTS: usize = 16;
@@ -53,6 +53,9 @@ pub struct Descriptor {
     /// Of values of several columns: their names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fields: Option<Fields>,
+    /// How values are compressed, if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<Compression>,
     /// How a record is found.
     pub lookup: Lookup,
     /// Over LWE, unpacked: the hint that a client downloads once.
@@ -71,6 +74,28 @@ pub struct Descriptor {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Signature>,
 }
+
+/// How values are compressed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compression {
+    /// The format.
+    pub codec: Codec,
+    /// The dictionary that all values share, which a client downloads once.
+    pub dictionary: BlobRef,
+    /// Length of the longest value as it was before.
+    pub max_value_bytes: u32,
+}
+
+/// A format of compressed values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Codec {
+    /// A frame of Zstandard (RFC 8878) without its magic number, of a single segment, and with its length.
+    Zstd,
+}
+
+/// Longest dictionary.
+pub const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 
 /// A segment beside the base.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -240,6 +265,12 @@ impl Descriptor {
         }
         self.fields.as_ref().map_or(Ok(()), Fields::check)?;
         self.check_segments()?;
+        if self.compression.as_ref().is_some_and(|compression| {
+            compression.dictionary.bytes > MAX_DICTIONARY_BYTES
+                || compression.max_value_bytes as usize > MAX_VALUE_BYTES
+        }) {
+            return Err(invalid_descriptor("the compression is out of range"));
+        }
         let params = self.params()?;
         for (segment, (hint, whitening)) in params.segments().iter().zip(self.given()) {
             let facts = segment.facts();
@@ -303,6 +334,12 @@ impl Descriptor {
         Ok([vec![base], beside].concat())
     }
 
+    /// What a client downloads once: the dictionary, then the hints, where there are any.
+    pub fn blobs(&self) -> impl Iterator<Item = &BlobRef> {
+        let dictionary = self.compression.iter().map(|compression| &compression.dictionary);
+        dictionary.chain(self.given().filter_map(|(hint, _)| hint))
+    }
+
     /// Hint and whitening of every segment, the base first.
     pub fn given(&self) -> impl Iterator<Item = (Option<&BlobRef>, Option<WhiteningSeed>)> {
         let beside = self.segments.iter().map(|segment| (segment.hint.as_ref(), segment.whitening));
@@ -311,9 +348,9 @@ impl Descriptor {
 
     /// What is wrong with the list of segments, beside their shapes.
     fn check_segments(&self) -> Result<(), ProtocolError> {
-        let expected = if self.segments.is_empty() { DESCRIPTOR_VERSION } else { SEGMENTS_VERSION };
-        if self.version != expected {
-            return Err(invalid_descriptor("the version does not fit the number of segments"));
+        let is_simple = self.segments.is_empty() && self.compression.is_none();
+        if self.version != if is_simple { DESCRIPTOR_VERSION } else { SEGMENTS_VERSION } {
+            return Err(invalid_descriptor("the version does not fit the segments or the compression"));
         }
         if self.segments.is_empty() {
             let is_whole = self.slot.head_bytes.is_none();

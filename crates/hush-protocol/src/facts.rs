@@ -85,6 +85,8 @@ pub struct FileSpec {
 pub const DB_FILE: &str = "db.bin";
 /// The database of a second fold, which is made of a hint.
 pub const SECOND_DB_FILE: &str = "db2.bin";
+/// The dictionary of compressed values, which clients download.
+pub const DICTIONARY_FILE: &str = "dictionary.bin";
 /// The hint that clients download.
 pub const HINT_FILE: &str = "hint.bin";
 /// The hint in evaluation form.

@@ -38,6 +38,7 @@ fn descriptor() -> Descriptor {
         word_bits: Some([32; 3]),
         slot: SlotFormat::for_values(0, 1, 1),
         fields: None,
+        compression: None,
         lookup: Lookup::Index,
         hint: None,
         whitening: None,
@@ -85,7 +86,7 @@ impl Place {
         file.bytes().copy_from_slice(CONTENT);
         let database = file.finish().unwrap();
         writer
-            .save(&State { identity: identity(), descriptor: descriptor(), databases: vec![database] })
+            .save(&State { identity: identity(), descriptor: descriptor(), files: vec![database] })
             .unwrap();
         writer
     }
@@ -140,7 +141,7 @@ fn what_was_laid_out_becomes_the_snapshot() {
     assert_eq!(names(&place.partial()), ["build.json", DB_FILE]);
     assert_eq!(*writer.phase().lock(), Phase::LaidOut { done: 0, units: 0 });
     writer.segment(0).open_journal(&[], 3, [0; 32]).unwrap().record(2, b"").unwrap();
-    writer.commit(&header(state.databases[0].clone())).unwrap();
+    writer.commit(&header(state.files[0].clone())).unwrap();
     assert_eq!(names(&place.target()), [DB_FILE, "header.json"]);
     let mut snapshot = Snapshot::open(&place.target(), Verify::Full).unwrap();
     assert_eq!(snapshot.take(DB_FILE).unwrap().as_ref(), CONTENT);
@@ -217,7 +218,7 @@ fn a_cancelled_build_keeps_what_can_be_gone_on_from() {
     cancel.cancel();
     assert_eq!(journal.intact(|_| Vec::new()), Err(Cancelled));
     assert_eq!(*writer.phase().lock(), Phase::LaidOut { done: 1, units: UNITS });
-    assert!(is_cancelled(writer.commit(&header(state.databases[0].clone())).unwrap_err()));
+    assert!(is_cancelled(writer.commit(&header(state.files[0].clone())).unwrap_err()));
     assert!(!place.target().exists());
     assert!(place.is_taken_over());
 }

@@ -31,6 +31,7 @@ fn descriptor() -> Descriptor {
         word_bits: Some([32; 3]),
         slot: SlotFormat::for_values(0, 1, 1),
         fields: None,
+        compression: None,
         lookup: Lookup::Index,
         hint: Some(BlobRef { blake3: [0; 32], bytes: 0 }),
         whitening: None,

@@ -131,12 +131,12 @@ pub(super) async fn load(
 ) -> Result<Table, SessionError> {
     let (params, options) = (descriptor.params()?, link.options());
     options.acceptance.check(&descriptor, params.facts())?;
-    let (bytes, limit) = (params.facts().hint_bytes, options.max_hint_bytes);
+    let (bytes, limit) = (descriptor.blobs().map(|blob| blob.bytes).sum(), options.max_hint_bytes);
     if bytes > limit {
         return Err(SessionError::HintTooLong { bytes, limit });
     }
     let mut hints = Vec::new();
-    for blob in descriptor.given().filter_map(|(hint, _)| hint) {
+    for blob in descriptor.blobs() {
         let start = link.host().now();
         let hint = hint::obtain(link, blob, &mut stats.setup_bytes_down).await;
         stats.seconds.hint += link.seconds_since(start);

@@ -68,6 +68,7 @@ impl RingSample {
             word_bits: None,
             slot: SlotFormat::for_values(0, VALUE_BYTES, VALUE_BYTES),
             fields: None,
+            compression: None,
             lookup: Lookup::Index,
             hint: None,
             whitening: Some(WhiteningSeed(whitening)),

@@ -64,6 +64,7 @@ impl Sample {
             word_bits: Some([widths.query, widths.hint, widths.answer]),
             slot: SlotFormat::for_values(0, VALUE_BYTES, VALUE_BYTES),
             fields: None,
+            compression: None,
             lookup: Lookup::Index,
             hint: Some(BlobRef { blake3: blake3::hash(&hint).into(), bytes: hint.len() as u64 }),
             whitening: None,

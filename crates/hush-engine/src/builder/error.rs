@@ -5,7 +5,7 @@ use hush_protocol::{
     Protocol, ProtocolError,
     keyword::{FilterError, FilterKind},
 };
-use hush_store::{cancel::Cancelled, snapshot::SnapshotError};
+use hush_store::{cancel::Cancelled, ingest::IngestError, snapshot::SnapshotError};
 use thiserror::Error;
 
 use crate::{DoesNotFit, units::Bytes};
@@ -72,6 +72,9 @@ pub enum BuildError {
     /// The machine has no room for the table.
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
+    /// Compressing the values.
+    #[error(transparent)]
+    Compress(#[from] IngestError),
     /// The shape or the parameters.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
@@ -111,6 +114,11 @@ pub struct NoRoom {
 impl BuildError {
     /// Whether the build was given up, wherever that was noticed.
     pub fn is_cancelled(&self) -> bool {
-        matches!(self, Self::Cancelled(_) | Self::Snapshot(SnapshotError::Cancelled(_)))
+        matches!(
+            self,
+            Self::Cancelled(_)
+                | Self::Snapshot(SnapshotError::Cancelled(_))
+                | Self::Compress(IngestError::Cancelled(_))
+        )
     }
 }

@@ -60,6 +60,7 @@ impl Laid {
             word_bits: facts.word_bits,
             slot: self.slot,
             fields: records.fields().cloned(),
+            compression: None,
             lookup: self.lookup,
             hint: None,
             whitening,
@@ -67,6 +68,6 @@ impl Laid {
             segments,
             signature: None,
         };
-        Ok(State { identity, descriptor, databases })
+        Ok(State { identity, descriptor, files: databases })
     }
 }

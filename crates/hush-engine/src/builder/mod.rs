@@ -1,6 +1,7 @@
 //! From records to a snapshot: choose a shape, lay the records out, compute the hint.
 
 mod chained;
+mod compress;
 mod error;
 pub(crate) mod hint;
 mod index;
@@ -21,19 +22,19 @@ mod word_slots;
 use hush_cpu::Cpu;
 use hush_ops::contract::Steps;
 use hush_protocol::{
-    descriptor::BlobRef,
+    descriptor::{BlobRef, SEGMENTS_VERSION},
     facts::{HintPlan, HintProduct},
 };
 use hush_store::{
     ingest::SpooledRecords,
-    snapshot::{FORMAT_VERSION, FileEntry, Header, SegmentWriter, SnapshotWriter, State},
+    snapshot::{DICTIONARY_FILE, FORMAT_VERSION, FileEntry, Header, SegmentWriter, SnapshotWriter, State},
 };
 
 pub use error::BuildError;
 use hint::Source;
 use laid::{Laid, Written};
 use lengths::Lengths;
-pub use options::{BuildOptions, Tiers};
+pub use options::{BuildOptions, Compress, Tiers};
 use plan::Plan;
 use size::{Room, TableSize};
 
@@ -68,28 +69,40 @@ pub fn build(
     {
         return Err(BuildError::NoColumns { protocol });
     }
-    let lengths = Lengths::of(records);
-    let plan = Plan::choose(&lengths, by_key, options)?;
-    let size = TableSize::new(&plan, &lengths);
-    progress.note(&size.to_string());
-    plan.tell_tiers(&lengths, |line| progress.note(line));
     let identity = resume::identity(records, by_key, options, progress)?;
     let state = if let Some(state) = resume::take_over(&identity, &writer, progress)? {
         state
     } else {
+        let compressed = compress::compressed(records, by_key, options, writer.partial_dir(), cpu, progress)?;
+        let (stored, dictionary) = match &compressed {
+            Some(compressed) => (&compressed.records, Some(&compressed.dictionary)),
+            None => (records, None),
+        };
+        let lengths = Lengths::of(stored);
+        let plan = Plan::choose(&lengths, by_key, options)?;
+        let size = TableSize::new(&plan, &lengths);
+        progress.note(&size.to_string());
+        plan.tell_tiers(&lengths, |line| progress.note(line));
         let room = Room::here(writer.partial_dir());
         size.admit(&lengths, options, &room, |line| progress.note(line))?;
         let laid = if plan.is_keyed() {
-            keyed::lay_out(records, &plan, &writer, cpu, progress)?
+            keyed::lay_out(stored, &plan, &writer, cpu, progress)?
         } else {
-            index::lay_out(records, &plan, &writer.segment(0), cpu, progress)?
+            index::lay_out(stored, &plan, &writer.segment(0), cpu, progress)?
         };
-        let state = laid.finish(identity, records, progress)?;
+        let mut state = laid.finish(identity, stored, progress)?;
+        if let Some(dictionary) = dictionary {
+            let mut file = writer.create_mapped(DICTIONARY_FILE, dictionary.len())?;
+            file.bytes().copy_from_slice(dictionary);
+            let blob = BlobRef { blake3: file.blob_hash()?, bytes: dictionary.len() as u64 };
+            state.files.push(file.finish()?);
+            state.descriptor.compression = Some(compress::described(records, blob));
+            state.descriptor.version = SEGMENTS_VERSION;
+        }
         writer.save(&state)?;
         state
     };
-    let State { mut descriptor, databases, .. } = state;
-    let mut files = databases;
+    let State { mut descriptor, mut files, .. } = state;
     let params = descriptor.params()?;
     for (index, segment) in params.segments().iter().enumerate() {
         let Some(plan) = segment.hint() else { break };

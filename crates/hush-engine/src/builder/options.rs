@@ -1,5 +1,7 @@
 //! What a build can be told.
 
+use std::str::FromStr;
+
 use hush_he::params::{COLPACK_N2048_Q52, ColumnParams, DEFAULT_LWE, LweParams, ParameterSet};
 use hush_protocol::{
     Protocol, ProtocolError,
@@ -23,6 +25,8 @@ pub struct BuildOptions {
     pub filter: Option<FilterKind>,
     /// The length tiers.
     pub tiers: Tiers,
+    /// Whether values are compressed.
+    pub compress: Compress,
     /// Bytes of a fingerprint, 1 to 16: absent keys are taken for present with probability `256^-bytes`.
     pub fingerprint_bytes: u8,
     /// Columns (D0) to aim for.
@@ -40,6 +44,30 @@ pub enum Tiers {
     AtMost(usize),
     /// So many, which end at these lengths, ascending.
     Ends(Vec<usize>),
+}
+
+/// Whether values are compressed, each by itself, with a dictionary that clients download once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compress {
+    /// They are not.
+    None,
+    /// If that saves a quarter of what a server keeps, of a table that is many times as long as the dictionary.
+    Auto,
+    /// They are.
+    Zstd,
+}
+
+impl FromStr for Compress {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "none" => Ok(Self::None),
+            "auto" => Ok(Self::Auto),
+            "zstd" => Ok(Self::Zstd),
+            _ => Err(format!("unknown compression '{name}': use none, auto or zstd")),
+        }
+    }
 }
 
 /// The filter of a table of one segment, if none is asked for.

@@ -163,6 +163,11 @@ impl Plan {
         self.params.segments().iter().map(cost).sum()
     }
 
+    /// Bytes of all files.
+    pub(super) fn file_bytes(&self) -> usize {
+        self.params.segments().iter().map(file_bytes).sum()
+    }
+
     /// Tells of every tier how many records are in it, and what it takes.
     pub(super) fn tell_tiers(&self, lengths: &Lengths, note: impl Fn(&str)) {
         if self.ends.len() < 2 {

@@ -35,7 +35,7 @@ pub(super) fn take_over(
     let state = writer.take_over(identity, |bytes| progress.start("check", bytes, "bytes"))?;
     if let Some(state) = &state {
         let descriptor = &state.descriptor;
-        progress.advance(state.database_bytes());
+        progress.advance(state.file_bytes());
         progress.start("layout", descriptor.records, "records");
         progress.resume(descriptor.records);
     }

@@ -242,7 +242,7 @@ mod tests {
     use super::*;
     use crate::{
         Backends, Silent,
-        builder::{Tiers, build},
+        builder::{Compress, Tiers, build},
     };
 
     const GIB: usize = 1 << 30;
@@ -264,6 +264,7 @@ mod tests {
             protocol: Some(protocol),
             preset,
             filter: Some("band64".parse().unwrap()),
+            compress: Compress::None,
             tiers: Tiers::AtMost(1),
             fingerprint_bytes: 8,
             columns: None,

@@ -6,6 +6,7 @@ mod made;
 mod tables;
 
 mod answers;
+mod compressed;
 mod hint_files;
 mod hostile;
 mod jobs;

@@ -8,7 +8,7 @@ use std::{
     sync::Mutex,
 };
 
-use hush_engine::Progress;
+use hush_engine::{Progress, builder::Compress};
 use hush_protocol::{
     Protocol,
     colpack::Colpack,
@@ -32,6 +32,7 @@ const COLPACK: Wanted = Wanted {
     bytes: 300,
     columns: 8,
     tiers: &[],
+    compress: Compress::None,
 };
 
 impl Folder {

@@ -12,7 +12,7 @@ use hush_client::{Acceptance, PendingLookup, Table as Client, Wanted as LookUp};
 use hush_cpu::Cpu;
 use hush_engine::{
     Backends, ClientKeys, Engine, EngineError, OpenError, Progress, Silent,
-    builder::{BuildError, BuildOptions, Tiers, build},
+    builder::{BuildError, BuildOptions, Compress, Tiers, build},
     open,
 };
 use hush_math::csprng::Csprng;
@@ -46,12 +46,23 @@ pub(crate) struct Wanted {
     pub(crate) columns: usize,
     /// Where length tiers end, of values as long as these and shorter; none for values of one length in one segment.
     pub(crate) tiers: &'static [usize],
+    /// Whether values are compressed.
+    pub(crate) compress: Compress,
 }
 
 impl Wanted {
     /// A table by index, under the small set.
     pub(crate) fn by_index(protocol: Protocol, records: usize, bytes: usize, columns: usize) -> Self {
-        Self { protocol, preset: None, by_key: false, records, bytes, columns, tiers: &[] }
+        Self {
+            protocol,
+            preset: None,
+            by_key: false,
+            records,
+            bytes,
+            columns,
+            tiers: &[],
+            compress: Compress::None,
+        }
     }
 
     /// The length of a record: of a hundred 12 go on in the second tier, two in the last, one to its very end.
@@ -73,6 +84,7 @@ impl Wanted {
             protocol: Some(self.protocol),
             preset: self.preset.or_else(small).map(str::to_owned),
             filter: Some(if self.tiers.is_empty() { FilterKind::Fuse3 } else { FilterKind::Band64 }),
+            compress: self.compress,
             tiers: if self.tiers.is_empty() { Tiers::AtMost(1) } else { Tiers::Ends(self.tiers.to_vec()) },
             fingerprint_bytes: 8,
             columns: page.has_columns().then_some(self.columns),

@@ -5,6 +5,8 @@ use std::{fmt, io, path::PathBuf};
 use hush_protocol::slot::MAX_VALUE_BYTES;
 use thiserror::Error;
 
+use crate::cancel::Cancelled;
+
 /// Where in an input something is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -29,6 +31,12 @@ impl fmt::Display for Place {
 /// Why an input could not be read, or its records not be kept.
 #[derive(Debug, Error)]
 pub enum IngestError {
+    /// Values cannot be compressed.
+    #[error("the values cannot be compressed: {0}: leave --compress out")]
+    Compress(io::Error),
+    /// It was given up.
+    #[error(transparent)]
+    Cancelled(Cancelled),
     /// The extension of a file names no supported format.
     #[error(
         "{}: cannot tell the format from the file name; supported are .csv, .parquet, .jsonl, .ndjson, .sqlite, \

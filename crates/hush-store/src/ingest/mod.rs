@@ -10,6 +10,7 @@
 
 mod calendar;
 mod cell;
+mod compress;
 mod csv;
 mod error;
 mod folder;
@@ -34,16 +35,17 @@ use std::{
 
 use hush_protocol::fields::Fields;
 
-use self::{
-    csv::CsvReader, folder::FolderReader, jsonl::JsonlReader, options::Format, parquet::ParquetReader,
-    sqlite::SqliteReader,
-};
 pub use self::{
+    compress::Compressor,
     error::{IngestError, Place},
     options::{DEFAULT_MAX_VALUE_SIZE, IngestOptions, Input},
     record::{KEY_SEPARATOR, MAX_KEY_SIZE, Record},
     spool::{MAX_RECORDS, OnDuplicate, Spool, SpooledRecords, UnknownOnDuplicate},
     walk::Skipped,
+};
+use self::{
+    csv::CsvReader, folder::FolderReader, jsonl::JsonlReader, options::Format, parquet::ParquetReader,
+    sqlite::SqliteReader,
 };
 
 /// What [`Progress`] counts.

@@ -70,6 +70,9 @@ struct Entry {
 
 const _: () = assert!(size_of::<Entry>() == 32);
 
+/// Records that are converted at a time.
+const CONVERTED_RECORDS: usize = 4096;
+
 /// Writes records to a temporary file. The file has no name, so it goes when the process ends, however it ends.
 pub struct Spool {
     dir: PathBuf,
@@ -234,6 +237,44 @@ impl SpooledRecords {
         let max_value_len = sizes().max().unwrap_or(0) as usize;
         let value_bytes = sizes().map(u64::from).sum();
         Self { map, entries, has_keys, min_value_len, max_value_len, value_bytes, fields: None }
+    }
+
+    /// The same records in a file in `dir`, with the values that `convert` makes of theirs, on all threads. `advance` is told of so
+    /// many bytes of values that are done.
+    ///
+    /// # Errors
+    /// If the disk is full or fails; [`IngestError::Compress`] where `convert` fails; [`IngestError::Cancelled`] if `advance` does.
+    pub fn converted<S>(
+        &self,
+        dir: &Path,
+        start: impl Fn() -> S + Sync,
+        convert: impl Fn(&mut S, &[u8]) -> io::Result<Vec<u8>> + Sync,
+        advance: impl Fn(u64) -> Result<(), Cancelled>,
+    ) -> Result<Self, IngestError> {
+        let failed = |source| spool_error(dir, source);
+        let mut file = BufWriter::with_capacity(1 << 20, tempfile::tempfile_in(dir).map_err(failed)?);
+        let (mut entries, mut bytes) = (Vec::with_capacity(self.entries.len()), 0);
+        for some in self.entries.chunks(CONVERTED_RECORDS) {
+            let values: Vec<Vec<u8>> = some
+                .par_iter()
+                .map_init(&start, |state, entry| convert(state, split_record(&self.map, entry).1))
+                .collect::<io::Result<_>>()
+                .map_err(IngestError::Compress)?;
+            for (entry, value) in some.iter().zip(values) {
+                let (key, old) = split_record(&self.map, entry);
+                let key_size = key.len() as u16; // it was one before
+                let key_size = key_size.to_le_bytes();
+                let mut parts = [&key_size[..], key, &value].into_iter();
+                parts.try_for_each(|part| file.write_all(part)).map_err(failed)?;
+                entries.push(Entry { offset: bytes, value_size: value.len() as u32, ..*entry });
+                bytes += 2 + key.len() as u64 + value.len() as u64;
+                advance(old.len() as u64).map_err(IngestError::Cancelled)?;
+            }
+        }
+        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+        // SAFETY: the file has no name and this is its only handle, so nobody else changes or shortens it.
+        let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
+        Ok(Self::new(map, entries, self.has_keys).with_fields(self.fields.clone()))
     }
 
     /// The same, whose values are of these fields.

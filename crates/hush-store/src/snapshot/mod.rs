@@ -26,4 +26,6 @@ pub use resume::{Identity, State};
 pub use segment::{SegmentWriter, segment_file};
 pub use writer::{MappedOutput, Scratch, SnapshotWriter};
 
-pub use hush_protocol::facts::{CHAIN_FILE, COLUMNS_FILE, DB_FILE, HINT_FILE, LIFTED_FILE, SECOND_DB_FILE};
+pub use hush_protocol::facts::{
+    CHAIN_FILE, COLUMNS_FILE, DB_FILE, DICTIONARY_FILE, HINT_FILE, LIFTED_FILE, SECOND_DB_FILE,
+};

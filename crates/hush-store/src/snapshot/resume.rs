@@ -10,10 +10,8 @@ use hush_protocol::descriptor::Descriptor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CHAIN_FILE, COLUMNS_FILE, DB_FILE, FileEntry, MappedFile, Phase, SnapshotError, SnapshotWriter, envelope,
-    regular,
-    segment::{own_name, segment_file},
-    writer::sync_dir,
+    CHAIN_FILE, COLUMNS_FILE, DB_FILE, DICTIONARY_FILE, FileEntry, MappedFile, Phase, SnapshotError,
+    SnapshotWriter, envelope, regular, segment::own_name, writer::sync_dir,
 };
 use crate::cancel::{Cancel, Cancelled};
 
@@ -22,7 +20,7 @@ const STATE_FILE: &str = "build.json";
 /// The units that are done ([`super::Journal`]).
 pub(super) const JOURNAL_FILE: &str = "build.journal";
 /// What a build may go on from.
-const KEPT: [&str; 5] = [STATE_FILE, JOURNAL_FILE, DB_FILE, COLUMNS_FILE, CHAIN_FILE];
+const KEPT: [&str; 6] = [STATE_FILE, JOURNAL_FILE, DB_FILE, DICTIONARY_FILE, COLUMNS_FILE, CHAIN_FILE];
 
 /// All that a table depends on but random seeds. A build goes on from one of the same identity only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,8 +41,8 @@ pub struct State {
     pub identity: Identity,
     /// What clients are told: without hint, not sealed yet.
     pub descriptor: Descriptor,
-    /// [`DB_FILE`] of every segment, the base first.
-    pub databases: Vec<FileEntry>,
+    /// [`DB_FILE`] of every segment, the base first; then [`DICTIONARY_FILE`], if there is one.
+    pub files: Vec<FileEntry>,
 }
 
 impl State {
@@ -54,21 +52,24 @@ impl State {
         serde_json::from_str(envelope::open(&text).ok()?).ok()
     }
 
-    /// Bytes of the databases of all segments.
-    pub fn database_bytes(&self) -> u64 {
-        self.databases.iter().map(|database| database.bytes).sum()
+    /// Bytes of all files.
+    pub fn file_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Whether every byte of the databases is there.
-    fn has_databases(&self, dir: &Path, cancel: &Cancel) -> Result<bool, Cancelled> {
-        for (segment, database) in self.databases.iter().enumerate() {
-            let name = segment_file(segment, DB_FILE);
-            let Ok(file) = MappedFile::open(&dir.join(&name)) else { return Ok(false) };
-            if FileEntry::new(&name, file.as_ref(), cancel)? != *database {
+    /// Whether every byte of the files is there.
+    fn has_files(&self, dir: &Path, cancel: &Cancel) -> Result<bool, Cancelled> {
+        for entry in &self.files {
+            // What is kept has such a name, and is in the folder itself.
+            if !KEPT.contains(&own_name(&entry.name)) {
+                return Ok(false);
+            }
+            let Ok(file) = MappedFile::open(&dir.join(&entry.name)) else { return Ok(false) };
+            if FileEntry::new(&entry.name, file.as_ref(), cancel)? != *entry {
                 return Ok(false);
             }
         }
-        Ok(!self.databases.is_empty())
+        Ok(!self.files.is_empty())
     }
 }
 
@@ -106,8 +107,8 @@ impl SnapshotWriter {
         }
         let same = State::read(self.partial_dir()).filter(|state| state.identity == *identity);
         if let Some(state) = same {
-            checking(state.database_bytes());
-            if state.has_databases(self.partial_dir(), &self.cancel)? {
+            checking(state.file_bytes());
+            if state.has_files(self.partial_dir(), &self.cancel)? {
                 sweep(self.partial_dir(), |name| KEPT.contains(&own_name(name)))?;
                 *self.phase.lock() = Phase::LaidOut { done: 0, units: 0 };
                 return Ok(Some(state));

@@ -81,6 +81,7 @@ fn facts(header: &Header) -> Result<Value, ProtocolError> {
         "slot_bytes": shape.slot_bytes,
         "fingerprint_bytes": descriptor.slot.fingerprint_bytes,
         "fields": descriptor.fields,
+        "compression": descriptor.compression,
         "length_bytes": descriptor.slot.length_bytes,
         "max_value_bytes": descriptor.slot.max_value_bytes,
         "payload_bytes": header.payload_bytes,
@@ -227,6 +228,14 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
             descriptor.slot.fingerprint_bytes
         ),
     );
+    if let Some(compression) = &descriptor.compression {
+        let dictionary = report::bytes(compression.dictionary.bytes);
+        let longest = compression.max_value_bytes;
+        line(
+            "compressed",
+            format!("zstd, values of up to {longest} bytes; dictionary of {dictionary}, downloaded once"),
+        );
+    }
     if let Some(fields) = &descriptor.fields {
         line("fields", fields.names().join(", "));
     }
