@@ -4,7 +4,7 @@ TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hushdb/tools
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
 
-.PHONY: demo build build-cuda test check quick unit vectors wasm e2e deny docs cuda sanitize fuzz gpu-carry gpu-check fmt bench clean
+.PHONY: demo build build-cuda test check quick unit vectors wasm e2e deny docs cuda sanitize fuzz gpu-carry gpu-check fmt bench bench-real clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb
@@ -76,6 +76,9 @@ gpu-check: ## On a machine with a GPU: tests, then benchmarks, from target/gpu-c
 bench: ## Benchmarks as ratios in one run.
 	$(CARGO) build --release --locked -p hush-bench
 	scripts/bench.sh target/release/hush-bench
+
+bench-real: build ## Two real tables with a tail, fetched by the names of their packages: sizes, times, right look-ups.
+	scripts/bench_real.py target/release/hushdb
 
 fmt:
 	$(CARGO) fmt --all

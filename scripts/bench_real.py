@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Builds and asks two real tables with a tail: the elliptic curves of a Debian package, the icons of an npm package.
+
+  scripts/bench_real.py HUSHDB [FOLDER]
+
+Fetches both by their names (some 250 MB) into FOLDER, and needs apt-get, dpkg-deb, npm and 6 GB of disk there. Prints for each table
+what it took, and how many of some look-ups were right.
+"""
+
+import json
+import pathlib
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+
+CURVES = "sagemath-database-cremona-elliptic-curves"
+ICONS = "@iconify/json@2.2.535"
+ASKED = 40
+
+
+def run(*command, **kwargs):
+    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True, **kwargs).stdout
+
+
+def curves(folder):
+    """The database, and some of its records."""
+    database = folder / "usr/share/sagemath/cremona/cremona.db"
+    if not database.exists():
+        run("apt-get", "download", CURVES, cwd=folder)
+        run("dpkg-deb", "-x", next(folder.glob(f"{CURVES}_*.deb")), folder)
+    rows = sqlite3.connect(database)
+    rows.row_factory = sqlite3.Row
+    longest = rows.execute("select * from t_curve order by length(gens) + length(eqn) desc limit 4").fetchall()
+    some = rows.execute(f"select * from t_curve where rowid % 76543 = 17 limit {ASKED}").fetchall()
+    records = [dict(row) for row in longest + some]
+    return database, ["--table", "t_curve", "--key", "curve"], {row.pop("curve"): row for row in records}
+
+
+def icons(folder, longest):
+    """The icons of up to so many bytes as JSONL, and some of them."""
+    source = folder / f"icons-{longest}.jsonl"
+    if not (folder / "package").exists():
+        run("npm", "pack", ICONS, cwd=folder)
+        run("tar", "xzf", next(folder.glob("iconify-json-*.tgz")), cwd=folder)
+    records = {}
+    for path in sorted((folder / "package/json").glob("*.json")):
+        named = json.loads(path.read_text())
+        for name, icon in named["icons"].items():
+            if len(json.dumps(icon, separators=(",", ":")).encode()) <= longest:
+                records[f"{named['prefix']}:{name}"] = icon
+    lines = (json.dumps({"key": key, "value": icon}, separators=(",", ":")) for key, icon in records.items())
+    source.write_text("\n".join(lines))
+    keys = random.Random(5).sample(sorted(records), ASKED)
+    return source, ["--key", "key", "--max-value-size", longest], {key: records[key] for key in keys}
+
+
+def measure(hushdb, folder, name, source, arguments, asked):
+    table = folder / f"table-{name}"
+    start = time.monotonic()
+    run(hushdb, "build", source, *arguments, "--out", table, "--force")
+    seconds = time.monotonic() - start
+    facts = json.loads(run(hushdb, "inspect", table, "--json", "--verify", "header"))
+    with subprocess.Popen([hushdb, "serve", table, "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True) as server:
+        url = server.stderr.readline().split()[2]
+        while "ready in" not in server.stderr.readline():
+            assert server.poll() is None, "the server ended"
+        right, times = 0, []
+        for key, expected in asked.items():
+            start = time.monotonic()
+            [answer] = run(hushdb, "get", url, key, "--json").splitlines()
+            times.append(time.monotonic() - start)
+            right += json.loads(json.loads(answer)["value"]) == expected
+        server.terminate()
+    kib = {part: f"{facts[f'{part}_bytes'] / 1024:.1f} KiB" for part in ("query", "answer")}
+    print(
+        f"{name}: {facts['records']} records of {facts['payload_bytes'] / 2**20:.0f} MiB; "
+        f"{facts['server_bytes'] / 2**30:.2f} GiB in {len(facts['segments'])} segments; built in {seconds:.1f} s; "
+        f"{kib['query']} up, {kib['answer']} down; {right} of {len(asked)} look-ups right, "
+        f"{1000 * sorted(times)[len(times) // 2]:.0f} ms each, with the start of a client",
+        flush=True,
+    )
+    return right == len(asked)
+
+
+def main():
+    hushdb = pathlib.Path(sys.argv[1]).resolve()
+    folder = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "target/bench-real").resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    source, arguments, asked = curves(folder)
+    good = measure(hushdb, folder, "curves", source, arguments, asked)
+    for name, longest, *more in (
+        ("icons-64k", 1 << 16), ("icons-64k-zstd", 1 << 16, "--compress", "auto"), ("icons-zstd", 1 << 20, "--compress", "auto"),
+    ):
+        source, arguments, asked = icons(folder, longest)
+        good &= measure(hushdb, folder, name, source, [*arguments, *more], asked)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
