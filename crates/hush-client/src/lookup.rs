@@ -34,10 +34,7 @@ impl Wanted {
             (Self::Key(key), _) if key.len() > MAX_KEY_BYTES => {
                 Err(ProtocolError::KeyTooLong { actual: key.len(), max: MAX_KEY_BYTES })
             }
-            (Self::Key(_), Lookup::Index) => {
-                Err(ProtocolError::WrongLookup { actual: "index", asked: "key" })
-            }
-            (Self::Key(_), Lookup::Position(_)) => {
+            (Self::Key(_), Lookup::Index | Lookup::Position(_)) => {
                 Err(ProtocolError::WrongLookup { actual: "index", asked: "key" })
             }
             (Self::Index(_), Lookup::Key(_)) => {

@@ -194,7 +194,9 @@ impl Table {
         let segments = self.params.segments();
         let (own, mut rest) = answer.split_at(segments[0].facts().answer_bytes);
         let slot = base.recover(&pending.pending, own)?;
-        let mut tiers = Zeroizing::new(Vec::new());
+        // Its full length at once: what a vector grows out of is not wiped.
+        let lengths = segments[1..].iter().map(|segment| segment.facts().shape.slot_bytes);
+        let mut tiers = Zeroizing::new(Vec::with_capacity(lengths.sum()));
         for ((half, segment), target) in self.halves.iter().zip(segments).skip(1).zip(&pending.beside) {
             let (own, behind) = rest.split_at(segment.facts().answer_bytes);
             tiers.extend_from_slice(&half.recover_at(&pending.pending, target, own)?);

@@ -93,7 +93,10 @@ pub fn host_batch(params: &TableParams) -> usize {
     let is_scanned = |content: &Content| matches!(content, Content::Bytes(_) | Content::Eval(_));
     let files = params.files().into_iter().map(|file| file.content);
     let scanned: u64 = files.filter(is_scanned).map(|content| content.bytes()).sum();
-    largest_batch::<Cpu>(&params.path(), BATCH_BYTES.max(scanned as usize / 4))
+    let room = BATCH_BYTES.max(scanned as usize / 4);
+    // Segments are answered one after another.
+    let batches = params.segments().iter().map(|segment| largest_batch::<Cpu>(&segment.path(), room));
+    batches.min().unwrap_or(1)
 }
 
 /// A table as it is stored.

@@ -1,7 +1,7 @@
 //! What a table takes of a device's memory, known before anything is loaded.
 
 use hush_ops::path::{Content, Footprint, batch_bytes, largest_batch};
-use hush_protocol::any_page::TableParams;
+use hush_protocol::any_page::{SegmentParams, TableParams};
 use thiserror::Error;
 
 use crate::units::Bytes;
@@ -45,10 +45,13 @@ impl MemoryPlan {
     /// A table that is served on the backend `F`, with the keys of `clients` clients where they have any, and so many batches at
     /// once.
     pub fn to_serve<F: Footprint>(table: &TableParams, clients: usize, batches_in_flight: usize) -> Self {
-        let (path, files) = (table.path(), table.files());
+        // Segments are answered one after another: batches take what the largest does.
+        let paths: Vec<_> = table.segments().iter().map(SegmentParams::path).collect();
+        let files = table.files();
         let read = files.iter().filter(|file| !matches!(file.content, Content::Download { .. }));
         let parts = read.clone().map(|file| Part { name: file.title, bytes: F::resident(&file.content) });
-        let most = largest_batch::<F>(&path, usize::MAX);
+        let most = paths.iter().map(|path| largest_batch::<F>(path, usize::MAX)).min().unwrap_or(1);
+        let bytes = |batch| paths.iter().map(|path| batch_bytes::<F>(path, batch)).max().unwrap_or(0);
         Self {
             parts: parts.collect(),
             keys: table.facts().keys.map_or(0, |ring| clients * F::keys(&ring)),
@@ -56,7 +59,7 @@ impl MemoryPlan {
             staging: read.clone().map(|file| F::staging(&file.content)).max().unwrap_or(0),
             upload: read.map(|file| file.content.bytes() as usize).sum(),
             one: "batches of one query",
-            batches: (1..=most).map(|batch| batches_in_flight * batch_bytes::<F>(&path, batch)).collect(),
+            batches: (1..=most).map(|batch| batches_in_flight * bytes(batch)).collect(),
         }
     }
 

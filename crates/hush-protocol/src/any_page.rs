@@ -11,6 +11,7 @@ use crate::{
     facts::{Database, Facts, FileSpec, HintPlan, WordBits},
     page::Page,
     table::{SegmentShape, TableShape},
+    wire::QuerySizes,
 };
 
 /// What a page says without a backend, and without its types.
@@ -200,9 +201,9 @@ impl TableParams {
         self.segments.iter().flat_map(SegmentParams::files).collect()
     }
 
-    /// The steps of an answer, segment after segment.
+    /// [`Page::path`] of the base. Segments are answered one after another: each has a path.
     pub fn path(&self) -> Vec<Step> {
-        self.segments.iter().flat_map(SegmentParams::path).collect()
+        self.base().path()
     }
 
     /// A client's half of the base, with what is `given`.
@@ -236,6 +237,11 @@ impl SegmentParams {
     /// What the segment is. Beside the base it has no query of its own.
     pub fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    /// Bytes of its files.
+    pub fn file_bytes(&self) -> u64 {
+        self.files().iter().map(|file| file.content.bytes()).sum()
     }
 
     /// [`Page::database`].
@@ -292,7 +298,10 @@ struct TableOf<P: Page>(P::Table);
 
 impl<P: Page> AnyTable for TableOf<P> {
     fn segment(&self, shape: SegmentShape) -> Result<SegmentParams, ProtocolError> {
-        Ok(SegmentParams::new::<P>(P::segment(&self.0, shape)?))
+        let table = P::segment(&self.0, shape)?;
+        // It is asked with the query of the base.
+        let facts = Facts { query: QuerySizes::default(), ..P::facts(&table) };
+        Ok(SegmentParams { facts: Arc::new(facts), table: Arc::new(TableOf::<P>(table)) })
     }
 
     fn database(&self) -> Database {

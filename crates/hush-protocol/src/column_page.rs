@@ -26,10 +26,7 @@ use crate::{
     ProtocolError,
     client::Given,
     column_table::{ColumnSpec, ColumnTable},
-    facts::{
-        CHAIN_FILE, COLUMNS_FILE, DB_FILE, Database, Facts, FileSpec, HintPlan, HintProduct, SegmentRule,
-        WordBits,
-    },
+    facts::{CHAIN_FILE, COLUMNS_FILE, DB_FILE, Database, Facts, FileSpec, HintPlan, HintProduct, WordBits},
     layout,
     message::{check_length, check_vectors, unpack_queries},
     page::{Batch, Files, Host, Page, Partial},
@@ -194,7 +191,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
     }
 
     fn segment(base: &ColumnTable, shape: SegmentShape) -> Result<ColumnTable, ProtocolError> {
-        base.segment(&Self::facts(base), shape)
+        base.segment(shape)
     }
 
     fn facts(table: &ColumnTable) -> Facts {
@@ -216,15 +213,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
             encoded_bytes: table.tiling().stored_bytes(),
             units: shape.entries(),
             lanes: if P::SPEC.folds { table.lanes() } else { table.shape().blocks },
-            segments: SegmentRule {
-                column_unit: table.matrix().column_unit(),
-                // One power of X chooses: among all entries, or there is no choice.
-                entries: if P::SPEC.folds && shape.entries() > 1 {
-                    vec![1, shape.entries()]
-                } else {
-                    vec![1]
-                },
-            },
+            segments: table.segment_rule(),
             details: vec![
                 ("lwe_dimension", json!(params.lwe().n())),
                 ("error_std", json!(params.lwe().error_std())),

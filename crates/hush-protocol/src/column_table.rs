@@ -16,12 +16,12 @@ use hush_ops::{
 use crate::{
     ProtocolError,
     entry_layout::{EntryLayout, most_lanes},
-    facts::Facts,
+    facts::SegmentRule,
     registry::Protocol,
     response::response_bytes,
     table::{
-        Asked, MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, SegmentShape, TableShape,
-        check_kept, check_limit, fewest_query_bits,
+        MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, SegmentShape, TableShape, check_kept,
+        check_limit, fewest_query_bits,
     },
     wire::QuerySizes,
 };
@@ -42,8 +42,10 @@ pub struct ColumnTable {
     params: ColumnParams,
     shape: TableShape,
     query_bits: u32,
-    /// Of a segment beside the base.
-    asked: Option<Asked>,
+    /// Columns of the queries that it is asked with: its own, or those of the base.
+    asked_columns: usize,
+    /// Entries of a segment beside the base.
+    entries: Option<usize>,
 }
 
 impl ColumnTable {
@@ -53,7 +55,9 @@ impl ColumnTable {
     /// As [`ColumnTable::with_query_bits`].
     pub fn new(spec: ColumnSpec, params: ColumnParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_shape(shape)?;
-        let sigmas = |query_bits| Self { spec, params, shape, query_bits, asked: None }.sigmas();
+        let sigmas = |query_bits| {
+            Self { spec, params, shape, query_bits, asked_columns: shape.columns, entries: None }.sigmas()
+        };
         let query_bits = if params.lwe().full_words() { 32 } else { fewest_query_bits(sigmas) };
         Self::with_query_bits(spec, params, shape, query_bits)
     }
@@ -71,20 +75,19 @@ impl ColumnTable {
     ) -> Result<Self, ProtocolError> {
         check_limit("bits of a query word", query_bits as usize, 32)?;
         check_shape(shape)?;
-        Self { spec, params, shape, query_bits, asked: None }.checked()
+        Self { spec, params, shape, query_bits, asked_columns: shape.columns, entries: None }.checked()
     }
 
     /// A segment that is asked with the queries of this table.
     ///
     /// # Errors
     /// As [`ColumnTable::with_query_bits`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
-    pub fn segment(&self, base: &Facts, segment: SegmentShape) -> Result<Self, ProtocolError> {
+    pub fn segment(&self, segment: SegmentShape) -> Result<Self, ProtocolError> {
         let SegmentShape { shape, entries } = segment;
         check_shape(shape)?;
         let most = most_lanes(self.params.ring().degree(), shape.slot_bytes);
-        segment.check(base, if self.spec.folds { most } else { MAX_DB_ROWS })?;
-        let asked = Asked { columns: self.shape.columns, second: 0, entries };
-        Self { shape, asked: Some(asked), ..*self }.checked()
+        segment.check(&self.segment_rule(), if self.spec.folds { most } else { MAX_DB_ROWS })?;
+        Self { shape, asked_columns: self.shape.columns, entries: Some(entries), ..*self }.checked()
     }
 
     fn checked(self) -> Result<Self, ProtocolError> {
@@ -149,8 +152,8 @@ impl ColumnTable {
 
     pub(crate) fn entry_layout(&self) -> EntryLayout {
         let degree = self.params.ring().degree();
-        match self.asked {
-            Some(asked) if self.spec.folds => EntryLayout::with_entries(degree, self.shape, asked.entries),
+        match self.entries {
+            Some(entries) if self.spec.folds => EntryLayout::with_entries(degree, self.shape, entries),
             // All entries come back, as many as it takes.
             _ => EntryLayout::new(degree, self.shape),
         }
@@ -173,17 +176,15 @@ impl ColumnTable {
 
     /// The public matrix.
     pub fn matrix(&self) -> PublicMatrix {
-        self.params.lwe().public_matrix(MatrixDomain::First, self.asked_columns()).wrapped(self.shape.columns)
+        self.params.lwe().public_matrix(MatrixDomain::First, self.asked_columns).wrapped(self.shape.columns)
     }
 
-    /// Columns of the queries that it is asked with.
-    fn asked_columns(&self) -> usize {
-        self.asked.map_or(self.shape.columns, |asked| asked.columns)
-    }
-
-    /// Whether it is a segment beside the base.
-    pub(crate) fn is_beside(&self) -> bool {
-        self.asked.is_some()
+    /// What segments may be like that are asked with the queries of this table.
+    pub(crate) fn segment_rule(&self) -> SegmentRule {
+        // One power of X chooses: among all entries, or there is no choice.
+        let entries = self.pack_shape().entries();
+        let entries = if self.spec.folds && entries > 1 { vec![1, entries] } else { vec![1] };
+        SegmentRule { columns: self.shape.columns, column_unit: self.matrix().column_unit(), entries }
     }
 
     /// Whether entries are folded to one (`colpack`, if there are several).
@@ -207,11 +208,8 @@ impl ColumnTable {
         if self.spec.folds { self.pack_shape().planes() } else { self.pack_shape().plaintexts() }
     }
 
-    /// Bytes of the parts of a query; a segment has none of its own.
+    /// Bytes of the parts of a query.
     pub fn query_bytes(&self) -> QuerySizes {
-        if self.is_beside() {
-            return QuerySizes::default();
-        }
         let first = packed_bytes(self.shape.columns, self.query_bits);
         QuerySizes { first, packed: self.params.key_bytes(self.folds()), ..QuerySizes::default() }
     }
@@ -223,7 +221,7 @@ impl ColumnTable {
 
     /// The noise of a look-up.
     pub fn noise(&self) -> ColumnNoise {
-        ColumnNoise::new(&self.params, self.asked_columns(), self.query_bits, self.external_products())
+        ColumnNoise::new(&self.params, self.asked_columns, self.query_bits, self.external_products())
     }
 
     /// The limit of decoding in standard deviations of the error; infinite without noise.

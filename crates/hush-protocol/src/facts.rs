@@ -64,6 +64,8 @@ impl Facts {
 /// What segments may be like that are asked with the queries of a table, their base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentRule {
+    /// Columns of the base.
+    pub columns: usize,
     /// Their columns are a divisor of the base's, and a multiple of this, or all.
     pub column_unit: usize,
     /// How many entries they may have, ascending. The entry of a key is its entry in the base modulo these.

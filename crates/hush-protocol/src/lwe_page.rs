@@ -21,7 +21,7 @@ use crate::{
     client::{Given, Hint},
     facts::{
         DB_FILE, Database, Facts, FileSpec, HINT_FILE, HintPlan, HintProduct, SECOND_DB_FILE, SecondDb,
-        SegmentRule, WordBits,
+        WordBits,
     },
     lwe_table::{LweSpec, LweTable},
     message::{check_length, check_vectors, unpack_queries},
@@ -134,7 +134,7 @@ impl<P: LwePage> Page for OverLwe<P> {
     }
 
     fn segment(base: &LweTable, shape: SegmentShape) -> Result<LweTable, ProtocolError> {
-        base.segment(&Self::facts(base), shape)
+        base.segment(shape)
     }
 
     fn facts(table: &LweTable) -> Facts {
@@ -157,11 +157,7 @@ impl<P: LwePage> Page for OverLwe<P> {
             encoded_bytes: table.tiling().stored_bytes(),
             units: if P::SPEC.one_block { shape.columns.div_ceil(TILE_COLS) } else { shape.blocks },
             lanes: if P::SPEC.second_fold { 1 } else { shape.blocks },
-            segments: SegmentRule {
-                column_unit: table.first_matrix().column_unit(),
-                // The second vector is as it is.
-                entries: vec![if P::SPEC.second_fold { shape.blocks } else { 1 }],
-            },
+            segments: table.segment_rule(),
             details: vec![
                 ("lwe_dimension", json!(lwe.n())),
                 ("error_std", json!(lwe.error_std())),

@@ -9,11 +9,11 @@ use hush_ops::tiling::Tiling;
 
 use crate::{
     ProtocolError,
-    facts::Facts,
+    facts::SegmentRule,
     registry::Protocol,
     table::{
-        Asked, LOOKUPS_PER_EPOCH, MAX_COLUMNS, MAX_DB_ROWS, MAX_DOUBLE_HINT_BYTES, MAX_SLOT_BYTES,
-        SegmentShape, TableShape, check_limit,
+        LOOKUPS_PER_EPOCH, MAX_COLUMNS, MAX_DB_ROWS, MAX_DOUBLE_HINT_BYTES, MAX_SLOT_BYTES, SegmentShape,
+        TableShape, check_limit,
     },
 };
 
@@ -35,8 +35,8 @@ pub struct LweTable {
     lwe: LweParams,
     shape: TableShape,
     widths: Widths,
-    /// Of a segment beside the base.
-    asked: Option<Asked>,
+    /// Columns of the queries that it is asked with: its own, or those of the base.
+    asked_columns: usize,
 }
 
 impl LweTable {
@@ -46,7 +46,7 @@ impl LweTable {
     /// As [`LweTable::with_widths`].
     pub fn new(spec: LweSpec, lwe: LweParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_shape(spec, &lwe, shape)?;
-        let full = Self { spec, lwe, shape, widths: Widths::FULL, asked: None };
+        let full = Self { spec, lwe, shape, widths: Widths::FULL, asked_columns: shape.columns };
         let traffic = Traffic {
             query: shape.columns as f64,
             hint: full.hint_rows() as f64 * lwe.n() as f64 / LOOKUPS_PER_EPOCH,
@@ -84,20 +84,19 @@ impl LweTable {
             });
         }
         check_shape(spec, &lwe, shape)?;
-        Self { spec, lwe, shape, widths, asked: None }.checked()
+        Self { spec, lwe, shape, widths, asked_columns: shape.columns }.checked()
     }
 
     /// A segment that is asked with the queries of this table, with words of the same widths.
     ///
     /// # Errors
     /// As [`LweTable::with_widths`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
-    pub fn segment(&self, base: &Facts, segment: SegmentShape) -> Result<Self, ProtocolError> {
-        let SegmentShape { shape, entries } = segment;
+    pub fn segment(&self, segment: SegmentShape) -> Result<Self, ProtocolError> {
+        let shape = segment.shape;
         check_shape(self.spec, &self.lwe, shape)?;
         let lanes = if self.spec.one_block || self.spec.second_fold { 1 } else { MAX_DB_ROWS };
-        segment.check(base, lanes)?;
-        let asked = Asked { columns: self.shape.columns, second: self.shape.blocks, entries };
-        Self { shape, asked: Some(asked), ..*self }.checked()
+        segment.check(&self.segment_rule(), lanes)?;
+        Self { shape, asked_columns: self.shape.columns, ..*self }.checked()
     }
 
     fn checked(self) -> Result<Self, ProtocolError> {
@@ -159,24 +158,19 @@ impl LweTable {
 
     /// The public matrix of the first dimension, `columns x n`.
     pub fn first_matrix(&self) -> PublicMatrix {
-        let columns = self.asked_columns();
-        self.lwe.public_matrix(MatrixDomain::First, columns).wrapped(self.shape.columns)
-    }
-
-    /// Columns of the queries that it is asked with.
-    fn asked_columns(&self) -> usize {
-        self.asked.map_or(self.shape.columns, |asked| asked.columns)
-    }
-
-    /// Whether it is a segment beside the base.
-    pub(crate) fn is_beside(&self) -> bool {
-        self.asked.is_some()
+        self.lwe.public_matrix(MatrixDomain::First, self.asked_columns).wrapped(self.shape.columns)
     }
 
     /// The public matrix of DoublePIR's second dimension, `blocks x n`.
     pub fn second_matrix(&self) -> PublicMatrix {
-        let blocks = self.asked.map_or(self.shape.blocks, |asked| asked.second);
-        self.lwe.public_matrix(MatrixDomain::Second, blocks).wrapped(self.shape.blocks)
+        self.lwe.public_matrix(MatrixDomain::Second, self.shape.blocks)
+    }
+
+    /// What segments may be like that are asked with the queries of this table.
+    pub(crate) fn segment_rule(&self) -> SegmentRule {
+        // The second vector is as it is.
+        let entries = vec![if self.spec.second_fold { self.shape.blocks } else { 1 }];
+        SegmentRule { columns: self.shape.columns, column_unit: self.first_matrix().column_unit(), entries }
     }
 
     /// Bytes into which a word of the first fold is cut for the second one (DoublePIR).
@@ -199,11 +193,8 @@ impl LweTable {
         self.shape.slot_bytes * self.digits()
     }
 
-    /// Bytes of a query: first and second dimension; a segment has none of its own.
+    /// Bytes of a query: first and second dimension.
     pub fn query_bytes(&self) -> (usize, usize) {
-        if self.is_beside() {
-            return (0, 0);
-        }
         let packed = |words| packed_bytes(words, self.widths.query);
         let second = if self.spec.second_fold { packed(self.shape.blocks) } else { 0 };
         (packed(self.shape.columns), second)
@@ -239,7 +230,7 @@ impl LweTable {
         // DoublePIR makes digits of the answer as of the hint.
         let is_double = self.spec.second_fold;
         let answer = if is_double { self.widths.hint } else { self.widths.answer };
-        LweNoise::new(&self.lwe, self.asked_columns(), Widths { answer, ..self.widths })
+        LweNoise::new(&self.lwe, self.asked_columns, Widths { answer, ..self.widths })
     }
 
     /// Noise of the second fold (DoublePIR).

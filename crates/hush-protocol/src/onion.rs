@@ -30,7 +30,7 @@ use zeroize::Zeroizing;
 use crate::{
     ProtocolError,
     client::Given,
-    facts::{DB_FILE, Database, Facts, FileSpec, HintPlan, SegmentRule, WordBits},
+    facts::{DB_FILE, Database, Facts, FileSpec, HintPlan, WordBits},
     layout,
     page::{Batch, Files, Host, Page, Partial},
     registry::Protocol,
@@ -38,11 +38,11 @@ use crate::{
     ring_keys::{RingKeys, RingScheme, given_keys, upload_bytes},
     ring_table::RingTable,
     symbols::from_symbols,
-    table::{SegmentShape, TableShape, invalid_descriptor, powers_below},
+    table::{SegmentShape, TableShape, invalid_descriptor},
     target::Target,
     tournament::Tournament,
     whitening::Whitening,
-    wire::{self, KEY_ID_BYTES},
+    wire::{self, KEY_ID_BYTES, QuerySizes},
 };
 
 /// The page.
@@ -104,7 +104,7 @@ impl Page for Onion {
     }
 
     fn segment(base: &RingTable, shape: SegmentShape) -> Result<RingTable, ProtocolError> {
-        base.segment(&Self::facts(base), shape)
+        base.segment(shape)
     }
 
     fn facts(table: &RingTable) -> Facts {
@@ -117,7 +117,7 @@ impl Page for Onion {
             log2_failure: table.log2_failure(),
             shape: table.shape(),
             word_bits: None,
-            query: table.query_bytes(),
+            query: QuerySizes::rlwe(table.query_bytes()),
             answer_bytes: table.answer_bytes(),
             hint_bytes: 0,
             keys: Some(*ring),
@@ -126,11 +126,7 @@ impl Page for Onion {
             encoded_bytes: table.tiling().stored_bytes(),
             units: table.entries(),
             lanes: table.lanes(),
-            // The selectors are as they are; the low bits choose.
-            segments: SegmentRule {
-                column_unit: table.shape().columns,
-                entries: powers_below(table.entries()),
-            },
+            segments: table.segment_rule(),
             details: vec![
                 ("ring_degree", json!(ring.degree())),
                 ("symbol_bits", json!(ring.plaintext_bits())),

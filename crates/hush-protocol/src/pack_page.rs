@@ -199,7 +199,7 @@ impl<P: PackPage> Page for Packed<P> {
     }
 
     fn segment(base: &PackTable, shape: SegmentShape) -> Result<PackTable, ProtocolError> {
-        base.segment(&Self::facts(base), shape)
+        base.segment(shape)
     }
 
     fn facts(table: &PackTable) -> Facts {

@@ -19,12 +19,12 @@ use hush_ops::{
 use crate::{
     ProtocolError,
     entry_layout::{EntryLayout, most_lanes},
-    facts::{Facts, SegmentRule},
+    facts::SegmentRule,
     registry::Protocol,
     response::response_bytes,
     table::{
-        Asked, MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, SegmentShape, TableShape,
-        check_kept, check_limit, fewest_query_bits, powers_below,
+        MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, SegmentShape, TableShape, check_kept,
+        check_limit, fewest_query_bits, powers_below,
     },
     wire::{KEY_ID_BYTES, QuerySizes},
 };
@@ -65,8 +65,10 @@ pub struct PackTable {
     params: PackParams,
     shape: TableShape,
     query_bits: u32,
-    /// Of a segment beside the base.
-    asked: Option<Asked>,
+    /// Columns of the queries that it is asked with: its own, or those of the base.
+    asked_columns: usize,
+    /// Entries of a segment beside the base.
+    entries: Option<usize>,
 }
 
 impl PackTable {
@@ -76,7 +78,9 @@ impl PackTable {
     /// As [`PackTable::with_query_bits`].
     pub fn new(spec: PackSpec, params: PackParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_shape(spec, &params, shape)?;
-        let sigmas = |query_bits| Self { spec, params, shape, query_bits, asked: None }.sigmas();
+        let sigmas = |query_bits| {
+            Self { spec, params, shape, query_bits, asked_columns: shape.columns, entries: None }.sigmas()
+        };
         let query_bits = if params.lwe().full_words() { 32 } else { fewest_query_bits(sigmas) };
         Self::with_query_bits(spec, params, shape, query_bits)
     }
@@ -95,14 +99,14 @@ impl PackTable {
     ) -> Result<Self, ProtocolError> {
         check_limit("bits of a query word", query_bits as usize, 32)?;
         check_shape(spec, &params, shape)?;
-        Self { spec, params, shape, query_bits, asked: None }.checked()
+        Self { spec, params, shape, query_bits, asked_columns: shape.columns, entries: None }.checked()
     }
 
     /// A segment that is asked with the queries of this table.
     ///
     /// # Errors
     /// As [`PackTable::with_query_bits`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
-    pub fn segment(&self, base: &Facts, segment: SegmentShape) -> Result<Self, ProtocolError> {
+    pub fn segment(&self, segment: SegmentShape) -> Result<Self, ProtocolError> {
         let SegmentShape { shape, entries } = segment;
         check_shape(self.spec, &self.params, shape)?;
         let most = match self.spec.second {
@@ -110,9 +114,8 @@ impl PackTable {
             _ if self.chooses_entries() => most_lanes(self.params.ring().degree(), shape.slot_bytes),
             _ => MAX_DB_ROWS,
         };
-        segment.check(base, most)?;
-        let asked = Asked { columns: self.shape.columns, second: self.second_words(), entries };
-        Self { shape, asked: Some(asked), ..*self }.checked()
+        segment.check(&self.segment_rule(), most)?;
+        Self { shape, asked_columns: self.shape.columns, entries: Some(entries), ..*self }.checked()
     }
 
     fn checked(self) -> Result<Self, ProtocolError> {
@@ -173,10 +176,8 @@ impl PackTable {
 
     pub(crate) fn entry_layout(&self) -> EntryLayout {
         let degree = self.params.ring().degree();
-        match self.asked {
-            Some(asked) if self.chooses_entries() => {
-                EntryLayout::with_entries(degree, self.shape, asked.entries)
-            }
+        match self.entries {
+            Some(entries) if self.chooses_entries() => EntryLayout::with_entries(degree, self.shape, entries),
             _ => EntryLayout::new(degree, self.shape),
         }
     }
@@ -273,23 +274,12 @@ impl PackTable {
 
     /// The public matrix of the first dimension.
     pub fn first_matrix(&self) -> PublicMatrix {
-        self.params.lwe().public_matrix(MatrixDomain::First, self.asked_columns()).wrapped(self.shape.columns)
-    }
-
-    /// Columns of the queries that it is asked with.
-    fn asked_columns(&self) -> usize {
-        self.asked.map_or(self.shape.columns, |asked| asked.columns)
-    }
-
-    /// Whether it is a segment beside the base.
-    pub(crate) fn is_beside(&self) -> bool {
-        self.asked.is_some()
+        self.params.lwe().public_matrix(MatrixDomain::First, self.asked_columns).wrapped(self.shape.columns)
     }
 
     /// The public matrix of the second dimension.
     pub fn second_matrix(&self) -> PublicMatrix {
-        let words = self.asked.map_or(self.second_words(), |asked| asked.second);
-        self.params.lwe().public_matrix(MatrixDomain::Second, words).wrapped(self.second_words())
+        self.params.lwe().public_matrix(MatrixDomain::Second, self.second_words())
     }
 
     /// Words of the second vector of a query: blocks or entries, of which it selects one. 0 if there is none.
@@ -321,7 +311,8 @@ impl PackTable {
             Second::None if self.spec.folds => powers_below(entries),
             Second::None => vec![1],
         };
-        SegmentRule { column_unit: self.first_matrix().column_unit(), entries }
+        let column_unit = self.first_matrix().column_unit();
+        SegmentRule { columns: self.shape.columns, column_unit, entries }
     }
 
     /// Rounds in which entries are folded to one (`hybrid`).
@@ -343,11 +334,8 @@ impl PackTable {
         }
     }
 
-    /// Bytes of the parts of a query; a segment has none of its own.
+    /// Bytes of the parts of a query.
     pub fn query_bytes(&self) -> QuerySizes {
-        if self.is_beside() {
-            return QuerySizes::default();
-        }
         QuerySizes {
             first: packed_bytes(self.shape.columns, self.query_bits),
             second: packed_bytes(self.second_words(), self.query_bits),
@@ -393,12 +381,12 @@ impl PackTable {
             Second::Block => {
                 let bits = 8 * DIGITS as u32;
                 let widths = Widths { query: self.query_bits, hint: bits, answer: bits };
-                let noise = LweNoise::new(self.params.lwe(), self.asked_columns(), widths);
+                let noise = LweNoise::new(self.params.lwe(), self.asked_columns, widths);
                 let values = self.shape.slot_bytes;
                 vec![Layer { sigmas: noise.sigmas(), log2_failure: noise.log2_failure(values) }, second()]
             }
-            Second::Entry => vec![packed(self.asked_columns(), slot_planes), second()],
-            Second::None => vec![packed(self.asked_columns(), slot_planes)],
+            Second::Entry => vec![packed(self.asked_columns, slot_planes), second()],
+            Second::None => vec![packed(self.asked_columns, slot_planes)],
         }
     }
 }

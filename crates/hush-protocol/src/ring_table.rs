@@ -18,11 +18,10 @@ use hush_ops::ntt_tiling::{MAX_ROWS, NttTiling};
 
 use crate::{
     ProtocolError,
-    facts::Facts,
+    facts::SegmentRule,
     response::response_bytes,
     symbols::symbol_count,
-    table::{MAX_SLOT_BYTES, SegmentShape, TableShape, check_limit},
-    wire::QuerySizes,
+    table::{MAX_SLOT_BYTES, SegmentShape, TableShape, check_limit, powers_below},
 };
 
 /// Most entries: 2^24, folded in 24 rounds.
@@ -53,10 +52,10 @@ impl RingTable {
     ///
     /// # Errors
     /// As [`RingTable::new`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
-    pub fn segment(&self, base: &Facts, segment: SegmentShape) -> Result<Self, ProtocolError> {
+    pub fn segment(&self, segment: SegmentShape) -> Result<Self, ProtocolError> {
         let SegmentShape { shape, entries } = segment;
         check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
-        segment.check(base, lanes(&self.ring, shape.slot_bytes))?;
+        segment.check(&self.segment_rule(), lanes(&self.ring, shape.slot_bytes))?;
         Self { shape, entries: Some(entries), ..*self }.checked()
     }
 
@@ -97,9 +96,11 @@ impl RingTable {
         self.entries.map_or(most, |entries| self.shape.blocks.div_ceil(entries))
     }
 
-    /// Whether it is a segment beside the base.
-    pub(crate) fn is_beside(&self) -> bool {
-        self.entries.is_some()
+    /// What segments may be like that are asked with the queries of this table.
+    pub(crate) fn segment_rule(&self) -> SegmentRule {
+        // The selectors are as they are; the low bits choose.
+        let columns = self.shape.columns;
+        SegmentRule { columns, column_unit: columns, entries: powers_below(self.entries()) }
     }
 
     /// Plaintexts that a slot takes, 1 for slots that share one.
@@ -141,12 +142,9 @@ impl RingTable {
         (0..self.planes()).map(plane).collect()
     }
 
-    /// Bytes of the parts of a query; a segment has none of its own.
-    pub fn query_bytes(&self) -> QuerySizes {
-        if self.is_beside() {
-            return QuerySizes::default();
-        }
-        QuerySizes::rlwe(self.ring.query_bytes(self.leaves()))
+    /// Bytes of a query.
+    pub fn query_bytes(&self) -> usize {
+        self.ring.query_bytes(self.leaves())
     }
 
     /// Bytes of an answer.

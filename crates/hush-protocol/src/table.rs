@@ -3,7 +3,7 @@
 use hush_he::params::Widths;
 use hush_ops::tiling::Tiling;
 
-use crate::{ProtocolError, facts::Facts};
+use crate::{ProtocolError, facts::SegmentRule};
 
 /// Most columns (D0): a query of this many words is 256 MiB, beyond any sensible one.
 pub const MAX_COLUMNS: usize = 1 << 26;
@@ -36,17 +36,6 @@ pub struct TableShape {
     pub slot_bytes: usize,
 }
 
-/// What the queries of a segment choose among: they are made for another segment, the base of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
-    /// Columns of the base.
-    pub(crate) columns: usize,
-    /// Places of the base's second vector, if there is one.
-    pub(crate) second: usize,
-    /// Entries of the segment, of which an answer holds one.
-    pub(crate) entries: usize,
-}
-
 /// The shape of a segment beside the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentShape {
@@ -62,10 +51,10 @@ impl SegmentShape {
         self.shape.blocks / self.entries.max(1)
     }
 
-    /// `Ok` if a segment of it can be asked with the queries of a table of these facts, where an entry has up to `lanes` lanes.
-    pub(crate) fn check(&self, base: &Facts, lanes: usize) -> Result<(), ProtocolError> {
+    /// `Ok` if a segment of it can be asked with the queries of a base of this rule, where an entry has up to `lanes` lanes.
+    pub(crate) fn check(&self, rule: &SegmentRule, lanes: usize) -> Result<(), ProtocolError> {
         let Self { shape, entries } = *self;
-        let (all, unit) = (base.shape.columns, base.segments.column_unit);
+        let SegmentRule { columns: all, column_unit: unit, .. } = *rule;
         let divides = shape.columns > 0
             && all.is_multiple_of(shape.columns)
             && (shape.columns == all || shape.columns.is_multiple_of(unit));
@@ -76,11 +65,11 @@ impl SegmentShape {
                 allowed: format!("a divisor of {all}, and a multiple of {unit}"),
             });
         }
-        if !base.segments.entries.contains(&entries) {
+        if !rule.entries.contains(&entries) {
             return Err(ProtocolError::Limit {
                 what: "entries of a segment",
                 actual: entries as u64,
-                allowed: format!("one of {:?}", base.segments.entries),
+                allowed: format!("one of {:?}", rule.entries),
             });
         }
         if shape.blocks == 0 || !shape.blocks.is_multiple_of(entries) || self.lanes() > lanes {

@@ -18,7 +18,7 @@ use hush_protocol::{
     symbols::to_symbols,
     table::TableShape,
     whitening::Whitening,
-    wire::{self, Answer, Query, QueryResponse, RequestShape, WireError},
+    wire::{self, Answer, Query, QueryResponse, QuerySizes, RequestShape, WireError},
 };
 use prost::Message;
 
@@ -115,7 +115,7 @@ impl RingSample {
         let shape = RequestShape {
             epoch: &self.descriptor.epoch,
             protocol: "onion",
-            query: self.table.table().query_bytes(),
+            query: QuerySizes::rlwe(self.table.table().query_bytes()),
             max_queries: wire::MAX_QUERIES,
         };
         let queries = match shape.decode(request.body.clone().into()) {

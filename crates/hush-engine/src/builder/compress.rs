@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hush_cpu::Cpu;
-use hush_protocol::descriptor::Compression;
+use hush_protocol::descriptor::{BlobRef, Codec, Compression};
 use hush_store::ingest::{Compressor, IngestError, SpooledRecords};
 
 use super::{BuildError, BuildOptions, Compress, Lengths, Plan};
@@ -16,34 +16,68 @@ const DICTIONARIES: u64 = 32;
 /// Values that show what is to be expected.
 const SAMPLE: usize = 4096;
 
-/// Records whose values are compressed.
-pub(super) struct Compressed {
-    pub(super) records: SpooledRecords,
-    pub(super) dictionary: Vec<u8>,
+/// What is laid out: the records as they are, or compressed, and the plan of their table.
+pub(super) struct Stored {
+    /// With their dictionary.
+    pub(super) compressed: Option<(SpooledRecords, Vec<u8>)>,
+    pub(super) lengths: Lengths,
+    pub(super) plan: Plan,
 }
 
-/// The records with compressed values, if they are to be.
-pub(super) fn compressed(
+/// The records and their plan, with compressed values if that is asked for, or saves enough.
+pub(super) fn stored(
     records: &SpooledRecords,
     by_key: bool,
     options: &BuildOptions,
     dir: &Path,
     cpu: &Cpu,
     progress: &dyn Progress,
-) -> Result<Option<Compressed>, BuildError> {
-    if options.compress == Compress::None {
-        return Ok(None);
+) -> Result<Stored, BuildError> {
+    let planned = |records: &SpooledRecords| {
+        let lengths = Lengths::of(records);
+        Plan::choose(&lengths, by_key, options).map(|plan| (lengths, plan))
+    };
+    let smaller = match options.compress {
+        Compress::None => None,
+        Compress::Auto | Compress::Zstd => compressed(records, options, dir, cpu, progress)?,
+    };
+    let Some((smaller, dictionary)) = smaller else {
+        let (lengths, plan) = planned(records)?;
+        return Ok(Stored { compressed: None, lengths, plan });
+    };
+    let (lengths, plan) = planned(&smaller)?;
+    if options.compress == Compress::Auto {
+        // If there is no table of the values as they are, there is one of shorter ones.
+        match planned(records) {
+            Ok((lengths, whole)) if plan.file_bytes() as f64 > WORTH * whole.file_bytes() as f64 => {
+                return Ok(Stored { compressed: None, lengths, plan: whole });
+            }
+            _ => {}
+        }
     }
+    let (before, after) = (Bytes(records.value_bytes() as usize), Bytes(smaller.value_bytes() as usize));
+    progress.note(&format!("values of {before} are compressed to {after}"));
+    Ok(Stored { compressed: Some((smaller, dictionary)), lengths, plan })
+}
+
+/// The records with compressed values, and the dictionary; `None` where it may be left alone and does not look worth it.
+fn compressed(
+    records: &SpooledRecords,
+    options: &BuildOptions,
+    dir: &Path,
+    cpu: &Cpu,
+    progress: &dyn Progress,
+) -> Result<Option<(SpooledRecords, Vec<u8>)>, BuildError> {
+    let is_free = options.compress == Compress::Auto;
     progress.start("train", records.value_bytes(), "bytes");
     let compressor = cpu.install(|| Compressor::trained(records));
     progress.advance(records.value_bytes());
-    let compressor = match (compressor, options.compress) {
-        (Ok(compressor), _) => compressor,
+    let compressor = match compressor {
+        Ok(compressor) => compressor,
         // Too few, or too short.
-        (Err(_), Compress::Auto) => return Ok(None),
-        (Err(error), _) => return Err(IngestError::Compress(error).into()),
+        Err(_) if is_free => return Ok(None),
+        Err(error) => return Err(IngestError::Compress(error).into()),
     };
-    let is_free = options.compress == Compress::Auto;
     if is_free && !seems_worth(records, &compressor)? {
         return Ok(None);
     }
@@ -52,25 +86,9 @@ pub(super) fn compressed(
         progress.advance(bytes);
         progress.check()
     };
-    let convert = || {
-        records.converted(
-            dir,
-            || compressor.context(),
-            |context, value| Compressor::compress(context, value),
-            advance,
-        )
-    };
-    let smaller = cpu.install(convert)?;
-    if is_free {
-        let bytes =
-            |records| Ok::<_, BuildError>(Plan::choose(&Lengths::of(records), by_key, options)?.file_bytes());
-        if bytes(&smaller)? as f64 > WORTH * bytes(records)? as f64 {
-            return Ok(None);
-        }
-    }
-    let (before, after) = (Bytes(records.value_bytes() as usize), Bytes(smaller.value_bytes() as usize));
-    progress.note(&format!("values of {before} are compressed to {after}"));
-    Ok(Some(Compressed { records: smaller, dictionary: compressor.dictionary().to_vec() }))
+    let context = || compressor.context();
+    let smaller = cpu.install(|| records.converted(dir, context, Compressor::compress, advance))?;
+    Ok(Some((smaller, compressor.dictionary().to_vec())))
 }
 
 /// Whether some of the values become so much shorter that it is worth to try all.
@@ -88,10 +106,7 @@ fn seems_worth(records: &SpooledRecords, compressor: &Compressor) -> Result<bool
 }
 
 /// What the descriptor says of it.
-pub(super) fn described(
-    records: &SpooledRecords,
-    dictionary: hush_protocol::descriptor::BlobRef,
-) -> Compression {
+pub(super) fn described(records: &SpooledRecords, dictionary: BlobRef) -> Compression {
     let max_value_bytes = records.max_value_len() as u32;
-    Compression { codec: hush_protocol::descriptor::Codec::Zstd, dictionary, max_value_bytes }
+    Compression { codec: Codec::Zstd, dictionary, max_value_bytes }
 }

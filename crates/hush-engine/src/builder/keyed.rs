@@ -21,8 +21,8 @@ use rayon::prelude::*;
 
 use super::{
     BuildError, Laid, Plan, Written,
-    plan::{divisible, segment_shapes},
     ring::{self, Place},
+    segment_shapes::{Candidate, divisible, segment_shapes},
     word_slots::WordSlots,
 };
 use crate::Progress;
@@ -48,7 +48,7 @@ pub(super) fn lay_out(
 ) -> Result<Laid, BuildError> {
     let mut seed = [0; 32];
     Csprng::from_os().fill_bytes(&mut seed);
-    let digests = hash_keys(records, plan.by_key(), &seed, cpu, progress)?;
+    let digests = hash_keys(records, plan.by_key, &seed, cpu, progress)?;
     let scheme = &plan.scheme;
     let (mut block_map, capacity) = balance(&digests, plan.params.base().facts().shape.blocks, progress)?;
     let planned = plan.params.base().facts();
@@ -88,7 +88,7 @@ pub(super) fn lay_out(
         thresholds: block_map.thresholds,
         block_seeds: block_map.seeds,
     };
-    let lookup = if plan.by_key() { Lookup::Key(keys) } else { Lookup::Position(keys) };
+    let lookup = if plan.by_key { Lookup::Key(keys) } else { Lookup::Position(keys) };
     Ok(Laid { params, slot: plan.slot, lookup, base, beside })
 }
 
@@ -170,7 +170,7 @@ impl Tiers<'_> {
         let shapes =
             segment_shapes(&params, self.plan.filter, part.len(), |entries| fullest(entries).unwrap_or(0));
         // The cheapest one in which all keys have a place.
-        for (shape, capacity) in shapes {
+        for Candidate { shape, capacity, .. } in shapes {
             let by_entry = self.by_entry(&params, &keys, shape.entries);
             let Some(lanes) = self.lanes(&params, &by_entry, shape, capacity)? else { continue };
             let params = params.clone().with_segment(shape)?;

@@ -15,7 +15,9 @@ mod plaintext_files;
 mod plan;
 mod resume;
 mod ring;
+mod segment_shapes;
 mod size;
+mod tier_search;
 mod tile;
 mod word_slots;
 
@@ -30,6 +32,7 @@ use hush_store::{
     snapshot::{DICTIONARY_FILE, FORMAT_VERSION, FileEntry, Header, SegmentWriter, SnapshotWriter, State},
 };
 
+use compress::Stored;
 pub use error::BuildError;
 use hint::Source;
 use laid::{Laid, Written};
@@ -73,13 +76,9 @@ pub fn build(
     let state = if let Some(state) = resume::take_over(&identity, &writer, progress)? {
         state
     } else {
-        let compressed = compress::compressed(records, by_key, options, writer.partial_dir(), cpu, progress)?;
-        let (stored, dictionary) = match &compressed {
-            Some(compressed) => (&compressed.records, Some(&compressed.dictionary)),
-            None => (records, None),
-        };
-        let lengths = Lengths::of(stored);
-        let plan = Plan::choose(&lengths, by_key, options)?;
+        let Stored { compressed, lengths, plan } =
+            compress::stored(records, by_key, options, writer.partial_dir(), cpu, progress)?;
+        let stored = compressed.as_ref().map_or(records, |(compressed, _)| compressed);
         let size = TableSize::new(&plan, &lengths);
         progress.note(&size.to_string());
         plan.tell_tiers(&lengths, |line| progress.note(line));
@@ -91,7 +90,7 @@ pub fn build(
             index::lay_out(stored, &plan, &writer.segment(0), cpu, progress)?
         };
         let mut state = laid.finish(identity, stored, progress)?;
-        if let Some(dictionary) = dictionary {
+        if let Some((_, dictionary)) = &compressed {
             let mut file = writer.create_mapped(DICTIONARY_FILE, dictionary.len())?;
             file.bytes().copy_from_slice(dictionary);
             let blob = BlobRef { blake3: file.blob_hash()?, bytes: dictionary.len() as u64 };

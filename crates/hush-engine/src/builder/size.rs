@@ -77,7 +77,7 @@ impl TableSize {
                 .sum(),
             scratch: segments.iter().map(scratch).max().unwrap_or(0),
             working: if plan.is_keyed() { lengths.records() * key_bytes } else { 0 },
-            by_key: plan.by_key(),
+            by_key: plan.by_key,
             facts,
         }
     }

@@ -1,15 +1,11 @@
 //! Tables whose values go on in several segments, all asked with one query.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex},
-};
+use std::collections::BTreeSet;
 
-use hush_cpu::Cpu;
-use hush_engine::{Backends, Engine, builder::BuildError};
+use hush_engine::{Engine, builder::BuildError};
 use hush_protocol::{Protocol, descriptor::Lookup};
 
-use crate::tables::{Folder, Told, Wanted, on_cpu};
+use crate::tables::{Folder, Wanted, on_cpu};
 
 /// Three tiers: short values, some that fill several lanes of a plaintext of the second, and a few of several plaintexts.
 const TIERS: &[usize] = &[60, 200, 700];
@@ -92,44 +88,5 @@ fn tiers_that_do_not_go_up_to_the_longest_are_refused() {
     assert!(matches!(refused(&[60, 699]), BuildError::TiersTooShort { longest: 700 }));
     for tiers in [&[60, 60, 700][..], &[200, 60, 700], &[0, 700]] {
         assert!(matches!(refused(tiers), BuildError::TierOrder { .. }), "{tiers:?}");
-    }
-}
-
-#[test]
-fn a_killed_build_of_tiers_goes_on() {
-    // As `resume.rs`, for the files of the segments beside the base.
-    struct Killed {
-        told: Told,
-        stage: Mutex<(String, usize)>,
-    }
-    impl hush_engine::Progress for Killed {
-        fn start(&self, stage: &str, total: u64, unit: &'static str) {
-            self.told.start(stage, total, unit);
-            let mut at = self.stage.lock().unwrap();
-            if at.0 == stage {
-                at.1 = at.1.saturating_sub(1);
-            }
-        }
-        fn advance(&self, units: u64) {
-            self.told.advance(units);
-        }
-        fn note(&self, line: &str) {
-            self.told.note(line);
-        }
-        fn check(&self) -> Result<(), hush_store::cancel::Cancelled> {
-            let at = self.stage.lock().unwrap();
-            if at.1 == 0 { Err(hush_store::cancel::Cancelled) } else { Ok(()) }
-        }
-    }
-    let cpu: Backends = Backends::cpu_only(Arc::new(Cpu::new(2).unwrap()));
-    for protocol in [Protocol::Colpack, Protocol::Hybrid, Protocol::Simple] {
-        let folder = Folder::new(Wanted { records: 2000, ..wanted(protocol, true) });
-        let stage = if protocol == Protocol::Colpack { "pack columns" } else { "hint" };
-        // While the second segment is made.
-        let killed = Killed { told: Told::default(), stage: Mutex::new((stage.into(), 2)) };
-        let _ = folder.build("table", &cpu, &killed).unwrap_err();
-        let told = Told::default();
-        folder.build("table", &cpu, &told).unwrap();
-        check(&folder, &*folder.open(&cpu).unwrap());
     }
 }

@@ -118,15 +118,10 @@ fn segments(descriptor: &Descriptor, params: &TableParams) -> Vec<Value> {
             "answer_bytes": facts.answer_bytes,
             "hint_bytes": facts.hint_bytes,
             "noise_sigmas": finite(facts.sigmas),
-            "server_bytes": segment_bytes(segment),
+            "server_bytes": segment.file_bytes(),
         })
     };
     all.map(describe).collect()
-}
-
-/// Bytes of the files of a segment.
-fn segment_bytes(segment: &SegmentParams) -> u64 {
-    segment.files().iter().map(|file| file.content.bytes()).sum()
 }
 
 /// A line for each segment of a table of several, from the first byte of a value that is in it.
@@ -141,7 +136,7 @@ fn tiers(descriptor: &Descriptor, params: &TableParams) -> Vec<(String, String)>
             "bytes {from} to {end} of {records} records: {} columns x {} blocks, {}, answers of {}",
             facts.shape.columns,
             facts.shape.blocks,
-            report::bytes(segment_bytes(segment)),
+            report::bytes(segment.file_bytes()),
             report::bytes(facts.answer_bytes as u64)
         );
         if index > 0 {
@@ -222,9 +217,10 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
     line(
         "values",
         format!(
-            "{} in all, at most {} bytes each; fingerprint {} bytes",
+            "{} in all, at most {} bytes each{}; fingerprint {} bytes",
             report::bytes(header.payload_bytes),
             descriptor.slot.max_value_bytes,
+            if descriptor.compression.is_some() { ", compressed" } else { "" },
             descriptor.slot.fingerprint_bytes
         ),
     );

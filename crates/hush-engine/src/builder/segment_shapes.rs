@@ -1,0 +1,133 @@
+//! Which shapes the segments of a table can have, and what they cost.
+
+use hush_protocol::{
+    any_page::{SegmentParams, TableParams},
+    facts::SegmentRule,
+    keyword::{FilterKind, WrappedFilter},
+    layout::STREAM_PER_TRAFFIC,
+    table::{LOOKUPS_PER_EPOCH, SegmentShape, TableShape},
+};
+
+use super::{BuildError, options::Scheme};
+
+/// Of columns that are rounded up so that segments can divide them: at most one in so many more.
+const ROUNDING: usize = 16;
+/// The base may have so many times as many columns, or as few, as would suit it alone.
+const SPREAD: usize = 2;
+/// So many numbers of columns are tried.
+const BASES: usize = 16;
+
+/// What a segment costs: the bytes that a server scans, and those that are sent, in bytes that are scanned in that time.
+pub(super) fn cost(segment: &SegmentParams) -> f64 {
+    let facts = segment.facts();
+    let hint = facts.hint_bytes as f64 / LOOKUPS_PER_EPOCH;
+    let sent = (facts.query.total() + facts.answer_bytes) as f64 + hint;
+    segment.file_bytes() as f64 + sent * STREAM_PER_TRAFFIC
+}
+
+/// Tables of so many keys that segments can be beside, the cheapest first: all entries have as many blocks, so that the keys of a
+/// tier are evenly spread over them. `like` is one that has the columns which suit it alone.
+pub(super) fn wide_bases(
+    scheme: &Scheme,
+    like: &TableParams,
+    records: usize,
+    filter: FilterKind,
+) -> Result<Vec<TableParams>, BuildError> {
+    let TableShape { columns: suitable, slot_bytes, .. } = like.facts().shape;
+    let rule = &like.facts().segments;
+    let (unit, chooses) = (rule.column_unit, rule.entries.last().is_some_and(|&entries| entries > 1));
+    let least = suitable.max(WrappedFilter::min_columns(filter));
+    let columns: Vec<usize> = match scheme.columns {
+        // Segments have the columns of the base.
+        _ if unit == suitable => vec![least],
+        Some(_) => vec![divisible(least, unit)],
+        None => {
+            let (fewest, most) = (suitable / SPREAD / unit, suitable * SPREAD / unit);
+            let all = (fewest.max(1)..=most).step_by((most - fewest).div_ceil(BASES).max(1));
+            all.map(|units| units * unit).chain([divisible(least, unit)]).collect()
+        }
+    };
+    let table = |columns: usize| {
+        // A block takes a few keys more than the mean.
+        let keys = filter.capacity(columns) as f64 / 1.004;
+        let blocks = (records as f64 / keys.max(1.0)).ceil().max(1.0) as usize;
+        let blocks = if chooses { blocks.next_multiple_of(like.facts().lanes) } else { blocks };
+        scheme.params(TableShape { columns, blocks, slot_bytes })
+    };
+    let least = WrappedFilter::min_columns(filter);
+    let (tables, errors): (Vec<_>, Vec<_>) =
+        columns.into_iter().filter(|&columns| columns >= least).map(table).partition(Result::is_ok);
+    let mut tables: Vec<_> = tables.into_iter().flatten().collect();
+    if let (true, Some(Err(error))) = (tables.is_empty(), errors.into_iter().next()) {
+        return Err(error);
+    }
+    tables.sort_by(|a, b| cost(a.base()).total_cmp(&cost(b.base())));
+    Ok(tables)
+}
+
+/// A number of columns that has divisors for segments, a few more than so many.
+pub(super) fn divisible(columns: usize, unit: usize) -> usize {
+    let least = columns.div_ceil(unit);
+    let units =
+        (least..=least + least / ROUNDING).rev().max_by_key(|&units| divisors(units)).unwrap_or(least);
+    units * unit
+}
+
+fn divisors(units: usize) -> usize {
+    (1..=units.min(1024)).filter(|&divisor| units.is_multiple_of(divisor)).count()
+}
+
+/// The number of keys that the fullest of `entries` entries is to hold, four standard deviations over the mean.
+pub(super) fn fullest(records: usize, entries: usize) -> usize {
+    let mean = records as f64 / entries as f64;
+    if entries == 1 { records } else { (mean + 4.0 * mean.sqrt()).ceil() as usize }
+}
+
+/// A shape of a segment.
+pub(super) struct Candidate {
+    pub(super) shape: SegmentShape,
+    /// Keys that a block may hold.
+    pub(super) capacity: usize,
+    /// As of [`cost`].
+    pub(super) cost: f64,
+}
+
+/// The shapes that a segment of slots of `slot_bytes` bytes can have beside the base of a table, the cheapest first. `fullest` says
+/// how many keys the fullest entry holds, of so many.
+pub(super) fn segment_shapes(
+    table: &TableParams,
+    filter: FilterKind,
+    slot_bytes: usize,
+    fullest: impl Fn(usize) -> usize,
+) -> Vec<Candidate> {
+    let columns = columns_of(table, filter);
+    let mut candidates = Vec::new();
+    for &entries in &table.base().facts().segments.entries {
+        let keys = fullest(entries);
+        for &columns in &columns {
+            let capacity = WrappedFilter::capacity(filter, columns);
+            // Several lanes fill to half a per cent over the mean, and two keys.
+            let lanes = if keys <= capacity {
+                1
+            } else {
+                ((keys as f64 * 1.005 + 2.0) / capacity as f64).ceil() as usize
+            };
+            let shape = TableShape { columns, blocks: lanes.max(1) * entries, slot_bytes };
+            let shape = SegmentShape { shape, entries };
+            if let Ok(segment) = table.segment(shape) {
+                candidates.push(Candidate { shape, capacity, cost: cost(&segment) });
+            }
+        }
+    }
+    candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    candidates
+}
+
+/// How many columns a segment beside the base of a table can have.
+pub(super) fn columns_of(table: &TableParams, filter: FilterKind) -> Vec<usize> {
+    let SegmentRule { columns: all, column_unit: unit, .. } = table.base().facts().segments;
+    let divisors = (1..=all / unit.max(1)).filter(|&wraps| all.is_multiple_of(wraps));
+    let columns = divisors.map(|wraps| all / wraps);
+    let least = WrappedFilter::min_columns(filter);
+    columns.filter(|&columns| columns >= least && (columns == all || columns.is_multiple_of(unit))).collect()
+}
