@@ -375,6 +375,7 @@ fn snapshots() {
             descriptor,
             payload_bytes: 1,
             source: "t.csv".into(),
+            changes: None,
             files,
         }
     };
@@ -393,6 +394,7 @@ fn snapshots() {
     let state = State {
         identity,
         descriptor: sample::descriptor(Protocol::Colpack, Lookup::Index),
+        changes: None,
         files: vec![database],
     };
     let text = serde_json::to_string(&state).unwrap();

@@ -13,7 +13,7 @@ const EPOCH: [u8; EPOCH_BYTES] = [7; EPOCH_BYTES];
 /// A request of queries, by a server whose queries are short.
 pub fn query_request(bytes: &[u8]) {
     let query = QuerySizes { first: 4, second: 2, packed: 3, key_id: 1 };
-    let shape = RequestShape { epoch: &EPOCH, protocol: "simple", query, max_queries: 3 };
+    let shape = RequestShape { asked: &EPOCH, protocol: "simple", query, max_queries: 3 };
     let body = Bytes::copy_from_slice(bytes);
     let Ok(queries) = bounded(FIXED + bytes.len(), || shape.decode(body)) else { return };
     assert!((1..=shape.max_queries).contains(&queries.len()));
@@ -37,9 +37,9 @@ pub fn query_request(bytes: &[u8]) {
 
 /// A response with answers, by a client that has sent three queries.
 pub fn query_response(bytes: &[u8]) {
-    let shape = ResponseShape { epoch: &EPOCH, answers: 3, answer_bytes: 5 };
+    let shape = ResponseShape { epoch: Some(&EPOCH), answers: 3, answer_bytes: 5 };
     let body = Bytes::copy_from_slice(bytes);
-    let Ok(answers) = bounded(FIXED + bytes.len(), || shape.decode(body)) else { return };
+    let Ok((_, answers)) = bounded(FIXED + bytes.len(), || shape.decode(body)) else { return };
     assert!(answers.len() == shape.answers && answers.iter().all(|words| words.len() == shape.answer_bytes));
     let response = QueryResponse {
         version: VERSION,
@@ -48,7 +48,7 @@ pub fn query_response(bytes: &[u8]) {
     };
     let encoded = response.encode_to_vec();
     assert!(encoded.len() <= shape.max_bytes());
-    assert_eq!(shape.decode(encoded.into()), Ok(answers));
+    assert_eq!(shape.decode(encoded.into()), Ok((EPOCH, answers)));
 }
 
 /// Evaluation keys, of whatever parameter set.

@@ -10,7 +10,7 @@ use std::{
 use hush_cpu::Cpu;
 use hush_engine::{
     Backends, Progress,
-    builder::{BuildOptions, Compress, Tiers, build},
+    builder::{BuildOptions, Tiers, build},
 };
 use hush_math::csprng::Csprng;
 use hush_protocol::{Protocol, facts::Facts};
@@ -23,17 +23,7 @@ use super::{report::Report, row::Row, threads};
 
 /// A build for `protocol` with the default parameter sets, key filter, fingerprint and shape.
 pub(crate) fn options(protocol: Protocol) -> BuildOptions {
-    BuildOptions {
-        protocol: Some(protocol),
-        preset: None,
-        filter: None,
-        tiers: Tiers::AtMost(1),
-        compress: Compress::None,
-        fingerprint_bytes: 8,
-        columns: None,
-        force_size: false,
-        signing_key: None,
-    }
+    BuildOptions { protocol: Some(protocol), tiers: Tiers::AtMost(1), ..BuildOptions::default() }
 }
 
 /// The stages of a build, and the seconds of each.

@@ -6,6 +6,7 @@ use hush_math::csprng::Csprng;
 use hush_protocol::{
     ProtocolError, Target,
     any_page::TableParams,
+    changes::{CHANGE_FINGERPRINT_BYTES, Change, ChangeFormat},
     client::{ClientHalf, Given, Hint, Pending},
     descriptor::{Descriptor, KeyLookup},
     facts::Facts,
@@ -24,7 +25,11 @@ pub type KeyId = [u8; wire::KEY_ID_BYTES];
 /// A table's descriptor, with its hints or with the client's keys, ready for look-ups.
 pub struct Table {
     descriptor: Descriptor,
+    /// What queries name.
+    asked: [u8; 32],
     params: TableParams,
+    /// What is in a slot of the changes, if there is room for some.
+    changes: Option<ChangeFormat>,
     /// Block map of a table whose records are found by a filter.
     block_map: Option<BlockMap>,
     /// Of compressed values.
@@ -40,7 +45,7 @@ pub struct PendingLookup {
     pending: Pending,
     /// What was asked for in the segments beside the base.
     beside: Vec<Target>,
-    /// Fingerprint that the slot must have; empty in a table by index.
+    /// Fingerprint of the key, as much of it as any slot must have; empty in a table by index.
     fingerprint: Zeroizing<Vec<u8>>,
     /// The index asked for, if the table does not have it.
     out_of_range: Option<u64>,
@@ -93,7 +98,9 @@ impl Table {
         }
         let block_map = descriptor.lookup.keys().map(KeyLookup::block_map);
         let needs_keys = params.facts().keys.is_some();
-        let mut table = Self { descriptor, params, block_map, decompressor, given, halves: Vec::new() };
+        let (asked, changes) = (descriptor.asked(), descriptor.changes());
+        let halves = Vec::new();
+        let mut table = Self { descriptor, asked, params, changes, block_map, decompressor, given, halves };
         if !needs_keys {
             table.halves = table.all_halves()?;
         }
@@ -102,6 +109,11 @@ impl Table {
 
     fn all_halves(&self) -> Result<Vec<Box<dyn ClientHalf>>, ProtocolError> {
         self.params.segments().iter().zip(&self.given).map(|(segment, given)| segment.client(given)).collect()
+    }
+
+    /// What queries name: [`Descriptor::asked`].
+    pub fn asked(&self) -> &[u8; 32] {
+        &self.asked
     }
 
     /// The descriptor.
@@ -155,6 +167,15 @@ impl Table {
         Ok((query, PendingLookup { pending, beside, fingerprint, out_of_range }))
     }
 
+    /// A look-up of another epoch of the same geometry, which this one has answered, as one of this: its query is the same.
+    ///
+    /// # Errors
+    /// As [`Table::query`].
+    pub fn adopt(&self, pending: PendingLookup, wanted: &Wanted) -> Result<PendingLookup, ClientError> {
+        let Sought { beside, fingerprint, .. } = self.sought(wanted)?;
+        Ok(PendingLookup { beside, fingerprint, ..pending })
+    }
+
     /// Reads an answer. Values of several columns are a JSON object of them.
     ///
     /// # Errors
@@ -180,7 +201,8 @@ impl Table {
         }
     }
 
-    /// The value in the slots of all segments, which are decrypted whatever the base says of its length.
+    /// The value in the slots of all segments, which are decrypted whatever the base says of its length. A change counts before
+    /// what is in the base and its tiers.
     fn value(
         &self,
         pending: &PendingLookup,
@@ -193,21 +215,22 @@ impl Table {
         }
         let segments = self.params.segments();
         let (own, mut rest) = answer.split_at(segments[0].facts().answer_bytes);
-        let slot = base.recover(&pending.pending, own)?;
-        // Its full length at once: what a vector grows out of is not wiped.
-        let lengths = segments[1..].iter().map(|segment| segment.facts().shape.slot_bytes);
-        let mut tiers = Zeroizing::new(Vec::with_capacity(lengths.sum()));
+        let mut slots = vec![base.recover(&pending.pending, own)?];
         for ((half, segment), target) in self.halves.iter().zip(segments).skip(1).zip(&pending.beside) {
             let (own, behind) = rest.split_at(segment.facts().answer_bytes);
-            tiers.extend_from_slice(&half.recover_at(&pending.pending, target, own)?);
+            slots.push(half.recover_at(&pending.pending, target, own)?);
             rest = behind;
         }
-        let found = self.descriptor.slot.decode_head(&pending.fingerprint, &slot);
-        Ok(found.map(|(length, head)| {
-            let mut value = Zeroizing::new([head, &tiers].concat());
-            value.truncate(length);
-            value
-        }))
+        let (own, changes) = slots.split_at(1 + self.descriptor.tiers());
+        let (format, fingerprint) = (&self.descriptor.slot, &pending.fingerprint);
+        let found = format.decode_head(&fingerprint[..usize::from(format.fingerprint_bytes)], &own[0]);
+        let found = found.map(|(length, head)| joined(length, head, &own[1..]));
+        let Some((format, [first, behind @ ..])) = self.changes.zip(Some(changes)) else { return Ok(found) };
+        Ok(match format.decode(&fingerprint[..CHANGE_FINGERPRINT_BYTES], first) {
+            None => found,
+            Some(Change::Deleted) => None,
+            Some(Change::Value { length, head }) => Some(joined(length, head, behind)),
+        })
     }
 
     fn sought(&self, wanted: &Wanted) -> Result<Sought, ProtocolError> {
@@ -239,8 +262,9 @@ impl Table {
         let block = block_map.block_of(&digest);
         let filter = FilterParams { kind: lookup.filter, slots: self.facts().shape.columns };
         let columns = filter.support(&digest, block_map.seeds[block]);
-        let fingerprint = digest.fingerprint(usize::from(self.descriptor.slot.fingerprint_bytes));
-        let fingerprint = Zeroizing::new(fingerprint.to_vec());
+        let of_changes = if self.changes.is_some() { CHANGE_FINGERPRINT_BYTES } else { 0 };
+        let bytes = of_changes.max(usize::from(self.descriptor.slot.fingerprint_bytes));
+        let fingerprint = Zeroizing::new(digest.fingerprint(bytes).to_vec());
         let entry = block / self.facts().lanes;
         let beside = self.descriptor.segments.iter().map(|segment| {
             let lanes = segment.shape().lanes();
@@ -250,6 +274,14 @@ impl Table {
         let beside = beside.collect();
         Ok(Sought { target: Target { columns, block }, beside, fingerprint, out_of_range })
     }
+}
+
+/// A value of `length` bytes, of which `head` are the first and the slots of tiers the next.
+fn joined(length: usize, head: &[u8], tiers: &[Zeroizing<Vec<u8>>]) -> Zeroizing<Vec<u8>> {
+    let tiers = tiers.iter().map(|slot| &slot[..]);
+    let mut value = Zeroizing::new(std::iter::once(head).chain(tiers).collect::<Vec<_>>().concat());
+    value.truncate(length);
+    value
 }
 
 fn wrong_hint(expected: u64, actual: usize) -> ClientError {

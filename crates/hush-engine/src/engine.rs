@@ -86,7 +86,9 @@ pub struct Served {
     pub descriptor_json: Arc<[u8]>,
     /// Hash of the table's content and parameters.
     pub epoch: [u8; 32],
-    /// Number of records.
+    /// What queries name: the epoch, or what it has in common with others whose queries it answers.
+    pub asked: [u8; 32],
+    /// Number of records, those of the base in a table that changes.
     pub records: u64,
     /// Name of the protocol: "simple", "frodo", ...
     pub protocol: String,

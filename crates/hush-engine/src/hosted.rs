@@ -18,7 +18,7 @@ use hush_protocol::{
     registry::Visitor,
     wire,
 };
-use hush_store::snapshot::{Snapshot, SnapshotError, Verify, segment_file};
+use hush_store::snapshot::{Snapshot, SnapshotError, Verified, Verify, segment_file};
 use thiserror::Error;
 
 use crate::{
@@ -67,7 +67,22 @@ pub fn open(
     backends: &Backends,
     progress: &dyn Progress,
 ) -> Result<Arc<dyn Engine>, OpenError> {
-    let stored = Stored::open(dir, verify)?;
+    open_after(dir, verify, &mut Verified::default(), backends, progress)
+}
+
+/// The same for another epoch of a table, of whose files those that are `verified` are taken to be whole. These are then those of
+/// this epoch.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_after(
+    dir: &Path,
+    verify: Verify,
+    verified: &mut Verified,
+    backends: &Backends,
+    progress: &dyn Progress,
+) -> Result<Arc<dyn Engine>, OpenError> {
+    let stored = Stored::open(dir, verify, verified)?;
     let Some(Seat { gpu, plan, free }) = backends.gpu_to_serve(&stored.params, progress)? else {
         return on_cpu(backends, stored);
     };
@@ -77,7 +92,7 @@ pub fn open(
         Err(OpenError::Ops(error)) if backends.is_free_to_choose() => {
             progress.note(&format!("on the CPU: {error}"));
             // The other one is without the files that were taken out of it.
-            on_cpu(backends, Stored::open(dir, verify)?)
+            on_cpu(backends, Stored::open(dir, verify, verified)?)
         }
         outcome => outcome,
     }
@@ -107,8 +122,8 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    fn open(dir: &Path, verify: Verify) -> Result<Self, OpenError> {
-        let snapshot = Snapshot::open(dir, verify)?;
+    fn open(dir: &Path, verify: Verify, verified: &mut Verified) -> Result<Self, OpenError> {
+        let snapshot = Snapshot::open_after(dir, verify, verified)?;
         let descriptor = snapshot.header().descriptor.clone();
         descriptor.check()?;
         let params = descriptor.params()?;
@@ -155,6 +170,7 @@ impl Stored {
         Ok(Served {
             descriptor_json: self.descriptor.to_json().into(),
             epoch: self.descriptor.epoch,
+            asked: self.descriptor.asked(),
             records: self.descriptor.records,
             protocol: facts.protocol.name().into(),
             query: facts.query,

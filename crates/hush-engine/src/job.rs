@@ -26,8 +26,10 @@ use crate::{
     builder::{BuildError, BuildOptions, build},
 };
 
-/// Records that are read at a time. With [`BATCHES_AHEAD`] it bounds what is in memory: four times as many.
-const BATCH_RECORDS: usize = 32;
+/// Records that are read at a time, and bytes of their values, but for the last. With [`BATCHES_AHEAD`] they bound what is in
+/// memory: four times as many.
+const BATCH_RECORDS: usize = 1024;
+const BATCH_BYTES: usize = 1 << 20;
 /// Batches that wait to be spooled.
 const BATCHES_AHEAD: usize = 2;
 /// How often a job whose input is silent looks whether it is cancelled.
@@ -169,7 +171,7 @@ impl Job {
 
 impl JobError {
     /// Whether the job was given up, wherever that was noticed.
-    fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         match self {
             Self::Cancelled { .. } | Self::Target(SnapshotError::Cancelled(_)) => true,
             Self::Build(error) => error.is_cancelled(),
@@ -185,9 +187,9 @@ impl From<Cancelled> for JobError {
 }
 
 /// The progress of a job that can be cancelled.
-struct Watched<'a> {
-    progress: &'a dyn Progress,
-    cancel: &'a Cancel,
+pub(crate) struct Watched<'a> {
+    pub(crate) progress: &'a dyn Progress,
+    pub(crate) cancel: &'a Cancel,
 }
 
 impl Progress for Watched<'_> {
@@ -214,7 +216,7 @@ impl Progress for Watched<'_> {
 }
 
 /// Reads the input once, to the disk that the table goes to.
-fn spool(
+pub(crate) fn spool(
     source: Source,
     dir: &Path,
     on_duplicate: OnDuplicate,
@@ -257,7 +259,12 @@ impl Reader {
         let (sender, batches) = sync_channel(BATCHES_AHEAD);
         let work = move || {
             loop {
-                let records: Vec<_> = source.by_ref().take(BATCH_RECORDS).collect();
+                let (mut records, mut bytes) = (Vec::new(), 0);
+                while records.len() < BATCH_RECORDS && bytes < BATCH_BYTES {
+                    let Some(record) = source.next() else { break };
+                    bytes += record.as_ref().map_or(0, |record| record.value.len());
+                    records.push(record);
+                }
                 let batch = Batch { records, read: source.progress().read };
                 // Nobody waits any more if the job has ended.
                 if batch.records.is_empty() || sender.send(batch).is_err() {

@@ -21,12 +21,14 @@ mod progress;
 mod promises;
 mod public_reason;
 mod units;
+#[cfg(feature = "ingest")]
+mod update;
 
 pub use backend::{BackendChoice, BackendError, Backends, CUDA_VARIABLE};
 pub use engine::*;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 pub use gpu::{open_devices, room_for_tables};
-pub use hosted::{OpenError, host_batch, open};
+pub use hosted::{OpenError, host_batch, open, open_after};
 pub use hush_store::cancel::{Cancel, Cancelled};
 #[cfg(feature = "ingest")]
 pub use job::{Built, Job, JobError, JobRequest};
@@ -34,3 +36,5 @@ pub use machine::{Memory, memory};
 pub use memory_plan::{DoesNotFit, MemoryPlan, Part};
 pub use place::Place;
 pub use progress::{Progress, Silent};
+#[cfg(feature = "ingest")]
+pub use update::{ApplyRequest, CompactRequest, Update, UpdateError, Updated};

@@ -12,7 +12,8 @@ impl OpenError {
                 SnapshotError::Missing { .. } => "there is no table in its folder",
                 SnapshotError::Header { .. }
                 | SnapshotError::Length { .. }
-                | SnapshotError::Corrupt { .. } => "its files are damaged",
+                | SnapshotError::Corrupt { .. }
+                | SnapshotError::NoChanges { .. } => "its files are damaged",
                 SnapshotError::Version { .. } => "its files are of another version",
                 SnapshotError::Io { .. }
                 | SnapshotError::Exists(_)

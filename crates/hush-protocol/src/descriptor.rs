@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ProtocolError,
     any_page::TableParams,
+    changes::ChangeFormat,
     facts::WordBits,
     fields::Fields,
     keyword::{BlockMap, FilterKind, LaneMap, MAX_BLOCKS, MAX_FINGERPRINT_BYTES, WrappedFilter},
@@ -21,8 +22,10 @@ use crate::{
 pub const DESCRIPTOR_VERSION: u32 = 1;
 /// The version of the descriptor of a table of several segments, or of compressed values: who does not know them must not read it.
 pub const SEGMENTS_VERSION: u32 = 2;
-/// Most segments of a table.
-pub const MAX_SEGMENTS: usize = 16;
+/// Most length tiers of a table.
+pub const MAX_TIERS: usize = 16;
+/// Most segments of a table: its tiers, and as many of changes.
+pub const MAX_SEGMENTS: usize = 2 * MAX_TIERS;
 /// Longest descriptor that a client reads.
 pub const MAX_DESCRIPTOR_BYTES: usize = 64 << 20;
 
@@ -31,14 +34,15 @@ pub const MAX_DESCRIPTOR_BYTES: usize = 64 << 20;
 pub struct Descriptor {
     /// [`DESCRIPTOR_VERSION`], or [`SEGMENTS_VERSION`] of a table of several segments.
     pub version: u32,
-    /// Hash of the rest of this descriptor but its signature (and so of the table's content): what a query names.
+    /// Hash of the rest of this descriptor but its signature (and so of the table's content). Queries name it, but for tables that
+    /// change ([`Descriptor::asked`]).
     #[serde(with = "hex")]
     pub epoch: [u8; 32],
     /// The protocol.
     pub protocol: Protocol,
     /// Name of the parameter set.
     pub preset: String,
-    /// Number of records.
+    /// Number of records of the base.
     pub records: u64,
     /// Columns (D0): slots of a block.
     pub columns: usize,
@@ -102,7 +106,7 @@ pub const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 pub struct Segment {
     /// What it is for.
     pub role: Role,
-    /// Number of records.
+    /// Number of records; of changes, how many there is room for.
     pub records: u64,
     /// Columns: a divisor of the base's.
     pub columns: usize,
@@ -131,6 +135,9 @@ pub struct Segment {
 pub enum Role {
     /// The next bytes of the values that are longer than those in the segments before it.
     Tier,
+    /// Behind all tiers: the records that changed since the base was made ([`ChangeFormat`]). Of several, the others are tiers of
+    /// the first: the next bytes of changed values.
+    Delta,
 }
 
 impl Role {
@@ -138,6 +145,7 @@ impl Role {
     pub fn name(self) -> &'static str {
         match self {
             Self::Tier => "tier",
+            Self::Delta => "delta",
         }
     }
 }
@@ -314,6 +322,46 @@ impl Descriptor {
         }
     }
 
+    /// How many segments beside the base are tiers of it; all others are of changes.
+    pub fn tiers(&self) -> usize {
+        self.segments.iter().take_while(|segment| segment.role == Role::Tier).count()
+    }
+
+    /// What is in a slot of the changes, in a table that has room for some.
+    pub fn changes(&self) -> Option<ChangeFormat> {
+        let first = self.segments.get(self.tiers())?;
+        ChangeFormat::of_slots(self.slot.max_value_bytes as usize, first.slot_bytes)
+    }
+
+    /// What a query names: the epoch, or in a table that has room for changes its *geometry*, a hash of all that queries and the
+    /// sizes of answers depend on. It stays the same while records change, so that queries outlive epochs.
+    pub fn asked(&self) -> [u8; 32] {
+        if self.changes().is_none() {
+            return self.epoch;
+        }
+        let of_segment = |segment: &Segment| Segment {
+            records: 0,
+            lanes: LaneMap { seeds: Vec::new(), thresholds: Vec::new() },
+            hint: None,
+            whitening: None,
+            database: [0; 32],
+            ..segment.clone()
+        };
+        let geometry = Self {
+            epoch: [0; 32],
+            records: 0,
+            fields: None,
+            compression: None,
+            hint: None,
+            whitening: None,
+            database: [0; 32],
+            segments: self.segments.iter().map(of_segment).collect(),
+            signature: None,
+            ..self.clone()
+        };
+        blake3::derive_key("hushdb v1 2026 geometry", &geometry.to_json())
+    }
+
     /// The parameters.
     ///
     /// # Errors
@@ -374,12 +422,22 @@ impl Descriptor {
         if !self.segments.iter().all(fits) {
             return Err(invalid_descriptor("a segment's lanes do not fit its shape"));
         }
-        let tiers = self.segments.iter().map(|segment| segment.slot_bytes);
-        let stored = tiers.fold(self.slot.stored_bytes(), usize::saturating_add);
-        if stored != self.slot.max_value_bytes as usize {
+        let (tiers, changes) = self.segments.split_at(self.tiers());
+        if changes.iter().any(|segment| segment.role != Role::Delta) {
+            return Err(invalid_descriptor("changes come behind all tiers"));
+        }
+        let longest = self.slot.max_value_bytes as usize;
+        let stored = |head, tiers: &[Segment]| {
+            tiers.iter().map(|segment| segment.slot_bytes).fold(head, usize::saturating_add)
+        };
+        if stored(self.slot.stored_bytes(), tiers) != longest {
             return Err(invalid_descriptor("the tiers are not as long as the longest value"));
         }
-        Ok(())
+        let Some((_, behind)) = changes.split_first() else { return Ok(()) };
+        match self.changes() {
+            Some(format) if stored(format.head_bytes(), behind) == longest => Ok(()),
+            _ => Err(invalid_descriptor("the changes are not as long as the longest value")),
+        }
     }
 
     fn shape(&self) -> TableShape {

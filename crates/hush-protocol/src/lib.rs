@@ -12,6 +12,7 @@
 //! * [`descriptor`]: what a client must know. [`wire`]: messages.
 
 pub mod any_page;
+pub mod changes;
 pub mod client;
 pub mod colpack;
 pub mod colpack_s;

@@ -160,8 +160,8 @@ impl QuerySizes {
 /// What a request for one table must look like.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestShape<'a> {
-    /// The table's epoch.
-    pub epoch: &'a [u8; EPOCH_BYTES],
+    /// What queries of the table name: its epoch, or its geometry.
+    pub asked: &'a [u8; EPOCH_BYTES],
     /// The table's protocol.
     pub protocol: &'a str,
     /// Exact lengths of a query.
@@ -189,7 +189,7 @@ impl RequestShape<'_> {
             return Err(WireError::TooManyQueries { max: self.max_queries, actual });
         }
         let request = QueryRequest::decode(body)?;
-        check_header(request.version, &request.epoch, self.epoch)?;
+        check_header(request.version, &request.epoch, Some(self.asked))?;
         if request.protocol != self.protocol {
             return Err(WireError::Protocol { expected: self.protocol.to_owned() });
         }
@@ -209,8 +209,8 @@ impl RequestShape<'_> {
 /// What the response to a request must look like.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseShape<'a> {
-    /// The epoch that was asked for.
-    pub epoch: &'a [u8; EPOCH_BYTES],
+    /// The epoch that has to answer; `None` where queries name a geometry: any.
+    pub epoch: Option<&'a [u8; EPOCH_BYTES]>,
     /// Queries that were sent.
     pub answers: usize,
     /// Exact bytes of an answer.
@@ -226,38 +226,42 @@ impl ResponseShape<'_> {
             .saturating_add(REQUEST_SLACK)
     }
 
-    /// Decodes a response and checks everything that the wire format can say about it.
+    /// Decodes a response and checks everything that the wire format can say about it. Returns the epoch that has answered, and the
+    /// answers.
     ///
     /// # Errors
     /// The first check that fails, as a [`WireError`].
-    pub fn decode(&self, body: Bytes) -> Result<Vec<Bytes>, WireError> {
+    pub fn decode(&self, body: Bytes) -> Result<([u8; EPOCH_BYTES], Vec<Bytes>), WireError> {
         let actual = count_field(body.clone(), ANSWERS_FIELD)?;
         if actual != self.answers {
             return Err(WireError::AnswerCount { expected: self.answers, actual });
         }
         let response = QueryResponse::decode(body)?;
-        check_header(response.version, &response.epoch, self.epoch)?;
+        let epoch = check_header(response.version, &response.epoch, self.epoch)?;
         for (index, answer) in response.answers.iter().enumerate() {
             let (expected, actual) = (self.answer_bytes, answer.words.len());
             if actual != expected {
                 return Err(WireError::AnswerLength { index, expected, actual });
             }
         }
-        Ok(response.answers.into_iter().map(|answer| answer.words).collect())
+        Ok((epoch, response.answers.into_iter().map(|answer| answer.words).collect()))
     }
 }
 
-fn check_header(version: u32, epoch: &[u8], expected: &[u8; EPOCH_BYTES]) -> Result<(), WireError> {
+fn check_header(
+    version: u32,
+    epoch: &[u8],
+    expected: Option<&[u8; EPOCH_BYTES]>,
+) -> Result<[u8; EPOCH_BYTES], WireError> {
     if version != VERSION {
         return Err(WireError::Version { expected: VERSION, actual: version });
     }
-    if epoch.len() != EPOCH_BYTES {
-        return Err(WireError::EpochLength { expected: EPOCH_BYTES, actual: epoch.len() });
-    }
-    if epoch != expected {
+    let length = WireError::EpochLength { expected: EPOCH_BYTES, actual: epoch.len() };
+    let epoch = epoch.try_into().map_err(|_| length)?;
+    if expected.is_some_and(|expected| *expected != epoch) {
         return Err(WireError::EpochGone);
     }
-    Ok(())
+    Ok(epoch)
 }
 
 fn check_length(index: usize, field: &'static str, expected: usize, actual: usize) -> Result<(), WireError> {
@@ -283,7 +287,7 @@ mod tests {
 
     fn shape() -> RequestShape<'static> {
         let query = QuerySizes { first: 4, second: 2, packed: 3, key_id: 1 };
-        RequestShape { epoch: &EPOCH, protocol: "simple", query, max_queries: 3 }
+        RequestShape { asked: &EPOCH, protocol: "simple", query, max_queries: 3 }
     }
 
     fn request() -> QueryRequest {
@@ -400,9 +404,11 @@ mod tests {
             answers: vec![Answer { words: vec![1, 2, 3].into() }; 2],
         };
         let body: Bytes = response.encode_to_vec().into();
-        let shape = ResponseShape { epoch: &EPOCH, answers: 2, answer_bytes: 3 };
+        let shape = ResponseShape { epoch: Some(&EPOCH), answers: 2, answer_bytes: 3 };
         assert!(body.len() <= shape.max_bytes());
-        assert_eq!(shape.decode(body.clone()).unwrap(), vec![Bytes::from_static(&[1, 2, 3]); 2]);
+        let answers = vec![Bytes::from_static(&[1, 2, 3]); 2];
+        assert_eq!(shape.decode(body.clone()).unwrap(), (EPOCH, answers.clone()));
+        assert_eq!(ResponseShape { epoch: None, ..shape }.decode(body.clone()).unwrap(), (EPOCH, answers));
         assert_eq!(
             ResponseShape { answers: 1, ..shape }.decode(body.clone()).unwrap_err(),
             WireError::AnswerCount { expected: 1, actual: 2 }
@@ -412,7 +418,7 @@ mod tests {
             WireError::AnswerLength { index: 0, expected: 4, actual: 3 }
         );
         assert_eq!(
-            ResponseShape { epoch: &[1; EPOCH_BYTES], ..shape }.decode(body).unwrap_err(),
+            ResponseShape { epoch: Some(&[1; EPOCH_BYTES]), ..shape }.decode(body).unwrap_err(),
             WireError::EpochGone
         );
     }

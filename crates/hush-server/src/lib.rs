@@ -30,6 +30,7 @@ mod error;
 mod keys;
 mod limits;
 mod metrics;
+mod operator;
 mod pace;
 mod problem;
 mod routes;
@@ -48,6 +49,7 @@ use tokio::{
 
 pub use config::{ServerConfig, Throttle};
 pub use error::ServerError;
+pub use operator::{Operator, OperatorError};
 pub use tables::Tables;
 
 use connections::{Connections, Place};
@@ -66,20 +68,24 @@ pub struct Listeners {
     pub public: TcpListener,
     /// For health and metrics, which `public` does not have then; connections here are counted by themselves.
     pub health: Option<TcpListener>,
+    /// For who runs the server, and who then does what is asked for. Whoever reaches it may ask.
+    pub admin: Option<(TcpListener, Arc<dyn Operator>)>,
 }
 
 impl From<TcpListener> for Listeners {
     fn from(public: TcpListener) -> Listeners {
-        Listeners { public, health: None }
+        Listeners { public, health: None, admin: None }
     }
 }
 
 impl Listeners {
     fn with_endpoints(self) -> Vec<(TcpListener, Endpoints)> {
-        match self.health {
+        let mut all = match self.health {
             None => vec![(self.public, Endpoints::All)],
             Some(health) => vec![(self.public, Endpoints::Tables), (health, Endpoints::Health)],
-        }
+        };
+        all.extend(self.admin.map(|(admin, _)| (admin, Endpoints::Admin)));
+        all
     }
 }
 
@@ -106,14 +112,16 @@ pub async fn run(
         keys = Keys::open(&config) => keys?,
     };
     tables.keep_replaced(config.epoch_window);
-    let server = Arc::new(Server::new(tables.clone(), config, keys));
+    let listeners = listeners.into();
+    let operator = listeners.admin.as_ref().map(|(_, operator)| operator.clone());
+    let server = Arc::new(Server::new(tables.clone(), config, keys, operator));
     // Ends with this function.
     let mut background = JoinSet::new();
     background.spawn(keys::tidy_up(server.clone()));
     background.spawn(tables::drop_replaced(tables.clone()));
     let (stop, stopped) = watch::channel(false);
     let mut accepting = JoinSet::new();
-    for (listener, endpoints) in listeners.into().with_endpoints() {
+    for (listener, endpoints) in listeners.with_endpoints() {
         accepting.spawn(accept_all(listener, endpoints, server.clone(), stopped.clone()));
     }
     let _ = shutdown.await;
@@ -132,7 +140,8 @@ async fn accept_all(
     mut stopped: watch::Receiver<bool>,
 ) -> JoinSet<()> {
     let (config, gauge) = (&server.config, server.metrics.connections.clone());
-    let limit = if endpoints == Endpoints::Health { HEALTH_CONNECTIONS } else { config.max_connections };
+    let is_public = matches!(endpoints, Endpoints::All | Endpoints::Tables);
+    let limit = if is_public { config.max_connections } else { HEALTH_CONNECTIONS };
     let places = Connections::new(limit, config.share_of(limit), gauge);
     let router = routes::router(server.clone(), endpoints);
     let mut connections = JoinSet::new();

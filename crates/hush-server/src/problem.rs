@@ -48,6 +48,7 @@ pub(crate) enum Code {
     Overloaded,
     DeviceLost,
     TableFailed,
+    Refused,
     Internal,
 }
 
@@ -80,6 +81,7 @@ impl Code {
             Code::Overloaded => (S::SERVICE_UNAVAILABLE, "overloaded", "Overloaded"),
             Code::DeviceLost => (S::SERVICE_UNAVAILABLE, "device_lost", "Device is lost"),
             Code::TableFailed => (S::SERVICE_UNAVAILABLE, "table_failed", "Table failed to load"),
+            Code::Refused => (S::CONFLICT, "refused", "Cannot be done"),
             Code::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
         }
     }

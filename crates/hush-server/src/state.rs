@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     batch::Batcher, config::ServerConfig, error::ServerError, keys::Keys, limits::Budget, metrics::Metrics,
-    tables::Tables, throttle::Buckets,
+    operator::Operator, tables::Tables, throttle::Buckets,
 };
 
 /// A resident table: its engine, and its queue.
@@ -61,7 +61,7 @@ impl ResidentTable {
 
     pub(crate) fn request_shape(&self, config: &ServerConfig) -> RequestShape<'_> {
         RequestShape {
-            epoch: &self.served().epoch,
+            asked: &self.served().asked,
             protocol: &self.served().protocol,
             query: self.served().query,
             max_queries: config.max_queries,
@@ -77,15 +77,23 @@ pub(crate) struct Server {
     pub(crate) keys: Keys,
     pub(crate) body_budget: Arc<Budget>,
     pub(crate) buckets: Option<Buckets>,
+    /// Does what the admin endpoints are asked for.
+    pub(crate) operator: Option<Arc<dyn Operator>>,
     stopping: AtomicBool,
     /// That a GPU is lost is said once, however many queries it fails.
     lost_told: Once,
 }
 
 impl Server {
-    pub(crate) fn new(tables: Tables, config: ServerConfig, keys: Keys) -> Server {
+    pub(crate) fn new(
+        tables: Tables,
+        config: ServerConfig,
+        keys: Keys,
+        operator: Option<Arc<dyn Operator>>,
+    ) -> Server {
         Server {
             tables,
+            operator,
             metrics: Metrics::new(),
             keys,
             body_budget: Arc::new(Budget::new(

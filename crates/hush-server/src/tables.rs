@@ -82,7 +82,8 @@ impl Tables {
     }
 
     /// Makes a table resident, in place of one that was announced, that failed, or of its previous epoch.
-    /// While a server runs, the previous epoch still answers queries that name it for
+    /// If queries of the previous epoch can be answered by this one, they are. Else, while a server runs, the previous
+    /// epoch still answers queries that name it for
     /// [`ServerConfig::epoch_window`](crate::ServerConfig::epoch_window), and takes its memory; queries
     /// that are under way then are answered in any case.
     ///
@@ -92,13 +93,13 @@ impl Tables {
     pub fn insert(&self, name: &str, engine: Arc<dyn Engine>) -> Result<(), ServerError> {
         check_name(name)?;
         let table = Arc::new(ResidentTable::new(name, engine)?);
-        let epoch = table.served().epoch;
+        let asked = table.served().asked;
         let mut content = self.write();
-        // An epoch that comes back is the current one again.
-        let back = content.take_replaced(|old| old.name == name && old.served().epoch == epoch);
+        // Queries of an epoch that comes back are this one's again.
+        let back = content.take_replaced(|old| old.name == name && old.served().asked == asked);
         let previous = content.slots.insert(name.to_owned(), Slot::Resident(table));
         if let Some(Slot::Resident(old)) = &previous
-            && old.served().epoch != epoch
+            && old.served().asked != asked
             && !content.window.is_zero()
         {
             let until = Instant::now() + content.window;

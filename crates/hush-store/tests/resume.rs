@@ -55,6 +55,7 @@ fn header(database: FileEntry) -> Header {
         descriptor: descriptor(),
         payload_bytes: 1,
         source: "test".into(),
+        changes: None,
         files: vec![database],
     }
 }
@@ -86,7 +87,12 @@ impl Place {
         file.bytes().copy_from_slice(CONTENT);
         let database = file.finish().unwrap();
         writer
-            .save(&State { identity: identity(), descriptor: descriptor(), files: vec![database] })
+            .save(&State {
+                identity: identity(),
+                descriptor: descriptor(),
+                changes: None,
+                files: vec![database],
+            })
             .unwrap();
         writer
     }

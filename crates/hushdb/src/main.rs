@@ -21,6 +21,12 @@ enum Command {
     /// Build a table from a file of records.
     #[cfg(feature = "ingest")]
     Build(commands::build::BuildArgs),
+    /// Apply changes to a table that was built with --updatable.
+    #[cfg(feature = "ingest")]
+    Apply(commands::apply::ApplyArgs),
+    /// Fold the changes of a table into a new base.
+    #[cfg(feature = "ingest")]
+    Compact(commands::compact::CompactArgs),
     /// Serve tables over HTTP.
     Serve(commands::serve::ServeArgs),
     /// Look records up privately.
@@ -41,6 +47,10 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         #[cfg(feature = "ingest")]
         Command::Build(args) => commands::build::run(args),
+        #[cfg(feature = "ingest")]
+        Command::Apply(args) => commands::apply::run(args),
+        #[cfg(feature = "ingest")]
+        Command::Compact(args) => commands::compact::run(args),
         Command::Serve(args) => report::exit(commands::serve::run(args)),
         Command::Get(args) => commands::get::run(args),
         Command::Inspect(args) => report::exit(commands::inspect::run(args)),

@@ -145,6 +145,9 @@ pub enum SessionError {
         /// The new descriptor.
         descriptor: Box<Descriptor>,
     },
+    /// Records changed, and changed again before the new state was fetched, again and again.
+    #[error("the table changes faster than its new state can be fetched: try again")]
+    ChangesTooFast,
     /// The response is not what the request asked for.
     #[error("the server's answer cannot be used ({0}): is it the same version as this client?")]
     Wire(#[from] WireError),

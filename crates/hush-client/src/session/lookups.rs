@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::{
     Event, SessionError, Stats, Task,
     link::{Context, Link, Retries},
-    server::{give_keys, load},
+    server::{current, give_keys, load},
     task::Port,
 };
 use crate::{ClientError, Found, PendingLookup, Table, Wanted};
@@ -20,14 +20,20 @@ const MAX_MESSAGE_BYTES: usize = 64 << 20;
 /// How often a long-lived session asks whether its keys are too old.
 const KEY_CHECK: Duration = Duration::from_secs(24 * 3600);
 
-/// The answers of one request, and what decrypts them.
-type Answered = Vec<(PendingLookup, Bytes)>;
+/// How often one request is made again since the table changed while it was answered, and changed again before it was known.
+const CHANGES_PASSED: usize = 8;
+
+/// The answers of one request, what decrypts them, and the table of the epoch that has answered.
+struct Answered {
+    table: Arc<Table>,
+    answers: Vec<(PendingLookup, Bytes)>,
+}
 
 /// An open table of a server.
 pub struct Session {
     context: Arc<Context>,
     name: String,
-    table: Table,
+    table: Arc<Table>,
     stats: Stats,
     /// When the table got its keys, or they were last found to be young, by the host's clock.
     keys_since: Duration,
@@ -35,7 +41,8 @@ pub struct Session {
 
 impl Session {
     pub(super) fn new(link: &Link, name: String, table: Table, stats: Stats) -> Self {
-        Self { context: link.context().clone(), name, table, stats, keys_since: link.host().now() }
+        let (context, table) = (link.context().clone(), Arc::new(table));
+        Self { context, name, table, stats, keys_since: link.host().now() }
     }
 
     /// The table's name.
@@ -43,7 +50,7 @@ impl Session {
         &self.name
     }
 
-    /// The table as it is known now: a look-up that meets a newer epoch replaces it.
+    /// The table as it is known now: a look-up that a newer epoch answers replaces it.
     pub fn table(&self) -> &Table {
         &self.table
     }
@@ -53,11 +60,12 @@ impl Session {
         &self.stats
     }
 
-    /// Looks records up: one result for each of `wanted`, in order, all from the same epoch.
+    /// Looks records up: one result for each of `wanted`, in order. Each is that of an epoch which the table had meanwhile.
     ///
     /// The server learns how many are wanted, and nothing else: duplicates are not merged, and what is found does
-    /// not change what is sent, nor when: all answers are in memory until the last one has come. If the table has changed on
-    /// the server, its new hint is fetched and all of `wanted` are looked up anew, once. If the server does not have this
+    /// not change what is sent, nor when: all answers are in memory until the last one has come. If records have changed on the
+    /// server, its new descriptor is fetched, and what it has answered counts. If there is another table in its place, its new
+    /// hint is fetched and all of `wanted` are looked up anew, once. If the server does not have this
     /// client's evaluation keys, they are uploaded, once for each request.
     ///
     /// # Errors
@@ -82,12 +90,12 @@ impl Session {
         let link = Link::new(&self.context, port);
         if link.host().now().saturating_sub(self.keys_since) > KEY_CHECK {
             // New ones, if those in use have got old.
-            give_keys(&link, &mut self.table)?;
+            give_keys(&link, Arc::get_mut(&mut self.table).expect("no look-up is under way"))?;
             self.keys_since = link.host().now();
         }
         match self.found_in_epoch(&link, wanted).await {
             Err(SessionError::EpochGone { descriptor }) => {
-                self.table = load(&link, *descriptor, &mut self.stats).await?;
+                self.table = Arc::new(load(&link, *descriptor, &mut self.stats).await?);
                 self.keys_since = link.host().now();
                 self.found_in_epoch(&link, wanted).await
             }
@@ -102,14 +110,15 @@ impl Session {
         let fitting = fitting(facts.query.total(), facts.answer_bytes, link.options().max_queries);
         let mut answered = Vec::with_capacity(wanted.len());
         for wanted in wanted.chunks(fitting) {
-            answered.extend(self.answered(link, wanted).await?);
+            answered.push(self.answered(link, wanted).await?);
         }
         // Only now: how long it takes depends on what is found, so that requests in between would tell by when they come, and those
         // that stop early would tell something about the record that could not be read.
-        let table = &self.table;
-        let decode = |(pending, answer): (PendingLookup, Bytes)| table.decode(&pending, &answer);
+        let each = |Answered { table, answers }: Answered| {
+            answers.into_par_iter().map(move |(pending, answer)| table.decode(&pending, &answer))
+        };
         let outcomes: Vec<Result<Found, ClientError>> =
-            link.timed(&mut self.stats.seconds.decode, || answered.into_par_iter().map(decode).collect());
+            link.timed(&mut self.stats.seconds.decode, || answered.into_par_iter().flat_map(each).collect());
         outcomes.into_iter().map(|outcome| outcome.map_err(SessionError::from)).collect()
     }
 
@@ -146,16 +155,49 @@ impl Session {
 
     /// One request and its response, in as many attempts as are allowed. What fails here does so whatever is wanted.
     async fn exchange(&mut self, link: &Link, wanted: &[Wanted]) -> Result<Answered, SessionError> {
-        let epoch = self.table.descriptor().epoch;
-        let answer_bytes = self.table.facts().answer_bytes;
-        let shape = ResponseShape { epoch: &epoch, answers: wanted.len(), answer_bytes };
+        for _ in 0..CHANGES_PASSED {
+            let (epoch, answers) = self.answers(link, wanted).await?;
+            if epoch == self.table.descriptor().epoch {
+                return Ok(Answered { table: self.table.clone(), answers });
+            }
+            // Records have changed, which the server took up meanwhile.
+            let asked = *self.table.asked();
+            self.table = Arc::new(current(link, &self.name, &mut self.stats).await?);
+            if *self.table.asked() != asked {
+                return Err(SessionError::EpochGone {
+                    descriptor: Box::new(self.table.descriptor().clone()),
+                });
+            }
+            if epoch == self.table.descriptor().epoch {
+                let table = self.table.clone();
+                let adopt = |((pending, answer), wanted)| Ok((table.adopt(pending, wanted)?, answer));
+                let answers =
+                    answers.into_iter().zip(wanted).map(adopt).collect::<Result<_, ClientError>>()?;
+                return Ok(Answered { table, answers });
+            }
+        }
+        Err(SessionError::ChangesTooFast)
+    }
+
+    /// The answers of one request, and the epoch that has answered.
+    async fn answers(
+        &mut self,
+        link: &Link,
+        wanted: &[Wanted],
+    ) -> Result<([u8; 32], Vec<(PendingLookup, Bytes)>), SessionError> {
+        let table = self.table.clone();
+        // A query that names a geometry is answered by any epoch of it.
+        let epoch = &table.descriptor().epoch;
+        let epoch = (table.asked() == epoch).then_some(epoch);
+        let shape = ResponseShape { epoch, answers: wanted.len(), answer_bytes: table.facts().answer_bytes };
         let (start, encrypted) = (link.host().now(), self.stats.seconds.encrypt);
         let answered = self.response(link, wanted, shape.max_bytes()).await;
         self.stats.seconds.network += link.seconds_since(start) - (self.stats.seconds.encrypt - encrypted);
         let (response, pending) = answered?;
         self.stats.bytes_down += response.len() as u64;
         self.stats.answers += wanted.len() as u64;
-        Ok(pending.into_iter().zip(shape.decode(response.into())?).collect())
+        let (epoch, answers) = shape.decode(response.into())?;
+        Ok((epoch, pending.into_iter().zip(answers).collect()))
     }
 
     /// A response, and what decrypts it. Every attempt has its own ciphertexts.
@@ -195,7 +237,7 @@ fn encrypt_request(table: &Table, wanted: &[Wanted]) -> Result<(Vec<u8>, Vec<Pen
     let (queries, pending) = encrypted?.into_iter().unzip();
     let request = QueryRequest {
         version: wire::VERSION,
-        epoch: table.descriptor().epoch.to_vec().into(),
+        epoch: table.asked().to_vec().into(),
         protocol: table.facts().protocol.name().into(),
         queries,
     };

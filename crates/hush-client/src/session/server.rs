@@ -11,6 +11,8 @@ use super::{
 };
 use crate::Table;
 
+/// How many epochs in a row may go while their hints are fetched, but for one.
+const EPOCHS_PASSED: usize = 4;
 /// Longest list of tables that is read.
 const MAX_LIST_BYTES: usize = 16 << 20;
 
@@ -97,20 +99,27 @@ impl Server {
 }
 
 async fn opened(link: Link, name: String, mut stats: Stats) -> Result<Session, SessionError> {
-    let descriptor = descriptor(&link, &name, &mut stats).await?;
-    let epoch = descriptor.epoch;
-    let table = match load(&link, descriptor, &mut stats).await {
-        Err(error) if is_missing(&error) => {
-            // The table may have changed between descriptor and hint, and its old hint be gone.
-            let descriptor = self::descriptor(&link, &name, &mut stats).await?;
-            if descriptor.epoch == epoch {
-                return Err(error);
-            }
-            load(&link, descriptor, &mut stats).await?
-        }
-        outcome => outcome?,
-    };
+    let table = current(&link, &name, &mut stats).await?;
     Ok(Session::new(&link, name, table, stats))
+}
+
+/// The table `name` as it is now.
+pub(super) async fn current(link: &Link, name: &str, stats: &mut Stats) -> Result<Table, SessionError> {
+    let mut descriptor = self::descriptor(link, name, stats).await?;
+    for _ in 1..EPOCHS_PASSED {
+        let epoch = descriptor.epoch;
+        match load(link, descriptor, stats).await {
+            Err(error) if is_missing(&error) => {
+                // The table may have changed between descriptor and hint, and its old hint be gone.
+                descriptor = self::descriptor(link, name, stats).await?;
+                if descriptor.epoch == epoch {
+                    return Err(error);
+                }
+            }
+            outcome => return outcome,
+        }
+    }
+    load(link, descriptor, stats).await
 }
 
 /// Fetches the descriptor of the table `name`.

@@ -113,7 +113,7 @@ impl RingSample {
 
     fn answer(&self, request: &Request) -> Reply {
         let shape = RequestShape {
-            epoch: &self.descriptor.epoch,
+            asked: &self.descriptor.epoch,
             protocol: "onion",
             query: QuerySizes::rlwe(self.table.table().query_bytes()),
             max_queries: wire::MAX_QUERIES,

@@ -123,7 +123,7 @@ impl Sample {
         );
         let (first, second) = self.table.table().query_bytes();
         let shape = RequestShape {
-            epoch: &self.descriptor.epoch,
+            asked: &self.descriptor.epoch,
             protocol: "simple",
             query: QuerySizes::lwe(first, second),
             max_queries: wire::MAX_QUERIES,

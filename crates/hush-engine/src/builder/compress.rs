@@ -34,8 +34,11 @@ pub(super) fn stored(
     progress: &dyn Progress,
 ) -> Result<Stored, BuildError> {
     let planned = |records: &SpooledRecords| {
-        let lengths = Lengths::of(records);
-        Plan::choose(&lengths, by_key, options).map(|plan| (lengths, plan))
+        let lengths = Lengths::of(records).up_to(options.longest.unwrap_or(0));
+        let previous = options.previous.as_ref().filter(|previous| previous.keeps_geometry);
+        let kept =
+            previous.and_then(|previous| Plan::keeping(&previous.descriptor, &lengths, by_key, options));
+        kept.map_or_else(|| Plan::choose(&lengths, by_key, options), Ok).map(|plan| (lengths, plan))
     };
     let smaller = match options.compress {
         Compress::None => None,

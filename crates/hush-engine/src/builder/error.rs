@@ -41,7 +41,8 @@ pub enum BuildError {
     },
     /// The filter is none of a table of several tiers.
     #[error(
-        "a table of several tiers cannot have --filter {filter}: use band128 or band64, or --max-tiers 1"
+        "a table of several tiers, or with room for changes, cannot have --filter {filter}: use band128 or band64, or --max-tiers 1 \
+         and no --updatable"
     )]
     TierFilter {
         /// The filter.
@@ -68,6 +69,40 @@ pub enum BuildError {
         records: usize,
         /// Than this.
         from: usize,
+    },
+    /// No segment beside the base holds so many changes.
+    #[error(
+        "there is no room for {changes} changes beside this table, whose values fill plaintexts of their own: ask for room for fewer          (--changes)"
+    )]
+    NoChangeRoom {
+        /// How many there was to be room for.
+        changes: usize,
+    },
+    /// The table has no room for changes.
+    #[error("the table was built without room for changes: build it again with --updatable")]
+    NotUpdatable,
+    /// A changed value is longer than any slot holds.
+    #[error(
+        "the value of the key '{key}' has {bytes} bytes, and the longest that the table takes {longest}: make room for it with \
+         'hushdb compact --longest {bytes}', and apply the change then"
+    )]
+    ChangeTooLong {
+        /// The key.
+        key: String,
+        /// Bytes of its value.
+        bytes: usize,
+        /// The most.
+        longest: usize,
+    },
+    /// There are more changes than there is room for.
+    #[error(
+        "the table has room for {room} changes, or for fewer of long values, and would have {changes}: fold those that are there          into a new base with 'hushdb compact', and apply the others then"
+    )]
+    ChangesFull {
+        /// How many there would be.
+        changes: usize,
+        /// How many there is room for.
+        room: usize,
     },
     /// The machine has no room for the table.
     #[error(transparent)]

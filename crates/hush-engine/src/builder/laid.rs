@@ -7,7 +7,7 @@ use hush_protocol::{
 };
 use hush_store::{
     ingest::SpooledRecords,
-    snapshot::{Identity, MappedOutput, State},
+    snapshot::{FileEntry, Identity, MappedOutput, State},
 };
 
 use super::BuildError;
@@ -30,8 +30,17 @@ pub(super) struct Written {
     pub(super) whitening: Option<WhiteningSeed>,
 }
 
+impl Written {
+    /// Makes the database of a segment beside the base durable.
+    pub(super) fn finish(self, segment: Segment) -> Result<(Segment, FileEntry), BuildError> {
+        let database = self.db.finish()?;
+        let segment = Segment { whitening: self.whitening, database: database.digest(), ..segment };
+        Ok((segment, database))
+    }
+}
+
 impl Laid {
-    /// Makes the database durable, and a state of it all.
+    /// Makes the databases durable, and a state of it all.
     pub(super) fn finish(
         self,
         identity: Identity,
@@ -43,9 +52,9 @@ impl Laid {
         let whitening = self.base.whitening;
         let database = self.base.db.finish()?;
         let (mut databases, mut segments) = (vec![database.clone()], Vec::new());
-        for (segment, Written { db, whitening }) in self.beside {
-            let database = db.finish()?;
-            segments.push(Segment { whitening, database: database.digest(), ..segment });
+        for (segment, written) in self.beside {
+            let (segment, database) = written.finish(segment)?;
+            segments.push(segment);
             databases.push(database);
         }
         progress.advance(facts.encoded_bytes);
@@ -68,6 +77,6 @@ impl Laid {
             segments,
             signature: None,
         };
-        Ok(State { identity, descriptor, files: databases })
+        Ok(State { identity, descriptor, changes: None, files: databases })
     }
 }

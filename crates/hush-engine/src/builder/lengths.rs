@@ -74,6 +74,15 @@ impl Lengths {
         at.checked_sub(1).map_or(0, |at| self.counts[at].0)
     }
 
+    /// With one more value of this length, unless one is as long or longer.
+    pub(super) fn up_to(mut self, length: usize) -> Self {
+        if self.ends().1 < length {
+            self.counts.push((length, 1));
+            return Self::new(self.counts);
+        }
+        self
+    }
+
     /// Without the longest values, `records` of them, or fewer if some are as long as those that stay.
     pub(super) fn without_longest(&self, records: usize) -> Self {
         let kept = self.at_least.partition_point(|&longer| longer > records);

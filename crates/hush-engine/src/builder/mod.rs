@@ -1,7 +1,11 @@
 //! From records to a snapshot: choose a shape, lay the records out, compute the hint.
 
+mod apply;
+mod beside;
+mod blocks;
 mod chained;
 mod compress;
+mod delta;
 mod error;
 pub(crate) mod hint;
 mod index;
@@ -9,6 +13,7 @@ mod keyed;
 mod laid;
 mod lengths;
 mod lifted;
+mod members;
 mod options;
 mod pack_noise;
 mod plaintext_files;
@@ -24,20 +29,25 @@ mod word_slots;
 use hush_cpu::Cpu;
 use hush_ops::contract::Steps;
 use hush_protocol::{
-    descriptor::{BlobRef, SEGMENTS_VERSION},
+    descriptor::{BlobRef, Descriptor, SEGMENTS_VERSION},
     facts::{HintPlan, HintProduct},
+    signature::SigningKey,
 };
 use hush_store::{
     ingest::SpooledRecords,
-    snapshot::{DICTIONARY_FILE, FORMAT_VERSION, FileEntry, Header, SegmentWriter, SnapshotWriter, State},
+    snapshot::{
+        Changes, DICTIONARY_FILE, FORMAT_VERSION, FileEntry, Header, SegmentWriter, SnapshotWriter, State,
+    },
 };
 
+pub use apply::apply;
 use compress::Stored;
+pub use delta::ChangeRoom;
 pub use error::BuildError;
 use hint::Source;
 use laid::{Laid, Written};
 use lengths::Lengths;
-pub use options::{BuildOptions, Compress, Tiers};
+pub use options::{BuildOptions, Compress, Previous, Tiers};
 use plan::Plan;
 use size::{Room, TableSize};
 
@@ -72,7 +82,7 @@ pub fn build(
     {
         return Err(BuildError::NoColumns { protocol });
     }
-    let identity = resume::identity(records, by_key, options, progress)?;
+    let identity = resume::identity(records, by_key, options);
     let state = if let Some(state) = resume::take_over(&identity, &writer, progress)? {
         state
     } else {
@@ -81,15 +91,33 @@ pub fn build(
         let stored = compressed.as_ref().map_or(records, |(compressed, _)| compressed);
         let size = TableSize::new(&plan, &lengths);
         progress.note(&size.to_string());
-        plan.tell_tiers(&lengths, |line| progress.note(line));
+        plan.tell_segments(&lengths, |line| progress.note(line));
         let room = Room::here(writer.partial_dir());
         size.admit(&lengths, options, &room, |line| progress.note(line))?;
-        let laid = if plan.is_keyed() {
-            keyed::lay_out(stored, &plan, &writer, cpu, progress)?
-        } else {
-            index::lay_out(stored, &plan, &writer.segment(0), cpu, progress)?
+        let none = Changes::default();
+        let changes = options.previous.as_ref().map_or(&none, |previous| &previous.changes);
+        let keyed = |plan: &Plan| keyed::lay_out(stored, &lengths, changes, plan, &writer, cpu, progress);
+        let laid = match plan.is_keyed() {
+            false => Some(index::lay_out(stored, &plan, &writer.segment(0), cpu, progress)?),
+            true => keyed(&plan)?,
+        };
+        let laid = match laid {
+            Some(laid) => laid,
+            None => {
+                progress
+                    .note("the keys do not fit the blocks that they were in: clients fetch the new table");
+                keyed(&Plan::choose(&lengths, by_key, options)?)?.expect("no geometry is kept")
+            }
         };
         let mut state = laid.finish(identity, stored, progress)?;
+        if let Some(room) = plan.room {
+            progress.start("keep records", records.value_bytes(), "bytes");
+            let all = (0..records.len()).map(|index| records.record(index));
+            state.files.extend(writer.keep_records(all)?);
+            state.files.push(writer.keep_changes(changes)?);
+            state.changes = Some(changes.count(room as u64));
+            progress.advance(records.value_bytes());
+        }
         if let Some((_, dictionary)) = &compressed {
             let mut file = writer.create_mapped(DICTIONARY_FILE, dictionary.len())?;
             file.bytes().copy_from_slice(dictionary);
@@ -101,9 +129,42 @@ pub fn build(
         writer.save(&state)?;
         state
     };
-    let State { mut descriptor, mut files, .. } = state;
+    let State { mut descriptor, changes, mut files, .. } = state;
+    hints(&mut descriptor, 0, &mut files, &writer, backends, progress)?;
+    seal(&mut descriptor, options.signing_key.as_ref())?;
+    let header = Header {
+        version: FORMAT_VERSION,
+        written_by: WRITTEN_BY.into(),
+        descriptor,
+        payload_bytes: records.value_bytes(),
+        source: source.into(),
+        changes,
+        files,
+    };
+    writer.commit(&header)?;
+    Ok(header)
+}
+
+/// Gives a descriptor its epoch, and signs it if it is to be signed.
+fn seal(descriptor: &mut Descriptor, key: Option<&SigningKey>) -> Result<(), BuildError> {
+    descriptor.seal();
+    descriptor.signature = key.map(|key| key.sign(&descriptor.epoch));
+    Ok(descriptor.check()?)
+}
+
+/// Computes all that is made of the hints of segment `first` and those behind it, whose databases are written, on one of the
+/// backends.
+fn hints(
+    descriptor: &mut Descriptor,
+    first: usize,
+    files: &mut Vec<FileEntry>,
+    writer: &SnapshotWriter,
+    backends: &Backends,
+    progress: &dyn Progress,
+) -> Result<(), BuildError> {
     let params = descriptor.params()?;
-    for (index, segment) in params.segments().iter().enumerate() {
+    let cpu: &Cpu = backends.cpu();
+    for (index, segment) in params.segments().iter().enumerate().skip(first) {
         let Some(plan) = segment.hint() else { break };
         let seat = backends.gpu_to_build(segment, progress)?;
         let (database, hint) = match index.checked_sub(1) {
@@ -113,8 +174,15 @@ pub fn build(
                 (segment.database, &mut segment.hint)
             }
         };
-        let (writer_of, files) = (writer.segment(index), &mut files);
-        let stage = HintStage { database, hint, plan, writer: writer_of, cpu, progress, files };
+        let stage = HintStage {
+            database,
+            hint,
+            plan,
+            writer: writer.segment(index),
+            cpu,
+            progress,
+            files: &mut *files,
+        };
         match seat {
             Some(Seat { gpu, .. }) => gpu.compute(stage).inspect_err(|error| {
                 // Not a full disk, nor what the data turned out to be.
@@ -128,19 +196,7 @@ pub fn build(
             None => stage.run(cpu)?,
         }
     }
-    descriptor.seal();
-    descriptor.signature = options.signing_key.as_ref().map(|key| key.sign(&descriptor.epoch));
-    descriptor.check()?;
-    let header = Header {
-        version: FORMAT_VERSION,
-        written_by: WRITTEN_BY.into(),
-        descriptor,
-        payload_bytes: records.value_bytes(),
-        source: source.into(),
-        files,
-    };
-    writer.commit(&header)?;
-    Ok(header)
+    Ok(())
 }
 
 /// What the server keeps beside the database of a segment, which was written before, or clients download: all that is made of the

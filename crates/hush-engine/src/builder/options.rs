@@ -1,18 +1,21 @@
 //! What a build can be told.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr, sync::Arc};
 
 use hush_he::params::{COLPACK_N2048_Q52, ColumnParams, DEFAULT_LWE, LweParams, ParameterSet};
 use hush_protocol::{
     Protocol, ProtocolError,
     any_page::{Slots, TableParams},
+    descriptor::Descriptor,
     keyword::FilterKind,
     layout,
     signature::SigningKey,
     table::TableShape,
 };
 
-use super::BuildError;
+use hush_store::snapshot::Changes;
+
+use super::{BuildError, ChangeRoom};
 
 /// Choices of a build. `None` leaves the choice to the program.
 #[derive(Clone, Debug)]
@@ -27,6 +30,12 @@ pub struct BuildOptions {
     pub tiers: Tiers,
     /// Whether values are compressed.
     pub compress: Compress,
+    /// Room for changes, if the table is to take some.
+    pub changes: Option<ChangeRoom>,
+    /// The table whose changes are folded into this one.
+    pub previous: Option<Arc<Previous>>,
+    /// Values up to this length have room, although none is as long.
+    pub longest: Option<usize>,
     /// Bytes of a fingerprint, 1 to 16: absent keys are taken for present with probability `256^-bytes`.
     pub fingerprint_bytes: u8,
     /// Columns (D0) to aim for.
@@ -35,6 +44,42 @@ pub struct BuildOptions {
     pub force_size: bool,
     /// Signs the epoch, if it is to be signed.
     pub signing_key: Option<SigningKey>,
+}
+
+impl Default for BuildOptions {
+    fn default() -> Self {
+        Self {
+            protocol: None,
+            preset: None,
+            filter: None,
+            tiers: Tiers::AtMost(4),
+            compress: Compress::None,
+            changes: None,
+            previous: None,
+            longest: None,
+            fingerprint_bytes: 8,
+            columns: None,
+            force_size: false,
+            signing_key: None,
+        }
+    }
+}
+
+/// A table that another one takes the place of, with the same records.
+pub struct Previous {
+    /// Whether its geometry is kept, if the records fit it.
+    pub keeps_geometry: bool,
+    /// What it is.
+    pub descriptor: Descriptor,
+    /// The changes that the other one begins with.
+    pub changes: Changes,
+}
+
+impl fmt::Debug for Previous {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // All else of it is in this hash.
+        f.debug_tuple("Previous").field(&self.descriptor.epoch).field(&self.keeps_geometry).finish()
+    }
 }
 
 /// Into how many segments the bytes of values go, by their place: longer values have bytes in more of them.
@@ -76,6 +121,24 @@ const FILTER: FilterKind = FilterKind::Band256;
 const WRAPPED_FILTER: FilterKind = FilterKind::Band128;
 
 impl BuildOptions {
+    /// How many tiers there may be.
+    pub(crate) fn tiers_at_most(&self) -> usize {
+        match &self.tiers {
+            Tiers::AtMost(tiers) => *tiers,
+            Tiers::Ends(ends) => ends.len(),
+        }
+    }
+
+    /// Whether a table whose tiers end at `ends` has several segments.
+    pub(super) fn has_segments(&self, ends: &[usize]) -> bool {
+        ends.len() > 1 || self.changes.is_some()
+    }
+
+    /// How many changes there is to be room for, of so many records.
+    pub(super) fn room(&self, records: usize) -> Option<usize> {
+        self.changes.map(|room| room.changes(records))
+    }
+
     /// The key filter of a table of one or of several segments.
     pub(super) fn filter_for(&self, several: bool) -> FilterKind {
         self.filter.unwrap_or(if several { WRAPPED_FILTER } else { FILTER })
@@ -119,6 +182,12 @@ pub(super) struct Scheme {
 }
 
 impl Scheme {
+    /// That of a table that is there.
+    pub(super) fn of(descriptor: &Descriptor) -> Self {
+        let columns = descriptor.protocol.page().has_columns().then_some(descriptor.columns);
+        Self { protocol: descriptor.protocol, preset: descriptor.preset.clone(), columns }
+    }
+
     /// The shape that suits these slots.
     pub(super) fn shape(&self, slots: Slots) -> Result<TableShape, BuildError> {
         Ok(self.protocol.page().shape(&self.preset, slots, self.columns)?)

@@ -10,15 +10,18 @@
 //! The base has a slot for every record, with the first bytes of its value; a tier has one for each that goes on. What a tier saves
 //! is padding; what it costs is an answer.
 
+use std::ops::Range;
+
 use hush_protocol::{
     any_page::{SegmentParams, Slots, TableParams},
-    descriptor::MAX_SEGMENTS,
+    descriptor::{Descriptor, KeyLookup, MAX_TIERS, Segment},
     keyword::{FilterKind, WrappedFilter},
     slot::SlotFormat,
+    table::SegmentShape,
 };
 
 use super::{
-    BuildError, BuildOptions, Lengths, Tiers,
+    BuildError, BuildOptions, Lengths, Tiers, delta,
     options::Scheme,
     segment_shapes::{cost, fullest, segment_shapes, wide_bases},
     tier_search::TierSearch,
@@ -40,11 +43,57 @@ pub(super) struct Plan {
     pub(super) scheme: Scheme,
     /// Where tiers end; the last is the longest value.
     pub(super) ends: Vec<usize>,
+    /// How many changes there is to be room for, if any.
+    pub(super) room: Option<usize>,
+    /// The geometry that is to stay, if one is.
+    pub(super) kept: Option<Kept>,
     /// The table, as far as it is known before keys are hashed.
     pub(super) params: TableParams,
 }
 
+/// What is to stay of a table, so that queries of it can be answered.
+pub(super) struct Kept {
+    /// The base alone.
+    pub(super) base: TableParams,
+    pub(super) keys: KeyLookup,
+    pub(super) tiers: Vec<SegmentShape>,
+    changes: Vec<SegmentShape>,
+}
+
 impl Plan {
+    /// A table of the geometry of `previous`, if its slots hold values of these lengths.
+    pub(super) fn keeping(
+        previous: &Descriptor,
+        lengths: &Lengths,
+        by_key: bool,
+        options: &BuildOptions,
+    ) -> Option<Self> {
+        let (slot, (shortest, longest)) = (previous.slot, lengths.ends());
+        let max = slot.max_value_bytes as usize;
+        let keys = previous.lookup.keys().cloned()?;
+        if longest > max || (slot.length_bytes == 0 && shortest < max) {
+            return None;
+        }
+        let (tiers, changes) = previous.segments.split_at(previous.tiers());
+        let mut ends = vec![slot.stored_bytes()];
+        ends.extend(tiers.iter().scan(slot.stored_bytes(), |end, tier| {
+            *end += tier.slot_bytes;
+            Some(*end)
+        }));
+        let base = Descriptor { segments: Vec::new(), ..previous.clone() }.params().ok()?;
+        let shapes = |segments: &[Segment]| segments.iter().map(Segment::shape).collect();
+        Some(Self {
+            by_key,
+            filter: keys.filter,
+            slot,
+            scheme: Scheme::of(previous),
+            ends,
+            room: options.room(lengths.records()),
+            kept: Some(Kept { base, keys, tiers: shapes(tiers), changes: shapes(changes) }),
+            params: previous.params().ok()?,
+        })
+    }
+
     /// The tiers that are asked for, or those that are cheapest.
     ///
     /// # Errors
@@ -58,8 +107,8 @@ impl Plan {
         match &options.tiers {
             Tiers::Ends(ends) => {
                 let is_ordered = ends.windows(2).all(|pair| pair[0] < pair[1]);
-                if !is_ordered || !(1..=MAX_SEGMENTS).contains(&ends.len()) || ends[0] == 0 {
-                    return Err(BuildError::TierOrder { max: MAX_SEGMENTS });
+                if !is_ordered || !(1..=MAX_TIERS).contains(&ends.len()) || ends[0] == 0 {
+                    return Err(BuildError::TierOrder { max: MAX_TIERS });
                 }
                 if ends[ends.len() - 1] < longest {
                     return Err(BuildError::TiersTooShort { longest });
@@ -88,23 +137,25 @@ impl Plan {
         options: &BuildOptions,
         ends: &[usize],
     ) -> Result<Self, BuildError> {
-        let filter = options.filter_for(ends.len() > 1);
-        if ends.len() > 1 && !WrappedFilter::suits(filter) {
+        let several = options.has_segments(ends);
+        let filter = options.filter_for(several);
+        if several && !WrappedFilter::suits(filter) {
             return Err(BuildError::TierFilter { filter });
         }
         let bases = Self::bases(lengths, by_key, options, ends)?;
-        let plans = bases.into_iter().map(|base| base.with_tiers(lengths));
+        let plans = bases.into_iter().map(|base| base.with_tiers(lengths)?.with_changes(lengths));
         plans.reduce(cheaper).expect("a base, or an error")
     }
 
-    /// The base alone, in the shapes that may be the cheapest, if it has tiers beside it.
+    /// The base alone, in the shapes that may be the cheapest, if it has segments beside it.
     pub(super) fn bases(
         lengths: &Lengths,
         by_key: bool,
         options: &BuildOptions,
         ends: &[usize],
     ) -> Result<Vec<Self>, BuildError> {
-        let (several, filter) = (ends.len() > 1, options.filter_for(ends.len() > 1));
+        let several = options.has_segments(ends);
+        let filter = options.filter_for(several);
         let slot = options.slot_format(by_key, lengths.ends(), ends);
         let is_keyed = by_key || several;
         let count = if is_keyed { filter.slots_for(lengths.records()) } else { lengths.records() };
@@ -115,8 +166,16 @@ impl Plan {
             true => wide_bases(&scheme, &params, lengths.records(), filter)?,
             false => vec![params],
         };
-        let plan =
-            |params| Self { by_key, filter, slot, scheme: scheme.clone(), ends: ends.to_vec(), params };
+        let plan = |params| Self {
+            by_key,
+            filter,
+            slot,
+            scheme: scheme.clone(),
+            ends: ends.to_vec(),
+            room: options.room(lengths.records()),
+            kept: None,
+            params,
+        };
         Ok(all.into_iter().map(plan).collect())
     }
 
@@ -132,9 +191,47 @@ impl Plan {
         Ok(self)
     }
 
-    /// Whether records are found by a filter: by key, or in several tiers.
+    /// The table with room for changes, if there is to be some.
+    fn with_changes(mut self, lengths: &Lengths) -> Result<Self, BuildError> {
+        if self.room.is_some() {
+            let shapes = self.change_shapes(&self.params, lengths)?;
+            self.params =
+                shapes.into_iter().try_fold(self.params, |params, shape| params.with_segment(shape))?;
+        }
+        Ok(self)
+    }
+
+    /// The shapes of the segments of changes beside the base of `table`.
+    pub(super) fn change_shapes(
+        &self,
+        table: &TableParams,
+        lengths: &Lengths,
+    ) -> Result<Vec<SegmentShape>, BuildError> {
+        match (&self.kept, self.room) {
+            (Some(kept), _) => Ok(kept.changes.clone()),
+            (None, None) => Ok(Vec::new()),
+            (None, Some(room)) => delta::shapes(table, self.filter, &self.ends, room, lengths),
+        }
+    }
+
+    /// The bytes of values that are in each tier beside the base.
+    pub(super) fn tiers(&self) -> impl Iterator<Item = Range<usize>> {
+        self.ends.windows(2).map(|pair| pair[0]..pair[1])
+    }
+
+    /// Bytes of the longest value that the table takes.
+    pub(super) fn longest(&self) -> usize {
+        self.slot.max_value_bytes as usize
+    }
+
+    /// Whether there are segments beside the base.
+    pub(super) fn has_segments(&self) -> bool {
+        self.ends.len() > 1 || self.room.is_some()
+    }
+
+    /// Whether records are found by a filter: by key, or in several segments.
     pub(super) fn is_keyed(&self) -> bool {
-        self.by_key || self.ends.len() > 1
+        self.by_key || self.has_segments()
     }
 
     /// What a look-up of all segments costs.
@@ -147,8 +244,18 @@ impl Plan {
         self.params.segments().iter().map(SegmentParams::file_bytes).sum()
     }
 
-    /// Tells of every tier how many records are in it, and what it takes.
-    pub(super) fn tell_tiers(&self, lengths: &Lengths, note: impl Fn(&str)) {
+    /// Tells of every tier how many records are in it, and what it takes; and of the changes.
+    pub(super) fn tell_segments(&self, lengths: &Lengths, note: impl Fn(&str)) {
+        if let Some(room) = self.room {
+            let segments = &self.params.segments()[self.ends.len()..];
+            let bytes = segments.iter().map(SegmentParams::file_bytes).sum::<u64>();
+            let answers = segments.iter().map(|segment| segment.facts().answer_bytes).sum();
+            note(&format!(
+                "room for {room} changes: {}; answers of {}",
+                Bytes(bytes as usize),
+                Bytes(answers)
+            ));
+        }
         if self.ends.len() < 2 {
             return;
         }

@@ -9,21 +9,13 @@ use super::{BuildError, BuildOptions, WRITTEN_BY};
 use crate::Progress;
 
 /// What the table depends on.
-pub(super) fn identity(
-    records: &SpooledRecords,
-    by_key: bool,
-    options: &BuildOptions,
-    progress: &dyn Progress,
-) -> Result<Identity, BuildError> {
-    progress.start("digest", records.value_bytes(), "bytes");
-    let digest = records.digest(|| progress.check())?;
-    progress.advance(records.value_bytes());
-    Ok(Identity {
+pub(super) fn identity(records: &SpooledRecords, by_key: bool, options: &BuildOptions) -> Identity {
+    Identity {
         program: format!("{WRITTEN_BY}, snapshot format {FORMAT_VERSION}"),
         // Derived, so that no option is forgotten: parameter sets are there with all their numbers.
         options: format!("by key: {by_key}, {options:?}"),
-        records: digest,
-    })
+        records: records.digest(),
+    }
 }
 
 /// The layout that a killed build left, if it was of the same identity.

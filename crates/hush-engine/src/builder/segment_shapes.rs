@@ -86,8 +86,6 @@ pub(super) fn fullest(records: usize, entries: usize) -> usize {
 /// A shape of a segment.
 pub(super) struct Candidate {
     pub(super) shape: SegmentShape,
-    /// Keys that a block may hold.
-    pub(super) capacity: usize,
     /// As of [`cost`].
     pub(super) cost: f64,
 }
@@ -115,7 +113,7 @@ pub(super) fn segment_shapes(
             let shape = TableShape { columns, blocks: lanes.max(1) * entries, slot_bytes };
             let shape = SegmentShape { shape, entries };
             if let Ok(segment) = table.segment(shape) {
-                candidates.push(Candidate { shape, capacity, cost: cost(&segment) });
+                candidates.push(Candidate { shape, cost: cost(&segment) });
             }
         }
     }

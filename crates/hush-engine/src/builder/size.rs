@@ -6,7 +6,7 @@ use hush_protocol::{
     Protocol,
     any_page::SegmentParams,
     facts::{Content, Database, Facts},
-    keyword::KeyDigest,
+    keyword::BlockKey,
     slot::SlotFormat,
 };
 
@@ -34,6 +34,8 @@ pub(super) struct TableSize {
     files: usize,
     /// Those that a server has in memory: all but what clients download.
     resident: usize,
+    /// Bytes on disk of the values that are kept for a new base.
+    kept: usize,
     /// Bytes on disk beside the files while the table is built.
     scratch: usize,
     /// Bytes in memory beside the files while the table is built.
@@ -61,7 +63,8 @@ impl TableSize {
             shape.columns * shape.blocks * shape.slot_bytes
         };
         let segments = plan.params.segments();
-        let key_bytes = size_of::<KeyDigest>() + size_of::<u32>();
+        // Where it is in the spool, and its blocks.
+        let key_bytes = size_of::<u64>() + size_of::<BlockKey>();
         Self {
             protocol: facts.protocol,
             records: lengths.records(),
@@ -75,6 +78,7 @@ impl TableSize {
                 .filter(|file| is_resident(&file.content))
                 .map(|file| bytes(&file.content))
                 .sum(),
+            kept: plan.room.map_or(0, |_| lengths.payload()),
             scratch: segments.iter().map(scratch).max().unwrap_or(0),
             working: if plan.is_keyed() { lengths.records() * key_bytes } else { 0 },
             by_key: plan.by_key,
@@ -145,7 +149,7 @@ impl TableSize {
     }
 
     fn check(&self, room: &Room, why: impl FnOnce() -> String) -> Result<(), BuildError> {
-        let (disk, memory) = (self.files + self.scratch, self.resident + self.working);
+        let (disk, memory) = (self.files + self.kept + self.scratch, self.resident + self.working);
         let lacks = [("disk", disk, room.disk), ("memory", memory, room.memory)];
         let lack = lacks.into_iter().find_map(|(what, needed, free)| {
             free.filter(|&free| needed > free).map(|free| (what, needed, free))
@@ -167,7 +171,7 @@ fn without_longest(lengths: &Lengths, by_key: bool, options: &BuildOptions) -> V
 
 impl fmt::Display for TableSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { records, payload, files, resident, facts, .. } = self;
+        let Self { records, payload, files, resident, kept, facts, .. } = self;
         write!(
             f,
             "{records} values of {}: {} on disk, {} in the",
@@ -181,6 +185,9 @@ impl fmt::Display for TableSize {
         }
         let (query, answer) = (facts.query.total(), facts.answer_bytes);
         write!(f, "; a look-up sends {} and gets {}", Bytes(query), Bytes(answer))?;
+        if *kept > 0 {
+            write!(f, "; {} of records are kept on disk for a new base", Bytes(*kept))?;
+        }
         if facts.hint_bytes > 0 {
             write!(f, "; each client downloads {}", Bytes(facts.hint_bytes as usize))?;
         }
@@ -242,7 +249,7 @@ mod tests {
     use super::*;
     use crate::{
         Backends, Silent,
-        builder::{Compress, Tiers, build},
+        builder::{Tiers, build},
     };
 
     const GIB: usize = 1 << 30;
@@ -264,12 +271,8 @@ mod tests {
             protocol: Some(protocol),
             preset,
             filter: Some("band64".parse().unwrap()),
-            compress: Compress::None,
             tiers: Tiers::AtMost(1),
-            fingerprint_bytes: 8,
-            columns: None,
-            force_size: false,
-            signing_key: None,
+            ..BuildOptions::default()
         }
     }
 

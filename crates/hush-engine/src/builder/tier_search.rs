@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use hush_protocol::{descriptor::MAX_SEGMENTS, keyword::WrappedFilter};
+use hush_protocol::{descriptor::MAX_TIERS, keyword::WrappedFilter};
 
 use super::{
     BuildOptions, Lengths, Plan,
@@ -95,7 +95,7 @@ impl<'a> TierSearch<'a> {
         up_to[0] = Some((base.cost(), vec![first]));
         let mut best: Best = None;
         let mut known: HashMap<(usize, usize), Option<f64>> = HashMap::new();
-        for _ in 1..most.min(MAX_SEGMENTS) {
+        for _ in 1..most.min(MAX_TIERS) {
             let mut next: Vec<Best> = vec![None; cuts.len()];
             for (from, so_far) in up_to.iter().enumerate() {
                 let Some((cost, ends)) = so_far else { continue };

@@ -43,15 +43,26 @@ fn tables_of_several_tiers_are_the_same_and_answer_alike() {
     for (protocol, columns) in
         [(Protocol::Simple, 500), (Protocol::Colpack, 500), (Protocol::Hybrid, 250), (Protocol::Onion, 150)]
     {
-        let tiers =
-            Wanted { by_key: true, tiers: &[20, 60, 300], ..Wanted::by_index(protocol, 700, 0, columns) };
+        let tiers = Wanted {
+            by_key: true,
+            tiers: &[20, 60, 300],
+            room: (protocol == Protocol::Colpack).then_some(20),
+            ..Wanted::by_index(protocol, 700, 0, columns)
+        };
         let (folder, gpu) = (Folder::with_table(&on_cpu(), tiers), on_gpu(BackendChoice::Cuda, 1 << 30));
         let segments = folder.descriptor().segments;
-        assert!(segments.len() == 2 && segments[1].columns <= folder.descriptor().columns);
+        assert!(segments.len() >= 2 && segments[1].columns <= folder.descriptor().columns);
         // The seed of the key hash is drawn: the other table is another one.
-        let other =
-            Folder { dir: tempfile::tempdir().unwrap(), wanted: tiers, records: folder.records.clone() };
+        let mut other = Folder {
+            dir: tempfile::tempdir().unwrap(),
+            wanted: tiers,
+            records: folder.records.clone(),
+            changed: folder.changed.clone(),
+        };
         other.build("table", &gpu, &Silent).unwrap();
+        if tiers.room.is_some() {
+            other.apply(&gpu, [(3, None), (7, Some(vec![1; 250]))].into()).unwrap();
+        }
         for folder in [&folder, &other] {
             let [on_gpu, on_cpu] = [&gpu, &on_cpu()].map(|backends| folder.open(backends).unwrap());
             assert_eq!((on_gpu.served().place, on_cpu.served().place), (Place::Gpu(0), Place::Cpu));

@@ -143,7 +143,6 @@ fn a_job_is_cancelled_at_any_stage() {
     for (protocol, by_key, (stage, nth, units), phase) in [
         (Colpack, false, ("read", 1, 0), Phase::Fresh),
         (Colpack, false, ("read", 1, 1), Phase::Fresh),
-        (Colpack, false, ("digest", 1, 0), Phase::Fresh),
         (Colpack, false, ("layout", 1, 0), Phase::Fresh),
         (Colpack, false, ("layout", 1, 8), Phase::Fresh),
         (Colpack, false, ("sync", 1, 0), Phase::Fresh),
@@ -153,6 +152,7 @@ fn a_job_is_cancelled_at_any_stage() {
         // It is not in place yet.
         (Colpack, false, ("sync", 2, 1), done(10)),
         (Simple, true, ("hash keys", 1, 0), Phase::Fresh),
+        (Simple, true, ("sort keys", 1, 0), Phase::Fresh),
         (Simple, true, ("filter", 1, 0), Phase::Fresh),
         (Simple, true, ("filter", 1, 1), Phase::Fresh),
         (Simple, true, ("hint", 1, 0), LAID_OUT),
@@ -187,8 +187,7 @@ fn what_is_left_and_what_is_there_stay() {
         other => panic!("{other:?}"),
     };
     // Before it is known whether the job can go on, and while that is found out.
-    for (stage, phase) in [("read", Phase::LeftOver), ("digest", Phase::LeftOver), ("check", Phase::LeftOver)]
-    {
+    for (stage, phase) in [("read", Phase::LeftOver), ("check", Phase::LeftOver)] {
         assert_eq!(Canceller::new(stage, 1, 0).run(request()), phase, "{stage}");
     }
     // Before the plaintexts are read that are done, and while they are.

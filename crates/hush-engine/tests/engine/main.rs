@@ -6,6 +6,7 @@ mod made;
 mod tables;
 
 mod answers;
+mod changes;
 mod compressed;
 mod hint_files;
 mod hostile;

@@ -33,7 +33,11 @@ const COLPACK: Wanted = Wanted {
     columns: 8,
     tiers: &[],
     compress: Compress::None,
+    room: None,
 };
+
+/// The same under the small parameter set.
+const SMALL: Wanted = Wanted { preset: Some("INSECURE_COLPACK_N256"), ..COLPACK };
 
 impl Folder {
     /// What a build leaves that is killed.
@@ -43,9 +47,14 @@ impl Folder {
 
     /// Another folder for the same table, in which its build was killed once `units` of `stage` were done. The table is built here.
     fn killed(&self, threads: usize, stage: &'static str, units: u64) -> Self {
+        self.killed_in(threads, 1, stage, units)
+    }
+
+    /// The same where `stage` was begun for the `time`th time.
+    fn killed_in(&self, threads: usize, time: usize, stage: &'static str, units: u64) -> Self {
         let left = Self::new(self.wanted);
         let (from, copy) = (self.partial(), left.partial());
-        let killer = Killer { at: Some((stage, units)), from, copy, ..Killer::default() };
+        let killer = Killer { at: Some((stage, time, units)), from, copy, ..Killer::default() };
         self.build("table", &on_cpu(threads), &killer).unwrap();
         assert!(left.partial().exists(), "stage {stage} has no {units} units");
         left
@@ -70,8 +79,8 @@ impl Folder {
 /// Copies the partial folder in the middle of a build: what a kill at that moment leaves. Also notes what was resumed.
 #[derive(Default)]
 struct Killer {
-    /// Stage and units done.
-    at: Option<(&'static str, u64)>,
+    /// Stage, how often it was begun, and units done.
+    at: Option<(&'static str, usize, u64)>,
     from: PathBuf,
     copy: PathBuf,
     stages: Mutex<Stages>,
@@ -81,12 +90,17 @@ struct Killer {
 struct Stages {
     stage: String,
     done: u64,
+    /// All that were begun.
+    begun: Vec<String>,
     resumed: Vec<(String, u64)>,
 }
 
 impl Killer {
     fn look(&self, stages: &Stages) {
-        let now = self.at.is_some_and(|(stage, units)| stage == stages.stage && units <= stages.done);
+        let now = self.at.is_some_and(|(stage, time, units)| {
+            let times = stages.begun.iter().filter(|begun| *begun == stage).count();
+            (stage, time) == (&stages.stage, times) && units <= stages.done
+        });
         if now && !self.copy.exists() {
             copy(&self.from, &self.copy);
         }
@@ -97,6 +111,7 @@ impl Progress for Killer {
     fn start(&self, stage: &str, _: u64, _: &'static str) {
         let mut stages = self.stages.lock().unwrap();
         (stages.stage, stages.done) = (stage.into(), 0);
+        stages.begun.push(stage.into());
         self.look(&stages);
     }
 
@@ -156,6 +171,25 @@ fn a_resumed_build_makes_the_table_of_an_uninterrupted_one() {
             assert_same(&whole, &left);
         }
     }
+}
+
+#[test]
+fn a_build_of_tiers_goes_on_in_the_segment_that_it_was_in() {
+    let tiers = &[60, 300, 900];
+    let whole = Folder::new(Wanted { by_key: true, records: 1500, columns: 1200, tiers, ..SMALL });
+    let (time, units) = (3, 1);
+    let left = whole.killed_in(1, time, "pack columns", units);
+    let resumed = left.resumed();
+    assert_eq!(resumed[0], layout(1500));
+    assert!(resumed[1..].iter().all(|(stage, _)| stage == "pack columns"), "{resumed:?}");
+    let done: Vec<u64> = resumed[1..].iter().map(|(_, done)| *done).collect();
+    let descriptor = whole.descriptor();
+    let plaintexts = descriptor.tables::<ColumnPacked<Colpack>>().unwrap();
+    let plaintexts: Vec<u64> =
+        plaintexts.iter().map(|table| table.pack_shape().plaintexts() as u64).collect();
+    assert!(plaintexts[2] > units, "{plaintexts:?}");
+    assert_eq!(done, [plaintexts[0], plaintexts[1], units]);
+    assert_same(&whole, &left);
 }
 
 #[test]

@@ -81,6 +81,7 @@ fn tiers_that_do_not_go_up_to_the_longest_are_refused() {
         let folder = Folder {
             wanted: Wanted { tiers, ..one.wanted },
             records: one.records.clone(),
+            changed: one.changed.clone(),
             dir: tempfile::tempdir().unwrap(),
         };
         folder.build("table", &cpu, &hush_engine::Silent).unwrap_err()

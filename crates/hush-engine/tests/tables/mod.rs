@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "no binary of tests uses every part")]
 
 use std::{
+    collections::BTreeMap,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -12,20 +13,20 @@ use hush_client::{Acceptance, PendingLookup, Table as Client, Wanted as LookUp};
 use hush_cpu::Cpu;
 use hush_engine::{
     Backends, ClientKeys, Engine, EngineError, OpenError, Progress, Silent,
-    builder::{BuildError, BuildOptions, Compress, Tiers, build},
+    builder::{BuildError, BuildOptions, ChangeRoom, Compress, Tiers, apply, build},
     open,
 };
 use hush_math::csprng::Csprng;
 use hush_protocol::{
     Protocol,
     client::Hint,
-    descriptor::{Descriptor, Lookup},
-    keyword::FilterKind,
+    descriptor::Descriptor,
+    keyword::{FilterKind, position_key},
     wire::Query,
 };
 use hush_store::{
     ingest::{OnDuplicate, Record, Spool},
-    snapshot::{Snapshot, SnapshotWriter, Verify},
+    snapshot::{Changes, Header, Snapshot, SnapshotWriter, Verify},
 };
 use tempfile::TempDir;
 
@@ -48,7 +49,12 @@ pub(crate) struct Wanted {
     pub(crate) tiers: &'static [usize],
     /// Whether values are compressed.
     pub(crate) compress: Compress,
+    /// How many changes there is room for, if any.
+    pub(crate) room: Option<usize>,
 }
+
+/// Changes of some records, by their index; `None` of one that is deleted.
+pub(crate) type Changed = BTreeMap<usize, Option<Vec<u8>>>;
 
 impl Wanted {
     /// A table by index, under the small set.
@@ -62,6 +68,7 @@ impl Wanted {
             columns,
             tiers: &[],
             compress: Compress::None,
+            room: None,
         }
     }
 
@@ -83,13 +90,15 @@ impl Wanted {
         BuildOptions {
             protocol: Some(self.protocol),
             preset: self.preset.or_else(small).map(str::to_owned),
-            filter: Some(if self.tiers.is_empty() { FilterKind::Fuse3 } else { FilterKind::Band64 }),
+            filter: Some(match (self.tiers, self.room) {
+                ([], None) => FilterKind::Fuse3,
+                _ => FilterKind::Band64,
+            }),
             compress: self.compress,
             tiers: if self.tiers.is_empty() { Tiers::AtMost(1) } else { Tiers::Ends(self.tiers.to_vec()) },
-            fingerprint_bytes: 8,
             columns: page.has_columns().then_some(self.columns),
-            force_size: false,
-            signing_key: None,
+            changes: self.room.map(ChangeRoom::For),
+            ..BuildOptions::default()
         }
     }
 }
@@ -104,6 +113,8 @@ pub(crate) struct Folder {
     pub(crate) dir: TempDir,
     pub(crate) wanted: Wanted,
     pub(crate) records: Vec<Vec<u8>>,
+    /// What has changed since.
+    pub(crate) changed: Changed,
 }
 
 impl Folder {
@@ -114,7 +125,12 @@ impl Folder {
             rng.fill_bytes(&mut value);
             value
         });
-        Self { records: records.collect(), wanted, dir: tempfile::tempdir().unwrap() }
+        Self {
+            records: records.collect(),
+            changed: Changed::new(),
+            wanted,
+            dir: tempfile::tempdir().unwrap(),
+        }
     }
 
     /// A folder with the table.
@@ -144,6 +160,31 @@ impl Folder {
         Ok(target)
     }
 
+    /// Makes changes to the table, beside those that were made before.
+    pub(crate) fn apply(&mut self, backends: &Backends, changed: Changed) -> Result<Header, BuildError> {
+        let all: Changed = self.changed.clone().into_iter().chain(changed).collect();
+        let key = |index: usize| {
+            if self.wanted.by_key { key(index) } else { position_key(index as u64).to_vec() }
+        };
+        let changes = Changes(all.iter().map(|(&index, value)| (key(index), value.clone())).collect());
+        let (table, silent) = (self.table(), &Silent);
+        let writer = SnapshotWriter::create(&table, true).unwrap();
+        let snapshot = Snapshot::open(&table, Verify::Full).unwrap();
+        let header = apply(&table, snapshot, &changes, None, writer, backends, silent)?;
+        self.changed = all;
+        Ok(header)
+    }
+
+    /// What a look-up of a record finds.
+    pub(crate) fn expected(&self, index: usize) -> Option<&Vec<u8>> {
+        self.changed.get(&index).map_or_else(|| self.records.get(index), Option::as_ref)
+    }
+
+    /// What is asked for to find a record.
+    pub(crate) fn look_up(&self, index: usize) -> LookUp {
+        if self.wanted.by_key { LookUp::Key(key(index)) } else { LookUp::Index(index as u64) }
+    }
+
     /// Where the table is.
     pub(crate) fn table(&self) -> PathBuf {
         self.dir.path().join("table")
@@ -166,11 +207,7 @@ impl Folder {
     /// Look-ups of some records of the table that `engine` serves; beyond the last one, of keys that it does not have.
     pub(crate) fn asked(&self, engine: &dyn Engine, indices: Vec<usize>) -> Asked<'_> {
         let client = client(engine);
-        let look_up = |&index: &usize| match client.descriptor().lookup {
-            Lookup::Index | Lookup::Position(_) => LookUp::Index(index as u64),
-            Lookup::Key(_) => LookUp::Key(key(index)),
-        };
-        let asked = indices.iter().map(|index| client.query(&look_up(index)).unwrap());
+        let asked = indices.iter().map(|&index| client.query(&self.look_up(index)).unwrap());
         let (queries, pending) = asked.unzip();
         Asked { folder: self, client, indices, queries, pending }
     }
@@ -195,7 +232,7 @@ fn key(index: usize) -> Vec<u8> {
 }
 
 /// A client of an engine.
-fn client(engine: &dyn Engine) -> Client {
+pub(crate) fn client(engine: &dyn Engine) -> Client {
     let served = engine.served();
     let hints = served.blobs.iter().map(|blob| {
         let mut bytes = vec![0; blob.bytes as usize];
@@ -237,13 +274,22 @@ impl Asked<'_> {
         Ok(answers.remove(0))
     }
 
+    /// The same look-ups, as those of a later epoch that has answered them.
+    pub(crate) fn adopted(self, folder: &Folder, client: Client) -> Asked<'_> {
+        let Self { indices, queries, pending, .. } = self;
+        let pending = pending.into_iter().zip(&indices);
+        let adopt = |(pending, &index): (_, &usize)| client.adopt(pending, &folder.look_up(index)).unwrap();
+        let pending = pending.map(adopt).collect();
+        Asked { folder, client, indices, queries, pending }
+    }
+
     /// Checks that the answers are the records.
     pub(crate) fn check(&self, answers: &[Vec<u8>]) {
-        let Folder { wanted, records, .. } = self.folder;
+        let wanted = &self.folder.wanted;
         assert_eq!(answers.len(), self.queries.len(), "{wanted:?}");
         for ((index, pending), answer) in self.indices.iter().zip(&self.pending).zip(answers) {
             let found = self.client.decode(pending, answer).unwrap();
-            assert_eq!(found.as_ref(), records.get(*index), "{wanted:?}, record {index}");
+            assert_eq!(found.as_ref(), self.folder.expected(*index), "{wanted:?}, record {index}");
         }
     }
 }

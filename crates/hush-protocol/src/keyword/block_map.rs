@@ -42,30 +42,71 @@ impl BlockMap {
         Self { thresholds: vec![0; blocks], seeds: vec![0; blocks] }
     }
 
-    /// A map under which no block has more than `capacity` keys, with seeds 0. Takes 8 bytes of memory a key.
-    ///
-    /// Capacity enough is the mean load + 1 for blocks of 20 to 500 keys, and about 0.5 % over it for large ones.
+    /// A map under which no block has more than `capacity` keys, with seeds 0: [`BlockKeys::assign`].
     ///
     /// # Errors
-    /// [`NotBalanced`] if there is none, or there are no blocks, or more than [`MAX_BLOCKS`].
+    /// As there.
     pub fn assign<'a>(
         digests: impl IntoIterator<Item = &'a KeyDigest>,
         blocks: usize,
         capacity: usize,
     ) -> Result<Self, NotBalanced> {
-        if !(1..=MAX_BLOCKS).contains(&blocks) {
-            return Err(NotBalanced { keys: 0, blocks, capacity });
-        }
-        let mut keys: Vec<Key> = digests.into_iter().map(|digest| Key::new(digest, blocks)).collect();
+        let keys = digests.into_iter().map(|digest| BlockKey::new(digest, blocks)).collect();
+        BlockKeys::new(keys, blocks).assign(capacity)
+    }
+
+    /// Number of blocks.
+    pub fn blocks(&self) -> usize {
+        self.thresholds.len()
+    }
+
+    /// The seed of the block in which a key is, if it is in the table.
+    ///
+    /// # Panics
+    /// If the map has no blocks.
+    pub fn seed_of(&self, digest: &KeyDigest) -> u8 {
+        self.seeds[self.block_of(digest)]
+    }
+
+    /// The block in which a key is, if it is in the table.
+    ///
+    /// # Panics
+    /// If the map has no blocks.
+    pub fn block_of(&self, digest: &KeyDigest) -> usize {
+        let first = digest.first_block(self.blocks());
+        if digest.balance() < self.thresholds[first] { digest.second_block(self.blocks()) } else { first }
+    }
+}
+
+/// The keys of a table as the balance of its blocks sees them: 8 bytes each.
+pub struct BlockKeys {
+    blocks: usize,
+    sorted: Vec<BlockKey>,
+}
+
+impl BlockKeys {
+    /// Those of a table of `blocks` blocks.
+    pub fn new(mut keys: Vec<BlockKey>, blocks: usize) -> Self {
         keys.par_sort_unstable();
-        let not_balanced = NotBalanced { keys: keys.len(), blocks, capacity };
-        if keys.len() > blocks.saturating_mul(capacity) {
+        Self { blocks, sorted: keys }
+    }
+
+    /// A map under which no block has more than `capacity` keys, with seeds 0.
+    ///
+    /// Capacity enough is the mean load + 1 for blocks of 20 to 500 keys, and about 0.5 % over it for large ones.
+    ///
+    /// # Errors
+    /// [`NotBalanced`] if there is none, or there are no blocks, or more than [`MAX_BLOCKS`].
+    pub fn assign(&self, capacity: usize) -> Result<BlockMap, NotBalanced> {
+        let Self { blocks, sorted } = self;
+        let not_balanced = NotBalanced { keys: sorted.len(), blocks: *blocks, capacity };
+        if !(1..=MAX_BLOCKS).contains(blocks) || sorted.len() > blocks.saturating_mul(capacity) {
             return Err(not_balanced);
         }
-        let mut loads = Loads::new(&keys, blocks);
-        let mut map = Self::unbalanced(blocks);
+        let mut loads = Loads::new(sorted, *blocks);
+        let mut map = BlockMap::unbalanced(*blocks);
         let mut crowded: VecDeque<usize> =
-            (0..blocks).filter(|&block| loads.keys_in[block] > capacity).collect();
+            (0..*blocks).filter(|&block| loads.keys_in[block] > capacity).collect();
         while let Some(block) = crowded.pop_front() {
             while loads.keys_in[block] > capacity {
                 let moved = loads.pass_on(block).ok_or(not_balanced)?;
@@ -81,27 +122,19 @@ impl BlockMap {
         Ok(map)
     }
 
-    /// Number of blocks.
-    pub fn blocks(&self) -> usize {
-        self.thresholds.len()
-    }
-
-    /// The block in which a key is, if it is in the table.
-    ///
-    /// # Panics
-    /// If the map has no blocks.
-    pub fn block_of(&self, digest: &KeyDigest) -> usize {
-        let first = digest.first_block(self.blocks());
-        if digest.balance() < self.thresholds[first] { digest.second_block(self.blocks()) } else { first }
+    /// Keys of the block that has most of them, if no keys are passed on.
+    pub fn fullest(&self) -> usize {
+        self.sorted.chunk_by(|a, b| a.first_block() == b.first_block()).map(<[_]>::len).max().unwrap_or(0)
     }
 }
 
 /// First block, balance byte, second block: sorted by block, and within it by the order of passing on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Key(u64);
+pub struct BlockKey(u64);
 
-impl Key {
-    fn new(digest: &KeyDigest, blocks: usize) -> Self {
+impl BlockKey {
+    /// That of a key in a table of `blocks` blocks, 1 to [`MAX_BLOCKS`].
+    pub fn new(digest: &KeyDigest, blocks: usize) -> Self {
         let (first, second) = (digest.first_block(blocks) as u64, digest.second_block(blocks) as u64);
         Self(first << 32 | u64::from(digest.balance()) << 24 | second)
     }
@@ -122,18 +155,18 @@ impl Key {
 struct Loads<'a> {
     keys_in: Vec<usize>,
     /// The keys that a block can still pass on, lowest balance byte first.
-    own: Vec<&'a [Key]>,
+    own: Vec<&'a [BlockKey]>,
 }
 
 /// Keys that leave a block because of its new threshold.
 struct Moved<'a> {
     threshold: u8,
-    keys: &'a [Key],
+    keys: &'a [BlockKey],
 }
 
 impl<'a> Loads<'a> {
-    fn new(sorted: &'a [Key], blocks: usize) -> Self {
-        let mut own: Vec<&[Key]> = vec![&[]; blocks];
+    fn new(sorted: &'a [BlockKey], blocks: usize) -> Self {
+        let mut own: Vec<&[BlockKey]> = vec![&[]; blocks];
         for run in sorted.chunk_by(|a, b| a.first_block() == b.first_block()) {
             own[run[0].first_block()] = run;
         }

@@ -223,6 +223,25 @@ impl FilterParams {
         Err(no_seed)
     }
 
+    /// Builds the filter under the seed byte `seed`, if it can be built under that: `false` if not.
+    ///
+    /// # Errors
+    /// As [`FilterParams::build`], which names the operands.
+    pub fn build_under<S: Symbol>(
+        &self,
+        seed: u8,
+        digests: &[KeyDigest],
+        values: &[S],
+        slot_size: usize,
+        ops: &dyn FilterOps,
+        out: &mut [S],
+    ) -> Result<bool, FilterError> {
+        check("value symbols", digests.len() * slot_size, values.len())?;
+        check("slot symbols", self.slots * slot_size, out.len())?;
+        let fits = digests.len() <= self.slots && u32::try_from(self.slots).is_ok();
+        Ok(fits && self.try_seed(&Block { digests, values, slot_size, slots: self.slots }, seed, ops, out)?)
+    }
+
     fn try_seed<S: Symbol>(
         &self,
         block: &Block<'_, S>,

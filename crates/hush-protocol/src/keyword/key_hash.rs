@@ -50,7 +50,12 @@ impl KeyDigest {
         &self.0[16..16 + bytes]
     }
 
-    /// The block of the key, unless that block passes it on.
+    /// What stands for the key where keys are compared.
+    pub fn first_half(&self) -> [u8; 16] {
+        *self.0.first_chunk().expect("half of 32 bytes")
+    }
+
+    /// The block of the key, unless that block passes it on. Keys in the order of their blocks are in order for any number of them.
     ///
     /// # Panics
     /// If there are no blocks.

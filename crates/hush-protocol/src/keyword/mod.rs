@@ -37,7 +37,7 @@ mod key_hash;
 mod tests;
 mod wrapped;
 
-pub use block_map::{BlockMap, MAX_BLOCKS, NotBalanced};
+pub use block_map::{BlockKey, BlockKeys, BlockMap, MAX_BLOCKS, NotBalanced};
 pub use filter::{FilterError, FilterKind, FilterParams, UnknownFilter};
 pub use key_hash::{KeyDigest, MAX_FINGERPRINT_BYTES, MAX_KEY_BYTES, position_key};
 pub use wrapped::{LaneMap, Seeded, WrappedFilter};

@@ -1,5 +1,6 @@
 //! The endpoints: one file each, put together here.
 
+mod admin;
 mod blobs;
 mod health;
 mod keys;
@@ -37,11 +38,17 @@ pub(crate) enum Endpoints {
     /// All but health and metrics.
     Tables,
     Health,
+    Admin,
 }
 
 pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints) -> Router {
     let mut router = Router::new();
-    if endpoints != Endpoints::Health {
+    if endpoints == Endpoints::Admin {
+        router = router
+            .route("/v1/admin/tables/{table}/reload", post(admin::reload))
+            .route("/v1/admin/tables/{table}/compact", post(admin::compact));
+    }
+    if matches!(endpoints, Endpoints::All | Endpoints::Tables) {
         router = router
             .route("/v1/tables", get(tables::list))
             .route("/v1/tables/{table}", get(tables::descriptor))
@@ -49,7 +56,7 @@ pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints) -> Router {
             .route("/v1/blobs/{hash}", get(blobs::download))
             .route("/v1/keys/{hash}", head(keys::contains).put(keys::upload));
     }
-    if endpoints != Endpoints::Tables {
+    if matches!(endpoints, Endpoints::All | Endpoints::Health) {
         router = router
             .route("/livez", get(health::live))
             .route("/readyz", get(health::ready))

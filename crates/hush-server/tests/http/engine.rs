@@ -42,6 +42,7 @@ impl SumEngine {
         let served = Served {
             descriptor_json: descriptor.into_bytes().into(),
             epoch,
+            asked: epoch,
             records: 1000,
             protocol: "sum".into(),
             query: SIZES,
@@ -52,6 +53,12 @@ impl SumEngine {
             blobs: Vec::new(),
         };
         SumEngine { served, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// With a geometry, which queries name.
+    pub(crate) fn asked_as(mut self, geometry: [u8; 32]) -> SumEngine {
+        self.served.asked = geometry;
+        self
     }
 
     pub(crate) fn with_descriptor(mut self, json: &[u8]) -> SumEngine {

@@ -95,6 +95,30 @@ fn a_replaced_epoch_still_answers_and_the_new_one_is_told() {
 }
 
 #[test]
+fn an_epoch_of_the_same_geometry_answers_the_queries_of_the_one_before() {
+    const GEOMETRY: [u8; 32] = [8; 32];
+    let (tables, engine) = tables_with(SumEngine::new(EPOCH_BYTE).asked_as(GEOMETRY));
+    let server = serve(&tables, LONG);
+    let engine = let_go(engine);
+    let mut client = server.client();
+    let ask = |client: &mut Client, answered_by: [u8; 32]| {
+        client.send_queries(GEOMETRY, &[query(1), query(2)]);
+        client.receive_answers(answered_by, &[query(1), query(2)]);
+    };
+    ask(&mut client, EPOCH);
+    tables.insert("t", Arc::new(SumEngine::new(NEW[0]).asked_as(GEOMETRY))).unwrap();
+    ask(&mut client, NEW);
+    // It takes no memory any more.
+    wait_until_dropped(&engine);
+    // An epoch is not what queries of such a table name.
+    assert_eq!(is_gone(&mut client, NEW)["e"], 6);
+    // Of another geometry the old one answers as long as it is kept.
+    tables.insert("t", Arc::new(SumEngine::new(7))).unwrap();
+    ask(&mut client, NEW);
+    client.ask([7; 32], &[query(4)]);
+}
+
+#[test]
 fn a_replaced_epoch_goes_by_itself_when_its_time_is_over() {
     let file = NamedTempFile::new().unwrap();
     let old = SumEngine::new(EPOCH_BYTE).with_blob([1; 32], file.reopen().unwrap(), 0);

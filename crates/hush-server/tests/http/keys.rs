@@ -58,8 +58,8 @@ fn ask(client: &mut Client, queries: &[Query]) -> Response {
 /// Checks the answers to queries whose keys have these seeds.
 fn check(response: Response, queries: &[Query], seeds: &[u8]) {
     assert_eq!(response.status, 200, "{}", String::from_utf8_lossy(&response.body));
-    let shape = ResponseShape { epoch: &EPOCH, answers: queries.len(), answer_bytes: ANSWER_BYTES };
-    let answers = shape.decode(response.body.into()).unwrap();
+    let shape = ResponseShape { epoch: Some(&EPOCH), answers: queries.len(), answer_bytes: ANSWER_BYTES };
+    let (_, answers) = shape.decode(response.body.into()).unwrap();
     for ((query, answer), seed) in queries.iter().zip(answers).zip(seeds) {
         let shifted: Vec<u8> = expected(query).iter().map(|byte| byte.wrapping_add(*seed)).collect();
         assert_eq!(answer, shifted);

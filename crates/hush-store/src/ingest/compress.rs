@@ -45,9 +45,12 @@ impl Compressor {
             sample.extend_from_slice(value);
             sizes.push(value.len());
         }
-        let dictionary = from_continuous(&sample, &sizes, DICTIONARY_BYTES)?;
-        let prepared = EncoderDictionary::copy(&dictionary, LEVEL);
-        Ok(Self { dictionary, prepared })
+        Ok(Self::with_dictionary(&from_continuous(&sample, &sizes, DICTIONARY_BYTES)?))
+    }
+
+    /// One with a dictionary that is there.
+    pub fn with_dictionary(dictionary: &[u8]) -> Self {
+        Self { dictionary: dictionary.to_vec(), prepared: EncoderDictionary::copy(dictionary, LEVEL) }
     }
 
     /// The dictionary.

@@ -24,6 +24,7 @@ mod parquet_shapes;
 mod parquet_thrift;
 mod record;
 mod spool;
+mod spooled;
 mod sqlite;
 mod walk;
 
@@ -40,7 +41,8 @@ pub use self::{
     error::{IngestError, Place},
     options::{DEFAULT_MAX_VALUE_SIZE, IngestOptions, Input},
     record::{KEY_SEPARATOR, MAX_KEY_SIZE, Record},
-    spool::{MAX_RECORDS, OnDuplicate, Spool, SpooledRecords, UnknownOnDuplicate},
+    spool::{MAX_RECORDS, OnDuplicate, Spool, UnknownOnDuplicate},
+    spooled::SpooledRecords,
     walk::Skipped,
 };
 use self::{

@@ -1,14 +1,17 @@
-//! Records on disk: a build reads its input once, and its records several times and in any order.
+//! The spool: what lets a build that reads its input once read its records several times and in any order.
+//!
+//! Records go to one file in the order of the input. Those of a large table with keys go to many, its *partitions*, by the hash
+//! under which the table is laid out: who builds the blocks of the table one after another then reads the files one after another,
+//! whatever the order of the input, and no more of it has to be in memory.
 
 use std::{
-    cmp::Reverse,
     fs::File,
-    io::{self, BufWriter, Write},
+    io::{self, BufWriter},
     path::{Path, PathBuf},
     str::FromStr,
 };
 
-use hush_protocol::fields::Fields;
+use hush_protocol::keyword::KeyDigest;
 use memmap2::Mmap;
 use rayon::prelude::*;
 use thiserror::Error;
@@ -16,14 +19,21 @@ use thiserror::Error;
 use super::{
     IngestError, Place, Record,
     record::{check_key_size, check_value_size},
+    spooled::{Frame, Part, SpooledRecords},
 };
-use crate::cancel::Cancelled;
 
 /// The most records of a table.
 pub const MAX_RECORDS: u64 = u32::MAX as u64;
 
-/// Records that one thread hashes at a time.
-const DIGEST_RECORDS: usize = 1 << 14;
+/// So many records with keys are in one file; more are partitioned.
+const ONE_FILE: usize = if cfg!(test) { 64 } else { 1 << 22 };
+/// Partitions.
+const PARTITIONS: usize = 256;
+/// Bytes that are added to the digest at a time.
+const DIGEST_BYTES: usize = 1 << 17;
+/// Bytes that are written to a file at a time: of one, and of a partition.
+const BUFFER_BYTES: usize = 1 << 20;
+const PARTITION_BUFFER_BYTES: usize = 1 << 16;
 
 /// What to do with several records of one key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,51 +65,39 @@ impl FromStr for OnDuplicate {
     }
 }
 
-/// What is kept in memory of a record: 32 bytes. On disk, it is the length of its key in 2 bytes, key, and value.
-#[derive(Clone, Copy)]
-struct Entry {
-    /// The first 16 bytes of a hash of the key under a random secret: two keys share them with a probability of
-    /// 2^-128, whoever chose the keys, so that they stand for the key. 0 without keys.
-    key_hash: [u64; 2],
-    /// Where the record starts in the file.
-    offset: u64,
-    value_size: u32,
-    /// The row of the input, from 0.
-    row: u32,
-}
-
-const _: () = assert!(size_of::<Entry>() == 32);
-
-/// Records that are converted at a time.
-const CONVERTED_RECORDS: usize = 4096;
-
-/// Writes records to a temporary file. The file has no name, so it goes when the process ends, however it ends.
+/// Writes records to temporary files. They have no names, so they go when the process ends, however it ends.
 pub struct Spool {
     dir: PathBuf,
-    file: BufWriter<File>,
-    hash_secret: [u8; blake3::KEY_LEN],
-    entries: Vec<Entry>,
+    /// One, or [`PARTITIONS`].
+    files: Vec<BufWriter<File>>,
+    seed: [u8; blake3::KEY_LEN],
     has_keys: bool,
-    bytes: u64,
+    records: u32,
+    digest: blake3::Hasher,
+    /// What is to be added to the digest: at once, which is faster.
+    undigested: Vec<u8>,
 }
 
 impl Spool {
-    /// An empty spool with its file in `dir`, which needs about the size of the input.
+    /// An empty spool with its files in `dir`, which needs about the size of the input.
     ///
     /// # Errors
     /// If no file can be created there.
     pub fn create(dir: &Path) -> Result<Self, IngestError> {
-        let file = tempfile::tempfile_in(dir).map_err(|source| spool_error(dir, source))?;
-        let mut hash_secret = [0; blake3::KEY_LEN];
-        getrandom::fill(&mut hash_secret).map_err(|error| spool_error(dir, error.into()))?;
-        Ok(Self {
-            dir: dir.into(),
-            file: BufWriter::with_capacity(1 << 20, file),
-            hash_secret,
-            entries: Vec::new(),
-            has_keys: false,
-            bytes: 0,
-        })
+        let mut seed = [0; blake3::KEY_LEN];
+        getrandom::fill(&mut seed).map_err(|error| spool_error(dir, error.into()))?;
+        Self::with_seed(dir, seed)
+    }
+
+    /// The same for a table that is laid out under this seed, which was random when it was drawn.
+    ///
+    /// # Errors
+    /// As [`Spool::create`].
+    pub fn with_seed(dir: &Path, seed: [u8; blake3::KEY_LEN]) -> Result<Self, IngestError> {
+        let file = BufWriter::with_capacity(BUFFER_BYTES, new_file(dir)?);
+        let (dir, digest) = (dir.into(), blake3::Hasher::new());
+        let (has_keys, records, undigested) = (false, 0, Vec::with_capacity(2 * DIGEST_BYTES));
+        Ok(Self { dir, files: vec![file], seed, has_keys, records, digest, undigested })
     }
 
     /// Appends a record.
@@ -108,95 +106,163 @@ impl Spool {
     /// If the disk is full or fails, if the key or the value is too long, if there are too many records, or if only
     /// some records have keys. The spool is of no use after an error.
     pub fn push(&mut self, record: &Record) -> Result<(), IngestError> {
-        let row = u32::try_from(self.entries.len()).ok().filter(|&row| u64::from(row) < MAX_RECORDS);
-        let row = row.ok_or(IngestError::TooManyRecords { limit: MAX_RECORDS })?;
+        let row = self.records;
+        if u64::from(row) >= MAX_RECORDS {
+            return Err(IngestError::TooManyRecords { limit: MAX_RECORDS });
+        }
         if row == 0 {
             self.has_keys = record.key.is_some();
         } else if self.has_keys != record.key.is_some() {
             return Err(IngestError::MixedKeys { row: u64::from(row) + 1 });
         }
-        let key = record.key.as_deref().unwrap_or_default();
+        let (key, value) = (record.key.as_deref().unwrap_or_default(), &record.value[..]);
         let place = || Place { path: self.dir.clone(), row: u64::from(row) + 1, line: None };
         check_key_size(key.len(), place)?;
-        check_value_size(record.value.len(), u32::MAX as usize, place)?;
-        let key_hash = if self.has_keys { self.hash_key(key) } else { [0; 2] };
-        let key_size = key.len() as u16; // at most MAX_KEY_SIZE
-        let mut write = || {
-            self.file.write_all(&key_size.to_le_bytes())?;
-            self.file.write_all(key)?;
-            self.file.write_all(&record.value)
+        check_value_size(value.len(), u32::MAX as usize, place)?;
+        if self.has_keys && row as usize == ONE_FILE {
+            self.partition()?;
+        }
+        let frame = Frame { row, key, value };
+        let lengths = [key.len() as u32, value.len() as u32].map(u32::to_le_bytes);
+        for part in [lengths.as_flattened(), key, value] {
+            self.undigested.extend_from_slice(part);
+        }
+        if self.undigested.len() >= DIGEST_BYTES {
+            self.digest.update(&self.undigested);
+            self.undigested.clear();
+        }
+        self.write(&frame)?;
+        self.records += 1;
+        Ok(())
+    }
+
+    fn write(&mut self, frame: &Frame<'_>) -> Result<(), IngestError> {
+        let partition = match self.files.len() {
+            1 => 0,
+            all => digest(&self.seed, frame.key).first_block(all),
         };
-        write().map_err(|source| spool_error(&self.dir, source))?;
-        let value_size = record.value.len() as u32; // checked above
-        self.entries.push(Entry { key_hash, offset: self.bytes, value_size, row });
-        self.bytes += 2 + key.len() as u64 + u64::from(value_size);
+        frame.write(&mut self.files[partition]).map_err(|source| spool_error(&self.dir, source))
+    }
+
+    /// Goes on with partitions.
+    fn partition(&mut self) -> Result<(), IngestError> {
+        let failed = |source| spool_error(&self.dir, source);
+        let partition = |_| Ok(BufWriter::with_capacity(PARTITION_BUFFER_BYTES, new_file(&self.dir)?));
+        let partitions = (0..PARTITIONS).map(partition).collect::<Result<_, IngestError>>()?;
+        let [one] = <[_; 1]>::try_from(std::mem::replace(&mut self.files, partitions))
+            .unwrap_or_else(|_| unreachable!("it is done once"));
+        let file = one.into_inner().map_err(|error| failed(error.into_error()))?;
+        let map = map(&file).map_err(failed)?;
+        let mut at = 0;
+        while at < map.len() {
+            let frame = Frame::read(&map[at..]);
+            at += frame.bytes();
+            self.write(&frame)?;
+        }
         Ok(())
     }
 
     /// The number of records so far.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.records as usize
     }
 
     /// Whether there is no record yet.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.records == 0
     }
 
-    /// Settles duplicate keys and opens the records for reading, in the order of the input.
+    /// Settles duplicate keys and opens the records for reading: in the order of the input, or of partitions and in each of the
+    /// input.
     ///
     /// # Errors
-    /// [`IngestError::DuplicateKey`] for the first row that repeats a key, if duplicates are refused; or if the file
+    /// [`IngestError::DuplicateKey`] for the first row that repeats a key, if duplicates are refused; or if a file
     /// cannot be written or mapped.
-    pub fn finish(mut self, on_duplicate: OnDuplicate) -> Result<SpooledRecords, IngestError> {
-        let file = self.file.into_inner().map_err(|error| spool_error(&self.dir, error.into_error()))?;
-        // SAFETY: the file has no name and this is its only handle, so nobody else changes or shortens it.
-        let map = unsafe { Mmap::map(&file) }.map_err(|source| spool_error(&self.dir, source))?;
-        if self.has_keys {
-            let duplicates = remove_duplicates(&mut self.entries, on_duplicate);
-            if let Some([first, second]) = duplicates.filter(|_| on_duplicate == OnDuplicate::Error) {
-                return Err(IngestError::DuplicateKey {
-                    key: shortened(split_record(&map, &second).0),
-                    first_row: u64::from(first.row) + 1,
-                    second_row: u64::from(second.row) + 1,
-                });
+    pub fn finish(self, on_duplicate: OnDuplicate) -> Result<SpooledRecords, IngestError> {
+        let Self { dir, files, seed, has_keys, mut digest, undigested, .. } = self;
+        let settle = |file: BufWriter<File>| -> Result<_, IngestError> {
+            let file = file.into_inner().map_err(|error| spool_error(&dir, error.into_error()))?;
+            let map = map(&file).map_err(|source| spool_error(&dir, source))?;
+            Ok(settled(map, has_keys.then_some(&seed), on_duplicate))
+        };
+        let settled: Vec<Settled> = files.into_par_iter().map(settle).collect::<Result<_, _>>()?;
+        let earliest =
+            settled.iter().filter_map(|settled| settled.duplicate.as_ref()).min_by_key(|(_, rows)| rows[1]);
+        if let (Some((key, [first, second])), OnDuplicate::Error) = (earliest, on_duplicate) {
+            let (first_row, second_row) = (u64::from(*first) + 1, u64::from(*second) + 1);
+            return Err(IngestError::DuplicateKey { key: shortened(key), first_row, second_row });
+        }
+        digest.update(&undigested).update(&[u8::from(has_keys), on_duplicate as u8]);
+        let parts = settled.into_iter().map(|settled| settled.part).collect();
+        Ok(SpooledRecords::new(parts, has_keys, seed, *digest.finalize().as_bytes()))
+    }
+}
+
+/// The records of a file without duplicates, and of these the earliest row that repeats a key, behind the one whose key it repeats.
+struct Settled {
+    part: Part,
+    duplicate: Option<(Vec<u8>, [u32; 2])>,
+}
+
+/// A record of a file with keys.
+struct Entry {
+    /// The first 16 bytes of the hash of the key: two keys share them with a probability of 2^-128, whoever chose the keys, since
+    /// the seed was drawn later. So they stand for the key.
+    key_hash: [u8; 16],
+    row: u32,
+    offset: u64,
+}
+
+/// Keeps one record per key, the first or the last, and the order of rows.
+fn settled(map: Mmap, seed: Option<&[u8; 32]>, on_duplicate: OnDuplicate) -> Settled {
+    let (mut offsets, mut entries) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    while at < map.len() {
+        let frame = Frame::read(&map[at..]);
+        match seed {
+            None => offsets.push(at as u64),
+            Some(seed) => {
+                let key_hash = digest(seed, frame.key).first_half();
+                entries.push(Entry { key_hash, row: frame.row, offset: at as u64 });
             }
         }
-        Ok(SpooledRecords::new(map, self.entries, self.has_keys))
+        at += frame.bytes();
     }
-
-    fn hash_key(&self, key: &[u8]) -> [u64; 2] {
-        let hash = *blake3::keyed_hash(&self.hash_secret, key).as_bytes();
-        [0, 8].map(|at| u64::from_le_bytes(std::array::from_fn(|i| hash[at + i])))
+    let mut duplicate = None;
+    if seed.is_some() {
+        // Of equal keys, the first one in this order is kept.
+        let order = |entry: &Entry| if on_duplicate == OnDuplicate::Last { !entry.row } else { entry.row };
+        entries.par_sort_unstable_by_key(|entry| (entry.key_hash, order(entry)));
+        let mut earliest: Option<[(u32, u64); 2]> = None;
+        entries.dedup_by(|next, kept| {
+            let same = next.key_hash == kept.key_hash;
+            if same && earliest.is_none_or(|[_, (second, _)]| next.row < second) {
+                earliest = Some([(kept.row, kept.offset), (next.row, next.offset)]);
+            }
+            same
+        });
+        entries.par_sort_unstable_by_key(|entry| entry.row);
+        offsets = entries.iter().map(|entry| entry.offset).collect();
+        duplicate = earliest.map(|[(first, at), (second, _)]| {
+            (Frame::read(&map[at as usize..]).key.to_vec(), [first, second])
+        });
     }
+    let part = Part::new(map, offsets);
+    part.release();
+    Settled { part, duplicate }
 }
 
-/// Keeps one entry per key, the first or the last, and the order of rows. Returns the earliest entry that repeats a
-/// key, after the entry whose key it repeats.
-fn remove_duplicates(entries: &mut Vec<Entry>, on_duplicate: OnDuplicate) -> Option<[Entry; 2]> {
-    if on_duplicate == OnDuplicate::Last {
-        entries.par_sort_unstable_by_key(|entry| (entry.key_hash, Reverse(entry.row)));
-    } else {
-        entries.par_sort_unstable_by_key(|entry| (entry.key_hash, entry.row));
-    }
-    let mut earliest: Option<[Entry; 2]> = None;
-    entries.dedup_by(|next, kept| {
-        let same = next.key_hash == kept.key_hash;
-        if same && earliest.is_none_or(|[_, second]| next.row < second.row) {
-            earliest = Some([*kept, *next]);
-        }
-        same
-    });
-    entries.par_sort_unstable_by_key(|entry| entry.row);
-    earliest
+fn digest(seed: &[u8; 32], key: &[u8]) -> KeyDigest {
+    KeyDigest::new(seed, key).expect("its length was checked")
 }
 
-/// The key and the value of a record in the file.
-fn split_record<'m>(map: &'m [u8], entry: &Entry) -> (&'m [u8], &'m [u8]) {
-    let record = &map[entry.offset as usize..];
-    let key_size = usize::from(u16::from_le_bytes([record[0], record[1]]));
-    let (key, rest) = record[2..].split_at(key_size);
-    (key, &rest[..entry.value_size as usize])
+pub(super) fn new_file(dir: &Path) -> Result<File, IngestError> {
+    tempfile::tempfile_in(dir).map_err(|source| spool_error(dir, source))
+}
+
+pub(super) fn map(file: &File) -> io::Result<Mmap> {
+    // SAFETY: the file has no name and this is its only handle, so nobody else changes or shortens it.
+    unsafe { Mmap::map(file) }
 }
 
 /// A key for a message: what is not UTF-8 replaced, control characters escaped, at most 80 characters.
@@ -210,160 +276,12 @@ fn shortened(key: &[u8]) -> String {
     shown
 }
 
-fn spool_error(dir: &Path, source: io::Error) -> IngestError {
+pub(super) fn spool_error(dir: &Path, source: io::Error) -> IngestError {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             IngestError::DiskFull { dir: dir.into() }
         }
         _ => IngestError::Spool { dir: dir.into(), source },
-    }
-}
-
-/// Records for reading, in the order of the input and with distinct keys.
-pub struct SpooledRecords {
-    map: Mmap,
-    entries: Vec<Entry>,
-    has_keys: bool,
-    min_value_len: usize,
-    max_value_len: usize,
-    value_bytes: u64,
-    fields: Option<Fields>,
-}
-
-impl SpooledRecords {
-    fn new(map: Mmap, entries: Vec<Entry>, has_keys: bool) -> Self {
-        let sizes = || entries.iter().map(|entry| entry.value_size);
-        let min_value_len = sizes().min().unwrap_or(0) as usize;
-        let max_value_len = sizes().max().unwrap_or(0) as usize;
-        let value_bytes = sizes().map(u64::from).sum();
-        Self { map, entries, has_keys, min_value_len, max_value_len, value_bytes, fields: None }
-    }
-
-    /// The same records in a file in `dir`, with the values that `convert` makes of theirs, on all threads. `advance` is told of so
-    /// many bytes of values that are done.
-    ///
-    /// # Errors
-    /// If the disk is full or fails; [`IngestError::Compress`] where `convert` fails; [`IngestError::Cancelled`] if `advance` does.
-    pub fn converted<S>(
-        &self,
-        dir: &Path,
-        start: impl Fn() -> S + Sync,
-        convert: impl Fn(&mut S, &[u8]) -> io::Result<Vec<u8>> + Sync,
-        advance: impl Fn(u64) -> Result<(), Cancelled>,
-    ) -> Result<Self, IngestError> {
-        let failed = |source| spool_error(dir, source);
-        let mut file = BufWriter::with_capacity(1 << 20, tempfile::tempfile_in(dir).map_err(failed)?);
-        let (mut entries, mut bytes) = (Vec::with_capacity(self.entries.len()), 0);
-        for some in self.entries.chunks(CONVERTED_RECORDS) {
-            let values: Vec<Vec<u8>> = some
-                .par_iter()
-                .map_init(&start, |state, entry| convert(state, split_record(&self.map, entry).1))
-                .collect::<io::Result<_>>()
-                .map_err(IngestError::Compress)?;
-            for (entry, value) in some.iter().zip(values) {
-                let (key, old) = split_record(&self.map, entry);
-                let key_size = key.len() as u16; // it was one before
-                let key_size = key_size.to_le_bytes();
-                let mut parts = [&key_size[..], key, &value].into_iter();
-                parts.try_for_each(|part| file.write_all(part)).map_err(failed)?;
-                entries.push(Entry { offset: bytes, value_size: value.len() as u32, ..*entry });
-                bytes += 2 + key.len() as u64 + value.len() as u64;
-                advance(old.len() as u64).map_err(IngestError::Cancelled)?;
-            }
-        }
-        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
-        // SAFETY: the file has no name and this is its only handle, so nobody else changes or shortens it.
-        let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
-        Ok(Self::new(map, entries, self.has_keys).with_fields(self.fields.clone()))
-    }
-
-    /// The same, whose values are of these fields.
-    pub fn with_fields(self, fields: Option<Fields>) -> Self {
-        Self { fields, ..self }
-    }
-
-    /// The fields of a value, if it is of several columns.
-    pub fn fields(&self) -> Option<&Fields> {
-        self.fields.as_ref()
-    }
-
-    /// The number of records.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there is no record.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// Whether the records have keys.
-    pub fn has_keys(&self) -> bool {
-        self.has_keys
-    }
-
-    /// The key and the value of record `index`; the key is empty if the records have none.
-    ///
-    /// # Panics
-    /// If `index` is not less than [`SpooledRecords::len`].
-    pub fn record(&self, index: usize) -> (&[u8], &[u8]) {
-        split_record(&self.map, &self.entries[index])
-    }
-
-    /// The row of the input, from 1, that record `index` came from.
-    ///
-    /// # Panics
-    /// If `index` is not less than [`SpooledRecords::len`].
-    pub fn row(&self, index: usize) -> u64 {
-        u64::from(self.entries[index].row) + 1
-    }
-
-    /// Digest of all records and their order: keys, values and their fields, not where in the input they were. On all threads,
-    /// which call `check` every now and then.
-    ///
-    /// # Errors
-    /// What `check` returns.
-    pub fn digest(&self, check: impl Fn() -> Result<(), Cancelled> + Sync) -> Result<[u8; 32], Cancelled> {
-        let of_some = |entries: &[Entry]| {
-            check()?;
-            let mut hasher = blake3::Hasher::new();
-            for entry in entries {
-                let (key, value) = split_record(&self.map, entry);
-                for part in [key, value] {
-                    hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
-                }
-            }
-            Ok(*hasher.finalize().as_bytes())
-        };
-        let digests: Vec<_> =
-            self.entries.par_chunks(DIGEST_RECORDS).map(of_some).collect::<Result<_, _>>()?;
-        let mut all = blake3::Hasher::new();
-        all.update(&[u8::from(self.has_keys)]);
-        for name in self.fields.iter().flat_map(Fields::names) {
-            all.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
-        }
-        all.update(digests.as_flattened());
-        Ok(*all.finalize().as_bytes())
-    }
-
-    /// Bytes of the shortest value; 0 if there is no record.
-    pub fn min_value_len(&self) -> usize {
-        self.min_value_len
-    }
-
-    /// Bytes of the longest value; 0 if there is no record.
-    pub fn max_value_len(&self) -> usize {
-        self.max_value_len
-    }
-
-    /// Bytes of every value, in the order of the records.
-    pub fn value_lens(&self) -> impl Iterator<Item = u32> {
-        self.entries.iter().map(|entry| entry.value_size)
-    }
-
-    /// Bytes of all values.
-    pub fn value_bytes(&self) -> u64 {
-        self.value_bytes
     }
 }
 
@@ -382,6 +300,46 @@ mod tests {
         }
         let other = spool_error(dir, io::Error::from_raw_os_error(5));
         assert!(matches!(other, IngestError::Spool { .. }));
+    }
+
+    /// Records of a table that is partitioned or not, in the order of their rows.
+    fn spooled(rows: usize, on_duplicate: OnDuplicate) -> Result<Vec<(u64, String, String)>, IngestError> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::create(folder.path()).unwrap();
+        for row in 0..rows {
+            let (key, value) = (format!("key {}", row % 150), format!("value {row}"));
+            spool.push(&Record { key: Some(key.into()), value: value.into() })?;
+        }
+        assert_eq!(spool.files.len(), if rows > ONE_FILE { PARTITIONS } else { 1 });
+        let records = spool.finish(on_duplicate)?;
+        assert_eq!(records.value_lens().map(u64::from).sum::<u64>(), records.value_bytes());
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let mut all: Vec<_> = (0..records.len())
+            .map(|index| (records.row(index), text(records.record(index).0), text(records.record(index).1)))
+            .collect();
+        // By the blocks of a table of any number of blocks.
+        let blocks = |blocks: usize| {
+            let block = |index| digest(records.seed(), records.record(index).0).first_block(blocks);
+            (0..records.len()).map(block).collect::<Vec<_>>()
+        };
+        assert!(rows <= ONE_FILE || blocks(PARTITIONS / 2).is_sorted());
+        all.sort();
+        Ok(all)
+    }
+
+    #[test]
+    fn partitions_have_the_records_of_one_file() {
+        for rows in [1, ONE_FILE, ONE_FILE + 1, 150] {
+            let records = spooled(rows, OnDuplicate::Error).unwrap();
+            let expected =
+                (0..rows).map(|row| (row as u64 + 1, format!("key {row}"), format!("value {row}")));
+            assert!(records.into_iter().eq(expected), "{rows} rows");
+        }
+        let of = |row: usize| (row as u64 + 1, format!("key {}", row % 150), format!("value {row}"));
+        assert!(spooled(200, OnDuplicate::First).unwrap().into_iter().eq((0..150).map(of)));
+        assert!(spooled(200, OnDuplicate::Last).unwrap().into_iter().eq((50..200).map(of)));
+        let error = spooled(200, OnDuplicate::Error).unwrap_err();
+        assert!(matches!(error, IngestError::DuplicateKey { first_row: 1, second_row: 151, .. }), "{error}");
     }
 
     #[test]

@@ -25,8 +25,8 @@ pub enum SnapshotError {
     /// The output folder exists and is not a snapshot, so it is not replaced.
     #[error("{path} is not a hushdb snapshot and is not replaced: choose another --out", path = .0.display())]
     NotASnapshot(PathBuf),
-    /// Another build is writing the same snapshot.
-    #[error("another build is writing {path}: wait for it, or choose another --out", path = .0.display())]
+    /// Another build, or change, of the same snapshot is under way.
+    #[error("another build or change of {path} is under way: wait for it, or choose another --out", path = .0.display())]
     Busy(PathBuf),
     /// The folder of an unfinished build is not this user's alone.
     #[error("{path} is to hold the unfinished table, but {reason}: remove it, or choose another --out", path = path.display())]
@@ -88,6 +88,12 @@ pub enum SnapshotError {
         start: u64,
         /// One past the last byte.
         end: u64,
+    },
+    /// The file of changes holds none.
+    #[error("{path} is damaged: it is no list of changes: build the snapshot again, or restore it from a copy", path = path.display())]
+    NoChanges {
+        /// The file.
+        path: PathBuf,
     },
     /// Nobody wants the snapshot any more.
     #[error(transparent)]

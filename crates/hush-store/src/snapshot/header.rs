@@ -8,7 +8,7 @@ use std::{
 use hush_protocol::descriptor::Descriptor;
 use serde::{Deserialize, Serialize};
 
-use super::{CHUNK_BYTES, SnapshotError, envelope, regular};
+use super::{CHUNK_BYTES, ChangeCount, SnapshotError, envelope, regular};
 use crate::cancel::{Cancel, Cancelled};
 
 /// Name of the header file.
@@ -31,6 +31,9 @@ pub struct Header {
     pub payload_bytes: u64,
     /// Name of the input, without its folder.
     pub source: String,
+    /// Of a table that has room for changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<ChangeCount>,
     /// The other files.
     pub files: Vec<FileEntry>,
 }

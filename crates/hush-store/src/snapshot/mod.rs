@@ -2,11 +2,13 @@
 //!
 //! See `crates/hush-store/README.md` for every file and field.
 
+mod changes;
 mod checksum;
 mod envelope;
 mod error;
 mod header;
 mod journal;
+mod kept;
 mod lock;
 mod partial;
 mod phase;
@@ -16,15 +18,17 @@ mod resume;
 mod segment;
 mod writer;
 
+pub use changes::{CHANGES_FILE, ChangeCount, Changes};
 pub use checksum::CHUNK_BYTES;
 pub use error::SnapshotError;
 pub use header::{FORMAT_VERSION, FileEntry, HEADER_FILE, Header};
 pub use journal::Journal;
+pub use kept::{KEYS_FILE, KeptRecords, VALUES_FILE, keys};
 pub use phase::{Phase, SharedPhase};
-pub use reader::{MappedFile, Snapshot, Verify};
+pub use reader::{MappedFile, Snapshot, Stamp, Verified, Verify};
 pub use resume::{Identity, State};
 pub use segment::{SegmentWriter, segment_file};
-pub use writer::{MappedOutput, Scratch, SnapshotWriter};
+pub use writer::{MappedOutput, Release, Scratch, SnapshotWriter};
 
 pub use hush_protocol::facts::{
     CHAIN_FILE, COLUMNS_FILE, DB_FILE, DICTIONARY_FILE, HINT_FILE, LIFTED_FILE, SECOND_DB_FILE,

@@ -1,13 +1,15 @@
 //! Opening a snapshot.
 
 use std::{
-    fs::File,
+    collections::HashMap,
+    fs::{self, File},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
 use memmap2::{Advice, Mmap};
 
-use super::{CHUNK_BYTES, FileEntry, Header, SnapshotError, checksum::verify_chunks, regular};
+use super::{CHUNK_BYTES, FileEntry, HEADER_FILE, Header, SnapshotError, checksum::verify_chunks, regular};
 
 /// How much of a snapshot is checked when it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,31 @@ pub enum Verify {
     Full,
 }
 
+/// Tells a file from another one that takes its place, without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    /// That of the snapshot in `dir`, by its header; `None` if there is none.
+    pub fn of(dir: &Path) -> Option<Self> {
+        fs::metadata(dir.join(HEADER_FILE)).ok().as_ref().map(Self::new)
+    }
+
+    fn new(file: &fs::Metadata) -> Self {
+        Self {
+            device: file.dev(),
+            inode: file.ino(),
+            bytes: file.len(),
+            modified: (file.mtime(), file.mtime_nsec()),
+        }
+    }
+}
+
 /// A checked snapshot. It holds its files open: a snapshot that is replaced on disk stays whole for who opened it.
 pub struct Snapshot {
     dir: PathBuf,
@@ -25,21 +52,63 @@ pub struct Snapshot {
     files: Vec<MappedFile>,
 }
 
+/// Files whose every byte was checked when an earlier epoch of a table was opened: those that the next one has too are not read
+/// again.
+#[derive(Clone, Debug, Default)]
+pub struct Verified(HashMap<Stamp, [u8; 32]>);
+
+/// A table may take another's place so many times while it is opened.
+const REPLACED: usize = 100;
+
 impl Snapshot {
     /// Opens the snapshot in `dir`.
     ///
     /// # Errors
     /// [`SnapshotError`] names the file that is missing, of another version, or damaged.
     pub fn open(dir: &Path, verify: Verify) -> Result<Self, SnapshotError> {
+        Self::open_after(dir, verify, &mut Verified::default())
+    }
+
+    /// The same, where files that are `verified` are taken to be whole. These are then those of this snapshot.
+    ///
+    /// # Errors
+    /// As [`Snapshot::open`].
+    pub fn open_after(dir: &Path, verify: Verify, verified: &mut Verified) -> Result<Self, SnapshotError> {
+        for _ in 1..REPLACED {
+            let before = Stamp::of(dir);
+            let snapshot = Self::mapped(dir);
+            // Files of two tables are none.
+            if before == Stamp::of(dir) {
+                return snapshot?.verified(verify, verified);
+            }
+        }
+        Self::mapped(dir)?.verified(verify, verified)
+    }
+
+    /// Opens all files.
+    fn mapped(dir: &Path) -> Result<Self, SnapshotError> {
         let mut snapshot = Self { dir: dir.to_owned(), header: Header::read(dir)?, files: Vec::new() };
         for entry in &snapshot.header.files {
             let file = snapshot.map_entry(entry)?;
-            if verify == Verify::Full {
-                verify_chunks(&file.path, file.as_ref(), entry.hashes())?;
-            }
             snapshot.files.push(file);
         }
         Ok(snapshot)
+    }
+
+    fn verified(self, verify: Verify, verified: &mut Verified) -> Result<Self, SnapshotError> {
+        let mut now = HashMap::new();
+        if verify == Verify::Full {
+            for (file, entry) in self.files.iter().zip(&self.header.files) {
+                let metadata = file.file.metadata().map_err(SnapshotError::io(&file.path, "read"))?;
+                let (stamp, digest) = (Stamp::new(&metadata), entry.digest());
+                if verified.0.get(&stamp) != Some(&digest) {
+                    verify_chunks(&file.path, file.as_ref(), entry.hashes())?;
+                }
+                now.insert(stamp, digest);
+            }
+        }
+        verified.0 = now;
+        Ok(self)
     }
 
     /// The header.
@@ -56,6 +125,23 @@ impl Snapshot {
             Some(index) => Ok(self.files.swap_remove(index)),
             None => Err(self.damaged(format!("it does not list {name}"))),
         }
+    }
+
+    /// The same, once its checksums have been checked.
+    ///
+    /// # Errors
+    /// Also [`SnapshotError::Corrupt`].
+    pub fn take_checked(&mut self, name: &str) -> Result<MappedFile, SnapshotError> {
+        let file = self.take(name)?;
+        if let Some(entry) = self.header.files.iter().find(|entry| entry.name == name) {
+            verify_chunks(&file.path, file.as_ref(), entry.hashes())?;
+        }
+        Ok(file)
+    }
+
+    /// Where the file called `name` is.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
     }
 
     fn map_entry(&self, entry: &FileEntry) -> Result<MappedFile, SnapshotError> {
@@ -75,7 +161,7 @@ impl Snapshot {
     }
 
     fn damaged(&self, reason: String) -> SnapshotError {
-        SnapshotError::Header { path: self.dir.join(super::HEADER_FILE), reason }
+        SnapshotError::Header { path: self.dir.join(HEADER_FILE), reason }
     }
 }
 

@@ -10,8 +10,9 @@ use hush_protocol::descriptor::Descriptor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CHAIN_FILE, COLUMNS_FILE, DB_FILE, DICTIONARY_FILE, FileEntry, MappedFile, Phase, SnapshotError,
-    SnapshotWriter, envelope, regular, segment::own_name, writer::sync_dir,
+    CHAIN_FILE, CHANGES_FILE, COLUMNS_FILE, ChangeCount, DB_FILE, DICTIONARY_FILE, FileEntry, KEYS_FILE,
+    MappedFile, Phase, SnapshotError, SnapshotWriter, VALUES_FILE, envelope, regular, segment::own_name,
+    writer::sync_dir,
 };
 use crate::cancel::{Cancel, Cancelled};
 
@@ -20,7 +21,17 @@ const STATE_FILE: &str = "build.json";
 /// The units that are done ([`super::Journal`]).
 pub(super) const JOURNAL_FILE: &str = "build.journal";
 /// What a build may go on from.
-const KEPT: [&str; 6] = [STATE_FILE, JOURNAL_FILE, DB_FILE, DICTIONARY_FILE, COLUMNS_FILE, CHAIN_FILE];
+const KEPT: [&str; 9] = [
+    STATE_FILE,
+    JOURNAL_FILE,
+    DB_FILE,
+    DICTIONARY_FILE,
+    COLUMNS_FILE,
+    CHAIN_FILE,
+    KEYS_FILE,
+    VALUES_FILE,
+    CHANGES_FILE,
+];
 
 /// All that a table depends on but random seeds. A build goes on from one of the same identity only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +52,10 @@ pub struct State {
     pub identity: Identity,
     /// What clients are told: without hint, not sealed yet.
     pub descriptor: Descriptor,
-    /// [`DB_FILE`] of every segment, the base first; then [`DICTIONARY_FILE`], if there is one.
+    /// Of a table that has room for changes: how much of it is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<ChangeCount>,
+    /// [`DB_FILE`] of every segment, the base first; then [`DICTIONARY_FILE`], and the records and changes, if there are any.
     pub files: Vec<FileEntry>,
 }
 

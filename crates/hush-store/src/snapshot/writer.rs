@@ -4,6 +4,7 @@ use std::{
     ffi::{CString, OsString},
     fs::{self, File, OpenOptions},
     io::{self, Write},
+    marker::PhantomData,
     os::{
         fd::AsRawFd,
         unix::{ffi::OsStrExt, fs::FileExt},
@@ -232,10 +233,16 @@ pub struct Scratch(MappedOutput);
 impl Scratch {
     /// The content, zero at first.
     pub fn words(&mut self) -> &mut [u32] {
+        self.shared().0
+    }
+
+    /// The same, and what takes it out of the memory of this process once it is written.
+    pub fn shared(&mut self) -> (&mut [u32], Release<'_>) {
+        let (bytes, release) = self.0.shared();
         // SAFETY: all bit patterns are words; a map is aligned to pages.
-        let (head, words, tail) = unsafe { self.0.map.align_to_mut() };
+        let (head, words, tail) = unsafe { bytes.align_to_mut() };
         assert!(head.is_empty() && tail.is_empty(), "a map of whole words");
-        words
+        (words, release)
     }
 }
 
@@ -252,6 +259,12 @@ impl MappedOutput {
     /// The content.
     pub fn bytes(&mut self) -> &mut [u8] {
         &mut self.map
+    }
+
+    /// The content, and what takes it out of the memory of this process once it is written.
+    pub fn shared(&mut self) -> (&mut [u8], Release<'_>) {
+        let release = Release { start: self.map.as_ptr() as usize, bytes: self.map.len(), of: PhantomData };
+        (&mut self.map, release)
     }
 
     /// Writes `bytes` at `offset`, which is faster than through the map where whole pages are new. From any thread.
@@ -310,6 +323,23 @@ impl MappedOutput {
             }
         }
         Ok(())
+    }
+}
+
+/// Takes the content of a file that is mapped out of the memory of this process.
+#[derive(Clone, Copy)]
+pub struct Release<'a> {
+    start: usize,
+    bytes: usize,
+    of: PhantomData<&'a ()>,
+}
+
+impl Release<'_> {
+    /// What was written is the system's to write to disk, and what is touched again comes back.
+    pub fn release(&self) {
+        // SAFETY: the range is that of a shared map of a file, which lives as long as this; its pages stay in the system's cache.
+        // It is advice; nothing is lost if it is not taken.
+        unsafe { libc::madvise(self.start as *mut libc::c_void, self.bytes, libc::MADV_DONTNEED) };
     }
 }
 

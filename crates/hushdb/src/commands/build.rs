@@ -5,19 +5,16 @@ use std::{error::Error, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 use clap::Args;
 use hush_engine::{
     BackendChoice, Built, Cancel, Job, JobError, JobRequest,
-    builder::{BuildOptions, Compress, Tiers},
+    builder::{BuildOptions, ChangeRoom, Compress, Tiers},
 };
 use hush_he::HeError;
-use hush_protocol::{Protocol, descriptor::MAX_SEGMENTS, keyword::FilterKind, slot::MAX_VALUE_BYTES};
+use hush_protocol::{Protocol, descriptor::MAX_TIERS, keyword::FilterKind, slot::MAX_VALUE_BYTES};
 use hush_store::{
     ingest::{self, IngestOptions, Input, OnDuplicate},
     snapshot::Phase,
 };
 
-use super::{backends, bar, inspect, signing_key, tell_unused_gpu, threads};
-use crate::report;
-
-mod interrupt;
+use super::{backends, bar, inspect, interrupt, rows::RowArgs, signing_key, tell_unused_gpu, threads};
 
 /// Build a table from a file of records.
 #[derive(Args)]
@@ -30,9 +27,8 @@ pub(crate) struct BuildArgs {
     /// Column of the key; several times for a key of several columns. Without it, records are looked up by row.
     #[arg(long, value_name = "COL")]
     key: Vec<String>,
-    /// Column of the value; several times for a JSON object of them. Without it, all columns but the key.
-    #[arg(long, value_name = "COL")]
-    value: Vec<String>,
+    #[command(flatten)]
+    rows: RowArgs,
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = parse_protocol, help = protocol_help())]
     protocol: ProtocolChoice,
     /// What to do with a key that comes twice: error, first or last.
@@ -70,22 +66,17 @@ pub(crate) struct BuildArgs {
     /// are packed: less to scan and to keep beside the table; a few thousand are few).
     #[arg(long, value_name = "N")]
     columns: Option<NonZeroUsize>,
-    /// Query whose rows are the records (SQLite).
-    #[arg(long, value_name = "QUERY", conflicts_with = "table")]
-    sql: Option<String>,
-    /// Table whose rows are the records (SQLite).
-    #[arg(long, value_name = "NAME")]
-    table: Option<String>,
+    /// Keep room for changes, which 'hushdb apply' makes without a new build. The table keeps its records on disk, for 'hushdb
+    /// compact'.
+    #[arg(long)]
+    updatable: bool,
+    /// Room for so many changes; for a hundredth of the records, and at least 1000, if not given.
+    #[arg(long, value_name = "N", requires = "updatable", value_parser = clap::value_parser!(u32).range(1..))]
+    changes: Option<u32>,
     /// Sign the table with the key in FILE, which `hushdb keygen` makes: clients that trust its public half (`get --trust`) take
     /// no table that a server made up for them.
     #[arg(long, value_name = "FILE")]
     sign: Option<PathBuf>,
-    /// Take hidden files and folders, whose names start with a dot (a folder of files).
-    #[arg(long)]
-    hidden: bool,
-    /// Follow symbolic links, out of the folder too (a folder of files).
-    #[arg(long)]
-    follow_links: bool,
     /// Replace the table that is there.
     #[arg(long)]
     force: bool,
@@ -114,8 +105,8 @@ fn parse_protocol(name: &str) -> Result<ProtocolChoice, String> {
 }
 
 fn parse_tiers_at_most(text: &str) -> Result<usize, String> {
-    let tiers = text.parse().ok().filter(|tiers| (1..=MAX_SEGMENTS).contains(tiers));
-    tiers.ok_or_else(|| format!("a number of tiers is 1 to {MAX_SEGMENTS}"))
+    let tiers = text.parse().ok().filter(|tiers| (1..=MAX_TIERS).contains(tiers));
+    tiers.ok_or_else(|| format!("a number of tiers is 1 to {MAX_TIERS}"))
 }
 
 fn protocol_help() -> String {
@@ -136,13 +127,7 @@ fn listed(protocols: &[Protocol], conjunction: &str) -> String {
 }
 
 pub(crate) fn run(args: BuildArgs) -> ExitCode {
-    let outcome = make(args);
-    let error = outcome.as_ref().err().and_then(|error| error.downcast_ref());
-    if let Some(JobError::Cancelled { phase }) = error {
-        eprintln!("\n{}", interrupt::outcome(*phase));
-        return ExitCode::from(interrupt::INTERRUPTED);
-    }
-    report::exit(outcome)
+    interrupt::exit(make(args))
 }
 
 fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
@@ -152,7 +137,7 @@ fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     tell_unused_gpu(&backends);
     let cancel = Cancel::new();
     let job = Job::open(request, &cancel)?;
-    interrupt::cancel_on_interrupt(&job, &cancel)?;
+    interrupt::cancel_on_interrupt(job.partial_dir(), job.phase(), &cancel)?;
     let progress = bar::Bar::new();
     let Built { header, seconds } = job.run(&backends, &progress)?;
     if cancel.is_cancelled() {
@@ -169,15 +154,7 @@ fn request(args: BuildArgs) -> Result<JobRequest, String> {
     args.preset.iter().try_for_each(|preset| check_preset(args.protocol, preset))?;
     Ok(JobRequest {
         input: Input::from(args.input.as_os_str()),
-        ingest: IngestOptions {
-            key: args.key,
-            value: args.value,
-            max_value_size: args.max_value_size,
-            sql: args.sql,
-            table: args.table,
-            hidden: args.hidden,
-            follow_links: args.follow_links,
-        },
+        ingest: IngestOptions { key: args.key, max_value_size: args.max_value_size, ..args.rows.options() },
         on_duplicate: args.on_duplicate,
         out: args.out,
         force: args.force,
@@ -194,7 +171,11 @@ fn request(args: BuildArgs) -> Result<JobRequest, String> {
             fingerprint_bytes: args.fingerprint_bytes,
             columns: args.columns.map(NonZeroUsize::get),
             force_size: args.force_size,
+            changes: args
+                .updatable
+                .then(|| args.changes.map_or(ChangeRoom::Auto, |changes| ChangeRoom::For(changes as usize))),
             signing_key: args.sign.as_deref().map(signing_key::read).transpose()?,
+            ..BuildOptions::default()
         },
     })
 }

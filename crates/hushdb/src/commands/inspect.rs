@@ -9,7 +9,7 @@ use hush_protocol::{
     descriptor::Descriptor,
     facts::{Content, LIFTED_FILE},
 };
-use hush_store::snapshot::{Header, Snapshot, Verify};
+use hush_store::snapshot::{CHANGES_FILE, ChangeCount, Header, KEYS_FILE, Snapshot, VALUES_FILE, Verify};
 use serde_json::{Value, json};
 
 use crate::report;
@@ -93,6 +93,7 @@ fn facts(header: &Header) -> Result<Value, ProtocolError> {
         "query_bytes": table.query.total(),
         "answer_bytes": table.answer_bytes,
         "segments": segments(descriptor, &params),
+        "changes": header.changes,
         "files": header.files.iter().map(|f| json!({ "name": f.name, "bytes": f.bytes })).collect::<Vec<_>>(),
     });
     if let Value::Object(facts) = &mut facts {
@@ -127,9 +128,10 @@ fn segments(descriptor: &Descriptor, params: &TableParams) -> Vec<Value> {
 /// A line for each segment of a table of several, from the first byte of a value that is in it.
 fn tiers(descriptor: &Descriptor, params: &TableParams) -> Vec<(String, String)> {
     let records = std::iter::once(descriptor.records).chain(descriptor.segments.iter().map(|s| s.records));
+    let own = &params.segments()[..1 + descriptor.tiers()];
     let mut from = 0;
     let mut lines = Vec::new();
-    for (index, (segment, records)) in params.segments().iter().zip(records).enumerate() {
+    for (index, (segment, records)) in own.iter().zip(records).enumerate() {
         let facts = segment.facts();
         let end = from + if index == 0 { descriptor.slot.stored_bytes() } else { facts.shape.slot_bytes };
         let mut text = format!(
@@ -140,7 +142,7 @@ fn tiers(descriptor: &Descriptor, params: &TableParams) -> Vec<(String, String)>
             report::bytes(facts.answer_bytes as u64)
         );
         if index > 0 {
-            let rest: usize = params.segments()[index..].iter().map(|rest| rest.facts().answer_bytes).sum();
+            let rest: usize = own[index..].iter().map(|rest| rest.facts().answer_bytes).sum();
             let saved = report::bytes(rest as u64);
             text += &format!(" (without these records every answer is {saved} shorter)");
         }
@@ -150,9 +152,24 @@ fn tiers(descriptor: &Descriptor, params: &TableParams) -> Vec<(String, String)>
     lines
 }
 
-/// Bytes of all that a server holds of a table.
+/// How much of the room for changes is taken, and what they take.
+fn changes(count: ChangeCount, descriptor: &Descriptor, params: &TableParams) -> String {
+    let segments = &params.segments()[1 + descriptor.tiers()..];
+    format!(
+        "{} of {}, {} of them deletions: {}, answers of {}",
+        count.changes,
+        count.room,
+        count.deleted,
+        report::bytes(segments.iter().map(SegmentParams::file_bytes).sum()),
+        report::bytes(segments.iter().map(|segment| segment.facts().answer_bytes as u64).sum())
+    )
+}
+
+/// Bytes of all that a server holds of a table: all but the records and changes that are kept on disk for a new base.
 fn server_bytes(header: &Header) -> u64 {
-    header.files.iter().map(|file| file.bytes).sum()
+    let kept = [KEYS_FILE, VALUES_FILE, CHANGES_FILE];
+    let held = header.files.iter().filter(|file| !kept.contains(&&file.name[..]));
+    held.map(|file| file.bytes).sum()
 }
 
 /// The same with its parts.
@@ -235,8 +252,11 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
     if let Some(fields) = &descriptor.fields {
         line("fields", fields.names().join(", "));
     }
-    if !descriptor.segments.is_empty() {
+    if descriptor.tiers() > 0 {
         tiers(descriptor, &params).into_iter().for_each(|(name, text)| line(&name, text));
+    }
+    if let Some(count) = header.changes {
+        line("changes", changes(count, descriptor, &params));
     }
     line("encoded", format!("{} ({})", report::bytes(encoded), ratio(encoded, header.payload_bytes)));
     line("server", server(header, &params));

@@ -1,13 +1,21 @@
 //! One command a file.
 
+#[cfg(feature = "ingest")]
+pub(crate) mod apply;
 mod bar;
 #[cfg(feature = "ingest")]
 pub(crate) mod build;
+#[cfg(feature = "ingest")]
+pub(crate) mod compact;
 pub(crate) mod doctor;
 pub(crate) mod get;
 pub(crate) mod inspect;
+#[cfg(feature = "ingest")]
+mod interrupt;
 mod key_file;
 pub(crate) mod presets;
+#[cfg(feature = "ingest")]
+mod rows;
 pub(crate) mod serve;
 #[cfg(feature = "ingest")]
 pub(crate) mod signing_key;

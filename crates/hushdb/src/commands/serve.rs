@@ -1,23 +1,26 @@
 //! `hushdb serve`.
 
-use std::{
-    error::Error,
-    num::NonZeroUsize,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{error::Error, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::Args;
-use hush_engine::{BackendChoice, Backends, OpenError, Progress};
-use hush_server::{Listeners, ServerConfig, Tables, Throttle};
+use hush_engine::{BackendChoice, Backends};
+use hush_server::{Listeners, Operator, ServerConfig, Tables, Throttle};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
 };
 
-use super::{backends, bar::Bar, inspect::VerifyArg, key_file, tell_unused_gpu, threads};
+use super::{backends, inspect::VerifyArg, key_file, tell_unused_gpu, threads};
 use crate::report;
+use compaction::Compaction;
+use folders::Folders;
+
+#[cfg_attr(not(feature = "ingest"), path = "serve/no_compaction.rs")]
+mod compaction;
+mod folders;
+
+/// How often the folders of tables are looked at.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Serve tables over HTTP.
 #[derive(Args)]
@@ -31,12 +34,22 @@ pub(crate) struct ServeArgs {
     /// Another address to listen on for /livez, /readyz and /metrics, which --listen does not answer then.
     #[arg(long, value_name = "ADDRESS")]
     listen_health: Option<String>,
+    /// Loopback address to listen on for the admin endpoints, which take tables up and compact them. Whoever reaches it may ask.
+    #[arg(long, value_name = "ADDRESS")]
+    listen_admin: Option<String>,
     /// Name of a table, in the order of the folders; a folder's own name if not given.
     #[arg(long, value_name = "NAME")]
     name: Vec<String>,
     /// How much of a table to check before it is served.
     #[arg(long, value_enum, default_value = "full")]
     verify: VerifyArg,
+    /// Take up a table when another one, or its next epoch, is put in its folder. Without it, on SIGHUP alone.
+    #[arg(long)]
+    watch: bool,
+    /// Fold the changes of a table into a new base, in the background, when so many percent of the room for them are taken.
+    #[cfg_attr(not(feature = "ingest"), arg(skip))]
+    #[cfg_attr(feature = "ingest", arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(1..=100)))]
+    compact_at: Option<u64>,
     /// Threads to scan with; one for every core if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -108,6 +121,10 @@ async fn serve(
         Some(address) => Some(listen(address, "--listen-health").await?),
         None => None,
     };
+    let admin = match &args.listen_admin {
+        Some(address) => Some(listen_locally(address).await?),
+        None => None,
+    };
     let tables = Tables::new();
     for name in &names {
         tables.announce(name)?;
@@ -117,6 +134,9 @@ async fn serve(
     if let Some(health) = &health {
         eprintln!("health and metrics on http://{}", health.local_addr()?);
     }
+    if let Some(admin) = &admin {
+        eprintln!("admin endpoints on http://{}", admin.local_addr()?);
+    }
     tell_unused_gpu(&backends);
     if let Some(path) = &config.keys_path
         && let Ok(file) = path.metadata()
@@ -124,12 +144,33 @@ async fn serve(
         eprintln!("checking the keys of clients in {} ({})", path.display(), report::bytes(file.len()));
     }
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let loading = load_all(tables.clone(), args.dirs, names, args.verify, backends);
+    let compaction = Arc::new(Compaction::new(args.compact_at, threads(args.threads)));
+    let folders =
+        Folders::new(&tables, args.dirs.into_iter().zip(names), args.verify.into(), backends, &compaction);
+    let folders = Arc::new(folders);
+    let admin = admin.map(|admin| (admin, folders.clone() as Arc<dyn Operator>));
+    let mut hang_up = signal(SignalKind::hangup())?;
     let (failed, failure) = tokio::sync::oneshot::channel();
     tokio::spawn(async move {
-        if let Err(error) = loading.await {
+        if let Err(error) = folders.clone().load_all().await {
             // The receiver is gone only if the server has stopped already.
             let _ = failed.send(error);
+            return;
+        }
+        loop {
+            folders.compact_full();
+            let look = async {
+                match args.watch {
+                    true => tokio::time::sleep(LOOK).await,
+                    false => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = look => {}
+                _ = hang_up.recv() => {}
+                () = compaction.done() => {}
+            }
+            folders.clone().take_up().await;
         }
     });
     let mut load_error = None;
@@ -141,108 +182,26 @@ async fn serve(
         }
         eprintln!("stopping: answering what is in flight");
     };
-    hush_server::run(Listeners { public, health }, tables, config, shutdown).await?;
+    hush_server::run(Listeners { public, health, admin }, tables, config, shutdown).await?;
     load_error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// There are no tokens yet: only who is on this machine may ask.
+async fn listen_locally(address: &str) -> Result<TcpListener, String> {
+    let listener = listen(address, "--listen-admin").await?;
+    let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
+    let refused = || {
+        format!(
+            "others than this machine reach {address}: choose a loopback --listen-admin, as 127.0.0.1:7701"
+        )
+    };
+    if is_local { Ok(listener) } else { Err(refused()) }
 }
 
 async fn listen(address: &str, option: &str) -> Result<TcpListener, String> {
     TcpListener::bind(address).await.map_err(|error| {
         format!("cannot listen on {address}: {error}: choose another {option}, or stop what uses it")
     })
-}
-
-/// Loads the tables, one after the other. One that fails is told as failed, and the others go on.
-///
-/// # Errors
-/// If there is none in the end: why.
-async fn load_all(
-    tables: Tables,
-    dirs: Vec<PathBuf>,
-    names: Vec<String>,
-    verify: VerifyArg,
-    backends: Backends,
-) -> Result<(), String> {
-    let (backends, several) = (Arc::new(backends), names.len() > 1);
-    let mut failures = Vec::new();
-    for (dir, name) in dirs.into_iter().zip(&names) {
-        let (loading, own_name, backends) = (tables.clone(), name.clone(), backends.clone());
-        let load = move || load(&loading, &dir, &own_name, verify, &backends);
-        let outcome = tokio::task::spawn_blocking(load).await;
-        let Err(failure) = outcome.unwrap_or_else(|panic| Err(Failure::of_program(panic))) else { continue };
-        if !several {
-            return Err(failure.error);
-        }
-        eprintln!("{name}: not served: {}", failure.error);
-        tables.fail(name, failure.public).map_err(|error| error.to_string())?;
-        failures.push(format!("{name}: {}", failure.error));
-    }
-    if failures.len() < names.len() { Ok(()) } else { Err(failures.join("; ")) }
-}
-
-/// Why a table is not served.
-struct Failure {
-    /// For who runs the server.
-    error: String,
-    /// For everybody.
-    public: &'static str,
-}
-
-impl Failure {
-    fn of_program(error: impl ToString) -> Self {
-        Self { error: error.to_string(), public: "the server failed to load it" }
-    }
-}
-
-impl From<OpenError> for Failure {
-    fn from(error: OpenError) -> Self {
-        Self { error: error.to_string(), public: error.public_reason() }
-    }
-}
-
-fn load(
-    tables: &Tables,
-    dir: &Path,
-    name: &str,
-    verify: VerifyArg,
-    backends: &Backends,
-) -> Result<(), Failure> {
-    let start = Instant::now();
-    let loading = Loading { name, bar: Bar::new() };
-    let engine = hush_engine::open(dir, verify.into(), backends, &loading)?;
-    loading.bar.finish();
-    let served = engine.served().clone();
-    tables.insert(name, engine).map_err(Failure::of_program)?;
-    // Not before it is: who reads this may ask at once.
-    eprintln!(
-        "{name}: {} from {} on {}, ready in {:.1} s; query {}, answer {}",
-        served.protocol,
-        dir.display(),
-        served.place,
-        start.elapsed().as_secs_f64(),
-        report::bytes(served.query.total() as u64),
-        report::bytes(served.answer_bytes as u64)
-    );
-    Ok(())
-}
-
-/// What is said while a table is loaded: its plan a line at a time, the stage at hand.
-struct Loading<'a> {
-    name: &'a str,
-    bar: Bar,
-}
-
-impl Progress for Loading<'_> {
-    fn start(&self, stage: &str, total: u64, unit: &'static str) {
-        self.bar.start(&format!("{}: {stage}", self.name), total, unit);
-    }
-
-    fn advance(&self, units: u64) {
-        self.bar.advance(units);
-    }
-
-    fn note(&self, line: &str) {
-        self.bar.note(&format!("{}: {line}", self.name));
-    }
 }
 
 /// A name for every folder, all different.

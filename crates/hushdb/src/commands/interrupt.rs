@@ -1,17 +1,28 @@
-//! Ctrl-C and termination signals during a build.
+//! Ctrl-C and termination signals while a table is made or changed.
 
-use std::{fs, process};
+use std::{
+    error::Error,
+    fs,
+    path::Path,
+    process::{self, ExitCode},
+};
 
-use hush_engine::{Cancel, Job};
-use hush_store::snapshot::Phase;
+use hush_engine::{Cancel, JobError, UpdateError};
+use hush_store::snapshot::{Phase, SharedPhase};
+
+use crate::report;
 
 /// Exit code of a program that a signal has ended.
-pub(super) const INTERRUPTED: u8 = 130;
+const INTERRUPTED: u8 = 130;
 
-/// The first signal cancels the job, which then ends in order. The next one ends the program at once. The target is never touched
+/// The first signal cancels the work, which then ends in order. The next one ends the program at once. The target is never touched
 /// before everything is written, so that a kill that cannot be caught leaves nothing half done either.
-pub(super) fn cancel_on_interrupt(job: &Job, cancel: &Cancel) -> Result<(), ctrlc::Error> {
-    let (partial, phase, cancel) = (job.partial_dir().to_owned(), job.phase(), cancel.clone());
+pub(super) fn cancel_on_interrupt(
+    partial: &Path,
+    phase: SharedPhase,
+    cancel: &Cancel,
+) -> Result<(), ctrlc::Error> {
+    let (partial, cancel) = (partial.to_owned(), cancel.clone());
     ctrlc::set_handler(move || {
         if !cancel.is_cancelled() {
             return cancel.cancel();
@@ -27,8 +38,23 @@ pub(super) fn cancel_on_interrupt(job: &Job, cancel: &Cancel) -> Result<(), ctrl
     })
 }
 
+/// The exit code of the program, once the user is told what happened.
+pub(super) fn exit(outcome: Result<(), Box<dyn Error>>) -> ExitCode {
+    let error = outcome.as_ref().err();
+    let of_update = error.and_then(|error| error.downcast_ref()).and_then(|error| match error {
+        UpdateError::Job(error) => Some(error),
+        _ => None,
+    });
+    let of_job = error.and_then(|error| error.downcast_ref()).or(of_update);
+    if let Some(JobError::Cancelled { phase }) = of_job {
+        eprintln!("\n{}", self::outcome(*phase));
+        return ExitCode::from(INTERRUPTED);
+    }
+    report::exit(outcome)
+}
+
 /// What the user is told.
-pub(super) fn outcome(phase: Phase) -> String {
+fn outcome(phase: Phase) -> String {
     let go_on = "error: interrupted; run the same command again to go on";
     match phase {
         Phase::Fresh => "error: interrupted; nothing was kept, run the same command again".into(),

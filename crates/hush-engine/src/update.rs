@@ -1,0 +1,483 @@
+//! Changes to a table that is there: applied as a new epoch of it, and folded into a new base one day.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    io,
+    path::{Path, PathBuf},
+    str,
+    sync::Arc,
+    time::Instant,
+};
+
+use hush_protocol::{
+    descriptor::{Descriptor, Lookup},
+    fields::Fields,
+    keyword::position_key,
+    signature::{PublicKey, SigningKey},
+};
+use hush_store::{
+    cancel::Cancel,
+    ingest::{self, IngestError, IngestOptions, Input, OnDuplicate, Record, Spool, SpooledRecords},
+    snapshot::{
+        Changes, Header, KEYS_FILE, KeptRecords, SharedPhase, Snapshot, SnapshotWriter, Verify, keys,
+    },
+};
+use thiserror::Error;
+
+use crate::{
+    Backends, JobError, Progress,
+    builder::{self, BuildError, BuildOptions, ChangeRoom, Compress, Previous, Tiers},
+    job::{Watched, spool},
+};
+
+/// Characters of a key that are shown.
+const SHOWN: usize = 80;
+
+/// What is to change.
+#[derive(Clone, Debug)]
+pub struct ApplyRequest {
+    /// Records that are new, or have a new value.
+    pub changes: Option<Input>,
+    /// Records that are to go: a list of keys, one a line (`.txt`), or any input, of which the key columns are read.
+    pub delete: Option<Input>,
+    /// How rows become records. Of a table by position, the key is the position.
+    pub ingest: IngestOptions,
+    /// What to do with several changes of one key.
+    pub on_duplicate: OnDuplicate,
+}
+
+/// What a new base is to be like.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CompactRequest {
+    /// Values up to this length are to have room, although none is as long.
+    pub longest: Option<usize>,
+    /// Room for changes; as before if not given.
+    pub changes: Option<usize>,
+    /// Whether a table is built that this machine has no room for.
+    pub force_size: bool,
+}
+
+/// A new epoch, which is in place.
+#[derive(Debug)]
+pub struct Updated {
+    /// Its header.
+    pub header: Header,
+    /// Whether queries for the epoch before are answered by it.
+    pub keeps_geometry: bool,
+    /// Seconds since the start.
+    pub seconds: f64,
+}
+
+/// Why there is no new epoch. The table is as it was.
+#[derive(Debug, Error)]
+pub enum UpdateError {
+    /// Nothing to change is given.
+    #[error("there is nothing to change: name a file of changes, or one of keys to delete with --delete")]
+    Nothing,
+    /// The changes have no key.
+    #[error("which record a change is of is not said: name its column, or that of the position, with --key")]
+    NoKey,
+    /// The values of the changes are not like those of the table.
+    #[error(
+        "the table's values are {}, those of the changes {}: choose the columns with --value",
+        columns(table.as_ref()), columns(changes.as_ref())
+    )]
+    OtherColumns {
+        /// The fields of the table.
+        table: Option<Fields>,
+        /// Those of the changes.
+        changes: Option<Fields>,
+    },
+    /// A record is to be deleted that is not there.
+    #[error("there is no record of the key '{key}', so that it cannot be deleted: leave it out")]
+    Absent {
+        /// The key.
+        key: String,
+    },
+    /// A record is to be changed, and to be deleted.
+    #[error("the record of the key '{key}' is to be changed and to be deleted: decide which")]
+    ChangedAndDeleted {
+        /// The key.
+        key: String,
+    },
+    /// A record is to be deleted twice.
+    #[error("the key '{key}' is to be deleted twice: leave one out")]
+    DeletedTwice {
+        /// The key.
+        key: String,
+    },
+    /// No position of the table.
+    #[error("'{text}' is no position of this table, which has records 0 to {last}")]
+    Position {
+        /// What was given.
+        text: String,
+        /// The last.
+        last: u64,
+    },
+    /// The table is signed, and its next epoch would not be.
+    #[error(
+        "the table is signed by {publisher}, and clients that trust it take no other: sign the new epoch too (--sign)"
+    )]
+    Unsigned {
+        /// Who signed it.
+        publisher: PublicKey,
+    },
+    /// There are no changes to fold.
+    #[error("the table has no changes to fold into its base")]
+    NoChanges,
+    /// The list of keys to delete.
+    #[error("{}: cannot be read: {source}", path.display())]
+    Keys {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Reading the changes, building, or the folder.
+    #[error(transparent)]
+    Job(JobError),
+}
+
+impl<E: Into<JobError>> From<E> for UpdateError {
+    fn from(error: E) -> Self {
+        Self::Job(error.into())
+    }
+}
+
+/// For a message.
+fn columns(fields: Option<&Fields>) -> String {
+    fields.map_or_else(
+        || "of one column".into(),
+        |fields| format!("of the columns {}", fields.names().join(", ")),
+    )
+}
+
+/// A key for a message.
+fn shown(key: &[u8], lookup: &Lookup) -> String {
+    match (lookup, <[u8; 8]>::try_from(key)) {
+        (Lookup::Position(_), Ok(position)) => u64::from_le_bytes(position).to_string(),
+        _ => String::from_utf8_lossy(key).chars().flat_map(char::escape_debug).take(SHOWN).collect(),
+    }
+}
+
+/// A table that is to change, and the right to change it, which nobody else has meanwhile. Dropped before it runs, it leaves
+/// nothing behind.
+pub struct Update {
+    dir: PathBuf,
+    writer: SnapshotWriter,
+    snapshot: Snapshot,
+    signing_key: Option<SigningKey>,
+    cancel: Cancel,
+    start: Instant,
+}
+
+impl Update {
+    /// Opens a table that has room for changes. `signing_key` signs its next epoch.
+    ///
+    /// # Errors
+    /// [`UpdateError::Unsigned`]; [`UpdateError::Job`] if there is no such table, it has no room for changes, or another change is
+    /// under way.
+    pub fn open(dir: &Path, signing_key: Option<SigningKey>, cancel: &Cancel) -> Result<Self, UpdateError> {
+        let start = Instant::now();
+        // Something has to be there before anything is made beside it.
+        Snapshot::open(dir, Verify::Header)?;
+        let writer = SnapshotWriter::create(dir, true)?.cancelled_by(cancel);
+        let snapshot = Snapshot::open(dir, Verify::Header)?;
+        let header = snapshot.header();
+        header.descriptor.check().map_err(BuildError::from)?;
+        if header.changes.is_none() {
+            return Err(BuildError::NotUpdatable.into());
+        }
+        match (header.descriptor.signature, &signing_key) {
+            (Some(signature), None) => Err(UpdateError::Unsigned { publisher: signature.publisher }),
+            _ => {
+                Ok(Self { dir: dir.to_owned(), writer, snapshot, signing_key, cancel: cancel.clone(), start })
+            }
+        }
+    }
+
+    /// How far it is, for who watches it while it runs.
+    pub fn phase(&self) -> SharedPhase {
+        self.writer.phase()
+    }
+
+    /// The folder of unfinished files.
+    pub fn partial_dir(&self) -> &Path {
+        self.writer.partial_dir()
+    }
+
+    fn descriptor(&self) -> &Descriptor {
+        &self.snapshot.header().descriptor
+    }
+
+    /// Applies changes: a new epoch, in the place of the old one, with all that changed since the base was made.
+    ///
+    /// # Errors
+    /// [`UpdateError`]. The table is then as it was.
+    pub fn apply(
+        self,
+        request: ApplyRequest,
+        backends: &Backends,
+        progress: &dyn Progress,
+    ) -> Result<Updated, UpdateError> {
+        let (phase, cancel) = (self.phase(), self.cancel.clone());
+        told(phase, self.applied(request, backends, &Watched { progress, cancel: &cancel }))
+    }
+
+    fn applied(
+        mut self,
+        request: ApplyRequest,
+        backends: &Backends,
+        progress: &dyn Progress,
+    ) -> Result<Updated, UpdateError> {
+        let ApplyRequest { changes, delete, mut ingest, on_duplicate } = request;
+        if changes.is_none() && delete.is_none() {
+            return Err(UpdateError::Nothing);
+        }
+        // What an unfinished build left is of a table that is about to change.
+        self.writer.discard()?;
+        let descriptor = self.descriptor().clone();
+        if let (Some(fields), true) = (&descriptor.fields, ingest.value.is_empty()) {
+            // Whatever the order of the columns here.
+            ingest.value = fields.names().to_vec();
+        }
+        let mut all = Changes::take(&mut self.snapshot)?;
+        let mut changed = HashSet::new();
+        if let Some(input) = changes {
+            let records = read(&input, &ingest, on_duplicate, &self.writer, progress)?;
+            if records.fields() != descriptor.fields.as_ref() {
+                let (table, changes) = (descriptor.fields, records.fields().cloned());
+                return Err(UpdateError::OtherColumns { table, changes });
+            }
+            for index in 0..records.len() {
+                let (key, value) = records.record(index);
+                let key = key_of(key, &descriptor)?;
+                all.0.insert(key.clone(), Some(value.to_vec()));
+                changed.insert(key);
+            }
+        }
+        if let Some(input) = delete {
+            let deleted = keys_to_delete(&input, &ingest, &descriptor, &self.writer, progress)?;
+            if let Some(key) = deleted.iter().find(|key| changed.contains(*key)) {
+                return Err(UpdateError::ChangedAndDeleted { key: shown(key, &descriptor.lookup) });
+            }
+            remove(&mut all, deleted, &descriptor.lookup, &mut self.snapshot)?;
+        }
+        let Self { dir, writer, snapshot, signing_key, start, .. } = self;
+        let asked = descriptor.asked();
+        let header = builder::apply(&dir, snapshot, &all, signing_key.as_ref(), writer, backends, progress)?;
+        Ok(Updated::new(header, asked, start))
+    }
+
+    /// Folds the changes into a new base, in the place of the table.
+    ///
+    /// # Errors
+    /// [`UpdateError`]. The table is then as it was. The same request goes on where one was cancelled or killed.
+    pub fn compact(
+        self,
+        request: CompactRequest,
+        backends: &Backends,
+        progress: &dyn Progress,
+    ) -> Result<Updated, UpdateError> {
+        let (phase, cancel) = (self.phase(), self.cancel.clone());
+        told(phase, self.compacted(request, backends, &Watched { progress, cancel: &cancel }))
+    }
+
+    fn compacted(
+        self,
+        request: CompactRequest,
+        backends: &Backends,
+        progress: &dyn Progress,
+    ) -> Result<Updated, UpdateError> {
+        let CompactRequest { longest, changes: room, force_size } = request;
+        let Self { writer, mut snapshot, signing_key, start, .. } = self;
+        let header = snapshot.header().clone();
+        let (descriptor, count) = (header.descriptor, header.changes.ok_or(BuildError::NotUpdatable)?);
+        if count.changes == 0 && longest.is_none() && room.is_none() {
+            return Err(UpdateError::NoChanges);
+        }
+        let changes = Changes::take(&mut snapshot)?;
+        let by_key = matches!(descriptor.lookup, Lookup::Key(_));
+        let kept = KeptRecords::take(&mut snapshot)?;
+        let (records, holes) = folded(&kept, changes, by_key, &writer, progress)?;
+        let records = records.with_fields(descriptor.fields.clone());
+        drop((kept, snapshot));
+        let (asked, most) = (descriptor.asked(), BuildOptions::default().tiers_at_most());
+        let options = BuildOptions {
+            protocol: Some(descriptor.protocol),
+            preset: Some(descriptor.preset.clone()),
+            filter: descriptor.lookup.keys().map(|keys| keys.filter),
+            tiers: Tiers::AtMost(most.max(1 + descriptor.tiers())),
+            compress: if descriptor.compression.is_some() { Compress::Zstd } else { Compress::None },
+            changes: Some(ChangeRoom::For(room.unwrap_or(count.room as usize))),
+            longest: longest.map(|longest| longest.max(descriptor.slot.max_value_bytes as usize)),
+            fingerprint_bytes: descriptor.slot.fingerprint_bytes.max(1),
+            columns: descriptor.protocol.page().has_columns().then_some(descriptor.columns),
+            force_size,
+            signing_key,
+            // Room for more changes is another geometry.
+            previous: Some(Arc::new(Previous { keeps_geometry: room.is_none(), descriptor, changes: holes })),
+        };
+        let header = builder::build(&records, by_key, &header.source, &options, writer, backends, progress)?;
+        Ok(Updated::new(header, asked, start))
+    }
+}
+
+impl Updated {
+    fn new(header: Header, asked: [u8; 32], start: Instant) -> Self {
+        let keeps_geometry = header.descriptor.asked() == asked;
+        Self { header, keeps_geometry, seconds: start.elapsed().as_secs_f64() }
+    }
+}
+
+/// The outcome of work whose writer is gone: how far it was, if it was cancelled.
+fn told<T>(phase: SharedPhase, outcome: Result<T, UpdateError>) -> Result<T, UpdateError> {
+    outcome.map_err(|error| match error {
+        UpdateError::Job(error) if error.is_cancelled() => {
+            UpdateError::Job(JobError::Cancelled { phase: *phase.lock() })
+        }
+        error => error,
+    })
+}
+
+/// Reads records with keys.
+fn read(
+    input: &Input,
+    ingest: &IngestOptions,
+    on_duplicate: OnDuplicate,
+    writer: &SnapshotWriter,
+    progress: &dyn Progress,
+) -> Result<SpooledRecords, UpdateError> {
+    let source = ingest::open(input, ingest)?;
+    if !source.has_keys() {
+        return Err(UpdateError::NoKey);
+    }
+    spool(source, writer.partial_dir(), on_duplicate, progress).map_err(|error| match error {
+        JobError::Ingest(source @ IngestError::DuplicateKey { .. }) => {
+            UpdateError::Job(JobError::DuplicateKey { input: name(input), source })
+        }
+        error => error.into(),
+    })
+}
+
+fn name(input: &Input) -> PathBuf {
+    match input {
+        Input::Path(path) => path.clone(),
+        Input::Stdin => "-".into(),
+    }
+}
+
+/// The key of a record as the table has it.
+fn key_of(key: &[u8], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
+    let Lookup::Position(_) = descriptor.lookup else { return Ok(key.to_vec()) };
+    let position = str::from_utf8(key).ok().and_then(|text| text.trim().parse().ok());
+    match position.filter(|&position| position < descriptor.records) {
+        Some(position) => Ok(position_key(position).to_vec()),
+        None => {
+            let text =
+                String::from_utf8_lossy(key).chars().flat_map(char::escape_debug).take(SHOWN).collect();
+            Err(UpdateError::Position { text, last: descriptor.records - 1 })
+        }
+    }
+}
+
+/// The keys that are to go.
+fn keys_to_delete(
+    input: &Input,
+    ingest: &IngestOptions,
+    descriptor: &Descriptor,
+    writer: &SnapshotWriter,
+    progress: &dyn Progress,
+) -> Result<HashSet<Vec<u8>>, UpdateError> {
+    let mut keys = HashSet::new();
+    let mut take = |key: &[u8]| -> Result<(), UpdateError> {
+        let key = key_of(key, descriptor)?;
+        match keys.replace(key) {
+            Some(key) => Err(UpdateError::DeletedTwice { key: shown(&key, &descriptor.lookup) }),
+            None => Ok(()),
+        }
+    };
+    match input {
+        Input::Path(path) if path.extension().is_some_and(|extension| extension == "txt") => {
+            let unreadable = |source| UpdateError::Keys { path: path.clone(), source };
+            let text = std::fs::read(path).map_err(unreadable)?;
+            let lines =
+                text.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+            lines.filter(|line| !line.is_empty()).try_for_each(take)?;
+        }
+        _ => {
+            // Whatever else is in the rows.
+            let ingest = IngestOptions { value: ingest.key.clone(), ..ingest.clone() };
+            let records = read(input, &ingest, OnDuplicate::Error, writer, progress)?;
+            (0..records.len()).try_for_each(|index| take(records.record(index).0))?;
+        }
+    }
+    Ok(keys)
+}
+
+/// Deletes the records of `keys`, which have to be there.
+fn remove(
+    changes: &mut Changes,
+    mut keys: HashSet<Vec<u8>>,
+    lookup: &Lookup,
+    snapshot: &mut Snapshot,
+) -> Result<(), UpdateError> {
+    let absent = |key: &[u8]| UpdateError::Absent { key: shown(key, lookup) };
+    if let Some(key) = keys.iter().find(|key| changes.0.get(*key).is_some_and(Option::is_none)) {
+        return Err(absent(key));
+    }
+    let mut delete = |key: Vec<u8>| changes.0.insert(key, None);
+    if let Lookup::Position(_) = lookup {
+        keys.into_iter().for_each(|key| drop(delete(key)));
+        return Ok(());
+    }
+    let stored = snapshot.take_checked(KEYS_FILE)?;
+    for (key, _) in self::keys(stored.as_ref()) {
+        if let Some(key) = keys.take(key) {
+            delete(key);
+        }
+    }
+    // They are in no base: without the change by which they came, they are gone.
+    for key in keys {
+        if changes.0.remove(&key).is_none() {
+            return Err(absent(&key));
+        }
+    }
+    Ok(())
+}
+
+/// The records as the changes leave them, and the changes that no base holds: positions without a record.
+fn folded(
+    kept: &KeptRecords,
+    mut changes: Changes,
+    by_key: bool,
+    writer: &SnapshotWriter,
+    progress: &dyn Progress,
+) -> Result<(SpooledRecords, Changes), UpdateError> {
+    progress.start("fold changes", changes.0.len() as u64, "changes");
+    let (total, mut holes) = (changes.0.len() as u64, BTreeMap::new());
+    let mut spool = Spool::create(writer.partial_dir())?;
+    for (position, (key, value)) in kept.iter().enumerate() {
+        if position.is_multiple_of(1 << 12) {
+            progress.check()?;
+        }
+        let own = position_key(position as u64);
+        let value = match changes.0.remove(if by_key { key } else { &own }) {
+            None => value.to_vec(),
+            Some(Some(value)) => value,
+            Some(None) if by_key => continue,
+            Some(None) => {
+                holes.insert(own.to_vec(), None);
+                value.to_vec()
+            }
+        };
+        spool.push(&Record { key: by_key.then(|| key.to_vec()), value })?;
+    }
+    for (key, value) in changes.0 {
+        if let Some(value) = value {
+            spool.push(&Record { key: Some(key), value })?;
+        }
+    }
+    progress.advance(total);
+    Ok((spool.finish(OnDuplicate::Error)?, Changes(holes)))
+}

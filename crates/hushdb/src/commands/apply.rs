@@ -1,0 +1,97 @@
+//! `hushdb apply`.
+
+use std::{error::Error, num::NonZeroUsize, path::PathBuf, process::ExitCode};
+
+use clap::Args;
+use hush_engine::{ApplyRequest, BackendChoice, Backends, Cancel, Progress, Update, UpdateError, Updated};
+use hush_protocol::slot::MAX_VALUE_BYTES;
+use hush_store::ingest::{IngestOptions, Input, OnDuplicate};
+
+use super::{backends, bar, interrupt, rows::RowArgs, signing_key, threads};
+
+/// Apply changes to a table that was built with --updatable.
+#[derive(Args)]
+pub(crate) struct ApplyArgs {
+    /// Folder of the table.
+    dir: PathBuf,
+    /// Records that are new or have a new value: a .csv, .parquet, .jsonl or .sqlite file, a folder of files, or - for JSONL on
+    /// standard input.
+    changes: Option<PathBuf>,
+    /// Column of the key; several times for a key of several columns. Of a table that is looked up by row, the column of its
+    /// number, from 0.
+    #[arg(long, value_name = "COL")]
+    key: Vec<String>,
+    /// Delete the records of the keys in FILE: a .txt file with one a line, or any file of records, of which --key is read.
+    #[arg(long, value_name = "FILE")]
+    delete: Option<PathBuf>,
+    /// What to do with a key that comes twice: error, first or last.
+    #[arg(long, default_value = "error", value_name = "WHAT")]
+    on_duplicate: OnDuplicate,
+    #[command(flatten)]
+    rows: RowArgs,
+    #[command(flatten)]
+    update: UpdateArgs,
+}
+
+/// What all that change a table can be told.
+#[derive(Args)]
+pub(super) struct UpdateArgs {
+    /// Sign the new epoch with the key in FILE, as build --sign does.
+    #[arg(long, value_name = "FILE")]
+    sign: Option<PathBuf>,
+    /// Threads; one for every core if not given.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// What computes the hint and what comes of it: auto, cpu or cuda.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    backend: BackendChoice,
+}
+
+impl UpdateArgs {
+    /// Opens the table in `dir`, does `work` to it, and says what came of it.
+    pub(super) fn run(
+        self,
+        dir: &PathBuf,
+        verb: &str,
+        work: impl FnOnce(Update, &Backends, &dyn Progress) -> Result<Updated, UpdateError>,
+    ) -> Result<(), Box<dyn Error>> {
+        let key = self.sign.as_deref().map(signing_key::read).transpose()?;
+        let backends = backends(self.backend, threads(self.threads))?;
+        let cancel = Cancel::new();
+        let update = Update::open(dir, key, &cancel)?;
+        interrupt::cancel_on_interrupt(update.partial_dir(), update.phase(), &cancel)?;
+        let progress = bar::Bar::new();
+        let Updated { header, keeps_geometry, seconds } = work(update, &backends, &progress)?;
+        progress.finish();
+        eprintln!(
+            "{verb} {} in {seconds:.1} s: epoch {}",
+            dir.display(),
+            hex::encode(header.descriptor.epoch)
+        );
+        if let Some(count) = header.changes {
+            let (changes, room, deleted) = (count.changes, count.room, count.deleted);
+            eprintln!("{changes} of {room} changes since the base was made, {deleted} of them deletions");
+        }
+        if !keeps_geometry {
+            eprintln!(
+                "its blocks are others: queries for the epoch before are answered as long as that is kept"
+            );
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn run(args: ApplyArgs) -> ExitCode {
+    let ApplyArgs { dir, changes, key, delete, on_duplicate, rows, update } = args;
+    let input = |path: PathBuf| Input::from(path.as_os_str());
+    let request = ApplyRequest {
+        changes: changes.map(input),
+        delete: delete.map(input),
+        ingest: IngestOptions { key, max_value_size: MAX_VALUE_BYTES as u32, ..rows.options() },
+        on_duplicate,
+    };
+    let work = |update: Update, backends: &Backends, progress: &dyn Progress| {
+        update.apply(request, backends, progress)
+    };
+    interrupt::exit(update.run(&dir, "changed", work))
+}

@@ -1,0 +1,37 @@
+//! `hushdb compact`.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::Args;
+use hush_engine::{Backends, CompactRequest, Progress, Update};
+use hush_protocol::slot::MAX_VALUE_BYTES;
+
+use super::{apply::UpdateArgs, interrupt};
+
+/// Fold the changes of a table into a new base, so that there is room for others.
+#[derive(Args)]
+pub(crate) struct CompactArgs {
+    /// Folder of the table.
+    dir: PathBuf,
+    /// Make room for values of up to so many bytes.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=MAX_VALUE_BYTES as i64))]
+    longest: Option<u32>,
+    /// Make room for so many changes; as many as before if not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    changes: Option<u32>,
+    /// Build a table that takes more disk or memory than there is free here.
+    #[arg(long)]
+    force_size: bool,
+    #[command(flatten)]
+    update: UpdateArgs,
+}
+
+pub(crate) fn run(args: CompactArgs) -> ExitCode {
+    let CompactArgs { dir, longest, changes, force_size, update } = args;
+    let [longest, changes] = [longest, changes].map(|number| number.map(|number| number as usize));
+    let request = CompactRequest { longest, changes, force_size };
+    let work = |update: Update, backends: &Backends, progress: &dyn Progress| {
+        update.compact(request, backends, progress)
+    };
+    interrupt::exit(update.run(&dir, "compacted", work))
+}

@@ -1,0 +1,96 @@
+//! Changes folded into new bases in the background, while the tables are served.
+
+use std::{
+    collections::{HashMap, HashSet},
+    error::Error,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
+use hush_cpu::Cpu;
+use hush_engine::{Backends, Cancel, CompactRequest, Silent, Update, Updated};
+use hush_store::snapshot::{Snapshot, Verify};
+use rustix::process::setpriority_process;
+use tokio::sync::Notify;
+
+/// Everything else comes first.
+const LOWEST_PRIORITY: i32 = 19;
+
+/// When and how.
+pub(super) struct Compaction {
+    /// Percent of the room for changes that are taken when a new base is made by itself.
+    percent: Option<u64>,
+    threads: usize,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The epoch of each table that was last looked at.
+    looked: Mutex<HashMap<PathBuf, [u8; 32]>>,
+    /// The tables that are being compacted.
+    busy: Mutex<HashSet<PathBuf>>,
+    /// A new base is in place.
+    done: Notify,
+}
+
+impl State {
+    fn busy(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Compaction {
+    pub(super) fn new(percent: Option<u64>, threads: usize) -> Self {
+        Self { percent, threads, state: Arc::default() }
+    }
+
+    /// Waits for a new base.
+    pub(super) async fn done(&self) {
+        self.state.done.notified().await;
+    }
+
+    /// Compacts the table in `dir`, if it has come so far in `epoch`.
+    pub(super) fn look(&self, dir: &Path, name: &str, epoch: [u8; 32]) {
+        let Some(percent) = self.percent else { return };
+        let mut looked = self.state.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.state.busy().contains(dir) || looked.insert(dir.to_owned(), epoch) == Some(epoch) {
+            return;
+        }
+        let count = Snapshot::open(dir, Verify::Header).ok().and_then(|snapshot| snapshot.header().changes);
+        if count.is_some_and(|count| count.changes > 0 && count.changes * 100 >= count.room * percent) {
+            // If it has just begun otherwise, that is as good.
+            let _ = self.begin(dir, name);
+        }
+    }
+
+    /// Begins to compact the table in `dir`.
+    ///
+    /// # Errors
+    /// Why it cannot begin.
+    pub(super) fn begin(&self, dir: &Path, name: &str) -> Result<(), String> {
+        if !self.state.busy().insert(dir.to_owned()) {
+            return Err(format!("the table {name} is being compacted: wait until that is done"));
+        }
+        let (dir, name, threads, state) = (dir.to_owned(), name.to_owned(), self.threads, self.state.clone());
+        eprintln!("{name}: its changes are being folded into a new base");
+        thread::spawn(move || {
+            match compact(&dir, threads) {
+                Ok(Updated { seconds, .. }) => eprintln!("{name}: a new base was made in {seconds:.1} s"),
+                Err(error) => eprintln!("{name}: no new base: {error}"),
+            }
+            state.busy().remove(&dir);
+            state.done.notify_one();
+        });
+        Ok(())
+    }
+}
+
+/// On threads of its own, which take what others leave.
+fn compact(dir: &Path, threads: usize) -> Result<Updated, Box<dyn Error>> {
+    // On Linux it is that of this thread alone, and of those that it starts. If it fails, the work has the priority of others.
+    let _ = setpriority_process(None, LOWEST_PRIORITY);
+    let backends = Backends::cpu_only(Arc::new(Cpu::new(threads)?));
+    Ok(Update::open(dir, None, &Cancel::new())?.compact(CompactRequest::default(), &backends, &Silent)?)
+}

@@ -1,0 +1,353 @@
+"""Tables that change: applied to a running server, asked for by clients of any epoch, killed at any moment."""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+from harness import BINARY, free_port, request
+from keyed import KeyedTest
+from proxy import Proxy
+
+COUNT = 3000
+SMALL = "INSECURE_COLPACK_N256"
+COLPACK = ["--preset", SMALL, "--columns", 600, "--updatable", "--changes", 200]
+# How often each of apply and compact is killed.
+KILLS = int(os.environ.get("HUSHDB_KILLS", 15))
+
+
+def value(i, epoch=0):
+    """A rule: mostly up to 40 bytes, one in twenty up to 300."""
+    length = 40 + i % 260 if i % 20 == 0 else i % 40
+    return f"{epoch:02}:" + "".join(chr(97 + (i * 31 + at * at) % 26) for at in range(length))
+
+
+RECORDS = {f"k{i}": value(i) for i in range(COUNT)}
+
+
+class ChangeTest(KeyedTest):
+    def updatable(self, *args, records=RECORDS, protocol="colpack", by="key", name="table", options=COLPACK):
+        return self.table(records, protocol, *options, *args, by=by, name=name)
+
+    def changes(self, records, name="changes.jsonl"):
+        return self.jsonl(records, name)
+
+    def apply(self, table, *args):
+        result = self.hushdb("apply", table, *args)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stderr
+
+    def epoch(self, url, table):
+        return json.loads(request(f"{url}/v1/tables/{table.name}")[2])["epoch"]
+
+    def wait_for(self, what, until, seconds=30):
+        deadline = time.time() + seconds
+        while not until():
+            self.assertLess(time.time(), deadline, what)
+            time.sleep(0.02)
+
+    def taken_up(self, url, table):
+        """Waits until the server has what is in the folder."""
+        epoch = self.facts(table)["epoch"]
+        self.wait_for("the epoch was not taken up", lambda: self.epoch(url, table) == epoch)
+
+    def test_changes_from_files_of_all_kinds(self):
+        rows = [[f"k{i}", i, f"name {i}"] for i in range(COUNT)]
+        table = self.build(self.csv(rows, "k,number,name"), "--key", "k", *COLPACK)
+        expected = {key: {"number": number, "name": name} for key, number, name in rows}
+
+        def look_up(keys):
+            with self.serve(table) as (url, _):
+                found, _ = self.ask(url, *keys)
+                read = [value and json.loads(value) for value in found]
+                for row in filter(None, read):
+                    row["number"] = int(row["number"])
+                self.assertEqual(read, [expected.get(key) for key in keys])
+
+        # The columns are in another order.
+        self.apply(table, self.csv([["other", "k1", 7], ["new", "n1", 8]], "name,k,number", "c.csv"), "--key", "k")
+        expected |= {"k1": {"number": 7, "name": "other"}, "n1": {"number": 8, "name": "new"}}
+        lines = [{"k": "k2", "number": 9, "name": "j"}, {"k": "k3", "name": "k", "number": 1}]
+        path = self.dir / "c.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (self.dir / "gone.txt").write_text("k4\r\nn1\nk5\n")
+        told = self.apply(table, path, "--key", "k", "--delete", self.dir / "gone.txt")
+        self.assertIn("5 of 200 changes since the base was made, 2 of them deletions", told)
+        expected |= {line["k"]: {"number": line["number"], "name": line["name"]} for line in lines}
+        for key in ("k4", "k5", "n1"):
+            del expected[key]
+        self.apply(table, "--key", "k", "--delete", self.csv([["k6", "x"]], "k,whatever", "gone.csv"))
+        del expected["k6"]
+        # One that was deleted comes back.
+        self.apply(table, self.csv([["k4", 1, "back"]], "k,number,name", "back.csv"), "--key", "k")
+        expected["k4"] = {"number": 1, "name": "back"}
+        look_up(["k1", "n1", "k2", "k3", "k4", "k5", "k6", "k7", "absent"])
+        facts = self.facts(table)
+        self.assertEqual(facts["changes"], {"changes": 6, "deleted": 2, "room": 200})
+        self.assertEqual([segment["role"] for segment in facts["segments"]][-1], "delta")
+        self.assertIn("6 of 200, 2 of them deletions", self.hushdb("inspect", table).stdout)
+        told = self.hushdb("compact", table).stderr
+        self.assertIn("0 of 200 changes since the base was made", told)
+        self.assertEqual(self.facts(table)["records"], COUNT - 2)
+        look_up(["k1", "n1", "k2", "k3", "k4", "k5", "k6", "k7", "absent"])
+
+    def test_positions_change(self):
+        records = {str(i): value for i, value in enumerate(RECORDS.values())}
+        table = self.updatable(records=records, by="index")
+        changed = self.csv([[3, "three"], [COUNT - 1, "last"]], "position,v")
+        (self.dir / "gone.txt").write_text("5\n")
+        self.apply(table, changed, "--key", "position", "--delete", self.dir / "gone.txt")
+        expected = records | {"3": "three", str(COUNT - 1): "last", "5": None}
+        for step in ("applied", "compacted"):
+            with self.subTest(step), self.serve(table) as (url, _):
+                asked = ["3", "4", "5", str(COUNT - 1)]
+                found, _ = self.ask(url, "--index", *asked)
+                self.assertEqual(found, [expected[key] for key in asked])
+            self.hushdb("compact", table)
+        for position in (COUNT, "x"):
+            line = self.fails("apply", table, self.csv([[position, "v"]], "p,v", "bad.csv"), "--key", "p")
+            self.assertIn(f"'{position}' is no position of this table, which has records 0 to {COUNT - 1}", line)
+
+    def test_bad_input_changes_nothing(self):
+        table = self.updatable("--max-tiers", 1)
+        self.apply(table, self.changes({"n1": "v"}), "--key", "k")
+        epoch = self.facts(table)["epoch"]
+        longest = self.facts(table)["max_value_bytes"]
+        gone = self.dir / "gone.txt"
+        twice = self.csv([["a", 1], ["a", 2]], "k,v", "twice.csv")
+        cases = [
+            ([table], None, "there is nothing to change"),
+            ([table, self.changes({"a": "v"}, "nokey.jsonl")], None, "name its column, or that of the position, with --key"),
+            ([table, twice, "--key", "k"], None, "rows 1 and 2"),
+            ([table, self.csv([["a", 1, 2]], "k,v,w", "more.csv"), "--key", "k"], None, "those of the changes of the columns v, w"),
+            ([table, self.changes({"a": "v" * (longest + 1)}, "long.jsonl"), "--key", "k"], None, f"'hushdb compact --longest {longest + 1}'"),
+            ([table, self.changes({f"a{i}": "v" for i in range(200)}, "full.jsonl"), "--key", "k"], None, "'hushdb compact'"),
+            ([table, "--key", "k", "--delete", gone], "absent\n", "there is no record of the key 'absent'"),
+            ([table, "--key", "k", "--delete", gone], "k1\nk1\n", "the key 'k1' is to be deleted twice"),
+            ([table, self.changes({"k1": "v"}, "one.jsonl"), "--key", "k", "--delete", gone], "k1\n", "to be changed and to be deleted"),
+            ([self.dir / "none", "--delete", gone], "k1\n", "is not a hushdb snapshot"),
+            ([table, "--key", "k", "--delete", self.dir / "no.txt"], None, "cannot be read"),
+        ]
+        for args, deleted, words in cases:
+            with self.subTest(words):
+                gone.write_text(deleted or "")
+                self.assertIn(words, self.fails("apply", *args))
+        self.apply(table, twice, "--key", "k", "--on-duplicate", "last")
+        self.assertNotEqual(self.facts(table)["epoch"], epoch)
+        self.assertFalse((self.dir / ".table.hush-partial").exists())
+        fixed = self.table(RECORDS, "simple", name="fixed")
+        self.assertIn("build it again with --updatable", self.fails("apply", fixed, "--delete", gone))
+        self.assertIn("build it again with --updatable", self.fails("compact", fixed))
+        self.assertIn("no changes to fold", self.fails("compact", self.updatable(name="new")))
+
+    def test_signed_tables_stay_signed(self):
+        key = self.dir / "key"
+        publisher = self.hushdb("keygen", key).stdout.strip()
+        table = self.updatable("--sign", key)
+        changes = self.changes({"k1": "changed"})
+        self.assertIn("sign the new epoch too (--sign)", self.fails("apply", table, changes, "--key", "k"))
+        self.apply(table, changes, "--key", "k", "--sign", key)
+        with self.serve(table) as (url, _):
+            self.assertEqual(self.ask(url, "k1", "--trust", publisher)[0], ["changed"])
+
+    def test_look_ups_are_alike_on_the_wire(self):
+        options = {"colpack": COLPACK, "simple": ["--columns", 600, "--updatable"]}
+        for protocol, options in options.items():
+            table = self.updatable("--tiers", "50,400", protocol=protocol, options=options, name=protocol)
+            before = self.facts(table)
+            many = {f"k{i}": value(i, 1) for i in range(1000, 1100)}
+            (self.dir / "gone.txt").write_text("k9\n")
+            self.apply(table, self.changes(many | {"new": "v" * 300, "k20": "short"}), "--key", "k", "--delete", self.dir / "gone.txt")
+            facts = self.facts(table)
+            for size in ("query_bytes", "answer_bytes", "server_bytes", "hint_bytes", "segments", "records"):
+                self.assertEqual(facts[size], before[size], f"{size} tells of changes")
+            # Short, long, changed from long to short and otherwise, new, deleted, absent.
+            asked = ["k1", "k40", "k20", "k1000", "k1001", "new", "k9", "absent"]
+            expected = RECORDS | many | {"new": "v" * 300, "k20": "short", "k9": None}
+            with self.serve(table) as (url, _), Proxy(url) as proxy:
+                self.ask(proxy.url, "k1")  # the hint
+                sizes = set()
+                for key in asked:
+                    del proxy.requests[:]
+                    found, stats = self.ask(proxy.url, key)
+                    self.assertEqual(found, [expected.get(key)], key)
+                    sent = [(method, path, len(body)) for method, path, body in proxy.requests]
+                    sizes.add((stats["queries"], stats["bytes_up"], stats["bytes_down"], *sent))
+                self.assertEqual(len(sizes), 1, sizes)
+
+    def test_a_server_takes_changes_up(self):
+        table, fixed = self.updatable(), self.table(RECORDS, "simple", name="fixed")
+        for args, tell in ((["--watch"], lambda server: None), ([], lambda server: server.send_signal(signal.SIGHUP))):
+            with self.subTest(args), self.serve(table, fixed, args=args) as (url, server):
+                word = f"by {args}"
+                self.apply(table, self.changes({"k1": word}), "--key", "k")
+                tell(server)
+                self.taken_up(url, table)
+                self.assertEqual(self.ask(url, "--table", "table", "k1", "k2")[0], [word, RECORDS["k2"]])
+                self.assertEqual(self.ask(url, "--table", "fixed", "k1")[0], [RECORDS["k1"]])
+                # What is damaged is not taken up, and what was there goes on.
+                epoch = self.epoch(url, table)
+                self.apply(table, self.changes({"k1": "damaged"}), "--key", "k")
+                if args:
+                    self.taken_up(url, table)
+                segment = len(self.facts(table)["segments"]) - 1
+                broken, whole = self.dir / "broken", self.dir / "whole"
+                subprocess.run(["cp", "-r", table, broken], check=True)
+                with open(broken / f"{segment}.db.bin", "r+b") as file:
+                    file.write(b"\xff" * 64)
+                table.rename(whole)
+                broken.rename(table)
+                tell(server)
+                time.sleep(1)
+                self.assertEqual(request(f"{url}/readyz")[0], 200)
+                self.assertEqual(self.ask(url, "--table", "table", "k2")[0], [RECORDS["k2"]])
+                subprocess.run(["rm", "-r", table], check=True)
+                whole.rename(table)
+                tell(server)
+                self.taken_up(url, table)
+                self.assertEqual(self.ask(url, "--table", "table", "k1")[0], ["damaged"])
+                self.assertNotEqual(self.epoch(url, table), epoch)
+
+    def test_an_operator_tells_the_server(self):
+        table = self.updatable()
+        port = free_port()
+        admin = f"http://127.0.0.1:{port}/v1/admin/tables"
+
+        def tell(path, status):
+            got, _, body = request(f"{admin}/{path}", b"")
+            self.assertEqual(got, status, body)
+            return json.loads(body)
+
+        with self.serve(table, args=["--listen-admin", f"127.0.0.1:{port}"]) as (url, _):
+            self.apply(table, self.changes({"k1": "told"}), "--key", "k")
+            self.assertEqual(tell("table/reload", 200), {"epoch": self.facts(table)["epoch"]})
+            self.assertEqual(self.ask(url, "k1")[0], ["told"])
+            self.assertEqual(tell("table/compact", 202), {"state": "begun"})
+            self.wait_for("no new base", lambda: self.facts(table)["changes"]["changes"] == 0)
+            self.taken_up(url, table)
+            self.assertEqual(self.ask(url, "k1", "k2")[0], ["told", RECORDS["k2"]])
+            self.assertEqual(tell("nothing/reload", 404)["code"], "unknown_table")
+            # It is not for everybody.
+            self.assertEqual(request(f"{url}/v1/admin/tables/table/reload", b"")[0], 404)
+            self.assertEqual(request(f"http://127.0.0.1:{port}/v1/tables")[0], 404)
+            (table / "header.json").write_text("{}")
+            self.assertIn("is damaged", tell("table/reload", 409)["detail"])
+            self.assertEqual(self.ask(url, "k2")[0], [RECORDS["k2"]])
+        line = self.fails("serve", table, "--listen", "127.0.0.1:0", "--listen-admin", "0.0.0.0:0")
+        self.assertIn("choose a loopback --listen-admin", line)
+
+    def test_a_client_does_not_notice_that_epochs_pass(self):
+        keys = [f"k{i}" for i in range(0, COUNT, 60)]
+        table = self.updatable()
+        done, epochs = threading.Event(), [0]
+
+        def change(url):
+            try:
+                for epoch in range(1, 21):
+                    records = {key: value(int(key[1:]), epoch) for key in keys}
+                    self.apply(table, self.changes(records), "--key", "k")
+                    self.taken_up(url, table)
+                    epochs.append(epoch)
+                    if epoch % 10 == 5:
+                        result = self.hushdb("compact", table)
+                        self.assertEqual(result.returncode, 0, result.stderr)
+            finally:
+                done.set()
+
+        with self.serve(table, args=["--watch"]) as (url, _):
+            changing = threading.Thread(target=change, args=[url])
+            changing.start()
+            asked, passed = 0, 0
+            while asked < 1000 or not done.is_set():
+                first = epochs[-1]
+                found, _ = self.ask(url, *keys * 2)
+                last = epochs[-1] + 1
+                asked += len(found)
+                seen = [int(text.split(":")[0]) for text in found]
+                for key, text, epoch in zip(keys * 2, found, seen):
+                    self.assertEqual(text, value(int(key[1:]), epoch))
+                    self.assertTrue(first <= epoch <= last, (key, first, epoch, last))
+                passed += len(set(seen)) > 1
+            changing.join()
+            self.assertEqual(epochs[-1], 20)
+            self.taken_up(url, table)
+            self.assertEqual(self.ask(url, keys[1])[0], [value(60, 20)])
+            print(f"{asked} look-ups over 20 epochs and 2 new bases; {passed} times an epoch passed between two of one session")
+
+    def test_a_server_makes_a_new_base_when_there_is_little_room(self):
+        table = self.updatable()
+        with self.serve(table, args=["--watch", "--compact-at", 50]) as (url, _):
+            self.apply(table, self.changes({f"k{i}": value(i, 1) for i in range(99)}), "--key", "k")
+            self.taken_up(url, table)
+            time.sleep(1)
+            self.assertEqual(self.facts(table)["changes"]["changes"], 99)
+            self.apply(table, self.changes({f"k{i}": value(i, 2) for i in range(100)}), "--key", "k")
+            self.wait_for("no new base", lambda: self.facts(table)["changes"]["changes"] == 0)
+            self.taken_up(url, table)
+            self.assertEqual(self.ask(url, "k1", "k99", "k100")[0], [value(1, 2), value(99, 2), RECORDS["k100"]])
+
+    def killed(self, table, command, rng, seconds):
+        """Kills a command at a random moment; returns whether it was in time."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process = subprocess.Popen([BINARY, *map(str, command)], stderr=subprocess.PIPE, text=True, env=self.env)
+            try:
+                process.communicate(timeout=rng.uniform(0, seconds))
+                self.assertEqual(process.returncode, 0)
+                return False
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+        return True
+
+    def test_a_kill_at_any_moment_leaves_a_whole_epoch(self):
+        rng = random.Random(KILLS)
+        table = self.updatable()
+        with self.serve(table, args=["--watch"]) as (url, _):
+            for verb in ("apply", "compact"):
+                start = time.time()
+                self.apply(table, self.changes({"k1": f"{verb} begins"}), "--key", "k")
+                if verb == "compact":
+                    self.hushdb("compact", table)
+                seconds = time.time() - start
+                last = {"k1": f"{verb} begins"}
+                in_time = 0
+                for number in range(KILLS):
+                    new = {"k1": f"{verb} {number}", f"new {number}": "v"}
+                    changes = self.changes(new, "killed.jsonl")
+                    if verb == "apply":
+                        command = ["apply", table, changes, "--key", "k"]
+                    else:
+                        self.apply(table, changes, "--key", "k")
+                        command, last = ["compact", table], new
+                    in_time += self.killed(table, command, rng, seconds)
+                    result = self.hushdb("inspect", table, "--json", "--verify", "full")
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    if number % 5 == 0:
+                        self.taken_up(url, table)
+                        found = self.ask(url, "k1", "k2")[0]
+                        self.assertIn(found[0], (last["k1"], new["k1"]))
+                        self.assertEqual(found[1], RECORDS["k2"])
+                        last = {"k1": found[0]}
+                    elif verb == "apply":
+                        # Either may be there now.
+                        self.taken_up(url, table)
+                        last = {"k1": self.ask(url, "k1")[0][0]}
+                self.assertGreater(in_time, 0)
+                print(f"{verb}: {in_time} of {KILLS} killed in time")
+            # Nothing half made stays.
+            self.apply(table, self.changes({"k1": "the end"}), "--key", "k")
+            self.taken_up(url, table)
+            self.assertEqual(self.ask(url, "k1")[0], ["the end"])
+        left = {path.name for path in self.dir.iterdir() if path.name.startswith(".")} - {".table.hush-lock"}
+        self.assertEqual(left, set())
+        names = {file["name"] for file in self.facts(table)["files"]} | {"header.json"}
+        self.assertEqual({path.name for path in table.iterdir()}, names)
+
+
+if __name__ == "__main__":
+    unittest.main()
