@@ -7,6 +7,7 @@ Fetches both by their names (some 250 MB) into FOLDER, and needs apt-get, dpkg-d
 what it took, and how many of some look-ups were right.
 """
 
+import contextlib
 import json
 import pathlib
 import random
@@ -56,29 +57,80 @@ def icons(folder, longest):
     return source, ["--key", "key", "--max-value-size", longest], {key: records[key] for key in keys}
 
 
+def changes(folder, database):
+    """Other ranks for 10,000 curves, as a file of changes."""
+    rows = sqlite3.connect(database)
+    rows.row_factory = sqlite3.Row
+    records = [dict(row) | {"rank": 9} for row in rows.execute("select * from t_curve where rowid % 300 = 17 limit 10000")]
+    path = folder / "changes.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path, {record.pop("curve"): record for record in records[::250]}
+
+
+@contextlib.contextmanager
+def served(hushdb, *arguments):
+    """The URL of a server that is ready, and its lines."""
+    command = [str(part) for part in (hushdb, "serve", *arguments, "--listen", "127.0.0.1:0")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        url = server.stderr.readline().split()[2]
+        while "ready in" not in server.stderr.readline():
+            assert server.poll() is None, "the server ended"
+        yield url, server.stderr
+        server.terminate()
+
+
+def ask(hushdb, url, asked):
+    """How many look-ups are right, and the seconds of the one in the middle."""
+    right, times = 0, []
+    for key, expected in asked.items():
+        start = time.monotonic()
+        [answer] = run(hushdb, "get", url, key, "--json").splitlines()
+        times.append(time.monotonic() - start)
+        right += json.loads(json.loads(answer)["value"]) == expected
+    return right, sorted(times)[len(times) // 2]
+
+
+def change(hushdb, folder, database, arguments, asked):
+    """The curves with room for changes: what 10,000 take until they are served."""
+    table = folder / "table-changes"
+    run(hushdb, "build", database, *arguments, "--out", table, "--force", "--updatable")
+    path, changed = changes(folder, database)
+    with served(hushdb, table, "--watch") as (url, lines):
+        before = ask(hushdb, url, asked)
+        start = time.monotonic()
+        run(hushdb, "apply", table, path, "--key", "curve")
+        applied = time.monotonic() - start
+        while "taken up" not in lines.readline():
+            pass
+        seconds = time.monotonic() - start
+        # The others are as they were.
+        expected = {key: record for key, record in asked.items() if key not in changed} | changed
+        after = ask(hushdb, url, expected)
+    facts = json.loads(run(hushdb, "inspect", table, "--json", "--verify", "header"))
+    print(
+        f"changes: {facts['changes']['changes']} of {facts['changes']['room']} applied in {applied:.1f} s, served after {seconds:.1f} s; "
+        f"{facts['server_bytes'] / 2**30:.2f} GiB in {len(facts['segments'])} segments, {facts['query_bytes'] / 1024:.1f} KiB up, "
+        f"{facts['answer_bytes'] / 1024:.1f} KiB down; {before[0]} of {len(asked)} and {after[0]} of {len(expected)} look-ups right, "
+        f"{1000 * before[1]:.0f} and {1000 * after[1]:.0f} ms each",
+        flush=True,
+    )
+    return (before[0], after[0]) == (len(asked), len(expected))
+
+
 def measure(hushdb, folder, name, source, arguments, asked):
     table = folder / f"table-{name}"
     start = time.monotonic()
     run(hushdb, "build", source, *arguments, "--out", table, "--force")
     seconds = time.monotonic() - start
     facts = json.loads(run(hushdb, "inspect", table, "--json", "--verify", "header"))
-    with subprocess.Popen([hushdb, "serve", table, "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True) as server:
-        url = server.stderr.readline().split()[2]
-        while "ready in" not in server.stderr.readline():
-            assert server.poll() is None, "the server ended"
-        right, times = 0, []
-        for key, expected in asked.items():
-            start = time.monotonic()
-            [answer] = run(hushdb, "get", url, key, "--json").splitlines()
-            times.append(time.monotonic() - start)
-            right += json.loads(json.loads(answer)["value"]) == expected
-        server.terminate()
+    with served(hushdb, table) as (url, _):
+        right, middle = ask(hushdb, url, asked)
     kib = {part: f"{facts[f'{part}_bytes'] / 1024:.1f} KiB" for part in ("query", "answer")}
     print(
         f"{name}: {facts['records']} records of {facts['payload_bytes'] / 2**20:.0f} MiB; "
         f"{facts['server_bytes'] / 2**30:.2f} GiB in {len(facts['segments'])} segments; built in {seconds:.1f} s; "
         f"{kib['query']} up, {kib['answer']} down; {right} of {len(asked)} look-ups right, "
-        f"{1000 * sorted(times)[len(times) // 2]:.0f} ms each, with the start of a client",
+        f"{1000 * middle:.0f} ms each, with the start of a client",
         flush=True,
     )
     return right == len(asked)
@@ -90,6 +142,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     source, arguments, asked = curves(folder)
     good = measure(hushdb, folder, "curves", source, arguments, asked)
+    good &= change(hushdb, folder, source, arguments, asked)
     for name, longest, *more in (
         ("icons-64k", 1 << 16), ("icons-64k-zstd", 1 << 16, "--compress", "auto"), ("icons-zstd", 1 << 20, "--compress", "auto"),
     ):

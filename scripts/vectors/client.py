@@ -77,14 +77,15 @@ class Client:
             slots.append(self.protocol.recover(segment, secrets, answer[:size], support, own))
             answer = answer[size:]
         assert not answer
-        return self.value(digest, slots[0], b"".join(slots[1:]))
+        tiers = 1 + sum(segment["role"] == "tier" for segment in beside)
+        value = self.value(digest, slots[0], b"".join(slots[1:tiers]))
+        return self.changed(value, digest, slots[tiers], b"".join(slots[tiers + 1 :])) if slots[tiers:] else value
 
     def answer(self, parts: dict[int, bytes]) -> bytes:
         """Sends one query, its fields by number."""
         query = b"".join(field(number, part) for number, part in sorted(parts.items()))
-        epoch = bytes.fromhex(self.descriptor["epoch"])
         protocol = self.descriptor["protocol"].encode()
-        body = VERSION + field(2, epoch) + field(3, protocol) + field(4, query)
+        body = VERSION + field(2, self.asked()) + field(3, protocol) + field(4, query)
         response = self.request("POST", f"/v1/tables/{self.table}/query", body)
         return last_field(last_field(response))
 
@@ -95,6 +96,30 @@ class Client:
         length = int.from_bytes(rest[:at], "little") if at else form["max_value_bytes"]
         is_found = digest[16:].startswith(fingerprint) and length <= form["max_value_bytes"]
         return (rest[at : at + self.head_bytes] + tiers)[:length] if is_found else None
+
+    def changed(self, value: bytes | None, digest: bytes, slot: bytes, tiers: bytes) -> bytes | None:
+        """The value of a key, if `value` is that in the base."""
+        longest = self.descriptor["slot"]["max_value_bytes"]
+        behind = 8 + next(count for count in (1, 2, 3, 4) if longest + 1 < 256**count)
+        length = int.from_bytes(slot[8:behind], "little")
+        if slot[:8] != digest[16:24] or length > longest + 1:
+            return value
+        return (slot[behind:] + tiers)[: length - 1] if length else None
+
+    def asked(self) -> bytes:
+        """What a query names."""
+        described = self.descriptor
+        if all(segment["role"] != "delta" for segment in described.get("segments", [])):
+            return bytes.fromhex(described["epoch"])
+        absent = ("fields", "compression", "hint", "whitening", "signature")
+        geometry = {name: value for name, value in described.items() if name not in absent}
+        geometry |= {"epoch": "0" * 64, "records": 0, "database": "0" * 64, "segments": []}
+        for segment in described["segments"]:
+            own = {name: value for name, value in segment.items() if name not in absent}
+            own |= {"records": 0, "lanes": {"seeds": "", "thresholds": ""}, "database": "0" * 64}
+            geometry["segments"].append(own)
+        text = json.dumps(geometry, separators=(",", ":")).encode()
+        return blake3.blake3(text, derive_key_context="hushdb v1 2026 geometry").digest()
 
     def record(self, key: bytes) -> dict | None:
         """The value of a key in a table whose values have several columns."""

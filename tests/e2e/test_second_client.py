@@ -68,6 +68,31 @@ class SecondClient(HushTest):
                         self.assertEqual(client.get(f"key {i}".encode()), self.tail(i).encode())
                     self.assertIsNone(client.get(b"no such key"))
 
+    def test_it_finds_what_has_changed(self):
+        from client import Client
+
+        records = {f"key {i}": self.tail(i) for i in range(KEYS)}
+        changed = {f"key {i}": f"changed {i}" + "!" * (2900 if i % 40 == 0 else i) for i in range(0, 200, 5)} | {"new": "one"}
+        gone = ["key 1", "key 16"]
+        source, changes, deleted = (self.dir / name for name in ("table.csv", "changes.csv", "gone.txt"))
+        for path, rows in ((source, records), (changes, changed)):
+            with path.open("w", newline="") as file:
+                csv.writer(file).writerows([("k", "v"), *rows.items()])
+        deleted.write_text("\n".join(gone))
+        arguments = ("--key", "k", "--filter", "band64", "--tiers", "90,300,3000", "--updatable", "--protocol")
+        built = {name: self.build(source, *arguments, name, *args, name=name) for name, args in TIERED.items()}
+        for table in built.values():
+            result = self.hushdb("apply", table, changes, "--key", "k", "--delete", deleted)
+            self.assertEqual(result.returncode, 0, result.stderr)
+        expected = records | changed | dict.fromkeys(gone)
+        with self.serve(*built.values()) as (url, _):
+            for name in built:
+                with self.subTest(name):
+                    client = Client(url, name)
+                    for key in ("key 0", "key 1", "key 5", "key 6", "key 16", "key 40", "key 64", "new", "no such key"):
+                        value = expected.get(key)
+                        self.assertEqual(client.get(key.encode()), value and value.encode(), key)
+
     def test_it_reads_values_of_several_columns(self):
         from client import Client
 
