@@ -19,7 +19,8 @@ use hush_store::{
     cancel::Cancel,
     ingest::{self, IngestError, IngestOptions, Input, OnDuplicate, Record, Spool, SpooledRecords},
     snapshot::{
-        Changes, Header, KEYS_FILE, KeptRecords, SharedPhase, Snapshot, SnapshotWriter, Verify, keys,
+        Changes, Header, KEYS_FILE, KeptRecords, SharedPhase, Snapshot, SnapshotError, SnapshotWriter,
+        Verify, keys,
     },
 };
 use thiserror::Error;
@@ -179,8 +180,9 @@ impl Update {
     /// under way.
     pub fn open(dir: &Path, signing_key: Option<SigningKey>, cancel: &Cancel) -> Result<Self, UpdateError> {
         let start = Instant::now();
-        // Something has to be there before anything is made beside it.
+        // Something has to be there before anything is made beside it. A link to a folder stays one.
         Snapshot::open(dir, Verify::Header)?;
+        let dir = &dir.canonicalize().map_err(SnapshotError::io(dir, "resolve"))?;
         let writer = SnapshotWriter::create(dir, true)?.cancelled_by(cancel);
         let snapshot = Snapshot::open(dir, Verify::Header)?;
         let header = snapshot.header();

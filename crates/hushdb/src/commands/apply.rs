@@ -1,6 +1,11 @@
 //! `hushdb apply`.
 
-use std::{error::Error, num::NonZeroUsize, path::PathBuf, process::ExitCode};
+use std::{
+    error::Error,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::Args;
 use hush_engine::{ApplyRequest, BackendChoice, Backends, Cancel, Progress, Update, UpdateError, Updated};
@@ -51,7 +56,7 @@ impl UpdateArgs {
     /// Opens the table in `dir`, does `work` to it, and says what came of it.
     pub(super) fn run(
         self,
-        dir: &PathBuf,
+        dir: &Path,
         verb: &str,
         work: impl FnOnce(Update, &Backends, &dyn Progress) -> Result<Updated, UpdateError>,
     ) -> Result<(), Box<dyn Error>> {
