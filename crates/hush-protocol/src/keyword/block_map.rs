@@ -51,6 +51,9 @@ impl BlockMap {
         blocks: usize,
         capacity: usize,
     ) -> Result<Self, NotBalanced> {
+        if !(1..=MAX_BLOCKS).contains(&blocks) {
+            return Err(NotBalanced { keys: 0, blocks, capacity });
+        }
         let keys = digests.into_iter().map(|digest| BlockKey::new(digest, blocks)).collect();
         BlockKeys::new(keys, blocks).assign(capacity)
     }
