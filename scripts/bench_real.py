@@ -58,10 +58,10 @@ def icons(folder, longest):
 
 
 def changes(folder, database):
-    """Other ranks for 10,000 curves, as a file of changes."""
+    """Another torsion for 10,000 curves, as a file of changes."""
     rows = sqlite3.connect(database)
     rows.row_factory = sqlite3.Row
-    records = [dict(row) | {"rank": 9} for row in rows.execute("select * from t_curve where rowid % 300 = 17 limit 10000")]
+    records = [dict(row) | {"tors": 9} for row in rows.execute("select * from t_curve where rowid % 300 = 17 limit 10000")]
     path = folder / "changes.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return path, {record.pop("curve"): record for record in records[::250]}

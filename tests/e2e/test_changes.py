@@ -75,6 +75,9 @@ class ChangeTest(KeyedTest):
         lines = [{"k": "k2", "number": 9, "name": "j"}, {"k": "k3", "name": "k", "number": 1}]
         path = self.dir / "c.jsonl"
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        more = self.csv([["k2", 1, "n", "x"]], "k,number,name,other", "more.csv")
+        line = self.fails("apply", table, more, "--key", "k")
+        self.assertIn("of the columns number, name, those of the changes of the columns number, name, other", line)
         (self.dir / "gone.txt").write_text("k4\r\nn1\nk5\n")
         told = self.apply(table, path, "--key", "k", "--delete", self.dir / "gone.txt")
         self.assertIn("5 of 200 changes since the base was made, 2 of them deletions", told)

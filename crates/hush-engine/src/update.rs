@@ -232,20 +232,17 @@ impl Update {
         backends: &Backends,
         progress: &dyn Progress,
     ) -> Result<Updated, UpdateError> {
-        let ApplyRequest { changes, delete, mut ingest, on_duplicate } = request;
+        let ApplyRequest { changes, delete, ingest, on_duplicate } = request;
         if changes.is_none() && delete.is_none() {
             return Err(UpdateError::Nothing);
         }
         // What an unfinished build left is of a table that is about to change.
         self.writer.discard()?;
         let descriptor = self.descriptor().clone();
-        if let (Some(fields), true) = (&descriptor.fields, ingest.value.is_empty()) {
-            // Whatever the order of the columns here.
-            ingest.value = fields.names().to_vec();
-        }
         let mut all = Changes::take(&mut self.snapshot)?;
         let mut changed = HashSet::new();
         if let Some(input) = changes {
+            let ingest = ordered(&input, ingest.clone(), descriptor.fields.as_ref())?;
             let records = read(&input, &ingest, on_duplicate, &self.writer, progress)?;
             if records.fields() != descriptor.fields.as_ref() {
                 let (table, changes) = (descriptor.fields, records.fields().cloned());
@@ -340,6 +337,27 @@ fn told<T>(phase: SharedPhase, outcome: Result<T, UpdateError>) -> Result<T, Upd
         }
         error => error,
     })
+}
+
+/// The options by which the columns of values are in the order of the table's, if they are these and no others. What comes of
+/// others is told when they have been read; so it is with an input that cannot be looked at before.
+fn ordered(
+    input: &Input,
+    ingest: IngestOptions,
+    fields: Option<&Fields>,
+) -> Result<IngestOptions, UpdateError> {
+    let (Some(fields), true, Input::Path(_)) = (fields, ingest.value.is_empty(), input) else {
+        return Ok(ingest);
+    };
+    let mut source = ingest::open(input, &ingest)?;
+    source.next().transpose()?;
+    let sorted = |fields: &Fields| {
+        let mut names = fields.names().to_vec();
+        names.sort_unstable();
+        names
+    };
+    let is_same = source.fields().is_some_and(|own| sorted(&own) == sorted(fields));
+    Ok(if is_same { IngestOptions { value: fields.names().to_vec(), ..ingest } } else { ingest })
 }
 
 /// Reads records with keys.
