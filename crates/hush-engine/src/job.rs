@@ -142,29 +142,20 @@ impl Job {
 
     fn make(self, backends: &Backends, progress: &Watched<'_>) -> Result<Header, JobError> {
         let Self { source, input, on_duplicate, options, writer, .. } = self;
-        let input = match input {
-            Input::Path(path) => path,
-            Input::Stdin => "-".into(),
-        };
         let by_key = source.has_keys();
         let skipped = source.skipped();
         if !skipped.is_empty() {
             progress.note(&skipped.to_string());
         }
-        let records =
-            spool(source, writer.partial_dir(), on_duplicate, progress).map_err(|error| match error {
-                JobError::Ingest(source @ IngestError::DuplicateKey { .. }) => {
-                    JobError::DuplicateKey { input: input.clone(), source }
-                }
-                error => error,
-            });
+        let records = spool(&input, source, writer.partial_dir(), on_duplicate, progress);
         let records = records.inspect_err(|error| {
             if matches!(error, JobError::Ingest(IngestError::DiskFull { .. })) {
                 // What an earlier build left may be why. The error at hand is the one to tell.
                 let _ = writer.discard();
             }
         })?;
-        let name = input.file_name().unwrap_or(input.as_os_str()).to_string_lossy();
+        let path = input.path();
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         Ok(build(&records, by_key, &name, &options, writer, backends, progress)?)
     }
 }
@@ -215,8 +206,9 @@ impl Progress for Watched<'_> {
     }
 }
 
-/// Reads the input once, to the disk that the table goes to.
+/// Reads the input once, to the disk that the table goes to. `source` is the input, open.
 pub(crate) fn spool(
+    input: &Input,
     source: Source,
     dir: &Path,
     on_duplicate: OnDuplicate,
@@ -237,7 +229,13 @@ pub(crate) fn spool(
         progress.advance(read.saturating_sub(last));
         last = read;
     }
-    Ok(spool.finish(on_duplicate)?.with_fields(reader.fields))
+    let records = spool.finish(on_duplicate).map_err(|error| match error {
+        IngestError::DuplicateKey { .. } => {
+            JobError::DuplicateKey { input: input.path().into(), source: error }
+        }
+        error => error.into(),
+    })?;
+    Ok(records.with_fields(reader.fields))
 }
 
 /// Some records of the input, and how much of it has been read with them.

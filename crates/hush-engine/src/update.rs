@@ -17,7 +17,7 @@ use hush_protocol::{
 };
 use hush_store::{
     cancel::Cancel,
-    ingest::{self, IngestError, IngestOptions, Input, OnDuplicate, Record, Spool, SpooledRecords},
+    ingest::{self, IngestOptions, Input, OnDuplicate, Record, Spool, SpooledRecords, shown_key},
     snapshot::{
         Changes, Header, KEYS_FILE, KeptRecords, SharedPhase, Snapshot, SnapshotError, SnapshotWriter,
         Verify, keys,
@@ -27,12 +27,11 @@ use thiserror::Error;
 
 use crate::{
     Backends, JobError, Progress,
-    builder::{self, BuildError, BuildOptions, ChangeRoom, Compress, Previous, Tiers},
+    builder::{
+        self, BuildError, BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Previous, Tiers, shown_change,
+    },
     job::{Watched, spool},
 };
-
-/// Characters of a key that are shown.
-const SHOWN: usize = 80;
 
 /// What is to change.
 #[derive(Clone, Debug)]
@@ -153,14 +152,6 @@ fn columns(fields: Option<&Fields>) -> String {
     )
 }
 
-/// A key for a message.
-fn shown(key: &[u8], lookup: &Lookup) -> String {
-    match (lookup, <[u8; 8]>::try_from(key)) {
-        (Lookup::Position(_), Ok(position)) => u64::from_le_bytes(position).to_string(),
-        _ => String::from_utf8_lossy(key).chars().flat_map(char::escape_debug).take(SHOWN).collect(),
-    }
-}
-
 /// A table that is to change, and the right to change it, which nobody else has meanwhile. Dropped before it runs, it leaves
 /// nothing behind.
 pub struct Update {
@@ -208,6 +199,22 @@ impl Update {
         self.writer.partial_dir()
     }
 
+    /// Does work that can be cancelled.
+    fn watched<T>(
+        self,
+        progress: &dyn Progress,
+        work: impl FnOnce(Self, &dyn Progress) -> Result<T, UpdateError>,
+    ) -> Result<T, UpdateError> {
+        let (phase, cancel) = (self.phase(), self.cancel.clone());
+        work(self, &Watched { progress, cancel: &cancel }).map_err(|error| match error {
+            // The writer is gone: the phase is the last one.
+            UpdateError::Job(error) if error.is_cancelled() => {
+                UpdateError::Job(JobError::Cancelled { phase: *phase.lock() })
+            }
+            error => error,
+        })
+    }
+
     fn descriptor(&self) -> &Descriptor {
         &self.snapshot.header().descriptor
     }
@@ -222,8 +229,7 @@ impl Update {
         backends: &Backends,
         progress: &dyn Progress,
     ) -> Result<Updated, UpdateError> {
-        let (phase, cancel) = (self.phase(), self.cancel.clone());
-        told(phase, self.applied(request, backends, &Watched { progress, cancel: &cancel }))
+        self.watched(progress, |update, progress| update.applied(request, backends, progress))
     }
 
     fn applied(
@@ -258,7 +264,7 @@ impl Update {
         if let Some(input) = delete {
             let deleted = keys_to_delete(&input, &ingest, &descriptor, &self.writer, progress)?;
             if let Some(key) = deleted.iter().find(|key| changed.contains(*key)) {
-                return Err(UpdateError::ChangedAndDeleted { key: shown(key, &descriptor.lookup) });
+                return Err(UpdateError::ChangedAndDeleted { key: shown_change(key, &descriptor.lookup) });
             }
             remove(&mut all, deleted, &descriptor.lookup, &mut self.snapshot)?;
         }
@@ -278,8 +284,7 @@ impl Update {
         backends: &Backends,
         progress: &dyn Progress,
     ) -> Result<Updated, UpdateError> {
-        let (phase, cancel) = (self.phase(), self.cancel.clone());
-        told(phase, self.compacted(request, backends, &Watched { progress, cancel: &cancel }))
+        self.watched(progress, |update, progress| update.compacted(request, backends, progress))
     }
 
     fn compacted(
@@ -301,12 +306,12 @@ impl Update {
         let (records, holes) = folded(&kept, changes, by_key, &writer, progress)?;
         let records = records.with_fields(descriptor.fields.clone());
         drop((kept, snapshot));
-        let (asked, most) = (descriptor.asked(), BuildOptions::default().tiers_at_most());
+        let asked = descriptor.asked();
         let options = BuildOptions {
             protocol: Some(descriptor.protocol),
             preset: Some(descriptor.preset.clone()),
             filter: descriptor.lookup.keys().map(|keys| keys.filter),
-            tiers: Tiers::AtMost(most.max(1 + descriptor.tiers())),
+            tiers: Tiers::AtMost(DEFAULT_TIERS.max(1 + descriptor.tiers())),
             compress: if descriptor.compression.is_some() { Compress::Zstd } else { Compress::None },
             changes: Some(ChangeRoom::For(room.unwrap_or(count.room as usize))),
             longest: longest.map(|longest| longest.max(descriptor.slot.max_value_bytes as usize)),
@@ -327,16 +332,6 @@ impl Updated {
         let keeps_geometry = header.descriptor.asked() == asked;
         Self { header, keeps_geometry, seconds: start.elapsed().as_secs_f64() }
     }
-}
-
-/// The outcome of work whose writer is gone: how far it was, if it was cancelled.
-fn told<T>(phase: SharedPhase, outcome: Result<T, UpdateError>) -> Result<T, UpdateError> {
-    outcome.map_err(|error| match error {
-        UpdateError::Job(error) if error.is_cancelled() => {
-            UpdateError::Job(JobError::Cancelled { phase: *phase.lock() })
-        }
-        error => error,
-    })
 }
 
 /// The options by which the columns of values are in the order of the table's, if they are these and no others. What comes of
@@ -372,19 +367,7 @@ fn read(
     if !source.has_keys() {
         return Err(UpdateError::NoKey);
     }
-    spool(source, writer.partial_dir(), on_duplicate, progress).map_err(|error| match error {
-        JobError::Ingest(source @ IngestError::DuplicateKey { .. }) => {
-            UpdateError::Job(JobError::DuplicateKey { input: name(input), source })
-        }
-        error => error.into(),
-    })
-}
-
-fn name(input: &Input) -> PathBuf {
-    match input {
-        Input::Path(path) => path.clone(),
-        Input::Stdin => "-".into(),
-    }
+    Ok(spool(input, source, writer.partial_dir(), on_duplicate, progress)?)
 }
 
 /// The key of a record as the table has it.
@@ -393,11 +376,7 @@ fn key_of(key: &[u8], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
     let position = str::from_utf8(key).ok().and_then(|text| text.trim().parse().ok());
     match position.filter(|&position| position < descriptor.records) {
         Some(position) => Ok(position_key(position).to_vec()),
-        None => {
-            let text =
-                String::from_utf8_lossy(key).chars().flat_map(char::escape_debug).take(SHOWN).collect();
-            Err(UpdateError::Position { text, last: descriptor.records - 1 })
-        }
+        None => Err(UpdateError::Position { text: shown_key(key), last: descriptor.records - 1 }),
     }
 }
 
@@ -413,7 +392,7 @@ fn keys_to_delete(
     let mut take = |key: &[u8]| -> Result<(), UpdateError> {
         let key = key_of(key, descriptor)?;
         match keys.replace(key) {
-            Some(key) => Err(UpdateError::DeletedTwice { key: shown(&key, &descriptor.lookup) }),
+            Some(key) => Err(UpdateError::DeletedTwice { key: shown_change(&key, &descriptor.lookup) }),
             None => Ok(()),
         }
     };
@@ -442,7 +421,7 @@ fn remove(
     lookup: &Lookup,
     snapshot: &mut Snapshot,
 ) -> Result<(), UpdateError> {
-    let absent = |key: &[u8]| UpdateError::Absent { key: shown(key, lookup) };
+    let absent = |key: &[u8]| UpdateError::Absent { key: shown_change(key, lookup) };
     if let Some(key) = keys.iter().find(|key| changes.0.get(*key).is_some_and(Option::is_none)) {
         return Err(absent(key));
     }

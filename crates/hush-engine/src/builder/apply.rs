@@ -1,14 +1,17 @@
 //! Changes to a table that is there: its segments of changes anew, everything else as it is.
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
-use hush_protocol::{descriptor::Role, keyword::KeyDigest, signature::SigningKey};
+use hush_protocol::{
+    descriptor::{Lookup, Role},
+    signature::SigningKey,
+};
 use hush_store::{
-    ingest::{Compressor, IngestError},
-    snapshot::{CHANGES_FILE, Changes, DICTIONARY_FILE, Header, Snapshot, SnapshotWriter, segment_file},
+    ingest::{Compressor, IngestError, shown_key},
+    snapshot::{CHANGES_FILE, Changes, DICTIONARY_FILE, Header, Snapshot, SnapshotWriter, segment_of},
 };
 
-use super::{BuildError, WRITTEN_BY, beside::Beside, delta::Delta, hints, seal};
+use super::{BuildError, WRITTEN_BY, delta::Delta, hints, seal};
 use crate::{Backends, Progress};
 
 /// Makes a new epoch of the table in `dir`, of which `snapshot` is open. `changes` are all since the base was made, those of the
@@ -33,36 +36,27 @@ pub fn apply(
     let (params, first) = (descriptor.params()?, 1 + descriptor.tiers());
     let Some(lookup) = descriptor.lookup.keys() else { return Err(BuildError::NotUpdatable) };
     let longest = descriptor.slot.max_value_bytes as usize;
-    let values = stored_values(changes, descriptor.compression.is_some(), &mut snapshot)?;
-    for (key, value) in changes.0.keys().zip(&values) {
+    let stored = as_stored(changes, descriptor.compression.is_some(), &mut snapshot)?;
+    for (key, value) in &stored.0 {
         let bytes = value.as_ref().map_or(0, Vec::len);
         if bytes > longest {
-            let key = String::from_utf8_lossy(key).chars().take(80).collect();
+            let key = shown_change(key, &descriptor.lookup);
             return Err(BuildError::ChangeTooLong { key, bytes, longest });
         }
     }
-    let digest = |key: &Vec<u8>| KeyDigest::new(&lookup.seed, key);
-    let digests = changes.0.keys().map(digest).collect::<Result<Vec<_>, _>>()?;
-    let (block_map, base, cpu) = (lookup.block_map(), params.base().facts(), backends.cpu());
     let shapes: Vec<_> = descriptor.segments[first - 1..].iter().map(|segment| segment.shape()).collect();
-    let beside = Beside {
-        digest: &|key| digests[key as usize].clone(),
-        block_map: &block_map,
+    let delta = Delta {
+        changes: &stored,
+        room: count.room as usize,
+        seed: &lookup.seed,
+        block_map: &lookup.block_map(),
         filter: lookup.filter,
-        base,
-        cpu,
+        cpu: backends.cpu(),
         progress,
     };
-    let delta = Delta { beside, values: &values, room: count.room as usize };
     let laid = delta.lay_out(&params, first, &shapes, longest, &writer)?;
 
-    let of_changes = |name: &str| {
-        name == CHANGES_FILE
-            || name.split_once('.').is_some_and(|(number, own)| {
-                number.parse().is_ok_and(|number: usize| number >= first && segment_file(number, own) == name)
-            })
-    };
-    header.files.retain(|file| !of_changes(&file.name));
+    header.files.retain(|file| file.name != CHANGES_FILE && segment_of(&file.name).0 < first);
     for file in &header.files {
         writer.take_file(dir, file)?;
     }
@@ -81,21 +75,30 @@ pub fn apply(
     Ok(header)
 }
 
-/// The values as they are in slots: compressed, if those of the table are.
-fn stored_values(
-    changes: &Changes,
+/// The key of a change for a message: of a table by position, the position.
+pub(crate) fn shown_change(key: &[u8], lookup: &Lookup) -> String {
+    match (lookup, <[u8; 8]>::try_from(key)) {
+        (Lookup::Position(_), Ok(position)) => u64::from_le_bytes(position).to_string(),
+        _ => shown_key(key),
+    }
+}
+
+/// The changes with their values as they are in slots: compressed, if those of the table are.
+fn as_stored<'a>(
+    changes: &'a Changes,
     is_compressed: bool,
     snapshot: &mut Snapshot,
-) -> Result<Vec<Option<Vec<u8>>>, BuildError> {
+) -> Result<Cow<'a, Changes>, BuildError> {
     if !is_compressed {
-        return Ok(changes.0.values().cloned().collect());
+        return Ok(Cow::Borrowed(changes));
     }
     let dictionary = snapshot.take_checked(DICTIONARY_FILE)?;
     let compressor = Compressor::with_dictionary(dictionary.as_ref());
     let mut context = compressor.context();
-    let compress = |value: &Option<Vec<u8>>| {
-        value.as_ref().map(|value| Compressor::compress(&mut context, value)).transpose()
+    let compress = |(key, value): (&Vec<u8>, &Option<Vec<u8>>)| {
+        let compress = |value: &Vec<u8>| Compressor::compress(&mut context, value);
+        Ok((key.clone(), value.as_ref().map(compress).transpose()?))
     };
-    let values: Result<_, _> = changes.0.values().map(compress).collect();
-    Ok(values.map_err(IngestError::Compress)?)
+    let compressed = changes.0.iter().map(compress).collect::<Result<_, _>>();
+    Ok(Cow::Owned(Changes(compressed.map_err(IngestError::Compress)?)))
 }

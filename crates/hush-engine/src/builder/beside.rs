@@ -44,6 +44,11 @@ pub(super) struct Placed {
 }
 
 impl Placed {
+    /// How many keys they are.
+    pub(super) fn keys(&self) -> usize {
+        self.by_entry.iter().map(Vec::len).sum()
+    }
+
     /// What a descriptor says of the segment; its database and what comes of it are to come.
     pub(super) fn segment(self, role: Role, records: u64) -> Segment {
         let SegmentShape { shape: TableShape { columns, blocks, slot_bytes }, entries } = self.shape;
@@ -132,8 +137,11 @@ impl Beside<'_> {
         let Placed { shape, by_entry, lanes } = placed;
         let keys =
             by_entry.iter().enumerate().flat_map(|(entry, keys)| keys.iter().map(move |&key| (entry, key)));
-        let block = |(entry, key)| (lanes.block_of(&(self.digest)(key), entry, shape.lanes()), key);
-        let members = Members::new(shape.shape.blocks, keys.map(block));
+        let block = |(entry, key)| (lanes.block_of(&(self.digest)(key), entry, shape.lanes()) as u32, key);
+        // Every key is hashed once.
+        let blocks: Vec<_> = keys.map(block).collect();
+        let pairs = blocks.iter().map(|&(block, key)| (block as usize, key));
+        let members = Members::new(shape.shape.blocks, pairs);
         let solver = Solver::Beside { filter: self.filter(*shape), block_map: self.block_map };
         let &Self { digest, cpu, progress, .. } = self;
         let release = &|| ();

@@ -134,7 +134,9 @@ impl Blocks<'_> {
             Ok::<_, BuildError>(seed)
         };
         let shape = self.shape;
-        let some = (RESIDENT_BYTES / (shape.columns * shape.slot_bytes).max(1)).max(self.cpu.threads());
+        let resident = RESIDENT_BYTES / (shape.columns * shape.slot_bytes).max(1);
+        // The threads end together.
+        let some = resident.next_multiple_of(self.cpu.threads()).max(self.cpu.threads());
         let mut seeds = Vec::with_capacity(self.members.blocks());
         for first in (0..self.members.blocks()).step_by(some) {
             let blocks = first..self.members.blocks().min(first + some);

@@ -3,20 +3,22 @@
 //! Their shapes are reserved when the base is made, so that nothing tells how much has changed. They are tiers as those of the base
 //! are, which end where some of these do.
 
+use hush_cpu::Cpu;
 use hush_protocol::{
     any_page::TableParams,
     changes::{CHANGE_FINGERPRINT_BYTES, ChangeFormat},
     descriptor::{Role, Segment},
-    keyword::{FilterKind, KeyDigest},
+    keyword::{BlockMap, FilterKind, KeyDigest},
     table::SegmentShape,
 };
-use hush_store::snapshot::SnapshotWriter;
+use hush_store::snapshot::{Changes, SnapshotWriter};
 
 use super::{
     BuildError, Lengths, Written,
     beside::{Beside, encode_part},
     segment_shapes::{Candidate, fullest, segment_shapes},
 };
+use crate::Progress;
 
 /// Of a table that says nothing of it: one change for so many records, and at least so many.
 const RECORDS_A_CHANGE: usize = 100;
@@ -81,11 +83,16 @@ pub(super) fn shapes(
     cheapest.map(|(_, shapes)| shapes).ok_or(BuildError::NoChangeRoom { changes: room })
 }
 
-/// Changes, as they are stored: `values[i]` is that of the key whose digest is `beside.digest(i)`, `None` if it is deleted.
+/// Changes beside a base, of which `seed`, `block_map` and `filter` are.
 pub(super) struct Delta<'a> {
-    pub(super) beside: Beside<'a>,
-    pub(super) values: &'a [Option<Vec<u8>>],
+    /// Their values as they are in slots.
+    pub(super) changes: &'a Changes,
     pub(super) room: usize,
+    pub(super) seed: &'a [u8; 32],
+    pub(super) block_map: &'a BlockMap,
+    pub(super) filter: FilterKind,
+    pub(super) cpu: &'a Cpu,
+    pub(super) progress: &'a dyn Progress,
 }
 
 impl Delta<'_> {
@@ -101,29 +108,34 @@ impl Delta<'_> {
         longest: usize,
         writer: &SnapshotWriter,
     ) -> Result<Vec<(Segment, Written)>, BuildError> {
-        let full = || BuildError::ChangesFull { changes: self.values.len(), room: self.room };
-        if self.values.len() > self.room {
+        let &Self { changes: Changes(changes), room, seed, block_map, filter, cpu, progress } = self;
+        let full = || BuildError::ChangesFull { changes: changes.len(), room };
+        if changes.len() > room {
             return Err(full());
         }
+        let digests = changes.keys().map(|key| KeyDigest::new(seed, key)).collect::<Result<Vec<_>, _>>()?;
+        let values: Vec<Option<&[u8]>> = changes.values().map(Option::as_deref).collect();
+        let (digest, base) = (&|key: u32| digests[key as usize].clone(), table.base().facts());
+        let beside = Beside { digest, block_map, filter, base, cpu, progress };
         let format = ChangeFormat::of_slots(longest, shapes[0].shape.slot_bytes).expect("it was made of one");
         let (mut end, mut laid) = (0, Vec::new());
         for (index, &shape) in shapes.iter().enumerate() {
             let (start, slot_bytes) = (end, shape.shape.slot_bytes);
             end = if index == 0 { format.head_bytes() } else { start + slot_bytes };
-            let value = |key: u32| self.values[key as usize].as_deref();
+            let value = |key: u32| values[key as usize];
             let is_here = |key: &u32| index == 0 || value(*key).is_some_and(|value| value.len() > start);
-            let keys: Vec<u32> = (0..self.values.len() as u32).filter(is_here).collect();
-            let placed = self.beside.place(&keys, shape)?.ok_or_else(full)?;
+            let keys: Vec<u32> = (0..values.len() as u32).filter(is_here).collect();
+            let placed = beside.place(&keys, shape)?.ok_or_else(full)?;
             let encode = |key: u32, digest: &KeyDigest, slot: &mut [u8]| match index {
                 0 => {
                     format.encode_into(digest.fingerprint(CHANGE_FINGERPRINT_BYTES), value(key), slot);
                 }
                 _ => encode_part(value(key).unwrap_or_default(), start..end, slot),
             };
-            self.beside.progress.start("filter", keys.len() as u64, "changes");
+            progress.start("filter", keys.len() as u64, "changes");
             let (segment, writer) = (&table.segments()[first + index], writer.segment(first + index));
-            let written = self.beside.write(segment, &placed, &encode, &writer)?;
-            laid.push((placed.segment(Role::Delta, self.room as u64), written));
+            let written = beside.write(segment, &placed, &encode, &writer)?;
+            laid.push((placed.segment(Role::Delta, room as u64), written));
         }
         Ok(laid)
     }

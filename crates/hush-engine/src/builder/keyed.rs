@@ -85,14 +85,8 @@ pub(super) fn lay_out(
         let first = params.segments().len();
         let params_of = |params: TableParams, shape| params.with_segment(shape);
         params = shapes.iter().copied().try_fold(params, params_of)?;
-        let digests =
-            changes.0.keys().map(|key| KeyDigest::new(&seed, key)).collect::<Result<Vec<_>, _>>()?;
-        let digest = |key: u32| digests[key as usize].clone();
-        let values: Vec<_> = changes.0.values().cloned().collect();
-        let base = params.base().facts();
-        let beside_of =
-            Beside { digest: &digest, block_map: &block_map, filter: plan.filter, base, cpu, progress };
-        let delta = Delta { beside: beside_of, values: &values, room };
+        let (seed, block_map, filter) = (&seed, &block_map, plan.filter);
+        let delta = Delta { changes, room, seed, block_map, filter, cpu, progress };
         beside.extend(delta.lay_out(&params, first, &shapes, plan.longest(), writer)?);
     }
     let keys = KeyLookup {
@@ -143,7 +137,7 @@ impl Keys<'_> {
 
     /// A block map, and the most keys that a block then has to hold.
     fn balanced(&self, blocks: usize) -> Result<(BlockMap, usize), BuildError> {
-        // A table of more has been refused.
+        // No more than a descriptor lists.
         let blocks = blocks.clamp(1, MAX_BLOCKS);
         let keys = self.each("hash keys", |digest| BlockKey::new(&digest, blocks))?;
         let keys = self.cpu.install(|| BlockKeys::new(keys, blocks));
@@ -175,11 +169,10 @@ impl Keys<'_> {
         for first in (0..count).step_by(KEYS_AT_A_TIME) {
             self.progress.check()?;
             let some = first..count.min(first + KEYS_AT_A_TIME);
-            self.progress.advance(some.len() as u64);
-            self.cpu.install(|| {
-                all.par_extend(some.into_par_iter().map(|key| of((self.digest)(key as u32))));
-            });
+            let (keys, of) = (some.len(), |key| of((self.digest)(key as u32)));
+            self.cpu.install(|| all.par_extend(some.into_par_iter().map(of)));
             self.records.release();
+            self.progress.advance(keys as u64);
         }
         Ok(all)
     }
@@ -254,7 +247,7 @@ impl Keys<'_> {
         writer: &SnapshotWriter,
     ) -> Result<(Segment, Written), BuildError> {
         let index = params.segments().len() - 1;
-        let records = self.longer_than(part.start).len() as u64;
+        let records = placed.keys() as u64;
         self.progress.start("filter", records, "keys");
         let encode = |key: u32, _: &KeyDigest, slot: &mut [u8]| {
             encode_part(self.records.record(key as usize).1, part.clone(), slot);

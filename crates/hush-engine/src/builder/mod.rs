@@ -41,13 +41,14 @@ use hush_store::{
 };
 
 pub use apply::apply;
+pub(crate) use apply::shown_change;
 use compress::Stored;
 pub use delta::ChangeRoom;
 pub use error::BuildError;
 use hint::Source;
 use laid::{Laid, Written};
 use lengths::Lengths;
-pub use options::{BuildOptions, Compress, Previous, Tiers};
+pub use options::{BuildOptions, Compress, DEFAULT_TIERS, Previous, Tiers};
 use plan::Plan;
 use size::{Room, TableSize};
 

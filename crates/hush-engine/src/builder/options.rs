@@ -52,7 +52,7 @@ impl Default for BuildOptions {
             protocol: None,
             preset: None,
             filter: None,
-            tiers: Tiers::AtMost(4),
+            tiers: Tiers::AtMost(DEFAULT_TIERS),
             compress: Compress::None,
             changes: None,
             previous: None,
@@ -64,6 +64,9 @@ impl Default for BuildOptions {
         }
     }
 }
+
+/// Length tiers of a table, at most, if nothing is said of them.
+pub const DEFAULT_TIERS: usize = 4;
 
 /// A table that another one takes the place of, with the same records.
 pub struct Previous {
@@ -121,14 +124,6 @@ const FILTER: FilterKind = FilterKind::Band256;
 const WRAPPED_FILTER: FilterKind = FilterKind::Band128;
 
 impl BuildOptions {
-    /// How many tiers there may be.
-    pub(crate) fn tiers_at_most(&self) -> usize {
-        match &self.tiers {
-            Tiers::AtMost(tiers) => *tiers,
-            Tiers::Ends(ends) => ends.len(),
-        }
-    }
-
     /// Whether a table whose tiers end at `ends` has several segments.
     pub(super) fn has_segments(&self, ends: &[usize]) -> bool {
         ends.len() > 1 || self.changes.is_some()

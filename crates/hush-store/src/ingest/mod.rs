@@ -40,7 +40,7 @@ pub use self::{
     compress::Compressor,
     error::{IngestError, Place},
     options::{DEFAULT_MAX_VALUE_SIZE, IngestOptions, Input},
-    record::{KEY_SEPARATOR, MAX_KEY_SIZE, Record},
+    record::{KEY_SEPARATOR, MAX_KEY_SIZE, Record, shown_key},
     spool::{MAX_RECORDS, OnDuplicate, Spool, UnknownOnDuplicate},
     spooled::SpooledRecords,
     walk::Skipped,

@@ -22,6 +22,16 @@ pub enum Input {
     Stdin,
 }
 
+impl Input {
+    /// The path, and `-` for standard input.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Path(path) => path,
+            Self::Stdin => Path::new("-"),
+        }
+    }
+}
+
 impl From<&OsStr> for Input {
     /// `-` is standard input, everything else a path.
     fn from(arg: &OsStr) -> Self {

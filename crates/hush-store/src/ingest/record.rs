@@ -133,6 +133,17 @@ impl Projection {
     }
 }
 
+/// A key for a message: what is not UTF-8 replaced, control characters escaped, at most 80 characters.
+pub fn shown_key(key: &[u8]) -> String {
+    const SHOWN: usize = 80;
+    let text = String::from_utf8_lossy(key);
+    let mut shown: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push_str("...");
+    }
+    shown
+}
+
 /// Refuses a key that is too long.
 pub(super) fn check_key_size(actual: usize, place: impl Fn() -> Place) -> Result<(), IngestError> {
     if actual > MAX_KEY_SIZE {

@@ -18,7 +18,7 @@ use thiserror::Error;
 
 use super::{
     IngestError, Place, Record,
-    record::{check_key_size, check_value_size},
+    record::{check_key_size, check_value_size, shown_key},
     spooled::{Frame, Part, SpooledRecords},
 };
 
@@ -190,7 +190,7 @@ impl Spool {
             settled.iter().filter_map(|settled| settled.duplicate.as_ref()).min_by_key(|(_, rows)| rows[1]);
         if let (Some((key, [first, second])), OnDuplicate::Error) = (earliest, on_duplicate) {
             let (first_row, second_row) = (u64::from(*first) + 1, u64::from(*second) + 1);
-            return Err(IngestError::DuplicateKey { key: shortened(key), first_row, second_row });
+            return Err(IngestError::DuplicateKey { key: shown_key(key), first_row, second_row });
         }
         digest.update(&undigested).update(&[u8::from(has_keys), on_duplicate as u8]);
         let parts = settled.into_iter().map(|settled| settled.part).collect();
@@ -265,17 +265,6 @@ pub(super) fn map(file: &File) -> io::Result<Mmap> {
     unsafe { Mmap::map(file) }
 }
 
-/// A key for a message: what is not UTF-8 replaced, control characters escaped, at most 80 characters.
-fn shortened(key: &[u8]) -> String {
-    const SHOWN: usize = 80;
-    let text = String::from_utf8_lossy(key);
-    let mut shown: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
-    if text.chars().nth(SHOWN).is_some() {
-        shown.push_str("...");
-    }
-    shown
-}
-
 pub(super) fn spool_error(dir: &Path, source: io::Error) -> IngestError {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -344,8 +333,8 @@ mod tests {
 
     #[test]
     fn keys_in_messages_are_short_and_printable() {
-        assert_eq!(shortened(b"a\x1fb\n\xff"), "a\\u{1f}b\\n\u{fffd}");
-        assert_eq!(shortened("é".repeat(100).as_bytes()), format!("{}...", "é".repeat(80)));
-        assert_eq!(shortened("é".repeat(80).as_bytes()), "é".repeat(80));
+        assert_eq!(shown_key(b"a\x1fb\n\xff"), "a\\u{1f}b\\n\u{fffd}");
+        assert_eq!(shown_key("é".repeat(100).as_bytes()), format!("{}...", "é".repeat(80)));
+        assert_eq!(shown_key("é".repeat(80).as_bytes()), "é".repeat(80));
     }
 }

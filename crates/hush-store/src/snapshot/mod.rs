@@ -27,7 +27,7 @@ pub use kept::{KEYS_FILE, KeptRecords, VALUES_FILE, keys};
 pub use phase::{Phase, SharedPhase};
 pub use reader::{MappedFile, Snapshot, Stamp, Verified, Verify};
 pub use resume::{Identity, State};
-pub use segment::{SegmentWriter, segment_file};
+pub use segment::{SegmentWriter, segment_file, segment_of};
 pub use writer::{MappedOutput, Release, Scratch, SnapshotWriter};
 
 pub use hush_protocol::facts::{

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CHAIN_FILE, CHANGES_FILE, COLUMNS_FILE, ChangeCount, DB_FILE, DICTIONARY_FILE, FileEntry, KEYS_FILE,
-    MappedFile, Phase, SnapshotError, SnapshotWriter, VALUES_FILE, envelope, regular, segment::own_name,
+    MappedFile, Phase, SnapshotError, SnapshotWriter, VALUES_FILE, envelope, regular, segment::segment_of,
     writer::sync_dir,
 };
 use crate::cancel::{Cancel, Cancelled};
@@ -75,7 +75,7 @@ impl State {
     fn has_files(&self, dir: &Path, cancel: &Cancel) -> Result<bool, Cancelled> {
         for entry in &self.files {
             // What is kept has such a name, and is in the folder itself.
-            if !KEPT.contains(&own_name(&entry.name)) {
+            if !KEPT.contains(&segment_of(&entry.name).1) {
                 return Ok(false);
             }
             let Ok(file) = MappedFile::open(&dir.join(&entry.name)) else { return Ok(false) };
@@ -123,7 +123,7 @@ impl SnapshotWriter {
         if let Some(state) = same {
             checking(state.file_bytes());
             if state.has_files(self.partial_dir(), &self.cancel)? {
-                sweep(self.partial_dir(), |name| KEPT.contains(&own_name(name)))?;
+                sweep(self.partial_dir(), |name| KEPT.contains(&segment_of(name).1))?;
                 *self.phase.lock() = Phase::LaidOut { done: 0, units: 0 };
                 return Ok(Some(state));
             }
@@ -149,7 +149,7 @@ pub(super) fn is_left_in(dir: &Path) -> bool {
 
 /// Removes what is of no use once all files are written.
 pub(super) fn forget(dir: &Path) -> Result<(), SnapshotError> {
-    sweep(dir, |name| ![STATE_FILE, JOURNAL_FILE].contains(&own_name(name)))
+    sweep(dir, |name| ![STATE_FILE, JOURNAL_FILE].contains(&segment_of(name).1))
 }
 
 /// Removes a file, if it is there.

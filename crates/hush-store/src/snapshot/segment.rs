@@ -8,11 +8,11 @@ pub fn segment_file(segment: usize, name: &str) -> String {
     if segment == 0 { name.into() } else { format!("{segment}.{name}") }
 }
 
-/// What a segment calls the file `name`.
-pub(super) fn own_name(name: &str) -> &str {
+/// The segment that the file `name` is of, and what it calls it. Files of a whole table are as those of the base.
+pub fn segment_of(name: &str) -> (usize, &str) {
     match name.split_once('.') {
-        Some((number, own)) if number.parse::<u32>().is_ok() => own,
-        _ => name,
+        Some((number, own)) => number.parse().map_or((0, name), |segment| (segment, own)),
+        None => (0, name),
     }
 }
 
@@ -90,8 +90,8 @@ mod tests {
             [(0, "db.bin", "db.bin"), (1, "db.bin", "1.db.bin"), (12, "build.journal", "12.build.journal")]
         {
             assert_eq!(segment_file(segment, name), expected);
-            assert_eq!(own_name(expected), name);
+            assert_eq!(segment_of(expected), (segment, name));
         }
-        assert_eq!(own_name("plain"), "plain");
+        assert_eq!(segment_of("plain"), (0, "plain"));
     }
 }

@@ -5,7 +5,7 @@ use std::{error::Error, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 use clap::Args;
 use hush_engine::{
     BackendChoice, Built, Cancel, Job, JobError, JobRequest,
-    builder::{BuildOptions, ChangeRoom, Compress, Tiers},
+    builder::{BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Tiers},
 };
 use hush_he::HeError;
 use hush_protocol::{Protocol, descriptor::MAX_TIERS, keyword::FilterKind, slot::MAX_VALUE_BYTES};
@@ -46,7 +46,7 @@ pub(crate) struct BuildArgs {
     preset: Option<String>,
     /// Length tiers at most: values of very different lengths go into several segments, so that short ones do not take as much as
     /// the longest. As many as are cheapest; 1 is one segment.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = parse_tiers_at_most, conflicts_with = "tiers")]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_TIERS, value_parser = parse_tiers_at_most, conflicts_with = "tiers")]
     max_tiers: usize,
     /// Lengths at which tiers end, in bytes, the last no shorter than the longest value: 192,640,16384.
     #[arg(long, value_name = "BYTES,..", value_delimiter = ',')]
