@@ -22,12 +22,12 @@ def query(
     """The packed query as it travels, and as a server reads it: a and b in evaluation form."""
     ring, levels = params.full_ring, len(params.levels)
     count = leaves(params, len(selectors), len(bits))
-    seed = stream.bytes(32)
+    seed = stream.bytes(16)
     spread = 1 << levels  # leaf v is coefficients reverse(v) + m 2^h, of which the first has the message
     positions = np.concatenate([np.arange(first, ring.degree, spread) for first in reversed_bits(spread)[:count]])
 
-    # P undoes the drop, 2^-h the tree.
-    unit = (params.dropped or 1) * pow(spread, -1, ring.modulus)
+    # P undoes the drop.
+    unit = params.dropped or 1
     delta = unit * (params.kept_ring.modulus >> params.plaintext_bits) % ring.modulus
     factors = [unit * params.fold.factor(k) % ring.modulus for k in range(params.fold.digits)]
     message = np.zeros((len(ring.primes), ring.degree), np.uint64)
@@ -36,16 +36,18 @@ def query(
     for place, value in zip(at[len(selectors) :], [bit * factor for bit in bits for factor in factors]):
         message[:, place] = ring.constant(value)[:, 0]
 
-    stream_of_mask = streams.derived("hushdb v1 2026 ring query mask", seed)
+    stream_of_mask = streams.derived("hushdb v1 2026 ring query mask", seed + bytes(16))
     mask = np.stack([streams.uniform(stream_of_mask, prime, ring.degree) for prime in ring.primes])
     s = ring.forward(ring.residues(keys.secrets[0]))
     b = rlwe.encrypt(ring, s, mask, ring.forward(message), stream)
-    sent = ring.rounded(b[:, positions], params.query_dropped)
-    packed = seed + words.pack(sent.rows(), ring.modulus.bit_length() - params.query_dropped)
-
-    read = np.zeros_like(b)
-    read[:, positions] = ring.unrounded(sent, params.query_dropped)
-    return packed, np.stack([mask, ring.forward(read)])
+    packed, read = seed, np.zeros_like(b)
+    rows = len(selectors) * ring.degree // spread
+    for part, dropped in ((positions[:rows], params.selector_dropped), (positions[rows:], params.query_dropped)):
+        sent = ring.rounded(b[:, part], dropped)
+        packed += words.pack(sent.rows(), ring.modulus.bit_length() - dropped)
+        read[:, part] = ring.unrounded(sent, dropped)
+    # The server undoes the tree.
+    return packed, ring.mul(np.stack([mask, ring.forward(read)]), ring.constant(pow(spread, -1, ring.modulus)))
 
 
 def expand(params: Rlwe, keys: Keys, opened: np.ndarray, rows: int, folds: int) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -27,6 +27,7 @@ class Rlwe:
     levels: tuple[Gadget, ...] = ()
     square: Gadget = Gadget(0, 0, 0)
     pack: Gadget = Gadget(0, 0, 0)
+    selector_dropped: int = 0
     query_dropped: int = 0
 
     @functools.cached_property
@@ -88,7 +89,8 @@ ONION_M31 = Rlwe(
     fold=Gadget(18, 2, 27),
     pack=Gadget(20, 2, 22),
     key_dropped=3,
-    query_dropped=29,
+    selector_dropped=41,
+    query_dropped=41,
     response=(31, 24),
 )
 RING = {ONION_M31.name: ONION_M31}
@@ -100,13 +102,17 @@ PACK_M31 = dataclasses.replace(
     levels=12 * (PACKING,),
     square=PACKING,
     pack=Gadget(26, 1, 37),
-    query_dropped=36,
+    selector_dropped=48,
+    query_dropped=48,
     response=(20, 12),
 )
 PACK = {
     "PACK_M31": Pack(Lwe(1280, 256), PACK_M31),
     "INSECURE_PACK_N256": Pack(
-        Lwe(64, 32), dataclasses.replace(PACK_M31, name="INSECURE_PACK_N256", degree=256, levels=8 * (PACKING,))
+        Lwe(64, 32),
+        dataclasses.replace(
+            PACK_M31, name="INSECURE_PACK_N256", degree=256, levels=8 * (PACKING,), selector_dropped=44, query_dropped=44
+        ),
     ),
 }
 

@@ -277,8 +277,7 @@ impl<'a, B: Steps> Ring<'a, B> {
         let (context, rng) = (&*self.context, &mut Csprng::insecure_from_seed(3));
         let (secrets, keys) = self.key_material()?;
         let query = encrypt_ring_query(context, &secrets, &vec![1; rows], &vec![1; folds], rng);
-        let leaves = context.params().leaves(rows, folds);
-        let open = |_| open_ring_query(context, leaves, &query);
+        let open = |_| open_ring_query(context, rows, folds, &query);
         let queries = (0..batch).map(open).collect::<Result<_, _>>()?;
         Ok((self.backend.open_evaluation_keys(&self.ring, keys)?, queries))
     }

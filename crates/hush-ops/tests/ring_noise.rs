@@ -60,8 +60,7 @@ impl<'a> Lookup<'a> {
         selectors[row] = 1;
         let bits: Vec<u32> = (0..FOLDS).map(|f| (entry >> f & 1) as u32).collect();
         let bytes = encrypt_ring_query(&client.context, &client.secrets, &selectors, &bits, rng);
-        let leaves = client.context.params().leaves(rows, FOLDS);
-        let query = open_ring_query(&client.context, leaves, &bytes).unwrap();
+        let query = open_ring_query(&client.context, rows, FOLDS, &bytes).unwrap();
         let queries = std::slice::from_ref(&query);
         let expanded =
             Reference.expand(&client.context, &[&client.keys], queries, rows, FOLDS).unwrap().remove(0);
@@ -103,7 +102,7 @@ impl<'a> Lookup<'a> {
             leaf.variance() / predicted.leaf,
             selector.variance() / predicted.selector,
             bottom.variance() / predicted.bottom,
-            top.variance() / predicted.selector,
+            top.variance() / predicted.top,
         ]
     }
 
@@ -159,11 +158,11 @@ impl<'a> Lookup<'a> {
             let expected = &symbols[(self.row * COLUMNS + column) * n..][..n];
             // Packed LWE words have noise in their low bits, and are decoded to bytes (tests of `hush-protocol`).
             if bits.b >= params.plaintext_bits() {
-                let decoded = decrypt_response(context, secret, &switched[0], b, params.plaintext_bits());
+                let decoded = decrypt_response(context, secret, &switched[0], b, 1, params.plaintext_bits());
                 assert_eq!(&decoded[..], expected, "{}", params.name());
             }
             if bits.a <= u32::BITS {
-                let finest = decrypt_response(context, secret, &switched[0], b, bits.a);
+                let finest = decrypt_response(context, secret, &switched[0], b, 1, bits.a);
                 response.add_steps(&finest, expected, bits.a, params.plaintext_bits());
             }
         }

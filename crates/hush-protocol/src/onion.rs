@@ -244,7 +244,7 @@ impl Page for Onion {
         batch.check_keys()?;
         let (table, scheme) = (host.table, host.scheme);
         let opened = batch.queries.iter().enumerate().map(|(index, query)| {
-            open_ring_query(&scheme.context, table.leaves(), &query.packed)
+            open_ring_query(&scheme.context, table.shape().columns, table.folds(), &query.packed)
                 .map_err(|source| ProtocolError::Query { index, source })
         });
         let opened = opened.collect::<Result<Vec<_>, _>>()?;

@@ -355,7 +355,7 @@ impl<P: PackPage> Page for Packed<P> {
         batch.check_keys()?;
         check_vectors(table.query_bytes(), queries)?;
         let packed = queries.iter().enumerate().map(|(index, query)| {
-            open_ring_query(&host.scheme.context, table.leaves(), &query.packed)
+            open_ring_query(&host.scheme.context, table.params().lwe().n(), table.folds(), &query.packed)
                 .map_err(|source| ProtocolError::Query { index, source })
         });
         let packed = packed.collect::<Result<Vec<_>, _>>()?;

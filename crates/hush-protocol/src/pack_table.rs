@@ -339,7 +339,7 @@ impl PackTable {
         QuerySizes {
             first: packed_bytes(self.shape.columns, self.query_bits),
             second: packed_bytes(self.second_words(), self.query_bits),
-            packed: self.params.ring().query_bytes(self.leaves()),
+            packed: self.params.ring().query_bytes(self.params.lwe().n(), self.folds()),
             key_id: KEY_ID_BYTES,
         }
     }

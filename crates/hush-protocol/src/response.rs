@@ -108,7 +108,7 @@ pub(crate) fn decrypt_plaintexts(
         let a = reader.words(bits.a)?;
         for (_, secret) in (first..plaintexts).zip(secrets).take(group(params)) {
             let b = reader.words(bits.b)?;
-            symbols.extend_from_slice(&decrypt_response(context, secret, &a, &b, symbol_bits));
+            symbols.extend_from_slice(&decrypt_response(context, secret, &a, &b, 1, symbol_bits));
         }
     }
     Ok(symbols)

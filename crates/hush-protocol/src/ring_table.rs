@@ -144,7 +144,7 @@ impl RingTable {
 
     /// Bytes of a query.
     pub fn query_bytes(&self) -> usize {
-        self.ring.query_bytes(self.leaves())
+        self.ring.query_bytes(self.shape.columns, self.folds())
     }
 
     /// Bytes of an answer.

@@ -190,7 +190,7 @@ fn check_extremes(params: RingParams, backend: &Cuda) {
     let (levels, square) = (params.levels().iter().map(&mut key).collect(), key(&params.square_gadget()));
     let row = || RlwePair { a: context.kept().zero(), b: [context.kept().zero(), context.kept().zero()] };
     let pack = [(); 2].map(|()| (0..params.pack_gadget().digits).map(|_| row()).collect());
-    let keys = EvaluationKeys { levels, square, pack };
+    let keys = EvaluationKeys { levels, square, pack, switch: None };
     let expected = Reference.expand(&context, &[&keys, &keys], &queries, 1, 1).expect(FITS);
     let ring = backend.open_ring(context.clone()).expect(FITS);
     let keys = backend.open_evaluation_keys(&ring, keys).expect(FITS);

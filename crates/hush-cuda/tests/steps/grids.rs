@@ -61,6 +61,7 @@ impl Setup {
             levels: params.levels().iter().map(|&gadget| key(gadget)).collect(),
             square: key(params.square_gadget()),
             pack: [(); 2].map(|()| (0..params.pack_gadget().digits).map(|_| pair()).collect()),
+            switch: None,
         }
     }
 }

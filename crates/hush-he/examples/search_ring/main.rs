@@ -71,7 +71,7 @@ const TARGETS: [Target; 2] = [
 fn print_target(target: &Target) {
     let preset = Set::of_preset(&target.preset);
     assert_eq!(preset.key_bytes(), target.preset.key_words_bytes());
-    assert_eq!(preset.query_bytes(), target.preset.query_bytes(preset.leaves()));
+    assert_eq!(preset.query_bytes(), target.preset.query_bytes(preset.rows, FOLDS));
     let start = Instant::now();
     let sets = search(target);
     let seconds = start.elapsed().as_secs_f64();

@@ -2,7 +2,7 @@
 
 use hush_he::{
     codec::packed_bytes,
-    params::{RING_SEED_BYTES, ResponseBits, RingNoise, RingNoiseInputs, RingParams},
+    params::{QUERY_SEED_BYTES, ResponseBits, RingNoise, RingNoiseInputs, RingParams},
 };
 use hush_math::gadget::Gadget;
 
@@ -64,6 +64,7 @@ impl Set {
             fold: self.fold,
             pack: self.pack,
             key_dropped_bits: self.key_dropped_bits,
+            selector_dropped_bits: self.query_dropped_bits,
             query_dropped_bits: self.query_dropped_bits,
             response: self.response,
         };
@@ -88,8 +89,9 @@ impl Set {
 
     /// As `RingParams::query_bytes`.
     pub(crate) fn query_bytes(&self) -> usize {
-        let words = self.leaves() * (self.moduli.degree >> self.levels.len());
-        RING_SEED_BYTES + packed_bytes(words, bits_of(self.moduli.full_product()) - self.query_dropped_bits)
+        let bits = bits_of(self.moduli.full_product()) - self.query_dropped_bits;
+        let words = |leaves: usize| packed_bytes(leaves * (self.moduli.degree >> self.levels.len()), bits);
+        QUERY_SEED_BYTES + words(self.rows) + words(self.leaves() - self.rows)
     }
 
     /// Bytes of a packed pair for a byte of its records.

@@ -6,10 +6,13 @@ use hush_math::{
 };
 use zeroize::Zeroizing;
 
-use crate::{entities::RlweSecret, params::RingContext};
+use crate::{
+    entities::RlweSecret,
+    params::{ResponseBits, RingContext},
+};
 
-/// The N symbols of `symbol_bits` bits of an answer's ciphertext `(a, b)` modulo `2^bits.a` and `2^bits.b`
-/// (`params::ResponseBits`): `round((a s + 2^(a - b) b) 2^symbol_bits / 2^a)`.
+/// Symbols of `symbol_bits` bits of an answer's ciphertext `(a, b)` modulo `2^bits.a` and `2^bits.b` (`params::ResponseBits`):
+/// `round((a s + 2^(a - b) b) 2^symbol_bits / 2^a)`. `b` has the coefficients that are multiples of `stride`, or the first ones.
 ///
 /// Symbols are those of the plaintext modulus, or shorter: packed LWE ciphertexts are decoded to bytes at once, as the low
 /// bits of their plaintexts are noise (`docs/protocols/exppack-s.md`).
@@ -20,23 +23,29 @@ pub fn decrypt_response(
     secret: &RlweSecret,
     a: &[u64],
     b: &[u64],
+    stride: usize,
     symbol_bits: u32,
 ) -> Zeroizing<Vec<u32>> {
     let (ring, bits) = (context.full(), context.params().response_bits());
     let product = times_secret(ring, secret, a, bits.a);
     let rns = ring.rns();
-    let mask = (1u64 << bits.a) - 1;
-    let symbol = |i: usize| {
-        let product = rns.lift_centred(|limb| product.limb(limb)[i]) as u64;
-        let phase = product.wrapping_add(b[i] << (bits.a - bits.b)) & mask;
-        let half = 1u64 << (bits.a - symbol_bits) >> 1;
-        (((phase + half) & mask) >> (bits.a - symbol_bits)) as u32
+    let symbol = |(i, &b): (usize, &u64)| {
+        let product = rns.lift_centred(|limb| product.limb(limb)[i * stride]) as u64;
+        rounded_phase(product, b, bits, symbol_bits)
     };
-    Zeroizing::new((0..ring.degree()).map(symbol).collect())
+    Zeroizing::new(b.iter().enumerate().map(symbol).collect())
+}
+
+/// The symbol of a phase whose parts are `a s` modulo 2^64, and b.
+pub(super) fn rounded_phase(product: u64, b: u64, bits: ResponseBits, symbol_bits: u32) -> u32 {
+    let mask = (1u64 << bits.a) - 1;
+    let phase = product.wrapping_add(b << (bits.a - bits.b)) & mask;
+    let half = 1u64 << (bits.a - symbol_bits) >> 1;
+    (((phase + half) & mask) >> (bits.a - symbol_bits)) as u32
 }
 
 /// `a s` over the integers, which are below Q_e / 2 in size, a centred modulo `2^bits`.
-fn times_secret(ring: &Ring, secret: &RlweSecret, a: &[u64], bits: u32) -> Zeroizing<Poly<Coeff>> {
+pub(super) fn times_secret(ring: &Ring, secret: &RlweSecret, a: &[u64], bits: u32) -> Zeroizing<Poly<Coeff>> {
     let centred = |word: u64| ((word << (64 - bits)) as i64) >> (64 - bits);
     let residues =
         ring.moduli().iter().flat_map(|p| a.iter().map(move |&word| p.reduce_signed(centred(word))));

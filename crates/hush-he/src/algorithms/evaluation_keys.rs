@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     HeError,
-    entities::{EvaluationKeys, KeySwitchKey, RingSecrets, RlweCiphertext, RlwePair},
+    entities::{EvaluationKeys, KeySwitchKey, RingSecrets, RingSwitchKey, RlweCiphertext, RlwePair},
     params::{RING_SEED_BYTES, RingContext},
 };
 
@@ -58,6 +58,14 @@ pub fn generate_keys(context: &RingContext, secrets: &RingSecrets, seed: &[u8; 3
             writer.pair(kept, [&s, &second], messages);
         }
     }
+    if let (Some(switch), Some(small)) = (params.switch(), context.switched()) {
+        let new: Vec<_> = secrets.switched.iter().map(|secret| secret.eval(small)).collect();
+        let parts = params.degree() / switch.degree();
+        for part in 0..parts {
+            let old = secrets.query.part(part, parts).eval(small);
+            writer.switch_rows(small, &new, &old, switch.gadget());
+        }
+    }
     SeededKeys { seed: writer.masks.seed, words: writer.words }
 }
 
@@ -82,7 +90,13 @@ pub fn open_keys(
     let levels = levels.collect::<Result<_, _>>()?;
     let square = reader.key_switch_key(full, params.square_gadget())?;
     let mut rows = || (0..params.pack_gadget().digits).map(|_| reader.pair(kept)).collect::<Result<_, _>>();
-    Ok(EvaluationKeys { levels, square, pack: [rows()?, rows()?] })
+    let pack = [rows()?, rows()?];
+    let switch = params.switch().zip(context.switched()).map(|(switch, small)| {
+        let count = params.degree() / switch.degree() * switch.gadget().digits;
+        let rows = (0..count).map(|_| reader.switch_row(small, switch.rank())).collect::<Result<_, _>>()?;
+        Ok(RingSwitchKey { rows })
+    });
+    Ok(EvaluationKeys { levels, square, pack, switch: switch.transpose()? })
 }
 
 fn public_seed(seed: &[u8; 32], key_context: &str) -> [u8; RING_SEED_BYTES] {
@@ -136,6 +150,22 @@ impl KeyWriter {
         }
     }
 
+    /// Row k: `(r_0, .., -sum_z r_z t_z + e + g_k old)` in the small ring, all bits of it.
+    fn switch_rows(&mut self, ring: &Ring, new: &[Zeroizing<Poly<Eval>>], old: &Poly<Eval>, gadget: Gadget) {
+        for k in 0..gadget.digits {
+            let mut message = scaled(ring, old, gadget, k);
+            let (last, others) = new.split_last().expect("a rank of at least one");
+            for secret in others {
+                let mut product = Zeroizing::new(self.masks.next(ring));
+                ring.mul(&mut product, secret);
+                ring.sub(&mut message, &product);
+            }
+            let mask = self.masks.next(ring);
+            let b = encrypt_rlwe(ring, last, &mask, &message, self.errors.as_ref(), &mut self.error_rng);
+            round_coefficients(ring, &b, 0..ring.degree(), 0, &mut self.words);
+        }
+    }
+
     fn body(&mut self, ring: &Ring, s: &Poly<Eval>, mask: &Poly<Eval>, message: &Poly<Eval>) {
         let b = encrypt_rlwe(ring, s, mask, message, self.errors.as_ref(), &mut self.error_rng);
         round_coefficients(ring, &b, 0..ring.degree(), self.dropped, &mut self.words);
@@ -159,11 +189,21 @@ impl KeyReader<'_> {
         Ok(RlwePair { a: self.masks.next(ring), b: [self.body(ring)?, self.body(ring)?] })
     }
 
+    fn switch_row(&mut self, ring: &Ring, rank: usize) -> Result<Vec<Poly<Eval>>, HeError> {
+        let mut row: Vec<_> = (0..rank).map(|_| self.masks.next(ring)).collect();
+        row.push(self.rounded(ring, 0)?);
+        Ok(row)
+    }
+
     fn body(&mut self, ring: &Ring) -> Result<Poly<Eval>, HeError> {
-        let bytes = rounded_bytes(ring.rns(), ring.degree(), self.dropped);
+        self.rounded(ring, self.dropped)
+    }
+
+    fn rounded(&mut self, ring: &Ring, dropped: u32) -> Result<Poly<Eval>, HeError> {
+        let bytes = rounded_bytes(ring.rns(), ring.degree(), dropped);
         let (head, rest) = self.words.split_at(bytes);
         self.words = rest;
-        let b = unround_coefficients(ring, head, 0..ring.degree(), ring.degree(), self.dropped)?;
+        let b = unround_coefficients(ring, head, 0..ring.degree(), ring.degree(), dropped)?;
         Ok(ring.forward(b))
     }
 }

@@ -12,6 +12,7 @@ mod key_switch;
 mod pack_query;
 mod ring_mask;
 mod ring_query;
+mod ring_switch;
 mod round_coefficients;
 mod switch_modulus;
 
@@ -25,4 +26,5 @@ pub use external_product::external_product;
 pub use key_switch::{key_switch, substitute};
 pub use pack_query::{SparseVector, encrypt_pack_query};
 pub use ring_query::{encrypt_ring_query, open_ring_query};
+pub use ring_switch::{decrypt_switched, ring_switch};
 pub use switch_modulus::{drop_primes, switch_to_power_of_two};

@@ -1,8 +1,11 @@
 //! Queries of the ring protocols: one RLWE ciphertext whose coefficients become selectors and RGSW rows.
 //!
 //! It travels *truncated*: the seed of a, and only the coefficients of b that carry messages, without their low bits.
-//! The expansion tree separates the coefficients left out from the others exactly (`docs/protocols/onion.md`). Sets that
+//! The expansion tree separates the coefficients left out from the others exactly (`docs/protocols/onion.md`). The server divides
+//! the query by what the tree multiplies it with, so that the errors of what travels are no larger in the end. Sets that
 //! reproduce a paper's traffic have *whole* queries: both halves, a word a residue.
+
+use std::ops::Range;
 
 use hush_math::{
     csprng::Csprng,
@@ -13,19 +16,19 @@ use zeroize::Zeroizing;
 
 use super::{
     encrypt_rlwe::{encrypt_rlwe, error_table},
-    round_coefficients::{round_coefficients, unround_coefficients},
+    round_coefficients::{round_coefficients, rounded_bytes, unround_coefficients},
 };
 use crate::{
     HeError,
     entities::{RingSecrets, RlweCiphertext},
-    params::{RING_SEED_BYTES, RingContext},
+    params::{QUERY_SEED_BYTES, RingContext},
 };
 
 /// Encrypts `selectors` (a small coefficient for every row, modulo 2^32: `t/2` times their sum must be far below Delta) and
 /// `bits` (0 or 1 for every fold) under a fresh mask.
 ///
 /// Leaf v of the expansion gets `Delta selectors[v]` for the rows, then `g_k bits[f]` for each fold f and digit k; both
-/// times P (the server drops it) and times `2^-h` (the tree of h levels multiplies by `2^h`).
+/// times P (the server drops it).
 ///
 /// Constant time in secrets and messages. Source: OnionPIRv2 section 3.3, algorithm 1; scaling and truncation are ours.
 ///
@@ -38,10 +41,10 @@ pub fn encrypt_ring_query(
     bits: &[u32],
     rng: &mut Csprng,
 ) -> Vec<u8> {
-    let (params, ring) = (context.params(), context.full());
-    let leaves = params.leaves(selectors.len(), bits.len());
+    let (params, ring, rows) = (context.params(), context.full(), selectors.len());
+    let leaves = params.leaves(rows, bits.len());
     assert!(leaves <= params.max_leaves(), "{leaves} leaves, room for {}", params.max_leaves());
-    let mut seed = [0; RING_SEED_BYTES];
+    let mut seed = [0; QUERY_SEED_BYTES];
     rng.fill_bytes(&mut seed);
     let message = Zeroizing::new(messages(context, selectors, bits));
     let message = Zeroizing::new(ring.forward((*message).clone()));
@@ -52,29 +55,63 @@ pub fn encrypt_ring_query(
         return [a.words(), b.words()].concat().iter().flat_map(|word| word.to_le_bytes()).collect();
     }
     let mut out = seed.to_vec();
-    round_coefficients(ring, &b, params.query_positions(leaves), params.query_dropped_bits(), &mut out);
+    for (leaves, dropped) in
+        [(0..rows, params.selector_dropped_bits()), (rows..leaves, params.query_dropped_bits())]
+    {
+        round_coefficients(ring, &b, params.query_positions(leaves), dropped, &mut out);
+    }
     out
 }
 
-/// Reads a query of `leaves` leaves.
+/// Reads a query over `rows` rows and `folds` folds, and divides it by `2^h`, which the tree of h levels multiplies it with.
 ///
 /// # Errors
 /// [`HeError::PackedLength`] if its length is not [`crate::params::RingParams::query_bytes`], [`HeError::Coefficient`] if a
 /// coefficient is not below Q_e.
 pub fn open_ring_query(
     context: &RingContext,
-    leaves: usize,
+    rows: usize,
+    folds: usize,
     query: &[u8],
 ) -> Result<RlweCiphertext, HeError> {
     let (params, ring) = (context.params(), context.full());
-    let (expected, actual) = (params.query_bytes(leaves), query.len());
-    let (seed, words) = match query.split_first_chunk::<RING_SEED_BYTES>() {
-        Some(_) if params.whole_query() && expected == actual => return open_whole(ring, query),
-        Some(parts) if expected == actual => parts,
+    let (expected, actual) = (params.query_bytes(rows, folds), query.len());
+    let mut opened = match query.split_first_chunk::<QUERY_SEED_BYTES>() {
+        Some(_) if params.whole_query() && expected == actual => open_whole(ring, query)?,
+        Some((seed, words)) if expected == actual => open_truncated(context, rows, folds, seed, words)?,
         _ => return Err(HeError::PackedLength { expected, actual }),
     };
-    let (positions, count) = (params.query_positions(leaves), params.query_words(leaves));
-    let b = unround_coefficients(ring, words, positions, count, params.query_dropped_bits())?;
+    for half in [&mut opened.a, &mut opened.b] {
+        for (limb, p) in ring.moduli().iter().enumerate() {
+            let factor = p.pow(p.inverse(2), params.levels().len() as u64);
+            half.limb_mut(limb).iter_mut().for_each(|word| *word = p.mul(*word, factor));
+        }
+    }
+    Ok(opened)
+}
+
+/// Reads the words of the selectors, then those of the folds.
+fn open_truncated(
+    context: &RingContext,
+    rows: usize,
+    folds: usize,
+    seed: &[u8; QUERY_SEED_BYTES],
+    words: &[u8],
+) -> Result<RlweCiphertext, HeError> {
+    let (params, ring) = (context.params(), context.full());
+    let (selectors, bits) = (0..rows, rows..params.leaves(rows, folds));
+    let unround = |words: &[u8], leaves: Range<usize>, dropped| {
+        let count = params.query_words(leaves.len());
+        unround_coefficients(ring, words, params.query_positions(leaves), count, dropped)
+    };
+    let dropped = params.selector_dropped_bits();
+    let (words, rest) = words.split_at(rounded_bytes(ring.rns(), params.query_words(rows), dropped));
+    let mut b = unround(words, selectors, dropped)?;
+    let bits = unround(rest, bits, params.query_dropped_bits()).map_err(|error| match error {
+        HeError::Coefficient { index } => HeError::Coefficient { index: params.query_words(rows) + index },
+        error => error,
+    })?;
+    ring.add(&mut b, &bits);
     Ok(RlweCiphertext { a: mask(ring, seed), b: ring.forward(b) })
 }
 
@@ -94,8 +131,10 @@ fn open_whole(ring: &Ring, query: &[u8]) -> Result<RlweCiphertext, HeError> {
     Ok(RlweCiphertext { a: Poly::from_words(a.to_vec(), ring.degree()), b })
 }
 
-fn mask<R>(ring: &Ring, seed: &[u8; RING_SEED_BYTES]) -> Poly<R> {
-    ring.expand_uniform(&mut Csprng::public("hushdb v1 2026 ring query mask", seed, 0))
+fn mask<R>(ring: &Ring, seed: &[u8; QUERY_SEED_BYTES]) -> Poly<R> {
+    let mut long = [0; 32];
+    long[..QUERY_SEED_BYTES].copy_from_slice(seed);
+    ring.expand_uniform(&mut Csprng::public("hushdb v1 2026 ring query mask", &long, 0))
 }
 
 /// The messages at the coefficients from which the tree takes them.
@@ -104,8 +143,7 @@ fn messages(context: &RingContext, selectors: &[u32], bits: &[u32]) -> Poly<Coef
     let gadget = params.fold_gadget();
     let mut message = ring.zero();
     for (limb, p) in ring.moduli().iter().enumerate() {
-        let halvings = p.pow(p.inverse(2), params.levels().len() as u64);
-        let unit = p.mul(halvings, p.reduce(u64::from(params.dropped_factor())));
+        let unit = p.reduce(u64::from(params.dropped_factor()));
         let delta = p.mul(unit, ring.rns().reduce(context.delta(), limb));
         let factors: Vec<u32> =
             (0..gadget.digits).map(|k| p.mul(unit, p.pow(2, u64::from(gadget.log2_factor(k))))).collect();
@@ -114,7 +152,7 @@ fn messages(context: &RingContext, selectors: &[u32], bits: &[u32]) -> Poly<Coef
         let folds = bits.iter().flat_map(|&bit| factors.iter().map(move |&factor| p.mul(factor, bit)));
         // The first of the coefficients of a leaf carries its message.
         let leaves = selectors.len() + bits.len() * gadget.digits;
-        let positions = params.query_positions(leaves).step_by(params.query_words(1));
+        let positions = params.query_positions(0..leaves).step_by(params.query_words(1));
         for (position, word) in positions.zip(selected.chain(folds)) {
             message.limb_mut(limb)[position] = word;
         }

@@ -1,5 +1,7 @@
 //! What a server needs of a client beside its queries.
 
+use hush_math::poly::{Eval, Poly};
+
 use super::{KeySwitchKey, RlwePair};
 
 /// The evaluation keys of one client, good for every table of its parameter set.
@@ -12,4 +14,14 @@ pub struct EvaluationKeys {
     /// From s to the two secrets of an answer, modulo Q_1: for i = 0, 1 a row for each digit, whose b\[i\] carries
     /// `g_k s`.
     pub pack: [Vec<RlwePair>; 2],
+    /// From s to the secrets of the small ring, if answers are switched to one.
+    pub switch: Option<RingSwitchKey>,
+}
+
+/// From s to the secrets of a small ring, modulo Q_s.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RingSwitchKey {
+    /// For every part i of s, the coefficients `i + j N / degree`, a row for each digit: the mask, as many polynomials as the rank;
+    /// then the body, which carries `g_k s_i`.
+    pub rows: Vec<Vec<Poly<Eval>>>,
 }

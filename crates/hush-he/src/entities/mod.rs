@@ -12,7 +12,7 @@ mod rlwe_secret;
 
 pub use column_keys::ColumnKeys;
 pub use column_masks::ColumnMasks;
-pub use evaluation_keys::EvaluationKeys;
+pub use evaluation_keys::{EvaluationKeys, RingSwitchKey};
 pub use lwe_secret::{LweDecryptionKey, OneTimeLweSecret};
 pub use one_time_ring_secret::{OneTimeRingSecret, RingDecryptionKey};
 pub use public_matrix::{MatrixDomain, MatrixStructure, PublicMatrix};

@@ -11,16 +11,20 @@ pub struct RingSecrets {
     pub query: RlweSecret,
     /// s': the second secret of a pair.
     pub second: RlweSecret,
+    /// Of the small ring that answers are switched to: as many as its rank, or none.
+    pub switched: Vec<RlweSecret>,
 }
 
 impl RingSecrets {
     /// The secrets that follow from `seed`, which must have come from the operating system and be kept like a key.
     pub fn from_seed(params: &RingParams, seed: &[u8; 32]) -> Self {
         let mut rng = Csprng::from_secret_seed("hushdb v1 2026 ring secrets", seed, &params.key_context());
-        let mut sample = || match params.is_plain() {
-            true => RlweSecret::zero(params.degree()),
-            false => RlweSecret::sample(params.degree(), &mut rng),
+        let mut sample = |degree| match params.is_plain() {
+            true => RlweSecret::zero(degree),
+            false => RlweSecret::sample(degree, &mut rng),
         };
-        Self { query: sample(), second: sample() }
+        let [query, second] = [(); 2].map(|()| sample(params.degree()));
+        let switched = params.switch().into_iter().flat_map(|switch| vec![switch.degree(); switch.rank()]);
+        Self { query, second, switched: switched.map(sample).collect() }
     }
 }

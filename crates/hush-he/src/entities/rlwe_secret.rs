@@ -33,6 +33,12 @@ impl RlweSecret {
         Self { coefficients: Zeroizing::new(vec![0; degree]) }
     }
 
+    /// Part `part` of `parts`: the coefficients `part + j parts`, a secret of the subring of these.
+    pub(crate) fn part(&self, part: usize, parts: usize) -> Self {
+        let coefficients = self.coefficients.iter().skip(part).step_by(parts).copied().collect();
+        Self { coefficients: Zeroizing::new(coefficients) }
+    }
+
     /// s in evaluation form.
     pub fn eval(&self, ring: &Ring) -> Zeroizing<Poly<Eval>> {
         let coefficients = Zeroizing::new(ring.from_signed(&self.coefficients));

@@ -10,6 +10,7 @@ mod ring;
 mod ring_context;
 mod ring_noise;
 mod ring_presets;
+mod ring_switch;
 mod set;
 mod widths;
 
@@ -30,12 +31,13 @@ pub use presets::{
     SIMPLEPIR_N1024_STD6_4_SEC121, preset_names,
 };
 pub use problem::LatticeProblem;
-pub use ring::{RING_SEED_BYTES, RLWE_ERROR_STD, ResponseBits, RingParams};
+pub use ring::{QUERY_SEED_BYTES, RING_SEED_BYTES, RLWE_ERROR_STD, ResponseBits, RingParams};
 pub use ring_context::RingContext;
 pub use ring_noise::{RingNoise, RingNoiseInputs};
 pub use ring_presets::{
     INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S, ONIONPIRV2_N2048_2X30_SEC113,
     ONIONPIRV2_N4096_4X27_SEC126, RING_PRESETS,
 };
+pub use ring_switch::RingSwitch;
 pub use set::ParameterSet;
 pub use widths::{Traffic, Widths};

@@ -38,7 +38,8 @@ pub const PACK_M31: PackParams = PackParams {
         fold: Gadget::new(18, 2, 27),
         pack: Gadget::new(26, 1, 37),
         key_dropped_bits: 3,
-        query_dropped_bits: 36,
+        selector_dropped_bits: 48,
+        query_dropped_bits: 48,
         response: ResponseBits { a: 20, b: 12 },
         ..ONION_M31
     },
@@ -59,6 +60,7 @@ pub const VIPIR_N4096_3X29: PackParams = PackParams {
         fold: VIPIR_GADGET,
         pack: Gadget::NONE,
         key_dropped_bits: 0,
+        selector_dropped_bits: 0,
         query_dropped_bits: 0,
         whole_query: true,
         response: ResponseBits { a: 32, b: 32 },
@@ -82,6 +84,8 @@ pub const INSECURE_PACK_N256: PackParams = PackParams {
         security_bits: 0.0,
         degree: 256,
         levels: &levels::<8>(0, COARSE, COARSE),
+        selector_dropped_bits: 44,
+        query_dropped_bits: 44,
         ..PACK_M31.ring
     },
 };
@@ -208,6 +212,7 @@ mod tests {
             // Rounding up may not carry out of the words that travel.
             for (rns, dropped) in [
                 (full.rns(), ring.query_dropped_bits.max(ring.key_dropped_bits)),
+                (full.rns(), ring.selector_dropped_bits),
                 (kept.rns(), ring.key_dropped_bits),
             ] {
                 assert!(rns.product() - 1 + (1 << dropped) / 2 < 1 << rns.bits(), "{}", ring.name);

@@ -68,6 +68,12 @@ impl RingParams {
         };
         (!self.plain).then_some(problem)
     }
+
+    /// Those of queries and keys, and of the ring that answers are switched to; none without encryption.
+    pub(super) fn problems(&self) -> Vec<LatticeProblem> {
+        let own = self.problem().into_iter();
+        own.flat_map(|own| [own].into_iter().chain(self.switch.map(|switch| switch.problem()))).collect()
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,16 @@
 //! An RLWE parameter set of the protocols over rings.
 
+use std::ops::Range;
+
 use hush_math::{gadget::Gadget, ring::Ring};
 
-use super::RingNoiseInputs;
+use super::{RingNoiseInputs, RingSwitch};
 use crate::codec::packed_bytes;
 
-/// Bytes of the seed of a query's mask, and of that of all masks of evaluation keys.
+/// Bytes of the seed of a query's mask: so many that no two queries of a client ever share a mask.
+pub const QUERY_SEED_BYTES: usize = 16;
+
+/// Bytes of the seed of all masks of evaluation keys.
 pub const RING_SEED_BYTES: usize = 32;
 
 /// Standard deviation of every RLWE error.
@@ -41,8 +46,11 @@ pub struct RingParams {
     pub(super) fold: Gadget,
     pub(super) pack: Gadget,
     pub(super) key_dropped_bits: u32,
+    pub(super) selector_dropped_bits: u32,
     pub(super) query_dropped_bits: u32,
     pub(super) response: ResponseBits,
+    /// How answers of short records leave the ring; `None` if they do not.
+    pub(super) switch: Option<RingSwitch>,
     /// Queries travel as both halves in whole words, as in a paper, instead of a seed and the coefficients that matter.
     pub(super) whole_query: bool,
     /// No secret and no error: only for tests without encryption.
@@ -146,9 +154,19 @@ impl RingParams {
         self.key_dropped_bits
     }
 
-    /// Low bits that queries are sent without.
+    /// Low bits that the selectors of a query are sent without.
+    pub fn selector_dropped_bits(&self) -> u32 {
+        self.selector_dropped_bits
+    }
+
+    /// Low bits that the fold bits of a query are sent without.
     pub fn query_dropped_bits(&self) -> u32 {
         self.query_dropped_bits
+    }
+
+    /// How answers of short records leave the ring; `None` if they do not.
+    pub fn switch(&self) -> Option<&RingSwitch> {
+        self.switch.as_ref()
     }
 
     /// Bits of the coefficients of an answer.
@@ -162,9 +180,10 @@ impl RingParams {
         const ROWS: u32 = 1;
         let gadget = |gadget: &Gadget| format!("{},{},{}", gadget.width, gadget.digits, gadget.dropped);
         let levels: Vec<String> = self.levels.iter().map(gadget).collect();
+        let switch = self.switch.map_or_else(String::new, |switch| format!("; {}", switch.key_context()));
         format!(
             "{}; degree {}; kept {:?}; dropped {}; levels {}; square {}; pack {}; key bits dropped {}; error {}; plain {}; \
-             order of rows {ROWS}",
+             order of rows {ROWS}{switch}",
             self.name,
             self.degree,
             self.kept,
@@ -200,6 +219,7 @@ impl RingParams {
             fold: self.fold,
             pack: self.pack,
             key_dropped_bits: self.key_dropped_bits,
+            selector_dropped_bits: self.selector_dropped_bits,
             query_dropped_bits: self.query_dropped_bits,
             response: self.response,
         }
@@ -210,19 +230,25 @@ impl RingParams {
         self.whole_query
     }
 
-    /// Exact bytes of a query of `leaves` leaves: its seed and the packed words, or both halves.
-    pub fn query_bytes(&self, leaves: usize) -> usize {
+    /// Exact bytes of a query over `rows` rows and `folds` folds: its seed and the packed words, those of the selectors first, or
+    /// both halves.
+    pub fn query_bytes(&self, rows: usize, folds: usize) -> usize {
         if self.whole_query {
             return 2 * size_of::<u32>() * self.degree * (self.kept.len() + self.dropped.iter().len());
         }
-        RING_SEED_BYTES + packed_bytes(self.query_words(leaves), self.full_bits() - self.query_dropped_bits)
+        let words = |leaves, dropped| packed_bytes(self.query_words(leaves), self.full_bits() - dropped);
+        let bits = words(folds * self.fold.digits, self.query_dropped_bits);
+        QUERY_SEED_BYTES + words(rows, self.selector_dropped_bits) + bits
     }
 
     /// Exact bytes of all second halves of the evaluation keys.
     pub fn key_words_bytes(&self) -> usize {
         let poly = |bits: u32| packed_bytes(self.degree, bits - self.key_dropped_bits);
         let switched: usize = self.levels.iter().chain([&self.square]).map(|gadget| gadget.digits).sum();
-        switched * poly(self.full_bits()) + 4 * self.pack.digits * poly(self.kept_bits())
+        let packed = 4 * self.pack.digits * poly(self.kept_bits());
+        switched * poly(self.full_bits())
+            + packed
+            + self.switch.map_or(0, |switch| switch.key_words_bytes(self.degree))
     }
 
     /// Leaves of a query over `rows` rows and `folds` folds: a selector a row, a word a fold digit.
@@ -239,11 +265,11 @@ impl RingParams {
         leaves * (self.degree >> self.levels.len())
     }
 
-    /// The coefficients of b that a query of `leaves` leaves is sent with, those of leaf 0 first. Source: OnionPIRv2 sections 3.3
-    /// and 3.5 (bit-reversed packing).
-    pub fn query_positions(&self, leaves: usize) -> impl Iterator<Item = usize> {
+    /// The coefficients of b that some leaves of a query are sent with, those of the first leaf first. Source: OnionPIRv2 sections
+    /// 3.3 and 3.5 (bit-reversed packing).
+    pub fn query_positions(&self, leaves: Range<usize>) -> impl Iterator<Item = usize> {
         let (levels, degree) = (self.levels.len() as u32, self.degree);
-        (0..leaves).flat_map(move |leaf| {
+        leaves.flat_map(move |leaf| {
             let first = if levels == 0 { 0 } else { leaf.reverse_bits() >> (usize::BITS - levels) };
             (first..degree).step_by(1 << levels)
         })

@@ -7,7 +7,7 @@
 use hush_math::gadget::Gadget;
 
 use super::{
-    RingParams,
+    RingParams, RingSwitch,
     noise::log2_erfc,
     ring::{RLWE_ERROR_STD, ResponseBits},
 };
@@ -37,7 +37,9 @@ pub struct RingNoiseInputs<'a> {
     pub pack: Gadget,
     /// Low bits that evaluation keys are sent without.
     pub key_dropped_bits: u32,
-    /// Low bits that queries are sent without.
+    /// Low bits that selectors are sent without.
+    pub selector_dropped_bits: u32,
+    /// Low bits that fold bits are sent without.
     pub query_dropped_bits: u32,
     /// Bits of the coefficients of an answer.
     pub response: ResponseBits,
@@ -46,10 +48,12 @@ pub struct RingNoiseInputs<'a> {
 /// Variances after each step of a look-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RingNoise {
-    /// A leaf of the expansion, modulo Q_e.
+    /// A leaf of the expansion that becomes a selector, modulo Q_e.
     pub leaf: f64,
-    /// A selector, and a top row of an RGSW ciphertext: the leaf after the drop.
+    /// A selector: the leaf after the drop.
     pub selector: f64,
+    /// A top row of an RGSW ciphertext: its leaf after the drop.
+    pub top: f64,
     /// A bottom row of an RGSW ciphertext after the drop: error relative to `m g s`.
     pub bottom: f64,
     /// After the first dimension.
@@ -87,17 +91,19 @@ impl RingNoise {
             1 => variance,
             _ => variance / dropped + (1.0 + per_secret) / 12.0,
         };
-        // Every level doubles what it is given where it keeps it, and adds a key switch.
-        let fresh = error + rounding(set.query_dropped_bits);
-        let levels = set.levels.iter();
-        let leaf =
-            levels.fold(fresh, |leaf, gadget| 2.0 * leaf + key_switch(*gadget, n, key_error, per_secret));
-        let selector = rescaled(leaf);
-        let bottom = rescaled(leaf * per_secret + key_switch(set.square, n, key_error, per_square));
+        // Every level doubles what it is given where it keeps it, and adds a key switch. The server divides the query by 2^h.
+        let leaf = |dropped_bits: u32| {
+            let fresh = (error + rounding(dropped_bits)) / 4f64.powi(set.levels.len() as i32);
+            let level = |leaf, gadget: &Gadget| 2.0 * leaf + key_switch(*gadget, n, key_error, per_secret);
+            set.levels.iter().fold(fresh, level)
+        };
+        let (leaf, row) = (leaf(set.selector_dropped_bits), leaf(set.query_dropped_bits));
+        let (selector, top) = (rescaled(leaf), rescaled(row));
+        let bottom = rescaled(row * per_secret + key_switch(set.square, n, key_error, per_square));
         let symbol = 4f64.powi(set.plaintext_bits as i32) / 12.0;
         let first = rows as f64 * n * symbol * selector;
         let digits = set.fold.digits as f64 * n * digit(set.fold);
-        let fold = digits * (bottom + selector) + (1.0 + per_secret) * rounding(set.fold.dropped);
+        let fold = digits * (bottom + top) + (1.0 + per_secret) * rounding(set.fold.dropped);
         let folded = first + folds as f64 * fold;
         // Two key switches share the a half, and each brings its error into both b halves.
         let pack = 2.0 * set.pack.digits as f64 * n * digit(set.pack) * key_error
@@ -108,6 +114,7 @@ impl RingNoise {
         Self {
             leaf,
             selector,
+            top,
             bottom,
             first,
             fold,
@@ -116,6 +123,22 @@ impl RingNoise {
             response,
             response_bound: lsb(set.response.b) / 2.0,
         }
+    }
+
+    /// The same where the answer is switched to a small ring: another response.
+    pub fn ring_switched(self, params: &RingParams, switch: &RingSwitch) -> Self {
+        let (set, gadget) = (params.noise_inputs(), switch.gadget());
+        let (n, small) = (set.degree as f64, switch.degree() as f64);
+        let t = 2f64.powi(set.plaintext_bits as i32);
+        // N / degree polynomials are switched; then rank secrets meet the rounded halves a. Everything in LSB.
+        let switched = key_switch(gadget, n, RLWE_ERROR_STD.powi(2), n * SECRET_VARIANCE);
+        let rescaled = (1.0 + n * SECRET_VARIANCE) / 12.0;
+        let lsb = |width: u32| t / 2f64.powi(width as i32);
+        let rounded = switch.rank() as f64 * small * SECRET_VARIANCE / 12.0;
+        let response = self.folded / (set.kept_product / t).powi(2)
+            + (switched + rescaled) / (switch.modulus() as f64 / t).powi(2)
+            + rounded * lsb(switch.response_bits().a).powi(2);
+        Self { response, response_bound: lsb(switch.response_bits().b) / 2.0, ..self }
     }
 
     /// Standard deviations between the error and the limit of decoding.

@@ -27,8 +27,10 @@ pub const ONION_M31: RingParams = RingParams {
     fold: Gadget::new(18, 2, 27),
     pack: Gadget::new(20, 2, 22),
     key_dropped_bits: 3,
-    query_dropped_bits: 29,
+    selector_dropped_bits: 41,
+    query_dropped_bits: 41,
     response: ResponseBits { a: 31, b: 24 },
+    switch: None,
     whole_query: false,
     plain: false,
 };
@@ -46,8 +48,10 @@ pub const ONION_S: RingParams = RingParams {
     fold: Gadget::new(7, 3, 12),
     pack: Gadget::new(8, 3, 9),
     key_dropped_bits: 0,
-    query_dropped_bits: 15,
+    selector_dropped_bits: 25,
+    query_dropped_bits: 25,
     response: ResponseBits { a: 18, b: 11 },
+    switch: None,
     whole_query: false,
     plain: false,
 };
@@ -66,8 +70,10 @@ pub const ONIONPIRV2_N4096_4X27_SEC126: RingParams = RingParams {
     fold: Gadget::new(22, 5, 0),
     pack: Gadget::new(22, 5, 0),
     key_dropped_bits: 0,
+    selector_dropped_bits: 0,
     query_dropped_bits: 0,
     response: ResponseBits { a: 42, b: 35 },
+    switch: None,
     whole_query: false,
     plain: false,
 };
@@ -86,8 +92,10 @@ pub const ONIONPIRV2_N2048_2X30_SEC113: RingParams = RingParams {
     fold: Gadget::new(12, 5, 1),
     pack: Gadget::new(12, 5, 1),
     key_dropped_bits: 0,
+    selector_dropped_bits: 0,
     query_dropped_bits: 0,
     response: ResponseBits { a: 24, b: 17 },
+    switch: None,
     whole_query: false,
     plain: false,
 };
@@ -98,6 +106,8 @@ pub const INSECURE_RING_N256: RingParams = RingParams {
     security_bits: 0.0,
     degree: 256,
     levels: &levels::<8>(3, Gadget::new(19, 4, 18), Gadget::new(23, 3, 25)),
+    selector_dropped_bits: 37,
+    query_dropped_bits: 37,
     ..ONION_M31
 };
 
@@ -151,9 +161,8 @@ mod tests {
             assert!([p.fold, p.pack].iter().all(|gadget| gadget.covers(kept.rns().product())), "{}", p.name);
             assert!(p.levels.len() <= p.degree.ilog2() as usize);
             // Rounding up may not carry out of the words that travel.
-            for (rns, dropped) in
-                [(full.rns(), p.query_dropped_bits.max(p.key_dropped_bits)), (kept.rns(), p.key_dropped_bits)]
-            {
+            let widest = p.query_dropped_bits.max(p.selector_dropped_bits).max(p.key_dropped_bits);
+            for (rns, dropped) in [(full.rns(), widest), (kept.rns(), p.key_dropped_bits)] {
                 assert!(rns.product() - 1 + (1 << dropped) / 2 < 1 << rns.bits(), "{}", p.name);
             }
         }

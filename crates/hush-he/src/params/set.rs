@@ -65,7 +65,7 @@ impl ParameterSet for RingParams {
     }
 
     fn problems(&self) -> Vec<LatticeProblem> {
-        self.problem().into_iter().collect()
+        RingParams::problems(self)
     }
 }
 

@@ -170,7 +170,7 @@ fn onion_intermediates() -> Value {
     let look_up = LookUp::new(&setup, &[(3, 1)]);
     let upload = setup.keys.as_ref().unwrap().upload();
     let keys = open_upload(&context, upload).unwrap();
-    let opened = open_ring_query(&context, table.leaves(), &look_up.query.packed).unwrap();
+    let opened = open_ring_query(&context, shape.columns, table.folds(), &look_up.query.packed).unwrap();
     let (rows, folds) = (shape.columns, table.folds());
     let expanded = Reference.expand(&context, &[&keys], &[opened], rows, folds).unwrap().remove(0);
     let folded = Reference.rlwe_fold(&context, &db, &[&expanded.selectors]).unwrap().remove(0);
@@ -264,8 +264,8 @@ fn pack_steps(
     query: &wire::Query,
     keys: &EvaluationKeys,
 ) -> (Vec<Value>, RlweBatch) {
-    let opened = open_ring_query(context, table.leaves(), &query.packed).unwrap();
     let (n, folds) = (table.params().lwe().n(), table.folds());
+    let opened = open_ring_query(context, n, folds, &query.packed).unwrap();
     let expanded = Reference.expand(context, &[keys], &[opened], n, folds).unwrap().remove(0);
     let steps = Steps { table, context, selectors: &expanded.selectors };
     let db = setup.files.tiled(DB_FILE, table.tiling());

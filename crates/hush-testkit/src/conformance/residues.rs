@@ -1,7 +1,7 @@
 //! Operands over rings: any residues, not only what clients would send.
 
 use hush_he::{
-    entities::{EvaluationKeys, KeySwitchKey, RlweCiphertext, RlwePair},
+    entities::{EvaluationKeys, KeySwitchKey, RingSwitchKey, RlweCiphertext, RlwePair},
     params::RingContext,
 };
 use hush_math::{
@@ -90,6 +90,11 @@ impl Residues {
             });
             rows.collect()
         });
-        EvaluationKeys { levels, square, pack }
+        let switch = params.switch().zip(context.switched()).map(|(switch, small)| {
+            let count = params.degree() / switch.degree() * switch.gadget().digits;
+            let row = |_| (0..=switch.rank()).map(|_| self.poly(small, rng)).collect();
+            RingSwitchKey { rows: (0..count).map(row).collect() }
+        });
+        EvaluationKeys { levels, square, pack, switch }
     }
 }

@@ -150,7 +150,7 @@ fn expand(ring: &RingContext, query: &RlweCiphertext, rows: usize, folds: usize)
     let (params, full) = (ring.params(), ring.full());
     let b = full.inverse(query.b.clone());
     let leaves = params.leaves(rows, folds);
-    let positions = params.query_positions(leaves).step_by(params.query_words(1));
+    let positions = params.query_positions(0..leaves).step_by(params.query_words(1));
     let messages: Vec<u128> = positions
         .map(|position| {
             let scaled = |limb: usize| {

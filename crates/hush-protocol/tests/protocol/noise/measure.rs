@@ -237,7 +237,7 @@ fn response(setup: &Measured, client: &Client, answer: &[u8]) -> (Vec<f64>, Vec<
     let bits = setup.params().ring().response_bits();
     let (a, mut halves) = halves(setup.params().ring(), answer);
     let b = halves.remove(0);
-    let phases = decrypt_response(setup.public.context(), client.key.secret(), &a, &b, PHASE_BITS);
+    let phases = decrypt_response(setup.public.context(), client.key.secret(), &a, &b, 1, PHASE_BITS);
     let lsb = |bits: u32| 2f64.powi(bits as i32 - 8);
     let phases = phases.iter().map(|&phase| f64::from(phase) / lsb(PHASE_BITS));
     (phases.collect(), b.into_iter().map(|b| b as f64 / lsb(bits.b)).collect())

@@ -1,0 +1,112 @@
+//! From a large ring to a small one.
+
+use hush_math::{
+    modulus::find_primes,
+    poly::{Coeff, Eval, Poly},
+    ring::Ring,
+};
+use zeroize::Zeroizing;
+
+use super::{
+    decompose,
+    decrypt_response::{rounded_phase, times_secret},
+    switch_to_power_of_two,
+};
+use crate::{
+    entities::{RingSecrets, RingSwitchKey, RlweCiphertext},
+    params::RingContext,
+};
+
+/// Bits of the two primes by whose product a client knows `a t` over the integers.
+const PRIME_BITS: u32 = 31;
+
+/// The coefficients `j N / degree` of the message of a ciphertext modulo Q_1, over the small ring: the mask, as many polynomials
+/// as the rank; then the body. Each is switched to its width of [`crate::params::RingSwitch::response_bits`].
+///
+/// With Y = X^parts, `a = sum_i a_i(Y) X^i` and s likewise, the part of `b + a s` over Y alone is
+/// `b_0 + a_0 s_0 + Y sum_(i > 0) a_(parts - i) s_i`. Both halves are rescaled to Q_s first; products with s_i are key switches.
+///
+/// Error: [`crate::params::RingNoise::ring_switched`]. Cost: `parts l + rank + 1` small transforms. Source: Gentry, Halevi,
+/// Peikert, Smart, Ring Switching (2012), section 3, to a module.
+///
+/// # Panics
+/// If the set has no such ring.
+pub fn ring_switch(context: &RingContext, key: &RingSwitchKey, x: RlweCiphertext) -> Vec<Vec<u64>> {
+    let small = context.switched().expect("a set whose answers are switched");
+    let switch = context.params().switch().expect("a set whose answers are switched");
+    let (parts, gadget, rank) = (context.params().degree() / switch.degree(), switch.gadget(), switch.rank());
+    let [a, b] = [x.a, x.b].map(|half| rescaled(context, half));
+    let mut sums: Vec<Poly<Eval>> = vec![small.zero(); rank + 1];
+    for i in 0..parts {
+        let mut part = part(small, &a, (parts - i) % parts, parts);
+        if i > 0 {
+            times_y(small, &mut part);
+        }
+        let digits = decompose(small, &small.forward(part), gadget);
+        for (digit, row) in digits.iter().zip(&key.rows[i * gadget.digits..]) {
+            sums.iter_mut().zip(row).for_each(|(sum, row)| small.mul_add(sum, digit, row));
+        }
+    }
+    let mut sums: Vec<_> = sums.into_iter().map(|sum| small.inverse(sum)).collect();
+    small.add(&mut sums[rank], &part(small, &b, 0, parts));
+    let bits = switch.response_bits();
+    let width = |poly| if poly < rank { bits.a } else { bits.b };
+    sums.iter().enumerate().map(|(poly, sum)| switch_to_power_of_two(small, sum, width(poly))).collect()
+}
+
+/// Symbols of `symbol_bits` bits of what [`ring_switch`] made: those of the coefficients of `b`, which are multiples of `stride` of
+/// the small ring, or the first of these. `a` are the polynomials of the mask.
+///
+/// Constant time in the secrets and the symbols.
+///
+/// # Panics
+/// As [`ring_switch`].
+pub fn decrypt_switched(
+    context: &RingContext,
+    secrets: &RingSecrets,
+    a: &[Vec<u64>],
+    b: &[u64],
+    stride: usize,
+    symbol_bits: u32,
+) -> Zeroizing<Vec<u32>> {
+    let switch = context.params().switch().expect("a set whose answers are switched");
+    let (degree, bits) = (switch.degree(), switch.response_bits());
+    let ring = Ring::new(degree, &find_primes(degree, PRIME_BITS, 2));
+    let mut sum = Zeroizing::new(ring.zero());
+    for (a, secret) in a.iter().zip(&secrets.switched) {
+        ring.add(&mut sum, &times_secret(&ring, secret, a, bits.a));
+    }
+    let symbol = |(i, &b): (usize, &u64)| {
+        let product = ring.rns().lift_centred(|limb| sum.limb(limb)[i * stride]) as u64;
+        rounded_phase(product, b, bits, symbol_bits)
+    };
+    Zeroizing::new(b.iter().enumerate().map(symbol).collect())
+}
+
+/// `round(x Q_s / Q_1) mod Q_s` of every coefficient, half up.
+fn rescaled(context: &RingContext, x: Poly<Eval>) -> Vec<u128> {
+    let (kept, x) = (context.kept(), context.kept().inverse(x));
+    let (from, to) = (kept.rns().product(), context.switched().map_or(1, |small| small.rns().product()));
+    let value = |i: usize| (kept.rns().lift(|limb| x.limb(limb)[i]) * to + from / 2) / from % to;
+    (0..kept.degree()).map(value).collect()
+}
+
+/// The coefficients `i + j parts`, as a polynomial in Y.
+fn part(small: &Ring, x: &[u128], i: usize, parts: usize) -> Poly<Coeff> {
+    let mut part = small.zero();
+    for (j, &value) in x.iter().skip(i).step_by(parts).enumerate() {
+        for limb in 0..small.limbs() {
+            part.limb_mut(limb)[j] = small.rns().reduce(value, limb);
+        }
+    }
+    part
+}
+
+/// `x Y`: the last coefficient comes first, with the other sign.
+fn times_y(small: &Ring, x: &mut Poly<Coeff>) {
+    for (limb, p) in small.moduli().iter().enumerate() {
+        let words = x.limb_mut(limb);
+        words.rotate_right(1);
+        words[0] = p.sub(0, words[0]);
+    }
+}
