@@ -16,6 +16,8 @@ echo "== answer"
 "$bench" answer
 echo "== onion"
 "$bench" onion
+echo "== tfhe"
+"$bench" tfhe --size 256M
 echo "== packed"
 "$bench" packed
 echo "== colpack"

@@ -98,6 +98,7 @@ fn of_columns(protocol: Protocol, lookup: Lookup, columns: usize) -> Descriptor 
         columns,
         blocks,
         word_bits: facts.word_bits,
+        form: Default::default(),
         slot,
         fields: None,
         compression: None,

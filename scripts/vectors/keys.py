@@ -21,13 +21,17 @@ class Keys:
     levels: list[np.ndarray]  # of each level `[digit][a, b]`
     square: np.ndarray  # `[digit][a, b]`
     pack: list[np.ndarray]  # of each ciphertext of a pair `[digit][a, b_0, b_1]`
+    small_secrets: list[np.ndarray]  # of the small ring, as many as its rank
+    switch: np.ndarray | None  # `[part of s][digit][a_0, .., b]`
 
 
 def generate(params: Rlwe, seed: bytes) -> Keys:
     """The keys in the order in which they travel, masks and errors in the same."""
     context = params.key_context.encode()
-    secrets = streams.derived("hushdb v1 2026 ring secrets", seed + context)
-    secrets = [streams.ternary(secrets, params.degree) for _ in range(2)]
+    stream = streams.derived("hushdb v1 2026 ring secrets", seed + context)
+    secrets = [streams.ternary(stream, params.degree) for _ in range(2)]
+    switch = params.switch
+    small_secrets = [streams.ternary(stream, switch.degree) for _ in range(switch.rank)] if switch else []
     writer = Writer(params, seed + context)
     full, kept = params.full_ring, params.kept_ring
     s = full.forward(full.residues(secrets[0]))
@@ -37,8 +41,9 @@ def generate(params: Rlwe, seed: bytes) -> Keys:
         levels.append(writer.key_switch_key(full, s, image, gadget))
     square = writer.key_switch_key(full, s, full.mul(s, s), params.square)
     of_pair = [kept.forward(kept.residues(secret)) for secret in secrets]
-    pack = [writer.pair_key(kept, of_pair, place, params.pack) for place in range(2)]
-    return Keys(secrets, writer.upload(params.name), levels, square, pack)
+    pack = [writer.pair_key(kept, of_pair, place, params.pack) for place in range(2)] if params.pack.digits else []
+    small_key = writer.switch_key(params, secrets[0], small_secrets) if switch else None
+    return Keys(secrets, writer.upload(params.name), levels, square, pack, small_secrets, small_key)
 
 
 class Writer:
@@ -63,12 +68,35 @@ class Writer:
             rows.append(self.row(ring, secrets, messages))
         return np.stack(rows)
 
+    def switch_key(self, params: Rlwe, s: np.ndarray, small_secrets: list[np.ndarray]) -> np.ndarray:
+        """Of part i of s, row k: `(r_0, .., -sum r_z t_z + e + g_k s_i)`, with all bits."""
+        ring, gadget, parts = params.small_ring, params.switch.gadget, params.degree // params.switch.degree
+        small = [ring.forward(ring.residues(secret)) for secret in small_secrets]
+        return np.stack([self.switch_rows(ring, ring.forward(ring.residues(s[i::parts])), small, gadget) for i in range(parts)])
+
+    def switch_rows(self, ring: Ring, old: np.ndarray, small: list[np.ndarray], gadget: Gadget) -> np.ndarray:
+        rows = []
+        for k in range(gadget.digits):
+            masks, message = [], ring.mul(old, ring.constant(gadget.factor(k)))
+            for t in small:
+                masks.append(self.mask(ring))
+                if len(masks) < len(small):
+                    message = ring.sub(message, ring.mul(masks[-1], t))
+            b = rlwe.encrypt(ring, small[-1], masks[-1], message, self.errors)
+            self.words.append(words.pack(ring.integers(b), ring.modulus.bit_length()))
+            rows.append(np.stack(masks + [ring.forward(b)]))
+        return np.stack(rows)
+
     def row(self, ring: Ring, secrets: list[np.ndarray], messages: list[np.ndarray]) -> np.ndarray:
-        """A mask from a stream of its own, numbered from 1, and a body for every secret."""
+        """A mask, and a body for every secret."""
+        mask = self.mask(ring)
+        return np.stack([mask] + [self.body(ring, s, mask, message) for s, message in zip(secrets, messages)])
+
+    def mask(self, ring: Ring) -> np.ndarray:
+        """From a stream of its own, numbered from 1."""
         self.rows += 1
         stream = streams.derived("hushdb v1 2026 evaluation key masks", self.seed, self.rows)
-        mask = np.stack([streams.uniform(stream, prime, ring.degree) for prime in ring.primes])
-        return np.stack([mask] + [self.body(ring, s, mask, message) for s, message in zip(secrets, messages)])
+        return np.stack([streams.uniform(stream, prime, ring.degree) for prime in ring.primes])
 
     def body(self, ring: Ring, s: np.ndarray, mask: np.ndarray, message: np.ndarray) -> np.ndarray:
         rounded = ring.rounded(rlwe.encrypt(ring, s, mask, message, self.errors), self.dropped)

@@ -13,6 +13,17 @@ class Lwe:
 
 
 @dataclasses.dataclass(frozen=True)
+class Switch:
+    """The small ring of short answers: its degree, the rank of the module over it, and what its key needs."""
+
+    degree: int
+    rank: int
+    primes: tuple[int, ...]
+    gadget: Gadget
+    response: tuple[int, int]
+
+
+@dataclasses.dataclass(frozen=True)
 class Rlwe:
     """An RLWE set. Gadgets of evaluation keys, where a client uploads any; the fold's, wherever something is folded."""
 
@@ -29,6 +40,7 @@ class Rlwe:
     pack: Gadget = Gadget(0, 0, 0)
     selector_dropped: int = 0
     query_dropped: int = 0
+    switch: Switch | None = None
 
     @functools.cached_property
     def kept_ring(self) -> Ring:
@@ -40,6 +52,11 @@ class Rlwe:
         """Modulo Q_e: the kept primes, then the dropped one."""
         return Ring(self.degree, self.kept + ((self.dropped,) if self.dropped else ()))
 
+    @functools.cached_property
+    def small_ring(self) -> Ring:
+        """Modulo Q_s, of short answers."""
+        return Ring(self.switch.degree, self.switch.primes)
+
     @property
     def key_context(self) -> str:
         """What secrets and keys are derived for, beside a seed."""
@@ -47,10 +64,13 @@ class Rlwe:
         def text(gadget: Gadget) -> str:
             return f"{gadget.width},{gadget.digits},{gadget.dropped}"
 
+        small = self.switch
         return (
             f"{self.name}; degree {self.degree}; kept {list(self.kept)}; dropped {self.dropped or 1}; "
             f"levels {' '.join(map(text, self.levels))}; square {text(self.square)}; pack {text(self.pack)}; "
             f"key bits dropped {self.key_dropped}; error 3.2; plain false; order of rows 1"
+            + (f"; switched to {small.rank} of degree {small.degree}; primes {list(small.primes)}" if small else "")
+            + (f"; by {text(small.gadget)}" if small else "")
         )
 
 
@@ -93,7 +113,23 @@ ONION_M31 = Rlwe(
     query_dropped=41,
     response=(31, 24),
 )
-RING = {ONION_M31.name: ONION_M31}
+TFHE_KEYS = Gadget(10, 4, 12)
+TFHE_COMPACT = Rlwe(
+    name="TFHE_COMPACT",
+    degree=2048,
+    kept=(533463041,),
+    dropped=8380417,
+    plaintext_bits=4,
+    levels=11 * (TFHE_KEYS,),
+    square=TFHE_KEYS,
+    fold=Gadget(8, 2, 13),
+    key_dropped=0,
+    selector_dropped=38,
+    query_dropped=29,
+    response=(12, 8),
+    switch=Switch(degree=512, rank=2, primes=(66551809,), gadget=Gadget(7, 2, 12), response=(12, 8)),
+)
+RING = {preset.name: preset for preset in (ONION_M31, TFHE_COMPACT)}
 
 PACK_M31 = dataclasses.replace(
     ONION_M31,

@@ -10,6 +10,7 @@ import exppack_d
 import hybrid
 import onion
 import simple
+import tfhe
 from vector import Differs, Step, Vector
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "vectors"
@@ -17,6 +18,7 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "vectors"
 STEPS: dict[str, Callable[[Vector], Iterator[Step]]] = {
     "hybrid": hybrid.steps,  # the longest first
     "onion": onion.steps,
+    "tfhe": tfhe.steps,
     "colpack": colpack.steps,
     "colpack-s": colpack.steps,
     "frodo": simple.steps,

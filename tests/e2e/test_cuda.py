@@ -31,9 +31,10 @@ PROTOCOLS = {
     "double-pack": (["--preset", "INSECURE_PACK_N256"], 50),
     "hybrid": (["--preset", "INSECURE_PACK_N256"], 50),
     "onion": (["--preset", "INSECURE_RING_N256"], 50),
+    "tfhe": (["--preset", "INSECURE_TFHE_N256", "--form", "symbols"], 50),
 }
 # By index these have no seed that is drawn, so that one table is built twice.
-SAME_TWICE = [protocol for protocol in PROTOCOLS if protocol != "onion"]
+SAME_TWICE = [protocol for protocol in PROTOCOLS if protocol not in ("onion", "tfhe")]
 
 
 class CudaTest(KeyedTest):

@@ -39,6 +39,9 @@ enum What {
     Answer,
     /// A table over rings: its build, the steps of an answer, and whole answers.
     Onion,
+    /// A table of 256-byte records under tfhe, kept as symbols and in evaluation form: its build, the steps of an answer, and whole
+    /// answers.
+    Tfhe,
     /// A table of 4-KiB records whose answers are packed: its build, the steps of an answer, and whole answers of hybrid,
     /// exppack-s and double-pack.
     Packed,
@@ -63,7 +66,7 @@ impl What {
         if matches!(self, Self::GpuAnswers) {
             return true;
         }
-        matches!(self, Self::Packed | Self::Colpack)
+        matches!(self, Self::Packed | Self::Colpack | Self::Tfhe)
     }
 
     /// What people are told of a row.
@@ -93,7 +96,7 @@ struct Args {
     /// benchmarks of their own.
     #[arg(long)]
     protocol: Option<Protocol>,
-    /// Columns (D0) of the tables of `packed`, `colpack` and `gpu-answers`; what is cheapest if not given.
+    /// Columns (D0) of the tables of `tfhe`, `packed`, `colpack` and `gpu-answers`; what is cheapest if not given.
     #[arg(long, value_name = "N")]
     columns: Option<NonZeroUsize>,
     /// Threads; one, and one for every core, if not given.
@@ -145,10 +148,10 @@ impl Args {
             return Err("a batch has at least one query".into());
         }
         match (self.protocol, self.what) {
-            (Some(protocol), What::Answer) if has_keys(protocol) => {
-                Err("answers under evaluation keys have benchmarks of their own: hush-bench onion, packed"
-                    .into())
-            }
+            (Some(protocol), What::Answer) if has_keys(protocol) => Err(
+                "answers under evaluation keys have benchmarks of their own: hush-bench onion, tfhe, packed"
+                    .into(),
+            ),
             _ => Ok(()),
         }
     }
@@ -173,6 +176,7 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         What::Build => build::run(args, &mut report),
         What::Answer => answer::run(args, &mut report),
         What::Onion => paths::run(args, paths::onion(), &mut report),
+        What::Tfhe => paths::run(args, paths::tfhe(), &mut report),
         What::Packed => paths::run(args, paths::packed(), &mut report),
         What::Colpack => paths::run(args, paths::colpack(), &mut report),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
@@ -232,7 +236,7 @@ mod tests {
             ("ntt build onion packed colpack", "--batch 3", false),
             ("build answer", "--backend cuda", true),
             ("scan ntt onion packed colpack", "--backend cuda", false),
-            ("packed colpack", "--columns 64", true),
+            ("tfhe packed colpack", "--columns 64", true),
             ("scan ntt build answer onion", "--columns 64", false),
             ("build answer", "--protocol simple", true),
             ("scan ntt onion packed colpack", "--protocol simple", false),
@@ -248,9 +252,9 @@ mod tests {
 
     #[test]
     fn protocols_with_benchmarks_of_their_own_are_refused() {
-        for protocol in ["onion", "hybrid"] {
+        for protocol in ["onion", "tfhe", "hybrid"] {
             let refused = checked(&format!("answer --protocol {protocol}")).unwrap_err();
-            assert!(refused.ends_with("hush-bench onion, packed"));
+            assert!(refused.ends_with("hush-bench onion, tfhe, packed"));
         }
         assert_eq!(checked("build --protocol hybrid"), Ok(()));
         assert_eq!(checked("answer --protocol colpack"), Ok(()));

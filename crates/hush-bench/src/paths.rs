@@ -1,5 +1,5 @@
-//! `hush-bench onion`, `packed`, `colpack`: tables by index, their build, every step of an answer by itself, and whole answers,
-//! as multiples of the sum of their steps.
+//! `hush-bench onion`, `tfhe`, `packed`, `colpack`: tables by index, their build, every step of an answer by itself, and whole
+//! answers, as multiples of the sum of their steps.
 
 use std::{error::Error, path::Path, sync::Arc};
 
@@ -12,7 +12,12 @@ use hush_ops::{
     tiling::DbBytes,
 };
 use hush_protocol::{
-    Protocol, any_page::TableParams, descriptor::Descriptor, facts::DB_FILE, hosted::Hosted, page::Page,
+    Protocol,
+    any_page::TableParams,
+    descriptor::Descriptor,
+    facts::{DB_FILE, DbForm},
+    hosted::Hosted,
+    page::Page,
     registry::Visitor,
 };
 use hush_store::snapshot::Header;
@@ -33,6 +38,9 @@ const BATCHES: [usize; 3] = [1, 8, 32];
 /// Bytes of a record, but where plaintexts are longer.
 const RECORD_BYTES: usize = 4096;
 
+/// Bytes of a record of `tfhe`, a quarter of a plaintext.
+const SHORT_RECORD_BYTES: usize = 256;
+
 /// Tables of one set of files, which serve several protocols.
 #[derive(Clone)]
 pub(super) struct Paths {
@@ -40,8 +48,21 @@ pub(super) struct Paths {
     protocols: &'static [Protocol],
     /// The parameter set; the default one if none.
     preset: Option<&'static str>,
+    /// How plaintexts are kept, where there is a choice.
+    form: Option<DbForm>,
     /// Bytes of a record.
     record_bytes: usize,
+}
+
+/// Tables of `tfhe`: short records, transformed for every batch, and stored.
+pub(super) fn tfhe() -> Vec<Paths> {
+    let paths = |form| Paths {
+        protocols: &[Protocol::Tfhe],
+        preset: None,
+        form: Some(form),
+        record_bytes: SHORT_RECORD_BYTES,
+    };
+    [DbForm::Symbols, DbForm::Evaluation].map(paths).to_vec()
 }
 
 /// Tables of `onion`: records of two plaintexts.
@@ -49,6 +70,7 @@ pub(super) fn onion() -> Vec<Paths> {
     let paths = |set: RingParams| Paths {
         protocols: &[Protocol::Onion],
         preset: Some(set.name()),
+        form: None,
         record_bytes: 2 * set.plaintext_bytes(),
     };
     [ONION_M31, ONION_S].map(paths).to_vec()
@@ -57,7 +79,7 @@ pub(super) fn onion() -> Vec<Paths> {
 /// Tables whose answers are packed by evaluation keys: records of one plaintext.
 pub(super) fn packed() -> Vec<Paths> {
     let protocols = &[Protocol::Hybrid, Protocol::ExppackS, Protocol::DoublePack];
-    vec![Paths { protocols, preset: None, record_bytes: RECORD_BYTES }]
+    vec![Paths { protocols, preset: None, form: None, record_bytes: RECORD_BYTES }]
 }
 
 /// Tables of column packing: records of two plaintexts.
@@ -65,6 +87,7 @@ pub(super) fn colpack() -> Vec<Paths> {
     vec![Paths {
         protocols: &[Protocol::Colpack, Protocol::ColpackS],
         preset: None,
+        form: None,
         record_bytes: RECORD_BYTES,
     }]
 }
@@ -79,6 +102,7 @@ impl Paths {
         let dir = scratch.path().join("table");
         let options = BuildOptions {
             preset: self.preset.map(str::to_owned),
+            form: self.form,
             columns: args.columns.map(|columns| columns.get()),
             ..tables::options(self.protocols[0])
         };
@@ -117,6 +141,7 @@ impl Served {
     ) -> Result<Self, Box<dyn Error>> {
         let built = header.descriptor.params()?;
         let params = protocol.page().table(built.facts().preset, built.facts().shape)?;
+        let params = params.in_form(header.descriptor.form)?;
         let word_bits = params.facts().word_bits;
         let mut descriptor = Descriptor { protocol, word_bits, ..header.descriptor.clone() };
         descriptor.seal();
@@ -171,7 +196,9 @@ impl Served {
         sums: &[(usize, f64)],
         report: &mut Report,
     ) -> Result<(), Box<dyn Error>> {
-        let is_scanned = |content: &Content| matches!(content, Content::Bytes(_) | Content::Eval(_));
+        let is_scanned = |content: &Content| {
+            matches!(content, Content::Bytes(_) | Content::Eval(_) | Content::Symbols { .. })
+        };
         let contents = self.params.files().into_iter().map(|spec| spec.content);
         let scanned: u64 = contents.filter(is_scanned).map(|content| content.bytes()).sum();
         let db = &self.files.iter().find(|(name, _)| *name == DB_FILE).ok_or("a table has a database")?.1;

@@ -16,11 +16,12 @@ use hush_ops::{
     OpsError,
     contract::{
         BatchWords, ChainPolys, EntryOrder, LweBatch, LweOps, LweQueries, PowerKeys, RLWE_POLYS, RingOps,
-        RlweBatch, Steps, ciphertext_words, poly_words,
+        RlweBatch, Steps, TfheOps, ciphertext_words, poly_words,
     },
     ntt_tiling::{NttTiledDb, NttTiling},
     pack_shape::PackShape,
     path::{Content, StepShape},
+    symbol_tiling::{SymbolDb, SymbolTiling},
     tiling::{DbBytes, TiledDb, Tiling},
 };
 use hush_protocol::facts::FileSpec;
@@ -43,6 +44,22 @@ pub(crate) trait Operands<B: Steps> {
     /// # Errors
     /// As above.
     fn ntt_db(&self, backend: &B, ring: &B::Ring, tiling: NttTiling) -> Result<B::NttDb, Box<dyn Error>>;
+
+    /// A database of symbols.
+    ///
+    /// # Errors
+    /// As above.
+    fn symbols(
+        &self,
+        backend: &B,
+        ring: &B::Ring,
+        _set: RingParams,
+        tiling: SymbolTiling,
+    ) -> Result<B::Symbols, Box<dyn Error>> {
+        let bytes =
+            random_words(tiling.bytes() / 4).iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        Ok(backend.open_symbols(ring, SymbolDb::new(tiling, Arc::new(bytes))?)?)
+    }
 
     /// Words of so many polynomials modulo Q_1, below their primes.
     ///
@@ -132,6 +149,32 @@ pub(crate) trait Operands<B: Steps> {
                 Box::new(move || {
                     let selectors: Vec<_> = selectors.iter().collect();
                     backend.rlwe_fold(&on.ring, &db, &selectors).map(drop)
+                })
+            }
+            StepShape::SymbolFold { ring, db } => {
+                let on = Ring::open(backend, &ring)?;
+                let selectors = of_each(&on, db.rows())?;
+                let db = self.symbols(backend, &on.ring, ring, db)?;
+                Box::new(move || {
+                    let selectors: Vec<_> = selectors.iter().collect();
+                    backend.symbol_fold(&on.ring, &db, &selectors).map(drop)
+                })
+            }
+            StepShape::Rotate { ring, count, bits } => {
+                let (on, rows) = (Ring::open(backend, &ring)?, 2 * ring.fold_gadget().digits);
+                let bits = (0..bits).map(|_| ciphertexts(&on, rows)).collect::<Result<Vec<_>, _>>()?;
+                let ciphertexts = of_each(&on, count)?;
+                Box::new(move || {
+                    let ciphertexts: Vec<_> = ciphertexts.iter().collect();
+                    backend.rotate(&on.ring, &ciphertexts, &vec![&bits[..]; batch]).map(drop)
+                })
+            }
+            StepShape::RingSwitch { ring } => {
+                let on = Ring::open(backend, &ring)?;
+                let (keys, ciphertexts) = (on.keys()?, of_each(&on, 1)?);
+                Box::new(move || {
+                    let ciphertexts: Vec<_> = ciphertexts.iter().collect();
+                    backend.ring_switch(&on.ring, &vec![&keys; batch], &ciphertexts).map(drop)
                 })
             }
             StepShape::RgswFold { ring, entries, planes } => {
@@ -231,6 +274,17 @@ impl Operands<Cpu> for TableFiles<'_> {
             None => NttTiledDb::from_polys(tiling, &polys()),
         };
         Ok(cpu.open_ntt_db(ring, db)?)
+    }
+
+    fn symbols(
+        &self,
+        cpu: &Cpu,
+        ring: &CpuRing,
+        set: RingParams,
+        tiling: SymbolTiling,
+    ) -> Result<<Cpu as TfheOps>::Symbols, Box<dyn Error>> {
+        let bytes = self.of(Content::Symbols { ring: set, db: tiling }).ok_or("a table kept as symbols")?;
+        Ok(cpu.open_symbols(ring, SymbolDb::new(tiling, bytes)?)?)
     }
 
     fn polys(&self, cpu: &Cpu, ring: &CpuRing, count: usize) -> Result<BatchWords, Box<dyn Error>> {

@@ -16,9 +16,10 @@ const WORD: usize = size_of::<u32>();
 impl Footprint for Cpu {
     fn largest_batch(step: &StepShape) -> usize {
         match step {
-            StepShape::Expand { .. } | StepShape::Pack { .. } | StepShape::RlweFold { .. } => {
-                EXPANDED_QUERIES
-            }
+            StepShape::Expand { .. }
+            | StepShape::Pack { .. }
+            | StepShape::RlweFold { .. }
+            | StepShape::SymbolFold { .. } => EXPANDED_QUERIES,
             StepShape::LweFold { .. }
             | StepShape::LweHint { .. }
             | StepShape::ReinterpretLwe { .. }
@@ -27,6 +28,8 @@ impl Footprint for Cpu {
             | StepShape::AddRlwe { .. }
             | StepShape::ReinterpretRlwe { .. }
             | StepShape::RgswFold { .. }
+            | StepShape::Rotate { .. }
+            | StepShape::RingSwitch { .. }
             | StepShape::PackColumns { .. }
             | StepShape::RgswPowerFold { .. }
             | StepShape::Respond { .. } => FOLD_QUERIES,
@@ -52,6 +55,10 @@ impl Footprint for Cpu {
                 StepShape::RgswFold { ring, entries, planes } => {
                     entries.div_ceil(2) * planes * 2 * poly(&ring)
                 }
+                StepShape::SymbolFold { ring, db } => (db.rows() + db.columns()) * 2 * poly(&ring),
+                // As it was, turned, and folded.
+                StepShape::Rotate { ring, count, .. } => 3 * count * 2 * poly(&ring),
+                StepShape::RingSwitch { ring } => switched_bytes(&ring),
                 // Of the keys words and polynomials, as they came and as they are read; of the results a word a row.
                 StepShape::PackColumns { ring, columns, .. } => {
                     WORD * (columns.cols() + columns.rows()) + 8 * poly(&ring)
@@ -65,6 +72,7 @@ impl Footprint for Cpu {
         match content {
             Content::Bytes(tiling) => tiling.bytes(),
             Content::Eval(tiling) => tiling.bytes(),
+            Content::Symbols { db, .. } => db.bytes(),
             Content::Chain { .. } => content.bytes() as usize,
             Content::Download { .. } => 0,
         }
@@ -79,7 +87,8 @@ impl Footprint for Cpu {
         let digits: usize =
             ring.levels().iter().chain([&ring.square_gadget()]).map(|gadget| gadget.digits).sum();
         let packing = 6 * ring.pack_gadget().digits * ring.kept_limbs();
-        WORD * ring.degree() * (2 * digits * limbs + packing)
+        let switch = ring.switch().map_or(0, |switch| switch.key_words(ring.degree()));
+        WORD * (ring.degree() * (2 * digits * limbs + packing) + switch)
     }
 }
 

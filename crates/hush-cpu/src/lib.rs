@@ -22,6 +22,7 @@ pub mod probe;
 mod reinterpret_lwe;
 mod ring;
 mod rlwe_fold;
+mod tfhe;
 mod tile_config;
 mod workspace;
 

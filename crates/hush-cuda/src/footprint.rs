@@ -5,6 +5,7 @@ use hush_ops::{
     ntt_tiling::{MAX_TILE_WIDTH, NttTiling},
     pack_shape::PackShape,
     path::{Content, Footprint, StepShape},
+    symbol_tiling::SymbolTiling,
     tiling::Tiling,
 };
 
@@ -52,6 +53,16 @@ impl Footprint for Cuda {
             StepShape::RgswFold { ring, entries, planes } => {
                 RingBytes::new(&ring).rgsw_fold(batch, entries, planes)
             }
+            StepShape::SymbolFold { ring, db } => match evaluated(&ring, db) {
+                Some(db) => RingBytes::new(&ring).rlwe_fold(batch, db),
+                None => 0,
+            },
+            // As it was, turned and both, and a fold of two entries.
+            StepShape::Rotate { ring, count, .. } => {
+                let bytes = RingBytes::new(&ring);
+                bytes.polys(batch * 8 * count) + bytes.rgsw_fold(batch, 2, count)
+            }
+            StepShape::RingSwitch { ring } => RingBytes::new(&ring).polys(2 * batch),
             StepShape::PackColumns { ring, columns, .. } => {
                 RingBytes::new(&ring).pack_columns(batch, columns.cols())
             }
@@ -64,6 +75,7 @@ impl Footprint for Cuda {
         match content {
             Content::Bytes(tiling) => CudaDb::bytes_for(*tiling),
             Content::Eval(tiling) => CudaNttDb::bytes_for(*tiling),
+            Content::Symbols { ring, db } => evaluated(ring, *db).map_or(0, CudaNttDb::bytes_for),
             Content::Chain { ring, shape, folds } => RingBytes::new(ring).chain(shape, *folds),
             Content::Download { .. } => 0,
         }
@@ -73,6 +85,7 @@ impl Footprint for Cuda {
         match content {
             Content::Bytes(tiling) => db_staging(*tiling),
             Content::Eval(tiling) => ntt_db_staging(*tiling),
+            Content::Symbols { ring, db } => evaluated(ring, *db).map_or(0, ntt_db_staging),
             // Masks that nothing is folded with are rounded, and go back.
             Content::Chain { ring, shape, folds } => {
                 let (bytes, plaintexts) = (RingBytes::new(ring), shape.plaintexts());
@@ -120,6 +133,11 @@ fn db_staging(tiling: Tiling) -> usize {
 /// What is uploaded at once of a database in evaluation form.
 fn ntt_db_staging(tiling: NttTiling) -> usize {
     tiling.bytes().min(STAGING_BYTES.max(WORD * tiling.group_words()))
+}
+
+/// A database of symbols in evaluation form, which is what is there of it.
+fn evaluated(ring: &RingParams, db: SymbolTiling) -> Option<NttTiling> {
+    NttTiling::new(db.degree(), ring.kept_limbs(), db.rows(), db.columns()).ok()
 }
 
 /// The RLWE set, in bytes.

@@ -311,6 +311,7 @@ impl Update {
             protocol: Some(descriptor.protocol),
             preset: Some(descriptor.preset.clone()),
             filter: descriptor.lookup.keys().map(|keys| keys.filter),
+            form: Some(descriptor.form),
             tiers: Tiers::AtMost(DEFAULT_TIERS.max(1 + descriptor.tiers())),
             compress: if descriptor.compression.is_some() { Compress::Zstd } else { Compress::None },
             changes: Some(ChangeRoom::For(room.unwrap_or(count.room as usize))),

@@ -21,6 +21,7 @@ mod column;
 mod memory;
 mod pack;
 mod ring;
+mod tfhe;
 
 pub use batch_words::{BatchWords, LentWords};
 pub use column::{
@@ -29,6 +30,7 @@ pub use column::{
 pub use memory::{HostMemory, Memory, WordRange, WordStore};
 pub use pack::{PackOps, round_word_up, switched_bytes};
 pub use ring::{EntryOrder, Expanded, RLWE_POLYS, RingOps, RlweBatch, ciphertext_words, poly_words};
+pub use tfhe::TfheOps;
 
 /// A batch of LWE queries: `batch` vectors of `cols` words modulo 2^32, query after query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -199,9 +201,9 @@ pub struct BandSystem {
 }
 
 /// All steps: what a backend of every protocol has.
-pub trait Steps: PackOps + ColumnOps {}
+pub trait Steps: PackOps + ColumnOps + TfheOps {}
 
-impl<B: PackOps + ColumnOps> Steps for B {}
+impl<B: PackOps + ColumnOps + TfheOps> Steps for B {}
 
 /// The offline steps of the key filters.
 pub trait FilterOps: Send + Sync {

@@ -4,7 +4,7 @@
 //! * [`symbol`]: bytes and words, of which the slots of a key filter are made.
 //! * [`path`]: the steps of a protocol as data: what they do, what memory they take.
 //! * [`tiling`]: the one layout of a byte database that every backend reads.
-//! * [`ntt_tiling`]: the one layout of a database of ring elements.
+//! * [`ntt_tiling`], [`symbol_tiling`]: the layouts of a database of ring elements, in evaluation form and as symbols.
 //! * [`mod@reference`]: slow and obvious: the oracle that fast backends equal bit for bit.
 
 pub mod check;
@@ -15,6 +15,7 @@ pub mod pack_shape;
 pub mod path;
 pub mod reference;
 pub mod symbol;
+pub mod symbol_tiling;
 pub mod tiling;
 
 pub use error::OpsError;

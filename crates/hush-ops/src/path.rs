@@ -7,7 +7,10 @@ use std::ops::Add;
 
 use hush_he::{entities::PublicMatrix, params::RingParams};
 
-use crate::{contract::PACK_BYTES, ntt_tiling::NttTiling, pack_shape::PackShape, tiling::Tiling};
+use crate::{
+    contract::PACK_BYTES, ntt_tiling::NttTiling, pack_shape::PackShape, symbol_tiling::SymbolTiling,
+    tiling::Tiling,
+};
 
 /// A step of the contract with the shapes of its operands, for one query; a batch has as many of each.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,6 +99,13 @@ pub enum StepShape {
         /// D0 rows, a column a plane and entry.
         db: NttTiling,
     },
+    /// (5)(6) `symbol_fold` of a database of symbols.
+    SymbolFold {
+        /// The RLWE set.
+        ring: RingParams,
+        /// D0 rows, a column a plane and entry.
+        db: SymbolTiling,
+    },
     /// (7) `rgsw_fold` of entries to one.
     RgswFold {
         /// The RLWE set.
@@ -104,6 +114,20 @@ pub enum StepShape {
         entries: usize,
         /// Planes of each.
         planes: usize,
+    },
+    /// `rotate` by encrypted bits.
+    Rotate {
+        /// The RLWE set.
+        ring: RingParams,
+        /// Ciphertexts.
+        count: usize,
+        /// Bits.
+        bits: usize,
+    },
+    /// `ring_switch` of a ciphertext.
+    RingSwitch {
+        /// The RLWE set.
+        ring: RingParams,
     },
     /// (3c) `pack_columns`.
     PackColumns {
@@ -196,6 +220,9 @@ impl StepShape {
             Self::AddRlwe { .. } => "add_rlwe",
             Self::ReinterpretRlwe { .. } => "reinterpret_rlwe",
             Self::RlweFold { .. } => "rlwe_fold",
+            Self::SymbolFold { .. } => "symbol_fold",
+            Self::Rotate { .. } => "rotate",
+            Self::RingSwitch { .. } => "ring_switch",
             Self::RgswFold { .. } => "rgsw_fold",
             Self::PackColumns { .. } => "pack_columns",
             Self::RgswPowerFold { .. } => "rgsw_power_fold",
@@ -214,6 +241,9 @@ impl StepShape {
             | Self::AddRlwe { ring, .. }
             | Self::ReinterpretRlwe { ring, .. }
             | Self::RlweFold { ring, .. }
+            | Self::SymbolFold { ring, .. }
+            | Self::Rotate { ring, .. }
+            | Self::RingSwitch { ring }
             | Self::RgswFold { ring, .. }
             | Self::PackColumns { ring, .. }
             | Self::RgswPowerFold { ring, .. }
@@ -274,6 +304,23 @@ impl StepShape {
             }
             Self::RgswFold { ring, entries, planes } => {
                 external_products(&ring, queries * (planes * entries.saturating_sub(1)) as f64)
+            }
+            Self::SymbolFold { ring, db } => {
+                let polys = (db.rows() * db.columns() * ring.kept_limbs()) as f64;
+                let sums = 2.0 * queries * (db.columns() * ring.kept_limbs() * ring.degree()) as f64;
+                // A batch shares the transforms.
+                let (bytes, products) = (db.bytes() as f64, sums * db.rows() as f64);
+                Work { bytes, transforms: polys, products, sums, ..Work::default() }
+            }
+            Self::Rotate { ring, count, bits } => external_products(&ring, queries * (count * bits) as f64),
+            Self::RingSwitch { ring } => {
+                // A transform of the small ring costs less in proportion to its degree.
+                let small = ring.switch().map_or(0.0, |switch| {
+                    let parts = ring.degree() / switch.degree();
+                    let transforms = parts * (2 + switch.gadget().digits) + switch.rank() + 1;
+                    (transforms * switch.ring().limbs() * switch.degree()) as f64 / ring.degree() as f64
+                });
+                switches(&ring, 2.0 * queries) + Work { transforms: queries * small, ..Work::default() }
             }
             Self::PackColumns { ring, columns, shape } => {
                 let polys = queries * (ring.kept_limbs() * (1 + shape.plaintexts())) as f64;
@@ -371,6 +418,13 @@ pub enum Content {
     Bytes(Tiling),
     /// A database of ring elements in evaluation form.
     Eval(NttTiling),
+    /// A database of ring elements as symbols.
+    Symbols {
+        /// The RLWE set.
+        ring: RingParams,
+        /// D0 rows, a column a plane and entry.
+        db: SymbolTiling,
+    },
     /// The polynomials of a chain (`chain_hint`): a digit and a mask for every plaintext.
     Chain {
         /// The RLWE set.
@@ -393,6 +447,7 @@ impl Content {
         match self {
             Self::Bytes(tiling) => tiling.stored_bytes(),
             Self::Eval(tiling) => tiling.stored_bytes(),
+            Self::Symbols { db, .. } => db.stored_bytes(),
             Self::Chain { ring, shape, .. } => 2 * shape.plaintexts() as u64 * poly_bytes(ring) as u64,
             Self::Download { bytes } => *bytes,
         }

@@ -4,11 +4,14 @@
 use std::sync::Arc;
 
 use hush_he::{
-    algorithms::{decrypt_response, encrypt_ring_query, generate_keys, open_keys, open_ring_query},
+    algorithms::{
+        decrypt_response, decrypt_switched, encrypt_ring_query, generate_keys, open_keys, open_ring_query,
+    },
     entities::{EvaluationKeys, RingSecrets, RlweCiphertext},
     params::{
-        INSECURE_RING_N256, ONION_M31, ONION_S, ONIONPIRV2_N2048_2X30_SEC113, ONIONPIRV2_N4096_4X27_SEC126,
-        PACK_M31, RingContext, RingNoise, RingParams, VIPIR_N4096_3X29,
+        INSECURE_RING_N256, INSECURE_TFHE_N256, ONION_M31, ONION_S, ONIONPIRV2_N2048_2X30_SEC113,
+        ONIONPIRV2_N4096_4X27_SEC126, PACK_M31, RingContext, RingNoise, RingParams, TFHE_COMPACT, TFHE_FAST,
+        TFHE_TINY, VIPIR_N4096_3X29,
     },
 };
 use hush_math::{
@@ -17,7 +20,7 @@ use hush_math::{
     ring::Ring,
 };
 use hush_ops::{
-    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch},
+    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch, TfheOps},
     ntt_tiling::{NttTiledDb, NttTiling},
     reference::{Reference, expand::tree},
 };
@@ -107,8 +110,9 @@ impl<'a> Lookup<'a> {
     }
 
     /// Answers over a table of plaintexts, checks what the client decodes, and returns measured by predicted variance
-    /// after the first dimension and after the folds, of what the pair packing adds, and of the rounded response.
-    fn answer_ratios(&self, symbols: &[u32]) -> [Option<f64>; 4] {
+    /// after the first dimension and after the folds, of what the pair packing adds, of the rounded response, after a rotation, and
+    /// of a response that is switched to a small ring.
+    fn answer_ratios(&self, symbols: &[u32]) -> [Option<f64>; 6] {
         let Client { context, secrets, keys } = self.client;
         let (params, kept) = (context.params(), context.kept());
         let n = params.degree();
@@ -173,7 +177,48 @@ impl<'a> Lookup<'a> {
             after.ratio(predicted.folded),
             packing.ratio(predicted.pack),
             response.ratio(sent_variance),
+            self.rotated_ratio(&ring, &s, &chosen, message(self.entry)),
+            self.switched_ratio(&ring, &chosen, &symbols[(self.row * COLUMNS + self.entry) * n..][..n]),
         ]
+    }
+
+    /// The first of the chosen ciphertexts, rotated by the bits of the entry, against its message that was.
+    fn rotated_ratio(
+        &self,
+        ring: &Arc<RingContext>,
+        s: &Poly<Eval>,
+        chosen: &RlweBatch,
+        message: Poly<Eval>,
+    ) -> Option<f64> {
+        let kept = self.client.context.kept();
+        let rotated = Reference.rotate(ring, &[chosen], &[&self.expanded.bits[..]]).unwrap().remove(0);
+        let mut expected = kept.inverse(message);
+        for (limb, p) in kept.moduli().iter().enumerate() {
+            let words = expected.limb_mut(limb);
+            words.rotate_left(self.entry);
+            let first = words.len() - self.entry;
+            words[first..].iter_mut().for_each(|word| *word = p.sub(0, *word));
+        }
+        let mut squares = Squares::default();
+        squares.add(kept, s, &ciphertext(kept, rotated.ciphertext(0)), &kept.forward(expected));
+        let predicted = self.predicted();
+        squares.ratio(predicted.folded + FOLDS as f64 * predicted.fold)
+    }
+
+    /// The first of the chosen ciphertexts over the small ring, against its symbols; `None` in sets without one.
+    fn switched_ratio(&self, ring: &Arc<RingContext>, chosen: &RlweBatch, symbols: &[u32]) -> Option<f64> {
+        let Client { context, secrets, keys } = self.client;
+        let (params, switch) = (context.params(), context.params().switch()?);
+        let polys = Reference.ring_switch(ring, &[keys], &[chosen]).unwrap().remove(0);
+        let (a, b) = polys.split_at(switch.rank());
+        let (parts, bits) = (params.degree() / switch.degree(), params.plaintext_bits());
+        let expected: Vec<u32> = symbols.iter().copied().step_by(parts).collect();
+        assert_eq!(decrypt_switched(context, secrets, a, &b[0], 1, bits)[..], expected, "{}", params.name());
+        let finest = decrypt_switched(context, secrets, a, &b[0], 1, switch.response_bits().a);
+        let mut squares = Squares::default();
+        squares.add_steps(&finest, &expected, switch.response_bits().a, bits);
+        let predicted = self.predicted().ring_switched(params, switch);
+        squares.ratio(predicted.response + predicted.response_bound.powi(2) / 3.0)
     }
 
     fn table(&self, symbol: &mut dyn FnMut(usize, usize, usize) -> u32) -> Vec<u32> {
@@ -286,6 +331,10 @@ fn measured_noise_is_the_predicted_one() {
         (ONIONPIRV2_N2048_2X30_SEC113, 32, 2),
         (*PACK_M31.ring(), 64, 4),
         (*VIPIR_N4096_3X29.ring(), 16, 2),
+        (*INSECURE_TFHE_N256.ring(), 32, 12),
+        (*TFHE_COMPACT.ring(), 32, 10),
+        (*TFHE_TINY.ring(), 16, 6),
+        (*TFHE_FAST.ring(), 32, 4),
     ];
     for (params, rows, keys) in sets {
         let measured = with_fresh_keys(params, keys, |client, rng| {
@@ -297,7 +346,9 @@ fn measured_noise_is_the_predicted_one() {
             let sum: Option<f64> = measured.iter().map(|ratios| ratios[step]).sum();
             sum.map(|sum| bits(sum / keys as f64))
         };
-        let steps = ["leaf", "selector", "bottom", "top", "first", "folded", "pack", "response"];
+        let steps = [
+            "leaf", "selector", "bottom", "top", "first", "folded", "pack", "response", "rotated", "switched",
+        ];
         // Sets without pair packing have no such step, and the response of the widest one is not measured in steps.
         let means: Vec<(&str, f64)> =
             steps.into_iter().enumerate().filter_map(|(i, step)| Some((step, mean(i)?))).collect();
@@ -306,7 +357,8 @@ fn measured_noise_is_the_predicted_one() {
         assert_eq!(means.iter().any(|(step, _)| *step == "pack"), params.packs_pairs());
         for (step, ratio) in means {
             // The rounding of folds counts only where the bit is 1.
-            let lowest = if ["folded", "response"].contains(&step) { -0.8 } else { -0.3 };
+            let lowest =
+                if ["folded", "response", "rotated", "switched"].contains(&step) { -0.8 } else { -0.3 };
             assert!((lowest..0.3).contains(&ratio), "{} {step}: {ratio:.2} bits off", params.name());
         }
     }

@@ -8,7 +8,7 @@ use hush_ops::path::Step;
 use crate::{
     ProtocolError,
     client::{AskedTable, ClientHalf, Given},
-    facts::{Database, Facts, FileSpec, HintPlan, WordBits},
+    facts::{Database, DbForm, Facts, FileSpec, HintPlan, WordBits},
     page::Page,
     table::{SegmentShape, TableShape},
     wire::QuerySizes,
@@ -171,6 +171,14 @@ impl TableParams {
         self.base().table.segment(shape)
     }
 
+    /// The same table, of one segment yet, with its database in `form`; so will those of its segments be.
+    ///
+    /// # Errors
+    /// As [`Page::in_form`].
+    pub fn in_form(self, form: DbForm) -> Result<Self, ProtocolError> {
+        Ok(Self::of(vec![self.base().table.in_form(form)?]))
+    }
+
     /// What a look-up of the table is: the shape of the query is that of the base, answers and files are those of all segments.
     pub fn facts(&self) -> &Facts {
         &self.facts
@@ -286,6 +294,7 @@ impl PartialEq for TableParams {
 }
 
 trait AnyTable: Send + Sync {
+    fn in_form(&self, form: DbForm) -> Result<SegmentParams, ProtocolError>;
     fn segment(&self, shape: SegmentShape) -> Result<SegmentParams, ProtocolError>;
     fn database(&self) -> Database;
     fn hint(&self) -> Option<HintPlan>;
@@ -297,6 +306,10 @@ trait AnyTable: Send + Sync {
 struct TableOf<P: Page>(P::Table);
 
 impl<P: Page> AnyTable for TableOf<P> {
+    fn in_form(&self, form: DbForm) -> Result<SegmentParams, ProtocolError> {
+        Ok(SegmentParams::new::<P>(P::in_form(self.0.clone(), form)?))
+    }
+
     fn segment(&self, shape: SegmentShape) -> Result<SegmentParams, ProtocolError> {
         let table = P::segment(&self.0, shape)?;
         // It is asked with the query of the base.

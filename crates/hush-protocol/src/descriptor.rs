@@ -7,7 +7,7 @@ use crate::{
     ProtocolError,
     any_page::TableParams,
     changes::ChangeFormat,
-    facts::WordBits,
+    facts::{DbForm, WordBits},
     fields::Fields,
     keyword::{BlockMap, FilterKind, LaneMap, MAX_BLOCKS, MAX_FINGERPRINT_BYTES, WrappedFilter},
     page::Page,
@@ -52,6 +52,9 @@ pub struct Descriptor {
     /// answers are packed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word_bits: Option<WordBits>,
+    /// Over rings: how plaintexts are kept.
+    #[serde(default, skip_serializing_if = "DbForm::is_default")]
+    pub form: DbForm,
     /// What is in a slot.
     pub slot: SlotFormat,
     /// Of values of several columns: their names.
@@ -367,7 +370,8 @@ impl Descriptor {
     /// # Errors
     /// [`ProtocolError`] if the preset is unknown or the shape is refused.
     pub fn params(&self) -> Result<TableParams, ProtocolError> {
-        let base = self.protocol.page().described(&self.preset, self.shape(), self.word_bits)?;
+        let base =
+            self.protocol.page().described(&self.preset, self.shape(), self.word_bits)?.in_form(self.form)?;
         self.segments.iter().try_fold(base, |table, segment| table.with_segment(segment.shape()))
     }
 
@@ -377,6 +381,7 @@ impl Descriptor {
     /// As [`Descriptor::params`].
     pub fn tables<P: Page>(&self) -> Result<Vec<P::Table>, ProtocolError> {
         let base = P::described(P::Set::named(&self.preset)?, self.shape(), self.word_bits)?;
+        let base = P::in_form(base, self.form)?;
         let beside = self.segments.iter().map(|segment| P::segment(&base, segment.shape()));
         let beside = beside.collect::<Result<Vec<_>, _>>()?;
         Ok([vec![base], beside].concat())

@@ -1,14 +1,47 @@
 //! What a table is, as plain data: facts, files, and what is made of its hint.
 
+use std::str::FromStr;
+
 use hush_he::{
     entities::PublicMatrix,
     params::{ColumnParams, MIN_SECURITY_BITS, RingParams},
 };
 pub use hush_ops::path::Content;
 use hush_ops::{pack_shape::PackShape, tiling::Tiling};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{registry::Protocol, ring_table::RingTable, table::TableShape, wire::QuerySizes};
+
+/// How plaintexts are kept in a database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DbForm {
+    /// In evaluation form: read as they are.
+    #[default]
+    Evaluation,
+    /// As symbols: as long as the records, and transformed for every batch.
+    Symbols,
+}
+
+impl DbForm {
+    /// Whether it is the one that goes without saying.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl FromStr for DbForm {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "evaluation" => Ok(Self::Evaluation),
+            "symbols" => Ok(Self::Symbols),
+            _ => Err(format!("unknown form '{name}': use evaluation or symbols")),
+        }
+    }
+}
 
 /// Bits of the words of a query, a hint and an answer, as a descriptor has them.
 pub type WordBits = [u32; 3];
@@ -99,12 +132,23 @@ pub const COLUMNS_FILE: &str = "columns.bin";
 pub const CHAIN_FILE: &str = "chain.bin";
 
 /// How slots lie in the database.
+#[expect(clippy::large_enum_variant, reason = "there is one of it at a time")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Database {
     /// As bytes: a block is a band of rows, a slot a column of it.
     Bytes(Tiling),
-    /// As plaintexts in evaluation form, whitened.
+    /// As plaintexts, whitened, in the form that the table says.
     Plaintexts(RingTable),
+}
+
+impl Database {
+    /// How plaintexts are kept in it; bytes are as they are.
+    pub fn form(&self) -> DbForm {
+        match self {
+            Self::Bytes(_) => DbForm::default(),
+            Self::Plaintexts(table) => table.form(),
+        }
+    }
 }
 
 /// What is made of the hint of the database when a table is built.

@@ -43,6 +43,8 @@ const AUTO_PACK_COLUMN_BYTES: usize = 512 << 20;
 
 /// Rows of the first dimension (D0) of a table over rings: more make queries longer to expand, fewer leave more to fold.
 const RING_COLUMNS: usize = 256;
+/// The same where every row is some bits of a query (`tfhe`).
+const ROTATED_COLUMNS: usize = 32;
 /// Entries that a table over rings should have before it gets more rows: as many as fill a tile of its database.
 const RING_ENTRIES: usize = 16;
 
@@ -134,6 +136,13 @@ pub(crate) fn shorter_answers(slot_bytes: usize) -> RingParams {
 /// Rows of the first dimension of a table over rings: 256, if there are enough slots.
 pub(crate) fn ring_columns(ring: &RingParams, slots: usize, slot_bytes: usize) -> usize {
     slots.div_ceil(lanes(ring, slot_bytes) * RING_ENTRIES).min(RING_COLUMNS)
+}
+
+/// Rows of the first dimension of a table whose lanes are rotated: 32, if there are enough plaintexts. More make queries longer,
+/// fewer leave more folds.
+pub(crate) fn rotated_columns(ring: &RingParams, slots: usize, slot_bytes: usize) -> usize {
+    let lanes = 1 << lanes(ring, slot_bytes).ilog2();
+    slots.div_ceil(lanes).min(ROTATED_COLUMNS)
 }
 
 /// Block and column of record `index`, where records are found by index.

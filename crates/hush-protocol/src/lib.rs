@@ -3,7 +3,7 @@
 //! * [`registry`]: every protocol, a line each. [`page`]: what a page says. [`facts`], [`any_page`]: the same as data.
 //! * [`presets`]: every parameter set, and the protocols that take it.
 //! * [`simple`], [`frodo`], [`double`]: over LWE ([`lwe_page`], [`lwe_table`]).
-//! * [`onion`]: over rings ([`ring_table`], [`ring_keys`], [`whitening`]).
+//! * [`onion`], [`tfhe`]: over rings ([`ring_page`], [`ring_table`], [`ring_keys`], [`whitening`]).
 //! * [`exppack_s`], [`exppack_d`], [`mod@double_pack`], [`hybrid`]: packed by evaluation keys ([`pack_page`], [`pack_table`]).
 //! * [`mod@colpack`], [`colpack_s`]: packed by keys that travel with the query ([`column_page`], [`column_table`]).
 //! * [`hosted`]: a table on a backend, in parts. [`client`]: a client's half.
@@ -43,7 +43,9 @@ mod parts;
 pub mod presets;
 pub mod registry;
 mod response;
+mod ring_answer;
 pub mod ring_keys;
+pub mod ring_page;
 pub mod ring_table;
 pub mod signature;
 pub mod simple;
@@ -51,6 +53,7 @@ pub mod slot;
 pub mod symbols;
 pub mod table;
 mod target;
+pub mod tfhe;
 mod tournament;
 #[cfg(test)]
 mod toy;

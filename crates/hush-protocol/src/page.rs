@@ -14,9 +14,9 @@ use zeroize::Zeroizing;
 use crate::{
     ProtocolError,
     client::Given,
-    facts::{Database, Facts, FileSpec, HintPlan, WordBits},
+    facts::{Database, DbForm, Facts, FileSpec, HintPlan, WordBits},
     registry::Protocol,
-    table::{SegmentShape, TableShape},
+    table::{SegmentShape, TableShape, invalid_descriptor},
     target::Target,
     wire,
 };
@@ -85,6 +85,17 @@ pub trait Page: Send + Sync + 'static {
     /// # Errors
     /// As [`Page::table`], and [`ProtocolError::Limit`] for what [`Facts::segments`] of the base does not allow.
     fn segment(base: &Self::Table, shape: SegmentShape) -> Result<Self::Table, ProtocolError>;
+
+    /// The same table with its database in `form`.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Descriptor`] if its protocol has no other form than that of evaluation.
+    fn in_form(table: Self::Table, form: DbForm) -> Result<Self::Table, ProtocolError> {
+        if form.is_default() {
+            return Ok(table);
+        }
+        Err(invalid_descriptor("a table of this protocol is not kept as symbols"))
+    }
 
     /// What the table is.
     fn facts(table: &Self::Table) -> Facts;

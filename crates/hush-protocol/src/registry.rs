@@ -19,7 +19,9 @@ use crate::{
     onion::Onion,
     pack_page::Packed,
     page::Page,
+    ring_page::OverRing,
     simple::Simple,
+    tfhe::Tfhe,
 };
 
 /// Does something with the page of a protocol, whose type is known there.
@@ -58,7 +60,8 @@ pages! {
     Frodo => OverLwe<Frodo>,
     Simple => OverLwe<Simple>,
     Double => OverLwe<Double>,
-    Onion => Onion,
+    Onion => OverRing<Onion>,
+    Tfhe => OverRing<Tfhe>,
     ExppackS => Packed<ExppackS>,
     ExppackD => Packed<ExppackD>,
     DoublePack => Packed<DoublePack>,

@@ -4,7 +4,7 @@
 //!             entry 0          entry 1        ...  folded by the bits of the entry, lowest first
 //!   row 0   │ plaintext │    │ plaintext │
 //!   row 1   │ plaintext │    │ plaintext │         a plaintext: N symbols of k bits
-//!   ...                                              short slots: `lanes` slots side by side
+//!   ...                                              short slots: `lanes` slots side by side, or interleaved
 //!   row D0-1                                         long slots:  `planes` plaintexts, one after another
 //! ```
 //!
@@ -13,13 +13,17 @@
 
 use std::ops::Range;
 
-use hush_he::params::{MAX_LOG2_FAILURE, RingNoise, RingParams};
-use hush_ops::ntt_tiling::{MAX_ROWS, NttTiling};
+use hush_he::params::{MAX_LOG2_FAILURE, RingNoise, RingParams, RingSwitch};
+use hush_ops::{
+    ntt_tiling::{MAX_ROWS, NttTiling},
+    path::Content,
+    symbol_tiling::SymbolTiling,
+};
 
 use crate::{
     ProtocolError,
-    facts::SegmentRule,
-    response::response_bytes,
+    facts::{DbForm, SegmentRule},
+    ring_answer,
     symbols::symbol_count,
     table::{MAX_SLOT_BYTES, SegmentShape, TableShape, check_limit, powers_below},
 };
@@ -34,6 +38,9 @@ pub struct RingTable {
     shape: TableShape,
     /// Entries of a segment beside the base.
     entries: Option<usize>,
+    /// Whether the server rotates a lane to the front: slots are interleaved, a power of two of them.
+    is_rotated: bool,
+    form: DbForm,
 }
 
 impl RingTable {
@@ -43,9 +50,31 @@ impl RingTable {
     /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::TooNoisy`] if an answer would fail
     /// with probability above 2^-40.
     pub fn new(ring: RingParams, shape: TableShape) -> Result<Self, ProtocolError> {
+        Self::of_lanes(ring, shape, false)
+    }
+
+    /// The same, of which the server rotates the lane that was asked for to the front.
+    ///
+    /// # Errors
+    /// As [`RingTable::new`].
+    pub fn rotated(ring: RingParams, shape: TableShape) -> Result<Self, ProtocolError> {
+        Self::of_lanes(ring, shape, true)
+    }
+
+    fn of_lanes(ring: RingParams, shape: TableShape, is_rotated: bool) -> Result<Self, ProtocolError> {
         check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
         check_limit("columns", shape.columns, ring.max_leaves().min(MAX_ROWS))?;
-        Self { ring, shape, entries: None }.checked()
+        Self { ring, shape, entries: None, is_rotated, form: DbForm::Evaluation }.checked()
+    }
+
+    /// The same with its database in another form.
+    pub(crate) fn in_form(self, form: DbForm) -> Self {
+        Self { form, ..self }
+    }
+
+    /// The form of the database.
+    pub fn form(&self) -> DbForm {
+        self.form
     }
 
     /// A segment that is asked with the queries of this table.
@@ -56,13 +85,14 @@ impl RingTable {
         let SegmentShape { shape, entries } = segment;
         check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
         segment.check(&self.segment_rule(), lanes(&self.ring, shape.slot_bytes))?;
-        Self { shape, entries: Some(entries), ..*self }.checked()
+        // Its lanes are not those of the base, whose bits the query has.
+        Self { shape, entries: Some(entries), is_rotated: false, ..*self }.checked()
     }
 
     fn checked(self) -> Result<Self, ProtocolError> {
         let (table, Self { ring, shape, .. }) = (self, self);
         check_limit("blocks", shape.blocks, MAX_ENTRIES.saturating_mul(table.lanes()))?;
-        check_limit("columns and fold digits", ring.leaves(shape.columns, table.folds()), ring.max_leaves())?;
+        check_limit("columns and fold digits", table.leaves(), ring.max_leaves())?;
         let log2_failure = table.log2_failure();
         if log2_failure > MAX_LOG2_FAILURE {
             return Err(ProtocolError::TooNoisy {
@@ -93,7 +123,34 @@ impl RingTable {
     /// Slots in a plaintext, 1 for slots that take more than one; in a segment as few as its entries need.
     pub fn lanes(&self) -> usize {
         let most = lanes(&self.ring, self.shape.slot_bytes);
-        self.entries.map_or(most, |entries| self.shape.blocks.div_ceil(entries))
+        match self.entries {
+            Some(entries) => self.shape.blocks.div_ceil(entries),
+            None if self.is_rotated => 1 << most.ilog2(),
+            None => most,
+        }
+    }
+
+    /// Bits of the lane, by which the server rotates; 0 if it does not.
+    pub fn rotations(&self) -> usize {
+        if self.is_rotated { self.lanes().ilog2() as usize } else { 0 }
+    }
+
+    /// How far the symbols of a slot are apart in a plaintext.
+    pub fn stride(&self) -> usize {
+        if self.is_rotated { self.lanes() } else { 1 }
+    }
+
+    /// The coefficients of a plane that have symbols of a lane's slot, in order.
+    pub fn coefficients(&self, lane: usize, plane: usize) -> impl Iterator<Item = usize> + use<> {
+        let (degree, stride) = (self.ring.degree(), self.stride());
+        let length = (self.slot_symbols() - plane * degree).min(degree);
+        let first = if self.is_rotated { lane } else { lane * length };
+        (first..).step_by(stride).take(length)
+    }
+
+    /// How an answer leaves the ring, if its slots are short enough; `None` if it does not.
+    pub(crate) fn switch(&self) -> Option<&RingSwitch> {
+        self.ring.switch().filter(|switch| self.stride() >= self.ring.degree() / switch.degree())
     }
 
     /// What segments may be like that are asked with the queries of this table.
@@ -123,9 +180,14 @@ impl RingTable {
         (block / self.lanes(), block % self.lanes())
     }
 
+    /// Bits of a query: of the entry, then of the lane.
+    pub fn bits(&self) -> usize {
+        self.folds() + self.rotations()
+    }
+
     /// Leaves of a query's expansion.
     pub fn leaves(&self) -> usize {
-        self.ring.leaves(self.shape.columns, self.folds())
+        self.ring.leaves(self.shape.columns, self.bits())
     }
 
     /// The tiling of the database: a row for every column of the shape, a column for every plane and entry (plane
@@ -136,6 +198,24 @@ impl RingTable {
         tiling.expect("degrees, limbs and rows were checked")
     }
 
+    /// The shape of the database as symbols, with the same rows and columns.
+    ///
+    /// # Panics
+    /// If symbols of the set do not fill words.
+    pub fn symbol_tiling(&self) -> SymbolTiling {
+        let (degree, bits) = (self.ring.degree(), self.ring.plaintext_bits());
+        let tiling = SymbolTiling::new(degree, bits, self.shape.columns, self.planes() * self.entries());
+        tiling.expect("a set whose symbols fill words")
+    }
+
+    /// What the file of the database holds.
+    pub fn content(&self) -> Content {
+        match self.form {
+            DbForm::Evaluation => Content::Eval(self.tiling()),
+            DbForm::Symbols => Content::Symbols { ring: self.ring, db: self.symbol_tiling() },
+        }
+    }
+
     /// The columns of the database that some entries have, plane after plane.
     pub(crate) fn columns_of(&self, entries: &Range<usize>) -> Vec<Range<usize>> {
         let plane = |plane| plane * self.entries() + entries.start..plane * self.entries() + entries.end;
@@ -144,17 +224,21 @@ impl RingTable {
 
     /// Bytes of a query.
     pub fn query_bytes(&self) -> usize {
-        self.ring.query_bytes(self.shape.columns, self.folds())
+        self.ring.query_bytes(self.shape.columns, self.bits())
     }
 
     /// Bytes of an answer.
     pub fn answer_bytes(&self) -> usize {
-        response_bytes(&self.ring, self.planes())
+        ring_answer::bytes(self)
     }
 
     /// Noise of a look-up.
     pub fn noise(&self) -> RingNoise {
-        RingNoise::new(&self.ring, self.shape.columns, self.folds())
+        let noise = RingNoise::new(&self.ring, self.shape.columns, self.bits());
+        match self.switch() {
+            Some(switch) => noise.ring_switched(&self.ring, switch),
+            None => noise,
+        }
     }
 
     /// log2 of the probability that an honest answer decodes wrongly (union bound over all decoded symbols).

@@ -36,6 +36,7 @@ fn descriptor() -> Descriptor {
         columns: 1,
         blocks: 1,
         word_bits: Some([32; 3]),
+        form: Default::default(),
         slot: SlotFormat::for_values(0, 1, 1),
         fields: None,
         compression: None,

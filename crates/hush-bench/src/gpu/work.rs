@@ -67,8 +67,13 @@ pub(super) fn answers(path: &[Step], batch: usize, up: usize, down: usize) -> Wo
 /// reduced as a product is.
 pub(super) fn of_step(step: &StepShape, batch: usize) -> Work {
     let counted = step.work(batch);
-    let with_database =
-        matches!(step, StepShape::Pack { .. } | StepShape::PackOnline { .. } | StepShape::RlweFold { .. });
+    let with_database = matches!(
+        step,
+        StepShape::Pack { .. }
+            | StepShape::PackOnline { .. }
+            | StepShape::RlweFold { .. }
+            | StepShape::SymbolFold { .. }
+    );
     let (tensor, cores) = if with_database { (counted.products, 0.0) } else { (0.0, counted.products) };
     let own = Work {
         bytes: counted.bytes + counted.operand_bytes,

@@ -13,6 +13,7 @@ use hush_protocol::{
     facts::DB_FILE,
     hosted::Hosted,
     onion::Onion,
+    ring_page::OverRing,
     ring_table::RingTable,
     slot::SlotFormat,
     symbols::to_symbols,
@@ -35,7 +36,7 @@ const BLOCKS: usize = 4;
 /// A table of 16 records, and the keys that its server was sent.
 pub(crate) struct RingSample {
     pub(crate) descriptor: Descriptor,
-    table: Hosted<Onion, Reference>,
+    table: Hosted<OverRing<Onion>, Reference>,
     keys: HashMap<String, EvaluationKeys>,
 }
 
@@ -66,6 +67,7 @@ impl RingSample {
             columns: COLUMNS,
             blocks: BLOCKS,
             word_bits: None,
+            form: Default::default(),
             slot: SlotFormat::for_values(0, VALUE_BYTES, VALUE_BYTES),
             fields: None,
             compression: None,

@@ -62,6 +62,7 @@ impl Sample {
             columns: COLUMNS,
             blocks: BLOCKS,
             word_bits: Some([widths.query, widths.hint, widths.answer]),
+            form: Default::default(),
             slot: SlotFormat::for_values(0, VALUE_BYTES, VALUE_BYTES),
             fields: None,
             compression: None,

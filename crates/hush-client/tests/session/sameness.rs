@@ -58,6 +58,7 @@ fn noise_by_key() -> Driver {
         columns: shape.columns,
         blocks: shape.blocks,
         word_bits: Some([widths.query, widths.hint, widths.answer]),
+        form: Default::default(),
         slot,
         ..sample(1).descriptor
     };

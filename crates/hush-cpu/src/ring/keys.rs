@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use hush_he::entities::{EvaluationKeys, KeySwitchKey};
+use hush_he::entities::{EvaluationKeys, KeySwitchKey, RingSwitchKey};
 
 use super::{
     gadget_rows::{self, GadgetRows, RowShape},
@@ -18,6 +18,8 @@ pub struct CpuKeys {
     square: KeyRows,
     /// `None` if pairs are not packed.
     pack: Option<KeyRows>,
+    /// As it came; `None` in sets without a small ring.
+    switch: Option<RingSwitchKey>,
 }
 
 /// Where the rows of one key are.
@@ -54,7 +56,7 @@ impl CpuKeys {
                 [&pairs[row].a, &pairs[row].b[0], &pairs[row].b[1]][poly].words()
             });
         }
-        Self { words, levels, square, pack }
+        Self { words, levels, square, pack, switch: keys.switch.clone() }
     }
 
     /// The rows of the key of a level of the expansion.
@@ -71,6 +73,11 @@ impl CpuKeys {
     /// pairs are not packed.
     pub(super) fn pack(&self) -> Option<GadgetRows<'_>> {
         self.pack.as_ref().map(|place| self.rows(place))
+    }
+
+    /// The key for the small ring of short answers.
+    pub(crate) fn switch(&self) -> Option<&RingSwitchKey> {
+        self.switch.as_ref()
     }
 
     fn rows(&self, place: &KeyRows) -> GadgetRows<'_> {

@@ -51,6 +51,7 @@ pub(crate) use self::{
     residues::Residues,
     scratch::Scratch,
     spectrum::{place, spectrum},
+    vector_loop::{VectorLoop, run},
     wide_lanes::WideLanes,
     words::{add, add_scaled, centre_digits, montgomery_form, multiply},
 };

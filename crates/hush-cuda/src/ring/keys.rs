@@ -1,6 +1,6 @@
 //! One client's evaluation keys on the device.
 
-use hush_he::entities::{EvaluationKeys, KeySwitchKey};
+use hush_he::entities::{EvaluationKeys, KeySwitchKey, RingSwitchKey};
 
 use super::CudaRing;
 use crate::device::{Buffer, CudaError, Device, Slice};
@@ -9,6 +9,8 @@ use crate::device::{Buffer, CudaError, Device, Slice};
 /// of the packing of pairs, one after another.
 pub struct CudaKeys {
     words: Buffer<u32>,
+    /// On the host, where it is used.
+    switch: Option<RingSwitchKey>,
 }
 
 impl CudaKeys {
@@ -26,7 +28,11 @@ impl CudaKeys {
         let pack = pairs.map(|row| [row.a.words(), row.b[0].words(), row.b[1].words()].concat());
         let words: Vec<u32> =
             keys.levels.iter().chain([&keys.square]).map(switch).chain(pack).flatten().collect();
-        Ok(Self { words: device.upload(&words)? })
+        Ok(Self { words: device.upload(&words)?, switch: keys.switch.clone() })
+    }
+
+    pub(super) fn switch(&self) -> Option<&RingSwitchKey> {
+        self.switch.as_ref()
     }
 
     pub(super) fn words(&self) -> Slice<'_, u32> {

@@ -25,6 +25,7 @@ mod pack_pairs;
 mod rgsw_fold;
 mod rlwe_fold;
 mod tables;
+mod tfhe;
 
 use self::expand_tables::ExpandTables;
 
@@ -41,6 +42,7 @@ pub use self::{
     ntt_tiles::{CudaNttDb, MAX_WIDTH, STAGING_BYTES, TILE_ROWS},
     rlwe_fold::{MAX_PASS, POINT_BYTES, POINTS, RlweFoldKernel, fold_rows},
     tables::{MAX_LIMBS, MixedRadix, Prime, RingTables, RingView},
+    tfhe::CudaSymbols,
 };
 
 pub(crate) use self::{

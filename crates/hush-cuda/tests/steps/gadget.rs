@@ -16,8 +16,9 @@ use hush_he::{
     entities::{EvaluationKeys, KeySwitchKey, RgswCiphertext, RlweCiphertext, RlwePair},
     params::{
         COLUMN_PRESETS, INSECURE_PACK_N256, INSECURE_PACK_PLAIN, INSECURE_RING_N256, INSECURE_RING_PLAIN,
-        ONION_M31, ONIONPIRV2_N2048_2X30_SEC113, ONIONPIRV2_N4096_4X27_SEC126, PACK_M31, PACK_PRESETS,
-        RING_PRESETS, RingContext, RingParams, VIPIR_N4096_3X29,
+        INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, ONION_M31, ONIONPIRV2_N2048_2X30_SEC113,
+        ONIONPIRV2_N4096_4X27_SEC126, PACK_M31, PACK_PRESETS, RING_PRESETS, RingContext, RingParams,
+        VIPIR_N4096_3X29,
     },
 };
 use hush_math::{
@@ -30,7 +31,7 @@ use hush_ops::{
     contract::{Memory, RingOps, RlweBatch},
     reference::Reference,
 };
-use hush_testkit::conformance::{Residues, RingCase, RingShape};
+use hush_testkit::conformance::{Residues, RingCase, RingShape, TfheCase, TfheShape};
 
 const FITS: &str = "the shapes fit";
 
@@ -73,6 +74,21 @@ fn steps_are_those_of_the_reference() {
 fn operands_that_do_not_fit_are_refused() {
     let case = RingCase::new(INSECURE_RING_PLAIN, shape([3, 2, 3, 2, 1]), Residues::Random);
     backends(0).for_each(|backend| case.check_refusals(&backend));
+}
+
+/// The database in evaluation form on the device, rotations by the kernels of folds.
+#[test]
+fn steps_of_tfhe_are_those_of_the_reference() {
+    let backends: Vec<_> = varied().into_iter().map(Cuda::new).collect();
+    let shape = TfheShape { rows: 5, columns: 3, bits: 3, count: 2, queries: 2 };
+    for (params, residues) in
+        [INSECURE_TFHE_PLAIN, INSECURE_TFHE_N256].into_iter().flat_map(|p| Residues::ALL.map(|r| (p, r)))
+    {
+        let case = TfheCase::new(params, shape, residues);
+        backends.iter().for_each(|backend| case.check(backend));
+    }
+    let case = TfheCase::new(INSECURE_TFHE_N256, shape, Residues::Zero);
+    case.check_refusals(&backends[0]);
 }
 
 /// One to four primes, gadgets of one digit to ten, with and without a prime that is dropped.

@@ -104,7 +104,7 @@ impl Blocks<'_> {
             }
             Database::Plaintexts(table) => {
                 // Its space first: a disk that is too small is found before the work.
-                let db = writer.create_mapped(DB_FILE, table.tiling().bytes())?;
+                let db = writer.create_mapped(DB_FILE, table.content().bytes() as usize)?;
                 // The filters before the plaintexts, since a plaintext holds slots of many blocks.
                 let (size, TableShape { columns, blocks, .. }) = (table.slot_symbols(), self.shape);
                 let mut scratch = writer.create_scratch(blocks * columns * size * size_of::<u32>())?;

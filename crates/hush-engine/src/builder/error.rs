@@ -22,6 +22,12 @@ pub enum BuildError {
         /// The protocol.
         protocol: Protocol,
     },
+    /// A form was asked for that tables of the protocol do not have.
+    #[error("{protocol} does not keep plaintexts as symbols: leave --form out, or use --protocol tfhe")]
+    NoForm {
+        /// The protocol.
+        protocol: Protocol,
+    },
     /// The number of columns that was asked for makes a shape that cannot be.
     #[error("--columns {columns} makes no table: {source}: choose another number, or leave --columns out")]
     Columns {

@@ -43,7 +43,7 @@ pub(super) fn lay_out(
                 slot.encode_part(&[], records.record(index).1, start, &mut bytes);
                 to_symbols(&bytes, table.ring().plaintext_bits(), symbols);
             };
-            let db = writer.create_mapped(DB_FILE, table.tiling().bytes())?;
+            let db = writer.create_mapped(DB_FILE, table.content().bytes() as usize)?;
             let seed = ring::write_db(&table, &db, cpu, progress, &fill)?;
             (db, Some(seed))
         }

@@ -67,6 +67,7 @@ impl Laid {
             columns: facts.shape.columns,
             blocks: facts.shape.blocks,
             word_bits: facts.word_bits,
+            form: self.params.database().form(),
             slot: self.slot,
             fields: records.fields().cloned(),
             compression: None,

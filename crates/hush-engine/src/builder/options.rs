@@ -7,6 +7,7 @@ use hush_protocol::{
     Protocol, ProtocolError,
     any_page::{Slots, TableParams},
     descriptor::Descriptor,
+    facts::DbForm,
     keyword::FilterKind,
     layout,
     signature::SigningKey,
@@ -26,6 +27,8 @@ pub struct BuildOptions {
     pub preset: Option<String>,
     /// The key filter; `None` is the smallest that suits the table.
     pub filter: Option<FilterKind>,
+    /// How plaintexts are kept, where there is a choice.
+    pub form: Option<DbForm>,
     /// The length tiers.
     pub tiers: Tiers,
     /// Whether values are compressed.
@@ -52,6 +55,7 @@ impl Default for BuildOptions {
             protocol: None,
             preset: None,
             filter: None,
+            form: None,
             tiers: Tiers::AtMost(DEFAULT_TIERS),
             compress: Compress::None,
             changes: None,
@@ -147,7 +151,7 @@ impl BuildOptions {
         };
         let preset =
             self.preset.clone().unwrap_or_else(|| protocol.page().default_set(slots.slot_bytes).into());
-        Ok(Scheme { protocol, preset, columns: self.columns })
+        Ok(Scheme { protocol, preset, columns: self.columns, form: self.form })
     }
 
     fn auto_protocol(&self, slots: Slots) -> Result<Protocol, BuildError> {
@@ -168,19 +172,24 @@ impl BuildOptions {
     }
 }
 
+/// A database that could be kept as symbols is kept in evaluation form up to this length, if nothing is said of it.
+const EVALUATION_BYTES: u64 = 1 << 30;
+
 /// A protocol with its parameter set, and the columns that were asked for.
 #[derive(Clone)]
 pub(super) struct Scheme {
     pub(super) protocol: Protocol,
     preset: String,
     pub(super) columns: Option<usize>,
+    form: Option<DbForm>,
 }
 
 impl Scheme {
     /// That of a table that is there.
     pub(super) fn of(descriptor: &Descriptor) -> Self {
         let columns = descriptor.protocol.page().has_columns().then_some(descriptor.columns);
-        Self { protocol: descriptor.protocol, preset: descriptor.preset.clone(), columns }
+        let form = Some(descriptor.form);
+        Self { protocol: descriptor.protocol, preset: descriptor.preset.clone(), columns, form }
     }
 
     /// The shape that suits these slots.
@@ -191,10 +200,22 @@ impl Scheme {
     /// The parameters of a table of `shape`. A limit that it exceeds has to do with the columns that were asked for, if any,
     /// and is named with them; what no number of columns would mend has errors of its own.
     pub(super) fn params(&self, shape: TableShape) -> Result<TableParams, BuildError> {
-        let table = self.protocol.page().table(&self.preset, shape);
-        table.map_err(|error| match (error, self.columns) {
-            (source @ ProtocolError::Limit { .. }, Some(columns)) => BuildError::Columns { columns, source },
-            (error, _) => error.into(),
-        })
+        let table =
+            self.protocol.page().table(&self.preset, shape).map_err(|error| match (error, self.columns) {
+                (source @ ProtocolError::Limit { .. }, Some(columns)) => {
+                    BuildError::Columns { columns, source }
+                }
+                (error, _) => error.into(),
+            })?;
+        self.in_form(table)
+    }
+
+    /// The table in the form that was asked for; else in that of evaluation, unless symbols are possible and it would be long.
+    fn in_form(&self, table: TableParams) -> Result<TableParams, BuildError> {
+        if let Some(form) = self.form {
+            return table.in_form(form).map_err(|_| BuildError::NoForm { protocol: self.protocol });
+        }
+        let symbols = table.clone().in_form(DbForm::Symbols);
+        Ok(symbols.ok().filter(|_| table.facts().encoded_bytes > EVALUATION_BYTES).unwrap_or(table))
     }
 }

@@ -1,4 +1,4 @@
-//! The database of a table over rings: plaintexts, whitened, in evaluation form.
+//! The database of a table over rings: plaintexts, whitened, in evaluation form or as symbols.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use hush_cpu::{AlignedBuffer, Cpu};
 use hush_he::params::RingContext;
 use hush_math::csprng::Csprng;
 use hush_ops::{contract::RingOps, ntt_tiling::NttTiling};
-use hush_protocol::{descriptor::WhiteningSeed, ring_table::RingTable, whitening::Whitening};
+use hush_protocol::{descriptor::WhiteningSeed, facts::DbForm, ring_table::RingTable, whitening::Whitening};
 use hush_store::{ntt_tiles::NttTileWriter, snapshot::MappedOutput};
 use rayon::prelude::*;
 
@@ -24,9 +24,7 @@ pub(super) struct Place {
     pub(super) plane: usize,
 }
 
-/// Writes the database into `db` tile by tile: a tile is gathered in memory, since its chunks lie all over the file,
-/// whose pages are dear to touch one by one. Memory: two tiles, `32 D0 limbs N` words. `fill` gets zeroed symbols and puts
-/// the slot's there, as many as the plaintext has of it.
+/// Writes the database into `db`. `fill` gets zeroed symbols and puts the slot's there, as many as the plaintext has of it.
 pub(super) fn write_db(
     table: &RingTable,
     db: &MappedOutput,
@@ -37,6 +35,22 @@ pub(super) fn write_db(
     let mut seed = [0; 32];
     Csprng::from_os().fill_bytes(&mut seed);
     let plaintexts = Plaintexts { table, whitening: Whitening::new(table.ring(), seed), fill };
+    match table.form() {
+        DbForm::Evaluation => write_tiles(plaintexts, db, cpu, progress)?,
+        DbForm::Symbols => write_symbols(&plaintexts, db, cpu, progress)?,
+    }
+    Ok(WhiteningSeed(seed))
+}
+
+/// Writes plaintexts in evaluation form tile by tile: a tile is gathered in memory, since its chunks lie all over the file, whose
+/// pages are dear to touch one by one. Memory: two tiles, `32 D0 limbs N` words.
+fn write_tiles(
+    plaintexts: Plaintexts<'_>,
+    db: &MappedOutput,
+    cpu: &Cpu,
+    progress: &dyn Progress,
+) -> Result<(), BuildError> {
+    let table = plaintexts.table;
     let ring = cpu.open_ring(Arc::new(RingContext::new(*table.ring())))?;
     let tiling = table.tiling();
     progress.start("transform", (tiling.rows() * tiling.columns()) as u64, "plaintexts");
@@ -54,8 +68,33 @@ pub(super) fn write_db(
             stored.and(gathered)?;
         }
         Ok::<_, BuildError>(())
-    })?;
-    Ok(WhiteningSeed(seed))
+    })
+}
+
+/// Writes plaintexts as symbols, column after column.
+fn write_symbols(
+    plaintexts: &Plaintexts<'_>,
+    db: &MappedOutput,
+    cpu: &Cpu,
+    progress: &dyn Progress,
+) -> Result<(), BuildError> {
+    let tiling = plaintexts.table.symbol_tiling();
+    progress.start("symbols", (tiling.rows() * tiling.columns()) as u64, "plaintexts");
+    cpu.install(|| {
+        (0..tiling.columns()).into_par_iter().try_for_each(|column| {
+            progress.check()?;
+            let (mut symbols, bytes) = (vec![0; tiling.degree()], tiling.plaintext_bytes());
+            let mut packed = vec![0; tiling.rows() * bytes];
+            for (row, packed) in packed.chunks_exact_mut(bytes).enumerate() {
+                symbols.fill(0);
+                plaintexts.write(row, column, &mut symbols);
+                tiling.pack(&symbols, packed);
+            }
+            db.write_at(tiling.offset(0, column), &packed)?;
+            progress.advance(tiling.rows() as u64);
+            Ok(())
+        })
+    })
 }
 
 /// Gathers tiles of the database.
@@ -99,13 +138,24 @@ impl Plaintexts<'_> {
     /// Writes the plaintext of `row` in database column `column` over zeros: the slots of all lanes, or a plane of one
     /// slot.
     fn write(&self, row: usize, column: usize, plaintext: &mut [u32]) {
-        let (degree, size) = (self.table.ring().degree(), self.table.slot_symbols());
+        let (lanes, stride) = (self.table.lanes(), self.table.stride());
         let (plane, entry) = (column / self.table.entries(), column % self.table.entries());
-        let length = (size - plane * degree).min(degree);
-        for (lane, symbols) in plaintext.chunks_exact_mut(length).take(self.table.lanes()).enumerate() {
-            let block = entry * self.table.lanes() + lane;
-            if block < self.table.shape().blocks {
-                (self.fill)(Place { block, row, plane }, symbols);
+        let length = self.table.coefficients(0, plane).count();
+        let mut apart = vec![0; if stride > 1 { length } else { 0 }];
+        for lane in 0..lanes {
+            let block = entry * lanes + lane;
+            if block >= self.table.shape().blocks {
+                break;
+            }
+            let place = Place { block, row, plane };
+            if stride == 1 {
+                (self.fill)(place, &mut plaintext[lane * length..][..length]);
+                continue;
+            }
+            apart.fill(0);
+            (self.fill)(place, &mut apart);
+            for (coefficient, &symbol) in self.table.coefficients(lane, plane).zip(&apart) {
+                plaintext[coefficient] = symbol;
             }
         }
         self.whitening.add_to(row, column, plaintext);

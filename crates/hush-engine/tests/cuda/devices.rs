@@ -10,7 +10,7 @@ use hush_protocol::Protocol;
 use crate::tables::{self, Folder, Wanted};
 
 /// A protocol, and the bytes of its records: several lanes, planes and entries where there are such.
-pub(crate) const TABLES: [(Protocol, usize); 10] = [
+pub(crate) const TABLES: [(Protocol, usize); 11] = [
     (Protocol::Frodo, 20),
     (Protocol::Simple, 300),
     (Protocol::Double, 3),
@@ -21,6 +21,7 @@ pub(crate) const TABLES: [(Protocol, usize); 10] = [
     (Protocol::DoublePack, 100),
     (Protocol::Hybrid, 300),
     (Protocol::Onion, 100),
+    (Protocol::Tfhe, 20),
 ];
 pub(crate) const MIB: usize = 1 << 20;
 

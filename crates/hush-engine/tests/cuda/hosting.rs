@@ -15,7 +15,7 @@ fn tables_are_the_same_and_answer_alike() {
         let folder = built((protocol, bytes));
         let gpu = on_gpu(BackendChoice::Cuda, 1 << 30);
         // The whitening of a table over rings is drawn.
-        if protocol != Protocol::Onion {
+        if ![Protocol::Onion, Protocol::Tfhe].contains(&protocol) {
             let told = Told::default();
             let other = folder.build("gpu", &gpu, &told).unwrap();
             assert!(files(&folder.table()) == files(&other), "{protocol}: the files");
@@ -40,9 +40,13 @@ fn tables_are_the_same_and_answer_alike() {
 /// Values that go on in other segments: the hints of all are computed on the device, and all answer there.
 #[test]
 fn tables_of_several_tiers_are_the_same_and_answer_alike() {
-    for (protocol, columns) in
-        [(Protocol::Simple, 500), (Protocol::Colpack, 500), (Protocol::Hybrid, 250), (Protocol::Onion, 150)]
-    {
+    for (protocol, columns) in [
+        (Protocol::Simple, 500),
+        (Protocol::Colpack, 500),
+        (Protocol::Hybrid, 250),
+        (Protocol::Onion, 150),
+        (Protocol::Tfhe, 150),
+    ] {
         let tiers = Wanted {
             by_key: true,
             tiers: &[20, 60, 300],

@@ -13,15 +13,16 @@ use super::{
     switch_to_power_of_two,
 };
 use crate::{
-    entities::{RingSecrets, RingSwitchKey, RlweCiphertext},
+    entities::{RingSecrets, RingSwitchKey},
     params::RingContext,
 };
 
 /// Bits of the two primes by whose product a client knows `a t` over the integers.
 const PRIME_BITS: u32 = 31;
 
-/// The coefficients `j N / degree` of the message of a ciphertext modulo Q_1, over the small ring: the mask, as many polynomials
-/// as the rank; then the body. Each is switched to its width of [`crate::params::RingSwitch::response_bits`].
+/// The coefficients `j N / degree` of the message of a ciphertext (a, b) modulo Q_1 in evaluation form, over the small ring: the
+/// mask, as many polynomials as the rank; then the body. Each is switched to its width of
+/// [`crate::params::RingSwitch::response_bits`].
 ///
 /// With Y = X^parts, `a = sum_i a_i(Y) X^i` and s likewise, the part of `b + a s` over Y alone is
 /// `b_0 + a_0 s_0 + Y sum_(i > 0) a_(parts - i) s_i`. Both halves are rescaled to Q_s first; products with s_i are key switches.
@@ -31,11 +32,11 @@ const PRIME_BITS: u32 = 31;
 ///
 /// # Panics
 /// If the set has no such ring.
-pub fn ring_switch(context: &RingContext, key: &RingSwitchKey, x: RlweCiphertext) -> Vec<Vec<u64>> {
+pub fn ring_switch(context: &RingContext, key: &RingSwitchKey, a: Vec<u32>, b: Vec<u32>) -> Vec<Vec<u64>> {
     let small = context.switched().expect("a set whose answers are switched");
     let switch = context.params().switch().expect("a set whose answers are switched");
     let (parts, gadget, rank) = (context.params().degree() / switch.degree(), switch.gadget(), switch.rank());
-    let [a, b] = [x.a, x.b].map(|half| rescaled(context, half));
+    let [a, b] = [a, b].map(|half| rescaled(context, Poly::from_words(half, context.kept().degree())));
     let mut sums: Vec<Poly<Eval>> = vec![small.zero(); rank + 1];
     for i in 0..parts {
         let mut part = part(small, &a, (parts - i) % parts, parts);

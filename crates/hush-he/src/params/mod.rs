@@ -12,6 +12,7 @@ mod ring_noise;
 mod ring_presets;
 mod ring_switch;
 mod set;
+mod tfhe;
 mod widths;
 
 /// Security that every default has, in bits.
@@ -40,4 +41,7 @@ pub use ring_presets::{
 };
 pub use ring_switch::RingSwitch;
 pub use set::ParameterSet;
+pub use tfhe::{
+    INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, TFHE_COMPACT, TFHE_FAST, TFHE_PRESETS, TFHE_TINY, TfheParams,
+};
 pub use widths::{Traffic, Widths};

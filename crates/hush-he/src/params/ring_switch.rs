@@ -49,6 +49,11 @@ impl RingSwitch {
         self.primes.iter().map(|&prime| u128::from(prime)).product()
     }
 
+    /// Words of the key for a ring of degree `from`, masks and bodies.
+    pub fn key_words(&self, from: usize) -> usize {
+        from / self.degree * self.gadget.digits * (self.rank + 1) * self.primes.len() * self.degree
+    }
+
     /// Bytes of all second halves of the key for a ring of degree `from`.
     pub(super) fn key_words_bytes(&self, from: usize) -> usize {
         let bits = u128::BITS - self.modulus().leading_zeros();

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use super::{
     COLUMN_PRESETS, ColumnParams, LatticeProblem, LweParams, PACK_PRESETS, PRESETS, PackParams, RING_PRESETS,
-    RingParams,
+    RingParams, TFHE_PRESETS, TfheParams,
 };
 use crate::HeError;
 
@@ -66,6 +66,24 @@ impl ParameterSet for RingParams {
 
     fn problems(&self) -> Vec<LatticeProblem> {
         RingParams::problems(self)
+    }
+}
+
+impl ParameterSet for TfheParams {
+    fn presets() -> &'static [Self] {
+        &TFHE_PRESETS
+    }
+
+    fn name(&self) -> &'static str {
+        self.ring().name()
+    }
+
+    fn security_bits(&self) -> f64 {
+        self.ring().security_bits()
+    }
+
+    fn problems(&self) -> Vec<LatticeProblem> {
+        self.ring().problems()
     }
 }
 

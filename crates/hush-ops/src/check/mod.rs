@@ -10,6 +10,7 @@ pub(crate) mod lwe;
 pub(crate) mod memory;
 pub(crate) mod pack;
 pub(crate) mod ring;
+pub(crate) mod tfhe;
 
 pub use column::residues;
 pub use ring::{open_ntt_db, rlwe_fold_words};

@@ -38,6 +38,7 @@ mod reinterpret_rlwe;
 mod rgsw_fold;
 mod rgsw_power_fold;
 pub mod rlwe_fold;
+pub mod tfhe;
 
 /// Every step by its definition, on one thread.
 #[derive(Clone, Copy, Debug, Default)]
@@ -202,9 +203,11 @@ impl RingOps for Reference {
     }
 }
 
-/// A backend on the host whose steps between LWE and RLWE are their definitions, on its own steps over rings.
+/// A backend on the host whose steps between LWE and RLWE, and those of `tfhe`, are their definitions, on its own steps over rings.
 pub trait PackByDefinition:
-    LweOps<Db = TiledDb> + RingOps<Ring = Arc<RingContext>, NttDb = NttTiledDb> + Memory<Words = BatchWords>
+    LweOps<Db = TiledDb>
+    + RingOps<Ring = Arc<RingContext>, NttDb = NttTiledDb, Keys = EvaluationKeys>
+    + Memory<Words = BatchWords>
 {
 }
 

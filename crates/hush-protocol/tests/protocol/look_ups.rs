@@ -3,12 +3,13 @@
 
 use hush_he::params::{
     DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_COLPACK_PLAIN, INSECURE_PACK_N256, INSECURE_PACK_PLAIN,
-    INSECURE_PLAIN, INSECURE_RING_N256, INSECURE_RING_PLAIN, LWE_N1280_STD3_2_PLAIN, ONION_M31, ONION_S,
-    SIMPLEPIR_N1024_STD6_4_SEC121,
+    INSECURE_PLAIN, INSECURE_RING_N256, INSECURE_RING_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN,
+    LWE_N1280_STD3_2_PLAIN, ONION_M31, ONION_S, ParameterSet, SIMPLEPIR_N1024_STD6_4_SEC121, TFHE_COMPACT,
+    TFHE_FAST, TFHE_TINY,
 };
 use hush_math::csprng::Csprng;
 use hush_ops::reference::Reference;
-use hush_protocol::{Protocol, Target, table::TableShape};
+use hush_protocol::{Protocol, Target, facts::DbForm, table::TableShape};
 use hush_testkit::plain::Plain;
 
 use crate::support::{COLUMN, PACK, Setup, all_columns, every_slot, filled, one, shape, table};
@@ -87,6 +88,53 @@ fn every_index_without_encryption_with_column_packing() {
 #[test]
 fn every_index_without_encryption_over_rings() {
     every_index(&[Protocol::Onion], INSECURE_RING_PLAIN.name(), &RING_SHAPES);
+}
+
+/// Beside these, for `tfhe`: as many lanes as symbols, lanes that are no power of two, one of two and of four, planes.
+const TFHE_SHAPES: [(usize, usize, usize); 7] =
+    [(2, 70, 1), (3, 40, 5), (5, 9, 8), (3, 9, 9), (4, 3, 16), (3, 2, 17), (2, 3, 90)];
+
+#[test]
+fn every_index_without_encryption_with_rotations() {
+    every_index(&[Protocol::Tfhe], INSECURE_TFHE_PLAIN.name(), &[&RING_SHAPES[..], &TFHE_SHAPES].concat());
+}
+
+/// Slots of a lane of many, that fit the small ring and do not, and of several planes; in both forms.
+#[test]
+fn slots_that_are_rotated_are_found_under_encryption() {
+    for (columns, blocks, slot_bytes) in
+        [(3, 40, 1), (20, 70, 5), (7, 9, 32), (4, 5, 33), (9, 3, 65), (2, 3, 300)]
+    {
+        let shape = shape(columns, blocks, slot_bytes);
+        for form in [DbForm::Evaluation, DbForm::Symbols] {
+            for fill in [None, Some(0x88), Some(0x77)] {
+                let table = table(Protocol::Tfhe, INSECURE_TFHE_N256.name(), shape).in_form(form).unwrap();
+                let matrix = fill.map_or_else(|| patterned(shape, mixed), |byte| filled(shape, Some(byte)));
+                let setup = Setup::new(Reference, table, matrix);
+                let ones = [one(0, 0), one(columns - 1, blocks - 1), one(columns / 2, blocks / 2)];
+                setup.check(&[&ones[..], &[all_columns(shape, blocks - 1), even_columns(shape, 0)]].concat());
+            }
+        }
+    }
+}
+
+/// At the real sizes: a short record, one that fills a polynomial, and a longer one.
+#[test]
+fn tables_of_tfhe_decode_at_full_size() {
+    let patterns: [&dyn Fn(usize, usize, usize) -> u8; 3] =
+        [&|_, _, _| 0x88, &|_, column, _| if column % 2 == 0 { 0x88 } else { 0x77 }, &mixed];
+    for (params, slot_bytes) in
+        [(TFHE_COMPACT, 256), (TFHE_COMPACT, 1024), (TFHE_TINY, 256), (TFHE_FAST, 2048), (TFHE_FAST, 9000)]
+    {
+        for (form, pattern) in
+            [DbForm::Evaluation, DbForm::Symbols, DbForm::Symbols].into_iter().zip(patterns)
+        {
+            let shape = shape(16, 6, slot_bytes);
+            let table = table(Protocol::Tfhe, params.name(), shape).in_form(form).unwrap();
+            Setup::new(Reference, table, patterned(shape, pattern))
+                .check(&[one(11, 5), even_columns(shape, 3)]);
+        }
+    }
 }
 
 #[test]

@@ -5,13 +5,14 @@ use std::{any::type_name, ops::Range, sync::Arc};
 use hush_cpu::Cpu;
 use hush_he::params::{
     DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_RING_N256, INSECURE_RING_PLAIN,
+    INSECURE_TFHE_N256, ParameterSet,
 };
 use hush_ops::{
     contract::Steps,
     reference::Reference,
     tiling::{GROUP_ROWS, TILE_COLS},
 };
-use hush_protocol::{Protocol, wire};
+use hush_protocol::{Protocol, any_page::TableParams, facts::DbForm, table::TableShape, wire};
 
 use crate::support::{Setup, all_columns, filled, one, shape, table};
 
@@ -39,8 +40,13 @@ fn cuts(units: usize) -> Vec<Vec<Range<usize>>> {
 
 /// Every cut of a table on both backends, against the whole table on the reference.
 fn check(protocol: Protocol, set: &str, (columns, blocks, slot_bytes): (usize, usize, usize)) -> usize {
-    let shape = shape(columns, blocks, slot_bytes);
-    let setup = Setup::new(Reference, table(protocol, set, shape), filled(shape, None));
+    check_table(table(protocol, set, shape(columns, blocks, slot_bytes)))
+}
+
+fn check_table(table: TableParams) -> usize {
+    let shape = table.facts().shape;
+    let TableShape { columns, blocks, .. } = shape;
+    let setup = Setup::new(Reference, table, filled(shape, None));
     let targets = [one(columns - 1, blocks - 1), one(0, 0), all_columns(shape, blocks / 2)];
     let (queries, pending) = setup.queries(&targets);
     let whole = setup.answer(&queries).unwrap();
@@ -99,6 +105,18 @@ fn parts_with_column_packing_are_entries() {
     for protocol in [Protocol::ColpackS, Protocol::Colpack] {
         for (columns, blocks, slot_bytes, units) in ENTRIES {
             assert_eq!(check(protocol, INSECURE_COLPACK_N256.name(), (columns, blocks, slot_bytes)), units);
+        }
+    }
+}
+
+/// PPIR's map server and database servers: lanes that are rotated behind the last round, planes; in both forms.
+#[test]
+fn parts_of_tfhe_are_entries() {
+    for form in [DbForm::Evaluation, DbForm::Symbols] {
+        for (columns, blocks, slot_bytes, units) in [(5, 41, 20, 11), (4, 9, 100, 9), (3, 7, 200, 7)] {
+            let shape = shape(columns, blocks, slot_bytes);
+            let table = table(Protocol::Tfhe, INSECURE_TFHE_N256.name(), shape).in_form(form).unwrap();
+            assert_eq!(check_table(table), units);
         }
     }
 }

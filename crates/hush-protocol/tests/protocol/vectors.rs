@@ -8,24 +8,28 @@ use hush_he::{
     algorithms::{open_column_keys, open_ring_query},
     codec::{pack_wide, unpack_scaled},
     entities::{EvaluationKeys, PublicMatrix},
-    params::{DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, ONION_M31, PACK_M31, RingContext},
+    params::{
+        DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, ONION_M31, PACK_M31, RingContext,
+        TFHE_COMPACT,
+    },
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{
         BatchWords, ColumnOps, EntryOrder, LweBatch, LweOps, LweQueries, PackOps, PowerKeys, RingOps,
-        RlweBatch, key_words, round_word_up,
+        RlweBatch, TfheOps, key_words, round_word_up,
     },
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
     reference::Reference,
+    symbol_tiling::SymbolDb,
     tiling::TiledDb,
 };
 use hush_protocol::{
     Protocol, Target,
     colpack_s::ColpackS,
     column_page::{ColumnPage, ColumnRing, chain_polys},
-    facts::{CHAIN_FILE, COLUMNS_FILE, DB_FILE, Database, HINT_FILE, LIFTED_FILE, SECOND_DB_FILE},
+    facts::{CHAIN_FILE, COLUMNS_FILE, DB_FILE, Database, DbForm, HINT_FILE, LIFTED_FILE, SECOND_DB_FILE},
     pack_table::PackTable,
     ring_keys::open_upload,
     ring_table::RingTable,
@@ -104,6 +108,7 @@ fn intermediates(protocol: Protocol) -> Value {
         Protocol::Simple => lwe_intermediates(protocol, shape(300, 3, 5)),
         Protocol::Double => lwe_intermediates(protocol, shape(300, 3, 1)),
         Protocol::Onion => onion_intermediates(),
+        Protocol::Tfhe => tfhe_intermediates(),
         Protocol::ExppackS | Protocol::ExppackD | Protocol::DoublePack | Protocol::Hybrid => {
             pack_intermediates(protocol)
         }
@@ -182,6 +187,42 @@ fn onion_intermediates() -> Value {
         entry("selectors", &words(&expanded.selectors.words)),
         entry("RGSW rows", &rgsw_rows(&expanded.bits)),
         entry("folded first dimension", &words(&folded.words)),
+    ];
+    list.extend(look_up.result());
+    vector(&setup, list)
+}
+
+/// Three entries of four lanes, the last not full, four rows of random symbols: of the default set, kept as symbols.
+fn tfhe_intermediates() -> Value {
+    let (ring, shape) = (*TFHE_COMPACT.ring(), shape(4, 11, 256));
+    let params = table(Protocol::Tfhe, ring.name(), shape).in_form(DbForm::Symbols).unwrap();
+    let Database::Plaintexts(table) = params.database() else { panic!("a table over rings") };
+    let (context, tiling) = (Arc::new(RingContext::new(ring)), table.symbol_tiling());
+    let rng = &mut Csprng::insecure_from_seed(100);
+    let count = tiling.rows() * tiling.columns() * ring.degree();
+    let symbols: Vec<u32> = (0..count).map(|_| rng.next_u32() >> (32 - ring.plaintext_bits())).collect();
+    let db = SymbolDb::from_symbols(tiling, &symbols);
+    let setup = Setup::of_files(Reference, params, Vec::new(), Stored::of_symbols(db.bytes().to_vec()));
+    let look_up = LookUp::new(&setup, &[(3, 1)]);
+    let upload = setup.keys.as_ref().unwrap().upload();
+    let keys = open_upload(&context, upload).unwrap();
+    let (rows, bits) = (shape.columns, table.bits());
+    let opened = open_ring_query(&context, rows, bits, &look_up.query.packed).unwrap();
+    let expanded = Reference.expand(&context, &[&keys], &[opened], rows, bits).unwrap().remove(0);
+    let folded = Reference.symbol_fold(&context, &db, &[&expanded.selectors]).unwrap().remove(0);
+    let (entry_bits, lane_bits) = expanded.bits.split_at(table.folds());
+    let chosen = Reference.rgsw_fold(&context, &[&folded], 1, EntryOrder::PlaneMajor, &[entry_bits]).unwrap();
+    let rotated = Reference.rotate(&context, &[&chosen[0]], &[lane_bits]).unwrap();
+    let mut list = vec![
+        entry("symbols", &words(&symbols)),
+        entry("database, packed", db.bytes()),
+        entry("evaluation keys, uploaded", upload),
+        entry("query", &look_up.query.packed),
+        entry("selectors", &words(&expanded.selectors.words)),
+        entry("RGSW rows", &rgsw_rows(&expanded.bits)),
+        entry("folded first dimension", &words(&folded.words)),
+        entry("chosen ciphertext", &words(&chosen[0].words)),
+        entry("rotated ciphertext", &words(&rotated[0].words)),
     ];
     list.extend(look_up.result());
     vector(&setup, list)

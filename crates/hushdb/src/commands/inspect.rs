@@ -266,7 +266,9 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
         let kept = match file.content {
             Content::Download { .. } => "downloaded once by each client",
             Content::Eval(_) if file.name == LIFTED_FILE => "kept by the server",
-            Content::Bytes(_) | Content::Eval(_) | Content::Chain { .. } => continue,
+            Content::Bytes(_) | Content::Eval(_) | Content::Symbols { .. } | Content::Chain { .. } => {
+                continue;
+            }
         };
         line("hint", format!("{}, {kept}", report::bytes(file.content.bytes())));
     }

@@ -32,6 +32,7 @@ use hush_protocol::{
     pack_page::Packed,
     page::{Files, Page},
     ring_keys::RingKeys,
+    ring_page::OverRing,
     simple::Simple,
     table::TableShape,
     wire,
@@ -194,7 +195,7 @@ fn hybrid() {
 
 #[test]
 fn onion() {
-    check::<Onion>(INSECURE_RING_N256, shape(7, 3, 705));
+    check::<OverRing<Onion>>(INSECURE_RING_N256, shape(7, 3, 705));
 }
 
 /// Checks on a GPU: sets in use, whose keys alone would take the emulator long, at sizes that the reference answers in seconds.
@@ -207,7 +208,7 @@ fn check_on_a_gpu<P: Page>(set: P::Set, shape: TableShape) {
 
 #[test]
 fn onion_in_use() {
-    check_on_a_gpu::<Onion>(ONION_M31, shape(3, 2, 12 << 10));
+    check_on_a_gpu::<OverRing<Onion>>(ONION_M31, shape(3, 2, 12 << 10));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use hush_ops::{
     ntt_tiling::{NttTiledDb, NttTiling},
     pack_shape::PackShape,
     reference::Reference,
+    symbol_tiling::SymbolDb,
     tiling::{DbBytes, TiledDb, Tiling},
 };
 use hush_protocol::{
@@ -19,7 +20,7 @@ use hush_protocol::{
     any_page::TableParams,
     column_page::ColumnRing,
     facts::{
-        CHAIN_FILE, COLUMNS_FILE, DB_FILE, Database, HINT_FILE, HintPlan, HintProduct, LIFTED_FILE,
+        CHAIN_FILE, COLUMNS_FILE, DB_FILE, Database, DbForm, HINT_FILE, HintPlan, HintProduct, LIFTED_FILE,
         SECOND_DB_FILE,
     },
     page::Files,
@@ -76,8 +77,14 @@ impl Stored {
             }
             Database::Plaintexts(ring) => {
                 let scheme = backend.open_ring(Arc::new(RingContext::new(*ring.ring()))).unwrap();
-                let polys = backend.ntt_db(&scheme, &plaintexts(&ring, matrix)).unwrap();
-                stored.put_ntt(DB_FILE, NttTiledDb::from_polys(ring.tiling(), &polys));
+                let plaintexts = plaintexts(&ring, matrix);
+                if ring.form() == DbForm::Symbols {
+                    let db = SymbolDb::from_symbols(ring.symbol_tiling(), &plaintexts);
+                    stored.put(DB_FILE, db.bytes().to_vec());
+                } else {
+                    let polys = backend.ntt_db(&scheme, &plaintexts).unwrap();
+                    stored.put_ntt(DB_FILE, NttTiledDb::from_polys(ring.tiling(), &polys));
+                }
             }
         }
         stored.check(table);
@@ -89,6 +96,13 @@ impl Stored {
         let mut stored = Self::default();
         stored.put_ntt(DB_FILE, db);
         stored.check(table);
+        stored
+    }
+
+    /// A table over rings of any symbols.
+    pub(crate) fn of_symbols(bytes: Vec<u8>) -> Self {
+        let mut stored = Self::default();
+        stored.put(DB_FILE, bytes);
         stored
     }
 
@@ -193,7 +207,9 @@ fn plaintext(table: &RingTable, whitening: &Whitening, matrix: &[u8], row: usize
             let mut symbols = vec![0; size];
             to_symbols(&super::slot(shape, matrix, row, block), table.ring().plaintext_bits(), &mut symbols);
             let part = &symbols[plane * degree..size.min((plane + 1) * degree)];
-            plaintext[lane * size..][..part.len()].copy_from_slice(part);
+            for (coefficient, &symbol) in table.coefficients(lane, plane).zip(part) {
+                plaintext[coefficient] = symbol;
+            }
         }
     }
     whitening.add_to(row, column, &mut plaintext);

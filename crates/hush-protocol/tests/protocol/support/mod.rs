@@ -207,6 +207,7 @@ fn serve<B: Steps + 'static>(
             let Self(backend, params, files, keys, parts) = self;
             let facts = params.facts();
             let table = P::table(P::Set::named(facts.preset).unwrap(), facts.shape).unwrap();
+            let table = P::in_form(table, params.database().form()).unwrap();
             assert_eq!(P::facts(&table), *facts);
             let hosted = Hosted::<P, B>::open_in_parts(backend, table, parts, files).unwrap();
             let keys = keys.map(|keys| hosted.open_keys(keys.upload()).unwrap());

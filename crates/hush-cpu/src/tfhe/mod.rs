@@ -1,0 +1,47 @@
+//! The steps of `tfhe`, level by level: symbols to evaluation form and at once into sums, and rotations.
+
+use hush_he::entities::RingSwitchKey;
+use hush_ops::{
+    OpsError,
+    contract::{RlweBatch, TfheOps},
+    symbol_tiling::{SymbolDb, SymbolTiling},
+};
+
+use crate::{
+    Cpu,
+    ring::{CpuKeys, CpuRing},
+};
+
+mod row_sums;
+mod symbol_fold;
+mod turn;
+mod unpack;
+
+impl TfheOps for Cpu {
+    type Symbols = SymbolDb;
+
+    fn symbol_tiling(&self, db: &SymbolDb) -> SymbolTiling {
+        db.tiling()
+    }
+
+    fn run_open_symbols(&self, _: &CpuRing, db: SymbolDb) -> Result<SymbolDb, OpsError> {
+        Ok(db)
+    }
+
+    fn run_symbol_fold(
+        &self,
+        ring: &CpuRing,
+        db: &SymbolDb,
+        selectors: &[&RlweBatch],
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        Ok(symbol_fold::symbol_fold(self, ring, db, selectors))
+    }
+
+    fn run_turn(&self, ring: &CpuRing, batch: &RlweBatch, power: usize) -> Result<RlweBatch, OpsError> {
+        Ok(turn::turn(ring, batch, power))
+    }
+
+    fn ring_switch_key<'a>(&self, keys: &'a CpuKeys) -> Option<&'a RingSwitchKey> {
+        keys.switch()
+    }
+}

@@ -1,0 +1,93 @@
+//! Sums of products of residues over some rows, 64 bits each, reduced when they might overflow.
+
+use crate::{
+    Level,
+    ring::{Montgomery, Residues, VectorLoop, WideLanes, run},
+};
+
+/// Rows of which products are added up in registers.
+pub(super) const ROWS: usize = 4;
+
+/// Rows of which products modulo a prime of `bits` bits fit a sum of 64 bits: a multiple of [`ROWS`] up to 31 bits.
+pub(super) fn most_rows(bits: u32) -> usize {
+    1 << (u64::BITS - 2 * bits).min(usize::BITS - 1)
+}
+
+/// `sums[i] += values[0][i] selectors[0][i] + ..` for at most [`ROWS`] rows; `values` are one after another. `sums` has two words
+/// for each, in an order of its own.
+pub(super) fn multiply_rows(level: Level, values: &[u32], selectors: &[&[u32]], sums: &mut [u32]) {
+    run(level, MultiplyRows { values, selectors, sums });
+}
+
+/// `out += sums` modulo p, and `sums` becomes zero.
+pub(super) fn reduce(level: Level, montgomery: Montgomery, sums: &mut [u32], out: &mut [u32]) {
+    run(level, Reduce { montgomery, sums, out });
+    sums.fill(0);
+}
+
+struct MultiplyRows<'a> {
+    values: &'a [u32],
+    selectors: &'a [&'a [u32]],
+    sums: &'a mut [u32],
+}
+
+impl MultiplyRows<'_> {
+    #[inline(always)]
+    unsafe fn rows<L: WideLanes, const COUNT: usize>(self) {
+        let Self { values, selectors, sums } = self;
+        let degree = sums.len() / 2;
+        assert!(values.len() == COUNT * degree && selectors.iter().all(|row| row.len() == degree));
+        let selectors: [&[u32]; COUNT] = selectors.try_into().expect("as many rows");
+        for at in (0..degree).step_by(L::WIDTH) {
+            // SAFETY: the caller has the instruction set; all slices have a vector there.
+            unsafe {
+                let to = sums.as_mut_ptr().add(2 * at);
+                let mut sum = L::load_sums(to);
+                for (row, selector) in selectors.iter().enumerate() {
+                    let value = L::load(values.as_ptr().add(row * degree + at));
+                    sum = L::mul_add_words(sum, value, L::load(selector.as_ptr().add(at)));
+                }
+                L::store_sums(to, sum);
+            }
+        }
+    }
+}
+
+impl VectorLoop for MultiplyRows<'_> {
+    #[inline(always)]
+    unsafe fn run<L: WideLanes>(self) {
+        // SAFETY: the caller has the instruction set.
+        unsafe {
+            match self.selectors.len() {
+                1 => self.rows::<L, 1>(),
+                2 => self.rows::<L, 2>(),
+                3 => self.rows::<L, 3>(),
+                _ => self.rows::<L, ROWS>(),
+            }
+        }
+    }
+}
+
+struct Reduce<'a> {
+    montgomery: Montgomery,
+    sums: &'a [u32],
+    out: &'a mut [u32],
+}
+
+impl VectorLoop for Reduce<'_> {
+    #[inline(always)]
+    unsafe fn run<L: WideLanes>(self) {
+        let Self { montgomery, sums, out } = self;
+        for (sums, out) in sums.chunks_exact(2 * L::WIDTH).zip(out.chunks_exact_mut(L::WIDTH)) {
+            // SAFETY: the caller has the instruction set; chunks are a vector.
+            unsafe {
+                let residues = Residues::<L>::new(montgomery);
+                let sum = L::load_sums(sums.as_ptr());
+                let high = residues.mul(L::high(sum), L::splat(montgomery.square()));
+                let low = residues.mul(L::low(sum), L::splat(montgomery.form(1)));
+                let sum = residues.add(residues.add(high, low), L::load(out.as_ptr()));
+                L::store(out.as_mut_ptr(), sum);
+            }
+        }
+    }
+}

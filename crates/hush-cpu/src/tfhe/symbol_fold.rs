@@ -1,0 +1,91 @@
+//! (5)(6) Fold the first dimension of a database of symbols, which become residues a few rows at a time and never leave the cache.
+
+use hush_ops::{
+    contract::{RLWE_POLYS, RlweBatch},
+    symbol_tiling::SymbolDb,
+};
+use rayon::prelude::*;
+
+use super::{
+    row_sums::{ROWS, most_rows, multiply_rows, reduce},
+    unpack::unpack,
+};
+use crate::{Cpu, buffer, ring::CpuRing, workspace::Workspace};
+
+/// As [`hush_ops::contract::TfheOps::symbol_fold`], for operands that fit together. Parallel over columns.
+pub(super) fn symbol_fold(
+    cpu: &Cpu,
+    ring: &CpuRing,
+    db: &SymbolDb,
+    selectors: &[&RlweBatch],
+) -> Vec<RlweBatch> {
+    let (columns, ciphertext_words) = (db.tiling().columns(), RLWE_POLYS * ring.kept.words());
+    let mut results: Vec<Vec<u32>> =
+        selectors.iter().map(|_| buffer::zeroed_vec(columns * ciphertext_words)).collect();
+    let mut by_column: Vec<Vec<&mut [u32]>> = (0..columns).map(|_| Vec::new()).collect();
+    for result in &mut results {
+        let ciphertexts = result.chunks_exact_mut(ciphertext_words);
+        by_column.iter_mut().zip(ciphertexts).for_each(|(column, ciphertext)| column.push(ciphertext));
+    }
+    let selectors: Vec<&[u32]> = selectors.iter().map(|batch| &batch.words[..]).collect();
+    cpu.install(|| {
+        by_column.into_par_iter().enumerate().for_each(|(column, mut out)| {
+            cpu.with_workspace(|workspace| fold_column(ring, db, column, &selectors, &mut out, workspace));
+        });
+    });
+    results.into_iter().map(|words| RlweBatch { ciphertext_words, words: words.into() }).collect()
+}
+
+/// Adds the sum over a column to `out`, a ciphertext a query.
+fn fold_column(
+    ring: &CpuRing,
+    db: &SymbolDb,
+    column: usize,
+    selectors: &[&[u32]],
+    out: &mut [&mut [u32]],
+    workspace: &mut Workspace,
+) {
+    let (kept, tiling) = (&ring.kept, db.tiling());
+    let (degree, words) = (kept.degree(), RLWE_POLYS * kept.words());
+    let sums_words = 2 * words * selectors.len();
+    let (buffer, transform) =
+        workspace.ring_buffers(tiling.plaintext_words() + ROWS * degree + sums_words, kept.transform_words());
+    let (sums, buffer) = buffer.split_at_mut(sums_words);
+    let (values, packed) = buffer.split_at_mut(ROWS * degree);
+    sums.fill(0);
+    let shortest = kept.limbs().iter().map(|limb| most_rows(limb.ntt.plan().modulus().bits())).min();
+    let at_once = shortest.unwrap_or(ROWS).min(tiling.rows());
+    let mut added = 0;
+    for first in (0..tiling.rows()).step_by(ROWS) {
+        let rows = first..tiling.rows().min(first + ROWS);
+        for (l, limb) in kept.limbs().iter().enumerate() {
+            for (row, values) in rows.clone().zip(values.chunks_exact_mut(degree)) {
+                unpack(kept.level(), limb, tiling, db.plaintext(row, column), packed, values);
+                limb.ntt.forward(values, transform);
+            }
+            let values = &values[..rows.len() * degree];
+            for (selectors, sums) in selectors.iter().zip(sums.chunks_exact_mut(2 * words)) {
+                for poly in 0..RLWE_POLYS {
+                    let at = poly * kept.words() + l * degree;
+                    let of_row = |row: usize| &selectors[row * words + at..][..degree];
+                    let mut of_rows = [&[][..]; ROWS];
+                    of_rows.iter_mut().zip(rows.clone()).for_each(|(slot, row)| *slot = of_row(row));
+                    let sums = &mut sums[2 * at..2 * (at + degree)];
+                    multiply_rows(kept.level(), values, &of_rows[..rows.len()], sums);
+                }
+            }
+        }
+        added += rows.len();
+        if added + ROWS > at_once || rows.end == tiling.rows() {
+            added = 0;
+            for (out, sums) in out.iter_mut().zip(sums.chunks_exact_mut(2 * words)) {
+                let limbs = kept.limbs().iter().cycle();
+                for ((limb, out), sums) in
+                    limbs.zip(out.chunks_exact_mut(degree)).zip(sums.chunks_exact_mut(2 * degree))
+                {
+                    reduce(kept.level(), limb.montgomery, sums, out);
+                }
+            }
+        }
+    }
+}

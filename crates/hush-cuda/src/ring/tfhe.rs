@@ -1,0 +1,72 @@
+//! The steps of `tfhe`: a database of symbols is held in evaluation form, as one that is stored so; a ciphertext is turned on the
+//! host, since a query has one or two.
+
+use hush_he::{entities::RingSwitchKey, params::RingContext};
+use hush_ops::{
+    OpsError,
+    contract::{Memory, RingOps, RlweBatch, TfheOps},
+    ntt_tiling::{NttTiledDb, NttTiling},
+    reference::tfhe::turned,
+    symbol_tiling::{SymbolDb, SymbolTiling},
+};
+
+use super::{CudaKeys, CudaNttDb, CudaRing};
+use crate::{Cuda, device::Buffer};
+
+/// A database of symbols on the device.
+pub struct CudaSymbols {
+    tiling: SymbolTiling,
+    evaluated: CudaNttDb,
+}
+
+impl TfheOps for Cuda {
+    type Symbols = CudaSymbols;
+
+    fn symbol_tiling(&self, db: &CudaSymbols) -> SymbolTiling {
+        db.tiling
+    }
+
+    /// The evaluation form goes through the memory of the host.
+    fn run_open_symbols(&self, ring: &CudaRing, db: SymbolDb) -> Result<CudaSymbols, OpsError> {
+        let tiling = db.tiling();
+        let mut polys = Vec::with_capacity(
+            tiling.rows() * tiling.columns() * ring.context().kept().limbs() * tiling.degree(),
+        );
+        for row in 0..tiling.rows() {
+            let of_column = |column| tiling.unpack(db.plaintext(row, column));
+            let symbols: Vec<u32> = (0..tiling.columns()).flat_map(of_column).collect();
+            polys.extend(self.run_ntt_db(ring, &symbols)?);
+        }
+        let db = NttTiledDb::from_polys(evaluated(ring.context(), tiling)?, &polys);
+        Ok(CudaSymbols { tiling, evaluated: self.run_open_ntt_db(ring, db)? })
+    }
+
+    fn run_symbol_fold(
+        &self,
+        ring: &CudaRing,
+        db: &CudaSymbols,
+        selectors: &[&RlweBatch<Buffer<u32>>],
+    ) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
+        self.run_rlwe_fold(ring, &db.evaluated, selectors)
+    }
+
+    fn run_turn(
+        &self,
+        ring: &CudaRing,
+        batch: &RlweBatch<Buffer<u32>>,
+        power: usize,
+    ) -> Result<RlweBatch<Buffer<u32>>, OpsError> {
+        let words = self.read(&batch.words)?;
+        let both = [&words[..], &turned(ring.context(), &words, power)].concat();
+        Ok(RlweBatch { ciphertext_words: batch.ciphertext_words, words: self.keep(both)? })
+    }
+
+    fn ring_switch_key<'a>(&self, keys: &'a CudaKeys) -> Option<&'a RingSwitchKey> {
+        keys.switch()
+    }
+}
+
+/// The shape of the evaluation form.
+fn evaluated(ring: &RingContext, tiling: SymbolTiling) -> Result<NttTiling, OpsError> {
+    NttTiling::new(tiling.degree(), ring.kept().limbs(), tiling.rows(), tiling.columns())
+}

@@ -1,0 +1,218 @@
+//! The RLWE sets of `tfhe`: few bits a symbol and one short prime, for queries of a hundred or two hundred bytes.
+//!
+//! Source: PPIR's setting, at 128 bits. Its own set (N = 1024, a torus of 32 bits, binary secrets) has 110 bits and does not decode
+//! beyond a few folds (`docs/protocols/tfhe.md`).
+
+use hush_math::gadget::Gadget;
+
+use super::{
+    RingSwitch,
+    ring::{ResponseBits, RingParams},
+    ring_presets::levels,
+};
+
+/// An RLWE set for `tfhe`: all levels of the tree, so that a leaf is one word; no packing of pairs.
+///
+/// There is no way to make one but to take a preset ([`super::ParameterSet::named`]).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TfheParams(RingParams);
+
+impl TfheParams {
+    /// The RLWE set.
+    pub fn ring(&self) -> &RingParams {
+        &self.0
+    }
+}
+
+/// Every preset. The first is the default.
+pub const TFHE_PRESETS: [TfheParams; 5] =
+    [TFHE_COMPACT, TFHE_TINY, TFHE_FAST, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN];
+
+/// The default: plaintexts of 1 KiB. N = 2048, Q_e of 52 bits, folds modulo one prime of 29 bits: 131.3 bits, and as many for the
+/// ring of rank 2 and degree 512 that answers of up to 256 bytes are switched to (26 bits, n = 1024).
+pub const TFHE_COMPACT: TfheParams = TfheParams(RingParams {
+    name: "TFHE_COMPACT",
+    security_bits: 131.3,
+    degree: 2048,
+    kept: &[533_463_041],
+    dropped: Some(8_380_417),
+    plaintext_bits: 4,
+    levels: &levels::<11>(0, COMPACT_KEYS, COMPACT_KEYS),
+    square: COMPACT_KEYS,
+    fold: Gadget::new(8, 2, 13),
+    pack: Gadget::NONE,
+    key_dropped_bits: 0,
+    selector_dropped_bits: 38,
+    query_dropped_bits: 29,
+    response: ResponseBits { a: 12, b: 8 },
+    switch: Some(RingSwitch {
+        degree: 512,
+        rank: 2,
+        primes: &[66_551_809],
+        gadget: Gadget::new(7, 2, 12),
+        response: ResponseBits { a: 12, b: 8 },
+    }),
+    whole_query: false,
+    plain: false,
+});
+
+/// The smallest queries: symbols of two bits, folds by one digit. Plaintexts of 512 bytes; 131.3 bits.
+pub const TFHE_TINY: TfheParams = TfheParams(RingParams {
+    name: "TFHE_TINY",
+    kept: &[1_073_569_793],
+    dropped: Some(4_141_057),
+    plaintext_bits: 2,
+    levels: &levels::<11>(0, TINY_KEYS, TINY_KEYS),
+    square: TINY_KEYS,
+    fold: Gadget::new(13, 1, 17),
+    selector_dropped_bits: 41,
+    query_dropped_bits: 27,
+    response: ResponseBits { a: 11, b: 6 },
+    switch: Some(RingSwitch {
+        degree: 1024,
+        rank: 1,
+        primes: &[66_551_809],
+        gadget: Gadget::new(7, 2, 12),
+        response: ResponseBits { a: 11, b: 6 },
+    }),
+    ..TFHE_COMPACT.0
+});
+
+/// Plaintexts of 8 KiB, for long records. N = 4096, Q_e of 87 bits, folds modulo two primes of 29 bits: 159.7 bits; 131.3 for the
+/// ring of rank 2 and degree 1024 that answers of up to 2 KiB are switched to (52 bits, n = 2048).
+pub const TFHE_FAST: TfheParams = TfheParams(RingParams {
+    name: "TFHE_FAST",
+    security_bits: 131.3,
+    degree: 4096,
+    kept: &[536_608_769, 533_463_041],
+    dropped: Some(531_628_033),
+    plaintext_bits: 16,
+    levels: &levels::<12>(0, FAST_KEYS, FAST_KEYS),
+    square: FAST_KEYS,
+    fold: Gadget::new(16, 2, 26),
+    selector_dropped_bits: 49,
+    query_dropped_bits: 44,
+    response: ResponseBits { a: 26, b: 20 },
+    switch: Some(RingSwitch {
+        degree: 1024,
+        rank: 2,
+        primes: &[67_084_289, 67_043_329],
+        gadget: Gadget::new(14, 2, 24),
+        response: ResponseBits { a: 25, b: 20 },
+    }),
+    ..TFHE_COMPACT.0
+});
+
+/// [`TFHE_COMPACT`] in rings that are much too small: quick tests with real noise.
+pub const INSECURE_TFHE_N256: TfheParams = TfheParams(RingParams {
+    name: "INSECURE_TFHE_N256",
+    security_bits: 0.0,
+    degree: 256,
+    levels: &levels::<8>(0, COMPACT_KEYS, COMPACT_KEYS),
+    switch: Some(RingSwitch {
+        degree: 64,
+        rank: 2,
+        primes: &[66_551_809],
+        gadget: Gadget::new(7, 2, 12),
+        response: ResponseBits { a: 12, b: 8 },
+    }),
+    ..TFHE_COMPACT.0
+});
+
+/// No secret, no error: the query is the message in the clear. Tests of layouts only.
+pub const INSECURE_TFHE_PLAIN: TfheParams = TfheParams(RingParams {
+    name: "INSECURE_TFHE_PLAIN",
+    degree: 64,
+    levels: &levels::<6>(0, COMPACT_KEYS, COMPACT_KEYS),
+    switch: Some(RingSwitch {
+        degree: 16,
+        rank: 2,
+        primes: &[66_551_809],
+        gadget: Gadget::new(7, 2, 12),
+        response: ResponseBits { a: 12, b: 8 },
+    }),
+    plain: true,
+    ..INSECURE_TFHE_N256.0
+});
+
+const COMPACT_KEYS: Gadget = Gadget::new(10, 4, 12);
+const TINY_KEYS: Gadget = Gadget::new(7, 7, 3);
+const FAST_KEYS: Gadget = Gadget::new(23, 3, 18);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{MAX_LOG2_FAILURE, MIN_SECURITY_BITS, ParameterSet, RingNoise};
+
+    #[test]
+    fn names_state_the_facts() {
+        for p in TFHE_PRESETS {
+            assert_eq!(TfheParams::named(p.name()), Ok(p));
+            assert!(
+                p.security_bits() >= MIN_SECURITY_BITS || p.name().starts_with("INSECURE"),
+                "{}",
+                p.name()
+            );
+        }
+    }
+
+    #[test]
+    fn gadgets_cover_their_moduli() {
+        for TfheParams(p) in TFHE_PRESETS {
+            let (full, kept, switch) = (p.full_ring(), p.kept_ring(), p.switch.unwrap());
+            assert!(
+                p.levels.iter().chain([&p.square]).all(|gadget| gadget.covers(full.rns().product())),
+                "{}",
+                p.name
+            );
+            assert!(p.fold.covers(kept.rns().product()), "{}", p.name);
+            assert!(switch.gadget.covers(switch.modulus()), "{}", p.name);
+            assert_eq!(p.levels.len(), p.degree.ilog2() as usize);
+            // Rounding up may not carry out of the words that travel.
+            let widest = p.query_dropped_bits.max(p.selector_dropped_bits);
+            assert!(full.rns().product() - 1 + (1 << widest) / 2 < 1 << full.rns().bits(), "{}", p.name);
+        }
+    }
+
+    /// At 2^25 records of 256 bytes: rows, folds and rotations; then a record that fills a polynomial.
+    #[test]
+    fn every_set_decodes_with_its_margin() {
+        for (TfheParams(params), rows, folds, folded, whole, switched) in [
+            (TFHE_COMPACT, 32, 20, 21.5, 9.5, 11.5),
+            (TFHE_COMPACT, 128, 18, 19.5, 9.5, 10.8),
+            (TFHE_TINY, 16, 21, 12.0, 9.0, 10.0),
+            (TFHE_FAST, 32, 20, 25.0, 14.0, 12.0),
+            (INSECURE_TFHE_N256, 32, 20, 20.0, 20.0, 11.0),
+        ] {
+            let noise = RingNoise::new(&params, rows, folds);
+            let switch = params.switch.unwrap();
+            let small = noise.ring_switched(&params, &switch);
+            let q = params.noise_inputs().kept_product;
+            let after = q / 2f64.powi(params.plaintext_bits as i32 + 1) / noise.folded.sqrt();
+            println!(
+                "{}: {after:.1} sigma after folds, {:.1} whole, {:.1} switched",
+                params.name,
+                noise.sigmas(),
+                small.sigmas()
+            );
+            assert!(
+                noise.log2_failure(params.degree) <= MAX_LOG2_FAILURE
+                    && small.log2_failure(switch.degree) <= MAX_LOG2_FAILURE
+            );
+            assert!(
+                after >= folded && noise.sigmas() >= whole && small.sigmas() >= switched,
+                "{}",
+                params.name
+            );
+        }
+    }
+
+    /// At most 187 bytes, `tiny` 104, at 2^25 records of 256 bytes.
+    #[test]
+    fn queries_and_keys_are_small() {
+        assert_eq!(TFHE_COMPACT.ring().query_bytes(32, 20), 187);
+        assert!(TFHE_TINY.ring().query_bytes(16, 21) <= 104, "{}", TFHE_TINY.ring().query_bytes(16, 21));
+        assert!(TFHE_COMPACT.ring().key_words_bytes() <= 7 << 20 >> 3);
+        println!("{} {}", TFHE_TINY.ring().key_words_bytes(), TFHE_FAST.ring().key_words_bytes());
+    }
+}

@@ -1,0 +1,137 @@
+//! The steps of table look-ups in the manner of TFHE: what `tfhe` has beyond the steps over rings.
+
+use hush_he::{algorithms::ring_switch, entities::RingSwitchKey};
+
+use super::{EntryOrder, RingOps, RlweBatch, WordStore, ciphertext_words, poly_words};
+use crate::{
+    OpsError, check,
+    symbol_tiling::{SymbolDb, SymbolTiling},
+};
+
+/// The steps of `tfhe`.
+pub trait TfheOps: RingOps {
+    /// A database of symbols as this backend holds it.
+    type Symbols: Send + Sync;
+
+    /// The shape of a database.
+    fn symbol_tiling(&self, db: &Self::Symbols) -> SymbolTiling;
+
+    /// Takes a database of symbols over.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if degree or bits of a symbol are not those of the set, or a kept prime has more than 31 bits.
+    fn open_symbols(&self, ring: &Self::Ring, db: SymbolDb) -> Result<Self::Symbols, OpsError> {
+        check::tfhe::symbols("open_symbols", self.context(ring), db.tiling())?;
+        self.run_open_symbols(ring, db)
+    }
+
+    /// Runs [`TfheOps::open_symbols`].
+    fn run_open_symbols(&self, ring: &Self::Ring, db: SymbolDb) -> Result<Self::Symbols, OpsError>;
+
+    /// (5)(6) on the fly: [`RingOps::rlwe_fold`] of the evaluation forms ([`RingOps::ntt_db`]) of a database of symbols, which are
+    /// made anew for every batch.
+    ///
+    /// | name        | shape               | unit                          |
+    /// |-------------|---------------------|-------------------------------|
+    /// | `db`        | rows (D0) x columns | plaintexts, symbols           |
+    /// | `selectors` | B x rows            | RLWE modulo Q_1               |
+    /// | returns     | B x columns         | RLWE modulo Q_1               |
+    ///
+    /// Error: as there. Cost: the database read once, a transform a plaintext and limb, which a batch shares; two products of words
+    /// an entry and query. Source: PPIR folds trivial ciphertexts of the table, which have the table's symbols.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if a query has not a selector for every row.
+    fn symbol_fold(
+        &self,
+        ring: &Self::Ring,
+        db: &Self::Symbols,
+        selectors: &[&RlweBatch<Self::Words>],
+    ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError> {
+        check::tfhe::symbol_fold(self.context(ring), self.symbol_tiling(db), selectors)?;
+        self.run_symbol_fold(ring, db, selectors)
+    }
+
+    /// Runs [`TfheOps::symbol_fold`].
+    fn run_symbol_fold(
+        &self,
+        ring: &Self::Ring,
+        db: &Self::Symbols,
+        selectors: &[&RlweBatch<Self::Words>],
+    ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError>;
+
+    /// Rotates the ciphertexts of each query by `X^-r`, r the integer of encrypted bits, the lowest first: a fold of x and
+    /// `X^(-2^k) x` for bit k, so that coefficient r of the message comes first.
+    ///
+    /// | name          | shape                | unit                                                            |
+    /// |---------------|----------------------|-----------------------------------------------------------------|
+    /// | `ciphertexts` | B x count            | RLWE modulo Q_1                                                 |
+    /// | `bits`        | B x folds x 2 l rows | RLWE modulo Q_1: an RGSW ciphertext a bit ([`super::Expanded`]) |
+    /// | returns       | B x count            | RLWE modulo Q_1                                                 |
+    ///
+    /// Error and cost: those of a fold of [`RingOps::rgsw_fold`] for every bit. Source: TFHE (Chillotti et al.) section 4, blind
+    /// rotation, with powers of two for exponents.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if there are not as many ciphertexts and bits of every query, or more bits than log2 N.
+    fn rotate(
+        &self,
+        ring: &Self::Ring,
+        ciphertexts: &[&RlweBatch<Self::Words>],
+        bits: &[&[RlweBatch<Self::Words>]],
+    ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError> {
+        let (count, folds) = check::tfhe::rotate(self.context(ring), ciphertexts, bits)?;
+        let all = |batch: &&RlweBatch<Self::Words>| {
+            let words = self.join(&[(&batch.words, 0..batch.words.len())])?;
+            Ok(RlweBatch { ciphertext_words: batch.ciphertext_words, words })
+        };
+        let mut rotated = ciphertexts.iter().map(all).collect::<Result<Vec<_>, OpsError>>()?;
+        for fold in 0..if count == 0 { 0 } else { folds } {
+            let turned = |batch| self.run_turn(ring, batch, 1 << fold);
+            let pairs = rotated.iter().map(turned).collect::<Result<Vec<_>, _>>()?;
+            let round: Vec<_> = bits.iter().map(|bits| &bits[fold..=fold]).collect();
+            let pairs: Vec<_> = pairs.iter().collect();
+            rotated = self.rgsw_fold(ring, &pairs, count, EntryOrder::EntryMajor, &round)?;
+        }
+        Ok(rotated)
+    }
+
+    /// The ciphertexts of a batch, then all of them times `X^-power`, for [`TfheOps::rotate`].
+    fn run_turn(
+        &self,
+        ring: &Self::Ring,
+        batch: &RlweBatch<Self::Words>,
+        power: usize,
+    ) -> Result<RlweBatch<Self::Words>, OpsError>;
+
+    /// Switches the first ciphertext of each query to the small ring of the set, by the keys of its client, and to the widths of an
+    /// answer: [`ring_switch`](hush_he::algorithms::ring_switch()), on the host on every backend.
+    ///
+    /// | name          | shape                      | unit                                                 |
+    /// |---------------|----------------------------|------------------------------------------------------|
+    /// | `ciphertexts` | B x 1 or more              | RLWE modulo Q_1                                      |
+    /// | returns       | B x (rank + 1) x small N   | below `2^bits`, in natural order of the coefficients |
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if there are not as many keys, a query has no ciphertext, or the set has no small ring.
+    fn ring_switch(
+        &self,
+        ring: &Self::Ring,
+        keys: &[&Self::Keys],
+        ciphertexts: &[&RlweBatch<Self::Words>],
+    ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
+        let context = self.context(ring);
+        check::tfhe::ring_switch(context, keys.len(), ciphertexts)?;
+        let switch = |(batch, keys): (&&RlweBatch<Self::Words>, &&Self::Keys)| {
+            let first = self.join(&[(&batch.words, 0..ciphertext_words(context))])?;
+            let words = self.read(&first)?;
+            let [a, b] = [0, poly_words(context)].map(|at| words[at..at + poly_words(context)].to_vec());
+            let key = self.ring_switch_key(keys).expect("the keys are those of a set that has one");
+            Ok(ring_switch(context, key, a, b))
+        };
+        ciphertexts.iter().zip(keys).map(switch).collect()
+    }
+
+    /// What [`TfheOps::ring_switch`] needs of a client's keys; `None` in sets without a small ring.
+    fn ring_switch_key<'a>(&self, keys: &'a Self::Keys) -> Option<&'a RingSwitchKey>;
+}

@@ -1,0 +1,75 @@
+//! The steps of `tfhe` by their definitions, on a backend's own steps over rings.
+
+use std::sync::Arc;
+
+use hush_he::{
+    entities::{EvaluationKeys, RingSwitchKey},
+    params::RingContext,
+};
+use hush_math::poly::{Eval, Poly};
+
+use super::PackByDefinition;
+use crate::{
+    OpsError,
+    contract::{RlweBatch, TfheOps},
+    ntt_tiling::{NttTiledDb, NttTiling},
+    symbol_tiling::{SymbolDb, SymbolTiling},
+};
+
+impl<B: PackByDefinition> TfheOps for B {
+    type Symbols = SymbolDb;
+
+    fn symbol_tiling(&self, db: &SymbolDb) -> SymbolTiling {
+        db.tiling()
+    }
+
+    fn run_open_symbols(&self, _: &Arc<RingContext>, db: SymbolDb) -> Result<SymbolDb, OpsError> {
+        Ok(db)
+    }
+
+    fn run_symbol_fold(
+        &self,
+        ring: &Arc<RingContext>,
+        db: &SymbolDb,
+        selectors: &[&RlweBatch],
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        let tiling = db.tiling();
+        let places =
+            (0..tiling.rows()).flat_map(|row| (0..tiling.columns()).map(move |column| (row, column)));
+        let symbols: Vec<u32> =
+            places.flat_map(|(row, column)| tiling.unpack(db.plaintext(row, column))).collect();
+        let polys = self.run_ntt_db(ring, &symbols)?;
+        let evaluated =
+            NttTiling::new(tiling.degree(), ring.kept().limbs(), tiling.rows(), tiling.columns())?;
+        self.run_rlwe_fold(ring, &NttTiledDb::from_polys(evaluated, &polys), selectors)
+    }
+
+    fn run_turn(
+        &self,
+        ring: &Arc<RingContext>,
+        batch: &RlweBatch,
+        power: usize,
+    ) -> Result<RlweBatch, OpsError> {
+        let words = [&batch.words[..], &turned(ring, &batch.words, power)].concat();
+        Ok(RlweBatch { ciphertext_words: batch.ciphertext_words, words: words.into() })
+    }
+
+    fn ring_switch_key<'a>(&self, keys: &'a EvaluationKeys) -> Option<&'a RingSwitchKey> {
+        keys.switch.as_ref()
+    }
+}
+
+/// The polynomials of `words`, modulo Q_1 in evaluation form, times `X^-power`.
+pub fn turned(ring: &RingContext, words: &[u32], power: usize) -> Vec<u32> {
+    let kept = ring.kept();
+    let mut coefficients = vec![0; kept.degree()];
+    // X^-power = -X^(N - power)
+    coefficients[kept.degree() - power] = u32::MAX;
+    let monomial = kept.forward(kept.from_signed(&coefficients));
+    let turn = |words: &[u32]| {
+        let mut poly: Poly<Eval> = Poly::from_words(words.to_vec(), kept.degree());
+        kept.mul(&mut poly, &monomial);
+        poly.into_words()
+    };
+    words.chunks_exact(kept.limbs() * kept.degree()).flat_map(turn).collect()
+}

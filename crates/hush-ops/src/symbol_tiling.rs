@@ -1,0 +1,207 @@
+//! The layout of a database of ring elements as symbols: no longer than the records, transformed when it is folded.
+//!
+//! A database of `rows x columns` plaintexts of N symbols of k bits is stored column after column, and of a column row after row.
+//! A plaintext is `W = N k / 32` little-endian words, and word w holds the symbols `w, w + W, w + 2 W, ..`, the lowest bits first:
+//! so that a vector of words is a vector of symbols after one shift.
+
+use std::{ops::Range, sync::Arc};
+
+use crate::{OpsError, tiling::DbBytes};
+
+/// Bits of a word, of which those of a symbol are a divisor.
+const WORD_BITS: u32 = u32::BITS;
+
+/// The shape of a database of symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SymbolTiling {
+    degree: usize,
+    bits: u32,
+    rows: usize,
+    columns: usize,
+}
+
+impl SymbolTiling {
+    /// `rows x columns` plaintexts of `degree` symbols of `bits` bits.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if words do not hold whole symbols, or plaintexts not whole words.
+    pub fn new(degree: usize, bits: u32, rows: usize, columns: usize) -> Result<Self, OpsError> {
+        let step = "symbol database";
+        let whole = if bits > 0 && WORD_BITS.is_multiple_of(bits) { bits } else { 1 };
+        OpsError::check_shape(step, "bits of a symbol", whole as usize, bits as usize)?;
+        let symbols = (WORD_BITS / bits) as usize;
+        OpsError::check_shape(step, "degree", degree / symbols * symbols, degree)?;
+        Ok(Self { degree, bits, rows, columns })
+    }
+
+    /// Symbols of a plaintext (N).
+    pub fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// Bits of a symbol.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// Rows (D0): the dimension that is folded.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Words of a plaintext.
+    pub fn plaintext_words(&self) -> usize {
+        self.degree * self.bits as usize / WORD_BITS as usize
+    }
+
+    /// Bytes of a plaintext.
+    pub fn plaintext_bytes(&self) -> usize {
+        size_of::<u32>() * self.plaintext_words()
+    }
+
+    /// Bytes of the stored database.
+    pub fn bytes(&self) -> usize {
+        self.plaintext_bytes() * self.rows * self.columns
+    }
+
+    /// The same where it may be more than memory has: of a table that another machine holds.
+    pub fn stored_bytes(&self) -> u64 {
+        self.plaintext_bytes() as u64 * self.rows as u64 * self.columns as u64
+    }
+
+    /// Where a plaintext begins, in bytes.
+    pub fn offset(&self, row: usize, column: usize) -> usize {
+        (column * self.rows + row) * self.plaintext_bytes()
+    }
+
+    /// Writes the symbols of a plaintext, whose higher bits are ignored.
+    ///
+    /// # Panics
+    /// If there are not N symbols, or `out` is not as long as a plaintext.
+    pub fn pack(&self, symbols: &[u32], out: &mut [u8]) {
+        assert_eq!((symbols.len(), out.len()), (self.degree, self.plaintext_bytes()));
+        let (words, mask) = (self.plaintext_words(), u32::MAX >> (WORD_BITS - self.bits));
+        for (at, out) in out.as_chunks_mut().0.iter_mut().enumerate() {
+            let shifts = (0..WORD_BITS).step_by(self.bits as usize);
+            let parts = symbols[at..].iter().step_by(words).zip(shifts);
+            *out = parts.fold(0, |word, (symbol, shift)| word | (symbol & mask) << shift).to_le_bytes();
+        }
+    }
+
+    /// The symbols of a plaintext.
+    ///
+    /// # Panics
+    /// If `bytes` is not as long as a plaintext.
+    pub fn unpack(&self, bytes: &[u8]) -> Vec<u32> {
+        assert_eq!(bytes.len(), self.plaintext_bytes());
+        let (words, mask) = (bytes.as_chunks().0, u32::MAX >> (WORD_BITS - self.bits));
+        let shifts = (0..WORD_BITS).step_by(self.bits as usize);
+        shifts
+            .flat_map(|shift| words.iter().map(move |&word| u32::from_le_bytes(word) >> shift & mask))
+            .collect()
+    }
+}
+
+/// A database of symbols, cheap to clone.
+#[derive(Clone)]
+pub struct SymbolDb {
+    tiling: SymbolTiling,
+    bytes: DbBytes,
+}
+
+impl SymbolDb {
+    /// `bytes` as a database of shape `tiling`.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if the length differs from [`SymbolTiling::bytes`].
+    pub fn new(tiling: SymbolTiling, bytes: DbBytes) -> Result<Self, OpsError> {
+        OpsError::check_shape("symbol database", "byte length", tiling.bytes(), (*bytes).as_ref().len())?;
+        Ok(Self { tiling, bytes })
+    }
+
+    /// A database from symbols in the order `[row][column][symbol]` (tests and small databases).
+    ///
+    /// # Panics
+    /// If there are not as many as `tiling` has.
+    pub fn from_symbols(tiling: SymbolTiling, symbols: &[u32]) -> Self {
+        assert_eq!(symbols.len(), tiling.rows * tiling.columns * tiling.degree);
+        let mut bytes = vec![0; tiling.bytes()];
+        for (index, symbols) in symbols.chunks_exact(tiling.degree).enumerate() {
+            let at = tiling.offset(index / tiling.columns, index % tiling.columns);
+            tiling.pack(symbols, &mut bytes[at..at + tiling.plaintext_bytes()]);
+        }
+        Self { tiling, bytes: Arc::new(bytes) }
+    }
+
+    /// The shape.
+    pub fn tiling(&self) -> SymbolTiling {
+        self.tiling
+    }
+
+    /// All stored bytes.
+    pub fn bytes(&self) -> &[u8] {
+        (*self.bytes).as_ref()
+    }
+
+    /// The bytes of a plaintext.
+    pub fn plaintext(&self, row: usize, column: usize) -> &[u8] {
+        &self.bytes()[self.tiling.offset(row, column)..][..self.tiling.plaintext_bytes()]
+    }
+
+    /// A part of the database as one of its own: the columns of some ranges, one after another; copied unless they are all.
+    ///
+    /// # Panics
+    /// If a range is not one of the database's columns.
+    pub fn columns(&self, ranges: &[Range<usize>]) -> Self {
+        if *ranges == [0..self.tiling.columns] {
+            return self.clone();
+        }
+        let at = |column| self.tiling.offset(0, column);
+        let bytes = ranges.iter().flat_map(|range| &self.bytes()[at(range.start)..at(range.end)]);
+        let columns = ranges.iter().map(Range::len).sum();
+        Self {
+            tiling: SymbolTiling { columns, ..self.tiling },
+            bytes: Arc::new(bytes.copied().collect::<Vec<u8>>()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_found_where_they_were_put() {
+        for bits in [1, 2, 4, 8, 16, 32] {
+            let tiling = SymbolTiling::new(64, bits, 3, 5).unwrap();
+            assert_eq!(tiling.bytes(), 3 * 5 * 8 * bits as usize);
+            let mask = u32::MAX >> (32 - bits);
+            let symbols: Vec<u32> = (0..3 * 5 * 64u32).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
+            let db = SymbolDb::from_symbols(tiling, &symbols);
+            let part = db.columns(&[3..5, 0..1]);
+            assert_eq!(part.tiling(), SymbolTiling::new(64, bits, 3, 3).unwrap());
+            for (index, expected) in symbols.chunks_exact(64).enumerate() {
+                let (row, column) = (index / 5, index % 5);
+                let expected: Vec<u32> = expected.iter().map(|symbol| symbol & mask).collect();
+                assert_eq!(tiling.unpack(db.plaintext(row, column)), expected);
+                if let Some(to) = [3, 4, 0].iter().position(|&from| from == column) {
+                    assert_eq!(tiling.unpack(part.plaintext(row, to)), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_shapes_are_refused() {
+        assert!(SymbolTiling::new(64, 3, 1, 1).is_err());
+        assert!(SymbolTiling::new(64, 0, 1, 1).is_err());
+        assert!(SymbolTiling::new(60, 4, 1, 1).is_err());
+        let tiling = SymbolTiling::new(64, 4, 1, 1).unwrap();
+        assert!(SymbolDb::new(tiling, Arc::new(vec![0; 31])).is_err());
+    }
+}

@@ -1,0 +1,143 @@
+//! Answers of tables over rings: from the chosen ciphertexts of all planes to bytes, and back to symbols.
+//!
+//! | of a table                                  | an answer has                                                     |
+//! |---------------------------------------------|-------------------------------------------------------------------|
+//! | of a set that packs pairs                   | whole polynomials, three for every two planes ([`crate::response`]) |
+//! | whose slots fit a small ring                | a mask and a body of that ring                                    |
+//! | else                                        | of every plane a whole mask, and a body                           |
+//!
+//! Bodies of the latter two have only the coefficients at which there are symbols.
+
+use hush_he::{
+    algorithms::{decrypt_response, decrypt_switched},
+    codec::{pack_wide, packed_bytes, unpack_wide},
+    params::{ResponseBits, RingSwitch},
+};
+use hush_ops::contract::{RlweBatch, Steps};
+use rayon::prelude::*;
+use zeroize::Zeroizing;
+
+use crate::{
+    ProtocolError,
+    message::check_length,
+    page::Host,
+    response::{decrypt_plaintexts, respond, response_bytes},
+    ring_keys::RingKeys,
+    ring_page::{OverRing, RingPage},
+    ring_table::RingTable,
+};
+
+/// What a body has of a plaintext.
+struct Body {
+    /// Its coefficients are the multiples of this.
+    stride: usize,
+    /// How many of them.
+    count: usize,
+}
+
+/// The body of a plane: all lanes where the client chooses one, else the one that was rotated to the front.
+fn body(table: &RingTable, plane: usize) -> Body {
+    let length = table.coefficients(0, plane).count();
+    match table.rotations() {
+        0 => Body { stride: 1, count: table.lanes() * length },
+        _ => Body { stride: table.stride(), count: length },
+    }
+}
+
+/// The body in the small ring, whose coefficients are those at multiples of N / its degree.
+fn small_body(table: &RingTable, switch: &RingSwitch) -> Body {
+    let Body { stride, count } = body(table, 0);
+    Body { stride: stride * switch.degree() / table.ring().degree(), count }
+}
+
+/// Bytes of an answer.
+pub(crate) fn bytes(table: &RingTable) -> usize {
+    let ring = table.ring();
+    if ring.packs_pairs() {
+        return response_bytes(ring, table.planes());
+    }
+    let of = |masks, degree, bits: ResponseBits, count| {
+        masks * packed_bytes(degree, bits.a) + packed_bytes(count, bits.b)
+    };
+    match table.switch() {
+        Some(switch) => {
+            of(switch.rank(), switch.degree(), switch.response_bits(), small_body(table, switch).count)
+        }
+        None => {
+            let plane = |plane| of(1, ring.degree(), ring.response_bits(), body(table, plane).count);
+            (0..table.planes()).map(plane).fold(0, usize::saturating_add)
+        }
+    }
+}
+
+/// Server: the answers of a batch, from the ciphertexts of all planes of each query.
+pub(crate) fn answer<P: RingPage, B: Steps>(
+    host: &Host<'_, OverRing<P>, B>,
+    keys: &[&B::Keys],
+    chosen: &[&RlweBatch<B::Words>],
+) -> Result<Vec<Vec<u8>>, ProtocolError> {
+    let (table, ring) = (host.table, &host.scheme.ring);
+    if table.ring().packs_pairs() {
+        return respond(host.backend, ring, &host.scheme.context, keys, chosen);
+    }
+    let (polys, masks, bits) = match table.switch() {
+        Some(switch) => {
+            (host.backend.ring_switch(ring, keys, chosen)?, switch.rank(), switch.response_bits())
+        }
+        None => {
+            let (bits, count) = (table.ring().response_bits(), 2 * table.planes());
+            let words: Vec<_> = chosen.iter().map(|chosen| &chosen.words).collect();
+            let widths: Vec<u32> = [bits.a, bits.b].into_iter().cycle().take(count).collect();
+            (host.backend.mod_switch(ring, &words, 0..count, &widths)?, 1, bits)
+        }
+    };
+    let pack = |polys: &Vec<Vec<u64>>| {
+        let mut out = Vec::with_capacity(bytes(table));
+        for (plane, polys) in polys.chunks_exact(masks + 1).enumerate() {
+            let (a, b) = polys.split_at(masks);
+            a.iter().for_each(|a| pack_wide(a.iter().map(|&word| word.into()), bits.a, &mut out));
+            let Body { stride, count } =
+                table.switch().map_or_else(|| body(table, plane), |switch| small_body(table, switch));
+            pack_wide(b[0].iter().step_by(stride).take(count).map(|&word| word.into()), bits.b, &mut out);
+        }
+        out
+    };
+    Ok(polys.par_iter().map(pack).collect())
+}
+
+/// Client: the symbols of an answer, plane after plane: those of the slot where a lane was rotated to the front, else of all lanes.
+///
+/// # Errors
+/// [`ProtocolError::Length`] if the answer is not [`bytes`] long.
+pub(crate) fn symbols(
+    table: &RingTable,
+    keys: &RingKeys,
+    answer: &[u8],
+) -> Result<Zeroizing<Vec<u32>>, ProtocolError> {
+    let (ring, context) = (table.ring(), keys.context());
+    let symbol_bits = ring.plaintext_bits();
+    if ring.packs_pairs() {
+        return decrypt_plaintexts(context, keys.answer_secrets(), answer, table.planes(), symbol_bits);
+    }
+    check_length("answer", bytes(table), answer.len())?;
+    let mut rest = answer;
+    let mut read = |count: usize, bits: u32| -> Result<Vec<u64>, ProtocolError> {
+        let (head, tail) = rest.split_at(packed_bytes(count, bits));
+        rest = tail;
+        Ok(unpack_wide(head, count, bits)?.map(|word| word as u64).collect())
+    };
+    if let Some(switch) = table.switch() {
+        let (bits, body) = (switch.response_bits(), small_body(table, switch));
+        let a = (0..switch.rank()).map(|_| read(switch.degree(), bits.a)).collect::<Result<Vec<_>, _>>()?;
+        let b = read(body.count, bits.b)?;
+        return Ok(decrypt_switched(context, keys.secrets(), &a, &b, body.stride, symbol_bits));
+    }
+    let mut symbols = Zeroizing::new(Vec::with_capacity(table.planes() * ring.degree()));
+    for plane in 0..table.planes() {
+        let (bits, body) = (ring.response_bits(), body(table, plane));
+        let (a, b) = (read(ring.degree(), bits.a)?, read(body.count, bits.b)?);
+        let own = decrypt_response(context, &keys.secrets().query, &a, &b, body.stride, symbol_bits);
+        symbols.extend_from_slice(&own);
+    }
+    Ok(symbols)
+}

@@ -1,0 +1,389 @@
+//! What the pages over rings have in common: RLWE selectors pick the row, RGSW bits the entry.
+//!
+//! A query is one truncated RLWE ciphertext. The server expands it with the client's evaluation keys into a selector for every row
+//! and an RGSW ciphertext for every bit of the entry, and of the lane where it rotates. Nothing is downloaded beforehand.
+//!
+//! | message | what                                                          | size (`RingTable`)            |
+//! |---------|---------------------------------------------------------------|-------------------------------|
+//! | keys    | Subs keys, s^2 key, those of answers; seeded, uploaded once   | `RingParams::key_words_bytes` |
+//! | query   | seed, and the coefficients of b that carry messages           | `query_bytes`                 |
+//! | answer  | packed pairs, or what [`crate::ring_answer`] says             | `answer_bytes`                |
+
+use std::{ops::Range, sync::Arc};
+
+use hush_he::{
+    algorithms::{encrypt_ring_query, open_ring_query},
+    params::{ParameterSet, RingParams},
+};
+use hush_math::{constant_time::equal_mask, csprng::Csprng};
+use hush_ops::{
+    contract::{EntryOrder, Expanded, RlweBatch, Steps},
+    ntt_tiling::NttTiledDb,
+    path::{Step, StepShape},
+    symbol_tiling::SymbolDb,
+};
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use crate::{
+    ProtocolError,
+    client::Given,
+    facts::{DB_FILE, Database, DbForm, Facts, FileSpec, HintPlan, WordBits},
+    page::{Batch, Files, Host, Page, Partial},
+    registry::Protocol,
+    response::choose_lane,
+    ring_answer,
+    ring_keys::{RingKeys, RingScheme, given_keys, upload_bytes},
+    ring_table::RingTable,
+    symbols::from_symbols,
+    table::{SegmentShape, TableShape, invalid_descriptor},
+    target::Target,
+    tournament::Tournament,
+    whitening::Whitening,
+    wire::{self, KEY_ID_BYTES, QuerySizes},
+};
+
+/// A page over rings.
+pub trait RingPage: Send + Sync + 'static {
+    /// [`Page::PROTOCOL`].
+    const PROTOCOL: Protocol;
+    /// [`Page::NAME`].
+    const NAME: &'static str;
+    /// [`Page::KEY_COLUMNS`].
+    const KEY_COLUMNS: usize;
+    /// [`Page::Set`].
+    type Set: ParameterSet;
+
+    /// The RLWE set.
+    fn ring(set: &Self::Set) -> &RingParams;
+
+    /// [`Page::default_set`].
+    fn default_set(slot_bytes: usize) -> Self::Set;
+
+    /// [`Page::columns`].
+    fn columns(ring: &RingParams, slots: usize, slot_bytes: usize) -> usize;
+
+    /// [`Page::table`].
+    ///
+    /// # Errors
+    /// As there.
+    fn table(ring: RingParams, shape: TableShape) -> Result<RingTable, ProtocolError>;
+
+    /// [`Page::in_form`].
+    ///
+    /// # Errors
+    /// As there.
+    fn in_form(table: RingTable, form: DbForm) -> Result<RingTable, ProtocolError>;
+}
+
+/// A page over rings as a [`Page`].
+pub struct OverRing<P>(P);
+
+/// What the client has of a table.
+pub struct Client {
+    keys: Arc<RingKeys>,
+    whitening: Whitening,
+}
+
+/// What the client keeps between query and answer.
+pub struct RingPending {
+    key_id: [u8; KEY_ID_BYTES],
+}
+
+/// A part of a table: some entries, in every plane.
+pub struct Part<B: Steps> {
+    units: Range<usize>,
+    db: PartDb<B>,
+}
+
+/// Its database, in the form of the table.
+enum PartDb<B: Steps> {
+    Evaluation(B::NttDb),
+    Symbols(B::Symbols),
+}
+
+impl<P: RingPage> Page for OverRing<P> {
+    const PROTOCOL: Protocol = P::PROTOCOL;
+    const NAME: &'static str = P::NAME;
+    const IS_FIRST_OF_ITS_SETS: bool = true;
+    const KEY_COLUMNS: usize = P::KEY_COLUMNS;
+
+    type Set = P::Set;
+    type Table = RingTable;
+    type Client = Client;
+    type Pending = RingPending;
+    type Scheme<B: Steps> = RingScheme<B>;
+    type Part<B: Steps> = Part<B>;
+    type Head<B: Steps> = ();
+    type Opened<B: Steps> = Arc<Vec<Expanded<B::Words>>>;
+
+    fn default_set(slot_bytes: usize) -> P::Set {
+        P::default_set(slot_bytes)
+    }
+
+    fn columns(set: &P::Set, slots: usize, slot_bytes: usize) -> usize {
+        P::columns(P::ring(set), slots, slot_bytes)
+    }
+
+    fn table(set: P::Set, shape: TableShape) -> Result<RingTable, ProtocolError> {
+        P::table(*P::ring(&set), shape)
+    }
+
+    fn described(
+        set: P::Set,
+        shape: TableShape,
+        word_bits: Option<WordBits>,
+    ) -> Result<RingTable, ProtocolError> {
+        match word_bits {
+            None => Self::table(set, shape),
+            Some(_) => Err(invalid_descriptor("a table over rings has no widths of words")),
+        }
+    }
+
+    fn segment(base: &RingTable, shape: SegmentShape) -> Result<RingTable, ProtocolError> {
+        base.segment(shape)
+    }
+
+    fn in_form(table: RingTable, form: DbForm) -> Result<RingTable, ProtocolError> {
+        P::in_form(table, form)
+    }
+
+    fn facts(table: &RingTable) -> Facts {
+        let ring = table.ring();
+        Facts {
+            protocol: P::PROTOCOL,
+            preset: ring.name(),
+            security_bits: ring.security_bits(),
+            sigmas: table.noise().sigmas(),
+            log2_failure: table.log2_failure(),
+            shape: table.shape(),
+            word_bits: None,
+            query: QuerySizes::rlwe(table.query_bytes()),
+            answer_bytes: table.answer_bytes(),
+            hint_bytes: 0,
+            keys: Some(*ring),
+            key_bytes: upload_bytes(ring),
+            is_whitened: true,
+            encoded_bytes: table.content().bytes(),
+            units: table.entries(),
+            lanes: table.lanes(),
+            segments: table.segment_rule(),
+            details: vec![
+                ("ring_degree", json!(ring.degree())),
+                ("symbol_bits", json!(ring.plaintext_bits())),
+                ("entries", json!(table.entries())),
+                ("folds", json!(table.folds())),
+                ("rotations", json!(table.rotations())),
+                ("lanes", json!(table.lanes())),
+                ("planes", json!(table.planes())),
+            ],
+        }
+    }
+
+    fn database(table: &RingTable) -> Database {
+        Database::Plaintexts(*table)
+    }
+
+    fn hint(_: &RingTable) -> Option<HintPlan> {
+        None
+    }
+
+    fn files(table: &RingTable) -> Vec<FileSpec> {
+        vec![FileSpec { name: DB_FILE, title: "database", content: table.content() }]
+    }
+
+    fn path(table: &RingTable) -> Vec<Step> {
+        let (ring, entries, planes) = (*table.ring(), table.entries(), table.planes());
+        let rotate = StepShape::Rotate { ring, count: planes, bits: table.rotations() };
+        let steps = [
+            StepShape::Expand { ring, rows: table.shape().columns, folds: table.bits() },
+            match table.form() {
+                DbForm::Evaluation => StepShape::RlweFold { ring, db: table.tiling() },
+                DbForm::Symbols => StepShape::SymbolFold { ring, db: table.symbol_tiling() },
+            },
+            StepShape::RgswFold { ring, entries, planes },
+        ];
+        let answer = match table.switch() {
+            Some(_) => StepShape::RingSwitch { ring },
+            None => StepShape::Respond { ring, plaintexts: planes },
+        };
+        let rotate = (table.rotations() > 0).then_some(rotate);
+        steps.into_iter().chain(rotate).chain([answer]).map(Step::of_batch).collect()
+    }
+
+    fn client(table: &RingTable, given: &Given) -> Result<Client, ProtocolError> {
+        let seed = given.whitening.ok_or_else(|| invalid_descriptor("a table over rings has a whitening"))?;
+        Ok(Client { keys: given_keys(given)?, whitening: Whitening::new(table.ring(), seed) })
+    }
+
+    fn query(
+        table: &RingTable,
+        client: &Client,
+        target: &Target,
+        rng: &mut Csprng,
+    ) -> (wire::Query, RingPending) {
+        let keys = &client.keys;
+        let (entry, lane) = table.place(target.block);
+        let mut selectors = Zeroizing::new(vec![0u32; table.shape().columns]);
+        for (row, selector) in (0u32..).zip(selectors.iter_mut()) {
+            // Every row meets every coefficient: no address depends on the target.
+            for &(column, coefficient) in &target.columns {
+                *selector += u32::from(coefficient) & equal_mask(row, column);
+            }
+        }
+        let bits = |value: usize, count| (0..count).map(move |bit| (value >> bit & 1) as u32);
+        let bits = bits(entry, table.folds()).chain(bits(lane, table.rotations()));
+        let bits: Zeroizing<Vec<u32>> = Zeroizing::new(bits.collect());
+        let packed = encrypt_ring_query(keys.context(), keys.secrets(), &selectors, &bits, rng).into();
+        let query = wire::Query { packed, key_id: keys.id().to_vec().into(), ..Default::default() };
+        (query, RingPending { key_id: keys.id() })
+    }
+
+    fn recover(
+        table: &RingTable,
+        client: &Client,
+        pending: &RingPending,
+        target: &Target,
+        answer: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
+        let (keys, bits) = (&client.keys, table.ring().plaintext_bits());
+        keys.check_id(&pending.key_id)?;
+        let (entry, lane) = table.place(target.block);
+        let mut symbols = ring_answer::symbols(table, keys, answer)?;
+        let column = |plane: usize| plane * table.entries() + entry;
+        let of_slot = if table.rotations() > 0 {
+            let mut white = Zeroizing::new(vec![0; table.ring().degree()]);
+            client.whitening.remove_from(&target.columns, column(0), &mut white);
+            let mut symbols = symbols;
+            let white = choose_interleaved(&white, table.slot_symbols(), table.stride(), lane);
+            symbols
+                .iter_mut()
+                .zip(white.iter())
+                .for_each(|(symbol, &white)| *symbol = symbol.wrapping_add(white));
+            symbols
+        } else {
+            for (plane, plaintext) in symbols.chunks_mut(table.ring().degree()).enumerate() {
+                client.whitening.remove_from(&target.columns, column(plane), plaintext);
+            }
+            choose_lane(&symbols, table.slot_symbols(), table.lanes(), lane)
+        };
+        let mut slot = Zeroizing::new(vec![0; table.shape().slot_bytes]);
+        from_symbols(&of_slot, bits, &mut slot);
+        Ok(slot)
+    }
+
+    fn scheme<B: Steps>(backend: &B, table: &RingTable) -> Result<RingScheme<B>, ProtocolError> {
+        RingScheme::new(backend, table.ring())
+    }
+
+    fn open_part<B: Steps, F: Files>(
+        host: &Host<'_, Self, B>,
+        units: Range<usize>,
+        files: &F,
+    ) -> Result<Part<B>, F::Error> {
+        let (table, bytes) = (host.table, files.bytes(DB_FILE)?);
+        let columns = match units == (0..table.entries()) {
+            true => vec![0..table.tiling().columns()],
+            false => table.columns_of(&units),
+        };
+        let (backend, ring) = (host.backend, &host.scheme.ring);
+        let db = match table.form() {
+            DbForm::Evaluation => NttTiledDb::new(table.tiling(), bytes)
+                .and_then(|db| Ok(PartDb::Evaluation(backend.open_ntt_db(ring, db.columns(&columns))?))),
+            DbForm::Symbols => SymbolDb::new(table.symbol_tiling(), bytes)
+                .and_then(|db| Ok(PartDb::Symbols(backend.open_symbols(ring, db.columns(&columns))?))),
+        };
+        Ok(Part { units, db: db.map_err(ProtocolError::from)? })
+    }
+
+    fn open_head<B: Steps, F: Files>(_: &Host<'_, Self, B>, _: &[Part<B>], _: &F) -> Result<(), F::Error> {
+        Ok(())
+    }
+
+    fn open_keys<B: Steps>(host: &Host<'_, Self, B>, body: &[u8]) -> Result<B::Keys, ProtocolError> {
+        host.scheme.open_keys(host.backend, body)
+    }
+
+    /// Reads a batch and expands the queries with the clients' keys.
+    fn open<B: Steps>(
+        host: &Host<'_, Self, B>,
+        batch: &Batch<'_, B>,
+    ) -> Result<Arc<Vec<Expanded<B::Words>>>, ProtocolError> {
+        batch.check_keys()?;
+        let (table, scheme) = (host.table, host.scheme);
+        let opened = batch.queries.iter().enumerate().map(|(index, query)| {
+            open_ring_query(&scheme.context, table.shape().columns, table.bits(), &query.packed)
+                .map_err(|source| ProtocolError::Query { index, source })
+        });
+        let opened = opened.collect::<Result<Vec<_>, _>>()?;
+        let (rows, folds) = (table.shape().columns, table.bits());
+        Ok(Arc::new(host.backend.expand(&scheme.ring, batch.keys, &opened, rows, folds)?))
+    }
+
+    fn wrap<B: Steps>(
+        _: &Host<'_, Self, B>,
+        opened: &Arc<Vec<Expanded<B::Words>>>,
+    ) -> Result<Arc<Vec<Expanded<B::Words>>>, ProtocolError> {
+        Ok(opened.clone())
+    }
+
+    fn scan<B: Steps>(
+        host: &Host<'_, Self, B>,
+        part: &Part<B>,
+        opened: &Arc<Vec<Expanded<B::Words>>>,
+    ) -> Result<Partial<B::Words>, ProtocolError> {
+        let selectors: Vec<_> = opened.iter().map(|expanded| &expanded.selectors).collect();
+        let (ring, bits) = (&host.scheme.ring, entry_bits(host.table, opened));
+        let folded = match &part.db {
+            PartDb::Evaluation(db) => host.backend.rlwe_fold(ring, db, &selectors)?, //       (6)  planes x entries
+            PartDb::Symbols(db) => host.backend.symbol_fold(ring, db, &selectors)?,
+        };
+        let (columns, order): (Vec<_>, _) = (folded.iter().collect(), EntryOrder::PlaneMajor);
+        let words = tournament(host).play(&part.units, &columns, order, &bits)?; //       (7)  one a plane
+        Ok(Partial { units: part.units.clone(), words })
+    }
+
+    fn finish<B: Steps>(
+        host: &Host<'_, Self, B>,
+        _: &(),
+        opened: &Arc<Vec<Expanded<B::Words>>>,
+        batch: &Batch<'_, B>,
+        partials: Vec<Partial<B::Words>>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+        let (table, ring) = (host.table, &host.scheme.ring);
+        let mut chosen = tournament(host).finish(&entry_bits(table, opened), partials)?;
+        if table.rotations() > 0 {
+            let bits = lane_bits(table, opened);
+            chosen = host.backend.rotate(ring, &chosen.iter().collect::<Vec<_>>(), &bits)?;
+        }
+        ring_answer::answer(host, batch.keys, &chosen.iter().collect::<Vec<_>>())
+    }
+}
+
+/// The bits of the entry of every query, as many as there are rounds.
+fn entry_bits<'o, W>(table: &RingTable, opened: &'o [Expanded<W>]) -> Vec<&'o [RlweBatch<W>]> {
+    opened.iter().map(|expanded| &expanded.bits[..table.folds()]).collect()
+}
+
+/// Those of the lane, behind them.
+fn lane_bits<'o, W>(table: &RingTable, opened: &'o [Expanded<W>]) -> Vec<&'o [RlweBatch<W>]> {
+    opened.iter().map(|expanded| &expanded.bits[table.folds()..][..table.rotations()]).collect()
+}
+
+/// Client: the `length` values of a lane of an interleaved plaintext. Every lane is read: no address depends on the target.
+fn choose_interleaved(values: &[u32], length: usize, lanes: usize, lane: usize) -> Zeroizing<Vec<u32>> {
+    let mut chosen = Zeroizing::new(vec![0; length]);
+    for (chosen, values) in chosen.iter_mut().zip(values.chunks_exact(lanes)) {
+        for (index, value) in (0u32..).zip(values) {
+            *chosen |= value & equal_mask(index, lane as u32);
+        }
+    }
+    chosen
+}
+
+fn tournament<'a, P: RingPage, B: Steps>(host: &Host<'a, OverRing<P>, B>) -> Tournament<'a, B> {
+    let (table, kept) = (host.table, host.scheme.context.kept());
+    let ciphertext_words = 2 * kept.limbs() * kept.degree();
+    let (entries, planes) = (table.entries(), table.planes());
+    Tournament { backend: host.backend, ring: &host.scheme.ring, entries, planes, ciphertext_words }
+}

@@ -1,0 +1,49 @@
+//! PPIR's table look-up, path (6)(7)...(7) and rotations: the smallest queries and answers there are.
+//!
+//! A record is found by three parts of its index: the row by selectors of some bits each, the entry by CMux folds, the lane of its
+//! plaintext by a rotation. Of a short record the answer is switched to a small ring. Plaintexts are kept as symbols, as long as
+//! the records, and transformed for every batch, or in evaluation form. Folds are modulo one short prime.
+//!
+//! Source: PPIR sections 3 to 5 (TFHE-style look-ups over blocks, map server and database servers: [`crate::tournament`]). Ours:
+//! truncated RLWE queries and the s^2 key in place of TLWE queries and PrivKS (0.6 MiB of keys instead of 160), the first dimension
+//! by plaintext products, ring switching, whitening, key look-ups; `docs/protocols/tfhe.md`.
+
+use hush_he::params::{RingParams, TFHE_COMPACT, TFHE_FAST, TfheParams};
+
+use crate::{
+    ProtocolError, facts::DbForm, layout, registry::Protocol, ring_page::RingPage, ring_table::RingTable,
+    table::TableShape,
+};
+
+/// The page.
+pub struct Tfhe;
+
+impl RingPage for Tfhe {
+    const PROTOCOL: Protocol = Protocol::Tfhe;
+    const NAME: &'static str = "tfhe";
+    // A filter needs room; a row is 14 bits of a query.
+    const KEY_COLUMNS: usize = 128;
+
+    type Set = TfheParams;
+
+    fn ring(set: &TfheParams) -> &RingParams {
+        set.ring()
+    }
+
+    /// Long records take several plaintexts of the first set, each with a mask of its own.
+    fn default_set(slot_bytes: usize) -> TfheParams {
+        if slot_bytes <= 2 * TFHE_COMPACT.ring().plaintext_bytes() { TFHE_COMPACT } else { TFHE_FAST }
+    }
+
+    fn columns(ring: &RingParams, slots: usize, slot_bytes: usize) -> usize {
+        layout::rotated_columns(ring, slots, slot_bytes)
+    }
+
+    fn table(ring: RingParams, shape: TableShape) -> Result<RingTable, ProtocolError> {
+        RingTable::rotated(ring, shape)
+    }
+
+    fn in_form(table: RingTable, form: DbForm) -> Result<RingTable, ProtocolError> {
+        Ok(table.in_form(form))
+    }
+}
