@@ -229,6 +229,28 @@ def exppack_d():
     ]
 
 
+def tfhe():
+    return [
+        Box("held", 60, 60, 200, 100, "database", ["plaintexts", "32 rows x entries"]),
+        Box("sent", 60, 240, 150, 60, "packed query", ["seed, words of leaves"]),
+        Box("made", 400, 240, 150, 60, "selectors", ["a ciphertext a row"]),
+        Box("made", 400, 350, 150, 60, "bits of the index", ["RGSW ciphertexts"]),
+        Arrow([(210, 270), (400, 270)], ["expand", "by the client's keys"], (305, 245)),
+        Arrow([(350, 270), (350, 380), (400, 380)]),
+        Box("made", 480, 75, 130, 70, "entries", ["a ciphertext each"]),
+        Arrow([(260, 110), (480, 110)], ["(6) rlwe_fold,", "or symbol_fold"], (370, 80)),
+        Arrow([(440, 240), (440, 128), (480, 128)]),
+        Box("made", 740, 75, 110, 70, "entry", ["a ciphertext"]),
+        Arrow([(610, 95), (740, 95)], ["(7) rgsw_fold"], (675, 87)),
+        Arrow([(550, 370), (675, 370), (675, 128), (740, 128)]),
+        Box("made", 740, 255, 110, 70, "lane", ["first of L"]),
+        Arrow([(795, 145), (795, 255)], ["rotate"], (803, 205), "start"),
+        Arrow([(550, 395), (715, 395), (715, 290), (740, 290)]),
+        Box("answer", 920, 255, 110, 70, "answer", ["small ring"]),
+        Arrow([(850, 290), (920, 290)], ["ring", "switch"], (885, 264)),
+    ]
+
+
 LEGEND = [
     ("held", "the server holds"),
     ("sent", "the client sends"),
@@ -241,6 +263,7 @@ FIGURES = {
     "exppack-d": exppack_d,
     "double-pack": double_pack,
     "hybrid": hybrid,
+    "tfhe": tfhe,
 }
 
 

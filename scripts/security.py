@@ -201,7 +201,8 @@ The sets called `INSECURE` are for tests and claim nothing. A set has what the w
   tables have at most 2^23 columns (`LweParams::max_samples`). Gaussian errors need equations of degree 20 and more, far beyond the
   other attacks.
 - Two attacks are left out, as they are slow to estimate and far from the others: `coded_bkw` takes 275 bits for problem 1,
-  `bdd_mitm_hybrid` (guessing, with meeting in the middle) takes 187 for problem 10. `--attacks` estimates them.
+  `bdd_mitm_hybrid` (guessing, with meeting in the middle) takes 187 for that of `COLPACK_N2048_Q52` with 52 bits. `--attacks`
+  estimates them.
 - `COLPACK_N2048_Q52` has both problems under one secret. Scaled to its Q, the errors modulo 2^32 are 2^20 times those of the other
   samples, and so these decide.
 - Core-SVP, which leaves out all but one call of a sieve, is 27 to 30 bits lower throughout.

@@ -95,6 +95,16 @@ class TfheTest(KeyedTest):
             found, _ = self.ask(url, *asked)
         self.assertEqual(found, expected)
 
+    def test_tables_of_more_entries_than_are_folded_at_once(self):
+        records = values(9000, 100)
+        args = ["--preset", "INSECURE_TFHE_N256", "--columns", "4", "--form", "symbols"]
+        table = self.tfhe(records, *args, by="index")
+        self.assertGreater(self.facts(table)["entries"], 2048)
+        with self.serve(table) as (url, _):
+            asked = [0, 3, 2048 * 4 - 1, 2048 * 4, 8999]
+            found, _ = self.ask(url, "--index", *map(str, asked))
+            self.assertEqual(found, [records[f"k{i}"] for i in asked])
+
     def test_bad_choices_say_what_to_do(self):
         source = self.jsonl(values(20, 50))
         for args, parts in (

@@ -151,7 +151,7 @@ pub(crate) trait Operands<B: Steps> {
                     backend.rlwe_fold(&on.ring, &db, &selectors).map(drop)
                 })
             }
-            StepShape::SymbolFold { ring, db } => {
+            StepShape::SymbolFold { ring, db, .. } => {
                 let on = Ring::open(backend, &ring)?;
                 let selectors = of_each(&on, db.rows())?;
                 let db = self.symbols(backend, &on.ring, ring, db)?;
@@ -177,7 +177,7 @@ pub(crate) trait Operands<B: Steps> {
                     backend.ring_switch(&on.ring, &vec![&keys; batch], &ciphertexts).map(drop)
                 })
             }
-            StepShape::RgswFold { ring, entries, planes } => {
+            StepShape::RgswFold { ring, entries, planes, .. } => {
                 let on = Ring::open(backend, &ring)?;
                 let (folds, rows) = (entries.next_power_of_two().ilog2(), 2 * ring.fold_gadget().digits);
                 let bits = (0..folds).map(|_| ciphertexts(&on, rows)).collect::<Result<Vec<_>, _>>()?;

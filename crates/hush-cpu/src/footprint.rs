@@ -52,10 +52,13 @@ impl Footprint for Cpu {
                 }
                 StepShape::AddRlwe { .. } => 0,
                 StepShape::ReinterpretRlwe { ring, count, db } => count * switched_bytes(&ring) + db.bytes(),
-                StepShape::RgswFold { ring, entries, planes } => {
-                    entries.div_ceil(2) * planes * 2 * poly(&ring)
+                // What is left of each part is kept for the last rounds.
+                StepShape::RgswFold { ring, entries, planes, parts } => {
+                    (entries.div_ceil(parts).div_ceil(2) + parts) * planes * 2 * poly(&ring)
                 }
-                StepShape::SymbolFold { ring, db } => (db.rows() + db.columns()) * 2 * poly(&ring),
+                StepShape::SymbolFold { ring, db, parts } => {
+                    (db.rows() + db.columns().div_ceil(parts)) * 2 * poly(&ring)
+                }
                 // As it was, turned, and folded.
                 StepShape::Rotate { ring, count, .. } => 3 * count * 2 * poly(&ring),
                 StepShape::RingSwitch { ring } => switched_bytes(&ring),

@@ -50,10 +50,12 @@ impl Footprint for Cuda {
                 // Coefficients of 64 bits as they are switched, and their words.
                 batch * (4 * WORD * 2 * count * ring.degree() + CudaDb::bytes_for(db))
             }
-            StepShape::RgswFold { ring, entries, planes } => {
-                RingBytes::new(&ring).rgsw_fold(batch, entries, planes)
+            StepShape::RgswFold { ring, entries, planes, parts } => {
+                let bytes = RingBytes::new(&ring);
+                bytes.rgsw_fold(batch, entries.div_ceil(parts), planes)
+                    + bytes.polys(batch * 2 * parts * planes)
             }
-            StepShape::SymbolFold { ring, db } => match evaluated(&ring, db) {
+            StepShape::SymbolFold { ring, db, parts } => match evaluated(&ring, db.part(parts)) {
                 Some(db) => RingBytes::new(&ring).rlwe_fold(batch, db),
                 None => 0,
             },

@@ -105,6 +105,8 @@ pub enum StepShape {
         ring: RingParams,
         /// D0 rows, a column a plane and entry.
         db: SymbolTiling,
+        /// Parts of the columns, done one after another.
+        parts: usize,
     },
     /// (7) `rgsw_fold` of entries to one.
     RgswFold {
@@ -114,6 +116,8 @@ pub enum StepShape {
         entries: usize,
         /// Planes of each.
         planes: usize,
+        /// Parts of the entries, done one after another.
+        parts: usize,
     },
     /// `rotate` by encrypted bits.
     Rotate {
@@ -302,10 +306,10 @@ impl StepShape {
                 let switched = switches(&ring, queries * 2.0 * count as f64);
                 switched + Work { bytes: queries * db.bytes() as f64, ..Work::default() }
             }
-            Self::RgswFold { ring, entries, planes } => {
+            Self::RgswFold { ring, entries, planes, .. } => {
                 external_products(&ring, queries * (planes * entries.saturating_sub(1)) as f64)
             }
-            Self::SymbolFold { ring, db } => {
+            Self::SymbolFold { ring, db, .. } => {
                 let polys = (db.rows() * db.columns() * ring.kept_limbs()) as f64;
                 let sums = 2.0 * queries * (db.columns() * ring.kept_limbs() * ring.degree()) as f64;
                 // A batch shares the transforms.

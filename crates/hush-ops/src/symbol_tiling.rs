@@ -74,6 +74,11 @@ impl SymbolTiling {
         self.plaintext_bytes() as u64 * self.rows as u64 * self.columns as u64
     }
 
+    /// The largest of so many parts of the columns.
+    pub fn part(&self, parts: usize) -> Self {
+        Self { columns: self.columns.div_ceil(parts), ..*self }
+    }
+
     /// Where a plaintext begins, in bytes.
     pub fn offset(&self, row: usize, column: usize) -> usize {
         (column * self.rows + row) * self.plaintext_bytes()
@@ -107,10 +112,13 @@ impl SymbolTiling {
     }
 }
 
-/// A database of symbols, cheap to clone.
+/// A database of symbols, or some columns of one: cheap to clone.
 #[derive(Clone)]
 pub struct SymbolDb {
+    /// The shape of what is here.
     tiling: SymbolTiling,
+    /// The columns of the stored bytes that are here, in order.
+    columns: Vec<Range<usize>>,
     bytes: DbBytes,
 }
 
@@ -121,7 +129,8 @@ impl SymbolDb {
     /// [`OpsError::Shape`] if the length differs from [`SymbolTiling::bytes`].
     pub fn new(tiling: SymbolTiling, bytes: DbBytes) -> Result<Self, OpsError> {
         OpsError::check_shape("symbol database", "byte length", tiling.bytes(), (*bytes).as_ref().len())?;
-        Ok(Self { tiling, bytes })
+        let all = 0..tiling.columns;
+        Ok(Self { tiling, columns: vec![all], bytes })
     }
 
     /// A database from symbols in the order `[row][column][symbol]` (tests and small databases).
@@ -135,7 +144,7 @@ impl SymbolDb {
             let at = tiling.offset(index / tiling.columns, index % tiling.columns);
             tiling.pack(symbols, &mut bytes[at..at + tiling.plaintext_bytes()]);
         }
-        Self { tiling, bytes: Arc::new(bytes) }
+        Self::new(tiling, Arc::new(bytes)).expect("as long as the tiling says")
     }
 
     /// The shape.
@@ -143,30 +152,43 @@ impl SymbolDb {
         self.tiling
     }
 
-    /// All stored bytes.
+    /// All bytes of a whole database, as they are stored.
     pub fn bytes(&self) -> &[u8] {
         (*self.bytes).as_ref()
     }
 
     /// The bytes of a plaintext.
+    ///
+    /// # Panics
+    /// If there is no such row or column.
     pub fn plaintext(&self, row: usize, column: usize) -> &[u8] {
-        &self.bytes()[self.tiling.offset(row, column)..][..self.tiling.plaintext_bytes()]
+        &self.bytes()[self.tiling.offset(row, self.stored(column))..][..self.tiling.plaintext_bytes()]
     }
 
-    /// A part of the database as one of its own: the columns of some ranges, one after another; copied unless they are all.
+    /// Where a column is stored.
+    fn stored(&self, column: usize) -> usize {
+        let mut rest = column;
+        for range in &self.columns {
+            if rest < range.len() {
+                return range.start + rest;
+            }
+            rest -= range.len();
+        }
+        panic!("column {column} of {}", self.tiling.columns)
+    }
+
+    /// A part of the database as one of its own, which shares the bytes: the columns of some ranges, one after another.
     ///
     /// # Panics
     /// If a range is not one of the database's columns.
     pub fn columns(&self, ranges: &[Range<usize>]) -> Self {
-        if *ranges == [0..self.tiling.columns] {
-            return self.clone();
-        }
-        let at = |column| self.tiling.offset(0, column);
-        let bytes = ranges.iter().flat_map(|range| &self.bytes()[at(range.start)..at(range.end)]);
+        assert_eq!(self.columns[..], [0..self.tiling.columns], "a part of a whole");
+        assert!(ranges.iter().all(|range| range.end <= self.tiling.columns));
         let columns = ranges.iter().map(Range::len).sum();
         Self {
             tiling: SymbolTiling { columns, ..self.tiling },
-            bytes: Arc::new(bytes.copied().collect::<Vec<u8>>()),
+            columns: ranges.to_vec(),
+            bytes: self.bytes.clone(),
         }
     }
 }

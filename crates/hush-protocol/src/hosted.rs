@@ -48,8 +48,8 @@ impl<P: Page, B: Steps> Hosted<P, B> {
     ) -> Result<Self, F::Error> {
         let scheme = P::scheme(&*backend, &tables[0])?;
         let open = |(table, files): (P::Table, &F)| {
-            let all = 0..P::facts(&table).units;
-            HostedSegment::open(&*backend, &scheme, table, slice::from_ref(&all), files)
+            let parts = P::parts(&table);
+            HostedSegment::open(&*backend, &scheme, table, &parts, files)
         };
         let mut segments = tables.into_iter().zip(files).map(open);
         let base = segments.next().expect("a table has a base")?;

@@ -45,7 +45,7 @@ impl PackPage for Hybrid {
         let (entries, planes) = (first.entries(), first.planes());
         let steps = [
             StepShape::Pack { ring, hint: table.hint_tiling(), shape: first },
-            StepShape::RgswFold { ring, entries, planes },
+            StepShape::RgswFold { ring, entries, planes, parts: 1 },
             StepShape::Respond { ring, plaintexts: planes },
         ];
         steps.map(Step::of_batch).to_vec()

@@ -100,6 +100,12 @@ pub trait Page: Send + Sync + 'static {
     /// What the table is.
     fn facts(table: &Self::Table) -> Facts;
 
+    /// The units of the table in the parts in which a server scans it one after another, so that what a pass makes is no longer
+    /// than it has memory for.
+    fn parts(table: &Self::Table) -> Vec<Range<usize>> {
+        vec![0..Self::facts(table).units]
+    }
+
     /// What is in the slots' database.
     fn database(table: &Self::Table) -> Database;
 

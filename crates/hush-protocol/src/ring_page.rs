@@ -43,6 +43,10 @@ use crate::{
     wire::{self, KEY_ID_BYTES, QuerySizes},
 };
 
+/// Entries of a table of symbols that are folded at a time: 32 MiB of ciphertexts a query and plane, at N = 2048. A power of two,
+/// so that a part is a subtree of the folds.
+const PART_ENTRIES: usize = 1 << 11;
+
 /// A page over rings.
 pub trait RingPage: Send + Sync + 'static {
     /// [`Page::PROTOCOL`].
@@ -184,6 +188,16 @@ impl<P: RingPage> Page for OverRing<P> {
         Database::Plaintexts(*table)
     }
 
+    /// As symbols, what a pass makes of the entries is half as long as the table: some entries at a time.
+    fn parts(table: &RingTable) -> Vec<Range<usize>> {
+        let some = match table.form() {
+            DbForm::Evaluation => table.entries(),
+            DbForm::Symbols => PART_ENTRIES,
+        };
+        let firsts = (0..table.entries()).step_by(some);
+        firsts.map(|first| first..table.entries().min(first + some)).collect()
+    }
+
     fn hint(_: &RingTable) -> Option<HintPlan> {
         None
     }
@@ -194,14 +208,15 @@ impl<P: RingPage> Page for OverRing<P> {
 
     fn path(table: &RingTable) -> Vec<Step> {
         let (ring, entries, planes) = (*table.ring(), table.entries(), table.planes());
+        let parts = Self::parts(table).len();
         let rotate = StepShape::Rotate { ring, count: planes, bits: table.rotations() };
         let steps = [
             StepShape::Expand { ring, rows: table.shape().columns, folds: table.bits() },
             match table.form() {
                 DbForm::Evaluation => StepShape::RlweFold { ring, db: table.tiling() },
-                DbForm::Symbols => StepShape::SymbolFold { ring, db: table.symbol_tiling() },
+                DbForm::Symbols => StepShape::SymbolFold { ring, db: table.symbol_tiling(), parts },
             },
-            StepShape::RgswFold { ring, entries, planes },
+            StepShape::RgswFold { ring, entries, planes, parts },
         ];
         let answer = match table.switch() {
             Some(_) => StepShape::RingSwitch { ring },

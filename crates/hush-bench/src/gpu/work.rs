@@ -99,7 +99,7 @@ mod tests {
         assert_eq!((folded.bytes, folded.byte_ops), (10.0, 240.0));
         // Three folds of a plane: two halves by the limbs, a transform back and l of digits each; a slot is a sum of 2 l products.
         let ring = ONION_M31;
-        let work = of_step(&StepShape::RgswFold { ring, entries: 4, planes: 1 }, 1);
+        let work = of_step(&StepShape::RgswFold { ring, entries: 4, planes: 1, parts: 1 }, 1);
         let (limbs, digits, degree) = (ring.kept_limbs(), ring.fold_gadget().digits, ring.degree());
         let slots = (3 * 2 * limbs * degree) as f64;
         let transformed = transforms((3 * 2 * limbs * (1 + digits)) as f64, degree);

@@ -128,7 +128,8 @@ pub(super) unsafe fn load_odd(from: *const u32) -> __m512i {
 
 /// The vectors at `from`, `from + stride`, ...
 ///
-/// A loop, since the compiler does not always inline `std::array::from_fn`.
+/// A loop, as everywhere here: the compiler does not always inline `std::array::from_fn`, and what is not inlined is not compiled
+/// for these instructions, and some times slower.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F; 8 words are readable at each.
@@ -180,18 +181,17 @@ pub(super) unsafe fn transpose(rows: [__m512i; 8]) -> [__m512i; 8] {
         let low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
         let high = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
         // Element 4 half + i: columns i and i + 4 of rows 4 half .. 4 half + 4.
-        let quads: [__m512i; 8] = std::array::from_fn(|index| {
+        let mut quads = [_mm512_setzero_si512(); 8];
+        for (index, quad) in quads.iter_mut().enumerate() {
             let (half, i) = (index / 4, index % 4);
             let (first, second) = (pairs[4 * half + i % 2], pairs[4 * half + 2 + i % 2]);
-            _mm512_permutex2var_epi64(first, if i < 2 { low } else { high }, second)
-        });
-        std::array::from_fn(|i| {
-            let (first, second) = (quads[i % 4], quads[4 + i % 4]);
-            if i < 4 {
-                _mm512_shuffle_i64x2::<0b01_00_01_00>(first, second)
-            } else {
-                _mm512_shuffle_i64x2::<0b11_10_11_10>(first, second)
-            }
-        })
+            *quad = _mm512_permutex2var_epi64(first, if i < 2 { low } else { high }, second);
+        }
+        let mut columns = [_mm512_setzero_si512(); 8];
+        for i in 0..4 {
+            columns[i] = _mm512_shuffle_i64x2::<0b01_00_01_00>(quads[i], quads[4 + i]);
+            columns[4 + i] = _mm512_shuffle_i64x2::<0b11_10_11_10>(quads[i], quads[4 + i]);
+        }
+        columns
     }
 }

@@ -178,7 +178,10 @@ unsafe fn last_pass(tables: &Tables, group: usize, rows: *const u64) -> [__m512i
         let twiddles = tables.forward_lanes.as_ptr().add(group * RADIX16_TWIDDLES * LANE_TWIDDLE);
         let even = transpose(load_rows(rows, 16));
         let odd = transpose(load_rows(rows.add(8), 16));
-        let mut x: [__m512i; 16] = std::array::from_fn(|e| if e % 2 == 0 { even[e / 2] } else { odd[e / 2] });
+        let mut x = [_mm512_setzero_si512(); 16];
+        for (pair, (even, odd)) in x.chunks_exact_mut(2).zip(even.into_iter().zip(odd)) {
+            (pair[0], pair[1]) = (even, odd);
+        }
         stages(lanes, &mut x, |m, i| Twiddle::load(twiddles.add((m - 1 + i) * LANE_TWIDDLE)));
         x
     }
@@ -193,9 +196,10 @@ unsafe fn store_slots(tables: &Tables, slots: [__m512i; 16], values: *mut u32) {
     // SAFETY: the caller has the instruction set.
     unsafe {
         let lanes = Lanes52::new(tables.p);
-        let packed = std::array::from_fn(|i| {
-            lanes.pack(lanes.reduce_lazy(slots[2 * i]), lanes.reduce_lazy(slots[2 * i + 1]))
-        });
+        let mut packed = [_mm512_setzero_si512(); 8];
+        for (packed, pair) in packed.iter_mut().zip(slots.chunks_exact(2)) {
+            *packed = lanes.pack(lanes.reduce_lazy(pair[0]), lanes.reduce_lazy(pair[1]));
+        }
         store_rows(values.cast(), 8, transpose(packed));
     }
 }
