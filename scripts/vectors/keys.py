@@ -23,6 +23,8 @@ class Keys:
     pack: list[np.ndarray]  # of each ciphertext of a pair `[digit][a, b_0, b_1]`
     small_secrets: list[np.ndarray]  # of the small ring, as many as its rank
     switch: np.ndarray | None  # `[part of s][digit][a_0, .., b]`
+    tlwe_secret: np.ndarray | None  # of TLWE words
+    private: list[np.ndarray]  # for bottom rows, for top rows: `[entry][a, b]`
 
 
 def generate(params: Rlwe, seed: bytes) -> Keys:
@@ -32,6 +34,7 @@ def generate(params: Rlwe, seed: bytes) -> Keys:
     secrets = [streams.ternary(stream, params.degree) for _ in range(2)]
     switch = params.switch
     small_secrets = [streams.ternary(stream, switch.degree) for _ in range(switch.rank)] if switch else []
+    tlwe_secret = streams.ternary(stream, params.tlwe.n) if params.tlwe else None
     writer = Writer(params, seed + context)
     full, kept = params.full_ring, params.kept_ring
     s = full.forward(full.residues(secrets[0]))
@@ -39,11 +42,18 @@ def generate(params: Rlwe, seed: bytes) -> Keys:
     for level, gadget in enumerate(params.levels):
         image = full.automorphism(s, (params.degree >> level) + 1)
         levels.append(writer.key_switch_key(full, s, image, gadget))
-    square = writer.key_switch_key(full, s, full.mul(s, s), params.square)
+    square = writer.key_switch_key(full, s, full.mul(s, s), params.square) if params.square.digits else None
     of_pair = [kept.forward(kept.residues(secret)) for secret in secrets]
     pack = [writer.pair_key(kept, of_pair, place, params.pack) for place in range(2)] if params.pack.digits else []
     small_key = writer.switch_key(params, secrets[0], small_secrets) if switch else None
-    return Keys(secrets, writer.upload(params.name), levels, square, pack, small_secrets, small_key)
+    private = [writer.private_key(params, s, carrier, tlwe_secret) for carrier in (s, np.ones_like(s))] if params.tlwe else []
+    upload = writer.upload(params.name)
+    return Keys(secrets, upload, levels, square, pack, small_secrets, small_key, tlwe_secret, private)
+
+
+def unit_of(params: Rlwe) -> int:
+    """What a TLWE word is worth modulo Q_e: x."""
+    return (params.full_ring.modulus + (1 << params.tlwe.bits >> 1)) >> params.tlwe.bits
 
 
 class Writer:
@@ -86,6 +96,11 @@ class Writer:
             self.words.append(words.pack(ring.integers(b), ring.modulus.bit_length()))
             rows.append(np.stack(masks + [ring.forward(b)]))
         return np.stack(rows)
+
+    def private_key(self, params: Rlwe, s: np.ndarray, carrier: np.ndarray, entries: np.ndarray) -> np.ndarray:
+        """Of entry i of t: `(r, -r s + e + x t_i carrier)`, x = round(Q_e / 2^bits)."""
+        ring, unit = params.full_ring, unit_of(params)
+        return np.stack([self.row(ring, [s], [ring.mul(carrier, ring.constant(unit * int(t)))]) for t in entries])
 
     def row(self, ring: Ring, secrets: list[np.ndarray], messages: list[np.ndarray]) -> np.ndarray:
         """A mask, and a body for every secret."""

@@ -24,6 +24,14 @@ class Switch:
 
 
 @dataclasses.dataclass(frozen=True)
+class Tlwe:
+    """Words of a query for private key switching: entries of their secret, bits of their modulus."""
+
+    n: int
+    bits: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Rlwe:
     """An RLWE set. Gadgets of evaluation keys, where a client uploads any; the fold's, wherever something is folded."""
 
@@ -41,6 +49,7 @@ class Rlwe:
     selector_dropped: int = 0
     query_dropped: int = 0
     switch: Switch | None = None
+    tlwe: Tlwe | None = None
 
     @functools.cached_property
     def kept_ring(self) -> Ring:
@@ -64,13 +73,14 @@ class Rlwe:
         def text(gadget: Gadget) -> str:
             return f"{gadget.width},{gadget.digits},{gadget.dropped}"
 
-        small = self.switch
+        small, tlwe = self.switch, self.tlwe
         return (
             f"{self.name}; degree {self.degree}; kept {list(self.kept)}; dropped {self.dropped or 1}; "
             f"levels {' '.join(map(text, self.levels))}; square {text(self.square)}; pack {text(self.pack)}; "
             f"key bits dropped {self.key_dropped}; error 3.2; plain false; order of rows 1"
             + (f"; switched to {small.rank} of degree {small.degree}; primes {list(small.primes)}" if small else "")
             + (f"; by {text(small.gadget)}" if small else "")
+            + (f"; private key switching from {tlwe.n} entries modulo 2^{tlwe.bits}" if tlwe else "")
         )
 
 
@@ -129,7 +139,18 @@ TFHE_COMPACT = Rlwe(
     response=(12, 8),
     switch=Switch(degree=512, rank=2, primes=(66551809,), gadget=Gadget(7, 2, 12), response=(12, 8)),
 )
-RING = {preset.name: preset for preset in (ONION_M31, TFHE_COMPACT)}
+INSECURE_PRIVKS_N256 = Rlwe(
+    name="INSECURE_PRIVKS_N256",
+    degree=256,
+    kept=(531628033,),
+    dropped=8380417,
+    plaintext_bits=2,
+    fold=Gadget(7, 2, 15),
+    key_dropped=0,
+    response=(11, 6),
+    tlwe=Tlwe(n=64, bits=24),
+)
+RING = {preset.name: preset for preset in (ONION_M31, TFHE_COMPACT, INSECURE_PRIVKS_N256)}
 
 PACK_M31 = dataclasses.replace(
     ONION_M31,

@@ -11,6 +11,7 @@ import hybrid
 import onion
 import simple
 import tfhe
+import tfhe_privks
 from vector import Differs, Step, Vector
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "vectors"
@@ -19,6 +20,7 @@ STEPS: dict[str, Callable[[Vector], Iterator[Step]]] = {
     "hybrid": hybrid.steps,  # the longest first
     "onion": onion.steps,
     "tfhe": tfhe.steps,
+    "tfhe-privks": tfhe_privks.steps,
     "colpack": colpack.steps,
     "colpack-s": colpack.steps,
     "frodo": simple.steps,

@@ -105,6 +105,20 @@ class TfheTest(KeyedTest):
             found, _ = self.ask(url, "--index", *map(str, asked))
             self.assertEqual(found, [records[f"k{i}"] for i in asked])
 
+    def test_the_papers_query(self):
+        records = values(60, 120)
+        by_index = self.table(records, "tfhe-privks", name="index", by="index")
+        by_key = self.table(records, "tfhe-privks", "--preset", "INSECURE_PRIVKS_N256", name="key")
+        facts = self.facts(by_index)
+        # A column, 60 blocks in 30 entries of two lanes: 5 folds and a rotation, two words of 3 bytes each, and the selector.
+        self.assertEqual((facts["columns"], facts["query_bytes"] - 32), (1, 16 + (1 + 2 * 6) * 3))
+        self.assertGreater(facts["key_bytes"], 20 * MIB)
+        with self.serve(by_index, by_key) as (url, _):
+            found, _ = self.ask(url, "--table", "index", "--index", "59", "0", "30")
+            self.assertEqual(found, [records[f"k{i}"] for i in (59, 0, 30)])
+            found, _ = self.ask(url, "--table", "key", "k5", "absent", "k59")
+            self.assertEqual(found, [records["k5"], None, records["k59"]])
+
     def test_bad_choices_say_what_to_do(self):
         source = self.jsonl(values(20, 50))
         for args, parts in (

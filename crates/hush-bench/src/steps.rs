@@ -4,7 +4,9 @@ use std::{error::Error, sync::Arc};
 
 use hush_cpu::Cpu;
 use hush_he::{
-    algorithms::{encrypt_ring_query, generate_keys, open_keys, open_ring_query},
+    algorithms::{
+        encrypt_ring_query, encrypt_tlwe_query, generate_keys, open_keys, open_ring_query, open_tlwe_query,
+    },
     entities::{EvaluationKeys, RingSecrets},
     params::{RingContext, RingParams},
 };
@@ -158,6 +160,17 @@ pub(crate) trait Operands<B: Steps> {
                 Box::new(move || {
                     let selectors: Vec<_> = selectors.iter().collect();
                     backend.symbol_fold(&on.ring, &db, &selectors).map(drop)
+                })
+            }
+            StepShape::PrivateKeySwitch { ring, rows, folds } => {
+                let on = Ring::open(backend, &ring)?;
+                let (secrets, keys) = on.key_material()?;
+                let keys = backend.open_evaluation_keys(&on.ring, keys)?;
+                let rng = &mut Csprng::insecure_from_seed(3);
+                let query = encrypt_tlwe_query(&on.context, &secrets, &vec![1; rows], &vec![1; folds], rng);
+                let queries = vec![open_tlwe_query(&on.context, rows, folds, &query)?; batch];
+                Box::new(move || {
+                    backend.private_key_switch(&on.ring, &vec![&keys; batch], &queries, rows, folds).map(drop)
                 })
             }
             StepShape::Rotate { ring, count, bits } => {

@@ -29,6 +29,7 @@ impl Footprint for Cpu {
             | StepShape::ReinterpretRlwe { .. }
             | StepShape::RgswFold { .. }
             | StepShape::Rotate { .. }
+            | StepShape::PrivateKeySwitch { .. }
             | StepShape::RingSwitch { .. }
             | StepShape::PackColumns { .. }
             | StepShape::RgswPowerFold { .. }
@@ -58,6 +59,10 @@ impl Footprint for Cpu {
                 }
                 StepShape::SymbolFold { ring, db, parts } => {
                     (db.rows() + db.columns().div_ceil(parts)) * 2 * poly(&ring)
+                }
+                // Twice: as they are made, and apart. Selectors are counted with the database that they meet.
+                StepShape::PrivateKeySwitch { ring, folds, .. } => {
+                    2 * folds * 4 * ring.fold_gadget().digits * poly(&ring)
                 }
                 // As it was, turned, and folded.
                 StepShape::Rotate { ring, count, .. } => 3 * count * 2 * poly(&ring),
@@ -90,8 +95,9 @@ impl Footprint for Cpu {
         let digits: usize =
             ring.levels().iter().chain([&ring.square_gadget()]).map(|gadget| gadget.digits).sum();
         let packing = 6 * ring.pack_gadget().digits * ring.kept_limbs();
+        let private = ring.tlwe().map_or(0, |tlwe| 4 * tlwe.n() * limbs);
         let switch = ring.switch().map_or(0, |switch| switch.key_words(ring.degree()));
-        WORD * (ring.degree() * (2 * digits * limbs + packing) + switch)
+        WORD * (ring.degree() * (2 * digits * limbs + packing + private) + switch)
     }
 }
 

@@ -4,12 +4,17 @@ mod ring_backends;
 
 use hush_cpu::Cpu;
 use hush_he::params::{
-    INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, TFHE_COMPACT, TFHE_FAST, TFHE_TINY, TfheParams,
+    INSECURE_PRIVKS_N256, INSECURE_PRIVKS_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, RingParams,
+    TFHE_COMPACT, TFHE_FAST, TFHE_PRIVKS, TFHE_TINY, TfheParams,
 };
 use hush_testkit::conformance::{Residues, TfheCase, TfheShape};
 use ring_backends::backends;
 
 fn check(params: TfheParams, shape: TfheShape, residues: Residues) {
+    check_set(*params.ring(), shape, residues);
+}
+
+fn check_set(params: RingParams, shape: TfheShape, residues: Residues) {
     let case = TfheCase::new(params, shape, residues);
     for cpu in backends() {
         eprintln!("{}, {} threads", cpu.level(), cpu.threads());
@@ -53,7 +58,18 @@ fn every_set() {
 }
 
 #[test]
+fn private_key_switching() {
+    for params in [*INSECURE_PRIVKS_N256.ring(), *INSECURE_PRIVKS_PLAIN.ring()] {
+        for residues in Residues::ALL {
+            check_set(params, shape(3, 1, 2), residues);
+        }
+        check_set(params, TfheShape { queries: 2, ..shape(1, 2, 5) }, Residues::Random);
+    }
+    check_set(*TFHE_PRIVKS.ring(), shape(1, 1, 1), Residues::Middle);
+}
+
+#[test]
 fn refusals() {
-    let case = TfheCase::new(INSECURE_TFHE_N256, shape(2, 2, 2), Residues::Zero);
+    let case = TfheCase::new(*INSECURE_TFHE_N256.ring(), shape(2, 2, 2), Residues::Zero);
     case.check_refusals(&Cpu::new(1).expect("the machine has the level that HUSH_CPU names"));
 }

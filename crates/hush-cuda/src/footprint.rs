@@ -64,6 +64,9 @@ impl Footprint for Cuda {
                 let bytes = RingBytes::new(&ring);
                 bytes.polys(batch * 8 * count) + bytes.rgsw_fold(batch, 2, count)
             }
+            StepShape::PrivateKeySwitch { ring, folds, .. } => {
+                RingBytes::new(&ring).polys(batch * 4 * folds * ring.fold_gadget().digits)
+            }
             StepShape::RingSwitch { ring } => RingBytes::new(&ring).polys(2 * batch),
             StepShape::PackColumns { ring, columns, .. } => {
                 RingBytes::new(&ring).pack_columns(batch, columns.cols())

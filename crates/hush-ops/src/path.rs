@@ -119,6 +119,15 @@ pub enum StepShape {
         /// Parts of the entries, done one after another.
         parts: usize,
     },
+    /// `private_key_switch`: TLWE words become selectors and RGSW ciphertexts.
+    PrivateKeySwitch {
+        /// The RLWE set.
+        ring: RingParams,
+        /// Selectors.
+        rows: usize,
+        /// RGSW ciphertexts.
+        folds: usize,
+    },
     /// `rotate` by encrypted bits.
     Rotate {
         /// The RLWE set.
@@ -225,6 +234,7 @@ impl StepShape {
             Self::ReinterpretRlwe { .. } => "reinterpret_rlwe",
             Self::RlweFold { .. } => "rlwe_fold",
             Self::SymbolFold { .. } => "symbol_fold",
+            Self::PrivateKeySwitch { .. } => "private_key_switch",
             Self::Rotate { .. } => "rotate",
             Self::RingSwitch { .. } => "ring_switch",
             Self::RgswFold { .. } => "rgsw_fold",
@@ -246,6 +256,7 @@ impl StepShape {
             | Self::ReinterpretRlwe { ring, .. }
             | Self::RlweFold { ring, .. }
             | Self::SymbolFold { ring, .. }
+            | Self::PrivateKeySwitch { ring, .. }
             | Self::Rotate { ring, .. }
             | Self::RingSwitch { ring }
             | Self::RgswFold { ring, .. }
@@ -315,6 +326,15 @@ impl StepShape {
                 // A batch shares the transforms.
                 let (bytes, products) = (db.bytes() as f64, sums * db.rows() as f64);
                 Work { bytes, transforms: polys, products, sums, ..Work::default() }
+            }
+            Self::PrivateKeySwitch { ring, rows, folds } => {
+                let limbs = ring.kept_limbs() + usize::from(ring.dropped_factor() > 1);
+                let switched = (rows + 2 * folds * ring.fold_gadget().digits) as f64;
+                let sums = queries * switched * (2 * limbs * ring.degree()) as f64;
+                let n = ring.tlwe().map_or(0, |tlwe| tlwe.n()) as f64;
+                // A transform back of the dropped prime, and one to each kept one, of both halves.
+                let transforms = 2.0 * queries * switched * limbs as f64;
+                Work { products: sums * n, sums, transforms, ..Work::default() }
             }
             Self::Rotate { ring, count, bits } => external_products(&ring, queries * (count * bits) as f64),
             Self::RingSwitch { ring } => {

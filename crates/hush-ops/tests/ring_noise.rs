@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use hush_he::{
     algorithms::{
-        decrypt_response, decrypt_switched, encrypt_ring_query, generate_keys, open_keys, open_ring_query,
+        decrypt_response, decrypt_switched, encrypt_ring_query, encrypt_tlwe_query, generate_keys, open_keys,
+        open_ring_query, open_tlwe_query,
     },
     entities::{EvaluationKeys, RingSecrets, RlweCiphertext},
     params::{
-        INSECURE_RING_N256, INSECURE_TFHE_N256, ONION_M31, ONION_S, ONIONPIRV2_N2048_2X30_SEC113,
-        ONIONPIRV2_N4096_4X27_SEC126, PACK_M31, RingContext, RingNoise, RingParams, TFHE_COMPACT, TFHE_FAST,
-        TFHE_TINY, VIPIR_N4096_3X29,
+        INSECURE_PRIVKS_N256, INSECURE_RING_N256, INSECURE_TFHE_N256, ONION_M31, ONION_S,
+        ONIONPIRV2_N2048_2X30_SEC113, ONIONPIRV2_N4096_4X27_SEC126, PACK_M31, RingContext, RingNoise,
+        RingParams, TFHE_COMPACT, TFHE_FAST, TFHE_PRIVKS, TFHE_TINY, VIPIR_N4096_3X29,
     },
 };
 use hush_math::{
@@ -52,7 +53,8 @@ struct Lookup<'a> {
     rows: usize,
     row: usize,
     entry: usize,
-    query: RlweCiphertext,
+    /// `None` if it is of TLWE words.
+    query: Option<RlweCiphertext>,
     expanded: Expanded,
 }
 
@@ -62,11 +64,18 @@ impl<'a> Lookup<'a> {
         let mut selectors = vec![0; rows];
         selectors[row] = 1;
         let bits: Vec<u32> = (0..FOLDS).map(|f| (entry >> f & 1) as u32).collect();
-        let bytes = encrypt_ring_query(&client.context, &client.secrets, &selectors, &bits, rng);
-        let query = open_ring_query(&client.context, rows, FOLDS, &bytes).unwrap();
-        let queries = std::slice::from_ref(&query);
-        let expanded =
-            Reference.expand(&client.context, &[&client.keys], queries, rows, FOLDS).unwrap().remove(0);
+        let Client { context, secrets, keys } = client;
+        let (query, expanded) = if context.params().tlwe().is_some() {
+            let bytes = encrypt_tlwe_query(context, secrets, &selectors, &bits, rng);
+            let words = open_tlwe_query(context, rows, FOLDS, &bytes).unwrap();
+            (None, Reference.private_key_switch(context, &[keys], &[words], rows, FOLDS))
+        } else {
+            let bytes = encrypt_ring_query(context, secrets, &selectors, &bits, rng);
+            let query = open_ring_query(context, rows, FOLDS, &bytes).unwrap();
+            let expanded = Reference.expand(context, &[keys], std::slice::from_ref(&query), rows, FOLDS);
+            (Some(query), expanded)
+        };
+        let expanded = expanded.unwrap().remove(0);
         Self { client, rows, row, entry, query, expanded }
     }
 
@@ -75,19 +84,18 @@ impl<'a> Lookup<'a> {
     }
 
     /// Measured by predicted variance of leaves, selectors, bottom and top rows.
-    fn expansion_ratios(&self) -> [f64; 4] {
+    fn expansion_ratios(&self) -> [Option<f64>; 4] {
         let Client { context, secrets, keys } = self.client;
         let (params, full, kept) = (context.params(), context.full(), context.kept());
         let (s_full, s) = (secrets.query.eval(full), secrets.query.eval(kept));
         let delta = |v: usize| if v == self.row { context.delta() } else { 0 };
         let [mut leaf, mut selector, mut bottom, mut top] = [(); 4].map(|()| Squares::default());
-        for (v, x) in tree(context, keys, &self.query, self.rows).iter().enumerate() {
-            leaf.add(
-                full,
-                &s_full,
-                x,
-                &scaled(full, delta(v) * u128::from(params.dropped_factor()), &one(full)),
-            );
+        let leaves = self.query.as_ref().map(|query| tree(context, keys, query, self.rows));
+        for (v, x) in leaves.iter().flatten().enumerate() {
+            let expected = scaled(full, delta(v) * u128::from(params.dropped_factor()), &one(full));
+            leaf.add(full, &s_full, x, &expected);
+        }
+        for v in 0..self.rows {
             let x = ciphertext(kept, self.expanded.selectors.ciphertext(v));
             selector.add(kept, &s, &x, &scaled(kept, delta(v), &one(kept)));
         }
@@ -102,10 +110,10 @@ impl<'a> Lookup<'a> {
         }
         let predicted = self.predicted();
         [
-            leaf.variance() / predicted.leaf,
-            selector.variance() / predicted.selector,
-            bottom.variance() / predicted.bottom,
-            top.variance() / predicted.top,
+            leaf.ratio(predicted.leaf),
+            selector.ratio(predicted.selector),
+            bottom.ratio(predicted.bottom),
+            top.ratio(predicted.top),
         ]
     }
 
@@ -335,12 +343,14 @@ fn measured_noise_is_the_predicted_one() {
         (*TFHE_COMPACT.ring(), 32, 10),
         (*TFHE_TINY.ring(), 16, 6),
         (*TFHE_FAST.ring(), 32, 4),
+        (*INSECURE_PRIVKS_N256.ring(), 8, 12),
+        (*TFHE_PRIVKS.ring(), 1, 4),
     ];
     for (params, rows, keys) in sets {
         let measured = with_fresh_keys(params, keys, |client, rng| {
             let lookup = Lookup::new(client, rows, rng);
             let random = lookup.table(&mut |_, _, _| rng.next_u32());
-            [&lookup.expansion_ratios().map(Some)[..], &lookup.answer_ratios(&random)].concat()
+            [&lookup.expansion_ratios()[..], &lookup.answer_ratios(&random)].concat()
         });
         let mean = |step: usize| -> Option<f64> {
             let sum: Option<f64> = measured.iter().map(|ratios| ratios[step]).sum();

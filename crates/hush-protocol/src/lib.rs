@@ -3,7 +3,7 @@
 //! * [`registry`]: every protocol, a line each. [`page`]: what a page says. [`facts`], [`any_page`]: the same as data.
 //! * [`presets`]: every parameter set, and the protocols that take it.
 //! * [`simple`], [`frodo`], [`double`]: over LWE ([`lwe_page`], [`lwe_table`]).
-//! * [`onion`], [`tfhe`]: over rings ([`ring_page`], [`ring_table`], [`ring_keys`], [`whitening`]).
+//! * [`onion`], [`tfhe`], [`tfhe_privks`]: over rings ([`ring_page`], [`ring_table`], [`ring_keys`], [`whitening`]).
 //! * [`exppack_s`], [`exppack_d`], [`mod@double_pack`], [`hybrid`]: packed by evaluation keys ([`pack_page`], [`pack_table`]).
 //! * [`mod@colpack`], [`colpack_s`]: packed by keys that travel with the query ([`column_page`], [`column_table`]).
 //! * [`hosted`]: a table on a backend, in parts. [`client`]: a client's half.
@@ -54,6 +54,7 @@ pub mod symbols;
 pub mod table;
 mod target;
 pub mod tfhe;
+pub mod tfhe_privks;
 mod tournament;
 #[cfg(test)]
 mod toy;

@@ -22,6 +22,7 @@ use crate::{
     ring_page::OverRing,
     simple::Simple,
     tfhe::Tfhe,
+    tfhe_privks::TfhePrivks,
 };
 
 /// Does something with the page of a protocol, whose type is known there.
@@ -62,6 +63,7 @@ pages! {
     Double => OverLwe<Double>,
     Onion => OverRing<Onion>,
     Tfhe => OverRing<Tfhe>,
+    TfhePrivks => OverRing<TfhePrivks>,
     ExppackS => Packed<ExppackS>,
     ExppackD => Packed<ExppackD>,
     DoublePack => Packed<DoublePack>,

@@ -12,7 +12,7 @@
 use std::{ops::Range, sync::Arc};
 
 use hush_he::{
-    algorithms::{encrypt_ring_query, open_ring_query},
+    algorithms::{encrypt_ring_query, encrypt_tlwe_query, open_ring_query, open_tlwe_query},
     params::{ParameterSet, RingParams},
 };
 use hush_math::{constant_time::equal_mask, csprng::Csprng};
@@ -211,7 +211,12 @@ impl<P: RingPage> Page for OverRing<P> {
         let parts = Self::parts(table).len();
         let rotate = StepShape::Rotate { ring, count: planes, bits: table.rotations() };
         let steps = [
-            StepShape::Expand { ring, rows: table.shape().columns, folds: table.bits() },
+            match ring.tlwe() {
+                None => StepShape::Expand { ring, rows: table.shape().columns, folds: table.bits() },
+                Some(_) => {
+                    StepShape::PrivateKeySwitch { ring, rows: table.shape().columns, folds: table.bits() }
+                }
+            },
             match table.form() {
                 DbForm::Evaluation => StepShape::RlweFold { ring, db: table.tiling() },
                 DbForm::Symbols => StepShape::SymbolFold { ring, db: table.symbol_tiling(), parts },
@@ -249,7 +254,8 @@ impl<P: RingPage> Page for OverRing<P> {
         let bits = |value: usize, count| (0..count).map(move |bit| (value >> bit & 1) as u32);
         let bits = bits(entry, table.folds()).chain(bits(lane, table.rotations()));
         let bits: Zeroizing<Vec<u32>> = Zeroizing::new(bits.collect());
-        let packed = encrypt_ring_query(keys.context(), keys.secrets(), &selectors, &bits, rng).into();
+        let encrypt = if table.ring().tlwe().is_some() { encrypt_tlwe_query } else { encrypt_ring_query };
+        let packed = encrypt(keys.context(), keys.secrets(), &selectors, &bits, rng).into();
         let query = wire::Query { packed, key_id: keys.id().to_vec().into(), ..Default::default() };
         (query, RingPending { key_id: keys.id() })
     }
@@ -326,12 +332,26 @@ impl<P: RingPage> Page for OverRing<P> {
     ) -> Result<Arc<Vec<Expanded<B::Words>>>, ProtocolError> {
         batch.check_keys()?;
         let (table, scheme) = (host.table, host.scheme);
+        let (rows, folds) = (table.shape().columns, table.bits());
+        if table.ring().tlwe().is_some() {
+            let opened = batch.queries.iter().enumerate().map(|(index, query)| {
+                open_tlwe_query(&scheme.context, rows, folds, &query.packed)
+                    .map_err(|source| ProtocolError::Query { index, source })
+            });
+            let opened = opened.collect::<Result<Vec<_>, _>>()?;
+            return Ok(Arc::new(host.backend.private_key_switch(
+                &scheme.ring,
+                batch.keys,
+                &opened,
+                rows,
+                folds,
+            )?));
+        }
         let opened = batch.queries.iter().enumerate().map(|(index, query)| {
-            open_ring_query(&scheme.context, table.shape().columns, table.bits(), &query.packed)
+            open_ring_query(&scheme.context, rows, folds, &query.packed)
                 .map_err(|source| ProtocolError::Query { index, source })
         });
         let opened = opened.collect::<Result<Vec<_>, _>>()?;
-        let (rows, folds) = (table.shape().columns, table.bits());
         Ok(Arc::new(host.backend.expand(&scheme.ring, batch.keys, &opened, rows, folds)?))
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use hush_he::entities::{EvaluationKeys, KeySwitchKey, RingSwitchKey};
+use hush_he::entities::{EvaluationKeys, KeySwitchKey, RingSwitchKey, RlweCiphertext};
 
 use super::{
     gadget_rows::{self, GadgetRows, RowShape},
@@ -20,6 +20,8 @@ pub struct CpuKeys {
     pack: Option<KeyRows>,
     /// As it came; `None` in sets without a small ring.
     switch: Option<RingSwitchKey>,
+    /// As it came; `None` in sets without TLWE words.
+    private: Option<[Vec<RlweCiphertext>; 2]>,
 }
 
 /// Where the rows of one key are.
@@ -56,7 +58,7 @@ impl CpuKeys {
                 [&pairs[row].a, &pairs[row].b[0], &pairs[row].b[1]][poly].words()
             });
         }
-        Self { words, levels, square, pack, switch: keys.switch.clone() }
+        Self { words, levels, square, pack, switch: keys.switch.clone(), private: keys.private.clone() }
     }
 
     /// The rows of the key of a level of the expansion.
@@ -78,6 +80,11 @@ impl CpuKeys {
     /// The key for the small ring of short answers.
     pub(crate) fn switch(&self) -> Option<&RingSwitchKey> {
         self.switch.as_ref()
+    }
+
+    /// The keys of private key switching: for bottom rows, for top rows.
+    pub(crate) fn private(&self) -> Option<&[Vec<RlweCiphertext>; 2]> {
+        self.private.as_ref()
     }
 
     fn rows(&self, place: &KeyRows) -> GadgetRows<'_> {

@@ -15,7 +15,7 @@ use crate::Level;
 pub struct CpuRing {
     context: Arc<RingContext>,
     /// R modulo Q_e.
-    pub(super) full: ModRing,
+    pub(crate) full: ModRing,
     /// R modulo Q_1.
     pub(crate) kept: ModRing,
     /// The levels of the expansion, the first one first.
@@ -83,6 +83,26 @@ impl CpuRing {
             kept,
             full,
             context,
+        }
+    }
+
+    /// A polynomial modulo Q_e to modulo Q_1: the dropped prime goes, if there is one. `scratch` has 2 N words.
+    pub(crate) fn drop_to_kept(
+        &self,
+        from: &[u32],
+        to: &mut [u32],
+        scratch: &mut [u32],
+        transform: &mut [u64],
+    ) {
+        match &self.drop {
+            None => to.copy_from_slice(from),
+            Some(drop) => {
+                let (rest, centred) = scratch.split_at_mut(self.full.degree());
+                drop.apply(&self.full, from, to, [rest, centred], transform);
+                // It stores past the caches.
+                // SAFETY: every x86-64 CPU has the instruction.
+                unsafe { std::arch::x86_64::_mm_sfence() };
+            }
         }
     }
 

@@ -1,9 +1,9 @@
 //! The steps of `tfhe`, level by level: symbols to evaluation form and at once into sums, and rotations.
 
-use hush_he::entities::RingSwitchKey;
+use hush_he::entities::{RingSwitchKey, TlweWords};
 use hush_ops::{
     OpsError,
-    contract::{RlweBatch, TfheOps},
+    contract::{Expanded, RlweBatch, TfheOps},
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
 
@@ -12,6 +12,7 @@ use crate::{
     ring::{CpuKeys, CpuRing},
 };
 
+mod private_key_switch;
 mod row_sums;
 mod symbol_fold;
 mod turn;
@@ -35,6 +36,20 @@ impl TfheOps for Cpu {
         selectors: &[&RlweBatch],
     ) -> Result<Vec<RlweBatch>, OpsError> {
         Ok(symbol_fold::symbol_fold(self, ring, db, selectors))
+    }
+
+    fn run_private_key_switch(
+        &self,
+        ring: &CpuRing,
+        keys: &[&CpuKeys],
+        queries: &[TlweWords],
+        rows: usize,
+        _: usize,
+    ) -> Result<Vec<Expanded>, OpsError> {
+        let queries = queries.iter().zip(keys);
+        Ok(queries
+            .map(|(query, keys)| private_key_switch::private_key_switch(self, ring, keys, query, rows))
+            .collect())
     }
 
     fn run_turn(&self, ring: &CpuRing, batch: &RlweBatch, power: usize) -> Result<RlweBatch, OpsError> {

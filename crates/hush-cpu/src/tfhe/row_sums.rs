@@ -19,6 +19,11 @@ pub(super) fn multiply_rows(level: Level, values: &[u32], selectors: &[&[u32]], 
     run(level, MultiplyRows { values, selectors, sums });
 }
 
+/// `sums[i] += rows[0][i] digits[0] + ..` for at most [`ROWS`] rows, as [`multiply_rows`].
+pub(super) fn multiply_rows_by_words(level: Level, rows: &[&[u32]], digits: &[u32], sums: &mut [u32]) {
+    run(level, MultiplyByWords { rows, digits, sums });
+}
+
 /// `out += sums` modulo p, and `sums` becomes zero.
 pub(super) fn reduce(level: Level, montgomery: Montgomery, sums: &mut [u32], out: &mut [u32]) {
     run(level, Reduce { montgomery, sums, out });
@@ -63,6 +68,32 @@ impl VectorLoop for MultiplyRows<'_> {
                 2 => self.rows::<L, 2>(),
                 3 => self.rows::<L, 3>(),
                 _ => self.rows::<L, ROWS>(),
+            }
+        }
+    }
+}
+
+struct MultiplyByWords<'a> {
+    rows: &'a [&'a [u32]],
+    digits: &'a [u32],
+    sums: &'a mut [u32],
+}
+
+impl VectorLoop for MultiplyByWords<'_> {
+    #[inline(always)]
+    unsafe fn run<L: WideLanes>(self) {
+        let Self { rows, digits, sums } = self;
+        let degree = sums.len() / 2;
+        assert!(rows.len() == digits.len() && rows.iter().all(|row| row.len() == degree));
+        for at in (0..degree).step_by(L::WIDTH) {
+            // SAFETY: the caller has the instruction set; all slices have a vector there.
+            unsafe {
+                let to = sums.as_mut_ptr().add(2 * at);
+                let mut sum = L::load_sums(to);
+                for (row, &digit) in rows.iter().zip(digits) {
+                    sum = L::mul_add(sum, L::load(row.as_ptr().add(at)), digit);
+                }
+                L::store_sums(to, sum);
             }
         }
     }

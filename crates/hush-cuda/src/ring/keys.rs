@@ -1,6 +1,6 @@
 //! One client's evaluation keys on the device.
 
-use hush_he::entities::{EvaluationKeys, KeySwitchKey, RingSwitchKey};
+use hush_he::entities::{EvaluationKeys, KeySwitchKey, RingSwitchKey, RlweCiphertext};
 
 use super::CudaRing;
 use crate::device::{Buffer, CudaError, Device, Slice};
@@ -11,6 +11,8 @@ pub struct CudaKeys {
     words: Buffer<u32>,
     /// On the host, where it is used.
     switch: Option<RingSwitchKey>,
+    /// On the host, too.
+    private: Option<[Vec<RlweCiphertext>; 2]>,
 }
 
 impl CudaKeys {
@@ -28,11 +30,15 @@ impl CudaKeys {
         let pack = pairs.map(|row| [row.a.words(), row.b[0].words(), row.b[1].words()].concat());
         let words: Vec<u32> =
             keys.levels.iter().chain([&keys.square]).map(switch).chain(pack).flatten().collect();
-        Ok(Self { words: device.upload(&words)?, switch: keys.switch.clone() })
+        Ok(Self { words: device.upload(&words)?, switch: keys.switch.clone(), private: keys.private.clone() })
     }
 
     pub(super) fn switch(&self) -> Option<&RingSwitchKey> {
         self.switch.as_ref()
+    }
+
+    pub(super) fn private(&self) -> Option<&[Vec<RlweCiphertext>; 2]> {
+        self.private.as_ref()
     }
 
     pub(super) fn words(&self) -> Slice<'_, u32> {

@@ -1,12 +1,15 @@
 //! The steps of `tfhe`: a database of symbols is held in evaluation form, as one that is stored so; a ciphertext is turned on the
 //! host, since a query has one or two.
 
-use hush_he::{entities::RingSwitchKey, params::RingContext};
+use hush_he::{
+    entities::{RingSwitchKey, TlweWords},
+    params::RingContext,
+};
 use hush_ops::{
     OpsError,
-    contract::{Memory, RingOps, RlweBatch, TfheOps},
+    contract::{Expanded, Memory, RingOps, RlweBatch, TfheOps},
     ntt_tiling::{NttTiledDb, NttTiling},
-    reference::tfhe::turned,
+    reference::{private_key_switch::private_key_switch, tfhe::turned},
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
 
@@ -48,6 +51,28 @@ impl TfheOps for Cuda {
         selectors: &[&RlweBatch<Buffer<u32>>],
     ) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
         self.run_rlwe_fold(ring, &db.evaluated, selectors)
+    }
+
+    /// On the host: it is there for comparison.
+    fn run_private_key_switch(
+        &self,
+        ring: &CudaRing,
+        keys: &[&CudaKeys],
+        queries: &[TlweWords],
+        rows: usize,
+        _: usize,
+    ) -> Result<Vec<Expanded<Buffer<u32>>>, OpsError> {
+        let kept = |batch: RlweBatch| {
+            let words = self.keep(batch.words.to_vec())?;
+            Ok(RlweBatch { ciphertext_words: batch.ciphertext_words, words })
+        };
+        let switch = |(query, keys): (&TlweWords, &&CudaKeys)| {
+            let keys = keys.private().expect("keys of a set of TLWE words");
+            let Expanded { selectors, bits } = private_key_switch(ring.context(), keys, query, rows);
+            let bits = bits.into_iter().map(kept).collect::<Result<_, OpsError>>()?;
+            Ok(Expanded { selectors: kept(selectors)?, bits })
+        };
+        queries.iter().zip(keys).map(switch).collect()
     }
 
     fn run_turn(

@@ -15,10 +15,10 @@ use hush_he::{
     algorithms::external_product,
     entities::{EvaluationKeys, KeySwitchKey, RgswCiphertext, RlweCiphertext, RlwePair},
     params::{
-        COLUMN_PRESETS, INSECURE_PACK_N256, INSECURE_PACK_PLAIN, INSECURE_RING_N256, INSECURE_RING_PLAIN,
-        INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, ONION_M31, ONIONPIRV2_N2048_2X30_SEC113,
-        ONIONPIRV2_N4096_4X27_SEC126, PACK_M31, PACK_PRESETS, RING_PRESETS, RingContext, RingParams,
-        VIPIR_N4096_3X29,
+        COLUMN_PRESETS, INSECURE_PACK_N256, INSECURE_PACK_PLAIN, INSECURE_PRIVKS_N256, INSECURE_RING_N256,
+        INSECURE_RING_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, ONION_M31,
+        ONIONPIRV2_N2048_2X30_SEC113, ONIONPIRV2_N4096_4X27_SEC126, PACK_M31, PACK_PRESETS, RING_PRESETS,
+        RingContext, RingParams, VIPIR_N4096_3X29,
     },
 };
 use hush_math::{
@@ -81,13 +81,12 @@ fn operands_that_do_not_fit_are_refused() {
 fn steps_of_tfhe_are_those_of_the_reference() {
     let backends: Vec<_> = varied().into_iter().map(Cuda::new).collect();
     let shape = TfheShape { rows: 5, columns: 3, bits: 3, count: 2, queries: 2 };
-    for (params, residues) in
-        [INSECURE_TFHE_PLAIN, INSECURE_TFHE_N256].into_iter().flat_map(|p| Residues::ALL.map(|r| (p, r)))
-    {
-        let case = TfheCase::new(params, shape, residues);
+    let sets = [INSECURE_TFHE_PLAIN.ring(), INSECURE_TFHE_N256.ring(), INSECURE_PRIVKS_N256.ring()];
+    for (params, residues) in sets.into_iter().flat_map(|p| Residues::ALL.map(|r| (p, r))) {
+        let case = TfheCase::new(*params, shape, residues);
         backends.iter().for_each(|backend| case.check(backend));
     }
-    let case = TfheCase::new(INSECURE_TFHE_N256, shape, Residues::Zero);
+    let case = TfheCase::new(*INSECURE_TFHE_N256.ring(), shape, Residues::Zero);
     case.check_refusals(&backends[0]);
 }
 
@@ -206,7 +205,7 @@ fn check_extremes(params: RingParams, backend: &Cuda) {
     let (levels, square) = (params.levels().iter().map(&mut key).collect(), key(&params.square_gadget()));
     let row = || RlwePair { a: context.kept().zero(), b: [context.kept().zero(), context.kept().zero()] };
     let pack = [(); 2].map(|()| (0..params.pack_gadget().digits).map(|_| row()).collect());
-    let keys = EvaluationKeys { levels, square, pack, switch: None };
+    let keys = EvaluationKeys { levels, square, pack, switch: None, private: None };
     let expected = Reference.expand(&context, &[&keys, &keys], &queries, 1, 1).expect(FITS);
     let ring = backend.open_ring(context.clone()).expect(FITS);
     let keys = backend.open_evaluation_keys(&ring, keys).expect(FITS);

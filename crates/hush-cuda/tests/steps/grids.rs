@@ -62,6 +62,7 @@ impl Setup {
             square: key(params.square_gadget()),
             pack: [(); 2].map(|()| (0..params.pack_gadget().digits).map(|_| pair()).collect()),
             switch: None,
+            private: None,
         }
     }
 }

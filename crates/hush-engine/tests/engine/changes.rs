@@ -21,7 +21,8 @@ fn wanted(protocol: Protocol, by_key: bool) -> Wanted {
         Protocol::Frodo | Protocol::Simple => (1500, TIERS),
         _ => (9000, TIERS),
     };
-    let columns = if [Protocol::Onion, Protocol::Tfhe].contains(&protocol) { 180 } else { 1200 };
+    let columns =
+        if [Protocol::Onion, Protocol::Tfhe, Protocol::TfhePrivks].contains(&protocol) { 180 } else { 1200 };
     Wanted { by_key, tiers, room: Some(ROOM), ..Wanted::by_index(protocol, records, 0, columns) }
 }
 

@@ -18,7 +18,8 @@ fn wanted(protocol: Protocol, by_key: bool) -> Wanted {
         Protocol::Frodo | Protocol::Simple => (2000, TIERS),
         _ => (11_500, TIERS),
     };
-    let columns = if [Protocol::Onion, Protocol::Tfhe].contains(&protocol) { 180 } else { 1200 };
+    let columns =
+        if [Protocol::Onion, Protocol::Tfhe, Protocol::TfhePrivks].contains(&protocol) { 180 } else { 1200 };
     Wanted { by_key, tiers, ..Wanted::by_index(protocol, records, 0, columns) }
 }
 

@@ -31,8 +31,13 @@ use hush_store::{
 use tempfile::TempDir;
 
 /// The small parameter sets.
-const SMALL_SETS: [&str; 4] =
-    ["INSECURE_COLPACK_N256", "INSECURE_PACK_N256", "INSECURE_RING_N256", "INSECURE_TFHE_N256"];
+const SMALL_SETS: [&str; 5] = [
+    "INSECURE_COLPACK_N256",
+    "INSECURE_PACK_N256",
+    "INSECURE_RING_N256",
+    "INSECURE_TFHE_N256",
+    "INSECURE_PRIVKS_N256",
+];
 
 /// What is built: random records of one length.
 #[derive(Clone, Copy, Debug)]

@@ -67,6 +67,7 @@ impl Set {
             selector_dropped_bits: self.query_dropped_bits,
             query_dropped_bits: self.query_dropped_bits,
             response: self.response,
+            tlwe: None,
         };
         RingNoise::from_inputs(&inputs, self.rows, FOLDS)
     }

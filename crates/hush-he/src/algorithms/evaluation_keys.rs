@@ -16,7 +16,7 @@ use super::{
 use crate::{
     HeError,
     entities::{EvaluationKeys, KeySwitchKey, RingSecrets, RingSwitchKey, RlweCiphertext, RlwePair},
-    params::{RING_SEED_BYTES, RingContext},
+    params::{RING_SEED_BYTES, RingContext, Tlwe},
 };
 
 /// Evaluation keys as they travel: the seed of all masks, and the halves that carry the messages.
@@ -66,6 +66,18 @@ pub fn generate_keys(context: &RingContext, secrets: &RingSecrets, seed: &[u8; 3
             writer.switch_rows(small, &new, &old, switch.gadget());
         }
     }
+    if let Some(tlwe) = params.tlwe() {
+        let unit = tlwe.unit(full.rns().product());
+        let one = full.forward(full.from_signed(&[&[1][..], &vec![0; params.degree() - 1]].concat()));
+        let s = secrets.query.eval(full);
+        for carrier in [&*s, &one] {
+            for &entry in secrets.tlwe.iter() {
+                let message = times_constant(full, carrier, unit, entry);
+                let mask = writer.masks.next(full);
+                writer.body(full, &s, &mask, &message);
+            }
+        }
+    }
     SeededKeys { seed: writer.masks.seed, words: writer.words }
 }
 
@@ -96,7 +108,13 @@ pub fn open_keys(
         let rows = (0..count).map(|_| reader.switch_row(small, switch.rank())).collect::<Result<_, _>>()?;
         Ok(RingSwitchKey { rows })
     });
-    Ok(EvaluationKeys { levels, square, pack, switch: switch.transpose()? })
+    let switch = switch.transpose()?;
+    let mut private = |tlwe: &Tlwe| -> Result<Vec<RlweCiphertext>, HeError> {
+        let row = |_| Ok(RlweCiphertext { a: reader.masks.next(full), b: reader.body(full)? });
+        (0..tlwe.n()).map(row).collect()
+    };
+    let private = params.tlwe().map(|tlwe| Ok([private(tlwe)?, private(tlwe)?])).transpose()?;
+    Ok(EvaluationKeys { levels, square, pack, switch, private })
 }
 
 fn public_seed(seed: &[u8; 32], key_context: &str) -> [u8; RING_SEED_BYTES] {
@@ -110,6 +128,16 @@ fn public_seed(seed: &[u8; 32], key_context: &str) -> [u8; RING_SEED_BYTES] {
 fn scaled(ring: &Ring, x: &Poly<Eval>, gadget: Gadget, k: usize) -> Zeroizing<Poly<Eval>> {
     let mut message = Zeroizing::new(x.clone());
     ring.mul_power_of_two(&mut message, gadget.log2_factor(k));
+    message
+}
+
+/// `x factor entry` for a small signed entry, in constant time in it.
+fn times_constant(ring: &Ring, x: &Poly<Eval>, factor: u128, entry: u32) -> Zeroizing<Poly<Eval>> {
+    let mut message = Zeroizing::new(x.clone());
+    for (limb, p) in ring.moduli().iter().enumerate() {
+        let factor = p.mul(ring.rns().reduce(factor, limb), p.reduce_signed(i64::from(entry as i32)));
+        message.limb_mut(limb).iter_mut().for_each(|word| *word = p.mul(*word, factor));
+    }
     message
 }
 

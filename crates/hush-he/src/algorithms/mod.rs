@@ -15,6 +15,7 @@ mod ring_query;
 mod ring_switch;
 mod round_coefficients;
 mod switch_modulus;
+mod tlwe_query;
 
 pub use column_query::{ROTATION, encrypt_column_query, open_column_keys};
 pub use decompose::decompose;
@@ -28,3 +29,4 @@ pub use pack_query::{SparseVector, encrypt_pack_query};
 pub use ring_query::{encrypt_ring_query, open_ring_query};
 pub use ring_switch::{decrypt_switched, ring_switch};
 pub use switch_modulus::{drop_primes, switch_to_power_of_two};
+pub use tlwe_query::{encrypt_tlwe_query, open_tlwe_query};

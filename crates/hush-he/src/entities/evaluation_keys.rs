@@ -2,7 +2,7 @@
 
 use hush_math::poly::{Eval, Poly};
 
-use super::{KeySwitchKey, RlwePair};
+use super::{KeySwitchKey, RlweCiphertext, RlwePair};
 
 /// The evaluation keys of one client, good for every table of its parameter set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,9 @@ pub struct EvaluationKeys {
     pub pack: [Vec<RlwePair>; 2],
     /// From s to the secrets of the small ring, if answers are switched to one.
     pub switch: Option<RingSwitchKey>,
+    /// From the secret of TLWE words to s, modulo Q_e, where queries have such: for every entry a ciphertext of `x t_i s`, which
+    /// makes bottom rows, and one of `x t_i`, which makes top rows and selectors.
+    pub private: Option<[Vec<RlweCiphertext>; 2]>,
 }
 
 /// From s to the secrets of a small ring, modulo Q_s.

@@ -9,6 +9,7 @@ mod public_matrix;
 mod ring_secrets;
 mod rlwe_ciphertext;
 mod rlwe_secret;
+mod tlwe_words;
 
 pub use column_keys::ColumnKeys;
 pub use column_masks::ColumnMasks;
@@ -19,3 +20,4 @@ pub use public_matrix::{MatrixDomain, MatrixStructure, PublicMatrix};
 pub use ring_secrets::RingSecrets;
 pub use rlwe_ciphertext::{KeySwitchKey, RgswCiphertext, RlweCiphertext, RlwePair};
 pub use rlwe_secret::RlweSecret;
+pub use tlwe_words::TlweWords;

@@ -1,9 +1,10 @@
 //! All that a client of a ring protocol keeps to itself.
 
-use hush_math::csprng::Csprng;
+use hush_math::{csprng::Csprng, samplers::sample_ternary};
+use zeroize::Zeroizing;
 
 use super::RlweSecret;
-use crate::params::RingParams;
+use crate::params::{RingParams, Tlwe};
 
 /// The secrets of one client for one parameter set, from one 32-byte seed.
 pub struct RingSecrets {
@@ -13,6 +14,8 @@ pub struct RingSecrets {
     pub second: RlweSecret,
     /// Of the small ring that answers are switched to: as many as its rank, or none.
     pub switched: Vec<RlweSecret>,
+    /// t: of TLWE words, n entries modulo 2^32; empty where queries have none.
+    pub tlwe: Zeroizing<Vec<u32>>,
 }
 
 impl RingSecrets {
@@ -25,6 +28,11 @@ impl RingSecrets {
         };
         let [query, second] = [(); 2].map(|()| sample(params.degree()));
         let switched = params.switch().into_iter().flat_map(|switch| vec![switch.degree(); switch.rank()]);
-        Self { query, second, switched: switched.map(sample).collect() }
+        let switched = switched.map(sample).collect();
+        let mut tlwe = Zeroizing::new(vec![0; params.tlwe().map_or(0, Tlwe::n)]);
+        if !params.is_plain() {
+            sample_ternary(&mut rng, &mut tlwe);
+        }
+        Self { query, second, switched, tlwe }
     }
 }

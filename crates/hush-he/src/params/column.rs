@@ -55,6 +55,7 @@ pub const COLPACK_N2048_Q52: ColumnParams = ColumnParams {
         query_dropped_bits: 0,
         response: ResponseBits { a: 18, b: 12 },
         switch: None,
+        tlwe: None,
         whole_query: false,
         plain: false,
     },

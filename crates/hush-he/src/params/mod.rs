@@ -13,6 +13,7 @@ mod ring_presets;
 mod ring_switch;
 mod set;
 mod tfhe;
+mod tlwe;
 mod widths;
 
 /// Security that every default has, in bits.
@@ -42,6 +43,8 @@ pub use ring_presets::{
 pub use ring_switch::RingSwitch;
 pub use set::ParameterSet;
 pub use tfhe::{
-    INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, TFHE_COMPACT, TFHE_FAST, TFHE_PRESETS, TFHE_TINY, TfheParams,
+    INSECURE_PRIVKS_N256, INSECURE_PRIVKS_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, PRIVKS_PRESETS,
+    PrivksParams, TFHE_COMPACT, TFHE_FAST, TFHE_PRESETS, TFHE_PRIVKS, TFHE_TINY, TfheParams,
 };
+pub use tlwe::Tlwe;
 pub use widths::{Traffic, Widths};

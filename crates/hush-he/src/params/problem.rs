@@ -69,10 +69,16 @@ impl RingParams {
         (!self.plain).then_some(problem)
     }
 
-    /// Those of queries and keys, and of the ring that answers are switched to; none without encryption.
+    /// Those of queries and keys, of the ring that answers are switched to, and of TLWE words; none without encryption.
     pub(super) fn problems(&self) -> Vec<LatticeProblem> {
         let own = self.problem().into_iter();
-        own.flat_map(|own| [own].into_iter().chain(self.switch.map(|switch| switch.problem()))).collect()
+        let others = self
+            .switch
+            .map(|switch| switch.problem())
+            .into_iter()
+            .chain(self.tlwe.map(|tlwe| tlwe.problem()));
+        let others: Vec<_> = others.collect();
+        own.flat_map(|own| [vec![own], others.clone()].concat()).collect()
     }
 }
 

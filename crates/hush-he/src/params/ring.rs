@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use hush_math::{gadget::Gadget, ring::Ring};
 
-use super::{RingNoiseInputs, RingSwitch};
+use super::{RingNoiseInputs, RingSwitch, Tlwe};
 use crate::codec::packed_bytes;
 
 /// Bytes of the seed of a query's mask: so many that no two queries of a client ever share a mask.
@@ -12,6 +12,9 @@ pub const QUERY_SEED_BYTES: usize = 16;
 
 /// Bytes of the seed of all masks of evaluation keys.
 pub const RING_SEED_BYTES: usize = 32;
+
+/// Most TLWE words of a query.
+const MAX_TLWE_LEAVES: usize = 1 << 12;
 
 /// Standard deviation of every RLWE error.
 pub const RLWE_ERROR_STD: f64 = 3.2;
@@ -51,6 +54,8 @@ pub struct RingParams {
     pub(super) response: ResponseBits,
     /// How answers of short records leave the ring; `None` if they do not.
     pub(super) switch: Option<RingSwitch>,
+    /// Queries are TLWE words, for private key switching; `None` if they are packed.
+    pub(super) tlwe: Option<Tlwe>,
     /// Queries travel as both halves in whole words, as in a paper, instead of a seed and the coefficients that matter.
     pub(super) whole_query: bool,
     /// No secret and no error: only for tests without encryption.
@@ -118,9 +123,9 @@ impl RingParams {
         self.levels
     }
 
-    /// Leaves that the expansion tree can have.
+    /// Leaves that the expansion tree can have; of TLWE words, how many a query can have.
     pub fn max_leaves(&self) -> usize {
-        1 << self.levels.len()
+        if self.tlwe.is_some() { MAX_TLWE_LEAVES } else { 1 << self.levels.len() }
     }
 
     /// The exponent k of the automorphism X -> X^k at `level`: N / 2^level + 1. Source: OnionPIRv2 algorithm 2, for fewer leaves
@@ -174,6 +179,11 @@ impl RingParams {
         self.response
     }
 
+    /// The words of queries, if they are not packed.
+    pub fn tlwe(&self) -> Option<&Tlwe> {
+        self.tlwe.as_ref()
+    }
+
     /// What secrets and evaluation keys are derived for, beside a seed: everything that they depend on, and nothing else. A
     /// set that is changed under its old name, or a new order of the rows, must not meet the same masks and errors again.
     pub fn key_context(&self) -> String {
@@ -181,9 +191,10 @@ impl RingParams {
         let gadget = |gadget: &Gadget| format!("{},{},{}", gadget.width, gadget.digits, gadget.dropped);
         let levels: Vec<String> = self.levels.iter().map(gadget).collect();
         let switch = self.switch.map_or_else(String::new, |switch| format!("; {}", switch.key_context()));
+        let tlwe = self.tlwe.map_or_else(String::new, |tlwe| format!("; {}", tlwe.key_context()));
         format!(
             "{}; degree {}; kept {:?}; dropped {}; levels {}; square {}; pack {}; key bits dropped {}; error {}; plain {}; \
-             order of rows {ROWS}{switch}",
+             order of rows {ROWS}{switch}{tlwe}",
             self.name,
             self.degree,
             self.kept,
@@ -222,6 +233,7 @@ impl RingParams {
             selector_dropped_bits: self.selector_dropped_bits,
             query_dropped_bits: self.query_dropped_bits,
             response: self.response,
+            tlwe: self.tlwe,
         }
     }
 
@@ -233,6 +245,9 @@ impl RingParams {
     /// Exact bytes of a query over `rows` rows and `folds` folds: its seed and the packed words, those of the selectors first, or
     /// both halves.
     pub fn query_bytes(&self, rows: usize, folds: usize) -> usize {
+        if let Some(tlwe) = self.tlwe {
+            return QUERY_SEED_BYTES + packed_bytes(self.leaves(rows, folds), tlwe.bits);
+        }
         if self.whole_query {
             return 2 * size_of::<u32>() * self.degree * (self.kept.len() + self.dropped.iter().len());
         }
@@ -244,7 +259,9 @@ impl RingParams {
     /// Exact bytes of all second halves of the evaluation keys.
     pub fn key_words_bytes(&self) -> usize {
         let poly = |bits: u32| packed_bytes(self.degree, bits - self.key_dropped_bits);
+        let private = self.tlwe.map_or(0, |tlwe| 2 * tlwe.n);
         let switched: usize = self.levels.iter().chain([&self.square]).map(|gadget| gadget.digits).sum();
+        let switched = switched + private;
         let packed = 4 * self.pack.digits * poly(self.kept_bits());
         switched * poly(self.full_bits())
             + packed

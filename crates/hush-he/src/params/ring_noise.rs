@@ -7,7 +7,7 @@
 use hush_math::gadget::Gadget;
 
 use super::{
-    RingParams, RingSwitch,
+    RingParams, RingSwitch, Tlwe,
     noise::log2_erfc,
     ring::{RLWE_ERROR_STD, ResponseBits},
 };
@@ -43,6 +43,8 @@ pub struct RingNoiseInputs<'a> {
     pub query_dropped_bits: u32,
     /// Bits of the coefficients of an answer.
     pub response: ResponseBits,
+    /// The words of a query, if it is not packed.
+    pub tlwe: Option<Tlwe>,
 }
 
 /// Variances after each step of a look-up.
@@ -97,9 +99,25 @@ impl RingNoise {
             let level = |leaf, gadget: &Gadget| 2.0 * leaf + key_switch(*gadget, n, key_error, per_secret);
             set.levels.iter().fold(fresh, level)
         };
-        let (leaf, row) = (leaf(set.selector_dropped_bits), leaf(set.query_dropped_bits));
-        let (selector, top) = (rescaled(leaf), rescaled(row));
-        let bottom = rescaled(row * per_secret + key_switch(set.square, n, key_error, per_square));
+        let (leaf, row, below) = match set.tlwe {
+            None => {
+                let row = leaf(set.query_dropped_bits);
+                let below = row * per_secret + key_switch(set.square, n, key_error, per_square);
+                (leaf(set.selector_dropped_bits), row, below)
+            }
+            // The key's errors times digits in all coefficients; the word's own error, of which the message is rounded too, and the
+            // wraps modulo 2^bits, whose unit is not quite a part of Q_e, in one.
+            Some(tlwe) => {
+                let (modulus, full) =
+                    (2f64.powi(tlwe.bits as i32), set.kept_product * f64::from(set.dropped_factor));
+                let (entries, unit) = (tlwe.n as f64, (full / modulus).round());
+                let switched = entries * modulus.powi(2) / 12.0 * key_error;
+                let wraps = (entries * SECRET_VARIANCE / 12.0 + 1.0 / 12.0) * (unit * modulus - full).powi(2);
+                let own = unit.powi(2) * (error + 1.0 / 12.0) + wraps;
+                (switched + own / n, switched + own / n, switched + own * SECRET_VARIANCE)
+            }
+        };
+        let (selector, top, bottom) = (rescaled(leaf), rescaled(row), rescaled(below));
         let symbol = 4f64.powi(set.plaintext_bits as i32) / 12.0;
         let first = rows as f64 * n * symbol * selector;
         let digits = set.fold.digits as f64 * n * digit(set.fold);

@@ -31,6 +31,7 @@ pub const ONION_M31: RingParams = RingParams {
     query_dropped_bits: 41,
     response: ResponseBits { a: 31, b: 24 },
     switch: None,
+    tlwe: None,
     whole_query: false,
     plain: false,
 };
@@ -52,6 +53,7 @@ pub const ONION_S: RingParams = RingParams {
     query_dropped_bits: 25,
     response: ResponseBits { a: 18, b: 11 },
     switch: None,
+    tlwe: None,
     whole_query: false,
     plain: false,
 };
@@ -74,6 +76,7 @@ pub const ONIONPIRV2_N4096_4X27_SEC126: RingParams = RingParams {
     query_dropped_bits: 0,
     response: ResponseBits { a: 42, b: 35 },
     switch: None,
+    tlwe: None,
     whole_query: false,
     plain: false,
 };
@@ -96,6 +99,7 @@ pub const ONIONPIRV2_N2048_2X30_SEC113: RingParams = RingParams {
     query_dropped_bits: 0,
     response: ResponseBits { a: 24, b: 17 },
     switch: None,
+    tlwe: None,
     whole_query: false,
     plain: false,
 };

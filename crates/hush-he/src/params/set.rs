@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use super::{
-    COLUMN_PRESETS, ColumnParams, LatticeProblem, LweParams, PACK_PRESETS, PRESETS, PackParams, RING_PRESETS,
-    RingParams, TFHE_PRESETS, TfheParams,
+    COLUMN_PRESETS, ColumnParams, LatticeProblem, LweParams, PACK_PRESETS, PRESETS, PRIVKS_PRESETS,
+    PackParams, PrivksParams, RING_PRESETS, RingParams, TFHE_PRESETS, TfheParams,
 };
 use crate::HeError;
 
@@ -72,6 +72,24 @@ impl ParameterSet for RingParams {
 impl ParameterSet for TfheParams {
     fn presets() -> &'static [Self] {
         &TFHE_PRESETS
+    }
+
+    fn name(&self) -> &'static str {
+        self.ring().name()
+    }
+
+    fn security_bits(&self) -> f64 {
+        self.ring().security_bits()
+    }
+
+    fn problems(&self) -> Vec<LatticeProblem> {
+        self.ring().problems()
+    }
+}
+
+impl ParameterSet for PrivksParams {
+    fn presets() -> &'static [Self] {
+        &PRIVKS_PRESETS
     }
 
     fn name(&self) -> &'static str {

@@ -6,7 +6,7 @@
 use hush_math::gadget::Gadget;
 
 use super::{
-    RingSwitch,
+    RingSwitch, Tlwe,
     ring::{ResponseBits, RingParams},
     ring_presets::levels,
 };
@@ -23,6 +23,22 @@ impl TfheParams {
         &self.0
     }
 }
+
+/// An RLWE set for `tfhe-privks`, with TLWE words for queries.
+///
+/// There is no way to make one but to take a preset ([`super::ParameterSet::named`]).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrivksParams(RingParams);
+
+impl PrivksParams {
+    /// The RLWE set.
+    pub fn ring(&self) -> &RingParams {
+        &self.0
+    }
+}
+
+/// Every preset of `tfhe-privks`. The first is the default.
+pub const PRIVKS_PRESETS: [PrivksParams; 3] = [TFHE_PRIVKS, INSECURE_PRIVKS_N256, INSECURE_PRIVKS_PLAIN];
 
 /// Every preset. The first is the default.
 pub const TFHE_PRESETS: [TfheParams; 5] =
@@ -52,6 +68,7 @@ pub const TFHE_COMPACT: TfheParams = TfheParams(RingParams {
         gadget: Gadget::new(7, 2, 12),
         response: ResponseBits { a: 12, b: 8 },
     }),
+    tlwe: None,
     whole_query: false,
     plain: false,
 });
@@ -135,6 +152,42 @@ pub const INSECURE_TFHE_PLAIN: TfheParams = TfheParams(RingParams {
     ..INSECURE_TFHE_N256.0
 });
 
+/// For comparison: the paper's query of TLWE words and its private key switching, at sound parameters. Words of 24 bits, n = 944
+/// (131.1 bits); keys of 24 MiB.
+pub const TFHE_PRIVKS: PrivksParams = PrivksParams(RingParams {
+    name: "TFHE_PRIVKS",
+    security_bits: 131.1,
+    kept: &[531_628_033],
+    plaintext_bits: 2,
+    levels: &[],
+    square: Gadget::NONE,
+    fold: Gadget::new(7, 2, 15),
+    selector_dropped_bits: 0,
+    query_dropped_bits: 0,
+    response: ResponseBits { a: 11, b: 6 },
+    switch: None,
+    tlwe: Some(Tlwe { n: 944, bits: 24 }),
+    ..TFHE_COMPACT.0
+});
+
+/// [`TFHE_PRIVKS`] in dimensions that are much too small: quick tests with real noise.
+pub const INSECURE_PRIVKS_N256: PrivksParams = PrivksParams(RingParams {
+    name: "INSECURE_PRIVKS_N256",
+    security_bits: 0.0,
+    degree: 256,
+    tlwe: Some(Tlwe { n: 64, bits: 24 }),
+    ..TFHE_PRIVKS.0
+});
+
+/// No secret, no error: the query is the message in the clear. Tests of layouts only.
+pub const INSECURE_PRIVKS_PLAIN: PrivksParams = PrivksParams(RingParams {
+    name: "INSECURE_PRIVKS_PLAIN",
+    degree: 64,
+    tlwe: Some(Tlwe { n: 8, bits: 24 }),
+    plain: true,
+    ..INSECURE_PRIVKS_N256.0
+});
+
 const COMPACT_KEYS: Gadget = Gadget::new(10, 4, 12);
 const TINY_KEYS: Gadget = Gadget::new(7, 7, 3);
 const FAST_KEYS: Gadget = Gadget::new(23, 3, 18);
@@ -172,6 +225,30 @@ mod tests {
             let widest = p.query_dropped_bits.max(p.selector_dropped_bits);
             assert!(full.rns().product() - 1 + (1 << widest) / 2 < 1 << full.rns().bits(), "{}", p.name);
         }
+    }
+
+    /// Rows, and 25 folds: at 2^25 records of 256 bytes.
+    #[test]
+    fn private_key_switching_decodes_with_its_margin() {
+        for (PrivksParams(params), sigmas) in [(TFHE_PRIVKS, 20.0), (INSECURE_PRIVKS_N256, 20.0)] {
+            let noise = RingNoise::new(&params, 1, 25);
+            let q = params.noise_inputs().kept_product;
+            let [top, bottom] = [noise.top, noise.bottom].map(|variance| (variance.sqrt() / q).log2());
+            let after = q / 2f64.powi(params.plaintext_bits as i32 + 1) / noise.folded.sqrt();
+            println!(
+                "{}: rows 2^{top:.1}, 2^{bottom:.1}, {after:.1} sigma after folds, {:.1} whole",
+                params.name,
+                noise.sigmas()
+            );
+            assert!(
+                after >= sigmas && noise.log2_failure(params.degree) <= MAX_LOG2_FAILURE,
+                "{}",
+                params.name
+            );
+            assert!(params.fold.covers(params.kept_ring().rns().product()));
+        }
+        assert!(TFHE_PRIVKS.security_bits() >= MIN_SECURITY_BITS);
+        assert_eq!(TFHE_PRIVKS.ring().query_bytes(1, 25), 16 + 51 * 3);
     }
 
     /// At 2^25 records of 256 bytes: rows, folds and rotations; then a record that fills a polynomial.

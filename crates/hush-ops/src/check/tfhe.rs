@@ -1,6 +1,6 @@
 //! Checks of [`crate::contract::TfheOps`].
 
-use hush_he::params::RingContext;
+use hush_he::{entities::TlweWords, params::RingContext};
 
 use crate::{
     OpsError,
@@ -61,6 +61,25 @@ pub(crate) fn rotate<W: WordStore>(
         })?;
     }
     Ok((count, folds))
+}
+
+/// There are as many keys as queries, words for all rows and digits, and the set has TLWE words.
+pub(crate) fn private_key_switch(
+    ring: &RingContext,
+    keys: usize,
+    queries: &[TlweWords],
+    rows: usize,
+    folds: usize,
+) -> Result<(), OpsError> {
+    let step = "private_key_switch";
+    OpsError::check_shape(step, "TLWE parameters", 1, usize::from(ring.params().tlwe().is_some()))?;
+    OpsError::check_shape(step, "clients' keys", queries.len(), keys)?;
+    let (n, leaves) = (ring.params().tlwe().map_or(0, |tlwe| tlwe.n()), ring.params().leaves(rows, folds));
+    OpsError::check_shape(step, "words", leaves.min(ring.params().max_leaves()), leaves)?;
+    queries.iter().try_for_each(|query| {
+        OpsError::check_shape(step, "words of a query's bodies", leaves, query.bodies.len())?;
+        OpsError::check_shape(step, "words of a query's masks", leaves * n, query.masks.len())
+    })
 }
 
 /// There are as many keys, at least one ciphertext of every query, and a small ring.

@@ -1,8 +1,11 @@
 //! The steps of table look-ups in the manner of TFHE: what `tfhe` has beyond the steps over rings.
 
-use hush_he::{algorithms::ring_switch, entities::RingSwitchKey};
+use hush_he::{
+    algorithms::ring_switch,
+    entities::{RingSwitchKey, TlweWords},
+};
 
-use super::{EntryOrder, RingOps, RlweBatch, WordStore, ciphertext_words, poly_words};
+use super::{EntryOrder, Expanded, RingOps, RlweBatch, WordStore, ciphertext_words, poly_words};
 use crate::{
     OpsError, check,
     symbol_tiling::{SymbolDb, SymbolTiling},
@@ -95,6 +98,43 @@ pub trait TfheOps: RingOps {
         }
         Ok(rotated)
     }
+
+    /// Private key switching: TLWE words become selectors and RGSW ciphertexts, each by the keys of its client.
+    ///
+    /// | name      | shape                         | unit                                                    |
+    /// |-----------|-------------------------------|---------------------------------------------------------|
+    /// | `queries` | B                             | words modulo `2^bits`: rows, then digits of every fold  |
+    /// | returns   | B x (`rows` and `folds` RGSW) | RLWE modulo Q_1                                         |
+    ///
+    /// With the words of a mask and the body centred: a top row, or a selector, is `sum_i a_i key_i + b x` in the half b; a bottom
+    /// row is the same with the other key, `b x` in the half a. Then the dropped prime goes.
+    ///
+    /// Error: [`hush_he::params::RingNoise`], fields `selector`, `top`, `bottom`. Cost of a query: n ciphertexts times a digit for
+    /// every row. Source: PPIR algorithm 2.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if there are not as many keys as queries, as many words in a query, or the set has no TLWE words.
+    fn private_key_switch(
+        &self,
+        ring: &Self::Ring,
+        keys: &[&Self::Keys],
+        queries: &[TlweWords],
+        rows: usize,
+        folds: usize,
+    ) -> Result<Vec<Expanded<Self::Words>>, OpsError> {
+        check::tfhe::private_key_switch(self.context(ring), keys.len(), queries, rows, folds)?;
+        self.run_private_key_switch(ring, keys, queries, rows, folds)
+    }
+
+    /// Runs [`TfheOps::private_key_switch`].
+    fn run_private_key_switch(
+        &self,
+        ring: &Self::Ring,
+        keys: &[&Self::Keys],
+        queries: &[TlweWords],
+        rows: usize,
+        folds: usize,
+    ) -> Result<Vec<Expanded<Self::Words>>, OpsError>;
 
     /// The ciphertexts of a batch, then all of them times `X^-power`, for [`TfheOps::rotate`].
     fn run_turn(

@@ -33,6 +33,7 @@ mod ntt_db;
 mod pack;
 mod pack_columns;
 mod pack_pairs;
+pub mod private_key_switch;
 mod reinterpret_lwe;
 mod reinterpret_rlwe;
 mod rgsw_fold;

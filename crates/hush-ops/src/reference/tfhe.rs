@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use hush_he::{
-    entities::{EvaluationKeys, RingSwitchKey},
+    entities::{EvaluationKeys, RingSwitchKey, TlweWords},
     params::RingContext,
 };
 use hush_math::poly::{Eval, Poly};
 
-use super::PackByDefinition;
+use super::{PackByDefinition, private_key_switch::private_key_switch};
 use crate::{
     OpsError,
-    contract::{RlweBatch, TfheOps},
+    contract::{Expanded, RlweBatch, TfheOps},
     ntt_tiling::{NttTiledDb, NttTiling},
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
@@ -42,6 +42,21 @@ impl<B: PackByDefinition> TfheOps for B {
         let evaluated =
             NttTiling::new(tiling.degree(), ring.kept().limbs(), tiling.rows(), tiling.columns())?;
         self.run_rlwe_fold(ring, &NttTiledDb::from_polys(evaluated, &polys), selectors)
+    }
+
+    fn run_private_key_switch(
+        &self,
+        ring: &Arc<RingContext>,
+        keys: &[&EvaluationKeys],
+        queries: &[TlweWords],
+        rows: usize,
+        _: usize,
+    ) -> Result<Vec<Expanded>, OpsError> {
+        let switch = |(query, keys): (&TlweWords, &&EvaluationKeys)| {
+            let keys = keys.private.as_ref().expect("keys of a set of TLWE words");
+            private_key_switch(ring, keys, query, rows)
+        };
+        Ok(queries.iter().zip(keys).map(switch).collect())
     }
 
     fn run_turn(

@@ -3,9 +3,9 @@
 
 use hush_he::params::{
     DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_COLPACK_PLAIN, INSECURE_PACK_N256, INSECURE_PACK_PLAIN,
-    INSECURE_PLAIN, INSECURE_RING_N256, INSECURE_RING_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN,
-    LWE_N1280_STD3_2_PLAIN, ONION_M31, ONION_S, ParameterSet, SIMPLEPIR_N1024_STD6_4_SEC121, TFHE_COMPACT,
-    TFHE_FAST, TFHE_TINY,
+    INSECURE_PLAIN, INSECURE_PRIVKS_N256, INSECURE_PRIVKS_PLAIN, INSECURE_RING_N256, INSECURE_RING_PLAIN,
+    INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, LWE_N1280_STD3_2_PLAIN, ONION_M31, ONION_S, ParameterSet,
+    SIMPLEPIR_N1024_STD6_4_SEC121, TFHE_COMPACT, TFHE_FAST, TFHE_PRIVKS, TFHE_TINY,
 };
 use hush_math::csprng::Csprng;
 use hush_ops::reference::Reference;
@@ -96,7 +96,9 @@ const TFHE_SHAPES: [(usize, usize, usize); 7] =
 
 #[test]
 fn every_index_without_encryption_with_rotations() {
-    every_index(&[Protocol::Tfhe], INSECURE_TFHE_PLAIN.name(), &[&RING_SHAPES[..], &TFHE_SHAPES].concat());
+    let shapes = [&RING_SHAPES[..], &TFHE_SHAPES].concat();
+    every_index(&[Protocol::Tfhe], INSECURE_TFHE_PLAIN.name(), &shapes);
+    every_index(&[Protocol::TfhePrivks], INSECURE_PRIVKS_PLAIN.name(), &shapes);
 }
 
 /// Slots of a lane of many, that fit the small ring and do not, and of several planes; in both forms.
@@ -116,6 +118,23 @@ fn slots_that_are_rotated_are_found_under_encryption() {
             }
         }
     }
+}
+
+/// A column, as in the paper, and several; lanes and planes.
+#[test]
+fn slots_are_found_by_private_key_switching() {
+    for (columns, blocks, slot_bytes) in [(1, 40, 5), (9, 7, 32), (1, 9, 65), (40, 3, 150)] {
+        let shape = shape(columns, blocks, slot_bytes);
+        for form in [DbForm::Evaluation, DbForm::Symbols] {
+            let table =
+                table(Protocol::TfhePrivks, INSECURE_PRIVKS_N256.name(), shape).in_form(form).unwrap();
+            let setup = Setup::new(Reference, table, patterned(shape, mixed));
+            setup.check(&[one(0, 0), one(columns - 1, blocks - 1), all_columns(shape, blocks / 2)]);
+        }
+    }
+    let shape = shape(1, 11, 128);
+    let table = table(Protocol::TfhePrivks, TFHE_PRIVKS.name(), shape);
+    Setup::new(Reference, table, filled(shape, Some(0xaa))).check(&[one(0, 9)]);
 }
 
 /// At the real sizes: a short record, one that fills a polynomial, and a longer one.

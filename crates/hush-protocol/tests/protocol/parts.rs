@@ -4,8 +4,8 @@ use std::{any::type_name, ops::Range, sync::Arc};
 
 use hush_cpu::Cpu;
 use hush_he::params::{
-    DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_RING_N256, INSECURE_RING_PLAIN,
-    INSECURE_TFHE_N256, ParameterSet,
+    DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_PRIVKS_N256, INSECURE_RING_N256,
+    INSECURE_RING_PLAIN, INSECURE_TFHE_N256, ParameterSet,
 };
 use hush_ops::{
     contract::Steps,
@@ -115,8 +115,15 @@ fn parts_of_tfhe_are_entries() {
     for form in [DbForm::Evaluation, DbForm::Symbols] {
         for (columns, blocks, slot_bytes, units) in [(5, 41, 20, 11), (4, 9, 100, 9), (3, 7, 200, 7)] {
             let shape = shape(columns, blocks, slot_bytes);
-            let table = table(Protocol::Tfhe, INSECURE_TFHE_N256.name(), shape).in_form(form).unwrap();
-            assert_eq!(check_table(table), units);
+            for (protocol, set) in [
+                (Protocol::Tfhe, INSECURE_TFHE_N256.name()),
+                (Protocol::TfhePrivks, INSECURE_PRIVKS_N256.name()),
+            ] {
+                // With symbols of two bits a slot takes twice as many of them.
+                let slot_bytes = if protocol == Protocol::Tfhe { slot_bytes } else { slot_bytes / 2 };
+                let shape = TableShape { slot_bytes, ..shape };
+                assert_eq!(check_table(table(protocol, set, shape).in_form(form).unwrap()), units);
+            }
         }
     }
 }

@@ -5,12 +5,12 @@
 use std::{env, fs, iter::repeat, path::PathBuf, slice, sync::Arc};
 
 use hush_he::{
-    algorithms::{open_column_keys, open_ring_query},
+    algorithms::{open_column_keys, open_ring_query, open_tlwe_query},
     codec::{pack_wide, unpack_scaled},
     entities::{EvaluationKeys, PublicMatrix},
     params::{
-        DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, ONION_M31, PACK_M31, RingContext,
-        TFHE_COMPACT,
+        DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_PRIVKS_N256, ONION_M31, PACK_M31,
+        RingContext, TFHE_COMPACT,
     },
 };
 use hush_math::csprng::Csprng;
@@ -109,6 +109,7 @@ fn intermediates(protocol: Protocol) -> Value {
         Protocol::Double => lwe_intermediates(protocol, shape(300, 3, 1)),
         Protocol::Onion => onion_intermediates(),
         Protocol::Tfhe => tfhe_intermediates(),
+        Protocol::TfhePrivks => privks_intermediates(),
         Protocol::ExppackS | Protocol::ExppackD | Protocol::DoublePack | Protocol::Hybrid => {
             pack_intermediates(protocol)
         }
@@ -223,6 +224,38 @@ fn tfhe_intermediates() -> Value {
         entry("folded first dimension", &words(&folded.words)),
         entry("chosen ciphertext", &words(&chosen[0].words)),
         entry("rotated ciphertext", &words(&rotated[0].words)),
+    ];
+    list.extend(look_up.result());
+    vector(&setup, list)
+}
+
+/// Three entries of two lanes, a row, in a ring that is much too small: the key is long.
+fn privks_intermediates() -> Value {
+    let (ring, shape) = (*INSECURE_PRIVKS_N256.ring(), shape(1, 5, 32));
+    let params = table(Protocol::TfhePrivks, ring.name(), shape);
+    let Database::Plaintexts(table) = params.database() else { panic!("a table over rings") };
+    let (context, tiling) = (Arc::new(RingContext::new(ring)), table.tiling());
+    let rng = &mut Csprng::insecure_from_seed(100);
+    let count = tiling.rows() * tiling.columns() * ring.degree();
+    let symbols: Vec<u32> = (0..count).map(|_| rng.next_u32() >> (32 - ring.plaintext_bits())).collect();
+    let db = NttTiledDb::from_polys(tiling, &Reference.ntt_db(&context, &symbols).unwrap());
+    let files = Stored::of_ntt(&params, db.clone());
+    let setup = Setup::of_files(Reference, params, Vec::new(), files);
+    let look_up = LookUp::new(&setup, &[(0, 1)]);
+    let upload = setup.keys.as_ref().unwrap().upload();
+    let keys = open_upload(&context, upload).unwrap();
+    let (rows, bits) = (shape.columns, table.bits());
+    let opened = open_tlwe_query(&context, rows, bits, &look_up.query.packed).unwrap();
+    let expanded = Reference.private_key_switch(&context, &[&keys], &[opened], rows, bits).unwrap().remove(0);
+    let folded = Reference.rlwe_fold(&context, &db, &[&expanded.selectors]).unwrap().remove(0);
+    let mut list = vec![
+        entry("symbols", &words(&symbols)),
+        entry("database, tiled", db.bytes()),
+        entry("evaluation keys, uploaded", upload),
+        entry("query", &look_up.query.packed),
+        entry("selectors", &words(&expanded.selectors.words)),
+        entry("RGSW rows", &rgsw_rows(&expanded.bits)),
+        entry("folded first dimension", &words(&folded.words)),
     ];
     list.extend(look_up.result());
     vector(&setup, list)

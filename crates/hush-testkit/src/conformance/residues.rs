@@ -95,6 +95,9 @@ impl Residues {
             let row = |_| (0..=switch.rank()).map(|_| self.poly(small, rng)).collect();
             RingSwitchKey { rows: (0..count).map(row).collect() }
         });
-        EvaluationKeys { levels, square, pack, switch }
+        let private = params.tlwe().map(|tlwe| {
+            [(); 2].map(|()| (0..tlwe.n()).map(|_| self.ciphertext(context.full(), rng)).collect())
+        });
+        EvaluationKeys { levels, square, pack, switch, private }
     }
 }

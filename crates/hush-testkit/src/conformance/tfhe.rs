@@ -1,15 +1,15 @@
 //! The steps of `tfhe`. Operands are any residues, as for the steps over rings.
 
-use std::sync::Arc;
+use std::{slice, sync::Arc};
 
 use hush_he::{
-    entities::EvaluationKeys,
-    params::{RingContext, TfheParams},
+    entities::{EvaluationKeys, TlweWords},
+    params::{RingContext, RingParams},
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{
     OpsError,
-    contract::{RlweBatch, TfheOps, ciphertext_words},
+    contract::{Expanded, RlweBatch, TfheOps, ciphertext_words},
     reference::Reference,
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
@@ -43,6 +43,10 @@ pub struct TfheCase {
     rotated: Vec<RlweBatch>,
     keys: Vec<EvaluationKeys>,
     switched: Vec<Vec<Vec<u64>>>,
+    shape: TfheShape,
+    /// In sets of TLWE words, for as many rows, and folds as bits.
+    words: Vec<TlweWords>,
+    made: Vec<Expanded>,
 }
 
 const FITS: &str = "the shapes fit";
@@ -53,9 +57,9 @@ fn all<T>(operands: &[T]) -> Vec<&T> {
 
 impl TfheCase {
     /// A case with residues of one kind.
-    pub fn new(params: TfheParams, shape: TfheShape, residues: Residues) -> Self {
-        let context = Arc::new(RingContext::new(*params.ring()));
-        let (kept, set) = (context.kept(), params.ring());
+    pub fn new(set: RingParams, shape: TfheShape, residues: Residues) -> Self {
+        let context = Arc::new(RingContext::new(set));
+        let kept = context.kept();
         let mut rng = Csprng::insecure_from_seed(shape.rows as u64);
         let tiling =
             SymbolTiling::new(set.degree(), set.plaintext_bits(), shape.rows, shape.columns).expect(FITS);
@@ -81,10 +85,49 @@ impl TfheCase {
         let rotated = Reference.rotate(&context, &all(&ciphertexts), &of_queries).expect(FITS);
         let switched = match shape.count {
             0 => Vec::new(),
+            _ if set.switch().is_none() => Vec::new(),
             _ => Reference.ring_switch(&context, &all(&keys), &all(&ciphertexts)).expect(FITS),
         };
+        let leaves = set.leaves(shape.rows, shape.bits);
+        let words: Vec<_> = match set.tlwe() {
+            None => Vec::new(),
+            Some(tlwe) => {
+                let modulus = 1u32 << tlwe.bits();
+                let mut word = |_| match residues {
+                    Residues::Random => rng.next_u32() % modulus,
+                    Residues::Largest => modulus - 1,
+                    Residues::Zero => 0,
+                    Residues::Middle => modulus / 2 - (rng.next_u32() & 1),
+                };
+                let query = |_| TlweWords {
+                    masks: (0..leaves * tlwe.n()).map(&mut word).collect(),
+                    bodies: (0..leaves).map(&mut word).collect(),
+                };
+                (0..shape.queries).map(query).collect()
+            }
+        };
+        let made = match set.tlwe() {
+            None => Vec::new(),
+            Some(_) => Reference
+                .private_key_switch(&context, &all(&keys), &words, shape.rows, shape.bits)
+                .expect(FITS),
+        };
         let name = format!("{}, {residues:?}, {shape:?}", set.name());
-        Self { name, db, selectors, folded, ciphertexts, bits, rotated, keys, switched, context }
+        Self {
+            name,
+            db,
+            selectors,
+            folded,
+            ciphertexts,
+            bits,
+            rotated,
+            keys,
+            switched,
+            shape,
+            words,
+            made,
+            context,
+        }
     }
 
     /// Checks all steps of `backend`.
@@ -103,9 +146,18 @@ impl TfheCase {
         let rotated = backend.rotate(&ring, &all(&ciphertexts), &bits).expect(FITS);
         self.assert_same(backend, "rotate", &self.rotated, &rotated);
 
+        let open = |keys: &EvaluationKeys| backend.open_evaluation_keys(&ring, keys.clone()).expect(FITS);
+        let keys: Vec<_> = self.keys.iter().map(open).collect();
+        if !self.made.is_empty() {
+            let TfheShape { rows, bits, .. } = self.shape;
+            let made = backend.private_key_switch(&ring, &all(&keys), &self.words, rows, bits).expect(FITS);
+            for (expected, actual) in self.made.iter().zip(made) {
+                let step = "private_key_switch";
+                self.assert_same(backend, step, slice::from_ref(&expected.selectors), &[actual.selectors]);
+                self.assert_same(backend, step, &expected.bits, &actual.bits);
+            }
+        }
         if !self.switched.is_empty() {
-            let open = |keys: &EvaluationKeys| backend.open_evaluation_keys(&ring, keys.clone()).expect(FITS);
-            let keys: Vec<_> = self.keys.iter().map(open).collect();
             let switched = backend.ring_switch(&ring, &all(&keys), &all(&ciphertexts));
             assert_eq!(switched.expect(FITS), self.switched, "ring_switch, {}", self.name);
         }
@@ -144,6 +196,7 @@ impl TfheCase {
             backend.rotate(&ring, &[&one, &one], &[&bits[..], &bits[..0]]).err(),
             backend.rotate(&ring, &[&one], &[&many[..]]).err(),
             backend.ring_switch(&ring, &[], &[&one]).err(),
+            backend.private_key_switch(&ring, &[], &[], 1, 1 << 20).err(),
         ];
         for (case, error) in refused.into_iter().enumerate() {
             assert!(matches!(error, Some(OpsError::Shape { .. })), "case {case}: {error:?}");

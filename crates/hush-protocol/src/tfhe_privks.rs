@@ -1,0 +1,43 @@
+//! PPIR as in the paper: a query of TLWE words, private key switching, CMux folds of the whole table; at sound parameters, for
+//! comparison with [`crate::tfhe`].
+//!
+//! Source: PPIR sections 3 and 4, algorithms 1 and 2, and 3 to 6 (STLU 1 to 4: [`crate::tournament`]); `docs/protocols/tfhe.md`.
+
+use hush_he::params::{PrivksParams, RingParams, TFHE_PRIVKS};
+
+use crate::{
+    ProtocolError, facts::DbForm, registry::Protocol, ring_page::RingPage, ring_table::RingTable,
+    table::TableShape,
+};
+
+/// The page.
+pub struct TfhePrivks;
+
+impl RingPage for TfhePrivks {
+    const PROTOCOL: Protocol = Protocol::TfhePrivks;
+    const NAME: &'static str = "tfhe-privks";
+    const KEY_COLUMNS: usize = 128;
+
+    type Set = PrivksParams;
+
+    fn ring(set: &PrivksParams) -> &RingParams {
+        set.ring()
+    }
+
+    fn default_set(_: usize) -> PrivksParams {
+        TFHE_PRIVKS
+    }
+
+    /// All of the index is folded.
+    fn columns(_: &RingParams, _: usize, _: usize) -> usize {
+        1
+    }
+
+    fn table(ring: RingParams, shape: TableShape) -> Result<RingTable, ProtocolError> {
+        RingTable::rotated(ring, shape)
+    }
+
+    fn in_form(table: RingTable, form: DbForm) -> Result<RingTable, ProtocolError> {
+        Ok(table.in_form(form))
+    }
+}
