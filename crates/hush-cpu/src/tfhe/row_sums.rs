@@ -13,9 +13,9 @@ pub(super) fn most_rows(bits: u32) -> usize {
     1 << (u64::BITS - 2 * bits).min(usize::BITS - 1)
 }
 
-/// `sums[i] += values[0][i] selectors[0][i] + ..` for at most [`ROWS`] rows; `values` are one after another. `sums` has two words
-/// for each, in an order of its own.
-pub(super) fn multiply_rows(level: Level, values: &[u32], selectors: &[&[u32]], sums: &mut [u32]) {
+/// Of at most [`ROWS`] rows, one after another in `values`: `sums[i] += values[0][i] selectors[0][i] + ..`, of both halves of the
+/// selectors. `sums` has two words for each, in an order of its own.
+pub(super) fn multiply_rows(level: Level, values: &[u32], selectors: &[[&[u32]; 2]], sums: [&mut [u32]; 2]) {
     run(level, MultiplyRows { values, selectors, sums });
 }
 
@@ -32,27 +32,30 @@ pub(super) fn reduce(level: Level, montgomery: Montgomery, sums: &mut [u32], out
 
 struct MultiplyRows<'a> {
     values: &'a [u32],
-    selectors: &'a [&'a [u32]],
-    sums: &'a mut [u32],
+    selectors: &'a [[&'a [u32]; 2]],
+    sums: [&'a mut [u32]; 2],
 }
 
 impl MultiplyRows<'_> {
     #[inline(always)]
     unsafe fn rows<L: WideLanes, const COUNT: usize>(self) {
-        let Self { values, selectors, sums } = self;
-        let degree = sums.len() / 2;
-        assert!(values.len() == COUNT * degree && selectors.iter().all(|row| row.len() == degree));
-        let selectors: [&[u32]; COUNT] = selectors.try_into().expect("as many rows");
+        let Self { values, selectors, sums: [a, b] } = self;
+        let degree = a.len() / 2;
+        let selectors: [[&[u32]; 2]; COUNT] = selectors.try_into().expect("as many rows");
+        let fits = |row: &[&[u32]; 2]| row.iter().all(|half| half.len() == degree);
+        assert!(values.len() == COUNT * degree && b.len() == a.len() && selectors.iter().all(fits));
         for at in (0..degree).step_by(L::WIDTH) {
             // SAFETY: the caller has the instruction set; all slices have a vector there.
             unsafe {
-                let to = sums.as_mut_ptr().add(2 * at);
-                let mut sum = L::load_sums(to);
-                for (row, selector) in selectors.iter().enumerate() {
+                let (to_a, to_b) = (a.as_mut_ptr().add(2 * at), b.as_mut_ptr().add(2 * at));
+                let (mut sum_a, mut sum_b) = (L::load_sums(to_a), L::load_sums(to_b));
+                for (row, [selector_a, selector_b]) in selectors.iter().enumerate() {
                     let value = L::load(values.as_ptr().add(row * degree + at));
-                    sum = L::mul_add_words(sum, value, L::load(selector.as_ptr().add(at)));
+                    sum_a = L::mul_add_words(sum_a, value, L::load(selector_a.as_ptr().add(at)));
+                    sum_b = L::mul_add_words(sum_b, value, L::load(selector_b.as_ptr().add(at)));
                 }
-                L::store_sums(to, sum);
+                L::store_sums(to_a, sum_a);
+                L::store_sums(to_b, sum_b);
             }
         }
     }

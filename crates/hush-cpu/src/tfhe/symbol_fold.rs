@@ -76,14 +76,18 @@ fn fold_column(
             }
             let values = &values[..rows.len() * degree];
             for (selectors, sums) in selectors.iter().zip(sums.chunks_exact_mut(2 * words)) {
-                for poly in 0..RLWE_POLYS {
-                    let at = poly * kept.words() + l * degree;
-                    let of_row = |row: usize| &selectors[row * words + at..][..degree];
-                    let mut of_rows = [&[][..]; ROWS];
-                    of_rows.iter_mut().zip(rows.clone()).for_each(|(slot, row)| *slot = of_row(row));
-                    let sums = &mut sums[2 * at..2 * (at + degree)];
-                    multiply_rows(kept.level(), values, &of_rows[..rows.len()], sums);
-                }
+                let half = |row: usize, poly: usize| {
+                    &selectors[row * words + poly * kept.words() + l * degree..][..degree]
+                };
+                let mut of_rows = [[&[][..]; RLWE_POLYS]; ROWS];
+                of_rows
+                    .iter_mut()
+                    .zip(rows.clone())
+                    .for_each(|(slot, row)| *slot = [half(row, 0), half(row, 1)]);
+                let (a, b) = sums.split_at_mut(2 * kept.words());
+                let of_limb = 2 * l * degree..2 * (l + 1) * degree;
+                let sums = [&mut a[of_limb.clone()], &mut b[of_limb]];
+                multiply_rows(kept.level(), values, &of_rows[..rows.len()], sums);
             }
         }
         added += rows.len();
