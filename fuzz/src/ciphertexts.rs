@@ -5,15 +5,18 @@ use std::{collections::HashMap, sync::LazyLock};
 use hush_client::Decompressor;
 use hush_he::{
     HeError,
-    algorithms::{open_column_keys, open_ring_query},
+    algorithms::{open_column_keys, open_ring_query, open_tlwe_query},
     codec::{pack_rounded, pack_wide, packed_bytes, unpack_scaled, unpack_wide},
-    params::{INSECURE_COLPACK_N256, INSECURE_RING_N256, RingContext, VIPIR_N4096_3X29},
+    params::{
+        INSECURE_COLPACK_N256, INSECURE_PRIVKS_N256, INSECURE_RING_N256, INSECURE_TFHE_N256, RingContext,
+        VIPIR_N4096_3X29,
+    },
 };
 use hush_protocol::{
     ProtocolError,
     descriptor::{BlobRef, Codec, Compression},
     fields::Fields,
-    ring_keys::{RingKeys, open_upload, upload_bytes},
+    ring_keys::{RingKeys, open_upload},
     symbols::{from_symbols, symbol_count, to_symbols},
 };
 use serde_json::value::RawValue;
@@ -87,27 +90,34 @@ pub fn packed_words(bytes: &[u8]) {
 
 /// Queries and keys over rings, of the length that a server expects or of any other.
 pub fn queries(bytes: &[u8]) {
-    const LEAVES: usize = 20;
+    const ROWS: usize = 14;
+    const FOLDS: usize = 3;
     static RING: LazyLock<RingContext> = LazyLock::new(|| RingContext::new(INSECURE_RING_N256));
     static WHOLE: LazyLock<RingContext> = LazyLock::new(|| RingContext::new(*VIPIR_N4096_3X29.ring()));
     static COLUMN: LazyLock<RingContext> = LazyLock::new(|| RingContext::new(*INSECURE_COLPACK_N256.ring()));
-    static UPLOAD: LazyLock<Vec<u8>> =
-        LazyLock::new(|| RingKeys::from_seed(&INSECURE_RING_N256, &[1; 32]).upload().to_vec());
+    static TLWE: LazyLock<RingContext> = LazyLock::new(|| RingContext::new(*INSECURE_PRIVKS_N256.ring()));
+    static SWITCHED: LazyLock<RingContext> = LazyLock::new(|| RingContext::new(*INSECURE_TFHE_N256.ring()));
+    static UPLOADS: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
+        [INSECURE_RING_N256, *INSECURE_TFHE_N256.ring()]
+            .map(|set| RingKeys::from_seed(&set, &[1; 32]).upload().to_vec())
+    });
 
     let mut input = Input::new(bytes);
     let kind = input.byte();
-    let (is_fitted, folds) = (kind & 0x80 == 0, kind & 0x40 == 0);
+    // The third bit: as in `tfhe` and `tfhe-privks`.
+    let (is_fitted, folds, is_tfhe) = (kind & 0x80 == 0, kind & 0x40 == 0, kind & 0x20 != 0);
     let length = match kind % 4 {
-        0 => INSECURE_RING_N256.query_bytes(LEAVES),
+        0 if is_tfhe => INSECURE_PRIVKS_N256.ring().query_bytes(ROWS, FOLDS),
+        0 => INSECURE_RING_N256.query_bytes(ROWS, FOLDS),
         1 => INSECURE_COLPACK_N256.key_bytes(folds),
-        2 => upload_bytes(&INSECURE_RING_N256),
-        _ => VIPIR_N4096_3X29.ring().query_bytes(LEAVES),
+        2 => UPLOADS[usize::from(is_tfhe)].len(),
+        _ => VIPIR_N4096_3X29.ring().query_bytes(ROWS, FOLDS),
     };
     let body = match (is_fitted, kind % 4) {
         (true, 2) => {
             // An upload with something else in it.
             let (at, spoilt) = (usize::from(input.word()) % length, input.rest());
-            let mut body = UPLOAD.clone();
+            let mut body = UPLOADS[usize::from(is_tfhe)].clone();
             let end = length.min(at + spoilt.len());
             body[at..end].copy_from_slice(&spoilt[..end - at]);
             body
@@ -116,16 +126,17 @@ pub fn queries(bytes: &[u8]) {
         (false, _) => input.rest().to_vec(),
     };
     let refused: Option<HeError> = bounded(FIXED + 64 * length, || match kind % 4 {
-        0 => open_ring_query(&RING, LEAVES, &body).err(),
+        0 if is_tfhe => open_tlwe_query(&TLWE, ROWS, FOLDS, &body).err(),
+        0 => open_ring_query(&RING, ROWS, FOLDS, &body).err(),
         1 => open_column_keys(&INSECURE_COLPACK_N256, &COLUMN, folds, &body).err(),
-        2 => match open_upload(&RING, &body).err()? {
+        2 => match open_upload(if is_tfhe { &SWITCHED } else { &RING }, &body).err()? {
             ProtocolError::He(error) => Some(error),
             error => {
                 assert!(matches!(error, ProtocolError::Keys(_) | ProtocolError::Length { .. }), "{error}");
                 None
             }
         },
-        _ => open_ring_query(&WHOLE, LEAVES, &body).err(),
+        _ => open_ring_query(&WHOLE, ROWS, FOLDS, &body).err(),
     });
     if let Some(error) = refused {
         let is_wrong_length = matches!(error, HeError::PackedLength { .. });

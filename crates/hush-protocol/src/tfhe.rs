@@ -4,7 +4,7 @@
 //! plaintext by a rotation. Of a short record the answer is switched to a small ring. Plaintexts are kept as symbols, as long as
 //! the records, and transformed for every batch, or in evaluation form. Folds are modulo one short prime.
 //!
-//! Source: PPIR sections 3 to 5 (TFHE-style look-ups over blocks, map server and database servers: [`crate::tournament`]). Ours:
+//! Source: PPIR sections 3 to 5 (TFHE-style look-ups over blocks, map server and database servers: `tournament.rs`). Ours:
 //! truncated RLWE queries and the s^2 key in place of TLWE queries and PrivKS (0.6 MiB of keys instead of 160), the first dimension
 //! by plaintext products, ring switching, whitening, key look-ups; `docs/protocols/tfhe.md`.
 
