@@ -143,8 +143,10 @@ def main():
     source, arguments, asked = curves(folder)
     good = measure(hushdb, folder, "curves", source, arguments, asked)
     good &= change(hushdb, folder, source, arguments, asked)
+    tfhe = ("--protocol", "tfhe", "--preset", "TFHE_COMPACT", "--form", "symbols")
     for name, longest, *more in (
         ("icons-64k", 1 << 16), ("icons-64k-zstd", 1 << 16, "--compress", "auto"), ("icons-zstd", 1 << 20, "--compress", "auto"),
+        ("icons-64k-tfhe", 1 << 16, *tfhe), ("icons-zstd-tfhe", 1 << 20, "--compress", "auto", *tfhe),
     ):
         source, arguments, asked = icons(folder, longest)
         good &= measure(hushdb, folder, name, source, [*arguments, *more], asked)
