@@ -36,7 +36,7 @@ def query(
     for place, value in zip(at[len(selectors) :], [bit * factor for bit in bits for factor in factors]):
         message[:, place] = ring.constant(value)[:, 0]
 
-    stream_of_mask = streams.derived("hushdb v1 2026 ring query mask", seed + bytes(16))
+    stream_of_mask = streams.derived("hushdb v1 2026 ring query mask", seed)
     mask = np.stack([streams.uniform(stream_of_mask, prime, ring.degree) for prime in ring.primes])
     s = ring.forward(ring.residues(keys.secrets[0]))
     b = rlwe.encrypt(ring, s, mask, ring.forward(message), stream)

@@ -78,7 +78,7 @@ def query(
     messages = [selector * (q >> params.plaintext_bits) for selector in selectors]
     messages += [bit * params.fold.factor(k) for bit in bits for k in range(params.fold.digits)]
     scaled = np.array([((message << width) + q // 2) // q for message in messages], np.int64)
-    of_leaf = [streams.derived("hushdb v1 2026 TLWE query mask", seed + bytes(16), leaf) for leaf in range(len(messages))]
+    of_leaf = [streams.derived("hushdb v1 2026 TLWE query mask", seed, leaf) for leaf in range(len(messages))]
     masks = np.stack([own.words(n).astype(np.int64) >> (32 - width) for own in of_leaf])
     bodies = scaled + streams.gaussian(stream, len(messages)) - masks @ client.tlwe_secret.astype(np.int64)
     bodies %= 1 << width

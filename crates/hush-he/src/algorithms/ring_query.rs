@@ -132,9 +132,7 @@ fn open_whole(ring: &Ring, query: &[u8]) -> Result<RlweCiphertext, HeError> {
 }
 
 fn mask<R>(ring: &Ring, seed: &[u8; QUERY_SEED_BYTES]) -> Poly<R> {
-    let mut long = [0; 32];
-    long[..QUERY_SEED_BYTES].copy_from_slice(seed);
-    ring.expand_uniform(&mut Csprng::public("hushdb v1 2026 ring query mask", &long, 0))
+    ring.expand_uniform(&mut Csprng::public("hushdb v1 2026 ring query mask", seed, 0))
 }
 
 /// The messages at the coefficients from which the tree takes them.
