@@ -55,8 +55,6 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
 
 /// Bytes that every answer reads: all that is scanned.
 fn scanned_bytes(header: &Header) -> Result<usize, Box<dyn Error>> {
-    let scanned =
-        |content: &Content| matches!(content, Content::Bytes(_) | Content::Eval(_) | Content::Symbols { .. });
     let contents = header.descriptor.params()?.files().into_iter().map(|spec| spec.content);
-    Ok(contents.filter(scanned).map(|content| content.bytes() as usize).sum())
+    Ok(contents.filter(Content::is_scanned).map(|content| content.bytes() as usize).sum())
 }

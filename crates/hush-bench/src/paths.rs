@@ -196,11 +196,8 @@ impl Served {
         sums: &[(usize, f64)],
         report: &mut Report,
     ) -> Result<(), Box<dyn Error>> {
-        let is_scanned = |content: &Content| {
-            matches!(content, Content::Bytes(_) | Content::Eval(_) | Content::Symbols { .. })
-        };
         let contents = self.params.files().into_iter().map(|spec| spec.content);
-        let scanned: u64 = contents.filter(is_scanned).map(|content| content.bytes()).sum();
+        let scanned: u64 = contents.filter(Content::is_scanned).map(|content| content.bytes()).sum();
         let db = &self.files.iter().find(|(name, _)| *name == DB_FILE).ok_or("a table has a database")?.1;
         for &(batch, sum) in sums {
             let lookups = Lookups::by_index(&self.client, self.record_bytes, batch)?;

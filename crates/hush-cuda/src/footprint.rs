@@ -5,7 +5,6 @@ use hush_ops::{
     ntt_tiling::{MAX_TILE_WIDTH, NttTiling},
     pack_shape::PackShape,
     path::{Content, Footprint, StepShape},
-    symbol_tiling::SymbolTiling,
     tiling::Tiling,
 };
 
@@ -55,10 +54,10 @@ impl Footprint for Cuda {
                 bytes.rgsw_fold(batch, entries.div_ceil(parts), planes)
                     + bytes.polys(batch * 2 * parts * planes)
             }
-            StepShape::SymbolFold { ring, db, parts } => match evaluated(&ring, db.part(parts)) {
-                Some(db) => RingBytes::new(&ring).rlwe_fold(batch, db),
-                None => 0,
-            },
+            StepShape::SymbolFold { ring, db, parts } => db
+                .part(parts)
+                .evaluated(ring.kept_limbs())
+                .map_or(0, |db| RingBytes::new(&ring).rlwe_fold(batch, db)),
             // As it was, turned and both, and a fold of two entries.
             StepShape::Rotate { ring, count, .. } => {
                 let bytes = RingBytes::new(&ring);
@@ -80,7 +79,10 @@ impl Footprint for Cuda {
         match content {
             Content::Bytes(tiling) => CudaDb::bytes_for(*tiling),
             Content::Eval(tiling) => CudaNttDb::bytes_for(*tiling),
-            Content::Symbols { ring, db } => evaluated(ring, *db).map_or(0, CudaNttDb::bytes_for),
+            Content::Symbols { ring, db } => {
+                // It is there in evaluation form.
+                db.evaluated(ring.kept_limbs()).map_or(0, CudaNttDb::bytes_for)
+            }
             Content::Chain { ring, shape, folds } => RingBytes::new(ring).chain(shape, *folds),
             Content::Download { .. } => 0,
         }
@@ -90,7 +92,7 @@ impl Footprint for Cuda {
         match content {
             Content::Bytes(tiling) => db_staging(*tiling),
             Content::Eval(tiling) => ntt_db_staging(*tiling),
-            Content::Symbols { ring, db } => evaluated(ring, *db).map_or(0, ntt_db_staging),
+            Content::Symbols { ring, db } => db.evaluated(ring.kept_limbs()).map_or(0, ntt_db_staging),
             // Masks that nothing is folded with are rounded, and go back.
             Content::Chain { ring, shape, folds } => {
                 let (bytes, plaintexts) = (RingBytes::new(ring), shape.plaintexts());
@@ -138,11 +140,6 @@ fn db_staging(tiling: Tiling) -> usize {
 /// What is uploaded at once of a database in evaluation form.
 fn ntt_db_staging(tiling: NttTiling) -> usize {
     tiling.bytes().min(STAGING_BYTES.max(WORD * tiling.group_words()))
-}
-
-/// A database of symbols in evaluation form, which is what is there of it.
-fn evaluated(ring: &RingParams, db: SymbolTiling) -> Option<NttTiling> {
-    NttTiling::new(db.degree(), ring.kept_limbs(), db.rows(), db.columns()).ok()
 }
 
 /// The RLWE set, in bytes.

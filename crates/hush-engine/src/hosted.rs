@@ -105,10 +105,8 @@ fn on_cpu(backends: &Backends, stored: Stored) -> Result<Arc<dyn Engine>, OpenEr
 
 /// Queries that one scan on the CPU answers at most: of which it holds no more beside the files than a quarter of them, or 1 GiB.
 pub fn host_batch(params: &TableParams) -> usize {
-    let is_scanned =
-        |content: &Content| matches!(content, Content::Bytes(_) | Content::Eval(_) | Content::Symbols { .. });
     let files = params.files().into_iter().map(|file| file.content);
-    let scanned: u64 = files.filter(is_scanned).map(|content| content.bytes()).sum();
+    let scanned: u64 = files.filter(Content::is_scanned).map(|content| content.bytes()).sum();
     let room = BATCH_BYTES.max(scanned as usize / 4);
     // Segments are answered one after another.
     let batches = params.segments().iter().map(|segment| largest_batch::<Cpu>(&segment.path(), room));

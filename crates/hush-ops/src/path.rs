@@ -342,7 +342,7 @@ impl StepShape {
                 let small = ring.switch().map_or(0.0, |switch| {
                     let parts = ring.degree() / switch.degree();
                     let transforms = parts * (2 + switch.gadget().digits) + switch.rank() + 1;
-                    (transforms * switch.ring().limbs() * switch.degree()) as f64 / ring.degree() as f64
+                    (transforms * switch.limbs() * switch.degree()) as f64 / ring.degree() as f64
                 });
                 switches(&ring, 2.0 * queries) + Work { transforms: queries * small, ..Work::default() }
             }
@@ -475,6 +475,11 @@ impl Content {
             Self::Chain { ring, shape, .. } => 2 * shape.plaintexts() as u64 * poly_bytes(ring) as u64,
             Self::Download { bytes } => *bytes,
         }
+    }
+
+    /// Whether every answer reads it: a database, in whatever form.
+    pub fn is_scanned(&self) -> bool {
+        matches!(self, Self::Bytes(_) | Self::Eval(_) | Self::Symbols { .. })
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use crate::{OpsError, tiling::DbBytes};
+use crate::{OpsError, ntt_tiling::NttTiling, tiling::DbBytes};
 
 /// Bits of a word, of which those of a symbol are a divisor.
 const WORD_BITS: u32 = u32::BITS;
@@ -77,6 +77,14 @@ impl SymbolTiling {
     /// The largest of so many parts of the columns.
     pub fn part(&self, parts: usize) -> Self {
         Self { columns: self.columns.div_ceil(parts), ..*self }
+    }
+
+    /// The shape of the database in evaluation form, modulo so many primes.
+    ///
+    /// # Errors
+    /// As [`NttTiling::new`].
+    pub fn evaluated(&self, limbs: usize) -> Result<NttTiling, OpsError> {
+        NttTiling::new(self.degree, limbs, self.rows, self.columns)
     }
 
     /// Where a plaintext begins, in bytes.

@@ -8,13 +8,7 @@
 use hush_he::params::RingParams;
 
 use crate::{
-    ProtocolError,
-    facts::DbForm,
-    layout,
-    registry::Protocol,
-    ring_page::RingPage,
-    ring_table::RingTable,
-    table::{TableShape, invalid_descriptor},
+    ProtocolError, layout, registry::Protocol, ring_page::RingPage, ring_table::RingTable, table::TableShape,
 };
 
 /// The page.
@@ -24,6 +18,7 @@ impl RingPage for Onion {
     const PROTOCOL: Protocol = Protocol::Onion;
     const NAME: &'static str = "onion";
     const KEY_COLUMNS: usize = 64;
+    const HAS_SYMBOLS: bool = false;
 
     type Set = RingParams;
 
@@ -42,12 +37,5 @@ impl RingPage for Onion {
 
     fn table(ring: RingParams, shape: TableShape) -> Result<RingTable, ProtocolError> {
         RingTable::new(ring, shape)
-    }
-
-    fn in_form(table: RingTable, form: DbForm) -> Result<RingTable, ProtocolError> {
-        match form {
-            DbForm::Evaluation => Ok(table),
-            DbForm::Symbols => Err(invalid_descriptor("a table of onion is not kept as symbols")),
-        }
     }
 }

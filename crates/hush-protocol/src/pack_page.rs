@@ -354,12 +354,8 @@ impl<P: PackPage> Page for Packed<P> {
         let (table, queries) = (host.table, batch.queries);
         batch.check_keys()?;
         check_vectors(table.query_bytes(), queries)?;
-        let packed = queries.iter().enumerate().map(|(index, query)| {
-            open_ring_query(&host.scheme.context, table.params().lwe().n(), table.folds(), &query.packed)
-                .map_err(|source| ProtocolError::Query { index, source })
-        });
-        let packed = packed.collect::<Result<Vec<_>, _>>()?;
         let (n, folds, bits) = (table.params().lwe().n(), table.folds(), table.query_bits());
+        let packed = batch.read(|query| open_ring_query(&host.scheme.context, n, folds, &query.packed))?;
         let expanded = host.backend.expand(&host.scheme.ring, batch.keys, &packed, n, folds)?;
         let first = unpack_queries(queries, table.shape().columns, bits, |query| &query.first)?;
         let second = unpack_queries(queries, table.second_words(), bits, |query| &query.second)?;

@@ -6,7 +6,7 @@
 
 use std::{fmt, ops::Range};
 
-use hush_he::params::ParameterSet;
+use hush_he::{HeError, params::ParameterSet};
 use hush_math::csprng::Csprng;
 use hush_ops::{contract::Steps, path::Step, tiling::DbBytes};
 use zeroize::Zeroizing;
@@ -94,7 +94,7 @@ pub trait Page: Send + Sync + 'static {
         if form.is_default() {
             return Ok(table);
         }
-        Err(invalid_descriptor("a table of this protocol is not kept as symbols"))
+        Err(no_symbols(Self::PROTOCOL))
     }
 
     /// What the table is.
@@ -288,6 +288,23 @@ impl<B: Steps> Batch<'_, B> {
             Err(ProtocolError::Keys(format!("{keys} for {queries} queries")))
         }
     }
+
+    /// What `read` makes of every query.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Query`] for the first that it refuses.
+    pub(crate) fn read<T>(
+        &self,
+        read: impl Fn(&wire::Query) -> Result<T, HeError>,
+    ) -> Result<Vec<T>, ProtocolError> {
+        let read = |(index, query)| read(query).map_err(|source| ProtocolError::Query { index, source });
+        self.queries.iter().enumerate().map(read).collect()
+    }
+}
+
+/// The form of symbols was asked for, where there is none.
+pub(crate) fn no_symbols(protocol: Protocol) -> ProtocolError {
+    invalid_descriptor(&format!("a table of {protocol} is not kept as symbols"))
 }
 
 /// What a part contributes to the answers of a batch.

@@ -37,7 +37,7 @@ struct Body {
 
 /// The body of a plane: all lanes where the client chooses one, else the one that was rotated to the front.
 fn body(table: &RingTable, plane: usize) -> Body {
-    let length = table.coefficients(0, plane).count();
+    let length = table.plane_symbols(plane);
     match table.rotations() {
         0 => Body { stride: 1, count: table.lanes() * length },
         _ => Body { stride: table.stride(), count: length },

@@ -29,7 +29,7 @@ use crate::{
     ProtocolError,
     client::Given,
     facts::{DB_FILE, Database, DbForm, Facts, FileSpec, HintPlan, WordBits},
-    page::{Batch, Files, Host, Page, Partial},
+    page::{Batch, Files, Host, Page, Partial, no_symbols},
     registry::Protocol,
     response::choose_lane,
     ring_answer,
@@ -55,6 +55,8 @@ pub trait RingPage: Send + Sync + 'static {
     const NAME: &'static str;
     /// [`Page::KEY_COLUMNS`].
     const KEY_COLUMNS: usize;
+    /// Whether plaintexts may be kept as symbols.
+    const HAS_SYMBOLS: bool;
     /// [`Page::Set`].
     type Set: ParameterSet;
 
@@ -72,12 +74,6 @@ pub trait RingPage: Send + Sync + 'static {
     /// # Errors
     /// As there.
     fn table(ring: RingParams, shape: TableShape) -> Result<RingTable, ProtocolError>;
-
-    /// [`Page::in_form`].
-    ///
-    /// # Errors
-    /// As there.
-    fn in_form(table: RingTable, form: DbForm) -> Result<RingTable, ProtocolError>;
 }
 
 /// A page over rings as a [`Page`].
@@ -149,7 +145,10 @@ impl<P: RingPage> Page for OverRing<P> {
     }
 
     fn in_form(table: RingTable, form: DbForm) -> Result<RingTable, ProtocolError> {
-        P::in_form(table, form)
+        match form {
+            DbForm::Symbols if !P::HAS_SYMBOLS => Err(no_symbols(P::PROTOCOL)),
+            _ => Ok(table.in_form(form)),
+        }
     }
 
     fn facts(table: &RingTable) -> Facts {
@@ -275,7 +274,6 @@ impl<P: RingPage> Page for OverRing<P> {
         let of_slot = if table.rotations() > 0 {
             let mut white = Zeroizing::new(vec![0; table.ring().degree()]);
             client.whitening.remove_from(&target.columns, column(0), &mut white);
-            let mut symbols = symbols;
             let white = choose_interleaved(&white, table.slot_symbols(), table.stride(), lane);
             symbols
                 .iter_mut()
@@ -333,26 +331,14 @@ impl<P: RingPage> Page for OverRing<P> {
         batch.check_keys()?;
         let (table, scheme) = (host.table, host.scheme);
         let (rows, folds) = (table.shape().columns, table.bits());
-        if table.ring().tlwe().is_some() {
-            let opened = batch.queries.iter().enumerate().map(|(index, query)| {
-                open_tlwe_query(&scheme.context, rows, folds, &query.packed)
-                    .map_err(|source| ProtocolError::Query { index, source })
-            });
-            let opened = opened.collect::<Result<Vec<_>, _>>()?;
-            return Ok(Arc::new(host.backend.private_key_switch(
-                &scheme.ring,
-                batch.keys,
-                &opened,
-                rows,
-                folds,
-            )?));
-        }
-        let opened = batch.queries.iter().enumerate().map(|(index, query)| {
-            open_ring_query(&scheme.context, rows, folds, &query.packed)
-                .map_err(|source| ProtocolError::Query { index, source })
-        });
-        let opened = opened.collect::<Result<Vec<_>, _>>()?;
-        Ok(Arc::new(host.backend.expand(&scheme.ring, batch.keys, &opened, rows, folds)?))
+        let expanded = if table.ring().tlwe().is_some() {
+            let words = batch.read(|query| open_tlwe_query(&scheme.context, rows, folds, &query.packed))?;
+            host.backend.private_key_switch(&scheme.ring, batch.keys, &words, rows, folds)?
+        } else {
+            let packed = batch.read(|query| open_ring_query(&scheme.context, rows, folds, &query.packed))?;
+            host.backend.expand(&scheme.ring, batch.keys, &packed, rows, folds)?
+        };
+        Ok(Arc::new(expanded))
     }
 
     fn wrap<B: Steps>(

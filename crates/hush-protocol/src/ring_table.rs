@@ -140,10 +140,14 @@ impl RingTable {
         if self.is_rotated { self.lanes() } else { 1 }
     }
 
+    /// Symbols of a slot in a plane: N, but in the last one.
+    pub fn plane_symbols(&self, plane: usize) -> usize {
+        (self.slot_symbols() - plane * self.ring.degree()).min(self.ring.degree())
+    }
+
     /// The coefficients of a plane that have symbols of a lane's slot, in order.
     pub fn coefficients(&self, lane: usize, plane: usize) -> impl Iterator<Item = usize> + use<> {
-        let (degree, stride) = (self.ring.degree(), self.stride());
-        let length = (self.slot_symbols() - plane * degree).min(degree);
+        let (stride, length) = (self.stride(), self.plane_symbols(plane));
         let first = if self.is_rotated { lane } else { lane * length };
         (first..).step_by(stride).take(length)
     }

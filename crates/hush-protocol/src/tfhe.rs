@@ -11,8 +11,7 @@
 use hush_he::params::{RingParams, TFHE_COMPACT, TFHE_FAST, TfheParams};
 
 use crate::{
-    ProtocolError, facts::DbForm, layout, registry::Protocol, ring_page::RingPage, ring_table::RingTable,
-    table::TableShape,
+    ProtocolError, layout, registry::Protocol, ring_page::RingPage, ring_table::RingTable, table::TableShape,
 };
 
 /// The page.
@@ -23,6 +22,7 @@ impl RingPage for Tfhe {
     const NAME: &'static str = "tfhe";
     // A filter needs room; a row is 14 bits of a query.
     const KEY_COLUMNS: usize = 128;
+    const HAS_SYMBOLS: bool = true;
 
     type Set = TfheParams;
 
@@ -41,9 +41,5 @@ impl RingPage for Tfhe {
 
     fn table(ring: RingParams, shape: TableShape) -> Result<RingTable, ProtocolError> {
         RingTable::rotated(ring, shape)
-    }
-
-    fn in_form(table: RingTable, form: DbForm) -> Result<RingTable, ProtocolError> {
-        Ok(table.in_form(form))
     }
 }

@@ -6,8 +6,7 @@
 use hush_he::params::{PrivksParams, RingParams, TFHE_PRIVKS};
 
 use crate::{
-    ProtocolError, facts::DbForm, registry::Protocol, ring_page::RingPage, ring_table::RingTable,
-    table::TableShape,
+    ProtocolError, registry::Protocol, ring_page::RingPage, ring_table::RingTable, table::TableShape,
 };
 
 /// The page.
@@ -17,6 +16,7 @@ impl RingPage for TfhePrivks {
     const PROTOCOL: Protocol = Protocol::TfhePrivks;
     const NAME: &'static str = "tfhe-privks";
     const KEY_COLUMNS: usize = 128;
+    const HAS_SYMBOLS: bool = true;
 
     type Set = PrivksParams;
 
@@ -35,9 +35,5 @@ impl RingPage for TfhePrivks {
 
     fn table(ring: RingParams, shape: TableShape) -> Result<RingTable, ProtocolError> {
         RingTable::rotated(ring, shape)
-    }
-
-    fn in_form(table: RingTable, form: DbForm) -> Result<RingTable, ProtocolError> {
-        Ok(table.in_form(form))
     }
 }

@@ -31,7 +31,7 @@ struct KeyRows {
 }
 
 impl CpuKeys {
-    pub(super) fn new(ring: &CpuRing, keys: &EvaluationKeys) -> Self {
+    pub(super) fn new(ring: &CpuRing, keys: EvaluationKeys) -> Self {
         let mut end = 0;
         let mut place = |ring, rows, polys| {
             let shape = RowShape { rows, polys };
@@ -58,7 +58,7 @@ impl CpuKeys {
                 [&pairs[row].a, &pairs[row].b[0], &pairs[row].b[1]][poly].words()
             });
         }
-        Self { words, levels, square, pack, switch: keys.switch.clone(), private: keys.private.clone() }
+        Self { words, levels, square, pack, switch: keys.switch, private: keys.private }
     }
 
     /// The rows of the key of a level of the expansion.

@@ -84,7 +84,7 @@ impl RingOps for Cpu {
     }
 
     fn run_open_evaluation_keys(&self, ring: &CpuRing, keys: EvaluationKeys) -> Result<CpuKeys, OpsError> {
-        Ok(CpuKeys::new(ring, &keys))
+        Ok(CpuKeys::new(ring, keys))
     }
 
     fn run_ntt_db(&self, ring: &CpuRing, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {

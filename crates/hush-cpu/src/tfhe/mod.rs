@@ -44,7 +44,6 @@ impl TfheOps for Cpu {
         keys: &[&CpuKeys],
         queries: &[TlweWords],
         rows: usize,
-        _: usize,
     ) -> Result<Vec<Expanded>, OpsError> {
         let queries = queries.iter().zip(keys);
         Ok(queries

@@ -60,7 +60,6 @@ fn row(
     let [bottom, top] = keys.private().expect("keys of the set");
     let (key, degree) = (if is_bottom { bottom } else { top }, full.degree());
     let masks = &query.masks[leaf * tlwe.n()..][..tlwe.n()];
-    let centred = |word: u32| i64::from((word << (32 - tlwe.bits())) as i32 >> (32 - tlwe.bits()));
     let (buffer, transform) =
         workspace.ring_buffers(2 * degree + RLWE_POLYS * full.words() + 2 * degree, full.transform_words());
     let (sums, buffer) = buffer.split_at_mut(2 * degree);
@@ -68,7 +67,7 @@ fn row(
     switched.fill(0);
     for (l, limb) in full.limbs().iter().enumerate() {
         let p = limb.ntt.plan().modulus();
-        let digits: Vec<u32> = masks.iter().map(|&word| p.reduce_signed(centred(word))).collect();
+        let digits: Vec<u32> = masks.iter().map(|&word| p.reduce_signed(tlwe.centred(word))).collect();
         let at_once = most_rows(p.bits()).min(tlwe.n().next_multiple_of(ROWS));
         for poly in 0..RLWE_POLYS {
             let out = &mut switched[poly * full.words() + l * degree..][..degree];
@@ -85,7 +84,7 @@ fn row(
             }
         }
         let unit = ring.context().full().rns().reduce(tlwe.unit(ring.context().full().rns().product()), l);
-        let constant = p.mul(unit, p.reduce_signed(centred(query.bodies[leaf])));
+        let constant = p.mul(unit, p.reduce_signed(tlwe.centred(query.bodies[leaf])));
         let body = usize::from(!is_bottom);
         let body = &mut switched[body * full.words() + l * degree..][..degree];
         body.iter_mut().for_each(|word| *word = p.add(*word, constant));

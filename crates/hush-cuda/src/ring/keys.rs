@@ -22,7 +22,7 @@ impl CudaKeys {
     }
 
     /// A copy of keys of the host.
-    pub(super) fn upload(device: &Device, keys: &EvaluationKeys) -> Result<Self, CudaError> {
+    pub(super) fn upload(device: &Device, keys: EvaluationKeys) -> Result<Self, CudaError> {
         let switch = |key: &KeySwitchKey| -> Vec<u32> {
             key.rows.iter().flat_map(|row| [row.a.words(), row.b.words()].concat()).collect()
         };
@@ -30,7 +30,7 @@ impl CudaKeys {
         let pack = pairs.map(|row| [row.a.words(), row.b[0].words(), row.b[1].words()].concat());
         let words: Vec<u32> =
             keys.levels.iter().chain([&keys.square]).map(switch).chain(pack).flatten().collect();
-        Ok(Self { words: device.upload(&words)?, switch: keys.switch.clone(), private: keys.private.clone() })
+        Ok(Self { words: device.upload(&words)?, switch: keys.switch, private: keys.private })
     }
 
     pub(super) fn switch(&self) -> Option<&RingSwitchKey> {

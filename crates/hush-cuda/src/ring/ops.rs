@@ -44,7 +44,7 @@ impl RingOps for Cuda {
     }
 
     fn run_open_evaluation_keys(&self, _ring: &CudaRing, keys: EvaluationKeys) -> Result<CudaKeys, OpsError> {
-        Ok(CudaKeys::upload(self.device(), &keys)?)
+        Ok(CudaKeys::upload(self.device(), keys)?)
     }
 
     fn run_ntt_db(&self, ring: &CudaRing, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {

@@ -1,14 +1,11 @@
 //! The steps of `tfhe`: a database of symbols is held in evaluation form, as one that is stored so; a ciphertext is turned on the
 //! host, since a query has one or two.
 
-use hush_he::{
-    entities::{RingSwitchKey, TlweWords},
-    params::RingContext,
-};
+use hush_he::entities::{RingSwitchKey, TlweWords};
 use hush_ops::{
     OpsError,
     contract::{Expanded, Memory, RingOps, RlweBatch, TfheOps},
-    ntt_tiling::{NttTiledDb, NttTiling},
+    ntt_tiling::NttTiledDb,
     reference::{private_key_switch::private_key_switch, tfhe::turned},
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
@@ -32,15 +29,14 @@ impl TfheOps for Cuda {
     /// The evaluation form goes through the memory of the host.
     fn run_open_symbols(&self, ring: &CudaRing, db: SymbolDb) -> Result<CudaSymbols, OpsError> {
         let tiling = db.tiling();
-        let mut polys = Vec::with_capacity(
-            tiling.rows() * tiling.columns() * ring.context().kept().limbs() * tiling.degree(),
-        );
+        let evaluated = tiling.evaluated(ring.context().kept().limbs())?;
+        let mut polys = Vec::with_capacity(evaluated.bytes() / size_of::<u32>());
         for row in 0..tiling.rows() {
             let of_column = |column| tiling.unpack(db.plaintext(row, column));
             let symbols: Vec<u32> = (0..tiling.columns()).flat_map(of_column).collect();
             polys.extend(self.run_ntt_db(ring, &symbols)?);
         }
-        let db = NttTiledDb::from_polys(evaluated(ring.context(), tiling)?, &polys);
+        let db = NttTiledDb::from_polys(evaluated, &polys);
         Ok(CudaSymbols { tiling, evaluated: self.run_open_ntt_db(ring, db)? })
     }
 
@@ -60,7 +56,6 @@ impl TfheOps for Cuda {
         keys: &[&CudaKeys],
         queries: &[TlweWords],
         rows: usize,
-        _: usize,
     ) -> Result<Vec<Expanded<Buffer<u32>>>, OpsError> {
         let kept = |batch: RlweBatch| {
             let words = self.keep(batch.words.to_vec())?;
@@ -89,9 +84,4 @@ impl TfheOps for Cuda {
     fn ring_switch_key<'a>(&self, keys: &'a CudaKeys) -> Option<&'a RingSwitchKey> {
         keys.switch()
     }
-}
-
-/// The shape of the evaluation form.
-fn evaluated(ring: &RingContext, tiling: SymbolTiling) -> Result<NttTiling, OpsError> {
-    NttTiling::new(tiling.degree(), ring.kept().limbs(), tiling.rows(), tiling.columns())
 }

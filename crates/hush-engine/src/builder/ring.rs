@@ -140,7 +140,7 @@ impl Plaintexts<'_> {
     fn write(&self, row: usize, column: usize, plaintext: &mut [u32]) {
         let (lanes, stride) = (self.table.lanes(), self.table.stride());
         let (plane, entry) = (column / self.table.entries(), column % self.table.entries());
-        let length = self.table.coefficients(0, plane).count();
+        let length = self.table.plane_symbols(plane);
         let mut apart = vec![0; if stride > 1 { length } else { 0 }];
         for lane in 0..lanes {
             let block = entry * lanes + lane;

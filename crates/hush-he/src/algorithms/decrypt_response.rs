@@ -44,7 +44,7 @@ pub(super) fn rounded_phase(product: u64, b: u64, bits: ResponseBits, symbol_bit
     (((phase + half) & mask) >> (bits.a - symbol_bits)) as u32
 }
 
-/// `a s` over the integers, which are below Q_e / 2 in size, a centred modulo `2^bits`.
+/// `a s` over the integers, a centred modulo `2^bits`: half the ring's modulus is more.
 pub(super) fn times_secret(ring: &Ring, secret: &RlweSecret, a: &[u64], bits: u32) -> Zeroizing<Poly<Coeff>> {
     let centred = |word: u64| ((word << (64 - bits)) as i64) >> (64 - bits);
     let residues =

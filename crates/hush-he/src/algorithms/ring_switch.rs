@@ -1,7 +1,6 @@
 //! From a large ring to a small one.
 
 use hush_math::{
-    modulus::find_primes,
     poly::{Coeff, Eval, Poly},
     ring::Ring,
 };
@@ -16,9 +15,6 @@ use crate::{
     entities::{RingSecrets, RingSwitchKey},
     params::RingContext,
 };
-
-/// Bits of the two primes by whose product a client knows `a t` over the integers.
-const PRIME_BITS: u32 = 31;
 
 /// The coefficients `j N / degree` of the message of a ciphertext (a, b) modulo Q_1 in evaluation form, over the small ring: the
 /// mask, as many polynomials as the rank; then the body. Each is switched to its width of
@@ -70,12 +66,12 @@ pub fn decrypt_switched(
     stride: usize,
     symbol_bits: u32,
 ) -> Zeroizing<Vec<u32>> {
-    let switch = context.params().switch().expect("a set whose answers are switched");
-    let (degree, bits) = (switch.degree(), switch.response_bits());
-    let ring = Ring::new(degree, &find_primes(degree, PRIME_BITS, 2));
+    let ring = context.switched().expect("a set whose answers are switched");
+    let bits = context.params().switch().expect("a set whose answers are switched").response_bits();
     let mut sum = Zeroizing::new(ring.zero());
     for (a, secret) in a.iter().zip(&secrets.switched) {
-        ring.add(&mut sum, &times_secret(&ring, secret, a, bits.a));
+        // The sum over the integers is below Q_s / 2 in size, too.
+        ring.add(&mut sum, &times_secret(ring, secret, a, bits.a));
     }
     let symbol = |(i, &b): (usize, &u64)| {
         let product = ring.rns().lift_centred(|limb| sum.limb(limb)[i * stride]) as u64;

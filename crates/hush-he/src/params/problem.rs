@@ -71,14 +71,9 @@ impl RingParams {
 
     /// Those of queries and keys, of the ring that answers are switched to, and of TLWE words; none without encryption.
     pub(super) fn problems(&self) -> Vec<LatticeProblem> {
-        let own = self.problem().into_iter();
-        let others = self
-            .switch
-            .map(|switch| switch.problem())
-            .into_iter()
-            .chain(self.tlwe.map(|tlwe| tlwe.problem()));
-        let others: Vec<_> = others.collect();
-        own.flat_map(|own| [vec![own], others.clone()].concat()).collect()
+        let Some(own) = self.problem() else { return Vec::new() };
+        let switch = self.switch.map(|switch| switch.problem());
+        [Some(own), switch, self.tlwe.map(|tlwe| tlwe.problem())].into_iter().flatten().collect()
     }
 }
 

@@ -34,6 +34,11 @@ impl RingSwitch {
         Ring::new(self.degree, self.primes)
     }
 
+    /// Primes of Q_s.
+    pub fn limbs(&self) -> usize {
+        self.primes.len()
+    }
+
     /// The gadget of the switch, modulo Q_s.
     pub fn gadget(&self) -> Gadget {
         self.gadget
@@ -51,7 +56,7 @@ impl RingSwitch {
 
     /// Words of the key for a ring of degree `from`, masks and bodies.
     pub fn key_words(&self, from: usize) -> usize {
-        from / self.degree * self.gadget.digits * (self.rank + 1) * self.primes.len() * self.degree
+        from / self.degree * self.gadget.digits * (self.rank + 1) * self.limbs() * self.degree
     }
 
     /// Bytes of all second halves of the key for a ring of degree `from`.

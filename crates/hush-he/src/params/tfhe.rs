@@ -61,13 +61,7 @@ pub const TFHE_COMPACT: TfheParams = TfheParams(RingParams {
     selector_dropped_bits: 38,
     query_dropped_bits: 29,
     response: ResponseBits { a: 12, b: 8 },
-    switch: Some(RingSwitch {
-        degree: 512,
-        rank: 2,
-        primes: &[66_551_809],
-        gadget: Gadget::new(7, 2, 12),
-        response: ResponseBits { a: 12, b: 8 },
-    }),
+    switch: Some(COMPACT_SWITCH),
     tlwe: None,
     whole_query: false,
     plain: false,
@@ -88,9 +82,8 @@ pub const TFHE_TINY: TfheParams = TfheParams(RingParams {
     switch: Some(RingSwitch {
         degree: 1024,
         rank: 1,
-        primes: &[66_551_809],
-        gadget: Gadget::new(7, 2, 12),
         response: ResponseBits { a: 11, b: 6 },
+        ..COMPACT_SWITCH
     }),
     ..TFHE_COMPACT.0
 });
@@ -126,13 +119,7 @@ pub const INSECURE_TFHE_N256: TfheParams = TfheParams(RingParams {
     security_bits: 0.0,
     degree: 256,
     levels: &levels::<8>(0, COMPACT_KEYS, COMPACT_KEYS),
-    switch: Some(RingSwitch {
-        degree: 64,
-        rank: 2,
-        primes: &[66_551_809],
-        gadget: Gadget::new(7, 2, 12),
-        response: ResponseBits { a: 12, b: 8 },
-    }),
+    switch: Some(RingSwitch { degree: 64, ..COMPACT_SWITCH }),
     ..TFHE_COMPACT.0
 });
 
@@ -141,13 +128,7 @@ pub const INSECURE_TFHE_PLAIN: TfheParams = TfheParams(RingParams {
     name: "INSECURE_TFHE_PLAIN",
     degree: 64,
     levels: &levels::<6>(0, COMPACT_KEYS, COMPACT_KEYS),
-    switch: Some(RingSwitch {
-        degree: 16,
-        rank: 2,
-        primes: &[66_551_809],
-        gadget: Gadget::new(7, 2, 12),
-        response: ResponseBits { a: 12, b: 8 },
-    }),
+    switch: Some(RingSwitch { degree: 16, ..COMPACT_SWITCH }),
     plain: true,
     ..INSECURE_TFHE_N256.0
 });
@@ -188,6 +169,13 @@ pub const INSECURE_PRIVKS_PLAIN: PrivksParams = PrivksParams(RingParams {
     ..INSECURE_PRIVKS_N256.0
 });
 
+const COMPACT_SWITCH: RingSwitch = RingSwitch {
+    degree: 512,
+    rank: 2,
+    primes: &[66_551_809],
+    gadget: Gadget::new(7, 2, 12),
+    response: ResponseBits { a: 12, b: 8 },
+};
 const COMPACT_KEYS: Gadget = Gadget::new(10, 4, 12);
 const TINY_KEYS: Gadget = Gadget::new(7, 7, 3);
 const FAST_KEYS: Gadget = Gadget::new(23, 3, 18);
@@ -220,6 +208,8 @@ mod tests {
             );
             assert!(p.fold.covers(kept.rns().product()), "{}", p.name);
             assert!(switch.gadget.covers(switch.modulus()), "{}", p.name);
+            // What a client multiplies by its secrets is known over the integers.
+            assert!((switch.rank * switch.degree) as u128 * (1 << switch.response.a) < switch.modulus());
             assert_eq!(p.levels.len(), p.degree.ilog2() as usize);
             // Rounding up may not carry out of the words that travel.
             let widest = p.query_dropped_bits.max(p.selector_dropped_bits);
@@ -290,6 +280,5 @@ mod tests {
         assert_eq!(TFHE_COMPACT.ring().query_bytes(32, 20), 187);
         assert!(TFHE_TINY.ring().query_bytes(16, 21) <= 104, "{}", TFHE_TINY.ring().query_bytes(16, 21));
         assert!(TFHE_COMPACT.ring().key_words_bytes() <= 7 << 20 >> 3);
-        println!("{} {}", TFHE_TINY.ring().key_words_bytes(), TFHE_FAST.ring().key_words_bytes());
     }
 }

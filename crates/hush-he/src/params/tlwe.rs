@@ -25,6 +25,12 @@ impl Tlwe {
         self.bits
     }
 
+    /// A word below `2^bits`, centred.
+    pub fn centred(&self, word: u32) -> i64 {
+        let unused = u32::BITS - self.bits;
+        i64::from((word << unused) as i32 >> unused)
+    }
+
     /// What a word is worth modulo `product`: x.
     pub fn unit(&self, product: u128) -> u128 {
         (product + (1 << self.bits >> 1)) >> self.bits

@@ -99,6 +99,14 @@ pub trait TfheOps: RingOps {
         Ok(rotated)
     }
 
+    /// The ciphertexts of a batch, then all of them times `X^-power`, for [`TfheOps::rotate`].
+    fn run_turn(
+        &self,
+        ring: &Self::Ring,
+        batch: &RlweBatch<Self::Words>,
+        power: usize,
+    ) -> Result<RlweBatch<Self::Words>, OpsError>;
+
     /// Private key switching: TLWE words become selectors and RGSW ciphertexts, each by the keys of its client.
     ///
     /// | name      | shape                         | unit                                                    |
@@ -123,7 +131,7 @@ pub trait TfheOps: RingOps {
         folds: usize,
     ) -> Result<Vec<Expanded<Self::Words>>, OpsError> {
         check::tfhe::private_key_switch(self.context(ring), keys.len(), queries, rows, folds)?;
-        self.run_private_key_switch(ring, keys, queries, rows, folds)
+        self.run_private_key_switch(ring, keys, queries, rows)
     }
 
     /// Runs [`TfheOps::private_key_switch`].
@@ -133,16 +141,7 @@ pub trait TfheOps: RingOps {
         keys: &[&Self::Keys],
         queries: &[TlweWords],
         rows: usize,
-        folds: usize,
     ) -> Result<Vec<Expanded<Self::Words>>, OpsError>;
-
-    /// The ciphertexts of a batch, then all of them times `X^-power`, for [`TfheOps::rotate`].
-    fn run_turn(
-        &self,
-        ring: &Self::Ring,
-        batch: &RlweBatch<Self::Words>,
-        power: usize,
-    ) -> Result<RlweBatch<Self::Words>, OpsError>;
 
     /// Switches the first ciphertext of each query to the small ring of the set, by the keys of its client, and to the widths of an
     /// answer: [`ring_switch`](hush_he::algorithms::ring_switch()), on the host on every backend.

@@ -45,16 +45,15 @@ fn switched(
 ) -> RlweCiphertext {
     let (ring, tlwe) = (context.full(), context.params().tlwe().expect("a set of TLWE words"));
     let key = if is_bottom { bottom } else { top };
-    let centred = |word: u32| i64::from((word << (32 - tlwe.bits())) as i32 >> (32 - tlwe.bits()));
     let mut sum = RlweCiphertext { a: ring.zero(), b: ring.zero() };
     for (&a, key) in query.masks[leaf * tlwe.n()..].iter().zip(key) {
-        add_times(ring, &mut sum.a, centred(a), &key.a);
-        add_times(ring, &mut sum.b, centred(a), &key.b);
+        add_times(ring, &mut sum.a, tlwe.centred(a), &key.a);
+        add_times(ring, &mut sum.b, tlwe.centred(a), &key.b);
     }
     let body = if is_bottom { &mut sum.a } else { &mut sum.b };
     let unit = tlwe.unit(ring.rns().product());
     for (limb, p) in ring.moduli().iter().enumerate() {
-        let value = p.mul(ring.rns().reduce(unit, limb), p.reduce_signed(centred(query.bodies[leaf])));
+        let value = p.mul(ring.rns().reduce(unit, limb), p.reduce_signed(tlwe.centred(query.bodies[leaf])));
         // A constant is the same in every slot.
         body.limb_mut(limb).iter_mut().for_each(|word| *word = p.add(*word, value));
     }

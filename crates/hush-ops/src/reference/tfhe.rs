@@ -12,7 +12,7 @@ use super::{PackByDefinition, private_key_switch::private_key_switch};
 use crate::{
     OpsError,
     contract::{Expanded, RlweBatch, TfheOps},
-    ntt_tiling::{NttTiledDb, NttTiling},
+    ntt_tiling::NttTiledDb,
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
 
@@ -39,8 +39,7 @@ impl<B: PackByDefinition> TfheOps for B {
         let symbols: Vec<u32> =
             places.flat_map(|(row, column)| tiling.unpack(db.plaintext(row, column))).collect();
         let polys = self.run_ntt_db(ring, &symbols)?;
-        let evaluated =
-            NttTiling::new(tiling.degree(), ring.kept().limbs(), tiling.rows(), tiling.columns())?;
+        let evaluated = tiling.evaluated(ring.kept().limbs())?;
         self.run_rlwe_fold(ring, &NttTiledDb::from_polys(evaluated, &polys), selectors)
     }
 
@@ -50,7 +49,6 @@ impl<B: PackByDefinition> TfheOps for B {
         keys: &[&EvaluationKeys],
         queries: &[TlweWords],
         rows: usize,
-        _: usize,
     ) -> Result<Vec<Expanded>, OpsError> {
         let switch = |(query, keys): (&TlweWords, &&EvaluationKeys)| {
             let keys = keys.private.as_ref().expect("keys of a set of TLWE words");
@@ -74,13 +72,18 @@ impl<B: PackByDefinition> TfheOps for B {
     }
 }
 
-/// The polynomials of `words`, modulo Q_1 in evaluation form, times `X^-power`.
-pub fn turned(ring: &RingContext, words: &[u32], power: usize) -> Vec<u32> {
+/// `X^-power` modulo Q_1, for a power from 1 to N.
+pub fn negative_power(ring: &RingContext, power: usize) -> Poly<Eval> {
     let kept = ring.kept();
     let mut coefficients = vec![0; kept.degree()];
     // X^-power = -X^(N - power)
     coefficients[kept.degree() - power] = u32::MAX;
-    let monomial = kept.forward(kept.from_signed(&coefficients));
+    kept.forward(kept.from_signed(&coefficients))
+}
+
+/// The polynomials of `words`, modulo Q_1 in evaluation form, times `X^-power`.
+pub fn turned(ring: &RingContext, words: &[u32], power: usize) -> Vec<u32> {
+    let (kept, monomial) = (ring.kept(), negative_power(ring, power));
     let turn = |words: &[u32]| {
         let mut poly: Poly<Eval> = Poly::from_words(words.to_vec(), kept.degree());
         kept.mul(&mut poly, &monomial);

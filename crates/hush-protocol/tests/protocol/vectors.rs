@@ -10,14 +10,14 @@ use hush_he::{
     entities::{EvaluationKeys, PublicMatrix},
     params::{
         DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_PRIVKS_N256, ONION_M31, PACK_M31,
-        RingContext, TFHE_COMPACT,
+        RingContext, RingParams, TFHE_COMPACT,
     },
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{
-        BatchWords, ColumnOps, EntryOrder, LweBatch, LweOps, LweQueries, PackOps, PowerKeys, RingOps,
-        RlweBatch, TfheOps, key_words, round_word_up,
+        BatchWords, ColumnOps, EntryOrder, Expanded, LweBatch, LweOps, LweQueries, PackOps, PowerKeys,
+        RingOps, RlweBatch, TfheOps, key_words, round_word_up,
     },
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
@@ -166,9 +166,7 @@ fn onion_intermediates() -> Value {
     let table = RingTable::new(ONION_M31, shape).unwrap();
     let context = Arc::new(RingContext::new(ONION_M31));
     let tiling = table.tiling();
-    let rng = &mut Csprng::insecure_from_seed(100);
-    let count = tiling.rows() * tiling.columns() * ONION_M31.degree();
-    let symbols: Vec<u32> = (0..count).map(|_| rng.next_u32() >> (32 - ONION_M31.plaintext_bits())).collect();
+    let symbols = random_symbols(&ONION_M31, tiling.rows() * tiling.columns());
     let polys = Reference.ntt_db(&context, &symbols).unwrap();
     let db = NttTiledDb::from_polys(tiling, &polys);
     let files = Stored::of_ntt(&params, db.clone());
@@ -180,15 +178,8 @@ fn onion_intermediates() -> Value {
     let (rows, folds) = (shape.columns, table.folds());
     let expanded = Reference.expand(&context, &[&keys], &[opened], rows, folds).unwrap().remove(0);
     let folded = Reference.rlwe_fold(&context, &db, &[&expanded.selectors]).unwrap().remove(0);
-    let mut list = vec![
-        entry("symbols", &words(&symbols)),
-        entry("database, tiled", db.bytes()),
-        entry("evaluation keys, uploaded", upload),
-        entry("query", &look_up.query.packed),
-        entry("selectors", &words(&expanded.selectors.words)),
-        entry("RGSW rows", &rgsw_rows(&expanded.bits)),
-        entry("folded first dimension", &words(&folded.words)),
-    ];
+    let db = entry("database, tiled", db.bytes());
+    let mut list = over_ring(&symbols, db, upload, &look_up.query, &expanded, &folded);
     list.extend(look_up.result());
     vector(&setup, list)
 }
@@ -199,9 +190,7 @@ fn tfhe_intermediates() -> Value {
     let params = table(Protocol::Tfhe, ring.name(), shape).in_form(DbForm::Symbols).unwrap();
     let Database::Plaintexts(table) = params.database() else { panic!("a table over rings") };
     let (context, tiling) = (Arc::new(RingContext::new(ring)), table.symbol_tiling());
-    let rng = &mut Csprng::insecure_from_seed(100);
-    let count = tiling.rows() * tiling.columns() * ring.degree();
-    let symbols: Vec<u32> = (0..count).map(|_| rng.next_u32() >> (32 - ring.plaintext_bits())).collect();
+    let symbols = random_symbols(&ring, tiling.rows() * tiling.columns());
     let db = SymbolDb::from_symbols(tiling, &symbols);
     let setup = Setup::of_files(Reference, params, Vec::new(), Stored::of_symbols(db.bytes().to_vec()));
     let look_up = LookUp::new(&setup, &[(3, 1)]);
@@ -214,17 +203,12 @@ fn tfhe_intermediates() -> Value {
     let (entry_bits, lane_bits) = expanded.bits.split_at(table.folds());
     let chosen = Reference.rgsw_fold(&context, &[&folded], 1, EntryOrder::PlaneMajor, &[entry_bits]).unwrap();
     let rotated = Reference.rotate(&context, &[&chosen[0]], &[lane_bits]).unwrap();
-    let mut list = vec![
-        entry("symbols", &words(&symbols)),
-        entry("database, packed", db.bytes()),
-        entry("evaluation keys, uploaded", upload),
-        entry("query", &look_up.query.packed),
-        entry("selectors", &words(&expanded.selectors.words)),
-        entry("RGSW rows", &rgsw_rows(&expanded.bits)),
-        entry("folded first dimension", &words(&folded.words)),
+    let db = entry("database, packed", db.bytes());
+    let mut list = over_ring(&symbols, db, upload, &look_up.query, &expanded, &folded);
+    list.extend([
         entry("chosen ciphertext", &words(&chosen[0].words)),
         entry("rotated ciphertext", &words(&rotated[0].words)),
-    ];
+    ]);
     list.extend(look_up.result());
     vector(&setup, list)
 }
@@ -235,9 +219,7 @@ fn privks_intermediates() -> Value {
     let params = table(Protocol::TfhePrivks, ring.name(), shape);
     let Database::Plaintexts(table) = params.database() else { panic!("a table over rings") };
     let (context, tiling) = (Arc::new(RingContext::new(ring)), table.tiling());
-    let rng = &mut Csprng::insecure_from_seed(100);
-    let count = tiling.rows() * tiling.columns() * ring.degree();
-    let symbols: Vec<u32> = (0..count).map(|_| rng.next_u32() >> (32 - ring.plaintext_bits())).collect();
+    let symbols = random_symbols(&ring, tiling.rows() * tiling.columns());
     let db = NttTiledDb::from_polys(tiling, &Reference.ntt_db(&context, &symbols).unwrap());
     let files = Stored::of_ntt(&params, db.clone());
     let setup = Setup::of_files(Reference, params, Vec::new(), files);
@@ -248,17 +230,36 @@ fn privks_intermediates() -> Value {
     let opened = open_tlwe_query(&context, rows, bits, &look_up.query.packed).unwrap();
     let expanded = Reference.private_key_switch(&context, &[&keys], &[opened], rows, bits).unwrap().remove(0);
     let folded = Reference.rlwe_fold(&context, &db, &[&expanded.selectors]).unwrap().remove(0);
-    let mut list = vec![
-        entry("symbols", &words(&symbols)),
-        entry("database, tiled", db.bytes()),
+    let db = entry("database, tiled", db.bytes());
+    let mut list = over_ring(&symbols, db, upload, &look_up.query, &expanded, &folded);
+    list.extend(look_up.result());
+    vector(&setup, list)
+}
+
+/// Random symbols of so many plaintexts.
+fn random_symbols(ring: &RingParams, plaintexts: usize) -> Vec<u32> {
+    let rng = &mut Csprng::insecure_from_seed(100);
+    (0..plaintexts * ring.degree()).map(|_| rng.next_u32() >> (32 - ring.plaintext_bits())).collect()
+}
+
+/// What all tables over rings have, up to the first dimension.
+fn over_ring(
+    symbols: &[u32],
+    db: Value,
+    upload: &[u8],
+    query: &wire::Query,
+    expanded: &Expanded,
+    folded: &RlweBatch,
+) -> Vec<Value> {
+    vec![
+        entry("symbols", &words(symbols)),
+        db,
         entry("evaluation keys, uploaded", upload),
-        entry("query", &look_up.query.packed),
+        entry("query", &query.packed),
         entry("selectors", &words(&expanded.selectors.words)),
         entry("RGSW rows", &rgsw_rows(&expanded.bits)),
         entry("folded first dimension", &words(&folded.words)),
-    ];
-    list.extend(look_up.result());
-    vector(&setup, list)
+    ]
 }
 
 fn rgsw_rows(bits: &[RlweBatch]) -> Vec<u8> {
