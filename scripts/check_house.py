@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the import table, as docs/architecture.md states it, what a program that only serves links, who tells protocols apart, the
-sizes of files, and the lengths of comments."""
+sizes of files, the lengths of comments, and that no table of the docs is cut in two."""
 
 import json
 import pathlib
@@ -94,7 +94,19 @@ def long_comments() -> list[str]:
     return [f"{path}:{number}: a comment of {width} columns" for path, number, width in comments if width > MAX_COMMENT]
 
 
+def cut_tables() -> list[str]:
+    """Rows of tables behind an empty line, which ends a table in Markdown."""
+    cut = []
+    for path in [pathlib.Path("README.md"), *sorted(pathlib.Path("docs").rglob("*.md"))]:
+        lines = ["", *path.read_text().splitlines(), ""]
+        for number in range(1, len(lines) - 1):
+            before, row, after = lines[number - 1 : number + 2]
+            if row.startswith("|") and not before and not re.fullmatch(r"\|[-:| ]+\|", after):
+                cut.append(f"{path}:{number}: a row without its table: take the empty line before it out")
+    return cut
+
+
 if __name__ == "__main__":
-    problems = new_arrows() + not_only_served() + dispatches() + large_files() + long_comments()
-    print("\n".join(problems) or "house: import table, links, protocols, file sizes and comments hold")
+    problems = new_arrows() + not_only_served() + dispatches() + large_files() + long_comments() + cut_tables()
+    print("\n".join(problems) or "house: import table, links, protocols, file sizes, comments and tables hold")
     sys.exit(bool(problems))
