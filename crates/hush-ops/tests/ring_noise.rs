@@ -374,8 +374,8 @@ fn measured_noise_is_the_predicted_one() {
     }
 }
 
-/// Without whitening, noise follows the table and the secret; centred digits and lifts keep it within two bits of that of
-/// a random table for these keys (uncentred ones cost three to five). Every answer is decoded.
+/// Without whitening, noise follows the table and the secret: it is the predicted one over keys, and a key may be two bits
+/// off. Digits and lifts that are not centred cost three to five bits for every key. Every answer is decoded.
 #[test]
 fn structured_tables_stay_near_the_prediction() {
     type Pattern = fn(usize, usize, usize) -> u32;
@@ -387,18 +387,21 @@ fn structured_tables_stay_near_the_prediction() {
         ("sparse", |row, _, i| u32::from(i == 0 && row % 7 == 0).wrapping_mul(u32::MAX)),
         ("zero", |_, _, _| 0),
     ];
-    let sets = [(INSECURE_RING_N256, 8), (*INSECURE_TFHE_N256.ring(), 8), (*TFHE_COMPACT.ring(), 3)];
+    let sets = [(INSECURE_RING_N256, 24), (*INSECURE_TFHE_N256.ring(), 24), (*TFHE_COMPACT.ring(), 6)];
     for ((params, keys), (name, pattern)) in
         sets.into_iter().flat_map(|set| patterns.map(|pattern| (set, pattern)))
     {
         // The pattern's top bits are those of a symbol.
         let shift = 32 - params.plaintext_bits();
-        let worst = with_fresh_keys(params, keys, |client, rng| {
+        let ratios = with_fresh_keys(params, keys, |client, rng| {
             let lookup = Lookup::new(client, 32, rng);
             let table = lookup.table(&mut |row, column, i| pattern(row, column, i) >> shift);
-            bits(lookup.answer_ratios(&table)[1].unwrap())
+            lookup.answer_ratios(&table)[1].unwrap()
         });
-        let worst = worst.into_iter().fold(f64::NEG_INFINITY, f64::max);
-        assert!(worst < 2.0, "{}, {name}: {worst:.2} bits above the prediction", params.name());
+        let mean = bits(ratios.iter().sum::<f64>() / keys as f64);
+        let worst = bits(ratios.into_iter().fold(0.0, f64::max));
+        let set = params.name();
+        assert!(mean < 1.5, "{set}, {name}: {mean:.2} bits above the prediction over {keys} keys");
+        assert!(worst < 3.0, "{set}, {name}: {worst:.2} bits above the prediction for a key");
     }
 }
