@@ -42,7 +42,12 @@ def estimate(problem: dict, names: list[str], estimator: str) -> None:
     from sage.all import log, oo
 
     def distribution(of: dict):
-        return {"ternary": lambda: ND.UniformMod(3), "gaussian": lambda: ND.DiscreteGaussian(of["std"])}[of["distribution"]]()
+        kinds = {
+            "binary": lambda: ND.Uniform(0, 1),
+            "ternary": lambda: ND.UniformMod(3),
+            "gaussian": lambda: ND.DiscreteGaussian(of["std"]),
+        }
+        return kinds[of["distribution"]]()
 
     dual_model = {"red_cost_model": RC.MATZOV}
     model = {**dual_model, "red_shape_model": "gsa"}

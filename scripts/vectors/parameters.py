@@ -77,10 +77,10 @@ class Rlwe:
         return (
             f"{self.name}; degree {self.degree}; kept {list(self.kept)}; dropped {self.dropped or 1}; "
             f"levels {' '.join(map(text, self.levels))}; square {text(self.square)}; pack {text(self.pack)}; "
-            f"key bits dropped {self.key_dropped}; error 3.2; plain false; order of rows 1"
+            f"key bits dropped {self.key_dropped}; error 3.2; ternary secrets; order of rows 1"
             + (f"; switched to {small.rank} of degree {small.degree}; primes {list(small.primes)}" if small else "")
             + (f"; by {text(small.gadget)}" if small else "")
-            + (f"; private key switching from {tlwe.n} entries modulo 2^{tlwe.bits}" if tlwe else "")
+            + (f"; private key switching from {tlwe.n} entries modulo 2^{tlwe.bits} by 1 digits" if tlwe else "")
         )
 
 

@@ -119,6 +119,16 @@ class TfheTest(KeyedTest):
             found, _ = self.ask(url, "--table", "key", "k5", "absent", "k59")
             self.assertEqual(found, [records["k5"], None, records["k59"]])
 
+    def test_the_papers_set_decodes_where_nothing_is_folded(self):
+        records, name = values(32, 150), "PPIR_N1024_SEC110"
+        choice = ["--value", "v", "--protocol", "tfhe-privks", "--preset", name]
+        self.assertIn("more where it folds", self.fails("build", self.jsonl(records), *choice, "--out", self.dir / "folds"))
+        table = self.table(records, "tfhe-privks", "--preset", name, "--columns", "32", by="index")
+        with self.serve(table) as (url, _):
+            self.assertIn(f"{name}, which gives 110 bits", self.fails("get", url, "--index", "7"))
+            found, _ = self.ask(url, "--index", "7", "31")
+            self.assertEqual(found, [records["k7"], records["k31"]])
+
     def test_bad_choices_say_what_to_do(self):
         source = self.jsonl(values(20, 50))
         for args, parts in (

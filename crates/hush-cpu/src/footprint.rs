@@ -95,7 +95,7 @@ impl Footprint for Cpu {
         let digits: usize =
             ring.levels().iter().chain([&ring.square_gadget()]).map(|gadget| gadget.digits).sum();
         let packing = 6 * ring.pack_gadget().digits * ring.kept_limbs();
-        let private = ring.tlwe().map_or(0, |tlwe| 4 * tlwe.n() * limbs);
+        let private = ring.tlwe().map_or(0, |tlwe| 4 * tlwe.key_rows() * limbs);
         let switch = ring.switch().map_or(0, |switch| switch.key_words(ring.degree()));
         WORD * (ring.degree() * (2 * digits * limbs + packing + private) + switch)
     }

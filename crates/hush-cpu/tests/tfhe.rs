@@ -4,8 +4,8 @@ mod ring_backends;
 
 use hush_cpu::Cpu;
 use hush_he::params::{
-    INSECURE_PRIVKS_N256, INSECURE_PRIVKS_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, RingParams,
-    TFHE_COMPACT, TFHE_FAST, TFHE_PRIVKS, TFHE_TINY, TfheParams,
+    INSECURE_PPIR_N256, INSECURE_PRIVKS_N256, INSECURE_PRIVKS_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN,
+    RingParams, TFHE_COMPACT, TFHE_FAST, TFHE_PRIVKS, TFHE_TINY, TfheParams,
 };
 use hush_testkit::conformance::{Residues, TfheCase, TfheShape};
 use ring_backends::backends;
@@ -59,7 +59,7 @@ fn every_set() {
 
 #[test]
 fn private_key_switching() {
-    for params in [*INSECURE_PRIVKS_N256.ring(), *INSECURE_PRIVKS_PLAIN.ring()] {
+    for params in [INSECURE_PRIVKS_N256, INSECURE_PPIR_N256, INSECURE_PRIVKS_PLAIN].map(|set| *set.ring()) {
         for residues in Residues::ALL {
             check_set(params, shape(3, 1, 2), residues);
         }

@@ -13,6 +13,13 @@ pub fn sample_ternary(rng: &mut Csprng, out: &mut [u32]) {
     }
 }
 
+/// Fills `out` with uniform bits as words. Constant time.
+pub fn sample_binary(rng: &mut Csprng, out: &mut [u32]) {
+    for word in out {
+        *word = rng.next_u32() & 1;
+    }
+}
+
 /// A centred discrete Gaussian over the integers, sampled by comparing with its whole cumulative table.
 pub struct GaussianTable {
     /// `cumulative[k]` = floor(2^63 * P(|x| <= k)).

@@ -331,7 +331,7 @@ impl StepShape {
                 let limbs = ring.kept_limbs() + usize::from(ring.dropped_factor() > 1);
                 let switched = (rows + 2 * folds * ring.fold_gadget().digits) as f64;
                 let sums = queries * switched * (2 * limbs * ring.degree()) as f64;
-                let n = ring.tlwe().map_or(0, |tlwe| tlwe.n()) as f64;
+                let n = ring.tlwe().map_or(0, |tlwe| tlwe.key_rows()) as f64;
                 // A transform back of the dropped prime, and one to each kept one, of both halves.
                 let transforms = 2.0 * queries * switched * limbs as f64;
                 Work { products: sums * n, sums, transforms, ..Work::default() }

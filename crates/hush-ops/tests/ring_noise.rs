@@ -10,7 +10,7 @@ use hush_he::{
     },
     entities::{EvaluationKeys, RingSecrets, RlweCiphertext},
     params::{
-        INSECURE_PRIVKS_N256, INSECURE_RING_N256, INSECURE_TFHE_N256, ONION_M31, ONION_S,
+        INSECURE_PPIR_N256, INSECURE_PRIVKS_N256, INSECURE_RING_N256, INSECURE_TFHE_N256, ONION_M31, ONION_S,
         ONIONPIRV2_N2048_2X30_SEC113, ONIONPIRV2_N4096_4X27_SEC126, PACK_M31, RingContext, RingNoise,
         RingParams, TFHE_COMPACT, TFHE_FAST, TFHE_PRIVKS, TFHE_TINY, VIPIR_N4096_3X29,
     },
@@ -345,6 +345,7 @@ fn measured_noise_is_the_predicted_one() {
         (*TFHE_FAST.ring(), 32, 4),
         (*INSECURE_PRIVKS_N256.ring(), 8, 12),
         (*TFHE_PRIVKS.ring(), 1, 4),
+        (*INSECURE_PPIR_N256.ring(), 8, 12),
     ];
     for (params, rows, keys) in sets {
         let measured = with_fresh_keys(params, keys, |client, rng| {

@@ -34,7 +34,7 @@ pub enum ProtocolError {
     /// The noise of the parameter set does not fit the shape.
     #[error(
         "a look-up would fail with probability 2^{log2_failure:.1}, above 2^-40, with {columns} columns and {blocks} \
-         blocks under {preset}: use fewer columns, shorter values, or another preset"
+         blocks under {preset}: try fewer columns, or more where it folds; shorter values; or another preset"
     )]
     TooNoisy {
         /// log2 of the failure probability of one answer.

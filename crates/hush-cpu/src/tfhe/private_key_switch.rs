@@ -1,7 +1,10 @@
 //! TLWE words to RLWE ciphertexts: every row is a sum of all ciphertexts of a key, each times a digit.
 
 use hush_he::entities::TlweWords;
-use hush_ops::contract::{Expanded, RLWE_POLYS, RlweBatch};
+use hush_ops::{
+    contract::{Expanded, RLWE_POLYS, RlweBatch},
+    reference::private_key_switch::constant,
+};
 use rayon::prelude::*;
 
 use super::row_sums::{ROWS, most_rows, multiply_rows_by_words, reduce};
@@ -67,8 +70,9 @@ fn row(
     switched.fill(0);
     for (l, limb) in full.limbs().iter().enumerate() {
         let p = limb.ntt.plan().modulus();
-        let digits: Vec<u32> = masks.iter().map(|&word| p.reduce_signed(tlwe.centred(word))).collect();
-        let at_once = most_rows(p.bits()).min(tlwe.n().next_multiple_of(ROWS));
+        let digits: Vec<u32> =
+            masks.iter().flat_map(|&word| tlwe.digits(word)).map(|digit| p.reduce_signed(digit)).collect();
+        let at_once = most_rows(p.bits()).min(tlwe.key_rows().next_multiple_of(ROWS));
         for poly in 0..RLWE_POLYS {
             let out = &mut switched[poly * full.words() + l * degree..][..degree];
             sums.fill(0);
@@ -83,8 +87,7 @@ fn row(
                 reduce(full.level(), limb.montgomery, sums, out);
             }
         }
-        let unit = ring.context().full().rns().reduce(tlwe.unit(ring.context().full().rns().product()), l);
-        let constant = p.mul(unit, p.reduce_signed(tlwe.centred(query.bodies[leaf])));
+        let constant = constant(ring.context().full(), tlwe, query.bodies[leaf], l);
         let body = usize::from(!is_bottom);
         let body = &mut switched[body * full.words() + l * degree..][..degree];
         body.iter_mut().for_each(|word| *word = p.add(*word, constant));

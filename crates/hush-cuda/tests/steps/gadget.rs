@@ -15,8 +15,8 @@ use hush_he::{
     algorithms::external_product,
     entities::{EvaluationKeys, KeySwitchKey, RgswCiphertext, RlweCiphertext, RlwePair},
     params::{
-        COLUMN_PRESETS, INSECURE_PACK_N256, INSECURE_PACK_PLAIN, INSECURE_PRIVKS_N256, INSECURE_RING_N256,
-        INSECURE_RING_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, ONION_M31,
+        COLUMN_PRESETS, INSECURE_PACK_N256, INSECURE_PACK_PLAIN, INSECURE_PPIR_N256, INSECURE_PRIVKS_N256,
+        INSECURE_RING_N256, INSECURE_RING_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, ONION_M31,
         ONIONPIRV2_N2048_2X30_SEC113, ONIONPIRV2_N4096_4X27_SEC126, PACK_M31, PACK_PRESETS, RING_PRESETS,
         RingContext, RingParams, VIPIR_N4096_3X29,
     },
@@ -81,8 +81,9 @@ fn operands_that_do_not_fit_are_refused() {
 fn steps_of_tfhe_are_those_of_the_reference() {
     let backends: Vec<_> = varied().into_iter().map(Cuda::new).collect();
     let shape = TfheShape { rows: 5, columns: 3, bits: 3, count: 2, queries: 2 };
-    let sets = [INSECURE_TFHE_PLAIN.ring(), INSECURE_TFHE_N256.ring(), INSECURE_PRIVKS_N256.ring()];
-    for (params, residues) in sets.into_iter().flat_map(|p| Residues::ALL.map(|r| (p, r))) {
+    let privks = [INSECURE_PRIVKS_N256.ring(), INSECURE_PPIR_N256.ring()];
+    let sets = [INSECURE_TFHE_PLAIN.ring(), INSECURE_TFHE_N256.ring()].into_iter().chain(privks);
+    for (params, residues) in sets.flat_map(|p| Residues::ALL.map(|r| (p, r))) {
         let case = TfheCase::new(*params, shape, residues);
         backends.iter().for_each(|backend| case.check(backend));
     }

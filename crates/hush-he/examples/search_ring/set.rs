@@ -2,7 +2,10 @@
 
 use hush_he::{
     codec::packed_bytes,
-    params::{QUERY_SEED_BYTES, ResponseBits, RingNoise, RingNoiseInputs, RingParams},
+    params::{
+        QUERY_SEED_BYTES, RLWE_ERROR_STD, ResponseBits, RingNoise, RingNoiseInputs, RingParams,
+        SecretDistribution,
+    },
 };
 use hush_math::gadget::Gadget;
 
@@ -68,6 +71,8 @@ impl Set {
             query_dropped_bits: self.query_dropped_bits,
             response: self.response,
             tlwe: None,
+            secret: SecretDistribution::Ternary,
+            error_std: RLWE_ERROR_STD,
         };
         RingNoise::from_inputs(&inputs, self.rows, FOLDS)
     }

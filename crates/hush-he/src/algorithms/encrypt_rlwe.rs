@@ -8,7 +8,7 @@ use hush_math::{
 };
 use zeroize::Zeroizing;
 
-use crate::params::{RLWE_ERROR_STD, RingParams};
+use crate::params::RingParams;
 
 /// The second half of an RLWE ciphertext of `message` with mask `a` under `secret`: `b = -a s + e + message`.
 ///
@@ -38,5 +38,5 @@ pub(super) fn encrypt_rlwe(
 
 /// The errors of a parameter set.
 pub(super) fn error_table(params: &RingParams) -> Option<GaussianTable> {
-    (!params.is_plain()).then(|| GaussianTable::new(RLWE_ERROR_STD))
+    (!params.is_plain()).then(|| GaussianTable::new(params.error_std()))
 }

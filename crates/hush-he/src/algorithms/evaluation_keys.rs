@@ -67,11 +67,14 @@ pub fn generate_keys(context: &RingContext, secrets: &RingSecrets, seed: &[u8; 3
         }
     }
     if let Some(tlwe) = params.tlwe() {
-        let unit = tlwe.unit(full.rns().product());
+        let units: Vec<u128> =
+            (0..tlwe.gadget().digits).map(|k| tlwe.unit(full.rns().product(), k)).collect();
         let one = full.forward(full.from_signed(&[&[1][..], &vec![0; params.degree() - 1]].concat()));
         let s = secrets.query.eval(full);
         for carrier in [&*s, &one] {
-            for &entry in secrets.tlwe.iter() {
+            for (&entry, &unit) in
+                secrets.tlwe.iter().flat_map(|entry| units.iter().map(move |unit| (entry, unit)))
+            {
                 let message = times_constant(full, carrier, unit, entry);
                 let mask = writer.masks.next(full);
                 writer.body(full, &s, &mask, &message);
@@ -111,7 +114,7 @@ pub fn open_keys(
     let switch = switch.transpose()?;
     let mut private = |tlwe: &Tlwe| -> Result<Vec<RlweCiphertext>, HeError> {
         let row = |_| Ok(RlweCiphertext { a: reader.masks.next(full), b: reader.body(full)? });
-        (0..tlwe.n()).map(row).collect()
+        (0..tlwe.key_rows()).map(row).collect()
     };
     let private = params.tlwe().map(|tlwe| Ok([private(tlwe)?, private(tlwe)?])).transpose()?;
     Ok(EvaluationKeys { levels, square, pack, switch, private })

@@ -1,12 +1,9 @@
 //! An LWE secret, good for one query.
 
-use hush_math::{
-    csprng::Csprng,
-    samplers::{GaussianTable, sample_ternary},
-};
+use hush_math::csprng::Csprng;
 use zeroize::Zeroizing;
 
-use crate::params::{LweParams, SecretDistribution};
+use crate::params::LweParams;
 
 /// A fresh LWE secret: `n` small words modulo 2^32.
 ///
@@ -20,11 +17,7 @@ impl OneTimeLweSecret {
     /// Samples a secret of `params`.
     pub fn sample(params: &LweParams, rng: &mut Csprng) -> Self {
         let mut words = Zeroizing::new(vec![0; params.n()]);
-        match params.secret() {
-            SecretDistribution::Zero => {}
-            SecretDistribution::Ternary => sample_ternary(rng, &mut words),
-            SecretDistribution::Gaussian(std) => GaussianTable::new(std).add_to(rng, &mut words),
-        }
+        params.secret().sample(rng, &mut words);
         Self { words }
     }
 

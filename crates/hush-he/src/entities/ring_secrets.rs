@@ -1,6 +1,6 @@
 //! All that a client of a ring protocol keeps to itself.
 
-use hush_math::{csprng::Csprng, samplers::sample_ternary};
+use hush_math::csprng::Csprng;
 use zeroize::Zeroizing;
 
 use super::RlweSecret;
@@ -22,17 +22,12 @@ impl RingSecrets {
     /// The secrets that follow from `seed`, which must have come from the operating system and be kept like a key.
     pub fn from_seed(params: &RingParams, seed: &[u8; 32]) -> Self {
         let mut rng = Csprng::from_secret_seed("hushdb v1 2026 ring secrets", seed, &params.key_context());
-        let mut sample = |degree| match params.is_plain() {
-            true => RlweSecret::zero(degree),
-            false => RlweSecret::sample(degree, &mut rng),
-        };
+        let mut sample = |degree| RlweSecret::sample(degree, params.secret(), &mut rng);
         let [query, second] = [(); 2].map(|()| sample(params.degree()));
         let switched = params.switch().into_iter().flat_map(|switch| vec![switch.degree(); switch.rank()]);
         let switched = switched.map(sample).collect();
         let mut tlwe = Zeroizing::new(vec![0; params.tlwe().map_or(0, Tlwe::n)]);
-        if !params.is_plain() {
-            sample_ternary(&mut rng, &mut tlwe);
-        }
+        params.secret().sample(&mut rng, &mut tlwe);
         Self { query, second, switched, tlwe }
     }
 }

@@ -4,11 +4,12 @@ use hush_math::{
     csprng::Csprng,
     poly::{Eval, Poly},
     ring::Ring,
-    samplers::sample_ternary,
 };
 use zeroize::Zeroizing;
 
-/// A ternary polynomial s. It serves many queries, whose masks are fresh, or a single one, whose masks are fixed
+use crate::params::SecretDistribution;
+
+/// A polynomial s of small coefficients. It serves many queries, whose masks are fresh, or a single one, whose masks are fixed
 /// ([`super::OneTimeRingSecret`]). Wiped when dropped.
 pub struct RlweSecret {
     /// Words modulo 2^32.
@@ -16,21 +17,16 @@ pub struct RlweSecret {
 }
 
 impl RlweSecret {
-    /// A uniform ternary secret of `degree` coefficients.
-    pub fn sample(degree: usize, rng: &mut Csprng) -> Self {
+    /// A secret of `degree` coefficients.
+    pub fn sample(degree: usize, distribution: SecretDistribution, rng: &mut Csprng) -> Self {
         let mut coefficients = Zeroizing::new(vec![0; degree]);
-        sample_ternary(rng, &mut coefficients);
+        distribution.sample(rng, &mut coefficients);
         Self { coefficients }
     }
 
     /// The secret with the coefficients `words`.
     pub(crate) fn from_words(words: &[u32]) -> Self {
         Self { coefficients: Zeroizing::new(words.to_vec()) }
-    }
-
-    /// No secret: only for tests without encryption.
-    pub(super) fn zero(degree: usize) -> Self {
-        Self { coefficients: Zeroizing::new(vec![0; degree]) }
     }
 
     /// Part `part` of `parts`: the coefficients `part + j parts`, a secret of the subring of these.

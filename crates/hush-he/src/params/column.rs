@@ -57,7 +57,8 @@ pub const COLPACK_N2048_Q52: ColumnParams = ColumnParams {
         switch: None,
         tlwe: None,
         whole_query: false,
-        plain: false,
+        secret: SecretDistribution::Ternary,
+        error_std: RLWE_ERROR_STD,
     },
     rotation_bits: 46,
     conjugation_dropped_bits: 10,
@@ -94,7 +95,7 @@ pub const INSECURE_COLPACK_PLAIN: ColumnParams = ColumnParams {
     ring: RingParams {
         name: "INSECURE_COLPACK_PLAIN",
         degree: INSECURE_RING_PLAIN.degree,
-        plain: true,
+        secret: SecretDistribution::Zero,
         ..INSECURE_COLPACK_N256.ring
     },
     ..INSECURE_COLPACK_N256

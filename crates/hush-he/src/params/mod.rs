@@ -43,8 +43,9 @@ pub use ring_presets::{
 pub use ring_switch::RingSwitch;
 pub use set::ParameterSet;
 pub use tfhe::{
-    INSECURE_PRIVKS_N256, INSECURE_PRIVKS_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, PRIVKS_PRESETS,
-    PrivksParams, TFHE_COMPACT, TFHE_FAST, TFHE_PRESETS, TFHE_PRIVKS, TFHE_TINY, TfheParams,
+    INSECURE_PPIR_N256, INSECURE_PRIVKS_N256, INSECURE_PRIVKS_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN,
+    PPIR_N1024_SEC110, PRIVKS_PRESETS, PrivksParams, TFHE_COMPACT, TFHE_FAST, TFHE_PRESETS, TFHE_PRIVKS,
+    TFHE_TINY, TfheParams,
 };
 pub use tlwe::Tlwe;
 pub use widths::{Traffic, Widths};

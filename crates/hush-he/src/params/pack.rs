@@ -97,7 +97,7 @@ pub const INSECURE_PACK_PLAIN: PackParams = PackParams {
         name: "INSECURE_PACK_PLAIN",
         degree: INSECURE_RING_PLAIN.degree,
         levels: &levels::<6>(0, COARSE, COARSE),
-        plain: true,
+        secret: SecretDistribution::Zero,
         ..INSECURE_PACK_N256.ring
     },
 };

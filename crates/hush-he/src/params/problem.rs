@@ -1,6 +1,6 @@
 //! The lattice problems that the security of a parameter set rests on.
 
-use super::{ErrorDistribution, LweParams, RLWE_ERROR_STD, RingParams, SecretDistribution};
+use super::{ErrorDistribution, LweParams, RingParams, SecretDistribution};
 use crate::entities::MatrixStructure;
 
 /// Samples `(a, <a, s> + e)` modulo q under one secret s. Who tells them from random ones breaks the set.
@@ -61,19 +61,22 @@ impl RingParams {
         let problem = LatticeProblem {
             n: self.degree,
             modulus: primes.map(|&prime| u128::from(prime)).product(),
-            secret: SecretDistribution::Ternary,
-            error: ErrorDistribution::Gaussian(RLWE_ERROR_STD),
+            secret: self.secret,
+            error: ErrorDistribution::Gaussian(self.error_std),
             structure: MatrixStructure::Ring { degree: self.degree },
             max_samples: None,
         };
-        (!self.plain).then_some(problem)
+        (!self.is_plain()).then_some(problem)
     }
 
     /// Those of queries and keys, of the ring that answers are switched to, and of TLWE words; none without encryption.
     pub(super) fn problems(&self) -> Vec<LatticeProblem> {
         let Some(own) = self.problem() else { return Vec::new() };
-        let switch = self.switch.map(|switch| switch.problem());
-        [Some(own), switch, self.tlwe.map(|tlwe| tlwe.problem())].into_iter().flatten().collect()
+        let switch = self.switch.map(|switch| switch.problem(self.secret, self.error_std));
+        [Some(own), switch, self.tlwe.map(|tlwe| tlwe.problem(self.secret, self.error_std))]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }
 

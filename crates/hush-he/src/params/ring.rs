@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use hush_math::{gadget::Gadget, ring::Ring};
 
-use super::{RingNoiseInputs, RingSwitch, Tlwe};
+use super::{RingNoiseInputs, RingSwitch, SecretDistribution, Tlwe};
 use crate::codec::packed_bytes;
 
 /// Bytes of the seed of a query's mask: so many that no two queries of a client ever share a mask.
@@ -16,7 +16,7 @@ pub const RING_SEED_BYTES: usize = 32;
 /// Most TLWE words of a query.
 const MAX_TLWE_LEAVES: usize = 1 << 12;
 
-/// Standard deviation of every RLWE error.
+/// Standard deviation of the RLWE errors of all sets but a paper's own.
 pub const RLWE_ERROR_STD: f64 = 3.2;
 
 /// Widths to which an answer is switched, in bits of a coefficient.
@@ -28,7 +28,7 @@ pub struct ResponseBits {
     pub b: u32,
 }
 
-/// An RLWE set: ternary secrets, errors of [`RLWE_ERROR_STD`], ring degree N.
+/// An RLWE set: ring degree N, small secrets and errors.
 ///
 /// A query is expanded modulo Q_e = kept primes times the dropped one; then the dropped prime goes, and everything
 /// else happens modulo Q_1, the product of the kept primes (`docs/protocols/onion.md`).
@@ -58,8 +58,10 @@ pub struct RingParams {
     pub(super) tlwe: Option<Tlwe>,
     /// Queries travel as both halves in whole words, as in a paper, instead of a seed and the coefficients that matter.
     pub(super) whole_query: bool,
-    /// No secret and no error: only for tests without encryption.
-    pub(super) plain: bool,
+    /// Distribution of the secrets; [`SecretDistribution::Zero`]: no errors either, only for tests without encryption.
+    pub(super) secret: SecretDistribution,
+    /// Standard deviation of errors.
+    pub(super) error_std: f64,
 }
 
 impl RingParams {
@@ -75,7 +77,17 @@ impl RingParams {
 
     /// Whether secrets and errors are zero: only for tests without encryption.
     pub fn is_plain(&self) -> bool {
-        self.plain
+        self.secret == SecretDistribution::Zero
+    }
+
+    /// Distribution of the secrets.
+    pub fn secret(&self) -> SecretDistribution {
+        self.secret
+    }
+
+    /// Standard deviation of the errors of queries and evaluation keys.
+    pub fn error_std(&self) -> f64 {
+        self.error_std
     }
 
     /// Ring degree N.
@@ -193,7 +205,7 @@ impl RingParams {
         let switch = self.switch.map_or_else(String::new, |switch| format!("; {}", switch.key_context()));
         let tlwe = self.tlwe.map_or_else(String::new, |tlwe| format!("; {}", tlwe.key_context()));
         format!(
-            "{}; degree {}; kept {:?}; dropped {}; levels {}; square {}; pack {}; key bits dropped {}; error {}; plain {}; \
+            "{}; degree {}; kept {:?}; dropped {}; levels {}; square {}; pack {}; key bits dropped {}; error {}; {} secrets; \
              order of rows {ROWS}{switch}{tlwe}",
             self.name,
             self.degree,
@@ -203,8 +215,8 @@ impl RingParams {
             gadget(&self.square),
             gadget(&self.pack),
             self.key_dropped_bits,
-            RLWE_ERROR_STD,
-            self.plain,
+            self.error_std,
+            self.secret.name(),
         )
     }
 
@@ -234,6 +246,8 @@ impl RingParams {
             query_dropped_bits: self.query_dropped_bits,
             response: self.response,
             tlwe: self.tlwe,
+            secret: self.secret,
+            error_std: self.error_std,
         }
     }
 
@@ -259,7 +273,7 @@ impl RingParams {
     /// Exact bytes of all second halves of the evaluation keys.
     pub fn key_words_bytes(&self) -> usize {
         let poly = |bits: u32| packed_bytes(self.degree, bits - self.key_dropped_bits);
-        let private = self.tlwe.map_or(0, |tlwe| 2 * tlwe.n);
+        let private = self.tlwe.map_or(0, |tlwe| 2 * tlwe.key_rows());
         let switched: usize = self.levels.iter().chain([&self.square]).map(|gadget| gadget.digits).sum();
         let switched = switched + private;
         let packed = 4 * self.pack.digits * poly(self.kept_bits());

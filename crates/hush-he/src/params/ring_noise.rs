@@ -6,14 +6,7 @@
 
 use hush_math::gadget::Gadget;
 
-use super::{
-    RingParams, RingSwitch, Tlwe,
-    noise::log2_erfc,
-    ring::{RLWE_ERROR_STD, ResponseBits},
-};
-
-/// Variance of a coefficient of a ternary secret.
-const SECRET_VARIANCE: f64 = 2.0 / 3.0;
+use super::{RingParams, RingSwitch, SecretDistribution, Tlwe, noise::log2_erfc, ring::ResponseBits};
 
 /// What the noise of a parameter set depends on: that of a preset ([`RingParams::noise_inputs`]), or of a candidate that
 /// a search makes up (`examples/search_ring/`). Protocols take presets only.
@@ -45,6 +38,10 @@ pub struct RingNoiseInputs<'a> {
     pub response: ResponseBits,
     /// The words of a query, if it is not packed.
     pub tlwe: Option<Tlwe>,
+    /// Distribution of the secrets.
+    pub secret: SecretDistribution,
+    /// Standard deviation of errors.
+    pub error_std: f64,
 }
 
 /// Variances after each step of a look-up.
@@ -83,10 +80,11 @@ impl RingNoise {
     /// As [`RingNoise::new`], of a set that need not be a preset.
     pub fn from_inputs(set: &RingNoiseInputs, rows: usize, folds: usize) -> Self {
         let n = set.degree as f64;
-        let per_secret = n * SECRET_VARIANCE;
+        let secret = set.secret.mean_square();
+        let per_secret = n * secret;
         // The coefficients of s^2 come in equal pairs: E|s(zeta)|^4 = 2 (E|s(zeta)|^2)^2.
         let per_square = 2.0 * per_secret.powi(2);
-        let error = RLWE_ERROR_STD.powi(2);
+        let error = set.error_std.powi(2);
         let key_error = error + rounding(set.key_dropped_bits);
         let dropped = f64::from(set.dropped_factor).powi(2);
         let rescaled = |variance: f64| match set.dropped_factor {
@@ -105,16 +103,17 @@ impl RingNoise {
                 let below = row * per_secret + key_switch(set.square, n, key_error, per_square);
                 (leaf(set.selector_dropped_bits), row, below)
             }
-            // The key's errors times digits in all coefficients; the word's own error, of which the message is rounded too, and the
-            // wraps modulo 2^bits, whose unit is not quite a part of Q_e, in one.
+            // The key's errors times digits in all coefficients; the word's own error, of which the message is rounded too, and
+            // digits times what their units are not quite of Q_e, in one.
             Some(tlwe) => {
-                let (modulus, full) =
-                    (2f64.powi(tlwe.bits as i32), set.kept_product * f64::from(set.dropped_factor));
-                let (entries, unit) = (tlwe.n as f64, (full / modulus).round());
-                let switched = entries * modulus.powi(2) / 12.0 * key_error;
-                let wraps = (entries * SECRET_VARIANCE / 12.0 + 1.0 / 12.0) * (unit * modulus - full).powi(2);
-                let own = unit.powi(2) * (error + 1.0 / 12.0) + wraps;
-                (switched + own / n, switched + own / n, switched + own * SECRET_VARIANCE)
+                let full = set.kept_product * f64::from(set.dropped_factor);
+                let (entries, gadget) = (tlwe.n as f64, tlwe.gadget());
+                let unit = |k: usize| full * 2f64.powi(gadget.log2_factor(k) as i32 - tlwe.bits as i32);
+                let inexact: f64 = (0..gadget.digits).map(|k| (unit(k).round() - unit(k)).powi(2)).sum();
+                let switched = entries * gadget.digits as f64 * digit(gadget) * key_error;
+                let units = (entries * secret + 1.0) * digit(gadget) * inexact;
+                let own = unit(0).powi(2) * (error + 1.0 / 12.0) + units;
+                (switched + own / n, switched + own / n, switched + own * secret)
             }
         };
         let (selector, top, bottom) = (rescaled(leaf), rescaled(row), rescaled(below));
@@ -149,10 +148,11 @@ impl RingNoise {
         let (n, small) = (set.degree as f64, switch.degree() as f64);
         let t = 2f64.powi(set.plaintext_bits as i32);
         // N / degree polynomials are switched; then rank secrets meet the rounded halves a. Everything in LSB.
-        let switched = key_switch(gadget, n, RLWE_ERROR_STD.powi(2), n * SECRET_VARIANCE);
-        let rescaled = (1.0 + n * SECRET_VARIANCE) / 12.0;
+        let secret = set.secret.mean_square();
+        let switched = key_switch(gadget, n, set.error_std.powi(2), n * secret);
+        let rescaled = (1.0 + n * secret) / 12.0;
         let lsb = |width: u32| t / 2f64.powi(width as i32);
-        let rounded = switch.rank() as f64 * small * SECRET_VARIANCE / 12.0;
+        let rounded = switch.rank() as f64 * small * secret / 12.0;
         let response = self.folded / (set.kept_product / t).powi(2)
             + (switched + rescaled) / (switch.modulus() as f64 / t).powi(2)
             + rounded * lsb(switch.response_bits().a).powi(2);

@@ -2,7 +2,10 @@
 
 use hush_math::gadget::Gadget;
 
-use super::ring::{ResponseBits, RingParams};
+use super::{
+    RLWE_ERROR_STD, SecretDistribution,
+    ring::{ResponseBits, RingParams},
+};
 
 /// Every RLWE preset. The first is the default for long records.
 pub const RING_PRESETS: [RingParams; 6] = [
@@ -33,7 +36,8 @@ pub const ONION_M31: RingParams = RingParams {
     switch: None,
     tlwe: None,
     whole_query: false,
-    plain: false,
+    secret: SecretDistribution::Ternary,
+    error_std: RLWE_ERROR_STD,
 };
 
 /// Plaintexts of 2 KiB; the default for records of up to some 10 KiB. N = 2048, Q_e of 52.5 bits: 130.2 bits.
@@ -55,7 +59,8 @@ pub const ONION_S: RingParams = RingParams {
     switch: None,
     tlwe: None,
     whole_query: false,
-    plain: false,
+    secret: SecretDistribution::Ternary,
+    error_std: RLWE_ERROR_STD,
 };
 
 /// VIPIR's and GPIR's OnionPIRv2 variant (four 27-bit primes throughout, nothing dropped) with balanced digits.
@@ -78,7 +83,8 @@ pub const ONIONPIRV2_N4096_4X27_SEC126: RingParams = RingParams {
     switch: None,
     tlwe: None,
     whole_query: false,
-    plain: false,
+    secret: SecretDistribution::Ternary,
+    error_std: RLWE_ERROR_STD,
 };
 
 /// OnionPIRv2's small set (N = 2048, q of 60 bits) with balanced digits and plaintexts of 13 bits: with the paper's
@@ -101,7 +107,8 @@ pub const ONIONPIRV2_N2048_2X30_SEC113: RingParams = RingParams {
     switch: None,
     tlwe: None,
     whole_query: false,
-    plain: false,
+    secret: SecretDistribution::Ternary,
+    error_std: RLWE_ERROR_STD,
 };
 
 /// [`ONION_M31`] in a ring that is much too small: quick tests with real noise.
@@ -120,7 +127,7 @@ pub const INSECURE_RING_PLAIN: RingParams = RingParams {
     name: "INSECURE_RING_PLAIN",
     degree: 64,
     levels: &levels::<6>(0, Gadget::new(19, 4, 18), Gadget::new(23, 3, 25)),
-    plain: true,
+    secret: SecretDistribution::Zero,
     ..INSECURE_RING_N256
 };
 

@@ -2,11 +2,11 @@
 
 use hush_math::{gadget::Gadget, ring::Ring};
 
-use super::{ErrorDistribution, LatticeProblem, RLWE_ERROR_STD, ResponseBits, SecretDistribution};
+use super::{ErrorDistribution, LatticeProblem, ResponseBits, SecretDistribution};
 use crate::{codec::packed_bytes, entities::MatrixStructure};
 
 /// From a ciphertext over R of degree N to one over the subring of `degree` coefficients, of module rank `rank`: the coefficients
-/// `j N / degree` of the message, and no others. Secrets are ternary, errors of [`RLWE_ERROR_STD`].
+/// `j N / degree` of the message, and no others. Secrets and errors are distributed as the set's.
 ///
 /// Source: PPIR has answers of whole polynomials; ring switching is by Gentry, Halevi, Peikert, Smart (2012), to a module here.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,12 +72,12 @@ impl RingSwitch {
     }
 
     /// The lattice problem of the key, and of answers.
-    pub(super) fn problem(&self) -> LatticeProblem {
+    pub(super) fn problem(&self, secret: SecretDistribution, error_std: f64) -> LatticeProblem {
         LatticeProblem {
             n: self.rank * self.degree,
             modulus: self.modulus(),
-            secret: SecretDistribution::Ternary,
-            error: ErrorDistribution::Gaussian(RLWE_ERROR_STD),
+            secret,
+            error: ErrorDistribution::Gaussian(error_std),
             structure: MatrixStructure::Ring { degree: self.degree },
             max_samples: None,
         }

@@ -6,7 +6,7 @@
 use hush_math::gadget::Gadget;
 
 use super::{
-    RingSwitch, Tlwe,
+    RLWE_ERROR_STD, RingSwitch, SecretDistribution, Tlwe,
     ring::{ResponseBits, RingParams},
     ring_presets::levels,
 };
@@ -38,7 +38,8 @@ impl PrivksParams {
 }
 
 /// Every preset of `tfhe-privks`. The first is the default.
-pub const PRIVKS_PRESETS: [PrivksParams; 3] = [TFHE_PRIVKS, INSECURE_PRIVKS_N256, INSECURE_PRIVKS_PLAIN];
+pub const PRIVKS_PRESETS: [PrivksParams; 5] =
+    [TFHE_PRIVKS, PPIR_N1024_SEC110, INSECURE_PRIVKS_N256, INSECURE_PPIR_N256, INSECURE_PRIVKS_PLAIN];
 
 /// Every preset. The first is the default.
 pub const TFHE_PRESETS: [TfheParams; 5] =
@@ -64,7 +65,8 @@ pub const TFHE_COMPACT: TfheParams = TfheParams(RingParams {
     switch: Some(COMPACT_SWITCH),
     tlwe: None,
     whole_query: false,
-    plain: false,
+    secret: SecretDistribution::Ternary,
+    error_std: RLWE_ERROR_STD,
 });
 
 /// The smallest queries: symbols of two bits, folds by one digit. Plaintexts of 512 bytes; 131.3 bits.
@@ -129,7 +131,7 @@ pub const INSECURE_TFHE_PLAIN: TfheParams = TfheParams(RingParams {
     degree: 64,
     levels: &levels::<6>(0, COMPACT_KEYS, COMPACT_KEYS),
     switch: Some(RingSwitch { degree: 16, ..COMPACT_SWITCH }),
-    plain: true,
+    secret: SecretDistribution::Zero,
     ..INSECURE_TFHE_N256.0
 });
 
@@ -147,8 +149,34 @@ pub const TFHE_PRIVKS: PrivksParams = PrivksParams(RingParams {
     query_dropped_bits: 0,
     response: ResponseBits { a: 11, b: 6 },
     switch: None,
-    tlwe: Some(Tlwe { n: 944, bits: 24 }),
+    tlwe: Some(Tlwe { n: 944, bits: 24, digits: 1 }),
     ..TFHE_COMPACT.0
+});
+
+/// PPIR's own set: n = N = 1024, binary secrets, errors of 2^-28 of the modulus, ten digits of three bits (its section 5), modulo a
+/// prime of 30 bits in place of a torus of 32, of which it uses 30. Plaintexts of 256 bytes; keys of 75 MiB.
+/// **110.3 bits, below the house minimum of 128**, and it decodes only where nothing is folded: for comparison only.
+pub const PPIR_N1024_SEC110: PrivksParams = PrivksParams(RingParams {
+    name: "PPIR_N1024_SEC110",
+    security_bits: 110.3,
+    degree: 1024,
+    kept: &[1_073_692_673],
+    dropped: None,
+    fold: Gadget::new(10, 2, 11),
+    response: ResponseBits { a: 30, b: 30 },
+    tlwe: Some(Tlwe { n: 1024, bits: 30, digits: 10 }),
+    secret: SecretDistribution::Binary,
+    error_std: 4.0,
+    ..TFHE_PRIVKS.0
+});
+
+/// [`PPIR_N1024_SEC110`] in dimensions that are much too small: quick tests with real noise.
+pub const INSECURE_PPIR_N256: PrivksParams = PrivksParams(RingParams {
+    name: "INSECURE_PPIR_N256",
+    security_bits: 0.0,
+    degree: 256,
+    tlwe: Some(Tlwe { n: 64, bits: 30, digits: 10 }),
+    ..PPIR_N1024_SEC110.0
 });
 
 /// [`TFHE_PRIVKS`] in dimensions that are much too small: quick tests with real noise.
@@ -156,7 +184,7 @@ pub const INSECURE_PRIVKS_N256: PrivksParams = PrivksParams(RingParams {
     name: "INSECURE_PRIVKS_N256",
     security_bits: 0.0,
     degree: 256,
-    tlwe: Some(Tlwe { n: 64, bits: 24 }),
+    tlwe: Some(Tlwe { n: 64, bits: 24, digits: 1 }),
     ..TFHE_PRIVKS.0
 });
 
@@ -164,8 +192,8 @@ pub const INSECURE_PRIVKS_N256: PrivksParams = PrivksParams(RingParams {
 pub const INSECURE_PRIVKS_PLAIN: PrivksParams = PrivksParams(RingParams {
     name: "INSECURE_PRIVKS_PLAIN",
     degree: 64,
-    tlwe: Some(Tlwe { n: 8, bits: 24 }),
-    plain: true,
+    tlwe: Some(Tlwe { n: 8, bits: 24, digits: 1 }),
+    secret: SecretDistribution::Zero,
     ..INSECURE_PRIVKS_N256.0
 });
 
@@ -239,6 +267,21 @@ mod tests {
         }
         assert!(TFHE_PRIVKS.security_bits() >= MIN_SECURITY_BITS);
         assert_eq!(TFHE_PRIVKS.ring().query_bytes(1, 25), 16 + 51 * 3);
+    }
+
+    /// The paper's set: rows as in the paper (2^-20.1 measured); a first dimension decodes, and no fold.
+    #[test]
+    fn the_papers_set_decodes_where_nothing_is_folded() {
+        let PrivksParams(params) = PPIR_N1024_SEC110;
+        let q = params.noise_inputs().kept_product;
+        let noise = |rows, folds| RingNoise::new(&params, rows, folds);
+        let top = (noise(1, 1).top.sqrt() / q).log2();
+        assert!((-20.2..-20.0).contains(&top), "{top}");
+        assert!(noise(4096, 0).sigmas() > 50.0);
+        assert!((7.0..8.0).contains(&noise(1, 1).sigmas()) && (1.4..1.6).contains(&noise(1, 25).sigmas()));
+        assert!(noise(1, 1).log2_failure(params.degree) > MAX_LOG2_FAILURE);
+        assert!(params.fold.covers(params.kept_ring().rns().product()));
+        assert_eq!(params.key_words_bytes(), 75 << 20);
     }
 
     /// At 2^25 records of 256 bytes: rows, folds and rotations; then a record that fills a polynomial.

@@ -1,17 +1,21 @@
 //! Queries of TLWE words, which private key switching turns into RLWE ciphertexts.
 
-use super::{ErrorDistribution, LatticeProblem, RLWE_ERROR_STD, SecretDistribution};
+use hush_math::gadget::Gadget;
+
+use super::{ErrorDistribution, LatticeProblem, SecretDistribution};
 use crate::entities::MatrixStructure;
 
-/// Words `(a, b)` modulo `2^bits` under a ternary secret t of n entries, with errors of [`RLWE_ERROR_STD`]: `b = m + e - <a, t>`.
+/// Words `(a, b)` modulo `2^bits` under a secret t of n entries: `b = m + e - <a, t>`. Secret and errors are distributed as the
+/// set's.
 ///
-/// A word becomes RLWE by a key of n ciphertexts of `x t_i`, `x = round(Q_e / 2^bits)`: `sum_i a_i key_i + b x`, the digits a_i
-/// being all of a word, so that nothing is rounded. Source: PPIR section 4, algorithms 1 and 2 (TFHE's PrivKS with several short
-/// digits, on the torus).
+/// A word becomes RLWE by a key of `n digits` ciphertexts of `x_k t_i`, `x_k = round(Q_e g_k / 2^bits)`: `sum a_ik key_ik + sum
+/// b_k x_k` over the digits of all of a word, so that nothing is rounded. Source: PPIR section 4, algorithms 1 and 2 (TFHE's PrivKS).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tlwe {
     pub(super) n: usize,
     pub(super) bits: u32,
+    /// A divisor of `bits`.
+    pub(super) digits: usize,
 }
 
 impl Tlwe {
@@ -25,29 +29,43 @@ impl Tlwe {
         self.bits
     }
 
-    /// A word below `2^bits`, centred.
-    pub fn centred(&self, word: u32) -> i64 {
-        let unused = u32::BITS - self.bits;
-        i64::from((word << unused) as i32 >> unused)
+    /// Ciphertexts of a key: the digits of an entry side by side.
+    pub fn key_rows(&self) -> usize {
+        self.n * self.digits
     }
 
-    /// What a word is worth modulo `product`: x.
-    pub fn unit(&self, product: u128) -> u128 {
-        (product + (1 << self.bits >> 1)) >> self.bits
+    /// How a word is taken to digits.
+    pub fn gadget(&self) -> Gadget {
+        Gadget::new(self.bits / self.digits as u32, self.digits, 0)
+    }
+
+    /// The balanced digits of a word below `2^bits`, the lowest first; they add up to the word modulo `2^bits`.
+    pub fn digits(&self, word: u32) -> impl Iterator<Item = i64> {
+        let (gadget, unused) = (self.gadget(), u32::BITS - self.bits);
+        let centred = i128::from((word << unused) as i32 >> unused);
+        (0..self.digits).map(move |k| i64::from(gadget.digit(centred, k)))
+    }
+
+    /// What a unit of digit k is worth modulo `product`: x_k.
+    pub fn unit(&self, product: u128, k: usize) -> u128 {
+        ((product << self.gadget().log2_factor(k)) + (1 << self.bits >> 1)) >> self.bits
     }
 
     /// What the key depends on.
     pub(super) fn key_context(&self) -> String {
-        format!("private key switching from {} entries modulo 2^{}", self.n, self.bits)
+        format!(
+            "private key switching from {} entries modulo 2^{} by {} digits",
+            self.n, self.bits, self.digits
+        )
     }
 
     /// The lattice problem of the words.
-    pub(super) fn problem(&self) -> LatticeProblem {
+    pub(super) fn problem(&self, secret: SecretDistribution, error_std: f64) -> LatticeProblem {
         LatticeProblem {
             n: self.n,
             modulus: 1 << self.bits,
-            secret: SecretDistribution::Ternary,
-            error: ErrorDistribution::Gaussian(RLWE_ERROR_STD),
+            secret,
+            error: ErrorDistribution::Gaussian(error_std),
             structure: MatrixStructure::Plain,
             max_samples: None,
         }

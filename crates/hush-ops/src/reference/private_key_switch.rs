@@ -3,7 +3,7 @@
 use hush_he::{
     algorithms::drop_primes,
     entities::{RlweCiphertext, TlweWords},
-    params::RingContext,
+    params::{RingContext, Tlwe},
 };
 use hush_math::{
     poly::{Eval, Poly},
@@ -46,18 +46,28 @@ fn switched(
     let (ring, tlwe) = (context.full(), context.params().tlwe().expect("a set of TLWE words"));
     let key = if is_bottom { bottom } else { top };
     let mut sum = RlweCiphertext { a: ring.zero(), b: ring.zero() };
-    for (&a, key) in query.masks[leaf * tlwe.n()..].iter().zip(key) {
-        add_times(ring, &mut sum.a, tlwe.centred(a), &key.a);
-        add_times(ring, &mut sum.b, tlwe.centred(a), &key.b);
+    let masks = query.masks[leaf * tlwe.n()..][..tlwe.n()].iter();
+    for (digit, key) in masks.flat_map(|&word| tlwe.digits(word)).zip(key) {
+        add_times(ring, &mut sum.a, digit, &key.a);
+        add_times(ring, &mut sum.b, digit, &key.b);
     }
     let body = if is_bottom { &mut sum.a } else { &mut sum.b };
-    let unit = tlwe.unit(ring.rns().product());
     for (limb, p) in ring.moduli().iter().enumerate() {
-        let value = p.mul(ring.rns().reduce(unit, limb), p.reduce_signed(tlwe.centred(query.bodies[leaf])));
+        let value = constant(ring, tlwe, query.bodies[leaf], limb);
         // A constant is the same in every slot.
         body.limb_mut(limb).iter_mut().for_each(|word| *word = p.add(*word, value));
     }
     sum
+}
+
+/// What a word is worth modulo a prime: the sum of its digits times their units.
+pub fn constant(ring: &Ring, tlwe: &Tlwe, word: u32, limb: usize) -> u32 {
+    let (p, rns) = (ring.moduli()[limb], ring.rns());
+    let terms = (0..).zip(tlwe.digits(word));
+    terms.fold(0, |sum, (k, digit)| {
+        let unit = rns.reduce(tlwe.unit(rns.product(), k), limb);
+        p.add(sum, p.mul(unit, p.reduce_signed(digit)))
+    })
 }
 
 /// `sum += factor x`.

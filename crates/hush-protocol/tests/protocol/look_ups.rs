@@ -4,12 +4,12 @@
 use hush_he::params::{
     DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_COLPACK_PLAIN, INSECURE_PACK_N256, INSECURE_PACK_PLAIN,
     INSECURE_PLAIN, INSECURE_PRIVKS_N256, INSECURE_PRIVKS_PLAIN, INSECURE_RING_N256, INSECURE_RING_PLAIN,
-    INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, LWE_N1280_STD3_2_PLAIN, ONION_M31, ONION_S, ParameterSet,
-    SIMPLEPIR_N1024_STD6_4_SEC121, TFHE_COMPACT, TFHE_FAST, TFHE_PRIVKS, TFHE_TINY,
+    INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, LWE_N1280_STD3_2_PLAIN, ONION_M31, ONION_S, PPIR_N1024_SEC110,
+    ParameterSet, SIMPLEPIR_N1024_STD6_4_SEC121, TFHE_COMPACT, TFHE_FAST, TFHE_PRIVKS, TFHE_TINY,
 };
 use hush_math::csprng::Csprng;
 use hush_ops::reference::Reference;
-use hush_protocol::{Protocol, Target, facts::DbForm, table::TableShape};
+use hush_protocol::{Protocol, ProtocolError, Target, facts::DbForm, table::TableShape};
 use hush_testkit::plain::Plain;
 
 use crate::support::{COLUMN, PACK, Setup, all_columns, every_slot, filled, one, shape, table};
@@ -135,6 +135,17 @@ fn slots_are_found_by_private_key_switching() {
     let shape = shape(1, 11, 128);
     let table = table(Protocol::TfhePrivks, TFHE_PRIVKS.name(), shape);
     Setup::new(Reference, table, filled(shape, Some(0xaa))).check(&[one(0, 9)]);
+}
+
+/// The paper's own set has no room for a fold; rows and planes it has.
+#[test]
+fn the_papers_set_is_refused_where_it_would_fold() {
+    let (name, folded) = (PPIR_N1024_SEC110.name(), shape(2, 2, 256));
+    let error = Protocol::TfhePrivks.page().table(name, folded).unwrap_err();
+    assert!(matches!(error, ProtocolError::TooNoisy { .. }), "{error}");
+    let shape = shape(3, 1, 300);
+    let setup = Setup::new(Reference, table(Protocol::TfhePrivks, name, shape), patterned(shape, mixed));
+    setup.check(&[one(2, 0)]);
 }
 
 /// At the real sizes: a short record, one that fills a polynomial, and a longer one.

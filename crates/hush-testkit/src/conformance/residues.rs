@@ -96,7 +96,7 @@ impl Residues {
             RingSwitchKey { rows: (0..count).map(row).collect() }
         });
         let private = params.tlwe().map(|tlwe| {
-            [(); 2].map(|()| (0..tlwe.n()).map(|_| self.ciphertext(context.full(), rng)).collect())
+            [(); 2].map(|()| (0..tlwe.key_rows()).map(|_| self.ciphertext(context.full(), rng)).collect())
         });
         EvaluationKeys { levels, square, pack, switch, private }
     }

@@ -5,7 +5,7 @@ use std::{error::Error, fmt};
 use clap::Args;
 use hush_he::{
     entities::MatrixStructure,
-    params::{ErrorDistribution, LatticeProblem, MIN_SECURITY_BITS, SecretDistribution},
+    params::{ErrorDistribution, LatticeProblem, MIN_SECURITY_BITS},
 };
 use hush_protocol::{
     Protocol,
@@ -84,14 +84,7 @@ fn problem(problem: &LatticeProblem) -> Problem {
         },
         q: problem.modulus.to_string(),
         log2_q: problem.log2_modulus(),
-        secret: Distribution {
-            distribution: match problem.secret {
-                SecretDistribution::Zero => "zero",
-                SecretDistribution::Ternary => "ternary",
-                SecretDistribution::Gaussian(_) => "gaussian",
-            },
-            std: problem.secret.std(),
-        },
+        secret: Distribution { distribution: problem.secret.name(), std: problem.secret.std() },
         error: Distribution {
             distribution: match problem.error {
                 ErrorDistribution::None => "zero",
