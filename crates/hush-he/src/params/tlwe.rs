@@ -9,7 +9,8 @@ use crate::entities::MatrixStructure;
 /// set's.
 ///
 /// A word becomes RLWE by a key of `n digits` ciphertexts of `x_k t_i`, `x_k = round(Q_e g_k / 2^bits)`: `sum a_ik key_ik + sum
-/// b_k x_k` over the digits of all of a word, so that nothing is rounded. Source: PPIR section 4, algorithms 1 and 2 (TFHE's PrivKS).
+/// b_k x_k` over the digits of all of a word, so that nothing is rounded. Source: PPIR section 4, algorithms 1 and 2 (TFHE's
+/// PrivKS).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tlwe {
     pub(super) n: usize,
