@@ -3,7 +3,7 @@
 use std::{error::Error, time::Instant};
 
 use hush_cpu::Cpu;
-use hush_engine::builder::BuildOptions;
+use hush_engine::{builder::BuildOptions, planner::operands::random_db};
 use hush_he::{
     entities::MatrixDomain,
     params::{DEFAULT_LWE, LWE_N1280_STD3_2_PLAIN},
@@ -15,7 +15,7 @@ use super::{
     Args, backends,
     report::Report,
     row::Row,
-    scan::{random_db, square},
+    scan::square,
     tables::{self, Records},
     threads,
 };

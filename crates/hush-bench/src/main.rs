@@ -10,10 +10,11 @@ mod http;
 mod lookups;
 mod ntt;
 mod paths;
+mod planned;
 mod report;
 mod row;
 mod scan;
-mod steps;
+mod table_files;
 mod tables;
 mod timing;
 
@@ -48,6 +49,8 @@ enum What {
     /// A table of 4-KiB records under column packing: its build, the steps of an answer, and whole answers of colpack and
     /// colpack-s.
     Colpack,
+    /// The planner's times against those of answers, for tables of every protocol.
+    Plan,
     /// What the GPU does at most: bandwidths and rates of operations.
     #[cfg(any(feature = "cuda", feature = "emulator"))]
     GpuFloors,
@@ -73,6 +76,7 @@ impl What {
     fn columns(self) -> &'static [Column] {
         match self {
             Self::Ntt => ntt::COLUMNS,
+            Self::Plan => planned::COLUMNS,
             #[cfg(any(feature = "cuda", feature = "emulator"))]
             Self::GpuFloors => gpu::RATES,
             #[cfg(any(feature = "cuda", feature = "emulator"))]
@@ -178,6 +182,7 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         What::Onion => paths::run(args, paths::onion(), &mut report),
         What::Tfhe => paths::run(args, paths::tfhe(), &mut report),
         What::Packed => paths::run(args, paths::packed(), &mut report),
+        What::Plan => planned::run(args, &mut report),
         What::Colpack => paths::run(args, paths::colpack(), &mut report),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
         What::GpuFloors => gpu::floors(&mut report),

@@ -5,7 +5,7 @@ use std::{error::Error, path::Path, sync::Arc};
 
 use hush_client::{Acceptance, Table as ClientTable};
 use hush_cpu::{Cpu, probe};
-use hush_engine::{builder::BuildOptions, host_batch};
+use hush_engine::{builder::BuildOptions, host_batch, planner::operands::Operands};
 use hush_he::params::{ONION_M31, ONION_S, RingParams};
 use hush_ops::{
     path::{Content, batch_bytes},
@@ -15,7 +15,7 @@ use hush_protocol::{
     Protocol,
     any_page::TableParams,
     descriptor::Descriptor,
-    facts::{DB_FILE, DbForm},
+    facts::{DB_FILE, DbForm, HINT_FILE},
     hosted::Hosted,
     page::Page,
     registry::Visitor,
@@ -27,7 +27,7 @@ use super::{
     lookups::Lookups,
     report::Report,
     row::Row,
-    steps::{Operands, TableFiles},
+    table_files::TableFiles,
     tables::{self, resident},
     timing::timed,
 };
@@ -124,16 +124,16 @@ impl Paths {
 }
 
 /// The files as a table of one protocol, and a client of it.
-struct Served {
+pub(super) struct Served {
     descriptor: Descriptor,
-    params: TableParams,
+    pub(super) params: TableParams,
     files: Vec<(&'static str, DbBytes)>,
     client: ClientTable,
     record_bytes: usize,
 }
 
 impl Served {
-    fn new(
+    pub(super) fn new(
         dir: &Path,
         header: &Header,
         protocol: Protocol,
@@ -148,7 +148,9 @@ impl Served {
         let specs = params.files();
         let load = |name: &'static str| Ok::<_, Box<dyn Error>>((name, resident(dir, name)? as DbBytes));
         let files = specs.iter().map(|spec| load(spec.name)).collect::<Result<_, _>>()?;
-        let mut client = ClientTable::new(descriptor.clone(), None, &Acceptance::default())?;
+        let has_hint = params.facts().hint_bytes > 0;
+        let hint = has_hint.then(|| resident(dir, HINT_FILE).map(|hint| hint as DbBytes)).transpose()?;
+        let mut client = ClientTable::new(descriptor.clone(), hint, &Acceptance::default())?;
         client.use_keys(&[1; 32])?;
         Ok(Self { descriptor, params, files, client, record_bytes })
     }
@@ -189,6 +191,12 @@ impl Served {
         Ok(sums)
     }
 
+    /// Seconds of an answer to a batch.
+    pub(super) fn answer_seconds(&self, cpu: &Arc<Cpu>, batch: usize) -> Result<f64, Box<dyn Error>> {
+        let lookups = Lookups::by_index(&self.client, self.record_bytes, batch)?;
+        self.descriptor.protocol.visit(Answers { served: self, cpu, lookups: &lookups })
+    }
+
     /// Whole answers, as multiples of the time to read what they scan once, and of the sum of their steps.
     fn answers(
         &self,
@@ -200,8 +208,7 @@ impl Served {
         let scanned: u64 = contents.filter(Content::is_scanned).map(|content| content.bytes()).sum();
         let db = &self.files.iter().find(|(name, _)| *name == DB_FILE).ok_or("a table has a database")?.1;
         for &(batch, sum) in sums {
-            let lookups = Lookups::by_index(&self.client, self.record_bytes, batch)?;
-            let seconds = self.descriptor.protocol.visit(Answers { served: self, cpu, lookups: &lookups })?;
+            let seconds = self.answer_seconds(cpu, batch)?;
             let stream = probe::stream_read_gbps((**db).as_ref(), cpu.threads());
             let row = Row::named("answer").of(self.descriptor.protocol).batch(batch);
             report.push(&row.pass(cpu.threads(), scanned as usize, seconds).answer(stream, sum));

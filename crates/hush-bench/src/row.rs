@@ -63,6 +63,9 @@ pub(crate) struct Row {
     pub(crate) transform: Option<Transform>,
     #[serde(flatten)]
     pub(crate) rate: Option<Rate>,
+    /// Seconds that the planner says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) planned_seconds: Option<f64>,
     /// Why there is no figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) skipped: Option<String>,
@@ -94,6 +97,12 @@ impl Row {
     /// Something by its name.
     pub(crate) fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
+    }
+
+    /// By how much the planner is off: the larger of both times over the smaller, less one.
+    pub(crate) fn planned_error(&self) -> Option<f64> {
+        let (planned, seconds) = (self.planned_seconds?, self.seconds?);
+        Some(planned.max(seconds) / planned.min(seconds) - 1.0)
     }
 
     /// The same by another name.

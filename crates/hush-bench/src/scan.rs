@@ -1,11 +1,12 @@
 //! `hush-bench scan`: the fold against the read bandwidth of the same buffer.
 
-use std::{error::Error, sync::Arc};
+use std::error::Error;
 
-use hush_cpu::{AlignedBuffer, Cpu, probe};
+use hush_cpu::{Cpu, probe};
+use hush_engine::planner::operands::{random_db, random_queries};
 use hush_math::csprng::Csprng;
 use hush_ops::{
-    contract::{LweOps, LweQueries},
+    contract::LweOps,
     reference::Reference,
     tiling::{TiledDb, Tiling},
 };
@@ -45,25 +46,6 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
 pub(super) fn square(size: usize) -> Tiling {
     let side = ((size as f64).sqrt() as usize).next_multiple_of(64);
     Tiling::new(size / side, side)
-}
-
-/// Fast, reproducible filler: what is measured does not depend on the bytes.
-pub(super) fn random_db(tiling: Tiling) -> Result<TiledDb, Box<dyn Error>> {
-    let mut bytes = AlignedBuffer::<u8>::zeroed(tiling.bytes());
-    Csprng::insecure_from_seed(1).fill_bytes(&mut bytes);
-    Ok(TiledDb::new(tiling, Arc::new(bytes))?)
-}
-
-/// Words of random queries.
-pub(super) fn random_queries(cols: usize, batch: usize) -> LweQueries {
-    LweQueries { cols, words: random_words(batch * cols) }
-}
-
-/// As [`random_db`].
-pub(super) fn random_words(count: usize) -> Vec<u32> {
-    let mut words = vec![0; count];
-    Csprng::insecure_from_seed(1).fill_u32(&mut words);
-    words
 }
 
 fn measure(cpu: &Cpu, db: &TiledDb, tiling: Tiling, batch: usize) -> Result<Row, Box<dyn Error>> {

@@ -1,7 +1,8 @@
 //! Builds snapshots, opens them, and answers batches of queries: the one place where a protocol and a backend
 //! become `dyn`.
 //!
-//! * [`Backends`]: what computes. * `Job`: a file of records to a table. * `builder`: records to snapshot (feature `ingest`).
+//! * [`Backends`]: what computes. * `Job`: a file of records to a table. * `builder`: records to snapshot, `planner`: which
+//!   (feature `ingest`).
 //! * [`open`]: snapshot to [`Engine`]. * [`engine`]: what a server needs.
 
 mod backend;
@@ -16,6 +17,8 @@ mod job;
 mod machine;
 mod memory_plan;
 mod place;
+#[cfg(feature = "ingest")]
+pub mod planner;
 mod progress;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 mod promises;
@@ -32,6 +35,8 @@ pub use hosted::{OpenError, host_batch, open, open_after};
 pub use hush_store::cancel::{Cancel, Cancelled};
 #[cfg(feature = "ingest")]
 pub use job::{Built, Job, JobError, JobRequest};
+#[cfg(feature = "ingest")]
+pub use machine::cpu_model;
 pub use machine::{Memory, memory};
 pub use memory_plan::{DoesNotFit, MemoryPlan, Part};
 pub use place::Place;

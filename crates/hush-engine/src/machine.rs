@@ -25,6 +25,15 @@ pub fn memory() -> Option<Memory> {
     (memory.total > 0).then_some(memory)
 }
 
+/// The model of the CPU, as the system calls it; "unknown" if it does not say.
+#[cfg(feature = "ingest")]
+pub fn cpu_model() -> String {
+    let mut system = sysinfo::System::new();
+    system.refresh_cpu_all();
+    let name = system.cpus().first().map_or("", |cpu| cpu.brand()).trim().to_owned();
+    if name.is_empty() { "unknown".into() } else { name }
+}
+
 /// Bytes that may be written to the disk of `folder`; `None` if the system does not say.
 #[cfg(feature = "ingest")]
 pub(crate) fn free_disk(folder: &std::path::Path) -> Option<u64> {

@@ -244,6 +244,11 @@ impl StepShape {
         }
     }
 
+    /// Whether it is done when a query is opened: once, however many segments are asked with it.
+    pub fn opens_queries(&self) -> bool {
+        matches!(self, Self::Expand { .. } | Self::PrivateKeySwitch { .. })
+    }
+
     /// The RLWE set; `None` for steps over LWE.
     pub fn ring(&self) -> Option<&RingParams> {
         match self {
@@ -271,7 +276,11 @@ impl StepShape {
         let queries = batch as f64;
         match *self {
             Self::LweFold { db } => fold(db, queries),
-            Self::LweHint { db, matrix, .. } => fold(db, queries * matrix.n() as f64),
+            Self::LweHint { db, matrix, .. } => {
+                // The matrix is expanded from its seed.
+                let operand_bytes = queries * (size_of::<u32>() * db.cols() * matrix.n()) as f64;
+                Work { operand_bytes, ..fold(db, queries * matrix.n() as f64) }
+            }
             Self::ReinterpretLwe { words, db } => {
                 Work { bytes: queries * (size_of::<u32>() * words + db.bytes()) as f64, ..Work::default() }
             }

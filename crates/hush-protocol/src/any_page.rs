@@ -252,6 +252,11 @@ impl SegmentParams {
         self.files().iter().map(|file| file.content.bytes()).sum()
     }
 
+    /// Whether its database could be kept in `form` ([`Page::in_form`]).
+    pub fn has_form(&self, form: DbForm) -> bool {
+        self.table.in_form(form).is_ok()
+    }
+
     /// [`Page::database`].
     pub fn database(&self) -> Database {
         self.table.database()

@@ -56,6 +56,7 @@ fn header(database: FileEntry) -> Header {
         descriptor: descriptor(),
         payload_bytes: 1,
         source: "test".into(),
+        choice: None,
         changes: None,
         files: vec![database],
     }
@@ -91,6 +92,7 @@ impl Place {
             .save(&State {
                 identity: identity(),
                 descriptor: descriptor(),
+                choice: None,
                 changes: None,
                 files: vec![database],
             })

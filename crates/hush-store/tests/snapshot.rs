@@ -53,6 +53,7 @@ fn write(target: &Path, content: &[u8], force: bool) -> Result<(), SnapshotError
         descriptor: descriptor(),
         payload_bytes: 1,
         source: "test".into(),
+        choice: None,
         changes: None,
         files: vec![file.finish()?],
     };

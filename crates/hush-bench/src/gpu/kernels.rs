@@ -8,6 +8,7 @@ use hush_cuda::{
     fill_random,
     ring::{self, RlweFoldKernel},
 };
+use hush_engine::planner::operands::random_queries;
 use hush_he::params::RingContext;
 use hush_ops::{contract::RingOps, ntt_tiling::NttTiling};
 use hush_protocol::{
@@ -18,7 +19,7 @@ use super::{
     Bench, Work,
     work::{WORD, WORD_OPS, fold, transforms},
 };
-use crate::{row::Row, scan::random_queries};
+use crate::row::Row;
 
 /// Those of `lwe_fold` and `pack` on a table of `shape`, and the transforms.
 pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) {

@@ -9,6 +9,7 @@ use hush_cuda::{
     fill_random,
     ring::{CudaNttDb, CudaRing},
 };
+use hush_engine::planner::operands::{Operands, random_words};
 use hush_he::{
     entities::ColumnMasks,
     params::{DEFAULT_LWE, RingContext},
@@ -30,7 +31,7 @@ use super::{
     kernels,
     work::{WORD, of_step, transforms},
 };
-use crate::{row::Row, scan::random_words, steps::Operands};
+use crate::row::Row;
 
 /// Bytes of a short record.
 const SHORT_RECORD: usize = 2;

@@ -8,7 +8,7 @@ use hush_protocol::{
 use hush_store::{cancel::Cancelled, ingest::IngestError, snapshot::SnapshotError};
 use thiserror::Error;
 
-use crate::{DoesNotFit, units::Bytes};
+use crate::{DoesNotFit, planner::OutOfBudget, units::Bytes};
 
 /// Why a table could not be built.
 #[derive(Debug, Error)]
@@ -16,6 +16,9 @@ pub enum BuildError {
     /// The input has no record.
     #[error("the input has no records: there is nothing to look up")]
     NoRecords,
+    /// No table is within the budgets.
+    #[error("no table is within the budgets: {0}")]
+    OutOfBudget(#[from] OutOfBudget),
     /// A number of columns was asked for that the protocol does not have.
     #[error("{protocol} has a column for every slot: leave --columns out, or use --protocol simple")]
     NoColumns {

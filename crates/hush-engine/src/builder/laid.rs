@@ -78,6 +78,6 @@ impl Laid {
             segments,
             signature: None,
         };
-        Ok(State { identity, descriptor, changes: None, files: databases })
+        Ok(State { identity, descriptor, choice: None, changes: None, files: databases })
     }
 }

@@ -9,7 +9,7 @@ const SHORT: usize = 1 << 16;
 
 /// How many values there are of each length.
 #[derive(Clone)]
-pub(super) struct Lengths {
+pub(crate) struct Lengths {
     /// Ascending: a length, and how many values have it.
     counts: Vec<(usize, usize)>,
     /// How many are as long or longer.
@@ -20,6 +20,15 @@ impl Lengths {
     /// Those of some records, of which there are some.
     pub(super) fn of(records: &SpooledRecords) -> Self {
         Self::count(records.value_lens().map(|length| length as usize))
+    }
+
+    /// So many values of each length.
+    pub(crate) fn counted(lengths: impl IntoIterator<Item = (usize, usize)>) -> Self {
+        let mut counts = BTreeMap::new();
+        for (length, count) in lengths {
+            *counts.entry(length).or_insert(0) += count;
+        }
+        Self::new(counts.into_iter().filter(|&(_, count)| count > 0).collect())
     }
 
     fn count(lengths: impl Iterator<Item = usize>) -> Self {
@@ -47,17 +56,17 @@ impl Lengths {
     }
 
     /// How many values there are.
-    pub(super) fn records(&self) -> usize {
+    pub(crate) fn records(&self) -> usize {
         self.at_least.first().copied().unwrap_or(0)
     }
 
     /// Bytes of all values.
-    pub(super) fn payload(&self) -> usize {
+    pub(crate) fn payload(&self) -> usize {
         self.counts.iter().map(|(length, count)| length * count).sum()
     }
 
     /// The shortest and the longest.
-    pub(super) fn ends(&self) -> (usize, usize) {
+    pub(crate) fn ends(&self) -> (usize, usize) {
         let length = |entry: Option<&(usize, usize)>| entry.map_or(0, |&(length, _)| length);
         (length(self.counts.first()), length(self.counts.last()))
     }

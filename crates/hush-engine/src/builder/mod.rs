@@ -47,9 +47,9 @@ pub use delta::ChangeRoom;
 pub use error::BuildError;
 use hint::Source;
 use laid::{Laid, Written};
-use lengths::Lengths;
+pub(crate) use lengths::Lengths;
 pub use options::{BuildOptions, Compress, DEFAULT_TIERS, Previous, Tiers};
-use plan::Plan;
+pub(crate) use plan::Plan;
 use size::{Room, TableSize};
 
 use crate::{Backends, Progress, backend::Seat};
@@ -94,7 +94,8 @@ pub fn build(
         progress.note(&size.to_string());
         plan.tell_segments(&lengths, |line| progress.note(line));
         let room = Room::here(writer.partial_dir());
-        size.admit(&lengths, options, &room, |line| progress.note(line))?;
+        let settled = options.settled(&plan);
+        size.admit(&lengths, &settled, &room, |line| progress.note(line))?;
         let none = Changes::default();
         let changes = options.previous.as_ref().map_or(&none, |previous| &previous.changes);
         let keyed = |plan: &Plan| keyed::lay_out(stored, &lengths, changes, plan, &writer, cpu, progress);
@@ -107,10 +108,11 @@ pub fn build(
             None => {
                 progress
                     .note("the keys do not fit the blocks that they were in: clients fetch the new table");
-                keyed(&Plan::choose(&lengths, by_key, options)?)?.expect("no geometry is kept")
+                keyed(&Plan::choose(&lengths, by_key, &settled)?)?.expect("no geometry is kept")
             }
         };
         let mut state = laid.finish(identity, stored, progress)?;
+        state.choice = plan.choice;
         if let Some(room) = plan.room {
             progress.start("keep records", records.value_bytes(), "bytes");
             let all = (0..records.len()).map(|index| records.record(index));
@@ -130,7 +132,7 @@ pub fn build(
         writer.save(&state)?;
         state
     };
-    let State { mut descriptor, changes, mut files, .. } = state;
+    let State { mut descriptor, choice, changes, mut files, .. } = state;
     hints(&mut descriptor, 0, &mut files, &writer, backends, progress)?;
     seal(&mut descriptor, options.signing_key.as_ref())?;
     let header = Header {
@@ -139,6 +141,7 @@ pub fn build(
         descriptor,
         payload_bytes: records.value_bytes(),
         source: source.into(),
+        choice,
         changes,
         files,
     };

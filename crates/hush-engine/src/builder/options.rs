@@ -16,12 +16,14 @@ use hush_protocol::{
 
 use hush_store::snapshot::Changes;
 
-use super::{BuildError, ChangeRoom};
+use super::{BuildError, ChangeRoom, Plan};
+use crate::planner::{Machine, Wishes};
 
 /// Choices of a build. `None` leaves the choice to the program.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// The protocol; `None` is `auto`: the one that the parameter set stands for, or [`layout::auto_protocol`].
+    /// The protocol; `None` is `auto`: the one that the parameter set stands for, or [`layout::auto_protocol`];
+    /// with `wishes` that of the table that suits these best.
     pub protocol: Option<Protocol>,
     /// Name of the parameter set; `None` is one that suits protocol and records.
     pub preset: Option<String>,
@@ -47,6 +49,10 @@ pub struct BuildOptions {
     pub force_size: bool,
     /// Signs the epoch, if it is to be signed.
     pub signing_key: Option<SigningKey>,
+    /// What the planner is to choose by; if there are none, nothing is planned.
+    pub wishes: Wishes,
+    /// The machine that it plans for; `None` is [`Machine::reference`].
+    pub machine: Option<Arc<Machine>>,
 }
 
 impl Default for BuildOptions {
@@ -65,6 +71,8 @@ impl Default for BuildOptions {
             columns: None,
             force_size: false,
             signing_key: None,
+            wishes: Wishes::default(),
+            machine: None,
         }
     }
 }
@@ -141,6 +149,26 @@ impl BuildOptions {
     /// The key filter of a table of one or of several segments.
     pub(super) fn filter_for(&self, several: bool) -> FilterKind {
         self.filter.unwrap_or(if several { WRAPPED_FILTER } else { FILTER })
+    }
+
+    /// Whether there are wishes that the planner is to choose by.
+    pub(super) fn has_wishes(&self) -> bool {
+        self.wishes != Wishes::default()
+    }
+
+    /// Whether queries may name keys: if that is allowed, or follows from what is asked for.
+    pub(crate) fn may_link(&self) -> bool {
+        self.wishes.budgets.linkable
+            || self.protocol.is_some()
+            || self.preset.is_some()
+            || self.form.is_some()
+    }
+
+    /// The same options, with the protocol and the parameter set that were chosen.
+    pub(super) fn settled(&self, plan: &Plan) -> Self {
+        let facts = plan.params.facts();
+        let (protocol, preset) = (Some(facts.protocol), Some(facts.preset.to_owned()));
+        Self { protocol, preset, wishes: Wishes::default(), ..self.clone() }
     }
 
     /// The parameters of a table of these slots: as asked for, or what is cheapest.

@@ -15,10 +15,12 @@ use std::ops::Range;
 use hush_protocol::{
     any_page::{SegmentParams, Slots, TableParams},
     descriptor::{Descriptor, KeyLookup, MAX_TIERS, Segment},
+    facts::DbForm,
     keyword::{FilterKind, WrappedFilter},
     slot::SlotFormat,
     table::SegmentShape,
 };
+use hush_store::snapshot::Choice;
 
 use super::{
     BuildError, BuildOptions, Lengths, Tiers, delta,
@@ -26,13 +28,13 @@ use super::{
     segment_shapes::{cost, fullest, segment_shapes, wide_bases},
     tier_search::TierSearch,
 };
-use crate::units::Bytes;
+use crate::{planner, units::Bytes};
 
 /// What tiers have to save of the cost of one, to be worth another filter and more files.
 const WORTH: f64 = 0.9;
 
 /// What a table is to be.
-pub(super) struct Plan {
+pub(crate) struct Plan {
     /// Whether records have keys of their own.
     pub(super) by_key: bool,
     /// The filter, if records are found by it.
@@ -42,13 +44,15 @@ pub(super) struct Plan {
     /// Protocol and parameter set.
     pub(super) scheme: Scheme,
     /// Where tiers end; the last is the longest value.
-    pub(super) ends: Vec<usize>,
+    pub(crate) ends: Vec<usize>,
     /// How many changes there is to be room for, if any.
     pub(super) room: Option<usize>,
     /// The geometry that is to stay, if one is.
     pub(super) kept: Option<Kept>,
     /// The table, as far as it is known before keys are hashed.
-    pub(super) params: TableParams,
+    pub(crate) params: TableParams,
+    /// Why it is this one, if there was a choice.
+    pub(crate) choice: Option<Choice>,
 }
 
 /// What is to stay of a table, so that queries of it can be answered.
@@ -91,14 +95,30 @@ impl Plan {
             room: options.room(lengths.records()),
             kept: Some(Kept { base, keys, tiers: shapes(tiers), changes: shapes(changes) }),
             params: previous.params().ok()?,
+            choice: None,
         })
     }
 
-    /// The tiers that are asked for, or those that are cheapest.
+    /// The best table ([`planner::choose`]), if there are wishes; else the one that is asked for, or that suits the records.
     ///
     /// # Errors
     /// [`BuildError`] if there is no such table.
-    pub(super) fn choose(
+    pub(crate) fn choose(
+        lengths: &Lengths,
+        by_key: bool,
+        options: &BuildOptions,
+    ) -> Result<Self, BuildError> {
+        match options.has_wishes() {
+            true => planner::choose(lengths, by_key, options),
+            false => Self::of_protocol(lengths, by_key, options),
+        }
+    }
+
+    /// The same of a protocol that is asked for, with the tiers that are asked for, or those that are cheapest.
+    ///
+    /// # Errors
+    /// As [`Plan::choose`].
+    pub(crate) fn of_protocol(
         lengths: &Lengths,
         by_key: bool,
         options: &BuildOptions,
@@ -175,6 +195,7 @@ impl Plan {
             room: options.room(lengths.records()),
             kept: None,
             params,
+            choice: None,
         };
         Ok(all.into_iter().map(plan).collect())
     }
@@ -214,6 +235,11 @@ impl Plan {
         }
     }
 
+    /// Whether the database could be kept in this form.
+    pub(crate) fn has_form(&self, form: DbForm) -> bool {
+        self.params.base().has_form(form)
+    }
+
     /// The bytes of values that are in each tier beside the base.
     pub(super) fn tiers(&self) -> impl Iterator<Item = Range<usize>> {
         self.ends.windows(2).map(|pair| pair[0]..pair[1])
@@ -240,7 +266,7 @@ impl Plan {
     }
 
     /// Bytes of all files.
-    pub(super) fn file_bytes(&self) -> u64 {
+    pub(crate) fn file_bytes(&self) -> u64 {
         self.params.segments().iter().map(SegmentParams::file_bytes).sum()
     }
 

@@ -31,11 +31,28 @@ pub struct Header {
     pub payload_bytes: u64,
     /// Name of the input, without its folder.
     pub source: String,
+    /// Why it is this table, if there was a choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<Choice>,
     /// Of a table that has room for changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeCount>,
     /// The other files.
     pub files: Vec<FileEntry>,
+}
+
+/// Why a table is what it is, for people: what was planned for, what was chosen, and what would have been next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// What was to be little.
+    pub goal: String,
+    /// The machine that times are of.
+    pub machine: String,
+    /// What the table takes.
+    pub chosen: String,
+    /// The next best table of another protocol, if there is one, and what it would take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// A file of a snapshot and its checksums.

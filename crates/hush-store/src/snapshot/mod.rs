@@ -21,7 +21,7 @@ mod writer;
 pub use changes::{CHANGES_FILE, ChangeCount, Changes};
 pub use checksum::CHUNK_BYTES;
 pub use error::SnapshotError;
-pub use header::{FORMAT_VERSION, FileEntry, HEADER_FILE, Header};
+pub use header::{Choice, FORMAT_VERSION, FileEntry, HEADER_FILE, Header};
 pub use journal::Journal;
 pub use kept::{KEYS_FILE, KeptRecords, VALUES_FILE, keys};
 pub use phase::{Phase, SharedPhase};

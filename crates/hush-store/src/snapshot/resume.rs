@@ -10,9 +10,9 @@ use hush_protocol::descriptor::Descriptor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CHAIN_FILE, CHANGES_FILE, COLUMNS_FILE, ChangeCount, DB_FILE, DICTIONARY_FILE, FileEntry, KEYS_FILE,
-    MappedFile, Phase, SnapshotError, SnapshotWriter, VALUES_FILE, envelope, regular, segment::segment_of,
-    writer::sync_dir,
+    CHAIN_FILE, CHANGES_FILE, COLUMNS_FILE, ChangeCount, Choice, DB_FILE, DICTIONARY_FILE, FileEntry,
+    KEYS_FILE, MappedFile, Phase, SnapshotError, SnapshotWriter, VALUES_FILE, envelope, regular,
+    segment::segment_of, writer::sync_dir,
 };
 use crate::cancel::{Cancel, Cancelled};
 
@@ -52,6 +52,9 @@ pub struct State {
     pub identity: Identity,
     /// What clients are told: without hint, not sealed yet.
     pub descriptor: Descriptor,
+    /// Why it is this table, if there was a choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<Choice>,
     /// Of a table that has room for changes: how much of it is taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeCount>,

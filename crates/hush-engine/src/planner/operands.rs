@@ -1,8 +1,8 @@
-//! The steps of a path, each by itself on random operands of its shapes: what is timed does not depend on values.
+//! The steps of a path, each by itself on operands of its shapes: what is timed does not depend on values.
 
-use std::{error::Error, sync::Arc};
+use std::{cell::RefCell, error::Error, sync::Arc};
 
-use hush_cpu::Cpu;
+use hush_cpu::{AlignedBuffer, Cpu};
 use hush_he::{
     algorithms::{
         encrypt_ring_query, encrypt_tlwe_query, generate_keys, open_keys, open_ring_query, open_tlwe_query,
@@ -22,19 +22,16 @@ use hush_ops::{
     },
     ntt_tiling::{NttTiledDb, NttTiling},
     pack_shape::PackShape,
-    path::{Content, StepShape},
+    path::StepShape,
     symbol_tiling::{SymbolDb, SymbolTiling},
-    tiling::{DbBytes, TiledDb, Tiling},
+    tiling::{TiledDb, Tiling},
 };
-use hush_protocol::facts::FileSpec;
-
-use super::scan::{random_db, random_queries, random_words};
 
 /// A step that can be done again and again.
-pub(crate) type Run<'a> = Box<dyn FnMut() -> Result<(), OpsError> + 'a>;
+pub type Run<'a> = Box<dyn FnMut() -> Result<(), OpsError> + 'a>;
 
 /// Where the long operands of steps come from.
-pub(crate) trait Operands<B: Steps> {
+pub trait Operands<B: Steps> {
     /// A byte database.
     ///
     /// # Errors
@@ -58,9 +55,7 @@ pub(crate) trait Operands<B: Steps> {
         _set: RingParams,
         tiling: SymbolTiling,
     ) -> Result<B::Symbols, Box<dyn Error>> {
-        let bytes =
-            random_words(tiling.bytes() / 4).iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
-        Ok(backend.open_symbols(ring, SymbolDb::new(tiling, Arc::new(bytes))?)?)
+        Ok(backend.open_symbols(ring, random_symbols(tiling)?)?)
     }
 
     /// Words of so many polynomials modulo Q_1, below their primes.
@@ -255,58 +250,70 @@ pub(crate) trait Operands<B: Steps> {
     }
 }
 
-/// The files of a table; what is in none of them is random.
-pub(crate) struct TableFiles<'a> {
-    /// The files.
-    pub(crate) specs: &'a [FileSpec],
-    /// Their bytes, by name.
-    pub(crate) bytes: &'a [(&'static str, DbBytes)],
+/// Random operands that are made on the host. It keeps the last database, of which several batches are timed.
+#[derive(Default)]
+pub struct Random {
+    bytes: RefCell<Option<TiledDb>>,
+    evaluated: RefCell<Option<(String, NttTiledDb)>>,
+    symbols: RefCell<Option<SymbolDb>>,
 }
 
-impl TableFiles<'_> {
-    /// The bytes of a file that holds `content`, if there is one.
-    fn of(&self, content: Content) -> Option<DbBytes> {
-        let spec = self.specs.iter().find(|spec| spec.content == content)?;
-        self.bytes.iter().find(|(name, _)| *name == spec.name).map(|(_, bytes)| bytes.clone())
-    }
-}
-
-impl Operands<Cpu> for TableFiles<'_> {
+impl Operands<Cpu> for Random {
     fn db(&self, cpu: &Cpu, tiling: Tiling) -> Result<<Cpu as LweOps>::Db, Box<dyn Error>> {
-        let db = match self.of(Content::Bytes(tiling)) {
-            Some(bytes) => TiledDb::new(tiling, bytes)?,
+        let mut kept = self.bytes.borrow_mut();
+        let db = match kept.take().filter(|db| db.tiling() == tiling) {
+            Some(db) => db,
             None => random_db(tiling)?,
         };
+        *kept = Some(db.clone());
         Ok(cpu.open_db(db)?)
     }
 
-    fn ntt_db(&self, cpu: &Cpu, ring: &CpuRing, tiling: NttTiling) -> Result<CpuNttDb, Box<dyn Error>> {
-        let polys = || residues(cpu.context(ring), tiling.rows() * tiling.columns());
-        let db = match self.of(Content::Eval(tiling)) {
-            Some(bytes) => NttTiledDb::new(tiling, bytes)?,
-            None => NttTiledDb::from_polys(tiling, &polys()),
+    fn ntt_db(
+        &self,
+        cpu: &Cpu,
+        ring: &<Cpu as RingOps>::Ring,
+        tiling: NttTiling,
+    ) -> Result<<Cpu as RingOps>::NttDb, Box<dyn Error>> {
+        let context = cpu.context(ring);
+        let mut kept = self.evaluated.borrow_mut();
+        let known = kept.take().filter(|(set, db)| set == context.params().name() && db.tiling() == tiling);
+        let db = match known {
+            Some((_, db)) => db,
+            None => {
+                let polys = residues(context, tiling.rows() * tiling.columns());
+                NttTiledDb::from_polys(tiling, &polys)
+            }
         };
+        *kept = Some((context.params().name().to_owned(), db.clone()));
         Ok(cpu.open_ntt_db(ring, db)?)
     }
 
     fn symbols(
         &self,
         cpu: &Cpu,
-        ring: &CpuRing,
-        set: RingParams,
+        ring: &<Cpu as RingOps>::Ring,
+        _: RingParams,
         tiling: SymbolTiling,
     ) -> Result<<Cpu as TfheOps>::Symbols, Box<dyn Error>> {
-        let bytes = self.of(Content::Symbols { ring: set, db: tiling }).ok_or("a table kept as symbols")?;
-        Ok(cpu.open_symbols(ring, SymbolDb::new(tiling, bytes)?)?)
+        let mut kept = self.symbols.borrow_mut();
+        let db = match kept.take().filter(|db| db.tiling() == tiling) {
+            Some(db) => db,
+            None => random_symbols(tiling)?,
+        };
+        *kept = Some(db.clone());
+        Ok(cpu.open_symbols(ring, db)?)
     }
 
-    fn polys(&self, cpu: &Cpu, ring: &CpuRing, count: usize) -> Result<BatchWords, Box<dyn Error>> {
+    fn polys(
+        &self,
+        cpu: &Cpu,
+        ring: &<Cpu as RingOps>::Ring,
+        count: usize,
+    ) -> Result<BatchWords, Box<dyn Error>> {
         Ok(residues(cpu.context(ring), count).into())
     }
 }
-
-type CpuRing = <Cpu as RingOps>::Ring;
-type CpuNttDb = <Cpu as RingOps>::NttDb;
 
 /// An RLWE set on a backend.
 struct Ring<'a, B: Steps> {
@@ -356,12 +363,52 @@ fn words_of<B: Steps>(backend: &B, rows: usize, batch: usize) -> Result<LweBatch
 }
 
 /// Words of so many polynomials modulo Q_1, below their primes.
-fn residues(context: &RingContext, polys: usize) -> Vec<u32> {
+pub fn residues(context: &RingContext, polys: usize) -> Vec<u32> {
     let kept = context.kept();
     let mut words = random_words(polys * poly_words(context));
     for (limb, words) in words.chunks_mut(kept.degree()).enumerate() {
         let p = kept.moduli()[limb % kept.limbs()];
         words.iter_mut().for_each(|word| *word = p.reduce(u64::from(*word)));
     }
+    words
+}
+
+/// Bytes that are random; all others repeat them, which no step notices.
+const STRETCH: usize = 4 << 20;
+
+/// Fills `out` with bytes that are the same each time.
+fn fill(out: &mut [u8]) {
+    let (first, rest) = out.split_at_mut(STRETCH.min(out.len()));
+    Csprng::insecure_from_seed(1).fill_bytes(first);
+    rest.chunks_mut(STRETCH).for_each(|chunk| chunk.copy_from_slice(&first[..chunk.len()]));
+}
+
+/// A random database.
+///
+/// # Errors
+/// [`OpsError`] if there is none of this tiling.
+pub fn random_db(tiling: Tiling) -> Result<TiledDb, OpsError> {
+    let mut bytes = AlignedBuffer::<u8>::zeroed(tiling.bytes());
+    fill(&mut bytes);
+    TiledDb::new(tiling, Arc::new(bytes))
+}
+
+fn random_symbols(tiling: SymbolTiling) -> Result<SymbolDb, OpsError> {
+    let mut bytes = AlignedBuffer::<u8>::zeroed(tiling.bytes());
+    fill(&mut bytes);
+    SymbolDb::new(tiling, Arc::new(bytes))
+}
+
+/// Words of random queries.
+pub fn random_queries(cols: usize, batch: usize) -> LweQueries {
+    LweQueries { cols, words: random_words(batch * cols) }
+}
+
+/// Random words.
+pub fn random_words(count: usize) -> Vec<u32> {
+    let (first, mut words) = (STRETCH / size_of::<u32>(), vec![0; count]);
+    let (random, rest) = words.split_at_mut(first.min(count));
+    Csprng::insecure_from_seed(1).fill_u32(random);
+    rest.chunks_mut(first).for_each(|chunk| chunk.copy_from_slice(&random[..chunk.len()]));
     words
 }

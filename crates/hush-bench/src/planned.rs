@@ -1,0 +1,88 @@
+//! `hush-bench plan`: what the planner says of answers, against what they take.
+
+use std::{error::Error, sync::Arc};
+
+use hush_cpu::Cpu;
+use hush_engine::{BackendChoice, Silent, host_batch, planner::Machine};
+use hush_protocol::Protocol;
+
+use super::{
+    Args,
+    paths::Served,
+    report::{Column, Report, fixed, percent, whole},
+    row::Row,
+    tables,
+    timing::quantile,
+};
+
+/// Shares of the size that is asked for: one table in so many bytes.
+const SHARES: [usize; 2] = [16, 4];
+/// Batches, up to the largest of a server.
+const BATCHES: [usize; 3] = [1, 4, 16];
+/// Bytes of a record; where that is too long, of a short one.
+const RECORD_BYTES: [usize; 2] = [1024, 32];
+/// Answers that take longer than so many seconds are not waited for.
+const PATIENCE: f64 = 4.0;
+
+/// What people are told.
+pub(super) const COLUMNS: &[Column] = &[
+    ("proto", 12, |row| row.protocol.clone()),
+    ("thr", 3, |row| whole(row.threads)),
+    ("B", 3, |row| whole(row.batch)),
+    ("MiB", 7, |row| fixed(row.bytes.map(|bytes| bytes as f64 / f64::from(1 << 20)), 0)),
+    ("ms", 9, |row| fixed(row.seconds.map(|seconds| 1e3 * seconds), 2)),
+    ("planned", 9, |row| fixed(row.planned_seconds.map(|seconds| 1e3 * seconds), 2)),
+    ("error", 6, |row| percent(row.planned_error())),
+];
+
+pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>> {
+    let measured = |threads| -> Result<_, Box<dyn Error>> {
+        let cpu = Arc::new(Cpu::new(threads)?);
+        let machine = Machine::measure(&cpu, &Silent)?;
+        Ok((cpu, machine))
+    };
+    let machines = args.thread_counts().into_iter().map(measured).collect::<Result<Vec<_>, _>>()?;
+    let backends = super::backends(BackendChoice::Cpu, super::threads(None))?;
+    let mut errors = Vec::new();
+    for &protocol in Protocol::ALL {
+        for size in SHARES.map(|share| args.size / share) {
+            let (scratch, row) = (tempfile::tempdir()?, Row::named("answer").of(protocol));
+            let dir = scratch.path().join("table");
+            let built = RECORD_BYTES.into_iter().find_map(|length| {
+                let records = tables::Records { size, length, keyed: false };
+                records
+                    .build(&tables::options(protocol), &dir, &backends)
+                    .ok()
+                    .map(|(header, _)| (header, length))
+            });
+            let Some((header, length)) = built else {
+                report.skip(&row, "no such table");
+                continue;
+            };
+            let served = Served::new(&dir, &header, protocol, length)?;
+            let most = host_batch(&served.params);
+            for (cpu, machine) in &machines {
+                for batch in BATCHES.into_iter().filter(|&batch| batch <= most) {
+                    let planned = machine.answer_seconds(&served.params, batch);
+                    let row = row.clone().batch(batch);
+                    if planned > PATIENCE {
+                        report.skip(&row, format!("planned: {planned:.0} s"));
+                        continue;
+                    }
+                    let seconds = served.answer_seconds(cpu, batch)?;
+                    let row =
+                        Row { planned_seconds: Some(planned), ..row.pass(cpu.threads(), size, seconds) };
+                    errors.extend(row.planned_error());
+                    report.push(&row);
+                }
+            }
+        }
+    }
+    report.note(&format!(
+        "{} pairs: median error {:.0}%, worst {:.0}%",
+        errors.len(),
+        100.0 * quantile(errors.clone(), 0.5),
+        100.0 * quantile(errors.clone(), 1.0)
+    ));
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! What the steps take here: each kind of step of every protocol, at two sizes and some batches.
+
+use std::{collections::BTreeMap, error::Error, time::Instant};
+
+use hush_cpu::Cpu;
+use hush_ops::path::{Footprint, Step, StepShape};
+use hush_protocol::{
+    Protocol,
+    any_page::{Slots, TableParams},
+    facts::{Content, DbForm},
+};
+
+use super::{
+    Machine, Times, Timing,
+    machine::nominal_seconds,
+    offers::secure_presets,
+    operands::{Operands, Random},
+};
+use crate::Progress;
+
+/// Bytes of all files of the tables whose steps are measured: one that fits into caches, and one that does not.
+const TABLES: [u64; 2] = [8 << 20, 96 << 20];
+/// Shapes tell little that are not so many times as large.
+const APART: f64 = 2.0;
+/// Bytes of their slots: the first that the protocol takes.
+const SLOTS: [[usize; 3]; 2] = [[256, 64, 1], [4096, 256, 1]];
+/// Batches that are measured of a step that scans, and of one that does not.
+const OF_SCANS: &[usize] = &[1, 2, 4, 8, 16, 64];
+const OF_OTHERS: &[usize] = &[1, 8];
+/// Runs of which the fastest counts, unless they take too long.
+const RUNS: usize = 5;
+/// Seconds of all runs of a step, about: of one that scans, and of another.
+const SPAN_OF_SCANS: f64 = 0.08;
+const SPAN_OF_OTHERS: f64 = 0.03;
+/// What would take longer than so many seconds is not measured, nor what would take more memory than so many bytes.
+const LONGEST: f64 = 0.15;
+const MOST_BYTES: usize = 256 << 20;
+
+impl Machine {
+    /// Measures this machine with the threads of `cpu`: some 15 seconds.
+    ///
+    /// # Errors
+    /// If a step fails, or is cancelled.
+    pub fn measure(cpu: &Cpu, progress: &dyn Progress) -> Result<Self, Box<dyn Error>> {
+        let shapes = shapes();
+        progress.start("measure", shapes.len() as u64, "steps");
+        let (random, mut timings) = (Random::default(), Vec::new());
+        for shape in &shapes {
+            let mut a_query = 0.0;
+            let (batches, span) = effort(shape);
+            for &batch in batches.iter().filter(|&&batch| is_told_by(shape, batch)) {
+                // Such a batch takes as long for each query as the one before, about.
+                if batch as f64 * a_query > LONGEST {
+                    break;
+                }
+                let seconds = fastest(random.step(cpu, shape, batch)?, span)?;
+                a_query = seconds / batch as f64;
+                timings.push(Timing {
+                    step: shape.name().into(),
+                    set: shape.ring().map_or("", |ring| ring.name()).into(),
+                    size: nominal_seconds(shape, 1),
+                    batch,
+                    ratio: seconds / nominal_seconds(shape, batch),
+                });
+            }
+            progress.advance(1);
+            progress.check()?;
+        }
+        let (name, level) = (crate::machine::cpu_model(), cpu.level().to_string());
+        Ok(Self { name, level, threads: cpu.threads(), times: Times::Measured(timings) })
+    }
+}
+
+/// The batches that are measured of a step, as what all queries of a batch share makes a difference; and seconds of all runs.
+fn effort(shape: &StepShape) -> (&'static [usize], f64) {
+    match shape {
+        StepShape::LweFold { .. }
+        | StepShape::PackColumns { .. }
+        | StepShape::RlweFold { .. }
+        | StepShape::SymbolFold { .. }
+        | StepShape::Pack { .. } => (OF_SCANS, SPAN_OF_SCANS),
+        _ => (OF_OTHERS, SPAN_OF_OTHERS),
+    }
+}
+
+/// Whether a batch tells more than smaller ones do.
+fn is_told_by(shape: &StepShape, batch: usize) -> bool {
+    batch == 1
+        || (!is_one_by_one(shape)
+            && batch <= <Cpu as Footprint>::largest_batch(shape)
+            && <Cpu as Footprint>::footprint(shape, batch) <= MOST_BYTES)
+}
+
+/// Whether a step shares nothing between queries.
+fn is_one_by_one(shape: &StepShape) -> bool {
+    matches!(
+        shape,
+        StepShape::LweHint { .. }
+            | StepShape::ReinterpretLwe { .. }
+            | StepShape::LiftHint { .. }
+            | StepShape::PackOnline { .. }
+            | StepShape::AddRlwe { .. }
+            | StepShape::ReinterpretRlwe { .. }
+    )
+}
+
+/// Seconds of the fastest of some runs.
+fn fastest<E>(mut run: impl FnMut() -> Result<(), E>, span: f64) -> Result<f64, E> {
+    // The first run finds cold memory.
+    run()?;
+    let begin = Instant::now();
+    let mut least = f64::INFINITY;
+    for _ in 0..RUNS {
+        let start = Instant::now();
+        run()?;
+        least = least.min(start.elapsed().as_secs_f64());
+        if begin.elapsed().as_secs_f64() > span {
+            break;
+        }
+    }
+    Ok(least)
+}
+
+/// The shapes that are measured: of each kind of step and set a small and a large one, and one between them if they are far apart.
+fn shapes() -> Vec<StepShape> {
+    let mut found: BTreeMap<(&str, &str), Vec<StepShape>> = BTreeMap::new();
+    for &protocol in Protocol::ALL {
+        for preset in secure_presets(protocol) {
+            let is_default = SLOTS.iter().flatten().any(|&slot| protocol.page().default_set(slot) == preset);
+            for form in [DbForm::Evaluation, DbForm::Symbols] {
+                // Of a set that nothing takes if it is not asked for, a small table will do.
+                for (bytes, slots) in TABLES.into_iter().zip(SLOTS).take(1 + usize::from(is_default)) {
+                    let Some(table) = table(protocol, preset, form, bytes, &slots) else { continue };
+                    for step in table.path() {
+                        let set = step.shape.ring().map_or("", |ring| ring.name());
+                        found.entry((step.shape.name(), set)).or_default().push(step.shape);
+                    }
+                }
+            }
+        }
+    }
+    let ends = found.into_values().flat_map(|mut shapes| {
+        shapes.sort_by(|a, b| nominal_seconds(a, 1).total_cmp(&nominal_seconds(b, 1)));
+        // Between them the one that is nearest to the middle.
+        let size = |shape: &StepShape| nominal_seconds(shape, 1).ln();
+        let (first, last) = (shapes[0], shapes[shapes.len() - 1]);
+        let middle = (size(&first) + size(&last)) / 2.0;
+        let from_middle = |shape: &StepShape| (size(shape) - middle).abs();
+        let nearest = shapes.iter().copied().min_by(|a, b| from_middle(a).total_cmp(&from_middle(b)));
+        let is_apart =
+            |shape: &StepShape| (size(shape) - size(&first)).min(size(&last) - size(shape)) > APART.ln();
+        let mut ends = vec![first];
+        ends.extend(nearest.filter(is_apart));
+        ends.extend((size(&last) - size(&first) > APART.ln()).then_some(last));
+        ends
+    });
+    ends.collect()
+}
+
+/// A table by index whose files take at most so many bytes.
+fn table(protocol: Protocol, preset: &str, form: DbForm, bytes: u64, slots: &[usize]) -> Option<TableParams> {
+    let page = protocol.page();
+    slots.iter().find_map(|&slot_bytes| {
+        (0..16).find_map(|halved| {
+            let count = ((bytes >> halved) as usize / slot_bytes).max(1);
+            let slots = Slots { count, slot_bytes, by_key: false };
+            let table = page.table(preset, page.shape(preset, slots, None).ok()?).ok()?.in_form(form).ok()?;
+            let files = table.files().into_iter().map(|file| file.content);
+            let read: u64 = files
+                .filter(|content| !matches!(content, Content::Download { .. }))
+                .map(|content| content.bytes())
+                .sum();
+            let is_short = |step: &Step| nominal_seconds(&step.shape, 1) < LONGEST;
+            (read <= bytes && table.path().iter().all(is_short)).then_some(table)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_of_every_protocol_is_measured_at_two_sizes() {
+        let shapes = shapes();
+        let sizes = |name: &str| shapes.iter().filter(|shape| shape.name() == name).count();
+        for &protocol in Protocol::ALL {
+            for preset in secure_presets(protocol) {
+                let table = table(protocol, preset, DbForm::Evaluation, TABLES[1], &SLOTS[1]).unwrap();
+                for step in table.path() {
+                    assert!(sizes(step.shape.name()) >= 1, "{protocol}, {preset}: {}", step.shape.name());
+                }
+            }
+        }
+        assert!(["lwe_fold", "pack_columns", "rlwe_fold", "expand"].iter().all(|name| sizes(name) >= 2));
+    }
+}

@@ -1,0 +1,188 @@
+//! From lengths to offers, and to the one that is built.
+
+use hush_store::snapshot::Choice;
+
+use super::{Linkable, Machine, Offer, Wishes, offers::plans};
+use crate::{
+    builder::{BuildError, BuildOptions, Lengths, Plan},
+    units::Bytes,
+};
+
+/// What is known of the records of a table that is planned.
+pub struct Records {
+    lengths: Lengths,
+    by_key: bool,
+}
+
+impl Records {
+    /// Values of these lengths, as often; at least one.
+    ///
+    /// # Errors
+    /// [`BuildError::NoRecords`].
+    pub fn new(lengths: impl IntoIterator<Item = (usize, usize)>, by_key: bool) -> Result<Self, BuildError> {
+        let lengths = Lengths::counted(lengths);
+        if lengths.records() == 0 {
+            return Err(BuildError::NoRecords);
+        }
+        Ok(Self { lengths, by_key })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.lengths.records()
+    }
+
+    /// Bytes of all values.
+    pub fn payload(&self) -> u64 {
+        self.lengths.payload() as u64
+    }
+}
+
+/// Every table that the records could have, the best first, as far as `options` leave a choice; those within the
+/// budgets of `wishes`,
+/// or why there is none.
+///
+/// # Errors
+/// [`BuildError::OutOfBudget`] says which budget binds; others, why there is no table at all.
+pub fn offers(
+    records: &Records,
+    options: &BuildOptions,
+    wishes: &Wishes,
+    machine: &Machine,
+) -> Result<Vec<Offer>, BuildError> {
+    let plans = plans(&records.lengths, records.by_key, options)?;
+    let all: Vec<Offer> = plans.iter().map(|plan| Offer::new(plan, machine, wishes.clients)).collect();
+    let mut met: Vec<Offer> =
+        all.iter().filter(|offer| wishes.are_met(offer, records.payload())).cloned().collect();
+    if met.is_empty() {
+        return Err(wishes.refusal(&all, records.payload(), machine.threads).into());
+    }
+    met.sort_by(|a, b| wishes.order(a, b, machine.threads));
+    Ok(met)
+}
+
+/// The best table for a build, and why it is.
+pub(crate) fn choose(lengths: &Lengths, by_key: bool, options: &BuildOptions) -> Result<Plan, BuildError> {
+    let (wishes, machine) = (&options.wishes, options.machine.as_deref().unwrap_or(Machine::reference()));
+    let payload = lengths.payload() as u64;
+    let plans = plans(lengths, by_key, options)?;
+    let mut all: Vec<(Offer, Plan)> =
+        plans.into_iter().map(|plan| (Offer::new(&plan, machine, wishes.clients), plan)).collect();
+    all.sort_by(|(a, _), (b, _)| wishes.order(a, b, machine.threads));
+    let Some(at) = all.iter().position(|(offer, _)| wishes.are_met(offer, payload)) else {
+        let offers: Vec<Offer> = all.into_iter().map(|(offer, _)| offer).collect();
+        return Err(wishes.refusal(&offers, payload, machine.threads).into());
+    };
+    let best = &all[at].0;
+    // One of another protocol says more than the same with other columns.
+    let next = all[at + 1..].iter().map(|(offer, _)| offer);
+    let next =
+        next.filter(|offer| wishes.are_met(offer, payload)).find(|offer| offer.protocol != best.protocol);
+    let choice = Choice {
+        goal: wishes.goal.to_string(),
+        machine: machine.name.clone(),
+        chosen: described(best, wishes),
+        next: next.map(|next| format!("{}: {}", next.protocol, described(next, wishes))),
+    };
+    let mut plan = all.swap_remove(at).1;
+    plan.choice = Some(choice);
+    Ok(plan)
+}
+
+/// What counts of a table, in a line.
+fn described(offer: &Offer, wishes: &Wishes) -> String {
+    let bytes = |bytes: u64| Bytes(bytes as usize);
+    let mut text = format!(
+        "{:.0} ms a look-up at {} Mbit/s up and {} down ({:.1} ms of them the server's), {} up, {} down",
+        1e3 * wishes.latency(offer),
+        wishes.network.up,
+        wishes.network.down,
+        1e3 * offer.seconds,
+        bytes(offer.bytes_up),
+        bytes(offer.bytes_down),
+    );
+    if offer.setup_bytes() > 0 {
+        text += &format!(", {} once", bytes(offer.setup_bytes()));
+    }
+    text += &format!(", {} on the server", bytes(offer.server_bytes));
+    if offer.linkable != Linkable::Nothing {
+        text += "; keys link the look-ups of a client";
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_protocol::Protocol;
+
+    use super::*;
+    use crate::planner::{Budgets, Clients, Goal, MemoryBudget};
+
+    fn records(count: usize, size: usize) -> Records {
+        Records::new([(size, count)], true).unwrap()
+    }
+
+    fn chosen(count: usize, size: usize, options: &BuildOptions) -> Result<Plan, BuildError> {
+        choose(&records(count, size).lengths, true, options)
+    }
+
+    fn within(budgets: Budgets) -> BuildOptions {
+        BuildOptions { wishes: Wishes { budgets, ..Wishes::default() }, ..BuildOptions::default() }
+    }
+
+    #[test]
+    fn the_best_by_a_goal_is_chosen_and_says_why() {
+        let linkable = Budgets { linkable: true, ..Budgets::default() };
+        let clients = Clients { lookups: 10_000.0, ..Clients::default() };
+        let bytes = Wishes { goal: Goal::Bytes, budgets: linkable, clients, ..Wishes::default() };
+        for (wishes, protocol) in
+            [(bytes, Protocol::Tfhe), (Wishes { goal: Goal::Memory, ..Wishes::default() }, Protocol::Simple)]
+        {
+            let plan = chosen(1 << 20, 256, &BuildOptions { wishes, ..BuildOptions::default() }).unwrap();
+            assert_eq!(plan.params.facts().protocol, protocol, "{}", wishes.goal);
+            let choice = plan.choice.expect("there was one");
+            assert!(choice.chosen.contains(" ms a look-up") && choice.next.is_some(), "{choice:?}");
+        }
+    }
+
+    #[test]
+    fn budgets_are_kept_or_refused_with_what_binds() {
+        let default = Plan::choose(&records(1 << 20, 1024).lengths, true, &BuildOptions::default()).unwrap();
+        let facts = default.params.facts();
+        let upload = facts.query.total() as u64 - 1;
+        let smaller = within(Budgets { upload: Some(upload), ..Budgets::default() });
+        let plan = chosen(1 << 20, 1024, &smaller).unwrap();
+        assert!(plan.params.facts().query.total() as u64 <= upload);
+
+        let refused = within(Budgets { upload: Some(1000), ..Budgets::default() });
+        let error = chosen(1 << 20, 1024, &refused).err().expect("no such table").to_string();
+        assert!(
+            error.contains("--max-upload allows 1000 B") && error.contains("the nearest is --protocol"),
+            "{error}"
+        );
+        // With keys there is one.
+        let linkable = Budgets { upload: Some(1000), linkable: true, ..Budgets::default() };
+        let plan = chosen(1 << 20, 1024, &within(linkable)).unwrap();
+        assert!(plan.params.facts().keys.is_some() && plan.params.facts().query.total() <= 1000);
+
+        let memory = Some(MemoryBudget::Times(1.1));
+        let plan = chosen(1 << 20, 1024, &within(Budgets { memory, ..Budgets::default() })).unwrap();
+        assert!(plan.file_bytes() as f64 <= 1.2 * (1u64 << 30) as f64);
+    }
+
+    #[test]
+    fn goals_order_what_is_offered() {
+        let (records, machine) = (records(100_000, 200), Machine::reference());
+        for (_, goal) in Goal::ALL {
+            let budgets = Budgets { linkable: true, ..Budgets::default() };
+            let wishes = Wishes { goal, budgets, ..Wishes::default() };
+            let options = BuildOptions { wishes, ..BuildOptions::default() };
+            let offers = offers(&records, &options, &wishes, machine).unwrap();
+            let score = |offer: &Offer| wishes.score(offer, machine.threads);
+            assert!(offers.windows(2).all(|pair| score(&pair[0]) <= score(&pair[1])), "{goal}");
+            let best = crate::planner::undominated(&offers);
+            assert!(best.len() < offers.len() && best[0] == offers[0], "{goal}");
+            assert!(offers.iter().all(|offer| offer.seconds > 0.0 && offer.security_bits >= 128.0));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What the steps of a path take on a machine: measured there, or at least, by the rates of its data sheet.
+
+use std::{fmt, sync::LazyLock};
+
+use hush_ops::path::{Step, StepShape, Work};
+use hush_protocol::any_page::{SegmentParams, TableParams};
+use serde::{Deserialize, Serialize};
+
+/// A machine that serves, as far as its times are known.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// The model of its CPU, or of a device.
+    pub name: String,
+    /// The level of its instructions; empty of a device.
+    pub level: String,
+    /// Threads that scan; of a device 1.
+    pub threads: usize,
+    /// What steps take.
+    pub times: Times,
+}
+
+/// What steps take.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Times {
+    /// As measured, for some shapes of each.
+    Measured(Vec<Timing>),
+    /// At least: nothing was measured.
+    Floors(Rates),
+}
+
+/// A step as it was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Its name ([`StepShape::name`]).
+    pub step: String,
+    /// Its RLWE set; empty without one.
+    pub set: String,
+    /// How large its shape was: the nominal seconds for one query.
+    pub size: f64,
+    /// Queries at once.
+    pub batch: usize,
+    /// Seconds over the nominal seconds of this batch.
+    pub ratio: f64,
+}
+
+/// What a device does at most, a second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Bytes that are read.
+    pub bytes: f64,
+    /// Multiply-adds of an s8 and a word.
+    pub multiply_adds: f64,
+    /// Products of words modulo a prime.
+    pub products: f64,
+    /// Butterflies of transforms.
+    pub butterflies: f64,
+}
+
+/// Rates by which sizes of different steps are made comparable. They cancel out where a step is predicted from
+/// one of its own size.
+const NOMINAL: Rates = Rates { bytes: 2e10, multiply_adds: 4e11, products: 8e9, butterflies: 1e10 };
+/// Bytes of operands a second, of the same kind: they are written too.
+const NOMINAL_OPERANDS: f64 = 1e10;
+/// Seconds of a step beside its work.
+const NOMINAL_START: f64 = 1e-5;
+
+/// One GPU, by its data sheet: 3.35 TB/s; 990 TOPS of multiply-adds of bytes, of which one of a word takes four;
+/// 132 multiprocessors
+/// with 64 products of words a clock, of which one modulo a prime, or a butterfly, takes three.
+const H100: Rates = Rates { bytes: 3.35e12, multiply_adds: 2.47e14, products: 4.8e12, butterflies: 4.8e12 };
+
+impl Machine {
+    /// A machine that is planned for where no other is named: measured once, two cores of a server of 2022 (`docs/plan.md`).
+    pub fn reference() -> &'static Self {
+        static REFERENCE: LazyLock<Machine> = LazyLock::new(|| {
+            serde_json::from_str(include_str!("reference_machine.json"))
+                .expect("written by plan --save-machine")
+        });
+        &REFERENCE
+    }
+
+    /// A GPU of which nothing was measured.
+    pub fn gpu_floors() -> Self {
+        let name = "NVIDIA H100, floors by its data sheet".into();
+        Self { name, level: String::new(), threads: 1, times: Times::Floors(H100) }
+    }
+
+    /// Whether times are what it takes at least, and not what was measured.
+    pub fn is_floor(&self) -> bool {
+        matches!(self.times, Times::Floors(_))
+    }
+
+    /// Seconds for a batch of look-ups of a table: all segments, one after another, of which queries are opened once.
+    pub fn answer_seconds(&self, table: &TableParams, batch: usize) -> f64 {
+        let of_segment = |(index, segment): (usize, &SegmentParams)| -> f64 {
+            let path = segment.path();
+            let steps = path.iter().filter(|step| index == 0 || !step.shape.opens_queries());
+            steps.map(|step| self.step_seconds(step, batch)).sum()
+        };
+        table.segments().iter().enumerate().map(of_segment).sum()
+    }
+
+    /// Seconds of a step for a batch.
+    pub fn step_seconds(&self, step: &Step, batch: usize) -> f64 {
+        match step.one_by_one {
+            true => batch as f64 * self.shape_seconds(&step.shape, 1),
+            false => self.shape_seconds(&step.shape, batch),
+        }
+    }
+
+    fn shape_seconds(&self, shape: &StepShape, batch: usize) -> f64 {
+        match &self.times {
+            Times::Measured(timings) => nominal_seconds(shape, batch) * ratio(timings, shape, batch),
+            Times::Floors(rates) => {
+                let work = shape.work(batch);
+                let computed =
+                    work.products / rates.products + work.transforms * butterflies(shape) / rates.butterflies;
+                (work.bytes / rates.bytes).max(work.multiply_adds / rates.multiply_adds).max(computed)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Machine {
+    /// Short: it is a part of the identity of builds.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let times = blake3::hash(format!("{:?}", self.times).as_bytes()).to_hex();
+        write!(f, "{} {} {} {}", self.name, self.level, self.threads, &times[..16])
+    }
+}
+
+/// Seconds of a step at [`NOMINAL`] rates.
+pub(super) fn nominal_seconds(shape: &StepShape, batch: usize) -> f64 {
+    let Work { bytes, operand_bytes, multiply_adds, products, transforms, .. } = shape.work(batch);
+    NOMINAL_START
+        + bytes / NOMINAL.bytes
+        + operand_bytes / NOMINAL_OPERANDS
+        + multiply_adds / NOMINAL.multiply_adds
+        + products / NOMINAL.products
+        + transforms * butterflies(shape) / NOMINAL.butterflies
+}
+
+/// Butterflies of a transform.
+fn butterflies(shape: &StepShape) -> f64 {
+    shape.ring().map_or(0.0, |ring| (ring.degree() / 2) as f64 * f64::from(ring.degree().ilog2()))
+}
+
+/// By how much more than nominally a step takes: between the measured shapes and batches that are nearest. Of a set that was not
+/// measured, as of all that were.
+fn ratio(timings: &[Timing], shape: &StepShape, batch: usize) -> f64 {
+    let set = shape.ring().map_or("", |ring| ring.name());
+    let of_step = |timing: &&Timing| timing.step == shape.name();
+    let own: Vec<&Timing> = timings.iter().filter(of_step).filter(|timing| timing.set == set).collect();
+    if own.is_empty() {
+        let others: Vec<f64> = timings.iter().filter(of_step).map(|timing| timing.ratio).collect();
+        return if others.is_empty() { 1.0 } else { others.iter().sum::<f64>() / others.len() as f64 };
+    }
+    let mut sizes: Vec<f64> = own.iter().map(|timing| timing.size).collect();
+    sizes.sort_by(f64::total_cmp);
+    sizes.dedup();
+    let points = |size: f64| -> Vec<(f64, f64)> {
+        let of_size = own.iter().filter(|timing| timing.size == size);
+        of_size.map(|timing| (timing.batch as f64, timing.ratio)).collect()
+    };
+    // Large batches of large shapes are not measured: these go on as those of a shape of which more were.
+    let most = sizes.iter().map(|&size| points(size)).max_by_key(Vec::len).expect("a shape");
+    let of_size = |size: f64| {
+        let points = points(size);
+        let largest = points.iter().map(|&(batch, _)| batch).fold(1.0, f64::max);
+        let within = between(points, f64::min(batch as f64, largest));
+        let beyond = between(most.clone(), f64::max(batch as f64, largest)) / between(most.clone(), largest);
+        (size, within * beyond)
+    };
+    between(sizes.into_iter().map(of_size).collect(), nominal_seconds(shape, 1))
+}
+
+/// The value at `x` between points, straight over log x; beyond them, that of the last.
+fn between(mut points: Vec<(f64, f64)>, x: f64) -> f64 {
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let at = points.partition_point(|&(known, _)| known < x);
+    match (at.checked_sub(1).map(|at| points[at]), points.get(at)) {
+        (Some((x0, y0)), Some(&(x1, y1))) => y0 + (y1 - y0) * (x / x0).ln() / (x1 / x0).ln(),
+        (Some((_, y)), None) | (None, Some(&(_, y))) => y,
+        (None, None) => 1.0,
+    }
+}

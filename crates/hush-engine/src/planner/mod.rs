@@ -1,0 +1,17 @@
+//! The planner: every table that some records could have, what each costs, and which suits best.
+//!
+//! VIPIR's unified model (section 3) as code: a protocol is a path over steps, a step has a size, and a machine takes so long for a
+//! step of a size. Sizes come from `Page::path` and `Facts`, times from a [`Machine`]: `docs/plan.md`.
+
+mod calibrate;
+mod choice;
+mod machine;
+mod offers;
+pub mod operands;
+mod wishes;
+
+pub(crate) use choice::choose;
+pub use choice::{Records, offers};
+pub use machine::{Machine, Rates, Times, Timing};
+pub use offers::{Clients, Geometry, Linkable, Offer, undominated};
+pub use wishes::{Budgets, Goal, MemoryBudget, Network, OutOfBudget, Prices, Wishes};

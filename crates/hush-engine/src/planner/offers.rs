@@ -1,0 +1,306 @@
+//! The tables that some records could have: protocols, parameter sets, forms, columns, tiers.
+
+use hush_cpu::Cpu;
+use hush_ops::path::Footprint;
+use hush_protocol::{
+    Protocol,
+    any_page::Slots,
+    descriptor::MAX_TIERS,
+    facts::{Content, DbForm, Facts},
+    presets::presets,
+};
+use serde::Serialize;
+
+use super::Machine;
+use crate::{
+    builder::{BuildError, BuildOptions, Lengths, Plan, Tiers},
+    hosted::host_batch,
+};
+
+/// Columns that are tried, in those that suit a table.
+const COLUMNS: [f64; 4] = [0.25, 0.5, 2.0, 4.0];
+/// Look-ups of a client for every epoch, if nothing is said of them: few, as many clients make few and should not wait for a hint.
+const LOOKUPS: f64 = 10.0;
+/// A table is left out if another one is better by as much as this in nothing, and as good in all.
+const AS_GOOD: f64 = 1.01;
+
+/// A table that some records could have, and what it costs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Offer {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The parameter set.
+    pub preset: &'static str,
+    /// How plaintexts are kept, where there is a choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub form: Option<DbForm>,
+    /// The shape of the first segment.
+    pub geometry: Geometry,
+    /// Lengths at which tiers end; the last is the longest value.
+    pub tiers: Vec<usize>,
+    /// Bytes of a query.
+    pub bytes_up: u64,
+    /// Bytes of its answer.
+    pub bytes_down: u64,
+    /// Bytes that every client uploads once: its evaluation keys.
+    pub setup_bytes_up: u64,
+    /// Bytes that every client downloads for every epoch: the hint.
+    pub setup_bytes_down: u64,
+    /// Bytes of a server's memory, with the keys of clients.
+    pub server_bytes: u64,
+    /// Seconds of a server for a single look-up.
+    pub seconds: f64,
+    /// Look-ups a second at the best batch.
+    pub queries_per_second: f64,
+    /// That batch.
+    pub batch: usize,
+    /// Security of the parameter set, in bits.
+    pub security_bits: f64,
+    /// log2 of the probability that an honest answer decodes wrongly.
+    pub failure_log2: f64,
+    /// What a server can link to each other.
+    pub linkable: Linkable,
+}
+
+/// The shape of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Geometry {
+    /// Columns (D0).
+    pub columns: usize,
+    /// Blocks.
+    pub blocks: usize,
+    /// Bytes of a slot.
+    pub slot_bytes: usize,
+}
+
+/// What a server can link to each other, beyond what the network tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Linkable {
+    /// Nothing: queries have nothing in common.
+    Nothing,
+    /// The look-ups of a client, which name its evaluation keys.
+    Lookups,
+}
+
+impl Linkable {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Lookups => "lookups",
+        }
+    }
+
+    fn of(facts: &Facts) -> Self {
+        if facts.keys.is_some() { Self::Lookups } else { Self::Nothing }
+    }
+}
+
+/// For whom tables are offered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clients {
+    /// How many have keys in a server's memory at once.
+    pub count: usize,
+    /// How often each looks up before the table changes.
+    pub lookups: f64,
+}
+
+impl Default for Clients {
+    fn default() -> Self {
+        Self { count: 1, lookups: LOOKUPS }
+    }
+}
+
+impl Offer {
+    pub(crate) fn new(plan: &Plan, machine: &Machine, clients: Clients) -> Self {
+        let (table, facts) = (&plan.params, plan.params.facts());
+        let files = table.files().into_iter().map(|file| file.content);
+        let held = files.filter(|content| !matches!(content, Content::Download { .. }));
+        let keys = facts.keys.map_or(0, |ring| clients.count * <Cpu as Footprint>::keys(&ring));
+        let most = host_batch(table);
+        let batches = (0..).map(|power| 1usize << power).take_while(|&batch| batch < most).chain([most]);
+        let rates = batches.map(|batch| (batch as f64 / machine.answer_seconds(table, batch), batch));
+        let (queries_per_second, batch) = rates.max_by(|a, b| a.0.total_cmp(&b.0)).expect("a batch of one");
+        let has_forms = [DbForm::Evaluation, DbForm::Symbols].map(|form| plan.has_form(form)) == [true; 2];
+        let shape = facts.shape;
+        Self {
+            protocol: facts.protocol,
+            preset: facts.preset,
+            form: has_forms.then(|| table.database().form()),
+            geometry: Geometry { columns: shape.columns, blocks: shape.blocks, slot_bytes: shape.slot_bytes },
+            tiers: plan.ends.clone(),
+            bytes_up: facts.query.total() as u64,
+            bytes_down: facts.answer_bytes as u64,
+            setup_bytes_up: facts.key_bytes as u64,
+            setup_bytes_down: facts.hint_bytes,
+            server_bytes: held.map(|content| content.bytes()).sum::<u64>() + keys as u64,
+            seconds: machine.answer_seconds(table, 1),
+            queries_per_second,
+            batch,
+            security_bits: facts.security_bits,
+            failure_log2: facts.log2_failure,
+            linkable: Linkable::of(facts),
+        }
+    }
+
+    /// Bytes that a look-up sends and receives, with its share of what is sent once.
+    pub fn bytes(&self, lookups: f64) -> f64 {
+        (self.bytes_up + self.bytes_down) as f64 + self.setup_bytes() as f64 / lookups
+    }
+
+    /// Bytes that are sent once.
+    pub fn setup_bytes(&self) -> u64 {
+        self.setup_bytes_up + self.setup_bytes_down
+    }
+
+    /// The options of `build` that make this table.
+    pub fn options(&self) -> String {
+        let mut text = format!("--protocol {} --preset {}", self.protocol, self.preset);
+        if self.protocol.page().has_columns() {
+            text += &format!(" --columns {}", self.geometry.columns);
+        }
+        if let Some(form) = self.form {
+            text += match form {
+                DbForm::Evaluation => " --form evaluation",
+                DbForm::Symbols => " --form symbols",
+            };
+        }
+        match &self.tiers[..] {
+            [_] => text + " --max-tiers 1",
+            ends => {
+                let ends: Vec<String> = ends.iter().map(usize::to_string).collect();
+                text + " --tiers " + &ends.join(",")
+            }
+        }
+    }
+
+    /// What is to be small, of everything that counts.
+    fn costs(&self) -> [f64; 7] {
+        [
+            self.bytes_up as f64,
+            self.bytes_down as f64,
+            self.setup_bytes() as f64,
+            self.server_bytes as f64,
+            self.seconds,
+            1.0 / self.queries_per_second,
+            f64::from(self.linkable as u8),
+        ]
+    }
+
+    /// Whether the other one is as good in everything, and better in something.
+    fn is_dominated_by(&self, other: &Self) -> bool {
+        let both = || other.costs().into_iter().zip(self.costs());
+        both().all(|(other, own)| other <= own * AS_GOOD) && both().any(|(other, own)| other * AS_GOOD < own)
+    }
+}
+
+/// What is offered, without what is dominated.
+pub fn undominated(offers: &[Offer]) -> Vec<Offer> {
+    let is_best = |offer: &&Offer| !offers.iter().any(|other| offer.is_dominated_by(other));
+    let mut best: Vec<Offer> = offers.iter().filter(is_best).cloned().collect();
+    best.dedup_by(|a, b| a.costs() == b.costs());
+    best
+}
+
+/// The parameter sets of a protocol that reach the least security of this program.
+pub(super) fn secure_presets(protocol: Protocol) -> Vec<&'static str> {
+    let is_secure = |bits: f64| bits >= hush_he::params::MIN_SECURITY_BITS;
+    let all = presets().into_iter();
+    let own = all.filter(|preset| preset.protocols.contains(&protocol) && is_secure(preset.security_bits));
+    own.map(|preset| preset.name).collect()
+}
+
+/// Every table that records of these lengths could have, as far as `options` leave a choice; or why there is none.
+pub(crate) fn plans(
+    lengths: &Lengths,
+    by_key: bool,
+    options: &BuildOptions,
+) -> Result<Vec<Plan>, BuildError> {
+    let (mut plans, mut error) = (Vec::new(), None);
+    let is_asked = |own: &Protocol| match options.protocol {
+        Some(asked) => asked == *own,
+        None => options.columns.is_none() || own.page().has_columns(),
+    };
+    for protocol in Protocol::ALL.iter().copied().filter(is_asked) {
+        for preset in sets(protocol, options) {
+            if !options.may_link() && has_keys(protocol, preset) {
+                continue;
+            }
+            for form in forms(options) {
+                let own = BuildOptions {
+                    protocol: Some(protocol),
+                    preset: Some(preset.to_owned()),
+                    form,
+                    ..options.clone()
+                };
+                match variants(lengths, by_key, &own) {
+                    Ok(found) => plans.extend(found),
+                    // Of the forms, some have only one.
+                    Err(BuildError::NoForm { .. }) => {}
+                    Err(reason) => error = error.or(Some(reason)),
+                }
+            }
+        }
+    }
+    match (plans.is_empty(), error) {
+        (true, Some(error)) => Err(error),
+        _ => Ok(plans),
+    }
+}
+
+/// Whether clients of a protocol have keys, which its queries name.
+fn has_keys(protocol: Protocol, preset: &str) -> bool {
+    let (page, slots) = (protocol.page(), Slots { count: 1, slot_bytes: 1, by_key: false });
+    let table = page.shape(preset, slots, None).and_then(|shape| page.table(preset, shape));
+    table.is_ok_and(|table| table.facts().keys.is_some())
+}
+
+fn sets(protocol: Protocol, options: &BuildOptions) -> Vec<&'static str> {
+    let Some(preset) = &options.preset else { return secure_presets(protocol) };
+    let of_protocol = presets().into_iter().filter(|set| set.protocols.contains(&protocol));
+    of_protocol.map(|set| set.name).filter(|set| set == preset).collect()
+}
+
+fn forms(options: &BuildOptions) -> Vec<Option<DbForm>> {
+    match options.form {
+        Some(form) => vec![Some(form)],
+        None => vec![Some(DbForm::Evaluation), Some(DbForm::Symbols)],
+    }
+}
+
+/// The tables of a protocol, set and form: with the columns that suit them, more and fewer; with tiers, and without.
+fn variants(lengths: &Lengths, by_key: bool, options: &BuildOptions) -> Result<Vec<Plan>, BuildError> {
+    let suitable = Plan::of_protocol(lengths, by_key, options)?;
+    let mut plans = Vec::new();
+    let page = suitable.params.facts().protocol.page();
+    let of_tiers = match &options.tiers {
+        Tiers::AtMost(most) if *most > 1 && suitable.ends.len() > 1 => {
+            vec![Tiers::AtMost(1), Tiers::Ends(suitable.ends.clone())]
+        }
+        _ => vec![Tiers::Ends(suitable.ends.clone())],
+    };
+    let columns = suitable.params.facts().shape.columns;
+    for tiers in of_tiers {
+        if suitable.ends.len() == 1 || matches!(tiers, Tiers::Ends(_)) {
+            // The first has been made.
+        } else {
+            plans.extend(Plan::of_protocol(
+                lengths,
+                by_key,
+                &BuildOptions { tiers: tiers.clone(), ..options.clone() },
+            ));
+        }
+        if options.columns.is_some() || !page.has_columns() {
+            continue;
+        }
+        for times in COLUMNS {
+            let columns = ((columns as f64 * times) as usize).max(1);
+            let own = BuildOptions { tiers: tiers.clone(), columns: Some(columns), ..options.clone() };
+            plans.extend(Plan::of_protocol(lengths, by_key, &own));
+        }
+    }
+    plans.push(suitable);
+    debug_assert!(plans.iter().all(|plan| plan.ends.len() <= MAX_TIERS));
+    Ok(plans)
+}
