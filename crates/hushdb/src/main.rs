@@ -27,6 +27,9 @@ enum Command {
     /// Fold the changes of a table into a new base.
     #[cfg(feature = "ingest")]
     Compact(commands::compact::CompactArgs),
+    /// List the tables that records could have, with what each costs, and the one that suits best.
+    #[cfg(feature = "ingest")]
+    Plan(commands::plan::PlanArgs),
     /// Serve tables over HTTP.
     Serve(commands::serve::ServeArgs),
     /// Look records up privately.
@@ -51,6 +54,8 @@ fn main() -> ExitCode {
         Command::Apply(args) => commands::apply::run(args),
         #[cfg(feature = "ingest")]
         Command::Compact(args) => commands::compact::run(args),
+        #[cfg(feature = "ingest")]
+        Command::Plan(args) => report::exit(commands::plan::run(args)),
         Command::Serve(args) => report::exit(commands::serve::run(args)),
         Command::Get(args) => commands::get::run(args),
         Command::Inspect(args) => report::exit(commands::inspect::run(args)),

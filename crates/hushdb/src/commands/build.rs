@@ -6,6 +6,7 @@ use clap::Args;
 use hush_engine::{
     BackendChoice, Built, Cancel, Job, JobError, JobRequest,
     builder::{BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Tiers},
+    planner::Wishes,
 };
 use hush_he::HeError;
 use hush_protocol::{
@@ -16,7 +17,12 @@ use hush_store::{
     snapshot::Phase,
 };
 
-use super::{backends, bar, inspect, interrupt, rows::RowArgs, signing_key, tell_unused_gpu, threads};
+use super::{
+    backends, bar, inspect, interrupt,
+    rows::RowArgs,
+    signing_key, tell_unused_gpu, threads,
+    wishes::{self, WishArgs},
+};
 
 /// Build a table from a file of records.
 #[derive(Args)]
@@ -79,6 +85,11 @@ pub(crate) struct BuildArgs {
     /// Room for so many changes; for a hundredth of the records, and at least 1000, if not given.
     #[arg(long, value_name = "N", requires = "updatable", value_parser = clap::value_parser!(u32).range(1..))]
     changes: Option<u32>,
+    #[command(flatten)]
+    wishes: WishArgs,
+    /// With a goal or a budget: choose for the machine whose profile is in FILE (hushdb plan --save-machine), not for this one.
+    #[arg(long, value_name = "FILE")]
+    machine: Option<PathBuf>,
     /// Sign the table with the key in FILE, which `hushdb keygen` makes: clients that trust its public half (`get --trust`) take
     /// no table that a server made up for them.
     #[arg(long, value_name = "FILE")]
@@ -118,7 +129,8 @@ fn parse_tiers_at_most(text: &str) -> Result<usize, String> {
 fn protocol_help() -> String {
     format!(
         "Protocol: auto, {}. auto is colpack, unless a look-up would send as much as the table has, or what the server keeps \
-         beside the table would be longer than it and 512 MiB; then simple or frodo",
+         beside the table would be longer than it and 512 MiB; then simple or frodo. With a goal or a budget it is the one that \
+         suits these best (hushdb plan lists them)",
         listed(Protocol::ALL, "or")
     )
 }
@@ -138,7 +150,11 @@ pub(crate) fn run(args: BuildArgs) -> ExitCode {
 
 fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     let (choice, asked, out) = (args.backend, args.threads, args.out.clone());
-    let request = request(args)?;
+    let mut request = request(args)?;
+    let wishes = &request.options.wishes;
+    if request.options.machine.is_none() && *wishes != Wishes::default() {
+        request.options.machine = Some(wishes::this_machine(threads(asked), false, &bar::Bar::new())?);
+    }
     let backends = backends(choice, threads(asked))?;
     tell_unused_gpu(&backends);
     let cancel = Cancel::new();
@@ -182,6 +198,8 @@ fn request(args: BuildArgs) -> Result<JobRequest, String> {
                 .updatable
                 .then(|| args.changes.map_or(ChangeRoom::Auto, |changes| ChangeRoom::For(changes as usize))),
             signing_key: args.sign.as_deref().map(signing_key::read).transpose()?,
+            wishes: args.wishes.wishes(),
+            machine: args.machine.as_deref().map(wishes::read_machine).transpose()?,
             ..BuildOptions::default()
         },
     })

@@ -9,7 +9,9 @@ use hush_protocol::{
     descriptor::Descriptor,
     facts::{Content, LIFTED_FILE},
 };
-use hush_store::snapshot::{CHANGES_FILE, ChangeCount, Header, KEYS_FILE, Snapshot, VALUES_FILE, Verify};
+use hush_store::snapshot::{
+    CHANGES_FILE, ChangeCount, Choice, Header, KEYS_FILE, Snapshot, VALUES_FILE, Verify,
+};
 use serde_json::{Value, json};
 
 use crate::report;
@@ -93,6 +95,7 @@ fn facts(header: &Header) -> Result<Value, ProtocolError> {
         "query_bytes": table.query.total(),
         "answer_bytes": table.answer_bytes,
         "segments": segments(descriptor, &params),
+        "choice": header.choice,
         "changes": header.changes,
         "files": header.files.iter().map(|f| json!({ "name": f.name, "bytes": f.bytes })).collect::<Vec<_>>(),
     });
@@ -220,6 +223,10 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
         format!("{}, {} records, by {}{filter}", header.source, descriptor.records, lookup(descriptor)),
     );
     line("protocol", format!("{} with {}", facts.protocol, facts.preset));
+    if let Some(Choice { goal, machine, chosen, next }) = &header.choice {
+        line("chosen", format!("by {goal}, for {machine}: {chosen}"));
+        line("next best", next.clone().unwrap_or_else(|| "none".into()));
+    }
     line(
         "security",
         format!(

@@ -13,12 +13,16 @@ pub(crate) mod inspect;
 #[cfg(feature = "ingest")]
 mod interrupt;
 mod key_file;
+#[cfg(feature = "ingest")]
+pub(crate) mod plan;
 pub(crate) mod presets;
 #[cfg(feature = "ingest")]
 mod rows;
 pub(crate) mod serve;
 #[cfg(feature = "ingest")]
 pub(crate) mod signing_key;
+#[cfg(feature = "ingest")]
+mod wishes;
 
 use std::{error::Error, num::NonZeroUsize, sync::Arc, thread};
 

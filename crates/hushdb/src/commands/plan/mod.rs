@@ -1,0 +1,114 @@
+//! `hushdb plan`.
+
+mod plot;
+mod records;
+mod table;
+
+use std::{error::Error, num::NonZeroUsize, path::PathBuf, sync::Arc};
+
+use clap::Args;
+use hush_engine::{
+    BackendChoice,
+    builder::{BuildOptions, DEFAULT_TIERS, Tiers},
+    planner::{self, Machine, Offer, undominated},
+};
+use hush_protocol::{Protocol, descriptor::MAX_TIERS};
+
+use super::{
+    bar,
+    wishes::{self, WishArgs},
+};
+
+/// List the tables that records could have, with what each costs, and the one that suits best.
+#[derive(Args)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    records: records::RecordsArgs,
+    #[command(flatten)]
+    wishes: WishArgs,
+    /// This protocol alone.
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<Protocol>,
+    /// Length tiers at most.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_TIERS as u64, value_parser = clap::value_parser!(u64).range(1..=MAX_TIERS as u64))]
+    max_tiers: u64,
+    /// Every table, also those that others are better than in everything.
+    #[arg(long)]
+    all: bool,
+    /// Print JSON, an object a line.
+    #[arg(long)]
+    json: bool,
+    /// Draw them: bytes against server time, to FILE.svg or FILE.png.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Plan for the machine whose profile is in FILE (--save-machine writes it there), not for this one.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["recalibrate", "threads"])]
+    machine: Option<PathBuf>,
+    /// Write the profile that is planned with to FILE.
+    #[arg(long, value_name = "FILE")]
+    save_machine: Option<PathBuf>,
+    /// Measure this machine again: other programs may have slowed it.
+    #[arg(long)]
+    recalibrate: bool,
+    /// Threads of the server; one for every core if not given.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// What computes: cpu, or cuda, for which times are those that a GPU takes at least.
+    #[arg(long, value_name = "NAME", default_value = "cpu", value_parser = parse_backend)]
+    backend: BackendChoice,
+}
+
+fn parse_backend(name: &str) -> Result<BackendChoice, String> {
+    match name.parse() {
+        Ok(choice @ (BackendChoice::Cpu | BackendChoice::Cuda)) => Ok(choice),
+        _ => Err(format!("unknown backend '{name}': use cpu or cuda")),
+    }
+}
+
+pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
+    let progress = bar::Bar::new();
+    let records = args.records.read(&progress)?;
+    let machine: Arc<Machine> = match (&args.machine, args.backend) {
+        (Some(path), _) => wishes::read_machine(path)?,
+        (None, BackendChoice::Cuda) => Arc::new(Machine::gpu_floors()),
+        (None, _) => wishes::this_machine(super::threads(args.threads), args.recalibrate, &progress)?,
+    };
+    progress.finish();
+    if let Some(path) = &args.save_machine {
+        wishes::save_machine(&machine, path)?;
+    }
+    let asked = args.wishes.wishes();
+    // All are listed, also those that a build takes only if it is told.
+    let mut listed = asked;
+    listed.budgets.linkable = true;
+    let options = BuildOptions {
+        protocol: args.protocol,
+        tiers: Tiers::AtMost(args.max_tiers as usize),
+        wishes: listed,
+        ..BuildOptions::default()
+    };
+    let offers = planner::offers(&records, &options, &listed, &machine)?;
+    let best = undominated(&offers);
+    let may_link = asked.budgets.linkable || args.protocol.is_some();
+    let is_taken = |offer: &&Offer| may_link || offer.linkable == planner::Linkable::Nothing;
+    let chosen = best.iter().find(is_taken).cloned();
+    let shown = if args.all { &offers } else { &best };
+    if let Some(path) = &args.plot {
+        plot::draw(path, shown, chosen.as_ref(), &asked)?;
+    }
+    if args.json {
+        shown.iter().try_for_each(|offer| -> Result<(), serde_json::Error> {
+            println!("{}", serde_json::to_string(offer)?);
+            Ok(())
+        })?;
+    } else {
+        table::print(&table::Shown {
+            records: &records,
+            machine: &machine,
+            wishes: &asked,
+            shown,
+            chosen: chosen.as_ref(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! Offers as a picture: bytes of a look-up against the server's time, the memory of a server as the size of the dot.
+
+use std::{error::Error, path::Path, sync::Once};
+
+use hush_engine::planner::{Offer, Wishes};
+use plotters::{
+    coord::{Shift, types::RangedCoordf64},
+    prelude::*,
+    style::{FontStyle, register_font},
+};
+
+use crate::report;
+
+const SIZE: (u32, u32) = (1200, 760);
+const FONT: &str = "sans-serif";
+/// A colour for each protocol, told apart by those who tell few colours apart too (after Okabe and Ito, and Tol).
+const COLOURS: [RGBColor; 12] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(100, 60, 160),
+    RGBColor(120, 120, 120),
+    RGBColor(153, 102, 51),
+    RGBColor(187, 204, 51),
+    RGBColor(136, 34, 85),
+    RGBColor(0, 0, 0),
+];
+const INK: RGBColor = RGBColor(60, 60, 60);
+const GRID: RGBColor = RGBColor(225, 225, 225);
+/// Radii of dots, of the least memory and of the most.
+const RADII: (f64, f64) = (5.0, 17.0);
+/// What is left to the right for the names.
+const LEGEND: u32 = 230;
+
+/// Draws `offers`, of which there are some, to a file whose name ends in .svg or .png.
+///
+/// # Errors
+/// If it ends otherwise, or cannot be written.
+pub(super) fn draw(
+    path: &Path,
+    offers: &[Offer],
+    chosen: Option<&Offer>,
+    wishes: &Wishes,
+) -> Result<(), Box<dyn Error>> {
+    static FONTS: Once = Once::new();
+    FONTS.call_once(|| {
+        // It is a font, and it is registered once.
+        let _ = register_font(FONT, FontStyle::Normal, dejavu::sans::regular());
+    });
+    let picture = Picture::new(offers, chosen, wishes);
+    let written = match path.extension().and_then(|end| end.to_str()) {
+        Some("svg") => picture.draw(&SVGBackend::new(path, SIZE).into_drawing_area()),
+        Some("png") => picture.draw(&BitMapBackend::new(path, SIZE).into_drawing_area()),
+        _ => return Err(format!("{}: a picture is a .svg or a .png file", path.display()).into()),
+    };
+    written.map_err(|error| format!("{}: {error}", path.display()).into())
+}
+
+struct Picture<'a> {
+    offers: &'a [Offer],
+    chosen: Option<&'a Offer>,
+    wishes: &'a Wishes,
+    /// Those that are there, in the order in which they come.
+    protocols: Vec<&'static str>,
+    memory: (f64, f64),
+}
+
+type Area<'a, B> = ChartContext<'a, B, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+type Drawn = Result<(), Box<dyn Error>>;
+
+impl<'a> Picture<'a> {
+    fn new(offers: &'a [Offer], chosen: Option<&'a Offer>, wishes: &'a Wishes) -> Self {
+        let mut protocols: Vec<&'static str> = Vec::new();
+        for offer in offers {
+            if !protocols.contains(&offer.protocol.name()) {
+                protocols.push(offer.protocol.name());
+            }
+        }
+        let memory = ends(offers.iter().map(|offer| (offer.server_bytes as f64).ln()));
+        Self { offers, chosen, wishes, protocols, memory }
+    }
+
+    fn bytes(&self, offer: &Offer) -> f64 {
+        offer.bytes(self.wishes.clients.lookups)
+    }
+
+    fn colour(&self, protocol: &str) -> RGBColor {
+        let at = self.protocols.iter().position(|own| *own == protocol).unwrap_or(0);
+        COLOURS[at % COLOURS.len()]
+    }
+
+    fn radius(&self, bytes: f64) -> f64 {
+        let (least, most) = self.memory;
+        let share = if most > least { (bytes.ln() - least) / (most - least) } else { 0.5 };
+        RADII.0 + (RADII.1 - RADII.0) * share
+    }
+
+    fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Drawn
+    where
+        B::ErrorType: 'static,
+    {
+        area.fill(&WHITE)?;
+        let (plot, legend) = area.split_horizontally(SIZE.0 - LEGEND);
+        // The axes are those of logarithms, so that ticks are where people expect them.
+        let x = padded(ends(self.offers.iter().map(|offer| self.bytes(offer).log2())));
+        let y = padded(ends(self.offers.iter().map(|offer| offer.seconds.log10())));
+        let mut chart = ChartBuilder::on(&plot)
+            .margin(20)
+            .caption("Tables that these records could have", (FONT, 24).into_font().color(&INK))
+            .x_label_area_size(56)
+            .y_label_area_size(84)
+            .build_cartesian_2d(x.0..x.1, y.0..y.1)?;
+        chart
+            .configure_mesh()
+            .bold_line_style(GRID)
+            .light_line_style(WHITE)
+            .axis_style(INK)
+            .label_style((FONT, 15).into_font().color(&INK))
+            .x_desc("a look-up: bytes sent and received, with a share of what is sent once")
+            .y_desc("the server's time for a single look-up")
+            .x_labels(10)
+            .y_labels(8)
+            .x_label_formatter(&|x| report::bytes(x.exp2() as u64))
+            .y_label_formatter(&|y| seconds(10f64.powf(*y)))
+            .draw()?;
+        self.dots(&mut chart)?;
+        self.mark(&mut chart, (x.0 + x.1) / 2.0)?;
+        self.legend(&legend)
+    }
+
+    /// The largest first, so that none hides another.
+    fn dots<B: DrawingBackend>(&self, chart: &mut Area<'_, B>) -> Drawn
+    where
+        B::ErrorType: 'static,
+    {
+        let mut offers: Vec<&Offer> = self.offers.iter().collect();
+        offers.sort_by_key(|offer| std::cmp::Reverse(offer.server_bytes));
+        for offer in offers {
+            let place = (self.bytes(offer).log2(), offer.seconds.log10());
+            let (radius, colour) =
+                (self.radius(offer.server_bytes as f64), self.colour(offer.protocol.name()));
+            chart.draw_series([Circle::new(place, radius as i32, colour.mix(0.55).filled())])?;
+            chart.draw_series([Circle::new(place, radius as i32, colour.stroke_width(1))])?;
+        }
+        Ok(())
+    }
+
+    /// The one that is chosen: a ring, and what it is.
+    fn mark<B: DrawingBackend>(&self, chart: &mut Area<'_, B>, middle: f64) -> Drawn
+    where
+        B::ErrorType: 'static,
+    {
+        let Some(offer) = self.chosen else { return Ok(()) };
+        let place = (self.bytes(offer).log2(), offer.seconds.log10());
+        let radius = self.radius(offer.server_bytes as f64) as i32 + 5;
+        chart.draw_series([Circle::new(place, radius, BLACK.stroke_width(3))])?;
+        let text = format!(
+            "{}: {}, {}, {} of memory",
+            offer.protocol,
+            report::bytes(self.bytes(offer) as u64),
+            seconds(offer.seconds),
+            report::bytes(offer.server_bytes)
+        );
+        // To the side where there is room; above a white strip, so that no dot makes it unreadable.
+        let width = text.len() as i32 * 9;
+        let (left, top) = if place.0 < middle { (radius + 8, -8) } else { (-radius - 8 - width, -8) };
+        let style = (FONT, 16).into_font().color(&BLACK);
+        chart.draw_series([EmptyElement::at(place)
+            + Rectangle::new([(left - 4, top - 4), (left + width, top + 20)], WHITE.mix(0.85).filled())
+            + Text::new(text, (left, top), style)])?;
+        Ok(())
+    }
+
+    /// Names of the colours, and sizes.
+    fn legend<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Drawn
+    where
+        B::ErrorType: 'static,
+    {
+        let style = (FONT, 16).into_font().color(&INK);
+        let mut top = 70;
+        let mut row = |area: &DrawingArea<B, Shift>, radius: f64, fill: ShapeStyle, text: String| -> Drawn {
+            area.draw(&Circle::new((26, top), radius as i32, fill))?;
+            area.draw(&Text::new(text, (54, top - 9), style.clone()))?;
+            top += 36;
+            Ok(())
+        };
+        for protocol in &self.protocols {
+            row(area, 9.0, self.colour(protocol).mix(0.7).filled(), (*protocol).to_owned())?;
+        }
+        row(area, 9.0, BLACK.stroke_width(3), "chosen".into())?;
+        let (least, most) = self.memory;
+        for bytes in [least, (least + most) / 2.0, most].map(f64::exp) {
+            let text = format!("{} of memory", report::bytes(bytes as u64));
+            row(area, self.radius(bytes), INK.stroke_width(1), text)?;
+        }
+        area.present()?;
+        Ok(())
+    }
+}
+
+fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)))
+}
+
+/// With room for dots.
+fn padded((least, most): (f64, f64)) -> (f64, f64) {
+    let room = ((most - least) * 0.08).max(0.2);
+    (least - room, most + room)
+}
+
+fn seconds(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 1e-3 => format!("{:.0} µs", seconds * 1e6),
+        _ if seconds < 0.01 => format!("{:.1} ms", seconds * 1e3),
+        _ if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
+        _ => format!("{seconds:.1} s"),
+    }
+}

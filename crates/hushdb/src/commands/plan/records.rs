@@ -1,0 +1,138 @@
+//! The records that are planned for: read from an input, or described.
+
+use std::{error::Error, path::PathBuf};
+
+use clap::Args;
+use hush_engine::{Progress, planner::Records};
+use hush_protocol::slot::MAX_VALUE_BYTES;
+use hush_store::ingest::{self, IngestOptions, Input, ProgressUnit};
+
+use crate::commands::rows::RowArgs;
+
+/// Points of a distribution of lengths that is described.
+const POINTS: usize = 200;
+/// Records that are read between two looks at the progress bar.
+const STEP: usize = 4096;
+
+/// What is planned for.
+#[derive(Args)]
+pub(super) struct RecordsArgs {
+    /// Records, as `build` takes them: a .csv, .parquet, .jsonl or .sqlite file, a folder of files, or - for JSONL
+    /// on standard input.
+    #[arg(required_unless_present = "records", conflicts_with_all = ["records", "size", "lengths"])]
+    input: Option<PathBuf>,
+    /// Column of the key; with --records alone it says that they have keys.
+    #[arg(long, value_name = "COL", num_args = 0..=1, default_missing_value = "key")]
+    key: Vec<String>,
+    #[command(flatten)]
+    rows: RowArgs,
+    /// So many records that are not there yet.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    records: Option<u64>,
+    /// Bytes of the value of each.
+    #[arg(long, value_name = "BYTES", requires = "records", required_unless_present_any = ["input", "lengths"], value_parser = clap::value_parser!(u32).range(0..=MAX_VALUE_BYTES as i64))]
+    size: Option<u32>,
+    /// Bytes of the values of which half, and 99 of 100, are no longer, and of the longest.
+    #[arg(
+        long,
+        value_name = "P50,P99,MAX",
+        requires = "records",
+        conflicts_with = "size",
+        value_delimiter = ','
+    )]
+    lengths: Vec<usize>,
+}
+
+impl RecordsArgs {
+    /// What is known of them.
+    ///
+    /// # Errors
+    /// If an input cannot be read, or the description makes no sense.
+    pub(super) fn read(self, progress: &dyn Progress) -> Result<Records, Box<dyn Error>> {
+        let by_key = !self.key.is_empty();
+        let Some(input) = self.input else {
+            let count = self.records.expect("clap sees to it") as usize;
+            let lengths = match (&self.lengths[..], self.size) {
+                (&[median, most, longest], _)
+                    if median <= most && most <= longest && longest <= MAX_VALUE_BYTES =>
+                {
+                    described(count, [median, most, longest])
+                }
+                (&[], Some(size)) => vec![(size as usize, count)],
+                _ => {
+                    return Err(format!(
+                        "--lengths is three lengths, ascending, at most {MAX_VALUE_BYTES}: 142,4000,15680"
+                    )
+                    .into());
+                }
+            };
+            return Ok(Records::new(lengths, by_key)?);
+        };
+        let options =
+            IngestOptions { key: self.key, max_value_size: MAX_VALUE_BYTES as u32, ..self.rows.options() };
+        let mut source = ingest::open(&Input::from(input.as_os_str()), &options)?;
+        let read = source.progress();
+        let unit = if matches!(read.unit, ProgressUnit::Bytes) { "bytes" } else { "rows" };
+        progress.start("read", read.total.unwrap_or(0), unit);
+        let (mut lengths, mut last, mut count) = (Vec::new(), 0, 0);
+        while let Some(record) = source.next() {
+            lengths.push((record?.value.len(), 1));
+            count += 1;
+            if count % STEP == 0 {
+                let now = source.progress().read;
+                progress.advance(now.saturating_sub(last));
+                last = now;
+            }
+        }
+        Ok(Records::new(lengths, by_key)?)
+    }
+}
+
+/// Lengths of which half are no longer than the first, 99 of 100 no longer than the second, and none longer than
+/// the third: straight
+/// lines between these, over the logarithm.
+fn described(count: usize, [median, most, longest]: [usize; 3]) -> Vec<(usize, usize)> {
+    let points = [(0.0, median / 2), (0.5, median), (0.99, most), (1.0, longest)];
+    let at = |share: f64| {
+        let place = points.windows(2).find(|pair| share <= pair[1].0).expect("up to 1");
+        let [(from, low), (to, high)] = [place[0], place[1]];
+        let (low, high) = ((low.max(1) as f64).ln(), (high.max(1) as f64).ln());
+        (low + (high - low) * (share - from) / (to - from)).exp().round() as usize
+    };
+    // Finer towards the tail: half of the points are for the last hundredth.
+    let half = POINTS / 2;
+    let shares = (1..=half).map(|point| 0.99 * point as f64 / half as f64);
+    let shares: Vec<f64> =
+        shares.chain((1..=half).map(|point| 0.99 + 0.01 * point as f64 / half as f64)).collect();
+    let mut before = 0;
+    let mut lengths = Vec::new();
+    for share in shares {
+        let up_to = (share * count as f64).round() as usize;
+        lengths.push((at(share), up_to.saturating_sub(before)));
+        before = up_to.max(before);
+    }
+    // However few there are, one is the longest.
+    if let Some(last) = lengths.last_mut() {
+        last.1 = last.1.max(1);
+    }
+    lengths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn described_lengths_have_these_quantiles() {
+        let lengths = described(1_000_000, [142, 4000, 15_680]);
+        let (count, longest) =
+            (lengths.iter().map(|&(_, count)| count).sum::<usize>(), lengths.last().unwrap().0);
+        assert_eq!((count, longest), (1_000_000, 15_680));
+        let up_to = |length| {
+            lengths.iter().filter(|&&(own, _)| own <= length).map(|&(_, count)| count).sum::<usize>()
+        };
+        assert!((490_000..=510_000).contains(&up_to(142)), "{}", up_to(142));
+        assert!((985_000..=995_000).contains(&up_to(4000)), "{}", up_to(4000));
+        assert_eq!(described(1, [5, 6, 7]).iter().map(|&(_, count)| count).sum::<usize>(), 2);
+    }
+}

@@ -1,0 +1,206 @@
+//! What users wish of a table: the goal, the budgets and the machine that `plan` and `build` are told.
+
+use std::{
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use clap::Args;
+use etcetera::BaseStrategy;
+use hush_cpu::Cpu;
+use hush_engine::{
+    Progress,
+    planner::{Budgets, Clients, Goal, Machine, MemoryBudget, Network, Prices, Wishes},
+};
+
+/// Goal and budgets.
+#[derive(Args, Clone)]
+pub(super) struct WishArgs {
+    /// What is to be little: latency (the server's time and that of sending), bytes (sent and received), memory (of a server) or
+    /// cost (cores and traffic).
+    #[arg(long, value_name = "GOAL", default_value_t)]
+    goal: Goal,
+    /// Longest query: 100K.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    max_upload: Option<u64>,
+    /// Longest answer: 1M.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    max_download: Option<u64>,
+    /// Most that a client sends and receives once: keys, or a hint.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    max_setup: Option<u64>,
+    /// Most memory of a server, in bytes or as a multiple of the values: 8G, 1.5x.
+    #[arg(long, value_name = "BYTES|TIMES", value_parser = parse_memory)]
+    max_memory: Option<MemoryBudget>,
+    /// Longest look-up, sending included: 200ms, 1.5s.
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
+    max_latency: Option<f64>,
+    /// Take protocols whose queries name the client's keys, so that a server can tell which look-ups are of one client.
+    #[arg(long)]
+    linkable: bool,
+    /// Clients whose keys a server holds at once.
+    #[arg(long, value_name = "C", default_value_t = Clients::default().count)]
+    clients: usize,
+    /// Look-ups of a client before the table changes, which share what is sent once.
+    #[arg(long, value_name = "L", default_value_t = Clients::default().lookups, value_parser = parse_positive)]
+    lookups_per_client: f64,
+    /// Upload of clients, in Mbit/s.
+    #[arg(long, value_name = "MBIT", default_value_t = Network::default().up, value_parser = parse_positive)]
+    up: f64,
+    /// Download of clients, in Mbit/s.
+    #[arg(long, value_name = "MBIT", default_value_t = Network::default().down, value_parser = parse_positive)]
+    down: f64,
+    /// Price of an hour of a core, for --goal cost.
+    #[arg(long, value_name = "PRICE", default_value_t = Prices::default().core_hour, value_parser = parse_price)]
+    price_core_hour: f64,
+    /// Price of a gigabyte sent or received, in the same currency.
+    #[arg(long, value_name = "PRICE", default_value_t = Prices::default().gigabyte, value_parser = parse_price)]
+    price_gigabyte: f64,
+}
+
+impl WishArgs {
+    pub(super) fn wishes(&self) -> Wishes {
+        Wishes {
+            goal: self.goal,
+            budgets: Budgets {
+                upload: self.max_upload,
+                download: self.max_download,
+                setup: self.max_setup,
+                memory: self.max_memory,
+                latency: self.max_latency,
+                linkable: self.linkable,
+            },
+            clients: Clients { count: self.clients, lookups: self.lookups_per_client },
+            network: Network { up: self.up, down: self.down },
+            prices: Prices { core_hour: self.price_core_hour, gigabyte: self.price_gigabyte },
+        }
+    }
+}
+
+/// The profile in a file.
+///
+/// # Errors
+/// What is wrong with it, and how to make one.
+pub(super) fn read_machine(path: &Path) -> Result<Arc<Machine>, String> {
+    let shown = path.display();
+    let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
+    let machine = serde_json::from_str(&text).map_err(|error| {
+        format!("{shown} is no profile of a machine ({error}): make one with 'hushdb plan --save-machine {shown}' there")
+    })?;
+    Ok(Arc::new(machine))
+}
+
+/// The profile of this machine with so many threads: as it was measured before, or now, in some 15 seconds.
+///
+/// # Errors
+/// If a measurement fails.
+pub(super) fn this_machine(
+    threads: usize,
+    again: bool,
+    progress: &dyn Progress,
+) -> Result<Arc<Machine>, Box<dyn Error>> {
+    let cpu = Cpu::new(threads)?;
+    let (model, level) = (hush_engine::cpu_model(), cpu.level().to_string());
+    let cached = cache_file(&format!("{model} {level} {threads}"));
+    let known = cached.as_deref().filter(|_| !again).and_then(|path| read_machine(path).ok());
+    let is_it = |machine: &Arc<Machine>| {
+        (&machine.name, &machine.level, machine.threads) == (&model, &level, threads)
+    };
+    if let Some(machine) = known.filter(is_it) {
+        return Ok(machine);
+    }
+    progress.note(&format!("measuring {model}, {level}, {threads} threads: some 15 s, once"));
+    let machine = Machine::measure(&cpu, progress)?;
+    if let Some(path) = cached {
+        // Another time it is measured again: no reason not to go on.
+        let _ = save_machine(&machine, &path);
+    }
+    Ok(Arc::new(machine))
+}
+
+/// Writes a profile, whole or not at all.
+///
+/// # Errors
+/// What the system says, with the path.
+pub(super) fn save_machine(machine: &Machine, path: &Path) -> Result<(), String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let written = fs::create_dir_all(folder).and_then(|()| {
+        let text = serde_json::to_string_pretty(machine).expect("plain data");
+        let partial = path.with_extension(format!("{}.partial", std::process::id()));
+        fs::write(&partial, text + "\n")?;
+        fs::rename(&partial, path)
+    });
+    written.map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Where the profile of a machine of this name is kept, if there is a place.
+fn cache_file(name: &str) -> Option<PathBuf> {
+    let cache = etcetera::choose_base_strategy().ok()?.cache_dir();
+    let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    Some(cache.join("hushdb/machines").join(name.chars().map(word).collect::<String>() + ".json"))
+}
+
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u32); 8] =
+        [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40), ("K", 10), ("M", 20), ("G", 30), ("T", 40)];
+    let (number, bits) = UNITS
+        .into_iter()
+        .find_map(|(unit, bits)| Some((text.strip_suffix(unit)?, bits)))
+        .unwrap_or((text.strip_suffix('B').unwrap_or(text), 0));
+    let bytes = number.trim().parse::<f64>().ok().map(|number| number * (1u64 << bits) as f64);
+    let bytes = bytes.filter(|bytes| (1.0..1e18).contains(bytes));
+    bytes
+        .map(|bytes| bytes as u64)
+        .ok_or_else(|| "a number of bytes is like 4096, 100K, 1.5M or 8G".to_owned())
+}
+
+fn parse_memory(text: &str) -> Result<MemoryBudget, String> {
+    match text.strip_suffix('x') {
+        Some(times) => parse_positive(times).map(MemoryBudget::Times),
+        None => parse_bytes(text).map(MemoryBudget::Bytes),
+    }
+    .map_err(|_| "memory is a number of bytes (8G) or a multiple of the values (1.5x)".to_owned())
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        (Some(number), _) => (number, 1e-3),
+        (None, Some(number)) => (number, 1.0),
+        (None, None) => return Err("a time is like 200ms or 1.5s".into()),
+    };
+    parse_positive(number).map(|number| number * unit).map_err(|_| "a time is like 200ms or 1.5s".into())
+}
+
+fn parse_positive(text: &str) -> Result<f64, String> {
+    let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "it is a number above 0".to_owned())
+}
+
+fn parse_price(text: &str) -> Result<f64, String> {
+    let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "a price is a number".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read() {
+        assert_eq!(parse_bytes("100K"), Ok(102_400));
+        assert_eq!(parse_bytes("1.5MiB"), Ok(3 << 19));
+        assert_eq!(parse_bytes("4096"), Ok(4096));
+        assert_eq!(parse_memory("1.5x"), Ok(MemoryBudget::Times(1.5)));
+        assert_eq!(parse_memory("8G"), Ok(MemoryBudget::Bytes(8 << 30)));
+        assert_eq!(parse_seconds("200ms"), Ok(0.2));
+        assert_eq!(parse_seconds("1.5s"), Ok(1.5));
+        for wrong in ["", "x", "-1", "0", "nan", "1e400", "12 apples"] {
+            assert!(
+                parse_bytes(wrong).is_err() && parse_memory(wrong).is_err() && parse_seconds(wrong).is_err(),
+                "{wrong}"
+            );
+        }
+    }
+}
