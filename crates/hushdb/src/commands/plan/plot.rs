@@ -127,7 +127,7 @@ impl<'a> Picture<'a> {
             .y_label_formatter(&|y| seconds(10f64.powf(*y)))
             .draw()?;
         self.dots(&mut chart)?;
-        self.mark(&mut chart, (x.0 + x.1) / 2.0)?;
+        self.mark(&mut chart)?;
         self.legend(&legend)
     }
 
@@ -148,8 +148,8 @@ impl<'a> Picture<'a> {
         Ok(())
     }
 
-    /// The one that is chosen: a ring, and what it is.
-    fn mark<B: DrawingBackend>(&self, chart: &mut Area<'_, B>, middle: f64) -> Drawn
+    /// The one that is chosen: a ring. What it is, the legend says, so that no dot is hidden.
+    fn mark<B: DrawingBackend>(&self, chart: &mut Area<'_, B>) -> Drawn
     where
         B::ErrorType: 'static,
     {
@@ -157,20 +157,6 @@ impl<'a> Picture<'a> {
         let place = (self.bytes(offer).log2(), offer.seconds.log10());
         let radius = self.radius(offer.server_bytes as f64) as i32 + 5;
         chart.draw_series([Circle::new(place, radius, BLACK.stroke_width(3))])?;
-        let text = format!(
-            "{}: {}, {}, {} of memory",
-            offer.protocol,
-            report::bytes(self.bytes(offer) as u64),
-            seconds(offer.seconds),
-            report::bytes(offer.server_bytes)
-        );
-        // To the side where there is room; above a white strip, so that no dot makes it unreadable.
-        let width = text.len() as i32 * 9;
-        let (left, top) = if place.0 < middle { (radius + 8, -8) } else { (-radius - 8 - width, -8) };
-        let style = (FONT, 16).into_font().color(&BLACK);
-        chart.draw_series([EmptyElement::at(place)
-            + Rectangle::new([(left - 4, top - 4), (left + width, top + 20)], WHITE.mix(0.85).filled())
-            + Text::new(text, (left, top), style)])?;
         Ok(())
     }
 
@@ -183,18 +169,28 @@ impl<'a> Picture<'a> {
         let mut top = 70;
         let mut row = |area: &DrawingArea<B, Shift>, radius: f64, fill: ShapeStyle, text: String| -> Drawn {
             area.draw(&Circle::new((26, top), radius as i32, fill))?;
-            area.draw(&Text::new(text, (54, top - 9), style.clone()))?;
+            area.draw(&Text::new(text, (54, top - 7), style.clone()))?;
             top += 36;
             Ok(())
         };
         for protocol in &self.protocols {
             row(area, 9.0, self.colour(protocol).mix(0.7).filled(), (*protocol).to_owned())?;
         }
-        row(area, 9.0, BLACK.stroke_width(3), "chosen".into())?;
         let (least, most) = self.memory;
         for bytes in [least, (least + most) / 2.0, most].map(f64::exp) {
             let text = format!("{} of memory", report::bytes(bytes as u64));
             row(area, self.radius(bytes), INK.stroke_width(1), text)?;
+        }
+        if let Some(offer) = self.chosen {
+            row(area, 9.0, BLACK.stroke_width(3), format!("chosen: {}", offer.protocol))?;
+            let facts = [
+                format!("{} a look-up", report::bytes(self.bytes(offer) as u64)),
+                format!("{} of the server", seconds(offer.seconds)),
+                format!("{} of memory", report::bytes(offer.server_bytes)),
+            ];
+            for (text, line) in facts.into_iter().zip(0..) {
+                area.draw(&Text::new(text, (54, top - 20 + 24 * line), style.clone()))?;
+            }
         }
         area.present()?;
         Ok(())
