@@ -5,7 +5,11 @@ use std::{error::Error, path::Path, sync::Arc};
 
 use hush_client::{Acceptance, Table as ClientTable};
 use hush_cpu::{Cpu, probe};
-use hush_engine::{builder::BuildOptions, host_batch, planner::operands::Operands};
+use hush_engine::{
+    builder::BuildOptions,
+    host_batch,
+    planner::operands::{Operands, Random},
+};
 use hush_he::params::{ONION_M31, ONION_S, RingParams};
 use hush_ops::{
     path::{Content, batch_bytes},
@@ -158,7 +162,7 @@ impl Served {
     /// Every step by itself; returns the sum of the seconds for each batch that fits into memory.
     fn steps(&self, cpu: &Cpu, report: &mut Report) -> Result<Vec<(usize, f64)>, Box<dyn Error>> {
         let (specs, path, protocol) = (self.params.files(), self.params.path(), self.descriptor.protocol);
-        let operands = TableFiles { specs: &specs, bytes: &self.files };
+        let operands = TableFiles { specs: &specs, bytes: &self.files, others: Random::default() };
         let rings = path.iter().find_map(|step| step.shape.ring());
         let forward = rings.map(|ring| probe::ntt_rates(cpu.level(), ring.kept_primes()[0], ring.degree()));
         let forward = forward.transpose()?.map(|rates| rates.forward_ns / 1e9);

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use hush_cpu::Cpu;
-use hush_engine::planner::operands::{self, Operands};
+use hush_engine::planner::operands::{Operands, Random};
 use hush_he::params::RingParams;
 use hush_ops::{
     contract::{BatchWords, LweOps, RingOps, TfheOps},
@@ -14,12 +14,14 @@ use hush_ops::{
 };
 use hush_protocol::facts::FileSpec;
 
-/// The files of a table; what is in none of them is random.
+/// The files of a table.
 pub(crate) struct TableFiles<'a> {
     /// The files.
     pub(crate) specs: &'a [FileSpec],
     /// Their bytes, by name.
     pub(crate) bytes: &'a [(&'static str, DbBytes)],
+    /// What is in none of them.
+    pub(crate) others: Random,
 }
 
 impl TableFiles<'_> {
@@ -32,11 +34,10 @@ impl TableFiles<'_> {
 
 impl Operands<Cpu> for TableFiles<'_> {
     fn db(&self, cpu: &Cpu, tiling: Tiling) -> Result<<Cpu as LweOps>::Db, Box<dyn Error>> {
-        let db = match self.of(Content::Bytes(tiling)) {
-            Some(bytes) => TiledDb::new(tiling, bytes)?,
-            None => operands::random_db(tiling)?,
-        };
-        Ok(cpu.open_db(db)?)
+        match self.of(Content::Bytes(tiling)) {
+            Some(bytes) => Ok(cpu.open_db(TiledDb::new(tiling, bytes)?)?),
+            None => self.others.db(cpu, tiling),
+        }
     }
 
     fn ntt_db(
@@ -45,12 +46,10 @@ impl Operands<Cpu> for TableFiles<'_> {
         ring: &<Cpu as RingOps>::Ring,
         tiling: NttTiling,
     ) -> Result<<Cpu as RingOps>::NttDb, Box<dyn Error>> {
-        let polys = || operands::residues(cpu.context(ring), tiling.rows() * tiling.columns());
-        let db = match self.of(Content::Eval(tiling)) {
-            Some(bytes) => NttTiledDb::new(tiling, bytes)?,
-            None => NttTiledDb::from_polys(tiling, &polys()),
-        };
-        Ok(cpu.open_ntt_db(ring, db)?)
+        match self.of(Content::Eval(tiling)) {
+            Some(bytes) => Ok(cpu.open_ntt_db(ring, NttTiledDb::new(tiling, bytes)?)?),
+            None => self.others.ntt_db(cpu, ring, tiling),
+        }
     }
 
     fn symbols(
@@ -60,8 +59,10 @@ impl Operands<Cpu> for TableFiles<'_> {
         set: RingParams,
         tiling: SymbolTiling,
     ) -> Result<<Cpu as TfheOps>::Symbols, Box<dyn Error>> {
-        let bytes = self.of(Content::Symbols { ring: set, db: tiling }).ok_or("a table kept as symbols")?;
-        Ok(cpu.open_symbols(ring, SymbolDb::new(tiling, bytes)?)?)
+        match self.of(Content::Symbols { ring: set, db: tiling }) {
+            Some(bytes) => Ok(cpu.open_symbols(ring, SymbolDb::new(tiling, bytes)?)?),
+            None => self.others.symbols(cpu, ring, set, tiling),
+        }
     }
 
     fn polys(
@@ -70,6 +71,6 @@ impl Operands<Cpu> for TableFiles<'_> {
         ring: &<Cpu as RingOps>::Ring,
         count: usize,
     ) -> Result<BatchWords, Box<dyn Error>> {
-        Ok(operands::residues(cpu.context(ring), count).into())
+        self.others.polys(cpu, ring, count)
     }
 }

@@ -186,7 +186,7 @@ impl Stored {
         let specs: Vec<_> = self.params.segments().iter().map(SegmentParams::files).collect();
         let mut all = Vec::new();
         for (segment, specs) in specs.iter().enumerate() {
-            let read = specs.iter().filter(|spec| !matches!(spec.content, Content::Download { .. }));
+            let read = specs.iter().filter(|spec| spec.content.is_held());
             let files = read.map(|spec| -> Result<_, OpenError> {
                 let file = self.snapshot.take(&segment_file(segment, spec.name))?;
                 if place == Place::Cpu {

@@ -41,5 +41,6 @@ pub use machine::{Memory, memory};
 pub use memory_plan::{DoesNotFit, MemoryPlan, Part};
 pub use place::Place;
 pub use progress::{Progress, Silent};
+pub use units::Seconds;
 #[cfg(feature = "ingest")]
 pub use update::{ApplyRequest, CompactRequest, Update, UpdateError, Updated};

@@ -1,6 +1,6 @@
 //! What a table takes of a device's memory, known before anything is loaded.
 
-use hush_ops::path::{Content, Footprint, batch_bytes, largest_batch};
+use hush_ops::path::{Footprint, batch_bytes, largest_batch};
 use hush_protocol::any_page::{SegmentParams, TableParams};
 use thiserror::Error;
 
@@ -48,7 +48,7 @@ impl MemoryPlan {
         // Segments are answered one after another: batches take what the largest does.
         let paths: Vec<_> = table.segments().iter().map(SegmentParams::path).collect();
         let files = table.files();
-        let read = files.iter().filter(|file| !matches!(file.content, Content::Download { .. }));
+        let read = files.iter().filter(|file| file.content.is_held());
         let parts = read.clone().map(|file| Part { name: file.title, bytes: F::resident(&file.content) });
         let most = paths.iter().map(|path| largest_batch::<F>(path, usize::MAX)).min().unwrap_or(1);
         let bytes = |batch| paths.iter().map(|path| batch_bytes::<F>(path, batch)).max().unwrap_or(0);

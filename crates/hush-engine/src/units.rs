@@ -19,9 +19,33 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// A time, three digits of it.
+pub struct Seconds(pub f64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (number, unit) = match self.0 {
+            seconds if seconds < 1e-3 => (seconds * 1e6, "µs"),
+            seconds if seconds < 1.0 => (seconds * 1e3, "ms"),
+            seconds => (seconds, "s"),
+        };
+        let digits = if number < 10.0 { 2 } else { usize::from(number < 100.0) };
+        write!(f, "{number:.digits$} {unit}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn seconds_have_units() {
+        for (seconds, text) in
+            [(1.5e-6, "1.50 µs"), (0.0123, "12.3 ms"), (0.25, "250 ms"), (1.0, "1.00 s"), (321.0, "321 s")]
+        {
+            assert_eq!(Seconds(seconds).to_string(), text);
+        }
+    }
 
     #[test]
     fn bytes_have_units() {

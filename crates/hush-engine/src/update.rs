@@ -31,7 +31,6 @@ use crate::{
         self, BuildError, BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Previous, Tiers, shown_change,
     },
     job::{Watched, spool},
-    planner::Wishes,
 };
 
 /// What is to change.
@@ -323,7 +322,7 @@ impl Update {
             signing_key,
             // Room for more changes is another geometry.
             previous: Some(Arc::new(Previous { keeps_geometry: room.is_none(), descriptor, changes: holes })),
-            wishes: Wishes::default(),
+            wishes: None,
             machine: None,
         };
         let header = builder::build(&records, by_key, &header.source, &options, writer, backends, progress)?;

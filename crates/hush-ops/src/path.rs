@@ -486,6 +486,11 @@ impl Content {
         }
     }
 
+    /// Whether a server holds it: all but what clients download.
+    pub fn is_held(&self) -> bool {
+        !matches!(self, Self::Download { .. })
+    }
+
     /// Whether every answer reads it: a database, in whatever form.
     pub fn is_scanned(&self) -> bool {
         matches!(self, Self::Bytes(_) | Self::Eval(_) | Self::Symbols { .. })

@@ -8,7 +8,7 @@ use hush_ops::path::Step;
 use crate::{
     ProtocolError,
     client::{AskedTable, ClientHalf, Given},
-    facts::{Database, DbForm, Facts, FileSpec, HintPlan, WordBits},
+    facts::{Content, Database, DbForm, Facts, FileSpec, HintPlan, WordBits},
     page::Page,
     table::{SegmentShape, TableShape},
     wire::QuerySizes,
@@ -207,6 +207,12 @@ impl TableParams {
     /// The files of all segments, which have the same names in each.
     pub fn files(&self) -> Vec<FileSpec> {
         self.segments.iter().flat_map(SegmentParams::files).collect()
+    }
+
+    /// Bytes that a server holds of it: all files but what clients download.
+    pub fn held_bytes(&self) -> u64 {
+        let files = self.files().into_iter().map(|file| file.content);
+        files.filter(Content::is_held).map(|content| content.bytes()).sum()
     }
 
     /// [`Page::path`] of the base. Segments are answered one after another: each has a path.

@@ -1,6 +1,6 @@
 //! What a table is, as plain data: facts, files, and what is made of its hint.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use hush_he::{
     entities::PublicMatrix,
@@ -28,6 +28,15 @@ impl DbForm {
     /// Whether it is the one that goes without saying.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+impl fmt::Display for DbForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Evaluation => "evaluation",
+            Self::Symbols => "symbols",
+        })
     }
 }
 

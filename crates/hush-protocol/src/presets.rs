@@ -23,13 +23,18 @@ pub struct Preset {
 /// Every parameter set that some protocol takes.
 pub fn presets() -> Vec<Preset> {
     let mut all: Vec<Preset> = Vec::new();
-    for preset in Protocol::ALL.iter().flat_map(|protocol| protocol.visit(OfPage)) {
+    for preset in Protocol::ALL.iter().copied().flat_map(presets_of) {
         match all.iter_mut().find(|known| known.name == preset.name) {
             Some(known) => known.protocols.extend(preset.protocols),
             None => all.push(preset),
         }
     }
     all
+}
+
+/// The parameter sets that `protocol` takes; others that take them too are not named.
+pub fn presets_of(protocol: Protocol) -> Vec<Preset> {
+    protocol.visit(OfPage)
 }
 
 /// The sets of one page.

@@ -15,7 +15,7 @@ const STRETCH: usize = 64 << 20;
 
 /// The files that a backend reads. Words of polynomials are below the least prime.
 pub(super) fn random(specs: &[FileSpec]) -> Result<Vec<(&'static str, DbBytes)>, Box<dyn Error>> {
-    let read = specs.iter().filter(|spec| !matches!(spec.content, Content::Download { .. }));
+    let read = specs.iter().filter(|spec| spec.content.is_held());
     let file = |spec: &FileSpec| -> Result<_, Box<dyn Error>> {
         let is_bytes = matches!(spec.content, Content::Bytes(_));
         let words = if is_bytes { u32::MAX } else { LEAST_PRIME };

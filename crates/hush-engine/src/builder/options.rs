@@ -50,7 +50,7 @@ pub struct BuildOptions {
     /// Signs the epoch, if it is to be signed.
     pub signing_key: Option<SigningKey>,
     /// What the planner is to choose by; if there are none, nothing is planned.
-    pub wishes: Wishes,
+    pub wishes: Option<Wishes>,
     /// The machine that it plans for; `None` is [`Machine::reference`].
     pub machine: Option<Arc<Machine>>,
 }
@@ -71,7 +71,7 @@ impl Default for BuildOptions {
             columns: None,
             force_size: false,
             signing_key: None,
-            wishes: Wishes::default(),
+            wishes: None,
             machine: None,
         }
     }
@@ -151,24 +151,20 @@ impl BuildOptions {
         self.filter.unwrap_or(if several { WRAPPED_FILTER } else { FILTER })
     }
 
-    /// Whether there are wishes that the planner is to choose by.
-    pub(super) fn has_wishes(&self) -> bool {
-        self.wishes != Wishes::default()
-    }
-
-    /// Whether queries may name keys: if that is allowed, or follows from what is asked for.
-    pub(crate) fn may_link(&self) -> bool {
-        self.wishes.budgets.linkable
-            || self.protocol.is_some()
-            || self.preset.is_some()
-            || self.form.is_some()
-    }
-
-    /// The same options, with the protocol and the parameter set that were chosen.
+    /// The same options, with what was planned in place of wishes.
     pub(super) fn settled(&self, plan: &Plan) -> Self {
-        let facts = plan.params.facts();
-        let (protocol, preset) = (Some(facts.protocol), Some(facts.preset.to_owned()));
-        Self { protocol, preset, wishes: Wishes::default(), ..self.clone() }
+        if self.wishes.is_none() {
+            return self.clone();
+        }
+        let (facts, form) = (plan.params.facts(), plan.params.database().form());
+        Self {
+            protocol: Some(facts.protocol),
+            preset: Some(facts.preset.to_owned()),
+            columns: facts.protocol.page().has_columns().then_some(facts.shape.columns),
+            form: Some(form),
+            wishes: None,
+            ..self.clone()
+        }
     }
 
     /// The parameters of a table of these slots: as asked for, or what is cheapest.

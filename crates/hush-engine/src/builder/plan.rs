@@ -15,7 +15,6 @@ use std::ops::Range;
 use hush_protocol::{
     any_page::{SegmentParams, Slots, TableParams},
     descriptor::{Descriptor, KeyLookup, MAX_TIERS, Segment},
-    facts::DbForm,
     keyword::{FilterKind, WrappedFilter},
     slot::SlotFormat,
     table::SegmentShape,
@@ -108,9 +107,9 @@ impl Plan {
         by_key: bool,
         options: &BuildOptions,
     ) -> Result<Self, BuildError> {
-        match options.has_wishes() {
-            true => planner::choose(lengths, by_key, options),
-            false => Self::of_protocol(lengths, by_key, options),
+        match &options.wishes {
+            Some(wishes) => planner::choose(lengths, by_key, options, wishes),
+            None => Self::of_protocol(lengths, by_key, options),
         }
     }
 
@@ -233,11 +232,6 @@ impl Plan {
             (None, None) => Ok(Vec::new()),
             (None, Some(room)) => delta::shapes(table, self.filter, &self.ends, room, lengths),
         }
-    }
-
-    /// Whether the database could be kept in this form.
-    pub(crate) fn has_form(&self, form: DbForm) -> bool {
-        self.params.base().has_form(form)
     }
 
     /// The bytes of values that are in each tier beside the base.

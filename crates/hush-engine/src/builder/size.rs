@@ -47,7 +47,6 @@ impl TableSize {
     /// The size of a table of values of these lengths.
     pub(super) fn new(plan: &Plan, lengths: &Lengths) -> Self {
         let facts = plan.params.facts().clone();
-        let is_resident = |content: &Content| !matches!(content, Content::Download { .. });
         let files = plan.params.files();
         let bytes = |content: &Content| content.bytes() as usize;
         // The filters of a table over rings are solved beside it, segment by segment.
@@ -73,11 +72,7 @@ impl TableSize {
             tiers: segments.len(),
             slots: segments.iter().map(slots).sum(),
             files: files.iter().map(|file| bytes(&file.content)).sum(),
-            resident: files
-                .iter()
-                .filter(|file| is_resident(&file.content))
-                .map(|file| bytes(&file.content))
-                .sum(),
+            resident: plan.params.held_bytes() as usize,
             kept: plan.room.map_or(0, |_| lengths.payload()),
             scratch: segments.iter().map(scratch).max().unwrap_or(0),
             working: if plan.is_keyed() { lengths.records() * key_bytes } else { 0 },

@@ -7,7 +7,7 @@ use hush_ops::path::{Footprint, Step, StepShape};
 use hush_protocol::{
     Protocol,
     any_page::{Slots, TableParams},
-    facts::{Content, DbForm},
+    facts::DbForm,
 };
 
 use super::{
@@ -42,13 +42,13 @@ impl Machine {
     /// # Errors
     /// If a step fails, or is cancelled.
     pub fn measure(cpu: &Cpu, progress: &dyn Progress) -> Result<Self, Box<dyn Error>> {
-        let shapes = shapes();
-        progress.start("measure", shapes.len() as u64, "steps");
+        let steps = steps();
+        progress.start("measure", steps.len() as u64, "steps");
         let (random, mut timings) = (Random::default(), Vec::new());
-        for shape in &shapes {
-            let mut a_query = 0.0;
+        for step in &steps {
+            let (shape, mut a_query) = (&step.shape, 0.0);
             let (batches, span) = effort(shape);
-            for &batch in batches.iter().filter(|&&batch| is_told_by(shape, batch)) {
+            for &batch in batches.iter().filter(|&&batch| is_told_by(step, batch)) {
                 // Such a batch takes as long for each query as the one before, about.
                 if batch as f64 * a_query > LONGEST {
                     break;
@@ -83,25 +83,10 @@ fn effort(shape: &StepShape) -> (&'static [usize], f64) {
     }
 }
 
-/// Whether a batch tells more than smaller ones do.
-fn is_told_by(shape: &StepShape, batch: usize) -> bool {
-    batch == 1
-        || (!is_one_by_one(shape)
-            && batch <= <Cpu as Footprint>::largest_batch(shape)
-            && <Cpu as Footprint>::footprint(shape, batch) <= MOST_BYTES)
-}
-
-/// Whether a step shares nothing between queries.
-fn is_one_by_one(shape: &StepShape) -> bool {
-    matches!(
-        shape,
-        StepShape::LweHint { .. }
-            | StepShape::ReinterpretLwe { .. }
-            | StepShape::LiftHint { .. }
-            | StepShape::PackOnline { .. }
-            | StepShape::AddRlwe { .. }
-            | StepShape::ReinterpretRlwe { .. }
-    )
+/// Whether a batch tells more than smaller ones do, and there is room for it.
+fn is_told_by(step: &Step, batch: usize) -> bool {
+    let largest = if step.one_by_one { 1 } else { <Cpu as Footprint>::largest_batch(&step.shape) };
+    batch == 1 || (batch <= largest && <Cpu as Footprint>::footprint(&step.shape, batch) <= MOST_BYTES)
 }
 
 /// Seconds of the fastest of some runs.
@@ -121,9 +106,10 @@ fn fastest<E>(mut run: impl FnMut() -> Result<(), E>, span: f64) -> Result<f64, 
     Ok(least)
 }
 
-/// The shapes that are measured: of each kind of step and set a small and a large one, and one between them if they are far apart.
-fn shapes() -> Vec<StepShape> {
-    let mut found: BTreeMap<(&str, &str), Vec<StepShape>> = BTreeMap::new();
+/// The steps that are measured: of each kind and set one of a small and one of a large shape, and one between them if they are far
+/// apart.
+fn steps() -> Vec<Step> {
+    let mut found: BTreeMap<(&str, &str), Vec<Step>> = BTreeMap::new();
     for &protocol in Protocol::ALL {
         for preset in secure_presets(protocol) {
             let is_default = SLOTS.iter().flatten().any(|&slot| protocol.page().default_set(slot) == preset);
@@ -133,32 +119,33 @@ fn shapes() -> Vec<StepShape> {
                     let Some(table) = table(protocol, preset, form, bytes, &slots) else { continue };
                     for step in table.path() {
                         let set = step.shape.ring().map_or("", |ring| ring.name());
-                        found.entry((step.shape.name(), set)).or_default().push(step.shape);
+                        found.entry((step.shape.name(), set)).or_default().push(step);
                     }
                 }
             }
         }
     }
-    let ends = found.into_values().flat_map(|mut shapes| {
-        shapes.sort_by(|a, b| nominal_seconds(a, 1).total_cmp(&nominal_seconds(b, 1)));
-        // Between them the one that is nearest to the middle.
-        let size = |shape: &StepShape| nominal_seconds(shape, 1).ln();
-        let (first, last) = (shapes[0], shapes[shapes.len() - 1]);
-        let middle = (size(&first) + size(&last)) / 2.0;
-        let from_middle = |shape: &StepShape| (size(shape) - middle).abs();
-        let nearest = shapes.iter().copied().min_by(|a, b| from_middle(a).total_cmp(&from_middle(b)));
-        let is_apart =
-            |shape: &StepShape| (size(shape) - size(&first)).min(size(&last) - size(shape)) > APART.ln();
-        // A hint of a few words has an algorithm of its own, which no table of some length meets.
-        if matches!(first, StepShape::LweHint { .. }) {
-            return vec![last];
+    found.into_values().flat_map(apart).collect()
+}
+
+/// Of some steps of a kind the smallest, the largest, and the one that is nearest to the middle.
+fn apart(mut steps: Vec<Step>) -> Vec<Step> {
+    let size = |step: &Step| nominal_seconds(&step.shape, 1).ln();
+    steps.sort_by(|a, b| size(a).total_cmp(&size(b)));
+    let (first, last) = (steps[0], steps[steps.len() - 1]);
+    // A hint of a few words has an algorithm of its own, which no table of some length meets.
+    if matches!(first.shape, StepShape::LweHint { .. }) {
+        return vec![last];
+    }
+    let from_middle = |step: &Step| (2.0 * size(step) - size(&first) - size(&last)).abs();
+    let middle = steps.into_iter().min_by(|a, b| from_middle(a).total_cmp(&from_middle(b)));
+    let mut found = vec![first];
+    for step in middle.into_iter().chain([last]) {
+        if size(&step) - size(&found[found.len() - 1]) > APART.ln() {
+            found.push(step);
         }
-        let mut ends = vec![first];
-        ends.extend(nearest.filter(is_apart));
-        ends.extend((size(&last) - size(&first) > APART.ln()).then_some(last));
-        ends
-    });
-    ends.collect()
+    }
+    found
 }
 
 /// A table by index whose files take at most so many bytes.
@@ -169,13 +156,8 @@ fn table(protocol: Protocol, preset: &str, form: DbForm, bytes: u64, slots: &[us
             let count = ((bytes >> halved) as usize / slot_bytes).max(1);
             let slots = Slots { count, slot_bytes, by_key: false };
             let table = page.table(preset, page.shape(preset, slots, None).ok()?).ok()?.in_form(form).ok()?;
-            let files = table.files().into_iter().map(|file| file.content);
-            let read: u64 = files
-                .filter(|content| !matches!(content, Content::Download { .. }))
-                .map(|content| content.bytes())
-                .sum();
             let is_short = |step: &Step| nominal_seconds(&step.shape, 1) < LONGEST;
-            (read <= bytes && table.path().iter().all(is_short)).then_some(table)
+            (table.held_bytes() <= bytes && table.path().iter().all(is_short)).then_some(table)
         })
     })
 }
@@ -186,8 +168,8 @@ mod tests {
 
     #[test]
     fn every_step_of_every_protocol_is_measured_at_two_sizes() {
-        let shapes = shapes();
-        let sizes = |name: &str| shapes.iter().filter(|shape| shape.name() == name).count();
+        let steps = steps();
+        let sizes = |name: &str| steps.iter().filter(|step| step.shape.name() == name).count();
         for &protocol in Protocol::ALL {
             for preset in secure_presets(protocol) {
                 let table = table(protocol, preset, DbForm::Evaluation, TABLES[1], &SLOTS[1]).unwrap();

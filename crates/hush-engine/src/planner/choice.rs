@@ -38,9 +38,8 @@ impl Records {
     }
 }
 
-/// Every table that the records could have, the best first, as far as `options` leave a choice; those within the
-/// budgets of `wishes`,
-/// or why there is none.
+/// Every table that the records could have, the best first, as far as `options` leave a choice: those within the budgets of
+/// `wishes`.
 ///
 /// # Errors
 /// [`BuildError::OutOfBudget`] says which budget binds; others, why there is no table at all.
@@ -50,43 +49,49 @@ pub fn offers(
     wishes: &Wishes,
     machine: &Machine,
 ) -> Result<Vec<Offer>, BuildError> {
-    let plans = plans(&records.lengths, records.by_key, options)?;
-    let all: Vec<Offer> = plans.iter().map(|plan| Offer::new(plan, machine, wishes.clients)).collect();
-    let mut met: Vec<Offer> =
-        all.iter().filter(|offer| wishes.are_met(offer, records.payload())).cloned().collect();
-    if met.is_empty() {
-        return Err(wishes.refusal(&all, records.payload(), machine.threads).into());
-    }
-    met.sort_by(|a, b| wishes.order(a, b, machine.threads));
-    Ok(met)
+    let ranked = ranked(&records.lengths, records.by_key, options, wishes, machine)?;
+    Ok(ranked.into_iter().map(|(offer, _)| offer).collect())
 }
 
 /// The best table for a build, and why it is.
-pub(crate) fn choose(lengths: &Lengths, by_key: bool, options: &BuildOptions) -> Result<Plan, BuildError> {
-    let (wishes, machine) = (&options.wishes, options.machine.as_deref().unwrap_or(Machine::reference()));
-    let payload = lengths.payload() as u64;
-    let plans = plans(lengths, by_key, options)?;
-    let mut all: Vec<(Offer, Plan)> =
-        plans.into_iter().map(|plan| (Offer::new(&plan, machine, wishes.clients), plan)).collect();
-    all.sort_by(|(a, _), (b, _)| wishes.order(a, b, machine.threads));
-    let Some(at) = all.iter().position(|(offer, _)| wishes.are_met(offer, payload)) else {
-        let offers: Vec<Offer> = all.into_iter().map(|(offer, _)| offer).collect();
-        return Err(wishes.refusal(&offers, payload, machine.threads).into());
-    };
-    let best = &all[at].0;
+pub(crate) fn choose(
+    lengths: &Lengths,
+    by_key: bool,
+    options: &BuildOptions,
+    wishes: &Wishes,
+) -> Result<Plan, BuildError> {
+    let machine = options.machine.as_deref().unwrap_or(Machine::reference());
+    let mut ranked = ranked(lengths, by_key, options, wishes, machine)?.into_iter();
+    let (best, mut plan) = ranked.next().expect("some are within the budgets");
     // One of another protocol says more than the same with other columns.
-    let next = all[at + 1..].iter().map(|(offer, _)| offer);
-    let next =
-        next.filter(|offer| wishes.are_met(offer, payload)).find(|offer| offer.protocol != best.protocol);
-    let choice = Choice {
+    let next = ranked.map(|(offer, _)| offer).find(|offer| offer.protocol != best.protocol);
+    plan.choice = Some(Choice {
         goal: wishes.goal.to_string(),
         machine: machine.name.clone(),
-        chosen: described(best, wishes),
-        next: next.map(|next| format!("{}: {}", next.protocol, described(next, wishes))),
-    };
-    let mut plan = all.swap_remove(at).1;
-    plan.choice = Some(choice);
+        chosen: described(&best, wishes),
+        next: next.map(|next| format!("{}: {}", next.protocol, described(&next, wishes))),
+    });
     Ok(plan)
+}
+
+/// The tables within the budgets, the best first; at least one.
+fn ranked(
+    lengths: &Lengths,
+    by_key: bool,
+    options: &BuildOptions,
+    wishes: &Wishes,
+    machine: &Machine,
+) -> Result<Vec<(Offer, Plan)>, BuildError> {
+    let payload = lengths.payload() as u64;
+    let offered = |plan: Plan| (Offer::new(&plan, machine, wishes.clients), plan);
+    let all = plans(lengths, by_key, options, wishes.budgets.linkable)?.into_iter().map(offered);
+    let (mut met, exceeding): (Vec<_>, Vec<_>) = all.partition(|(offer, _)| wishes.are_met(offer, payload));
+    if met.is_empty() {
+        let exceeding: Vec<Offer> = exceeding.into_iter().map(|(offer, _)| offer).collect();
+        return Err(wishes.refusal(&exceeding, payload, machine.threads).into());
+    }
+    met.sort_by(|(a, _), (b, _)| wishes.order(a, b, machine.threads));
+    Ok(met)
 }
 
 /// What counts of a table, in a line.
@@ -122,12 +127,13 @@ mod tests {
         Records::new([(size, count)], true).unwrap()
     }
 
-    fn chosen(count: usize, size: usize, options: &BuildOptions) -> Result<Plan, BuildError> {
-        choose(&records(count, size).lengths, true, options)
+    fn chosen(count: usize, size: usize, wishes: Wishes) -> Result<Plan, BuildError> {
+        let options = BuildOptions { wishes: Some(wishes), ..BuildOptions::default() };
+        Plan::choose(&records(count, size).lengths, true, &options)
     }
 
-    fn within(budgets: Budgets) -> BuildOptions {
-        BuildOptions { wishes: Wishes { budgets, ..Wishes::default() }, ..BuildOptions::default() }
+    fn within(budgets: Budgets) -> Wishes {
+        Wishes { budgets, ..Wishes::default() }
     }
 
     #[test]
@@ -138,7 +144,7 @@ mod tests {
         for (wishes, protocol) in
             [(bytes, Protocol::Tfhe), (Wishes { goal: Goal::Memory, ..Wishes::default() }, Protocol::Simple)]
         {
-            let plan = chosen(1 << 20, 256, &BuildOptions { wishes, ..BuildOptions::default() }).unwrap();
+            let plan = chosen(1 << 20, 256, wishes).unwrap();
             assert_eq!(plan.params.facts().protocol, protocol, "{}", wishes.goal);
             let choice = plan.choice.expect("there was one");
             assert!(choice.chosen.contains(" ms a look-up") && choice.next.is_some(), "{choice:?}");
@@ -151,22 +157,22 @@ mod tests {
         let facts = default.params.facts();
         let upload = facts.query.total() as u64 - 1;
         let smaller = within(Budgets { upload: Some(upload), ..Budgets::default() });
-        let plan = chosen(1 << 20, 1024, &smaller).unwrap();
+        let plan = chosen(1 << 20, 1024, smaller).unwrap();
         assert!(plan.params.facts().query.total() as u64 <= upload);
 
         let refused = within(Budgets { upload: Some(1000), ..Budgets::default() });
-        let error = chosen(1 << 20, 1024, &refused).err().expect("no such table").to_string();
+        let error = chosen(1 << 20, 1024, refused).err().expect("no such table").to_string();
         assert!(
             error.contains("--max-upload allows 1000 B") && error.contains("the nearest is --protocol"),
             "{error}"
         );
         // With keys there is one.
         let linkable = Budgets { upload: Some(1000), linkable: true, ..Budgets::default() };
-        let plan = chosen(1 << 20, 1024, &within(linkable)).unwrap();
+        let plan = chosen(1 << 20, 1024, within(linkable)).unwrap();
         assert!(plan.params.facts().keys.is_some() && plan.params.facts().query.total() <= 1000);
 
         let memory = Some(MemoryBudget::Times(1.1));
-        let plan = chosen(1 << 20, 1024, &within(Budgets { memory, ..Budgets::default() })).unwrap();
+        let plan = chosen(1 << 20, 1024, within(Budgets { memory, ..Budgets::default() })).unwrap();
         assert!(plan.file_bytes() as f64 <= 1.2 * (1u64 << 30) as f64);
     }
 
@@ -176,8 +182,7 @@ mod tests {
         for (_, goal) in Goal::ALL {
             let budgets = Budgets { linkable: true, ..Budgets::default() };
             let wishes = Wishes { goal, budgets, ..Wishes::default() };
-            let options = BuildOptions { wishes, ..BuildOptions::default() };
-            let offers = offers(&records, &options, &wishes, machine).unwrap();
+            let offers = offers(&records, &BuildOptions::default(), &wishes, machine).unwrap();
             let score = |offer: &Offer| wishes.score(offer, machine.threads);
             assert!(offers.windows(2).all(|pair| score(&pair[0]) <= score(&pair[1])), "{goal}");
             let best = crate::planner::undominated(&offers);

@@ -81,6 +81,27 @@ impl Machine {
         &REFERENCE
     }
 
+    /// The machine that a profile says.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn from_profile(text: &str) -> Result<Self, String> {
+        let machine: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let is_time = |number: f64| number.is_finite() && number > 0.0;
+        let all_are = match &machine.times {
+            Times::Measured(timings) => {
+                timings.iter().all(|timing| is_time(timing.size) && is_time(timing.ratio) && timing.batch > 0)
+            }
+            Times::Floors(Rates { bytes, multiply_adds, products, butterflies }) => {
+                [bytes, multiply_adds, products, butterflies].into_iter().all(|&rate| is_time(rate))
+            }
+        };
+        if machine.threads == 0 || !all_are {
+            return Err("threads, sizes, batches, ratios and rates are above 0".into());
+        }
+        Ok(machine)
+    }
+
     /// A GPU of which nothing was measured.
     pub fn gpu_floors() -> Self {
         let name = "NVIDIA H100, floors by its data sheet".into();

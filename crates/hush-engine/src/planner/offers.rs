@@ -1,14 +1,9 @@
 //! The tables that some records could have: protocols, parameter sets, forms, columns, tiers.
 
 use hush_cpu::Cpu;
+use hush_he::params::MIN_SECURITY_BITS;
 use hush_ops::path::Footprint;
-use hush_protocol::{
-    Protocol,
-    any_page::Slots,
-    descriptor::MAX_TIERS,
-    facts::{Content, DbForm, Facts},
-    presets::presets,
-};
+use hush_protocol::{Protocol, any_page::Slots, facts::DbForm, presets::presets_of};
 use serde::Serialize;
 
 use super::Machine;
@@ -17,6 +12,7 @@ use crate::{
     hosted::host_batch,
 };
 
+const FORMS: [DbForm; 2] = [DbForm::Evaluation, DbForm::Symbols];
 /// Columns that are tried, in those that suit a table.
 const COLUMNS: [f64; 4] = [0.25, 0.5, 2.0, 4.0];
 /// Look-ups of a client for every epoch, if nothing is said of them: few, as many clients make few and should not wait for a hint.
@@ -83,20 +79,6 @@ pub enum Linkable {
     Lookups,
 }
 
-impl Linkable {
-    /// In a word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Nothing => "nothing",
-            Self::Lookups => "lookups",
-        }
-    }
-
-    fn of(facts: &Facts) -> Self {
-        if facts.keys.is_some() { Self::Lookups } else { Self::Nothing }
-    }
-}
-
 /// For whom tables are offered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clients {
@@ -115,14 +97,12 @@ impl Default for Clients {
 impl Offer {
     pub(crate) fn new(plan: &Plan, machine: &Machine, clients: Clients) -> Self {
         let (table, facts) = (&plan.params, plan.params.facts());
-        let files = table.files().into_iter().map(|file| file.content);
-        let held = files.filter(|content| !matches!(content, Content::Download { .. }));
         let keys = facts.keys.map_or(0, |ring| clients.count * <Cpu as Footprint>::keys(&ring));
         let most = host_batch(table);
         let batches = (0..).map(|power| 1usize << power).take_while(|&batch| batch < most).chain([most]);
         let rates = batches.map(|batch| (batch as f64 / machine.answer_seconds(table, batch), batch));
         let (queries_per_second, batch) = rates.max_by(|a, b| a.0.total_cmp(&b.0)).expect("a batch of one");
-        let has_forms = [DbForm::Evaluation, DbForm::Symbols].map(|form| plan.has_form(form)) == [true; 2];
+        let has_forms = FORMS.iter().all(|&form| table.base().has_form(form));
         let shape = facts.shape;
         Self {
             protocol: facts.protocol,
@@ -134,13 +114,13 @@ impl Offer {
             bytes_down: facts.answer_bytes as u64,
             setup_bytes_up: facts.key_bytes as u64,
             setup_bytes_down: facts.hint_bytes,
-            server_bytes: held.map(|content| content.bytes()).sum::<u64>() + keys as u64,
+            server_bytes: table.held_bytes() + keys as u64,
             seconds: machine.answer_seconds(table, 1),
             queries_per_second,
             batch,
             security_bits: facts.security_bits,
             failure_log2: facts.log2_failure,
-            linkable: Linkable::of(facts),
+            linkable: if facts.keys.is_some() { Linkable::Lookups } else { Linkable::Nothing },
         }
     }
 
@@ -161,10 +141,7 @@ impl Offer {
             text += &format!(" --columns {}", self.geometry.columns);
         }
         if let Some(form) = self.form {
-            text += match form {
-                DbForm::Evaluation => " --form evaluation",
-                DbForm::Symbols => " --form symbols",
-            };
+            text += &format!(" --form {form}");
         }
         match &self.tiers[..] {
             [_] => text + " --max-tiers 1",
@@ -205,18 +182,21 @@ pub fn undominated(offers: &[Offer]) -> Vec<Offer> {
 
 /// The parameter sets of a protocol that reach the least security of this program.
 pub(super) fn secure_presets(protocol: Protocol) -> Vec<&'static str> {
-    let is_secure = |bits: f64| bits >= hush_he::params::MIN_SECURITY_BITS;
-    let all = presets().into_iter();
-    let own = all.filter(|preset| preset.protocols.contains(&protocol) && is_secure(preset.security_bits));
-    own.map(|preset| preset.name).collect()
+    let secure = presets_of(protocol).into_iter().filter(|set| set.security_bits >= MIN_SECURITY_BITS);
+    secure.map(|set| set.name).collect()
 }
 
-/// Every table that records of these lengths could have, as far as `options` leave a choice; or why there is none.
+/// Every table that records of these lengths could have, as far as `options` leave a choice; `linkable` if queries may name
+/// keys. Or why there is none.
 pub(crate) fn plans(
     lengths: &Lengths,
     by_key: bool,
     options: &BuildOptions,
+    linkable: bool,
 ) -> Result<Vec<Plan>, BuildError> {
+    // What is named is allowed.
+    let linkable =
+        linkable || options.protocol.is_some() || options.preset.is_some() || options.form.is_some();
     let (mut plans, mut error) = (Vec::new(), None);
     let is_asked = |own: &Protocol| match options.protocol {
         Some(asked) => asked == *own,
@@ -224,13 +204,13 @@ pub(crate) fn plans(
     };
     for protocol in Protocol::ALL.iter().copied().filter(is_asked) {
         for preset in sets(protocol, options) {
-            if !options.may_link() && has_keys(protocol, preset) {
+            if !linkable && has_keys(protocol, &preset) {
                 continue;
             }
             for form in forms(options) {
                 let own = BuildOptions {
                     protocol: Some(protocol),
-                    preset: Some(preset.to_owned()),
+                    preset: Some(preset.clone()),
                     form,
                     ..options.clone()
                 };
@@ -256,51 +236,44 @@ fn has_keys(protocol: Protocol, preset: &str) -> bool {
     table.is_ok_and(|table| table.facts().keys.is_some())
 }
 
-fn sets(protocol: Protocol, options: &BuildOptions) -> Vec<&'static str> {
-    let Some(preset) = &options.preset else { return secure_presets(protocol) };
-    let of_protocol = presets().into_iter().filter(|set| set.protocols.contains(&protocol));
-    of_protocol.map(|set| set.name).filter(|set| set == preset).collect()
+fn sets(protocol: Protocol, options: &BuildOptions) -> Vec<String> {
+    match &options.preset {
+        Some(preset) if protocol.page().has_set(preset) => vec![preset.clone()],
+        Some(_) => Vec::new(),
+        None => secure_presets(protocol).into_iter().map(str::to_owned).collect(),
+    }
 }
 
 fn forms(options: &BuildOptions) -> Vec<Option<DbForm>> {
-    match options.form {
-        Some(form) => vec![Some(form)],
-        None => vec![Some(DbForm::Evaluation), Some(DbForm::Symbols)],
-    }
+    options.form.map_or(FORMS.map(Some).to_vec(), |form| vec![Some(form)])
 }
 
-/// The tables of a protocol, set and form: with the columns that suit them, more and fewer; with tiers, and without.
+/// The tables of a protocol, set and form: with tiers, if they pay, and without; each with the columns that suit it, more
+/// and fewer.
 fn variants(lengths: &Lengths, by_key: bool, options: &BuildOptions) -> Result<Vec<Plan>, BuildError> {
     let suitable = Plan::of_protocol(lengths, by_key, options)?;
+    let (facts, longest) = (suitable.params.facts(), lengths.ends().1);
+    let (columns, has_columns) = (facts.shape.columns, facts.protocol.page().has_columns());
+    let one = matches!(options.tiers, Tiers::AtMost(_)) && suitable.ends.len() > 1;
+    let tiers = [Some(suitable.ends.clone()), one.then(|| vec![longest])].into_iter().flatten();
     let mut plans = Vec::new();
-    let page = suitable.params.facts().protocol.page();
-    let of_tiers = match &options.tiers {
-        Tiers::AtMost(most) if *most > 1 && suitable.ends.len() > 1 => {
-            vec![Tiers::AtMost(1), Tiers::Ends(suitable.ends.clone())]
-        }
-        _ => vec![Tiers::Ends(suitable.ends.clone())],
-    };
-    let columns = suitable.params.facts().shape.columns;
-    for tiers in of_tiers {
-        if suitable.ends.len() == 1 || matches!(tiers, Tiers::Ends(_)) {
-            // The first has been made.
-        } else {
-            plans.extend(Plan::of_protocol(
+    for ends in tiers {
+        let tiers = if longest == 0 { options.tiers.clone() } else { Tiers::Ends(ends.clone()) };
+        let with = |columns| {
+            Plan::of_protocol(
                 lengths,
                 by_key,
-                &BuildOptions { tiers: tiers.clone(), ..options.clone() },
-            ));
+                &BuildOptions { tiers: tiers.clone(), columns, ..options.clone() },
+            )
+        };
+        if ends != suitable.ends {
+            plans.extend(with(options.columns));
         }
-        if options.columns.is_some() || !page.has_columns() {
-            continue;
-        }
-        for times in COLUMNS {
-            let columns = ((columns as f64 * times) as usize).max(1);
-            let own = BuildOptions { tiers: tiers.clone(), columns: Some(columns), ..options.clone() };
-            plans.extend(Plan::of_protocol(lengths, by_key, &own));
+        if options.columns.is_none() && has_columns {
+            let others = COLUMNS.map(|times| ((columns as f64 * times) as usize).max(1));
+            plans.extend(others.into_iter().filter_map(|columns| with(Some(columns)).ok()));
         }
     }
     plans.push(suitable);
-    debug_assert!(plans.iter().all(|plan| plan.ends.len() <= MAX_TIERS));
     Ok(plans)
 }

@@ -363,7 +363,7 @@ fn words_of<B: Steps>(backend: &B, rows: usize, batch: usize) -> Result<LweBatch
 }
 
 /// Words of so many polynomials modulo Q_1, below their primes.
-pub fn residues(context: &RingContext, polys: usize) -> Vec<u32> {
+fn residues(context: &RingContext, polys: usize) -> Vec<u32> {
     let kept = context.kept();
     let mut words = random_words(polys * poly_words(context));
     for (limb, words) in words.chunks_mut(kept.degree()).enumerate() {

@@ -5,7 +5,7 @@ use std::{cmp::Ordering, fmt, str::FromStr};
 use thiserror::Error;
 
 use super::{Clients, Offer};
-use crate::units::Bytes;
+use crate::units::{Bytes, Seconds};
 
 /// What is to be as little as possible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -167,35 +167,30 @@ impl Wishes {
 
     /// The budgets, and what a table of values of so many bytes needs of them.
     fn needs(&self, offer: &Offer, payload: u64) -> Vec<Need> {
-        let bytes = |bytes: f64| Bytes(bytes as usize).to_string();
         let Budgets { upload, download, setup, memory, latency, .. } = self.budgets;
-        let need = |name, option, needed: f64, limit: Option<f64>, text| {
-            limit.map(|limit| Need { name, option, needed, limit, text })
-        };
         let memory = memory.map(|memory| match memory {
             MemoryBudget::Times(times) => times * payload as f64,
             MemoryBudget::Bytes(bytes) => bytes as f64,
         });
-        let all = [
-            need("a query", "--max-upload", offer.bytes_up as f64, upload.map(|most| most as f64), bytes),
-            need(
-                "an answer",
-                "--max-download",
-                offer.bytes_down as f64,
-                download.map(|most| most as f64),
-                bytes,
-            ),
-            need(
-                "what a client sends and gets once",
-                "--max-setup",
-                offer.setup_bytes() as f64,
-                setup.map(|most| most as f64),
-                bytes,
-            ),
-            need("a server's memory", "--max-memory", offer.server_bytes as f64, memory, bytes),
-            need("a look-up", "--max-latency", self.latency(offer), latency, milliseconds),
+        let of_bytes = |limit: Option<u64>| limit.map(|bytes| bytes as f64);
+        let bytes = [
+            ("a query", "--max-upload", offer.bytes_up, of_bytes(upload)),
+            ("an answer", "--max-download", offer.bytes_down, of_bytes(download)),
+            ("what a client sends and gets once", "--max-setup", offer.setup_bytes(), of_bytes(setup)),
+            ("a server's memory", "--max-memory", offer.server_bytes, memory),
         ];
-        all.into_iter().flatten().collect()
+        let bytes = bytes.into_iter().filter_map(|(name, option, needed, limit)| {
+            let text = |bytes: f64| Bytes(bytes as usize).to_string();
+            Some(Need { name, option, needed: needed as f64, limit: limit?, text })
+        });
+        let time = latency.map(|limit| Need {
+            name: "a look-up",
+            option: "--max-latency",
+            needed: self.latency(offer),
+            limit,
+            text: |seconds| Seconds(seconds).to_string(),
+        });
+        bytes.chain(time).collect()
     }
 
     /// Whether a table of values of so many bytes is within all budgets.
@@ -216,43 +211,27 @@ impl Wishes {
             .iter()
             .min_by(|a, b| excess(a).total_cmp(&excess(b)).then(self.order(a, b, threads)))
             .expect("some offers");
-        let mut binding = Vec::new();
-        for (index, Need { name, option, text, limit, .. }) in
-            self.needs(nearest, payload).into_iter().enumerate()
-        {
-            let needed = |offer: &Offer| self.needs(offer, payload)[index].needed;
-            let least = offers.iter().map(needed).fold(f64::INFINITY, f64::min);
-            if least > limit {
-                binding.push(format!(
-                    "{name} takes at least {}, and {option} allows {}",
-                    text(least),
-                    text(limit)
-                ));
-            }
-        }
-        let exceeded = self.needs(nearest, payload).into_iter().filter(|need| !need.is_met());
-        let exceeded: Vec<String> = exceeded
-            .map(|need| {
-                format!(
-                    "{} of {} ({} allows {})",
-                    need.name,
-                    (need.text)(need.needed),
-                    need.option,
-                    (need.text)(need.limit)
-                )
+        let needs = self.needs(nearest, payload);
+        let binding = needs.iter().enumerate().filter_map(|(index, need)| {
+            let needed = offers.iter().map(|offer| self.needs(offer, payload)[index].needed);
+            let least = needed.fold(f64::INFINITY, f64::min);
+            let Need { name, option, limit, text, .. } = need;
+            (least > *limit).then(|| {
+                format!("{name} takes at least {}, and {option} allows {}", text(least), text(*limit))
             })
-            .collect();
+        });
+        let binding: Vec<String> = binding.collect();
+        let exceeded = needs.iter().filter(|need| !need.is_met()).map(|need| {
+            let Need { name, option, limit, text, needed } = need;
+            format!("{name} of {} ({option} allows {})", text(*needed), text(*limit))
+        });
+        let exceeded: Vec<String> = exceeded.collect();
         let binding = match binding.is_empty() {
             true => "no table is within all budgets at once".to_owned(),
             false => binding.join("; "),
         };
         OutOfBudget { binding, nearest: Box::new(nearest.clone()), exceeded: exceeded.join(", ") }
     }
-}
-
-/// Seconds in words.
-fn milliseconds(seconds: f64) -> String {
-    if seconds < 1.0 { format!("{:.3} ms", seconds * 1e3) } else { format!("{seconds:.2} s") }
 }
 
 /// No table is within the budgets.

@@ -163,7 +163,7 @@ pub const PPIR_N1024_SEC110: PrivksParams = PrivksParams(RingParams {
     kept: &[1_073_692_673],
     dropped: None,
     fold: Gadget::new(10, 2, 11),
-    response: ResponseBits { a: 30, b: 30 },
+    response: ResponseBits { a: 19, b: 12 },
     tlwe: Some(Tlwe { n: 1024, bits: 30, digits: 10 }),
     secret: SecretDistribution::Binary,
     error_std: 4.0,
@@ -264,6 +264,10 @@ mod tests {
                 params.name
             );
             assert!(params.fold.covers(params.kept_ring().rns().product()));
+        }
+        for PrivksParams(set) in PRIVKS_PRESETS {
+            // What a client multiplies by its secrets is known over the integers.
+            assert!((set.degree as u128) << set.response.a < set.full_ring().rns().product(), "{}", set.name);
         }
         assert!(TFHE_PRIVKS.security_bits() >= MIN_SECURITY_BITS);
         assert_eq!(TFHE_PRIVKS.ring().query_bytes(1, 25), 16 + 51 * 3);

@@ -6,7 +6,6 @@ use clap::Args;
 use hush_engine::{
     BackendChoice, Built, Cancel, Job, JobError, JobRequest,
     builder::{BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Tiers},
-    planner::Wishes,
 };
 use hush_he::HeError;
 use hush_protocol::{
@@ -151,9 +150,11 @@ pub(crate) fn run(args: BuildArgs) -> ExitCode {
 fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     let (choice, asked, out) = (args.backend, args.threads, args.out.clone());
     let mut request = request(args)?;
-    let wishes = &request.options.wishes;
-    if request.options.machine.is_none() && *wishes != Wishes::default() {
-        request.options.machine = Some(wishes::this_machine(threads(asked), false, &bar::Bar::new())?);
+    let options = &mut request.options;
+    if options.machine.is_none() && options.wishes.is_some() {
+        let progress = bar::Bar::new();
+        options.machine = Some(wishes::this_machine(threads(asked), false, &progress)?);
+        progress.finish();
     }
     let backends = backends(choice, threads(asked))?;
     tell_unused_gpu(&backends);
@@ -198,7 +199,7 @@ fn request(args: BuildArgs) -> Result<JobRequest, String> {
                 .updatable
                 .then(|| args.changes.map_or(ChangeRoom::Auto, |changes| ChangeRoom::For(changes as usize))),
             signing_key: args.sign.as_deref().map(signing_key::read).transpose()?,
-            wishes: args.wishes.wishes(),
+            wishes: args.wishes.given(),
             machine: args.machine.as_deref().map(wishes::read_machine).transpose()?,
             ..BuildOptions::default()
         },

@@ -20,8 +20,9 @@ use hush_engine::{
 pub(super) struct WishArgs {
     /// What is to be little: latency (the server's time and that of sending), bytes (sent and received), memory (of a server) or
     /// cost (cores and traffic).
-    #[arg(long, value_name = "GOAL", default_value_t)]
-    goal: Goal,
+    /// latency if not given.
+    #[arg(long, value_name = "GOAL")]
+    goal: Option<Goal>,
     /// Longest query: 100K.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     max_upload: Option<u64>,
@@ -61,9 +62,16 @@ pub(super) struct WishArgs {
 }
 
 impl WishArgs {
+    /// The wishes, if there are any.
+    pub(super) fn given(&self) -> Option<Wishes> {
+        let wishes = self.wishes();
+        (self.goal.is_some() || wishes != Wishes::default()).then_some(wishes)
+    }
+
+    /// The wishes, those that go without saying too.
     pub(super) fn wishes(&self) -> Wishes {
         Wishes {
-            goal: self.goal,
+            goal: self.goal.unwrap_or_default(),
             budgets: Budgets {
                 upload: self.max_upload,
                 download: self.max_download,
@@ -86,7 +94,7 @@ impl WishArgs {
 pub(super) fn read_machine(path: &Path) -> Result<Arc<Machine>, String> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
-    let machine = serde_json::from_str(&text).map_err(|error| {
+    let machine = Machine::from_profile(&text).map_err(|error| {
         format!("{shown} is no profile of a machine ({error}): make one with 'hushdb plan --save-machine {shown}' there")
     })?;
     Ok(Arc::new(machine))

@@ -84,7 +84,6 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
     let options = BuildOptions {
         protocol: args.protocol,
         tiers: Tiers::AtMost(args.max_tiers as usize),
-        wishes: listed,
         ..BuildOptions::default()
     };
     let offers = planner::offers(&records, &options, &listed, &machine)?;

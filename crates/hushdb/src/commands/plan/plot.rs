@@ -2,7 +2,10 @@
 
 use std::{error::Error, path::Path, sync::Once};
 
-use hush_engine::planner::{Offer, Wishes};
+use hush_engine::{
+    Seconds,
+    planner::{Offer, Wishes},
+};
 use plotters::{
     coord::{Shift, types::RangedCoordf64},
     prelude::*,
@@ -124,7 +127,7 @@ impl<'a> Picture<'a> {
             .x_labels(10)
             .y_labels(8)
             .x_label_formatter(&|x| report::bytes(x.exp2() as u64))
-            .y_label_formatter(&|y| seconds(10f64.powf(*y)))
+            .y_label_formatter(&|y| Seconds(10f64.powf(*y)).to_string())
             .draw()?;
         self.dots(&mut chart)?;
         self.mark(&mut chart)?;
@@ -185,7 +188,7 @@ impl<'a> Picture<'a> {
             row(area, 9.0, BLACK.stroke_width(3), format!("chosen: {}", offer.protocol))?;
             let facts = [
                 format!("{} a look-up", report::bytes(self.bytes(offer) as u64)),
-                format!("{} of the server", seconds(offer.seconds)),
+                format!("{} of the server", Seconds(offer.seconds)),
                 format!("{} of memory", report::bytes(offer.server_bytes)),
             ];
             for (text, line) in facts.into_iter().zip(0..) {
@@ -206,13 +209,4 @@ fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
 fn padded((least, most): (f64, f64)) -> (f64, f64) {
     let room = ((most - least) * 0.08).max(0.2);
     (least - room, most + room)
-}
-
-fn seconds(seconds: f64) -> String {
-    match seconds {
-        _ if seconds < 1e-3 => format!("{:.0} µs", seconds * 1e6),
-        _ if seconds < 0.01 => format!("{:.1} ms", seconds * 1e3),
-        _ if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
-        _ => format!("{seconds:.1} s"),
-    }
 }

@@ -1,6 +1,6 @@
 //! The records that are planned for: read from an input, or described.
 
-use std::{error::Error, path::PathBuf};
+use std::{collections::BTreeMap, error::Error, path::PathBuf};
 
 use clap::Args;
 use hush_engine::{Progress, planner::Records};
@@ -74,15 +74,16 @@ impl RecordsArgs {
         let read = source.progress();
         let unit = if matches!(read.unit, ProgressUnit::Bytes) { "bytes" } else { "rows" };
         progress.start("read", read.total.unwrap_or(0), unit);
-        let (mut lengths, mut last, mut count) = (Vec::new(), 0, 0);
-        while let Some(record) = source.next() {
-            lengths.push((record?.value.len(), 1));
-            count += 1;
-            if count % STEP == 0 {
+        let (mut lengths, mut last) = (BTreeMap::new(), 0);
+        for number in 1usize.. {
+            let record = source.next();
+            if record.is_none() || number.is_multiple_of(STEP) {
                 let now = source.progress().read;
                 progress.advance(now.saturating_sub(last));
                 last = now;
             }
+            let Some(record) = record else { break };
+            *lengths.entry(record?.value.len()).or_insert(0) += 1;
         }
         Ok(Records::new(lengths, by_key)?)
     }

@@ -1,10 +1,13 @@
 //! Offers as a table to read.
 
-use hush_engine::planner::{Linkable, Machine, Offer, Records, Wishes};
+use hush_engine::{
+    Seconds,
+    planner::{Linkable, Machine, Offer, Records, Wishes},
+};
 
 use crate::report::bytes;
 
-/// Offers that are listed for people at most, and how many of one protocol.
+/// Offers that are listed for people at most.
 const MOST: usize = 24;
 
 /// What is printed.
@@ -56,10 +59,7 @@ pub(super) fn print(all: &Shown<'_>) {
         let mark = if *chosen == Some(offer) { "*" } else { "" };
         let tiers =
             if offer.tiers.len() > 1 { format!(", {} tiers", offer.tiers.len()) } else { String::new() };
-        let form = offer.form.map_or("", |form| match form {
-            hush_protocol::facts::DbForm::Symbols => " symbols",
-            _ => "",
-        });
+        let form = offer.form.map_or(String::new(), |form| format!(", {form}"));
         let shape = format!("{} x {}{tiers}{form}", offer.geometry.columns, offer.geometry.blocks);
         let setup = if offer.setup_bytes() == 0 { "-".into() } else { bytes(offer.setup_bytes()) };
         let setup = if offer.linkable == Linkable::Lookups { format!("{setup}!") } else { setup };
@@ -72,8 +72,8 @@ pub(super) fn print(all: &Shown<'_>) {
             &bytes(offer.bytes_down),
             &setup,
             &bytes(offer.server_bytes),
-            &time(wishes.latency(offer)),
-            &time(offer.seconds),
+            &Seconds(wishes.latency(offer)).to_string(),
+            &Seconds(offer.seconds).to_string(),
             &format!("{:.1}", offer.queries_per_second),
         ]);
     }
@@ -91,13 +91,5 @@ pub(super) fn print(all: &Shown<'_>) {
     match chosen {
         Some(offer) => println!("*: hushdb build .. {}", offer.options()),
         None => println!("without --linkable there is none of these that a build takes"),
-    }
-}
-
-fn time(seconds: f64) -> String {
-    match seconds {
-        _ if seconds < 0.1 => format!("{:.2} ms", 1e3 * seconds),
-        _ if seconds < 10.0 => format!("{:.0} ms", 1e3 * seconds),
-        _ => format!("{seconds:.1} s"),
     }
 }
