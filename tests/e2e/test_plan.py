@@ -52,6 +52,9 @@ class PlanTest(KeyedTest):
         # Few keys are balanced with some slack.
         self.assertAlmostEqual(facts["query_bytes"], offers[0]["bytes_up"], delta=0.1 * offers[0]["bytes_up"])
         self.assertEqual(facts["choice"]["goal"], "bytes")
+        named = self.build(source, "--key", "k", "--goal", "latency", "--machine", self.machine, name="named")
+        self.assertEqual(self.facts(named)["choice"]["goal"], "latency")
+        self.assertIsNone(self.facts(self.build(source, "--key", "k", name="plain"))["choice"])
         text = self.hushdb("inspect", table).stdout
         self.assertIn("  chosen     by bytes, for a machine: ", text)
         self.assertIn("  next best  ", text)
@@ -93,6 +96,7 @@ class PlanTest(KeyedTest):
 
     def test_bad_choices_say_what_to_do(self):
         (self.dir / "no.json").write_text("{}")
+        (self.dir / "still.json").write_text(json.dumps(FAST | {"threads": 0}))
         for args, words in (
             (["--records", "5"], ["--size"]),
             (["--records", "5", "--lengths", "3,2,1"], ["three lengths, ascending"]),
@@ -101,6 +105,7 @@ class PlanTest(KeyedTest):
             (["--records", "5", "--size", "1", "--goal", "speed"], ["latency, bytes, memory or cost"]),
             (["--records", "5", "--size", "1", "--backend", "auto"], ["cpu or cuda"]),
             (["--records", "5", "--size", "1", "--machine", self.dir / "no.json"], ["no profile of a machine", "--save-machine"]),
+            (["--records", "5", "--size", "1", "--machine", self.dir / "still.json"], ["are above 0", "--save-machine"]),
         ):
             with self.subTest(args):
                 result = self.hushdb("plan", *args)
