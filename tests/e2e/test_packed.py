@@ -398,7 +398,7 @@ class Builds(PackedTest):
             (["--protocol", "hybrid", "--preset", "COLPACK_N2048_Q52"], ["COLPACK_N2048_Q52", "colpack", "hybrid"]),
             (["--preset", "COLPACK"], ["COLPACK", "COLPACK_N2048_Q52"]),
             (["--protocol", "colpack", "--columns", "0"], ["--columns"]),
-            (["--preset", COLPACK.small, "--columns", "3"], ["entries", "512", "columns"]),
+            (["--protocol", "colpack", "--preset", COLPACK.small, "--columns", "3"], ["entries", "512", "columns"]),
         ):
             with self.subTest(args=args):
                 line = self.fails("build", source, "--key", "k", "--out", out, *args)
@@ -411,20 +411,19 @@ class Builds(PackedTest):
             "few": values(20, 40),
             "short": values(2000, 10),
             "long": values(700, 2000),
-            # Pack columns would be longer than the table and half a GiB.
             "longest": values(4, 65536),
         }
         lwe = ["--preset", "LWE_N1280_STD3_2_PLAIN"]
         for name, args, protocol in (
             ("few", [], "frodo"),
-            ("few", ["--columns", "7"], "simple"),
-            ("short", [], "colpack"),
-            ("long", [], "colpack"),
+            ("few", ["--columns", "7"], "colpack-s"),
+            ("short", [], "frodo"),
+            ("long", [], "colpack-s"),
             ("long", ["--columns", "100"], "colpack"),
-            ("longest", [], "frodo"),
+            ("longest", [], "colpack-s"),
             ("long", lwe, "frodo"),
-            ("few", ["--preset", "PACK_M31"], "hybrid"),
-            ("few", ["--preset", "COLPACK_N2048_Q52"], "colpack"),
+            ("few", ["--preset", "PACK_M31"], "exppack-s"),
+            ("few", ["--preset", "COLPACK_N2048_Q52"], "colpack-s"),
         ):
             with self.subTest(name, args=args):
                 table = self.table(sizes[name], "auto", *args, "--force")
@@ -432,7 +431,10 @@ class Builds(PackedTest):
 
     def test_the_default_of_a_table_by_key(self):
         table = self.build(self.jsonl(values(2000, 60)), "--key", "k", "--value", "v")
-        self.assertEqual(self.facts(table)["protocol"], "colpack")
+        self.assertEqual(self.facts(table)["protocol"], "frodo")
+        # Of records that differ in length, the planner looks for tiers too.
+        table = self.build(self.jsonl({f"k{i}": "v" * (40 + 4 * (i % 500)) for i in range(20_000)}), "--key", "k", name="longer")
+        self.assertEqual(self.facts(table)["protocol"], "colpack-s")
 
 
 class Inspection(PackedTest):

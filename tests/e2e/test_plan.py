@@ -6,7 +6,7 @@ import os
 from keyed import KeyedTest, values
 
 # Every binary measures the machine once; the profile of another one is given instead where times do not matter.
-FAST = {"name": "a machine", "level": "portable", "threads": 2, "times": {"floors": {
+FAST = {"version": 1, "name": "a machine", "level": "portable", "threads": 2, "times": {"floors": {
     "bytes": 1e10, "multiply_adds": 1e11, "products": 1e9, "butterflies": 1e9}}}
 
 
@@ -54,7 +54,9 @@ class PlanTest(KeyedTest):
         self.assertEqual(facts["choice"]["goal"], "bytes")
         named = self.build(source, "--key", "k", "--goal", "latency", "--machine", self.machine, name="named")
         self.assertEqual(self.facts(named)["choice"]["goal"], "latency")
-        self.assertIsNone(self.facts(self.build(source, "--key", "k", name="plain"))["choice"])
+        plain = self.facts(self.build(source, "--key", "k", name="plain"))
+        self.assertEqual([plain["choice"]["goal"], plain["protocol"]], ["balance", "colpack-s"])
+        self.assertIsNone(self.facts(self.build(source, "--key", "k", "--protocol", "simple", name="asked"))["choice"])
         text = self.hushdb("inspect", table).stdout
         self.assertIn("  chosen     by bytes, for a machine: ", text)
         self.assertIn("  next best  ", text)
@@ -97,15 +99,17 @@ class PlanTest(KeyedTest):
     def test_bad_choices_say_what_to_do(self):
         (self.dir / "no.json").write_text("{}")
         (self.dir / "still.json").write_text(json.dumps(FAST | {"threads": 0}))
+        (self.dir / "old.json").write_text(json.dumps(FAST | {"version": 0}))
         for args, words in (
             (["--records", "5"], ["--size"]),
             (["--records", "5", "--lengths", "3,2,1"], ["three lengths, ascending"]),
             (["--records", "5", "--size", "1", "--max-memory", "much"], ["8G", "1.5x"]),
             (["--records", "5", "--size", "1", "--max-latency", "5"], ["200ms"]),
-            (["--records", "5", "--size", "1", "--goal", "speed"], ["latency, bytes, memory or cost"]),
+            (["--records", "5", "--size", "1", "--goal", "speed"], ["balance, latency, bytes, memory or cost"]),
             (["--records", "5", "--size", "1", "--backend", "auto"], ["cpu or cuda"]),
             (["--records", "5", "--size", "1", "--machine", self.dir / "no.json"], ["no profile of a machine", "--save-machine"]),
             (["--records", "5", "--size", "1", "--machine", self.dir / "still.json"], ["are above 0", "--save-machine"]),
+            (["--records", "5", "--size", "1", "--machine", self.dir / "old.json"], ["version 0", "--save-machine"]),
         ):
             with self.subTest(args):
                 result = self.hushdb("plan", *args)

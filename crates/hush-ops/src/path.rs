@@ -277,9 +277,8 @@ impl StepShape {
         match *self {
             Self::LweFold { db } => fold(db, queries),
             Self::LweHint { db, matrix, .. } => {
-                // The matrix is expanded from its seed.
-                let operand_bytes = queries * (size_of::<u32>() * db.cols() * matrix.n()) as f64;
-                Work { operand_bytes, ..fold(db, queries * matrix.n() as f64) }
+                // The matrix is expanded from its seed: its columns are the vectors.
+                fold(db, queries * matrix.n() as f64)
             }
             Self::ReinterpretLwe { words, db } => {
                 Work { bytes: queries * (size_of::<u32>() * words + db.bytes()) as f64, ..Work::default() }
@@ -296,7 +295,7 @@ impl StepShape {
                     folds * ring.fold_gadget().digits * switch_transforms(limbs, ring.square_gadget().digits);
                 let subs = digits.map(switch).sum::<usize>();
                 Work {
-                    operand_bytes: queries * (rows * 2 * poly_bytes(&ring)) as f64,
+                    operand_bytes: ciphertext_bytes(&ring, queries * rows as f64),
                     transforms: queries * (subs + bottoms) as f64,
                     ..Work::default()
                 }
@@ -319,8 +318,7 @@ impl StepShape {
                 Work { bytes: hints * hint.bytes() as f64, ..selected(hint, hints) }
             }
             Self::AddRlwe { ring, count } => {
-                let bytes = queries * (count * 2 * poly_bytes(&ring)) as f64;
-                Work { bytes, ..Work::default() }
+                Work { bytes: ciphertext_bytes(&ring, queries * count as f64), ..Work::default() }
             }
             Self::ReinterpretRlwe { ring, count, db } => {
                 let switched = switches(&ring, queries * 2.0 * count as f64);
@@ -334,7 +332,8 @@ impl StepShape {
                 let sums = 2.0 * queries * (db.columns() * ring.kept_limbs() * ring.degree()) as f64;
                 // A batch shares the transforms.
                 let (bytes, products) = (db.bytes() as f64, sums * db.rows() as f64);
-                Work { bytes, transforms: polys, products, sums, ..Work::default() }
+                let operand_bytes = ciphertext_bytes(&ring, queries * (db.rows() + db.columns()) as f64);
+                Work { bytes, operand_bytes, transforms: polys, products, sums, ..Work::default() }
             }
             Self::PrivateKeySwitch { ring, rows, folds } => {
                 let limbs = ring.kept_limbs() + usize::from(ring.dropped_factor() > 1);
@@ -359,8 +358,8 @@ impl StepShape {
                 let polys = queries * (ring.kept_limbs() * (1 + shape.plaintexts())) as f64;
                 let (products, digits) =
                     (polys * ring.degree() as f64, shape.plaintexts() * poly_bytes(&ring));
-                // Digits are read once, words read and written.
-                let words = 2.0 * queries * (size_of::<u32>() * shape.rows()) as f64;
+                // Digits are read once, and the words beside those of the fold.
+                let words = queries * (size_of::<u32>() * shape.rows()) as f64;
                 let operand_bytes = words + digits as f64;
                 let own =
                     Work { operand_bytes, transforms: polys, products, sums: products, ..Work::default() };
@@ -398,7 +397,8 @@ impl StepShape {
 /// A fold of `db` by `vectors` vectors.
 fn fold(db: Tiling, vectors: f64) -> Work {
     let multiply_adds = vectors * db.rows() as f64 * db.cols() as f64;
-    Work { bytes: db.bytes() as f64, multiply_adds, ..Work::default() }
+    let operand_bytes = vectors * (size_of::<u32>() * (db.rows() + db.cols())) as f64;
+    Work { bytes: db.bytes() as f64, operand_bytes, multiply_adds, ..Work::default() }
 }
 
 /// External products modulo Q_1: both halves are decomposed, and both of the result are sums of 2 l products in every slot.
@@ -407,7 +407,7 @@ fn external_products(ring: &RingParams, count: f64) -> Work {
     let sums = count * (2 * limbs * ring.degree()) as f64;
     Work {
         // Two ciphertexts are read, one is written.
-        operand_bytes: count * 6.0 * poly_bytes(ring) as f64,
+        operand_bytes: ciphertext_bytes(ring, 3.0 * count),
         transforms: count * 2.0 * switch_transforms(limbs, digits) as f64,
         products: sums * (2 * digits) as f64,
         sums,
@@ -423,7 +423,9 @@ fn switch_transforms(limbs: usize, digits: usize) -> usize {
 /// Sums of the entries of `db`, each times both halves of a selector, for so many queries.
 fn selected(db: NttTiling, queries: f64) -> Work {
     let sums = 2.0 * queries * (db.columns() * db.poly_words()) as f64;
-    Work { products: sums * db.rows() as f64, sums, ..Work::default() }
+    let ciphertexts = queries * (db.rows() + db.columns()) as f64;
+    let operand_bytes = ciphertexts * (2 * size_of::<u32>() * db.poly_words()) as f64;
+    Work { operand_bytes, products: sums * db.rows() as f64, sums, ..Work::default() }
 }
 
 /// Polynomials that are switched to the widths of an answer: a transform back of each limb, and limbs - 1 products a coefficient to
@@ -437,6 +439,11 @@ fn switches(ring: &RingParams, polys: f64) -> Work {
         sums: products,
         ..Work::default()
     }
+}
+
+/// Bytes of so many ciphertexts.
+fn ciphertext_bytes(ring: &RingParams, count: f64) -> f64 {
+    count * (2 * poly_bytes(ring)) as f64
 }
 
 /// Bytes of a polynomial modulo Q_1.

@@ -22,9 +22,6 @@ pub trait AnyPage: Send + Sync {
     /// [`Page::HAS_COLUMNS`].
     fn has_columns(&self) -> bool;
 
-    /// [`Page::IS_FIRST_OF_ITS_SETS`].
-    fn is_first_of_its_sets(&self) -> bool;
-
     /// Whether there is a parameter set of this name.
     fn has_set(&self, preset: &str) -> bool;
 
@@ -80,10 +77,6 @@ impl<P: Page> AnyPage for Erased<P> {
 
     fn has_columns(&self) -> bool {
         P::HAS_COLUMNS
-    }
-
-    fn is_first_of_its_sets(&self) -> bool {
-        P::IS_FIRST_OF_ITS_SETS
     }
 
     fn has_set(&self, preset: &str) -> bool {

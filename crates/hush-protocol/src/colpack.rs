@@ -32,7 +32,6 @@ pub struct Colpack;
 
 impl ColumnPage for Colpack {
     const NAME: &'static str = "colpack";
-    const IS_FIRST_OF_ITS_SETS: bool = true;
     const SPEC: ColumnSpec = ColumnSpec { protocol: Protocol::Colpack, folds: true };
 
     fn path_behind(table: &ColumnTable) -> Vec<Step> {

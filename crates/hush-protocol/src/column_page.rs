@@ -42,8 +42,6 @@ use crate::{
 pub trait ColumnPage: Send + Sync + 'static {
     /// [`Page::NAME`].
     const NAME: &'static str;
-    /// [`Page::IS_FIRST_OF_ITS_SETS`].
-    const IS_FIRST_OF_ITS_SETS: bool = false;
     /// What sets it apart.
     const SPEC: ColumnSpec;
 
@@ -153,7 +151,6 @@ pub struct OpenedColumn {
 impl<P: ColumnPage> Page for ColumnPacked<P> {
     const PROTOCOL: Protocol = P::SPEC.protocol;
     const NAME: &'static str = P::NAME;
-    const IS_FIRST_OF_ITS_SETS: bool = P::IS_FIRST_OF_ITS_SETS;
 
     type Set = ColumnParams;
     type Table = ColumnTable;

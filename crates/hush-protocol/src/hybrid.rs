@@ -33,7 +33,6 @@ pub struct Hybrid;
 
 impl PackPage for Hybrid {
     const NAME: &'static str = "hybrid";
-    const IS_FIRST_OF_ITS_SETS: bool = true;
     const SPEC: PackSpec = PackSpec { protocol: Protocol::Hybrid, second: Second::None, folds: true };
 
     fn columns(params: &PackParams, slots: usize, slot_bytes: usize) -> usize {

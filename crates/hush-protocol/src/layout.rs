@@ -2,22 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use hush_he::params::{ColumnParams, LweParams, ONION_M31, ONION_S, PackParams, RingParams};
+use hush_he::params::{ColumnParams, ONION_M31, ONION_S, PackParams, RingParams};
 use hush_ops::contract::PACK_BYTES;
 
-use crate::{
-    any_page::{Slots, shape},
-    colpack::Colpack,
-    column_page::{ColumnPacked, ColumnPage},
-    column_table::ColumnTable,
-    lwe_page::LwePage,
-    registry::Protocol,
-    response::response_bytes,
-    ring_table::lanes,
-    simple::Simple,
-    symbols::symbol_count,
-    table::TableShape,
-};
+use crate::{response::response_bytes, ring_table::lanes, symbols::symbol_count, table::TableShape};
 
 /// Bytes at which a query word, an answer word and a hint word travel, about: what the choice weighs.
 pub(crate) const QUERY_WORD: f64 = 3.5;
@@ -37,9 +25,6 @@ pub const STREAM_PER_TRAFFIC: f64 = 4000.0;
 /// with more a query is longer than most clients like. Rounding to a whole number of entries, in
 /// `colpack` to a power of two, may pass the upper one.
 const COLUMN_PACKING_COLUMNS: RangeInclusive<usize> = 1 << 14..=1 << 16;
-
-/// Half a GiB: bytes of pack columns that `auto` accepts however short the table is, those of 65,536 rows.
-const AUTO_PACK_COLUMN_BYTES: usize = 512 << 20;
 
 /// Rows of the first dimension (D0) of a table over rings: more make queries longer to expand, fewer leave more to fold.
 const RING_COLUMNS: usize = 256;
@@ -94,34 +79,6 @@ pub(crate) fn column_packing_columns(
     let nearest = if folds { 1 << entries.log2().round() as u32 } else { entries.round() as usize };
     let fewer = if folds { nearest / 2 } else { nearest - 1 };
     columns(if columns(nearest) < fewest { fewer.max(1) } else { nearest })
-}
-
-/// The protocol that `auto` stands for: `colpack`, unless a look-up would send and receive as much as the table has, or the pack
-/// columns (of few, long records, or few columns) would be longer than the table and half a GiB. For these, or
-/// without `column`, it is `frodo` if the cheapest shape has a single block anyway and no columns are `wanted`, else `simple`.
-pub fn auto_protocol(
-    lwe: &LweParams,
-    column: Option<&ColumnParams>,
-    slots: usize,
-    slot_bytes: usize,
-    wanted: Option<usize>,
-) -> Protocol {
-    let table_bytes = slots.saturating_mul(slot_bytes);
-    let all = Slots { count: slots, slot_bytes, by_key: false };
-    let suits = |column: &ColumnParams| {
-        let shape = shape::<ColumnPacked<Colpack>>(column, all, wanted);
-        ColumnTable::new(Colpack::SPEC, *column, shape).is_ok_and(|table| {
-            table.query_bytes().total() + table.answer_bytes() < table_bytes
-                && table.columns_tiling().stored_bytes() <= table_bytes.max(AUTO_PACK_COLUMN_BYTES) as u64
-        })
-    };
-    if column.is_some_and(suits) {
-        Protocol::Colpack
-    } else if wanted.is_none() && Simple::columns(lwe, slots, slot_bytes) >= slots {
-        Protocol::Frodo
-    } else {
-        Protocol::Simple
-    }
 }
 
 /// The set over rings whose answers are shorter, which is [`ONION_S`] up to some 10 KiB.

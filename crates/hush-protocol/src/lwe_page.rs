@@ -96,8 +96,6 @@ pub struct OverLwe<P>(P);
 impl<P: LwePage> Page for OverLwe<P> {
     const PROTOCOL: Protocol = P::SPEC.protocol;
     const NAME: &'static str = P::NAME;
-    // A set over LWE leaves several.
-    const IS_FIRST_OF_ITS_SETS: bool = false;
     const HAS_COLUMNS: bool = !P::SPEC.one_block;
     const KEY_COLUMNS: usize = 1;
 

@@ -46,8 +46,6 @@ use crate::{
 pub trait PackPage: Send + Sync + 'static {
     /// [`Page::NAME`].
     const NAME: &'static str;
-    /// [`Page::IS_FIRST_OF_ITS_SETS`].
-    const IS_FIRST_OF_ITS_SETS: bool = false;
     /// What sets it apart.
     const SPEC: PackSpec;
 
@@ -161,7 +159,6 @@ impl<W> OpenedPack<W> {
 impl<P: PackPage> Page for Packed<P> {
     const PROTOCOL: Protocol = P::SPEC.protocol;
     const NAME: &'static str = P::NAME;
-    const IS_FIRST_OF_ITS_SETS: bool = P::IS_FIRST_OF_ITS_SETS;
 
     type Set = PackParams;
     type Table = PackTable;

@@ -29,8 +29,6 @@ pub trait Page: Send + Sync + 'static {
     const PROTOCOL: Protocol;
     /// The name used on the command line, in descriptors and on the wire.
     const NAME: &'static str;
-    /// Whether a parameter set that is named alone stands for this protocol.
-    const IS_FIRST_OF_ITS_SETS: bool;
     /// Whether the number of columns is a choice: if not, there is one block.
     const HAS_COLUMNS: bool = true;
     /// Fewest columns that a table by key should have: filters are poor below some tens of slots.

@@ -105,7 +105,6 @@ enum PartDb<B: Steps> {
 impl<P: RingPage> Page for OverRing<P> {
     const PROTOCOL: Protocol = P::PROTOCOL;
     const NAME: &'static str = P::NAME;
-    const IS_FIRST_OF_ITS_SETS: bool = true;
     const KEY_COLUMNS: usize = P::KEY_COLUMNS;
 
     type Set = P::Set;

@@ -38,7 +38,7 @@ pub(super) fn stored(
         let previous = options.previous.as_ref().filter(|previous| previous.keeps_geometry);
         let kept =
             previous.and_then(|previous| Plan::keeping(&previous.descriptor, &lengths, by_key, options));
-        kept.map_or_else(|| Plan::choose(&lengths, by_key, options), Ok).map(|plan| (lengths, plan))
+        kept.map_or_else(|| Plan::choose(&lengths, by_key, options, progress), Ok).map(|plan| (lengths, plan))
     };
     let smaller = match options.compress {
         Compress::None => None,

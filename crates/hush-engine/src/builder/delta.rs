@@ -16,7 +16,7 @@ use hush_store::snapshot::{Changes, SnapshotWriter};
 use super::{
     BuildError, Lengths, Written,
     beside::{Beside, encode_part},
-    segment_shapes::{Candidate, fullest, segment_shapes},
+    segment_shapes::{Candidate, SegmentShapes, fullest},
 };
 use crate::Progress;
 
@@ -53,7 +53,7 @@ pub(super) fn shapes(
     room: usize,
     lengths: &Lengths,
 ) -> Result<Vec<SegmentShape>, BuildError> {
-    let longest = ends[ends.len() - 1];
+    let (longest, beside) = (ends[ends.len() - 1], SegmentShapes::beside(table, filter));
     // The changes that go on beyond a length, with four standard deviations, as far as they are like the records.
     let beyond = |length: usize| {
         let mean = room as f64 * lengths.longer_than(length) as f64 / lengths.records() as f64;
@@ -64,7 +64,7 @@ pub(super) fn shapes(
             None => (room, ChangeFormat::new(longest, to).slot_bytes()),
             Some(from) => (beyond(from), to - from),
         };
-        segment_shapes(table, filter, slot_bytes, |entries| fullest(changes, entries)).into_iter().next()
+        beside.of_slots(slot_bytes, |entries| fullest(changes, entries)).into_iter().next()
     };
     // Up to each end: what it costs, and the shapes.
     let mut up_to: Vec<Option<(f64, Vec<SegmentShape>)>> = Vec::new();

@@ -21,7 +21,7 @@ use super::{
     blocks::{Blocks, Digest, Solver},
     delta::Delta,
     members::Members,
-    segment_shapes::{divisible, segment_shapes},
+    segment_shapes::{SegmentShapes, divisible},
 };
 use crate::Progress;
 
@@ -217,7 +217,7 @@ impl Keys<'_> {
     ) -> Result<Placed, BuildError> {
         let (keys, beside) = (self.longer_than(part.start), self.beside(params, block_map));
         let fullest = |entries| beside.fullest(&keys, entries);
-        for candidate in segment_shapes(params, self.plan.filter, part.len(), fullest) {
+        for candidate in SegmentShapes::beside(params, self.plan.filter).of_slots(part.len(), fullest) {
             if let Some(placed) = beside.place(&keys, candidate.shape)? {
                 return Ok(placed);
             }

@@ -108,7 +108,7 @@ pub fn build(
             None => {
                 progress
                     .note("the keys do not fit the blocks that they were in: clients fetch the new table");
-                keyed(&Plan::choose(&lengths, by_key, &settled)?)?.expect("no geometry is kept")
+                keyed(&Plan::choose(&lengths, by_key, &settled, progress)?)?.expect("no geometry is kept")
             }
         };
         let mut state = laid.finish(identity, stored, progress)?;

@@ -2,14 +2,12 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use hush_he::params::{COLPACK_N2048_Q52, ColumnParams, DEFAULT_LWE, LweParams, ParameterSet};
 use hush_protocol::{
     Protocol, ProtocolError,
     any_page::{Slots, TableParams},
     descriptor::Descriptor,
     facts::DbForm,
     keyword::FilterKind,
-    layout,
     signature::SigningKey,
     table::TableShape,
 };
@@ -22,8 +20,7 @@ use crate::planner::{Machine, Wishes};
 /// Choices of a build. `None` leaves the choice to the program.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// The protocol; `None` is `auto`: the one that the parameter set stands for, or [`layout::auto_protocol`];
-    /// with `wishes` that of the table that suits these best.
+    /// The protocol; `None` is `auto`: that of the table that suits `wishes` best, or the default ones.
     pub protocol: Option<Protocol>,
     /// Name of the parameter set; `None` is one that suits protocol and records.
     pub preset: Option<String>,
@@ -49,7 +46,7 @@ pub struct BuildOptions {
     pub force_size: bool,
     /// Signs the epoch, if it is to be signed.
     pub signing_key: Option<SigningKey>,
-    /// What the planner is to choose by; if there are none, nothing is planned.
+    /// What the planner is to choose by; with a protocol and without any of these, nothing is planned.
     pub wishes: Option<Wishes>,
     /// The machine that it plans for; `None` is [`Machine::reference`].
     pub machine: Option<Arc<Machine>>,
@@ -151,9 +148,14 @@ impl BuildOptions {
         self.filter.unwrap_or(if several { WRAPPED_FILTER } else { FILTER })
     }
 
+    /// Whether there is nothing to plan: a protocol is named, and nothing is wished of it.
+    pub(super) fn is_settled(&self) -> bool {
+        self.protocol.is_some() && self.wishes.is_none()
+    }
+
     /// The same options, with what was planned in place of wishes.
     pub(super) fn settled(&self, plan: &Plan) -> Self {
-        if self.wishes.is_none() {
+        if self.is_settled() {
             return self.clone();
         }
         let (facts, form) = (plan.params.facts(), plan.params.database().form());
@@ -167,32 +169,15 @@ impl BuildOptions {
         }
     }
 
-    /// The parameters of a table of these slots: as asked for, or what is cheapest.
-    pub(super) fn scheme_for(&self, slots: Slots) -> Result<Scheme, BuildError> {
-        let protocol = match self.protocol {
-            Some(protocol) => protocol,
-            None => self.auto_protocol(slots)?,
-        };
+    /// The parameters of a table of these slots, of the protocol that is asked for.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(super) fn scheme_for(&self, slots: Slots) -> Scheme {
+        let protocol = self.protocol.expect("the planner names one");
         let preset =
             self.preset.clone().unwrap_or_else(|| protocol.page().default_set(slots.slot_bytes).into());
-        Ok(Scheme { protocol, preset, columns: self.columns, form: self.form })
-    }
-
-    fn auto_protocol(&self, slots: Slots) -> Result<Protocol, BuildError> {
-        let stands_for = |preset: &str| {
-            let mut all = Protocol::ALL.iter().copied();
-            all.find(|protocol| protocol.page().is_first_of_its_sets() && protocol.page().has_set(preset))
-        };
-        let (lwe, column): (LweParams, Option<ColumnParams>) = match &self.preset {
-            None => (DEFAULT_LWE, Some(COLPACK_N2048_Q52)),
-            Some(preset) => match stands_for(preset) {
-                Some(protocol) => return Ok(protocol),
-                // Of column packing it would be no part.
-                None => (LweParams::named(preset).map_err(ProtocolError::from)?, None),
-            },
-        };
-        let Slots { count, slot_bytes, .. } = slots;
-        Ok(layout::auto_protocol(&lwe, column.as_ref(), count, slot_bytes, self.columns))
+        Scheme { protocol, preset, columns: self.columns, form: self.form }
     }
 }
 

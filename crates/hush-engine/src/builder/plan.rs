@@ -24,10 +24,10 @@ use hush_store::snapshot::Choice;
 use super::{
     BuildError, BuildOptions, Lengths, Tiers, delta,
     options::Scheme,
-    segment_shapes::{cost, fullest, segment_shapes, wide_bases},
+    segment_shapes::{SegmentShapes, cost, fullest, wide_bases},
     tier_search::TierSearch,
 };
-use crate::{planner, units::Bytes};
+use crate::{Progress, planner, units::Bytes};
 
 /// What tiers have to save of the cost of one, to be worth another filter and more files.
 const WORTH: f64 = 0.9;
@@ -98,7 +98,7 @@ impl Plan {
         })
     }
 
-    /// The best table ([`planner::choose`]), if there are wishes; else the one that is asked for, or that suits the records.
+    /// The best table ([`planner::choose`]), or that of the protocol that is asked for, if nothing is wished of it.
     ///
     /// # Errors
     /// [`BuildError`] if there is no such table.
@@ -106,10 +106,11 @@ impl Plan {
         lengths: &Lengths,
         by_key: bool,
         options: &BuildOptions,
+        progress: &dyn Progress,
     ) -> Result<Self, BuildError> {
-        match &options.wishes {
-            Some(wishes) => planner::choose(lengths, by_key, options, wishes),
-            None => Self::of_protocol(lengths, by_key, options),
+        match options.is_settled() {
+            true => Self::of_protocol(lengths, by_key, options),
+            false => planner::choose(lengths, by_key, options, progress),
         }
     }
 
@@ -179,7 +180,7 @@ impl Plan {
         let is_keyed = by_key || several;
         let count = if is_keyed { filter.slots_for(lengths.records()) } else { lengths.records() };
         let slots = Slots { count, slot_bytes: slot.slot_bytes(), by_key: is_keyed };
-        let scheme = options.scheme_for(slots)?;
+        let scheme = options.scheme_for(slots);
         let params = scheme.params(scheme.shape(slots)?)?;
         let all = match several {
             true => wide_bases(&scheme, &params, lengths.records(), filter)?,
@@ -204,7 +205,7 @@ impl Plan {
         for pair in self.ends.windows(2) {
             let (records, slot_bytes) = (lengths.longer_than(pair[0]), pair[1] - pair[0]);
             let fullest = |entries| fullest(records, entries);
-            let shapes = segment_shapes(&self.params, self.filter, slot_bytes, fullest);
+            let shapes = SegmentShapes::beside(&self.params, self.filter).of_slots(slot_bytes, fullest);
             let cheapest = shapes.first().ok_or(BuildError::NoTier { records, from: pair[0] })?;
             self.params = self.params.with_segment(cheapest.shape)?;
         }

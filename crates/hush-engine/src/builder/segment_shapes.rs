@@ -12,6 +12,12 @@ use super::{BuildError, options::Scheme};
 
 /// Of columns that are rounded up so that segments can divide them: at most one in so many more.
 const ROUNDING: usize = 16;
+/// Numbers of columns that are all tried, and what the others are a multiple of where there are more.
+const MANY: usize = 1 << 14;
+const ROUND: usize = 720;
+/// Numbers of columns of segments that are all tried, and how far apart they are where there are more.
+const FEW: usize = 48;
+const APART: f64 = 1.1;
 /// The base may have so many times as many columns, or as few, as would suit it alone.
 const SPREAD: usize = 2;
 /// So many numbers of columns are tried.
@@ -68,9 +74,25 @@ pub(super) fn wide_bases(
 /// A number of columns that has divisors for segments, a few more than so many.
 pub(super) fn divisible(columns: usize, unit: usize) -> usize {
     let least = columns.div_ceil(unit);
-    let units =
-        (least..=least + least / ROUNDING).rev().max_by_key(|&units| divisors(units)).unwrap_or(least);
-    units * unit
+    let most = least + least / ROUNDING;
+    // Of very many only some are tried, which have many divisors themselves.
+    let step = if most - least > MANY { ROUND } else { 1 };
+    let all = (least.next_multiple_of(step)..most + 1).step_by(step);
+    all.rev().max_by_key(|&units| divisors(units)).unwrap_or(least) * unit
+}
+
+/// Of many numbers, the most first, leaves out those that are little less than the one before.
+fn thin(numbers: &mut Vec<usize>) {
+    if numbers.len() > FEW {
+        let mut last = usize::MAX;
+        numbers.retain(|&number| {
+            let is_apart = number as f64 * APART < last as f64;
+            if is_apart {
+                last = number;
+            }
+            is_apart
+        });
+    }
 }
 
 fn divisors(units: usize) -> usize {
@@ -90,42 +112,55 @@ pub(super) struct Candidate {
     pub(super) cost: f64,
 }
 
-/// The shapes that a segment of slots of `slot_bytes` bytes can have beside the base of a table, the cheapest first. `fullest` says
-/// how many keys the fullest entry holds, of so many.
-pub(super) fn segment_shapes(
-    table: &TableParams,
-    filter: FilterKind,
-    slot_bytes: usize,
-    fullest: impl Fn(usize) -> usize,
-) -> Vec<Candidate> {
-    let columns = columns_of(table, filter);
-    let mut candidates = Vec::new();
-    for &entries in &table.base().facts().segments.entries {
-        let keys = fullest(entries);
-        for &columns in &columns {
-            let capacity = WrappedFilter::capacity(filter, columns);
-            // Several lanes fill to half a per cent over the mean, and two keys.
-            let lanes = if keys <= capacity {
-                1
-            } else {
-                ((keys as f64 * 1.005 + 2.0) / capacity as f64).ceil() as usize
-            };
-            let shape = TableShape { columns, blocks: lanes.max(1) * entries, slot_bytes };
-            let shape = SegmentShape { shape, entries };
-            if let Ok(segment) = table.segment(shape) {
-                candidates.push(Candidate { shape, cost: cost(&segment) });
-            }
-        }
-    }
-    candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-    candidates
+/// The shapes that segments beside the base of a table can have.
+pub(super) struct SegmentShapes<'a> {
+    table: &'a TableParams,
+    /// Columns, the most first, and the keys that a block of so many holds.
+    columns: Vec<(usize, usize)>,
 }
 
-/// How many columns a segment beside the base of a table can have.
-pub(super) fn columns_of(table: &TableParams, filter: FilterKind) -> Vec<usize> {
-    let SegmentRule { columns: all, column_unit: unit, .. } = table.base().facts().segments;
-    let divisors = (1..=all / unit.max(1)).filter(|&wraps| all.is_multiple_of(wraps));
-    let columns = divisors.map(|wraps| all / wraps);
-    let least = WrappedFilter::min_columns(filter);
-    columns.filter(|&columns| columns >= least && (columns == all || columns.is_multiple_of(unit))).collect()
+impl<'a> SegmentShapes<'a> {
+    /// Of segments of keys that are found by `filter`.
+    pub(super) fn beside(table: &'a TableParams, filter: FilterKind) -> Self {
+        let SegmentRule { columns: all, column_unit: unit, .. } = table.base().facts().segments;
+        // Divisors come in pairs.
+        let pairs =
+            (1..=all.isqrt()).filter(|&wraps| all.is_multiple_of(wraps)).map(|wraps| [all / wraps, wraps]);
+        let mut columns: Vec<usize> = pairs.flatten().collect();
+        columns.sort_unstable_by(|a, b| b.cmp(a));
+        columns.dedup();
+        let least = WrappedFilter::min_columns(filter).max(unit);
+        columns.retain(|&columns| columns >= least && (columns == all || columns.is_multiple_of(unit)));
+        thin(&mut columns);
+        let capacity = |columns| (columns, WrappedFilter::capacity(filter, columns));
+        Self { table, columns: columns.into_iter().map(capacity).collect() }
+    }
+
+    /// Keys that blocks can hold, by their columns.
+    pub(super) fn capacities(&self) -> impl Iterator<Item = usize> {
+        self.columns.iter().map(|&(_, capacity)| capacity)
+    }
+
+    /// Those of slots of `slot_bytes` bytes, the cheapest first. `fullest` says how many keys the fullest entry holds, of so many.
+    pub(super) fn of_slots(&self, slot_bytes: usize, fullest: impl Fn(usize) -> usize) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
+        for &entries in &self.table.base().facts().segments.entries {
+            let keys = fullest(entries);
+            for &(columns, capacity) in &self.columns {
+                // Several lanes fill to half a per cent over the mean, and two keys.
+                let lanes = if keys <= capacity {
+                    1
+                } else {
+                    ((keys as f64 * 1.005 + 2.0) / capacity as f64).ceil() as usize
+                };
+                let shape = TableShape { columns, blocks: lanes.max(1) * entries, slot_bytes };
+                let shape = SegmentShape { shape, entries };
+                if let Ok(segment) = self.table.segment(shape) {
+                    candidates.push(Candidate { shape, cost: cost(&segment) });
+                }
+            }
+        }
+        candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        candidates
+    }
 }

@@ -158,7 +158,7 @@ fn without_longest(lengths: &Lengths, by_key: bool, options: &BuildOptions) -> V
     let size = |share: usize| {
         let kept = lengths.without_longest(lengths.records().div_ceil(share));
         let is_shorter = kept.records() > 0 && kept.records() < lengths.records();
-        let plan = is_shorter.then(|| Plan::choose(&kept, by_key, options).ok()).flatten()?;
+        let plan = is_shorter.then(|| Plan::of_protocol(&kept, by_key, options).ok()).flatten()?;
         Some(TableSize::new(&plan, &kept))
     };
     LONGEST.into_iter().filter_map(size).collect()
@@ -273,7 +273,7 @@ mod tests {
 
     fn size_of_table(records: &SpooledRecords, by_key: bool, options: &BuildOptions) -> TableSize {
         let lengths = Lengths::of(records);
-        TableSize::new(&Plan::choose(&lengths, by_key, options).unwrap(), &lengths)
+        TableSize::new(&Plan::of_protocol(&lengths, by_key, options).unwrap(), &lengths)
     }
 
     #[test]

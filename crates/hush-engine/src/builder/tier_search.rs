@@ -2,11 +2,11 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use hush_protocol::{descriptor::MAX_TIERS, keyword::WrappedFilter};
+use hush_protocol::descriptor::MAX_TIERS;
 
 use super::{
     BuildOptions, Lengths, Plan,
-    segment_shapes::{columns_of, fullest, segment_shapes},
+    segment_shapes::{SegmentShapes, fullest},
 };
 
 /// Shares of the records that may be longer than a cut: one in the square root of two to these powers.
@@ -67,11 +67,10 @@ impl<'a> TierSearch<'a> {
     }
 
     /// The lengths at which exactly as many values go on as some blocks of a segment hold.
-    fn filling(&self, base: &Plan) -> Vec<usize> {
+    fn filling(&self, base: &Plan, beside: &SegmentShapes<'_>) -> Vec<usize> {
         let entries = &base.params.base().facts().segments.entries;
         let mut cuts = Vec::new();
-        for columns in columns_of(&base.params, base.filter) {
-            let capacity = WrappedFilter::capacity(base.filter, columns);
+        for capacity in beside.capacities() {
             for &entries in entries {
                 for lanes in 1..=LANES {
                     let slack = if lanes > 1 || entries > 1 { EVEN } else { 1.0 };
@@ -84,9 +83,9 @@ impl<'a> TierSearch<'a> {
 
     /// The cheapest tiers beside a base that ends at `first`; `fine` if their ends may be what fills their blocks.
     fn behind(&self, first: usize, base: &Plan, most: usize, fine: bool) -> Best {
-        let mut cuts = self.cuts.clone();
+        let (mut cuts, beside) = (self.cuts.clone(), SegmentShapes::beside(&base.params, base.filter));
         if fine {
-            cuts.extend(self.filling(base));
+            cuts.extend(self.filling(base, &beside));
             cuts.sort_unstable();
             cuts.dedup();
         }
@@ -101,7 +100,7 @@ impl<'a> TierSearch<'a> {
                 let Some((cost, ends)) = so_far else { continue };
                 for to in from + 1..cuts.len() {
                     let tier = known.entry((from, to));
-                    let Some(more) = *tier.or_insert_with(|| self.tier(base, cuts[from], cuts[to])) else {
+                    let Some(more) = *tier.or_insert_with(|| self.tier(&beside, cuts[from], cuts[to])) else {
                         continue;
                     };
                     if next[to].as_ref().is_none_or(|(known, _)| cost + more < *known) {
@@ -116,11 +115,11 @@ impl<'a> TierSearch<'a> {
         best
     }
 
-    /// What a tier costs beside a base.
-    fn tier(&self, base: &Plan, from: usize, to: usize) -> Option<f64> {
+    /// What a tier costs.
+    fn tier(&self, beside: &SegmentShapes<'_>, from: usize, to: usize) -> Option<f64> {
         let records = self.lengths.longer_than(from);
         let fullest = |entries| fullest(records, entries);
-        Some(segment_shapes(&base.params, base.filter, to - from, fullest).first()?.cost)
+        Some(beside.of_slots(to - from, fullest).first()?.cost)
     }
 
     /// Moves the ends so that plaintexts are full, as long as that makes the table cheaper.

@@ -4,6 +4,7 @@ use hush_store::snapshot::Choice;
 
 use super::{Linkable, Machine, Offer, Wishes, offers::plans};
 use crate::{
+    Progress,
     builder::{BuildError, BuildOptions, Lengths, Plan},
     units::Bytes,
 };
@@ -48,8 +49,9 @@ pub fn offers(
     options: &BuildOptions,
     wishes: &Wishes,
     machine: &Machine,
+    progress: &dyn Progress,
 ) -> Result<Vec<Offer>, BuildError> {
-    let ranked = ranked(&records.lengths, records.by_key, options, wishes, machine)?;
+    let ranked = ranked(&records.lengths, records.by_key, options, wishes, machine, progress)?;
     Ok(ranked.into_iter().map(|(offer, _)| offer).collect())
 }
 
@@ -58,10 +60,11 @@ pub(crate) fn choose(
     lengths: &Lengths,
     by_key: bool,
     options: &BuildOptions,
-    wishes: &Wishes,
+    progress: &dyn Progress,
 ) -> Result<Plan, BuildError> {
+    let wishes = &options.wishes.unwrap_or_default();
     let machine = options.machine.as_deref().unwrap_or(Machine::reference());
-    let mut ranked = ranked(lengths, by_key, options, wishes, machine)?.into_iter();
+    let mut ranked = ranked(lengths, by_key, options, wishes, machine, progress)?.into_iter();
     let (best, mut plan) = ranked.next().expect("some are within the budgets");
     // One of another protocol says more than the same with other columns.
     let next = ranked.map(|(offer, _)| offer).find(|offer| offer.protocol != best.protocol);
@@ -81,10 +84,11 @@ fn ranked(
     options: &BuildOptions,
     wishes: &Wishes,
     machine: &Machine,
+    progress: &dyn Progress,
 ) -> Result<Vec<(Offer, Plan)>, BuildError> {
     let payload = lengths.payload() as u64;
     let offered = |plan: Plan| (Offer::new(&plan, machine, wishes.clients), plan);
-    let all = plans(lengths, by_key, options, wishes.budgets.linkable)?.into_iter().map(offered);
+    let all = plans(lengths, by_key, options, wishes.budgets.linkable, progress)?.into_iter().map(offered);
     let (mut met, exceeding): (Vec<_>, Vec<_>) = all.partition(|(offer, _)| wishes.are_met(offer, payload));
     if met.is_empty() {
         let exceeding: Vec<Offer> = exceeding.into_iter().map(|(offer, _)| offer).collect();
@@ -121,7 +125,10 @@ mod tests {
     use hush_protocol::Protocol;
 
     use super::*;
-    use crate::planner::{Budgets, Clients, Goal, MemoryBudget};
+    use crate::{
+        Silent,
+        planner::{Budgets, Clients, Goal, MemoryBudget},
+    };
 
     fn records(count: usize, size: usize) -> Records {
         Records::new([(size, count)], true).unwrap()
@@ -129,7 +136,7 @@ mod tests {
 
     fn chosen(count: usize, size: usize, wishes: Wishes) -> Result<Plan, BuildError> {
         let options = BuildOptions { wishes: Some(wishes), ..BuildOptions::default() };
-        Plan::choose(&records(count, size).lengths, true, &options)
+        Plan::choose(&records(count, size).lengths, true, &options, &Silent)
     }
 
     fn within(budgets: Budgets) -> Wishes {
@@ -153,7 +160,8 @@ mod tests {
 
     #[test]
     fn budgets_are_kept_or_refused_with_what_binds() {
-        let default = Plan::choose(&records(1 << 20, 1024).lengths, true, &BuildOptions::default()).unwrap();
+        let default =
+            Plan::choose(&records(1 << 20, 1024).lengths, true, &BuildOptions::default(), &Silent).unwrap();
         let facts = default.params.facts();
         let upload = facts.query.total() as u64 - 1;
         let smaller = within(Budgets { upload: Some(upload), ..Budgets::default() });
@@ -182,7 +190,7 @@ mod tests {
         for (_, goal) in Goal::ALL {
             let budgets = Budgets { linkable: true, ..Budgets::default() };
             let wishes = Wishes { goal, budgets, ..Wishes::default() };
-            let offers = offers(&records, &BuildOptions::default(), &wishes, machine).unwrap();
+            let offers = offers(&records, &BuildOptions::default(), &wishes, machine, &Silent).unwrap();
             let score = |offer: &Offer| wishes.score(offer, machine.threads);
             assert!(offers.windows(2).all(|pair| score(&pair[0]) <= score(&pair[1])), "{goal}");
             let best = crate::planner::undominated(&offers);

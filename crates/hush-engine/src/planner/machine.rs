@@ -2,7 +2,11 @@
 
 use std::{fmt, sync::LazyLock};
 
-use hush_ops::path::{Step, StepShape, Work};
+use hush_he::entities::MatrixStructure;
+use hush_ops::{
+    path::{Step, StepShape, Work},
+    tiling::Tiling,
+};
 use hush_protocol::any_page::{SegmentParams, TableParams};
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +14,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
+    /// The version of this program's sizes ([`Machine::VERSION`]) by which it was measured.
+    pub version: u32,
     /// The model of its CPU, or of a device.
     pub name: String,
     /// The level of its instructions; empty of a device.
@@ -61,10 +67,14 @@ pub struct Rates {
 /// Rates by which sizes of different steps are made comparable. They cancel out where a step is predicted from
 /// one of its own size.
 const NOMINAL: Rates = Rates { bytes: 2e10, multiply_adds: 4e11, products: 8e9, butterflies: 1e10 };
-/// Bytes of operands a second, of the same kind: they are written too.
-const NOMINAL_OPERANDS: f64 = 1e10;
+/// Bytes of operands a second, of the same kind: they are written too, and laid out anew.
+const NOMINAL_OPERANDS: f64 = 2e9;
 /// Seconds of a step beside its work.
 const NOMINAL_START: f64 = 1e-5;
+/// Seconds of a hint by transforms beside them: primes and roots.
+const NOMINAL_RING_HINT_START: f64 = 5e-5;
+/// Rows that it does together.
+const RING_HINT_ROWS: usize = 16;
 
 /// One GPU, by its data sheet: 3.35 TB/s; 990 TOPS of multiply-adds of bytes, of which one of a word takes four;
 /// 132 multiprocessors
@@ -72,6 +82,9 @@ const NOMINAL_START: f64 = 1e-5;
 const H100: Rates = Rates { bytes: 3.35e12, multiply_adds: 2.47e14, products: 4.8e12, butterflies: 4.8e12 };
 
 impl Machine {
+    /// The sizes of steps, by which times are told: raised when the nominal seconds of a step change.
+    pub const VERSION: u32 = 1;
+
     /// A machine that is planned for where no other is named: measured once, two cores of a server of 2022 (`docs/plan.md`).
     pub fn reference() -> &'static Self {
         static REFERENCE: LazyLock<Machine> = LazyLock::new(|| {
@@ -87,6 +100,13 @@ impl Machine {
     /// What is wrong with it.
     pub fn from_profile(text: &str) -> Result<Self, String> {
         let machine: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if machine.version != Self::VERSION {
+            return Err(format!(
+                "it has version {}, and this program reads {}",
+                machine.version,
+                Self::VERSION
+            ));
+        }
         let is_time = |number: f64| number.is_finite() && number > 0.0;
         let all_are = match &machine.times {
             Times::Measured(timings) => {
@@ -105,7 +125,8 @@ impl Machine {
     /// A GPU of which nothing was measured.
     pub fn gpu_floors() -> Self {
         let name = "NVIDIA H100, floors by its data sheet".into();
-        Self { name, level: String::new(), threads: 1, times: Times::Floors(H100) }
+        let times = Times::Floors(H100);
+        Self { version: Self::VERSION, name, level: String::new(), threads: 1, times }
     }
 
     /// Whether times are what it takes at least, and not what was measured.
@@ -154,6 +175,11 @@ impl fmt::Debug for Machine {
 
 /// Seconds of a step at [`NOMINAL`] rates.
 pub(super) fn nominal_seconds(shape: &StepShape, batch: usize) -> f64 {
+    if let StepShape::LweHint { db, matrix, .. } = shape
+        && let MatrixStructure::Ring { degree } = matrix.structure()
+    {
+        return batch as f64 * nominal_ring_hint(*db, matrix.n(), degree);
+    }
     let Work { bytes, operand_bytes, multiply_adds, products, transforms, .. } = shape.work(batch);
     NOMINAL_START
         + bytes / NOMINAL.bytes
@@ -163,9 +189,23 @@ pub(super) fn nominal_seconds(shape: &StepShape, batch: usize) -> f64 {
         + transforms * butterflies(shape) / NOMINAL.butterflies
 }
 
+/// The same of a hint by a matrix of rings of `degree`: by transforms of the columns and of A, of two primes, and back of all n.
+fn nominal_ring_hint(db: Tiling, n: usize, degree: usize) -> f64 {
+    let rows = db.rows().next_multiple_of(RING_HINT_ROWS);
+    let (blocks, elements) = (db.cols().div_ceil(degree), n / degree);
+    let transforms = 2 * (rows * (blocks + elements) + blocks * elements);
+    let products = 2 * rows * blocks * elements * degree;
+    let seconds = products as f64 / NOMINAL.products;
+    NOMINAL_RING_HINT_START + seconds + transforms as f64 * butterflies_of(degree) / NOMINAL.butterflies
+}
+
 /// Butterflies of a transform.
 fn butterflies(shape: &StepShape) -> f64 {
-    shape.ring().map_or(0.0, |ring| (ring.degree() / 2) as f64 * f64::from(ring.degree().ilog2()))
+    shape.ring().map_or(0.0, |ring| butterflies_of(ring.degree()))
+}
+
+fn butterflies_of(degree: usize) -> f64 {
+    (degree / 2) as f64 * f64::from(degree.ilog2())
 }
 
 /// By how much more than nominally a step takes: between the measured shapes and batches that are nearest. Of a set that was not

@@ -1,13 +1,15 @@
 //! The tables that some records could have: protocols, parameter sets, forms, columns, tiers.
 
 use hush_cpu::Cpu;
-use hush_he::params::MIN_SECURITY_BITS;
+use hush_he::{HeError, params::MIN_SECURITY_BITS};
 use hush_ops::path::Footprint;
-use hush_protocol::{Protocol, any_page::Slots, facts::DbForm, presets::presets_of};
+use hush_protocol::{Protocol, ProtocolError, any_page::Slots, facts::DbForm, presets::presets_of};
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::Machine;
 use crate::{
+    Progress,
     builder::{BuildError, BuildOptions, Lengths, Plan, Tiers},
     hosted::host_batch,
 };
@@ -193,33 +195,80 @@ pub(crate) fn plans(
     by_key: bool,
     options: &BuildOptions,
     linkable: bool,
+    progress: &dyn Progress,
 ) -> Result<Vec<Plan>, BuildError> {
     // What is named is allowed.
     let linkable =
         linkable || options.protocol.is_some() || options.preset.is_some() || options.form.is_some();
-    let (mut plans, mut error) = (Vec::new(), None);
     let is_asked = |own: &Protocol| match options.protocol {
         Some(asked) => asked == *own,
         None => options.columns.is_none() || own.page().has_columns(),
     };
-    for protocol in Protocol::ALL.iter().copied().filter(is_asked) {
-        for preset in sets(protocol, options) {
-            if !linkable && has_keys(protocol, &preset) {
-                continue;
-            }
-            for form in forms(options) {
-                let own = BuildOptions {
-                    protocol: Some(protocol),
-                    preset: Some(preset.clone()),
-                    form,
-                    ..options.clone()
-                };
-                match variants(lengths, by_key, &own) {
-                    Ok(found) => plans.extend(found),
-                    // Of the forms, some have only one.
-                    Err(BuildError::NoForm { .. }) => {}
-                    Err(reason) => error = error.or(Some(reason)),
+    let protocols: Vec<Protocol> = Protocol::ALL.iter().copied().filter(is_asked).collect();
+    let sets_of = |protocol| -> Vec<String> {
+        let sets = sets(protocol, options).into_iter();
+        sets.filter(|set| linkable || !has_keys(protocol, set)).collect()
+    };
+    if let (true, Some(unknown)) =
+        (protocols.iter().all(|own| sets(*own, options).is_empty()), &options.preset)
+    {
+        return Err(ProtocolError::from(HeError::UnknownPreset(unknown.clone())).into());
+    }
+    progress.start("plan", protocols.len() as u64, "protocols");
+    let found: Vec<_> = protocols
+        .par_iter()
+        .with_max_len(1)
+        .map(|&protocol| {
+            progress.check()?;
+            let found = of_protocol(lengths, by_key, &sets_of(protocol), protocol, options);
+            progress.advance(1);
+            found
+        })
+        .collect();
+    let (mut plans, mut error) = (Vec::new(), None);
+    for found in found {
+        match found {
+            Ok(found) => plans.extend(found),
+            Err(reason) if reason.is_cancelled() => return Err(reason),
+            Err(reason) => error = error.or(Some(reason)),
+        }
+    }
+    match (plans.is_empty(), error) {
+        (true, Some(error)) => Err(error),
+        _ => Ok(plans),
+    }
+}
+
+/// The tables of a protocol with these parameter sets, or why there is none.
+fn of_protocol(
+    lengths: &Lengths,
+    by_key: bool,
+    sets: &[String],
+    protocol: Protocol,
+    options: &BuildOptions,
+) -> Result<Vec<Plan>, BuildError> {
+    let mut options = options.clone();
+    // All keys are in a table's first tier: where this is a single block, a query grows with them, and tiers save nothing of it.
+    if options.protocol.is_none()
+        && !protocol.page().has_columns()
+        && matches!(options.tiers, Tiers::AtMost(_))
+    {
+        options.tiers = Tiers::AtMost(1);
+    }
+    options.protocol = Some(protocol);
+    let (mut plans, mut error, mut ends) = (Vec::<Plan>::new(), None, None);
+    for set in sets {
+        for form in forms(&options) {
+            let own = BuildOptions { preset: Some(set.clone()), form, ..options.clone() };
+            match variants(lengths, by_key, &own, ends.as_deref()) {
+                Ok(found) => {
+                    // To look for tiers takes time, and those that suit one set suit the others about as well.
+                    ends = ends.or_else(|| found.last().map(|suitable| suitable.ends.clone()));
+                    plans.extend(found);
                 }
+                // Of the forms, some have only one.
+                Err(BuildError::NoForm { .. }) => {}
+                Err(reason) => error = error.or(Some(reason)),
             }
         }
     }
@@ -248,30 +297,34 @@ fn forms(options: &BuildOptions) -> Vec<Option<DbForm>> {
     options.form.map_or(FORMS.map(Some).to_vec(), |form| vec![Some(form)])
 }
 
-/// The tables of a protocol, set and form: with tiers, if they pay, and without; each with the columns that suit it, more
-/// and fewer.
-fn variants(lengths: &Lengths, by_key: bool, options: &BuildOptions) -> Result<Vec<Plan>, BuildError> {
-    let suitable = Plan::of_protocol(lengths, by_key, options)?;
-    let (facts, longest) = (suitable.params.facts(), lengths.ends().1);
-    let (columns, has_columns) = (facts.shape.columns, facts.protocol.page().has_columns());
-    let one = matches!(options.tiers, Tiers::AtMost(_)) && suitable.ends.len() > 1;
-    let tiers = [Some(suitable.ends.clone()), one.then(|| vec![longest])].into_iter().flatten();
+/// The tables of a protocol, set and form: with tiers, those that end at `known` or else the cheapest, if they pay, and without;
+/// each with the columns that suit it, more and fewer. What suits best is the last.
+fn variants(
+    lengths: &Lengths,
+    by_key: bool,
+    options: &BuildOptions,
+    known: Option<&[usize]>,
+) -> Result<Vec<Plan>, BuildError> {
+    let (is_free, longest) = (matches!(options.tiers, Tiers::AtMost(_)), lengths.ends().1);
+    let plan = |tiers: Tiers, columns| {
+        Plan::of_protocol(lengths, by_key, &BuildOptions { tiers, columns, ..options.clone() })
+    };
+    // Where no value has a byte, there is no end that could be named.
+    let ending =
+        |ends: &[usize]| if longest == 0 { options.tiers.clone() } else { Tiers::Ends(ends.to_vec()) };
+    let tiers = known.map_or_else(|| options.tiers.clone(), ending);
+    let suitable = plan(tiers, options.columns)?;
+    let facts = suitable.params.facts();
+    let may_vary = options.columns.is_none() && facts.protocol.page().has_columns();
+    let one = (is_free && suitable.ends.len() > 1).then(|| vec![longest]);
     let mut plans = Vec::new();
-    for ends in tiers {
-        let tiers = if longest == 0 { options.tiers.clone() } else { Tiers::Ends(ends.clone()) };
-        let with = |columns| {
-            Plan::of_protocol(
-                lengths,
-                by_key,
-                &BuildOptions { tiers: tiers.clone(), columns, ..options.clone() },
-            )
-        };
+    for ends in [Some(suitable.ends.clone()), one].into_iter().flatten() {
         if ends != suitable.ends {
-            plans.extend(with(options.columns));
+            plans.extend(plan(ending(&ends), options.columns));
         }
-        if options.columns.is_none() && has_columns {
-            let others = COLUMNS.map(|times| ((columns as f64 * times) as usize).max(1));
-            plans.extend(others.into_iter().filter_map(|columns| with(Some(columns)).ok()));
+        if may_vary {
+            let others = COLUMNS.map(|times| ((facts.shape.columns as f64 * times) as usize).max(1));
+            plans.extend(others.into_iter().filter_map(|columns| plan(ending(&ends), Some(columns)).ok()));
         }
     }
     plans.push(suitable);

@@ -7,11 +7,16 @@ use thiserror::Error;
 use super::{Clients, Offer};
 use crate::units::{Bytes, Seconds};
 
+/// Bytes that a server takes without any table: tables that are much shorter are not told apart by their memory.
+const SERVER_BYTES: u64 = 64 << 20;
+
 /// What is to be as little as possible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Goal {
-    /// The time of a look-up: the server's, and that of sending.
+    /// The time of a look-up, and the memory of a server, equally: half of one is worth twice the other.
     #[default]
+    Balance,
+    /// The time of a look-up: the server's, and that of sending.
     Latency,
     /// What a look-up sends and receives.
     Bytes,
@@ -23,8 +28,13 @@ pub enum Goal {
 
 impl Goal {
     /// Every goal, by name.
-    pub const ALL: [(&'static str, Goal); 4] =
-        [("latency", Self::Latency), ("bytes", Self::Bytes), ("memory", Self::Memory), ("cost", Self::Cost)];
+    pub const ALL: [(&'static str, Goal); 5] = [
+        ("balance", Self::Balance),
+        ("latency", Self::Latency),
+        ("bytes", Self::Bytes),
+        ("memory", Self::Memory),
+        ("cost", Self::Cost),
+    ];
 }
 
 impl FromStr for Goal {
@@ -34,7 +44,7 @@ impl FromStr for Goal {
         let found = Self::ALL.into_iter().find(|(own, _)| *own == name);
         found
             .map(|(_, goal)| goal)
-            .ok_or_else(|| format!("unknown goal '{name}': use latency, bytes, memory or cost"))
+            .ok_or_else(|| format!("unknown goal '{name}': use balance, latency, bytes, memory or cost"))
     }
 }
 
@@ -158,6 +168,7 @@ impl Wishes {
     /// The goal as a number: less is better.
     pub fn score(&self, offer: &Offer, threads: usize) -> f64 {
         match self.goal {
+            Goal::Balance => self.latency(offer) * (offer.server_bytes + SERVER_BYTES) as f64,
             Goal::Latency => self.latency(offer),
             Goal::Bytes => offer.bytes(self.clients.lookups),
             Goal::Memory => offer.server_bytes as f64,

@@ -1,9 +1,9 @@
 //! The shapes that are chosen for tables whose answers are packed, off the beaten track: one record, slots of a byte and of many
-//! planes, every protocol; and where `auto` chooses column packing. Nothing is built.
+//! planes, every protocol. Nothing is built.
 
 use hush_he::params::{
-    COLPACK_N2048_Q52, ColumnParams, DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_COLPACK_PLAIN,
-    INSECURE_PACK_N256, PACK_M31, PackParams, VIPIR_N4096_3X29,
+    COLPACK_N2048_Q52, ColumnParams, INSECURE_COLPACK_N256, INSECURE_COLPACK_PLAIN, INSECURE_PACK_N256,
+    PACK_M31, PackParams, VIPIR_N4096_3X29,
 };
 use hush_protocol::{
     Protocol,
@@ -182,71 +182,6 @@ fn small_tables_are_one_entry() {
     // 10,000 records of 100 bytes: 20 lanes share the plaintext.
     let table = default(Protocol::Colpack, 10_000, 100);
     assert_eq!((table.shape().columns, table.shape().blocks, table.lanes()), (500, 20, 20));
-}
-
-fn auto(column: Option<&ColumnParams>, slots: usize, slot_bytes: usize) -> Protocol {
-    layout::auto_protocol(&DEFAULT_LWE, column, slots, slot_bytes, None)
-}
-
-#[test]
-fn auto_takes_colpack() {
-    for (slots, slot_bytes) in [
-        (GIB / 4096, 4096),
-        (64 * GIB / 4096, 4096),
-        (1 << 20, 1024),
-        (100_000, 100),
-        (10_000, 1000),
-        (10_000, 100),
-        (50_000, 20),
-        (1_000_000, 1),
-    ] {
-        assert_eq!(
-            auto(Some(&COLPACK_N2048_Q52), slots, slot_bytes),
-            Protocol::Colpack,
-            "{slots} x {slot_bytes}"
-        );
-    }
-}
-
-/// Where a look-up would be as long as the table, where pack columns would be longer than it and 512 MiB, and where there is no
-/// set of parameters.
-#[test]
-fn auto_takes_something_else() {
-    for (slots, slot_bytes) in [(1, 1), (1, 100_000), (10, 1000), (100, 100), (300, 100)] {
-        let auto = auto(Some(&COLPACK_N2048_Q52), slots, slot_bytes);
-        assert_ne!(auto, Protocol::Colpack, "{slots} x {slot_bytes}: the table is as short as a look-up");
-        let look_up = default(Protocol::Colpack, slots, slot_bytes);
-        assert!(look_up.query_bytes().total() + look_up.answer_bytes() >= slots * slot_bytes);
-    }
-    // Pack columns are 8 KiB a row: those of 65,536 rows are accepted in any table, those of a MiB of rows in one of 8 GiB.
-    for (slots, slot_bytes, colpack) in [
-        (100, 1 << 16, true),
-        (100, (1 << 16) + 1, false),
-        (8191, 1 << 16, true),
-        (8191, 1 << 20, false),
-        (8192, 1 << 20, true),
-    ] {
-        let auto = auto(Some(&COLPACK_N2048_Q52), slots, slot_bytes);
-        assert_eq!(auto == Protocol::Colpack, colpack, "{slots} x {slot_bytes}: {auto}");
-    }
-    for (slots, slot_bytes) in [(GIB / 4096, 4096), (1 << 20, 1024), (10_000, 100), (1, 1)] {
-        let without = auto(None, slots, slot_bytes);
-        assert!(matches!(without, Protocol::Simple | Protocol::Frodo), "{slots} x {slot_bytes}: {without}");
-    }
-    assert_eq!(auto(None, GIB / 4096, 4096), Protocol::Simple);
-}
-
-/// The columns that are asked for decide, not those of the default shape.
-#[test]
-fn auto_judges_the_columns_that_are_wanted() {
-    let auto = |columns, slots, slot_bytes| {
-        layout::auto_protocol(&DEFAULT_LWE, Some(&COLPACK_N2048_Q52), slots, slot_bytes, Some(columns))
-    };
-    // 1 GiB: with 8,192 columns pack columns are as long as the table, with half as many twice as long.
-    assert_eq!(auto(1 << 13, GIB / 4096, 4096), Protocol::Colpack);
-    assert_eq!(auto(1 << 12, GIB / 4096, 4096), Protocol::Simple);
-    // A table that frodo would suit has no columns to choose there.
-    assert_eq!(auto(7, 20, 40), Protocol::Simple);
 }
 
 /// Both protocols stay at or above 2^14 columns where a table has as many slots a lane.

@@ -18,9 +18,8 @@ use hush_engine::{
 /// Goal and budgets.
 #[derive(Args, Clone)]
 pub(super) struct WishArgs {
-    /// What is to be little: latency (the server's time and that of sending), bytes (sent and received), memory (of a server) or
-    /// cost (cores and traffic).
-    /// latency if not given.
+    /// What is to be little: latency (the server's time and that of sending), bytes (sent and received), memory (of a server), cost
+    /// (cores and traffic) or, if none is given, balance (latency times memory).
     #[arg(long, value_name = "GOAL")]
     goal: Option<Goal>,
     /// Longest query: 100K.

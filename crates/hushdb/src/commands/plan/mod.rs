@@ -73,7 +73,6 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
         (None, BackendChoice::Cuda) => Arc::new(Machine::gpu_floors()),
         (None, _) => wishes::this_machine(super::threads(args.threads), args.recalibrate, &progress)?,
     };
-    progress.finish();
     if let Some(path) = &args.save_machine {
         wishes::save_machine(&machine, path)?;
     }
@@ -86,7 +85,8 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
         tiers: Tiers::AtMost(args.max_tiers as usize),
         ..BuildOptions::default()
     };
-    let offers = planner::offers(&records, &options, &listed, &machine)?;
+    let offers = planner::offers(&records, &options, &listed, &machine, &progress)?;
+    progress.finish();
     let best = undominated(&offers);
     let may_link = asked.budgets.linkable || args.protocol.is_some();
     let is_taken = |offer: &&Offer| may_link || offer.linkable == planner::Linkable::Nothing;

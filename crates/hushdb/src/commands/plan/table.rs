@@ -38,7 +38,7 @@ pub(super) fn print(all: &Shown<'_>) {
     let line = |cells: [&str; 11]| {
         let [mark, protocol, preset, shape, up, down, setup, server, latency, time, rate] = cells;
         let line = format!(
-            "{mark:1} {protocol:<12}{preset:<28}{shape:<26}{up:>10}{down:>11}{setup:>13}{server:>11}{latency:>11}{time:>11}{rate:>11}"
+            "{mark:1} {protocol:<12}{preset:<28}{shape:<36}{up:>10}{down:>11}{setup:>13}{server:>11}{latency:>11}{time:>11}{rate:>11}"
         );
         println!("{}", line.trim_end());
     };
