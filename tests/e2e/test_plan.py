@@ -2,7 +2,10 @@
 
 import json
 import os
+import shlex
+import subprocess
 
+from harness import BINARY
 from keyed import KeyedTest, values
 
 # Every binary measures the machine once; the profile of another one is given instead where times do not matter.
@@ -82,6 +85,11 @@ class PlanTest(KeyedTest):
             self.assertEqual(self.hushdb(*args, "--plot", self.dir / name).returncode, 0)
             self.assertEqual((self.dir / name).read_bytes()[: len(start)], start)
         self.assertIn(".svg or a .png", self.fails(*args, "--plot", self.dir / "plan.gif"))
+
+    def test_whoever_reads_it_may_stop(self):
+        args = [str(arg) for arg in (BINARY, "plan", "--machine", self.machine, "--records", 1000, "--size", 1, "--all", "--json")]
+        result = subprocess.run(f"{shlex.join(args)} | true; exit ${{PIPESTATUS[0]}}", shell=True, executable="/bin/bash", capture_output=True)
+        self.assertEqual((result.returncode, b"panicked" in result.stderr), (0, False), result.stderr)
 
     def test_gpus_have_floors_and_it_says_so(self):
         text = self.hushdb("plan", "--backend", "cuda", "--records", 10_000, "--size", 100).stdout

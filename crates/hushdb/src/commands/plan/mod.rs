@@ -4,7 +4,13 @@ mod plot;
 mod records;
 mod table;
 
-use std::{error::Error, num::NonZeroUsize, path::PathBuf, sync::Arc};
+use std::{
+    error::Error,
+    io::{ErrorKind, Write, stdout},
+    num::NonZeroUsize,
+    path::PathBuf,
+    sync::Arc,
+};
 
 use clap::Args;
 use hush_engine::{
@@ -96,18 +102,19 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
         plot::draw(path, shown, chosen.as_ref(), &asked)?;
     }
     if args.json {
-        shown.iter().try_for_each(|offer| -> Result<(), serde_json::Error> {
-            println!("{}", serde_json::to_string(offer)?);
-            Ok(())
-        })?;
+        let lines = shown.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        print(&(lines.join("\n") + "\n"))?;
     } else {
-        table::print(&table::Shown {
-            records: &records,
-            machine: &machine,
-            wishes: &asked,
-            shown,
-            chosen: chosen.as_ref(),
-        });
+        let (records, machine, wishes, chosen) = (&records, &machine, &asked, chosen.as_ref());
+        print(&table::text(&table::Shown { records, machine, wishes, shown, chosen }))?;
     }
     Ok(())
+}
+
+/// Writes to standard output. That whoever reads it has seen enough is no error.
+fn print(text: &str) -> Result<(), String> {
+    match stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome.map_err(|error| format!("cannot write the output: {error}")),
+    }
 }

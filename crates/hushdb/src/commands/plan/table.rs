@@ -21,75 +21,69 @@ pub(super) struct Shown<'a> {
     pub(super) chosen: Option<&'a Offer>,
 }
 
-pub(super) fn print(all: &Shown<'_>) {
+/// The table, and what its columns mean.
+pub(super) fn text(all: &Shown<'_>) -> String {
     let Shown { records, machine, wishes, shown, chosen } = all;
     let (name, level, threads) = (&machine.name, &machine.level, machine.threads);
-    println!(
+    let mut lines = vec![format!(
         "{} values of {}, for {name}{}{}",
         records.count(),
         bytes(records.payload()),
         if level.is_empty() { String::new() } else { format!(", {level}") },
         if machine.is_floor() { String::new() } else { format!(", {threads} threads") }
-    );
+    )];
     if machine.is_floor() {
-        println!("times are floors: what it takes at least, as no such device was measured");
+        lines.push("times are floors: what it takes at least, as no such device was measured".into());
     }
-    println!();
-    let line = |cells: [&str; 11]| {
-        let [mark, protocol, preset, shape, up, down, setup, server, latency, time, rate] = cells;
-        let line = format!(
-            "{mark:1} {protocol:<12}{preset:<28}{shape:<36}{up:>10}{down:>11}{setup:>13}{server:>11}{latency:>11}{time:>11}{rate:>11}"
-        );
-        println!("{}", line.trim_end());
-    };
-    line([
-        "",
-        "protocol",
-        "set",
-        "columns x blocks, tiers",
-        "up",
-        "down",
-        "once",
-        "server",
-        "look-up",
-        "server's",
-        "a second",
-    ]);
-    for offer in shown.iter().take(MOST) {
-        let mark = if *chosen == Some(offer) { "*" } else { "" };
-        let tiers =
-            if offer.tiers.len() > 1 { format!(", {} tiers", offer.tiers.len()) } else { String::new() };
-        let form = offer.form.map_or(String::new(), |form| format!(", {form}"));
-        let shape = format!("{} x {}{tiers}{form}", offer.geometry.columns, offer.geometry.blocks);
-        let setup = if offer.setup_bytes() == 0 { "-".into() } else { bytes(offer.setup_bytes()) };
-        let setup = if offer.linkable == Linkable::Lookups { format!("{setup}!") } else { setup };
-        line([
-            mark,
-            offer.protocol.name(),
-            offer.preset,
-            &shape,
-            &bytes(offer.bytes_up),
-            &bytes(offer.bytes_down),
-            &setup,
-            &bytes(offer.server_bytes),
-            &Seconds(wishes.latency(offer)).to_string(),
-            &Seconds(offer.seconds).to_string(),
-            &format!("{:.1}", offer.queries_per_second),
-        ]);
-    }
+    lines.push(String::new());
+    let columns = "columns x blocks, tiers";
+    lines.push(row([
+        "", "protocol", "set", columns, "up", "down", "once", "server", "look-up", "server's", "a second",
+    ]));
+    lines.extend(shown.iter().take(MOST).map(|offer| offered(offer, wishes, *chosen == Some(offer))));
     if shown.len() > MOST {
-        println!("  and {} more: --json has all", shown.len() - MOST);
+        lines.push(format!("  and {} more: --json has all", shown.len() - MOST));
     }
-    println!();
-    println!(
+    lines.push(String::new());
+    lines.push(format!(
         "by {}; look-up: with sending at {} and {} Mbit/s and a share of what is sent once, of {} look-ups",
         wishes.goal, wishes.network.up, wishes.network.down, wishes.clients.lookups
-    );
+    ));
     if shown.iter().any(|offer| offer.linkable == Linkable::Lookups) {
-        println!("!: queries name the client's keys, so a server can tell which look-ups are of one client");
+        let linked = "so a server can tell which look-ups are of one client";
+        lines.push(format!("!: queries name the client's keys, {linked}"));
     }
-    match chosen {
-        Some(offer) => println!("*: hushdb build .. {}", offer.options()),
-        None => println!("without --linkable there is none of these that a build takes"),
-    }
+    lines.push(match chosen {
+        Some(offer) => format!("*: hushdb build .. {}", offer.options()),
+        None => "without --linkable there is none of these that a build takes".into(),
+    });
+    lines.join("\n") + "\n"
+}
+
+fn row(cells: [&str; 11]) -> String {
+    let [mark, protocol, preset, shape, up, down, setup, server, latency, time, rate] = cells;
+    let row = format!(
+        "{mark:1} {protocol:<12}{preset:<28}{shape:<36}{up:>10}{down:>11}{setup:>13}{server:>11}{latency:>11}{time:>11}{rate:>11}"
+    );
+    row.trim_end().to_owned()
+}
+
+fn offered(offer: &Offer, wishes: &Wishes, is_chosen: bool) -> String {
+    let tiers = if offer.tiers.len() > 1 { format!(", {} tiers", offer.tiers.len()) } else { String::new() };
+    let form = offer.form.map_or(String::new(), |form| format!(", {form}"));
+    let setup = if offer.setup_bytes() == 0 { "-".into() } else { bytes(offer.setup_bytes()) };
+    let is_linkable = offer.linkable == Linkable::Lookups;
+    row([
+        if is_chosen { "*" } else { "" },
+        offer.protocol.name(),
+        offer.preset,
+        &format!("{} x {}{tiers}{form}", offer.geometry.columns, offer.geometry.blocks),
+        &bytes(offer.bytes_up),
+        &bytes(offer.bytes_down),
+        &if is_linkable { format!("{setup}!") } else { setup },
+        &bytes(offer.server_bytes),
+        &Seconds(wishes.latency(offer)).to_string(),
+        &Seconds(offer.seconds).to_string(),
+        &format!("{:.1}", offer.queries_per_second),
+    ])
 }
