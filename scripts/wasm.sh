@@ -19,14 +19,7 @@ packages=(rustc-web rust-web-src lld)
 can_build_std() {
     [ -x "$rustc" ] && [ -f "$("$rustc" --print sysroot)/lib/rustlib/src/rust/library/Cargo.toml" ] && command -v wasm-ld >/dev/null
 }
-install_packages() {
-    local root=()
-    [ "$(id -u)" = 0 ] || root=(sudo -n)
-    echo "wasm: installing ${packages[*]}" >&2
-    "${root[@]}" apt-get -qq update
-    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${packages[@]}" >/dev/null
-}
-if ! can_build_std && ! { command -v apt-get >/dev/null && install_packages && can_build_std; }; then
+if ! can_build_std && ! { "${0%/*}/install.sh" "${packages[@]}" && can_build_std; }; then
     echo "wasm: no standard library for $target here. Install one: 'rustup target add $target', or on Debian" >&2
     echo "'apt-get install ${packages[*]}'; then run it again." >&2
     exit 1

@@ -1,4 +1,4 @@
-//! One TCP connection: timeouts, byte counts, orderly close.
+//! One connection, over TCP or TLS: timeouts, byte counts, orderly close.
 
 use std::{
     future::poll_fn,
@@ -26,6 +26,7 @@ use crate::{
     connections::{Activity, Place, WatchedBody},
     pace::Pace,
     state::Server,
+    tls::Tls,
 };
 
 /// The most bytes of a request's headers.
@@ -37,17 +38,45 @@ const LINGER: Duration = Duration::from_secs(1);
 /// turns true or its place is another's.
 pub(crate) async fn serve(
     tcp: TcpStream,
+    tls: Option<Arc<Tls>>,
     server: Arc<Server>,
     router: Router,
     place: Place,
     mut stopped: watch::Receiver<bool>,
 ) {
     let Ok(peer) = tcp.peer_addr() else { return };
-    let activity = place.activity.clone();
     // A response is written in few large pieces: waiting to merge them only adds delay.
     if let Err(error) = tcp.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY was refused");
     }
+    let header_timeout = server.config.header_timeout;
+    let stream = MeteredStream::new(tcp, server, place.activity.clone());
+    let Some(tls) = tls else {
+        return speak(stream, peer, header_timeout, router, place, stopped).await;
+    };
+    let shake_hands = tokio::time::timeout(header_timeout, tls.acceptor().accept(stream));
+    let shaken = tokio::select! {
+        shaken = shake_hands => shaken,
+        () = place.activity.told_to_close() => return,
+        _ = stopped.wait_for(|stopped| *stopped) => return,
+    };
+    match shaken {
+        Ok(Ok(stream)) => speak(stream, peer, header_timeout, router, place, stopped).await,
+        Ok(Err(error)) => tracing::debug!(%error, "no TLS"),
+        Err(_) => tracing::debug!("no TLS in time"),
+    }
+}
+
+/// Speaks HTTP over a stream until it ends.
+async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    peer: SocketAddr,
+    header_timeout: Duration,
+    router: Router,
+    place: Place,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let activity = place.activity.clone();
     let asked = activity.clone();
     let service = service_fn(move |mut request: Request<Incoming>| {
         asked.asked();
@@ -57,12 +86,11 @@ pub(crate) async fn serve(
         let answer = |response: Response| response.map(|body| WatchedBody::new(body, activity));
         router.clone().call(request).map_ok(answer)
     });
-    let header_timeout = server.config.header_timeout;
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(header_timeout)
         .max_header_size(MAX_HEADER_BYTES)
-        .serve_connection(TokioIo::new(MeteredStream::new(tcp, server, activity.clone())), service);
+        .serve_connection(TokioIo::new(stream), service);
     let mut ended = tokio::select! {
         ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => Some(ended),
         () = activity.told_to_close() => {
@@ -80,7 +108,7 @@ pub(crate) async fn serve(
     if let Some(Err(error)) = ended {
         tracing::debug!(%error, "connection failed");
     }
-    linger(connection.into_parts().io.into_inner().tcp).await;
+    linger(connection.into_parts().io.into_inner()).await;
     drop(place);
 }
 
@@ -96,11 +124,11 @@ pub(crate) fn refuse(tcp: &TcpStream) {
 
 /// Closes in order. A client that is still sending a request which was refused would lose the
 /// response to a reset if the socket were dropped with unread bytes in it.
-async fn linger(mut tcp: TcpStream) {
+async fn linger(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let read_rest = async {
-        tcp.shutdown().await?;
+        stream.shutdown().await?;
         let mut discarded = vec![0; 16 << 10];
-        while tcp.read(&mut discarded).await? > 0 {}
+        while stream.read(&mut discarded).await? > 0 {}
         io::Result::Ok(())
     };
     // The client may have gone already, or go on sending: either way the socket closes now.

@@ -14,11 +14,12 @@
 //! | `keys/` | evaluation keys of clients: on disk, and ready in memory |
 //! | `batch.rs` | concurrent queries become one scan |
 //! | `turns.rs` | what waits for a scan, each client in turn |
+//! | `tls.rs` | TLS, with certificates that are read again |
 //! | `throttle.rs` | queries per second and address |
 //! | `problem.rs` | errors as RFC 9457 problem documents |
 //! | `metrics.rs` | Prometheus metrics |
 //!
-//! The server speaks HTTP/1.1 without TLS: a proxy in front of it terminates TLS. Nothing that it
+//! The server speaks HTTP/1.1, with TLS or behind a proxy that terminates TLS. Nothing that it
 //! counts, logs or sends depends on the key that a client looks up: it never learns one.
 
 mod batch;
@@ -37,6 +38,7 @@ mod routes;
 mod state;
 mod tables;
 mod throttle;
+mod tls;
 mod turns;
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
@@ -51,6 +53,7 @@ pub use config::{ServerConfig, Throttle};
 pub use error::ServerError;
 pub use operator::{Operator, OperatorError};
 pub use tables::Tables;
+pub use tls::{Tls, TlsError, TlsFiles};
 
 use connections::{Connections, Place};
 use keys::Keys;
@@ -66,6 +69,8 @@ const MAX_ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 pub struct Listeners {
     /// For everybody.
     pub public: TcpListener,
+    /// What `public` speaks, if not plain HTTP.
+    pub tls: Option<Arc<Tls>>,
     /// For health and metrics, which `public` does not have then; connections here are counted by themselves.
     pub health: Option<TcpListener>,
     /// For who runs the server, and who then does what is asked for. Whoever reaches it may ask.
@@ -74,17 +79,19 @@ pub struct Listeners {
 
 impl From<TcpListener> for Listeners {
     fn from(public: TcpListener) -> Listeners {
-        Listeners { public, health: None, admin: None }
+        Listeners { public, tls: None, health: None, admin: None }
     }
 }
 
 impl Listeners {
-    fn with_endpoints(self) -> Vec<(TcpListener, Endpoints)> {
+    fn with_endpoints(self) -> Vec<(TcpListener, Option<Arc<Tls>>, Endpoints)> {
         let mut all = match self.health {
-            None => vec![(self.public, Endpoints::All)],
-            Some(health) => vec![(self.public, Endpoints::Tables), (health, Endpoints::Health)],
+            None => vec![(self.public, self.tls, Endpoints::All)],
+            Some(health) => {
+                vec![(self.public, self.tls, Endpoints::Tables), (health, None, Endpoints::Health)]
+            }
         };
-        all.extend(self.admin.map(|(admin, _)| (admin, Endpoints::Admin)));
+        all.extend(self.admin.map(|(admin, _)| (admin, None, Endpoints::Admin)));
         all
     }
 }
@@ -119,10 +126,13 @@ pub async fn run(
     let mut background = JoinSet::new();
     background.spawn(keys::tidy_up(server.clone()));
     background.spawn(tables::drop_replaced(tables.clone()));
+    if let Some(tls) = &listeners.tls {
+        background.spawn(tls.clone().watch());
+    }
     let (stop, stopped) = watch::channel(false);
     let mut accepting = JoinSet::new();
-    for (listener, endpoints) in listeners.with_endpoints() {
-        accepting.spawn(accept_all(listener, endpoints, server.clone(), stopped.clone()));
+    for (listener, tls, endpoints) in listeners.with_endpoints() {
+        accepting.spawn(accept_all(listener, tls, endpoints, server.clone(), stopped.clone()));
     }
     let _ = shutdown.await;
     server.stop();
@@ -135,6 +145,7 @@ pub async fn run(
 /// Serves connections until `stopped` turns true. Returns those that are still open then.
 async fn accept_all(
     listener: TcpListener,
+    tls: Option<Arc<Tls>>,
     endpoints: Endpoints,
     server: Arc<Server>,
     mut stopped: watch::Receiver<bool>,
@@ -149,20 +160,29 @@ async fn accept_all(
         let (tcp, place) = tokio::select! {
             biased;
             _ = stopped.wait_for(|stopped| *stopped) => return connections,
-            accepted = accept(&listener, &places) => accepted,
+            accepted = accept(&listener, tls.is_some(), &places) => accepted,
         };
         while connections.try_join_next().is_some() {}
-        connections.spawn(connection::serve(tcp, server.clone(), router.clone(), place, stopped.clone()));
+        connections.spawn(connection::serve(
+            tcp,
+            tls.clone(),
+            server.clone(),
+            router.clone(),
+            place,
+            stopped.clone(),
+        ));
     }
 }
 
 /// Waits for a connection, then for a place for it.
-async fn accept(listener: &TcpListener, places: &Arc<Connections>) -> (TcpStream, Place) {
+async fn accept(listener: &TcpListener, is_tls: bool, places: &Arc<Connections>) -> (TcpStream, Place) {
     let mut pause = Duration::from_millis(10);
     loop {
         match listener.accept().await {
             Ok((tcp, peer)) => match places.place(peer.ip().into()).await {
                 Some(place) => return (tcp, place),
+                // Words would have to wait for a handshake.
+                None if is_tls => drop(tcp),
                 None => connection::refuse(&tcp),
             },
             Err(error) => {

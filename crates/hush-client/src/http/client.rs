@@ -21,7 +21,7 @@ impl HttpClient {
     /// [`HttpError`] if the URL is none, the server is not reached, or it is no server of this API.
     pub fn connect(url: &str, options: HttpOptions) -> Result<Self, HttpError> {
         let url = ServerUrl::parse(url)?;
-        let transport = Transport::new(&url, &options);
+        let transport = Transport::new(&url, &options)?;
         let host = FileHost::new(&options.cache, options.observer.clone()).map_err(HttpError::Cache)?;
         let server = transport.drive(Server::connect(url, options.session(), Arc::new(host)))?;
         Ok(Self { transport, server })

@@ -39,8 +39,21 @@ pub struct HttpOptions {
     pub connect_timeout: Duration,
     /// Longest silence of the server, the time it takes to answer included.
     pub silence_timeout: Duration,
+    /// How servers and this client prove who they are.
+    pub tls: TlsOptions,
     /// Receives progress.
     pub observer: Observer,
+}
+
+/// How servers with TLS and clients prove who they are.
+#[derive(Clone, Debug, Default)]
+pub struct TlsOptions {
+    /// Certificates, in PEM, of who may sign those of servers; the system's own if none.
+    pub ca_cert: Option<Vec<u8>>,
+    /// The certificate of this client, with those that lead to one that the server trusts, and its private key, in PEM.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+    /// Take any certificate, on this machine's loopback alone.
+    pub is_insecure: bool,
 }
 
 impl Default for HttpOptions {
@@ -54,6 +67,7 @@ impl Default for HttpOptions {
             retry,
             connect_timeout: Duration::from_secs(10),
             silence_timeout: Duration::from_secs(120),
+            tls: TlsOptions::default(),
             observer: Arc::new(|_| {}),
         }
     }

@@ -8,10 +8,10 @@ use std::{
 use ureq::{
     Agent, Body,
     http::Response,
-    tls::{RootCerts, TlsConfig},
+    tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem},
 };
 
-use super::HttpOptions;
+use super::{HttpError, HttpOptions, TlsOptions};
 use crate::session::{Action, Head, Method, Request, ServerUrl, Task, TransportFailure};
 
 /// Bytes read from the network at once.
@@ -26,8 +26,12 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    pub(super) fn new(url: &ServerUrl, options: &HttpOptions) -> Self {
-        let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
+    /// A connection that is not made yet.
+    ///
+    /// # Errors
+    /// [`HttpError::Certificates`] if the options are of no use.
+    pub(super) fn new(url: &ServerUrl, options: &HttpOptions) -> Result<Self, HttpError> {
+        let tls = tls(url, &options.tls)?;
         let mut config = Agent::config_builder()
             .tls_config(tls)
             .http_status_as_error(false)
@@ -41,7 +45,7 @@ impl Transport {
             // A proxy of the environment is another machine: it cannot reach this one's loopback.
             config = config.proxy(None);
         }
-        Self { agent: config.build().new_agent(), url: url.as_str().to_owned() }
+        Ok(Self { agent: config.build().new_agent(), url: url.as_str().to_owned() })
     }
 
     /// Does what `task` asks for until it is done.
@@ -89,6 +93,38 @@ impl Transport {
     }
 }
 
+/// How the server, and this client, prove who they are.
+fn tls(url: &ServerUrl, options: &TlsOptions) -> Result<TlsConfig, HttpError> {
+    let refused = |reason: String| HttpError::Certificates { reason };
+    if options.is_insecure && !url.is_loopback() {
+        let reason = "without a check of its certificate, anyone on the way could be the server: --insecure is for \
+                      this machine's loopback alone, and --ca-cert for a certificate of your own";
+        return Err(refused(reason.into()));
+    }
+    let roots = match &options.ca_cert {
+        None => RootCerts::PlatformVerifier,
+        Some(pem) => RootCerts::new_with_certs(&certificates(pem).map_err(refused)?),
+    };
+    let identity = options.identity.as_ref().map(|(chain, key)| {
+        let key = PrivateKey::from_pem(key).map_err(|_| "the client's key is no private key in PEM")?;
+        Ok(ClientCert::new_with_certs(&certificates(chain)?, key))
+    });
+    let identity = identity.transpose().map_err(refused)?;
+    let config = TlsConfig::builder().root_certs(roots).client_cert(identity);
+    Ok(config.disable_verification(options.is_insecure).build())
+}
+
+/// The certificates of a PEM text, at least one.
+fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>, String> {
+    let found = parse_pem(pem).filter_map(|item| match item {
+        Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
+        Ok(_) => None,
+        Err(error) => Some(Err(error.to_string())),
+    });
+    let found = found.collect::<Result<Vec<_>, _>>()?;
+    if found.is_empty() { Err("there is no certificate in PEM".into()) } else { Ok(found) }
+}
+
 fn head(response: &Response<Body>) -> Head {
     let header = |(name, value): (&ureq::http::HeaderName, &ureq::http::HeaderValue)| {
         (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
@@ -104,12 +140,10 @@ fn failure(error: ureq::Error) -> TransportFailure {
     let unreachable = |reason, transient| TransportFailure::Unreachable { reason, transient };
     match error {
         ureq::Error::Timeout(phase) => TransportFailure::Timeout { phase: phase.to_string() },
-        ureq::Error::Rustls(error) => TransportFailure::Tls { reason: error.to_string() },
+        ureq::Error::Rustls(error) => no_tls(&error.to_string()),
         ureq::Error::Tls(reason) => TransportFailure::Tls { reason: reason.into() },
         // How a failed handshake, or a record that does not decrypt, comes through a stream.
-        ureq::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
-            TransportFailure::Tls { reason: error.to_string() }
-        }
+        ureq::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => no_tls(&error.to_string()),
         ureq::Error::Io(error) => unreachable(error.to_string(), true),
         ureq::Error::HostNotFound => unreachable("no such host".into(), false),
         error @ (ureq::Error::ConnectionFailed | ureq::Error::ConnectProxyFailed(_)) => {
@@ -117,4 +151,12 @@ fn failure(error: ureq::Error) -> TransportFailure {
         }
         error => TransportFailure::Odd { reason: error.to_string() },
     }
+}
+
+/// What the TLS library says, or in its place what to do.
+fn no_tls(said: &str) -> TransportFailure {
+    let wants_certificate = said.contains("CertificateRequired");
+    let reason =
+        if wants_certificate { "the server asks clients for a certificate: --client-cert" } else { said };
+    TransportFailure::Tls { reason: reason.into() }
 }

@@ -74,12 +74,18 @@ pub enum SessionError {
     /// The secure connection could not be made.
     #[error(
         "no secure connection to {url} ({reason}): check that its certificate is valid for this name and trusted \
-         by this system"
+         by this system, or by --ca-cert"
     )]
     Tls {
         /// Base URL of the server.
         url: String,
         /// What the TLS library says.
+        reason: String,
+    },
+    /// Certificates, or a key, that the client was told to use.
+    #[error("{reason}")]
+    Certificates {
+        /// What is wrong, and what to do.
         reason: String,
     },
     /// The server sends clients elsewhere; only the user can say whether to trust that.
@@ -89,7 +95,7 @@ pub enum SessionError {
         location: String,
     },
     /// The answer is not one of this API.
-    #[error("{url} does not answer like a hushdb server ({reason}): check the URL")]
+    #[error("{url} does not answer like a hushdb server ({reason}): check the URL, https or http too")]
     NotHushDb {
         /// Base URL of the server.
         url: String,

@@ -105,7 +105,7 @@ fn failures_that_stay_are_told_at_once() {
         ),
         (
             TransportFailure::Odd { reason: "no status line".into() },
-            "http://Localhost:7700 does not answer like a hushdb server (no status line): check the URL",
+            "http://Localhost:7700 does not answer like a hushdb server (no status line): check the URL, https or http too",
         ),
     ] {
         let mut driver = faulty(vec![Err(failure)]);

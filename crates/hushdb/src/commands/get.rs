@@ -19,7 +19,7 @@ use hush_client::{
     Acceptance, Found, Wanted,
     http::{
         DEFAULT_MAX_HINT_BYTES, Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable, Observer,
-        Stats,
+        Stats, TlsOptions,
     },
 };
 use hush_protocol::{facts::Facts, signature::PublicKey};
@@ -77,6 +77,18 @@ pub(crate) struct GetArgs {
     /// Refuse a table whose hint, which is downloaded once if the protocol has one, is longer than BYTES.
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_HINT_BYTES)]
     max_hint: u64,
+    /// Trust servers whose certificate one of those in FILE (PEM) has signed, in place of those that this system trusts.
+    #[arg(long, value_name = "FILE")]
+    ca_cert: Option<PathBuf>,
+    /// Take any certificate of a server on this machine's loopback, for a test.
+    #[arg(long, conflicts_with = "ca_cert")]
+    insecure: bool,
+    /// Certificate of this client in PEM, for a server that asks for one.
+    #[arg(long, value_name = "FILE", requires = "client_key")]
+    client_cert: Option<PathBuf>,
+    /// The private key of --client-cert, in PEM.
+    #[arg(long, value_name = "FILE", requires = "client_cert")]
+    client_key: Option<PathBuf>,
     /// Keep the table's hint, or the keys that were made and uploaded for it, for this call only.
     #[arg(long)]
     no_cache: bool,
@@ -112,7 +124,8 @@ fn get(args: &GetArgs) -> Result<bool, String> {
     let keys = keys(args)?;
     let wanted = keys.iter().map(|key| wanted(key, args.index)).collect::<Result<Vec<_>, _>>()?;
     let progress = Progress::new();
-    let (table, found) = look_up(args, &wanted, &progress).map_err(|error| {
+    let tls = tls(args)?;
+    let (table, found) = look_up(args, tls, &wanted, &progress).map_err(|error| {
         progress.clear();
         error.to_string()
     })?;
@@ -129,6 +142,7 @@ fn get(args: &GetArgs) -> Result<bool, String> {
 
 fn look_up(
     args: &GetArgs,
+    tls: TlsOptions,
     wanted: &[Wanted],
     progress: &Arc<Progress>,
 ) -> Result<(HttpTable, Vec<Found>), HttpError> {
@@ -143,6 +157,7 @@ fn look_up(
             publisher: args.trust,
         },
         max_hint_bytes: args.max_hint,
+        tls,
         observer,
         ..HttpOptions::default()
     };
@@ -151,6 +166,16 @@ fn look_up(
     let found = table.lookup(wanted)?;
     progress.clear();
     Ok((table, found))
+}
+
+/// The certificates of the options.
+fn tls(args: &GetArgs) -> Result<TlsOptions, String> {
+    let file =
+        |path: &PathBuf| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
+    let ca_cert = args.ca_cert.as_ref().map(file).transpose()?;
+    let identity = args.client_cert.as_ref().zip(args.client_key.as_ref());
+    let identity = identity.map(|(cert, key)| Ok::<_, String>((file(cert)?, file(key)?))).transpose()?;
+    Ok(TlsOptions { ca_cert, identity, is_insecure: args.insecure })
 }
 
 /// Says what was accepted with `--allow-weak`.

@@ -4,7 +4,7 @@ use std::{error::Error, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Durat
 
 use clap::Args;
 use hush_engine::{BackendChoice, Backends};
-use hush_server::{Listeners, Operator, ServerConfig, Tables, Throttle};
+use hush_server::{Listeners, Operator, ServerConfig, Tables, Throttle, Tls, TlsFiles};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -31,6 +31,16 @@ pub(crate) struct ServeArgs {
     /// Address to listen on.
     #[arg(long, default_value = "127.0.0.1:7700", value_name = "ADDRESS")]
     listen: String,
+    /// Speak TLS on --listen, with the certificate in FILE (PEM, and after it those that lead to one that clients trust). The files
+    /// are read again when they change, and on SIGHUP.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The private key of --tls-cert, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Answer only clients with a certificate that one of those in FILE (PEM) has signed.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_client_ca: Option<PathBuf>,
     /// Another address to listen on for /livez, /readyz and /metrics, which --listen does not answer then.
     #[arg(long, value_name = "ADDRESS")]
     listen_health: Option<String>,
@@ -116,6 +126,7 @@ async fn serve(
     config: ServerConfig,
     backends: Backends,
 ) -> Result<(), Box<dyn Error>> {
+    let tls = tls(&args)?;
     let public = listen(&args.listen, "--listen").await?;
     let health = match &args.listen_health {
         Some(address) => Some(listen(address, "--listen-health").await?),
@@ -130,7 +141,13 @@ async fn serve(
         tables.announce(name)?;
     }
     let cpu = backends.cpu();
-    eprintln!("listening on http://{} ({} threads, {})", public.local_addr()?, cpu.threads(), cpu.level());
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    eprintln!(
+        "listening on {scheme}://{} ({} threads, {})",
+        public.local_addr()?,
+        cpu.threads(),
+        cpu.level()
+    );
     if let Some(health) = &health {
         eprintln!("health and metrics on http://{}", health.local_addr()?);
     }
@@ -151,6 +168,7 @@ async fn serve(
     let admin = admin.map(|admin| (admin, folders.clone() as Arc<dyn Operator>));
     let mut hang_up = signal(SignalKind::hangup())?;
     let (failed, failure) = tokio::sync::oneshot::channel();
+    let certificates = tls.clone();
     tokio::spawn(async move {
         if let Err(error) = folders.clone().load_all().await {
             // The receiver is gone only if the server has stopped already.
@@ -167,7 +185,7 @@ async fn serve(
             };
             tokio::select! {
                 () = look => {}
-                _ = hang_up.recv() => {}
+                _ = hang_up.recv() => certificates.iter().for_each(|tls| tls.take_up()),
                 () = compaction.done() => {}
             }
             folders.clone().take_up().await;
@@ -182,8 +200,15 @@ async fn serve(
         }
         eprintln!("stopping: answering what is in flight");
     };
-    hush_server::run(Listeners { public, health, admin }, tables, config, shutdown).await?;
+    hush_server::run(Listeners { public, tls, health, admin }, tables, config, shutdown).await?;
     load_error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// What --listen speaks, if not plain HTTP.
+fn tls(args: &ServeArgs) -> Result<Option<Arc<Tls>>, String> {
+    let (Some(cert), Some(key)) = (&args.tls_cert, &args.tls_key) else { return Ok(None) };
+    let files = TlsFiles { cert: cert.clone(), key: key.clone(), client_ca: args.tls_client_ca.clone() };
+    Tls::open(files).map(Some).map_err(|error| format!("no TLS: {error}"))
 }
 
 /// There are no tokens yet: only who is on this machine may ask.

@@ -1,0 +1,200 @@
+"""TLS: what a server shows, what a client trusts, and what someone on the way sees."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import time
+import urllib.parse
+
+from certificates import Authority
+from harness import BINARY, free_port
+from keyed import KeyedTest, values
+from wiretap import Wiretap
+
+RECORDS = values(300, 100)
+
+
+def port_of(url):
+    return urllib.parse.urlsplit(url).port
+
+
+class TlsTest(KeyedTest):
+    def setUp(self):
+        super().setUp()
+        self.authority = Authority(self.dir, "authority")
+        self.cert, self.key = self.authority.sign("server")
+        self.trust = ["--ca-cert", self.authority.cert]
+
+    def tls(self, *args):
+        return ["--tls-cert", self.cert, "--tls-key", self.key, *args]
+
+    def shown(self, url, trusted=None):
+        """The certificate that a server shows, once it is checked."""
+        context = ssl.create_default_context(cafile=trusted or self.authority.cert)
+        with socket.create_connection(("127.0.0.1", port_of(url)), timeout=10) as tcp:
+            with context.wrap_socket(tcp, server_hostname="localhost") as stream:
+                return stream.getpeercert()["subject"][0][0][1]
+
+    def look_up(self, url, key, *args):
+        result = self.hushdb("get", url, key, "--json", *(args or self.trust))
+        return result.returncode, result.stdout, result.stderr
+
+
+class Serving(TlsTest):
+    def test_look_ups_over_tls_have_one_size(self):
+        for protocol in ("colpack", "simple"):
+            table = self.table(RECORDS, protocol, name=protocol)
+            with self.serve(table, args=self.tls()) as (url, _), Wiretap(("127.0.0.1", port_of(url))) as tap:
+                self.assertTrue(url.startswith("https://"))
+                tapped = f"https://localhost:{tap.port}"
+                self.ask(tapped, *self.trust, "k0")
+                seen = set()
+                for key in ("k0", "k199", "absent", "", "x" * 4096):
+                    tap.take()
+                    found, stats = self.ask(tapped, *self.trust, key)
+                    self.assertEqual(found, [RECORDS.get(key)])
+                    up, down = tap.take()
+                    # Of an exchange of keys a few bytes are of no fixed length: signatures.
+                    seen.add((stats["bytes_up"], stats["bytes_down"], up, round(down / 16)))
+                    self.assertGreater(up, stats["bytes_up"])
+                self.assertLessEqual(len({one[:3] for one in seen}), 1, seen)
+                downs = [one[3] for one in seen]
+                self.assertLessEqual(max(downs) - min(downs), 1, seen)
+
+    def test_whom_clients_trust(self):
+        table = self.table(RECORDS, "simple")
+        stranger = Authority(self.dir, "stranger")
+        with self.serve(table, args=self.tls()) as (url, _):
+            local = f"https://localhost:{port_of(url)}"
+            self.assertEqual(self.look_up(local, "k1")[0], 0)
+            self.assertEqual(self.look_up(url, "k1")[0], 0)
+            self.assertEqual(self.look_up(local, "k1", "--insecure")[0], 0)
+            for args in (["--no-cache"], ["--ca-cert", stranger.cert]):
+                code, _, error = self.look_up(local, "k1", *args)
+                self.assertEqual(code, 2)
+                self.assertIn("no secure connection", error)
+                self.assertIn("--ca-cert", error)
+            # Whoever speaks without TLS, or to somewhere else without a check.
+            self.assertIn("https", self.look_up(f"http://localhost:{port_of(url)}", "k1")[2])
+            self.assertIn("--insecure is for", self.look_up("https://hush.example", "k1", "--insecure")[2])
+            self.assertIn("no certificate", self.look_up(local, "k1", "--ca-cert", self.key)[2])
+            self.assertIn("cannot read", self.look_up(local, "k1", "--ca-cert", self.dir / "none")[2])
+
+    def test_a_certificate_that_nobody_has_signed(self):
+        """As docs/operate.md makes it."""
+        cert, key = self.dir / "cert.pem", self.dir / "key.pem"
+        Authority.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 30,
+                          "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                          "-addext", "basicConstraints=critical,CA:FALSE", "-keyout", key, "-out", cert)
+        with self.serve(self.table(RECORDS, "simple"), args=["--tls-cert", cert, "--tls-key", key]) as (url, _):
+            self.assertEqual(self.look_up(f"https://localhost:{port_of(url)}", "k1", "--ca-cert", cert)[0], 0)
+
+    def test_clients_with_certificates(self):
+        table = self.table(RECORDS, "simple")
+        clients = Authority(self.dir, "clients")
+        cert, key = clients.sign("client")
+        health = f"127.0.0.1:{free_port()}"
+        args = self.tls("--tls-client-ca", clients.cert, "--listen-health", health)
+        with self.serve(table, args=args, health=f"http://{health}") as (url, _):
+            local = f"https://localhost:{port_of(url)}"
+            mine = ["--client-cert", cert, "--client-key", key]
+            self.assertEqual(self.look_up(local, "k1", *self.trust, *mine)[0], 0)
+            code, _, error = self.look_up(local, "k1", *self.trust)
+            self.assertEqual(code, 2)
+            self.assertIn("--client-cert", error)
+            other = self.authority.sign("other")
+            self.assertEqual(self.look_up(local, "k1", *self.trust, "--client-cert", other[0], "--client-key", other[1])[0], 2)
+
+    def test_certificates_are_read_again(self):
+        table = self.table(RECORDS, "simple")
+        log = {**self.env, "RUST_LOG": "info"}
+        with self.serve(table, args=self.tls(), env=log) as (url, process):
+            self.assertEqual(self.shown(url), "server")
+            context = ssl.create_default_context(cafile=self.authority.cert)
+            tcp = socket.create_connection(("127.0.0.1", port_of(url)), timeout=10)
+            with context.wrap_socket(tcp, server_hostname="localhost") as open_since:
+                cert, key = self.authority.sign("renewed")
+                # Half of a pair is refused, and the old one kept.
+                shutil.copy(cert, self.cert)
+                os.kill(process.pid, signal.SIGHUP)
+                time.sleep(1.5)
+                self.assertEqual(self.shown(url), "server")
+                shutil.copy(key, self.key)
+                self.until(lambda: self.shown(url) == "renewed")
+                open_since.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                self.assertIn(b"200 OK", open_since.recv(1000))
+            process.terminate()
+            said = re.sub(r"\x1b\[[0-9;]*m", "", process.stderr.read())
+            self.assertIn("the certificate that was served is kept", said)
+            self.assertIn("does not go with the certificate", said)
+            self.assertIn("a new certificate is served", said)
+
+    def until(self, holds):
+        for _ in range(100):
+            if holds():
+                return
+            time.sleep(0.1)
+        self.fail("it did not come to be")
+
+    def test_no_session_links_connections(self):
+        with self.serve(self.table(RECORDS, "simple"), args=self.tls()) as (url, _):
+            for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+                context = ssl.create_default_context(cafile=self.authority.cert)
+                context.minimum_version = context.maximum_version = version
+                session = None
+                for _ in range(2):
+                    with socket.create_connection(("127.0.0.1", port_of(url)), timeout=10) as tcp:
+                        with context.wrap_socket(tcp, server_hostname="localhost", session=session) as stream:
+                            stream.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                            self.assertIn(b"200 OK", stream.recv(1000))
+                            self.assertFalse(stream.session_reused)
+                            session = stream.session
+
+    def test_handshakes_that_stall_keep_nobody_out(self):
+        with self.serve(self.table(RECORDS, "simple"), args=self.tls()) as (url, _):
+            silent = [socket.create_connection(("127.0.0.1", port_of(url)), timeout=10) for _ in range(400)]
+            for number, tcp in enumerate(silent):
+                try:
+                    tcp.sendall((b"", b"\x16\x03\x01", b"GET / HTTP/1.1\r\n\r\n")[number % 3])
+                except OSError:
+                    pass  # It had its place taken.
+            local = f"https://localhost:{port_of(url)}"
+            self.assertEqual(self.look_up(local, "k1")[0], 0)
+            for tcp in silent:
+                tcp.close()
+            self.assertEqual(self.look_up(local, "k2")[0], 0)
+
+
+class BadFiles(TlsTest):
+    def refused(self, *args):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        result = subprocess.run([BINARY, "serve", "none", "--listen", f"127.0.0.1:{port}", *map(str, args)], capture_output=True, text=True,
+                                timeout=30, env=self.env)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        return result.stderr
+
+    def test_errors_say_what_is_wrong(self):
+        other = self.authority.sign("other")
+        empty, long = self.dir / "empty", self.dir / "long"
+        empty.write_text("")
+        long.write_bytes(b"x" * (2 << 20))
+        for args, words in (
+            (["--tls-cert", self.cert], ["--tls-key"]),
+            (["--tls-client-ca", self.cert], ["--tls-cert"]),
+            (["--tls-cert", self.dir / "none", "--tls-key", self.key], ["no TLS: cannot read", "none"]),
+            (["--tls-cert", empty, "--tls-key", self.key], ["empty", "BEGIN CERTIFICATE"]),
+            (["--tls-cert", self.cert, "--tls-key", empty], ["empty", "BEGIN PRIVATE KEY"]),
+            (["--tls-cert", self.cert, "--tls-key", self.cert], ["server.crt", "BEGIN PRIVATE KEY"]),
+            (["--tls-cert", self.cert, "--tls-key", other[1]], ["other.key", "does not go with", "server.crt"]),
+            (["--tls-cert", long, "--tls-key", self.key], ["long", "2097152 bytes"]),
+            (self.tls("--tls-client-ca", empty), ["empty", "BEGIN CERTIFICATE"]),
+        ):
+            with self.subTest(args=args):
+                said = self.refused(*args)
+                for word in words:
+                    self.assertIn(word, said)

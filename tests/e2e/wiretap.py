@@ -1,0 +1,50 @@
+"""A TCP proxy that counts what passes, whatever it is: what someone on the way sees of TLS."""
+
+import socket
+import threading
+
+
+class Wiretap:
+    """Forwards connections to an address; `bytes` is what has passed, up and down."""
+
+    def __init__(self, address):
+        self.address = address
+        self.bytes = [0, 0]
+
+    def __enter__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+
+    def serve(self, client):
+        with client, socket.create_connection(self.address) as server:
+            up = threading.Thread(target=self.forward, args=(0, client, server), daemon=True)
+            up.start()
+            self.forward(1, server, client)
+            up.join()
+
+    def forward(self, number, source, sink):
+        try:
+            while data := source.recv(1 << 16):
+                self.bytes[number] += len(data)
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def take(self):
+        """What has passed since this was last asked for."""
+        passed, self.bytes = tuple(self.bytes), [0, 0]
+        return passed
