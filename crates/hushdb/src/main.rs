@@ -6,7 +6,7 @@ mod report;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// A private lookup server: clients look records up, the server does not learn which.
 #[derive(Parser)]
@@ -32,6 +32,8 @@ enum Command {
     Plan(commands::plan::PlanArgs),
     /// Serve tables over HTTP.
     Serve(commands::serve::ServeArgs),
+    /// Look at the settings of a server.
+    Config(commands::config::ConfigArgs),
     /// Look records up privately.
     Get(commands::get::GetArgs),
     /// Print everything about a table.
@@ -47,7 +49,12 @@ enum Command {
 
 fn main() -> ExitCode {
     process::keep_memory_private();
-    match Cli::parse().command {
+    let matches = match commands::config::matches(Cli::command()) {
+        Ok(matches) => matches,
+        Err(error) => return report::exit(Err(error.into())),
+    };
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match cli.command {
         #[cfg(feature = "ingest")]
         Command::Build(args) => commands::build::run(args),
         #[cfg(feature = "ingest")]
@@ -57,6 +64,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "ingest")]
         Command::Plan(args) => report::exit(commands::plan::run(args)),
         Command::Serve(args) => report::exit(commands::serve::run(args)),
+        Command::Config(args) => report::exit(commands::config::run(args)),
         Command::Get(args) => commands::get::run(args),
         Command::Inspect(args) => report::exit(commands::inspect::run(args)),
         Command::Doctor(args) => report::exit(commands::doctor::run(&args)),

@@ -7,6 +7,7 @@ mod bar;
 pub(crate) mod build;
 #[cfg(feature = "ingest")]
 pub(crate) mod compact;
+pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod get;
 pub(crate) mod inspect;

@@ -5,6 +5,7 @@ use std::{error::Error, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Durat
 use clap::Args;
 use hush_engine::{BackendChoice, Backends};
 use hush_server::{Listeners, Operator, ServerConfig, Tables, Throttle, Tls, TlsFiles};
+use hush_store::snapshot::{Snapshot, Verify};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -24,22 +25,28 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Serve tables over HTTP.
 #[derive(Args)]
+#[command(after_help = "\
+Every option is also a key of --config FILE, by its name without dashes, and an environment variable, as HUSHDB_MAX_QUEUE; lists \
+have commas there. The command line comes first, then the environment, then the file.")]
 pub(crate) struct ServeArgs {
     /// Folders of tables.
-    #[arg(required = true)]
+    #[arg(required = true, id = "tables", value_name = "DIR")]
     dirs: Vec<PathBuf>,
+    /// File of settings in TOML: every option here, by its name without dashes, and `tables`.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Address to listen on.
     #[arg(long, default_value = "127.0.0.1:7700", value_name = "ADDRESS")]
     listen: String,
     /// Speak TLS on --listen, with the certificate in FILE (PEM, and after it those that lead to one that clients trust). The files
     /// are read again when they change, and on SIGHUP.
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(long, value_name = "FILE")]
     tls_cert: Option<PathBuf>,
     /// The private key of --tls-cert, in PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
     /// Answer only clients with a certificate that one of those in FILE (PEM) has signed.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE")]
     tls_client_ca: Option<PathBuf>,
     /// Another address to listen on for /livez, /readyz and /metrics, which --listen does not answer then.
     #[arg(long, value_name = "ADDRESS")]
@@ -92,6 +99,19 @@ pub(crate) struct ServeArgs {
     /// Queries a second that one client address may make; no limit if not given.
     #[arg(long, value_name = "N")]
     rate_limit: Option<u32>,
+}
+
+/// Looks whether a server with these settings could start: files are read, and nothing is listened on.
+///
+/// # Errors
+/// What is wrong.
+pub(crate) fn check(args: &ServeArgs) -> Result<(), Box<dyn Error>> {
+    names(args)?;
+    tls(args)?;
+    for dir in &args.dirs {
+        Snapshot::open(dir, Verify::Header)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
@@ -206,7 +226,12 @@ async fn serve(
 
 /// What --listen speaks, if not plain HTTP.
 fn tls(args: &ServeArgs) -> Result<Option<Arc<Tls>>, String> {
-    let (Some(cert), Some(key)) = (&args.tls_cert, &args.tls_key) else { return Ok(None) };
+    let (cert, key) = match (&args.tls_cert, &args.tls_key) {
+        (Some(cert), Some(key)) => (cert, key),
+        (None, None) if args.tls_client_ca.is_none() => return Ok(None),
+        (Some(_), None) => return Err("--tls-cert needs the private key too: --tls-key".into()),
+        (None, _) => return Err("a TLS server shows a certificate: --tls-cert and --tls-key".into()),
+    };
     let files = TlsFiles { cert: cert.clone(), key: key.clone(), client_ca: args.tls_client_ca.clone() };
     Tls::open(files).map(Some).map_err(|error| format!("no TLS: {error}"))
 }

@@ -1,0 +1,219 @@
+//! What stands beneath the command line of `serve`: the environment, then a file.
+//!
+//! Both become defaults of its arguments. So a setting is defined once, as an argument, and its value is read and refused in one way
+//! wherever it comes from.
+
+use std::{env, fs, path::Path};
+
+use clap::{Arg, ArgAction, Command, builder::OsStr};
+use toml::{Table, Value};
+
+/// Longest file that is read.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+/// How alike two names are at least, of which one may have been meant for the other (0 to 1).
+const ALIKE: f64 = 0.7;
+
+/// Values of some settings, by their ids.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Layer(Vec<(String, Vec<String>)>);
+
+impl Layer {
+    /// The settings of `serve` in a file.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub(crate) fn file(path: &Path, serve: &Command) -> Result<Self, String> {
+        let shown = path.display();
+        let refused = |reason: String| format!("{shown}: {reason}");
+        let bytes = fs::metadata(path).map_err(|error| refused(error.to_string()))?.len();
+        if bytes > MAX_FILE_BYTES {
+            return Err(refused(format!("it has {bytes} bytes, too many for settings")));
+        }
+        let text = fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+        Self::text(&text, serve).map_err(refused)
+    }
+
+    fn text(text: &str, serve: &Command) -> Result<Self, String> {
+        let table: Table =
+            text.parse().map_err(|error: toml::de::Error| error.to_string().trim_end().to_owned())?;
+        let mut layer = Self::default();
+        for (key, value) in table {
+            let id = key.replace('-', "_");
+            let Some(arg) = settings(serve).find(|arg| arg.get_id().as_str() == id && !key.contains('_'))
+            else {
+                return Err(unknown(&key, serve));
+            };
+            let values = match value {
+                Value::Array(all) => {
+                    all.iter().map(|value| text_of(&key, value)).collect::<Result<_, _>>()?
+                }
+                one => vec![text_of(&key, &one)?],
+            };
+            layer.add(serve, arg, values).map_err(|reason| format!("{key}: {reason}"))?;
+        }
+        Ok(layer)
+    }
+
+    /// The settings of `serve` in the environment.
+    ///
+    /// # Errors
+    /// What is wrong with a variable.
+    pub(crate) fn environment(serve: &Command) -> Result<Self, String> {
+        let mut layer = Self::default();
+        for arg in settings(serve) {
+            let name = variable(arg);
+            let Some(value) = env::var_os(&name) else { continue };
+            let value = value.into_string().map_err(|_| format!("{name} is not UTF-8"))?;
+            let values = match takes_several(arg) {
+                true => value.split(',').map(str::to_owned).collect(),
+                false => vec![value],
+            };
+            layer.add(serve, arg, values).map_err(|reason| format!("{name}: {reason}"))?;
+        }
+        Ok(layer)
+    }
+
+    /// Adds a setting, if it can be one.
+    fn add(&mut self, serve: &Command, arg: &Arg, values: Vec<String>) -> Result<(), String> {
+        if values.is_empty() {
+            return Err("the list is empty".into());
+        }
+        if values.len() > 1 && !takes_several(arg) {
+            return Err(format!("it is one value, not {}", values.len()));
+        }
+        let one = Self(vec![(arg.get_id().to_string(), values)]);
+        let alone = one.beneath(serve.clone()).mut_args(|arg| arg.required(false));
+        alone.try_get_matches_from(["serve"]).map_err(|error| {
+            let said = error.to_string();
+            said.lines().next().unwrap_or("").trim_start_matches("error: ").to_owned()
+        })?;
+        self.0.extend(one.0);
+        Ok(())
+    }
+
+    /// `serve` with these values where nothing else is said.
+    pub(crate) fn beneath(&self, serve: Command) -> Command {
+        self.0.iter().fold(serve, |serve, (id, values)| {
+            let values: Vec<OsStr> = values.iter().map(|value| OsStr::from(value.clone())).collect();
+            serve.mut_arg(id, |arg| arg.required(false).default_values(values))
+        })
+    }
+
+    /// Whether it has a setting of this id.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.0.iter().any(|(own, _)| own == id)
+    }
+}
+
+/// The arguments of `serve` that are settings: all but those about the settings themselves.
+pub(crate) fn settings(serve: &Command) -> impl Iterator<Item = &Arg> {
+    serve.get_arguments().filter(|arg| !matches!(arg.get_id().as_str(), "config" | "help" | "version"))
+}
+
+/// The key of a setting in a file.
+pub(crate) fn key(arg: &Arg) -> String {
+    arg.get_id().as_str().replace('_', "-")
+}
+
+/// The variable of a setting.
+fn variable(arg: &Arg) -> String {
+    format!("HUSHDB_{}", arg.get_id().as_str().to_ascii_uppercase())
+}
+
+fn takes_several(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::Append)
+}
+
+fn text_of(key: &str, value: &Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Integer(number) => Ok(number.to_string()),
+        Value::Float(number) => Ok(number.to_string()),
+        Value::Boolean(is) => Ok(is.to_string()),
+        Value::Datetime(_) | Value::Array(_) | Value::Table(_) => {
+            Err(format!("{key}: it is a text, a number, true or false, or a list of texts"))
+        }
+    }
+}
+
+fn unknown(name: &str, serve: &Command) -> String {
+    let alike = settings(serve).map(key).map(|key| (strsim::jaro_winkler(name, &key), key));
+    let nearest = alike.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|&(alike, _)| alike >= ALIKE);
+    match nearest {
+        Some((_, nearest)) => format!("there is no setting '{name}': did you mean '{nearest}'?"),
+        None => format!(
+            "there is no setting '{name}': they are the options of hushdb serve --help, without dashes"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, FromArgMatches};
+
+    use super::*;
+    use crate::commands::serve::ServeArgs;
+
+    fn serve() -> Command {
+        ServeArgs::augment_args(Command::new("serve"))
+    }
+
+    #[test]
+    fn a_file_is_beneath_the_command_line() {
+        let text =
+            "tables = ['a', 'b']\nlisten = '127.0.0.1:1'\nwindow = 7\nwatch = true\nclient-share = 50\n";
+        let layer = Layer::text(text, &serve()).unwrap();
+        let args = |given: &[&str]| {
+            let command = layer.beneath(serve());
+            let matches = command.try_get_matches_from([&["serve"], given].concat()).unwrap();
+            let get =
+                |id: &str| matches.get_raw(id).map(|all| all.map(|one| one.to_str().unwrap().to_owned()));
+            let settings = ["tables", "listen", "window", "watch", "client_share", "max_queue"];
+            let all =
+                settings.map(|id| get(id).map(|all| all.collect::<Vec<_>>().join(",")).unwrap_or_default());
+            assert!(ServeArgs::from_arg_matches(&matches).is_ok());
+            all
+        };
+        assert_eq!(args(&[]), ["a,b", "127.0.0.1:1", "7", "true", "50", "1024"]);
+        assert_eq!(args(&["c", "--window", "1"]), ["c", "127.0.0.1:1", "1", "true", "50", "1024"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_and_where() {
+        for (text, words) in [
+            ("lsiten = '127.0.0.1:1'", "no setting 'lsiten': did you mean 'listen'?"),
+            ("max_queue = 5", "did you mean 'max-queue'?"),
+            ("config = 'x'", "there is no setting 'config'"),
+            ("zzz = 1", "hushdb serve --help"),
+            ("window = 'long'", "window: invalid value 'long' for '--window <MS>'"),
+            ("window = [1, 2]", "window: it is one value, not 2"),
+            ("client-share = 101", "client-share: invalid value '101'"),
+            ("tables = []", "tables: the list is empty"),
+            ("watch = 1", "watch: invalid value '1'"),
+            ("threads = 1979-05-27", "threads: it is a text"),
+            ("window = 1\nwindow = 2", "duplicate key"),
+            ("window =", "line 1"),
+        ] {
+            let error = Layer::text(text, &serve()).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+
+    /// The example has every setting, in a comment, with its default; and it is one, once it is none.
+    #[test]
+    fn the_example_has_every_setting() {
+        let example = include_str!("../../../../../docs/hushdb.toml");
+        let lines: Vec<&str> = example.lines().filter_map(|line| line.strip_prefix("#:")).collect();
+        let text = lines.join("\n");
+        Layer::text(&text, &serve()).unwrap();
+        let keys: Vec<&str> = lines.iter().filter_map(|line| Some(line.split_once('=')?.0.trim())).collect();
+        for arg in settings(&serve()) {
+            assert!(keys.contains(&key(arg).as_str()), "{} is not in the example", key(arg));
+            if let [default] = arg.get_default_values() {
+                let line =
+                    lines.iter().find(|line| line.trim().starts_with(&format!("{} =", key(arg)))).unwrap();
+                assert!(line.contains(default.to_str().unwrap()), "{line}: {default:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Settings of `serve`: a command line over the environment over a file; and `hushdb config`.
+
+mod layers;
+
+use std::{error::Error, ffi::OsString, path::PathBuf};
+
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand, parser::ValueSource};
+
+use super::serve::{self, ServeArgs};
+use layers::Layer;
+
+/// The variable that names the file.
+const FILE: &str = "HUSHDB_CONFIG";
+
+/// Look at the settings of a server.
+#[derive(Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Tell what a server with the settings in FILE, and in the environment, would do, and whether it could.
+    Check {
+        /// File of settings in TOML, as `serve --config` takes it.
+        file: PathBuf,
+    },
+}
+
+/// What was given on the command line of `hushdb`, with the settings of `serve` beneath.
+///
+/// # Errors
+/// What is wrong with a file or a variable. What is wrong with the command line ends the program.
+pub(crate) fn matches(hushdb: Command) -> Result<ArgMatches, String> {
+    let given: Vec<OsString> = std::env::args_os().collect();
+    // Its other arguments are read again, with what is beneath them.
+    let first = hushdb.clone().ignore_errors(true).try_get_matches_from(&given).ok();
+    let asked = first.as_ref().and_then(|matches| matches.subcommand_matches("serve"));
+    let Some(asked) = asked else { return Ok(hushdb.get_matches_from(given)) };
+    let file =
+        asked.get_one::<PathBuf>("config").cloned().or_else(|| std::env::var_os(FILE).map(PathBuf::from));
+    let serve = hushdb.find_subcommand("serve").expect("it was asked for").clone();
+    let [file, environment] = layers(file, &serve)?;
+    let hushdb = hushdb.mut_subcommand("serve", |serve| environment.beneath(file.beneath(serve)));
+    Ok(hushdb.get_matches_from(given))
+}
+
+/// What stands beneath the command line, the lowest first.
+fn layers(file: Option<PathBuf>, serve: &Command) -> Result<[Layer; 2], String> {
+    let file = file.map(|path| Layer::file(&path, serve)).transpose()?.unwrap_or_default();
+    Ok([file, Layer::environment(serve)?])
+}
+
+pub(crate) fn run(args: ConfigArgs) -> Result<(), Box<dyn Error>> {
+    let What::Check { file: path } = args.what;
+    let serve = ServeArgs::augment_args(Command::new("serve"));
+    let [file, environment] = layers(Some(path.clone()), &serve)?;
+    let command = environment.beneath(file.beneath(serve.clone()));
+    let matches = command.try_get_matches_from(["serve"]).map_err(|_| {
+        format!("{}: it names no tables: tables = [\"people\"], each the folder of one", path.display())
+    })?;
+    for arg in layers::settings(&serve) {
+        let id = arg.get_id().as_str();
+        let Some(values) = matches.get_raw(id) else { continue };
+        let values: Vec<_> = values.map(|value| value.to_string_lossy().into_owned()).collect();
+        let from = match (matches.value_source(id), environment.has(id), file.has(id)) {
+            (Some(ValueSource::DefaultValue), true, _) => "the environment",
+            (Some(ValueSource::DefaultValue), false, true) => "the file",
+            _ => "default",
+        };
+        println!("{:<16} {:<32} {from}", layers::key(arg), values.join(", "));
+    }
+    serve::check(&ServeArgs::from_arg_matches(&matches)?)?;
+    println!("{} is good", path.display());
+    Ok(())
+}
