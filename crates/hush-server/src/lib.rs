@@ -16,6 +16,7 @@
 //! | `turns.rs` | what waits for a scan, each client in turn |
 //! | `tls.rs` | TLS, with certificates that are read again |
 //! | `throttle.rs` | queries per second and address |
+//! | `tokens.rs` | who may ask, for what, and how much |
 //! | `problem.rs` | errors as RFC 9457 problem documents |
 //! | `metrics.rs` | Prometheus metrics |
 //!
@@ -39,6 +40,7 @@ mod state;
 mod tables;
 mod throttle;
 mod tls;
+mod tokens;
 mod turns;
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
@@ -54,6 +56,7 @@ pub use error::ServerError;
 pub use operator::{Operator, OperatorError};
 pub use tables::Tables;
 pub use tls::{Tls, TlsError, TlsFiles};
+pub use tokens::{Scope, Token, TokenError, Tokens, read_tokens, write_tokens};
 
 use connections::{Connections, Place};
 use keys::Keys;
@@ -62,6 +65,8 @@ use state::Server;
 
 /// The most connections for health and metrics, where they have a listener of their own.
 const HEALTH_CONNECTIONS: usize = 64;
+/// How often the files of certificates and tokens are looked at.
+const LOOK: Duration = Duration::from_secs(1);
 /// The longest pause after a failed `accept`, for instance when file descriptors run out.
 const MAX_ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
@@ -71,6 +76,8 @@ pub struct Listeners {
     pub public: TcpListener,
     /// What `public` speaks, if not plain HTTP.
     pub tls: Option<Arc<Tls>>,
+    /// Who may ask; anyone, if there are none.
+    pub tokens: Option<Arc<Tokens>>,
     /// For health and metrics, which `public` does not have then; connections here are counted by themselves.
     pub health: Option<TcpListener>,
     /// For who runs the server, and who then does what is asked for. Whoever reaches it may ask.
@@ -79,7 +86,7 @@ pub struct Listeners {
 
 impl From<TcpListener> for Listeners {
     fn from(public: TcpListener) -> Listeners {
-        Listeners { public, tls: None, health: None, admin: None }
+        Listeners { public, tls: None, tokens: None, health: None, admin: None }
     }
 }
 
@@ -121,14 +128,13 @@ pub async fn run(
     tables.keep_replaced(config.epoch_window);
     let listeners = listeners.into();
     let operator = listeners.admin.as_ref().map(|(_, operator)| operator.clone());
-    let server = Arc::new(Server::new(tables.clone(), config, keys, operator));
+    let tokens = listeners.tokens.clone();
+    let server = Arc::new(Server::new(tables.clone(), config, keys, operator, tokens));
     // Ends with this function.
     let mut background = JoinSet::new();
     background.spawn(keys::tidy_up(server.clone()));
     background.spawn(tables::drop_replaced(tables.clone()));
-    if let Some(tls) = &listeners.tls {
-        background.spawn(tls.clone().watch());
-    }
+    background.spawn(renew(listeners.tls.clone(), listeners.tokens.clone()));
     let (stop, stopped) = watch::channel(false);
     let mut accepting = JoinSet::new();
     for (listener, tls, endpoints) in listeners.with_endpoints() {
@@ -140,6 +146,15 @@ pub async fn run(
     let drained = drain(accepting.join_all().await, server.config.drain_timeout).await;
     tables.keep_replaced(Duration::ZERO);
     drained
+}
+
+/// Takes up certificates and tokens as their files change. What is half written is read again when it changes again.
+async fn renew(tls: Option<Arc<Tls>>, tokens: Option<Arc<Tokens>>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        tls.iter().for_each(|tls| tls.take_up());
+        tokens.iter().for_each(|tokens| tokens.take_up());
+    }
 }
 
 /// Serves connections until `stopped` turns true. Returns those that are still open then.

@@ -31,6 +31,8 @@ const OVERLOADED_SECONDS: u64 = 1;
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Code {
     InvalidRequest,
+    Unauthorized,
+    Forbidden,
     UnknownTable,
     NotFound,
     MethodNotAllowed,
@@ -58,6 +60,8 @@ impl Code {
         use StatusCode as S;
         match self {
             Code::InvalidRequest => (S::BAD_REQUEST, "invalid_request", "Invalid request"),
+            Code::Unauthorized => (S::UNAUTHORIZED, "unauthorized", "No valid token"),
+            Code::Forbidden => (S::FORBIDDEN, "forbidden", "Not allowed"),
             Code::UnknownTable => (S::NOT_FOUND, "unknown_table", "Unknown table"),
             Code::NotFound => (S::NOT_FOUND, "not_found", "Not found"),
             Code::MethodNotAllowed => (S::METHOD_NOT_ALLOWED, "method_not_allowed", "Method not allowed"),

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     batch::Batcher, config::ServerConfig, error::ServerError, keys::Keys, limits::Budget, metrics::Metrics,
-    operator::Operator, tables::Tables, throttle::Buckets,
+    operator::Operator, tables::Tables, throttle::Buckets, tokens::Tokens,
 };
 
 /// A resident table: its engine, and its queue.
@@ -77,6 +77,8 @@ pub(crate) struct Server {
     pub(crate) keys: Keys,
     pub(crate) body_budget: Arc<Budget>,
     pub(crate) buckets: Option<Buckets>,
+    /// Who may ask; anyone, if there are none.
+    pub(crate) tokens: Option<Arc<Tokens>>,
     /// Does what the admin endpoints are asked for.
     pub(crate) operator: Option<Arc<dyn Operator>>,
     stopping: AtomicBool,
@@ -90,10 +92,12 @@ impl Server {
         config: ServerConfig,
         keys: Keys,
         operator: Option<Arc<dyn Operator>>,
+        tokens: Option<Arc<Tokens>>,
     ) -> Server {
         Server {
             tables,
             operator,
+            tokens,
             metrics: Metrics::new(),
             keys,
             body_budget: Arc::new(Budget::new(

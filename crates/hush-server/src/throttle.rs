@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    hash::Hash,
     sync::{Mutex, PoisonError},
     time::Instant,
 };
@@ -12,10 +13,10 @@ use crate::{client::Client, config::Throttle};
 /// everybody: memory stays bounded, and the price is a fresh burst.
 const MAX_CLIENTS: usize = 1 << 16;
 
-/// One bucket for each client that asked lately.
-pub(crate) struct Buckets {
+/// One bucket for each client, or whatever is told apart, that asked lately.
+pub(crate) struct Buckets<K = Client> {
     limit: Throttle,
-    buckets: Mutex<HashMap<Client, Bucket>>,
+    buckets: Mutex<HashMap<K, Bucket>>,
 }
 
 #[derive(Clone, Copy)]
@@ -27,13 +28,13 @@ struct Bucket {
     at: Instant,
 }
 
-impl Buckets {
-    pub(crate) fn new(limit: Throttle) -> Buckets {
-        Buckets { limit, buckets: Mutex::default() }
+impl<K: Copy + Eq + Hash> Buckets<K> {
+    pub(crate) fn new(limit: Throttle) -> Self {
+        Self { limit, buckets: Mutex::default() }
     }
 
     /// Takes one token, or says in how many seconds there will be one.
-    pub(crate) fn admit(&self, client: Client, now: Instant) -> Result<(), u64> {
+    pub(crate) fn admit(&self, client: K, now: Instant) -> Result<(), u64> {
         let rate = f64::from(self.limit.queries_per_second);
         self.with_bucket(client, now, |bucket| {
             if bucket.tokens >= 1.0 {
@@ -46,11 +47,11 @@ impl Buckets {
     }
 
     /// Takes the tokens of the other queries of an admitted request.
-    pub(crate) fn charge(&self, client: Client, queries: usize, now: Instant) {
+    pub(crate) fn charge(&self, client: K, queries: usize, now: Instant) {
         self.with_bucket(client, now, |bucket| bucket.tokens -= queries as f64);
     }
 
-    fn with_bucket<T>(&self, client: Client, now: Instant, step: impl FnOnce(&mut Bucket) -> T) -> T {
+    fn with_bucket<T>(&self, client: K, now: Instant, step: impl FnOnce(&mut Bucket) -> T) -> T {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let full = f64::from(self.limit.burst);
         let refilled = |bucket: &Bucket| {

@@ -4,7 +4,6 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, RwLock},
-    time::Duration,
 };
 
 use rustls::{
@@ -16,8 +15,6 @@ use rustls::{
 use thiserror::Error;
 use tokio_rustls::TlsAcceptor;
 
-/// How often the files are looked at.
-const LOOK: Duration = Duration::from_secs(1);
 /// The longest file that is read: chains have some KiB.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
@@ -113,14 +110,6 @@ impl Tls {
     /// What accepts the next connection.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone().into()
-    }
-
-    /// Takes up certificates as their files change. Files that are half written are read again when they change again.
-    pub(crate) async fn watch(self: Arc<Self>) {
-        loop {
-            tokio::time::sleep(LOOK).await;
-            self.take_up();
-        }
     }
 
     /// Reads the files again, and says in the log what came of it.

@@ -34,6 +34,8 @@ enum Command {
     Serve(commands::serve::ServeArgs),
     /// Look at the settings of a server.
     Config(commands::config::ConfigArgs),
+    /// Make, list and take back the tokens of a server.
+    Token(commands::token::TokenArgs),
     /// Look records up privately.
     Get(commands::get::GetArgs),
     /// Print everything about a table.
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => report::exit(commands::plan::run(args)),
         Command::Serve(args) => report::exit(commands::serve::run(args)),
         Command::Config(args) => report::exit(commands::config::run(args)),
+        Command::Token(args) => report::exit(commands::token::run(args)),
         Command::Get(args) => commands::get::run(args),
         Command::Inspect(args) => report::exit(commands::inspect::run(args)),
         Command::Doctor(args) => report::exit(commands::doctor::run(&args)),

@@ -1,6 +1,8 @@
 //! What can be chosen.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use zeroize::Zeroizing;
 
 use crate::{
     Acceptance,
@@ -39,10 +41,35 @@ pub struct HttpOptions {
     pub connect_timeout: Duration,
     /// Longest silence of the server, the time it takes to answer included.
     pub silence_timeout: Duration,
+    /// The token with which the server knows this client, if it asks for one.
+    pub token: Option<Token>,
     /// How servers and this client prove who they are.
     pub tls: TlsOptions,
     /// Receives progress.
     pub observer: Observer,
+}
+
+/// A bearer token.
+#[derive(Clone)]
+pub struct Token(Zeroizing<String>);
+
+impl Token {
+    /// A token as `hushdb token create` prints it, or any other that is visible ASCII.
+    pub fn new(text: &str) -> Option<Self> {
+        let is_token = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+        is_token.then(|| Self(Zeroizing::new(text.to_owned())))
+    }
+
+    /// The value of an `Authorization` header.
+    pub(super) fn header(&self) -> Zeroizing<String> {
+        Zeroizing::new(format!("Bearer {}", *self.0))
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
 }
 
 /// How servers with TLS and clients prove who they are.
@@ -67,6 +94,7 @@ impl Default for HttpOptions {
             retry,
             connect_timeout: Duration::from_secs(10),
             silence_timeout: Duration::from_secs(120),
+            token: None,
             tls: TlsOptions::default(),
             observer: Arc::new(|_| {}),
         }

@@ -11,7 +11,7 @@ use ureq::{
     tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem},
 };
 
-use super::{HttpError, HttpOptions, TlsOptions};
+use super::{HttpError, HttpOptions, TlsOptions, Token};
 use crate::session::{Action, Head, Method, Request, ServerUrl, Task, TransportFailure};
 
 /// Bytes read from the network at once.
@@ -23,14 +23,18 @@ pub(super) struct Transport {
     agent: Agent,
     /// Without a slash at the end.
     url: String,
+    token: Option<Token>,
 }
 
 impl Transport {
     /// A connection that is not made yet.
     ///
     /// # Errors
-    /// [`HttpError::Certificates`] if the options are of no use.
+    /// [`HttpError::Certificates`] and [`HttpError::TokenInTheOpen`] if the options are of no use.
     pub(super) fn new(url: &ServerUrl, options: &HttpOptions) -> Result<Self, HttpError> {
+        if options.token.is_some() && !url.is_https() && !url.is_loopback() {
+            return Err(HttpError::TokenInTheOpen);
+        }
         let tls = tls(url, &options.tls)?;
         let mut config = Agent::config_builder()
             .tls_config(tls)
@@ -45,7 +49,11 @@ impl Transport {
             // A proxy of the environment is another machine: it cannot reach this one's loopback.
             config = config.proxy(None);
         }
-        Ok(Self { agent: config.build().new_agent(), url: url.as_str().to_owned() })
+        Ok(Self {
+            agent: config.build().new_agent(),
+            url: url.as_str().to_owned(),
+            token: options.token.clone(),
+        })
     }
 
     /// Does what `task` asks for until it is done.
@@ -78,18 +86,18 @@ impl Transport {
     fn send(&self, request: Request) -> Result<Response<Body>, ureq::Error> {
         let Request { method, path, headers, body, .. } = request;
         let url = format!("{}{path}", self.url);
+        let token = self.token.as_ref().map(Token::header);
+        let headers = headers.iter().map(|(name, value)| (*name, value.as_str()));
+        let headers = headers.chain(token.iter().map(|token| ("Authorization", token.as_str())));
         let with_body = match method {
             Method::Get => {
                 let request = self.agent.get(url);
-                return headers
-                    .iter()
-                    .fold(request, |request, (name, value)| request.header(*name, value))
-                    .call();
+                return headers.fold(request, |request, (name, value)| request.header(name, value)).call();
             }
             Method::Post => self.agent.post(url),
             Method::Put => self.agent.put(url),
         };
-        headers.iter().fold(with_body, |request, (name, value)| request.header(*name, value)).send(body)
+        headers.fold(with_body, |request, (name, value)| request.header(name, value)).send(body)
     }
 }
 

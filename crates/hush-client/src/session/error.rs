@@ -88,6 +88,15 @@ pub enum SessionError {
         /// What is wrong, and what to do.
         reason: String,
     },
+    /// A token would go to another machine without TLS.
+    #[error("a token over http could be read by anyone on the way: use https")]
+    TokenInTheOpen,
+    /// The server asks for a token, or for another one.
+    #[error("{detail}: give one with HUSHDB_TOKEN or --token")]
+    Token {
+        /// What the server says.
+        detail: String,
+    },
     /// The server sends clients elsewhere; only the user can say whether to trust that.
     #[error("the server says that it has moved to {location}: if that is right, use that URL")]
     Moved {

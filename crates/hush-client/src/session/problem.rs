@@ -17,6 +17,8 @@ const MAX_DETAIL_CHARS: usize = 300;
 /// Longest wait that a header can ask for.
 const MAX_RETRY_AFTER: u64 = 24 * 3600;
 
+const UNAUTHORIZED: u16 = 401;
+const FORBIDDEN: u16 = 403;
 const GONE: u16 = 410;
 const TOO_MANY_REQUESTS: u16 = 429;
 const SERVICE_UNAVAILABLE: u16 = 503;
@@ -62,6 +64,7 @@ pub(super) fn refusal(
             let detail = problem.map_or_else(|| unexplained(head.status), |problem| shown(&problem.detail));
             SessionError::Busy { detail, warming, retry_after: retry_after(head) }
         }
+        (UNAUTHORIZED | FORBIDDEN, Some(problem)) => SessionError::Token { detail: shown(&problem.detail) },
         (status, Some(problem)) => {
             SessionError::Refused { status, code: shown(&problem.code), detail: shown(&problem.detail) }
         }

@@ -38,6 +38,11 @@ impl ServerUrl {
         &self.text
     }
 
+    /// Whether what is sent there is protected on the way.
+    pub fn is_https(&self) -> bool {
+        self.uri.scheme_str() == Some("https")
+    }
+
     /// Whether it is on this machine.
     pub fn is_loopback(&self) -> bool {
         let host = self.uri.host().unwrap_or("");

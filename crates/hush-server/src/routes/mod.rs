@@ -2,6 +2,7 @@
 
 mod admin;
 mod blobs;
+mod gate;
 mod health;
 mod keys;
 mod metrics;
@@ -67,6 +68,7 @@ pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints) -> Router {
         .method_not_allowed_fallback(async || {
             Problem::new(Code::MethodNotAllowed, "the endpoint does not take this method")
         })
+        .layer(middleware::from_fn_with_state((server.clone(), endpoints), gate::enter))
         .layer(middleware::from_fn_with_state(server.clone(), observe))
         .with_state(server)
 }

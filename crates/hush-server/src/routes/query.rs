@@ -29,6 +29,7 @@ use crate::{
     limits::{Reservation, read_body},
     problem::Problem,
     state::{ResidentTable, Server},
+    tokens::Grant,
 };
 
 /// Answers the queries of one request, in order. Everything that can be refused without reading the
@@ -49,6 +50,9 @@ pub(super) async fn answer(
     let (body, memory) = read_body(&server, client, &parts.headers, body, limit).await?;
     let body_bytes = body.len();
     let (table, queries) = decode(&server, table, replaced, body)?;
+    if let Some(grant) = parts.extensions.get::<Arc<Grant>>() {
+        grant.charge(queries.len() - 1);
+    }
     if let Some(buckets) = &server.buckets {
         buckets.charge(client, queries.len() - 1, Instant::now());
     }

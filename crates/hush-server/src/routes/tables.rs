@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::{
-    Json,
+    Extension, Json,
     extract::{Path, State, rejection::PathRejection},
     http::{
         HeaderMap, StatusCode,
@@ -14,7 +14,7 @@ use axum::{
 use serde::Serialize;
 
 use super::{is_not_modified, resident};
-use crate::{problem::Problem, state::Server, tables::Slot};
+use crate::{problem::Problem, state::Server, tables::Slot, tokens::Grant};
 
 /// The list of tables.
 #[derive(Serialize)]
@@ -34,8 +34,12 @@ struct Entry {
     reason: Option<String>,
 }
 
-/// All tables, by name.
-pub(super) async fn list(State(server): State<Arc<Server>>) -> Json<List> {
+/// All tables, by name; of a token, those that it is for.
+pub(super) async fn list(
+    State(server): State<Arc<Server>>,
+    grant: Option<Extension<Arc<Grant>>>,
+) -> Json<List> {
+    let is_shown = |name: &str| grant.as_ref().is_none_or(|Extension(grant)| grant.token.is_for(name));
     let entry = |(name, slot)| match slot {
         Slot::Loading => Entry { name, state: "loading", ..Entry::default() },
         Slot::Failed(reason) => {
@@ -50,7 +54,9 @@ pub(super) async fn list(State(server): State<Arc<Server>>) -> Json<List> {
             reason: None,
         },
     };
-    Json(List { tables: server.tables.all().into_iter().map(entry).collect() })
+    Json(List {
+        tables: server.tables.all().into_iter().filter(|(name, _)| is_shown(name)).map(entry).collect(),
+    })
 }
 
 /// One table's descriptor. It changes with the epoch, so the epoch is its entity tag.

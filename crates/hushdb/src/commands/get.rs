@@ -19,12 +19,13 @@ use hush_client::{
     Acceptance, Found, Wanted,
     http::{
         DEFAULT_MAX_HINT_BYTES, Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable, Observer,
-        Stats, TlsOptions,
+        Stats, TlsOptions, Token,
     },
 };
 use hush_protocol::{facts::Facts, signature::PublicKey};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use zeroize::Zeroizing;
 
 use self::text::{escaped, lines, readable, wanted};
 use crate::report;
@@ -77,6 +78,9 @@ pub(crate) struct GetArgs {
     /// Refuse a table whose hint, which is downloaded once if the protocol has one, is longer than BYTES.
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_HINT_BYTES)]
     max_hint: u64,
+    /// Token for a server that asks for one. Others on this machine can see it in the list of processes: HUSHDB_TOKEN has it too.
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
     /// Trust servers whose certificate one of those in FILE (PEM) has signed, in place of those that this system trusts.
     #[arg(long, value_name = "FILE")]
     ca_cert: Option<PathBuf>,
@@ -124,8 +128,8 @@ fn get(args: &GetArgs) -> Result<bool, String> {
     let keys = keys(args)?;
     let wanted = keys.iter().map(|key| wanted(key, args.index)).collect::<Result<Vec<_>, _>>()?;
     let progress = Progress::new();
-    let tls = tls(args)?;
-    let (table, found) = look_up(args, tls, &wanted, &progress).map_err(|error| {
+    let (tls, token) = (tls(args)?, token(args)?);
+    let (table, found) = look_up(args, tls, token, &wanted, &progress).map_err(|error| {
         progress.clear();
         error.to_string()
     })?;
@@ -143,6 +147,7 @@ fn get(args: &GetArgs) -> Result<bool, String> {
 fn look_up(
     args: &GetArgs,
     tls: TlsOptions,
+    token: Option<Token>,
     wanted: &[Wanted],
     progress: &Arc<Progress>,
 ) -> Result<(HttpTable, Vec<Found>), HttpError> {
@@ -158,6 +163,7 @@ fn look_up(
         },
         max_hint_bytes: args.max_hint,
         tls,
+        token,
         observer,
         ..HttpOptions::default()
     };
@@ -166,6 +172,13 @@ fn look_up(
     let found = table.lookup(wanted)?;
     progress.clear();
     Ok((table, found))
+}
+
+/// The token of the options, or of the environment.
+fn token(args: &GetArgs) -> Result<Option<Token>, String> {
+    let text = args.token.clone().or_else(|| std::env::var("HUSHDB_TOKEN").ok());
+    let token = text.map(|text| Token::new(&Zeroizing::new(text)));
+    token.map(|token| token.ok_or_else(|| "that is no token: it has no spaces".into())).transpose()
 }
 
 /// The certificates of the options.

@@ -22,6 +22,7 @@ mod rows;
 pub(crate) mod serve;
 #[cfg(feature = "ingest")]
 pub(crate) mod signing_key;
+pub(crate) mod token;
 #[cfg(feature = "ingest")]
 mod wishes;
 

@@ -4,7 +4,7 @@ use std::{error::Error, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Durat
 
 use clap::Args;
 use hush_engine::{BackendChoice, Backends};
-use hush_server::{Listeners, Operator, ServerConfig, Tables, Throttle, Tls, TlsFiles};
+use hush_server::{Listeners, Operator, ServerConfig, Tables, Throttle, Tls, TlsFiles, Tokens};
 use hush_store::snapshot::{Snapshot, Verify};
 use tokio::{
     net::TcpListener,
@@ -48,10 +48,17 @@ pub(crate) struct ServeArgs {
     /// Answer only clients with a certificate that one of those in FILE (PEM) has signed.
     #[arg(long, value_name = "FILE")]
     tls_client_ca: Option<PathBuf>,
+    /// File of the tokens with which clients may ask (`hushdb token`). It is read again when it changes, and on SIGHUP.
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// Anyone who reaches the server may ask. Where others than this machine do, there are either --tokens or this.
+    #[arg(long, conflicts_with = "tokens")]
+    open: bool,
     /// Another address to listen on for /livez, /readyz and /metrics, which --listen does not answer then.
     #[arg(long, value_name = "ADDRESS")]
     listen_health: Option<String>,
-    /// Loopback address to listen on for the admin endpoints, which take tables up and compact them. Whoever reaches it may ask.
+    /// Loopback address to listen on for the admin endpoints, which take tables up and compact them. Whoever reaches it may ask;
+    /// with --tokens, whose token has the scope admin.
     #[arg(long, value_name = "ADDRESS")]
     listen_admin: Option<String>,
     /// Name of a table, in the order of the folders; a folder's own name if not given.
@@ -108,6 +115,7 @@ pub(crate) struct ServeArgs {
 pub(crate) fn check(args: &ServeArgs) -> Result<(), Box<dyn Error>> {
     names(args)?;
     tls(args)?;
+    tokens(args)?;
     for dir in &args.dirs {
         Snapshot::open(dir, Verify::Header)?;
     }
@@ -147,7 +155,12 @@ async fn serve(
     backends: Backends,
 ) -> Result<(), Box<dyn Error>> {
     let tls = tls(&args)?;
+    let tokens = tokens(&args)?;
     let public = listen(&args.listen, "--listen").await?;
+    if tokens.is_none() && !args.open && public.local_addr().is_ok_and(|address| !address.ip().is_loopback())
+    {
+        return Err(open_to_all(&args.listen).into());
+    }
     let health = match &args.listen_health {
         Some(address) => Some(listen(address, "--listen-health").await?),
         None => None,
@@ -188,7 +201,7 @@ async fn serve(
     let admin = admin.map(|admin| (admin, folders.clone() as Arc<dyn Operator>));
     let mut hang_up = signal(SignalKind::hangup())?;
     let (failed, failure) = tokio::sync::oneshot::channel();
-    let certificates = tls.clone();
+    let (certificates, granted) = (tls.clone(), tokens.clone());
     tokio::spawn(async move {
         if let Err(error) = folders.clone().load_all().await {
             // The receiver is gone only if the server has stopped already.
@@ -205,7 +218,10 @@ async fn serve(
             };
             tokio::select! {
                 () = look => {}
-                _ = hang_up.recv() => certificates.iter().for_each(|tls| tls.take_up()),
+                _ = hang_up.recv() => {
+                    certificates.iter().for_each(|tls| tls.take_up());
+                    granted.iter().for_each(|tokens| tokens.take_up());
+                }
                 () = compaction.done() => {}
             }
             folders.clone().take_up().await;
@@ -220,7 +236,7 @@ async fn serve(
         }
         eprintln!("stopping: answering what is in flight");
     };
-    hush_server::run(Listeners { public, tls, health, admin }, tables, config, shutdown).await?;
+    hush_server::run(Listeners { public, tls, tokens, health, admin }, tables, config, shutdown).await?;
     load_error.map_or(Ok(()), |error| Err(error.into()))
 }
 
@@ -236,7 +252,19 @@ fn tls(args: &ServeArgs) -> Result<Option<Arc<Tls>>, String> {
     Tls::open(files).map(Some).map_err(|error| format!("no TLS: {error}"))
 }
 
-/// There are no tokens yet: only who is on this machine may ask.
+/// Who may ask.
+fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
+    args.tokens.as_deref().map(Tokens::open).transpose().map_err(|error| error.to_string())
+}
+
+fn open_to_all(address: &str) -> String {
+    format!(
+        "others than this machine reach {address}, and any of them may ask: name a file of those who may with --tokens \
+         (hushdb token create makes one), or say --open"
+    )
+}
+
+/// Only who is on this machine may ask.
 async fn listen_locally(address: &str) -> Result<TcpListener, String> {
     let listener = listen(address, "--listen-admin").await?;
     let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());

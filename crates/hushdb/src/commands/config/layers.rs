@@ -1,6 +1,6 @@
 //! What stands beneath the command line of `serve`: the environment, then a file.
 //!
-//! Both become defaults of its arguments. So a setting is defined once, as an argument, and its value is read and refused in one way
+//! Both become defaults of its arguments. So a setting is defined once, as an argument, and a value is read and refused in one way
 //! wherever it comes from.
 
 use std::{env, fs, path::Path};

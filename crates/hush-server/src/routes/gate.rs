@@ -1,0 +1,77 @@
+//! Who may come in: the token of a request is checked before anything else is done with it.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{Request, State},
+    http::{
+        HeaderValue, Method,
+        header::{AUTHORIZATION, WWW_AUTHENTICATE},
+    },
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+
+use super::Endpoints;
+use crate::{
+    problem::{Code, Problem},
+    state::Server,
+    tokens::{Grant, Refusal, Scope},
+};
+
+/// Lets a request through whose token is good, with its [`Grant`] beside it; any, if the server has no tokens.
+pub(super) async fn enter(
+    State((server, endpoints)): State<(Arc<Server>, Endpoints)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let Some(tokens) = &server.tokens else { return next.run(request).await };
+    let Some(scope) = scope(endpoints, request.uri().path()) else { return next.run(request).await };
+    let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    let grant = match tokens.check(header, scope) {
+        Ok(grant) => grant,
+        Err(refusal) => return refused(refusal),
+    };
+    let name = request.uri().path().split('/').nth(if scope == Scope::Admin { 4 } else { 3 });
+    let names_table = request.uri().path().contains("/tables/");
+    if let (true, Some(name)) = (names_table, name)
+        && !grant.token.is_for(name)
+    {
+        return Problem::new(Code::Forbidden, "the token is for other tables").into_response();
+    }
+    let is_query = request.method() == Method::POST && scope == Scope::Query;
+    let _in_flight = match is_query.then(|| grant.enter()).transpose() {
+        Ok(in_flight) => in_flight,
+        Err(seconds) => return Problem::throttled(seconds).into_response(),
+    };
+    tracing::debug!(token = grant.token.id, "a request is let in");
+    request.extensions_mut().insert::<Arc<Grant>>(grant);
+    next.run(request).await
+}
+
+/// What a token must be for; `None` if none is asked for.
+fn scope(endpoints: Endpoints, path: &str) -> Option<Scope> {
+    match endpoints {
+        Endpoints::Admin => Some(Scope::Admin),
+        Endpoints::Health => None,
+        Endpoints::All | Endpoints::Tables => match path {
+            "/livez" | "/readyz" => None,
+            "/metrics" => Some(Scope::Admin),
+            _ => Some(Scope::Query),
+        },
+    }
+}
+
+fn refused(refusal: Refusal) -> Response {
+    let (code, detail) = match refusal {
+        Refusal::Missing => (Code::Unauthorized, "this server asks for a token"),
+        Refusal::Unknown => (Code::Unauthorized, "the token is none of this server's"),
+        Refusal::Expired => (Code::Unauthorized, "the token has expired"),
+        Refusal::Scope => (Code::Forbidden, "the token is not for this"),
+    };
+    let mut response = Problem::new(code, detail).into_response();
+    if code == Code::Unauthorized {
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}

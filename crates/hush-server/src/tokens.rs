@@ -1,0 +1,365 @@
+//! Bearer tokens: who may ask, for what, and how much.
+//!
+//! A token is `hush_ID_SECRET`. The file has the hash of the secret, of which nobody can make the token; lists and logs name it
+//! by its ID.
+
+use std::{
+    collections::HashMap,
+    fs::{self, OpenOptions},
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::{config::Throttle, throttle::Buckets};
+
+const VERSION: u32 = 1;
+/// Bytes of a token's ID and of its secret.
+const ID_BYTES: usize = 8;
+const SECRET_BYTES: usize = 32;
+/// What every token begins with, so that those who look for leaked ones find it.
+const PREFIX: &str = "hush";
+/// The longest file that is read: a token takes some 300 bytes.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// What a token is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// To look records up.
+    Query,
+    /// The admin endpoints, and metrics.
+    Admin,
+}
+
+/// A token as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Token {
+    /// What it goes by.
+    pub id: String,
+    /// Whose it is, for who runs the server.
+    pub name: String,
+    /// BLAKE3 of its secret.
+    #[serde(with = "hex::serde")]
+    hash: [u8; 32],
+    /// What it is for.
+    pub scopes: Vec<Scope>,
+    /// The tables that it is for; all if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tables: Option<Vec<String>>,
+    /// When it ends, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<u64>,
+    /// Queries a second that it may make.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queries_per_second: Option<u32>,
+    /// Requests of it that are answered at once at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<usize>,
+}
+
+impl Token {
+    /// A token of random bytes, and the text that proves it, which is kept nowhere.
+    pub fn new(name: &str, random: &[u8; ID_BYTES + SECRET_BYTES], scopes: Vec<Scope>) -> (Self, String) {
+        let (id, secret) = random.split_at(ID_BYTES);
+        let id = hex::encode(id);
+        let text = format!("{PREFIX}_{id}_{}", hex::encode(secret));
+        let hash = *blake3::hash(secret).as_bytes();
+        let name = name.to_owned();
+        let (tables, expires, queries_per_second, in_flight) = (None, None, None, None);
+        (Self { id, name, hash, scopes, tables, expires, queries_per_second, in_flight }, text)
+    }
+
+    /// Whether it has ended.
+    pub fn has_expired(&self, now: SystemTime) -> bool {
+        let now = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        self.expires.is_some_and(|end| end <= now)
+    }
+
+    /// Whether it is for a table.
+    pub(crate) fn is_for(&self, table: &str) -> bool {
+        self.tables.as_ref().is_none_or(|tables| tables.iter().any(|own| own == table))
+    }
+}
+
+/// Why a file of tokens is of no use.
+#[derive(Debug, Error)]
+pub enum TokenError {
+    /// It cannot be read or written.
+    #[error("cannot use the tokens in {}: {reason}: hushdb token create makes the file", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// It is no file of tokens.
+    #[error("{} is no file of tokens ({reason}): hushdb token create makes one", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    version: u32,
+    tokens: Vec<Token>,
+}
+
+/// The tokens in a file.
+///
+/// # Errors
+/// [`TokenError`].
+pub fn read_tokens(path: &Path) -> Result<Vec<Token>, TokenError> {
+    parse(&bytes_of(path)?, path)
+}
+
+/// Writes a file of tokens, whole or not at all, readable by its owner alone.
+///
+/// # Errors
+/// [`TokenError::File`].
+pub fn write_tokens(path: &Path, tokens: Vec<Token>) -> Result<(), TokenError> {
+    let text = serde_json::to_string_pretty(&Document { version: VERSION, tokens }).expect("plain data");
+    let partial = path.with_extension(format!("{}.partial", std::process::id()));
+    let written =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.write_all(b"\n")?;
+            file.sync_all()?;
+            fs::rename(&partial, path)
+        });
+    written.map_err(|error| {
+        let _ = fs::remove_file(&partial);
+        TokenError::File { path: path.to_owned(), reason: error.to_string() }
+    })
+}
+
+fn bytes_of(path: &Path) -> Result<Vec<u8>, TokenError> {
+    let failed = |reason: String| TokenError::File { path: path.to_owned(), reason };
+    let bytes = fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
+    if bytes > MAX_FILE_BYTES {
+        return Err(failed(format!("it has {bytes} bytes")));
+    }
+    fs::read(path).map_err(|error| failed(error.to_string()))
+}
+
+fn parse(bytes: &[u8], path: &Path) -> Result<Vec<Token>, TokenError> {
+    let refused = |reason: String| TokenError::Format { path: path.to_owned(), reason };
+    let Document { version, tokens } =
+        serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
+    if version != VERSION {
+        return Err(refused(format!("it has version {version}, and this program reads {VERSION}")));
+    }
+    if let Some(token) =
+        tokens.iter().find(|token| token.queries_per_second == Some(0) || token.in_flight == Some(0))
+    {
+        return Err(refused(format!("the limits of {} are 0", token.id)));
+    }
+    Ok(tokens)
+}
+
+/// The tokens of a server, which are read again when their file changes.
+pub struct Tokens {
+    path: PathBuf,
+    grants: RwLock<HashMap<String, Arc<Grant>>>,
+    /// The hash of the file as it was last read, good or bad.
+    read: Mutex<blake3::Hash>,
+}
+
+/// A token that is in use, with what is counted of it.
+pub(crate) struct Grant {
+    pub(crate) token: Token,
+    in_flight: Arc<AtomicUsize>,
+    buckets: Option<Buckets<()>>,
+}
+
+/// Why a request is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It has no token.
+    Missing,
+    /// It has none of these.
+    Unknown,
+    /// Its token has ended.
+    Expired,
+    /// Its token is for something else.
+    Scope,
+}
+
+impl Tokens {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`TokenError`].
+    pub fn open(path: &Path) -> Result<Arc<Self>, TokenError> {
+        let bytes = bytes_of(path)?;
+        let tokens = parse(&bytes, path)?;
+        let grants = tokens.into_iter().map(|token| (token.id.clone(), Grant::new(token))).collect();
+        let read = Mutex::new(blake3::hash(&bytes));
+        Ok(Arc::new(Self { path: path.to_owned(), grants: RwLock::new(grants), read }))
+    }
+
+    /// Reads the file again. Tokens that stay as they are keep their counts. Whether anything changed.
+    ///
+    /// # Errors
+    /// [`TokenError`]; what was read before then stays.
+    pub fn reload(&self) -> Result<bool, TokenError> {
+        let bytes = bytes_of(&self.path)?;
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let hash = blake3::hash(&bytes);
+        if *read == hash {
+            return Ok(false);
+        }
+        *read = hash;
+        let tokens = parse(&bytes, &self.path)?;
+        let mut grants = self.grants.write().unwrap_or_else(PoisonError::into_inner);
+        let renewed = tokens.into_iter().map(|token| {
+            let known = grants.get(&token.id).filter(|grant| grant.token == token);
+            (token.id.clone(), known.cloned().unwrap_or_else(|| Grant::new(token)))
+        });
+        *grants = renewed.collect();
+        Ok(true)
+    }
+
+    /// Reads the file again, and says in the log what came of it.
+    pub fn take_up(&self) {
+        match self.reload() {
+            Ok(true) => tracing::info!(path = %self.path.display(), "the tokens were read again"),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, "the tokens are kept as they were"),
+        }
+    }
+
+    /// The token of an `Authorization` header, if it is for `scope`.
+    pub(crate) fn check(&self, header: Option<&[u8]>, scope: Scope) -> Result<Arc<Grant>, Refusal> {
+        let header = header.ok_or(Refusal::Missing)?;
+        let text = std::str::from_utf8(header).map_err(|_| Refusal::Unknown)?;
+        let (kind, token) = text.split_once(' ').ok_or(Refusal::Unknown)?;
+        if !kind.eq_ignore_ascii_case("bearer") {
+            return Err(Refusal::Unknown);
+        }
+        let (id, secret) = parts(token.trim()).ok_or(Refusal::Unknown)?;
+        let grant = self.grants.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
+        let grant = grant.ok_or(Refusal::Unknown)?;
+        // Hashes compare in constant time.
+        if blake3::hash(&secret) != blake3::Hash::from_bytes(grant.token.hash) {
+            return Err(Refusal::Unknown);
+        }
+        if grant.token.has_expired(SystemTime::now()) {
+            return Err(Refusal::Expired);
+        }
+        if grant.token.scopes.contains(&scope) { Ok(grant) } else { Err(Refusal::Scope) }
+    }
+}
+
+/// The ID and the secret of a token.
+fn parts(token: &str) -> Option<(&str, [u8; SECRET_BYTES])> {
+    let (id, secret) = token.strip_prefix(PREFIX)?.strip_prefix('_')?.split_once('_')?;
+    let mut bytes = [0; SECRET_BYTES];
+    hex::decode_to_slice(secret, &mut bytes).ok()?;
+    Some((id, bytes))
+}
+
+impl Grant {
+    fn new(token: Token) -> Arc<Self> {
+        let limit = |rate: u32| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) };
+        let buckets = token.queries_per_second.map(|rate| Buckets::new(limit(rate)));
+        Arc::new(Self { token, in_flight: Arc::default(), buckets })
+    }
+
+    /// Lets a request with a query in, or says after how many seconds to come again.
+    pub(crate) fn enter(&self) -> Result<InFlight, u64> {
+        let entered = InFlight(self.in_flight.clone());
+        let others = self.in_flight.fetch_add(1, Ordering::Relaxed);
+        if self.token.in_flight.is_some_and(|most| others >= most) {
+            return Err(1);
+        }
+        self.buckets.as_ref().map_or(Ok(()), |buckets| buckets.admit((), Instant::now()))?;
+        Ok(entered)
+    }
+
+    /// Counts the other queries of a request.
+    pub(crate) fn charge(&self, queries: usize) {
+        if let Some(buckets) = &self.buckets {
+            buckets.charge((), queries, Instant::now());
+        }
+    }
+}
+
+/// A request that is being answered; on drop it is no more.
+pub(crate) struct InFlight(Arc<AtomicUsize>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(text: &str) -> String {
+        format!("Bearer {text}")
+    }
+
+    #[test]
+    fn a_token_is_checked_against_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.json");
+        let (alice, text) = Token::new("alice", &[1; 40], vec![Scope::Query]);
+        let (mut old, old_text) = Token::new("old", &[2; 40], vec![Scope::Query, Scope::Admin]);
+        old.expires = Some(1);
+        write_tokens(&path, vec![alice.clone(), old]).unwrap();
+        assert!(!fs::read_to_string(&path).unwrap().contains(&text[22..]));
+        let tokens = Tokens::open(&path).unwrap();
+        let check = |header: Option<&str>, scope| {
+            tokens.check(header.map(str::as_bytes), scope).map(|grant| grant.token.name.clone())
+        };
+        assert_eq!(check(Some(&header(&text)), Scope::Query), Ok("alice".into()));
+        assert_eq!(check(Some(&format!("bearer  {text}")), Scope::Query), Ok("alice".into()));
+        assert_eq!(check(Some(&header(&text)), Scope::Admin), Err(Refusal::Scope));
+        assert_eq!(check(Some(&header(&old_text)), Scope::Query), Err(Refusal::Expired));
+        assert_eq!(check(None, Scope::Query), Err(Refusal::Missing));
+        let mut wrong = text.clone();
+        wrong.replace_range(text.len() - 1.., if text.ends_with('0') { "1" } else { "0" });
+        for header in
+            [&header(&wrong), &header("hush_00_11"), "Basic YTpi", "Bearer", "", &header(&text[..70])]
+        {
+            assert_eq!(check(Some(header), Scope::Query), Err(Refusal::Unknown), "{header}");
+        }
+        // A token that is taken back is refused, and a file that is none changes nothing.
+        fs::write(&path, "{").unwrap();
+        assert!(tokens.reload().is_err() && check(Some(&header(&text)), Scope::Query).is_ok());
+        write_tokens(&path, Vec::new()).unwrap();
+        assert!(tokens.reload().unwrap() && !tokens.reload().unwrap());
+        assert_eq!(check(Some(&header(&text)), Scope::Query), Err(Refusal::Unknown));
+    }
+
+    #[test]
+    fn a_token_has_limits_of_its_own() {
+        let (mut token, _) = Token::new("a", &[1; 40], vec![Scope::Query]);
+        (token.in_flight, token.queries_per_second) = (Some(2), Some(1));
+        let grant = Grant::new(token);
+        let (first, second) = (grant.enter().ok().unwrap(), grant.enter().ok().unwrap());
+        assert_eq!(grant.enter().err(), Some(1));
+        drop((first, second));
+        // Of the burst of four, two are left.
+        grant.charge(3);
+        assert_eq!(grant.enter().err(), Some(2));
+        assert_eq!(grant.in_flight.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,145 @@
+//! `hushdb token`: who may ask a server.
+
+use std::{
+    error::Error,
+    fs,
+    path::PathBuf,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use clap::{Args, Subcommand};
+use hush_math::csprng::Csprng;
+use hush_server::{Scope, Token, read_tokens, write_tokens};
+use zeroize::Zeroizing;
+
+/// Make, list and take back the tokens of a server.
+#[derive(Args)]
+pub(crate) struct TokenArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Make a token and print it; it is kept nowhere.
+    Create(CreateArgs),
+    /// List the tokens in a file.
+    List {
+        #[command(flatten)]
+        file: FileArg,
+    },
+    /// Take a token back: a server that runs refuses it within a second.
+    Revoke {
+        #[command(flatten)]
+        file: FileArg,
+        /// The token's ID, as `list` prints it.
+        id: String,
+    },
+}
+
+#[derive(Args)]
+struct FileArg {
+    /// File of tokens, as `serve --tokens` takes it.
+    #[arg(long = "tokens", value_name = "FILE")]
+    path: PathBuf,
+}
+
+#[derive(Args)]
+struct CreateArgs {
+    #[command(flatten)]
+    file: FileArg,
+    /// Whose it is, for whoever reads the list.
+    #[arg(long)]
+    name: String,
+    /// What it is for: query (look-ups), admin (admin endpoints, metrics), or both.
+    #[arg(long, value_name = "SCOPE", value_delimiter = ',', default_value = "query", value_parser = parse_scope)]
+    scope: Vec<Scope>,
+    /// A table that it is for; all if not given. May be repeated.
+    #[arg(long = "table", value_name = "NAME")]
+    tables: Vec<String>,
+    /// How long it is good: 30d, 12h; for ever if not given.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    expires: Option<Duration>,
+    /// Queries a second that it may make.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    queries_per_second: Option<u32>,
+    /// Requests of it that are answered at once at most.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    in_flight: Option<u64>,
+}
+
+fn parse_scope(name: &str) -> Result<Scope, String> {
+    match name {
+        "query" => Ok(Scope::Query),
+        "admin" => Ok(Scope::Admin),
+        _ => Err("a scope is query or admin".into()),
+    }
+}
+
+pub(crate) fn run(args: TokenArgs) -> Result<(), Box<dyn Error>> {
+    match args.what {
+        What::Create(args) => create(args),
+        What::List { file } => list(&file),
+        What::Revoke { file, id } => revoke(&file, &id),
+    }
+}
+
+fn create(args: CreateArgs) -> Result<(), Box<dyn Error>> {
+    let path = &args.file.path;
+    let mut tokens = if fs::exists(path)? { read_tokens(path)? } else { Vec::new() };
+    let mut random = Zeroizing::new([0; 40]);
+    Csprng::from_os().fill_bytes(&mut *random);
+    let (mut token, text) = Token::new(&args.name, &random, args.scope);
+    let text = Zeroizing::new(text);
+    token.tables = (!args.tables.is_empty()).then_some(args.tables);
+    token.expires = args.expires.map(|time| now() + time.as_secs());
+    token.queries_per_second = args.queries_per_second;
+    token.in_flight = args.in_flight.map(|most| most as usize);
+    let id = token.id.clone();
+    tokens.push(token);
+    write_tokens(path, tokens)?;
+    println!("{}", *text);
+    eprintln!(
+        "{id}: the line above is the token, and nothing can print it again. A client takes it from HUSHDB_TOKEN"
+    );
+    Ok(())
+}
+
+fn list(file: &FileArg) -> Result<(), Box<dyn Error>> {
+    for token in read_tokens(&file.path)? {
+        let scopes = token.scopes.iter().map(|scope| match scope {
+            Scope::Query => "query",
+            Scope::Admin => "admin",
+        });
+        let scopes = scopes.collect::<Vec<_>>().join(",");
+        let tables = token.tables.as_ref().map_or("all tables".into(), |tables| tables.join(","));
+        let ends = match token.expires {
+            None => "for ever".to_owned(),
+            Some(_) if token.has_expired(SystemTime::now()) => "expired".to_owned(),
+            Some(end) => {
+                let end = UNIX_EPOCH.checked_add(Duration::from_secs(end)).ok_or("a time that is none")?;
+                format!("until {}", humantime::format_rfc3339_seconds(end))
+            }
+        };
+        let rate =
+            token.queries_per_second.map_or(String::new(), |rate| format!(", {rate} queries a second"));
+        let at_once = token.in_flight.map_or(String::new(), |most| format!(", {most} at once"));
+        println!("{}  {}: {scopes} of {tables}, {ends}{rate}{at_once}", token.id, token.name);
+    }
+    Ok(())
+}
+
+fn revoke(file: &FileArg, id: &str) -> Result<(), Box<dyn Error>> {
+    let mut tokens = read_tokens(&file.path)?;
+    let before = tokens.len();
+    tokens.retain(|token| token.id != id);
+    if tokens.len() == before {
+        let list = format!("hushdb token list --tokens {}", file.path.display());
+        return Err(format!("there is no token {id}: {list} prints those that there are").into());
+    }
+    Ok(write_tokens(&file.path, tokens)?)
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
