@@ -79,6 +79,13 @@ class HushTest(unittest.TestCase):
         self.assertIn(result.returncode, (0, 1), result.stderr)
         return result.returncode, [json.loads(line) for line in result.stdout.splitlines()]
 
+    def wait_for(self, what, until, seconds=30):
+        """Waits until something holds; `what` is said if it does not come to be."""
+        deadline = time.time() + seconds
+        while not until():
+            self.assertLess(time.time(), deadline, what)
+            time.sleep(0.02)
+
     def csv(self, rows, header="key,value", name="table.csv"):
         """Writes a CSV file of rows that need no quotes."""
         path = self.dir / name

@@ -45,12 +45,6 @@ class ChangeTest(KeyedTest):
     def epoch(self, url, table):
         return json.loads(request(f"{url}/v1/tables/{table.name}")[2])["epoch"]
 
-    def wait_for(self, what, until, seconds=30):
-        deadline = time.time() + seconds
-        while not until():
-            self.assertLess(time.time(), deadline, what)
-            time.sleep(0.02)
-
     def taken_up(self, url, table):
         """Waits until the server has what is in the folder."""
         epoch = self.facts(table)["epoch"]

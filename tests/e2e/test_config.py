@@ -45,11 +45,11 @@ class ConfigTest(KeyedTest):
             self.assertEqual(self.names(url), ["people"])
 
     def test_check(self):
-        self.settings(f'tables = ["{self.built}"]\nmax-queue = 99\n')
+        self.settings(f'tables = ["{self.built}"]\nmax-queue = 999\n')
         result = self.hushdb("config", "check", self.file, env={**self.env, "HUSHDB_WINDOW": "5"})
         self.assertEqual(result.returncode, 0, result.stderr)
         said = {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines()}
-        self.assertEqual(said["max-queue"], ["99", "the", "file"])
+        self.assertEqual(said["max-queue"], ["999", "the", "file"])
         self.assertEqual(said["window"], ["5", "the", "environment"])
         self.assertEqual(said["client-share"], ["25", "default"])
         self.assertTrue(result.stdout.endswith("is good\n"))
@@ -60,6 +60,8 @@ class ConfigTest(KeyedTest):
             (f'tables = ["{self.built}"]\ntls-cert = "none"', ["--tls-key"]),
             (f'tables = ["{self.built}"]\ntls-cert = "none"\ntls-key = "none"', ["cannot read none"]),
             (f'tables = ["{self.built}", "{self.built}"]', ["two tables are called people"]),
+            (f'tables = ["{self.built}"]\nmax-queue = 1', ["max_queue must be at least"]),
+            (f'tables = ["{self.built}"]\nlisten = "0.0.0.0:7700"', ["0.0.0.0:7700", "--tokens", "--open"]),
             ("max-quue = 1", ["hushdb.toml: there is no setting 'max-quue': did you mean 'max-queue'?"]),
             ("window = 'x'", ["hushdb.toml: window: invalid value 'x'"]),
         ):

@@ -77,6 +77,10 @@ class PlanTest(KeyedTest):
         source = self.jsonl(values(500, 100))
         refused = self.fails("build", source, "--key", "k", "--max-upload", "50", "--machine", self.machine, "--out", self.dir / "none")
         self.assertIn("--max-upload allows 50 B", refused)
+        # Where there is no table at all, budgets or not.
+        for args in (["--protocol", "simple", "--form", "symbols", "--goal", "latency"], ["--form", "symbols", "--preset", "PACK_M31"]):
+            refused = self.fails("build", source, "--key", "k", *args, "--machine", self.machine, "--out", self.dir / "none")
+            self.assertIn("does not keep plaintexts as symbols", refused)
         self.assertFalse((self.dir / "none").exists())
 
     def test_pictures(self):

@@ -76,21 +76,14 @@ class Serving(TokenTest):
         with self.serve(table, args=["--tokens", self.file]) as (url, _):
             self.assertEqual(self.look_up(url, alice)[0], 0)
             bob = self.create(name="bob")
-            self.until(lambda: self.look_up(url, bob)[0] == 0)
+            self.wait_for("the files were not read again", lambda: self.look_up(url, bob)[0] == 0)
             revoked = self.hushdb("token", "revoke", "--tokens", self.file, alice.split("_")[1])
             self.assertEqual(revoked.returncode, 0, revoked.stderr)
-            self.until(lambda: self.look_up(url, alice)[0] == 2)
+            self.wait_for("the files were not read again", lambda: self.look_up(url, alice)[0] == 2)
             # A file that is none takes nobody's token away.
             self.file.write_text("{")
             time.sleep(1.5)
             self.assertEqual(self.look_up(url, bob)[0], 0)
-
-    def until(self, holds):
-        for _ in range(50):
-            if holds():
-                return
-            time.sleep(0.1)
-        self.fail("it did not come to be")
 
     def test_a_token_has_limits_of_its_own(self):
         table = self.table(RECORDS, "frodo")

@@ -100,7 +100,10 @@ impl ServerConfig {
     }
 
     /// Refuses settings under which no request could ever be answered.
-    pub(crate) fn check(&self) -> Result<(), ServerError> {
+    ///
+    /// # Errors
+    /// [`ServerError::Config`] names the setting.
+    pub fn check(&self) -> Result<(), ServerError> {
         let (rate, burst) = match &self.throttle {
             Some(throttle) => (throttle.queries_per_second as usize, throttle.burst as usize),
             None => (1, 1),

@@ -14,6 +14,7 @@
 //! | `keys/` | evaluation keys of clients: on disk, and ready in memory |
 //! | `batch.rs` | concurrent queries become one scan |
 //! | `turns.rs` | what waits for a scan, each client in turn |
+//! | `renewed.rs` | what is read of files, and read again when they change |
 //! | `tls.rs` | TLS, with certificates that are read again |
 //! | `throttle.rs` | queries per second and address |
 //! | `tokens.rs` | who may ask, for what, and how much |
@@ -35,6 +36,7 @@ mod metrics;
 mod operator;
 mod pace;
 mod problem;
+mod renewed;
 mod routes;
 mod state;
 mod tables;
@@ -56,7 +58,7 @@ pub use error::ServerError;
 pub use operator::{Operator, OperatorError};
 pub use tables::Tables;
 pub use tls::{Tls, TlsError, TlsFiles};
-pub use tokens::{Scope, Token, TokenError, Tokens, read_tokens, write_tokens};
+pub use tokens::{Scope, Token, TokenError, Tokens, read_tokens, text_of_tokens};
 
 use connections::{Connections, Place};
 use keys::Keys;

@@ -1,9 +1,8 @@
 //! TLS of the public listener: certificates that are read again when their files change.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::Arc,
 };
 
 use rustls::{
@@ -14,6 +13,8 @@ use rustls::{
 };
 use thiserror::Error;
 use tokio_rustls::TlsAcceptor;
+
+use crate::renewed::{FileBytes, Renewed, Source, read_file};
 
 /// The longest file that is read: chains have some KiB.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -69,12 +70,7 @@ pub enum TlsError {
 }
 
 /// The TLS of a listener.
-pub struct Tls {
-    files: TlsFiles,
-    current: RwLock<Arc<ServerConfig>>,
-    /// The hash of the files as they were last read, good or bad.
-    read: Mutex<blake3::Hash>,
-}
+pub struct Tls(Renewed<TlsFiles>);
 
 impl Tls {
     /// Reads the files.
@@ -82,74 +78,42 @@ impl Tls {
     /// # Errors
     /// [`TlsError`].
     pub fn open(files: TlsFiles) -> Result<Arc<Self>, TlsError> {
-        let contents = Contents::read(&files)?;
-        let config = contents.config(&files)?;
-        Ok(Arc::new(Self {
-            files,
-            current: RwLock::new(Arc::new(config)),
-            read: Mutex::new(contents.hash()),
-        }))
+        Ok(Arc::new(Self(Renewed::open(files)?)))
     }
 
-    /// Reads the files again. Connections that are open stay as they are. Whether anything changed.
-    ///
-    /// # Errors
-    /// [`TlsError`]; what was read before then stays. The same files are refused once.
-    pub fn reload(&self) -> Result<bool, TlsError> {
-        let contents = Contents::read(&self.files)?;
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if *read == contents.hash() {
-            return Ok(false);
-        }
-        *read = contents.hash();
-        let config = Arc::new(contents.config(&self.files)?);
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;
-        Ok(true)
+    /// Takes up what is in the files now; if that is no pair, what was there before stays, and the log says why. Open connections
+    /// stay as they are.
+    pub fn take_up(&self) {
+        self.0.take_up("TLS certificates");
     }
 
     /// What accepts the next connection.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone().into()
-    }
-
-    /// Reads the files again, and says in the log what came of it.
-    pub fn take_up(&self) {
-        match self.reload() {
-            Ok(true) => tracing::info!(cert = %self.files.cert.display(), "a new certificate is served"),
-            Ok(false) => {}
-            Err(error) => tracing::warn!(%error, "the certificate that was served is kept"),
-        }
+        self.0.current().into()
     }
 }
 
-/// What is in the files.
-struct Contents {
-    cert: Vec<u8>,
-    key: Vec<u8>,
-    client_ca: Option<Vec<u8>>,
-}
+impl Source for TlsFiles {
+    type Value = ServerConfig;
+    type Error = TlsError;
 
-impl Contents {
-    fn read(files: &TlsFiles) -> Result<Self, TlsError> {
-        let client_ca = files.client_ca.as_deref().map(read).transpose()?;
-        Ok(Self { cert: read(&files.cert)?, key: read(&files.key)?, client_ca })
+    /// The certificate, the key, and those who sign clients' certificates, if there are any.
+    fn read(&self) -> Result<Vec<FileBytes>, TlsError> {
+        let read = |path: &PathBuf| {
+            read_file(path, MAX_FILE_BYTES).map_err(|reason| TlsError::File { path: path.clone(), reason })
+        };
+        [Some(&self.cert), Some(&self.key), self.client_ca.as_ref()].into_iter().flatten().map(read).collect()
     }
 
-    fn hash(&self) -> blake3::Hash {
-        let files = [&self.cert[..], &self.key, self.client_ca.as_deref().unwrap_or(&[])];
-        let hashes = files.map(|file| *blake3::hash(file).as_bytes());
-        blake3::hash(hashes.as_flattened())
-    }
-
-    fn config(&self, files: &TlsFiles) -> Result<ServerConfig, TlsError> {
-        let chain = certificates(&self.cert, &files.cert)?;
-        let key = PrivateKeyDer::from_pem_slice(&self.key)
-            .map_err(|error| TlsError::Key { path: files.key.clone(), reason: error.to_string() })?;
+    fn parse(&self, files: &[FileBytes], _: Option<&ServerConfig>) -> Result<ServerConfig, TlsError> {
+        let chain = certificates(&files[0], &self.cert)?;
+        let key = PrivateKeyDer::from_pem_slice(&files[1])
+            .map_err(|error| TlsError::Key { path: self.key.clone(), reason: error.to_string() })?;
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .expect("the provider has the suites of TLS 1.2 and 1.3");
-        let builder = match (&self.client_ca, &files.client_ca) {
+        let builder = match (files.get(2), &self.client_ca) {
             (Some(pem), Some(path)) => {
                 let invalid = |reason: String| TlsError::Certificate { path: path.clone(), reason };
                 let mut roots = RootCertStore::empty();
@@ -161,7 +125,7 @@ impl Contents {
             }
             _ => builder.with_no_client_auth(),
         };
-        let pair = |source| TlsError::Pair { key: files.key.clone(), cert: files.cert.clone(), source };
+        let pair = |source| TlsError::Pair { key: self.key.clone(), cert: self.cert.clone(), source };
         let mut config = builder.with_single_cert(chain, key).map_err(pair)?;
         // A session that is resumed would tell that two connections are of one client.
         config.session_storage = Arc::new(NoServerSessionStorage {});
@@ -169,15 +133,6 @@ impl Contents {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(config)
     }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    let file = |reason: String| TlsError::File { path: path.to_owned(), reason };
-    let bytes = fs::metadata(path).map_err(|error| file(error.to_string()))?.len();
-    if bytes > MAX_FILE_BYTES {
-        return Err(file(format!("it has {bytes} bytes, and a certificate has some KiB")));
-    }
-    fs::read(path).map_err(|error| file(error.to_string()))
 }
 
 /// The certificates in a file, at least one.

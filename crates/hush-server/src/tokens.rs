@@ -5,12 +5,9 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, OpenOptions},
-    io::Write,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Instant, SystemTime, UNIX_EPOCH},
@@ -18,8 +15,13 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
-use crate::{config::Throttle, throttle::Buckets};
+use crate::{
+    config::Throttle,
+    renewed::{FileBytes, Renewed, Source, read_file},
+    throttle::Buckets,
+};
 
 const VERSION: u32 = 1;
 /// Bytes of a token's ID and of its secret.
@@ -68,11 +70,18 @@ pub struct Token {
 }
 
 impl Token {
+    /// Bytes that a token is made of, from a cryptographic source.
+    pub const RANDOM_BYTES: usize = ID_BYTES + SECRET_BYTES;
+
     /// A token of random bytes, and the text that proves it, which is kept nowhere.
-    pub fn new(name: &str, random: &[u8; ID_BYTES + SECRET_BYTES], scopes: Vec<Scope>) -> (Self, String) {
+    pub fn new(
+        name: &str,
+        random: &[u8; Self::RANDOM_BYTES],
+        scopes: Vec<Scope>,
+    ) -> (Self, Zeroizing<String>) {
         let (id, secret) = random.split_at(ID_BYTES);
         let id = hex::encode(id);
-        let text = format!("{PREFIX}_{id}_{}", hex::encode(secret));
+        let text = Zeroizing::new(format!("{PREFIX}_{id}_{}", *Zeroizing::new(hex::encode(secret))));
         let hash = *blake3::hash(secret).as_bytes();
         let name = name.to_owned();
         let (tables, expires, queries_per_second, in_flight) = (None, None, None, None);
@@ -94,8 +103,8 @@ impl Token {
 /// Why a file of tokens is of no use.
 #[derive(Debug, Error)]
 pub enum TokenError {
-    /// It cannot be read or written.
-    #[error("cannot use the tokens in {}: {reason}: hushdb token create makes the file", path.display())]
+    /// It cannot be read.
+    #[error("cannot read the tokens in {}: {reason}: hushdb token create makes the file", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -127,33 +136,14 @@ pub fn read_tokens(path: &Path) -> Result<Vec<Token>, TokenError> {
     parse(&bytes_of(path)?, path)
 }
 
-/// Writes a file of tokens, whole or not at all, readable by its owner alone.
-///
-/// # Errors
-/// [`TokenError::File`].
-pub fn write_tokens(path: &Path, tokens: Vec<Token>) -> Result<(), TokenError> {
+/// The text of a file of tokens.
+pub fn text_of_tokens(tokens: Vec<Token>) -> String {
     let text = serde_json::to_string_pretty(&Document { version: VERSION, tokens }).expect("plain data");
-    let partial = path.with_extension(format!("{}.partial", std::process::id()));
-    let written =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.write_all(b"\n")?;
-            file.sync_all()?;
-            fs::rename(&partial, path)
-        });
-    written.map_err(|error| {
-        let _ = fs::remove_file(&partial);
-        TokenError::File { path: path.to_owned(), reason: error.to_string() }
-    })
+    text + "\n"
 }
 
-fn bytes_of(path: &Path) -> Result<Vec<u8>, TokenError> {
-    let failed = |reason: String| TokenError::File { path: path.to_owned(), reason };
-    let bytes = fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
-    if bytes > MAX_FILE_BYTES {
-        return Err(failed(format!("it has {bytes} bytes")));
-    }
-    fs::read(path).map_err(|error| failed(error.to_string()))
+fn bytes_of(path: &Path) -> Result<FileBytes, TokenError> {
+    read_file(path, MAX_FILE_BYTES).map_err(|reason| TokenError::File { path: path.to_owned(), reason })
 }
 
 fn parse(bytes: &[u8], path: &Path) -> Result<Vec<Token>, TokenError> {
@@ -172,12 +162,9 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Vec<Token>, TokenError> {
 }
 
 /// The tokens of a server, which are read again when their file changes.
-pub struct Tokens {
-    path: PathBuf,
-    grants: RwLock<HashMap<String, Arc<Grant>>>,
-    /// The hash of the file as it was last read, good or bad.
-    read: Mutex<blake3::Hash>,
-}
+pub struct Tokens(Renewed<TokenFile>);
+
+struct TokenFile(PathBuf);
 
 /// A token that is in use, with what is counted of it.
 pub(crate) struct Grant {
@@ -199,48 +186,36 @@ pub(crate) enum Refusal {
     Scope,
 }
 
+impl Source for TokenFile {
+    type Value = HashMap<String, Arc<Grant>>;
+    type Error = TokenError;
+
+    fn read(&self) -> Result<Vec<FileBytes>, TokenError> {
+        Ok(vec![bytes_of(&self.0)?])
+    }
+
+    /// Tokens that stay as they are keep their counts.
+    fn parse(&self, files: &[FileBytes], before: Option<&Self::Value>) -> Result<Self::Value, TokenError> {
+        let granted = |token: Token| {
+            let known = before.and_then(|before| before.get(&token.id)).filter(|grant| grant.token == token);
+            (token.id.clone(), known.cloned().unwrap_or_else(|| Grant::new(token)))
+        };
+        Ok(parse(&files[0], &self.0)?.into_iter().map(granted).collect())
+    }
+}
+
 impl Tokens {
     /// Reads a file.
     ///
     /// # Errors
     /// [`TokenError`].
     pub fn open(path: &Path) -> Result<Arc<Self>, TokenError> {
-        let bytes = bytes_of(path)?;
-        let tokens = parse(&bytes, path)?;
-        let grants = tokens.into_iter().map(|token| (token.id.clone(), Grant::new(token))).collect();
-        let read = Mutex::new(blake3::hash(&bytes));
-        Ok(Arc::new(Self { path: path.to_owned(), grants: RwLock::new(grants), read }))
+        Ok(Arc::new(Self(Renewed::open(TokenFile(path.to_owned()))?)))
     }
 
-    /// Reads the file again. Tokens that stay as they are keep their counts. Whether anything changed.
-    ///
-    /// # Errors
-    /// [`TokenError`]; what was read before then stays.
-    pub fn reload(&self) -> Result<bool, TokenError> {
-        let bytes = bytes_of(&self.path)?;
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let hash = blake3::hash(&bytes);
-        if *read == hash {
-            return Ok(false);
-        }
-        *read = hash;
-        let tokens = parse(&bytes, &self.path)?;
-        let mut grants = self.grants.write().unwrap_or_else(PoisonError::into_inner);
-        let renewed = tokens.into_iter().map(|token| {
-            let known = grants.get(&token.id).filter(|grant| grant.token == token);
-            (token.id.clone(), known.cloned().unwrap_or_else(|| Grant::new(token)))
-        });
-        *grants = renewed.collect();
-        Ok(true)
-    }
-
-    /// Reads the file again, and says in the log what came of it.
+    /// Takes up what is in the file now; if that is no file of tokens, they stay as they were, and the log says why.
     pub fn take_up(&self) {
-        match self.reload() {
-            Ok(true) => tracing::info!(path = %self.path.display(), "the tokens were read again"),
-            Ok(false) => {}
-            Err(error) => tracing::warn!(%error, "the tokens are kept as they were"),
-        }
+        self.0.take_up("tokens");
     }
 
     /// The token of an `Authorization` header, if it is for `scope`.
@@ -252,10 +227,9 @@ impl Tokens {
             return Err(Refusal::Unknown);
         }
         let (id, secret) = parts(token.trim()).ok_or(Refusal::Unknown)?;
-        let grant = self.grants.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
-        let grant = grant.ok_or(Refusal::Unknown)?;
+        let grant = self.0.current().get(id).cloned().ok_or(Refusal::Unknown)?;
         // Hashes compare in constant time.
-        if blake3::hash(&secret) != blake3::Hash::from_bytes(grant.token.hash) {
+        if blake3::hash(&*secret) != blake3::Hash::from_bytes(grant.token.hash) {
             return Err(Refusal::Unknown);
         }
         if grant.token.has_expired(SystemTime::now()) {
@@ -266,10 +240,10 @@ impl Tokens {
 }
 
 /// The ID and the secret of a token.
-fn parts(token: &str) -> Option<(&str, [u8; SECRET_BYTES])> {
+fn parts(token: &str) -> Option<(&str, Zeroizing<[u8; SECRET_BYTES]>)> {
     let (id, secret) = token.strip_prefix(PREFIX)?.strip_prefix('_')?.split_once('_')?;
-    let mut bytes = [0; SECRET_BYTES];
-    hex::decode_to_slice(secret, &mut bytes).ok()?;
+    let mut bytes = Zeroizing::new([0; SECRET_BYTES]);
+    hex::decode_to_slice(secret, &mut *bytes).ok()?;
     Some((id, bytes))
 }
 
@@ -310,6 +284,8 @@ impl Drop for InFlight {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn header(text: &str) -> String {
@@ -323,18 +299,18 @@ mod tests {
         let (alice, text) = Token::new("alice", &[1; 40], vec![Scope::Query]);
         let (mut old, old_text) = Token::new("old", &[2; 40], vec![Scope::Query, Scope::Admin]);
         old.expires = Some(1);
-        write_tokens(&path, vec![alice.clone(), old]).unwrap();
+        fs::write(&path, text_of_tokens(vec![alice, old])).unwrap();
         assert!(!fs::read_to_string(&path).unwrap().contains(&text[22..]));
         let tokens = Tokens::open(&path).unwrap();
         let check = |header: Option<&str>, scope| {
             tokens.check(header.map(str::as_bytes), scope).map(|grant| grant.token.name.clone())
         };
         assert_eq!(check(Some(&header(&text)), Scope::Query), Ok("alice".into()));
-        assert_eq!(check(Some(&format!("bearer  {text}")), Scope::Query), Ok("alice".into()));
+        assert_eq!(check(Some(&format!("bearer  {}", *text)), Scope::Query), Ok("alice".into()));
         assert_eq!(check(Some(&header(&text)), Scope::Admin), Err(Refusal::Scope));
         assert_eq!(check(Some(&header(&old_text)), Scope::Query), Err(Refusal::Expired));
         assert_eq!(check(None, Scope::Query), Err(Refusal::Missing));
-        let mut wrong = text.clone();
+        let mut wrong = text.to_string();
         wrong.replace_range(text.len() - 1.., if text.ends_with('0') { "1" } else { "0" });
         for header in
             [&header(&wrong), &header("hush_00_11"), "Basic YTpi", "Bearer", "", &header(&text[..70])]
@@ -343,9 +319,10 @@ mod tests {
         }
         // A token that is taken back is refused, and a file that is none changes nothing.
         fs::write(&path, "{").unwrap();
-        assert!(tokens.reload().is_err() && check(Some(&header(&text)), Scope::Query).is_ok());
-        write_tokens(&path, Vec::new()).unwrap();
-        assert!(tokens.reload().unwrap() && !tokens.reload().unwrap());
+        tokens.take_up();
+        assert!(check(Some(&header(&text)), Scope::Query).is_ok());
+        fs::write(&path, text_of_tokens(Vec::new())).unwrap();
+        tokens.take_up();
         assert_eq!(check(Some(&header(&text)), Scope::Query), Err(Refusal::Unknown));
     }
 

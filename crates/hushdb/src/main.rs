@@ -3,6 +3,7 @@
 mod commands;
 mod process;
 mod report;
+mod whole_file;
 
 use std::process::ExitCode;
 

@@ -18,7 +18,7 @@ mod transport;
 
 pub use client::{HttpClient, HttpTable};
 pub use files::{FileCacheError, FileHost};
-pub use options::{HintCache, HttpOptions, Observer, TlsOptions, Token};
+pub use options::{BearerToken, HintCache, HttpOptions, Observer, TlsIdentity, TlsOptions};
 
 pub use crate::session::{
     DEFAULT_MAX_HINT_BYTES, Event, RetryPolicy, Seconds, SessionError as HttpError, Stats, TableInfo,

@@ -1,6 +1,6 @@
 //! What can be chosen.
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use zeroize::Zeroizing;
 
@@ -42,45 +42,56 @@ pub struct HttpOptions {
     /// Longest silence of the server, the time it takes to answer included.
     pub silence_timeout: Duration,
     /// The token with which the server knows this client, if it asks for one.
-    pub token: Option<Token>,
+    pub token: Option<BearerToken>,
     /// How servers and this client prove who they are.
     pub tls: TlsOptions,
     /// Receives progress.
     pub observer: Observer,
 }
 
-/// A bearer token.
+/// A bearer token (RFC 6750).
 #[derive(Clone)]
-pub struct Token(Zeroizing<String>);
+pub struct BearerToken(Zeroizing<String>);
 
-impl Token {
+impl FromStr for BearerToken {
+    type Err = &'static str;
+
     /// A token as `hushdb token create` prints it, or any other that is visible ASCII.
-    pub fn new(text: &str) -> Option<Self> {
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_token = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-        is_token.then(|| Self(Zeroizing::new(text.to_owned())))
+        if is_token {
+            Ok(Self(Zeroizing::new(text.to_owned())))
+        } else {
+            Err("that is no token: it has no spaces")
+        }
     }
+}
 
+impl BearerToken {
     /// The value of an `Authorization` header.
     pub(super) fn header(&self) -> Zeroizing<String> {
         Zeroizing::new(format!("Bearer {}", *self.0))
     }
 }
 
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(..)")
-    }
-}
-
-/// How servers with TLS and clients prove who they are.
-#[derive(Clone, Debug, Default)]
+/// How servers with TLS and clients prove who they are. PEM texts, of at least one certificate or of one key.
+#[derive(Clone, Default)]
 pub struct TlsOptions {
-    /// Certificates, in PEM, of who may sign those of servers; the system's own if none.
+    /// Certificates of who may sign those of servers; the system's own if none.
     pub ca_cert: Option<Vec<u8>>,
-    /// The certificate of this client, with those that lead to one that the server trusts, and its private key, in PEM.
-    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+    /// Who this client is, for servers that ask.
+    pub identity: Option<TlsIdentity>,
     /// Take any certificate, on this machine's loopback alone.
     pub is_insecure: bool,
+}
+
+/// A client's own certificate.
+#[derive(Clone)]
+pub struct TlsIdentity {
+    /// The certificate, and those that lead to one that the server trusts.
+    pub cert: Vec<u8>,
+    /// Its private key.
+    pub key: Zeroizing<Vec<u8>>,
 }
 
 impl Default for HttpOptions {

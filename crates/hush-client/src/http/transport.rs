@@ -11,7 +11,7 @@ use ureq::{
     tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem},
 };
 
-use super::{HttpError, HttpOptions, TlsOptions, Token};
+use super::{BearerToken, HttpError, HttpOptions, TlsIdentity, TlsOptions};
 use crate::session::{Action, Head, Method, Request, ServerUrl, Task, TransportFailure};
 
 /// Bytes read from the network at once.
@@ -23,7 +23,7 @@ pub(super) struct Transport {
     agent: Agent,
     /// Without a slash at the end.
     url: String,
-    token: Option<Token>,
+    token: Option<BearerToken>,
 }
 
 impl Transport {
@@ -86,7 +86,7 @@ impl Transport {
     fn send(&self, request: Request) -> Result<Response<Body>, ureq::Error> {
         let Request { method, path, headers, body, .. } = request;
         let url = format!("{}{path}", self.url);
-        let token = self.token.as_ref().map(Token::header);
+        let token = self.token.as_ref().map(BearerToken::header);
         let headers = headers.iter().map(|(name, value)| (*name, value.as_str()));
         let headers = headers.chain(token.iter().map(|token| ("Authorization", token.as_str())));
         let with_body = match method {
@@ -113,9 +113,9 @@ fn tls(url: &ServerUrl, options: &TlsOptions) -> Result<TlsConfig, HttpError> {
         None => RootCerts::PlatformVerifier,
         Some(pem) => RootCerts::new_with_certs(&certificates(pem).map_err(refused)?),
     };
-    let identity = options.identity.as_ref().map(|(chain, key)| {
+    let identity = options.identity.as_ref().map(|TlsIdentity { cert, key }| {
         let key = PrivateKey::from_pem(key).map_err(|_| "the client's key is no private key in PEM")?;
-        Ok(ClientCert::new_with_certs(&certificates(chain)?, key))
+        Ok(ClientCert::new_with_certs(&certificates(cert)?, key))
     });
     let identity = identity.transpose().map_err(refused)?;
     let config = TlsConfig::builder().root_certs(roots).client_cert(identity);

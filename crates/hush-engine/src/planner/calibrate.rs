@@ -1,4 +1,4 @@
-//! What the steps take here: each kind of step of every protocol, at two sizes and some batches.
+//! What the steps take here: each kind of step of every protocol, at some sizes and batches.
 
 use std::{collections::BTreeMap, error::Error, time::Instant};
 
@@ -39,11 +39,12 @@ const SPAN_OF_SCANS: f64 = 0.04;
 const SPAN_OF_OTHERS: f64 = 0.015;
 /// What would take longer than so many seconds is not measured, nor what would take more memory than so many bytes.
 const LONGEST: f64 = 0.15;
+/// The same in nominal seconds, by which tables are chosen.
 const NOMINAL_LONGEST: f64 = 0.3;
 const MOST_BYTES: usize = 256 << 20;
 
 impl Machine {
-    /// Measures this machine with the threads of `cpu`: some 15 seconds.
+    /// Measures this machine with the threads of `cpu`: some 16 seconds.
     ///
     /// # Errors
     /// If a step fails, or is cancelled.
@@ -51,13 +52,17 @@ impl Machine {
         let steps = steps();
         progress.start("measure", (ROUNDS * steps.len()) as u64, "steps");
         let (random, mut shortest) = (Random::default(), BTreeMap::new());
-        for round in 0..ROUNDS {
+        for _ in 0..ROUNDS {
             for (place, step) in steps.iter().enumerate() {
                 let (batches, span) = effort(&step.shape);
                 let mut a_query = 0.0;
                 for &batch in batches.iter().filter(|&&batch| is_told_by(step, batch)) {
-                    // Such a batch takes as long for each query as the one before, about.
-                    if batch as f64 * a_query > if round == 0 { LONGEST } else { SHORT } {
+                    let (expected, most) = match shortest.get(&(place, batch)) {
+                        Some(&known) => (known, SHORT),
+                        // It takes as long for each query as the batch before, about.
+                        None => (batch as f64 * a_query, LONGEST),
+                    };
+                    if expected > most {
                         break;
                     }
                     let seconds = fastest(random.step(cpu, &step.shape, batch)?, span)?;
@@ -129,9 +134,8 @@ fn steps() -> Vec<Step> {
             let is_default = SLOTS.iter().flatten().any(|&slot| protocol.page().default_set(slot) == preset);
             for form in [DbForm::Evaluation, DbForm::Symbols] {
                 // Of a set that nothing takes if it is not asked for, a small table will do.
-                for (bytes, slots) in
-                    TABLES.into_iter().zip(SLOTS).take(if is_default { TABLES.len() } else { 1 })
-                {
+                let tables = if is_default { TABLES.len() } else { 1 };
+                for (bytes, slots) in TABLES.into_iter().zip(SLOTS).take(tables) {
                     let Some(table) = table(protocol, preset, form, bytes, &slots) else { continue };
                     for step in table.path() {
                         let set = step.shape.ring().map_or("", |ring| ring.name());

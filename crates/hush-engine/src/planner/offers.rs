@@ -204,27 +204,54 @@ pub(crate) fn plans(
         Some(asked) => asked == *own,
         None => options.columns.is_none() || own.page().has_columns(),
     };
-    let protocols: Vec<Protocol> = Protocol::ALL.iter().copied().filter(is_asked).collect();
-    let sets_of = |protocol| -> Vec<String> {
-        let sets = sets(protocol, options).into_iter();
-        sets.filter(|set| linkable || !has_keys(protocol, set)).collect()
+    let with_sets = |protocol: Protocol| {
+        let sets = sets(protocol, options).into_iter().filter(|set| linkable || !has_keys(protocol, set));
+        (protocol, sets.collect::<Vec<_>>())
     };
-    if let (true, Some(unknown)) =
-        (protocols.iter().all(|own| sets(*own, options).is_empty()), &options.preset)
-    {
+    let protocols: Vec<_> = Protocol::ALL.iter().copied().filter(is_asked).map(with_sets).collect();
+    if let (true, Some(unknown)) = (protocols.iter().all(|(_, sets)| sets.is_empty()), &options.preset) {
         return Err(ProtocolError::from(HeError::UnknownPreset(unknown.clone())).into());
     }
     progress.start("plan", protocols.len() as u64, "protocols");
-    let found: Vec<_> = protocols
-        .par_iter()
-        .with_max_len(1)
-        .map(|&protocol| {
-            progress.check()?;
-            let found = of_protocol(lengths, by_key, &sets_of(protocol), protocol, options);
-            progress.advance(1);
-            found
-        })
-        .collect();
+    let of_each = protocols.par_iter().with_max_len(1).map(|(protocol, sets)| {
+        progress.check()?;
+        let found = of_protocol(lengths, by_key, *protocol, sets, options);
+        progress.advance(1);
+        found
+    });
+    all_or_why_none(of_each.collect::<Vec<_>>())
+}
+
+/// The tables of a protocol with these parameter sets, or why there is none.
+fn of_protocol(
+    lengths: &Lengths,
+    by_key: bool,
+    protocol: Protocol,
+    sets: &[String],
+    options: &BuildOptions,
+) -> Result<Vec<Plan>, BuildError> {
+    let mut own = BuildOptions { protocol: Some(protocol), ..options.clone() };
+    let is_free = options.protocol.is_none() && matches!(options.tiers, Tiers::AtMost(_));
+    // All keys are in a table's first tier: where this is a single block, a query grows with them, and tiers save nothing of it.
+    if is_free && !protocol.page().has_columns() {
+        own.tiers = Tiers::AtMost(1);
+    }
+    let mut ends: Option<Vec<usize>> = None;
+    let kinds = sets.iter().flat_map(|set| forms(options).into_iter().map(move |form| (set, form)));
+    let of_each = kinds.map(|(set, form)| {
+        let own = BuildOptions { preset: Some(set.clone()), form, ..own.clone() };
+        let found = variants(lengths, by_key, &own, ends.as_deref())?;
+        // To look for tiers takes time, and those that suit one set suit the others about as well.
+        ends = ends.take().or_else(|| found.last().map(|suitable| suitable.ends.clone()));
+        Ok(found)
+    });
+    all_or_why_none(of_each)
+}
+
+/// All tables together; if there are none, the first reason.
+fn all_or_why_none(
+    found: impl IntoIterator<Item = Result<Vec<Plan>, BuildError>>,
+) -> Result<Vec<Plan>, BuildError> {
     let (mut plans, mut error) = (Vec::new(), None);
     for found in found {
         match found {
@@ -233,47 +260,8 @@ pub(crate) fn plans(
             Err(reason) => error = error.or(Some(reason)),
         }
     }
-    match (plans.is_empty(), error) {
-        (true, Some(error)) => Err(error),
-        _ => Ok(plans),
-    }
-}
-
-/// The tables of a protocol with these parameter sets, or why there is none.
-fn of_protocol(
-    lengths: &Lengths,
-    by_key: bool,
-    sets: &[String],
-    protocol: Protocol,
-    options: &BuildOptions,
-) -> Result<Vec<Plan>, BuildError> {
-    let mut options = options.clone();
-    // All keys are in a table's first tier: where this is a single block, a query grows with them, and tiers save nothing of it.
-    if options.protocol.is_none()
-        && !protocol.page().has_columns()
-        && matches!(options.tiers, Tiers::AtMost(_))
-    {
-        options.tiers = Tiers::AtMost(1);
-    }
-    options.protocol = Some(protocol);
-    let (mut plans, mut error, mut ends) = (Vec::<Plan>::new(), None, None);
-    for set in sets {
-        for form in forms(&options) {
-            let own = BuildOptions { preset: Some(set.clone()), form, ..options.clone() };
-            match variants(lengths, by_key, &own, ends.as_deref()) {
-                Ok(found) => {
-                    // To look for tiers takes time, and those that suit one set suit the others about as well.
-                    ends = ends.or_else(|| found.last().map(|suitable| suitable.ends.clone()));
-                    plans.extend(found);
-                }
-                // Of the forms, some have only one.
-                Err(BuildError::NoForm { .. }) => {}
-                Err(reason) => error = error.or(Some(reason)),
-            }
-        }
-    }
-    match (plans.is_empty(), error) {
-        (true, Some(error)) => Err(error),
+    match error {
+        Some(reason) if plans.is_empty() => Err(reason),
         _ => Ok(plans),
     }
 }
@@ -316,16 +304,15 @@ fn variants(
     let suitable = plan(tiers, options.columns)?;
     let facts = suitable.params.facts();
     let may_vary = options.columns.is_none() && facts.protocol.page().has_columns();
-    let one = (is_free && suitable.ends.len() > 1).then(|| vec![longest]);
-    let mut plans = Vec::new();
-    for ends in [Some(suitable.ends.clone()), one].into_iter().flatten() {
-        if ends != suitable.ends {
-            plans.extend(plan(ending(&ends), options.columns));
-        }
-        if may_vary {
-            let others = COLUMNS.map(|times| ((facts.shape.columns as f64 * times) as usize).max(1));
-            plans.extend(others.into_iter().filter_map(|columns| plan(ending(&ends), Some(columns)).ok()));
-        }
+    let columns = COLUMNS.map(|times| ((facts.shape.columns as f64 * times) as usize).max(1));
+    let columns = if may_vary { &columns[..] } else { &[] };
+    let others = |ends: &[usize]| {
+        columns.iter().filter_map(|&columns| plan(ending(ends), Some(columns)).ok()).collect()
+    };
+    let mut plans: Vec<Plan> = others(&suitable.ends);
+    if is_free && suitable.ends.len() > 1 {
+        plans.extend(plan(ending(&[longest]), options.columns));
+        plans.extend(others(&[longest]));
     }
     plans.push(suitable);
     Ok(plans)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::{Request, State},
+    extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
     http::{
         HeaderValue, Method,
         header::{AUTHORIZATION, WWW_AUTHENTICATE},
@@ -22,6 +22,7 @@ use crate::{
 /// Lets a request through whose token is good, with its [`Grant`] beside it; any, if the server has no tokens.
 pub(super) async fn enter(
     State((server, endpoints)): State<(Arc<Server>, Endpoints)>,
+    params: Result<RawPathParams, RawPathParamsRejection>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -32,11 +33,8 @@ pub(super) async fn enter(
         Ok(grant) => grant,
         Err(refusal) => return refused(refusal),
     };
-    let name = request.uri().path().split('/').nth(if scope == Scope::Admin { 4 } else { 3 });
-    let names_table = request.uri().path().contains("/tables/");
-    if let (true, Some(name)) = (names_table, name)
-        && !grant.token.is_for(name)
-    {
+    let mut params = params.iter().flatten();
+    if params.any(|(name, table)| name == "table" && !grant.token.is_for(table)) {
         return Problem::new(Code::Forbidden, "the token is for other tables").into_response();
     }
     let is_query = request.method() == Method::POST && scope == Scope::Query;

@@ -3,6 +3,7 @@
 mod text;
 
 use std::{
+    env,
     ffi::OsString,
     fs,
     io::{self, BufRead, IsTerminal, Read, Write},
@@ -18,8 +19,8 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use hush_client::{
     Acceptance, Found, Wanted,
     http::{
-        DEFAULT_MAX_HINT_BYTES, Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable, Observer,
-        Stats, TlsOptions, Token,
+        BearerToken, DEFAULT_MAX_HINT_BYTES, Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable,
+        Observer, Stats, TlsIdentity, TlsOptions,
     },
 };
 use hush_protocol::{facts::Facts, signature::PublicKey};
@@ -147,7 +148,7 @@ fn get(args: &GetArgs) -> Result<bool, String> {
 fn look_up(
     args: &GetArgs,
     tls: TlsOptions,
-    token: Option<Token>,
+    token: Option<BearerToken>,
     wanted: &[Wanted],
     progress: &Arc<Progress>,
 ) -> Result<(HttpTable, Vec<Found>), HttpError> {
@@ -175,20 +176,24 @@ fn look_up(
 }
 
 /// The token of the options, or of the environment.
-fn token(args: &GetArgs) -> Result<Option<Token>, String> {
-    let text = args.token.clone().or_else(|| std::env::var("HUSHDB_TOKEN").ok());
-    let token = text.map(|text| Token::new(&Zeroizing::new(text)));
-    token.map(|token| token.ok_or_else(|| "that is no token: it has no spaces".into())).transpose()
+fn token(args: &GetArgs) -> Result<Option<BearerToken>, String> {
+    let text = args.token.clone().or_else(|| env::var("HUSHDB_TOKEN").ok()).map(Zeroizing::new);
+    // Not by clap, whose errors repeat what was given.
+    Ok(text.map(|text| text.parse()).transpose()?)
 }
 
 /// The certificates of the options.
 fn tls(args: &GetArgs) -> Result<TlsOptions, String> {
     let file =
         |path: &PathBuf| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
-    let ca_cert = args.ca_cert.as_ref().map(file).transpose()?;
-    let identity = args.client_cert.as_ref().zip(args.client_key.as_ref());
-    let identity = identity.map(|(cert, key)| Ok::<_, String>((file(cert)?, file(key)?))).transpose()?;
-    Ok(TlsOptions { ca_cert, identity, is_insecure: args.insecure })
+    let identity = args.client_cert.as_ref().zip(args.client_key.as_ref()).map(|(cert, key)| {
+        Ok::<_, String>(TlsIdentity { cert: file(cert)?, key: Zeroizing::new(file(key)?) })
+    });
+    Ok(TlsOptions {
+        ca_cert: args.ca_cert.as_ref().map(file).transpose()?,
+        identity: identity.transpose()?,
+        is_insecure: args.insecure,
+    })
 }
 
 /// Says what was accepted with `--allow-weak`.

@@ -1,6 +1,6 @@
 //! `hushdb serve`.
 
-use std::{error::Error, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
+use std::{error::Error, net::ToSocketAddrs, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::Args;
 use hush_engine::{BackendChoice, Backends};
@@ -114,6 +114,7 @@ pub(crate) struct ServeArgs {
 /// What is wrong.
 pub(crate) fn check(args: &ServeArgs) -> Result<(), Box<dyn Error>> {
     names(args)?;
+    config(args)?.check()?;
     tls(args)?;
     tokens(args)?;
     for dir in &args.dirs {
@@ -126,8 +127,18 @@ pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    let names = names(&args)?;
-    let config = ServerConfig {
+    let (names, config) = (names(&args)?, config(&args)?);
+    let backends = backends(args.backend, threads(args.threads))?.for_clients(args.open_keys.get());
+    let runtime = tokio::runtime::Runtime::new()?;
+    let outcome = runtime.block_on(serve(args, names, config, backends));
+    // A table that is still loading does not hold up the end.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Limits and timeouts.
+fn config(args: &ServeArgs) -> Result<ServerConfig, Box<dyn Error>> {
+    Ok(ServerConfig {
         window: Duration::from_millis(args.window),
         max_queue: args.max_queue,
         client_share: args.client_share,
@@ -139,13 +150,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
             .rate_limit
             .map(|rate| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) }),
         ..ServerConfig::default()
-    };
-    let backends = backends(args.backend, threads(args.threads))?.for_clients(args.open_keys.get());
-    let runtime = tokio::runtime::Runtime::new()?;
-    let outcome = runtime.block_on(serve(args, names, config, backends));
-    // A table that is still loading does not hold up the end.
-    runtime.shutdown_background();
-    outcome
+    })
 }
 
 async fn serve(
@@ -154,13 +159,8 @@ async fn serve(
     config: ServerConfig,
     backends: Backends,
 ) -> Result<(), Box<dyn Error>> {
-    let tls = tls(&args)?;
-    let tokens = tokens(&args)?;
+    let (tls, tokens) = (tls(&args)?, tokens(&args)?);
     let public = listen(&args.listen, "--listen").await?;
-    if tokens.is_none() && !args.open && public.local_addr().is_ok_and(|address| !address.ip().is_loopback())
-    {
-        return Err(open_to_all(&args.listen).into());
-    }
     let health = match &args.listen_health {
         Some(address) => Some(listen(address, "--listen-health").await?),
         None => None,
@@ -252,16 +252,18 @@ fn tls(args: &ServeArgs) -> Result<Option<Arc<Tls>>, String> {
     Tls::open(files).map(Some).map_err(|error| format!("no TLS: {error}"))
 }
 
-/// Who may ask.
+/// Who may ask, which has to be said of a server that others than this machine reach.
 fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
+    let address = &args.listen;
+    // An address that is none is told by who listens there.
+    let mut others = address.to_socket_addrs().into_iter().flatten().filter(|to| !to.ip().is_loopback());
+    if args.tokens.is_none() && !args.open && others.next().is_some() {
+        return Err(format!(
+            "others than this machine reach {address}, and any of them may ask: name a file of those who may with \
+             --tokens (hushdb token create makes one), or say --open"
+        ));
+    }
     args.tokens.as_deref().map(Tokens::open).transpose().map_err(|error| error.to_string())
-}
-
-fn open_to_all(address: &str) -> String {
-    format!(
-        "others than this machine reach {address}, and any of them may ask: name a file of those who may with --tokens \
-         (hushdb token create makes one), or say --open"
-    )
 }
 
 /// Only who is on this machine may ask.

@@ -3,14 +3,16 @@
 use std::{
     error::Error,
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use clap::{Args, Subcommand};
 use hush_math::csprng::Csprng;
-use hush_server::{Scope, Token, read_tokens, write_tokens};
+use hush_server::{Scope, Token, read_tokens, text_of_tokens};
 use zeroize::Zeroizing;
+
+use crate::whole_file;
 
 /// Make, list and take back the tokens of a server.
 #[derive(Args)]
@@ -87,17 +89,16 @@ pub(crate) fn run(args: TokenArgs) -> Result<(), Box<dyn Error>> {
 fn create(args: CreateArgs) -> Result<(), Box<dyn Error>> {
     let path = &args.file.path;
     let mut tokens = if fs::exists(path)? { read_tokens(path)? } else { Vec::new() };
-    let mut random = Zeroizing::new([0; 40]);
+    let mut random = Zeroizing::new([0; Token::RANDOM_BYTES]);
     Csprng::from_os().fill_bytes(&mut *random);
     let (mut token, text) = Token::new(&args.name, &random, args.scope);
-    let text = Zeroizing::new(text);
     token.tables = (!args.tables.is_empty()).then_some(args.tables);
     token.expires = args.expires.map(|time| now() + time.as_secs());
     token.queries_per_second = args.queries_per_second;
     token.in_flight = args.in_flight.map(|most| most as usize);
     let id = token.id.clone();
     tokens.push(token);
-    write_tokens(path, tokens)?;
+    write(path, tokens)?;
     println!("{}", *text);
     eprintln!(
         "{id}: the line above is the token, and nothing can print it again. A client takes it from HUSHDB_TOKEN"
@@ -137,7 +138,13 @@ fn revoke(file: &FileArg, id: &str) -> Result<(), Box<dyn Error>> {
         let list = format!("hushdb token list --tokens {}", file.path.display());
         return Err(format!("there is no token {id}: {list} prints those that there are").into());
     }
-    Ok(write_tokens(&file.path, tokens)?)
+    Ok(write(&file.path, tokens)?)
+}
+
+/// Writes a file that its owner alone can read.
+fn write(path: &Path, tokens: Vec<Token>) -> Result<(), String> {
+    let written = whole_file::write(path, &text_of_tokens(tokens), 0o600);
+    written.map_err(|error| format!("cannot write the tokens to {}: {error}", path.display()))
 }
 
 fn now() -> u64 {

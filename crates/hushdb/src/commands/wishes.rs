@@ -15,6 +15,8 @@ use hush_engine::{
     planner::{Budgets, Clients, Goal, Machine, MemoryBudget, Network, Prices, Wishes},
 };
 
+use crate::whole_file;
+
 /// Goal and budgets.
 #[derive(Args, Clone)]
 pub(super) struct WishArgs {
@@ -99,7 +101,7 @@ pub(super) fn read_machine(path: &Path) -> Result<Arc<Machine>, String> {
     Ok(Arc::new(machine))
 }
 
-/// The profile of this machine with so many threads: as it was measured before, or now, in some 15 seconds.
+/// The profile of this machine with so many threads: as it was measured before, or now, in some 16 seconds.
 ///
 /// # Errors
 /// If a measurement fails.
@@ -118,7 +120,7 @@ pub(super) fn this_machine(
     if let Some(machine) = known.filter(is_it) {
         return Ok(machine);
     }
-    progress.note(&format!("measuring {model}, {level}, {threads} threads: some 15 s, once"));
+    progress.note(&format!("measuring {model}, {level}, {threads} threads: some 16 s, once"));
     let machine = Machine::measure(&cpu, progress)?;
     if let Some(path) = cached {
         // Another time it is measured again: no reason not to go on.
@@ -133,12 +135,8 @@ pub(super) fn this_machine(
 /// What the system says, with the path.
 pub(super) fn save_machine(machine: &Machine, path: &Path) -> Result<(), String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let written = fs::create_dir_all(folder).and_then(|()| {
-        let text = serde_json::to_string_pretty(machine).expect("plain data");
-        let partial = path.with_extension(format!("{}.partial", std::process::id()));
-        fs::write(&partial, text + "\n")?;
-        fs::rename(&partial, path)
-    });
+    let text = serde_json::to_string_pretty(machine).expect("plain data") + "\n";
+    let written = fs::create_dir_all(folder).and_then(|()| whole_file::write(path, &text, 0o644));
     written.map_err(|error| format!("{}: {error}", path.display()))
 }
 

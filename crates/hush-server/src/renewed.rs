@@ -1,0 +1,162 @@
+//! What is read of files, and read again when they change.
+
+use std::{
+    error::Error,
+    fs::File,
+    io::Read,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
+
+use zeroize::Zeroizing;
+
+/// The bytes of a file, which may be secret.
+pub(crate) type FileBytes = Zeroizing<Vec<u8>>;
+
+/// Files, and what they say.
+pub(crate) trait Source {
+    /// What they say.
+    type Value;
+    /// Why they say nothing.
+    type Error: Error;
+
+    /// The bytes of all of them.
+    fn read(&self) -> Result<Vec<FileBytes>, Self::Error>;
+
+    /// What they say; `before` is what they said.
+    fn parse(&self, files: &[FileBytes], before: Option<&Self::Value>) -> Result<Self::Value, Self::Error>;
+}
+
+/// What files say, as they last said something.
+pub(crate) struct Renewed<S: Source> {
+    source: S,
+    current: RwLock<Arc<S::Value>>,
+    seen: Mutex<Seen>,
+}
+
+/// The files as they were last looked at: each state of them is told once.
+#[derive(PartialEq)]
+enum Seen {
+    /// The hash of their bytes, good or bad.
+    Read(blake3::Hash),
+    /// They could not be read, and why.
+    Unreadable(String),
+}
+
+impl<S: Source> Renewed<S> {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(crate) fn open(source: S) -> Result<Self, S::Error> {
+        let files = source.read()?;
+        let current = RwLock::new(Arc::new(source.parse(&files, None)?));
+        Ok(Self { source, current, seen: Mutex::new(Seen::Read(hash(&files))) })
+    }
+
+    /// What the files say, or what they said before they said nothing.
+    pub(crate) fn current(&self) -> Arc<S::Value> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads the files again. Whether they say something else.
+    ///
+    /// # Errors
+    /// Those of the source, once for each state of the files.
+    pub(crate) fn reload(&self) -> Result<bool, S::Error> {
+        let files = self.source.read();
+        let now = match &files {
+            Ok(files) => Seen::Read(hash(files)),
+            Err(error) => Seen::Unreadable(error.to_string()),
+        };
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if *seen == now {
+            return Ok(false);
+        }
+        *seen = now;
+        let value = self.source.parse(&files?, Some(&*self.current()))?;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(value);
+        Ok(true)
+    }
+
+    /// Reads the files again, and says in the log what came of it. `what` they are, in a word or two.
+    pub(crate) fn take_up(&self, what: &str) {
+        match self.reload() {
+            Ok(true) => tracing::info!("{what}: new ones are taken up"),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, "{what}: kept as they were"),
+        }
+    }
+}
+
+fn hash(files: &[FileBytes]) -> blake3::Hash {
+    let hashes: Vec<[u8; 32]> = files.iter().map(|file| *blake3::hash(file).as_bytes()).collect();
+    blake3::hash(hashes.as_flattened())
+}
+
+/// The bytes of a file of at most `most` bytes.
+///
+/// # Errors
+/// Why there are none, in words.
+pub(crate) fn read_file(path: &Path, most: u64) -> Result<FileBytes, String> {
+    let mut bytes = Zeroizing::new(Vec::new());
+    let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
+    match read {
+        Ok(count) if count as u64 > most => Err(format!("it has more than {most} bytes")),
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::PathBuf};
+
+    use thiserror::Error;
+
+    use super::*;
+
+    struct Number(PathBuf);
+
+    #[derive(Debug, Error)]
+    #[error("{0}")]
+    struct NoNumber(String);
+
+    impl Source for Number {
+        type Value = u32;
+        type Error = NoNumber;
+
+        fn read(&self) -> Result<Vec<FileBytes>, NoNumber> {
+            Ok(vec![read_file(&self.0, 5).map_err(NoNumber)?])
+        }
+
+        fn parse(&self, files: &[FileBytes], before: Option<&u32>) -> Result<u32, NoNumber> {
+            let text = String::from_utf8_lossy(&files[0]);
+            let number: u32 = text.parse().map_err(|_| NoNumber(text.into()))?;
+            Ok(number + before.unwrap_or(&0))
+        }
+    }
+
+    #[test]
+    fn what_files_say_is_kept_until_they_say_something_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("number");
+        assert!(Renewed::open(Number(path.clone())).is_err());
+        fs::write(&path, "5").unwrap();
+        let renewed = Renewed::open(Number(path.clone())).ok().unwrap();
+        assert_eq!((renewed.reload().unwrap(), *renewed.current()), (false, 5));
+        fs::write(&path, "6").unwrap();
+        assert_eq!((renewed.reload().unwrap(), *renewed.current()), (true, 11));
+        // What is wrong is said once.
+        for wrong in [Some("x"), Some("123456"), None] {
+            match wrong {
+                Some(text) => fs::write(&path, text).unwrap(),
+                None => fs::remove_file(&path).unwrap(),
+            }
+            assert!(renewed.reload().is_err(), "{wrong:?}");
+            assert_eq!((renewed.reload().unwrap(), *renewed.current()), (false, 11));
+        }
+        fs::write(&path, "6").unwrap();
+        assert_eq!((renewed.reload().unwrap(), *renewed.current()), (true, 17));
+    }
+}
