@@ -10,6 +10,7 @@ class Wiretap:
     def __init__(self, address):
         self.address = address
         self.bytes = [0, 0]
+        self.connections = []
 
     def __enter__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -26,7 +27,8 @@ class Wiretap:
                 client, _ = self.listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+            self.connections.append(threading.Thread(target=self.serve, args=(client,), daemon=True))
+            self.connections[-1].start()
 
     def serve(self, client):
         with client, socket.create_connection(self.address) as server:
@@ -36,15 +38,25 @@ class Wiretap:
             up.join()
 
     def forward(self, number, source, sink):
+        """To the end of the source, also when the sink has gone: a farewell that nobody reads was sent all the same."""
         try:
             while data := source.recv(1 << 16):
                 self.bytes[number] += len(data)
-                sink.sendall(data)
-            sink.shutdown(socket.SHUT_WR)
+                self.pass_on(sink, data)
+        except OSError:
+            pass
+        self.pass_on(sink, None)
+
+    @staticmethod
+    def pass_on(sink, data):
+        try:
+            sink.sendall(data) if data else sink.shutdown(socket.SHUT_WR)
         except OSError:
             pass
 
     def take(self):
-        """What has passed since this was last asked for."""
+        """What has passed since this was last asked for, when all connections have ended."""
+        while self.connections:
+            self.connections.pop().join(30)
         passed, self.bytes = tuple(self.bytes), [0, 0]
         return passed
