@@ -25,12 +25,12 @@ use tokio::{
 
 use crate::{
     client::Client,
-    config::ServerConfig,
     keys::OpenedKeys,
     limits::Reservation,
     problem::Problem,
     state::{ResidentTable, Server},
     turns::Turns,
+    waits::ScanTime,
 };
 
 /// The queue of one table.
@@ -46,6 +46,7 @@ struct Queue {
     waiting: Turns<Job>,
     /// Whether a task scans, collects or waits for scans. It alone takes from `waiting`.
     busy: bool,
+    scan_time: ScanTime,
 }
 
 struct Job {
@@ -82,6 +83,19 @@ pub(crate) enum AnswerError {
     DeviceLost,
 }
 
+/// Whether [`submit`] would take so many queries now: to be asked before what they need is made ready.
+///
+/// # Errors
+/// `throttled`, `overloaded`.
+pub(crate) fn check_room(
+    server: &Server,
+    table: &ResidentTable,
+    client: Client,
+    queries: usize,
+) -> Result<(), Problem> {
+    table.batcher.lock().admit(server, table, client, queries)
+}
+
 /// Queues the queries of one request of `client`, all or none; `body` is what their bytes have taken of the budget, `answers` what
 /// the answers of all of them will take. Must be called inside the async runtime.
 ///
@@ -96,11 +110,8 @@ pub(crate) fn submit(
     mut answers: Reservation,
 ) -> Result<Vec<Reply>, Problem> {
     let mut queue = table.batcher.lock();
+    queue.admit(server, table, client, queries.len())?;
     let depth = server.metrics.queue_depth(&table.name);
-    if queue.has_room(&server.config, client, queries.len()).is_err() {
-        depth.dec_by(queue.forget_gone());
-        queue.has_room(&server.config, client, queries.len())?;
-    }
     depth.inc_by(queries.len() as i64);
     let body = Arc::new(body);
     let replies = queries.into_iter().map(|(query, keys)| {
@@ -141,15 +152,20 @@ async fn scan_until_idle(server: Arc<Server>, table: Arc<ResidentTable>) {
 
 impl Queue {
     /// # Errors
-    /// `throttled` if the client would have more than its share of the queue, `overloaded` if there is no room for so many queries.
-    fn has_room(&self, config: &ServerConfig, client: Client, queries: usize) -> Result<(), Problem> {
-        if self.waiting.len() + queries > config.max_queue {
-            return Err(Problem::overloaded("too many queries are waiting for this table"));
+    /// [`ScanTime::admit`]'s, and those whose client has gone are not in the way.
+    fn admit(
+        &mut self,
+        server: &Server,
+        table: &ResidentTable,
+        client: Client,
+        queries: usize,
+    ) -> Result<(), Problem> {
+        let (config, max_batch) = (&server.config, table.max_batch());
+        if self.scan_time.admit(&self.waiting, client, queries, config, max_batch).is_ok() {
+            return Ok(());
         }
-        if self.waiting.of(client) + queries > config.client_queue() {
-            return Err(Problem::used_up("queries that wait for this table"));
-        }
-        Ok(())
+        server.metrics.queue_depth(&table.name).dec_by(self.forget_gone());
+        self.scan_time.admit(&self.waiting, client, queries, config, max_batch)
     }
 
     /// Drops those whose client has gone, and says how many they were.
@@ -210,7 +226,9 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job
         others_waited = table.batcher.waiting() > 0;
         match outcome {
             Ok(answers) => {
-                server.metrics.scanned(&table.name, answers.len(), started.elapsed());
+                let elapsed = started.elapsed();
+                server.metrics.scanned(&table.name, answers.len(), elapsed);
+                table.batcher.lock().scan_time.learn(answers.len(), table.max_batch(), elapsed);
                 for (Job { reply, memory, keys, .. }, words) in batch.drain(..).zip(answers) {
                     // First: who has the answer may ask at once for the place of these keys.
                     drop(keys);

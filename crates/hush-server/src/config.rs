@@ -17,6 +17,9 @@ pub struct ServerConfig {
     pub epoch_window: Duration,
     /// The most queries that wait for a scan of one table; more are answered 503.
     pub max_queue: usize,
+    /// How long a query may wait for its scan, by what the last scans took; one that would wait longer is answered 503 at once.
+    /// Two full batches may wait in any case.
+    pub max_wait: Duration,
     /// The most queries in one request; more are answered 413.
     pub max_queries: usize,
     /// The most connections. Beyond that, the one that has been idle for longest is closed for a new one; if none is, new ones
@@ -70,6 +73,7 @@ impl Default for ServerConfig {
             window: Duration::from_millis(2),
             epoch_window: Duration::from_secs(60),
             max_queue: 1024,
+            max_wait: Duration::from_millis(250),
             max_queries: wire::MAX_QUERIES,
             max_connections: 1024,
             client_share: 25,

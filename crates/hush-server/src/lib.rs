@@ -14,6 +14,7 @@
 //! | `keys/` | evaluation keys of clients: on disk, and ready in memory |
 //! | `batch.rs` | concurrent queries become one scan |
 //! | `turns.rs` | what waits for a scan, each client in turn |
+//! | `waits.rs` | how long it will wait, and whether that is too long |
 //! | `renewed.rs` | what is read of files, and read again when they change |
 //! | `tls.rs` | TLS, with certificates that are read again |
 //! | `throttle.rs` | queries per second and address |
@@ -44,6 +45,7 @@ mod throttle;
 mod tls;
 mod tokens;
 mod turns;
+mod waits;
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 

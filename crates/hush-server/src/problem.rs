@@ -121,6 +121,17 @@ impl Problem {
         Problem { code, detail, retry_after: None, file_bytes: None, descriptor: None }
     }
 
+    /// The same, for a client that had better wait for so long, or a second.
+    pub(crate) fn retry_in(self, wait: Duration) -> Problem {
+        let seconds = wait.as_secs_f64().ceil().max(1.0) as u64;
+        Problem { retry_after: Some(seconds), ..self }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        self.retry_after
+    }
+
     pub(crate) fn is(&self, code: Code) -> bool {
         self.code == code
     }

@@ -30,6 +30,13 @@ impl<T> Turns<T> {
         self.jobs.get(&client).map_or(0, VecDeque::len)
     }
 
+    /// Jobs that are taken before the next one that `client` adds, if nobody else adds any: its own, and so many of each other.
+    pub(crate) fn ahead_of(&self, client: Client) -> usize {
+        let own = self.of(client);
+        let others = self.jobs.iter().filter(|(other, _)| **other != client);
+        own + others.map(|(_, jobs)| jobs.len().min(own + 1)).sum::<usize>()
+    }
+
     /// Adds a job behind the others of its client.
     pub(crate) fn push(&mut self, client: Client, job: T) {
         let jobs = match self.jobs.entry(client) {
@@ -99,6 +106,20 @@ mod tests {
         assert_eq!(turns.take(4), [(1, 0), (2, 0), (3, 0), (1, 1)]);
         assert_eq!(turns.take(3), [(3, 1), (1, 2), (1, 3)]);
         assert_eq!((turns.len(), turns.of(client(1)), turns.of(client(2))), (1003 - 7, 996, 0));
+    }
+
+    #[test]
+    fn those_ahead_are_counted_in_turns() {
+        let mut turns = queued(&[(1, 100), (2, 1), (3, 2)]);
+        assert_eq!([1, 2, 3, 4].map(|name| turns.ahead_of(client(name))), [103, 5, 6, 3]);
+        for (name, ahead) in [(4, 3), (2, 5)] {
+            let mut copy = queued(&[(1, 100), (2, 1), (3, 2)]);
+            copy.push(client(name), (name, 77));
+            let at = copy.take(200).iter().position(|&job| job == (name, 77)).unwrap();
+            assert!(at <= ahead, "{name}: {at}");
+        }
+        turns.take(103);
+        assert_eq!(turns.ahead_of(client(1)), 0);
     }
 
     #[test]

@@ -63,6 +63,7 @@ pub(super) async fn answer(
     }
     let mut answers = memory.another();
     answers.grow(answer_bytes)?;
+    batch::check_room(&server, &table, client, queries.len())?;
     let queries = with_keys(&server, &table, queries).await?;
     let replies = batch::submit(&server, &table, client, queries, memory, answers)?;
     Ok(respond(collect(replies, &table.served().epoch).await?))

@@ -168,7 +168,8 @@ fn a_full_queue_is_overloaded_and_recovers() {
     let two = request(EPOCH, &[query(1), query(2)]).encode_to_vec();
     let response = late.post_query(&two);
     response.problem(503, "overloaded");
-    assert_eq!(response.header("retry-after"), Some("1"));
+    // A second for each scan while nothing is known of them: the one that goes on, and that of those who wait.
+    assert_eq!(response.header("retry-after"), Some("2"));
     server.wait_for_queue(2);
 
     // Those who gave up make room.
@@ -181,6 +182,30 @@ fn a_full_queue_is_overloaded_and_recovers() {
     late.receive_answers(EPOCH, &[query(1), query(2)]);
     receive_all(&mut others);
     assert_eq!(engine.batches(), [1, 3]);
+}
+
+#[test]
+fn a_query_that_would_wait_too_long_is_refused_and_told_when_to_come() {
+    let limits = ServerConfig { max_wait: Duration::ZERO, ..with_window(Duration::ZERO) };
+    let (server, engine) = TestServer::with_engine(limits);
+    engine.hold();
+    let mut first = server.client();
+    first.send_queries(EPOCH, &[query(9)]);
+    engine.wait_for_scans(1);
+    let mut others = waiting_clients(&server, 2 * MAX_BATCH as u8);
+    let response = server.client().post_query(&request(EPOCH, &[query(1)]).encode_to_vec());
+    response.problem(503, "overloaded");
+    // The scan that goes on and two batches, a second each while nothing is known of them.
+    assert_eq!(response.header("retry-after"), Some("3"));
+    // Who waits for nothing yet has its turn after one of theirs.
+    let mut other = Client::connect_from([127, 0, 0, 2], server.address);
+    other.send_queries(EPOCH, &[query(2)]);
+    server.wait_for_queue(2 * MAX_BATCH + 1);
+    engine.release();
+    other.receive_answers(EPOCH, &[query(2)]);
+    first.receive_answers(EPOCH, &[query(9)]);
+    receive_all(&mut others);
+    assert_eq!(engine.batch_of(&query(2)), Some(1), "the next scan");
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub(crate) const EPOCH: [u8; 32] = [EPOCH_BYTE; 32];
 
 /// Defaults, but all that there is for a single client: tests have one address.
 pub(crate) fn config() -> ServerConfig {
-    ServerConfig { client_share: 100, ..ServerConfig::default() }
+    ServerConfig { client_share: 100, max_wait: Duration::MAX, ..ServerConfig::default() }
 }
 
 pub(crate) struct TestServer {

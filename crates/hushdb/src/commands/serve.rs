@@ -86,6 +86,10 @@ pub(crate) struct ServeArgs {
     /// Queries that may wait for a scan of one table.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     max_queue: usize,
+    /// How long a query may wait for its scan, in milliseconds, by what the last scans took: one that would wait longer is refused
+    /// at once, and told when to come again. Two full batches may wait in any case.
+    #[arg(long, value_name = "MS", default_value_t = 250)]
+    max_wait: u64,
     /// What one client address may have of connections, of waiting queries, of memory for requests and of the room for keys, in
     /// percent. Behind a proxy, where all clients have one address: 100.
     #[arg(long, value_name = "PERCENT", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -141,6 +145,7 @@ fn config(args: &ServeArgs) -> Result<ServerConfig, Box<dyn Error>> {
     Ok(ServerConfig {
         window: Duration::from_millis(args.window),
         max_queue: args.max_queue,
+        max_wait: Duration::from_millis(args.max_wait),
         client_share: args.client_share,
         keys_path: key_file::path(args.keys.as_deref(), &args.dirs)?,
         key_lifetime: Duration::from_secs(u64::from(args.key_lifetime) * 24 * 3600),
