@@ -9,7 +9,7 @@
 //! * [`hosted`]: a table on a backend, in parts. [`client`]: a client's half.
 //! * [`layout`]: shapes. [`keyword`]: look-ups by key on all of them. [`slot`]: what is in a slot, [`fields`]: in a value.
 //! * [`symbols`]: k-bit symbols.
-//! * [`descriptor`]: what a client must know. [`wire`]: messages.
+//! * [`descriptor`]: what a client must know. [`wire`]: messages. [`ohttp`]: how they go through a relay.
 
 pub mod any_page;
 pub mod changes;
@@ -35,6 +35,7 @@ pub mod layout;
 pub mod lwe_page;
 pub mod lwe_table;
 mod message;
+pub mod ohttp;
 pub mod onion;
 pub mod pack_page;
 pub mod pack_table;

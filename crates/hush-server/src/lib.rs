@@ -17,6 +17,8 @@
 //! | `waits.rs` | how long it will wait, and whether that is too long |
 //! | `renewed.rs` | what is read of files, and read again when they change |
 //! | `tls.rs` | TLS, with certificates that are read again |
+//! | `gateway.rs` | keys of the gateway of Oblivious HTTP, which are read again |
+//! | `relay.rs` | a relay, which has no tables and passes sealed requests on |
 //! | `throttle.rs` | queries per second and address |
 //! | `tokens.rs` | who may ask, for what, and how much |
 //! | `problem.rs` | errors as RFC 9457 problem documents |
@@ -31,12 +33,14 @@ mod config;
 mod connection;
 mod connections;
 mod error;
+mod gateway;
 mod keys;
 mod limits;
 mod metrics;
 mod operator;
 mod pace;
 mod problem;
+mod relay;
 mod renewed;
 mod routes;
 mod state;
@@ -49,6 +53,7 @@ mod waits;
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
+use axum::Router;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::watch,
@@ -57,7 +62,9 @@ use tokio::{
 
 pub use config::{ServerConfig, Throttle};
 pub use error::ServerError;
+pub use gateway::{Gateway, GatewayError, GatewayKey, read_gateway_keys, rotate, text_of_gateway_keys};
 pub use operator::{Operator, OperatorError};
+pub use relay::{Relayed, Uplink};
 pub use tables::Tables;
 pub use tls::{Tls, TlsError, TlsFiles};
 pub use tokens::{Scope, Token, TokenError, Tokens, read_tokens, text_of_tokens};
@@ -82,6 +89,10 @@ pub struct Listeners {
     pub tls: Option<Arc<Tls>>,
     /// Who may ask; anyone, if there are none.
     pub tokens: Option<Arc<Tokens>>,
+    /// Opens requests that come to `public` through a relay, if it is to.
+    pub gateway: Option<Arc<Gateway>>,
+    /// The way on, if `public` is a relay: it has no tables then.
+    pub uplink: Option<Arc<dyn Uplink>>,
     /// For health and metrics, which `public` does not have then; connections here are counted by themselves.
     pub health: Option<TcpListener>,
     /// For who runs the server, and who then does what is asked for. Whoever reaches it may ask.
@@ -90,18 +101,19 @@ pub struct Listeners {
 
 impl From<TcpListener> for Listeners {
     fn from(public: TcpListener) -> Listeners {
-        Listeners { public, tls: None, tokens: None, health: None, admin: None }
+        Listeners { public, tls: None, tokens: None, gateway: None, uplink: None, health: None, admin: None }
     }
 }
 
 impl Listeners {
     fn with_endpoints(self) -> Vec<(TcpListener, Option<Arc<Tls>>, Endpoints)> {
-        let mut all = match self.health {
-            None => vec![(self.public, self.tls, Endpoints::All)],
-            Some(health) => {
-                vec![(self.public, self.tls, Endpoints::Tables), (health, None, Endpoints::Health)]
-            }
+        let public = match (&self.uplink, &self.health) {
+            (Some(_), _) => Endpoints::Relay,
+            (None, Some(_)) => Endpoints::Tables,
+            (None, None) => Endpoints::All,
         };
+        let mut all = vec![(self.public, self.tls, public)];
+        all.extend(self.health.map(|health| (health, None, Endpoints::Health)));
         all.extend(self.admin.map(|(admin, _)| (admin, None, Endpoints::Admin)));
         all
     }
@@ -133,16 +145,21 @@ pub async fn run(
     let listeners = listeners.into();
     let operator = listeners.admin.as_ref().map(|(_, operator)| operator.clone());
     let tokens = listeners.tokens.clone();
-    let server = Arc::new(Server::new(tables.clone(), config, keys, operator, tokens));
+    let (gateway, uplink) = (listeners.gateway.clone(), listeners.uplink.clone());
+    let server = Arc::new(Server::new(tables.clone(), config, keys, operator, tokens, gateway));
     // Ends with this function.
     let mut background = JoinSet::new();
     background.spawn(keys::tidy_up(server.clone()));
     background.spawn(tables::drop_replaced(tables.clone()));
-    background.spawn(renew(listeners.tls.clone(), listeners.tokens.clone()));
+    background.spawn(renew(listeners.tls.clone(), listeners.tokens.clone(), listeners.gateway.clone()));
     let (stop, stopped) = watch::channel(false);
     let mut accepting = JoinSet::new();
     for (listener, tls, endpoints) in listeners.with_endpoints() {
-        accepting.spawn(accept_all(listener, tls, endpoints, server.clone(), stopped.clone()));
+        let router = match (&uplink, endpoints) {
+            (Some(uplink), Endpoints::Relay) => routes::relay_router(server.clone(), uplink.clone()),
+            _ => routes::router(server.clone(), endpoints),
+        };
+        accepting.spawn(accept_all(listener, tls, endpoints, router, server.clone(), stopped.clone()));
     }
     let _ = shutdown.await;
     server.stop();
@@ -152,12 +169,13 @@ pub async fn run(
     drained
 }
 
-/// Takes up certificates and tokens as their files change. What is half written is read again when it changes again.
-async fn renew(tls: Option<Arc<Tls>>, tokens: Option<Arc<Tokens>>) {
+/// Takes up certificates, tokens and the gateway's keys as their files change. What is half written is read again when it changes again.
+async fn renew(tls: Option<Arc<Tls>>, tokens: Option<Arc<Tokens>>, gateway: Option<Arc<Gateway>>) {
     loop {
         tokio::time::sleep(LOOK).await;
         tls.iter().for_each(|tls| tls.take_up());
         tokens.iter().for_each(|tokens| tokens.take_up());
+        gateway.iter().for_each(|gateway| gateway.take_up());
     }
 }
 
@@ -166,14 +184,14 @@ async fn accept_all(
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
     endpoints: Endpoints,
+    router: Router,
     server: Arc<Server>,
     mut stopped: watch::Receiver<bool>,
 ) -> JoinSet<()> {
     let (config, gauge) = (&server.config, server.metrics.connections.clone());
-    let is_public = matches!(endpoints, Endpoints::All | Endpoints::Tables);
+    let is_public = matches!(endpoints, Endpoints::All | Endpoints::Tables | Endpoints::Relay);
     let limit = if is_public { config.max_connections } else { HEALTH_CONNECTIONS };
     let places = Connections::new(limit, config.share_of(limit), gauge);
-    let router = routes::router(server.clone(), endpoints);
     let mut connections = JoinSet::new();
     loop {
         let (tcp, place) = tokio::select! {

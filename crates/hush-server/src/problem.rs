@@ -11,7 +11,7 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use hush_protocol::wire::WireError;
+use hush_protocol::{ohttp::KEY_PROBLEM, wire::WireError};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -45,6 +45,8 @@ pub(crate) enum Code {
     UnsupportedMediaType,
     UnsupportedVersion,
     RangeNotSatisfiable,
+    OhttpKey,
+    BadGateway,
     Throttled,
     Warming,
     Overloaded,
@@ -80,6 +82,8 @@ impl Code {
             Code::RangeNotSatisfiable => {
                 (S::RANGE_NOT_SATISFIABLE, "range_not_satisfiable", "Range not satisfiable")
             }
+            Code::OhttpKey => (S::BAD_REQUEST, "ohttp_key", "Another key of the gateway"),
+            Code::BadGateway => (S::BAD_GATEWAY, "bad_gateway", "The gateway does not answer"),
             Code::Throttled => (S::TOO_MANY_REQUESTS, "throttled", "Too many requests"),
             Code::Warming => (S::SERVICE_UNAVAILABLE, "warming", "Still loading"),
             Code::Overloaded => (S::SERVICE_UNAVAILABLE, "overloaded", "Overloaded"),
@@ -288,7 +292,11 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let (status, word, title) = self.code.facts();
         let document = Document {
-            r#type: format!("urn:hushdb:problem:{word}"),
+            r#type: match self.code {
+                // RFC 9458 section 5.3 names this one.
+                Code::OhttpKey => KEY_PROBLEM.to_owned(),
+                _ => format!("urn:hushdb:problem:{word}"),
+            },
             title,
             status: status.as_u16(),
             detail: &self.detail,

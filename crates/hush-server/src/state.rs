@@ -14,8 +14,8 @@ use hush_protocol::wire::RequestShape;
 use serde_json::value::RawValue;
 
 use crate::{
-    batch::Batcher, config::ServerConfig, error::ServerError, keys::Keys, limits::Budget, metrics::Metrics,
-    operator::Operator, tables::Tables, throttle::Buckets, tokens::Tokens,
+    batch::Batcher, config::ServerConfig, error::ServerError, gateway::Gateway, keys::Keys, limits::Budget,
+    metrics::Metrics, operator::Operator, tables::Tables, throttle::Buckets, tokens::Tokens,
 };
 
 /// A resident table: its engine, and its queue.
@@ -79,6 +79,8 @@ pub(crate) struct Server {
     pub(crate) buckets: Option<Buckets>,
     /// Who may ask; anyone, if there are none.
     pub(crate) tokens: Option<Arc<Tokens>>,
+    /// Opens what comes through a relay, if there is a gateway.
+    pub(crate) gateway: Option<Arc<Gateway>>,
     /// Does what the admin endpoints are asked for.
     pub(crate) operator: Option<Arc<dyn Operator>>,
     stopping: AtomicBool,
@@ -93,11 +95,13 @@ impl Server {
         keys: Keys,
         operator: Option<Arc<dyn Operator>>,
         tokens: Option<Arc<Tokens>>,
+        gateway: Option<Arc<Gateway>>,
     ) -> Server {
         Server {
             tables,
             operator,
             tokens,
+            gateway,
             metrics: Metrics::new(),
             keys,
             body_budget: Arc::new(Budget::new(

@@ -1,6 +1,7 @@
 //! The `hushdb` binary: one file a command.
 
 mod commands;
+mod logs;
 mod process;
 mod report;
 mod whole_file;
@@ -37,6 +38,10 @@ enum Command {
     Config(commands::config::ConfigArgs),
     /// Make, list and take back the tokens of a server.
     Token(commands::token::TokenArgs),
+    /// Make, rotate and list the keys for which clients behind a relay seal their requests.
+    GatewayKey(commands::gateway_key::GatewayKeyArgs),
+    /// Pass sealed requests of clients on to a server, which does not see who asks.
+    Relay(commands::relay::RelayArgs),
     /// Look records up privately.
     Get(commands::get::GetArgs),
     /// Print everything about a table.
@@ -69,6 +74,8 @@ fn main() -> ExitCode {
         Command::Serve(args) => report::exit(commands::serve::run(args)),
         Command::Config(args) => report::exit(commands::config::run(args)),
         Command::Token(args) => report::exit(commands::token::run(args)),
+        Command::GatewayKey(args) => report::exit(commands::gateway_key::run(args)),
+        Command::Relay(args) => report::exit(commands::relay::run(args)),
         Command::Get(args) => commands::get::run(args),
         Command::Inspect(args) => report::exit(commands::inspect::run(args)),
         Command::Doctor(args) => report::exit(commands::doctor::run(&args)),

@@ -12,13 +12,16 @@
 mod client;
 mod files;
 mod hint;
+mod oblivious;
 mod options;
+mod pieces;
 mod secrets;
 mod transport;
 
 pub use client::{HttpClient, HttpTable};
 pub use files::{FileCacheError, FileHost};
-pub use options::{BearerToken, HintCache, HttpOptions, Observer, TlsIdentity, TlsOptions};
+pub use oblivious::{Said, SealedPeer};
+pub use options::{BearerToken, HintCache, HttpOptions, Observer, RelayOptions, TlsIdentity, TlsOptions};
 
 pub use crate::session::{
     DEFAULT_MAX_HINT_BYTES, Event, RetryPolicy, Seconds, SessionError as HttpError, Stats, TableInfo,

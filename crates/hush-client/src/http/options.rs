@@ -45,8 +45,19 @@ pub struct HttpOptions {
     pub token: Option<BearerToken>,
     /// How servers and this client prove who they are.
     pub tls: TlsOptions,
+    /// What requests go through, if not straight to the server.
+    pub relay: Option<RelayOptions>,
     /// Receives progress.
     pub observer: Observer,
+}
+
+/// A relay of Oblivious HTTP (RFC 9458): the server does not see who asks, and the relay not what.
+#[derive(Clone)]
+pub struct RelayOptions {
+    /// Its URL.
+    pub url: String,
+    /// The server's key configuration, as the server gives it (RFC 9540); the relay's word for it if none.
+    pub keys: Option<Vec<u8>>,
 }
 
 /// A bearer token (RFC 6750).
@@ -107,6 +118,7 @@ impl Default for HttpOptions {
             silence_timeout: Duration::from_secs(120),
             token: None,
             tls: TlsOptions::default(),
+            relay: None,
             observer: Arc::new(|_| {}),
         }
     }

@@ -11,7 +11,9 @@ use ureq::{
     tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem},
 };
 
-use super::{BearerToken, HttpError, HttpOptions, TlsIdentity, TlsOptions};
+use super::{
+    BearerToken, HttpError, HttpOptions, TlsIdentity, TlsOptions, oblivious::Relayed, pieces::Pieces,
+};
 use crate::session::{Action, Head, Method, Request, ServerUrl, Task, TransportFailure};
 
 /// Bytes read from the network at once.
@@ -24,35 +26,25 @@ pub(super) struct Transport {
     /// Without a slash at the end.
     url: String,
     token: Option<BearerToken>,
+    /// What requests go through, if not straight to the server.
+    relayed: Option<Relayed>,
 }
 
 impl Transport {
     /// A connection that is not made yet.
     ///
     /// # Errors
-    /// [`HttpError::Certificates`] and [`HttpError::TokenInTheOpen`] if the options are of no use.
+    /// [`HttpError`] if the options are of no use.
     pub(super) fn new(url: &ServerUrl, options: &HttpOptions) -> Result<Self, HttpError> {
-        if options.token.is_some() && !url.is_https() && !url.is_loopback() {
+        let relay = options.relay.as_ref();
+        if options.token.is_some() && relay.is_none() && !url.is_https() && !url.is_loopback() {
             return Err(HttpError::TokenInTheOpen);
         }
-        let tls = tls(url, &options.tls)?;
-        let mut config = Agent::config_builder()
-            .tls_config(tls)
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .user_agent(concat!("hushdb/", env!("CARGO_PKG_VERSION")))
-            .timeout_connect(Some(options.connect_timeout))
-            .timeout_per_read(Some(options.silence_timeout))
-            .timeout_per_write(Some(options.silence_timeout));
-        if url.is_loopback() {
-            // A proxy of the environment is another machine: it cannot reach this one's loopback.
-            config = config.proxy(None);
-        }
         Ok(Self {
-            agent: config.build().new_agent(),
+            agent: agent(url, options)?,
             url: url.as_str().to_owned(),
             token: options.token.clone(),
+            relayed: relay.map(|relay| Relayed::new(url, relay, options)).transpose()?,
         })
     }
 
@@ -68,6 +60,9 @@ impl Transport {
     }
 
     fn exchange<T>(&self, task: &mut Task<'_, T>, request: Request) {
+        if let Some(relayed) = &self.relayed {
+            return self.exchange_sealed(relayed, task, request);
+        }
         let response = match self.send(request) {
             Ok(response) => response,
             Err(error) => return task.fail(failure(error)),
@@ -80,6 +75,39 @@ impl Transport {
                 Ok(count) => more = task.body(&chunk[..count]),
                 Err(error) => return task.fail(failure(error.into())),
             }
+        }
+    }
+
+    /// The same through a relay: a file in pieces, and everything else whole.
+    fn exchange_sealed<T>(&self, relayed: &Relayed, task: &mut Task<'_, T>, request: Request) {
+        let authorization = self.token.as_ref().map(BearerToken::header);
+        let mut pieces = Pieces::of(&request);
+        let (mut request, mut is_begun) = (request, false);
+        loop {
+            if let Some(pieces) = &pieces {
+                pieces.ask(&mut request);
+            }
+            let (head, body) = match relayed.send(&request, authorization.as_ref()) {
+                Ok(response) => response,
+                Err(failure) => return task.fail(failure),
+            };
+            let whole = match &mut pieces {
+                Some(pieces) => pieces.received(&head, body.len()),
+                None => None,
+            };
+            if is_begun && whole.is_none() {
+                let reason = "the server sent a part of a file, and no other".into();
+                return task.fail(TransportFailure::Relay { reason });
+            }
+            let is_last = pieces.as_ref().is_none_or(|pieces| whole.is_none() || pieces.is_done());
+            let more = (is_begun || task.begin(whole.unwrap_or(head))) && task.body(&body);
+            if is_last && more {
+                task.end();
+            }
+            if is_last || !more {
+                return;
+            }
+            is_begun = true;
         }
     }
 
@@ -99,6 +127,24 @@ impl Transport {
         };
         headers.fold(with_body, |request, (name, value)| request.header(name, value)).send(body)
     }
+}
+
+/// What makes connections to `url`.
+pub(super) fn agent(url: &ServerUrl, options: &HttpOptions) -> Result<Agent, HttpError> {
+    let mut config = Agent::config_builder()
+        .tls_config(tls(url, &options.tls)?)
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .user_agent(concat!("hushdb/", env!("CARGO_PKG_VERSION")))
+        .timeout_connect(Some(options.connect_timeout))
+        .timeout_per_read(Some(options.silence_timeout))
+        .timeout_per_write(Some(options.silence_timeout));
+    if url.is_loopback() {
+        // A proxy of the environment is another machine: it cannot reach this one's loopback.
+        config = config.proxy(None);
+    }
+    Ok(config.build().new_agent())
 }
 
 /// How the server, and this client, prove who they are.
@@ -144,7 +190,7 @@ fn head(response: &Response<Body>) -> Head {
     }
 }
 
-fn failure(error: ureq::Error) -> TransportFailure {
+pub(super) fn failure(error: ureq::Error) -> TransportFailure {
     let unreachable = |reason, transient| TransportFailure::Unreachable { reason, transient };
     match error {
         ureq::Error::Timeout(phase) => TransportFailure::Timeout { phase: phase.to_string() },

@@ -33,6 +33,12 @@ pub enum TransportFailure {
         /// What the TLS library says.
         reason: String,
     },
+    /// The relay, or what came through it, is of no use.
+    #[error("{reason}")]
+    Relay {
+        /// What is wrong, and what to do.
+        reason: String,
+    },
     /// What came is not HTTP.
     #[error("{reason}")]
     Odd {
@@ -91,6 +97,18 @@ pub enum SessionError {
     /// A token would go to another machine without TLS.
     #[error("a token over http could be read by anyone on the way: use https")]
     TokenInTheOpen,
+    /// A relay could make up keys of the server, and read a token that is sealed for them.
+    #[error(
+        "a token goes through a relay only if it is sealed for keys that are surely the server's: fetch them from the server, with \
+         curl -o FILE https://SERVER/.well-known/ohttp-gateway, and name the file with --ohttp-keys"
+    )]
+    TokenToRelay,
+    /// The way through a relay is of no use.
+    #[error("{reason}")]
+    Relay {
+        /// What is wrong, and what to do.
+        reason: String,
+    },
     /// The server asks for a token, or for another one.
     #[error("{detail}: give one with HUSHDB_TOKEN or --token")]
     Token {

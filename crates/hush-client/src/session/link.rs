@@ -166,6 +166,7 @@ impl Link {
             }
             TransportFailure::Timeout { phase } => SessionError::Timeout { url, phase },
             TransportFailure::Tls { reason } => SessionError::Tls { url, reason },
+            TransportFailure::Relay { reason } => SessionError::Relay { reason },
             TransportFailure::Odd { reason } => SessionError::NotHushDb { url, reason },
         }
     }

@@ -38,6 +38,11 @@ impl ServerUrl {
         &self.text
     }
 
+    /// The host, and the port if it is named.
+    pub fn authority(&self) -> &str {
+        self.uri.authority().map_or("", |authority| authority.as_str())
+    }
+
     /// Whether what is sent there is protected on the way.
     pub fn is_https(&self) -> bool {
         self.uri.scheme_str() == Some("https")

@@ -12,6 +12,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
+use hush_protocol::ohttp::GATEWAY_PATH;
+
 use super::Endpoints;
 use crate::{
     problem::{Code, Problem},
@@ -51,9 +53,11 @@ pub(super) async fn enter(
 fn scope(endpoints: Endpoints, path: &str) -> Option<Scope> {
     match endpoints {
         Endpoints::Admin => Some(Scope::Admin),
-        Endpoints::Health => None,
+        Endpoints::Health | Endpoints::Relay => None,
         Endpoints::All | Endpoints::Tables => match path {
             "/livez" | "/readyz" => None,
+            // The token is in what it passes on.
+            GATEWAY_PATH => None,
             "/metrics" => Some(Scope::Admin),
             _ => Some(Scope::Query),
         },

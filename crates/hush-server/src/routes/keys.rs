@@ -7,6 +7,8 @@ use axum::{
     http::StatusCode,
 };
 
+use hush_protocol::wire;
+
 use super::{admit, check_content_type};
 use crate::{
     client::Client,
@@ -28,7 +30,7 @@ pub(super) async fn upload(
     let client = Client::from(peer.ip());
     admit(&server, client)?;
     let (parts, body) = request.into_parts();
-    check_content_type(&parts.headers)?;
+    check_content_type(&parts.headers, wire::CONTENT_TYPE)?;
     let longest = server.tables.with_keys().iter().map(|(spec, _)| spec.bytes).max();
     let limit = longest.ok_or_else(|| no_taker(&server))?;
     let read = read_body(&server, client, &parts.headers, body, limit).await;

@@ -3,10 +3,12 @@
 mod admin;
 mod blobs;
 mod gate;
+mod gateway;
 mod health;
 mod keys;
 mod metrics;
 mod query;
+mod relay;
 mod tables;
 
 use std::{sync::Arc, time::Instant};
@@ -23,11 +25,12 @@ use axum::{
     routing::{get, head, post},
 };
 
-use hush_protocol::wire;
+use hush_protocol::ohttp::GATEWAY_PATH;
 
 use crate::{
     client::Client,
     problem::{Code, Problem},
+    relay::Uplink,
     state::{ResidentTable, Server},
     tables::Slot,
 };
@@ -40,6 +43,8 @@ pub(crate) enum Endpoints {
     Tables,
     Health,
     Admin,
+    /// Those of a relay, which has no tables.
+    Relay,
 }
 
 pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints) -> Router {
@@ -50,12 +55,13 @@ pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints) -> Router {
             .route("/v1/admin/tables/{table}/compact", post(admin::compact));
     }
     if matches!(endpoints, Endpoints::All | Endpoints::Tables) {
-        router = router
-            .route("/v1/tables", get(tables::list))
-            .route("/v1/tables/{table}", get(tables::descriptor))
-            .route("/v1/tables/{table}/query", post(query::answer))
-            .route("/v1/blobs/{hash}", get(blobs::download))
-            .route("/v1/keys/{hash}", head(keys::contains).put(keys::upload));
+        router = router.merge(of_tables());
+        if let Some(gateway) = server.gateway.clone() {
+            let endpoints = finished(of_tables(), &server, Endpoints::Tables);
+            let inside = gateway::Inside { server: server.clone(), gateway, endpoints };
+            let own = get(gateway::key).post(gateway::answer).with_state(inside);
+            router = router.route(GATEWAY_PATH, own);
+        }
     }
     if matches!(endpoints, Endpoints::All | Endpoints::Health) {
         router = router
@@ -63,6 +69,27 @@ pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints) -> Router {
             .route("/readyz", get(health::ready))
             .route("/metrics", get(metrics::text));
     }
+    finished(router, &server, endpoints)
+}
+
+/// What clients ask for.
+fn of_tables() -> Router<Arc<Server>> {
+    Router::new()
+        .route("/v1/tables", get(tables::list))
+        .route("/v1/tables/{table}", get(tables::descriptor))
+        .route("/v1/tables/{table}/query", post(query::answer))
+        .route("/v1/blobs/{hash}", get(blobs::download))
+        .route("/v1/keys/{hash}", head(keys::contains).put(keys::upload))
+}
+
+/// A relay, which has nothing else.
+pub(crate) fn relay_router(server: Arc<Server>, uplink: Arc<dyn Uplink>) -> Router {
+    let own = get(relay::keys).post(relay::pass_on).with_state(relay::Relay::new(server.clone(), uplink));
+    finished(Router::new().route("/", own), &server, Endpoints::Relay)
+}
+
+/// Endpoints with what is done for all of them.
+fn finished(router: Router<Arc<Server>>, server: &Arc<Server>, endpoints: Endpoints) -> Router {
     router
         .fallback(async || Problem::new(Code::NotFound, "there is no such endpoint"))
         .method_not_allowed_fallback(async || {
@@ -70,7 +97,7 @@ pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints) -> Router {
         })
         .layer(middleware::from_fn_with_state((server.clone(), endpoints), gate::enter))
         .layer(middleware::from_fn_with_state(server.clone(), observe))
-        .with_state(server)
+        .with_state(server.clone())
 }
 
 /// Counts and logs a request: its route's template, never its bytes.
@@ -115,13 +142,12 @@ fn admit(server: &Server, client: Client) -> Result<(), Problem> {
         .map_or(Ok(()), |buckets| buckets.admit(client, Instant::now()).map_err(Problem::throttled))
 }
 
-/// Refuses a body that does not say it is protobuf.
-fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
+/// Refuses a body that does not say it is of this type.
+fn check_content_type(headers: &HeaderMap, expected: &str) -> Result<(), Problem> {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let essence = value.split(';').next().unwrap_or("").trim();
-    if essence.eq_ignore_ascii_case(wire::CONTENT_TYPE) {
+    if essence.eq_ignore_ascii_case(expected) {
         return Ok(());
     }
-    let detail = format!("the content type must be {}", wire::CONTENT_TYPE);
-    Err(Problem::new(Code::UnsupportedMediaType, detail))
+    Err(Problem::new(Code::UnsupportedMediaType, format!("the content type must be {expected}")))
 }

@@ -44,7 +44,7 @@ pub(super) async fn answer(
     let client = Client::from(peer.ip());
     admit(&server, client)?;
     let (parts, body) = request.into_parts();
-    check_content_type(&parts.headers)?;
+    check_content_type(&parts.headers, wire::CONTENT_TYPE)?;
     let max_bytes = |table: &Arc<ResidentTable>| table.request_shape(&server.config).max_bytes();
     let limit = replaced.iter().map(max_bytes).fold(max_bytes(&table), usize::max);
     let (body, memory) = read_body(&server, client, &parts.headers, body, limit).await?;

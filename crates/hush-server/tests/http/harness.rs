@@ -36,6 +36,16 @@ impl TestServer {
 
     /// The same with another listener for health and metrics if `with_health`.
     pub(crate) fn start_with(tables: Tables, config: ServerConfig, with_health: bool) -> TestServer {
+        Self::start_as(tables, config, with_health, |_| {})
+    }
+
+    /// The same with whatever else a listener has.
+    pub(crate) fn start_as(
+        tables: Tables,
+        config: ServerConfig,
+        with_health: bool,
+        adjust: impl FnOnce(&mut Listeners) + Send + 'static,
+    ) -> TestServer {
         let (stop, stopped) = oneshot::channel();
         let (bound, address) = std::sync::mpsc::channel();
         let thread = thread::spawn(move || {
@@ -44,6 +54,7 @@ impl TestServer {
                 let public = TcpListener::bind("127.0.0.1:0").await.unwrap();
                 let address = public.local_addr().unwrap();
                 let mut listeners = Listeners::from(public);
+                adjust(&mut listeners);
                 if with_health {
                     listeners.health = Some(TcpListener::bind("127.0.0.1:0").await.unwrap());
                 }

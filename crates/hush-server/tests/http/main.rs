@@ -6,6 +6,7 @@ mod connections;
 mod engine;
 mod epochs;
 mod files;
+mod gateway;
 mod harness;
 mod hostile;
 mod keys;

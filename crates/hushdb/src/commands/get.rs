@@ -20,7 +20,7 @@ use hush_client::{
     Acceptance, Found, Wanted,
     http::{
         BearerToken, DEFAULT_MAX_HINT_BYTES, Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable,
-        Observer, Stats, TlsIdentity, TlsOptions,
+        Observer, RelayOptions, Stats, TlsIdentity, TlsOptions,
     },
 };
 use hush_protocol::{facts::Facts, signature::PublicKey};
@@ -94,6 +94,13 @@ pub(crate) struct GetArgs {
     /// The private key of --client-cert, in PEM.
     #[arg(long, value_name = "FILE", requires = "client_cert")]
     client_key: Option<PathBuf>,
+    /// Ask through a relay (Oblivious HTTP), so that the server does not see who asks. --ca-cert is of the relay then.
+    #[arg(long, value_name = "URL", conflicts_with = "client_cert")]
+    relay: Option<String>,
+    /// The server's keys for requests through a relay, as it gives them at /.well-known/ohttp-gateway. Without them the relay's word
+    /// is taken for what they are.
+    #[arg(long, value_name = "FILE", requires = "relay")]
+    ohttp_keys: Option<PathBuf>,
     /// Keep the table's hint, or the keys that were made and uploaded for it, for this call only.
     #[arg(long)]
     no_cache: bool,
@@ -129,8 +136,9 @@ fn get(args: &GetArgs) -> Result<bool, String> {
     let keys = keys(args)?;
     let wanted = keys.iter().map(|key| wanted(key, args.index)).collect::<Result<Vec<_>, _>>()?;
     let progress = Progress::new();
-    let (tls, token) = (tls(args)?, token(args)?);
-    let (table, found) = look_up(args, tls, token, &wanted, &progress).map_err(|error| {
+    let options =
+        HttpOptions { tls: tls(args)?, token: token(args)?, relay: relay(args)?, ..HttpOptions::default() };
+    let (table, found) = look_up(args, options, &wanted, &progress).map_err(|error| {
         progress.clear();
         error.to_string()
     })?;
@@ -147,8 +155,7 @@ fn get(args: &GetArgs) -> Result<bool, String> {
 
 fn look_up(
     args: &GetArgs,
-    tls: TlsOptions,
-    token: Option<BearerToken>,
+    options: HttpOptions,
     wanted: &[Wanted],
     progress: &Arc<Progress>,
 ) -> Result<(HttpTable, Vec<Found>), HttpError> {
@@ -163,10 +170,8 @@ fn look_up(
             publisher: args.trust,
         },
         max_hint_bytes: args.max_hint,
-        tls,
-        token,
         observer,
-        ..HttpOptions::default()
+        ..options
     };
     let mut table = HttpClient::connect(&args.url, options)?.open(args.table.as_deref())?;
     warn_if_weak(table.table().facts());
@@ -184,8 +189,6 @@ fn token(args: &GetArgs) -> Result<Option<BearerToken>, String> {
 
 /// The certificates of the options.
 fn tls(args: &GetArgs) -> Result<TlsOptions, String> {
-    let file =
-        |path: &PathBuf| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
     let identity = args.client_cert.as_ref().zip(args.client_key.as_ref()).map(|(cert, key)| {
         Ok::<_, String>(TlsIdentity { cert: file(cert)?, key: Zeroizing::new(file(key)?) })
     });
@@ -194,6 +197,17 @@ fn tls(args: &GetArgs) -> Result<TlsOptions, String> {
         identity: identity.transpose()?,
         is_insecure: args.insecure,
     })
+}
+
+/// The relay of the options.
+fn relay(args: &GetArgs) -> Result<Option<RelayOptions>, String> {
+    let Some(url) = &args.relay else { return Ok(None) };
+    let keys = args.ohttp_keys.as_ref().map(file).transpose()?;
+    Ok(Some(RelayOptions { url: url.clone(), keys }))
+}
+
+fn file(path: &PathBuf) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
 /// Says what was accepted with `--allow-weak`.

@@ -9,6 +9,7 @@ pub(crate) mod build;
 pub(crate) mod compact;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod gateway_key;
 pub(crate) mod get;
 pub(crate) mod inspect;
 #[cfg(feature = "ingest")]
@@ -17,6 +18,7 @@ mod key_file;
 #[cfg(feature = "ingest")]
 pub(crate) mod plan;
 pub(crate) mod presets;
+pub(crate) mod relay;
 #[cfg(feature = "ingest")]
 mod rows;
 pub(crate) mod serve;

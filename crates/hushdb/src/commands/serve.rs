@@ -4,7 +4,7 @@ use std::{error::Error, net::ToSocketAddrs, num::NonZeroUsize, path::PathBuf, sy
 
 use clap::Args;
 use hush_engine::{BackendChoice, Backends};
-use hush_server::{Listeners, Operator, ServerConfig, Tables, Throttle, Tls, TlsFiles, Tokens};
+use hush_server::{Gateway, Listeners, Operator, ServerConfig, Tables, Throttle, Tls, TlsFiles, Tokens};
 use hush_store::snapshot::{Snapshot, Verify};
 use tokio::{
     net::TcpListener,
@@ -12,7 +12,10 @@ use tokio::{
 };
 
 use super::{backends, inspect::VerifyArg, key_file, tell_unused_gpu, threads};
-use crate::report;
+use crate::{
+    logs::{self, LogFormat},
+    report,
+};
 use compaction::Compaction;
 use folders::Folders;
 
@@ -64,6 +67,13 @@ pub(crate) struct ServeArgs {
     /// Name of a table, in the order of the folders; a folder's own name if not given.
     #[arg(long, value_name = "NAME")]
     name: Vec<String>,
+    /// Answer what comes through a relay too (Oblivious HTTP): the keys that `hushdb gateway-key` makes. Such look-ups have the
+    /// relay's address, and so share what one address may have.
+    #[arg(long, value_name = "FILE")]
+    gateway_keys: Option<PathBuf>,
+    /// How the log looks, on standard error.
+    #[arg(long, value_enum, default_value = "text")]
+    log_format: LogFormat,
     /// How much of a table to check before it is served.
     #[arg(long, value_enum, default_value = "full")]
     verify: VerifyArg,
@@ -119,8 +129,9 @@ pub(crate) struct ServeArgs {
 pub(crate) fn check(args: &ServeArgs) -> Result<(), Box<dyn Error>> {
     names(args)?;
     config(args)?.check()?;
-    tls(args)?;
+    tls_of(args)?;
     tokens(args)?;
+    gateway(args)?;
     for dir in &args.dirs {
         Snapshot::open(dir, Verify::Header)?;
     }
@@ -128,9 +139,7 @@ pub(crate) fn check(args: &ServeArgs) -> Result<(), Box<dyn Error>> {
 }
 
 pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    logs::start(args.log_format);
     let (names, config) = (names(&args)?, config(&args)?);
     let backends = backends(args.backend, threads(args.threads))?.for_clients(args.open_keys.get());
     let runtime = tokio::runtime::Runtime::new()?;
@@ -164,12 +173,9 @@ async fn serve(
     config: ServerConfig,
     backends: Backends,
 ) -> Result<(), Box<dyn Error>> {
-    let (tls, tokens) = (tls(&args)?, tokens(&args)?);
+    let (tls, tokens, gateway) = (tls_of(&args)?, tokens(&args)?, gateway(&args)?);
     let public = listen(&args.listen, "--listen").await?;
-    let health = match &args.listen_health {
-        Some(address) => Some(listen(address, "--listen-health").await?),
-        None => None,
-    };
+    let health = listen_health(args.listen_health.as_deref()).await?;
     let admin = match &args.listen_admin {
         Some(address) => Some(listen_locally(address).await?),
         None => None,
@@ -186,9 +192,6 @@ async fn serve(
         cpu.threads(),
         cpu.level()
     );
-    if let Some(health) = &health {
-        eprintln!("health and metrics on http://{}", health.local_addr()?);
-    }
     if let Some(admin) = &admin {
         eprintln!("admin endpoints on http://{}", admin.local_addr()?);
     }
@@ -206,7 +209,7 @@ async fn serve(
     let admin = admin.map(|admin| (admin, folders.clone() as Arc<dyn Operator>));
     let mut hang_up = signal(SignalKind::hangup())?;
     let (failed, failure) = tokio::sync::oneshot::channel();
-    let (certificates, granted) = (tls.clone(), tokens.clone());
+    let (certificates, granted, sealed) = (tls.clone(), tokens.clone(), gateway.clone());
     tokio::spawn(async move {
         if let Err(error) = folders.clone().load_all().await {
             // The receiver is gone only if the server has stopped already.
@@ -226,6 +229,7 @@ async fn serve(
                 _ = hang_up.recv() => {
                     certificates.iter().for_each(|tls| tls.take_up());
                     granted.iter().for_each(|tokens| tokens.take_up());
+                    sealed.iter().for_each(|gateway| gateway.take_up());
                 }
                 () = compaction.done() => {}
             }
@@ -241,20 +245,34 @@ async fn serve(
         }
         eprintln!("stopping: answering what is in flight");
     };
-    hush_server::run(Listeners { public, tls, tokens, health, admin }, tables, config, shutdown).await?;
+    let listeners = Listeners { public, tls, tokens, gateway, uplink: None, health, admin };
+    hush_server::run(listeners, tables, config, shutdown).await?;
     load_error.map_or(Ok(()), |error| Err(error.into()))
 }
 
+fn tls_of(args: &ServeArgs) -> Result<Option<Arc<Tls>>, String> {
+    tls(args.tls_cert.as_ref(), args.tls_key.as_ref(), args.tls_client_ca.as_ref())
+}
+
 /// What --listen speaks, if not plain HTTP.
-fn tls(args: &ServeArgs) -> Result<Option<Arc<Tls>>, String> {
-    let (cert, key) = match (&args.tls_cert, &args.tls_key) {
+pub(super) fn tls(
+    cert: Option<&PathBuf>,
+    key: Option<&PathBuf>,
+    client_ca: Option<&PathBuf>,
+) -> Result<Option<Arc<Tls>>, String> {
+    let (cert, key) = match (cert, key) {
         (Some(cert), Some(key)) => (cert, key),
-        (None, None) if args.tls_client_ca.is_none() => return Ok(None),
+        (None, None) if client_ca.is_none() => return Ok(None),
         (Some(_), None) => return Err("--tls-cert needs the private key too: --tls-key".into()),
         (None, _) => return Err("a TLS server shows a certificate: --tls-cert and --tls-key".into()),
     };
-    let files = TlsFiles { cert: cert.clone(), key: key.clone(), client_ca: args.tls_client_ca.clone() };
+    let files = TlsFiles { cert: cert.clone(), key: key.clone(), client_ca: client_ca.cloned() };
     Tls::open(files).map(Some).map_err(|error| format!("no TLS: {error}"))
+}
+
+/// What opens requests that come through a relay.
+fn gateway(args: &ServeArgs) -> Result<Option<Arc<Gateway>>, String> {
+    args.gateway_keys.as_deref().map(Gateway::open).transpose().map_err(|error| error.to_string())
 }
 
 /// Who may ask, which has to be said of a server that others than this machine reach.
@@ -283,7 +301,15 @@ async fn listen_locally(address: &str) -> Result<TcpListener, String> {
     if is_local { Ok(listener) } else { Err(refused()) }
 }
 
-async fn listen(address: &str, option: &str) -> Result<TcpListener, String> {
+/// Health and metrics, if they have an address of their own.
+pub(super) async fn listen_health(address: Option<&str>) -> Result<Option<TcpListener>, Box<dyn Error>> {
+    let Some(address) = address else { return Ok(None) };
+    let listener = listen(address, "--listen-health").await?;
+    eprintln!("health and metrics on http://{}", listener.local_addr()?);
+    Ok(Some(listener))
+}
+
+pub(super) async fn listen(address: &str, option: &str) -> Result<TcpListener, String> {
     TcpListener::bind(address).await.map_err(|error| {
         format!("cannot listen on {address}: {error}: choose another {option}, or stop what uses it")
     })

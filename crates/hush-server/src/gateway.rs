@@ -1,0 +1,257 @@
+//! The keys of the gateway of Oblivious HTTP (RFC 9458): requests are sealed for the newest, and those before it open what was
+//! sealed before a rotation.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use ohttp::{
+    KeyConfig, ServerResponse, SymmetricSuite,
+    hpke::{Aead, Kdf, Kem},
+};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+use crate::renewed::{FileBytes, Renewed, Source, read_file};
+
+const VERSION: u32 = 1;
+/// The longest file that is read: a key takes some 150 bytes.
+const MAX_FILE_BYTES: u64 = 1 << 16;
+/// Keys that are kept: the newest, and those of the last rotations.
+const KEPT: usize = 3;
+
+/// A key of a gateway as it is kept.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GatewayKey {
+    /// What requests name it by.
+    pub id: u8,
+    /// When it was made, in seconds since 1970.
+    pub created: u64,
+    /// What the key pair is derived from (RFC 9180 section 7.1.3).
+    secret: Zeroizing<String>,
+}
+
+impl GatewayKey {
+    /// Bytes that a key is made of, from a cryptographic source.
+    pub const RANDOM_BYTES: usize = 32;
+
+    /// X25519, and the ciphers that every client has.
+    fn config(&self) -> Result<KeyConfig, String> {
+        let mut secret = Zeroizing::new([0; Self::RANDOM_BYTES]);
+        hex::decode_to_slice(&*self.secret, &mut *secret)
+            .map_err(|_| format!("the secret of key {} is not 64 hex digits", self.id))?;
+        let suites =
+            [Aead::Aes128Gcm, Aead::ChaCha20Poly1305].map(|aead| SymmetricSuite::new(Kdf::HkdfSha256, aead));
+        KeyConfig::derive(self.id, Kem::X25519Sha256, suites.to_vec(), &*secret)
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// Adds a key of random bytes before the others, of which those stay that are not older than the last rotations.
+pub fn rotate(keys: &mut Vec<GatewayKey>, random: &[u8; GatewayKey::RANDOM_BYTES]) {
+    let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let id = keys.first().map_or(random[0], |newest| newest.id.wrapping_add(1));
+    keys.insert(0, GatewayKey { id, created, secret: Zeroizing::new(hex::encode(random)) });
+    keys.truncate(KEPT);
+}
+
+/// Why a file of gateway keys is of no use.
+#[derive(Debug, Error)]
+pub enum GatewayError {
+    /// It cannot be read.
+    #[error("cannot read the gateway's keys in {}: {reason}: hushdb gateway-key rotate makes the file", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// It is no file of gateway keys.
+    #[error("{} is no file of gateway keys ({reason}): hushdb gateway-key rotate makes one", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document<K> {
+    version: u32,
+    keys: K,
+}
+
+/// The keys in a file, the newest first.
+///
+/// # Errors
+/// [`GatewayError`].
+pub fn read_gateway_keys(path: &Path) -> Result<Vec<GatewayKey>, GatewayError> {
+    parse(&bytes_of(path)?, path)
+}
+
+/// The text of a file of gateway keys.
+pub fn text_of_gateway_keys(keys: &[GatewayKey]) -> Zeroizing<String> {
+    let document = Document { version: VERSION, keys };
+    Zeroizing::new(serde_json::to_string_pretty(&document).expect("plain data") + "\n")
+}
+
+fn bytes_of(path: &Path) -> Result<FileBytes, GatewayError> {
+    read_file(path, MAX_FILE_BYTES).map_err(|reason| GatewayError::File { path: path.to_owned(), reason })
+}
+
+fn parse(bytes: &[u8], path: &Path) -> Result<Vec<GatewayKey>, GatewayError> {
+    let refused = |reason: String| GatewayError::Format { path: path.to_owned(), reason };
+    let Document { version, keys }: Document<Vec<GatewayKey>> =
+        serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
+    if version != VERSION {
+        return Err(refused(format!("it has version {version}, and this program reads {VERSION}")));
+    }
+    if keys.is_empty() {
+        return Err(refused("it has no key".into()));
+    }
+    Ok(keys)
+}
+
+/// The keys of a gateway, which are read again when their file changes.
+pub struct Gateway(Renewed<KeyFile>);
+
+struct KeyFile(PathBuf);
+
+/// Keys that are in use, the newest first.
+pub(crate) struct KeySet {
+    servers: Vec<(u8, ohttp::Server)>,
+    /// The newest as clients get it: all get the same, so that none can be told by the key that it uses.
+    public: Vec<u8>,
+}
+
+/// Why a sealed request stays closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sealed {
+    /// For another key.
+    UnknownKey,
+    /// It does not open.
+    Broken,
+}
+
+impl Source for KeyFile {
+    type Value = KeySet;
+    type Error = GatewayError;
+
+    fn read(&self) -> Result<Vec<FileBytes>, GatewayError> {
+        Ok(vec![bytes_of(&self.0)?])
+    }
+
+    fn parse(&self, files: &[FileBytes], _before: Option<&KeySet>) -> Result<KeySet, GatewayError> {
+        let refused = |reason: String| GatewayError::Format { path: self.0.clone(), reason };
+        let server = |key: GatewayKey| {
+            let server = ohttp::Server::new(key.config()?).map_err(|error| error.to_string())?;
+            Ok((key.id, server))
+        };
+        let servers = parse(&files[0], &self.0)?.into_iter().map(server);
+        let servers = servers.collect::<Result<Vec<_>, String>>().map_err(refused)?;
+        let public = KeyConfig::encode_list(&[servers[0].1.config()]);
+        Ok(KeySet { public: public.map_err(|error| refused(error.to_string()))?, servers })
+    }
+}
+
+impl Gateway {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`GatewayError`].
+    pub fn open(path: &Path) -> Result<Arc<Self>, GatewayError> {
+        Ok(Arc::new(Self(Renewed::open(KeyFile(path.to_owned()))?)))
+    }
+
+    /// Takes up what is in the file now; if that is no file of keys, they stay as they were, and the log says why.
+    pub fn take_up(&self) {
+        self.0.take_up("gateway keys");
+    }
+
+    /// The key that clients seal requests for.
+    pub(crate) fn public(&self) -> Vec<u8> {
+        self.0.current().public.clone()
+    }
+
+    /// Opens a request: what it says, and what seals the response to it.
+    pub(crate) fn open_request(&self, sealed: &[u8]) -> Result<(Vec<u8>, ServerResponse), Sealed> {
+        let keys = self.0.current();
+        let id = *sealed.first().ok_or(Sealed::Broken)?;
+        let (_, server) = keys.servers.iter().find(|(own, _)| *own == id).ok_or(Sealed::UnknownKey)?;
+        server.decapsulate(sealed).map_err(|_| Sealed::Broken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use ohttp::ClientRequest;
+
+    use super::*;
+
+    fn write(path: &Path, keys: &[GatewayKey]) {
+        fs::write(path, text_of_gateway_keys(keys).as_bytes()).unwrap();
+    }
+
+    fn seal(public: &[u8], request: &[u8]) -> (Vec<u8>, ohttp::ClientResponse) {
+        let config = KeyConfig::decode_list(public).unwrap().remove(0);
+        ClientRequest::from_config(&mut config.clone()).unwrap().encapsulate(request).unwrap()
+    }
+
+    #[test]
+    fn a_rotation_leaves_the_last_keys_open_what_was_sealed_for_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("gateway.json");
+        let mut keys = Vec::new();
+        rotate(&mut keys, &[255; 32]);
+        write(&path, &keys);
+        let gateway = Gateway::open(&path).unwrap();
+        let (old, response) = seal(&gateway.public(), b"ask");
+        let (request, seals) = gateway.open_request(&old).unwrap();
+        assert_eq!(request, b"ask");
+        assert_eq!(response.decapsulate(&seals.encapsulate(b"said").unwrap()).unwrap(), b"said");
+
+        for turn in 1..4 {
+            let before = gateway.public();
+            rotate(&mut keys, &[turn; 32]);
+            write(&path, &keys);
+            gateway.take_up();
+            assert_ne!(gateway.public(), before);
+            let opened = gateway.open_request(&old).map(|(request, _)| request);
+            assert_eq!(opened, if turn < 3 { Ok(b"ask".to_vec()) } else { Err(Sealed::UnknownKey) });
+        }
+        // A file that is none changes nothing.
+        let now = gateway.public();
+        fs::write(&path, "{}").unwrap();
+        gateway.take_up();
+        assert_eq!(gateway.public(), now);
+    }
+
+    #[test]
+    fn what_is_not_sealed_stays_closed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("gateway.json");
+        let mut keys = Vec::new();
+        rotate(&mut keys, &[7; 32]);
+        write(&path, &keys);
+        let gateway = Gateway::open(&path).unwrap();
+        let (sealed, _) = seal(&gateway.public(), b"ask");
+        let closed = |bytes: &[u8]| gateway.open_request(bytes).map(drop).unwrap_err();
+        assert_eq!(closed(b""), Sealed::Broken);
+        for length in 1..sealed.len() {
+            assert_eq!(closed(&sealed[..length]), Sealed::Broken);
+        }
+        for at in 0..sealed.len() {
+            let mut other = sealed.clone();
+            other[at] ^= 1;
+            assert_eq!(closed(&other), if at == 0 { Sealed::UnknownKey } else { Sealed::Broken });
+        }
+    }
+}

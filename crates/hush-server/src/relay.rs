@@ -1,0 +1,28 @@
+//! A relay of Oblivious HTTP (RFC 9458): passes sealed requests of many clients on to one gateway, which sees the relay's address in
+//! place of theirs.
+
+/// What a gateway said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relayed {
+    /// The HTTP status.
+    pub status: u16,
+    /// The content type, if it said one.
+    pub content_type: Option<String>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// The way to a gateway: the program around the server has one.
+pub trait Uplink: Send + Sync {
+    /// The gateway's keys. Nothing of who asks goes with it.
+    ///
+    /// # Errors
+    /// Why there are none, for the log.
+    fn keys(&self) -> Result<Relayed, String>;
+
+    /// Passes a sealed request on. Nothing of who asks goes with it.
+    ///
+    /// # Errors
+    /// Why there is no answer, for the log.
+    fn pass_on(&self, sealed: &[u8]) -> Result<Relayed, String>;
+}

@@ -1,0 +1,117 @@
+//! `/` of a relay: the gateway's keys for `GET`, sealed requests for `POST`.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use axum::{
+    body::Bytes,
+    extract::{ConnectInfo, Request, State},
+    http::{
+        StatusCode,
+        header::{CACHE_CONTROL, CONTENT_TYPE},
+    },
+    response::{IntoResponse, Response},
+};
+use hush_protocol::ohttp::REQUEST_TYPE;
+use tokio::{sync::Semaphore, task::spawn_blocking};
+
+use super::{admit, check_content_type};
+use crate::{
+    client::Client,
+    limits::read_body,
+    problem::{Code, Problem},
+    relay::{Relayed, Uplink},
+    state::Server,
+};
+
+/// How long the keys are kept: all who ask meanwhile get the same.
+const KEY_LIFETIME: Duration = Duration::from_secs(60);
+/// Requests that are passed on at once; each takes a thread.
+const AT_ONCE: usize = 64;
+/// The longest sealed request: evaluation keys of a client are some megabytes.
+const MAX_REQUEST_BYTES: usize = 64 << 20;
+
+/// What the relay needs.
+#[derive(Clone)]
+pub(super) struct Relay {
+    server: Arc<Server>,
+    uplink: Arc<dyn Uplink>,
+    keys: Arc<Mutex<Option<(Instant, Relayed)>>>,
+    places: Arc<Semaphore>,
+}
+
+impl Relay {
+    pub(super) fn new(server: Arc<Server>, uplink: Arc<dyn Uplink>) -> Relay {
+        Relay { server, uplink, keys: Arc::default(), places: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+
+    /// Asks the gateway, on a thread of its own.
+    async fn ask(
+        &self,
+        what: impl FnOnce(&dyn Uplink) -> Result<Relayed, String> + Send + 'static,
+    ) -> Result<Relayed, Problem> {
+        let Ok(_place) = self.places.try_acquire() else {
+            return Err(Problem::overloaded("the gateway has too much to answer"));
+        };
+        let uplink = self.uplink.clone();
+        let asked = spawn_blocking(move || what(&*uplink)).await.map_err(|_| Problem::internal())?;
+        asked.map_err(|error| {
+            tracing::warn!(error, "the gateway does not answer");
+            Problem::new(Code::BadGateway, "the server behind this relay does not answer")
+        })
+    }
+}
+
+/// The gateway's keys, which it is asked for once a minute at most.
+pub(super) async fn keys(
+    State(relay): State<Relay>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+) -> Result<Response, Problem> {
+    admit(&relay.server, Client::from(peer.ip()))?;
+    let kept = || relay.keys.lock().unwrap_or_else(PoisonError::into_inner);
+    let known =
+        kept().as_ref().filter(|(since, _)| since.elapsed() < KEY_LIFETIME).map(|(_, keys)| keys.clone());
+    let keys = match known {
+        Some(keys) => keys,
+        None => {
+            let keys = relay.ask(|uplink| uplink.keys()).await?;
+            if keys.status == StatusCode::OK.as_u16() {
+                *kept() = Some((Instant::now(), keys.clone()));
+            }
+            keys
+        }
+    };
+    Ok(respond(keys, "max-age=60"))
+}
+
+/// Passes one request on, and the answer back.
+pub(super) async fn pass_on(
+    State(relay): State<Relay>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let client = Client::from(peer.ip());
+    admit(&relay.server, client)?;
+    let (parts, body) = request.into_parts();
+    check_content_type(&parts.headers, REQUEST_TYPE)?;
+    let (sealed, mut memory) =
+        read_body(&relay.server, client, &parts.headers, body, MAX_REQUEST_BYTES).await?;
+    let relayed = relay.ask(move |uplink| uplink.pass_on(&sealed)).await?;
+    memory.grow(relayed.body.len())?;
+    if relayed.status == StatusCode::BAD_REQUEST.as_u16() {
+        // Maybe of a key that is no more: the next client is to get the new one.
+        *relay.keys.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+    Ok(respond(relayed, "no-store"))
+}
+
+fn respond(relayed: Relayed, caching: &'static str) -> Response {
+    let Relayed { status, content_type, body } = relayed;
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+    let content_type = content_type.unwrap_or_else(|| "application/octet-stream".into());
+    (status, [(CONTENT_TYPE, content_type), (CACHE_CONTROL, caching.into())], Bytes::from(body))
+        .into_response()
+}

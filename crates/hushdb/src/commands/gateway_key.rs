@@ -1,0 +1,62 @@
+//! `hushdb gateway-key`: the keys for which clients behind a relay seal their requests.
+
+use std::{
+    error::Error,
+    fs,
+    path::PathBuf,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use clap::{Args, Subcommand};
+use hush_math::csprng::Csprng;
+use hush_server::{GatewayKey, read_gateway_keys, rotate, text_of_gateway_keys};
+use zeroize::Zeroizing;
+
+use crate::whole_file;
+
+/// Make, rotate and list the keys for which clients behind a relay seal their requests.
+#[derive(Args)]
+pub(crate) struct GatewayKeyArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Make a new key, and the file if there is none. The two before it stay, for requests that are under way; a server that runs
+    /// takes the new one up within a second.
+    Rotate(FileArg),
+    /// List the keys in a file.
+    List(FileArg),
+}
+
+#[derive(Args)]
+struct FileArg {
+    /// File of keys, as `serve --gateway-keys` takes it.
+    #[arg(long = "keys", value_name = "FILE")]
+    path: PathBuf,
+}
+
+pub(crate) fn run(args: GatewayKeyArgs) -> Result<(), Box<dyn Error>> {
+    match args.what {
+        What::Rotate(FileArg { path }) => {
+            let mut keys = if fs::exists(&path)? { read_gateway_keys(&path)? } else { Vec::new() };
+            let mut random = Zeroizing::new([0; GatewayKey::RANDOM_BYTES]);
+            Csprng::from_os().fill_bytes(&mut *random);
+            rotate(&mut keys, &random);
+            let written = whole_file::write(&path, &text_of_gateway_keys(&keys), 0o600);
+            written.map_err(|error| format!("cannot write the keys to {}: {error}", path.display()))?;
+            eprintln!("key {} is the newest in {}", keys[0].id, path.display());
+            Ok(())
+        }
+        What::List(FileArg { path }) => {
+            for (index, key) in read_gateway_keys(&path)?.iter().enumerate() {
+                let made = UNIX_EPOCH.checked_add(Duration::from_secs(key.created));
+                let made = humantime::format_rfc3339_seconds(made.ok_or("a time that is none")?);
+                let use_of = if index == 0 { "clients get it" } else { "opens what was sealed for it" };
+                println!("{:>3}  made {made}, {use_of}", key.id);
+            }
+            Ok(())
+        }
+    }
+}

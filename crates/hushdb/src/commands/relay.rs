@@ -1,0 +1,108 @@
+//! `hushdb relay`: passes sealed requests of clients on to a server, which does not see who asks.
+
+use std::{error::Error, fs, path::PathBuf, sync::Arc};
+
+use clap::Args;
+use hush_client::{
+    http::{HttpOptions, Said, SealedPeer, TlsOptions},
+    session::TransportFailure,
+};
+use hush_protocol::ohttp::GATEWAY_PATH;
+use hush_server::{Listeners, Relayed, ServerConfig, Tables, Throttle, Uplink};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::serve::{listen, listen_health, tls};
+use crate::logs::{self, LogFormat};
+
+/// The most bytes of a sealed response.
+const MAX_RESPONSE_BYTES: u64 = 64 << 20;
+
+/// Arguments of `hushdb relay`.
+#[derive(Args)]
+pub(crate) struct RelayArgs {
+    /// URL of the server whose gateway it is for, such as https://hush.example: no other is asked.
+    #[arg(long, value_name = "URL")]
+    gateway: String,
+    /// Address to listen on.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7703")]
+    listen: String,
+    /// Address for /livez, /readyz and /metrics.
+    #[arg(long, value_name = "ADDRESS")]
+    listen_health: Option<String>,
+    /// Speak TLS: certificates in PEM, the relay's own first.
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// The private key of --tls-cert, in PEM.
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+    /// Trust a server whose certificate one of those in FILE (PEM) has signed, in place of those that this system trusts.
+    #[arg(long, value_name = "FILE")]
+    ca_cert: Option<PathBuf>,
+    /// What one client address may have of connections and memory, in percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=100))]
+    client_share: u32,
+    /// Requests a second that one client address may make; no limit if not given.
+    #[arg(long, value_name = "N")]
+    rate_limit: Option<u32>,
+    /// How the log looks, on standard error.
+    #[arg(long, value_enum, default_value = "text")]
+    log_format: LogFormat,
+}
+
+/// The way to the gateway.
+struct ToGateway(SealedPeer);
+
+impl Uplink for ToGateway {
+    fn keys(&self) -> Result<Relayed, String> {
+        said(self.0.keys())
+    }
+
+    fn pass_on(&self, sealed: &[u8]) -> Result<Relayed, String> {
+        said(self.0.post(sealed, MAX_RESPONSE_BYTES))
+    }
+}
+
+fn said(said: Result<Said, TransportFailure>) -> Result<Relayed, String> {
+    let Said { status, content_type, body } = said.map_err(|error| error.to_string())?;
+    Ok(Relayed { status, content_type, body })
+}
+
+pub(crate) fn run(args: RelayArgs) -> Result<(), Box<dyn Error>> {
+    logs::start(args.log_format);
+    tokio::runtime::Runtime::new()?.block_on(relay(args))
+}
+
+async fn relay(args: RelayArgs) -> Result<(), Box<dyn Error>> {
+    let ca_cert = args
+        .ca_cert
+        .as_ref()
+        .map(|path| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display())));
+    let options = HttpOptions {
+        tls: TlsOptions { ca_cert: ca_cert.transpose()?, ..TlsOptions::default() },
+        ..HttpOptions::default()
+    };
+    let gateway = format!("{}{GATEWAY_PATH}", args.gateway.trim_end_matches('/'));
+    let uplink = Arc::new(ToGateway(SealedPeer::new(&gateway, &options)?));
+    let tls = tls(args.tls_cert.as_ref(), args.tls_key.as_ref(), None)?;
+    let config = ServerConfig {
+        client_share: args.client_share,
+        throttle: args
+            .rate_limit
+            .map(|rate| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) }),
+        ..ServerConfig::default()
+    };
+    let public = listen(&args.listen, "--listen").await?;
+    let health = listen_health(args.listen_health.as_deref()).await?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    eprintln!("listening on {scheme}://{}, for {}", public.local_addr()?, args.gateway);
+    let listeners = Listeners { tls, health, uplink: Some(uplink), ..Listeners::from(public) };
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let shutdown = async {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        eprintln!("stopping: passing on what is in flight");
+    };
+    Ok(hush_server::run(listeners, Tables::new(), config, shutdown).await?)
+}

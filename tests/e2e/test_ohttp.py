@@ -1,0 +1,180 @@
+"""Oblivious HTTP: look-ups through a relay, what each party sees of them, and what goes wrong."""
+
+import contextlib
+import http.server
+import subprocess
+import threading
+
+from certificates import Authority
+from harness import BINARY, free_port, request, wait_ready
+from keyed import KeyedTest, values
+from test_tls import port_of
+from wiretap import Wiretap
+
+RECORDS = values(300, 100)
+GATEWAY = "/.well-known/ohttp-gateway"
+
+
+class OhttpTest(KeyedTest):
+    def setUp(self):
+        super().setUp()
+        self.keys = self.dir / "gateway.json"
+        self.rotate()
+
+    def rotate(self):
+        result = self.hushdb("gateway-key", "rotate", "--keys", self.keys)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    @contextlib.contextmanager
+    def relay(self, gateway, *args):
+        """Runs a relay for a server; yields its URL and its process."""
+        health = f"127.0.0.1:{free_port()}"
+        process = subprocess.Popen(
+            [BINARY, "relay", "--gateway", gateway, "--listen", "127.0.0.1:0", "--listen-health", health, *map(str, args)],
+            stderr=subprocess.PIPE, text=True, env=self.env)
+        try:
+            lines = [process.stderr.readline() for _ in range(2)]
+            url = next(line.split()[2].rstrip(",") for line in lines if line.startswith("listening on "))
+            wait_ready(f"http://{health}", process)
+            yield url, process
+        finally:
+            process.terminate()
+            process.communicate(timeout=40)
+
+    def served(self, table, *args, **kwargs):
+        return self.serve(table, args=["--gateway-keys", self.keys, *args], **kwargs)
+
+    def look_up(self, url, relay, key, *args, env=None):
+        result = self.hushdb("get", url, key, "--json", "--relay", relay, *args, env=env or self.env)
+        return result.returncode, result.stdout, result.stderr
+
+
+class Relaying(OhttpTest):
+    def test_look_ups_have_one_size_and_the_relay_alone_talks_to_the_server(self):
+        for protocol in ("colpack", "simple", "onion"):
+            table = self.table(RECORDS, protocol, name=protocol)
+            with self.served(table) as (url, _), Wiretap(("127.0.0.1", port_of(url))) as tap:
+                with self.relay(f"http://127.0.0.1:{tap.port}") as (relay, _):
+                    with Wiretap(("127.0.0.1", port_of(relay))) as client:
+                        # Nobody answers at the server's own name: whoever asked there would fail.
+                        behind = ["http://hush.example", "--relay", f"http://127.0.0.1:{client.port}"]
+                        self.get(*behind, "k0")
+                        seen = set()
+                        for key in ("k0", "k199", "absent", "", "x" * 4096):
+                            client.take()
+                            _, [answer] = self.get(*behind, key)
+                            self.assertEqual(answer["value"], RECORDS.get(key), (protocol, key))
+                            seen.add(client.take())
+                        self.assertEqual(len(seen), 1, (protocol, seen))
+                        self.assertGreater(tap.bytes[0], 0)
+
+    def test_a_long_hint_comes_in_pieces(self):
+        records = values(3000, 9000)
+        table = self.table(records, "simple")
+        hints = [path.stat().st_size for path in table.glob("*hint*")]
+        self.assertGreater(max(hints), 5 << 20, "longer than a piece")
+        with self.served(table) as (url, _), self.relay(url) as (relay, _):
+            found, stats = self.ask(url, "k7", "absent", "--relay", relay)
+            self.assertEqual(found, [records["k7"], None])
+
+    def test_the_relay_tells_nothing_of_who_asks(self):
+        heard = []
+
+        class Gateway(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                heard.append(dict(self.headers.items()))
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        gateway = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Gateway)
+        threading.Thread(target=gateway.serve_forever, daemon=True).start()
+        with self.relay(f"http://127.0.0.1:{gateway.server_port}") as (relay, _):
+            headers = {"Content-Type": "message/ohttp-req", "Cookie": "a", "User-Agent": "b", "X-Forwarded-For": "10.1.2.3"}
+            self.assertEqual(request(relay, b"sealed", headers)[0], 200)
+            self.assertEqual(request(relay, b"sealed", {"Content-Type": "text/plain"})[0], 415)
+            self.assertEqual(request(relay + "/v1/tables")[0], 404)
+        gateway.shutdown()
+        self.assertEqual(len(heard), 1)
+        names = {name.lower() for name in heard[0]}
+        self.assertLessEqual(names, {"host", "content-type", "content-length", "user-agent", "accept", "accept-encoding"})
+        self.assertTrue(heard[0]["user-agent"].startswith("hushdb/"), heard)
+
+    def test_with_tls_on_both_ways_and_a_token(self):
+        authority = Authority(self.dir, "authority")
+        cert, key = authority.sign("server")
+        tls, trust = ["--tls-cert", cert, "--tls-key", key], ["--ca-cert", authority.cert]
+        tokens = self.dir / "tokens.json"
+        token = self.hushdb("token", "create", "--tokens", tokens, "--name", "a").stdout.strip()
+        env = {**self.env, "HUSHDB_TOKEN": token}
+        table = self.table(RECORDS, "colpack")
+        with self.served(table, *tls, "--tokens", tokens) as (url, _), self.relay(url, *tls, *trust) as (relay, _):
+            self.assertTrue(url.startswith("https://") and relay.startswith("https://"))
+            code, _, error = self.look_up(url, relay, "k1", *trust)
+            self.assertEqual(code, 2)
+            self.assertIn("asks for a token: give one with HUSHDB_TOKEN", error)
+            # A relay that made up the keys would read the token.
+            code, _, error = self.look_up(url, relay, "k1", *trust, env=env)
+            self.assertEqual(code, 2)
+            self.assertIn("/.well-known/ohttp-gateway, and name the file with --ohttp-keys", error)
+            pinned = self.dir / "server.keys"
+            status, headers, keys = request(url + GATEWAY)
+            self.assertEqual((status, headers["Content-Type"]), (200, "application/ohttp-keys"))
+            pinned.write_bytes(keys)
+            pins = ["--ohttp-keys", pinned]
+            code, out, error = self.look_up(url, relay, "k1", *trust, *pins, env=env)
+            self.assertEqual(code, 0, error)
+            self.assertIn(RECORDS["k1"], out)
+
+            # The two keys before the newest are good; the third is not, and who has pinned it has to fetch the new one.
+            for turn in range(3):
+                self.rotate()
+                self.wait_for("a new key", lambda: request(url + GATEWAY)[2] != keys)
+                keys = request(url + GATEWAY)[2]
+                code, _, error = self.look_up(url, relay, "k2", *trust, *pins, env=env)
+                self.assertEqual(code, 0 if turn < 2 else 2, error)
+            self.assertIn("the server has other keys by now: fetch them from it again", error)
+            listed = self.hushdb("gateway-key", "list", "--keys", self.keys).stdout
+            self.assertEqual(listed.count("opens what was sealed"), 2, listed)
+            self.assertEqual(listed.count("clients get it"), 1, listed)
+
+    def test_a_rotation_is_followed(self):
+        table = self.table(RECORDS, "colpack")
+        with self.served(table) as (url, _), self.relay(url) as (relay, _):
+            self.assertEqual(self.look_up(url, relay, "k1")[0], 0)
+            for _ in range(3):
+                before = request(url + GATEWAY)[2]
+                self.rotate()
+                self.wait_for("a new key", lambda: request(url + GATEWAY)[2] != before)
+            # The relay still has the key of before, which is none by now.
+            self.assertNotEqual(request(relay)[2], request(url + GATEWAY)[2])
+            code, _, error = self.look_up(url, relay, "k1")
+            self.assertEqual(code, 0, error)
+
+
+class Mistakes(OhttpTest):
+    def test_what_is_wrong_is_said(self):
+        table = self.table(RECORDS, "colpack")
+        with self.serve(table) as (url, _), self.relay(url) as (relay, process):
+            self.assertEqual(request(url + GATEWAY)[0], 404)
+            code, _, error = self.look_up(url, relay, "k1")
+            self.assertEqual(code, 2)
+            self.assertIn("the relay has no keys of the server (status 404)", error)
+            # A server is no relay.
+            self.assertIn("the relay has no keys of the server", self.look_up(url, url, "k1")[2])
+        gone = f"http://127.0.0.1:{free_port()}"
+        with self.relay(gone) as (relay, process):
+            code, _, error = self.look_up(gone, relay, "k1")
+            self.assertIn("status 502", error)
+        no_keys = self.dir / "none.keys"
+        no_keys.write_bytes(b"<html>")
+        error = self.fails("get", gone, "k1", "--relay", relay, "--ohttp-keys", no_keys)
+        self.assertIn("that is no key configuration of Oblivious HTTP: fetch it with curl", error)
+        self.assertIn("not a URL", self.fails("get", gone, "k1", "--relay", "a b"))
+        self.assertIn("hushdb gateway-key rotate makes", self.fails("serve", table, "--gateway-keys", self.dir / "absent"))
+        self.assertIn("is no file of gateway keys", self.fails("serve", table, "--gateway-keys", no_keys))
+        self.assertIn("is no file of gateway keys", self.fails("gateway-key", "rotate", "--keys", no_keys))
