@@ -4,7 +4,7 @@ TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hushdb/tools
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
 
-.PHONY: demo build build-cuda test check quick unit vectors wasm e2e deny docs cuda sanitize fuzz gpu-carry gpu-check fmt bench bench-real clean
+.PHONY: demo build build-cuda test check quick unit vectors wasm e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package fmt bench bench-real clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb
@@ -67,6 +67,9 @@ sanitize: ## Kernels on the CPU under the sanitizers: bugs planted in kernels ar
 
 fuzz: ## Every decoder: its corpus once, then SECONDS of fuzzing (60); only TARGETS, if named. Not in `test`: it compiles all anew.
 	CARGO="$(CARGO)" scripts/fuzz.sh $(or $(SECONDS),60) $(TARGETS)
+
+package: ## Every crate as a package, built from that alone. Not in `test`: it compiles all anew, seven minutes of one core.
+	CARGO="$(CARGO)" scripts/package.sh
 
 gpu-carry: cuda ## For a machine with a GPU and without cargo: programs and tests, stripped, in target/gpu-carry.
 	CARGO="$(CARGO)" scripts/gpu_carry.sh
