@@ -3,8 +3,9 @@ CARGO ?= cargo
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hushdb/tools
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
+HELM := $(TOOLS)/bin/helm-3.22.0
 
-.PHONY: demo build build-cuda test check quick unit vectors wasm e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package fmt bench bench-real clean
+.PHONY: demo build build-cuda test check quick unit vectors wasm e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package deploy-check fmt bench bench-real clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb
@@ -70,6 +71,16 @@ fuzz: ## Every decoder: its corpus once, then SECONDS of fuzzing (60); only TARG
 
 package: ## Every crate as a package, built from that alone. Not in `test`: it compiles all anew, seven minutes of one core.
 	CARGO="$(CARGO)" scripts/package.sh
+
+deploy-check: $(HELM) ## What is in deploy/, by the tools of those who run it. Needs Go, to compile Helm once (minutes): so not in `test`.
+	@command -v openssl >/dev/null || scripts/install.sh openssl
+	@command -v systemd-analyze >/dev/null || scripts/install.sh systemd
+	$(CARGO) build --locked -p hushdb
+	python3 scripts/deploy target/debug/hushdb $(HELM)
+
+$(HELM):
+	GOBIN=$(TOOLS)/bin go install helm.sh/helm/v3/cmd/helm@v$(lastword $(subst -, ,$(notdir $@)))
+	mv $(TOOLS)/bin/helm $@
 
 gpu-carry: cuda ## For a machine with a GPU and without cargo: programs and tests, stripped, in target/gpu-carry.
 	CARGO="$(CARGO)" scripts/gpu_carry.sh
