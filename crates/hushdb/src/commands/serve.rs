@@ -1,6 +1,9 @@
 //! `hushdb serve`.
 
-use std::{error::Error, net::ToSocketAddrs, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    error::Error, io::IsTerminal, net::ToSocketAddrs, num::NonZeroUsize, path::PathBuf, sync::Arc,
+    time::Duration,
+};
 
 use clap::Args;
 use hush_engine::{BackendChoice, Backends};
@@ -126,7 +129,9 @@ pub(crate) fn check(args: &ServeArgs) -> Result<(), Box<dyn Error>> {
 pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    // A journal takes a line with colours for binary data.
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
     let (names, config) = (names(&args)?, config(&args)?);
     let backends = backends(args.backend, threads(args.threads))?.for_clients(args.open_keys.get());
     let runtime = tokio::runtime::Runtime::new()?;
