@@ -3,9 +3,11 @@ CARGO ?= cargo
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hushdb/tools
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
+CYCLONEDX := $(TOOLS)/bin/cargo-cyclonedx
+CYCLONEDX_VERSION := 0.5.9
 HELM := $(TOOLS)/bin/helm-3.22.0
 
-.PHONY: demo build build-cuda test check quick unit vectors wasm e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package deploy-check fmt bench bench-real clean
+.PHONY: demo build build-cuda test check quick unit vectors wasm e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-real clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb
@@ -71,6 +73,13 @@ fuzz: ## Every decoder: its corpus once, then SECONDS of fuzzing (60); only TARG
 
 package: ## Every crate as a package, built from that alone. Not in `test`: it compiles all anew, seven minutes of one core.
 	CARGO="$(CARGO)" scripts/package.sh
+
+dist: cuda $(CYCLONEDX) ## target/dist: the program for glibc 2.28 and newer, packed; its bill of materials; checksums. Of what is committed.
+	@command -v readelf >/dev/null || scripts/install.sh binutils
+	python3 scripts/dist --cargo "$(CARGO)" --cyclonedx $(CYCLONEDX)
+
+$(CYCLONEDX):
+	$(CARGO) install cargo-cyclonedx --locked --debug --version $(CYCLONEDX_VERSION) --root $(TOOLS)
 
 deploy-check: $(HELM) ## What is in deploy/, by the tools of those who run it. Needs Go, to compile Helm once (minutes): so not in `test`.
 	@command -v openssl >/dev/null || scripts/install.sh openssl
