@@ -3,8 +3,11 @@ CARGO ?= cargo
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hushdb/tools
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
+CYCLONEDX := $(TOOLS)/bin/cargo-cyclonedx
+CYCLONEDX_VERSION := 0.5.9
+HELM := $(TOOLS)/bin/helm-3.22.0
 
-.PHONY: demo build build-cuda test check quick unit vectors wasm e2e deny docs cuda sanitize fuzz gpu-carry gpu-check fmt bench bench-real clean
+.PHONY: demo build build-cuda test check quick unit vectors wasm e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-real clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb
@@ -67,6 +70,26 @@ sanitize: ## Kernels on the CPU under the sanitizers: bugs planted in kernels ar
 
 fuzz: ## Every decoder: its corpus once, then SECONDS of fuzzing (60); only TARGETS, if named. Not in `test`: it compiles all anew.
 	CARGO="$(CARGO)" scripts/fuzz.sh $(or $(SECONDS),60) $(TARGETS)
+
+package: ## Every crate as a package, built from that alone. Not in `test`: it compiles all anew, seven minutes of one core.
+	CARGO="$(CARGO)" scripts/package.sh
+
+dist: cuda $(CYCLONEDX) ## target/dist: the program for glibc 2.28 and newer, packed; its bill of materials; checksums. Of what is committed.
+	@command -v readelf >/dev/null || scripts/install.sh binutils
+	python3 scripts/dist --cargo "$(CARGO)" --cyclonedx $(CYCLONEDX)
+
+$(CYCLONEDX):
+	$(CARGO) install cargo-cyclonedx --locked --debug --version $(CYCLONEDX_VERSION) --root $(TOOLS)
+
+deploy-check: $(HELM) ## What is in deploy/, by the tools of those who run it. Needs Go, to compile Helm once (minutes): so not in `test`.
+	@command -v openssl >/dev/null || scripts/install.sh openssl
+	@command -v systemd-analyze >/dev/null || scripts/install.sh systemd
+	$(CARGO) build --locked -p hushdb
+	python3 scripts/deploy target/debug/hushdb $(HELM)
+
+$(HELM):
+	GOBIN=$(TOOLS)/bin go install helm.sh/helm/v3/cmd/helm@v$(lastword $(subst -, ,$(notdir $@)))
+	mv $(TOOLS)/bin/helm $@
 
 gpu-carry: cuda ## For a machine with a GPU and without cargo: programs and tests, stripped, in target/gpu-carry.
 	CARGO="$(CARGO)" scripts/gpu_carry.sh

@@ -3,7 +3,7 @@
 use std::{error::Error, path::Path};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proto");
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
     let file = include.join("hush/v1/query.proto");
     println!("cargo:rerun-if-changed={}", file.display());
     let descriptors = protox::compile([&file], [&include])?;

@@ -1,4 +1,4 @@
-"""Messages of proto/hush/v1, as far as they are needed here."""
+"""Messages of crates/hush-protocol/proto, as far as they are needed here."""
 
 VERSION = b"\x08\x01"  # field 1 of every message that has it
 

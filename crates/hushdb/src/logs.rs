@@ -1,6 +1,6 @@
 //! The log of a server, on standard error.
 
-use std::io;
+use std::io::{self, IsTerminal};
 
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
@@ -17,7 +17,9 @@ pub(crate) enum LogFormat {
 /// Begins to log what `RUST_LOG` asks for, warnings if nothing.
 pub(crate) fn start(format: LogFormat) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    // A journal takes a line with colours for binary data.
+    let colours = io::stderr().is_terminal();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(io::stderr);
     match format {
         LogFormat::Text => log.init(),
         LogFormat::Json => log.json().flatten_event(true).init(),

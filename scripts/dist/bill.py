@@ -1,0 +1,62 @@
+"""The bill of materials: every crate that is linked, with its version and licence (CycloneDX), and the licences' texts."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TEXTS = re.compile(r"(licen[cs]e|copying|notice|copyright|unlicense)", re.I)
+
+
+class Incomplete(Exception):
+    """A crate is not in it, or has no licence; the text says which."""
+
+
+def make(cargo: str, cyclonedx: pathlib.Path, date: int, features: list[str], target: str) -> dict:
+    """The bill of the program, of the last commit: the tool writes beside every crate, so it gets a copy."""
+    with tempfile.TemporaryDirectory(prefix="hushdb-bill-") as copy:
+        files = subprocess.Popen(["git", "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE)
+        subprocess.run(["tar", "-xf", "-", "-C", copy], stdin=files.stdout, check=True)
+        if files.wait():
+            raise Incomplete("git archive failed")
+        crate = pathlib.Path(copy) / "crates/hushdb"
+        command = [cyclonedx, "cyclonedx", "--quiet", "--manifest-path", crate / "Cargo.toml", "--format", "json"]
+        command += ["--spec-version", "1.5", "--no-build-deps", "--override-filename", "bill", "--target", target]
+        command += ["--features", ",".join(features)]
+        subprocess.run(command, check=True, env={**os.environ, "CARGO": cargo, "SOURCE_DATE_EPOCH": str(date)})
+        bill = json.loads((crate / "bill.json").read_text().replace(copy, "/hushdb"))
+    listed = {(part["name"], part["version"]) for part in bill["components"]}
+    missing = linked(cargo, features, target) - listed
+    if missing:
+        raise Incomplete("not in the bill of materials: " + ", ".join(" ".join(crate) for crate in sorted(missing)))
+    bare = [part["name"] for part in bill["components"] if not part.get("licenses")]
+    if bare:
+        raise Incomplete("without a licence: " + ", ".join(bare))
+    return bill
+
+
+def linked(cargo: str, features: list[str], target: str) -> set[tuple[str, str]]:
+    """Names and versions of the crates that cargo says are in the program, itself aside."""
+    tree = [cargo, "tree", "--locked", "--package", "hushdb", "--features", ",".join(features), "--target", target]
+    lines = subprocess.check_output([*tree, "--edges", "normal", "--prefix", "none"], cwd=ROOT, text=True).splitlines()
+    crates = {tuple(line.split()[:2]) for line in lines if line}
+    return {(name, version.removeprefix("v")) for name, version in crates if name != "hushdb"}
+
+
+def licences(bill: dict, metadata: dict) -> str:
+    """The texts of the licences of all parts, each once, with the parts that have it."""
+    folders = {(package["name"], package["version"]): pathlib.Path(package["manifest_path"]).parent for package in metadata["packages"]}
+    texts: dict[str, list[str]] = {}
+    for part in bill["components"]:
+        name, version = part["name"], part["version"]
+        if name.startswith("hush-"):
+            continue  # LICENSE is theirs
+        files = sorted(path for path in folders[name, version].iterdir() if path.is_file() and TEXTS.match(path.name))
+        expression = " AND ".join(licence.get("expression") or licence["license"]["id"] for licence in part["licenses"])
+        for text in [path.read_text(errors="replace").strip() for path in files] or ["(its package has no text)"]:
+            texts.setdefault(text, []).append(f"{name} {version} ({expression})")
+    rule = "-" * 80
+    return "\n".join(f"{rule}\n{', '.join(parts)}\n{rule}\n{text}\n" for text, parts in sorted(texts.items()))

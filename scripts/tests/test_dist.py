@@ -1,0 +1,42 @@
+"""What `make dist` makes: an archive that depends on nothing but its files, and a program that is judged by what it needs."""
+
+import pathlib
+import shutil
+import sys
+import tarfile
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "scripts/dist"))
+
+import archive
+import program
+
+
+class Dist(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.dir = pathlib.Path(scratch.name)
+
+    def test_the_same_files_give_the_same_archive(self):
+        files = {"b": b"\x7fELF..", "a": b"text"}
+        for name, given in (("one", files), ("other", dict(reversed(files.items())))):
+            archive.write(self.dir / name, "folder", 1_700_000_000, given)
+        self.assertEqual((self.dir / "one").read_bytes(), (self.dir / "other").read_bytes())
+        with tarfile.open(self.dir / "one") as tar:
+            members = [(member.name, member.mode, member.mtime, member.uid) for member in tar.getmembers()]
+        self.assertEqual(members, [("folder/a", 0o644, 1_700_000_000, 0), ("folder/b", 0o755, 1_700_000_000, 0)])
+
+    @unittest.skipUnless(shutil.which("readelf"), "no readelf here")
+    def test_a_program_that_needs_a_newer_library_is_none(self):
+        needy = pathlib.Path(sys.executable).resolve()
+        self.assertTrue(program.too_new(needy, "2.1"))
+        self.assertFalse(program.too_new(needy, "99.0"))
+        with self.assertRaisesRegex(program.NoProgram, "--version says 'Python"):
+            program.check(needy, "0.1.0")
+
+
+if __name__ == "__main__":
+    unittest.main()
