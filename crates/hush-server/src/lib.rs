@@ -63,7 +63,7 @@ use tokio::{
 pub use config::{ServerConfig, Throttle};
 pub use error::ServerError;
 pub use gateway::{Gateway, GatewayError, GatewayKey, read_gateway_keys, rotate, text_of_gateway_keys};
-pub use operator::{Operator, OperatorError};
+pub use operator::{KeptBuild, KeptTable, Operator, OperatorError, Task, TaskProgress, TaskStatus, Upload};
 pub use relay::{Relayed, Uplink};
 pub use tables::Tables;
 pub use tls::{Tls, TlsError, TlsFiles};
@@ -169,7 +169,7 @@ pub async fn run(
     drained
 }
 
-/// Takes up certificates, tokens and the gateway's keys as their files change. What is half written is read again when it changes again.
+/// Takes up certificates, tokens and the gateway's keys as their files change. What is half written is read again later.
 async fn renew(tls: Option<Arc<Tls>>, tokens: Option<Arc<Tokens>>, gateway: Option<Arc<Gateway>>) {
     loop {
         tokio::time::sleep(LOOK).await;

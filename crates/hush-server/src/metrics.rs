@@ -3,6 +3,7 @@
 
 use std::{fmt, sync::atomic::AtomicI64, time::Duration};
 
+use axum::http::Method;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text},
     metrics::{
@@ -21,6 +22,7 @@ pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0
 pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
+    request_seconds: Family<DurationLabels, Histogram>,
     queries: Family<TableLabels, Counter>,
     batch_size: Family<TableLabels, Histogram>,
     scan_seconds: Family<TableLabels, Histogram>,
@@ -51,10 +53,22 @@ struct RequestLabels {
     status: u32,
 }
 
+/// Those of OpenTelemetry's semantic conventions for HTTP servers.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct DurationLabels {
+    http_request_method: String,
+    http_route: String,
+    http_response_status_code: u32,
+}
+
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct TableLabels {
     table: String,
 }
+
+/// Buckets that OpenTelemetry's conventions give for the duration of HTTP requests, in seconds.
+const REQUEST_BUCKETS: [f64; 14] =
+    [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
 
 impl TableLabels {
     fn new(table: &str) -> TableLabels {
@@ -65,8 +79,9 @@ impl TableLabels {
 impl Metrics {
     pub(crate) fn new() -> Metrics {
         let metrics = Metrics {
-            registry: Registry::with_prefix("hush"),
+            registry: Registry::default(),
             requests: Family::default(),
+            request_seconds: Family::new_with_constructor(|| Histogram::new(REQUEST_BUCKETS)),
             queries: Family::default(),
             batch_size: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1.0, 2.0, 9))),
             scan_seconds: Family::new_with_constructor(|| {
@@ -87,7 +102,13 @@ impl Metrics {
     }
 
     fn register(mut self) -> Metrics {
-        let registry = &mut self.registry;
+        // The conventions name this one, whoever has it.
+        self.registry.register(
+            "http_server_request_duration_seconds",
+            "Duration of HTTP requests, to the head of the response",
+            self.request_seconds.clone(),
+        );
+        let registry = self.registry.sub_registry_with_prefix("hush");
         registry.register("http_requests", "Requests by route and status", self.requests.clone());
         registry.register("queries_answered", "Queries answered", self.queries.clone());
         registry.register("batch_size", "Queries answered by one scan", self.batch_size.clone());
@@ -105,9 +126,16 @@ impl Metrics {
         self
     }
 
-    pub(crate) fn request(&self, route: &str, status: u16) {
+    /// A request was answered.
+    pub(crate) fn request(&self, method: &Method, route: &str, status: u16, elapsed: Duration) {
         let labels = RequestLabels { route: route.to_owned(), status: status.into() };
         self.requests.get_or_create(&labels).inc();
+        let labels = DurationLabels {
+            http_request_method: known(method).to_owned(),
+            http_route: route.to_owned(),
+            http_response_status_code: status.into(),
+        };
+        self.request_seconds.get_or_create(&labels).observe(elapsed.as_secs_f64());
     }
 
     pub(crate) fn scanned(&self, table: &str, queries: usize, elapsed: Duration) {
@@ -128,4 +156,18 @@ impl Metrics {
         text::encode(&mut text, &self.registry)?;
         Ok(text)
     }
+}
+
+/// A method that HTTP has, or what the conventions say in place of one that a client made up: labels are as many as we say.
+fn known(method: &Method) -> &str {
+    let all = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+    ];
+    if all.contains(method) { method.as_str() } else { "_OTHER" }
 }

@@ -1,5 +1,7 @@
 //! What a server is told to do by who runs it.
 
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use thiserror::Error;
 
 /// Why it was not done.
@@ -8,9 +10,122 @@ pub enum OperatorError {
     /// No table of this name.
     #[error("no table of this name is served here")]
     UnknownTable,
+    /// No task, or no upload, of this name.
+    #[error("there is no {0} of this name")]
+    Unknown(&'static str),
+    /// What was asked for is none: why, and what to do.
+    #[error("{0}")]
+    Invalid(String),
     /// It cannot be done: why, for who runs the server.
     #[error("{0}")]
     Refused(String),
+}
+
+/// What is done in the background, one after the other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Task {
+    /// What it goes by: each is greater than those before it.
+    pub id: u64,
+    /// What is asked for, as it was asked for.
+    pub request: Value,
+    /// How far it is.
+    pub status: TaskStatus,
+    /// When it was asked for, in seconds since 1970.
+    pub enqueued_at: u64,
+    /// When it began, the last time if a stop of the server came between.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub started_at: Option<u64>,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ended_at: Option<u64>,
+    /// How often it has begun: again after the server stopped.
+    #[serde(default)]
+    pub attempts: u32,
+    /// What it is at, while it is processed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub progress: Option<TaskProgress>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error: Option<String>,
+    /// The epoch that is served as it has succeeded, in hex.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub epoch: Option<String>,
+    /// What it had to say on its way.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub notes: Vec<String>,
+}
+
+/// How far a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// It waits for those before it.
+    Enqueued,
+    /// It is being done.
+    Processing,
+    /// It is done.
+    Succeeded,
+    /// It could not be done.
+    Failed,
+    /// It was given up because somebody said so.
+    Canceled,
+    /// The server stopped in its midst, more often than it is tried again.
+    Interrupted,
+}
+
+impl TaskStatus {
+    /// Whether nothing more will come of it.
+    pub fn is_final(self) -> bool {
+        !matches!(self, Self::Enqueued | Self::Processing)
+    }
+}
+
+/// What a task is at.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TaskProgress {
+    /// The stage.
+    pub stage: String,
+    /// Units of it that are done.
+    pub done: u64,
+    /// Units that it has; 0 if nobody knows.
+    pub total: u64,
+    /// What a unit is.
+    pub unit: String,
+}
+
+/// A file that is being uploaded, for a task to read.
+#[derive(Clone, Debug, Serialize)]
+pub struct Upload {
+    /// What it goes by.
+    pub id: String,
+    /// The name that it was given; its ending says the format.
+    pub name: String,
+    /// Bytes that are here.
+    pub bytes: u64,
+}
+
+/// A table that the server keeps, with what was made of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct KeptTable {
+    /// Its name.
+    pub name: String,
+    /// The epoch that is served, in hex, if it is loaded.
+    pub serves: Option<String>,
+    /// What there is of it, the newest first.
+    pub builds: Vec<KeptBuild>,
+}
+
+/// What one task has made of a table.
+#[derive(Clone, Debug, Serialize)]
+pub struct KeptBuild {
+    /// The task that made it.
+    pub task: u64,
+    /// Its epoch, in hex.
+    pub epoch: String,
+    /// Its records.
+    pub records: u64,
+    /// Bytes on disk.
+    pub bytes: u64,
 }
 
 /// Does it: the program around the server, which knows where tables come from.
@@ -26,4 +141,82 @@ pub trait Operator: Send + Sync {
     /// # Errors
     /// [`OperatorError`].
     fn compact(&self, table: &str) -> Result<(), OperatorError>;
+
+    /// Puts a task behind the others.
+    ///
+    /// # Errors
+    /// [`OperatorError::Invalid`] if the request is none.
+    fn submit(&self, request: Value) -> Result<Task, OperatorError> {
+        let _ = request;
+        Err(no_data())
+    }
+
+    /// The last tasks before one, or the last of all, the newest first.
+    fn tasks(&self, before: Option<u64>, most: usize) -> Vec<Task> {
+        let _ = (before, most);
+        Vec::new()
+    }
+
+    /// A task.
+    ///
+    /// # Errors
+    /// [`OperatorError::Unknown`].
+    fn task(&self, id: u64) -> Result<Task, OperatorError> {
+        let _ = id;
+        Err(OperatorError::Unknown("task"))
+    }
+
+    /// Has a task given up. One that is being processed ends soon.
+    ///
+    /// # Errors
+    /// [`OperatorError`], also if it has ended.
+    fn cancel(&self, id: u64) -> Result<Task, OperatorError> {
+        let _ = id;
+        Err(OperatorError::Unknown("task"))
+    }
+
+    /// The tables that the server keeps.
+    fn kept(&self) -> Vec<KeptTable> {
+        Vec::new()
+    }
+
+    /// Begins an upload.
+    ///
+    /// # Errors
+    /// [`OperatorError`].
+    fn begin_upload(&self, name: &str) -> Result<Upload, OperatorError> {
+        let _ = name;
+        Err(no_data())
+    }
+
+    /// An upload.
+    ///
+    /// # Errors
+    /// [`OperatorError::Unknown`].
+    fn upload(&self, id: &str) -> Result<Upload, OperatorError> {
+        let _ = id;
+        Err(OperatorError::Unknown("upload"))
+    }
+
+    /// Adds bytes to an upload that has `offset` so far.
+    ///
+    /// # Errors
+    /// [`OperatorError::Refused`] if it has another count.
+    fn append(&self, id: &str, offset: u64, bytes: &[u8]) -> Result<Upload, OperatorError> {
+        let _ = (id, offset, bytes);
+        Err(OperatorError::Unknown("upload"))
+    }
+
+    /// Removes an upload.
+    ///
+    /// # Errors
+    /// [`OperatorError::Unknown`].
+    fn remove_upload(&self, id: &str) -> Result<(), OperatorError> {
+        let _ = id;
+        Err(OperatorError::Unknown("upload"))
+    }
+}
+
+fn no_data() -> OperatorError {
+    OperatorError::Refused("this server keeps no tables of its own: start it with --data DIR".into())
 }

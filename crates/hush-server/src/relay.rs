@@ -1,5 +1,5 @@
-//! A relay of Oblivious HTTP (RFC 9458): passes sealed requests of many clients on to one gateway, which sees the relay's address in
-//! place of theirs.
+//! A relay of Oblivious HTTP (RFC 9458): passes sealed requests of many clients on to one gateway, which sees the relay's address
+//! in place of theirs.
 
 /// What a gateway said.
 #[derive(Clone, Debug, PartialEq, Eq)]

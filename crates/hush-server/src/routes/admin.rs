@@ -1,26 +1,40 @@
-//! `POST /v1/admin/tables/{table}/reload` and `../compact`: for who runs the server, on a listener of their own.
+//! `/v1/admin/..`: for who runs the server.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 use axum::{
     Json,
-    extract::{Path, State, rejection::PathRejection},
-    http::StatusCode,
+    extract::{ConnectInfo, Path, Query, Request, State, rejection::PathRejection},
+    http::{HeaderMap, HeaderValue, StatusCode, header::LOCATION},
+    response::{IntoResponse, Response},
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
 use crate::{
-    operator::{Operator, OperatorError},
+    client::Client,
+    limits::read_body,
+    operator::{KeptTable, Operator, OperatorError, Task, Upload},
     problem::{Code, Problem},
     state::Server,
 };
+
+/// The longest request of a task.
+const MAX_REQUEST_BYTES: usize = 1 << 20;
+/// The longest part of an upload.
+const MAX_PART_BYTES: usize = 64 << 20;
+/// Tasks of a list, unless fewer are asked for.
+const MOST_TASKS: usize = 100;
+/// Where the next part of an upload begins.
+const UPLOAD_OFFSET: &str = "upload-offset";
 
 type Name = Result<Path<String>, PathRejection>;
 
 /// Takes up what is in the table's folder now; answers when it is served.
 pub(super) async fn reload(State(server): State<Arc<Server>>, name: Name) -> Result<Json<Value>, Problem> {
-    let epoch = ask(&server, name, |operator, name| operator.reload(name)).await?;
+    let name = named(name)?;
+    let epoch = ask(&server, move |operator| operator.reload(&name)).await?;
     Ok(Json(json!({ "epoch": hex::encode(epoch) })))
 }
 
@@ -29,21 +43,149 @@ pub(super) async fn compact(
     State(server): State<Arc<Server>>,
     name: Name,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    ask(&server, name, |operator, name| operator.compact(name)).await?;
+    let name = named(name)?;
+    ask(&server, move |operator| operator.compact(&name)).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "state": "begun" }))))
 }
 
+/// The tables that the server keeps.
+pub(super) async fn kept(State(server): State<Arc<Server>>) -> Result<Json<Value>, Problem> {
+    let tables: Vec<KeptTable> = ask(&server, |operator| Ok(operator.kept())).await?;
+    Ok(Json(json!({ "tables": tables })))
+}
+
+/// Puts a task behind the others.
+pub(super) async fn submit(
+    State(server): State<Arc<Server>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let request = json_of(&server, peer, request).await?;
+    let task: Task = ask(&server, move |operator| operator.submit(request)).await?;
+    let location = [(LOCATION, format!("/v1/admin/tasks/{}", task.id))];
+    Ok((StatusCode::ACCEPTED, location, Json(task)).into_response())
+}
+
+/// Which tasks are asked for.
+#[derive(Deserialize)]
+pub(super) struct Page {
+    before: Option<u64>,
+    limit: Option<usize>,
+}
+
+/// The last tasks, the newest first.
+pub(super) async fn tasks(
+    State(server): State<Arc<Server>>,
+    Query(Page { before, limit }): Query<Page>,
+) -> Result<Json<Value>, Problem> {
+    let most = limit.unwrap_or(MOST_TASKS).min(MOST_TASKS);
+    let tasks = ask(&server, move |operator| Ok(operator.tasks(before, most))).await?;
+    Ok(Json(json!({ "tasks": tasks })))
+}
+
+/// One task.
+pub(super) async fn task(State(server): State<Arc<Server>>, id: Name) -> Result<Json<Task>, Problem> {
+    let id = number(id)?;
+    Ok(Json(ask(&server, move |operator| operator.task(id)).await?))
+}
+
+/// Has a task given up.
+pub(super) async fn cancel(State(server): State<Arc<Server>>, id: Name) -> Result<Json<Task>, Problem> {
+    let id = number(id)?;
+    Ok(Json(ask(&server, move |operator| operator.cancel(id)).await?))
+}
+
+/// Begins an upload: `{"name": "people.csv"}`.
+pub(super) async fn begin_upload(
+    State(server): State<Arc<Server>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let request = json_of(&server, peer, request).await?;
+    let invalid =
+        || Problem::new(Code::InvalidRequest, "an upload has a name, as {\"name\": \"people.csv\"}");
+    let name = request["name"].as_str().ok_or_else(invalid)?.to_owned();
+    let upload: Upload = ask(&server, move |operator| operator.begin_upload(&name)).await?;
+    let location = format!("/v1/admin/uploads/{}", upload.id);
+    Ok((StatusCode::CREATED, [(LOCATION, location)], Json(upload)).into_response())
+}
+
+/// How much of an upload is here.
+pub(super) async fn upload(State(server): State<Arc<Server>>, id: Name) -> Result<Response, Problem> {
+    let id = named(id)?;
+    uploaded(ask(&server, move |operator| operator.upload(&id)).await?)
+}
+
+/// Adds the next part of an upload.
+pub(super) async fn append(
+    State(server): State<Arc<Server>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    id: Name,
+    request: Request,
+) -> Result<Response, Problem> {
+    let id = named(id)?;
+    let (parts, body) = request.into_parts();
+    let offset = offset(&parts.headers)?;
+    let client = Client::from(peer.ip());
+    let (bytes, memory) = read_body(&server, client, &parts.headers, body, MAX_PART_BYTES).await?;
+    let appended = ask(&server, move |operator| operator.append(&id, offset, &bytes)).await;
+    drop(memory);
+    uploaded(appended?)
+}
+
+/// Removes an upload.
+pub(super) async fn remove_upload(
+    State(server): State<Arc<Server>>,
+    id: Name,
+) -> Result<StatusCode, Problem> {
+    let id = named(id)?;
+    ask(&server, move |operator| operator.remove_upload(&id)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn uploaded(upload: Upload) -> Result<Response, Problem> {
+    Ok(([(UPLOAD_OFFSET, HeaderValue::from(upload.bytes))], Json(upload)).into_response())
+}
+
+fn offset(headers: &HeaderMap) -> Result<u64, Problem> {
+    let value = headers.get(UPLOAD_OFFSET).and_then(|value| value.to_str().ok()?.parse().ok());
+    value.ok_or_else(|| {
+        Problem::new(
+            Code::InvalidRequest,
+            "the header Upload-Offset says where this part begins: 0 for the first",
+        )
+    })
+}
+
+fn named(name: Name) -> Result<String, Problem> {
+    name.map(|Path(name)| name).map_err(|_| Problem::unknown_table())
+}
+
+fn number(id: Name) -> Result<u64, Problem> {
+    let unknown = || Problem::new(Code::NotFound, "there is no task of this number");
+    id.ok().and_then(|Path(text)| text.parse().ok()).ok_or_else(unknown)
+}
+
+async fn json_of(server: &Server, peer: SocketAddr, request: Request) -> Result<Value, Problem> {
+    let (parts, body) = request.into_parts();
+    let client = Client::from(peer.ip());
+    let (bytes, _memory) = read_body(server, client, &parts.headers, body, MAX_REQUEST_BYTES).await?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Problem::new(Code::InvalidRequest, format!("the body is no JSON: {error}")))
+}
+
+/// Asks who does it, on a thread of its own.
 async fn ask<T: Send + 'static>(
     server: &Server,
-    name: Name,
-    what: impl FnOnce(&dyn Operator, &str) -> Result<T, OperatorError> + Send + 'static,
+    what: impl FnOnce(&dyn Operator) -> Result<T, OperatorError> + Send + 'static,
 ) -> Result<T, Problem> {
-    let Path(name) = name.map_err(|_| Problem::unknown_table())?;
     // Without one there is no such endpoint.
     let operator = server.operator.clone().ok_or_else(Problem::internal)?;
-    let outcome = spawn_blocking(move || what(&*operator, &name)).await.map_err(|_| Problem::internal())?;
+    let outcome = spawn_blocking(move || what(&*operator)).await.map_err(|_| Problem::internal())?;
     outcome.map_err(|error| match error {
         OperatorError::UnknownTable => Problem::unknown_table(),
+        OperatorError::Unknown(_) => Problem::new(Code::NotFound, error.to_string()),
+        OperatorError::Invalid(reason) => Problem::new(Code::InvalidRequest, reason),
         OperatorError::Refused(reason) => Problem::new(Code::Refused, reason),
     })
 }

@@ -52,7 +52,16 @@ pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints) -> Router {
     if endpoints == Endpoints::Admin {
         router = router
             .route("/v1/admin/tables/{table}/reload", post(admin::reload))
-            .route("/v1/admin/tables/{table}/compact", post(admin::compact));
+            .route("/v1/admin/tables/{table}/compact", post(admin::compact))
+            .route("/v1/admin/tables", get(admin::kept))
+            .route("/v1/admin/tasks", get(admin::tasks).post(admin::submit))
+            .route("/v1/admin/tasks/{id}", get(admin::task))
+            .route("/v1/admin/tasks/{id}/cancel", post(admin::cancel))
+            .route("/v1/admin/uploads", post(admin::begin_upload))
+            .route(
+                "/v1/admin/uploads/{id}",
+                get(admin::upload).patch(admin::append).delete(admin::remove_upload),
+            );
     }
     if matches!(endpoints, Endpoints::All | Endpoints::Tables) {
         router = router.merge(of_tables());
@@ -108,8 +117,9 @@ async fn observe(State(server): State<Arc<Server>>, request: Request, next: Next
     let response = next.run(request).await;
     let route = matched.as_ref().map_or("other", MatchedPath::as_str);
     let status = response.status().as_u16();
-    server.metrics.request(route, status);
-    tracing::debug!(%method, route, status, elapsed = ?started.elapsed(), "request");
+    let elapsed = started.elapsed();
+    server.metrics.request(&method, route, status, elapsed);
+    tracing::debug!(%method, route, status, ?elapsed, "request");
     response
 }
 

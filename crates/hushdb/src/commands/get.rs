@@ -97,8 +97,8 @@ pub(crate) struct GetArgs {
     /// Ask through a relay (Oblivious HTTP), so that the server does not see who asks. --ca-cert is of the relay then.
     #[arg(long, value_name = "URL", conflicts_with = "client_cert")]
     relay: Option<String>,
-    /// The server's keys for requests through a relay, as it gives them at /.well-known/ohttp-gateway. Without them the relay's word
-    /// is taken for what they are.
+    /// The server's keys for requests through a relay, as it gives them at /.well-known/ohttp-gateway. Without them the relay's
+    /// word is taken for what they are.
     #[arg(long, value_name = "FILE", requires = "relay")]
     ohttp_keys: Option<PathBuf>,
     /// Keep the table's hint, or the keys that were made and uploaded for it, for this call only.

@@ -1,9 +1,6 @@
 //! `hushdb serve`.
 
-use std::{
-    error::Error, io::IsTerminal, net::ToSocketAddrs, num::NonZeroUsize, path::PathBuf, sync::Arc,
-    time::Duration,
-};
+use std::{error::Error, net::ToSocketAddrs, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::Args;
 use hush_engine::{BackendChoice, Backends};
