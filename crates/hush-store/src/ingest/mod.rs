@@ -1,4 +1,4 @@
-//! Reading a table: CSV, Parquet, JSONL, SQLite or a folder of files become a stream of [`Record`]s, and a
+//! Reading a table: CSV, Parquet, JSONL, SQLite, a folder of files or a query of PostgreSQL become a stream of [`Record`]s, and a
 //! [`Spool`] keeps a stream for the several passes of a build.
 //!
 //! All readers run in constant memory: they hold a row, or a batch of rows, of the input.
@@ -11,9 +11,12 @@
 mod calendar;
 mod cell;
 mod compress;
+mod compression;
 mod csv;
+mod csv_window;
 mod error;
 mod folder;
+mod format;
 mod jsonl;
 mod options;
 mod parquet;
@@ -22,15 +25,21 @@ mod parquet_nested;
 mod parquet_pages;
 mod parquet_shapes;
 mod parquet_thrift;
+mod postgres;
+mod postgres_row;
+mod postgres_settings;
+mod postgres_tls;
 mod record;
 mod spool;
 mod spooled;
 mod sqlite;
+mod stdin;
+mod text;
+mod url;
 mod walk;
 
 use std::{
     fs::File,
-    io::{self, BufReader},
     path::{Path, PathBuf},
 };
 
@@ -39,15 +48,18 @@ use hush_protocol::fields::Fields;
 pub use self::{
     compress::Compressor,
     error::{IngestError, Place},
+    format::{Format, UnknownFormat},
     options::{DEFAULT_MAX_VALUE_SIZE, IngestOptions, Input},
     record::{KEY_SEPARATOR, MAX_KEY_SIZE, Record, shown_key},
     spool::{MAX_RECORDS, OnDuplicate, Spool, UnknownOnDuplicate},
     spooled::SpooledRecords,
+    url::InputUrl,
     walk::Skipped,
 };
 use self::{
-    csv::CsvReader, folder::FolderReader, jsonl::JsonlReader, options::Format, parquet::ParquetReader,
-    sqlite::SqliteReader,
+    compression::Compression, csv::CsvReader, folder::FolderReader, jsonl::JsonlReader,
+    parquet::ParquetReader, postgres::PostgresReader, sqlite::SqliteReader, stdin::StdinReader, text::Text,
+    url::Scheme,
 };
 
 /// What [`Progress`] counts.
@@ -138,20 +150,22 @@ impl Iterator for Source {
 /// If the input cannot be opened, its format is unknown, or the options do not fit it. What is wrong with a row
 /// is an item of the [`Source`], [`IngestError::EmptyInput`] included.
 pub fn open(input: &Input, options: &IngestOptions) -> Result<Source, IngestError> {
-    let (reader, path, keyed) = match input {
+    let (reader, path, keyed): (Box<dyn Reader>, _, _) = match input {
         Input::Stdin => {
-            let path = Path::new("standard input");
-            options.check(path, Format::Jsonl)?;
-            // Not its lock, which could not move to another thread.
-            let stdin = BufReader::new(io::stdin());
-            let reader: Box<dyn Reader> = Box::new(JsonlReader::new(path, stdin, None, options)?);
-            (reader, path, !options.key.is_empty())
+            let reader = StdinReader::new(options)?;
+            (Box::new(reader), Path::new(StdinReader::NAME), !options.key.is_empty())
+        }
+        Input::Url(url) => {
+            let Scheme::Postgres = url.scheme()?;
+            options.check(url.shown(), Format::Postgres)?;
+            let reader = PostgresReader::open(url, options)?;
+            (Box::new(reader), url.shown(), !options.key.is_empty())
         }
         Input::Path(path) => {
-            let format = Format::of(path)?;
+            let (format, compression) = Format::of(path, options)?;
             options.check(path, format)?;
             (
-                open_path(path, format, options)?,
+                open_path(path, format, compression, options)?,
                 path.as_path(),
                 !options.key.is_empty() || format == Format::Folder,
             )
@@ -160,16 +174,23 @@ pub fn open(input: &Input, options: &IngestOptions) -> Result<Source, IngestErro
     Ok(Source { reader, path: path.into(), keyed, rows: 0, ended: false })
 }
 
-fn open_path(path: &Path, format: Format, options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
+fn open_path(
+    path: &Path,
+    format: Format,
+    compression: Option<Compression>,
+    options: &IngestOptions,
+) -> Result<Box<dyn Reader>, IngestError> {
+    let text = || {
+        let (file, bytes) = open_file(path)?;
+        Text::of_file(file, bytes, compression, path)
+    };
     Ok(match format {
-        Format::Csv => Box::new(CsvReader::open(path, options)?),
+        Format::Csv => Box::new(CsvReader::new(path, text()?, options)?),
         Format::Parquet => Box::new(ParquetReader::open(path, options)?),
-        Format::Jsonl => {
-            let (file, bytes) = open_file(path)?;
-            Box::new(JsonlReader::new(path, BufReader::with_capacity(1 << 16, file), Some(bytes), options)?)
-        }
+        Format::Jsonl => Box::new(JsonlReader::new(path, text()?, options)),
         Format::Sqlite => Box::new(SqliteReader::open(path, options)?),
         Format::Folder => Box::new(FolderReader::open(path, options)?),
+        Format::Postgres => unreachable!("it has no path"),
     })
 }
 

@@ -236,7 +236,7 @@ impl Scan {
                 ValueRef::Null => Cell::Null,
                 ValueRef::Integer(value) => Cell::Int(value),
                 ValueRef::Real(value) => Cell::Float(value),
-                ValueRef::Blob(bytes) => Cell::Binary(bytes),
+                ValueRef::Blob(bytes) => Cell::Binary(bytes.into()),
                 ValueRef::Text(bytes) => {
                     let text = std::str::from_utf8(bytes).map_err(|_| IngestError::BadUtf8 {
                         place: place(),

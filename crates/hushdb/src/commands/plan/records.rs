@@ -17,8 +17,7 @@ const STEP: usize = 4096;
 /// What is planned for.
 #[derive(Args)]
 pub(super) struct RecordsArgs {
-    /// Records, as `build` takes them: a .csv, .parquet, .jsonl or .sqlite file, a folder of files, or - for JSONL
-    /// on standard input.
+    /// Records, as `build` takes them: a file, a folder of files, or - for standard input.
     #[arg(required_unless_present = "records", conflicts_with_all = ["records", "size", "lengths"])]
     input: Option<PathBuf>,
     /// Column of the key; with --records alone it says that they have keys.
