@@ -273,6 +273,22 @@ pub enum IngestError {
         /// What to do.
         advice: &'static str,
     },
+    /// An input was to be read that is elsewhere.
+    #[error("{}: not fetched yet; fetch it, or give a file", path.display())]
+    NotFetched {
+        /// The URL, without what is secret in it.
+        path: PathBuf,
+    },
+    /// A server does not give what a URL names.
+    #[error("{}: cannot fetch: {message}; {advice}", path.display())]
+    Unfetched {
+        /// The URL, without what is secret in it.
+        path: PathBuf,
+        /// What the server or the way to it said.
+        message: String,
+        /// What to do.
+        advice: &'static str,
+    },
     /// The scheme of a URL leads nowhere.
     #[error("{}: no input has this scheme; the nearest is {nearest}://", path.display())]
     UnknownScheme {

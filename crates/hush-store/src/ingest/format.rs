@@ -57,7 +57,10 @@ impl Format {
     }
 
     /// The format of a file that is called `name`, and how that says that it is compressed.
-    fn of_name(name: &Path, options: &IngestOptions) -> Result<(Self, Option<Compression>), IngestError> {
+    pub(super) fn of_name(
+        name: &Path,
+        options: &IngestOptions,
+    ) -> Result<(Self, Option<Compression>), IngestError> {
         let (compression, stem) = Compression::of_name(name);
         let extension = stem.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
         let format = options.format.or(match extension.as_str() {

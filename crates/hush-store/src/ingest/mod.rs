@@ -15,6 +15,7 @@ mod compression;
 mod csv;
 mod csv_window;
 mod error;
+mod fetch;
 mod folder;
 mod format;
 mod jsonl;
@@ -30,6 +31,7 @@ mod postgres_row;
 mod postgres_settings;
 mod postgres_tls;
 mod record;
+mod remote;
 mod spool;
 mod spooled;
 mod sqlite;
@@ -48,6 +50,7 @@ use hush_protocol::fields::Fields;
 pub use self::{
     compress::Compressor,
     error::{IngestError, Place},
+    fetch::{Fetch, Fetched},
     format::{Format, UnknownFormat},
     options::{DEFAULT_MAX_VALUE_SIZE, IngestOptions, Input},
     record::{KEY_SEPARATOR, MAX_KEY_SIZE, Record, shown_key},
@@ -156,50 +159,47 @@ pub fn open(input: &Input, options: &IngestOptions) -> Result<Source, IngestErro
             (Box::new(reader), Path::new(StdinReader::NAME), !options.key.is_empty())
         }
         Input::Url(url) => {
-            let Scheme::Postgres = url.scheme()?;
+            if url.scheme()? != Scheme::Postgres {
+                return Err(IngestError::NotFetched { path: url.shown().into() });
+            }
             options.check(url.shown(), Format::Postgres)?;
             let reader = PostgresReader::open(url, options)?;
             (Box::new(reader), url.shown(), !options.key.is_empty())
         }
+        Input::Fetched(fetched) => (fetched.open(options)?, fetched.shown(), !options.key.is_empty()),
         Input::Path(path) => {
             let (format, compression) = Format::of(path, options)?;
             options.check(path, format)?;
-            (
-                open_path(path, format, compression, options)?,
-                path.as_path(),
-                !options.key.is_empty() || format == Format::Folder,
-            )
+            if format == Format::Folder {
+                (Box::new(FolderReader::open(path, options)?), path, true)
+            } else {
+                (open_file(path, path, format, compression, options)?, path, !options.key.is_empty())
+            }
         }
     };
     Ok(Source { reader, path: path.into(), keyed, rows: 0, ended: false })
 }
 
-fn open_path(
+/// A reader of the file at `at`; `path` is for messages.
+fn open_file(
+    at: &Path,
     path: &Path,
     format: Format,
     compression: Option<Compression>,
     options: &IngestOptions,
 ) -> Result<Box<dyn Reader>, IngestError> {
-    let text = || {
-        let (file, bytes) = open_file(path)?;
-        Text::of_file(file, bytes, compression, path)
-    };
-    Ok(match format {
-        Format::Csv => Box::new(CsvReader::new(path, text()?, options)?),
-        Format::Parquet => Box::new(ParquetReader::open(path, options)?),
-        Format::Jsonl => Box::new(JsonlReader::new(path, text()?, options)),
-        Format::Sqlite => Box::new(SqliteReader::open(path, options)?),
-        Format::Folder => Box::new(FolderReader::open(path, options)?),
-        Format::Postgres => unreachable!("it has no path"),
-    })
-}
-
-/// Opens a file; returns its length too.
-fn open_file(path: &Path) -> Result<(File, u64), IngestError> {
     let unreadable = |source| IngestError::Unreadable { path: path.into(), source };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = File::open(at).map_err(unreadable)?;
     let bytes = file.metadata().map_err(unreadable)?.len();
-    Ok((file, bytes))
+    let text = |file| Text::new(file, Some(bytes), compression).map_err(unreadable);
+    Ok(match format {
+        Format::Csv => Box::new(CsvReader::new(path, text(file)?, options)?),
+        Format::Parquet => Box::new(ParquetReader::new(path, (file, bytes), options)?),
+        Format::Jsonl => Box::new(JsonlReader::new(path, text(file)?, options)),
+        // It opens the file itself, and would say less about why it cannot.
+        Format::Sqlite => Box::new(SqliteReader::open(at, path, options)?),
+        Format::Folder | Format::Postgres => return Err(IngestError::UnknownFormat { path: path.into() }),
+    })
 }
 
 /// The most bytes of a CSV row or a JSONL line. More is a file without line ends, or with a quote that never closes,

@@ -7,7 +7,7 @@ use std::{
     str::FromStr,
 };
 
-use super::{Format, IngestError, url::InputUrl};
+use super::{Fetched, Format, IngestError, url::InputUrl};
 
 /// The default of [`IngestOptions::max_value_size`], in bytes: one value that is longer than meant makes every record cost
 /// as much. The most that a table holds is [`hush_protocol::slot::MAX_VALUE_BYTES`].
@@ -20,8 +20,10 @@ pub enum Input {
     Path(PathBuf),
     /// Standard input.
     Stdin,
-    /// A database.
+    /// A database, or what has to be fetched before it is read ([`super::Fetch`]).
     Url(InputUrl),
+    /// What was fetched.
+    Fetched(Fetched),
 }
 
 impl Input {
@@ -31,6 +33,7 @@ impl Input {
             Self::Path(path) => path,
             Self::Stdin => Path::new("-"),
             Self::Url(url) => url.shown(),
+            Self::Fetched(fetched) => fetched.shown(),
         }
     }
 }

@@ -1,9 +1,7 @@
 //! The bytes of a text: of a file or of standard input, decompressed where they are compressed.
 
 use std::{
-    fs::File,
     io::{self, BufRead, Read},
-    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -11,7 +9,7 @@ use std::{
 };
 
 use super::{
-    IngestError, Progress, ProgressUnit,
+    Progress, ProgressUnit,
     compression::{Compression, MAGIC_BYTES, buffered, peek},
 };
 
@@ -24,18 +22,8 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// The text of a file of `total` bytes. `compression` is what its name says; where that says nothing, the first bytes do.
-    pub(super) fn of_file(
-        file: File,
-        total: u64,
-        compression: Option<Compression>,
-        path: &Path,
-    ) -> Result<Self, IngestError> {
-        Self::new(file, Some(total), compression)
-            .map_err(|source| IngestError::Unreadable { path: path.into(), source })
-    }
-
-    /// The text of an input, `total` bytes long if that is known.
+    /// The text of an input, `total` bytes long if that is known. `compression` is what its name says; where that says nothing, the
+    /// first bytes do.
     pub(super) fn new(
         input: impl Read + Send + 'static,
         total: Option<u64>,

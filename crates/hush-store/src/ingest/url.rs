@@ -11,9 +11,29 @@ use super::IngestError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
     Postgres,
+    /// Amazon S3, and what speaks as it does.
+    S3,
+    /// Google Cloud Storage.
+    Gcs,
+    /// Azure Blob Storage.
+    Azure,
+    /// A web server.
+    Web,
 }
 
-const SCHEMES: &[(&str, Scheme)] = &[("postgres", Scheme::Postgres), ("postgresql", Scheme::Postgres)];
+const SCHEMES: &[(&str, Scheme)] = &[
+    ("postgres", Scheme::Postgres),
+    ("postgresql", Scheme::Postgres),
+    ("s3", Scheme::S3),
+    ("s3a", Scheme::S3),
+    ("gs", Scheme::Gcs),
+    ("az", Scheme::Azure),
+    ("azure", Scheme::Azure),
+    ("abfs", Scheme::Azure),
+    ("abfss", Scheme::Azure),
+    ("https", Scheme::Web),
+    ("http", Scheme::Web),
+];
 
 /// An input that is named by a URL.
 #[derive(Clone, PartialEq, Eq)]
@@ -72,6 +92,17 @@ fn shown(text: &str) -> String {
     }
 }
 
+/// `text` with its URLs as they may be shown.
+pub(super) fn without_secrets(text: &str) -> String {
+    let word = |word: &str| {
+        let url = word
+            .find("://")
+            .map(|end| word[..end].rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |at| at + 1));
+        url.map_or_else(|| word.to_owned(), |at| format!("{}{}", &word[..at], shown(&word[at..])))
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,6 +124,10 @@ mod tests {
             assert_eq!(url.shown(), Path::new(expected));
             assert!(!format!("{url:?}").contains("SECRET"));
         }
+        assert_eq!(
+            without_secrets("GET (https://me:SECRET@host/a?sig=SECRET in 1 s: no"),
+            "GET (https://me@host/a in 1 s: no"
+        );
         for path in ["a.csv", "a:b", "/a://b", "./a://b.csv", "://a", "2a://b"] {
             assert_eq!(InputUrl::of(path), None, "{path}");
         }

@@ -1,9 +1,9 @@
 //! The records that are planned for: read from an input, or described.
 
-use std::{collections::BTreeMap, error::Error, path::PathBuf};
+use std::{collections::BTreeMap, env, error::Error, path::PathBuf};
 
 use clap::Args;
-use hush_engine::{Progress, planner::Records};
+use hush_engine::{Progress, fetched, planner::Records};
 use hush_protocol::slot::MAX_VALUE_BYTES;
 use hush_store::ingest::{self, IngestOptions, Input, ProgressUnit};
 
@@ -69,7 +69,8 @@ impl RecordsArgs {
         };
         let options =
             IngestOptions { key: self.key, max_value_size: MAX_VALUE_BYTES as u32, ..self.rows.options() };
-        let mut source = ingest::open(&Input::from(input.as_os_str()), &options)?;
+        let input = fetched(&Input::from(input.as_os_str()), &options, &env::temp_dir(), progress)?;
+        let mut source = ingest::open(&input, &options)?;
         let read = source.progress();
         let unit = if matches!(read.unit, ProgressUnit::Bytes) { "bytes" } else { "rows" };
         progress.start("read", read.total.unwrap_or(0), unit);
