@@ -6,6 +6,8 @@ DENY_VERSION := 0.20.2
 CYCLONEDX := $(TOOLS)/bin/cargo-cyclonedx
 CYCLONEDX_VERSION := 0.5.9
 HELM := $(TOOLS)/bin/helm-3.22.0
+S3S_FS := target/tools/bin/s3s-fs
+S3S_FS_VERSION := 0.14.1
 
 .PHONY: demo build build-cuda test check quick unit vectors wasm e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-real clean
 
@@ -58,10 +60,14 @@ vectors: ## Known answers, recomputed in Python from what the documents say. Fet
 wasm: ## The client without its transport, as a browser would have it. Installs what it needs on Debian.
 	CARGO="$(CARGO)" scripts/wasm.sh
 
-e2e: ## The binary as a user runs it: every input, every protocol, every bad input.
+e2e: $(S3S_FS) ## The binary as a user runs it: every input, every protocol, every bad input.
 	@command -v openssl >/dev/null || scripts/install.sh openssl # makes the certificates of tests
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || scripts/install.sh postgresql # tests start a server of their own
 	$(CARGO) build --workspace --all-targets --all-features --locked # as `unit` does: nothing is compiled twice
 	python3 -m unittest discover -v -s tests/e2e -t tests/e2e
+
+$(S3S_FS): # an S3 server, which tests read from
+	$(CARGO) install s3s-fs --locked --debug --version $(S3S_FS_VERSION) --features binary --root target/tools
 
 sanitize: ## Kernels on the CPU under the sanitizers: bugs planted in kernels are found, and tests called small_* are clean.
 	crates/hush-cuda/emulate/test.sh

@@ -23,7 +23,9 @@ ARROWS = {
     "hush-testkit": {"hush-math", "hush-he", "hush-ops"},
 }
 TOP = {"hushdb", "hush-bench"}  # sit on top of everything, side by side
-INGEST_ONLY = {"parquet", "rusqlite", "libsqlite3-sys", "csv", "brotli", "zstd", "snap", "lz4_flex", "ctrlc", "dejavu", "plotters"}  # feature `ingest`
+# The feature `ingest`.
+INGEST_ONLY = {"parquet", "rusqlite", "libsqlite3-sys", "csv", "brotli", "zstd", "flate2", "snap", "lz4_flex"}
+INGEST_ONLY |= {"tokio-postgres", "object_store", "reqwest", "ctrlc", "dejavu", "plotters"}
 MAX_LINES = 600
 MAX_COMMENT = 132  # columns of a line that is a comment: rustfmt breaks code, and leaves comments as they are
 SOURCES = {".rs", ".cu", ".cuh", ".cpp", ".hpp", ".h"}

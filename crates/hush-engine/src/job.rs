@@ -14,7 +14,7 @@ use hush_protocol::fields::Fields;
 use hush_store::{
     cancel::{Cancel, Cancelled},
     ingest::{
-        self, IngestError, IngestOptions, Input, OnDuplicate, ProgressUnit, Record, Source, Spool,
+        self, Fetch, IngestError, IngestOptions, Input, OnDuplicate, ProgressUnit, Record, Source, Spool,
         SpooledRecords,
     },
     snapshot::{Header, Phase, SharedPhase, SnapshotError, SnapshotWriter},
@@ -24,6 +24,7 @@ use thiserror::Error;
 use crate::{
     Backends, Progress,
     builder::{BuildError, BuildOptions, build},
+    fetched,
 };
 
 /// Records that are read at a time, and bytes of their values, but for the last. With [`BATCHES_AHEAD`] they bound what is in
@@ -89,10 +90,12 @@ pub enum JobError {
     Build(#[from] BuildError),
 }
 
-/// A job whose input is open and whose folder is its own. Dropped before it runs, it leaves nothing behind.
+/// A job whose input is open, or is to be fetched, and whose folder is its own. Dropped before it runs, it leaves nothing behind.
 pub struct Job {
-    source: Source,
+    /// `None` of what is to be fetched.
+    source: Option<Source>,
     input: Input,
+    ingest: IngestOptions,
     on_duplicate: OnDuplicate,
     options: BuildOptions,
     writer: SnapshotWriter,
@@ -101,7 +104,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Opens the input and locks the folder. Nothing is read yet.
+    /// Opens the input, unless it is to be fetched, and locks the folder. Nothing is read yet.
     ///
     /// # Errors
     /// [`JobError::Ingest`] if the input cannot be opened or the options do not fit it; [`JobError::Target`] if the folder is in
@@ -109,9 +112,10 @@ impl Job {
     pub fn open(request: JobRequest, cancel: &Cancel) -> Result<Self, JobError> {
         let start = Instant::now();
         let JobRequest { input, ingest, on_duplicate, out, force, options } = request;
-        let source = ingest::open(&input, &ingest)?;
+        let is_elsewhere = Fetch::is_needed(&input, &ingest)?;
+        let source = if is_elsewhere { None } else { Some(ingest::open(&input, &ingest)?) };
         let writer = SnapshotWriter::create(&out, force)?.cancelled_by(cancel);
-        Ok(Self { source, input, on_duplicate, options, writer, cancel: cancel.clone(), start })
+        Ok(Self { source, input, ingest, on_duplicate, options, writer, cancel: cancel.clone(), start })
     }
 
     /// How far the job is, for who watches it while it runs.
@@ -141,14 +145,20 @@ impl Job {
     }
 
     fn make(self, backends: &Backends, progress: &Watched<'_>) -> Result<Header, JobError> {
-        let Self { source, input, on_duplicate, options, writer, .. } = self;
-        let by_key = source.has_keys();
-        let skipped = source.skipped();
-        if !skipped.is_empty() {
-            progress.note(&skipped.to_string());
-        }
-        let records = spool(&input, source, writer.partial_dir(), on_duplicate, progress);
-        let records = records.inspect_err(|error| {
+        let Self { source, input, ingest, on_duplicate, options, writer, .. } = self;
+        let read = || -> Result<_, JobError> {
+            let source = match source {
+                Some(source) => source,
+                None => ingest::open(&fetched(&input, &ingest, writer.partial_dir(), progress)?, &ingest)?,
+            };
+            let by_key = source.has_keys();
+            let skipped = source.skipped();
+            if !skipped.is_empty() {
+                progress.note(&skipped.to_string());
+            }
+            Ok((spool(&input, source, writer.partial_dir(), on_duplicate, progress)?, by_key))
+        };
+        let (records, by_key) = read().inspect_err(|error| {
             if matches!(error, JobError::Ingest(IngestError::DiskFull { .. })) {
                 // What an earlier build left may be why. The error at hand is the one to tell.
                 let _ = writer.discard();

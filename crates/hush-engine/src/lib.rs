@@ -9,6 +9,8 @@ mod backend;
 #[cfg(feature = "ingest")]
 pub mod builder;
 pub mod engine;
+#[cfg(feature = "ingest")]
+mod fetched;
 #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), path = "no_gpu.rs")]
 mod gpu;
 mod hosted;
@@ -29,6 +31,8 @@ mod update;
 
 pub use backend::{BackendChoice, BackendError, Backends, CUDA_VARIABLE};
 pub use engine::*;
+#[cfg(feature = "ingest")]
+pub use fetched::fetched;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 pub use gpu::{open_devices, room_for_tables};
 pub use hosted::{OpenError, host_batch, open, open_after};

@@ -30,6 +30,7 @@ use crate::{
     builder::{
         self, BuildError, BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Previous, Tiers, shown_change,
     },
+    fetched,
     job::{Watched, spool},
 };
 
@@ -248,6 +249,7 @@ impl Update {
         let mut all = Changes::take(&mut self.snapshot)?;
         let mut changed = HashSet::new();
         if let Some(input) = changes {
+            let input = fetched(&input, &ingest, self.writer.partial_dir(), progress)?;
             let ingest = ordered(&input, ingest.clone(), descriptor.fields.as_ref())?;
             let records = read(&input, &ingest, on_duplicate, &self.writer, progress)?;
             if records.fields() != descriptor.fields.as_ref() {
@@ -262,6 +264,7 @@ impl Update {
             }
         }
         if let Some(input) = delete {
+            let input = fetched(&input, &ingest, self.writer.partial_dir(), progress)?;
             let deleted = keys_to_delete(&input, &ingest, &descriptor, &self.writer, progress)?;
             if let Some(key) = deleted.iter().find(|key| changed.contains(*key)) {
                 return Err(UpdateError::ChangedAndDeleted { key: shown_change(key, &descriptor.lookup) });
@@ -344,7 +347,7 @@ fn ordered(
     ingest: IngestOptions,
     fields: Option<&Fields>,
 ) -> Result<IngestOptions, UpdateError> {
-    let (Some(fields), true, Input::Path(_)) = (fields, ingest.value.is_empty(), input) else {
+    let (Some(fields), true, false) = (fields, ingest.value.is_empty(), *input == Input::Stdin) else {
         return Ok(ingest);
     };
     let mut source = ingest::open(input, &ingest)?;

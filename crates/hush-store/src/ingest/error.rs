@@ -40,9 +40,15 @@ pub enum IngestError {
     /// The extension of a file names no supported format.
     #[error(
         "{}: cannot tell the format from the file name; supported are .csv, .parquet, .jsonl, .ndjson, .sqlite, \
-         .db, a folder of files, and - for JSONL on standard input", path.display()
+         .db, a folder of files, and - for standard input; of other names, --format says it", path.display()
     )]
     UnknownFormat {
+        /// The input.
+        path: PathBuf,
+    },
+    /// A file is compressed as a whole whose format has to be read here and there.
+    #[error("{}: of compressed files only CSV and JSONL are read; decompress it first", path.display())]
+    CompressedFormat {
         /// The input.
         path: PathBuf,
     },
@@ -256,6 +262,40 @@ pub enum IngestError {
         path: PathBuf,
         /// What SQLite said.
         message: String,
+    },
+    /// A PostgreSQL server refused something, or cannot be reached.
+    #[error("{}: PostgreSQL: {message}; {advice}", path.display())]
+    Postgres {
+        /// The URL, without what is secret in it.
+        path: PathBuf,
+        /// What the server or the way to it said.
+        message: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// An input was to be read that is elsewhere.
+    #[error("{}: not fetched yet; fetch it, or give a file", path.display())]
+    NotFetched {
+        /// The URL, without what is secret in it.
+        path: PathBuf,
+    },
+    /// A server does not give what a URL names.
+    #[error("{}: cannot fetch: {message}; {advice}", path.display())]
+    Unfetched {
+        /// The URL, without what is secret in it.
+        path: PathBuf,
+        /// What the server or the way to it said.
+        message: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The scheme of a URL leads nowhere.
+    #[error("{}: no input has this scheme; the nearest is {nearest}://", path.display())]
+    UnknownScheme {
+        /// The URL, without what is secret in it.
+        path: PathBuf,
+        /// A scheme that there is.
+        nearest: &'static str,
     },
     /// No table was chosen, or the chosen one does not exist.
     #[error("{}: choose a table with --table (there is {}) or a query with --sql", path.display(), quoted(tables))]

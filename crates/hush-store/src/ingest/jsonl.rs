@@ -18,23 +18,22 @@ use serde::{
 use serde_json::value::RawValue;
 
 use super::{
-    IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record,
+    IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, Reader, Record,
     cell::{Cell, append_compact_json},
     record::Projection,
+    text::Text,
 };
 
-/// Reads the objects of a JSONL stream.
-pub(super) struct JsonlReader<R> {
+/// Reads the objects of a JSONL text.
+pub(super) struct JsonlReader {
     path: PathBuf,
-    input: R,
+    text: Text,
     options: IngestOptions,
     columns: Option<Columns>,
-    /// The current line, without its end.
-    text: Vec<u8>,
+    /// The line at hand, without its end.
+    object: Vec<u8>,
     line: u64,
     row: u64,
-    read: u64,
-    bytes: Option<u64>,
 }
 
 /// The columns, and where each is found.
@@ -49,16 +48,11 @@ struct Columns {
     available: Vec<String>,
 }
 
-impl<R: BufRead + Send> JsonlReader<R> {
-    /// Reads from `input`, `bytes` long if known; `path` is for messages.
-    pub(super) fn new(
-        path: &Path,
-        input: R,
-        bytes: Option<u64>,
-        options: &IngestOptions,
-    ) -> Result<Self, IngestError> {
-        let (options, text) = (options.clone(), Vec::new());
-        Ok(Self { path: path.into(), input, options, columns: None, text, line: 0, row: 0, read: 0, bytes })
+impl JsonlReader {
+    /// Reads from `text`; `path` is for messages.
+    pub(super) fn new(path: &Path, text: Text, options: &IngestOptions) -> Self {
+        let (options, object) = (options.clone(), Vec::new());
+        Self { path: path.into(), text, options, columns: None, object, line: 0, row: 0 }
     }
 
     fn place(&self) -> Place {
@@ -68,25 +62,24 @@ impl<R: BufRead + Send> JsonlReader<R> {
     /// Reads the next line that is not empty; `false` at the end of the input.
     fn next_line(&mut self) -> Result<bool, IngestError> {
         loop {
-            self.text.clear();
-            let limited = &mut (&mut self.input).take(MAX_ROW_SIZE);
-            let count = limited.read_until(b'\n', &mut self.text);
+            self.object.clear();
+            let limited = &mut (&mut self.text).take(MAX_ROW_SIZE);
+            let count = limited.read_until(b'\n', &mut self.object);
             let count =
                 count.map_err(|source| IngestError::Unreadable { path: self.path.clone(), source })?;
             if count == 0 {
                 return Ok(false);
             }
             self.line += 1;
-            if self.read == 0 && self.text.starts_with(b"\xef\xbb\xbf") {
-                self.text.drain(..3);
+            if self.line == 1 && self.object.starts_with(b"\xef\xbb\xbf") {
+                self.object.drain(..3);
             }
-            self.read += count as u64;
-            if count as u64 == MAX_ROW_SIZE && !self.text.ends_with(b"\n") {
+            if count as u64 == MAX_ROW_SIZE && !self.object.ends_with(b"\n") {
                 self.row += 1;
                 return Err(IngestError::RowTooLong { place: self.place(), limit: MAX_ROW_SIZE });
             }
-            self.text.truncate(self.text.trim_ascii_end().len());
-            if !self.text.trim_ascii_start().is_empty() {
+            self.object.truncate(self.object.trim_ascii_end().len());
+            if !self.object.trim_ascii_start().is_empty() {
                 self.row += 1;
                 return Ok(true);
             }
@@ -96,7 +89,7 @@ impl<R: BufRead + Send> JsonlReader<R> {
     fn record(&mut self) -> Result<Record, IngestError> {
         let (path, row, line) = (&self.path, self.row, Some(self.line));
         let place = || Place { path: path.clone(), row, line };
-        let text = std::str::from_utf8(&self.text)
+        let text = std::str::from_utf8(&self.object)
             .map_err(|_| IngestError::BadUtf8 { place: place(), column: None })?;
         let columns = match &mut self.columns {
             Some(columns) => columns,
@@ -127,7 +120,7 @@ impl<R: BufRead + Send> JsonlReader<R> {
     }
 }
 
-impl<R: BufRead + Send> Iterator for JsonlReader<R> {
+impl Iterator for JsonlReader {
     type Item = Result<Record, IngestError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -139,9 +132,9 @@ impl<R: BufRead + Send> Iterator for JsonlReader<R> {
     }
 }
 
-impl<R: BufRead + Send> Reader for JsonlReader<R> {
+impl Reader for JsonlReader {
     fn progress(&self) -> Progress {
-        Progress { read: self.read, total: self.bytes, unit: ProgressUnit::Bytes }
+        self.text.progress()
     }
 
     fn fields(&self) -> Option<Fields> {
@@ -236,7 +229,7 @@ fn invalid(error: serde_json::Error, place: Place, text: &str) -> IngestError {
 }
 
 /// A field as a cell. Numbers stay as they are written.
-fn field_cell(json: &str) -> Result<Cell<'_>, serde_json::Error> {
+pub(super) fn field_cell(json: &str) -> Result<Cell<'_>, serde_json::Error> {
     Ok(match json.as_bytes().first() {
         Some(b'n') => Cell::Null,
         Some(b't') => Cell::Bool(true),

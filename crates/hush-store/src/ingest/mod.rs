@@ -1,4 +1,4 @@
-//! Reading a table: CSV, Parquet, JSONL, SQLite or a folder of files become a stream of [`Record`]s, and a
+//! Reading a table: CSV, Parquet, JSONL, SQLite, a folder of files or a query of PostgreSQL become a stream of [`Record`]s, and a
 //! [`Spool`] keeps a stream for the several passes of a build.
 //!
 //! All readers run in constant memory: they hold a row, or a batch of rows, of the input.
@@ -11,9 +11,13 @@
 mod calendar;
 mod cell;
 mod compress;
+mod compression;
 mod csv;
+mod csv_window;
 mod error;
+mod fetch;
 mod folder;
+mod format;
 mod jsonl;
 mod options;
 mod parquet;
@@ -22,15 +26,22 @@ mod parquet_nested;
 mod parquet_pages;
 mod parquet_shapes;
 mod parquet_thrift;
+mod postgres;
+mod postgres_row;
+mod postgres_settings;
+mod postgres_tls;
 mod record;
+mod remote;
 mod spool;
 mod spooled;
 mod sqlite;
+mod stdin;
+mod text;
+mod url;
 mod walk;
 
 use std::{
     fs::File,
-    io::{self, BufReader},
     path::{Path, PathBuf},
 };
 
@@ -39,15 +50,19 @@ use hush_protocol::fields::Fields;
 pub use self::{
     compress::Compressor,
     error::{IngestError, Place},
+    fetch::{Fetch, Fetched},
+    format::{Format, UnknownFormat},
     options::{DEFAULT_MAX_VALUE_SIZE, IngestOptions, Input},
     record::{KEY_SEPARATOR, MAX_KEY_SIZE, Record, shown_key},
     spool::{MAX_RECORDS, OnDuplicate, Spool, UnknownOnDuplicate},
     spooled::SpooledRecords,
+    url::InputUrl,
     walk::Skipped,
 };
 use self::{
-    csv::CsvReader, folder::FolderReader, jsonl::JsonlReader, options::Format, parquet::ParquetReader,
-    sqlite::SqliteReader,
+    compression::Compression, csv::CsvReader, folder::FolderReader, jsonl::JsonlReader,
+    parquet::ParquetReader, postgres::PostgresReader, sqlite::SqliteReader, stdin::StdinReader, text::Text,
+    url::Scheme,
 };
 
 /// What [`Progress`] counts.
@@ -138,47 +153,53 @@ impl Iterator for Source {
 /// If the input cannot be opened, its format is unknown, or the options do not fit it. What is wrong with a row
 /// is an item of the [`Source`], [`IngestError::EmptyInput`] included.
 pub fn open(input: &Input, options: &IngestOptions) -> Result<Source, IngestError> {
-    let (reader, path, keyed) = match input {
+    let (reader, path, keyed): (Box<dyn Reader>, _, _) = match input {
         Input::Stdin => {
-            let path = Path::new("standard input");
-            options.check(path, Format::Jsonl)?;
-            // Not its lock, which could not move to another thread.
-            let stdin = BufReader::new(io::stdin());
-            let reader: Box<dyn Reader> = Box::new(JsonlReader::new(path, stdin, None, options)?);
-            (reader, path, !options.key.is_empty())
+            let reader = StdinReader::new(options)?;
+            (Box::new(reader), Path::new(StdinReader::NAME), !options.key.is_empty())
         }
+        Input::Url(url) => {
+            if url.scheme()? != Scheme::Postgres {
+                return Err(IngestError::NotFetched { path: url.shown().into() });
+            }
+            options.check(url.shown(), Format::Postgres)?;
+            let reader = PostgresReader::open(url, options)?;
+            (Box::new(reader), url.shown(), !options.key.is_empty())
+        }
+        Input::Fetched(fetched) => (fetched.open(options)?, fetched.shown(), !options.key.is_empty()),
         Input::Path(path) => {
-            let format = Format::of(path)?;
+            let (format, compression) = Format::of(path, options)?;
             options.check(path, format)?;
-            (
-                open_path(path, format, options)?,
-                path.as_path(),
-                !options.key.is_empty() || format == Format::Folder,
-            )
+            if format == Format::Folder {
+                (Box::new(FolderReader::open(path, options)?), path, true)
+            } else {
+                (open_file(path, path, format, compression, options)?, path, !options.key.is_empty())
+            }
         }
     };
     Ok(Source { reader, path: path.into(), keyed, rows: 0, ended: false })
 }
 
-fn open_path(path: &Path, format: Format, options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
-    Ok(match format {
-        Format::Csv => Box::new(CsvReader::open(path, options)?),
-        Format::Parquet => Box::new(ParquetReader::open(path, options)?),
-        Format::Jsonl => {
-            let (file, bytes) = open_file(path)?;
-            Box::new(JsonlReader::new(path, BufReader::with_capacity(1 << 16, file), Some(bytes), options)?)
-        }
-        Format::Sqlite => Box::new(SqliteReader::open(path, options)?),
-        Format::Folder => Box::new(FolderReader::open(path, options)?),
-    })
-}
-
-/// Opens a file; returns its length too.
-fn open_file(path: &Path) -> Result<(File, u64), IngestError> {
+/// A reader of the file at `at`; `path` is for messages.
+fn open_file(
+    at: &Path,
+    path: &Path,
+    format: Format,
+    compression: Option<Compression>,
+    options: &IngestOptions,
+) -> Result<Box<dyn Reader>, IngestError> {
     let unreadable = |source| IngestError::Unreadable { path: path.into(), source };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = File::open(at).map_err(unreadable)?;
     let bytes = file.metadata().map_err(unreadable)?.len();
-    Ok((file, bytes))
+    let text = |file| Text::new(file, Some(bytes), compression).map_err(unreadable);
+    Ok(match format {
+        Format::Csv => Box::new(CsvReader::new(path, text(file)?, options)?),
+        Format::Parquet => Box::new(ParquetReader::new(path, (file, bytes), options)?),
+        Format::Jsonl => Box::new(JsonlReader::new(path, text(file)?, options)),
+        // It opens the file itself, and would say less about why it cannot.
+        Format::Sqlite => Box::new(SqliteReader::open(at, path, options)?),
+        Format::Folder | Format::Postgres => return Err(IngestError::UnknownFormat { path: path.into() }),
+    })
 }
 
 /// The most bytes of a CSV row or a JSONL line. More is a file without line ends, or with a quote that never closes,

@@ -7,7 +7,7 @@ use std::{
     str::FromStr,
 };
 
-use super::IngestError;
+use super::{Fetched, Format, IngestError, url::InputUrl};
 
 /// The default of [`IngestOptions::max_value_size`], in bytes: one value that is longer than meant makes every record cost
 /// as much. The most that a table holds is [`hush_protocol::slot::MAX_VALUE_BYTES`].
@@ -18,24 +18,33 @@ pub const DEFAULT_MAX_VALUE_SIZE: u32 = 65_536;
 pub enum Input {
     /// A file, whose extension names its format, or a folder of files.
     Path(PathBuf),
-    /// JSONL on standard input.
+    /// Standard input.
     Stdin,
+    /// A database, or what has to be fetched before it is read ([`super::Fetch`]).
+    Url(InputUrl),
+    /// What was fetched.
+    Fetched(Fetched),
 }
 
 impl Input {
-    /// The path, and `-` for standard input.
+    /// The path, a URL without what is secret in it, or `-` for standard input.
     pub fn path(&self) -> &Path {
         match self {
             Self::Path(path) => path,
             Self::Stdin => Path::new("-"),
+            Self::Url(url) => url.shown(),
+            Self::Fetched(fetched) => fetched.shown(),
         }
     }
 }
 
 impl From<&OsStr> for Input {
-    /// `-` is standard input, everything else a path.
+    /// `-` is standard input, what has a scheme a URL, everything else a path.
     fn from(arg: &OsStr) -> Self {
-        if arg == "-" { Self::Stdin } else { Self::Path(arg.into()) }
+        if arg == "-" {
+            return Self::Stdin;
+        }
+        arg.to_str().and_then(InputUrl::of).map_or_else(|| Self::Path(arg.into()), Self::Url)
     }
 }
 
@@ -54,11 +63,13 @@ pub struct IngestOptions {
     pub key: Vec<String>,
     /// The columns of the value; none: all but the key columns.
     pub value: Vec<String>,
+    /// The format, where neither the name of the input nor its first bytes say it.
+    pub format: Option<Format>,
     /// The most bytes that a value may have.
     pub max_value_size: u32,
-    /// SQLite: the query whose rows are read.
+    /// SQLite, PostgreSQL: the query whose rows are read.
     pub sql: Option<String>,
-    /// SQLite: the table or view that is read; may be left out if there is only one.
+    /// SQLite, PostgreSQL: the table or view that is read; may be left out if there is only one.
     pub table: Option<String>,
     /// Folders: files and folders whose name starts with a dot are taken too.
     pub hidden: bool,
@@ -71,6 +82,7 @@ impl Default for IngestOptions {
         Self {
             key: Vec::new(),
             value: Vec::new(),
+            format: None,
             max_value_size: DEFAULT_MAX_VALUE_SIZE,
             sql: None,
             table: None,
@@ -95,6 +107,9 @@ impl IngestOptions {
                 );
             }
         }
+        if matches!(format, Format::Folder | Format::Postgres) && self.format.is_some() {
+            return refuse("--format", "applies to files and standard input only");
+        }
         if format != Format::Folder {
             if self.hidden {
                 return refuse("--hidden", "applies to folders only");
@@ -103,46 +118,17 @@ impl IngestOptions {
                 return refuse("--follow-links", "applies to folders only");
             }
         }
-        if format != Format::Sqlite {
+        if !matches!(format, Format::Sqlite | Format::Postgres) {
             if self.sql.is_some() {
-                return refuse("--sql", "applies to SQLite files only");
+                return refuse("--sql", "applies to SQLite files and PostgreSQL only");
             }
             if self.table.is_some() {
-                return refuse("--table", "applies to SQLite files only");
+                return refuse("--table", "applies to SQLite files and PostgreSQL only");
             }
         }
         if self.sql.is_some() && self.table.is_some() {
             return refuse("--sql", "and --table exclude each other; use one");
         }
         Ok(())
-    }
-}
-
-/// The formats of files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    Csv,
-    Parquet,
-    Jsonl,
-    Sqlite,
-    Folder,
-}
-
-impl Format {
-    /// The format of what is at `path`.
-    pub(super) fn of(path: &Path) -> Result<Self, IngestError> {
-        let metadata =
-            path.metadata().map_err(|source| IngestError::Unreadable { path: path.into(), source })?;
-        if metadata.is_dir() {
-            return Ok(Self::Folder);
-        }
-        let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
-        match extension.as_str() {
-            "csv" => Ok(Self::Csv),
-            "parquet" => Ok(Self::Parquet),
-            "jsonl" | "ndjson" => Ok(Self::Jsonl),
-            "sqlite" | "db" => Ok(Self::Sqlite),
-            _ => Err(IngestError::UnknownFormat { path: path.into() }),
-        }
     }
 }

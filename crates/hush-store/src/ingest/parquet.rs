@@ -14,7 +14,6 @@ use parquet::{column::reader::get_column_reader, errors::ParquetError, file::met
 use super::{
     IngestError, IngestOptions, MAX_KEY_SIZE, Place, Progress, ProgressUnit, Reader, Record,
     cell::Cell,
-    open_file,
     parquet_column::{ColumnValues, Kind},
     parquet_nested::{Entries, Field, NotJson, fields},
     parquet_pages::{Allowance, Pages, read_metadata},
@@ -51,8 +50,12 @@ pub(super) struct ParquetReader {
 }
 
 impl ParquetReader {
-    pub(super) fn open(path: &Path, options: &IngestOptions) -> Result<Self, IngestError> {
-        let (file, bytes) = open_file(path)?;
+    /// Reads from `file`, of so many bytes; `path` is for messages.
+    pub(super) fn new(
+        path: &Path,
+        (file, bytes): (File, u64),
+        options: &IngestOptions,
+    ) -> Result<Self, IngestError> {
         let metadata = guarded(path, || read_metadata(&file, bytes))?;
         let schema = metadata.file_metadata().schema_descr();
         let unsupported = |column: &str, kind: &'static str| IngestError::UnsupportedColumn {

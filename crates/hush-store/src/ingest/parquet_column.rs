@@ -309,7 +309,7 @@ fn bytes_cell(bytes: &[u8], meaning: Meaning) -> Result<Cell<'_>, Utf8Error> {
         Meaning::Float16 if bytes.len() == 2 => {
             Cell::Float32(float16(u16::from_le_bytes([bytes[0], bytes[1]])))
         }
-        _ => Cell::Binary(bytes),
+        _ => Cell::Binary(bytes.into()),
     })
 }
 

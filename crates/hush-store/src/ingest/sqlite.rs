@@ -15,7 +15,7 @@ use rusqlite::{
 
 use super::{
     IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record, cell::Cell,
-    open_file, record::Projection,
+    record::Projection,
 };
 
 /// Records that the reading thread is ahead.
@@ -33,12 +33,11 @@ pub(super) struct SqliteReader {
 }
 
 impl SqliteReader {
-    pub(super) fn open(path: &Path, options: &IngestOptions) -> Result<Self, IngestError> {
-        // SQLite would say less about why a file cannot be opened.
-        open_file(path)?;
+    /// Reads the file at `at`; `path` is for messages.
+    pub(super) fn open(at: &Path, path: &Path, options: &IngestOptions) -> Result<Self, IngestError> {
         let refused = |error: rusqlite::Error| refused(path, error);
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(refused)?;
+        let connection = Connection::open_with_flags(at, flags).map_err(refused)?;
         harden(&connection).map_err(refused)?;
         check_schema(&connection, path)?;
         let query = match &options.sql {
@@ -236,7 +235,7 @@ impl Scan {
                 ValueRef::Null => Cell::Null,
                 ValueRef::Integer(value) => Cell::Int(value),
                 ValueRef::Real(value) => Cell::Float(value),
-                ValueRef::Blob(bytes) => Cell::Binary(bytes),
+                ValueRef::Blob(bytes) => Cell::Binary(bytes.into()),
                 ValueRef::Text(bytes) => {
                     let text = std::str::from_utf8(bytes).map_err(|_| IngestError::BadUtf8 {
                         place: place(),

@@ -1,5 +1,6 @@
 //! Ingest: every format gives the records that its rules promise, and every wrong input the error that helps.
 
+mod compression;
 mod csv;
 mod folder;
 mod jsonl;
@@ -90,6 +91,8 @@ fn one_of_each_format() -> Vec<Fixture> {
         Fixture::new("t.csv", "id,name,note\n1,a,x\n2,b,\n"),
         Fixture::new("t.jsonl", jsonl),
         Fixture::new("t.NDJSON", jsonl),
+        Fixture::new("t.jsonl.gz", compression::gzip(jsonl)),
+        Fixture::new("t.jsonl.zst", compression::zstd(jsonl)),
         sqlite::small(),
         parquet::small(),
     ]

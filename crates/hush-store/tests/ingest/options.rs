@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hush_store::ingest::{IngestError, IngestOptions, Input, open};
+use hush_store::ingest::{Format, IngestError, IngestOptions, Input, open};
 
 use crate::{Fixture, one_of_each_format, options, pairs, read};
 
@@ -88,9 +88,9 @@ fn repeated_and_foreign_options_are_refused() {
         ));
         if !file.path.ends_with("t.db") {
             let sql = IngestOptions { sql: Some("select 1".into()), ..IngestOptions::default() };
-            assert!(file.error(&sql).ends_with(": --sql applies to SQLite files only"));
+            assert!(file.error(&sql).ends_with(": --sql applies to SQLite files and PostgreSQL only"));
             let table = IngestOptions { table: Some("t".into()), ..IngestOptions::default() };
-            assert!(file.error(&table).ends_with(": --table applies to SQLite files only"));
+            assert!(file.error(&table).ends_with(": --table applies to SQLite files and PostgreSQL only"));
         }
         let hidden = IngestOptions { hidden: true, ..IngestOptions::default() };
         assert!(file.error(&hidden).ends_with(": --hidden applies to folders only"));
@@ -108,6 +108,12 @@ fn unknown_formats_and_missing_files_are_refused() {
         assert!(message.starts_with(&format!("{name}: cannot tell the format")), "{message}");
         assert!(message.contains(".csv, .parquet, .jsonl, .ndjson, .sqlite, .db, a folder"), "{message}");
     }
+    let named = IngestOptions { format: Some("csv".parse().unwrap()), ..options("a", "") };
+    assert_eq!(Fixture::new("t", "a\n1\n").texts(&named), pairs(&[("1", "")]));
+    assert_eq!(
+        "xlsx".parse::<Format>().unwrap_err().to_string(),
+        "expected one of: csv, jsonl, parquet, sqlite"
+    );
     for name in ["/nowhere/t.csv", "/nowhere/t.parquet", "/nowhere/t.jsonl", "/nowhere/t.db"] {
         let error = read(&PathBuf::from(name), &IngestOptions::default()).unwrap_err();
         assert!(matches!(error, IngestError::Unreadable { .. }));

@@ -19,8 +19,7 @@ use super::{backends, bar, interrupt, rows::RowArgs, signing_key, threads};
 pub(crate) struct ApplyArgs {
     /// Folder of the table.
     dir: PathBuf,
-    /// Records that are new or have a new value: a .csv, .parquet, .jsonl or .sqlite file, a folder of files, or - for JSONL on
-    /// standard input.
+    /// Records that are new or have a new value, as `build` takes them: a file, a folder of files, or - for standard input.
     changes: Option<PathBuf>,
     /// Column of the key; several times for a key of several columns. Of a table that is looked up by row, the column of its
     /// number, from 0.

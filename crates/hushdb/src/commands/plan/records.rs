@@ -1,9 +1,9 @@
 //! The records that are planned for: read from an input, or described.
 
-use std::{collections::BTreeMap, error::Error, path::PathBuf};
+use std::{collections::BTreeMap, env, error::Error, path::PathBuf};
 
 use clap::Args;
-use hush_engine::{Progress, planner::Records};
+use hush_engine::{Progress, fetched, planner::Records};
 use hush_protocol::slot::MAX_VALUE_BYTES;
 use hush_store::ingest::{self, IngestOptions, Input, ProgressUnit};
 
@@ -17,8 +17,7 @@ const STEP: usize = 4096;
 /// What is planned for.
 #[derive(Args)]
 pub(super) struct RecordsArgs {
-    /// Records, as `build` takes them: a .csv, .parquet, .jsonl or .sqlite file, a folder of files, or - for JSONL
-    /// on standard input.
+    /// Records, as `build` takes them: a file, a folder of files, or - for standard input.
     #[arg(required_unless_present = "records", conflicts_with_all = ["records", "size", "lengths"])]
     input: Option<PathBuf>,
     /// Column of the key; with --records alone it says that they have keys.
@@ -70,7 +69,8 @@ impl RecordsArgs {
         };
         let options =
             IngestOptions { key: self.key, max_value_size: MAX_VALUE_BYTES as u32, ..self.rows.options() };
-        let mut source = ingest::open(&Input::from(input.as_os_str()), &options)?;
+        let input = fetched(&Input::from(input.as_os_str()), &options, &env::temp_dir(), progress)?;
+        let mut source = ingest::open(&input, &options)?;
         let read = source.progress();
         let unit = if matches!(read.unit, ProgressUnit::Bytes) { "bytes" } else { "rows" };
         progress.start("read", read.total.unwrap_or(0), unit);

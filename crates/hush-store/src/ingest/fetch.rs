@@ -1,0 +1,285 @@
+//! An input that is elsewhere is brought here first: as a file, which its reader may read here and there.
+
+use std::{
+    fmt,
+    io::{Seek, Write},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    },
+    thread,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use tempfile::NamedTempFile;
+use tokio::{
+    runtime::Builder,
+    time::{sleep, timeout},
+};
+
+use super::{
+    Format, IngestError, IngestOptions, Input, Reader,
+    compression::Compression,
+    remote::{Refused, Remote},
+    spool::spool_error,
+    url::{InputUrl, Scheme},
+};
+
+/// How long a step waits for bytes.
+const STEP: Duration = Duration::from_millis(100);
+/// How long a server may be silent.
+const SILENCE: Duration = Duration::from_secs(60);
+/// How often it is asked again without a byte in between: one that has never answered, and one that has.
+const FIRST_ATTEMPTS: u32 = 2;
+const ATTEMPTS: u32 = 8;
+/// How long after the first failure; after each further one twice as long.
+const PAUSE: Duration = Duration::from_millis(200);
+/// Pieces that have come and are not written yet.
+const PIECES_AHEAD: usize = 16;
+
+/// A file that came from elsewhere. It is removed with the last input that is it.
+#[derive(Clone)]
+pub struct Fetched(Arc<Inner>);
+
+struct Inner {
+    url: InputUrl,
+    file: NamedTempFile,
+    format: Format,
+    compression: Option<Compression>,
+}
+
+impl Fetched {
+    /// Where it came from, without what is secret in it.
+    pub(super) fn shown(&self) -> &Path {
+        self.0.url.shown()
+    }
+
+    pub(super) fn open(&self, options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
+        let Inner { file, format, compression, .. } = &*self.0;
+        super::open_file(file.path(), self.shown(), *format, *compression, options)
+    }
+}
+
+impl PartialEq for Fetched {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Fetched {}
+
+impl fmt::Debug for Fetched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fetched({})", self.shown().display())
+    }
+}
+
+/// An input that is being fetched. A thread of its own asks for it.
+pub struct Fetch {
+    inner: Inner,
+    dir: PathBuf,
+    events: Receiver<Event>,
+    has_begun: bool,
+    /// Bytes that are here.
+    here: u64,
+    size: Option<u64>,
+}
+
+enum Event {
+    /// The object begins, of so many bytes if that is known: what came before is of no use.
+    Begin(Option<u64>),
+    Bytes(Bytes),
+    End,
+    Refused(Refused),
+}
+
+/// What is fetched, how it is read, and where it is.
+struct Kind {
+    scheme: Scheme,
+    format: Format,
+    compression: Option<Compression>,
+}
+
+impl Kind {
+    /// `None` for an input that is read where it is.
+    fn of<'i>(
+        input: &'i Input,
+        options: &IngestOptions,
+    ) -> Result<Option<(&'i InputUrl, Self)>, IngestError> {
+        let Input::Url(url) = input else { return Ok(None) };
+        let scheme = url.scheme()?;
+        if scheme == Scheme::Postgres {
+            return Ok(None);
+        }
+        let (format, compression) = Format::of_name(url.shown(), options)?;
+        options.check(url.shown(), format)?;
+        Ok(Some((url, Self { scheme, format, compression })))
+    }
+}
+
+impl Fetch {
+    /// Whether an input has to be fetched before it is opened.
+    ///
+    /// # Errors
+    /// If its URL leads nowhere, its name does not say the format, or the options do not fit that.
+    pub fn is_needed(input: &Input, options: &IngestOptions) -> Result<bool, IngestError> {
+        Ok(Kind::of(input, options)?.is_some())
+    }
+
+    /// Begins to fetch an input to a file in `dir`; `None` if it is read where it is.
+    ///
+    /// # Errors
+    /// As [`Fetch::is_needed`], and if there can be no file.
+    pub fn begin(input: &Input, options: &IngestOptions, dir: &Path) -> Result<Option<Self>, IngestError> {
+        let Some((url, Kind { scheme, format, compression })) = Kind::of(input, options)? else {
+            return Ok(None);
+        };
+        let failed = |source| spool_error(dir, source);
+        let file = NamedTempFile::new_in(dir).map_err(failed)?;
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let remote = Remote::of(url, scheme).map_err(|refused| unfetched(url, refused))?;
+        let (sender, events) = sync_channel(PIECES_AHEAD);
+        thread::spawn(move || runtime.block_on(Download::new(sender).run(&remote)));
+        let inner = Inner { url: url.clone(), file, format, compression };
+        Ok(Some(Self { inner, dir: dir.into(), events, has_begun: false, here: 0, size: None }))
+    }
+
+    /// Whether the server has answered.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Bytes of all of it, if the answer says so.
+    pub fn size(&self) -> Option<u64> {
+        self.size
+    }
+
+    /// Bytes that are here.
+    pub fn here(&self) -> u64 {
+        self.here
+    }
+
+    /// Waits for bytes, a tenth of a second at most; `false` at the end. After an interruption it goes on behind the bytes that are
+    /// here, or from the beginning where the server cannot do that.
+    ///
+    /// # Errors
+    /// If the object is another one meanwhile, if the server does not come back, or if the disk is full.
+    pub fn step(&mut self) -> Result<bool, IngestError> {
+        let dir = &self.dir;
+        let file = self.inner.file.as_file_mut();
+        match self.events.recv_timeout(STEP) {
+            Ok(Event::Begin(size)) => {
+                (self.has_begun, self.here, self.size) = (true, 0, size);
+                file.set_len(0).and_then(|()| file.rewind()).map_err(|source| spool_error(dir, source))?;
+            }
+            Ok(Event::Bytes(bytes)) => {
+                file.write_all(&bytes).map_err(|source| spool_error(dir, source))?;
+                self.here += bytes.len() as u64;
+            }
+            Ok(Event::End) => return Ok(false),
+            Ok(Event::Refused(refused)) => return Err(unfetched(&self.inner.url, refused)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                let refused = Refused::for_now("it ended without a reason");
+                return Err(unfetched(&self.inner.url, refused));
+            }
+        }
+        Ok(true)
+    }
+
+    /// The input, once it is here.
+    pub fn finish(self) -> Input {
+        Input::Fetched(Fetched(self.inner.into()))
+    }
+}
+
+fn unfetched(url: &InputUrl, refused: Refused) -> IngestError {
+    let Refused { message, advice } = refused;
+    IngestError::Unfetched {
+        path: url.shown().into(),
+        message,
+        advice: advice.unwrap_or("run the build again"),
+    }
+}
+
+/// Nobody wants it any more.
+struct GivenUp;
+
+/// What a thread has got of an object.
+struct Download {
+    events: SyncSender<Event>,
+    here: u64,
+    size: Option<u64>,
+    version: Option<String>,
+    /// Failures since the last byte.
+    failures: u32,
+}
+
+impl Download {
+    fn new(events: SyncSender<Event>) -> Self {
+        Self { events, here: 0, size: None, version: None, failures: 0 }
+    }
+
+    async fn run(mut self, remote: &Remote) {
+        loop {
+            let last = match self.attempt(remote).await {
+                Ok(Ok(())) => Event::End,
+                Err(GivenUp) => return,
+                Ok(Err(refused)) if refused.advice.is_none() && self.failures < self.attempts() => {
+                    sleep(PAUSE * (1 << self.failures)).await;
+                    self.failures += 1;
+                    continue;
+                }
+                Ok(Err(refused)) => Event::Refused(refused),
+            };
+            // Nobody waits for it if the build was given up.
+            let _ = self.events.send(last);
+            return;
+        }
+    }
+
+    fn attempts(&self) -> u32 {
+        if self.here == 0 { FIRST_ATTEMPTS } else { ATTEMPTS }
+    }
+
+    fn send(&self, event: Event) -> Result<(), GivenUp> {
+        self.events.send(event).map_err(|_| GivenUp)
+    }
+
+    /// Goes on until the object is here, or its server fails.
+    async fn attempt(&mut self, remote: &Remote) -> Result<Result<(), Refused>, GivenUp> {
+        // What has no version may be anything by now.
+        let start = if self.version.is_some() { self.here } else { 0 };
+        let part = match timeout(SILENCE, remote.clone().get(start, self.version.clone())).await {
+            Ok(Ok(part)) => part,
+            Ok(Err(refused)) => return Ok(Err(refused)),
+            Err(_) => return Ok(Err(Refused::for_now("the server is silent"))),
+        };
+        if part.start > 0 && (part.size, &part.version) != (self.size, &self.version) {
+            return Ok(Err(Refused::changed()));
+        }
+        if part.start == 0 {
+            (self.here, self.size, self.version) = (0, part.size, part.version);
+            self.send(Event::Begin(self.size))?;
+        }
+        let mut bytes = part.bytes;
+        loop {
+            match timeout(SILENCE, bytes.next()).await {
+                Ok(Some(Ok(piece))) => {
+                    self.here += piece.len() as u64;
+                    self.failures = 0;
+                    self.send(Event::Bytes(piece))?;
+                }
+                Ok(Some(Err(refused))) => return Ok(Err(refused)),
+                Ok(None) if self.size.is_some_and(|size| self.here < size) => {
+                    return Ok(Err(Refused::for_now("the server ended it too soon")));
+                }
+                Ok(None) => return Ok(Ok(())),
+                Err(_) => return Ok(Err(Refused::for_now("the server is silent"))),
+            }
+        }
+    }
+}

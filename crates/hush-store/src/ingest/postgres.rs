@@ -1,0 +1,286 @@
+//! PostgreSQL: the rows of a table or of a query, copied out within one snapshot of the database.
+
+use std::{
+    error::Error as _,
+    path::{Path, PathBuf},
+    pin::Pin,
+};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream::ReadyChunks};
+use hush_protocol::fields::Fields;
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::{Client, CopyOutStream, Error, error::SqlState};
+
+use super::{
+    IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record,
+    postgres_row::{Kind, NoCell, Row},
+    postgres_settings::Settings,
+    record::Projection,
+    url::InputUrl,
+};
+
+/// Rows that are taken at a time, if so many have come.
+const ROWS_AHEAD: usize = 256;
+/// Tables that are looked at for the one that is asked for.
+const MAX_TABLES: i64 = 100_000;
+
+/// Nothing is written, all rows are of one moment, and their text is that of this program whatever the server has as its own. The
+/// order of rows that nothing orders is that of the table, so that a build that was interrupted finds it again.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; \
+    SET LOCAL datestyle = 'ISO'; SET LOCAL timezone = 'UTC'; SET LOCAL intervalstyle = 'iso_8601'; \
+    SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 3; SET LOCAL client_encoding = 'UTF8'; \
+    SET LOCAL synchronize_seqscans = off; SET LOCAL max_parallel_workers_per_gather = 0; \
+    SET LOCAL statement_timeout = 0";
+
+/// Tables, views and what else has rows, those that need no schema before their name first; and about how many rows each has.
+const TABLES: &str = "SELECT n.nspname::text, c.relname::text, pg_table_is_visible(c.oid), c.reltuples::float8 \
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND NOT c.relispartition \
+    AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' \
+    ORDER BY 3 DESC, 1, 2 LIMIT $1";
+
+/// Reads the rows of a PostgreSQL query.
+pub(super) struct PostgresReader {
+    path: PathBuf,
+    /// Rows that have come and are not read yet, the next one last.
+    come: Vec<Result<Bytes, Error>>,
+    rows: Pin<Box<ReadyChunks<CopyOutStream>>>,
+    /// Keeps the connection open.
+    _client: Client,
+    runtime: Runtime,
+    projection: Projection,
+    /// Of the columns of the query: where it is in a row, and its kind; `None` for one that is not in use.
+    columns: Vec<Option<(usize, Kind)>>,
+    row: Row,
+    number: u64,
+    total: Option<u64>,
+}
+
+impl PostgresReader {
+    pub(super) fn open(url: &InputUrl, options: &IngestOptions) -> Result<Self, IngestError> {
+        let path = url.shown();
+        let settings = Settings::of(url).map_err(|message| IngestError::Postgres {
+            path: path.into(),
+            message,
+            advice: "write the URL as postgres://USER@HOST:PORT/DATABASE",
+        })?;
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|source| IngestError::Unreadable { path: path.into(), source })?;
+        let opened = runtime.block_on(open(&settings, path, options))?;
+        let Opened { client, rows, projection, columns, total } = opened;
+        Ok(Self {
+            path: path.into(),
+            come: Vec::new(),
+            rows: Box::pin(rows.ready_chunks(ROWS_AHEAD)),
+            _client: client,
+            runtime,
+            projection,
+            columns,
+            row: Row::default(),
+            number: 0,
+            total,
+        })
+    }
+
+    fn place(&self) -> Place {
+        Place { path: self.path.clone(), row: self.number, line: None }
+    }
+
+    fn record(&mut self, line: &[u8]) -> Result<Record, IngestError> {
+        let refused = |number: u64, what: &str, advice| IngestError::Postgres {
+            path: self.path.clone(),
+            message: format!("row {number}{what}"),
+            advice,
+        };
+        if line.len() as u64 > MAX_ROW_SIZE {
+            let what = format!(" is longer than {MAX_ROW_SIZE} bytes");
+            return Err(refused(self.number, &what, "leave its long columns out with --value"));
+        }
+        if !self.row.read(line, self.columns.iter().flatten().count()) {
+            return Err(refused(self.number, " does not have the columns of the others", AGAIN));
+        }
+        self.projection.record(
+            || self.place(),
+            |column| {
+                let (field, kind) = self.columns[column.index].expect("it is in use");
+                self.row.cell(field, kind).map_err(|reason| match reason {
+                    NoCell::Utf8 => {
+                        IngestError::BadUtf8 { place: self.place(), column: Some(column.name.clone()) }
+                    }
+                    NoCell::Form => refused(
+                        self.number,
+                        &format!(", column \"{}\": the server writes it in another form", column.name),
+                        "convert it to text with --sql",
+                    ),
+                })
+            },
+        )
+    }
+}
+
+impl Iterator for PostgresReader {
+    type Item = Result<Record, IngestError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.come.is_empty() {
+            self.come = self.runtime.block_on(self.rows.next())?;
+            self.come.reverse();
+        }
+        match self.come.pop()? {
+            Ok(line) => {
+                self.number += 1;
+                Some(self.record(&line))
+            }
+            Err(error) => Some(Err(refused(&self.path, &error, None))),
+        }
+    }
+}
+
+impl Reader for PostgresReader {
+    fn progress(&self) -> Progress {
+        Progress { read: self.number, total: self.total, unit: ProgressUnit::Rows }
+    }
+
+    fn fields(&self) -> Option<Fields> {
+        self.projection.fields()
+    }
+}
+
+/// A query that runs.
+struct Opened {
+    client: Client,
+    rows: CopyOutStream,
+    projection: Projection,
+    columns: Vec<Option<(usize, Kind)>>,
+    total: Option<u64>,
+}
+
+async fn open(settings: &Settings, path: &Path, options: &IngestOptions) -> Result<Opened, IngestError> {
+    let left_out = settings.left_out.as_deref();
+    let connected = settings.config.connect(settings.tls.clone()).await;
+    let (client, connection) = connected.map_err(|error| refused(path, &error, left_out))?;
+    // What ends the connection, whoever waits for an answer is told too.
+    tokio::spawn(connection);
+    let failed = |error: Error| refused(path, &error, None);
+    client.batch_execute(BEGIN).await.map_err(failed)?;
+    let (query, total) = match &options.sql {
+        Some(sql) => (sql.trim_end_matches(|c: char| c.is_whitespace() || c == ';').to_owned(), None),
+        None => choose_table(&client, path, options).await?,
+    };
+    let statement = client.prepare(&query).await.map_err(failed)?;
+    let names: Vec<String> = statement.columns().iter().map(|column| column.name().to_owned()).collect();
+    if names.is_empty() {
+        let reason = "returns no columns; write a SELECT";
+        return Err(IngestError::Option { path: path.into(), option: "--sql", reason });
+    }
+    let projection = Projection::new(path, &names, options)?;
+    let mut used: Vec<usize> = projection.columns().map(|column| column.index).collect();
+    used.sort_unstable();
+    used.dedup();
+    let mut columns = vec![None; names.len()];
+    let mut list = Vec::new();
+    for (field, &index) in used.iter().enumerate() {
+        let kind = Kind::of(statement.columns()[index].type_());
+        let name = quoted(&names[index]);
+        list.push(if kind == Kind::Nested { format!("to_json(q.{name})") } else { format!("q.{name}") });
+        columns[index] = Some((field, kind));
+    }
+    let list = list.join(", ");
+    // A comment may end the query.
+    let copy = format!("COPY (SELECT {list} FROM ({query}\n) AS q) TO STDOUT");
+    let rows = client.copy_out(&copy).await.map_err(failed)?;
+    Ok(Opened { client, rows, projection, columns, total })
+}
+
+/// The query of the rows of a table, and about how many there are.
+async fn choose_table(
+    client: &Client,
+    path: &Path,
+    options: &IngestOptions,
+) -> Result<(String, Option<u64>), IngestError> {
+    let found = client.query(TABLES, &[&MAX_TABLES]).await.map_err(|error| refused(path, &error, None))?;
+    let mut tables = Vec::new();
+    for row in &found {
+        let get = || Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?));
+        let (schema, name, visible, rows): (String, String, bool, f64) =
+            get().map_err(|error: Error| refused(path, &error, None))?;
+        let query = format!("SELECT * FROM {}.{}", quoted(&schema), quoted(&name));
+        let shown = if visible { name.clone() } else { format!("{schema}.{name}") };
+        tables.push((shown, format!("{schema}.{name}"), query, (rows >= 1.0).then_some(rows as u64)));
+    }
+    let chosen = match &options.table {
+        Some(asked) => tables.iter().find(|(shown, full, ..)| asked == shown || asked == full),
+        None => <&[_; 1]>::try_from(&tables[..]).ok().map(|[only]| only),
+    };
+    if let Some((_, _, query, rows)) = chosen {
+        return Ok((query.clone(), *rows));
+    }
+    let mut tables: Vec<String> = tables.into_iter().map(|(shown, ..)| shown).collect();
+    if let Some(asked) = &options.table {
+        tables.sort_by_key(|name| strsim::damerau_levenshtein(name, asked));
+    }
+    Err(IngestError::NoTable { path: path.into(), tables })
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+const AGAIN: &str = "run the build again";
+
+/// What the server, or the way to it, refused. `left_out` says which passwords were not looked at.
+fn refused(path: &Path, error: &Error, left_out: Option<&str>) -> IngestError {
+    let (mut message, advice) = match error.as_db_error() {
+        Some(refusal) => {
+            let hint = refusal.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+            (format!("{}{hint}", refusal.message()), advice(refusal.code()))
+        }
+        None => {
+            let message = chain(error);
+            let advice = match &message {
+                text if text.contains("password missing") => PASSWORD,
+                text if text.contains("TLS") => {
+                    "sslmode says what is checked, sslrootcert which authority may sign"
+                }
+                text if text.contains("connecting") || text.contains("timeout") => {
+                    "check the host and the port, and that the server runs and lets this machine in"
+                }
+                text if error.is_closed() || text.contains("communicating") => AGAIN,
+                _ => "check the URL",
+            };
+            (message, advice)
+        }
+    };
+    if let Some(left_out) = left_out {
+        message = format!("{message} ({left_out})");
+    }
+    IngestError::Postgres { path: path.into(), message, advice }
+}
+
+const PASSWORD: &str = "give the password in PGPASSWORD, in ~/.pgpass or in the URL";
+
+fn advice(code: &SqlState) -> &'static str {
+    match *code {
+        SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => PASSWORD,
+        SqlState::INVALID_CATALOG_NAME => "the last part of the URL names the database",
+        SqlState::INSUFFICIENT_PRIVILEGE => {
+            "let a user who may read it build, or ask its owner for GRANT SELECT"
+        }
+        SqlState::READ_ONLY_SQL_TRANSACTION => "write a SELECT: nothing is changed",
+        SqlState::TOO_MANY_CONNECTIONS | SqlState::CANNOT_CONNECT_NOW | SqlState::ADMIN_SHUTDOWN => AGAIN,
+        SqlState::T_R_SERIALIZATION_FAILURE => AGAIN,
+        _ => "correct --sql or --table",
+    }
+}
+
+/// An error and what it came of.
+pub(super) fn chain(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}

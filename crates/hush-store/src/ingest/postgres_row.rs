@@ -1,0 +1,186 @@
+//! A row as PostgreSQL copies it out, in its text format (PostgreSQL 17, COPY, "Text Format"), and its fields as cells.
+
+use std::{borrow::Cow, ops::Range};
+
+use serde_json::value::RawValue;
+use tokio_postgres::types::{Kind as TypeKind, Type};
+
+use super::{cell::Cell, jsonl::field_cell};
+
+/// How the text of a field becomes a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Bool,
+    /// Decimal digits, or `NaN` or `Infinity`.
+    Number,
+    Float,
+    Float32,
+    Binary,
+    Json,
+    Time,
+    Timestamp,
+    /// An array or a row, which the server writes as JSON.
+    Nested,
+}
+
+impl Kind {
+    pub(super) fn of(own: &Type) -> Self {
+        match *own {
+            Type::BOOL => Self::Bool,
+            Type::INT2 | Type::INT4 | Type::INT8 | Type::OID | Type::NUMERIC => Self::Number,
+            Type::FLOAT4 => Self::Float32,
+            Type::FLOAT8 => Self::Float,
+            Type::BYTEA => Self::Binary,
+            Type::JSON | Type::JSONB => Self::Json,
+            Type::TIME => Self::Time,
+            Type::TIMESTAMP | Type::TIMESTAMPTZ => Self::Timestamp,
+            _ if own.oid() == Type::RECORD.oid() => Self::Nested,
+            _ => match own.kind() {
+                TypeKind::Array(_) | TypeKind::Composite(_) => Self::Nested,
+                TypeKind::Domain(base) => Self::of(base),
+                _ => Self::Text,
+            },
+        }
+    }
+}
+
+/// Why there is no cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoCell {
+    Utf8,
+    /// Not as the server writes fields of this type.
+    Form,
+}
+
+/// The fields of a row.
+#[derive(Default)]
+pub(super) struct Row {
+    bytes: Vec<u8>,
+    /// `None` is null.
+    fields: Vec<Option<Range<usize>>>,
+}
+
+impl Row {
+    /// Takes a line apart; whether it has `fields` fields.
+    pub(super) fn read(&mut self, line: &[u8], fields: usize) -> bool {
+        self.bytes.clear();
+        self.fields.clear();
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        for field in line.split(|&byte| byte == b'\t') {
+            let start = self.bytes.len();
+            if field == b"\\N" {
+                self.fields.push(None);
+                continue;
+            }
+            let mut escaped = false;
+            for &byte in field {
+                if escaped {
+                    self.bytes.push(match byte {
+                        b'b' => 0x08,
+                        b'f' => 0x0c,
+                        b'n' => b'\n',
+                        b'r' => b'\r',
+                        b't' => b'\t',
+                        b'v' => 0x0b,
+                        byte => byte,
+                    });
+                    escaped = false;
+                } else if byte == b'\\' {
+                    escaped = true;
+                } else {
+                    self.bytes.push(byte);
+                }
+            }
+            self.fields.push(Some(start..self.bytes.len()));
+        }
+        self.fields.len() == fields
+    }
+
+    /// A field as a cell.
+    pub(super) fn cell(&self, field: usize, kind: Kind) -> Result<Cell<'_>, NoCell> {
+        let Some(range) = self.fields[field].clone() else { return Ok(Cell::Null) };
+        let bytes = &self.bytes[range];
+        let text = std::str::from_utf8(bytes).map_err(|_| NoCell::Utf8)?;
+        Ok(match kind {
+            Kind::Text => Cell::Text(text.into()),
+            Kind::Bool => match text {
+                "t" => Cell::Bool(true),
+                "f" => Cell::Bool(false),
+                _ => return Err(NoCell::Form),
+            },
+            // JSON has neither NaN nor infinity.
+            Kind::Number if matches!(text, "NaN" | "Infinity" | "-Infinity") => Cell::Text(text.into()),
+            Kind::Number => Cell::Json(json(text)?.into()),
+            Kind::Float => Cell::Float(text.parse().map_err(|_| NoCell::Form)?),
+            Kind::Float32 => Cell::Float32(text.parse().map_err(|_| NoCell::Form)?),
+            Kind::Binary => {
+                let digits = text.strip_prefix("\\x").ok_or(NoCell::Form)?;
+                Cell::Binary(hex::decode(digits).map_err(|_| NoCell::Form)?.into())
+            }
+            Kind::Json | Kind::Nested => field_cell(json(text)?).map_err(|_| NoCell::Form)?,
+            Kind::Time => Cell::Text(micros(text)),
+            Kind::Timestamp => Cell::Text(timestamp(text)),
+        })
+    }
+}
+
+/// What is JSON.
+fn json(text: &str) -> Result<&str, NoCell> {
+    serde_json::from_str::<&RawValue>(text).map(RawValue::get).map_err(|_| NoCell::Form)
+}
+
+/// A time with the six digits of microseconds, as other readers write them, or without a fraction.
+fn micros(text: &str) -> Cow<'_, str> {
+    const DIGITS: usize = 6;
+    let Some((seconds, rest)) = text.split_once('.') else { return text.into() };
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let (fraction, zone) = rest.split_at(end);
+    format!("{seconds}.{fraction:0<DIGITS$}{zone}").into()
+}
+
+/// A timestamp in the ISO style, in UTC if it is with a time zone: `2024-02-29 12:00:00.25+00`. Infinity, and years before Christ,
+/// stay as PostgreSQL writes them.
+fn timestamp(text: &str) -> Cow<'_, str> {
+    if !text.starts_with(|c: char| c.is_ascii_digit()) || text.ends_with("BC") {
+        return text.into();
+    }
+    let (text, zone) = text.strip_suffix("+00").map_or((text, ""), |text| (text, "Z"));
+    format!("{}{zone}", micros(&text.replacen(' ', "T", 1))).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_taken_apart() {
+        let mut row = Row::default();
+        assert!(row.read(b"a\\tb\\\\N\t\\N\t\t\\x\n", 4));
+        assert_eq!(row.cell(0, Kind::Text), Ok(Cell::Text("a\tb\\N".into())));
+        assert_eq!(row.cell(1, Kind::Binary), Ok(Cell::Null));
+        assert_eq!(row.cell(2, Kind::Text), Ok(Cell::Text("".into())));
+        assert_eq!(row.cell(3, Kind::Bool), Err(NoCell::Form));
+        assert!(!row.read(b"a\tb\n", 1));
+        assert!(row.read(b"\xff\t1e400\t\\\\x0\tyes", 4));
+        assert_eq!(row.cell(0, Kind::Text), Err(NoCell::Utf8));
+        for (field, kind) in [(2, Kind::Binary), (3, Kind::Json), (3, Kind::Number), (3, Kind::Float)] {
+            assert_eq!(row.cell(field, kind), Err(NoCell::Form), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn times_have_six_digits_or_no_fraction() {
+        for (text, expected) in [
+            ("2024-02-29 12:00:00", "2024-02-29T12:00:00"),
+            ("2024-02-29 12:00:00.25", "2024-02-29T12:00:00.250000"),
+            ("2024-02-29 12:00:00.123456+00", "2024-02-29T12:00:00.123456Z"),
+            ("12024-02-29 12:00:00+00", "12024-02-29T12:00:00Z"),
+            ("infinity", "infinity"),
+            ("0044-03-15 12:00:00 BC", "0044-03-15 12:00:00 BC"),
+        ] {
+            assert_eq!(timestamp(text), expected);
+        }
+        assert_eq!(micros("12:00:00.5"), "12:00:00.500000");
+    }
+}

@@ -1,0 +1,76 @@
+//! Standard input: what it is, its first bytes or `--format` say.
+
+use std::{io, path::Path};
+
+use hush_protocol::fields::Fields;
+
+use super::{
+    Format, IngestError, IngestOptions, Progress, ProgressUnit, Reader, Record, csv::CsvReader,
+    jsonl::JsonlReader, text::Text,
+};
+
+/// Reads standard input. Nothing is read before the first record is asked for: who writes it may take a while.
+pub(super) enum StdinReader {
+    /// Not begun.
+    Waiting(IngestOptions),
+    Reading(Box<dyn Reader>),
+}
+
+impl StdinReader {
+    /// By what messages call it.
+    pub(super) const NAME: &str = "standard input";
+
+    pub(super) fn new(options: &IngestOptions) -> Result<Self, IngestError> {
+        let path = Path::new(Self::NAME);
+        let format = options.format.unwrap_or(Format::Jsonl);
+        options.check(path, format)?;
+        if !matches!(format, Format::Csv | Format::Jsonl) {
+            let reason = "of standard input is csv or jsonl; write the input to a file first";
+            return Err(IngestError::Option { path: path.into(), option: "--format", reason });
+        }
+        Ok(Self::Waiting(options.clone()))
+    }
+}
+
+/// A reader of what comes.
+fn begin(options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
+    let path = Path::new(StdinReader::NAME);
+    let unreadable = |source| IngestError::Unreadable { path: path.into(), source };
+    // Not its lock, which could not move to another thread.
+    let text = Text::new(io::stdin(), None, None).map_err(unreadable)?;
+    Ok(match options.format {
+        Some(Format::Csv) => Box::new(CsvReader::new(path, text, options)?),
+        _ => Box::new(JsonlReader::new(path, text, options)),
+    })
+}
+
+impl Iterator for StdinReader {
+    type Item = Result<Record, IngestError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Self::Waiting(options) = self {
+            match begin(options) {
+                Ok(reader) => *self = Self::Reading(reader),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let Self::Reading(reader) = self else { return None };
+        reader.next()
+    }
+}
+
+impl Reader for StdinReader {
+    fn progress(&self) -> Progress {
+        match self {
+            Self::Waiting(_) => Progress { read: 0, total: None, unit: ProgressUnit::Bytes },
+            Self::Reading(reader) => reader.progress(),
+        }
+    }
+
+    fn fields(&self) -> Option<Fields> {
+        match self {
+            Self::Waiting(_) => None,
+            Self::Reading(reader) => reader.fields(),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The bytes of a text: of a file or of standard input, decompressed where they are compressed.
+
+use std::{
+    io::{self, BufRead, Read},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use super::{
+    Progress, ProgressUnit,
+    compression::{Compression, MAGIC_BYTES, buffered, peek},
+};
+
+/// A text to be read once, from its beginning to its end.
+pub(super) struct Text {
+    bytes: Box<dyn BufRead + Send>,
+    /// Bytes of the input that have been read: compressed ones, if it is compressed.
+    read: Arc<AtomicU64>,
+    total: Option<u64>,
+}
+
+impl Text {
+    /// The text of an input, `total` bytes long if that is known. `compression` is what its name says; where that says nothing, the
+    /// first bytes do.
+    pub(super) fn new(
+        input: impl Read + Send + 'static,
+        total: Option<u64>,
+        compression: Option<Compression>,
+    ) -> io::Result<Self> {
+        let read = Arc::new(AtomicU64::new(0));
+        let (head, input) = peek(Counted { input, read: read.clone() }, MAGIC_BYTES)?;
+        let bytes: Box<dyn BufRead + Send> = match compression.or(Compression::of_head(&head)) {
+            Some(compression) => Box::new(buffered(compression.decompress(buffered(input))?)),
+            None => Box::new(buffered(input)),
+        };
+        Ok(Self { bytes, read, total })
+    }
+
+    /// How much of the input has been read.
+    pub(super) fn progress(&self) -> Progress {
+        Progress { read: self.read.load(Relaxed), total: self.total, unit: ProgressUnit::Bytes }
+    }
+}
+
+impl Read for Text {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.bytes.read(buffer)
+    }
+}
+
+impl BufRead for Text {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.bytes.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.bytes.consume(count);
+    }
+}
+
+/// Counts the bytes that are read.
+struct Counted<R> {
+    input: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        self.read.fetch_add(count as u64, Relaxed);
+        Ok(count)
+    }
+}

@@ -1,0 +1,114 @@
+"""Tables from object stores and web servers, over connections that break too."""
+
+import gzip
+import random
+import sqlite3
+
+from harness import HushTest
+from remote import S3, Breaking, Web
+
+# Not to be compressed.
+ROWS = [(f"key {i}", random.Random(i).randbytes(500).hex()) for i in range(2000)]
+CSV = ("k,v\n" + "".join(f"{k},{v}\n" for k, v in ROWS)).encode()
+
+
+class FromElsewhere(HushTest):
+    def found(self, table, *keys):
+        with self.serve(table) as (url, _):
+            return [answer.get("value") for answer in self.get(url, *keys)[1]]
+
+    def check(self, table):
+        wanted = [ROWS[0], ROWS[1234], ROWS[-1]]
+        self.assertEqual(self.found(table, *(k for k, _ in wanted)), [v for _, v in wanted])
+
+    def run_build(self, source, *args, env, name="table"):
+        """Builds a table that must succeed; what the build said."""
+        result = self.hushdb("build", source, "--key", "k", "--out", self.dir / name, *args, env={**self.env, **env})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stderr
+
+    def test_an_s3_server(self):
+        with S3(self.dir / "s3") as s3:
+            (s3.bucket / "sub folder").mkdir()
+            (s3.bucket / "sub folder" / "rows.csv.gz").write_bytes(gzip.compress(CSV))
+            size = (s3.bucket / "sub folder" / "rows.csv.gz").stat().st_size
+            said = self.run_build("s3://bucket/sub folder/rows.csv.gz", env=s3.env(), name="gz")
+            self.assertIn(f"s3://bucket/sub folder/rows.csv.gz: {size / 2**20:.2f} MiB to fetch\n", said)
+            self.assertRegex(said, rf"(?m)^fetch +{size} bytes in ")
+            self.assertLess(said.index("to fetch"), said.index("read "))
+            self.check(self.dir / "gz")
+            self.assertEqual(list(self.dir.glob(".gz*")), [])
+            with sqlite3.connect(s3.bucket / "rows.db") as database:
+                database.execute("CREATE TABLE one (k TEXT, v TEXT)")
+                database.executemany("INSERT INTO one VALUES (?, ?)", ROWS)
+            self.run_build("s3://bucket/rows.db", "--table", "one", "--updatable", env=s3.env())
+            self.check(self.dir / "table")
+            (s3.bucket / "changes.jsonl").write_text('{"v": "new", "k": "key 0"}\n')
+            applied = self.hushdb("apply", self.dir / "table", "s3://bucket/changes.jsonl", "--key", "k",
+                                  env={**self.env, **s3.env()})
+            self.assertEqual(applied.returncode, 0, applied.stderr)
+            self.assertEqual(self.found(self.dir / "table", "key 0"), ["new"])
+
+    def test_broken_connections_are_gone_on_with(self):
+        with S3(self.dir / "s3") as s3, Breaking(s3.port, [600_000, 700_000, 100]) as proxy:
+            (s3.bucket / "rows.csv").write_bytes(CSV)
+            self.run_build("s3://bucket/rows.csv", env=s3.env(proxy.port))
+            self.check(self.dir / "table")
+            starts = sorted(proxy.starts())
+            self.assertEqual(starts[0], 0)
+            self.assertEqual(len([start for start in starts if start > 1_200_000]), 2, starts)
+            # Not much came twice.
+            self.assertLess(proxy.answered, len(CSV) + 200_000)
+
+    def test_objects_that_change_meanwhile_are_refused(self):
+        with S3(self.dir / "s3") as s3, Breaking(s3.port, [600_000]) as proxy:
+            path = s3.bucket / "rows.csv"
+            path.write_bytes(CSV)
+            proxy.broke = lambda: path.write_bytes(CSV.replace(b"key", b"KEY"))
+            line = self.fails("build", "s3://bucket/rows.csv", "--key", "k", "--out", self.dir / "no",
+                              env={**self.env, **s3.env(proxy.port)})
+            self.assertIn("s3://bucket/rows.csv: cannot fetch: it was changed while it was fetched; run the build again", line)
+            self.assertFalse((self.dir / "no").exists())
+
+    def test_web_servers(self):
+        files = {"/rows.csv": CSV, "/private/rows.csv.gz": gzip.compress(CSV)}
+        for ranges in (True, False):
+            with self.subTest(ranges=ranges), Web(files, ranges) as web, Breaking(web.port, [800_000]) as proxy:
+                self.run_build(f"http://127.0.0.1:{proxy.port}/rows.csv", env={}, name=f"ranges-{ranges}")
+                self.check(self.dir / f"ranges-{ranges}")
+                self.assertEqual(len(proxy.starts()), 2)
+                self.assertGreater(proxy.starts()[1], 700_000)
+        with Web(files) as web:
+            url = f"http://me:SECRET@127.0.0.1:{web.port}/private/rows.csv.gz?sig=SECRET"
+            said = self.run_build(url, env={}, name="signed")
+            self.assertNotIn("SECRET", said)
+            self.check(self.dir / "signed")
+            for path in (self.dir / "signed").iterdir():
+                self.assertNotIn(b"SECRET", path.read_bytes(), path)
+            self.assertTrue(web.asked[-1].endswith("?sig=SECRET"))
+            for path, words in (("/private/rows.csv.gz?no=SECRET", "403 Forbidden; check the URL"),
+                                ("/none.csv?sig=SECRET", "404 Not Found; check the name")):
+                line = self.fails("build", f"http://127.0.0.1:{web.port}{path}", "--out", self.dir / "no")
+                self.assertIn(words, line)
+                self.assertNotIn("SECRET", line)
+
+    def test_errors_say_what_to_do(self):
+        with S3(self.dir / "s3") as s3:
+            (s3.bucket / "rows.csv").write_bytes(CSV)
+            wrong = s3.env(secret="wrong-secret")
+            for url, env, expected in (
+                ("s3://bucket/none.csv", s3.env(), ["s3://bucket/none.csv: cannot fetch", "check the name"]),
+                ("s3://bucket/rows.csv", wrong, ["check the credentials in the environment"]),
+                ("s3://bucket/rows", s3.env(), ["cannot tell the format from the file name"]),
+                ("s3://bucket/rows.db.gz", s3.env(), ["of compressed files only CSV and JSONL are read"]),
+                ("s4://bucket/rows.csv", s3.env(), ["s4://bucket/rows.csv: no input has this scheme; the nearest is s3://"]),
+                ("httpss://host/rows.csv", {}, ["the nearest is https://"]),
+            ):
+                with self.subTest(url=url):
+                    line = self.fails("build", url, "--key", "k", "--out", self.dir / "no", env={**self.env, **env})
+                    for words in expected:
+                        self.assertIn(words, line)
+                    self.assertNotIn("secret", line)
+                    self.assertFalse((self.dir / "no").exists())
+        line = self.fails("build", "https://127.0.0.1/rows.csv", "--table", "t", "--out", self.dir / "no")
+        self.assertIn("--table applies to SQLite files and PostgreSQL only", line)
