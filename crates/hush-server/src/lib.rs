@@ -65,7 +65,7 @@ pub use error::ServerError;
 pub use gateway::{Gateway, GatewayError, GatewayKey, read_gateway_keys, rotate, text_of_gateway_keys};
 pub use operator::{KeptBuild, KeptTable, Operator, OperatorError, Task, TaskProgress, TaskStatus, Upload};
 pub use relay::{Relayed, Uplink};
-pub use tables::Tables;
+pub use tables::{Tables, check_name};
 pub use tls::{Tls, TlsError, TlsFiles};
 pub use tokens::{Scope, Token, TokenError, Tokens, read_tokens, text_of_tokens};
 

@@ -240,7 +240,11 @@ pub(crate) async fn drop_replaced(tables: Tables) {
     }
 }
 
-fn check_name(name: &str) -> Result<(), ServerError> {
+/// Whether a table can have this name: it stands in URLs.
+///
+/// # Errors
+/// [`ServerError::TableName`].
+pub fn check_name(name: &str) -> Result<(), ServerError> {
     let allowed = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
     if (1..=64).contains(&name.len()) && name.bytes().all(allowed) {
         return Ok(());

@@ -34,6 +34,9 @@ enum Command {
     Plan(commands::plan::PlanArgs),
     /// Serve tables over HTTP.
     Serve(commands::serve::ServeArgs),
+    /// Have a running server build, change, load and remove tables.
+    #[cfg(feature = "ingest")]
+    Admin(commands::admin::AdminArgs),
     /// Look at the settings of a server.
     Config(commands::config::ConfigArgs),
     /// Make, list and take back the tokens of a server.
@@ -72,6 +75,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "ingest")]
         Command::Plan(args) => report::exit(commands::plan::run(args)),
         Command::Serve(args) => report::exit(commands::serve::run(args)),
+        #[cfg(feature = "ingest")]
+        Command::Admin(args) => report::exit(commands::admin::run(args)),
         Command::Config(args) => report::exit(commands::config::run(args)),
         Command::Token(args) => report::exit(commands::token::run(args)),
         Command::GatewayKey(args) => report::exit(commands::gateway_key::run(args)),

@@ -23,6 +23,8 @@ pub use files::{FileCacheError, FileHost};
 pub use oblivious::{Said, SealedPeer};
 pub use options::{BearerToken, HintCache, HttpOptions, Observer, RelayOptions, TlsIdentity, TlsOptions};
 
+pub use transport::agent;
+
 pub use crate::session::{
     DEFAULT_MAX_HINT_BYTES, Event, RetryPolicy, Seconds, SessionError as HttpError, Stats, TableInfo,
 };

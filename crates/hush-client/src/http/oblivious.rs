@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 use super::{
     HttpError, HttpOptions, RelayOptions,
-    transport::{agent, failure},
+    transport::{agent_for, failure},
 };
 use crate::session::{Head, Request, ServerUrl, TransportFailure};
 
@@ -49,7 +49,7 @@ impl SealedPeer {
     /// [`HttpError`] if the URL or the certificates of the options are of no use.
     pub fn new(url: &str, options: &HttpOptions) -> Result<Self, HttpError> {
         let url = ServerUrl::parse(url)?;
-        Ok(Self { agent: agent(&url, options)?, url: url.as_str().to_owned() })
+        Ok(Self { agent: agent_for(&url, options)?, url: url.as_str().to_owned() })
     }
 
     /// The key configurations that the peer has.

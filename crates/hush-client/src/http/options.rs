@@ -80,7 +80,7 @@ impl FromStr for BearerToken {
 
 impl BearerToken {
     /// The value of an `Authorization` header.
-    pub(super) fn header(&self) -> Zeroizing<String> {
+    pub fn header(&self) -> Zeroizing<String> {
         Zeroizing::new(format!("Bearer {}", *self.0))
     }
 }

@@ -37,11 +37,11 @@ impl Transport {
     /// [`HttpError`] if the options are of no use.
     pub(super) fn new(url: &ServerUrl, options: &HttpOptions) -> Result<Self, HttpError> {
         let relay = options.relay.as_ref();
-        if options.token.is_some() && relay.is_none() && !url.is_https() && !url.is_loopback() {
-            return Err(HttpError::TokenInTheOpen);
+        if relay.is_none() {
+            check_token(url, options)?;
         }
         Ok(Self {
-            agent: agent(url, options)?,
+            agent: agent_for(url, options)?,
             url: url.as_str().to_owned(),
             token: options.token.clone(),
             relayed: relay.map(|relay| Relayed::new(url, relay, options)).transpose()?,
@@ -129,8 +129,24 @@ impl Transport {
     }
 }
 
+/// What makes connections to `url`, for what is asked of a server beside look-ups.
+///
+/// # Errors
+/// [`HttpError`] if the URL or the options are of no use.
+pub fn agent(url: &str, options: &HttpOptions) -> Result<Agent, HttpError> {
+    let url = ServerUrl::parse(url)?;
+    check_token(&url, options)?;
+    agent_for(&url, options)
+}
+
+/// A token goes to `https` and to this machine, not elsewhere.
+fn check_token(url: &ServerUrl, options: &HttpOptions) -> Result<(), HttpError> {
+    let is_open = options.token.is_some() && !url.is_https() && !url.is_loopback();
+    if is_open { Err(HttpError::TokenInTheOpen) } else { Ok(()) }
+}
+
 /// What makes connections to `url`.
-pub(super) fn agent(url: &ServerUrl, options: &HttpOptions) -> Result<Agent, HttpError> {
+pub(super) fn agent_for(url: &ServerUrl, options: &HttpOptions) -> Result<Agent, HttpError> {
     let mut config = Agent::config_builder()
         .tls_config(tls(url, &options.tls)?)
         .http_status_as_error(false)

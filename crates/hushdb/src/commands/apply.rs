@@ -86,6 +86,15 @@ impl UpdateArgs {
 }
 
 pub(crate) fn run(args: ApplyArgs) -> ExitCode {
+    let (dir, request, update) = request(args);
+    let work = |update: Update, backends: &Backends, progress: &dyn Progress| {
+        update.apply(request, backends, progress)
+    };
+    interrupt::exit(update.run(&dir, "changed", work))
+}
+
+/// The folder of the table, what is to be changed, and how.
+pub(super) fn request(args: ApplyArgs) -> (PathBuf, ApplyRequest, UpdateArgs) {
     let ApplyArgs { dir, changes, key, delete, on_duplicate, rows, update } = args;
     let input = |path: PathBuf| Input::from(path.as_os_str());
     let request = ApplyRequest {
@@ -94,8 +103,5 @@ pub(crate) fn run(args: ApplyArgs) -> ExitCode {
         ingest: IngestOptions { key, max_value_size: MAX_VALUE_BYTES as u32, ..rows.options() },
         on_duplicate,
     };
-    let work = |update: Update, backends: &Backends, progress: &dyn Progress| {
-        update.apply(request, backends, progress)
-    };
-    interrupt::exit(update.run(&dir, "changed", work))
+    (dir, request, update)
 }

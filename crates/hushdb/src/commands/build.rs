@@ -174,7 +174,10 @@ fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
 }
 
 /// What is to be built, and how.
-fn request(args: BuildArgs) -> Result<JobRequest, String> {
+///
+/// # Errors
+/// What is wrong with the arguments.
+pub(super) fn request(args: BuildArgs) -> Result<JobRequest, String> {
     args.preset.iter().try_for_each(|preset| check_preset(args.protocol, preset))?;
     Ok(JobRequest {
         input: Input::from(args.input.as_os_str()),

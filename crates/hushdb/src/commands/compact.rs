@@ -27,11 +27,16 @@ pub(crate) struct CompactArgs {
 }
 
 pub(crate) fn run(args: CompactArgs) -> ExitCode {
-    let CompactArgs { dir, longest, changes, force_size, update } = args;
-    let [longest, changes] = [longest, changes].map(|number| number.map(|number| number as usize));
-    let request = CompactRequest { longest, changes, force_size };
+    let (dir, request, update) = request(args);
     let work = |update: Update, backends: &Backends, progress: &dyn Progress| {
         update.compact(request, backends, progress)
     };
     interrupt::exit(update.run(&dir, "compacted", work))
+}
+
+/// The folder of the table, what there is to be room for, and how.
+pub(super) fn request(args: CompactArgs) -> (PathBuf, CompactRequest, UpdateArgs) {
+    let CompactArgs { dir, longest, changes, force_size, update } = args;
+    let [longest, changes] = [longest, changes].map(|number| number.map(|number| number as usize));
+    (dir, CompactRequest { longest, changes, force_size }, update)
 }

@@ -1,6 +1,8 @@
 //! One command a file.
 
 #[cfg(feature = "ingest")]
+pub(crate) mod admin;
+#[cfg(feature = "ingest")]
 pub(crate) mod apply;
 mod bar;
 #[cfg(feature = "ingest")]

@@ -22,6 +22,8 @@ use folders::Folders;
 #[cfg_attr(not(feature = "ingest"), path = "serve/no_compaction.rs")]
 mod compaction;
 mod folders;
+#[cfg(feature = "ingest")]
+mod tasks;
 
 /// How often the folders of tables are looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -33,7 +35,7 @@ Every option is also a key of --config FILE, by its name without dashes, and an 
 have commas there. The command line comes first, then the environment, then the file.")]
 pub(crate) struct ServeArgs {
     /// Folders of tables.
-    #[arg(required = true, id = "tables", value_name = "DIR")]
+    #[arg(id = "tables", value_name = "DIR")]
     dirs: Vec<PathBuf>,
     /// File of settings in TOML: every option here, by its name without dashes, and `tables`.
     #[arg(long, value_name = "FILE")]
@@ -64,6 +66,11 @@ pub(crate) struct ServeArgs {
     /// with --tokens, whose token has the scope admin.
     #[arg(long, value_name = "ADDRESS")]
     listen_admin: Option<String>,
+    /// Folder in which the server keeps tables of its own: tasks of the admin endpoints build, change and remove them (`hushdb
+    /// admin`).
+    #[cfg_attr(not(feature = "ingest"), arg(skip))]
+    #[cfg_attr(feature = "ingest", arg(long, value_name = "DIR"))]
+    data: Option<PathBuf>,
     /// Name of a table, in the order of the folders; a folder's own name if not given.
     #[arg(long, value_name = "NAME")]
     name: Vec<String>,
@@ -181,9 +188,6 @@ async fn serve(
         None => None,
     };
     let tables = Tables::new();
-    for name in &names {
-        tables.announce(name)?;
-    }
     let cpu = backends.cpu();
     let scheme = if tls.is_some() { "https" } else { "http" };
     eprintln!(
@@ -203,10 +207,12 @@ async fn serve(
     }
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let compaction = Arc::new(Compaction::new(args.compact_at, threads(args.threads)));
-    let folders =
-        Folders::new(&tables, args.dirs.into_iter().zip(names), args.verify.into(), backends, &compaction);
-    let folders = Arc::new(folders);
-    let admin = admin.map(|admin| (admin, folders.clone() as Arc<dyn Operator>));
+    let folders = Arc::new(Folders::new(&tables, args.verify.into(), backends, &compaction));
+    for (dir, name) in args.dirs.iter().zip(&names) {
+        folders.add(name, dir.clone())?;
+    }
+    let operator = operator(&args, &folders)?;
+    let admin = admin.map(|admin| (admin, operator));
     let mut hang_up = signal(SignalKind::hangup())?;
     let (failed, failure) = tokio::sync::oneshot::channel();
     let (certificates, granted, sealed) = (tls.clone(), tokens.clone(), gateway.clone());
@@ -275,6 +281,21 @@ fn gateway(args: &ServeArgs) -> Result<Option<Arc<Gateway>>, String> {
     args.gateway_keys.as_deref().map(Gateway::open).transpose().map_err(|error| error.to_string())
 }
 
+/// Who does what the admin endpoints are asked for.
+#[cfg(feature = "ingest")]
+fn operator(args: &ServeArgs, folders: &Arc<Folders>) -> Result<Arc<dyn Operator>, String> {
+    let Some(data) = &args.data else { return Ok(folders.clone()) };
+    let tasks = tasks::Tasks::open(data, folders, threads(args.threads))?;
+    tasks.start();
+    Ok(tasks)
+}
+
+/// Who does what the admin endpoints are asked for: without the feature, there are no tasks.
+#[cfg(not(feature = "ingest"))]
+fn operator(_: &ServeArgs, folders: &Arc<Folders>) -> Result<Arc<dyn Operator>, String> {
+    Ok(folders.clone())
+}
+
 /// Who may ask, which has to be said of a server that others than this machine reach.
 fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
     let address = &args.listen;
@@ -317,6 +338,17 @@ pub(super) async fn listen(address: &str, option: &str) -> Result<TcpListener, S
 
 /// A name for every folder, all different.
 fn names(args: &ServeArgs) -> Result<Vec<String>, String> {
+    if args.dirs.is_empty() && args.data.is_none() {
+        return Err(
+            "which tables? name the folders that hushdb build made, or with --data one for tables to come"
+                .into(),
+        );
+    }
+    if args.data.is_some() && args.listen_admin.is_none() {
+        return Err(
+            "tables come to --data by tasks of the admin endpoints: say where with --listen-admin".into()
+        );
+    }
     if args.name.len() > args.dirs.len() {
         return Err(format!(
             "{} names for {} folders: give at most one each",

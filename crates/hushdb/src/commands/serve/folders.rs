@@ -2,7 +2,7 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard},
     time::Instant,
 };
 
@@ -16,22 +16,21 @@ use crate::{commands::bar::Bar, report};
 /// Folders of tables.
 pub(super) struct Folders {
     tables: Tables,
-    folders: Vec<Folder>,
+    folders: RwLock<Vec<Arc<Folder>>>,
     verify: Verify,
     backends: Backends,
     compaction: Arc<Compaction>,
 }
 
-/// A folder, and the name of its table.
+/// A table that is served, or is to be.
 struct Folder {
-    dir: PathBuf,
     name: String,
     state: Mutex<State>,
 }
 
-/// What was last found in a folder.
-#[derive(Default)]
+/// The folder of a table, and what was last found in it.
 struct State {
+    dir: PathBuf,
     /// What was there, whether or not it could be served.
     stamp: Option<Stamp>,
     /// What is served.
@@ -42,19 +41,33 @@ struct State {
 impl Folders {
     pub(super) fn new(
         tables: &Tables,
-        folders: impl IntoIterator<Item = (PathBuf, String)>,
         verify: Verify,
         backends: Backends,
         compaction: &Arc<Compaction>,
     ) -> Self {
-        let folder = |(dir, name)| Folder { dir, name, state: Mutex::default() };
-        Self {
-            tables: tables.clone(),
-            folders: folders.into_iter().map(folder).collect(),
-            verify,
-            backends,
-            compaction: compaction.clone(),
+        let folders = RwLock::default();
+        Self { tables: tables.clone(), folders, verify, backends, compaction: compaction.clone() }
+    }
+
+    /// Adds a table, which is loading until it is loaded.
+    ///
+    /// # Errors
+    /// If there is one of its name.
+    pub(super) fn add(&self, name: &str, dir: PathBuf) -> Result<(), String> {
+        if self.named(name).is_ok() {
+            return Err(format!("two tables are called {name}: tell them apart with --name"));
         }
+        self.tables.announce(name).map_err(|error| error.to_string())?;
+        self.write().push(Arc::new(Folder::new(name, dir)));
+        Ok(())
+    }
+
+    fn all(&self) -> Vec<Arc<Folder>> {
+        self.folders.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Vec<Arc<Folder>>> {
+        self.folders.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Loads the tables, one after the other. One that fails is told as failed, and the others go on.
@@ -63,37 +76,40 @@ impl Folders {
     /// If there is none in the end: why.
     pub(super) async fn load_all(self: Arc<Self>) -> Result<(), String> {
         let mut failures = Vec::new();
-        for index in 0..self.folders.len() {
-            let folders = self.clone();
-            let load = move || folders.load(&folders.folders[index]);
+        let all = self.all();
+        for folder in &all {
+            let (folders, folder) = (self.clone(), folder.clone());
+            let name = folder.name.clone();
+            let load = move || folders.load_folder(&folder);
             let outcome = tokio::task::spawn_blocking(load).await;
             let Err(failure) = outcome.unwrap_or_else(|panic| Err(Failure::of_program(panic))) else {
                 continue;
             };
-            if self.folders.len() == 1 {
+            if all.len() == 1 {
                 return Err(failure.error);
             }
-            let name = &self.folders[index].name;
             eprintln!("{name}: not served: {}", failure.error);
-            self.tables.fail(name, failure.public).map_err(|error| error.to_string())?;
+            self.tables.fail(&name, failure.public).map_err(|error| error.to_string())?;
             failures.push(format!("{name}: {}", failure.error));
         }
-        if failures.len() < self.folders.len() { Ok(()) } else { Err(failures.join("; ")) }
+        if failures.is_empty() || failures.len() < all.len() { Ok(()) } else { Err(failures.join("; ")) }
     }
 
     /// Loads what has taken the place of a table. Where that fails, the table is served as it was.
     pub(super) async fn take_up(self: Arc<Self>) {
-        for index in 0..self.folders.len() {
-            let folders = self.clone();
+        for folder in self.all() {
+            let (folders, name) = (self.clone(), folder.name.clone());
             let load = move || {
-                let folder = &folders.folders[index];
+                let (dir, stamp) = {
+                    let state = folder.state();
+                    (state.dir.clone(), state.stamp)
+                };
                 // In a moment without a table another one is being put in its place.
-                let is_new = Stamp::of(&folder.dir).is_some_and(|stamp| Some(stamp) != folder.state().stamp);
-                if is_new { folders.load(folder).map(drop) } else { Ok(()) }
+                let is_new = Stamp::of(&dir).is_some_and(|now| Some(now) != stamp);
+                if is_new { folders.load_folder(&folder).map(drop) } else { Ok(()) }
             };
             let outcome = tokio::task::spawn_blocking(load).await;
             if let Err(failure) = outcome.unwrap_or_else(|panic| Err(Failure::of_program(panic))) {
-                let name = &self.folders[index].name;
                 eprintln!("{name}: what is in its folder now is not taken up: {}", failure.error);
             }
         }
@@ -101,25 +117,32 @@ impl Folders {
 
     /// Has the changes of tables folded into new bases where there is little room for more.
     pub(super) fn compact_full(&self) {
-        for folder in &self.folders {
-            if let Some(epoch) = folder.state().epoch {
-                self.compaction.look(&folder.dir, &folder.name, epoch);
+        for folder in self.all() {
+            let (dir, epoch) = {
+                let state = folder.state();
+                (state.dir.clone(), state.epoch)
+            };
+            if let Some(epoch) = epoch {
+                self.compaction.look(&dir, &folder.name, epoch);
             }
         }
     }
 
-    fn named(&self, table: &str) -> Result<&Folder, OperatorError> {
-        self.folders.iter().find(|folder| folder.name == table).ok_or(OperatorError::UnknownTable)
+    fn named(&self, table: &str) -> Result<Arc<Folder>, OperatorError> {
+        self.all().into_iter().find(|folder| folder.name == table).ok_or(OperatorError::UnknownTable)
+    }
+
+    fn load_folder(&self, folder: &Folder) -> Result<[u8; 32], Failure> {
+        self.load_into(&folder.name, &mut folder.state())
     }
 
     /// Makes what is in a folder resident, unless it is already. Returns its epoch.
-    fn load(&self, folder: &Folder) -> Result<[u8; 32], Failure> {
-        let (start, Folder { dir, name, .. }) = (Instant::now(), folder);
-        let mut state = folder.state();
+    fn load_into(&self, name: &str, state: &mut State) -> Result<[u8; 32], Failure> {
+        let (start, dir) = (Instant::now(), state.dir.clone());
         // Before it is read: what comes meanwhile is read again.
-        state.stamp = Stamp::of(dir);
+        state.stamp = Stamp::of(&dir);
         let loading = Loading { name, bar: Bar::new() };
-        let engine = open_after(dir, self.verify, &mut state.verified, &self.backends, &loading)?;
+        let engine = open_after(&dir, self.verify, &mut state.verified, &self.backends, &loading)?;
         loading.bar.finish();
         let served = engine.served().clone();
         if state.epoch == Some(served.epoch) {
@@ -143,18 +166,77 @@ impl Folders {
     }
 }
 
+/// What tasks do with tables.
+#[cfg(feature = "ingest")]
+impl Folders {
+    /// Serves what is in another folder in the place of a table, or a table that is new. Returns its epoch.
+    ///
+    /// # Errors
+    /// Why it is not; the table is then served as it was.
+    pub(super) fn put(&self, name: &str, dir: PathBuf) -> Result<[u8; 32], String> {
+        let known = self.named(name).ok();
+        let folder = known.clone().unwrap_or_else(|| Arc::new(Folder::new(name, dir.clone())));
+        let mut state = folder.state();
+        let before = std::mem::replace(&mut *state, State::new(dir));
+        state.epoch = before.epoch;
+        let loaded = self.load_into(&folder.name, &mut state);
+        match (&loaded, known) {
+            (Err(_), _) => *state = before,
+            (Ok(_), None) => self.write().push(folder.clone()),
+            (Ok(_), Some(_)) => {}
+        }
+        loaded.map_err(|failure| failure.error)
+    }
+
+    /// Serves a table no more. Whether there was one.
+    pub(super) fn remove(&self, name: &str) -> bool {
+        self.write().retain(|folder| folder.name != name);
+        self.tables.remove(name)
+    }
+
+    /// Takes up what is in the folder of a table now. Returns its epoch.
+    ///
+    /// # Errors
+    /// Why it is not; the table is then served as it was.
+    pub(super) fn load(&self, name: &str) -> Result<[u8; 32], String> {
+        let folder = self.named(name).map_err(|error| error.to_string())?;
+        self.load_folder(&folder).map_err(|failure| failure.error)
+    }
+
+    /// Where a table is.
+    pub(super) fn dir(&self, name: &str) -> Option<PathBuf> {
+        Some(self.named(name).ok()?.state().dir.clone())
+    }
+
+    /// What is served of a table.
+    pub(super) fn epoch(&self, name: &str) -> Option<[u8; 32]> {
+        self.named(name).ok()?.state().epoch
+    }
+}
+
 impl Operator for Folders {
     fn reload(&self, table: &str) -> Result<[u8; 32], OperatorError> {
-        self.load(self.named(table)?).map_err(|failure| OperatorError::Refused(failure.error))
+        self.load_folder(&*self.named(table)?).map_err(|failure| OperatorError::Refused(failure.error))
     }
 
     fn compact(&self, table: &str) -> Result<(), OperatorError> {
-        let folder = self.named(table)?;
-        self.compaction.begin(&folder.dir, table).map_err(OperatorError::Refused)
+        let dir = self.named(table)?.state().dir.clone();
+        self.compaction.begin(&dir, table).map_err(OperatorError::Refused)
+    }
+}
+
+impl State {
+    /// Nothing has been looked at.
+    fn new(dir: PathBuf) -> Self {
+        Self { dir, stamp: None, epoch: None, verified: Verified::default() }
     }
 }
 
 impl Folder {
+    fn new(name: &str, dir: PathBuf) -> Self {
+        Self { name: name.to_owned(), state: Mutex::new(State::new(dir)) }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

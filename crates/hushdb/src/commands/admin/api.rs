@@ -1,0 +1,77 @@
+//! The admin endpoints of a server.
+
+use std::error::Error;
+
+use hush_client::http::{BearerToken, HttpOptions, agent};
+use serde_json::Value;
+use ureq::{Agent, Body, RequestBuilder, http::Response};
+
+/// The longest answer: a list of tasks.
+const MAX_ANSWER_BYTES: u64 = 64 << 20;
+
+pub(super) struct Api {
+    agent: Agent,
+    url: String,
+    token: Option<BearerToken>,
+}
+
+impl Api {
+    pub(super) fn new(url: &str, token: Option<String>) -> Result<Self, Box<dyn Error>> {
+        let token = token.map(|text| text.parse::<BearerToken>()).transpose()?;
+        let agent = agent(url, &HttpOptions { token: token.clone(), ..HttpOptions::default() })?;
+        Ok(Self { agent, url: url.trim_end_matches('/').to_owned(), token })
+    }
+
+    pub(super) fn get(&self, path: &str) -> Result<Value, Box<dyn Error>> {
+        self.answer(self.with_token(self.agent.get(self.at(path))).call())
+    }
+
+    pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value, Box<dyn Error>> {
+        let request = self.with_token(self.agent.post(self.at(path)));
+        self.answer(request.header("Content-Type", "application/json").send(body.to_string()))
+    }
+
+    /// Adds a part to an upload.
+    pub(super) fn append(&self, path: &str, offset: u64, part: &[u8]) -> Result<Value, Box<dyn Error>> {
+        let request = self.with_token(self.agent.patch(self.at(path)));
+        self.answer(request.header("Upload-Offset", offset).send(part))
+    }
+
+    fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
+
+    fn with_token<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        match &self.token {
+            Some(token) => request.header("Authorization", token.header().as_str()),
+            None => request,
+        }
+    }
+
+    fn answer(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Value, Box<dyn Error>> {
+        let unreachable = |error: ureq::Error| {
+            format!("{} does not answer ({error}): does 'hushdb serve --listen-admin' run there?", self.url)
+        };
+        let mut answer = answer.map_err(unreachable)?;
+        let status = answer.status();
+        let body =
+            answer.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_vec().map_err(unreachable)?;
+        let value: Option<Value> = serde_json::from_slice(&body).ok();
+        if status.is_success() {
+            return value.ok_or_else(|| format!("{} is no HushDB: its answer is no JSON", self.url).into());
+        }
+        let detail = value.as_ref().and_then(|problem| problem["detail"].as_str());
+        let Some(detail) = detail else {
+            return Err(format!("{} is no HushDB: status {status}", self.url).into());
+        };
+        Err(match status.as_u16() {
+            401 => format!("{detail}: give one with HUSHDB_TOKEN or --token").into(),
+            403 => format!("{detail}: the token needs the scope admin").into(),
+            404 if detail.contains("endpoint") => {
+                format!("{} has no admin endpoints: they are at --listen-admin of 'hushdb serve'", self.url)
+                    .into()
+            }
+            _ => detail.to_owned().into(),
+        })
+    }
+}

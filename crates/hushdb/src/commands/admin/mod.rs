@@ -1,0 +1,287 @@
+//! `hushdb admin`: has a running server build, change, load and remove tables.
+
+mod api;
+mod options;
+
+use std::{
+    env,
+    error::Error,
+    fs::File,
+    io::{IsTerminal, Read, stdout},
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use clap::{Args, Subcommand};
+use hush_engine::Progress;
+use hush_store::ingest::Input;
+use serde_json::{Value, json};
+
+use self::{api::Api, options::options};
+use super::{apply::ApplyArgs, bar::Bar, build::BuildArgs, compact::CompactArgs};
+
+/// Bytes of a part of an upload.
+const PART_BYTES: usize = 8 << 20;
+/// How often a task is looked at that is waited for.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Have a running server build, change, load and remove tables, by its admin endpoints (`serve --listen-admin --data`).
+#[derive(Args)]
+pub(crate) struct AdminArgs {
+    /// URL of the server's admin endpoints; HUSHDB_ADMIN if not given.
+    #[arg(long, value_name = "URL", global = true)]
+    url: Option<String>,
+    /// Token with the scope admin, for a server that asks for one. Others on this machine can see it in the list of processes:
+    /// HUSHDB_TOKEN has it too.
+    #[arg(long, value_name = "TOKEN", global = true)]
+    token: Option<String>,
+    /// Say which task it is, and do not wait for its end.
+    #[arg(long, global = true)]
+    detach: bool,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Build a table and serve it. A file is uploaded; what has a URL, the server reads itself.
+    Build {
+        /// The table's name.
+        name: String,
+        /// Records, as `hushdb build` takes them: a file, or a URL.
+        input: String,
+        /// Options of `hushdb build`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+        options: Vec<String>,
+    },
+    /// Apply changes to a table.
+    Apply {
+        /// The table's name.
+        name: String,
+        /// Records that are new or have a new value: a file, or a URL; - if there are none.
+        input: String,
+        /// Delete the records of the keys in a file, or at a URL.
+        #[arg(long, value_name = "FILE")]
+        delete: Option<String>,
+        /// Options of `hushdb apply`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+        options: Vec<String>,
+    },
+    /// Fold the changes of a table into a new base.
+    Compact {
+        /// The table's name.
+        name: String,
+        /// Options of `hushdb compact`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+        options: Vec<String>,
+    },
+    /// Serve what there is of a table: of an epoch, to go back to it, or the newest.
+    Load {
+        /// The table's name.
+        name: String,
+        /// The epoch, as `tables` prints it.
+        #[arg(long, value_name = "HEX")]
+        epoch: Option<String>,
+    },
+    /// Serve a table no more, and keep it.
+    Unload {
+        /// The table's name.
+        name: String,
+    },
+    /// Remove a table, or what there is of it of one epoch.
+    Delete {
+        /// The table's name.
+        name: String,
+        /// The epoch, as `tables` prints it.
+        #[arg(long, value_name = "HEX")]
+        epoch: Option<String>,
+    },
+    /// List the tables that the server keeps, with the epochs that there are of each.
+    Tables,
+    /// List the last tasks.
+    Tasks,
+    /// Print a task, in JSON.
+    Task {
+        /// Its number.
+        id: u64,
+    },
+    /// Have a task given up.
+    Cancel {
+        /// Its number.
+        id: u64,
+    },
+}
+
+pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
+    let url = args.url.or_else(|| env::var("HUSHDB_ADMIN").ok());
+    let url =
+        url.ok_or("which server? --url http://127.0.0.1:7701, or HUSHDB_ADMIN, has its admin endpoints")?;
+    let token = args.token.or_else(|| env::var("HUSHDB_TOKEN").ok());
+    let api = Api::new(&url, token)?;
+    let request = match args.what {
+        What::Build { name, input, options: given } => {
+            let options = options::<BuildArgs>(&given, &["--out=x", "x"])?;
+            json!({"kind": "build", "table": name, "input": input_of(&api, &input)?, "options": options})
+        }
+        What::Apply { name, input, delete, options: given } => {
+            let options = options::<ApplyArgs>(&given, &["x"])?;
+            let mut request = json!({"kind": "apply", "table": name, "options": options});
+            let input = Some(input).filter(|input| input != "-");
+            for (member, input) in [("input", input), ("delete", delete)] {
+                if let Some(input) = input {
+                    request[member] = input_of(&api, &input)?;
+                }
+            }
+            request
+        }
+        What::Compact { name, options: given } => {
+            json!({"kind": "compact", "table": name, "options": options::<CompactArgs>(&given, &["x"])?})
+        }
+        What::Load { name, epoch } => with_epoch("load", &name, epoch),
+        What::Unload { name } => json!({"kind": "unload", "table": name}),
+        What::Delete { name, epoch } => with_epoch("delete", &name, epoch),
+        What::Tables => return print_tables(&api.get("/v1/admin/tables")?),
+        What::Tasks => return print_tasks(&api.get("/v1/admin/tasks")?),
+        What::Task { id } => return print(&api.get(&format!("/v1/admin/tasks/{id}"))?),
+        What::Cancel { id } => return print(&api.post(&format!("/v1/admin/tasks/{id}/cancel"), &json!({}))?),
+    };
+    let task = api.post("/v1/admin/tasks", &request)?;
+    if args.detach {
+        println!("{}", task["id"]);
+        return Ok(());
+    }
+    follow(&api, task)
+}
+
+fn with_epoch(kind: &str, table: &str, epoch: Option<String>) -> Value {
+    let mut request = json!({"kind": kind, "table": table});
+    if let Some(epoch) = epoch {
+        request["epoch"] = epoch.into();
+    }
+    request
+}
+
+/// An input as a task names it: a file is uploaded.
+fn input_of(api: &Api, input: &str) -> Result<Value, Box<dyn Error>> {
+    match Input::from(input.as_ref()) {
+        Input::Path(path) => upload(api, &path),
+        Input::Stdin => {
+            Err("a task reads a file or a URL: write what comes from standard input to a file".into())
+        }
+        Input::Url(_) | Input::Fetched(_) => Ok(json!({ "url": input })),
+    }
+}
+
+/// Uploads a file in parts; one whose answer was lost goes on where the server says.
+fn upload(api: &Api, path: &Path) -> Result<Value, Box<dyn Error>> {
+    let unreadable = |error| format!("cannot read {}: {error}", path.display());
+    let mut file = File::open(path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(format!("{} is no file: a task reads a file or a URL", path.display()).into());
+    }
+    let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().map(plain).collect();
+    let begun = api.post("/v1/admin/uploads", &json!({ "name": name.trim_start_matches('.') }))?;
+    let id = begun["id"].as_str().ok_or("the server gave the upload no name")?.to_owned();
+    let bar = Bar::new();
+    bar.start("upload", metadata.len(), "bytes");
+    let (mut offset, mut part) = (0, vec![0; PART_BYTES]);
+    loop {
+        let mut length = 0;
+        while length < part.len() {
+            match file.read(&mut part[length..]).map_err(unreadable)? {
+                0 => break,
+                count => length += count,
+            }
+        }
+        if length == 0 {
+            bar.finish();
+            return Ok(json!({ "upload": id }));
+        }
+        api.append(&format!("/v1/admin/uploads/{id}"), offset, &part[..length])?;
+        offset += length as u64;
+        bar.advance(length as u64);
+    }
+}
+
+/// What the name of an upload may have.
+fn plain(c: char) -> char {
+    if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }
+}
+
+/// Shows how far a task is until it has ended.
+fn follow(api: &Api, mut task: Value) -> Result<(), Box<dyn Error>> {
+    let path = format!("/v1/admin/tasks/{}", task["id"]);
+    let (bar, mut stage, mut done, mut notes) = (Bar::new(), String::new(), 0, 0);
+    loop {
+        for note in task["notes"].as_array().into_iter().flatten().skip(notes) {
+            bar.note(note.as_str().unwrap_or(""));
+            notes += 1;
+        }
+        let progress = &task["progress"];
+        if let Some(now) = progress["stage"].as_str().filter(|now| !now.is_empty()) {
+            if now != stage {
+                bar.start(now, progress["total"].as_u64().unwrap_or(0), "");
+                (stage, done) = (now.to_owned(), 0);
+            }
+            let now = progress["done"].as_u64().unwrap_or(0);
+            bar.advance(now.saturating_sub(done));
+            done = now;
+        }
+        match task["status"].as_str() {
+            Some("enqueued" | "processing") => {}
+            Some("succeeded") => {
+                bar.finish();
+                match task["epoch"].as_str() {
+                    Some(epoch) => eprintln!("done: epoch {epoch} is served"),
+                    None => eprintln!("done"),
+                }
+                return Ok(());
+            }
+            status => {
+                bar.finish();
+                let error = task["error"].as_str().unwrap_or("somebody gave it up");
+                return Err(format!("task {} {}: {error}", task["id"], status.unwrap_or("is lost")).into());
+            }
+        }
+        thread::sleep(LOOK);
+        task = api.get(&path)?;
+    }
+}
+
+fn print(value: &Value) -> Result<(), Box<dyn Error>> {
+    println!("{}", serde_json::to_string_pretty(value)?);
+    Ok(())
+}
+
+fn print_tables(answer: &Value) -> Result<(), Box<dyn Error>> {
+    if !stdout().is_terminal() {
+        return print(answer);
+    }
+    for table in answer["tables"].as_array().into_iter().flatten() {
+        println!("{}", text(&table["name"]));
+        for build in table["builds"].as_array().into_iter().flatten() {
+            let mark = if build["epoch"] == table["serves"] { "serves" } else { "      " };
+            println!("  {mark} {} {} records", text(&build["epoch"]), build["records"]);
+        }
+    }
+    Ok(())
+}
+
+fn print_tasks(answer: &Value) -> Result<(), Box<dyn Error>> {
+    if !stdout().is_terminal() {
+        return print(answer);
+    }
+    for task in answer["tasks"].as_array().into_iter().flatten() {
+        let request = &task["request"];
+        let (kind, table, status) = (text(&request["kind"]), text(&request["table"]), text(&task["status"]));
+        let error = task["error"].as_str().map_or(String::new(), |error| format!(": {error}"));
+        println!("{:>5}  {kind} {table}: {status}{error}", task["id"]);
+    }
+    Ok(())
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("")
+}

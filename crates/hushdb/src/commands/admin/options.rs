@@ -1,0 +1,62 @@
+//! Options of a command line, as JSON: what a task takes.
+
+use std::error::Error;
+
+use clap::{ArgAction, Args, Command, parser::ValueSource};
+use serde_json::{Map, Value};
+
+/// The options of a command that are given, by their names, once the command itself would take them; `rest` is what it needs beside
+/// them.
+///
+/// # Errors
+/// What the command says of them.
+pub(super) fn options<A: Args>(
+    given: &[String],
+    rest: &[&str],
+) -> Result<Map<String, Value>, Box<dyn Error>> {
+    let command = A::augment_args(Command::new("options").no_binary_name(true).disable_help_flag(true));
+    let line = given.iter().map(String::as_str).chain(rest.iter().copied());
+    let matches = command.clone().try_get_matches_from(line)?;
+    let mut options = Map::new();
+    for arg in command.get_arguments() {
+        let id = arg.get_id().as_str();
+        let Some(name) =
+            arg.get_long().filter(|_| matches.value_source(id) == Some(ValueSource::CommandLine))
+        else {
+            continue;
+        };
+        if name == "out" {
+            continue;
+        }
+        let value = match arg.get_action() {
+            ArgAction::SetTrue => true.into(),
+            _ => {
+                let values = matches.get_raw(id).into_iter().flatten();
+                values.map(|value| value.to_string_lossy().into_owned()).collect::<Vec<_>>().into()
+            }
+        };
+        options.insert(name.to_owned(), value);
+    }
+    Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::commands::build::BuildArgs;
+
+    fn of(given: &[&str]) -> Result<Value, String> {
+        let given: Vec<String> = given.iter().map(|&arg| arg.to_owned()).collect();
+        options::<BuildArgs>(&given, &["--out=x", "x"]).map(Value::Object).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn options_that_are_given_are_passed_on() {
+        let options = of(&["--key", "a", "--key=b", "--updatable", "--changes", "7"]).unwrap();
+        assert_eq!(options, json!({"key": ["a", "b"], "updatable": true, "changes": ["7"]}));
+        assert_eq!(of(&[]), Ok(json!({})));
+        assert!(of(&["--colums", "7"]).unwrap_err().contains("--colums"));
+    }
+}

@@ -1,0 +1,111 @@
+//! The tables that a server keeps: a folder a table, in it one for each task that built it, and which of them is served.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use hush_server::{KeptBuild, OperatorError};
+use hush_store::snapshot::{Snapshot, Verify};
+
+use crate::whole_file;
+
+/// What is kept of a table beside what is served: to go back to.
+const KEPT_BEFORE: usize = 1;
+/// The file that names the build that is served.
+const CURRENT: &str = "current";
+
+/// All of them.
+pub(super) struct Kept(PathBuf);
+
+impl Kept {
+    pub(super) fn new(root: PathBuf) -> io::Result<Self> {
+        fs::create_dir_all(&root)?;
+        Ok(Self(root))
+    }
+
+    /// The tables that there are, by name.
+    pub(super) fn tables(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    pub(super) fn has(&self, table: &str) -> bool {
+        self.0.join(table).is_dir()
+    }
+
+    /// The folder for what a task builds; the table's own folder is there then.
+    pub(super) fn place(&self, table: &str, task: u64) -> io::Result<PathBuf> {
+        fs::create_dir_all(self.0.join(table))?;
+        Ok(self.dir(table, task))
+    }
+
+    pub(super) fn dir(&self, table: &str, task: u64) -> PathBuf {
+        self.0.join(table).join(task.to_string())
+    }
+
+    /// The build that is served, or would be.
+    pub(super) fn current(&self, table: &str) -> Option<u64> {
+        fs::read_to_string(self.0.join(table).join(CURRENT)).ok()?.trim().parse().ok()
+    }
+
+    pub(super) fn set_current(&self, table: &str, task: Option<u64>) -> io::Result<()> {
+        let path = self.0.join(table).join(CURRENT);
+        match task {
+            Some(task) => whole_file::write(&path, &format!("{task}\n"), 0o644),
+            None if path.exists() => fs::remove_file(&path),
+            None => Ok(()),
+        }
+    }
+
+    /// What there is of a table, the newest first.
+    pub(super) fn builds(&self, table: &str) -> Vec<KeptBuild> {
+        let mut tasks = self.tasks(table);
+        tasks.sort_unstable_by(|one, other| other.cmp(one));
+        tasks.into_iter().filter_map(|task| kept(&self.dir(table, task), task)).collect()
+    }
+
+    fn tasks(&self, table: &str) -> Vec<u64> {
+        let entries = fs::read_dir(self.0.join(table)).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    }
+
+    /// The build of an epoch, or the newest.
+    pub(super) fn find(&self, table: &str, epoch: Option<&str>) -> Result<u64, OperatorError> {
+        let builds = self.builds(table);
+        let found = builds.iter().find(|build| epoch.is_none_or(|epoch| build.epoch == epoch));
+        found.map(|build| build.task).ok_or_else(|| {
+            let epochs: Vec<_> = builds.into_iter().map(|build| build.epoch).collect();
+            let there = if epochs.is_empty() { "nothing".into() } else { epochs.join(", ") };
+            OperatorError::Refused(format!("of the table {table} there is {there}"))
+        })
+    }
+
+    /// Removes what is older than what there is to go back to.
+    pub(super) fn prune(&self, table: &str) {
+        let current = self.current(table);
+        let others =
+            self.builds(table).into_iter().map(|build| build.task).filter(|task| Some(*task) != current);
+        for task in others.skip(KEPT_BEFORE) {
+            if let Err(error) = fs::remove_dir_all(self.dir(table, task)) {
+                tracing::warn!(table, task, %error, "an old build was not removed");
+            }
+        }
+    }
+
+    /// Removes one build, or the whole table.
+    pub(super) fn remove(&self, table: &str, task: Option<u64>) -> io::Result<()> {
+        fs::remove_dir_all(task.map_or_else(|| self.0.join(table), |task| self.dir(table, task)))
+    }
+}
+
+fn kept(dir: &Path, task: u64) -> Option<KeptBuild> {
+    let snapshot = Snapshot::open(dir, Verify::Header).ok()?;
+    let header = snapshot.header();
+    let bytes = fs::read_dir(dir).ok()?.flatten().filter_map(|file| Some(file.metadata().ok()?.len())).sum();
+    let (epoch, records) = (hex::encode(header.descriptor.epoch), header.descriptor.records);
+    Some(KeptBuild { task, epoch, records, bytes })
+}

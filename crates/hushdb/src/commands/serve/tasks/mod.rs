@@ -1,0 +1,326 @@
+//! What the admin API has a server do: one task after the other, each of which survives a restart.
+//!
+//! | file | what |
+//! |---|---|
+//! | `request.rs` | what is asked for, in JSON |
+//! | `store.rs` | tasks on disk, a file each |
+//! | `kept.rs` | the tables that the server keeps, with what there is to go back to |
+//! | `uploads.rs` | files that come in parts |
+//! | `work.rs` | what each kind of task does |
+//! | `watch.rs` | how far one is |
+
+mod kept;
+mod request;
+mod store;
+mod uploads;
+mod watch;
+mod work;
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io,
+    path::Path,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use hush_engine::Cancel;
+use hush_server::{KeptTable, Operator, OperatorError, Task, TaskStatus, Upload};
+use hush_store::ingest::Input;
+use rustix::fs::{FlockOperation, flock};
+use serde_json::Value;
+
+use self::{
+    kept::Kept,
+    request::{Request, TaskInput},
+    store::Store,
+    uploads::Uploads,
+    watch::Watch,
+};
+use super::Folders;
+
+/// How often a task begins: a server that stops in its midst each time is stopped by it, maybe.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// The tasks of a server, and what they work on.
+pub(super) struct Tasks {
+    folders: Arc<Folders>,
+    kept: Kept,
+    uploads: Uploads,
+    store: Store,
+    threads: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// No other server has the folder while this one does.
+    _lock: File,
+}
+
+#[derive(Default)]
+struct State {
+    tasks: BTreeMap<u64, Task>,
+    /// The one that is being done.
+    running: Option<Running>,
+}
+
+struct Running {
+    id: u64,
+    cancel: Cancel,
+    watch: Arc<Watch>,
+}
+
+impl Tasks {
+    /// Takes the folder `data`, with what is in it: its tables are served from now on, and its tasks go on once [`Tasks::start`]
+    /// says so.
+    ///
+    /// # Errors
+    /// Why the folder is of no use.
+    pub(super) fn open(data: &Path, folders: &Arc<Folders>, threads: usize) -> Result<Arc<Self>, String> {
+        let refused = |error: io::Error| format!("cannot use --data {}: {error}", data.display());
+        fs::create_dir_all(data).map_err(refused)?;
+        let lock = File::create(data.join("lock")).map_err(refused)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+            format!("another server uses --data {}: give each a folder of its own", data.display())
+        })?;
+        let store = Store::new(data.join("tasks")).map_err(refused)?;
+        let tasks = store.read().map_err(|error| format!("{}: {error}", data.display()))?;
+        let tasks = Self {
+            folders: folders.clone(),
+            kept: Kept::new(data.join("tables")).map_err(refused)?,
+            uploads: Uploads::new(data.join("uploads")).map_err(refused)?,
+            store,
+            threads,
+            state: Mutex::new(State { tasks, running: None }),
+            changed: Condvar::new(),
+            _lock: lock,
+        };
+        tasks.go_on().map_err(refused)?;
+        for name in tasks.kept.tables() {
+            if let Some(build) = tasks.kept.current(&name) {
+                tasks.folders.add(&name, tasks.kept.dir(&name, build))?;
+            }
+        }
+        Ok(Arc::new(tasks))
+    }
+
+    /// Tasks that a stop came between wait again, unless that has happened too often.
+    fn go_on(&self) -> io::Result<()> {
+        let mut state = self.lock();
+        for task in state.tasks.values_mut().filter(|task| task.status == TaskStatus::Processing) {
+            task.progress = None;
+            if task.attempts < MAX_ATTEMPTS {
+                task.status = TaskStatus::Enqueued;
+            } else {
+                task.status = TaskStatus::Interrupted;
+                task.ended_at = Some(now());
+                task.error = Some(format!(
+                    "the server stopped {MAX_ATTEMPTS} times while it was done: ask for it again"
+                ));
+            }
+            self.store.write(task)?;
+        }
+        Ok(())
+    }
+
+    /// Begins to do the tasks, on a thread that ends with the process.
+    pub(super) fn start(self: &Arc<Self>) {
+        let tasks = self.clone();
+        thread::spawn(move || {
+            loop {
+                let (task, cancel, watch) = tasks.next();
+                let outcome = work::run(&tasks, &task, &cancel, &*watch);
+                tasks.ended(task.id, outcome, &cancel);
+            }
+        });
+    }
+
+    /// Waits for a task, and begins it.
+    fn next(&self) -> (Task, Cancel, Arc<Watch>) {
+        let waiting = |state: &State| {
+            state.tasks.values().find(|task| task.status == TaskStatus::Enqueued).map(|task| task.id)
+        };
+        let mut state = self.lock();
+        let id = loop {
+            if let Some(id) = waiting(&state) {
+                break id;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        };
+        let (cancel, watch) = (Cancel::new(), Arc::new(Watch::default()));
+        state.running = Some(Running { id, cancel: cancel.clone(), watch: watch.clone() });
+        let task = state.tasks.get_mut(&id).expect("it waits");
+        task.status = TaskStatus::Processing;
+        task.started_at = Some(now());
+        task.attempts += 1;
+        self.keep(task);
+        (task.clone(), cancel, watch)
+    }
+
+    fn ended(&self, id: u64, outcome: Result<Option<[u8; 32]>, String>, cancel: &Cancel) {
+        let mut state = self.lock();
+        let watch = state.running.take().map(|running| running.watch);
+        let task = state.tasks.get_mut(&id).expect("it was being done");
+        task.ended_at = Some(now());
+        task.notes = watch.map(|watch| watch.notes()).unwrap_or_default();
+        match outcome {
+            Ok(epoch) => {
+                task.status = TaskStatus::Succeeded;
+                task.epoch = epoch.map(hex::encode);
+            }
+            Err(_) if cancel.is_cancelled() => task.status = TaskStatus::Canceled,
+            Err(error) => {
+                task.status = TaskStatus::Failed;
+                task.error = Some(error);
+            }
+        }
+        match &task.error {
+            None => eprintln!("task {id}: {}", work::told(task.status)),
+            Some(error) => eprintln!("task {id}: failed: {error}"),
+        }
+        self.keep(task);
+        let is_done = task.status == TaskStatus::Succeeded;
+        // What failed may be asked for again with other options, of the same upload.
+        let inputs = Request::of(&task.request).ok().filter(|_| is_done);
+        self.store.prune(&mut state.tasks);
+        drop(state);
+        for input in inputs.iter().flat_map(Request::inputs) {
+            if let TaskInput::Upload { upload } = input
+                && let Err(error) = self.uploads.remove(upload)
+            {
+                tracing::warn!(upload, %error, "an upload was not removed");
+            }
+        }
+    }
+
+    fn keep(&self, task: &Task) {
+        if let Err(error) = self.store.write(task) {
+            tracing::error!(task = task.id, %error, "a task was not kept: a restart will not know how far it was");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// A task as others may see it.
+    fn shown(&self, task: &Task) -> Task {
+        let running = self.running.as_ref().filter(|running| running.id == task.id);
+        let mut shown = task.clone();
+        if let Some(Running { watch, .. }) = running {
+            (shown.progress, shown.notes) = (Some(watch.progress()), watch.notes());
+        }
+        for input in ["input", "delete"] {
+            // A URL may have a password.
+            if let Some(url) = shown.request.get_mut(input).and_then(|input| input.get_mut("url"))
+                && let Some(text) = url.as_str()
+            {
+                *url = Input::from(text.as_ref()).path().display().to_string().into();
+            }
+        }
+        shown
+    }
+}
+
+impl Operator for Tasks {
+    fn reload(&self, table: &str) -> Result<[u8; 32], OperatorError> {
+        self.folders.reload(table)
+    }
+
+    fn compact(&self, table: &str) -> Result<(), OperatorError> {
+        self.folders.compact(table)
+    }
+
+    fn submit(&self, request: Value) -> Result<Task, OperatorError> {
+        let asked = Request::of(&request)?;
+        work::check(self, &asked)?;
+        let mut state = self.lock();
+        let id = state.tasks.keys().next_back().map_or(1, |last| last + 1);
+        let task = Task {
+            id,
+            request,
+            status: TaskStatus::Enqueued,
+            enqueued_at: now(),
+            started_at: None,
+            ended_at: None,
+            attempts: 0,
+            progress: None,
+            error: None,
+            epoch: None,
+            notes: Vec::new(),
+        };
+        let kept = self.store.write(&task);
+        kept.map_err(|error| OperatorError::Refused(format!("the task cannot be kept: {error}")))?;
+        let shown = state.shown(&task);
+        state.tasks.insert(id, task);
+        self.changed.notify_one();
+        Ok(shown)
+    }
+
+    fn tasks(&self, before: Option<u64>, most: usize) -> Vec<Task> {
+        let state = self.lock();
+        let tasks = state.tasks.range(..before.unwrap_or(u64::MAX)).rev().take(most);
+        tasks.map(|(_, task)| state.shown(task)).collect()
+    }
+
+    fn task(&self, id: u64) -> Result<Task, OperatorError> {
+        let state = self.lock();
+        state.tasks.get(&id).map(|task| state.shown(task)).ok_or(OperatorError::Unknown("task"))
+    }
+
+    fn cancel(&self, id: u64) -> Result<Task, OperatorError> {
+        let mut state = self.lock();
+        let task = state.tasks.get_mut(&id).ok_or(OperatorError::Unknown("task"))?;
+        match task.status {
+            TaskStatus::Enqueued => {
+                (task.status, task.ended_at) = (TaskStatus::Canceled, Some(now()));
+                self.keep(task);
+            }
+            TaskStatus::Processing => {
+                state
+                    .running
+                    .iter()
+                    .filter(|running| running.id == id)
+                    .for_each(|running| running.cancel.cancel());
+            }
+            ended => {
+                return Err(OperatorError::Refused(format!(
+                    "the task has ended already: {}",
+                    work::told(ended)
+                )));
+            }
+        }
+        Ok(state.shown(&state.tasks[&id]))
+    }
+
+    fn kept(&self) -> Vec<KeptTable> {
+        let kept = |name: String| KeptTable {
+            serves: self.folders.epoch(&name).map(hex::encode),
+            builds: self.kept.builds(&name),
+            name,
+        };
+        self.kept.tables().into_iter().map(kept).collect()
+    }
+
+    fn begin_upload(&self, name: &str) -> Result<Upload, OperatorError> {
+        self.uploads.begin(name)
+    }
+
+    fn upload(&self, id: &str) -> Result<Upload, OperatorError> {
+        self.uploads.find(id).map(|(upload, _)| upload)
+    }
+
+    fn append(&self, id: &str, offset: u64, bytes: &[u8]) -> Result<Upload, OperatorError> {
+        self.uploads.append(id, offset, bytes)
+    }
+
+    fn remove_upload(&self, id: &str) -> Result<(), OperatorError> {
+        self.uploads.remove(id)
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,206 @@
+//! What a task is asked for, in JSON: options are those of the command, by the same names.
+
+use std::{ffi::OsString, path::Path};
+
+use clap::{Args, Parser};
+use hush_server::OperatorError;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Options of a command that a task does not take: they name files of the machine, or what the server decides.
+const NOT_TAKEN: [&str; 7] = ["out", "machine", "sign", "force", "threads", "backend", "delete"];
+
+/// A request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Request {
+    /// Build a table, and serve it in place of what is served under its name.
+    Build {
+        table: String,
+        input: TaskInput,
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        options: Map<String, Value>,
+    },
+    /// Apply changes to a table.
+    Apply {
+        table: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<TaskInput>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delete: Option<TaskInput>,
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        options: Map<String, Value>,
+    },
+    /// Fold the changes of a table into a new base.
+    Compact {
+        table: String,
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        options: Map<String, Value>,
+    },
+    /// Serve what there is of a table: of an epoch, or the newest.
+    Load {
+        table: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        epoch: Option<String>,
+    },
+    /// Serve a table no more, and keep it.
+    Unload { table: String },
+    /// Remove a table, or what there is of it of one epoch.
+    Delete {
+        table: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        epoch: Option<String>,
+    },
+}
+
+/// Where records come from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub(super) enum TaskInput {
+    /// An upload.
+    Upload { upload: String },
+    /// An object store, a web server or a database.
+    Url { url: String },
+}
+
+impl Request {
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// [`OperatorError::Invalid`] says what is wrong with it.
+    pub(super) fn of(value: &Value) -> Result<Self, OperatorError> {
+        serde_json::from_value(value.clone())
+            .map_err(|error| OperatorError::Invalid(format!("that is no task: {error}")))
+    }
+
+    /// The table that it is about.
+    pub(super) fn table(&self) -> &str {
+        match self {
+            Self::Build { table, .. }
+            | Self::Apply { table, .. }
+            | Self::Compact { table, .. }
+            | Self::Load { table, .. }
+            | Self::Unload { table }
+            | Self::Delete { table, .. } => table,
+        }
+    }
+
+    /// The inputs that it names.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = &TaskInput> {
+        let (first, second) = match self {
+            Self::Build { input, .. } => (Some(input), None),
+            Self::Apply { input, delete, .. } => (input.as_ref(), delete.as_ref()),
+            _ => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
+}
+
+/// A command line of which only the options are given.
+#[derive(Parser)]
+#[command(no_binary_name = true, disable_help_flag = true, disable_version_flag = true)]
+struct Line<A: Args> {
+    #[command(flatten)]
+    args: A,
+}
+
+/// The arguments of a command from the options of a request; `fixed` are those that the server says.
+///
+/// # Errors
+/// [`OperatorError::Invalid`] with what the command itself would say.
+pub(super) fn arguments<A: Args>(
+    options: &Map<String, Value>,
+    fixed: &[(&str, &Path)],
+    places: &[OsString],
+) -> Result<A, OperatorError> {
+    let mut line = Vec::new();
+    for (name, value) in options {
+        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+        if !is_name || NOT_TAKEN.contains(&name.as_str()) {
+            return Err(OperatorError::Invalid(format!("a task does not take the option '{name}'")));
+        }
+        let values = match value {
+            Value::Array(values) => values.as_slice(),
+            value => std::slice::from_ref(value),
+        };
+        for value in values {
+            match value {
+                Value::Bool(true) => line.push(format!("--{name}").into()),
+                Value::Bool(false) => {}
+                Value::String(text) => line.push(format!("--{name}={text}").into()),
+                Value::Number(number) => line.push(format!("--{name}={number}").into()),
+                _ => {
+                    return Err(OperatorError::Invalid(format!(
+                        "the option '{name}' is a string, a number, true, or a list of them"
+                    )));
+                }
+            }
+        }
+    }
+    for (name, path) in fixed {
+        let mut option = OsString::from(format!("--{name}="));
+        option.push(path);
+        line.push(option);
+    }
+    line.push("--".into());
+    line.extend_from_slice(places);
+    Line::try_parse_from(line).map(|line: Line<A>| line.args).map_err(|error| {
+        let text = error.to_string();
+        let said = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+        let said = said.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+        OperatorError::Invalid(said.trim_start_matches("error: ").to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::commands::build::BuildArgs;
+
+    fn build(options: Value) -> Result<BuildArgs, String> {
+        let options = options.as_object().unwrap().clone();
+        let fixed = [("out", Path::new("/data/-x"))];
+        arguments(&options, &fixed, &["--help".into()]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn options_are_those_of_the_command() {
+        assert!(
+            build(json!({"key": ["a", "b"], "protocol": "simple", "updatable": true, "changes": 7})).is_ok()
+        );
+        assert!(build(json!({"key": "--out=/etc", "hidden": false})).is_ok(), "a value is never an option");
+        for (options, said) in [
+            (json!({"protocol": "fast"}), "unknown protocol 'fast'"),
+            (json!({"colums": 7}), "unexpected argument '--colums'"),
+            (json!({"out": "/etc"}), "does not take the option 'out'"),
+            (json!({"sign": "/etc/shadow"}), "does not take the option 'sign'"),
+            (json!({"key=a --out": "/etc"}), "does not take the option"),
+            (json!({"help": true}), "unexpected argument '--help'"),
+            (json!({"key": {"a": 1}}), "a string, a number"),
+            (json!({"changes": 7}), "required arguments were not provided"),
+        ] {
+            let error = build(options).err().unwrap();
+            assert!(error.contains(said) && !error.contains("Usage") && !error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn requests_that_are_none_are_refused() {
+        assert!(Request::of(&json!({"kind": "unload", "table": "t"})).is_ok());
+        let build =
+            json!({"kind": "build", "table": "t", "input": {"url": "s3://b/k.csv"}, "options": {"key": "k"}});
+        assert_eq!(serde_json::to_value(Request::of(&build).unwrap()).unwrap(), build);
+        for bad in [
+            json!({"kind": "drop", "table": "t"}),
+            json!({"kind": "unload"}),
+            json!({"kind": "unload", "table": "t", "epoch": "00"}),
+            json!({"kind": "build", "table": "t"}),
+            json!({"kind": "build", "table": "t", "input": {"path": "/etc/passwd"}}),
+            json!([]),
+        ] {
+            assert!(Request::of(&bad).unwrap_err().to_string().starts_with("that is no task: "), "{bad}");
+        }
+    }
+}

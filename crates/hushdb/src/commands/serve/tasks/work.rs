@@ -1,0 +1,216 @@
+//! What each kind of task does.
+
+use std::{
+    ffi::OsString,
+    fs,
+    panic::AssertUnwindSafe,
+    panic::catch_unwind,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use hush_cpu::Cpu;
+use hush_engine::{Backends, Cancel, Job, Progress, Update};
+use hush_server::{OperatorError, Task, TaskStatus, check_name};
+use hush_store::{
+    ingest::Input,
+    snapshot::{Snapshot, Verify},
+};
+use rustix::process::setpriority_process;
+
+use super::{
+    Tasks,
+    request::{Request, TaskInput, arguments},
+};
+use crate::commands::{
+    apply::{self, ApplyArgs},
+    build::{self, BuildArgs},
+    compact::{self, CompactArgs},
+};
+
+/// Look-ups come first.
+const LOWEST_PRIORITY: i32 = 19;
+
+/// A status in words.
+pub(super) fn told(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Enqueued => "enqueued",
+        TaskStatus::Processing => "processing",
+        TaskStatus::Succeeded => "succeeded",
+        TaskStatus::Failed => "failed",
+        TaskStatus::Canceled => "canceled",
+        TaskStatus::Interrupted => "interrupted",
+    }
+}
+
+/// Looks whether a request could be done, as far as that is known before its turn.
+///
+/// # Errors
+/// What is wrong with it, and what to do.
+pub(super) fn check(tasks: &Tasks, request: &Request) -> Result<(), OperatorError> {
+    let table = request.table();
+    check_name(table).map_err(|error| OperatorError::Invalid(error.to_string()))?;
+    match request {
+        Request::Build { input, options, .. } => {
+            if tasks.folders.dir(table).is_some() && !tasks.kept.has(table) {
+                return Err(OperatorError::Refused(format!(
+                    "the table {table} is in a folder of its own, which 'hushdb build' fills: choose another name"
+                )));
+            }
+            let args: BuildArgs = arguments(options, &[("out", "table".as_ref())], &[place(tasks, input)?])?;
+            build::request(args).map(drop).map_err(OperatorError::Invalid)
+        }
+        Request::Apply { input, delete, options, .. } => {
+            if input.is_none() && delete.is_none() {
+                return Err(OperatorError::Invalid("changes are an input, or a delete, or both".into()));
+            }
+            for input in [input, delete].into_iter().flatten() {
+                place(tasks, input)?;
+            }
+            arguments::<ApplyArgs>(options, &[], &["table".into()]).map(drop)
+        }
+        Request::Compact { options, .. } => {
+            arguments::<CompactArgs>(options, &[], &["table".into()]).map(drop)
+        }
+        Request::Load { .. } | Request::Unload { .. } | Request::Delete { .. } => Ok(()),
+    }
+}
+
+/// Does a task. Returns the epoch that is served then, if one is.
+///
+/// # Errors
+/// Why it was not done, for who asked.
+pub(super) fn run(
+    tasks: &Tasks,
+    task: &Task,
+    cancel: &Cancel,
+    progress: &dyn Progress,
+) -> Result<Option<[u8; 32]>, String> {
+    // On Linux it is that of this thread alone, and of those that it starts. If it fails, tasks have the priority of look-ups.
+    let _ = setpriority_process(None, LOWEST_PRIORITY);
+    let done = catch_unwind(AssertUnwindSafe(|| done(tasks, task, cancel, progress)));
+    done.unwrap_or_else(|_| Err("the program failed; its log has the cause".into()))
+}
+
+fn done(
+    tasks: &Tasks,
+    task: &Task,
+    cancel: &Cancel,
+    progress: &dyn Progress,
+) -> Result<Option<[u8; 32]>, String> {
+    let request = Request::of(&task.request).map_err(said)?;
+    let table = request.table().to_owned();
+    match request {
+        Request::Build { input, options, .. } => {
+            let out = tasks.kept.place(&table, task.id).map_err(said)?;
+            let args = arguments(&options, &[("out", out.as_path())], &[place(tasks, &input).map_err(said)?]);
+            let request = build::request(args.map_err(said)?)?;
+            // A stop may have come when it was built and not yet served.
+            if Snapshot::open(&out, Verify::Header).is_err() {
+                let job = Job::open(request, cancel).map_err(said)?;
+                let partial = job.partial_dir().to_owned();
+                job.run(&backends(tasks)?, progress).map_err(|error| {
+                    // Nobody goes on from there: another task has a place of its own.
+                    let _ = fs::remove_dir_all(&partial);
+                    error.to_string()
+                })?;
+            }
+            promote(tasks, &table, task.id, progress)
+        }
+        Request::Apply { input, delete, options, .. } => {
+            let mut places = vec![dir(tasks, &table)?.into()];
+            places.extend(input.map(|input| place(tasks, &input)).transpose().map_err(said)?);
+            let delete = delete.map(|delete| place(tasks, &delete)).transpose().map_err(said)?;
+            let fixed: Vec<_> = delete.iter().map(|path| ("delete", Path::new(path))).collect();
+            let args = arguments(&options, &fixed, &places).map_err(said)?;
+            let (dir, request, _) = apply::request(args);
+            let update = Update::open(&dir, None, cancel).map_err(said)?;
+            update.apply(request, &backends(tasks)?, progress).map_err(said)?;
+            tasks.folders.load(&table).map(Some)
+        }
+        Request::Compact { options, .. } => {
+            let args = arguments(&options, &[], &[dir(tasks, &table)?.into()]).map_err(said)?;
+            let (dir, request, _) = compact::request(args);
+            let update = Update::open(&dir, None, cancel).map_err(said)?;
+            update.compact(request, &backends(tasks)?, progress).map_err(said)?;
+            tasks.folders.load(&table).map(Some)
+        }
+        Request::Load { epoch, .. } => {
+            if tasks.kept.has(&table) {
+                let build = tasks.kept.find(&table, epoch.as_deref()).map_err(said)?;
+                return promote(tasks, &table, build, progress);
+            }
+            if epoch.is_some() {
+                return Err(format!(
+                    "the server keeps no epochs of the table {table}: it is in a folder of its own"
+                ));
+            }
+            tasks.folders.load(&table).map(Some)
+        }
+        Request::Unload { .. } => {
+            if tasks.kept.has(&table) {
+                tasks.kept.set_current(&table, None).map_err(said)?;
+            }
+            if tasks.folders.remove(&table) {
+                Ok(None)
+            } else {
+                Err(format!("the table {table} is not served"))
+            }
+        }
+        Request::Delete { epoch, .. } => {
+            if !tasks.kept.has(&table) {
+                return Err(format!(
+                    "the server keeps no table {table}: only what tasks have built is deleted"
+                ));
+            }
+            let build = epoch.map(|epoch| tasks.kept.find(&table, Some(&epoch))).transpose().map_err(said)?;
+            if build.is_some() && build == tasks.kept.current(&table) {
+                return Err("that epoch is served: load another one first, or delete the whole table".into());
+            }
+            if build.is_none() {
+                tasks.folders.remove(&table);
+            }
+            tasks.kept.remove(&table, build).map_err(said)?;
+            Ok(None)
+        }
+    }
+}
+
+/// Serves a build in place of what is served under its table's name; what is older than what there is to go back to goes.
+fn promote(
+    tasks: &Tasks,
+    table: &str,
+    build: u64,
+    progress: &dyn Progress,
+) -> Result<Option<[u8; 32]>, String> {
+    progress.start("load", 0, "bytes");
+    let epoch = tasks.folders.put(table, tasks.kept.dir(table, build))?;
+    tasks.kept.set_current(table, Some(build)).map_err(said)?;
+    tasks.kept.prune(table);
+    Ok(Some(epoch))
+}
+
+/// The folder of a table that is served.
+fn dir(tasks: &Tasks, table: &str) -> Result<PathBuf, String> {
+    tasks.folders.dir(table).ok_or_else(|| format!("the table {table} is not served: load it first"))
+}
+
+/// Where an input is, as a command would name it.
+fn place(tasks: &Tasks, input: &TaskInput) -> Result<OsString, OperatorError> {
+    match input {
+        TaskInput::Upload { upload } => tasks.uploads.find(upload).map(|(_, path)| path.into()),
+        TaskInput::Url { url } if matches!(Input::from(url.as_ref()), Input::Url(_)) => Ok(url.into()),
+        TaskInput::Url { .. } => Err(OperatorError::Invalid(
+            "an input's URL is postgres://, s3://, gs://, az:// or https://; a file is uploaded first".into(),
+        )),
+    }
+}
+
+/// On threads of the task's own, which take what look-ups leave.
+fn backends(tasks: &Tasks) -> Result<Backends, String> {
+    Ok(Backends::cpu_only(Arc::new(Cpu::new(tasks.threads).map_err(said)?)))
+}
+
+fn said(error: impl ToString) -> String {
+    error.to_string()
+}

@@ -1,0 +1,216 @@
+"""Tasks: a running server builds, changes, loads and removes tables, and forgets none of it."""
+
+import json
+import signal
+
+from harness import free_port, request
+from keyed import KeyedTest, values
+
+RECORDS, OTHERS = values(200, 60), values(200, 60, seed=2)
+
+
+class AdminTest(KeyedTest):
+    def setUp(self):
+        super().setUp()
+        self.data = self.dir / "data"
+        self.admin_url = f"http://127.0.0.1:{free_port()}"
+
+    def server(self, *dirs, args=()):
+        listen = self.admin_url.removeprefix("http://")
+        return self.serve(*dirs, args=["--data", self.data, "--listen-admin", listen, *args])
+
+    def admin(self, *args, code=0, env=None):
+        env = {**self.env, "HUSHDB_ADMIN": self.admin_url, **(env or {})}
+        result = self.hushdb("admin", *args, env=env)
+        self.assertEqual(result.returncode, code, (result.stdout, result.stderr))
+        return result
+
+    def ask_admin(self, path, body=None, method=None, headers=None):
+        body = json.dumps(body).encode() if isinstance(body, dict) else body
+        status, sent, text = request(self.admin_url + path, body, headers, method=method)
+        return status, sent, json.loads(text) if text else None
+
+    def epochs(self, table):
+        """What is served of a table, and what there is of it, the newest first."""
+        [kept] = [kept for kept in self.ask_admin("/v1/admin/tables")[2]["tables"] if kept["name"] == table]
+        return kept["serves"], [build["epoch"] for build in kept["builds"]]
+
+    def task(self, number):
+        return self.ask_admin(f"/v1/admin/tasks/{number}")[2]
+
+    def ended(self, number):
+        self.wait_for(f"task {number}", lambda: self.task(number)["status"] not in ("enqueued", "processing"), 120)
+        return self.task(number)
+
+
+class Tables(AdminTest):
+    def test_the_life_of_a_table(self):
+        first, second = self.jsonl(RECORDS, "first.jsonl"), self.jsonl(OTHERS, "second.jsonl")
+        with self.server() as (url, _):
+            self.assertEqual(json.loads(request(url + "/v1/tables")[2])["tables"], [])
+            options = ["--key", "k", "--value", "v", "--protocol", "colpack", "--updatable"]
+            built = self.admin("build", "people", first, *options)
+            self.assertRegex(built.stderr, "done: epoch [0-9a-f]{64} is served")
+            self.assertEqual(self.ask(url, "k0", "absent")[0], [RECORDS["k0"], None])
+            before, _ = self.epochs("people")
+            self.assertIn(before, built.stderr)
+
+            # Another build takes its place, and the one before is there to go back to; what is older is not.
+            self.admin("build", "people", second, *options)
+            self.assertEqual(self.ask(url, "k0")[0], [OTHERS["k0"]])
+            self.admin("build", "people", first, *options)
+            serves, kept = self.epochs("people")
+            self.assertEqual((len(kept), kept[0]), (2, serves))
+            self.admin("load", "people", "--epoch", kept[1])
+            self.assertEqual(self.ask(url, "k0")[0], [OTHERS["k0"]])
+            error = self.admin("load", "people", "--epoch", "00" * 32, code=2).stderr
+            self.assertIn(f"of the table people there is {kept[0]}, {kept[1]}", error)
+            error = self.admin("delete", "people", "--epoch", kept[1], code=2).stderr
+            self.assertIn("that epoch is served: load another one first", error)
+
+            # Changes.
+            changes = self.jsonl({"k0": "new", "k999": "more"}, "changes.jsonl")
+            gone = self.dir / "gone.txt"
+            gone.write_text("k1\n")
+            self.admin("apply", "people", changes, "--delete", gone, "--key", "k", "--value", "v")
+            self.assertEqual(self.ask(url, "k0", "k999", "k1")[0], ["new", "more", None])
+            self.admin("compact", "people")
+            self.assertEqual(self.ask(url, "k0", "k999", "k1")[0], ["new", "more", None])
+            self.assertEqual(list((self.data / "uploads").iterdir()), [], "what is done needs no upload")
+
+            self.admin("unload", "people")
+            self.assertEqual(json.loads(request(url + "/v1/tables")[2])["tables"], [])
+            self.admin("unload", "people", code=2)
+            self.admin("load", "people")
+            # The newest build, which was made before the changes of the other one.
+            self.assertEqual(self.ask(url, "k0")[0], [RECORDS["k0"]])
+        # A restart serves what was served.
+        with self.server() as (url, _):
+            self.assertEqual(self.ask(url, "k0")[0], [RECORDS["k0"]])
+            self.admin("delete", "people")
+            self.assertEqual(self.ask_admin("/v1/admin/tables")[2]["tables"], [])
+            self.assertEqual(list((self.data / "tables").iterdir()), [])
+            listed = json.loads(self.admin("tasks").stdout)["tasks"]
+            self.assertEqual({task["status"] for task in listed}, {"succeeded", "failed"})
+            self.assertEqual([task["id"] for task in listed], list(range(len(listed), 0, -1)))
+
+    def test_a_table_beside_those_of_the_command_line(self):
+        table = self.table(RECORDS, "colpack", "--updatable", name="fixed")
+        with self.server(table) as (url, _):
+            changes = self.jsonl({"k5": "new"}, "changes.jsonl")
+            self.admin("apply", "fixed", changes, "--key", "k", "--value", "v")
+            self.assertEqual(self.ask(url, "k5")[0], ["new"])
+            error = self.admin("build", "fixed", changes, code=2).stderr
+            self.assertIn("is in a folder of its own, which 'hushdb build' fills: choose another name", error)
+            self.assertIn("only what tasks have built is deleted", self.admin("delete", "fixed", code=2).stderr)
+            self.assertTrue((table / "header.json").exists())
+
+
+class Tasks(AdminTest):
+    def test_a_task_survives_a_restart(self):
+        many = values(30000, 300)
+        source = self.jsonl(many)
+        with self.server() as (_, process):
+            number = int(self.admin("build", "many", source, "--detach", "--key", "k", "--value", "v").stdout)
+            waiting = int(self.admin("unload", "none", "--detach").stdout)
+            self.wait_for("the build", lambda: self.task(number)["status"] == "processing")
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        with self.server() as (url, _):
+            task = self.ended(number)
+            self.assertEqual((task["status"], task["attempts"]), ("succeeded", 2), task)
+            self.assertEqual(self.ask(url, "k7")[0], [many["k7"]])
+            self.assertEqual(self.ended(waiting)["status"], "failed")
+        # One that a server stops in three times is not begun again.
+        path = self.data / "tasks" / f"{number}.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "status": "processing", "attempts": 3}))
+        with self.server():
+            task = self.task(number)
+            self.assertEqual(task["status"], "interrupted")
+            self.assertIn("ask for it again", task["error"])
+
+    def test_a_task_is_given_up(self):
+        source = self.jsonl(values(60000, 300))
+        with self.server():
+            build = ["--detach", "--key", "k", "--value", "v"]
+            running = int(self.admin("build", "many", source, *build).stdout)
+            waiting = int(self.admin("build", "other", source, *build).stdout)
+            self.assertEqual(json.loads(self.admin("cancel", str(waiting)).stdout)["status"], "canceled")
+            self.wait_for("progress", lambda: (self.task(running).get("progress") or {}).get("stage"))
+            self.admin("cancel", str(running))
+            self.assertEqual(self.ended(running)["status"], "canceled")
+            self.assertIn("has ended already: canceled", self.admin("cancel", str(running), code=2).stderr)
+            left = [path for path in (self.data / "tables").rglob("*") if path.is_file()]
+            self.assertEqual(left, [])
+
+
+class Uploads(AdminTest):
+    def test_an_upload_goes_on_after_a_lost_answer(self):
+        text = b"key,value\n" + b"".join(b"k%d,v%d\n" % (i, i) for i in range(300))
+        with self.server() as (url, _):
+            status, headers, upload = self.ask_admin("/v1/admin/uploads", {"name": "people.csv"})
+            self.assertEqual(status, 201)
+            path = headers["Location"]
+            part = lambda offset, data: self.ask_admin(path, data, "PATCH", {"Upload-Offset": str(offset)})
+            self.assertEqual(part(0, text[:1000])[0], 200)
+            status, _, problem = part(0, text[:1000])
+            self.assertEqual((status, problem["detail"]), (409, "the upload has 1000 bytes: go on from there"))
+            self.assertEqual(self.ask_admin(path)[1]["Upload-Offset"], "1000")
+            self.assertEqual(part(1000, text[1000:])[2]["bytes"], len(text))
+            self.assertEqual(self.ask_admin(path, text, "PATCH")[0], 400)
+            build = {"kind": "build", "table": "people", "input": {"upload": upload["id"]}, "options": {"key": "key"}}
+            status, headers, task = self.ask_admin("/v1/admin/tasks", build)
+            self.assertEqual((status, headers["Location"]), (202, f"/v1/admin/tasks/{task['id']}"))
+            self.assertEqual(self.ended(task["id"])["status"], "succeeded")
+            self.assertEqual(self.ask(url, "k299")[0], ["v299"])
+            self.assertEqual(self.ask_admin(path)[0], 404)
+
+
+class Mistakes(AdminTest):
+    def test_what_is_wrong_is_said_at_once(self):
+        source = self.jsonl(RECORDS)
+        with self.server():
+            for body, said in [
+                ({"kind": "drop", "table": "t"}, "that is no task: unknown variant `drop`"),
+                ({"kind": "unload", "table": "../t"}, 'table name "../t" is not made of'),
+                ({"kind": "build", "table": "t", "input": {"url": "/etc/passwd"}}, "a file is uploaded first"),
+                ({"kind": "build", "table": "t", "input": {"upload": "0" * 32}}, "there is no upload of this name"),
+                ({"kind": "build", "table": "t", "input": {"url": "s3://a/b.csv"}, "options": {"protocol": "fast"}},
+                 "unknown protocol 'fast'"),
+                ({"kind": "build", "table": "t", "input": {"url": "s3://a/b.csv"}, "options": {"out": "/tmp"}},
+                 "a task does not take the option 'out'"),
+                ({"kind": "apply", "table": "t"}, "changes are an input, or a delete, or both"),
+            ]:
+                status, _, problem = self.ask_admin("/v1/admin/tasks", body)
+                self.assertIn(status, (400, 404), problem)
+                self.assertIn(said, problem["detail"])
+            # What is known only when it is done is in the task.
+            error = self.admin("build", "t", source, "--key", "nokey", code=2).stderr
+            self.assertRegex(error, "task 1 failed: .*nokey")
+            # Passwords are in no answer.
+            url = "postgres://me:secret@127.0.0.1:1/db"
+            body = {"kind": "build", "table": "t", "input": {"url": url}, "options": {"table": "x"}}
+            number = self.ask_admin("/v1/admin/tasks", body)[2]["id"]
+            self.assertEqual(self.ended(number)["status"], "failed")
+            self.assertNotIn("secret", json.dumps(self.ask_admin("/v1/admin/tasks")[2]))
+            mode = (self.data / "tasks" / f"{number}.json").stat().st_mode & 0o777
+            self.assertEqual(mode, 0o600)
+            # One server has the folder.
+            second = ["serve", "--data", self.data, "--listen", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0"]
+            self.assertIn("another server uses --data", self.fails(*second))
+        self.assertIn("does not answer", self.admin("tasks", code=2).stderr)
+        self.assertIn("--url http://127.0.0.1:7701", self.fails("admin", "tasks"))
+        table = self.table(RECORDS, "frodo")
+        listen = self.admin_url.removeprefix("http://")
+        with self.serve(table, args=["--listen-admin", listen]) as (url, _):
+            self.assertIn("start it with --data DIR", self.admin("unload", "table", code=2).stderr)
+            self.assertIn("has no admin endpoints", self.admin("--url", url, "tasks", code=2).stderr)
+
+    def test_a_token_with_the_scope_admin_is_asked_for(self):
+        tokens = self.dir / "tokens.json"
+        create = lambda *args: self.hushdb("token", "create", "--tokens", tokens, "--name", "a", *args).stdout.strip()
+        query, root = create(), create("--scope", "admin")
+        with self.serve(args=["--data", self.data, "--listen-admin", self.admin_url.removeprefix("http://"), "--tokens", tokens]):
+            self.assertIn("give one with HUSHDB_TOKEN", self.admin("tasks", code=2).stderr)
+            self.assertIn("needs the scope admin", self.admin("tasks", code=2, env={"HUSHDB_TOKEN": query}).stderr)
+            self.admin("tasks", env={"HUSHDB_TOKEN": root})
