@@ -55,7 +55,7 @@ class ConfigTest(KeyedTest):
         self.assertTrue(result.stdout.endswith("is good\n"))
         for text, words in (
             ("tables = []", ["tables: the list is empty"]),
-            ("max-queue = 1", ["names no tables"]),
+            ("max-queue = 1", ["which tables? name the folders"]),
             (f'tables = ["{self.dir}"]', ["is not a hushdb snapshot", str(self.dir)]),
             (f'tables = ["{self.built}"]\ntls-cert = "none"', ["--tls-key"]),
             (f'tables = ["{self.built}"]\ntls-cert = "none"\ntls-key = "none"', ["cannot read none"]),
