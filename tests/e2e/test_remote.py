@@ -100,7 +100,7 @@ class FromElsewhere(HushTest):
                 ("s3://bucket/none.csv", s3.env(), ["s3://bucket/none.csv: cannot fetch", "check the name"]),
                 ("s3://bucket/rows.csv", wrong, ["check the credentials in the environment"]),
                 ("s3://bucket/rows", s3.env(), ["cannot tell the format from the file name"]),
-                ("s3://bucket/rows.db.gz", s3.env(), ["of compressed files only CSV and JSONL are read"]),
+                ("s3://bucket/rows.db.gz", s3.env(), ["of compressed files only CSV, JSONL and Arrow are read"]),
                 ("s4://bucket/rows.csv", s3.env(), ["s4://bucket/rows.csv: no input has this scheme; the nearest is s3://"]),
                 ("httpss://host/rows.csv", {}, ["the nearest is https://"]),
             ):
