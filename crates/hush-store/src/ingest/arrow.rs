@@ -26,6 +26,9 @@ use super::{
     record::Projection,
 };
 
+/// The base-two logarithm of the most bytes that come of one: of a block of Zstandard of four bytes come 128 KiB.
+const MOST_COMPRESSION_LOG: u32 = 15;
+
 /// Reads the rows of an Arrow stream.
 pub(super) struct ArrowReader {
     path: PathBuf,
@@ -172,18 +175,22 @@ impl Reader for ArrowReader {
     }
 }
 
-/// Refuses buffers that are longer, once they are decompressed, than a batch may be.
+/// Refuses buffers that are longer, once they are decompressed, than they can be or than a batch may be.
 fn check_lengths(batch: &BatchMessage<'_>, body: &[u8]) -> Result<(), ArrowError> {
     if batch.compression().is_none() {
         return Ok(());
     }
     let mut all: u64 = 0;
     for buffer in batch.buffers().into_iter().flatten() {
-        let start = usize::try_from(buffer.offset()).ok();
-        let length =
-            start.and_then(|start| body.get(start..)?.first_chunk()).copied().map(i64::from_le_bytes);
+        let bytes = usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
+        let bytes = bytes.and_then(|(start, length)| body.get(start..)?.get(..length)).unwrap_or_default();
         // -1 is a buffer that is not compressed; what is not there, the decoder refuses.
-        all = all.saturating_add(length.and_then(|length| u64::try_from(length).ok()).unwrap_or_default());
+        let stated = bytes.first_chunk().copied().map_or(-1, i64::from_le_bytes);
+        let (stated, length) = (u64::try_from(stated).unwrap_or_default(), bytes.len() as u64);
+        if stated > length << MOST_COMPRESSION_LOG {
+            return Err(damaged("a buffer is to be longer than it can be; write the stream again"));
+        }
+        all = all.saturating_add(stated);
     }
     if all > MAX_BATCH { Err(too_long()) } else { Ok(()) }
 }

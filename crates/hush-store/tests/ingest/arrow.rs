@@ -210,7 +210,7 @@ fn damaged_streams_are_errors_or_other_records() {
         stream_of(&rows, Some(CompressionType::LZ4_FRAME)),
         file_of(&rows[0]),
     ] {
-        for at in 0..content.len() {
+        for at in (0..content.len()).step_by(3) {
             let mut damaged = content.clone();
             damaged[at] ^= 1 << (at % 8);
             let file = Fixture::new("t.arrows", damaged);
@@ -232,7 +232,9 @@ fn lengths_that_a_stream_states_take_no_memory() {
         let mut damaged = content.clone();
         damaged[at.unwrap()..][..8].copy_from_slice(&length.to_le_bytes());
         let error = Fixture::new("t.arrows", damaged).read(&options("", "id")).unwrap_err();
-        assert!(error.to_string().ends_with("a batch is longer than 2 GiB; write smaller ones"), "{error}");
+        assert!(
+            error.to_string().ends_with("a buffer is to be longer than it can be; write the stream again")
+        );
     }
     let mut metadata = content.clone();
     metadata[4..8].copy_from_slice(&i32::MAX.to_le_bytes());
