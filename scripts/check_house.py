@@ -25,7 +25,7 @@ ARROWS = {
 TOP = {"hushdb", "hush-bench"}  # sit on top of everything, side by side
 # The feature `ingest`.
 INGEST_ONLY = {"parquet", "rusqlite", "libsqlite3-sys", "csv", "brotli", "zstd", "flate2", "snap", "lz4_flex"}
-INGEST_ONLY |= {"tokio-postgres", "object_store", "reqwest", "ctrlc", "dejavu", "plotters"}
+INGEST_ONLY |= {"tokio-postgres", "object_store", "reqwest", "arrow-array", "arrow-ipc", "ctrlc", "dejavu", "plotters"}
 MAX_LINES = 600
 MAX_COMMENT = 132  # columns of a line that is a comment: rustfmt breaks code, and leaves comments as they are
 SOURCES = {".rs", ".cu", ".cuh", ".cpp", ".hpp", ".h"}

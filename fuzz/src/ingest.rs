@@ -136,25 +136,35 @@ pub fn jsonl(bytes: &[u8]) {
     }
 }
 
-/// Parquet. Its reader may panic where the ingest catches it.
+/// Parquet.
 pub fn parquet(bytes: &[u8]) {
+    with_panics_inside("parquet", bytes, parquet_bytes);
+}
+
+/// An Arrow stream or file.
+pub fn arrow(bytes: &[u8]) {
+    with_panics_inside("arrow", bytes, arrow_bytes);
+}
+
+/// Formats whose reader may panic where the ingest catches it.
+fn with_panics_inside(extension: &str, bytes: &[u8], limit: fn(&[u8]) -> usize) {
     // libFuzzer's own hook ends the process at every panic. One that nobody catches still does.
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let hook = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            if IN_PARQUET.get() { LAST_PANIC.set(Some(info.to_string())) } else { hook(info) }
+            if IN_READER.get() { LAST_PANIC.set(Some(info.to_string())) } else { hook(info) }
         }));
     });
     let mut input = Input::new(bytes);
     let (options, content) = (options(input.byte()), input.rest());
-    IN_PARQUET.set(true);
+    IN_READER.set(true);
     let outcome = panic::catch_unwind(|| {
-        if let Some(records) = read_bytes("parquet", content, &options, parquet_bytes(content)) {
+        if let Some(records) = read_bytes(extension, content, &options, limit(content)) {
             check_objects(&records, &options);
         }
     });
-    IN_PARQUET.set(false);
+    IN_READER.set(false);
     if let Err(panic) = outcome {
         eprintln!("{}", LAST_PANIC.take().unwrap_or_default());
         panic::resume_unwind(panic);
@@ -167,8 +177,13 @@ fn parquet_bytes(content: &[u8]) -> usize {
     2 * ((64 << 20) + (content.len() << 15)) + 16 * FIXED
 }
 
+/// The same of Arrow: a batch that is decompressed, and a copy of it that is aligned.
+fn arrow_bytes(content: &[u8]) -> usize {
+    (content.len() << 17) + 16 * FIXED
+}
+
 thread_local! {
-    static IN_PARQUET: Cell<bool> = const { Cell::new(false) };
+    static IN_READER: Cell<bool> = const { Cell::new(false) };
     static LAST_PANIC: Cell<Option<String>> = const { Cell::new(None) };
 }
 

@@ -4,6 +4,7 @@ import http.server
 import pathlib
 import re
 import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -110,9 +111,9 @@ class Breaking:
 
 
 class Web:
-    """A web server of files, by path; whether it knows ranges can be chosen."""
+    """A web server of files, by path; whether it knows ranges can be chosen. `tls` is a certificate and its key."""
 
-    def __init__(self, files, ranges=True):
+    def __init__(self, files, ranges=True, tls=None):
         web = self
         self.asked = []
 
@@ -141,6 +142,11 @@ class Web:
                 pass
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+            self.server.handle_error = lambda *_: None  # handshakes that clients break off
         self.port = self.server.server_address[1]
 
     def __enter__(self):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import pathlib
 
 from harness import HushTest
 
@@ -32,10 +33,18 @@ class StandardInput(HushTest):
                 result = self.hushdb("build", "-", "--out", out, "--key", "k", *args, stdin=self.piped(content))
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertEqual(self.found(out, "key 0", "key 49"), ["0", "49"])
+        vectors = pathlib.Path(__file__).resolve().parents[2] / "crates/hush-store/tests/ingest/arrow"
+        for name, args in (("arrow", ()), ("arrow-named", ("--format", "arrow"))):
+            piped = self.piped((vectors / "pyarrow.arrows").read_bytes())
+            result = self.hushdb("build", "-", "--out", self.dir / name, "--key", "k", "--value", "n", *args, stdin=piped)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(self.found(self.dir / name, "a", "é"), ["1", "3"])
         out = self.dir / "none"
+        line = self.fails("build", "-", "--out", out, stdin=self.piped((vectors / "polars.arrow").read_bytes()))
+        self.assertIn("it is a file that is no stream; give it as a file, or write a stream", line)
         line = self.fails("build", "-", "--out", out, "--key", "k", stdin=self.piped(gzip.compress(lines)[:-20]))
         self.assertIn("standard input: cannot read: the gzip data ends too soon", line)
         line = self.fails("build", "-", "--out", out, "--format", "parquet")
-        self.assertIn("--format of standard input is csv or jsonl", line)
+        self.assertIn("--format of standard input is csv, jsonl or arrow", line)
         line = self.fails("build", "-", "--out", out, "--format", "xlsx")
         self.assertIn("expected one of: csv", line)

@@ -2,9 +2,13 @@
 
 import gzip
 import random
+import signal
+import socket
 import sqlite3
+import subprocess
 
-from harness import HushTest
+from certificates import Authority
+from harness import BINARY, HushTest
 from remote import S3, Breaking, Web
 
 # Not to be compressed.
@@ -92,6 +96,31 @@ class FromElsewhere(HushTest):
                 self.assertIn(words, line)
                 self.assertNotIn("SECRET", line)
 
+    def test_certificates_of_web_servers_are_checked(self):
+        authority = Authority(self.dir, "authority")
+        with Web({"/rows.csv": CSV}, tls=authority.sign("server")) as web:
+            url = f"https://localhost:{web.port}/rows.csv"
+            self.run_build(url, env={"SSL_CERT_FILE": str(authority.cert)})
+            self.check(self.dir / "table")
+            line = self.fails("build", url, "--key", "k", "--out", self.dir / "no")
+            self.assertIn("invalid peer certificate", line)
+
+    def test_a_fetch_that_is_interrupted_leaves_nothing(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}/rows.csv"
+            build = subprocess.Popen([BINARY, "build", url, "--key", "k", "--out", self.dir / "no"], stderr=subprocess.PIPE,
+                                     text=True, env=self.env)
+            client, _ = silent.accept()
+            with client:
+                client.recv(65536)
+                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\nk,v\n")
+                self.assertIn("rows.csv: 2.86 MiB to fetch", build.stderr.readline())
+                build.send_signal(signal.SIGINT)
+                _, error = build.communicate(timeout=30)
+        self.assertNotEqual(build.returncode, 0)
+        self.assertIn("interrupted", error)
+        self.assertEqual([path.name for path in self.dir.iterdir() if "no" in path.name], [])
+
     def test_errors_say_what_to_do(self):
         with S3(self.dir / "s3") as s3:
             (s3.bucket / "rows.csv").write_bytes(CSV)
@@ -100,7 +129,7 @@ class FromElsewhere(HushTest):
                 ("s3://bucket/none.csv", s3.env(), ["s3://bucket/none.csv: cannot fetch", "check the name"]),
                 ("s3://bucket/rows.csv", wrong, ["check the credentials in the environment"]),
                 ("s3://bucket/rows", s3.env(), ["cannot tell the format from the file name"]),
-                ("s3://bucket/rows.db.gz", s3.env(), ["of compressed files only CSV and JSONL are read"]),
+                ("s3://bucket/rows.db.gz", s3.env(), ["of compressed files only CSV, JSONL and Arrow are read"]),
                 ("s4://bucket/rows.csv", s3.env(), ["s4://bucket/rows.csv: no input has this scheme; the nearest is s3://"]),
                 ("httpss://host/rows.csv", {}, ["the nearest is https://"]),
             ):

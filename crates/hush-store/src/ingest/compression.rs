@@ -103,8 +103,11 @@ impl Read for Decompressed {
     }
 }
 
+/// An input of which the first bytes have been looked at.
+pub(super) type Peeked<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
+
 /// The first bytes of an input, at most `most`; they are read again from what comes back.
-pub(super) fn peek(mut input: impl Read, most: usize) -> io::Result<(Vec<u8>, impl Read)> {
+pub(super) fn peek<R: Read>(mut input: R, most: usize) -> io::Result<(Vec<u8>, Peeked<R>)> {
     let mut head = Vec::with_capacity(most);
     input.by_ref().take(most as u64).read_to_end(&mut head)?;
     Ok((head.clone(), io::Cursor::new(head).chain(input)))

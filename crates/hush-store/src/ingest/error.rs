@@ -40,14 +40,14 @@ pub enum IngestError {
     /// The extension of a file names no supported format.
     #[error(
         "{}: cannot tell the format from the file name; supported are .csv, .parquet, .jsonl, .ndjson, .sqlite, \
-         .db, a folder of files, and - for standard input; of other names, --format says it", path.display()
+         .db, .arrow, .arrows, .feather, a folder of files, and - for standard input; of other names, --format says it", path.display()
     )]
     UnknownFormat {
         /// The input.
         path: PathBuf,
     },
     /// A file is compressed as a whole whose format has to be read here and there.
-    #[error("{}: of compressed files only CSV and JSONL are read; decompress it first", path.display())]
+    #[error("{}: of compressed files only CSV, JSONL and Arrow are read; decompress it first", path.display())]
     CompressedFormat {
         /// The input.
         path: PathBuf,
@@ -251,6 +251,14 @@ pub enum IngestError {
     #[error("{}: cannot read as Parquet: {message}", path.display())]
     Parquet {
         /// The file.
+        path: PathBuf,
+        /// What the reader said.
+        message: String,
+    },
+    /// An Arrow stream is damaged or uses something unsupported.
+    #[error("{}: cannot read as Arrow: {message}", path.display())]
+    Arrow {
+        /// The input.
         path: PathBuf,
         /// What the reader said.
         message: String,

@@ -15,6 +15,8 @@ pub enum Format {
     Parquet,
     /// A JSON object a line.
     Jsonl,
+    /// Apache Arrow IPC: a stream, or a file (Feather).
+    Arrow,
     /// A SQLite database.
     Sqlite,
     /// A folder of files.
@@ -25,7 +27,7 @@ pub enum Format {
 
 /// The text names no format of a file.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("expected one of: csv, jsonl, parquet, sqlite")]
+#[error("expected one of: csv, jsonl, parquet, arrow, sqlite")]
 pub struct UnknownFormat;
 
 impl FromStr for Format {
@@ -36,6 +38,7 @@ impl FromStr for Format {
             "csv" => Ok(Self::Csv),
             "parquet" => Ok(Self::Parquet),
             "jsonl" | "ndjson" => Ok(Self::Jsonl),
+            "arrow" => Ok(Self::Arrow),
             "sqlite" => Ok(Self::Sqlite),
             _ => Err(UnknownFormat),
         }
@@ -65,17 +68,18 @@ impl Format {
         let extension = stem.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
         let format = options.format.or(match extension.as_str() {
             "db" => Some(Self::Sqlite),
+            "arrows" | "feather" => Some(Self::Arrow),
             extension => extension.parse().ok(),
         });
         let format = format.ok_or_else(|| IngestError::UnknownFormat { path: name.into() })?;
-        if compression.is_some() && !format.is_text() {
+        if compression.is_some() && !format.is_stream() {
             return Err(IngestError::CompressedFormat { path: name.into() });
         }
         Ok((format, compression))
     }
 
-    /// Whether it may be compressed as a whole.
-    fn is_text(self) -> bool {
-        matches!(self, Self::Csv | Self::Jsonl)
+    /// Whether it is read from its beginning to its end, and so may be compressed as a whole and come on standard input.
+    pub(super) fn is_stream(self) -> bool {
+        matches!(self, Self::Csv | Self::Jsonl | Self::Arrow)
     }
 }

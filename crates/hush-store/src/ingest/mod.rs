@@ -1,5 +1,5 @@
-//! Reading a table: CSV, Parquet, JSONL, SQLite, a folder of files or a query of PostgreSQL become a stream of [`Record`]s, and a
-//! [`Spool`] keeps a stream for the several passes of a build.
+//! Reading a table: CSV, Parquet, JSONL, Arrow, SQLite, a folder of files or a query of PostgreSQL become a stream of [`Record`]s,
+//! and a [`Spool`] keeps a stream for the several passes of a build.
 //!
 //! All readers run in constant memory: they hold a row, or a batch of rows, of the input.
 //!
@@ -8,6 +8,9 @@
 //! empty. A key is its columns in that form, joined by [`KEY_SEPARATOR`]. A value is its only column in that form,
 //! or the [fields](hush_protocol::fields) of its several columns in the order given, or empty if there is none.
 
+mod arrow;
+mod arrow_messages;
+mod arrow_value;
 mod calendar;
 mod cell;
 mod compress;
@@ -42,11 +45,27 @@ mod walk;
 
 use std::{
     fs::File,
+    io::Seek,
     path::{Path, PathBuf},
 };
 
 use hush_protocol::fields::Fields;
 
+use self::{
+    arrow::ArrowReader,
+    arrow_messages::Messages,
+    compression::{Compression, peek},
+    csv::CsvReader,
+    folder::FolderReader,
+    jsonl::JsonlReader,
+    parquet::ParquetReader,
+    postgres::PostgresReader,
+    sqlite::SqliteReader,
+    stdin::StdinReader,
+    text::HEAD_BYTES,
+    text::Text,
+    url::Scheme,
+};
 pub use self::{
     compress::Compressor,
     error::{IngestError, Place},
@@ -58,11 +77,6 @@ pub use self::{
     spooled::SpooledRecords,
     url::InputUrl,
     walk::Skipped,
-};
-use self::{
-    compression::Compression, csv::CsvReader, folder::FolderReader, jsonl::JsonlReader,
-    parquet::ParquetReader, postgres::PostgresReader, sqlite::SqliteReader, stdin::StdinReader, text::Text,
-    url::Scheme,
 };
 
 /// What [`Progress`] counts.
@@ -195,6 +209,16 @@ fn open_file(
     Ok(match format {
         Format::Csv => Box::new(CsvReader::new(path, text(file)?, options)?),
         Format::Parquet => Box::new(ParquetReader::new(path, (file, bytes), options)?),
+        Format::Arrow => {
+            let (head, _) = peek(&file, HEAD_BYTES).map_err(unreadable)?;
+            let messages = if compression.is_none() && arrow_messages::is_file(&head) {
+                Messages::of_file(file, bytes)
+            } else {
+                (&file).rewind().map_err(unreadable)?;
+                Messages::of_stream(text(file)?)
+            };
+            Box::new(ArrowReader::new(path, messages, options)?)
+        }
         Format::Jsonl => Box::new(JsonlReader::new(path, text(file)?, options)),
         // It opens the file itself, and would say less about why it cannot.
         Format::Sqlite => Box::new(SqliteReader::open(at, path, options)?),

@@ -341,7 +341,7 @@ fn decimal_text(bytes: &[u8], scale: usize) -> String {
 }
 
 /// `8-4-4-4-12` hexadecimal digits.
-fn uuid_text(bytes: &[u8]) -> String {
+pub(super) fn uuid_text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(36);
     for (at, byte) in bytes.iter().enumerate() {
         if matches!(at, 4 | 6 | 8 | 10) {

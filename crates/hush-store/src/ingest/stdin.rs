@@ -5,8 +5,12 @@ use std::{io, path::Path};
 use hush_protocol::fields::Fields;
 
 use super::{
-    Format, IngestError, IngestOptions, Progress, ProgressUnit, Reader, Record, csv::CsvReader,
-    jsonl::JsonlReader, text::Text,
+    Format, IngestError, IngestOptions, Progress, ProgressUnit, Reader, Record,
+    arrow::ArrowReader,
+    arrow_messages::{Messages, is_arrow},
+    csv::CsvReader,
+    jsonl::JsonlReader,
+    text::Text,
 };
 
 /// Reads standard input. Nothing is read before the first record is asked for: who writes it may take a while.
@@ -24,8 +28,8 @@ impl StdinReader {
         let path = Path::new(Self::NAME);
         let format = options.format.unwrap_or(Format::Jsonl);
         options.check(path, format)?;
-        if !matches!(format, Format::Csv | Format::Jsonl) {
-            let reason = "of standard input is csv or jsonl; write the input to a file first";
+        if !format.is_stream() {
+            let reason = "of standard input is csv, jsonl or arrow; write the input to a file first";
             return Err(IngestError::Option { path: path.into(), option: "--format", reason });
         }
         Ok(Self::Waiting(options.clone()))
@@ -37,9 +41,12 @@ fn begin(options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
     let path = Path::new(StdinReader::NAME);
     let unreadable = |source| IngestError::Unreadable { path: path.into(), source };
     // Not its lock, which could not move to another thread.
-    let text = Text::new(io::stdin(), None, None).map_err(unreadable)?;
+    let mut text = Text::new(io::stdin(), None, None).map_err(unreadable)?;
+    let is_arrow = is_arrow(&text.head().map_err(unreadable)?);
     Ok(match options.format {
         Some(Format::Csv) => Box::new(CsvReader::new(path, text, options)?),
+        Some(Format::Arrow) => Box::new(ArrowReader::new(path, Messages::of_stream(text), options)?),
+        None if is_arrow => Box::new(ArrowReader::new(path, Messages::of_stream(text), options)?),
         _ => Box::new(JsonlReader::new(path, text, options)),
     })
 }

@@ -21,6 +21,9 @@ pub(super) struct Text {
     total: Option<u64>,
 }
 
+/// Bytes that tell what a text is.
+pub(super) const HEAD_BYTES: usize = 8;
+
 impl Text {
     /// The text of an input, `total` bytes long if that is known. `compression` is what its name says; where that says nothing, the
     /// first bytes do.
@@ -36,6 +39,14 @@ impl Text {
             None => Box::new(buffered(input)),
         };
         Ok(Self { bytes, read, total })
+    }
+
+    /// The first bytes, if nothing has been read yet: fewer only where there are no more.
+    pub(super) fn head(&mut self) -> io::Result<Vec<u8>> {
+        let bytes = std::mem::replace(&mut self.bytes, Box::new(io::empty()));
+        let (head, bytes) = peek(bytes, HEAD_BYTES)?;
+        self.bytes = Box::new(bytes);
+        Ok(head)
     }
 
     /// How much of the input has been read.

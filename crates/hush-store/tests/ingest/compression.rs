@@ -114,6 +114,9 @@ fn a_row_without_end_does_not_fill_the_memory() {
 fn other_formats_are_decompressed_first() {
     for name in ["t.parquet.gz", "t.db.zst"] {
         let message = Fixture::new(name, gzip(TEXT)).error(&IngestOptions::default());
-        assert!(message.ends_with(": of compressed files only CSV and JSONL are read; decompress it first"));
+        assert!(
+            message
+                .ends_with(": of compressed files only CSV, JSONL and Arrow are read; decompress it first")
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! Ingest: every format gives the records that its rules promise, and every wrong input the error that helps.
 
+mod arrow;
 mod compression;
 mod csv;
 mod folder;
@@ -87,7 +88,7 @@ fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
 /// Small files of every format with the columns id (1, 2), name and note (null or empty in row 2).
 fn one_of_each_format() -> Vec<Fixture> {
     let jsonl = "{\"id\":1,\"name\":\"a\",\"note\":\"x\"}\n{\"id\":2,\"name\":\"b\",\"note\":null}\n";
-    vec![
+    let mut all = vec![
         Fixture::new("t.csv", "id,name,note\n1,a,x\n2,b,\n"),
         Fixture::new("t.jsonl", jsonl),
         Fixture::new("t.NDJSON", jsonl),
@@ -95,5 +96,7 @@ fn one_of_each_format() -> Vec<Fixture> {
         Fixture::new("t.jsonl.zst", compression::zstd(jsonl)),
         sqlite::small(),
         parquet::small(),
-    ]
+    ];
+    all.extend(arrow::small());
+    all
 }

@@ -106,13 +106,18 @@ fn unknown_formats_and_missing_files_are_refused() {
     for name in ["t.xlsx", "t", "csv", ".csv"] {
         let message = Fixture::new(name, "a\n1\n").error(&IngestOptions::default());
         assert!(message.starts_with(&format!("{name}: cannot tell the format")), "{message}");
-        assert!(message.contains(".csv, .parquet, .jsonl, .ndjson, .sqlite, .db, a folder"), "{message}");
+        assert!(
+            message.contains(
+                ".csv, .parquet, .jsonl, .ndjson, .sqlite, .db, .arrow, .arrows, .feather, a folder"
+            ),
+            "{message}"
+        );
     }
     let named = IngestOptions { format: Some("csv".parse().unwrap()), ..options("a", "") };
     assert_eq!(Fixture::new("t", "a\n1\n").texts(&named), pairs(&[("1", "")]));
     assert_eq!(
         "xlsx".parse::<Format>().unwrap_err().to_string(),
-        "expected one of: csv, jsonl, parquet, sqlite"
+        "expected one of: csv, jsonl, parquet, arrow, sqlite"
     );
     for name in ["/nowhere/t.csv", "/nowhere/t.parquet", "/nowhere/t.jsonl", "/nowhere/t.db"] {
         let error = read(&PathBuf::from(name), &IngestOptions::default()).unwrap_err();

@@ -26,8 +26,8 @@ use super::{
 /// Build a table from a file of records.
 #[derive(Args)]
 pub(crate) struct BuildArgs {
-    /// Records: a .csv, .jsonl (also .gz or .zst), .parquet or .sqlite file, also by s3://, gs://, az:// or https://; a folder of
-    /// files; postgres://USER@HOST/DATABASE; or - for standard input.
+    /// Records: a .csv, .jsonl, .arrow (also .gz or .zst), .parquet or .sqlite file, also by s3://, gs://, az:// or https://; a
+    /// folder of files; postgres://USER@HOST/DATABASE; or - for standard input.
     input: PathBuf,
     /// Folder to put the table in.
     #[arg(long, value_name = "DIR")]

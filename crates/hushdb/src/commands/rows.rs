@@ -9,8 +9,8 @@ pub(super) struct RowArgs {
     /// Column of the value; several times for a JSON object of them. Without it, all columns but the key.
     #[arg(long, value_name = "COL")]
     value: Vec<String>,
-    /// Format of the records, where the name does not say it: csv, jsonl, parquet or sqlite; of standard input csv or jsonl, which
-    /// it is if not given.
+    /// Format of the records, where the name does not say it: csv, jsonl, parquet, arrow or sqlite; of standard input csv, jsonl or
+    /// arrow. If not given, its first bytes tell arrow from jsonl.
     #[arg(long, value_name = "NAME")]
     format: Option<Format>,
     /// Query whose rows are the records (SQLite, PostgreSQL).
