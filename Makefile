@@ -5,11 +5,13 @@ DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
 CYCLONEDX := $(TOOLS)/bin/cargo-cyclonedx
 CYCLONEDX_VERSION := 0.5.9
+OHA := $(TOOLS)/bin/oha
+OHA_VERSION := 1.16.0
 HELM := $(TOOLS)/bin/helm-3.22.0
 S3S_FS := target/tools/bin/s3s-fs
 S3S_FS_VERSION := 0.14.1
 
-.PHONY: demo build build-cuda test check quick unit vectors wasm e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-real clean
+.PHONY: demo build build-cuda test check quick unit vectors wasm e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-real load clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb
@@ -106,6 +108,13 @@ gpu-check: ## On a machine with a GPU: tests, then benchmarks, from target/gpu-c
 bench: ## Benchmarks as ratios in one run.
 	$(CARGO) build --release --locked -p hush-bench
 	scripts/bench.sh target/release/hush-bench
+
+load: build $(OHA) ## A server at twice its capacity, with hostile clients beside it: MINUTES (30), JSON to OUT.
+	@command -v openssl >/dev/null || scripts/install.sh openssl
+	scripts/load.py target/release/hushdb $(OHA) --minutes $(or $(MINUTES),30) $(if $(OUT),--out $(OUT))
+
+$(OHA): # a load generator
+	$(CARGO) install oha --locked --version $(OHA_VERSION) --root $(TOOLS)
 
 bench-real: build ## Two real tables with a tail, fetched by the names of their packages: sizes, times, right look-ups.
 	scripts/bench_real.py target/release/hushdb

@@ -2,8 +2,10 @@
 
 import json
 import signal
+import socket
+import subprocess
 
-from harness import free_port, request
+from harness import BINARY, free_port, request
 from keyed import KeyedTest, values
 
 RECORDS, OTHERS = values(200, 60), values(200, 60, seed=2)
@@ -93,6 +95,33 @@ class Tables(AdminTest):
             listed = json.loads(self.admin("tasks").stdout)["tasks"]
             self.assertEqual({task["status"] for task in listed}, {"succeeded", "failed"})
             self.assertEqual([task["id"] for task in listed], list(range(len(listed), 0, -1)))
+
+    def test_a_damaged_table_is_replaced_while_the_server_runs(self):
+        source = self.jsonl(RECORDS)
+        with self.server():
+            self.admin("build", "people", source, "--key", "k", "--value", "v", "--protocol", "frodo")
+        [build] = [path for path in (self.data / "tables/people").iterdir() if path.is_dir()]
+        longest = max(build.iterdir(), key=lambda path: path.stat().st_size)
+        longest.write_bytes(longest.read_bytes()[:-1])
+        health = f"127.0.0.1:{free_port()}"
+        listen = self.admin_url.removeprefix("http://")
+        process = subprocess.Popen([BINARY, "serve", "--data", self.data, "--listen-admin", listen, "--listen", health],
+                                   stderr=subprocess.DEVNULL, env=self.env)
+        try:
+            states = lambda: [each["state"] for each in json.loads(request(f"http://{health}/v1/tables")[2])["tables"]]
+            self.wait_for("the server", lambda: self.listens(health) and states() == ["failed"])
+            self.admin("build", "people", source, "--key", "k", "--value", "v", "--protocol", "frodo")
+            self.assertEqual(states(), ["resident"])
+            self.assertEqual(self.ask(f"http://{health}", "k0")[0], [RECORDS["k0"]])
+        finally:
+            process.terminate()
+            process.wait(40)
+
+    @staticmethod
+    def listens(address):
+        host, port = address.split(":")
+        with socket.socket() as probe:
+            return probe.connect_ex((host, int(port))) == 0
 
     def test_a_table_beside_those_of_the_command_line(self):
         table = self.table(RECORDS, "colpack", "--updatable", name="fixed")
@@ -187,6 +216,10 @@ class Mistakes(AdminTest):
             # What is known only when it is done is in the task.
             error = self.admin("build", "t", source, "--key", "nokey", code=2).stderr
             self.assertRegex(error, "task 1 failed: .*nokey")
+            self.assertEqual(list((self.data / "uploads").iterdir()), [], "what failed is uploaded again")
+            # A page that who runs the server reads is not who runs it.
+            for header in ("Origin", "Sec-Fetch-Site"):
+                self.assertEqual(self.ask_admin("/v1/admin/tasks", headers={header: "https://evil.example"})[0], 403)
             # Passwords are in no answer.
             url = "postgres://me:secret@127.0.0.1:1/db"
             body = {"kind": "build", "table": "t", "input": {"url": url}, "options": {"table": "x"}}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{
     extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
     http::{
-        HeaderValue, Method,
+        HeaderMap, HeaderValue, Method,
         header::{AUTHORIZATION, WWW_AUTHENTICATE},
     },
     middleware::Next,
@@ -28,6 +28,10 @@ pub(super) async fn enter(
     mut request: Request,
     next: Next,
 ) -> Response {
+    if endpoints == Endpoints::Admin && is_from_a_page(request.headers()) {
+        return Problem::new(Code::Forbidden, "the admin endpoints are not for pages in a browser")
+            .into_response();
+    }
     let Some(tokens) = &server.tokens else { return next.run(request).await };
     let Some(scope) = scope(endpoints, request.uri().path()) else { return next.run(request).await };
     let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
@@ -47,6 +51,11 @@ pub(super) async fn enter(
     tracing::debug!(token = grant.token.id, "a request is let in");
     request.extensions_mut().insert::<Arc<Grant>>(grant);
     next.run(request).await
+}
+
+/// Whether a browser asks for a page: any page that is read on this machine could have it send requests here.
+fn is_from_a_page(headers: &HeaderMap) -> bool {
+    ["origin", "sec-fetch-site"].iter().any(|name| headers.contains_key(*name))
 }
 
 /// What a token must be for; `None` if none is asked for.

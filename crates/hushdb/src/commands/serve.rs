@@ -207,7 +207,8 @@ async fn serve(
     }
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let compaction = Arc::new(Compaction::new(args.compact_at, threads(args.threads)));
-    let folders = Arc::new(Folders::new(&tables, args.verify.into(), backends, &compaction));
+    let folders =
+        Arc::new(Folders::new(&tables, args.verify.into(), backends, &compaction, args.data.is_some()));
     for (dir, name) in args.dirs.iter().zip(&names) {
         folders.add(name, dir.clone())?;
     }

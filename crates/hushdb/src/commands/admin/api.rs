@@ -37,6 +37,10 @@ impl Api {
         self.answer(request.header("Upload-Offset", offset).send(part))
     }
 
+    pub(super) fn delete(&self, path: &str) -> Result<Value, Box<dyn Error>> {
+        self.answer(self.with_token(self.agent.delete(self.at(path))).call())
+    }
+
     fn at(&self, path: &str) -> String {
         format!("{}{path}", self.url)
     }
@@ -56,7 +60,8 @@ impl Api {
         let status = answer.status();
         let body =
             answer.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_vec().map_err(unreachable)?;
-        let value: Option<Value> = serde_json::from_slice(&body).ok();
+        let value: Option<Value> =
+            if body.is_empty() { Some(Value::Null) } else { serde_json::from_slice(&body).ok() };
         if status.is_success() {
             return value.ok_or_else(|| format!("{} is no HushDB: its answer is no JSON", self.url).into());
         }

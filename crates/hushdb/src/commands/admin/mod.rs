@@ -151,7 +151,14 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
         println!("{}", task["id"]);
         return Ok(());
     }
-    follow(&api, task)
+    follow(&api, task).inspect_err(|_| {
+        for member in ["input", "delete"] {
+            // What comes again is uploaded again. The error at hand is the one to tell.
+            if let Some(id) = request[member]["upload"].as_str() {
+                let _ = api.delete(&format!("/v1/admin/uploads/{id}"));
+            }
+        }
+    })
 }
 
 fn with_epoch(kind: &str, table: &str, epoch: Option<String>) -> Value {

@@ -57,8 +57,10 @@ pub(crate) fn run(args: ConfigArgs) -> Result<(), Box<dyn Error>> {
     let serve = ServeArgs::augment_args(Command::new("serve"));
     let [file, environment] = layers(Some(path.clone()), &serve)?;
     let command = environment.beneath(file.beneath(serve.clone()));
-    let matches = command.try_get_matches_from(["serve"]).map_err(|_| {
-        format!("{}: it names no tables: tables = [\"people\"], each the folder of one", path.display())
+    // Each setting is good by itself: what is wrong is that two of them are there.
+    let matches = command.try_get_matches_from(["serve"]).map_err(|error| {
+        let said = error.to_string();
+        format!("{}: {}", path.display(), said.lines().next().unwrap_or("").trim_start_matches("error: "))
     })?;
     for arg in layers::settings(&serve) {
         let id = arg.get_id().as_str();

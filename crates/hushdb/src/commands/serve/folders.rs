@@ -20,6 +20,8 @@ pub(super) struct Folders {
     verify: Verify,
     backends: Backends,
     compaction: Arc<Compaction>,
+    /// Whether the server stays although it can load no table: others may come.
+    stays: bool,
 }
 
 /// A table that is served, or is to be.
@@ -44,9 +46,10 @@ impl Folders {
         verify: Verify,
         backends: Backends,
         compaction: &Arc<Compaction>,
+        stays: bool,
     ) -> Self {
         let folders = RwLock::default();
-        Self { tables: tables.clone(), folders, verify, backends, compaction: compaction.clone() }
+        Self { tables: tables.clone(), folders, verify, backends, compaction: compaction.clone(), stays }
     }
 
     /// Adds a table, which is loading until it is loaded.
@@ -73,7 +76,7 @@ impl Folders {
     /// Loads the tables, one after the other. One that fails is told as failed, and the others go on.
     ///
     /// # Errors
-    /// If there is none in the end: why.
+    /// If there is none in the end, and the server is not to stay: why.
     pub(super) async fn load_all(self: Arc<Self>) -> Result<(), String> {
         let mut failures = Vec::new();
         let all = self.all();
@@ -85,14 +88,18 @@ impl Folders {
             let Err(failure) = outcome.unwrap_or_else(|panic| Err(Failure::of_program(panic))) else {
                 continue;
             };
-            if all.len() == 1 {
+            if all.len() == 1 && !self.stays {
                 return Err(failure.error);
             }
             eprintln!("{name}: not served: {}", failure.error);
             self.tables.fail(&name, failure.public).map_err(|error| error.to_string())?;
             failures.push(format!("{name}: {}", failure.error));
         }
-        if failures.is_empty() || failures.len() < all.len() { Ok(()) } else { Err(failures.join("; ")) }
+        if self.stays || failures.is_empty() || failures.len() < all.len() {
+            Ok(())
+        } else {
+            Err(failures.join("; "))
+        }
     }
 
     /// Loads what has taken the place of a table. Where that fails, the table is served as it was.
