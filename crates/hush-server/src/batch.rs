@@ -222,7 +222,9 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job
     let mut others_waited = false;
     while !batch.is_empty() {
         let started = Instant::now();
+        table.batcher.lock().scan_time.begin();
         let outcome = ask_engine(&table, &batch).await;
+        table.batcher.lock().scan_time.end();
         others_waited = table.batcher.waiting() > 0;
         match outcome {
             Ok(answers) => {

@@ -18,7 +18,7 @@ pub struct ServerConfig {
     /// The most queries that wait for a scan of one table; more are answered 503.
     pub max_queue: usize,
     /// How long a query may wait for its scan, by what the last scans took; one that would wait longer is answered 503 at once.
-    /// Two full batches may wait in any case.
+    /// A full batch may wait in any case, and another one towards the end of a scan.
     pub max_wait: Duration,
     /// The most queries in one request; more are answered 413.
     pub max_queries: usize,
@@ -73,7 +73,7 @@ impl Default for ServerConfig {
             window: Duration::from_millis(2),
             epoch_window: Duration::from_secs(60),
             max_queue: 1024,
-            max_wait: Duration::from_millis(250),
+            max_wait: Duration::from_millis(100),
             max_queries: wire::MAX_QUERIES,
             max_connections: 1024,
             client_share: 25,

@@ -1,12 +1,13 @@
 //! How long a query will wait for its scan, and whether that is too long.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::{client::Client, config::ServerConfig, problem::Problem, turns::Turns};
 
-/// Full batches that may wait, however long they take: one that is about to be scanned, and one that fills meanwhile. So a query
-/// that is let in is answered within three scans: the one that it finds, and these.
-const LEAST_BATCHES: usize = 2;
+/// Scans after which a query's own begins at the latest, however long they take: what is left of the one that goes on, and a full
+/// batch before its own in the last quarter of it. That is enough for batches to be full, and with its own, and what bodies and
+/// answers take beside scans, a query that is let in is answered within three.
+const LEAST_SCANS: f64 = 1.25;
 /// What a scan is taken to last before there was one.
 const FIRST_GUESS: Duration = Duration::from_secs(1);
 
@@ -15,9 +16,21 @@ const FIRST_GUESS: Duration = Duration::from_secs(1);
 pub(crate) struct ScanTime {
     /// Of a full batch.
     full: Option<Duration>,
+    /// When the one that goes on began.
+    began: Option<Instant>,
 }
 
 impl ScanTime {
+    /// A scan begins.
+    pub(crate) fn begin(&mut self) {
+        self.began = Some(Instant::now());
+    }
+
+    /// The scan that went on is over.
+    pub(crate) fn end(&mut self) {
+        self.began = None;
+    }
+
     /// A scan answered `queries` of at most `max_batch`. A batch that is not full takes less than a full one, which takes
     /// at most as much more as it has more queries.
     pub(crate) fn learn(&mut self, queries: usize, max_batch: usize, elapsed: Duration) {
@@ -29,17 +42,14 @@ impl ScanTime {
         });
     }
 
-    /// How long so many queries take, the scan that is going on included.
-    fn of(&self, queries: usize, max_batch: usize) -> Duration {
-        let scans = 1 + queries.div_ceil(max_batch) as u32;
-        self.full.unwrap_or(FIRST_GUESS).saturating_mul(scans)
+    fn full(&self) -> Duration {
+        self.full.unwrap_or(FIRST_GUESS)
     }
 
-    /// Queries that may be ahead of one that is let in.
-    fn room(&self, max_wait: Duration, max_batch: usize) -> usize {
-        let full = self.full.unwrap_or(FIRST_GUESS).max(Duration::from_micros(1));
-        let batches = (max_wait.as_secs_f64() / full.as_secs_f64()) as usize;
-        batches.max(LEAST_BATCHES).saturating_mul(max_batch)
+    /// How long a query waits for its scan that has so many before it.
+    fn wait(&self, ahead: usize, max_batch: usize) -> Duration {
+        let left = self.began.map_or(Duration::ZERO, |began| self.full().saturating_sub(began.elapsed()));
+        left.saturating_add(self.full().saturating_mul((ahead / max_batch) as u32))
     }
 
     /// Lets `queries` more of `client` in behind those that wait, if the first of them is not scanned too late.
@@ -57,7 +67,7 @@ impl ScanTime {
     ) -> Result<(), Problem> {
         let overloaded = || {
             let problem = Problem::overloaded("too many queries are waiting for this table");
-            Err(problem.retry_in(self.of(waiting.len(), max_batch)))
+            Err(problem.retry_in(self.wait(waiting.len() + max_batch, max_batch)))
         };
         if waiting.len() + queries > config.max_queue {
             return overloaded();
@@ -65,9 +75,10 @@ impl ScanTime {
         let own = waiting.of(client);
         if own + queries > config.client_queue() {
             let problem = Problem::used_up("queries that wait for this table");
-            return Err(problem.retry_in(self.of(own, max_batch)));
+            return Err(problem.retry_in(self.wait(own + max_batch, max_batch)));
         }
-        if waiting.ahead_of(client) >= self.room(config.max_wait, max_batch) {
+        let most = config.max_wait.max(self.full().mul_f64(LEAST_SCANS));
+        if self.wait(waiting.ahead_of(client), max_batch) > most {
             return overloaded();
         }
         Ok(())
@@ -104,19 +115,36 @@ mod tests {
         assert_eq!(steady.full, Some(8 * SECOND));
     }
 
+    /// One whose scan has been going on for so long.
+    fn going_on(full: Duration, since: Duration) -> ScanTime {
+        ScanTime { full: Some(full), began: Instant::now().checked_sub(since) }
+    }
+
+    fn admits(time: &ScanTime, waiting: usize, max_wait: Duration) -> bool {
+        let config = ServerConfig { max_wait, client_share: 100, ..ServerConfig::default() };
+        let mut turns = Turns::default();
+        (0..waiting).for_each(|_| turns.push(client(1), ()));
+        time.admit(&turns, client(1), 1, &config, BATCH).is_ok()
+    }
+
     #[test]
-    fn long_scans_have_two_batches_waiting_and_short_ones_what_takes_no_longer_than_allowed() {
-        let (long, short) = (learnt(&[(8, 4 * SECOND)]), learnt(&[(8, SECOND / 100)]));
-        assert_eq!(long.room(SECOND / 4, BATCH), 16);
-        assert_eq!(short.room(SECOND / 4, BATCH), 25 * 8);
-        assert_eq!(ScanTime::default().room(SECOND / 4, BATCH), 16);
-        assert_eq!(learnt(&[(8, Duration::ZERO)]).room(Duration::MAX, BATCH), usize::MAX);
+    fn a_batch_may_wait_and_in_the_last_quarter_of_a_scan_another() {
+        let (early, late) = (going_on(4 * SECOND, SECOND), going_on(4 * SECOND, 7 * SECOND / 2));
+        assert!(admits(&early, 7, Duration::ZERO) && !admits(&early, 8, Duration::ZERO));
+        assert!(admits(&late, 15, Duration::ZERO) && !admits(&late, 16, Duration::ZERO));
+        // A scan that takes longer than those before it is as good as over.
+        let longer = going_on(4 * SECOND, 9 * SECOND);
+        assert!(admits(&longer, 15, Duration::ZERO) && !admits(&longer, 16, Duration::ZERO));
+        // Short ones may be as many as are over in time.
+        let short = going_on(SECOND / 100, Duration::ZERO);
+        assert!(admits(&short, 79, SECOND / 10) && !admits(&short, 88, SECOND / 10));
+        assert!(admits(&short, 1000, Duration::MAX));
     }
 
     #[test]
     fn those_who_ask_little_are_let_in_when_others_have_filled_the_queue() {
         let config = ServerConfig { max_queries: 4, client_share: 100, ..ServerConfig::default() };
-        let time = learnt(&[(8, 3 * SECOND)]);
+        let time = going_on(3 * SECOND, 3 * SECOND);
         let mut waiting = Turns::default();
         let admit = |waiting: &Turns<()>, name| time.admit(waiting, client(name), 1, &config, BATCH);
         for _ in 0..16 {
@@ -125,7 +153,7 @@ mod tests {
         }
         let refused = admit(&waiting, 1).unwrap_err();
         assert!(refused.is(Code::Overloaded));
-        // The scan that is going on, and two more.
+        // The scans of two batches that wait, and one that they have made wait.
         assert_eq!(refused.retry_after(), Some(9));
         for name in 2..17 {
             admit(&waiting, name).unwrap();
@@ -138,7 +166,7 @@ mod tests {
     #[test]
     fn a_request_of_many_queries_is_let_in_when_its_first_has_room() {
         let config = ServerConfig { max_queries: 100, ..ServerConfig::default() };
-        let time = learnt(&[(8, SECOND)]);
+        let time = going_on(SECOND, Duration::ZERO);
         let mut waiting = Turns::default();
         assert!(time.admit(&waiting, client(1), 100, &config, BATCH).is_ok());
         (0..100).for_each(|_| waiting.push(client(1), ()));

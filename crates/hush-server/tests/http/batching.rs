@@ -168,8 +168,8 @@ fn a_full_queue_is_overloaded_and_recovers() {
     let two = request(EPOCH, &[query(1), query(2)]).encode_to_vec();
     let response = late.post_query(&two);
     response.problem(503, "overloaded");
-    // A second for each scan while nothing is known of them: the one that goes on, and that of those who wait.
-    assert_eq!(response.header("retry-after"), Some("2"));
+    // A second for a scan while nothing is known of them: that of those who wait, and what is left of the one that goes on.
+    assert!(matches!(response.header("retry-after"), Some("1" | "2")));
     server.wait_for_queue(2);
 
     // Those who gave up make room.
@@ -192,10 +192,12 @@ fn a_query_that_would_wait_too_long_is_refused_and_told_when_to_come() {
     let mut first = server.client();
     first.send_queries(EPOCH, &[query(9)]);
     engine.wait_for_scans(1);
+    // Nothing is known of scans: this one is taken to be over soon.
+    thread::sleep(Duration::from_millis(1100));
     let mut others = waiting_clients(&server, 2 * MAX_BATCH as u8);
     let response = server.client().post_query(&request(EPOCH, &[query(1)]).encode_to_vec());
     response.problem(503, "overloaded");
-    // The scan that goes on and two batches, a second each while nothing is known of them.
+    // Two batches, and one that they have made wait.
     assert_eq!(response.header("retry-after"), Some("3"));
     // Who waits for nothing yet has its turn after one of theirs.
     let mut other = Client::connect_from([127, 0, 0, 2], server.address);

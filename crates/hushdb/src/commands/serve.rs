@@ -104,8 +104,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 1024)]
     max_queue: usize,
     /// How long a query may wait for its scan, in milliseconds, by what the last scans took: one that would wait longer is refused
-    /// at once, and told when to come again. Two full batches may wait in any case.
-    #[arg(long, value_name = "MS", default_value_t = 250)]
+    /// at once, and told when to come again. A full batch may wait in any case.
+    #[arg(long, value_name = "MS", default_value_t = 100)]
     max_wait: u64,
     /// What one client address may have of connections, of waiting queries, of memory for requests and of the room for keys, in
     /// percent. Behind a proxy, where all clients have one address: 100.
