@@ -20,7 +20,7 @@ const MAX_RESPONSE_BYTES: u64 = 64 << 20;
 /// Arguments of `hushdb relay`.
 #[derive(Args)]
 pub(crate) struct RelayArgs {
-    /// URL of the server whose gateway it is for, such as https://hush.example: no other is asked.
+    /// URL of the server whose gateway it is for, such as `https://hush.example`: no other is asked.
     #[arg(long, value_name = "URL")]
     gateway: String,
     /// Address to listen on.
