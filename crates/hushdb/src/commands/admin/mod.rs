@@ -23,6 +23,8 @@ use super::{apply::ApplyArgs, bar::Bar, build::BuildArgs, compact::CompactArgs};
 
 /// Bytes of a part of an upload.
 const PART_BYTES: usize = 8 << 20;
+/// What tasks count.
+const UNITS: [&str; 8] = ["bytes", "changes", "keys", "plaintexts", "protocols", "records", "rows", "steps"];
 /// How often a task is looked at that is waited for.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -229,7 +231,8 @@ fn follow(api: &Api, mut task: Value) -> Result<(), Box<dyn Error>> {
         let progress = &task["progress"];
         if let Some(now) = progress["stage"].as_str().filter(|now| !now.is_empty()) {
             if now != stage {
-                bar.start(now, progress["total"].as_u64().unwrap_or(0), "");
+                let unit = UNITS.into_iter().find(|unit| progress["unit"] == *unit).unwrap_or("");
+                bar.start(now, progress["total"].as_u64().unwrap_or(0), unit);
                 (stage, done) = (now.to_owned(), 0);
             }
             let now = progress["done"].as_u64().unwrap_or(0);
