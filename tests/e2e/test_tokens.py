@@ -2,10 +2,11 @@
 
 import json
 import re
+import subprocess
 import time
 
 from certificates import Authority
-from harness import free_port, request
+from harness import BINARY, free_port, request
 from keyed import KeyedTest, values
 
 RECORDS = values(50, 30)
@@ -96,6 +97,18 @@ class Serving(TokenTest):
             self.assertIn("Retry-After", ask(slow)[1])
             self.assertEqual({ask(fast)[0] for _ in range(6)}, {400})
 
+    def test_a_token_has_bytes(self):
+        table = self.table(RECORDS, "frodo")
+        few, many = self.create("--bytes-per-second", "1000"), self.create()
+        with self.serve(table, args=["--tokens", self.file]) as (url, _):
+            ask = lambda token: self.status(url + "/v1/tables/table", token)
+            length = len(ask(many)[2])
+            # A minute's at once, the one included that goes over.
+            asked = next(count for count in range(1000) if ask(few)[0] == 429)
+            self.assertEqual(asked, -(-60_000 // length))
+            self.assertGreaterEqual(int(ask(few)[1]["Retry-After"]), 1)
+            self.assertEqual(ask(many)[0], 200)
+
     def test_what_travels_is_as_long_for_every_key(self):
         authority = Authority(self.dir, "authority")
         cert, key = authority.sign("server")
@@ -128,6 +141,13 @@ class Files(TokenTest):
         self.assertEqual(self.file.stat().st_mode & 0o777, 0o600)
         listed = self.hushdb("token", "list", "--tokens", self.file).stdout
         self.assertTrue(re.match(r"^[0-9a-f]{16}  alice: query,admin of a,b, until 20\d\d-\d\d-\d\dT\S+Z, 3 at once\n$", listed), listed)
+
+    def test_none_is_lost_of_those_that_are_made_at_once(self):
+        command = [BINARY, "token", "create", "--tokens", self.file, "--name", "many"]
+        makers = [subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(8)]
+        self.assertEqual([maker.wait(30) for maker in makers], [0] * 8)
+        listed = self.hushdb("token", "list", "--tokens", self.file).stdout
+        self.assertEqual(listed.count(" many: "), 8, listed)
 
     def test_errors_say_what_to_do(self):
         table = self.table(RECORDS, "frodo")

@@ -67,6 +67,9 @@ pub struct Token {
     /// Requests of it that are answered at once at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<usize>,
+    /// Bytes a second, of the bodies of requests and responses, that it may have for ever; those of a minute at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_second: Option<u32>,
 }
 
 impl Token {
@@ -84,8 +87,11 @@ impl Token {
         let text = Zeroizing::new(format!("{PREFIX}_{id}_{}", *Zeroizing::new(hex::encode(secret))));
         let hash = *blake3::hash(secret).as_bytes();
         let name = name.to_owned();
-        let (tables, expires, queries_per_second, in_flight) = (None, None, None, None);
-        (Self { id, name, hash, scopes, tables, expires, queries_per_second, in_flight }, text)
+        let (tables, expires) = (None, None);
+        let (queries_per_second, in_flight, bytes_per_second) = (None, None, None);
+        let token =
+            Self { id, name, hash, scopes, tables, expires, queries_per_second, in_flight, bytes_per_second };
+        (token, text)
     }
 
     /// Whether it has ended.
@@ -153,9 +159,9 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Vec<Token>, TokenError> {
     if version != VERSION {
         return Err(refused(format!("it has version {version}, and this program reads {VERSION}")));
     }
-    if let Some(token) =
-        tokens.iter().find(|token| token.queries_per_second == Some(0) || token.in_flight == Some(0))
-    {
+    if let Some(token) = tokens.iter().find(|token| {
+        [token.queries_per_second, token.bytes_per_second].contains(&Some(0)) || token.in_flight == Some(0)
+    }) {
         return Err(refused(format!("the limits of {} are 0", token.id)));
     }
     Ok(tokens)
@@ -171,6 +177,7 @@ pub(crate) struct Grant {
     pub(crate) token: Token,
     in_flight: Arc<AtomicUsize>,
     buckets: Option<Buckets<()>>,
+    bytes: Option<Buckets<()>>,
 }
 
 /// Why a request is not let in.
@@ -251,7 +258,9 @@ impl Grant {
     fn new(token: Token) -> Arc<Self> {
         let limit = |rate: u32| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) };
         let buckets = token.queries_per_second.map(|rate| Buckets::new(limit(rate)));
-        Arc::new(Self { token, in_flight: Arc::default(), buckets })
+        let of_a_minute = |rate: u32| Throttle { queries_per_second: rate, burst: rate.saturating_mul(60) };
+        let bytes = token.bytes_per_second.map(|rate| Buckets::new(of_a_minute(rate)));
+        Arc::new(Self { token, in_flight: Arc::default(), buckets, bytes })
     }
 
     /// Lets a request with a query in, or says after how many seconds to come again.
@@ -263,6 +272,18 @@ impl Grant {
         }
         self.buckets.as_ref().map_or(Ok(()), |buckets| buckets.admit((), Instant::now()))?;
         Ok(entered)
+    }
+
+    /// Lets a request in if the token has bytes left, or says after how many seconds to come again. What it takes is known later.
+    pub(crate) fn enter_bytes(&self) -> Result<(), u64> {
+        self.bytes.as_ref().map_or(Ok(()), |bytes| bytes.admit((), Instant::now()))
+    }
+
+    /// Counts the bytes of a request and of its response.
+    pub(crate) fn charge_bytes(&self, bytes: u64) {
+        if let Some(buckets) = &self.bytes {
+            buckets.charge((), usize::try_from(bytes).unwrap_or(usize::MAX), Instant::now());
+        }
     }
 
     /// Counts the other queries of a request.
@@ -338,5 +359,20 @@ mod tests {
         grant.charge(3);
         assert_eq!(grant.enter().err(), Some(2));
         assert_eq!(grant.in_flight.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_token_has_bytes() {
+        let (mut token, _) = Token::new("a", &[1; 40], vec![Scope::Query]);
+        token.bytes_per_second = Some(100);
+        let grant = Grant::new(token);
+        // Those of a minute, and of one request that is longer.
+        assert_eq!(grant.enter_bytes(), Ok(()));
+        grant.charge_bytes(7000);
+        assert_eq!(grant.enter_bytes(), Err(11));
+        let (free, _) = Token::new("a", &[1; 40], vec![Scope::Query]);
+        let free = Grant::new(free);
+        free.charge_bytes(u64::MAX);
+        assert_eq!(free.enter_bytes(), Ok(()));
     }
 }

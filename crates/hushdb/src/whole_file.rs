@@ -1,11 +1,13 @@
 //! Files that are written whole or not at all.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
     path::Path,
 };
+
+use rustix::fs::{FlockOperation, flock};
 
 /// Puts `text` in the place of the file at `path`, with the permissions `mode`.
 ///
@@ -24,4 +26,19 @@ pub(crate) fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
         let _ = fs::remove_file(&partial);
     }
     written
+}
+
+/// Keeps others from changing the file at `path` while this lives: what is read, changed and written in between is not lost.
+///
+/// # Errors
+/// What to do.
+pub(crate) fn lock(path: &Path) -> Result<File, String> {
+    let beside = path.with_added_extension("lock");
+    let lock = File::create(&beside).and_then(|file| {
+        flock(&file, FlockOperation::LockExclusive)?;
+        Ok(file)
+    });
+    lock.map_err(|error| {
+        format!("cannot change {}, for want of {}: {error}", path.display(), beside.display())
+    })
 }

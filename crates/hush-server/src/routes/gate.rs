@@ -6,13 +6,14 @@ use axum::{
     extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
     http::{
         HeaderMap, HeaderValue, Method,
-        header::{AUTHORIZATION, WWW_AUTHENTICATE},
+        header::{AUTHORIZATION, CONTENT_LENGTH, WWW_AUTHENTICATE},
     },
     middleware::Next,
     response::{IntoResponse, Response},
 };
 
 use hush_protocol::ohttp::GATEWAY_PATH;
+use hyper::body::Body as _;
 
 use super::Endpoints;
 use crate::{
@@ -43,14 +44,26 @@ pub(super) async fn enter(
     if params.any(|(name, table)| name == "table" && !grant.token.is_for(table)) {
         return Problem::new(Code::Forbidden, "the token is for other tables").into_response();
     }
+    if let Err(seconds) = grant.enter_bytes() {
+        return Problem::throttled(seconds).into_response();
+    }
+    let sent = length(request.headers());
     let is_query = request.method() == Method::POST && scope == Scope::Query;
     let _in_flight = match is_query.then(|| grant.enter()).transpose() {
         Ok(in_flight) => in_flight,
         Err(seconds) => return Problem::throttled(seconds).into_response(),
     };
     tracing::debug!(token = grant.token.id, "a request is let in");
-    request.extensions_mut().insert::<Arc<Grant>>(grant);
-    next.run(request).await
+    request.extensions_mut().insert::<Arc<Grant>>(grant.clone());
+    let response = next.run(request).await;
+    let received = response.body().size_hint().exact().unwrap_or_else(|| length(response.headers()));
+    grant.charge_bytes(sent.saturating_add(received));
+    response
+}
+
+/// What a message says that its body is long.
+fn length(headers: &HeaderMap) -> u64 {
+    headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0)
 }
 
 /// Whether a browser asks for a page: any page that is read on this machine could have it send requests here.
@@ -67,7 +80,7 @@ fn scope(endpoints: Endpoints, path: &str) -> Option<Scope> {
             "/livez" | "/readyz" => None,
             // The token is in what it passes on.
             GATEWAY_PATH => None,
-            "/metrics" => Some(Scope::Admin),
+            "/metrics" | "/info" => Some(Scope::Admin),
             _ => Some(Scope::Query),
         },
     }

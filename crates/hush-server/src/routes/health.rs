@@ -1,9 +1,15 @@
-//! `GET /livez`, `GET /readyz`: for orchestrators.
+//! `GET /livez`, `GET /readyz`, `GET /info`: for orchestrators, and for who runs the server.
 
-use std::sync::Arc;
+use std::{
+    fs::File,
+    sync::{Arc, OnceLock},
+};
 
-use axum::extract::State;
+use axum::{Json, extract::State};
+use serde::Serialize;
+use tokio::task::spawn_blocking;
 
+use super::tables::{Entry, entries};
 use crate::{
     problem::{Code, Problem},
     state::Server,
@@ -25,4 +31,30 @@ pub(super) async fn ready(State(server): State<Arc<Server>>) -> Result<&'static 
     }
     let is_ready = !server.is_stopping() && !server.tables.any_loading();
     if is_ready { Ok("ok\n") } else { Err(Problem::warming("loading, or stopping")) }
+}
+
+/// What runs here.
+#[derive(Serialize)]
+pub(super) struct Info {
+    version: &'static str,
+    /// BLAKE3 of the program, in hex; null if it cannot be read.
+    program: Option<&'static str>,
+    tables: Vec<Entry>,
+}
+
+/// Version, program, tables and epochs.
+pub(super) async fn info(State(server): State<Arc<Server>>) -> Json<Info> {
+    let program = spawn_blocking(program).await.unwrap_or(None);
+    Json(Info { version: env!("CARGO_PKG_VERSION"), program, tables: entries(&server, |_| true) })
+}
+
+/// The hash of the program that runs, also where another one has taken its place on disk.
+fn program() -> Option<&'static str> {
+    static HASH: OnceLock<Option<String>> = OnceLock::new();
+    let hash = || {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(File::open("/proc/self/exe").ok()?).ok()?;
+        Some(hasher.finalize().to_hex().to_string())
+    };
+    HASH.get_or_init(hash).as_deref()
 }

@@ -76,6 +76,7 @@ pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints) -> Router {
         router = router
             .route("/livez", get(health::live))
             .route("/readyz", get(health::ready))
+            .route("/info", get(health::info))
             .route("/metrics", get(metrics::text));
     }
     finished(router, &server, endpoints)

@@ -24,7 +24,7 @@ pub(super) struct List {
 
 /// One table of the list. One that is not resident has a name, and a reason if it failed.
 #[derive(Default, Serialize)]
-struct Entry {
+pub(super) struct Entry {
     name: String,
     state: &'static str,
     epoch: Option<String>,
@@ -40,6 +40,11 @@ pub(super) async fn list(
     grant: Option<Extension<Arc<Grant>>>,
 ) -> Json<List> {
     let is_shown = |name: &str| grant.as_ref().is_none_or(|Extension(grant)| grant.token.is_for(name));
+    Json(List { tables: entries(&server, is_shown) })
+}
+
+/// The tables whose names are to be shown.
+pub(super) fn entries(server: &Server, is_shown: impl Fn(&str) -> bool) -> Vec<Entry> {
     let entry = |(name, slot)| match slot {
         Slot::Loading => Entry { name, state: "loading", ..Entry::default() },
         Slot::Failed(reason) => {
@@ -54,9 +59,7 @@ pub(super) async fn list(
             reason: None,
         },
     };
-    Json(List {
-        tables: server.tables.all().into_iter().filter(|(name, _)| is_shown(name)).map(entry).collect(),
-    })
+    server.tables.all().into_iter().filter(|(name, _)| is_shown(name)).map(entry).collect()
 }
 
 /// One table's descriptor. It changes with the epoch, so the epoch is its entity tag.

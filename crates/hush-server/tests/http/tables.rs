@@ -81,6 +81,16 @@ fn unknown_paths_and_methods_are_problems() {
 }
 
 #[test]
+fn what_runs_is_told() {
+    let (server, _engine) = TestServer::with_engine(config());
+    let info = server.client().get("/info").json();
+    assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));
+    let program = blake3::hash(&std::fs::read(std::env::current_exe().unwrap()).unwrap());
+    assert_eq!(info["program"], program.to_hex().as_str());
+    assert_eq!(info["tables"][0]["epoch"], hex::encode(EPOCH));
+}
+
+#[test]
 fn a_table_that_is_loading_is_warming_until_it_is_inserted() {
     let tables = Tables::new();
     tables.announce("t").unwrap();

@@ -40,6 +40,7 @@ struct FileArg {
 pub(crate) fn run(args: GatewayKeyArgs) -> Result<(), Box<dyn Error>> {
     match args.what {
         What::Rotate(FileArg { path }) => {
+            let _lock = whole_file::lock(&path)?;
             let mut keys = if fs::exists(&path)? { read_gateway_keys(&path)? } else { Vec::new() };
             let mut random = Zeroizing::new([0; GatewayKey::RANDOM_BYTES]);
             Csprng::from_os().fill_bytes(&mut *random);

@@ -68,6 +68,9 @@ struct CreateArgs {
     /// Requests of it that are answered at once at most.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     in_flight: Option<u64>,
+    /// Bytes a second, of requests and responses, that it may have; those of a minute at once.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    bytes_per_second: Option<u32>,
 }
 
 fn parse_scope(name: &str) -> Result<Scope, String> {
@@ -88,6 +91,7 @@ pub(crate) fn run(args: TokenArgs) -> Result<(), Box<dyn Error>> {
 
 fn create(args: CreateArgs) -> Result<(), Box<dyn Error>> {
     let path = &args.file.path;
+    let _lock = whole_file::lock(path)?;
     let mut tokens = if fs::exists(path)? { read_tokens(path)? } else { Vec::new() };
     let mut random = Zeroizing::new([0; Token::RANDOM_BYTES]);
     Csprng::from_os().fill_bytes(&mut *random);
@@ -96,6 +100,7 @@ fn create(args: CreateArgs) -> Result<(), Box<dyn Error>> {
     token.expires = args.expires.map(|time| now() + time.as_secs());
     token.queries_per_second = args.queries_per_second;
     token.in_flight = args.in_flight.map(|most| most as usize);
+    token.bytes_per_second = args.bytes_per_second;
     let id = token.id.clone();
     tokens.push(token);
     write(path, tokens)?;
@@ -125,12 +130,14 @@ fn list(file: &FileArg) -> Result<(), Box<dyn Error>> {
         let rate =
             token.queries_per_second.map_or(String::new(), |rate| format!(", {rate} queries a second"));
         let at_once = token.in_flight.map_or(String::new(), |most| format!(", {most} at once"));
-        println!("{}  {}: {scopes} of {tables}, {ends}{rate}{at_once}", token.id, token.name);
+        let bytes = token.bytes_per_second.map_or(String::new(), |rate| format!(", {rate} bytes a second"));
+        println!("{}  {}: {scopes} of {tables}, {ends}{rate}{at_once}{bytes}", token.id, token.name);
     }
     Ok(())
 }
 
 fn revoke(file: &FileArg, id: &str) -> Result<(), Box<dyn Error>> {
+    let _lock = whole_file::lock(&file.path)?;
     let mut tokens = read_tokens(&file.path)?;
     let before = tokens.len();
     tokens.retain(|token| token.id != id);
