@@ -64,6 +64,7 @@ wasm: ## The client without its transport, as a browser would have it. Installs 
 
 e2e: $(S3S_FS) ## The binary as a user runs it: every input, every protocol, every bad input.
 	@command -v openssl >/dev/null || scripts/install.sh openssl # makes the certificates of tests
+	@command -v curl >/dev/null || scripts/install.sh curl # speaks HTTP/2
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || scripts/install.sh postgresql # tests start a server of their own
 	$(CARGO) build --workspace --all-targets --all-features --locked # as `unit` does: nothing is compiled twice
 	python3 -m unittest discover -v -s tests/e2e -t tests/e2e

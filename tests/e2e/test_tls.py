@@ -12,6 +12,7 @@ import urllib.parse
 from certificates import Authority
 from harness import BINARY, free_port
 from keyed import KeyedTest, values
+from proxy import Proxy
 from wiretap import Wiretap
 
 RECORDS = values(300, 100)
@@ -41,6 +42,43 @@ class TlsTest(KeyedTest):
     def look_up(self, url, key, *args):
         result = self.hushdb("get", url, key, "--json", *(args or self.trust))
         return result.returncode, result.stdout, result.stderr
+
+
+class Http2(TlsTest):
+    def curl(self, url, *args, version="--http2"):
+        """(status, HTTP version, body) of a request."""
+        out = self.dir / "body"
+        command = ["curl", "-sS", version, "--cacert", self.authority.cert, "-o", out, "-w", "%{http_code} %{http_version}", *args, url]
+        run = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        status, spoken = run.stdout.split()
+        return int(status), spoken, out.read_bytes()
+
+    def test_clients_that_offer_it_get_it(self):
+        table = self.table(RECORDS, "colpack")
+        with self.serve(table, args=self.tls()) as (url, _):
+            url = f"https://localhost:{port_of(url)}"
+            for version, spoken in (("--http2", "2"), ("--http1.1", "1.1")):
+                self.assertEqual(self.curl(url + "/v1/tables", version=version)[:2], (200, spoken))
+            with Proxy(url) as proxy:
+                self.assertEqual(self.get(proxy.url, "k1")[1][0]["value"], RECORDS["k1"])
+                [(path, body)] = [(path, body) for method, path, body in proxy.requests if method == "POST"]
+            query = self.dir / "query"
+            query.write_bytes(body)
+            post = ["-H", "Content-Type: application/x-protobuf", "--data-binary", f"@{query}"]
+            answers = [self.curl(url + path, *post, version=version) for version in ("--http2", "--http1.1")]
+            self.assertEqual([answer[0] for answer in answers], [200, 200])
+            # The same query has the same answer.
+            self.assertEqual(answers[0][2], answers[1][2])
+            # Many at once over one connection.
+            out = ["-o", "/dev/null"] * 40
+            many = [url + path] * 39
+            command = ["curl", "-sS", "--http2", "--parallel", "--cacert", self.authority.cert, "-w", "%{http_code} %{num_connects}\n",
+                       *post, *out, *many, url + path]
+            run = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120)
+            lines = [line.split() for line in run.stdout.splitlines()]
+            self.assertEqual({status for status, _ in lines}, {"200"}, run.stderr)
+            self.assertLess(sum(int(connects) for _, connects in lines), 10)
 
 
 class Serving(TlsTest):

@@ -24,13 +24,14 @@ use tower::Service;
 
 use crate::{
     connections::{Activity, Place, WatchedBody},
+    http2,
     pace::Pace,
     state::Server,
-    tls::Tls,
+    tls::{self, Tls},
 };
 
 /// The most bytes of a request's headers.
-const MAX_HEADER_BYTES: usize = 32 << 10;
+pub(crate) const MAX_HEADER_BYTES: usize = 32 << 10;
 /// How long the rest of a refused request is read away after the response.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -50,7 +51,7 @@ pub(crate) async fn serve(
         tracing::debug!(%error, "TCP_NODELAY was refused");
     }
     let header_timeout = server.config.header_timeout;
-    let stream = MeteredStream::new(tcp, server, place.activity.clone());
+    let stream = MeteredStream::new(tcp, server.clone(), place.activity.clone());
     let Some(tls) = tls else {
         return speak(stream, peer, header_timeout, router, place, stopped).await;
     };
@@ -61,13 +62,16 @@ pub(crate) async fn serve(
         _ = stopped.wait_for(|stopped| *stopped) => return,
     };
     match shaken {
+        Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(tls::HTTP_2) => {
+            http2::speak(stream, peer, &server.config, router, place, stopped).await;
+        }
         Ok(Ok(stream)) => speak(stream, peer, header_timeout, router, place, stopped).await,
         Ok(Err(error)) => tracing::debug!(%error, "no TLS"),
         Err(_) => tracing::debug!("no TLS in time"),
     }
 }
 
-/// Speaks HTTP over a stream until it ends.
+/// Speaks HTTP/1.1 over a stream until it ends.
 async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     peer: SocketAddr,

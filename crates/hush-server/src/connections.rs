@@ -154,6 +154,12 @@ impl Activity {
         }
     }
 
+    /// No request is here any more, and all that was to be written is.
+    pub(crate) fn rest(&self) {
+        *self.phase() = Phase::Idle(Instant::now());
+        self.connections.changed.notify_one();
+    }
+
     /// Returns when another connection has got the place of this one.
     pub(crate) async fn told_to_close(&self) {
         self.close.notified().await;
@@ -163,7 +169,7 @@ impl Activity {
         self.idle_since().is_some()
     }
 
-    fn idle_since(&self) -> Option<Instant> {
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
         match *self.phase() {
             Phase::Idle(since) => Some(since),
             Phase::Asked | Phase::Answered => None,

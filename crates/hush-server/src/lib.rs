@@ -8,6 +8,7 @@
 //! | `client.rs` | what counts as one client |
 //! | `connections.rs` | places for connections, and who makes room |
 //! | `connection.rs` | one TCP connection: timeouts, byte counts, orderly close |
+//! | `http2.rs`, `streams.rs` | HTTP/2 over one, and its requests |
 //! | `pace.rs` | how slowly a client may read |
 //! | `routes/` | one endpoint a file |
 //! | `limits.rs` | reading a body within a size, a time and a memory budget, which answers share |
@@ -24,7 +25,7 @@
 //! | `problem.rs` | errors as RFC 9457 problem documents |
 //! | `metrics.rs` | Prometheus metrics |
 //!
-//! The server speaks HTTP/1.1, with TLS or behind a proxy that terminates TLS. Nothing that it
+//! The server speaks HTTP/1.1, with TLS or behind a proxy that terminates TLS, and with TLS HTTP/2. Nothing that it
 //! counts, logs or sends depends on the key that a client looks up: it never learns one.
 
 mod batch;
@@ -34,6 +35,7 @@ mod connection;
 mod connections;
 mod error;
 mod gateway;
+mod http2;
 mod keys;
 mod limits;
 mod metrics;
@@ -44,6 +46,7 @@ mod relay;
 mod renewed;
 mod routes;
 mod state;
+mod streams;
 mod tables;
 mod throttle;
 mod tls;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Bytes a second that a client has to take in the long run, as over a slow modem. A timer that any progress resets would let
 /// a client hold a response, and the memory that it takes, for hours with a byte at a time.
-const LEAST_RATE: f64 = 4096.0;
+pub(crate) const LEAST_RATE: f64 = 4096.0;
 
 /// A connection's patience with its client. It shrinks while there is something to write that the client does not take, and grows
 /// with what the client takes, up to where it began.

@@ -16,6 +16,8 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::renewed::{FileBytes, Renewed, Source, read_file};
 
+/// What a client that speaks HTTP/2 offers, and gets (RFC 9113 section 3.2).
+pub(crate) const HTTP_2: &[u8] = b"h2";
 /// The longest file that is read: chains have some KiB.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
@@ -130,7 +132,7 @@ impl Source for TlsFiles {
         // A session that is resumed would tell that two connections are of one client.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
         Ok(config)
     }
 }

@@ -1,0 +1,80 @@
+//! HTTP/2 over one connection.
+
+use std::{net::SocketAddr, pin::pin, time::Duration};
+
+use axum::{Router, extract::ConnectInfo, http::Request};
+use hyper::{body::Incoming, server::conn::http2, service::service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::watch,
+    time::{MissedTickBehavior, interval},
+};
+use tower::Service;
+
+use crate::{config::ServerConfig, connection::MAX_HEADER_BYTES, connections::Place, streams::Streams};
+
+/// Requests of one connection at once: what a client has more of, it has more connections for.
+const MAX_STREAMS: u32 = 32;
+/// Bytes that a client may send ahead of what is read, on a stream and on all of a connection.
+const WINDOW: u32 = 256 << 10;
+/// Bytes of a response that wait for the socket.
+const SEND_BUFFER: usize = 256 << 10;
+/// How often a connection is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Speaks HTTP/2 over a stream until it ends, nobody has asked anything for long, or a client takes an answer too slowly.
+pub(crate) async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    peer: SocketAddr,
+    config: &ServerConfig,
+    router: Router,
+    place: Place,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let activity = place.activity.clone();
+    let streams = Streams::new(activity.clone(), config.write_timeout);
+    let asked = streams.clone();
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        let stream = asked.begin();
+        request.extensions_mut().insert::<ConnectInfo<SocketAddr>>(ConnectInfo(peer));
+        // A router is always ready.
+        let answer = router.clone().call(request);
+        async move { answer.await.map(|response| stream.answer(response)) }
+    });
+    let connection = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_STREAMS)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW)
+        .max_send_buf_size(SEND_BUFFER)
+        .max_header_list_size(MAX_HEADER_BYTES as u32)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut is_ending = false;
+    loop {
+        let is_to_end = tokio::select! {
+            ended = connection.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "connection failed");
+                }
+                return;
+            }
+            () = activity.told_to_close(), if !is_ending => true,
+            _ = stopped.wait_for(|stopped| *stopped), if !is_ending => true,
+            _ = look.tick() => {
+                if streams.are_overdue() {
+                    tracing::debug!("an answer is taken too slowly");
+                    return;
+                }
+                !is_ending && activity.idle_since().is_some_and(|since| since.elapsed() > config.header_timeout)
+            }
+        };
+        if is_to_end {
+            connection.as_mut().graceful_shutdown();
+            is_ending = true;
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The requests of one HTTP/2 connection: how many are under way, and which client takes its answers too slowly.
+//!
+//! A client can stop the window of a stream while the connection goes on: the answer is then in memory, and nothing is pending at
+//! the socket that `pace.rs` sees. So every response has a time until which all of it has to be written, as a client has that reads
+//! at the least rate.
+
+use std::{
+    collections::HashMap,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
+    time::{Duration, Instant},
+};
+
+use axum::{
+    body::{Body, Bytes},
+    http::header::CONTENT_LENGTH,
+    response::Response,
+};
+use hyper::body::{Body as _, Frame, SizeHint};
+
+use crate::{connections::Activity, pace::LEAST_RATE};
+
+/// The requests of a connection.
+pub(crate) struct Streams {
+    activity: Arc<Activity>,
+    patience: Duration,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    /// Until when each of them has to be written, once it is answered.
+    until: HashMap<u64, Option<Instant>>,
+    next: u64,
+}
+
+impl Streams {
+    /// None yet; a response may take `patience` beside what its bytes take at the least rate.
+    pub(crate) fn new(activity: Arc<Activity>, patience: Duration) -> Arc<Streams> {
+        Arc::new(Streams { activity, patience, open: Mutex::default() })
+    }
+
+    /// A request is here.
+    pub(crate) fn begin(self: &Arc<Self>) -> Stream {
+        let mut open = self.lock();
+        let id = open.next;
+        open.next += 1;
+        open.until.insert(id, None);
+        self.activity.asked();
+        Stream { streams: self.clone(), id }
+    }
+
+    /// Whether a response should have been written by now.
+    pub(crate) fn are_overdue(&self) -> bool {
+        let now = Instant::now();
+        self.lock().until.values().flatten().any(|until| *until < now)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One request, until all of its response is written or given up.
+pub(crate) struct Stream {
+    streams: Arc<Streams>,
+    id: u64,
+}
+
+impl Stream {
+    /// The response, whose bytes keep the request open until they are written.
+    pub(crate) fn answer(self, response: Response) -> Response<StreamBody> {
+        let declared =
+            response.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        let bytes: u64 = response.body().size_hint().exact().or(declared).unwrap_or(0);
+        let time = self.streams.patience + Duration::from_secs_f64(bytes as f64 / LEAST_RATE);
+        let until = Instant::now().checked_add(time);
+        self.streams.lock().until.insert(self.id, until);
+        let stream = Arc::new(self);
+        response.map(|body| StreamBody { body, stream })
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let mut open = self.streams.lock();
+        open.until.remove(&self.id);
+        if open.until.is_empty() {
+            self.streams.activity.rest();
+        }
+    }
+}
+
+/// The body of a response.
+pub(crate) struct StreamBody {
+    body: Body,
+    stream: Arc<Stream>,
+}
+
+/// Bytes of a response that are not written yet.
+struct Unwritten {
+    bytes: Bytes,
+    _stream: Arc<Stream>,
+}
+
+impl AsRef<[u8]> for Unwritten {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl hyper::body::Body for StreamBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        let stream = &self.stream;
+        let unwritten = |bytes| Bytes::from_owner(Unwritten { bytes, _stream: stream.clone() });
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(unwritten))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use futures_util::StreamExt;
+    use http_body_util::BodyStream;
+    use prometheus_client::metrics::gauge::Gauge;
+
+    use super::*;
+    use crate::connections::{Connections, Place};
+
+    async fn place() -> Place {
+        Connections::new(1, 1, Gauge::default()).place(IpAddr::from([10, 0, 0, 1]).into()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_response_is_under_way_until_its_last_byte_is_written() {
+        let place = place().await;
+        let streams = Streams::new(place.activity.clone(), Duration::ZERO);
+        let (first, other) = (streams.begin(), streams.begin());
+        assert!(!place.activity.is_idle() && !streams.are_overdue(), "nobody has answered yet");
+        let body = first.answer(Response::new(Body::from("answer"))).into_body();
+        let frames: Vec<_> = BodyStream::new(body).collect().await;
+        drop(other);
+        // The body is gone, its bytes are not.
+        assert!(!place.activity.is_idle());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert!(streams.are_overdue());
+        drop(frames);
+        assert!(place.activity.is_idle() && !streams.are_overdue());
+    }
+
+    #[tokio::test]
+    async fn a_long_response_has_more_time() {
+        let place = place().await;
+        let streams = Streams::new(place.activity.clone(), Duration::ZERO);
+        let _short = streams.begin();
+        let _long = streams.begin().answer(Response::new(Body::from(vec![0; 1 << 20])));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert!(!streams.are_overdue());
+    }
+}
