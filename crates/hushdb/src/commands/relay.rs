@@ -11,7 +11,7 @@ use hush_protocol::ohttp::GATEWAY_PATH;
 use hush_server::{Listeners, Relayed, ServerConfig, Tables, Throttle, Uplink};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::serve::{listen, listen_health, tls};
+use super::serve::{listen, listen_health, tell_health, tls};
 use crate::logs::{self, LogFormat};
 
 /// The most bytes of a sealed response.
@@ -95,6 +95,7 @@ async fn relay(args: RelayArgs) -> Result<(), Box<dyn Error>> {
     let health = listen_health(args.listen_health.as_deref()).await?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     eprintln!("listening on {scheme}://{}, for {}", public.local_addr()?, args.gateway);
+    tell_health(health.as_ref())?;
     let listeners = Listeners { tls, health, uplink: Some(uplink), ..Listeners::from(public) };
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let shutdown = async {

@@ -196,6 +196,7 @@ async fn serve(
         cpu.threads(),
         cpu.level()
     );
+    tell_health(health.as_ref())?;
     if let Some(admin) = &admin {
         eprintln!("admin endpoints on http://{}", admin.local_addr()?);
     }
@@ -326,9 +327,15 @@ async fn listen_locally(address: &str) -> Result<TcpListener, String> {
 /// Health and metrics, if they have an address of their own.
 pub(super) async fn listen_health(address: Option<&str>) -> Result<Option<TcpListener>, Box<dyn Error>> {
     let Some(address) = address else { return Ok(None) };
-    let listener = listen(address, "--listen-health").await?;
-    eprintln!("health and metrics on http://{}", listener.local_addr()?);
-    Ok(Some(listener))
+    Ok(Some(listen(address, "--listen-health").await?))
+}
+
+/// Says where health and metrics are, if they have an address of their own.
+pub(super) fn tell_health(health: Option<&TcpListener>) -> Result<(), Box<dyn Error>> {
+    if let Some(health) = health {
+        eprintln!("health and metrics on http://{}", health.local_addr()?);
+    }
+    Ok(())
 }
 
 pub(super) async fn listen(address: &str, option: &str) -> Result<TcpListener, String> {
