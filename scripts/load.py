@@ -30,6 +30,7 @@ sys.path.insert(0, str(ROOT / "tests/e2e"))
 from certificates import Authority  # noqa: E402
 from harness import request  # noqa: E402
 from proxy import Proxy  # noqa: E402
+from wiretap import Wiretap  # noqa: E402
 
 HONEST = "127.0.0.9"  # the address of the honest client
 
@@ -155,7 +156,7 @@ class Honest:
         self.thread.join()
 
     def ask(self):
-        with Forward(self.port) as forward:
+        with Wiretap(("127.0.0.1", self.port), source=(HONEST, 0)) as forward:
             while not self.stop.wait(1):
                 key = f"k{random.randrange(len(self.records))}"
                 begun = time.time()
@@ -165,41 +166,6 @@ class Honest:
                 self.seconds.append(time.time() - begun)
                 if value != self.records[key]:
                     self.wrong.append(value)
-
-
-class Forward:
-    """Takes connections to the server on from an address of its own, as another machine would."""
-
-    def __init__(self, port):
-        self.target = ("127.0.0.1", port)
-
-    def __enter__(self):
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.listener.close()
-
-    def accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-                server = socket.create_connection(self.target, source_address=(HONEST, 0))
-            except OSError:
-                return
-            for source, sink in ((client, server), (server, client)):
-                threading.Thread(target=self.copy, args=(source, sink), daemon=True).start()
-
-    @staticmethod
-    def copy(source, sink):
-        try:
-            while data := source.recv(1 << 16):
-                sink.sendall(data)
-            sink.shutdown(socket.SHUT_WR)
-        except OSError:
-            sink.close()
 
 
 def prepare(binary, folder, count):

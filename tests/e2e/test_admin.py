@@ -89,10 +89,11 @@ class Tables(AdminTest):
         # A restart serves what was served.
         with self.server() as (url, _):
             self.assertEqual(self.ask(url, "k0")[0], [RECORDS["k0"]])
+            self.assertIn(f"  serves {self.epochs('people')[0]} 200 records", self.admin("tables").stdout)
             self.admin("delete", "people")
             self.assertEqual(self.ask_admin("/v1/admin/tables")[2]["tables"], [])
             self.assertEqual(list((self.data / "tables").iterdir()), [])
-            listed = json.loads(self.admin("tasks").stdout)["tasks"]
+            listed = json.loads(self.admin("tasks", "--json").stdout)["tasks"]
             self.assertEqual({task["status"] for task in listed}, {"succeeded", "failed"})
             self.assertEqual([task["id"] for task in listed], list(range(len(listed), 0, -1)))
 

@@ -99,6 +99,7 @@ class Relaying(OhttpTest):
             self.assertEqual(request(relay, b"sealed", {"Content-Type": "text/plain"})[0], 415)
             self.assertEqual(request(relay + "/v1/tables")[0], 404)
         gateway.shutdown()
+        gateway.server_close()
         self.assertEqual(len(heard), 1)
         names = {name.lower() for name in heard[0]}
         self.assertLessEqual(names, {"host", "content-type", "content-length", "user-agent", "accept", "accept-encoding"})

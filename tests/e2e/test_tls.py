@@ -81,6 +81,20 @@ class Http2(TlsTest):
             self.assertLess(sum(int(connects) for _, connects in lines), 10)
 
 
+    def test_a_client_that_never_says_farewell_does_not_hold_up_the_end(self):
+        context = ssl.create_default_context(cafile=self.authority.cert)
+        context.set_alpn_protocols(["h2"])
+        with self.serve(self.table(RECORDS, "frodo"), args=self.tls()) as (url, process):
+            with socket.create_connection(("127.0.0.1", port_of(url)), timeout=20) as tcp:
+                with context.wrap_socket(tcp, server_hostname="localhost") as stream:
+                    self.assertEqual(stream.selected_alpn_protocol(), "h2")
+                    stream.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
+                    stream.recv(1)
+                    process.send_signal(signal.SIGTERM)
+                    # Nothing that the server asks is answered.
+                    self.assertEqual(process.wait(15), 0)
+
+
 class Serving(TlsTest):
     def test_look_ups_over_tls_have_one_size(self):
         for protocol in ("colpack", "simple"):

@@ -5,10 +5,11 @@ import threading
 
 
 class Wiretap:
-    """Forwards connections to an address; `bytes` is what has passed, up and down."""
+    """Forwards connections to an address, from `source` if the server is to see another one than the client's; `bytes` is what has
+    passed, up and down."""
 
-    def __init__(self, address):
-        self.address = address
+    def __init__(self, address, source=None):
+        self.address, self.source = address, source
         self.bytes = [0, 0]
         self.connections = []
 
@@ -31,7 +32,7 @@ class Wiretap:
             self.connections[-1].start()
 
     def serve(self, client):
-        with client, socket.create_connection(self.address) as server:
+        with client, socket.create_connection(self.address, source_address=self.source) as server:
             up = threading.Thread(target=self.forward, args=(0, client, server), daemon=True)
             up.start()
             self.forward(1, server, client)

@@ -2,6 +2,7 @@
 //! sealed before a rotation.
 
 use std::{
+    mem,
     path::{Path, PathBuf},
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
@@ -97,8 +98,11 @@ pub fn read_gateway_keys(path: &Path) -> Result<Vec<GatewayKey>, GatewayError> {
 
 /// The text of a file of gateway keys.
 pub fn text_of_gateway_keys(keys: &[GatewayKey]) -> Zeroizing<String> {
-    let document = Document { version: VERSION, keys };
-    Zeroizing::new(serde_json::to_string_pretty(&document).expect("plain data") + "\n")
+    // As long as it can become: a buffer that grows leaves copies behind.
+    let mut text = Zeroizing::new(Vec::with_capacity(MAX_FILE_BYTES as usize));
+    serde_json::to_writer_pretty(&mut *text, &Document { version: VERSION, keys }).expect("plain data");
+    text.push(b'\n');
+    Zeroizing::new(String::from_utf8(mem::take(&mut *text)).expect("JSON"))
 }
 
 fn bytes_of(path: &Path) -> Result<FileBytes, GatewayError> {

@@ -20,6 +20,8 @@ const MAX_STREAMS: u32 = 32;
 const WINDOW: u32 = 256 << 10;
 /// Bytes of a response that wait for the socket.
 const SEND_BUFFER: usize = 256 << 10;
+/// How long a connection that is to end, and has nothing under way, waits for its client to say that it knows. A client may never.
+const FAREWELL: Duration = Duration::from_secs(2);
 /// How often a connection is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -65,11 +67,12 @@ pub(crate) async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             () = activity.told_to_close(), if !is_ending => true,
             _ = stopped.wait_for(|stopped| *stopped), if !is_ending => true,
             _ = look.tick() => {
-                if streams.are_overdue() {
-                    tracing::debug!("an answer is taken too slowly");
+                let rested = activity.idle_since().map_or(Duration::ZERO, |since| since.elapsed());
+                if streams.are_overdue() || is_ending && rested > FAREWELL {
+                    tracing::debug!("an answer is taken too slowly, or a farewell not at all");
                     return;
                 }
-                !is_ending && activity.idle_since().is_some_and(|since| since.elapsed() > config.header_timeout)
+                !is_ending && rested > config.header_timeout
             }
         };
         if is_to_end {

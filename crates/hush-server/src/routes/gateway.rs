@@ -163,6 +163,7 @@ async fn encode(
 ) -> Result<(Vec<u8>, Reservation), Problem> {
     let (head, body) = response.into_parts();
     let limit = server.config.share_of(server.config.max_body_memory) / COPIES;
+    let least = least.min(limit);
     let too_large = || {
         Problem::new(Code::TooLarge, format!("sealed responses have at most {limit} bytes: ask for ranges"))
     };

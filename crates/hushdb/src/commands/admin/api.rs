@@ -5,6 +5,7 @@ use std::error::Error;
 use hush_client::http::{BearerToken, HttpOptions, agent};
 use serde_json::Value;
 use ureq::{Agent, Body, RequestBuilder, http::Response};
+use zeroize::Zeroizing;
 
 /// The longest answer: a list of tasks.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
@@ -16,7 +17,7 @@ pub(super) struct Api {
 }
 
 impl Api {
-    pub(super) fn new(url: &str, token: Option<String>) -> Result<Self, Box<dyn Error>> {
+    pub(super) fn new(url: &str, token: Option<Zeroizing<String>>) -> Result<Self, Box<dyn Error>> {
         let token = token.map(|text| text.parse::<BearerToken>()).transpose()?;
         let agent = agent(url, &HttpOptions { token: token.clone(), ..HttpOptions::default() })?;
         Ok(Self { agent, url: url.trim_end_matches('/').to_owned(), token })

@@ -3,20 +3,13 @@
 mod api;
 mod options;
 
-use std::{
-    env,
-    error::Error,
-    fs::File,
-    io::{IsTerminal, Read, stdout},
-    path::Path,
-    thread,
-    time::Duration,
-};
+use std::{env, error::Error, fs::File, io::Read, path::Path, thread, time::Duration};
 
 use clap::{Args, Subcommand};
 use hush_engine::Progress;
 use hush_store::ingest::Input;
 use serde_json::{Value, json};
+use zeroize::Zeroizing;
 
 use self::{api::Api, options::options};
 use super::{apply::ApplyArgs, bar::Bar, build::BuildArgs, compact::CompactArgs};
@@ -38,6 +31,9 @@ pub(crate) struct AdminArgs {
     /// HUSHDB_TOKEN has it too.
     #[arg(long, value_name = "TOKEN", global = true)]
     token: Option<String>,
+    /// Print lists in JSON.
+    #[arg(long, global = true)]
+    json: bool,
     /// Say which task it is, and do not wait for its end.
     #[arg(long, global = true)]
     detach: bool,
@@ -119,7 +115,7 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
     let url = args.url.or_else(|| env::var("HUSHDB_ADMIN").ok());
     let url =
         url.ok_or("which server? --url http://127.0.0.1:7701, or HUSHDB_ADMIN, has its admin endpoints")?;
-    let token = args.token.or_else(|| env::var("HUSHDB_TOKEN").ok());
+    let token = args.token.or_else(|| env::var("HUSHDB_TOKEN").ok()).map(Zeroizing::new);
     let api = Api::new(&url, token)?;
     let request = match args.what {
         What::Build { name, input, options: given } => {
@@ -143,8 +139,8 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
         What::Load { name, epoch } => with_epoch("load", &name, epoch),
         What::Unload { name } => json!({"kind": "unload", "table": name}),
         What::Delete { name, epoch } => with_epoch("delete", &name, epoch),
-        What::Tables => return print_tables(&api.get("/v1/admin/tables")?),
-        What::Tasks => return print_tasks(&api.get("/v1/admin/tasks")?),
+        What::Tables => return print_tables(&api.get("/v1/admin/tables")?, args.json),
+        What::Tasks => return print_tasks(&api.get("/v1/admin/tasks")?, args.json),
         What::Task { id } => return print(&api.get(&format!("/v1/admin/tasks/{id}"))?),
         What::Cancel { id } => return print(&api.post(&format!("/v1/admin/tasks/{id}/cancel"), &json!({}))?),
     };
@@ -265,8 +261,8 @@ fn print(value: &Value) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn print_tables(answer: &Value) -> Result<(), Box<dyn Error>> {
-    if !stdout().is_terminal() {
+fn print_tables(answer: &Value, json: bool) -> Result<(), Box<dyn Error>> {
+    if json {
         return print(answer);
     }
     for table in answer["tables"].as_array().into_iter().flatten() {
@@ -279,8 +275,8 @@ fn print_tables(answer: &Value) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn print_tasks(answer: &Value) -> Result<(), Box<dyn Error>> {
-    if !stdout().is_terminal() {
+fn print_tasks(answer: &Value, json: bool) -> Result<(), Box<dyn Error>> {
+    if json {
         return print(answer);
     }
     for task in answer["tasks"].as_array().into_iter().flatten() {

@@ -125,10 +125,10 @@ impl Folders {
     /// Has the changes of tables folded into new bases where there is little room for more.
     pub(super) fn compact_full(&self) {
         for folder in self.all() {
-            let (dir, epoch) = {
-                let state = folder.state();
-                (state.dir.clone(), state.epoch)
-            };
+            // One that is being loaded is looked at afterwards: nobody waits for it here.
+            let Ok(state) = folder.state.try_lock() else { continue };
+            let (dir, epoch) = (state.dir.clone(), state.epoch);
+            drop(state);
             if let Some(epoch) = epoch {
                 self.compaction.look(&dir, &folder.name, epoch);
             }
