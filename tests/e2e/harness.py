@@ -54,12 +54,18 @@ class HushTest(unittest.TestCase):
         return errors[0]
 
     @contextlib.contextmanager
-    def serve(self, *dirs, args=(), listen="127.0.0.1:0", env=None, health=None):
-        """Serves tables; yields (url, process). Whether they are ready is asked at `health`, if not at the same URL."""
-        process = subprocess.Popen([BINARY, "serve", *map(str, dirs), "--listen", listen, *map(str, args)],
-                                   stderr=subprocess.PIPE, text=True, env=env or self.env)
+    def serve(self, *dirs, args=(), listen="127.0.0.1:0", env=None, health=None, log=None):
+        """Serves tables; yields (url, process). Whether they are ready is asked at `health`, if not at the same URL. What the server
+        says is in the file `log`, if there is to be one."""
+        command = [BINARY, "serve", *map(str, dirs), "--listen", listen, *map(str, args)]
+        with open(log, "w") if log else contextlib.nullcontext(subprocess.PIPE) as said:
+            process = subprocess.Popen(command, stderr=said, text=True, env=env or self.env)
         try:
-            line = process.stderr.readline()
+            if log:
+                self.wait_for("the server's first line", lambda: process.poll() is not None or "\n" in log.read_text())
+                line = log.read_text().split("\n")[0]
+            else:
+                line = process.stderr.readline()
             self.assertRegex(line, "listening on https?://")
             url = line.split()[2]
             wait_ready(health or url, process)
@@ -96,7 +102,7 @@ class HushTest(unittest.TestCase):
 def wait_ready(url, process):
     for _ in range(400):
         if process.poll() is not None:
-            raise AssertionError("the server stopped: " + process.stderr.read())
+            raise AssertionError("the server stopped: " + (process.stderr.read() if process.stderr else "its log says why"))
         try:
             if request(url + "/readyz")[0] == 200:
                 return

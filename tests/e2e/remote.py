@@ -128,15 +128,17 @@ class Web:
                     self.send_header("Content-Length", "0")
                     self.end_headers()
                     return
-                start = re.match(r"bytes=(\d+)-$", self.headers.get("Range", ""))
-                start = int(start[1]) if start and ranges else 0
-                self.send_response(206 if start else 200)
-                if start:
-                    self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+                wanted = re.match(r"bytes=(\d+)-(\d*)$", self.headers.get("Range", "")) if ranges else None
+                start, end = 0, len(content)
+                if wanted:
+                    start, end = int(wanted[1]), min(end, int(wanted[2] or end - 1) + 1)
+                self.send_response(206 if wanted else 200)
+                if wanted:
+                    self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(content)}")
                 self.send_header("ETag", '"%x"' % hash(content))
-                self.send_header("Content-Length", str(len(content) - start))
+                self.send_header("Content-Length", str(end - start))
                 self.end_headers()
-                self.wfile.write(content[start:])
+                self.wfile.write(content[start:end])
 
             def log_message(self, *_):
                 pass
@@ -146,7 +148,7 @@ class Web:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*tls)
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-            self.server.handle_error = lambda *_: None  # handshakes that clients break off
+        self.server.handle_error = lambda *_: None  # what clients break off
         self.port = self.server.server_address[1]
 
     def __enter__(self):

@@ -71,7 +71,7 @@ class FromElsewhere(HushTest):
             proxy.broke = lambda: path.write_bytes(CSV.replace(b"key", b"KEY"))
             line = self.fails("build", "s3://bucket/rows.csv", "--key", "k", "--out", self.dir / "no",
                               env={**self.env, **s3.env(proxy.port)})
-            self.assertIn("s3://bucket/rows.csv: cannot fetch: it was changed while it was fetched; run the build again", line)
+            self.assertIn("s3://bucket/rows.csv: cannot fetch: it was changed while it was fetched; begin again", line)
             self.assertFalse((self.dir / "no").exists())
 
     def test_web_servers(self):

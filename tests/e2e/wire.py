@@ -10,9 +10,13 @@ def fields(message):
     pairs, at = [], 0
     while at < len(message):
         tag, at = _varint(message, at)
-        value, at = _varint(message, at)
-        if tag & 7 == 2:
-            at, value = at + value, message[at:at + value]
+        if tag & 7 in (1, 5):
+            length = 8 if tag & 7 == 1 else 4
+            at, value = at + length, int.from_bytes(message[at:at + length], "little")
+        else:
+            value, at = _varint(message, at)
+            if tag & 7 == 2:
+                at, value = at + value, message[at:at + value]
         pairs.append((tag >> 3, value))
     return pairs
 

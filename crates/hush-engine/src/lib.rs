@@ -18,6 +18,8 @@ mod hosted;
 mod job;
 mod machine;
 mod memory_plan;
+#[cfg(feature = "ingest")]
+mod mirror;
 mod place;
 #[cfg(feature = "ingest")]
 pub mod planner;
@@ -25,6 +27,8 @@ mod progress;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 mod promises;
 mod public_reason;
+#[cfg(feature = "ingest")]
+mod push;
 mod units;
 #[cfg(feature = "ingest")]
 mod update;
@@ -43,8 +47,12 @@ pub use job::{Built, Job, JobError, JobRequest};
 pub use machine::cpu_model;
 pub use machine::{Memory, memory};
 pub use memory_plan::{DoesNotFit, MemoryPlan, Part};
+#[cfg(feature = "ingest")]
+pub use mirror::{MirrorError, mirror};
 pub use place::Place;
 pub use progress::{Progress, Silent};
+#[cfg(feature = "ingest")]
+pub use push::push;
 pub use units::Seconds;
 #[cfg(feature = "ingest")]
 pub use update::{ApplyRequest, CompactRequest, Update, UpdateError, Updated};

@@ -22,6 +22,7 @@ use tokio::{
     sync::{Notify, oneshot},
     task::JoinSet,
 };
+use tracing::Instrument;
 
 use crate::{
     client::Client,
@@ -223,7 +224,8 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job
     while !batch.is_empty() {
         let started = Instant::now();
         table.batcher.lock().scan_time.begin();
-        let outcome = ask_engine(&table, &batch).await;
+        let span = tracing::info_span!("scan", table = table.name, queries = batch.len() as i64);
+        let outcome = ask_engine(&table, &batch).instrument(span).await;
         table.batcher.lock().scan_time.end();
         others_waited = table.batcher.waiting() > 0;
         match outcome {

@@ -159,7 +159,7 @@ impl Metrics {
 }
 
 /// A method that HTTP has, or what the conventions say in place of one that a client made up: labels are as many as we say.
-fn known(method: &Method) -> &str {
+pub(crate) fn known(method: &Method) -> &str {
     let all = [
         Method::GET,
         Method::HEAD,

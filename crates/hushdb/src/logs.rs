@@ -1,9 +1,14 @@
-//! The log of a server, on standard error.
+//! The log of a server, on standard error, and of its traces and log a copy where a collector asks for them.
+
+#[cfg_attr(not(feature = "otlp"), path = "logs/no_otlp.rs")]
+mod otlp;
 
 use std::io::{self, IsTerminal};
 
 use clap::ValueEnum;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, Layer, Registry, layer::SubscriberExt, util::SubscriberInitExt};
+
+use otlp::Exporters;
 
 /// How a line of the log looks.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -14,14 +19,28 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Begins to log what `RUST_LOG` asks for, warnings if nothing.
-pub(crate) fn start(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// Begins to log what `RUST_LOG` asks for, warnings if nothing; also to the collector at `otlp`, which gets traces too. What is on
+/// its way there has gone once the value is dropped.
+///
+/// # Errors
+/// Why nothing can be sent to the collector.
+pub(crate) fn start(format: LogFormat, otlp: Option<&str>) -> Result<Option<Exporters>, String> {
     // A journal takes a line with colours for binary data.
     let colours = io::stderr().is_terminal();
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(io::stderr);
-    match format {
-        LogFormat::Text => log.init(),
-        LogFormat::Json => log.json().flatten_event(true).init(),
-    }
+    let log = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(io::stderr);
+    let log: BoxedLayer = match format {
+        LogFormat::Text => log.with_filter(asked_for()).boxed(),
+        LogFormat::Json => log.json().flatten_event(true).with_filter(asked_for()).boxed(),
+    };
+    let exporters = otlp.map(Exporters::to).transpose()?;
+    let mut layers = vec![log];
+    layers.extend(exporters.iter().flat_map(Exporters::layers));
+    tracing_subscriber::registry().with(layers).init();
+    Ok(exporters)
+}
+
+fn asked_for() -> EnvFilter {
+    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"))
 }

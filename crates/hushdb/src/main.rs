@@ -29,6 +29,9 @@ enum Command {
     /// Fold the changes of a table into a new base.
     #[cfg(feature = "ingest")]
     Compact(commands::compact::CompactArgs),
+    /// Put a table into an object store, from which servers fetch it.
+    #[cfg(feature = "ingest")]
+    Push(commands::push::PushArgs),
     /// List the tables that records could have, with what each costs, and the one that suits best.
     #[cfg(feature = "ingest")]
     Plan(commands::plan::PlanArgs),
@@ -72,6 +75,8 @@ fn main() -> ExitCode {
         Command::Apply(args) => commands::apply::run(args),
         #[cfg(feature = "ingest")]
         Command::Compact(args) => commands::compact::run(args),
+        #[cfg(feature = "ingest")]
+        Command::Push(args) => report::exit(commands::push::run(args)),
         #[cfg(feature = "ingest")]
         Command::Plan(args) => report::exit(commands::plan::run(args)),
         Command::Serve(args) => report::exit(commands::serve::run(args)),

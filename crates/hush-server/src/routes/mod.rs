@@ -26,9 +26,11 @@ use axum::{
 };
 
 use hush_protocol::ohttp::GATEWAY_PATH;
+use tracing::{Instrument, field::Empty};
 
 use crate::{
     client::Client,
+    metrics::known,
     problem::{Code, Problem},
     relay::Uplink,
     state::{ResidentTable, Server},
@@ -110,14 +112,26 @@ fn finished(router: Router<Arc<Server>>, server: &Arc<Server>, endpoints: Endpoi
         .with_state(server.clone())
 }
 
-/// Counts and logs a request: its route's template, never its bytes.
+/// Counts, logs and traces a request: its route's template, never its bytes, nor who asked. Nor does a client say of which trace it
+/// is a part.
 async fn observe(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
     let matched = request.extensions().get::<MatchedPath>().cloned();
-    let response = next.run(request).await;
     let route = matched.as_ref().map_or("other", MatchedPath::as_str);
+    let known = known(&method);
+    let span = tracing::info_span!(
+        "request",
+        otel.name = format_args!("{known} {route}"),
+        otel.kind = "server",
+        http.request.method = known,
+        http.route = route,
+        http.response.status_code = Empty,
+    );
+    let response = next.run(request).instrument(span.clone()).await;
     let status = response.status().as_u16();
+    // As a number: a span has no other.
+    span.record("http.response.status_code", i64::from(status));
     let elapsed = started.elapsed();
     server.metrics.request(&method, route, status, elapsed);
     tracing::debug!(%method, route, status, ?elapsed, "request");

@@ -13,30 +13,16 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use tempfile::NamedTempFile;
-use tokio::{
-    runtime::Builder,
-    time::{sleep, timeout},
-};
+use tokio::{runtime::Builder, time::sleep};
 
 use super::{
-    Format, IngestError, IngestOptions, Input, Reader,
-    compression::Compression,
-    remote::{Refused, Remote},
-    spool::spool_error,
-    url::{InputUrl, Scheme},
+    Format, IngestError, IngestOptions, Input, Reader, compression::Compression, scheme, spool::spool_error,
 };
+use crate::remote::{ATTEMPTS, FIRST_ATTEMPTS, PAUSE, Refused, Remote, RemoteUrl, Scheme, TOO_SOON};
 
 /// How long a step waits for bytes.
 const STEP: Duration = Duration::from_millis(100);
-/// How long a server may be silent.
-const SILENCE: Duration = Duration::from_secs(60);
-/// How often it is asked again without a byte in between: one that has never answered, and one that has.
-const FIRST_ATTEMPTS: u32 = 2;
-const ATTEMPTS: u32 = 8;
-/// How long after the first failure; after each further one twice as long.
-const PAUSE: Duration = Duration::from_millis(200);
 /// Pieces that have come and are not written yet.
 const PIECES_AHEAD: usize = 16;
 
@@ -45,7 +31,7 @@ const PIECES_AHEAD: usize = 16;
 pub struct Fetched(Arc<Inner>);
 
 struct Inner {
-    url: InputUrl,
+    url: RemoteUrl,
     file: NamedTempFile,
     format: Format,
     compression: Option<Compression>,
@@ -108,9 +94,9 @@ impl Kind {
     fn of<'i>(
         input: &'i Input,
         options: &IngestOptions,
-    ) -> Result<Option<(&'i InputUrl, Self)>, IngestError> {
+    ) -> Result<Option<(&'i RemoteUrl, Self)>, IngestError> {
         let Input::Url(url) = input else { return Ok(None) };
-        let scheme = url.scheme()?;
+        let scheme = scheme(url)?;
         if scheme == Scheme::Postgres {
             return Ok(None);
         }
@@ -140,7 +126,7 @@ impl Fetch {
         let failed = |source| spool_error(dir, source);
         let file = NamedTempFile::new_in(dir).map_err(failed)?;
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let remote = Remote::of(url, scheme).map_err(|refused| unfetched(url, refused))?;
+        let remote = Remote::object(url, scheme).map_err(|refused| unfetched(url, refused))?;
         let (sender, events) = sync_channel(PIECES_AHEAD);
         thread::spawn(move || runtime.block_on(Download::new(sender).run(&remote)));
         let inner = Inner { url: url.clone(), file, format, compression };
@@ -196,7 +182,7 @@ impl Fetch {
     }
 }
 
-fn unfetched(url: &InputUrl, refused: Refused) -> IngestError {
+fn unfetched(url: &RemoteUrl, refused: Refused) -> IngestError {
     let Refused { message, advice } = refused;
     IngestError::Unfetched {
         path: url.shown().into(),
@@ -253,32 +239,29 @@ impl Download {
     async fn attempt(&mut self, remote: &Remote) -> Result<Result<(), Refused>, GivenUp> {
         // What has no version may be anything by now.
         let start = if self.version.is_some() { self.here } else { 0 };
-        let part = match timeout(SILENCE, remote.clone().get(start, self.version.clone())).await {
-            Ok(Ok(part)) => part,
-            Ok(Err(refused)) => return Ok(Err(refused)),
-            Err(_) => return Ok(Err(Refused::for_now("the server is silent"))),
+        let mut part = match remote.clone().part(start, None, self.version.clone()).await {
+            Ok(part) => part,
+            Err(refused) => return Ok(Err(refused)),
         };
         if part.start > 0 && (part.size, &part.version) != (self.size, &self.version) {
             return Ok(Err(Refused::changed()));
         }
         if part.start == 0 {
-            (self.here, self.size, self.version) = (0, part.size, part.version);
+            (self.here, self.size, self.version) = (0, part.size, part.version.clone());
             self.send(Event::Begin(self.size))?;
         }
-        let mut bytes = part.bytes;
         loop {
-            match timeout(SILENCE, bytes.next()).await {
-                Ok(Some(Ok(piece))) => {
+            match part.next().await {
+                Some(Ok(piece)) => {
                     self.here += piece.len() as u64;
                     self.failures = 0;
                     self.send(Event::Bytes(piece))?;
                 }
-                Ok(Some(Err(refused))) => return Ok(Err(refused)),
-                Ok(None) if self.size.is_some_and(|size| self.here < size) => {
-                    return Ok(Err(Refused::for_now("the server ended it too soon")));
+                Some(Err(refused)) => return Ok(Err(refused)),
+                None if self.size.is_some_and(|size| self.here < size) => {
+                    return Ok(Err(Refused::for_now(TOO_SOON)));
                 }
-                Ok(None) => return Ok(Ok(())),
-                Err(_) => return Ok(Err(Refused::for_now("the server is silent"))),
+                None => return Ok(Ok(())),
             }
         }
     }

@@ -34,13 +34,11 @@ mod postgres_row;
 mod postgres_settings;
 mod postgres_tls;
 mod record;
-mod remote;
 mod spool;
 mod spooled;
 mod sqlite;
 mod stdin;
 mod text;
-mod url;
 mod walk;
 
 use std::{
@@ -64,7 +62,6 @@ use self::{
     stdin::StdinReader,
     text::HEAD_BYTES,
     text::Text,
-    url::Scheme,
 };
 pub use self::{
     compress::Compressor,
@@ -75,9 +72,9 @@ pub use self::{
     record::{KEY_SEPARATOR, MAX_KEY_SIZE, Record, shown_key},
     spool::{MAX_RECORDS, OnDuplicate, Spool, UnknownOnDuplicate},
     spooled::SpooledRecords,
-    url::InputUrl,
     walk::Skipped,
 };
+use crate::remote::{RemoteUrl, Scheme};
 
 /// What [`Progress`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,7 +170,7 @@ pub fn open(input: &Input, options: &IngestOptions) -> Result<Source, IngestErro
             (Box::new(reader), Path::new(StdinReader::NAME), !options.key.is_empty())
         }
         Input::Url(url) => {
-            if url.scheme()? != Scheme::Postgres {
+            if scheme(url)? != Scheme::Postgres {
                 return Err(IngestError::NotFetched { path: url.shown().into() });
             }
             options.check(url.shown(), Format::Postgres)?;
@@ -192,6 +189,11 @@ pub fn open(input: &Input, options: &IngestOptions) -> Result<Source, IngestErro
         }
     };
     Ok(Source { reader, path: path.into(), keyed, rows: 0, ended: false })
+}
+
+/// Where the URL of an input leads.
+fn scheme(url: &RemoteUrl) -> Result<Scheme, IngestError> {
+    url.scheme().map_err(|nearest| IngestError::UnknownScheme { path: url.shown().into(), nearest })
 }
 
 /// A reader of the file at `at`; `path` is for messages.

@@ -7,7 +7,8 @@ use std::{
     str::FromStr,
 };
 
-use super::{Fetched, Format, IngestError, url::InputUrl};
+use super::{Fetched, Format, IngestError};
+use crate::remote::RemoteUrl;
 
 /// The default of [`IngestOptions::max_value_size`], in bytes: one value that is longer than meant makes every record cost
 /// as much. The most that a table holds is [`hush_protocol::slot::MAX_VALUE_BYTES`].
@@ -21,7 +22,7 @@ pub enum Input {
     /// Standard input.
     Stdin,
     /// A database, or what has to be fetched before it is read ([`super::Fetch`]).
-    Url(InputUrl),
+    Url(RemoteUrl),
     /// What was fetched.
     Fetched(Fetched),
 }
@@ -44,7 +45,7 @@ impl From<&OsStr> for Input {
         if arg == "-" {
             return Self::Stdin;
         }
-        arg.to_str().and_then(InputUrl::of).map_or_else(|| Self::Path(arg.into()), Self::Url)
+        arg.to_str().and_then(RemoteUrl::of).map_or_else(|| Self::Path(arg.into()), Self::Url)
     }
 }
 

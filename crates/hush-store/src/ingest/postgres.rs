@@ -17,8 +17,8 @@ use super::{
     postgres_row::{Kind, NoCell, Row},
     postgres_settings::Settings,
     record::Projection,
-    url::InputUrl,
 };
+use crate::remote::RemoteUrl;
 
 /// Rows that are taken at a time, if so many have come.
 const ROWS_AHEAD: usize = 256;
@@ -58,7 +58,7 @@ pub(super) struct PostgresReader {
 }
 
 impl PostgresReader {
-    pub(super) fn open(url: &InputUrl, options: &IngestOptions) -> Result<Self, IngestError> {
+    pub(super) fn open(url: &RemoteUrl, options: &IngestOptions) -> Result<Self, IngestError> {
         let path = url.shown();
         let settings = Settings::of(url).map_err(|message| IngestError::Postgres {
             path: path.into(),

@@ -14,10 +14,8 @@ use tokio_postgres::{
     config::{Host, SslMode},
 };
 
-use super::{
-    postgres_tls::{Check, Tls},
-    url::InputUrl,
-};
+use super::postgres_tls::{Check, Tls};
+use crate::remote::RemoteUrl;
 
 /// How long a server may take to answer, if the URL does not say it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -37,7 +35,7 @@ pub(super) struct Settings {
 impl Settings {
     /// # Errors
     /// What is wrong with the URL, a variable or a file, without its secrets.
-    pub(super) fn of(url: &InputUrl) -> Result<Self, String> {
+    pub(super) fn of(url: &RemoteUrl) -> Result<Self, String> {
         let (text, mut ssl) = split(url.secret())?;
         let mut config: Config = text.parse().map_err(|error| super::postgres::chain(&error))?;
         complete(&mut config)?;

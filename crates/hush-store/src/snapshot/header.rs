@@ -16,7 +16,7 @@ pub const HEADER_FILE: &str = "header.json";
 /// The version of the snapshot format.
 pub const FORMAT_VERSION: u32 = 1;
 /// Longest header that is read.
-const MAX_HEADER_BYTES: u64 = 256 << 20;
+pub(super) const MAX_HEADER_BYTES: u64 = 256 << 20;
 
 /// What a snapshot says about itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -82,6 +82,21 @@ impl FileEntry {
         *blake3::hash(&self.chunks).as_bytes()
     }
 
+    /// Whether it is of a file of the snapshot's own folder, with the checksums of all of it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.name.is_empty() || self.name.contains(['/', '\\']) || self.name.starts_with('.') {
+            return Err(format!("it lists a file outside the folder: {}", self.name));
+        }
+        let chunks = self.bytes.div_ceil(CHUNK_BYTES as u64);
+        if self.chunk_bytes != CHUNK_BYTES as u64 || chunks * 32 != self.chunks.len() as u64 {
+            return Err(format!("the checksums of {} do not fit its length", self.name));
+        }
+        Ok(())
+    }
+
     /// The checksums.
     pub(super) fn hashes(&self) -> &[[u8; 32]] {
         self.chunks.as_chunks().0
@@ -112,7 +127,13 @@ impl Header {
         }
         let mut bytes = Vec::with_capacity(length as usize);
         file.take(MAX_HEADER_BYTES).read_to_end(&mut bytes).map_err(SnapshotError::io(&path, "read"))?;
-        let text = str::from_utf8(&bytes).map_err(|e| damaged(e.to_string()))?;
+        Self::parse(&bytes, &path)
+    }
+
+    /// Checks the content of `header.json`; `path` is for messages.
+    pub(super) fn parse(content: &[u8], path: &Path) -> Result<Self, SnapshotError> {
+        let damaged = |reason: String| SnapshotError::Header { path: path.to_owned(), reason };
+        let text = str::from_utf8(content).map_err(|e| damaged(e.to_string()))?;
         let body = envelope::open(text).map_err(damaged)?;
         #[derive(Deserialize)]
         struct Version {
@@ -120,6 +141,7 @@ impl Header {
         }
         let Version { version } = serde_json::from_str(body).map_err(|e| damaged(e.to_string()))?;
         if version != u64::from(FORMAT_VERSION) {
+            let path = path.to_owned();
             return Err(SnapshotError::Version { path, expected: FORMAT_VERSION, actual: version });
         }
         serde_json::from_str(body).map_err(|e| damaged(e.to_string()))

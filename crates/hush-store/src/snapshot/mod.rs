@@ -10,8 +10,12 @@ mod header;
 mod journal;
 mod kept;
 mod lock;
+#[cfg(feature = "ingest")]
+mod mirror;
 mod partial;
 mod phase;
+#[cfg(feature = "ingest")]
+mod push;
 mod reader;
 mod regular;
 mod resume;
@@ -24,6 +28,8 @@ pub use error::SnapshotError;
 pub use header::{Choice, FORMAT_VERSION, FileEntry, HEADER_FILE, Header};
 pub use journal::Journal;
 pub use kept::{KEYS_FILE, KeptRecords, VALUES_FILE, keys};
+#[cfg(feature = "ingest")]
+pub use mirror::{Mirror, MirrorError, RemoteTable, Trust};
 pub use phase::{Phase, SharedPhase};
 pub use reader::{MappedFile, Snapshot, Stamp, Verified, Verify};
 pub use resume::{Identity, State};

@@ -9,7 +9,7 @@ use std::{
 
 use memmap2::{Advice, Mmap};
 
-use super::{CHUNK_BYTES, FileEntry, HEADER_FILE, Header, SnapshotError, checksum::verify_chunks, regular};
+use super::{FileEntry, HEADER_FILE, Header, SnapshotError, checksum::verify_chunks, regular};
 
 /// How much of a snapshot is checked when it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,13 +145,7 @@ impl Snapshot {
     }
 
     fn map_entry(&self, entry: &FileEntry) -> Result<MappedFile, SnapshotError> {
-        if entry.name.contains(['/', '\\']) || entry.name.starts_with('.') {
-            return Err(self.damaged(format!("it lists a file outside the folder: {}", entry.name)));
-        }
-        let chunks = entry.bytes.div_ceil(CHUNK_BYTES as u64);
-        if entry.chunk_bytes != CHUNK_BYTES as u64 || chunks * 32 != entry.chunks.len() as u64 {
-            return Err(self.damaged(format!("the checksums of {} do not fit its length", entry.name)));
-        }
+        entry.check().map_err(|reason| self.damaged(reason))?;
         let file = MappedFile::open(&self.dir.join(&entry.name))?;
         if file.as_ref().len() as u64 != entry.bytes {
             let actual = file.as_ref().len() as u64;

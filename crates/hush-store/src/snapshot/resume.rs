@@ -164,7 +164,7 @@ pub(super) fn remove_file(path: &Path) -> Result<(), SnapshotError> {
 }
 
 /// Removes all files of `dir` but those whose name `is_kept`.
-fn sweep(dir: &Path, is_kept: impl Fn(&str) -> bool) -> Result<(), SnapshotError> {
+pub(super) fn sweep(dir: &Path, is_kept: impl Fn(&str) -> bool) -> Result<(), SnapshotError> {
     for entry in fs::read_dir(dir).map_err(SnapshotError::io(dir, "list"))? {
         let entry = entry.map_err(SnapshotError::io(dir, "list"))?;
         if !entry.file_name().to_str().is_some_and(&is_kept) {

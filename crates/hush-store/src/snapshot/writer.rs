@@ -358,14 +358,14 @@ fn check_target(target: &Path, force: bool) -> Result<(), SnapshotError> {
 }
 
 /// `.NAME<suffix>` beside `path`.
-fn sibling(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(suffix);
     path.with_file_name(name)
 }
 
-fn remove_if_there(path: &Path) -> Result<(), SnapshotError> {
+pub(super) fn remove_if_there(path: &Path) -> Result<(), SnapshotError> {
     match fs::remove_dir_all(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(SnapshotError::io(path, "clear")(e)),
         _ => Ok(()),

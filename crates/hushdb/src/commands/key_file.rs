@@ -12,7 +12,9 @@ use hush_store::snapshot::{Snapshot, Verify};
 /// The file that was asked for; else the user's own, whose folder is made, if a table in `dirs` needs keys. Without
 /// one nothing is needed of the user's folders.
 pub(super) fn path(asked: Option<&Path>, dirs: &[PathBuf]) -> Result<Option<PathBuf>, String> {
-    if asked.is_some() || !dirs.iter().any(|dir| needs_keys(dir)) {
+    // What a table needs that is elsewhere is not known yet.
+    let may_need = |dir: &PathBuf| dir.to_string_lossy().contains("://") || needs_keys(dir);
+    if asked.is_some() || !dirs.iter().any(may_need) {
         return Ok(asked.map(Path::to_owned));
     }
     let base = etcetera::choose_base_strategy().ok().and_then(|base| base.state_dir());

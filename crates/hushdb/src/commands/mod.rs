@@ -20,6 +20,8 @@ mod key_file;
 #[cfg(feature = "ingest")]
 pub(crate) mod plan;
 pub(crate) mod presets;
+#[cfg(feature = "ingest")]
+pub(crate) mod push;
 pub(crate) mod relay;
 #[cfg(feature = "ingest")]
 mod rows;

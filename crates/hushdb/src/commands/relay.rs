@@ -68,7 +68,7 @@ fn said(said: Result<Said, TransportFailure>) -> Result<Relayed, String> {
 }
 
 pub(crate) fn run(args: RelayArgs) -> Result<(), Box<dyn Error>> {
-    logs::start(args.log_format);
+    let _logs = logs::start(args.log_format, None)?;
     tokio::runtime::Runtime::new()?.block_on(relay(args))
 }
 

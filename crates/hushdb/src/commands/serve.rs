@@ -18,10 +18,13 @@ use crate::{
 };
 use compaction::Compaction;
 use folders::Folders;
+use source::Source;
 
 #[cfg_attr(not(feature = "ingest"), path = "serve/no_compaction.rs")]
 mod compaction;
 mod folders;
+#[cfg_attr(not(feature = "ingest"), path = "serve/no_source.rs")]
+mod source;
 #[cfg(feature = "ingest")]
 mod tasks;
 
@@ -34,9 +37,13 @@ const LOOK: Duration = Duration::from_millis(200);
 Every option is also a key of --config FILE, by its name without dashes, and an environment variable, as HUSHDB_MAX_QUEUE; lists \
 have commas there. The command line comes first, then the environment, then the file.")]
 pub(crate) struct ServeArgs {
-    /// Folders of tables.
+    /// Folders of tables; also s3://, gs://, az:// and https://, of which a copy is served (--cache).
     #[arg(id = "tables", value_name = "DIR")]
     dirs: Vec<PathBuf>,
+    /// Where copies of tables are kept that are fetched; by default `hushdb/tables` in $XDG_CACHE_HOME or ~/.cache.
+    #[cfg_attr(not(feature = "ingest"), arg(skip))]
+    #[cfg_attr(feature = "ingest", arg(long, value_name = "DIR"))]
+    cache: Option<PathBuf>,
     /// File of settings in TOML: every option here, by its name without dashes, and `tables`.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -81,6 +88,10 @@ pub(crate) struct ServeArgs {
     /// How the log looks, on standard error.
     #[arg(long, value_enum, default_value = "text")]
     log_format: LogFormat,
+    /// URL of a collector of OpenTelemetry, as http://127.0.0.1:4318, which gets the log, and a trace of every request (OTLP over
+    /// HTTP). In programs with the feature otlp.
+    #[arg(long, value_name = "URL")]
+    otlp: Option<String>,
     /// How much of a table to check before it is served.
     #[arg(long, value_enum, default_value = "full")]
     verify: VerifyArg,
@@ -139,14 +150,16 @@ pub(crate) fn check(args: &ServeArgs) -> Result<(), Box<dyn Error>> {
     tls_of(args)?;
     tokens(args)?;
     gateway(args)?;
-    for dir in &args.dirs {
-        Snapshot::open(dir, Verify::Header)?;
+    for (dir, source) in args.dirs.iter().zip(sources(args)?) {
+        if source.is_none() {
+            Snapshot::open(dir, Verify::Header)?;
+        }
     }
     Ok(())
 }
 
 pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
-    logs::start(args.log_format);
+    let _logs = logs::start(args.log_format, args.otlp.as_deref())?;
     let (names, config) = (names(&args)?, config(&args)?);
     let backends = backends(args.backend, threads(args.threads))?.for_clients(args.open_keys.get());
     let runtime = tokio::runtime::Runtime::new()?;
@@ -210,8 +223,11 @@ async fn serve(
     let compaction = Arc::new(Compaction::new(args.compact_at, threads(args.threads)));
     let folders =
         Arc::new(Folders::new(&tables, args.verify.into(), backends, &compaction, args.data.is_some()));
-    for (dir, name) in args.dirs.iter().zip(&names) {
-        folders.add(name, dir.clone())?;
+    for ((dir, source), name) in args.dirs.iter().zip(sources(&args)?).zip(&names) {
+        match source {
+            Some(source) => folders.add_copy(name, source)?,
+            None => folders.add(name, dir.clone())?,
+        }
     }
     let operator = operator(&args, &folders)?;
     let admin = admin.map(|admin| (admin, operator));
@@ -232,16 +248,18 @@ async fn serve(
                     false => std::future::pending().await,
                 }
             };
+            let mut asked = false;
             tokio::select! {
                 () = look => {}
                 _ = hang_up.recv() => {
+                    asked = true;
                     certificates.iter().for_each(|tls| tls.take_up());
                     granted.iter().for_each(|tokens| tokens.take_up());
                     sealed.iter().for_each(|gateway| gateway.take_up());
                 }
                 () = compaction.done() => {}
             }
-            folders.clone().take_up().await;
+            folders.clone().take_up(asked).await;
         }
     });
     let mut load_error = None;
@@ -344,7 +362,12 @@ pub(super) async fn listen(address: &str, option: &str) -> Result<TcpListener, S
     })
 }
 
-/// A name for every folder, all different.
+/// Where each table comes from, if its folder is a copy.
+fn sources(args: &ServeArgs) -> Result<Vec<Option<Source>>, String> {
+    args.dirs.iter().map(|place| Source::of(place, args.cache.as_deref())).collect()
+}
+
+/// A name for every table, all different.
 fn names(args: &ServeArgs) -> Result<Vec<String>, String> {
     if args.dirs.is_empty() && args.data.is_none() {
         return Err(
@@ -368,12 +391,12 @@ fn names(args: &ServeArgs) -> Result<Vec<String>, String> {
         let path = std::path::absolute(dir).unwrap_or_else(|_| dir.clone());
         path.file_name().map_or_else(|| "table".into(), |name| name.to_string_lossy().into_owned())
     };
-    let names: Vec<String> = args
-        .dirs
-        .iter()
-        .enumerate()
-        .map(|(index, dir)| args.name.get(index).cloned().unwrap_or_else(|| own(dir)))
-        .collect();
+    let sources = sources(args)?;
+    let names = args.dirs.iter().zip(&sources).enumerate().map(|(index, (dir, source))| {
+        let own = || source.as_ref().map_or_else(|| own(dir), Source::name);
+        args.name.get(index).cloned().unwrap_or_else(own)
+    });
+    let names: Vec<String> = names.collect();
     for (index, name) in names.iter().enumerate() {
         if names[..index].contains(name) {
             return Err(format!("two tables are called {name}: tell them apart with --name"));

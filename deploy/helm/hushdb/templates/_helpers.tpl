@@ -16,15 +16,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- /* hushdb.toml: what the chart makes, then `config`. A value of JSON (text, number, true, list) is one of TOML, too. */ -}}
 {{- define "hushdb.settings" -}}
-{{- if not .Values.tables.folders }}{{ fail "tables.folders: name the folders of tables in tables.volume" }}{{ end }}
-{{- if not .Values.tables.volume }}{{ fail "tables.volume: say which volume has the tables, as {persistentVolumeClaim: {claimName: tables}}" }}{{ end }}
+{{- if not (or .Values.tables.folders .Values.tables.urls) }}{{ fail "tables.folders: name the folders of tables in tables.volume, or tables.urls" }}{{ end }}
+{{- if and .Values.tables.folders (not .Values.tables.volume) }}{{ fail "tables.volume: say which volume has the tables, as {persistentVolumeClaim: {claimName: tables}}" }}{{ end }}
 {{- if and (not .Values.tokens.secret) (not .Values.config.open) }}{{ fail "who may ask? Name a Secret of tokens in tokens.secret, or set config.open to true" }}{{ end }}
 {{- if and .Values.tokens.secret .Values.config.open }}{{ fail "config.open is true, and tokens.secret is set: choose one" }}{{ end }}
 {{- if and (index .Values.config "compact-at") (not .Values.tables.writable) }}{{ fail "config.compact-at writes tables: set tables.writable to true" }}{{ end }}
 {{- if and .Values.tables.writable (gt (int .Values.replicas) 1) }}{{ fail "tables.writable: replicas must not share a volume that they write; set replicas to 1" }}{{ end }}
 {{- $folders := list }}
 {{- range .Values.tables.folders }}{{ $folders = append $folders (printf "/var/lib/hushdb/tables/%s" .) }}{{ end }}
-{{- $settings := dict "tables" $folders "listen" "0.0.0.0:7700" "listen-health" "0.0.0.0:7702" "keys" "/var/lib/hushdb/state/hushdb-keys.redb" }}
+{{- $settings := dict "tables" (concat $folders .Values.tables.urls) "listen" "0.0.0.0:7700" "listen-health" "0.0.0.0:7702" "keys" "/var/lib/hushdb/state/hushdb-keys.redb" }}
+{{- if .Values.tables.urls }}{{ $_ := set $settings "cache" "/var/lib/hushdb/state/tables" }}{{ end }}
 {{- if .Values.tls.secret }}
 {{- $_ := set $settings "tls-cert" "/etc/hushdb/tls/tls.crt" }}
 {{- $_ := set $settings "tls-key" "/etc/hushdb/tls/tls.key" }}

@@ -74,10 +74,14 @@ enum What {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         options: Vec<String>,
     },
-    /// Serve what there is of a table: of an epoch, to go back to it, or the newest.
+    /// Serve what there is of a table: of an epoch, to go back to it, or the newest. Or one that was built elsewhere, which the
+    /// server fetches.
     Load {
         /// The table's name.
         name: String,
+        /// Where the table is: s3://, gs://, az:// or https://.
+        #[arg(value_name = "URL", conflicts_with = "epoch")]
+        from: Option<String>,
         /// The epoch, as `tables` prints it.
         #[arg(long, value_name = "HEX")]
         epoch: Option<String>,
@@ -136,7 +140,8 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
         What::Compact { name, options: given } => {
             json!({"kind": "compact", "table": name, "options": options::<CompactArgs>(&given, &["x"])?})
         }
-        What::Load { name, epoch } => with_epoch("load", &name, epoch),
+        What::Load { name, from: Some(from), .. } => json!({"kind": "load", "table": name, "url": from}),
+        What::Load { name, from: None, epoch } => with_epoch("load", &name, epoch),
         What::Unload { name } => json!({"kind": "unload", "table": name}),
         What::Delete { name, epoch } => with_epoch("delete", &name, epoch),
         What::Tables => return print_tables(&api.get("/v1/admin/tables")?, args.json),

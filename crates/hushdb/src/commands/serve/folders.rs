@@ -8,9 +8,9 @@ use std::{
 
 use hush_engine::{Backends, OpenError, Progress, open_after};
 use hush_server::{Operator, OperatorError, Tables};
-use hush_store::snapshot::{Stamp, Verified, Verify};
+use hush_store::snapshot::{SnapshotError, Stamp, Verified, Verify};
 
-use super::Compaction;
+use super::{Compaction, Source};
 use crate::{commands::bar::Bar, report};
 
 /// Folders of tables.
@@ -28,6 +28,8 @@ pub(super) struct Folders {
 struct Folder {
     name: String,
     state: Mutex<State>,
+    /// What it is a copy of, if it is one. It is locked as long as it is fetched.
+    source: Option<Mutex<Source>>,
 }
 
 /// The folder of a table, and what was last found in it.
@@ -57,11 +59,28 @@ impl Folders {
     /// # Errors
     /// If there is one of its name.
     pub(super) fn add(&self, name: &str, dir: PathBuf) -> Result<(), String> {
+        self.announce(Folder::new(name, dir))
+    }
+
+    /// The same of one that is elsewhere.
+    ///
+    /// # Errors
+    /// If there is one of its name, or of its copy.
+    pub(super) fn add_copy(&self, name: &str, source: Source) -> Result<(), String> {
+        let dir = source.dir().to_owned();
+        if self.all().iter().any(|folder| folder.source.is_some() && folder.state().dir == dir) {
+            return Err(format!("{} is named twice: once is enough", source.shown().display()));
+        }
+        self.announce(Folder { source: Some(Mutex::new(source)), ..Folder::new(name, dir) })
+    }
+
+    fn announce(&self, folder: Folder) -> Result<(), String> {
+        let name = &folder.name;
         if self.named(name).is_ok() {
             return Err(format!("two tables are called {name}: tell them apart with --name"));
         }
         self.tables.announce(name).map_err(|error| error.to_string())?;
-        self.write().push(Arc::new(Folder::new(name, dir)));
+        self.write().push(Arc::new(folder));
         Ok(())
     }
 
@@ -73,13 +92,15 @@ impl Folders {
         self.folders.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loads the tables, one after the other. One that fails is told as failed, and the others go on.
+    /// Loads the tables, one after the other, those that have to be fetched last. One that fails is told as failed, and the others
+    /// go on.
     ///
     /// # Errors
     /// If there is none in the end, and the server is not to stay: why.
     pub(super) async fn load_all(self: Arc<Self>) -> Result<(), String> {
         let mut failures = Vec::new();
-        let all = self.all();
+        let mut all = self.all();
+        all.sort_by_key(|folder| folder.source.is_some());
         for folder in &all {
             let (folders, folder) = (self.clone(), folder.clone());
             let name = folder.name.clone();
@@ -102,9 +123,15 @@ impl Folders {
         }
     }
 
-    /// Loads what has taken the place of a table. Where that fails, the table is served as it was.
-    pub(super) async fn take_up(self: Arc<Self>) {
+    /// Loads what has taken the place of a table. Where that fails, the table is served as it was. Tables that are elsewhere are
+    /// looked at from time to time, or because somebody `asked`; nobody waits for what is fetched.
+    pub(super) async fn take_up(self: Arc<Self>, asked: bool) {
         for folder in self.all() {
+            if folder.source.is_some() {
+                let folders = self.clone();
+                tokio::task::spawn_blocking(move || folders.take_up_copy(&folder, asked));
+                continue;
+            }
             let (folders, name) = (self.clone(), folder.name.clone());
             let load = move || {
                 let (dir, stamp) = {
@@ -122,9 +149,52 @@ impl Folders {
         }
     }
 
+    /// As [`Folders::take_up`], of a table that is elsewhere. What is wrong is said once.
+    fn take_up_copy(&self, folder: &Folder, asked: bool) {
+        // One that is being fetched is taken up then.
+        let Some(Ok(mut source)) = folder.source.as_ref().map(Mutex::try_lock) else { return };
+        if !asked && !source.is_due() {
+            return;
+        }
+        let copied = self.copy(folder, &mut source, false).and_then(|()| {
+            let stamp = folder.state().stamp;
+            match Stamp::of(source.dir()) == stamp {
+                true => Ok(()),
+                false => self.load_copy(folder, &mut source).map(drop),
+            }
+        });
+        let error = copied.err().map(|failure| failure.error);
+        if (source.is_news(error.as_deref()) || asked)
+            && let Some(error) = error
+        {
+            eprintln!("{}: what is there now is not taken up: {error}", folder.name);
+        }
+    }
+
+    /// Brings the copy of a table up to date.
+    fn copy(&self, folder: &Folder, source: &mut Source, is_damaged: bool) -> Result<(), Failure> {
+        let loading = Loading { name: &folder.name, bar: Bar::new() };
+        let copied = source.copy(is_damaged, &loading);
+        loading.bar.finish();
+        copied.map_err(Failure::of_source)
+    }
+
+    /// Loads the copy of a table; what of it is damaged is fetched again.
+    fn load_copy(&self, folder: &Folder, source: &mut Source) -> Result<[u8; 32], Failure> {
+        let loaded = self.load_into(&folder.name, &mut folder.state());
+        match loaded {
+            Err(Failure { is_damaged: true, error, .. }) => {
+                eprintln!("{}: {error}: it is fetched again", folder.name);
+                self.copy(folder, source, true)?;
+                self.load_into(&folder.name, &mut folder.state())
+            }
+            loaded => loaded,
+        }
+    }
+
     /// Has the changes of tables folded into new bases where there is little room for more.
     pub(super) fn compact_full(&self) {
-        for folder in self.all() {
+        for folder in self.all().iter().filter(|folder| folder.source.is_none()) {
             // One that is being loaded is looked at afterwards: nobody waits for it here.
             let Ok(state) = folder.state.try_lock() else { continue };
             let (dir, epoch) = (state.dir.clone(), state.epoch);
@@ -139,8 +209,35 @@ impl Folders {
         self.all().into_iter().find(|folder| folder.name == table).ok_or(OperatorError::UnknownTable)
     }
 
+    /// Where the server may change a table.
+    ///
+    /// # Errors
+    /// Of a table that it does not serve, or that is a copy.
+    pub(super) fn own_dir(&self, table: &str) -> Result<PathBuf, OperatorError> {
+        let folder = self.named(table)?;
+        match folder.source() {
+            Some(source) => Err(OperatorError::Refused(format!(
+                "the table {table} is a copy of {}: change it there, and the copy follows",
+                source.shown().display()
+            ))),
+            None => Ok(folder.state().dir.clone()),
+        }
+    }
+
+    /// Loads a table. What is elsewhere is fetched first; where that fails, a server that starts goes on with what it has.
     fn load_folder(&self, folder: &Folder) -> Result<[u8; 32], Failure> {
-        self.load_into(&folder.name, &mut folder.state())
+        let Some(mut source) = folder.source() else {
+            return self.load_into(&folder.name, &mut folder.state());
+        };
+        if let Err(failure) = self.copy(folder, &mut source, false) {
+            let is_start = folder.state().epoch.is_none();
+            if !is_start || Stamp::of(source.dir()).is_none() {
+                return Err(failure);
+            }
+            eprintln!("{}: what was fetched before is served: {}", folder.name, failure.error);
+            source.is_news(Some(&failure.error));
+        }
+        self.load_copy(folder, &mut source)
     }
 
     /// Makes what is in a folder resident, unless it is already. Returns its epoch.
@@ -227,7 +324,7 @@ impl Operator for Folders {
     }
 
     fn compact(&self, table: &str) -> Result<(), OperatorError> {
-        let dir = self.named(table)?.state().dir.clone();
+        let dir = self.own_dir(table)?;
         self.compaction.begin(&dir, table).map_err(OperatorError::Refused)
     }
 }
@@ -241,7 +338,11 @@ impl State {
 
 impl Folder {
     fn new(name: &str, dir: PathBuf) -> Self {
-        Self { name: name.to_owned(), state: Mutex::new(State::new(dir)) }
+        Self { name: name.to_owned(), state: Mutex::new(State::new(dir)), source: None }
+    }
+
+    fn source(&self) -> Option<MutexGuard<'_, Source>> {
+        Some(self.source.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -255,17 +356,24 @@ struct Failure {
     error: String,
     /// For everybody.
     public: &'static str,
+    /// Whether bytes of it are not what they were.
+    is_damaged: bool,
 }
 
 impl Failure {
     fn of_program(error: impl ToString) -> Self {
-        Self { error: error.to_string(), public: "the server failed to load it" }
+        Self { error: error.to_string(), public: "the server failed to load it", is_damaged: false }
+    }
+
+    fn of_source(error: String) -> Self {
+        Self { error, public: "it cannot be fetched", is_damaged: false }
     }
 }
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
-        Self { error: error.to_string(), public: error.public_reason() }
+        let is_damaged = matches!(error, OpenError::Snapshot(SnapshotError::Corrupt { .. }));
+        Self { error: error.to_string(), public: error.public_reason(), is_damaged }
     }
 }
 

@@ -212,9 +212,9 @@ impl State {
         if let Some(Running { watch, .. }) = running {
             (shown.progress, shown.notes) = (Some(watch.progress()), watch.notes());
         }
-        for input in ["input", "delete"] {
-            // A URL may have a password.
-            if let Some(url) = shown.request.get_mut(input).and_then(|input| input.get_mut("url"))
+        for url in ["/input/url", "/delete/url", "/url"] {
+            // It may have a password.
+            if let Some(url) = shown.request.pointer_mut(url)
                 && let Some(text) = url.as_str()
             {
                 *url = Input::from(text.as_ref()).path().display().to_string().into();

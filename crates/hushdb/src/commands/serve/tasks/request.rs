@@ -37,11 +37,13 @@ pub(super) enum Request {
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         options: Map<String, Value>,
     },
-    /// Serve what there is of a table: of an epoch, or the newest.
+    /// Serve what there is of a table: of an epoch, or the newest; or what is at a URL, which is fetched.
     Load {
         table: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         epoch: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        url: Option<String>,
     },
     /// Serve a table no more, and keep it.
     Unload { table: String },

@@ -10,11 +10,11 @@ use std::{
 };
 
 use hush_cpu::Cpu;
-use hush_engine::{Backends, Cancel, Job, Progress, Update};
+use hush_engine::{Backends, Cancel, Job, Progress, Update, mirror};
 use hush_server::{OperatorError, Task, TaskStatus, check_name};
 use hush_store::{
     ingest::Input,
-    snapshot::{Snapshot, Verify},
+    snapshot::{Mirror, RemoteTable, Snapshot, Trust, Verify},
 };
 use rustix::process::setpriority_process;
 
@@ -52,11 +52,7 @@ pub(super) fn check(tasks: &Tasks, request: &Request) -> Result<(), OperatorErro
     check_name(table).map_err(|error| OperatorError::Invalid(error.to_string()))?;
     match request {
         Request::Build { input, options, .. } => {
-            if tasks.folders.dir(table).is_some() && !tasks.kept.has(table) {
-                return Err(OperatorError::Refused(format!(
-                    "the table {table} is in a folder of its own, which 'hushdb build' fills: choose another name"
-                )));
-            }
+            is_kept_or_new(tasks, table)?;
             let args: BuildArgs = arguments(options, &[("out", "table".as_ref())], &[place(tasks, input)?])?;
             build::request(args).map(drop).map_err(OperatorError::Invalid)
         }
@@ -72,8 +68,35 @@ pub(super) fn check(tasks: &Tasks, request: &Request) -> Result<(), OperatorErro
         Request::Compact { options, .. } => {
             arguments::<CompactArgs>(options, &[], &["table".into()]).map(drop)
         }
+        Request::Load { url: Some(url), epoch, .. } => {
+            if epoch.is_some() {
+                return Err(OperatorError::Invalid(
+                    "what is at a URL has an epoch of its own: give one of both".into(),
+                ));
+            }
+            is_kept_or_new(tasks, table)?;
+            remote(url).map(drop)
+        }
         Request::Load { .. } | Request::Unload { .. } | Request::Delete { .. } => Ok(()),
     }
+}
+
+/// A table that is not the server's own stays what it is.
+fn is_kept_or_new(tasks: &Tasks, table: &str) -> Result<(), OperatorError> {
+    if tasks.folders.dir(table).is_none() || tasks.kept.has(table) {
+        return Ok(());
+    }
+    Err(OperatorError::Refused(format!(
+        "the table {table} is in a folder of its own, which 'hushdb build' fills: choose another name"
+    )))
+}
+
+/// The table at a URL.
+fn remote(url: &str) -> Result<RemoteTable, OperatorError> {
+    let table = RemoteTable::of(url.as_ref()).map_err(|error| OperatorError::Invalid(error.to_string()))?;
+    table.ok_or_else(|| {
+        OperatorError::Invalid(format!("{url}: a table's URL is s3://, gs://, az:// or https://"))
+    })
 }
 
 /// Does a task. Returns the epoch that is served then, if one is.
@@ -135,7 +158,17 @@ fn done(
             update.compact(request, &backends(tasks)?, progress).map_err(said)?;
             tasks.folders.load(&table).map(Some)
         }
-        Request::Load { epoch, .. } => {
+        Request::Load { url: Some(url), .. } => {
+            let place = tasks.kept.place(&table, task.id).map_err(said)?;
+            let from = remote(&url).map_err(said)?;
+            mirror(&from, &place, Trust::Copy, progress).map_err(|error| {
+                // Nobody goes on from there: another task has a place of its own.
+                let _ = Mirror::forget(&place);
+                error.to_string()
+            })?;
+            promote(tasks, &table, task.id, progress)
+        }
+        Request::Load { epoch, url: None, .. } => {
             if tasks.kept.has(&table) {
                 let build = tasks.kept.find(&table, epoch.as_deref()).map_err(said)?;
                 return promote(tasks, &table, build, progress);
@@ -192,7 +225,10 @@ fn promote(
 
 /// The folder of a table that is served.
 fn dir(tasks: &Tasks, table: &str) -> Result<PathBuf, String> {
-    tasks.folders.dir(table).ok_or_else(|| format!("the table {table} is not served: load it first"))
+    match tasks.folders.own_dir(table) {
+        Err(OperatorError::UnknownTable) => Err(format!("the table {table} is not served: load it first")),
+        found => found.map_err(said),
+    }
 }
 
 /// Where an input is, as a command would name it.

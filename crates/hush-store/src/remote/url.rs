@@ -1,15 +1,13 @@
-//! Inputs that have a URL. It may hold a password or a signature, which no message shows.
+//! What has a URL. It may hold a password or a signature, which no message shows.
 
 use std::{
     fmt,
     path::{Path, PathBuf},
 };
 
-use super::IngestError;
-
 /// Where a URL leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scheme {
+pub(crate) enum Scheme {
     Postgres,
     /// Amazon S3, and what speaks as it does.
     S3,
@@ -35,16 +33,16 @@ const SCHEMES: &[(&str, Scheme)] = &[
     ("http", Scheme::Web),
 ];
 
-/// An input that is named by a URL.
+/// What is elsewhere: an input, or a table.
 #[derive(Clone, PartialEq, Eq)]
-pub struct InputUrl {
+pub struct RemoteUrl {
     text: String,
     shown: PathBuf,
 }
 
-impl InputUrl {
+impl RemoteUrl {
     /// `text`, if it is a URL and no path.
-    pub(super) fn of(text: &str) -> Option<Self> {
+    pub(crate) fn of(text: &str) -> Option<Self> {
         let (scheme, _) = text.split_once("://")?;
         let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
@@ -57,24 +55,25 @@ impl InputUrl {
     }
 
     /// All of it.
-    pub(super) fn secret(&self) -> &str {
+    pub(crate) fn secret(&self) -> &str {
         &self.text
     }
 
-    pub(super) fn scheme(&self) -> Result<Scheme, IngestError> {
+    /// # Errors
+    /// Of the schemes that there are, the nearest.
+    pub(crate) fn scheme(&self) -> Result<Scheme, &'static str> {
         let own = self.text.split(':').next().unwrap_or_default().to_ascii_lowercase();
         let known = SCHEMES.iter().find(|(name, _)| *name == own);
         known.map(|&(_, scheme)| scheme).ok_or_else(|| {
             let close = SCHEMES.iter().map(|(name, _)| (strsim::damerau_levenshtein(name, &own), *name));
-            let nearest = close.min().map_or("", |(_, name)| name);
-            IngestError::UnknownScheme { path: self.shown.clone(), nearest }
+            close.min().map_or("", |(_, name)| name)
         })
     }
 }
 
-impl fmt::Debug for InputUrl {
+impl fmt::Debug for RemoteUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "InputUrl({})", self.shown.display())
+        write!(f, "RemoteUrl({})", self.shown.display())
     }
 }
 
@@ -93,7 +92,7 @@ fn shown(text: &str) -> String {
 }
 
 /// `text` with its URLs as they may be shown.
-pub(super) fn without_secrets(text: &str) -> String {
+pub(crate) fn without_secrets(text: &str) -> String {
     let word = |word: &str| {
         let url = word
             .find("://")
@@ -120,7 +119,7 @@ mod tests {
             ("https://host/b.csv#SECRET", "https://host/b.csv"),
             ("s3://bucket/a@b.csv", "s3://bucket/a@b.csv"),
         ] {
-            let url = InputUrl::of(text).unwrap();
+            let url = RemoteUrl::of(text).unwrap();
             assert_eq!(url.shown(), Path::new(expected));
             assert!(!format!("{url:?}").contains("SECRET"));
         }
@@ -129,7 +128,7 @@ mod tests {
             "GET (https://me@host/a in 1 s: no"
         );
         for path in ["a.csv", "a:b", "/a://b", "./a://b.csv", "://a", "2a://b"] {
-            assert_eq!(InputUrl::of(path), None, "{path}");
+            assert_eq!(RemoteUrl::of(path), None, "{path}");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Objects of a store and files of a web server: one request, the bytes that come of it, and what pins the object meanwhile.
 
-use std::{error::Error, sync::Arc, time::Duration};
+mod url;
+
+use std::{error::Error, ops::Range, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
@@ -12,43 +14,90 @@ use reqwest::{
     Client, Response, StatusCode,
     header::{CONTENT_RANGE, ETAG, HeaderMap, LAST_MODIFIED, RANGE},
 };
-use url::Url;
+use tokio::time::{sleep, timeout};
 
-use super::url::{InputUrl, Scheme, without_secrets};
+pub use self::url::RemoteUrl;
+pub(crate) use self::url::Scheme;
+use self::url::without_secrets;
 
+/// How long a server may be silent.
+pub(crate) const SILENCE: Duration = Duration::from_secs(60);
+/// How often it is asked again without a byte in between: one that has never answered, and one that has.
+pub(crate) const FIRST_ATTEMPTS: u32 = 2;
+pub(crate) const ATTEMPTS: u32 = 8;
+/// How long after the first failure; after each further one twice as long.
+pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 /// How long a web server may take to let a connection be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a store asks again by itself; who fetches does so too.
 const RETRIES: usize = 2;
 
-/// Where an object is.
+/// Where an object is, or a folder of them.
 #[derive(Clone)]
-pub(super) enum Remote {
+pub(crate) enum Remote {
     Store(Arc<dyn ObjectStore>, Path),
-    Web(Client, Url),
+    Web(Client, ::url::Url),
 }
 
 /// What a request gives.
-pub(super) struct Part {
+pub(crate) struct Part {
     /// The byte of the object with which it starts.
-    pub(super) start: u64,
+    pub(crate) start: u64,
     /// Bytes of the whole object.
-    pub(super) size: Option<u64>,
+    pub(crate) size: Option<u64>,
     /// What is another if the object is.
-    pub(super) version: Option<String>,
-    pub(super) bytes: BoxStream<'static, Result<Bytes, Refused>>,
+    pub(crate) version: Option<String>,
+    pub(crate) bytes: BoxStream<'static, Result<Bytes, Refused>>,
+}
+
+impl Part {
+    /// The next bytes, of a server that is not silent; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Refused>> {
+        timeout(SILENCE, self.bytes.next()).await.unwrap_or_else(|_| Some(Err(Refused::for_now(SILENT))))
+    }
+
+    /// The bytes up to `limit`, and whether these are all.
+    async fn collect(mut self, limit: u64) -> Result<(Vec<u8>, bool), Refused> {
+        let mut all = Vec::new();
+        while let Some(bytes) = self.next().await {
+            let bytes = bytes?;
+            let room = limit as usize - all.len();
+            all.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            if bytes.len() > room {
+                return Ok((all, false));
+            }
+        }
+        Ok((all, true))
+    }
+}
+
+/// What a request gives, asked for again and again where it may go on.
+///
+/// # Errors
+/// Why it does not, after so many `attempts`.
+pub(crate) async fn persist<T, F>(attempts: u32, mut request: impl FnMut() -> F) -> Result<T, Refused>
+where
+    F: Future<Output = Result<T, Refused>>,
+{
+    for attempt in 0..attempts {
+        match request().await {
+            Err(Refused { advice: None, .. }) => sleep(PAUSE * (1 << attempt)).await,
+            other => return other,
+        }
+    }
+    request().await
 }
 
 /// Why there is no more.
 #[derive(Debug)]
-pub(super) struct Refused {
-    pub(super) message: String,
+pub(crate) struct Refused {
+    pub(crate) message: String,
     /// What to do; `None` where it may go on if it is asked again.
-    pub(super) advice: Option<&'static str>,
+    pub(crate) advice: Option<&'static str>,
 }
 
 impl Refused {
-    fn new(message: impl Into<String>, advice: &'static str) -> Self {
+    pub(crate) fn new(message: impl Into<String>, advice: &'static str) -> Self {
         Self { message: message.into(), advice: Some(advice) }
     }
 
@@ -57,34 +106,49 @@ impl Refused {
     }
 
     /// It may go on.
-    pub(super) fn for_now(message: &str) -> Self {
+    pub(crate) fn for_now(message: &str) -> Self {
         Self { message: message.into(), advice: None }
     }
 
     /// The object is not what it was.
-    pub(super) fn changed() -> Self {
-        Self::new("it was changed while it was fetched", "run the build again")
+    pub(crate) fn changed() -> Self {
+        Self::new("it was changed while it was fetched", "begin again")
+    }
+
+    /// There is nothing of that name.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.advice == Some(NAME)
     }
 }
 
+pub(crate) const SILENT: &str = "the server is silent";
+pub(crate) const TOO_SOON: &str = "the server ended it too soon";
 const CREDENTIALS: &str = "check the credentials in the environment, and what they allow";
 const NAME: &str = "check the name";
 
 impl Remote {
-    pub(super) fn of(url: &InputUrl, scheme: Scheme) -> Result<Self, Refused> {
+    /// An object.
+    pub(crate) fn object(url: &RemoteUrl, scheme: Scheme) -> Result<Self, Refused> {
+        match Self::folder(url, scheme)? {
+            Self::Store(_, path) if path.as_ref().is_empty() => {
+                Err(Refused::new("it names no object", "correct the URL"))
+            }
+            object => Ok(object),
+        }
+    }
+
+    /// A folder, for [`Remote::child`].
+    pub(crate) fn folder(url: &RemoteUrl, scheme: Scheme) -> Result<Self, Refused> {
         // The one that this program has; another one may be in place already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let wrong = |error: &dyn Error| Refused::new(chain(error), "correct the URL");
         let text = url.secret();
-        let parsed = Url::parse(text).map_err(|error| wrong(&error))?;
+        let parsed = ::url::Url::parse(text).map_err(|error| wrong(&error))?;
         if scheme == Scheme::Web {
             let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).build();
             return Ok(Self::Web(client.map_err(|error| wrong(&error))?, parsed));
         }
         let (_, path) = ObjectStoreScheme::parse(&parsed).map_err(|error| wrong(&error))?;
-        if path.as_ref().is_empty() {
-            return Err(Refused::new("it names no object", "correct the URL"));
-        }
         let refused = |error: object_store::Error| Refused::new(chain(&error), CREDENTIALS);
         let retry = RetryConfig { max_retries: RETRIES, ..RetryConfig::default() };
         let store: Arc<dyn ObjectStore> = match scheme {
@@ -104,11 +168,65 @@ impl Remote {
         Ok(Self::Store(store, path))
     }
 
-    /// The object from byte `start` on, as long as it is of `version`, if that is given.
-    pub(super) async fn get(self, start: u64, version: Option<String>) -> Result<Part, Refused> {
+    /// An object in this folder.
+    pub(crate) fn child(&self, name: &str) -> Self {
+        match self {
+            Self::Store(store, folder) => Self::Store(store.clone(), folder.clone().join(name)),
+            Self::Web(client, folder) => {
+                let mut url = folder.clone();
+                // Every URL of a web server has a path.
+                if let Ok(mut path) = url.path_segments_mut() {
+                    path.pop_if_empty().push(name);
+                }
+                Self::Web(client.clone(), url)
+            }
+        }
+    }
+
+    /// All of an object of `limit` bytes at most.
+    pub(crate) async fn whole(self, limit: u64) -> Result<Vec<u8>, Refused> {
+        let part = self.part(0, None, None).await?;
+        let (bytes, is_all) = part.collect(limit).await?;
+        if is_all { Ok(bytes) } else { Err(Refused::new("it is too long", NAME)) }
+    }
+
+    /// So many bytes of an object of `size` bytes.
+    pub(crate) async fn range(self, range: Range<u64>, size: u64) -> Result<Vec<u8>, Refused> {
+        let part = self.part(range.start, Some(range.end), None).await?;
+        if part.size.is_some_and(|own| own != size) {
+            return Err(Refused::changed());
+        }
+        if part.start != range.start {
+            return Err(Refused::new(
+                "the server sends no parts of files (HTTP ranges)",
+                "choose one that does",
+            ));
+        }
+        let length = range.end - range.start;
+        let (bytes, _) = part.collect(length).await?;
+        if bytes.len() as u64 == length { Ok(bytes) } else { Err(Refused::for_now(TOO_SOON)) }
+    }
+
+    /// As [`Remote::get`], of a server that is not silent.
+    pub(crate) async fn part(
+        self,
+        start: u64,
+        end: Option<u64>,
+        version: Option<String>,
+    ) -> Result<Part, Refused> {
+        timeout(SILENCE, self.get(start, end, version))
+            .await
+            .unwrap_or_else(|_| Err(Refused::for_now(SILENT)))
+    }
+
+    /// The object from byte `start` on, to `end` if that is given; as long as it is of `version`, if that is given.
+    async fn get(self, start: u64, end: Option<u64>, version: Option<String>) -> Result<Part, Refused> {
         match self {
             Self::Store(store, path) => {
-                let range = (start > 0).then_some(GetRange::Offset(start));
+                let range = match end {
+                    Some(end) => Some(GetRange::Bounded(start..end)),
+                    None => (start > 0).then_some(GetRange::Offset(start)),
+                };
                 let options = GetOptions { range, if_match: version, ..GetOptions::default() };
                 let got = store.get_opts(&path, options).await.map_err(store_refused)?;
                 let (size, version) = (Some(got.meta.size), got.meta.e_tag.clone());
@@ -117,8 +235,12 @@ impl Remote {
             }
             Self::Web(client, url) => {
                 let mut request = client.get(url);
-                if start > 0 {
-                    request = request.header(RANGE, format!("bytes={start}-"));
+                match end {
+                    Some(end) => {
+                        request = request.header(RANGE, format!("bytes={start}-{}", end.saturating_sub(1)))
+                    }
+                    None if start > 0 => request = request.header(RANGE, format!("bytes={start}-")),
+                    None => {}
                 }
                 let response = request.send().await.map_err(web_failed)?;
                 web_part(response, start)
@@ -127,7 +249,7 @@ impl Remote {
     }
 }
 
-fn store_refused(error: object_store::Error) -> Refused {
+pub(crate) fn store_refused(error: object_store::Error) -> Refused {
     use object_store::Error as E;
     let advice = match error {
         E::NotFound { .. } => NAME,

@@ -1,0 +1,75 @@
+//! A table that is served from a copy: where it comes from, and where the copy is.
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use etcetera::BaseStrategy;
+use hush_engine::{Progress, mirror};
+use hush_store::snapshot::{RemoteTable, Trust};
+
+/// How often it is looked whether there is another one.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// A table that is elsewhere.
+pub(super) struct Source {
+    table: RemoteTable,
+    dir: PathBuf,
+    looked: Option<Instant>,
+    /// What was last said of why it is not to be had.
+    told: Option<String>,
+}
+
+impl Source {
+    /// The table at `place`, if that is a URL; its copy is kept in `cache`, or in the user's own folder.
+    ///
+    /// # Errors
+    /// If no table can be there, or nobody knows where to keep a copy.
+    pub(super) fn of(place: &Path, cache: Option<&Path>) -> Result<Option<Self>, String> {
+        let Some(table) = RemoteTable::of(place).map_err(|error| error.to_string())? else { return Ok(None) };
+        let own = || Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("hushdb/tables"));
+        let cache = cache.map(Path::to_owned).or_else(own);
+        let cache = cache.ok_or("no home directory is known to keep copies of tables in: choose --cache")?;
+        let dir = table.place_in(&cache);
+        Ok(Some(Self { table, dir, looked: None, told: None }))
+    }
+
+    /// The name of a table, by where it is.
+    pub(super) fn name(&self) -> String {
+        self.table.name().into_owned()
+    }
+
+    /// The folder of the copy.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Its URL, without what is secret in it.
+    pub(super) fn shown(&self) -> &Path {
+        self.table.shown()
+    }
+
+    /// Whether it is time to look again.
+    pub(super) fn is_due(&self) -> bool {
+        self.looked.is_none_or(|looked| looked.elapsed() >= LOOK)
+    }
+
+    /// Brings the copy up to date; where it `is_damaged`, by what is in it.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub(super) fn copy(&mut self, is_damaged: bool, progress: &dyn Progress) -> Result<(), String> {
+        let trust = if is_damaged { Trust::Nothing } else { Trust::Copy };
+        let copied = mirror(&self.table, &self.dir, trust, progress);
+        self.looked = Some(Instant::now());
+        copied.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Whether that was not said the last time. `None` is that all is well.
+    pub(super) fn is_news(&mut self, error: Option<&str>) -> bool {
+        let is_news = self.told.as_deref() != error;
+        self.told = error.map(str::to_owned);
+        is_news
+    }
+}
