@@ -127,11 +127,15 @@ async fn observe(State(server): State<Arc<Server>>, request: Request, next: Next
         http.request.method = known,
         http.route = route,
         http.response.status_code = Empty,
+        otel.status_code = Empty,
     );
     let response = next.run(request).instrument(span.clone()).await;
     let status = response.status().as_u16();
     // As a number: a span has no other.
     span.record("http.response.status_code", i64::from(status));
+    if status >= 500 {
+        span.record("otel.status_code", "ERROR");
+    }
     let elapsed = started.elapsed();
     server.metrics.request(&method, route, status, elapsed);
     tracing::debug!(%method, route, status, ?elapsed, "request");

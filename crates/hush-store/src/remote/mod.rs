@@ -309,5 +309,6 @@ fn chain(error: &dyn Error) -> String {
         }
         next = cause.source();
     }
-    without_secrets(&text)
+    // What a server says may have several lines.
+    without_secrets(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }

@@ -163,9 +163,9 @@ impl Folders {
                 false => self.load_copy(folder, &mut source).map(drop),
             }
         });
-        let error = copied.err().map(|failure| failure.error);
-        if (source.is_news(error.as_deref()) || asked)
-            && let Some(error) = error
+        let is_news = source.is_news(copied.is_err());
+        if let Err(Failure { error, .. }) = copied
+            && (is_news || asked)
         {
             eprintln!("{}: what is there now is not taken up: {error}", folder.name);
         }
@@ -235,7 +235,7 @@ impl Folders {
                 return Err(failure);
             }
             eprintln!("{}: what was fetched before is served: {}", folder.name, failure.error);
-            source.is_news(Some(&failure.error));
+            source.is_news(true);
         }
         self.load_copy(folder, &mut source)
     }

@@ -35,7 +35,7 @@ impl Source {
         match *self {}
     }
 
-    pub(super) fn is_news(&mut self, _: Option<&str>) -> bool {
+    pub(super) fn is_news(&mut self, _: bool) -> bool {
         match *self {}
     }
 }

@@ -17,8 +17,8 @@ pub(super) struct Source {
     table: RemoteTable,
     dir: PathBuf,
     looked: Option<Instant>,
-    /// What was last said of why it is not to be had.
-    told: Option<String>,
+    /// Whether it was not to be had the last time.
+    has_failed: bool,
 }
 
 impl Source {
@@ -32,7 +32,7 @@ impl Source {
         let cache = cache.map(Path::to_owned).or_else(own);
         let cache = cache.ok_or("no home directory is known to keep copies of tables in: choose --cache")?;
         let dir = table.place_in(&cache);
-        Ok(Some(Self { table, dir, looked: None, told: None }))
+        Ok(Some(Self { table, dir, looked: None, has_failed: false }))
     }
 
     /// The name of a table, by where it is.
@@ -66,10 +66,9 @@ impl Source {
         copied.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Whether that was not said the last time. `None` is that all is well.
-    pub(super) fn is_news(&mut self, error: Option<&str>) -> bool {
-        let is_news = self.told.as_deref() != error;
-        self.told = error.map(str::to_owned);
-        is_news
+    /// Notes how it went; whether it has failed for the first time since it last went well.
+    pub(super) fn is_news(&mut self, has_failed: bool) -> bool {
+        let had_failed = std::mem::replace(&mut self.has_failed, has_failed);
+        has_failed && !had_failed
     }
 }
