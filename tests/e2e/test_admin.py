@@ -76,6 +76,14 @@ class Tables(AdminTest):
             gone.write_text("k1\n")
             self.admin("apply", "people", changes, "--delete", gone, "--key", "k", "--value", "v")
             self.assertEqual(self.ask(url, "k0", "k999", "k1")[0], ["new", "more", None])
+            # What was before them is there to go back to.
+            after, kept = self.epochs("people")
+            self.assertEqual((len(kept), kept[0]), (2, after))
+            self.admin("load", "people", "--epoch", kept[1])
+            self.assertEqual(self.ask(url, "k0", "k999", "k1")[0], [OTHERS["k0"], None, OTHERS["k1"]])
+            self.admin("load", "people", "--epoch", after)
+            self.admin("apply", "people", "-", "--delete", self.dir / "none.txt", "--key", "k", code=2)
+            self.assertEqual(self.epochs("people"), (after, kept), "a change that fails leaves nothing")
             self.admin("compact", "people")
             self.assertEqual(self.ask(url, "k0", "k999", "k1")[0], ["new", "more", None])
             self.assertEqual(list((self.data / "uploads").iterdir()), [], "what is done needs no upload")
@@ -84,11 +92,10 @@ class Tables(AdminTest):
             self.assertEqual(json.loads(request(url + "/v1/tables")[2])["tables"], [])
             self.admin("unload", "people", code=2)
             self.admin("load", "people")
-            # The newest build, which was made before the changes of the other one.
-            self.assertEqual(self.ask(url, "k0")[0], [RECORDS["k0"]])
+            self.assertEqual(self.ask(url, "k0")[0], ["new"])
         # A restart serves what was served.
         with self.server() as (url, _):
-            self.assertEqual(self.ask(url, "k0")[0], [RECORDS["k0"]])
+            self.assertEqual(self.ask(url, "k0")[0], ["new"])
             self.assertIn(f"  serves {self.epochs('people')[0]} 200 records", self.admin("tables").stdout)
             self.admin("delete", "people")
             self.assertEqual(self.ask_admin("/v1/admin/tables")[2]["tables"], [])

@@ -95,6 +95,25 @@ class Http2(TlsTest):
                     self.assertEqual(process.wait(15), 0)
 
 
+class Admin(TlsTest):
+    def test_admin_endpoints_that_others_reach_have_tls_and_ask_for_tokens(self):
+        table, tokens, port = self.table(RECORDS, "frodo"), self.dir / "tokens.json", free_port()
+        made = self.hushdb("token", "create", "--tokens", tokens, "--name", "root", "--scope", "admin")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        token = made.stdout.split()[0]
+        listen = ["--listen-admin", f"0.0.0.0:{port}"]
+        for lacking in (listen, self.tls(*listen), ["--tokens", tokens, *listen]):
+            line = self.fails("serve", table, "--listen", "127.0.0.1:0", *lacking)
+            self.assertIn("where tables are built and removed: add --tokens and --tls-cert", line)
+        with self.serve(table, args=self.tls("--tokens", tokens, "--data", self.dir / "data", *listen)):
+            ask = ["admin", "--url", f"https://localhost:{port}", "tables"]
+            self.assertIn("asks for a token", self.hushdb(*ask, *self.trust).stderr)
+            self.assertIn("certificate", self.hushdb(*ask, "--token", token).stderr)
+            self.assertEqual(self.hushdb(*ask, *self.trust, "--token", token).returncode, 0)
+            plain = self.hushdb("admin", "--url", f"http://localhost:{port}", "tables")
+            self.assertEqual(plain.returncode, 2, plain.stdout)
+
+
 class Serving(TlsTest):
     def test_look_ups_over_tls_have_one_size(self):
         for protocol in ("colpack", "simple"):

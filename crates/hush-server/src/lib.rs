@@ -98,7 +98,8 @@ pub struct Listeners {
     pub uplink: Option<Arc<dyn Uplink>>,
     /// For health and metrics, which `public` does not have then; connections here are counted by themselves.
     pub health: Option<TcpListener>,
-    /// For who runs the server, and who then does what is asked for. Whoever reaches it may ask.
+    /// For who runs the server, and who then does what is asked for. Whoever reaches it may ask, or who has a token for it. Off
+    /// loopback it speaks what `public` speaks.
     pub admin: Option<(TcpListener, Arc<dyn Operator>)>,
 }
 
@@ -115,9 +116,13 @@ impl Listeners {
             (None, Some(_)) => Endpoints::Tables,
             (None, None) => Endpoints::All,
         };
+        let tls = self.tls.clone();
         let mut all = vec![(self.public, self.tls, public)];
         all.extend(self.health.map(|health| (health, None, Endpoints::Health)));
-        all.extend(self.admin.map(|(admin, _)| (admin, None, Endpoints::Admin)));
+        all.extend(self.admin.map(|(admin, _)| {
+            let is_local = admin.local_addr().is_ok_and(|address| address.ip().is_loopback());
+            (admin, tls.filter(|_| !is_local), Endpoints::Admin)
+        }));
         all
     }
 }

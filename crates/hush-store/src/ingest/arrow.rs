@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_ipc::{
     MessageHeader, MetadataVersion, RecordBatch as BatchMessage,
     reader::{read_dictionary, read_record_batch},
@@ -20,7 +20,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use hush_protocol::fields::Fields;
 
 use super::{
-    IngestError, IngestOptions, MAX_KEY_SIZE, Place, Progress, Reader, Record,
+    IngestError, IngestOptions, MAX_KEY_SIZE, Place, Progress, ProgressUnit, Reader, Record,
     arrow_messages::{CUT_OFF, MAX_BATCH, Messages, damaged, message, too_long},
     arrow_value::{Column, NoValue},
     record::Projection,
@@ -29,12 +29,18 @@ use super::{
 /// The base-two logarithm of the most bytes that come of one: of a block of Zstandard of four bytes come 128 KiB.
 const MOST_COMPRESSION_LOG: u32 = 15;
 
+/// Where batches come from.
+enum Batches {
+    /// An input, whose messages are decoded.
+    Decoded { messages: Messages, schema: SchemaRef, dictionaries: HashMap<i64, ArrayRef> },
+    /// This program, which has them.
+    Own(Box<dyn RecordBatchReader + Send>),
+}
+
 /// Reads the rows of an Arrow stream.
 pub(super) struct ArrowReader {
     path: PathBuf,
-    messages: Messages,
-    schema: SchemaRef,
-    dictionaries: HashMap<i64, ArrayRef>,
+    batches: Batches,
     projection: Projection,
     /// What the columns of the projection are made of, by the columns of the input; those that are not in use are there too.
     columns: Vec<Column>,
@@ -56,8 +62,27 @@ impl ArrowReader {
         options: &IngestOptions,
     ) -> Result<Self, IngestError> {
         let schema = guarded(path, || messages.schema())?;
+        let batches = Batches::Decoded { messages, schema: schema.clone(), dictionaries: HashMap::new() };
+        Self::of(path, &schema, batches, options)
+    }
+
+    /// Reads batches that this program has.
+    pub(super) fn of_batches(
+        path: &Path,
+        stream: Box<dyn RecordBatchReader + Send>,
+        options: &IngestOptions,
+    ) -> Result<Self, IngestError> {
+        Self::of(path, &stream.schema(), Batches::Own(stream), options)
+    }
+
+    fn of(
+        path: &Path,
+        schema: &SchemaRef,
+        batches: Batches,
+        options: &IngestOptions,
+    ) -> Result<Self, IngestError> {
         let is_asked = |name: &str| options.key.iter().chain(&options.value).any(|column| column == name);
-        let columns = Column::all(&schema, is_asked);
+        let columns = Column::all(schema, is_asked);
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         let projection = Projection::new(path, &names, options)?;
         let mut decoded = Vec::new();
@@ -74,9 +99,7 @@ impl ArrowReader {
         decoded.dedup();
         Ok(Self {
             path: path.into(),
-            messages,
-            schema,
-            dictionaries: HashMap::new(),
+            batches,
             projection,
             columns,
             decoded,
@@ -89,9 +112,20 @@ impl ArrowReader {
 }
 
 impl ArrowReader {
-    /// Decodes the next batch; `false` at the end of the stream.
+    /// Takes the next batch; `false` at the end of the stream.
     fn next_batch(&mut self) -> Result<bool, IngestError> {
-        let Self { path, messages, schema, dictionaries, decoded, batch, rows, .. } = self;
+        let Self { path, batches, decoded, batch, rows, .. } = self;
+        let (messages, schema, dictionaries) = match batches {
+            Batches::Decoded { messages, schema, dictionaries } => (messages, schema, dictionaries),
+            Batches::Own(stream) => {
+                let next =
+                    guarded(path, || stream.next().transpose()?.map(|all| all.project(decoded)).transpose())?;
+                let is_there = next.is_some();
+                *rows = 0..next.as_ref().map_or(0, RecordBatch::num_rows);
+                *batch = next;
+                return Ok(is_there);
+            }
+        };
         guarded(path, || {
             while let Some((metadata, body)) = messages.next()? {
                 let message = message(&metadata)?;
@@ -167,7 +201,10 @@ impl Iterator for ArrowReader {
 
 impl Reader for ArrowReader {
     fn progress(&self) -> Progress {
-        self.messages.progress()
+        match &self.batches {
+            Batches::Decoded { messages, .. } => messages.progress(),
+            Batches::Own(_) => Progress { read: self.row, total: None, unit: ProgressUnit::Rows },
+        }
     }
 
     fn fields(&self) -> Option<Fields> {

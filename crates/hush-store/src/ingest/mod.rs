@@ -11,6 +11,7 @@
 mod arrow;
 mod arrow_messages;
 mod arrow_value;
+mod batches;
 mod calendar;
 mod cell;
 mod compress;
@@ -64,6 +65,7 @@ use self::{
     text::Text,
 };
 pub use self::{
+    batches::Batches,
     compress::Compressor,
     error::{IngestError, Place},
     fetch::{Fetch, Fetched},
@@ -178,6 +180,12 @@ pub fn open(input: &Input, options: &IngestOptions) -> Result<Source, IngestErro
             (Box::new(reader), url.shown(), !options.key.is_empty())
         }
         Input::Fetched(fetched) => (fetched.open(options)?, fetched.shown(), !options.key.is_empty()),
+        Input::Batches(batches) => {
+            let name = batches.name();
+            options.check(name, Format::Arrow)?;
+            let reader = ArrowReader::of_batches(name, batches.take()?, options)?;
+            (Box::new(reader), name, !options.key.is_empty())
+        }
         Input::Path(path) => {
             let (format, compression) = Format::of(path, options)?;
             options.check(path, format)?;

@@ -7,7 +7,7 @@ use std::{
     str::FromStr,
 };
 
-use super::{Fetched, Format, IngestError};
+use super::{Batches, Fetched, Format, IngestError};
 use crate::remote::RemoteUrl;
 
 /// The default of [`IngestOptions::max_value_size`], in bytes: one value that is longer than meant makes every record cost
@@ -25,6 +25,8 @@ pub enum Input {
     Url(RemoteUrl),
     /// What was fetched.
     Fetched(Fetched),
+    /// Batches of Arrow within this program.
+    Batches(Batches),
 }
 
 impl Input {
@@ -35,6 +37,7 @@ impl Input {
             Self::Stdin => Path::new("-"),
             Self::Url(url) => url.shown(),
             Self::Fetched(fetched) => fetched.shown(),
+            Self::Batches(batches) => batches.name(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{error::Error, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use hush_engine::{
-    BackendChoice, Built, Cancel, Job, JobError, JobRequest,
+    BackendChoice, Built, Cancel, Job, JobError, JobRequest, Progress,
     builder::{BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Tiers},
 };
 use hush_he::HeError;
@@ -150,13 +150,9 @@ pub(crate) fn run(args: BuildArgs) -> ExitCode {
 
 fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     let (choice, asked, out) = (args.backend, args.threads, args.out.clone());
-    let mut request = request(args)?;
-    let options = &mut request.options;
-    if options.machine.is_none() && options.wishes.is_some() {
-        let progress = bar::Bar::new();
-        options.machine = Some(wishes::this_machine(threads(asked), false, &progress)?);
-        progress.finish();
-    }
+    let progress = bar::Bar::new();
+    let request = prepared(args, &progress)?;
+    progress.finish();
     let backends = backends(choice, threads(asked))?;
     tell_unused_gpu(&backends);
     let cancel = Cancel::new();
@@ -171,6 +167,20 @@ fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     eprintln!("built {} in {seconds:.1} s", out.display());
     eprint!("{}", inspect::summary(&header)?);
     Ok(())
+}
+
+/// What is to be built, and how; a machine that tables are chosen for is measured, unless that was done before.
+///
+/// # Errors
+/// What is wrong with the arguments.
+pub(crate) fn prepared(args: BuildArgs, progress: &dyn Progress) -> Result<JobRequest, Box<dyn Error>> {
+    let asked = args.threads;
+    let mut request = request(args)?;
+    let options = &mut request.options;
+    if options.machine.is_none() && options.wishes.is_some() {
+        options.machine = Some(wishes::this_machine(threads(asked), false, progress)?);
+    }
+    Ok(request)
 }
 
 /// What is to be built, and how.

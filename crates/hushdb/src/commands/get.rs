@@ -20,7 +20,7 @@ use hush_client::{
     Acceptance, Found, Wanted,
     http::{
         BearerToken, DEFAULT_MAX_HINT_BYTES, Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable,
-        Observer, RelayOptions, Stats, TlsIdentity, TlsOptions,
+        Observer, RelayOptions, Stats,
     },
 };
 use hush_protocol::{facts::Facts, signature::PublicKey};
@@ -29,6 +29,7 @@ use serde::Serialize;
 use zeroize::Zeroizing;
 
 use self::text::{escaped, lines, readable, wanted};
+use super::trust::{TrustArgs, file};
 use crate::report;
 
 /// Hints below this length are downloaded without a word.
@@ -82,18 +83,8 @@ pub(crate) struct GetArgs {
     /// Token for a server that asks for one. Others on this machine can see it in the list of processes: HUSHDB_TOKEN has it too.
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
-    /// Trust servers whose certificate one of those in FILE (PEM) has signed, in place of those that this system trusts.
-    #[arg(long, value_name = "FILE")]
-    ca_cert: Option<PathBuf>,
-    /// Take any certificate of a server on this machine's loopback, for a test.
-    #[arg(long, conflicts_with = "ca_cert")]
-    insecure: bool,
-    /// Certificate of this client in PEM, for a server that asks for one.
-    #[arg(long, value_name = "FILE", requires = "client_key")]
-    client_cert: Option<PathBuf>,
-    /// The private key of --client-cert, in PEM.
-    #[arg(long, value_name = "FILE", requires = "client_cert")]
-    client_key: Option<PathBuf>,
+    #[command(flatten)]
+    trust_in: TrustArgs,
     /// Ask through a relay (Oblivious HTTP), so that the server does not see who asks. --ca-cert is of the relay then.
     #[arg(long, value_name = "URL", conflicts_with = "client_cert")]
     relay: Option<String>,
@@ -136,8 +127,12 @@ fn get(args: &GetArgs) -> Result<bool, String> {
     let keys = keys(args)?;
     let wanted = keys.iter().map(|key| wanted(key, args.index)).collect::<Result<Vec<_>, _>>()?;
     let progress = Progress::new();
-    let options =
-        HttpOptions { tls: tls(args)?, token: token(args)?, relay: relay(args)?, ..HttpOptions::default() };
+    let options = HttpOptions {
+        tls: args.trust_in.options()?,
+        token: token(args)?,
+        relay: relay(args)?,
+        ..HttpOptions::default()
+    };
     let (table, found) = look_up(args, options, &wanted, &progress).map_err(|error| {
         progress.clear();
         error.to_string()
@@ -187,27 +182,11 @@ fn token(args: &GetArgs) -> Result<Option<BearerToken>, String> {
     Ok(text.map(|text| text.parse()).transpose()?)
 }
 
-/// The certificates of the options.
-fn tls(args: &GetArgs) -> Result<TlsOptions, String> {
-    let identity = args.client_cert.as_ref().zip(args.client_key.as_ref()).map(|(cert, key)| {
-        Ok::<_, String>(TlsIdentity { cert: file(cert)?, key: Zeroizing::new(file(key)?) })
-    });
-    Ok(TlsOptions {
-        ca_cert: args.ca_cert.as_ref().map(file).transpose()?,
-        identity: identity.transpose()?,
-        is_insecure: args.insecure,
-    })
-}
-
 /// The relay of the options.
 fn relay(args: &GetArgs) -> Result<Option<RelayOptions>, String> {
     let Some(url) = &args.relay else { return Ok(None) };
     let keys = args.ohttp_keys.as_ref().map(file).transpose()?;
     Ok(Some(RelayOptions { url: url.clone(), keys }))
-}
-
-fn file(path: &PathBuf) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
 /// Says what was accepted with `--allow-weak`.

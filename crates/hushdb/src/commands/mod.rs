@@ -18,6 +18,8 @@ pub(crate) mod inspect;
 mod interrupt;
 mod key_file;
 #[cfg(feature = "ingest")]
+pub(crate) mod options;
+#[cfg(feature = "ingest")]
 pub(crate) mod plan;
 pub(crate) mod presets;
 #[cfg(feature = "ingest")]
@@ -29,6 +31,7 @@ pub(crate) mod serve;
 #[cfg(feature = "ingest")]
 pub(crate) mod signing_key;
 pub(crate) mod token;
+mod trust;
 #[cfg(feature = "ingest")]
 mod wishes;
 

@@ -69,8 +69,9 @@ pub(crate) struct ServeArgs {
     /// Another address to listen on for /livez, /readyz and /metrics, which --listen does not answer then.
     #[arg(long, value_name = "ADDRESS")]
     listen_health: Option<String>,
-    /// Loopback address to listen on for the admin endpoints, which take tables up and compact them. Whoever reaches it may ask;
-    /// with --tokens, whose token has the scope admin.
+    /// Address to listen on for the admin endpoints, which take tables up, compact them and do tasks. Whoever reaches it may ask;
+    /// with --tokens, whose token has the scope admin. Where others than this machine reach it, it needs both --tokens and
+    /// --tls-cert.
     #[arg(long, value_name = "ADDRESS")]
     listen_admin: Option<String>,
     /// Folder in which the server keeps tables of its own: tasks of the admin endpoints build, change and remove them (`hushdb
@@ -146,6 +147,7 @@ pub(crate) struct ServeArgs {
 /// What is wrong.
 pub(crate) fn check(args: &ServeArgs) -> Result<(), Box<dyn Error>> {
     names(args)?;
+    admin(args)?;
     config(args)?.check()?;
     tls_of(args)?;
     tokens(args)?;
@@ -196,8 +198,8 @@ async fn serve(
     let (tls, tokens, gateway) = (tls_of(&args)?, tokens(&args)?, gateway(&args)?);
     let public = listen(&args.listen, "--listen").await?;
     let health = listen_health(args.listen_health.as_deref()).await?;
-    let admin = match &args.listen_admin {
-        Some(address) => Some(listen_locally(address).await?),
+    let admin = match admin(&args)? {
+        Some(address) => Some(listen(address, "--listen-admin").await?),
         None => None,
     };
     let tables = Tables::new();
@@ -211,7 +213,9 @@ async fn serve(
     );
     tell_health(health.as_ref())?;
     if let Some(admin) = &admin {
-        eprintln!("admin endpoints on http://{}", admin.local_addr()?);
+        let address = admin.local_addr()?;
+        let scheme = if address.ip().is_loopback() { "http" } else { "https" };
+        eprintln!("admin endpoints on {scheme}://{address}");
     }
     tell_unused_gpu(&backends);
     if let Some(path) = &config.keys_path
@@ -319,9 +323,7 @@ fn operator(_: &ServeArgs, folders: &Arc<Folders>) -> Result<Arc<dyn Operator>, 
 /// Who may ask, which has to be said of a server that others than this machine reach.
 fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
     let address = &args.listen;
-    // An address that is none is told by who listens there.
-    let mut others = address.to_socket_addrs().into_iter().flatten().filter(|to| !to.ip().is_loopback());
-    if args.tokens.is_none() && !args.open && others.next().is_some() {
+    if args.tokens.is_none() && !args.open && others_reach(address) {
         return Err(format!(
             "others than this machine reach {address}, and any of them may ask: name a file of those who may with \
              --tokens (hushdb token create makes one), or say --open"
@@ -330,16 +332,21 @@ fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
     args.tokens.as_deref().map(Tokens::open).transpose().map_err(|error| error.to_string())
 }
 
-/// Only who is on this machine may ask.
-async fn listen_locally(address: &str) -> Result<TcpListener, String> {
-    let listener = listen(address, "--listen-admin").await?;
-    let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
-    let refused = || {
-        format!(
-            "others than this machine reach {address}: choose a loopback --listen-admin, as 127.0.0.1:7701"
-        )
-    };
-    if is_local { Ok(listener) } else { Err(refused()) }
+/// Whether others than this machine reach an address. One that is none is told by who listens there.
+fn others_reach(address: &str) -> bool {
+    address.to_socket_addrs().into_iter().flatten().any(|to| !to.ip().is_loopback())
+}
+
+/// Where the admin endpoints are: from elsewhere for tokens alone, and under TLS, which hides them.
+fn admin(args: &ServeArgs) -> Result<Option<&String>, String> {
+    let address = args.listen_admin.as_ref();
+    match address.filter(|address| others_reach(address)) {
+        Some(address) if args.tokens.is_none() || args.tls_cert.is_none() => Err(format!(
+            "others than this machine reach {address}, where tables are built and removed: add --tokens and --tls-cert, or choose a \
+             loopback --listen-admin, as 127.0.0.1:7701"
+        )),
+        _ => Ok(address),
+    }
 }
 
 /// Health and metrics, if they have an address of their own.

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use hush_client::http::{BearerToken, HttpOptions, agent};
+use hush_client::http::{BearerToken, HttpOptions, TlsOptions, agent};
 use serde_json::Value;
 use ureq::{Agent, Body, RequestBuilder, http::Response};
 use zeroize::Zeroizing;
@@ -17,9 +17,13 @@ pub(super) struct Api {
 }
 
 impl Api {
-    pub(super) fn new(url: &str, token: Option<Zeroizing<String>>) -> Result<Self, Box<dyn Error>> {
+    pub(super) fn new(
+        url: &str,
+        token: Option<Zeroizing<String>>,
+        tls: TlsOptions,
+    ) -> Result<Self, Box<dyn Error>> {
         let token = token.map(|text| text.parse::<BearerToken>()).transpose()?;
-        let agent = agent(url, &HttpOptions { token: token.clone(), ..HttpOptions::default() })?;
+        let agent = agent(url, &HttpOptions { token: token.clone(), tls, ..HttpOptions::default() })?;
         Ok(Self { agent, url: url.trim_end_matches('/').to_owned(), token })
     }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use self::{api::Api, options::options};
-use super::{apply::ApplyArgs, bar::Bar, build::BuildArgs, compact::CompactArgs};
+use super::{apply::ApplyArgs, bar::Bar, build::BuildArgs, compact::CompactArgs, trust::TrustArgs};
 
 /// Bytes of a part of an upload.
 const PART_BYTES: usize = 8 << 20;
@@ -31,6 +31,8 @@ pub(crate) struct AdminArgs {
     /// HUSHDB_TOKEN has it too.
     #[arg(long, value_name = "TOKEN", global = true)]
     token: Option<String>,
+    #[command(flatten)]
+    trust_in: TrustArgs,
     /// Print lists in JSON.
     #[arg(long, global = true)]
     json: bool,
@@ -120,7 +122,7 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
     let url =
         url.ok_or("which server? --url http://127.0.0.1:7701, or HUSHDB_ADMIN, has its admin endpoints")?;
     let token = args.token.or_else(|| env::var("HUSHDB_TOKEN").ok()).map(Zeroizing::new);
-    let api = Api::new(&url, token)?;
+    let api = Api::new(&url, token, args.trust_in.options()?)?;
     let request = match args.what {
         What::Build { name, input, options: given } => {
             let options = options::<BuildArgs>(&given, &["--out=x", "x"])?;
@@ -179,7 +181,7 @@ fn input_of(api: &Api, input: &str) -> Result<Value, Box<dyn Error>> {
         Input::Stdin => {
             Err("a task reads a file or a URL: write what comes from standard input to a file".into())
         }
-        Input::Url(_) | Input::Fetched(_) => Ok(json!({ "url": input })),
+        Input::Url(_) | Input::Fetched(_) | Input::Batches(_) => Ok(json!({ "url": input })),
     }
 }
 

@@ -8,17 +8,18 @@ use std::{
     error::Error,
     io::{ErrorKind, Write, stdout},
     num::NonZeroUsize,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
 use clap::Args;
 use hush_engine::{
-    BackendChoice,
+    BackendChoice, Progress,
     builder::{BuildOptions, DEFAULT_TIERS, Tiers},
-    planner::{self, Machine, Offer, undominated},
+    planner::{self, Machine, Offer, Records, Wishes, undominated},
 };
 use hush_protocol::{Protocol, descriptor::MAX_TIERS};
+use hush_store::ingest::Input;
 
 use super::{
     bar,
@@ -72,12 +73,74 @@ fn parse_backend(name: &str) -> Result<BackendChoice, String> {
 }
 
 pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
+    let (all, json, plot) = (args.all, args.json, args.plot.clone());
     let progress = bar::Bar::new();
-    let records = args.records.read(&progress)?;
+    let planned = planned(args, None, &progress)?;
+    progress.finish();
+    if let Some(path) = &plot {
+        planned.draw(path, all)?;
+    }
+    let printed = if json {
+        let lines = planned.shown(all).iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        print(&(lines.join("\n") + "\n"))
+    } else {
+        print(&planned.text(all))
+    };
+    Ok(printed?)
+}
+
+/// The tables that records could have.
+pub struct Planned {
+    records: Records,
+    machine: Arc<Machine>,
+    asked: Wishes,
+    offers: Vec<Offer>,
+    /// Those that no other is better than in everything.
+    best: Vec<Offer>,
+    chosen: Option<Offer>,
+}
+
+impl Planned {
+    /// The tables, the best first: all, or those that no other is better than in everything.
+    pub fn shown(&self, all: bool) -> &[Offer] {
+        if all { &self.offers } else { &self.best }
+    }
+
+    /// The one that a build would take, if it may take any.
+    pub fn chosen(&self) -> Option<&Offer> {
+        self.chosen.as_ref()
+    }
+
+    /// As `hushdb plan` prints them.
+    pub fn text(&self, all: bool) -> String {
+        let Self { records, machine, asked: wishes, chosen, .. } = self;
+        let (shown, chosen) = (self.shown(all), chosen.as_ref());
+        table::text(&table::Shown { records, machine, wishes, shown, chosen })
+    }
+
+    /// Draws them: bytes against server time, to a file whose name ends with `.svg` or `.png`.
+    ///
+    /// # Errors
+    /// If it cannot be written, or has another name.
+    pub fn draw(&self, path: &Path, all: bool) -> Result<(), Box<dyn Error>> {
+        plot::draw(path, self.shown(all), self.chosen.as_ref(), &self.asked)
+    }
+}
+
+/// The tables that the records of the arguments could have, or those of `input`.
+///
+/// # Errors
+/// If an input cannot be read, or the arguments are none.
+pub(crate) fn planned(
+    args: PlanArgs,
+    input: Option<Input>,
+    progress: &dyn Progress,
+) -> Result<Planned, Box<dyn Error>> {
+    let records = args.records.read(input, progress)?;
     let machine: Arc<Machine> = match (&args.machine, args.backend) {
         (Some(path), _) => wishes::read_machine(path)?,
         (None, BackendChoice::Cuda) => Arc::new(Machine::gpu_floors()),
-        (None, _) => wishes::this_machine(super::threads(args.threads), args.recalibrate, &progress)?,
+        (None, _) => wishes::this_machine(super::threads(args.threads), args.recalibrate, progress)?,
     };
     if let Some(path) = &args.save_machine {
         wishes::save_machine(&machine, path)?;
@@ -91,24 +154,12 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
         tiers: Tiers::AtMost(args.max_tiers as usize),
         ..BuildOptions::default()
     };
-    let offers = planner::offers(&records, &options, &listed, &machine, &progress)?;
-    progress.finish();
+    let offers = planner::offers(&records, &options, &listed, &machine, progress)?;
     let best = undominated(&offers);
     let may_link = asked.budgets.linkable || args.protocol.is_some();
     let is_taken = |offer: &&Offer| may_link || offer.linkable == planner::Linkable::Nothing;
     let chosen = best.iter().find(is_taken).cloned();
-    let shown = if args.all { &offers } else { &best };
-    if let Some(path) = &args.plot {
-        plot::draw(path, shown, chosen.as_ref(), &asked)?;
-    }
-    if args.json {
-        let lines = shown.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-        print(&(lines.join("\n") + "\n"))?;
-    } else {
-        let (records, machine, wishes, chosen) = (&records, &machine, &asked, chosen.as_ref());
-        print(&table::text(&table::Shown { records, machine, wishes, shown, chosen }))?;
-    }
-    Ok(())
+    Ok(Planned { records, machine, asked, offers, best, chosen })
 }
 
 /// Writes to standard output. That whoever reads it has seen enough is no error.

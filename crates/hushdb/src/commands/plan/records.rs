@@ -43,13 +43,18 @@ pub(super) struct RecordsArgs {
 }
 
 impl RecordsArgs {
-    /// What is known of them.
+    /// What is known of them, or of those of an input that is given otherwise.
     ///
     /// # Errors
     /// If an input cannot be read, or the description makes no sense.
-    pub(super) fn read(self, progress: &dyn Progress) -> Result<Records, Box<dyn Error>> {
+    pub(super) fn read(
+        self,
+        given: Option<Input>,
+        progress: &dyn Progress,
+    ) -> Result<Records, Box<dyn Error>> {
         let by_key = !self.key.is_empty();
-        let Some(input) = self.input else {
+        let named = self.input.as_ref().map(|path| Input::from(path.as_os_str()));
+        let Some(input) = given.or(named) else {
             let count = self.records.expect("clap sees to it") as usize;
             let lengths = match (&self.lengths[..], self.size) {
                 (&[median, most, longest], _)
@@ -69,7 +74,7 @@ impl RecordsArgs {
         };
         let options =
             IngestOptions { key: self.key, max_value_size: MAX_VALUE_BYTES as u32, ..self.rows.options() };
-        let input = fetched(&Input::from(input.as_os_str()), &options, &env::temp_dir(), progress)?;
+        let input = fetched(&input, &options, &env::temp_dir(), progress)?;
         let mut source = ingest::open(&input, &options)?;
         let read = source.progress();
         let unit = if matches!(read.unit, ProgressUnit::Bytes) { "bytes" } else { "rows" };

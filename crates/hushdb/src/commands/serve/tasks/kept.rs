@@ -10,8 +10,6 @@ use hush_store::snapshot::{Snapshot, Verify};
 
 use crate::whole_file;
 
-/// What is kept of a table beside what is served: to go back to.
-const KEPT_BEFORE: usize = 1;
 /// The file that names the build that is served.
 const CURRENT: &str = "current";
 
@@ -41,6 +39,27 @@ impl Kept {
     pub(super) fn place(&self, table: &str, task: u64) -> io::Result<PathBuf> {
         fs::create_dir_all(self.0.join(table))?;
         Ok(self.dir(table, task))
+    }
+
+    /// The folder in which a task changes what `from` is: a copy of it, whose files are links, so that it stays to go back to.
+    pub(super) fn copy(&self, table: &str, from: u64, task: u64) -> io::Result<PathBuf> {
+        let (from, to) = (self.dir(table, from), self.dir(table, task));
+        let epoch = |dir: &Path| {
+            Snapshot::open(dir, Verify::Header).ok().map(|snapshot| snapshot.header().descriptor.epoch)
+        };
+        // A stop may have come when it was changed and not yet served.
+        if epoch(&to).is_some_and(|changed| epoch(&from) != Some(changed)) {
+            return Ok(to);
+        }
+        if to.exists() {
+            fs::remove_dir_all(&to)?;
+        }
+        fs::create_dir(&to)?;
+        for file in fs::read_dir(&from)? {
+            let file = file?;
+            fs::hard_link(file.path(), to.join(file.file_name()))?;
+        }
+        Ok(to)
     }
 
     pub(super) fn dir(&self, table: &str, task: u64) -> PathBuf {
@@ -84,12 +103,13 @@ impl Kept {
         })
     }
 
-    /// Removes what is older than what there is to go back to.
-    pub(super) fn prune(&self, table: &str) {
+    /// Removes all but what is served and one to go back to: what was served `before`, or the newest.
+    pub(super) fn prune(&self, table: &str, before: Option<u64>) {
         let current = self.current(table);
-        let others =
-            self.builds(table).into_iter().map(|build| build.task).filter(|task| Some(*task) != current);
-        for task in others.skip(KEPT_BEFORE) {
+        let others = self.builds(table).into_iter().map(|build| build.task);
+        let others: Vec<u64> = others.filter(|task| Some(*task) != current).collect();
+        let kept = before.filter(|before| others.contains(before)).or(others.first().copied());
+        for task in others.into_iter().filter(|task| Some(*task) != kept) {
             if let Err(error) = fs::remove_dir_all(self.dir(table, task)) {
                 tracing::warn!(table, task, %error, "an old build was not removed");
             }

@@ -2,10 +2,12 @@
 
 use std::{ffi::OsString, path::Path};
 
-use clap::{Args, Parser};
+use clap::Args;
 use hush_server::OperatorError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::commands::options;
 
 /// Options of a command that a task does not take: they name files of the machine, or what the server decides.
 const NOT_TAKEN: [&str; 7] = ["out", "machine", "sign", "force", "threads", "backend", "delete"];
@@ -98,14 +100,6 @@ impl Request {
     }
 }
 
-/// A command line of which only the options are given.
-#[derive(Parser)]
-#[command(no_binary_name = true, disable_help_flag = true, disable_version_flag = true)]
-struct Line<A: Args> {
-    #[command(flatten)]
-    args: A,
-}
-
 /// The arguments of a command from the options of a request; `fixed` are those that the server says.
 ///
 /// # Errors
@@ -115,43 +109,10 @@ pub(super) fn arguments<A: Args>(
     fixed: &[(&str, &Path)],
     places: &[OsString],
 ) -> Result<A, OperatorError> {
-    let mut line = Vec::new();
-    for (name, value) in options {
-        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-        if !is_name || NOT_TAKEN.contains(&name.as_str()) {
-            return Err(OperatorError::Invalid(format!("a task does not take the option '{name}'")));
-        }
-        let values = match value {
-            Value::Array(values) => values.as_slice(),
-            value => std::slice::from_ref(value),
-        };
-        for value in values {
-            match value {
-                Value::Bool(true) => line.push(format!("--{name}").into()),
-                Value::Bool(false) => {}
-                Value::String(text) => line.push(format!("--{name}={text}").into()),
-                Value::Number(number) => line.push(format!("--{name}={number}").into()),
-                _ => {
-                    return Err(OperatorError::Invalid(format!(
-                        "the option '{name}' is a string, a number, true, or a list of them"
-                    )));
-                }
-            }
-        }
+    match options.keys().find(|name| NOT_TAKEN.contains(&name.as_str())) {
+        Some(name) => Err(OperatorError::Invalid(format!("a task does not take the option '{name}'"))),
+        None => options::arguments(options, fixed, places).map_err(OperatorError::Invalid),
     }
-    for (name, path) in fixed {
-        let mut option = OsString::from(format!("--{name}="));
-        option.push(path);
-        line.push(option);
-    }
-    line.push("--".into());
-    line.extend_from_slice(places);
-    Line::try_parse_from(line).map(|line: Line<A>| line.args).map_err(|error| {
-        let text = error.to_string();
-        let said = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-        let said = said.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
-        OperatorError::Invalid(said.trim_start_matches("error: ").to_owned())
-    })
 }
 
 #[cfg(test)]
@@ -178,7 +139,7 @@ mod tests {
             (json!({"colums": 7}), "unexpected argument '--colums'"),
             (json!({"out": "/etc"}), "does not take the option 'out'"),
             (json!({"sign": "/etc/shadow"}), "does not take the option 'sign'"),
-            (json!({"key=a --out": "/etc"}), "does not take the option"),
+            (json!({"key=a --out": "/etc"}), "there is no option"),
             (json!({"help": true}), "unexpected argument '--help'"),
             (json!({"key": {"a": 1}}), "a string, a number"),
             (json!({"changes": 7}), "required arguments were not provided"),

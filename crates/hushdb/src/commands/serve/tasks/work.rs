@@ -141,22 +141,26 @@ fn done(
             promote(tasks, &table, task.id, progress)
         }
         Request::Apply { input, delete, options, .. } => {
-            let mut places = vec![dir(tasks, &table)?.into()];
+            let dir = changed(tasks, &table, task.id)?;
+            let mut places = vec![dir.clone().into()];
             places.extend(input.map(|input| place(tasks, &input)).transpose().map_err(said)?);
             let delete = delete.map(|delete| place(tasks, &delete)).transpose().map_err(said)?;
             let fixed: Vec<_> = delete.iter().map(|path| ("delete", Path::new(path))).collect();
             let args = arguments(&options, &fixed, &places).map_err(said)?;
-            let (dir, request, _) = apply::request(args);
-            let update = Update::open(&dir, None, cancel).map_err(said)?;
-            update.apply(request, &backends(tasks)?, progress).map_err(said)?;
-            tasks.folders.load(&table).map(Some)
+            let (_, request, _) = apply::request(args);
+            made(tasks, &table, task.id, progress, || {
+                let update = Update::open(&dir, None, cancel).map_err(said)?;
+                update.apply(request, &backends(tasks)?, progress).map(drop).map_err(said)
+            })
         }
         Request::Compact { options, .. } => {
-            let args = arguments(&options, &[], &[dir(tasks, &table)?.into()]).map_err(said)?;
-            let (dir, request, _) = compact::request(args);
-            let update = Update::open(&dir, None, cancel).map_err(said)?;
-            update.compact(request, &backends(tasks)?, progress).map_err(said)?;
-            tasks.folders.load(&table).map(Some)
+            let dir = changed(tasks, &table, task.id)?;
+            let args = arguments(&options, &[], &[dir.clone().into()]).map_err(said)?;
+            let (_, request, _) = compact::request(args);
+            made(tasks, &table, task.id, progress, || {
+                let update = Update::open(&dir, None, cancel).map_err(said)?;
+                update.compact(request, &backends(tasks)?, progress).map(drop).map_err(said)
+            })
         }
         Request::Load { url: Some(url), .. } => {
             let place = tasks.kept.place(&table, task.id).map_err(said)?;
@@ -218,9 +222,38 @@ fn promote(
 ) -> Result<Option<[u8; 32]>, String> {
     progress.start("load", 0, "bytes");
     let epoch = tasks.folders.put(table, tasks.kept.dir(table, build))?;
+    let before = tasks.kept.current(table);
     tasks.kept.set_current(table, Some(build)).map_err(said)?;
-    tasks.kept.prune(table);
+    tasks.kept.prune(table, before);
     Ok(Some(epoch))
+}
+
+/// The folder in which a task changes a table: of one that the server keeps, one of its own.
+fn changed(tasks: &Tasks, table: &str, task: u64) -> Result<PathBuf, String> {
+    let own = dir(tasks, table)?;
+    match tasks.kept.current(table) {
+        Some(build) if tasks.kept.has(table) => tasks.kept.copy(table, build, task).map_err(said),
+        _ => Ok(own),
+    }
+}
+
+/// Changes a table by `change`, and serves what came of it. Nothing of a change that fails is kept.
+fn made(
+    tasks: &Tasks,
+    table: &str,
+    task: u64,
+    progress: &dyn Progress,
+    change: impl FnOnce() -> Result<(), String>,
+) -> Result<Option<[u8; 32]>, String> {
+    if !tasks.kept.has(table) {
+        change()?;
+        return tasks.folders.load(table).map(Some);
+    }
+    change().inspect_err(|_| {
+        // Its error is the one to tell.
+        let _ = tasks.kept.remove(table, Some(task));
+    })?;
+    promote(tasks, table, task, progress)
 }
 
 /// The folder of a table that is served.

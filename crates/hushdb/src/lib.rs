@@ -1,0 +1,99 @@
+//! The program `hushdb`, one file a command; and, for programs that it is a part of, [`embed`].
+
+mod commands;
+#[cfg(feature = "ingest")]
+pub mod embed;
+mod logs;
+mod process;
+mod report;
+mod whole_file;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+/// A private lookup server: clients look records up, the server does not learn which.
+#[derive(Parser)]
+#[command(name = "hushdb", version, about, propagate_version = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build a table from a file of records.
+    #[cfg(feature = "ingest")]
+    Build(commands::build::BuildArgs),
+    /// Apply changes to a table that was built with --updatable.
+    #[cfg(feature = "ingest")]
+    Apply(commands::apply::ApplyArgs),
+    /// Fold the changes of a table into a new base.
+    #[cfg(feature = "ingest")]
+    Compact(commands::compact::CompactArgs),
+    /// Put a table into an object store, from which servers fetch it.
+    #[cfg(feature = "ingest")]
+    Push(commands::push::PushArgs),
+    /// List the tables that records could have, with what each costs, and the one that suits best.
+    #[cfg(feature = "ingest")]
+    Plan(commands::plan::PlanArgs),
+    /// Serve tables over HTTP.
+    Serve(commands::serve::ServeArgs),
+    /// Have a running server build, change, load and remove tables.
+    #[cfg(feature = "ingest")]
+    Admin(commands::admin::AdminArgs),
+    /// Look at the settings of a server.
+    Config(commands::config::ConfigArgs),
+    /// Make, list and take back the tokens of a server.
+    Token(commands::token::TokenArgs),
+    /// Make, rotate and list the keys for which clients behind a relay seal their requests.
+    GatewayKey(commands::gateway_key::GatewayKeyArgs),
+    /// Pass sealed requests of clients on to a server, which does not see who asks.
+    Relay(commands::relay::RelayArgs),
+    /// Look records up privately.
+    Get(commands::get::GetArgs),
+    /// Print everything about a table.
+    Inspect(commands::inspect::InspectArgs),
+    /// Tell what this machine has, and why a GPU is not used.
+    Doctor(commands::doctor::DoctorArgs),
+    /// Make a key to sign tables with.
+    #[cfg(feature = "ingest")]
+    Keygen(commands::signing_key::KeygenArgs),
+    /// List the parameter sets, with the security that each claims and what it rests on.
+    Presets(commands::presets::PresetsArgs),
+}
+
+/// Runs the command that the command line of this process says.
+pub fn main() -> ExitCode {
+    process::keep_memory_private();
+    let matches = match commands::config::matches(Cli::command()) {
+        Ok(matches) => matches,
+        Err(error) => return report::exit(Err(error.into())),
+    };
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match cli.command {
+        #[cfg(feature = "ingest")]
+        Command::Build(args) => commands::build::run(args),
+        #[cfg(feature = "ingest")]
+        Command::Apply(args) => commands::apply::run(args),
+        #[cfg(feature = "ingest")]
+        Command::Compact(args) => commands::compact::run(args),
+        #[cfg(feature = "ingest")]
+        Command::Push(args) => report::exit(commands::push::run(args)),
+        #[cfg(feature = "ingest")]
+        Command::Plan(args) => report::exit(commands::plan::run(args)),
+        Command::Serve(args) => report::exit(commands::serve::run(args)),
+        #[cfg(feature = "ingest")]
+        Command::Admin(args) => report::exit(commands::admin::run(args)),
+        Command::Config(args) => report::exit(commands::config::run(args)),
+        Command::Token(args) => report::exit(commands::token::run(args)),
+        Command::GatewayKey(args) => report::exit(commands::gateway_key::run(args)),
+        Command::Relay(args) => report::exit(commands::relay::run(args)),
+        Command::Get(args) => commands::get::run(args),
+        Command::Inspect(args) => report::exit(commands::inspect::run(args)),
+        Command::Doctor(args) => report::exit(commands::doctor::run(&args)),
+        #[cfg(feature = "ingest")]
+        Command::Keygen(args) => report::exit(commands::signing_key::run(&args)),
+        Command::Presets(args) => report::exit(commands::presets::run(&args)),
+    }
+}
