@@ -11,7 +11,7 @@ HELM := $(TOOLS)/bin/helm-3.22.0
 S3S_FS := target/tools/bin/s3s-fs
 S3S_FS_VERSION := 0.14.1
 
-.PHONY: demo build build-cuda test check quick unit vectors wasm e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-real load clean
+.PHONY: demo build build-cuda test check quick unit vectors wasm python python-dev e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-real load clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb
@@ -23,7 +23,7 @@ build: ## The release binary, target/release/hushdb.
 build-cuda: cuda ## The same with GPU support. It runs without a GPU, too.
 	$(CARGO) build --release --locked -p hushdb --features cuda
 
-test: check deny docs vectors unit wasm e2e sanitize ## Everything that CI checks.
+test: check deny docs vectors unit wasm python-dev e2e sanitize ## Everything that CI checks.
 
 cuda: ## The CUDA kernels, compiled and judged: target/cuda. Needs g++ and Python with pip; fetches the compiler once.
 	python3 scripts/cuda
@@ -61,6 +61,12 @@ vectors: ## Known answers, recomputed in Python from what the documents say. Fet
 
 wasm: ## The client without its transport, as a browser would have it. Installs what it needs on Debian.
 	CARGO="$(CARGO)" scripts/wasm.sh
+
+python: ## The Python package: target/wheels; then its tests, in an environment of the project.
+	scripts/python.sh
+
+python-dev: # the same of what is compiled for tests
+	PROFILE=dev scripts/python.sh
 
 e2e: $(S3S_FS) ## The binary as a user runs it: every input, every protocol, every bad input.
 	@command -v openssl >/dev/null || scripts/install.sh openssl # makes the certificates of tests

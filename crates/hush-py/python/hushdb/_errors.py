@@ -1,0 +1,37 @@
+"""What can go wrong. Every message says what to do."""
+
+
+class HushError(Exception):
+    """The base of all errors of this package."""
+
+
+class OptionError(HushError, ValueError):
+    """What a call was given is none that it takes: a key of the wrong kind, an unknown option, a file that cannot be read."""
+
+
+class InputError(HushError, ValueError):
+    """Records that cannot be read, or a folder that holds no table."""
+
+
+class ConnectionFailed(HushError, ConnectionError):
+    """The server is not reached, or the way to it is not safe."""
+
+
+class TimedOut(HushError, TimeoutError):
+    """The server did not answer in time."""
+
+
+class NotAllowed(HushError, PermissionError):
+    """The server asks for a token, or for another one."""
+
+
+class NoSuchTable(HushError, LookupError):
+    """The server has no table of this name, or several and none was named."""
+
+
+class ServerBusy(HushError):
+    """The server is loading a table, or has more to do than it can: the call was tried again before this was raised."""
+
+
+class Untrusted(HushError):
+    """The table is not one that this client accepts: too weak, of another epoch, or not signed by whom it trusts."""

@@ -1,0 +1,101 @@
+//! A table from records.
+
+use std::{path::PathBuf, sync::Arc};
+
+use hush_cpu::Cpu;
+use hush_engine::{Backends, Cancel, Cancelled, Job, JobError, Progress};
+use hush_store::ingest::{Batches, Input};
+use hushdb::embed;
+use pyo3::{prelude::*, types::PyString};
+use serde_json::{Map, Value};
+
+use crate::{arrow, error::Kind, interrupt::interruptible};
+
+/// What records of a frame are called in a table's header.
+const FRAME: &str = "frame.arrow";
+
+/// Builds a table in the folder `out`. `options` are those of `hushdb build` in JSON.
+#[pyfunction]
+#[pyo3(signature = (data, out, options, threads, on_progress=None))]
+pub(crate) fn build(
+    py: Python<'_>,
+    data: &Bound<'_, PyAny>,
+    out: PathBuf,
+    options: &str,
+    threads: usize,
+    on_progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let input = input(data)?;
+    let options = parsed(py, options)?;
+    let cancel = Cancel::new();
+    let (told, own) = (Told { on_progress, cancel: cancel.clone() }, cancel.clone());
+    let build = move || {
+        let request =
+            embed::build(&options, input, &out, &told).map_err(|error| (Kind::Option, error.to_string()))?;
+        let cpu = Cpu::new(threads).map_err(|error| (Kind::Hush, error.to_string()))?;
+        let job = Job::open(request, &own).map_err(failure)?;
+        job.run(&Backends::cpu_only(Arc::new(cpu)), &told).map_err(failure)
+    };
+    let built = interruptible(py, build, || cancel.cancel())?;
+    let built = built.map_err(|(kind, error)| kind.raised(py, error))?;
+    Ok(hex::encode(built.header.descriptor.epoch))
+}
+
+fn failure(error: JobError) -> (Kind, String) {
+    let kind = match error {
+        JobError::Build(_) => Kind::Option,
+        _ => Kind::Input,
+    };
+    (kind, error.to_string())
+}
+
+/// A path, a URL, or a stream of Arrow.
+pub(crate) fn input(data: &Bound<'_, PyAny>) -> PyResult<Input> {
+    if let Ok(text) = data.cast::<PyString>() {
+        return Ok(Input::from(text.to_str()?.as_ref()));
+    }
+    if data.hasattr("__fspath__")? {
+        return Ok(Input::Path(data.extract()?));
+    }
+    Ok(Input::Batches(Batches::new(FRAME, arrow::reader(data)?)))
+}
+
+/// Options, which Python has written.
+pub(crate) fn parsed(py: Python<'_>, options: &str) -> PyResult<Map<String, Value>> {
+    serde_json::from_str(options).map_err(|error| Kind::Option.raised(py, error))
+}
+
+/// Tells a callback: the stage, how much of it is done, of how much, and what is counted; a note has no unit.
+pub(crate) struct Told {
+    pub(crate) on_progress: Option<Py<PyAny>>,
+    pub(crate) cancel: Cancel,
+}
+
+impl Told {
+    fn tell(&self, stage: &str, done: u64, total: u64, unit: &str) {
+        let Some(callback) = &self.on_progress else { return };
+        Python::attach(|py| {
+            if let Err(error) = callback.call1(py, (stage, done, total, unit)) {
+                error.write_unraisable(py, Some(callback.bind(py)));
+            }
+        });
+    }
+}
+
+impl Progress for Told {
+    fn start(&self, stage: &str, total: u64, unit: &'static str) {
+        self.tell(stage, 0, total, unit);
+    }
+
+    fn advance(&self, units: u64) {
+        self.tell("", units, 0, "");
+    }
+
+    fn note(&self, line: &str) {
+        self.tell(line, 0, 0, "note");
+    }
+
+    fn check(&self) -> Result<(), Cancelled> {
+        self.cancel.check()
+    }
+}

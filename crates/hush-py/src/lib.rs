@@ -1,0 +1,31 @@
+//! HushDB in Python: what `hushdb._native` has, in terms of Python. What people use is in `python/hushdb`.
+
+mod arrow;
+mod build;
+mod client;
+mod error;
+mod interrupt;
+mod local;
+mod lookup;
+mod plan;
+mod serve;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+#[pyo3(name = "_native")]
+mod native {
+    #[pymodule_export]
+    use super::{
+        arrow::ArrowStream,
+        build::build,
+        client::{Client, RemoteTable},
+        local::LocalTable,
+        plan::{Plan, plan},
+        serve::Server,
+    };
+
+    /// The version of the package.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}

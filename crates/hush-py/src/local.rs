@@ -1,0 +1,125 @@
+//! A table in a folder of this machine, without a server: the engine and a client of it in one process.
+
+use std::{
+    os::unix::fs::FileExt,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use hush_client::{Acceptance, Found, Table, Wanted};
+use hush_cpu::Cpu;
+use hush_engine::{Backends, ClientKeys, Engine, Silent};
+use hush_protocol::{client::Hint, descriptor::Descriptor};
+use hush_store::snapshot::Verify;
+use pyo3::{prelude::*, types::PyBytes};
+use zeroize::Zeroizing;
+
+use crate::{
+    arrow::{self, ArrowStream},
+    client::{Facts, fields},
+    error::{Kind, of_look_up},
+    interrupt::interruptible,
+    lookup::{found, wanted},
+};
+
+/// A table that is open here. Its queries are encrypted, answered and decrypted as over a network.
+#[pyclass(frozen)]
+pub(crate) struct LocalTable(Arc<Mutex<Open>>);
+
+struct Open {
+    engine: Arc<dyn Engine>,
+    client: Table,
+    keys: Option<ClientKeys>,
+}
+
+/// What went wrong, and what that is.
+type Failure = (Kind, String);
+
+impl Open {
+    fn at(path: PathBuf, threads: usize) -> Result<Self, Failure> {
+        let failed = |kind: Kind| move |error: &dyn std::fmt::Display| (kind, error.to_string());
+        let cpu = Cpu::new(threads).map_err(|error| failed(Kind::Hush)(&error))?;
+        let backends = Backends::cpu_only(Arc::new(cpu));
+        let engine = hush_engine::open(&path, Verify::Full, &backends, &Silent);
+        let engine = engine.map_err(|error| failed(Kind::Input)(&error))?;
+        let served = engine.served();
+        let mut blobs = Vec::new();
+        for blob in &served.blobs {
+            let mut content = vec![0; blob.bytes as usize];
+            blob.file.read_exact_at(&mut content, 0).map_err(|error| failed(Kind::Input)(&error))?;
+            blobs.push(Arc::new(content) as Hint);
+        }
+        let descriptor =
+            Descriptor::from_json(&served.descriptor_json).map_err(|error| failed(Kind::Input)(&error))?;
+        let mut client = Table::new(descriptor, blobs, &Acceptance::default())
+            .map_err(|error| (of_look_up(&error), error.to_string()))?;
+        let mut seed = Zeroizing::new([0; 32]);
+        getrandom::fill(&mut *seed).map_err(|error| failed(Kind::Hush)(&error))?;
+        client.use_keys(&seed).map_err(|error| failed(Kind::Hush)(&error))?;
+        let keys = client.key_upload().map(|(_, body)| engine.open_keys(&body)).transpose();
+        let keys = keys.map_err(|error| failed(Kind::Hush)(&error))?;
+        Ok(Self { engine, client, keys })
+    }
+
+    fn look_up(&self, wanted: &[Wanted]) -> Result<Vec<Found>, Failure> {
+        let refused = |error: hush_client::ClientError| (of_look_up(&error), error.to_string());
+        let mut found = Vec::with_capacity(wanted.len());
+        for batch in wanted.chunks(self.engine.served().max_batch) {
+            let asked = batch.iter().map(|wanted| self.client.query(wanted)).collect::<Result<Vec<_>, _>>();
+            let (queries, pending): (Vec<_>, Vec<_>) = asked.map_err(refused)?.into_iter().unzip();
+            let keys = vec![self.keys.clone(); queries.len()];
+            let answers = self.engine.answer(&queries, &keys);
+            let answers = answers.map_err(|error| (Kind::Hush, error.to_string()))?;
+            for (pending, answer) in pending.iter().zip(answers) {
+                found.push(self.client.decode(pending, &answer).map_err(refused)?);
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl LocalTable {
+    fn look_up(&self, py: Python<'_>, wanted: Vec<Wanted>) -> PyResult<Vec<Found>> {
+        let open = self.0.clone();
+        let look_up = move || open.lock().unwrap_or_else(PoisonError::into_inner).look_up(&wanted);
+        interruptible(py, look_up, || ())?.map_err(|(kind, error)| kind.raised(py, error))
+    }
+
+    fn with<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&Table) -> T + Send) -> T {
+        py.detach(|| read(&self.0.lock().unwrap_or_else(PoisonError::into_inner).client))
+    }
+}
+
+#[pymethods]
+impl LocalTable {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, threads: usize) -> PyResult<Self> {
+        let open = interruptible(py, move || Open::at(path, threads), || ())?;
+        let open = open.map_err(|(kind, error)| kind.raised(py, error))?;
+        Ok(Self(Arc::new(Mutex::new(open))))
+    }
+
+    fn get_many<'py>(
+        &self,
+        py: Python<'py>,
+        keys: Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
+        let keys = keys.iter().map(wanted).collect::<PyResult<_>>()?;
+        Ok(found(py, self.look_up(py, keys)?))
+    }
+
+    /// The records of the keys in the columns of a stream of Arrow.
+    fn lookup(&self, py: Python<'_>, frame: &Bound<'_, PyAny>, text: bool) -> PyResult<ArrowStream> {
+        let fields = self.fields(py);
+        arrow::look_up(py, frame, fields.as_deref(), text, |keys| self.look_up(py, keys))
+    }
+
+    /// The names of the columns of values that have several.
+    fn fields(&self, py: Python<'_>) -> Option<Vec<String>> {
+        self.with(py, fields)
+    }
+
+    fn facts(&self, py: Python<'_>) -> Facts {
+        self.with(py, Facts::of)
+    }
+}

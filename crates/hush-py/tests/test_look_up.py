@@ -1,0 +1,136 @@
+"""Look-ups, of servers and of folders."""
+
+import asyncio
+import socket
+import threading
+import time
+
+import pytest
+
+import hushdb
+
+
+def test_a_key_is_found_and_another_is_not(server):
+    with server.connect() as client:
+        assert {table.name for table in client.tables} == {"people", "curves"}
+        table = client.table("people")
+        assert table.get("user7@example.org") == "Name 7, é".encode()
+        assert table.get(b"user8@example.org") == "Name 8, é".encode()
+        assert table.get("nobody@example.org") is None
+        assert table.get_many(["user1@example.org", "nobody", "user1@example.org"]) == [b"Name 1, \xc3\xa9", None, b"Name 1, \xc3\xa9"]
+        assert table.get_many([]) == []
+        assert (table.facts["protocol"], table.facts["records"], table.facts["by_key"]) == ("colpack", 500, True)
+        assert table.facts["security_bits"] >= 128
+        stats = table.stats
+        assert stats["queries"] == 6 and stats["bytes_up"] >= 6 * stats["query_bytes"] > 0
+        assert "500 records, colpack" in repr(table)
+
+
+def test_values_of_several_columns_are_dictionaries(server, curves):
+    table = server.connect().table("curves")
+    assert table.fields == ["rank", "regulator", "cm", "note", "points"]
+    wanted = {name: value for name, value in curves.row(9, named=True).items() if name != "label"}
+    assert table.get("9a1") == wanted
+
+
+@pytest.mark.parametrize("protocol", ["colpack", "onion", "exppack-s", "simple"])
+def test_a_folder_is_looked_up_without_a_server(people, tmp_path, protocol):
+    table = tmp_path / "table"
+    hushdb.build(people, out=table, key="email", protocol=protocol)
+    local = hushdb.open(table)
+    assert local.facts["protocol"] == protocol
+    assert local.get_many(["user499@example.org", "nobody"]) == ["Name 499, é".encode(), None]
+    assert (local.name, local.stats) == (None, None)
+
+
+def test_positions_and_keys_of_several_columns(people, tmp_path):
+    hushdb.build(people, out=tmp_path / "rows", value="name", protocol="frodo")
+    rows = hushdb.open(tmp_path / "rows")
+    assert rows.get(3) == "Name 3, é".encode()
+    with pytest.raises(hushdb.OptionError, match="500"):
+        rows.get(500)
+    with pytest.raises(hushdb.OptionError):
+        rows.get("a key")
+    hushdb.build(people, out=tmp_path / "both", key=["email", "name"], value="name", protocol="frodo")
+    assert hushdb.open(tmp_path / "both").get(("user3@example.org", "Name 3, é")) == "Name 3, é".encode()
+    for wrong in (1.5, None, ["a"]):
+        with pytest.raises(TypeError, match="a key is str, bytes"):
+            rows.get(wrong)
+
+
+def test_it_can_be_awaited_and_leaves_other_threads_free(server):
+    async def look_up():
+        async with await hushdb.connect_async(server.url) as client:
+            table = await client.table_async("people")
+            one, many = await asyncio.gather(table.get_async("user1@example.org"), table.get_many_async(["nobody", "user2@example.org"]))
+            return one, many
+
+    assert asyncio.run(look_up()) == ("Name 1, é".encode(), [None, "Name 2, é".encode()])
+    # Somebody who takes a connection and says nothing holds up this call and no other.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        ended = []
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+
+        def ask():
+            with pytest.raises(TimeoutError) as raised:
+                hushdb.connect(url, timeout=2)
+            ended.append(raised.type)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        began, turns = time.monotonic(), 0
+        while asking.is_alive() and time.monotonic() - began < 1:
+            turns += 1
+        assert turns > 10_000
+        asking.join()
+    assert ended == [hushdb.TimedOut]
+
+
+def test_errors_have_classes_and_say_what_to_do(server, people_table, tmp_path):
+    with pytest.raises(hushdb.ConnectionFailed, match="is the server running"):
+        hushdb.connect("http://127.0.0.1:1")
+    with pytest.raises(ConnectionError):
+        hushdb.connect("http://127.0.0.1:1")
+    with pytest.raises(hushdb.OptionError, match="give one such as"):
+        hushdb.connect("not a url")
+    with pytest.raises(hushdb.OptionError, match="seconds above 0"):
+        hushdb.connect(server.url, timeout=0)
+    with pytest.raises(hushdb.OptionError, match="client_cert and client_key"):
+        hushdb.connect(server.url, client_cert="x")
+    with pytest.raises(hushdb.OptionError, match="cannot read"):
+        hushdb.connect(server.url, ca_cert=tmp_path / "none.pem")
+    with pytest.raises(hushdb.OptionError, match="no spaces"):
+        hushdb.connect(server.url, token="two words")
+    client = server.connect()
+    with pytest.raises(hushdb.NoSuchTable, match="it has") as raised:
+        client.table("nothing")
+    assert isinstance(raised.value, LookupError) and isinstance(raised.value, hushdb.HushError)
+    with pytest.raises(hushdb.NoSuchTable):
+        client.table()
+    with pytest.raises(hushdb.Untrusted):
+        server.connect(epoch="00" * 32).table("people")
+    with pytest.raises(hushdb.InputError, match="no header.json"):
+        hushdb.open(tmp_path)
+    with pytest.raises(hushdb.OptionError, match="name the folders"):
+        hushdb.serve()
+    client.close()
+    with pytest.raises(hushdb.OptionError, match="closed"):
+        client.table("people")
+    with hushdb.serve(people_table) as other:
+        table = other.connect().table()
+    with pytest.raises(hushdb.ConnectionFailed):
+        table.get("user1@example.org")
+
+
+def test_progress_is_told(server, people, tmp_path):
+    told = []
+    hushdb.build(people, out=tmp_path / "hints", key="email", protocol="simple", on_progress=lambda *what: told.append(what))
+    assert any(stage == "read" for stage, *_ in told) and any(unit == "note" for *_, unit in told)
+    with hushdb.serve(tmp_path / "hints") as hints:
+        told.clear()
+        table = hints.connect(on_progress=lambda *what: told.append(what)).table()
+        assert table.get("user0@example.org") == "Name 0, é".encode()
+        names = [name for name, *_ in told]
+        assert names[0] == "hint" and names[-1] == "hint ready"
+        done, total = told[-2][1], told[0][2]
+        assert done == total > 0

@@ -1,0 +1,36 @@
+"""Plans."""
+
+import polars
+import pytest
+
+import hushdb
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return hushdb.plan(records=100_000, size=200, key=True)
+
+
+def test_a_plan_is_a_frame(plan):
+    frame = polars.DataFrame(plan)
+    assert frame["chosen"].sum() == 1 and frame["protocol"][0] in ("colpack", "colpack-s", "simple", "frodo")
+    assert (frame["security_bits"] >= 128).all() and (frame["server_bytes"] > 100_000 * 200).all()
+    assert len(polars.DataFrame(plan.all())) > len(frame)
+    assert "hushdb build .. --protocol" in str(plan)
+
+
+def test_a_plan_is_drawn(plan, tmp_path):
+    assert plan.plot()._repr_svg_().lstrip().startswith("<svg")
+    plan.plot(tmp_path / "plan.png")
+    assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(hushdb.OptionError, match="svg"):
+        plan.plot(tmp_path / "plan.gif")
+
+
+def test_a_frame_is_planned_for(people):
+    goals = hushdb.plan(people, key="email", protocol="colpack", max_tiers=1)
+    assert set(polars.DataFrame(goals)["protocol"]) == {"colpack"}
+    with pytest.raises(hushdb.OptionError, match="goal"):
+        hushdb.plan(records=10, size=10, goal="speed")
+    with pytest.raises(hushdb.OptionError, match="required"):
+        hushdb.plan()
