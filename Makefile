@@ -68,7 +68,7 @@ python: ## The Python package: target/wheels; then its tests, in an environment 
 python-dev: # the same of what is compiled for tests
 	PROFILE=dev scripts/python.sh
 
-e2e: $(S3S_FS) ## The binary as a user runs it: every input, every protocol, every bad input.
+e2e: $(S3S_FS) python-dev ## The binary as a user runs it: every input, every protocol, every bad input.
 	@command -v openssl >/dev/null || scripts/install.sh openssl # makes the certificates of tests
 	@command -v curl >/dev/null || scripts/install.sh curl # speaks HTTP/2
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || scripts/install.sh postgresql # tests start a server of their own

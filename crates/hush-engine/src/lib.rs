@@ -4,6 +4,49 @@
 //! * [`Backends`]: what computes. * `Job`: a file of records to a table. * `builder`: records to snapshot, `planner`: which
 //!   (feature `ingest`).
 //! * [`open`]: snapshot to [`Engine`]. * [`engine`]: what a server needs.
+//!
+#![cfg_attr(
+    feature = "ingest",
+    doc = r#"
+```
+use std::{fs, sync::Arc};
+
+use hush_client::{Acceptance, Table, Wanted};
+use hush_engine::{Backends, Cancel, Job, JobRequest, Silent, builder::BuildOptions, open};
+use hush_protocol::{Protocol, descriptor::Descriptor};
+use hush_store::{ingest::{IngestOptions, Input, OnDuplicate}, snapshot::Verify};
+
+# fn main() -> Result<(), Box<dyn std::error::Error>> {
+let folder = tempfile::tempdir()?;
+let (input, out) = (folder.path().join("people.csv"), folder.path().join("people"));
+fs::write(&input, "email,name
+alice@example.org,Alice
+bob@example.org,Bob
+")?;
+
+// A table.
+let backends = Backends::cpu_only(Arc::new(hush_cpu::Cpu::new(1)?));
+let request = JobRequest {
+    input: Input::Path(input),
+    ingest: IngestOptions { key: vec!["email".into()], ..IngestOptions::default() },
+    on_duplicate: OnDuplicate::Error,
+    out: out.clone(),
+    force: false,
+    options: BuildOptions { protocol: Some(Protocol::Colpack), ..BuildOptions::default() },
+};
+Job::open(request, &Cancel::new())?.run(&backends, &Silent)?;
+
+// What answers, and a client of it.
+let engine = open(&out, Verify::Full, &backends, &Silent)?;
+let client = Table::new(Descriptor::from_json(&engine.served().descriptor_json)?, [], &Acceptance::default())?;
+let (query, pending) = client.query(&Wanted::Key(b"bob@example.org".to_vec()))?;
+let answers = engine.answer(&[query], &[None])?;
+assert_eq!(client.decode(&pending, &answers[0])?, Some(b"Bob".to_vec()));
+# Ok(())
+# }
+```
+"#
+)]
 
 mod backend;
 #[cfg(feature = "ingest")]

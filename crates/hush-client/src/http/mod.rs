@@ -1,5 +1,16 @@
 //! A driver of [`session`](crate::session) that blocks, over HTTP/1.1, with hints and seeds in files.
 //!
+//! ```no_run
+//! use hush_client::{Wanted, http::{HttpClient, HttpError, HttpOptions}};
+//!
+//! # fn main() -> Result<(), HttpError> {
+//! let client = HttpClient::connect("https://hush.example", HttpOptions::default())?;
+//! let found = client.open(Some("people"))?.lookup(&[Wanted::Key(b"alice@example.org".to_vec())])?;
+//! assert_eq!(found, [Some(b"Alice".to_vec())]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! | file | what |
 //! |------|------|
 //! | `options.rs` | what can be chosen |

@@ -1,0 +1,73 @@
+"""Every client against one server: a table of several tiers, with changes, over TLS, for a token."""
+
+import json
+import subprocess
+import urllib.parse
+
+from certificates import Authority
+from harness import BINARY, HushTest
+
+PYTHON = BINARY.parents[1] / "python/bin/python"
+EXAMPLE = BINARY.parent / "examples/look_up"
+# What `hushdb` says in Python, as JSON.
+IN_PYTHON = """
+import json, sys, hushdb
+url, token, ca, keys = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
+with hushdb.connect(url, token=token, ca_cert=ca) as client:
+    found = client.table().get_many(keys)
+print(json.dumps([value and value.decode() for value in found]))
+"""
+
+
+class Clients(HushTest):
+    def setUp(self):
+        super().setUp()
+        authority = Authority(self.dir, "authority")
+        self.ca = authority.cert
+        cert, key = authority.sign("server")
+        # Some values are much longer than most: several tiers.
+        self.records = {f"key {i}": "x" * (4000 if i % 100 == 0 else 20 + i % 9) + str(i) for i in range(3000)}
+        source = self.csv(self.records.items())
+        table = self.build(source, "--key", "key", "--updatable", "--tiers", "40,5000", "--protocol", "colpack")
+        gone = self.dir / "gone.txt"
+        gone.write_text("key 3\n")
+        changes = self.csv([("key 1", "changed"), ("new", "a new one")], name="changes.csv")
+        applied = self.hushdb("apply", table, changes, "--delete", gone, "--key", "key")
+        self.assertEqual(applied.returncode, 0, applied.stderr)
+        made = self.hushdb("token", "create", "--tokens", self.dir / "tokens.json", "--name", "clients")
+        self.token = made.stdout.split()[0]
+        self.args = ("--tls-cert", cert, "--tls-key", key, "--tokens", self.dir / "tokens.json")
+        self.table = table
+        self.wanted = {"key 0": self.records["key 0"], "key 2": self.records["key 2"], "key 2900": self.records["key 2900"],
+                       "key 1": "changed", "new": "a new one", "key 3": None, "absent": None}
+
+    def with_get(self, url, keys):
+        result = self.hushdb("get", url, "--json", "--ca-cert", self.ca, "--token", self.token, *keys)
+        return [json.loads(line).get("value") for line in result.stdout.splitlines()]
+
+    def with_rust(self, url, keys):
+        env = {**self.env, "HUSHDB_TOKEN": self.token, "HUSHDB_CA_CERT": str(self.ca)}
+        found = [subprocess.run([EXAMPLE, url, key], capture_output=True, text=True, env=env, check=True).stdout for key in keys]
+        return [None if value == "not found\n" else value.removesuffix("\n") for value in found]
+
+    def with_python(self, url, keys):
+        command = [PYTHON, "-c", IN_PYTHON, url, self.token, self.ca, json.dumps(keys)]
+        result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=self.env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_all_find_the_same(self):
+        with self.serve(self.table, args=self.args) as (url, _):
+            url = f"https://localhost:{urllib.parse.urlsplit(url).port}"
+            for client in (self.with_get, self.with_rust, self.with_python):
+                with self.subTest(client.__name__):
+                    self.assertEqual(client(url, list(self.wanted)), list(self.wanted.values()))
+            refused = subprocess.run([PYTHON, "-c", IN_PYTHON, url, "hush_no", self.ca, "[]"], capture_output=True, text=True, env=self.env)
+            self.assertIn("hushdb._errors.NotAllowed", refused.stderr)
+
+    def test_examples_do_what_they_say(self):
+        source = self.csv(list(self.records.items())[:20])
+        example = BINARY.parent / "examples/build_and_answer"
+        for key, said in (("key 7", self.records["key 7"]), ("absent", "not found")):
+            result = subprocess.run([example, source, "key", key], capture_output=True, text=True)
+            self.assertEqual(result.stdout, said + "\n", result.stderr)
