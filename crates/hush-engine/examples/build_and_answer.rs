@@ -14,7 +14,9 @@ use hush_store::{
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<OsString> = env::args_os().skip(1).collect();
-    let [input, column, key] = &args[..] else { return Err("usage: build_and_answer FILE COLUMN KEY".into()) };
+    let [input, column, key] = &args[..] else {
+        return Err("usage: build_and_answer FILE COLUMN KEY".into());
+    };
     let column = column.to_str().ok_or("the name of a column is text")?.to_owned();
     let folder = tempfile::tempdir()?;
     let table = folder.path().join("table");
