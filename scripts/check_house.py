@@ -18,6 +18,7 @@ ARROWS = {
     "hush-cuda": {"hush-math", "hush-he", "hush-ops"},
     "hush-store": {"hush-ops", "hush-protocol"},
     "hush-client": {"hush-math", "hush-protocol"},
+    "hush-wasm": {"hush-protocol", "hush-client"},
     "hush-engine": {"hush-math", "hush-he", "hush-ops", "hush-protocol", "hush-cpu", "hush-cuda", "hush-store"},
     "hush-server": {"hush-protocol", "hush-engine"},
     "hush-testkit": {"hush-math", "hush-he", "hush-ops"},

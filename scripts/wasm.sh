@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Builds the client, without its transport, for a browser: wasm32-unknown-unknown. With rustup's target, if it is installed; else
-# with Debian's compiler and the sources of the standard library, which are installed if apt-get can.
+# Builds the client, without its transport, for a browser: wasm32-unknown-unknown; with arguments, what `cargo build` makes of those.
+# With rustup's target, if it is installed; else with Debian's compiler and the sources of the standard library, which are installed
+# if apt-get can.
 set -euo pipefail
 cargo=${CARGO:-cargo}
 target=wasm32-unknown-unknown
 # Its own directory: other flags, and maybe another compiler, than everything else.
 # Nothing runs: what takes least to compile is enough.
 export CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=0
-build=("$cargo" build --locked --package hush-client --target "$target" --target-dir target/wasm)
+[ $# -gt 0 ] || set -- --package hush-client
+build=("$cargo" build --locked "$@" --target "$target" --target-dir target/wasm)
 
 library=$("${RUSTC:-rustc}" --print target-libdir --target "$target" 2>/dev/null || true)
 if compgen -G "$library/libstd-*.rlib" >/dev/null; then
@@ -25,6 +27,6 @@ if ! can_build_std && ! { "${0%/*}/install.sh" "${packages[@]}" && can_build_std
     exit 1
 fi
 # This compiler's version is Debian's choice: what matters is whether it compiles. Unstable options build the standard library.
-export RUSTC=$rustc RUSTC_BOOTSTRAP=1 RUSTFLAGS="-C linker-flavor=wasm-ld" CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld
+export RUSTC=$rustc RUSTC_BOOTSTRAP=1 RUSTFLAGS="${RUSTFLAGS:-} -C linker-flavor=wasm-ld" CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld
 unset RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER
 exec "${build[@]}" -Zbuild-std=std,panic_abort --ignore-rust-version

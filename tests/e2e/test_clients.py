@@ -7,6 +7,7 @@ import urllib.parse
 from certificates import Authority
 from harness import BINARY, HushTest
 
+PACKAGE = BINARY.parents[1] / "npm"
 PYTHON = BINARY.parents[1] / "python/bin/python"
 EXAMPLE = BINARY.parent / "examples/look_up"
 # What `hushdb` says in Python, as JSON.
@@ -16,6 +17,16 @@ url, token, ca, keys = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.arg
 with hushdb.connect(url, token=token, ca_cert=ca) as client:
     found = client.table().get_many(keys)
 print(json.dumps([value and value.decode() for value in found]))
+"""
+# In Node.
+IN_JAVASCRIPT = """
+import { connect } from "%s";
+const [url, token, keys] = process.argv.slice(2);
+const server = await connect(url, { token });
+const table = await server.open();
+const found = await table.getMany(JSON.parse(keys));
+console.log(JSON.stringify(found.map((value) => value === null ? null : value.text())));
+server.close();
 """
 
 
@@ -56,10 +67,20 @@ class Clients(HushTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
 
+    def with_javascript(self, url, keys):
+        script = self.dir / "look_up.mjs"
+        entry = json.loads((PACKAGE / "package.json").read_text())["exports"]["."]
+        entry = entry if isinstance(entry, str) else entry.get("node", entry.get("default"))
+        script.write_text(IN_JAVASCRIPT % (PACKAGE / entry))
+        env = {**self.env, "NODE_EXTRA_CA_CERTS": str(self.ca)}
+        result = subprocess.run(["node", script, url, self.token, json.dumps(keys)], capture_output=True, text=True, env=env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
     def test_all_find_the_same(self):
         with self.serve(self.table, args=self.args) as (url, _):
             url = f"https://localhost:{urllib.parse.urlsplit(url).port}"
-            for client in (self.with_get, self.with_rust, self.with_python):
+            for client in (self.with_get, self.with_rust, self.with_python, self.with_javascript):
                 with self.subTest(client.__name__):
                     self.assertEqual(client(url, list(self.wanted)), list(self.wanted.values()))
             refused = subprocess.run([PYTHON, "-c", IN_PYTHON, url, "hush_no", self.ca, "[]"], capture_output=True, text=True, env=self.env)

@@ -10,27 +10,17 @@ use std::{
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use etcetera::BaseStrategy;
-use hush_math::csprng::Csprng;
 use zeroize::Zeroizing;
 
 use super::{HintCache, files::FileCacheError};
-use crate::session::Seed;
-
-const SEED_BYTES: usize = 32;
-/// How long a seed is used. The server can tell the queries under one from all others, so it does not last for ever.
-const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
-/// How far ahead of the clock a seed's time may be.
-const CLOCK_SKEW: Duration = Duration::from_secs(24 * 3600);
-
-/// First bytes of a file.
-const MAGIC: &[u8; 8] = b"hushseed";
-/// The magic bytes, seconds since 1970 (little-endian) at which the seed was made, the seed, and the BLAKE3 of these
-/// and the file's name: under another name a seed is of no use.
-const FILE_BYTES: usize = 8 + 8 + SEED_BYTES + 32;
+use crate::session::{
+    Seed,
+    kept_seed::{FILE_BYTES, LIFETIME, encode, file_name, fresh, parse},
+};
 
 /// Where seeds are kept.
 pub(super) struct SecretStore {
@@ -68,22 +58,6 @@ impl SecretStore {
         remove_old(directory, now);
         Ok(seed)
     }
-}
-
-fn fresh() -> Seed {
-    let mut seed = Seed::default();
-    Csprng::from_os().fill_bytes(&mut *seed);
-    seed
-}
-
-/// A name that tells nobody which server it is for.
-fn file_name(origin: &str, preset: &str) -> String {
-    let mut hasher = blake3::Hasher::new_derive_key("hushdb client seed file name");
-    for part in [origin, preset] {
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part.as_bytes());
-    }
-    format!("{}.seed", hasher.finalize().to_hex())
 }
 
 fn lock(path: &Path) -> Result<File, FileCacheError> {
@@ -157,32 +131,6 @@ impl SeedFile<'_> {
     }
 }
 
-fn encode(seed: &Seed, name: &str, made: u64) -> Zeroizing<[u8; FILE_BYTES]> {
-    let mut bytes = Zeroizing::new([0; FILE_BYTES]);
-    bytes[..8].copy_from_slice(MAGIC);
-    bytes[8..16].copy_from_slice(&made.to_le_bytes());
-    bytes[16..48].copy_from_slice(&**seed);
-    let checksum = checksum(&bytes[..48], name);
-    bytes[48..].copy_from_slice(checksum.as_bytes());
-    bytes
-}
-
-/// The seed in the bytes of a file of this name, unless they are damaged or it is old.
-fn parse(bytes: &[u8; FILE_BYTES], name: &str, now: u64) -> Option<Seed> {
-    let (content, stored) = bytes.split_at(48);
-    let sound = content.starts_with(MAGIC) && checksum(content, name) == *stored.as_array::<32>()?;
-    let made = u64::from_le_bytes(*content[8..16].as_array()?);
-    let young =
-        now.saturating_sub(made) <= LIFETIME.as_secs() && made <= now.saturating_add(CLOCK_SKEW.as_secs());
-    let mut seed = Seed::default();
-    seed.copy_from_slice(&content[16..]);
-    (sound && young).then_some(seed)
-}
-
-fn checksum(content: &[u8], name: &str) -> blake3::Hash {
-    blake3::Hasher::new().update(content).update(name.as_bytes()).finalize()
-}
-
 fn seconds(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
@@ -202,7 +150,7 @@ fn remove_old(directory: &Path, now: SystemTime) {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::HashSet, thread};
+    use std::{collections::HashSet, thread, time::Duration};
 
     use tempfile::tempdir;
 
@@ -329,12 +277,6 @@ mod tests {
         assert!(!path.exists());
         made(LIFETIME.as_secs() + 60);
         assert_ne!(store.obtain(URL, "toy").unwrap(), seed);
-
-        let (now, day) = (1_000_000_000, CLOCK_SKEW.as_secs());
-        assert!(parse(&encode(&seed, "a", now + day), "a", now).is_some());
-        assert!(parse(&encode(&seed, "a", now + day), "b", now).is_none());
-        assert!(parse(&encode(&seed, "a", now + day + 1), "a", now).is_none());
-        assert!(parse(&encode(&seed, "a", u64::MAX), "a", now).is_none());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use hush_protocol::descriptor::BlobRef;
 
 use super::{
-    CachedHint, CheckedHint, Event, Head, Hint, PartialHint, SessionError,
+    CachedHint, CheckedHint, Event, Head, Hint, Need, PartialHint, SessionError,
     link::{Link, Retries},
 };
 
@@ -12,6 +12,7 @@ const RANGE_NOT_SATISFIABLE: u16 = 416;
 
 /// The hint `blob`, from the cache or from the server; what comes over the network is added to `received`.
 pub(super) async fn obtain(link: &Link, blob: &BlobRef, received: &mut u64) -> Result<Hint, SessionError> {
+    link.ready(Need::Hint(blob)).await;
     let mut part = match link.host().hint(blob).map_err(SessionError::Cache)? {
         CachedHint::Whole(hint) => return Ok(hint.into_hint()),
         CachedHint::Part(part) => part,

@@ -13,6 +13,19 @@ pub type Hint = Arc<dyn AsRef<[u8]> + Send + Sync>;
 /// What secret and evaluation keys are derived from: randomness of the operating system, kept like a key.
 pub type Seed = Zeroizing<[u8; 32]>;
 
+/// What a session is about to ask its [`Host`] for.
+pub enum Need<'a> {
+    /// [`Host::hint`] of this.
+    Hint(&'a BlobRef),
+    /// [`Host::seed`] for these.
+    Seed {
+        /// The server.
+        origin: &'a str,
+        /// The parameter set.
+        preset: &'a str,
+    },
+}
+
 /// The program around a session. Its functions return soon, but for a wait until another process has fetched a hint.
 pub trait Host: Send + Sync {
     /// The time since some fixed moment, by a clock that does not go back.
@@ -20,6 +33,12 @@ pub trait Host: Send + Sync {
 
     /// Takes note of what happens.
     fn report(&self, event: &Event<'_>);
+
+    /// Whether the host can say at once what it has of `need`. A host whose places answer later, in turns of an event loop, notes
+    /// what is needed, and says no: the task then asks its driver for a wait of zero, and asks here again after it.
+    fn is_ready(&self, _need: &Need<'_>) -> bool {
+        true
+    }
 
     /// The hint `blob`, if it is here; otherwise the place to download it into.
     ///

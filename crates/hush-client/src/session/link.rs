@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use hush_protocol::wire;
 
 use super::{
-    Event, Head, Host, Method, Request, RetryPolicy, ServerUrl, SessionError, SessionOptions,
+    Event, Head, Host, Method, Need, Request, RetryPolicy, ServerUrl, SessionError, SessionOptions,
     TransportFailure,
     problem::{self, MAX_REFUSAL_BYTES},
     task::Port,
@@ -43,6 +43,13 @@ impl Link {
 
     pub(super) fn report(&self, event: &Event<'_>) {
         self.host().report(event);
+    }
+
+    /// Waits until the host can say what it has of `need`.
+    pub(super) async fn ready(&self, need: Need<'_>) {
+        while !self.host().is_ready(&need) {
+            self.port.wait(Duration::ZERO).await;
+        }
     }
 
     /// Runs `work` and adds its time to `seconds`.

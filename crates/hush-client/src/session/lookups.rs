@@ -90,7 +90,7 @@ impl Session {
         let link = Link::new(&self.context, port);
         if link.host().now().saturating_sub(self.keys_since) > KEY_CHECK {
             // New ones, if those in use have got old.
-            give_keys(&link, Arc::get_mut(&mut self.table).expect("no look-up is under way"))?;
+            give_keys(&link, Arc::get_mut(&mut self.table).expect("no look-up is under way")).await?;
             self.keys_since = link.host().now();
         }
         match self.found_in_epoch(&link, wanted).await {

@@ -33,6 +33,7 @@
 //! | `task.rs` | the machine: what to do next, and what came of it |
 //! | `message.rs`, `url.rs` | requests and responses, the server's URL |
 //! | `host.rs` | what a session needs of the program around it |
+//! | `kept_seed.rs` | the seeds of keys, as hosts keep them |
 //! | `options.rs` | what can be chosen, and what is reported |
 //! | `stats.rs` | bytes and seconds |
 //!
@@ -42,6 +43,7 @@
 mod error;
 mod hint;
 mod host;
+pub mod kept_seed;
 mod link;
 mod lookups;
 mod message;
@@ -53,7 +55,7 @@ mod task;
 mod url;
 
 pub use error::{CacheError, SessionError, TransportFailure};
-pub use host::{CachedHint, CheckedHint, Hint, Host, PartialHint, Seed};
+pub use host::{CachedHint, CheckedHint, Hint, Host, Need, PartialHint, Seed};
 pub use lookups::Session;
 pub use message::{Head, Method, Request};
 pub use options::{DEFAULT_MAX_HINT_BYTES, Event, RetryPolicy, SessionOptions};

@@ -6,7 +6,7 @@ use hush_protocol::descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES};
 use serde::Deserialize;
 
 use super::{
-    Host, ServerUrl, Session, SessionError, SessionOptions, Stats, Task, hint,
+    Host, Need, ServerUrl, Session, SessionError, SessionOptions, Stats, Task, hint,
     link::{Context, Link},
 };
 use crate::Table;
@@ -152,14 +152,18 @@ pub(super) async fn load(
         hints.push(hint?);
     }
     let mut table = Table::new(descriptor, hints, &options.acceptance)?;
-    link.timed(&mut stats.seconds.keys, || give_keys(link, &mut table))?;
-    Ok(table)
+    let start = link.host().now();
+    let given = give_keys(link, &mut table).await;
+    stats.seconds.keys += link.seconds_since(start);
+    given.map(|()| table)
 }
 
 /// Gives `table` the keys that this client has for such tables of the server, if it needs any.
-pub(super) fn give_keys(link: &Link, table: &mut Table) -> Result<(), SessionError> {
+pub(super) async fn give_keys(link: &Link, table: &mut Table) -> Result<(), SessionError> {
     let Some(preset) = table.key_preset() else { return Ok(()) };
-    let seed = link.host().seed(&link.context().url.origin(), preset).map_err(SessionError::Cache)?;
+    let origin = link.context().url.origin();
+    link.ready(Need::Seed { origin: &origin, preset }).await;
+    let seed = link.host().seed(&origin, preset).map_err(SessionError::Cache)?;
     Ok(table.use_keys(&seed)?)
 }
 

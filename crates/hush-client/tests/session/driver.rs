@@ -10,7 +10,7 @@ use std::{
 };
 
 use hush_client::session::{
-    Action, CacheError, CachedHint, CheckedHint, Event, Head, Hint, Host, PartialHint, Seed, Server,
+    Action, CacheError, CachedHint, CheckedHint, Event, Head, Hint, Host, Need, PartialHint, Seed, Server,
     ServerUrl, SessionError, SessionOptions, Task, TransportFailure,
 };
 use hush_protocol::descriptor::BlobRef;
@@ -126,6 +126,8 @@ pub(crate) struct Memory {
     events: Mutex<Vec<String>>,
     /// The cache says that it cannot be used.
     broken: bool,
+    /// How often it says that it has to look first.
+    late: Mutex<u32>,
 }
 
 /// Whole or in part, by hash.
@@ -141,6 +143,11 @@ impl Memory {
     /// A clock that goes on by `tick` whenever it is read.
     pub(crate) fn ticking(tick: Duration) -> Self {
         Self { tick, ..Self::default() }
+    }
+
+    /// A host that says so often that it has to look first.
+    pub(crate) fn late(times: u32) -> Self {
+        Self { late: Mutex::new(times), ..Self::default() }
     }
 
     pub(crate) fn pass(&self, time: Duration) {
@@ -189,7 +196,22 @@ impl Host for Memory {
         self.events.lock().unwrap().push(text);
     }
 
+    fn is_ready(&self, need: &Need<'_>) -> bool {
+        let mut late = self.late.lock().unwrap();
+        if *late == 0 {
+            return true;
+        }
+        *late -= 1;
+        let needed = match need {
+            Need::Hint(blob) => format!("needs {}", hex::encode(blob.blake3)),
+            Need::Seed { origin, preset } => format!("needs {preset} at {origin}"),
+        };
+        self.events.lock().unwrap().push(needed);
+        false
+    }
+
     fn hint(&self, blob: &BlobRef) -> Result<CachedHint, CacheError> {
+        assert_eq!(*self.late.lock().unwrap(), 0, "not before it is ready");
         self.usable()?;
         let bytes = self.hint(blob.blake3).unwrap_or_default();
         if let Some(whole) = CheckedHint::new(Arc::new(bytes.clone()), blob) {
@@ -199,6 +221,7 @@ impl Host for Memory {
     }
 
     fn seed(&self, origin: &str, preset: &str) -> Result<Seed, CacheError> {
+        assert_eq!(*self.late.lock().unwrap(), 0, "not before it is ready");
         self.usable()?;
         let fresh = || Seed::new([self.made.fetch_add(1, Ordering::Relaxed); 32]);
         let mut seeds = self.seeds.lock().unwrap();

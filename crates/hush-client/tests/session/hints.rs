@@ -1,6 +1,6 @@
 //! The hint: found, resumed, verified, never kept when wrong.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use hush_client::session::{SessionError, SessionOptions};
 
@@ -41,6 +41,21 @@ fn a_hint_is_downloaded_once_for_all_who_share_a_host() {
     second.host = first.host.clone();
     assert!(open(&mut second).unwrap().stats().setup_bytes_down < sample.hint.len() as u64);
     assert!(second.asked(BLOBS).is_empty());
+}
+
+#[test]
+fn a_host_that_has_to_look_first_is_asked_again() {
+    let sample = sample(1);
+    let mut driver = faulty(&sample, vec![]);
+    open(&mut driver).unwrap();
+    let paths =
+        |driver: &Driver| driver.requests.iter().map(|request| request.path.clone()).collect::<Vec<_>>();
+    let mut late = faulty(&sample, vec![]);
+    late.host = Arc::new(Memory::late(3));
+    open(&mut late).unwrap();
+    assert_eq!(paths(&late), paths(&driver), "no request more");
+    assert_eq!(late.waits, [Duration::ZERO; 3]);
+    assert_eq!(late.host.events()[..3], vec![format!("needs {}", hex::encode(hash(&sample))); 3]);
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Evaluation keys: uploaded when the server lacks them, the same until they are old.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use hush_client::session::{Session, SessionError};
 
 use super::{
     QUERY,
-    driver::Driver,
+    driver::{Driver, Memory},
     indices, look_up,
     message::{Reply, Request},
     open,
@@ -47,6 +47,16 @@ fn keys_are_uploaded_once_when_they_are_missing() {
     assert_eq!(driver.host.events().iter().filter(|&shown| *shown == event).count(), 1);
     find(&mut driver, &mut session, 4);
     assert_eq!(driver.asked(KEYS).len(), 2);
+}
+
+#[test]
+fn a_host_that_has_to_look_for_a_seed_is_asked_again() {
+    let mut driver = server(|_| None);
+    driver.host = Arc::new(Memory::late(2));
+    let mut session = open(&mut driver).unwrap();
+    assert_eq!(driver.waits, [Duration::ZERO; 2]);
+    assert_eq!(driver.host.events(), ["needs ONION_S at http://localhost:7700"; 2]);
+    find(&mut driver, &mut session, 3);
 }
 
 #[test]

@@ -1,0 +1,263 @@
+import type { Client, Work } from "./wasm/hush.js";
+import { aborted, hushError } from "./error.js";
+import type { Progress } from "./options.js";
+import type { HushStorage } from "./storage.js";
+
+/** What the session says to do next. */
+type Step =
+  | { kind: "send"; method: string; path: string; headers: string[]; body: Uint8Array<ArrayBuffer> }
+  | { kind: "wait"; ms: number; hints: string[]; seeds: string[] }
+  | { kind: "done"; result: unknown };
+
+/** Does what sessions of one server ask for: requests, waits, looking for what was kept. What is asked, they decide. */
+export class Driver {
+  #holders = 0;
+
+  constructor(
+    private readonly client: Client,
+    private readonly choices: {
+      token: string | undefined;
+      timeoutMs: number;
+      storage: HushStorage | null;
+      onProgress: ((progress: Progress) => void) | undefined;
+      fetch: typeof fetch;
+    },
+  ) {}
+
+  /** Does `work` to its end. */
+  async run(work: Work, signal: AbortSignal | undefined): Promise<unknown> {
+    try {
+      for (;;) {
+        if (signal?.aborted) {
+          work.abandon();
+          throw aborted(signal);
+        }
+        const step = work.advance() as Step;
+        this.#tell(work);
+        if (step.kind === "done") return step.result;
+        if (step.kind === "send") await this.#exchange(work, step, signal);
+        else await this.#wait(step, signal);
+      }
+    } catch (error) {
+      throw hushError(error);
+    } finally {
+      free(work);
+      await this.#keep();
+    }
+  }
+
+  /** Counts who needs the server's client: a server object, open tables. */
+  hold(): void {
+    this.#holders += 1;
+  }
+
+  /** With the last of them go seeds and hints. */
+  release(): void {
+    this.#holders -= 1;
+    if (this.#holders === 0) free(this.client);
+  }
+
+  /** Makes a request, and hands the response over. */
+  async #exchange(work: Work, step: Step & { kind: "send" }, signal: AbortSignal | undefined): Promise<void> {
+    const silence = new Silence(this.choices.timeoutMs, signal);
+    let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+    try {
+      const response = await silence.until("the response", this.#send(step, silence.signal));
+      if (response.type === "opaqueredirect") {
+        const said = "it sends clients elsewhere, and a browser does not tell where: use the URL that it moved to";
+        return work.fail("odd", said, false);
+      }
+      const headers = [...response.headers].flat();
+      let more = work.begin(response.status, headers, bodyBytes(response));
+      reader = response.body?.getReader();
+      while (more) {
+        const part = reader && (await silence.until("the rest of the response", reader.read()));
+        if (!part || part.done) {
+          work.end();
+          more = false;
+        } else {
+          more = work.body(part.value);
+          this.#tell(work);
+        }
+      }
+    } catch (error) {
+      if (signal?.aborted) return; // The next step gives up.
+      if (silence.isOver) work.fail("timeout", silence.waitedFor, false);
+      else if (isOfTransport(error)) work.fail("unreachable", reason(error), isTransient(error));
+      else throw error;
+    } finally {
+      silence.end();
+      // Nobody reads the rest; of a body that was read to its end, there is none.
+      reader?.cancel().catch(() => undefined);
+    }
+  }
+
+  async #send(step: Step & { kind: "send" }, signal: AbortSignal): Promise<Response> {
+    const headers = new Headers();
+    for (let at = 0; at < step.headers.length; at += 2) headers.append(step.headers[at]!, step.headers[at + 1]!);
+    if (this.choices.token !== undefined) headers.set("authorization", `Bearer ${this.choices.token}`);
+    try {
+      return await this.choices.fetch(this.client.url + step.path, {
+        method: step.method,
+        headers,
+        body: step.method === "GET" ? null : step.body,
+        signal,
+        // The session decides whether to follow; queries are new every time; nothing else says who asks.
+        redirect: "manual",
+        cache: "no-store",
+        credentials: "omit",
+        referrerPolicy: "no-referrer",
+      });
+    } catch (cause) {
+      throw new TransportError(cause);
+    }
+  }
+
+  /** Waits, and looks meanwhile for what was kept. */
+  async #wait(step: Step & { kind: "wait" }, signal: AbortSignal | undefined): Promise<void> {
+    if (step.ms > 0) await sleep(step.ms, signal);
+    for (const hash of step.hints) {
+      const bytes = await this.#kept(undefined, (storage) => storage.hint(hash));
+      this.client.provide_hint(hash, bytes);
+    }
+    for (const name of step.seeds) {
+      let isProvided = false;
+      await this.#kept(undefined, (storage) =>
+        storage.seed(name, (kept) => {
+          const renewed = this.client.provide_seed(name, kept);
+          isProvided = true;
+          return renewed;
+        }),
+      );
+      if (!isProvided) this.client.provide_seed(name, undefined);
+    }
+  }
+
+  /** Keeps what was downloaded, and forgets what was damaged. Never fails: whatever there is to say was said before. */
+  async #keep(): Promise<void> {
+    let damaged: string[], fresh: { hash: string; bytes: Uint8Array }[];
+    try {
+      damaged = this.client.damaged_hints() as typeof damaged;
+      fresh = this.client.fresh_hints() as typeof fresh;
+    } catch {
+      return; // The module is of no use after a failure in it.
+    }
+    for (const hash of damaged) await this.#kept(undefined, (storage) => storage.forgetHint(hash));
+    for (const { hash, bytes } of fresh) await this.#kept(undefined, (storage) => storage.keepHint(hash, bytes));
+  }
+
+  /** What a storage says; `otherwise` if there is none, or it fails. */
+  async #kept<T>(otherwise: T, ask: (storage: HushStorage) => Promise<T>): Promise<T> {
+    if (!this.choices.storage) return otherwise;
+    try {
+      return await ask(this.choices.storage);
+    } catch (error) {
+      const said = error instanceof Error ? error.message : String(error);
+      this.choices.onProgress?.({ kind: "not_kept", message: `the storage cannot be used (${said})` });
+      return otherwise;
+    }
+  }
+
+  #tell(work: Work): void {
+    for (const event of work.events() as Progress[]) this.choices.onProgress?.(event);
+  }
+}
+
+/** Frees what is of WebAssembly. After a failure there it cannot be freed, which is no news then. */
+export function free(thing: { free(): void }): void {
+  try {
+    thing.free();
+  } catch {
+    // See above.
+  }
+}
+
+/** A failure of `fetch`, apart from errors of ours. */
+class TransportError extends Error {
+  constructor(override readonly cause: unknown) {
+    super("no response");
+  }
+}
+
+/** Gives a request up if its server is silent for too long, or its caller wants so. */
+class Silence {
+  readonly #controller = new AbortController();
+  readonly #giveUp = () => this.#controller.abort(this.caller?.reason);
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  isOver = false;
+  waitedFor = "";
+
+  constructor(
+    private readonly most: number,
+    private readonly caller: AbortSignal | undefined,
+  ) {
+    caller?.addEventListener("abort", this.#giveUp);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** What comes next from the server. */
+  async until<T>(what: string, comes: Promise<T>): Promise<T> {
+    this.waitedFor = what;
+    this.#timer = setTimeout(() => {
+      this.isOver = true;
+      this.#controller.abort();
+    }, this.most);
+    try {
+      return await comes;
+    } catch (error) {
+      throw error instanceof TransportError ? error : new TransportError(error);
+    } finally {
+      clearTimeout(this.#timer);
+    }
+  }
+
+  end(): void {
+    this.caller?.removeEventListener("abort", this.#giveUp);
+  }
+}
+
+/** The length that the server says the body has; of one in a content coding it is another. */
+function bodyBytes(response: Response): number | undefined {
+  const length = response.headers.get("content-length");
+  if (length === null || response.headers.has("content-encoding")) return undefined;
+  return /^\d+$/.test(length) ? Number(length) : undefined;
+}
+
+function isOfTransport(error: unknown): error is TransportError {
+  return error instanceof TransportError;
+}
+
+/** What the system says of a failed request. */
+function reason(error: TransportError): string {
+  const failed = error.cause as { message?: string; cause?: { code?: string; message?: string } } | undefined;
+  const system = failed?.cause?.code ?? failed?.cause?.message;
+  if (system) return system;
+  const said = failed?.message ?? String(failed);
+  return typeof document === "undefined" && typeof WorkerGlobalScope === "undefined"
+    ? said
+    : `${said}; a browser also says this where the server does not allow this page, or is not https and the page is`;
+}
+
+/** Whether another attempt could go better. */
+function isTransient(error: TransportError): boolean {
+  const code = (error.cause as { cause?: { code?: string } } | undefined)?.cause?.code;
+  return code !== "ENOTFOUND" && !code?.startsWith("ERR_INVALID") && !code?.includes("CERT");
+}
+
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener("abort", end);
+    if (signal?.aborted) end();
+  });
+}
+
+declare const WorkerGlobalScope: unknown;

@@ -1,0 +1,46 @@
+import init, * as exports from "./wasm/hush.js";
+import { HushError } from "./error.js";
+
+/** What `initialize` takes: the module, its bytes, or where it is. */
+export type Source = URL | Response | BufferSource | WebAssembly.Module;
+
+/** @internal */
+export type Exports = typeof exports;
+
+let source: () => Source | Promise<Source> = () => new URL("./wasm/hush_bg.wasm", import.meta.url);
+let loaded: Promise<Exports> | undefined;
+
+/** @internal Where the module is unless the program says. */
+export function setSource(from: () => Source | Promise<Source>): void {
+  source = from;
+}
+
+/**
+ * Loads the WebAssembly module, which the first `connect` does otherwise. For programs that have it somewhere else: in a bundle, or
+ * at another URL.
+ */
+export async function initialize(from?: Source): Promise<void> {
+  await module(from);
+}
+
+/** @internal */
+export function module(from?: Source): Promise<Exports> {
+  loaded ??= load(from).catch((error: unknown) => {
+    loaded = undefined;
+    throw error;
+  });
+  return loaded;
+}
+
+async function load(from: Source | undefined): Promise<Exports> {
+  try {
+    await init({ module_or_path: from ?? (await source()) });
+    return exports;
+  } catch (cause) {
+    const said = cause instanceof Error ? cause.message : String(cause);
+    const message =
+      `the WebAssembly module cannot be loaded (${said}): it needs SIMD (Chrome 91, Firefox 89, Safari 16.4, Node 16.4), ` +
+      "a Content-Security-Policy with 'wasm-unsafe-eval' if there is one, and hush_bg.wasm where initialize(url) says";
+    throw new HushError("wasm", message, { cause });
+  }
+}

@@ -1,0 +1,96 @@
+import type { HushStorage } from "./storage.js";
+
+/** What happens while a call takes long. */
+export type Progress =
+  /** A hint, which clients of some protocols download once, or what is missing of it. */
+  | { kind: "hint_start"; bytes: number; present: number }
+  /** So many bytes of it are here. */
+  | { kind: "hint_progress"; present: number }
+  /** It is complete, and has its hash. */
+  | { kind: "hint_end" }
+  /** Evaluation keys, which clients of some protocols upload once. */
+  | { kind: "keys_upload"; bytes: number }
+  /** A request failed, and is made again after a wait. */
+  | { kind: "retry"; message: string; waitMs: number }
+  /** What should be kept for later is not: nothing else comes of it than another download or upload. */
+  | { kind: "not_kept"; message: string };
+
+/** What can be chosen. */
+export interface ConnectOptions {
+  /** The token with which the server knows this client, if it asks for one. */
+  token?: string;
+  /** Gives the connecting up. */
+  signal?: AbortSignal;
+  /** The longest silence of the server in milliseconds, the time it takes to answer included: 120,000 unless told. */
+  timeoutMs?: number;
+  /** Called with what happens. */
+  onProgress?: (progress: Progress) => void;
+  /**
+   * Where hints and seeds of keys are kept for later: IndexedDB in browsers unless told, and null where there is none: then they go
+   * with the server object.
+   */
+  storage?: HushStorage | null;
+  /** The longest hint that is accepted, in bytes: 1 GiB unless told. */
+  maxHintBytes?: number;
+  /** Most look-ups in one request: 64 unless told. */
+  maxQueries?: number;
+  /** Attempts of a request in all, where a failure may pass: 5 unless told. */
+  attempts?: number;
+  /** The publisher (64 hex digits) who must have signed the table. */
+  trust?: string;
+  /** The only epoch (64 hex digits) that is accepted. */
+  epoch?: string;
+  /** The name of a parameter set that is accepted although it has less than 128 bits of security. */
+  allowWeak?: string;
+  /** What makes requests in place of `fetch`. */
+  fetch?: typeof fetch;
+}
+
+/** What can be chosen for a call. */
+export interface CallOptions {
+  /** Gives the call up. The table stays open. */
+  signal?: AbortSignal;
+}
+
+/** A table in a server's list. */
+export interface TableInfo {
+  name: string;
+  /** `resident`, or `loading` for a table whose look-ups have to wait. */
+  state: string;
+  /** Null while it is loading. */
+  protocol: string | null;
+  records: number | null;
+}
+
+/** What an open table is. */
+export interface TableFacts {
+  name: string;
+  protocol: string;
+  /** The parameter set. */
+  preset: string;
+  securityBits: number;
+  records: number;
+  /** 64 hex digits: the hash of what is in the table. */
+  epoch: string;
+  /** How records are found. */
+  by: "key" | "position";
+  /** The columns of a value, if it has several. */
+  fields: string[] | null;
+}
+
+/** What a table has cost since it was opened. Bytes are those of bodies, without HTTP headers. */
+export interface Stats {
+  /** Look-ups sent, those sent again included. */
+  queries: number;
+  bytesUp: number;
+  bytesDown: number;
+  /** Look-ups answered. */
+  answers: number;
+  /** Bytes of uploads of evaluation keys. */
+  keyBytesUp: number;
+  setupBytesUp: number;
+  /** Bytes of lists, descriptors and hints; a hint that was kept is not among them. */
+  setupBytesDown: number;
+  /** Time by phase. */
+  seconds: { descriptor: number; hint: number; keys: number; encrypt: number; network: number; decode: number };
+}

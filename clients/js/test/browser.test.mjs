@@ -1,0 +1,152 @@
+// The package in a real Chromium: in a page, in Web Workers, with IndexedDB.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createReadStream, existsSync } from "node:fs";
+import { createServer, request as httpRequest } from "node:http";
+import { extname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { Scratch, packed, rows, valueOf } from "./harness.mjs";
+
+const program = process.env.CHROMIUM ?? "chromium";
+const here = fileURLToPath(new URL(".", import.meta.url));
+const types = { ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
+const scratch = new Scratch();
+let url, site, origin, browser;
+/** Requests of the package to the server. */
+const requests = [];
+/** Steps for the page, and who waits for what it says of them. */
+let waiting, pending = [];
+
+before(async () => {
+  const by = ["--key", "k", "--value", "v"];
+  const names = ["colpack", "simple", "onion"].map((name) => scratch.build(name, rows(300), ...by, "--protocol", name));
+  url = await scratch.serve(names);
+  site = createServer(answer);
+  await new Promise((resolve) => site.listen(0, "127.0.0.1", resolve));
+  origin = `http://127.0.0.1:${site.address().port}`;
+  const switches = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"];
+  browser = spawn(program, [...switches, `--user-data-dir=${join(scratch.dir, "profile")}`, `${origin}/`], {
+    stdio: "ignore",
+    env: { ...process.env, HOME: scratch.dir },
+    detached: true,
+  });
+  browser.once("error", (error) => pending.forEach(({ reject }) => reject(error)));
+});
+after(async () => {
+  const ended = new Promise((resolve) => browser.once("exit", resolve));
+  try {
+    process.kill(-browser.pid, "SIGKILL"); // With its own processes.
+    await ended;
+  } catch {
+    // It did not even start.
+  }
+  site.closeAllConnections();
+  site.close();
+  await scratch.stop();
+});
+
+/** The page, the package, and the server behind them: all of one origin. */
+function answer(request, response) {
+  const { pathname } = new URL(request.url, "http://localhost");
+  if (pathname === "/step") return step(request, response);
+  if (pathname.startsWith("/v1/")) return pass(request, response);
+  if (pathname === "/") {
+    const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src *";
+    response.writeHead(200, { "content-type": "text/html", "content-security-policy": policy });
+    return response.end('<!doctype html><script type="module" src="/test/page.mjs"></script>');
+  }
+  const file = pathname.startsWith("/package/") ? join(packed, pathname.slice(9)) : join(here, pathname.slice(6));
+  if (pathname.includes("..") || !existsSync(file)) return response.writeHead(404).end();
+  response.writeHead(200, { "content-type": types[extname(file)] ?? "text/plain" });
+  createReadStream(file).pipe(response);
+}
+
+function pass(request, response) {
+  requests.push(`${request.method} ${request.url}`);
+  const headers = { ...request.headers, host: new URL(url).host };
+  const passed = httpRequest(url + request.url, { method: request.method, headers });
+  passed.on("response", (answer) => {
+    response.writeHead(answer.statusCode, answer.headers);
+    answer.pipe(response);
+  });
+  request.pipe(passed);
+}
+
+/** The page says what came of the last step, and waits for the next one. */
+function step(request, response) {
+  let said = "";
+  request.setEncoding("utf8").on("data", (text) => (said += text));
+  request.on("end", () => {
+    const { result, error } = JSON.parse(said);
+    const asked = pending[0]?.isAsked ? pending.shift() : undefined;
+    if (error) asked?.reject(new Error(error));
+    else asked?.resolve(result);
+    waiting = response;
+    next();
+  });
+}
+
+function next() {
+  if (!waiting || !pending[0] || pending[0].isAsked) return;
+  pending[0].isAsked = true;
+  waiting.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(pending[0].step));
+  waiting = undefined;
+}
+
+/** Has the page do something. */
+function inPage(...step) {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error(`the page did not answer: ${step}`)), 60_000);
+    const end = (settle) => (value) => {
+      clearTimeout(late);
+      settle(value);
+    };
+    pending.push({ step, resolve: end(resolve), reject: end(reject) });
+    next();
+  });
+}
+
+const expected = [valueOf(3), null];
+const all = { colpack: expected, simple: expected, onion: expected };
+const uploads = () => [...new Set(requests.filter((request) => request.startsWith("PUT ")))];
+
+test("in Web Workers that start together, which use the same keys", async () => {
+  const [first, second] = await inPage("inWorkers", 2, "lookUp");
+  assert.deepEqual([first.found, second.found], [all, all]);
+  assert.equal(uploads().length, 1, String(uploads()));
+  assert.deepEqual(await inPage("kept"), [1, 1]);
+});
+
+test("in a page, which finds what the workers have kept", async () => {
+  const { found, costs, told } = await inPage("lookUp");
+  assert.deepEqual(found, all);
+  assert.deepEqual(told, []);
+  assert.equal(costs.onion.keys, 0);
+  assert.ok(costs.simple.down < 10_000, `${costs.simple.down} bytes`);
+  assert.deepEqual(await inPage("kept"), [1, 1]);
+});
+
+test("what is kept expires", async () => {
+  await inPage("age", 59);
+  const [{ costs }] = await inPage("inWorkers", 1, "lookUp"); // A worker opens the database anew.
+  assert.ok(costs.onion.keys > 100_000, "a seed of more than 30 days is not used");
+  assert.ok(costs.simple.down < 10_000);
+  assert.equal(uploads().length, 2);
+  await inPage("age", 61);
+  const [again] = await inPage("inWorkers", 1, "lookUp");
+  assert.ok(again.costs.simple.down > 10_000, "a hint that was not used for 60 days is deleted");
+  assert.deepEqual(await inPage("kept"), [1, 1]);
+});
+
+test("without randomness nothing is asked", async () => {
+  const before = requests.length;
+  assert.equal(await inPage("withoutRandomness"), "no_randomness");
+  assert.deepEqual(await inPage("inWorkers", 1, "withoutRandomness"), ["no_randomness"]);
+  assert.equal(requests.length, before);
+});
+
+test("a server that does not allow the page", async () => {
+  assert.match(await inPage("otherOrigin", url), /^unreachable: .*does not allow this page/);
+});

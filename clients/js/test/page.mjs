@@ -1,0 +1,110 @@
+// What the test of browsers runs there: in a page and in Web Workers. `steps` are told by name.
+
+import { connect, HushError } from "/package/index.js";
+
+const steps = {
+  /** Looks records up by the protocols with a hint and with evaluation keys, too; what it cost. */
+  async lookUp() {
+    const told = [];
+    const server = await connect(location.origin, { onProgress: ({ kind }) => told.push(kind) });
+    const found = {};
+    const costs = {};
+    for (const name of ["colpack", "simple", "onion"]) {
+      const table = await server.open(name);
+      const values = await table.getMany(["k3", "absent"]);
+      found[name] = values.map((value) => value && value.text());
+      costs[name] = { down: table.stats.setupBytesDown, keys: table.stats.keyBytesUp };
+      table.close();
+    }
+    server.close();
+    return { found, costs, told };
+  },
+
+  /** What a page says that asks a server of another origin, which does not allow it. */
+  async otherOrigin(url) {
+    try {
+      await connect(url, { attempts: 1 });
+      return "connected";
+    } catch (error) {
+      return error instanceof HushError ? `${error.code}: ${error.message}` : String(error);
+    }
+  },
+
+  async withoutRandomness() {
+    const own = crypto.getRandomValues;
+    Crypto.prototype.getRandomValues = undefined;
+    try {
+      await connect(location.origin);
+      return "connected";
+    } catch (error) {
+      return error.code;
+    } finally {
+      Crypto.prototype.getRandomValues = own;
+    }
+  },
+
+  /** How many hints and seeds are kept. */
+  async kept() {
+    const database = await opened();
+    const count = (name) => result(database.transaction(name).objectStore(name).count());
+    const counts = [await count("hints"), await count("seeds")];
+    database.close();
+    return counts;
+  },
+
+  /** Makes what is kept so many days older. */
+  async age(days) {
+    const database = await opened();
+    const past = Date.now() - days * 24 * 3600 * 1000;
+    for (const name of ["used", "seeds"]) {
+      const store = database.transaction(name, "readwrite").objectStore(name);
+      for (const key of await result(store.getAllKeys())) {
+        const value = await result(store.get(key));
+        await result(store.put(name === "used" ? past : { ...value, made: past }, key));
+      }
+    }
+    database.close();
+  },
+
+  /** The same in a Web Worker, or in several at once. */
+  async inWorkers(count, ...step) {
+    const one = () =>
+      new Promise((resolve, reject) => {
+        const worker = new Worker("/test/page.mjs", { type: "module" });
+        worker.onmessage = ({ data }) => (data.error ? reject(new Error(data.error)) : resolve(data.result));
+        worker.onerror = (event) => reject(new Error(event.message));
+        worker.postMessage(step);
+      });
+    return Promise.all(Array.from({ length: count }, one));
+  },
+};
+
+function opened() {
+  return result(indexedDB.open("hushdb"));
+}
+
+function result(asked) {
+  return new Promise((resolve, reject) => {
+    asked.onsuccess = () => resolve(asked.result);
+    asked.onerror = () => reject(asked.error);
+  });
+}
+
+async function run([name, ...args]) {
+  try {
+    return { result: await steps[name](...args) };
+  } catch (error) {
+    return { error: `${error.code ?? ""} ${error.stack ?? error}` };
+  }
+}
+
+if (typeof document === "undefined") {
+  addEventListener("message", async ({ data }) => postMessage(await run(data)));
+} else {
+  // Asks the test for one step after the other.
+  for (let answer = {}; ; ) {
+    const response = await fetch("/step", { method: "POST", body: JSON.stringify(answer) });
+    if (response.status !== 200) break;
+    answer = await run(await response.json());
+  }
+}

@@ -1,0 +1,30 @@
+// A program that uses the package, for the compiler alone: what is promised of types holds.
+
+import { connect, HushError, type HushStorage, type Progress, type Stats, type Value } from "@hushdb/client";
+
+export async function name(email: string, signal: AbortSignal): Promise<string | undefined> {
+  const shown = (progress: Progress): void => {
+    if (progress.kind === "hint_start") console.log(progress.bytes - progress.present);
+    if (progress.kind === "retry") console.log(progress.message, progress.waitMs);
+  };
+  const storage: HushStorage | null = null;
+  try {
+    const server = await connect("https://hush.example", { token: "hush_", onProgress: shown, storage, signal });
+    const table = await server.open("people", { signal });
+    const value: Value | null = await table.get(email);
+    const many: (Value | null)[] = await table.getMany([1, 2n, "three", new Uint8Array(4)], { signal });
+    const { queries, seconds }: Stats = table.stats;
+    console.log(many.length, queries, seconds.encrypt, table.facts.epoch, server.tables[0]?.records);
+    const city: unknown = value?.fields()?.["city"];
+    table.close();
+    return typeof city === "string" ? city : value?.text();
+  } catch (error) {
+    if (error instanceof HushError && error.code === "busy") return `in ${error.retryAfterMs} ms`;
+    throw error;
+  }
+}
+
+// @ts-expect-error: an option that there is not
+void connect("https://hush.example", { tokn: "x" });
+// @ts-expect-error: no code is called so
+export const isOdd = (error: HushError): boolean => error.code === "odd";

@@ -1,0 +1,257 @@
+//! A server, and an open table of it.
+
+use std::{cell::RefCell, rc::Rc, sync::Arc};
+
+use hush_client::{
+    Found, Wanted,
+    session::{Server, ServerUrl, Session, SessionError, kept_seed},
+};
+use hush_protocol::descriptor::Lookup;
+use js_sys::{Array, BigInt, Uint8Array};
+use serde::Serialize;
+use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
+use zeroize::Zeroize;
+
+use crate::{
+    error::{randomness, refused, thrown},
+    host::MemoryHost,
+    object::{json, object},
+    options::Options,
+    work::Work,
+};
+
+/// A server: what a driver connects, and opens tables of.
+#[wasm_bindgen]
+pub struct Client {
+    url: ServerUrl,
+    options: Options,
+    host: Arc<MemoryHost>,
+    /// Once it is connected.
+    server: Rc<RefCell<Option<Server>>>,
+}
+
+/// An open table.
+#[wasm_bindgen]
+pub struct OpenTable {
+    host: Arc<MemoryHost>,
+    /// None while look-ups are under way.
+    session: Rc<RefCell<Option<Session>>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a> {
+    name: &'a str,
+    state: &'a str,
+    protocol: Option<&'a str>,
+    records: Option<u64>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct About<'a> {
+    name: &'a str,
+    protocol: &'static str,
+    preset: &'static str,
+    security_bits: f64,
+    records: u64,
+    epoch: String,
+    by: &'static str,
+    fields: Option<&'a [String]>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Spent {
+    queries: u64,
+    bytes_up: u64,
+    bytes_down: u64,
+    answers: u64,
+    key_bytes_up: u64,
+    setup_bytes_up: u64,
+    setup_bytes_down: u64,
+    seconds: SpentSeconds,
+}
+
+#[derive(Serialize)]
+struct SpentSeconds {
+    descriptor: f64,
+    hint: f64,
+    keys: f64,
+    encrypt: f64,
+    network: f64,
+    decode: f64,
+}
+
+#[wasm_bindgen]
+impl Client {
+    /// A server that is not asked yet. `options` is a JSON document.
+    #[wasm_bindgen(constructor)]
+    pub fn new(url: &str, options: &str) -> Result<Self, JsValue> {
+        let (url, options) =
+            (ServerUrl::parse(url).map_err(|error| thrown(&error))?, Options::parse(options)?);
+        if options.has_token && !url.is_https() && !url.is_loopback() {
+            return Err(thrown(&SessionError::TokenInTheOpen));
+        }
+        options.session()?;
+        let host = Arc::new(MemoryHost::new(options.keeps_hints));
+        Ok(Self { url, options, host, server: Rc::default() })
+    }
+
+    /// The URL that paths are added to.
+    #[wasm_bindgen(getter)]
+    pub fn url(&self) -> String {
+        self.url.as_str().to_owned()
+    }
+
+    /// Asks the server for its tables.
+    pub fn connect(&self) -> Result<Work, JsValue> {
+        randomness()?;
+        let task = Server::connect(self.url.clone(), self.options.session()?, self.host.clone());
+        let place = self.server.clone();
+        Ok(Work::new(&self.host, task, move |server| {
+            *place.borrow_mut() = Some(server.map_err(|error| thrown(&error))?);
+            Ok(JsValue::UNDEFINED)
+        }))
+    }
+
+    /// The tables, as JSON.
+    pub fn tables(&self) -> String {
+        let server = self.server.borrow();
+        let tables = server.as_ref().map_or(&[][..], Server::tables);
+        let listed = tables.iter().map(|table| Listed {
+            name: &table.name,
+            state: &table.state,
+            protocol: table.protocol.as_deref(),
+            records: table.records,
+        });
+        json(&listed.collect::<Vec<_>>())
+    }
+
+    /// Opens a table, by name or the only one: the result is an `OpenTable`.
+    pub fn open(&self, name: Option<String>) -> Result<Work, JsValue> {
+        randomness()?;
+        let server = self.server.borrow();
+        let server = server.as_ref().ok_or_else(|| refused("internal", "the server is not connected"))?;
+        let host = self.host.clone();
+        Ok(Work::new(&self.host, server.open(name.as_deref()), move |session| {
+            let session = session.map_err(|error| thrown(&error))?;
+            Ok(OpenTable { host, session: Rc::new(RefCell::new(Some(session))) }.into())
+        }))
+    }
+
+    /// Takes what the driver has kept of the hint of this hash (hex), if it has.
+    pub fn provide_hint(&self, hash: &str, bytes: Option<Uint8Array>) -> Result<(), JsValue> {
+        let mut blake3 = [0; 32];
+        hex::decode_to_slice(hash, &mut blake3)
+            .map_err(|_| refused("internal", "a hash has 64 hex digits"))?;
+        self.host.provide_hint(blake3, bytes.map(|bytes| bytes.to_vec()));
+        Ok(())
+    }
+
+    /// Takes what the driver has kept under this name, if it has. Returns what is to be kept in its place, if that is of no use.
+    pub fn provide_seed(&self, name: &str, kept: Option<Uint8Array>) -> Result<Option<Uint8Array>, JsValue> {
+        let right_length = |kept: &Uint8Array| kept.length() as usize == kept_seed::FILE_BYTES;
+        let mut kept = kept.filter(right_length).map(|kept| kept.to_vec());
+        if kept.is_none() {
+            randomness()?;
+        }
+        let made = self.host.provide_seed(name, kept.as_deref());
+        kept.zeroize();
+        Ok(made.map(|made| Uint8Array::from(&made[..])))
+    }
+
+    /// The hints that were downloaded since the last call: `{hash, bytes}` each. To be kept, if the driver keeps anything.
+    pub fn fresh_hints(&self) -> Array {
+        let fresh = self.host.take_fresh().into_iter();
+        let shown = |(hash, bytes)| {
+            let bytes: Arc<Vec<u8>> = bytes;
+            object([("hash", hex::encode(hash).into()), ("bytes", Uint8Array::from(&bytes[..]).into())])
+        };
+        fresh.map(|(hash, bytes): ([u8; 32], _)| shown((hash, bytes))).collect()
+    }
+
+    /// The hashes of hints that the driver has kept and are damaged, since the last call.
+    pub fn damaged_hints(&self) -> Array {
+        self.host.take_damaged().into_iter().map(|hash| JsValue::from(hex::encode(hash))).collect()
+    }
+}
+
+#[wasm_bindgen]
+impl OpenTable {
+    /// What the table is, as JSON.
+    pub fn about(&self) -> Result<String, JsValue> {
+        let session = self.session.borrow();
+        let session = session.as_ref().ok_or_else(busy)?;
+        let (descriptor, facts) = (session.table().descriptor(), session.table().facts());
+        Ok(json(&About {
+            name: session.name(),
+            protocol: facts.protocol.name(),
+            preset: facts.preset,
+            security_bits: facts.security_bits,
+            records: descriptor.records,
+            epoch: hex::encode(descriptor.epoch),
+            by: if matches!(descriptor.lookup, Lookup::Key(_)) { "key" } else { "position" },
+            fields: descriptor.fields.as_ref().map(|fields| fields.names()),
+        }))
+    }
+
+    /// What the table has cost, as JSON.
+    pub fn stats(&self) -> Result<String, JsValue> {
+        let session = self.session.borrow();
+        let stats = session.as_ref().ok_or_else(busy)?.stats();
+        let seconds = &stats.seconds;
+        Ok(json(&Spent {
+            queries: stats.queries,
+            bytes_up: stats.bytes_up,
+            bytes_down: stats.bytes_down,
+            answers: stats.answers,
+            key_bytes_up: stats.key_bytes_up,
+            setup_bytes_up: stats.setup_bytes_up,
+            setup_bytes_down: stats.setup_bytes_down,
+            seconds: SpentSeconds {
+                descriptor: seconds.descriptor,
+                hint: seconds.hint,
+                keys: seconds.keys,
+                encrypt: seconds.encrypt,
+                network: seconds.network,
+                decode: seconds.decode,
+            },
+        }))
+    }
+
+    /// Looks records up: bytes are a key, a bigint is a position. The result is an array of bytes or null, one of each.
+    pub fn look_up(&mut self, wanted: Array) -> Result<Work, JsValue> {
+        randomness()?;
+        let wanted = wanted.iter().map(|wanted| self::wanted(&wanted)).collect::<Result<Vec<_>, _>>()?;
+        let session = self.session.borrow_mut().take().ok_or_else(busy)?;
+        let place = self.session.clone();
+        Ok(Work::new(&self.host, session.into_look_up(wanted), move |(session, found)| {
+            *place.borrow_mut() = Some(session);
+            let found = found.map_err(|error| thrown(&error))?;
+            Ok(found.into_iter().map(value).collect::<Array>().into())
+        }))
+    }
+}
+
+fn wanted(wanted: &JsValue) -> Result<Wanted, JsValue> {
+    if let Some(key) = wanted.dyn_ref::<Uint8Array>() {
+        return Ok(Wanted::Key(key.to_vec()));
+    }
+    let index = wanted.dyn_ref::<BigInt>().and_then(|index| u64::try_from(index.clone()).ok());
+    index
+        .map(Wanted::Index)
+        .ok_or_else(|| refused("bad_key", "a position is a whole number from 0 to 2^64 - 1"))
+}
+
+/// The value is wiped here: the caller has a copy of its own.
+fn value(found: Found) -> JsValue {
+    let Some(mut value) = found else { return JsValue::NULL };
+    let copy = Uint8Array::from(&value[..]);
+    value.zeroize();
+    copy.into()
+}
+
+fn busy() -> JsValue {
+    refused("internal", "look-ups are under way")
+}

@@ -1,0 +1,106 @@
+//! Errors: a code for programs, and a message that says what to do in JavaScript where the session's says it for a terminal.
+
+use hush_client::{
+    ClientError,
+    session::{SessionError, TransportFailure},
+};
+use hush_protocol::ProtocolError;
+use wasm_bindgen::JsValue;
+
+use crate::object::{object, set};
+
+/// What the driver throws: it makes a `HushError` of it.
+pub(crate) fn refused(code: &str, message: &str) -> JsValue {
+    object([("code", code.into()), ("message", message.into())])
+}
+
+/// The same of an error of the session.
+pub(crate) fn thrown(error: &SessionError) -> JsValue {
+    let thrown = refused(code(error), &message(error));
+    match error {
+        SessionError::Refused { status, .. } => set(&thrown, "status", &f64::from(*status).into()),
+        SessionError::Busy { retry_after: Some(wait), .. } => {
+            set(&thrown, "retryAfterMs", &crate::options::milliseconds(*wait).into());
+        }
+        _ => {}
+    }
+    thrown
+}
+
+/// Refuses to begin without randomness: what encrypts cannot do without, and there is no other source.
+pub(crate) fn randomness() -> Result<(), JsValue> {
+    getrandom::fill(&mut [0]).map_err(|_| {
+        let message = "crypto.getRandomValues gives no randomness, so nothing can be encrypted and nothing was asked: look \
+                       records up where it is there, which is every browser and every Node from 18 on";
+        refused("no_randomness", message)
+    })
+}
+
+/// A failure that the driver reports.
+pub(crate) fn failure(kind: &str, reason: String, transient: bool) -> TransportFailure {
+    match kind {
+        "timeout" => TransportFailure::Timeout { phase: reason },
+        "odd" => TransportFailure::Odd { reason },
+        _ => TransportFailure::Unreachable { reason, transient },
+    }
+}
+
+fn code(error: &SessionError) -> &'static str {
+    match error {
+        SessionError::Url { .. } => "url",
+        SessionError::Unreachable { .. } => "unreachable",
+        SessionError::Timeout { .. } => "timeout",
+        SessionError::TokenInTheOpen => "token_in_the_open",
+        SessionError::Token { .. } => "token",
+        SessionError::Moved { .. } => "moved",
+        SessionError::NotHushDb { .. } => "not_hushdb",
+        SessionError::NoTables => "no_tables",
+        SessionError::ChooseTable { .. } => "choose_table",
+        SessionError::UnknownTable { .. } => "unknown_table",
+        SessionError::Busy { .. } => "busy",
+        SessionError::Refused { .. } => "refused",
+        SessionError::KeysNotKept => "keys_not_kept",
+        SessionError::EpochGone { .. } | SessionError::ChangesTooFast => "changed",
+        SessionError::Wire(_) | SessionError::TooLong { .. } => "bad_answer",
+        SessionError::HintTooLong { .. } => "hint_too_long",
+        SessionError::Interrupted { .. } => "interrupted",
+        SessionError::HintMismatch => "hint_mismatch",
+        SessionError::Cache(_) => "memory",
+        SessionError::Client(error) => match error {
+            ClientError::Weak { .. } => "weak",
+            ClientError::Insecure { .. } => "insecure",
+            ClientError::OtherEpoch { .. } => "other_epoch",
+            ClientError::NotSigned { .. } => "not_signed",
+            ClientError::OtherPublisher { .. } => "other_publisher",
+            ClientError::Protocol(ProtocolError::KeyTooLong { .. }) => "key_too_long",
+            ClientError::Protocol(ProtocolError::WrongLookup { .. }) => "wrong_lookup",
+            ClientError::Protocol(ProtocolError::IndexOutOfRange { .. }) => "index_out_of_range",
+            _ => "bad_answer",
+        },
+        _ => "internal",
+    }
+}
+
+/// Where the session's own words name an option of the command line, those of the package.
+fn message(error: &SessionError) -> String {
+    match error {
+        SessionError::Token { detail } => format!("{detail}: give one with connect(url, {{ token }})"),
+        SessionError::ChooseTable { tables } => {
+            format!("the server has several tables, choose one with open(name): {}", tables.join(", "))
+        }
+        SessionError::HintTooLong { bytes, limit } => format!(
+            "the table's hint is {bytes} bytes, more than the {limit} allowed: if you trust the server and have the memory, allow \
+             it with connect(url, {{ maxHintBytes: {bytes} }})"
+        ),
+        SessionError::Interrupted { present, bytes, reason } => format!(
+            "the download broke off after {present} of {bytes} bytes ({reason}): open the table again to go on from there"
+        ),
+        SessionError::Client(ClientError::Protocol(ProtocolError::WrongLookup { actual: "key", .. })) => {
+            "the table is looked up by key, not by position: give a string or bytes".into()
+        }
+        SessionError::Client(ClientError::Protocol(ProtocolError::WrongLookup { .. })) => {
+            "the table is looked up by position, not by key: give a number or a bigint".into()
+        }
+        error => error.to_string(),
+    }
+}

@@ -1,0 +1,304 @@
+//! What a session needs of the program around it, in memory. The driver may keep hints and seeds somewhere else for later: it looks
+//! for them when it is told to, between two steps.
+
+use std::{
+    collections::HashMap,
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use hush_client::session::{
+    CacheError, CachedHint, CheckedHint, Event, Hint, Host, Need, PartialHint, Seed, kept_seed,
+};
+use hush_protocol::descriptor::BlobRef;
+use js_sys::Date;
+use wasm_bindgen::prelude::wasm_bindgen;
+use zeroize::Zeroizing;
+
+#[wasm_bindgen]
+extern "C" {
+    /// Milliseconds, by a clock that does not go back.
+    #[wasm_bindgen(js_namespace = performance, js_name = now)]
+    fn performance_now() -> f64;
+}
+
+type Hash = [u8; 32];
+
+/// A hint that is all here, or the first bytes of one.
+type Bytes = Arc<Vec<u8>>;
+
+/// The host of all sessions of one server.
+#[derive(Default)]
+pub(crate) struct MemoryHost(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    events: Vec<Told>,
+    /// What the driver is to look for.
+    needed: Vec<Needed>,
+    /// What the driver has found, until the session asks for it; `None` if nothing.
+    found: HashMap<Hash, Option<Vec<u8>>>,
+    /// Hints of open tables.
+    whole: HashMap<Hash, Weak<Vec<u8>>>,
+    /// What downloads that broke off have left.
+    parts: HashMap<Hash, Bytes>,
+    /// What the driver is to keep for later, if it keeps anything.
+    fresh: Vec<(Hash, Bytes)>,
+    keeps_hints: bool,
+    /// What the driver has kept and is damaged.
+    damaged: Vec<Hash>,
+    /// As they are kept, by name.
+    seeds: HashMap<String, Zeroizing<[u8; kept_seed::FILE_BYTES]>>,
+    /// The driver gives the work up: nothing is looked for.
+    is_abandoned: bool,
+}
+
+/// What is told to the user.
+#[derive(PartialEq)]
+pub(crate) struct Told {
+    pub(crate) kind: &'static str,
+    pub(crate) bytes: Option<u64>,
+    pub(crate) present: Option<u64>,
+    pub(crate) message: Option<String>,
+    pub(crate) wait: Option<Duration>,
+}
+
+/// What the driver looks for.
+#[derive(Clone, PartialEq)]
+pub(crate) enum Needed {
+    Hint(Hash),
+    /// By its name.
+    Seed(String),
+}
+
+impl MemoryHost {
+    pub(crate) fn new(keeps_hints: bool) -> Self {
+        Self(Arc::new(Mutex::new(State { keeps_hints, ..State::default() })))
+    }
+
+    pub(crate) fn take_events(&self) -> Vec<Told> {
+        mem::take(&mut self.state().events)
+    }
+
+    pub(crate) fn take_needed(&self) -> Vec<Needed> {
+        mem::take(&mut self.state().needed)
+    }
+
+    pub(crate) fn take_fresh(&self) -> Vec<(Hash, Bytes)> {
+        mem::take(&mut self.state().fresh)
+    }
+
+    pub(crate) fn take_damaged(&self) -> Vec<Hash> {
+        mem::take(&mut self.state().damaged)
+    }
+
+    pub(crate) fn set_abandoned(&self, is_abandoned: bool) {
+        let mut state = self.state();
+        state.is_abandoned = is_abandoned;
+        state.needed.clear();
+    }
+
+    /// Takes what the driver has kept of a hint.
+    pub(crate) fn provide_hint(&self, hash: Hash, bytes: Option<Vec<u8>>) {
+        self.state().found.insert(hash, bytes);
+    }
+
+    /// Takes what the driver has kept under `name`. Returns what is to be kept in its place, unless it is good.
+    pub(crate) fn provide_seed(
+        &self,
+        name: &str,
+        kept: Option<&[u8]>,
+    ) -> Option<Zeroizing<[u8; kept_seed::FILE_BYTES]>> {
+        let now = seconds_since_1970();
+        if let Some(kept) =
+            kept.and_then(|kept| kept.as_array()).filter(|kept| kept_seed::parse(kept, name, now).is_some())
+        {
+            self.state().seeds.insert(name.to_owned(), Zeroizing::new(*kept));
+            return None;
+        }
+        let made = kept_seed::encode(&kept_seed::fresh(), name, now);
+        self.state().seeds.insert(name.to_owned(), made.clone());
+        Some(made)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0)
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn seconds_since_1970() -> u64 {
+    (Date::now() / 1000.0) as u64
+}
+
+impl State {
+    fn has(&mut self, need: &Need<'_>) -> Result<(), Needed> {
+        match need {
+            Need::Hint(blob) => {
+                let hash = &blob.blake3;
+                let here = self.found.contains_key(hash)
+                    || self.parts.contains_key(hash)
+                    || self.whole.get(hash).is_some_and(|hint| hint.strong_count() > 0);
+                if here { Ok(()) } else { Err(Needed::Hint(*hash)) }
+            }
+            Need::Seed { origin, preset } => {
+                let name = kept_seed::file_name(origin, preset);
+                if self.seed(&name).is_some() { Ok(()) } else { Err(Needed::Seed(name)) }
+            }
+        }
+    }
+
+    fn seed(&self, name: &str) -> Option<Seed> {
+        kept_seed::parse(self.seeds.get(name)?, name, seconds_since_1970())
+    }
+
+    /// The whole hint, if an open table has it, or the driver has kept it.
+    fn whole(&mut self, blob: &BlobRef) -> Option<CheckedHint> {
+        let shared = self.whole.get(&blob.blake3).and_then(Weak::upgrade);
+        let kept = self.found.remove(&blob.blake3).flatten();
+        let (hint, is_kept) = match (shared, kept) {
+            (Some(hint), _) => (hint, false),
+            (None, Some(kept)) => (Arc::new(kept), true),
+            (None, None) => return None,
+        };
+        let checked = CheckedHint::new(hint.clone(), blob);
+        if checked.is_some() {
+            self.whole.insert(blob.blake3, Arc::downgrade(&hint));
+        } else if is_kept {
+            self.damaged.push(blob.blake3);
+        }
+        checked
+    }
+}
+
+impl Host for MemoryHost {
+    fn now(&self) -> Duration {
+        Duration::from_secs_f64(performance_now().max(0.0) / 1000.0)
+    }
+
+    fn report(&self, event: &Event<'_>) {
+        let told = |kind| Told { kind, bytes: None, present: None, message: None, wait: None };
+        let told = match event {
+            Event::HintStart { bytes, present } => {
+                Told { bytes: Some(*bytes), present: Some(*present), ..told("hint_start") }
+            }
+            Event::HintProgress { present } => Told { present: Some(*present), ..told("hint_progress") },
+            Event::HintEnd => told("hint_end"),
+            Event::HintLocked => told("hint_locked"),
+            Event::KeysUpload { bytes } => Told { bytes: Some(*bytes), ..told("keys_upload") },
+            Event::Retry { error, wait } => {
+                Told { message: Some(error.to_string()), wait: Some(*wait), ..told("retry") }
+            }
+        };
+        let mut state = self.state();
+        match state.events.last_mut() {
+            // Only the newest of what the driver has not seen.
+            Some(last) if last.kind == told.kind && told.kind == "hint_progress" => *last = told,
+            _ => state.events.push(told),
+        }
+    }
+
+    fn is_ready(&self, need: &Need<'_>) -> bool {
+        let mut state = self.state();
+        if state.is_abandoned {
+            return true;
+        }
+        let Err(needed) = state.has(need) else { return true };
+        if !state.needed.contains(&needed) {
+            state.needed.push(needed);
+        }
+        false
+    }
+
+    fn hint(&self, blob: &BlobRef) -> Result<CachedHint, CacheError> {
+        let mut state = self.state();
+        if state.is_abandoned {
+            return Err("given up".into());
+        }
+        if let Some(hint) = state.whole(blob) {
+            return Ok(CachedHint::Whole(hint));
+        }
+        let bytes = state.parts.remove(&blob.blake3).unwrap_or_default();
+        Ok(CachedHint::Part(Box::new(Part { state: self.0.clone(), blob: blob.clone(), bytes: Some(bytes) })))
+    }
+
+    fn seed(&self, origin: &str, preset: &str) -> Result<Seed, CacheError> {
+        let state = self.state();
+        if state.is_abandoned {
+            return Err("given up".into());
+        }
+        let seed = state.seed(&kept_seed::file_name(origin, preset));
+        seed.ok_or_else(|| "the driver has given no seed".into())
+    }
+}
+
+/// A hint while it is downloaded. What there is of it goes back to the host if the download breaks off.
+struct Part {
+    state: Arc<Mutex<State>>,
+    blob: BlobRef,
+    /// None once it is whole, or of no use.
+    bytes: Option<Bytes>,
+}
+
+impl Part {
+    fn bytes(&mut self) -> &mut Vec<u8> {
+        Arc::make_mut(self.bytes.get_or_insert_default())
+    }
+}
+
+impl PartialHint for Part {
+    fn present(&self) -> Result<u64, CacheError> {
+        Ok(self.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), CacheError> {
+        let whole = self.blob.bytes;
+        let present = self.bytes();
+        // All at once, so that nothing is moved: the session accepts no hint that is longer than the caller allows.
+        let missing =
+            usize::try_from(whole).unwrap_or(usize::MAX).saturating_sub(present.len()).max(bytes.len());
+        let no_room = |_| {
+            format!(
+                "there is no memory for a hint of {whole} bytes: ask for a table without a hint, such as colpack"
+            )
+        };
+        present.try_reserve_exact(missing).map_err(no_room)?;
+        present.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<(), CacheError> {
+        self.bytes().clear();
+        Ok(())
+    }
+
+    fn read(&self) -> Result<Hint, CacheError> {
+        Ok(self.bytes.clone().unwrap_or_default())
+    }
+
+    fn keep(mut self: Box<Self>) -> Result<(), CacheError> {
+        let Some(bytes) = self.bytes.take() else { return Ok(()) };
+        let mut state = lock(&self.state);
+        state.whole.insert(self.blob.blake3, Arc::downgrade(&bytes));
+        if state.keeps_hints {
+            state.fresh.push((self.blob.blake3, bytes));
+        }
+        Ok(())
+    }
+
+    fn discard(mut self: Box<Self>) -> Result<(), CacheError> {
+        self.bytes = None;
+        Ok(())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let Some(bytes) = self.bytes.take().filter(|bytes| !bytes.is_empty()) else { return };
+        lock(&self.state).parts.insert(self.blob.blake3, bytes);
+    }
+}

@@ -1,0 +1,69 @@
+//! What can be chosen: a JSON document that the driver makes.
+
+use std::time::Duration;
+
+use hush_client::{
+    Acceptance,
+    session::{RetryPolicy, SessionOptions},
+};
+use serde::Deserialize;
+use wasm_bindgen::JsValue;
+
+use crate::error::refused;
+
+/// The longest hint that is accepted unless the caller says otherwise, in bytes: a page has 4 GiB for everything.
+const MAX_HINT_BYTES: u64 = 1 << 30;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Options {
+    max_hint_bytes: Option<u64>,
+    max_queries: Option<usize>,
+    /// Attempts of a request in all.
+    attempts: Option<u32>,
+    allow_weak: Option<String>,
+    /// 64 hex digits, as the next.
+    epoch: Option<String>,
+    trust: Option<String>,
+    /// Whether the driver sends a token.
+    #[serde(default)]
+    pub(crate) has_token: bool,
+    /// Whether the driver keeps hints for later.
+    #[serde(default)]
+    pub(crate) keeps_hints: bool,
+}
+
+impl Options {
+    pub(crate) fn parse(json: &str) -> Result<Self, JsValue> {
+        serde_json::from_str(json)
+            .map_err(|error| refused("options", &format!("an option is of no use: {error}")))
+    }
+
+    pub(crate) fn session(&self) -> Result<SessionOptions, JsValue> {
+        let epoch = self.epoch.as_deref().map(|text| {
+            let mut epoch = [0; 32];
+            let wrong = |_| refused("options", "epoch: an epoch has 64 hex digits");
+            hex::decode_to_slice(text.trim(), &mut epoch).map_err(wrong).map(|()| epoch)
+        });
+        let publisher = self.trust.as_deref().map(|text| text.parse());
+        let publisher =
+            publisher.transpose().map_err(|reason| refused("options", &format!("trust: {reason}")))?;
+        let defaults = SessionOptions::default();
+        let attempts = self.attempts.unwrap_or(defaults.retry.attempts).max(1);
+        Ok(SessionOptions {
+            acceptance: Acceptance {
+                weak_preset: self.allow_weak.clone(),
+                epoch: epoch.transpose()?,
+                publisher,
+            },
+            max_hint_bytes: self.max_hint_bytes.unwrap_or(MAX_HINT_BYTES),
+            max_queries: self.max_queries.unwrap_or(defaults.max_queries).max(1),
+            retry: RetryPolicy { attempts, ..defaults.retry },
+        })
+    }
+}
+
+/// Milliseconds for a timer.
+pub(crate) fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
