@@ -1,4 +1,5 @@
-//! Looks a key up, privately: `cargo run -p hush-client --features http --example look_up -- http://127.0.0.1:7700 alice@example.org`
+//! Looks a key up, privately:
+//! `cargo run -p hush-client --features http --example look_up -- http://127.0.0.1:7700 alice@example.org`
 
 use std::{env, error::Error, fs};
 
