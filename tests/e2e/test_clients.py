@@ -1,12 +1,15 @@
 """Every client against one server: a table of several tiers, with changes, over TLS, for a token."""
 
 import json
+import pathlib
+import re
 import subprocess
 import urllib.parse
 
 from certificates import Authority
 from harness import BINARY, HushTest
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = BINARY.parents[1] / "npm"
 PYTHON = BINARY.parents[1] / "python/bin/python"
 EXAMPLE = BINARY.parent / "examples/look_up"
@@ -28,6 +31,44 @@ const found = await table.getMany(JSON.parse(keys));
 console.log(JSON.stringify(found.map((value) => value === null ? null : value.text())));
 server.close();
 """
+
+
+def in_node():
+    """The file of the npm package that Node imports."""
+    return PACKAGE / json.loads((PACKAGE / "package.json").read_text())["exports"]["."]["node"]
+
+
+class Documents(HushTest):
+    """What the documents show does what they say."""
+
+    def setUp(self):
+        super().setUp()
+        source = self.csv([("alice@example.org", "Alice"), ("bob@example.org", "Bob")], "email,name", "people.csv")
+        self.table = self.build(source, "--key", "email", "--protocol", "colpack", name="people")
+
+    def run_blocks(self, document, language, command, url):
+        """Runs all blocks of a language, each as a program; what they have printed."""
+        blocks = re.findall(rf"^```{language}\n(.*?)^```", (ROOT / document).read_text(), re.M | re.S)
+        self.assertGreater(len(blocks), 0, document)
+        printed = ""
+        for block in blocks:
+            for shown in ("http://127.0.0.1:7700", "https://hush.example"):
+                block = block.replace(shown, url)
+            script = self.dir / ("block.py" if language == "python" else "block.mjs")
+            script.write_text(block.replace('"@hushdb/client"', json.dumps(str(in_node()))))
+            result = subprocess.run([*command, script], capture_output=True, text=True, env=self.env, cwd=self.dir)
+            self.assertEqual(result.returncode, 0, (document, block, result.stderr))
+            printed += result.stdout
+        return printed
+
+    def test_blocks_run(self):
+        with self.serve(self.table) as (url, _):
+            for document, language, command in [
+                ("docs/clients.md", "python", [PYTHON]), ("crates/hush-py/README.md", "python", [PYTHON]),
+                ("docs/clients.md", "js", ["node"]), ("clients/js/README.md", "js", ["node"]),
+            ]:
+                with self.subTest(document, language=language):
+                    self.assertIn("Alice", self.run_blocks(document, language, command, url))
 
 
 class Clients(HushTest):
@@ -69,9 +110,7 @@ class Clients(HushTest):
 
     def with_javascript(self, url, keys):
         script = self.dir / "look_up.mjs"
-        entry = json.loads((PACKAGE / "package.json").read_text())["exports"]["."]
-        entry = entry if isinstance(entry, str) else entry.get("node", entry.get("default"))
-        script.write_text(IN_JAVASCRIPT % (PACKAGE / entry))
+        script.write_text(IN_JAVASCRIPT % in_node())
         env = {**self.env, "NODE_EXTRA_CA_CERTS": str(self.ca)}
         result = subprocess.run(["node", script, url, self.token, json.dumps(keys)], capture_output=True, text=True, env=env)
         self.assertEqual(result.returncode, 0, result.stderr)

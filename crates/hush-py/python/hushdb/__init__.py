@@ -55,9 +55,9 @@ class TableInfo(NamedTuple):
 class Table:
     """A table that can be looked up. Threads may share it: their look-ups come one after another."""
 
-    def __init__(self, native: Any) -> None:
+    def __init__(self, native: _native.RemoteTable | _native.LocalTable) -> None:
         self._native = native
-        self._fields: list[str] | None = native.fields()
+        self._fields = native.fields()
 
     def get(self, key: Key) -> Value | None:
         """The value of a key, or None if the table has no such key. The server does not learn which key it was."""
@@ -67,7 +67,7 @@ class Table:
         """The values of several keys, in their order, all of one epoch. The server learns how many there were."""
         found = self._native.get_many(list(keys))
         if self._fields is None:
-            return found
+            return list(found)
         return [None if value is None else json.loads(value) for value in found]
 
     async def get_async(self, key: Key) -> Value | None:
@@ -95,7 +95,7 @@ class Table:
     @property
     def name(self) -> str | None:
         """Its name on the server; None of one in a folder."""
-        return self._native.name() if hasattr(self._native, "name") else None
+        return self._native.name() if isinstance(self._native, _native.RemoteTable) else None
 
     @property
     def fields(self) -> list[str] | None:
@@ -110,7 +110,7 @@ class Table:
     @property
     def stats(self) -> dict[str, Any] | None:
         """What it has cost since it was opened: look-ups, bytes up and down, seconds by phase. None of one in a folder."""
-        return self._native.stats() if hasattr(self._native, "stats") else None
+        return self._native.stats() if isinstance(self._native, _native.RemoteTable) else None
 
     def __repr__(self) -> str:
         facts = self.facts
@@ -120,12 +120,12 @@ class Table:
 class Client:
     """A server. `connect` makes one."""
 
-    def __init__(self, url: str, native: Any) -> None:
+    def __init__(self, url: str, native: _native.Client) -> None:
         self.url = url
-        self._open: Any = native
+        self._open: _native.Client | None = native
 
     @property
-    def _native(self) -> Any:
+    def _native(self) -> _native.Client:
         if self._open is None:
             raise OptionError("this client is closed: connect again")
         return self._open
@@ -236,7 +236,7 @@ def build(
 class Server:
     """A server in this process, on loopback. It ends with its `with`, by `stop`, or with the process."""
 
-    def __init__(self, native: Any) -> None:
+    def __init__(self, native: _native.Server) -> None:
         self._native = native
 
     @property
@@ -290,7 +290,7 @@ class Plot:
 class Plan:
     """The tables that records could have, the best first, with what each costs: `polars.DataFrame(plan)`, `pyarrow.table(plan)`."""
 
-    def __init__(self, native: Any) -> None:
+    def __init__(self, native: _native.Plan) -> None:
         self._native = native
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:

@@ -1,7 +1,7 @@
 """What is written in Rust. Nothing of it is for users: `hushdb` has what is."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 VERSION: str
@@ -37,7 +37,7 @@ class RemoteTable:
 
 class Server:
     url: str
-    def __init__(self, tables: list[tuple[str, os.PathLike[str]]], port: int, threads: int) -> None: ...
+    def __init__(self, tables: Sequence[tuple[str, os.PathLike[str]]], port: int, threads: int) -> None: ...
     def stop(self) -> None: ...
 
 class Plan:
