@@ -1,9 +1,11 @@
 """Every client against one server: a table of several tiers, with changes, over TLS, for a token."""
 
+import http.server
 import json
 import pathlib
 import re
 import subprocess
+import threading
 import urllib.parse
 
 from certificates import Authority
@@ -69,6 +71,72 @@ class Documents(HushTest):
             ]:
                 with self.subTest(document, language=language):
                     self.assertIn("Alice", self.run_blocks(document, language, command, url))
+
+
+class Replay:
+    """Answers as was recorded (record.py), and notes what it was asked: method, path, and the length of the body."""
+
+    def __init__(self, replies):
+        self.asked = asked = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                asked.append((self.command, self.path, len(body)))
+                reply = replies.get(self.path, {"status": 404, "headers": {}, "body": ""})
+                self.send_response(reply["status"])
+                for name, value in reply["headers"].items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(reply["body"])))
+                self.end_headers()
+                self.wfile.write(reply["body"].encode())
+
+            do_POST = do_GET
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Recorded(HushTest):
+    """Every client asks a recorded server the same, and makes the same of what it says."""
+
+    def outcomes(self, url):
+        """What each client says: its words, its class, its code."""
+        python = "import sys, hushdb\ntry:\n    hushdb.connect(sys.argv[1]).table().get('alice')\n" \
+                 "except hushdb.HushError as error:\n    print(type(error).__name__)"
+        script = self.dir / "ask.mjs"
+        script.write_text(f"""import {{ connect }} from "{in_node()}";
+try {{ await (await (await connect("{url}")).open()).get("alice"); }} catch (error) {{ console.log(error.code); }}
+""")
+        yield "get", self.hushdb("get", url, "alice").stderr
+        yield "python", subprocess.run([PYTHON, "-c", python, url], capture_output=True, text=True, env=self.env).stdout
+        yield "javascript", subprocess.run(["node", script], capture_output=True, text=True, env=self.env).stdout
+
+    def test_all_make_the_same_of_it(self):
+        for vector in json.loads((ROOT / "tests/e2e/recorded.json").read_text()):
+            with Replay(vector["replies"]) as server:
+                asked = {}
+                for client, said in self.outcomes(server.url):
+                    with self.subTest(vector["name"], client=client):
+                        self.assertIn(vector[client], said)
+                        self.assertEqual(said.count("\n"), 1, "one line")
+                    asked[client], server.asked[:] = list(server.asked), []
+                self.assertGreater(len(asked["get"]), 0)
+                self.assertEqual(asked["python"], asked["get"], vector["name"])
+                self.assertEqual(asked["javascript"], asked["get"], vector["name"])
 
 
 class Clients(HushTest):
