@@ -30,6 +30,8 @@ struct Folder {
     state: Mutex<State>,
     /// What it is a copy of, if it is one. It is locked as long as it is fetched.
     source: Option<Mutex<Source>>,
+    /// Where that is, for who does not wait until it is fetched.
+    copy_of: Option<PathBuf>,
 }
 
 /// The folder of a table, and what was last found in it.
@@ -71,7 +73,8 @@ impl Folders {
         if self.all().iter().any(|folder| folder.source.is_some() && folder.state().dir == dir) {
             return Err(format!("{} is named twice: once is enough", source.shown().display()));
         }
-        self.announce(Folder { source: Some(Mutex::new(source)), ..Folder::new(name, dir) })
+        let copy_of = Some(source.shown().to_owned());
+        self.announce(Folder { source: Some(Mutex::new(source)), copy_of, ..Folder::new(name, dir) })
     }
 
     fn announce(&self, folder: Folder) -> Result<(), String> {
@@ -215,10 +218,10 @@ impl Folders {
     /// Of a table that it does not serve, or that is a copy.
     pub(super) fn own_dir(&self, table: &str) -> Result<PathBuf, OperatorError> {
         let folder = self.named(table)?;
-        match folder.source() {
-            Some(source) => Err(OperatorError::Refused(format!(
+        match &folder.copy_of {
+            Some(url) => Err(OperatorError::Refused(format!(
                 "the table {table} is a copy of {}: change it there, and the copy follows",
-                source.shown().display()
+                url.display()
             ))),
             None => Ok(folder.state().dir.clone()),
         }
@@ -338,7 +341,7 @@ impl State {
 
 impl Folder {
     fn new(name: &str, dir: PathBuf) -> Self {
-        Self { name: name.to_owned(), state: Mutex::new(State::new(dir)), source: None }
+        Self { name: name.to_owned(), state: Mutex::new(State::new(dir)), source: None, copy_of: None }
     }
 
     fn source(&self) -> Option<MutexGuard<'_, Source>> {
