@@ -330,6 +330,16 @@ impl Descriptor {
         self.segments.iter().take_while(|segment| segment.role == Role::Tier).count()
     }
 
+    /// How many bytes of a value, at most, are in the base and in the tiers up to each: where tiers end.
+    pub fn tier_ends(&self) -> Vec<usize> {
+        let mut ends = vec![self.slot.stored_bytes()];
+        ends.extend(self.segments[..self.tiers()].iter().scan(self.slot.stored_bytes(), |end, tier| {
+            *end += tier.slot_bytes;
+            Some(*end)
+        }));
+        ends
+    }
+
     /// What is in a slot of the changes, in a table that has room for some.
     pub fn changes(&self) -> Option<ChangeFormat> {
         let first = self.segments.get(self.tiers())?;

@@ -78,11 +78,6 @@ impl Plan {
             return None;
         }
         let (tiers, changes) = previous.segments.split_at(previous.tiers());
-        let mut ends = vec![slot.stored_bytes()];
-        ends.extend(tiers.iter().scan(slot.stored_bytes(), |end, tier| {
-            *end += tier.slot_bytes;
-            Some(*end)
-        }));
         let base = Descriptor { segments: Vec::new(), ..previous.clone() }.params().ok()?;
         let shapes = |segments: &[Segment]| segments.iter().map(Segment::shape).collect();
         Some(Self {
@@ -90,7 +85,7 @@ impl Plan {
             filter: keys.filter,
             slot,
             scheme: Scheme::of(previous),
-            ends,
+            ends: previous.tier_ends(),
             room: options.room(lengths.records()),
             kept: Some(Kept { base, keys, tiers: shapes(tiers), changes: shapes(changes) }),
             params: previous.params().ok()?,

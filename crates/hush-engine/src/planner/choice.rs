@@ -2,42 +2,12 @@
 
 use hush_store::snapshot::Choice;
 
-use super::{Linkable, Machine, Offer, Wishes, offers::plans};
+use super::{Linkable, Machine, Offer, Records, Wishes, offers::plans};
 use crate::{
     Progress,
     builder::{BuildError, BuildOptions, Lengths, Plan},
     units::Bytes,
 };
-
-/// What is known of the records of a table that is planned.
-pub struct Records {
-    lengths: Lengths,
-    by_key: bool,
-}
-
-impl Records {
-    /// Values of these lengths, as often; at least one.
-    ///
-    /// # Errors
-    /// [`BuildError::NoRecords`].
-    pub fn new(lengths: impl IntoIterator<Item = (usize, usize)>, by_key: bool) -> Result<Self, BuildError> {
-        let lengths = Lengths::counted(lengths);
-        if lengths.records() == 0 {
-            return Err(BuildError::NoRecords);
-        }
-        Ok(Self { lengths, by_key })
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.lengths.records()
-    }
-
-    /// Bytes of all values.
-    pub fn payload(&self) -> u64 {
-        self.lengths.payload() as u64
-    }
-}
 
 /// Every table that the records could have, the best first, as far as `options` leave a choice: those within the budgets of
 /// `wishes`.
@@ -51,7 +21,7 @@ pub fn offers(
     machine: &Machine,
     progress: &dyn Progress,
 ) -> Result<Vec<Offer>, BuildError> {
-    let ranked = ranked(&records.lengths, records.by_key, options, wishes, machine, progress)?;
+    let ranked = ranked(records.lengths(), records.by_key(), options, wishes, machine, progress)?;
     Ok(ranked.into_iter().map(|(offer, _)| offer).collect())
 }
 
@@ -87,7 +57,7 @@ fn ranked(
     progress: &dyn Progress,
 ) -> Result<Vec<(Offer, Plan)>, BuildError> {
     let payload = lengths.payload() as u64;
-    let offered = |plan: Plan| (Offer::new(&plan, machine, wishes.clients), plan);
+    let offered = |plan: Plan| (Offer::new(&plan.params, &plan.ends, machine, wishes.clients), plan);
     let all = plans(lengths, by_key, options, wishes.budgets.linkable, progress)?.into_iter().map(offered);
     let (mut met, exceeding): (Vec<_>, Vec<_>) = all.partition(|(offer, _)| wishes.are_met(offer, payload));
     if met.is_empty() {
@@ -136,7 +106,7 @@ mod tests {
 
     fn chosen(count: usize, size: usize, wishes: Wishes) -> Result<Plan, BuildError> {
         let options = BuildOptions { wishes: Some(wishes), ..BuildOptions::default() };
-        Plan::choose(&records(count, size).lengths, true, &options, &Silent)
+        Plan::choose(records(count, size).lengths(), true, &options, &Silent)
     }
 
     fn within(budgets: Budgets) -> Wishes {
@@ -161,7 +131,7 @@ mod tests {
     #[test]
     fn budgets_are_kept_or_refused_with_what_binds() {
         let default =
-            Plan::choose(&records(1 << 20, 1024).lengths, true, &BuildOptions::default(), &Silent).unwrap();
+            Plan::choose(records(1 << 20, 1024).lengths(), true, &BuildOptions::default(), &Silent).unwrap();
         let facts = default.params.facts();
         let upload = facts.query.total() as u64 - 1;
         let smaller = within(Budgets { upload: Some(upload), ..Budgets::default() });

@@ -8,10 +8,12 @@ mod choice;
 mod machine;
 mod offers;
 pub mod operands;
+mod records;
 mod wishes;
 
 pub(crate) use choice::choose;
-pub use choice::{Records, offers};
+pub use choice::offers;
 pub use machine::{Machine, Rates, Times, Timing};
 pub use offers::{Clients, Geometry, Linkable, Offer, undominated};
+pub use records::Records;
 pub use wishes::{Budgets, Goal, MemoryBudget, Network, OutOfBudget, Prices, Wishes};

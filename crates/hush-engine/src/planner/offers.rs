@@ -3,7 +3,13 @@
 use hush_cpu::Cpu;
 use hush_he::{HeError, params::MIN_SECURITY_BITS};
 use hush_ops::path::Footprint;
-use hush_protocol::{Protocol, ProtocolError, any_page::Slots, facts::DbForm, presets::presets_of};
+use hush_protocol::{
+    Protocol, ProtocolError,
+    any_page::{Slots, TableParams},
+    descriptor::Descriptor,
+    facts::DbForm,
+    presets::presets_of,
+};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -97,8 +103,17 @@ impl Default for Clients {
 }
 
 impl Offer {
-    pub(crate) fn new(plan: &Plan, machine: &Machine, clients: Clients) -> Self {
-        let (table, facts) = (&plan.params, plan.params.facts());
+    /// What a table costs that is there.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if its description is none.
+    pub fn of(table: &Descriptor, machine: &Machine, clients: Clients) -> Result<Self, ProtocolError> {
+        Ok(Self::new(&table.params()?, &table.tier_ends(), machine, clients))
+    }
+
+    /// What `table` costs, whose tiers end at `ends`.
+    pub(super) fn new(table: &TableParams, ends: &[usize], machine: &Machine, clients: Clients) -> Self {
+        let facts = table.facts();
         let keys = facts.keys.map_or(0, |ring| clients.count * <Cpu as Footprint>::keys(&ring));
         let most = host_batch(table);
         let batches = (0..).map(|power| 1usize << power).take_while(|&batch| batch < most).chain([most]);
@@ -111,7 +126,7 @@ impl Offer {
             preset: facts.preset,
             form: has_forms.then(|| table.database().form()),
             geometry: Geometry { columns: shape.columns, blocks: shape.blocks, slot_bytes: shape.slot_bytes },
-            tiers: plan.ends.clone(),
+            tiers: ends.to_vec(),
             bytes_up: facts.query.total() as u64,
             bytes_down: facts.answer_bytes as u64,
             setup_bytes_up: facts.key_bytes as u64,
