@@ -12,24 +12,24 @@ BINDGEN := $(TOOLS)/bin/wasm-bindgen-0.2.130
 S3S_FS := target/tools/bin/s3s-fs
 S3S_FS_VERSION := 0.14.1
 
-.PHONY: demo build build-cuda test check quick unit vectors wasm python python-dev npm npm-test e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-client bench-real load clean
+.PHONY: demo build build-cuda test check quick unit vectors wasm python python-dev npm npm-test page page-test e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-client bench-real load clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb
 	python3 scripts/demo.py target/demo/hushdb
 
-build: ## The release binary, target/release/hushdb.
-	$(CARGO) build --release --locked -p hushdb
+build: page ## The release binary, target/release/hushdb. Without the page for browsers, it is `cargo build --release -p hushdb`.
+	$(CARGO) build --release --locked -p hushdb --features page
 
-build-cuda: cuda ## The same with GPU support. It runs without a GPU, too.
-	$(CARGO) build --release --locked -p hushdb --features cuda
+build-cuda: cuda page ## The same with GPU support. It runs without a GPU, too.
+	$(CARGO) build --release --locked -p hushdb --features cuda,page
 
-test: check deny docs vectors unit wasm python-dev e2e npm-test sanitize ## Everything that CI checks.
+test: check deny docs vectors unit wasm python-dev e2e npm-test page-test sanitize ## Everything that CI checks.
 
 cuda: ## The CUDA kernels, compiled and judged: target/cuda. Needs g++ and Python with pip; fetches the compiler once.
 	python3 scripts/cuda
 
-check unit e2e npm-test docs: cuda # they build all features, and so embed the kernels
+check unit e2e npm-test page-test docs: cuda page # they build all features, and so embed the kernels and the page
 
 check: ## Formatting, lints, the import table, file sizes, the figures, the judges of kernels, the scripts.
 	$(CARGO) fmt --all --check
@@ -50,7 +50,7 @@ $(DENY):
 docs: ## API documentation; warnings are errors.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked --document-private-items
 
-quick: cuda ## Between commits: formatting, lints and tests of the crates that differ from SINCE (a commit; HEAD unless told).
+quick: cuda page ## Between commits: formatting, lints and tests of the crates that differ from SINCE (a commit; HEAD unless told).
 	CARGO="$(CARGO)" scripts/quick.sh $(SINCE)
 
 unit: ## All tests of all crates; the CPU kernels once for every level that the machine has.
@@ -83,6 +83,15 @@ npm-test: npm ## That package in Node and in Chromium (CHROMIUM, if it is not `c
 	target/npm-tools/node_modules/.bin/tsc -p clients/js/test
 	HUSHDB=$(or $(HUSHDB),$(CURDIR)/target/debug/hushdb) node --test clients/js/test/*.test.mjs
 
+page: npm ## The page that `hushdb serve` shows in a browser: target/page.
+	scripts/page.sh
+
+page-test: page ## That page in Chromium, against a server on loopback: as it is seen, by keyboard, on a phone, for screen readers.
+	@command -v $(or $(CHROMIUM),chromium) >/dev/null || scripts/install.sh chromium
+	scripts/npm_tools.sh clients/page target/page-tools playwright-core/package.json
+	$(CARGO) build --locked --workspace --all-targets --all-features # as `unit` does: nothing is compiled twice
+	HUSHDB=$(or $(HUSHDB),$(CURDIR)/target/debug/hushdb) node --test clients/page/test/*.test.mjs
+
 e2e: $(S3S_FS) python-dev npm ## The binary as a user runs it: every input, every protocol, every bad input.
 	@command -v openssl >/dev/null || scripts/install.sh openssl # makes the certificates of tests
 	@command -v curl >/dev/null || scripts/install.sh curl # speaks HTTP/2
@@ -104,7 +113,7 @@ fuzz: ## Every decoder: its corpus once, then SECONDS of fuzzing (60); only TARG
 package: ## Every crate as a package, built from that alone. Not in `test`: it compiles all anew, seven minutes of one core.
 	CARGO="$(CARGO)" scripts/package.sh
 
-dist: cuda $(CYCLONEDX) ## target/dist: the program for glibc 2.28 and newer, packed; its bill of materials; checksums. Of what is committed.
+dist: cuda page $(CYCLONEDX) ## target/dist: the program for glibc 2.28 and newer, packed; its bill of materials; checksums. Of what is committed.
 	@command -v readelf >/dev/null || scripts/install.sh binutils
 	python3 scripts/dist --cargo "$(CARGO)" --cyclonedx $(CYCLONEDX)
 

@@ -7,19 +7,22 @@ max_bytes=400000 # of all that a browser loads, gzipped
 
 # SIMD128 is in every browser since Safari 16.4 and in Node 16.4. It halves the time to hash a hint, and takes up to a tenth off
 # encryption; a second build without it would double the package.
-RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+simd128" scripts/wasm.sh --package hush-wasm --profile npm
+# Paths of this machine are in messages of panics.
+home=${CARGO_HOME:-$HOME/.cargo}
+flags="-C target-feature=+simd128 --remap-path-prefix=$PWD=/hushdb --remap-path-prefix=$home=/cargo"
+RUSTFLAGS="${RUSTFLAGS:-} $flags" scripts/wasm.sh --package hush-wasm --profile npm
 
 rm -rf "$out"
-mkdir -p "$out" "$tools"
+mkdir -p "$out"
 "$bindgen" --target web --remove-name-section --remove-producers-section --out-name hush --out-dir "$out/wasm" \
     target/wasm/wasm32-unknown-unknown/npm/hush_wasm.wasm
+if grep -aqF -e "$PWD/" -e "$home/" "$out/wasm/hush_bg.wasm"; then
+    echo "npm: the module has paths of this machine: strings $out/wasm/hush_bg.wasm | grep -F '$home/'" >&2
+    exit 1
+fi
 cp clients/js/package.json clients/js/README.md LICENSE "$out"
 
-# The compiler of the package's sources, beside the tree. It is what the lock file says, so there is nothing to do mostly.
-if ! cmp -s clients/js/package-lock.json "$tools/package-lock.json" || [ ! -x "$tools/node_modules/.bin/tsc" ]; then
-    cp clients/js/package.json clients/js/package-lock.json "$tools"
-    npm ci --prefix "$tools" --no-audit --no-fund --ignore-scripts --loglevel=error
-fi
+scripts/npm_tools.sh clients/js "$tools" .bin/tsc
 "$tools/node_modules/.bin/tsc" -p clients/js
 npm pack --silent --pack-destination "$out" "./$out" >/dev/null
 

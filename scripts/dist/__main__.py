@@ -34,7 +34,7 @@ def make(cargo: str, cyclonedx: pathlib.Path, out: pathlib.Path) -> list[pathlib
     if subprocess.run(["git", "diff", "--quiet", "HEAD"], cwd=ROOT).returncode:
         raise program.NoProgram("files differ from the commit: commit them first, since archives are dated by it")
     date = int(subprocess.check_output(["git", "log", "-1", "--format=%ct"], cwd=ROOT))
-    command = [cargo, "metadata", "--locked", "--format-version", "1", "--all-features", "--filter-platform", program.TARGET]
+    command = [cargo, "metadata", "--locked", "--format-version", "1", "--all-features"]
     metadata = json.loads(subprocess.check_output(command, cwd=ROOT))
     version = next(package["version"] for package in metadata["packages"] if package["name"] == "hushdb")
     out.mkdir(parents=True, exist_ok=True)

@@ -16,20 +16,25 @@ class Incomplete(Exception):
 
 
 def make(cargo: str, cyclonedx: pathlib.Path, date: int, features: list[str], target: str) -> dict:
-    """The bill of the program, of the last commit: the tool writes beside every crate, so it gets a copy."""
+    """The bill of the program and of the module in its page, of the last commit: the tool writes beside every crate, so it gets a
+    copy."""
+    parts = [("hushdb", features, target), ("hush-wasm", [], "wasm32-unknown-unknown")]
     with tempfile.TemporaryDirectory(prefix="hushdb-bill-") as copy:
         files = subprocess.Popen(["git", "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE)
         subprocess.run(["tar", "-xf", "-", "-C", copy], stdin=files.stdout, check=True)
         if files.wait():
             raise Incomplete("git archive failed")
-        crate = pathlib.Path(copy) / "crates/hushdb"
-        command = [cyclonedx, "cyclonedx", "--quiet", "--manifest-path", crate / "Cargo.toml", "--format", "json"]
-        command += ["--spec-version", "1.5", "--no-build-deps", "--override-filename", "bill", "--target", target]
-        command += ["--features", ",".join(features)]
-        subprocess.run(command, check=True, env={**os.environ, "CARGO": cargo, "SOURCE_DATE_EPOCH": str(date)})
-        bill = json.loads((crate / "bill.json").read_text().replace(copy, "/hushdb"))
+        bills = []
+        for name, features, target in parts:
+            crate = pathlib.Path(copy) / "crates" / name
+            command = [cyclonedx, "cyclonedx", "--quiet", "--manifest-path", crate / "Cargo.toml", "--format", "json"]
+            command += ["--spec-version", "1.5", "--no-build-deps", "--override-filename", "bill", "--target", target]
+            command += ["--features", ",".join(features)] if features else []
+            subprocess.run(command, check=True, env={**os.environ, "CARGO": cargo, "SOURCE_DATE_EPOCH": str(date)})
+            bills.append(json.loads((crate / "bill.json").read_text().replace(copy, "/hushdb")))
+    bill = together(*bills)
     listed = {(part["name"], part["version"]) for part in bill["components"]}
-    missing = linked(cargo, features, target) - listed
+    missing = set().union(*(linked(cargo, *part) for part in parts)) - listed
     if missing:
         raise Incomplete("not in the bill of materials: " + ", ".join(" ".join(crate) for crate in sorted(missing)))
     bare = [part["name"] for part in bill["components"] if not part.get("licenses")]
@@ -38,9 +43,19 @@ def make(cargo: str, cyclonedx: pathlib.Path, date: int, features: list[str], ta
     return bill
 
 
-def linked(cargo: str, features: list[str], target: str) -> set[tuple[str, str]]:
-    """Names and versions of the crates that cargo says are in the program, itself aside."""
-    tree = [cargo, "tree", "--locked", "--package", "hushdb", "--features", ",".join(features), "--target", target]
+def together(bill: dict, part: dict) -> dict:
+    """The bill of a program with that of what is embedded in it."""
+    known = {component["bom-ref"] for component in bill["components"]}
+    embedded = {key: value for key, value in part["metadata"]["component"].items() if key != "components"}
+    new = [component for component in [embedded, *part["components"]] if component["bom-ref"] not in known]
+    described = {entry["ref"] for entry in bill["dependencies"]}
+    dependencies = [entry for entry in part["dependencies"] if entry["ref"] not in described]
+    return {**bill, "components": bill["components"] + new, "dependencies": bill["dependencies"] + dependencies}
+
+
+def linked(cargo: str, package: str, features: list[str], target: str) -> set[tuple[str, str]]:
+    """Names and versions of the crates that cargo says are in a package, the program itself aside."""
+    tree = [cargo, "tree", "--locked", "--package", package, "--features", ",".join(features), "--target", target]
     lines = subprocess.check_output([*tree, "--edges", "normal", "--prefix", "none"], cwd=ROOT, text=True).splitlines()
     crates = {tuple(line.split()[:2]) for line in lines if line}
     return {(name, version.removeprefix("v")) for name, version in crates if name != "hushdb"}

@@ -14,7 +14,7 @@ import pins
 REQUIREMENTS = ROOT / "scripts/dist/requirements.txt"
 GLIBC = "2.28"
 TARGET = "x86_64-unknown-linux-gnu"
-FEATURES = ["cuda"]  # it runs without a GPU, too
+FEATURES = ["cuda", "page"]  # it runs without a GPU, too
 # Parts of the C library, and nothing else, are looked for when it starts.
 LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1", "ld-linux-x86-64.so.2"}
 

@@ -12,13 +12,13 @@ METHODS = ("get", "head", "post", "put", "patch", "delete")
 
 
 def routes():
-    """Every path that a router has, with its methods. The relay's own is none of a server."""
+    """Every path that a router has, with its methods; the relay's own is none of a server, and files of the page are no endpoints."""
     called = re.compile(rf"\b({'|'.join(METHODS)})\(")
     text = ROUTES.read_text()
     found = {}
     for place in text.split(".route(")[1:]:
         path = re.match(r'\s*"([^"]+)"', place)
-        if path and path[1] != "/":
+        if path and path[1] not in ("/", "/page/{*path}"):
             found[path[1]] = set(called.findall(re.split(r";|\n}", place)[0]))
     found["/.well-known/ohttp-gateway"] = set(called.findall(re.search(r"let own = get\(gateway[^;]*", text)[0]))
     return found

@@ -19,6 +19,7 @@
 //! | `renewed.rs` | what is read of files, and read again when they change |
 //! | `tls.rs` | TLS, with certificates that are read again |
 //! | `gateway.rs` | keys of the gateway of Oblivious HTTP, which are read again |
+//! | `page.rs` | what a browser is shown |
 //! | `relay.rs` | a relay, which has no tables and passes sealed requests on |
 //! | `throttle.rs` | queries per second and address |
 //! | `tokens.rs` | who may ask, for what, and how much |
@@ -41,6 +42,7 @@ mod limits;
 mod metrics;
 mod operator;
 mod pace;
+mod page;
 mod problem;
 mod relay;
 mod renewed;
@@ -67,6 +69,7 @@ pub use config::{ServerConfig, Throttle};
 pub use error::ServerError;
 pub use gateway::{Gateway, GatewayError, GatewayKey, read_gateway_keys, rotate, text_of_gateway_keys};
 pub use operator::{KeptBuild, KeptTable, Operator, OperatorError, Task, TaskProgress, TaskStatus, Upload};
+pub use page::Page;
 pub use relay::{Relayed, Uplink};
 pub use tables::{Tables, check_name};
 pub use tls::{Tls, TlsError, TlsFiles};
@@ -96,6 +99,8 @@ pub struct Listeners {
     pub gateway: Option<Arc<Gateway>>,
     /// The way on, if `public` is a relay: it has no tables then.
     pub uplink: Option<Arc<dyn Uplink>>,
+    /// What browsers are shown at `public`, if anything.
+    pub page: Option<Arc<dyn Page>>,
     /// For health and metrics, which `public` does not have then; connections here are counted by themselves.
     pub health: Option<TcpListener>,
     /// For who runs the server, and who then does what is asked for. Whoever reaches it may ask, or who has a token for it. Off
@@ -105,7 +110,16 @@ pub struct Listeners {
 
 impl From<TcpListener> for Listeners {
     fn from(public: TcpListener) -> Listeners {
-        Listeners { public, tls: None, tokens: None, gateway: None, uplink: None, health: None, admin: None }
+        Listeners {
+            public,
+            tls: None,
+            tokens: None,
+            gateway: None,
+            uplink: None,
+            page: None,
+            health: None,
+            admin: None,
+        }
     }
 }
 
@@ -154,7 +168,8 @@ pub async fn run(
     let operator = listeners.admin.as_ref().map(|(_, operator)| operator.clone());
     let tokens = listeners.tokens.clone();
     let (gateway, uplink) = (listeners.gateway.clone(), listeners.uplink.clone());
-    let server = Arc::new(Server::new(tables.clone(), config, keys, operator, tokens, gateway));
+    let page = listeners.page.clone();
+    let server = Arc::new(Server::new(tables.clone(), config, keys, operator, tokens, gateway, page));
     // Ends with this function.
     let mut background = JoinSet::new();
     background.spawn(keys::tidy_up(server.clone()));

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     batch::Batcher, config::ServerConfig, error::ServerError, gateway::Gateway, keys::Keys, limits::Budget,
-    metrics::Metrics, operator::Operator, tables::Tables, throttle::Buckets, tokens::Tokens,
+    metrics::Metrics, operator::Operator, page::Page, tables::Tables, throttle::Buckets, tokens::Tokens,
 };
 
 /// A resident table: its engine, and its queue.
@@ -83,6 +83,8 @@ pub(crate) struct Server {
     pub(crate) gateway: Option<Arc<Gateway>>,
     /// Does what the admin endpoints are asked for.
     pub(crate) operator: Option<Arc<dyn Operator>>,
+    /// What a browser is shown, if it is shown anything.
+    pub(crate) page: Option<Arc<dyn Page>>,
     stopping: AtomicBool,
     /// That a GPU is lost is said once, however many queries it fails.
     lost_told: Once,
@@ -96,10 +98,12 @@ impl Server {
         operator: Option<Arc<dyn Operator>>,
         tokens: Option<Arc<Tokens>>,
         gateway: Option<Arc<Gateway>>,
+        page: Option<Arc<dyn Page>>,
     ) -> Server {
         Server {
             tables,
             operator,
+            page,
             tokens,
             gateway,
             metrics: Metrics::new(),

@@ -15,7 +15,7 @@ use axum::{
 use hush_protocol::ohttp::GATEWAY_PATH;
 use hyper::body::Body as _;
 
-use super::Endpoints;
+use super::{Endpoints, page};
 use crate::{
     problem::{Code, Problem},
     state::Server,
@@ -34,7 +34,9 @@ pub(super) async fn enter(
             .into_response();
     }
     let Some(tokens) = &server.tokens else { return next.run(request).await };
-    let Some(scope) = scope(endpoints, request.uri().path()) else { return next.run(request).await };
+    let Some(scope) = scope(endpoints, request.uri().path(), server.page.is_some()) else {
+        return next.run(request).await;
+    };
     let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
     let grant = match tokens.check(header, scope) {
         Ok(grant) => grant,
@@ -72,12 +74,15 @@ fn is_from_a_page(headers: &HeaderMap) -> bool {
 }
 
 /// What a token must be for; `None` if none is asked for.
-fn scope(endpoints: Endpoints, path: &str) -> Option<Scope> {
+fn scope(endpoints: Endpoints, path: &str, has_page: bool) -> Option<Scope> {
     match endpoints {
         Endpoints::Admin => Some(Scope::Admin),
         Endpoints::Health | Endpoints::Relay => None,
         Endpoints::All | Endpoints::Tables => match path {
             "/livez" | "/readyz" => None,
+            // It has to be there before it can ask for a token, and has nothing of a table.
+            "/" if has_page => None,
+            file if has_page && file.starts_with(page::FILES) => None,
             // The token is in what it passes on.
             GATEWAY_PATH => None,
             "/metrics" | "/info" => Some(Scope::Admin),

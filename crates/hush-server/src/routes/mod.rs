@@ -7,6 +7,7 @@ mod gateway;
 mod health;
 mod keys;
 mod metrics;
+mod page;
 mod query;
 mod relay;
 mod tables;
@@ -72,6 +73,13 @@ pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints) -> Router {
             let inside = gateway::Inside { server: server.clone(), gateway, endpoints };
             let own = get(gateway::key).post(gateway::answer).with_state(inside);
             router = router.route(GATEWAY_PATH, own);
+        }
+        if let Some(page) = server.page.clone() {
+            let planned = (server.clone(), page.clone());
+            router = router
+                .route("/", get(page::index).with_state(page.clone()))
+                .route("/page/{*path}", get(page::asset).with_state(page))
+                .route("/v1/tables/{table}/plan", get(page::plan).with_state(planned));
         }
     }
     if matches!(endpoints, Endpoints::All | Endpoints::Health) {

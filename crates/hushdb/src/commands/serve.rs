@@ -2,9 +2,11 @@
 
 use std::{error::Error, net::ToSocketAddrs, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use hush_engine::{BackendChoice, Backends};
-use hush_server::{Gateway, Listeners, Operator, ServerConfig, Tables, Throttle, Tls, TlsFiles, Tokens};
+use hush_server::{
+    Gateway, Listeners, Operator, Page, ServerConfig, Tables, Throttle, Tls, TlsFiles, Tokens,
+};
 use hush_store::snapshot::{Snapshot, Verify};
 use tokio::{
     net::TcpListener,
@@ -23,6 +25,8 @@ use source::Source;
 #[cfg_attr(not(feature = "ingest"), path = "serve/no_compaction.rs")]
 mod compaction;
 mod folders;
+#[cfg_attr(not(feature = "page"), path = "serve/no_page.rs")]
+mod page;
 #[cfg_attr(not(feature = "ingest"), path = "serve/no_source.rs")]
 mod source;
 #[cfg(feature = "ingest")]
@@ -30,6 +34,17 @@ mod tasks;
 
 /// How often the folders of tables are looked at.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// Whether there is a page for browsers.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PageArg {
+    /// Where only this machine reaches it.
+    Auto,
+    /// Yes.
+    On,
+    /// No.
+    Off,
+}
 
 /// Serve tables over HTTP.
 #[derive(Args)]
@@ -79,6 +94,10 @@ pub(crate) struct ServeArgs {
     #[cfg_attr(not(feature = "ingest"), arg(skip))]
     #[cfg_attr(feature = "ingest", arg(long, value_name = "DIR"))]
     data: Option<PathBuf>,
+    /// Whether --listen shows people with a browser a page, where they look records up and see what the server sees of it: on, off,
+    /// or, as auto, where only this machine reaches it.
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto", num_args = 0..=1, default_missing_value = "on")]
+    page: PageArg,
     /// Name of a table, in the order of the folders; a folder's own name if not given.
     #[arg(long, value_name = "NAME")]
     name: Vec<String>,
@@ -152,6 +171,7 @@ pub(crate) fn check(args: &ServeArgs) -> Result<(), Box<dyn Error>> {
     tls_of(args)?;
     tokens(args)?;
     gateway(args)?;
+    shown(args)?;
     for (dir, source) in args.dirs.iter().zip(sources(args)?) {
         if source.is_none() {
             Snapshot::open(dir, Verify::Header)?;
@@ -196,6 +216,7 @@ async fn serve(
     backends: Backends,
 ) -> Result<(), Box<dyn Error>> {
     let (tls, tokens, gateway) = (tls_of(&args)?, tokens(&args)?, gateway(&args)?);
+    let page = shown(&args)?;
     let public = listen(&args.listen, "--listen").await?;
     let health = listen_health(args.listen_health.as_deref()).await?;
     let admin = match admin(&args)? {
@@ -211,6 +232,9 @@ async fn serve(
         cpu.threads(),
         cpu.level()
     );
+    if page.is_some() {
+        eprintln!("a page for browsers at {scheme}://{}/", public.local_addr()?);
+    }
     tell_health(health.as_ref())?;
     if let Some(admin) = &admin {
         let address = admin.local_addr()?;
@@ -275,7 +299,7 @@ async fn serve(
         }
         eprintln!("stopping: answering what is in flight");
     };
-    let listeners = Listeners { public, tls, tokens, gateway, uplink: None, health, admin };
+    let listeners = Listeners { public, tls, tokens, gateway, uplink: None, page, health, admin };
     hush_server::run(listeners, tables, config, shutdown).await?;
     load_error.map_or(Ok(()), |error| Err(error.into()))
 }
@@ -330,6 +354,20 @@ fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
         ));
     }
     args.tokens.as_deref().map(Tokens::open).transpose().map_err(|error| error.to_string())
+}
+
+/// The page, if there is to be one.
+fn shown(args: &ServeArgs) -> Result<Option<Arc<dyn Page>>, String> {
+    let page = match args.page {
+        PageArg::On => true,
+        PageArg::Auto => !others_reach(&args.listen),
+        PageArg::Off => false,
+    };
+    let page = page.then(|| page::page(threads(args.threads))).flatten();
+    if page.is_none() && args.page == PageArg::On {
+        return Err("this program has no page: 'make build' makes one that has".into());
+    }
+    Ok(page)
 }
 
 /// Whether others than this machine reach an address. One that is none is told by who listens there.

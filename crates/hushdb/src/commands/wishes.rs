@@ -110,23 +110,51 @@ pub(super) fn this_machine(
     again: bool,
     progress: &dyn Progress,
 ) -> Result<Arc<Machine>, Box<dyn Error>> {
-    let cpu = Cpu::new(threads)?;
-    let (model, level) = (hush_engine::cpu_model(), cpu.level().to_string());
-    let cached = cache_file(&format!("{model} {level} {threads}"));
-    let known = cached.as_deref().filter(|_| !again).and_then(|path| read_machine(path).ok());
-    let is_it = |machine: &Arc<Machine>| {
-        (&machine.name, &machine.level, machine.threads) == (&model, &level, threads)
-    };
-    if let Some(machine) = known.filter(is_it) {
+    let own = Own::new(threads)?;
+    if let Some(machine) = own.kept().filter(|_| !again) {
         return Ok(machine);
     }
-    progress.note(&format!("measuring {model}, {level}, {threads} threads: some 16 s, once"));
-    let machine = Machine::measure(&cpu, progress)?;
-    if let Some(path) = cached {
+    progress.note(&format!("measuring {}, {}, {threads} threads: some 16 s, once", own.model, own.level));
+    let machine = Machine::measure(&own.cpu, progress)?;
+    if let Some(path) = own.file() {
         // Another time it is measured again: no reason not to go on.
         let _ = save_machine(&machine, &path);
     }
     Ok(Arc::new(machine))
+}
+
+/// The profile of this machine with so many threads, if it has been measured.
+#[cfg(feature = "page")]
+pub(super) fn kept_machine(threads: usize) -> Option<Arc<Machine>> {
+    Own::new(threads).ok()?.kept()
+}
+
+/// This machine, with so many threads.
+struct Own {
+    cpu: Cpu,
+    model: String,
+    level: String,
+}
+
+impl Own {
+    fn new(threads: usize) -> Result<Self, Box<dyn Error>> {
+        let cpu = Cpu::new(threads)?;
+        let level = cpu.level().to_string();
+        Ok(Self { cpu, model: hush_engine::cpu_model(), level })
+    }
+
+    /// Where its profile is kept, if there is a place.
+    fn file(&self) -> Option<PathBuf> {
+        cache_file(&format!("{} {} {}", self.model, self.level, self.cpu.threads()))
+    }
+
+    fn kept(&self) -> Option<Arc<Machine>> {
+        let is_it = |machine: &Arc<Machine>| {
+            let (name, level, threads) = (&self.model, &self.level, self.cpu.threads());
+            (&machine.name, &machine.level, machine.threads) == (name, level, threads)
+        };
+        read_machine(&self.file()?).ok().filter(is_it)
+    }
 }
 
 /// Writes a profile, whole or not at all.

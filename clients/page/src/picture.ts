@@ -1,0 +1,57 @@
+/** Bytes as a picture: a dot a byte. */
+
+import { bytes, percent } from "./text.js";
+
+/** From 0 to 255, through the middle: colours that tell light from dark on any ground. */
+const COLOURS = [
+  [11, 29, 58],
+  [42, 127, 158],
+  [226, 246, 232],
+] as const;
+/** Dots of a row, by how many there are. */
+const WIDTHS = [16, 32, 64, 128, 256, 512];
+
+/** Draws `body`, of which there may be more, and says in words what there is to see. */
+export function draw(canvas: HTMLCanvasElement, body: Uint8Array, total: number): string {
+  // Twice as wide as high.
+  const width = WIDTHS.find((width) => (width * width) / 2 >= body.length) ?? WIDTHS[WIDTHS.length - 1]!;
+  canvas.width = width;
+  canvas.height = Math.max(1, Math.ceil(body.length / width));
+  const context = canvas.getContext("2d")!;
+  const image = context.createImageData(canvas.width, canvas.height);
+  body.forEach((byte, at) => image.data.set([...colour(byte), 255], 4 * at));
+  context.putImageData(image, 0, 0);
+  const part = body.length < total ? `the first ${bytes(body.length)} of ` : "";
+  const words = `${part}${bytes(total)}, a dot a byte; ${evenness(body)}`;
+  canvas.setAttribute("aria-label", `The request as a picture: ${words}`);
+  return words;
+}
+
+function colour(byte: number): [number, number, number] {
+  const place = (byte / 255) * (COLOURS.length - 1);
+  const from = Math.min(Math.floor(place), COLOURS.length - 2);
+  const [low, high] = [COLOURS[from]!, COLOURS[from + 1]!];
+  const mixed = (channel: 0 | 1 | 2) => low[channel] + (high[channel] - low[channel]) * (place - from);
+  return [mixed(0), mixed(1), mixed(2)];
+}
+
+/** How evenly bytes have all values: their entropy beside that of as many random ones. */
+function evenness(body: Uint8Array): string {
+  if (body.length === 0) return "no byte";
+  const counts = new Array<number>(256).fill(0);
+  for (const byte of body) counts[byte]! += 1;
+  const shares = counts.filter((count) => count > 0).map((count) => count / body.length);
+  const entropy = shares.reduce((sum, share) => sum - share * Math.log2(share), 0);
+  // Of n random bytes one finds less than 8 bits: about 255 / (2 n ln 2) less, if they are many.
+  const random = body.length < 2048 ? Math.min(8, Math.log2(body.length)) : 8 - 255 / (2 * body.length * Math.LN2);
+  const most = body.length < 2048 ? "at most " : "";
+  return `${entropy.toFixed(2)} bits of entropy a byte (as many random bytes have ${most}${random.toFixed(2)})`;
+}
+
+/** How many bytes two bodies have in common, at the same places. */
+export function alike(one: Uint8Array, other: Uint8Array): string {
+  const length = Math.min(one.length, other.length);
+  let same = 0;
+  for (let at = 0; at < length; at++) if (one[at] === other[at]) same += 1;
+  return percent(length === 0 ? 1 : same / length);
+}

@@ -1,0 +1,154 @@
+/** Tables that the records of one could have: bytes of a look-up against the server's time, as `hushdb plan --plot` draws them. */
+
+import { entry, make, row, the } from "./dom.js";
+import { bytes, count, time } from "./text.js";
+
+/** An offer of the planner (`hushdb plan --json`). */
+interface Offer {
+  protocol: string;
+  preset: string;
+  bytes_up: number;
+  bytes_down: number;
+  setup_bytes_up: number;
+  setup_bytes_down: number;
+  server_bytes: number;
+  seconds: number;
+  queries_per_second: number;
+  linkable: string;
+  options: string;
+}
+
+interface Plan {
+  machine: { name: string; threads: number; is_this: boolean };
+  lookups: number;
+  table: Offer;
+  offers: Offer[];
+}
+
+const SIZE = { height: 400, left: 64, right: 16, top: 16, bottom: 52 };
+/** Widths that it is drawn for. */
+const WIDTHS = [300, 1000] as const;
+/** A tick of an axis takes so much of it. */
+const TICK = { width: 90, height: 50 };
+/** Radii of dots, of the least memory and of the most. */
+const RADII = [4, 14] as const;
+/** Told apart by those who tell few colours apart too (after Okabe and Ito, and Tol). */
+const COLOURS = [
+  "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
+  "#643ca0", "#787878", "#996633", "#bbcc33", "#882255", "#44aa99",
+];
+
+/** Draws the dots anew, where there are any. */
+let drawn = () => {};
+new ResizeObserver(() => drawn()).observe(the("plot"));
+
+/** Draws the plan of a table, and shows it. Does neither if the server has none, or `isWanted` no more. */
+export async function showPlan(table: string, token: string | undefined, isWanted: () => boolean): Promise<void> {
+  const headers: HeadersInit = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const response = await fetch(new URL(`../v1/tables/${encodeURIComponent(table)}/plan`, import.meta.url), { headers });
+  if (!response.ok) return;
+  const plan = (await response.json()) as Plan;
+  if (!isWanted()) return;
+  // Shown first: it is drawn as wide as it is.
+  the("plan").hidden = false;
+  const protocols = [...new Set([...plan.offers, plan.table].map(({ protocol }) => protocol))];
+  const colour = (protocol: string) => COLOURS[protocols.indexOf(protocol) % COLOURS.length]!;
+  const { machine, lookups } = plan;
+  const where = machine.is_this ? "of this machine" : `of a ${machine.name}: 'hushdb plan' measures this machine`;
+  the("plan-help").textContent =
+    `As far as the description of the table tells, its ${count(plan.offers.length)} best forms: further left a look-up sends and ` +
+    `receives fewer bytes (with a share of what is sent once, of ${lookups} look-ups), further down it takes the server less time ` +
+    `(${where}, ${machine.threads} threads); a larger dot takes more memory. The ring is this table as it is.`;
+  drawn = () => drawDots(plan, colour);
+  drawn();
+  const ring = make("li", {}, make("i", { className: "ring" }), `this table: ${plan.table.protocol}`);
+  the("plot-legend").replaceChildren(...protocols.map((name) => entry(colour(name), name)), ring);
+  const rows = [...plan.offers].sort((a, b) => a.seconds - b.seconds).map((offer) => line(offer, "", offer.protocol));
+  the("offers").replaceChildren(line(plan.table, "own", `this table: ${plan.table.protocol}`), ...rows);
+}
+
+function line(offer: Offer, className: string, name: string): HTMLTableRowElement {
+  const once = offer.setup_bytes_up + offer.setup_bytes_down;
+  const linked = offer.linkable === "lookups" ? " and links a client's look-ups" : "";
+  const cells = [
+    bytes(offer.bytes_up),
+    bytes(offer.bytes_down),
+    once === 0 ? "nothing" : bytes(once) + linked,
+    time(offer.seconds),
+    offer.queries_per_second.toPrecision(3),
+    bytes(offer.server_bytes),
+    make("code", {}, offer.options),
+  ];
+  return row(name, cells, className);
+}
+
+function drawDots({ offers, table, lookups }: Plan, colour: (protocol: string) => string): void {
+  const all = [...offers, table];
+  const sent = (offer: Offer) =>
+    offer.bytes_up + offer.bytes_down + (offer.setup_bytes_up + offer.setup_bytes_down) / lookups;
+  const plot = the<SVGSVGElement>("plot");
+  const width = Math.min(Math.max(plot.clientWidth, WIDTHS[0]), WIDTHS[1]);
+  const right = width - SIZE.right;
+  const bottom = SIZE.height - SIZE.bottom;
+  const x = scale(all.map(sent), 2, SIZE.left, right, TICK.width);
+  const y = scale(all.map(({ seconds }) => seconds), 10, bottom, SIZE.top, TICK.height);
+  const memory = all.map(({ server_bytes }) => Math.log(server_bytes));
+  const [least, most] = [Math.min(...memory), Math.max(...memory)];
+  const radius = ({ server_bytes }: Offer) =>
+    RADII[0] + ((RADII[1] - RADII[0]) * (Math.log(server_bytes) - least)) / Math.max(most - least, 1);
+
+  plot.setAttribute("viewBox", `0 0 ${width} ${SIZE.height}`);
+  plot.replaceChildren();
+  for (const at of x.ticks) {
+    plot.append(svg("line", { x1: x.at(at), x2: x.at(at), y1: SIZE.top, y2: bottom, class: "grid" }));
+    plot.append(label(bytes(at), x.at(at), bottom + 18, "middle"));
+  }
+  for (const at of y.ticks) {
+    plot.append(svg("line", { x1: SIZE.left, x2: right, y1: y.at(at), y2: y.at(at), class: "grid" }));
+    plot.append(label(time(at), SIZE.left - 8, y.at(at) + 4, "end"));
+  }
+  plot.append(label("bytes of a look-up", (SIZE.left + right) / 2, SIZE.height - 10, "middle"));
+  // The largest first, so that none hides another.
+  for (const offer of [...offers].sort((a, b) => b.server_bytes - a.server_bytes)) {
+    const dot = svg("circle", { cx: x.at(sent(offer)), cy: y.at(offer.seconds), r: radius(offer), fill: colour(offer.protocol), class: "dot" });
+    const title = svg("title", {});
+    title.textContent = `${offer.protocol}, ${offer.preset}: ${bytes(sent(offer))}, ${time(offer.seconds)}, ${bytes(offer.server_bytes)}`;
+    dot.append(title);
+    plot.append(dot);
+  }
+  plot.append(svg("circle", { cx: x.at(sent(table)), cy: y.at(table.seconds), r: radius(table) + 4, class: "own" }));
+  const best = Math.min(...offers.map(sent));
+  plot.setAttribute(
+    "aria-label",
+    `${offers.length} tables. This one: ${table.protocol}, ${bytes(sent(table))} a look-up and ${time(table.seconds)} of the server. ` +
+      `They go down to ${bytes(best)}, and to ${time(Math.min(...offers.map(({ seconds }) => seconds)))}. All are in the table below.`,
+  );
+}
+
+interface Scale {
+  at(value: number): number;
+  ticks: number[];
+}
+
+/** A logarithmic scale with ticks at powers of `base`, no closer than `tick`. */
+function scale(values: number[], base: number, from: number, to: number, tick: number): Scale {
+  const log = (value: number) => Math.log(value) / Math.log(base);
+  const room = 0.1 * Math.max(log(Math.max(...values)) - log(Math.min(...values)), 1);
+  const [low, high] = [log(Math.min(...values)) - room, log(Math.max(...values)) + room];
+  const step = Math.max(1, Math.ceil(((high - low) * tick) / Math.abs(to - from)));
+  const ticks = [];
+  for (let power = Math.ceil(low / step) * step; power <= high; power += step) ticks.push(base ** power);
+  return { at: (value) => from + ((to - from) * (log(value) - low)) / (high - low), ticks };
+}
+
+function label(text: string, x: number, y: number, anchor: string): SVGElement {
+  const element = svg("text", { x, y, "text-anchor": anchor });
+  element.textContent = text;
+  return element;
+}
+
+function svg(tag: string, attributes: Record<string, string | number>): SVGElement {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  return element;
+}

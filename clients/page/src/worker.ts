@@ -1,0 +1,87 @@
+/** Looks records up, in a thread of its own: a hint of many MB takes a while to check, and the page goes on meanwhile. */
+
+import { connect, HushError, type Server, type Stats, type Table } from "./client/index.js";
+import type { Exchange, LookUp, Opened, Phases, Question, Reply } from "./messages.js";
+
+/** Bytes of a body that are shown at most. */
+const MOST_SHOWN = 1 << 18;
+
+declare function postMessage(reply: Reply): void;
+
+let server: Server | undefined;
+let table: Table | undefined;
+let exchanges: Exchange[] = [];
+/** Questions are answered one after the other. */
+let turn: Promise<unknown> = Promise.resolve();
+
+addEventListener("message", ({ data }: MessageEvent<Question>) => {
+  turn = turn.then(() => answer(data));
+});
+
+async function answer(question: Question): Promise<void> {
+  const { id } = question;
+  try {
+    postMessage({ id, result: await result(question) });
+  } catch (error) {
+    const { code, message } = error instanceof HushError ? error : { code: "internal" as const, message: String(error) };
+    postMessage({ id, failure: { code, message } });
+  }
+}
+
+async function result(question: Question) {
+  switch (question.kind) {
+    case "connect":
+      server?.close();
+      // The page is at the root of the server, whatever is before that in the URL.
+      server = await connect(new URL("../", import.meta.url), {
+        ...(question.token === undefined ? {} : { token: question.token }),
+        onProgress: (progress) => postMessage({ progress }),
+        fetch: seen,
+        // Somebody waits, and can ask again.
+        attempts: 2,
+      });
+      return server.tables;
+    case "open":
+      return open(question.table);
+    case "lookUp":
+      return lookUp(question.key);
+  }
+}
+
+async function open(name: string): Promise<Opened> {
+  table?.close();
+  table = undefined;
+  table = await server!.open(name);
+  return { facts: table.facts, phases: table.stats.seconds };
+}
+
+async function lookUp(key: string | bigint): Promise<LookUp> {
+  const asked = table!;
+  const before = asked.stats.seconds;
+  exchanges = [];
+  const value = await asked.get(key);
+  return {
+    value: value && Uint8Array.from(value),
+    fields: value && value.fields(),
+    exchanges,
+    phases: since(before, asked.stats.seconds),
+    facts: asked.facts,
+  };
+}
+
+function since(before: Phases, after: Stats["seconds"]): Phases {
+  const names = Object.keys(after) as (keyof Phases)[];
+  return Object.fromEntries(names.map((name) => [name, after[name] - before[name]])) as unknown as Phases;
+}
+
+/** `fetch`, which notes what goes to the server. */
+async function seen(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
+  const body: Uint8Array = init.body instanceof Uint8Array ? init.body : new Uint8Array();
+  const { pathname } = new URL(String(input));
+  const noted = { sent: body.slice(0, MOST_SHOWN), sentBytes: body.length, method: init.method ?? "GET", path: pathname };
+  const started = performance.now();
+  const response = await fetch(input, init);
+  const receivedBytes = Number(response.headers.get("content-length") ?? 0);
+  exchanges.push({ ...noted, status: response.status, receivedBytes, ms: performance.now() - started });
+  return response;
+}

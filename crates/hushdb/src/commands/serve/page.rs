@@ -1,0 +1,89 @@
+//! The page: its files are in the program, and it shows what else the records of a table could be.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use hush_engine::Served;
+use hush_server::Page;
+
+include!(concat!(env!("OUT_DIR"), "/page.rs"));
+
+/// Files, and lists of tables.
+struct Embedded {
+    threads: usize,
+    /// The last list for each table: it is worked out once, whoever asks how often. Held meanwhile, so that one is at a time.
+    plans: Mutex<HashMap<String, Plan>>,
+}
+
+/// The list of an epoch.
+struct Plan {
+    epoch: [u8; 32],
+    json: Vec<u8>,
+}
+
+/// The page of a server with so many threads.
+pub(super) fn page(threads: usize) -> Option<Arc<dyn Page>> {
+    Some(Arc::new(Embedded { threads, plans: Mutex::default() }))
+}
+
+impl Page for Embedded {
+    fn file(&self, path: &str) -> Option<&'static [u8]> {
+        FILES.iter().find(|(own, _)| *own == path).map(|(_, bytes)| *bytes)
+    }
+
+    fn plan(&self, table: &str, served: &Served) -> Result<Vec<u8>, String> {
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        match plans.get(table) {
+            Some(plan) if plan.epoch == served.epoch => Ok(plan.json.clone()),
+            _ => {
+                let json = planned(served, self.threads)?;
+                plans.insert(table.to_owned(), Plan { epoch: served.epoch, json: json.clone() });
+                Ok(json)
+            }
+        }
+    }
+}
+
+/// What `hushdb plan` would list for the records of a table, as far as its public description tells, and the table itself.
+#[cfg(feature = "ingest")]
+fn planned(served: &Served, threads: usize) -> Result<Vec<u8>, String> {
+    use hush_engine::{
+        Silent,
+        builder::BuildOptions,
+        planner::{self, Machine, Offer, Records, Wishes, undominated},
+    };
+    use hush_protocol::descriptor::Descriptor;
+    use serde_json::{Value, json};
+
+    use crate::commands::wishes;
+
+    let descriptor = Descriptor::from_json(&served.descriptor_json).map_err(|error| error.to_string())?;
+    let kept = wishes::kept_machine(threads);
+    let machine = kept.as_deref().unwrap_or(Machine::reference());
+    let mut wanted = Wishes::default();
+    wanted.budgets.linkable = true;
+    let records = Records::of(&descriptor).map_err(|error| error.to_string())?;
+    let offers = planner::offers(&records, &BuildOptions::default(), &wanted, machine, &Silent)
+        .map_err(|error| error.to_string())?;
+    let own = Offer::of(&descriptor, machine, wanted.clients).map_err(|error| error.to_string())?;
+    let shown = |offer: &Offer| {
+        let mut value = json!(offer);
+        value["options"] = offer.options().into();
+        value
+    };
+    let document = json!({
+        "machine": { "name": machine.name, "threads": machine.threads, "is_this": kept.is_some() },
+        "lookups": wanted.clients.lookups,
+        "table": shown(&own),
+        "offers": undominated(&offers).iter().map(shown).collect::<Vec<Value>>(),
+    });
+    Ok(document.to_string().into_bytes())
+}
+
+/// A program that builds no tables has no list of them.
+#[cfg(not(feature = "ingest"))]
+fn planned(_: &Served, _: usize) -> Result<Vec<u8>, String> {
+    Err("this program plans no tables".into())
+}
