@@ -31,6 +31,12 @@ pub enum EngineError {
     /// The engine failed; no query is to blame.
     #[error("the engine failed: {0}")]
     Internal(String),
+    /// A part of the table that is elsewhere does not answer; it may again.
+    #[error("a part of the table does not answer: {reason}")]
+    Unavailable {
+        /// Which, and why.
+        reason: String,
+    },
     /// The table's GPU has failed for good: nothing is answered until the process is started again.
     #[error("the table's GPU has failed, and does nothing until this program is started again: {reason}")]
     Lost {

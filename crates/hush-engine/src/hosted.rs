@@ -116,12 +116,12 @@ pub fn host_batch(params: &TableParams) -> usize {
 /// A table as it is stored.
 pub(crate) struct Stored {
     snapshot: Snapshot,
-    descriptor: Descriptor,
-    params: TableParams,
+    pub(crate) descriptor: Descriptor,
+    pub(crate) params: TableParams,
 }
 
 impl Stored {
-    fn open(dir: &Path, verify: Verify, verified: &mut Verified) -> Result<Self, OpenError> {
+    pub(crate) fn open(dir: &Path, verify: Verify, verified: &mut Verified) -> Result<Self, OpenError> {
         let snapshot = Snapshot::open_after(dir, verify, verified)?;
         let descriptor = snapshot.header().descriptor.clone();
         descriptor.check()?;
@@ -152,7 +152,7 @@ pub(crate) fn host<B: Hosting>(
 
 impl Stored {
     /// What a server is told.
-    fn served(&mut self, place: Place, max_batch: usize) -> Result<Served, OpenError> {
+    pub(crate) fn served(&mut self, place: Place, max_batch: usize) -> Result<Served, OpenError> {
         let mut blobs = Vec::new();
         if let Some(compression) = &self.descriptor.compression {
             let file = Arc::new(self.snapshot.take(DICTIONARY_FILE)?.into_file());
@@ -182,7 +182,7 @@ impl Stored {
     }
 
     /// Takes the files of every segment out that a backend reads, and reads them into memory if they are scanned there.
-    fn files(&mut self, place: Place) -> Result<Vec<Files>, OpenError> {
+    pub(crate) fn files(&mut self, place: Place) -> Result<Vec<Files>, OpenError> {
         let specs: Vec<_> = self.params.segments().iter().map(SegmentParams::files).collect();
         let mut all = Vec::new();
         for (segment, specs) in specs.iter().enumerate() {
@@ -201,7 +201,7 @@ impl Stored {
 }
 
 /// The files of a segment, by their names.
-type Files = Vec<(&'static str, DbBytes)>;
+pub(crate) type Files = Vec<(&'static str, DbBytes)>;
 
 /// Hosts a table of whichever page.
 struct Host<B> {

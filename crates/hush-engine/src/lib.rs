@@ -3,7 +3,7 @@
 //!
 //! * [`Backends`]: what computes. * `Job`: a file of records to a table. * `builder`: records to snapshot, `planner`: which
 //!   (feature `ingest`).
-//! * [`open`]: snapshot to [`Engine`]. * [`engine`]: what a server needs.
+//! * [`open`]: snapshot to [`Engine`]. * [`engine`]: what a server needs. * [`parts`]: a table whose parts are elsewhere.
 //!
 #![cfg_attr(
     feature = "ingest",
@@ -63,6 +63,7 @@ mod machine;
 mod memory_plan;
 #[cfg(feature = "ingest")]
 mod mirror;
+pub mod parts;
 mod place;
 #[cfg(feature = "ingest")]
 pub mod planner;

@@ -12,15 +12,17 @@ pub enum Place {
     Cpu,
     /// The GPU of this number, or the emulator of one.
     Gpu(usize),
+    /// In parts, which are elsewhere.
+    Parts,
 }
 
 impl Place {
     /// Batches of a table that are worth answering at once. The CPU has enough to do with one; while a GPU computes one, the host
-    /// reads the queries of another, or packs its answers.
+    /// reads the queries of another, or packs its answers; while parts scan one, another is finished.
     pub fn batches_in_flight(self) -> usize {
         match self {
             Self::Cpu => 1,
-            Self::Gpu(_) => 2,
+            Self::Gpu(_) | Self::Parts => 2,
         }
     }
 }
@@ -31,6 +33,7 @@ impl fmt::Display for Place {
             Self::Cpu => f.write_str("cpu"),
             Self::Gpu(0) => f.write_str("cuda"),
             Self::Gpu(number) => write!(f, "cuda:{number}"),
+            Self::Parts => f.write_str("parts"),
         }
     }
 }

@@ -56,6 +56,11 @@ pub enum ProtocolError {
         /// What came.
         actual: usize,
     },
+    /// What came of the parts of a table is not all of it, each once.
+    #[error(
+        "the parts that were scanned are not the table: they are of another epoch, or shared out otherwise"
+    )]
+    Partials,
     /// The index is not in the table.
     #[error("index {index} is not in the table, which has the records 0 to {last}")]
     IndexOutOfRange {

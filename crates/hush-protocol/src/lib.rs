@@ -29,6 +29,7 @@ pub mod facts;
 pub mod fields;
 pub mod frodo;
 pub mod hosted;
+pub mod hosted_parts;
 pub mod hybrid;
 pub mod keyword;
 pub mod layout;

@@ -80,6 +80,8 @@ pub(crate) enum AnswerError {
     },
     /// The engine failed; the log says how.
     Internal,
+    /// A part of the table does not answer now; the log says which.
+    PartUnavailable,
     /// The table's GPU has failed for good.
     DeviceLost,
 }
@@ -248,6 +250,15 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job
                     EngineError::Lost { reason } => {
                         server.tell_lost(reason);
                         AnswerError::DeviceLost
+                    }
+                    EngineError::Unavailable { reason } => {
+                        tracing::warn!(
+                            table = table.name,
+                            batch = batch.len(),
+                            reason,
+                            "a part does not answer"
+                        );
+                        AnswerError::PartUnavailable
                     }
                     error => {
                         tracing::error!(table = table.name, batch = batch.len(), %error, "scan failed");

@@ -50,6 +50,7 @@ pub(crate) enum Code {
     Throttled,
     Warming,
     Overloaded,
+    PartUnavailable,
     DeviceLost,
     TableFailed,
     Refused,
@@ -87,6 +88,7 @@ impl Code {
             Code::Throttled => (S::TOO_MANY_REQUESTS, "throttled", "Too many requests"),
             Code::Warming => (S::SERVICE_UNAVAILABLE, "warming", "Still loading"),
             Code::Overloaded => (S::SERVICE_UNAVAILABLE, "overloaded", "Overloaded"),
+            Code::PartUnavailable => (S::SERVICE_UNAVAILABLE, "part_unavailable", "A part does not answer"),
             Code::DeviceLost => (S::SERVICE_UNAVAILABLE, "device_lost", "Device is lost"),
             Code::TableFailed => (S::SERVICE_UNAVAILABLE, "table_failed", "Table failed to load"),
             Code::Refused => (S::CONFLICT, "refused", "Cannot be done"),
@@ -283,6 +285,10 @@ impl Problem {
                 Problem::new(Code::InvalidRequest, format!("query {index}: {reason}"))
             }
             AnswerError::Internal => Problem::internal(),
+            AnswerError::PartUnavailable => {
+                let detail = "a part of the table does not answer: it is being started again";
+                Problem::new(Code::PartUnavailable, detail).retry_in(Duration::from_secs(1))
+            }
             AnswerError::DeviceLost => Problem::device_lost(),
         }
     }

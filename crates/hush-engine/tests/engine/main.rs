@@ -11,6 +11,7 @@ mod compressed;
 mod hint_files;
 mod hostile;
 mod jobs;
+mod parts;
 mod resume;
 mod shapes;
 mod tiers;

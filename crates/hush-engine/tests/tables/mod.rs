@@ -212,7 +212,11 @@ impl Folder {
 
     /// Look-ups of some records of the table that `engine` serves; beyond the last one, of keys that it does not have.
     pub(crate) fn asked(&self, engine: &dyn Engine, indices: Vec<usize>) -> Asked<'_> {
-        let client = client(engine);
+        self.asked_by(client(engine), indices)
+    }
+
+    /// The same of a client.
+    pub(crate) fn asked_by(&self, client: Client, indices: Vec<usize>) -> Asked<'_> {
         let asked = indices.iter().map(|&index| client.query(&self.look_up(index)).unwrap());
         let (queries, pending) = asked.unzip();
         Asked { folder: self, client, indices, queries, pending }
@@ -239,6 +243,11 @@ fn key(index: usize) -> Vec<u8> {
 
 /// A client of an engine.
 pub(crate) fn client(engine: &dyn Engine) -> Client {
+    client_with(engine, &[1; 32])
+}
+
+/// The same, whose keys come from this seed.
+pub(crate) fn client_with(engine: &dyn Engine, seed: &[u8; 32]) -> Client {
     let served = engine.served();
     let hints = served.blobs.iter().map(|blob| {
         let mut bytes = vec![0; blob.bytes as usize];
@@ -248,7 +257,7 @@ pub(crate) fn client(engine: &dyn Engine) -> Client {
     let descriptor = Descriptor::from_json(&served.descriptor_json).unwrap();
     let acceptance = Acceptance::of_weak(&descriptor.preset);
     let mut client = Client::new(descriptor, hints, &acceptance).unwrap();
-    client.use_keys(&[1; 32]).unwrap();
+    client.use_keys(seed).unwrap();
     client
 }
 

@@ -8,7 +8,7 @@ use prost::Message;
 
 use crate::{
     client::{Client, request},
-    engine::{MAX_BATCH, NO_MEMORY, PANICS, REFUSED, SHORT_ANSWER, query, special},
+    engine::{MAX_BATCH, NO_MEMORY, PANICS, PART_GONE, REFUSED, SHORT_ANSWER, query, special},
     harness::{EPOCH, TestServer, config},
 };
 
@@ -244,6 +244,19 @@ fn a_batch_without_memory_fails_alone() {
     let body = request(EPOCH, &[query(1), special(NO_MEMORY)]).encode_to_vec();
     let problem = client.post_query(&body).problem(500, "internal");
     assert_eq!(problem["detail"], "the server's log has the cause");
+    assert_eq!(client.get("/readyz").status, 200);
+    client.ask(EPOCH, &[query(1)]);
+}
+
+#[test]
+fn a_part_that_does_not_answer_may_again() {
+    let (server, _engine) = TestServer::with_engine(config());
+    let mut client = server.client();
+    let body = request(EPOCH, &[query(1), special(PART_GONE)]).encode_to_vec();
+    let response = client.post_query(&body);
+    assert_eq!(response.header("retry-after"), Some("1"));
+    let problem = response.problem(503, "part_unavailable");
+    assert!(!problem["detail"].as_str().unwrap().contains("process"), "{problem}");
     assert_eq!(client.get("/readyz").status, 200);
     client.ask(EPOCH, &[query(1)]);
 }

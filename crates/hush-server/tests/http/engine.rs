@@ -19,6 +19,8 @@ pub(crate) const REFUSED: u8 = 0xfe;
 pub(crate) const PANICS: u8 = 0xff;
 pub(crate) const SHORT_ANSWER: u8 = 0xfd;
 pub(crate) const NO_MEMORY: u8 = 0xfc;
+/// First byte of a query for which a part of the table does not answer.
+pub(crate) const PART_GONE: u8 = 0xfb;
 
 pub(crate) struct SumEngine {
     served: Served,
@@ -193,6 +195,9 @@ impl Engine for SumEngine {
             return Err(EngineError::Query { index, reason: "a coefficient is too large".into() });
         }
         self.check()?;
+        if queries.iter().any(|query| query.first[0] == PART_GONE) {
+            return Err(EngineError::Unavailable { reason: "part 1: its process is gone".into() });
+        }
         if queries.iter().any(|query| query.first[0] == NO_MEMORY) {
             return Err(EngineError::Internal("1000 bytes of device memory are needed, 10 are free".into()));
         }

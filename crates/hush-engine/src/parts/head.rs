@@ -1,0 +1,183 @@
+//! The engine of a table whose parts are elsewhere: hands a batch to all of them, and finishes.
+
+use std::{path::Path, sync::Arc};
+
+use hush_cpu::Cpu;
+use hush_ops::OpsError;
+use hush_protocol::{
+    ProtocolError, descriptor::Descriptor, hosted_parts::HostPartial, hosted_parts::HostedHead, page::Page,
+    registry::Visitor, wire::Query,
+};
+use hush_store::snapshot::{Verified, Verify};
+use prost::{Message, bytes::Bytes};
+
+use super::{
+    Workers,
+    message::{Batch, Keys, Reply, Said},
+};
+use crate::{
+    ClientKeys, Engine, EngineError, OpenError, Place, Served,
+    hosted::{Files, Stored, host_batch},
+    place::Hosting,
+};
+
+/// How often a batch is handed to the parts: the second time with the keys that one of them does not have.
+const ATTEMPTS: usize = 2;
+
+/// Opens the head of the table whose snapshot is in `dir`, and whose parts `workers` reaches. What the parts scan is not read, unless all
+/// is to be verified.
+///
+/// # Errors
+/// [`OpenError`] names the file and the reason.
+pub fn open_head(
+    dir: &Path,
+    verify: Verify,
+    workers: Arc<dyn Workers>,
+    cpu: Arc<Cpu>,
+) -> Result<Arc<dyn Engine>, OpenError> {
+    let mut stored = Stored::open(dir, verify, &mut Verified::default())?;
+    let max_batch = host_batch(&stored.params);
+    let served = stored.served(Place::Parts, max_batch)?;
+    let files = stored.files(Place::Parts)?;
+    let Stored { descriptor, .. } = stored;
+    descriptor.protocol.visit(Open { backend: cpu, descriptor, served, workers, files })
+}
+
+struct Open<B> {
+    backend: Arc<B>,
+    descriptor: Descriptor,
+    served: Served,
+    workers: Arc<dyn Workers>,
+    /// Of every segment.
+    files: Vec<Files>,
+}
+
+impl<B: Hosting> Visitor for Open<B>
+where
+    B::Keys: Send + Sync + 'static,
+{
+    type Output = Result<Arc<dyn Engine>, OpenError>;
+
+    fn visit<P: Page>(self) -> Self::Output {
+        let Self { backend, descriptor, served, workers, files } = self;
+        let head = HostedHead::<P, B>::open(backend, descriptor.tables::<P>()?, &files)?;
+        Ok(Arc::new(Head { head, served, workers }))
+    }
+}
+
+struct Head<P: Page, B: Hosting> {
+    head: HostedHead<P, B>,
+    served: Served,
+    workers: Arc<dyn Workers>,
+}
+
+/// Keys as the head has them: ready, and as they were uploaded, for parts that do not have them.
+struct HeadKeys<K> {
+    opened: K,
+    body: Bytes,
+}
+
+/// Why a batch is not answered: what comes of the pages, or of the parts.
+struct Failure(EngineError);
+
+impl From<ProtocolError> for Failure {
+    fn from(error: ProtocolError) -> Self {
+        Self(match error {
+            ProtocolError::Query { index, source } => {
+                EngineError::Query { index, reason: source.to_string() }
+            }
+            error => EngineError::Internal(error.to_string()),
+        })
+    }
+}
+
+impl<P: Page, B: Hosting> Engine for Head<P, B>
+where
+    B::Keys: Send + Sync + 'static,
+{
+    fn served(&self) -> &Served {
+        &self.served
+    }
+
+    fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
+        let opened = self.head.open_keys(body).map_err(|error| match error {
+            ProtocolError::Ops(error @ OpsError::Backend { .. }) => EngineError::Internal(error.to_string()),
+            error => EngineError::Keys { reason: error.to_string() },
+        })?;
+        let keys = HeadKeys { opened, body: Bytes::copy_from_slice(body) };
+        Ok(ClientKeys { place: Place::Parts, keys: Arc::new(keys) })
+    }
+
+    fn answer(&self, queries: &[Query], keys: &[Option<ClientKeys>]) -> Result<Vec<Vec<u8>>, EngineError> {
+        let keys = self.keys(keys)?;
+        let opened: Vec<&B::Keys> = keys.iter().map(|keys| &keys.opened).collect();
+        let answers = self.head.answer(queries, &opened, || self.scan(queries, &keys).map_err(Failure));
+        answers.map_err(|Failure(error)| error)
+    }
+}
+
+impl<P: Page, B: Hosting> Head<P, B>
+where
+    B::Keys: Send + Sync + 'static,
+{
+    fn keys<'k>(&self, keys: &'k [Option<ClientKeys>]) -> Result<Vec<&'k HeadKeys<B::Keys>>, EngineError> {
+        if self.served.keys.is_none() {
+            return Ok(Vec::new());
+        }
+        let no_keys = |index| EngineError::Query { index, reason: "it comes without evaluation keys".into() };
+        let own = keys.iter().enumerate().map(|(index, keys)| {
+            keys.as_ref().and_then(|keys| keys.keys.downcast_ref()).ok_or_else(|| no_keys(index))
+        });
+        own.collect()
+    }
+
+    /// What all parts contribute.
+    fn scan(
+        &self,
+        queries: &[Query],
+        keys: &[&HeadKeys<B::Keys>],
+    ) -> Result<Vec<(usize, HostPartial)>, EngineError> {
+        let mut batch =
+            Batch { epoch: self.served.epoch.to_vec().into(), queries: queries.to_vec(), keys: Vec::new() };
+        for _ in 0..ATTEMPTS {
+            let replies = self.workers.scan(batch.encode_to_vec());
+            let replies = replies.map_err(|error| EngineError::Unavailable { reason: error.to_string() })?;
+            let (mut partials, mut missing) = (Vec::new(), Vec::new());
+            for (part, reply) in replies.into_iter().enumerate() {
+                match said(part, reply)? {
+                    Said::Scanned(scanned) => {
+                        partials.extend(scanned.partials.iter().map(|contribution| contribution.partial()));
+                    }
+                    Said::Missing(keys) => missing.extend(keys.ids),
+                    Said::Refused(query) => {
+                        let (index, reason) = (query.index as usize, query.reason);
+                        return Err(EngineError::Query { index, reason });
+                    }
+                    Said::Failed(reason) => return Err(failed(part, &reason)),
+                }
+            }
+            if missing.is_empty() {
+                return Ok(partials);
+            }
+            // All that are named: a part that has some may have dropped them by then.
+            let mut named: Vec<Keys> = queries
+                .iter()
+                .zip(keys)
+                .map(|(query, keys)| Keys { id: query.key_id.clone(), body: keys.body.clone() })
+                .collect();
+            named.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+            named.dedup_by(|a, b| a.id == b.id);
+            batch.keys = named;
+        }
+        Err(EngineError::Internal("a part does not take the keys that it asks for".into()))
+    }
+}
+
+fn said(part: usize, reply: Vec<u8>) -> Result<Said, EngineError> {
+    let reply = Reply::decode(Bytes::from(reply)).map_err(|error| failed(part, &error.to_string()))?;
+    reply.said.ok_or_else(|| failed(part, "it says nothing"))
+}
+
+fn failed(part: usize, reason: &str) -> EngineError {
+    EngineError::Internal(format!("part {part}: {reason}"))
+}

@@ -1,0 +1,109 @@
+//! What a part is told, and says. Neither goes to clients.
+
+use hush_protocol::{hosted_parts::HostPartial, page::Partial, wire::Query};
+use prost::{Message, Oneof, bytes::Bytes};
+
+/// A batch of queries.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Batch {
+    /// Of the table.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub(super) epoch: Bytes,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) queries: Vec<Query>,
+    /// Evaluation keys that a part said it does not have.
+    #[prost(message, repeated, tag = "3")]
+    pub(super) keys: Vec<Keys>,
+}
+
+/// Evaluation keys of a client.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Keys {
+    /// What queries name them by.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub(super) id: Bytes,
+    /// As they were uploaded.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub(super) body: Bytes,
+}
+
+/// What a part says.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Reply {
+    #[prost(oneof = "Said", tags = "1, 2, 3, 4")]
+    pub(super) said: Option<Said>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+pub(super) enum Said {
+    #[prost(message, tag = "1")]
+    Scanned(Scanned),
+    /// It has not all keys: they are to come with the batch.
+    #[prost(message, tag = "2")]
+    Missing(Missing),
+    #[prost(message, tag = "3")]
+    Refused(Refused),
+    /// Why it has failed.
+    #[prost(string, tag = "4")]
+    Failed(String),
+}
+
+/// What it contributes.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Scanned {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) partials: Vec<Contribution>,
+}
+
+/// The names of keys.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Missing {
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    pub(super) ids: Vec<Bytes>,
+}
+
+/// A query that is none of the table.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Refused {
+    #[prost(uint64, tag = "1")]
+    pub(super) index: u64,
+    #[prost(string, tag = "2")]
+    pub(super) reason: String,
+}
+
+/// What it contributes to a segment.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Contribution {
+    #[prost(uint64, tag = "1")]
+    pub(super) segment: u64,
+    #[prost(uint64, tag = "2")]
+    pub(super) start: u64,
+    #[prost(uint64, tag = "3")]
+    pub(super) end: u64,
+    /// Words, little-endian.
+    #[prost(bytes = "bytes", repeated, tag = "4")]
+    pub(super) words: Vec<Bytes>,
+}
+
+impl Contribution {
+    pub(super) fn new(segment: usize, partial: &HostPartial) -> Self {
+        let bytes = |words: &Vec<u32>| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        Self {
+            segment: segment as u64,
+            start: partial.units.start as u64,
+            end: partial.units.end as u64,
+            words: partial.words.iter().map(|words| bytes(words).into()).collect(),
+        }
+    }
+
+    /// The number of the segment, and the partial.
+    pub(super) fn partial(&self) -> (usize, HostPartial) {
+        let words = |bytes: &Bytes| {
+            let words =
+                bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+            words.collect()
+        };
+        let units = self.start as usize..self.end as usize;
+        (self.segment as usize, Partial { units, words: self.words.iter().map(words).collect() })
+    }
+}

@@ -1,0 +1,41 @@
+//! A table whose parts are in other processes: on other machines, or other devices of one.
+//!
+//! | file | what |
+//! |------|------|
+//! | `message.rs` | what a part is told, and says |
+//! | `part.rs` | one part: a batch in, what it contributes out |
+//! | `head.rs` | the engine of the table: hands a batch to all parts, and finishes |
+//!
+//! Who carries messages to parts and back is none of this crate's concern ([`Workers`]): it starts them, knows which of several has
+//! a part, and asks another one if one is gone. Messages are read by the same version of the program alone. A table's epoch is in
+//! each, so that what comes of a part of another one is refused.
+
+mod head;
+mod message;
+mod part;
+
+pub use head::open_head;
+pub use hush_protocol::hosted_parts::Share;
+pub use part::{PartEngine, open_part};
+
+use thiserror::Error;
+
+/// A part that does not answer.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("part {part}: {reason}")]
+pub struct Unavailable {
+    /// Which.
+    pub part: usize,
+    /// Why.
+    pub reason: String,
+}
+
+/// Whoever carries a batch to the parts of a table.
+pub trait Workers: Send + Sync {
+    /// What [`PartEngine::scan`] of every part says to `batch`, in order; several calls may be under way at once. Blocks until all
+    /// have said it.
+    ///
+    /// # Errors
+    /// [`Unavailable`] if nobody who has the part answers.
+    fn scan(&self, batch: Vec<u8>) -> Result<Vec<Vec<u8>>, Unavailable>;
+}

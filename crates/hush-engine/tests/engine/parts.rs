@@ -1,0 +1,184 @@
+//! A table whose parts are elsewhere answers as the whole one does, byte for byte, and never with less than all of them.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use hush_engine::{
+    Backends, Engine, EngineError, Place,
+    parts::{PartEngine, Share, Unavailable, Workers, open_head, open_part},
+};
+use hush_protocol::Protocol;
+use hush_store::snapshot::Verify;
+
+use crate::tables::{Asked, Folder, Wanted, client_with, on_cpu};
+
+/// Parts in this process, each in a thread: what goes to them and comes back are the bytes that other processes would get.
+struct Here {
+    parts: Vec<Arc<dyn PartEngine>>,
+    gone: AtomicBool,
+    batches: AtomicUsize,
+    /// What is done to the reply of the last part.
+    spoil: Mutex<Option<Spoil>>,
+}
+
+type Spoil = fn(Vec<u8>) -> Vec<u8>;
+
+impl Here {
+    fn open(folder: &Folder, weights: &[u32], backends: &Backends, clients: usize) -> Arc<Self> {
+        let open = |index| {
+            let share = Share { index, weights: weights.to_vec() };
+            open_part(&folder.table(), Verify::Header, &share, backends.cpu().clone(), clients).unwrap()
+        };
+        Arc::new(Self {
+            parts: (0..weights.len()).map(open).collect(),
+            gone: AtomicBool::new(false),
+            batches: AtomicUsize::new(0),
+            spoil: Mutex::new(None),
+        })
+    }
+}
+
+impl Workers for Here {
+    fn scan(&self, batch: Vec<u8>) -> Result<Vec<Vec<u8>>, Unavailable> {
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        if self.gone.load(Ordering::Relaxed) {
+            return Err(Unavailable { part: 1, reason: "its process is gone".into() });
+        }
+        let mut replies: Vec<_> = thread::scope(|scope| {
+            let scans: Vec<_> = self.parts.iter().map(|part| scope.spawn(|| part.scan(&batch))).collect();
+            scans.into_iter().map(|scan| scan.join().unwrap()).collect()
+        });
+        if let Some(spoil) = *self.spoil.lock().unwrap() {
+            let last = replies.pop().unwrap();
+            replies.push(spoil(last));
+        }
+        Ok(replies)
+    }
+}
+
+fn head(folder: &Folder, workers: &Arc<Here>, backends: &Backends) -> Arc<dyn Engine> {
+    open_head(&folder.table(), Verify::Header, workers.clone(), backends.cpu().clone()).unwrap()
+}
+
+fn tables() -> impl Iterator<Item = Wanted> {
+    let plain = Protocol::ALL.iter().flat_map(|&protocol| {
+        // DoublePIR and what is like it are for short values.
+        let (bytes, records, columns) = match protocol {
+            Protocol::Double | Protocol::ExppackD => (3, 4000, 70),
+            _ => (90, 700, 20),
+        };
+        let by_index = Wanted::by_index(protocol, records, bytes, columns);
+        [by_index, Wanted { by_key: protocol.page().has_columns(), ..by_index }]
+    });
+    let tiered = [Protocol::Colpack, Protocol::ColpackS, Protocol::Simple, Protocol::Onion, Protocol::Tfhe];
+    let tiered = tiered.into_iter().map(|protocol| Wanted {
+        by_key: true,
+        tiers: &[20, 100, 300],
+        room: (protocol != Protocol::Tfhe).then_some(20),
+        ..Wanted::by_index(protocol, 500, 300, 20)
+    });
+    plain.chain(tiered)
+}
+
+#[test]
+fn parts_answer_as_the_whole_table_does() {
+    let cpu = on_cpu(2);
+    for wanted in tables() {
+        let folder = Folder::with_table(&cpu, wanted);
+        let whole = folder.open(&cpu).unwrap();
+        for weights in [&[1][..], &[1, 1], &[2, 2, 1, 2, 1], &[1, 0, 30]] {
+            let workers = Here::open(&folder, weights, &cpu, 4);
+            let head = head(&folder, &workers, &cpu);
+            assert_eq!(head.served().place, Place::Parts);
+            assert_eq!(head.served().descriptor_json, whole.served().descriptor_json);
+            let asked = folder.some(&*whole, 3);
+            let (ours, theirs) = (asked.answers(&*head).unwrap(), asked.answers(&*whole).unwrap());
+            assert!(ours == theirs, "{wanted:?}, {weights:?}");
+            asked.check(&ours);
+        }
+    }
+}
+
+/// A batch that names keys goes to the parts a second time, with the keys; once they have them, once.
+#[test]
+fn keys_go_to_parts_that_do_not_have_them() {
+    let cpu = on_cpu(2);
+    let folder = Folder::with_table(&cpu, Wanted::by_index(Protocol::Onion, 700, 90, 20));
+    let workers = Here::open(&folder, &[1, 1], &cpu, 1);
+    let head = head(&folder, &workers, &cpu);
+    let [one, other] = [1, 2].map(|seed| folder.asked_by(client_with(&*head, &[seed; 32]), vec![5, 600]));
+    let sent = |ask: &dyn Fn()| {
+        let before = workers.batches.load(Ordering::Relaxed);
+        ask();
+        workers.batches.load(Ordering::Relaxed) - before
+    };
+    let keys = |asked: &Asked<'_>| asked.keys(&*head).unwrap();
+    let (first, second) = (keys(&one), keys(&other));
+    let ask = |queries: &[_], keys: &[_]| head.answer(queries, keys).unwrap();
+    let alone = || one.check(&ask(&one.queries, &vec![first.clone(); 2]));
+    assert_eq!([sent(&alone), sent(&alone)], [2, 1]);
+    // Two clients in one batch, of whom a part keeps one.
+    let both = || {
+        let queries = [&one.queries[..], &other.queries].concat();
+        let keys = [vec![first.clone(); 2], vec![second.clone(); 2]].concat();
+        let answers = ask(&queries, &keys);
+        one.check(&answers[..2]);
+        other.check(&answers[2..]);
+    };
+    assert_eq!([sent(&both), sent(&both)], [2, 2]);
+}
+
+#[test]
+fn without_all_parts_there_is_no_answer() {
+    let cpu = on_cpu(2);
+    let folder = Folder::with_table(&cpu, Wanted::by_index(Protocol::Colpack, 700, 90, 20));
+    let workers = Here::open(&folder, &[1, 1], &cpu, 1);
+    let head = head(&folder, &workers, &cpu);
+    let asked = folder.some(&*head, 2);
+    workers.gone.store(true, Ordering::Relaxed);
+    let refused = asked.answers(&*head).unwrap_err();
+    assert_eq!(refused.to_string(), "a part of the table does not answer: part 1: its process is gone");
+    workers.gone.store(false, Ordering::Relaxed);
+    // Nothing, less, and what is none.
+    for spoil in [|_| Vec::new(), |mut reply: Vec<u8>| reply.split_off(reply.len() / 2), |_| vec![0xff; 40]] {
+        *workers.spoil.lock().unwrap() = Some(spoil);
+        let refused = asked.answers(&*head).unwrap_err();
+        assert!(matches!(refused, EngineError::Internal(_)), "{refused}");
+    }
+    *workers.spoil.lock().unwrap() = None;
+    asked.check(&asked.answers(&*head).unwrap());
+
+    // Parts of other shares, and of another table.
+    let two = Here::open(&folder, &[1, 3], &cpu, 1);
+    let mixed = [workers.parts[0].clone(), two.parts[1].clone()];
+    let other = Folder::with_table(&cpu, Wanted::by_index(Protocol::Colpack, 701, 90, 20));
+    let others = Here::open(&other, &[1, 1], &cpu, 1);
+    let epochs = [workers.parts[0].clone(), others.parts[1].clone()];
+    for (parts, words) in [(mixed, "are not the table"), (epochs, "of another epoch")] {
+        let parts = Here { parts: parts.to_vec(), gone: false.into(), batches: 0.into(), spoil: None.into() };
+        let head = self::head(&folder, &Arc::new(parts), &cpu);
+        let refused = asked.answers(&*head).unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
+    }
+}
+
+/// The position of a query that is none is told, whoever finds it first.
+#[test]
+fn a_wrong_query_is_named_by_its_place() {
+    let cpu = on_cpu(2);
+    let folder = Folder::with_table(&cpu, Wanted::by_index(Protocol::Colpack, 102, 100, 8));
+    let workers = Here::open(&folder, &[1, 1, 1], &cpu, 1);
+    let head = head(&folder, &workers, &cpu);
+    let asked = folder.some(&*head, 3);
+    let mut queries = asked.queries.clone();
+    let mut packed = queries[1].packed.to_vec();
+    packed.iter_mut().rev().take(16).for_each(|byte| *byte = 0xff);
+    queries[1].packed = packed.into();
+    let refused = head.answer(&queries, &[None, None, None]).unwrap_err();
+    assert!(matches!(refused, EngineError::Query { index: 1, .. }), "{refused}");
+}
