@@ -18,12 +18,12 @@ sums=$PWD/$crate/kotlin/SHA256SUMS
 jars=$tools/kotlin-$(sha256sum "$sums" | cut -c -8)
 if [ ! -d "$jars" ]; then
     command -v mvn >/dev/null || scripts/install.sh default-jdk-headless maven
-    scratch=$(mktemp -d)
+    mkdir -p "$tools"
+    scratch=$(mktemp -d --tmpdir="$tools") # beside it, so that it is there only if complete
     trap 'rm -rf "$scratch"' EXIT
     mvn --quiet --batch-mode -Dstyle.color=never --file "$crate/kotlin/pom.xml" "-DoutputDirectory=$scratch/jars" \
         org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies
     (cd "$scratch/jars" && sha256sum --quiet --check "$sums")
-    mkdir -p "$tools"
     mv -T "$scratch/jars" "$jars"
 fi
 command -v java >/dev/null || scripts/install.sh default-jre-headless
