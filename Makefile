@@ -12,7 +12,7 @@ BINDGEN := $(TOOLS)/bin/wasm-bindgen-0.2.130
 S3S_FS := target/tools/bin/s3s-fs
 S3S_FS_VERSION := 0.14.1
 
-.PHONY: demo build build-cuda test check quick unit vectors wasm python python-dev npm npm-test page page-test e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-client bench-real load clean
+.PHONY: demo build build-cuda test check quick unit vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-client bench-real load clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb
@@ -24,12 +24,12 @@ build: page ## The release binary, target/release/hushdb. Without the page for b
 build-cuda: cuda page ## The same with GPU support. It runs without a GPU, too.
 	$(CARGO) build --release --locked -p hushdb --features cuda,page
 
-test: check deny docs vectors unit wasm python-dev e2e npm-test page-test sanitize ## Everything that CI checks.
+test: check deny docs vectors unit wasm python-dev mobile-dev e2e npm-test page-test sanitize ## Everything that CI checks.
 
 cuda: ## The CUDA kernels, compiled and judged: target/cuda. Needs g++ and Python with pip; fetches the compiler once.
 	python3 scripts/cuda
 
-check unit e2e npm-test page-test docs: cuda page # they build all features, and so embed the kernels and the page
+check unit e2e npm-test mobile-dev page-test docs: cuda page # they build all features, and so embed the kernels and the page
 
 check: ## Formatting, lints, the import table, file sizes, the figures, the judges of kernels, the scripts.
 	$(CARGO) fmt --all --check
@@ -69,6 +69,14 @@ python: ## The Python package: target/wheels; then its tests, in an environment 
 python-dev: # the same of what is compiled for tests
 	PROFILE=dev scripts/python.sh
 
+mobile: build ## The client for Swift and Kotlin: target/mobile; then the tests of the Kotlin. Installs Java and Maven on Debian.
+	$(CARGO) build --release --locked -p hush-mobile --features bindgen
+	scripts/mobile.sh target/release $(TOOLS)
+
+mobile-dev: # the same of what is compiled for tests
+	$(CARGO) build --locked --workspace --all-targets --all-features # as `unit` does: nothing is compiled twice
+	scripts/mobile.sh target/debug $(TOOLS)
+
 npm: $(BINDGEN) ## The package @hushdb/client for browsers and Node: target/npm. Needs Node and npm.
 	@command -v npm >/dev/null || scripts/install.sh nodejs npm
 	CARGO="$(CARGO)" scripts/npm.sh $(BINDGEN)
@@ -92,7 +100,7 @@ page-test: page ## That page in Chromium, against a server on loopback: as it is
 	$(CARGO) build --locked --workspace --all-targets --all-features # as `unit` does: nothing is compiled twice
 	HUSHDB=$(or $(HUSHDB),$(CURDIR)/target/debug/hushdb) node --test clients/page/test/*.test.mjs
 
-e2e: $(S3S_FS) python-dev npm ## The binary as a user runs it: every input, every protocol, every bad input.
+e2e: $(S3S_FS) python-dev mobile-dev npm ## The binary as a user runs it: every input, every protocol, every bad input.
 	@command -v openssl >/dev/null || scripts/install.sh openssl # makes the certificates of tests
 	@command -v curl >/dev/null || scripts/install.sh curl # speaks HTTP/2
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || scripts/install.sh postgresql # tests start a server of their own

@@ -19,6 +19,7 @@ ARROWS = {
     "hush-store": {"hush-ops", "hush-protocol"},
     "hush-client": {"hush-math", "hush-protocol"},
     "hush-wasm": {"hush-protocol", "hush-client"},
+    "hush-mobile": {"hush-protocol", "hush-client"},
     "hush-engine": {"hush-math", "hush-he", "hush-ops", "hush-protocol", "hush-cpu", "hush-cuda", "hush-store"},
     "hush-server": {"hush-protocol", "hush-engine"},
     "hush-testkit": {"hush-math", "hush-he", "hush-ops"},

@@ -8,15 +8,15 @@ from harness import BINARY, HushTest, request
 
 FILE = pathlib.Path(__file__).with_name("recorded.json")
 HEADERS = ("content-type", "etag", "retry-after", "www-authenticate")
-# Of every recording: what is told of it, and what each client makes of it: the words of `hushdb get`, the class in Python, the code in
-# JavaScript.
+# Of every recording: what is told of it, and what each client makes of it: the words of `hushdb get`, the class in Python and in Kotlin,
+# the code in JavaScript.
 OUTCOMES = {
-    "no token": ("the server asks for a token", "give one with HUSHDB_TOKEN or --token", "NotAllowed", "token"),
-    "another table's token": ("the token is for another table", "the server has no tables", "NoSuchTable", "no_tables"),
-    "several tables": ("none was named", "choose one with --table", "NoSuchTable", "choose_table"),
-    "no query": ("the query is none for the server", "the server refused the request", "HushError", "refused"),
-    "a page": ("it is no HushDB", "does not answer like a hushdb server", "HushError", "not_hushdb"),
-    "elsewhere": ("it sends clients elsewhere", "the server says that it has moved to", "HushError", "moved"),
+    "no token": ("the server asks for a token", "give one with HUSHDB_TOKEN or --token", "NotAllowed", "NotAllowed: ", "token"),
+    "another table's token": ("the token is for another table", "the server has no tables", "NoSuchTable", "NoSuchTable: ", "no_tables"),
+    "several tables": ("none was named", "choose one with --table", "NoSuchTable", "NoSuchTable: ", "choose_table"),
+    "no query": ("the query is none for the server", "the server refused the request", "HushError", "Other: ", "refused"),
+    "a page": ("it is no HushDB", "does not answer like a hushdb server", "HushError", "Other: ", "not_hushdb"),
+    "elsewhere": ("it sends clients elsewhere", "the server says that it has moved to", "HushError", "Other: ", "moved"),
 }
 
 
@@ -45,8 +45,9 @@ class Recorder(HushTest):
             recorded["no query"][query] = reply(*refused)
         recorded["a page"] = {"/v1/tables": {"status": 200, "headers": {"content-type": "text/html"}, "body": "<html>It works!</html>"}}
         recorded["elsewhere"] = {"/v1/tables": {"status": 301, "headers": {"location": "https://new.example/v1/tables"}, "body": ""}}
-        vectors = [{"name": name, "what": what, "replies": recorded[name], "get": get, "python": python, "javascript": javascript}
-                   for name, (what, get, python, javascript) in OUTCOMES.items()]
+        clients = ("get", "python", "kotlin", "javascript")
+        vectors = [{"name": name, "what": what, "replies": recorded[name], **dict(zip(clients, said, strict=True))}
+                   for name, (what, *said) in OUTCOMES.items()]
         FILE.write_text(json.dumps(vectors, indent=1) + "\n")
 
 

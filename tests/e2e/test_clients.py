@@ -14,6 +14,7 @@ from harness import BINARY, HushTest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = BINARY.parents[1] / "npm"
 PYTHON = BINARY.parents[1] / "python/bin/python"
+KOTLIN = BINARY.parents[1] / "mobile/kotlin-run"
 EXAMPLE = BINARY.parent / "examples/look_up"
 # What `hushdb` says in Python, as JSON.
 IN_PYTHON = """
@@ -114,7 +115,7 @@ class Recorded(HushTest):
     """Every client asks a recorded server the same, and makes the same of what it says."""
 
     def outcomes(self, url):
-        """What each client says: its words, its class, its code."""
+        """What each client says: its words, its class, its code, its class."""
         python = "import sys, hushdb\ntry:\n    hushdb.connect(sys.argv[1]).table().get('alice')\n" \
                  "except hushdb.HushError as error:\n    print(type(error).__name__)"
         script = self.dir / "ask.mjs"
@@ -123,6 +124,8 @@ try {{ await (await (await connect("{url}")).open()).get("alice"); }} catch (err
 """)
         yield "get", self.hushdb("get", url, "alice").stderr
         yield "python", subprocess.run([PYTHON, "-c", python, url], capture_output=True, text=True, env=self.env).stdout
+        command = [KOTLIN, "LookUpKt", url, "alice"]
+        yield "kotlin", subprocess.run(command, capture_output=True, text=True, env=self.env).stderr
         yield "javascript", subprocess.run(["node", script], capture_output=True, text=True, env=self.env).stdout
 
     def test_all_make_the_same_of_it(self):
@@ -135,8 +138,8 @@ try {{ await (await (await connect("{url}")).open()).get("alice"); }} catch (err
                         self.assertEqual(said.count("\n"), 1, "one line")
                     asked[client], server.asked[:] = list(server.asked), []
                 self.assertGreater(len(asked["get"]), 0)
-                self.assertEqual(asked["python"], asked["get"], vector["name"])
-                self.assertEqual(asked["javascript"], asked["get"], vector["name"])
+                for client in asked:
+                    self.assertEqual(asked[client], asked["get"], (vector["name"], client))
 
 
 class Clients(HushTest):
@@ -176,6 +179,12 @@ class Clients(HushTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
 
+    def with_kotlin(self, url, keys):
+        env = {**self.env, "HUSHDB_TOKEN": self.token, "HUSHDB_CA_CERT": str(self.ca)}
+        result = subprocess.run([KOTLIN, "LookUpKt", url, *keys], capture_output=True, text=True, env=env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return [None if value == "not found" else value for value in result.stdout.splitlines()]
+
     def with_javascript(self, url, keys):
         script = self.dir / "look_up.mjs"
         script.write_text(IN_JAVASCRIPT % in_node())
@@ -187,7 +196,7 @@ class Clients(HushTest):
     def test_all_find_the_same(self):
         with self.serve(self.table, args=self.args) as (url, _):
             url = f"https://localhost:{urllib.parse.urlsplit(url).port}"
-            for client in (self.with_get, self.with_rust, self.with_python, self.with_javascript):
+            for client in (self.with_get, self.with_rust, self.with_python, self.with_kotlin, self.with_javascript):
                 with self.subTest(client.__name__):
                     self.assertEqual(client(url, list(self.wanted)), list(self.wanted.values()))
             refused = subprocess.run([PYTHON, "-c", IN_PYTHON, url, "hush_no", self.ca, "[]"], capture_output=True, text=True, env=self.env)

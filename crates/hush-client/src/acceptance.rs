@@ -16,6 +16,16 @@ pub struct Acceptance {
     pub publisher: Option<PublicKey>,
 }
 
+/// An epoch as text: 64 hex digits.
+///
+/// # Errors
+/// If it is none, what to do.
+pub fn parse_epoch(text: &str) -> Result<[u8; 32], &'static str> {
+    let mut epoch = [0; 32];
+    let parsed = hex::decode_to_slice(text.trim(), &mut epoch);
+    parsed.map(|()| epoch).map_err(|_| "an epoch has 64 hex digits: hushdb inspect prints it")
+}
+
 impl Acceptance {
     /// The default, and the set of this name although it has less than 128 bits.
     pub fn of_weak(preset: &str) -> Self {

@@ -1,7 +1,7 @@
 //! A table whose parts are elsewhere than what finishes its answers: in other processes, on other devices.
 //!
-//! [`HostedPart`] scans one part of every segment, [`HostedHead`] finishes answers from the partials of all. Both open the batch, so that
-//! no more than the queries travels to the parts. Source: PPIR (map server and database servers), GPIR section 6.
+//! [`HostedPart`] scans one part of every segment, [`HostedHead`] finishes answers from the partials of all. Both open the batch,
+//! so that no more than the queries travels to the parts. Source: PPIR (map server and database servers), GPIR section 6.
 
 use std::{ops::Range, sync::Arc, thread};
 

@@ -12,6 +12,7 @@ use hush_client::{
         BearerToken, Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable, RelayOptions,
         TlsIdentity, TlsOptions,
     },
+    parse_epoch,
 };
 use hush_protocol::{descriptor::Lookup, signature::PublicKey};
 use pyo3::{
@@ -78,7 +79,10 @@ impl Client {
             },
             acceptance: Acceptance {
                 weak_preset: allow_weak,
-                epoch: epoch.map(|hex| digest(&hex)).transpose().map_err(refused)?,
+                epoch: epoch
+                    .map(|hex| parse_epoch(&hex))
+                    .transpose()
+                    .map_err(|reason| refused(reason.into()))?,
                 publisher: trust
                     .map(|key| key.parse::<PublicKey>())
                     .transpose()
@@ -232,12 +236,6 @@ impl Facts {
 /// The names of the columns of values that have several.
 pub(crate) fn fields(table: &hush_client::Table) -> Option<Vec<String>> {
     Some(table.descriptor().fields.as_ref()?.names().to_vec())
-}
-
-fn digest(text: &str) -> Result<[u8; 32], String> {
-    let mut digest = [0; 32];
-    hex::decode_to_slice(text, &mut digest).map_err(|_| format!("'{text}' is no epoch: 64 hex digits"))?;
-    Ok(digest)
 }
 
 /// Tells a callback: what is done, how much of it, and of how much.

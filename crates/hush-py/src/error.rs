@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use hush_client::{ClientError, http::HttpError};
+use hush_client::http::{ErrorKind, HttpError};
 use pyo3::{prelude::*, types::PyString};
 
 /// The class of an exception.
@@ -19,6 +19,21 @@ pub(crate) enum Kind {
     Busy,
     Untrusted,
     Input,
+}
+
+impl From<ErrorKind> for Kind {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Option => Self::Option,
+            ErrorKind::Connection => Self::Connection,
+            ErrorKind::Timeout => Self::Timeout,
+            ErrorKind::Token => Self::Token,
+            ErrorKind::NoTable => Self::NoTable,
+            ErrorKind::Busy => Self::Busy,
+            ErrorKind::Untrusted => Self::Untrusted,
+            ErrorKind::Other => Self::Hush,
+        }
+    }
 }
 
 impl Kind {
@@ -47,39 +62,5 @@ impl Kind {
 
 /// What a client meets.
 pub(crate) fn of_client(py: Python<'_>, error: &HttpError) -> PyErr {
-    let kind = match error {
-        HttpError::Url { .. } | HttpError::Certificates { .. } => Kind::Option,
-        HttpError::TokenInTheOpen | HttpError::TokenToRelay => Kind::Option,
-        HttpError::Unreachable { .. } | HttpError::Tls { .. } | HttpError::Relay { .. } => Kind::Connection,
-        HttpError::Interrupted { .. } => Kind::Connection,
-        HttpError::Timeout { .. } => Kind::Timeout,
-        HttpError::Token { .. } => Kind::Token,
-        HttpError::NoTables | HttpError::ChooseTable { .. } | HttpError::UnknownTable { .. } => Kind::NoTable,
-        HttpError::Busy { .. } => Kind::Busy,
-        HttpError::Client(error) => of_look_up(error),
-        _ => Kind::Hush,
-    };
-    kind.raised(py, in_python(&error.to_string()))
-}
-
-/// What a client itself refuses.
-pub(crate) fn of_look_up(error: &ClientError) -> Kind {
-    match error {
-        ClientError::Protocol(_) => Kind::Option,
-        ClientError::Weak { .. }
-        | ClientError::Insecure { .. }
-        | ClientError::OtherEpoch { .. }
-        | ClientError::NotSigned { .. }
-        | ClientError::OtherPublisher { .. } => Kind::Untrusted,
-        _ => Kind::Hush,
-    }
-}
-
-/// Options of the command line as arguments are called here.
-fn in_python(text: &str) -> String {
-    let word = |word: &str| {
-        let name = word.strip_prefix("--").filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase()));
-        name.map_or_else(|| word.to_owned(), |name| name.replace('-', "_"))
-    };
-    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    Kind::from(error.kind()).raised(py, error.message(|option| option.replace('-', "_")))
 }

@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 use crate::{
     arrow::{self, ArrowStream},
     client::{Facts, fields},
-    error::{Kind, of_look_up},
+    error::Kind,
     interrupt::interruptible,
     lookup::{found, wanted},
 };
@@ -52,7 +52,7 @@ impl Open {
         let descriptor =
             Descriptor::from_json(&served.descriptor_json).map_err(|error| failed(Kind::Input)(&error))?;
         let mut client = Table::new(descriptor, blobs, &Acceptance::default())
-            .map_err(|error| (of_look_up(&error), error.to_string()))?;
+            .map_err(|error| (error.kind().into(), error.to_string()))?;
         let mut seed = Zeroizing::new([0; 32]);
         getrandom::fill(&mut *seed).map_err(|error| failed(Kind::Hush)(&error))?;
         client.use_keys(&seed).map_err(|error| failed(Kind::Hush)(&error))?;
@@ -62,7 +62,7 @@ impl Open {
     }
 
     fn look_up(&self, wanted: &[Wanted]) -> Result<Vec<Found>, Failure> {
-        let refused = |error: hush_client::ClientError| (of_look_up(&error), error.to_string());
+        let refused = |error: hush_client::ClientError| (error.kind().into(), error.to_string());
         let mut found = Vec::with_capacity(wanted.len());
         for batch in wanted.chunks(self.engine.served().max_batch) {
             let asked = batch.iter().map(|wanted| self.client.query(wanted)).collect::<Result<Vec<_>, _>>();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hush_client::{
-    Acceptance,
+    Acceptance, parse_epoch,
     session::{RetryPolicy, SessionOptions},
 };
 use serde::Deserialize;
@@ -40,22 +40,15 @@ impl Options {
     }
 
     pub(crate) fn session(&self) -> Result<SessionOptions, JsValue> {
-        let epoch = self.epoch.as_deref().map(|text| {
-            let mut epoch = [0; 32];
-            let wrong = |_| refused("options", "epoch: an epoch has 64 hex digits");
-            hex::decode_to_slice(text.trim(), &mut epoch).map_err(wrong).map(|()| epoch)
-        });
+        let epoch = self.epoch.as_deref().map(parse_epoch);
+        let epoch = epoch.transpose().map_err(|reason| refused("options", &format!("epoch: {reason}")))?;
         let publisher = self.trust.as_deref().map(|text| text.parse());
         let publisher =
             publisher.transpose().map_err(|reason| refused("options", &format!("trust: {reason}")))?;
         let defaults = SessionOptions::default();
         let attempts = self.attempts.unwrap_or(defaults.retry.attempts).max(1);
         Ok(SessionOptions {
-            acceptance: Acceptance {
-                weak_preset: self.allow_weak.clone(),
-                epoch: epoch.transpose()?,
-                publisher,
-            },
+            acceptance: Acceptance { weak_preset: self.allow_weak.clone(), epoch, publisher },
             max_hint_bytes: self.max_hint_bytes.unwrap_or(MAX_HINT_BYTES),
             max_queries: self.max_queries.unwrap_or(defaults.max_queries).max(1),
             retry: RetryPolicy { attempts, ..defaults.retry },

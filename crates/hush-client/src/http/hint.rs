@@ -6,7 +6,7 @@
 //! that have not been used for long, by the time of their last change, which every use renews, are deleted.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Seek, SeekFrom, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
@@ -18,7 +18,7 @@ use etcetera::BaseStrategy;
 use hush_protocol::descriptor::BlobRef;
 use memmap2::Mmap;
 
-use super::{HintCache, files::FileCacheError};
+use super::{HintCache, files::FileCacheError, lock};
 use crate::session::{CacheError, CachedHint, CheckedHint, Hint, PartialHint};
 
 /// How long a cached hint stays without being used.
@@ -119,13 +119,9 @@ fn lock(path: &Path, waiting: impl FnOnce()) -> Result<File, FileCacheError> {
     let error = |source| FileCacheError::at(path, source);
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).open(path).map_err(error)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            waiting();
-            file.lock().map_err(error)?;
-        }
-        Err(TryLockError::Error(source)) => return Err(error(source)),
+    if !lock::try_lock(&file).map_err(error)? {
+        waiting();
+        lock::lock(&file).map_err(error)?;
     }
     Ok(file)
 }

@@ -19,10 +19,12 @@
 //! | `files.rs` | what a session needs of the program: a clock, an observer, files |
 //! | `hint.rs` | the files of hints |
 //! | `secrets.rs` | seeds of evaluation keys, kept for the next process |
+//! | `lock.rs` | locks of these files |
 
 mod client;
 mod files;
 mod hint;
+mod lock;
 mod oblivious;
 mod options;
 mod pieces;
@@ -37,5 +39,6 @@ pub use options::{BearerToken, HintCache, HttpOptions, Observer, RelayOptions, T
 pub use transport::agent;
 
 pub use crate::session::{
-    DEFAULT_MAX_HINT_BYTES, Event, RetryPolicy, Seconds, SessionError as HttpError, Stats, TableInfo,
+    DEFAULT_MAX_HINT_BYTES, ErrorKind, Event, RetryPolicy, Seconds, SessionError as HttpError, Stats,
+    TableInfo,
 };

@@ -88,7 +88,7 @@ impl BearerToken {
 /// How servers with TLS and clients prove who they are. PEM texts, of at least one certificate or of one key.
 #[derive(Clone, Default)]
 pub struct TlsOptions {
-    /// Certificates of who may sign those of servers; the system's own if none.
+    /// Certificates of who may sign those of servers; the system's own if none, on Android those that Mozilla trusts.
     pub ca_cert: Option<Vec<u8>>,
     /// Who this client is, for servers that ask.
     pub identity: Option<TlsIdentity>,

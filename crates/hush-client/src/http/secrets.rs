@@ -16,7 +16,7 @@ use std::{
 use etcetera::BaseStrategy;
 use zeroize::Zeroizing;
 
-use super::{HintCache, files::FileCacheError};
+use super::{HintCache, files::FileCacheError, lock};
 use crate::session::{
     Seed,
     kept_seed::{FILE_BYTES, LIFETIME, encode, file_name, fresh, parse},
@@ -64,7 +64,7 @@ fn lock(path: &Path) -> Result<File, FileCacheError> {
     let error = |source| FileCacheError::at(path, source);
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(false).mode(0o600).open(path).map_err(error)?;
-    file.lock().map_err(error)?;
+    lock::lock(&file).map_err(error)?;
     Ok(file)
 }
 

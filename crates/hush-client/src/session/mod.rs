@@ -34,6 +34,7 @@
 //! | `message.rs`, `url.rs` | requests and responses, the server's URL |
 //! | `host.rs` | what a session needs of the program around it |
 //! | `kept_seed.rs` | the seeds of keys, as hosts keep them |
+//! | `kind.rs` | what bindings of a language make of an error |
 //! | `options.rs` | what can be chosen, and what is reported |
 //! | `stats.rs` | bytes and seconds |
 //!
@@ -44,6 +45,7 @@ mod error;
 mod hint;
 mod host;
 pub mod kept_seed;
+mod kind;
 mod link;
 mod lookups;
 mod message;
@@ -56,6 +58,7 @@ mod url;
 
 pub use error::{CacheError, SessionError, TransportFailure};
 pub use host::{CachedHint, CheckedHint, Hint, Host, Need, PartialHint, Seed};
+pub use kind::ErrorKind;
 pub use lookups::Session;
 pub use message::{Head, Method, Request};
 pub use options::{DEFAULT_MAX_HINT_BYTES, Event, RetryPolicy, SessionOptions};

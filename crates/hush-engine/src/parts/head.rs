@@ -24,8 +24,8 @@ use crate::{
 /// How often a batch is handed to the parts: the second time with the keys that one of them does not have.
 const ATTEMPTS: usize = 2;
 
-/// Opens the head of the table whose snapshot is in `dir`, and whose parts `workers` reaches. What the parts scan is not read, unless all
-/// is to be verified.
+/// Opens the head of the table whose snapshot is in `dir`, and whose parts `workers` reaches. What the parts scan is not read,
+/// unless all is to be verified.
 ///
 /// # Errors
 /// [`OpenError`] names the file and the reason.

@@ -34,8 +34,8 @@ pub trait PartEngine: Send + Sync {
     fn scan(&self, batch: &[u8]) -> Vec<u8>;
 }
 
-/// Opens a part of the snapshot in `dir` on the CPU. Only what the part scans is read, unless all is to be verified. Evaluation keys
-/// of `clients` clients are in memory at most.
+/// Opens a part of the snapshot in `dir` on the CPU. Only what the part scans is read, unless all is to be verified. Evaluation
+/// keys of `clients` clients are in memory at most.
 ///
 /// # Errors
 /// [`OpenError`] names the file and the reason.

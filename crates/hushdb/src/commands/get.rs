@@ -102,10 +102,7 @@ pub(crate) struct GetArgs {
 struct Epoch([u8; 32]);
 
 fn parse_epoch(text: &str) -> Result<Epoch, &'static str> {
-    let mut epoch = [0; 32];
-    hex::decode_to_slice(text, &mut epoch)
-        .map_err(|_| "an epoch has 64 hex digits: hushdb inspect prints it")?;
-    Ok(Epoch(epoch))
+    hush_client::parse_epoch(text).map(Epoch)
 }
 
 /// Runs the command: exit code 0 if everything was found, 1 if not, 2 after an error.

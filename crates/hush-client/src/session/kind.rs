@@ -1,0 +1,83 @@
+//! What bindings of a language make of an error: its kind, and its message in their terms.
+
+use super::SessionError;
+use crate::ClientError;
+
+/// The kinds of errors that callers tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// What a call was given is none that it takes.
+    Option,
+    /// The server is not reached, or the way to it is not safe.
+    Connection,
+    /// The server did not answer in time.
+    Timeout,
+    /// The server asks for a token, or for another one.
+    Token,
+    /// The server has no table of this name, or several and none was named.
+    NoTable,
+    /// The server is loading a table, or has more to do than it can.
+    Busy,
+    /// The table is not one that this client accepts.
+    Untrusted,
+    /// All others.
+    Other,
+}
+
+impl SessionError {
+    /// Which kind it is of.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Url { .. } | Self::Certificates { .. } => ErrorKind::Option,
+            Self::TokenInTheOpen | Self::TokenToRelay => ErrorKind::Option,
+            Self::Unreachable { .. } | Self::Tls { .. } | Self::Relay { .. } => ErrorKind::Connection,
+            Self::Interrupted { .. } => ErrorKind::Connection,
+            Self::Timeout { .. } => ErrorKind::Timeout,
+            Self::Token { .. } => ErrorKind::Token,
+            Self::NoTables | Self::ChooseTable { .. } | Self::UnknownTable { .. } => ErrorKind::NoTable,
+            Self::Busy { .. } => ErrorKind::Busy,
+            Self::Client(error) => error.kind(),
+            _ => ErrorKind::Other,
+        }
+    }
+
+    /// The message with options of the command line, such as `--ca-cert`, as `named` calls them: it is given `ca-cert`.
+    pub fn message(&self, named: impl Fn(&str) -> String) -> String {
+        let word = |word: &str| {
+            let name =
+                word.strip_prefix("--").filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase()));
+            name.map_or_else(|| word.to_owned(), &named)
+        };
+        self.to_string().split(' ').map(word).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl ClientError {
+    /// Which kind it is of.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Protocol(_) => ErrorKind::Option,
+            Self::Weak { .. }
+            | Self::Insecure { .. }
+            | Self::OtherEpoch { .. }
+            | Self::NotSigned { .. }
+            | Self::OtherPublisher { .. } => ErrorKind::Untrusted,
+            _ => ErrorKind::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_named_as_the_caller_does() {
+        let error = SessionError::Tls { url: "https://hush.example".into(), reason: "a -- b --1".into() };
+        let message = error.message(|name| format!("<{name}>"));
+        assert!(message.contains("(a -- b --1)"), "{message}");
+        assert!(message.ends_with("trusted by this system, or by <ca-cert>"), "{message}");
+        let error = SessionError::Token { detail: "none".into() };
+        assert_eq!(error.message(str::to_uppercase), "none: give one with HUSHDB_TOKEN or TOKEN");
+    }
+}

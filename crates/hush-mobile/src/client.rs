@@ -1,0 +1,68 @@
+//! A server.
+
+use std::sync::Arc;
+
+use hush_client::http::HttpClient;
+
+use crate::{
+    HushError, Observer, Options, Table, TableInfo,
+    thread::{guarded, on_thread},
+};
+
+/// A server. `connect` makes one.
+#[derive(uniffi::Object)]
+pub struct Client {
+    http: Arc<HttpClient>,
+}
+
+impl Client {
+    fn reach(
+        url: &str,
+        options: Options,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Result<Arc<Self>, HushError> {
+        let http = HttpClient::connect(url, options.parse(observer)?)?;
+        Ok(Arc::new(Self { http: Arc::new(http) }))
+    }
+}
+
+#[uniffi::export]
+impl Client {
+    /// Asks the server at `url` for its tables. `observer` is told what happens, here and later, while a call takes long.
+    #[uniffi::constructor(default(observer = None, options))]
+    pub async fn connect(
+        url: String,
+        options: Options,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Result<Arc<Self>, HushError> {
+        on_thread(move || Self::reach(&url, options, observer)).await
+    }
+
+    /// As `connect`, and blocks.
+    #[uniffi::constructor(default(observer = None, options))]
+    pub fn connect_blocking(
+        url: String,
+        options: Options,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Result<Arc<Self>, HushError> {
+        guarded(|| Self::reach(&url, options, observer))
+    }
+
+    /// The tables, as they were when the server was asked.
+    pub fn tables(&self) -> Vec<TableInfo> {
+        self.http.tables().iter().map(TableInfo::from).collect()
+    }
+
+    /// Opens a table: by name, or the only one. What a client keeps of it is fetched, unless it is in the cache.
+    #[uniffi::method(default(name))]
+    pub async fn table(&self, name: Option<String>) -> Result<Arc<Table>, HushError> {
+        let http = self.http.clone();
+        on_thread(move || Ok(Table::new(http.open(name.as_deref())?))).await
+    }
+
+    /// As `table`, and blocks.
+    #[uniffi::method(default(name))]
+    pub fn table_blocking(&self, name: Option<String>) -> Result<Arc<Table>, HushError> {
+        guarded(|| Ok(Table::new(self.http.open(name.as_deref())?)))
+    }
+}

@@ -1,0 +1,108 @@
+//! What can be chosen.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use hush_client::{
+    Acceptance,
+    http::{BearerToken, HintCache, HttpOptions, RelayOptions, TlsIdentity, TlsOptions},
+    parse_epoch,
+};
+use zeroize::Zeroizing;
+
+use crate::{
+    HushError,
+    observer::{Observer, telling},
+};
+
+/// The choices of a client. Nothing has to be chosen.
+#[derive(Clone, uniffi::Record)]
+#[uniffi::export(Display)]
+pub struct Options {
+    /// The token with which the server knows this client.
+    #[uniffi(default)]
+    pub token: Option<String>,
+    /// Longest time to connect, and of silence of the server: 10 s and 120 s if not given.
+    #[uniffi(default)]
+    pub timeout: Option<Duration>,
+    /// The folder in which hints and seeds of keys are kept, made if it is not there: one of the app's own, in `Context.cacheDir`
+    /// or `FileManager`'s `cachesDirectory`. Without it they go with the table that is open.
+    #[uniffi(default)]
+    pub cache: Option<String>,
+    /// Certificates, in PEM, of who may sign those of servers. If not given, those that the system trusts; on Android those that
+    /// Mozilla trusted when this was built.
+    #[uniffi(default)]
+    pub ca_cert: Option<String>,
+    /// Who this client is, for servers that ask: its certificate in PEM, with `clientKey`.
+    #[uniffi(default)]
+    pub client_cert: Option<String>,
+    /// The private key of `clientCert` in PEM.
+    #[uniffi(default)]
+    pub client_key: Option<String>,
+    /// Take any certificate, on this machine's loopback alone.
+    #[uniffi(default)]
+    pub insecure: bool,
+    /// URL of a relay of Oblivious HTTP to ask through, so that the server does not see who asks.
+    #[uniffi(default)]
+    pub relay: Option<String>,
+    /// The server's keys for that, as the server gives them; the relay's word for them if not given.
+    #[uniffi(default)]
+    pub ohttp_keys: Option<Vec<u8>>,
+    /// The publisher who must have signed the table: 64 hex digits.
+    #[uniffi(default)]
+    pub trust: Option<String>,
+    /// The only epoch that is accepted: 64 hex digits.
+    #[uniffi(default)]
+    pub epoch: Option<String>,
+    /// The one parameter set that is accepted although it has less than 128 bits of security.
+    #[uniffi(default)]
+    pub allow_weak: Option<String>,
+    /// The longest hint that is accepted, in bytes: 8 GiB if not given.
+    #[uniffi(default)]
+    pub max_hint: Option<u64>,
+}
+
+impl fmt::Display for Options {
+    /// Tells no secret: a log may have it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Options(..)")
+    }
+}
+
+impl Options {
+    /// The same for a session.
+    pub(crate) fn parse(self, observer: Option<Arc<dyn Observer>>) -> Result<HttpOptions, HushError> {
+        let refused = |reason: &str| HushError::OptionError(reason.to_owned());
+        let token = self.token.map(Zeroizing::new).map(|text| text.parse::<BearerToken>()).transpose();
+        let identity = match (self.client_cert, self.client_key) {
+            (Some(cert), Some(key)) => {
+                Some(TlsIdentity { cert: cert.into_bytes(), key: Zeroizing::new(key.into_bytes()) })
+            }
+            (None, None) => None,
+            _ => return Err(refused("clientCert and clientKey go together")),
+        };
+        let defaults = HttpOptions::default();
+        if self.timeout.is_some_and(|limit| limit.is_zero()) {
+            return Err(refused("timeout is a time above 0"));
+        }
+        Ok(HttpOptions {
+            cache: self.cache.map_or(HintCache::Off, |folder| HintCache::Directory(folder.into())),
+            acceptance: Acceptance {
+                weak_preset: self.allow_weak,
+                epoch: self.epoch.map(|text| parse_epoch(&text)).transpose().map_err(refused)?,
+                publisher: self.trust.map(|key| key.parse()).transpose().map_err(refused)?,
+            },
+            max_hint_bytes: self.max_hint.unwrap_or(defaults.max_hint_bytes),
+            connect_timeout: self.timeout.unwrap_or(defaults.connect_timeout),
+            silence_timeout: self.timeout.unwrap_or(defaults.silence_timeout),
+            token: token.map_err(refused)?,
+            tls: TlsOptions {
+                ca_cert: self.ca_cert.map(String::into_bytes),
+                identity,
+                is_insecure: self.insecure,
+            },
+            relay: self.relay.map(|url| RelayOptions { url, keys: self.ohttp_keys }),
+            observer: observer.map_or(defaults.observer, telling),
+            ..HttpOptions::default()
+        })
+    }
+}

@@ -1,0 +1,95 @@
+//! An open table.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hush_client::{Found, Wanted, http::HttpTable};
+
+use crate::{
+    Facts, HushError, Key, Stats,
+    thread::{guarded, on_thread},
+};
+
+/// A table that can be looked up. Threads may share it: their look-ups come one after another. A look-up that meets a newer epoch
+/// fetches it.
+#[derive(uniffi::Object)]
+pub struct Table {
+    name: String,
+    open: Arc<Open>,
+}
+
+/// What look-ups share.
+struct Open {
+    http: Mutex<HttpTable>,
+    /// What is told of it, so that who asks for that does not wait for a look-up.
+    told: Mutex<(Facts, Stats)>,
+}
+
+impl Open {
+    fn look_up(&self, keys: Vec<Key>) -> Result<Vec<Found>, HushError> {
+        let wanted: Vec<Wanted> = keys.into_iter().map(Wanted::from).collect();
+        let mut http = held(&self.http);
+        let found = http.lookup(&wanted);
+        *held(&self.told) = told(&http);
+        Ok(found?)
+    }
+}
+
+fn told(http: &HttpTable) -> (Facts, Stats) {
+    (http.table().into(), http.stats().into())
+}
+
+/// A look-up that failed leaves nothing behind that the next one could not begin with.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The value of the only key.
+fn only(found: Vec<Found>) -> Found {
+    found.into_iter().next().flatten()
+}
+
+impl Table {
+    pub(crate) fn new(http: HttpTable) -> Arc<Self> {
+        let (name, told) = (http.name().to_owned(), Mutex::new(told(&http)));
+        Arc::new(Self { name, open: Arc::new(Open { http: Mutex::new(http), told }) })
+    }
+}
+
+#[uniffi::export]
+impl Table {
+    /// The value of a key; nothing if the table has no such key. The server learns neither the key, nor whether it was there.
+    pub async fn get(&self, key: Key) -> Result<Option<Vec<u8>>, HushError> {
+        Ok(only(self.get_many(vec![key]).await?))
+    }
+
+    /// The values of several keys, in their order, all of one epoch. The server learns how many there were.
+    pub async fn get_many(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>, HushError> {
+        let open = self.open.clone();
+        on_thread(move || open.look_up(keys)).await
+    }
+
+    /// As `get`, and blocks.
+    pub fn get_blocking(&self, key: Key) -> Result<Option<Vec<u8>>, HushError> {
+        Ok(only(self.get_many_blocking(vec![key])?))
+    }
+
+    /// As `getMany`, and blocks.
+    pub fn get_many_blocking(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>, HushError> {
+        guarded(|| self.open.look_up(keys))
+    }
+
+    /// Its name on the server.
+    pub fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    /// What it says of itself.
+    pub fn facts(&self) -> Facts {
+        held(&self.open.told).0.clone()
+    }
+
+    /// What it has cost since it was opened.
+    pub fn stats(&self) -> Stats {
+        held(&self.open.told).1.clone()
+    }
+}

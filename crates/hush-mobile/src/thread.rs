@@ -1,0 +1,40 @@
+//! Work that blocks, for those who must not.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    thread,
+};
+
+use futures_channel::oneshot;
+
+use crate::HushError;
+
+/// Does `work`. A panic is an error here: none crosses into another language.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, HushError>) -> Result<T, HushError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(failed()))
+}
+
+/// Does `work` on a thread of its own. If nobody awaits it any more, it goes on for nobody.
+pub(crate) async fn on_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, HushError> + Send + 'static,
+) -> Result<T, HushError> {
+    let (sender, receiver) = oneshot::channel();
+    let started = thread::Builder::new().name("hushdb".into()).spawn(|| drop(sender.send(guarded(work))));
+    started.map_err(|error| HushError::Other(format!("cannot start a thread ({error}): try again later")))?;
+    receiver.await.unwrap_or_else(|_| Err(failed()))
+}
+
+fn failed() -> HushError {
+    HushError::Other("the client failed: what it printed says why".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error() {
+        let outcome = guarded::<()>(|| panic!("for a test"));
+        assert!(matches!(outcome, Err(HushError::Other(_))));
+    }
+}

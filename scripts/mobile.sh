@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# The client for Swift and Kotlin: its sources in target/mobile, made of the library in the folder of cargo's that the first argument
+# names; then the Kotlin is compiled, and tested against the server in that folder. The second argument is where tools are kept.
+#
+# Swift is made and not compiled: there is no compiler of it in Debian. Python has a package of its own (scripts/python.sh).
+set -euo pipefail
+built=$1 tools=$2
+crate=crates/hush-mobile out=target/mobile
+library=$built/libhush_mobile.so
+
+rm -rf "$out/swift" "$out/kotlin"
+for language in swift kotlin; do
+    "$built/uniffi-bindgen" generate "$library" --language "$language" --out-dir "$out/$language" --no-format --metadata-no-deps
+done
+
+# The Kotlin compiler and what programs are run with, all of it as it was when this was written.
+sums=$PWD/$crate/kotlin/SHA256SUMS
+jars=$tools/kotlin-$(sha256sum "$sums" | cut -c -8)
+if [ ! -d "$jars" ]; then
+    command -v mvn >/dev/null || scripts/install.sh default-jdk-headless maven
+    mkdir -p "$tools"
+    scratch=$(mktemp -d --tmpdir="$tools") # beside it, so that it is there only if complete
+    trap 'rm -rf "$scratch"' EXIT
+    mvn --quiet --batch-mode -Dstyle.color=never --file "$crate/kotlin/pom.xml" "-DoutputDirectory=$scratch/jars" \
+        org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies
+    (cd "$scratch/jars" && sha256sum --quiet --check "$sums")
+    mv -T "$scratch/jars" "$jars"
+fi
+command -v java >/dev/null || scripts/install.sh default-jre-headless
+classpath=$(sed "s|^[0-9a-f]*  |$jars/|" "$sums" | paste -sd :)
+
+# Once for the same sources: it takes a while.
+sed -n '/^```kotlin$/,/^```$/{//!p}' docs/clients.md >"$out/Shown.kt"
+sources=("$out/kotlin/hushdb/hush_mobile.kt" "$out/Shown.kt" "$crate"/examples/*.kt "$crate"/tests/*.kt)
+state=$(cat "$sums" "${sources[@]}" | sha256sum)
+if [ "$(cat "$out/classes/state" 2>/dev/null)" != "$state" ]; then
+    rm -rf "$out/classes"
+    java -cp "$classpath" org.jetbrains.kotlin.cli.jvm.K2JVMCompiler -no-stdlib -no-reflect -cp "$classpath" -d "$out/classes" \
+        -nowarn "${sources[@]}"
+    echo "$state" >"$out/classes/state"
+fi
+# How a program is run: its name and arguments follow. Tests elsewhere (tests/e2e) have it from here.
+cat >"$out/kotlin-run" <<SH
+#!/bin/sh
+exec java "-Djna.library.path=$(realpath "$built")" -cp "$PWD/$out/classes:$classpath" "\$@"
+SH
+chmod +x "$out/kotlin-run"
+"$out/kotlin-run" ClientTestKt "${HUSHDB:-$(realpath "$built")/hushdb}"
