@@ -161,8 +161,8 @@ class BadSnapshots(HushTest):
         server = subprocess.Popen([BINARY, "serve", bad, good, "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE,
                                   text=True, env=self.env)
         try:
-            said = [server.stderr.readline() for _ in range(2)]
-            url, told = said[0].split()[2], said[1]
+            said = [server.stderr.readline() for _ in range(3)]
+            url, told = said[0].split()[2], said[2]
             self.assertTrue(told.startswith("bad: not served: "), told)
             self.assertIn(str(bad / "db.bin"), told)
             while "ready in" not in server.stderr.readline() and server.poll() is None:

@@ -57,8 +57,8 @@ function list(all: readonly TableInfo[]): void {
   );
   tables.replaceChildren(...options);
   // A table can be linked to; a key never is in an address, which browsers keep.
-  const linked = decodeURIComponent(location.hash.slice(1));
-  const first = all.find(({ name }) => name === linked) ?? all.find(({ state }) => state === "resident") ?? all[0];
+  const linked = location.hash.slice(1);
+  const first = all.find(({ name }) => encodeURIComponent(name) === linked) ?? all.find(({ state }) => state === "resident") ?? all[0];
   tables.value = first?.name ?? "";
   the("table-form").hidden = all.length === 0;
   if (all.length === 0) say("This server has no tables yet.");

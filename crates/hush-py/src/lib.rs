@@ -7,6 +7,7 @@ mod error;
 mod interrupt;
 mod local;
 mod lookup;
+mod part;
 mod plan;
 mod serve;
 
@@ -21,8 +22,9 @@ mod native {
         build::build,
         client::{Client, RemoteTable},
         local::LocalTable,
+        part::Part,
         plan::{Plan, plan},
-        serve::Server,
+        serve::{Server, epoch_of},
     };
 
     /// The version of the package.

@@ -1,95 +1,134 @@
-//! A server in this process, for notebooks and tests.
+//! Servers in this process: of folders, for notebooks and tests; of tables whose parts are elsewhere.
 
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
-    thread::{self, JoinHandle},
+    thread::JoinHandle,
 };
 
 use hush_cpu::Cpu;
-use hush_engine::{Backends, Silent};
-use hush_server::{ServerConfig, Tables};
-use hush_store::snapshot::Verify;
-use pyo3::prelude::*;
-use tokio::{net::TcpListener, runtime::Runtime, sync::oneshot};
+use hush_engine::{
+    Backends, Silent,
+    parts::{Unavailable, Workers, open_head},
+};
+use hush_server::Tables;
+use hush_store::snapshot::{Snapshot, Verify};
+use hushdb::embed;
+use pyo3::{prelude::*, pybacked::PyBackedBytes, types::PyBytes};
+use serde_json::{Map, Value};
 
-use crate::{error::Kind, interrupt::interruptible};
-
-/// A server on loopback that goes on until it is stopped, or the process ends.
-#[pyclass(frozen)]
-pub(crate) struct Server {
-    address: String,
-    running: Mutex<Option<Running>>,
-}
-
-struct Running {
-    stop: oneshot::Sender<()>,
-    thread: JoinHandle<()>,
-}
-
-impl Running {
-    fn stop(self) {
-        // A server that has ended already needs not be told.
-        let _ = self.stop.send(());
-        let _ = self.thread.join();
-    }
-}
+use crate::{build::parsed, error::Kind, interrupt::interruptible, part::verify};
 
 type Failure = (Kind, String);
 
-fn start(tables: Vec<(String, PathBuf)>, port: u16, threads: usize) -> Result<Server, Failure> {
-    let failed = |kind: Kind| move |error: &dyn std::fmt::Display| (kind, error.to_string());
-    let cpu = Cpu::new(threads).map_err(|error| failed(Kind::Hush)(&error))?;
-    let backends = Backends::cpu_only(Arc::new(cpu));
-    let served = Tables::new();
-    for (name, path) in tables {
+fn failed(kind: Kind) -> impl Fn(&dyn std::fmt::Display) -> Failure {
+    move |error| (kind, error.to_string())
+}
+
+/// A server that goes on until it is stopped, or the process ends.
+#[pyclass(frozen)]
+pub(crate) struct Server {
+    url: String,
+    running: Mutex<Option<embed::Server>>,
+    tables: Tables,
+    cpu: Arc<Cpu>,
+}
+
+fn start(
+    given: &Map<String, Value>,
+    folders: Vec<(String, PathBuf)>,
+    threads: usize,
+) -> Result<Server, Failure> {
+    let cpu = Arc::new(Cpu::new(threads).map_err(|error| failed(Kind::Hush)(&error))?);
+    let backends = Backends::cpu_only(cpu.clone());
+    let tables = Tables::new();
+    for (name, path) in folders {
         let engine = hush_engine::open(&path, Verify::Full, &backends, &Silent);
         let engine = engine.map_err(|error| failed(Kind::Input)(&error))?;
-        served.insert(&name, engine).map_err(|error| failed(Kind::Option)(&error))?;
+        tables.insert(&name, engine).map_err(|error| failed(Kind::Option)(&error))?;
     }
-    let runtime = Runtime::new().map_err(|error| failed(Kind::Hush)(&error))?;
-    let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", port)));
-    let listener =
-        listener.map_err(|error| (Kind::Option, format!("cannot listen on port {port}: {error}")))?;
-    let address = listener.local_addr().map_err(|error| failed(Kind::Hush)(&error))?;
-    let (stop, stopped) = oneshot::channel::<()>();
-    // All of its clients are this machine's.
-    let config = ServerConfig { client_share: 100, ..ServerConfig::default() };
-    let thread = thread::spawn(move || {
-        if let Err(error) = runtime.block_on(hush_server::run(listener, served, config, stopped)) {
-            eprintln!("hushdb: the server has ended: {error}");
-        }
-    });
-    Ok(Server { address: format!("http://{address}"), running: Mutex::new(Some(Running { stop, thread })) })
+    let running =
+        embed::Server::start(given, tables.clone()).map_err(|error| failed(Kind::Option)(&error))?;
+    Ok(Server { url: running.url().to_owned(), running: Mutex::new(Some(running)), tables, cpu })
+}
+
+impl Server {
+    fn stopping(&self) -> Option<JoinHandle<()>> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        running.map(embed::Server::tell_stop)
+    }
 }
 
 #[pymethods]
 impl Server {
-    /// Serves tables, by their names, on a port of 127.0.0.1; on a free one if it is 0.
+    /// Serves tables in folders, by their names; `given` are options of `hushdb serve` in JSON.
     #[new]
-    fn new(py: Python<'_>, tables: Vec<(String, PathBuf)>, port: u16, threads: usize) -> PyResult<Self> {
-        let started = interruptible(py, move || start(tables, port, threads), || ())?;
+    fn new(py: Python<'_>, folders: Vec<(String, PathBuf)>, given: &str, threads: usize) -> PyResult<Self> {
+        let given = parsed(py, given)?;
+        let started = interruptible(py, move || start(&given, folders, threads), || ())?;
         started.map_err(|(kind, error)| kind.raised(py, error))
+    }
+
+    /// Serves a table whose parts are elsewhere, or its next epoch: `scan` is given a batch, and returns what every part says to
+    /// it. It raises an exception with the attribute `part` if one does not answer.
+    fn serve_parts(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        path: PathBuf,
+        whole: bool,
+        scan: Py<PyAny>,
+    ) -> PyResult<()> {
+        let workers = Arc::new(PyWorkers { scan });
+        let (cpu, verify) = (self.cpu.clone(), verify(whole));
+        let opened = interruptible(py, move || open_head(&path, verify, workers, cpu), || ())?;
+        let engine = opened.map_err(|error| Kind::Input.raised(py, error))?;
+        py.detach(|| self.tables.insert(name, engine)).map_err(|error| Kind::Option.raised(py, error))
     }
 
     /// Its URL.
     #[getter]
     fn url(&self) -> String {
-        self.address.clone()
+        self.url.clone()
     }
 
     /// Answers what is in flight, and ends. Nothing happens if it has ended.
     fn stop(&self, py: Python<'_>) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(|| running.map(Running::stop));
+        py.detach(|| self.stopping().map(JoinHandle::join));
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         // Nobody waits for it here: an interpreter that ends holds its lock.
-        if let Some(running) = self.running.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            let _ = running.stop.send(());
-        }
+        self.stopping();
     }
+}
+
+/// Whoever reaches the parts, in Python. What goes through it are bytes that it does not look at.
+struct PyWorkers {
+    scan: Py<PyAny>,
+}
+
+impl Workers for PyWorkers {
+    fn scan(&self, batch: Vec<u8>) -> Result<Vec<Vec<u8>>, Unavailable> {
+        let unavailable = |part, reason| Unavailable { part, reason };
+        let said = Python::try_attach(|py| {
+            let replies = self.scan.bind(py).call1((PyBytes::new(py, &batch),));
+            replies.and_then(|replies| replies.extract::<Vec<PyBackedBytes>>()).map_err(|error| {
+                let part = error.value(py).getattr("part").and_then(|part| part.extract()).unwrap_or(0);
+                unavailable(part, error.value(py).to_string())
+            })
+        });
+        let replies = said.unwrap_or_else(|| Err(unavailable(0, "the program is ending".into())))?;
+        Ok(replies.into_iter().map(|reply| reply.to_vec()).collect())
+    }
+}
+
+/// The epoch of the table in a folder, in hex.
+#[pyfunction]
+pub(crate) fn epoch_of(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    let snapshot = py.detach(|| Snapshot::open(&path, Verify::Header));
+    let snapshot = snapshot.map_err(|error| Kind::Input.raised(py, error))?;
+    Ok(hex::encode(snapshot.header().descriptor.epoch))
 }

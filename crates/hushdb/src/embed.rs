@@ -1,16 +1,23 @@
 //! Commands as functions, for programs that HushDB is a part of: options are those of the command line, by the same names.
 
-use std::{error::Error, path::Path};
+use std::{
+    error::Error,
+    path::Path,
+    thread::{self, JoinHandle},
+};
 
 use hush_engine::{JobRequest, Progress};
+use hush_server::Tables;
 use hush_store::ingest::Input;
 use serde_json::{Map, Value};
+use tokio::{runtime::Runtime, sync::oneshot};
 
 pub use crate::commands::plan::Planned;
 use crate::commands::{
     build::{self, BuildArgs},
     options::arguments,
     plan::{self, PlanArgs},
+    serve::{self, Prepared, ServeArgs},
 };
 
 /// What stands for an input that is given otherwise.
@@ -42,4 +49,42 @@ pub fn plan(
     let places: Vec<_> = input.iter().map(|_| GIVEN.into()).collect();
     let args: PlanArgs = arguments(options, &[], &places)?;
     plan::planned(args, input, progress)
+}
+
+/// A server in this process, on threads of its own, of tables that the program has.
+pub struct Server {
+    url: String,
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Server {
+    /// Serves `tables`, as `hushdb serve` would with these options; those about folders of tables are none here.
+    ///
+    /// # Errors
+    /// What the command itself would say of its options, or an address that cannot be listened on.
+    pub fn start(options: &Map<String, Value>, tables: Tables) -> Result<Self, Box<dyn Error>> {
+        let args: ServeArgs = arguments(options, &[], &[])?;
+        let runtime = Runtime::new()?;
+        let Prepared { listeners, config, url } = runtime.block_on(serve::prepared(&args))?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let thread = thread::spawn(move || {
+            if let Err(error) = runtime.block_on(hush_server::run(listeners, tables, config, stopped)) {
+                eprintln!("hushdb: the server has ended: {error}");
+            }
+        });
+        Ok(Self { url, stop, thread })
+    }
+
+    /// Where it listens.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Tells it to end, without waiting until it has.
+    pub fn tell_stop(self) -> JoinHandle<()> {
+        // One that has ended already needs not be told.
+        let _ = self.stop.send(());
+        self.thread
+    }
 }

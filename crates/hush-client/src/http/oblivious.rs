@@ -58,7 +58,7 @@ impl SealedPeer {
     /// [`TransportFailure`].
     pub fn keys(&self) -> Result<Said, TransportFailure> {
         let response = self.agent.get(&self.url).header("Accept", KEYS_TYPE).call().map_err(failure)?;
-        said(response, MAX_KEYS_BYTES as u64)
+        said(response, KEYS_TYPE, MAX_KEYS_BYTES as u64)
     }
 
     /// The response to a sealed request, of at most so many bytes.
@@ -67,14 +67,19 @@ impl SealedPeer {
     /// [`TransportFailure`].
     pub fn post(&self, sealed: &[u8], most: u64) -> Result<Said, TransportFailure> {
         let request = self.agent.post(&self.url).header("Content-Type", REQUEST_TYPE);
-        said(request.send(sealed).map_err(failure)?, most)
+        said(request.send(sealed).map_err(failure)?, RESPONSE_TYPE, most)
     }
 }
 
-fn said(mut response: Response<Body>, most: u64) -> Result<Said, TransportFailure> {
+/// What a response says. If all is well, but it is of another type than `wanted`, as the page of a web server, its body is none of
+/// a relay's and is not read.
+fn said(mut response: Response<Body>, wanted: &str, most: u64) -> Result<Said, TransportFailure> {
     let status = response.status().as_u16();
     let content_type = response.headers().get("content-type");
     let content_type = content_type.and_then(|value| value.to_str().ok()).map(str::to_owned);
+    if status == 200 && content_type.as_deref() != Some(wanted) {
+        return Ok(Said { status, content_type, body: Vec::new() });
+    }
     let body = response.body_mut().with_config().limit(most).read_to_vec().map_err(failure)?;
     Ok(Said { status, content_type, body })
 }

@@ -267,14 +267,16 @@ def serve(
     tables: Mapping[str, str | os.PathLike[str]] | None = None,
     port: int = 0,
     threads: int | None = None,
+    **options: Any,
 ) -> Server:
     """Serves tables in this process: folders by their own names, `tables` by those that it gives. On a free port of 127.0.0.1, if none
-    is given. For servers that others reach there is `hushdb serve`."""
+    is given. options: those of `hushdb serve`, with underscores, but for those about folders: listen="..", tokens=FILE, .."""
     named = [(pathlib.Path(path).resolve().name, pathlib.Path(path)) for path in paths]
     named += [(name, pathlib.Path(path)) for name, path in (tables or {}).items()]
     if not named:
         raise OptionError("which tables? name the folders that build made")
-    return Server(_native.Server(named, port, threads or _threads()))
+    given = _options({"listen": f"127.0.0.1:{port}", "client-share": 100, **options})
+    return Server(_native.Server(named, given, threads or _threads()))
 
 
 class Plot:

@@ -209,6 +209,49 @@ fn config(args: &ServeArgs) -> Result<ServerConfig, Box<dyn Error>> {
     })
 }
 
+/// What a server needs whose tables the program around it has ([`crate::embed`]).
+#[cfg(feature = "ingest")]
+pub(crate) struct Prepared {
+    pub(crate) listeners: Listeners,
+    pub(crate) config: ServerConfig,
+    /// Where it listens.
+    pub(crate) url: String,
+}
+
+/// Listens, as the settings say; those that are about folders of tables are none here.
+///
+/// # Errors
+/// What is wrong with a setting, or an address that cannot be listened on.
+#[cfg(feature = "ingest")]
+pub(crate) async fn prepared(args: &ServeArgs) -> Result<Prepared, Box<dyn Error>> {
+    let of_folders = [
+        ("config", args.config.is_some()),
+        ("listen-admin", args.listen_admin.is_some()),
+        ("data", args.data.is_some()),
+        ("cache", args.cache.is_some()),
+        ("compact-at", args.compact_at.is_some()),
+        ("name", !args.name.is_empty()),
+        ("watch", args.watch),
+    ];
+    if let Some((name, _)) = of_folders.iter().find(|(_, is_said)| *is_said) {
+        return Err(format!("this server has no folders of tables: leave {name} out").into());
+    }
+    let config = config(args)?;
+    config.check()?;
+    let (tls, tokens, gateway, page) = (tls_of(args)?, tokens(args)?, gateway(args)?, shown(args)?);
+    let public = listen(&args.listen, "--listen").await?;
+    let health = listen_health(args.listen_health.as_deref()).await?;
+    let url = url(&public, tls.is_some())?;
+    let listeners = Listeners { public, tls, tokens, gateway, uplink: None, page, health, admin: None };
+    Ok(Prepared { listeners, config, url })
+}
+
+/// Where it is reached.
+fn url(listener: &TcpListener, is_tls: bool) -> std::io::Result<String> {
+    let scheme = if is_tls { "https" } else { "http" };
+    Ok(format!("{scheme}://{}", listener.local_addr()?))
+}
+
 async fn serve(
     args: ServeArgs,
     names: Vec<String>,
@@ -225,15 +268,10 @@ async fn serve(
     };
     let tables = Tables::new();
     let cpu = backends.cpu();
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    eprintln!(
-        "listening on {scheme}://{} ({} threads, {})",
-        public.local_addr()?,
-        cpu.threads(),
-        cpu.level()
-    );
+    let url = url(&public, tls.is_some())?;
+    eprintln!("listening on {url} ({} threads, {})", cpu.threads(), cpu.level());
     if page.is_some() {
-        eprintln!("a page for browsers at {scheme}://{}/", public.local_addr()?);
+        eprintln!("a page for browsers at {url}/");
     }
     tell_health(health.as_ref())?;
     if let Some(admin) = &admin {

@@ -1,0 +1,70 @@
+"""`python -m hushdb.ray`: a table in parts on a cluster, from a shell."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from typing import Any
+
+from .. import HushError
+from . import head, serve, status, stop
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m hushdb.ray", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    serving = commands.add_parser("serve", help="put a table in parts on a cluster, and serve it until Ctrl-C")
+    serving.add_argument("table", help="its folder, which every node sees")
+    serving.add_argument("--parts", type=int, default=2)
+    serving.add_argument("--replicas", type=int, default=1, help="actors that have the same part")
+    serving.add_argument("--weights", type=lambda text: [int(weight) for weight in text.split(",")], help="shares of parts: 2,2,1")
+    serving.add_argument("--cpus", type=float, default=1, help="that an actor takes")
+    serving.add_argument("--no-verify", dest="verify", action="store_false", help="actors read no more than their part")
+    serving.add_argument("--name", help="what clients call the table; the folder's own name if not given")
+    another = commands.add_parser("head", help="another server of a table that is on a cluster, until Ctrl-C")
+    another.add_argument("name")
+    for server in (serving, another):
+        server.add_argument("--listen", default="127.0.0.1:7700", metavar="ADDRESS")
+        server.add_argument("--timeout", type=float, default=10.0, help="seconds that a part may take for a batch")
+        server.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="one of 'hushdb serve': tokens=FILE")
+    commands.add_parser("status", help="the parts of all tables on a cluster")
+    commands.add_parser("stop", help="end the parts of a table").add_argument("name")
+    for command in commands.choices.values():
+        command.add_argument("--address", help="of the cluster; RAY_ADDRESS, or for serve one of this machine, if not given")
+    args = vars(parser.parse_args())
+    try:
+        return _run(args.pop("command"), args)
+    except HushError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _run(command: str, args: dict[str, Any]) -> int:
+    if command == "status":
+        for part in status(args["address"]):
+            replica, where = part["replica"], part.get("error") or f"pid {part['pid']} on {part['node'][:12]}"
+            epochs = ", ".join(epoch[:12] for epoch in part.get("epochs", ()))
+            print(f"{part['name']}  part {part['part']}  replica {replica}  {where}  {epochs}")
+        return 0
+    if command == "stop":
+        stop(args["name"], args["address"])
+        return 0
+    args.update(_option(text) for text in args.pop("option"))
+    running = serve(args.pop("table"), **args) if command == "serve" else head(args.pop("name"), **args)
+    print(f"listening on {running.url}", file=sys.stderr, flush=True)
+    # Ctrl-C, or a supervisor: what is in flight is answered, and nothing is left of it. Ray has set its own for what was before.
+    for end in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(end, lambda *_: sys.exit(0))
+    with running:
+        while True:
+            signal.pause()
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, separator, value = text.partition("=")
+    return name.replace("-", "_"), value if separator else True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

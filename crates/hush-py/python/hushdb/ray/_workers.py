@@ -1,0 +1,91 @@
+"""A batch to all parts, and what they say: from a replica if a part is slow or gone."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+
+logger = logging.getLogger("hushdb.ray")
+
+LEAST_HEDGE = 0.05  # seconds: what is late by less is not asked of a replica
+HEDGE = 3.0  # times what a part mostly takes
+
+
+class PartUnavailable(Exception):
+    """Nobody who has a part answers."""
+
+    def __init__(self, part: int, reason: str) -> None:
+        super().__init__(reason)
+        self.part = part
+        logger.warning("part %d does not answer: %s", part, reason)
+
+
+class Workers:
+    """The actors of a table's epoch: `replicas[i]` have part `i`."""
+
+    def __init__(self, epoch: str, replicas: Sequence[Sequence[Any]], timeout: float) -> None:
+        self.epoch = epoch
+        self._replicas = replicas
+        self._timeout = timeout
+        self._lock = threading.Lock()
+        self._typical: float | None = None  # seconds of a part
+        self._turn = 0
+
+    def __call__(self, batch: bytes) -> list[bytes]:
+        """What every part says, in order. Raises `PartUnavailable` as soon as all replicas of a part have failed."""
+        started = time.monotonic()
+        with self._lock:
+            self._turn += 1
+            turn, typical = self._turn, self._typical
+        # Once, for all actors.
+        batch_ref = ray.put(batch)
+        replies: list[bytes | None] = [None] * len(self._replicas)
+        left = [[actors[(turn + at) % len(actors)] for at in range(len(actors))] for actors in self._replicas]
+        asked: dict[Any, int] = {}
+        late = started + max(LEAST_HEDGE, HEDGE * typical) if typical is not None else None
+
+        def ask(part: int) -> None:
+            asked[left[part].pop(0).scan.remote(self.epoch, batch_ref)] = part
+
+        for part in range(len(left)):
+            ask(part)
+        while any(reply is None for reply in replies):
+            now = time.monotonic()
+            until = started + self._timeout
+            ready, _ = ray.wait(list(asked), num_returns=1, timeout=max(0.0, min(until, late or until) - now))
+            for ref in ready:
+                part = asked.pop(ref)
+                if replies[part] is not None:
+                    continue
+                try:
+                    replies[part] = ray.get(ref)
+                except RayError as error:
+                    if left[part]:
+                        ask(part)
+                    elif part not in asked.values():
+                        raise PartUnavailable(part, _line(error)) from None
+            if ready:
+                continue
+            waiting = [part for part, reply in enumerate(replies) if reply is None]
+            if time.monotonic() >= until:
+                raise PartUnavailable(waiting[0], f"it has not answered in {self._timeout:.0f} s")
+            late = None  # Each is asked of one replica more.
+            for part in waiting:
+                if left[part]:
+                    ask(part)
+        took = time.monotonic() - started
+        with self._lock:
+            self._typical = took if self._typical is None else 0.9 * self._typical + 0.1 * took
+        return replies  # type: ignore[return-value]
+
+
+def _line(error: Exception) -> str:
+    """An error of Ray's in a line; what comes with it are the places in its own code."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[-1] if lines else ''}"[:300]

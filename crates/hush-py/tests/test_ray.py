@@ -1,0 +1,211 @@
+"""Parts on a real Ray cluster of several nodes: answers, processes that are killed, epochs that change."""
+
+import json
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+from ray.cluster_utils import Cluster
+
+import hushdb
+import hushdb.ray
+import ray
+
+COUNT = 400
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Four nodes, as Ray has them: each with processes of its own."""
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    for _ in range(3):
+        cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address, namespace="hushdb", log_to_driver=False, logging_level=logging.ERROR)
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ray")
+    rows = folder / "rows.csv"
+    rows.write_text("key,value\n" + "".join(f"k{i},value {i}\n" for i in range(COUNT)))
+    hushdb.build(rows, out=folder / "people", key="key", protocol="colpack")
+    return folder / "people"
+
+
+def one(url):
+    return hushdb.connect(url).table()
+
+
+def wait_for(until, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_parts_find_what_is_there(cluster, people_table):
+    with hushdb.ray.serve(people_table, weights=[2, 1, 1]) as service:
+        with hushdb.ray.head("people") as other:
+            for url in (service.url, other.url):
+                table = one(url)
+                assert table.get_many(["user7@example.org", "nobody"]) == ["Name 7, é".encode(), None]
+        status = service.status()
+        assert [(part["part"], part["weights"]) for part in status] == [(at, [2, 1, 1]) for at in range(3)]
+        # Each on a node of its own, in a process of its own.
+        assert len({part["node"] for part in status}) == len({part["pid"] for part in status}) == 3
+        with pytest.raises(hushdb.OptionError, match="stop it first"):
+            hushdb.ray.serve(people_table)
+    assert hushdb.ray.status() == []
+
+
+def test_protocols_with_keys_and_hints(cluster, people, tmp_path):
+    for protocol in ("onion", "simple"):
+        hushdb.build(people, out=tmp_path / protocol, key="email", protocol=protocol)
+        with hushdb.ray.serve(tmp_path / protocol) as service:
+            table = service.connect(cache=tmp_path / "cache").table()
+            assert table.get_many([f"user{i}@example.org" for i in range(3)]) == [f"Name {i}, é".encode() for i in range(3)]
+
+
+def test_killed_parts_are_answered_by_their_replicas(cluster, table):
+    """No answer is wrong, and none is lost that was asked for twice, while processes are killed one after another."""
+    kills, wrong, looked_up, done = int(os.environ.get("HUSHDB_KILLS", 6)), [], [0], threading.Event()
+    with hushdb.ray.serve(table, parts=2, replicas=2) as service:
+        def look_up(start):
+            own = one(service.url)
+            number = start
+            while not done.is_set():
+                number = (number + 7) % COUNT
+                try:
+                    try:
+                        found = own.get(f"k{number}")
+                    except hushdb.HushError:
+                        found = own.get(f"k{number}")
+                    if found != f"value {number}".encode():
+                        wrong.append((number, found))
+                except Exception as error:  # noqa: BLE001 whatever it is, the look-up is lost
+                    wrong.append((number, repr(error)))
+                looked_up[0] += 1
+
+        threads = [threading.Thread(target=look_up, args=(start,)) for start in range(2)]
+        for thread in threads:
+            thread.start()
+        try:
+            for kill in range(kills):
+                parts = service.status()
+                # Every other part, so that its replica was there again before.
+                alive = [part for part in parts if "pid" in part and part["part"] == kill % 2]
+                before = looked_up[0]
+                os.kill(alive[kill // 2 % len(alive)]["pid"], signal.SIGKILL)
+                wait_for(lambda: looked_up[0] > before + 3)
+                wait_for(lambda: all("pid" in part for part in service.status()))
+        finally:
+            done.set()
+            for thread in threads:
+                thread.join()
+    assert wrong == []
+    assert looked_up[0] > 4 * kills
+
+
+def test_without_a_replica_a_look_up_fails_at_once(cluster, table):
+    with hushdb.ray.serve(table, parts=2) as service:
+        one(service.url).get("k1")
+        # A query as it was sent, so that no client tries it again.
+        body = recorded(service.url, table)
+        assert post(service.url, body)[0] == 200
+        os.kill(service.status()[1]["pid"], signal.SIGKILL)
+        started = time.monotonic()
+        statuses = [post(service.url, body) for _ in range(3)]
+        assert time.monotonic() - started < 3
+        refused = [answer for answer in statuses if answer[0] != 200]
+        assert refused and all((status, code) == (503, "part_unavailable") and after == "1" for status, code, after in refused)
+        # Ray starts it again, and a client waits as long as it is told.
+        wait_for(lambda: post(service.url, body)[0] == 200)
+        assert one(service.url).get("k5") == b"value 5"
+
+
+def test_epochs_change_everywhere_at_once(cluster, tmp_path):
+    def build(third, **options):
+        rows = tmp_path / "rows.csv"
+        rows.write_text("key,value\n" + "".join(f"k{i},{third if i == 3 else f'value {i}'}\n" for i in range(COUNT)))
+        return hushdb.build(rows, out=tmp_path / "changing", key="key", protocol="colpack", **options)
+
+    first = build("value 3")
+    with hushdb.ray.serve(tmp_path / "changing", parts=3) as service:
+        own = one(service.url)
+        assert (own.get("k3"), service.head.epoch) == (b"value 3", first)
+        second = build("changed", force=True)
+        wait_for(lambda: service.head.epoch == second)
+        assert one(service.url).get_many(["k3", "k4"]) == [b"changed", b"value 4"]
+        # Who has begun with the one before is answered by it, for a while.
+        assert own.get_many(["k3", "k4"]) == [b"value 3", b"value 4"]
+        assert all(part["epochs"] == [first, second] for part in service.status())
+
+
+def test_from_a_shell(table):
+    """With a cluster of its own, which ends with it."""
+    command = [sys.executable, "-m", "hushdb.ray", "serve", str(table), "--listen", "127.0.0.1:0", "--cpus", "0.5"]
+    env = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
+    try:
+        line = next(line for line in process.stderr if "listening" in line)
+        threading.Thread(target=lambda: print(process.stderr.read()), daemon=True).start()
+        url = re.search(r"http://\S+", line)[0]
+        assert one(url).get("k5") == b"value 5"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+def recorded(url, folder):
+    """The body of a query to a table."""
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    bodies = []
+
+    class Passing(BaseHTTPRequestHandler):
+        def answer(self):
+            body = self.rfile.read(int(self.headers.get("content-length") or 0))
+            if self.path.endswith("/query"):
+                bodies.append(body)
+            asked = urllib.request.Request(url + self.path, data=body or None, headers={"content-type": "application/x-protobuf"})
+            with urllib.request.urlopen(asked) as response:
+                answer = response.read()
+                self.send_response(response.status)
+                for name in ("content-type", "etag"):
+                    if response.headers[name]:
+                        self.send_header(name, response.headers[name])
+                self.send_header("content-length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+        do_GET = do_POST = answer
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Passing) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        one(f"http://127.0.0.1:{proxy.server_port}").get("k1")
+        proxy.shutdown()
+    return bodies[-1]
+
+
+def post(url, body):
+    """Status, code of a problem, and Retry-After."""
+    asked = urllib.request.Request(f"{url}/v1/tables/people/query", data=body, headers={"content-type": "application/x-protobuf"})
+    try:
+        with urllib.request.urlopen(asked, timeout=30) as response:
+            return response.status, None, None
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())["code"], error.headers["retry-after"]
