@@ -170,7 +170,7 @@ def _place(
     actor = ray.remote(concurrency_groups={"scan": 2, "control": 1})(Part)
     refs = []
     for at in range(count):
-        # Part by part, so that a group that is not spread strictly has replicas apart.
+        # All parts once, then again: replicas of one are apart where nodes are few.
         replica, part = divmod(at, len(weights))
         placed = actor.options(
             name=f"{name}/{part}/{replica}", namespace=NAMESPACE, lifetime="detached", num_cpus=cpus, resources=resources,
