@@ -2,7 +2,11 @@
 
 use std::{any::Any, fmt, fs::File, sync::Arc};
 
-use hush_protocol::wire::{self, QuerySizes};
+use hush_ops::OpsError;
+use hush_protocol::{
+    ProtocolError,
+    wire::{self, QuerySizes},
+};
 use thiserror::Error;
 
 use crate::Place;
@@ -43,6 +47,26 @@ pub enum EngineError {
         /// The first failure.
         reason: String,
     },
+}
+
+impl From<ProtocolError> for EngineError {
+    /// A query is to blame, or the engine.
+    fn from(error: ProtocolError) -> Self {
+        match error {
+            ProtocolError::Query { index, source } => Self::Query { index, reason: source.to_string() },
+            error => Self::Internal(error.to_string()),
+        }
+    }
+}
+
+impl EngineError {
+    /// Why uploaded keys are not opened: they are to blame, or the engine.
+    pub(crate) fn of_keys(error: &ProtocolError) -> Self {
+        match error {
+            ProtocolError::Ops(OpsError::Backend { .. }) => Self::Internal(error.to_string()),
+            error => Self::Keys { reason: error.to_string() },
+        }
+    }
 }
 
 /// A public file that clients of a table download once, such as a hint.
@@ -110,6 +134,28 @@ pub struct Served {
     pub keys: Option<KeySpec>,
     /// The files that clients download, named by the descriptor; none for protocols without a hint.
     pub blobs: Vec<Blob>,
+}
+
+impl Served {
+    /// The keys of a batch as a backend, or whoever opened them here, holds them; none where the protocol has none.
+    ///
+    /// # Errors
+    /// [`EngineError::Query`] for a query without keys.
+    pub(crate) fn keys_of<'k, K: 'static>(
+        &self,
+        keys: &'k [Option<ClientKeys>],
+    ) -> Result<Vec<&'k K>, EngineError> {
+        if self.keys.is_none() {
+            return Ok(Vec::new());
+        }
+        let no_keys = |index| EngineError::Query { index, reason: "it comes without evaluation keys".into() };
+        let opened = keys.iter().enumerate().map(|(index, keys)| {
+            // Those of another place are in its memory.
+            let here = keys.as_ref().filter(|keys| keys.place == self.place);
+            here.and_then(|keys| keys.keys.downcast_ref()).ok_or_else(|| no_keys(index))
+        });
+        opened.collect()
+    }
 }
 
 /// A table that is ready to answer. Immutable: [`Engine::served`] returns the same value each time.

@@ -233,27 +233,11 @@ struct HostedTable<P: Page, B: Hosting> {
 impl<P: Page, B: Hosting> HostedTable<P, B> {
     /// The error, by who is to blame: a query, the keys, the engine, or a device that has failed for good.
     fn judge(&self, error: ProtocolError) -> EngineError {
-        match (error, self.lost()) {
-            (ProtocolError::Query { index, source }, _) => {
-                EngineError::Query { index, reason: source.to_string() }
-            }
+        match (error.into(), self.lost()) {
+            (query @ EngineError::Query { .. }, _) => query,
             (_, Some(reason)) => EngineError::Lost { reason },
-            (error, None) => EngineError::Internal(error.to_string()),
+            (error, None) => error,
         }
-    }
-
-    /// The keys of a batch as the backend holds them; none where the protocol has none.
-    fn keys<'k>(&self, keys: &'k [Option<ClientKeys>]) -> Result<Vec<&'k B::Keys>, EngineError>
-    where
-        B::Keys: 'static,
-    {
-        let no_keys = |index| EngineError::Query { index, reason: "it comes without evaluation keys".into() };
-        let opened = keys.iter().enumerate().map(|(index, keys)| {
-            // Those of another place are in its memory.
-            let here = keys.as_ref().filter(|keys| keys.place == self.served.place);
-            here.and_then(|keys| keys.keys.downcast_ref::<B::Keys>()).ok_or_else(|| no_keys(index))
-        });
-        if self.served.keys.is_some() { opened.collect() } else { Ok(Vec::new()) }
     }
 }
 
@@ -266,11 +250,11 @@ where
     }
 
     fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
-        match self.table.open_keys(body) {
-            Ok(keys) => Ok(ClientKeys { place: self.served.place, keys: Arc::new(keys) }),
-            Err(error @ ProtocolError::Ops(OpsError::Backend { .. })) => Err(self.judge(error)),
-            Err(error) => Err(EngineError::Keys { reason: error.to_string() }),
-        }
+        let opened = self.table.open_keys(body).map_err(|error| match EngineError::of_keys(&error) {
+            EngineError::Internal(_) => self.judge(error),
+            refused => refused,
+        });
+        Ok(ClientKeys { place: self.served.place, keys: Arc::new(opened?) })
     }
 
     fn answer(
@@ -278,7 +262,7 @@ where
         queries: &[wire::Query],
         keys: &[Option<ClientKeys>],
     ) -> Result<Vec<Vec<u8>>, EngineError> {
-        let keys = self.keys(keys)?;
+        let keys = self.served.keys_of(keys)?;
         self.table.answer(queries, &keys).map_err(|error| self.judge(error))
     }
 

@@ -23,11 +23,6 @@ pub struct Share {
 }
 
 impl Share {
-    /// One of parts of equal weights.
-    pub fn equal(index: usize, parts: usize) -> Self {
-        Self { index, weights: vec![1; parts] }
-    }
-
     /// Its units, of a segment of `units`: none where the others have them all.
     ///
     /// # Panics
@@ -45,10 +40,26 @@ impl Share {
 /// What a part contributes to a segment's answers, in words of the host.
 pub type HostPartial = Partial<Vec<u32>>;
 
-/// A part of every segment, on a backend.
-pub struct HostedPart<P: Page, B: Steps> {
+/// A backend that has a parameter set.
+struct Ready<P: Page, B: Steps> {
     backend: Arc<B>,
     scheme: P::Scheme<B>,
+}
+
+impl<P: Page, B: Steps> Ready<P, B> {
+    fn new(backend: Arc<B>, table: &P::Table) -> Result<Self, ProtocolError> {
+        let scheme = P::scheme(&*backend, table)?;
+        Ok(Self { backend, scheme })
+    }
+
+    fn host<'a>(&'a self, table: &'a P::Table) -> Host<'a, P, B> {
+        Host { backend: &self.backend, table, scheme: &self.scheme }
+    }
+}
+
+/// A part of every segment, on a backend.
+pub struct HostedPart<P: Page, B: Steps> {
+    ready: Ready<P, B>,
     /// The base first.
     segments: Vec<SegmentPart<P, B>>,
 }
@@ -67,27 +78,17 @@ impl<P: Page, B: Steps> HostedPart<P, B> {
         share: &Share,
         files: &[F],
     ) -> Result<Self, F::Error> {
-        let scheme = P::scheme(&*backend, &tables[0])?;
+        let ready = Ready::<P, B>::new(backend, &tables[0])?;
         let open = |(table, files): (P::Table, &F)| {
             let units = share.of(P::facts(&table).units);
-            let host = Host { backend: &*backend, table: &table, scheme: &scheme };
             let part = match units.is_empty() {
                 true => None,
-                false => Some(P::open_part(&host, units, files)?),
+                false => Some(P::open_part(&ready.host(&table), units, files)?),
             };
             Ok((table, part))
         };
         let segments = tables.into_iter().zip(files).map(open).collect::<Result<_, F::Error>>()?;
-        Ok(Self { backend, scheme, segments })
-    }
-
-    /// The backend.
-    pub fn backend(&self) -> &B {
-        &self.backend
-    }
-
-    fn host<'a>(&'a self, table: &'a P::Table) -> Host<'a, P, B> {
-        Host { backend: &self.backend, table, scheme: &self.scheme }
+        Ok(Self { ready, segments })
     }
 
     /// Reads uploaded evaluation keys.
@@ -95,7 +96,7 @@ impl<P: Page, B: Steps> HostedPart<P, B> {
     /// # Errors
     /// As [`Page::open_keys`].
     pub fn open_keys(&self, body: &[u8]) -> Result<B::Keys, ProtocolError> {
-        P::open_keys(&self.host(&self.segments[0].0), body)
+        P::open_keys(&self.ready.host(&self.segments[0].0), body)
     }
 
     /// The pass over the part for a batch: the partials of the segments of which it has units, each with its segment's number.
@@ -107,15 +108,15 @@ impl<P: Page, B: Steps> HostedPart<P, B> {
         queries: &[Query],
         keys: &[&B::Keys],
     ) -> Result<Vec<(usize, HostPartial)>, ProtocolError> {
-        let base = P::open(&self.host(&self.segments[0].0), &Batch { queries, keys })?;
+        let base = P::open(&self.ready.host(&self.segments[0].0), &Batch { queries, keys })?;
         let mut partials = Vec::new();
         for (number, (table, part)) in self.segments.iter().enumerate() {
-            let (Some(part), host) = (part, self.host(table)) else { continue };
+            let (Some(part), host) = (part, self.ready.host(table)) else { continue };
             let partial = match number {
                 0 => P::scan(&host, part, &base)?,
                 _ => P::scan(&host, part, &P::wrap(&host, &base)?)?,
             };
-            let read = |words| Ok(self.backend.read(words)?.into_owned());
+            let read = |words| Ok(self.ready.backend.read(words)?.into_owned());
             let words = partial.words.iter().map(read).collect::<Result<_, OpsError>>()?;
             partials.push((number, Partial { units: partial.units, words }));
         }
@@ -125,8 +126,7 @@ impl<P: Page, B: Steps> HostedPart<P, B> {
 
 /// What finishes the answers of a table whose parts are elsewhere.
 pub struct HostedHead<P: Page, B: Steps> {
-    backend: Arc<B>,
-    scheme: P::Scheme<B>,
+    ready: Ready<P, B>,
     /// The base first.
     segments: Vec<(P::Table, P::Head<B>)>,
 }
@@ -137,23 +137,13 @@ impl<P: Page, B: Steps> HostedHead<P, B> {
     /// # Errors
     /// As [`Hosted::open_segments`](crate::hosted::Hosted::open_segments).
     pub fn open<F: Files>(backend: Arc<B>, tables: Vec<P::Table>, files: &[F]) -> Result<Self, F::Error> {
-        let scheme = P::scheme(&*backend, &tables[0])?;
+        let ready = Ready::<P, B>::new(backend, &tables[0])?;
         let open = |(table, files): (P::Table, &F)| {
-            let host = Host { backend: &*backend, table: &table, scheme: &scheme };
-            let head = P::open_head(&host, &[], files)?;
+            let head = P::open_head(&ready.host(&table), &[], files)?;
             Ok((table, head))
         };
         let segments = tables.into_iter().zip(files).map(open).collect::<Result<_, F::Error>>()?;
-        Ok(Self { backend, scheme, segments })
-    }
-
-    /// The backend.
-    pub fn backend(&self) -> &B {
-        &self.backend
-    }
-
-    fn host<'a>(&'a self, table: &'a P::Table) -> Host<'a, P, B> {
-        Host { backend: &self.backend, table, scheme: &self.scheme }
+        Ok(Self { ready, segments })
     }
 
     /// Reads uploaded evaluation keys.
@@ -161,7 +151,7 @@ impl<P: Page, B: Steps> HostedHead<P, B> {
     /// # Errors
     /// As [`Page::open_keys`].
     pub fn open_keys(&self, body: &[u8]) -> Result<B::Keys, ProtocolError> {
-        P::open_keys(&self.host(&self.segments[0].0), body)
+        P::open_keys(&self.ready.host(&self.segments[0].0), body)
     }
 
     /// Answers a batch, of which `scan` gets what every part contributes to each segment, while the batch is opened here.
@@ -177,7 +167,7 @@ impl<P: Page, B: Steps> HostedHead<P, B> {
         let batch = Batch { queries, keys };
         let (opened, scanned) = thread::scope(|scope| {
             let scanning = scope.spawn(scan);
-            let opened = P::open(&self.host(&self.segments[0].0), &batch);
+            let opened = P::open(&self.ready.host(&self.segments[0].0), &batch);
             (opened, scanning.join())
         });
         let opened = opened?;
@@ -188,7 +178,7 @@ impl<P: Page, B: Steps> HostedHead<P, B> {
         }
         let mut answers = vec![Vec::new(); queries.len()];
         for (number, ((table, head), partials)) in self.segments.iter().zip(partials).enumerate() {
-            let host = self.host(table);
+            let host = self.ready.host(table);
             let partials = self.kept(table, partials)?;
             let own = match number {
                 0 => P::finish(&host, head, &opened, &batch, partials)?,
@@ -217,7 +207,7 @@ impl<P: Page, B: Steps> HostedHead<P, B> {
             return Err(ProtocolError::Partials);
         }
         let keep = |partial: HostPartial| {
-            let words = partial.words.into_iter().map(|words| self.backend.keep(words));
+            let words = partial.words.into_iter().map(|words| self.ready.backend.keep(words));
             Ok(Partial { units: partial.units, words: words.collect::<Result<_, OpsError>>()? })
         };
         partials.into_iter().map(keep).collect()
@@ -245,6 +235,5 @@ mod tests {
         }
         let share = |index| Share { index, weights: vec![2, 2, 1, 2, 1] }.of(80);
         assert_eq!([share(0), share(2), share(4)], [0..20, 40..50, 70..80]);
-        assert_eq!(Share::equal(1, 2).of(3), 1..3);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use bytes::Bytes;
 use hush_cpu::Cpu;
 use hush_engine::parts::{PartEngine, Share, open_part};
 use hush_store::snapshot::Verify;
@@ -53,7 +54,7 @@ impl Part {
 
     /// What the part says to a batch.
     fn scan<'py>(&self, py: Python<'py>, batch: PyBackedBytes) -> Bound<'py, PyBytes> {
-        let reply = py.detach(|| self.0.scan(&batch));
+        let reply = py.detach(|| self.0.scan(Bytes::from_owner(batch)));
         PyBytes::new(py, &reply)
     }
 }

@@ -6,6 +6,7 @@ use std::{
     thread::JoinHandle,
 };
 
+use bytes::Bytes;
 use hush_cpu::Cpu;
 use hush_engine::{
     Backends, Silent,
@@ -111,7 +112,7 @@ struct PyWorkers {
 }
 
 impl Workers for PyWorkers {
-    fn scan(&self, batch: Vec<u8>) -> Result<Vec<Vec<u8>>, Unavailable> {
+    fn scan(&self, batch: Bytes) -> Result<Vec<Bytes>, Unavailable> {
         let unavailable = |part, reason| Unavailable { part, reason };
         let said = Python::try_attach(|py| {
             let replies = self.scan.bind(py).call1((PyBytes::new(py, &batch),));
@@ -121,7 +122,7 @@ impl Workers for PyWorkers {
             })
         });
         let replies = said.unwrap_or_else(|| Err(unavailable(0, "the program is ending".into())))?;
-        Ok(replies.into_iter().map(|reply| reply.to_vec()).collect())
+        Ok(replies.into_iter().map(Bytes::from_owner).collect())
     }
 }
 

@@ -66,6 +66,9 @@ def test_parts_find_what_is_there(cluster, people_table):
         assert len({part["node"] for part in status}) == len({part["pid"] for part in status}) == 3
         with pytest.raises(hushdb.OptionError, match="stop it first"):
             hushdb.ray.serve(people_table)
+        # What is there is not touched by that.
+        assert one(service.url).get("user7@example.org") == "Name 7, é".encode()
+        assert len(service.status()) == 3
     assert hushdb.ray.status() == []
 
 

@@ -3,10 +3,12 @@
 use std::{path::Path, sync::Arc};
 
 use hush_cpu::Cpu;
-use hush_ops::OpsError;
 use hush_protocol::{
-    ProtocolError, descriptor::Descriptor, hosted_parts::HostPartial, hosted_parts::HostedHead, page::Page,
-    registry::Visitor, wire::Query,
+    descriptor::Descriptor,
+    hosted_parts::{HostPartial, HostedHead},
+    page::Page,
+    registry::Visitor,
+    wire::Query,
 };
 use hush_store::snapshot::{Verified, Verify};
 use prost::{Message, bytes::Bytes};
@@ -77,20 +79,6 @@ struct HeadKeys<K> {
     body: Bytes,
 }
 
-/// Why a batch is not answered: what comes of the pages, or of the parts.
-struct Failure(EngineError);
-
-impl From<ProtocolError> for Failure {
-    fn from(error: ProtocolError) -> Self {
-        Self(match error {
-            ProtocolError::Query { index, source } => {
-                EngineError::Query { index, reason: source.to_string() }
-            }
-            error => EngineError::Internal(error.to_string()),
-        })
-    }
-}
-
 impl<P: Page, B: Hosting> Engine for Head<P, B>
 where
     B::Keys: Send + Sync + 'static,
@@ -100,19 +88,15 @@ where
     }
 
     fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
-        let opened = self.head.open_keys(body).map_err(|error| match error {
-            ProtocolError::Ops(error @ OpsError::Backend { .. }) => EngineError::Internal(error.to_string()),
-            error => EngineError::Keys { reason: error.to_string() },
-        })?;
+        let opened = self.head.open_keys(body).map_err(|error| EngineError::of_keys(&error))?;
         let keys = HeadKeys { opened, body: Bytes::copy_from_slice(body) };
         Ok(ClientKeys { place: Place::Parts, keys: Arc::new(keys) })
     }
 
     fn answer(&self, queries: &[Query], keys: &[Option<ClientKeys>]) -> Result<Vec<Vec<u8>>, EngineError> {
-        let keys = self.keys(keys)?;
+        let keys: Vec<&HeadKeys<B::Keys>> = self.served.keys_of(keys)?;
         let opened: Vec<&B::Keys> = keys.iter().map(|keys| &keys.opened).collect();
-        let answers = self.head.answer(queries, &opened, || self.scan(queries, &keys).map_err(Failure));
-        answers.map_err(|Failure(error)| error)
+        self.head.answer(queries, &opened, || self.scan(queries, &keys))
     }
 }
 
@@ -120,17 +104,6 @@ impl<P: Page, B: Hosting> Head<P, B>
 where
     B::Keys: Send + Sync + 'static,
 {
-    fn keys<'k>(&self, keys: &'k [Option<ClientKeys>]) -> Result<Vec<&'k HeadKeys<B::Keys>>, EngineError> {
-        if self.served.keys.is_none() {
-            return Ok(Vec::new());
-        }
-        let no_keys = |index| EngineError::Query { index, reason: "it comes without evaluation keys".into() };
-        let own = keys.iter().enumerate().map(|(index, keys)| {
-            keys.as_ref().and_then(|keys| keys.keys.downcast_ref()).ok_or_else(|| no_keys(index))
-        });
-        own.collect()
-    }
-
     /// What all parts contribute.
     fn scan(
         &self,
@@ -140,7 +113,7 @@ where
         let mut batch =
             Batch { epoch: self.served.epoch.to_vec().into(), queries: queries.to_vec(), keys: Vec::new() };
         for _ in 0..ATTEMPTS {
-            let replies = self.workers.scan(batch.encode_to_vec());
+            let replies = self.workers.scan(batch.encode_to_vec().into());
             let replies = replies.map_err(|error| EngineError::Unavailable { reason: error.to_string() })?;
             let (mut partials, mut missing) = (Vec::new(), Vec::new());
             for (part, reply) in replies.into_iter().enumerate() {
@@ -173,8 +146,8 @@ where
     }
 }
 
-fn said(part: usize, reply: Vec<u8>) -> Result<Said, EngineError> {
-    let reply = Reply::decode(Bytes::from(reply)).map_err(|error| failed(part, &error.to_string()))?;
+fn said(part: usize, reply: Bytes) -> Result<Said, EngineError> {
+    let reply = Reply::decode(reply).map_err(|error| failed(part, &error.to_string()))?;
     reply.said.ok_or_else(|| failed(part, "it says nothing"))
 }
 

@@ -18,6 +18,7 @@ pub use head::open_head;
 pub use hush_protocol::hosted_parts::Share;
 pub use part::{PartEngine, open_part};
 
+use prost::bytes::Bytes;
 use thiserror::Error;
 
 /// A part that does not answer.
@@ -37,5 +38,5 @@ pub trait Workers: Send + Sync {
     ///
     /// # Errors
     /// [`Unavailable`] if nobody who has the part answers.
-    fn scan(&self, batch: Vec<u8>) -> Result<Vec<Vec<u8>>, Unavailable>;
+    fn scan(&self, batch: Bytes) -> Result<Vec<Bytes>, Unavailable>;
 }

@@ -31,7 +31,7 @@ pub trait PartEngine: Send + Sync {
     fn epoch(&self) -> [u8; 32];
 
     /// What the part says to a batch: a message for the head of the table, whatever comes of it. Blocks.
-    fn scan(&self, batch: &[u8]) -> Vec<u8>;
+    fn scan(&self, batch: Bytes) -> Vec<u8>;
 }
 
 /// Opens a part of the snapshot in `dir` on the CPU. Only what the part scans is read, unless all is to be verified. Evaluation
@@ -92,8 +92,8 @@ where
         self.epoch
     }
 
-    fn scan(&self, batch: &[u8]) -> Vec<u8> {
-        let said = Batch::decode(Bytes::copy_from_slice(batch))
+    fn scan(&self, batch: Bytes) -> Vec<u8> {
+        let said = Batch::decode(batch)
             .map_err(|error| Said::Failed(error.to_string()))
             .and_then(|batch| self.contribution(&batch))
             .unwrap_or_else(|refusal| refusal);

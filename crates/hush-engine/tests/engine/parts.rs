@@ -14,6 +14,7 @@ use hush_engine::{
 };
 use hush_protocol::Protocol;
 use hush_store::snapshot::Verify;
+use prost::bytes::Bytes;
 
 use crate::tables::{Asked, Folder, Wanted, client_with, on_cpu};
 
@@ -44,18 +45,19 @@ impl Here {
 }
 
 impl Workers for Here {
-    fn scan(&self, batch: Vec<u8>) -> Result<Vec<Vec<u8>>, Unavailable> {
+    fn scan(&self, batch: Bytes) -> Result<Vec<Bytes>, Unavailable> {
         self.batches.fetch_add(1, Ordering::Relaxed);
         if self.gone.load(Ordering::Relaxed) {
             return Err(Unavailable { part: 1, reason: "its process is gone".into() });
         }
-        let mut replies: Vec<_> = thread::scope(|scope| {
-            let scans: Vec<_> = self.parts.iter().map(|part| scope.spawn(|| part.scan(&batch))).collect();
+        let mut replies: Vec<Bytes> = thread::scope(|scope| {
+            let scans: Vec<_> =
+                self.parts.iter().map(|part| scope.spawn(|| part.scan(batch.clone()).into())).collect();
             scans.into_iter().map(|scan| scan.join().unwrap()).collect()
         });
         if let Some(spoil) = *self.spoil.lock().unwrap() {
             let last = replies.pop().unwrap();
-            replies.push(spoil(last));
+            replies.push(spoil(last.into()).into());
         }
         Ok(replies)
     }

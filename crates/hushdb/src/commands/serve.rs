@@ -232,24 +232,26 @@ pub(crate) async fn prepared(args: &ServeArgs) -> Result<Prepared, Box<dyn Error
         ("compact-at", args.compact_at.is_some()),
         ("name", !args.name.is_empty()),
         ("watch", args.watch),
+        // The program says how many, and where.
+        ("threads", args.threads.is_some()),
     ];
     if let Some((name, _)) = of_folders.iter().find(|(_, is_said)| *is_said) {
-        return Err(format!("this server has no folders of tables: leave {name} out").into());
+        return Err(format!("{name} is for servers of folders: leave it out here").into());
     }
     let config = config(args)?;
     config.check()?;
-    let (tls, tokens, gateway, page) = (tls_of(args)?, tokens(args)?, gateway(args)?, shown(args)?);
-    let public = listen(&args.listen, "--listen").await?;
-    let health = listen_health(args.listen_health.as_deref()).await?;
-    let url = url(&public, tls.is_some())?;
-    let listeners = Listeners { public, tls, tokens, gateway, uplink: None, page, health, admin: None };
+    let (listeners, url) = listeners(args).await?;
     Ok(Prepared { listeners, config, url })
 }
 
-/// Where it is reached.
-fn url(listener: &TcpListener, is_tls: bool) -> std::io::Result<String> {
-    let scheme = if is_tls { "https" } else { "http" };
-    Ok(format!("{scheme}://{}", listener.local_addr()?))
+/// What everybody reaches, and the URL of it; the admin endpoints, which belong to tables in folders, aside.
+async fn listeners(args: &ServeArgs) -> Result<(Listeners, String), Box<dyn Error>> {
+    let (tls, tokens, gateway, page) = (tls_of(args)?, tokens(args)?, gateway(args)?, shown(args)?);
+    let public = listen(&args.listen, "--listen").await?;
+    let health = listen_health(args.listen_health.as_deref()).await?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{}", public.local_addr()?);
+    Ok((Listeners { public, tls, tokens, gateway, uplink: None, page, health, admin: None }, url))
 }
 
 async fn serve(
@@ -258,22 +260,18 @@ async fn serve(
     config: ServerConfig,
     backends: Backends,
 ) -> Result<(), Box<dyn Error>> {
-    let (tls, tokens, gateway) = (tls_of(&args)?, tokens(&args)?, gateway(&args)?);
-    let page = shown(&args)?;
-    let public = listen(&args.listen, "--listen").await?;
-    let health = listen_health(args.listen_health.as_deref()).await?;
+    let (mut listeners, url) = listeners(&args).await?;
     let admin = match admin(&args)? {
         Some(address) => Some(listen(address, "--listen-admin").await?),
         None => None,
     };
     let tables = Tables::new();
     let cpu = backends.cpu();
-    let url = url(&public, tls.is_some())?;
     eprintln!("listening on {url} ({} threads, {})", cpu.threads(), cpu.level());
-    if page.is_some() {
+    if listeners.page.is_some() {
         eprintln!("a page for browsers at {url}/");
     }
-    tell_health(health.as_ref())?;
+    tell_health(listeners.health.as_ref())?;
     if let Some(admin) = &admin {
         let address = admin.local_addr()?;
         let scheme = if address.ip().is_loopback() { "http" } else { "https" };
@@ -296,10 +294,11 @@ async fn serve(
         }
     }
     let operator = operator(&args, &folders)?;
-    let admin = admin.map(|admin| (admin, operator));
+    listeners.admin = admin.map(|admin| (admin, operator));
     let mut hang_up = signal(SignalKind::hangup())?;
     let (failed, failure) = tokio::sync::oneshot::channel();
-    let (certificates, granted, sealed) = (tls.clone(), tokens.clone(), gateway.clone());
+    let (certificates, granted, sealed) =
+        (listeners.tls.clone(), listeners.tokens.clone(), listeners.gateway.clone());
     tokio::spawn(async move {
         if let Err(error) = folders.clone().load_all().await {
             // The receiver is gone only if the server has stopped already.
@@ -337,7 +336,6 @@ async fn serve(
         }
         eprintln!("stopping: answering what is in flight");
     };
-    let listeners = Listeners { public, tls, tokens, gateway, uplink: None, page, health, admin };
     hush_server::run(listeners, tables, config, shutdown).await?;
     load_error.map_or(Ok(()), |error| Err(error.into()))
 }

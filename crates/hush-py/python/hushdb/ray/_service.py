@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import pathlib
 import re
@@ -90,10 +91,11 @@ def serve(
     weights = list(weights) if weights is not None else [1] * parts
     if not weights or min(weights) < 0 or not any(weights) or replicas < 1:
         raise OptionError("there is at least one part, and one replica of each; weights are numbers from 0 on, not all 0")
-    started = _cluster(address, may_start=True)
+    started = _cluster(address, starting=max(1, math.ceil(len(weights) * replicas * cpus)))
+    # Before anything is started: what is there is another's.
+    if _actors(name):
+        raise OptionError(f"there is a table {name} on this cluster: stop it first, or serve it by another head")
     try:
-        if _actors(name):
-            raise OptionError(f"there is a table {name} on this cluster: stop it first, or serve it by another head")
         _place(name, path, weights, replicas, cpus, resources or {}, verify)
         return Service(head(name, timeout=timeout, **options), started)
     except BaseException:
@@ -139,13 +141,13 @@ def stop(name: str, address: str | None = None) -> None:
             remove_placement_group(ray.util.get_placement_group(group["name"]))
 
 
-def _cluster(address: str | None, may_start: bool = False) -> bool:
-    """Connects to the cluster, or starts one: whether it did."""
+def _cluster(address: str | None, starting: int | None = None) -> bool:
+    """Connects to the cluster, or starts one that has room for actors of so many processors: whether it did."""
     if ray.is_initialized():
         return False
-    address = address or os.environ.get("RAY_ADDRESS") or ("local" if may_start else "auto")
+    address = address or os.environ.get("RAY_ADDRESS") or ("auto" if starting is None else "local")
     # A cluster that is there has its own.
-    own = {"include_dashboard": False} if address == "local" else {}
+    own = {"include_dashboard": False, "num_cpus": starting} if address == "local" else {}
     try:
         ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.WARNING, **own)
     except ConnectionError as error:
@@ -164,6 +166,8 @@ def _place(
         logger.warning("%s: %d actors on %d nodes: replicas of a part may share one, and die with it", name, count, nodes)
     bundle = {"CPU": cpus, **resources}
     group = placement_group([bundle] * count, strategy=strategy, name=_group(name), lifetime="detached")
+    if not group.wait(1):
+        logger.warning("%s: waiting for room for %d actors of %s: the cluster has %s", name, count, bundle, ray.available_resources())
     if not group.wait(READY):
         raise HushError(f"the cluster has no room for {count} actors of {bundle}: it has {ray.cluster_resources()}")
     # Parts are prepared, and say what they are, while they scan; a scan waits for the next batch's bytes.

@@ -14,7 +14,7 @@ from ray.exceptions import RayError
 logger = logging.getLogger("hushdb.ray")
 
 LEAST_HEDGE = 0.05  # seconds: what is late by less is not asked of a replica
-HEDGE = 3.0  # times what a part mostly takes
+HEDGE = 3.0  # times what parts mostly take
 
 
 class PartUnavailable(Exception):
@@ -23,7 +23,6 @@ class PartUnavailable(Exception):
     def __init__(self, part: int, reason: str) -> None:
         super().__init__(reason)
         self.part = part
-        logger.warning("part %d does not answer: %s", part, reason)
 
 
 class Workers:
@@ -34,11 +33,18 @@ class Workers:
         self._replicas = replicas
         self._timeout = timeout
         self._lock = threading.Lock()
-        self._typical: float | None = None  # seconds of a part
+        self._typical: float | None = None  # seconds of all parts, for a batch
         self._turn = 0
 
     def __call__(self, batch: bytes) -> list[bytes]:
         """What every part says, in order. Raises `PartUnavailable` as soon as all replicas of a part have failed."""
+        try:
+            return self._replies(batch)
+        except PartUnavailable as error:
+            logger.warning("part %d does not answer: %s", error.part, error)
+            raise
+
+    def _replies(self, batch: bytes) -> list[bytes]:
         started = time.monotonic()
         with self._lock:
             self._turn += 1
@@ -46,7 +52,8 @@ class Workers:
         # Once, for all actors.
         batch_ref = ray.put(batch)
         replies: list[bytes | None] = [None] * len(self._replicas)
-        left = [[actors[(turn + at) % len(actors)] for at in range(len(actors))] for actors in self._replicas]
+        # Replicas take turns.
+        left = [[*actors[turn % len(actors):], *actors[:turn % len(actors)]] for actors in self._replicas]
         asked: dict[Any, int] = {}
         late = started + max(LEAST_HEDGE, HEDGE * typical) if typical is not None else None
 
