@@ -8,6 +8,8 @@ use hush_protocol::any_page::SegmentParams;
 use hush_protocol::{any_page::TableParams, facts::Facts};
 use thiserror::Error;
 
+#[cfg(feature = "ingest")]
+use crate::builder::Crew;
 use crate::{
     Progress,
     gpu::Gpu,
@@ -99,6 +101,20 @@ pub struct Backends {
     /// The GPUs, at least one, or why none is used.
     gpus: Result<Vec<Gpu>, BackendError>,
     clients: usize,
+    #[cfg(feature = "ingest")]
+    crew: Option<Arc<dyn Crew>>,
+}
+
+#[cfg(feature = "ingest")]
+impl Backends {
+    /// What `crew` can compute of a build is computed by it.
+    pub fn with_crew(self, crew: Arc<dyn Crew>) -> Self {
+        Self { crew: Some(crew), ..self }
+    }
+
+    pub(crate) fn crew(&self) -> Option<&dyn Crew> {
+        self.crew.as_deref()
+    }
 }
 
 impl Backends {
@@ -117,12 +133,23 @@ impl Backends {
             }
             gpus => gpus,
         };
-        Ok(Self { choice, cpu, gpus, clients: CLIENTS })
+        Ok(Self::new(choice, cpu, gpus))
+    }
+
+    fn new(choice: BackendChoice, cpu: Arc<Cpu>, gpus: Result<Vec<Gpu>, BackendError>) -> Self {
+        Self {
+            choice,
+            cpu,
+            gpus,
+            clients: CLIENTS,
+            #[cfg(feature = "ingest")]
+            crew: None,
+        }
     }
 
     /// The CPU for all tables.
     pub fn cpu_only(cpu: Arc<Cpu>) -> Self {
-        Self { choice: BackendChoice::Cpu, cpu, gpus: Err(BackendError::NotAskedFor), clients: CLIENTS }
+        Self::new(BackendChoice::Cpu, cpu, Err(BackendError::NotAskedFor))
     }
 
     /// The CPU, and open devices, at least one, in place of the GPUs.
@@ -133,7 +160,7 @@ impl Backends {
         devices: impl IntoIterator<Item = hush_cuda::device::Device>,
     ) -> Self {
         let gpus = devices.into_iter().enumerate().map(|(number, device)| Gpu::new(number, device)).collect();
-        Self { choice, cpu, gpus: Ok(gpus), clients: CLIENTS }
+        Self::new(choice, cpu, Ok(gpus))
     }
 
     /// Evaluation keys of `clients` clients are in memory at most: a device has room for them.

@@ -18,7 +18,7 @@ use hush_protocol::{
     registry::Visitor,
     wire,
 };
-use hush_store::snapshot::{Snapshot, SnapshotError, Verified, Verify, segment_file};
+use hush_store::snapshot::{FileEntry, MappedFile, Snapshot, SnapshotError, Verified, Verify, segment_file};
 use thiserror::Error;
 
 use crate::{
@@ -44,6 +44,10 @@ pub enum OpenError {
     /// The GPU that was asked for.
     #[error(transparent)]
     Memory(#[from] DoesNotFit),
+    /// Fetching what a part reads.
+    #[cfg(feature = "ingest")]
+    #[error(transparent)]
+    Mirror(#[from] crate::MirrorError),
 }
 
 impl From<ProtocolError> for OpenError {
@@ -151,6 +155,18 @@ pub(crate) fn host<B: Hosting>(
 }
 
 impl Stored {
+    /// One of the files, unless it has been taken out.
+    pub(crate) fn file(&self, name: &str) -> Option<(&FileEntry, &MappedFile)> {
+        self.snapshot.file(name)
+    }
+
+    /// Takes one out.
+    pub(crate) fn take(&mut self, name: &str) -> Result<(FileEntry, MappedFile), OpenError> {
+        let entry = self.snapshot.file(name).map(|(entry, _)| entry.clone());
+        let file = self.snapshot.take(name)?;
+        Ok((entry.expect("it was there"), file))
+    }
+
     /// What a server is told.
     pub(crate) fn served(&mut self, place: Place, max_batch: usize) -> Result<Served, OpenError> {
         let mut blobs = Vec::new();

@@ -14,7 +14,7 @@ use crate::{Cancel, Cancelled, Progress, machine::free_disk, units::Bytes};
 /// How often a table may be replaced while it is copied.
 const REPLACED: usize = 3;
 /// How often it is looked whether another program that copies the same is done.
-const LOOK: Duration = Duration::from_secs(1);
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
 /// Why a table is not copied.
 #[derive(Debug, Error)]

@@ -111,6 +111,21 @@ impl NttTiling {
         self.tiles() * self.chunk_words()
     }
 
+    /// The stored bytes of which some ranges of columns are a part: whole tiles, of every group of slots a range for each.
+    pub fn bytes_of_columns(&self, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
+        let tile_bytes = size_of::<u32>() * self.chunk_words();
+        let group_bytes = size_of::<u32>() * self.group_words();
+        let tiles = |range: &Range<usize>| range.start / self.tile_width..range.end.div_ceil(self.tile_width);
+        let tiles: Vec<_> = ranges.iter().filter(|range| !range.is_empty()).map(tiles).collect();
+        let of_group = |group: usize| {
+            let range = move |tiles: &Range<usize>| {
+                group * group_bytes + tiles.start * tile_bytes..group * group_bytes + tiles.end * tile_bytes
+            };
+            tiles.iter().map(range)
+        };
+        (0..self.limbs * self.groups()).flat_map(of_group).collect()
+    }
+
     /// Bytes of the stored database.
     pub fn bytes(&self) -> usize {
         size_of::<u32>() * self.limbs * self.groups() * self.group_words()
@@ -275,6 +290,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn all_bytes_of_columns_are_named() {
+        let tiling = NttTiling::new(32, 2, 3, 37).unwrap();
+        for ranges in [&[0..37][..], &[0..3, 17..20], &[5..6], &[16..32], &[4..4]] {
+            let named = tiling.bytes_of_columns(ranges);
+            let is_named = |at: usize| named.iter().any(|range| range.contains(&at));
+            for column in ranges.iter().cloned().flatten() {
+                for (limb, slot, row) in [(0, 0, 0), (1, 31, 2), (0, 17, 1)] {
+                    assert!(is_named(4 * tiling.offset(limb, slot, row, column)));
+                }
+            }
+            assert!(named.iter().all(|range| range.end <= tiling.bytes()));
+        }
+        assert_eq!(
+            tiling.bytes_of_columns(&[5..6]).iter().map(Range::len).sum::<usize>(),
+            tiling.bytes() / 3
+        );
     }
 
     #[test]

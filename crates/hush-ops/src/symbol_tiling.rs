@@ -92,6 +92,11 @@ impl SymbolTiling {
         (column * self.rows + row) * self.plaintext_bytes()
     }
 
+    /// The stored bytes of some ranges of columns.
+    pub fn bytes_of_columns(&self, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
+        ranges.iter().map(|range| self.offset(0, range.start)..self.offset(0, range.end)).collect()
+    }
+
     /// Writes the symbols of a plaintext, whose higher bits are ignored.
     ///
     /// # Panics

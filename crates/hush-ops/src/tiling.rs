@@ -115,6 +115,30 @@ impl Tiling {
             + col % TILE_COLS
     }
 
+    /// The stored bytes of which some rows are a part: whole groups of rows.
+    pub fn bytes_of_rows(&self, rows: &Range<usize>) -> Range<usize> {
+        if rows.is_empty() {
+            return 0..0;
+        }
+        let last = (rows.end - 1) / GROUP_ROWS;
+        self.group_bytes(rows.start / GROUP_ROWS).start..self.group_bytes(last).end
+    }
+
+    /// The stored bytes of which some columns are a part: whole chunks, of every group of rows a range.
+    pub fn bytes_of_columns(&self, columns: &Range<usize>) -> Vec<Range<usize>> {
+        if columns.is_empty() {
+            return Vec::new();
+        }
+        let columns_of_chunk = CHUNK_TILES * TILE_COLS;
+        let first = columns.start / columns_of_chunk * columns_of_chunk;
+        let end = columns.end.next_multiple_of(columns_of_chunk).min(self.padded_cols());
+        let of_group = |group| {
+            let (start, rows) = (self.group_bytes(group).start, self.group_panels(group) * PANEL_ROWS);
+            start + first * rows..start + end * rows
+        };
+        (0..self.groups()).map(of_group).collect()
+    }
+
     /// Tiles a row-major `rows x cols` matrix (tests and small databases; large ones are written tile by tile).
     pub fn tile(&self, matrix: &[u8]) -> Vec<u8> {
         assert_eq!(matrix.len(), self.rows * self.cols);
@@ -263,6 +287,28 @@ mod tests {
             let part = db.columns(start..end);
             assert_eq!(part.tiling(), Tiling::new(rows, end - start));
             assert!(equal(&part, 0, start), "{start}..{end}");
+        }
+    }
+
+    #[test]
+    fn all_bytes_of_rows_and_columns_are_named() {
+        for (rows, cols) in [(1, 1), (33, 65), (513, 577), (1100, 1300)] {
+            let tiling = Tiling::new(rows, cols);
+            let mut cuts = vec![0, 1, 40, 512, 513, 600, 1024, 1100, rows.min(cols)];
+            cuts.retain(|&cut| cut <= rows.min(cols));
+            for (start, end) in
+                cuts.iter().flat_map(|&start| cuts.iter().map(move |&end| (start, end.max(start))))
+            {
+                let named = tiling.bytes_of_rows(&(start..end));
+                let of_rows = (start..end).flat_map(|row| (0..cols).map(move |col| (row, col)));
+                assert!(of_rows.into_iter().all(|(row, col)| named.contains(&tiling.offset(row, col))));
+                assert!(named.len() <= (end - start + 2 * GROUP_ROWS) * tiling.padded_cols());
+                let named = tiling.bytes_of_columns(&(start..end));
+                let is_named = |at| named.iter().any(|range| range.contains(&at));
+                let of_columns = (0..rows).step_by(7).flat_map(|row| (start..end).map(move |col| (row, col)));
+                assert!(of_columns.into_iter().all(|(row, col)| is_named(tiling.offset(row, col))));
+                assert!(named.iter().all(|range| range.end <= tiling.bytes()));
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use hush_ops::{
     OpsError,
     contract::{ChainPolys, ColumnOps, LweBatch, LweQueries, RingOps, Steps, key_words},
     path::{Content, Step, StepShape},
-    tiling::TiledDb,
+    tiling::{TiledDb, Tiling},
 };
 use rayon::prelude::*;
 use serde_json::json;
@@ -304,12 +304,13 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
     ) -> Result<ColumnPart<B>, F::Error> {
         let (table, shape) = (host.table, host.table.pack_shape());
         let rows = shape.entries_rows(&units);
-        let open = |tiling, bytes| {
-            let db = TiledDb::new(tiling, bytes)?.rows(rows.clone());
-            Ok::<_, ProtocolError>(host.backend.open_db(db)?)
+        let open = |tiling: Tiling, name| {
+            let bytes = files.part(name, &[tiling.bytes_of_rows(&rows)])?;
+            let db = TiledDb::new(tiling, bytes).and_then(|db| host.backend.open_db(db.rows(rows.clone())));
+            Ok::<_, F::Error>(db.map_err(ProtocolError::from)?)
         };
-        let db = open(table.tiling(), files.bytes(DB_FILE)?)?;
-        let columns = open(table.columns_tiling(), files.bytes(COLUMNS_FILE)?)?;
+        let db = open(table.tiling(), DB_FILE)?;
+        let columns = open(table.columns_tiling(), COLUMNS_FILE)?;
         let mut polys = chain_polys(table, (*files.bytes(CHAIN_FILE)?).as_ref())?;
         let is_all = units == (0..shape.entries());
         if !(is_all && P::SPEC.folds) {

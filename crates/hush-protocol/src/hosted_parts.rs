@@ -5,7 +5,7 @@
 
 use std::{ops::Range, sync::Arc, thread};
 
-use hush_ops::{OpsError, contract::Steps};
+use hush_ops::{OpsError, contract::Steps, path::Content};
 
 use crate::{
     ProtocolError,
@@ -13,7 +13,7 @@ use crate::{
     wire::Query,
 };
 
-/// Which part of a table: the `index`th of as many as there are weights, with its weight's share of the units.
+/// Which part of a table: the `index`th of as many as there are weights, with its weight's share of what is scanned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
     /// Which.
@@ -22,18 +22,48 @@ pub struct Share {
     pub weights: Vec<u32>,
 }
 
+/// What a scan of a segment reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scanned {
+    /// Its units.
+    pub units: usize,
+    /// Bytes of all of them.
+    pub bytes: u64,
+}
+
+impl Scanned {
+    /// Of a segment.
+    pub fn of<P: Page>(table: &P::Table) -> Self {
+        let scanned = P::files(table).into_iter().map(|file| file.content).filter(Content::is_scanned);
+        Self { units: P::facts(table).units, bytes: scanned.map(|content| content.bytes()).sum() }
+    }
+}
+
 impl Share {
-    /// Its units, of a segment of `units`: none where the others have them all.
+    /// Its units of each segment. The segments are one line of bytes, cut by the weights, and a unit belongs to the part in which
+    /// its middle is: a part has units of few segments, and short segments do not all go to one part.
     ///
     /// # Panics
     /// If there is no such part, or all weights are 0.
-    pub fn of(&self, units: usize) -> Range<usize> {
-        let total: u64 = self.weights.iter().map(|&weight| u64::from(weight)).sum();
-        let up_to = |parts: usize| {
-            let before: u64 = self.weights[..parts].iter().map(|&weight| u64::from(weight)).sum();
-            (u128::from(before) * units as u128 / u128::from(total)) as usize
+    pub fn of(&self, segments: &[Scanned]) -> Vec<Range<usize>> {
+        // A segment of nothing has a place in the line as well.
+        let length = |segment: &Scanned| u128::from(segment.bytes.max(1));
+        let all: u128 = segments.iter().map(length).sum();
+        let sum = |weights: &[u32]| weights.iter().map(|&weight| u128::from(weight)).sum::<u128>();
+        let cuts =
+            [self.index, self.index + 1].map(|parts| all * sum(&self.weights[..parts]) / sum(&self.weights));
+        let mut before = 0;
+        let units_of = |segment: &Scanned| {
+            let (units, bytes) = (segment.units as u128, length(segment));
+            // The first unit with `before + bytes (2 unit + 1) / (2 units)` not before the cut.
+            let [start, end] = cuts.map(|cut| {
+                let twice = (2 * units * cut.saturating_sub(before)).saturating_sub(bytes);
+                twice.div_ceil(2 * bytes).min(units) as usize
+            });
+            before += bytes;
+            start..end
         };
-        up_to(self.index)..up_to(self.index + 1)
+        segments.iter().map(units_of).collect()
     }
 }
 
@@ -79,15 +109,16 @@ impl<P: Page, B: Steps> HostedPart<P, B> {
         files: &[F],
     ) -> Result<Self, F::Error> {
         let ready = Ready::<P, B>::new(backend, &tables[0])?;
-        let open = |(table, files): (P::Table, &F)| {
-            let units = share.of(P::facts(&table).units);
+        let shares = share.of(&tables.iter().map(Scanned::of::<P>).collect::<Vec<_>>());
+        let open = |((table, files), units): ((P::Table, &F), Range<usize>)| {
             let part = match units.is_empty() {
                 true => None,
                 false => Some(P::open_part(&ready.host(&table), units, files)?),
             };
             Ok((table, part))
         };
-        let segments = tables.into_iter().zip(files).map(open).collect::<Result<_, F::Error>>()?;
+        let segments =
+            tables.into_iter().zip(files).zip(shares).map(open).collect::<Result<_, F::Error>>()?;
         Ok(Self { ready, segments })
     }
 
@@ -220,20 +251,30 @@ mod tests {
 
     #[test]
     fn shares_are_all_of_the_units_once() {
-        for (weights, units) in [
-            (vec![1], 1),
-            (vec![1, 1, 1], 2),
-            (vec![2, 2, 1, 2, 1], 1000),
-            (vec![0, 7, 0], 5),
-            (vec![u32::MAX; 9], usize::MAX / 2),
+        for (weights, segments) in [
+            (vec![1], &[(1, 1)][..]),
+            (vec![1, 1, 1], &[(2, 7)]),
+            (vec![2, 2, 1, 2, 1], &[(1000, 1 << 40), (10, 1 << 33), (1, 1 << 20), (3, 0)]),
+            (vec![0, 7, 0], &[(5, 50), (0, 0)]),
+            (vec![1; 9], &[(1, 1), (1, 100), (1, 1)]),
+            (vec![u32::MAX; 9], &[(1 << 40, u64::MAX), (1, 1)]),
         ] {
             let parts = weights.len();
+            let segments: Vec<_> = segments.iter().map(|&(units, bytes)| Scanned { units, bytes }).collect();
             let shares: Vec<_> =
-                (0..parts).map(|index| Share { index, weights: weights.clone() }.of(units)).collect();
-            assert_eq!((shares[0].start, shares[parts - 1].end), (0, units));
-            assert!(shares.windows(2).all(|pair| pair[0].end == pair[1].start), "{weights:?}");
+                (0..parts).map(|index| Share { index, weights: weights.clone() }.of(&segments)).collect();
+            for (number, segment) in segments.iter().enumerate() {
+                assert_eq!((shares[0][number].start, shares[parts - 1][number].end), (0, segment.units));
+                let joined = |pair: &[Vec<Range<usize>>]| pair[0][number].end == pair[1][number].start;
+                assert!(shares.windows(2).all(joined), "{weights:?}");
+            }
         }
-        let share = |index| Share { index, weights: vec![2, 2, 1, 2, 1] }.of(80);
-        assert_eq!([share(0), share(2), share(4)], [0..20, 40..50, 70..80]);
+        let share = |index| Share { index, weights: vec![2, 2, 1, 2, 1] };
+        let one = |index| share(index).of(&[Scanned { units: 80, bytes: 4096 }]).remove(0);
+        assert_eq!([one(0), one(2), one(4)], [0..20, 40..50, 70..80]);
+        // Short segments go to different parts.
+        let short = [Scanned { units: 1, bytes: 10 }; 4];
+        let halves = [0, 1].map(|index| Share { index, weights: vec![1, 1] }.of(&short));
+        assert_eq!(halves, [[0..1, 0..1, 0..0, 0..0], [0..0, 0..0, 0..1, 0..1]]);
     }
 }

@@ -226,10 +226,16 @@ impl<P: LwePage> Page for OverLwe<P> {
         units: Range<usize>,
         files: &F,
     ) -> Result<LwePart<B>, F::Error> {
-        let db = TiledDb::new(host.table.tiling(), files.bytes(DB_FILE)?).map_err(ProtocolError::from)?;
-        let db = match P::SPEC.one_block {
-            true => db.columns(columns_of(host.table, &units)),
-            false => db.rows(rows_of(host.table, &units)),
+        let tiling = host.table.tiling();
+        let open = |ranges: &[Range<usize>]| -> Result<TiledDb, F::Error> {
+            Ok(TiledDb::new(tiling, files.part(DB_FILE, ranges)?).map_err(ProtocolError::from)?)
+        };
+        let db = if P::SPEC.one_block {
+            let columns = columns_of(host.table, &units);
+            open(&tiling.bytes_of_columns(&columns))?.columns(columns)
+        } else {
+            let rows = rows_of(host.table, &units);
+            open(&[tiling.bytes_of_rows(&rows)])?.rows(rows)
         };
         let db = host.backend.open_db(db).map_err(ProtocolError::from)?;
         Ok(LwePart { units, db })

@@ -309,17 +309,18 @@ impl<P: PackPage> Page for Packed<P> {
         files: &F,
     ) -> Result<PackPart<B>, F::Error> {
         let (backend, table) = (host.backend, host.table);
-        let db = TiledDb::new(table.tiling(), files.bytes(DB_FILE)?).map_err(ProtocolError::from)?;
-        let rows = table.rows_of(&units);
+        let (tiling, rows) = (table.tiling(), table.rows_of(&units));
+        let bytes = files.part(DB_FILE, &[tiling.bytes_of_rows(&rows)])?;
+        let db = TiledDb::new(tiling, bytes).map_err(ProtocolError::from)?;
         let db = backend.open_db(db.rows(rows.clone())).map_err(ProtocolError::from)?;
         if P::SPEC.second == Second::Block {
             return Ok(PackPart { units, db, hint: None });
         }
         let (all, shape) = (table.first_shape(), table.first_shape().part(rows.len()));
-        let lifted = NttTiledDb::new(table.hint_tiling(), files.bytes(LIFTED_FILE)?);
-        let columns = units.start * all.planes()..units.end * all.planes();
-        let hint =
-            lifted.and_then(|lifted| backend.open_ntt_db(&host.scheme.ring, lifted.columns(&[columns])));
+        let columns = [units.start * all.planes()..units.end * all.planes()];
+        let bytes = files.part(LIFTED_FILE, &table.hint_tiling().bytes_of_columns(&columns))?;
+        let lifted = NttTiledDb::new(table.hint_tiling(), bytes);
+        let hint = lifted.and_then(|lifted| backend.open_ntt_db(&host.scheme.ring, lifted.columns(&columns)));
         Ok(PackPart { units, db, hint: Some((hint.map_err(ProtocolError::from)?, shape)) })
     }
 

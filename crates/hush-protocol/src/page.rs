@@ -246,6 +246,15 @@ pub trait Files {
     /// # Errors
     /// If there is no such file.
     fn bytes(&self, name: &'static str) -> Result<DbBytes, Self::Error>;
+
+    /// The same, of which no more is read than some ranges: the others may be anything.
+    ///
+    /// # Errors
+    /// If there is no such file, or it does not have them.
+    fn part(&self, name: &'static str, ranges: &[Range<usize>]) -> Result<DbBytes, Self::Error> {
+        let _ = ranges;
+        self.bytes(name)
+    }
 }
 
 /// Files that are there, by name.

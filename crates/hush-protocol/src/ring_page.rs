@@ -299,17 +299,23 @@ impl<P: RingPage> Page for OverRing<P> {
         units: Range<usize>,
         files: &F,
     ) -> Result<Part<B>, F::Error> {
-        let (table, bytes) = (host.table, files.bytes(DB_FILE)?);
+        let table = host.table;
         let columns = match units == (0..table.entries()) {
             true => vec![0..table.tiling().columns()],
             false => table.columns_of(&units),
         };
         let (backend, ring) = (host.backend, &host.scheme.ring);
         let db = match table.form() {
-            DbForm::Evaluation => NttTiledDb::new(table.tiling(), bytes)
-                .and_then(|db| Ok(PartDb::Evaluation(backend.open_ntt_db(ring, db.columns(&columns))?))),
-            DbForm::Symbols => SymbolDb::new(table.symbol_tiling(), bytes)
-                .and_then(|db| Ok(PartDb::Symbols(backend.open_symbols(ring, db.columns(&columns))?))),
+            DbForm::Evaluation => {
+                let tiling = table.tiling();
+                NttTiledDb::new(tiling, files.part(DB_FILE, &tiling.bytes_of_columns(&columns))?)
+                    .and_then(|db| Ok(PartDb::Evaluation(backend.open_ntt_db(ring, db.columns(&columns))?)))
+            }
+            DbForm::Symbols => {
+                let tiling = table.symbol_tiling();
+                SymbolDb::new(tiling, files.part(DB_FILE, &tiling.bytes_of_columns(&columns))?)
+                    .and_then(|db| Ok(PartDb::Symbols(backend.open_symbols(ring, db.columns(&columns))?)))
+            }
         };
         Ok(Part { units, db: db.map_err(ProtocolError::from)? })
     }

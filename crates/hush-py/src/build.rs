@@ -1,12 +1,24 @@
 //! A table from records.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
+use bytes::Bytes;
 use hush_cpu::Cpu;
-use hush_engine::{Backends, Cancel, Cancelled, Job, JobError, Progress};
+use hush_engine::{
+    Backends, Cancel, Cancelled, Job, JobError, Progress,
+    builder::{BuildError, Crew, Done, chained_elsewhere},
+};
 use hush_store::ingest::{Batches, Input};
 use hushdb::embed;
-use pyo3::{prelude::*, types::PyString};
+use pyo3::{
+    prelude::*,
+    pybacked::PyBackedBytes,
+    types::{PyBytes, PyString},
+};
 use serde_json::{Map, Value};
 
 use crate::{arrow, error::Kind, interrupt::interruptible};
@@ -16,7 +28,7 @@ const FRAME: &str = "frame.arrow";
 
 /// Builds a table in the folder `out`. `options` are those of `hushdb build` in JSON.
 #[pyfunction]
-#[pyo3(signature = (data, out, options, threads, on_progress=None))]
+#[pyo3(signature = (data, out, options, threads, on_progress=None, crew=None))]
 pub(crate) fn build(
     py: Python<'_>,
     data: &Bound<'_, PyAny>,
@@ -24,6 +36,7 @@ pub(crate) fn build(
     options: &str,
     threads: usize,
     on_progress: Option<Py<PyAny>>,
+    crew: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let input = input(data)?;
     let options = parsed(py, options)?;
@@ -34,11 +47,66 @@ pub(crate) fn build(
             embed::build(&options, input, &out, &told).map_err(|error| (Kind::Option, error.to_string()))?;
         let cpu = Cpu::new(threads).map_err(|error| (Kind::Hush, error.to_string()))?;
         let job = Job::open(request, &own).map_err(failure)?;
-        job.run(&Backends::cpu_only(Arc::new(cpu)), &told).map_err(failure)
+        let backends = Backends::cpu_only(Arc::new(cpu));
+        let backends = match crew {
+            Some(ask) => backends.with_crew(Arc::new(PyCrew { ask })),
+            None => backends,
+        };
+        job.run(&backends, &told).map_err(failure)
     };
     let built = interruptible(py, build, || cancel.cancel())?;
     let built = built.map_err(|(kind, error)| kind.raised(py, error))?;
     Ok(hex::encode(built.header.descriptor.epoch))
+}
+
+/// For a crew: the content of the files of some plaintexts of an unfinished table.
+#[pyfunction]
+pub(crate) fn chained<'py>(
+    py: Python<'py>,
+    folder: PathBuf,
+    segment: usize,
+    start: usize,
+    end: usize,
+    threads: usize,
+) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let compute = move || {
+        let cpu = Cpu::new(threads).map_err(|error| error.to_string())?;
+        chained_elsewhere(&folder, segment, start..end, &cpu).map_err(|error| error.to_string())
+    };
+    let contents = interruptible(py, compute, || ())?.map_err(|error| Kind::Hush.raised(py, error))?;
+    Ok(contents.iter().map(|content| PyBytes::new(py, content)).collect())
+}
+
+/// Others who compute, in Python: a function of a folder, a segment and ranges of plaintexts, that gives what comes of them,
+/// `(start, contents)`, as it comes. What goes through it is not looked at there.
+struct PyCrew {
+    ask: Py<PyAny>,
+}
+
+impl Crew for PyCrew {
+    fn chain(
+        &self,
+        dir: &Path,
+        segment: usize,
+        plaintexts: &[Range<usize>],
+        take: &mut dyn FnMut(Done) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        let failed = |error: PyErr| BuildError::Crew(error.to_string());
+        let ranges: Vec<_> = plaintexts.iter().map(|range| (range.start, range.end)).collect();
+        let coming = Python::attach(|py| -> PyResult<_> {
+            let coming = self.ask.bind(py).call1((dir, segment, ranges))?;
+            Ok(coming.try_iter()?.unbind())
+        });
+        let coming = coming.map_err(failed)?;
+        loop {
+            let next = Python::attach(|py| -> PyResult<Option<(usize, Vec<PyBackedBytes>)>> {
+                coming.bind(py).clone().next().map(|next| next?.extract()).transpose()
+            });
+            let Some((start, contents)) = next.map_err(failed)? else { return Ok(()) };
+            let contents: Vec<_> = contents.into_iter().map(Bytes::from_owner).collect();
+            take((start..start + contents.len(), contents))?;
+        }
+    }
 }
 
 fn failure(error: JobError) -> (Kind, String) {

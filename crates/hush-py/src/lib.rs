@@ -19,12 +19,12 @@ mod native {
     #[pymodule_export]
     use super::{
         arrow::ArrowStream,
-        build::build,
+        build::{build, chained},
         client::{Client, RemoteTable},
         local::LocalTable,
-        part::Part,
+        part::{Part, Source},
         plan::{Plan, plan},
-        serve::{Server, epoch_of},
+        serve::Server,
     };
 
     /// The version of the package.

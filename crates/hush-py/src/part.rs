@@ -4,8 +4,9 @@ use std::{path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 use hush_cpu::Cpu;
-use hush_engine::parts::{PartEngine, Share, open_part};
-use hush_store::snapshot::Verify;
+use hush_engine::parts::{self, PartEngine, Share, open_part};
+use hush_store::snapshot::{RemoteTable, Verify};
+use hushdb::embed;
 use pyo3::{prelude::*, pybacked::PyBackedBytes, types::PyBytes};
 
 use crate::{error::Kind, interrupt::interruptible};
@@ -13,9 +14,59 @@ use crate::{error::Kind, interrupt::interruptible};
 /// Clients whose evaluation keys a part has ready at most: as many as a server has, unless told.
 const CLIENTS: usize = 256;
 
-/// How much of a table is checked.
-pub(crate) fn verify(whole: bool) -> Verify {
-    if whole { Verify::Full } else { Verify::Header }
+/// Where a table is: a folder, of whose files what is read is checked if `verify` says so, or a URL, of which copies are kept in
+/// `cache`.
+#[pyclass(frozen)]
+pub(crate) struct Source {
+    pub(crate) source: parts::Source,
+    name: String,
+    shown: String,
+}
+
+#[pymethods]
+impl Source {
+    #[new]
+    fn new(py: Python<'_>, place: PathBuf, verify: bool, cache: Option<PathBuf>) -> PyResult<Self> {
+        let table = RemoteTable::of(&place).map_err(|error| Kind::Input.raised(py, error))?;
+        let Some(table) = table else {
+            let verify = if verify { Verify::Full } else { Verify::Header };
+            let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            return Ok(Self {
+                name,
+                shown: place.display().to_string(),
+                source: parts::Source::Folder(place, verify),
+            });
+        };
+        let cache = cache.or_else(embed::tables_cache);
+        let cache =
+            cache.ok_or_else(|| Kind::Option.raised(py, "no home directory is known: name a cache"))?;
+        let (name, shown) = (table.name().into_owned(), table.shown().display().to_string());
+        Ok(Self { name, shown, source: parts::Source::Remote(place, cache) })
+    }
+
+    /// What clients call the table, unless told.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it is, without what is secret in it.
+    #[getter]
+    fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// Whether it is looked at over a network that is not the cluster's.
+    #[getter]
+    fn is_remote(&self) -> bool {
+        matches!(self.source, parts::Source::Remote(..))
+    }
+
+    /// The epoch that is there now, in hex.
+    fn epoch(&self, py: Python<'_>) -> PyResult<String> {
+        let epoch = py.detach(|| self.source.epoch()).map_err(|error| Kind::Input.raised(py, error))?;
+        Ok(hex::encode(epoch))
+    }
 }
 
 /// A part that is ready to scan.
@@ -24,23 +75,22 @@ pub(crate) struct Part(Arc<dyn PartEngine>);
 
 #[pymethods]
 impl Part {
-    /// Opens the part `index` of the table in a folder, of as many as there are weights.
+    /// Opens the part `index` of a table, of as many as there are weights.
     #[new]
     fn new(
         py: Python<'_>,
-        path: PathBuf,
+        source: &Source,
         index: usize,
         weights: Vec<u32>,
         threads: usize,
-        whole: bool,
     ) -> PyResult<Self> {
         if index >= weights.len() || weights.iter().all(|&weight| weight == 0) {
             return Err(Kind::Option.raised(py, "weights are one number a part, and not all 0"));
         }
-        let share = Share { index, weights };
+        let (source, share) = (source.source.clone(), Share { index, weights });
         let open = move || {
             let cpu = Arc::new(Cpu::new(threads).map_err(|error| error.to_string())?);
-            open_part(&path, verify(whole), &share, cpu, CLIENTS).map_err(|error| error.to_string())
+            open_part(&source, &share, cpu, CLIENTS).map_err(|error| error.to_string())
         };
         let opened = interruptible(py, open, || ())?;
         opened.map(Self).map_err(|error| Kind::Input.raised(py, error))

@@ -13,12 +13,12 @@ use hush_engine::{
     parts::{Unavailable, Workers, open_head},
 };
 use hush_server::Tables;
-use hush_store::snapshot::{Snapshot, Verify};
+use hush_store::snapshot::Verify;
 use hushdb::embed;
 use pyo3::{prelude::*, pybacked::PyBackedBytes, types::PyBytes};
 use serde_json::{Map, Value};
 
-use crate::{build::parsed, error::Kind, interrupt::interruptible, part::verify};
+use crate::{build::parsed, error::Kind, interrupt::interruptible, part::Source};
 
 type Failure = (Kind, String);
 
@@ -72,17 +72,10 @@ impl Server {
 
     /// Serves a table whose parts are elsewhere, or its next epoch: `scan` is given a batch, and returns what every part says to
     /// it. It raises an exception with the attribute `part` if one does not answer.
-    fn serve_parts(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        path: PathBuf,
-        whole: bool,
-        scan: Py<PyAny>,
-    ) -> PyResult<()> {
+    fn serve_parts(&self, py: Python<'_>, name: &str, source: &Source, scan: Py<PyAny>) -> PyResult<()> {
         let workers = Arc::new(PyWorkers { scan });
-        let (cpu, verify) = (self.cpu.clone(), verify(whole));
-        let opened = interruptible(py, move || open_head(&path, verify, workers, cpu), || ())?;
+        let (cpu, source) = (self.cpu.clone(), source.source.clone());
+        let opened = interruptible(py, move || open_head(&source, workers, cpu), || ())?;
         let engine = opened.map_err(|error| Kind::Input.raised(py, error))?;
         py.detach(|| self.tables.insert(name, engine)).map_err(|error| Kind::Option.raised(py, error))
     }
@@ -124,12 +117,4 @@ impl Workers for PyWorkers {
         let replies = said.unwrap_or_else(|| Err(unavailable(0, "the program is ending".into())))?;
         Ok(replies.into_iter().map(Bytes::from_owner).collect())
     }
-}
-
-/// The epoch of the table in a folder, in hex.
-#[pyfunction]
-pub(crate) fn epoch_of(py: Python<'_>, path: PathBuf) -> PyResult<String> {
-    let snapshot = py.detach(|| Snapshot::open(&path, Verify::Header));
-    let snapshot = snapshot.map_err(|error| Kind::Input.raised(py, error))?;
-    Ok(hex::encode(snapshot.header().descriptor.epoch))
 }

@@ -12,13 +12,13 @@ use hush_store::ingest::Input;
 use serde_json::{Map, Value};
 use tokio::{runtime::Runtime, sync::oneshot};
 
-pub use crate::commands::plan::Planned;
 use crate::commands::{
     build::{self, BuildArgs},
     options::arguments,
     plan::{self, PlanArgs},
     serve::{self, Prepared, ServeArgs},
 };
+pub use crate::commands::{plan::Planned, serve::tables_cache};
 
 /// What stands for an input that is given otherwise.
 const GIVEN: &str = "-";

@@ -134,6 +134,9 @@ pub enum BuildError {
     /// The GPU that was asked for.
     #[error(transparent)]
     Memory(#[from] DoesNotFit),
+    /// Those who compute elsewhere.
+    #[error("what others were to compute is not there: {0}; the same build goes on from what has come")]
+    Crew(String),
     /// Nobody wants the table any more.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),

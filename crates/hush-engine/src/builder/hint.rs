@@ -1,6 +1,6 @@
 //! The hint, computed a few row groups at a time so that progress shows and memory stays small.
 
-use std::{ops::Range, sync::Arc};
+use std::{ops::Range, path::Path, sync::Arc};
 
 use hush_he::{
     codec::{pack_rounded, packed_bytes},
@@ -60,7 +60,12 @@ impl<'a, B: LweOps> Source<'a, B> {
         plan: &HintPlan,
         writer: &SegmentWriter<'_>,
     ) -> Result<Self, BuildError> {
-        let map = Arc::new(MappedFile::open(&writer.path(DB_FILE))?);
+        Self::open(backend, plan, &writer.path(DB_FILE))
+    }
+
+    /// The database in the file at `path`.
+    pub(super) fn open(backend: &'a B, plan: &HintPlan, path: &Path) -> Result<Self, BuildError> {
+        let map = Arc::new(MappedFile::open(path)?);
         let db = TiledDb::new(Tiling::new(plan.rows, plan.matrix.cols()), map)?;
         Ok(Self { backend, db: backend.open_db(db)?, matrix: plan.matrix, rows: plan.rows })
     }

@@ -5,6 +5,7 @@ mod beside;
 mod blocks;
 mod chained;
 mod compress;
+mod crew;
 mod delta;
 mod error;
 pub(crate) mod hint;
@@ -43,6 +44,7 @@ use hush_store::{
 pub use apply::apply;
 pub(crate) use apply::shown_change;
 use compress::Stored;
+pub use crew::{Crew, Done, chained as chained_elsewhere};
 pub use delta::ChangeRoom;
 pub use error::BuildError;
 use hint::Source;
@@ -184,6 +186,7 @@ fn hints(
             plan,
             writer: writer.segment(index),
             cpu,
+            crew: backends.crew(),
             progress,
             files: &mut *files,
         };
@@ -197,7 +200,11 @@ fn hints(
                     progress.note(why);
                 }
             })?,
-            None => stage.run(cpu)?,
+            None => stage.run(cpu).inspect_err(|error| {
+                if matches!(error, BuildError::Crew(_)) {
+                    writer.keep();
+                }
+            })?,
         }
     }
     Ok(())
@@ -214,6 +221,7 @@ pub(crate) struct HintStage<'a> {
     writer: SegmentWriter<'a>,
     /// It has the threads for what is done on the host.
     cpu: &'a Cpu,
+    crew: Option<&'a dyn Crew>,
     progress: &'a dyn Progress,
     files: &'a mut Vec<FileEntry>,
 }
@@ -221,7 +229,7 @@ pub(crate) struct HintStage<'a> {
 impl HintStage<'_> {
     /// Computes it on `backend`, and writes it.
     pub(crate) fn run<B: Steps>(self, backend: &B) -> Result<(), BuildError> {
-        let Self { database, hint, plan, writer, cpu, progress, files } = self;
+        let Self { database, hint, plan, writer, cpu, crew, progress, files } = self;
         let writer = &writer;
         let first = Source::first(backend, &plan, writer)?;
         let source = match &plan.second {
@@ -237,7 +245,8 @@ impl HintStage<'_> {
                 lifted::write(&source, ring, shape, writer, progress, files)
             }
             HintProduct::Chained { params, shape } => {
-                chained::write(source, (params, shape), database, writer, cpu, progress, files)
+                let stage = chained::StageOf { writer, cpu, crew, progress };
+                chained::write(source, (params, shape), database, stage, files)
             }
         }
     }

@@ -53,6 +53,11 @@ impl<'a> PlaintextFiles<'a> {
         Ok(())
     }
 
+    /// Bytes of the [`content`] of a plaintext.
+    pub(super) fn content_bytes(&self, plaintext: usize) -> usize {
+        self.columns.tiling().cols() * self.rows(plaintext).len() + 2 * self.poly
+    }
+
     /// The [`content`] of a plaintext as it was written.
     pub(super) fn read(&self, plaintext: usize) -> Vec<u8> {
         let mut content = self.columns.read_rows(self.rows(plaintext));

@@ -1,6 +1,6 @@
 //! The engine of a table whose parts are elsewhere: hands a batch to all of them, and finishes.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use hush_cpu::Cpu;
 use hush_protocol::{
@@ -10,39 +10,35 @@ use hush_protocol::{
     registry::Visitor,
     wire::Query,
 };
-use hush_store::snapshot::{Verified, Verify};
 use prost::{Message, bytes::Bytes};
 
 use super::{
     Workers,
     message::{Batch, Keys, Reply, Said},
+    source::{SegmentFiles, Source},
 };
-use crate::{
-    ClientKeys, Engine, EngineError, OpenError, Place, Served,
-    hosted::{Files, Stored, host_batch},
-    place::Hosting,
-};
+use crate::{ClientKeys, Engine, EngineError, OpenError, Place, Served, hosted::host_batch, place::Hosting};
 
 /// How often a batch is handed to the parts: the second time with the keys that one of them does not have.
 const ATTEMPTS: usize = 2;
 
-/// Opens the head of the table whose snapshot is in `dir`, and whose parts `workers` reaches. What the parts scan is not read,
-/// unless all is to be verified.
+/// Opens the head of a table whose parts `workers` reaches. What the parts scan is not read.
 ///
 /// # Errors
 /// [`OpenError`] names the file and the reason.
 pub fn open_head(
-    dir: &Path,
-    verify: Verify,
+    source: &Source,
     workers: Arc<dyn Workers>,
     cpu: Arc<Cpu>,
 ) -> Result<Arc<dyn Engine>, OpenError> {
-    let mut stored = Stored::open(dir, verify, &mut Verified::default())?;
-    let max_batch = host_batch(&stored.params);
-    let served = stored.served(Place::Parts, max_batch)?;
-    let files = stored.files(Place::Parts)?;
-    let Stored { descriptor, .. } = stored;
-    descriptor.protocol.visit(Open { backend: cpu, descriptor, served, workers, files })
+    let mut opened = source.open()?;
+    opened.bring_blobs()?;
+    let max_batch = host_batch(&opened.stored.params);
+    let served = opened.stored.served(Place::Parts, max_batch)?;
+    let (files, descriptor) = (opened.files()?, opened.stored.descriptor.clone());
+    let head = descriptor.protocol.visit(Open { backend: cpu, descriptor, served, workers, files })?;
+    opened.forget_others();
+    Ok(head)
 }
 
 struct Open<B> {
@@ -51,7 +47,7 @@ struct Open<B> {
     served: Served,
     workers: Arc<dyn Workers>,
     /// Of every segment.
-    files: Vec<Files>,
+    files: Vec<SegmentFiles>,
 }
 
 impl<B: Hosting> Visitor for Open<B>

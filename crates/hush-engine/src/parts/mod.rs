@@ -3,6 +3,7 @@
 //! | file | what |
 //! |------|------|
 //! | `message.rs` | what a part is told, and says |
+//! | `source.rs` | where it is found: a folder, or elsewhere, of which a part comes here |
 //! | `part.rs` | one part: a batch in, what it contributes out |
 //! | `head.rs` | the engine of the table: hands a batch to all parts, and finishes |
 //!
@@ -13,10 +14,12 @@
 mod head;
 mod message;
 mod part;
+mod source;
 
 pub use head::open_head;
 pub use hush_protocol::hosted_parts::Share;
 pub use part::{PartEngine, open_part};
+pub use source::Source;
 
 use prost::bytes::Bytes;
 use thiserror::Error;

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -15,15 +14,13 @@ use hush_protocol::{
     registry::Visitor,
     wire::{KEY_ID_BYTES, Query},
 };
-use hush_store::snapshot::{Verified, Verify};
 use prost::{Message, bytes::Bytes};
 
-use super::message::{Batch, Contribution, Missing, Refused, Reply, Said, Scanned};
-use crate::{
-    OpenError, Place,
-    hosted::{Files, Stored},
-    place::Hosting,
+use super::{
+    message::{Batch, Contribution, Missing, Refused, Reply, Said, Scanned},
+    source::{SegmentFiles, Source},
 };
+use crate::{OpenError, place::Hosting};
 
 /// A part of a table that is ready to scan.
 pub trait PartEngine: Send + Sync {
@@ -34,22 +31,22 @@ pub trait PartEngine: Send + Sync {
     fn scan(&self, batch: Bytes) -> Vec<u8>;
 }
 
-/// Opens a part of the snapshot in `dir` on the CPU. Only what the part scans is read, unless all is to be verified. Evaluation
-/// keys of `clients` clients are in memory at most.
+/// Opens a part of a table on the CPU. No more is read, checked and fetched than the part scans. Evaluation keys of `clients`
+/// clients are in memory at most.
 ///
 /// # Errors
 /// [`OpenError`] names the file and the reason.
 pub fn open_part(
-    dir: &Path,
-    verify: Verify,
+    source: &Source,
     share: &Share,
     cpu: Arc<Cpu>,
     clients: usize,
 ) -> Result<Arc<dyn PartEngine>, OpenError> {
-    let mut stored = Stored::open(dir, verify, &mut Verified::default())?;
-    let files = stored.files(Place::Parts)?;
-    let Stored { descriptor, .. } = stored;
-    descriptor.protocol.visit(Open { backend: cpu, descriptor, share, clients, files })
+    let mut opened = source.open()?;
+    let (files, descriptor) = (opened.files()?, opened.stored.descriptor.clone());
+    let part = descriptor.protocol.visit(Open { backend: cpu, descriptor, share, clients, files })?;
+    opened.forget_others();
+    Ok(part)
 }
 
 struct Open<'a, B> {
@@ -58,7 +55,7 @@ struct Open<'a, B> {
     share: &'a Share,
     clients: usize,
     /// Of every segment.
-    files: Vec<Files>,
+    files: Vec<SegmentFiles>,
 }
 
 impl<B: Hosting> Visitor for Open<'_, B>

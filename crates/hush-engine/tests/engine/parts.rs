@@ -10,7 +10,7 @@ use std::{
 
 use hush_engine::{
     Backends, Engine, EngineError, Place,
-    parts::{PartEngine, Share, Unavailable, Workers, open_head, open_part},
+    parts::{PartEngine, Share, Source, Unavailable, Workers, open_head, open_part},
 };
 use hush_protocol::Protocol;
 use hush_store::snapshot::Verify;
@@ -33,7 +33,7 @@ impl Here {
     fn open(folder: &Folder, weights: &[u32], backends: &Backends, clients: usize) -> Arc<Self> {
         let open = |index| {
             let share = Share { index, weights: weights.to_vec() };
-            open_part(&folder.table(), Verify::Header, &share, backends.cpu().clone(), clients).unwrap()
+            open_part(&source(folder), &share, backends.cpu().clone(), clients).unwrap()
         };
         Arc::new(Self {
             parts: (0..weights.len()).map(open).collect(),
@@ -63,8 +63,12 @@ impl Workers for Here {
     }
 }
 
+fn source(folder: &Folder) -> Source {
+    Source::Folder(folder.table(), Verify::Full)
+}
+
 fn head(folder: &Folder, workers: &Arc<Here>, backends: &Backends) -> Arc<dyn Engine> {
-    open_head(&folder.table(), Verify::Header, workers.clone(), backends.cpu().clone()).unwrap()
+    open_head(&source(folder), workers.clone(), backends.cpu().clone()).unwrap()
 }
 
 fn tables() -> impl Iterator<Item = Wanted> {

@@ -17,7 +17,7 @@ import json
 import os
 import pathlib
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
 from . import _native
@@ -228,9 +228,19 @@ def build(
     on_progress: is called with a stage, units done and in all, and the unit; then with "", more units; and with a line to read, "note".
     options: those of `hushdb build`, with underscores: protocol="simple", updatable=True, on_duplicate="last", force=True, ..
     """
-    given = _options(options, key=key, value=value)
+    return _build(data, out, threads, on_progress, None, {**options, "key": key, "value": value})
+
+
+def _build(
+    data: Any,
+    out: str | os.PathLike[str],
+    threads: int | None,
+    on_progress: Callable[[str, int, int, str], None] | None,
+    crew: Callable[..., Iterator[tuple[int, list[bytes]]]] | None,
+    options: dict[str, Any],
+) -> str:
     data = data if isinstance(data, (str, os.PathLike)) else as_stream(as_frame(data, "value"))
-    return _native.build(data, pathlib.Path(out), given, threads or _threads(), on_progress)
+    return _native.build(data, pathlib.Path(out), _options(options), threads or _threads(), on_progress, crew)
 
 
 class Server:

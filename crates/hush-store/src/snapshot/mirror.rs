@@ -172,13 +172,13 @@ pub struct Mirror {
 
 /// A chunk of a file.
 #[derive(Clone, Copy)]
-struct Piece {
-    file: usize,
-    chunk: usize,
+pub(super) struct Piece {
+    pub(super) file: usize,
+    pub(super) chunk: usize,
 }
 
 impl Piece {
-    fn range(self, entry: &FileEntry) -> Range<u64> {
+    pub(super) fn range(self, entry: &FileEntry) -> Range<u64> {
         let start = (self.chunk * CHUNK_BYTES) as u64;
         start..entry.bytes.min(start + CHUNK_BYTES as u64)
     }
@@ -302,9 +302,7 @@ impl Mirror {
     fn put(&self, piece: Piece, bytes: &[u8]) -> Result<(), MirrorError> {
         let entry = &self.header.files[piece.file];
         let range = piece.range(entry);
-        if blake3::hash(bytes) != blake3::Hash::from_bytes(entry.hashes()[piece.chunk]) {
-            return Err(MirrorError::Differs { path: self.table_url.join(&entry.name), range });
-        }
+        check(&self.table_url.join(&entry.name), entry, piece, bytes)?;
         let file = self.files[piece.file].iter();
         for file in file {
             let path = self.folder.join(&entry.name);
@@ -366,10 +364,18 @@ fn begun(path: &Path, entry: &FileEntry) -> Result<(File, Vec<usize>), SnapshotE
     Ok((file, missing))
 }
 
-type Fetched = (Piece, Result<Vec<u8>, Refused>);
+/// Checks a chunk of the file that `entry` is of, at `path`.
+pub(super) fn check(path: &Path, entry: &FileEntry, piece: Piece, bytes: &[u8]) -> Result<(), MirrorError> {
+    match blake3::hash(bytes) == blake3::Hash::from_bytes(entry.hashes()[piece.chunk]) {
+        true => Ok(()),
+        false => Err(MirrorError::Differs { path: path.into(), range: piece.range(entry) }),
+    }
+}
+
+pub(super) type Fetched = (Piece, Result<Vec<u8>, Refused>);
 
 /// Asks for pieces until all have come, one is not to be had, or nobody wants them.
-async fn download(wanted: Vec<(Piece, Remote, Range<u64>, u64)>, to: SyncSender<Fetched>) {
+pub(super) async fn download(wanted: Vec<(Piece, Remote, Range<u64>, u64)>, to: SyncSender<Fetched>) {
     let fetch = |(piece, remote, range, size): (Piece, Remote, Range<u64>, u64)| async move {
         let request = || remote.clone().range(range.clone(), size);
         (piece, persist(ATTEMPTS, request).await)

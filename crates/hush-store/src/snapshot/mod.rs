@@ -20,6 +20,8 @@ mod reader;
 mod regular;
 mod resume;
 mod segment;
+#[cfg(feature = "ingest")]
+mod sparse;
 mod writer;
 
 pub use changes::{CHANGES_FILE, ChangeCount, Changes};
@@ -34,6 +36,8 @@ pub use phase::{Phase, SharedPhase};
 pub use reader::{MappedFile, Snapshot, Stamp, Verified, Verify};
 pub use resume::{Identity, State};
 pub use segment::{SegmentWriter, segment_file, segment_of};
+#[cfg(feature = "ingest")]
+pub use sparse::{Missing, SparseCopy};
 pub use writer::{MappedOutput, Release, Scratch, SnapshotWriter};
 
 pub use hush_protocol::facts::{

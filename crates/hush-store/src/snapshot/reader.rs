@@ -3,13 +3,18 @@
 use std::{
     collections::HashMap,
     fs::{self, File},
+    ops::Range,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
 use memmap2::{Advice, Mmap};
 
-use super::{FileEntry, HEADER_FILE, Header, SnapshotError, checksum::verify_chunks, regular};
+use super::{
+    CHUNK_BYTES, FileEntry, HEADER_FILE, Header, SnapshotError,
+    checksum::{chunks_of, differing, verify_chunks},
+    regular,
+};
 
 /// How much of a snapshot is checked when it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +121,13 @@ impl Snapshot {
         &self.header
     }
 
+    /// The file called `name`, unless there is none or it has been taken out.
+    pub fn file(&self, name: &str) -> Option<(&FileEntry, &MappedFile)> {
+        let entry = self.header.files.iter().find(|entry| entry.name == name)?;
+        let is_it = |file: &&MappedFile| file.path.file_name().is_some_and(|own| own == name);
+        Some((entry, self.files.iter().find(is_it)?))
+    }
+
     /// Takes the file called `name` out.
     ///
     /// # Errors
@@ -184,14 +196,41 @@ impl MappedFile {
     /// # Errors
     /// What the system says, with the path.
     pub fn make_resident(&self) -> Result<(), SnapshotError> {
-        self.map.advise(Advice::PopulateRead).or_else(|error| match error.raw_os_error() {
+        self.make_part_resident(0..self.map.len())
+    }
+
+    /// Reads a range of it into memory.
+    ///
+    /// # Errors
+    /// As [`MappedFile::make_resident`].
+    ///
+    /// # Panics
+    /// If the file ends before the range does.
+    pub fn make_part_resident(&self, range: Range<usize>) -> Result<(), SnapshotError> {
+        let advised = self.map.advise_range(Advice::PopulateRead, range.start, range.len());
+        advised.or_else(|error| match error.raw_os_error() {
             // Kernels before 5.14: touching every page does the same.
             Some(libc::EINVAL) => {
-                std::hint::black_box(self.map.iter().step_by(4096).fold(0, |sum: u8, byte| sum ^ byte));
+                let bytes = self.map[range].iter().step_by(4096);
+                std::hint::black_box(bytes.fold(0, |sum: u8, byte| sum ^ byte));
                 Ok(())
             }
             _ => Err(SnapshotError::io(&self.path, "read")(error)),
         })
+    }
+
+    /// Checks the checksums of those chunks that have a byte of some ranges; `entry` is the file's own.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Corrupt`] names the first that differs.
+    pub fn verify_part(&self, entry: &FileEntry, ranges: &[Range<usize>]) -> Result<(), SnapshotError> {
+        match differing(self.as_ref(), entry.hashes(), &chunks_of(ranges))[..] {
+            [] => Ok(()),
+            [chunk, ..] => {
+                let (start, end) = (chunk * CHUNK_BYTES, ((chunk + 1) * CHUNK_BYTES).min(self.map.len()));
+                Err(SnapshotError::Corrupt { path: self.path.clone(), start: start as u64, end: end as u64 })
+            }
+        }
     }
 
     /// The file, without its map.

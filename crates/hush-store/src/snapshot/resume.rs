@@ -64,7 +64,7 @@ pub struct State {
 
 impl State {
     /// The state in `dir`, if there is a whole one.
-    fn read(dir: &Path) -> Option<Self> {
+    pub fn read(dir: &Path) -> Option<Self> {
         let text = io::read_to_string(regular::open(&dir.join(STATE_FILE)).ok()?).ok()?;
         serde_json::from_str(envelope::open(&text).ok()?).ok()
     }

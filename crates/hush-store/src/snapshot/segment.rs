@@ -1,7 +1,7 @@
 //! The files of one segment of a snapshot: as those of any other, with the segment's number before the name.
 
 use super::{Journal, MappedOutput, Scratch, SnapshotError, SnapshotWriter};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The name of the file that segment `segment` calls `name`: the base, 0, has it as it is.
 pub fn segment_file(segment: usize, name: &str) -> String {
@@ -31,6 +31,16 @@ impl SnapshotWriter {
 }
 
 impl SegmentWriter<'_> {
+    /// The folder of all segments while the snapshot is made.
+    pub fn folder(&self) -> &Path {
+        self.writer.partial_dir()
+    }
+
+    /// Which segment.
+    pub fn segment(&self) -> usize {
+        self.segment
+    }
+
     /// Where the file `name` is while the snapshot is made.
     pub fn path(&self, name: &str) -> PathBuf {
         self.writer.partial_dir().join(segment_file(self.segment, name))

@@ -1,6 +1,6 @@
 //! The files of a snapshot in memory: made of a matrix of bytes by a backend's steps, as `hush-engine` makes them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use hush_he::{
     codec::pack_rounded,
@@ -9,7 +9,7 @@ use hush_he::{
 };
 use hush_ops::{
     contract::{LweOps, PACK_BYTES, Steps},
-    ntt_tiling::{NttTiledDb, NttTiling},
+    ntt_tiling::{ALIGNMENT, NttTiledDb, NttTiling},
     pack_shape::PackShape,
     reference::Reference,
     symbol_tiling::SymbolDb,
@@ -45,6 +45,41 @@ impl Files for Stored {
 
     fn bytes(&self, name: &'static str) -> Result<DbBytes, ProtocolError> {
         self.files.get(name).cloned().ok_or_else(|| ProtocolError::Descriptor(format!("{name} is not there")))
+    }
+
+    /// The bytes that no range names are others: who reads one answers wrongly.
+    fn part(&self, name: &'static str, ranges: &[Range<usize>]) -> Result<DbBytes, ProtocolError> {
+        let whole = self.bytes(name)?;
+        let mut part = Shifted::new((*whole).as_ref().len());
+        part.bytes_mut().iter_mut().zip((*whole).as_ref()).for_each(|(part, whole)| *part = !whole);
+        for range in ranges {
+            part.bytes_mut()[range.clone()].copy_from_slice(&(*whole).as_ref()[range.clone()]);
+        }
+        Ok(Arc::new(part))
+    }
+}
+
+/// Bytes of which the first is at a multiple of 64.
+struct Shifted {
+    padded: Vec<u8>,
+    range: Range<usize>,
+}
+
+impl Shifted {
+    fn new(len: usize) -> Self {
+        let padded = vec![0; len + ALIGNMENT - 1];
+        let start = padded.as_ptr().align_offset(ALIGNMENT);
+        Self { padded, range: start..start + len }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.padded[self.range.clone()]
+    }
+}
+
+impl AsRef<[u8]> for Shifted {
+    fn as_ref(&self) -> &[u8] {
+        &self.padded[self.range.clone()]
     }
 }
 

@@ -14,7 +14,8 @@ try:
 except ImportError as error:
     raise ImportError("hushdb.ray needs Ray: pip install 'hushdb[ray]'") from error
 
+from ._build import build
 from ._head import Head
 from ._service import Service, head, serve, status, stop
 
-__all__ = ["Head", "Service", "head", "serve", "status", "stop"]
+__all__ = ["Head", "Service", "build", "head", "serve", "status", "stop"]

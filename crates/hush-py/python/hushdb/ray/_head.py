@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pathlib
 import threading
 from typing import Any
 
@@ -14,6 +13,7 @@ from .. import Client, HushError, _native, _options, _threads, connect
 from ._workers import Workers
 
 LOOK = 0.5  # seconds between two looks whether the table has changed
+LOOK_ELSEWHERE = 10.0  # the same where each is a request to an object store
 
 logger = logging.getLogger("hushdb.ray")
 
@@ -25,13 +25,12 @@ class Head:
         self.name = name
         self._replicas = replicas
         self._timeout = timeout
-        facts = ray.get(replicas[0][0].facts.remote())
-        self._path, self._whole = pathlib.Path(facts["path"]), facts["verify"]
+        self._source = _native.Source(*ray.get(replicas[0][0].source.remote()))
         self._epoch = ""
         self._native = _native.Server([], _options(options), _threads())
         self._stop = threading.Event()
         try:
-            self._take_up(_native.epoch_of(self._path))
+            self._take_up(self._source.epoch())
         except BaseException:
             self._native.stop()
             raise
@@ -65,14 +64,14 @@ class Head:
         for part, own in enumerate(self._replicas):
             if not any(ready[actor] == epoch for actor in own):
                 raise HushError(f"part {part} cannot be opened: {ready[own[0]]}")
-        self._native.serve_parts(self.name, self._path, self._whole, Workers(epoch, self._replicas, self._timeout))
+        self._native.serve_parts(self.name, self._source, Workers(epoch, self._replicas, self._timeout))
         self._epoch = epoch
 
     def _follow(self) -> None:
         told = ""
-        while not self._stop.wait(LOOK):
+        while not self._stop.wait(LOOK_ELSEWHERE if self._source.is_remote else LOOK):
             try:
-                epoch = _native.epoch_of(self._path)
+                epoch = self._source.epoch()
                 if epoch != self._epoch:
                     self._take_up(epoch)
                     logger.info("%s: serves the epoch %s", self.name, epoch[:12])

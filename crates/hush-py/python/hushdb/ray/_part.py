@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pathlib
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -20,25 +19,27 @@ class OtherEpoch(Exception):
 
 
 class Part:
-    """The part `index` of the table in a folder, of as many parts as there are weights: its epoch, and the one before."""
+    """The part `index` of a table, of as many parts as there are weights: its epoch, and the one before.
 
-    def __init__(self, path: str, index: int, replica: int, weights: Sequence[int], threads: int, whole: bool) -> None:
-        self._given = {"path": path, "index": index, "replica": replica, "weights": list(weights), "verify": whole}
-        self._threads = threads
+    source: what a `_native.Source` is made of: where the table is, whether it is checked, and where copies are kept.
+    """
+
+    def __init__(self, source: tuple[Any, ...], index: int, replica: int, weights: Sequence[int], threads: int) -> None:
+        self._given, self._source = source, _native.Source(*source)
+        self._index, self._replica, self._weights, self._threads = index, replica, list(weights), threads
         self._epochs: dict[str, _native.Part] = {}
         self._opening = threading.Lock()
         self.prepare(None)
 
     @ray.method(concurrency_group="control")
     def prepare(self, epoch: str | None) -> str:
-        """Opens the epoch that is in the folder, which is to be this one if one is named. Returns its name."""
+        """Opens the epoch that is there, which is to be this one if one is named. Returns its name."""
         with self._opening:
-            path = pathlib.Path(self._given["path"])
-            here = _native.epoch_of(path)
+            here = self._source.epoch()
             if epoch not in (None, here):
-                raise OtherEpoch(f"the folder has the epoch {here[:12]}, not {epoch[:12]}")
+                raise OtherEpoch(f"there is the epoch {here[:12]}, not {epoch[:12]}")
             if here not in self._epochs:
-                part = _native.Part(path, self._given["index"], self._given["weights"], self._threads, self._given["verify"])
+                part = _native.Part(self._source, self._index, self._weights, self._threads)
                 if part.epoch != here:
                     raise OtherEpoch("the table has changed while it was opened")
                 kept = list(self._epochs.items())[-(KEPT - 1):]
@@ -55,6 +56,12 @@ class Part:
 
     @ray.method(concurrency_group="control")
     def facts(self) -> dict[str, Any]:
-        """What it was given, and where it is."""
+        """What it has, and where it is."""
         node = ray.get_runtime_context().get_node_id()
-        return {**self._given, "pid": os.getpid(), "node": node, "epochs": list(self._epochs)}
+        has = {"path": self._source.shown, "index": self._index, "replica": self._replica, "weights": self._weights}
+        return {**has, "pid": os.getpid(), "node": node, "epochs": list(self._epochs)}
+
+    @ray.method(concurrency_group="control")
+    def source(self) -> tuple[Any, ...]:
+        """Where the table is, with what may be secret in it."""
+        return self._given

@@ -14,11 +14,11 @@ import ray
 from ray.util import list_named_actors, placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from .. import Client, HushError, OptionError
+from .. import Client, HushError, OptionError, _native
+from ._cluster import NAMESPACE, _cluster
 from ._head import Head, _outcomes
 from ._part import Part
 
-NAMESPACE = "hushdb"
 READY = 600.0  # seconds that parts may take to be placed, and opened
 TIMEOUT = 10.0  # seconds that a part may take for a batch, unless told
 
@@ -71,23 +71,28 @@ def serve(
     cpus: float = 1,
     resources: dict[str, float] | None = None,
     verify: bool = True,
+    cache: str | os.PathLike[str] | None = None,
     timeout: float = TIMEOUT,
     address: str | None = None,
     **options: Any,
 ) -> Service:
-    """Puts the table in the folder `table`, which every node sees, in parts on a cluster, and serves it in this process.
+    """Puts a table in parts on a cluster, and serves it in this process.
 
-    name: what clients call the table; the folder's own name if not given.
+    table: a folder that every node sees, or the URL of a table in an object store or on a web server, of which every node fetches
+        its parts: s3://bucket/people, as `hushdb push` puts it there. Credentials are those of each node's own environment.
+    name: what clients call the table; the last part of where it is if not given.
     parts, weights: how many, and the share of the table that each has: weights=[2, 2, 1, 2, 1] for machines of other sizes.
     replicas: actors that have the same part, on different nodes: one takes over when the other one dies, or is slow.
     cpus, resources: what an actor takes of its node, as Ray counts it; it scans with as many threads.
-    verify: whether every actor checks the whole table before it serves; if not, it reads no more than its part.
+    verify: whether the checksums of a folder are checked of what is read of it; what is fetched always is.
+    cache: the folder of each node in which fetched parts are kept; the user's own cache folder if not given.
     timeout: seconds that a part may take for a batch.
     address: of the cluster; one is started on this machine if none is given, and ends with the service.
     options: those of `hushdb serve`, with underscores, but for those about folders: listen="0.0.0.0:7700", tokens=FILE, tls_cert=FILE, ..
     """
-    path = pathlib.Path(table).resolve()
-    name = name or path.name
+    place = os.fspath(table)
+    source = (place if "://" in place else str(pathlib.Path(place).resolve()), verify, cache and os.fspath(cache))
+    name = name or _native.Source(*source).name
     weights = list(weights) if weights is not None else [1] * parts
     if not weights or min(weights) < 0 or not any(weights) or replicas < 1:
         raise OptionError("there is at least one part, and one replica of each; weights are numbers from 0 on, not all 0")
@@ -96,7 +101,7 @@ def serve(
     if _actors(name):
         raise OptionError(f"there is a table {name} on this cluster: stop it first, or serve it by another head")
     try:
-        _place(name, path, weights, replicas, cpus, resources or {}, verify)
+        _place(name, source, weights, replicas, cpus, resources or {})
         return Service(head(name, timeout=timeout, **options), started)
     except BaseException:
         if ray.is_initialized():
@@ -141,22 +146,8 @@ def stop(name: str, address: str | None = None) -> None:
             remove_placement_group(ray.util.get_placement_group(group["name"]))
 
 
-def _cluster(address: str | None, starting: int | None = None) -> bool:
-    """Connects to the cluster, or starts one that has room for actors of so many processors: whether it did."""
-    if ray.is_initialized():
-        return False
-    address = address or os.environ.get("RAY_ADDRESS") or ("auto" if starting is None else "local")
-    # A cluster that is there has its own.
-    own = {"include_dashboard": False, "num_cpus": starting} if address == "local" else {}
-    try:
-        ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.WARNING, **own)
-    except ConnectionError as error:
-        raise HushError(f"there is no cluster at {address}: start one with 'ray start --head', and name it ({error})") from None
-    return address == "local"
-
-
 def _place(
-    name: str, path: pathlib.Path, weights: list[int], replicas: int, cpus: float, resources: dict[str, float], whole: bool,
+    name: str, source: tuple[Any, ...], weights: list[int], replicas: int, cpus: float, resources: dict[str, float],
 ) -> None:
     """Starts an actor for every replica of every part, each on a node of its own if there are as many, and waits until all are open."""
     count = len(weights) * replicas
@@ -180,7 +171,7 @@ def _place(
             name=f"{name}/{part}/{replica}", namespace=NAMESPACE, lifetime="detached", num_cpus=cpus, resources=resources,
             max_restarts=-1, max_task_retries=0,
             scheduling_strategy=PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=at))
-        handle = placed.remote(str(path), part, replica, weights, max(1, int(cpus)), whole)
+        handle = placed.remote(source, part, replica, weights, max(1, int(cpus)))
         refs.append(handle.facts.remote())
     for outcome in _outcomes(refs):
         if isinstance(outcome, Exception):

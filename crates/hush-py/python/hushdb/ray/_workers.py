@@ -13,6 +13,7 @@ from ray.exceptions import RayError
 
 logger = logging.getLogger("hushdb.ray")
 
+INLINE = 100_000  # bytes: what Ray sends in a call itself
 LEAST_HEDGE = 0.05  # seconds: what is late by less is not asked of a replica
 HEDGE = 3.0  # times what parts mostly take
 
@@ -49,8 +50,8 @@ class Workers:
         with self._lock:
             self._turn += 1
             turn, typical = self._turn, self._typical
-        # Once, for all actors.
-        batch_ref = ray.put(batch)
+        # Once, for all actors; a short one goes with each call, without a stop in the object store.
+        batch_ref = batch if len(batch) < INLINE else ray.put(batch)
         replies: list[bytes | None] = [None] * len(self._replicas)
         # Replicas take turns.
         left = [[*actors[turn % len(actors):], *actors[:turn % len(actors)]] for actors in self._replicas]

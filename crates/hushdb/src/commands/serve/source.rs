@@ -12,6 +12,11 @@ use hush_store::snapshot::{RemoteTable, Trust};
 /// How often it is looked whether there is another one.
 const LOOK: Duration = Duration::from_secs(10);
 
+/// Where copies of tables are kept, unless told: in the user's own folder, if there is one.
+pub fn tables_cache() -> Option<PathBuf> {
+    Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("hushdb/tables"))
+}
+
 /// A table that is elsewhere.
 pub(super) struct Source {
     table: RemoteTable,
@@ -28,8 +33,7 @@ impl Source {
     /// If no table can be there, or nobody knows where to keep a copy.
     pub(super) fn of(place: &Path, cache: Option<&Path>) -> Result<Option<Self>, String> {
         let Some(table) = RemoteTable::of(place).map_err(|error| error.to_string())? else { return Ok(None) };
-        let own = || Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("hushdb/tables"));
-        let cache = cache.map(Path::to_owned).or_else(own);
+        let cache = cache.map(Path::to_owned).or_else(tables_cache);
         let cache = cache.ok_or("no home directory is known to keep copies of tables in: choose --cache")?;
         let dir = table.place_in(&cache);
         Ok(Some(Self { table, dir, looked: None, has_failed: false }))

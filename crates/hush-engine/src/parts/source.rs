@@ -1,0 +1,199 @@
+//! Where a table in parts is found: a folder that is seen here, or an object store or web server, of which what is read comes here.
+
+use std::{ops::Range, path::PathBuf, sync::Arc};
+
+use hush_ops::tiling::DbBytes;
+use hush_protocol::{
+    ProtocolError,
+    any_page::SegmentParams,
+    facts::{DICTIONARY_FILE, HINT_FILE},
+    page::Files,
+};
+#[cfg(feature = "ingest")]
+use hush_store::snapshot::SparseCopy;
+use hush_store::snapshot::{FileEntry, MappedFile, Snapshot, Verified, Verify, segment_file};
+
+use crate::{OpenError, hosted::Stored};
+
+/// Where a table is.
+#[derive(Clone)]
+pub enum Source {
+    /// A folder, and how much of what is read of it is checked.
+    Folder(PathBuf, Verify),
+    /// A URL, and the folder in which copies of such tables are.
+    #[cfg(feature = "ingest")]
+    Remote(PathBuf, PathBuf),
+}
+
+impl Source {
+    /// The epoch that is there.
+    ///
+    /// # Errors
+    /// [`OpenError`] names the file and the reason.
+    pub fn epoch(&self) -> Result<[u8; 32], OpenError> {
+        match self {
+            Self::Folder(dir, _) => Ok(Snapshot::open(dir, Verify::Header)?.header().descriptor.epoch),
+            #[cfg(feature = "ingest")]
+            Self::Remote(url, _) => {
+                Ok(remote::table(url)?.header().map_err(crate::MirrorError::from)?.descriptor.epoch)
+            }
+        }
+    }
+
+    pub(super) fn open(&self) -> Result<Opened, OpenError> {
+        let (dir, from) = match self {
+            Self::Folder(dir, verify) => (dir.clone(), From::Folder(*verify)),
+            #[cfg(feature = "ingest")]
+            Self::Remote(url, cache) => {
+                let copy = remote::begun(url, cache)?;
+                (copy.folder().to_owned(), From::Remote(Box::new(copy)))
+            }
+        };
+        let stored = Stored::open(&dir, Verify::Header, &mut Verified::default())?;
+        Ok(Opened { stored, from: Arc::new(from) })
+    }
+}
+
+/// A table of which nothing has been read.
+pub(super) struct Opened {
+    pub(super) stored: Stored,
+    from: Arc<From>,
+}
+
+impl Opened {
+    /// The files of every segment: nothing of them is read before a page asks for it.
+    pub(super) fn files(&mut self) -> Result<Vec<SegmentFiles>, OpenError> {
+        let specs: Vec<_> = self.stored.params.segments().iter().map(SegmentParams::files).collect();
+        let mut all = Vec::new();
+        for (segment, specs) in specs.iter().enumerate() {
+            let held = specs.iter().filter(|spec| spec.content.is_held());
+            let files = held.map(|spec| -> Result<_, OpenError> {
+                let (entry, file) = self.stored.take(&segment_file(segment, spec.name))?;
+                Ok(SegmentFile { name: spec.name, entry, file: Arc::new(file) })
+            });
+            all.push(SegmentFiles { files: files.collect::<Result<_, _>>()?, from: self.from.clone() });
+        }
+        Ok(all)
+    }
+
+    /// Has whole what clients may download.
+    pub(super) fn bring_blobs(&self) -> Result<(), OpenError> {
+        let hints = (0..self.stored.params.segments().len()).map(|segment| segment_file(segment, HINT_FILE));
+        for name in hints.chain([DICTIONARY_FILE.into()]) {
+            if let Some((entry, file)) = self.stored.file(&name) {
+                self.from.bring(entry, file, &[0..entry.bytes as usize])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives up what is here of other epochs, once this one is open.
+    pub(super) fn forget_others(&self) {
+        #[cfg(feature = "ingest")]
+        if let From::Remote(copy) = &*self.from {
+            copy.forget_others();
+        }
+    }
+}
+
+/// What is done before bytes are read.
+enum From {
+    /// They are there: so much of them is checked.
+    Folder(Verify),
+    /// They come here, and are checked as they come.
+    #[cfg(feature = "ingest")]
+    Remote(Box<SparseCopy>),
+}
+
+impl From {
+    fn bring(&self, entry: &FileEntry, file: &MappedFile, ranges: &[Range<usize>]) -> Result<(), OpenError> {
+        match self {
+            Self::Folder(Verify::Header) => {}
+            Self::Folder(Verify::Full) => file.verify_part(entry, ranges)?,
+            #[cfg(feature = "ingest")]
+            Self::Remote(copy) => remote::fetch(copy, entry, ranges)?,
+        }
+        // So that the first query is as fast as the next.
+        Ok(ranges.iter().try_for_each(|range| file.make_part_resident(range.clone()))?)
+    }
+}
+
+struct SegmentFile {
+    name: &'static str,
+    entry: FileEntry,
+    file: Arc<MappedFile>,
+}
+
+/// The files of a segment, of which what is read is brought here first.
+pub(super) struct SegmentFiles {
+    files: Vec<SegmentFile>,
+    from: Arc<From>,
+}
+
+impl Files for SegmentFiles {
+    type Error = OpenError;
+
+    fn bytes(&self, name: &'static str) -> Result<DbBytes, OpenError> {
+        self.part(name, &[0..usize::MAX])
+    }
+
+    fn part(&self, name: &'static str, ranges: &[Range<usize>]) -> Result<DbBytes, OpenError> {
+        let found = self.files.iter().find(|file| file.name == name);
+        let missing = || ProtocolError::Descriptor(format!("the table has no file {name}"));
+        let SegmentFile { entry, file, .. } = found.ok_or_else(missing)?;
+        let end = entry.bytes as usize;
+        let within = |range: &Range<usize>| range.start.min(end)..range.end.min(end);
+        self.from.bring(entry, file, &ranges.iter().map(within).collect::<Vec<_>>())?;
+        Ok(file.clone())
+    }
+}
+
+#[cfg(feature = "ingest")]
+mod remote {
+    use std::{ops::Range, path::Path, thread};
+
+    use hush_store::snapshot::{
+        FileEntry, MirrorError as StoreError, RemoteTable, SnapshotError, SparseCopy,
+    };
+
+    use crate::{
+        OpenError,
+        machine::free_disk,
+        mirror::{LOOK, MirrorError},
+    };
+
+    pub(super) fn table(url: &Path) -> Result<RemoteTable, MirrorError> {
+        Ok(RemoteTable::of(url)?.ok_or_else(|| StoreError::Scheme { path: url.into() })?)
+    }
+
+    pub(super) fn begun(url: &Path, cache: &Path) -> Result<SparseCopy, MirrorError> {
+        let mut copies = table(url)?.place_in(cache).into_os_string();
+        copies.push(".parts");
+        let copies = Path::new(&copies);
+        loop {
+            match SparseCopy::begin(table(url)?, copies) {
+                Err(StoreError::Snapshot(SnapshotError::Busy(_))) => thread::sleep(LOOK),
+                begun => return Ok(begun?),
+            }
+        }
+    }
+
+    /// Fetches what is not here of some ranges of a file; waits while another process of this machine does.
+    pub(super) fn fetch(
+        copy: &SparseCopy,
+        entry: &FileEntry,
+        ranges: &[Range<usize>],
+    ) -> Result<(), OpenError> {
+        let missing = loop {
+            match copy.missing(&entry.name, ranges) {
+                Err(SnapshotError::Busy(_)) => thread::sleep(LOOK),
+                missing => break missing?,
+            }
+        };
+        let (table, folder, bytes) = (copy.shown().into(), copy.folder().to_owned(), missing.bytes());
+        if let Some(free) = free_disk(&folder).filter(|free| *free < bytes) {
+            return Err(MirrorError::NoRoom { table, folder, missing: bytes, free }.into());
+        }
+        Ok(copy.fetch(missing).map_err(MirrorError::from)?)
+    }
+}

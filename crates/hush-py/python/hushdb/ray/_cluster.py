@@ -1,0 +1,26 @@
+"""The cluster that this process is a part of."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+import ray
+
+from .. import HushError
+
+NAMESPACE = "hushdb"
+
+
+def _cluster(address: str | None, starting: int | None = None) -> bool:
+    """Connects to the cluster, or starts one that has room for actors of so many processors: whether it did."""
+    if ray.is_initialized():
+        return False
+    address = address or os.environ.get("RAY_ADDRESS") or ("auto" if starting is None else "local")
+    # A cluster that is there has its own.
+    own = {"include_dashboard": False, "num_cpus": starting} if address == "local" else {}
+    try:
+        ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.WARNING, **own)
+    except ConnectionError as error:
+        raise HushError(f"there is no cluster at {address}: start one with 'ray start --head', and name it ({error})") from None
+    return address == "local"
