@@ -3,7 +3,7 @@
 //! [`HostedPart`] scans one part of every segment, [`HostedHead`] finishes answers from the partials of all. Both open the batch,
 //! so that no more than the queries travels to the parts. Source: PPIR (map server and database servers), GPIR section 6.
 
-use std::{ops::Range, sync::Arc, thread};
+use std::{mem, ops::Range, sync::Arc, thread};
 
 use hush_ops::{OpsError, contract::Steps};
 
@@ -35,6 +35,21 @@ impl Share {
         };
         up_to(self.index)..up_to(self.index + 1)
     }
+}
+
+/// The units of all parts of these weights, of a segment of `units`: those of [`Share::of`].
+///
+/// # Panics
+/// If all weights are 0.
+pub fn shares(weights: &[u32], units: usize) -> Vec<Range<usize>> {
+    let total: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();
+    let (mut before, mut start) = (0u64, 0);
+    let share = |&weight: &u32| {
+        before += u64::from(weight);
+        let end = (u128::from(before) * units as u128 / u128::from(total)) as usize;
+        mem::replace(&mut start, end)..end
+    };
+    weights.iter().map(share).collect()
 }
 
 /// What a part contributes to a segment's answers, in words of the host.
@@ -230,6 +245,7 @@ mod tests {
             let parts = weights.len();
             let shares: Vec<_> =
                 (0..parts).map(|index| Share { index, weights: weights.clone() }.of(units)).collect();
+            assert_eq!(super::shares(&weights, units), shares);
             assert_eq!((shares[0].start, shares[parts - 1].end), (0, units));
             assert!(shares.windows(2).all(|pair| pair[0].end == pair[1].start), "{weights:?}");
         }
