@@ -1,6 +1,6 @@
 //! Pages and tables without their types: what is known by name alone.
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{fmt, marker::PhantomData, ops::Range, sync::Arc};
 
 use hush_he::params::ParameterSet;
 use hush_ops::path::Step;
@@ -9,6 +9,8 @@ use crate::{
     ProtocolError,
     client::{AskedTable, ClientHalf, Given},
     facts::{Content, Database, DbForm, Facts, FileSpec, HintPlan, WordBits},
+    halves::{HeadFacts, PartFacts},
+    hosted_parts::Scanned,
     page::Page,
     table::{SegmentShape, TableShape},
     wire::QuerySizes,
@@ -187,6 +189,11 @@ impl TableParams {
         &self.segments
     }
 
+    /// What a scan reads of every segment, as shares are cut of it.
+    pub fn scanned(&self) -> Vec<Scanned> {
+        self.segments.iter().map(|segment| Scanned::new(segment.facts().units, segment.files())).collect()
+    }
+
     /// [`Page::database`] of the base.
     pub fn database(&self) -> Database {
         self.base().database()
@@ -276,6 +283,21 @@ impl SegmentParams {
         self.table.path()
     }
 
+    /// [`Page::opening`]; of a segment beside the base nothing is opened.
+    pub fn opening(&self) -> Vec<Step> {
+        self.table.opening()
+    }
+
+    /// [`Page::part`].
+    pub fn part(&self, units: &Range<usize>) -> PartFacts {
+        self.table.part(units)
+    }
+
+    /// [`Page::head`].
+    pub fn head(&self, parts: &[Range<usize>]) -> HeadFacts {
+        self.table.head(parts)
+    }
+
     /// A client's half, with what is `given`.
     ///
     /// # Errors
@@ -304,6 +326,9 @@ trait AnyTable: Send + Sync {
     fn hint(&self) -> Option<HintPlan>;
     fn files(&self) -> Vec<FileSpec>;
     fn path(&self) -> Vec<Step>;
+    fn opening(&self) -> Vec<Step>;
+    fn part(&self, units: &Range<usize>) -> PartFacts;
+    fn head(&self, parts: &[Range<usize>]) -> HeadFacts;
     fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError>;
 }
 
@@ -335,6 +360,18 @@ impl<P: Page> AnyTable for TableOf<P> {
 
     fn path(&self) -> Vec<Step> {
         P::path(&self.0)
+    }
+
+    fn opening(&self) -> Vec<Step> {
+        P::opening(&self.0)
+    }
+
+    fn part(&self, units: &Range<usize>) -> PartFacts {
+        P::part(&self.0, units)
+    }
+
+    fn head(&self, parts: &[Range<usize>]) -> HeadFacts {
+        P::head(&self.0, parts)
     }
 
     fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError> {

@@ -15,7 +15,7 @@ use hush_math::csprng::Csprng;
 use hush_ops::{
     OpsError,
     contract::{ChainPolys, ColumnOps, LweBatch, LweQueries, RingOps, Steps, key_words},
-    path::{Content, Step, StepShape},
+    path::{Content, Step, StepShape, pack_columns_tiling},
     tiling::{TiledDb, Tiling},
 };
 use rayon::prelude::*;
@@ -27,6 +27,7 @@ use crate::{
     client::Given,
     column_table::{ColumnSpec, ColumnTable},
     facts::{CHAIN_FILE, COLUMNS_FILE, DB_FILE, Database, Facts, FileSpec, HintPlan, HintProduct, WordBits},
+    halves::{HeadFacts, PartFacts},
     layout,
     message::{check_length, check_vectors, unpack_queries},
     page::{Batch, Files, Host, Page, Partial},
@@ -244,11 +245,24 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         ]
     }
 
-    fn path(table: &ColumnTable) -> Vec<Step> {
-        let (ring, shape) = (*table.params().ring(), table.pack_shape());
-        let fold = StepShape::LweFold { db: table.tiling() };
-        let pack = StepShape::PackColumns { ring, columns: table.columns_tiling(), shape };
-        [[fold, pack].map(Step::of_batch).to_vec(), P::path_behind(table)].concat()
+    fn opening(_: &ColumnTable) -> Vec<Step> {
+        Vec::new()
+    }
+
+    fn part(table: &ColumnTable, units: &Range<usize>) -> PartFacts {
+        let (ring, all) = (*table.params().ring(), table.pack_shape());
+        let shape = all.part(all.entries_rows(units).len());
+        let db = Tiling::new(shape.rows(), table.shape().columns);
+        let columns = pack_columns_tiling(&ring, shape.rows());
+        let steps = [StepShape::LweFold { db }, StepShape::PackColumns { ring, columns, shape }];
+        // The masks are the head's.
+        let digits = Content::Chain { ring, shape, folds: false };
+        let files = vec![Content::Bytes(db), Content::Bytes(columns), digits];
+        PartFacts { files, steps: steps.map(Step::of_batch).to_vec(), words: shape.rows() }
+    }
+
+    fn head(table: &ColumnTable, _: &[Range<usize>]) -> HeadFacts {
+        HeadFacts { files: vec![table.chain()], steps: P::path_behind(table) }
     }
 
     fn client(table: &ColumnTable, _: &Given) -> Result<ColumnRing, ProtocolError> {

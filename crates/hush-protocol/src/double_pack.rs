@@ -51,11 +51,10 @@ impl PackPage for DoublePack {
         layout::expansion_columns(params, 0.0, slots, slot_bytes)
     }
 
-    fn path_behind(table: &PackTable) -> Vec<Step> {
+    fn path_behind(table: &PackTable, _: &[Range<usize>]) -> Vec<Step> {
         let (params, first, second) = (table.params(), table.first_shape(), table.second_shape());
         let (ring, n, matrix) = (*params.ring(), params.lwe().n(), table.second_matrix());
         let db = Tiling::new(second.rows(), table.second_words());
-        let pack = StepShape::Pack { ring, hint: table.hint_tiling(), shape: first };
         // The second hint is computed and packed a part at a time.
         let columns = second.plaintexts().min(table.second_part_columns());
         let parts = second.plaintexts().div_ceil(columns);
@@ -67,7 +66,7 @@ impl PackPage for DoublePack {
             StepShape::PackOnline { ring, hint: table.lifted_tiling(columns), rows: second.rows(), parts },
             StepShape::Respond { ring, plaintexts: second.plaintexts() },
         ];
-        [vec![Step::of_batch(pack)], online.map(Step::of_query).to_vec()].concat()
+        online.map(Step::of_query).to_vec()
     }
 
     fn finish<B: PackOps>(

@@ -13,6 +13,8 @@
 //! Source: VIPIR sections 3.5 and 6.1 (ExpPack(D))). Ours: two bytes a word instead of three, all rows packed instead of three LWE
 //! ciphertexts sent as they are, and as in `exppack-s`.
 
+use std::ops::Range;
+
 use hush_he::{
     algorithms::{decrypt_byte, phase},
     params::PackParams,
@@ -48,7 +50,12 @@ impl PackPage for ExppackD {
         DOUBLE_MIN_COLUMNS.max((slots as f64).sqrt() as usize)
     }
 
-    fn path_behind(table: &PackTable) -> Vec<Step> {
+    /// The words of its rows.
+    fn part_behind(table: &PackTable, units: &Range<usize>) -> (Vec<Step>, usize) {
+        (Vec::new(), table.rows_of(units).len())
+    }
+
+    fn path_behind(table: &PackTable, _: &[Range<usize>]) -> Vec<Step> {
         let (params, shape, matrix) = (table.params(), table.second_shape(), table.second_matrix());
         let (ring, n, parts) = (*params.ring(), params.lwe().n(), 1);
         let db = Tiling::new(table.second_answer_rows(), table.shape().blocks);

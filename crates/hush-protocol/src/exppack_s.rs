@@ -11,6 +11,8 @@
 //! Source: VIPIR section 3.5. Ours: a prime dropped after the expansion, truncated queries, packed pairs, decoding straight
 //! to bytes, and key look-ups.
 
+use std::ops::Range;
+
 use hush_he::params::PackParams;
 use hush_ops::{
     contract::PackOps,
@@ -43,11 +45,9 @@ impl PackPage for ExppackS {
         layout::expansion_columns(params, sent, slots, slot_bytes)
     }
 
-    fn path_behind(table: &PackTable) -> Vec<Step> {
-        let (ring, first) = (*table.params().ring(), table.first_shape());
-        let pack = StepShape::Pack { ring, hint: table.hint_tiling(), shape: first };
-        let respond = StepShape::Respond { ring, plaintexts: first.plaintexts() };
-        [pack, respond].map(Step::of_batch).to_vec()
+    fn path_behind(table: &PackTable, _: &[Range<usize>]) -> Vec<Step> {
+        let (ring, plaintexts) = (*table.params().ring(), table.first_shape().plaintexts());
+        vec![Step::of_batch(StepShape::Respond { ring, plaintexts })]
     }
 
     fn finish<B: PackOps>(

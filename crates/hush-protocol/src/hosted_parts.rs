@@ -9,6 +9,7 @@ use hush_ops::{OpsError, contract::Steps, path::Content};
 
 use crate::{
     ProtocolError,
+    facts::FileSpec,
     page::{Batch, Files, Host, Page, Partial},
     wire::Query,
 };
@@ -32,39 +33,59 @@ pub struct Scanned {
 }
 
 impl Scanned {
-    /// Of a segment.
-    pub fn of<P: Page>(table: &P::Table) -> Self {
-        let scanned = P::files(table).into_iter().map(|file| file.content).filter(Content::is_scanned);
-        Self { units: P::facts(table).units, bytes: scanned.map(|content| content.bytes()).sum() }
+    /// Of a segment of `units` units, whose files these are.
+    pub fn new(units: usize, files: Vec<FileSpec>) -> Self {
+        let scanned = files.into_iter().map(|file| file.content).filter(Content::is_scanned);
+        Self { units, bytes: scanned.map(|content| content.bytes()).sum() }
     }
 }
 
 impl Share {
-    /// Its units of each segment. The segments are one line of bytes, cut by the weights, and a unit belongs to the part in which
-    /// its middle is: a part has units of few segments, and short segments do not all go to one part.
+    /// Its units of each segment.
     ///
     /// # Panics
     /// If there is no such part, or all weights are 0.
     pub fn of(&self, segments: &[Scanned]) -> Vec<Range<usize>> {
-        // A segment of nothing has a place in the line as well.
-        let length = |segment: &Scanned| u128::from(segment.bytes.max(1));
-        let all: u128 = segments.iter().map(length).sum();
-        let sum = |weights: &[u32]| weights.iter().map(|&weight| u128::from(weight)).sum::<u128>();
-        let cuts =
-            [self.index, self.index + 1].map(|parts| all * sum(&self.weights[..parts]) / sum(&self.weights));
-        let mut before = 0;
-        let units_of = |segment: &Scanned| {
-            let (units, bytes) = (segment.units as u128, length(segment));
-            // The first unit with `before + bytes (2 unit + 1) / (2 units)` not before the cut.
-            let [start, end] = cuts.map(|cut| {
-                let twice = (2 * units * cut.saturating_sub(before)).saturating_sub(bytes);
-                twice.div_ceil(2 * bytes).min(units) as usize
-            });
-            before += bytes;
-            start..end
-        };
-        segments.iter().map(units_of).collect()
+        shares(&self.weights, segments).swap_remove(self.index)
     }
+}
+
+/// The units of each segment that each of some parts has, by their weights. The segments are one line of bytes, cut by the weights,
+/// and a unit belongs to the part in which its middle is: a part has units of few segments, and short segments do not all go to one
+/// part.
+///
+/// # Panics
+/// If all weights are 0.
+pub fn shares(weights: &[u32], segments: &[Scanned]) -> Vec<Vec<Range<usize>>> {
+    // A segment of nothing has a place in the line as well.
+    let length = |segment: &Scanned| u128::from(segment.bytes.max(1));
+    let all: u128 = segments.iter().map(length).sum();
+    let total: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
+    // The first unit of each segment with `before + bytes (2 unit + 1) / (2 units)` not before the cut.
+    let firsts = |cut: u128| {
+        let mut before = 0;
+        let first = |segment: &Scanned| {
+            let (units, bytes) = (segment.units as u128, length(segment));
+            let twice = (2 * units * cut.saturating_sub(before)).saturating_sub(bytes);
+            before += bytes;
+            twice.div_ceil(2 * bytes).min(units) as usize
+        };
+        segments.iter().map(first).collect::<Vec<_>>()
+    };
+    let (mut up_to, mut starts) = (0, firsts(0));
+    let part = |&weight: &u32| {
+        up_to += u128::from(weight);
+        let ends = firsts(all * up_to / total);
+        let units = starts.iter().zip(&ends).map(|(&start, &end)| start..end).collect();
+        starts = ends;
+        units
+    };
+    weights.iter().map(part).collect()
+}
+
+/// What a scan reads of every segment.
+fn scanned<P: Page>(tables: &[P::Table]) -> Vec<Scanned> {
+    tables.iter().map(|table| Scanned::new(P::facts(table).units, P::files(table))).collect()
 }
 
 /// What a part contributes to a segment's answers, in words of the host.
@@ -109,7 +130,7 @@ impl<P: Page, B: Steps> HostedPart<P, B> {
         files: &[F],
     ) -> Result<Self, F::Error> {
         let ready = Ready::<P, B>::new(backend, &tables[0])?;
-        let shares = share.of(&tables.iter().map(Scanned::of::<P>).collect::<Vec<_>>());
+        let shares = share.of(&scanned::<P>(&tables));
         let open = |((table, files), units): ((P::Table, &F), Range<usize>)| {
             let part = match units.is_empty() {
                 true => None,

@@ -10,6 +10,8 @@
 //!
 //! Source: VIPIR section 3.4 (hybrid). Ours: as in `exppack-s`; a key for s^2 in place of RGSW(s).
 
+use std::ops::Range;
+
 use hush_he::params::PackParams;
 use hush_ops::{
     contract::{EntryOrder, LweBatch, PackOps},
@@ -23,9 +25,10 @@ use crate::{
     pack_table::{PackSpec, PackTable, Second},
     page::Partial,
     registry::Protocol,
+    response::ciphertext_words,
     ring_keys::RingKeys,
     target::Target,
-    tournament::Tournament,
+    tournament::{self, Tournament},
 };
 
 /// The page.
@@ -39,15 +42,20 @@ impl PackPage for Hybrid {
         layout::expansion_columns(params, 0.0, slots, slot_bytes)
     }
 
-    fn path_behind(table: &PackTable) -> Vec<Step> {
+    fn part_behind(table: &PackTable, units: &Range<usize>) -> (Vec<Step>, usize) {
+        let (ring, shape) = (*table.params().ring(), table.part_shape(units));
+        let hint = table.lifted_tiling(shape.plaintexts());
+        let pack = Step::of_batch(StepShape::Pack { ring, hint, shape });
+        let folds = tournament::folds(ring, shape.entries(), shape.planes(), 1);
+        let roots = tournament::roots(table.first_shape().entries(), units);
+        (vec![pack, folds], roots * shape.planes() * ciphertext_words(&ring))
+    }
+
+    fn path_behind(table: &PackTable, parts: &[Range<usize>]) -> Vec<Step> {
         let (ring, first) = (*table.params().ring(), table.first_shape());
-        let (entries, planes) = (first.entries(), first.planes());
-        let steps = [
-            StepShape::Pack { ring, hint: table.hint_tiling(), shape: first },
-            StepShape::RgswFold { ring, entries, planes, parts: 1 },
-            StepShape::Respond { ring, plaintexts: planes },
-        ];
-        steps.map(Step::of_batch).to_vec()
+        let folds = tournament::last_folds(ring, first.entries(), first.planes(), parts);
+        let respond = Step::of_batch(StepShape::Respond { ring, plaintexts: first.planes() });
+        folds.into_iter().chain([respond]).collect()
     }
 
     fn scan<B: PackOps>(

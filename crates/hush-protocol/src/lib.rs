@@ -6,7 +6,7 @@
 //! * [`onion`], [`tfhe`], [`tfhe_privks`]: over rings ([`ring_page`], [`ring_table`], [`ring_keys`], [`whitening`]).
 //! * [`exppack_s`], [`exppack_d`], [`mod@double_pack`], [`hybrid`]: packed by evaluation keys ([`pack_page`], [`pack_table`]).
 //! * [`mod@colpack`], [`colpack_s`]: packed by keys that travel with the query ([`column_page`], [`column_table`]).
-//! * [`hosted`]: a table on a backend, in parts. [`client`]: a client's half.
+//! * [`hosted`]: a table on a backend, in parts. [`halves`]: what parts and their head hold and do. [`client`]: a client's half.
 //! * [`layout`]: shapes. [`keyword`]: look-ups by key on all of them. [`slot`]: what is in a slot, [`fields`]: in a value.
 //! * [`symbols`]: k-bit symbols.
 //! * [`descriptor`]: what a client must know. [`wire`]: messages. [`ohttp`]: how they go through a relay.
@@ -28,6 +28,7 @@ pub mod exppack_s;
 pub mod facts;
 pub mod fields;
 pub mod frodo;
+pub mod halves;
 pub mod hosted;
 pub mod hosted_parts;
 pub mod hybrid;

@@ -11,7 +11,7 @@ use hush_ops::{
     OpsError,
     contract::{LweBatch, LweOps, LweQueries, Steps},
     path::{Content, Step, StepShape},
-    tiling::{TILE_COLS, TiledDb},
+    tiling::{TILE_COLS, TiledDb, Tiling},
 };
 use serde_json::json;
 use zeroize::Zeroizing;
@@ -23,6 +23,7 @@ use crate::{
         DB_FILE, Database, Facts, FileSpec, HINT_FILE, HintPlan, HintProduct, SECOND_DB_FILE, SecondDb,
         WordBits,
     },
+    halves::{HeadFacts, PartFacts},
     lwe_table::{LweSpec, LweTable},
     message::{check_length, check_vectors, unpack_queries},
     page::{Batch, Files, Host, Page, Partial},
@@ -189,9 +190,22 @@ impl<P: LwePage> Page for OverLwe<P> {
         files
     }
 
-    fn path(table: &LweTable) -> Vec<Step> {
-        let first = Step::of_batch(StepShape::LweFold { db: table.tiling() });
-        [vec![first], P::path_behind(table)].concat()
+    fn opening(_: &LweTable) -> Vec<Step> {
+        Vec::new()
+    }
+
+    fn part(table: &LweTable, units: &Range<usize>) -> PartFacts {
+        let db = match P::SPEC.one_block {
+            true => Tiling::new(table.rows(), columns_of(table, units).len()),
+            false => Tiling::new(rows_of(table, units).len(), table.shape().columns),
+        };
+        let steps = vec![Step::of_batch(StepShape::LweFold { db })];
+        PartFacts { files: vec![Content::Bytes(db)], steps, words: db.rows() }
+    }
+
+    fn head(table: &LweTable, _: &[Range<usize>]) -> HeadFacts {
+        let second = P::SPEC.second_fold.then(|| Content::Bytes(table.second_tiling()));
+        HeadFacts { files: second.into_iter().collect(), steps: P::path_behind(table) }
     }
 
     fn client(table: &LweTable, given: &Given) -> Result<Hint, ProtocolError> {

@@ -19,7 +19,7 @@ use hush_ops::{
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
     path::{Content, Step, StepShape},
-    tiling::TiledDb,
+    tiling::{TiledDb, Tiling},
 };
 use serde_json::json;
 use zeroize::Zeroizing;
@@ -31,11 +31,12 @@ use crate::{
         DB_FILE, Database, Facts, FileSpec, HintPlan, HintProduct, LIFTED_FILE, SECOND_DB_FILE, SecondDb,
         WordBits,
     },
+    halves::{HeadFacts, PartFacts},
     message::{check_vectors, unpack_queries},
     pack_table::{DIGITS, PackSpec, PackTable, Second},
     page::{Batch, Files, Host, Page, Partial},
     registry::Protocol,
-    response::{decrypt_plaintexts, respond},
+    response::{ciphertext_words, decrypt_plaintexts, respond},
     ring_keys::{RingKeys, RingScheme, given_keys, upload_bytes},
     table::{SegmentShape, TableShape, invalid_descriptor},
     target::Target,
@@ -52,8 +53,17 @@ pub trait PackPage: Send + Sync + 'static {
     /// [`Page::columns`].
     fn columns(params: &PackParams, slots: usize, slot_bytes: usize) -> usize;
 
-    /// The steps behind the first fold, with the expansion.
-    fn path_behind(table: &PackTable) -> Vec<Step>;
+    /// The steps of [`PackPage::scan`] for `units`, and words that they contribute to each query's answer; they are packed if not
+    /// said otherwise.
+    fn part_behind(table: &PackTable, units: &Range<usize>) -> (Vec<Step>, usize) {
+        let (ring, shape) = (*table.params().ring(), table.part_shape(units));
+        let hint = table.lifted_tiling(shape.plaintexts());
+        let pack = Step::of_batch(StepShape::Pack { ring, hint, shape });
+        (vec![pack], shape.plaintexts() * ciphertext_words(&ring))
+    }
+
+    /// The steps of [`PackPage::finish`] from what `parts` contribute.
+    fn path_behind(table: &PackTable, parts: &[Range<usize>]) -> Vec<Step>;
 
     /// [`Page::scan`]: what comes of the words of a part's rows; they are packed if not said otherwise.
     ///
@@ -260,11 +270,28 @@ impl<P: PackPage> Page for Packed<P> {
         files
     }
 
-    fn path(table: &PackTable) -> Vec<Step> {
+    fn opening(table: &PackTable) -> Vec<Step> {
         let (ring, rows) = (*table.params().ring(), table.params().lwe().n());
-        let expand = StepShape::Expand { ring, rows, folds: table.folds() };
-        let fold = StepShape::LweFold { db: table.tiling() };
-        [[expand, fold].map(Step::of_batch).to_vec(), P::path_behind(table)].concat()
+        vec![Step::of_batch(StepShape::Expand { ring, rows, folds: table.folds() })]
+    }
+
+    fn part(table: &PackTable, units: &Range<usize>) -> PartFacts {
+        let db = Tiling::new(table.rows_of(units).len(), table.shape().columns);
+        let mut files = vec![Content::Bytes(db)];
+        if P::SPEC.second != Second::Block {
+            files.push(Content::Eval(table.lifted_tiling(table.part_shape(units).plaintexts())));
+        }
+        let (behind, words) = P::part_behind(table, units);
+        let steps = [vec![Step::of_batch(StepShape::LweFold { db })], behind].concat();
+        PartFacts { files, steps, words }
+    }
+
+    fn head(table: &PackTable, parts: &[Range<usize>]) -> HeadFacts {
+        let files = match P::SPEC.second {
+            Second::Block => vec![Content::Bytes(table.second_tiling()), Content::Eval(table.hint_tiling())],
+            Second::Entry | Second::None => Vec::new(),
+        };
+        HeadFacts { files, steps: P::path_behind(table, parts) }
     }
 
     fn client(_: &PackTable, given: &Given) -> Result<Arc<RingKeys>, ProtocolError> {
@@ -472,8 +499,7 @@ impl<B: PackOps> PackHost<'_, B> {
 
     /// Words of a ciphertext modulo Q_1.
     pub(crate) fn ciphertext_words(&self) -> usize {
-        let kept = self.scheme.context.kept();
-        2 * kept.limbs() * kept.degree()
+        ciphertext_words(self.table.params().ring())
     }
 }
 

@@ -202,6 +202,12 @@ impl PackTable {
         self.entry_layout().pack_shape()
     }
 
+    /// The same of some entries.
+    pub(crate) fn part_shape(&self, units: &Range<usize>) -> PackShape {
+        let all = self.first_shape();
+        all.part(all.entries_rows(units).len())
+    }
+
     /// Which rows of the second fold are packed together: all belong to one entry (`exppack-d`, `double-pack`).
     ///
     /// `exppack-d`: the rows of the hint's digits, then those of the answer's. `double-pack`: the bytes of one entry's

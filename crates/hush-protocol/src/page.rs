@@ -4,7 +4,7 @@
 //! is plain data ([`Facts`], [`FileSpec`], [`Step`]), for those who serve, ask, build, plan and print tables, and who match on
 //! nothing. [`crate::any_page::TableParams`] is a table of any page.
 
-use std::{fmt, ops::Range};
+use std::{fmt, ops::Range, slice};
 
 use hush_he::{HeError, params::ParameterSet};
 use hush_math::csprng::Csprng;
@@ -15,6 +15,7 @@ use crate::{
     ProtocolError,
     client::Given,
     facts::{Database, DbForm, Facts, FileSpec, HintPlan, WordBits},
+    halves::{HeadFacts, PartFacts},
     registry::Protocol,
     table::{SegmentShape, TableShape, invalid_descriptor},
     target::Target,
@@ -113,8 +114,21 @@ pub trait Page: Send + Sync + 'static {
     /// The files of a snapshot, the database first.
     fn files(table: &Self::Table) -> Vec<FileSpec>;
 
-    /// The steps of an answer.
-    fn path(table: &Self::Table) -> Vec<Step>;
+    /// The steps of [`Page::open`], which every part does, and the head.
+    fn opening(table: &Self::Table) -> Vec<Step>;
+
+    /// What the part that has `units` holds, does and contributes; a part has a unit at least.
+    fn part(table: &Self::Table, units: &Range<usize>) -> PartFacts;
+
+    /// What finishes the answers to which `parts`, all of the table, contribute: what it holds if it is apart from them, and does.
+    fn head(table: &Self::Table, parts: &[Range<usize>]) -> HeadFacts;
+
+    /// The steps of an answer of the whole table.
+    fn path(table: &Self::Table) -> Vec<Step> {
+        let all = 0..Self::facts(table).units;
+        let (part, head) = (Self::part(table, &all), Self::head(table, slice::from_ref(&all)));
+        [Self::opening(table), part.steps, head.steps].concat()
+    }
 
     /// Client: what it has of a table.
     ///

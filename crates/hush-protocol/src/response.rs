@@ -137,3 +137,7 @@ impl Reader<'_> {
         Ok(unpack_wide(head, self.degree, bits)?.map(|word| word as u64).collect())
     }
 }
+/// Words of a ciphertext modulo Q_1.
+pub(crate) fn ciphertext_words(ring: &RingParams) -> usize {
+    2 * ring.kept_limbs() * ring.degree()
+}

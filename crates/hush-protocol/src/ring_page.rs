@@ -19,7 +19,7 @@ use hush_math::{constant_time::equal_mask, csprng::Csprng};
 use hush_ops::{
     contract::{EntryOrder, Expanded, RlweBatch, Steps},
     ntt_tiling::NttTiledDb,
-    path::{Step, StepShape},
+    path::{Content, Step, StepShape},
     symbol_tiling::SymbolDb,
 };
 use serde_json::json;
@@ -29,16 +29,17 @@ use crate::{
     ProtocolError,
     client::Given,
     facts::{DB_FILE, Database, DbForm, Facts, FileSpec, HintPlan, WordBits},
+    halves::{HeadFacts, PartFacts},
     page::{Batch, Files, Host, Page, Partial, no_symbols},
     registry::Protocol,
-    response::choose_lane,
+    response::{choose_lane, ciphertext_words},
     ring_answer,
     ring_keys::{RingKeys, RingScheme, given_keys, upload_bytes},
     ring_table::RingTable,
     symbols::from_symbols,
     table::{SegmentShape, TableShape, invalid_descriptor},
     target::Target,
-    tournament::Tournament,
+    tournament::{self, Tournament},
     whitening::Whitening,
     wire::{self, KEY_ID_BYTES, QuerySizes},
 };
@@ -204,29 +205,45 @@ impl<P: RingPage> Page for OverRing<P> {
         vec![FileSpec { name: DB_FILE, title: "database", content: table.content() }]
     }
 
-    fn path(table: &RingTable) -> Vec<Step> {
-        let (ring, entries, planes) = (*table.ring(), table.entries(), table.planes());
-        let parts = Self::parts(table).len();
+    fn opening(table: &RingTable) -> Vec<Step> {
+        let (ring, rows, folds) = (*table.ring(), table.shape().columns, table.bits());
+        let expand = match ring.tlwe() {
+            None => StepShape::Expand { ring, rows, folds },
+            Some(_) => StepShape::PrivateKeySwitch { ring, rows, folds },
+        };
+        vec![Step::of_batch(expand)]
+    }
+
+    fn part(table: &RingTable, units: &Range<usize>) -> PartFacts {
+        let (ring, planes) = (*table.ring(), table.planes());
+        // The whole table is scanned some entries at a time; a part is not.
+        let parts = if *units == (0..table.entries()) { Self::parts(table).len() } else { 1 };
+        let (fold, file) = match table.form() {
+            DbForm::Evaluation => {
+                let db = table.part_tiling(units.len());
+                (StepShape::RlweFold { ring, db }, Content::Eval(db))
+            }
+            DbForm::Symbols => {
+                let db = table.part_symbol_tiling(units.len());
+                (StepShape::SymbolFold { ring, db, parts }, Content::Symbols { ring, db })
+            }
+        };
+        let steps = vec![Step::of_batch(fold), tournament::folds(ring, units.len(), planes, parts)];
+        let words = tournament::roots(table.entries(), units) * planes * ciphertext_words(&ring);
+        PartFacts { files: vec![file], steps, words }
+    }
+
+    fn head(table: &RingTable, parts: &[Range<usize>]) -> HeadFacts {
+        let (ring, planes) = (*table.ring(), table.planes());
+        let folds = tournament::last_folds(ring, table.entries(), planes, parts);
         let rotate = StepShape::Rotate { ring, count: planes, bits: table.rotations() };
-        let steps = [
-            match ring.tlwe() {
-                None => StepShape::Expand { ring, rows: table.shape().columns, folds: table.bits() },
-                Some(_) => {
-                    StepShape::PrivateKeySwitch { ring, rows: table.shape().columns, folds: table.bits() }
-                }
-            },
-            match table.form() {
-                DbForm::Evaluation => StepShape::RlweFold { ring, db: table.tiling() },
-                DbForm::Symbols => StepShape::SymbolFold { ring, db: table.symbol_tiling(), parts },
-            },
-            StepShape::RgswFold { ring, entries, planes, parts },
-        ];
         let answer = match table.switch() {
             Some(_) => StepShape::RingSwitch { ring },
             None => StepShape::Respond { ring, plaintexts: planes },
         };
         let rotate = (table.rotations() > 0).then_some(rotate);
-        steps.into_iter().chain(rotate).chain([answer]).map(Step::of_batch).collect()
+        let answer = rotate.into_iter().chain([answer]).map(Step::of_batch);
+        HeadFacts { files: Vec::new(), steps: folds.into_iter().chain(answer).collect() }
     }
 
     fn client(table: &RingTable, given: &Given) -> Result<Client, ProtocolError> {
@@ -408,8 +425,7 @@ fn choose_interleaved(values: &[u32], length: usize, lanes: usize, lane: usize) 
 }
 
 fn tournament<'a, P: RingPage, B: Steps>(host: &Host<'a, OverRing<P>, B>) -> Tournament<'a, B> {
-    let (table, kept) = (host.table, host.scheme.context.kept());
-    let ciphertext_words = 2 * kept.limbs() * kept.degree();
+    let (table, ciphertext_words) = (host.table, ciphertext_words(host.table.ring()));
     let (entries, planes) = (table.entries(), table.planes());
     Tournament { backend: host.backend, ring: &host.scheme.ring, entries, planes, ciphertext_words }
 }

@@ -6,9 +6,11 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
+use hush_he::params::RingParams;
 use hush_ops::{
     OpsError,
     contract::{EntryOrder, RingOps, RlweBatch},
+    path::{Step, StepShape},
 };
 
 use crate::page::Partial;
@@ -38,25 +40,56 @@ impl Node {
     }
 }
 
+/// Rounds in which so many entries become one.
+fn rounds(entries: usize) -> usize {
+    entries.next_power_of_two().ilog2() as usize
+}
+
+/// The nodes of a part of `entries` entries, in the order of these. The last part goes on to a power of two, with entries that are
+/// absent.
+fn nodes(entries: usize, units: &Range<usize>) -> Vec<Node> {
+    let end = if units.end == entries { 1 << rounds(entries) } else { units.end };
+    let (mut nodes, mut first) = (Vec::new(), units.start);
+    while first < end {
+        let aligned = if first == 0 { rounds(entries) } else { first.trailing_zeros() as usize };
+        let fits = (end - first).ilog2() as usize;
+        let node = Node { level: aligned.min(fits), index: first >> aligned.min(fits) };
+        first += 1 << node.level;
+        if !node.entries(entries).is_empty() {
+            nodes.push(node);
+        }
+    }
+    nodes
+}
+
+/// Ciphertexts that a part of `entries` entries hands to the head, for every plane.
+pub(crate) fn roots(entries: usize, units: &Range<usize>) -> usize {
+    nodes(entries, units).len()
+}
+
+/// The step of a part's rounds, or of those in which the head makes one of `entries` roots.
+pub(crate) fn folds(ring: RingParams, entries: usize, planes: usize, parts: usize) -> Step {
+    Step::of_batch(StepShape::RgswFold { ring, entries, planes, parts })
+}
+
+/// The step of the last rounds; none if there is one part, which plays them all.
+pub(crate) fn last_folds(
+    ring: RingParams,
+    entries: usize,
+    planes: usize,
+    parts: &[Range<usize>],
+) -> Option<Step> {
+    let roots = parts.iter().map(|units| roots(entries, units)).sum();
+    (parts.len() > 1).then(|| folds(ring, roots, planes, 1))
+}
+
 impl<B: RingOps> Tournament<'_, B> {
     fn rounds(&self) -> usize {
-        self.entries.next_power_of_two().ilog2() as usize
+        rounds(self.entries)
     }
 
-    /// The nodes of a part, in the order of their entries. The last part goes on to a power of two, with entries that are absent.
     fn nodes(&self, units: &Range<usize>) -> Vec<Node> {
-        let end = if units.end == self.entries { 1 << self.rounds() } else { units.end };
-        let (mut nodes, mut first) = (Vec::new(), units.start);
-        while first < end {
-            let aligned = if first == 0 { self.rounds() } else { first.trailing_zeros() as usize };
-            let fits = (end - first).ilog2() as usize;
-            let node = Node { level: aligned.min(fits), index: first >> aligned.min(fits) };
-            first += 1 << node.level;
-            if !node.entries(self.entries).is_empty() {
-                nodes.push(node);
-            }
-        }
-        nodes
+        nodes(self.entries, units)
     }
 
     /// A part's rounds: the entries `units` of each query, in `order`, become the roots of their nodes, `[node][plane]`.
@@ -205,19 +238,12 @@ fn pop<W>(nodes: &mut BTreeMap<Node, Vec<W>>, level: usize) -> Option<(Node, Vec
 
 #[cfg(test)]
 mod tests {
-    use hush_ops::reference::Reference;
-
     use super::*;
 
     #[test]
     fn parts_are_whole_subtrees() {
-        let ring = hush_he::params::RingContext::new(hush_he::params::INSECURE_RING_PLAIN);
-        let ring = Reference.open_ring(std::sync::Arc::new(ring)).unwrap();
         let nodes = |entries, units: Range<usize>| {
-            let tournament =
-                Tournament { backend: &Reference, ring: &ring, entries, planes: 1, ciphertext_words: 1 };
-            let nodes = tournament.nodes(&units).into_iter().map(|node| (node.level, node.index));
-            nodes.collect::<Vec<_>>()
+            nodes(entries, &units).into_iter().map(|node| (node.level, node.index)).collect::<Vec<_>>()
         };
         assert_eq!(nodes(8, 0..8), [(3, 0)]);
         assert_eq!(nodes(8, 0..3), [(1, 0), (0, 2)]);

@@ -25,10 +25,10 @@ COUNT = 400
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Four nodes, as Ray has them: each with processes of its own."""
+    """Four nodes, as Ray has them: each with processes of its own. Three are of two kinds."""
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    for _ in range(3):
-        cluster.add_node(num_cpus=1)
+    for kind in ("small", "large", "small"):
+        cluster.add_node(num_cpus=1, resources={kind: 1})
     ray.init(address=cluster.address, namespace="hushdb", log_to_driver=False, logging_level=logging.ERROR)
     yield cluster
     ray.shutdown()
@@ -71,6 +71,17 @@ def test_parts_find_what_is_there(cluster, people_table):
         assert one(service.url).get("user7@example.org") == "Name 7, é".encode()
         assert len(service.status()) == 3
     assert hushdb.ray.status() == []
+
+
+def test_parts_are_on_the_kind_of_node_that_is_theirs(cluster, people_table):
+    kinds = {node["NodeID"]: {"small", "large"} & node["Resources"].keys() for node in ray.nodes()}
+    with hushdb.ray.serve(people_table, weights=[1, 2, 1], cpus=[0.5, 1, 0.5], nodes=["small", "large", "small"]) as service:
+        assert service.connect().table().get("user7@example.org") == "Name 7, é".encode()
+        assert [kinds[part["node"]] for part in service.status()] == [{"small"}, {"large"}, {"small"}]
+        assert len({part["node"] for part in service.status()}) == 3
+    for wrong in ({"cpus": [1, 1]}, {"nodes": ["small"]}, {"cpus": 0}):
+        with pytest.raises(hushdb.OptionError, match="one for all, or as many"):
+            hushdb.ray.serve(people_table, parts=3, **wrong)
 
 
 def test_protocols_with_keys_and_hints(cluster, people, tmp_path):
@@ -197,7 +208,7 @@ def ranges_count(ranges):
 
 def test_from_a_shell(table):
     """With a cluster of its own, which ends with it."""
-    command = [sys.executable, "-m", "hushdb.ray", "serve", str(table), "--listen", "127.0.0.1:0", "--cpus", "0.5"]
+    command = [sys.executable, "-m", "hushdb.ray", "serve", str(table), "--listen", "127.0.0.1:0", "--cpus", "0.5,0.25"]
     env = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
     try:

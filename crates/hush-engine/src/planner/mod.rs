@@ -5,6 +5,7 @@
 
 mod calibrate;
 mod choice;
+mod cluster;
 mod machine;
 mod offers;
 pub mod operands;
@@ -13,6 +14,9 @@ mod wishes;
 
 pub(crate) use choice::choose;
 pub use choice::offers;
+pub use cluster::{
+    Cluster, ClusterWishes, Layout, LayoutError, MachineKind, Placed, Stages, Transport, layouts,
+};
 pub use machine::{Machine, Rates, Times, Timing};
 pub use offers::{Clients, Geometry, Linkable, Offer, undominated};
 pub use records::Records;

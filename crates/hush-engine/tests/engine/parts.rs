@@ -12,7 +12,7 @@ use hush_engine::{
     Backends, Engine, EngineError, Place,
     parts::{PartEngine, Share, Source, Unavailable, Workers, open_head, open_part},
 };
-use hush_protocol::Protocol;
+use hush_protocol::{Protocol, any_page::SegmentParams, descriptor::Descriptor};
 use hush_store::snapshot::Verify;
 use prost::bytes::Bytes;
 
@@ -25,6 +25,8 @@ struct Here {
     batches: AtomicUsize,
     /// What is done to the reply of the last part.
     spoil: Mutex<Option<Spoil>>,
+    /// Bytes of every part's last reply.
+    replied: Mutex<Vec<usize>>,
 }
 
 type Spoil = fn(Vec<u8>) -> Vec<u8>;
@@ -40,6 +42,7 @@ impl Here {
             gone: AtomicBool::new(false),
             batches: AtomicUsize::new(0),
             spoil: Mutex::new(None),
+            replied: Mutex::default(),
         })
     }
 }
@@ -55,6 +58,7 @@ impl Workers for Here {
                 self.parts.iter().map(|part| scope.spawn(|| part.scan(batch.clone()).into())).collect();
             scans.into_iter().map(|scan| scan.join().unwrap()).collect()
         });
+        *self.replied.lock().unwrap() = replies.iter().map(Bytes::len).collect();
         if let Some(spoil) = *self.spoil.lock().unwrap() {
             let last = replies.pop().unwrap();
             replies.push(spoil(last.into()).into());
@@ -106,7 +110,24 @@ fn parts_answer_as_the_whole_table_does() {
             let (ours, theirs) = (asked.answers(&*head).unwrap(), asked.answers(&*whole).unwrap());
             assert!(ours == theirs, "{wanted:?}, {weights:?}");
             asked.check(&ours);
+            replies_are_as_long_as_pages_say(&head, &workers, weights, asked.queries.len());
         }
+    }
+}
+
+/// What a part sends is what its page says without it, and a few bytes that say what it is.
+fn replies_are_as_long_as_pages_say(head: &Arc<dyn Engine>, workers: &Here, weights: &[u32], queries: usize) {
+    let descriptor = Descriptor::from_json(&head.served().descriptor_json).unwrap();
+    let table = descriptor.params().unwrap();
+    for (index, &replied) in workers.replied.lock().unwrap().iter().enumerate() {
+        let share = Share { index, weights: weights.to_vec() };
+        let of_segment = |segment: &SegmentParams| {
+            let units = share.of(segment.facts().units);
+            if units.is_empty() { 0 } else { size_of::<u32>() * segment.part(&units).words * queries }
+        };
+        let said: usize = table.segments().iter().map(of_segment).sum();
+        let most = 32 + table.segments().len() * (32 + 8 * queries);
+        assert!((said..said + most).contains(&replied), "{table:?}, {share:?}: {replied} for {said}");
     }
 }
 
@@ -166,7 +187,13 @@ fn without_all_parts_there_is_no_answer() {
     let others = Here::open(&other, &[1, 1], &cpu, 1);
     let epochs = [workers.parts[0].clone(), others.parts[1].clone()];
     for (parts, words) in [(mixed, "are not the table"), (epochs, "of another epoch")] {
-        let parts = Here { parts: parts.to_vec(), gone: false.into(), batches: 0.into(), spoil: None.into() };
+        let parts = Here {
+            parts: parts.to_vec(),
+            gone: false.into(),
+            batches: 0.into(),
+            spoil: None.into(),
+            replied: Mutex::default(),
+        };
         let head = self::head(&folder, &Arc::new(parts), &cpu);
         let refused = asked.answers(&*head).unwrap_err().to_string();
         assert!(refused.contains(words), "{refused}");

@@ -175,7 +175,7 @@ fn cache_file(name: &str) -> Option<PathBuf> {
     Some(cache.join("hushdb/machines").join(name.chars().map(word).collect::<String>() + ".json"))
 }
 
-fn parse_bytes(text: &str) -> Result<u64, String> {
+pub(super) fn parse_bytes(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u32); 8] =
         [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40), ("K", 10), ("M", 20), ("G", 30), ("T", 40)];
     let (number, bits) = UNITS
@@ -197,7 +197,7 @@ fn parse_memory(text: &str) -> Result<MemoryBudget, String> {
     .map_err(|_| "memory is a number of bytes (8G) or a multiple of the values (1.5x)".to_owned())
 }
 
-fn parse_seconds(text: &str) -> Result<f64, String> {
+pub(super) fn parse_seconds(text: &str) -> Result<f64, String> {
     let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
         (Some(number), _) => (number, 1e-3),
         (None, Some(number)) => (number, 1.0),
@@ -206,7 +206,7 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
     parse_positive(number).map(|number| number * unit).map_err(|_| "a time is like 200ms or 1.5s".into())
 }
 
-fn parse_positive(text: &str) -> Result<f64, String> {
+pub(super) fn parse_positive(text: &str) -> Result<f64, String> {
     let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| "it is a number above 0".to_owned())
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from .. import HushError
@@ -19,7 +20,8 @@ def main() -> int:
     serving.add_argument("--parts", type=int, default=2)
     serving.add_argument("--replicas", type=int, default=1, help="actors that have the same part")
     serving.add_argument("--weights", type=lambda text: [int(weight) for weight in text.split(",")], help="shares of parts: 2,2,1")
-    serving.add_argument("--cpus", type=float, default=1, help="that an actor takes")
+    serving.add_argument("--cpus", type=_of_parts(float), default=1, help="that an actor takes; of each part: 16,16,8")
+    serving.add_argument("--nodes", type=_of_parts(str), help="the resource of a node that an actor takes one of; of each part: large,large,small")
     serving.add_argument("--no-verify", dest="verify", action="store_false", help="the checksums of a folder are not checked")
     serving.add_argument("--cache", metavar="FOLDER", help="of each node, for what is fetched; the user's own if not given")
     serving.add_argument("--name", help="what clients call the table; the last part of where it is if not given")
@@ -60,6 +62,14 @@ def _run(command: str, args: dict[str, Any]) -> int:
     with running:
         while True:
             signal.pause()
+
+
+def _of_parts(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Reads one value for all parts, or one for each."""
+    def read(text: str) -> Any:
+        values = [kind(value) for value in text.split(",")]
+        return values if len(values) > 1 else values[0]
+    return read
 
 
 def _option(text: str) -> tuple[str, Any]:

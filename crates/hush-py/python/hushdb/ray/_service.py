@@ -68,7 +68,8 @@ def serve(
     parts: int = 2,
     replicas: int = 1,
     weights: Sequence[int] | None = None,
-    cpus: float = 1,
+    cpus: float | Sequence[float] = 1,
+    nodes: str | Sequence[str] | None = None,
     resources: dict[str, float] | None = None,
     verify: bool = True,
     cache: str | os.PathLike[str] | None = None,
@@ -83,7 +84,8 @@ def serve(
     name: what clients call the table; the last part of where it is if not given.
     parts, weights: how many, and the share of the table that each has: weights=[2, 2, 1, 2, 1] for machines of other sizes.
     replicas: actors that have the same part, on different nodes: one takes over when the other one dies, or is slow.
-    cpus, resources: what an actor takes of its node, as Ray counts it; it scans with as many threads.
+    cpus, resources: what an actor takes of its node, as Ray counts it; it scans with as many threads. cpus=[16, 8] is of each part.
+    nodes: the kind of node for all parts, or of each: of a resource of this name that nodes offer, an actor takes one.
     verify: whether the checksums of a folder are checked of what is read of it; what is fetched always is.
     cache: the folder of each node in which fetched parts are kept; the user's own cache folder if not given.
     timeout: seconds that a part may take for a batch.
@@ -96,12 +98,18 @@ def serve(
     weights = list(weights) if weights is not None else [1] * parts
     if not weights or min(weights) < 0 or not any(weights) or replicas < 1:
         raise OptionError("there is at least one part, and one replica of each; weights are numbers from 0 on, not all 0")
-    started = _cluster(address, starting=max(1, math.ceil(len(weights) * replicas * cpus)))
+    # What an actor of each part takes.
+    each = [cpus] * len(weights) if isinstance(cpus, (int, float)) else list(cpus)
+    kinds = [nodes] * len(weights) if nodes is None or isinstance(nodes, str) else list(nodes)
+    if len(each) != len(weights) or len(kinds) != len(weights) or min(each) <= 0:
+        raise OptionError(f"there are {len(weights)} parts: cpus and nodes are one for all, or as many; cpus are numbers above 0")
+    bundles = [{"CPU": own, **(resources or {}), **({kind: 1.0} if kind else {})} for own, kind in zip(each, kinds)]
+    started = _cluster(address, starting=max(1, math.ceil(replicas * sum(each))))
     # Before anything is started: what is there is another's.
     if _actors(name):
         raise OptionError(f"there is a table {name} on this cluster: stop it first, or serve it by another head")
     try:
-        _place(name, source, weights, replicas, cpus, resources or {})
+        _place(name, source, weights, replicas, bundles)
         return Service(head(name, timeout=timeout, **options), started)
     except BaseException:
         if ray.is_initialized():
@@ -147,7 +155,7 @@ def stop(name: str, address: str | None = None) -> None:
 
 
 def _place(
-    name: str, source: tuple[Any, ...], weights: list[int], replicas: int, cpus: float, resources: dict[str, float],
+    name: str, source: tuple[Any, ...], weights: list[int], replicas: int, bundles: list[dict[str, float]],
 ) -> None:
     """Starts an actor for every replica of every part, each on a node of its own if there are as many, and waits until all are open."""
     count = len(weights) * replicas
@@ -155,20 +163,21 @@ def _place(
     strategy = "STRICT_SPREAD" if nodes >= count else "SPREAD"
     if strategy == "SPREAD" and replicas > 1:
         logger.warning("%s: %d actors on %d nodes: replicas of a part may share one, and die with it", name, count, nodes)
-    bundle = {"CPU": cpus, **resources}
-    group = placement_group([bundle] * count, strategy=strategy, name=_group(name), lifetime="detached")
+    wanted = bundles[0] if all(bundle == bundles[0] for bundle in bundles) else bundles
+    group = placement_group(bundles * replicas, strategy=strategy, name=_group(name), lifetime="detached")
     if not group.wait(1):
-        logger.warning("%s: waiting for room for %d actors of %s: the cluster has %s", name, count, bundle, ray.available_resources())
+        logger.warning("%s: waiting for room for %d actors of %s: the cluster has %s", name, count, wanted, ray.available_resources())
     if not group.wait(READY):
-        raise HushError(f"the cluster has no room for {count} actors of {bundle}: it has {ray.cluster_resources()}")
+        raise HushError(f"the cluster has no room for {count} actors of {wanted}: it has {ray.cluster_resources()}")
     # Parts are prepared, and say what they are, while they scan; a scan waits for the next batch's bytes.
     actor = ray.remote(concurrency_groups={"scan": 2, "control": 1})(Part)
     refs = []
     for at in range(count):
         # All parts once, then again: replicas of one are apart where nodes are few.
         replica, part = divmod(at, len(weights))
+        cpus, taken = bundles[part]["CPU"], {kind: number for kind, number in bundles[part].items() if kind != "CPU"}
         placed = actor.options(
-            name=f"{name}/{part}/{replica}", namespace=NAMESPACE, lifetime="detached", num_cpus=cpus, resources=resources,
+            name=f"{name}/{part}/{replica}", namespace=NAMESPACE, lifetime="detached", num_cpus=cpus, resources=taken,
             max_restarts=-1, max_task_retries=0,
             scheduling_strategy=PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=at))
         handle = placed.remote(source, part, replica, weights, max(1, int(cpus)))

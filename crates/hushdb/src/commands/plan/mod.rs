@@ -1,5 +1,7 @@
 //! `hushdb plan`.
 
+mod layouts;
+mod machines;
 mod plot;
 mod records;
 mod table;
@@ -16,14 +18,14 @@ use clap::Args;
 use hush_engine::{
     BackendChoice, Progress,
     builder::{BuildOptions, DEFAULT_TIERS, Tiers},
-    planner::{self, Machine, Offer, Records, Wishes, undominated},
+    planner::{self, ClusterWishes, Layout, Linkable, Machine, Offer, Records, Wishes, undominated},
 };
 use hush_protocol::{Protocol, descriptor::MAX_TIERS};
 use hush_store::ingest::Input;
 
 use super::{
     bar,
-    wishes::{self, WishArgs},
+    wishes::{self, WishArgs, parse_positive},
 };
 
 /// List the tables that records could have, with what each costs, and the one that suits best.
@@ -57,6 +59,18 @@ pub(crate) struct PlanArgs {
     /// Measure this machine again: other programs may have slowed it.
     #[arg(long)]
     recalibrate: bool,
+    /// Plan a table in parts, on the machines of FILE (docs/plan.md): how many parts, of which weights, and where.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["plot", "backend"])]
+    machines: Option<PathBuf>,
+    /// Look-ups a second that they are to answer.
+    #[arg(long, value_name = "N", requires = "machines", value_parser = parse_positive)]
+    lookups_per_second: Option<f64>,
+    /// Machines that have the same part, at least.
+    #[arg(long, value_name = "N", requires = "machines", default_value = "1")]
+    replicas: NonZeroUsize,
+    /// So many parts, not as few as will do.
+    #[arg(long, value_name = "N", requires = "machines")]
+    parts: Option<NonZeroUsize>,
     /// Threads of the server; one for every core if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -75,6 +89,12 @@ fn parse_backend(name: &str) -> Result<BackendChoice, String> {
 pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
     let (all, json, plot) = (args.all, args.json, args.plot.clone());
     let progress = bar::Bar::new();
+    if let Some(path) = &args.machines {
+        let path = path.clone();
+        let text = in_parts(args, &path, &progress)?;
+        progress.finish();
+        return Ok(print(&text)?);
+    }
     let planned = planned(args, None, &progress)?;
     progress.finish();
     if let Some(path) = &plot {
@@ -87,6 +107,59 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
         print(&planned.text(all))
     };
     Ok(printed?)
+}
+
+/// What `plan --machines` prints: the layouts of tables that the records of the arguments could have, on the machines of a file.
+fn in_parts(args: PlanArgs, machines: &Path, progress: &dyn Progress) -> Result<String, Box<dyn Error>> {
+    let (all, json) = (args.all, args.json);
+    let machine = || -> Result<Arc<Machine>, Box<dyn Error>> {
+        let machine = match &args.machine {
+            Some(path) => wishes::read_machine(path)?,
+            None => wishes::this_machine(super::threads(args.threads), args.recalibrate, progress)?,
+        };
+        if let Some(path) = &args.save_machine {
+            wishes::save_machine(&machine, path)?;
+        }
+        Ok(machine)
+    };
+    let cluster = machines::read(machines, machine)?;
+    let (asked, wanted, options) = (args.wishes.wishes(), args.cluster_wishes(), args.build_options());
+    let may_link = asked.budgets.linkable || args.protocol.is_some();
+    let records = args.records.read(None, progress)?;
+    let mut listed = asked;
+    listed.budgets.linkable = true;
+    let layouts = planner::layouts(&records, &options, &listed, &wanted, &cluster, progress)?;
+    let best = Layout::undominated(&layouts);
+    let shown = if all { &layouts } else { &best };
+    if json {
+        let lines = shown.iter().map(|layout| {
+            let mut value = serde_json::to_value(layout)?;
+            value["command"] = layout.serve("TABLE").into();
+            serde_json::to_string(&value)
+        });
+        return Ok(lines.collect::<Result<Vec<_>, _>>()?.join("\n") + "\n");
+    }
+    let is_taken = |layout: &&Layout| may_link || layout.table.linkable == Linkable::Nothing;
+    let chosen = shown.iter().find(is_taken);
+    Ok(layouts::text(&layouts::Laid { records: &records, wishes: &asked, shown, chosen }))
+}
+
+impl PlanArgs {
+    fn build_options(&self) -> BuildOptions {
+        BuildOptions {
+            protocol: self.protocol,
+            tiers: Tiers::AtMost(self.max_tiers as usize),
+            ..BuildOptions::default()
+        }
+    }
+
+    fn cluster_wishes(&self) -> ClusterWishes {
+        ClusterWishes {
+            rate: self.lookups_per_second,
+            replicas: self.replicas.get(),
+            parts: self.parts.map(NonZeroUsize::get),
+        }
+    }
 }
 
 /// The tables that records could have.
@@ -136,6 +209,10 @@ pub(crate) fn planned(
     input: Option<Input>,
     progress: &dyn Progress,
 ) -> Result<Planned, Box<dyn Error>> {
+    if args.machines.is_some() {
+        return Err("machines: parts are planned by 'hushdb plan --machines' alone".into());
+    }
+    let options = args.build_options();
     let records = args.records.read(input, progress)?;
     let machine: Arc<Machine> = match (&args.machine, args.backend) {
         (Some(path), _) => wishes::read_machine(path)?,
@@ -149,15 +226,10 @@ pub(crate) fn planned(
     // All are listed, also those that a build takes only if it is told.
     let mut listed = asked;
     listed.budgets.linkable = true;
-    let options = BuildOptions {
-        protocol: args.protocol,
-        tiers: Tiers::AtMost(args.max_tiers as usize),
-        ..BuildOptions::default()
-    };
     let offers = planner::offers(&records, &options, &listed, &machine, progress)?;
     let best = undominated(&offers);
     let may_link = asked.budgets.linkable || args.protocol.is_some();
-    let is_taken = |offer: &&Offer| may_link || offer.linkable == planner::Linkable::Nothing;
+    let is_taken = |offer: &&Offer| may_link || offer.linkable == Linkable::Nothing;
     let chosen = best.iter().find(is_taken).cloned();
     Ok(Planned { records, machine, asked, offers, best, chosen })
 }

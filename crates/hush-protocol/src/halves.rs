@@ -1,0 +1,25 @@
+//! What the halves of a table in parts hold, do and send, as plain data: for those who plan which machine has which part.
+//!
+//! [`crate::page::Page::opening`], [`crate::page::Page::part`] and [`crate::page::Page::head`] say it of every table.
+
+use hush_ops::path::{Content, Step};
+
+/// A part: some units of a table ([`crate::page::Page::open_part`], [`crate::page::Page::scan`]).
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartFacts {
+    /// What it holds: its share of the files that a server holds.
+    pub files: Vec<Content>,
+    /// The steps of a pass over it.
+    pub steps: Vec<Step>,
+    /// Words of 32 bits that it contributes to the answer of each query.
+    pub words: usize,
+}
+
+/// What finishes the answers ([`crate::page::Page::open_head`], [`crate::page::Page::finish`]).
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeadFacts {
+    /// What it holds.
+    pub files: Vec<Content>,
+    /// The steps from the partials of all parts to the answers.
+    pub steps: Vec<Step>,
+}
