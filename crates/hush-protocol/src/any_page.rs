@@ -1,6 +1,6 @@
 //! Pages and tables without their types: what is known by name alone.
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{fmt, marker::PhantomData, ops::Range, sync::Arc};
 
 use hush_he::params::ParameterSet;
 use hush_ops::path::Step;
@@ -271,6 +271,16 @@ impl SegmentParams {
         self.table.files()
     }
 
+    /// [`Page::part_files`].
+    pub fn part_files(&self, units: &Range<usize>) -> Vec<FileSpec> {
+        self.table.part_files(units)
+    }
+
+    /// [`Page::head_files`].
+    pub fn head_files(&self) -> Vec<FileSpec> {
+        self.table.head_files()
+    }
+
     /// [`Page::path`].
     pub fn path(&self) -> Vec<Step> {
         self.table.path()
@@ -303,6 +313,8 @@ trait AnyTable: Send + Sync {
     fn database(&self) -> Database;
     fn hint(&self) -> Option<HintPlan>;
     fn files(&self) -> Vec<FileSpec>;
+    fn part_files(&self, units: &Range<usize>) -> Vec<FileSpec>;
+    fn head_files(&self) -> Vec<FileSpec>;
     fn path(&self) -> Vec<Step>;
     fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError>;
 }
@@ -331,6 +343,14 @@ impl<P: Page> AnyTable for TableOf<P> {
 
     fn files(&self) -> Vec<FileSpec> {
         P::files(&self.0)
+    }
+
+    fn part_files(&self, units: &Range<usize>) -> Vec<FileSpec> {
+        P::part_files(&self.0, units)
+    }
+
+    fn head_files(&self) -> Vec<FileSpec> {
+        P::head_files(&self.0)
     }
 
     fn path(&self) -> Vec<Step> {

@@ -16,7 +16,7 @@ use hush_ops::{
     OpsError,
     contract::{ChainPolys, ColumnOps, LweBatch, LweQueries, RingOps, Steps, key_words},
     path::{Content, Step, StepShape},
-    tiling::TiledDb,
+    tiling::{TiledDb, Tiling},
 };
 use rayon::prelude::*;
 use serde_json::json;
@@ -242,6 +242,23 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
             file(COLUMNS_FILE, "pack columns", Content::Bytes(table.columns_tiling())),
             file(CHAIN_FILE, "digits and masks", table.chain()),
         ]
+    }
+
+    fn part_files(table: &ColumnTable, units: &Range<usize>) -> Vec<FileSpec> {
+        let rows = table.pack_shape().entries_rows(units).len();
+        let is_all = *units == (0..table.pack_shape().entries());
+        let of_rows = |tiling: Tiling| Content::Bytes(Tiling::new(rows, tiling.cols()));
+        let file = |name, title, content| FileSpec { name, title, content };
+        vec![
+            file(DB_FILE, "database", of_rows(table.tiling())),
+            file(COLUMNS_FILE, "pack columns", of_rows(table.columns_tiling())),
+            file(CHAIN_FILE, "digits and masks", if is_all { table.chain() } else { table.part_chain(rows) }),
+        ]
+    }
+
+    fn head_files(table: &ColumnTable) -> Vec<FileSpec> {
+        // Masks that nothing is folded with are switched when the head is opened, and stay on the host.
+        Self::files(table).into_iter().filter(|file| P::SPEC.folds && file.name == CHAIN_FILE).collect()
     }
 
     fn path(table: &ColumnTable) -> Vec<Step> {

@@ -150,6 +150,11 @@ impl ColumnTable {
         Content::Chain { ring: *self.params.ring(), shape: self.pack_shape(), folds: self.spec.folds }
     }
 
+    /// What a part of so many rows, which are not all, has of it: the digits.
+    pub(crate) fn part_chain(&self, rows: usize) -> Content {
+        Content::Chain { ring: *self.params.ring(), shape: self.pack_shape().part(rows), folds: false }
+    }
+
     pub(crate) fn entry_layout(&self) -> EntryLayout {
         let degree = self.params.ring().degree();
         match self.entries {

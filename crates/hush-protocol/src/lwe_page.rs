@@ -11,7 +11,7 @@ use hush_ops::{
     OpsError,
     contract::{LweBatch, LweOps, LweQueries, Steps},
     path::{Content, Step, StepShape},
-    tiling::{TILE_COLS, TiledDb},
+    tiling::{TILE_COLS, TiledDb, Tiling},
 };
 use serde_json::json;
 use zeroize::Zeroizing;
@@ -187,6 +187,18 @@ impl<P: LwePage> Page for OverLwe<P> {
         files.extend(P::SPEC.second_fold.then(second));
         files.push(file(HINT_FILE, "hint", Content::Download { bytes: table.hint_bytes() }));
         files
+    }
+
+    fn part_files(table: &LweTable, units: &Range<usize>) -> Vec<FileSpec> {
+        let tiling = match P::SPEC.one_block {
+            true => Tiling::new(table.tiling().rows(), columns_of(table, units).len()),
+            false => Tiling::new(rows_of(table, units).len(), table.tiling().cols()),
+        };
+        vec![FileSpec { name: DB_FILE, title: "database", content: Content::Bytes(tiling) }]
+    }
+
+    fn head_files(table: &LweTable) -> Vec<FileSpec> {
+        Self::files(table).into_iter().filter(|file| file.name == SECOND_DB_FILE).collect()
     }
 
     fn path(table: &LweTable) -> Vec<Step> {

@@ -19,7 +19,7 @@ use hush_ops::{
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
     path::{Content, Step, StepShape},
-    tiling::TiledDb,
+    tiling::{TiledDb, Tiling},
 };
 use serde_json::json;
 use zeroize::Zeroizing;
@@ -258,6 +258,24 @@ impl<P: PackPage> Page for Packed<P> {
         files.extend((P::SPEC.second == Second::Block).then(second));
         files.push(file(LIFTED_FILE, "hint", Content::Eval(table.hint_tiling())));
         files
+    }
+
+    fn part_files(table: &PackTable, units: &Range<usize>) -> Vec<FileSpec> {
+        let rows = table.rows_of(units).len();
+        let db = Content::Bytes(Tiling::new(rows, table.tiling().cols()));
+        let mut files = vec![FileSpec { name: DB_FILE, title: "database", content: db }];
+        if P::SPEC.second != Second::Block {
+            let hint = Content::Eval(table.lifted_tiling(units.len() * table.first_shape().planes()));
+            files.push(FileSpec { name: LIFTED_FILE, title: "hint", content: hint });
+        }
+        files
+    }
+
+    fn head_files(table: &PackTable) -> Vec<FileSpec> {
+        match P::SPEC.second {
+            Second::Block => Self::files(table).into_iter().filter(|file| file.name != DB_FILE).collect(),
+            _ => Vec::new(),
+        }
     }
 
     fn path(table: &PackTable) -> Vec<Step> {

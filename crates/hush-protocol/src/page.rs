@@ -113,6 +113,12 @@ pub trait Page: Send + Sync + 'static {
     /// The files of a snapshot, the database first.
     fn files(table: &Self::Table) -> Vec<FileSpec>;
 
+    /// What a part of some units has of the files, each as if it were the whole file.
+    fn part_files(table: &Self::Table, units: &Range<usize>) -> Vec<FileSpec>;
+
+    /// What the head of parts that are elsewhere has of the files.
+    fn head_files(table: &Self::Table) -> Vec<FileSpec>;
+
     /// The steps of an answer.
     fn path(table: &Self::Table) -> Vec<Step>;
 
@@ -311,4 +317,15 @@ pub struct Partial<W> {
     pub units: Range<usize>,
     /// Words of the batch, or of each query by itself.
     pub words: Vec<W>,
+}
+
+impl<W> Partial<W> {
+    /// The same, of whose words `carry` makes others: those of another memory.
+    ///
+    /// # Errors
+    /// The first of `carry`.
+    pub fn carried<V, E>(self, carry: impl FnMut(W) -> Result<V, E>) -> Result<Partial<V>, E> {
+        let words = self.words.into_iter().map(carry).collect::<Result<_, _>>()?;
+        Ok(Partial { units: self.units, words })
+    }
 }

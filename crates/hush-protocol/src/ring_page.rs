@@ -204,6 +204,15 @@ impl<P: RingPage> Page for OverRing<P> {
         vec![FileSpec { name: DB_FILE, title: "database", content: table.content() }]
     }
 
+    fn part_files(table: &RingTable, units: &Range<usize>) -> Vec<FileSpec> {
+        let content = table.part_content(units.len());
+        vec![FileSpec { name: DB_FILE, title: "database", content }]
+    }
+
+    fn head_files(_: &RingTable) -> Vec<FileSpec> {
+        Vec::new()
+    }
+
     fn path(table: &RingTable) -> Vec<Step> {
         let (ring, entries, planes) = (*table.ring(), table.entries(), table.planes());
         let parts = Self::parts(table).len();

@@ -197,7 +197,11 @@ impl RingTable {
     /// The tiling of the database: a row for every column of the shape, a column for every plane and entry (plane
     /// after plane).
     pub fn tiling(&self) -> NttTiling {
-        let columns = self.planes() * self.entries();
+        self.part_tiling(self.entries())
+    }
+
+    fn part_tiling(&self, entries: usize) -> NttTiling {
+        let columns = self.planes() * entries;
         let tiling = NttTiling::new(self.ring.degree(), self.ring.kept_limbs(), self.shape.columns, columns);
         tiling.expect("degrees, limbs and rows were checked")
     }
@@ -207,16 +211,25 @@ impl RingTable {
     /// # Panics
     /// If symbols of the set do not fill words.
     pub fn symbol_tiling(&self) -> SymbolTiling {
+        self.part_symbol_tiling(self.entries())
+    }
+
+    fn part_symbol_tiling(&self, entries: usize) -> SymbolTiling {
         let (degree, bits) = (self.ring.degree(), self.ring.plaintext_bits());
-        let tiling = SymbolTiling::new(degree, bits, self.shape.columns, self.planes() * self.entries());
+        let tiling = SymbolTiling::new(degree, bits, self.shape.columns, self.planes() * entries);
         tiling.expect("a set whose symbols fill words")
     }
 
     /// What the file of the database holds.
     pub fn content(&self) -> Content {
+        self.part_content(self.entries())
+    }
+
+    /// What a part of so many entries has of it.
+    pub(crate) fn part_content(&self, entries: usize) -> Content {
         match self.form {
-            DbForm::Evaluation => Content::Eval(self.tiling()),
-            DbForm::Symbols => Content::Symbols { ring: self.ring, db: self.symbol_tiling() },
+            DbForm::Evaluation => Content::Eval(self.part_tiling(entries)),
+            DbForm::Symbols => Content::Symbols { ring: self.ring, db: self.part_symbol_tiling(entries) },
         }
     }
 
