@@ -17,7 +17,7 @@ const IN_FLIGHT: usize = 2;
 
 /// Tables of several units each, most of which are their parts'.
 fn tables() -> impl Iterator<Item = Wanted> {
-    TABLES.into_iter().map(|(protocol, bytes)| match protocol {
+    TABLES.into_iter().chain([(Protocol::TfhePrivks, 20)]).map(|(protocol, bytes)| match protocol {
         Protocol::Double | Protocol::ExppackD => Wanted::by_index(protocol, 200_000, bytes, 700),
         Protocol::ExppackS | Protocol::DoublePack => Wanted::by_index(protocol, 1500, bytes, 10),
         _ => Wanted::by_index(protocol, 300, bytes, 10),
