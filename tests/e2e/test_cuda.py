@@ -231,6 +231,26 @@ class CudaChoices(CudaTest):
         if not ON_GPU:
             self.assertEqual((first["name"], first["capability"]), ("emulator", "9.0"))
 
+    def test_a_table_on_two_devices(self):
+        if ON_GPU:
+            self.skipTest("its memory cannot be chosen")
+        self.env["HUSH_CUDA"] = "emulator:2:1"
+        text, gpu = self.doctor(self.env)
+        self.assertEqual([device["memory_bytes"] for device in gpu["devices"]], [1 << 20] * 2)
+        self.assertIn("GPU 1         emulator", text)
+        self.assertIn("in parts into that of several", text)
+        plan = self.hushdb("plan", "--records", 5000, "--size", 200, *CUDA)
+        self.assertRegex(plan.stdout, "(?m)^here: GPU 1, emulator, compute capability 9.0, .* free$")
+        records = values(5000, 200)
+        table = self.table(records, "simple", "--columns", 500, by="index")
+        said = self.served(table, args=CUDA)
+        for part in (1, 2):
+            self.assertIn(f"on emulator (part {part} of 2), ", said)
+        self.assertIn(" on cuda:0+1, ready in ", said)
+        with self.serve(table, args=CUDA) as (url, _):
+            found, _ = self.ask(url, "--index", "0", "4999")
+            self.assertEqual(found, [records["k0"], records["k4999"]])
+
     def test_a_machine_without_a_gpu(self):
         _, gpu = self.doctor(self.no_gpu)
         reason = gpu["unused_because"]

@@ -29,6 +29,12 @@ impl Memory for Cuda {
         Ok(Cow::Owned(self.device().download(&words.slice(..))?))
     }
 
+    fn copy_from(&self, peer: &Self, words: &Buffer<u32>) -> Result<Buffer<u32>, OpsError> {
+        let copy = self.device().alloc(words.len())?;
+        self.device().copy_from(peer.device(), &words.slice(..), &copy.slice(..))?;
+        Ok(copy)
+    }
+
     fn run_join(&self, parts: &[WordRange<'_, Buffer<u32>>]) -> Result<Buffer<u32>, OpsError> {
         let joined = self.device().alloc(parts.iter().map(|(_, range)| range.len()).sum())?;
         let mut at = 0;

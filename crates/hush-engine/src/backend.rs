@@ -1,11 +1,11 @@
 //! What computes: the choice of a backend, made once.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{cmp::Reverse, fmt, str::FromStr, sync::Arc};
 
 use hush_cpu::Cpu;
 #[cfg(feature = "ingest")]
 use hush_protocol::any_page::SegmentParams;
-use hush_protocol::{any_page::TableParams, facts::Facts};
+use hush_protocol::{any_page::TableParams, facts::Facts, hosted_parts::Share};
 use thiserror::Error;
 
 #[cfg(feature = "ingest")]
@@ -14,6 +14,8 @@ use crate::{
     Progress,
     gpu::Gpu,
     memory_plan::{DoesNotFit, MemoryPlan},
+    place::GpuSet,
+    spread::shares,
 };
 
 /// What a user asks for.
@@ -183,16 +185,27 @@ impl Backends {
         self.choice == BackendChoice::Auto
     }
 
-    /// The GPU if the table is to be served there. `progress` is told why not, if there is one.
+    /// The GPU if the table is to be served there, or several if none has room for all of it. `progress` is told why not, if there
+    /// is one.
     ///
     /// # Errors
     /// [`DoesNotFit`] if the GPU was asked for.
-    pub(crate) fn gpu_to_serve(
+    pub(crate) fn gpus_to_serve(
         &self,
         table: &TableParams,
         progress: &dyn Progress,
-    ) -> Result<Option<Seat<'_>>, DoesNotFit> {
-        self.seat(table.facts(), progress, |gpu| gpu.serving_plan(table, self.clients))
+    ) -> Result<Option<Seating<'_>>, DoesNotFit> {
+        let on_several =
+            |refused| self.seats(table).map(Seating::Several).map_err(|all| all.unwrap_or(refused));
+        let seat = match self.seat(table.facts(), |gpu| gpu.serving_plan(table, self.clients)) {
+            // One that is lost tells whoever uses it why, unless others have room.
+            Ok(Some(seat)) if seat.gpu.is_lost() => {
+                Ok(Some(self.seats(table).map_or(Seating::One(seat), Seating::Several)))
+            }
+            Ok(seat) => Ok(seat.map(Seating::One)),
+            Err(refused) => on_several(refused).map(Some),
+        };
+        self.or_cpu(seat, progress)
     }
 
     /// The GPU if what comes of the hint of a segment is to be computed there. `progress` is told why not, if there is one.
@@ -206,15 +219,26 @@ impl Backends {
         progress: &dyn Progress,
     ) -> Result<Option<Seat<'_>>, DoesNotFit> {
         let Some(hint) = segment.hint() else { return Ok(None) };
-        self.seat(segment.facts(), progress, |gpu| gpu.building_plan(&hint))
+        self.or_cpu(self.seat(segment.facts(), |gpu| gpu.building_plan(&hint)), progress)
     }
 
-    fn seat(
+    /// None for the CPU, if nothing fits and the choice is free.
+    fn or_cpu<T>(
         &self,
-        facts: &Facts,
+        seat: Result<Option<T>, DoesNotFit>,
         progress: &dyn Progress,
-        plan: impl Fn(&Gpu) -> MemoryPlan,
-    ) -> Result<Option<Seat<'_>>, DoesNotFit> {
+    ) -> Result<Option<T>, DoesNotFit> {
+        seat.or_else(|reason| {
+            if !self.is_free_to_choose() {
+                return Err(reason);
+            }
+            progress.note(&format!("on the CPU: the table {}", reason.needs()));
+            Ok(None)
+        })
+    }
+
+    /// The first GPU that has room, or that is lost, if there is one.
+    fn seat(&self, facts: &Facts, plan: impl Fn(&Gpu) -> MemoryPlan) -> Result<Option<Seat<'_>>, DoesNotFit> {
         let Ok(gpus) = &self.gpus else { return Ok(None) };
         let encoded = facts.encoded_bytes;
         let (mut lost, mut refused) = (None, None);
@@ -230,18 +254,57 @@ impl Backends {
         if lost.is_some() {
             return Ok(lost);
         }
-        match refused {
-            Some(reason) if self.is_free_to_choose() => {
-                progress.note(&format!("on the CPU: the table {}", reason.needs()));
-                Ok(None)
+        refused.map_or(Ok(None), Err)
+    }
+
+    /// Several GPUs with a part of the table each, the one with the most room first; what is missing, if there are several.
+    fn seats(&self, table: &TableParams) -> Result<Vec<PartSeat<'_>>, Option<DoesNotFit>> {
+        let gpus = self.gpus.iter().flatten().filter(|gpu| !gpu.is_lost());
+        let mut gpus: Vec<_> = gpus.map(|gpu| (gpu, gpu.free_bytes())).collect();
+        gpus.sort_by_key(|(_, free)| Reverse(*free));
+        gpus.truncate(GpuSet::MOST);
+        if gpus.len() < 2 {
+            return Err(None);
+        }
+        let free: Vec<usize> = gpus.iter().map(|(_, free)| *free).collect();
+        let plan = |device: usize, share: &Share| {
+            gpus[device].0.serving_part_plan(table, share, device == 0, self.clients)
+        };
+        match shares(table, &free, plan) {
+            Ok(shares) => {
+                let seats = gpus.iter().zip(shares).filter_map(|(&(gpu, free), planned)| {
+                    planned.map(|(share, plan)| PartSeat { share, seat: Seat { gpu, plan, free } })
+                });
+                Ok(seats.collect())
             }
-            Some(reason) => Err(reason),
-            None => Ok(None),
+            Err(plans) => {
+                let names: Vec<&str> = gpus.iter().map(|(gpu, _)| gpu.name()).collect();
+                let (names, free) = (names.join(" and "), free.iter().sum());
+                Err(MemoryPlan::refused_together(&plans, &names, free, table.facts().encoded_bytes))
+            }
         }
     }
 }
 
-/// A GPU with room for a table.
+/// Where a table is on GPUs.
+pub(crate) enum Seating<'a> {
+    /// All of it on one.
+    One(Seat<'a>),
+    /// In parts, that of the head first.
+    Several(Vec<PartSeat<'a>>),
+}
+
+/// A GPU with room for a part of a table.
+#[cfg_attr(
+    not(any(feature = "cuda", feature = "emulator")),
+    expect(dead_code, reason = "without GPU support nobody has one")
+)]
+pub(crate) struct PartSeat<'a> {
+    pub(crate) share: Share,
+    pub(crate) seat: Seat<'a>,
+}
+
+/// A GPU with room for a table, or a part of one.
 pub(crate) struct Seat<'a> {
     pub(crate) gpu: &'a Gpu,
     pub(crate) plan: MemoryPlan,
@@ -263,8 +326,10 @@ mod tests {
             let error = name.parse::<BackendChoice>().unwrap_err();
             assert_eq!(error.to_string(), format!("unknown backend '{name}': use auto, cpu or cuda"));
         }
-        let places = [Place::Cpu, Place::Gpu(0), Place::Gpu(2)];
-        assert_eq!(places.map(|place| place.to_string()), ["cpu", "cuda", "cuda:2"]);
+        let several = Place::Gpus(GpuSet::new(&[2, 0]).unwrap());
+        let places = [Place::Cpu, Place::Gpu(0), Place::Gpu(2), several];
+        assert_eq!(places.map(|place| place.to_string()), ["cpu", "cuda", "cuda:2", "cuda:2+0"]);
+        assert_eq!([GpuSet::new(&[256]), GpuSet::new(&[1; GpuSet::MOST + 1])], [None, None]);
     }
 
     #[test]

@@ -17,15 +17,16 @@ use hush_cuda::{
     Cuda,
     device::{CudaError, Device},
 };
-use hush_protocol::any_page::TableParams;
 #[cfg(feature = "ingest")]
 use hush_protocol::facts::HintPlan;
+use hush_protocol::{any_page::TableParams, hosted_parts::Share};
 
 #[cfg(feature = "ingest")]
 use crate::builder::{BuildError, HintStage};
 use crate::{
-    BackendError, Engine, OpenError, Place, Progress,
-    backend::CUDA_VARIABLE,
+    BackendError, Engine, GpuSet, OpenError, Place, Progress,
+    backend::{CUDA_VARIABLE, PartSeat},
+    gpus,
     hosted::{Berth, Stored, host},
     memory_plan::MemoryPlan,
     place::Hosting,
@@ -58,15 +59,24 @@ pub fn open_devices() -> Result<Vec<Device>, BackendError> {
     }
 }
 
-/// `emulator`, or `emulator:2` for two of them.
+/// `emulator`; `emulator:2` for two of them; `emulator:2:64` for two with 64 MiB of memory each.
 #[cfg(feature = "emulator")]
 fn emulated(value: &OsStr) -> Option<Vec<Device>> {
-    let count = match value.to_str()?.split_once(':') {
-        None => (value == "emulator").then_some(1),
-        Some(("emulator", count)) => count.parse().ok().filter(|count| (1..=8).contains(count)),
-        Some(_) => None,
+    let mut words = value.to_str()?.split(':');
+    if words.next() != Some("emulator") {
+        return None;
+    }
+    let number = |word: &str, most| word.parse().ok().filter(|number| (1..=most).contains(number));
+    let count = words.next().map_or(Some(1), |word| number(word, 8))?;
+    let mebibytes = words.next().map(|word| number(word, 1 << 20).ok_or(())).transpose().ok()?;
+    if words.next().is_some() {
+        return None;
+    }
+    let device = |_| match mebibytes {
+        Some(mebibytes) => Device::emulated_with_memory(Emulation::default(), mebibytes << 20),
+        None => Device::emulated(Emulation::default()),
     };
-    Some((0..count?).map(|_| Device::emulated(Emulation::default())).collect())
+    Some((0..count).map(device).collect())
 }
 
 #[cfg(not(feature = "emulator"))]
@@ -125,6 +135,19 @@ impl Gpu {
         self.in_blocks(plan).with_keys_promised(self.promises.keys())
     }
 
+    /// What a part of a table takes that is served in parts.
+    pub(crate) fn serving_part_plan(
+        &self,
+        table: &TableParams,
+        share: &Share,
+        is_head: bool,
+        clients: usize,
+    ) -> MemoryPlan {
+        let in_flight = Place::Gpu(self.number).batches_in_flight();
+        let plan = MemoryPlan::to_serve_part::<Cuda>(table, share, is_head, clients, in_flight);
+        self.in_blocks(plan).with_keys_promised(self.promises.keys())
+    }
+
     /// What a table takes whose hint is computed.
     #[cfg(feature = "ingest")]
     pub(crate) fn building_plan(&self, hint: &HintPlan) -> MemoryPlan {
@@ -149,14 +172,19 @@ impl Gpu {
         plan.lines(self.name(), free).iter().for_each(|line| progress.note(line));
         let batch = plan.max_batch(free);
         progress.start("upload", plan.upload_bytes() as u64, "bytes");
-        let promise = Promise { batch: plan.batch_bytes(batch), keys: plan.keys_bytes() };
-        let room = Room::new(self.cuda.clone(), self.promises.make(promise));
-        let berth =
-            Berth { backend: self.cuda.clone(), place: Place::Gpu(self.number), room: Some(Box::new(room)) };
-        let engine = self.watched(plan.upload_bytes() as u64, progress, || host(berth, stored, batch))?;
+        let room = Some(Box::new(self.room(plan, batch)) as Box<_>);
+        let berth = Berth { backend: self.cuda.clone(), place: Place::Gpu(self.number), room };
+        let devices = [self.cuda.device()];
+        let engine = watched(&devices, plan.upload_bytes() as u64, progress, || host(berth, stored, batch))?;
         // What was on its way.
         self.cuda.device().release_unused();
         Ok(engine)
+    }
+
+    /// The room that a table was promised for batches of so many queries.
+    fn room(&self, plan: &MemoryPlan, batch: usize) -> Room {
+        let promise = Promise { batch: plan.batch_bytes(batch), keys: plan.keys_bytes() };
+        Room::new(self.cuda.clone(), self.promises.make(promise))
     }
 
     /// Computes what comes of a hint.
@@ -164,27 +192,56 @@ impl Gpu {
     pub(crate) fn compute(&self, stage: HintStage<'_>) -> Result<(), BuildError> {
         stage.run(&*self.cuda)
     }
+}
 
-    /// Does `work`, which uploads some `total` bytes, and reports how many until now.
-    fn watched<T>(&self, total: u64, progress: &dyn Progress, work: impl FnOnce() -> T) -> T {
-        let device = self.cuda.device();
-        let start = device.uploaded_bytes();
-        thread::scope(|scope| {
-            // Dropped when the work is done, or has panicked.
-            let (_working, done) = channel::<()>();
-            scope.spawn(move || {
-                let mut reported = 0;
-                loop {
-                    let over = done.recv_timeout(LOOK) == Err(RecvTimeoutError::Disconnected);
-                    let uploaded = (device.uploaded_bytes() - start).min(total);
-                    progress.advance(uploaded - reported);
-                    reported = uploaded;
-                    if over {
-                        return;
-                    }
-                }
-            });
-            work()
-        })
+/// Uploads a table in parts, each of which has room where it goes; the first finishes the answers. Otherwise as [`Gpu::host`].
+pub(crate) fn host_parts(
+    seats: &[PartSeat<'_>],
+    stored: Stored,
+    progress: &dyn Progress,
+) -> Result<Arc<dyn Engine>, OpenError> {
+    let devices: Vec<&Device> = seats.iter().map(|part| part.seat.gpu.cuda.device()).collect();
+    for (number, PartSeat { seat, .. }) in seats.iter().enumerate() {
+        devices[number].synchronize().map_err(hush_ops::OpsError::from)?;
+        let name = format!("{} (part {} of {})", seat.gpu.name(), number + 1, seats.len());
+        seat.plan.lines(&name, seat.free).iter().for_each(|line| progress.note(line));
     }
+    let batches = seats.iter().map(|PartSeat { seat, .. }| seat.plan.max_batch(seat.free));
+    let batch = batches.min().unwrap_or(1);
+    let total = seats.iter().map(|part| part.seat.plan.upload_bytes() as u64).sum();
+    progress.start("upload", total, "bytes");
+    let numbers: Vec<usize> = seats.iter().map(|part| part.seat.gpu.number).collect();
+    let refused = || OpenError::Ops(hush_ops::OpsError::Backend { reason: "there are too many GPUs".into() });
+    let place = Place::Gpus(GpuSet::new(&numbers).ok_or_else(refused)?);
+    let berths = seats.iter().map(|PartSeat { share, seat }| {
+        let room = Some(Box::new(seat.gpu.room(&seat.plan, batch)) as Box<_>);
+        (share.clone(), Berth { backend: seat.gpu.cuda.clone(), place, room })
+    });
+    let berths = berths.collect();
+    let engine = watched(&devices, total, progress, || gpus::host(berths, place, stored, batch))?;
+    devices.iter().for_each(|device| device.release_unused());
+    Ok(engine)
+}
+
+/// Does `work`, which uploads some `total` bytes, and reports how many until now.
+fn watched<T>(devices: &[&Device], total: u64, progress: &dyn Progress, work: impl FnOnce() -> T) -> T {
+    let uploaded = || devices.iter().map(|device| device.uploaded_bytes()).sum::<u64>();
+    let start = uploaded();
+    thread::scope(|scope| {
+        // Dropped when the work is done, or has panicked.
+        let (_working, done) = channel::<()>();
+        scope.spawn(move || {
+            let mut reported = 0;
+            loop {
+                let over = done.recv_timeout(LOOK) == Err(RecvTimeoutError::Disconnected);
+                let uploaded = (uploaded() - start).min(total);
+                progress.advance(uploaded - reported);
+                reported = uploaded;
+                if over {
+                    return;
+                }
+            }
+        });
+        work()
+    })
 }

@@ -23,7 +23,7 @@ use thiserror::Error;
 
 use crate::{
     Backends, Blob, ClientKeys, DoesNotFit, Engine, EngineError, KeySpec, Place, Progress, Served,
-    backend::Seat, place::Hosting,
+    backend::Seating, gpu::host_parts, place::Hosting,
 };
 
 /// What the queries and answers of a batch may always take.
@@ -87,10 +87,12 @@ pub fn open_after(
     progress: &dyn Progress,
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let stored = Stored::open(dir, verify, verified)?;
-    let Some(Seat { gpu, plan, free }) = backends.gpu_to_serve(&stored.params, progress)? else {
-        return on_cpu(backends, stored);
+    let hosted = match backends.gpus_to_serve(&stored.params, progress)? {
+        None => return on_cpu(backends, stored),
+        Some(Seating::One(seat)) => seat.gpu.host(stored, &seat.plan, seat.free, progress),
+        Some(Seating::Several(seats)) => host_parts(&seats, stored, progress),
     };
-    match gpu.host(stored, &plan, free, progress) {
+    match hosted {
         // It was planned to fit, but others may have taken the memory, the device may have failed, or not take the parameter set.
         // What is wrong with the table itself is found on the CPU as well.
         Err(OpenError::Ops(error)) if backends.is_free_to_choose() => {

@@ -56,6 +56,8 @@ pub mod engine;
 mod fetched;
 #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), path = "no_gpu.rs")]
 mod gpu;
+#[cfg(any(feature = "cuda", feature = "emulator"))]
+mod gpus;
 mod hosted;
 #[cfg(feature = "ingest")]
 mod job;
@@ -73,6 +75,7 @@ mod promises;
 mod public_reason;
 #[cfg(feature = "ingest")]
 mod push;
+mod spread;
 mod units;
 #[cfg(feature = "ingest")]
 mod update;
@@ -93,7 +96,7 @@ pub use machine::{Memory, memory};
 pub use memory_plan::{DoesNotFit, MemoryPlan, Part};
 #[cfg(feature = "ingest")]
 pub use mirror::{MirrorError, mirror};
-pub use place::Place;
+pub use place::{GpuSet, Place};
 pub use progress::{Progress, Silent};
 #[cfg(feature = "ingest")]
 pub use push::push;

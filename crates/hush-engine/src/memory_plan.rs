@@ -1,7 +1,17 @@
 //! What a table takes of a device's memory, known before anything is loaded.
 
-use hush_ops::path::{Footprint, batch_bytes, largest_batch};
-use hush_protocol::any_page::{SegmentParams, TableParams};
+use std::ops::Range;
+
+use hush_he::params::RingParams;
+use hush_ops::{
+    contract::RLWE_POLYS,
+    path::{Footprint, Step, StepShape, batch_bytes, largest_batch},
+};
+use hush_protocol::{
+    any_page::{SegmentParams, TableParams},
+    facts::FileSpec,
+    hosted_parts::Share,
+};
 use thiserror::Error;
 
 use crate::units::Bytes;
@@ -9,6 +19,8 @@ use crate::units::Bytes;
 #[cfg(all(feature = "ingest", any(feature = "cuda", feature = "emulator")))]
 pub(crate) mod build;
 
+/// Bytes of a word.
+const WORD: usize = size_of::<u32>();
 /// Buffers of a part at most.
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 const PART_BUFFERS: usize = 2;
@@ -45,13 +57,53 @@ impl MemoryPlan {
     /// A table that is served on the backend `F`, with the keys of `clients` clients where they have any, and so many batches at
     /// once.
     pub fn to_serve<F: Footprint>(table: &TableParams, clients: usize, batches_in_flight: usize) -> Self {
+        let bytes = batch_bytes::<F>;
+        Self::of_files::<F>(table, &table.files(), clients, |path, batch| {
+            batches_in_flight * bytes(path, batch)
+        })
+    }
+
+    /// The same of a device that has a share of the table, and finishes the answers of all parts if it is their head. All devices
+    /// open the queries, with the keys.
+    pub fn to_serve_part<F: Footprint>(
+        table: &TableParams,
+        share: &Share,
+        is_head: bool,
+        clients: usize,
+        batches_in_flight: usize,
+    ) -> Self {
+        let of_segment = |(segment, units): (&SegmentParams, Range<usize>)| {
+            let all = 0..segment.facts().units;
+            let part = if units.is_empty() { Vec::new() } else { segment.part(&units).files };
+            part.into_iter().chain(if is_head { segment.head(&[all]).files } else { Vec::new() })
+        };
+        let shares = share.of(&table.scanned());
+        let files: Vec<_> = table.segments().iter().zip(shares).flat_map(of_segment).collect();
+        let parts = share.weights.len();
+        let gathered = |path: &[Step], batch| if is_head { batch * gathered_bytes(path, parts) } else { 0 };
+        let bytes = |path: &[Step], batch| {
+            batches_in_flight * (batch_bytes::<F>(path, batch) + gathered(path, batch))
+        };
+        let plan = Self::of_files::<F>(table, &files, clients, bytes);
+        // Some of what a part does not keep is there while it is opened.
+        let whole = table.files();
+        let held = whole.iter().filter(|file| file.content.is_held());
+        Self { staging: held.map(|file| F::staging(&file.content)).max().unwrap_or(0), ..plan }
+    }
+
+    /// A table of which these files are there, whose batches take `bytes` of a path.
+    fn of_files<F: Footprint>(
+        table: &TableParams,
+        files: &[FileSpec],
+        clients: usize,
+        bytes: impl Fn(&[Step], usize) -> usize,
+    ) -> Self {
         // Segments are answered one after another: batches take what the largest does.
         let paths: Vec<_> = table.segments().iter().map(SegmentParams::path).collect();
-        let files = table.files();
         let read = files.iter().filter(|file| file.content.is_held());
         let parts = read.clone().map(|file| Part { name: file.title, bytes: F::resident(&file.content) });
         let most = paths.iter().map(|path| largest_batch::<F>(path, usize::MAX)).min().unwrap_or(1);
-        let bytes = |batch| paths.iter().map(|path| batch_bytes::<F>(path, batch)).max().unwrap_or(0);
+        let bytes = |batch| paths.iter().map(|path| bytes(path, batch)).max().unwrap_or(0);
         Self {
             parts: parts.collect(),
             keys: table.facts().keys.map_or(0, |ring| clients * F::keys(&ring)),
@@ -59,7 +111,7 @@ impl MemoryPlan {
             staging: read.clone().map(|file| F::staging(&file.content)).max().unwrap_or(0),
             upload: read.map(|file| file.content.bytes() as usize).sum(),
             one: "batches of one query",
-            batches: (1..=most).map(|batch| batches_in_flight * bytes(batch)).collect(),
+            batches: (1..=most).map(bytes).collect(),
         }
     }
 
@@ -136,6 +188,31 @@ impl MemoryPlan {
         Err(DoesNotFit { needed, parts: parts.join(", "), device: device.to_owned(), free, fits })
     }
 
+    /// All of these plans, of a table of `encoded` bytes in parts, where devices have so many bytes free together.
+    pub(crate) fn refused_together(
+        plans: &[Self],
+        devices: &str,
+        free: usize,
+        encoded: u64,
+    ) -> Option<DoesNotFit> {
+        let mut parts: Vec<Part> = Vec::new();
+        for part in plans.iter().flat_map(Self::kept) {
+            match parts.iter_mut().find(|known| known.name == part.name) {
+                Some(known) => known.bytes += part.bytes,
+                None => parts.push(part),
+            }
+        }
+        let largest = plans.iter().max_by_key(|plan| plan.batch_bytes(1))?;
+        let all = Self {
+            parts,
+            keys: 0,
+            staging: plans.iter().map(|plan| plan.needed_bytes() - plan.kept_bytes()).sum(),
+            batches: vec![plans.iter().map(|plan| plan.batch_bytes(1)).sum()],
+            ..largest.clone()
+        };
+        all.check(devices, free, encoded).err()
+    }
+
     /// The plan in words: a line a part, the largest batch, and all of it.
     pub fn lines(&self, device: &str, free: usize) -> Vec<String> {
         let batch = self.max_batch(free);
@@ -147,6 +224,27 @@ impl MemoryPlan {
         lines.push(line("in all", self.kept_bytes() + self.batch_bytes(batch)));
         lines
     }
+}
+
+/// Bytes that `parts` parts contribute to the answer to a query, at most: as they come to the head, and put together there.
+fn gathered_bytes(path: &[Step], parts: usize) -> usize {
+    let ciphertext = |ring: &RingParams| RLWE_POLYS * WORD * ring.kept_limbs() * ring.degree();
+    let mut folded = 0;
+    let mut largest = 0;
+    for Step { shape, .. } in path {
+        match shape {
+            // Only the first one scans.
+            StepShape::LweFold { db } if folded == 0 => folded = WORD * db.rows(),
+            StepShape::Pack { ring, hint, .. } => largest = largest.max(ciphertext(ring) * hint.columns()),
+            // Two subtrees of each size in every part.
+            StepShape::RgswFold { ring, entries, planes, .. } => {
+                let nodes = (2 * parts * entries.next_power_of_two().ilog2() as usize).clamp(1, *entries);
+                largest = largest.max(ciphertext(ring) * planes * nodes);
+            }
+            _ => {}
+        }
+    }
+    2 * folded.max(largest)
 }
 
 /// A table that a device has no room for.

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use hush_protocol::any_page::TableParams;
 #[cfg(feature = "ingest")]
 use hush_protocol::facts::HintPlan;
+use hush_protocol::{any_page::TableParams, hosted_parts::Share};
 
 #[cfg(feature = "ingest")]
 use crate::builder::{BuildError, HintStage};
-use crate::{BackendError, Engine, OpenError, Progress, hosted::Stored, memory_plan::MemoryPlan};
+use crate::{
+    BackendError, Engine, OpenError, Progress, backend::PartSeat, hosted::Stored, memory_plan::MemoryPlan,
+};
 
 /// No GPU.
 pub(crate) enum Gpu {}
@@ -34,6 +36,10 @@ impl Gpu {
         match *self {}
     }
 
+    pub(crate) fn serving_part_plan(&self, _: &TableParams, _: &Share, _: bool, _: usize) -> MemoryPlan {
+        match *self {}
+    }
+
     #[cfg(feature = "ingest")]
     pub(crate) fn building_plan(&self, _: &HintPlan) -> MemoryPlan {
         match *self {}
@@ -53,4 +59,12 @@ impl Gpu {
     pub(crate) fn compute(&self, _: HintStage<'_>) -> Result<(), BuildError> {
         match *self {}
     }
+}
+
+pub(crate) fn host_parts(
+    _: &[PartSeat<'_>],
+    _: Stored,
+    _: &dyn Progress,
+) -> Result<Arc<dyn Engine>, OpenError> {
+    Err(hush_ops::OpsError::Backend { reason: BackendError::NotBuilt.to_string() }.into())
 }

@@ -12,6 +12,8 @@ pub enum Place {
     Cpu,
     /// The GPU of this number, or the emulator of one.
     Gpu(usize),
+    /// In parts on several of them.
+    Gpus(GpuSet),
     /// In parts, which are elsewhere.
     Parts,
 }
@@ -22,7 +24,7 @@ impl Place {
     pub fn batches_in_flight(self) -> usize {
         match self {
             Self::Cpu => 1,
-            Self::Gpu(_) | Self::Parts => 2,
+            Self::Gpu(_) | Self::Gpus(_) | Self::Parts => 2,
         }
     }
 }
@@ -33,8 +35,43 @@ impl fmt::Display for Place {
             Self::Cpu => f.write_str("cpu"),
             Self::Gpu(0) => f.write_str("cuda"),
             Self::Gpu(number) => write!(f, "cuda:{number}"),
+            Self::Gpus(gpus) => gpus.fmt(f),
             Self::Parts => f.write_str("parts"),
         }
+    }
+}
+
+/// Some GPUs, in an order that matters: keys that are opened on them are of use to tables on the same ones in the same order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GpuSet {
+    count: u8,
+    numbers: [u8; GpuSet::MOST],
+}
+
+impl GpuSet {
+    /// GPUs that a table is on at most: as many as a machine has.
+    pub const MOST: usize = 16;
+
+    /// The GPUs of these numbers, the one that finishes the answers first; `None` if there are more than [`GpuSet::MOST`], or a
+    /// number is above 255.
+    pub fn new(numbers: &[usize]) -> Option<Self> {
+        let mut set = Self { count: u8::try_from(numbers.len()).ok()?, numbers: [0; Self::MOST] };
+        for (place, number) in numbers.iter().enumerate() {
+            *set.numbers.get_mut(place)? = u8::try_from(*number).ok()?;
+        }
+        Some(set)
+    }
+
+    /// Their numbers.
+    pub fn numbers(&self) -> &[u8] {
+        &self.numbers[..usize::from(self.count)]
+    }
+}
+
+impl fmt::Display for GpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers: Vec<_> = self.numbers().iter().map(u8::to_string).collect();
+        write!(f, "cuda:{}", numbers.join("+"))
     }
 }
 

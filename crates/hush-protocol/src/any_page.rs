@@ -10,7 +10,7 @@ use crate::{
     client::{AskedTable, ClientHalf, Given},
     facts::{Content, Database, DbForm, Facts, FileSpec, HintPlan, WordBits},
     halves::{HeadFacts, PartFacts},
-    hosted_parts::Scanned,
+    hosted_parts::SegmentSize,
     page::Page,
     table::{SegmentShape, TableShape},
     wire::QuerySizes,
@@ -190,8 +190,8 @@ impl TableParams {
     }
 
     /// What a scan reads of every segment, as shares are cut of it.
-    pub fn scanned(&self) -> Vec<Scanned> {
-        self.segments.iter().map(|segment| Scanned::new(segment.facts().units, segment.files())).collect()
+    pub fn scanned(&self) -> Vec<SegmentSize> {
+        self.segments.iter().map(|segment| SegmentSize::new(segment.facts().units, segment.files())).collect()
     }
 
     /// [`Page::database`] of the base.

@@ -257,12 +257,18 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         let steps = [StepShape::LweFold { db }, StepShape::PackColumns { ring, columns, shape }];
         // The masks are the head's.
         let digits = Content::Chain { ring, shape, folds: false };
-        let files = vec![Content::Bytes(db), Content::Bytes(columns), digits];
+        let file = |name, title, content| FileSpec { name, title, content };
+        let files = vec![
+            file(DB_FILE, "database", Content::Bytes(db)),
+            file(COLUMNS_FILE, "pack columns", Content::Bytes(columns)),
+            file(CHAIN_FILE, "digits", digits),
+        ];
         PartFacts { files, steps: steps.map(Step::of_batch).to_vec(), words: shape.rows() }
     }
 
     fn head(table: &ColumnTable, _: &[Range<usize>]) -> HeadFacts {
-        HeadFacts { files: vec![table.chain()], steps: P::path_behind(table) }
+        let chain = FileSpec { name: CHAIN_FILE, title: "digits and masks", content: table.chain() };
+        HeadFacts { files: vec![chain], steps: P::path_behind(table) }
     }
 
     fn client(table: &ColumnTable, _: &Given) -> Result<ColumnRing, ProtocolError> {

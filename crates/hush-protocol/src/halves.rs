@@ -2,13 +2,15 @@
 //!
 //! [`crate::page::Page::opening`], [`crate::page::Page::part`] and [`crate::page::Page::head`] say it of every table.
 
-use hush_ops::path::{Content, Step};
+use hush_ops::path::Step;
+
+use crate::facts::FileSpec;
 
 /// A part: some units of a table ([`crate::page::Page::open_part`], [`crate::page::Page::scan`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartFacts {
-    /// What it holds: its share of the files that a server holds.
-    pub files: Vec<Content>,
+    /// What it holds: its share of the files that a server holds, each as if it were the whole file.
+    pub files: Vec<FileSpec>,
     /// The steps of a pass over it.
     pub steps: Vec<Step>,
     /// Words of 32 bits that it contributes to the answer of each query.
@@ -19,7 +21,7 @@ pub struct PartFacts {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeadFacts {
     /// What it holds.
-    pub files: Vec<Content>,
+    pub files: Vec<FileSpec>,
     /// The steps from the partials of all parts to the answers.
     pub steps: Vec<Step>,
 }

@@ -1,7 +1,8 @@
 //! A table whose parts are elsewhere than what finishes its answers: in other processes, on other devices.
 //!
-//! [`HostedPart`] scans one part of every segment, [`HostedHead`] finishes answers from the partials of all. Both open the batch,
-//! so that no more than the queries travels to the parts. Source: PPIR (map server and database servers), GPIR section 6.
+//! [`HostedPart`] scans one part of every segment, [`HostedHead`] finishes answers from the partials of all, and may have a part
+//! itself. Both open the batch, so that no more than the queries travels to the parts. Partials are where the part computes:
+//! whoever knows both places carries them. Source: PPIR (map server and database servers), GPIR section 6.
 
 use std::{ops::Range, sync::Arc, thread};
 
@@ -25,14 +26,14 @@ pub struct Share {
 
 /// What a scan of a segment reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scanned {
+pub struct SegmentSize {
     /// Its units.
     pub units: usize,
     /// Bytes of all of them.
     pub bytes: u64,
 }
 
-impl Scanned {
+impl SegmentSize {
     /// Of a segment of `units` units, whose files these are.
     pub fn new(units: usize, files: Vec<FileSpec>) -> Self {
         let scanned = files.into_iter().map(|file| file.content).filter(Content::is_scanned);
@@ -41,11 +42,16 @@ impl Scanned {
 }
 
 impl Share {
+    /// No units at all: all of them are another's.
+    pub fn nothing() -> Self {
+        Self { index: 0, weights: vec![0, 1] }
+    }
+
     /// Its units of each segment.
     ///
     /// # Panics
     /// If there is no such part, or all weights are 0.
-    pub fn of(&self, segments: &[Scanned]) -> Vec<Range<usize>> {
+    pub fn of(&self, segments: &[SegmentSize]) -> Vec<Range<usize>> {
         shares(&self.weights, segments).swap_remove(self.index)
     }
 }
@@ -56,15 +62,15 @@ impl Share {
 ///
 /// # Panics
 /// If all weights are 0.
-pub fn shares(weights: &[u32], segments: &[Scanned]) -> Vec<Vec<Range<usize>>> {
+pub fn shares(weights: &[u32], segments: &[SegmentSize]) -> Vec<Vec<Range<usize>>> {
     // A segment of nothing has a place in the line as well.
-    let length = |segment: &Scanned| u128::from(segment.bytes.max(1));
+    let length = |segment: &SegmentSize| u128::from(segment.bytes.max(1));
     let all: u128 = segments.iter().map(length).sum();
     let total: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
     // The first unit of each segment with `before + bytes (2 unit + 1) / (2 units)` not before the cut.
     let firsts = |cut: u128| {
         let mut before = 0;
-        let first = |segment: &Scanned| {
+        let first = |segment: &SegmentSize| {
             let (units, bytes) = (segment.units as u128, length(segment));
             let twice = (2 * units * cut.saturating_sub(before)).saturating_sub(bytes);
             before += bytes;
@@ -84,39 +90,26 @@ pub fn shares(weights: &[u32], segments: &[Scanned]) -> Vec<Vec<Range<usize>>> {
 }
 
 /// What a scan reads of every segment.
-fn scanned<P: Page>(tables: &[P::Table]) -> Vec<Scanned> {
-    tables.iter().map(|table| Scanned::new(P::facts(table).units, P::files(table))).collect()
+fn sizes<P: Page>(tables: &[P::Table]) -> Vec<SegmentSize> {
+    tables.iter().map(|table| SegmentSize::new(P::facts(table).units, P::files(table))).collect()
 }
 
-/// What a part contributes to a segment's answers, in words of the host.
-pub type HostPartial = Partial<Vec<u32>>;
-
-/// A backend that has a parameter set.
-struct Ready<P: Page, B: Steps> {
-    backend: Arc<B>,
-    scheme: P::Scheme<B>,
-}
-
-impl<P: Page, B: Steps> Ready<P, B> {
-    fn new(backend: Arc<B>, table: &P::Table) -> Result<Self, ProtocolError> {
-        let scheme = P::scheme(&*backend, table)?;
-        Ok(Self { backend, scheme })
-    }
-
-    fn host<'a>(&'a self, table: &'a P::Table) -> Host<'a, P, B> {
-        Host { backend: &self.backend, table, scheme: &self.scheme }
-    }
-}
+/// What a part contributes to the answers of a segment, and the segment's number.
+pub type Contribution<W> = (usize, Partial<W>);
 
 /// A part of every segment, on a backend.
 pub struct HostedPart<P: Page, B: Steps> {
-    ready: Ready<P, B>,
+    backend: Arc<B>,
+    scheme: P::Scheme<B>,
     /// The base first.
     segments: Vec<SegmentPart<P, B>>,
 }
 
-/// A segment, and the part of it; none where the share has no units of it.
-type SegmentPart<P, B> = (<P as Page>::Table, Option<<P as Page>::Part<B>>);
+/// A segment, and the part of it, in as many pieces as are scanned one after another; none where the share has no units of it.
+struct SegmentPart<P: Page, B: Steps> {
+    table: P::Table,
+    pieces: Vec<P::Part<B>>,
+}
 
 impl<P: Page, B: Steps> HostedPart<P, B> {
     /// Opens a part of a table of several segments, the base first; `files[i]` are those of segment `i`.
@@ -129,18 +122,30 @@ impl<P: Page, B: Steps> HostedPart<P, B> {
         share: &Share,
         files: &[F],
     ) -> Result<Self, F::Error> {
-        let ready = Ready::<P, B>::new(backend, &tables[0])?;
-        let shares = share.of(&scanned::<P>(&tables));
+        let scheme = P::scheme(&*backend, &tables[0])?;
+        let shares = share.of(&sizes::<P>(&tables));
         let open = |((table, files), units): ((P::Table, &F), Range<usize>)| {
-            let part = match units.is_empty() {
-                true => None,
-                false => Some(P::open_part(&ready.host(&table), units, files)?),
-            };
-            Ok((table, part))
+            let host = Host { backend: &*backend, table: &table, scheme: &scheme };
+            let pieces = P::pieces(&table, &units).into_iter();
+            let pieces = pieces.map(|units| P::open_part(&host, units, files)).collect::<Result<_, _>>()?;
+            Ok(SegmentPart { table, pieces })
         };
         let segments =
             tables.into_iter().zip(files).zip(shares).map(open).collect::<Result<_, F::Error>>()?;
-        Ok(Self { ready, segments })
+        Ok(Self { backend, scheme, segments })
+    }
+
+    /// The backend.
+    pub fn backend(&self) -> &B {
+        &self.backend
+    }
+
+    fn host<'a>(&'a self, table: &'a P::Table) -> Host<'a, P, B> {
+        Host { backend: &self.backend, table, scheme: &self.scheme }
+    }
+
+    fn base(&self) -> Host<'_, P, B> {
+        self.host(&self.segments[0].table)
     }
 
     /// Reads uploaded evaluation keys.
@@ -148,10 +153,10 @@ impl<P: Page, B: Steps> HostedPart<P, B> {
     /// # Errors
     /// As [`Page::open_keys`].
     pub fn open_keys(&self, body: &[u8]) -> Result<B::Keys, ProtocolError> {
-        P::open_keys(&self.ready.host(&self.segments[0].0), body)
+        P::open_keys(&self.base(), body)
     }
 
-    /// The pass over the part for a batch: the partials of the segments of which it has units, each with its segment's number.
+    /// The pass over the part for a batch: what it contributes to the segments of which it has units, where its backend computes.
     ///
     /// # Errors
     /// As [`Page::open`], before anything is scanned; [`ProtocolError::Ops`] if a step fails.
@@ -159,43 +164,56 @@ impl<P: Page, B: Steps> HostedPart<P, B> {
         &self,
         queries: &[Query],
         keys: &[&B::Keys],
-    ) -> Result<Vec<(usize, HostPartial)>, ProtocolError> {
-        let base = P::open(&self.ready.host(&self.segments[0].0), &Batch { queries, keys })?;
+    ) -> Result<Vec<Contribution<B::Words>>, ProtocolError> {
+        self.scan_opened(&P::open(&self.base(), &Batch { queries, keys })?)
+    }
+
+    /// The same for an opened batch.
+    fn scan_opened(&self, base: &P::Opened<B>) -> Result<Vec<Contribution<B::Words>>, ProtocolError> {
         let mut partials = Vec::new();
-        for (number, (table, part)) in self.segments.iter().enumerate() {
-            let (Some(part), host) = (part, self.ready.host(table)) else { continue };
-            let partial = match number {
-                0 => P::scan(&host, part, &base)?,
-                _ => P::scan(&host, part, &P::wrap(&host, &base)?)?,
+        for (number, SegmentPart { table, pieces }) in self.segments.iter().enumerate() {
+            let host = self.host(table);
+            let wrapped = match pieces.is_empty() || number == 0 {
+                true => None,
+                false => Some(P::wrap(&host, base)?),
             };
-            let read = |words| Ok(self.ready.backend.read(words)?.into_owned());
-            let words = partial.words.iter().map(read).collect::<Result<_, OpsError>>()?;
-            partials.push((number, Partial { units: partial.units, words }));
+            for piece in pieces {
+                partials.push((number, P::scan(&host, piece, wrapped.as_ref().unwrap_or(base))?));
+            }
         }
         Ok(partials)
     }
 }
 
-/// What finishes the answers of a table whose parts are elsewhere.
+/// What finishes the answers of a table whose other parts are elsewhere.
 pub struct HostedHead<P: Page, B: Steps> {
-    ready: Ready<P, B>,
-    /// The base first.
-    segments: Vec<(P::Table, P::Head<B>)>,
+    /// That of the head itself, which may have no units.
+    own: HostedPart<P, B>,
+    /// Of every segment.
+    heads: Vec<P::Head<B>>,
 }
 
 impl<P: Page, B: Steps> HostedHead<P, B> {
-    /// Opens it; what the parts scan is not read.
+    /// Opens it, with the part `own` of the table; what others scan is not read.
     ///
     /// # Errors
     /// As [`Hosted::open_segments`](crate::hosted::Hosted::open_segments).
-    pub fn open<F: Files>(backend: Arc<B>, tables: Vec<P::Table>, files: &[F]) -> Result<Self, F::Error> {
-        let ready = Ready::<P, B>::new(backend, &tables[0])?;
-        let open = |(table, files): (P::Table, &F)| {
-            let head = P::open_head(&ready.host(&table), &[], files)?;
-            Ok((table, head))
-        };
-        let segments = tables.into_iter().zip(files).map(open).collect::<Result<_, F::Error>>()?;
-        Ok(Self { ready, segments })
+    pub fn open<F: Files>(
+        backend: Arc<B>,
+        tables: Vec<P::Table>,
+        own: &Share,
+        files: &[F],
+    ) -> Result<Self, F::Error> {
+        let own = HostedPart::open(backend, tables, own, files)?;
+        let open =
+            |(segment, files): (&SegmentPart<P, B>, &F)| P::open_head(&own.host(&segment.table), &[], files);
+        let heads = own.segments.iter().zip(files).map(open).collect::<Result<_, F::Error>>()?;
+        Ok(Self { own, heads })
+    }
+
+    /// The backend.
+    pub fn backend(&self) -> &B {
+        self.own.backend()
     }
 
     /// Reads uploaded evaluation keys.
@@ -203,35 +221,52 @@ impl<P: Page, B: Steps> HostedHead<P, B> {
     /// # Errors
     /// As [`Page::open_keys`].
     pub fn open_keys(&self, body: &[u8]) -> Result<B::Keys, ProtocolError> {
-        P::open_keys(&self.ready.host(&self.segments[0].0), body)
+        self.own.open_keys(body)
     }
 
-    /// Answers a batch, of which `scan` gets what every part contributes to each segment, while the batch is opened here.
+    /// Answers a batch. `scan` gets what all other parts contribute, while the batch is opened here and the head's own part is
+    /// scanned; `keep` then carries their words to where the head computes.
     ///
     /// # Errors
-    /// As [`Page::open`], whatever `scan` says; then those of `scan`; [`ProtocolError::Partials`] if it has not all of the table.
-    pub fn answer<E: From<ProtocolError> + Send>(
+    /// As [`Page::open`], whatever `scan` says; then those of `scan`; [`ProtocolError::Partials`] if it has not all of the table;
+    /// those of `keep`.
+    pub fn answer<W: Send, E: From<ProtocolError> + Send>(
         &self,
         queries: &[Query],
         keys: &[&B::Keys],
-        scan: impl FnOnce() -> Result<Vec<(usize, HostPartial)>, E> + Send,
+        scan: impl FnOnce() -> Result<Vec<Contribution<W>>, E> + Send,
+        keep: impl Fn(W) -> Result<B::Words, OpsError>,
     ) -> Result<Vec<Vec<u8>>, E> {
-        let batch = Batch { queries, keys };
+        let (own, batch) = (&self.own, Batch { queries, keys });
         let (opened, scanned) = thread::scope(|scope| {
             let scanning = scope.spawn(scan);
-            let opened = P::open(&self.ready.host(&self.segments[0].0), &batch);
+            let opened =
+                P::open(&own.base(), &batch).and_then(|opened| Ok((own.scan_opened(&opened)?, opened)));
             (opened, scanning.join())
         });
-        let opened = opened?;
+        let (scanned_here, opened) = opened?;
         let scanned = scanned.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        let mut partials: Vec<Vec<HostPartial>> = self.segments.iter().map(|_| Vec::new()).collect();
-        for (number, partial) in scanned {
+        let mut partials: Vec<Vec<_>> = own.segments.iter().map(|_| Vec::new()).collect();
+        let mut add = |number: usize, partial| {
             partials.get_mut(number).ok_or(ProtocolError::Partials)?.push(partial);
+            Ok::<_, ProtocolError>(())
+        };
+        for (number, partial) in scanned {
+            add(number, partial.carried(|words| Ok::<_, ProtocolError>(Scanned::There(words)))?)?;
+        }
+        for (number, partial) in scanned_here {
+            add(number, partial.carried(|words| Ok::<_, ProtocolError>(Scanned::Here(words)))?)?;
         }
         let mut answers = vec![Vec::new(); queries.len()];
-        for (number, ((table, head), partials)) in self.segments.iter().zip(partials).enumerate() {
-            let host = self.ready.host(table);
-            let partials = self.kept(table, partials)?;
+        for (number, (segment, partials)) in own.segments.iter().zip(partials).enumerate() {
+            let (host, head) = (own.host(&segment.table), &self.heads[number]);
+            let kept = in_order::<P, _>(&segment.table, partials)?.into_iter().map(|partial| {
+                partial.carried(|words| match words {
+                    Scanned::Here(words) => Ok(words),
+                    Scanned::There(words) => keep(words),
+                })
+            });
+            let partials = kept.collect::<Result<_, _>>().map_err(ProtocolError::from)?;
             let own = match number {
                 0 => P::finish(&host, head, &opened, &batch, partials)?,
                 _ => P::finish(&host, head, &P::wrap(&host, &opened)?, &batch, partials)?,
@@ -240,30 +275,30 @@ impl<P: Page, B: Steps> HostedHead<P, B> {
         }
         Ok(answers)
     }
+}
 
-    /// The partials of a segment in the order of its units, all of them, where the backend computes.
-    fn kept(
-        &self,
-        table: &P::Table,
-        mut partials: Vec<HostPartial>,
-    ) -> Result<Vec<Partial<B::Words>>, ProtocolError> {
-        partials.sort_by_key(|partial| partial.units.start);
-        let mut end = 0;
-        for partial in &partials {
-            if partial.units.start != end || partial.units.is_empty() {
-                return Err(ProtocolError::Partials);
-            }
-            end = partial.units.end;
-        }
-        if end != P::facts(table).units {
+/// Words of a partial.
+enum Scanned<H, T> {
+    /// Where the head computes.
+    Here(H),
+    /// Where another part does.
+    There(T),
+}
+
+/// The partials of a segment in the order of their units, all of them.
+fn in_order<P: Page, W>(
+    table: &P::Table,
+    mut partials: Vec<Partial<W>>,
+) -> Result<Vec<Partial<W>>, ProtocolError> {
+    partials.sort_by_key(|partial| partial.units.start);
+    let mut end = 0;
+    for partial in &partials {
+        if partial.units.start != end || partial.units.is_empty() {
             return Err(ProtocolError::Partials);
         }
-        let keep = |partial: HostPartial| {
-            let words = partial.words.into_iter().map(|words| self.ready.backend.keep(words));
-            Ok(Partial { units: partial.units, words: words.collect::<Result<_, OpsError>>()? })
-        };
-        partials.into_iter().map(keep).collect()
+        end = partial.units.end;
     }
+    if end == P::facts(table).units { Ok(partials) } else { Err(ProtocolError::Partials) }
 }
 
 #[cfg(test)]
@@ -281,7 +316,8 @@ mod tests {
             (vec![u32::MAX; 9], &[(1 << 40, u64::MAX), (1, 1)]),
         ] {
             let parts = weights.len();
-            let segments: Vec<_> = segments.iter().map(|&(units, bytes)| Scanned { units, bytes }).collect();
+            let segments: Vec<_> =
+                segments.iter().map(|&(units, bytes)| SegmentSize { units, bytes }).collect();
             let shares: Vec<_> =
                 (0..parts).map(|index| Share { index, weights: weights.clone() }.of(&segments)).collect();
             for (number, segment) in segments.iter().enumerate() {
@@ -291,11 +327,11 @@ mod tests {
             }
         }
         let share = |index| Share { index, weights: vec![2, 2, 1, 2, 1] };
-        let one = |index| share(index).of(&[Scanned { units: 80, bytes: 4096 }]).remove(0);
+        let one = |index| share(index).of(&[SegmentSize { units: 80, bytes: 4096 }]).remove(0);
         assert_eq!([one(0), one(2), one(4)], [0..20, 40..50, 70..80]);
         // Short segments go to different parts.
-        let short = [Scanned { units: 1, bytes: 10 }; 4];
-        let halves = [0, 1].map(|index| Share { index, weights: vec![1, 1] }.of(&short));
-        assert_eq!(halves, [[0..1, 0..1, 0..0, 0..0], [0..0, 0..0, 0..1, 0..1]]);
+        let short = [SegmentSize { units: 1, bytes: 10 }; 4];
+        let halves = shares(&[1, 1], &short);
+        assert_eq!(halves, [[0..1, 0..1, 0..0, 0..0], [1..1, 1..1, 0..1, 0..1]]);
     }
 }

@@ -200,12 +200,13 @@ impl<P: LwePage> Page for OverLwe<P> {
             false => Tiling::new(rows_of(table, units).len(), table.shape().columns),
         };
         let steps = vec![Step::of_batch(StepShape::LweFold { db })];
-        PartFacts { files: vec![Content::Bytes(db)], steps, words: db.rows() }
+        let file = FileSpec { name: DB_FILE, title: "database", content: Content::Bytes(db) };
+        PartFacts { files: vec![file], steps, words: db.rows() }
     }
 
     fn head(table: &LweTable, _: &[Range<usize>]) -> HeadFacts {
-        let second = P::SPEC.second_fold.then(|| Content::Bytes(table.second_tiling()));
-        HeadFacts { files: second.into_iter().collect(), steps: P::path_behind(table) }
+        let files = Self::files(table).into_iter().filter(|file| file.name == SECOND_DB_FILE).collect();
+        HeadFacts { files, steps: P::path_behind(table) }
     }
 
     fn client(table: &LweTable, given: &Given) -> Result<Hint, ProtocolError> {

@@ -277,9 +277,10 @@ impl<P: PackPage> Page for Packed<P> {
 
     fn part(table: &PackTable, units: &Range<usize>) -> PartFacts {
         let db = Tiling::new(table.rows_of(units).len(), table.shape().columns);
-        let mut files = vec![Content::Bytes(db)];
+        let mut files = vec![FileSpec { name: DB_FILE, title: "database", content: Content::Bytes(db) }];
         if P::SPEC.second != Second::Block {
-            files.push(Content::Eval(table.lifted_tiling(table.part_shape(units).plaintexts())));
+            let lifted = Content::Eval(table.lifted_tiling(table.part_shape(units).plaintexts()));
+            files.push(FileSpec { name: LIFTED_FILE, title: "hint", content: lifted });
         }
         let (behind, words) = P::part_behind(table, units);
         let steps = [vec![Step::of_batch(StepShape::LweFold { db })], behind].concat();
@@ -288,7 +289,7 @@ impl<P: PackPage> Page for Packed<P> {
 
     fn head(table: &PackTable, parts: &[Range<usize>]) -> HeadFacts {
         let files = match P::SPEC.second {
-            Second::Block => vec![Content::Bytes(table.second_tiling()), Content::Eval(table.hint_tiling())],
+            Second::Block => Self::files(table).into_iter().filter(|file| file.name != DB_FILE).collect(),
             Second::Entry | Second::None => Vec::new(),
         };
         HeadFacts { files, steps: P::path_behind(table, parts) }

@@ -105,6 +105,12 @@ pub trait Page: Send + Sync + 'static {
         vec![0..Self::facts(table).units]
     }
 
+    /// The same of a share of the table.
+    fn pieces(table: &Self::Table, units: &Range<usize>) -> Vec<Range<usize>> {
+        let within = |piece: Range<usize>| piece.start.max(units.start)..piece.end.min(units.end);
+        Self::parts(table).into_iter().map(within).filter(|units| !units.is_empty()).collect()
+    }
+
     /// What is in the slots' database.
     fn database(table: &Self::Table) -> Database;
 
@@ -334,4 +340,15 @@ pub struct Partial<W> {
     pub units: Range<usize>,
     /// Words of the batch, or of each query by itself.
     pub words: Vec<W>,
+}
+
+impl<W> Partial<W> {
+    /// The same, of whose words `carry` makes others: those of another memory.
+    ///
+    /// # Errors
+    /// The first of `carry`.
+    pub fn carried<V, E>(self, carry: impl FnMut(W) -> Result<V, E>) -> Result<Partial<V>, E> {
+        let words = self.words.into_iter().map(carry).collect::<Result<_, _>>()?;
+        Ok(Partial { units: self.units, words })
+    }
 }

@@ -216,8 +216,9 @@ impl<P: RingPage> Page for OverRing<P> {
 
     fn part(table: &RingTable, units: &Range<usize>) -> PartFacts {
         let (ring, planes) = (*table.ring(), table.planes());
-        // The whole table is scanned some entries at a time; a part is not.
-        let parts = if *units == (0..table.entries()) { Self::parts(table).len() } else { 1 };
+        // Scanned some entries at a time.
+        let pieces = Self::pieces(table, units);
+        let parts = pieces.len();
         let (fold, file) = match table.form() {
             DbForm::Evaluation => {
                 let db = table.part_tiling(units.len());
@@ -229,13 +230,16 @@ impl<P: RingPage> Page for OverRing<P> {
             }
         };
         let steps = vec![Step::of_batch(fold), tournament::folds(ring, units.len(), planes, parts)];
-        let words = tournament::roots(table.entries(), units) * planes * ciphertext_words(&ring);
+        let roots: usize = pieces.iter().map(|piece| tournament::roots(table.entries(), piece)).sum();
+        let words = roots * planes * ciphertext_words(&ring);
+        let file = FileSpec { name: DB_FILE, title: "database", content: file };
         PartFacts { files: vec![file], steps, words }
     }
 
     fn head(table: &RingTable, parts: &[Range<usize>]) -> HeadFacts {
         let (ring, planes) = (*table.ring(), table.planes());
-        let folds = tournament::last_folds(ring, table.entries(), planes, parts);
+        let pieces: Vec<_> = parts.iter().flat_map(|units| Self::pieces(table, units)).collect();
+        let folds = tournament::last_folds(ring, table.entries(), planes, &pieces);
         let rotate = StepShape::Rotate { ring, count: planes, bits: table.rotations() };
         let answer = match table.switch() {
             Some(_) => StepShape::RingSwitch { ring },

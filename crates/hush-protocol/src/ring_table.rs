@@ -224,9 +224,14 @@ impl RingTable {
 
     /// What the file of the database holds.
     pub fn content(&self) -> Content {
+        self.part_content(self.entries())
+    }
+
+    /// What a part of so many entries has of it.
+    pub(crate) fn part_content(&self, entries: usize) -> Content {
         match self.form {
-            DbForm::Evaluation => Content::Eval(self.tiling()),
-            DbForm::Symbols => Content::Symbols { ring: self.ring, db: self.symbol_tiling() },
+            DbForm::Evaluation => Content::Eval(self.part_tiling(entries)),
+            DbForm::Symbols => Content::Symbols { ring: self.ring, db: self.part_symbol_tiling(entries) },
         }
     }
 

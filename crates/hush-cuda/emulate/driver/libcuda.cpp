@@ -1,6 +1,6 @@
 // The interface of the CUDA driver, as far as the backend uses it, over the emulator: what opens a GPU, loads compiled
-// kernels, copies and launches is tested with it on machines without one. A Hopper GPU, whose work is done as late as a
-// driver may do it.
+// kernels, copies and launches is tested with it on machines without one. One Hopper GPU or several (context.hpp), whose work
+// is done as late as a driver may do it.
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +13,7 @@
 
 #include "../hush_emulate.h"
 #include "../registry.hpp"
+#include "context.hpp"
 #include "image.hpp"
 #include "memory.hpp"
 #include "stream.hpp"
@@ -29,8 +30,10 @@ enum Result {
     out_of_memory = 2,
     invalid_image = 200,
     invalid_context = 201,
+    invalid_handle = 400,
     not_found = 500,
     illegal_address = 700,
+    peer_already_enabled = 704,
     launch_failed = 719,
 };
 
@@ -47,7 +50,7 @@ constexpr int max_dynamic_shared = 8;
 constexpr int cuda_version = 13000;
 constexpr HushEmulation hopper{9, 0, 0, 0};
 constexpr uint32_t default_shared = 48 << 10, most_shared = 227 << 10, most_threads = 1024;
-constexpr size_t device_memory = size_t{4} << 30, pinned_memory = size_t{4} << 30;
+constexpr size_t pinned_memory = size_t{4} << 30;
 
 struct Function {
     const Kernel* kernel;
@@ -60,24 +63,19 @@ struct Module {
 };
 
 struct Event {
+    Context* context;
     Stream* stream = nullptr;
     uint64_t place = 0;
     std::shared_ptr<Clock::time_point> time;
 };
-
-Blocks& device() {
-    static auto* blocks = new Blocks(device_memory);
-    return *blocks;
-}
 
 Blocks& pinned() {
     static auto* blocks = new Blocks(pinned_memory);
     return *blocks;
 }
 
-/// The context of this thread: there is one, or none.
-thread_local void* current = nullptr;
-int context;
+/// The context of this thread, or none.
+thread_local Context* current = nullptr;
 
 template <class T, class V>
 int give(T* to, V value) {
@@ -86,7 +84,13 @@ int give(T* to, V value) {
 }
 
 /// Why nothing can be done: no context, or an error that stays.
-int refusal() { return current == nullptr ? invalid_context : Stream::failure(); }
+int refusal() { return current == nullptr ? int{invalid_context} : current->failure.load(); }
+
+/// The same of work on a stream: that of another context is none here.
+int refusal(const Stream* stream) {
+    if (const int error = refusal()) return error;
+    return stream->context() == current ? success : invalid_handle;
+}
 
 /// Queues a copy between blocks that are there now, and have to be when it is done.
 int queue_copy(Stream* stream, Blocks& to_blocks, void* to, Blocks& from_blocks, const void* from, size_t bytes) {
@@ -115,6 +119,17 @@ struct Arguments {
         }
     }
 
+    /// Whether a word of them is an address in the memory of another GPU.
+    bool point_elsewhere(const Context* gpu) const {
+        for (const auto& one : bytes)
+            for (size_t at = 0; at + sizeof(uint64_t) <= one.size(); at += sizeof(uint64_t)) {
+                uint64_t word;
+                std::memcpy(&word, one.data() + at, sizeof word);
+                if (is_elsewhere(gpu, pointer(word))) return true;
+            }
+        return false;
+    }
+
     std::vector<void*> pointers() {
         std::vector<void*> pointers;
         for (auto& one : bytes) pointers.push_back(one.data());
@@ -135,7 +150,8 @@ int cuGetErrorName(int error, const char** text) {
         {invalid_value, "CUDA_ERROR_INVALID_VALUE"},     {out_of_memory, "CUDA_ERROR_OUT_OF_MEMORY"},
         {invalid_image, "CUDA_ERROR_INVALID_IMAGE"},     {invalid_context, "CUDA_ERROR_INVALID_CONTEXT"},
         {not_found, "CUDA_ERROR_NOT_FOUND"},             {illegal_address, "CUDA_ERROR_ILLEGAL_ADDRESS"},
-        {launch_failed, "CUDA_ERROR_LAUNCH_FAILED"},
+        {launch_failed, "CUDA_ERROR_LAUNCH_FAILED"},     {invalid_handle, "CUDA_ERROR_INVALID_HANDLE"},
+        {peer_already_enabled, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED"},
     };
     const auto name = names.find(error);
     *text = name == names.end() ? "CUDA_ERROR_UNKNOWN" : name->second;
@@ -144,9 +160,9 @@ int cuGetErrorName(int error, const char** text) {
 
 int cuGetErrorString(int, const char** text) { return give(text, "an error of the emulated driver"); }
 
-int cuDeviceGetCount(int* count) { return give(count, 1); }
+int cuDeviceGetCount(int* count) { return give(count, context_count()); }
 
-int cuDeviceGet(int* handle, int ordinal) { return ordinal == 0 ? give(handle, 0) : invalid_value; }
+int cuDeviceGet(int* handle, int ordinal) { return context(ordinal) ? give(handle, ordinal) : invalid_value; }
 
 int cuDeviceGetName(char* name, int bytes, int) {
     std::strncpy(name, "emulated driver", bytes);
@@ -163,31 +179,38 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
     return give(value, found->second);
 }
 
-int cuDeviceTotalMem_v2(size_t* bytes, int) { return give(bytes, device().capacity()); }
+int cuDeviceTotalMem_v2(size_t* bytes, int ordinal) { return give(bytes, context(ordinal)->memory.capacity()); }
 
-int cuDevicePrimaryCtxRetain(void** handle, int) { return give(handle, &context); }
+int cuDevicePrimaryCtxRetain(Context** handle, int ordinal) { return give(handle, context(ordinal)); }
 
 int cuDevicePrimaryCtxRelease_v2(int) { return success; }
 
-int cuCtxSetCurrent(void* handle) { return give(&current, handle); }
+int cuCtxSetCurrent(Context* handle) { return give(&current, handle); }
+
+int cuDeviceCanAccessPeer(int* can, int ordinal, int peer) { return give(can, ordinal != peer); }
+
+int cuCtxEnablePeerAccess(Context* peer, unsigned) {
+    if (const int error = refusal()) return error;
+    return enable_peer(current, peer) ? success : peer_already_enabled;
+}
 
 int cuMemGetInfo_v2(size_t* free, size_t* total) {
     if (const int error = refusal()) return error;
-    *total = device().capacity();
-    return give(free, device().free_bytes());
+    *total = current->memory.capacity();
+    return give(free, current->memory.free_bytes());
 }
 
 int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
     if (const int error = refusal()) return error;
     if (bytes == 0) return invalid_value;
-    *address = reinterpret_cast<uint64_t>(device().allocate(bytes));
+    *address = reinterpret_cast<uint64_t>(current->memory.allocate(bytes));
     return *address == 0 ? out_of_memory : success;
 }
 
 /// At once: that the driver waits for work which is queued is not to be relied on.
 int cuMemFree_v2(uint64_t address) {
     if (const int error = refusal()) return error;
-    return device().free(pointer(address)) ? success : invalid_value;
+    return current->memory.free(pointer(address)) ? success : invalid_value;
 }
 
 int cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
@@ -203,28 +226,29 @@ int cuMemFreeHost(void* memory) {
 
 int cuStreamCreate(Stream** stream, unsigned) {
     if (const int error = refusal()) return error;
-    return give(stream, new Stream);
+    return give(stream, new Stream(current));
 }
 
 int cuStreamSynchronize(Stream* stream) {
-    if (const int error = refusal()) return error;
+    if (const int error = refusal(stream)) return error;
     stream->run();
-    return Stream::failure();
+    return current->failure;
 }
 
+/// Streams of other contexts may still wait for it: it stays.
 int cuStreamDestroy_v2(Stream* stream) {
     stream->run();
-    delete stream;
     return success;
 }
 
 int cuEventCreate(Event** event, unsigned) {
     if (const int error = refusal()) return error;
-    return give(event, new Event);
+    return give(event, new Event{current, nullptr, 0, nullptr});
 }
 
 int cuEventRecord(Event* event, Stream* stream) {
-    if (const int error = refusal()) return error;
+    if (const int error = refusal(stream)) return error;
+    if (event->context != current) return invalid_handle;
     auto time = std::make_shared<Clock::time_point>();
     event->stream = stream;
     event->time = time;
@@ -235,7 +259,19 @@ int cuEventRecord(Event* event, Stream* stream) {
 int cuEventSynchronize(Event* event) {
     if (const int error = refusal()) return error;
     if (event->stream != nullptr) event->stream->run(event->place);
-    return Stream::failure();
+    return current->failure;
+}
+
+/// The event may be recorded again, or destroyed, before the stream has waited; one of another context is waited for, too.
+int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
+    if (const int error = refusal(stream)) return error;
+    Stream* const from = event->stream;
+    if (from == nullptr) return success;
+    stream->push([from, place = event->place] {
+        from->run(place);
+        return int{success};
+    });
+    return success;
 }
 
 int cuEventElapsedTime_v2(float* milliseconds, Event* start, Event* end) {
@@ -254,10 +290,11 @@ int cuEventDestroy_v2(Event* event) {
 }
 
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, Stream* stream) {
-    if (const int error = refusal()) return error;
-    if (!device().hold(pointer(to), bytes)) return invalid_value;
-    stream->push([=] {
-        if (!device().hold(pointer(to), bytes)) return int{illegal_address};
+    if (const int error = refusal(stream)) return error;
+    Blocks& device = current->memory;
+    if (!device.hold(pointer(to), bytes)) return invalid_value;
+    stream->push([=, &device] {
+        if (!device.hold(pointer(to), bytes)) return int{illegal_address};
         std::memset(pointer(to), value, bytes);
         return int{success};
     });
@@ -266,13 +303,14 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, Stream* stre
 
 /// What is pinned is read when the copy is done; the rest is copied aside at once.
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream* stream) {
-    if (const int error = refusal()) return error;
-    if (pinned().hold(from, bytes)) return queue_copy(stream, device(), pointer(to), pinned(), from, bytes);
-    if (!device().hold(pointer(to), bytes)) return invalid_value;
+    if (const int error = refusal(stream)) return error;
+    Blocks& device = current->memory;
+    if (pinned().hold(from, bytes)) return queue_copy(stream, device, pointer(to), pinned(), from, bytes);
+    if (!device.hold(pointer(to), bytes)) return invalid_value;
     const uint8_t* words = static_cast<const uint8_t*>(from);
     auto aside = std::make_shared<std::vector<uint8_t>>(words, words + bytes);
-    stream->push([=] {
-        if (!device().hold(pointer(to), bytes)) return int{illegal_address};
+    stream->push([=, &device] {
+        if (!device.hold(pointer(to), bytes)) return int{illegal_address};
         std::memcpy(pointer(to), aside->data(), bytes);
         return int{success};
     });
@@ -281,13 +319,19 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream* st
 
 /// To pinned memory only: nothing else is asked for.
 int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream* stream) {
-    if (const int error = refusal()) return error;
-    return queue_copy(stream, pinned(), to, device(), pointer(from), bytes);
+    if (const int error = refusal(stream)) return error;
+    return queue_copy(stream, pinned(), to, current->memory, pointer(from), bytes);
 }
 
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream* stream) {
-    if (const int error = refusal()) return error;
-    return queue_copy(stream, device(), pointer(to), device(), pointer(from), bytes);
+    if (const int error = refusal(stream)) return error;
+    return queue_copy(stream, current->memory, pointer(to), current->memory, pointer(from), bytes);
+}
+
+int cuMemcpyPeerAsync(uint64_t to, Context* to_context, uint64_t from, Context* from_context, size_t bytes,
+                      Stream* stream) {
+    if (const int error = refusal(stream)) return error;
+    return queue_copy(stream, to_context->memory, pointer(to), from_context->memory, pointer(from), bytes);
 }
 
 int cuModuleLoadData(Module** module, const void* image) {
@@ -318,13 +362,16 @@ int cuFuncSetAttribute(Function* function, int attribute, int value) {
 
 int cuLaunchKernel(Function* function, unsigned x, unsigned y, unsigned z, unsigned block, unsigned block_y,
                    unsigned block_z, unsigned shared, Stream* stream, void** params, void** extra) {
-    if (const int error = refusal()) return error;
+    if (const int error = refusal(stream)) return error;
     const bool grid = x > 0 && x < 1u << 31 && y > 0 && y < 1 << 16 && z > 0 && z < 1 << 16;
     const bool threads = block > 0 && block <= most_threads && block_y == 1 && block_z == 1;
     if (!grid || !threads || shared > function->shared || extra != nullptr) return invalid_value;
     const Kernel* kernel = function->kernel;
     auto arguments = std::make_shared<Arguments>(kernel->param_bytes, params);
+    Context* const gpu = current;
     stream->push([=] {
+        // Another GPU's memory may be within reach, but not in the order of its work.
+        if (arguments->point_elsewhere(gpu)) return int{illegal_address};
         const uint32_t blocks[3] = {x, y, z};
         HushEmulation options = hopper;
         options.threads = std::thread::hardware_concurrency();

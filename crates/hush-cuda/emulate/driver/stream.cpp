@@ -4,34 +4,40 @@
 
 namespace hush_emulate {
 
-std::atomic<int> Stream::failure_{0};
-
 uint64_t Stream::push(Work work) {
-    std::lock_guard<std::mutex> lock(queue_mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     queue_.push_back(std::move(work));
     return ++queued_;
 }
 
 void Stream::run(uint64_t place) {
-    // Others may queue meanwhile, but not run.
-    std::lock_guard<std::mutex> running(run_mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
+    // Who waits for one piece does not wait for the next, which may wait for him.
     while (done_ < place) {
-        Work work;
-        {
-            std::lock_guard<std::mutex> lock(queue_mutex_);
-            work = std::move(queue_.front());
-            queue_.pop_front();
+        if (running_) {
+            changed_.wait(lock);
+            continue;
         }
+        Work work = std::move(queue_.front());
+        queue_.pop_front();
+        running_ = true;
+        lock.unlock();
+        if (context_->failure == 0) {
+            if (const int error = work()) context_->failure = error;
+        }
+        // What it holds goes before it is done.
+        work = nullptr;
+        lock.lock();
+        running_ = false;
         done_++;
-        if (failure_ != 0) continue;
-        if (const int error = work()) failure_ = error;
+        changed_.notify_all();
     }
 }
 
 void Stream::run() {
     uint64_t queued;
     {
-        std::lock_guard<std::mutex> lock(queue_mutex_);
+        std::lock_guard<std::mutex> lock(mutex_);
         queued = queued_;
     }
     run(queued);

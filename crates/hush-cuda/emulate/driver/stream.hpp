@@ -1,10 +1,12 @@
-// Work of the emulated GPU, which is done as late as the driver may do it.
+// Work of an emulated GPU, which is done as late as the driver may do it.
 #pragma once
-#include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
+
+#include "context.hpp"
 
 namespace hush_emulate {
 
@@ -14,22 +16,26 @@ public:
     /// A piece of work; returns 0, or the driver's number of an error.
     using Work = std::function<int()>;
 
+    explicit Stream(Context* context) : context_(context) {}
+
     /// Queues work; returns its place in the order.
     uint64_t push(Work work);
-    /// Does all work up to `place`. After an error that is all that is done, here and in all other streams: it stays.
+    /// Does all work up to `place`. After an error that is all that is done, here and in all other streams of the context: it
+    /// stays. Work may wait for that of another stream, which must not wait for it.
     void run(uint64_t place);
     /// Does all that is queued.
     void run();
 
-    /// The error of work that failed, or 0.
-    static int failure() { return failure_; }
+    Context* context() const { return context_; }
 
 private:
-    static std::atomic<int> failure_;
-
-    std::mutex queue_mutex_, run_mutex_;
+    Context* context_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
     std::deque<Work> queue_;
     uint64_t queued_ = 0, done_ = 0;
+    /// Whether a thread does a piece of it.
+    bool running_ = false;
 };
 
 }  // namespace hush_emulate

@@ -110,9 +110,11 @@ impl<'a> Chains<'a> {
     /// `(1/N) sum_i psi^(i e_v) h_ij`, and transformed that is `A_e[v]` for all e.
     fn spread(&self, hints: &[&Buffer<u32>]) -> Result<(), CudaError> {
         let kept = self.ring.kept();
-        let table =
-            hints.iter().flat_map(|hint| [hint.slice(..).address(), (hint.len() / self.degree) as u64]);
-        let table = self.device.upload(&table.collect::<Vec<_>>())?;
+        let mut table = Vec::with_capacity(2 * hints.len());
+        for hint in hints {
+            table.extend([self.device.address(&hint.slice(..))?, (hint.len() / self.degree) as u64]);
+        }
+        let table = self.device.upload(&table)?;
         let args = [(&self.images).into(), (&table).into(), kept.view(), self.plan.lift.arg()];
         self.device.launch("chain_lift", self.squares(self.hints), &args)?;
         ring::forward(self.device, kept, &self.images.slice(..), &self.images.slice(..))?;

@@ -82,11 +82,11 @@ fn fold_in_parts(
         let from = LiftedWords { words: packed.slice(..), first_unit, units, shape, lift };
         let bodies = lift_and_transform(device, kept, &from, terms)?;
         let fold = PowerFold {
-            out: words.slice(..).address(),
-            masks: chain.masks.slice(..).address(),
-            bodies: bodies.slice(..).address(),
-            power_masks: power_masks.slice(..).address(),
-            power_bodies: power_bodies.slice(..).address(),
+            out: device.address(&words.slice(..))?,
+            masks: device.address(&chain.masks.slice(..))?,
+            bodies: device.address(&bodies.slice(..))?,
+            power_masks: device.address(&power_masks.slice(..))?,
+            power_bodies: device.address(&power_bodies.slice(..))?,
             terms: terms as u32,
             planes: planes as u32,
             first_unit: first_unit as u32,

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use super::pool::Pool;
+use super::{id::DeviceId, pool::Pool};
 
 /// A type that device memory holds: any bits are a value.
 ///
@@ -55,7 +55,8 @@ impl<T: Word> Buffer<T> {
     /// # Panics
     /// If the range is not within it.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Slice<'_, T> {
-        Slice { address: self.address, len: self.len, memory: PhantomData }.slice(range)
+        let device = self.pool.device();
+        Slice { device, address: self.address, len: self.len, memory: PhantomData }.slice(range)
     }
 }
 
@@ -73,6 +74,7 @@ impl<T: Word> fmt::Debug for Buffer<T> {
 
 /// A part of a [`Buffer`]: kernels may read and write it, in the order in which they are launched.
 pub struct Slice<'a, T: Word> {
+    device: DeviceId,
     address: u64,
     len: usize,
     memory: PhantomData<&'a T>,
@@ -89,7 +91,15 @@ impl<T: Word> Slice<'_, T> {
         self.len == 0
     }
 
-    /// Its address on the device.
+    /// The device that it is on.
+    pub(super) fn device(&self) -> DeviceId {
+        self.device
+    }
+
+    /// Its address on the device. Whoever gives it to a kernel otherwise than as an argument asks [`Device::address`], which knows
+    /// whose it is.
+    ///
+    /// [`Device::address`]: super::Device::address
     pub fn address(&self) -> u64 {
         self.address
     }
@@ -111,6 +121,7 @@ impl<T: Word> Slice<'_, T> {
         };
         assert!(start <= end && end <= self.len, "{start}..{end} of {}", self.len);
         Self {
+            device: self.device,
             address: self.address + (start * size_of::<T>()) as u64,
             len: end - start,
             memory: PhantomData,
@@ -130,7 +141,7 @@ impl<'a> Slice<'a, u8> {
     /// If they are not whole words.
     pub fn words(&self) -> Slice<'a, u32> {
         assert!(self.len.is_multiple_of(4) && self.address.is_multiple_of(4));
-        Slice { address: self.address, len: self.len / 4, memory: PhantomData }
+        Slice { device: self.device, address: self.address, len: self.len / 4, memory: PhantomData }
     }
 }
 

@@ -11,7 +11,9 @@ use cudarc::driver::{
     sys,
 };
 
-use super::{Arg, CudaError, Device, DeviceInfo, Launch, modules, pinned::Pinned, runtime::Runtime};
+use super::{
+    Arg, CudaError, Device, DeviceInfo, Launch, modules, peers::Peers, pinned::Pinned, runtime::Runtime,
+};
 
 /// Earliest compute capability that the kernels run on.
 const OLDEST: (u32, u32) = (8, 0);
@@ -26,9 +28,10 @@ const DEFAULT_SHARED: u32 = 48 << 10;
 /// A GPU: its context, one stream on which all work is done in order, and its kernels.
 pub(super) struct Gpu {
     info: DeviceInfo,
-    device: sys::CUdevice,
-    context: sys::CUcontext,
-    stream: sys::CUstream,
+    pub(super) device: sys::CUdevice,
+    pub(super) context: sys::CUcontext,
+    pub(super) stream: sys::CUstream,
+    pub(super) peers: Mutex<Peers>,
     /// Those that were loaded, by name: each when the first of its kernels is launched.
     modules: Mutex<HashMap<&'static str, sys::CUmodule>>,
     functions: Mutex<HashMap<&'static str, Function>>,
@@ -124,6 +127,7 @@ impl Gpu {
             device,
             context,
             stream: std::ptr::null_mut(),
+            peers: Mutex::default(),
             modules: Mutex::default(),
             functions: Mutex::default(),
             uploads: Mutex::default(),
@@ -217,7 +221,7 @@ impl Gpu {
     }
 
     /// Makes the context current on this thread.
-    fn enter(&self) -> Result<(), CudaError> {
+    pub(super) fn enter(&self) -> Result<(), CudaError> {
         // SAFETY: the context is retained until drop.
         unsafe { ctx::set_current(self.context) }.map_err(failed("cuCtxSetCurrent"))
     }
@@ -282,7 +286,7 @@ impl Drop for Gpu {
 }
 
 /// Locks what a panic leaves as good as it was.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,8 +1,7 @@
 //! The kernels on the CPU: memory of the host, and launches that return when the kernel has ended.
 
 use std::{
-    alloc::{Layout, alloc, dealloc},
-    collections::{BTreeSet, HashMap},
+    collections::BTreeSet,
     ffi::{CStr, CString, c_char, c_int, c_void},
     sync::{
         Mutex, PoisonError,
@@ -10,12 +9,11 @@ use std::{
     },
 };
 
+use self::memory::EmulatedMemory;
 use super::{Arg, CudaError, DeviceInfo, Launch};
 
-/// Alignment of what is allocated, as on a GPU.
-const ALIGNMENT: usize = 256;
-/// What memory is filled with before its first use.
-const POISON: u8 = 0xcd;
+mod memory;
+
 /// Bytes of device memory that the emulator pretends to have, unless told.
 pub(super) const MEMORY_BYTES: usize = 4 << 30;
 
@@ -83,7 +81,7 @@ pub(super) struct Emulator {
     info: DeviceInfo,
     emulation: Emulation,
     threads: u32,
-    blocks: Mutex<HashMap<u64, usize>>,
+    memory: EmulatedMemory,
     launched: Mutex<BTreeSet<&'static str>>,
     lost: AtomicBool,
 }
@@ -99,8 +97,8 @@ impl Emulator {
             shared_per_block: if emulation.capability.0 >= 9 { 227 << 10 } else { 163 << 10 },
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from) as u32;
-        let (blocks, launched, lost) = Default::default();
-        Self { info, emulation, threads, blocks, launched, lost }
+        let (launched, lost) = Default::default();
+        Self { info, emulation, threads, memory: EmulatedMemory::new(memory_bytes), launched, lost }
     }
 
     pub(super) fn info(&self) -> &DeviceInfo {
@@ -132,7 +130,7 @@ impl Emulator {
 
     pub(super) fn free_bytes(&self) -> Result<usize, CudaError> {
         self.check()?;
-        Ok(self.info.memory_bytes.saturating_sub(self.blocks().values().sum()))
+        Ok(self.memory.free_bytes())
     }
 
     /// Kernels have ended when their launch returns.
@@ -141,52 +139,49 @@ impl Emulator {
     }
 
     pub(super) fn allocate(&self, bytes: usize) -> Result<u64, CudaError> {
-        let free = self.free_bytes()?;
-        if bytes > free {
-            return Err(CudaError::OutOfMemory { wanted: bytes, free });
-        }
-        // SAFETY: the layout has a size.
-        let address = unsafe { alloc(layout(bytes)) };
-        if address.is_null() {
-            return Err(CudaError::OutOfMemory { wanted: bytes, free });
-        }
-        // SAFETY: that many bytes were allocated.
-        unsafe { address.write_bytes(POISON, bytes) };
-        self.blocks().insert(address as u64, bytes);
-        Ok(address as u64)
+        self.check()?;
+        self.memory.allocate(bytes)
     }
 
     pub(super) fn free(&self, address: u64) {
-        if let Some(bytes) = self.blocks().remove(&address) {
-            // SAFETY: it was allocated with this layout, and is forgotten.
-            unsafe { dealloc(address as *mut u8, layout(bytes)) };
-        }
+        self.memory.free(address);
     }
 
     pub(super) fn clear(&self, address: u64, bytes: usize) -> Result<(), CudaError> {
         self.check()?;
-        // SAFETY: slices lie within what was allocated.
+        self.memory.check("setting memory", address, bytes)?;
+        // SAFETY: it is memory of this device.
         unsafe { (address as *mut u8).write_bytes(0, bytes) };
         Ok(())
     }
 
     pub(super) fn upload(&self, host: &[u8], address: u64) -> Result<(), CudaError> {
         self.check()?;
-        // SAFETY: slices lie within what was allocated.
+        self.memory.check("an upload", address, host.len())?;
+        // SAFETY: it is memory of this device.
         unsafe { (address as *mut u8).copy_from_nonoverlapping(host.as_ptr(), host.len()) };
         Ok(())
     }
 
     pub(super) fn download(&self, address: u64, host: &mut [u8]) -> Result<(), CudaError> {
         self.check()?;
-        // SAFETY: slices lie within what was allocated.
+        self.memory.check("a download", address, host.len())?;
+        // SAFETY: it is memory of this device.
         unsafe { (address as *const u8).copy_to_nonoverlapping(host.as_mut_ptr(), host.len()) };
         Ok(())
     }
 
     pub(super) fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
+        self.copy_from(self, from, to, bytes)
+    }
+
+    /// Copies from the memory of another device, or of this one.
+    pub(super) fn copy_from(&self, peer: &Self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
+        peer.check()?;
         self.check()?;
-        // SAFETY: slices lie within what was allocated.
+        peer.memory.check("a copy", from, bytes)?;
+        self.memory.check("a copy", to, bytes)?;
+        // SAFETY: it is memory of these devices.
         unsafe { (from as *const u8).copy_to(to as *mut u8, bytes) };
         Ok(())
     }
@@ -198,6 +193,7 @@ impl Emulator {
         args: &[Arg<'_>],
     ) -> Result<(), CudaError> {
         self.check()?;
+        self.memory.check_launch(kernel, args)?;
         let mut params: Vec<*mut c_void> = args.iter().map(|arg| arg.as_ptr() as *mut c_void).collect();
         let options = HushEmulation {
             capability_major: self.emulation.capability.0,
@@ -229,12 +225,4 @@ impl Emulator {
         };
         Err(CudaError::Driver { call: format!("launch of {kernel} ({launch:?})"), reason: reason.into() })
     }
-
-    fn blocks(&self) -> std::sync::MutexGuard<'_, HashMap<u64, usize>> {
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn layout(bytes: usize) -> Layout {
-    Layout::from_size_align(bytes.max(1), ALIGNMENT).expect("far below the largest size")
 }

@@ -51,6 +51,12 @@ pub enum CudaError {
         /// The call, with the kernel's name if it was a launch.
         call: String,
     },
+    /// A device was given memory of another one.
+    #[error("{call} was given memory of another device")]
+    OtherDevice {
+        /// The call, with the kernel's name if it was a launch.
+        call: String,
+    },
     /// A call of the driver failed.
     #[error("{call} failed: {reason}")]
     Driver {

@@ -1,6 +1,6 @@
 //! How a kernel is launched.
 
-use super::{Buffer, Slice, Word};
+use super::{Buffer, Slice, Word, id::DeviceId};
 
 /// Most blocks of a grid in each dimension, on every GPU.
 pub const MAX_GRID: [usize; 3] = [i32::MAX as usize, 65_535, 65_535];
@@ -41,15 +41,21 @@ impl Launch {
 /// An argument of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub enum Arg<'a> {
-    /// A pointer to device memory.
-    Pointer(u64),
+    /// A pointer to memory.
+    Pointer(u64, Memory),
     /// A word of 32 bits.
     Word(u32),
     /// A word of 64 bits.
     Long(u64),
     /// A structure by value.
     Bytes(&'a [u8]),
+    /// A structure by value that points into memory.
+    View(&'a [u8], Memory),
 }
+
+/// Whose memory an argument points to.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory(DeviceId);
 
 impl<'a> Arg<'a> {
     /// A structure by value.
@@ -61,31 +67,47 @@ impl<'a> Arg<'a> {
         Self::Bytes(unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) })
     }
 
+    /// A structure that points into `memory`, and into none of another device.
+    pub fn pointing_into<T: Word>(self, memory: &Slice<'_, T>) -> Self {
+        match self {
+            Self::Bytes(bytes) => Self::View(bytes, Memory(memory.device())),
+            other => other,
+        }
+    }
+
     /// Where the driver finds the value.
     pub(super) fn as_ptr(&self) -> *const u8 {
         match self {
-            Self::Pointer(value) | Self::Long(value) => std::ptr::from_ref(value).cast(),
+            Self::Pointer(value, _) | Self::Long(value) => std::ptr::from_ref(value).cast(),
             Self::Word(value) => std::ptr::from_ref(value).cast(),
-            Self::Bytes(bytes) => bytes.as_ptr(),
+            Self::Bytes(bytes) | Self::View(bytes, _) => bytes.as_ptr(),
+        }
+    }
+
+    /// The device whose memory it points to, if it does.
+    pub(super) fn device(&self) -> Option<DeviceId> {
+        match self {
+            Self::Pointer(_, memory) | Self::View(_, memory) => Some(memory.0),
+            Self::Word(_) | Self::Long(_) | Self::Bytes(_) => None,
         }
     }
 }
 
 impl<T: Word> From<&Buffer<T>> for Arg<'_> {
     fn from(buffer: &Buffer<T>) -> Self {
-        Self::Pointer(buffer.slice(..).address())
+        buffer.slice(..).into()
     }
 }
 
 impl<T: Word> From<&Slice<'_, T>> for Arg<'_> {
     fn from(slice: &Slice<'_, T>) -> Self {
-        Self::Pointer(slice.address())
+        Self::Pointer(slice.address(), Memory(slice.device()))
     }
 }
 
 impl<T: Word> From<Slice<'_, T>> for Arg<'_> {
     fn from(slice: Slice<'_, T>) -> Self {
-        Self::Pointer(slice.address())
+        (&slice).into()
     }
 }
 

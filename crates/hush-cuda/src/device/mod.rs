@@ -14,10 +14,13 @@ mod driver;
 mod emulated;
 mod error;
 mod health;
+mod id;
 mod info;
 mod launch;
 #[cfg(feature = "driver")]
 mod modules;
+#[cfg(feature = "driver")]
+mod peers;
 #[cfg(feature = "driver")]
 mod pinned;
 mod pool;
@@ -31,7 +34,7 @@ pub use emulated::{Emulation, emulated_kernels, emulated_sanitizer};
 pub use error::CudaError;
 use health::Health;
 pub use info::DeviceInfo;
-pub use launch::{Arg, Launch, MAX_GRID};
+pub use launch::{Arg, Launch, MAX_GRID, Memory};
 use pool::Pool;
 use runtime::Runtime;
 
@@ -211,15 +214,32 @@ impl Device {
         Ok(buffer)
     }
 
+    /// The address of memory of this device, for a kernel that finds it in a table or a structure.
+    ///
+    /// # Errors
+    /// [`CudaError::OtherDevice`].
+    pub fn address<T: Word>(&self, slice: &Slice<'_, T>) -> Result<u64, CudaError> {
+        self.address_for("a table of addresses", slice)
+    }
+
+    /// The same for `call`.
+    fn address_for<T: Word>(&self, call: &str, slice: &Slice<'_, T>) -> Result<u64, CudaError> {
+        if slice.device() == self.pool.device() {
+            return Ok(slice.address());
+        }
+        Err(CudaError::OtherDevice { call: call.to_owned() })
+    }
+
     /// Sets memory to zeros.
     ///
     /// # Errors
-    /// [`CudaError::Driver`].
+    /// [`CudaError::OtherDevice`], [`CudaError::Driver`].
     pub fn clear<T: Word>(&self, slice: &Slice<'_, T>) -> Result<(), CudaError> {
+        let address = self.address_for("setting memory to zeros", slice)?;
         if slice.is_empty() {
             return Ok(());
         }
-        self.ask(|runtime| runtime.clear(slice.address(), slice.bytes()))
+        self.ask(|runtime| runtime.clear(address, slice.bytes()))
     }
 
     /// A copy of `host` on the device.
@@ -235,16 +255,17 @@ impl Device {
     /// Copies `host` to memory of the same length.
     ///
     /// # Errors
-    /// [`CudaError::Driver`].
+    /// [`CudaError::OtherDevice`], [`CudaError::Driver`].
     ///
     /// # Panics
     /// If the lengths differ.
     pub fn upload_into<T: Word>(&self, host: &[T], to: &Slice<'_, T>) -> Result<(), CudaError> {
         assert_eq!(host.len(), to.len());
+        let address = self.address_for("an upload", to)?;
         // SAFETY: words have no padding.
         let bytes = unsafe { std::slice::from_raw_parts(host.as_ptr().cast(), size_of_val(host)) };
         for (index, part) in bytes.chunks(UPLOAD_BYTES).enumerate() {
-            self.ask(|runtime| runtime.upload(part, to.address() + (index * UPLOAD_BYTES) as u64))?;
+            self.ask(|runtime| runtime.upload(part, address + (index * UPLOAD_BYTES) as u64))?;
             self.uploaded.fetch_add(part.len() as u64, Ordering::Relaxed);
         }
         Ok(())
@@ -253,7 +274,7 @@ impl Device {
     /// A copy of device memory, as it is after all work until now. Waits for that.
     ///
     /// # Errors
-    /// [`CudaError::Driver`], also for work that was queued before.
+    /// [`CudaError::OtherDevice`]; [`CudaError::Driver`], also for work that was queued before.
     pub fn download<T: Word + Default>(&self, from: &Slice<'_, T>) -> Result<Vec<T>, CudaError> {
         let mut host = vec![T::default(); from.len()];
         self.download_into(from, &mut host)?;
@@ -263,30 +284,65 @@ impl Device {
     /// The same, to memory of the same length.
     ///
     /// # Errors
-    /// [`CudaError::Driver`], also for work that was queued before.
+    /// [`CudaError::OtherDevice`]; [`CudaError::Driver`], also for work that was queued before.
     ///
     /// # Panics
     /// If the lengths differ.
     pub fn download_into<T: Word>(&self, from: &Slice<'_, T>, host: &mut [T]) -> Result<(), CudaError> {
         assert_eq!(from.len(), host.len());
+        let address = self.address_for("a download", from)?;
         // SAFETY: any bits are a value, and words have no padding.
         let bytes = unsafe { std::slice::from_raw_parts_mut(host.as_mut_ptr().cast(), from.bytes()) };
-        self.ask(|runtime| runtime.download(from.address(), bytes))
+        self.ask(|runtime| runtime.download(address, bytes))
     }
 
     /// Copies device memory to device memory of the same length.
     ///
     /// # Errors
-    /// [`CudaError::Driver`].
+    /// [`CudaError::OtherDevice`], [`CudaError::Driver`].
     ///
     /// # Panics
     /// If the lengths differ.
     pub fn copy<T: Word>(&self, from: &Slice<'_, T>, to: &Slice<'_, T>) -> Result<(), CudaError> {
         assert_eq!(from.len(), to.len());
+        let (from_address, to_address) = (self.address_for("a copy", from)?, self.address_for("a copy", to)?);
         if from.is_empty() {
             return Ok(());
         }
-        self.ask(|runtime| runtime.copy(from.address(), to.address(), from.bytes()))
+        self.ask(|runtime| runtime.copy(from_address, to_address, from.bytes()))
+    }
+
+    /// Copies memory of `peer`, as it is after all its work until now, to memory of the same length here. Nobody waits for it on
+    /// the host: this device does for the peer's work, and the peer does before it changes the memory, so that `from` may be
+    /// dropped. Between GPUs of which neither reads the memory of the other, the driver copies by way of the host.
+    ///
+    /// # Errors
+    /// [`CudaError::OtherDevice`]; [`CudaError::Driver`] or [`CudaError::Lost`] of either device.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn copy_from<T: Word>(
+        &self,
+        peer: &Self,
+        from: &Slice<'_, T>,
+        to: &Slice<'_, T>,
+    ) -> Result<(), CudaError> {
+        assert_eq!(from.len(), to.len());
+        let call = "a copy between devices";
+        let (from_address, to_address) = (peer.address_for(call, from)?, self.address_for(call, to)?);
+        if from.is_empty() {
+            return Ok(());
+        }
+        if from.device() == to.device() {
+            return self.copy(from, to);
+        }
+        let copy =
+            |runtime: &Runtime| runtime.copy_from(&peer.runtime, from_address, to_address, from.bytes());
+        self.ask(copy).or_else(|error| {
+            // It may have been the other one that failed.
+            peer.synchronize()?;
+            Err(error)
+        })
     }
 
     /// Queues a kernel, for a step. A grid without blocks is no work.
@@ -296,7 +352,7 @@ impl Device {
     /// kernel reads and writes depends on all of them. That the steps keep it is what tests under sanitizers are for.
     ///
     /// # Errors
-    /// [`CudaError::NoKernel`], [`CudaError::NoMemoryFor`], [`CudaError::Driver`].
+    /// [`CudaError::OtherDevice`], [`CudaError::NoKernel`], [`CudaError::NoMemoryFor`], [`CudaError::Driver`].
     pub(crate) fn launch(
         &self,
         kernel: &'static str,
@@ -305,6 +361,9 @@ impl Device {
     ) -> Result<(), CudaError> {
         if launch.grid.contains(&0) {
             return Ok(());
+        }
+        if args.iter().filter_map(Arg::device).any(|device| device != self.pool.device()) {
+            return Err(CudaError::OtherDevice { call: format!("launch of {kernel}") });
         }
         self.ask(|runtime| runtime.launch(kernel, launch, args))
     }
@@ -316,7 +375,7 @@ impl Device {
     /// what it reads and writes by them must lie in buffers of this device that have not been dropped.
     ///
     /// # Errors
-    /// [`CudaError::NoKernel`], [`CudaError::NoMemoryFor`], [`CudaError::Driver`].
+    /// [`CudaError::OtherDevice`], [`CudaError::NoKernel`], [`CudaError::NoMemoryFor`], [`CudaError::Driver`].
     pub unsafe fn launch_kernel(
         &self,
         kernel: &'static str,

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{CudaError, runtime::Runtime};
+use super::{CudaError, id::DeviceId, runtime::Runtime};
 
 /// If more than this share of a device's memory is kept, all of it goes back before more is asked of the driver: the share is more
 /// than the batches of a table take that leaves room for others, and little enough for programs beside this one.
@@ -21,6 +21,7 @@ const WASTE_SHARE: usize = 8;
 /// so that nothing is taken from under a kernel. `cuMemFree` waits for that as well, but the driver's documentation says so by way
 /// of an exception only, and to wait here costs nothing then.
 pub(super) struct Pool {
+    device: DeviceId,
     runtime: Arc<Runtime>,
     kept: Mutex<Kept>,
     /// Bytes beyond which nothing new is allocated before all that is kept was given up.
@@ -51,7 +52,12 @@ impl Kept {
 impl Pool {
     pub(super) fn new(runtime: Arc<Runtime>) -> Self {
         let cap = runtime.info().memory_bytes / KEPT_SHARE;
-        Self { runtime, kept: Mutex::default(), cap }
+        Self { device: DeviceId::next(), runtime, kept: Mutex::default(), cap }
+    }
+
+    /// The device whose memory it is.
+    pub(super) fn device(&self) -> DeviceId {
+        self.device
     }
 
     /// A block of at least `bytes` bytes: its address and its size. From the look at what is kept to the second attempt there is

@@ -1,5 +1,7 @@
 //! What a device is made of: a GPU behind its driver, or the emulator. The one place where they differ.
 
+#[cfg(all(feature = "driver", feature = "emulator"))]
+use super::UPLOAD_BYTES;
 #[cfg(feature = "driver")]
 use super::driver::Gpu;
 #[cfg(feature = "emulator")]
@@ -94,6 +96,34 @@ impl Runtime {
             #[cfg(feature = "emulator")]
             Self::Emulator(ref emulator) => emulator.copy(from, to, bytes),
         }
+    }
+
+    /// Copies from the memory of another device, in the order of work of both.
+    pub(super) fn copy_from(&self, peer: &Self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(ref gpu) => match *peer {
+                Self::Gpu(ref peer) => gpu.copy_from(peer, from, to, bytes),
+                #[cfg(feature = "emulator")]
+                Self::Emulator(_) => self.copy_by_host(peer, from, to, bytes),
+            },
+            #[cfg(feature = "emulator")]
+            Self::Emulator(ref emulator) => match *peer {
+                #[cfg(feature = "driver")]
+                Self::Gpu(_) => self.copy_by_host(peer, from, to, bytes),
+                Self::Emulator(ref peer) => emulator.copy_from(peer, from, to, bytes),
+            },
+        }
+    }
+
+    /// The same where one of them is emulated.
+    #[cfg(all(feature = "driver", feature = "emulator"))]
+    fn copy_by_host(&self, peer: &Self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
+        let mut host = vec![0; bytes];
+        peer.download(from, &mut host)?;
+        host.chunks(UPLOAD_BYTES)
+            .enumerate()
+            .try_for_each(|(index, part)| self.upload(part, to + (index * UPLOAD_BYTES) as u64))
     }
 
     /// Queues a kernel.

@@ -46,7 +46,7 @@ pub(super) fn add_folded(
     let (delta, lift) = (Delta::new(ring), Lift::words(ring.context().params().plaintext_bits()));
     let kernels = ["pack_add_folded_6", "pack_add_folded_8", "pack_add_folded_11", "pack_add_folded_12"];
     for (pass, packed) in packed.chunks(MAX_PASS).enumerate() {
-        let out = QueryPointers::new(packed.iter().map(|words| words.slice(..)));
+        let out = QueryPointers::new(device, packed.iter().map(|words| words.slice(..)))?;
         let words = folded.slice(pass * MAX_PASS * shape.rows()..);
         let grid = [columns.len() as u32, kept.limbs() as u32, packed.len() as u32];
         // SAFETY: laid out as the kernel has it, without padding.

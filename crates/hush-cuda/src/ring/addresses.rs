@@ -5,10 +5,11 @@ use crate::device::{Buffer, CudaError, Device, Slice};
 /// The addresses of `slices`, which are to be kept until the kernels that read them are queued.
 ///
 /// # Errors
-/// [`CudaError`] of the upload.
+/// [`CudaError::OtherDevice`] if one is not of `device`; [`CudaError`] of the upload.
 pub fn addresses<'a>(
     device: &Device,
     slices: impl Iterator<Item = Slice<'a, u32>>,
 ) -> Result<Buffer<u64>, CudaError> {
-    device.upload(&slices.map(|slice| slice.address()).collect::<Vec<_>>())
+    let addresses = slices.map(|slice| device.address(&slice)).collect::<Result<Vec<_>, _>>()?;
+    device.upload(&addresses)
 }

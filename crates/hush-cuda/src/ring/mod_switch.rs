@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use hush_ops::OpsError;
 
-use super::{CudaRing, RingTables};
+use super::{CudaRing, RingTables, addresses::addresses};
 use crate::{
     Cuda,
     device::{Arg, Buffer, CudaError, Device, Word},
@@ -55,8 +55,8 @@ pub(crate) fn switch<T: Word>(
 ) -> Result<Buffer<T>, CudaError> {
     let (degree, blocks) = (ring.degree(), polys.len() * bits.len());
     let out = device.alloc::<T>(blocks * degree.words())?;
-    let batches: Vec<u64> = polys.iter().map(|words| words.slice(..).address()).collect();
-    let (batches, widths) = (device.upload(&batches)?, device.upload(bits)?);
+    let batches = addresses(device, polys.iter().map(|words| words.slice(..)))?;
+    let widths = device.upload(bits)?;
     let job = SwitchJob {
         batches: batches.slice(..).address(),
         widths: widths.slice(..).address(),

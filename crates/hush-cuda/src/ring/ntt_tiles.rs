@@ -44,14 +44,6 @@ pub(super) struct NttTiles {
 
 const _: () = assert!(size_of::<NttTiles>() == 32);
 
-impl NttTiles {
-    /// As an argument of a kernel.
-    pub(super) fn arg(&self) -> Arg<'_> {
-        // SAFETY: laid out as the kernels have it, without padding.
-        unsafe { Arg::of(self) }
-    }
-}
-
 impl CudaNttDb {
     /// Memory for a database of the shape, which is to be written.
     pub(crate) fn alloc(device: &Device, tiling: NttTiling) -> Result<Self, CudaError> {
@@ -119,7 +111,7 @@ impl CudaNttDb {
         device.launch(
             kernel,
             launch,
-            &[view.arg(), staging.into(), width.into(), (first_point as u32).into()],
+            &[self.arg(&view), staging.into(), width.into(), (first_point as u32).into()],
         )
     }
 
@@ -137,7 +129,7 @@ impl CudaNttDb {
         let row_tiles = rows.div_ceil(TILE_ROWS) as u32;
         let launch = launch_squares([squares(points), row_tiles, self.padded_columns() as u32]);
         let numbers = [first / TILE_ROWS, points].map(|number| (number as u32).into());
-        let args = [&[view.arg(), polys.into()], &numbers[..]].concat();
+        let args = [&[self.arg(&view), polys.into()], &numbers[..]].concat();
         device.launch("ntt_tiles_from_polys", launch, &args)
     }
 
@@ -164,6 +156,12 @@ impl CudaNttDb {
     /// Tiles of rows.
     pub(super) fn row_tiles(&self) -> usize {
         self.tiling.rows().div_ceil(TILE_ROWS)
+    }
+
+    /// What kernels see of it, as an argument.
+    pub(super) fn arg<'a>(&self, view: &'a NttTiles) -> Arg<'a> {
+        // SAFETY: laid out as the kernels have it, without padding.
+        unsafe { Arg::of(view) }.pointing_into(&self.words.slice(..))
     }
 
     /// As kernels see it.

@@ -187,8 +187,8 @@ fn fold_words(
             ring: &ring,
             db,
             polys: queries.len() * RLWE_POLYS,
-            selectors: QueryPointers::new(queries.iter().map(|words| words.slice(..))),
-            results: QueryPointers::new(results[first..].iter().map(|words| words.slice(..))),
+            selectors: QueryPointers::new(device, queries.iter().map(|words| words.slice(..)))?,
+            results: QueryPointers::new(device, results[first..].iter().map(|words| words.slice(..)))?,
         };
         pass.run()?;
     }
@@ -244,7 +244,7 @@ impl Pass<'_> {
 
         let (name, launch) = self.kernel.launch(device, self.db, self.polys, points.count as usize);
         let view = self.db.view();
-        let args = [sums.into(), selectors.into(), view.arg(), ring, polys.into(), points_arg];
+        let args = [sums.into(), selectors.into(), self.db.arg(&view), ring, polys.into(), points_arg];
         device.launch(name, launch, &args)?;
 
         let columns = tiling.columns() as u32;
@@ -275,10 +275,18 @@ const _: () = assert!(size_of::<QueryPointers>() == 512);
 
 impl QueryPointers {
     /// The first words of each of at most [`MAX_PASS`] slices.
-    pub(crate) fn new<'a>(slices: impl Iterator<Item = Slice<'a, u32>>) -> Self {
+    ///
+    /// # Errors
+    /// [`CudaError::OtherDevice`] if one is not of `device`.
+    pub(crate) fn new<'a>(
+        device: &Device,
+        slices: impl Iterator<Item = Slice<'a, u32>>,
+    ) -> Result<Self, CudaError> {
         let mut pointers = [0; _];
-        pointers.iter_mut().zip(slices).for_each(|(pointer, slice)| *pointer = slice.address());
-        Self(pointers)
+        for (pointer, slice) in pointers.iter_mut().zip(slices) {
+            *pointer = device.address(&slice)?;
+        }
+        Ok(Self(pointers))
     }
 
     /// As an argument of a kernel.

@@ -124,7 +124,7 @@ impl RingTables {
     /// The ring as an argument of a kernel (`RingView`).
     pub fn view(&self) -> Arg<'_> {
         // SAFETY: `repr(C)` and laid out as in C++ (asserted on both sides), without padding.
-        unsafe { Arg::of(&self.view) }
+        unsafe { Arg::of(&self.view) }.pointing_into(&self.factors.slice(..))
     }
 
     /// The constants of the mixed radix as an argument of a kernel (`MixedRadix`).

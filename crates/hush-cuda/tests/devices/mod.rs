@@ -47,6 +47,14 @@ pub(crate) fn gpu_or_one() -> Device {
     gpu().unwrap_or_else(|| Device::emulated(hopper(0)))
 }
 
+/// Two devices of a kind: emulated ones, whose memory is kept for later or not, and the first two GPUs, if there are as many.
+pub(crate) fn pairs() -> Vec<[Device; 2]> {
+    let emulated =
+        [false, true].map(|pooled| [(); 2].map(|()| Device::emulated(Emulation { pooled, ..hopper(0) })));
+    let gpus = gpu().and_then(|one| Some([one, Device::open(1).ok()?]));
+    emulated.into_iter().chain(gpus).collect()
+}
+
 /// What the sanitizers run on: emulated devices of each kind, in order and in disorder.
 pub(crate) fn small() -> Vec<Device> {
     [hopper(0), hopper(7), AMPERE, Emulation { seed: 8, ..AMPERE }].map(Device::emulated).into()

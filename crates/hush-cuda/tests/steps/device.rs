@@ -2,11 +2,11 @@
 
 use crate::{
     coverage,
-    devices::{devices, gpu, small},
+    devices::{devices, gpu, pairs, small},
 };
 use hush_cuda::{
     Cuda,
-    device::{Buffer, CudaError, Device, Emulation, Launch},
+    device::{Arg, Buffer, CudaError, Device, Emulation, Launch},
     fill_random,
 };
 use hush_ops::{OpsError, contract::Memory};
@@ -146,6 +146,78 @@ fn words_are_kept_read_and_joined() {
         assert_eq!(cuda.read(&joined).expect("it is there")[..], [5, 1, 2, 3, 2]);
         assert!(matches!(cuda.join(&[(&x, 0..4)]), Err(OpsError::Shape { .. })));
     }
+}
+
+/// The copy is of what the memory is at that place of the work of its device: what is done there later waits for it.
+#[test]
+fn words_go_from_one_device_to_another() {
+    for [one, other] in pairs() {
+        for (from, to) in [(&one, &other), (&other, &one), (&one, &one)] {
+            for len in [0, 1, 1000, 300_000] {
+                let (words_there, words_here) =
+                    (from.upload(&vec![7u32; len]).unwrap(), to.zeroed(len).unwrap());
+                to.copy_from(from, &words_there.slice(len / 3..), &words_here.slice(..len - len / 3))
+                    .unwrap();
+                drop(words_there);
+                // Where memory is kept, this is the same.
+                let again = from.upload(&vec![9u32; len]).unwrap();
+                from.synchronize().unwrap();
+                let copied = words(to, &words_here);
+                assert!(copied[..len - len / 3].iter().all(|&word| word == 7), "{len} words");
+                assert!(copied[len - len / 3..].iter().all(|&word| word == 0), "{len} words");
+                assert_eq!(words(from, &again), vec![9; len]);
+            }
+        }
+        let [here, there] = [one, other].map(Cuda::new);
+        let kept = there.keep(vec![1, 2, 3]).unwrap();
+        let copy = here.copy_from(&there, &kept).unwrap();
+        drop(kept);
+        assert_eq!(here.read(&copy).unwrap()[..], [1, 2, 3]);
+    }
+}
+
+#[test]
+fn memory_of_another_device_is_refused() {
+    for [one, other] in pairs() {
+        let [own, others] = [&one, &other].map(|device| device.upload(&[1u32; 64]).unwrap());
+        let refused = |outcome: Result<(), CudaError>, named: &str| match outcome {
+            Err(CudaError::OtherDevice { call }) => assert_eq!(call, named),
+            outcome => panic!("{named}: {outcome:?}"),
+        };
+        let (own, others) = (own.slice(..), others.slice(..));
+        refused(one.clear(&others), "setting memory to zeros");
+        refused(one.upload_into(&[0; 64], &others), "an upload");
+        refused(one.download(&others).map(drop), "a download");
+        refused(one.copy(&own, &others), "a copy");
+        refused(one.copy(&others, &own), "a copy");
+        refused(one.copy_from(&other, &own, &own), "a copy between devices");
+        refused(one.copy_from(&other, &others, &others), "a copy between devices");
+        refused(one.address(&others).map(drop), "a table of addresses");
+        refused(fill_random(&one, &others, 7, 0), "launch of fill_random");
+        let table = [others.address()];
+        // SAFETY: a number; it is not launched.
+        let view = unsafe { Arg::of(&table) }.pointing_into(&others);
+        // SAFETY: as above.
+        refused(
+            unsafe { one.launch_kernel("fill_random", Launch::new(1, 32), &[view]) },
+            "launch of fill_random",
+        );
+        assert_eq!(
+            (one.download(&own).unwrap(), other.download(&others).unwrap()),
+            (vec![1; 64], vec![1; 64])
+        );
+    }
+}
+
+#[test]
+fn a_lost_device_gives_nothing_to_another() {
+    let [one, other] = pairs().swap_remove(0);
+    let [here, there] = [&one, &other].map(|device| device.upload(&[1u32; 64]).unwrap());
+    other.emulate_loss();
+    let copied = one.copy_from(&other, &there.slice(..), &here.slice(..));
+    assert!(matches!(copied, Err(CudaError::Lost { .. })), "{copied:?}");
+    assert_eq!((one.lost(), other.lost().is_some()), (None, true));
+    assert_eq!(words(&one, &here), [1; 64]);
 }
 
 /// What the sanitizers run.

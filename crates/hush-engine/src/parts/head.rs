@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hush_cpu::Cpu;
 use hush_protocol::{
     descriptor::Descriptor,
-    hosted_parts::{HostPartial, HostedHead},
+    hosted_parts::{HostedHead, Share},
     page::Page,
     registry::Visitor,
     wire::Query,
@@ -14,7 +14,7 @@ use prost::{Message, bytes::Bytes};
 
 use super::{
     Workers,
-    message::{Batch, Keys, Reply, Said},
+    message::{Batch, HostPartial, Keys, Reply, Said},
     source::{SegmentFiles, Source},
 };
 use crate::{ClientKeys, Engine, EngineError, OpenError, Place, Served, hosted::host_batch, place::Hosting};
@@ -58,7 +58,7 @@ where
 
     fn visit<P: Page>(self) -> Self::Output {
         let Self { backend, descriptor, served, workers, files } = self;
-        let head = HostedHead::<P, B>::open(backend, descriptor.tables::<P>()?, &files)?;
+        let head = HostedHead::<P, B>::open(backend, descriptor.tables::<P>()?, &Share::nothing(), &files)?;
         Ok(Arc::new(Head { head, served, workers }))
     }
 }
@@ -92,7 +92,8 @@ where
     fn answer(&self, queries: &[Query], keys: &[Option<ClientKeys>]) -> Result<Vec<Vec<u8>>, EngineError> {
         let keys: Vec<&HeadKeys<B::Keys>> = self.served.keys_of(keys)?;
         let opened: Vec<&B::Keys> = keys.iter().map(|keys| &keys.opened).collect();
-        self.head.answer(queries, &opened, || self.scan(queries, &keys))
+        let keep = |words| self.head.backend().keep(words);
+        self.head.answer(queries, &opened, || self.scan(queries, &keys), keep)
     }
 }
 

@@ -1,7 +1,10 @@
 //! What a part is told, and says. Neither goes to clients.
 
-use hush_protocol::{hosted_parts::HostPartial, page::Partial, wire::Query};
+use hush_protocol::{page::Partial, wire::Query};
 use prost::{Message, Oneof, bytes::Bytes};
+
+/// What a part contributes to a segment's answers, in words of the host.
+pub(super) type HostPartial = Partial<Vec<u32>>;
 
 /// A batch of queries.
 #[derive(Clone, PartialEq, Message)]

@@ -6,11 +6,12 @@ use std::{
 };
 
 use hush_cpu::Cpu;
+use hush_ops::OpsError;
 use hush_protocol::{
     ProtocolError,
     descriptor::Descriptor,
     hosted_parts::{HostedPart, Share},
-    page::Page,
+    page::{Page, Partial},
     registry::Visitor,
     wire::{KEY_ID_BYTES, Query},
 };
@@ -106,8 +107,12 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
         let keys = self.keys_of(batch)?;
         let keys: Vec<&B::Keys> = keys.iter().map(|keys| &**keys).collect();
         let partials = self.part.scan(&batch.queries, &keys).map_err(refusal)?;
-        let partials =
-            partials.iter().map(|(segment, partial)| Contribution::new(*segment, partial)).collect();
+        let read = |words: B::Words| Ok(self.part.backend().read(&words)?.into_owned());
+        let told = |(segment, partial): (usize, Partial<B::Words>)| {
+            let partial = partial.carried(read).map_err(|error: OpsError| refusal(error.into()))?;
+            Ok(Contribution::new(segment, &partial))
+        };
+        let partials = partials.into_iter().map(told).collect::<Result<_, _>>()?;
         Ok(Said::Scanned(Scanned { partials }))
     }
 

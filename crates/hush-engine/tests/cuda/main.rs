@@ -1,5 +1,5 @@
 //! Tables of all protocols on an emulated GPU: builds make the same files as on the CPU, engines give the same answers, what the
-//! memory plan promises is kept, several devices share the tables, and what goes wrong on a device is told.
+//! memory plan promises is kept, several devices share the tables or a table, and what goes wrong on a device is told.
 
 #[path = "../tables/mod.rs"]
 mod tables;
@@ -8,4 +8,5 @@ mod devices;
 mod failures;
 mod hosting;
 mod memory;
+mod parts;
 mod several;

@@ -1,4 +1,4 @@
-//! Several devices: each table is on the first one that has room for it, and the keys of its clients with it.
+//! Several devices, of each of which a table is all: it is on the first one that has room, and the keys of its clients with it.
 
 use std::{
     env,
@@ -153,6 +153,9 @@ fn the_variable_says_how_many_are_emulated() {
         ("emulator:1", "1 devices: emulator"),
         ("emulator:2", "2 devices: emulator"),
         ("emulator:8", "8 devices: emulator"),
+        ("emulator:3:64", "3 devices: emulator"),
+        ("emulator:3:0", "HUSH_CUDA is 'emulator:3:0', which"),
+        ("emulator:3:1:1", "HUSH_CUDA is 'emulator:3:1:1', which"),
         ("emulator:0", "HUSH_CUDA is 'emulator:0', which"),
         ("emulator:9", "HUSH_CUDA is 'emulator:9', which"),
         ("emulator:", "HUSH_CUDA is 'emulator:', which"),

@@ -1,6 +1,7 @@
 //! A table whose parts are elsewhere answers as the whole one does, byte for byte, and never with less than all of them.
 
 use std::{
+    ops::Range,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -121,11 +122,10 @@ fn replies_are_as_long_as_pages_say(head: &Arc<dyn Engine>, workers: &Here, weig
     let table = descriptor.params().unwrap();
     for (index, &replied) in workers.replied.lock().unwrap().iter().enumerate() {
         let share = Share { index, weights: weights.to_vec() };
-        let of_segment = |segment: &SegmentParams| {
-            let units = share.of(segment.facts().units);
+        let of_segment = |(segment, units): (&SegmentParams, Range<usize>)| {
             if units.is_empty() { 0 } else { size_of::<u32>() * segment.part(&units).words * queries }
         };
-        let said: usize = table.segments().iter().map(of_segment).sum();
+        let said: usize = table.segments().iter().zip(share.of(&table.scanned())).map(of_segment).sum();
         let most = 32 + table.segments().len() * (32 + 8 * queries);
         assert!((said..said + most).contains(&replied), "{table:?}, {share:?}: {replied} for {said}");
     }

@@ -36,6 +36,15 @@ pub trait Memory: Send + Sync {
     /// [`OpsError::Backend`] if one of these steps failed, or the copy.
     fn read<'a>(&self, words: &'a Self::Words) -> Result<Cow<'a, [u32]>, OpsError>;
 
+    /// A copy of words that another instance of this backend has, after whatever makes them there; `peer` may drop them at once.
+    /// By way of the host, unless a backend has a shorter one.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if this backend has no room for them, or either has failed.
+    fn copy_from(&self, peer: &Self, words: &Self::Words) -> Result<Self::Words, OpsError> {
+        self.keep(peer.read(words)?.into_owned())
+    }
+
     /// A copy of some ranges of words, one after another.
     ///
     /// # Errors
@@ -89,6 +98,7 @@ mod tests {
         let joined = Reference.join(&[(&y, 1..2), (&x, 0..3), (&x, 1..1), (&x, 1..2)]).unwrap();
         assert_eq!(Reference.read(&joined).unwrap()[..], [5, 1, 2, 3, 2]);
         assert_eq!(Reference.join(&[]).unwrap().len(), 0);
+        assert_eq!(Reference.copy_from(&Reference, &x).unwrap()[..], [1, 2, 3]);
         for (start, end) in [(0, 4), (4, 4), (3, 2)] {
             let range = start..end;
             assert!(matches!(Reference.join(&[(&x, range)]), Err(OpsError::Shape { .. })));

@@ -6,6 +6,7 @@ use clap::Args;
 use hush_cpu::Level;
 use serde::Serialize;
 
+use super::gpus::{Gpus, gpus};
 use crate::report;
 
 /// Tell what this machine has: CPU, memory, GPUs, and why a GPU is not used.
@@ -41,25 +42,6 @@ struct Memory {
     huge_pages: Option<String>,
 }
 
-#[derive(Serialize)]
-struct Gpus {
-    /// Version of CUDA that the driver has.
-    driver: Option<String>,
-    devices: Vec<Gpu>,
-    /// Why no GPU is used, if so.
-    unused_because: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Gpu {
-    name: String,
-    capability: String,
-    multiprocessors: u32,
-    memory_bytes: usize,
-    /// Bytes that are free, or why the GPU is not used.
-    free_bytes: Result<usize, String>,
-}
-
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), Box<dyn Error>> {
     let report = Report { version: env!("CARGO_PKG_VERSION"), cpu: cpu(), memory: memory(), gpu: gpus() };
     if args.json {
@@ -91,38 +73,6 @@ fn memory() -> Memory {
     }
 }
 
-#[cfg(any(feature = "cuda", feature = "emulator"))]
-fn gpus() -> Gpus {
-    use hush_cuda::device::{Device, DeviceInfo};
-    let used = hush_engine::open_devices();
-    let describe = |info: &DeviceInfo, device: Result<&Device, String>| Gpu {
-        name: info.name.clone(),
-        capability: format!("{}.{}", info.capability.0, info.capability.1),
-        multiprocessors: info.multiprocessors,
-        memory_bytes: info.memory_bytes,
-        free_bytes: device.and_then(|device| device.free_bytes().map_err(|error| error.to_string())),
-    };
-    let listed = Device::list().unwrap_or_default();
-    // The emulator, which no driver lists.
-    let others = used.iter().flatten().filter(|device| !listed.contains(device.info()));
-    let mut devices: Vec<_> = others.map(|device| describe(device.info(), Ok(device))).collect();
-    for (ordinal, info) in listed.iter().enumerate() {
-        let device = Device::open(ordinal).map_err(|error| error.to_string());
-        devices.push(describe(info, device.as_ref().map_err(String::clone)));
-    }
-    Gpus {
-        driver: Device::driver_version().ok().map(|(major, minor)| format!("{major}.{minor}")),
-        devices,
-        unused_because: used.err().map(|error| error.to_string()),
-    }
-}
-
-#[cfg(not(any(feature = "cuda", feature = "emulator")))]
-fn gpus() -> Gpus {
-    let reason = hush_engine::BackendError::NotBuilt.to_string();
-    Gpus { driver: None, devices: Vec::new(), unused_because: Some(reason) }
-}
-
 fn print(report: &Report) {
     let unknown = || "unknown".to_owned();
     let size = |bytes: Option<u64>| bytes.map_or_else(unknown, report::bytes);
@@ -145,21 +95,14 @@ fn print(report: &Report) {
         println!("GPU driver    CUDA {driver}");
     }
     for (ordinal, device) in gpu.devices.iter().enumerate() {
-        let memory = match &device.free_bytes {
-            Ok(free) => format!(
-                "{} of {} free",
-                report::bytes(*free as u64),
-                report::bytes(device.memory_bytes as u64)
-            ),
-            Err(reason) => format!("not used: {reason}"),
-        };
-        println!(
-            "GPU {ordinal}         {}, compute capability {}, {} multiprocessors, {memory}",
-            device.name, device.capability, device.multiprocessors
-        );
+        println!("GPU {ordinal}         {device}");
     }
     match &gpu.unused_because {
         Some(reason) => println!("backend auto  cpu: {reason}"),
-        None => println!("backend auto  cuda, for tables that fit into the memory of a GPU"),
+        None => {
+            let several = gpu.devices.iter().filter(|device| device.free_bytes.is_ok()).count() > 1;
+            let parts = if several { ", or in parts into that of several" } else { "" };
+            println!("backend auto  cuda, for tables that fit into the memory of a GPU{parts}");
+        }
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod gateway_key;
 pub(crate) mod get;
+mod gpus;
 pub(crate) mod inspect;
 #[cfg(feature = "ingest")]
 mod interrupt;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use hush_cpu::Cpu;
-use hush_ops::path::{Content, Footprint, Step, batch_bytes, largest_batch};
-use hush_protocol::{any_page::TableParams, hosted_parts::shares};
+use hush_ops::path::{Footprint, Step, batch_bytes, largest_batch};
+use hush_protocol::{any_page::TableParams, facts::FileSpec, hosted_parts::shares};
 
 use super::{super::Machine, machines::MachineKind};
 use crate::Place;
@@ -146,6 +146,6 @@ fn seconds(profile: &Machine, steps: &[Step], batch: usize) -> f64 {
     steps.iter().fold(0.0, |all, step| all + profile.step_seconds(step, batch))
 }
 
-fn resident(content: &Content) -> u64 {
-    <Cpu as Footprint>::resident(content) as u64
+fn resident(file: &FileSpec) -> u64 {
+    <Cpu as Footprint>::resident(&file.content) as u64
 }

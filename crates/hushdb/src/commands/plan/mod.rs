@@ -25,6 +25,7 @@ use hush_store::ingest::Input;
 
 use super::{
     bar,
+    gpus::{Gpu, gpus},
     wishes::{self, WishArgs, parse_positive},
 };
 
@@ -166,6 +167,8 @@ impl PlanArgs {
 pub struct Planned {
     records: Records,
     machine: Arc<Machine>,
+    /// Those of this machine, if it is planned for them.
+    gpus: Vec<Gpu>,
     asked: Wishes,
     offers: Vec<Offer>,
     /// Those that no other is better than in everything.
@@ -186,9 +189,9 @@ impl Planned {
 
     /// As `hushdb plan` prints them.
     pub fn text(&self, all: bool) -> String {
-        let Self { records, machine, asked: wishes, chosen, .. } = self;
+        let Self { records, machine, gpus, asked: wishes, chosen, .. } = self;
         let (shown, chosen) = (self.shown(all), chosen.as_ref());
-        table::text(&table::Shown { records, machine, wishes, shown, chosen })
+        table::text(&table::Shown { records, machine, gpus, wishes, shown, chosen })
     }
 
     /// Draws them: bytes against server time, to a file whose name ends with `.svg` or `.png`.
@@ -231,7 +234,9 @@ pub(crate) fn planned(
     let may_link = asked.budgets.linkable || args.protocol.is_some();
     let is_taken = |offer: &&Offer| may_link || offer.linkable == Linkable::Nothing;
     let chosen = best.iter().find(is_taken).cloned();
-    Ok(Planned { records, machine, asked, offers, best, chosen })
+    let for_gpus = args.machine.is_none() && args.backend == BackendChoice::Cuda;
+    let gpus = if for_gpus { gpus().devices } else { Vec::new() };
+    Ok(Planned { records, machine, gpus, asked, offers, best, chosen })
 }
 
 /// Writes to standard output. That whoever reads it has seen enough is no error.

@@ -5,7 +5,7 @@ use hush_engine::{
     planner::{Linkable, Machine, Offer, Records, Wishes},
 };
 
-use crate::report::bytes;
+use crate::{commands::gpus::Gpu, report::bytes};
 
 /// Offers that are listed for people at most.
 const MOST: usize = 24;
@@ -14,6 +14,8 @@ const MOST: usize = 24;
 pub(super) struct Shown<'a> {
     pub(super) records: &'a Records,
     pub(super) machine: &'a Machine,
+    /// On which it would be served.
+    pub(super) gpus: &'a [Gpu],
     pub(super) wishes: &'a Wishes,
     /// The best first.
     pub(super) shown: &'a [Offer],
@@ -23,7 +25,7 @@ pub(super) struct Shown<'a> {
 
 /// The table, and what its columns mean.
 pub(super) fn text(all: &Shown<'_>) -> String {
-    let Shown { records, machine, wishes, shown, chosen } = all;
+    let Shown { records, machine, gpus, wishes, shown, chosen } = all;
     let (name, level, threads) = (&machine.name, &machine.level, machine.threads);
     let mut lines = vec![format!(
         "{} values of {}, for {name}{}{}",
@@ -35,6 +37,7 @@ pub(super) fn text(all: &Shown<'_>) -> String {
     if machine.is_floor() {
         lines.push("times are floors: what it takes at least, as no such device was measured".into());
     }
+    lines.extend(gpus.iter().enumerate().map(|(ordinal, gpu)| format!("here: GPU {ordinal}, {gpu}")));
     lines.push(String::new());
     let columns = "columns x blocks, tiers";
     lines.push(row([

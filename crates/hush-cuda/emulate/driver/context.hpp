@@ -1,0 +1,33 @@
+// The emulated GPUs: each has its memory, and an error of its work that stays.
+#pragma once
+#include <atomic>
+#include <set>
+
+#include "memory.hpp"
+
+namespace hush_emulate {
+
+/// A GPU and its context, of which there is one.
+struct Context {
+    explicit Context(size_t memory_bytes) : memory(memory_bytes) {}
+
+    Blocks memory;
+    /// The error of work that failed, or 0.
+    std::atomic<int> failure{0};
+    /// GPUs whose memory it was allowed to reach. Behind the lock of all GPUs.
+    std::set<Context*> peers;
+};
+
+/// How many there are: one, or as the environment variable HUSH_EMULATED_GPUS says.
+int context_count();
+
+/// Number `ordinal`; null if there is none.
+Context* context(int ordinal);
+
+/// Has `self` reach the memory of `peer`; whether it did not before.
+bool enable_peer(Context* self, Context* peer);
+
+/// Whether `address` is in the memory of a GPU that is not `self`.
+bool is_elsewhere(const Context* self, const void* address);
+
+}  // namespace hush_emulate
