@@ -22,8 +22,8 @@ def main():
     threads = len(os.sched_getaffinity(0))
     with hushdb.serve(folder) as whole:
         for count in map(int, parts or (1, 2, 4, 8)):
-            cpus = max(threads / count, 0.1)
-            with hushdb.ray.serve(folder, parts=count, cpus=min(cpus, 1), verify=False) as service:
+            cpus = threads / count
+            with hushdb.ray.serve(folder, parts=count, cpus=cpus, verify=False) as service:
                 tables = {"whole": whole.connect().table(), "parts": service.connect().table()}
                 taken = {name: [] for name in tables}
                 for _ in range(ROUNDS):

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -204,6 +205,30 @@ def test_builds_are_computed_by_the_cluster(cluster, tmp_path):
 
 def ranges_count(ranges):
     return sum(end - start for start, end in ranges)
+
+
+def test_the_manifest_says_what_a_shell_can():
+    """deploy/kuberay: its command is one, and has room where it runs."""
+    import shlex
+
+    import yaml
+
+    from hushdb.ray.__main__ import parser
+
+    manifest = pathlib.Path(__file__).parents[3] / "deploy/kuberay/hushdb.yaml"
+    job, service, _ = yaml.safe_load_all(manifest.read_text())
+    program, *arguments = shlex.split(job["spec"]["entrypoint"])[2:]
+    args = parser().parse_args(arguments)
+    cluster = job["spec"]["rayClusterSpec"]
+    (workers,) = cluster["workerGroupSpecs"]
+    (worker,) = workers["template"]["spec"]["containers"]
+    assert program == "hushdb.ray" and args.parts * args.replicas == workers["replicas"]
+    assert args.cpus == float(worker["resources"]["limits"]["cpu"])
+    head = cluster["headGroupSpec"]["template"]
+    assert service["spec"]["selector"].items() <= head["metadata"]["labels"].items()
+    assert args.listen.endswith(f":{head['spec']['containers'][0]['ports'][0]['containerPort']}")
+    assert cluster["rayVersion"] == ray.__version__
+    assert f"ray:{ray.__version__}-" in (manifest.parent / "Containerfile").read_text()
 
 
 def test_from_a_shell(table):

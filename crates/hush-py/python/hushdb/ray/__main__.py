@@ -9,12 +9,19 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import HushError
-from . import head, serve, status, stop
+from . import build, head, serve, status, stop
 
 
-def main() -> int:
+def parser() -> argparse.ArgumentParser:
+    """What a shell may say."""
     parser = argparse.ArgumentParser(prog="python -m hushdb.ray", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
+    building = commands.add_parser("build", help="build a table, with what takes longest as tasks on a cluster")
+    building.add_argument("input", metavar="INPUT", help="as 'hushdb build' takes it: a file or a URL")
+    building.add_argument("--out", required=True, metavar="DIR", help="the folder of the table, which every node sees")
+    building.add_argument("--key", action="append", metavar="COLUMN", help="a part of the key; look-ups are by position without one")
+    building.add_argument("--value", action="append", metavar="COLUMN", help="a part of the value; all other columns if not given")
+    building.add_argument("--cpus", type=float, default=1, help="that a task takes")
     serving = commands.add_parser("serve", help="put a table in parts on a cluster, and serve it until Ctrl-C")
     serving.add_argument("table", help="its folder, which every node sees, or its URL: s3://bucket/people")
     serving.add_argument("--parts", type=int, default=2)
@@ -30,12 +37,17 @@ def main() -> int:
     for server in (serving, another):
         server.add_argument("--listen", default="127.0.0.1:7700", metavar="ADDRESS")
         server.add_argument("--timeout", type=float, default=10.0, help="seconds that a part may take for a batch")
-        server.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="one of 'hushdb serve': tokens=FILE")
+    for name, command, example in (("build", building, "updatable"), ("serve", serving, "tokens=FILE"), ("serve", another, "tokens=FILE")):
+        command.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help=f"one of 'hushdb {name}': {example}")
     commands.add_parser("status", help="the parts of all tables on a cluster")
     commands.add_parser("stop", help="end the parts of a table").add_argument("name")
     for command in commands.choices.values():
-        command.add_argument("--address", help="of the cluster; RAY_ADDRESS, or for serve one of this machine, if not given")
-    args = vars(parser.parse_args())
+        command.add_argument("--address", help="of the cluster; RAY_ADDRESS, or for serve and build one of this machine, if not given")
+    return parser
+
+
+def main() -> int:
+    args = vars(parser().parse_args())
     try:
         return _run(args.pop("command"), args)
     except HushError as error:
@@ -54,6 +66,10 @@ def _run(command: str, args: dict[str, Any]) -> int:
         stop(args["name"], args["address"])
         return 0
     args.update(_option(text) for text in args.pop("option"))
+    if command == "build":
+        stages = _Stages()
+        print(build(args.pop("input"), on_progress=stages, **args))
+        return 0
     running = serve(args.pop("table"), **args) if command == "serve" else head(args.pop("name"), **args)
     print(f"listening on {running.url}", file=sys.stderr, flush=True)
     # Ctrl-C, or a supervisor: what is in flight is answered, and nothing is left of it. Ray has set its own for what was before.
@@ -70,6 +86,26 @@ def _of_parts(kind: Callable[[str], Any]) -> Callable[[str], Any]:
         values = [kind(value) for value in text.split(",")]
         return values if len(values) > 1 else values[0]
     return read
+
+
+class _Stages:
+    """Stages of a build, as lines: each with how far it is, when that changes by a tenth."""
+
+    def __init__(self) -> None:
+        self._stage, self._unit, self._done, self._total, self._told = "", "", 0, 0, 0
+
+    def __call__(self, stage: str, done: int, total: int, unit: str) -> None:
+        if unit == "note":
+            print(stage, file=sys.stderr, flush=True)
+        elif stage:
+            self._stage, self._unit, self._done, self._total, self._told = stage, unit, 0, total, 0
+            print(f"{stage}: {total} {unit}" if total else stage, file=sys.stderr, flush=True)
+        else:
+            self._done += done
+            tenths = 10 * self._done // self._total if self._total else 0
+            if self._total and tenths > self._told:
+                self._told = tenths
+                print(f"{self._stage}: {self._done} of {self._total} {self._unit}", file=sys.stderr, flush=True)
 
 
 def _option(text: str) -> tuple[str, Any]:

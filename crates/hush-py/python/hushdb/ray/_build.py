@@ -9,11 +9,11 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from .. import HushError, _build, _native
+from .. import HushError, _build, _native, _threads
 from ._cluster import _cluster
 
 PIECES = 4  # of the work, for each place that computes: so that the last ones end together
-MOST = 32  # plaintexts at once: some MiB each
+MOST = 4  # plaintexts at once: of wide tables each is 16 MiB and more
 
 
 def build(
@@ -34,10 +34,10 @@ def build(
     they have done is kept: a build that is interrupted goes on behind it, with a cluster or without.
 
     cpus: what a task takes of its node, and its threads.
-    address: of the cluster; that of this machine if none is given.
+    address: of the cluster; one is started on this machine if none is given, and ends with the build.
     all others: as for `hushdb.build`.
     """
-    _cluster(address)
+    started = _cluster(address, starting=threads or _threads())
     compute = ray.remote(num_cpus=cpus, max_retries=3)(_chained)
 
     def crew(folder: os.PathLike[str], segment: int, ranges: list[tuple[int, int]]) -> Iterator[tuple[int, list[bytes]]]:
@@ -58,7 +58,11 @@ def build(
             except RayError as error:
                 raise HushError(str(error).strip().splitlines()[-1]) from None
 
-    return _build(data, out, threads, on_progress, crew, {**options, "key": key, "value": value})
+    try:
+        return _build(data, out, threads, on_progress, crew, {**options, "key": key, "value": value})
+    finally:
+        if started:
+            ray.shutdown()
 
 
 def _chained(folder: str, segment: int, start: int, end: int, threads: int) -> list[bytes]:

@@ -17,8 +17,9 @@ def _cluster(address: str | None, starting: int | None = None) -> bool:
     if ray.is_initialized():
         return False
     address = address or os.environ.get("RAY_ADDRESS") or ("auto" if starting is None else "local")
-    # A cluster that is there has its own.
-    own = {"include_dashboard": False, "num_cpus": starting} if address == "local" else {}
+    # A cluster that is there has its own settings. In this one, what a part says comes with the call itself.
+    ours = {"include_dashboard": False, "num_cpus": starting, "_system_config": {"max_direct_call_object_size": 1 << 20}}
+    own = ours if address == "local" else {}
     try:
         ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.WARNING, **own)
     except ConnectionError as error:
