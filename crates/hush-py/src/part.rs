@@ -4,7 +4,11 @@ use std::{path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 use hush_cpu::Cpu;
-use hush_engine::parts::{self, PartEngine, Share, open_part};
+use hush_engine::{
+    host_batch,
+    parts::{self, PartEngine, Share, open_part},
+    planner::part_bytes,
+};
 use hush_store::snapshot::{RemoteTable, Verify};
 use hushdb::embed;
 use pyo3::{prelude::*, pybacked::PyBackedBytes, types::PyBytes};
@@ -64,8 +68,26 @@ impl Source {
 
     /// The epoch that is there now, in hex.
     fn epoch(&self, py: Python<'_>) -> PyResult<String> {
-        let epoch = py.detach(|| self.source.epoch()).map_err(|error| Kind::Input.raised(py, error))?;
-        Ok(hex::encode(epoch))
+        let there = py.detach(|| self.source.descriptor()).map_err(|error| Kind::Input.raised(py, error))?;
+        Ok(hex::encode(there.epoch))
+    }
+
+    /// Bytes of memory that each part of these weights takes, with the largest batches.
+    fn memory(&self, py: Python<'_>, weights: Vec<u32>) -> PyResult<Vec<u64>> {
+        check(py, &weights)?;
+        let reckon = || -> Result<_, String> {
+            let there = self.source.descriptor().map_err(|error| error.to_string())?;
+            let table = there.params().map_err(|error| error.to_string())?;
+            Ok(part_bytes(&table, &weights, CLIENTS, host_batch(&table)))
+        };
+        py.detach(reckon).map_err(|error| Kind::Input.raised(py, error))
+    }
+}
+
+fn check(py: Python<'_>, weights: &[u32]) -> PyResult<()> {
+    match weights.iter().all(|&weight| weight == 0) {
+        true => Err(Kind::Option.raised(py, "weights are one number a part, and not all 0")),
+        false => Ok(()),
     }
 }
 
@@ -84,8 +106,9 @@ impl Part {
         weights: Vec<u32>,
         threads: usize,
     ) -> PyResult<Self> {
-        if index >= weights.len() || weights.iter().all(|&weight| weight == 0) {
-            return Err(Kind::Option.raised(py, "weights are one number a part, and not all 0"));
+        check(py, &weights)?;
+        if index >= weights.len() {
+            return Err(Kind::Option.raised(py, "weights are one number a part"));
         }
         let (source, share) = (source.source.clone(), Share { index, weights });
         let open = move || {

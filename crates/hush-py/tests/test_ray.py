@@ -85,6 +85,19 @@ def test_parts_are_on_the_kind_of_node_that_is_theirs(cluster, people_table):
             hushdb.ray.serve(people_table, parts=3, **wrong)
 
 
+def test_parts_take_memory_of_their_nodes(cluster, people_table):
+    source = hushdb._native.Source(str(people_table), True, None)
+    both, one, other = *source.memory([1]), *source.memory([3, 1])
+    assert one > other > 512 << 20 and one < both
+    before = ray.available_resources()["memory"]
+    with hushdb.ray.serve(people_table, weights=[3, 1]):
+        taken = before - ray.available_resources()["memory"]
+        assert abs(taken - one - other) < 1 << 20
+    for wrong, words in [({"weights": [1, 1], "parts": 3}, "leave one of both out"), ({"weights": [0, 0]}, "not all 0")]:
+        with pytest.raises(hushdb.OptionError, match=words):
+            hushdb.ray.serve(people_table, **wrong)
+
+
 def test_protocols_with_keys_and_hints(cluster, people, tmp_path):
     for protocol in ("onion", "simple"):
         hushdb.build(people, out=tmp_path / protocol, key="email", protocol=protocol)

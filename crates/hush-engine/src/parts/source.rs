@@ -6,6 +6,7 @@ use hush_ops::tiling::DbBytes;
 use hush_protocol::{
     ProtocolError,
     any_page::SegmentParams,
+    descriptor::Descriptor,
     facts::{DICTIONARY_FILE, HINT_FILE},
     page::Files,
 };
@@ -26,16 +27,16 @@ pub enum Source {
 }
 
 impl Source {
-    /// The epoch that is there.
+    /// What is there.
     ///
     /// # Errors
     /// [`OpenError`] names the file and the reason.
-    pub fn epoch(&self) -> Result<[u8; 32], OpenError> {
+    pub fn descriptor(&self) -> Result<Descriptor, OpenError> {
         match self {
-            Self::Folder(dir, _) => Ok(Snapshot::open(dir, Verify::Header)?.header().descriptor.epoch),
+            Self::Folder(dir, _) => Ok(Snapshot::open(dir, Verify::Header)?.header().descriptor.clone()),
             #[cfg(feature = "ingest")]
             Self::Remote(url, _) => {
-                Ok(remote::table(url)?.header().map_err(crate::MirrorError::from)?.descriptor.epoch)
+                Ok(remote::table(url)?.header().map_err(crate::MirrorError::from)?.descriptor)
             }
         }
     }

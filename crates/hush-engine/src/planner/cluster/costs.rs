@@ -16,6 +16,16 @@ const COPIES: u64 = 3;
 /// Bytes of a word.
 const WORD: u64 = size_of::<u32>() as u64;
 
+/// Bytes of a machine's memory that each part of a table takes, by its weight, with the keys of `clients` clients and batches of so
+/// many queries.
+///
+/// # Panics
+/// If all weights are 0.
+pub fn part_bytes(table: &TableParams, weights: &[u32], clients: usize, batch: usize) -> Vec<u64> {
+    let costs = TableCosts::new(table, clients);
+    costs.shares(weights).iter().map(|units| costs.part_bytes(&costs.part(units), batch)).collect()
+}
+
 /// What a table in parts is, whatever its parts.
 pub(super) struct TableCosts<'a> {
     table: &'a TableParams,

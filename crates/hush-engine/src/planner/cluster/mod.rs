@@ -19,6 +19,7 @@ mod needs;
 mod search;
 mod weights;
 
+pub use costs::part_bytes;
 pub use layout::{Layout, Placed, Stages};
 pub use machines::{Cluster, MachineKind, Transport};
 pub use needs::LayoutError;

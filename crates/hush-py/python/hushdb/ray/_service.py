@@ -65,11 +65,12 @@ def serve(
     table: str | os.PathLike[str],
     *,
     name: str | None = None,
-    parts: int = 2,
+    parts: int | None = None,
     replicas: int = 1,
     weights: Sequence[int] | None = None,
     cpus: float | Sequence[float] = 1,
     nodes: str | Sequence[str] | None = None,
+    memory: int | None = None,
     resources: dict[str, float] | None = None,
     verify: bool = True,
     cache: str | os.PathLike[str] | None = None,
@@ -82,10 +83,12 @@ def serve(
     table: a folder that every node sees, or the URL of a table in an object store or on a web server, of which every node fetches
         its parts: s3://bucket/people, as `hushdb push` puts it there. Credentials are those of each node's own environment.
     name: what clients call the table; the last part of where it is if not given.
-    parts, weights: how many, and the share of the table that each has: weights=[2, 2, 1, 2, 1] for machines of other sizes.
+    parts, weights: how many, 2 if not given, and the share of the table that each has: weights=[2, 2, 1, 2, 1] for machines of other
+        sizes.
     replicas: actors that have the same part, on different nodes: one takes over when the other one dies, or is slow.
     cpus, resources: what an actor takes of its node, as Ray counts it; it scans with as many threads. cpus=[16, 8] is of each part.
     nodes: the kind of node for all parts, or of each: of a resource of this name that nodes offer, an actor takes one.
+    memory: bytes that an actor takes of its node; what `hushdb plan` reckons for its part, with the largest batches, if not given.
     verify: whether the checksums of a folder are checked of what is read of it; what is fetched always is.
     cache: the folder of each node in which fetched parts are kept; the user's own cache folder if not given.
     timeout: seconds that a part may take for a batch.
@@ -94,8 +97,11 @@ def serve(
     """
     place = os.fspath(table)
     source = (place if "://" in place else str(pathlib.Path(place).resolve()), verify, cache and os.fspath(cache))
-    name = name or _native.Source(*source).name
-    weights = list(weights) if weights is not None else [1] * parts
+    there = _native.Source(*source)
+    name = name or there.name
+    if weights is not None and parts not in (None, len(weights)):
+        raise OptionError(f"{parts} parts have {parts} weights, and there are {len(weights)}: leave one of both out")
+    weights = list(weights) if weights is not None else [1] * (2 if parts is None else parts)
     if not weights or min(weights) < 0 or not any(weights) or replicas < 1:
         raise OptionError("there is at least one part, and one replica of each; weights are numbers from 0 on, not all 0")
     # What an actor of each part takes.
@@ -103,7 +109,8 @@ def serve(
     kinds = [nodes] * len(weights) if nodes is None or isinstance(nodes, str) else list(nodes)
     if len(each) != len(weights) or len(kinds) != len(weights) or min(each) <= 0:
         raise OptionError(f"there are {len(weights)} parts: cpus and nodes are one for all, or as many; cpus are numbers above 0")
-    bundles = [{"CPU": own, **(resources or {}), **({kind: 1.0} if kind else {})} for own, kind in zip(each, kinds)]
+    takes = there.memory(weights) if memory is None else [memory] * len(weights)
+    bundles = [{"CPU": own, "memory": own_memory, **(resources or {}), **({kind: 1.0} if kind else {})} for own, own_memory, kind in zip(each, takes, kinds)]
     started = _cluster(address, starting=max(1, math.ceil(replicas * sum(each))))
     # Before anything is started: what is there is another's.
     if _actors(name):
@@ -175,9 +182,10 @@ def _place(
     for at in range(count):
         # All parts once, then again: replicas of one are apart where nodes are few.
         replica, part = divmod(at, len(weights))
-        cpus, taken = bundles[part]["CPU"], {kind: number for kind, number in bundles[part].items() if kind != "CPU"}
+        taken = dict(bundles[part])
+        cpus, memory = taken.pop("CPU"), taken.pop("memory")
         placed = actor.options(
-            name=f"{name}/{part}/{replica}", namespace=NAMESPACE, lifetime="detached", num_cpus=cpus, resources=taken,
+            name=f"{name}/{part}/{replica}", namespace=NAMESPACE, lifetime="detached", num_cpus=cpus, memory=memory, resources=taken,
             max_restarts=-1, max_task_retries=0,
             scheduling_strategy=PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=at))
         handle = placed.remote(source, part, replica, weights, max(1, int(cpus)))
