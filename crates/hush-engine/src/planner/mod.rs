@@ -14,7 +14,9 @@ mod wishes;
 
 pub(crate) use choice::choose;
 pub use choice::offers;
-pub use cluster::{Cluster, ClusterWishes, Layout, LayoutError, MachineKind, Placed, Stages, Transport, layouts, part_bytes};
+pub use cluster::{
+    Cluster, ClusterWishes, Layout, LayoutError, MachineKind, Placed, Stages, Transport, layouts, part_bytes,
+};
 pub use machine::{Machine, Rates, Times, Timing};
 pub use offers::{Clients, Geometry, Linkable, Offer, undominated};
 pub use records::Records;

@@ -21,6 +21,7 @@ use crate::{
 use compaction::Compaction;
 use folders::Folders;
 use source::Source;
+#[cfg(feature = "ingest")]
 pub use source::tables_cache;
 
 #[cfg_attr(not(feature = "ingest"), path = "serve/no_compaction.rs")]
