@@ -111,6 +111,7 @@ impl Crew for PyCrew {
 
 fn failure(error: JobError) -> (Kind, String) {
     let kind = match error {
+        JobError::Build(BuildError::Crew(_)) => Kind::Hush,
         JobError::Build(_) => Kind::Option,
         _ => Kind::Input,
     };
