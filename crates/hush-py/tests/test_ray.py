@@ -16,6 +16,7 @@ import urllib.request
 
 import pytest
 from ray.cluster_utils import Cluster
+from ray.util import placement_group_table
 
 import hushdb
 import hushdb.ray
@@ -89,10 +90,10 @@ def test_parts_take_memory_of_their_nodes(cluster, people_table):
     source = hushdb._native.Source(str(people_table), True, None)
     both, one, other = *source.memory([1]), *source.memory([3, 1])
     assert both >= one > other > 512 << 20
-    before = ray.available_resources()["memory"]
     with hushdb.ray.serve(people_table, weights=[3, 1]):
-        taken = before - ray.available_resources()["memory"]
-        assert abs(taken - one - other) < 1 << 20
+        created = [group for group in placement_group_table().values() if (group["name"], group["state"]) == ("hushdb/people", "CREATED")]
+        (bundles,) = [group["bundles"].values() for group in created]
+        assert sorted(bundle["memory"] for bundle in bundles) == [other, one]
     for wrong, words in [({"weights": [1, 1], "parts": 3}, "leave one of both out"), ({"weights": [0, 0]}, "not all 0")]:
         with pytest.raises(hushdb.OptionError, match=words):
             hushdb.ray.serve(people_table, **wrong)
