@@ -2,15 +2,11 @@
 
 use std::ops::Range;
 
-use hush_he::params::RingParams;
-use hush_ops::{
-    contract::RLWE_POLYS,
-    path::{Footprint, Step, StepShape, batch_bytes, largest_batch},
-};
+use hush_ops::path::{Footprint, Step, batch_bytes, largest_batch};
 use hush_protocol::{
     any_page::{SegmentParams, TableParams},
     facts::FileSpec,
-    hosted_parts::Share,
+    hosted_parts::{Share, shares},
 };
 use thiserror::Error;
 
@@ -77,13 +73,18 @@ impl MemoryPlan {
             let part = if units.is_empty() { Vec::new() } else { segment.part(&units).files };
             part.into_iter().chain(if is_head { segment.head(&[all]).files } else { Vec::new() })
         };
-        let shares = share.of(&table.scanned());
-        let files: Vec<_> = table.segments().iter().zip(shares).flat_map(of_segment).collect();
-        let parts = share.weights.len();
-        let gathered = |path: &[Step], batch| if is_head { batch * gathered_bytes(path, parts) } else { 0 };
-        let bytes = |path: &[Step], batch| {
-            batches_in_flight * (batch_bytes::<F>(path, batch) + gathered(path, batch))
+        let shares = shares(&share.weights, &table.scanned());
+        let own = shares[share.index].iter().cloned();
+        let files: Vec<_> = table.segments().iter().zip(own).flat_map(of_segment).collect();
+        // What all parts contribute to a query's answer: as it comes to the head, and put together there.
+        let words = |(segment, units): (&SegmentParams, &Range<usize>)| {
+            if units.is_empty() { 0 } else { segment.part(units).words }
         };
+        let of_part =
+            |units: &Vec<Range<usize>>| table.segments().iter().zip(units).map(words).sum::<usize>();
+        let gathered = if is_head { 2 * WORD * shares.iter().map(of_part).sum::<usize>() } else { 0 };
+        let bytes =
+            |path: &[Step], batch| batches_in_flight * (batch_bytes::<F>(path, batch) + batch * gathered);
         let plan = Self::of_files::<F>(table, &files, clients, bytes);
         // Some of what a part does not keep is there while it is opened.
         let whole = table.files();
@@ -224,27 +225,6 @@ impl MemoryPlan {
         lines.push(line("in all", self.kept_bytes() + self.batch_bytes(batch)));
         lines
     }
-}
-
-/// Bytes that `parts` parts contribute to the answer to a query, at most: as they come to the head, and put together there.
-fn gathered_bytes(path: &[Step], parts: usize) -> usize {
-    let ciphertext = |ring: &RingParams| RLWE_POLYS * WORD * ring.kept_limbs() * ring.degree();
-    let mut folded = 0;
-    let mut largest = 0;
-    for Step { shape, .. } in path {
-        match shape {
-            // Only the first one scans.
-            StepShape::LweFold { db } if folded == 0 => folded = WORD * db.rows(),
-            StepShape::Pack { ring, hint, .. } => largest = largest.max(ciphertext(ring) * hint.columns()),
-            // Two subtrees of each size in every part.
-            StepShape::RgswFold { ring, entries, planes, .. } => {
-                let nodes = (2 * parts * entries.next_power_of_two().ilog2() as usize).clamp(1, *entries);
-                largest = largest.max(ciphertext(ring) * planes * nodes);
-            }
-            _ => {}
-        }
-    }
-    2 * folded.max(largest)
 }
 
 /// A table that a device has no room for.

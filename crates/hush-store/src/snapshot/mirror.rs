@@ -13,13 +13,15 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream};
-use rayon::prelude::*;
 use thiserror::Error;
 use tokio::runtime::Builder;
 
 use super::{
     CHUNK_BYTES, FileEntry, HEADER_FILE, Header, MappedFile, SnapshotError, SnapshotWriter,
-    checksum::verify_chunks, header::MAX_HEADER_BYTES, partial, resume, writer::sibling,
+    checksum::{differing, verify_chunks},
+    header::MAX_HEADER_BYTES,
+    partial, resume,
+    writer::sibling,
 };
 use crate::{
     cancel::Cancel,
@@ -343,24 +345,23 @@ fn is_whole(dir: &Path, entry: &FileEntry, trust: Trust) -> bool {
     has_length(dir, entry) && (trust == Trust::Copy || is_intact())
 }
 
-/// Opens a file of which some may have come, and says which chunks have not.
-fn begun(path: &Path, entry: &FileEntry) -> Result<(File, Vec<usize>), SnapshotError> {
+/// Opens a file to be filled, and makes it if it is not there.
+pub(super) fn opened(path: &Path) -> Result<File, SnapshotError> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true).custom_flags(libc::O_NOFOLLOW);
-    let file = options.open(path).map_err(SnapshotError::io(path, "create"))?;
+    options.open(path).map_err(SnapshotError::io(path, "create"))
+}
+
+/// Opens a file of which some may have come, and says which chunks have not.
+fn begun(path: &Path, entry: &FileEntry) -> Result<(File, Vec<usize>), SnapshotError> {
+    let file = opened(path)?;
     let length = file.metadata().map_err(SnapshotError::io(path, "read"))?.len();
     if length > entry.bytes {
         file.set_len(entry.bytes).map_err(SnapshotError::io(path, "size"))?;
     }
     let here = MappedFile::open(path)?;
-    let here = here.as_ref();
-    let is_missing = |chunk: &usize| {
-        let range = Piece { file: 0, chunk: *chunk }.range(entry);
-        let content = here.get(range.start as usize..range.end as usize);
-        content
-            .is_none_or(|content| blake3::hash(content) != blake3::Hash::from_bytes(entry.hashes()[*chunk]))
-    };
-    let missing = (0..entry.hashes().len()).into_par_iter().filter(is_missing).collect();
+    let all: Vec<usize> = (0..entry.hashes().len()).collect();
+    let missing = differing(here.as_ref(), entry.hashes(), &all);
     Ok((file, missing))
 }
 

@@ -1,10 +1,10 @@
 //! A table that is elsewhere, and what comes here of it: files as long as they are there, with holes.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     io::Write,
     ops::Range,
-    os::unix::fs::{FileExt, OpenOptionsExt},
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::mpsc::sync_channel,
     thread,
@@ -15,7 +15,7 @@ use super::{
     HEADER_FILE, Header, MappedFile, MirrorError, RemoteTable, SnapshotError,
     checksum::{chunks_of, differing},
     lock::BuildLock,
-    mirror::{Piece, check, download, runtime},
+    mirror::{Piece, check, download, opened, runtime},
     partial,
     writer::{remove_if_there, sibling, sync_dir},
 };
@@ -82,12 +82,12 @@ impl SparseCopy {
         partial::create(&self.folder)?;
         for entry in &self.header.files {
             let path = self.folder.join(&entry.name);
-            let file = written(&path)?;
+            let file = opened(&path)?;
             file.set_len(entry.bytes).map_err(SnapshotError::io(&path, "size"))?;
         }
         let (path, unfinished) = (self.folder.join(HEADER_FILE), self.folder.join(".header"));
         let text = self.header.to_text();
-        let mut file = written(&unfinished)?;
+        let mut file = opened(&unfinished)?;
         file.write_all(text.as_bytes()).map_err(SnapshotError::io(&unfinished, "write"))?;
         file.sync_all().map_err(SnapshotError::io(&unfinished, "sync"))?;
         fs::rename(&unfinished, &path).map_err(SnapshotError::io(&path, "rename"))?;
@@ -128,7 +128,7 @@ impl SparseCopy {
         let Some(first) = missing.pieces.first() else { return Ok(()) };
         let entry = &self.header.files[first.file];
         let path = self.folder.join(&entry.name);
-        let file = written(&path)?;
+        let file = opened(&path)?;
         let runtime = runtime().map_err(SnapshotError::io(self.table.shown(), "fetch"))?;
         let remote = self.table.remote().child(&entry.name);
         let wanted =
@@ -165,11 +165,4 @@ impl SparseCopy {
             let _ = remove_if_there(folder);
         }
     }
-}
-
-/// Opens a file to write to, and makes it if it is not there.
-fn written(path: &Path) -> Result<fs::File, SnapshotError> {
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true).custom_flags(libc::O_NOFOLLOW);
-    options.open(path).map_err(SnapshotError::io(path, "create"))
 }
