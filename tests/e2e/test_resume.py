@@ -13,7 +13,7 @@ ENTRY_BYTES = 40  # of the journal
 ARGS = ["--key", "k", "--value", "v", "--protocol", "colpack", "--preset", "INSECURE_COLPACK_N256",
         "--columns", "8"]
 RESUMING = re.compile(r"^resuming: (\d+) of (\d+) plaintexts are done$", re.M)
-INTERRUPTED = re.compile(r"^error: interrupted; .* to go on: (\d+) of (\d+) plaintexts are done$", re.M)
+INTERRUPTED = re.compile(r"^error: interrupted; .* to go on: (\d+) of (\d+) pieces are done$", re.M)
 
 
 class ResumedBuilds(KeyedTest):

@@ -208,18 +208,28 @@ impl Backends {
         self.or_cpu(seat, progress)
     }
 
-    /// The GPU if what comes of the hint of a segment is to be computed there. `progress` is told why not, if there is one.
+    /// The GPUs that have room to compute what comes of the hint of a segment: each has its whole database, and they share the
+    /// work. None for the CPU; `progress` is told why, if there is a GPU.
     ///
     /// # Errors
     /// [`DoesNotFit`] if the GPU was asked for.
     #[cfg(feature = "ingest")]
-    pub(crate) fn gpu_to_build(
+    pub(crate) fn gpus_to_build(
         &self,
         segment: &SegmentParams,
         progress: &dyn Progress,
-    ) -> Result<Option<Seat<'_>>, DoesNotFit> {
-        let Some(hint) = segment.hint() else { return Ok(None) };
-        self.or_cpu(self.seat(segment.facts(), |gpu| gpu.building_plan(&hint)), progress)
+    ) -> Result<Vec<Seat<'_>>, DoesNotFit> {
+        let Some(hint) = segment.hint() else { return Ok(Vec::new()) };
+        let plan = |gpu: &Gpu| gpu.building_plan(&hint);
+        let Some(first) = self.or_cpu(self.seat(segment.facts(), plan), progress)? else {
+            return Ok(Vec::new());
+        };
+        // Whatever is wrong with the others, the first one does it.
+        let others =
+            self.gpus.iter().flatten().filter(|gpu| !std::ptr::eq(*gpu, first.gpu) && !gpu.is_lost());
+        let others = others.map(|gpu| Seat { gpu, plan: plan(gpu), free: gpu.free_bytes() });
+        let others = others.filter(|seat| seat.plan.needed_bytes() <= seat.free);
+        Ok([first].into_iter().chain(others).collect())
     }
 
     /// None for the CPU, if nothing fits and the choice is free.

@@ -21,8 +21,6 @@ use hush_cuda::{
 use hush_protocol::facts::HintPlan;
 use hush_protocol::{any_page::TableParams, hosted_parts::Share};
 
-#[cfg(feature = "ingest")]
-use crate::builder::{BuildError, HintStage};
 use crate::{
     BackendError, Engine, GpuSet, OpenError, Place, Progress,
     backend::{CUDA_VARIABLE, PartSeat},
@@ -31,6 +29,11 @@ use crate::{
     memory_plan::MemoryPlan,
     place::Hosting,
     promises::{Promise, Promises, Room},
+};
+#[cfg(feature = "ingest")]
+use crate::{
+    backend::Seat,
+    builder::{BuildError, HintStage},
 };
 
 /// This share of a device's memory is left alone: the driver's and small tables.
@@ -186,12 +189,12 @@ impl Gpu {
         let promise = Promise { batch: plan.batch_bytes(batch), keys: plan.keys_bytes() };
         Room::new(self.cuda.clone(), self.promises.make(promise))
     }
+}
 
-    /// Computes what comes of a hint.
-    #[cfg(feature = "ingest")]
-    pub(crate) fn compute(&self, stage: HintStage<'_>) -> Result<(), BuildError> {
-        stage.run(&*self.cuda)
-    }
+/// Computes what comes of a hint, on all of some GPUs.
+#[cfg(feature = "ingest")]
+pub(crate) fn compute(seats: &[Seat<'_>], stage: HintStage<'_>) -> Result<(), BuildError> {
+    stage.run(&seats.iter().map(|seat| &*seat.gpu.cuda).collect::<Vec<_>>())
 }
 
 /// Uploads a table in parts, each of which has room where it goes; the first finishes the answers. Otherwise as [`Gpu::host`].

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use hush_protocol::facts::HintPlan;
 use hush_protocol::{any_page::TableParams, hosted_parts::Share};
 
-#[cfg(feature = "ingest")]
-use crate::builder::{BuildError, HintStage};
 use crate::{
     BackendError, Engine, OpenError, Progress, backend::PartSeat, hosted::Stored, memory_plan::MemoryPlan,
+};
+#[cfg(feature = "ingest")]
+use crate::{
+    backend::Seat,
+    builder::{BuildError, HintStage},
 };
 
 /// No GPU.
@@ -54,11 +57,11 @@ impl Gpu {
     ) -> Result<Arc<dyn Engine>, OpenError> {
         match *self {}
     }
+}
 
-    #[cfg(feature = "ingest")]
-    pub(crate) fn compute(&self, _: HintStage<'_>) -> Result<(), BuildError> {
-        match *self {}
-    }
+#[cfg(feature = "ingest")]
+pub(crate) fn compute(_: &[Seat<'_>], _: HintStage<'_>) -> Result<(), BuildError> {
+    Err(hush_ops::OpsError::Backend { reason: BackendError::NotBuilt.to_string() }.into())
 }
 
 pub(crate) fn host_parts(

@@ -1,16 +1,12 @@
 //! A table from records.
 
-use std::{
-    ops::Range,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 use hush_cpu::Cpu;
 use hush_engine::{
     Backends, Cancel, Cancelled, Job, JobError, Progress,
-    builder::{BuildError, Crew, Done, chained_elsewhere},
+    builder::{self, BuildError, Crew},
 };
 use hush_store::ingest::{Batches, Input};
 use hushdb::embed;
@@ -49,7 +45,7 @@ pub(crate) fn build(
         let job = Job::open(request, &own).map_err(failure)?;
         let backends = Backends::cpu_only(Arc::new(cpu));
         let backends = match crew {
-            Some(ask) => backends.with_crew(Arc::new(PyCrew { ask })),
+            Some(crew) => backends.with_crew(Arc::new(PyCrew { crew })),
             None => backends,
         };
         job.run(&backends, &told).map_err(failure)
@@ -59,53 +55,44 @@ pub(crate) fn build(
     Ok(hex::encode(built.header.descriptor.epoch))
 }
 
-/// For a crew: the content of the files of some plaintexts of an unfinished table.
+/// For a crew: does a task of a build, and gives what comes of it.
 #[pyfunction]
-pub(crate) fn chained<'py>(
-    py: Python<'py>,
-    folder: PathBuf,
-    segment: usize,
-    start: usize,
-    end: usize,
-    threads: usize,
-) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+pub(crate) fn work(py: Python<'_>, task: PyBackedBytes, threads: usize) -> PyResult<Vec<Bound<'_, PyBytes>>> {
     let compute = move || {
         let cpu = Cpu::new(threads).map_err(|error| error.to_string())?;
-        chained_elsewhere(&folder, segment, start..end, &cpu).map_err(|error| error.to_string())
+        builder::work(Bytes::from_owner(task), &cpu).map_err(|error| error.to_string())
     };
     let contents = interruptible(py, compute, || ())?.map_err(|error| Kind::Hush.raised(py, error))?;
     Ok(contents.iter().map(|content| PyBytes::new(py, content)).collect())
 }
 
-/// Others who compute, in Python: a function of a folder, a segment and ranges of plaintexts, that gives what comes of them,
-/// `(start, contents)`, as it comes. What goes through it is not looked at there.
+/// Others who compute, in Python: an object with the methods of a [`Crew`]. What goes through it is not looked at there.
 struct PyCrew {
-    ask: Py<PyAny>,
+    crew: Py<PyAny>,
+}
+
+impl PyCrew {
+    fn call<T>(&self, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Result<T, BuildError> {
+        Python::attach(|py| call(self.crew.bind(py))).map_err(|error| BuildError::Crew(error.to_string()))
+    }
 }
 
 impl Crew for PyCrew {
-    fn chain(
-        &self,
-        dir: &Path,
-        segment: usize,
-        plaintexts: &[Range<usize>],
-        take: &mut dyn FnMut(Done) -> Result<(), BuildError>,
-    ) -> Result<(), BuildError> {
-        let failed = |error: PyErr| BuildError::Crew(error.to_string());
-        let ranges: Vec<_> = plaintexts.iter().map(|range| (range.start, range.end)).collect();
-        let coming = Python::attach(|py| -> PyResult<_> {
-            let coming = self.ask.bind(py).call1((dir, segment, ranges))?;
-            Ok(coming.try_iter()?.unbind())
-        });
-        let coming = coming.map_err(failed)?;
-        loop {
-            let next = Python::attach(|py| -> PyResult<Option<(usize, Vec<PyBackedBytes>)>> {
-                coming.bind(py).clone().next().map(|next| next?.extract()).transpose()
-            });
-            let Some((start, contents)) = next.map_err(failed)? else { return Ok(()) };
-            let contents: Vec<_> = contents.into_iter().map(Bytes::from_owner).collect();
-            take((start..start + contents.len(), contents))?;
-        }
+    fn places(&self) -> usize {
+        self.call(|crew| crew.call_method0("places")?.extract()).unwrap_or(1)
+    }
+
+    fn ask(&self, number: usize, task: Bytes) -> Result<(), BuildError> {
+        self.call(|crew| {
+            let task = PyBytes::new(crew.py(), &task);
+            crew.call_method1("ask", (number, task)).map(drop)
+        })
+    }
+
+    fn next(&self) -> Result<Option<(usize, Vec<Bytes>)>, BuildError> {
+        let came: Option<(usize, Vec<PyBackedBytes>)> =
+            self.call(|crew| crew.call_method0("next")?.extract())?;
+        Ok(came.map(|(number, contents)| (number, contents.into_iter().map(Bytes::from_owner).collect())))
     }
 }
 

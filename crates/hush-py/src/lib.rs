@@ -19,7 +19,7 @@ mod native {
     #[pymodule_export]
     use super::{
         arrow::ArrowStream,
-        build::{build, chained},
+        build::{build, work},
         client::{Client, RemoteTable},
         local::LocalTable,
         part::{Part, Source},

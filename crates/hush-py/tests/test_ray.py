@@ -182,44 +182,83 @@ def test_epochs_change_everywhere_at_once(cluster, tmp_path):
         assert all(part["epochs"] == [first, second] for part in service.status())
 
 
-def test_builds_are_computed_by_the_cluster(cluster, tmp_path):
+class Crew:
+    """Does tasks here, as many as it is to; then it is gone."""
+
+    def __init__(self, places, tasks=1 << 30, lie=lambda contents: contents):
+        self.left, self.lie, self.asked = tasks, lie, []
+        self.places = lambda: places
+
+    def ask(self, number, task):
+        self.asked.append((number, task))
+
+    def next(self):
+        if self.left == 0:
+            raise RuntimeError("the cluster is gone")
+        self.left -= 1
+        number, task = self.asked.pop(0)
+        return number, self.lie(hushdb._native.work(task, 1))
+
+
+def same_files(one, other):
+    names = sorted(path.name for path in one.iterdir())
+    assert names == sorted(path.name for path in other.iterdir())
+    assert all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
+    return names
+
+
+@pytest.mark.parametrize(("protocol", "columns", "width", "tasks", "stage", "file"), [
+    ("colpack", 256, 200, 1, "pack columns", "columns.bin"),
+    ("simple", 64, 200, 1, "hint", "hint.bin"),
+    ("exppack-s", 64, 200, 0, "hint", "lifted.bin"),
+    # Of the hint of which it makes a second database, nothing is kept.
+    ("exppack-d", 64, 40, 1, "hint", "lifted.bin"),
+])
+def test_builds_are_computed_by_the_cluster(cluster, tmp_path, protocol, columns, width, tasks, stage, file):
     """What tasks compute is what one process does, byte for byte; what they have done is not done again."""
     rows = tmp_path / "rows.csv"
-    rows.write_text("key,value\n" + "".join(f"k{i},{i:0200}\n" for i in range(6000)))
-    options = {"key": "key", "protocol": "colpack", "columns": 256}
-    asked = []
-
-    def broken(folder, segment, ranges):
-        """One plaintext comes, and then nobody answers."""
-        asked.append(ranges)
-        yield ranges[0][0], hushdb._native.chained(folder, segment, ranges[0][0], ranges[0][0] + 1, 1)
-        raise RuntimeError("the cluster is gone")
-
+    rows.write_text("key,value\n" + "".join(f"k{i},{i:0{width}}\n" for i in range(6000)))
+    options = {"key": "key", "protocol": protocol, "columns": columns}
     given = {"threads": 1, "on_progress": None, "options": options}
     with pytest.raises(hushdb.HushError, match="the cluster is gone; the same build goes on from what has come") as gone:
-        hushdb._build(rows, tmp_path / "ours", crew=broken, **given)
+        hushdb._build(rows, tmp_path / "ours", crew=Crew(1, tasks), **given)
     assert not isinstance(gone.value, hushdb.OptionError)
     # The same unfinished table twice: its seeds are drawn.
     shutil.copytree(tmp_path / ".ours.hush-partial", tmp_path / ".theirs.hush-partial", copy_function=shutil.copy2)
     told = []
     epochs = {hushdb.ray.build(rows, out=tmp_path / "ours", on_progress=lambda *said: told.append(said), **options),
               hushdb.build(rows, out=tmp_path / "theirs", **options)}
-    assert len(epochs) == 1 and ranges_count(asked[0]) > 2
-    files = sorted(path.name for path in (tmp_path / "ours").iterdir())
-    assert {"columns.bin", "chain.bin", "db.bin"} <= set(files)
-    assert all((tmp_path / "ours" / name).read_bytes() == (tmp_path / "theirs" / name).read_bytes() for name in files)
-    # One is not computed again: the stage goes on behind it.
-    stages = [said for said in told if said[0] == "pack columns"]
-    assert stages and stages[0][2] == ranges_count(asked[0])
+    assert len(epochs) == 1
+    assert file in same_files(tmp_path / "ours", tmp_path / "theirs")
+    # What was done is not computed again: the stage goes on behind it.
+    begun = next(place for place, said in enumerate(told) if said[0] == stage)
+    checked = any(said[0] == "check" and said[3] == "pieces" for said in told)
+    assert checked == (tasks > 0 and protocol != "exppack-d"), told
+    assert not checked or 0 < told[begun + 1][1] < told[begun][2], told[begun : begun + 2]
     with hushdb.serve(tmp_path / "ours") as server:
-        assert one(server.url).get("k77") == f"{77:0200}".encode()
-    lying = lambda *_: iter([(0, [b"short"])])  # noqa: E731
-    with pytest.raises(hushdb.HushError, match="is not the plaintext 0"):
+        assert one(server.url).get("k77") == f"{77:0{width}}".encode()
+    lying = Crew(1, lie=lambda contents: [b"short" for _ in contents])
+    with pytest.raises(hushdb.HushError, match="is not the piece"):
         hushdb._build(rows, tmp_path / "wrong", crew=lying, **given)
 
 
-def ranges_count(ranges):
-    return sum(end - start for start, end in ranges)
+@pytest.mark.parametrize("protocol", ["simple", "onion"])
+def test_filters_are_solved_by_a_crew_that_is_large(tmp_path, protocol):
+    """The seeds of a table are drawn: what tasks solve is compared with what the same tables answer."""
+    rows = tmp_path / "rows.csv"
+    rows.write_text("key,value\n" + "".join(f"k{i},{i:0{i % 700 + 4}}\n" for i in range(4000)))
+    options = {"key": "key", "protocol": protocol}
+    told = []
+    crew = Crew(2)
+    hushdb._build(rows, tmp_path / "ours", threads=1, on_progress=lambda *said: told.append(said), crew=crew, options=options)
+    keys = [said for said in told if said[0] == "filter"]
+    assert keys and keys[0][2] == 4000
+    with hushdb.serve(tmp_path / "ours") as server:
+        client = one(server.url)
+        assert [client.get(f"k{i}") for i in (0, 77, 3999)] == [f"{i:0{i % 700 + 4}}".encode() for i in (0, 77, 3999)]
+    lying = Crew(2, lie=lambda contents: contents[:-1])
+    with pytest.raises(hushdb.HushError, match="are not the filters that were asked for"):
+        hushdb._build(rows, tmp_path / "wrong", threads=1, on_progress=None, crew=lying, options=options)
 
 
 def test_the_manifest_says_what_a_shell_can():

@@ -225,7 +225,7 @@ fn a_cancelled_build_keeps_what_can_be_gone_on_from() {
     let journal = writer.segment(0).open_journal(&[], UNITS, KEY).unwrap();
     journal.record(1, b"").unwrap();
     cancel.cancel();
-    assert_eq!(journal.intact(|_| Vec::new()), Err(Cancelled));
+    assert_eq!(journal.intact(|_, _| ()), Err(Cancelled));
     assert_eq!(*writer.phase().lock(), Phase::LaidOut { done: 1, units: UNITS });
     assert!(is_cancelled(writer.commit(&header(state.files[0].clone())).unwrap_err()));
     assert!(!place.target().exists());
@@ -266,7 +266,7 @@ fn intact_after(damage: impl FnOnce(&Path), key: [u8; 32]) -> Vec<usize> {
     let writer = place.laid_out();
     let journal = writer.segment(0).open_journal(&FILES, UNITS, KEY).unwrap();
     let mut file = writer.open_mapped(COLUMNS_FILE, UNITS).unwrap();
-    assert!(journal.intact(|_| panic!("nothing is recorded")).unwrap().is_empty());
+    assert!(journal.intact(|_, _| panic!("nothing is recorded")).unwrap().is_empty());
     for (done, unit) in [1, 4, 2].into_iter().enumerate() {
         assert_eq!(*writer.phase().lock(), Phase::LaidOut { done, units: UNITS });
         file.bytes()[unit] = 10 + unit as u8;
@@ -276,7 +276,7 @@ fn intact_after(damage: impl FnOnce(&Path), key: [u8; 32]) -> Vec<usize> {
     damage(&place.partial());
     let (writer, journal) = open_journal(&place, key);
     let file = writer.open_mapped(COLUMNS_FILE, UNITS).unwrap();
-    let intact = journal.intact(|unit| vec![file.as_bytes()[unit]]).unwrap();
+    let intact = journal.intact(|unit, take| take(&file.as_bytes()[unit..=unit])).unwrap();
     assert_eq!(*writer.phase().lock(), Phase::LaidOut { done: intact.len(), units: UNITS });
     for &unit in &intact {
         assert_eq!(usize::from(file.as_bytes()[unit]), 10 + unit);
@@ -285,7 +285,10 @@ fn intact_after(damage: impl FnOnce(&Path), key: [u8; 32]) -> Vec<usize> {
     journal.record(0, &file.as_bytes()[..1]).unwrap();
     place.kill(writer);
     let (_writer, journal) = open_journal(&place, key);
-    assert_eq!(journal.intact(|unit| vec![file.as_bytes()[unit]]).unwrap(), [&[0], &intact[..]].concat());
+    assert_eq!(
+        journal.intact(|unit, take| take(&file.as_bytes()[unit..=unit])).unwrap(),
+        [&[0], &intact[..]].concat()
+    );
     intact
 }
 

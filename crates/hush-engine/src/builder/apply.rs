@@ -52,6 +52,7 @@ pub fn apply(
         block_map: &lookup.block_map(),
         filter: lookup.filter,
         cpu: backends.cpu(),
+        crew: backends.crew(),
         progress,
     };
     let laid = delta.lay_out(&params, first, &shapes, longest, &writer)?;

@@ -12,7 +12,7 @@ use hush_store::snapshot::SegmentWriter;
 use rayon::prelude::*;
 
 use super::{
-    BuildError, Written,
+    BuildError, Crew, Written,
     blocks::{Blocks, Digest, Encode, Solver},
     members::Members,
 };
@@ -32,6 +32,7 @@ pub(super) struct Beside<'a> {
     /// The base.
     pub(super) base: &'a Facts,
     pub(super) cpu: &'a Cpu,
+    pub(super) crew: Option<&'a dyn Crew>,
     pub(super) progress: &'a dyn Progress,
 }
 
@@ -143,10 +144,10 @@ impl Beside<'_> {
         let pairs = blocks.iter().map(|&(block, key)| (block as usize, key));
         let members = Members::new(shape.shape.blocks, pairs);
         let solver = Solver::Beside { filter: self.filter(*shape), block_map: self.block_map };
-        let &Self { digest, cpu, progress, .. } = self;
+        let &Self { digest, cpu, crew, progress, .. } = self;
         let release = &|| ();
-        let blocks =
-            Blocks { members: &members, shape: shape.shape, digest, encode, solver, release, cpu, progress };
+        let (members, shape) = (&members, shape.shape);
+        let blocks = Blocks { members, shape, digest, encode, solver, release, cpu, crew, progress };
         Ok(blocks.write(segment, writer)?.0)
     }
 }

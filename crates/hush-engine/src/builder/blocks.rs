@@ -1,7 +1,9 @@
 //! The filters of all blocks of a segment, written as its database.
 
+use std::ops::Range;
+
 use hush_cpu::Cpu;
-use hush_ops::{symbol::Symbol, tiling::TILE_COLS};
+use hush_ops::tiling::TILE_COLS;
 use hush_protocol::{
     any_page::SegmentParams,
     facts::Database,
@@ -17,9 +19,12 @@ use hush_store::{
 use rayon::prelude::*;
 
 use super::{
-    BuildError, Written,
+    BuildError, Crew, Written,
+    crew::have_done,
+    filter_block::{FilterBlock, FilterSize, Seeds, SlotSymbol},
     members::Members,
     ring::{self, Place},
+    task::Task,
     word_slots::WordSlots,
 };
 use crate::Progress;
@@ -28,6 +33,11 @@ use crate::Progress;
 const STRIPE_BYTES: usize = 128 << 20;
 /// Narrowest stripe, in bytes of a slot: every stripe repeats the elimination.
 const MIN_STRIPE: usize = 256;
+/// Bytes of slots that a task of a crew has, unless a stripe has more.
+const TASK_BYTES: usize = 8 << 20;
+/// Blocks are solved elsewhere if that is by so many times the threads that are here: what goes there is as long as what comes
+/// back, and a link carries in the time what some threads solve.
+const MORE_ELSEWHERE: usize = 2;
 /// Bytes of slots that are in the memory of this process before they are left to the system.
 const RESIDENT_BYTES: usize = 1 << 30;
 
@@ -45,28 +55,23 @@ pub(super) enum Solver<'a> {
 }
 
 impl Solver<'_> {
-    /// Solves for the slots of a block. The seed depends on the keys alone, so that every stripe has the same one.
-    pub(super) fn build<S: Symbol>(
-        &self,
-        block: usize,
-        digests: &[KeyDigest],
-        values: &[S],
-        size: usize,
-        cpu: &Cpu,
-        out: &mut [S],
-    ) -> Result<u8, BuildError> {
-        match self {
-            Self::Base { filter, seeds } => {
-                let Some(seeds) = seeds else { return Ok(filter.build(digests, values, size, cpu, out)?) };
-                let is_solved = filter.build_under(seeds[block], digests, values, size, cpu, out)?;
-                assert!(is_solved, "it was solved when the seeds were taken over");
-                Ok(seeds[block])
+    fn size(&self) -> FilterSize {
+        match *self {
+            Self::Base { filter: FilterParams { kind, slots }, .. } => {
+                FilterSize { kind, slots, base_columns: None }
             }
-            Self::Beside { filter, block_map } => {
-                let keys: Vec<_> = digests.iter().map(|digest| (digest, block_map.seed_of(digest))).collect();
-                let is_solved = filter.build(&keys, values, size, cpu, out)?;
-                assert!(is_solved, "it was solved when the lanes were chosen");
-                Ok(0)
+            Self::Beside { filter: WrappedFilter { kind, base_columns, columns }, .. } => {
+                FilterSize { kind, slots: columns, base_columns: Some(base_columns) }
+            }
+        }
+    }
+
+    fn seeds(&self, block: usize, digests: &[KeyDigest]) -> Seeds {
+        match self {
+            Self::Base { seeds: None, .. } => Seeds::Any,
+            Self::Base { seeds: Some(seeds), .. } => Seeds::OfBlock(seeds[block]),
+            Self::Beside { block_map, .. } => {
+                Seeds::OfKeys(digests.iter().map(|digest| block_map.seed_of(digest)).collect())
             }
         }
     }
@@ -84,7 +89,80 @@ pub(super) struct Blocks<'a> {
     /// Takes what was read for the blocks that are done out of memory.
     pub(super) release: &'a (dyn Fn() + Sync),
     pub(super) cpu: &'a Cpu,
+    /// Others who solve blocks.
+    pub(super) crew: Option<&'a dyn Crew>,
     pub(super) progress: &'a dyn Progress,
+}
+
+/// Where solved blocks go, and in which symbols. From any thread.
+trait Slots: Sync {
+    type Symbol: SlotSymbol;
+
+    /// Symbols of a slot.
+    fn size(&self) -> usize;
+
+    /// Symbols of a slot that are solved at once.
+    fn stripe(&self) -> usize;
+
+    /// Some symbols of the slot of these bytes.
+    fn read(&self, slot: &[u8], symbols: Range<usize>, out: &mut [Self::Symbol]);
+
+    /// Writes some symbols of all slots of a block.
+    fn write(&self, block: usize, symbols: Range<usize>, slots: &[Self::Symbol]);
+}
+
+/// Bytes in tiles.
+struct ByteSlots<'a> {
+    tiles: TileWriter<'a>,
+    shape: TableShape,
+}
+
+impl Slots for ByteSlots<'_> {
+    type Symbol = u8;
+
+    fn size(&self) -> usize {
+        self.shape.slot_bytes
+    }
+
+    fn stripe(&self) -> usize {
+        (STRIPE_BYTES / self.shape.columns).max(MIN_STRIPE).min(self.size())
+    }
+
+    fn read(&self, slot: &[u8], symbols: Range<usize>, out: &mut [u8]) {
+        out.copy_from_slice(&slot[symbols]);
+    }
+
+    fn write(&self, block: usize, symbols: Range<usize>, slots: &[u8]) {
+        let (first, width) = (block * self.size() + symbols.start, symbols.len());
+        let tile = |(tile, slots)| self.tiles.write(first, tile, slots, width);
+        slots.par_chunks(TILE_COLS * width).enumerate().for_each(tile);
+    }
+}
+
+/// Symbols of a table over rings.
+struct RingSlots<'a> {
+    table: &'a RingTable,
+    solved: &'a WordSlots<'a>,
+}
+
+impl Slots for RingSlots<'_> {
+    type Symbol = u32;
+
+    fn size(&self) -> usize {
+        self.table.slot_symbols()
+    }
+
+    fn stripe(&self) -> usize {
+        self.size()
+    }
+
+    fn read(&self, slot: &[u8], _: Range<usize>, out: &mut [u32]) {
+        to_symbols(slot, self.table.ring().plaintext_bits(), out);
+    }
+
+    fn write(&self, block: usize, _: Range<usize>, slots: &[u32]) {
+        self.solved.write(block, slots);
+    }
 }
 
 impl Blocks<'_> {
@@ -98,8 +176,8 @@ impl Blocks<'_> {
             Database::Bytes(tiling) => {
                 let mut db = writer.create_mapped(DB_FILE, tiling.bytes())?;
                 let (bytes, release) = db.shared();
-                let tiles = TileWriter::new(tiling, bytes);
-                let seeds = self.each(release, |block, keys| self.write_bytes(block, keys, &tiles))?;
+                let slots = ByteSlots { tiles: TileWriter::new(tiling, bytes), shape: self.shape };
+                let seeds = self.solve(&slots, release)?;
                 Ok((Written { db, whitening: None }, seeds))
             }
             Database::Plaintexts(table) => {
@@ -110,8 +188,7 @@ impl Blocks<'_> {
                 let mut scratch = writer.create_scratch(blocks * columns * size * size_of::<u32>())?;
                 let (words, release) = scratch.shared();
                 let solved = WordSlots::new(words, columns * size);
-                let seeds =
-                    self.each(release, |block, keys| self.write_words(block, keys, &table, &solved))?;
+                let seeds = self.solve(&RingSlots { table: &table, solved: &solved }, release)?;
                 let fill = |place: Place, symbols: &mut [u32]| {
                     let first = place.row * size + place.plane * table.ring().degree();
                     solved.read(place.block, first, symbols);
@@ -122,15 +199,29 @@ impl Blocks<'_> {
         }
     }
 
-    fn each(
-        &self,
-        release: Release<'_>,
-        build: impl Fn(usize, &[u32]) -> Result<u8, BuildError> + Sync,
-    ) -> Result<Vec<u8>, BuildError> {
+    /// Solves all blocks: here, or elsewhere if that is worth the way.
+    fn solve<S: Slots>(&self, slots: &S, release: Release<'_>) -> Result<Vec<u8>, BuildError> {
+        match self.crew {
+            Some(crew) if crew.places() >= MORE_ELSEWHERE * self.cpu.threads() => {
+                self.elsewhere(crew, slots, release)
+            }
+            _ => self.here(slots, release),
+        }
+    }
+
+    fn here<S: Slots>(&self, slots: &S, release: Release<'_>) -> Result<Vec<u8>, BuildError> {
         let build = |block: usize| {
-            let keys = self.members.of(block);
-            let seed = build(block, keys)?;
-            self.progress.advance(keys.len() as u64);
+            let digests = self.digests(block);
+            let mut seed = 0;
+            for symbols in stripes(slots) {
+                self.progress.check()?;
+                let (solved, out) = self
+                    .block(slots, block, digests.clone(), symbols.clone())
+                    .solve(self.solver.size(), self.cpu)?;
+                slots.write(block, symbols, &out);
+                seed = solved;
+            }
+            self.progress.advance(self.members.of(block).len() as u64);
             Ok::<_, BuildError>(seed)
         };
         let shape = self.shape;
@@ -149,65 +240,82 @@ impl Blocks<'_> {
         Ok(seeds)
     }
 
-    /// Builds a filter over bytes and writes its slots into the tiles.
-    fn write_bytes(&self, block: usize, keys: &[u32], tiles: &TileWriter<'_>) -> Result<u8, BuildError> {
-        let TableShape { columns, slot_bytes: size, .. } = self.shape;
-        let stripe = (STRIPE_BYTES / columns).max(MIN_STRIPE).min(size);
-        let digests = self.digests(keys);
-        let mut seed = 0;
-        for first in (0..size).step_by(stripe) {
-            self.progress.check()?;
-            let width = stripe.min(size - first);
-            let values = self.values(keys, &digests, width, |slot, out: &mut [u8]| {
-                out.copy_from_slice(&slot[first..first + width]);
-            });
-            let mut out = vec![0; columns * width];
-            seed = self.solver.build(block, &digests, &values, width, self.cpu, &mut out)?;
-            drop(values);
-            out.par_chunks(TILE_COLS * width)
-                .enumerate()
-                .for_each(|(tile, slots)| tiles.write(block * size + first, tile, slots, width));
-        }
-        Ok(seed)
+    /// By a crew, which gets the keys and the values of some blocks, or of a stripe of one, at a time.
+    fn elsewhere<S: Slots>(
+        &self,
+        crew: &dyn Crew,
+        slots: &S,
+        release: Release<'_>,
+    ) -> Result<Vec<u8>, BuildError> {
+        let (size, columns) = (self.solver.size(), self.shape.columns);
+        let stripes: Vec<_> = stripes(slots).collect();
+        let all: Vec<(usize, Range<usize>)> = (0..self.members.blocks())
+            .flat_map(|block| stripes.iter().map(move |symbols| (block, symbols.clone())))
+            .collect();
+        let bytes = columns * stripes[0].len() * size_of::<S::Symbol>();
+        let tasks = all.chunks((TASK_BYTES / bytes.max(1)).max(1)).map(|some| {
+            let block = |(block, symbols): &(usize, Range<usize>)| {
+                self.block(slots, *block, self.digests(*block), symbols.clone())
+            };
+            let blocks: Vec<_> = self.cpu.install(|| some.par_iter().map(block).collect());
+            Ok((some, Task::filters(size, &blocks)))
+        });
+        let (mut seeds, mut written) = (vec![0; self.members.blocks()], 0);
+        have_done(crew, self.progress, tasks, |some, solved| {
+            let none = || BuildError::Crew("what came are not the filters that were asked for".into());
+            let (solved, rest) = solved.as_chunks::<2>();
+            if solved.len() != some.len() || !rest.is_empty() {
+                return Err(none());
+            }
+            for ((block, symbols), [seed, content]) in some.iter().zip(solved) {
+                let content = S::Symbol::from_bytes(content);
+                if seed.len() != 1 || content.len() != columns * symbols.len() {
+                    return Err(none());
+                }
+                slots.write(*block, symbols.clone(), &content);
+                seeds[*block] = seed[0];
+                if symbols.end == slots.size() {
+                    self.progress.advance(self.members.of(*block).len() as u64);
+                }
+                written += size_of_val(&content[..]);
+            }
+            if written >= RESIDENT_BYTES {
+                written = 0;
+                release.release();
+                (self.release)();
+            }
+            Ok(())
+        })?;
+        Ok(seeds)
     }
 
-    /// Builds a filter over the symbols of a table over rings.
-    fn write_words(
+    /// Some symbols of the slots of a block, to be solved.
+    fn block<S: Slots>(
         &self,
+        slots: &S,
         block: usize,
-        keys: &[u32],
-        table: &RingTable,
-        solved: &WordSlots<'_>,
-    ) -> Result<u8, BuildError> {
-        self.progress.check()?;
-        let (size, bits) = (table.slot_symbols(), table.ring().plaintext_bits());
-        let digests = self.digests(keys);
-        let values = self.values(keys, &digests, size, |slot, out: &mut [u32]| to_symbols(slot, bits, out));
-        let mut out = vec![0; self.shape.columns * size];
-        let seed = self.solver.build(block, &digests, &values, size, self.cpu, &mut out)?;
-        solved.write(block, &out);
-        Ok(seed)
-    }
-
-    fn digests(&self, keys: &[u32]) -> Vec<KeyDigest> {
-        keys.par_iter().map(|&key| (self.digest)(key)).collect()
-    }
-
-    /// `width` symbols of every key's slot value, which `convert` makes of its bytes.
-    fn values<S: Symbol>(
-        &self,
-        keys: &[u32],
-        digests: &[KeyDigest],
-        width: usize,
-        convert: impl Fn(&[u8], &mut [S]) + Sync,
-    ) -> Vec<S> {
-        let mut values = vec![S::default(); keys.len() * width];
-        let fill = |buffer: &mut Vec<u8>, ((&key, digest), out): ((&u32, &KeyDigest), &mut [S])| {
+        digests: Vec<KeyDigest>,
+        symbols: Range<usize>,
+    ) -> FilterBlock<S::Symbol> {
+        let (keys, width) = (self.members.of(block), symbols.len());
+        let mut values = vec![S::Symbol::default(); keys.len() * width];
+        let fill = |buffer: &mut Vec<u8>, ((&key, digest), out): ((&u32, &KeyDigest), &mut [S::Symbol])| {
             (self.encode)(key, digest, buffer);
-            convert(buffer, out);
+            slots.read(buffer, symbols.clone(), out);
         };
-        let size = self.shape.slot_bytes;
-        keys.par_iter().zip(digests).zip(values.par_chunks_mut(width)).for_each_init(|| vec![0; size], fill);
-        values
+        let bytes = self.shape.slot_bytes;
+        let pairs = keys.par_iter().zip(&digests).zip(values.par_chunks_mut(width));
+        pairs.for_each_init(|| vec![0; bytes], fill);
+        FilterBlock { seeds: self.solver.seeds(block, &digests), digests, values, size: width }
     }
+
+    fn digests(&self, block: usize) -> Vec<KeyDigest> {
+        self.members.of(block).par_iter().map(|&key| (self.digest)(key)).collect()
+    }
+}
+
+/// The symbols of a slot that are solved at once, one stripe after another.
+fn stripes<S: Slots>(slots: &S) -> impl Iterator<Item = Range<usize>> {
+    let (size, stripe) = (slots.size(), slots.stripe());
+    (0..size).step_by(stripe.max(1)).map(move |start| start..size.min(start + stripe))
 }

@@ -1,58 +1,66 @@
 //! Others that compute what takes a build longest: processes that see the folder of the unfinished table.
 //!
-//! Pack columns are computed a plaintext at a time, each from its own rows of the database. A [`Crew`] has [`chained`] do it
-//! elsewhere, and brings what comes of it; the build writes it, and notes it in its journal like its own work. So a build that is
-//! killed goes on behind what its crew has done, and the table is the same whoever computed it.
+//! A build cuts its work into [tasks](super::task), bytes that say all there is to do. A [`Crew`] has [`super::work`] do them,
+//! wherever it is, and brings what comes of them; the build writes it, and notes it in its journal like its own work. So a build
+//! that is killed goes on behind what its crew has done, and the table is the same whoever computed it.
 
-use std::{ops::Range, path::Path};
+use std::collections::BTreeMap;
 
-use hush_cpu::Cpu;
-use hush_protocol::facts::{DB_FILE, HintProduct};
-use hush_store::snapshot::{State, segment_file};
 use prost::bytes::Bytes;
 
-use super::{BuildError, chained::Chainer, hint::Source};
-use crate::Silent;
+use super::{BuildError, task::Task};
+use crate::Progress;
 
-/// Plaintexts, and the content of the files of each.
-pub type Done = (Range<usize>, Vec<Bytes>);
+/// Tasks that are under way for each place: one that is done, and one that waits.
+const UNDER_WAY: usize = 2;
 
-/// Whoever has plaintexts computed elsewhere.
+/// Whoever has tasks done elsewhere.
 pub trait Crew: Send + Sync {
-    /// Has [`chained`] compute all of some ranges of plaintexts of segment `segment` of the table in `dir`, in whichever pieces and
-    /// order, and gives what comes of them to `take`.
+    /// Tasks that are done at once.
+    fn places(&self) -> usize;
+
+    /// Has [`super::work`] do a task, without waiting for it.
     ///
     /// # Errors
-    /// Those of `take`; [`BuildError::Crew`] if plaintexts are not computed.
-    fn chain(
-        &self,
-        dir: &Path,
-        segment: usize,
-        plaintexts: &[Range<usize>],
-        take: &mut dyn FnMut(Done) -> Result<(), BuildError>,
-    ) -> Result<(), BuildError>;
+    /// [`BuildError::Crew`].
+    fn ask(&self, number: usize, task: Bytes) -> Result<(), BuildError>;
+
+    /// Waits for one of the tasks that were asked for: its number, and what came of it. `None` after some moments without one, so
+    /// that whoever waits can give up.
+    ///
+    /// # Errors
+    /// [`BuildError::Crew`] if a task is not done.
+    fn next(&self) -> Result<Option<(usize, Vec<Bytes>)>, BuildError>;
 }
 
-/// For a [`Crew`]: the content of the files of some plaintexts of segment `segment`, whose database is laid out in `dir`. No more
-/// is read than the database's rows of these plaintexts.
+/// Has all of `tasks` done, and gives what comes of each, with what it came with, to `take`.
 ///
 /// # Errors
-/// [`BuildError::Crew`] if there is no such table, or it has no such plaintexts; [`BuildError::PackColumns`]; [`BuildError::Ops`].
-pub fn chained(
-    dir: &Path,
-    segment: usize,
-    plaintexts: Range<usize>,
-    cpu: &Cpu,
-) -> Result<Vec<Vec<u8>>, BuildError> {
-    let none =
-        || BuildError::Crew(format!("{} has no table of which these are to be computed", dir.display()));
-    let state = State::read(dir).ok_or_else(none)?;
-    let params = state.descriptor.params()?;
-    let plan = params.segments().get(segment).and_then(|segment| segment.hint()).ok_or_else(none)?;
-    let HintProduct::Chained { params, shape } = &plan.product else { return Err(none()) };
-    if plaintexts.start > plaintexts.end || plaintexts.end > shape.plaintexts() {
-        return Err(none());
+/// Those of `tasks`, of the crew and of `take`; [`BuildError::Cancelled`].
+pub(super) fn have_done<T>(
+    crew: &dyn Crew,
+    progress: &dyn Progress,
+    tasks: impl IntoIterator<Item = Result<(T, Task), BuildError>>,
+    mut take: impl FnMut(T, Vec<Bytes>) -> Result<(), BuildError>,
+) -> Result<(), BuildError> {
+    let (most, mut tasks) = (UNDER_WAY * crew.places().max(1), tasks.into_iter().enumerate());
+    let mut under_way = BTreeMap::new();
+    loop {
+        // No more than are soon done: what comes back is written before more is asked for.
+        while under_way.len() < most
+            && let Some((number, task)) = tasks.next()
+        {
+            let (what, task) = task?;
+            crew.ask(number, task.to_bytes())?;
+            under_way.insert(number, what);
+        }
+        if under_way.is_empty() {
+            return Ok(());
+        }
+        progress.check()?;
+        let Some((number, contents)) = crew.next()? else { continue };
+        let asked = under_way.remove(&number);
+        let what = asked.ok_or_else(|| BuildError::Crew(format!("task {number} was not asked for")))?;
+        take(what, contents)?;
     }
-    let source = Source::open(cpu, &plan, &dir.join(segment_file(segment, DB_FILE)))?;
-    Chainer::open(source, params, shape)?.contents(plaintexts, cpu, &Silent)
 }

@@ -14,7 +14,7 @@ use hush_protocol::{
 use hush_store::snapshot::{Changes, SnapshotWriter};
 
 use super::{
-    BuildError, Lengths, Written,
+    BuildError, Crew, Lengths, Written,
     beside::{Beside, encode_part},
     segment_shapes::{Candidate, SegmentShapes, fullest},
 };
@@ -92,6 +92,7 @@ pub(super) struct Delta<'a> {
     pub(super) block_map: &'a BlockMap,
     pub(super) filter: FilterKind,
     pub(super) cpu: &'a Cpu,
+    pub(super) crew: Option<&'a dyn Crew>,
     pub(super) progress: &'a dyn Progress,
 }
 
@@ -108,7 +109,7 @@ impl Delta<'_> {
         longest: usize,
         writer: &SnapshotWriter,
     ) -> Result<Vec<(Segment, Written)>, BuildError> {
-        let &Self { changes: Changes(changes), room, seed, block_map, filter, cpu, progress } = self;
+        let &Self { changes: Changes(changes), room, seed, block_map, filter, cpu, crew, progress } = self;
         let full = || BuildError::ChangesFull { changes: changes.len(), room };
         if changes.len() > room {
             return Err(full());
@@ -116,7 +117,7 @@ impl Delta<'_> {
         let digests = changes.keys().map(|key| KeyDigest::new(seed, key)).collect::<Result<Vec<_>, _>>()?;
         let values: Vec<Option<&[u8]>> = changes.values().map(Option::as_deref).collect();
         let (digest, base) = (&|key: u32| digests[key as usize].clone(), table.base().facts());
-        let beside = Beside { digest, block_map, filter, base, cpu, progress };
+        let beside = Beside { digest, block_map, filter, base, cpu, crew, progress };
         let format = ChangeFormat::of_slots(longest, shapes[0].shape.slot_bytes).expect("it was made of one");
         let (mut end, mut laid) = (0, Vec::new());
         for (index, &shape) in shapes.iter().enumerate() {

@@ -16,7 +16,7 @@ use hush_store::{
 use rayon::prelude::*;
 
 use super::{
-    BuildError, Laid, Lengths, Plan, Written,
+    BuildError, Crew, Laid, Lengths, Plan, Written,
     beside::{Beside, Placed, encode_part},
     blocks::{Blocks, Digest, Solver},
     delta::Delta,
@@ -40,12 +40,12 @@ pub(super) fn lay_out(
     changes: &Changes,
     plan: &Plan,
     writer: &SnapshotWriter,
-    cpu: &Cpu,
+    (cpu, crew): (&Cpu, Option<&dyn Crew>),
     progress: &dyn Progress,
 ) -> Result<Option<Laid>, BuildError> {
     let seed = plan.kept.as_ref().map_or(*records.seed(), |kept| kept.keys.seed);
     let digest = |key: u32| digest(records, plan.by_key, &seed, key);
-    let keys = Keys { records, plan, digest: &digest, cpu, progress };
+    let keys = Keys { records, plan, digest: &digest, cpu, crew, progress };
     let (mut params, mut block_map) = keys.base()?;
     let members = keys.members(&block_map)?;
     let filter = FilterParams { kind: plan.filter, slots: params.facts().shape.columns };
@@ -64,8 +64,8 @@ pub(super) fn lay_out(
     let seeds = plan.kept.as_ref().map(|kept| &kept.keys.block_seeds[..]);
     let solver = Solver::Base { filter, seeds };
     let (shape, release) = (params.facts().shape, &|| records.release());
-    let blocks =
-        Blocks { members: &members, shape, digest: &digest, encode: &encode, solver, release, cpu, progress };
+    let (members_of, digest, encode) = (&members, &digest, &encode);
+    let blocks = Blocks { members: members_of, shape, digest, encode, solver, release, cpu, crew, progress };
     let (base, seeds) = blocks.write(params.base(), &writer.segment(0))?;
     block_map.seeds = seeds;
     drop(members);
@@ -86,7 +86,7 @@ pub(super) fn lay_out(
         let params_of = |params: TableParams, shape| params.with_segment(shape);
         params = shapes.iter().copied().try_fold(params, params_of)?;
         let (seed, block_map, filter) = (&seed, &block_map, plan.filter);
-        let delta = Delta { changes, room, seed, block_map, filter, cpu, progress };
+        let delta = Delta { changes, room, seed, block_map, filter, cpu, crew, progress };
         beside.extend(delta.lay_out(&params, first, &shapes, plan.longest(), writer)?);
     }
     let keys = KeyLookup {
@@ -112,6 +112,7 @@ struct Keys<'a> {
     plan: &'a Plan,
     digest: &'a Digest<'a>,
     cpu: &'a Cpu,
+    crew: Option<&'a dyn Crew>,
     progress: &'a dyn Progress,
 }
 
@@ -198,8 +199,9 @@ impl Keys<'_> {
     }
 
     fn beside<'b>(&'b self, params: &'b TableParams, block_map: &'b BlockMap) -> Beside<'b> {
-        let &Self { plan, digest, cpu, progress, .. } = self;
-        Beside { digest, block_map, filter: plan.filter, base: params.base().facts(), cpu, progress }
+        let &Self { plan, digest, cpu, crew, progress, .. } = self;
+        let (filter, base) = (plan.filter, params.base().facts());
+        Beside { digest, block_map, filter, base, cpu, crew, progress }
     }
 
     /// The keys whose values go on beyond `start`.

@@ -7,7 +7,9 @@ mod chained;
 mod compress;
 mod crew;
 mod delta;
+mod download;
 mod error;
+mod filter_block;
 pub(crate) mod hint;
 mod index;
 mod keyed;
@@ -17,44 +19,46 @@ mod lifted;
 mod members;
 mod options;
 mod pack_noise;
+mod pieces;
 mod plaintext_files;
 mod plan;
+mod product;
 mod resume;
 mod ring;
 mod segment_shapes;
 mod size;
+mod task;
 mod tier_search;
 mod tile;
 mod word_slots;
+mod words;
 
 use hush_cpu::Cpu;
-use hush_ops::contract::Steps;
 use hush_protocol::{
     descriptor::{BlobRef, Descriptor, SEGMENTS_VERSION},
-    facts::{HintPlan, HintProduct},
     signature::SigningKey,
 };
 use hush_store::{
     ingest::SpooledRecords,
-    snapshot::{
-        Changes, DICTIONARY_FILE, FORMAT_VERSION, FileEntry, Header, SegmentWriter, SnapshotWriter, State,
-    },
+    snapshot::{Changes, DICTIONARY_FILE, FORMAT_VERSION, FileEntry, Header, SnapshotWriter, State},
 };
 
 pub use apply::apply;
 pub(crate) use apply::shown_change;
 use compress::Stored;
-pub use crew::{Crew, Done, chained as chained_elsewhere};
+pub use crew::Crew;
 pub use delta::ChangeRoom;
 pub use error::BuildError;
-use hint::Source;
 use laid::{Laid, Written};
 pub(crate) use lengths::Lengths;
 pub use options::{BuildOptions, Compress, DEFAULT_TIERS, Previous, Tiers};
+use pieces::Given;
 pub(crate) use plan::Plan;
+pub(crate) use product::HintStage;
 use size::{Room, TableSize};
+pub use task::work;
 
-use crate::{Backends, Progress, backend::Seat};
+use crate::{Backends, Progress, gpu};
 
 /// The program, for who looks at a table.
 const WRITTEN_BY: &str = concat!("hushdb ", env!("CARGO_PKG_VERSION"));
@@ -100,7 +104,8 @@ pub fn build(
         size.admit(&lengths, &settled, &room, |line| progress.note(line))?;
         let none = Changes::default();
         let changes = options.previous.as_ref().map_or(&none, |previous| &previous.changes);
-        let keyed = |plan: &Plan| keyed::lay_out(stored, &lengths, changes, plan, &writer, cpu, progress);
+        let by = (cpu, backends.crew());
+        let keyed = |plan: &Plan| keyed::lay_out(stored, &lengths, changes, plan, &writer, by, progress);
         let laid = match plan.is_keyed() {
             false => Some(index::lay_out(stored, &plan, &writer.segment(0), cpu, progress)?),
             true => keyed(&plan)?,
@@ -172,7 +177,7 @@ fn hints(
     let cpu: &Cpu = backends.cpu();
     for (index, segment) in params.segments().iter().enumerate().skip(first) {
         let Some(plan) = segment.hint() else { break };
-        let seat = backends.gpu_to_build(segment, progress)?;
+        let seats = backends.gpus_to_build(segment, progress)?;
         let (database, hint) = match index.checked_sub(1) {
             None => (descriptor.database, &mut descriptor.hint),
             Some(beside) => {
@@ -180,74 +185,22 @@ fn hints(
                 (segment.database, &mut segment.hint)
             }
         };
-        let stage = HintStage {
-            database,
-            hint,
-            plan,
-            writer: writer.segment(index),
-            cpu,
-            crew: backends.crew(),
-            progress,
-            files: &mut *files,
-        };
-        match seat {
-            Some(Seat { gpu, .. }) => gpu.compute(stage).inspect_err(|error| {
+        let own = writer.segment(index);
+        let given = Given { writer: &own, cpu, crew: backends.crew(), progress };
+        let stage = HintStage { plan: &plan, database, hint, given, files: &mut *files };
+        if seats.is_empty() { stage.run(&[cpu]) } else { gpu::compute(&seats, stage) }.inspect_err(
+            |error| match error {
                 // Not a full disk, nor what the data turned out to be.
-                if matches!(error, BuildError::Ops(_)) {
+                BuildError::Ops(_) if !seats.is_empty() => {
                     writer.keep();
-                    let why =
-                        "the GPU did not do it: with --backend cpu, the build goes on from what is laid out";
-                    progress.note(why);
+                    progress.note(
+                        "the GPU did not do it: with --backend cpu, the build goes on from what is laid out",
+                    );
                 }
-            })?,
-            None => stage.run(cpu).inspect_err(|error| {
-                if matches!(error, BuildError::Crew(_)) {
-                    writer.keep();
-                }
-            })?,
-        }
+                BuildError::Crew(_) => writer.keep(),
+                _ => {}
+            },
+        )?;
     }
     Ok(())
-}
-
-/// What the server keeps beside the database of a segment, which was written before, or clients download: all that is made of the
-/// hint.
-pub(crate) struct HintStage<'a> {
-    /// The hash of the segment's database.
-    database: [u8; 32],
-    /// What clients download.
-    hint: &'a mut Option<BlobRef>,
-    plan: HintPlan,
-    writer: SegmentWriter<'a>,
-    /// It has the threads for what is done on the host.
-    cpu: &'a Cpu,
-    crew: Option<&'a dyn Crew>,
-    progress: &'a dyn Progress,
-    files: &'a mut Vec<FileEntry>,
-}
-
-impl HintStage<'_> {
-    /// Computes it on `backend`, and writes it.
-    pub(crate) fn run<B: Steps>(self, backend: &B) -> Result<(), BuildError> {
-        let Self { database, hint, plan, writer, cpu, crew, progress, files } = self;
-        let writer = &writer;
-        let first = Source::first(backend, &plan, writer)?;
-        let source = match &plan.second {
-            None => first,
-            Some(second) => first.second(second, writer, progress, files)?,
-        };
-        match &plan.product {
-            HintProduct::Download { bits } => {
-                *hint = Some(hint::write(&source, *bits, writer, progress, files)?);
-                Ok(())
-            }
-            HintProduct::Lifted { ring, shape } => {
-                lifted::write(&source, ring, shape, writer, progress, files)
-            }
-            HintProduct::Chained { params, shape } => {
-                let stage = chained::StageOf { writer, cpu, crew, progress };
-                chained::write(source, (params, shape), database, stage, files)
-            }
-        }
-    }
 }

@@ -13,7 +13,7 @@ use hush_store::{
     tiles::TileWriter,
 };
 
-use super::BuildError;
+use super::{BuildError, pieces::Pieces};
 
 /// The pack columns and the polynomials of the chain: digits of all plaintexts, then masks.
 pub(super) struct PlaintextFiles<'a> {
@@ -43,28 +43,6 @@ impl<'a> PlaintextFiles<'a> {
         Self { shape, poly, columns: TileWriter::new(tiling, columns.bytes()), chain }
     }
 
-    /// Writes the [`content`] of a plaintext. From any thread.
-    pub(super) fn write(&self, plaintext: usize, content: &[u8]) -> Result<(), BuildError> {
-        let [digit, mask] = self.polys(plaintext);
-        let (columns, polys) = content.split_at(content.len() - digit.len() - mask.len());
-        self.columns.write_rows(self.rows(plaintext).start, columns);
-        self.chain.write_at(digit.start, &polys[..digit.len()])?;
-        self.chain.write_at(mask.start, &polys[digit.len()..])?;
-        Ok(())
-    }
-
-    /// Bytes of the [`content`] of a plaintext.
-    pub(super) fn content_bytes(&self, plaintext: usize) -> usize {
-        self.columns.tiling().cols() * self.rows(plaintext).len() + 2 * self.poly
-    }
-
-    /// The [`content`] of a plaintext as it was written.
-    pub(super) fn read(&self, plaintext: usize) -> Vec<u8> {
-        let mut content = self.columns.read_rows(self.rows(plaintext));
-        self.polys(plaintext).into_iter().for_each(|bytes| content.extend(&self.chain.as_bytes()[bytes]));
-        content
-    }
-
     fn rows(&self, plaintext: usize) -> Range<usize> {
         self.shape.plaintext_rows(plaintext)
     }
@@ -73,6 +51,34 @@ impl<'a> PlaintextFiles<'a> {
     fn polys(&self, plaintext: usize) -> [Range<usize>; 2] {
         let (bytes, half) = (self.poly, self.poly * self.shape.plaintexts());
         [0, half].map(|first| first + plaintext * bytes..first + (plaintext + 1) * bytes)
+    }
+}
+
+impl Pieces for PlaintextFiles<'_> {
+    fn count(&self) -> usize {
+        self.shape.plaintexts()
+    }
+
+    fn units(&self, _: usize) -> u64 {
+        1
+    }
+
+    fn bytes(&self, plaintext: usize) -> usize {
+        self.columns.tiling().cols() * self.rows(plaintext).len() + 2 * self.poly
+    }
+
+    fn write(&self, plaintext: usize, content: &[u8]) -> Result<(), BuildError> {
+        let [digit, mask] = self.polys(plaintext);
+        let (columns, polys) = content.split_at(content.len() - digit.len() - mask.len());
+        self.columns.write_rows(self.rows(plaintext).start, columns);
+        self.chain.write_at(digit.start, &polys[..digit.len()])?;
+        self.chain.write_at(mask.start, &polys[digit.len()..])?;
+        Ok(())
+    }
+
+    fn read(&self, plaintext: usize, take: &mut dyn FnMut(&[u8])) {
+        take(&self.columns.read_rows(self.rows(plaintext)));
+        self.polys(plaintext).into_iter().for_each(|bytes| take(&self.chain.as_bytes()[bytes]));
     }
 }
 

@@ -17,7 +17,7 @@ use hush_store::snapshot::Verify;
 use crate::{
     devices::{MIB, TABLES, built, cpu, device, on_cpu},
     memory::least_memory,
-    tables::{Folder, Told},
+    tables::{Folder, Told, Wanted, files},
 };
 
 /// Devices with so much memory each.
@@ -44,6 +44,26 @@ fn a_table_goes_to_the_first_device_that_has_room() {
         assert!(matches!(refused, Some(OpenError::Memory(_))), "{refused:?}");
         let engine = folder.open(&Backends::with_devices(BackendChoice::Auto, cpu(), none)).unwrap();
         assert_eq!(engine.served().place, Place::Cpu, "{table:?}");
+    }
+}
+
+/// Pieces of what comes of a hint are computed on all devices that have room, whichever takes the next one.
+#[test]
+fn builds_are_shared_by_devices() {
+    for (protocol, bytes) in [
+        (Protocol::Colpack, 300),
+        (Protocol::Simple, 300),
+        (Protocol::Double, 150),
+        (Protocol::ExppackS, 300),
+        (Protocol::ExppackD, 60),
+    ] {
+        let folder = Folder::with_table(&on_cpu(), Wanted::by_index(protocol, 40, bytes, 1));
+        let three = [256 * MIB, MIB / 64, 256 * MIB].map(|memory| device(false, memory));
+        let gpus = Backends::with_devices(BackendChoice::Cuda, cpu(), three.clone());
+        let table = folder.build("shared", &gpus, &Told::default()).unwrap();
+        assert!(files(&folder.table()) == files(&table), "{protocol}: the files");
+        let uploaded = three.map(|device| device.uploaded_bytes());
+        assert!(uploaded[0] > 0 && uploaded[1] == 0 && uploaded[2] > 0, "{protocol}: {uploaded:?}");
     }
 }
 

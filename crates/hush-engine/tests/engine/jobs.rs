@@ -21,7 +21,6 @@ use tempfile::TempDir;
 use crate::tables::{Wanted, on_cpu};
 
 const RECORDS: usize = 40;
-const LAID_OUT: Phase = Phase::LaidOut { done: 0, units: 0 };
 
 /// A folder with an input and a table that is made of it.
 struct Place(TempDir);
@@ -138,7 +137,8 @@ fn a_job_makes_a_table() {
 #[test]
 fn a_job_is_cancelled_at_any_stage() {
     use Protocol::{Colpack, Hybrid, Onion, Simple};
-    let done = |done| Phase::LaidOut { done, units: 10 };
+    let of = |done, units| Phase::LaidOut { done, units };
+    let done = |done| of(done, 10);
     // Where it is cancelled, and how far it was. A unit that is under way is done.
     for (protocol, by_key, (stage, nth, units), phase) in [
         (Colpack, false, ("read", 1, 0), Phase::Fresh),
@@ -155,10 +155,10 @@ fn a_job_is_cancelled_at_any_stage() {
         (Simple, true, ("sort keys", 1, 0), Phase::Fresh),
         (Simple, true, ("filter", 1, 0), Phase::Fresh),
         (Simple, true, ("filter", 1, 1), Phase::Fresh),
-        (Simple, true, ("hint", 1, 0), LAID_OUT),
-        (Simple, true, ("hint", 1, 1), LAID_OUT),
-        (Hybrid, false, ("hint", 1, 1), LAID_OUT),
-        (Hybrid, false, ("sync", 2, 0), LAID_OUT),
+        (Simple, true, ("hint", 1, 0), of(0, 2)),
+        (Simple, true, ("hint", 1, 1), of(1, 2)),
+        (Hybrid, false, ("hint", 1, 1), of(1, 1)),
+        (Hybrid, false, ("sync", 2, 0), of(1, 1)),
         (Onion, true, ("filter", 1, 1), Phase::Fresh),
         (Onion, false, ("transform", 1, 0), Phase::Fresh),
         (Onion, false, ("transform", 1, 1), Phase::Fresh),

@@ -253,15 +253,27 @@ fn anything_else_starts_clean() {
 }
 
 #[test]
-fn other_protocols_go_on_behind_the_layout() {
-    for protocol in [Protocol::Simple, Protocol::Hybrid] {
-        let whole = Folder::new(Wanted { protocol, by_key: true, ..COLPACK });
-        // The hint is begun.
-        let left = whole.killed(1, "hint", 0);
-        assert_eq!(files(&left.partial()).len(), 3);
-        assert_eq!(left.resumed(), [layout(40)]);
+fn hints_go_on_behind_what_was_done() {
+    // Steps of 2048 rows; tiles of 16 plaintexts, eight slots. Of the first hint, where there is a second, nothing is kept.
+    for (protocol, bytes, rows, done) in [
+        (Protocol::Simple, 300, 0, None),
+        (Protocol::Simple, 300, 4096, Some(4096)),
+        (Protocol::Hybrid, 300, 0, None),
+        (Protocol::ExppackS, 300, 8192, Some(7200)),
+        (Protocol::ExppackD, 60, 2048, None),
+        (Protocol::Double, 150, 4096, None),
+    ] {
+        let whole = Folder::new(Wanted::by_index(protocol, 40, bytes, 1));
+        let left = whole.killed(1, "hint", rows);
+        let again = done.map(|done| ("hint".into(), done));
+        let expected: Vec<_> = [Some(layout(40)), again].into_iter().flatten().collect();
+        assert_eq!(left.resumed(), expected, "{protocol}");
         assert_same(&whole, &left);
     }
+}
+
+#[test]
+fn a_build_that_was_killed_before_there_was_a_state_starts_clean() {
     let left = Folder::new(COLPACK).killed(1, "layout", 40);
     assert_eq!(left.resumed(), [], "before there is a state");
 }

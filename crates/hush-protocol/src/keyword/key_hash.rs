@@ -42,6 +42,16 @@ impl KeyDigest {
         Ok(Self(*blake3::keyed_hash(table_seed, key).as_bytes()))
     }
 
+    /// The digest as it goes to others who build filters.
+    pub fn to_bytes(&self) -> [u8; 32] {
+        self.0
+    }
+
+    /// A digest from [`KeyDigest::to_bytes`].
+    pub fn from_bytes(bytes: &[u8; 32]) -> Self {
+        Self(*bytes)
+    }
+
     /// The first `bytes` bytes of the fingerprint. Source: ChalametPIR section 3.1 (a hash of the key before the value).
     ///
     /// # Panics

@@ -236,7 +236,7 @@ def _build(
     out: str | os.PathLike[str],
     threads: int | None,
     on_progress: Callable[[str, int, int, str], None] | None,
-    crew: Callable[..., Iterator[tuple[int, list[bytes]]]] | None,
+    crew: _native.Crew | None,
     options: dict[str, Any],
 ) -> str:
     data = data if isinstance(data, (str, os.PathLike)) else as_stream(as_frame(data, "value"))

@@ -1,8 +1,8 @@
 """What is written in Rust. Nothing of it is for users: `hushdb` has what is."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 VERSION: str
 
@@ -61,7 +61,13 @@ class Plan:
 
 def build(
     data: Any, out: os.PathLike[str], options: str, threads: int, on_progress: Callable[[str, int, int, str], None] | None = None,
-    crew: Callable[[os.PathLike[str], int, list[tuple[int, int]]], Iterator[tuple[int, list[bytes]]]] | None = None,
+    crew: Crew | None = None,
 ) -> str: ...
-def chained(folder: os.PathLike[str], segment: int, start: int, end: int, threads: int) -> list[bytes]: ...
+def work(task: bytes, threads: int) -> list[bytes]: ...
+
+class Crew(Protocol):
+    def places(self) -> int: ...
+    def ask(self, number: int, task: bytes) -> None: ...
+    def next(self) -> tuple[int, list[bytes]] | None: ...
+
 def plan(data: Any, options: str, on_progress: Callable[[str, int, int, str], None] | None = None) -> Plan: ...

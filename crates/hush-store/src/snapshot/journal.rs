@@ -18,6 +18,9 @@ use crate::cancel::{Cancel, Cancelled};
 /// Bytes of an entry: the unit's number and its checksum.
 const ENTRY_BYTES: usize = size_of::<u64>() + size_of::<Checksum>();
 
+/// Bytes from which on all threads hash them.
+const ON_ALL_THREADS: usize = 1 << 20;
+
 type Checksum = [u8; blake3::OUT_LEN];
 
 /// An append-only file of the units that are done, each with the checksum of its content. It is not synced: whatever a power
@@ -79,13 +82,17 @@ impl Journal {
         self.recorded.iter().flatten().count()
     }
 
-    /// The units that an earlier build recorded and whose `content` still is what it was, in order. On all threads.
+    /// The units that an earlier build recorded and whose content still is what it was, in order. On all threads. `content` gives
+    /// it to a function, some bytes after another.
     ///
     /// # Errors
     /// [`Cancelled`] if nobody wants to know any more.
-    pub fn intact(&self, content: impl Fn(usize) -> Vec<u8> + Sync) -> Result<Vec<usize>, Cancelled> {
+    pub fn intact(
+        &self,
+        content: impl Fn(usize, &mut dyn FnMut(&[u8])) + Sync,
+    ) -> Result<Vec<usize>, Cancelled> {
         let if_intact = |unit: usize| {
-            let is_intact = |recorded| self.checksum(unit, &content(unit)) == recorded;
+            let is_intact = |recorded| self.checksum(unit, |take| content(unit, take)) == recorded;
             self.cancel
                 .check()
                 .map(|()| self.recorded[unit].is_some_and(is_intact).then_some(unit))
@@ -103,7 +110,7 @@ impl Journal {
     /// What the system says, with the path.
     pub fn record(&self, unit: usize, content: &[u8]) -> Result<(), SnapshotError> {
         let mut entry = (unit as u64).to_le_bytes().to_vec();
-        entry.extend(self.checksum(unit, content));
+        entry.extend(self.checksum(unit, |take| take(content)));
         let mut phase = self.phase.lock();
         (&self.file).write_all(&entry).map_err(SnapshotError::io(&self.path, "write"))?;
         if let Phase::LaidOut { done, .. } = &mut *phase {
@@ -112,8 +119,16 @@ impl Journal {
         Ok(())
     }
 
-    fn checksum(&self, unit: usize, content: &[u8]) -> Checksum {
+    fn checksum(&self, unit: usize, content: impl FnOnce(&mut dyn FnMut(&[u8]))) -> Checksum {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        *hasher.update(&(unit as u64).to_le_bytes()).update(content).finalize().as_bytes()
+        hasher.update(&(unit as u64).to_le_bytes());
+        content(&mut |bytes| {
+            if bytes.len() < ON_ALL_THREADS {
+                hasher.update(bytes)
+            } else {
+                hasher.update_rayon(bytes)
+            };
+        });
+        *hasher.finalize().as_bytes()
     }
 }

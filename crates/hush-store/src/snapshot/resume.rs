@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CHAIN_FILE, CHANGES_FILE, COLUMNS_FILE, ChangeCount, Choice, DB_FILE, DICTIONARY_FILE, FileEntry,
-    KEYS_FILE, MappedFile, Phase, SnapshotError, SnapshotWriter, VALUES_FILE, envelope, regular,
-    segment::segment_of, writer::sync_dir,
+    HINT_FILE, KEYS_FILE, LIFTED_FILE, MappedFile, Phase, SnapshotError, SnapshotWriter, VALUES_FILE,
+    envelope, regular, segment::segment_of, writer::sync_dir,
 };
 use crate::cancel::{Cancel, Cancelled};
 
@@ -21,13 +21,15 @@ const STATE_FILE: &str = "build.json";
 /// The units that are done ([`super::Journal`]).
 pub(super) const JOURNAL_FILE: &str = "build.journal";
 /// What a build may go on from.
-const KEPT: [&str; 9] = [
+const KEPT: [&str; 11] = [
     STATE_FILE,
     JOURNAL_FILE,
     DB_FILE,
     DICTIONARY_FILE,
     COLUMNS_FILE,
     CHAIN_FILE,
+    HINT_FILE,
+    LIFTED_FILE,
     KEYS_FILE,
     VALUES_FILE,
     CHANGES_FILE,

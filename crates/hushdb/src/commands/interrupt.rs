@@ -60,7 +60,7 @@ fn outcome(phase: Phase) -> String {
         Phase::Fresh => "error: interrupted; nothing was kept, run the same command again".into(),
         Phase::LeftOver => "error: interrupted; what an earlier build left is still there".into(),
         Phase::LaidOut { units: 0, .. } => format!("{go_on}: the records are laid out"),
-        Phase::LaidOut { done, units } => format!("{go_on}: {done} of {units} plaintexts are done"),
+        Phase::LaidOut { done, units } => format!("{go_on}: {done} of {units} pieces are done"),
         Phase::Committed => "interrupted, but the table was already in place".into(),
     }
 }

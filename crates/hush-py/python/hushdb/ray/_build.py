@@ -1,9 +1,9 @@
-"""Builds whose longest part is computed on a cluster."""
+"""Builds whose longest parts are computed on a cluster."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import ray
@@ -12,8 +12,7 @@ from ray.exceptions import RayError
 from .. import HushError, _build, _native, _threads
 from ._cluster import _cluster
 
-PIECES = 4  # of the work, for each place that computes: so that the last ones end together
-MOST = 4  # plaintexts at once: of wide tables each is 16 MiB and more
+LOOK = 0.2  # seconds, after which a build that waits looks whether it is wanted
 
 
 def build(
@@ -30,40 +29,52 @@ def build(
 ) -> str:
     """Builds a table in the folder `out`, which every node sees. Returns its epoch. It is the table of `hushdb.build`, byte for byte.
 
-    Records are read and laid out in this process; pack columns, which take `colpack` longest, are computed by tasks on the cluster. What
-    they have done is kept: a build that is interrupted goes on behind it, with a cluster or without.
+    Records are read and laid out in this process. What is made of the hint (pack columns, lifted hints, hints that clients download) is
+    computed by tasks on the cluster, and what they have done is kept: a build that is interrupted goes on behind it, with a cluster or
+    without. So are key filters, where the cluster has twice the processors of this process.
 
     cpus: what a task takes of its node, and its threads.
     address: of the cluster; one is started on this machine if none is given, and ends with the build.
     all others: as for `hushdb.build`.
     """
     started = _cluster(address, starting=threads or _threads())
-    compute = ray.remote(num_cpus=cpus, max_retries=3)(_chained)
-
-    def crew(folder: os.PathLike[str], segment: int, ranges: list[tuple[int, int]]) -> Iterator[tuple[int, list[bytes]]]:
-        places = max(1, int(ray.cluster_resources().get("CPU", 1) // cpus))
-        count = sum(end - start for start, end in ranges)
-        most = max(1, min(MOST, count // (PIECES * places)))
-        pieces = [(at, min(end, at + most)) for start, end in ranges for at in range(start, end, most)]
-        # No more are under way than compute, and as many wait: what comes back is written before more is asked for.
-        asked: dict[Any, tuple[int, int]] = {}
-        while pieces or asked:
-            while pieces and len(asked) < 2 * places:
-                piece = pieces.pop(0)
-                asked[compute.remote(str(folder), segment, *piece, max(1, int(cpus)))] = piece
-            (ready,), _ = ray.wait(list(asked), num_returns=1)
-            start, _ = asked.pop(ready)
-            try:
-                yield start, ray.get(ready)
-            except RayError as error:
-                raise HushError(str(error).strip().splitlines()[-1]) from None
-
+    crew = _Tasks(cpus)
     try:
         return _build(data, out, threads, on_progress, crew, {**options, "key": key, "value": value})
     finally:
+        crew.cancel()
         if started:
             ray.shutdown()
 
 
-def _chained(folder: str, segment: int, start: int, end: int, threads: int) -> list[bytes]:
-    return _native.chained(folder, segment, start, end, threads)
+class _Tasks:
+    """The tasks of a build that are under way on the cluster."""
+
+    def __init__(self, cpus: float) -> None:
+        self._cpus, self._threads = cpus, max(1, int(cpus))
+        self._work = ray.remote(num_cpus=cpus, max_retries=3)(_work)
+        self._asked: dict[Any, int] = {}
+
+    def places(self) -> int:
+        return max(1, int(ray.cluster_resources().get("CPU", 1) // self._cpus))
+
+    def ask(self, number: int, task: bytes) -> None:
+        self._asked[self._work.remote(task, self._threads)] = number
+
+    def next(self) -> tuple[int, list[bytes]] | None:
+        ready, _ = ray.wait(list(self._asked), num_returns=1, timeout=LOOK)
+        if not ready:
+            return None
+        number = self._asked.pop(ready[0])
+        try:
+            return number, ray.get(ready[0])
+        except RayError as error:
+            raise HushError(str(error).strip().splitlines()[-1]) from None
+
+    def cancel(self) -> None:
+        for task in self._asked:
+            ray.cancel(task)
+
+
+def _work(task: bytes, threads: int) -> list[bytes]:
+    return _native.work(task, threads)

@@ -17,7 +17,8 @@ use super::{apply::ApplyArgs, bar::Bar, build::BuildArgs, compact::CompactArgs, 
 /// Bytes of a part of an upload.
 const PART_BYTES: usize = 8 << 20;
 /// What tasks count.
-const UNITS: [&str; 8] = ["bytes", "changes", "keys", "plaintexts", "protocols", "records", "rows", "steps"];
+const UNITS: [&str; 9] =
+    ["bytes", "changes", "keys", "pieces", "plaintexts", "protocols", "records", "rows", "steps"];
 /// How often a task is looked at that is waited for.
 const LOOK: Duration = Duration::from_millis(200);
 
