@@ -54,6 +54,9 @@ def main() -> int:
     except HushError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("interrupted; the same build goes on from what is done", file=sys.stderr)
+        return 130
 
 
 def _run(command: str, args: dict[str, Any]) -> int:
