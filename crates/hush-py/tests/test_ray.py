@@ -207,17 +207,17 @@ def same_files(one, other):
     return names
 
 
-@pytest.mark.parametrize(("protocol", "columns", "width", "tasks", "stage", "file"), [
-    ("colpack", 256, 200, 1, "pack columns", "columns.bin"),
-    ("simple", 64, 200, 1, "hint", "hint.bin"),
-    ("exppack-s", 64, 200, 0, "hint", "lifted.bin"),
+@pytest.mark.parametrize(("protocol", "records", "columns", "width", "tasks", "stage", "file"), [
+    ("colpack", 6000, 256, 200, 1, "pack columns", "columns.bin"),
+    ("simple", 6000, 64, 200, 1, "hint", "hint.bin"),
+    ("exppack-s", 600, 64, 200, 0, "hint", "lifted.bin"),
     # Of the hint of which it makes a second database, nothing is kept.
-    ("exppack-d", 64, 40, 1, "hint", "lifted.bin"),
+    ("exppack-d", 600, 64, 40, 1, "hint", "lifted.bin"),
 ])
-def test_builds_are_computed_by_the_cluster(cluster, tmp_path, protocol, columns, width, tasks, stage, file):
+def test_builds_are_computed_by_the_cluster(cluster, tmp_path, protocol, records, columns, width, tasks, stage, file):
     """What tasks compute is what one process does, byte for byte; what they have done is not done again."""
     rows = tmp_path / "rows.csv"
-    rows.write_text("key,value\n" + "".join(f"k{i},{i:0{width}}\n" for i in range(6000)))
+    rows.write_text("key,value\n" + "".join(f"k{i},{i:0{width}}\n" for i in range(records)))
     options = {"key": "key", "protocol": protocol, "columns": columns}
     given = {"threads": 1, "on_progress": None, "options": options}
     with pytest.raises(hushdb.HushError, match="the cluster is gone; the same build goes on from what has come") as gone:
