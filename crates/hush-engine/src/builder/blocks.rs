@@ -1,6 +1,6 @@
 //! The filters of all blocks of a segment, written as its database.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use hush_cpu::Cpu;
 use hush_ops::tiling::TILE_COLS;
@@ -294,7 +294,7 @@ impl Blocks<'_> {
         &self,
         slots: &S,
         block: usize,
-        digests: Vec<KeyDigest>,
+        digests: Arc<Vec<KeyDigest>>,
         symbols: Range<usize>,
     ) -> FilterBlock<S::Symbol> {
         let (keys, width) = (self.members.of(block), symbols.len());
@@ -304,13 +304,13 @@ impl Blocks<'_> {
             slots.read(buffer, symbols.clone(), out);
         };
         let bytes = self.shape.slot_bytes;
-        let pairs = keys.par_iter().zip(&digests).zip(values.par_chunks_mut(width));
+        let pairs = keys.par_iter().zip(&*digests).zip(values.par_chunks_mut(width));
         pairs.for_each_init(|| vec![0; bytes], fill);
         FilterBlock { seeds: self.solver.seeds(block, &digests), digests, values, size: width }
     }
 
-    fn digests(&self, block: usize) -> Vec<KeyDigest> {
-        self.members.of(block).par_iter().map(|&key| (self.digest)(key)).collect()
+    fn digests(&self, block: usize) -> Arc<Vec<KeyDigest>> {
+        Arc::new(self.members.of(block).par_iter().map(|&key| (self.digest)(key)).collect())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The hint that clients download, a word at as many bits as it travels with.
+//! A hint as bytes, a word at as many bits as it travels with: the one that clients download.
 
 use std::ops::Range;
 
@@ -50,7 +50,7 @@ impl Pieces for HintFile<'_> {
     }
 }
 
-/// Computes steps of rows.
+/// Computes steps of rows. At 32 bits a word is as it is, little-endian.
 pub(super) struct DownloadWorker<'a, B: LweOps> {
     pub(super) source: Source<'a, B>,
     /// Of a word.
@@ -61,7 +61,7 @@ impl<B: LweOps> Worker for DownloadWorker<'_, B> {
     fn contents(&self, steps: Range<usize>, progress: &dyn Progress) -> Result<Vec<Bytes>, BuildError> {
         let content = |step| {
             progress.check()?;
-            let words = self.source.words(self.source.step(step))?;
+            let words = self.source.words(step_rows(self.source.rows, step))?;
             let content = pack_rounded(&self.source.backend.read(&words)?, self.bits);
             Ok(content.into())
         };

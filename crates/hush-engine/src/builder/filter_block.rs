@@ -1,5 +1,7 @@
 //! The filter of one block, or of a stripe of its slots: all that it depends on.
 
+use std::sync::Arc;
+
 use hush_cpu::Cpu;
 use hush_ops::symbol::Symbol;
 use hush_protocol::keyword::{FilterKind, FilterParams, KeyDigest, WrappedFilter};
@@ -28,7 +30,8 @@ pub(super) enum Seeds {
 
 /// A block.
 pub(super) struct FilterBlock<S> {
-    pub(super) digests: Vec<KeyDigest>,
+    /// Of its keys; stripes of one block share them.
+    pub(super) digests: Arc<Vec<KeyDigest>>,
     pub(super) seeds: Seeds,
     /// `size` symbols of every key.
     pub(super) values: Vec<S>,

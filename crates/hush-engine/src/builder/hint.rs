@@ -36,11 +36,6 @@ impl<'a, B: LweOps> Source<'a, B> {
         Ok(Self { backend, db: backend.open_db(db)?, matrix, rows })
     }
 
-    /// The rows of a step, of which the last one has fewer.
-    pub(super) fn step(&self, step: usize) -> Range<usize> {
-        step_rows(self.rows, step)
-    }
-
     /// The hint of whole groups of rows, computed at once.
     pub(super) fn words(&self, rows: Range<usize>) -> Result<B::Words, BuildError> {
         Ok(self.backend.lwe_hint(&self.db, &self.matrix, rows)?)
@@ -74,7 +69,7 @@ pub(super) fn steps(rows: usize) -> usize {
     rows.div_ceil(STEP_ROWS)
 }
 
-/// The rows of a step.
+/// The rows of a step; the last one has fewer.
 pub(super) fn step_rows(rows: usize, step: usize) -> Range<usize> {
     step * STEP_ROWS..rows.min((step + 1) * STEP_ROWS)
 }

@@ -52,7 +52,7 @@ pub use error::BuildError;
 use laid::{Laid, Written};
 pub(crate) use lengths::Lengths;
 pub use options::{BuildOptions, Compress, DEFAULT_TIERS, Previous, Tiers};
-use pieces::Given;
+use pieces::StageContext;
 pub(crate) use plan::Plan;
 pub(crate) use product::HintStage;
 use size::{Room, TableSize};
@@ -69,7 +69,7 @@ const WRITTEN_BY: &str = concat!("hushdb ", env!("CARGO_PKG_VERSION"));
 ///
 /// # Errors
 /// [`BuildError`] says what does not fit and what to change. The target is then as it was. [`BuildError::is_cancelled`] if
-/// `progress` or the writer says that it is to be given up.
+/// `progress` or the writer says that it is to be context up.
 pub fn build(
     records: &SpooledRecords,
     by_key: bool,
@@ -186,8 +186,8 @@ fn hints(
             }
         };
         let own = writer.segment(index);
-        let given = Given { writer: &own, cpu, crew: backends.crew(), progress };
-        let stage = HintStage { plan: &plan, database, hint, given, files: &mut *files };
+        let context = StageContext { writer: &own, cpu, crew: backends.crew(), progress };
+        let stage = HintStage { plan: &plan, database, hint, context, files: &mut *files };
         if seats.is_empty() { stage.run(&[cpu]) } else { gpu::compute(&seats, stage) }.inspect_err(
             |error| match error {
                 // Not a full disk, nor what the data turned out to be.

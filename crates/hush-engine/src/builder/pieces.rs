@@ -54,7 +54,7 @@ pub(super) trait Worker: Sync {
 
 /// What a stage is given: where it writes, the threads for what is done on the host, and who else computes.
 #[derive(Clone, Copy)]
-pub(super) struct Given<'a> {
+pub(super) struct StageContext<'a> {
     pub(super) writer: &'a SegmentWriter<'a>,
     pub(super) cpu: &'a Cpu,
     pub(super) crew: Option<&'a dyn Crew>,
@@ -65,7 +65,7 @@ pub(super) struct Given<'a> {
 pub(super) struct Stage<'a> {
     /// What is done, and the units of its progress.
     pub(super) name: (&'static str, &'static str),
-    pub(super) given: Given<'a>,
+    pub(super) context: StageContext<'a>,
     pub(super) pieces: &'a dyn Pieces,
     /// None if a build that is killed does all of it again.
     pub(super) journal: Option<Journal>,
@@ -74,33 +74,34 @@ pub(super) struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Has all pieces computed that an earlier build has not done: by the crew if there is one, or by the `workers`.
+    /// Has all pieces computed that an earlier build has not done: by the crew if there is one, or by `workers`, of which no more
+    /// are made than pieces are left.
     pub(super) fn run<'w>(
         &self,
-        workers: impl FnOnce() -> Result<Vec<Box<dyn Worker + 'w>>, BuildError>,
+        workers: impl FnOnce(usize) -> Result<Vec<Box<dyn Worker + 'w>>, BuildError>,
     ) -> Result<(), BuildError> {
-        let (progress, all) = (self.given.progress, 0..self.pieces.count());
+        let (progress, all) = (self.context.progress, 0..self.pieces.count());
         let done = self.intact()?;
-        let units = |pieces: &[usize]| pieces.iter().map(|&piece| self.pieces.units(piece)).sum();
         let (name, unit) = self.name;
-        progress.start(name, units(&all.clone().collect::<Vec<_>>()), unit);
+        progress.start(name, all.clone().map(|piece| self.pieces.units(piece)).sum(), unit);
         if !done.is_empty() {
-            progress.resume(units(&done));
+            progress.resume(done.iter().map(|&piece| self.pieces.units(piece)).sum());
         }
         let left: Vec<usize> = all.filter(|piece| done.binary_search(piece).is_err()).collect();
         // Neighbours go together: what they are made of is computed together.
         let neighbours = left.chunk_by(|one, next| one + 1 == *next);
         let ranges: Vec<_> = neighbours.map(|group| group[0]..group[0] + group.len()).collect();
-        match self.given.crew {
+        match self.context.crew {
             Some(crew) => self.elsewhere(crew, &ranges, left),
-            None => self.here(&workers()?, ranges),
+            None if left.is_empty() => Ok(()),
+            None => self.here(&workers(left.len())?, ranges),
         }
     }
 
     /// The pieces that an earlier build has done, as it left them.
     fn intact(&self) -> Result<Vec<usize>, BuildError> {
         let Some(journal) = &self.journal else { return Ok(Vec::new()) };
-        let progress = self.given.progress;
+        let progress = self.context.progress;
         if journal.recorded() > 0 {
             progress.start("check", journal.recorded() as u64, "pieces");
         }
@@ -108,7 +109,7 @@ impl Stage<'_> {
             progress.advance(1);
             self.pieces.read(piece, take);
         };
-        Ok(self.given.cpu.install(|| journal.intact(read))?)
+        Ok(self.context.cpu.install(|| journal.intact(read))?)
     }
 
     /// By the workers, each of which takes the next pieces when it has done its own.
@@ -124,15 +125,17 @@ impl Stage<'_> {
             }
             Some(own)
         };
+        let compute = |worker: &dyn Worker, pieces: Range<usize>| {
+            let contents = worker.contents(pieces.clone(), self.context.progress)?;
+            let (numbered, tells): (Vec<_>, _) = (pieces.zip(contents).collect(), worker.tells());
+            let write = |(piece, content): (usize, Bytes)| self.write(piece, &content, tells);
+            self.context.cpu.install(|| numbered.into_par_iter().with_max_len(1).try_for_each(write))
+        };
         let work = |worker: &dyn Worker| {
             while let Some(pieces) = next(worker.at_once().max(1)) {
-                let contents = worker.contents(pieces.clone(), self.given.progress);
-                // The others end, too.
-                let contents = contents.inspect_err(|_| left.lock().expect("as above").clear())?;
-                let numbered: Vec<_> = pieces.zip(contents).collect();
-                let tells = worker.tells();
-                let write = |(piece, content): (usize, Bytes)| self.write(piece, &content, tells);
-                self.given.cpu.install(|| numbered.into_par_iter().with_max_len(1).try_for_each(write))?;
+                // After an error the others end, too.
+                let end = |_: &BuildError| left.lock().expect("as above").clear();
+                compute(worker, pieces).inspect_err(end)?;
             }
             Ok(())
         };
@@ -160,13 +163,13 @@ impl Stage<'_> {
             let end = range.end;
             range.clone().step_by(most).map(move |start| start..end.min(start + most))
         };
-        let (writer, is_first) = (self.given.writer, self.is_first);
+        let (writer, is_first) = (self.context.writer, self.is_first);
         let tasks = ranges.iter().flat_map(starts).map(|pieces| {
             let task = Task::hint(writer.folder(), writer.segment(), is_first, &pieces);
             Ok((pieces, task))
         });
         let mut left: BTreeSet<usize> = left.into_iter().collect();
-        have_done(crew, self.given.progress, tasks, |pieces, contents| {
+        have_done(crew, self.context.progress, tasks, |pieces, contents| {
             if pieces.len() != contents.len() {
                 return Err(BuildError::Crew(format!("not all of the pieces {pieces:?} came")));
             }
@@ -187,7 +190,7 @@ impl Stage<'_> {
             journal.record(piece, content)?;
         }
         if !is_told {
-            self.given.progress.advance(self.pieces.units(piece));
+            self.context.progress.advance(self.pieces.units(piece));
         }
         Ok(())
     }

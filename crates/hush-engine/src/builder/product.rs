@@ -20,9 +20,9 @@ use super::{
     download::{DownloadWorker, HintFile},
     hint::{Source, steps},
     lifted::{LiftedFile, LiftedWorker},
-    pieces::{Given, Pieces, Stage, Worker},
+    pieces::{Pieces, Stage, StageContext, Worker},
     plaintext_files::PlaintextFiles,
-    words::{Words, WordsWorker},
+    words::{WHOLE, Words},
 };
 
 /// What computes pieces of a product from the database of `source`.
@@ -45,7 +45,7 @@ pub(crate) struct HintStage<'a> {
     pub(super) database: [u8; 32],
     /// What clients download.
     pub(super) hint: &'a mut Option<BlobRef>,
-    pub(super) given: Given<'a>,
+    pub(super) context: StageContext<'a>,
     pub(super) files: &'a mut Vec<FileEntry>,
 }
 
@@ -61,9 +61,9 @@ impl<'a> HintStage<'a> {
             self.write_second(second, backends)?;
             (rows, matrix, name) = (second.tiling.rows(), second.matrix, SECOND_DB_FILE);
         }
-        let (cpu, path) = (self.given.cpu, self.given.writer.path(name));
+        let (cpu, path) = (self.context.cpu, self.context.writer.path(name));
         let open = |backend: &&'b B| worker(&plan.product, Source::open(*backend, matrix, rows, &path)?, cpu);
-        let workers = || backends.iter().map(open).collect();
+        let workers = |most| backends.iter().take(most).map(open).collect();
         match &plan.product {
             HintProduct::Download { bits } => {
                 let row_bytes = packed_bytes(matrix.n(), *bits);
@@ -97,14 +97,14 @@ impl<'a> HintStage<'a> {
         backends: &[&'b B],
     ) -> Result<(), BuildError> {
         let &HintPlan { matrix, rows, .. } = self.plan;
-        let (writer, words) = (self.given.writer, Words::new(rows, matrix.n()));
+        let (writer, words) = (self.context.writer, Words::new(rows, matrix.n()));
         let open = |backend: &&'b B| -> Result<Box<dyn Worker + 'b>, BuildError> {
             let source = Source::open(*backend, matrix, rows, &writer.path(DB_FILE))?;
-            Ok(Box::new(WordsWorker { source }))
+            Ok(Box::new(DownloadWorker { source, bits: WHOLE }))
         };
         let name = ("hint", "rows");
-        let stage = Stage { name, given: self.given, pieces: &words, journal: None, is_first: true };
-        stage.run(|| backends.iter().map(open).collect())?;
+        let stage = Stage { name, context: self.context, pieces: &words, journal: None, is_first: true };
+        stage.run(|most| backends.iter().take(most).map(open).collect())?;
         let words = words.into_words().into();
         let db = Reference.reinterpret_lwe(&words, second.items, second.digits)?;
         let mut file = writer.create_mapped(SECOND_DB_FILE, db.bytes().len())?;
@@ -120,7 +120,7 @@ impl<'a> HintStage<'a> {
         files: [(&'static str, usize); FILES],
         pieces: usize,
     ) -> Result<(Journal, [MappedOutput; FILES]), BuildError> {
-        let writer = self.given.writer;
+        let writer = self.context.writer;
         let journal = writer.open_journal(&files, pieces, self.database)?;
         let opened = files.map(|(name, bytes)| writer.open_mapped(name, bytes));
         let opened = opened.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -136,17 +136,17 @@ impl<'a> HintStage<'a> {
     where
         Self: 's,
     {
-        Stage { name, given: self.given, pieces, journal: Some(journal), is_first: false }
+        Stage { name, context: self.context, pieces, journal: Some(journal), is_first: false }
     }
 
     /// Makes the files durable.
     fn finish<const FILES: usize>(self, files: [MappedOutput; FILES]) -> Result<(), BuildError> {
         let bytes = files.iter().map(|file| file.as_bytes().len() as u64).sum();
-        self.given.progress.start("sync", bytes, "bytes");
+        self.context.progress.start("sync", bytes, "bytes");
         for file in files {
             self.files.push(file.finish()?);
         }
-        self.given.progress.advance(bytes);
+        self.context.progress.advance(bytes);
         Ok(())
     }
 }

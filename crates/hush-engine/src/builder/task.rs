@@ -5,6 +5,7 @@ use std::{
     ops::Range,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use hush_cpu::Cpu;
@@ -17,10 +18,11 @@ use prost::{Message, Oneof, bytes::Bytes};
 
 use super::{
     BuildError,
+    download::DownloadWorker,
     filter_block::{FilterBlock, FilterSize, Seeds, SlotSymbol},
     hint::Source,
     product::worker,
-    words::WordsWorker,
+    words::WHOLE,
 };
 use crate::Silent;
 
@@ -125,7 +127,7 @@ impl Task {
     }
 }
 
-/// For a [`Crew`](super::Crew): does a task.
+/// For a [`Crew`](super::Crew): does a task. It is of a build that is trusted, and says how much memory it takes.
 ///
 /// # Errors
 /// [`BuildError::Crew`] if it is none, or its table is not to be seen here; those of what is computed.
@@ -159,7 +161,7 @@ impl HintTask {
             _ => first()?,
         };
         let worker = match self.is_first {
-            true => Box::new(WordsWorker { source }),
+            true => Box::new(DownloadWorker { source, bits: WHOLE }),
             false => worker(&plan.product, source, cpu)?,
         };
         worker.contents(self.start as usize..self.end as usize, &Silent)
@@ -185,7 +187,7 @@ impl FilterTask {
             if !rest.is_empty() || size.base_columns.is_some() && block.seeds.len() != digests.len() {
                 return Err(none());
             }
-            let digests = digests.iter().map(KeyDigest::from_bytes).collect();
+            let digests = Arc::new(digests.iter().map(KeyDigest::from_bytes).collect());
             let values = S::from_bytes(&block.values);
             let block = FilterBlock { digests, seeds, values, size: block.size as usize };
             let (seed, slots) = cpu.install(|| block.solve(size, cpu))?;
@@ -212,7 +214,7 @@ mod tests {
             let keys = size.slots * 3 / 4 - 7 * number;
             let digests: Vec<_> = (0..keys).map(|own| key(1000 * number + own)).collect();
             let values = (0..3 * keys).map(symbol).collect();
-            FilterBlock { seeds: seeds(keys), digests, values, size: 3 }
+            FilterBlock { seeds: seeds(keys), digests: Arc::new(digests), values, size: 3 }
         };
         let blocks: Vec<_> = (0..4).map(block).collect();
         let expected = blocks.iter().flat_map(|block| {
@@ -243,7 +245,7 @@ mod tests {
         let cpu = Cpu::new(1).unwrap();
         let filter = FilterSize { kind: FilterKind::Band64, slots: 64, base_columns: Some(128) };
         let short = FilterBlock::<u8> {
-            digests: vec![KeyDigest::new(&[0; 32], b"key").unwrap()],
+            digests: Arc::new(vec![KeyDigest::new(&[0; 32], b"key").unwrap()]),
             seeds: Seeds::OfKeys(Vec::new()),
             values: vec![0],
             size: 1,

@@ -5,15 +5,14 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use hush_ops::contract::LweOps;
-use prost::bytes::Bytes;
-
 use super::{
     BuildError,
-    hint::{Source, step_rows, steps},
-    pieces::{Pieces, Worker},
+    hint::{step_rows, steps},
+    pieces::Pieces,
 };
-use crate::Progress;
+
+/// Bits of a word as it is.
+pub(super) const WHOLE: u32 = u32::BITS;
 
 /// All words of a hint of `rows` rows, in memory.
 pub(super) struct Words {
@@ -61,22 +60,5 @@ impl Pieces for Words {
     fn read(&self, step: usize, take: &mut dyn FnMut(&[u8])) {
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         words[self.place(step)].iter().for_each(|word| take(&word.to_le_bytes()));
-    }
-}
-
-/// Computes steps of rows.
-pub(super) struct WordsWorker<'a, B: LweOps> {
-    pub(super) source: Source<'a, B>,
-}
-
-impl<B: LweOps> Worker for WordsWorker<'_, B> {
-    fn contents(&self, steps: Range<usize>, progress: &dyn Progress) -> Result<Vec<Bytes>, BuildError> {
-        let content = |step| {
-            progress.check()?;
-            let words = self.source.words(self.source.step(step))?;
-            let words = self.source.backend.read(&words)?;
-            Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>().into())
-        };
-        steps.map(content).collect()
     }
 }

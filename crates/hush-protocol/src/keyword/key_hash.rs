@@ -42,7 +42,8 @@ impl KeyDigest {
         Ok(Self(*blake3::keyed_hash(table_seed, key).as_bytes()))
     }
 
-    /// The digest as it goes to others who build filters.
+    /// The digest, 32 bytes, as it goes to others who build filters: of a key of the table, never of one that is looked up. It is
+    /// for whoever takes it to wipe.
     pub fn to_bytes(&self) -> [u8; 32] {
         self.0
     }
