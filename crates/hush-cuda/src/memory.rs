@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use hush_ops::{
     OpsError,
-    contract::{Memory, WordRange, WordStore},
+    contract::{Memory, WordCopy, WordRange, WordStore},
 };
 
 use crate::{
     Cuda,
-    device::{Buffer, CudaError},
+    device::{Buffer, CudaError, Device, PeerCopy},
 };
 
 impl WordStore for Buffer<u32> {
@@ -29,10 +29,19 @@ impl Memory for Cuda {
         Ok(Cow::Owned(self.device().download(&words.slice(..))?))
     }
 
-    fn copy_from(&self, peer: &Self, words: &Buffer<u32>) -> Result<Buffer<u32>, OpsError> {
-        let copy = self.device().alloc(words.len())?;
-        self.device().copy_from(peer.device(), &words.slice(..), &copy.slice(..))?;
-        Ok(copy)
+    fn run_exchange(
+        memories: &[&Self],
+        copies: &[WordCopy<'_, Buffer<u32>>],
+    ) -> Result<Vec<Buffer<u32>>, OpsError> {
+        let devices: Vec<_> = memories.iter().map(|cuda| cuda.device()).collect();
+        let alloc = |copy: &WordCopy<'_, _>| devices[copy.to].alloc(copy.range.len());
+        let copied = copies.iter().map(alloc).collect::<Result<Vec<_>, _>>()?;
+        let copies = copies.iter().zip(&copied).map(|(copy, copied)| PeerCopy {
+            from: (devices[copy.from], copy.words.slice(copy.range.clone())),
+            to: (devices[copy.to], copied.slice(..)),
+        });
+        Device::exchange(&copies.collect::<Vec<_>>())?;
+        Ok(copied)
     }
 
     fn run_join(&self, parts: &[WordRange<'_, Buffer<u32>>]) -> Result<Buffer<u32>, OpsError> {

@@ -170,6 +170,10 @@ impl Backends {
         Self { clients, ..self }
     }
 
+    pub(crate) fn clients(&self) -> usize {
+        self.clients
+    }
+
     /// The CPU, which does what no GPU does, too.
     pub fn cpu(&self) -> &Arc<Cpu> {
         &self.cpu
@@ -208,6 +212,20 @@ impl Backends {
         self.or_cpu(seat, progress)
     }
 
+    /// The GPU where a part of a table is to be scanned, whose answers are finished elsewhere; `None` for the CPU.
+    ///
+    /// # Errors
+    /// [`DoesNotFit`] if the GPU was asked for.
+    pub(crate) fn gpu_to_scan(
+        &self,
+        table: &TableParams,
+        share: &Share,
+        progress: &dyn Progress,
+    ) -> Result<Option<Seat<'_>>, DoesNotFit> {
+        let plan = |gpu: &Gpu| gpu.scanning_plan(table, share, self.clients);
+        self.or_cpu(self.seat(table.facts(), plan), progress)
+    }
+
     /// The GPUs that have room to compute what comes of the hint of a segment: each has its whole database, and they share the
     /// work. None for the CPU; `progress` is told why, if there is a GPU.
     ///
@@ -242,7 +260,7 @@ impl Backends {
             if !self.is_free_to_choose() {
                 return Err(reason);
             }
-            progress.note(&format!("on the CPU: the table {}", reason.needs()));
+            progress.note(&format!("on the CPU: the {} {}", reason.what(), reason.needs()));
             Ok(None)
         })
     }
@@ -277,9 +295,8 @@ impl Backends {
             return Err(None);
         }
         let free: Vec<usize> = gpus.iter().map(|(_, free)| *free).collect();
-        let plan = |device: usize, share: &Share| {
-            gpus[device].0.serving_part_plan(table, share, device == 0, self.clients)
-        };
+        let plan =
+            |device: usize, share: &Share| gpus[device].0.serving_part_plan(table, share, self.clients);
         match shares(table, &free, plan) {
             Ok(shares) => {
                 let seats = gpus.iter().zip(shares).filter_map(|(&(gpu, free), planned)| {
@@ -300,7 +317,7 @@ impl Backends {
 pub(crate) enum Seating<'a> {
     /// All of it on one.
     One(Seat<'a>),
-    /// In parts, that of the head first.
+    /// In parts.
     Several(Vec<PartSeat<'a>>),
 }
 

@@ -27,6 +27,7 @@ use crate::{
     gpus,
     hosted::{Berth, Stored, host},
     memory_plan::MemoryPlan,
+    parts::{PartEngine, PartToOpen},
     place::Hosting,
     promises::{Promise, Promises, Room},
 };
@@ -139,15 +140,16 @@ impl Gpu {
     }
 
     /// What a part of a table takes that is served in parts.
-    pub(crate) fn serving_part_plan(
-        &self,
-        table: &TableParams,
-        share: &Share,
-        is_head: bool,
-        clients: usize,
-    ) -> MemoryPlan {
+    pub(crate) fn serving_part_plan(&self, table: &TableParams, share: &Share, clients: usize) -> MemoryPlan {
         let in_flight = Place::Gpu(self.number).batches_in_flight();
-        let plan = MemoryPlan::to_serve_part::<Cuda>(table, share, is_head, clients, in_flight);
+        let plan = MemoryPlan::to_serve_part::<Cuda>(table, share, clients, in_flight);
+        self.in_blocks(plan).with_keys_promised(self.promises.keys())
+    }
+
+    /// What a part of a table takes that is scanned here, whose answers are finished elsewhere.
+    pub(crate) fn scanning_plan(&self, table: &TableParams, share: &Share, clients: usize) -> MemoryPlan {
+        let in_flight = Place::Gpu(self.number).batches_in_flight();
+        let plan = MemoryPlan::to_scan_part::<Cuda>(table, share, clients, in_flight);
         self.in_blocks(plan).with_keys_promised(self.promises.keys())
     }
 
@@ -184,6 +186,22 @@ impl Gpu {
         Ok(engine)
     }
 
+    /// Uploads a part of a table that has room in `free` bytes.
+    pub(crate) fn open_part(
+        &self,
+        part: PartToOpen<'_>,
+        plan: &MemoryPlan,
+        free: usize,
+    ) -> Result<Arc<dyn PartEngine>, OpenError> {
+        self.cuda.device().synchronize().map_err(hush_ops::OpsError::from)?;
+        let max_batch = plan.max_batch(free);
+        let room = Some(Box::new(self.room(plan, max_batch)) as Box<_>);
+        let berth = Berth { backend: self.cuda.clone(), place: Place::Gpu(self.number), room };
+        let engine = part.open(berth, max_batch)?;
+        self.cuda.device().release_unused();
+        Ok(engine)
+    }
+
     /// The room that a table was promised for batches of so many queries.
     fn room(&self, plan: &MemoryPlan, batch: usize) -> Room {
         let promise = Promise { batch: plan.batch_bytes(batch), keys: plan.keys_bytes() };
@@ -197,7 +215,7 @@ pub(crate) fn compute(seats: &[Seat<'_>], stage: HintStage<'_>) -> Result<(), Bu
     stage.run(&seats.iter().map(|seat| &*seat.gpu.cuda).collect::<Vec<_>>())
 }
 
-/// Uploads a table in parts, each of which has room where it goes; the first finishes the answers. Otherwise as [`Gpu::host`].
+/// Uploads a table in parts, each of which has room where it goes. Otherwise as [`Gpu::host`].
 pub(crate) fn host_parts(
     seats: &[PartSeat<'_>],
     stored: Stored,

@@ -1,14 +1,15 @@
 //! The engine of a table in parts on several devices of one process.
 //!
-//! Every device opens the batch and scans its part; the first one has a part, too, takes what the others contribute from their
-//! memory, and finishes. Source: GPIR (section 6), VIPIR (section 4.5).
+//! Every device opens the batch and scans its part, gets what all of them contribute to its share of the queries, from their memory,
+//! and finishes these ([`exchange`]).
 
 use std::{any::Any, panic::resume_unwind, sync::Arc, thread};
 
 use hush_protocol::{
     ProtocolError,
     descriptor::Descriptor,
-    hosted_parts::{Contribution, HostedHead, HostedPart, Share},
+    exchange,
+    hosted_parts::{HostedHead, Share},
     page::Page,
     registry::Visitor,
     wire::Query,
@@ -20,8 +21,7 @@ use crate::{
     place::Hosting,
 };
 
-/// Makes a table resident in parts, where one scan answers at most `max_batch` queries. The first of `berths`, at least one, has
-/// the head.
+/// Makes a table resident in parts, where one scan answers at most `max_batch` queries. There is one of `berths` at least.
 pub(crate) fn host<B: Hosting>(
     berths: Vec<(Share, Berth<B>)>,
     place: Place,
@@ -59,66 +59,32 @@ where
             backends.push((share, backend));
             rooms.push(room);
         }
-        let mut backends = backends.into_iter();
-        let (own, first) = backends.next().ok_or(ProtocolError::Partials)?;
         let (tables, files) = (&tables, &files);
-        let (head, others) = thread::scope(|scope| {
+        let devices = thread::scope(|scope| {
             let open = |(share, backend)| {
-                scope.spawn(move || HostedPart::<P, B>::open(backend, tables.clone(), &share, files))
+                scope.spawn(move || HostedHead::<P, B>::open(backend, tables.clone(), &share, files))
             };
-            let opening: Vec<_> = backends.map(open).collect();
-            let head = HostedHead::<P, B>::open(first, tables.clone(), &own, files);
-            let others =
-                opening.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            (head, others.collect::<Result<Vec<_>, _>>())
-        });
-        Ok(Arc::new(OnSeveral { head: head?, others: others?, served, _rooms: rooms }))
+            let opening: Vec<_> = backends.into_iter().map(open).collect();
+            let opened =
+                opening.into_iter().map(|device| device.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            opened.collect::<Result<Vec<_>, _>>()
+        })?;
+        Ok(Arc::new(OnSeveral { devices, served, _rooms: rooms }))
     }
 }
 
 /// A table on several devices.
 struct OnSeveral<P: Page, B: Hosting> {
-    head: HostedHead<P, B>,
-    others: Vec<HostedPart<P, B>>,
+    devices: Vec<HostedHead<P, B>>,
     served: Served,
     /// Dropped after the parts.
     _rooms: Vec<Option<Box<dyn Any + Send + Sync>>>,
-}
-
-/// Words of a partial, and which of the others has them.
-struct There<W> {
-    part: usize,
-    words: W,
 }
 
 impl<P: Page, B: Hosting> OnSeveral<P, B>
 where
     B::Keys: Send + Sync + 'static,
 {
-    /// What all parts but the head's contribute. `keys[i]` are those of the client of `queries[i]`, on every device.
-    fn scan(
-        &self,
-        queries: &[Query],
-        keys: &[&Vec<B::Keys>],
-    ) -> Result<Vec<Contribution<There<B::Words>>>, ProtocolError> {
-        let scan = |part: usize| {
-            let mut scanned = Vec::new();
-            for (segment, partial) in self.others[part].scan(queries, &keys_on(keys, part + 1))? {
-                let there = |words| Ok::<_, ProtocolError>(There { part, words });
-                scanned.push((segment, partial.carried(there)?));
-            }
-            Ok::<_, ProtocolError>(scanned)
-        };
-        let scanned = thread::scope(|scope| {
-            let scanning: Vec<_> =
-                (0..self.others.len()).map(|part| scope.spawn(move || scan(part))).collect();
-            let joined =
-                scanning.into_iter().map(|scan| scan.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            joined.collect::<Result<Vec<_>, _>>()
-        });
-        Ok(scanned?.into_iter().flatten().collect())
-    }
-
     /// The error, by who is to blame: a query, the keys, the engine, or a device that has failed for good.
     fn judge(&self, error: ProtocolError) -> EngineError {
         match (error.into(), self.lost()) {
@@ -127,11 +93,6 @@ where
             (error, None) => error,
         }
     }
-}
-
-/// The keys of all queries on one of the devices.
-fn keys_on<'k, K>(keys: &[&'k Vec<K>], device: usize) -> Vec<&'k K> {
-    keys.iter().map(|keys| &keys[device]).collect()
 }
 
 impl<P: Page, B: Hosting> Engine for OnSeveral<P, B>
@@ -143,8 +104,8 @@ where
     }
 
     fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
-        let others = self.others.iter().map(|part| part.open_keys(body));
-        let opened: Result<Vec<B::Keys>, _> = [self.head.open_keys(body)].into_iter().chain(others).collect();
+        let opened: Result<Vec<B::Keys>, _> =
+            self.devices.iter().map(|device| device.own().open_keys(body)).collect();
         let opened = opened.map_err(|error| match EngineError::of_keys(&error) {
             EngineError::Internal(_) => self.judge(error),
             refused => refused,
@@ -154,15 +115,10 @@ where
 
     fn answer(&self, queries: &[Query], keys: &[Option<ClientKeys>]) -> Result<Vec<Vec<u8>>, EngineError> {
         let keys: Vec<&Vec<B::Keys>> = self.served.keys_of(keys)?;
-        let keep = |There { part, words }: There<B::Words>| {
-            self.head.backend().copy_from(self.others[part].backend(), &words)
-        };
-        let answers = self.head.answer(queries, &keys_on(&keys, 0), || self.scan(queries, &keys), keep);
-        answers.map_err(|error: ProtocolError| self.judge(error))
+        exchange::answer(&self.devices, queries, &keys).map_err(|error| self.judge(error))
     }
 
     fn lost(&self) -> Option<String> {
-        let others = self.others.iter().map(HostedPart::backend);
-        [self.head.backend()].into_iter().chain(others).find_map(Hosting::lost)
+        self.devices.iter().find_map(|device| device.own().backend().lost())
     }
 }

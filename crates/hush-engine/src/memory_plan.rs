@@ -33,6 +33,8 @@ pub struct Part {
 /// The memory that a table takes on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPlan {
+    /// Whether it is of a part, whose others are elsewhere.
+    is_part: bool,
     /// What is there when the table is loaded.
     parts: Vec<Part>,
     /// Bytes of the keys of all clients, which come later.
@@ -59,32 +61,55 @@ impl MemoryPlan {
         })
     }
 
-    /// The same of a device that has a share of the table, and finishes the answers of all parts if it is their head. All devices
-    /// open the queries, with the keys.
+    /// The same of a device that has a share of the table where several of them finish the answers, some queries each. All of them
+    /// open all queries, with the keys, and have what finishes them.
     pub fn to_serve_part<F: Footprint>(
         table: &TableParams,
         share: &Share,
-        is_head: bool,
+        clients: usize,
+        batches_in_flight: usize,
+    ) -> Self {
+        Self::of_share::<F>(table, share, true, clients, batches_in_flight)
+    }
+
+    /// The same where answers are finished elsewhere.
+    pub fn to_scan_part<F: Footprint>(
+        table: &TableParams,
+        share: &Share,
+        clients: usize,
+        batches_in_flight: usize,
+    ) -> Self {
+        Self { is_part: true, ..Self::of_share::<F>(table, share, false, clients, batches_in_flight) }
+    }
+
+    fn of_share<F: Footprint>(
+        table: &TableParams,
+        share: &Share,
+        finishes: bool,
         clients: usize,
         batches_in_flight: usize,
     ) -> Self {
         let of_segment = |(segment, units): (&SegmentParams, Range<usize>)| {
             let all = 0..segment.facts().units;
             let part = if units.is_empty() { Vec::new() } else { segment.part(&units).files };
-            part.into_iter().chain(if is_head { segment.head(&[all]).files } else { Vec::new() })
+            part.into_iter().chain(if finishes { segment.head(&[all]).files } else { Vec::new() })
         };
         let shares = shares(&share.weights, &table.scanned());
         let own = shares[share.index].iter().cloned();
         let files: Vec<_> = table.segments().iter().zip(own).flat_map(of_segment).collect();
-        // What all parts contribute to a query's answer: as it comes to the head, and put together there.
         let words = |(segment, units): (&SegmentParams, &Range<usize>)| {
             if units.is_empty() { 0 } else { segment.part(units).words }
         };
         let of_part =
             |units: &Vec<Range<usize>>| table.segments().iter().zip(units).map(words).sum::<usize>();
-        let gathered = if is_head { 2 * WORD * shares.iter().map(of_part).sum::<usize>() } else { 0 };
-        let bytes =
-            |path: &[Step], batch| batches_in_flight * (batch_bytes::<F>(path, batch) + batch * gathered);
+        // What all parts contribute to the answers of its own queries: as it comes here, and put together.
+        let gathered = if finishes { 2 * WORD * shares.iter().map(of_part).sum::<usize>() } else { 0 };
+        let has_units = |units: &&Vec<Range<usize>>| units.iter().any(|units| !units.is_empty());
+        let devices = shares.iter().filter(has_units).count().max(1);
+        // What it contributes to all of them is among the results of its steps.
+        let bytes = |path: &[Step], batch: usize| {
+            batches_in_flight * (batch_bytes::<F>(path, batch) + batch.div_ceil(devices) * gathered)
+        };
         let plan = Self::of_files::<F>(table, &files, clients, bytes);
         // Some of what a part does not keep is there while it is opened.
         let whole = table.files();
@@ -106,6 +131,7 @@ impl MemoryPlan {
         let most = paths.iter().map(|path| largest_batch::<F>(path, usize::MAX)).min().unwrap_or(1);
         let bytes = |batch| paths.iter().map(|path| bytes(path, batch)).max().unwrap_or(0);
         Self {
+            is_part: false,
             parts: parts.collect(),
             keys: table.facts().keys.map_or(0, |ring| clients * F::keys(&ring)),
             keys_promised: 0,
@@ -186,7 +212,8 @@ impl MemoryPlan {
             parts.chain([format!("{} {}", self.one, Bytes(self.batch_bytes(1)))]).collect();
         // All but little grows with the records.
         let fits = (encoded as u128 * free as u128 / needed as u128) as usize;
-        Err(DoesNotFit { needed, parts: parts.join(", "), device: device.to_owned(), free, fits })
+        let (is_part, device) = (self.is_part, device.to_owned());
+        Err(DoesNotFit { is_part, needed, parts: parts.join(", "), device, free, fits })
     }
 
     /// All of these plans, of a table of `encoded` bytes in parts, where devices have so many bytes free together.
@@ -229,8 +256,9 @@ impl MemoryPlan {
 
 /// A table that a device has no room for.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("the table {}: use --backend cpu, or {}", self.needs(), self.instead())]
+#[error("the {} {}: {}", self.what(), self.needs(), self.instead())]
 pub struct DoesNotFit {
+    is_part: bool,
     needed: usize,
     parts: String,
     device: String,
@@ -240,6 +268,10 @@ pub struct DoesNotFit {
 }
 
 impl DoesNotFit {
+    pub(crate) fn what(&self) -> &'static str {
+        if self.is_part { "part" } else { "table" }
+    }
+
     /// What is needed and what there is: "needs .. of device memory (..), .. are free on ..".
     pub fn needs(&self) -> String {
         let Self { needed, parts, device, free, .. } = self;
@@ -247,7 +279,13 @@ impl DoesNotFit {
     }
 
     fn instead(&self) -> String {
-        format!("a table of at most about {} of records of this shape", Bytes(self.fits))
+        if self.is_part {
+            return "have more parts, or no GPUs for them".into();
+        }
+        format!(
+            "use --backend cpu, or a table of at most about {} of records of this shape",
+            Bytes(self.fits)
+        )
     }
 }
 
@@ -259,6 +297,7 @@ mod tests {
 
     fn plan() -> MemoryPlan {
         MemoryPlan {
+            is_part: false,
             parts: vec![
                 Part { name: "database", bytes: 64 * GIB },
                 Part { name: "pack columns", bytes: 8 * GIB },
@@ -296,6 +335,13 @@ mod tests {
             "the table needs 72.50 GiB of device memory (database 64.00 GiB, pack columns 8.00 GiB, a batch of one query \
              64.00 MiB), 36.25 GiB are free on GPU: use --backend cpu, or a table of at most about 32.00 GiB of records of this \
              shape"
+        );
+        let refused =
+            MemoryPlan { is_part: true, ..plan }.check("GPU", 36 * GIB + GIB / 4, 64 << 30).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the part needs 72.50 GiB of device memory (database 64.00 GiB, pack columns 8.00 GiB, a batch of one query \
+             64.00 MiB), 36.25 GiB are free on GPU: have more parts, or no GPUs for them"
         );
     }
 

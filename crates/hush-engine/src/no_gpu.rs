@@ -7,7 +7,11 @@ use hush_protocol::facts::HintPlan;
 use hush_protocol::{any_page::TableParams, hosted_parts::Share};
 
 use crate::{
-    BackendError, Engine, OpenError, Progress, backend::PartSeat, hosted::Stored, memory_plan::MemoryPlan,
+    BackendError, Engine, OpenError, Progress,
+    backend::PartSeat,
+    hosted::Stored,
+    memory_plan::MemoryPlan,
+    parts::{PartEngine, PartToOpen},
 };
 #[cfg(feature = "ingest")]
 use crate::{
@@ -39,7 +43,20 @@ impl Gpu {
         match *self {}
     }
 
-    pub(crate) fn serving_part_plan(&self, _: &TableParams, _: &Share, _: bool, _: usize) -> MemoryPlan {
+    pub(crate) fn serving_part_plan(&self, _: &TableParams, _: &Share, _: usize) -> MemoryPlan {
+        match *self {}
+    }
+
+    pub(crate) fn scanning_plan(&self, _: &TableParams, _: &Share, _: usize) -> MemoryPlan {
+        match *self {}
+    }
+
+    pub(crate) fn open_part(
+        &self,
+        _: PartToOpen<'_>,
+        _: &MemoryPlan,
+        _: usize,
+    ) -> Result<Arc<dyn PartEngine>, OpenError> {
         match *self {}
     }
 

@@ -52,7 +52,7 @@ impl GpuSet {
     /// GPUs that a table is on at most: as many as a machine has.
     pub const MOST: usize = 16;
 
-    /// The GPUs of these numbers, the one that finishes the answers first; `None` if there are more than [`GpuSet::MOST`], or a
+    /// The GPUs of these numbers; `None` if there are more than [`GpuSet::MOST`], or a
     /// number is above 255.
     pub fn new(numbers: &[usize]) -> Option<Self> {
         let mut set = Self { count: u8::try_from(numbers.len()).ok()?, numbers: [0; Self::MOST] };

@@ -11,8 +11,8 @@ const GIVEN: u32 = 16;
 /// Weight of the device with the most room.
 const MOST: u64 = 1 << 20;
 
-/// The share of each of some devices that have `free` bytes, the one that finishes the answers first; those that have none have no
-/// room for anything. `plan` says what a share takes of which device, the first of which is the head.
+/// The share of each of some devices that have `free` bytes; those that have none have no room for anything. `plan` says what a
+/// share takes of which device.
 ///
 /// Shares are as the room is that each device has beyond what all of them need: keys, and a batch.
 ///
@@ -46,8 +46,7 @@ pub(crate) fn shares(
                 (share, plan)
             })
             .collect();
-        // The head has work without units, too.
-        let is_used = |device: usize| device == 0 || has_units(&planned[device].0);
+        let is_used = |device: usize| has_units(&planned[device].0);
         let is_short = |device: usize| is_used(device) && planned[device].1.needed_bytes() > free[device];
         let short: Vec<usize> = (0..free.len()).filter(|&device| is_short(device)).collect();
         if short.is_empty() {

@@ -27,7 +27,7 @@ pub use batch_words::{BatchWords, LentWords};
 pub use column::{
     BALANCED_HALVES, ChainPolys, ChainedHint, ColumnOps, PACK_BYTES, PowerKeys, key_words, lift_words,
 };
-pub use memory::{HostMemory, Memory, WordRange, WordStore};
+pub use memory::{HostMemory, Memory, WordCopy, WordRange, WordStore};
 pub use pack::{PackOps, round_word_up, switched_bytes};
 pub use ring::{EntryOrder, Expanded, RLWE_POLYS, RingOps, RlweBatch, ciphertext_words, poly_words};
 pub use tfhe::TfheOps;
@@ -50,6 +50,12 @@ impl LweQueries {
     /// Query `index` by itself.
     pub fn query(&self, index: usize) -> Self {
         Self { cols: self.cols, words: self.words[index * self.cols..][..self.cols].to_vec() }
+    }
+
+    /// Some of the queries.
+    pub fn range(&self, queries: &Range<usize>) -> Self {
+        let words = &self.words[queries.start * self.cols..queries.end * self.cols];
+        Self { cols: self.cols, words: words.to_vec() }
     }
 
     /// The queries of a segment of `cols` columns: word `c` is the sum of the words `c + j * cols`. They are queries under the same

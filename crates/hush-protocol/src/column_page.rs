@@ -30,7 +30,7 @@ use crate::{
     halves::{HeadFacts, PartFacts},
     layout,
     message::{check_length, check_vectors, unpack_queries},
-    page::{Batch, Files, Host, Page, Partial},
+    page::{Batch, Files, Host, Page, Partial, Partials},
     parts::joined_rows,
     registry::Protocol,
     response::decrypt_plaintexts,
@@ -146,12 +146,13 @@ pub struct OpenedColumn {
     /// The vectors over the columns.
     pub(crate) first: LweQueries,
     /// The keys that came with them.
-    pub(crate) keys: Arc<Vec<ColumnKeys>>,
+    pub(crate) keys: Vec<Arc<ColumnKeys>>,
 }
 
 impl<P: ColumnPage> Page for ColumnPacked<P> {
     const PROTOCOL: Protocol = P::SPEC.protocol;
     const NAME: &'static str = P::NAME;
+    const PARTIALS: Partials = Partials::Together;
 
     type Set = ColumnParams;
     type Table = ColumnTable;
@@ -382,9 +383,9 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         };
         // The first of several errors, whatever the order in which they are found.
         let keys: Vec<Result<_, _>> = queries.par_iter().enumerate().map(open).collect();
-        let keys = keys.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let keys = keys.into_iter().map(|keys| keys.map(Arc::new)).collect::<Result<_, _>>()?;
         let first = unpack_queries(queries, table.shape().columns, table.query_bits(), |query| &query.first)?;
-        Ok(OpenedColumn { first, keys: Arc::new(keys) })
+        Ok(OpenedColumn { first, keys })
     }
 
     fn wrap<B: Steps>(
@@ -393,6 +394,10 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
     ) -> Result<OpenedColumn, ProtocolError> {
         let first = opened.first.wrapped(host.table.shape().columns)?;
         Ok(OpenedColumn { first, keys: opened.keys.clone() })
+    }
+
+    fn narrow<B: Steps>(opened: &OpenedColumn, queries: &Range<usize>) -> OpenedColumn {
+        OpenedColumn { first: opened.first.range(queries), keys: opened.keys[queries.clone()].to_vec() }
     }
 
     fn scan<B: Steps>(
@@ -427,7 +432,7 @@ fn pack<B: ColumnOps>(
     table: &ColumnTable,
     part: &ColumnPart<B>,
     folded: LweBatch<B::Words>,
-    keys: &[ColumnKeys],
+    keys: &[Arc<ColumnKeys>],
 ) -> Result<LweBatch<B::Words>, OpsError> {
     let degree = table.params().ring().degree();
     let words: Vec<_> = keys.par_iter().map(|keys| key_words(degree, &[&keys.rotation]).words).collect();

@@ -32,7 +32,7 @@ use crate::{
     layout::DOUBLE_MIN_COLUMNS,
     pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPart, PackPending},
     pack_table::{DIGITS, PackSpec, PackTable, Second},
-    page::Partial,
+    page::{Partial, Partials},
     parts::joined_rows,
     registry::Protocol,
     ring_keys::RingKeys,
@@ -45,6 +45,7 @@ pub struct ExppackD;
 impl PackPage for ExppackD {
     const NAME: &'static str = "exppack-d";
     const SPEC: PackSpec = PackSpec { protocol: Protocol::ExppackD, second: Second::Block, folds: false };
+    const PARTIALS: Partials = Partials::Together;
 
     fn columns(_: &PackParams, slots: usize, _: usize) -> usize {
         DOUBLE_MIN_COLUMNS.max((slots as f64).sqrt() as usize)

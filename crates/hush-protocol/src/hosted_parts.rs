@@ -165,11 +165,22 @@ impl<P: Page, B: Steps> HostedPart<P, B> {
         queries: &[Query],
         keys: &[&B::Keys],
     ) -> Result<Vec<Contribution<B::Words>>, ProtocolError> {
-        self.scan_opened(&P::open(&self.base(), &Batch { queries, keys })?)
+        self.scan_opened(&self.open_batch(queries, keys)?)
     }
 
-    /// The same for an opened batch.
-    fn scan_opened(&self, base: &P::Opened<B>) -> Result<Vec<Contribution<B::Words>>, ProtocolError> {
+    /// The batch as the base reads it.
+    ///
+    /// # Errors
+    /// As [`Page::open`].
+    pub fn open_batch(&self, queries: &[Query], keys: &[&B::Keys]) -> Result<P::Opened<B>, ProtocolError> {
+        P::open(&self.base(), &Batch { queries, keys })
+    }
+
+    /// [`HostedPart::scan`] for an opened batch.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ops`] if a step fails.
+    pub fn scan_opened(&self, base: &P::Opened<B>) -> Result<Vec<Contribution<B::Words>>, ProtocolError> {
         let mut partials = Vec::new();
         for (number, SegmentPart { table, pieces }) in self.segments.iter().enumerate() {
             let host = self.host(table);
@@ -211,17 +222,9 @@ impl<P: Page, B: Steps> HostedHead<P, B> {
         Ok(Self { own, heads })
     }
 
-    /// The backend.
-    pub fn backend(&self) -> &B {
-        self.own.backend()
-    }
-
-    /// Reads uploaded evaluation keys.
-    ///
-    /// # Errors
-    /// As [`Page::open_keys`].
-    pub fn open_keys(&self, body: &[u8]) -> Result<B::Keys, ProtocolError> {
-        self.own.open_keys(body)
+    /// The part of the head itself.
+    pub fn own(&self) -> &HostedPart<P, B> {
+        &self.own
     }
 
     /// Answers a batch. `scan` gets what all other parts contribute, while the batch is opened here and the head's own part is
@@ -237,52 +240,47 @@ impl<P: Page, B: Steps> HostedHead<P, B> {
         scan: impl FnOnce() -> Result<Vec<Contribution<W>>, E> + Send,
         keep: impl Fn(W) -> Result<B::Words, OpsError>,
     ) -> Result<Vec<Vec<u8>>, E> {
-        let (own, batch) = (&self.own, Batch { queries, keys });
         let (opened, scanned) = thread::scope(|scope| {
             let scanning = scope.spawn(scan);
-            let opened =
-                P::open(&own.base(), &batch).and_then(|opened| Ok((own.scan_opened(&opened)?, opened)));
+            let opened = self.own.open_batch(queries, keys);
+            let opened = opened.and_then(|opened| Ok((self.own.scan_opened(&opened)?, opened)));
             (opened, scanning.join())
         });
-        let (scanned_here, opened) = opened?;
+        let (mut contributions, opened) = opened?;
         let scanned = scanned.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        let mut partials: Vec<Vec<_>> = own.segments.iter().map(|_| Vec::new()).collect();
-        let mut add = |number: usize, partial| {
-            partials.get_mut(number).ok_or(ProtocolError::Partials)?.push(partial);
-            Ok::<_, ProtocolError>(())
-        };
         for (number, partial) in scanned {
-            add(number, partial.carried(|words| Ok::<_, ProtocolError>(Scanned::There(words)))?)?;
+            contributions.push((number, partial.carried(&keep).map_err(ProtocolError::from)?));
         }
-        for (number, partial) in scanned_here {
-            add(number, partial.carried(|words| Ok::<_, ProtocolError>(Scanned::Here(words)))?)?;
+        Ok(self.finish(&opened, &Batch { queries, keys }, contributions)?)
+    }
+
+    /// The answers to an opened batch, from what all parts contribute.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Partials`] if that is not all of the table; [`ProtocolError::Ops`] if a step fails.
+    pub fn finish(
+        &self,
+        opened: &P::Opened<B>,
+        batch: &Batch<'_, B>,
+        contributions: Vec<Contribution<B::Words>>,
+    ) -> Result<Vec<Vec<u8>>, ProtocolError> {
+        let mut partials: Vec<Vec<_>> = self.heads.iter().map(|_| Vec::new()).collect();
+        for (number, partial) in contributions {
+            partials.get_mut(number).ok_or(ProtocolError::Partials)?.push(partial);
         }
-        let mut answers = vec![Vec::new(); queries.len()];
-        for (number, (segment, partials)) in own.segments.iter().zip(partials).enumerate() {
-            let (host, head) = (own.host(&segment.table), &self.heads[number]);
-            let kept = in_order::<P, _>(&segment.table, partials)?.into_iter().map(|partial| {
-                partial.carried(|words| match words {
-                    Scanned::Here(words) => Ok(words),
-                    Scanned::There(words) => keep(words),
-                })
-            });
-            let partials = kept.collect::<Result<_, _>>().map_err(ProtocolError::from)?;
+        let mut answers = vec![Vec::new(); batch.queries.len()];
+        let segments = self.own.segments.iter().zip(&self.heads).zip(partials).enumerate();
+        for (number, ((segment, head), partials)) in segments {
+            let host = self.own.host(&segment.table);
+            let partials = in_order::<P, _>(&segment.table, partials)?;
             let own = match number {
-                0 => P::finish(&host, head, &opened, &batch, partials)?,
-                _ => P::finish(&host, head, &P::wrap(&host, &opened)?, &batch, partials)?,
+                0 => P::finish(&host, head, opened, batch, partials)?,
+                _ => P::finish(&host, head, &P::wrap(&host, opened)?, batch, partials)?,
             };
             answers.iter_mut().zip(own).for_each(|(answer, own)| answer.extend(own));
         }
         Ok(answers)
     }
-}
-
-/// Words of a partial.
-enum Scanned<H, T> {
-    /// Where the head computes.
-    Here(H),
-    /// Where another part does.
-    There(T),
 }
 
 /// The partials of a segment in the order of their units, all of them.

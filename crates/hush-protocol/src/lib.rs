@@ -23,6 +23,7 @@ pub mod double;
 pub mod double_pack;
 mod entry_layout;
 mod error;
+pub mod exchange;
 pub mod exppack_d;
 pub mod exppack_s;
 pub mod facts;

@@ -26,7 +26,7 @@ use crate::{
     halves::{HeadFacts, PartFacts},
     lwe_table::{LweSpec, LweTable},
     message::{check_length, check_vectors, unpack_queries},
-    page::{Batch, Files, Host, Page, Partial},
+    page::{Batch, Files, Host, Page, Partial, Partials},
     parts::joined_rows,
     registry::Protocol,
     table::{SegmentShape, TableShape, invalid_descriptor},
@@ -99,6 +99,7 @@ impl<P: LwePage> Page for OverLwe<P> {
     const NAME: &'static str = P::NAME;
     const HAS_COLUMNS: bool = !P::SPEC.one_block;
     const KEY_COLUMNS: usize = 1;
+    const PARTIALS: Partials = Partials::Together;
 
     type Set = LweParams;
     type Table = LweTable;
@@ -283,6 +284,10 @@ impl<P: LwePage> Page for OverLwe<P> {
     fn wrap<B: Steps>(host: &Host<'_, Self, B>, opened: &OpenedLwe) -> Result<OpenedLwe, ProtocolError> {
         let first = opened.first.wrapped(host.table.shape().columns)?;
         Ok(OpenedLwe { first, second: opened.second.clone() })
+    }
+
+    fn narrow<B: Steps>(opened: &OpenedLwe, queries: &Range<usize>) -> OpenedLwe {
+        OpenedLwe { first: opened.first.range(queries), second: opened.second.range(queries) }
     }
 
     fn scan<B: Steps>(

@@ -34,7 +34,7 @@ use crate::{
     halves::{HeadFacts, PartFacts},
     message::{check_vectors, unpack_queries},
     pack_table::{DIGITS, PackSpec, PackTable, Second},
-    page::{Batch, Files, Host, Page, Partial},
+    page::{Batch, Files, Host, Page, Partial, Partials},
     registry::Protocol,
     response::{ciphertext_words, decrypt_plaintexts, respond},
     ring_keys::{RingKeys, RingScheme, given_keys, upload_bytes},
@@ -49,6 +49,8 @@ pub trait PackPage: Send + Sync + 'static {
     const NAME: &'static str;
     /// What sets it apart.
     const SPEC: PackSpec;
+    /// [`Page::PARTIALS`]: packed if not said otherwise.
+    const PARTIALS: Partials = Partials::Apart;
 
     /// [`Page::columns`].
     fn columns(params: &PackParams, slots: usize, slot_bytes: usize) -> usize;
@@ -149,7 +151,7 @@ pub struct OpenedPack<W> {
     /// The second vectors, of no words if the protocol has none.
     pub second: LweQueries,
     /// Selectors for every coefficient of the LWE secret, and bits of the entry.
-    pub expanded: Arc<Vec<Expanded<W>>>,
+    pub expanded: Vec<Arc<Expanded<W>>>,
     /// Rounds in which the entries are folded: the lowest bits choose.
     folds: usize,
 }
@@ -169,6 +171,7 @@ impl<W> OpenedPack<W> {
 impl<P: PackPage> Page for Packed<P> {
     const PROTOCOL: Protocol = P::SPEC.protocol;
     const NAME: &'static str = P::NAME;
+    const PARTIALS: Partials = P::PARTIALS;
 
     type Set = PackParams;
     type Table = PackTable;
@@ -385,7 +388,7 @@ impl<P: PackPage> Page for Packed<P> {
         let expanded = host.backend.expand(&host.scheme.ring, batch.keys, &packed, n, folds)?;
         let first = unpack_queries(queries, table.shape().columns, bits, |query| &query.first)?;
         let second = unpack_queries(queries, table.second_words(), bits, |query| &query.second)?;
-        Ok(OpenedPack { first, second, expanded: Arc::new(expanded), folds })
+        Ok(OpenedPack { first, second, expanded: expanded.into_iter().map(Arc::new).collect(), folds })
     }
 
     fn wrap<B: Steps>(
@@ -394,6 +397,11 @@ impl<P: PackPage> Page for Packed<P> {
     ) -> Result<OpenedPack<B::Words>, ProtocolError> {
         let (first, second) = (opened.first.wrapped(host.table.shape().columns)?, opened.second.clone());
         Ok(OpenedPack { first, second, expanded: opened.expanded.clone(), folds: host.table.folds() })
+    }
+
+    fn narrow<B: Steps>(opened: &OpenedPack<B::Words>, queries: &Range<usize>) -> OpenedPack<B::Words> {
+        let (first, second) = (opened.first.range(queries), opened.second.range(queries));
+        OpenedPack { first, second, expanded: opened.expanded[queries.clone()].to_vec(), folds: opened.folds }
     }
 
     fn scan<B: Steps>(

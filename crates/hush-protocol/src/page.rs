@@ -34,6 +34,8 @@ pub trait Page: Send + Sync + 'static {
     const HAS_COLUMNS: bool = true;
     /// Fewest columns that a table by key should have: filters are poor below some tens of slots.
     const KEY_COLUMNS: usize = 64;
+    /// How the words of a part's partial are those of the queries.
+    const PARTIALS: Partials;
 
     /// A parameter set.
     type Set: ParameterSet;
@@ -50,7 +52,7 @@ pub trait Page: Send + Sync + 'static {
     /// What the end of an answer needs on a backend, beside the parts.
     type Head<B: Steps>: Send + Sync;
     /// A batch of queries as a backend reads it.
-    type Opened<B: Steps>;
+    type Opened<B: Steps>: Send;
 
     /// The set that suits slots of so many bytes.
     fn default_set(slot_bytes: usize) -> Self::Set;
@@ -229,6 +231,11 @@ pub trait Page: Send + Sync + 'static {
     where
         Self: Sized;
 
+    /// Server: what there is of some queries of an opened batch alone, for a server that finishes no others.
+    fn narrow<B: Steps>(opened: &Self::Opened<B>, queries: &Range<usize>) -> Self::Opened<B>
+    where
+        Self: Sized;
+
     /// Server: the pass over a part.
     ///
     /// # Errors
@@ -316,6 +323,12 @@ impl<B: Steps> Batch<'_, B> {
         }
     }
 
+    /// Some of the queries.
+    pub(crate) fn narrow(&self, queries: &Range<usize>) -> Self {
+        let keys = if self.keys.is_empty() { self.keys } else { &self.keys[queries.clone()] };
+        Self { queries: &self.queries[queries.clone()], keys }
+    }
+
     /// What `read` makes of every query.
     ///
     /// # Errors
@@ -334,11 +347,20 @@ pub(crate) fn no_symbols(protocol: Protocol) -> ProtocolError {
     invalid_descriptor(&format!("a table of {protocol} is not kept as symbols"))
 }
 
+/// How the words of a [`Partial`] are those of the queries of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Partials {
+    /// All together: as many of each query, query after query.
+    Together,
+    /// Those of each query by themselves.
+    Apart,
+}
+
 /// What a part contributes to the answers of a batch.
 pub struct Partial<W> {
     /// The units of the part.
     pub units: Range<usize>,
-    /// Words of the batch, or of each query by itself.
+    /// Words of the batch, or of each query by itself ([`Page::PARTIALS`]).
     pub words: Vec<W>,
 }
 

@@ -30,7 +30,7 @@ use crate::{
     client::Given,
     facts::{DB_FILE, Database, DbForm, Facts, FileSpec, HintPlan, WordBits},
     halves::{HeadFacts, PartFacts},
-    page::{Batch, Files, Host, Page, Partial, no_symbols},
+    page::{Batch, Files, Host, Page, Partial, Partials, no_symbols},
     registry::Protocol,
     response::{choose_lane, ciphertext_words},
     ring_answer,
@@ -107,6 +107,7 @@ impl<P: RingPage> Page for OverRing<P> {
     const PROTOCOL: Protocol = P::PROTOCOL;
     const NAME: &'static str = P::NAME;
     const KEY_COLUMNS: usize = P::KEY_COLUMNS;
+    const PARTIALS: Partials = Partials::Apart;
 
     type Set = P::Set;
     type Table = RingTable;
@@ -115,7 +116,7 @@ impl<P: RingPage> Page for OverRing<P> {
     type Scheme<B: Steps> = RingScheme<B>;
     type Part<B: Steps> = Part<B>;
     type Head<B: Steps> = ();
-    type Opened<B: Steps> = Arc<Vec<Expanded<B::Words>>>;
+    type Opened<B: Steps> = Vec<Arc<Expanded<B::Words>>>;
 
     fn default_set(slot_bytes: usize) -> P::Set {
         P::default_set(slot_bytes)
@@ -353,7 +354,7 @@ impl<P: RingPage> Page for OverRing<P> {
     fn open<B: Steps>(
         host: &Host<'_, Self, B>,
         batch: &Batch<'_, B>,
-    ) -> Result<Arc<Vec<Expanded<B::Words>>>, ProtocolError> {
+    ) -> Result<Vec<Arc<Expanded<B::Words>>>, ProtocolError> {
         batch.check_keys()?;
         let (table, scheme) = (host.table, host.scheme);
         let (rows, folds) = (table.shape().columns, table.bits());
@@ -364,20 +365,27 @@ impl<P: RingPage> Page for OverRing<P> {
             let packed = batch.read(|query| open_ring_query(&scheme.context, rows, folds, &query.packed))?;
             host.backend.expand(&scheme.ring, batch.keys, &packed, rows, folds)?
         };
-        Ok(Arc::new(expanded))
+        Ok(expanded.into_iter().map(Arc::new).collect())
     }
 
     fn wrap<B: Steps>(
         _: &Host<'_, Self, B>,
-        opened: &Arc<Vec<Expanded<B::Words>>>,
-    ) -> Result<Arc<Vec<Expanded<B::Words>>>, ProtocolError> {
+        opened: &Vec<Arc<Expanded<B::Words>>>,
+    ) -> Result<Vec<Arc<Expanded<B::Words>>>, ProtocolError> {
         Ok(opened.clone())
+    }
+
+    fn narrow<B: Steps>(
+        opened: &Vec<Arc<Expanded<B::Words>>>,
+        queries: &Range<usize>,
+    ) -> Vec<Arc<Expanded<B::Words>>> {
+        opened[queries.clone()].to_vec()
     }
 
     fn scan<B: Steps>(
         host: &Host<'_, Self, B>,
         part: &Part<B>,
-        opened: &Arc<Vec<Expanded<B::Words>>>,
+        opened: &Vec<Arc<Expanded<B::Words>>>,
     ) -> Result<Partial<B::Words>, ProtocolError> {
         let selectors: Vec<_> = opened.iter().map(|expanded| &expanded.selectors).collect();
         let (ring, bits) = (&host.scheme.ring, entry_bits(host.table, opened));
@@ -393,7 +401,7 @@ impl<P: RingPage> Page for OverRing<P> {
     fn finish<B: Steps>(
         host: &Host<'_, Self, B>,
         _: &(),
-        opened: &Arc<Vec<Expanded<B::Words>>>,
+        opened: &Vec<Arc<Expanded<B::Words>>>,
         batch: &Batch<'_, B>,
         partials: Vec<Partial<B::Words>>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
@@ -408,12 +416,12 @@ impl<P: RingPage> Page for OverRing<P> {
 }
 
 /// The bits of the entry of every query, as many as there are rounds.
-fn entry_bits<'o, W>(table: &RingTable, opened: &'o [Expanded<W>]) -> Vec<&'o [RlweBatch<W>]> {
+fn entry_bits<'o, W>(table: &RingTable, opened: &'o [Arc<Expanded<W>>]) -> Vec<&'o [RlweBatch<W>]> {
     opened.iter().map(|expanded| &expanded.bits[..table.folds()]).collect()
 }
 
 /// Those of the lane, behind them.
-fn lane_bits<'o, W>(table: &RingTable, opened: &'o [Expanded<W>]) -> Vec<&'o [RlweBatch<W>]> {
+fn lane_bits<'o, W>(table: &RingTable, opened: &'o [Arc<Expanded<W>>]) -> Vec<&'o [RlweBatch<W>]> {
     opened.iter().map(|expanded| &expanded.bits[table.folds()..][..table.rotations()]).collect()
 }
 

@@ -43,6 +43,14 @@ use runtime::Runtime;
 /// ask for it.
 const UPLOAD_BYTES: usize = 2 << 20;
 
+/// Words that go from the memory of a device to that of another, or of the same.
+pub struct PeerCopy<'a, T: Word> {
+    /// Where they are.
+    pub from: (&'a Device, Slice<'a, T>),
+    /// Where they go: as many.
+    pub to: (&'a Device, Slice<'a, T>),
+}
+
 /// A GPU, or the emulator. Clones are the same device.
 ///
 /// Whatever is asked of it after a failure for good fails with [`CudaError::Lost`]. Where memory is short, all that was kept for
@@ -312,33 +320,57 @@ impl Device {
         self.ask(|runtime| runtime.copy(from_address, to_address, from.bytes()))
     }
 
-    /// Copies memory of `peer`, as it is after all its work until now, to memory of the same length here. Nobody waits for it on
-    /// the host: this device does for the peer's work, and the peer does before it changes the memory, so that `from` may be
-    /// dropped. Between GPUs of which neither reads the memory of the other, the driver copies by way of the host.
+    /// Copies memory of some devices to memory of others, all at once: words as they are after all work of their device until now.
+    /// Nobody waits for it on the host: a device that gets words does for the work of those that have them, and these do before
+    /// they change them, so that they may be dropped. Between GPUs of which neither reads the memory of the other, the driver copies
+    /// by way of the host.
     ///
     /// # Errors
-    /// [`CudaError::OtherDevice`]; [`CudaError::Driver`] or [`CudaError::Lost`] of either device.
+    /// [`CudaError::OtherDevice`], before anything is copied; [`CudaError::Driver`] or [`CudaError::Lost`] of one of the devices.
     ///
     /// # Panics
-    /// If the lengths differ.
-    pub fn copy_from<T: Word>(
+    /// If the lengths of a copy differ.
+    pub fn exchange<T: Word>(copies: &[PeerCopy<'_, T>]) -> Result<(), CudaError> {
+        let call = "a copy between devices";
+        let is_same = |one: &Self, other: &Self| one.pool.device() == other.pool.device();
+        // Who gets words of whom, once.
+        let mut pairs: Vec<(&Self, &Self)> = Vec::new();
+        let mut queued = Vec::new();
+        for PeerCopy { from: (owner, from), to: (reader, to) } in copies {
+            assert_eq!(from.len(), to.len());
+            let addresses = (owner.address_for(call, from)?, reader.address_for(call, to)?);
+            if from.is_empty() {
+                continue;
+            }
+            queued.push((reader, owner, addresses, from.bytes()));
+            let is_known = |pair: &(&Self, &Self)| is_same(pair.0, reader) && is_same(pair.1, owner);
+            if !is_same(reader, owner) && !pairs.iter().any(is_known) {
+                pairs.push((reader, owner));
+            }
+        }
+        pairs.iter().try_for_each(|(reader, owner)| reader.wait_for(owner))?;
+        let copied = queued.iter().try_for_each(|&(reader, owner, (from, to), bytes)| {
+            reader.with_peer(owner, |runtime| runtime.copy_from(&owner.runtime, from, to, bytes))
+        });
+        // Whatever was queued reads their memory.
+        let held =
+            pairs.iter().map(|(reader, owner)| owner.wait_for(reader).or_else(|_| reader.synchronize()));
+        let held: Vec<_> = held.collect();
+        held.into_iter().fold(copied, Result::and)
+    }
+
+    /// Has all later work wait for that of `peer` until now, on the device.
+    fn wait_for(&self, peer: &Self) -> Result<(), CudaError> {
+        self.with_peer(peer, |runtime| runtime.wait_for(&peer.runtime))
+    }
+
+    /// Does what two devices have to do with.
+    fn with_peer(
         &self,
         peer: &Self,
-        from: &Slice<'_, T>,
-        to: &Slice<'_, T>,
+        what: impl FnMut(&Runtime) -> Result<(), CudaError>,
     ) -> Result<(), CudaError> {
-        assert_eq!(from.len(), to.len());
-        let call = "a copy between devices";
-        let (from_address, to_address) = (peer.address_for(call, from)?, self.address_for(call, to)?);
-        if from.is_empty() {
-            return Ok(());
-        }
-        if from.device() == to.device() {
-            return self.copy(from, to);
-        }
-        let copy =
-            |runtime: &Runtime| runtime.copy_from(&peer.runtime, from_address, to_address, from.bytes());
-        self.ask(copy).or_else(|error| {
+        self.ask(what).or_else(|error| {
             // It may have been the other one that failed.
             peer.synchronize()?;
             Err(error)

@@ -47,14 +47,17 @@ impl Drop for Mark {
 }
 
 impl Gpu {
-    /// Copies from the memory of `peer`: after all work of both until now, and before all later work of both.
+    /// Has all later work wait for that of `peer` until now.
+    pub(super) fn wait_for(&self, peer: &Self) -> Result<(), CudaError> {
+        Mark::after(peer)?.hold_back(self)
+    }
+
+    /// Copies from the memory of `peer`, in the order of work here.
     pub(super) fn copy_from(&self, peer: &Self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
         self.reach(peer)?;
-        Mark::after(peer)?.hold_back(self)?;
         // SAFETY: slices lie within what was allocated in these contexts, and the stream is one of the current context.
         unsafe { result::memcpy_peer_async(self.context, to, peer.context, from, bytes, self.stream) }
-            .map_err(failed("cuMemcpyPeerAsync"))?;
-        Mark::after(self)?.hold_back(peer)
+            .map_err(failed("cuMemcpyPeerAsync"))
     }
 
     /// Has this GPU read the memory of `peer` by itself, if it can. If it cannot, the driver copies by way of the host.

@@ -98,7 +98,17 @@ impl Runtime {
         }
     }
 
-    /// Copies from the memory of another device, in the order of work of both.
+    /// Has all later work wait for that of another device until now. Where one of them is emulated, there is nothing to wait for.
+    pub(super) fn wait_for(&self, peer: &Self) -> Result<(), CudaError> {
+        match (self, peer) {
+            #[cfg(feature = "driver")]
+            (Self::Gpu(gpu), Self::Gpu(peer)) => gpu.wait_for(peer),
+            #[cfg(feature = "emulator")]
+            _ => Ok(()),
+        }
+    }
+
+    /// Copies from the memory of another device, in the order of work here.
     pub(super) fn copy_from(&self, peer: &Self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
         match *self {
             #[cfg(feature = "driver")]

@@ -6,10 +6,13 @@ use crate::{
 };
 use hush_cuda::{
     Cuda,
-    device::{Arg, Buffer, CudaError, Device, Emulation, Launch},
+    device::{Arg, Buffer, CudaError, Device, Emulation, Launch, PeerCopy},
     fill_random,
 };
-use hush_ops::{OpsError, contract::Memory};
+use hush_ops::{
+    OpsError,
+    contract::{Memory, WordCopy},
+};
 
 fn words(device: &Device, buffer: &Buffer<u32>) -> Vec<u32> {
     device.download(&buffer.slice(..)).expect("it was uploaded")
@@ -156,8 +159,11 @@ fn words_go_from_one_device_to_another() {
             for len in [0, 1, 1000, 300_000] {
                 let (words_there, words_here) =
                     (from.upload(&vec![7u32; len]).unwrap(), to.zeroed(len).unwrap());
-                to.copy_from(from, &words_there.slice(len / 3..), &words_here.slice(..len - len / 3))
-                    .unwrap();
+                let copy = PeerCopy {
+                    from: (from, words_there.slice(len / 3..)),
+                    to: (to, words_here.slice(..len - len / 3)),
+                };
+                Device::exchange(&[copy]).unwrap();
                 drop(words_there);
                 // Where memory is kept, this is the same.
                 let again = from.upload(&vec![9u32; len]).unwrap();
@@ -170,9 +176,21 @@ fn words_go_from_one_device_to_another() {
         }
         let [here, there] = [one, other].map(Cuda::new);
         let kept = there.keep(vec![1, 2, 3]).unwrap();
-        let copy = here.copy_from(&there, &kept).unwrap();
-        drop(kept);
-        assert_eq!(here.read(&copy).unwrap()[..], [1, 2, 3]);
+        let own = here.keep(vec![4]).unwrap();
+        let copy = |from, words, range, to| WordCopy { from, words, range, to };
+        let copies = [
+            copy(1, &kept, 1..3, 0),
+            copy(0, &own, 0..1, 1),
+            copy(0, &own, 1..1, 1),
+            copy(1, &kept, 0..3, 1),
+        ];
+        let copied = Memory::exchange(&[&here, &there], &copies).unwrap();
+        drop((kept, own));
+        let words = |cuda: &Cuda, index: usize| cuda.read(&copied[index]).unwrap().into_owned();
+        assert_eq!(
+            [words(&here, 0), words(&there, 1), words(&there, 2), words(&there, 3)],
+            [vec![2, 3], vec![4], vec![], vec![1, 2, 3]]
+        );
     }
 }
 
@@ -190,8 +208,10 @@ fn memory_of_another_device_is_refused() {
         refused(one.download(&others).map(drop), "a download");
         refused(one.copy(&own, &others), "a copy");
         refused(one.copy(&others, &own), "a copy");
-        refused(one.copy_from(&other, &own, &own), "a copy between devices");
-        refused(one.copy_from(&other, &others, &others), "a copy between devices");
+        for words in [own, others] {
+            let copy = PeerCopy { from: (&other, words), to: (&one, words) };
+            refused(Device::exchange(&[copy]), "a copy between devices");
+        }
         refused(one.address(&others).map(drop), "a table of addresses");
         refused(fill_random(&one, &others, 7, 0), "launch of fill_random");
         let table = [others.address()];
@@ -214,7 +234,8 @@ fn a_lost_device_gives_nothing_to_another() {
     let [one, other] = pairs().swap_remove(0);
     let [here, there] = [&one, &other].map(|device| device.upload(&[1u32; 64]).unwrap());
     other.emulate_loss();
-    let copied = one.copy_from(&other, &there.slice(..), &here.slice(..));
+    let copy = PeerCopy { from: (&other, there.slice(..)), to: (&one, here.slice(..)) };
+    let copied = Device::exchange(&[copy]);
     assert!(matches!(copied, Err(CudaError::Lost { .. })), "{copied:?}");
     assert_eq!((one.lost(), other.lost().is_some()), (None, true));
     assert_eq!(words(&one, &here), [1; 64]);

@@ -2,7 +2,7 @@
 
 use std::{env, path::Path, process::Command};
 
-use hush_cuda::device::{Arg, CudaError, Device, Launch};
+use hush_cuda::device::{Arg, CudaError, Device, Launch, PeerCopy};
 
 /// The folder of the emulated driver's library. Programs are carried elsewhere without it.
 const FOLDER: &str = env!("HUSH_EMULATED_DRIVER");
@@ -64,7 +64,8 @@ fn fail_one_of_two() {
     let Err(CudaError::Lost { reason }) = &failed else { panic!("{failed:?}") };
     assert!(reason.contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{reason}");
     assert_eq!(other.download(&there.slice(..)).as_deref(), Ok(&[1; 64][..]));
-    let copied = other.copy_from(&one, &here.slice(..), &there.slice(..));
+    let copy = PeerCopy { from: (&one, here.slice(..)), to: (&other, there.slice(..)) };
+    let copied = Device::exchange(&[copy]);
     assert!(matches!(copied, Err(CudaError::Lost { .. })), "{copied:?}");
     assert_eq!(other.lost(), None);
 }

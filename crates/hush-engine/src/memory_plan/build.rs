@@ -41,7 +41,8 @@ pub(crate) fn plan(hint: &HintPlan) -> MemoryPlan {
     };
     let (staging, upload) = (Cuda::staging(&Content::Bytes(db)), db.bytes());
     let batches = vec![working];
-    MemoryPlan { parts, keys: 0, keys_promised: 0, staging, upload, one: "working memory", batches }
+    let one = "working memory";
+    MemoryPlan { is_part: false, parts, keys: 0, keys_promised: 0, staging, upload, one, batches }
 }
 
 /// Some rows of the hint of `db`: those that a step makes, and those of them that are kept.

@@ -84,7 +84,7 @@ where
     }
 
     fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
-        let opened = self.head.open_keys(body).map_err(|error| EngineError::of_keys(&error))?;
+        let opened = self.head.own().open_keys(body).map_err(|error| EngineError::of_keys(&error))?;
         let keys = HeadKeys { opened, body: Bytes::copy_from_slice(body) };
         Ok(ClientKeys { place: Place::Parts, keys: Arc::new(keys) })
     }
@@ -92,7 +92,7 @@ where
     fn answer(&self, queries: &[Query], keys: &[Option<ClientKeys>]) -> Result<Vec<Vec<u8>>, EngineError> {
         let keys: Vec<&HeadKeys<B::Keys>> = self.served.keys_of(keys)?;
         let opened: Vec<&B::Keys> = keys.iter().map(|keys| &keys.opened).collect();
-        let keep = |words| self.head.backend().keep(words);
+        let keep = |words| self.head.own().backend().keep(words);
         self.head.answer(queries, &opened, || self.scan(queries, &keys), keep)
     }
 }

@@ -18,6 +18,7 @@ mod source;
 
 pub use head::open_head;
 pub use hush_protocol::hosted_parts::Share;
+pub(crate) use part::PartToOpen;
 pub use part::{PartEngine, open_part};
 pub use source::Source;
 

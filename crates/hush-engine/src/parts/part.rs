@@ -1,62 +1,95 @@
 //! One part of a table: a batch in, what it contributes out.
 
 use std::{
+    any::Any,
     collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, PoisonError},
 };
 
-use hush_cpu::Cpu;
 use hush_ops::OpsError;
 use hush_protocol::{
     ProtocolError,
     descriptor::Descriptor,
     hosted_parts::{HostedPart, Share},
-    page::{Page, Partial},
+    page::{Page, Partials},
     registry::Visitor,
     wire::{KEY_ID_BYTES, Query},
 };
 use prost::{Message, bytes::Bytes};
 
 use super::{
-    message::{Batch, Contribution, Missing, Refused, Reply, Said, Scanned},
+    message::{Batch, Contribution, HostPartial, Missing, Refused, Reply, Said, Scanned},
     source::{SegmentFiles, Source},
 };
-use crate::{OpenError, place::Hosting};
+use crate::{Backends, OpenError, Place, Progress, hosted::Berth, place::Hosting};
 
 /// A part of a table that is ready to scan.
 pub trait PartEngine: Send + Sync {
     /// Of the table.
     fn epoch(&self) -> [u8; 32];
 
+    /// Where it is, and computes.
+    fn place(&self) -> Place;
+
     /// What the part says to a batch: a message for the head of the table, whatever comes of it. Blocks.
     fn scan(&self, batch: Bytes) -> Vec<u8>;
+
+    /// Why it answers nothing any more, until the process is started again; `None` as long as all is well.
+    fn lost(&self) -> Option<String>;
 }
 
-/// Opens a part of a table on the CPU. No more is read, checked and fetched than the part scans. Evaluation keys of `clients`
-/// clients are in memory at most.
+/// Opens a part of a table on a GPU of `backends`, or on the CPU. No more is read, checked and fetched than the part scans.
+/// `progress` is told why it is not on a GPU, if there is one.
 ///
 /// # Errors
 /// [`OpenError`] names the file and the reason.
 pub fn open_part(
     source: &Source,
     share: &Share,
-    cpu: Arc<Cpu>,
-    clients: usize,
+    backends: &Backends,
+    progress: &dyn Progress,
 ) -> Result<Arc<dyn PartEngine>, OpenError> {
     let mut opened = source.open()?;
     let (files, descriptor) = (opened.files()?, opened.stored.descriptor.clone());
-    let part = descriptor.protocol.visit(Open { backend: cpu, descriptor, share, clients, files })?;
+    let part = PartToOpen { descriptor, share, clients: backends.clients(), files };
+    let part = match backends.gpu_to_scan(&opened.stored.params, share, progress)? {
+        Some(seat) => seat.gpu.open_part(part, &seat.plan, seat.free),
+        None => {
+            let berth = Berth { backend: backends.cpu().clone(), place: Place::Cpu, room: None };
+            part.open(berth, usize::MAX)
+        }
+    }?;
     opened.forget_others();
     Ok(part)
 }
 
-struct Open<'a, B> {
-    backend: Arc<B>,
+/// A part of a table that is to be opened somewhere.
+pub(crate) struct PartToOpen<'a> {
     descriptor: Descriptor,
     share: &'a Share,
     clients: usize,
     /// Of every segment.
     files: Vec<SegmentFiles>,
+}
+
+impl PartToOpen<'_> {
+    /// Opens it where one scan answers `max_batch` queries at most.
+    pub(crate) fn open<B: Hosting>(
+        self,
+        berth: Berth<B>,
+        max_batch: usize,
+    ) -> Result<Arc<dyn PartEngine>, OpenError>
+    where
+        B::Keys: Send + Sync + 'static,
+    {
+        self.descriptor.protocol.visit(Open { part: self, berth, max_batch })
+    }
+}
+
+struct Open<'a, B> {
+    part: PartToOpen<'a>,
+    berth: Berth<B>,
+    max_batch: usize,
 }
 
 impl<B: Hosting> Visitor for Open<'_, B>
@@ -66,12 +99,21 @@ where
     type Output = Result<Arc<dyn PartEngine>, OpenError>;
 
     fn visit<P: Page>(self) -> Self::Output {
-        let Self { backend, descriptor, share, clients, files } = self;
+        let Self { part: PartToOpen { descriptor, share, clients, files }, berth, max_batch } = self;
+        let Berth { backend, place, room } = berth;
         let tables = descriptor.tables::<P>()?;
         let part = HostedPart::<P, B>::open(backend, tables, share, &files)?;
         let has_keys = descriptor.params()?.facts().keys.is_some();
         let keys = KeyCache { most: clients.max(1), kept: Mutex::default() };
-        Ok(Arc::new(OpenPart { part, keys, has_keys, epoch: descriptor.epoch }))
+        Ok(Arc::new(OpenPart {
+            part,
+            keys,
+            has_keys,
+            max_batch,
+            epoch: descriptor.epoch,
+            place,
+            _room: room,
+        }))
     }
 }
 
@@ -79,7 +121,12 @@ struct OpenPart<P: Page, B: Hosting> {
     part: HostedPart<P, B>,
     keys: KeyCache<B::Keys>,
     has_keys: bool,
+    /// Queries that a scan answers at most.
+    max_batch: usize,
     epoch: [u8; 32],
+    place: Place,
+    /// Dropped after the part and the keys.
+    _room: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl<P: Page, B: Hosting> PartEngine for OpenPart<P, B>
@@ -88,6 +135,14 @@ where
 {
     fn epoch(&self) -> [u8; 32] {
         self.epoch
+    }
+
+    fn place(&self) -> Place {
+        self.place
+    }
+
+    fn lost(&self) -> Option<String> {
+        self.part.backend().lost()
     }
 
     fn scan(&self, batch: Bytes) -> Vec<u8> {
@@ -106,13 +161,23 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
         }
         let keys = self.keys_of(batch)?;
         let keys: Vec<&B::Keys> = keys.iter().map(|keys| &**keys).collect();
-        let partials = self.part.scan(&batch.queries, &keys).map_err(refusal)?;
-        let read = |words: B::Words| Ok(self.part.backend().read(&words)?.into_owned());
-        let told = |(segment, partial): (usize, Partial<B::Words>)| {
-            let partial = partial.carried(read).map_err(|error: OpsError| refusal(error.into()))?;
-            Ok(Contribution::new(segment, &partial))
-        };
-        let partials = partials.into_iter().map(told).collect::<Result<_, _>>()?;
+        let mut told: Vec<(usize, HostPartial)> = Vec::new();
+        for first in (0..batch.queries.len()).step_by(self.max_batch) {
+            let some = first..batch.queries.len().min(first.saturating_add(self.max_batch));
+            let keys = if self.has_keys { &keys[some.clone()] } else { &[] };
+            let scanned =
+                self.part.scan(&batch.queries[some], keys).map_err(|error| refusal(error, first))?;
+            let read = |words: B::Words| Ok(self.part.backend().read(&words)?.into_owned());
+            for (place, (segment, partial)) in scanned.into_iter().enumerate() {
+                let partial =
+                    partial.carried(read).map_err(|error: OpsError| refusal(error.into(), first))?;
+                match told.get_mut(place) {
+                    Some((_, before)) => behind::<P>(before, partial),
+                    None => told.push((segment, partial)),
+                }
+            }
+        }
+        let partials = told.iter().map(|(segment, partial)| Contribution::new(*segment, partial)).collect();
         Ok(Said::Scanned(Scanned { partials }))
     }
 
@@ -142,10 +207,19 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
     }
 }
 
-fn refusal(error: ProtocolError) -> Said {
+/// What a part contributes to more queries, behind what it does to those before.
+fn behind<P: Page>(before: &mut HostPartial, more: HostPartial) {
+    match (P::PARTIALS, &mut before.words[..]) {
+        (Partials::Together, [words]) => words.extend(more.words.into_iter().flatten()),
+        _ => before.words.extend(more.words),
+    }
+}
+
+/// Why a scan of the queries from `first` on says nothing.
+fn refusal(error: ProtocolError, first: usize) -> Said {
     match error {
         ProtocolError::Query { index, source } => {
-            Said::Refused(Refused { index: index as u64, reason: source.to_string() })
+            Said::Refused(Refused { index: (first + index) as u64, reason: source.to_string() })
         }
         error => Said::Failed(error.to_string()),
     }

@@ -9,4 +9,5 @@ mod failures;
 mod hosting;
 mod memory;
 mod parts;
+mod scanning;
 mod several;

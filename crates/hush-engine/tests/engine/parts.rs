@@ -2,79 +2,17 @@
 
 use std::{
     ops::Range,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    thread,
+    sync::{Arc, atomic::Ordering},
 };
 
-use hush_engine::{
-    Backends, Engine, EngineError, Place,
-    parts::{PartEngine, Share, Source, Unavailable, Workers, open_head, open_part},
-};
+use hush_engine::{Engine, EngineError, Place, parts::Share};
 use hush_protocol::{Protocol, any_page::SegmentParams, descriptor::Descriptor};
-use hush_store::snapshot::Verify;
-use prost::bytes::Bytes;
 
-use crate::tables::{Asked, Folder, Wanted, client_with, on_cpu};
-
-/// Parts in this process, each in a thread: what goes to them and comes back are the bytes that other processes would get.
-struct Here {
-    parts: Vec<Arc<dyn PartEngine>>,
-    gone: AtomicBool,
-    batches: AtomicUsize,
-    /// What is done to the reply of the last part.
-    spoil: Mutex<Option<Spoil>>,
-    /// Bytes of every part's last reply.
-    replied: Mutex<Vec<usize>>,
-}
-
-type Spoil = fn(Vec<u8>) -> Vec<u8>;
-
-impl Here {
-    fn open(folder: &Folder, weights: &[u32], backends: &Backends, clients: usize) -> Arc<Self> {
-        let open = |index| {
-            let share = Share { index, weights: weights.to_vec() };
-            open_part(&source(folder), &share, backends.cpu().clone(), clients).unwrap()
-        };
-        Arc::new(Self {
-            parts: (0..weights.len()).map(open).collect(),
-            gone: AtomicBool::new(false),
-            batches: AtomicUsize::new(0),
-            spoil: Mutex::new(None),
-            replied: Mutex::default(),
-        })
-    }
-}
-
-impl Workers for Here {
-    fn scan(&self, batch: Bytes) -> Result<Vec<Bytes>, Unavailable> {
-        self.batches.fetch_add(1, Ordering::Relaxed);
-        if self.gone.load(Ordering::Relaxed) {
-            return Err(Unavailable { part: 1, reason: "its process is gone".into() });
-        }
-        let mut replies: Vec<Bytes> = thread::scope(|scope| {
-            let scans: Vec<_> =
-                self.parts.iter().map(|part| scope.spawn(|| part.scan(batch.clone()).into())).collect();
-            scans.into_iter().map(|scan| scan.join().unwrap()).collect()
-        });
-        *self.replied.lock().unwrap() = replies.iter().map(Bytes::len).collect();
-        if let Some(spoil) = *self.spoil.lock().unwrap() {
-            let last = replies.pop().unwrap();
-            replies.push(spoil(last.into()).into());
-        }
-        Ok(replies)
-    }
-}
-
-fn source(folder: &Folder) -> Source {
-    Source::Folder(folder.table(), Verify::Full)
-}
-
-fn head(folder: &Folder, workers: &Arc<Here>, backends: &Backends) -> Arc<dyn Engine> {
-    open_head(&source(folder), workers.clone(), backends.cpu().clone()).unwrap()
-}
+use crate::tables::{
+    Asked, Folder, Wanted, client_with,
+    here::{Here, head},
+    on_cpu,
+};
 
 fn tables() -> impl Iterator<Item = Wanted> {
     let plain = Protocol::ALL.iter().flat_map(|&protocol| {
@@ -103,7 +41,7 @@ fn parts_answer_as_the_whole_table_does() {
         let folder = Folder::with_table(&cpu, wanted);
         let whole = folder.open(&cpu).unwrap();
         for weights in [&[1][..], &[1, 1], &[2, 2, 1, 2, 1], &[1, 0, 30]] {
-            let workers = Here::open(&folder, weights, &cpu, 4);
+            let workers = Here::open(&folder, weights, &cpu);
             let head = head(&folder, &workers, &cpu);
             assert_eq!(head.served().place, Place::Parts);
             assert_eq!(head.served().descriptor_json, whole.served().descriptor_json);
@@ -134,9 +72,9 @@ fn replies_are_as_long_as_pages_say(head: &Arc<dyn Engine>, workers: &Here, weig
 /// A batch that names keys goes to the parts a second time, with the keys; once they have them, once.
 #[test]
 fn keys_go_to_parts_that_do_not_have_them() {
-    let cpu = on_cpu(2);
+    let cpu = on_cpu(2).for_clients(1);
     let folder = Folder::with_table(&cpu, Wanted::by_index(Protocol::Onion, 700, 90, 20));
-    let workers = Here::open(&folder, &[1, 1], &cpu, 1);
+    let workers = Here::open(&folder, &[1, 1], &cpu);
     let head = head(&folder, &workers, &cpu);
     let [one, other] = [1, 2].map(|seed| folder.asked_by(client_with(&*head, &[seed; 32]), vec![5, 600]));
     let sent = |ask: &dyn Fn()| {
@@ -164,7 +102,7 @@ fn keys_go_to_parts_that_do_not_have_them() {
 fn without_all_parts_there_is_no_answer() {
     let cpu = on_cpu(2);
     let folder = Folder::with_table(&cpu, Wanted::by_index(Protocol::Colpack, 700, 90, 20));
-    let workers = Here::open(&folder, &[1, 1], &cpu, 1);
+    let workers = Here::open(&folder, &[1, 1], &cpu);
     let head = head(&folder, &workers, &cpu);
     let asked = folder.some(&*head, 2);
     workers.gone.store(true, Ordering::Relaxed);
@@ -181,20 +119,13 @@ fn without_all_parts_there_is_no_answer() {
     asked.check(&asked.answers(&*head).unwrap());
 
     // Parts of other shares, and of another table.
-    let two = Here::open(&folder, &[1, 3], &cpu, 1);
+    let two = Here::open(&folder, &[1, 3], &cpu);
     let mixed = [workers.parts[0].clone(), two.parts[1].clone()];
     let other = Folder::with_table(&cpu, Wanted::by_index(Protocol::Colpack, 701, 90, 20));
-    let others = Here::open(&other, &[1, 1], &cpu, 1);
+    let others = Here::open(&other, &[1, 1], &cpu);
     let epochs = [workers.parts[0].clone(), others.parts[1].clone()];
     for (parts, words) in [(mixed, "are not the table"), (epochs, "of another epoch")] {
-        let parts = Here {
-            parts: parts.to_vec(),
-            gone: false.into(),
-            batches: 0.into(),
-            spoil: None.into(),
-            replied: Mutex::default(),
-        };
-        let head = self::head(&folder, &Arc::new(parts), &cpu);
+        let head = self::head(&folder, &Here::of(parts.to_vec()), &cpu);
         let refused = asked.answers(&*head).unwrap_err().to_string();
         assert!(refused.contains(words), "{refused}");
     }
@@ -205,7 +136,7 @@ fn without_all_parts_there_is_no_answer() {
 fn a_wrong_query_is_named_by_its_place() {
     let cpu = on_cpu(2);
     let folder = Folder::with_table(&cpu, Wanted::by_index(Protocol::Colpack, 102, 100, 8));
-    let workers = Here::open(&folder, &[1, 1, 1], &cpu, 1);
+    let workers = Here::open(&folder, &[1, 1, 1], &cpu);
     let head = head(&folder, &workers, &cpu);
     let asked = folder.some(&*head, 3);
     let mut queries = asked.queries.clone();

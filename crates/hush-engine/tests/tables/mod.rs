@@ -30,6 +30,8 @@ use hush_store::{
 };
 use tempfile::TempDir;
 
+pub(crate) mod here;
+
 /// The small parameter sets.
 const SMALL_SETS: [&str; 5] = [
     "INSECURE_COLPACK_N256",

@@ -19,6 +19,18 @@ pub trait WordStore: Send + Sync {
 /// A range of words, as an operand of [`Memory::join`].
 pub type WordRange<'a, W> = (&'a W, Range<usize>);
 
+/// Words that go from one of several memories to another, or to a place of their own in the same.
+pub struct WordCopy<'a, W> {
+    /// The memory that has them.
+    pub from: usize,
+    /// The words there.
+    pub words: &'a W,
+    /// Which of them.
+    pub range: Range<usize>,
+    /// The memory where they go.
+    pub to: usize,
+}
+
 /// The memory of a backend: what a step returns stays where the next step reads it.
 pub trait Memory: Send + Sync {
     /// Words as this backend holds them.
@@ -36,13 +48,31 @@ pub trait Memory: Send + Sync {
     /// [`OpsError::Backend`] if one of these steps failed, or the copy.
     fn read<'a>(&self, words: &'a Self::Words) -> Result<Cow<'a, [u32]>, OpsError>;
 
-    /// A copy of words that another instance of this backend has, after whatever makes them there; `peer` may drop them at once.
-    /// By way of the host, unless a backend has a shorter one.
+    /// Copies of words from some instances of this backend to others, all at once: those that `memories[copy.to]` has of `copy`, in
+    /// order. Each is made after whatever makes the words where they are, which may be dropped at once. By way of the host, unless a
+    /// backend has a shorter one.
     ///
     /// # Errors
-    /// [`OpsError::Backend`] if this backend has no room for them, or either has failed.
-    fn copy_from(&self, peer: &Self, words: &Self::Words) -> Result<Self::Words, OpsError> {
-        self.keep(peer.read(words)?.into_owned())
+    /// [`OpsError::Shape`] if there is no such instance, or a range is none of its words; [`OpsError::Backend`] if a backend has no
+    /// room for its copies, or one has failed.
+    fn exchange(
+        memories: &[&Self],
+        copies: &[WordCopy<'_, Self::Words>],
+    ) -> Result<Vec<Self::Words>, OpsError> {
+        copies.iter().try_for_each(|copy| check::memory::exchange(memories.len(), copy))?;
+        Self::run_exchange(memories, copies)
+    }
+
+    /// Runs [`Memory::exchange`].
+    fn run_exchange(
+        memories: &[&Self],
+        copies: &[WordCopy<'_, Self::Words>],
+    ) -> Result<Vec<Self::Words>, OpsError> {
+        let copy = |copy: &WordCopy<'_, Self::Words>| {
+            let words = memories[copy.from].read(copy.words)?[copy.range.clone()].to_vec();
+            memories[copy.to].keep(words)
+        };
+        copies.iter().map(copy).collect()
     }
 
     /// A copy of some ranges of words, one after another.
@@ -98,10 +128,26 @@ mod tests {
         let joined = Reference.join(&[(&y, 1..2), (&x, 0..3), (&x, 1..1), (&x, 1..2)]).unwrap();
         assert_eq!(Reference.read(&joined).unwrap()[..], [5, 1, 2, 3, 2]);
         assert_eq!(Reference.join(&[]).unwrap().len(), 0);
-        assert_eq!(Reference.copy_from(&Reference, &x).unwrap()[..], [1, 2, 3]);
         for (start, end) in [(0, 4), (4, 4), (3, 2)] {
             let range = start..end;
             assert!(matches!(Reference.join(&[(&x, range)]), Err(OpsError::Shape { .. })));
+        }
+    }
+
+    #[test]
+    fn ranges_go_to_other_memories() {
+        let words = BatchWords::from(vec![1, 2, 3]);
+        let copy = |from, range, to| WordCopy { from, words: &words, range, to };
+        let copied =
+            Memory::exchange(&[&Reference; 2], &[copy(0, 1..3, 1), copy(1, 0..3, 1), copy(1, 2..2, 0)]);
+        assert_eq!(
+            copied.unwrap().iter().map(|words| words.to_vec()).collect::<Vec<_>>(),
+            [vec![2, 3], vec![1, 2, 3], vec![]]
+        );
+        let (start, end) = (3, 2);
+        for wrong in [copy(2, 0..1, 0), copy(0, 0..1, 2), copy(0, 0..4, 1), copy(0, start..end, 1)] {
+            let refused = Memory::exchange(&[&Reference; 2], &[copy(0, 0..1, 1), wrong]);
+            assert!(matches!(refused, Err(OpsError::Shape { .. })));
         }
     }
 }

@@ -1,0 +1,164 @@
+//! A batch whose answers are finished by all devices that have a part of the table, some queries each.
+//!
+//! Every device opens the whole batch and scans its part; then each gets what all of them contribute to its own queries, and finishes
+//! these. Nothing is gathered in one place, and what comes behind the first fold is shared. Source: VIPIR (section 4.5), GPIR
+//! (section 6).
+
+use std::{ops::Range, panic::resume_unwind, thread};
+
+use hush_ops::{
+    OpsError,
+    contract::{Memory, Steps, WordCopy, WordStore},
+};
+
+use crate::{
+    ProtocolError,
+    hosted_parts::{Contribution, HostedHead},
+    page::{Batch, Page, Partial, Partials},
+    wire::Query,
+};
+
+/// Answers a batch. `keys[i][d]` are those of the client of query `i` on device `d`; none where the protocol has none.
+///
+/// # Errors
+/// As [`Page::open`], before anything is scanned; [`ProtocolError::Ops`] if a step fails, or a copy.
+pub fn answer<P: Page, B: Steps>(
+    devices: &[HostedHead<P, B>],
+    queries: &[Query],
+    keys: &[&Vec<B::Keys>],
+) -> Result<Vec<Vec<u8>>, ProtocolError> {
+    let keys_on = |device: usize| keys.iter().map(|keys| &keys[device]).collect::<Vec<_>>();
+    let scanned = on_all(devices.iter().collect(), |device, head: &HostedHead<P, B>| {
+        let opened = head.own().open_batch(queries, &keys_on(device))?;
+        let contributions = head.own().scan_opened(&opened)?;
+        Ok((opened, contributions))
+    })?;
+    let (opened, contributions): (Vec<_>, Vec<_>) = scanned.into_iter().unzip();
+    let shares = shares(queries.len(), devices.len());
+    let memories: Vec<_> = devices.iter().map(|head| head.own().backend()).collect();
+    let exchanged = exchange(P::PARTIALS, &memories, contributions, &shares)?;
+    let answers = on_all(opened.into_iter().zip(exchanged).collect(), |device, (opened, contributions)| {
+        let (own, keys) = (&shares[device], keys_on(device));
+        if own.is_empty() {
+            return Ok(Vec::new());
+        }
+        let opened = P::narrow::<B>(&opened, own);
+        devices[device].finish(&opened, &Batch { queries, keys: &keys }.narrow(own), contributions)
+    })?;
+    Ok(answers.concat())
+}
+
+/// Does `work` for each device, with what there is of each.
+fn on_all<T: Send, R: Send>(
+    of_each: Vec<T>,
+    work: impl Fn(usize, T) -> Result<R, ProtocolError> + Sync,
+) -> Result<Vec<R>, ProtocolError> {
+    let work = &work;
+    thread::scope(|scope| {
+        let spawn = |(device, of)| scope.spawn(move || work(device, of));
+        let working: Vec<_> = of_each.into_iter().enumerate().map(spawn).collect();
+        working.into_iter().map(|work| work.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
+}
+
+/// The queries that each device finishes: as many each, but for one.
+fn shares(queries: usize, devices: usize) -> Vec<Range<usize>> {
+    let first = |device: usize| (device * queries).div_ceil(devices);
+    (0..devices).map(|device| first(device)..first(device + 1)).collect()
+}
+
+/// Has each device get what all of them contribute to its queries. `contributions[d]` are in the memory of device `d`, before and
+/// after.
+fn exchange<M: Memory>(
+    partials: Partials,
+    memories: &[&M],
+    contributions: Vec<Vec<Contribution<M::Words>>>,
+    shares: &[Range<usize>],
+) -> Result<Vec<Vec<Contribution<M::Words>>>, OpsError> {
+    let queries = shares.last().map_or(0, |share| share.end);
+    // What goes where of the words number `index` of a partial.
+    let range = |index: usize, words: &M::Words, own: &Range<usize>| match partials {
+        Partials::Together => {
+            let each = words.len() / queries;
+            Some(own.start * each..own.end * each)
+        }
+        Partials::Apart => own.contains(&index).then(|| 0..words.len()),
+    };
+    let finishing = || shares.iter().enumerate().filter(|(_, own)| !own.is_empty());
+    let (mut copies, mut counts) = (Vec::new(), Vec::new());
+    for (from, contributions) in contributions.iter().enumerate() {
+        for (number, partial) in contributions {
+            for (to, own) in finishing() {
+                let words = partial.words.iter().enumerate();
+                let goes = words.filter_map(|(index, words)| Some((words, range(index, words, own)?)));
+                let before = copies.len();
+                copies.extend(goes.map(|(words, range)| WordCopy { from, words, range, to }));
+                counts.push((to, *number, partial.units.clone(), copies.len() - before));
+            }
+        }
+    }
+    let mut copied = M::exchange(memories, &copies)?.into_iter();
+    let mut exchanged: Vec<Vec<_>> = memories.iter().map(|_| Vec::new()).collect();
+    for (to, number, units, count) in counts {
+        exchanged[to].push((number, Partial { units, words: copied.by_ref().take(count).collect() }));
+    }
+    Ok(exchanged)
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_ops::{contract::BatchWords, reference::Reference};
+
+    use super::*;
+
+    #[test]
+    fn every_query_is_finished_by_one_device() {
+        for (queries, devices, expected) in
+            [(1, 3, vec![0..1, 1..1, 1..1]), (5, 2, vec![0..3, 3..5]), (4, 4, vec![0..1, 1..2, 2..3, 3..4])]
+        {
+            assert_eq!(shares(queries, devices), expected);
+        }
+    }
+
+    /// Two devices, three queries: of each, two words of the first part and one of the second.
+    #[test]
+    fn words_go_to_whoever_finishes_their_query() {
+        let partial = |units, words: &[&[u32]]| {
+            let words = words.iter().map(|words| words.to_vec().into()).collect();
+            vec![(7, Partial { units, words })]
+        };
+        let together = || vec![partial(0..2, &[&[10, 11, 20, 21, 30, 31]]), partial(2..3, &[&[12, 22, 32]])];
+        let apart = || {
+            let first: [&[u32]; 3] = [&[10, 11], &[20, 21], &[30, 31]];
+            vec![partial(0..2, &first), partial(2..3, &[&[12], &[22], &[32]])]
+        };
+        type Told = (usize, Range<usize>, Vec<Vec<u32>>);
+        let told = |partials, contributions| -> Vec<Vec<Told>> {
+            let exchanged = exchange(partials, &[&Reference; 2], contributions, &[0..2, 2..3]).unwrap();
+            let of_device = |contributions: Vec<Contribution<_>>| {
+                let told = contributions.into_iter().map(|(number, Partial { units, words })| {
+                    (number, units, words.iter().map(|words: &BatchWords| words.to_vec()).collect())
+                });
+                told.collect()
+            };
+            exchanged.into_iter().map(of_device).collect()
+        };
+        assert_eq!(
+            told(Partials::Together, together()),
+            [
+                [(7, 0..2, vec![vec![10, 11, 20, 21]]), (7, 2..3, vec![vec![12, 22]])],
+                [(7, 0..2, vec![vec![30, 31]]), (7, 2..3, vec![vec![32]])],
+            ]
+        );
+        assert_eq!(
+            told(Partials::Apart, apart()),
+            [
+                [(7, 0..2, vec![vec![10, 11], vec![20, 21]]), (7, 2..3, vec![vec![12], vec![22]])],
+                [(7, 0..2, vec![vec![30, 31]]), (7, 2..3, vec![vec![32]])],
+            ]
+        );
+        // Nobody else gets anything.
+        let one = exchange(Partials::Apart, &[&Reference; 2], apart(), &[0..0, 0..3]).unwrap();
+        assert_eq!(one.iter().map(Vec::len).collect::<Vec<_>>(), [0, 2]);
+    }
+}
