@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # The Python package: a wheel in target/wheels, installed into an environment of the project, where its tests and examples run.
-# PROFILE is that of cargo: release, or dev, for which less is compiled.
+# PROFILE is that of cargo: release, or dev, for which less is compiled. FEATURES are those of the package: cuda for GPUs (`make cuda`
+# first); the tests of dev want the emulator of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-profile=${PROFILE:-release} package=$PWD/crates/hush-py environment=$PWD/target/python wheels=$PWD/target/wheels
+profile=${PROFILE:-release} features=${FEATURES:-}
+[ "$profile" != dev ] || features=emulator
+package=$PWD/crates/hush-py environment=$PWD/target/python wheels=$PWD/target/wheels
 python3 -c 'import ensurepip' 2>/dev/null || scripts/install.sh python3-venv
 [ -x "$environment/bin/pip" ] || python3 -m venv "$environment"
 pip=("$environment/bin/pip" install --quiet --disable-pip-version-check)
@@ -17,12 +20,12 @@ PYTHON
 # shellcheck disable=SC2086 # a list of words
 "${pip[@]}" $wants
 rm -rf "$wheels"
-"$environment/bin/maturin" build --quiet --locked --profile "$profile" --manifest-path "$package/Cargo.toml" --out "$wheels" \
+"$environment/bin/maturin" build --quiet --locked --profile "$profile" --features "$features" --manifest-path "$package/Cargo.toml" --out "$wheels" \
     --target-dir "$PWD/target"
 "${pip[@]}" --no-deps --force-reinstall "$wheels"/hushdb-*.whl
 # Not in the package's folder: what is installed is tested.
 cd "$package/tests"
-"$environment/bin/python" -m pytest --quiet -p no:cacheprovider "$@" .
+FEATURES=$features "$environment/bin/python" -m pytest --quiet -p no:cacheprovider "$@" .
 for example in "$package"/examples/*.py; do
     "$environment/bin/python" "$example" >/dev/null
 done

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use bytes::Bytes;
 use hush_cpu::Cpu;
 use hush_engine::{
-    host_batch,
+    BackendChoice, Backends, Silent, host_batch,
     parts::{self, PartEngine, Share, open_part},
     planner::part_bytes,
 };
@@ -97,7 +97,7 @@ pub(crate) struct Part(Arc<dyn PartEngine>);
 
 #[pymethods]
 impl Part {
-    /// Opens the part `index` of a table, of as many as there are weights.
+    /// Opens the part `index` of a table, of as many as there are weights, on `backend`: cpu, cuda or auto.
     #[new]
     fn new(
         py: Python<'_>,
@@ -105,15 +105,19 @@ impl Part {
         index: usize,
         weights: Vec<u32>,
         threads: usize,
+        backend: &str,
     ) -> PyResult<Self> {
         check(py, &weights)?;
+        let choice: BackendChoice = backend.parse().map_err(|error| Kind::Option.raised(py, error))?;
         if index >= weights.len() {
             return Err(Kind::Option.raised(py, "weights are one number a part"));
         }
         let (source, share) = (source.source.clone(), Share { index, weights });
         let open = move || {
             let cpu = Arc::new(Cpu::new(threads).map_err(|error| error.to_string())?);
-            open_part(&source, &share, cpu, CLIENTS).map_err(|error| error.to_string())
+            let backends = Backends::choose(choice, cpu).map_err(|error| error.to_string())?;
+            let backends = backends.for_clients(CLIENTS);
+            open_part(&source, &share, &backends, &Silent).map_err(|error| error.to_string())
         };
         let opened = interruptible(py, open, || ())?;
         opened.map(Self).map_err(|error| Kind::Input.raised(py, error))
@@ -123,6 +127,18 @@ impl Part {
     #[getter]
     fn epoch(&self) -> String {
         hex::encode(self.0.epoch())
+    }
+
+    /// Where it is: cpu, or cuda.
+    #[getter]
+    fn place(&self) -> String {
+        self.0.place().to_string()
+    }
+
+    /// Why it answers nothing any more until the process is started again; None as long as all is well.
+    #[getter]
+    fn lost(&self) -> Option<String> {
+        self.0.lost()
     }
 
     /// What the part says to a batch.

@@ -27,10 +27,12 @@ COUNT = 400
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Four nodes, as Ray has them: each with processes of its own. Three are of two kinds."""
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    for kind in ("small", "large", "small"):
-        cluster.add_node(num_cpus=1, resources={kind: 1})
+    """Four nodes, as Ray has them: each with processes of its own. Three are of two kinds, of which the larger has an emulated GPU."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HUSH_CUDA", "emulator")  # for their processes
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        for kind in ("small", "large", "small"):
+            cluster.add_node(num_cpus=1, num_gpus=int(kind == "large"), resources={kind: 1})
     ray.init(address=cluster.address, namespace="hushdb", log_to_driver=False, logging_level=logging.ERROR)
     yield cluster
     ray.shutdown()
@@ -84,6 +86,34 @@ def test_parts_are_on_the_kind_of_node_that_is_theirs(cluster, people_table):
     for wrong in ({"cpus": [1, 1]}, {"nodes": ["small"]}, {"cpus": 0}):
         with pytest.raises(hushdb.OptionError, match="one for all, or as many"):
             hushdb.ray.serve(people_table, parts=3, **wrong)
+
+
+@pytest.mark.skipif(os.environ.get("FEATURES") != "emulator", reason="the package has no emulated GPU")
+def test_parts_are_on_gpus_or_not(cluster, people_table):
+    with hushdb.ray.serve(people_table, weights=[1, 2, 1], gpus=[0, 1, 0]) as service:
+        assert service.connect().table().get_many(["user7@example.org", "nobody"]) == ["Name 7, é".encode(), None]
+        assert [part["places"] for part in service.status()] == [["cpu"], ["cuda"], ["cpu"]]
+    for wrong in (2, [1, 1], -1):
+        with pytest.raises(hushdb.OptionError, match="a part is on one GPU"):
+            hushdb.ray.serve(people_table, parts=3, gpus=wrong)
+
+
+def test_a_part_whose_gpu_has_failed_ends_its_process():
+    program = """if True:
+        from hushdb.ray._part import Part
+
+        class Failed:
+            lost = "the GPU fell off its bus"
+
+            def scan(self, batch):
+                return b"reply"
+
+        part = Part.__new__(Part)
+        part._index, part._epochs = 3, {"epoch": Failed()}
+        Part.scan(part, "epoch", b"batch")
+    """
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (1, "part 3: the GPU fell off its bus\n")
 
 
 def test_parts_take_memory_of_their_nodes(cluster, people_table):

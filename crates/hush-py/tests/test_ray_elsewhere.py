@@ -69,14 +69,14 @@ def test_a_part_fetches_its_share_alone(web, table, tmp_path):
     source = _native.Source(web.url, True, str(tmp_path))
     assert (source.name, source.is_remote) == ("long", True)
     size = (table / "db.bin").stat().st_size
-    first = _native.Part(source, 0, [1, 3], 1)
+    first = _native.Part(source, 0, [1, 3], 1, "cpu")
     ours = set(web.sent)
     assert 0 < sum(end - start for start, end in ours) < size / 4 + 2 * CHUNK
-    second = _native.Part(source, 1, [1, 3], 1)
+    second = _native.Part(source, 1, [1, 3], 1, "cpu")
     assert first.epoch == second.epoch == source.epoch()
     # Every chunk once: what a part has, another one on the machine has as well.
     assert len(web.sent) == len(set(web.sent)) == -(-size // CHUNK)
-    _native.Part(source, 1, [1, 1], 1)
+    _native.Part(source, 1, [1, 1], 1, "cpu")
     assert len(web.sent) == -(-size // CHUNK)
 
 
@@ -84,9 +84,9 @@ def test_what_is_damaged_there_is_not_scanned(web, tmp_path):
     web.spoils = True
     source = _native.Source(web.url, True, str(tmp_path))
     with pytest.raises(hushdb.InputError, match=r"db.bin: the checksum of bytes \d+ to \d+ differs: it is damaged there"):
-        _native.Part(source, 0, [1, 1], 1)
+        _native.Part(source, 0, [1, 1], 1, "cpu")
     web.spoils = False
-    _native.Part(source, 0, [1, 1], 1)
+    _native.Part(source, 0, [1, 1], 1, "cpu")
 
 
 def test_a_folder_is_checked_by_shares(table, tmp_path):
@@ -97,9 +97,9 @@ def test_a_folder_is_checked_by_shares(table, tmp_path):
         file.write(b"\xff")
     source = _native.Source(str(tmp_path / "long"), True, None)
     with pytest.raises(hushdb.InputError, match="db.bin is damaged"):
-        _native.Part(source, 0, [1, 1], 1)
-    _native.Part(source, 1, [1, 1], 1)
-    _native.Part(_native.Source(str(tmp_path / "long"), False, None), 0, [1, 1], 1)
+        _native.Part(source, 0, [1, 1], 1, "cpu")
+    _native.Part(source, 1, [1, 1], 1, "cpu")
+    _native.Part(_native.Source(str(tmp_path / "long"), False, None), 0, [1, 1], 1, "cpu")
 
 
 def test_a_whole_cluster_serves_it(web, tmp_path):

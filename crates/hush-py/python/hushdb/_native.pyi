@@ -43,7 +43,9 @@ class Server:
 
 class Part:
     epoch: str
-    def __init__(self, source: Source, index: int, weights: Sequence[int], threads: int) -> None: ...
+    place: str
+    lost: str | None
+    def __init__(self, source: Source, index: int, weights: Sequence[int], threads: int, backend: str) -> None: ...
     def scan(self, batch: bytes) -> bytes: ...
 
 class Source:

@@ -28,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
     serving.add_argument("--replicas", type=int, default=1, help="actors that have the same part")
     serving.add_argument("--weights", type=lambda text: [int(weight) for weight in text.split(",")], help="shares of parts: 2,2,1")
     serving.add_argument("--cpus", type=_of_parts(float), default=1, help="that an actor takes; of each part: 16,16,8")
+    serving.add_argument("--gpus", type=_of_parts(float), default=0, help="what of a GPU an actor takes, at most 1; of each part: 1,1,0")
     serving.add_argument("--nodes", type=_of_parts(str), help="the resource of a node that an actor takes one of; of each part: large,large,small")
     serving.add_argument("--memory", type=int, metavar="BYTES", help="that an actor takes; as 'hushdb plan' reckons it if not given")
     serving.add_argument("--no-verify", dest="verify", action="store_false", help="the checksums of a folder are not checked")
@@ -63,7 +64,7 @@ def _run(command: str, args: dict[str, Any]) -> int:
     if command == "status":
         for part in status(args["address"]):
             replica, where = part["replica"], part.get("error") or f"pid {part['pid']} on {part['node'][:12]}"
-            epochs = ", ".join(epoch[:12] for epoch in part.get("epochs", ()))
+            epochs = ", ".join(f"{epoch[:12]} on {place}" for epoch, place in zip(part.get("epochs", ()), part.get("places", ())))
             print(f"{part['name']}  part {part['part']}  replica {replica}  {where}  {epochs}")
         return 0
     if command == "stop":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Sequence
@@ -10,6 +11,8 @@ from typing import Any
 import ray
 
 from .. import _native
+
+logger = logging.getLogger("hushdb.ray")
 
 KEPT = 2  # epochs: the one that is served, and the one before, whose queries may be on their way
 
@@ -24,9 +27,12 @@ class Part:
     source: what a `_native.Source` is made of: where the table is, whether it is checked, and where copies are kept.
     """
 
-    def __init__(self, source: tuple[Any, ...], index: int, replica: int, weights: Sequence[int], threads: int) -> None:
+    def __init__(
+        self, source: tuple[Any, ...], index: int, replica: int, weights: Sequence[int], threads: int, backend: str,
+    ) -> None:
         self._given, self._source = source, _native.Source(*source)
-        self._index, self._replica, self._weights, self._threads = index, replica, list(weights), threads
+        self._index, self._replica, self._weights = index, replica, list(weights)
+        self._threads, self._backend = threads, backend
         self._epochs: dict[str, _native.Part] = {}
         self._opening = threading.Lock()
         self.prepare(None)
@@ -39,7 +45,7 @@ class Part:
             if epoch not in (None, here):
                 raise OtherEpoch(f"there is the epoch {here[:12]}, not {epoch[:12]}")
             if here not in self._epochs:
-                part = _native.Part(self._source, self._index, self._weights, self._threads)
+                part = _native.Part(self._source, self._index, self._weights, self._threads, self._backend)
                 if part.epoch != here:
                     raise OtherEpoch("the table has changed while it was opened")
                 kept = list(self._epochs.items())[-(KEPT - 1):]
@@ -52,14 +58,20 @@ class Part:
         part = self._epochs.get(epoch)
         if part is None:
             raise OtherEpoch(f"the part has no epoch {epoch[:12]}")
-        return part.scan(batch)
+        said = part.scan(batch)
+        if part.lost is not None:
+            # A GPU that has failed fails until its process ends: Ray starts another.
+            logger.error("part %d: %s", self._index, part.lost)
+            os._exit(1)
+        return said
 
     @ray.method(concurrency_group="control")
     def facts(self) -> dict[str, Any]:
         """What it has, and where it is."""
         node = ray.get_runtime_context().get_node_id()
         has = {"path": self._source.shown, "index": self._index, "replica": self._replica, "weights": self._weights}
-        return {**has, "pid": os.getpid(), "node": node, "epochs": list(self._epochs)}
+        places = {epoch: part.place for epoch, part in self._epochs.items()}
+        return {**has, "pid": os.getpid(), "node": node, "epochs": list(places), "places": list(places.values())}
 
     @ray.method(concurrency_group="control")
     def source(self) -> tuple[Any, ...]:

@@ -69,6 +69,7 @@ def serve(
     replicas: int = 1,
     weights: Sequence[int] | None = None,
     cpus: float | Sequence[float] = 1,
+    gpus: float | Sequence[float] = 0,
     nodes: str | Sequence[str] | None = None,
     memory: int | None = None,
     resources: dict[str, float] | None = None,
@@ -87,6 +88,8 @@ def serve(
         sizes.
     replicas: actors that have the same part, on different nodes: one takes over when the other one dies, or is slow.
     cpus, resources: what an actor takes of its node, as Ray counts it; it scans with as many threads. cpus=[16, 8] is of each part.
+    gpus: what of a GPU an actor takes, or that of each part: 1, or less where several share one; its part is then in the memory of
+        that GPU. The package has to be built for GPUs.
     nodes: the kind of node for all parts, or of each: of a resource of this name that nodes offer, an actor takes one.
     memory: bytes that an actor takes of its node; what `hushdb plan` reckons for its part, with the largest batches, if not given.
     verify: whether the checksums of a folder are checked of what is read of it; what is fetched always is.
@@ -105,12 +108,17 @@ def serve(
     if not weights or min(weights) < 0 or not any(weights) or replicas < 1:
         raise OptionError("there is at least one part, and one replica of each; weights are numbers from 0 on, not all 0")
     # What an actor of each part takes.
-    each = [cpus] * len(weights) if isinstance(cpus, (int, float)) else list(cpus)
+    each, devices = ([own] * len(weights) if isinstance(own, (int, float)) else list(own) for own in (cpus, gpus))
     kinds = [nodes] * len(weights) if nodes is None or isinstance(nodes, str) else list(nodes)
     if len(each) != len(weights) or len(kinds) != len(weights) or min(each) <= 0:
         raise OptionError(f"there are {len(weights)} parts: cpus and nodes are one for all, or as many; cpus are numbers above 0")
+    if len(devices) != len(weights) or not all(0 <= own <= 1 for own in devices):
+        raise OptionError(f"there are {len(weights)} parts: gpus are one number for all, or as many, from 0 to 1: a part is on one GPU")
     takes = there.memory(weights) if memory is None else [memory] * len(weights)
-    bundles = [{"CPU": own, "memory": own_memory, **(resources or {}), **({kind: 1.0} if kind else {})} for own, own_memory, kind in zip(each, takes, kinds)]
+    bundles = [
+        {"CPU": own, "memory": own_memory, **({"GPU": gpu} if gpu else {}), **(resources or {}), **({kind: 1.0} if kind else {})}
+        for own, own_memory, gpu, kind in zip(each, takes, devices, kinds)
+    ]
     started = _cluster(address, starting=max(1, math.ceil(replicas * sum(each))))
     # Before anything is started: what is there is another's.
     if _actors(name):
@@ -136,7 +144,7 @@ def head(name: str, *, address: str | None = None, timeout: float = TIMEOUT, **o
 
 
 def status(address: str | None = None) -> list[dict[str, Any]]:
-    """All parts on a cluster: name, part, replica, weights, path, pid, node, epochs; of one that does not answer, why."""
+    """All parts on a cluster: name, part, replica, weights, path, pid, node, epochs, and the place of each: cpu or cuda; of one that does not answer, why."""
     _cluster(address)
     found = []
     for name in _names():
@@ -183,12 +191,12 @@ def _place(
         # All parts once, then again: replicas of one are apart where nodes are few.
         replica, part = divmod(at, len(weights))
         taken = dict(bundles[part])
-        cpus, memory = taken.pop("CPU"), taken.pop("memory")
+        cpus, gpus, memory = taken.pop("CPU"), taken.pop("GPU", 0), taken.pop("memory")
         placed = actor.options(
-            name=f"{name}/{part}/{replica}", namespace=NAMESPACE, lifetime="detached", num_cpus=cpus, memory=memory, resources=taken,
+            name=f"{name}/{part}/{replica}", namespace=NAMESPACE, lifetime="detached", num_cpus=cpus, num_gpus=gpus, memory=memory, resources=taken,
             max_restarts=-1, max_task_retries=0,
             scheduling_strategy=PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=at))
-        handle = placed.remote(source, part, replica, weights, max(1, int(cpus)))
+        handle = placed.remote(source, part, replica, weights, max(1, int(cpus)), "cuda" if gpus else "cpu")
         refs.append(handle.facts.remote())
     for outcome in _outcomes(refs):
         if isinstance(outcome, Exception):
