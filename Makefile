@@ -140,6 +140,7 @@ $(HELM):
 	mv $(TOOLS)/bin/helm $@
 
 gpu-carry: cuda ## For a machine with a GPU and without cargo: programs and tests, stripped, in target/gpu-carry.
+	@command -v readelf >/dev/null || scripts/install.sh binutils
 	CARGO="$(CARGO)" scripts/gpu_carry.sh
 
 gpu-check: ## On a machine with a GPU: tests, then benchmarks, from target/gpu-carry; logs and JSON to OUT.

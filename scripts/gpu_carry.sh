@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 out=target/gpu-carry
 limit=$((60 << 20))
+glibc=2.34 # of RHEL 9 and Amazon Linux 2023
 rm -rf "$out.new" && mkdir -p "$out.new"
 "$cargo" build --release --locked -p hushdb -p hush-bench --features cuda
 cp "${CARGO_TARGET_DIR:-target}"/release/{hushdb,hush-bench} "$out.new/"
@@ -20,6 +21,7 @@ for line in sys.stdin:
 ' "$name" <<<"$tests")
     cp "$path" "$out.new/$name"
 done
+python3 scripts/glibc.py "$glibc" "$out.new"/*
 strip "$out.new"/*
 gzip "$out.new"/*
 size=$(du -sb "$out.new" | cut -f1)

@@ -2,13 +2,13 @@
 
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "scripts"))
 
+import glibc
 import pins
 
 REQUIREMENTS = ROOT / "scripts/dist/requirements.txt"
@@ -48,8 +48,8 @@ def fetch(folder: pathlib.Path) -> None:
 
 def check(path: pathlib.Path, version: str) -> None:
     """Whether it starts where the C library is as old as that, and is what it says."""
-    wrong = [f"needs {name}" for name in sorted(too_new(path, GLIBC))]
-    wrong += [f"needs {name}, which is no part of the C library" for name in sorted(libraries(path) - LIBRARIES)]
+    wrong = [f"needs {name}" for name in glibc.too_new(path, GLIBC)]
+    wrong += [f"needs {name}, which is no part of the C library" for name in sorted(glibc.libraries(path) - LIBRARIES)]
     for folder in (f"{ROOT}/", f"{pathlib.Path.home()}/"):
         if folder.encode() in path.read_bytes():
             wrong.append(f"has paths of this machine: strings {path} | grep {folder}")
@@ -58,18 +58,3 @@ def check(path: pathlib.Path, version: str) -> None:
         wrong.append(f"--version says {said.stdout.strip() or said.stderr.strip()!r}, not hushdb {version}")
     if wrong:
         raise NoProgram(f"{path} " + "; ".join(wrong))
-
-
-def too_new(path: pathlib.Path, glibc: str) -> set[str]:
-    """Versions of names in the C library that a program needs, and that came after `glibc`."""
-    numbers = lambda text: [int(number) for number in text.split(".")]
-    needed = re.findall(r"Name: GLIBC_([\d.]+)", read_elf("--version-info", path))
-    return {f"GLIBC_{version}" for version in needed if numbers(version) > numbers(glibc)}
-
-
-def libraries(path: pathlib.Path) -> set[str]:
-    return set(re.findall(r"\(NEEDED\).*\[(.*)\]", read_elf("--dynamic", path)))
-
-
-def read_elf(what: str, path: pathlib.Path) -> str:
-    return subprocess.check_output(["readelf", "--wide", what, path], text=True, env={**os.environ, "LC_ALL": "C"})

@@ -2,15 +2,17 @@
 
 import pathlib
 import shutil
+import subprocess
 import sys
 import tarfile
 import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "scripts/dist"))
+sys.path += [str(ROOT / "scripts"), str(ROOT / "scripts/dist")]
 
 import archive
+import glibc
 import program
 
 
@@ -32,8 +34,13 @@ class Dist(unittest.TestCase):
     @unittest.skipUnless(shutil.which("readelf"), "no readelf here")
     def test_a_program_that_needs_a_newer_library_is_none(self):
         needy = pathlib.Path(sys.executable).resolve()
-        self.assertTrue(program.too_new(needy, "2.1"))
-        self.assertFalse(program.too_new(needy, "99.0"))
+        self.assertTrue(glibc.too_new(needy, "2.1"))
+        self.assertEqual(glibc.too_new(needy, "99.0"), [])
+        command = [sys.executable, ROOT / "scripts/glibc.py"]
+        said = subprocess.run([*command, "2.1", needy], capture_output=True, text=True)
+        self.assertEqual(said.returncode, 1)
+        self.assertRegex(said.stderr, r"(?m)^error: \S+ needs \w+@GLIBC_2\.\d\S*, which is later than 2\.1$")
+        self.assertEqual(subprocess.run([*command, "99.0", needy]).returncode, 0)
         with self.assertRaisesRegex(program.NoProgram, "--version says 'Python"):
             program.check(needy, "0.1.0")
 

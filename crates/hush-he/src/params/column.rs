@@ -5,7 +5,7 @@ use hush_math::gadget::Gadget;
 use super::{
     LweNoise, LweParams, RLWE_ERROR_STD, RingParams, Widths,
     lwe::{ErrorDistribution, MESSAGE_BITS, SecretDistribution},
-    noise::log2_erfc,
+    noise::{log2_erfc, quadrature},
     presets::{DEFAULT_LWE, INSECURE_PLAIN},
     ring::ResponseBits,
     ring_presets::INSECURE_RING_PLAIN,
@@ -193,7 +193,7 @@ impl ColumnNoise {
 
     /// Standard deviation of all but the rounding of b.
     pub fn std(&self) -> f64 {
-        self.lwe.std().hypot(self.packing).hypot(self.folds).hypot(self.response)
+        quadrature([self.lwe.std(), self.packing, self.folds, self.response])
     }
 
     /// Standard deviations between the error and the limit of decoding.

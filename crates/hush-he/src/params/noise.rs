@@ -33,7 +33,7 @@ impl LweNoise {
     /// Source: SimplePIR section 4, VIPIR appendix D.2 (rounded words); standard deviations in place of tail bounds.
     pub fn new(params: &LweParams, cols: usize, widths: Widths) -> Self {
         let lsb = 2f64.powi(32 - MESSAGE_BITS as i32);
-        let query = params.error_std().hypot(rounding_std(widths.query));
+        let query = quadrature([params.error_std(), rounding_std(widths.query)]);
         let fold = query * 128.0 * (cols as f64).sqrt() / lsb;
         let hint = rounding_std(widths.hint) * params.secret_std() * (params.n() as f64).sqrt() / lsb;
         Self { fold, hint, answer: rounding_std(widths.answer) / lsb }
@@ -41,7 +41,7 @@ impl LweNoise {
 
     /// Standard deviation of the whole error, in LSB.
     pub fn std(&self) -> f64 {
-        self.fold.hypot(self.hint).hypot(self.answer)
+        quadrature([self.fold, self.hint, self.answer])
     }
 
     /// The limit of 0.5 LSB in standard deviations.
@@ -56,6 +56,12 @@ impl LweNoise {
         }
         (log2_erfc(self.sigmas() / 2f64.sqrt()) + (values as f64).log2()).min(0.0)
     }
+}
+
+/// Standard deviation of a sum of independent errors. Not by `hypot`: glibc has a new version of that name since 2.35, which alone
+/// would keep the program from machines with an older one. Squares are far from the ends of the range that it guards.
+pub(super) fn quadrature<const N: usize>(stds: [f64; N]) -> f64 {
+    stds.iter().map(|std| std * std).sum::<f64>().sqrt()
 }
 
 /// log2 erfc(x) for x >= 0, by the bound `exp(-x^2) / (x sqrt(pi))`, which is above it, and at most 0.

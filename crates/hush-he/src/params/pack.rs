@@ -5,7 +5,7 @@ use hush_math::gadget::Gadget;
 use super::{
     LweNoise, LweParams, RingNoise, RingParams, Widths,
     lwe::{ErrorDistribution, MESSAGE_BITS, SecretDistribution},
-    noise::log2_erfc,
+    noise::{log2_erfc, quadrature},
     presets::{DEFAULT_LWE, INSECURE_PLAIN},
     ring::ResponseBits,
     ring_presets::{INSECURE_RING_PLAIN, ONION_M31, levels},
@@ -159,7 +159,7 @@ impl PackNoise {
 
     /// Standard deviation of all but the rounding of b.
     pub fn std(&self) -> f64 {
-        self.lwe.std().hypot(self.step * self.ring.response.sqrt())
+        quadrature([self.lwe.std(), self.step * self.ring.response.sqrt()])
     }
 
     /// Largest error from rounding b.
