@@ -47,22 +47,47 @@ HUSH_DEVICE void mbarrier_arrive(uint64_t* barrier) {
 #endif
 }
 
+#ifdef __CUDACC__
+// Whether the phase of this parity is complete, after waiting for it as long as the hardware cares to.
+HUSH_DEVICE bool mbarrier_try_wait(uint64_t* barrier, uint32_t parity) {
+    uint32_t complete;
+    asm volatile(
+        "{\n"
+        ".reg .pred complete;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, complete;\n"
+        "}"
+        : "=r"(complete)
+        : "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+    return complete;
+}
+
+// The time in units of 2^32 ns, 4.3 s: one register, where there are none to spare.
+HUSH_DEVICE uint32_t coarse_time() {
+    uint32_t time;
+    asm volatile("mov.u32 %0, %%globaltimer_hi;" : "=r"(time));
+    return time;
+}
+#endif
+
 // Waits until the phase of this parity is complete: 0 for the first, then 1, 0, ... A fresh barrier counts as having
 // completed a phase of parity 1.
+//
+// A phase that does not come is a defect of the kernel, which then traps after 9 to 13 s: the device is lost, and says
+// so, where it would otherwise hang with all that is queued. The clock is looked at after several tries in vain.
 HUSH_DEVICE void mbarrier_wait(uint64_t* barrier, uint32_t parity) {
 #ifdef __CUDACC__
-    uint32_t complete;
-    do {
-        asm volatile(
-            "{\n"
-            ".reg .pred complete;\n"
-            "mbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n"
-            "selp.u32 %0, 1, 0, complete;\n"
-            "}"
-            : "=r"(complete)
-            : "r"(shared_address(barrier)), "r"(parity)
-            : "memory");
-    } while (!complete);
+    constexpr uint32_t patience = 3;
+    if (mbarrier_try_wait(barrier, parity)) return;
+    uint32_t start = coarse_time();
+    while (true) {
+#pragma unroll
+        for (uint32_t tries = 0; tries < 4; tries++) {
+            if (mbarrier_try_wait(barrier, parity)) return;
+        }
+        if (coarse_time() - start >= patience) __trap();
+    }
 #else
     hush_emulate::mbarrier_wait(barrier, parity);
 #endif
