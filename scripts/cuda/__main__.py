@@ -40,6 +40,8 @@ def main() -> int:
         if toolchain.pinned:
             return 1
         print("cuda: gates are meant for the pinned compiler: warnings only", file=sys.stderr)
+    if toolchain.ptxas is None:
+        print("cuda: no ptxas beside nvcc: what drivers make of text is not checked", file=sys.stderr)
     if toolchain.nvdisasm is None:
         print("cuda: no nvdisasm beside nvcc: instructions are not checked", file=sys.stderr)
     remove_stale(out, modules)
@@ -55,14 +57,14 @@ def compile_all(compiler: Compiler, sources: list[pathlib.Path]) -> tuple[dict[s
     failures = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         work = {
-            (source, target): pool.submit(compiler.image, source, target)
+            (source, target): pool.submit(compiler.images, source, target)
             for source in sources
             if source.suffix == ".cu"
             for target in targets.of_file(source)
         }
-        for (source, target), report in work.items():
+        for (source, target), reports in work.items():
             try:
-                modules.setdefault(source.stem, {})[target.name] = report.result()
+                modules.setdefault(source.stem, {}).update(reports.result())
             except CompileError as error:
                 failures.append(f"cuda: {source.name}: {target.name}:\n{error}")
     return modules, failures
@@ -94,17 +96,19 @@ def remove_stale(out: pathlib.Path, modules: dict[str, dict]) -> None:
 
 
 def write_manifest(path: pathlib.Path, compiler: str, sources: str, modules: dict[str, dict]) -> None:
-    """Module -> target -> its file and kernels; rewritten only when it differs, since cargo looks at its time."""
+    """Module -> target -> its file and kernels, of what is embedded; rewritten only when it differs, since cargo looks at its time."""
+    judged_only = {target.name for target in targets.LATER}
     listed = {
         module: {
             target: {
                 "file": report["file"],
                 "kernels": {
-                    kernel: {figure: value for figure, value in figures.items() if figure != "opcodes"}
+                    kernel: {figure: value for figure, value in figures.items() if figure not in ("opcodes", "order")}
                     for kernel, figures in report["kernels"].items()
                 },
             }
             for target, report in reports.items()
+            if target not in judged_only
         }
         for module, reports in modules.items()
     }

@@ -8,7 +8,7 @@ import pathlib
 import subprocess
 
 import reports
-from targets import Target
+from targets import COMPUTE_80, LATER, Target
 from toolchain import Toolchain
 
 FLAGS = ("-std=c++17", "-O3", "-ccbin", "g++", "-allow-unsupported-compiler", "-Werror", "all-warnings")
@@ -26,22 +26,47 @@ class Compiler:
     out: pathlib.Path
     headers: str  # digest of all headers: any of them may be included
 
+    def images(self, source: pathlib.Path, target: Target) -> dict[str, dict]:
+        """Compiles a file for a target: name of the target -> report, {"file", "digest", "kernels": {name: resources and opcodes}}.
+        Of text also for the GPUs where it is all that there is."""
+        made = {target.name: self.image(source, target)}
+        if target == COMPUTE_80 and self.toolchain.ptxas:
+            text = self.out / made[target.name]["file"]
+            made |= {later.name: self.assembled(text, later) for later in LATER}
+        return made
+
     def image(self, source: pathlib.Path, target: Target) -> dict:
-        """Compiles; returns the report: {"file", "digest", "kernels": {name: resources and opcodes}}."""
         image = self.out / (source.stem + target.suffix)
-        kept = self.out / "reports" / (image.name + ".json")
         flags = [*FLAGS, *QUIET, *target.flags, *os.environ.get("HUSH_NVCC_FLAGS", "").split()]
         if target.name.startswith("sm_"):
             flags += ASSEMBLER_FLAGS
-        digest = self.digest(source, flags)
-        if image.exists() and kept.exists():
-            report = json.loads(kept.read_text())
-            if report["digest"] == digest:
-                return report
+        digest = self.digest(*flags, self.headers, source.read_text())
+        known = self.known(image.name, digest) if image.exists() else None
+        return known or self.made([self.toolchain.nvcc, *flags, source], image, target, digest)
+
+    def assembled(self, text: pathlib.Path, target: Target) -> dict:
+        """As a driver compiles text, which is after the program was shipped. The machine code is not kept."""
+        image = self.out / text.name.replace(COMPUTE_80.suffix, target.suffix)
+        flags = ["-O3", *target.flags, "-v", "--warning-as-error"]
+        digest = self.digest(*flags, text.read_text())
+        report = self.known(image.name, digest)
+        if report is None:
+            report = self.made([self.toolchain.ptxas, *flags, text], image, target, digest)
+            image.unlink()
+        return report
+
+    def known(self, file: str, digest: str) -> dict | None:
+        """The report of an image that comes of the same."""
+        kept = self.report_of(file)
+        report = json.loads(kept.read_text()) if kept.exists() else {}
+        return report if report.get("digest") == digest else None
+
+    def made(self, command: list, image: pathlib.Path, target: Target, digest: str) -> dict:
+        """Runs a compiler; leaves the image and its report."""
         print(f"cuda: {image.name}", flush=True)
-        unfinished = image.with_name(f".{image.name}.{os.getpid()}")
+        kept, unfinished = self.report_of(image.name), image.with_name(f".{image.name}.{os.getpid()}")
         try:
-            said = run([self.toolchain.nvcc, *flags, source, "-o", unfinished])
+            said = run([*command, "-o", unfinished])
             kernels = self.inspect(unfinished, target, said)
             kept.unlink(missing_ok=True)
             unfinished.replace(image)
@@ -52,18 +77,21 @@ class Compiler:
         kept.write_text(json.dumps(report, indent=1))
         return report
 
-    def digest(self, source: pathlib.Path, flags: list[str]) -> str:
-        disassembled = self.toolchain.nvdisasm is not None
-        parts = [self.toolchain.identity, str(disassembled), *flags, self.headers, source.read_text()]
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    def report_of(self, file: str) -> pathlib.Path:
+        return self.out / "reports" / f"{file}.json"
+
+    def digest(self, *parts: str) -> str:
+        tools = [self.toolchain.identity, str(self.toolchain.nvdisasm is not None), reports.IDENTITY]
+        return hashlib.sha256("\0".join([*tools, *parts]).encode()).hexdigest()
 
     def inspect(self, image: pathlib.Path, target: Target, said: str) -> dict[str, dict]:
         if not target.name.startswith("sm_"):
             return {kernel: {} for kernel in reports.entries(image.read_text())}
         kernels: dict[str, dict] = reports.resources(said)
         if self.toolchain.nvdisasm:
-            for kernel, counts in reports.opcodes(run([self.toolchain.nvdisasm, "-c", image])).items():
-                kernels[kernel]["opcodes"] = counts
+            sass = run([self.toolchain.nvdisasm, "-c", image])
+            for kernel, opcodes in reports.opcodes(sass).items():
+                kernels[kernel] |= {"opcodes": reports.counts(opcodes), "order": reports.order(opcodes)}
         return kernels
 
 

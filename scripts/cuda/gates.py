@@ -1,6 +1,7 @@
 """Judges compiled kernels by crates/hush-cuda/kernels/gates.toml, whose head says what a rule may hold."""
 
 import fnmatch
+import itertools
 import pathlib
 
 try:
@@ -8,10 +9,19 @@ try:
 except ModuleNotFoundError:  # before Python 3.11
     from pip._vendor import tomli as tomllib
 
-LIMITS = ("registers", "spills", "stack", "shared")
-LISTS = ("present", "absent")
-TARGETS = ("sm_90a", "sm_80")
-UNITS = {"registers": "registers", "spills": "bytes spilled", "stack": "bytes of stack", "shared": "bytes of shared memory"}
+import reports
+
+LIMITS = ("registers", "spills", "stack", "local", "shared")
+LISTS = ("present", "absent", "order")
+TARGETS = ("sm_90a", "sm_80", "sm_100", "sm_120")
+UNITS = {
+    "registers": "registers",
+    "spills": "bytes spilled",
+    "stack": "bytes of stack",
+    "local": "accesses of local memory",
+    "shared": "bytes of shared memory",
+}
+LOCAL = ("LDL", "STL")  # spills, or arrays indexed at run time
 
 
 def load(path: pathlib.Path) -> dict[str, dict]:
@@ -26,12 +36,15 @@ def load(path: pathlib.Path) -> dict[str, dict]:
         for part in (rule, *(rule.get(target, {}) for target in TARGETS)):
             if unknown := part.keys() - {*LIMITS, *LISTS, *TARGETS}:
                 raise ValueError(f"{path.name}: {pattern}: unknown {', '.join(sorted(unknown))}")
+            for opcode in (opcode for opcodes in part.get("order", []) for opcode in opcodes):
+                if opcode.split(".")[0] not in reports.ORDERED:
+                    raise ValueError(f"{path.name}: {pattern}: reports have no order of {opcode}")
     return rules
 
 
 def rule_of(rules: dict[str, dict], kernel: str, target: str) -> dict:
     """What holds for a kernel: later rules replace limits and add to lists; what is for a target replaces what is for all."""
-    rule: dict = {"present": [], "absent": []}
+    rule: dict = {name: [] for name in LISTS}
     matching = [part for pattern, part in rules.items() if fnmatch.fnmatchcase(kernel, pattern)]
     for part in matching + [part.get(target, {}) for part in matching]:
         rule |= {limit: part[limit] for limit in LIMITS if limit in part}
@@ -41,33 +54,52 @@ def rule_of(rules: dict[str, dict], kernel: str, target: str) -> dict:
 
 
 def has(opcodes: dict[str, int], wanted: str) -> list[str]:
-    """The opcodes that `wanted` names: the same mnemonic, with all its modifiers in any order. LDG.128: LDG.E.128.CONSTANT."""
+    """The opcodes that `wanted` names."""
+    return [opcode for opcode in opcodes if names(wanted, opcode)]
+
+
+def count(opcodes: dict[str, int], *wanted: str) -> int:
+    """How many there are of the opcodes that are named."""
+    return sum(opcodes[opcode] for name in wanted for opcode in has(opcodes, name))
+
+
+def names(wanted: str, opcode: str) -> bool:
+    """Whether it is the same mnemonic, with all the modifiers in any order. LDG.128: LDG.E.128.CONSTANT."""
     mnemonic, *modifiers = wanted.split(".")
-    split = {opcode: opcode.split(".") for opcode in opcodes}
-    return [op for op, parts in split.items() if parts[0] == mnemonic and set(modifiers) <= set(parts[1:])]
+    found, *others = opcode.split(".")
+    return found == mnemonic and set(modifiers) <= set(others)
+
+
+def follow(order: list[str], wanted: list[str]) -> bool:
+    """Whether the wanted opcodes come somewhere one after another: each once or several times, with none of the others between."""
+    named = [next((name for name in wanted if names(name, opcode)), None) for opcode in order]
+    steps = [name for name, _ in itertools.groupby(name for name in named if name)]
+    return any(steps[at : at + len(wanted)] == wanted for at in range(len(steps)))
 
 
 def judge_kernel(kernel: dict, rule: dict) -> list[str]:
     """What is wrong with one kernel, given its report."""
+    figures = kernel | {"local": count(kernel.get("opcodes", {}), *LOCAL)}
     wrong = [
-        f"{kernel[limit]} {UNITS[limit]}, at most {rule[limit]}"
+        f"{figures[limit]} {UNITS[limit]}, at most {rule[limit]}"
         for limit in LIMITS
-        if limit in rule and kernel[limit] > rule[limit]
+        if limit in rule and figures[limit] > rule[limit]
     ]
     if "opcodes" in kernel:
         counts = kernel["opcodes"]
         wrong += [f"no {wanted}" for wanted in rule["present"] if not has(counts, wanted)]
         for unwanted in rule["absent"]:
-            if there := sum(counts[opcode] for opcode in has(counts, unwanted)):
+            if there := count(counts, unwanted):
                 wrong.append(f"{there} of {unwanted}, which must be absent")
+        wrong += [f"not in this order: {', '.join(wanted)}" for wanted in rule["order"] if not follow(kernel["order"], wanted)]
     return wrong
 
 
 def judge(modules: dict[str, dict[str, dict]], rules: dict[str, dict]) -> list[str]:
     """What is wrong with all of them: modules is name -> target -> report."""
     wrong, owners = [], {}
-    for module, reports in modules.items():
-        for target, report in reports.items():
+    for module, targets in modules.items():
+        for target, report in targets.items():
             for name, kernel in report["kernels"].items():
                 if owners.setdefault(name, module) != module:
                     wrong.append(f"{module}.cu: {name}: a kernel of {owners[name]}.cu has the same name")

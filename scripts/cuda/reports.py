@@ -1,6 +1,9 @@
 """Reads what the tools say of kernels: ptxas of their resources, nvdisasm of their instructions."""
 
 import collections
+import hashlib
+import itertools
+import pathlib
 import re
 
 ENTRY = re.compile(r"Compiling entry function '(\w+)'")
@@ -11,6 +14,11 @@ SHARED = re.compile(r"(\d+) bytes smem")
 PTX_ENTRY = re.compile(r"\.entry (\w+)")
 SECTION = re.compile(r"^\s*\.section\s+\.text\.(\w+)")
 INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?\w+\s+)?([A-Z][\w.]*)")
+
+# Mnemonics of which a report has the order: barriers, fences, and what they are for.
+ORDERED = {"SYNCS", "WARPGROUP", "IGMMA", "FENCE", "STS", "UBLKCP", "USETMAXREG"}
+# Differs where reports may.
+IDENTITY = hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()
 
 
 def resources(ptxas: str) -> dict[str, dict[str, int]]:
@@ -36,16 +44,27 @@ def resources(ptxas: str) -> dict[str, dict[str, int]]:
     return kernels
 
 
-def opcodes(sass: str) -> dict[str, dict[str, int]]:
-    """Of `nvdisasm -c`: kernel -> opcode with its modifiers -> how often it stands there."""
-    kernels: dict[str, collections.Counter] = {}
-    counts: collections.Counter = collections.Counter()
+def opcodes(sass: str) -> dict[str, list[str]]:
+    """Of `nvdisasm -c`: kernel -> opcodes with their modifiers, as they follow each other."""
+    kernels: dict[str, list[str]] = {}
+    listed: list[str] = []
     for line in sass.splitlines():
         if match := SECTION.match(line):
-            counts = kernels.setdefault(match[1], collections.Counter())
+            listed = kernels.setdefault(match[1], [])
         elif match := INSTRUCTION.match(line):
-            counts[match[1]] += 1
-    return {kernel: dict(sorted(counts.items())) for kernel, counts in kernels.items()}
+            listed.append(match[1])
+    return kernels
+
+
+def counts(opcodes: list[str]) -> dict[str, int]:
+    """How often each stands there."""
+    return dict(sorted(collections.Counter(opcodes).items()))
+
+
+def order(opcodes: list[str]) -> list[str]:
+    """Those whose order can be judged; of several the same in a row, one."""
+    ordered = [opcode for opcode in opcodes if opcode.split(".")[0] in ORDERED]
+    return [opcode for opcode, _ in itertools.groupby(ordered)]
 
 
 def entries(ptx: str) -> list[str]:

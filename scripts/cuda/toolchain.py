@@ -26,6 +26,7 @@ class ToolchainError(Exception):
 @dataclasses.dataclass(frozen=True)
 class Toolchain:
     nvcc: pathlib.Path
+    ptxas: pathlib.Path | None  # None: what drivers make of text cannot be checked
     nvdisasm: pathlib.Path | None  # None: opcodes cannot be checked
     identity: str  # differs wherever output may differ
     pinned: bool  # gates are meant for the pinned compiler
@@ -37,7 +38,7 @@ def find() -> Toolchain:
     if nvcc := os.environ.get("HUSH_NVCC"):
         return given(pathlib.Path(nvcc))
     home = cached()
-    return Toolchain(home / "bin/nvcc", home / "bin/nvdisasm", home.parents[1].name, pinned=True)
+    return Toolchain(home / "bin/nvcc", home / "bin/ptxas", home / "bin/nvdisasm", home.parents[1].name, pinned=True)
 
 
 def given(nvcc: pathlib.Path) -> Toolchain:
@@ -48,9 +49,13 @@ def given(nvcc: pathlib.Path) -> Toolchain:
     version = re.search(r"release (\d+)\.(\d+), V([\d.]+)", text)
     if version is None or (int(version[1]), int(version[2])) < OLDEST:
         raise ToolchainError(f"HUSH_NVCC={nvcc} is older than CUDA {OLDEST[0]}.{OLDEST[1]}")
-    beside = nvcc.resolve().with_name("nvdisasm")
-    found = str(beside) if beside.exists() else shutil.which("nvdisasm")
-    return Toolchain(nvcc, pathlib.Path(found) if found else None, f"nvcc {version[3]}", pinned=False)
+    return Toolchain(nvcc, beside(nvcc, "ptxas"), beside(nvcc, "nvdisasm"), f"nvcc {version[3]}", pinned=False)
+
+
+def beside(nvcc: pathlib.Path, tool: str) -> pathlib.Path | None:
+    """A tool of the same installation, or else of the path."""
+    found = shutil.which(tool, path=nvcc.resolve().parent) or shutil.which(tool)
+    return pathlib.Path(found) if found else None
 
 
 def cached() -> pathlib.Path:

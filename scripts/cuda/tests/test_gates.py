@@ -36,8 +36,8 @@ fold:
 	.section	.text.plain,"ax",@progbits
         /*0000*/                   EXIT ;
 """
-DEFAULT = {"*": {"spills": 0, "stack": 0, "absent": ["LDL", "STL"]}}
-CLEAN = {"registers": 40, "spills": 0, "stack": 0, "shared": 0, "barriers": 1, "opcodes": {"IMMA.16832.U8.S8": 2}}
+DEFAULT = {"*": {"spills": 0, "stack": 0, "local": 0}}
+CLEAN = {"registers": 40, "spills": 0, "stack": 0, "shared": 0, "barriers": 1, "opcodes": {"IMMA.16832.U8.S8": 2}, "order": []}
 
 
 def judged(rules: dict, **planted: object) -> list[str]:
@@ -54,8 +54,10 @@ class Reports(unittest.TestCase):
     def test_opcodes(self):
         fold, plain = reports.opcodes(SASS).values()
         expected = {"LDC": 1, "LDG.E.128.CONSTANT": 1, "UIADD3": 1, "IMMA.16832.U8.S8": 2, "BRA": 1}
-        self.assertEqual(fold, expected)
-        self.assertEqual(plain, {"EXIT": 1})
+        self.assertEqual(reports.counts(fold), expected)
+        self.assertEqual(plain, ["EXIT"])
+        opcodes = ["LDC", "WARPGROUP.ARRIVE", "IGMMA.S8.U8", "UMOV", "IGMMA.S8.U8", "WARPGROUP.DEPBAR.LE"]
+        self.assertEqual(reports.order(opcodes), ["WARPGROUP.ARRIVE", "IGMMA.S8.U8", "WARPGROUP.DEPBAR.LE"])
 
     def test_entries(self):
         self.assertEqual(reports.entries(".visible .entry fold(\n.func other(\n.visible .entry plain(\n"), ["fold", "plain"])
@@ -80,10 +82,27 @@ class Gates(unittest.TestCase):
     def test_opcodes(self):
         self.assertEqual(judged({"fold": {"present": ["IGMMA"]}}), ["lwe_fold.cu: fold: sm_90a: no IGMMA"])
         self.assertEqual(judged({"fold": {"present": ["IMMA.S8.SAT"]}}), ["lwe_fold.cu: fold: sm_90a: no IMMA.S8.SAT"])
-        self.assertEqual(
-            judged({}, opcodes={"STL.64": 3, "STL": 1}), ["lwe_fold.cu: fold: sm_90a: 4 of STL, which must be absent"]
-        )
-        self.assertEqual(judged({}, opcodes={"LDLX": 1}), [])
+        planted = {"BAR.SYNC": 3, "BAR": 1}
+        wrong = ["lwe_fold.cu: fold: sm_90a: 4 of BAR, which must be absent"]
+        self.assertEqual(judged({"fold": {"absent": ["BAR"]}}, opcodes=planted), wrong)
+
+    def test_local_memory(self):
+        planted = {"STL.64": 3, "LDL": 1, "LDLX": 1}
+        self.assertEqual(judged({}, opcodes=planted), ["lwe_fold.cu: fold: sm_90a: 4 accesses of local memory, at most 0"])
+        self.assertEqual(judged({"fold": {"sm_90a": {"local": 4}}}, opcodes=planted), [])
+
+    def test_order(self):
+        rule = {"fold": {"order": [["SYNCS.PHASECHK", "WARPGROUP.ARRIVE", "IGMMA", "WARPGROUP.DEPBAR"]]}}
+        wrong = ["lwe_fold.cu: fold: sm_90a: not in this order: SYNCS.PHASECHK, WARPGROUP.ARRIVE, IGMMA, WARPGROUP.DEPBAR"]
+        wait, arrive, product, done = "SYNCS.PHASECHK.TRYWAIT", "WARPGROUP.ARRIVE", "IGMMA.S8.U8", "WARPGROUP.DEPBAR.LE"
+        self.assertEqual(judged(rule, order=[done, wait, "STS", wait, arrive, product, done, wait]), [])
+        for planted in (
+            [wait, product, done],
+            [wait, arrive, done, product],
+            [wait, arrive, product, arrive, product, done],
+            [],
+        ):
+            self.assertEqual(judged(rule, order=planted), wrong)
 
     def test_rules_for_nothing(self):
         self.assertEqual(judged({"fould": {}}), ["gates.toml: no kernel is called fould"])
@@ -96,7 +115,7 @@ class Gates(unittest.TestCase):
     def test_misspelt_rules(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "gates.toml"
-            for text in ("[fold]\nregister = 3\n", "[fold.sm_80]\nspill = 0\n", "spills = 0\n"):
+            for text in ("[fold]\nregister = 3\n", "[fold.sm_80]\nspill = 0\n", "spills = 0\n", "[fold]\norder = [[\"IMAD\"]]\n"):
                 path.write_text(text)
                 with self.assertRaises(ValueError):
                     gates.load(path)
