@@ -8,15 +8,20 @@
 namespace hush_emulate {
 namespace {
 
-constexpr size_t memory_bytes = size_t{4} << 30;
-constexpr int most = 8;
+constexpr size_t memory_mib = 4 << 10;
+constexpr size_t most = 8;
+
+/// The number in an environment variable, or `otherwise`.
+size_t number(const char* variable, size_t otherwise) {
+    const char* said = std::getenv(variable);
+    return said == nullptr ? otherwise : std::strtoul(said, nullptr, 10);
+}
 
 std::vector<std::unique_ptr<Context>>& all() {
     static auto* contexts = [] {
-        const char* said = std::getenv("HUSH_EMULATED_GPUS");
-        const int count = said == nullptr ? 1 : std::atoi(said);
+        const size_t count = number("HUSH_EMULATED_GPUS", 1), bytes = number("HUSH_EMULATED_MIB", memory_mib) << 20;
         auto* made = new std::vector<std::unique_ptr<Context>>;
-        for (int i = 0; i < count && i < most; i++) made->push_back(std::make_unique<Context>(memory_bytes));
+        for (size_t i = 0; i < count && i < most; i++) made->push_back(std::make_unique<Context>(bytes));
         return made;
     }();
     return *contexts;

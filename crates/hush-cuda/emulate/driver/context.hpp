@@ -18,7 +18,7 @@ struct Context {
     std::set<Context*> peers;
 };
 
-/// How many there are: one, or as the environment variable HUSH_EMULATED_GPUS says.
+/// How many there are: one of 4 GiB, or as the environment variables HUSH_EMULATED_GPUS and HUSH_EMULATED_MIB say.
 int context_count();
 
 /// Number `ordinal`; null if there is none.

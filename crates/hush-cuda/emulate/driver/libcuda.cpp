@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -50,11 +51,13 @@ constexpr int max_dynamic_shared = 8;
 constexpr int cuda_version = 13000;
 constexpr HushEmulation hopper{9, 0, 0, 0};
 constexpr uint32_t default_shared = 48 << 10, most_shared = 227 << 10, most_threads = 1024;
-constexpr size_t pinned_memory = size_t{4} << 30;
+constexpr size_t pinned_memory = size_t{4} << 30, code_bytes = 4 << 10;
 
 struct Function {
     const Kernel* kernel;
     uint32_t shared;
+    /// What it takes of the GPU's memory, once it is loaded.
+    void* code = nullptr;
 };
 
 struct Module {
@@ -90,6 +93,14 @@ int refusal() { return current == nullptr ? int{invalid_context} : current->fail
 int refusal(const Stream* stream) {
     if (const int error = refusal()) return error;
     return stream->context() == current ? success : invalid_handle;
+}
+
+/// Loads a kernel, unless it is loaded.
+int load(Function* function) {
+    static std::mutex mutex;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (function->code == nullptr) function->code = current->memory.allocate(code_bytes);
+    return function->code == nullptr ? int{out_of_memory} : int{success};
 }
 
 /// Queues a copy between blocks that are there now, and have to be when it is done.
@@ -342,16 +353,24 @@ int cuModuleLoadData(Module** module, const void* image) {
 }
 
 int cuModuleUnload(Module* module) {
+    if (const int error = refusal()) return error;
+    for (const auto& function : module->functions)
+        if (function.second.code != nullptr) current->memory.free(function.second.code);
     delete module;
     return success;
 }
 
-/// A kernel that the compiled module has; what runs is the one that the C++ compiler made.
+/// A kernel that the compiled module has, which is loaded when it is first launched, or before by cuFuncLoad; what runs is the one that the C++ compiler made.
 int cuModuleGetFunction(Function** function, Module* module, const char* name) {
     if (const int error = refusal()) return error;
     const Kernel* kernel = find_kernel(name);
     if (module->kernels.count(name) == 0 || kernel == nullptr) return not_found;
     return give(function, &module->functions.emplace(name, Function{kernel, default_shared}).first->second);
+}
+
+int cuFuncLoad(Function* function) {
+    if (const int error = refusal()) return error;
+    return load(function);
 }
 
 int cuFuncSetAttribute(Function* function, int attribute, int value) {
@@ -366,6 +385,7 @@ int cuLaunchKernel(Function* function, unsigned x, unsigned y, unsigned z, unsig
     const bool grid = x > 0 && x < 1u << 31 && y > 0 && y < 1 << 16 && z > 0 && z < 1 << 16;
     const bool threads = block > 0 && block <= most_threads && block_y == 1 && block_z == 1;
     if (!grid || !threads || shared > function->shared || extra != nullptr) return invalid_value;
+    if (const int error = load(function)) return error;
     const Kernel* kernel = function->kernel;
     auto arguments = std::make_shared<Arguments>(kernel->param_bytes, params);
     Context* const gpu = current;

@@ -32,8 +32,8 @@ pub(super) struct Gpu {
     pub(super) context: sys::CUcontext,
     pub(super) stream: sys::CUstream,
     pub(super) peers: Mutex<Peers>,
-    /// Those that were loaded, by name: each when the first of its kernels is launched.
-    modules: Mutex<HashMap<&'static str, sys::CUmodule>>,
+    modules: Vec<sys::CUmodule>,
+    /// All kernels that it runs.
     functions: Mutex<HashMap<&'static str, Function>>,
     uploads: Mutex<Pinned>,
     downloads: Mutex<Pinned>,
@@ -128,7 +128,7 @@ impl Gpu {
             context,
             stream: std::ptr::null_mut(),
             peers: Mutex::default(),
-            modules: Mutex::default(),
+            modules: Vec::new(),
             functions: Mutex::default(),
             uploads: Mutex::default(),
             downloads: Mutex::default(),
@@ -137,7 +137,32 @@ impl Gpu {
         gpu.stream = stream::create(stream::StreamKind::NonBlocking).map_err(failed("cuStreamCreate"))?;
         lock(&gpu.uploads).fill(STAGED_UPLOADS, gpu.stream)?;
         lock(&gpu.downloads).fill(2, gpu.stream)?;
+        gpu.load()?;
         Ok(gpu)
+    }
+
+    /// Loads all kernels. Left to itself the driver does so when one is first launched: in the middle of a batch, for which a text
+    /// is compiled first, and where tables may have taken all memory.
+    fn load(&mut self) -> Result<(), CudaError> {
+        let mut functions = lock(&self.functions);
+        for image in modules::images_for(self.info.capability) {
+            // SAFETY: images are whole cubins, or text that ends with a zero.
+            let module = unsafe { module::load_data(image.as_ptr().cast()) }
+                .map_err(failed(format!("cuModuleLoadData of {}", image.name())))?;
+            self.modules.push(module);
+            for &kernel in image.kernels() {
+                let name = CString::new(kernel).map_err(|_| CudaError::NoKernel(kernel))?;
+                // SAFETY: the module is loaded until drop.
+                let handle = unsafe { module::get_function(module, name) }
+                    .map_err(failed(format!("cuModuleGetFunction of {kernel}")))?;
+                // SAFETY: as above.
+                unsafe { sys::cuFuncLoad(handle) }
+                    .result()
+                    .map_err(failed(format!("cuFuncLoad of {kernel}")))?;
+                functions.insert(kernel, Function { handle, shared: DEFAULT_SHARED });
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn info(&self) -> &DeviceInfo {
@@ -229,13 +254,7 @@ impl Gpu {
     /// The kernel, allowed `shared` bytes of dynamic shared memory.
     fn function(&self, kernel: &'static str, shared: u32) -> Result<sys::CUfunction, CudaError> {
         let mut functions = lock(&self.functions);
-        let function = match functions.get_mut(kernel) {
-            Some(function) => function,
-            None => {
-                let handle = self.find(kernel)?;
-                functions.entry(kernel).or_insert(Function { handle, shared: DEFAULT_SHARED })
-            }
-        };
+        let function = functions.get_mut(kernel).ok_or(CudaError::NoKernel(kernel))?;
         if shared > function.shared {
             let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             // SAFETY: the function is one of a loaded module.
@@ -244,24 +263,6 @@ impl Gpu {
             function.shared = shared;
         }
         Ok(function.handle)
-    }
-
-    fn find(&self, kernel: &'static str) -> Result<sys::CUfunction, CudaError> {
-        let image = modules::image_of(kernel, self.info.capability).ok_or(CudaError::NoKernel(kernel))?;
-        let mut modules = lock(&self.modules);
-        let module = match modules.get(image.name()) {
-            Some(module) => *module,
-            None => {
-                // SAFETY: images are whole cubins, or text that ends with a zero.
-                let module = unsafe { module::load_data(image.as_ptr().cast()) }
-                    .map_err(failed(format!("cuModuleLoadData of {}", image.name())))?;
-                *modules.entry(image.name()).or_insert(module)
-            }
-        };
-        let name = CString::new(kernel).map_err(|_| CudaError::NoKernel(kernel))?;
-        // SAFETY: the module is loaded until drop.
-        unsafe { module::get_function(module, name) }
-            .map_err(failed(format!("cuModuleGetFunction of {kernel}")))
     }
 }
 
@@ -276,7 +277,7 @@ impl Drop for Gpu {
             // SAFETY: it was made here, and all work has ended.
             let _ = unsafe { stream::destroy(self.stream) };
         }
-        for (_, module) in lock(&self.modules).drain() {
+        for module in self.modules.drain(..) {
             // SAFETY: it was loaded here, and all work has ended.
             let _ = unsafe { module::unload(module) };
         }

@@ -1,5 +1,7 @@
 //! The compiled kernels that the program holds, and which of them a GPU runs.
 
+use std::cmp::Reverse;
+
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
 /// What a module is compiled for.
@@ -41,16 +43,23 @@ impl Image {
         self.name
     }
 
+    /// The names of its kernels.
+    pub(super) fn kernels(&self) -> &'static [&'static str] {
+        self.kernels
+    }
+
     /// A whole cubin, or text that ends with a zero.
     pub(super) fn as_ptr(&self) -> *const u8 {
         self.bytes.as_ptr()
     }
 }
 
-/// The module with a kernel, in the best form that a GPU of this compute capability runs: machine code before text.
-pub(super) fn image_of(kernel: &str, capability: (u32, u32)) -> Option<&'static Image> {
-    let fits = |image: &&Image| image.kernels.contains(&kernel) && image.target.runs_on(capability);
-    IMAGES.iter().filter(fits).max_by_key(|image| image.target)
+/// Every module that a GPU of this compute capability runs, in the best form: machine code before text.
+pub(super) fn images_for(capability: (u32, u32)) -> Vec<&'static Image> {
+    let mut images: Vec<_> = IMAGES.iter().filter(|image| image.target.runs_on(capability)).collect();
+    images.sort_by_key(|image| (image.name, Reverse(image.target)));
+    images.dedup_by_key(|image| image.name);
+    images
 }
 
 #[cfg(test)]
@@ -58,7 +67,8 @@ mod tests {
     use super::*;
 
     fn target_of(kernel: &str, capability: (u32, u32)) -> Option<Target> {
-        image_of(kernel, capability).map(|image| image.target)
+        let images = images_for(capability);
+        images.iter().find(|image| image.kernels.contains(&kernel)).map(|image| image.target)
     }
 
     #[test]

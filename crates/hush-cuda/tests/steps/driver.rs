@@ -1,13 +1,18 @@
 //! The same on the driver's side: a process that finds an emulated driver, which does all work as late as a driver may.
 
-use std::{env, path::Path, process::Command};
+use std::{env, iter, path::Path, process::Command};
 
-use hush_cuda::device::{Arg, CudaError, Device, Launch, PeerCopy};
+use hush_cuda::{
+    device::{Arg, CudaError, Device, Launch, PeerCopy},
+    fill_random,
+};
 
 /// The folder of the emulated driver's library. Programs are carried elsewhere without it.
 const FOLDER: &str = env!("HUSH_EMULATED_DRIVER");
 /// How many GPUs it has, if not one.
 const GPUS: &str = "HUSH_EMULATED_GPUS";
+/// How much memory each has in MiB, if not 4 GiB.
+const MIB: &str = "HUSH_EMULATED_MIB";
 /// What runs on it: memory, copies and launches, and whole answers of every protocol; with small sets, since it only emulates.
 const TESTS: [&str; 4] = ["device::", "answers::", "--skip", "in_use"];
 
@@ -31,25 +36,49 @@ fn an_emulated_driver_does_the_same() {
     assert!(passed >= 15, "{passed} tests passed: {said}");
 }
 
-/// How the next test calls itself.
-const FAILS: &str = "driver::an_emulated_gpu_fails_alone";
+/// Runs a test of this file again by itself, where there is such a driver.
+fn again(test: &str, variable: &str, value: &str) {
+    if !Path::new(FOLDER).exists() {
+        eprintln!("skipped: there is no {FOLDER}");
+        return;
+    }
+    let mut program = Command::new(env::current_exe().expect("it runs"));
+    program.args(["--exact", test]).env("LD_LIBRARY_PATH", FOLDER).env(variable, value);
+    let run = program.output().expect("it runs again");
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains("1 passed"), "{said}");
+}
 
 /// A kernel with an address in the memory of another GPU, which nothing here can tell from a number: the driver can, and the GPU is
 /// lost, for good, but not the other one.
 #[test]
 fn an_emulated_gpu_fails_alone() {
     if env::var_os(GPUS).is_some() {
-        return fail_one_of_two();
+        fail_one_of_two();
+    } else {
+        again("driver::an_emulated_gpu_fails_alone", GPUS, "2");
     }
-    if !Path::new(FOLDER).exists() {
-        eprintln!("skipped: there is no {FOLDER}");
-        return;
+}
+
+/// Kernels are there when the GPU is open: a batch needs no memory for those that it is the first to launch.
+#[test]
+fn a_full_gpu_launches_any_kernel() {
+    if env::var_os(MIB).is_some() {
+        launch_on_a_full_gpu();
+    } else {
+        again("driver::a_full_gpu_launches_any_kernel", MIB, "64");
     }
-    let mut program = Command::new(env::current_exe().expect("it runs"));
-    program.args(["--exact", FAILS]).env("LD_LIBRARY_PATH", FOLDER).env(GPUS, "2");
-    let run = program.output().expect("it runs again");
-    let said = String::from_utf8_lossy(&run.stdout);
-    assert!(run.status.success() && said.contains("1 passed"), "{said}");
+}
+
+fn launch_on_a_full_gpu() {
+    let device = Device::open(0).expect("there is one");
+    let words = device.zeroed::<u32>(64).expect("there is room");
+    let mut taken = Vec::new();
+    for bytes in (8..26).rev().map(|log| 1 << log) {
+        taken.extend(iter::from_fn(|| device.alloc::<u8>(bytes).ok()));
+    }
+    fill_random(&device, &words.slice(..), 7, 0).expect("it asks for no memory");
+    assert_ne!(device.download(&words.slice(..)).expect("it is there"), [0; 64]);
 }
 
 fn fail_one_of_two() {
