@@ -143,14 +143,20 @@ uint32_t worker_count(const Grid& grid, uint32_t wanted) {
     return static_cast<uint32_t>(std::min<uint64_t>(std::max(wanted, 1u), blocks));
 }
 
+/// Bytes of shared memory that a block may have. Ada has less than Ampere, and later GPUs of desks less than those before.
+uint32_t most_shared(const HushEmulation& options) {
+    const uint32_t major = options.capability_major, minor = options.capability_minor;
+    if (major == 8) return minor == 0 ? 163 << 10 : 99 << 10;
+    return major == 12 ? 99 << 10 : 227 << 10;
+}
+
 bool launchable(const Grid& grid) {
-    const uint32_t most_shared = grid.options->capability_major >= 9 ? 227 << 10 : 163 << 10;
     const char* reason = nullptr;
     if (grid.blocks.x == 0 || grid.blocks.y == 0 || grid.blocks.z == 0 || grid.blocks.x >= 1u << 31 ||
         grid.blocks.y >= 1 << 16 || grid.blocks.z >= 1 << 16)
         reason = "the grid has no block or too many";
     if (grid.threads == 0 || grid.threads > Block::max_threads) reason = "a block has 1 to 1024 threads";
-    if (grid.shared_bytes > most_shared) reason = "too much dynamic shared memory";
+    if (grid.shared_bytes > most_shared(*grid.options)) reason = "too much dynamic shared memory";
     if (reason == nullptr) return true;
     std::fprintf(stderr, "hush_emulate: kernel %s, grid (%u, %u, %u), %u threads, %u bytes of shared memory: %s\n",
                  grid.kernel->name, grid.blocks.x, grid.blocks.y, grid.blocks.z, grid.threads, grid.shared_bytes,

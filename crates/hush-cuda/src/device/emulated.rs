@@ -10,7 +10,7 @@ use std::{
 };
 
 use self::memory::EmulatedMemory;
-use super::{Arg, CudaError, DeviceInfo, Launch};
+use super::{Arg, CudaError, DeviceInfo, LEAST_SHARED, Launch};
 
 mod memory;
 
@@ -94,7 +94,11 @@ impl Emulator {
             multiprocessors: emulation.multiprocessors,
             memory_bytes,
             l2_bytes: 1 << 20,
-            shared_per_block: if emulation.capability.0 >= 9 { 227 << 10 } else { 163 << 10 },
+            shared_per_block: match emulation.capability {
+                (8, 0) => 163 << 10,
+                (8 | 12, _) => LEAST_SHARED,
+                _ => 227 << 10,
+            },
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from) as u32;
         let (launched, lost) = Default::default();

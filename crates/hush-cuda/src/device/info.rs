@@ -1,5 +1,8 @@
 //! What a device says of itself.
 
+/// Bytes of shared memory that a block may have on any GPU: those of Ada, and of later ones for desks.
+pub const LEAST_SHARED: usize = 99 << 10;
+
 /// The properties of a device that decide how kernels are launched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceInfo {

@@ -33,7 +33,7 @@ pub use driver::Stopwatch;
 pub use emulated::{Emulation, emulated_kernels, emulated_sanitizer};
 pub use error::CudaError;
 use health::Health;
-pub use info::DeviceInfo;
+pub use info::{DeviceInfo, LEAST_SHARED};
 pub use launch::{Arg, Launch, MAX_GRID, Memory};
 use pool::Pool;
 use runtime::Runtime;

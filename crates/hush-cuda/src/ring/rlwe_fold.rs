@@ -6,6 +6,7 @@ use hush_math::modulus::Modulus;
 use hush_ops::{
     OpsError, check,
     contract::{RLWE_POLYS, RlweBatch, ciphertext_words},
+    ntt_tiling::MAX_ROWS,
 };
 
 use super::{
@@ -15,7 +16,7 @@ use super::{
 };
 use crate::{
     Cuda,
-    device::{Arg, Buffer, CudaError, Device, Launch, MAX_GRID, Slice},
+    device::{Arg, Buffer, CudaError, Device, LEAST_SHARED, Launch, MAX_GRID, Slice},
     squares::{launch_squares, squares},
 };
 
@@ -86,7 +87,7 @@ impl RlweFoldKernel {
                 };
                 let units = if wide { 64 } else { 32 };
                 let blocks = points * db.padded_columns() / db.width();
-                let shared = 4 * most * (db.row_tiles() * TILE_ROWS + units);
+                let shared = imad_shared(most, db.row_tiles(), units);
                 (name, Launch::new(blocks as u32, THREADS).shared(shared))
             }
             Self::Mma => {
@@ -109,6 +110,14 @@ impl RlweFoldKernel {
         }
     }
 }
+
+/// Bytes of shared memory of a block on CUDA cores: the selectors of a point, and a sum a polynomial for each of `units` lines.
+const fn imad_shared(polys: usize, row_tiles: usize, units: usize) -> usize {
+    size_of::<u32>() * polys * (row_tiles * TILE_ROWS + units)
+}
+
+// A database of more rows, which no tiling has now, would have to be folded in parts of them.
+const _: () = assert!(imad_shared(8, MAX_ROWS.div_ceil(TILE_ROWS), 64) <= LEAST_SHARED);
 
 /// Bytes of shared memory of a block on tensor cores: stages of the database and two byte matrices.
 fn mma_shared(polys: usize) -> usize {

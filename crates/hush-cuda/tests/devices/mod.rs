@@ -8,6 +8,9 @@ const REQUIRE: &str = "HUSH_REQUIRE_CUDA";
 /// An earlier GPU.
 const AMPERE: Emulation = Emulation { capability: (8, 0), multiprocessors: 2, seed: 0, pooled: false };
 
+/// One whose blocks have less shared memory than those of any other.
+const ADA: Emulation = Emulation { capability: (8, 9), ..AMPERE };
+
 /// A Hopper GPU: in order, or in disorder if `seed` is not 0.
 fn hopper(seed: u64) -> Emulation {
     Emulation { seed, ..Emulation::default() }
@@ -24,17 +27,22 @@ pub(crate) fn devices() -> Vec<Device> {
 
 /// An emulated device of each kind, in order, since disorder is slow.
 pub(crate) fn emulated() -> Vec<Device> {
-    [hopper(0), AMPERE].map(Device::emulated).into()
+    [hopper(0), ADA].map(Device::emulated).into()
 }
 
 /// The same, and the GPU.
 pub(crate) fn orderly() -> Vec<Device> {
-    with_gpu([hopper(0), AMPERE])
+    with_gpu([hopper(0), ADA])
 }
 
 /// A Hopper GPU in disorder and an earlier GPU in order, for steps whose kernels are the same on both; and the GPU.
 pub(crate) fn varied() -> Vec<Device> {
-    with_gpu([hopper(0x5eed), AMPERE])
+    with_gpu([hopper(0x5eed), ADA])
+}
+
+/// The emulated device with the least shared memory.
+pub(crate) fn little_shared() -> Device {
+    Device::emulated(ADA)
 }
 
 /// One emulated Hopper GPU, for tests that have much to compute, and the GPU.
@@ -57,7 +65,7 @@ pub(crate) fn pairs() -> Vec<[Device; 2]> {
 
 /// What the sanitizers run on: emulated devices of each kind, in order and in disorder.
 pub(crate) fn small() -> Vec<Device> {
-    [hopper(0), hopper(7), AMPERE, Emulation { seed: 8, ..AMPERE }].map(Device::emulated).into()
+    [hopper(0), hopper(7), AMPERE, Emulation { seed: 8, ..ADA }].map(Device::emulated).into()
 }
 
 /// The GPU of this machine; says that a test is skipped if there is none.

@@ -2,7 +2,7 @@
 
 use crate::{
     coverage,
-    devices::{one_and_gpu, small, varied},
+    devices::{little_shared, one_and_gpu, small, varied},
 };
 use hush_cuda::{
     device::Device,
@@ -169,6 +169,16 @@ fn extreme_residues() {
     }
     let shape = Shape { degree: 16, rows: MAX_ROWS, columns: 64 };
     check(&devices, &[Modulus::new(2_147_483_647)], shape, &[1], Fill::Largest, &KERNELS[2..]);
+}
+
+/// As many selectors as a pass has, where a block has the least shared memory.
+#[test]
+fn the_most_rows_and_queries_fit_little_shared_memory() {
+    let devices = [little_shared()];
+    let most = Shape { degree: 16, rows: MAX_ROWS, columns: 64 };
+    check(&devices, &moduli(31, 1), most, &[4], Fill::Random, &KERNELS[..1]);
+    let few = Shape { degree: 16, rows: 40, columns: 64 };
+    check(&devices, &moduli(31, 1), few, &[40], Fill::Random, &KERNELS[1..2]);
 }
 
 #[test]
