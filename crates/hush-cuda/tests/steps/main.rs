@@ -14,6 +14,7 @@ mod driver;
 mod empty;
 mod gadget;
 mod grids;
+mod large;
 mod lwe;
 mod pack;
 mod presets;
