@@ -65,11 +65,14 @@ enum What {
 impl What {
     /// Whether tables have a number of columns that one may choose.
     fn has_columns(self) -> bool {
+        self.is_gpu_answers() || matches!(self, Self::Packed | Self::Colpack | Self::Tfhe)
+    }
+
+    fn is_gpu_answers(self) -> bool {
         #[cfg(any(feature = "cuda", feature = "emulator"))]
-        if matches!(self, Self::GpuAnswers) {
-            return true;
-        }
-        matches!(self, Self::Packed | Self::Colpack | Self::Tfhe)
+        return matches!(self, Self::GpuAnswers);
+        #[cfg(not(any(feature = "cuda", feature = "emulator")))]
+        false
     }
 
     /// What people are told of a row.
@@ -96,8 +99,8 @@ struct Args {
     /// Bytes of the table (suffixes K, M, G).
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = parse_size)]
     size: usize,
-    /// Protocol of the key tables of `build` and `answer`; frodo and simple if not given. Those with evaluation keys have
-    /// benchmarks of their own.
+    /// Protocol of the key tables of `build` and `answer`, frodo and simple if not given; those with evaluation keys have
+    /// benchmarks of their own. The only one of `gpu-answers`.
     #[arg(long)]
     protocol: Option<Protocol>,
     /// Columns (D0) of the tables of `tfhe`, `packed`, `colpack` and `gpu-answers`; what is cheapest if not given.
@@ -141,7 +144,7 @@ impl Args {
             ("--batch", self.batch.is_some(), matches!(self.what, What::Scan | What::Answer)),
             ("--backend", self.backend != BackendChoice::Cpu, keyed),
             ("--columns", self.columns.is_some(), self.what.has_columns()),
-            ("--protocol", self.protocol.is_some(), keyed),
+            ("--protocol", self.protocol.is_some(), keyed || self.what.is_gpu_answers()),
         ] {
             if given && !taken {
                 let what = self.what.to_possible_value().expect("none is skipped");
@@ -244,6 +247,8 @@ mod tests {
             ("tfhe packed colpack", "--columns 64", true),
             ("scan ntt build answer onion", "--columns 64", false),
             ("build answer", "--protocol simple", true),
+            #[cfg(any(feature = "cuda", feature = "emulator"))]
+            ("gpu-answers", "--protocol onion", true),
             ("scan ntt onion packed colpack", "--protocol simple", false),
         ] {
             for what in whats.split(' ') {

@@ -1,5 +1,6 @@
 //! Random contents, for tables that are measured and never asked. Not for secrets.
 
+use hush_math::modulus::Modulus;
 use hush_ops::{OpsError, check, ntt_tiling::NttTiling};
 
 use crate::{
@@ -49,7 +50,20 @@ impl Cuda {
         seed: u64,
     ) -> Result<CudaNttDb, OpsError> {
         check::open_ntt_db(ring.context(), tiling)?;
-        let least = ring.context().kept().moduli().iter().map(|p| p.value()).min().unwrap_or(0);
+        self.random_residues(ring.context().kept().moduli(), tiling, seed)
+    }
+
+    /// The same for any primes, one a limb, as [`crate::ring::fold_rows`] takes them.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if the device has no memory for it.
+    pub fn random_residues(
+        &self,
+        moduli: &[Modulus],
+        tiling: NttTiling,
+        seed: u64,
+    ) -> Result<CudaNttDb, OpsError> {
+        let least = moduli.iter().map(|p| p.value()).min().unwrap_or(0);
         let db = CudaNttDb::alloc(self.device(), tiling)?;
         fill_random(self.device(), &db.residues(), seed, least)?;
         Ok(db)

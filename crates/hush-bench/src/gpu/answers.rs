@@ -7,29 +7,46 @@ use hush_engine::{MemoryPlan, Place, room_for_tables};
 use hush_he::params::ParameterSet;
 use hush_math::csprng::Csprng;
 use hush_protocol::{
-    Protocol, ProtocolError, Target, any_page::TableParams, client::Given, hosted::Hosted, page::Page,
-    registry::Visitor, ring_keys::RingKeys, table::TableShape,
+    Protocol, ProtocolError, Target,
+    any_page::{Slots, TableParams},
+    client::Given,
+    hosted::Hosted,
+    page::Page,
+    registry::Visitor,
+    ring_keys::RingKeys,
+    table::TableShape,
 };
 
-use super::{Bench, RECORD_BYTES, Scale, files, room::batches_that_fit, work};
+use super::{Bench, RECORD_BYTES, SHORT_RECORD, Scale, files, room::batches_that_fit, work};
 use crate::{Args, row::Row};
 
-/// The protocols with targets for GPUs.
+/// The protocols that are measured step by step, too, on a table of the same shape.
 pub(super) const PROTOCOLS: [Protocol; 5] =
     [Protocol::Colpack, Protocol::ColpackS, Protocol::Simple, Protocol::Hybrid, Protocol::ExppackS];
+
+/// Others, on tables of the shapes that suit them, and bytes of a record.
+const SUITED: [(Protocol, usize); 4] = [
+    (Protocol::Onion, RECORD_BYTES),
+    (Protocol::DoublePack, RECORD_BYTES),
+    (Protocol::ExppackD, SHORT_RECORD),
+    (Protocol::Double, SHORT_RECORD),
+];
 
 /// Fewest blocks of a table.
 const LEAST_BLOCKS: usize = 4;
 
-/// Each of [`PROTOCOLS`] on a table of `args.size` bytes, if there is room for it, as the engine plans it.
+/// All of them, or the one that is asked for, on tables of `args.size` bytes, if there is room, as the engine plans it.
 pub(super) fn run(bench: &mut Bench<'_>, args: &Args) -> Result<(), Box<dyn Error>> {
     // Half of the columns for tables of up to a GiB; a few blocks for the smallest.
     let most = bench.scale.columns >> u32::from(args.size <= 1 << 30);
     let columns = args.columns.map_or(most, |columns| columns.get());
     let shape = table_shape(args.size, columns);
-    for protocol in PROTOCOLS {
-        let row = Row::named("answer").of(protocol).table(args.size);
-        bench.attempt(row, |bench| bench.measure(table_params(bench.scale, protocol, shape)?));
+    let same = PROTOCOLS.map(|protocol| (protocol, table_params(bench.scale, protocol, shape)));
+    for (protocol, params) in same.into_iter().chain(suited(bench.scale, args.size)) {
+        if args.protocol.is_none_or(|only| only == protocol) {
+            let row = Row::named("answer").of(protocol).table(args.size);
+            bench.attempt(row, |bench| bench.measure(params?));
+        }
     }
     Ok(())
 }
@@ -40,9 +57,33 @@ pub(super) fn table_params(
     protocol: Protocol,
     shape: TableShape,
 ) -> Result<TableParams, ProtocolError> {
-    let (page, sets) = (protocol.page(), [scale.column.name(), scale.pack.name()]);
-    let preset = sets.into_iter().find(|set| page.has_set(set));
-    page.table(preset.unwrap_or_else(|| page.default_set(shape.slot_bytes)), shape)
+    protocol.page().table(set(scale, protocol, shape.slot_bytes), shape)
+}
+
+/// Those of the other protocols that are measured.
+pub(super) fn suited(
+    scale: &Scale,
+    size: usize,
+) -> [(Protocol, Result<TableParams, ProtocolError>); SUITED.len()] {
+    SUITED.map(|(protocol, slot_bytes)| (protocol, suited_table(scale, protocol, size, slot_bytes)))
+}
+
+/// A table of `size` bytes, of the shape that suits its protocol.
+fn suited_table(
+    scale: &Scale,
+    protocol: Protocol,
+    size: usize,
+    slot_bytes: usize,
+) -> Result<TableParams, ProtocolError> {
+    let (page, preset) = (protocol.page(), set(scale, protocol, slot_bytes));
+    let slots = Slots { count: size / slot_bytes, slot_bytes, by_key: false };
+    page.table(preset, page.shape(preset, slots, None)?)
+}
+
+/// The set of the scale that a protocol has, or else its own.
+fn set(scale: &Scale, protocol: Protocol, slot_bytes: usize) -> &'static str {
+    let (page, sets) = (protocol.page(), [scale.column.name(), scale.pack.name(), scale.onion.name()]);
+    sets.into_iter().find(|set| page.has_set(set)).unwrap_or_else(|| page.default_set(slot_bytes))
 }
 
 /// A table of about `size` bytes, with `columns` columns unless there are too few records for a few blocks of them.

@@ -79,6 +79,7 @@ impl Floors {
         let (bound, floor) = self.longest(work);
         let stream = work.bytes / self.read;
         Row {
+            bytes: Some(work.bytes as u64),
             seconds: Some(seconds),
             floor_seconds: Some(floor),
             bound: Some(bound),

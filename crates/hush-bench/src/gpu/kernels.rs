@@ -10,6 +10,7 @@ use hush_cuda::{
 };
 use hush_engine::planner::operands::random_queries;
 use hush_he::params::RingContext;
+use hush_math::ring::Ring;
 use hush_ops::{contract::RingOps, ntt_tiling::NttTiling};
 use hush_protocol::{
     Protocol, hybrid::Hybrid, pack_page::PackPage, pack_table::PackTable, table::TableShape,
@@ -26,6 +27,8 @@ pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) {
     bench.attempt(Row::named("NTT"), ntts);
     bench.attempt(Row::named("lwe_fold"), |bench| lwe_folds(bench, shape));
     bench.attempt(Row::named("pack"), |bench| rlwe_folds(bench, shape));
+    bench.cuda.release_unused();
+    bench.attempt(Row::named("pack of the widest"), widest_folds);
     bench.cuda.release_unused();
 }
 
@@ -57,17 +60,29 @@ fn lwe_folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Err
     Ok(())
 }
 
-/// (3) without the words: the hint of all plaintexts times selectors, by each kernel.
+/// (3) without the words: the hint of all plaintexts of a table, two primes a word.
 fn rlwe_folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
     let params = bench.scale.pack;
-    let context = Arc::new(RingContext::new(*params.ring()));
-    let (device, kept) = (bench.cuda.device(), context.kept());
     let columns = PackTable::new(Hybrid::SPEC, params, shape)?.first_shape().plaintexts();
-    let tiling = NttTiling::new(kept.degree(), kept.limbs(), params.lwe().n(), columns)?;
-    let ring = bench.cuda.open_ring(context.clone())?;
-    let hint = bench.cuda.random_ntt_db(&ring, tiling, 1)?;
+    let context = RingContext::new(*params.ring());
+    fold_hint(bench, "pack", context.kept(), columns)
+}
+
+/// The same where the papers measure it: modulo all of Q_e, for the plaintexts of a table of 64 GiB.
+fn widest_folds(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
+    let context = RingContext::new(*bench.scale.pack.ring());
+    let (full, columns) = (context.full(), bench.scale.widest_columns);
+    let name = format!("pack of {columns} x {}", full.limbs() * full.degree());
+    fold_hint(bench, &name, full, columns)
+}
+
+/// Every kernel on a hint of so many plaintexts, times selectors.
+fn fold_hint(bench: &mut Bench<'_>, name: &str, ring: &Ring, columns: usize) -> Result<(), Box<dyn Error>> {
+    let (device, moduli) = (bench.cuda.device(), ring.moduli());
+    let tiling = NttTiling::new(ring.degree(), ring.limbs(), bench.scale.pack.lwe().n(), columns)?;
+    let hint = bench.cuda.random_residues(moduli, tiling, 1)?;
     let bytes = tiling.bytes() as f64;
-    let least = kept.moduli().iter().map(|p| p.value()).min().unwrap_or(1);
+    let least = moduli.iter().map(|p| p.value()).min().unwrap_or(1);
     for &batch in bench.scale.batches {
         let selectors = (0..batch).map(|query| {
             let words = device.alloc(2 * tiling.rows() * tiling.poly_words())?;
@@ -83,8 +98,8 @@ fn rlwe_folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Er
                 RlweFoldKernel::Imad => Work { bytes, multiply_adds: products, ..Work::default() },
                 _ => Work { bytes, byte_ops: WORD_OPS * products, ..Work::default() },
             };
-            let fold = || ring::fold_rows(device, kept.moduli(), &hint, &selectors, Some(kernel)).map(drop);
-            let row = Row::named(format!("pack, {kernel:?}")).batch(batch).of(Protocol::Hybrid);
+            let fold = || ring::fold_rows(device, moduli, &hint, &selectors, Some(kernel)).map(drop);
+            let row = Row::named(format!("{name}, {kernel:?}")).batch(batch).of(Protocol::Hybrid);
             bench.row(row.table(tiling.bytes()), &work, fold);
         }
     }

@@ -31,6 +31,8 @@ use super::{
 
 /// Bytes of a record of the tables.
 const RECORD_BYTES: usize = 4096;
+/// The same where records are short.
+const SHORT_RECORD: usize = 2;
 
 /// What people are told of a rate.
 pub(super) const RATES: &[Column] = &[
@@ -43,6 +45,7 @@ pub(super) const WORK: &[Column] = &[
     ("protocol", 11, |row| row.protocol.clone()),
     ("GiB", 8, |row| fixed(row.table_bytes.map(|bytes| bytes as f64 / f64::from(1 << 30)), 2)),
     ("B", 4, |row| whole(row.batch)),
+    ("GiB moved", 9, |row| fixed(row.bytes.map(|bytes| bytes as f64 / f64::from(1 << 30)), 3)),
     ("ms", 10, |row| fixed(row.seconds.map(|seconds| 1e3 * seconds), 3)),
     ("floor ms", 10, |row| fixed(row.floor_seconds.map(|seconds| 1e3 * seconds), 3)),
     ("bound", 6, |row| row.bound.map(str::to_owned)),

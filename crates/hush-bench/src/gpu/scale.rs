@@ -21,8 +21,8 @@ pub(super) struct Scale {
     pub(super) batches: &'static [usize],
     /// Columns (D0) of tables of bytes.
     pub(super) columns: usize,
-    /// Bytes of the table whose entries are folded over rings.
-    pub(super) onion_bytes: usize,
+    /// Plaintexts of the largest table whose hint is packed.
+    pub(super) widest_columns: usize,
     /// Polynomials of the transforms.
     pub(super) polys: usize,
     pub(super) column: ColumnParams,
@@ -39,7 +39,7 @@ pub(super) const GPU: Scale = Scale {
     fold_batches: &[1, 2, 4, 8, 16, 32, 64],
     batches: &[1, 8, 32, 64],
     columns: 1 << 16,
-    onion_bytes: 1 << 30,
+    widest_columns: 256,
     polys: 1000,
     column: COLPACK_N2048_Q52,
     pack: PACK_M31,
@@ -55,7 +55,7 @@ pub(super) const EMULATOR: Scale = Scale {
     fold_batches: &[1, 2, 5],
     batches: &[1, 2],
     columns: 1 << 14,
-    onion_bytes: 1 << 20,
+    widest_columns: 2,
     polys: 2,
     column: INSECURE_COLPACK_N256,
     pack: INSECURE_PACK_N256,

@@ -20,23 +20,20 @@ use hush_ops::{
     path::StepShape,
     tiling::Tiling,
 };
-use hush_protocol::{
-    Protocol,
-    any_page::{Slots, TableParams},
-};
+use hush_protocol::{Protocol, any_page::TableParams};
 
 use super::{
-    Bench, RECORD_BYTES, Work,
+    Bench, SHORT_RECORD, Work,
     answers::{self, table_shape},
     kernels,
     work::{WORD, of_step, transforms},
 };
 use crate::row::Row;
 
-/// Bytes of a short record.
-const SHORT_RECORD: usize = 2;
 /// Bytes of a word that the second database is made of, in `double`.
 const DIGITS: usize = 2;
+/// How many times as long as its records a database of ring elements is, about.
+const NTT_EXPANSION: usize = 4;
 /// Words of the hint that become a part of the second database, at most.
 const HINT_WORDS: usize = 1 << 27;
 
@@ -73,32 +70,31 @@ pub(super) fn run(bench: &mut Bench<'_>, size: usize) -> Result<(), Box<dyn Erro
             Ok(())
         });
     }
-    bench.attempt(Row::named("steps").of(Protocol::Onion), |bench| {
-        // A table of its own: the database in evaluation form is several times as long as its records.
-        let (page, preset) = (Protocol::Onion.page(), bench.scale.onion.name());
-        let slots =
-            Slots { count: bench.scale.onion_bytes / RECORD_BYTES, slot_bytes: RECORD_BYTES, by_key: false };
-        bench.steps(&page.table(preset, page.shape(preset, slots, None)?)?, &mut done);
-        Ok(())
-    });
     bench.attempt(Row::named("reinterpret_lwe"), |bench| {
         reinterpret_lwe(bench, shape.blocks * shape.slot_bytes)
     });
     bench.attempt(Row::named("lift_hint"), lift_hint);
     bench.attempt(Row::named("chain_hint"), chain_hint);
+    // In evaluation form a database is several times as long as its records.
+    for (protocol, params) in answers::suited(bench.scale, size / NTT_EXPANSION) {
+        bench.attempt(Row::named("steps").of(protocol), |bench| {
+            bench.steps(&params?, &mut done);
+            Ok(())
+        });
+    }
     Ok(())
 }
 
 impl Bench<'_> {
     /// The steps of a path, but for those that are `done`.
     fn steps(&mut self, params: &TableParams, done: &mut Vec<StepShape>) {
-        for step in params.path().into_iter().filter(|step| !step.one_by_one) {
+        for step in params.path() {
             if done.contains(&step.shape) {
                 continue;
             }
             done.push(step.shape);
             let row = Row::named(step.shape.name()).of(params.facts().protocol);
-            self.step(step.shape, &row, self.scale.batches);
+            self.step(step.shape, &row, if step.one_by_one { &[1] } else { self.scale.batches });
         }
     }
 

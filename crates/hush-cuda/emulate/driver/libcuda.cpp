@@ -360,7 +360,8 @@ int cuModuleUnload(Module* module) {
     return success;
 }
 
-/// A kernel that the compiled module has, which is loaded when it is first launched, or before by cuFuncLoad; what runs is the one that the C++ compiler made.
+/// A kernel that the compiled module has, which is loaded when it is first launched, or before by cuFuncLoad; what runs is
+/// the one that the C++ compiler made.
 int cuModuleGetFunction(Function** function, Module* module, const char* name) {
     if (const int error = refusal()) return error;
     const Kernel* kernel = find_kernel(name);

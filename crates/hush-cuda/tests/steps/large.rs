@@ -1,5 +1,5 @@
-//! A table of more than 2^32 words, whose offsets 32 bits do not count: every kernel of the scan gives the same words, and those that
-//! one finds by hand.
+//! A table of more than 2^32 words, whose offsets 32 bits do not count: every kernel of the scan gives the same words, and those
+//! that one finds by hand.
 
 use crate::devices::gpu_or_one;
 use hush_cuda::{Cuda, FoldKernel};
