@@ -139,12 +139,12 @@ $(HELM):
 	GOBIN=$(TOOLS)/bin go install helm.sh/helm/v3/cmd/helm@v$(lastword $(subst -, ,$(notdir $@)))
 	mv $(TOOLS)/bin/helm $@
 
-gpu-carry: cuda ## For a machine with a GPU and without cargo: programs and tests, stripped, in target/gpu-carry.
+gpu-carry: cuda ## For a machine with a GPU and without cargo: programs, tests and the script that runs them, as target/hushdb-gpu.tar.gz.
 	@command -v readelf >/dev/null || scripts/install.sh binutils
 	CARGO="$(CARGO)" scripts/gpu_carry.sh
 
 gpu-check: ## On a machine with a GPU: tests, then benchmarks, from target/gpu-carry; logs and JSON to OUT.
-	python3 scripts/gpu_check.py --out $(or $(OUT),target/gpu-check)
+	python3 scripts/gpu_check --out $(or $(OUT),target/gpu-check)
 
 bench: ## Benchmarks as ratios in one run.
 	$(CARGO) build --release --locked -p hush-bench

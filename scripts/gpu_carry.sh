@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# What a machine with a GPU but without cargo needs: the program, the benchmarks and the tests of the CUDA backend, stripped and
-# packed, in target/gpu-carry. Each has the kernels within it.
+# What a machine with a GPU but without cargo needs, as one archive, target/hushdb-gpu.tar.gz: the program, the benchmarks and the tests
+# of the CUDA backend, stripped, each with the kernels within it; the script that runs them, and the tests from end to end. What is in it
+# lies where it lies here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 out=target/gpu-carry
+archive=target/hushdb-gpu.tar.gz
 limit=$((60 << 20))
 glibc=2.34 # of RHEL 9 and Amazon Linux 2023
-rm -rf "$out.new" && mkdir -p "$out.new"
+rm -rf "$out" "$archive" && mkdir -p "$out"
 "$cargo" build --release --locked -p hushdb -p hush-bench --features cuda
-cp "${CARGO_TARGET_DIR:-target}"/release/{hushdb,hush-bench} "$out.new/"
+cp "${CARGO_TARGET_DIR:-target}"/release/{hushdb,hush-bench} "$out/"
 tests=$("$cargo" test --release --locked -p hush-cuda --features driver,emulator --no-run --message-format=json)
 for name in primitives steps; do
     path=$(python3 -c '
@@ -19,15 +21,15 @@ for line in sys.stdin:
     if message.get("executable") and message["target"]["name"] == sys.argv[1]:
         print(message["executable"])
 ' "$name" <<<"$tests")
-    cp "$path" "$out.new/$name"
+    cp "$path" "$out/$name"
 done
-python3 scripts/glibc.py "$glibc" "$out.new"/*
-strip "$out.new"/*
-gzip "$out.new"/*
-size=$(du -sb "$out.new" | cut -f1)
+python3 scripts/glibc.py "$glibc" "$out"/*
+strip "$out"/*
+tar --create --exclude=__pycache__ --transform='s,^,hushdb-gpu/,' "$out" scripts/gpu_check tests/e2e | gzip -9 >"$archive.new"
+size=$(stat --format=%s "$archive.new")
 if ((size > limit)); then
-    echo "error: $out is $size bytes, more than the $limit that are carried: leave a test out" >&2
+    echo "error: $archive has $size bytes, more than the $limit that are carried: leave a test out" >&2
     exit 1
 fi
-rm -rf "$out" && mv "$out.new" "$out"
-ls -l "$out"
+mv "$archive.new" "$archive"
+ls -l "$out" "$archive"

@@ -1,7 +1,6 @@
 """The CUDA backend: on the machine's GPU where HUSH_REQUIRE_CUDA is set, else in the emulator."""
 
 import contextlib
-import gzip
 import io
 import json
 import os
@@ -11,12 +10,13 @@ import subprocess
 import sys
 import threading
 import unittest
+import unittest.mock
 
 from harness import BENCH, BINARY
 from keyed import KeyedTest, values
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
-CHECK = SCRIPTS / "gpu_check.py"
+CHECK = SCRIPTS / "gpu_check"
 ON_GPU = bool(os.environ.get("HUSH_REQUIRE_CUDA"))
 CUDA = ["--backend", "cuda"]
 # Protocols, their small sets, and bytes of a value.
@@ -130,20 +130,19 @@ class CudaBenchmarks(CudaTest):
              "rgsw_power_fold", "pack", "rlwe_fold", "chain_hint", "lift_hint")
     # By each parameter set.
     RING_STEPS = ("expand", "rgsw_fold", "respond")
-    PROTOCOLS = ("colpack", "colpack-s", "simple", "hybrid", "exppack-s")
+    PROTOCOLS = ("colpack", "colpack-s", "simple", "hybrid", "exppack-s", "onion", "double-pack", "exppack-d", "double")
 
     @unittest.skipIf(ON_GPU, "make gpu-check is the benchmark")
     def test_the_check_of_a_gpu(self):
         out = self.dir / "check"
-        # The larger tables do not fit the emulator.
-        command = [sys.executable, CHECK, "--emulated", "--carry", BINARY.parent, "--out", out, "--sizes", "1M", "5G"]
+        command = [sys.executable, CHECK, "--emulated", "--carry", BINARY.parent, "--out", out]
         run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         summary = json.loads((out / "gpu-check.json").read_text())
         self.assertEqual([stage["stage"] for stage in summary["stages"]],
-                         ["doctor", "floors", "bench-steps", "answers-1M", "answers-5G"])
+                         ["doctor", "floors", "bench-steps", "answers-1M"])
         rows = {name: [row for row in summary["rows"] if row["stage"] == name] for name in
-                ("floors", "bench-steps", "answers-1M", "answers-5G")}
+                ("floors", "bench-steps", "answers-1M")}
         self.assertTrue(all(row["rate"] > 0 for row in rows["floors"]))
         names = [(row["name"], row.get("protocol")) for row in rows["bench-steps"]]
         for step in self.STEPS:
@@ -155,10 +154,19 @@ class CudaBenchmarks(CudaTest):
             measured = [row for row in rows["answers-1M"] if row["protocol"] == protocol]
             self.assertEqual([(row["name"], row["batch"]) for row in measured],
                              [(name, batch) for batch in (1, 2) for name in ("answer", "answer, 2 in flight")])
-            skipped, = [row for row in rows["answers-5G"] if row["protocol"] == protocol]
-            self.assertRegex(skipped["skipped"], r"^needs \d+\.\d\d GiB .*, 3\.94 GiB are free on emulator$")
-            self.assertRegex(run.stdout, rf"(?m)^answer +{protocol} +5\.00 +- skipped: needs ")
-        self.assertRegex(run.stdout, r"(?m)^answers-5G +passed ")
+            self.assertRegex(run.stdout, rf"(?m)^answer +{protocol} ")
+        self.assertRegex(run.stdout, r"(?m)^answers-1M +passed ")
+
+    @unittest.skipIf(ON_GPU, "it may fit")
+    def test_a_table_that_does_not_fit_is_a_row(self):
+        command = [BENCH, "gpu-answers", "--size", "5G", "--protocol", "hybrid", "--json"]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=120, env=self.env, check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        row = json.loads(run.stdout)
+        self.assertRegex(row["skipped"], r"^needs \d+\.\d\d GiB .*, 3\.94 GiB are free on emulator$")
+        self.check()
+        import table
+        self.assertRegex(table.line(row), r"^answer +hybrid +5\.00 +- skipped: needs ")
 
     def test_what_fails_is_a_row(self):
         # So many blocks of so few columns have more rows than any protocol takes.
@@ -168,6 +176,53 @@ class CudaBenchmarks(CudaTest):
         self.assertEqual([row["protocol"] for row in rows], list(self.PROTOCOLS))
         self.assertEqual(run.returncode, 2)
         self.assertIn(rows[0]["skipped"], run.stderr)
+
+    def check(self, emulated=True):
+        sys.path.insert(0, str(CHECK))
+        self.addCleanup(sys.path.remove, str(CHECK))
+        import check
+        made = check.Check(self.dir, self.dir, emulated)
+        self.addCleanup(made.close)
+        return made
+
+    def test_figures_of_papers_are_beside_ours(self):
+        self.check()
+        import table
+        row = {"stage": "answers-1G", "protocol": "onion", "batch": 32}
+        self.assertEqual(table.theirs(row), "VIPIR 516.6 /s, GPIR 709.8 /s")
+        self.assertEqual(table.theirs({**row, "stage": "answers-2G, onion"}), "GPIR 473.6 /s")
+        self.assertEqual(table.theirs({**row, "protocol": "hybrid", "stage": "answers-64G", "batch": 1}), "VIPIR 33.5 ms")
+        for other in ({"stage": "bench-steps"}, {"stage": "answers-1M"}, {"batch": 8}):
+            self.assertEqual(table.theirs({**row, **other}), "")
+
+    def test_the_gpu_is_watched(self):
+        program = self.dir / "nvidia-smi"
+        program.write_text("#!/bin/sh\ncase \"$*\" in *--loop*) ;; *) echo a GPU; exit ;; esac\n"
+                           "while sleep 0.1; do echo '1980, 2619, 650.5, 60, [N/A]'; done\n")
+        program.chmod(0o755)
+        with unittest.mock.patch.dict(os.environ, PATH=f"{self.dir}:{os.environ['PATH']}"):
+            check = self.check(emulated=False)
+        with contextlib.redirect_stdout(io.StringIO()):
+            check.run("a stage", ["sleep", "1"], 10)
+        seen = check.stages[0]["gpu"]
+        self.assertEqual(seen["watts"], {"least": 650.5, "mean": 650.5, "most": 650.5})
+        self.assertEqual(seen["sm_mhz"]["most"], 1980)
+        self.assertNotIn("memory_mib", seen, "what is not known is left out")
+
+    def test_what_cannot_be_killed_does_not_end_the_check(self):
+        check = self.check()
+
+        class Stuck(subprocess.Popen):
+            def wait(self, timeout=None):
+                if timeout is None:
+                    return super().wait()
+                raise subprocess.TimeoutExpired(self.args, timeout)
+
+        with contextlib.redirect_stdout(io.StringIO()):
+            with unittest.mock.patch("subprocess.Popen", Stuck):
+                self.assertFalse(check.run("stuck", ["sleep", "60"], 10))
+            self.assertTrue(check.run("next", ["true"], 10))
+        self.assertEqual(check.stages[0]["why"], "not done after 10 s, nor to be killed: it waits in the driver")
 
     # In place of a binary of tests: it ends in its third test, and the second fails by itself as well.
     TESTS = """#!/bin/sh
@@ -180,16 +235,13 @@ esac
 """
 
     def test_what_did_not_pass_runs_again(self):
-        (self.dir / "steps.gz").write_bytes(gzip.compress(self.TESTS.encode()))
-        sys.path.insert(0, str(SCRIPTS))
-        self.addCleanup(sys.path.remove, str(SCRIPTS))
-        import gpu_check
-        carry = gpu_check.unpack(self.dir, self.dir)
-        check = gpu_check.Check(carry, self.dir, True)
-        self.addCleanup(check.log.close)
+        program = self.dir / "steps"
+        program.write_text(self.TESTS)
+        program.chmod(0o755)
+        check = self.check()
         with contextlib.redirect_stdout(io.StringIO()):
             check.suite("steps", 10, {}, 0)
-            check.suite("steps", 10, {}, gpu_check.BUDGET)
+            check.suite("steps", 10, {}, check.left(0))
         stages = [(stage["stage"], stage["passed"]) for stage in check.stages]
         once = [("steps", False), ("steps: b", False), ("steps: c", True), ("steps: d", True)]
         self.assertEqual(stages, [*once, ("steps", False)])

@@ -1,0 +1,52 @@
+"""What was found, for people: rates, rows and stages."""
+
+import re
+
+import papers
+
+
+def lines(rows, stages):
+    for row in rows:
+        if "rate" in row:
+            yield f"{row['name']:<46} {row['rate']:12.4e} {row['unit']}"
+    yield (f"{'what':<32} {'protocol':>11} {'GiB':>7} {'B':>4} {'GiB moved':>9} {'ms':>10} {'floor':>10} {'bound':>6} {'share':>6} "
+           f"{'streams':>7} {'queries/s':>10}  papers")
+    for row in rows:
+        if "seconds" in row or "skipped" in row:
+            yield line(row)
+    for stage in stages:
+        yield f"{stage['stage']:<32} {'passed' if stage['passed'] else 'FAILED'} {stage['seconds']:8.1f} s  {gpu(stage)}{stage['why']}"
+
+
+def line(row):
+    """A measurement, or why there is none."""
+    size = f"{row['table_bytes'] / 2**30:.2f}" if row.get("table_bytes") else "-"
+    what = f"{row['name']:<32} {row.get('protocol') or '-':>11} {size:>7}"
+    if "skipped" in row:
+        return f"{what} {row.get('batch') or '-':>4} skipped: {row['skipped']}"
+    streams = f"{row['streams']:.2f}x" if row.get("streams") else "-"
+    rate = f"{row['queries_per_second']:.0f}" if row.get("queries_per_second") else "-"
+    moved = f"{row['bytes'] / 2**30:.3f}" if row.get("bytes") else "-"
+    return (f"{what} {row['batch']:>4} {moved:>9} {1e3 * row['seconds']:10.3f} {1e3 * row['floor_seconds']:10.3f} {row['bound']:>6} "
+            f"{100 * row['share']:5.0f}% {streams:>7} {rate:>10}  {theirs(row)}").rstrip()
+
+
+def theirs(row):
+    """What the papers have beside a whole answer: from a table of so many GiB of records, as its stage says."""
+    size = re.fullmatch(r"answers-(\d+)G.*", row["stage"])
+    return papers.beside(row["protocol"], int(size[1]), row["batch"]) if size else ""
+
+
+def gpu(stage):
+    """How the GPU did meanwhile."""
+    seen = stage["gpu"]
+    if not seen:
+        return ""
+    parts = []
+    if "sm_mhz" in seen:
+        parts.append(f"{seen['sm_mhz']['least']:.0f}..{seen['sm_mhz']['most']:.0f} MHz")
+    if "watts" in seen:
+        parts.append(f"{seen['watts']['most']:.0f} W")
+    if "memory_mib" in seen:
+        parts.append(f"{seen['memory_mib']['most'] / 1024:.1f} GiB")
+    return ", ".join(parts) + "  "
