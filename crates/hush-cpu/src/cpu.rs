@@ -9,7 +9,7 @@ use hush_he::entities::PublicMatrix;
 use hush_math::modulus::Modulus;
 use hush_ops::{
     OpsError, check,
-    contract::{BatchWords, HostMemory, LweBatch, LweOps, LweQueries},
+    contract::{BatchWords, HostMemory, LweBatch, LweOps, LweQueries, Rounding, SentRows},
     ntt_tiling::NttTiledDb,
     tiling::{TiledDb, Tiling},
 };
@@ -17,7 +17,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::{
     CpuError, Level, buffer_pool::BufferPool, features::Cores, kernels::Kernels, lwe_fold, lwe_hint,
-    reinterpret_lwe, rlwe_fold, workspace::Workspace,
+    reinterpret_lwe, rlwe_fold, send_words, workspace::Workspace,
 };
 
 /// The CPU backend. Cheap to share: steps take `&self`, and may run from several threads at once, in which case
@@ -188,5 +188,14 @@ impl LweOps for Cpu {
         cols: usize,
     ) -> Result<TiledDb, OpsError> {
         reinterpret_lwe::reinterpret_lwe(self, words, items, digits, cols)
+    }
+
+    fn run_send_words(
+        &self,
+        words: &LweBatch,
+        sent: &[SentRows],
+        rounding: Rounding,
+    ) -> Result<Vec<Vec<u8>>, OpsError> {
+        Ok(send_words::send_words(self, words, sent, rounding))
     }
 }

@@ -1,6 +1,6 @@
 //! What the steps take of the host's memory.
 
-use hush_he::params::RingParams;
+use hush_he::{codec::packed_bytes, params::RingParams};
 use hush_ops::path::{Content, Footprint, StepShape};
 
 use crate::Cpu;
@@ -33,6 +33,7 @@ impl Footprint for Cpu {
             | StepShape::RingSwitch { .. }
             | StepShape::PackColumns { .. }
             | StepShape::RgswPowerFold { .. }
+            | StepShape::SendWords { .. }
             | StepShape::Respond { .. } => FOLD_QUERIES,
         }
     }
@@ -52,7 +53,7 @@ impl Footprint for Cpu {
                     WORD * rows + parts * hint.columns() * 2 * poly(&ring)
                 }
                 StepShape::AddRlwe { .. } => 0,
-                StepShape::ReinterpretRlwe { ring, count, db } => count * switched_bytes(&ring) + db.bytes(),
+                StepShape::ReinterpretRlwe { ring, count, db } => count * answer_bytes(&ring) + db.bytes(),
                 // What is left of each part is kept for the last rounds.
                 StepShape::RgswFold { ring, entries, planes, parts } => {
                     (entries.div_ceil(parts).div_ceil(2) + parts) * planes * 2 * poly(&ring)
@@ -66,13 +67,15 @@ impl Footprint for Cpu {
                 }
                 // As it was, turned, and folded.
                 StepShape::Rotate { ring, count, .. } => 3 * count * 2 * poly(&ring),
-                StepShape::RingSwitch { ring } => switched_bytes(&ring),
+                StepShape::RingSwitch { ring } => 2 * size_of::<u64>() * ring.degree(),
                 // Of the keys words and polynomials, as they came and as they are read; of the results a word a row.
                 StepShape::PackColumns { ring, columns, .. } => {
                     WORD * (columns.cols() + columns.rows()) + 8 * poly(&ring)
                 }
                 StepShape::RgswPowerFold { ring, shape } => shape.planes() * 2 * poly(&ring),
-                StepShape::Respond { ring, plaintexts } => plaintexts * switched_bytes(&ring),
+                // Parts of an answer, and all of it.
+                StepShape::SendWords { bytes, .. } => 2 * bytes,
+                StepShape::Respond { ring, plaintexts } => 2 * plaintexts * answer_bytes(&ring),
             }
     }
 
@@ -101,7 +104,8 @@ impl Footprint for Cpu {
     }
 }
 
-/// Bytes of both halves of a ciphertext, switched to words of 64 bits.
-fn switched_bytes(ring: &RingParams) -> usize {
-    2 * size_of::<u64>() * ring.degree()
+/// Bytes of both halves of a ciphertext at the widths of an answer.
+fn answer_bytes(ring: &RingParams) -> usize {
+    let bits = ring.response_bits();
+    packed_bytes(ring.degree(), bits.a) + packed_bytes(ring.degree(), bits.b)
 }

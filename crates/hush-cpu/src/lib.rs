@@ -22,6 +22,7 @@ pub mod probe;
 mod reinterpret_lwe;
 mod ring;
 mod rlwe_fold;
+mod send_words;
 mod tfhe;
 mod tile_config;
 mod workspace;

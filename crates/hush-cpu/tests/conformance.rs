@@ -43,6 +43,7 @@ fn scalar() {
         conformance::lwe_fold(cpu);
         conformance::lwe_hint(cpu);
         conformance::reinterpret_lwe(cpu);
+        conformance::send_words(cpu);
     });
 }
 
@@ -52,6 +53,7 @@ fn avx2() {
         conformance::lwe_fold(cpu);
         conformance::lwe_hint(cpu);
         conformance::reinterpret_lwe(cpu);
+        conformance::send_words(cpu);
     });
 }
 
@@ -61,6 +63,7 @@ fn avx512() {
         conformance::lwe_fold(cpu);
         conformance::lwe_hint(cpu);
         conformance::reinterpret_lwe(cpu);
+        conformance::send_words(cpu);
     });
 }
 
@@ -70,6 +73,7 @@ fn avx512ifma() {
         conformance::lwe_fold(cpu);
         conformance::lwe_hint(cpu);
         conformance::reinterpret_lwe(cpu);
+        conformance::send_words(cpu);
     });
 }
 

@@ -1,16 +1,25 @@
-// Polynomials modulo Q_1 to powers of two, for all queries of a batch. Block b * count + i has N / 16 threads and switches
-// polynomial first + i of batch b, [limb][slot] each, to widths[i] bits, in 4 limbs N bytes of shared memory. The result
-// is [batch][polynomial][coefficient], in words of 64 bits if `wide` is not zero and of 32 bits otherwise.
+// Polynomials modulo Q_1 to powers of two, for all queries of a batch, and these to the bytes of an answer. Block
+// b * count + i has N / 16 threads and switches polynomial first + i of batch b, [limb][slot], in shared memory of as many
+// words of N as there are limbs, and at least two. The result is [batch][bytes of an answer].
+#include "bits.cuh"
 #include "switch.cuh"
 
 namespace {
 
+// What is sent of a polynomial, and where its bytes lie in an answer; mirrored by `SentPoly` in src/ring/mod_switch.rs.
+struct SentPoly {
+    uint64_t offset;
+    uint32_t bits, stride, count, reserved;
+};
+static_assert(sizeof(SentPoly) == 24, "the layout of SentPoly");
+
 // What the kernels take; mirrored by `SwitchJob` in src/ring/mod_switch.rs.
 struct SwitchJob {
     const uint64_t* batches; // addresses on the device
-    const uint32_t* widths;
-    void* out;
-    uint32_t first, count, wide, reserved;
+    const SentPoly* sent;
+    uint8_t* out;
+    uint64_t answer_bytes;
+    uint32_t first, count;
 };
 static_assert(sizeof(SwitchJob) == 40, "the layout of SwitchJob");
 
@@ -20,18 +29,24 @@ HUSH_DEVICE void mod_switch(const SwitchJob& job, const RingView& ring, const Mi
     const uint32_t i = blockIdx.x % job.count;
     const uint32_t* batch = reinterpret_cast<const uint32_t*>(uintptr_t(job.batches[blockIdx.x / job.count]));
     const uint32_t* poly = batch + (job.first + i) * poly_words;
-    const size_t start = size_t(blockIdx.x) << LOG;
+    const SentPoly sent = job.sent[i];
     auto load = [&](uint32_t(&x)[NTT_WORDS], uint32_t limb) {
         load_slots<LOG>(x, poly + (size_t(limb) << LOG), threadIdx.x);
     };
+    // Both halves of a coefficient, where its own thread alone has read.
+    uint32_t* high = shared + (size_t(1) << LOG);
     auto sink = [&](uint32_t at, uint64_t value) {
-        if (job.wide != 0) {
-            static_cast<uint64_t*>(job.out)[start + at] = value;
-        } else {
-            static_cast<uint32_t*>(job.out)[start + at] = uint32_t(value);
-        }
+        shared[at] = uint32_t(value);
+        high[at] = uint32_t(value >> 32);
     };
-    switch_poly<LOG>(ring, radix, job.widths[i], shared, load, sink);
+    switch_poly<LOG>(ring, radix, sent.bits, shared, load, sink);
+    __syncthreads();
+    auto value = [&](uint64_t at) {
+        const uint32_t coefficient = uint32_t(at) * sent.stride;
+        return uint64_t(high[coefficient]) << 32 | shared[coefficient];
+    };
+    uint8_t* out = job.out + blockIdx.x / job.count * job.answer_bytes + sent.offset;
+    store_packed(out, sent.bits, sent.count, threadIdx.x, NTT_THREADS<LOG>, value);
 }
 
 } // namespace

@@ -77,7 +77,7 @@ HUSH_DEVICE void switch_coefficients(const uint32_t (&x)[NTT_WORDS], const RingV
 
 // Switches one polynomial in evaluation form: a block of NTT_THREADS<LOG> threads, with limbs x N words of shared
 // memory. `load(x, limb)` gives the canonical slots of the calling thread (ntt.cuh says which), `sink(coefficient,
-// value)` gets the results, each of them once.
+// value)` gets the results, each of them once; it may write the words `coefficient` and `N + coefficient` of `shared`.
 template <int LOG, class Load, class Sink>
 HUSH_DEVICE void switch_poly(const RingView& ring, const MixedRadix& radix, uint32_t bits, uint32_t* shared,
                              const Load& load, const Sink& sink) {
@@ -88,6 +88,8 @@ HUSH_DEVICE void switch_poly(const RingView& ring, const MixedRadix& radix, uint
         // Each thread reads what it wrote itself: no barrier.
         if (limb + 1 < ring.limbs) store_coefficients<LOG>(switch_stash<LOG>(shared, limb), x, threadIdx.x);
     }
+    // All have read what the last transform left in the first N words.
+    __syncthreads();
     switch (ring.limbs) {
     case 1: return switch_coefficients<LOG, 1>(x, ring, radix, bits, shared, sink);
     case 2: return switch_coefficients<LOG, 2>(x, ring, radix, bits, shared, sink);

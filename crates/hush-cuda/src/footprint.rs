@@ -1,6 +1,6 @@
 //! What the steps take of a device's memory beside what they are given: upper bounds, as they are allocated.
 
-use hush_he::{entities::PublicMatrix, params::RingParams};
+use hush_he::{codec::packed_bytes, entities::PublicMatrix, params::RingParams};
 use hush_ops::{
     ntt_tiling::{MAX_TILE_WIDTH, NttTiling},
     pack_shape::PackShape,
@@ -46,8 +46,8 @@ impl Footprint for Cuda {
             // In place.
             StepShape::AddRlwe { .. } => 0,
             StepShape::ReinterpretRlwe { ring, count, db } => {
-                // Coefficients of 64 bits as they are switched, and their words.
-                batch * (4 * WORD * 2 * count * ring.degree() + CudaDb::bytes_for(db))
+                // Both halves as they are switched, and as words.
+                batch * (2 * count * RingBytes::new(&ring).answer() + CudaDb::bytes_for(db))
             }
             StepShape::RgswFold { ring, entries, planes, parts } => {
                 let bytes = RingBytes::new(&ring);
@@ -71,6 +71,8 @@ impl Footprint for Cuda {
                 RingBytes::new(&ring).pack_columns(batch, columns.cols())
             }
             StepShape::RgswPowerFold { ring, shape } => RingBytes::new(&ring).rgsw_power_fold(batch, &shape),
+            // The words are there.
+            StepShape::SendWords { bytes, .. } => batch * bytes,
             StepShape::Respond { ring, plaintexts } => RingBytes::new(&ring).respond(batch, plaintexts),
         }
     }
@@ -200,10 +202,16 @@ impl<'a> RingBytes<'a> {
         (batch * query).min(DIGIT_BYTES.max(query))
     }
 
-    /// An answer of so many plaintexts of each query: pairs with their digits, and what is switched.
+    /// An answer of so many plaintexts of each query: pairs with their digits, and the bytes that are sent.
     fn respond(&self, batch: usize, plaintexts: usize) -> usize {
         let pack = 3 * self.poly + 2 * self.ring.pack_gadget().digits * self.word_poly;
-        batch * plaintexts * (pack + 2 * 2 * self.word_poly)
+        batch * plaintexts * (pack + self.answer())
+    }
+
+    /// Both halves of a ciphertext at the widths of an answer.
+    fn answer(&self) -> usize {
+        let bits = self.ring.response_bits();
+        packed_bytes(self.ring.degree(), bits.a) + packed_bytes(self.ring.degree(), bits.b)
     }
 
     /// A hint of some columns that is lifted: its rows twice, the words and polynomials that are on their way, the result.

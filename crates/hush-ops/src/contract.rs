@@ -21,6 +21,7 @@ mod column;
 mod memory;
 mod pack;
 mod ring;
+mod sent;
 mod tfhe;
 
 pub use batch_words::{BatchWords, LentWords};
@@ -30,6 +31,7 @@ pub use column::{
 pub use memory::{HostMemory, Memory, WordCopy, WordRange, WordStore};
 pub use pack::{PackOps, round_word_up, switched_bytes};
 pub use ring::{EntryOrder, Expanded, RLWE_POLYS, RingOps, RlweBatch, ciphertext_words, poly_words};
+pub use sent::{Rounding, SentPoly, SentRows, pack_polys};
 pub use tfhe::TfheOps;
 
 /// A batch of LWE queries: `batch` vectors of `cols` words modulo 2^32, query after query.
@@ -188,6 +190,36 @@ pub trait LweOps: Memory {
         digits: usize,
         cols: usize,
     ) -> Result<Self::Db, OpsError>;
+
+    /// Rounds the words of an answer and packs them: what is sent of each query, one piece after another.
+    ///
+    /// | name      | shape             | unit                                                |
+    /// |-----------|-------------------|-----------------------------------------------------|
+    /// | `words`   | B x rows          | u32, mod 2^32                                       |
+    /// | `sent`    | pieces            | some rows, and the width that they are rounded to   |
+    /// | returns   | B x all pieces    | bytes as they travel, every piece of whole bytes    |
+    ///
+    /// Error: half a unit of the width. Cost: the words read once. Only bytes leave the backend, and those of a batch at once.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if there are not whole queries, rows are not among them, or a width is not 1..=32.
+    fn send_words(
+        &self,
+        words: &LweBatch<Self::Words>,
+        sent: &[SentRows],
+        rounding: Rounding,
+    ) -> Result<Vec<Vec<u8>>, OpsError> {
+        check::lwe::send_words(words, sent)?;
+        self.run_send_words(words, sent, rounding)
+    }
+
+    /// Runs [`LweOps::send_words`].
+    fn run_send_words(
+        &self,
+        words: &LweBatch<Self::Words>,
+        sent: &[SentRows],
+        rounding: Rounding,
+    ) -> Result<Vec<Vec<u8>>, OpsError>;
 }
 
 /// A banded 0/1 system over Z_2^8 or Z_2^32, the linear algebra of the `band` key filter.

@@ -158,6 +158,13 @@ pub enum StepShape {
         /// The entries and their planes.
         shape: PackShape,
     },
+    /// `send_words`: what is left becomes an answer.
+    SendWords {
+        /// Words that are rounded.
+        rows: usize,
+        /// Bytes that they become.
+        bytes: usize,
+    },
     /// `pack_pairs` and `mod_switch`: what is left becomes an answer.
     Respond {
         /// The RLWE set.
@@ -240,6 +247,7 @@ impl StepShape {
             Self::RgswFold { .. } => "rgsw_fold",
             Self::PackColumns { .. } => "pack_columns",
             Self::RgswPowerFold { .. } => "rgsw_power_fold",
+            Self::SendWords { .. } => "send_words",
             Self::Respond { .. } => "respond",
         }
     }
@@ -252,7 +260,10 @@ impl StepShape {
     /// The RLWE set; `None` for steps over LWE.
     pub fn ring(&self) -> Option<&RingParams> {
         match self {
-            Self::LweFold { .. } | Self::LweHint { .. } | Self::ReinterpretLwe { .. } => None,
+            Self::LweFold { .. }
+            | Self::LweHint { .. }
+            | Self::ReinterpretLwe { .. }
+            | Self::SendWords { .. } => None,
             Self::Expand { ring, .. }
             | Self::LiftHint { ring, .. }
             | Self::Pack { ring, .. }
@@ -373,6 +384,10 @@ impl StepShape {
                 let masks = (shape.plaintexts() * poly_bytes(&ring)) as f64;
                 let products = external_products(&ring, queries * folds as f64);
                 Work { operand_bytes: words + masks, ..products } + keys
+            }
+            Self::SendWords { rows, bytes } => {
+                let operand_bytes = queries * (size_of::<u32>() * rows + bytes) as f64;
+                Work { operand_bytes, ..Work::default() }
             }
             Self::Respond { ring, plaintexts } => {
                 let pairs = if ring.packs_pairs() { plaintexts / 2 } else { 0 };

@@ -8,6 +8,7 @@ use hush_he::{
         decrypt_response, decrypt_switched, encrypt_ring_query, encrypt_tlwe_query, generate_keys, open_keys,
         open_ring_query, open_tlwe_query,
     },
+    codec::unpack_wide,
     entities::{EvaluationKeys, RingSecrets, RlweCiphertext},
     params::{
         INSECURE_PPIR_N256, INSECURE_PRIVKS_N256, INSECURE_RING_N256, INSECURE_TFHE_N256, ONION_M31, ONION_S,
@@ -21,7 +22,7 @@ use hush_math::{
     ring::Ring,
 };
 use hush_ops::{
-    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch, TfheOps},
+    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch, SentPoly, TfheOps},
     ntt_tiling::{NttTiledDb, NttTiling},
     reference::{Reference, expand::tree},
 };
@@ -163,7 +164,15 @@ impl<'a> Lookup<'a> {
         }
         let widths = [bits.a, bits.b, bits.b];
         let count = sent.len() / kept.limbs() / n;
-        let switched = Reference.mod_switch(&ring, &[&sent], 0..count, &widths[..count]).unwrap().remove(0);
+        let pieces = widths.map(|bits| SentPoly::whole(n, bits));
+        let answer = Reference.mod_switch(&ring, &[&sent], 0, &pieces[..count]).unwrap().remove(0);
+        let mut rest = &answer[..];
+        let switched = pieces[..count].iter().map(|piece| -> Vec<u64> {
+            let poly;
+            (poly, rest) = rest.split_at(piece.bytes());
+            unpack_wide(poly, n, piece.bits).unwrap().map(|word| word as u64).collect()
+        });
+        let switched: Vec<_> = switched.collect();
         let mut response = Squares::default();
         for ((b, secret), column) in switched[1..].iter().zip([&secrets.query, &secrets.second]).zip(columns)
         {

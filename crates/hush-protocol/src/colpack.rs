@@ -15,7 +15,6 @@ use hush_ops::{
     contract::{ChainPolys, ColumnOps, LweBatch, PowerKeys, RingOps},
     path::{Step, StepShape},
 };
-use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use crate::{
@@ -23,7 +22,7 @@ use crate::{
     column_page::{ColumnHead, ColumnHost, ColumnPage, OpenedColumn},
     column_table::{ColumnSpec, ColumnTable},
     registry::Protocol,
-    response::pack_polys,
+    response::halves,
     target::Target,
 };
 
@@ -64,15 +63,10 @@ impl ColumnPage for Colpack {
             opened.keys.iter().map(|keys| keys.power.as_ref().filter(|_| table.folds())).collect();
         let powers = PowerKeys { masks: host.scheme.public.masks().power(), bodies: &bodies };
         let chosen = backend.rgsw_power_fold(ring, chain, &packed, powers)?; //   (7h)  a ciphertext a plane
-        let bits = table.params().ring().response_bits();
-        let widths = [bits.a, bits.b].repeat(chosen.count());
-        let switched = backend.mod_switch(ring, &[&chosen.words], 0..widths.len(), &widths)?.remove(0);
-        let respond = |planes: &[Vec<u64>]| {
-            let mut answer = Vec::with_capacity(table.answer_bytes());
-            pack_polys(planes, &widths, &mut answer);
-            answer
-        };
-        Ok(switched.par_chunks(2 * table.answer_plaintexts()).map(respond).collect())
+        let sent = halves(table.params().ring()).repeat(chosen.count());
+        // Those of all queries are one batch. Polynomials are whole bytes, and so are answers.
+        let answers = backend.mod_switch(ring, &[&chosen.words], 0, &sent)?.remove(0);
+        Ok(answers.chunks(table.answer_bytes()).map(<[u8]>::to_vec).collect())
     }
 
     fn recover(table: &ColumnTable, target: &Target, bytes: &[u32]) -> Zeroizing<Vec<u8>> {

@@ -10,11 +10,10 @@
 //!
 //! Source: as [`crate::colpack`].
 
-use hush_he::codec::{pack_wide, packed_bytes};
 use hush_ops::{
     check,
-    contract::{ChainPolys, ColumnOps, LweBatch, RingOps, round_word_up},
-    path::Step,
+    contract::{ChainPolys, ColumnOps, LweBatch, RingOps, Rounding, SentRows},
+    path::{Step, StepShape},
 };
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -25,7 +24,7 @@ use crate::{
     column_table::{ColumnSpec, ColumnTable},
     message::check_length,
     registry::Protocol,
-    response::switch,
+    response::halves,
     target::Target,
 };
 
@@ -36,9 +35,9 @@ impl ColumnPage for ColpackS {
     const NAME: &'static str = "colpack-s";
     const SPEC: ColumnSpec = ColumnSpec { protocol: Protocol::ColpackS, folds: false };
 
-    /// Words are rounded on the host.
-    fn path_behind(_: &ColumnTable) -> Vec<Step> {
-        Vec::new()
+    fn path_behind(table: &ColumnTable) -> Vec<Step> {
+        let bytes = sent(table).iter().map(SentRows::bytes).sum();
+        vec![Step::of_batch(StepShape::SendWords { rows: table.rows(), bytes })]
     }
 
     /// Once: at the width of an answer. They travel as they are: nothing is folded, so that the backend has not seen them.
@@ -48,7 +47,7 @@ impl ColumnPage for ColpackS {
         table: &ColumnTable,
         polys: ChainPolys,
     ) -> Result<Vec<u8>, ProtocolError> {
-        let (plaintexts, width) = (table.pack_shape().plaintexts(), table.params().ring().response_bits().a);
+        let (plaintexts, [mask, _]) = (table.pack_shape().plaintexts(), halves(table.params().ring()));
         check::residues(
             backend.context(ring),
             "open_chain",
@@ -56,10 +55,8 @@ impl ColumnPage for ColpackS {
             &polys.masks,
         )?;
         let masks = backend.keep(polys.masks)?;
-        let mut bytes = [Vec::with_capacity(plaintexts * mask_bytes(table))];
-        switch(backend, ring, &[&masks], 0..plaintexts, &[width], &mut bytes)?;
-        let [bytes] = bytes;
-        check_length("masks of all plaintexts", plaintexts * mask_bytes(table), bytes.len())?;
+        let bytes = backend.mod_switch(ring, &[&masks], 0, &vec![mask; plaintexts])?.remove(0);
+        check_length("masks of all plaintexts", plaintexts * mask.bytes(), bytes.len())?;
         Ok(bytes)
     }
 
@@ -69,9 +66,9 @@ impl ColumnPage for ColpackS {
         _: &OpenedColumn,
         packed: LweBatch<B::Words>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        let words = host.backend.read(&packed.words)?;
-        let respond = |words| respond(host.table, &head.masks, words);
-        Ok(words.par_chunks(packed.rows.max(1)).map(respond).collect())
+        let sent = sent(host.table);
+        let bodies = host.backend.send_words(&packed, &sent, Rounding::HalfUp)?;
+        Ok(bodies.par_iter().map(|bodies| respond(host.table, &head.masks, &sent, bodies)).collect())
     }
 
     fn recover(table: &ColumnTable, target: &Target, bytes: &[u32]) -> Zeroizing<Vec<u8>> {
@@ -81,20 +78,24 @@ impl ColumnPage for ColpackS {
     }
 }
 
-/// Bytes of a mask in an answer.
-fn mask_bytes(table: &ColumnTable) -> usize {
-    packed_bytes(table.params().ring().degree(), table.params().ring().response_bits().a)
+/// The words of every plaintext: the coefficients of its b, one a row.
+fn sent(table: &ColumnTable) -> Vec<SentRows> {
+    let (shape, bits) = (table.pack_shape(), table.params().ring().response_bits().b);
+    (0..shape.plaintexts())
+        .map(|plaintext| SentRows { rows: shape.plaintext_rows(plaintext), bits })
+        .collect()
 }
 
-/// The masks, each followed by its b, one coefficient a row.
-fn respond(table: &ColumnTable, masks: &[u8], words: &[u32]) -> Vec<u8> {
-    let (shape, bits) = (table.pack_shape(), table.params().ring().response_bits().b);
+/// The masks, each followed by its b, whose last coefficients are zeros where a plaintext is not full.
+fn respond(table: &ColumnTable, masks: &[u8], sent: &[SentRows], mut bodies: &[u8]) -> Vec<u8> {
+    let [mask, body] = halves(table.params().ring()).map(|half| half.bytes());
     let mut answer = Vec::with_capacity(table.answer_bytes());
-    for (plaintext, mask) in masks.chunks_exact(mask_bytes(table)).enumerate() {
+    for (mask, sent) in masks.chunks_exact(mask).zip(sent) {
         answer.extend_from_slice(mask);
-        let b =
-            words[shape.plaintext_rows(plaintext)].iter().map(|&word| u128::from(round_word_up(word, bits)));
-        pack_wide(b.chain(std::iter::repeat(0)).take(shape.degree()), bits, &mut answer);
+        let (own, rest) = bodies.split_at(sent.bytes());
+        answer.extend_from_slice(own);
+        answer.resize(answer.len() + body - own.len(), 0);
+        bodies = rest;
     }
     answer
 }

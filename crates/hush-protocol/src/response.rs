@@ -1,16 +1,13 @@
 //! Answers of the protocols over rings: what is left of the ciphertexts, packed in pairs and rounded.
 
-use std::ops::Range;
-
 use hush_he::{
     algorithms::decrypt_response,
-    codec::{pack_wide, packed_bytes, unpack_wide},
+    codec::{packed_bytes, unpack_wide},
     entities::RlweSecret,
     params::{RingContext, RingParams},
 };
 use hush_math::constant_time::equal_mask;
-use hush_ops::contract::{Memory, RingOps, RlweBatch, WordStore};
-use rayon::prelude::*;
+use hush_ops::contract::{Memory, RingOps, RlweBatch, SentPoly, WordStore};
 use zeroize::Zeroizing;
 
 use crate::{ProtocolError, message::check_length};
@@ -39,43 +36,26 @@ pub(crate) fn respond<B: RingOps>(
     keys: &[&B::Keys],
     ciphertexts: &[&RlweBatch<B::Words>],
 ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-    let (params, bits) = (context.params(), context.params().response_bits());
+    let (params, [a, b]) = (context.params(), halves(context.params()));
     let count = ciphertexts.first().map_or(0, |ciphertexts| ciphertexts.count());
     let pairs = if params.packs_pairs() { count / 2 } else { 0 };
-    let answer = |_| Vec::with_capacity(response_bytes(params, count));
-    let mut answers: Vec<_> = (0..ciphertexts.len()).map(answer).collect();
+    let mut answers = vec![Vec::new(); ciphertexts.len()];
     if pairs > 0 {
         let packed = backend.pack_pairs(ring, keys, ciphertexts)?;
         let packed: Vec<&B::Words> = packed.iter().collect();
-        switch(backend, ring, &packed, 0..3 * pairs, &[bits.a, bits.b, bits.b], &mut answers)?;
+        answers = backend.mod_switch(ring, &packed, 0, &[a, b, b].repeat(pairs))?;
     }
     if count > 2 * pairs {
         let single: Vec<&B::Words> = ciphertexts.iter().map(|ciphertexts| &ciphertexts.words).collect();
-        switch(backend, ring, &single, 4 * pairs..2 * count, &[bits.a, bits.b], &mut answers)?;
+        let single = backend.mod_switch(ring, &single, 4 * pairs, &[a, b].repeat(count - 2 * pairs))?;
+        answers.iter_mut().zip(single).for_each(|(answer, single)| answer.extend(single));
     }
     Ok(answers)
 }
 
-/// Server: the polynomials `which` of each query at the widths of an answer, one after another, appended to the query's bytes.
-pub(crate) fn switch<B: RingOps>(
-    backend: &B,
-    ring: &B::Ring,
-    polys: &[&B::Words],
-    which: Range<usize>,
-    widths: &[u32],
-    out: &mut [Vec<u8>],
-) -> Result<(), ProtocolError> {
-    let widths: Vec<u32> = widths.iter().copied().cycle().take(which.len()).collect();
-    let switched = backend.mod_switch(ring, polys, which, &widths)?;
-    switched.par_iter().zip(out).for_each(|(polys, out)| pack_polys(polys, &widths, out));
-    Ok(())
-}
-
-/// Server: switched polynomials, each at its width, appended to `out`.
-pub(crate) fn pack_polys(polys: &[Vec<u64>], widths: &[u32], out: &mut Vec<u8>) {
-    for (words, &bits) in polys.iter().zip(widths) {
-        pack_wide(words.iter().map(|&word| u128::from(word)), bits, out);
-    }
+/// Whole halves a and b at the widths of an answer.
+pub(crate) fn halves(ring: &RingParams) -> [SentPoly; 2] {
+    [ring.response_bits().a, ring.response_bits().b].map(|bits| SentPoly::whole(ring.degree(), bits))
 }
 
 /// The ciphertexts of several batches, at least one, as one.

@@ -8,12 +8,14 @@
 //!
 //! Bodies of the latter two have only the coefficients at which there are symbols.
 
+use std::iter;
+
 use hush_he::{
     algorithms::{decrypt_response, decrypt_switched},
-    codec::{pack_wide, packed_bytes, unpack_wide},
+    codec::{packed_bytes, unpack_wide},
     params::{ResponseBits, RingSwitch},
 };
-use hush_ops::contract::{RlweBatch, Steps};
+use hush_ops::contract::{RlweBatch, SentPoly, Steps, pack_polys};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
@@ -50,23 +52,31 @@ fn small_body(table: &RingTable, switch: &RingSwitch) -> Body {
     Body { stride: stride * switch.degree() / table.ring().degree(), count }
 }
 
-/// Bytes of an answer.
-pub(crate) fn bytes(table: &RingTable) -> usize {
-    let ring = table.ring();
-    if ring.packs_pairs() {
-        return response_bytes(ring, table.planes());
-    }
-    let of = |masks, degree, bits: ResponseBits, count| {
-        masks * packed_bytes(degree, bits.a) + packed_bytes(count, bits.b)
+/// What is sent of the polynomials of a table whose ciphertexts are not packed in pairs: of every plane, or of the small ring,
+/// whole masks and a body.
+fn sent(table: &RingTable) -> Vec<SentPoly> {
+    let of = |masks, degree, bits: ResponseBits, Body { stride, count }| {
+        let body = SentPoly { bits: bits.b, stride, count };
+        iter::repeat_n(SentPoly::whole(degree, bits.a), masks).chain([body])
     };
     match table.switch() {
         Some(switch) => {
-            of(switch.rank(), switch.degree(), switch.response_bits(), small_body(table, switch).count)
+            let body = small_body(table, switch);
+            of(switch.rank(), switch.degree(), switch.response_bits(), body).collect()
         }
         None => {
-            let plane = |plane| of(1, ring.degree(), ring.response_bits(), body(table, plane).count);
-            (0..table.planes()).map(plane).fold(0, usize::saturating_add)
+            let ring = table.ring();
+            let plane = |plane| of(1, ring.degree(), ring.response_bits(), body(table, plane));
+            (0..table.planes()).flat_map(plane).collect()
         }
+    }
+}
+
+/// Bytes of an answer.
+pub(crate) fn bytes(table: &RingTable) -> usize {
+    match table.ring().packs_pairs() {
+        true => response_bytes(table.ring(), table.planes()),
+        false => sent(table).iter().map(SentPoly::bytes).fold(0, usize::saturating_add),
     }
 }
 
@@ -80,29 +90,14 @@ pub(crate) fn answer<P: RingPage, B: Steps>(
     if table.ring().packs_pairs() {
         return respond(host.backend, ring, &host.scheme.context, keys, chosen);
     }
-    let (polys, masks, bits) = match table.switch() {
-        Some(switch) => {
-            (host.backend.ring_switch(ring, keys, chosen)?, switch.rank(), switch.response_bits())
-        }
-        None => {
-            let (bits, count) = (table.ring().response_bits(), 2 * table.planes());
-            let words: Vec<_> = chosen.iter().map(|chosen| &chosen.words).collect();
-            let widths: Vec<u32> = [bits.a, bits.b].into_iter().cycle().take(count).collect();
-            (host.backend.mod_switch(ring, &words, 0..count, &widths)?, 1, bits)
-        }
-    };
-    let pack = |polys: &Vec<Vec<u64>>| {
-        let mut out = Vec::with_capacity(bytes(table));
-        for (plane, polys) in polys.chunks_exact(masks + 1).enumerate() {
-            let (a, b) = polys.split_at(masks);
-            a.iter().for_each(|a| pack_wide(a.iter().map(|&word| word.into()), bits.a, &mut out));
-            let Body { stride, count } =
-                table.switch().map_or_else(|| body(table, plane), |switch| small_body(table, switch));
-            pack_wide(b[0].iter().step_by(stride).take(count).map(|&word| word.into()), bits.b, &mut out);
-        }
-        out
-    };
-    Ok(polys.par_iter().map(pack).collect())
+    let sent = sent(table);
+    if table.switch().is_some() {
+        // On the host on every backend.
+        let polys = host.backend.ring_switch(ring, keys, chosen)?;
+        return Ok(polys.par_iter().map(|polys| pack_polys(polys, &sent)).collect());
+    }
+    let words: Vec<_> = chosen.iter().map(|chosen| &chosen.words).collect();
+    Ok(host.backend.mod_switch(ring, &words, 0, &sent)?)
 }
 
 /// Client: the symbols of an answer, plane after plane: those of the slot where a lane was rotated to the front, else of all lanes.

@@ -21,10 +21,9 @@ use hush_he::{
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{
-    contract::{LweBatch, LweOps},
-    path::Step,
+    contract::{LweBatch, LweOps, Rounding, SentRows},
+    path::{Step, StepShape},
 };
-use rayon::prelude::*;
 
 use crate::{
     ProtocolError,
@@ -64,8 +63,8 @@ impl LwePage for Simple {
         (wire::Query { first, ..Default::default() }, SimplePending { key })
     }
 
-    fn path_behind(_: &LweTable) -> Vec<Step> {
-        Vec::new()
+    fn path_behind(table: &LweTable) -> Vec<Step> {
+        vec![Step::of_batch(StepShape::SendWords { rows: table.rows(), bytes: table.answer_bytes() })]
     }
 
     fn finish<B: LweOps>(
@@ -75,9 +74,8 @@ impl LwePage for Simple {
         _: &OpenedLwe,
         folded: &LweBatch<B::Words>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        let words = backend.read(&folded.words)?;
-        let answers = words.par_chunks(folded.rows.max(1));
-        Ok(answers.map(|words| pack_rounded(words, table.widths().answer)).collect())
+        let all = SentRows { rows: 0..table.rows(), bits: table.widths().answer };
+        Ok(backend.send_words(folded, &[all], Rounding::HalfEven)?)
     }
 
     fn recover(

@@ -113,12 +113,13 @@ mod tests {
     fn answers_are_what_their_steps_are() {
         let shape = TableShape { columns: 1 << 16, blocks: 256, slot_bytes: 4096 };
         let (rows, columns) = (256.0 * 4096.0, 65536.0);
-        let of = |protocol: Protocol, preset: &str| {
-            let path = protocol.page().table(preset, shape).unwrap().path();
-            answers(&path, 8, 10, 3)
-        };
-        let simple = of(Protocol::Simple, "LWE_N1280_STD3_2_RING256");
-        let words = 8.0 * WORD * (rows + columns);
+        let table = |protocol: Protocol, preset: &str| protocol.page().table(preset, shape).unwrap();
+        let of = |protocol, preset| answers(&table(protocol, preset).path(), 8, 10, 3);
+        let set = "LWE_N1280_STD3_2_RING256";
+        let simple = of(Protocol::Simple, set);
+        // Words of a row are written by the fold, and read by what makes an answer of them.
+        let answer = table(Protocol::Simple, set).facts().answer_bytes as f64;
+        let words = 8.0 * (WORD * (2.0 * rows + columns) + answer);
         assert_eq!((simple.bytes, simple.byte_ops), (rows * columns + words, 64.0 * rows * columns));
         assert_eq!((simple.up, simple.down), (8.0 * 40.0, 24.0));
         // The pack columns are 4 N bytes beside every row.

@@ -2,11 +2,12 @@
 
 use hush_ops::{
     OpsError,
-    contract::{LweOps, RingOps, RlweBatch},
+    contract::{LweOps, RLWE_POLYS, RingOps, RlweBatch},
     tiling::TiledDb,
 };
+use rayon::prelude::*;
 
-use crate::{Cpu, CpuRing};
+use crate::{Cpu, CpuRing, ring::switched};
 
 /// As [`hush_ops::contract::PackOps::reinterpret_rlwe`], for whole entries of `items` words.
 pub(super) fn reinterpret_rlwe(
@@ -15,19 +16,17 @@ pub(super) fn reinterpret_rlwe(
     packed: &RlweBatch,
     items: usize,
 ) -> Result<TiledDb, OpsError> {
-    let bits = ring.context().params().response_bits();
-    let widths = [bits.a, bits.b].repeat(packed.count());
-    let switched = cpu.mod_switch(ring, &[&packed.words], 0..widths.len(), &widths)?.remove(0);
-    let (pairs, _) = switched.as_chunks();
-    let coefficients = pairs.iter().flat_map(|[a, b]| a.iter().zip(b));
-    let mut words = Vec::with_capacity(packed.words.len());
-    if bits.a + bits.b == u32::BITS {
-        words.extend(coefficients.map(|(a, b)| (a | b << bits.a) as u32));
-    } else {
-        for (a, b) in coefficients {
-            let joined = u128::from(*a) | u128::from(*b) << bits.a;
-            words.extend((0..(bits.a + bits.b) / u32::BITS).map(|word| (joined >> (32 * word)) as u32));
-        }
-    }
-    cpu.reinterpret_lwe(&words.into(), items, size_of::<u32>())
+    let bits = cpu.context(ring).params().response_bits();
+    let coefficient_words = (bits.a + bits.b) / u32::BITS;
+    let words = |ciphertext: &[u32]| -> Vec<u32> {
+        let (a, b) = ciphertext.split_at(ciphertext.len() / RLWE_POLYS);
+        let (a, b) = (switched(cpu, ring, a, bits.a), switched(cpu, ring, b, bits.b));
+        let joined = a.into_iter().zip(b).map(|(a, b)| u128::from(a) | u128::from(b) << bits.a);
+        joined
+            .flat_map(|joined| (0..coefficient_words).map(move |word| (joined >> (32 * word)) as u32))
+            .collect()
+    };
+    let ciphertexts = packed.words.par_chunks_exact(packed.ciphertext_words);
+    let words: Vec<_> = cpu.install(|| ciphertexts.map(words).collect());
+    cpu.reinterpret_lwe(&words.concat().into(), items, size_of::<u32>())
 }

@@ -1,7 +1,7 @@
 //! The steps over rings, level by level: transforms ([`crate::ntt`]), digits, products with rows of keys, and loops
 //! over words, written once for the vectors of all levels.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use hush_he::{
     entities::{EvaluationKeys, RlweCiphertext},
@@ -9,7 +9,7 @@ use hush_he::{
 };
 use hush_ops::{
     OpsError,
-    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch, ciphertext_words},
+    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch, SentPoly, ciphertext_words},
     ntt_tiling::{NttTiledDb, NttTiling},
 };
 
@@ -46,7 +46,7 @@ pub(crate) use self::{
     lift::Lift,
     lift_fractions::LiftFractions,
     mod_ring::{Limb, ModRing},
-    mod_switch::PowerSwitch,
+    mod_switch::{PowerSwitch, switched},
     montgomery::Montgomery,
     residues::Residues,
     scratch::Scratch,
@@ -145,9 +145,9 @@ impl RingOps for Cpu {
         &self,
         ring: &CpuRing,
         polys: &[&BatchWords],
-        which: Range<usize>,
-        bits: &[u32],
-    ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
-        Ok(mod_switch::mod_switch(self, ring, polys, which, bits))
+        first: usize,
+        sent: &[SentPoly],
+    ) -> Result<Vec<Vec<u8>>, OpsError> {
+        Ok(mod_switch::mod_switch(self, ring, polys, first, sent))
     }
 }

@@ -1,9 +1,7 @@
 //! Polynomials modulo Q_1 to powers of two.
 
-use std::ops::Range;
-
 use hush_math::rns::Rns;
-use hush_ops::contract::BatchWords;
+use hush_ops::contract::{BatchWords, SentPoly};
 use rayon::prelude::*;
 
 use super::{ModRing, narrow_switch::NarrowSwitch, tables::CpuRing};
@@ -14,23 +12,31 @@ pub(super) fn mod_switch(
     cpu: &Cpu,
     ring: &CpuRing,
     polys: &[&BatchWords],
-    which: Range<usize>,
-    bits: &[u32],
-) -> Vec<Vec<Vec<u64>>> {
-    let rns = ring.context().kept().rns();
-    let switch = |(words, &bits): (&[u32], &u32)| {
-        cpu.with_workspace(|workspace| {
-            let (words_buffer, transform) = workspace.ring_buffers(words.len(), ring.kept.transform_words());
-            words_buffer.copy_from_slice(words);
-            ring.kept.inverse(words_buffer, transform);
-            PowerSwitch::new(&ring.kept, rns, bits).words(&ring.kept, words_buffer)
-        })
-    };
+    first: usize,
+    sent: &[SentPoly],
+) -> Vec<Vec<u8>> {
     let words = ring.kept.words();
-    let switch_query = |polys: &&BatchWords| {
-        polys[which.start * words..which.end * words].par_chunks_exact(words).zip(bits).map(switch).collect()
+    let pack = |(poly, sent): (&[u32], &SentPoly)| {
+        let mut out = Vec::with_capacity(sent.bytes());
+        sent.pack(&switched(cpu, ring, poly, sent.bits), &mut out);
+        out
     };
-    cpu.install(|| polys.par_iter().map(switch_query).collect())
+    let pack_query = |polys: &&BatchWords| {
+        let sent_polys = polys[first * words..][..sent.len() * words].par_chunks_exact(words).zip(sent);
+        sent_polys.map(pack).collect::<Vec<_>>().concat()
+    };
+    cpu.install(|| polys.par_iter().map(pack_query).collect())
+}
+
+/// A polynomial modulo Q_1, switched to `2^bits`. Runs on a thread of the backend.
+pub(crate) fn switched(cpu: &Cpu, ring: &CpuRing, poly: &[u32], bits: u32) -> Vec<u64> {
+    let rns = ring.context().kept().rns();
+    cpu.with_workspace(|workspace| {
+        let (words, transform) = workspace.ring_buffers(poly.len(), ring.kept.transform_words());
+        words.copy_from_slice(poly);
+        ring.kept.inverse(words, transform);
+        PowerSwitch::new(&ring.kept, rns, bits).words(&ring.kept, words)
+    })
 }
 
 /// Rounds coefficients modulo Q to a power of two: in vectors, where that is exact.

@@ -203,9 +203,14 @@ impl Gpu {
         lock(&self.uploads).upload(host, address, self.stream)
     }
 
-    pub(super) fn download(&self, address: u64, host: &mut [u8]) -> Result<(), CudaError> {
+    pub(super) fn download(
+        &self,
+        address: u64,
+        bytes: usize,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), CudaError> {
         self.enter()?;
-        lock(&self.downloads).download(address, host, self.stream)
+        lock(&self.downloads).download(address, bytes, take, self.stream)
     }
 
     pub(super) fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {

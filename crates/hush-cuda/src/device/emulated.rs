@@ -5,7 +5,7 @@ use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
@@ -83,6 +83,7 @@ pub(super) struct Emulator {
     threads: u32,
     memory: EmulatedMemory,
     launched: Mutex<BTreeSet<&'static str>>,
+    waits: AtomicUsize,
     lost: AtomicBool,
 }
 
@@ -101,8 +102,8 @@ impl Emulator {
             },
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from) as u32;
-        let (launched, lost) = Default::default();
-        Self { info, emulation, threads, memory: EmulatedMemory::new(memory_bytes), launched, lost }
+        let (launched, waits, lost) = Default::default();
+        Self { info, emulation, threads, memory: EmulatedMemory::new(memory_bytes), launched, waits, lost }
     }
 
     pub(super) fn info(&self) -> &DeviceInfo {
@@ -112,6 +113,11 @@ impl Emulator {
     /// The kernels that were launched until now.
     pub(super) fn launched(&self) -> BTreeSet<&'static str> {
         self.launched.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How often somebody waited for it until now.
+    pub(super) fn waits(&self) -> usize {
+        self.waits.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_pooled(&self) -> bool {
@@ -139,6 +145,7 @@ impl Emulator {
 
     /// Kernels have ended when their launch returns.
     pub(super) fn synchronize(&self) -> Result<(), CudaError> {
+        self.waits.fetch_add(1, Ordering::Relaxed);
         self.check()
     }
 
@@ -167,11 +174,19 @@ impl Emulator {
         Ok(())
     }
 
-    pub(super) fn download(&self, address: u64, host: &mut [u8]) -> Result<(), CudaError> {
+    pub(super) fn download(
+        &self,
+        address: u64,
+        bytes: usize,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), CudaError> {
         self.check()?;
-        self.memory.check("a download", address, host.len())?;
-        // SAFETY: it is memory of this device.
-        unsafe { (address as *const u8).copy_to_nonoverlapping(host.as_mut_ptr(), host.len()) };
+        self.memory.check("a download", address, bytes)?;
+        self.waits.fetch_add(1, Ordering::Relaxed);
+        if bytes > 0 {
+            // SAFETY: it is memory of this device.
+            take(unsafe { std::slice::from_raw_parts(address as *const u8, bytes) });
+        }
         Ok(())
     }
 

@@ -141,6 +141,16 @@ impl Device {
         }
     }
 
+    /// How often somebody waited for an emulated device until now, for tests: at a download, or for all its work.
+    #[cfg(feature = "emulator")]
+    pub fn emulated_waits(&self) -> usize {
+        match *self.runtime {
+            #[cfg(feature = "driver")]
+            Runtime::Gpu(_) => 0,
+            Runtime::Emulator(ref emulator) => emulator.waits(),
+        }
+    }
+
     /// Makes everything fail from now on that an emulated device is asked for. Does nothing to a GPU.
     #[cfg(feature = "emulator")]
     pub fn emulate_loss(&self) {
@@ -301,7 +311,40 @@ impl Device {
         let address = self.address_for("a download", from)?;
         // SAFETY: any bits are a value, and words have no padding.
         let bytes = unsafe { std::slice::from_raw_parts_mut(host.as_mut_ptr().cast(), from.bytes()) };
-        self.ask(|runtime| runtime.download(address, bytes))
+        self.ask(|runtime| {
+            let mut next = 0;
+            runtime.download(address, bytes.len(), &mut |part| {
+                bytes[next..][..part.len()].copy_from_slice(part);
+                next += part.len();
+            })
+        })
+    }
+
+    /// The same as `rows` rows of one length, each in memory of its own.
+    ///
+    /// # Errors
+    /// As [`Device::download`].
+    ///
+    /// # Panics
+    /// If they are not of one length.
+    pub fn download_rows(&self, from: &Slice<'_, u8>, rows: usize) -> Result<Vec<Vec<u8>>, CudaError> {
+        let row = from.len().checked_div(rows).unwrap_or(0);
+        assert_eq!(row * rows, from.len());
+        let address = self.address_for("a download", from)?;
+        self.ask(|runtime| {
+            let mut host: Vec<_> = (0..rows).map(|_| Vec::with_capacity(row)).collect();
+            let mut next = 0;
+            runtime.download(address, from.len(), &mut |mut part| {
+                while !part.is_empty() {
+                    let own: &mut Vec<u8> = &mut host[next / row];
+                    let now;
+                    (now, part) = part.split_at(part.len().min(row - own.len()));
+                    own.extend_from_slice(now);
+                    next += now.len();
+                }
+            })?;
+            Ok(host)
+        })
     }
 
     /// Copies device memory to device memory of the same length.

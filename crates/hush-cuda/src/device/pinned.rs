@@ -89,31 +89,34 @@ impl Pinned {
         buffer.record(stream)
     }
 
-    /// Waits for all work until now and copies from the device: the device fills one buffer while the other is copied out.
+    /// Waits for all work until now and hands bytes of the device to `take`, in parts, one after another: the device fills one
+    /// buffer while the other is taken.
     pub(super) fn download(
         &mut self,
         address: u64,
-        host: &mut [u8],
+        bytes: usize,
+        take: &mut dyn FnMut(&[u8]),
         stream: sys::CUstream,
     ) -> Result<(), CudaError> {
         let queue = |index: usize, bytes: usize| {
             let buffer = &self.buffers[index % 2];
-            // SAFETY: what was in it was copied out, and the device writes it only from here on.
+            // SAFETY: what was in it was taken, and the device writes it only from here on.
             let pinned = unsafe { buffer.bytes(bytes) };
             // SAFETY: the slice lies within an allocation.
             unsafe { result::memcpy_dtoh_async(pinned, address + (index * UPLOAD_BYTES) as u64, stream) }
                 .map_err(failed("cuMemcpyDtoHAsync"))?;
             buffer.record(stream)
         };
-        let lengths: Vec<usize> = host.chunks(UPLOAD_BYTES).map(<[u8]>::len).collect();
+        let lengths: Vec<usize> =
+            (0..bytes).step_by(UPLOAD_BYTES).map(|first| UPLOAD_BYTES.min(bytes - first)).collect();
         lengths.first().map_or(Ok(()), |&bytes| queue(0, bytes))?;
-        for (index, part) in host.chunks_mut(UPLOAD_BYTES).enumerate() {
+        for (index, &bytes) in lengths.iter().enumerate() {
             lengths.get(index + 1).map_or(Ok(()), |&bytes| queue(index + 1, bytes))?;
             let buffer = &self.buffers[index % 2];
             // Work that was queued meanwhile is not waited for.
             buffer.wait()?;
             // SAFETY: the device is done with it.
-            part.copy_from_slice(unsafe { buffer.bytes(part.len()) });
+            take(unsafe { buffer.bytes(bytes) });
         }
         Ok(())
     }

@@ -78,13 +78,18 @@ impl Runtime {
         }
     }
 
-    /// Waits for all work, then copies from the device.
-    pub(super) fn download(&self, address: u64, host: &mut [u8]) -> Result<(), CudaError> {
+    /// Waits for all work, then hands bytes of the device to `take`, in parts, one after another.
+    pub(super) fn download(
+        &self,
+        address: u64,
+        bytes: usize,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), CudaError> {
         match *self {
             #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => gpu.download(address, host),
+            Self::Gpu(ref gpu) => gpu.download(address, bytes, take),
             #[cfg(feature = "emulator")]
-            Self::Emulator(ref emulator) => emulator.download(address, host),
+            Self::Emulator(ref emulator) => emulator.download(address, bytes, take),
         }
     }
 
@@ -129,8 +134,8 @@ impl Runtime {
     /// The same where one of them is emulated.
     #[cfg(all(feature = "driver", feature = "emulator"))]
     fn copy_by_host(&self, peer: &Self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
-        let mut host = vec![0; bytes];
-        peer.download(from, &mut host)?;
+        let mut host = Vec::with_capacity(bytes);
+        peer.download(from, bytes, &mut |part| host.extend_from_slice(part))?;
         host.chunks(UPLOAD_BYTES)
             .enumerate()
             .try_for_each(|(index, part)| self.upload(part, to + (index * UPLOAD_BYTES) as u64))

@@ -9,7 +9,7 @@ use std::ops::Range;
 use hush_he::entities::PublicMatrix;
 use hush_ops::{
     OpsError,
-    contract::{LweBatch, LweOps, LweQueries},
+    contract::{LweBatch, LweOps, LweQueries, Rounding, SentRows},
     tiling::{TiledDb, Tiling},
 };
 
@@ -22,6 +22,7 @@ mod fold;
 mod matrix;
 mod plan;
 mod queries;
+mod send_words;
 mod tiles;
 
 use fold::ResultStrides;
@@ -83,6 +84,15 @@ impl LweOps for Cuda {
     ) -> Result<CudaDb, OpsError> {
         tiles::check_countable("reinterpret_lwe", items * digits, cols)?;
         Ok(CudaDb::reinterpret(self.device(), words, items, digits, cols)?)
+    }
+
+    fn run_send_words(
+        &self,
+        words: &LweBatch<Buffer<u32>>,
+        sent: &[SentRows],
+        rounding: Rounding,
+    ) -> Result<Vec<Vec<u8>>, OpsError> {
+        Ok(send_words::send_words(self.device(), words, sent, rounding)?)
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use hush_ops::{
     OpsError,
-    contract::{LweBatch, LweOps, PackOps, RingOps, RlweBatch},
+    contract::{LweBatch, LweOps, PackOps, RingOps, RlweBatch, SentPoly},
     pack_shape::PackShape,
 };
 
@@ -77,13 +77,12 @@ impl PackOps for Cuda {
     ) -> Result<CudaDb, OpsError> {
         let (kept, bits) = (ring.kept(), ring.context().params().response_bits());
         let (degree, count) = (kept.degree(), packed.count());
-        let widths = [bits.a, bits.b].repeat(count);
-        let values = ring::switch::<u64>(self.device(), kept, &[&packed.words], 0..widths.len(), &widths)?;
-        let coefficients = count * degree.words();
-        let coefficient_words = (bits.a + bits.b) / u32::BITS;
-        let words = self.device().alloc(coefficients * coefficient_words as usize)?;
-        let numbers = [degree.log2(), bits.a, coefficient_words].map(Into::into);
-        let args = [&[(&words).into(), (&values).into()], &numbers[..], &[(coefficients as u64).into()]];
+        let halves = [bits.a, bits.b].map(|bits| SentPoly::whole(degree.words(), bits)).repeat(count);
+        let switched = ring::switch(self.device(), kept, &[&packed.words], 0, &halves)?;
+        let (coefficients, switched) = (count * degree.words(), switched.slice(..).words());
+        let words = self.device().alloc(switched.len())?;
+        let numbers = [degree.log2(), bits.a, bits.b].map(Into::into);
+        let args = [&[(&words).into(), switched.into()], &numbers[..], &[(coefficients as u64).into()]];
         self.device().launch("reinterpret_rlwe", Launch::cover(coefficients, THREADS), &args.concat())?;
         self.reinterpret_lwe(&words, items, size_of::<u32>())
     }

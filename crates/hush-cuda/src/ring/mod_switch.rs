@@ -1,8 +1,6 @@
-//! Polynomials modulo Q_1 to powers of two.
+//! Polynomials modulo Q_1 to powers of two, and these to the bytes of an answer.
 
-use std::ops::Range;
-
-use hush_ops::OpsError;
+use hush_ops::{OpsError, contract};
 
 use super::{CudaRing, RingTables, addresses::addresses};
 use crate::{
@@ -10,64 +8,81 @@ use crate::{
     device::{Arg, Buffer, CudaError, Device, Word},
 };
 
+/// Polynomials of shared memory that coefficients of 64 bits take before they are packed.
+const COEFFICIENT_POLYS: usize = 2;
+
+/// As `SentPoly` in `kernels/mod_switch.cu`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct SentPoly {
+    offset: u64,
+    bits: u32,
+    stride: u32,
+    count: u32,
+    reserved: u32,
+}
+
+const _: () = assert!(size_of::<SentPoly>() == 24);
+
+// SAFETY: integers, without padding.
+unsafe impl Word for SentPoly {}
+
 /// As `SwitchJob` in `kernels/mod_switch.cu`; addresses on the device.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct SwitchJob {
     batches: u64,
-    widths: u64,
+    sent: u64,
     out: u64,
+    answer_bytes: u64,
     first: u32,
     count: u32,
-    wide: u32,
-    reserved: u32,
 }
 
 const _: () = assert!(size_of::<SwitchJob>() == 40);
 
-/// As [`hush_ops::contract::RingOps::mod_switch`]: one launch for all of `polys`.
+/// As [`hush_ops::contract::RingOps::mod_switch`]: one launch for all of `polys`, and one download.
 pub(super) fn mod_switch(
     cuda: &Cuda,
     ring: &CudaRing,
     polys: &[&Buffer<u32>],
-    which: Range<usize>,
-    bits: &[u32],
-) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
-    let kept = ring.kept();
-    let words = if bits.iter().any(|&bits| bits > u32::BITS) {
-        cuda.device().download(&switch::<u64>(cuda.device(), kept, polys, which, bits)?.slice(..))?
-    } else {
-        let words = switch::<u32>(cuda.device(), kept, polys, which, bits)?;
-        cuda.device().download(&words.slice(..))?.into_iter().map(u64::from).collect()
-    };
-    let degree = kept.degree().words();
-    let mut values = words.chunks_exact(degree).map(<[u64]>::to_vec);
-    Ok(polys.iter().map(|_| values.by_ref().take(bits.len()).collect()).collect())
+    first: usize,
+    sent: &[contract::SentPoly],
+) -> Result<Vec<Vec<u8>>, OpsError> {
+    let packed = switch(cuda.device(), ring.kept(), polys, first, sent)?;
+    Ok(cuda.device().download_rows(&packed.slice(..), polys.len())?)
 }
 
-/// `[batch][poly][coefficient]` on the device, for operands that fit together and widths that fit `T`.
-pub(crate) fn switch<T: Word>(
+/// `[batch][bytes of an answer]` on the device, for operands that fit together.
+pub(crate) fn switch(
     device: &Device,
     ring: &RingTables,
     polys: &[&Buffer<u32>],
-    which: Range<usize>,
-    bits: &[u32],
-) -> Result<Buffer<T>, CudaError> {
-    let (degree, blocks) = (ring.degree(), polys.len() * bits.len());
-    let out = device.alloc::<T>(blocks * degree.words())?;
+    first: usize,
+    sent: &[contract::SentPoly],
+) -> Result<Buffer<u8>, CudaError> {
+    let degree = ring.degree();
+    let mut answer_bytes = 0;
+    let sent = sent.iter().map(|sent| {
+        let offset = answer_bytes as u64;
+        answer_bytes += sent.bytes();
+        let (stride, count) = (sent.stride as u32, sent.count as u32);
+        SentPoly { offset, bits: sent.bits, stride, count, reserved: 0 }
+    });
+    let sent = device.upload(&sent.collect::<Vec<_>>())?;
+    let out = device.alloc(polys.len() * answer_bytes)?;
     let batches = addresses(device, polys.iter().map(|words| words.slice(..)))?;
-    let widths = device.upload(bits)?;
     let job = SwitchJob {
         batches: batches.slice(..).address(),
-        widths: widths.slice(..).address(),
+        sent: sent.slice(..).address(),
         out: out.slice(..).address(),
-        first: which.start as u32,
-        count: bits.len() as u32,
-        wide: u32::from(size_of::<T>() > size_of::<u32>()),
-        reserved: 0,
+        answer_bytes: answer_bytes as u64,
+        first: first as u32,
+        count: sent.len() as u32,
     };
     let kernel = degree.pick(["mod_switch_6", "mod_switch_8", "mod_switch_11", "mod_switch_12"]);
-    let launch = degree.launch([blocks as u32, 1, 1], ring.limbs());
+    let blocks = (polys.len() * sent.len()) as u32;
+    let launch = degree.launch([blocks, 1, 1], ring.limbs().max(COEFFICIENT_POLYS));
     // SAFETY: `repr(C)` and laid out as in C++ (asserted on both sides), without padding.
     device.launch(kernel, launch, &[unsafe { Arg::of(&job) }, ring.view(), ring.radix()])?;
     Ok(out)

@@ -1,6 +1,6 @@
 //! The steps over rings.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use hush_he::{
     entities::{EvaluationKeys, RlweCiphertext},
@@ -8,7 +8,7 @@ use hush_he::{
 };
 use hush_ops::{
     OpsError,
-    contract::{EntryOrder, Expanded, RingOps, RlweBatch},
+    contract::{EntryOrder, Expanded, RingOps, RlweBatch, SentPoly},
     ntt_tiling::{NttTiledDb, NttTiling},
 };
 
@@ -97,9 +97,9 @@ impl RingOps for Cuda {
         &self,
         ring: &CudaRing,
         polys: &[&Buffer<u32>],
-        which: Range<usize>,
-        bits: &[u32],
-    ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
-        mod_switch::mod_switch(self, ring, polys, which, bits)
+        first: usize,
+        sent: &[SentPoly],
+    ) -> Result<Vec<Vec<u8>>, OpsError> {
+        mod_switch::mod_switch(self, ring, polys, first, sent)
     }
 }

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, env};
 use hush_cuda::device::{Device, emulated_kernels, emulated_sanitizer};
 
 /// Kernels of the steps over LWE, as the beginnings of their names.
-pub(crate) const LWE: &[&str] = &["lwe_fold_", "split_", "retile", "reinterpret_lwe"];
+pub(crate) const LWE: &[&str] = &["lwe_fold_", "split_", "retile", "reinterpret_lwe", "send_words"];
 /// Transforms of all degrees, the lift of plaintexts, the rounding.
 pub(crate) const TRANSFORMS: &[&str] = &["ntt_forward_", "ntt_inverse_", "ntt_db_", "mod_switch_"];
 /// Steps over rings that decompose.

@@ -11,7 +11,7 @@ use hush_cuda::{
 use hush_he::entities::{MatrixDomain, MatrixStructure, PublicMatrix};
 use hush_math::csprng::Csprng;
 use hush_ops::{
-    contract::{LweOps, LweQueries, Memory},
+    contract::{LweBatch, LweOps, LweQueries, Memory, Rounding, SentRows},
     reference::Reference,
     tiling::TiledDb,
 };
@@ -42,6 +42,11 @@ fn lwe_hint() {
 #[test]
 fn reinterpret_lwe() {
     devices().into_iter().for_each(|device| conformance::reinterpret_lwe(&Cuda::new(device)));
+}
+
+#[test]
+fn send_words() {
+    devices().into_iter().for_each(|device| conformance::send_words(&Cuda::new(device)));
 }
 
 /// Kernels that the device can run.
@@ -155,6 +160,10 @@ fn small_lwe_steps() {
                 assert_eq!(folded, expected.words[..batch * rows], "{kernel:?}, {batch} queries");
             }
         }
+        let words = LweBatch { rows, words: backend.keep(expected.words.to_vec()).unwrap() };
+        let sent = [SentRows { rows: 1..rows, bits: 11 }, SentRows { rows: 0..3, bits: 32 }];
+        let packed = backend.send_words(&words, &sent, Rounding::HalfEven).unwrap();
+        assert_eq!(packed, Reference.send_words(&expected, &sent, Rounding::HalfEven).unwrap());
         backend
     };
     let backends: Vec<_> = small().into_iter().map(check).collect();

@@ -21,7 +21,11 @@ use hush_math::{
     ring::Ring,
     rns::Rns,
 };
-use hush_ops::{OpsError, contract::RingOps, reference::Reference};
+use hush_ops::{
+    OpsError,
+    contract::{RingOps, SentPoly},
+    reference::Reference,
+};
 
 fn backends(seed: u64) -> impl Iterator<Item = Cuda> {
     one_and_gpu(seed).into_iter().map(Cuda::new)
@@ -142,10 +146,10 @@ fn check_switch(cuda: &Cuda, context: &Arc<RingContext>, bits: &[u32]) {
         polys.flatten().collect::<Vec<u32>>()
     });
     let kept_words = batches.clone().map(Into::into);
-    let which = 1..1 + bits.len();
-    let expected = Reference.mod_switch(context, &kept_words.each_ref(), which.clone(), bits).unwrap();
+    let sent: Vec<_> = bits.iter().map(|&bits| SentPoly::whole(kept.degree(), bits)).collect();
+    let expected = Reference.mod_switch(context, &kept_words.each_ref(), 1, &sent).unwrap();
     let uploaded = batches.map(|words| cuda.device().upload(&words).unwrap());
-    let switched = cuda.mod_switch(&ring, &uploaded.each_ref(), which, bits).unwrap();
+    let switched = cuda.mod_switch(&ring, &uploaded.each_ref(), 1, &sent).unwrap();
     assert!(switched == expected, "{name} to {bits:?} bits");
 }
 
@@ -182,11 +186,15 @@ fn check_refusals(cuda: &Cuda) {
     let context = context(INSECURE_RING_PLAIN);
     let ring = CudaRing::new(cuda.device(), context).unwrap();
     let polys = cuda.device().zeroed::<u32>(2 * ring.kept().poly_words()).unwrap();
-    let switch = |which, bits: &[u32]| cuda.mod_switch(&ring, &[&polys], which, bits);
-    assert!(switch(0..2, &[20, 12]).is_ok());
-    assert_eq!(switch(1..1, &[]), Ok(vec![vec![]]));
-    for (which, bits) in [(0..2, vec![20]), (1..3, vec![20, 12]), (0..1, vec![0]), (0..1, vec![49])] {
-        assert!(matches!(switch(which, &bits), Err(OpsError::Shape { .. })));
+    let degree = ring.context().params().degree();
+    let switch = |first, bits: &[u32]| {
+        let sent: Vec<_> = bits.iter().map(|&bits| SentPoly::whole(degree, bits)).collect();
+        cuda.mod_switch(&ring, &[&polys], first, &sent)
+    };
+    assert!(switch(0, &[20, 12]).is_ok());
+    assert_eq!(switch(1, &[]), Ok(vec![vec![]]));
+    for (first, bits) in [(1, vec![20, 12]), (0, vec![0]), (0, vec![49])] {
+        assert!(matches!(switch(first, &bits), Err(OpsError::Shape { .. })));
     }
     let too_wide = CudaRing::new(cuda.device(), self::context(RingParams::named("ONION_S").unwrap()));
     assert!(matches!(too_wide, Err(OpsError::Backend { .. })));

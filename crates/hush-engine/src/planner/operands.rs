@@ -18,7 +18,7 @@ use hush_ops::{
     OpsError,
     contract::{
         BatchWords, ChainPolys, EntryOrder, LweBatch, LweOps, LweQueries, PowerKeys, RLWE_POLYS, RingOps,
-        RlweBatch, Steps, TfheOps, ciphertext_words, poly_words,
+        RlweBatch, Rounding, SentPoly, SentRows, Steps, TfheOps, ciphertext_words, poly_words,
     },
     ntt_tiling::{NttTiledDb, NttTiling},
     pack_shape::PackShape,
@@ -227,23 +227,31 @@ pub trait Operands<B: Steps> {
                     backend.rgsw_power_fold(&on.ring, &chain, &packed, powers).map(drop)
                 })
             }
+            StepShape::SendWords { rows, bytes } => {
+                let words = words_of(backend, rows, batch)?;
+                // Where pieces have other widths, all have their mean.
+                let bits = (8 * bytes).checked_div(rows).unwrap_or(1).clamp(1, 32) as u32;
+                let sent = [SentRows { rows: 0..rows, bits }];
+                Box::new(move || backend.send_words(&words, &sent, Rounding::HalfEven).map(drop))
+            }
             StepShape::Respond { ring, plaintexts } => {
                 let on = Ring::open(backend, &ring)?;
                 let (ciphertexts, bits) = (of_each(&on, plaintexts)?, ring.response_bits());
+                let [a, b] = [bits.a, bits.b].map(|bits| SentPoly::whole(ring.degree(), bits));
                 let keys = if ring.packs_pairs() { Some(on.keys()?) } else { None };
                 // Pairs become three polynomials each; what is left is switched as it is.
                 let pairs = keys.as_ref().map_or(0, |_| plaintexts / 2);
-                let of_pairs = [bits.a, bits.b, bits.b].repeat(pairs);
-                let of_others = [bits.a, bits.b].repeat(plaintexts - 2 * pairs);
+                let of_pairs = [a, b, b].repeat(pairs);
+                let of_others = [a, b].repeat(plaintexts - 2 * pairs);
                 Box::new(move || {
                     let batches: Vec<_> = ciphertexts.iter().collect();
                     if let Some(keys) = &keys {
                         let packed = backend.pack_pairs(&on.ring, &vec![keys; batch], &batches)?;
                         let packed: Vec<_> = packed.iter().collect();
-                        backend.mod_switch(&on.ring, &packed, 0..3 * pairs, &of_pairs)?;
+                        backend.mod_switch(&on.ring, &packed, 0, &of_pairs)?;
                     }
                     let words: Vec<_> = batches.iter().map(|batch| &batch.words).collect();
-                    backend.mod_switch(&on.ring, &words, 4 * pairs..2 * plaintexts, &of_others).map(drop)
+                    backend.mod_switch(&on.ring, &words, 4 * pairs, &of_others).map(drop)
                 })
             }
         })

@@ -6,7 +6,7 @@ use hush_he::entities::PublicMatrix;
 
 use crate::{
     OpsError,
-    contract::LweQueries,
+    contract::{LweBatch, LweQueries, SentRows, WordStore},
     tiling::{GROUP_ROWS, Tiling},
 };
 
@@ -38,11 +38,23 @@ pub(crate) fn reinterpret_lwe(words: usize, items: usize, digits: usize) -> Resu
     Ok(cols)
 }
 
+/// `words` are whole queries, every piece is some of their rows, and its width 1..=32.
+pub(crate) fn send_words<W: WordStore>(words: &LweBatch<W>, sent: &[SentRows]) -> Result<(), OpsError> {
+    let step = "send_words";
+    OpsError::check_shape(step, "words of all queries", words.batch() * words.rows, words.words.len())?;
+    sent.iter().try_for_each(|SentRows { rows, bits }| {
+        OpsError::check_shape(step, "end of the rows", rows.end.min(words.rows), rows.end)?;
+        OpsError::check_shape(step, "start of the rows", rows.start.min(rows.end), rows.start)?;
+        OpsError::check_shape(step, "bits", (*bits).clamp(1, u32::BITS) as usize, *bits as usize)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use hush_he::entities::{MatrixDomain, MatrixStructure};
 
     use super::*;
+    use crate::contract::BatchWords;
 
     #[test]
     fn queries_of_another_length_are_refused() {
@@ -67,6 +79,20 @@ mod tests {
             assert!(lwe_hint(tiling, &matrix(100), &bad).is_err(), "{bad:?}");
         }
         assert!(lwe_hint(tiling, &matrix(99), &(0..512)).is_err());
+    }
+
+    #[test]
+    fn rows_that_are_sent_are_there() {
+        let words = |words: usize| LweBatch { rows: 4, words: BatchWords::from(vec![0; words]) };
+        let sent = |start, end, bits| [SentRows { rows: start..end, bits }];
+        for good in [sent(0, 4, 1), sent(4, 4, 32), sent(1, 3, 18)] {
+            assert!(send_words(&words(8), &good).is_ok(), "{good:?}");
+        }
+        assert!(send_words(&words(0), &sent(0, 4, 1)).is_ok());
+        assert!(send_words(&words(6), &sent(0, 4, 1)).is_err());
+        for bad in [sent(0, 5, 1), sent(3, 2, 1), sent(0, 4, 0), sent(0, 4, 33)] {
+            assert!(send_words(&words(8), &bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Checks of [`crate::contract::RingOps`].
 
-use std::ops::Range;
-
 use hush_he::{
     entities::{EvaluationKeys, KeySwitchKey, RlweCiphertext},
     params::RingContext,
@@ -10,7 +8,7 @@ use hush_math::{gadget::Gadget, modulus::Modulus};
 
 use crate::{
     OpsError,
-    contract::{RLWE_POLYS, RlweBatch, WordStore, ciphertext_words, poly_words},
+    contract::{RLWE_POLYS, RlweBatch, SentPoly, WordStore, ciphertext_words, poly_words},
     ntt_tiling::NttTiling,
 };
 
@@ -127,22 +125,24 @@ pub(crate) fn pack_pairs<W: WordStore>(
     Ok(count / 2)
 }
 
-/// There are whole polynomials, those of `which` among them, and a width in range for each of these.
+/// There are whole polynomials, those that are sent among them, each with a width in range and coefficients that it has.
 pub(crate) fn mod_switch<W: WordStore>(
     ring: &RingContext,
     polys: &[&W],
-    which: &Range<usize>,
-    bits: &[u32],
+    first: usize,
+    sent: &[SentPoly],
 ) -> Result<(), OpsError> {
-    let (step, words) = ("mod_switch", poly_words(ring));
-    OpsError::check_shape(step, "widths", which.len(), bits.len())?;
+    let (step, words, end) = ("mod_switch", poly_words(ring), first + sent.len());
     for polys in polys {
         let count = polys.len() / words;
         OpsError::check_shape(step, "words of all polynomials", count * words, polys.len())?;
-        OpsError::check_shape(step, "end of the polynomials", which.end.min(count), which.end)?;
+        OpsError::check_shape(step, "end of the polynomials", end.min(count), end)?;
     }
-    bits.iter().try_for_each(|&bits| {
-        OpsError::check_shape(step, "bits", bits.clamp(1, MAX_SWITCH_BITS) as usize, bits as usize)
+    sent.iter().try_for_each(|&SentPoly { bits, stride, count }| {
+        OpsError::check_shape(step, "bits", bits.clamp(1, MAX_SWITCH_BITS) as usize, bits as usize)?;
+        OpsError::check_shape(step, "stride of the coefficients", stride.max(1), stride)?;
+        let most = ring.kept().degree().div_ceil(stride);
+        OpsError::check_shape(step, "number of coefficients", count.min(most), count)
     })
 }
 

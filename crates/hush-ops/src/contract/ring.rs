@@ -1,13 +1,13 @@
 //! The steps over rings.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use hush_he::{
     entities::{EvaluationKeys, RlweCiphertext},
     params::RingContext,
 };
 
-use super::{BatchWords, Memory, WordStore};
+use super::{BatchWords, Memory, SentPoly, WordStore};
 use crate::{
     OpsError, check,
     ntt_tiling::{NttTiledDb, NttTiling},
@@ -301,30 +301,31 @@ pub trait RingOps: Memory {
         pairs: usize,
     ) -> Result<Vec<Self::Words>, OpsError>;
 
-    /// Switches polynomials modulo Q_1 to powers of two: `round(c 2^bits / Q_1) mod 2^bits`, half up.
+    /// Switches polynomials modulo Q_1 to powers of two, `round(c 2^bits / Q_1) mod 2^bits`, half up, and packs them: what is sent
+    /// of each query, one polynomial after another.
     ///
-    /// | name    | shape                        | unit                                                    |
-    /// |---------|------------------------------|---------------------------------------------------------|
-    /// | `polys` | B x polynomials x limbs x N  | evaluation form modulo Q_1                              |
-    /// | `which` | a range of polynomials       | those of each of `polys` that are switched              |
-    /// | `bits`  | a width for each of them     | 1 to 48                                                 |
-    /// | returns | B x `which` x N              | below `2^bits`, in natural order of the coefficients    |
+    /// | name    | shape                        | unit                                                             |
+    /// |---------|------------------------------|------------------------------------------------------------------|
+    /// | `polys` | B x polynomials x limbs x N  | evaluation form modulo Q_1                                       |
+    /// | `first` |                              | the first of each of `polys` that is sent                        |
+    /// | `sent`  | polynomials from it on       | a width, 1 to 48, and some coefficients                          |
+    /// | returns | B x `sent`                   | bytes as they travel, every polynomial of whole bytes            |
     ///
     /// Error: `sqrt(N / 18)` of the new a, and half a unit of b (`RingNoise::response`). Source: OnionPIRv2 section 3.4, VIPIR
-    /// appendix D.5; a power of two in place of a prime.
+    /// appendix D.5; a power of two in place of a prime. Only bytes leave the backend, and those of a batch at once.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if words are not whole polynomials, `which` is not among them, there are not as many widths, or a width
-    /// is not 1..=48.
+    /// [`OpsError::Shape`] if words are not whole polynomials, there are not as many, a width is not 1..=48, or a polynomial has
+    /// not the coefficients.
     fn mod_switch(
         &self,
         ring: &Self::Ring,
         polys: &[&Self::Words],
-        which: Range<usize>,
-        bits: &[u32],
-    ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
-        check::ring::mod_switch(self.context(ring), polys, &which, bits)?;
-        self.run_mod_switch(ring, polys, which, bits)
+        first: usize,
+        sent: &[SentPoly],
+    ) -> Result<Vec<Vec<u8>>, OpsError> {
+        check::ring::mod_switch(self.context(ring), polys, first, sent)?;
+        self.run_mod_switch(ring, polys, first, sent)
     }
 
     /// Runs [`RingOps::mod_switch`].
@@ -332,7 +333,7 @@ pub trait RingOps: Memory {
         &self,
         ring: &Self::Ring,
         polys: &[&Self::Words],
-        which: Range<usize>,
-        bits: &[u32],
-    ) -> Result<Vec<Vec<Vec<u64>>>, OpsError>;
+        first: usize,
+        sent: &[SentPoly],
+    ) -> Result<Vec<Vec<u8>>, OpsError>;
 }

@@ -12,8 +12,8 @@ use crate::{
     OpsError,
     contract::{
         BandSystem, BatchWords, ChainPolys, ChainedHint, ColumnOps, EntryOrder, Expanded, FilterOps,
-        HostMemory, LweBatch, LweOps, LweQueries, Memory, PackOps, PowerKeys, RingOps, RlweBatch,
-        ciphertext_words,
+        HostMemory, LweBatch, LweOps, LweQueries, Memory, PackOps, PowerKeys, RingOps, RlweBatch, Rounding,
+        SentPoly, SentRows, ciphertext_words,
     },
     ntt_tiling::{NttTiledDb, NttTiling},
     pack_shape::PackShape,
@@ -101,6 +101,15 @@ impl LweOps for Reference {
         cols: usize,
     ) -> Result<TiledDb, OpsError> {
         Ok(reinterpret_lwe::reinterpret_lwe(words, items, digits, cols))
+    }
+
+    fn run_send_words(
+        &self,
+        words: &LweBatch,
+        sent: &[SentRows],
+        rounding: Rounding,
+    ) -> Result<Vec<Vec<u8>>, OpsError> {
+        Ok((0..words.batch()).map(|query| rounding.pack(&words.words[words.range(query)], sent)).collect())
     }
 }
 
@@ -197,10 +206,10 @@ impl RingOps for Reference {
         &self,
         ring: &Arc<RingContext>,
         polys: &[&BatchWords],
-        which: Range<usize>,
-        bits: &[u32],
-    ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
-        Ok(polys.iter().map(|polys| mod_switch::mod_switch(ring, polys, which.start, bits)).collect())
+        first: usize,
+        sent: &[SentPoly],
+    ) -> Result<Vec<Vec<u8>>, OpsError> {
+        Ok(polys.iter().map(|polys| mod_switch::mod_switch(ring, polys, first, sent)).collect())
     }
 }
 

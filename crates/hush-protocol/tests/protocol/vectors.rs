@@ -17,7 +17,7 @@ use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{
         BatchWords, ColumnOps, EntryOrder, Expanded, LweBatch, LweOps, LweQueries, PackOps, PowerKeys,
-        RingOps, RlweBatch, TfheOps, key_words, round_word_up,
+        RingOps, RlweBatch, SentPoly, TfheOps, key_words, round_word_up,
     },
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
@@ -325,10 +325,9 @@ fn respond(context: &Arc<RingContext>, keys: &EvaluationKeys, ciphertexts: &Rlwe
 
 /// Polynomials at their widths.
 fn switch(context: &Arc<RingContext>, polys: &BatchWords, widths: &[u32], out: &mut Vec<u8>) {
-    let switched = Reference.mod_switch(context, &[polys], 0..widths.len(), widths).unwrap().remove(0);
-    for (words, &bits) in switched.into_iter().zip(widths) {
-        pack_wide(words.into_iter().map(u128::from), bits, out);
-    }
+    let degree = context.params().degree();
+    let sent: Vec<_> = widths.iter().map(|&bits| SentPoly::whole(degree, bits)).collect();
+    out.extend(Reference.mod_switch(context, &[polys], 0, &sent).unwrap().remove(0));
 }
 
 /// What the server makes of a query, step by step, and the ciphertexts that it answers with.

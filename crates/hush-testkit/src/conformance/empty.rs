@@ -1,7 +1,7 @@
 //! Empty operands: no queries, no rows, no columns, no plaintexts, no digits to add up. What comes of them is empty or zero on
 //! every backend, and never an error: a table may be empty, and so may a batch after all its queries were refused.
 
-use std::sync::Arc;
+use std::{slice, sync::Arc};
 
 use hush_he::{
     entities::{ColumnMasks, MatrixDomain, MatrixStructure, PublicMatrix},
@@ -14,7 +14,8 @@ use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{
         BatchWords, ChainPolys, ColumnOps, EntryOrder, LweBatch, LweOps, LweQueries, PACK_BYTES, PackOps,
-        PowerKeys, RingOps, RlweBatch, ciphertext_words, poly_words, switched_bytes,
+        PowerKeys, RingOps, RlweBatch, Rounding, SentPoly, SentRows, ciphertext_words, poly_words,
+        switched_bytes,
     },
     ntt_tiling::{NttTiledDb, NttTiling},
     pack_shape::PackShape,
@@ -64,6 +65,15 @@ fn empty_lwe<B: LweOps>(backend: &B) {
         let hint = backend.lwe_hint(&open(5, 0), &a(0), 0..5).expect(FITS);
         assert_eq!(backend.result(&hint), [0; 5 * 8], "lwe_hint without columns, {structure:?}");
     }
+    let send = |words: &[u32], rows, sent: &[SentRows]| {
+        let words = LweBatch { rows, words: backend.kept(words) };
+        backend.send_words(&words, sent, Rounding::HalfEven).expect(FITS)
+    };
+    let all = SentRows { rows: 0..2, bits: 7 };
+    assert!(send(&[], 2, slice::from_ref(&all)).is_empty(), "send_words of no queries");
+    assert!(send(&[], 0, &[]).is_empty(), "send_words without rows");
+    assert_eq!(send(&[1; 4], 2, &[]), vec![Vec::<u8>::new(); 2]);
+    assert_eq!(send(&[1; 4], 2, &[SentRows { rows: 2..2, ..all }]), vec![Vec::<u8>::new(); 2]);
     let db = backend.reinterpret_lwe(&backend.kept(&[]), 4, 3).expect(FITS);
     assert_no_columns(backend, &db, 4 * 3, "reinterpret_lwe");
 }
@@ -122,12 +132,16 @@ fn empty_responses<B: RingOps>(backend: &B, ring: &B::Ring, context: &RingContex
             assert_eq!(packed, [vec![]], "pack_pairs of {count}");
         }
     }
-    let switch =
-        |polys: &[&B::Words], which, bits: &[u32]| backend.mod_switch(ring, polys, which, bits).expect(FITS);
+    let whole = SentPoly::whole(context.params().degree(), 20);
+    let none_of = SentPoly { count: 0, ..whole };
+    let switch = |polys: &[&B::Words], first, sent: &[SentPoly]| {
+        backend.mod_switch(ring, polys, first, sent).expect(FITS)
+    };
     let (none, some) = (backend.kept(&[]), backend.kept(&vec![1; ciphertext_words(context)]));
-    assert!(switch(&[], 0..2, &[20, 12]).is_empty(), "mod_switch of no queries");
-    assert_eq!(switch(&[&some, &some], 1..1, &[]), vec![Vec::<Vec<u64>>::new(); 2]);
-    assert_eq!(switch(&[&none], 0..0, &[]), [Vec::<Vec<u64>>::new()]);
+    assert!(switch(&[], 0, &[whole, whole]).is_empty(), "mod_switch of no queries");
+    assert_eq!(switch(&[&some, &some], 1, &[]), vec![Vec::<u8>::new(); 2]);
+    assert_eq!(switch(&[&some, &some], 1, &[none_of]), vec![Vec::<u8>::new(); 2]);
+    assert_eq!(switch(&[&none], 0, &[]), [Vec::<u8>::new()]);
 }
 
 /// The steps that pack by evaluation keys.

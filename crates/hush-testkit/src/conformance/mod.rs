@@ -13,6 +13,7 @@ mod pack;
 mod reinterpret_lwe;
 mod residues;
 mod ring;
+mod send_words;
 mod tfhe;
 
 pub use chain::{ChainCase, HintRows};
@@ -25,6 +26,7 @@ pub use pack::{PackCase, PackCaseShape, Words};
 pub use reinterpret_lwe::{REINTERPRET_SHAPES, reinterpret_lwe, reinterpret_lwe_of};
 pub use residues::Residues;
 pub use ring::{RingCase, RingShape};
+pub use send_words::send_words;
 pub use tfhe::{TfheCase, TfheShape};
 
 /// Bytes of a database, `rows * cols` of them.

@@ -1,6 +1,6 @@
 //! The steps over rings. Operands are any residues, not only what clients would send: the reference is defined on all.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use hush_he::{
     entities::{EvaluationKeys, RlweCiphertext},
@@ -9,7 +9,7 @@ use hush_he::{
 use hush_math::csprng::Csprng;
 use hush_ops::{
     OpsError,
-    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch},
+    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch, SentPoly},
     ntt_tiling::{NttTiledDb, NttTiling},
     reference::Reference,
 };
@@ -40,8 +40,8 @@ impl RingShape {
 
 /// Ciphertexts that are packed in pairs and switched: two pairs and an odd one.
 const PACKED: usize = 5;
-/// The polynomials of these that are switched.
-const SWITCHED: Range<usize> = 3..7;
+/// The first polynomial of these that is switched.
+const FIRST_SENT: usize = 3;
 /// Orders of the entries that are folded.
 const ORDERS: [EntryOrder; 2] = [EntryOrder::EntryMajor, EntryOrder::PlaneMajor];
 
@@ -64,8 +64,8 @@ pub struct RingCase {
     batches: Vec<RlweBatch>,
     /// `None` if the set does not pack pairs.
     packed: Option<Vec<BatchWords>>,
-    widths: [u32; 4],
-    switched: Vec<Vec<Vec<u64>>>,
+    sent: [SentPoly; 5],
+    switched: Vec<Vec<u8>>,
 }
 
 impl RingCase {
@@ -92,7 +92,15 @@ impl RingCase {
         let bit_rows = 2 * params.fold_gadget().digits;
         let mut bits_of_query = || (0..shape.folds).map(|_| rows.batch(kept, bit_rows, &mut rng)).collect();
         let bits: Vec<Vec<_>> = (0..shape.queries).map(|_| bits_of_query()).collect();
-        let widths = [1, params.response_bits().a, params.response_bits().b, 48];
+        let (degree, widths) = (params.degree(), params.response_bits());
+        // After the second one they begin anywhere in a word.
+        let sent = [
+            SentPoly::whole(degree, 1),
+            SentPoly { bits: widths.a, stride: 1, count: degree - 3 },
+            SentPoly { bits: widths.b, stride: 3, count: degree / 3 },
+            SentPoly { bits: 31, stride: degree, count: 1 },
+            SentPoly::whole(degree, 48),
+        ];
 
         let all_keys: Vec<_> = keys.iter().collect();
         let expanded = Reference.expand(&context, &all_keys, &queries, shape.rows, shape.folds).expect(FITS);
@@ -107,7 +115,7 @@ impl RingCase {
             .packs_pairs()
             .then(|| Reference.pack_pairs(&context, &all_keys, &all(&batches)).expect(FITS));
         let words: Vec<_> = batches.iter().map(|batch| &batch.words).collect();
-        let switched = Reference.mod_switch(&context, &words, SWITCHED, &widths).expect(FITS);
+        let switched = Reference.mod_switch(&context, &words, FIRST_SENT, &sent).expect(FITS);
         Self {
             name: format!("{}, {residues:?}, {shape:?}", params.name()),
             shape,
@@ -123,7 +131,7 @@ impl RingCase {
             chosen,
             batches,
             packed,
-            widths,
+            sent,
             switched,
             context,
         }
@@ -243,7 +251,7 @@ impl RingCase {
     pub fn check_mod_switch<B: RingOps>(&self, backend: &B) {
         let ring = self.ring(backend);
         let words: Vec<_> = self.batches.iter().map(|batch| backend.kept(&batch.words)).collect();
-        let switched = backend.mod_switch(&ring, &all(&words), SWITCHED, &self.widths).expect(FITS);
+        let switched = backend.mod_switch(&ring, &all(&words), FIRST_SENT, &self.sent).expect(FITS);
         assert!(self.switched == switched, "mod_switch, {}", self.name);
     }
 
@@ -307,16 +315,20 @@ impl RingCase {
         let pack = |keys: &[&B::Keys], batches: &[&RlweBatch<B::Words>]| {
             backend.pack_pairs(&ring, keys, batches).err()
         };
-        let switch =
-            |words: &B::Words, which, bits: &[u32]| backend.mod_switch(&ring, &[words], which, bits).err();
+        let switch = |words: &B::Words, first, bits, stride, count| {
+            backend.mod_switch(&ring, &[words], first, &[SentPoly { bits, stride, count }]).err()
+        };
+        let degree = self.context.params().degree();
         vec![
             pack(&[&keys[0]], &[&ragged]),
             pack(&[], &[&batch]),
-            switch(&batch.words, 0..2, &[49, 1]),
-            switch(&batch.words, 0..2, &[0, 1]),
-            switch(&batch.words, 0..2, &[1]),
-            switch(&batch.words, polys - 1..polys + 1, &[1, 1]),
-            switch(&ragged.words, 0..1, &[1]),
+            switch(&batch.words, 0, 49, 1, degree),
+            switch(&batch.words, 0, 0, 1, degree),
+            switch(&batch.words, 0, 1, 0, 1),
+            switch(&batch.words, 0, 1, 1, degree + 1),
+            switch(&batch.words, 0, 1, degree - 1, 3),
+            switch(&batch.words, polys, 1, 1, degree),
+            switch(&ragged.words, 0, 1, 1, degree),
         ]
     }
 }

@@ -10,7 +10,7 @@ use hush_he::entities::PublicMatrix;
 
 use hush_ops::{
     OpsError,
-    contract::{BatchWords, HostMemory, LweBatch, LweOps, LweQueries},
+    contract::{BatchWords, HostMemory, LweBatch, LweOps, LweQueries, Rounding, SentRows},
     reference::{PackByDefinition, Reference},
     tiling::{TiledDb, Tiling},
 };
@@ -65,5 +65,14 @@ impl LweOps for Plain {
         cols: usize,
     ) -> Result<TiledDb, OpsError> {
         Reference.run_reinterpret_lwe(words, items, digits, cols)
+    }
+
+    fn run_send_words(
+        &self,
+        words: &LweBatch,
+        sent: &[SentRows],
+        rounding: Rounding,
+    ) -> Result<Vec<Vec<u8>>, OpsError> {
+        Reference.run_send_words(words, sent, rounding)
     }
 }

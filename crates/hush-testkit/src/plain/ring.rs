@@ -1,6 +1,6 @@
 //! The backend without encryption over rings: ciphertexts are `(0, m)`.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use hush_he::{
     entities::{EvaluationKeys, RlweCiphertext},
@@ -11,7 +11,9 @@ use hush_math::poly::{Eval, Poly};
 use super::Plain;
 use hush_ops::{
     OpsError,
-    contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch, ciphertext_words, poly_words},
+    contract::{
+        BatchWords, EntryOrder, Expanded, RingOps, RlweBatch, SentPoly, ciphertext_words, poly_words,
+    },
     ntt_tiling::{NttTiledDb, NttTiling},
     reference::Reference,
 };
@@ -138,10 +140,10 @@ impl RingOps for Plain {
         &self,
         ring: &Arc<RingContext>,
         polys: &[&BatchWords],
-        which: Range<usize>,
-        bits: &[u32],
-    ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
-        Reference.run_mod_switch(ring, polys, which, bits)
+        first: usize,
+        sent: &[SentPoly],
+    ) -> Result<Vec<Vec<u8>>, OpsError> {
+        Reference.run_mod_switch(ring, polys, first, sent)
     }
 }
 
