@@ -183,11 +183,12 @@ impl LweOps for Cpu {
     fn run_reinterpret_lwe(
         &self,
         words: &BatchWords,
+        queries: usize,
         items: usize,
         digits: usize,
         cols: usize,
     ) -> Result<TiledDb, OpsError> {
-        reinterpret_lwe::reinterpret_lwe(self, words, items, digits, cols)
+        reinterpret_lwe::reinterpret_lwe(self, words, queries, items, digits, cols)
     }
 
     fn run_send_words(

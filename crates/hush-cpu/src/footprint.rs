@@ -21,6 +21,7 @@ impl Footprint for Cpu {
             | StepShape::RlweFold { .. }
             | StepShape::SymbolFold { .. } => EXPANDED_QUERIES,
             StepShape::LweFold { .. }
+            | StepShape::FoldOnline { .. }
             | StepShape::LweHint { .. }
             | StepShape::ReinterpretLwe { .. }
             | StepShape::LiftHint { .. }
@@ -43,8 +44,9 @@ impl Footprint for Cpu {
         batch
             * match *step {
                 StepShape::LweFold { db } => WORD * (db.cols() + db.rows()),
+                StepShape::FoldOnline { db } => WORD * (db.cols() + (batch + 1) * db.rows()),
                 StepShape::LweHint { db, matrix, parts } => WORD * matrix.n() * db.rows().div_ceil(parts),
-                StepShape::ReinterpretLwe { words, db } => WORD * words + db.bytes(),
+                StepShape::ReinterpretLwe { db, .. } => db.bytes(),
                 // Selectors are counted with the database that they meet.
                 StepShape::Expand { ring, folds, .. } => folds * 4 * ring.fold_gadget().digits * poly(&ring),
                 StepShape::LiftHint { ring, n, columns, .. } => n * columns * poly(&ring),

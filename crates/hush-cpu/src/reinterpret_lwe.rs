@@ -10,29 +10,23 @@ use rayon::prelude::*;
 
 use crate::{Cpu, buffer::AlignedBuffer};
 
-/// Byte `k` of the rounded word `words[c * items + i]` goes to row `i * digits + k`, column `c`.
+/// Byte `k` of the rounded word `c * items + i` of query b goes to row `(b * items + i) * digits + k`, column `c`.
 pub(crate) fn reinterpret_lwe(
     cpu: &Cpu,
     words: &[u32],
+    queries: usize,
     items: usize,
     digits: usize,
     cols: usize,
 ) -> Result<TiledDb, OpsError> {
-    let tiling = Tiling::new(items * digits, cols);
+    let tiling = Tiling::new(queries * items * digits, cols);
+    let shape = Shape { queries, items, digits, cols };
     let mut bytes = AlignedBuffer::<u8>::zeroed(tiling.bytes());
     let blocks = split_blocks(tiling, &mut bytes);
     cpu.install(|| {
         blocks.into_par_iter().for_each(|block| {
             for (tile, out) in block.bytes.chunks_exact_mut(TILE_BYTES).enumerate() {
-                write_tile(
-                    words,
-                    items,
-                    digits,
-                    block.first_row,
-                    block.first_col + tile * TILE_COLS,
-                    cols,
-                    out,
-                );
+                write_tile(words, shape, block.first_row, block.first_col + tile * TILE_COLS, out);
             }
         });
     });
@@ -69,25 +63,29 @@ fn split_blocks(tiling: Tiling, mut bytes: &mut [u8]) -> Vec<PanelBlock<'_>> {
     blocks
 }
 
-/// Fills the tile at (`first_row`, `first_col`); its padding stays zero.
-fn write_tile(
-    words: &[u32],
+/// Of the words.
+#[derive(Clone, Copy)]
+struct Shape {
+    queries: usize,
     items: usize,
     digits: usize,
-    first_row: usize,
-    first_col: usize,
     cols: usize,
-    out: &mut [u8],
-) {
+}
+
+/// Fills the tile at (`first_row`, `first_col`); its padding stays zero.
+fn write_tile(words: &[u32], shape: Shape, first_row: usize, first_col: usize, out: &mut [u8]) {
+    let Shape { queries, items, digits, cols } = shape;
     let dropped = 32 - 8 * digits as u32;
     let half = if dropped == 0 { 0 } else { 1 << (dropped - 1) };
-    let last_row = (first_row + PANEL_ROWS).min(items * digits);
-    for col in first_col..cols.min(first_col + TILE_COLS) {
-        let column = &words[col * items..][..items];
-        for row in first_row..last_row {
+    let last_row = (first_row + PANEL_ROWS).min(queries * items * digits);
+    for row in first_row..last_row {
+        let (query, item) = (row / digits / items, row / digits % items);
+        let words = &words[query * cols * items..][..cols * items];
+        let line = &mut out[(row - first_row) * TILE_COLS..][..TILE_COLS];
+        for (byte, column) in line.iter_mut().zip(words.chunks_exact(items).skip(first_col)) {
             // Modulo 2^32 the carry of the rounding falls off at the top, as it shall.
-            let rounded = column[row / digits].wrapping_add(half) >> dropped;
-            out[(row - first_row) * TILE_COLS + col - first_col] = (rounded >> (8 * (row % digits))) as u8;
+            let rounded = column[item].wrapping_add(half) >> dropped;
+            *byte = (rounded >> (8 * (row % digits))) as u8;
         }
     }
 }

@@ -27,10 +27,12 @@ impl Footprint for Cuda {
     fn footprint(step: &StepShape, batch: usize) -> usize {
         match *step {
             StepShape::LweFold { db } => lwe_fold(batch, db),
+            // Each query has words of the rows of all; then its own are put together.
+            StepShape::FoldOnline { db } => lwe_fold(batch, db.times(batch)) + WORD * batch * db.rows(),
             StepShape::LweHint { db, matrix: a, parts } => {
                 batch * WORD * a.n() * db.rows().div_ceil(parts) + matrix(&a)
             }
-            StepShape::ReinterpretLwe { words, db } => batch * (WORD * words + CudaDb::bytes_for(db)),
+            StepShape::ReinterpretLwe { db, .. } => CudaDb::bytes_for(db.times(batch)),
             StepShape::Expand { ring, rows, folds } => {
                 RingBytes::new(&ring).expand(batch, ring.leaves(rows, folds), folds)
             }

@@ -25,6 +25,10 @@ impl Memory for Cuda {
         Ok(self.device().upload(&words)?)
     }
 
+    fn zeros(&self, len: usize) -> Result<Buffer<u32>, OpsError> {
+        Ok(self.device().zeroed(len)?)
+    }
+
     fn read<'a>(&self, words: &'a Buffer<u32>) -> Result<Cow<'a, [u32]>, OpsError> {
         Ok(Cow::Owned(self.device().download(&words.slice(..))?))
     }

@@ -159,33 +159,35 @@ pub trait LweOps: Memory {
         rows: Range<usize>,
     ) -> Result<Self::Words, OpsError>;
 
-    /// (2) Make LWE words a new byte database. `words[c * items + i]` is rounded to its top `8 * digits` bits,
-    /// and its byte `k` (least significant first) goes to row `i * digits + k`, column `c`.
+    /// (2) Make LWE words of a batch a new byte database. Word `c * items + i` of query b is rounded to its top `8 * digits` bits,
+    /// and its byte `k` (least significant first) goes to row `(b * items + i) * digits + k`, column `c`.
     ///
-    /// | name    | shape                  | unit          |
-    /// |---------|------------------------|---------------|
-    /// | `words` | cols x items           | u32, mod 2^32 |
-    /// | returns | items * digits x cols  | s8            |
+    /// | name    | shape                      | unit          |
+    /// |---------|----------------------------|---------------|
+    /// | `words` | B x cols x items           | u32, mod 2^32 |
+    /// | returns | B * items * digits x cols  | s8            |
     ///
     /// Rounding: `(w + 2^(31 - 8 digits)) >> (32 - 8 digits)`, modulo `2^(8 digits)`.
     /// Source: DoublePIR (SimplePIR section 5); VIPIR section 3.2, step (2).
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if `words` is not `cols * items` long or `digits` is not 1..=4.
+    /// [`OpsError::Shape`] if there are no queries, `words` is not `B * cols * items` long or `digits` is not 1..=4.
     fn reinterpret_lwe(
         &self,
         words: &Self::Words,
+        queries: usize,
         items: usize,
         digits: usize,
     ) -> Result<Self::Db, OpsError> {
-        let cols = check::lwe::reinterpret_lwe(words.len(), items, digits)?;
-        self.run_reinterpret_lwe(words, items, digits, cols)
+        let cols = check::lwe::reinterpret_lwe(words.len(), queries, items, digits)?;
+        self.run_reinterpret_lwe(words, queries, items, digits, cols)
     }
 
     /// Runs [`LweOps::reinterpret_lwe`], which makes `cols` columns.
     fn run_reinterpret_lwe(
         &self,
         words: &Self::Words,
+        queries: usize,
         items: usize,
         digits: usize,
         cols: usize,

@@ -20,6 +20,11 @@ pub enum StepShape {
         /// Rows x D0.
         db: Tiling,
     },
+    /// (1) `lwe_fold` of a database with rows of every query, of which each reads its own.
+    FoldOnline {
+        /// A query's rows x D0.
+        db: Tiling,
+    },
     /// `lwe_hint` of a database that is the query's own.
     LweHint {
         /// Rows x columns.
@@ -231,7 +236,7 @@ impl StepShape {
     /// The step's name in the contract.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::LweFold { .. } => "lwe_fold",
+            Self::LweFold { .. } | Self::FoldOnline { .. } => "lwe_fold",
             Self::LweHint { .. } => "lwe_hint",
             Self::ReinterpretLwe { .. } => "reinterpret_lwe",
             Self::Expand { .. } => "expand",
@@ -261,6 +266,7 @@ impl StepShape {
     pub fn ring(&self) -> Option<&RingParams> {
         match self {
             Self::LweFold { .. }
+            | Self::FoldOnline { .. }
             | Self::LweHint { .. }
             | Self::ReinterpretLwe { .. }
             | Self::SendWords { .. } => None,
@@ -287,6 +293,7 @@ impl StepShape {
         let queries = batch as f64;
         match *self {
             Self::LweFold { db } => fold(db, queries),
+            Self::FoldOnline { db } => fold(db.times(batch), queries),
             Self::LweHint { db, matrix, .. } => {
                 // The matrix is expanded from its seed: its columns are the vectors.
                 fold(db, queries * matrix.n() as f64)

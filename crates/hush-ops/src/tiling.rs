@@ -38,6 +38,11 @@ impl Tiling {
         Self { rows, cols }
     }
 
+    /// That of a database with as many rows of each of so many queries.
+    pub fn times(self, queries: usize) -> Self {
+        Self::new(queries * self.rows, self.cols)
+    }
+
     /// Rows of the database, without padding.
     pub fn rows(&self) -> usize {
         self.rows

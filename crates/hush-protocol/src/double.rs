@@ -21,7 +21,7 @@ use hush_he::{
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{
-    contract::{LweBatch, LweOps},
+    contract::{LweBatch, LweOps, Rounding, SentRows},
     path::{Step, StepShape},
     tiling::Tiling,
 };
@@ -32,6 +32,7 @@ use crate::{
     layout::DOUBLE_MIN_COLUMNS,
     lwe_page::{LwePage, OpenedLwe, hint_row},
     lwe_table::{LweSpec, LweTable},
+    online_rows::OnlineRows,
     registry::Protocol,
     target::Target,
     wire,
@@ -70,11 +71,13 @@ impl LwePage for Double {
 
     fn path_behind(table: &LweTable) -> Vec<Step> {
         let online = Tiling::new(table.second_answer_rows(), table.shape().blocks);
+        let rows = table.second_hint_rows() + table.second_answer_rows() * (1 + table.lwe().n());
         vec![
             Step::of_batch(StepShape::LweFold { db: table.second_tiling() }),
-            Step::of_query(StepShape::ReinterpretLwe { words: table.rows(), db: online }),
-            Step::of_query(StepShape::LweFold { db: online }),
-            Step::of_query(StepShape::LweHint { db: online, matrix: table.second_matrix(), parts: 1 }),
+            Step::of_batch(StepShape::ReinterpretLwe { words: table.rows(), db: online }),
+            Step::of_batch(StepShape::FoldOnline { db: online }),
+            Step::of_batch(StepShape::LweHint { db: online, matrix: table.second_matrix(), parts: 1 }),
+            Step::of_batch(StepShape::SendWords { rows, bytes: table.answer_bytes() }),
         ]
     }
 
@@ -85,23 +88,25 @@ impl LwePage for Double {
         opened: &OpenedLwe,
         folded: &LweBatch<B::Words>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        let (slot_bytes, rows) = (table.shape().slot_bytes, table.second_answer_rows());
-        let (answer_bits, hint_bits) = (table.widths().answer, table.widths().hint);
+        let queries = opened.second.batch();
+        if queries == 0 {
+            return Ok(Vec::new());
+        }
+        let (words, matrix) = ((table.shape().slot_bytes, table.digits()), table.second_matrix());
         let second_db = second_db.expect("double has a second database");
-        let hint_part = backend.lwe_fold(second_db, &opened.second)?; //               (1) over M1, whole batch
-        let hint_part_words = backend.read(&hint_part.words)?;
-        let second_matrix = table.second_matrix();
-        let finish = |(index, part): (usize, &[u32])| {
-            let words = backend.join(&[(&folded.words, folded.range(index))])?;
-            let online = backend.reinterpret_lwe(&words, slot_bytes, table.digits())?; // (2): M2
-            let answer_part = backend.lwe_fold(&online, &opened.second.query(index))?; // (1) over M2
-            let online_hint = backend.lwe_hint(&online, &second_matrix, 0..rows)?;
-            let mut bytes = pack_rounded(part, answer_bits);
-            bytes.extend(pack_rounded(&backend.read(&answer_part.words)?, answer_bits));
-            bytes.extend(pack_rounded(&backend.read(&online_hint)?, hint_bits));
-            Ok(bytes)
+        let hint_part = backend.lwe_fold(second_db, &opened.second)?; //                     (1) over M1
+        let online = OnlineRows::new(backend, folded, words, &opened.second, &matrix)?; //   (2)(1)
+        let own: Vec<_> = (0..queries).map(|query| online.words(query)).collect();
+        let answer_part = LweBatch { rows: table.second_answer_rows(), words: backend.join(&own)? };
+        let send = |words: &LweBatch<B::Words>, bits| {
+            backend.send_words(words, &[SentRows { rows: 0..words.rows, bits }], Rounding::HalfEven)
         };
-        hint_part_words.chunks(hint_part.rows.max(1)).enumerate().map(finish).collect()
+        let (answer, hint) = (table.widths().answer, table.widths().hint);
+        let mut answers = send(&hint_part, answer)?;
+        for part in [send(&answer_part, answer)?, send(&online.into_hints(), hint)?] {
+            answers.iter_mut().zip(part).for_each(|(answer, part)| answer.extend(part));
+        }
+        Ok(answers)
     }
 
     /// Undoes the second fold (digits), then the first.

@@ -63,10 +63,13 @@ impl PackPage for DoublePack {
             StepShape::LweFold { db },
             StepShape::LweHint { db, matrix, parts },
             StepShape::LiftHint { ring, n, columns, parts },
+        ];
+        // What is packed waits for that of all others.
+        let packed = [
             StepShape::PackOnline { ring, hint: table.lifted_tiling(columns), rows: second.rows(), parts },
             StepShape::Respond { ring, plaintexts: second.plaintexts() },
         ];
-        online.map(Step::of_query).to_vec()
+        online.map(Step::of_query).into_iter().chain(packed.map(Step::of_batch)).collect()
     }
 
     fn finish<B: PackOps>(
@@ -80,19 +83,20 @@ impl PackPage for DoublePack {
         let queries = opened.expanded.len();
         let packed = joined_ciphertexts(backend, queries, host.ciphertext_words(), partials)?;
         let (planes, shape) = (table.first_shape().planes(), table.second_shape());
-        let answers = packed.iter().zip(opened.expanded.iter()).zip(keys).enumerate();
-        let answers = answers.map(|(index, ((packed, expanded), keys))| {
-            let entries = backend.reinterpret_rlwe(&host.scheme.ring, packed, planes)?; // (4)  a column an entry
-            let folded = backend.lwe_fold(&entries, &opened.second.query(index))?; //      (1)  4 N words a plane
-            let pack = |columns: Range<usize>| {
-                let hint =
-                    backend.lwe_hint(&entries, &table.second_matrix(), shape.rows_of(columns.clone()))?;
-                host.pack_online(&folded, &hint, columns, &expanded.selectors) //          (3)  4 a plane
-            };
-            let parts = table.second_parts().map(pack).collect::<Result<Vec<_>, _>>()?;
-            Ok(host.respond(&[*keys], &[join(backend, &parts)?])?.remove(0))
-        });
-        answers.collect()
+        // A query's database and hint are long: there is one at a time, and nobody waits between them.
+        let again =
+            packed.iter().zip(opened.expanded.iter()).enumerate().map(|(index, (packed, expanded))| {
+                let entries = backend.reinterpret_rlwe(&host.scheme.ring, packed, planes)?; // (4)  a column an entry
+                let folded = backend.lwe_fold(&entries, &opened.second.query(index))?; //      (1)  4 N words a plane
+                let pack = |columns: Range<usize>| {
+                    let hint =
+                        backend.lwe_hint(&entries, &table.second_matrix(), shape.rows_of(columns.clone()))?;
+                    host.pack_online(&folded, &hint, columns, &expanded.selectors) //          (3)  4 a plane
+                };
+                let parts = table.second_parts().map(pack).collect::<Result<Vec<_>, _>>()?;
+                join(backend, &parts)
+            });
+        host.respond(keys, &again.collect::<Result<Vec<_>, _>>()?)
     }
 
     /// Undoes the second packing (bytes), then the first.

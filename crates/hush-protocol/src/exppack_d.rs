@@ -20,7 +20,7 @@ use hush_he::{
     params::PackParams,
 };
 use hush_ops::{
-    contract::{LweBatch, PackOps, RlweBatch, WordStore},
+    contract::{LweBatch, PackOps, WordStore},
     path::{Step, StepShape},
     tiling::Tiling,
 };
@@ -30,6 +30,7 @@ use crate::{
     ProtocolError,
     double::join_digits,
     layout::DOUBLE_MIN_COLUMNS,
+    online_rows::OnlineRows,
     pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPart, PackPending},
     pack_table::{DIGITS, PackSpec, PackTable, Second},
     page::{Partial, Partials},
@@ -64,9 +65,9 @@ impl PackPage for ExppackD {
         let hint = table.lifted_tiling(columns);
         vec![
             Step::of_batch(StepShape::LweFold { db: table.second_tiling() }),
-            Step::of_query(StepShape::ReinterpretLwe { words: table.rows(), db }),
-            Step::of_query(StepShape::LweFold { db }),
-            // The hints of all queries' rows are there before the first is packed.
+            // The rows of all queries are there before the first is packed.
+            Step::of_batch(StepShape::ReinterpretLwe { words: table.rows(), db }),
+            Step::of_batch(StepShape::FoldOnline { db }),
             Step::of_batch(StepShape::LweHint { db, matrix, parts }),
             Step::of_batch(StepShape::Pack { ring, hint: table.hint_tiling(), shape }),
             Step::of_query(StepShape::LiftHint { ring, n, columns, parts }),
@@ -95,19 +96,29 @@ impl PackPage for ExppackD {
         let (backend, table, shape) = (host.backend, host.table, host.table.second_shape());
         let (second_db, hint) = head.second();
         let queries = opened.expanded.len();
+        if queries == 0 {
+            return Ok(Vec::new());
+        }
         let words = joined_rows(backend, queries, |units| table.rows_of(units), partials)?;
         let folded = LweBatch { rows: table.rows(), words };
         let hint_part = backend.lwe_fold(second_db, &opened.second)?; //         (1)  over M1
-        let rows = |index| AnswerRows::new(host, &folded, opened, index); //     (2)(1)  over M2
-        let online = (0..queries).map(rows).collect::<Result<Vec<_>, _>>()?;
-        let words = online.iter().enumerate().flat_map(|(index, rows)| {
-            [(&hint_part.words, hint_part.range(index)), (&rows.words, 0..rows.words.len())]
-        });
+        let (words, matrix) = ((table.shape().slot_bytes, DIGITS), table.second_matrix());
+        let online = OnlineRows::new(backend, &folded, words, &opened.second, &matrix)?; // (2)(1)  over M2
+        let words =
+            (0..queries).flat_map(|query| [(&hint_part.words, hint_part.range(query)), online.words(query)]);
         let folded = LweBatch { rows: shape.rows(), words: backend.join(&words.collect::<Vec<_>>())? };
         let (ring, plaintexts) = (&host.scheme.ring, 0..shape.plaintexts());
         let mut packed = backend.pack(ring, hint, &folded, &shape, plaintexts, &opened.selectors())?;
-        for ((packed, rows), expanded) in packed.iter_mut().zip(online).zip(opened.expanded.iter()) {
-            rows.pack_onto(host, packed, &expanded.selectors)?; //               (3)  one plaintext for every N rows
+        // Their words are packed; the part of the packing that their hints make is added, query by query.
+        let columns = table.online_columns();
+        // Rows of the same columns that stem from the hint have no part in it.
+        let before = table.second_hint_rows() - shape.rows_of(columns.clone()).start;
+        let before = backend.zeros(before * table.params().lwe().n())?;
+        let none = LweBatch { rows: shape.rows(), words: backend.zeros(shape.rows())? };
+        for (query, (packed, expanded)) in packed.iter_mut().zip(opened.expanded.iter()).enumerate() {
+            let hint = backend.join(&[(&before, 0..before.len()), online.hint(query)])?;
+            let part = host.pack_online(&none, &hint, columns.clone(), &expanded.selectors)?;
+            backend.add_rlwe(ring, packed, columns.start, &part)?; //            (3)  one plaintext for every N rows
         }
         host.respond(keys, &packed)
     }
@@ -127,47 +138,5 @@ impl PackPage for ExppackD {
         let (hint, answer) = words.split_at(table.shape().slot_bytes * n);
         let decrypt = |(word, hint): (&u32, &[u32])| decrypt_byte(phase(*word, hint, &pending.lwe));
         Zeroizing::new(answer.iter().zip(hint.chunks_exact(n)).map(decrypt).collect())
-    }
-}
-
-/// The rows that stem from the answer, of one query.
-struct AnswerRows<W> {
-    /// `M2 * q2`.
-    words: W,
-    /// `M2 * A2`.
-    hint: W,
-}
-
-impl<W: WordStore> AnswerRows<W> {
-    fn new<B: PackOps<Words = W>>(
-        host: &PackHost<'_, B>,
-        folded: &LweBatch<W>,
-        opened: &OpenedPack<W>,
-        index: usize,
-    ) -> Result<Self, ProtocolError> {
-        let (backend, table) = (host.backend, host.table);
-        let words = backend.join(&[(&folded.words, folded.range(index))])?;
-        let answer_db = backend.reinterpret_lwe(&words, table.shape().slot_bytes, DIGITS)?;
-        let words = backend.lwe_fold(&answer_db, &opened.second.query(index))?.words;
-        let hint = backend.lwe_hint(&answer_db, &table.second_matrix(), 0..table.second_answer_rows())?;
-        Ok(Self { words, hint })
-    }
-
-    /// Adds the part of the packing that the hint of these rows makes; their words are packed already.
-    fn pack_onto<B: PackOps<Words = W>>(
-        &self,
-        host: &PackHost<'_, B>,
-        packed: &mut RlweBatch<W>,
-        selectors: &RlweBatch<W>,
-    ) -> Result<(), ProtocolError> {
-        let (shape, n) = (host.table.second_shape(), host.table.params().lwe().n());
-        let columns = host.table.online_columns();
-        // Rows of the same columns that stem from the hint have no part in it.
-        let before = (host.table.second_hint_rows() - shape.rows_of(columns.clone()).start) * n;
-        let zeros = host.backend.keep(vec![0; before.max(shape.rows())])?;
-        let hint = host.backend.join(&[(&zeros, 0..before), (&self.hint, 0..self.hint.len())])?;
-        let words = LweBatch { rows: shape.rows(), words: host.backend.join(&[(&zeros, 0..shape.rows())])? };
-        let part = host.pack_online(&words, &hint, columns.clone(), selectors)?;
-        Ok(host.backend.add_rlwe(&host.scheme.ring, packed, columns.start, &part)?)
     }
 }

@@ -40,6 +40,7 @@ pub mod lwe_table;
 mod message;
 pub mod ohttp;
 pub mod onion;
+mod online_rows;
 pub mod pack_page;
 pub mod pack_table;
 pub mod page;

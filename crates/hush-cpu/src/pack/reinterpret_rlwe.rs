@@ -28,5 +28,5 @@ pub(super) fn reinterpret_rlwe(
     };
     let ciphertexts = packed.words.par_chunks_exact(packed.ciphertext_words);
     let words: Vec<_> = cpu.install(|| ciphertexts.map(words).collect());
-    cpu.reinterpret_lwe(&words.concat().into(), items, size_of::<u32>())
+    cpu.reinterpret_lwe(&words.concat().into(), 1, items, size_of::<u32>())
 }

@@ -78,12 +78,13 @@ impl LweOps for Cuda {
     fn run_reinterpret_lwe(
         &self,
         words: &Buffer<u32>,
+        queries: usize,
         items: usize,
         digits: usize,
         cols: usize,
     ) -> Result<CudaDb, OpsError> {
-        tiles::check_countable("reinterpret_lwe", items * digits, cols)?;
-        Ok(CudaDb::reinterpret(self.device(), words, items, digits, cols)?)
+        tiles::check_countable("reinterpret_lwe", queries * items * digits, cols)?;
+        Ok(CudaDb::reinterpret(self.device(), words, queries, items, digits, cols)?)
     }
 
     fn run_send_words(

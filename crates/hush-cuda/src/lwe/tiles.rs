@@ -56,15 +56,16 @@ impl CudaDb {
         Ok(opened)
     }
 
-    /// A database of the bytes of words: (2), as `LweOps::reinterpret_lwe` says. `words` is `cols x items`.
+    /// A database of the bytes of words: (2), as `LweOps::reinterpret_lwe` says. `words` is `queries x cols x items`.
     pub(super) fn reinterpret(
         device: &Device,
         words: &Buffer<u32>,
+        queries: usize,
         items: usize,
         digits: usize,
         cols: usize,
     ) -> Result<Self, CudaError> {
-        let made = Self::alloc(device, items * digits, cols)?;
+        let made = Self::alloc(device, queries * items * digits, cols)?;
         let blocks = (made.tiles.len() / TILE_BYTES) as u32;
         device.launch(
             "reinterpret_lwe",
@@ -72,6 +73,7 @@ impl CudaDb {
             &[
                 (&made.tiles).into(),
                 words.into(),
+                (queries as u32).into(),
                 (items as u32).into(),
                 (cols as u32).into(),
                 (digits as u32).into(),

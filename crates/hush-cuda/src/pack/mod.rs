@@ -84,6 +84,6 @@ impl PackOps for Cuda {
         let numbers = [degree.log2(), bits.a, bits.b].map(Into::into);
         let args = [&[(&words).into(), switched.into()], &numbers[..], &[(coefficients as u64).into()]];
         self.device().launch("reinterpret_rlwe", Launch::cover(coefficients, THREADS), &args.concat())?;
-        self.reinterpret_lwe(&words, items, size_of::<u32>())
+        self.reinterpret_lwe(&words, 1, items, size_of::<u32>())
     }
 }

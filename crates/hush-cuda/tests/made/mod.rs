@@ -44,9 +44,9 @@ pub(crate) fn of_hint<B: Steps>(backend: &B, plan: &HintPlan, db: DbBytes) -> Ve
     if let Some(second) = &plan.second {
         // A backend does not hand the bytes of its database back.
         let words = backend.read(&hint).unwrap().to_vec().into();
-        let db = Reference.reinterpret_lwe(&words, second.items, second.digits).unwrap();
+        let db = Reference.reinterpret_lwe(&words, 1, second.items, second.digits).unwrap();
         files.push((SECOND_DB_FILE, Arc::new(db.bytes().to_vec())));
-        let db = backend.reinterpret_lwe(&hint, second.items, second.digits).unwrap();
+        let db = backend.reinterpret_lwe(&hint, 1, second.items, second.digits).unwrap();
         hint = backend.lwe_hint(&db, &second.matrix, 0..second.tiling.rows()).unwrap();
         n = second.matrix.n();
     }

@@ -151,7 +151,7 @@ fn small_lwe_steps() {
         let mut backend = Cuda::new(device);
         let plain = (33, 70, MatrixStructure::Plain, 5);
         conformance::lwe_hint_of(&backend, &[plain, (17, 130, MatrixStructure::Ring { degree: 8 }, 16)]);
-        conformance::reinterpret_lwe_of(&backend, &[(3, 20)]);
+        conformance::reinterpret_lwe_of(&backend, &[(2, 3, 20)]);
         for kernel in kernels(backend.device()) {
             backend = backend.with_fold_kernel(kernel);
             for batch in batches(kernel) {

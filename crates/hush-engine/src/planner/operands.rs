@@ -83,14 +83,17 @@ pub trait Operands<B: Steps> {
                 let (db, queries) = (self.db(backend, db)?, random_queries(db.cols(), batch));
                 Box::new(move || backend.lwe_fold(&db, &queries).map(drop))
             }
+            StepShape::FoldOnline { db } => {
+                return self.step(backend, &StepShape::LweFold { db: db.times(batch) }, batch);
+            }
             StepShape::LweHint { db, matrix, .. } => {
-                let (rows, db) = (0..db.rows(), self.db(backend, db)?);
-                one_by_one(Box::new(move || backend.lwe_hint(&db, &matrix, rows.clone()).map(drop)))
+                let (rows, db) = (0..batch * db.rows(), self.db(backend, db.times(batch))?);
+                Box::new(move || backend.lwe_hint(&db, &matrix, rows.clone()).map(drop))
             }
             StepShape::ReinterpretLwe { words, db } => {
                 let items = words / db.cols();
-                let (digits, words) = (db.rows() / items, backend.keep(random_words(words))?);
-                one_by_one(Box::new(move || backend.reinterpret_lwe(&words, items, digits).map(drop)))
+                let (digits, words) = (db.rows() / items, backend.keep(random_words(batch * words))?);
+                Box::new(move || backend.reinterpret_lwe(&words, batch, items, digits).map(drop))
             }
             StepShape::Expand { ring, rows, folds } => {
                 let on = Ring::open(backend, &ring)?;

@@ -29,12 +29,18 @@ pub(crate) fn lwe_hint(tiling: Tiling, a: &PublicMatrix, rows: &Range<usize>) ->
     OpsError::check_shape(step, "end of the row range", whole, rows.end)
 }
 
-/// `words` words are whole columns of `items` words, and `digits` is 1..=4. Returns the number of columns.
-pub(crate) fn reinterpret_lwe(words: usize, items: usize, digits: usize) -> Result<usize, OpsError> {
+/// `words` words are whole columns of `items` words of each of some queries, and `digits` is 1..=4. Returns the number of columns.
+pub(crate) fn reinterpret_lwe(
+    words: usize,
+    queries: usize,
+    items: usize,
+    digits: usize,
+) -> Result<usize, OpsError> {
     let step = "reinterpret_lwe";
     OpsError::check_shape(step, "digits", digits.clamp(1, 4), digits)?;
-    let cols = words.checked_div(items).unwrap_or(0);
-    OpsError::check_shape(step, "number of words", cols * items, words)?;
+    OpsError::check_shape(step, "queries", queries.max(1), queries)?;
+    let cols = words.checked_div(queries * items).unwrap_or(0);
+    OpsError::check_shape(step, "number of words", cols * queries * items, words)?;
     Ok(cols)
 }
 
@@ -97,10 +103,13 @@ mod tests {
 
     #[test]
     fn digits_and_columns_are_whole() {
-        assert_eq!(reinterpret_lwe(12, 4, 2), Ok(3));
-        assert_eq!(reinterpret_lwe(0, 4, 4), Ok(0));
-        for (words, items, digits) in [(12, 5, 1), (12, 4, 0), (12, 4, 5), (12, 0, 1)] {
-            assert!(reinterpret_lwe(words, items, digits).is_err());
+        assert_eq!(reinterpret_lwe(12, 1, 4, 2), Ok(3));
+        assert_eq!(reinterpret_lwe(12, 3, 2, 2), Ok(2));
+        assert_eq!(reinterpret_lwe(0, 2, 4, 4), Ok(0));
+        for (words, queries, items, digits) in
+            [(12, 1, 5, 1), (12, 1, 4, 0), (12, 1, 4, 5), (12, 1, 0, 1), (12, 2, 4, 1), (0, 0, 4, 1)]
+        {
+            assert!(reinterpret_lwe(words, queries, items, digits).is_err());
         }
     }
 }

@@ -42,6 +42,14 @@ pub trait Memory: Send + Sync {
     /// [`OpsError::Backend`] if the backend has no room for them.
     fn keep(&self, words: Vec<u32>) -> Result<Self::Words, OpsError>;
 
+    /// So many words that are zero, where the backend computes.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if the backend has no room for them.
+    fn zeros(&self, len: usize) -> Result<Self::Words, OpsError> {
+        self.keep(vec![0; len])
+    }
+
     /// The words on the host: borrowed from a backend that computes there. Waits for the steps that make them.
     ///
     /// # Errors
@@ -128,6 +136,7 @@ mod tests {
         let joined = Reference.join(&[(&y, 1..2), (&x, 0..3), (&x, 1..1), (&x, 1..2)]).unwrap();
         assert_eq!(Reference.read(&joined).unwrap()[..], [5, 1, 2, 3, 2]);
         assert_eq!(Reference.join(&[]).unwrap().len(), 0);
+        assert_eq!(Reference.zeros(2).unwrap()[..], [0, 0]);
         for (start, end) in [(0, 4), (4, 4), (3, 2)] {
             let range = start..end;
             assert!(matches!(Reference.join(&[(&x, range)]), Err(OpsError::Shape { .. })));

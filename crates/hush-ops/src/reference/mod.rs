@@ -96,11 +96,12 @@ impl LweOps for Reference {
     fn run_reinterpret_lwe(
         &self,
         words: &BatchWords,
+        queries: usize,
         items: usize,
         digits: usize,
         cols: usize,
     ) -> Result<TiledDb, OpsError> {
-        Ok(reinterpret_lwe::reinterpret_lwe(words, items, digits, cols))
+        Ok(reinterpret_lwe::reinterpret_lwe(words, queries, items, digits, cols))
     }
 
     fn run_send_words(

@@ -16,5 +16,5 @@ pub(super) fn reinterpret_rlwe(ring: &RingContext, packed: &RlweBatch, items: us
             words.extend((0..(bits.a + bits.b) / u32::BITS).map(|word| (bytes >> (32 * word)) as u32));
         }
     }
-    reinterpret_lwe(&words, items, size_of::<u32>(), words.len() / items)
+    reinterpret_lwe(&words, 1, items, size_of::<u32>(), words.len() / items)
 }

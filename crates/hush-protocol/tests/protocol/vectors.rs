@@ -405,7 +405,7 @@ impl Steps<'_> {
     /// The server lifts and packs the rows that stem from the answer by themselves; here they are not told apart.
     fn exppack_d(&self, hint_db: &TiledDb, folded: &BatchWords, second: &[u8]) -> ([Value; 3], RlweBatch) {
         let table = self.table;
-        let answer_db = Reference.reinterpret_lwe(folded, table.shape().slot_bytes, 2).unwrap();
+        let answer_db = Reference.reinterpret_lwe(folded, 1, table.shape().slot_bytes, 2).unwrap();
         let fold = |db| self.fold_second(db, second);
         let rows = [&fold(hint_db)[..], &fold(&answer_db)].concat();
         let hint = [

@@ -74,7 +74,7 @@ fn empty_lwe<B: LweOps>(backend: &B) {
     assert!(send(&[], 0, &[]).is_empty(), "send_words without rows");
     assert_eq!(send(&[1; 4], 2, &[]), vec![Vec::<u8>::new(); 2]);
     assert_eq!(send(&[1; 4], 2, &[SentRows { rows: 2..2, ..all }]), vec![Vec::<u8>::new(); 2]);
-    let db = backend.reinterpret_lwe(&backend.kept(&[]), 4, 3).expect(FITS);
+    let db = backend.reinterpret_lwe(&backend.kept(&[]), 1, 4, 3).expect(FITS);
     assert_no_columns(backend, &db, 4 * 3, "reinterpret_lwe");
 }
 

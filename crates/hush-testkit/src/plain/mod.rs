@@ -60,11 +60,12 @@ impl LweOps for Plain {
     fn run_reinterpret_lwe(
         &self,
         words: &BatchWords,
+        queries: usize,
         items: usize,
         digits: usize,
         cols: usize,
     ) -> Result<TiledDb, OpsError> {
-        Reference.run_reinterpret_lwe(words, items, digits, cols)
+        Reference.run_reinterpret_lwe(words, queries, items, digits, cols)
     }
 
     fn run_send_words(

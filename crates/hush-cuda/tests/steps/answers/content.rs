@@ -18,7 +18,7 @@ use hush_protocol::{
 use crate::made::{self, Aligned, File};
 
 /// Queries of a case.
-pub(super) const QUERIES: usize = 3;
+pub(super) const QUERIES: usize = 5;
 /// The seed of the whitening, where there is one.
 pub(super) const WHITENING: [u8; 32] = [5; 32];
 
@@ -38,13 +38,15 @@ impl Content {
         Self { params, shape, bytes }
     }
 
-    /// The first slot, one in the middle, and a sum of two slots of the last block.
+    /// The first slot, one in the middle, a sum of two slots of the last block, and two more.
     pub(super) fn targets(&self) -> [Target; QUERIES] {
         let last = self.shape.columns as u32 - 1;
         let places = [
             (vec![(0, 1)], 0),
             (vec![(last / 2, 1)], self.shape.blocks / 2),
             (vec![(1, 1), (last, 1)], self.shape.blocks - 1),
+            (vec![(last, 1)], 0),
+            (vec![(0, 1)], self.shape.blocks - 1),
         ];
         places.map(|(columns, block)| Target { columns, block })
     }

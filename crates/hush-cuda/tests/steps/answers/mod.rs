@@ -5,7 +5,10 @@ mod content;
 
 use std::{ops::Range, sync::Arc};
 
-use hush_cuda::{Cuda, device::Device};
+use hush_cuda::{
+    Cuda,
+    device::{Device, Emulation},
+};
 use hush_he::params::{
     COLPACK_N2048_Q52, DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_RING_N256, ONION_M31,
     PACK_M31,
@@ -108,7 +111,8 @@ impl<P: Page> Case<P> {
         server.hosted.answer(&self.queries[queries], &keys).unwrap()
     }
 
-    /// Checks batches of three queries, of one and of none on all of `devices`, one after another and from two threads at once.
+    /// Checks batches of five queries, of three, two, one and none on all of `devices`, one after another and from two threads at
+    /// once.
     fn check(&self, devices: Vec<Device>) {
         let reference = self.serve(Arc::new(Reference), &self.files);
         let expected = self.answer(&reference, 0..QUERIES);
@@ -131,11 +135,26 @@ impl<P: Page> Case<P> {
             };
             answer(1..2);
             answer(0..0);
+            answer(1..3);
+            answer(2..5);
             std::thread::scope(|scope| {
                 scope.spawn(|| answer(0..QUERIES));
                 scope.spawn(|| answer(2..3));
             });
         }
+    }
+
+    /// Checks that a batch of any size is waited for as often as a single query: so many downloads, each of all queries.
+    fn check_waits(&self) {
+        let device = Device::emulated(Emulation::default());
+        let server = self.serve(Arc::new(Cuda::new(device.clone())), &self.files);
+        let waits = |queries| {
+            let before = device.emulated_waits();
+            self.answer(&server, queries);
+            device.emulated_waits() - before
+        };
+        let [one, two, three, five] = [0..1, 0..2, 2..5, 0..5].map(waits);
+        assert!(one > 0 && [two, three, five] == [one; 3], "{one}, {two}, {three}, {five} of 1, 2, 3, 5");
     }
 }
 
@@ -145,7 +164,9 @@ fn shape(columns: usize, blocks: usize, slot_bytes: usize) -> TableShape {
 
 /// Checks a table of `columns` columns, so many blocks, and bytes of a slot.
 fn check<P: Page>(set: P::Set, shape: TableShape) {
-    Case::<P>::new(set, shape).check(orderly());
+    let case = Case::<P>::new(set, shape);
+    case.check_waits();
+    case.check(orderly());
 }
 
 #[test]

@@ -178,7 +178,7 @@ impl Stored {
         let n = plan.matrix.n();
         if let Some(second) = &plan.second {
             let kept = words.clone().into();
-            let db = Reference.reinterpret_lwe(&kept, second.items, second.digits).unwrap();
+            let db = Reference.reinterpret_lwe(&kept, 1, second.items, second.digits).unwrap();
             assert_eq!(db.tiling(), second.tiling);
             self.put(SECOND_DB_FILE, db.bytes().to_vec());
             self.hints.push(words);

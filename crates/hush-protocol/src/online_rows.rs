@@ -1,0 +1,54 @@
+//! Rows of a second fold that stem from the answers to the first: a database that depends on the queries.
+
+use hush_he::entities::PublicMatrix;
+use hush_ops::{
+    OpsError,
+    contract::{LweBatch, LweOps, LweQueries, WordRange, WordStore},
+};
+
+/// The rows of all queries of a batch, in one database (M2): folded once and multiplied once. A query reads its own rows of the
+/// fold alone. The others cost B / n of the hint, and B databases would cost B launches and as many short products.
+pub(crate) struct OnlineRows<W> {
+    /// Rows of a query.
+    rows: usize,
+    /// `M2 * q2`: a word for every row of all queries.
+    folded: LweBatch<W>,
+    /// `M2 * A2`.
+    hint: W,
+    n: usize,
+}
+
+impl<W: WordStore> OnlineRows<W> {
+    /// The rows of at least one query: `answers` are their words of the first fold, of `items` words a block and `digits` bytes a
+    /// word.
+    pub(crate) fn new<B: LweOps<Words = W>>(
+        backend: &B,
+        answers: &LweBatch<W>,
+        (items, digits): (usize, usize),
+        second: &LweQueries,
+        matrix: &PublicMatrix,
+    ) -> Result<Self, OpsError> {
+        let (queries, rows) = (second.batch(), items * digits);
+        let db = backend.reinterpret_lwe(&answers.words, queries, items, digits)?; //    (2): M2
+        let folded = backend.lwe_fold(&db, second)?; //                                  (1) over M2
+        let hint = backend.lwe_hint(&db, matrix, 0..queries * rows)?;
+        Ok(Self { rows, folded, hint, n: matrix.n() })
+    }
+
+    /// The words of a query's own rows.
+    pub(crate) fn words(&self, query: usize) -> WordRange<'_, W> {
+        let first = self.folded.range(query).start + query * self.rows;
+        (&self.folded.words, first..first + self.rows)
+    }
+
+    /// The hint of a query's own rows.
+    pub(crate) fn hint(&self, query: usize) -> WordRange<'_, W> {
+        let words = self.rows * self.n;
+        (&self.hint, query * words..(query + 1) * words)
+    }
+
+    /// The hints of all queries.
+    pub(crate) fn into_hints(self) -> LweBatch<W> {
+        LweBatch { rows: self.rows * self.n, words: self.hint }
+    }
+}
