@@ -11,10 +11,7 @@ use hush_engine::{
     planner::operands::{Operands, Random},
 };
 use hush_he::params::{ONION_M31, ONION_S, RingParams};
-use hush_ops::{
-    path::{Content, batch_bytes},
-    tiling::DbBytes,
-};
+use hush_ops::{path::batch_bytes, tiling::DbBytes};
 use hush_protocol::{
     Protocol,
     any_page::TableParams,
@@ -201,21 +198,20 @@ impl Served {
         self.descriptor.protocol.visit(Answers { served: self, cpu, lookups: &lookups })
     }
 
-    /// Whole answers, as multiples of the time to read what they scan once, and of the sum of their steps.
+    /// Whole answers, as multiples of the time to read the table once, without what is beside it, and of the sum of their steps.
     fn answers(
         &self,
         cpu: &Arc<Cpu>,
         sums: &[(usize, f64)],
         report: &mut Report,
     ) -> Result<(), Box<dyn Error>> {
-        let contents = self.params.files().into_iter().map(|spec| spec.content);
-        let scanned: u64 = contents.filter(Content::is_scanned).map(|content| content.bytes()).sum();
+        let table = self.params.facts().encoded_bytes as usize;
         let db = &self.files.iter().find(|(name, _)| *name == DB_FILE).ok_or("a table has a database")?.1;
         for &(batch, sum) in sums {
             let seconds = self.answer_seconds(cpu, batch)?;
             let stream = probe::stream_read_gbps((**db).as_ref(), cpu.threads());
             let row = Row::named("answer").of(self.descriptor.protocol).batch(batch);
-            report.push(&row.pass(cpu.threads(), scanned as usize, seconds).answer(stream, sum));
+            report.push(&row.pass(cpu.threads(), table, seconds).answer(stream, sum));
         }
         Ok(())
     }

@@ -53,7 +53,7 @@ pub(crate) struct Row {
     pub(crate) query_share: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) queries_per_second: Option<f64>,
-    /// Seconds over those in which the bytes are read once.
+    /// Seconds over those in which the table alone is read once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) streams: Option<f64>,
     /// Seconds over the sum of the answer's steps, each measured by itself for the same batch.
@@ -169,7 +169,7 @@ impl Row {
         Self { queries_per_second: rate, ..self }
     }
 
-    /// Makes this the row of whole answers from a database that is read at `gbps`, whose steps take `steps` seconds.
+    /// Makes this the row of whole answers, a pass over a table that is read at `gbps`, whose steps take `steps` seconds.
     pub(crate) fn answer(self, gbps: f64, steps: f64) -> Self {
         let row = self.stream(gbps).queries();
         let (streams, ratio) = (row.gbps.map(|own| gbps / own), row.seconds.map(|own| own / steps));

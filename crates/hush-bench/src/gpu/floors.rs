@@ -74,17 +74,18 @@ impl Floors {
         })
     }
 
-    /// The row of `work` in `seconds`.
+    /// The row of `work` in `seconds`. It is compared with reading its table once: not what is read beside that, like pack columns,
+    /// which would make slow paths look fast.
     pub(super) fn row(&self, row: Row, work: &Work, seconds: f64) -> Row {
         let (bound, floor) = self.longest(work);
-        let stream = work.bytes / self.read;
+        let stream = row.table_bytes.map(|table| table as f64 / self.read);
         Row {
             bytes: Some(work.bytes as u64),
             seconds: Some(seconds),
             floor_seconds: Some(floor),
             bound: Some(bound),
             share: Some(floor / seconds),
-            streams: (stream > 0.0).then(|| seconds / stream),
+            streams: stream.filter(|&stream| stream > 0.0).map(|stream| seconds / stream),
             ..row
         }
     }
@@ -261,6 +262,14 @@ mod tests {
         ] {
             assert_eq!(FLOORS.longest(&work), expected);
         }
+    }
+
+    #[test]
+    fn a_pass_is_compared_with_the_table_alone() {
+        let work = Work { bytes: 30.0, ..Work::default() };
+        let streams = |row| FLOORS.row(row, &work, 60.0).streams;
+        assert_eq!(streams(Row::named("answer").table(20)), Some(3.0));
+        assert_eq!([streams(Row::named("expand")), streams(Row::named("answer").table(0))], [None, None]);
     }
 
     #[test]
