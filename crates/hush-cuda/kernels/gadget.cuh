@@ -5,6 +5,10 @@
 // them half a base too large. So h is added to the residues, Garner's algorithm gives the mixed radix of the sum, and
 // offset - h is added to the number that it makes up: no digit and no number has a sign until half a base is taken off
 // modulo each prime.
+//
+// Stages: a kernel of a whole stage takes polynomials apart and multiplies their digits in one block. Its shared memory has
+// N words for the transform of gadget_product, then all digits, or in place of the last polynomial's its residues, if these are
+// more words (GadgetTables::stage_polys in src/ring/gadget.rs).
 #pragma once
 
 #include <type_traits>
@@ -125,31 +129,48 @@ HUSH_DEVICE void store_digits(uint32_t* digits, const uint32_t* shared, const Ri
     }
 }
 
-// Takes one polynomial apart: a block of N / 16 threads. `load(log_degree, x, limb)` gives the slots of the calling
-// thread (ntt.cuh says which), `digits` gets [k][coefficient], each digit half a base too large. `shared` is limbs x N
-// words.
-template <class Load>
-HUSH_DEVICE void decompose(uint32_t* digits, const RingView& ring, const GadgetView& gadget, uint32_t* shared,
-                           const Load& load) {
-    for_degree(ring, [&](auto log_degree) {
-        constexpr int LOG = decltype(log_degree)::value;
-        // The transforms are done where the last limb's residues will be.
-        uint32_t* transform = shared + (size_t(ring.limbs - 1) << LOG);
-        for (uint32_t limb = 0; limb < ring.limbs; limb++) {
-            uint32_t x[NTT_WORDS];
-            load(log_degree, x, limb);
-            ntt_inverse<LOG>(x, transform, ring, limb, threadIdx.x);
-            if (limb + 1 == ring.limbs) __syncthreads();
-            store_coefficients<LOG>(shared + (size_t(limb) << LOG), x, threadIdx.x);
-        }
-    });
-    __syncthreads();
+HUSH_DEVICE void store_digits(uint32_t* digits, const uint32_t* shared, const RingView& ring,
+                              const GadgetView& gadget) {
     switch (ring.limbs) {
     case 1: return store_digits<1>(digits, shared, ring, gadget);
     case 2: return store_digits<2>(digits, shared, ring, gadget);
     case 3: return store_digits<3>(digits, shared, ring, gadget);
     default: return store_digits<4>(digits, shared, ring, gadget);
     }
+}
+
+// The residues of all coefficients of a polynomial, [limb][coefficient].
+template <int LOG, class Load>
+HUSH_DEVICE void store_residues(uint32_t* shared, const RingView& ring, const Load& load) {
+    // The transforms are done where the last limb's residues will be.
+    uint32_t* transform = shared + (size_t(ring.limbs - 1) << LOG);
+    for (uint32_t limb = 0; limb < ring.limbs; limb++) {
+        uint32_t x[NTT_WORDS];
+        load(std::integral_constant<int, LOG>(), x, limb);
+        ntt_inverse<LOG>(x, transform, ring, limb, threadIdx.x);
+        if (limb + 1 == ring.limbs) __syncthreads();
+        store_coefficients<LOG>(shared + (size_t(limb) << LOG), x, threadIdx.x);
+    }
+}
+
+// Takes one polynomial apart: a block of N / 16 threads. `load(log_degree, x, limb)` gives the slots of the calling
+// thread (ntt.cuh says which), `digits` gets [k][coefficient], each digit half a base too large. `shared` is limbs x N
+// words; it may be where `digits` is, since a thread writes where it alone has read.
+template <int LOG, class Load>
+HUSH_DEVICE void decompose_at(uint32_t* digits, const RingView& ring, const GadgetView& gadget, uint32_t* shared,
+                              const Load& load) {
+    store_residues<LOG>(shared, ring, load);
+    __syncthreads();
+    store_digits(digits, shared, ring, gadget);
+}
+
+// The same for any degree.
+template <class Load>
+HUSH_DEVICE void decompose(uint32_t* digits, const RingView& ring, const GadgetView& gadget, uint32_t* shared,
+                           const Load& load) {
+    for_degree(ring, [&](auto log_degree) { store_residues<decltype(log_degree)::value>(shared, ring, load); });
+    __syncthreads();
+    store_digits(digits, shared, ring, gadget);
 }
 
 // Words of a polynomial: all its limbs.
@@ -180,47 +201,69 @@ HUSH_DEVICE void add_products(uint64_t* sums, const uint32_t* x, uint4 row) {
 // [row][coefficient] as decompose leaves them, `keys` [row][poly][limb][slot]. `source(poly, vector)` is what is given
 // for the slots 4 vector .. 4 vector + 3, `sink(poly, vector, sums)` gets their canonical sums. `shared` is N words.
 // A residue and `rows` products of residues are to be below 2^64.
+template <int LOG, uint32_t POLYS, class Digits, class Source, class Sink>
+HUSH_DEVICE void gadget_product_at(Digits digits, const uint32_t* keys, uint32_t rows, uint32_t limb,
+                                   const RingView& ring, const GadgetView& gadget, uint32_t* shared,
+                                   const Source& source, const Sink& sink) {
+    const Prime prime = ring.primes[limb];
+    uint64_t sums[POLYS][NTT_WORDS];
+#pragma unroll
+    for (uint32_t poly = 0; poly < POLYS; poly++) {
+#pragma unroll
+        for (uint32_t j = 0; j < NTT_WORDS / 4; j++) {
+            const uint4 given = source(poly, threadIdx.x + j * NTT_THREADS<LOG>);
+#pragma unroll
+            for (uint32_t k = 0; k < 4; k++) sums[poly][4 * j + k] = word(given, k);
+        }
+    }
+    const uint32_t* row = keys + (size_t(limb) << LOG) + 4 * threadIdx.x;
+#pragma unroll 1
+    for (uint32_t k = 0; k < rows; k++) {
+        uint32_t x[NTT_WORDS];
+        load_coefficients<LOG>(x, digits(k), threadIdx.x);
+#pragma unroll
+        for (uint32_t i = 0; i < NTT_WORDS; i++) x[i] = digit_residue(x[i], gadget, prime.p);
+        ntt_forward<LOG>(x, shared, ring, limb, threadIdx.x);
+#pragma unroll
+        for (uint32_t poly = 0; poly < POLYS; poly++, row += poly_words(ring)) {
+#pragma unroll
+            for (uint32_t j = 0; j < NTT_WORDS / 4; j++) {
+                add_products(sums[poly] + 4 * j, x + 4 * j, load_vector(row, j * NTT_THREADS<LOG>));
+            }
+        }
+    }
+#pragma unroll
+    for (uint32_t poly = 0; poly < POLYS; poly++) {
+#pragma unroll
+        for (uint32_t j = 0; j < NTT_WORDS / 4; j++) {
+            const uint64_t* sum = sums[poly] + 4 * j;
+            sink(poly, threadIdx.x + j * NTT_THREADS<LOG>,
+                 make_uint4(reduce_64(sum[0], prime), reduce_64(sum[1], prime), reduce_64(sum[2], prime),
+                            reduce_64(sum[3], prime)));
+        }
+    }
+}
+
+// Digits for gadget_product_at, one after another: it has no place to compute.
+template <int LOG>
+struct InTurn {
+    const uint32_t* next;
+
+    HUSH_DEVICE const uint32_t* operator()(uint32_t) {
+        const uint32_t* digits = next;
+        next += 1u << LOG;
+        return digits;
+    }
+};
+
+// The same for any degree.
 template <uint32_t POLYS, class Source, class Sink>
 HUSH_DEVICE void gadget_product(const uint32_t* digits, const uint32_t* keys, uint32_t rows, uint32_t limb,
                                 const RingView& ring, const GadgetView& gadget, uint32_t* shared, const Source& source,
                                 const Sink& sink) {
     for_degree(ring, [&](auto log_degree) {
         constexpr int LOG = decltype(log_degree)::value;
-        const Prime prime = ring.primes[limb];
-        uint64_t sums[POLYS][NTT_WORDS];
-#pragma unroll
-        for (uint32_t poly = 0; poly < POLYS; poly++) {
-#pragma unroll
-            for (uint32_t j = 0; j < NTT_WORDS / 4; j++) {
-                const uint4 given = source(poly, threadIdx.x + j * NTT_THREADS<LOG>);
-#pragma unroll
-                for (uint32_t k = 0; k < 4; k++) sums[poly][4 * j + k] = word(given, k);
-            }
-        }
-        const uint32_t* row = keys + (size_t(limb) << LOG) + 4 * threadIdx.x;
-        for (uint32_t k = 0; k < rows; k++) {
-            uint32_t x[NTT_WORDS];
-            load_coefficients<LOG>(x, digits + (k << LOG), threadIdx.x);
-#pragma unroll
-            for (uint32_t i = 0; i < NTT_WORDS; i++) x[i] = digit_residue(x[i], gadget, prime.p);
-            ntt_forward<LOG>(x, shared, ring, limb, threadIdx.x);
-#pragma unroll
-            for (uint32_t poly = 0; poly < POLYS; poly++, row += poly_words(ring)) {
-#pragma unroll
-                for (uint32_t j = 0; j < NTT_WORDS / 4; j++) {
-                    add_products(sums[poly] + 4 * j, x + 4 * j, load_vector(row, j * NTT_THREADS<LOG>));
-                }
-            }
-        }
-#pragma unroll
-        for (uint32_t poly = 0; poly < POLYS; poly++) {
-#pragma unroll
-            for (uint32_t j = 0; j < NTT_WORDS / 4; j++) {
-                const uint64_t* sum = sums[poly] + 4 * j;
-                sink(poly, threadIdx.x + j * NTT_THREADS<LOG>,
-                     make_uint4(reduce_64(sum[0], prime), reduce_64(sum[1], prime), reduce_64(sum[2], prime),
-                                reduce_64(sum[3], prime)));
-            }
-        }
+        auto row = [=](uint32_t k) { return digits + (k << LOG); };
+        gadget_product_at<LOG, POLYS>(row, keys, rows, limb, ring, gadget, shared, source, sink);
     });
 }

@@ -24,3 +24,4 @@ pub use cuda::Cuda;
 pub use lwe::{CudaDb, FoldKernel, PreparedQueries, matrix_bytes};
 pub use pack::LIFT_BYTES;
 pub use random::fill_random;
+pub use ring::Stages;

@@ -1,7 +1,7 @@
 //! The engine of a table in parts on several devices of one process.
 //!
-//! Every device opens the batch and scans its part, gets what all of them contribute to its share of the queries, from their memory,
-//! and finishes these ([`exchange`]).
+//! Every device opens the batch and scans its part, gets what all of them contribute to its share of the queries, from their
+//! memory, and finishes these ([`exchange`]).
 
 use std::{any::Any, panic::resume_unwind, sync::Arc, thread};
 

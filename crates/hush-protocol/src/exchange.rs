@@ -1,8 +1,8 @@
 //! A batch whose answers are finished by all devices that have a part of the table, some queries each.
 //!
-//! Every device opens the whole batch and scans its part; then each gets what all of them contribute to its own queries, and finishes
-//! these. Nothing is gathered in one place, and what comes behind the first fold is shared. Source: VIPIR (section 4.5), GPIR
-//! (section 6).
+//! Every device opens the whole batch and scans its part; then each gets what all of them contribute to its own queries, and
+//! finishes these. Nothing is gathered in one place, and what comes behind the first fold is shared. Source: VIPIR (section 4.5),
+//! GPIR (section 6).
 
 use std::{ops::Range, panic::resume_unwind, thread};
 

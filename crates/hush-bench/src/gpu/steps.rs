@@ -4,7 +4,7 @@
 use std::{error::Error, sync::Arc};
 
 use hush_cuda::{
-    Cuda, CudaDb,
+    Cuda, CudaDb, Stages,
     device::Buffer,
     fill_random,
     ring::{CudaNttDb, CudaRing},
@@ -36,6 +36,10 @@ const DIGITS: usize = 2;
 const NTT_EXPANSION: usize = 4;
 /// Words of the hint that become a part of the second database, at most.
 const HINT_WORDS: usize = 1 << 27;
+
+/// The kernels of stages that suit a device, beside those of one kind alone: the ablation of GPIR (figure 10).
+const STAGES: [(&str, Stages); 2] =
+    [("by operations", Stages::Operations), ("one kernel a stage", Stages::Whole)];
 
 /// Databases and polynomials that are made on the device: residues are below the least of the primes.
 struct OnDevice;
@@ -93,17 +97,35 @@ impl Bench<'_> {
                 continue;
             }
             done.push(step.shape);
-            let row = Row::named(step.shape.name()).of(params.facts().protocol);
-            self.step(step.shape, &row, if step.one_by_one { &[1] } else { self.scale.batches });
+            let batches = if step.one_by_one { &[1] } else { self.scale.batches };
+            let row = |name: &str| Row::named(name).of(params.facts().protocol);
+            self.step(step.shape, &row(step.shape.name()), batches);
+            if matches!(step.shape, StepShape::Expand { .. } | StepShape::RgswFold { .. }) {
+                for (kernels, stages) in STAGES {
+                    let cuda = Cuda::new(self.cuda.device().clone()).with_stages(stages);
+                    self.step_on(
+                        &cuda,
+                        step.shape,
+                        &row(&format!("{}, {kernels}", step.shape.name())),
+                        batches,
+                    );
+                }
+            }
         }
     }
 
     /// A step for some batches.
     fn step(&mut self, shape: StepShape, row: &Row, batches: &[usize]) {
+        let cuda = self.cuda;
+        self.step_on(cuda, shape, row, batches);
+    }
+
+    /// The same on a backend of this device.
+    fn step_on(&mut self, cuda: &Cuda, shape: StepShape, row: &Row, batches: &[usize]) {
         for &batch in batches {
             let row = row.clone().batch(batch);
             self.attempt(row.clone(), |bench| {
-                let run = OnDevice.step(&**bench.cuda, &shape, batch)?;
+                let run = OnDevice.step(cuda, &shape, batch)?;
                 let scanned = shape.work(batch).bytes as usize;
                 let row = if scanned > 0 { row.table(scanned) } else { row };
                 bench.row(row, &of_step(&shape, batch), run);

@@ -365,8 +365,8 @@ impl Device {
 
     /// Copies memory of some devices to memory of others, all at once: words as they are after all work of their device until now.
     /// Nobody waits for it on the host: a device that gets words does for the work of those that have them, and these do before
-    /// they change them, so that they may be dropped. Between GPUs of which neither reads the memory of the other, the driver copies
-    /// by way of the host.
+    /// they change them, so that they may be dropped. Between GPUs of which neither reads the memory of the other, the driver
+    /// copies by way of the host.
     ///
     /// # Errors
     /// [`CudaError::OtherDevice`], before anything is copied; [`CudaError::Driver`] or [`CudaError::Lost`] of one of the devices.

@@ -1,6 +1,6 @@
 //! Expansion of queries: a tree of Subs, the bottom rows of RGSW ciphertexts, and the drop of a prime.
 //!
-//! The tree goes level by level, two launches a level for all nodes of all queries.
+//! The tree goes level by level, for all nodes of all queries: one launch a level where a kernel does the whole stage, else two.
 
 use hush_he::entities::RlweCiphertext;
 use hush_ops::{
@@ -14,6 +14,7 @@ use super::{
     drop_prime::drop_prime,
     gadget::GadgetTables,
     keys::{CudaKeys, key_at},
+    stages::{Stage, Stages},
 };
 use crate::{
     Cuda,
@@ -22,6 +23,9 @@ use crate::{
 
 /// Bytes of the nodes of two levels that are on the device at once, for more than one query.
 pub const TREE_BYTES: usize = 2 << 30;
+
+/// The kernels of a whole level.
+const WHOLE: [&str; 4] = ["expand_stage_6", "expand_stage_8", "expand_stage_11", "expand_stage_12"];
 
 /// As [`hush_ops::contract::RingOps::expand`]: the queries of a batch together, as many at once as their nodes fit the memory
 /// that is set aside for them.
@@ -40,7 +44,9 @@ pub(super) fn expand(
     for (keys, queries) in keys.chunks(at_once).zip(queries.chunks(at_once)) {
         let device = cuda.device();
         let keys = addresses(device, keys.iter().map(|keys| keys.words()))?;
-        let expansion = Expansion { device, ring, keys, queries: queries.len(), rows, folds };
+        let queries_here = queries.len();
+        let expansion =
+            Expansion { device, stages: cuda.stages(), ring, keys, queries: queries_here, rows, folds };
         let leaves = expansion.tree(queries)?;
         let bottom = expansion.bottom_rows(&leaves)?;
         expanded.extend(expansion.finish(&leaves, &bottom)?);
@@ -58,6 +64,7 @@ fn queries_at_once(leaves: usize, node_bytes: usize, folds: usize) -> usize {
 /// The operands of some expansions.
 struct Expansion<'a> {
     device: &'a Device,
+    stages: Stages,
     ring: &'a CudaRing,
     /// Where the keys of each query are.
     keys: Buffer<u64>,
@@ -100,10 +107,38 @@ impl Expansion<'_> {
         count: usize,
         needed: usize,
     ) -> Result<Buffer<u32>, OpsError> {
-        let exponent = self.ring.context().params().level_exponent(level);
-        let digits = self.decompose(gadget, &nodes.slice(..), count, count, exponent)?;
         let children = self.device.alloc(self.queries * needed * self.node_words())?;
         let full = self.ring.full();
+        let shared_polys = gadget.stage_polys(1, full.limbs());
+        let stage = Stage {
+            step: "expand",
+            depth: level,
+            ciphertexts: self.queries * count,
+            bytes: size_of::<u32>()
+                * self.queries
+                * (count * gadget.digits() * full.degree().words()
+                    + (count + needed + gadget.digits()) * self.node_words()),
+            threads: full.degree().threads() as usize,
+            shared: full.degree().shared_bytes(shared_polys),
+        };
+        if stage.is_whole(self.device.info(), self.stages) {
+            let launch = full.degree().launch([count as u32, self.queries as u32, 1], shared_polys);
+            let args = [
+                (&children).into(),
+                nodes.into(),
+                (&self.keys).into(),
+                key_at(self.ring, level).into(),
+                (&self.ring.expansion().powers).into(),
+                (level as u32).into(),
+                (needed as u32).into(),
+                full.view(),
+                gadget.view(),
+            ];
+            self.device.launch(full.degree().pick(WHOLE), launch, &args)?;
+            return Ok(children);
+        }
+        let exponent = self.ring.context().params().level_exponent(level);
+        let digits = self.decompose(gadget, &nodes.slice(..), count, count, exponent)?;
         let launch = full.degree().launch([full.limbs() as u32, count as u32, self.queries as u32], 1);
         let args = [
             (&children).into(),

@@ -4,14 +4,20 @@ use std::mem::offset_of;
 
 use hush_ops::OpsError;
 
-use super::CudaRing;
-use crate::device::{Arg, Device, MAX_GRID, Slice};
+use super::{CudaRing, stages::Stage};
+use crate::{
+    Cuda,
+    device::{Arg, MAX_GRID, Slice},
+};
 
 /// Bytes of digits that are on the device at once, for more than one query.
 pub const DIGIT_BYTES: usize = 1 << 30;
 
+/// The kernels of a whole round.
+const WHOLE: [&str; 4] = ["external_stage_6", "external_stage_8", "external_stage_11", "external_stage_12"];
+
 /// Ciphertexts of a batch of queries: item i of plane j of query q is at `bases[q] + first + i * step + j * plane` (words). Items
-/// from `count` on are zero. As `CiphertextsView` in `kernels/external_product.cu`.
+/// from `count` on are zero. As `CiphertextsView` in `kernels/external_product.cuh`.
 #[derive(Clone, Copy)]
 pub struct Ciphertexts<'a> {
     /// An address for each query.
@@ -56,6 +62,8 @@ impl Ciphertexts<'_> {
 /// What [`external_products`] computes: `out = C [x] (y - x) + z` for `items` items of `planes` planes of `queries` queries,
 /// all modulo Q_1. `out` may be where `y` or `x` is, not where `z` is.
 pub struct ExternalProducts<'a> {
+    /// The round of a tournament that they are.
+    pub round: usize,
     /// Number of queries.
     pub queries: usize,
     /// Number of planes.
@@ -76,7 +84,8 @@ pub struct ExternalProducts<'a> {
 }
 
 /// External products by the fold gadget of a set: [`hush_he::algorithms::external_product`] of each item, by the RGSW ciphertext
-/// of its query. Two launches for as many queries as the memory for digits is set aside for.
+/// of its query. One launch where a kernel does the whole stage; else two, for as many queries as the memory for digits is set
+/// aside for.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if there are more planes than a grid has rows, [`OpsError::Backend`] if the device fails.
@@ -84,32 +93,51 @@ pub struct ExternalProducts<'a> {
 /// # Panics
 /// If there are fewer addresses than queries.
 pub fn external_products(
-    device: &Device,
+    cuda: &Cuda,
     ring: &CudaRing,
     products: &ExternalProducts<'_>,
 ) -> Result<(), OpsError> {
-    let (kept, gadget) = (ring.kept(), &ring.expansion().fold);
+    let (device, kept, gadget) = (cuda.device(), ring.kept(), &ring.expansion().fold);
     let planes = products.planes;
     OpsError::check_shape("external product", "planes", planes.min(MAX_GRID[1]), planes)?;
     let query_words = planes * products.items * 2 * gadget.digits() * kept.degree().words();
     if query_words == 0 {
         return Ok(());
     }
-    let at_once = queries_at_once(query_words);
+    let shared_polys = gadget.stage_polys(2, kept.limbs());
+    let ciphertexts = products.queries * planes * products.items;
+    let stage = Stage {
+        step: "rgsw_fold",
+        depth: products.round,
+        ciphertexts,
+        // Two in, and one out; a RGSW ciphertext a query.
+        bytes: size_of::<u32>()
+            * (products.queries * query_words
+                + (3 * ciphertexts + products.queries * 2 * gadget.digits()) * 2 * kept.poly_words()),
+        threads: kept.degree().threads() as usize,
+        shared: kept.degree().shared_bytes(shared_polys),
+    };
+    let is_whole = stage.is_whole(device.info(), cuda.stages());
+    let at_once = if is_whole { MAX_GRID[2] } else { queries_at_once(query_words) };
     for first in (0..products.queries).step_by(at_once) {
         let queries = at_once.min(products.queries - first);
-        let digits = device.alloc::<u32>(queries * query_words)?;
         let view = |ciphertexts: Ciphertexts<'_>| ciphertexts.view(first);
         let (out, y, z) = (view(products.out), view(products.y), view(products.z));
         let x = products.x.map_or(CiphertextsView { count: 0, ..y }, view);
         let grid = |x: usize| [x as u32, planes as u32, queries as u32];
-
+        let rgsw = products.rgsw.slice(first..);
+        if is_whole {
+            let launch = kept.degree().launch(grid(products.items), shared_polys);
+            let args = [arg(&out), arg(&y), arg(&x), rgsw.into(), arg(&z), kept.view(), gadget.view()];
+            device.launch(kept.degree().pick(WHOLE), launch, &args)?;
+            continue;
+        }
+        let digits = device.alloc::<u32>(queries * query_words)?;
         let launch = kept.degree().launch(grid(2 * products.items), kept.limbs());
         let args = [(&digits).into(), arg(&y), arg(&x), kept.view(), gadget.view()];
         device.launch("external_decompose", launch, &args)?;
 
         let launch = kept.degree().launch(grid(kept.limbs() * products.items), 1);
-        let rgsw = products.rgsw.slice(first..);
         let args = [arg(&out), (&digits).into(), rgsw.into(), arg(&z), kept.view(), gadget.view()];
         device.launch("external_product", launch, &args)?;
     }

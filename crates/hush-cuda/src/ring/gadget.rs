@@ -84,6 +84,12 @@ impl GadgetTables {
         self.view.digits as usize
     }
 
+    /// Polynomials of one limb that a block of a kernel of a whole stage has in shared memory, which takes `halves` of a ciphertext
+    /// of `limbs` limbs apart (`kernels/gadget.cuh`, stages).
+    pub(super) fn stage_polys(&self, halves: usize, limbs: usize) -> usize {
+        (halves - 1) * self.digits() + self.digits().max(limbs) + 1
+    }
+
     /// The gadget as an argument of a kernel (`GadgetView`).
     pub(crate) fn view(&self) -> Arg<'_> {
         // SAFETY: `repr(C)` and laid out as in C++ (asserted on both sides), without padding.

@@ -24,6 +24,7 @@ mod ops;
 mod pack_pairs;
 mod rgsw_fold;
 mod rlwe_fold;
+mod stages;
 mod tables;
 mod tfhe;
 
@@ -41,6 +42,7 @@ pub use self::{
     ntt_db::{Lift, lift_plaintexts},
     ntt_tiles::{CudaNttDb, MAX_WIDTH, STAGING_BYTES, TILE_ROWS},
     rlwe_fold::{MAX_PASS, POINT_BYTES, POINTS, RlweFoldKernel, fold_rows},
+    stages::Stages,
     tables::{MAX_LIMBS, MixedRadix, Prime, RingTables, RingView},
     tfhe::CudaSymbols,
 };

@@ -55,6 +55,7 @@ pub(super) fn rgsw_fold(
         let rgsw = addresses(device, bits.iter().map(|bits| bits[round].words.slice(..)))?;
         let even = layout(count).every_second(at.slice(..), 0);
         let products = ExternalProducts {
+            round,
             queries,
             planes,
             items,
@@ -64,7 +65,7 @@ pub(super) fn rgsw_fold(
             x: Some(even),
             z: even,
         };
-        external_products(device, ring, &products)?;
+        external_products(cuda, ring, &products)?;
         (at, count) = (to, items);
     }
     Ok(out.into_iter().map(|words| RlweBatch { ciphertext_words, words }).collect())

@@ -22,9 +22,18 @@ pub(crate) const COLUMN: &[&str] = &["chain_", "column_product_", "power_"];
 pub(crate) const MEMORY: &[&str] = &["fill_random"];
 /// Kernels of no step: primitives, which the emulator's own tests run under the sanitizers, and measurements.
 const ELSEWHERE: &[&str] = &["conform_", "floor_"];
-/// Under a sanitizer, chains of the default set take minutes, and so do folds of as many points as a large ring has, which come
-/// before the last two. They are kernels of smaller rings with other numbers; other tests run them.
-const TOO_LONG: &[&str] = &["chain_switch_11", "chain_end_11", "pack_add_folded_11", "pack_add_folded_12"];
+/// Under a sanitizer, chains and expansions of sets in use take minutes, and so do folds of as many points as a large ring has,
+/// which come before `pack_add_folded`. They are kernels of smaller rings with other numbers; other tests run them.
+const TOO_LONG: &[&str] = &[
+    "chain_switch_11",
+    "chain_end_11",
+    "pack_add_folded_11",
+    "pack_add_folded_12",
+    "expand_stage_11",
+    "expand_stage_12",
+    "external_stage_11",
+    "external_stage_12",
+];
 
 /// Kernels whose names begin as `family` says.
 fn kernels(family: &[&str]) -> BTreeSet<&'static str> {

@@ -7,8 +7,8 @@ use crate::{
     devices::{one_and_gpu, small, varied},
 };
 use hush_cuda::{
-    Cuda,
-    device::Buffer,
+    Cuda, Stages,
+    device::{Buffer, Device},
     ring::{self, Ciphertexts, ExternalProducts},
 };
 use hush_he::{
@@ -35,9 +35,14 @@ use hush_testkit::conformance::{Residues, RingCase, RingShape, TfheCase, TfheSha
 
 const FITS: &str = "the shapes fit";
 
-/// One emulated backend, and that of the GPU.
+/// One emulated backend, and that of the GPU, by operations and by whole stages.
 fn backends(seed: u64) -> impl Iterator<Item = Cuda> {
-    one_and_gpu(seed).into_iter().map(Cuda::new)
+    one_and_gpu(seed).into_iter().flat_map(by_stages)
+}
+
+/// A device with the kernels of operations, and with those of whole stages.
+fn by_stages(device: Device) -> [Cuda; 2] {
+    [Stages::Operations, Stages::Whole].map(|stages| Cuda::new(device.clone()).with_stages(stages))
 }
 
 fn check(case: &RingCase, backend: &Cuda) {
@@ -53,7 +58,7 @@ fn shape([rows, folds, entries, planes, queries]: [usize; 5]) -> RingShape {
 
 #[test]
 fn steps_are_those_of_the_reference() {
-    let backends: Vec<_> = varied().into_iter().map(Cuda::new).collect();
+    let backends: Vec<_> = varied().into_iter().flat_map(by_stages).collect();
     let shapes = [[5, 3, 7, 2, 3], [1, 1, 1, 1, 1], [23, 2, 4, 1, 2], [3, 0, 1, 3, 1]];
     for params in [INSECURE_RING_PLAIN, *INSECURE_PACK_PLAIN.ring()] {
         for (residues, sizes) in Residues::ALL.into_iter().flat_map(|r| shapes.map(|sizes| (r, sizes))) {
@@ -157,6 +162,7 @@ fn check_horner(params: RingParams, backend: &Cuda) {
     let sum = Ciphertexts { bases: sums_at.slice(..), first: 0, step: 0, plane, count: 1 };
     let z = Ciphertexts { bases: terms_at.slice(..), ..sum };
     let products = ExternalProducts {
+        round: 0,
         queries: 2,
         planes: 2,
         items: 1,
@@ -167,7 +173,7 @@ fn check_horner(params: RingParams, backend: &Cuda) {
         z,
     };
     for _ in 0..2 {
-        ring::external_products(device, &ring, &products).expect("the device works");
+        ring::external_products(backend, &ring, &products).expect("the device works");
     }
     for (query, planes) in sums.iter_mut().enumerate() {
         for (sum, term) in planes.iter_mut().zip(&terms[query]) {
@@ -223,7 +229,9 @@ fn check_extremes(params: RingParams, backend: &Cuda) {
 fn small_steps_over_rings() {
     let sets = [INSECURE_RING_PLAIN, *INSECURE_PACK_PLAIN.ring()];
     let cases = sets.map(|params| RingCase::new(params, shape([3, 2, 3, 2, 2]), Residues::Random));
-    let backends: Vec<_> = small().into_iter().map(Cuda::new).collect();
+    let larger = RingCase::new(INSECURE_RING_N256, shape([1, 1, 2, 1, 1]), Residues::Random);
+    let cases: Vec<_> = cases.into_iter().chain([larger]).collect();
+    let backends: Vec<_> = small().into_iter().flat_map(by_stages).collect();
     backends.iter().for_each(|backend| cases.iter().for_each(|case| check(case, backend)));
     coverage::assert_launched(backends.iter().map(Cuda::device), coverage::GADGET);
 }

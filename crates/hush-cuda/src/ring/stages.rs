@@ -1,0 +1,128 @@
+//! How the kernels of a stage are cut, a level of a tree of ciphertexts: by operations, or one for all of it.
+//!
+//! Kernels of single operations have a block a ciphertext and limb, and their digits go through device memory. A kernel of the
+//! whole stage keeps the digits in shared memory, and has a block a ciphertext: it moves less, and has fewer blocks. All give the
+//! same words. Source: GPIR (sections 4.1 and 4.4).
+
+use std::{env, fmt, sync::OnceLock};
+
+use crate::device::DeviceInfo;
+
+/// Threads that a multiprocessor has to have for its memory to be busy: 16 warps (GPIR, section 4.3).
+const BUSY: usize = 512;
+/// The environment variable that has every choice printed on standard error.
+const PRINT: &str = "HUSH_PRINT_CONFIGS";
+
+/// Which kernels the stages of trees take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stages {
+    /// Those that suit the device and the stage.
+    #[default]
+    Suited,
+    /// Those of single operations, for comparison.
+    Operations,
+    /// Those of whole stages, where the device has shared memory for them.
+    Whole,
+}
+
+/// A stage of all queries of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stage {
+    /// The step, and the level or the round.
+    pub(super) step: &'static str,
+    pub(super) depth: usize,
+    /// Ciphertexts that are multiplied.
+    pub(super) ciphertexts: usize,
+    /// Bytes that kernels of single operations read and write: ciphertexts before and after, digits, keys.
+    pub(super) bytes: usize,
+    /// Threads that a block of the kernel of the whole stage has.
+    pub(super) threads: usize,
+    /// Bytes of its shared memory.
+    pub(super) shared: usize,
+}
+
+impl Stage {
+    /// Whether one kernel does all of it.
+    ///
+    /// That is so where what the kernels of single operations leave each other does not stay in the second-level cache, and there
+    /// are ciphertexts enough for every multiprocessor.
+    pub(super) fn is_whole(&self, info: &DeviceInfo, stages: Stages) -> bool {
+        let fits = self.shared <= info.shared_per_block;
+        let is_whole = match stages {
+            Stages::Operations => false,
+            Stages::Whole => fits,
+            Stages::Suited => {
+                let at_once = (BUSY / self.threads).min(info.shared_per_block / self.shared);
+                let is_busy = self.ciphertexts >= at_once * info.multiprocessors as usize;
+                fits && self.bytes > info.l2_bytes && is_busy
+            }
+        };
+        if is_printed() {
+            let kernels = if is_whole { "one kernel" } else { "kernels of operations" };
+            eprintln!("{self}, L2 {}: {kernels}", Mebibytes(info.l2_bytes));
+        }
+        is_whole
+    }
+}
+
+fn is_printed() -> bool {
+    static PRINTED: OnceLock<bool> = OnceLock::new();
+    *PRINTED.get_or_init(|| env::var_os(PRINT).is_some_and(|value| value == "1"))
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { step, depth, ciphertexts, bytes, shared, .. } = *self;
+        let (bytes, shared) = (Mebibytes(bytes), shared >> 10);
+        write!(f, "{step} {depth}: {ciphertexts} ciphertexts, {bytes}, {shared} KiB a block")
+    }
+}
+
+struct Mebibytes(usize);
+
+impl fmt::Display for Mebibytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} MiB", self.0 as f64 / f64::from(1 << 20))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    fn stage(ciphertexts: usize, bytes: usize) -> Stage {
+        Stage { step: "expand", depth: 3, ciphertexts, bytes, threads: 256, shared: 80 << 10 }
+    }
+
+    #[test]
+    fn a_stage_is_whole_where_its_digits_leave_the_cache() {
+        let info = DeviceInfo {
+            name: "test".into(),
+            capability: (9, 0),
+            multiprocessors: 132,
+            memory_bytes: 80 << 30,
+            l2_bytes: 50 * MIB,
+            shared_per_block: 227 << 10,
+        };
+        let suited = |stage: Stage, info: &DeviceInfo| stage.is_whole(info, Stages::Suited);
+        assert!(suited(stage(264, 51 * MIB), &info));
+        assert!(!suited(stage(264, 50 * MIB), &info), "all of it stays in the cache");
+        assert!(!suited(stage(263, 51 * MIB), &info), "multiprocessors would have nothing to do");
+        // A block a multiprocessor; none.
+        let ada = DeviceInfo { shared_per_block: 99 << 10, ..info.clone() };
+        assert!(suited(stage(132, 51 * MIB), &ada));
+        let small = DeviceInfo { shared_per_block: 64 << 10, ..info.clone() };
+        assert!(!suited(stage(1 << 20, 51 * MIB), &small));
+        for (stages, on_ada, on_small) in [(Stages::Operations, false, false), (Stages::Whole, true, false)] {
+            assert_eq!([&ada, &small].map(|info| stage(1, 1).is_whole(info, stages)), [on_ada, on_small]);
+        }
+    }
+
+    #[test]
+    fn choices_are_told_with_figures() {
+        let told = stage(264, 51 * MIB + MIB / 2).to_string();
+        assert_eq!(told, "expand 3: 264 ciphertexts, 51.5 MiB, 80 KiB a block");
+    }
+}
