@@ -309,8 +309,8 @@ mod tests {
             (colpack_s, large, (1 << 16, 1 << 12, 4096), 64),
             // 64 queries of 16 MiB would be 1 GiB without their keys.
             (colpack, large, (1 << 22, 1, 1), 63),
-            // One entry of 1 MiB: of each query 8 MiB of words, 16 MiB of chosen planes, as many that are switched.
-            (colpack, small, (1 << 10, 1, MIB), 25),
+            // One entry of 1 MiB: of each query 8 MiB of words, 16 MiB of chosen planes, the answer and its parts.
+            (colpack, small, (1 << 10, 1, MIB), 32),
             (colpack_s, small, (1 << 10, 1, MIB), 64),
             // Words of 480 MiB, and 15.9 GiB for all.
             (colpack_s, small, (64, 1 << 20, 60), 33),
