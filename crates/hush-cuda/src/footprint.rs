@@ -5,6 +5,7 @@ use hush_ops::{
     ntt_tiling::{MAX_TILE_WIDTH, NttTiling},
     pack_shape::PackShape,
     path::{Content, Footprint, StepShape},
+    symbol_tiling::SymbolTiling,
     tiling::Tiling,
 };
 
@@ -15,7 +16,7 @@ use crate::{
     pack::LIFT_BYTES,
     ring::{
         CudaNttDb, DIGIT_BYTES, MAX_PASS, MAX_WIDTH, POINT_BYTES, POINTS, STAGING_BYTES, TILE_ROWS,
-        TREE_BYTES,
+        TREE_BYTES, columns_at_once, rows_at_once,
     },
 };
 
@@ -56,10 +57,9 @@ impl Footprint for Cuda {
                 bytes.rgsw_fold(batch, entries.div_ceil(parts), planes)
                     + bytes.polys(batch * 2 * parts * planes)
             }
-            StepShape::SymbolFold { ring, db, parts } => db
-                .part(parts)
-                .evaluated(ring.kept_limbs())
-                .map_or(0, |db| RingBytes::new(&ring).rlwe_fold(batch, db)),
+            StepShape::SymbolFold { ring, db, parts } => {
+                RingBytes::new(&ring).symbol_fold(batch, db.part(parts))
+            }
             // As it was, turned and both, and a fold of two entries.
             StepShape::Rotate { ring, count, .. } => {
                 let bytes = RingBytes::new(&ring);
@@ -83,10 +83,7 @@ impl Footprint for Cuda {
         match content {
             Content::Bytes(tiling) => CudaDb::bytes_for(*tiling),
             Content::Eval(tiling) => CudaNttDb::bytes_for(*tiling),
-            Content::Symbols { ring, db } => {
-                // It is there in evaluation form.
-                db.evaluated(ring.kept_limbs()).map_or(0, CudaNttDb::bytes_for)
-            }
+            Content::Symbols { db, .. } => db.bytes(),
             Content::Chain { ring, shape, folds } => RingBytes::new(ring).chain(shape, *folds),
             Content::Download { .. } => 0,
         }
@@ -96,7 +93,7 @@ impl Footprint for Cuda {
         match content {
             Content::Bytes(tiling) => db_staging(*tiling),
             Content::Eval(tiling) => ntt_db_staging(*tiling),
-            Content::Symbols { ring, db } => db.evaluated(ring.kept_limbs()).map_or(0, ntt_db_staging),
+            Content::Symbols { .. } => 0,
             // Masks that nothing is folded with are rounded, and go back.
             Content::Chain { ring, shape, folds } => {
                 let (bytes, plaintexts) = (RingBytes::new(ring), shape.plaintexts());
@@ -189,6 +186,18 @@ impl<'a> RingBytes<'a> {
         let by_points = 2 * batch * padded * self.poly;
         let least = by_points / tiling.poly_words().max(1) * POINTS;
         batch * tiling.fold_bytes() + by_points.min(POINT_BYTES.max(least))
+    }
+
+    /// `symbol_fold`: columns in evaluation form with the symbols that they are made of, the fold of these; and results of columns
+    /// that are not folded at once, put together.
+    fn symbol_fold(&self, batch: usize, db: SymbolTiling) -> usize {
+        let at_once = columns_at_once(&db, self.ring.kept_limbs());
+        let symbols = rows_at_once(&db, at_once).min(db.rows()) * at_once * (self.word_poly + self.poly);
+        let columns = |columns| db.of_columns(columns).evaluated(self.ring.kept_limbs());
+        let fold =
+            columns(at_once).map_or(0, |db| CudaNttDb::bytes_for(db) + symbols + self.rlwe_fold(batch, db));
+        let all = if at_once < db.columns() { 2 * batch * db.columns() * 2 * self.poly } else { 0 };
+        fold + all
     }
 
     /// `rgsw_fold` of `entries` entries of `planes` planes to one, and what is left of it.

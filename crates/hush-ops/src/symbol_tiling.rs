@@ -76,7 +76,12 @@ impl SymbolTiling {
 
     /// The largest of so many parts of the columns.
     pub fn part(&self, parts: usize) -> Self {
-        Self { columns: self.columns.div_ceil(parts), ..*self }
+        self.of_columns(self.columns.div_ceil(parts))
+    }
+
+    /// The same of so many columns.
+    pub fn of_columns(&self, columns: usize) -> Self {
+        Self { columns, ..*self }
     }
 
     /// The shape of the database in evaluation form, modulo so many primes.
@@ -176,6 +181,15 @@ impl SymbolDb {
     /// If there is no such row or column.
     pub fn plaintext(&self, row: usize, column: usize) -> &[u8] {
         &self.bytes()[self.tiling.offset(row, self.stored(column))..][..self.tiling.plaintext_bytes()]
+    }
+
+    /// The bytes of a column, row after row.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    pub fn column(&self, column: usize) -> &[u8] {
+        let stored = self.stored(column);
+        &self.bytes()[self.tiling.offset(0, stored)..self.tiling.offset(0, stored + 1)]
     }
 
     /// Where a column is stored.

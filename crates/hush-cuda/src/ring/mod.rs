@@ -25,6 +25,7 @@ mod pack_pairs;
 mod rgsw_fold;
 mod rlwe_fold;
 mod stages;
+mod symbols;
 mod tables;
 mod tfhe;
 
@@ -43,12 +44,16 @@ pub use self::{
     ntt_tiles::{CudaNttDb, MAX_WIDTH, STAGING_BYTES, TILE_ROWS},
     rlwe_fold::{MAX_PASS, POINT_BYTES, POINTS, RlweFoldKernel, fold_rows},
     stages::Stages,
+    symbols::CudaSymbols,
     tables::{MAX_LIMBS, MixedRadix, Prime, RingTables, RingView},
-    tfhe::CudaSymbols,
 };
 
 pub(crate) use self::{
-    mod_switch::switch, ntt_tiles::MAX_POLY_COLUMNS, rlwe_fold::QueryPointers, tables::montgomery_form,
+    mod_switch::switch,
+    ntt_tiles::MAX_POLY_COLUMNS,
+    rlwe_fold::QueryPointers,
+    symbols::{columns_at_once, rows_at_once},
+    tables::montgomery_form,
 };
 
 /// A parameter set with its tables on the device: the ring of the CUDA backend.

@@ -1,43 +1,26 @@
-//! The steps of `tfhe`: a database of symbols is held in evaluation form, as one that is stored so; a ciphertext is turned on the
-//! host, since a query has one or two.
+//! The steps of `tfhe`: a database of symbols is transformed as it is folded (`symbols.rs`); a ciphertext is turned on the host,
+//! since a query has one or two.
 
 use hush_he::entities::{RingSwitchKey, TlweWords};
 use hush_ops::{
     OpsError,
-    contract::{Expanded, Memory, RingOps, RlweBatch, TfheOps},
-    ntt_tiling::NttTiledDb,
+    contract::{Expanded, Memory, RlweBatch, TfheOps},
     reference::{private_key_switch::private_key_switch, tfhe::turned},
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
 
-use super::{CudaKeys, CudaNttDb, CudaRing};
+use super::{CudaKeys, CudaRing, CudaSymbols, symbols};
 use crate::{Cuda, device::Buffer};
-
-/// A database of symbols on the device.
-pub struct CudaSymbols {
-    tiling: SymbolTiling,
-    evaluated: CudaNttDb,
-}
 
 impl TfheOps for Cuda {
     type Symbols = CudaSymbols;
 
     fn symbol_tiling(&self, db: &CudaSymbols) -> SymbolTiling {
-        db.tiling
+        db.tiling()
     }
 
-    /// The evaluation form goes through the memory of the host.
-    fn run_open_symbols(&self, ring: &CudaRing, db: SymbolDb) -> Result<CudaSymbols, OpsError> {
-        let tiling = db.tiling();
-        let evaluated = tiling.evaluated(ring.context().kept().limbs())?;
-        let mut polys = Vec::with_capacity(evaluated.bytes() / size_of::<u32>());
-        for row in 0..tiling.rows() {
-            let of_column = |column| tiling.unpack(db.plaintext(row, column));
-            let symbols: Vec<u32> = (0..tiling.columns()).flat_map(of_column).collect();
-            polys.extend(self.run_ntt_db(ring, &symbols)?);
-        }
-        let db = NttTiledDb::from_polys(evaluated, &polys);
-        Ok(CudaSymbols { tiling, evaluated: self.run_open_ntt_db(ring, db)? })
+    fn run_open_symbols(&self, _: &CudaRing, db: SymbolDb) -> Result<CudaSymbols, OpsError> {
+        Ok(CudaSymbols::upload(self.device(), &db)?)
     }
 
     fn run_symbol_fold(
@@ -46,7 +29,7 @@ impl TfheOps for Cuda {
         db: &CudaSymbols,
         selectors: &[&RlweBatch<Buffer<u32>>],
     ) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
-        self.run_rlwe_fold(ring, &db.evaluated, selectors)
+        symbols::symbol_fold(self, ring, db, selectors)
     }
 
     /// On the host: it is there for comparison.

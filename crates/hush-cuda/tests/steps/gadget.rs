@@ -96,6 +96,14 @@ fn steps_of_tfhe_are_those_of_the_reference() {
     case.check_refusals(&backends[0]);
 }
 
+/// More columns than are in evaluation form at once.
+#[test]
+fn symbols_are_folded_some_columns_at_a_time() {
+    let shape = TfheShape { rows: 2, columns: 2100, bits: 1, count: 1, queries: 2 };
+    let case = TfheCase::new(*INSECURE_TFHE_PLAIN.ring(), shape, Residues::Random);
+    one_and_gpu(0).into_iter().for_each(|device| case.check(&Cuda::new(device)));
+}
+
 /// One to four primes, gadgets of one digit to ten, with and without a prime that is dropped.
 #[test]
 fn sets_in_use_are_computed_too() {
@@ -233,5 +241,8 @@ fn small_steps_over_rings() {
     let cases: Vec<_> = cases.into_iter().chain([larger]).collect();
     let backends: Vec<_> = small().into_iter().flat_map(by_stages).collect();
     backends.iter().for_each(|backend| cases.iter().for_each(|case| check(case, backend)));
+    let shape = TfheShape { rows: 3, columns: 2, bits: 1, count: 1, queries: 1 };
+    let symbols = TfheCase::new(*INSECURE_TFHE_PLAIN.ring(), shape, Residues::Random);
+    backends.iter().for_each(|backend| symbols.check(backend));
     coverage::assert_launched(backends.iter().map(Cuda::device), coverage::GADGET);
 }
