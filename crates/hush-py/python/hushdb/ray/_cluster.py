@@ -23,5 +23,6 @@ def _cluster(address: str | None, starting: int | None = None) -> bool:
     try:
         ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.WARNING, **own)
     except ConnectionError as error:
-        raise HushError(f"there is no cluster at {address}: start one with 'ray start --head', and name it ({error})") from None
+        told = "" if os.environ.get("RAY_AUTH_MODE") == "token" else "; one that is there wants its token: set RAY_AUTH_MODE=token"
+        raise HushError(f"there is no cluster at {address}: start one with 'ray start --head', and name it{told} ({error})") from None
     return address == "local"
