@@ -1,7 +1,10 @@
 //! What the steps take of the host's memory.
 
-use hush_he::{codec::packed_bytes, params::RingParams};
-use hush_ops::path::{Content, Footprint, StepShape};
+use hush_he::params::RingParams;
+use hush_ops::{
+    contract::SentPoly,
+    path::{Content, Footprint, StepShape},
+};
 
 use crate::Cpu;
 
@@ -108,6 +111,5 @@ impl Footprint for Cpu {
 
 /// Bytes of both halves of a ciphertext at the widths of an answer.
 fn answer_bytes(ring: &RingParams) -> usize {
-    let bits = ring.response_bits();
-    packed_bytes(ring.degree(), bits.a) + packed_bytes(ring.degree(), bits.b)
+    SentPoly::halves(ring).iter().map(SentPoly::bytes).sum()
 }

@@ -1,7 +1,8 @@
 //! What the steps take of a device's memory beside what they are given: upper bounds, as they are allocated.
 
-use hush_he::{codec::packed_bytes, entities::PublicMatrix, params::RingParams};
+use hush_he::{entities::PublicMatrix, params::RingParams};
 use hush_ops::{
+    contract::SentPoly,
     ntt_tiling::{MAX_TILE_WIDTH, NttTiling},
     pack_shape::PackShape,
     path::{Content, Footprint, StepShape},
@@ -193,9 +194,8 @@ impl<'a> RingBytes<'a> {
     fn symbol_fold(&self, batch: usize, db: SymbolTiling) -> usize {
         let at_once = columns_at_once(&db, self.ring.kept_limbs());
         let symbols = rows_at_once(&db, at_once).min(db.rows()) * at_once * (self.word_poly + self.poly);
-        let columns = |columns| db.of_columns(columns).evaluated(self.ring.kept_limbs());
-        let fold =
-            columns(at_once).map_or(0, |db| CudaNttDb::bytes_for(db) + symbols + self.rlwe_fold(batch, db));
+        let columns = db.of_columns(at_once).evaluated(self.ring.kept_limbs());
+        let fold = columns.map_or(0, |db| CudaNttDb::bytes_for(db) + symbols + self.rlwe_fold(batch, db));
         let all = if at_once < db.columns() { 2 * batch * db.columns() * 2 * self.poly } else { 0 };
         fold + all
     }
@@ -221,8 +221,7 @@ impl<'a> RingBytes<'a> {
 
     /// Both halves of a ciphertext at the widths of an answer.
     fn answer(&self) -> usize {
-        let bits = self.ring.response_bits();
-        packed_bytes(self.ring.degree(), bits.a) + packed_bytes(self.ring.degree(), bits.b)
+        SentPoly::halves(self.ring).iter().map(SentPoly::bytes).sum()
     }
 
     /// A hint of some columns that is lifted: its rows twice, the words and polynomials that are on their way, the result.

@@ -49,11 +49,6 @@ impl LweQueries {
         self.words.len().checked_div(self.cols).unwrap_or(0)
     }
 
-    /// Query `index` by itself.
-    pub fn query(&self, index: usize) -> Self {
-        Self { cols: self.cols, words: self.words[index * self.cols..][..self.cols].to_vec() }
-    }
-
     /// Some of the queries.
     pub fn range(&self, queries: &Range<usize>) -> Self {
         let words = &self.words[queries.start * self.cols..queries.end * self.cols];

@@ -12,7 +12,7 @@
 //! not of the table; key look-ups.
 
 use hush_ops::{
-    contract::{ChainPolys, ColumnOps, LweBatch, PowerKeys, RingOps},
+    contract::{ChainPolys, ColumnOps, LweBatch, PowerKeys, RingOps, SentPoly},
     path::{Step, StepShape},
 };
 use zeroize::Zeroizing;
@@ -22,7 +22,6 @@ use crate::{
     column_page::{ColumnHead, ColumnHost, ColumnPage, OpenedColumn},
     column_table::{ColumnSpec, ColumnTable},
     registry::Protocol,
-    response::halves,
     target::Target,
 };
 
@@ -63,7 +62,7 @@ impl ColumnPage for Colpack {
             opened.keys.iter().map(|keys| keys.power.as_ref().filter(|_| table.folds())).collect();
         let powers = PowerKeys { masks: host.scheme.public.masks().power(), bodies: &bodies };
         let chosen = backend.rgsw_power_fold(ring, chain, &packed, powers)?; //   (7h)  a ciphertext a plane
-        let sent = halves(table.params().ring()).repeat(chosen.count());
+        let sent = SentPoly::halves(table.params().ring()).repeat(chosen.count());
         // Those of all queries are one batch. Polynomials are whole bytes, and so are answers.
         let answers = backend.mod_switch(ring, &[&chosen.words], 0, &sent)?.remove(0);
         Ok(answers.chunks(table.answer_bytes()).map(<[u8]>::to_vec).collect())

@@ -12,7 +12,7 @@
 
 use hush_ops::{
     check,
-    contract::{ChainPolys, ColumnOps, LweBatch, RingOps, Rounding, SentRows},
+    contract::{ChainPolys, ColumnOps, LweBatch, RingOps, Rounding, SentPoly, SentRows},
     path::{Step, StepShape},
 };
 use rayon::prelude::*;
@@ -24,7 +24,6 @@ use crate::{
     column_table::{ColumnSpec, ColumnTable},
     message::check_length,
     registry::Protocol,
-    response::halves,
     target::Target,
 };
 
@@ -47,7 +46,8 @@ impl ColumnPage for ColpackS {
         table: &ColumnTable,
         polys: ChainPolys,
     ) -> Result<Vec<u8>, ProtocolError> {
-        let (plaintexts, [mask, _]) = (table.pack_shape().plaintexts(), halves(table.params().ring()));
+        let (plaintexts, [mask, _]) =
+            (table.pack_shape().plaintexts(), SentPoly::halves(table.params().ring()));
         check::residues(
             backend.context(ring),
             "open_chain",
@@ -88,7 +88,7 @@ fn sent(table: &ColumnTable) -> Vec<SentRows> {
 
 /// The masks, each followed by its b, whose last coefficients are zeros where a plaintext is not full.
 fn respond(table: &ColumnTable, masks: &[u8], sent: &[SentRows], mut bodies: &[u8]) -> Vec<u8> {
-    let [mask, body] = halves(table.params().ring()).map(|half| half.bytes());
+    let [mask, body] = SentPoly::halves(table.params().ring()).map(|half| half.bytes());
     let mut answer = Vec::with_capacity(table.answer_bytes());
     for (mask, sent) in masks.chunks_exact(mask).zip(sent) {
         answer.extend_from_slice(mask);

@@ -87,7 +87,7 @@ impl PackPage for DoublePack {
         let again =
             packed.iter().zip(opened.expanded.iter()).enumerate().map(|(index, (packed, expanded))| {
                 let entries = backend.reinterpret_rlwe(&host.scheme.ring, packed, planes)?; // (4)  a column an entry
-                let folded = backend.lwe_fold(&entries, &opened.second.query(index))?; //      (1)  4 N words a plane
+                let folded = backend.lwe_fold(&entries, &opened.second.range(&(index..index + 1)))?; //      (1)  4 N words a plane
                 let pack = |columns: Range<usize>| {
                     let hint =
                         backend.lwe_hint(&entries, &table.second_matrix(), shape.rows_of(columns.clone()))?;

@@ -36,7 +36,7 @@ pub(crate) fn respond<B: RingOps>(
     keys: &[&B::Keys],
     ciphertexts: &[&RlweBatch<B::Words>],
 ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-    let (params, [a, b]) = (context.params(), halves(context.params()));
+    let (params, [a, b]) = (context.params(), SentPoly::halves(context.params()));
     let count = ciphertexts.first().map_or(0, |ciphertexts| ciphertexts.count());
     let pairs = if params.packs_pairs() { count / 2 } else { 0 };
     let mut answers = vec![Vec::new(); ciphertexts.len()];
@@ -51,11 +51,6 @@ pub(crate) fn respond<B: RingOps>(
         answers.iter_mut().zip(single).for_each(|(answer, single)| answer.extend(single));
     }
     Ok(answers)
-}
-
-/// Whole halves a and b at the widths of an answer.
-pub(crate) fn halves(ring: &RingParams) -> [SentPoly; 2] {
-    [ring.response_bits().a, ring.response_bits().b].map(|bits| SentPoly::whole(ring.degree(), bits))
 }
 
 /// The ciphertexts of several batches, at least one, as one.

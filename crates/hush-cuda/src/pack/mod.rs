@@ -77,7 +77,7 @@ impl PackOps for Cuda {
     ) -> Result<CudaDb, OpsError> {
         let (kept, bits) = (ring.kept(), ring.context().params().response_bits());
         let (degree, count) = (kept.degree(), packed.count());
-        let halves = [bits.a, bits.b].map(|bits| SentPoly::whole(degree.words(), bits)).repeat(count);
+        let halves = SentPoly::halves(ring.context().params()).repeat(count);
         let switched = ring::switch(self.device(), kept, &[&packed.words], 0, &halves)?;
         let (coefficients, switched) = (count * degree.words(), switched.slice(..).words());
         let words = self.device().alloc(switched.len())?;

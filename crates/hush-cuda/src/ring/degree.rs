@@ -60,11 +60,6 @@ impl Degree {
     /// A launch of `grid` blocks, each of which transforms polynomials with `shared_polys` polynomials of one limb in shared
     /// memory.
     pub fn launch(self, grid: [u32; 3], shared_polys: usize) -> Launch {
-        Launch::grid(grid, self.threads()).shared(self.shared_bytes(shared_polys))
-    }
-
-    /// Bytes of so many polynomials of one limb.
-    pub(super) fn shared_bytes(self, polys: usize) -> usize {
-        polys * self.words() * size_of::<u32>()
+        Launch::grid(grid, self.threads()).shared(shared_polys * self.words() * size_of::<u32>())
     }
 }

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Cuda,
-    device::{Buffer, Device, MAX_GRID, Slice},
+    device::{Arg, Buffer, Device, MAX_GRID, Slice},
 };
 
 /// Bytes of the nodes of two levels that are on the device at once, for more than one query.
@@ -44,9 +44,8 @@ pub(super) fn expand(
     for (keys, queries) in keys.chunks(at_once).zip(queries.chunks(at_once)) {
         let device = cuda.device();
         let keys = addresses(device, keys.iter().map(|keys| keys.words()))?;
-        let queries_here = queries.len();
-        let expansion =
-            Expansion { device, stages: cuda.stages(), ring, keys, queries: queries_here, rows, folds };
+        let stages = cuda.stages();
+        let expansion = Expansion { device, stages, ring, keys, queries: queries.len(), rows, folds };
         let leaves = expansion.tree(queries)?;
         let bottom = expansion.bottom_rows(&leaves)?;
         expanded.extend(expansion.finish(&leaves, &bottom)?);
@@ -107,43 +106,26 @@ impl Expansion<'_> {
         count: usize,
         needed: usize,
     ) -> Result<Buffer<u32>, OpsError> {
-        let children = self.device.alloc(self.queries * needed * self.node_words())?;
-        let full = self.ring.full();
-        let shared_polys = gadget.stage_polys(1, full.limbs());
+        let (full, children) =
+            (self.ring.full(), self.device.alloc(self.queries * needed * self.node_words())?);
+        let node_digits = gadget.digits() * full.degree().words();
         let stage = Stage {
             step: "expand",
             depth: level,
             ciphertexts: self.queries * count,
-            bytes: size_of::<u32>()
-                * self.queries
-                * (count * gadget.digits() * full.degree().words()
-                    + (count + needed + gadget.digits()) * self.node_words()),
-            threads: full.degree().threads() as usize,
-            shared: full.degree().shared_bytes(shared_polys),
+            words: self.queries
+                * (count * node_digits + (count + needed + gadget.digits()) * self.node_words()),
+            degree: full.degree(),
+            polys: gadget.stage_polys(1, full.limbs()),
         };
-        if stage.is_whole(self.device.info(), self.stages) {
-            let launch = full.degree().launch([count as u32, self.queries as u32, 1], shared_polys);
-            let args = [
-                (&children).into(),
-                nodes.into(),
-                (&self.keys).into(),
-                key_at(self.ring, level).into(),
-                (&self.ring.expansion().powers).into(),
-                (level as u32).into(),
-                (needed as u32).into(),
-                full.view(),
-                gadget.view(),
-            ];
-            self.device.launch(full.degree().pick(WHOLE), launch, &args)?;
-            return Ok(children);
-        }
+        let is_whole = stage.is_whole(self.device.info(), self.stages);
         let exponent = self.ring.context().params().level_exponent(level);
-        let digits = self.decompose(gadget, &nodes.slice(..), count, count, exponent)?;
-        let launch = full.degree().launch([full.limbs() as u32, count as u32, self.queries as u32], 1);
-        let args = [
-            (&children).into(),
-            nodes.into(),
-            (&digits).into(),
+        let digits = (!is_whole)
+            .then(|| self.decompose(gadget, &nodes.slice(..), count, count, exponent))
+            .transpose()?;
+        let mut args = vec![(&children).into(), nodes.into()];
+        args.extend(digits.as_ref().map(Arg::from));
+        args.extend([
             (&self.keys).into(),
             key_at(self.ring, level).into(),
             (&self.ring.expansion().powers).into(),
@@ -151,8 +133,13 @@ impl Expansion<'_> {
             (needed as u32).into(),
             full.view(),
             gadget.view(),
-        ];
-        self.device.launch("expand_children", launch, &args)?;
+        ]);
+        let (nodes, queries) = (count as u32, self.queries as u32);
+        let (kernel, launch) = match is_whole {
+            true => (full.degree().pick(WHOLE), stage.launch([nodes, queries, 1])),
+            false => ("expand_children", full.degree().launch([full.limbs() as u32, nodes, queries], 1)),
+        };
+        self.device.launch(kernel, launch, &args)?;
         Ok(children)
     }
 

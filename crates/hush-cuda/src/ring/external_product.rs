@@ -104,18 +104,16 @@ pub fn external_products(
     if query_words == 0 {
         return Ok(());
     }
-    let shared_polys = gadget.stage_polys(2, kept.limbs());
     let ciphertexts = products.queries * planes * products.items;
     let stage = Stage {
         step: "rgsw_fold",
         depth: products.round,
         ciphertexts,
         // Two in, and one out; a RGSW ciphertext a query.
-        bytes: size_of::<u32>()
-            * (products.queries * query_words
-                + (3 * ciphertexts + products.queries * 2 * gadget.digits()) * 2 * kept.poly_words()),
-        threads: kept.degree().threads() as usize,
-        shared: kept.degree().shared_bytes(shared_polys),
+        words: products.queries * query_words
+            + (3 * ciphertexts + products.queries * 2 * gadget.digits()) * 2 * kept.poly_words(),
+        degree: kept.degree(),
+        polys: gadget.stage_polys(2, kept.limbs()),
     };
     let is_whole = stage.is_whole(device.info(), cuda.stages());
     let at_once = if is_whole { MAX_GRID[2] } else { queries_at_once(query_words) };
@@ -127,7 +125,7 @@ pub fn external_products(
         let grid = |x: usize| [x as u32, planes as u32, queries as u32];
         let rgsw = products.rgsw.slice(first..);
         if is_whole {
-            let launch = kept.degree().launch(grid(products.items), shared_polys);
+            let launch = stage.launch(grid(products.items));
             let args = [arg(&out), arg(&y), arg(&x), rgsw.into(), arg(&z), kept.view(), gadget.view()];
             device.launch(kept.degree().pick(WHOLE), launch, &args)?;
             continue;

@@ -6,7 +6,8 @@
 
 use std::{env, fmt, sync::OnceLock};
 
-use crate::device::DeviceInfo;
+use super::Degree;
+use crate::device::{DeviceInfo, Launch};
 
 /// Threads that a multiprocessor has to have for its memory to be busy: 16 warps (GPIR, section 4.3).
 const BUSY: usize = 512;
@@ -33,28 +34,38 @@ pub(super) struct Stage {
     pub(super) depth: usize,
     /// Ciphertexts that are multiplied.
     pub(super) ciphertexts: usize,
-    /// Bytes that kernels of single operations read and write: ciphertexts before and after, digits, keys.
-    pub(super) bytes: usize,
-    /// Threads that a block of the kernel of the whole stage has.
-    pub(super) threads: usize,
-    /// Bytes of its shared memory.
-    pub(super) shared: usize,
+    /// Words that kernels of single operations read and write: ciphertexts before and after, digits, keys.
+    pub(super) words: usize,
+    /// Of the ring.
+    pub(super) degree: Degree,
+    /// Polynomials of one limb that a block of the kernel of the whole stage has in shared memory.
+    pub(super) polys: usize,
 }
 
 impl Stage {
+    /// A launch of `grid` blocks of the kernel of the whole stage.
+    pub(super) fn launch(&self, grid: [u32; 3]) -> Launch {
+        self.degree.launch(grid, self.polys)
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<u32>() * self.words
+    }
+
     /// Whether one kernel does all of it.
     ///
     /// That is so where what the kernels of single operations leave each other does not stay in the second-level cache, and there
     /// are ciphertexts enough for every multiprocessor.
     pub(super) fn is_whole(&self, info: &DeviceInfo, stages: Stages) -> bool {
-        let fits = self.shared <= info.shared_per_block;
+        let Launch { block: threads, shared, .. } = self.launch([1; 3]);
+        let fits = shared as usize <= info.shared_per_block;
         let is_whole = match stages {
             Stages::Operations => false,
             Stages::Whole => fits,
             Stages::Suited => {
-                let at_once = (BUSY / self.threads).min(info.shared_per_block / self.shared);
+                let at_once = (BUSY / threads as usize).min(info.shared_per_block / shared as usize);
                 let is_busy = self.ciphertexts >= at_once * info.multiprocessors as usize;
-                fits && self.bytes > info.l2_bytes && is_busy
+                fits && self.bytes() > info.l2_bytes && is_busy
             }
         };
         if is_printed() {
@@ -72,8 +83,8 @@ fn is_printed() -> bool {
 
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { step, depth, ciphertexts, bytes, shared, .. } = *self;
-        let (bytes, shared) = (Mebibytes(bytes), shared >> 10);
+        let Self { step, depth, ciphertexts, .. } = *self;
+        let (bytes, shared) = (Mebibytes(self.bytes()), self.launch([1; 3]).shared >> 10);
         write!(f, "{step} {depth}: {ciphertexts} ciphertexts, {bytes}, {shared} KiB a block")
     }
 }
@@ -93,7 +104,7 @@ mod tests {
     const MIB: usize = 1 << 20;
 
     fn stage(ciphertexts: usize, bytes: usize) -> Stage {
-        Stage { step: "expand", depth: 3, ciphertexts, bytes, threads: 256, shared: 80 << 10 }
+        Stage { step: "expand", depth: 3, ciphertexts, words: bytes / 4, degree: Degree::N4096, polys: 5 }
     }
 
     #[test]

@@ -239,8 +239,7 @@ pub trait Operands<B: Steps> {
             }
             StepShape::Respond { ring, plaintexts } => {
                 let on = Ring::open(backend, &ring)?;
-                let (ciphertexts, bits) = (of_each(&on, plaintexts)?, ring.response_bits());
-                let [a, b] = [bits.a, bits.b].map(|bits| SentPoly::whole(ring.degree(), bits));
+                let (ciphertexts, [a, b]) = (of_each(&on, plaintexts)?, SentPoly::halves(&ring));
                 let keys = if ring.packs_pairs() { Some(on.keys()?) } else { None };
                 // Pairs become three polynomials each; what is left is switched as it is.
                 let pairs = keys.as_ref().map_or(0, |_| plaintexts / 2);

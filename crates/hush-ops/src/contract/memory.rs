@@ -56,9 +56,9 @@ pub trait Memory: Send + Sync {
     /// [`OpsError::Backend`] if one of these steps failed, or the copy.
     fn read<'a>(&self, words: &'a Self::Words) -> Result<Cow<'a, [u32]>, OpsError>;
 
-    /// Copies of words from some instances of this backend to others, all at once: those that `memories[copy.to]` has of `copy`,
-    /// in order. Each is made after whatever makes the words where they are, which may be dropped at once. By way of the host,
-    /// unless a backend has a shorter one.
+    /// Copies of words of some instances of this backend, `memories`, for others, all at once: one for each of `copies`, in order,
+    /// in the memory where it goes. It is made after whatever makes the words where they are, which may be dropped at once. By way
+    /// of the host, unless a backend has a shorter one.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if there is no such instance, or a range is none of its words; [`OpsError::Backend`] if a backend has no

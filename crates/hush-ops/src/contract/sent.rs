@@ -5,7 +5,10 @@
 
 use std::ops::Range;
 
-use hush_he::codec::{pack_wide, packed_bytes, round_word};
+use hush_he::{
+    codec::{pack_wide, packed_bytes, round_word},
+    params::RingParams,
+};
 
 use super::round_word_up;
 
@@ -24,6 +27,12 @@ impl SentPoly {
     /// All coefficients of a polynomial of degree `degree`.
     pub fn whole(degree: usize, bits: u32) -> Self {
         Self { bits, stride: 1, count: degree }
+    }
+
+    /// Whole halves a and b of a ciphertext, at the widths of an answer.
+    pub fn halves(ring: &RingParams) -> [Self; 2] {
+        let bits = ring.response_bits();
+        [bits.a, bits.b].map(|bits| Self::whole(ring.degree(), bits))
     }
 
     /// Bytes on the wire.
