@@ -20,6 +20,7 @@ STEPS_SIZE = "32G"  # the table of the steps, or half of the memory
 # Tables of answers, those with targets first; the last ones for the protocol that the papers have them for.
 SIZES = ["64G", "1G", "4G", "16G"]
 ONION_SIZES = ["2G", "8G"]
+PPIR_SIZES = ["8G", "256M", "16M", "4G", "1G", "64M"]  # 2^25 to 2^16 entries of 256 bytes
 EMULATED_SIZE = "1M"
 COMPAT = """An older driver will do on GPUs of data centres, with NVIDIA's package cuda-compat-13-0:
   LD_LIBRARY_PATH=/usr/local/cuda-13.0/compat python3 scripts/gpu_check"""
@@ -67,12 +68,15 @@ def stages(check, args):
                               "-p", "test_cuda.py"], 120, required, reserve)
     if benchmarks:
         check.run("bench-steps", [bench, "gpu-steps", "--size", EMULATED_SIZE if args.emulated else STEPS_SIZE, "--json"], 120)
-        sizes, onion = ([EMULATED_SIZE], []) if args.emulated else (SIZES, ONION_SIZES)
-        sizes, onion = (sizes, onion) if args.sizes is None else (args.sizes, [])
+        # The answers below are by what it finds.
+        check.run("bench-thresholds", [bench, "gpu-thresholds", "--json"], 60)
+        sizes, onion, ppir = ([EMULATED_SIZE], [], [EMULATED_SIZE]) if args.emulated else (SIZES, ONION_SIZES, PPIR_SIZES)
+        if args.sizes is not None:
+            sizes, onion, ppir = args.sizes, [], []
         for size in sizes:
             check.run(f"answers-{size}", [bench, "gpu-answers", "--size", size, "--json"], 120)
-        for size in onion:
-            check.run(f"answers-{size}, onion", [bench, "gpu-answers", "--size", size, "--protocol", "onion", "--json"], 60)
+        for protocol, size in [("tfhe", size) for size in ppir] + [("onion", size) for size in onion]:
+            check.run(f"answers-{size}, {protocol}", [bench, "gpu-answers", "--size", size, "--protocol", protocol, "--json"], 60)
 
 
 def unusable(hushdb):

@@ -1,7 +1,9 @@
 """What the papers have for the same protocol, size and batch.
 
 VIPIR: arXiv 2606.11536v1, one H100 NVL of 94 GB; milliseconds of one query by table 1, queries a second in batches of 32 by table 3.
-GPIR: table 1, one RTX 5090; queries a second of one client and of many in a batch (S and B), tables in GB."""
+GPIR: table 1, one RTX 5090; queries a second of one client and of many in a batch (S and B), tables in GB.
+PPIR: table 10, up to five GPUs (RTX A6000, RTX 3090, GTX 1660) in four servers; seconds of one query by the exponent of a number of
+entries of 256 bytes."""
 
 VIPIR_MS = {
     "onion": {1: 4.1, 4: 10.5, 16: 35.9},
@@ -18,13 +20,19 @@ VIPIR_RATES = {
     "hybrid": {1: 244.9, 4: 236.1, 16: 219.6, 64: 207.4},
 }
 GPIR_RATES = {1: {1: 185.8, 2: 118.4, 4: 69.4}, 32: {1: 709.8, 2: 473.6, 4: 264.2}}
+PPIR_SECONDS = {16: 0.09, 18: 0.32, 20: 0.53, 22: 2.11, 24: 8.59, 25: 16.69}
+PPIR_ENTRY = 256
 
 
-def beside(protocol, gib, batch):
-    """Their figures, or nothing."""
+def beside(protocol, size, batch):
+    """Their figures for a table of `size` bytes, or nothing."""
+    gib = size / 2**30
     figures = []
     if batch == 1:
         figures.append(("VIPIR", VIPIR_MS.get(protocol, {}).get(gib), "ms"))
+        if protocol == "tfhe":
+            seconds = {PPIR_ENTRY << exponent: seconds for exponent, seconds in PPIR_SECONDS.items()}.get(size)
+            figures.append(("PPIR", seconds and round(1e3 * seconds), "ms"))
     if batch == 32:
         figures.append(("VIPIR", VIPIR_RATES.get(protocol, {}).get(gib), "/s"))
     if protocol == "onion":

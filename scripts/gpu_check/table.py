@@ -4,11 +4,16 @@ import re
 
 import papers
 
+UNITS = {"M": 20, "G": 30}  # bits
+
 
 def lines(rows, stages):
     for row in rows:
         if "rate" in row:
             yield f"{row['name']:<46} {row['rate']:12.4e} {row['unit']}"
+    for row in rows:
+        if "mma_from" in row:
+            yield f"dp4a up to {row['gemv_most']} queries, mma from {row['mma_from']}, wgmma from {row['hopper_from']}"
     yield (f"{'what':<32} {'protocol':>11} {'GiB':>7} {'B':>4} {'GiB moved':>9} {'ms':>10} {'floor':>10} {'bound':>6} {'share':>6} "
            f"{'streams':>7} {'queries/s':>10}  papers")
     for row in rows:
@@ -32,9 +37,9 @@ def line(row):
 
 
 def theirs(row):
-    """What the papers have beside a whole answer: from a table of so many GiB of records, as its stage says."""
-    size = re.fullmatch(r"answers-(\d+)G.*", row["stage"])
-    return papers.beside(row["protocol"], int(size[1]), row["batch"]) if size else ""
+    """What the papers have beside a whole answer: from a table of so many bytes of records, as its stage says."""
+    size = re.fullmatch(r"answers-(\d+)([MG]).*", row["stage"])
+    return papers.beside(row["protocol"], int(size[1]) << UNITS[size[2]], row["batch"]) if size else ""
 
 
 def gpu(stage):

@@ -127,7 +127,7 @@ class CudaBenchmarks(CudaTest):
 
     STEPS = ("lwe_fold: queries", "lwe_fold, Wgmma", "lwe_fold, Mma", "lwe_fold, Gemv", "pack, Imad", "pack, Mma",
              "pack, Hopper", "lwe_fold", "reinterpret_lwe, an answer", "reinterpret_lwe, a hint", "pack_columns",
-             "rgsw_power_fold", "pack", "rlwe_fold", "chain_hint", "lift_hint")
+             "rgsw_power_fold", "pack", "rlwe_fold", "symbol_fold", "chain_hint", "lift_hint")
     # By each parameter set.
     RING_STEPS = ("expand", "rgsw_fold", "respond")
     PROTOCOLS = ("colpack", "colpack-s", "simple", "hybrid", "exppack-s", "onion", "double-pack", "exppack-d", "double")
@@ -140,9 +140,9 @@ class CudaBenchmarks(CudaTest):
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         summary = json.loads((out / "gpu-check.json").read_text())
         self.assertEqual([stage["stage"] for stage in summary["stages"]],
-                         ["doctor", "floors", "bench-steps", "answers-1M"])
+                         ["doctor", "floors", "bench-steps", "bench-thresholds", "answers-1M", "answers-1M, tfhe"])
         rows = {name: [row for row in summary["rows"] if row["stage"] == name] for name in
-                ("floors", "bench-steps", "answers-1M")}
+                ("floors", "bench-steps", "bench-thresholds", "answers-1M", "answers-1M, tfhe")}
         self.assertTrue(all(row["rate"] > 0 for row in rows["floors"]))
         names = [(row["name"], row.get("protocol")) for row in rows["bench-steps"]]
         for step in self.STEPS:
@@ -150,11 +150,20 @@ class CudaBenchmarks(CudaTest):
         for step in self.RING_STEPS:
             of = {protocol for name, protocol in names if name.startswith(step)}
             self.assertTrue("onion" in of and of & {"hybrid", "exppack-s"}, step)
+        # It is kept where programs find it that open such a device.
+        [found] = [row for row in rows["bench-thresholds"] if "mma_from" in row]
+        kept = json.loads((out / "cache/hushdb/gpus/emulator.json").read_text())
+        self.assertEqual({name: kept[name] for name in ("gemv_most", "mma_from", "hopper_from")},
+                         {name: found[name] for name in ("gemv_most", "mma_from", "hopper_from")})
+        self.assertRegex(run.stdout, r"(?m)^dp4a up to \d+ queries, mma from \d+, wgmma from \d+$")
         for protocol in self.PROTOCOLS:
             measured = [row for row in rows["answers-1M"] if row["protocol"] == protocol]
             self.assertEqual([(row["name"], row["batch"]) for row in measured],
                              [(name, batch) for batch in (1, 2) for name in ("answer", "answer, 2 in flight")])
             self.assertRegex(run.stdout, rf"(?m)^answer +{protocol} ")
+        self.assertEqual([(row["name"], row["batch"]) for row in rows["answers-1M, tfhe"]],
+                         [(f"answer, {form}{several}", batch) for form in ("on the fly", "stored") for batch in (1, 2)
+                          for several in ("", ", 2 in flight")])
         self.assertRegex(run.stdout, r"(?m)^answers-1M +passed ")
 
     @unittest.skipIf(ON_GPU, "it may fit")
@@ -192,6 +201,9 @@ class CudaBenchmarks(CudaTest):
         self.assertEqual(table.theirs(row), "VIPIR 516.6 /s, GPIR 709.8 /s")
         self.assertEqual(table.theirs({**row, "stage": "answers-2G, onion"}), "GPIR 473.6 /s")
         self.assertEqual(table.theirs({**row, "protocol": "hybrid", "stage": "answers-64G", "batch": 1}), "VIPIR 33.5 ms")
+        ppir = {**row, "protocol": "tfhe", "batch": 1}
+        for size, expected in (("8G", "PPIR 16690 ms"), ("256M", "PPIR 530 ms"), ("2G", "")):
+            self.assertEqual(table.theirs({**ppir, "stage": f"answers-{size}, tfhe"}), expected)
         for other in ({"stage": "bench-steps"}, {"stage": "answers-1M"}, {"batch": 8}):
             self.assertEqual(table.theirs({**row, **other}), "")
 

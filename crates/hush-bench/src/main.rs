@@ -57,6 +57,9 @@ enum What {
     /// The steps on the GPU, as shares of that.
     #[cfg(any(feature = "cuda", feature = "emulator"))]
     GpuSteps,
+    /// From how many queries on another kernel is the faster: kept in the user's cache for all programs that use such a GPU.
+    #[cfg(any(feature = "cuda", feature = "emulator"))]
+    GpuThresholds,
     /// Whole answers on the GPU, from tables of random bytes that are made there.
     #[cfg(any(feature = "cuda", feature = "emulator"))]
     GpuAnswers,
@@ -83,7 +86,7 @@ impl What {
             #[cfg(any(feature = "cuda", feature = "emulator"))]
             Self::GpuFloors => gpu::RATES,
             #[cfg(any(feature = "cuda", feature = "emulator"))]
-            Self::GpuSteps | Self::GpuAnswers => gpu::WORK,
+            Self::GpuSteps | Self::GpuThresholds | Self::GpuAnswers => gpu::WORK,
             _ => report::ON_CPU,
         }
     }
@@ -100,7 +103,8 @@ struct Args {
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = parse_size)]
     size: usize,
     /// Protocol of the key tables of `build` and `answer`, frodo and simple if not given; those with evaluation keys have
-    /// benchmarks of their own. The only one of `gpu-answers`.
+    /// benchmarks of their own. The only one of `gpu-answers`, which measures tfhe if it is
+    /// asked for.
     #[arg(long)]
     protocol: Option<Protocol>,
     /// Columns (D0) of the tables of `tfhe`, `packed`, `colpack` and `gpu-answers`; what is cheapest if not given.
@@ -191,6 +195,8 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         What::GpuFloors => gpu::floors(&mut report),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
         What::GpuSteps => gpu::steps(args, &mut report),
+        #[cfg(any(feature = "cuda", feature = "emulator"))]
+        What::GpuThresholds => gpu::thresholds(&mut report),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
         What::GpuAnswers => gpu::answers(args, &mut report),
     }?;

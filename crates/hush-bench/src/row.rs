@@ -63,6 +63,9 @@ pub(crate) struct Row {
     pub(crate) transform: Option<Transform>,
     #[serde(flatten)]
     pub(crate) rate: Option<Rate>,
+    /// From how many queries on another kernel is the faster.
+    #[serde(flatten)]
+    pub(crate) thresholds: Option<Thresholds>,
     /// Seconds that the planner says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) planned_seconds: Option<f64>,
@@ -83,6 +86,21 @@ pub(crate) struct Transform {
     pub(crate) speedup: f64,
     /// 10^9 512-bit multiply-adds of 52 bits a second, measured in the same run.
     pub(crate) ifma_gops: Option<f64>,
+}
+
+/// What `gpu-thresholds` finds: as [`hush_cuda::Thresholds`].
+#[derive(Clone, Serialize)]
+pub(crate) struct Thresholds {
+    pub(crate) gemv_most: usize,
+    pub(crate) mma_from: usize,
+    pub(crate) hopper_from: usize,
+}
+
+#[cfg(any(feature = "cuda", feature = "emulator"))]
+impl From<hush_cuda::Thresholds> for Thresholds {
+    fn from(of: hush_cuda::Thresholds) -> Self {
+        Self { gemv_most: of.gemv_most, mma_from: of.mma_from, hopper_from: of.hopper_from }
+    }
 }
 
 /// A rate that bounds others.

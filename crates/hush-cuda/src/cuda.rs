@@ -1,23 +1,41 @@
 //! The backend: a device and what is kept on it between calls.
 
-use crate::{device::Device, lwe::LweState, ring::Stages};
+use crate::{Thresholds, device::Device, lwe::LweState, ring::Stages};
 
 /// The CUDA backend. Steps take `&self` and may be called from several threads; the device does their work in order.
 pub struct Cuda {
     device: Device,
     stages: Stages,
+    thresholds: Thresholds,
     pub(crate) lwe: LweState,
 }
 
 impl Cuda {
     /// A backend on `device`.
     pub fn new(device: Device) -> Self {
-        Self { device, stages: Stages::default(), lwe: LweState::default() }
+        let thresholds = Thresholds::guessed(device.info());
+        Self {
+            device,
+            stages: Stages::default(),
+            thresholds,
+           
+            lwe: LweState::default(),
+        }
     }
 
     /// The same with other kernels for the stages of trees, for comparison.
     pub fn with_stages(self, stages: Stages) -> Self {
         Self { stages, ..self }
+    }
+
+    /// The same with thresholds that were measured on such a device.
+    pub fn with_thresholds(self, thresholds: Thresholds) -> Self {
+        Self { thresholds, ..self }
+    }
+
+    /// The batches at which its kernels hand over to each other.
+    pub fn thresholds(&self) -> Thresholds {
+        self.thresholds
     }
 
     pub(crate) fn stages(&self) -> Stages {

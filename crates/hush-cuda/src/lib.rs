@@ -18,6 +18,7 @@ mod pack;
 mod random;
 pub mod ring;
 mod squares;
+mod thresholds;
 
 pub use column::{ChainPlan, CudaChain, TERM_WORDS};
 pub use cuda::Cuda;
@@ -25,3 +26,4 @@ pub use lwe::{CudaDb, FoldKernel, PreparedQueries, matrix_bytes};
 pub use pack::LIFT_BYTES;
 pub use random::fill_random;
 pub use ring::Stages;
+pub use thresholds::Thresholds;

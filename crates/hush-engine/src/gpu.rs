@@ -24,6 +24,7 @@ use hush_protocol::{any_page::TableParams, hosted_parts::Share};
 use crate::{
     BackendError, Engine, GpuSet, OpenError, Place, Progress,
     backend::{CUDA_VARIABLE, PartSeat},
+    gpu_thresholds::suited_backend,
     gpus,
     hosted::{Berth, Stored, host},
     memory_plan::MemoryPlan,
@@ -114,7 +115,7 @@ impl Gpu {
     }
 
     pub(crate) fn new(number: usize, device: Device) -> Self {
-        Self { number, cuda: Arc::new(Cuda::new(device)), promises: Promises::default() }
+        Self { number, cuda: Arc::new(suited_backend(device)), promises: Promises::default() }
     }
 
     /// As its maker calls it.

@@ -57,6 +57,8 @@ mod fetched;
 #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), path = "no_gpu.rs")]
 mod gpu;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
+mod gpu_thresholds;
+#[cfg(any(feature = "cuda", feature = "emulator"))]
 mod gpus;
 mod hosted;
 #[cfg(feature = "ingest")]
@@ -86,6 +88,8 @@ pub use engine::*;
 pub use fetched::fetched;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 pub use gpu::{open_devices, room_for_tables};
+#[cfg(any(feature = "cuda", feature = "emulator"))]
+pub use gpu_thresholds::{keep_thresholds, measured_thresholds, suited_backend};
 pub use hosted::{OpenError, host_batch, open, open_after};
 pub use hush_store::cancel::{Cancel, Cancelled};
 #[cfg(feature = "ingest")]

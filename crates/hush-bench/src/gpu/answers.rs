@@ -10,6 +10,7 @@ use hush_protocol::{
     Protocol, ProtocolError, Target,
     any_page::{Slots, TableParams},
     client::Given,
+    facts::DbForm,
     hosted::Hosted,
     page::Page,
     registry::Visitor,
@@ -17,7 +18,7 @@ use hush_protocol::{
     table::TableShape,
 };
 
-use super::{Bench, RECORD_BYTES, SHORT_RECORD, Scale, files, room::batches_that_fit, work};
+use super::{Bench, PPIR_RECORD, RECORD_BYTES, SHORT_RECORD, Scale, files, room::batches_that_fit, work};
 use crate::{Args, row::Row};
 
 /// The protocols that are measured step by step, too, on a table of the same shape.
@@ -32,6 +33,13 @@ const SUITED: [(Protocol, usize); 4] = [
     (Protocol::Double, SHORT_RECORD),
 ];
 
+/// PPIR's tables (its table 8): transformed as they are folded, and stored in evaluation form, which is several times as long. They
+/// have rows of their own, and are measured if their protocol is asked for.
+const PPIR: [(Protocol, &str, DbForm); 2] = [
+    (Protocol::Tfhe, "answer, on the fly", DbForm::Symbols),
+    (Protocol::Tfhe, "answer, stored", DbForm::Evaluation),
+];
+
 /// Fewest blocks of a table.
 const LEAST_BLOCKS: usize = 4;
 
@@ -42,11 +50,14 @@ pub(super) fn run(bench: &mut Bench<'_>, args: &Args) -> Result<(), Box<dyn Erro
     let columns = args.columns.map_or(most, |columns| columns.get());
     let shape = table_shape(args.size, columns);
     let same = PROTOCOLS.map(|protocol| (protocol, table_params(bench.scale, protocol, shape)));
-    for (protocol, params) in same.into_iter().chain(suited(bench.scale, args.size)) {
-        if args.protocol.is_none_or(|only| only == protocol) {
-            let row = Row::named("answer").of(protocol).table(args.size);
-            bench.attempt(row, |bench| bench.measure(params?));
-        }
+    let answers = same.into_iter().chain(suited(bench.scale, args.size));
+    let answers = answers.map(|(protocol, params)| (protocol, "answer", params));
+    let answers = answers.filter(|(protocol, ..)| args.protocol.is_none_or(|only| only == *protocol));
+    let ppir = ppir(bench.scale, args.size).into_iter();
+    let ppir = ppir.filter(|(protocol, ..)| args.protocol == Some(*protocol));
+    for (protocol, name, params) in answers.chain(ppir) {
+        let row = Row::named(name).of(protocol).table(args.size);
+        bench.attempt(row.clone(), |bench| bench.measure(row, params?));
     }
     Ok(())
 }
@@ -68,6 +79,17 @@ pub(super) fn suited(
     SUITED.map(|(protocol, slot_bytes)| (protocol, suited_table(scale, protocol, size, slot_bytes)))
 }
 
+/// PPIR's tables of `size` bytes.
+pub(super) fn ppir(
+    scale: &Scale,
+    size: usize,
+) -> [(Protocol, &'static str, Result<TableParams, ProtocolError>); PPIR.len()] {
+    PPIR.map(|(protocol, name, form)| {
+        let table = suited_table(scale, protocol, size, PPIR_RECORD);
+        (protocol, name, table.and_then(|table| table.in_form(form)))
+    })
+}
+
 /// A table of `size` bytes, of the shape that suits its protocol.
 fn suited_table(
     scale: &Scale,
@@ -82,7 +104,8 @@ fn suited_table(
 
 /// The set of the scale that a protocol has, or else its own.
 fn set(scale: &Scale, protocol: Protocol, slot_bytes: usize) -> &'static str {
-    let (page, sets) = (protocol.page(), [scale.column.name(), scale.pack.name(), scale.onion.name()]);
+    let sets = [scale.column.name(), scale.pack.name(), scale.onion.name(), scale.tfhe.name()];
+    let page = protocol.page();
     sets.into_iter().find(|set| page.has_set(set)).unwrap_or_else(|| page.default_set(slot_bytes))
 }
 
@@ -94,13 +117,13 @@ pub(super) fn table_shape(size: usize, columns: usize) -> TableShape {
 }
 
 impl Bench<'_> {
-    /// One table, as far as there is room for it.
-    fn measure(&mut self, params: TableParams) -> Result<(), Box<dyn Error>> {
+    /// One table, as far as there is room for it: rows like `row`.
+    fn measure(&mut self, row: Row, params: TableParams) -> Result<(), Box<dyn Error>> {
         let (device, free) = (self.cuda.device(), room_for_tables(self.cuda));
         let plan = MemoryPlan::to_serve::<Cuda>(&params, 1, Place::Gpu(0).batches_in_flight());
         let plan = plan.in_blocks(|bytes, buffers| device.bytes_taken(bytes, buffers));
         let (bytes, protocol) = (params.facts().encoded_bytes, params.facts().protocol);
-        let row = Row::named("answer").of(protocol).table(bytes as usize);
+        let row = row.table(bytes as usize);
         let sizes = match batches_that_fit(&plan, &device.info().name, free, bytes, self.scale.batches) {
             Ok(sizes) => sizes,
             Err(why) => {
@@ -129,6 +152,7 @@ impl Visitor for Answers<'_, '_> {
         let Self { bench, params, row, sizes } = self;
         let (facts, path) = (params.facts(), params.path());
         let table = P::described(P::Set::named(facts.preset)?, facts.shape, facts.word_bits)?;
+        let table = P::in_form(table, params.database().form())?;
         let files = files::random(&params.files())?;
         let hosted = Hosted::<P, Cuda>::open(bench.cuda.clone(), table.clone(), &files)?;
         let client_keys = facts.keys.map(|set| Arc::new(RingKeys::from_seed(&set, &[5; 32])));
@@ -146,7 +170,7 @@ impl Visitor for Answers<'_, '_> {
             let keys: Vec<_> = keys.iter().cycle().take(batch * keys.iter().len()).collect();
             let answer = || hosted.answer(&queries[..batch], &keys).map(drop);
             for in_flight in [1, Place::Gpu(0).batches_in_flight()] {
-                let several = format!("answer, {in_flight} in flight");
+                let several = format!("{}, {in_flight} in flight", row.name);
                 let row = if in_flight > 1 { row.renamed(several) } else { row.clone() }.batch(batch);
                 bench.attempt(row.clone(), |bench| {
                     let seconds = seconds_a_batch(bench.scale.runs, in_flight, answer)?;

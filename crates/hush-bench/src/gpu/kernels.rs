@@ -1,4 +1,4 @@
-//! The kernels among which a step chooses, each by itself, and the transforms: what the choice is weighed by.
+//! The kernels among which a step chooses, each by itself, and the transforms.
 
 use std::{error::Error, sync::Arc};
 
@@ -22,23 +22,30 @@ use super::{
 };
 use crate::row::Row;
 
+/// Seconds of kernels by batch.
+pub(super) type Timings<K> = Vec<(K, usize, f64)>;
+
 /// Those of `lwe_fold` and `pack` on a table of `shape`, and the transforms.
 pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) {
     bench.attempt(Row::named("NTT"), ntts);
-    bench.attempt(Row::named("lwe_fold"), |bench| lwe_folds(bench, shape));
-    bench.attempt(Row::named("pack"), |bench| rlwe_folds(bench, shape));
+    bench.attempt(Row::named("lwe_fold"), |bench| lwe_folds(bench, shape, bench.scale.fold_batches));
+    bench.attempt(Row::named("pack"), |bench| rlwe_folds(bench, shape, bench.scale.batches));
     bench.cuda.release_unused();
     bench.attempt(Row::named("pack of the widest"), widest_folds);
     bench.cuda.release_unused();
 }
 
 /// (1) with every kernel, for all batches that a pass of it takes; and what is done with queries before.
-fn lwe_folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
+pub(super) fn lwe_folds(
+    bench: &mut Bench<'_>,
+    shape: TableShape,
+    batches: &[usize],
+) -> Result<Timings<FoldKernel>, Box<dyn Error>> {
     let (cuda, device) = (bench.cuda, bench.cuda.device());
     let (rows, cols) = (shape.blocks * shape.slot_bytes, shape.columns);
     let db = cuda.random_db(rows, cols, 1)?;
-    let bytes = db.bytes_on_device();
-    for &batch in bench.scale.fold_batches {
+    let (bytes, mut timings) = (db.bytes_on_device(), Timings::new());
+    for &batch in batches {
         let queries = random_queries(cols, batch);
         let words = WORD * queries.words.len() as f64;
         // Words come up and are written; they are read, and their bytes written.
@@ -53,19 +60,24 @@ fn lwe_folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Err
                 let run = || cuda.add_prepared_fold(&db, &prepared, &sums.slice(..));
                 // Tiles are read whole.
                 let row = Row::named(format!("lwe_fold, {kernel:?}")).batch(batch).table(bytes);
-                bench.row(row, &fold(bytes as f64, batch), run);
+                let seconds = bench.row(row, &fold(bytes as f64, batch), run);
+                timings.extend(seconds.map(|seconds| (kernel, batch, seconds)));
             }
         }
     }
-    Ok(())
+    Ok(timings)
 }
 
 /// (3) without the words: the hint of all plaintexts of a table, two primes a word.
-fn rlwe_folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
+pub(super) fn rlwe_folds(
+    bench: &mut Bench<'_>,
+    shape: TableShape,
+    batches: &[usize],
+) -> Result<Timings<RlweFoldKernel>, Box<dyn Error>> {
     let params = bench.scale.pack;
     let columns = PackTable::new(Hybrid::SPEC, params, shape)?.first_shape().plaintexts();
     let context = RingContext::new(*params.ring());
-    fold_hint(bench, "pack", context.kept(), columns)
+    fold_hint(bench, "pack", context.kept(), columns, batches)
 }
 
 /// The same where the papers measure it: modulo all of Q_e, for the plaintexts of a table of 64 GiB.
@@ -73,17 +85,24 @@ fn widest_folds(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     let context = RingContext::new(*bench.scale.pack.ring());
     let (full, columns) = (context.full(), bench.scale.widest_columns);
     let name = format!("pack of {columns} x {}", full.limbs() * full.degree());
-    fold_hint(bench, &name, full, columns)
+    fold_hint(bench, &name, full, columns, bench.scale.batches).map(drop)
 }
 
 /// Every kernel on a hint of so many plaintexts, times selectors.
-fn fold_hint(bench: &mut Bench<'_>, name: &str, ring: &Ring, columns: usize) -> Result<(), Box<dyn Error>> {
+fn fold_hint(
+    bench: &mut Bench<'_>,
+    name: &str,
+    ring: &Ring,
+    columns: usize,
+    batches: &[usize],
+) -> Result<Timings<RlweFoldKernel>, Box<dyn Error>> {
     let (device, moduli) = (bench.cuda.device(), ring.moduli());
     let tiling = NttTiling::new(ring.degree(), ring.limbs(), bench.scale.pack.lwe().n(), columns)?;
     let hint = bench.cuda.random_residues(moduli, tiling, 1)?;
     let bytes = tiling.bytes() as f64;
     let least = moduli.iter().map(|p| p.value()).min().unwrap_or(1);
-    for &batch in bench.scale.batches {
+    let mut timings = Timings::new();
+    for &batch in batches {
         let selectors = (0..batch).map(|query| {
             let words = device.alloc(2 * tiling.rows() * tiling.poly_words())?;
             fill_random(device, &words.slice(..), query as u64, least)?;
@@ -93,17 +112,20 @@ fn fold_hint(bench: &mut Bench<'_>, name: &str, ring: &Ring, columns: usize) -> 
         let selectors: Vec<_> = selectors.iter().collect();
         // A word of the hint meets both halves of a selector.
         let products = 2.0 * batch as f64 * bytes / WORD;
-        for kernel in [RlweFoldKernel::Imad, RlweFoldKernel::Mma, RlweFoldKernel::Hopper] {
+        let kernels = [RlweFoldKernel::Imad, RlweFoldKernel::Mma, RlweFoldKernel::Hopper];
+        // Elsewhere the third is the second.
+        for kernel in kernels.into_iter().take(if device.is_hopper() { 3 } else { 2 }) {
             let work = match kernel {
                 RlweFoldKernel::Imad => Work { bytes, multiply_adds: products, ..Work::default() },
                 _ => Work { bytes, byte_ops: WORD_OPS * products, ..Work::default() },
             };
             let fold = || ring::fold_rows(device, moduli, &hint, &selectors, Some(kernel)).map(drop);
             let row = Row::named(format!("{name}, {kernel:?}")).batch(batch).of(Protocol::Hybrid);
-            bench.row(row.table(tiling.bytes()), &work, fold);
+            let seconds = bench.row(row.table(tiling.bytes()), &work, fold);
+            timings.extend(seconds.map(|seconds| (kernel, batch, seconds)));
         }
     }
-    Ok(())
+    Ok(timings)
 }
 
 /// Transforms of N words modulo all limbs of Q_e.

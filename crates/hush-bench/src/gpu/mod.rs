@@ -6,7 +6,7 @@
 use std::{env, error::Error, sync::Arc};
 
 use hush_cuda::{Cuda, device::Device};
-use hush_engine::{CUDA_VARIABLE, open_devices};
+use hush_engine::{CUDA_VARIABLE, open_devices, suited_backend};
 
 mod answers;
 mod clock;
@@ -16,6 +16,7 @@ mod kernels;
 mod room;
 mod scale;
 mod steps;
+mod thresholds;
 mod work;
 
 use clock::device_seconds;
@@ -33,6 +34,8 @@ use super::{
 const RECORD_BYTES: usize = 4096;
 /// The same where records are short.
 const SHORT_RECORD: usize = 2;
+/// The same in PPIR's tables.
+const PPIR_RECORD: usize = 256;
 
 /// What people are told of a rate.
 pub(super) const RATES: &[Column] = &[
@@ -65,6 +68,11 @@ pub(super) fn steps(args: &Args, report: &mut Report) -> Result<(), Box<dyn Erro
     measure(report, |bench| steps::run(bench, args.size))
 }
 
+/// `hush-bench gpu-thresholds`.
+pub(super) fn thresholds(report: &mut Report) -> Result<(), Box<dyn Error>> {
+    measure(report, thresholds::run)
+}
+
 /// `hush-bench gpu-answers`.
 pub(super) fn answers(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>> {
     measure(report, |bench| answers::run(bench, args))
@@ -81,20 +89,30 @@ struct Bench<'a> {
 impl Bench<'_> {
     /// A part of the measurements. After an error a row says why there is no more of it, and the benchmark goes on: there may not
     /// be another run. Once the device is lost, nothing is done any more.
-    fn attempt(&mut self, row: Row, part: impl FnOnce(&mut Self) -> Result<(), Box<dyn Error>>) {
-        if self.cuda.device().lost().is_none() {
-            let done = part(self);
-            self.report.keep(&row, done);
+    fn attempt<T>(
+        &mut self,
+        row: Row,
+        part: impl FnOnce(&mut Self) -> Result<T, Box<dyn Error>>,
+    ) -> Option<T> {
+        if self.cuda.device().lost().is_some() {
+            return None;
         }
+        let done = part(self);
+        self.report.keep(&row, done)
     }
 
-    /// A row for work on the device.
-    fn row<E: Into<Box<dyn Error>>>(&mut self, row: Row, work: &Work, run: impl FnMut() -> Result<(), E>) {
+    /// A row for work on the device; returns its seconds.
+    fn row<E: Into<Box<dyn Error>>>(
+        &mut self,
+        row: Row,
+        work: &Work,
+        run: impl FnMut() -> Result<(), E>,
+    ) -> Option<f64> {
         self.attempt(row.clone(), |bench| {
             let seconds = device_seconds(bench.cuda.device(), bench.scale.runs, run)?;
             bench.report.push(&bench.floors.row(row, work, seconds));
-            Ok(())
-        });
+            Ok(seconds)
+        })
     }
 }
 
@@ -105,7 +123,7 @@ fn measure(
     let (device, scale) = open()?;
     let floors = Floors::measure(&device, &scale, report)?;
     device.release_unused();
-    let cuda = Arc::new(Cuda::new(device));
+    let cuda = Arc::new(suited_backend(device));
     run(&mut Bench { cuda: &cuda, scale: &scale, floors: &floors, report })
 }
 

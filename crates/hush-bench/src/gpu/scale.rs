@@ -2,7 +2,7 @@
 
 use hush_he::params::{
     COLPACK_N2048_Q52, ColumnParams, INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_RING_N256,
-    ONION_M31, PACK_M31, PackParams, RingParams,
+    INSECURE_TFHE_N256, ONION_M31, PACK_M31, PackParams, RingParams, TFHE_COMPACT, TfheParams,
 };
 
 /// Sizes and parameter sets of all measurements.
@@ -19,6 +19,9 @@ pub(super) struct Scale {
     pub(super) fold_batches: &'static [usize],
     /// Batches of all else.
     pub(super) batches: &'static [usize],
+    /// Batches by which kernels are compared for thresholds, and bytes of the table.
+    pub(super) threshold_batches: &'static [usize],
+    pub(super) threshold_bytes: usize,
     /// Columns (D0) of tables of bytes.
     pub(super) columns: usize,
     /// Plaintexts of the largest table whose hint is packed.
@@ -28,6 +31,7 @@ pub(super) struct Scale {
     pub(super) column: ColumnParams,
     pub(super) pack: PackParams,
     pub(super) onion: RingParams,
+    pub(super) tfhe: TfheParams,
 }
 
 /// A GPU: the default sets.
@@ -38,12 +42,15 @@ pub(super) const GPU: Scale = Scale {
     rounds: 1 << 15,
     fold_batches: &[1, 2, 4, 8, 16, 32, 64],
     batches: &[1, 8, 32, 64],
+    threshold_batches: &[1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32],
+    threshold_bytes: 16 << 30,
     columns: 1 << 16,
     widest_columns: 256,
     polys: 1000,
     column: COLPACK_N2048_Q52,
     pack: PACK_M31,
     onion: ONION_M31,
+    tfhe: TFHE_COMPACT,
 };
 
 /// The emulator.
@@ -54,10 +61,13 @@ pub(super) const EMULATOR: Scale = Scale {
     rounds: 4,
     fold_batches: &[1, 2, 5],
     batches: &[1, 2],
+    threshold_batches: &[1, 2, 5],
+    threshold_bytes: 1 << 20,
     columns: 1 << 14,
     widest_columns: 2,
     polys: 2,
     column: INSECURE_COLPACK_N256,
     pack: INSECURE_PACK_N256,
     onion: INSECURE_RING_N256,
+    tfhe: INSECURE_TFHE_N256,
 };

@@ -34,6 +34,8 @@ use crate::row::Row;
 const DIGITS: usize = 2;
 /// How many times as long as its records a database of ring elements is, about.
 const NTT_EXPANSION: usize = 4;
+/// The same of one of `tfhe`; those of symbols are made on the host, and so no table of it is longer.
+const SYMBOL_EXPANSION: usize = 32;
 /// Words of the hint that become a part of the second database, at most.
 const HINT_WORDS: usize = 1 << 27;
 
@@ -80,7 +82,9 @@ pub(super) fn run(bench: &mut Bench<'_>, size: usize) -> Result<(), Box<dyn Erro
     bench.attempt(Row::named("lift_hint"), lift_hint);
     bench.attempt(Row::named("chain_hint"), chain_hint);
     // In evaluation form a database is several times as long as its records.
-    for (protocol, params) in answers::suited(bench.scale, size / NTT_EXPANSION) {
+    let suited = answers::suited(bench.scale, size / NTT_EXPANSION);
+    let ppir = answers::ppir(bench.scale, size / SYMBOL_EXPANSION);
+    for (protocol, params) in suited.into_iter().chain(ppir.map(|(protocol, _, params)| (protocol, params))) {
         bench.attempt(Row::named("steps").of(protocol), |bench| {
             bench.steps(&params?, &mut done);
             Ok(())

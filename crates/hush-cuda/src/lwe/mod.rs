@@ -1,8 +1,8 @@
 //! The steps over LWE.
 //!
 //! All of them are one product: a database of bytes (s8, [`CudaDb`]) times words modulo 2^32 in tiles of their bytes
-//! ([`queries`]), which is added to words in device memory ([`fold`]) by a kernel that [`plan`] chooses. The hint is the fold of
-//! the columns of A ([`matrix`]).
+//! ([`queries`]), which is added to words in device memory ([`fold`]) by a kernel that [`crate::Thresholds`] choose. The hint is
+//! the fold of the columns of A ([`matrix`]).
 
 use std::ops::Range;
 
@@ -156,7 +156,8 @@ impl Cuda {
     }
 
     fn fold_kernel(&self, batch: usize) -> FoldKernel {
-        self.lwe.kernel.unwrap_or_else(|| FoldKernel::choose(self.device().info(), batch))
+        let suited = || self.thresholds().fold_kernel(self.device().info(), batch);
+        self.lwe.kernel.unwrap_or_else(suited)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which kernel folds a batch, in which passes, and how it is launched.
+//! The kernels of a fold: in which passes they take a batch, and how they are launched.
 
 use crate::device::{DeviceInfo, Launch};
 
@@ -16,17 +16,6 @@ pub enum FoldKernel {
 }
 
 impl FoldKernel {
-    /// The kernel for `batch` queries on a device.
-    pub fn choose(info: &DeviceInfo, batch: usize) -> Self {
-        if info.is_hopper() {
-            Self::Wgmma
-        } else if batch <= Self::Gemv.pass_queries() {
-            Self::Gemv
-        } else {
-            Self::Mma
-        }
-    }
-
     /// Most queries of a pass over the database.
     pub fn pass_queries(self) -> usize {
         match self {
@@ -153,21 +142,6 @@ mod tests {
             memory_bytes: 1 << 30,
             l2_bytes: 1 << 20,
             shared_per_block,
-        }
-    }
-
-    #[test]
-    fn the_kernel_depends_on_the_device_and_the_batch() {
-        let (hopper, ampere) = (device((9, 0), 227 << 10), device((8, 0), 163 << 10));
-        for batch in 1..200 {
-            assert_eq!(FoldKernel::choose(&hopper, batch), FoldKernel::Wgmma);
-            let early = if batch <= 2 { FoldKernel::Gemv } else { FoldKernel::Mma };
-            assert_eq!(FoldKernel::choose(&ampere, batch), early);
-            assert_eq!(
-                FoldKernel::choose(&device((10, 0), 227 << 10), batch),
-                early,
-                "wgmma is Hopper's alone"
-            );
         }
     }
 

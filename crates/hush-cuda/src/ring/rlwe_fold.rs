@@ -15,7 +15,7 @@ use super::{
     tables::{check_moduli, prime},
 };
 use crate::{
-    Cuda,
+    Cuda, Thresholds,
     device::{Arg, Buffer, CudaError, Device, LEAST_SHARED, Launch, MAX_GRID, Slice},
     squares::{launch_squares, squares},
 };
@@ -28,11 +28,6 @@ pub const POINTS: usize = 32;
 pub const POINT_BYTES: usize = 1 << 30;
 /// Most points of a launch: a few dozen waves of blocks.
 const MAX_POINTS: usize = 4096;
-/// Queries from which on tensor cores are used: up to there the database is read at the memory's rate by either, and the
-/// others have less to prepare. (Not measured.)
-const MMA_FROM: usize = 4;
-/// Queries from which on Hopper's own kernel is used: up to there the memory is the limit. (Not measured.)
-const HOPPER_FROM: usize = 9;
 /// Most columns: squares of them are the second dimension of a grid when sums are turned over.
 const MAX_COLUMNS: usize = MAX_GRID[1] * POINTS;
 /// Threads of a block of any kernel but Hopper's.
@@ -52,16 +47,19 @@ pub enum RlweFoldKernel {
 }
 
 impl RlweFoldKernel {
-    /// The kernel for a batch: `asked`, or the one that should be the fastest.
-    fn choose(asked: Option<Self>, device: &Device, db: &CudaNttDb, queries: usize) -> Self {
-        let hopper = device.is_hopper() && db.width() == 64;
-        match asked {
-            Some(Self::Hopper) if !hopper => Self::Mma,
-            Some(kernel) => kernel,
-            None if queries < MMA_FROM => Self::Imad,
-            None if hopper && queries >= HOPPER_FROM && db.padded_columns() > 64 => Self::Hopper,
-            None => Self::Mma,
+    /// The kernel for a batch of so many queries.
+    fn suited(thresholds: Thresholds, db: &CudaNttDb, queries: usize) -> Self {
+        match queries {
+            few if few < thresholds.mma_from => Self::Imad,
+            many if many >= thresholds.hopper_from && db.padded_columns() > 64 => Self::Hopper,
+            _ => Self::Mma,
         }
+    }
+
+    /// The same, or the one that does its work where it cannot be had.
+    fn or_mma(self, device: &Device, db: &CudaNttDb) -> Self {
+        let has_hopper = device.is_hopper() && db.width() == 64;
+        if self == Self::Hopper && !has_hopper { Self::Mma } else { self }
     }
 
     /// Most queries of a pass.
@@ -137,7 +135,8 @@ pub(super) fn rlwe_fold(
     selectors: &[&RlweBatch<Buffer<u32>>],
 ) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
     let words: Vec<_> = selectors.iter().map(|batch| &batch.words).collect();
-    let folded = fold_words(cuda.device(), ring.context().kept().moduli(), db, &words, None)?;
+    let kernel = RlweFoldKernel::suited(cuda.thresholds(), db, words.len());
+    let folded = fold_words(cuda.device(), ring.context().kept().moduli(), db, &words, kernel)?;
     let ciphertext_words = ciphertext_words(ring.context());
     Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words }).collect())
 }
@@ -158,7 +157,8 @@ pub fn fold_rows(
     let tiling = db.tiling();
     OpsError::check_shape("rlwe_fold", "degree", tiling.degree().next_power_of_two(), tiling.degree())?;
     check::rlwe_fold_words(tiling, moduli, selectors.iter().map(|words| words.len()))?;
-    fold_words(device, moduli, db, selectors, kernel)
+    let suited = || RlweFoldKernel::suited(Thresholds::guessed(device.info()), db, selectors.len());
+    fold_words(device, moduli, db, selectors, kernel.unwrap_or_else(suited))
 }
 
 /// The same, for operands that fit together.
@@ -171,7 +171,7 @@ fn fold_words(
     moduli: &[Modulus],
     db: &CudaNttDb,
     selectors: &[&Buffer<u32>],
-    kernel: Option<RlweFoldKernel>,
+    kernel: RlweFoldKernel,
 ) -> Result<Vec<Buffer<u32>>, OpsError> {
     let tiling = db.tiling();
     check_moduli(moduli)?;
@@ -180,7 +180,7 @@ fn fold_words(
     if words == 0 || tiling.rows() == 0 {
         return Ok(selectors.iter().map(|_| device.zeroed(words)).collect::<Result<_, _>>()?);
     }
-    let kernel = RlweFoldKernel::choose(kernel, device, db, selectors.len());
+    let kernel = kernel.or_mma(device, db);
     let ring = FoldRing::new(moduli, tiling.degree());
     let mut results = Vec::with_capacity(selectors.len());
     // Passes of about the same size.

@@ -1,0 +1,97 @@
+//! Thresholds between the kernels of a GPU, as measured on one of its kind: a file each in the user's cache directory, which
+//! `hush-bench gpu-thresholds` writes and every program reads that opens the GPU.
+
+use std::{fs, io, path::PathBuf, process};
+
+use etcetera::BaseStrategy;
+use hush_cuda::{
+    Cuda, Thresholds,
+    device::{Device, DeviceInfo},
+};
+use serde::{Deserialize, Serialize};
+
+/// What a file has.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    version: u32,
+    device: String,
+    gemv_most: usize,
+    mma_from: usize,
+    hopper_from: usize,
+}
+
+/// Raised when a kernel changes so much that it has to be measured again.
+const VERSION: u32 = 1;
+
+/// A backend on `device`, with the thresholds that were measured on one of its kind.
+pub fn suited_backend(device: Device) -> Cuda {
+    let thresholds = measured_thresholds(device.info());
+    let cuda = Cuda::new(device);
+    match thresholds {
+        Some(thresholds) => cuda.with_thresholds(thresholds),
+        None => cuda,
+    }
+}
+
+/// The thresholds that were measured on such a device. A file that cannot be read, or is of another version, is none.
+pub fn measured_thresholds(info: &DeviceInfo) -> Option<Thresholds> {
+    read(&fs::read_to_string(thresholds_file(info)?).ok()?, info)
+}
+
+/// Where they are kept, if there is a place: `hushdb/gpus` in `$XDG_CACHE_HOME` or `~/.cache`.
+fn thresholds_file(info: &DeviceInfo) -> Option<PathBuf> {
+    let cache = etcetera::choose_base_strategy().ok()?.cache_dir();
+    let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    Some(cache.join("hushdb/gpus").join(info.name.chars().map(word).collect::<String>() + ".json"))
+}
+
+/// Keeps thresholds for all devices of this name, whole or not at all; returns where.
+///
+/// # Errors
+/// What the system says, or that there is no place.
+pub fn keep_thresholds(info: &DeviceInfo, thresholds: Thresholds) -> io::Result<PathBuf> {
+    let path = thresholds_file(info).ok_or_else(|| io::Error::other("no home directory is known"))?;
+    let partial = path.with_extension(format!("{}.partial", process::id()));
+    fs::create_dir_all(path.parent().expect("it is in a folder"))?;
+    let written = fs::write(&partial, text(info, thresholds)).and_then(|()| fs::rename(&partial, &path));
+    if written.is_err() {
+        // What failed is told; that there is nothing to remove is no news.
+        let _ = fs::remove_file(&partial);
+    }
+    written.map(|()| path)
+}
+
+fn text(info: &DeviceInfo, thresholds: Thresholds) -> String {
+    let Thresholds { gemv_most, mma_from, hopper_from } = thresholds;
+    let kept = Kept { version: VERSION, device: info.name.clone(), gemv_most, mma_from, hopper_from };
+    serde_json::to_string_pretty(&kept).expect("plain data") + "\n"
+}
+
+fn read(text: &str, info: &DeviceInfo) -> Option<Thresholds> {
+    let kept: Kept = serde_json::from_str(text).ok()?;
+    let is_it = kept.version == VERSION && kept.device == info.name;
+    let Kept { gemv_most, mma_from, hopper_from, .. } = kept;
+    is_it.then_some(Thresholds { gemv_most, mma_from, hopper_from })
+}
+
+#[cfg(all(test, feature = "emulator"))]
+mod tests {
+    use hush_cuda::device::Emulation;
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_read_for_the_same_device_and_version() {
+        let info = Device::emulated(Emulation::default()).info().clone();
+        let thresholds = Thresholds { gemv_most: 1, mma_from: 3, hopper_from: 17 };
+        let kept = text(&info, thresholds);
+        assert_eq!(read(&kept, &info), Some(thresholds));
+        assert_eq!(read(&kept, &DeviceInfo { name: "another".into(), ..info.clone() }), None);
+        for (from, to) in [("\"version\": 1", "\"version\": 0"), ("17", "-17"), ("\"mma_from\"", "\"mma\"")] {
+            let changed = kept.replace(from, to);
+            assert_ne!(changed, kept);
+            assert_eq!(read(&changed, &info), None, "{changed}");
+        }
+    }
+}
