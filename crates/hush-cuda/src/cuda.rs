@@ -7,6 +7,7 @@ pub struct Cuda {
     device: Device,
     stages: Stages,
     thresholds: Thresholds,
+    symbols_on_host: bool,
     pub(crate) lwe: LweState,
 }
 
@@ -18,7 +19,7 @@ impl Cuda {
             device,
             stages: Stages::default(),
             thresholds,
-           
+            symbols_on_host: false,
             lwe: LweState::default(),
         }
     }
@@ -36,6 +37,16 @@ impl Cuda {
     /// The batches at which its kernels hand over to each other.
     pub fn thresholds(&self) -> Thresholds {
         self.thresholds
+    }
+
+    /// The same whose databases of symbols stay in the host's memory, and are copied to the device for every batch: for those that
+    /// it has no room for.
+    pub fn with_symbols_on_host(self) -> Self {
+        Self { symbols_on_host: true, ..self }
+    }
+
+    pub(crate) fn symbols_on_host(&self) -> bool {
+        self.symbols_on_host
     }
 
     pub(crate) fn stages(&self) -> Stages {

@@ -109,6 +109,38 @@ impl Footprint for Cuda {
     }
 }
 
+/// A backend whose databases of symbols stay on the host ([`Cuda::with_symbols_on_host`]).
+pub struct SymbolsOnHost;
+
+impl Footprint for SymbolsOnHost {
+    fn largest_batch(step: &StepShape) -> usize {
+        Cuda::largest_batch(step)
+    }
+
+    fn footprint(step: &StepShape, batch: usize) -> usize {
+        let copied = match *step {
+            StepShape::SymbolFold { ring, db, parts } => {
+                let db = db.part(parts);
+                db.of_columns(columns_at_once(&db, ring.kept_limbs())).bytes()
+            }
+            _ => 0,
+        };
+        Cuda::footprint(step, batch) + copied
+    }
+
+    fn resident(content: &Content) -> usize {
+        if matches!(content, Content::Symbols { .. }) { 0 } else { Cuda::resident(content) }
+    }
+
+    fn staging(content: &Content) -> usize {
+        Cuda::staging(content)
+    }
+
+    fn keys(ring: &RingParams) -> usize {
+        Cuda::keys(ring)
+    }
+}
+
 /// A matrix, prepared for a fold, and what is on its way to that.
 pub fn matrix(a: &PublicMatrix) -> usize {
     let (kept, staged) = matrix_bytes(a);

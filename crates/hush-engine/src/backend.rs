@@ -207,9 +207,17 @@ impl Backends {
                 Ok(Some(self.seats(table).map_or(Seating::One(seat), Seating::Several)))
             }
             Ok(seat) => Ok(seat.map(Seating::One)),
-            Err(refused) => on_several(refused).map(Some),
+            Err(refused) => {
+                on_several(refused).or_else(|refused| self.streaming(table).ok_or(refused)).map(Some)
+            }
         };
         self.or_cpu(seat, progress)
+    }
+
+    /// The GPU that has room for all of a table but its symbols.
+    fn streaming(&self, table: &TableParams) -> Option<Seating<'_>> {
+        let seat = self.seat(table.facts(), |gpu| gpu.streaming_plan(table, self.clients));
+        seat.ok().flatten().map(Seating::Streaming)
     }
 
     /// The GPU where a part of a table is to be scanned, whose answers are finished elsewhere; `None` for the CPU.
@@ -317,6 +325,8 @@ impl Backends {
 pub(crate) enum Seating<'a> {
     /// All of it on one.
     One(Seat<'a>),
+    /// On one, but for its symbols, which it gets from the host for every batch.
+    Streaming(Seat<'a>),
     /// In parts.
     Several(Vec<PartSeat<'a>>),
 }

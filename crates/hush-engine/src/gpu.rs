@@ -16,6 +16,7 @@ use hush_cuda::device::Emulation;
 use hush_cuda::{
     Cuda,
     device::{CudaError, Device},
+    footprint::SymbolsOnHost,
 };
 #[cfg(feature = "ingest")]
 use hush_protocol::facts::HintPlan;
@@ -31,6 +32,7 @@ use crate::{
     parts::{PartEngine, PartToOpen},
     place::Hosting,
     promises::{Promise, Promises, Room},
+    units::Bytes,
 };
 #[cfg(feature = "ingest")]
 use crate::{
@@ -140,6 +142,13 @@ impl Gpu {
         self.in_blocks(plan).with_keys_promised(self.promises.keys())
     }
 
+    /// The same of a table whose symbols stay in the host's memory.
+    pub(crate) fn streaming_plan(&self, table: &TableParams, clients: usize) -> MemoryPlan {
+        let in_flight = Place::Gpu(self.number).batches_in_flight();
+        let plan = MemoryPlan::to_serve::<SymbolsOnHost>(table, clients, in_flight);
+        self.in_blocks(plan).with_keys_promised(self.promises.keys())
+    }
+
     /// What a part of a table takes that is served in parts.
     pub(crate) fn serving_part_plan(&self, table: &TableParams, share: &Share, clients: usize) -> MemoryPlan {
         let in_flight = Place::Gpu(self.number).batches_in_flight();
@@ -174,12 +183,39 @@ impl Gpu {
         free: usize,
         progress: &dyn Progress,
     ) -> Result<Arc<dyn Engine>, OpenError> {
+        self.host_on(self.cuda.clone(), stored, plan, free, progress)
+    }
+
+    /// The same of a table whose symbols stay in the host's memory.
+    pub(crate) fn host_streaming(
+        &self,
+        stored: Stored,
+        plan: &MemoryPlan,
+        free: usize,
+        progress: &dyn Progress,
+    ) -> Result<Arc<dyn Engine>, OpenError> {
+        let bytes = Bytes(stored.params.facts().encoded_bytes as usize);
+        progress.note(&format!(
+            "its symbols stay in the host's memory: {bytes} are copied to the GPU for every batch"
+        ));
+        let backend = suited_backend(self.cuda.device().clone()).with_symbols_on_host();
+        self.host_on(Arc::new(backend), stored, plan, free, progress)
+    }
+
+    fn host_on(
+        &self,
+        backend: Arc<Cuda>,
+        stored: Stored,
+        plan: &MemoryPlan,
+        free: usize,
+        progress: &dyn Progress,
+    ) -> Result<Arc<dyn Engine>, OpenError> {
         self.cuda.device().synchronize().map_err(hush_ops::OpsError::from)?;
         plan.lines(self.name(), free).iter().for_each(|line| progress.note(line));
         let batch = plan.max_batch(free);
         progress.start("upload", plan.upload_bytes() as u64, "bytes");
         let room = Some(Box::new(self.room(plan, batch)) as Box<_>);
-        let berth = Berth { backend: self.cuda.clone(), place: Place::Gpu(self.number), room };
+        let berth = Berth { backend, place: Place::Gpu(self.number), room };
         let devices = [self.cuda.device()];
         let engine = watched(&devices, plan.upload_bytes() as u64, progress, || host(berth, stored, batch))?;
         // What was on its way.

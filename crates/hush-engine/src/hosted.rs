@@ -90,6 +90,7 @@ pub fn open_after(
     let hosted = match backends.gpus_to_serve(&stored.params, progress)? {
         None => return on_cpu(backends, stored),
         Some(Seating::One(seat)) => seat.gpu.host(stored, &seat.plan, seat.free, progress),
+        Some(Seating::Streaming(seat)) => seat.gpu.host_streaming(stored, &seat.plan, seat.free, progress),
         Some(Seating::Several(seats)) => host_parts(&seats, stored, progress),
     };
     match hosted {

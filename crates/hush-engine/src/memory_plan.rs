@@ -127,7 +127,9 @@ impl MemoryPlan {
         // Segments are answered one after another: batches take what the largest does.
         let paths: Vec<_> = table.segments().iter().map(SegmentParams::path).collect();
         let read = files.iter().filter(|file| file.content.is_held());
-        let parts = read.clone().map(|file| Part { name: file.title, bytes: F::resident(&file.content) });
+        // What stays on the host is neither there nor uploaded.
+        let there = read.clone().filter(|file| F::resident(&file.content) > 0);
+        let parts = there.clone().map(|file| Part { name: file.title, bytes: F::resident(&file.content) });
         let most = paths.iter().map(|path| largest_batch::<F>(path, usize::MAX)).min().unwrap_or(1);
         let bytes = |batch| paths.iter().map(|path| bytes(path, batch)).max().unwrap_or(0);
         Self {
@@ -136,7 +138,7 @@ impl MemoryPlan {
             keys: table.facts().keys.map_or(0, |ring| clients * F::keys(&ring)),
             keys_promised: 0,
             staging: read.clone().map(|file| F::staging(&file.content)).max().unwrap_or(0),
-            upload: read.map(|file| file.content.bytes() as usize).sum(),
+            upload: there.map(|file| file.content.bytes() as usize).sum(),
             one: "batches of one query",
             batches: (1..=most).map(bytes).collect(),
         }

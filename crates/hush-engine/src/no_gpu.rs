@@ -43,6 +43,10 @@ impl Gpu {
         match *self {}
     }
 
+    pub(crate) fn streaming_plan(&self, _: &TableParams, _: usize) -> MemoryPlan {
+        match *self {}
+    }
+
     pub(crate) fn serving_part_plan(&self, _: &TableParams, _: &Share, _: usize) -> MemoryPlan {
         match *self {}
     }
@@ -66,6 +70,16 @@ impl Gpu {
     }
 
     pub(crate) fn host(
+        &self,
+        _: Stored,
+        _: &MemoryPlan,
+        _: usize,
+        _: &dyn Progress,
+    ) -> Result<Arc<dyn Engine>, OpenError> {
+        match *self {}
+    }
+
+    pub(crate) fn host_streaming(
         &self,
         _: Stored,
         _: &MemoryPlan,

@@ -1,5 +1,6 @@
-//! A database of symbols on the device: as long as it is stored, and transformed some columns at a time when it is folded, for all
-//! queries of a batch. Source: PPIR (algorithm 2), whose first dimension is transformed on the fly.
+//! A database of symbols: as long as it is stored, and transformed some columns at a time when it is folded, for all queries of
+//! a batch. It is on the device, or on the host: then its columns are copied for every batch, while those before are folded.
+//! Source: PPIR (algorithm 2, whose first dimension is transformed on the fly; algorithm 4, whose blocks come from the host).
 
 use std::ops::Range;
 
@@ -20,24 +21,28 @@ const EVALUATED_BYTES: usize = 1 << 30;
 /// Symbols that are on the device at once beside their residues, for more than a tile of rows of one column.
 const CHUNK_SYMBOLS: usize = 1 << 22;
 
-/// A database of symbols on the device.
+/// A database of symbols.
 pub struct CudaSymbols {
     tiling: SymbolTiling,
+    symbols: Symbols,
+}
+
+enum Symbols {
     /// As [`SymbolTiling`] has it.
-    bytes: Buffer<u8>,
+    Device(Buffer<u8>),
+    Host(SymbolDb),
 }
 
 impl CudaSymbols {
     /// A copy of a database of the host.
     pub(super) fn upload(device: &Device, db: &SymbolDb) -> Result<Self, CudaError> {
         let tiling = db.tiling();
-        let bytes = device.alloc(tiling.bytes())?;
-        let column_bytes = tiling.offset(0, 1);
-        for column in (0..tiling.columns()).filter(|_| column_bytes > 0) {
-            let to = column * column_bytes..(column + 1) * column_bytes;
-            device.upload_into(db.column(column), &bytes.slice(to))?;
-        }
-        Ok(Self { tiling, bytes })
+        Ok(Self { tiling, symbols: Symbols::Device(upload_columns(device, db, 0..tiling.columns())?) })
+    }
+
+    /// A database that stays on the host.
+    pub(super) fn on_host(db: SymbolDb) -> Self {
+        Self { tiling: db.tiling(), symbols: Symbols::Host(db) }
     }
 
     /// The shape.
@@ -56,7 +61,16 @@ impl CudaSymbols {
         let lift = Lift::symbols(ring.context().params().plaintext_bits());
         let evaluated = CudaNttDb::alloc(device, tiling.of_columns(columns.len()).evaluated(kept.limbs())?)?;
         let at_once = rows_at_once(&tiling, columns.len());
-        let packed = self.bytes.slice(tiling.offset(0, columns.start)..tiling.offset(0, columns.end));
+        let copied;
+        let packed = match &self.symbols {
+            Symbols::Device(bytes) => {
+                bytes.slice(tiling.offset(0, columns.start)..tiling.offset(0, columns.end))
+            }
+            Symbols::Host(db) => {
+                copied = upload_columns(device, db, columns.clone())?;
+                copied.slice(..)
+            }
+        };
         for first in (0..tiling.rows()).step_by(at_once) {
             let rows = at_once.min(tiling.rows() - first);
             let plaintexts = rows * columns.len();
@@ -72,6 +86,17 @@ impl CudaSymbols {
         }
         Ok(evaluated)
     }
+}
+
+/// A copy of some columns.
+fn upload_columns(device: &Device, db: &SymbolDb, columns: Range<usize>) -> Result<Buffer<u8>, CudaError> {
+    let column_bytes = db.tiling().offset(0, 1);
+    let bytes = device.alloc(columns.len() * column_bytes)?;
+    for (index, column) in columns.enumerate().filter(|_| column_bytes > 0) {
+        let to = index * column_bytes..(index + 1) * column_bytes;
+        device.upload_into(db.column(column), &bytes.slice(to))?;
+    }
+    Ok(bytes)
 }
 
 /// As [`hush_ops::contract::TfheOps::symbol_fold`].

@@ -20,7 +20,11 @@ impl TfheOps for Cuda {
     }
 
     fn run_open_symbols(&self, _: &CudaRing, db: SymbolDb) -> Result<CudaSymbols, OpsError> {
-        Ok(CudaSymbols::upload(self.device(), &db)?)
+        Ok(if self.symbols_on_host() {
+            CudaSymbols::on_host(db)
+        } else {
+            CudaSymbols::upload(self.device(), &db)?
+        })
     }
 
     fn run_symbol_fold(

@@ -101,7 +101,10 @@ fn steps_of_tfhe_are_those_of_the_reference() {
 fn symbols_are_folded_some_columns_at_a_time() {
     let shape = TfheShape { rows: 2, columns: 2100, bits: 1, count: 1, queries: 2 };
     let case = TfheCase::new(*INSECURE_TFHE_PLAIN.ring(), shape, Residues::Random);
-    one_and_gpu(0).into_iter().for_each(|device| case.check(&Cuda::new(device)));
+    for device in one_and_gpu(0) {
+        case.check(&Cuda::new(device.clone()));
+        case.check(&Cuda::new(device).with_symbols_on_host());
+    }
 }
 
 /// One to four primes, gadgets of one digit to ten, with and without a prime that is dropped.

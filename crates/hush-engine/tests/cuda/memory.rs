@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use hush_engine::{BackendChoice, Backends, Engine, OpenError, Place, open};
-use hush_protocol::Protocol;
+use hush_protocol::{Protocol, facts::DbForm};
 use hush_store::snapshot::Verify;
 
 use crate::{
     devices::{MIB, TABLES, built, cpu, device, on_cpu, on_gpu},
-    tables::{Folder, Told},
+    tables::{Folder, Told, Wanted},
 };
 
 /// The engine on a device with so much memory, and room for the keys of so many clients, if batches of `batch` queries go there.
@@ -86,6 +86,33 @@ fn what_the_plan_has_room_for_can_be_done() {
         );
         let notes = told.notes.into_inner().unwrap();
         assert!(notes.len() == 1 && notes[0].starts_with("on the CPU: the table needs "), "{notes:?}");
+    }
+}
+
+/// A table of symbols goes where there is no room for it, column after column for every batch.
+#[test]
+fn symbols_may_stay_on_the_host() {
+    let symbols = Wanted { form: Some(DbForm::Symbols), ..Wanted::by_index(Protocol::Tfhe, 600, 120, 10) };
+    let folder = Folder::with_table(&on_cpu(), symbols);
+    let on_cpu = folder.open(&on_cpu()).unwrap();
+    // Where a batch of one has room, and the symbols do not; and where they have.
+    let stored = 600 * 128;
+    for pooled in [false, true] {
+        let (memory, engine) = least_memory(&folder, pooled, 1, 1);
+        folder.ask([&*engine, &*on_cpu], engine.served().max_batch);
+        for (memory, stays) in [(memory, true), (memory + 2 * stored, false)] {
+            let (told, device) = (Told::default(), device(pooled, memory));
+            let gpu = Backends::with_devices(BackendChoice::Cuda, cpu(), [device.clone()]).for_clients(1);
+            let engine = open(&folder.table(), Verify::Header, &gpu, &told).unwrap();
+            assert_eq!(engine.served().place, Place::Gpu(0));
+            let notes = told.notes.into_inner().unwrap();
+            let is_told =
+                notes.iter().any(|note| note.starts_with("its symbols stay in the host's memory: "));
+            assert_eq!(is_told, stays, "{notes:?}");
+            assert_eq!(notes.iter().any(|note| note.starts_with("  database ")), !stays, "{notes:?}");
+            assert_eq!(device.uploaded_bytes() >= stored as u64, !stays);
+            folder.ask([&*engine, &*on_cpu], 2);
+        }
     }
 }
 

@@ -112,6 +112,7 @@ const ONE: Wanted = Wanted {
     columns: 600,
     tiers: &[],
     compress: Compress::None,
+    form: None,
     room: Some(ROOM),
 };
 

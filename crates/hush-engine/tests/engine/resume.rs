@@ -33,6 +33,7 @@ const COLPACK: Wanted = Wanted {
     columns: 8,
     tiers: &[],
     compress: Compress::None,
+    form: None,
     room: None,
 };
 

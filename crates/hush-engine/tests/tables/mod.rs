@@ -21,6 +21,7 @@ use hush_protocol::{
     Protocol,
     client::Hint,
     descriptor::Descriptor,
+    facts::DbForm,
     keyword::{FilterKind, position_key},
     wire::Query,
 };
@@ -57,6 +58,8 @@ pub(crate) struct Wanted {
     pub(crate) tiers: &'static [usize],
     /// Whether values are compressed.
     pub(crate) compress: Compress,
+    /// How plaintexts are kept, where that is a choice.
+    pub(crate) form: Option<DbForm>,
     /// How many changes there is room for, if any.
     pub(crate) room: Option<usize>,
 }
@@ -76,6 +79,7 @@ impl Wanted {
             columns,
             tiers: &[],
             compress: Compress::None,
+            form: None,
             room: None,
         }
     }
@@ -103,6 +107,7 @@ impl Wanted {
                 _ => FilterKind::Band64,
             }),
             compress: self.compress,
+            form: self.form,
             tiers: if self.tiers.is_empty() { Tiers::AtMost(1) } else { Tiers::Ends(self.tiers.to_vec()) },
             columns: page.has_columns().then_some(self.columns),
             changes: self.room.map(ChangeRoom::For),
