@@ -9,6 +9,8 @@ use std::sync::{
 
 mod buffer;
 #[cfg(feature = "driver")]
+mod downloads;
+#[cfg(feature = "driver")]
 mod driver;
 #[cfg(feature = "emulator")]
 mod emulated;
@@ -25,6 +27,10 @@ mod peers;
 mod pinned;
 mod pool;
 mod runtime;
+#[cfg(feature = "driver")]
+mod stream;
+#[cfg(feature = "driver")]
+mod uploads;
 
 pub use buffer::{Buffer, Slice, Word};
 #[cfg(feature = "driver")]
