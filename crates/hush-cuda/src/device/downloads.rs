@@ -21,7 +21,7 @@ pub(super) struct Downloads {
 impl Downloads {
     pub(super) fn new() -> Result<Self, CudaError> {
         let buffer = || Ok((PinnedBuffer::new()?, Event::new()?));
-        Ok(Self { stream: Stream::new()?, buffers: [buffer()?, buffer()?] })
+        Ok(Self { stream: Stream::beside()?, buffers: [buffer()?, buffer()?] })
     }
 
     /// Hands bytes of the device to `take`, in parts, one after another, as they are when `ready` has happened. Waits for that, and

@@ -30,7 +30,7 @@ const SMALL_BYTES: usize = 64 << 10;
 /// Dynamic shared memory that a block may have without asking for more.
 const DEFAULT_SHARED: u32 = 48 << 10;
 
-/// A GPU: its context, the stream on which all work is done in order, copies over the link beside it, and its kernels.
+/// A GPU: its context, the stream on which all work is done in order, copies and branches beside it, and its kernels.
 pub(super) struct Gpu {
     info: DeviceInfo,
     pub(super) peers: Mutex<Peers>,
@@ -39,6 +39,7 @@ pub(super) struct Gpu {
     modules: Vec<sys::CUmodule>,
     uploads: Mutex<Uploads>,
     downloads: Mutex<Downloads>,
+    side: Stream,
     pub(super) main: Stream,
     /// The last to go.
     pub(super) context: Context,
@@ -162,7 +163,8 @@ impl Gpu {
             modules: Vec::new(),
             uploads: Mutex::new(Uploads::new()?),
             downloads: Mutex::new(Downloads::new()?),
-            main: Stream::new()?,
+            side: Stream::beside()?,
+            main: Stream::first()?,
             context,
         };
         gpu.load()?;
@@ -256,22 +258,49 @@ impl Gpu {
         launch: Launch,
         args: &[Arg<'_>],
     ) -> Result<(), CudaError> {
+        self.launch_on(&self.main, kernel, launch, args)
+    }
+
+    pub(super) fn launch_beside(
+        &self,
+        kernel: &'static str,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), CudaError> {
+        self.launch_on(&self.side, kernel, launch, args)
+    }
+
+    fn launch_on(
+        &self,
+        stream: &Stream,
+        kernel: &'static str,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), CudaError> {
         self.enter()?;
         let function = self.function(kernel, launch.shared)?;
         let mut params: Vec<*mut c_void> = args.iter().map(|arg| arg.as_ptr() as *mut c_void).collect();
-        let [x, y, z] = launch.grid;
+        let ([x, y, z], block) = (launch.grid, (launch.block, 1, 1));
         // SAFETY: the pointers are valid for the call, which copies what they point to; the step passes what the kernel takes.
         let launched = unsafe {
-            result::launch_kernel(
-                function,
-                (x, y, z),
-                (launch.block, 1, 1),
-                launch.shared,
-                self.main.handle(),
-                &mut params,
-            )
+            result::launch_kernel(function, (x, y, z), block, launch.shared, stream.handle(), &mut params)
         };
         launched.map_err(failed(format!("launch of {kernel} ({launch:?})")))
+    }
+
+    pub(super) fn fork(&self) -> Result<(), CudaError> {
+        self.enter()?;
+        self.side.wait_for(&self.main)
+    }
+
+    pub(super) fn join(&self) -> Result<(), CudaError> {
+        self.enter()?;
+        self.main.wait_for(&self.side)
+    }
+
+    pub(super) fn finish_side(&self) -> Result<(), CudaError> {
+        self.enter()?;
+        self.side.synchronize()
     }
 
     pub(super) fn synchronize(&self) -> Result<(), CudaError> {

@@ -27,6 +27,7 @@ mod peers;
 mod pinned;
 mod pool;
 mod runtime;
+mod side;
 #[cfg(feature = "driver")]
 mod stream;
 #[cfg(feature = "driver")]
@@ -43,6 +44,8 @@ pub use info::{DeviceInfo, LEAST_SHARED};
 pub use launch::{Arg, Launch, MAX_GRID, Memory};
 use pool::Pool;
 use runtime::Runtime;
+#[cfg(all(test, feature = "driver"))]
+use side::Side;
 
 /// Bytes that are uploaded at once, at most: what a buffer of pinned memory holds, and the grain of progress. The queries of a
 /// batch are a few of them, so that these, too, are copied into one buffer while another goes up; a copy takes much longer than to
@@ -440,13 +443,24 @@ impl Device {
         launch: Launch,
         args: &[Arg<'_>],
     ) -> Result<(), CudaError> {
+        self.launch_by(Runtime::launch, kernel, launch, args)
+    }
+
+    /// The same by one of the runtime's ways.
+    fn launch_by(
+        &self,
+        by: impl Fn(&Runtime, &'static str, Launch, &[Arg<'_>]) -> Result<(), CudaError>,
+        kernel: &'static str,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), CudaError> {
         if launch.grid.contains(&0) {
             return Ok(());
         }
         if args.iter().filter_map(Arg::device).any(|device| device != self.pool.device()) {
             return Err(CudaError::OtherDevice { call: format!("launch of {kernel}") });
         }
-        self.ask(|runtime| runtime.launch(kernel, launch, args))
+        self.ask(|runtime| by(runtime, kernel, launch, args))
     }
 
     /// Queues a kernel by itself, for tests and benchmarks of single kernels. A grid without blocks is no work.

@@ -14,9 +14,21 @@ use super::{CudaError, driver::failed};
 pub(super) struct Stream(sys::CUstream);
 
 impl Stream {
-    /// One without work.
-    pub(super) fn new() -> Result<Self, CudaError> {
-        stream::create(stream::StreamKind::NonBlocking).map(Self).map_err(failed("cuStreamCreate"))
+    /// One whose blocks get a multiprocessor before those of all others.
+    pub(super) fn first() -> Result<Self, CudaError> {
+        Self::of_priority(|(_, greatest)| greatest)
+    }
+
+    /// One whose blocks get what room is left.
+    pub(super) fn beside() -> Result<Self, CudaError> {
+        Self::of_priority(|(least, _)| least)
+    }
+
+    fn of_priority(choose: impl FnOnce((i32, i32)) -> i32) -> Result<Self, CudaError> {
+        let range = stream::get_priority_range().map_err(failed("cuCtxGetStreamPriorityRange"))?;
+        stream::create_with_priority(stream::StreamKind::NonBlocking, choose(range))
+            .map(Self)
+            .map_err(failed("cuStreamCreateWithPriority"))
     }
 
     /// What the driver calls it.
@@ -29,6 +41,11 @@ impl Stream {
         let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: both are there. The driver looks at the event now: it may be recorded again, or destroyed.
         unsafe { stream::wait_event(self.0, event.0, flags) }.map_err(failed("cuStreamWaitEvent"))
+    }
+
+    /// Has all later work wait for that of `other` until now, on the device. Both are of the current context.
+    pub(super) fn wait_for(&self, other: &Self) -> Result<(), CudaError> {
+        self.wait_event(&Event::after(other)?)
     }
 
     /// Waits for all work until now.

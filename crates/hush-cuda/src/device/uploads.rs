@@ -49,7 +49,7 @@ impl Drop for Staging {
 
 impl Uploads {
     pub(super) fn new() -> Result<Self, CudaError> {
-        let stream = Stream::new()?;
+        let stream = Stream::beside()?;
         let staging = Staging(allocate(SLOTS * UPLOAD_BYTES)?);
         let slot = |index: usize| {
             let (pinned, arrived, drained) = (PinnedBuffer::new()?, Event::new()?, Event::new()?);
