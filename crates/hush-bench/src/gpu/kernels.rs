@@ -22,6 +22,10 @@ use super::{
 };
 use crate::row::Row;
 
+/// The kernels of `pack`.
+const FOLDS: [RlweFoldKernel; 4] =
+    [RlweFoldKernel::Imad, RlweFoldKernel::Mma, RlweFoldKernel::Hopper, RlweFoldKernel::HopperBeside];
+
 /// Those of `lwe_fold` and `pack` on a table of `shape`, and the transforms.
 pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) {
     bench.attempt(Row::named("NTT"), ntts);
@@ -93,7 +97,7 @@ fn fold_hint(bench: &mut Bench<'_>, name: &str, ring: &Ring, columns: usize) -> 
         let selectors: Vec<_> = selectors.iter().collect();
         // A word of the hint meets both halves of a selector.
         let products = 2.0 * batch as f64 * bytes / WORD;
-        for kernel in [RlweFoldKernel::Imad, RlweFoldKernel::Mma, RlweFoldKernel::Hopper] {
+        for kernel in FOLDS {
             let work = match kernel {
                 RlweFoldKernel::Imad => Work { bytes, multiply_adds: products, ..Work::default() },
                 _ => Work { bytes, byte_ops: WORD_OPS * products, ..Work::default() },

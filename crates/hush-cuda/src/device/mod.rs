@@ -44,8 +44,7 @@ pub use info::{DeviceInfo, LEAST_SHARED};
 pub use launch::{Arg, Launch, MAX_GRID, Memory};
 use pool::Pool;
 use runtime::Runtime;
-#[cfg(all(test, feature = "driver"))]
-use side::Side;
+pub(crate) use side::Side;
 
 /// Bytes that are uploaded at once, at most: what a buffer of pinned memory holds, and the grain of progress. The queries of a
 /// batch are a few of them, so that these, too, are copied into one buffer while another goes up; a copy takes much longer than to

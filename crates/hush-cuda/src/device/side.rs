@@ -1,5 +1,4 @@
 //! Work of a device beside its main order.
-#![allow(dead_code, reason = "for steps to come")]
 
 use super::{Arg, CudaError, Device, Launch, runtime::Runtime};
 
