@@ -151,11 +151,12 @@ class CudaBenchmarks(CudaTest):
             of = {protocol for name, protocol in names if name.startswith(step)}
             self.assertTrue("onion" in of and of & {"hybrid", "exppack-s"}, step)
         # It is kept where programs find it that open such a device.
+        names = ("gemv_most", "mma_from", "hopper_from", "beside_from")
         [found] = [row for row in rows["bench-thresholds"] if "mma_from" in row]
         kept = json.loads((out / "cache/hushdb/gpus/emulator.json").read_text())
-        self.assertEqual({name: kept[name] for name in ("gemv_most", "mma_from", "hopper_from")},
-                         {name: found[name] for name in ("gemv_most", "mma_from", "hopper_from")})
-        self.assertRegex(run.stdout, r"(?m)^dp4a up to \d+ queries, mma from \d+, wgmma from \d+$")
+        self.assertEqual({name: kept[name] for name in names},
+                         {name: found[name] for name in names})
+        self.assertRegex(run.stdout, r"(?m)^dp4a up to \d+ queries, mma from \d+, wgmma from \d+, turned beside from \d+$")
         for protocol in self.PROTOCOLS:
             measured = [row for row in rows["answers-1M"] if row["protocol"] == protocol]
             self.assertEqual([(row["name"], row["batch"]) for row in measured],

@@ -107,8 +107,10 @@ fn remarks(row: &Row) -> String {
     let mut words = Vec::new();
     words.extend(row.skipped.as_ref().map(|why| format!("skipped: {why}")));
     words.extend(row.thresholds.as_ref().map(|of| {
-        let Thresholds { gemv_most, mma_from, hopper_from } = of;
-        format!("dp4a up to {gemv_most} queries, mma from {mma_from}, wgmma from {hopper_from}")
+        let Thresholds { gemv_most, mma_from, hopper_from, beside_from } = of;
+        let products =
+            format!("mma from {mma_from}, wgmma from {hopper_from}, turned beside from {beside_from}");
+        format!("dp4a up to {gemv_most} queries, {products}")
     }));
     words.extend(row.transforms.map(|count| format!("{count:.0} NTTs")));
     words.extend(row.query_share.map(|share| format!("a query {:.0}% of B = 1", 100.0 * share)));

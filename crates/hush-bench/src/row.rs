@@ -94,12 +94,14 @@ pub(crate) struct Thresholds {
     pub(crate) gemv_most: usize,
     pub(crate) mma_from: usize,
     pub(crate) hopper_from: usize,
+    pub(crate) beside_from: usize,
 }
 
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 impl From<hush_cuda::Thresholds> for Thresholds {
     fn from(of: hush_cuda::Thresholds) -> Self {
-        Self { gemv_most: of.gemv_most, mma_from: of.mma_from, hopper_from: of.hopper_from }
+        let hush_cuda::Thresholds { gemv_most, mma_from, hopper_from, beside_from } = of;
+        Self { gemv_most, mma_from, hopper_from, beside_from }
     }
 }
 

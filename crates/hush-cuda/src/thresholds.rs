@@ -11,15 +11,18 @@ pub struct Thresholds {
     pub mma_from: usize,
     /// Fewest queries of which Hopper's own kernel makes them, where it can.
     pub hopper_from: usize,
+    /// Fewest queries whose selectors and results are turned over beside the products of that kernel.
+    pub beside_from: usize,
 }
 
 impl Thresholds {
     /// Where nothing was measured. Up to `mma_from` either kernel should read the database at the memory's rate, and CUDA cores
     /// have less to prepare; up to `hopper_from` memory should be the limit. On Hopper `dp4a` is not among the choices: its own
-    /// kernel of `lwe_fold` should read at the memory's rate from one query on.
+    /// kernel of `lwe_fold` should read at the memory's rate from one query on. Up to `beside_from` products read memory at its
+    /// rate, and nothing is to be had beside them.
     pub fn guessed(info: &DeviceInfo) -> Self {
         let gemv_most = if info.is_hopper() { 0 } else { FoldKernel::Gemv.pass_queries() };
-        Self { gemv_most, mma_from: 4, hopper_from: 9 }
+        Self { gemv_most, mma_from: 4, hopper_from: 9, beside_from: 33 }
     }
 
     /// The kernel of `lwe_fold` for `batch` queries on a device.

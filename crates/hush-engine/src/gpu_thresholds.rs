@@ -19,6 +19,7 @@ struct Kept {
     gemv_most: usize,
     mma_from: usize,
     hopper_from: usize,
+    beside_from: usize,
 }
 
 /// Raised when a kernel changes so much that it has to be measured again.
@@ -63,16 +64,17 @@ pub fn keep_thresholds(info: &DeviceInfo, thresholds: Thresholds) -> io::Result<
 }
 
 fn text(info: &DeviceInfo, thresholds: Thresholds) -> String {
-    let Thresholds { gemv_most, mma_from, hopper_from } = thresholds;
-    let kept = Kept { version: VERSION, device: info.name.clone(), gemv_most, mma_from, hopper_from };
+    let Thresholds { gemv_most, mma_from, hopper_from, beside_from } = thresholds;
+    let device = info.name.clone();
+    let kept = Kept { version: VERSION, device, gemv_most, mma_from, hopper_from, beside_from };
     serde_json::to_string_pretty(&kept).expect("plain data") + "\n"
 }
 
 fn read(text: &str, info: &DeviceInfo) -> Option<Thresholds> {
     let kept: Kept = serde_json::from_str(text).ok()?;
     let is_it = kept.version == VERSION && kept.device == info.name;
-    let Kept { gemv_most, mma_from, hopper_from, .. } = kept;
-    is_it.then_some(Thresholds { gemv_most, mma_from, hopper_from })
+    let Kept { gemv_most, mma_from, hopper_from, beside_from, .. } = kept;
+    is_it.then_some(Thresholds { gemv_most, mma_from, hopper_from, beside_from })
 }
 
 #[cfg(all(test, feature = "emulator"))]
@@ -84,7 +86,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_read_for_the_same_device_and_version() {
         let info = Device::emulated(Emulation::default()).info().clone();
-        let thresholds = Thresholds { gemv_most: 1, mma_from: 3, hopper_from: 17 };
+        let thresholds = Thresholds { gemv_most: 1, mma_from: 3, hopper_from: 17, beside_from: 33 };
         let kept = text(&info, thresholds);
         assert_eq!(read(&kept, &info), Some(thresholds));
         assert_eq!(read(&kept, &DeviceInfo { name: "another".into(), ..info.clone() }), None);

@@ -22,6 +22,10 @@ use super::{
 };
 use crate::row::Row;
 
+/// The kernels of `pack`.
+const FOLDS: [RlweFoldKernel; 4] =
+    [RlweFoldKernel::Imad, RlweFoldKernel::Mma, RlweFoldKernel::Hopper, RlweFoldKernel::HopperBeside];
+
 /// Seconds of kernels by batch.
 pub(super) type Timings<K> = Vec<(K, usize, f64)>;
 
@@ -112,9 +116,8 @@ fn fold_hint(
         let selectors: Vec<_> = selectors.iter().collect();
         // A word of the hint meets both halves of a selector.
         let products = 2.0 * batch as f64 * bytes / WORD;
-        let kernels = [RlweFoldKernel::Imad, RlweFoldKernel::Mma, RlweFoldKernel::Hopper];
-        // Elsewhere the third is the second.
-        for kernel in kernels.into_iter().take(if device.is_hopper() { 3 } else { 2 }) {
+        // Elsewhere the others are the second.
+        for &kernel in &FOLDS[..if device.is_hopper() { FOLDS.len() } else { 2 }] {
             let work = match kernel {
                 RlweFoldKernel::Imad => Work { bytes, multiply_adds: products, ..Work::default() },
                 _ => Work { bytes, byte_ops: WORD_OPS * products, ..Work::default() },

@@ -42,7 +42,7 @@ pub(super) const GPU: Scale = Scale {
     rounds: 1 << 15,
     fold_batches: &[1, 2, 4, 8, 16, 32, 64],
     batches: &[1, 8, 32, 64],
-    threshold_batches: &[1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32],
+    threshold_batches: &[1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 40, 48, 64],
     threshold_bytes: 16 << 30,
     columns: 1 << 16,
     widest_columns: 256,

@@ -42,14 +42,16 @@ fn thresholds(
     guessed: Thresholds,
 ) -> Thresholds {
     let others = [FoldKernel::Wgmma, FoldKernel::Mma];
-    let tensor = [RlweFoldKernel::Mma, RlweFoldKernel::Hopper];
+    let tensor = [RlweFoldKernel::Mma, RlweFoldKernel::Hopper, RlweFoldKernel::HopperBeside];
     let gemv_to = first_for_good(folds, batches, &[FoldKernel::Gemv], &others);
     let mma_from = first_for_good(products, batches, &[RlweFoldKernel::Imad], &tensor);
     let hopper_from = first_for_good(products, batches, &tensor[..1], &tensor[1..]);
+    let beside_from = first_for_good(products, batches, &tensor[1..2], &tensor[2..]);
     Thresholds {
         gemv_most: gemv_to.map_or(guessed.gemv_most, |from| (from - 1).min(FoldKernel::Gemv.pass_queries())),
         mma_from: mma_from.unwrap_or(guessed.mma_from),
         hopper_from: hopper_from.unwrap_or(guessed.hopper_from),
+        beside_from: beside_from.unwrap_or(guessed.beside_from),
     }
 }
 
@@ -79,25 +81,27 @@ mod tests {
     #[test]
     fn thresholds_follow_from_timings() {
         use FoldKernel::{Gemv, Mma, Wgmma};
-        use RlweFoldKernel::{Hopper, Imad};
-        let guessed = Thresholds { gemv_most: 0, mma_from: 4, hopper_from: 9 };
+        use RlweFoldKernel::{Hopper, HopperBeside, Imad};
+        let guessed = Thresholds { gemv_most: 0, mma_from: 4, hopper_from: 9, beside_from: 33 };
         let batches = [1, 2, 4, 8, 16];
         // A run of luck at 2 is none for good.
         let imad = [1.0, 2.1, 3.0, 6.0, 12.0].into_iter().zip(batches).map(|(s, b)| (Imad, b, s));
         let mma =
             [2.0, 2.0, 3.1, 3.2, 5.0].into_iter().zip(batches).map(|(s, b)| (RlweFoldKernel::Mma, b, s));
         let hopper = [2.5, 2.5, 3.2, 3.1, 3.0].into_iter().zip(batches).map(|(s, b)| (Hopper, b, s));
-        let products: Vec<_> = imad.chain(mma).chain(hopper).collect();
+        let beside = [2.6, 2.6, 3.3, 3.2, 2.9].into_iter().zip(batches).map(|(s, b)| (HopperBeside, b, s));
+        let products: Vec<_> = imad.chain(mma).chain(hopper).chain(beside).collect();
         for (folds, gemv_most) in [
             (vec![(Gemv, 1, 1.0), (Wgmma, 1, 1.1), (Gemv, 2, 1.2), (Wgmma, 2, 1.1)], 1),
             (vec![(Gemv, 1, 1.0), (Mma, 1, 1.1), (Gemv, 2, 1.2), (Mma, 2, 1.3)], 2),
             (vec![(Gemv, 1, 1.2), (Mma, 1, 1.1), (Gemv, 2, 1.4), (Mma, 2, 1.3)], 0),
             (vec![(Gemv, 1, 1.0)], 0),
         ] {
-            let expected = Thresholds { gemv_most, mma_from: 8, hopper_from: 8 };
+            let expected = Thresholds { gemv_most, mma_from: 8, hopper_from: 8, beside_from: 16 };
             assert_eq!(thresholds(&folds, &products, &batches, guessed), expected);
         }
-        let without: Vec<_> = products.into_iter().filter(|(kernel, ..)| *kernel != Hopper).collect();
+        let without: Vec<_> =
+            products.into_iter().filter(|(kernel, ..)| ![Hopper, HopperBeside].contains(kernel)).collect();
         assert_eq!(thresholds(&vec![], &without, &batches, guessed), Thresholds { mma_from: 8, ..guessed });
         let never = vec![(Imad, 1, 1.0), (RlweFoldKernel::Mma, 1, 2.0)];
         assert_eq!(thresholds(&vec![], &never, &batches, guessed), Thresholds { mma_from: NEVER, ..guessed });

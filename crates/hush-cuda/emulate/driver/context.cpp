@@ -31,6 +31,11 @@ std::vector<std::unique_ptr<Context>>& all() {
 
 int context_count() { return static_cast<int>(all().size()); }
 
+bool are_least_hasty() {
+    static const bool are = number("HUSH_EMULATED_HASTY", 0) == 1;
+    return are;
+}
+
 Context* context(int ordinal) {
     return ordinal >= 0 && ordinal < context_count() ? all()[ordinal].get() : nullptr;
 }

@@ -21,6 +21,10 @@ struct Context {
 /// How many there are: one of 4 GiB, or as the environment variables HUSH_EMULATED_GPUS and HUSH_EMULATED_MIB say.
 int context_count();
 
+/// Whether streams of the least priority are hasty, if the environment variable HUSH_EMULATED_HASTY is 1: work beside that of the
+/// others is done as early as a driver may do it then, and theirs as late.
+bool are_least_hasty();
+
 /// Number `ordinal`; null if there is none.
 Context* context(int ordinal);
 

@@ -1,6 +1,6 @@
 // The interface of the CUDA driver, as far as the backend uses it, over the emulator: what opens a GPU, loads compiled
 // kernels, copies and launches is tested with it on machines without one. One Hopper GPU or several (context.hpp), whose work
-// is done as late as a driver may do it.
+// is done as late as a driver may do it, or part of it as early (HUSH_EMULATED_HASTY).
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -49,6 +49,7 @@ enum Attribute {
 constexpr int max_dynamic_shared = 8;
 
 constexpr int cuda_version = 13000;
+constexpr int least_priority = 0, greatest_priority = -5;
 constexpr HushEmulation hopper{9, 0, 0, 0};
 constexpr uint32_t default_shared = 48 << 10, most_shared = 227 << 10, most_threads = 1024;
 constexpr size_t pinned_memory = size_t{4} << 30, code_bytes = 4 << 10;
@@ -235,9 +236,15 @@ int cuMemFreeHost(void* memory) {
     return pinned().free(memory) ? success : invalid_value;
 }
 
-int cuStreamCreate(Stream** stream, unsigned) {
+int cuCtxGetStreamPriorityRange(int* least, int* greatest) {
     if (const int error = refusal()) return error;
-    return give(stream, new Stream(current));
+    *least = least_priority;
+    return give(greatest, greatest_priority);
+}
+
+int cuStreamCreateWithPriority(Stream** stream, unsigned, int priority) {
+    if (const int error = refusal()) return error;
+    return give(stream, new Stream(current, priority >= least_priority && are_least_hasty()));
 }
 
 int cuStreamSynchronize(Stream* stream) {

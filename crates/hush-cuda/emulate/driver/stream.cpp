@@ -5,9 +5,14 @@
 namespace hush_emulate {
 
 uint64_t Stream::push(Work work) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    queue_.push_back(std::move(work));
-    return ++queued_;
+    uint64_t place;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        queue_.push_back(std::move(work));
+        place = ++queued_;
+    }
+    if (is_hasty_) run(place);
+    return place;
 }
 
 void Stream::run(uint64_t place) {

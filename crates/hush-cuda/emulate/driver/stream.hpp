@@ -10,13 +10,13 @@
 
 namespace hush_emulate {
 
-/// Work in order. None of it is done before somebody waits for it.
+/// Work in order. None of it is done before somebody waits for it; or all of it as soon as it is queued, in a hasty one.
 class Stream {
 public:
     /// A piece of work; returns 0, or the driver's number of an error.
     using Work = std::function<int()>;
 
-    explicit Stream(Context* context) : context_(context) {}
+    Stream(Context* context, bool is_hasty) : context_(context), is_hasty_(is_hasty) {}
 
     /// Queues work; returns its place in the order.
     uint64_t push(Work work);
@@ -30,6 +30,7 @@ public:
 
 private:
     Context* context_;
+    bool is_hasty_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<Work> queue_;

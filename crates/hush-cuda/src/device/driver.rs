@@ -7,36 +7,69 @@ use std::{
 };
 
 use cudarc::driver::{
-    result::{self, DriverError, ctx, device, event, module, primary_ctx, stream},
+    result::{self, DriverError, ctx, device, event, module, primary_ctx},
     sys,
 };
 
 use super::{
-    Arg, CudaError, Device, DeviceInfo, Launch, modules, peers::Peers, pinned::Pinned, runtime::Runtime,
+    Arg, CudaError, Device, DeviceInfo, Launch,
+    downloads::Downloads,
+    modules,
+    peers::Peers,
+    runtime::Runtime,
+    stream::{Event, Stream},
+    uploads::Uploads,
 };
 
 /// Earliest compute capability that the kernels run on.
 const OLDEST: (u32, u32) = (8, 0);
 /// Earliest version of CUDA whose driver loads what the kernels' compiler makes.
 const OLDEST_DRIVER: (u32, u32) = (13, 0);
-/// Parts of uploads that wait for the device at most before the host does: 16 MiB, the queries of a batch. So a batch is whole in
-/// pinned memory while the one before it is computed.
-const STAGED_UPLOADS: usize = 8;
+/// Uploads of up to this many bytes go the driver's own way.
+const SMALL_BYTES: usize = 64 << 10;
 /// Dynamic shared memory that a block may have without asking for more.
 const DEFAULT_SHARED: u32 = 48 << 10;
 
-/// A GPU: its context, one stream on which all work is done in order, and its kernels.
+/// A GPU: its context, the stream on which all work is done in order, copies and branches beside it, and its kernels.
 pub(super) struct Gpu {
     info: DeviceInfo,
-    pub(super) device: sys::CUdevice,
-    pub(super) context: sys::CUcontext,
-    pub(super) stream: sys::CUstream,
     pub(super) peers: Mutex<Peers>,
-    modules: Vec<sys::CUmodule>,
     /// All kernels that it runs.
     functions: Mutex<HashMap<&'static str, Function>>,
-    uploads: Mutex<Pinned>,
-    downloads: Mutex<Pinned>,
+    modules: Vec<sys::CUmodule>,
+    uploads: Mutex<Uploads>,
+    downloads: Mutex<Downloads>,
+    side: Stream,
+    pub(super) main: Stream,
+    /// The last to go.
+    pub(super) context: Context,
+}
+
+/// The primary context of a GPU, which is retained.
+pub(super) struct Context {
+    pub(super) device: sys::CUdevice,
+    pub(super) handle: sys::CUcontext,
+}
+
+impl Context {
+    fn retain(device: sys::CUdevice) -> Result<Self, CudaError> {
+        // SAFETY: the handle is one of the driver's.
+        let handle = unsafe { primary_ctx::retain(device) }.map_err(failed("cuDevicePrimaryCtxRetain"))?;
+        Ok(Self { device, handle })
+    }
+
+    /// Makes it current on this thread.
+    fn enter(&self) -> Result<(), CudaError> {
+        // SAFETY: it is retained.
+        unsafe { ctx::set_current(self.handle) }.map_err(failed("cuCtxSetCurrent"))
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: it was retained here. A failure is of no consequence: nothing of it is used any more.
+        let _ = unsafe { primary_ctx::release(self.device) };
+    }
 }
 
 /// A kernel, and the dynamic shared memory that it was allowed.
@@ -120,23 +153,20 @@ impl Gpu {
             let (major, minor) = info.capability;
             return Err(CudaError::TooOld { name: info.name, major, minor });
         }
-        // SAFETY: the handle is one of the driver's; the context is released on drop.
-        let context = unsafe { primary_ctx::retain(device) }.map_err(failed("cuDevicePrimaryCtxRetain"))?;
+        // From here on, what is made goes in the opposite order, if the rest cannot be.
+        let context = Context::retain(device)?;
+        context.enter()?;
         let mut gpu = Self {
             info,
-            device,
-            context,
-            stream: std::ptr::null_mut(),
             peers: Mutex::default(),
-            modules: Vec::new(),
             functions: Mutex::default(),
-            uploads: Mutex::default(),
-            downloads: Mutex::default(),
+            modules: Vec::new(),
+            uploads: Mutex::new(Uploads::new()?),
+            downloads: Mutex::new(Downloads::new()?),
+            side: Stream::beside()?,
+            main: Stream::first()?,
+            context,
         };
-        gpu.enter()?;
-        gpu.stream = stream::create(stream::StreamKind::NonBlocking).map_err(failed("cuStreamCreate"))?;
-        lock(&gpu.uploads).fill(STAGED_UPLOADS, gpu.stream)?;
-        lock(&gpu.downloads).fill(2, gpu.stream)?;
         gpu.load()?;
         Ok(gpu)
     }
@@ -171,18 +201,12 @@ impl Gpu {
 
     pub(super) fn free_bytes(&self) -> Result<usize, CudaError> {
         self.enter()?;
-        Ok(result::mem_get_info().map_err(failed("cuMemGetInfo"))?.0)
+        free_bytes()
     }
 
     pub(super) fn allocate(&self, bytes: usize) -> Result<u64, CudaError> {
         self.enter()?;
-        // SAFETY: the context is current.
-        match unsafe { result::malloc_sync(bytes) } {
-            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
-                Err(CudaError::OutOfMemory { wanted: bytes, free: self.free_bytes()? })
-            }
-            address => address.map_err(failed(format!("cuMemAlloc of {bytes} bytes"))),
-        }
+        allocate(bytes)
     }
 
     pub(super) fn free(&self, address: u64) {
@@ -195,12 +219,18 @@ impl Gpu {
     pub(super) fn clear(&self, address: u64, bytes: usize) -> Result<(), CudaError> {
         self.enter()?;
         // SAFETY: slices lie within what was allocated.
-        unsafe { result::memset_d8_async(address, 0, bytes, self.stream) }.map_err(failed("cuMemsetD8Async"))
+        unsafe { result::memset_d8_async(address, 0, bytes, self.main.handle()) }
+            .map_err(failed("cuMemsetD8Async"))
     }
 
     pub(super) fn upload(&self, host: &[u8], address: u64) -> Result<(), CudaError> {
         self.enter()?;
-        lock(&self.uploads).upload(host, address, self.stream)
+        if host.len() > SMALL_BYTES {
+            return lock(&self.uploads).upload(host, address, &self.main);
+        }
+        // SAFETY: the slice lies within an allocation. From memory that is not pinned, the driver copies before it returns.
+        unsafe { result::memcpy_htod_async(address, host, self.main.handle()) }
+            .map_err(failed("cuMemcpyHtoDAsync"))
     }
 
     pub(super) fn download(
@@ -210,13 +240,15 @@ impl Gpu {
         take: &mut dyn FnMut(&[u8]),
     ) -> Result<(), CudaError> {
         self.enter()?;
-        lock(&self.downloads).download(address, bytes, take, self.stream)
+        // Before the lock: while other downloads are waited for, other threads go on queueing work.
+        let ready = Event::after(&self.main)?;
+        lock(&self.downloads).download(address, bytes, take, &ready)
     }
 
     pub(super) fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
         self.enter()?;
         // SAFETY: slices lie within what was allocated.
-        unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream) }
+        unsafe { result::memcpy_dtod_async(to, from, bytes, self.main.handle()) }
             .map_err(failed("cuMemcpyDtoDAsync"))
     }
 
@@ -226,34 +258,59 @@ impl Gpu {
         launch: Launch,
         args: &[Arg<'_>],
     ) -> Result<(), CudaError> {
+        self.launch_on(&self.main, kernel, launch, args)
+    }
+
+    pub(super) fn launch_beside(
+        &self,
+        kernel: &'static str,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), CudaError> {
+        self.launch_on(&self.side, kernel, launch, args)
+    }
+
+    fn launch_on(
+        &self,
+        stream: &Stream,
+        kernel: &'static str,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), CudaError> {
         self.enter()?;
         let function = self.function(kernel, launch.shared)?;
         let mut params: Vec<*mut c_void> = args.iter().map(|arg| arg.as_ptr() as *mut c_void).collect();
-        let [x, y, z] = launch.grid;
+        let ([x, y, z], block) = (launch.grid, (launch.block, 1, 1));
         // SAFETY: the pointers are valid for the call, which copies what they point to; the step passes what the kernel takes.
         let launched = unsafe {
-            result::launch_kernel(
-                function,
-                (x, y, z),
-                (launch.block, 1, 1),
-                launch.shared,
-                self.stream,
-                &mut params,
-            )
+            result::launch_kernel(function, (x, y, z), block, launch.shared, stream.handle(), &mut params)
         };
         launched.map_err(failed(format!("launch of {kernel} ({launch:?})")))
     }
 
+    pub(super) fn fork(&self) -> Result<(), CudaError> {
+        self.enter()?;
+        self.side.wait_for(&self.main)
+    }
+
+    pub(super) fn join(&self) -> Result<(), CudaError> {
+        self.enter()?;
+        self.main.wait_for(&self.side)
+    }
+
+    pub(super) fn finish_side(&self) -> Result<(), CudaError> {
+        self.enter()?;
+        self.side.synchronize()
+    }
+
     pub(super) fn synchronize(&self) -> Result<(), CudaError> {
         self.enter()?;
-        // SAFETY: the stream is ours.
-        unsafe { stream::synchronize(self.stream) }.map_err(failed("cuStreamSynchronize"))
+        self.main.synchronize()
     }
 
     /// Makes the context current on this thread.
     pub(super) fn enter(&self) -> Result<(), CudaError> {
-        // SAFETY: the context is retained until drop.
-        unsafe { ctx::set_current(self.context) }.map_err(failed("cuCtxSetCurrent"))
+        self.context.enter()
     }
 
     /// The kernel, allowed `shared` bytes of dynamic shared memory.
@@ -274,20 +331,27 @@ impl Gpu {
 impl Drop for Gpu {
     fn drop(&mut self) {
         // Failures are of no consequence: nothing of it is used any more.
-        let _ = self.enter();
-        if !self.stream.is_null() {
-            let _ = self.synchronize();
-            lock(&self.uploads).release();
-            lock(&self.downloads).release();
-            // SAFETY: it was made here, and all work has ended.
-            let _ = unsafe { stream::destroy(self.stream) };
-        }
+        let _ = self.synchronize();
         for module in self.modules.drain(..) {
             // SAFETY: it was loaded here, and all work has ended.
             let _ = unsafe { module::unload(module) };
         }
-        // SAFETY: it was retained here.
-        let _ = unsafe { primary_ctx::release(self.device) };
+    }
+}
+
+/// Bytes of device memory that are free. The context must be current.
+fn free_bytes() -> Result<usize, CudaError> {
+    Ok(result::mem_get_info().map_err(failed("cuMemGetInfo"))?.0)
+}
+
+/// `bytes` bytes of device memory, of any contents. The context must be current.
+pub(super) fn allocate(bytes: usize) -> Result<u64, CudaError> {
+    // SAFETY: the context is current.
+    match unsafe { result::malloc_sync(bytes) } {
+        Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
+            Err(CudaError::OutOfMemory { wanted: bytes, free: free_bytes()? })
+        }
+        address => address.map_err(failed(format!("cuMemAlloc of {bytes} bytes"))),
     }
 }
 
@@ -313,7 +377,7 @@ pub(super) fn failed(call: impl Into<String>) -> impl FnOnce(DriverError) -> Cud
 /// Measures the time that work of a device takes, on the device.
 pub struct Stopwatch<'a> {
     gpu: &'a Gpu,
-    events: [sys::CUevent; 2],
+    events: [Event; 2],
 }
 
 impl<'a> Stopwatch<'a> {
@@ -325,9 +389,8 @@ impl<'a> Stopwatch<'a> {
         #[allow(irrefutable_let_patterns, reason = "without the emulator there are GPUs only")]
         let Runtime::Gpu(gpu) = &*device.runtime else { return Ok(None) };
         gpu.enter()?;
-        let create = || event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(failed("cuEventCreate"));
-        let stopwatch = Self { gpu, events: [create()?, create()?] };
-        stopwatch.record(0)?;
+        let stopwatch = Self { gpu, events: [Event::timed()?, Event::timed()?] };
+        stopwatch.events[0].record(&gpu.main)?;
         Ok(Some(stopwatch))
     }
 
@@ -336,25 +399,11 @@ impl<'a> Stopwatch<'a> {
     /// # Errors
     /// [`CudaError::Driver`].
     pub fn stop(self) -> Result<f32, CudaError> {
-        self.record(1)?;
-        // SAFETY: both events were recorded.
-        unsafe { event::synchronize(self.events[1]) }.map_err(failed("cuEventSynchronize"))?;
-        // SAFETY: both events have happened.
-        unsafe { event::elapsed(self.events[0], self.events[1]) }.map_err(failed("cuEventElapsedTime"))
-    }
-
-    fn record(&self, which: usize) -> Result<(), CudaError> {
+        let [start, end] = &self.events;
         self.gpu.enter()?;
-        // SAFETY: event and stream live as long as this does.
-        unsafe { event::record(self.events[which], self.gpu.stream) }.map_err(failed("cuEventRecord"))
-    }
-}
-
-impl Drop for Stopwatch<'_> {
-    fn drop(&mut self) {
-        for event in self.events {
-            // SAFETY: it was created here.
-            let _ = unsafe { event::destroy(event) };
-        }
+        end.record(&self.gpu.main)?;
+        end.synchronize()?;
+        // SAFETY: both events have happened.
+        unsafe { event::elapsed(start.handle(), end.handle()) }.map_err(failed("cuEventElapsedTime"))
     }
 }

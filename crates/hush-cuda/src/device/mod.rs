@@ -9,6 +9,8 @@ use std::sync::{
 
 mod buffer;
 #[cfg(feature = "driver")]
+mod downloads;
+#[cfg(feature = "driver")]
 mod driver;
 #[cfg(feature = "emulator")]
 mod emulated;
@@ -25,6 +27,11 @@ mod peers;
 mod pinned;
 mod pool;
 mod runtime;
+mod side;
+#[cfg(feature = "driver")]
+mod stream;
+#[cfg(feature = "driver")]
+mod uploads;
 
 pub use buffer::{Buffer, Slice, Word};
 #[cfg(feature = "driver")]
@@ -37,6 +44,7 @@ pub use info::{DeviceInfo, LEAST_SHARED};
 pub use launch::{Arg, Launch, MAX_GRID, Memory};
 use pool::Pool;
 use runtime::Runtime;
+pub(crate) use side::Side;
 
 /// Bytes that are uploaded at once, at most: what a buffer of pinned memory holds, and the grain of progress. The queries of a
 /// batch are a few of them, so that these, too, are copied into one buffer while another goes up; a copy takes much longer than to
@@ -434,13 +442,24 @@ impl Device {
         launch: Launch,
         args: &[Arg<'_>],
     ) -> Result<(), CudaError> {
+        self.launch_by(Runtime::launch, kernel, launch, args)
+    }
+
+    /// The same by one of the runtime's ways.
+    fn launch_by(
+        &self,
+        by: impl Fn(&Runtime, &'static str, Launch, &[Arg<'_>]) -> Result<(), CudaError>,
+        kernel: &'static str,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), CudaError> {
         if launch.grid.contains(&0) {
             return Ok(());
         }
         if args.iter().filter_map(Arg::device).any(|device| device != self.pool.device()) {
             return Err(CudaError::OtherDevice { call: format!("launch of {kernel}") });
         }
-        self.ask(|runtime| runtime.launch(kernel, launch, args))
+        self.ask(|runtime| by(runtime, kernel, launch, args))
     }
 
     /// Queues a kernel by itself, for tests and benchmarks of single kernels. A grid without blocks is no work.

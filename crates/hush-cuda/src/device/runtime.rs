@@ -156,6 +156,51 @@ impl Runtime {
         }
     }
 
+    /// Queues a kernel on the side stream. The emulator has none: its kernels have ended when they are launched.
+    pub(super) fn launch_beside(
+        &self,
+        kernel: &'static str,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), CudaError> {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(ref gpu) => gpu.launch_beside(kernel, launch, args),
+            #[cfg(feature = "emulator")]
+            Self::Emulator(ref emulator) => emulator.launch(kernel, launch, args),
+        }
+    }
+
+    /// Has all later work of the side stream wait for all other work until now.
+    pub(super) fn fork(&self) -> Result<(), CudaError> {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(ref gpu) => gpu.fork(),
+            #[cfg(feature = "emulator")]
+            Self::Emulator(_) => Ok(()),
+        }
+    }
+
+    /// Has all later work wait for that of the side stream until now.
+    pub(super) fn join(&self) -> Result<(), CudaError> {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(ref gpu) => gpu.join(),
+            #[cfg(feature = "emulator")]
+            Self::Emulator(_) => Ok(()),
+        }
+    }
+
+    /// Waits for all work of the side stream.
+    pub(super) fn finish_side(&self) -> Result<(), CudaError> {
+        match *self {
+            #[cfg(feature = "driver")]
+            Self::Gpu(ref gpu) => gpu.finish_side(),
+            #[cfg(feature = "emulator")]
+            Self::Emulator(_) => Ok(()),
+        }
+    }
+
     /// Waits for all work.
     pub(super) fn synchronize(&self) -> Result<(), CudaError> {
         match *self {

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Cuda, Thresholds,
-    device::{Arg, Buffer, CudaError, Device, LEAST_SHARED, Launch, MAX_GRID, Slice},
+    device::{Arg, Buffer, CudaError, Device, LEAST_SHARED, Launch, MAX_GRID, Side, Slice},
     squares::{launch_squares, squares},
 };
 
@@ -28,6 +28,13 @@ pub const POINTS: usize = 32;
 pub const POINT_BYTES: usize = 1 << 30;
 /// Most points of a launch: a few dozen waves of blocks.
 const MAX_POINTS: usize = 4096;
+/// Chunks of points at least, where one is turned over while another is multiplied.
+const LEAST_CHUNKS: usize = 4;
+/// Cycles of a block of Hopper's kernel for 32 rows of 128 columns and 64 polynomials: 1.2 times those of the tensor cores. (Not
+/// measured.)
+const ITEM_CYCLES: usize = 1229;
+/// Bytes that a multiprocessor reads and writes in a cycle when all it does is to turn words over. (Not measured.)
+const TURNED_BYTES: usize = 36;
 /// Most columns: squares of them are the second dimension of a grid when sums are turned over.
 const MAX_COLUMNS: usize = MAX_GRID[1] * POINTS;
 /// Threads of a block of any kernel but Hopper's.
@@ -44,6 +51,9 @@ pub enum RlweFoldKernel {
     Mma,
     /// The same by Hopper's warpgroup instructions, for databases in tiles of 64 columns; [`RlweFoldKernel::Mma`] elsewhere.
     Hopper,
+    /// The same on most multiprocessors, while the rest turn selectors and results of other points over. For few points
+    /// [`RlweFoldKernel::Hopper`].
+    HopperBeside,
 }
 
 impl RlweFoldKernel {
@@ -51,7 +61,9 @@ impl RlweFoldKernel {
     fn suited(thresholds: Thresholds, db: &CudaNttDb, queries: usize) -> Self {
         match queries {
             few if few < thresholds.mma_from => Self::Imad,
-            many if many >= thresholds.hopper_from && db.padded_columns() > 64 => Self::Hopper,
+            many if many >= thresholds.hopper_from && db.padded_columns() > 64 => {
+                if many < thresholds.beside_from { Self::Hopper } else { Self::HopperBeside }
+            }
             _ => Self::Mma,
         }
     }
@@ -59,19 +71,29 @@ impl RlweFoldKernel {
     /// The same, or the one that does its work where it cannot be had.
     fn or_mma(self, device: &Device, db: &CudaNttDb) -> Self {
         let has_hopper = device.is_hopper() && db.width() == 64;
-        if self == Self::Hopper && !has_hopper { Self::Mma } else { self }
+        match self {
+            Self::Hopper | Self::HopperBeside if !has_hopper => Self::Mma,
+            kernel => kernel,
+        }
     }
 
     /// Most queries of a pass.
     fn max_pass(self) -> usize {
         match self {
             Self::Imad => 4,
-            Self::Mma | Self::Hopper => MAX_PASS,
+            Self::Mma | Self::Hopper | Self::HopperBeside => MAX_PASS,
         }
     }
 
-    /// Name, grid and shared memory for the polynomials of a pass, at some points.
-    fn launch(self, device: &Device, db: &CudaNttDb, polys: usize, points: usize) -> (&'static str, Launch) {
+    /// Name, grid and shared memory for the polynomials of a pass, at some points; of Hopper's kernel on all multiprocessors but
+    /// `spared`.
+    fn launch(
+        self,
+        device: &Device,
+        db: &CudaNttDb,
+        (polys, points): (usize, usize),
+        spared: usize,
+    ) -> (&'static str, Launch) {
         let wide = db.width() > 32;
         match self {
             Self::Imad => {
@@ -98,15 +120,24 @@ impl RlweFoldKernel {
                 let blocks = points * db.padded_columns().div_ceil(128) * polys.div_ceil(most);
                 (name, Launch::new(blocks as u32, THREADS).shared(mma_shared(most)))
             }
-            Self::Hopper => {
+            Self::Hopper | Self::HopperBeside => {
                 let (most, name) =
                     if polys <= 32 { (32, "rlwe_fold_p32_hopper") } else { (64, "rlwe_fold_p64_hopper") };
                 let items = points * db.padded_columns().div_ceil(128) * polys.div_ceil(most);
-                let blocks = items.min(device.info().multiprocessors as usize) as u32;
+                let blocks = items.min(device.info().multiprocessors as usize - spared) as u32;
                 (name, Launch::new(blocks, 384).shared(hopper_shared(most)))
             }
         }
     }
+}
+
+/// Multiprocessors of `all` that turn selectors and results over beside Hopper's products: they need as long for it as the rest for
+/// these. A block that multiplies leaves no registers for one of another kind, so that they have no multiprocessor in common.
+fn spared(all: usize, row_tiles: usize, columns: usize, polys: usize) -> usize {
+    let products = row_tiles * columns.div_ceil(128) * polys.div_ceil(64) * ITEM_CYCLES;
+    let words = 2 * polys * (row_tiles * TILE_ROWS + columns);
+    let turned = size_of::<u32>() * words / TURNED_BYTES;
+    (all * turned / (products + turned)).min(all - 1)
 }
 
 /// Bytes of shared memory of a block on CUDA cores: the selectors of a point, and a sum a polynomial for each of `units` lines.
@@ -223,44 +254,114 @@ impl Pass<'_> {
             (polys * self.db.row_tiles() * TILE_ROWS, polys * self.db.padded_columns());
         let most = POINT_BYTES / (4 * (selector_words + sum_words)) / POINTS * POINTS;
         let count = all.min(most.clamp(POINTS, MAX_POINTS));
-        let selectors = self.device.alloc(count * selector_words)?;
-        let sums = self.device.alloc(count * sum_words)?;
-        for first in (0..all).step_by(count) {
+        // Of two chunks at once, half as many points each.
+        let half = (count / 2 / POINTS * POINTS).min((all / LEAST_CHUNKS).next_multiple_of(POINTS));
+        let beside = self.kernel == RlweFoldKernel::HopperBeside && half > 0;
+        let (rooms, count) = if beside { (2, half) } else { (1, count) };
+        let selectors = self.device.alloc(rooms * count * selector_words)?;
+        let sums = self.device.alloc(rooms * count * sum_words)?;
+        let chunks = (0..all).step_by(count).enumerate().map(|(index, first)| {
+            let room = |words: usize| index % rooms * count * words..(index % rooms + 1) * count * words;
             let points =
                 PassPoints { all: all as u32, first: first as u32, count: count.min(all - first) as u32 };
-            self.run_points(points, &selectors, &sums)?;
+            Chunk {
+                points,
+                selectors: selectors.slice(room(selector_words)),
+                sums: sums.slice(room(sum_words)),
+            }
+        });
+        let chunks: Vec<Chunk<'_>> = chunks.collect();
+        if beside {
+            self.run_beside(&chunks)
+        } else {
+            chunks.iter().try_for_each(|chunk| self.run_chunk(chunk))
         }
-        Ok(())
     }
 
-    fn run_points(
-        &self,
-        points: PassPoints,
-        selectors: &Buffer<u32>,
-        sums: &Buffer<u32>,
-    ) -> Result<(), CudaError> {
-        let (device, tiling, polys) = (self.device, self.db.tiling(), self.polys as u32);
-        let point_squares = squares(points.count as usize);
-        // SAFETY: laid out as the kernels have them, without padding.
-        let (points_arg, ring) = unsafe { (Arg::of(&points), Arg::of(self.ring)) };
-        let launch = launch_squares([point_squares, self.db.row_tiles() as u32, polys]);
-        let rows = (tiling.rows() as u32).into();
-        device.launch(
-            "rlwe_fold_selectors",
-            launch,
-            &[selectors.into(), self.selectors.arg(), rows, points_arg],
-        )?;
+    fn run_chunk(&self, chunk: &Chunk<'_>) -> Result<(), CudaError> {
+        self.turn_selectors(chunk, None)?;
+        self.multiply(chunk, 0)?;
+        self.turn_results(chunk, None)
+    }
 
-        let (name, launch) = self.kernel.launch(device, self.db, self.polys, points.count as usize);
+    /// While a chunk is multiplied, results of the one before and selectors of the one after it are turned over in a branch.
+    /// Source: GPIR (section 5).
+    fn run_beside(&self, chunks: &[Chunk<'_>]) -> Result<(), CudaError> {
+        let Some((first, last)) = chunks.first().zip(chunks.last()) else { return Ok(()) };
+        let all = self.device.info().multiprocessors as usize;
+        let spared = spared(all, self.db.row_tiles(), self.db.padded_columns(), self.polys);
+        self.turn_selectors(first, None)?;
+        let mut side = self.device.fork()?;
+        for (index, chunk) in chunks.iter().enumerate() {
+            // Its selectors are there, and its sums were read.
+            side.join()?;
+            // The sums of the chunk before are there, and its selectors were read.
+            side.fork()?;
+            self.multiply(chunk, spared)?;
+            if let Some(before) = index.checked_sub(1) {
+                self.turn_results(&chunks[before], Some(&mut side))?;
+            }
+            if let Some(next) = chunks.get(index + 1) {
+                self.turn_selectors(next, Some(&mut side))?;
+            }
+        }
+        self.turn_results(last, None)?;
+        side.join()
+    }
+
+    fn turn_selectors(&self, chunk: &Chunk<'_>, side: Option<&mut Side<'_>>) -> Result<(), CudaError> {
+        let launch = launch_squares([chunk.squares(), self.db.row_tiles() as u32, self.polys as u32]);
+        let rows = (self.db.tiling().rows() as u32).into();
+        let args = [chunk.selectors.into(), self.selectors.arg(), rows, chunk.points.arg()];
+        self.launch(side, "rlwe_fold_selectors", launch, &args)
+    }
+
+    fn multiply(&self, chunk: &Chunk<'_>, spared: usize) -> Result<(), CudaError> {
+        let polys_and_points = (self.polys, chunk.points.count as usize);
+        let (name, launch) = self.kernel.launch(self.device, self.db, polys_and_points, spared);
         let view = self.db.view();
-        let args = [sums.into(), selectors.into(), self.db.arg(&view), ring, polys.into(), points_arg];
-        device.launch(name, launch, &args)?;
+        // SAFETY: laid out as the kernels have it, without padding.
+        let ring = unsafe { Arg::of(self.ring) };
+        let (polys, points) = ((self.polys as u32).into(), chunk.points.arg());
+        let args = [chunk.sums.into(), chunk.selectors.into(), self.db.arg(&view), ring, polys, points];
+        self.device.launch(name, launch, &args)
+    }
 
-        let columns = tiling.columns() as u32;
-        let launch = launch_squares([point_squares, squares(tiling.columns()), polys]);
-        let padded = self.db.padded_columns() as u32;
-        let args = [self.results.arg(), sums.into(), columns.into(), padded.into(), points_arg];
-        device.launch("rlwe_fold_results", launch, &args)
+    fn turn_results(&self, chunk: &Chunk<'_>, side: Option<&mut Side<'_>>) -> Result<(), CudaError> {
+        let columns = self.db.tiling().columns();
+        let launch = launch_squares([chunk.squares(), squares(columns), self.polys as u32]);
+        let padded = (self.db.padded_columns() as u32).into();
+        let args =
+            [self.results.arg(), chunk.sums.into(), (columns as u32).into(), padded, chunk.points.arg()];
+        self.launch(side, "rlwe_fold_results", launch, &args)
+    }
+
+    /// In a branch, or in the device's order.
+    fn launch(
+        &self,
+        side: Option<&mut Side<'_>>,
+        kernel: &'static str,
+        launch: Launch,
+        args: &[Arg<'_>],
+    ) -> Result<(), CudaError> {
+        match side {
+            Some(side) => side.launch(kernel, launch, args),
+            None => self.device.launch(kernel, launch, args),
+        }
+    }
+}
+
+/// Points that are done at once, and their scratch memory: selectors and sums by points.
+struct Chunk<'a> {
+    points: PassPoints,
+    selectors: Slice<'a, u32>,
+    sums: Slice<'a, u32>,
+}
+
+impl Chunk<'_> {
+    /// Squares along the points.
+    fn squares(&self) -> u32 {
+        squares(self.points.count as usize)
     }
 }
 
@@ -274,6 +375,14 @@ struct PassPoints {
 }
 
 const _: () = assert!(size_of::<PassPoints>() == 12);
+
+impl PassPoints {
+    /// As an argument of a kernel.
+    fn arg(&self) -> Arg<'_> {
+        // SAFETY: laid out as the kernels have it, without padding.
+        unsafe { Arg::of(self) }
+    }
+}
 
 /// Memory of each query of a pass; as in `kernels/rlwe_fold.cuh`.
 #[repr(C)]
@@ -346,5 +455,17 @@ impl FoldRing {
         let mut primes = [FoldPrime::default(); MAX_LIMBS];
         primes.iter_mut().zip(moduli).for_each(|(prime, &modulus)| *prime = FoldPrime::new(modulus));
         Self { primes, log_degree: degree.ilog2(), reserved: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_multiprocessors_are_spared() {
+        // `pack` of 256 columns for 64 queries on an H200; columns of a table, which are many.
+        assert_eq!((spared(132, 40, 256, 128), spared(132, 8, 4500, 128)), (23, 21));
+        assert_eq!((spared(3, 40, 256, 128), spared(1, 1, 64, 2)), (0, 0));
     }
 }

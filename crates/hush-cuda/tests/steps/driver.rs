@@ -13,27 +13,43 @@ const FOLDER: &str = env!("HUSH_EMULATED_DRIVER");
 const GPUS: &str = "HUSH_EMULATED_GPUS";
 /// How much memory each has in MiB, if not 4 GiB.
 const MIB: &str = "HUSH_EMULATED_MIB";
-/// What runs on it: memory, copies and launches, and whole answers of every protocol; with small sets, since it only emulates.
-const TESTS: [&str; 4] = ["device::", "answers::", "--skip", "in_use"];
+/// Has all streams of a GPU but the main one do their work as early as they may; otherwise it is done late, too.
+const HASTY: &str = "HUSH_EMULATED_HASTY";
+/// What runs on it: memory, copies and launches, steps in two streams, and whole answers of every protocol; with small sets, since
+/// it only emulates.
+const TESTS: [&str; 5] = ["device::", BESIDE, "answers::", "--skip", "in_use"];
+/// The test of the step in two streams.
+const BESIDE: &str = "rlwe_fold::chunks_beside_others";
 
 #[test]
 fn an_emulated_driver_does_the_same() {
+    same(&TESTS, "0", 16);
+}
+
+#[test]
+fn an_emulated_driver_with_hasty_streams_does_the_same() {
+    same(&["device::", BESIDE], "1", 12);
+}
+
+/// Runs tests again on two GPUs of the emulated driver, where there is one: so many at least.
+fn same(tests: &[&str], hasty: &str, least: usize) {
     if !Path::new(FOLDER).exists() {
         eprintln!("skipped: there is no {FOLDER}");
         return;
     }
     let program = env::current_exe().expect("it runs");
     let run = Command::new(program)
-        .args(TESTS)
+        .args(tests)
         .env("LD_LIBRARY_PATH", FOLDER)
         .env("HUSH_REQUIRE_CUDA", "1")
         .env(GPUS, "2")
+        .env(HASTY, hasty)
         .output()
         .expect("it runs again");
     let said = String::from_utf8_lossy(&run.stdout);
     assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
     let passed = said.matches(" ... ok").count();
-    assert!(passed >= 15, "{passed} tests passed: {said}");
+    assert!(passed >= least, "{passed} tests passed: {said}");
 }
 
 /// Runs a test of this file again by itself, where there is such a driver.

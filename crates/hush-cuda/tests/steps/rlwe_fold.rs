@@ -18,7 +18,7 @@ use hush_ops::{
     reference,
 };
 
-/// Every kernel.
+/// Every kernel, all points at once.
 const KERNELS: &[RlweFoldKernel] = &[RlweFoldKernel::Imad, RlweFoldKernel::Mma, RlweFoldKernel::Hopper];
 
 /// Values of residues.
@@ -157,6 +157,20 @@ fn several_limbs_on_other_devices() {
     }
     let shape = Shape { degree: 64, rows: 33, columns: 120 };
     check(&devices, &moduli(30, 1), shape, &[3, 10], Fill::Random, &[]);
+}
+
+/// Chunks of points, of which some are turned over while another is multiplied: more of them than there is room for; in one pass
+/// and in two; and too few points for two chunks.
+#[test]
+fn chunks_beside_others() {
+    let devices = one_and_gpu(0);
+    for (degree, limbs, batches) in [(64, 3, &[3, 40][..]), (128, 1, &[65]), (32, 1, &[2])] {
+        let shape = Shape { degree, rows: 40, columns: 70 };
+        check(&devices, &moduli(31, limbs), shape, batches, Fill::Random, &[RlweFoldKernel::HopperBeside]);
+    }
+    // What the device chooses.
+    let shape = Shape { degree: 128, rows: 5, columns: 128 };
+    check(&devices, &moduli(31, 1), shape, &[33], Fill::Random, &[]);
 }
 
 #[test]
