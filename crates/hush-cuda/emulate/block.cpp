@@ -4,12 +4,13 @@
 #include <cstdio>
 #include <cstring>
 
+#include "cluster.hpp"
 #include "collective.hpp"
 #include "registry.hpp"
 
 namespace hush_emulate {
 
-HUSH_UNSANITIZED void Block::make_ready(WaitList& list) {
+HUSH_UNSANITIZED void Cluster::make_ready(WaitList& list) {
     for (Thread* thread = list.first; thread != nullptr;) {
         Thread* next = thread->next_waiting;
         make_ready(*thread);
@@ -32,34 +33,47 @@ HUSH_UNSANITIZED void report_hang(const Block& block) {
     }
 }
 
-[[noreturn]] HUSH_UNSANITIZED void leave(Block& block) {
-    switch_fiber(current->fiber, block.main, true);
+[[noreturn]] HUSH_UNSANITIZED void leave(Cluster& cluster) {
+    switch_fiber(current->fiber, cluster.main, true);
     std::abort();
 }
 
-// The next thread to run. If none can, copies land until one can; without copies the block hangs.
-HUSH_UNSANITIZED Thread* next_ready(Block& block) {
-    while (block.ready_count == 0) {
-        if (!land_bulk_copy(block)) return nullptr;
+// A place in the ring, drawn. Of several blocks one is favoured for a while, so that it is far ahead of the others.
+HUSH_UNSANITIZED uint32_t draw(Cluster& cluster) {
+    constexpr uint32_t steps = 512, tries = 8;
+    if (cluster.grid->kernel->cluster > 1 && cluster.random.below(steps) == 0)
+        cluster.favoured = cluster.random.below(cluster.grid->kernel->cluster);
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < tries; i++) {
+        place = (cluster.ready_first + cluster.random.below(cluster.ready_count)) % Cluster::max_threads;
+        if (cluster.ready[place]->block->rank == cluster.favoured) break;
     }
-    if (block.adversarial) {
-        const uint32_t pick = (block.ready_first + block.random.below(block.ready_count)) % Block::max_threads;
-        Thread* thread = block.ready[pick];
-        block.ready[pick] = block.ready[block.ready_first];
-        block.ready[block.ready_first] = thread;
+    return place;
+}
+
+// The next thread to run. If none can, copies land until one can; without copies the cluster hangs.
+HUSH_UNSANITIZED Thread* next_ready(Cluster& cluster) {
+    while (cluster.ready_count == 0) {
+        if (!land_bulk_copy(cluster)) return nullptr;
     }
-    Thread* thread = block.ready[block.ready_first];
-    block.ready_first = (block.ready_first + 1) % Block::max_threads;
-    block.ready_count--;
+    if (cluster.adversarial) {
+        const uint32_t pick = draw(cluster);
+        Thread* thread = cluster.ready[pick];
+        cluster.ready[pick] = cluster.ready[cluster.ready_first];
+        cluster.ready[cluster.ready_first] = thread;
+    }
+    Thread* thread = cluster.ready[cluster.ready_first];
+    cluster.ready_first = (cluster.ready_first + 1) % Cluster::max_threads;
+    cluster.ready_count--;
     return thread;
 }
 
-HUSH_UNSANITIZED void run_next(Block& block) {
-    Thread* next = next_ready(block);
+HUSH_UNSANITIZED void run_next(Cluster& cluster) {
+    Thread* next = next_ready(cluster);
     if (next == nullptr) {
-        report_hang(block);
-        block.outcome = HUSH_EMULATE_HANG;
-        leave(block);
+        for (uint32_t i = 0; i < cluster.grid->kernel->cluster; i++) report_hang(cluster.blocks[i]);
+        cluster.outcome = HUSH_EMULATE_HANG;
+        leave(cluster);
     }
     Thread* self = current;
     if (next == self) return;
@@ -71,19 +85,25 @@ HUSH_UNSANITIZED void run_next(Block& block) {
 HUSH_UNSANITIZED void run_thread() {
     Thread& self = *current;
     Block& block = *self.block;
-    begin_fiber(block.main);
-    order_after(&block.start_tag);
+    Cluster& cluster = *block.cluster;
+    begin_fiber(cluster.main);
+    order_after(&cluster.start_tag);
+    block.started = true;
     block.grid->kernel->invoke(block.grid->params);
     cp_async_finish(self);
     wgmma_finish(self);
-    order_before(&block.end_tag);
+    order_before(&cluster.end_tag);
     self.finished = true;
     block.live--;
+    cluster.live--;
     leave_collectives(self);
-    if (block.live > 0) run_next(block);
-    if (block.copies.pending.count > 0) fail(HUSH_EMULATE_MISUSE, "the block ends before its bulk copies do");
-    wgmma_check_warpgroups(block);
-    leave(block);
+    leave_cluster(self);
+    if (block.live == 0) {
+        bulk_copies_finish(block);
+        wgmma_check_warpgroups(block);
+    }
+    if (cluster.live > 0) run_next(cluster);
+    leave(cluster);
 }
 
 }  // namespace
@@ -91,12 +111,12 @@ HUSH_UNSANITIZED void run_thread() {
 HUSH_UNSANITIZED void wait(WaitList& list, const char* what) {
     list.add(*current);
     current->waits_for = what;
-    run_next(*current->block);
+    run_next(*current->block->cluster);
 }
 
 HUSH_UNSANITIZED void yield() {
-    current->block->make_ready(*current);
-    run_next(*current->block);
+    current->block->cluster->make_ready(*current);
+    run_next(*current->block->cluster);
 }
 
 HUSH_UNSANITIZED void maybe_yield() {
@@ -112,8 +132,8 @@ HUSH_UNSANITIZED void fail(int outcome, const char* format, ...) {
     va_end(arguments);
     std::fprintf(stderr, "hush_emulate: kernel %s, block (%u, %u, %u), thread %u: %s\n", block.grid->kernel->name,
                  block.index.x, block.index.y, block.index.z, current->index.x, reason);
-    block.outcome = outcome;
-    leave(block);
+    block.cluster->outcome = outcome;
+    leave(*block.cluster);
 }
 
 HUSH_UNSANITIZED void require_capability(uint32_t major, const char* primitive) {
@@ -124,24 +144,19 @@ HUSH_UNSANITIZED void require_capability(uint32_t major, const char* primitive) 
 }
 
 Arena::Arena(uint32_t capacity)
-    : capacity_(capacity), stacks_(capacity), threads_(new Thread[capacity]()), block_(new Block()) {
+    : capacity_(capacity), stacks_(capacity), threads_(new Thread[capacity]()), cluster_(new Cluster()) {
     for (uint32_t i = 0; i < capacity; i++) {
-        Thread& thread = threads_[i];
-        thread.block = block_.get();
-        thread.warp = &block_->warps[i / 32];
-        thread.lane = i % 32;
-        thread.index = {i, 0, 0};
-        thread.fiber.stack = stacks_.at(i);
-        thread.fiber.stack_bytes = Stacks::stack_bytes;
+        Fiber& fiber = threads_[i].fiber;
+        fiber.stack = stacks_.at(i);
+        fiber.stack_bytes = Stacks::stack_bytes;
 #ifdef HUSH_TSAN
-        thread.fiber.tsan_fiber = __tsan_create_fiber(0);
+        fiber.tsan_fiber = __tsan_create_fiber(0);
 #endif
     }
 #ifdef HUSH_TSAN
-    block_->tsan_proxy = __tsan_create_fiber(0);
+    for (Block& block : cluster_->blocks) block.tsan_proxy = __tsan_create_fiber(0);
 #endif
-    block_->threads = threads_.get();
-    block_->copies.pending.reserve(BlockCopies::capacity);
+    cluster_->copies.pending.reserve(BulkCopies::capacity);
 }
 
 Arena::~Arena() {
@@ -152,25 +167,19 @@ Arena::~Arena() {
 #endif
     }
 #ifdef HUSH_TSAN
-    __tsan_destroy_fiber(block_->tsan_proxy);
+    for (Block& block : cluster_->blocks) __tsan_destroy_fiber(block.tsan_proxy);
 #endif
 }
 
-HUSH_UNSANITIZED void Arena::reset(const Grid& grid, Index3 index, uint64_t seed, uint8_t* shared) {
-    Block& block = *block_;
+HUSH_UNSANITIZED void Arena::reset(Block& block, const Grid& grid, Thread* threads, uint8_t* shared) {
     block.grid = &grid;
-    block.index = index;
+    block.cluster = cluster_.get();
     block.threads_dim = {grid.threads, 1, 1};
-    block.main = Fiber{};
+    block.started = false;
     block.live = grid.threads;
-    block.outcome = HUSH_EMULATE_OK;
-    block.adversarial = seed != 0;
-    block.random.state = seed | 1;
+    block.adversarial = block.cluster->adversarial;
     block.shared = shared;
-    block.copies.pending.count = 0;
-    block.mbarrier_waiters = WaitList{};
-    block.ready_first = 0;
-    block.ready_count = 0;
+    block.threads = threads;
     for (Barrier& barrier : block.barriers) {
         barrier.arrived = 0;
         barrier.waiting = WaitList{};
@@ -183,41 +192,71 @@ HUSH_UNSANITIZED void Arena::reset(const Grid& grid, Index3 index, uint64_t seed
         warp.wgmma_trace = 0;
     }
     for (uint32_t i = 0; i < grid.threads; i++) {
-        Thread& thread = threads_[i];
+        Thread& thread = threads[i];
+        thread.block = &block;
+        thread.warp = &block.warps[i / 32];
+        thread.lane = i % 32;
+        thread.index = {i, 0, 0};
         thread.finished = false;
+        thread.arrived = false;
         thread.copies.groups_committed = 0;
         thread.wgmmas.groups_committed = 0;
         thread.wgmmas.fenced = false;
         prepare_fiber(thread.fiber, run_thread, i * 5, block.adversarial);
-        block.make_ready(thread);
+        block.cluster->make_ready(thread);
+    }
+}
+
+HUSH_UNSANITIZED void Arena::reset(const Grid& grid, Index3 first, uint64_t seed, uint8_t* const* shared) {
+    Cluster& cluster = *cluster_;
+    const uint32_t blocks = grid.kernel->cluster;
+    cluster.grid = &grid;
+    cluster.main = Fiber{};
+    cluster.live = blocks * grid.threads;
+    cluster.outcome = HUSH_EMULATE_OK;
+    cluster.adversarial = seed != 0;
+    cluster.random.state = seed | 1;
+    cluster.favoured = cluster.random.below(blocks);
+    cluster.barrier.arrived = 0;
+    cluster.barrier.waiting = WaitList{};
+    cluster.mbarrier_waiters = WaitList{};
+    cluster.copies.pending.count = 0;
+    cluster.ready_first = 0;
+    cluster.ready_count = 0;
+    for (uint32_t rank = 0; rank < blocks; rank++) {
+        Block& block = cluster.blocks[rank];
+        block.rank = rank;
+        block.index = {first.x + rank, first.y, first.z};
+        reset(block, grid, &threads_[rank * grid.threads], shared[rank]);
     }
 }
 
 // Threads that were given up half-way did what they did before what follows.
 HUSH_UNSANITIZED void Arena::give_up() {
 #ifdef HUSH_TSAN
-    Block& block = *block_;
-    for (uint32_t i = 0; i < block.grid->threads; i++) {
-        __tsan_switch_to_fiber(block.threads[i].fiber.tsan_fiber, __tsan_switch_to_fiber_no_sync);
-        order_before(&block.end_tag);
+    Cluster& cluster = *cluster_;
+    Thread* const threads = cluster.blocks[0].threads;
+    for (uint32_t i = 0; i < cluster.grid->kernel->cluster * cluster.grid->threads; i++) {
+        __tsan_switch_to_fiber(threads[i].fiber.tsan_fiber, __tsan_switch_to_fiber_no_sync);
+        order_before(&cluster.end_tag);
     }
-    __tsan_switch_to_fiber(block.main.tsan_fiber, __tsan_switch_to_fiber_no_sync);
+    __tsan_switch_to_fiber(cluster.main.tsan_fiber, __tsan_switch_to_fiber_no_sync);
 #endif
 }
 
-HUSH_UNSANITIZED int Arena::run(const Grid& grid, Index3 index, uint64_t seed, uint8_t* shared) {
-    reset(grid, index, seed, shared);
-    Block& block = *block_;
+HUSH_UNSANITIZED int Arena::run(const Grid& grid, Index3 first, uint64_t seed, uint8_t* const* shared) {
+    reset(grid, first, seed, shared);
+    Cluster& cluster = *cluster_;
 #ifdef HUSH_TSAN
-    block.main.tsan_fiber = __tsan_get_current_fiber();
+    cluster.main.tsan_fiber = __tsan_get_current_fiber();
 #endif
-    order_before(&block.start_tag);
-    current = next_ready(block);
-    switch_fiber(block.main, current->fiber, false);
+    order_before(&cluster.start_tag);
+    current = next_ready(cluster);
+    switch_fiber(cluster.main, current->fiber, false);
     current = nullptr;
-    if (block.outcome != HUSH_EMULATE_OK) give_up();
-    order_after(&block.end_tag);
-    return block.outcome;
+    if (cluster.outcome != HUSH_EMULATE_OK) give_up();
+    order_after(&cluster.end_tag);
+    return cluster.outcome;
 }
 
 }  // namespace hush_emulate

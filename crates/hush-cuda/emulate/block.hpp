@@ -1,4 +1,5 @@
-// One block of CUDA threads, run as fibers by one OS thread: its threads, warps, barriers, and who runs next.
+// Blocks of CUDA threads, run as fibers by one OS thread: their threads, warps and barriers, and who runs next. The blocks of a
+// cluster take turns on one OS thread, like the threads of a block; a block by itself is a cluster of one.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 namespace hush_emulate {
 
 struct Block;
+struct Cluster;
 struct Warp;
 struct Kernel;
 
@@ -31,6 +33,9 @@ struct Thread {
     /// What it waits for, null if nothing; for reports of hangs.
     const char* waits_for;
     bool finished;
+    /// Whether it has arrived at the barrier of its cluster and not waited yet, and in which phase.
+    bool arrived;
+    uint32_t arrived_phase;
     ThreadCopies copies;
     ThreadWgmmas wgmmas;
 };
@@ -71,7 +76,7 @@ struct Warp {
     uint64_t wgmma_trace;
 };
 
-/// A barrier of the block: number 0 is __syncthreads.
+/// A barrier of the block, of which number 0 is __syncthreads, or of the cluster.
 struct Barrier {
     uint32_t arrived, threads, phase;
     WaitList waiting;
@@ -103,28 +108,49 @@ struct Block {
     static constexpr uint32_t max_threads = 1024, max_barriers = 16;
 
     const Grid* grid;
+    Cluster* cluster;
+    /// Its number in the cluster.
+    uint32_t rank;
     Index3 index, threads_dim;
+    /// Whether one of its threads has run, and how many have not finished.
+    bool started;
+    uint32_t live;
+    bool adversarial;
+    /// Dynamic shared memory: exactly as long as asked for.
+    uint8_t* shared;
+    Barrier barriers[max_barriers];
+    /// A tag of happens-before: what the asynchronous proxy was shown.
+    char proxy_tag;
+    /// Who reads for wgmma, as ThreadSanitizer sees it: writes that no fence.proxy.async follows race with it.
+    void* tsan_proxy;
+    Thread* threads;
+    Warp warps[max_threads / 32];
+};
+
+/// Blocks that run at the same time and reach each other's shared memory.
+struct Cluster {
+    static constexpr uint32_t max_blocks = 2, max_threads = max_blocks * Block::max_threads;
+
+    const Grid* grid;
     Fiber main;
+    /// Threads that have not finished.
     uint32_t live;
     int outcome;
     bool adversarial;
     Random random;
-    /// Dynamic shared memory: exactly as long as asked for.
-    uint8_t* shared;
-    Barrier barriers[max_barriers];
+    /// The block whose threads go first, for now, if adversarial.
+    uint32_t favoured;
+    Barrier barrier;
     WaitList mbarrier_waiters;
-    BlockCopies copies;
-    /// Tags of happens-before: the start and the end of the block, and what the asynchronous proxy was shown.
-    char start_tag, end_tag, proxy_tag;
-    /// Who reads for wgmma, as ThreadSanitizer sees it: writes that no fence.proxy.async follows race with it.
-    void* tsan_proxy;
+    BulkCopies copies;
+    /// Tags of happens-before: the start and the end of all threads.
+    char start_tag, end_tag;
 
     /// Threads that can run: a ring.
     Thread* ready[max_threads];
     uint32_t ready_first, ready_count;
 
-    Thread* threads;
-    Warp warps[max_threads / 32];
+    Block blocks[max_blocks];
 
     HUSH_UNSANITIZED void make_ready(Thread& thread) {
         thread.waits_for = nullptr;
@@ -151,7 +177,7 @@ void maybe_yield();
 /// Ends the launch unless the device has this compute capability.
 void require_capability(uint32_t major, const char* primitive);
 
-/// Room to run blocks of up to `capacity` threads, one after another: stacks and threads. Kept for later launches.
+/// Room to run clusters of up to `capacity` threads, one after another: stacks and threads. Kept for later launches.
 class Arena {
 public:
     explicit Arena(uint32_t capacity);
@@ -161,18 +187,19 @@ public:
 
     uint32_t capacity() const { return capacity_; }
 
-    /// Runs block number `index` of `grid` in this OS thread. After an outcome other than HUSH_EMULATE_OK the arena
-    /// can only be destroyed.
-    int run(const Grid& grid, Index3 index, uint64_t seed, uint8_t* shared);
+    /// Runs the blocks of `grid` from number `first` on that make up a cluster, in this OS thread. `shared` is the dynamic shared
+    /// memory of each. After an outcome other than HUSH_EMULATE_OK the arena can only be destroyed.
+    int run(const Grid& grid, Index3 first, uint64_t seed, uint8_t* const* shared);
 
 private:
-    void reset(const Grid& grid, Index3 index, uint64_t seed, uint8_t* shared);
+    void reset(const Grid& grid, Index3 first, uint64_t seed, uint8_t* const* shared);
+    void reset(Block& block, const Grid& grid, Thread* threads, uint8_t* shared);
     void give_up();
 
     uint32_t capacity_;
     Stacks stacks_;
     std::unique_ptr<Thread[]> threads_;
-    std::unique_ptr<Block> block_;
+    std::unique_ptr<Cluster> cluster_;
 };
 
 }  // namespace hush_emulate

@@ -8,7 +8,7 @@ namespace {
 HUSH_UNSANITIZED void complete(Block& block, Barrier& barrier) {
     barrier.arrived = 0;
     barrier.phase++;
-    block.make_ready(barrier.waiting);
+    block.cluster->make_ready(barrier.waiting);
 }
 
 HUSH_UNSANITIZED void arrive(Barrier& barrier, uint32_t threads, const char* what) {
@@ -28,7 +28,7 @@ HUSH_UNSANITIZED void no_operation(void* const (&)[32], uint32_t) {}
 
 HUSH_UNSANITIZED void complete(Block& block, Warp& warp, Meeting& meeting) {
     meeting.collective(warp.operands, meeting.arrived);
-    block.make_ready(meeting.waiting);
+    block.cluster->make_ready(meeting.waiting);
     meeting = warp.meetings[--warp.meeting_count];
 }
 

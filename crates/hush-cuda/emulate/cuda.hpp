@@ -20,7 +20,8 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(bytes) __attribute__((aligned(bytes)))
-// All threads of a block run on one OS thread.
+#define __cluster_dims__(...)
+// All threads of a block run on one OS thread. So do those of a cluster, whose kernels have dynamic shared memory alone.
 #define __shared__ static thread_local
 
 // For members too. Always inlined, so that functions of one name in two kernel files stay two.

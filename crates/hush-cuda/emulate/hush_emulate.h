@@ -1,8 +1,9 @@
 // The C interface of the CUDA emulator: kernels compiled as C++17 run on the CPU, one fiber a CUDA thread.
 //
 // The threads of a block take turns on one OS thread, which they leave only at barriers, collectives of a warp, and
-// waits; blocks run on several OS threads. So no block may wait for what another one does, and no thread may spin on
-// memory. Dynamic shared memory is filled with 0xCD before each block. Memory that kernels share is the host's.
+// waits, and so do the blocks of a cluster; others run on several OS threads. So no block may wait for what one of another
+// cluster does, and no thread may spin on memory. Dynamic shared memory is filled with 0xCD before each block. Memory that
+// kernels share is the host's.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-// Launches: blocks dealt to OS threads.
+// Launches: clusters, or blocks by themselves, dealt to OS threads.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -72,6 +72,14 @@ private:
     uint8_t* memory_;
 };
 
+/// Blocks and threads that run as one.
+uint32_t cluster_of(const Grid& grid) { return grid.kernel->cluster; }
+uint32_t threads_of(const Grid& grid) { return cluster_of(grid) * grid.threads; }
+
+uint64_t clusters_of(const Grid& grid) {
+    return uint64_t{grid.blocks.x} * grid.blocks.y * grid.blocks.z / cluster_of(grid);
+}
+
 uint64_t mix(uint64_t seed, uint64_t value) {
     uint64_t z = seed + 0x9e3779b97f4a7c15 * (value + 1);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -81,13 +89,12 @@ uint64_t mix(uint64_t seed, uint64_t value) {
 
 class Launch {
 public:
-    Launch(const Grid& grid, uint32_t workers)
-        : grid_(grid), blocks_(uint64_t{grid.blocks.x} * grid.blocks.y * grid.blocks.z), workers_(workers) {}
+    Launch(const Grid& grid, uint32_t workers) : grid_(grid), clusters_(clusters_of(grid)), workers_(workers) {}
 
     int run() {
-        // Taken before any worker runs: handing an arena from one to another would order their blocks.
+        // Taken before any worker runs: handing an arena from one to another would order their clusters.
         std::vector<std::unique_ptr<Arena>> arenas;
-        for (uint32_t i = 0; i < workers_; i++) arenas.push_back(arena_pool().take(grid_.threads));
+        for (uint32_t i = 0; i < workers_; i++) arenas.push_back(arena_pool().take(threads_of(grid_)));
         std::vector<std::thread> others;
         for (uint32_t i = 1; i < workers_; i++) others.emplace_back([this, i, &arenas] { work(i, arenas[i]); });
         work(0, arenas[0]);
@@ -98,13 +105,16 @@ public:
     }
 
 private:
-    // Runs blocks until there is none left. An arena of a block that failed is destroyed: it has threads that stopped
-    // half-way.
+    // Runs clusters until there is none left. An arena of one that failed is destroyed: it has threads that stopped half-way.
     void work(uint32_t worker, std::unique_ptr<Arena>& arena) {
-        SharedMemory shared(grid_.shared_bytes);
-        for (uint64_t at = first(worker); at < blocks_ && outcome_ == HUSH_EMULATE_OK; at = following(at)) {
+        std::vector<std::unique_ptr<SharedMemory>> memory;
+        for (uint32_t i = 0; i < cluster_of(grid_); i++)
+            memory.push_back(std::make_unique<SharedMemory>(grid_.shared_bytes));
+        uint8_t* shared[Cluster::max_blocks];
+        for (uint64_t at = first(worker); at < clusters_ && outcome_ == HUSH_EMULATE_OK; at = following(at)) {
             const uint64_t seed = grid_.options->seed;
-            const int outcome = arena->run(grid_, index(at), seed == 0 ? 0 : mix(seed, at), shared.poisoned());
+            for (uint32_t i = 0; i < cluster_of(grid_); i++) shared[i] = memory[i]->poisoned();
+            const int outcome = arena->run(grid_, first_block(at), seed == 0 ? 0 : mix(seed, at), shared);
             if (outcome == HUSH_EMULATE_OK) continue;
             outcome_ = outcome;
             arena.reset();
@@ -113,7 +123,7 @@ private:
     }
 
 #ifdef HUSH_TSAN
-    // Blocks of one worker are ordered, so neighbours always go to different ones.
+    // Those of one worker are ordered, so neighbours always go to different ones.
     uint64_t first(uint32_t worker) { return worker; }
     uint64_t following(uint64_t at) { return at + workers_; }
 #else
@@ -121,26 +131,25 @@ private:
     uint64_t following(uint64_t) { return next_.fetch_add(1, std::memory_order_relaxed); }
 #endif
 
-    Index3 index(uint64_t at) const {
-        const uint64_t row = at / grid_.blocks.x;
+    Index3 first_block(uint64_t cluster) const {
+        const uint64_t at = cluster * cluster_of(grid_), row = at / grid_.blocks.x;
         return {static_cast<unsigned>(at % grid_.blocks.x), static_cast<unsigned>(row % grid_.blocks.y),
                 static_cast<unsigned>(row / grid_.blocks.y)};
     }
 
     const Grid& grid_;
-    uint64_t blocks_;
+    uint64_t clusters_;
     uint32_t workers_;
     [[maybe_unused]] std::atomic<uint64_t> next_{0};
     std::atomic<int> outcome_{HUSH_EMULATE_OK};
 };
 
 uint32_t worker_count(const Grid& grid, uint32_t wanted) {
-    const uint64_t blocks = uint64_t{grid.blocks.x} * grid.blocks.y * grid.blocks.z;
 #ifdef HUSH_TSAN
     // Races between blocks show only between OS threads; as many as ThreadSanitizer has room for.
-    wanted = std::max(wanted, std::min(8u, 4096 / grid.threads));
+    wanted = std::max(wanted, std::min(8u, 4096 / threads_of(grid)));
 #endif
-    return static_cast<uint32_t>(std::min<uint64_t>(std::max(wanted, 1u), blocks));
+    return static_cast<uint32_t>(std::min<uint64_t>(std::max(wanted, 1u), clusters_of(grid)));
 }
 
 /// Bytes of shared memory that a block may have. Ada has less than Ampere, and later GPUs of desks less than those before.
@@ -156,6 +165,7 @@ bool launchable(const Grid& grid) {
         grid.blocks.y >= 1 << 16 || grid.blocks.z >= 1 << 16)
         reason = "the grid has no block or too many";
     if (grid.threads == 0 || grid.threads > Block::max_threads) reason = "a block has 1 to 1024 threads";
+    if (grid.blocks.x % cluster_of(grid) != 0) reason = "the grid has no whole number of clusters";
     if (grid.shared_bytes > most_shared(*grid.options)) reason = "too much dynamic shared memory";
     if (reason == nullptr) return true;
     std::fprintf(stderr, "hush_emulate: kernel %s, grid (%u, %u, %u), %u threads, %u bytes of shared memory: %s\n",

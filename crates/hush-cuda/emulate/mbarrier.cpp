@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "block.hpp"
+#include "cluster.hpp"
 
 namespace hush_emulate {
 namespace {
@@ -34,7 +35,8 @@ HUSH_UNSANITIZED void store(uint64_t* barrier, State state) {
     if (state.pending == 0 && state.missing_bytes == 0) {
         state.phase ^= 1;
         state.pending = state.count;
-        current->block->make_ready(current->block->mbarrier_waiters);
+        Cluster& cluster = *current->block->cluster;
+        cluster.make_ready(cluster.mbarrier_waiters);
     }
     uint64_t word;
     std::memcpy(&word, &state, sizeof word);
@@ -67,12 +69,16 @@ HUSH_UNSANITIZED void mbarrier_expect(uint64_t* barrier, uint32_t bytes) { arriv
 
 HUSH_UNSANITIZED void mbarrier_arrive(uint64_t* barrier) { arrive(barrier, 0); }
 
+HUSH_UNSANITIZED void mbarrier_arrive_cluster(uint32_t barrier) {
+    arrive(reinterpret_cast<uint64_t*>(cluster_pointer(barrier, sizeof(uint64_t))), 0);
+}
+
 HUSH_UNSANITIZED void mbarrier_wait(uint64_t* barrier, uint32_t parity) {
     require_capability(9, "mbarrier.try_wait");
-    Block& block = *current->block;
+    Cluster& cluster = *current->block->cluster;
     while (load(barrier).phase == (parity & 1)) {
-        if (block.adversarial && block.random.below(3) == 0 && land_bulk_copy(block)) continue;
-        wait(block.mbarrier_waiters, "mbarrier.try_wait");
+        if (cluster.adversarial && cluster.random.below(3) == 0 && land_bulk_copy(cluster)) continue;
+        wait(cluster.mbarrier_waiters, "mbarrier.try_wait");
     }
     order_after(tag(barrier, parity));
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "block.hpp"
+#include "cluster.hpp"
 
 namespace hush_emulate {
 
@@ -11,7 +12,7 @@ HUSH_UNSANITIZED uint32_t shared_address(const void* pointer) {
     const uintptr_t offset = reinterpret_cast<uintptr_t>(pointer) - reinterpret_cast<uintptr_t>(block.shared);
     if (offset > block.grid->shared_bytes)
         fail(HUSH_EMULATE_MISUSE, "the address of what is not in dynamic shared memory");
-    return shared_base + static_cast<uint32_t>(offset);
+    return cluster_address(shared_base + static_cast<uint32_t>(offset), block.rank);
 }
 
 HUSH_UNSANITIZED const uint8_t* shared_pointer(uint32_t address, uint32_t bytes) {

@@ -19,8 +19,9 @@ const Kernel* find_kernel(const char* name) {
     return nullptr;
 }
 
-Registration::Registration(const char* name, void (*invoke)(void** params), const size_t* param_bytes)
-    : kernel{name, invoke, param_bytes} {
+Registration::Registration(const char* name, void (*invoke)(void** params), const size_t* param_bytes,
+                           uint32_t cluster)
+    : kernel{name, invoke, param_bytes, cluster} {
     const Kernel** at = &first_kernel;
     while (*at != nullptr && std::strcmp((*at)->name, name) < 0) at = const_cast<const Kernel**>(&(*at)->next);
     if (*at != nullptr && std::strcmp((*at)->name, name) == 0) {

@@ -1,5 +1,6 @@
 // The kernels of the program by name, and how to call one with the arguments of a launch.
 #pragma once
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -12,6 +13,8 @@ struct Kernel {
     void (*invoke)(void** params);
     /// Bytes of its arguments one by one, then a zero.
     const size_t* param_bytes;
+    /// Blocks of a cluster, in the first dimension of the grid.
+    uint32_t cluster;
     const Kernel* next = nullptr;
 };
 
@@ -20,7 +23,7 @@ const Kernel* find_kernel(const char* name);
 
 /// Adds a kernel for good, at the start of the program.
 struct Registration {
-    Registration(const char* name, void (*invoke)(void** params), const size_t* param_bytes);
+    Registration(const char* name, void (*invoke)(void** params), const size_t* param_bytes, uint32_t cluster);
     Kernel kernel;
 };
 
@@ -53,6 +56,7 @@ private:
 
 }  // namespace hush_emulate
 
-#define HUSH_KERNEL(name) \
-    static const ::hush_emulate::Registration register_##name{#name, ::hush_emulate::Invoke<&name>::call, \
-                                                              ::hush_emulate::Invoke<&name>::param_bytes};
+#define HUSH_KERNEL(name) HUSH_CLUSTER_KERNEL(name, 1)
+#define HUSH_CLUSTER_KERNEL(name, blocks)                                                                             \
+    static const ::hush_emulate::Registration register_##name{#name, ::hush_emulate::Invoke<&name>::call,             \
+                                                              ::hush_emulate::Invoke<&name>::param_bytes, blocks};

@@ -43,7 +43,7 @@ fails() { # name, words of every report (none: a wrong result is enough), kernel
 compile plain
 clean plain
 fails plain "" missing_copy_wait hang mixed_collectives missing_bulk_wait uninitialized_mbarrier missing_product_fence \
-    missing_product_wait
+    missing_product_wait unbegun_block missing_store_wait ended_block
 
 compile address -fsanitize=address,undefined -fno-sanitize-recover=all
 clean address
@@ -53,4 +53,4 @@ export TSAN_OPTIONS=halt_on_error=1
 compile thread -fsanitize=thread
 clean thread
 fails thread "ThreadSanitizer: data race" missing_barrier missing_second_barrier missing_warp_barrier race_between_blocks early_refill \
-    missing_proxy_fence missing_product_barrier
+    missing_proxy_fence missing_product_barrier early_multicast

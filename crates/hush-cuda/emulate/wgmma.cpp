@@ -54,11 +54,11 @@ HUSH_UNSANITIZED void load(int16_t* to, uint64_t descriptor, uint32_t first, uin
     Block& block = *current->block;
     void* self = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(block.tsan_proxy, __tsan_switch_to_fiber_no_sync);
-    order_after(&block.start_tag);
+    order_after(&block.cluster->start_tag);
     order_after(&block.proxy_tag);
     read_rows(to, descriptor, first, rows, is_signed);
     order_before(&current->warp->wgmma_trace);
-    order_before(&block.end_tag);
+    order_before(&block.cluster->end_tag);
     __tsan_switch_to_fiber(self, __tsan_switch_to_fiber_no_sync);
 #endif
     read_rows(to, descriptor, first, rows, is_signed);

@@ -149,3 +149,42 @@ extern "C" __global__ void __launch_bounds__(512, 1)
     }
 }
 HUSH_KERNEL(conform_set_max_registers_hopper)
+
+// (4, 128, 128 * 16 + 1024 + 24) with (out, in): two clusters of two blocks. in [4 blocks][128], out [4 blocks][128]. Each thread
+// gives its word to the same thread of the other block, and each block fetches its words for both.
+extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 1)
+    conform_cluster_hopper(uint32_t* out, const uint32_t* in) {
+    constexpr uint32_t words = 128;
+    HUSH_DYNAMIC_SHARED(uint4, shared);
+    uint32_t* const fetched = reinterpret_cast<uint32_t*>(shared + words);
+    uint64_t* const full = reinterpret_cast<uint64_t*>(fetched + 2 * words);
+    uint64_t* const given = full + 1;
+    uint64_t* const both = given + 1;
+    const uint32_t rank = ptx::cluster_rank(), other = rank ^ 1;
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(full, 1);
+        ptx::mbarrier_init(given, 1);
+        ptx::mbarrier_init(both, 2 * words);
+        ptx::mbarrier_init_fence();
+    }
+    ptx::cluster_sync();
+    const uint32_t* const own = in + blockIdx.x * words;
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_expect(given, words * sizeof(uint4));
+        ptx::mbarrier_expect(full, 2 * words * sizeof(uint32_t));
+        ptx::bulk_copy_multicast(fetched + rank * words, own, words * sizeof(uint32_t), full, 3);
+    }
+    const uint32_t word = own[threadIdx.x];
+    ptx::store_async_16(ptx::cluster_address(&shared[threadIdx.x], other), make_uint4(word, word * 3, word * 5, rank),
+                        ptx::cluster_address(given, other));
+    ptx::mbarrier_arrive_cluster(ptx::cluster_address(both, 0));
+    ptx::mbarrier_arrive_cluster(ptx::cluster_address(both, 1));
+    ptx::mbarrier_wait(both, 0);
+    ptx::mbarrier_wait(given, 0);
+    ptx::mbarrier_wait(full, 0);
+    const uint4 taken = shared[words - 1 - threadIdx.x];
+    const uint32_t sum = taken.x + taken.y + taken.z + taken.w;
+    out[blockIdx.x * words + threadIdx.x] = sum ^ fetched[threadIdx.x] ^ fetched[2 * words - 1 - threadIdx.x] * 7;
+    ptx::cluster_sync();
+}
+HUSH_CLUSTER_KERNEL(conform_cluster_hopper, 2)

@@ -27,10 +27,20 @@ struct Units {
     uint32_t next, end;
 };
 
+// The run of units of one of several workers.
+HUSH_DEVICE Units units_of_worker(uint32_t worker, uint32_t workers, uint32_t row_blocks, uint32_t k_tiles) {
+    uint32_t units = row_blocks * k_tiles, each = units / workers, more = units % workers;
+    uint32_t next = worker * each + min(worker, more);
+    return {next, next + each + (worker < more)};
+}
+
 // The run of units of this block.
 HUSH_DEVICE Units units_of_block(uint32_t row_blocks, uint32_t k_tiles) {
-    uint64_t units = uint64_t(row_blocks) * k_tiles;
-    return {uint32_t(units * blockIdx.x / gridDim.x), uint32_t(units * (blockIdx.x + 1) / gridDim.x)};
+    return units_of_worker(blockIdx.x, gridDim.x, row_blocks, k_tiles);
+}
+
+HUSH_DEVICE bool has_units(const Units& units) {
+    return units.next < units.end;
 }
 
 // A run of k tiles [k, k_end) of row block `row_block`.

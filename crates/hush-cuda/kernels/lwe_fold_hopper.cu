@@ -5,14 +5,15 @@
 // x 128 byte columns of sums (192 x 256): the queries come from L2 once a row block, and that traffic is what two
 // warpgroups have too much of (docs/notes/cuda-lwe-fold.md). A unit's floors in cycles of a multiprocessor, on an H200:
 // memory 2,640; tensor cores 192 for B = 1, 1,536 for B = 32; for B = 64, of half the rows, 1,320 and 1,536, and its 56
-// KiB come out of L2 in some 2,000. So memory bounds B up to 32, and L2 bounds 64: clusters that share the queries
-// (multicast) are what to try there.
+// KiB come out of L2 in some 2,000. So memory bounds B up to 32, and L2 bounds 64: there, clusters of two blocks with
+// neighbouring row blocks go in step, and each fetches half of the queries for both, which leaves 40 KiB.
 //
 // A stage in shared memory is a unit of work: the row block's slabs of 64 x 128 bytes (8 KiB each, a quarter of a
 // database tile), then the query tile of N x 128 bytes. The producer's one thread fetches both with bulk copies that
 // complete on the stage's `full` barrier; the twelve consumer warps arrive on its `empty` barrier when their wgmma have
-// read it.
+// read it. In a cluster these are the consumers of both blocks, since the stage of both is filled.
 #include "lwe_fold.cuh"
+#include "lwe_waves.cuh"
 
 namespace lwe {
 
@@ -51,18 +52,19 @@ struct Pipeline {
 };
 
 // Where they lie in shared memory; thread 0 makes the barriers.
-template <uint32_t N> HUSH_DEVICE Pipeline make_pipeline(uint8_t* shared) {
+template <uint32_t N, uint32_t CLUSTER> HUSH_DEVICE Pipeline make_pipeline(uint8_t* shared) {
     using G = Geometry<N>;
     uint64_t* full = reinterpret_cast<uint64_t*>(shared + G::stages * G::stage_bytes);
     uint64_t* empty = full + G::stages;
     if (threadIdx.x == 0) {
         for (uint32_t i = 0; i < G::stages; i++) {
             ptx::mbarrier_init(&full[i], 1);
-            ptx::mbarrier_init(&empty[i], CONSUMER_WARPS);
+            ptx::mbarrier_init(&empty[i], CLUSTER * CONSUMER_WARPS);
         }
         ptx::mbarrier_init_fence();
     }
-    __syncthreads();
+    if constexpr (CLUSTER > 1) ptx::cluster_sync();
+    else __syncthreads();
     return {shared, full, empty};
 }
 
@@ -77,30 +79,82 @@ template <uint32_t N> HUSH_DEVICE void advance(Place& place) {
     place.parity ^= wraps;
 }
 
+// The work of a block by itself, and of one of a cluster. Row blocks of a cluster are as many as it has blocks.
+template <uint32_t CLUSTER> struct Work;
+
+template <> struct Work<1> {
+    Units units;
+
+    static HUSH_DEVICE Work of_block(uint32_t row_blocks, const FoldShape& shape) {
+        return {units_of_block(row_blocks, shape.k_tiles)};
+    }
+    HUSH_DEVICE bool is_left() const { return has_units(units); }
+    HUSH_DEVICE Run take(const FoldShape& shape) { return take_run(units, shape.k_tiles); }
+};
+
+template <uint32_t CLUSTER> struct Work {
+    Waves waves;
+
+    static HUSH_DEVICE Work of_block(uint32_t row_blocks, const FoldShape& shape) {
+        uint32_t of_cluster = (row_blocks + CLUSTER - 1) / CLUSTER;
+        return {waves_of_worker(blockIdx.x / CLUSTER, gridDim.x / CLUSTER, of_cluster, shape.k_tiles)};
+    }
+    HUSH_DEVICE bool is_left() const { return has_units(waves); }
+    HUSH_DEVICE Run take(const FoldShape& shape) {
+        Run run = take_run(waves, gridDim.x / CLUSTER, shape.k_tiles);
+        run.row_block = run.row_block * CLUSTER + ptx::cluster_rank();
+        return run;
+    }
+};
+
+// Fetches a query tile, or the block's part of it for all of the cluster.
+template <uint32_t N, uint32_t CLUSTER>
+HUSH_DEVICE void fetch_queries(uint8_t* to, const uint8_t* from, uint64_t* full) {
+    constexpr uint32_t part = Geometry<N>::query_bytes / CLUSTER;
+    if constexpr (CLUSTER == 1) {
+        ptx::bulk_copy(to, from, part, full);
+    } else {
+        uint32_t at = ptx::cluster_rank() * part;
+        ptx::bulk_copy_multicast(to + at, from + at, part, full, (1 << CLUSTER) - 1);
+    }
+}
+
 // Fetches every unit of the block, as stages become free. One thread.
-template <uint32_t N>
-HUSH_DEVICE void produce(const Pipeline& pipeline, const uint8_t* db, const uint8_t* queries, Units units,
+template <uint32_t N, uint32_t CLUSTER>
+HUSH_DEVICE void produce(const Pipeline& pipeline, const uint8_t* db, const uint8_t* queries, uint32_t row_blocks,
                          const FoldShape& shape) {
     using G = Geometry<N>;
+    auto work = Work<CLUSTER>::of_block(row_blocks, shape);
     uint32_t db_slabs = (shape.rows + SLAB_ROWS - 1) / SLAB_ROWS;
     Place place = {0, 0};
-    while (units.next < units.end) {
-        Run run = take_run(units, shape.k_tiles);
-        uint32_t first = run.row_block * G::slabs, slabs = min(G::slabs, db_slabs - first);
+    while (work.is_left()) {
+        Run run = work.take(shape);
+        // The last row block of a cluster may be behind the rows: it is none.
+        uint32_t first = min(run.row_block * G::slabs, db_slabs), slabs = min(G::slabs, db_slabs - first);
         for (uint32_t k = run.k; k < run.k_end; k++, advance<N>(place)) {
             uint8_t* stage = pipeline.stages + place.stage * G::stage_bytes;
             uint64_t* full = &pipeline.full[place.stage];
             // At first every stage is free: the phase before the first one counts as complete.
             ptx::mbarrier_wait(&pipeline.empty[place.stage], place.parity ^ 1);
             ptx::mbarrier_expect(full, slabs * SLAB_BYTES + G::query_bytes);
+#pragma unroll 1
             for (uint32_t i = 0; i < slabs; i++) {
                 uint32_t slab = first + i;
                 uint64_t tile = uint64_t(slab / TILE_SLABS) * shape.k_tiles + k;
                 const uint8_t* from = db + tile * TILE_BYTES + slab % TILE_SLABS * SLAB_BYTES;
                 ptx::bulk_copy_evict_first(stage + i * SLAB_BYTES, from, SLAB_BYTES, full);
             }
-            ptx::bulk_copy(stage + G::slabs * SLAB_BYTES, queries + uint64_t(k) * G::query_bytes, G::query_bytes, full);
+            fetch_queries<N, CLUSTER>(stage + G::slabs * SLAB_BYTES, queries + uint64_t(k) * G::query_bytes, full);
         }
+    }
+}
+
+// One lane a block of the cluster tells it that the warp has read a stage.
+template <uint32_t CLUSTER> HUSH_DEVICE void give_back(uint64_t* empty, uint32_t lane) {
+    if constexpr (CLUSTER == 1) {
+        if (lane == 0) ptx::mbarrier_arrive(empty);
+    } else {
+        if (lane < CLUSTER) ptx::mbarrier_arrive_cluster(ptx::cluster_address(empty, lane));
     }
 }
 
@@ -123,15 +177,16 @@ HUSH_DEVICE void multiply_stage(Sums<N>& sums, const uint8_t* slabs, const uint8
 }
 
 // Multiplies every unit of the block with the slabs of one warpgroup.
-template <uint32_t N>
-HUSH_DEVICE void consume(const Pipeline& pipeline, uint32_t warpgroup, uint32_t* out, Units units,
+template <uint32_t N, uint32_t CLUSTER>
+HUSH_DEVICE void consume(const Pipeline& pipeline, uint32_t warpgroup, uint32_t* out, uint32_t row_blocks,
                          const FoldShape& shape) {
     using G = Geometry<N>;
+    auto work = Work<CLUSTER>::of_block(row_blocks, shape);
     uint32_t lane = threadIdx.x % 32, warp = threadIdx.x % WARPGROUP / 32;
     uint32_t first_slab = warpgroup * G::slabs_each;
     Place place = {0, 0};
-    while (units.next < units.end) {
-        Run run = take_run(units, shape.k_tiles);
+    while (work.is_left()) {
+        Run run = work.take(shape);
         uint32_t first_row = (run.row_block * G::slabs + first_slab) * SLAB_ROWS;
         // In the last row block a warpgroup may have no rows: it only keeps step.
         bool has_rows = first_row < shape.rows;
@@ -143,10 +198,10 @@ HUSH_DEVICE void consume(const Pipeline& pipeline, uint32_t warpgroup, uint32_t*
             if (has_rows) {
                 multiply_stage<N>(sums, stage + first_slab * SLAB_BYTES, stage + G::slabs * SLAB_BYTES);
             } else {
-                // A lane that has not seen this phase must not miss it: the stage is filled again once lane 0 arrives.
+                // A lane that has not seen this phase must not miss it: the stage is filled again once it is given back.
                 __syncwarp();
             }
-            if (lane == 0) ptx::mbarrier_arrive(&pipeline.empty[place.stage]);
+            give_back<CLUSTER>(&pipeline.empty[place.stage], lane);
         }
 #pragma unroll
         for (uint32_t i = 0; i < 2; i++) {
@@ -158,27 +213,30 @@ HUSH_DEVICE void consume(const Pipeline& pipeline, uint32_t warpgroup, uint32_t*
     }
 }
 
-template <uint32_t N>
+template <uint32_t N, uint32_t CLUSTER = 1>
 HUSH_DEVICE void fold(uint8_t* shared, const uint8_t* db, const uint8_t* queries, uint32_t* out,
                       const FoldShape& shape) {
     constexpr uint32_t block_rows = Geometry<N>::slabs * SLAB_ROWS;
-    Pipeline pipeline = make_pipeline<N>(shared);
-    Units units = units_of_block((shape.rows + block_rows - 1) / block_rows, shape.k_tiles);
+    Pipeline pipeline = make_pipeline<N, CLUSTER>(shared);
+    uint32_t row_blocks = (shape.rows + block_rows - 1) / block_rows;
     // From one lane, so that the compiler sees that all of a warp go one way.
     uint32_t warpgroup = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);
     if (warpgroup == CONSUMERS) {
         ptx::set_max_registers_dec<32>();
-        if (threadIdx.x == CONSUMERS * WARPGROUP) produce<N>(pipeline, db, queries, units, shape);
+        if (threadIdx.x == CONSUMERS * WARPGROUP) produce<N, CLUSTER>(pipeline, db, queries, row_blocks, shape);
     } else {
         ptx::set_max_registers_inc<160>();
-        consume<N>(pipeline, warpgroup, out, units, shape);
+        consume<N, CLUSTER>(pipeline, warpgroup, out, row_blocks, shape);
     }
+    // The others still arrive at the barriers of a block that is done.
+    if constexpr (CLUSTER > 1) ptx::cluster_sync();
 }
 
 } // namespace lwe
 
 // lwe_fold_n<N>_hopper: adds the fold of `db` with one pass of up to N / 4 queries to `out`. Grid: any number of
-// blocks, one a multiprocessor at best; 512 threads; shared memory as Geometry<N> has it.
+// blocks, one a multiprocessor at best, of lwe_fold_n<N>_cluster_hopper an even one; 512 threads; shared memory as
+// Geometry<N> has it.
 
 extern "C" __global__ void __launch_bounds__(lwe::THREADS, 1)
 lwe_fold_n16_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
@@ -214,3 +272,17 @@ lwe_fold_n256_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, l
     lwe::fold<256>(shared, db, queries, out, shape);
 }
 HUSH_KERNEL(lwe_fold_n256_hopper)
+
+extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(lwe::THREADS, 1)
+lwe_fold_n128_cluster_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
+    HUSH_DYNAMIC_SHARED(uint8_t, shared);
+    lwe::fold<128, 2>(shared, db, queries, out, shape);
+}
+HUSH_CLUSTER_KERNEL(lwe_fold_n128_cluster_hopper, 2)
+
+extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(lwe::THREADS, 1)
+lwe_fold_n256_cluster_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
+    HUSH_DYNAMIC_SHARED(uint8_t, shared);
+    lwe::fold<256, 2>(shared, db, queries, out, shape);
+}
+HUSH_CLUSTER_KERNEL(lwe_fold_n256_cluster_hopper, 2)

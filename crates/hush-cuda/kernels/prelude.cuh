@@ -11,11 +11,14 @@
     type* name = reinterpret_cast<type*>(hush_dynamic_shared)
 // After the definition of a kernel: makes it known to the emulator by its name.
 #define HUSH_KERNEL(name)
+// The same for a kernel with __cluster_dims__(blocks, 1, 1).
+#define HUSH_CLUSTER_KERNEL(name, blocks)
 #else
 #include "../emulate/cuda.hpp"
 #endif
 
 #include "ptx/barrier.cuh"
+#include "ptx/cluster.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/dot.cuh"
 #include "ptx/memory.cuh"

@@ -127,6 +127,7 @@ fn primitives_of_hopper() {
             number: Some(pieces),
             ..Case::new("conform_bulk_copy_hopper", (1, 160, 3 * 1024 + 48), 11 * 128, &[11 * 256])
         },
+        Case::new("conform_cluster_hopper", (4, 128, 3096), 512, &[512]),
         Case::new("conform_set_max_registers_hopper", (1, 512, 0), 512, &[512]),
     ];
     check(&cases, Device::is_hopper);

@@ -57,8 +57,13 @@ pub(super) fn lwe_folds(
         let prepare = || cuda.prepare_queries(&queries, None).map(drop);
         bench.row(Row::named("lwe_fold: queries").batch(batch), &work, prepare);
         let sums = device.zeroed::<u32>(batch * rows)?;
-        for kernel in [FoldKernel::Wgmma, FoldKernel::Mma, FoldKernel::Gemv] {
-            let runs = kernel != FoldKernel::Wgmma || device.is_hopper();
+        for kernel in [FoldKernel::Wgmma, FoldKernel::WgmmaAlone, FoldKernel::Mma, FoldKernel::Gemv] {
+            let runs = match kernel {
+                FoldKernel::Wgmma => device.is_hopper(),
+                // For fewer it is the same.
+                FoldKernel::WgmmaAlone => device.is_hopper() && batch > 16,
+                FoldKernel::Mma | FoldKernel::Gemv => true,
+            };
             if runs && batch <= kernel.pass_queries() {
                 let prepared = cuda.prepare_queries(&queries, Some(kernel))?;
                 let run = || cuda.add_prepared_fold(&db, &prepared, &sums.slice(..));

@@ -392,9 +392,10 @@ int cuLaunchKernel(Function* function, unsigned x, unsigned y, unsigned z, unsig
     if (const int error = refusal(stream)) return error;
     const bool grid = x > 0 && x < 1u << 31 && y > 0 && y < 1 << 16 && z > 0 && z < 1 << 16;
     const bool threads = block > 0 && block <= most_threads && block_y == 1 && block_z == 1;
+    const Kernel* kernel = function->kernel;
+    if (x % kernel->cluster != 0) return invalid_value;
     if (!grid || !threads || shared > function->shared || extra != nullptr) return invalid_value;
     if (const int error = load(function)) return error;
-    const Kernel* kernel = function->kernel;
     auto arguments = std::make_shared<Arguments>(kernel->param_bytes, params);
     Context* const gpu = current;
     stream->push([=] {

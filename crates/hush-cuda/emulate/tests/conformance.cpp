@@ -167,6 +167,16 @@ void check_bulk_copies() {
         CHECK(out[i] == in[i / 128 * 256 + i % 128] + in[i / 128 * 256 + 255 - i % 128]);
 }
 
+void check_clusters() {
+    const Words in = random_words(4 * 128, 13);
+    const Words out = run("conform_cluster_hopper", {4, 128, 3096}, in, in.size());
+    for (uint32_t i = 0; i < out.size(); i++) {
+        const uint32_t block = i / 128, thread = i % 128, *fetched = &in[block / 2 * 256];
+        const uint32_t taken = in[(block ^ 1) * 128 + 127 - thread] * 9 + (block % 2 ^ 1);
+        CHECK(out[i] == (taken ^ fetched[thread] ^ fetched[255 - thread] * 7));
+    }
+}
+
 }  // namespace
 
 void check_conformance(const HushEmulation& emulation) {
@@ -189,6 +199,7 @@ void check_conformance(const HushEmulation& emulation) {
     }
     check_wgmma_groups();
     check_bulk_copies();
+    check_clusters();
     const Words in = random_words(512, 11);
     const Words out = run("conform_set_max_registers_hopper", {1, 512, 0}, in, 512);
     for (uint32_t i = 0; i < 512; i++) CHECK(out[i] == in[i] * (i < 128 ? 3 : 5));

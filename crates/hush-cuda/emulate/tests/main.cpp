@@ -20,6 +20,8 @@ constexpr Planted all_planted[] = {
     {"hang", 2, 0},                     {"mixed_collectives", 1, 0},      {"missing_bulk_wait", 1, 528},
     {"early_refill", 1, 528},           {"uninitialized_mbarrier", 1, 16}, {"missing_proxy_fence", 1, 9216},
     {"missing_product_barrier", 1, 9216}, {"missing_product_fence", 1, 9216}, {"missing_product_wait", 1, 9216},
+    {"unbegun_block", 2, 2064},         {"missing_store_wait", 2, 2064},  {"ended_block", 2, 2064},
+    {"early_multicast", 2, 528},
 };
 
 // 16-byte aligned, with the bounds that AddressSanitizer knows.
@@ -59,11 +61,14 @@ void check_outcomes() {
     CHECK(launch("conform_mma_s8u8", {0, 32, 0}, device(0), none, none) == HUSH_EMULATE_MISUSE);
     CHECK(launch("conform_mma_s8u8", {1, 2048, 0}, device(0), none, none) == HUSH_EMULATE_MISUSE);
     CHECK(launch("conform_mma_s8u8", {1, 32, 1 << 20}, device(0), none, none) == HUSH_EMULATE_MISUSE);
+    CHECK(launch("conform_cluster_hopper", {3, 128, 3096}, device(0), none, none) == HUSH_EMULATE_MISUSE);
     for (uint64_t seed : {0, 1}) {
         CHECK(run(find("hang"), 1, seed) == HUSH_EMULATE_HANG);
         CHECK(run(find("mixed_collectives"), 1, seed) == HUSH_EMULATE_MISUSE);
         CHECK(run(find("uninitialized_mbarrier"), 1, seed) == HUSH_EMULATE_MISUSE);
         CHECK(run(find("missing_product_fence"), 1, seed) == HUSH_EMULATE_MISUSE);
+        CHECK(run(find("unbegun_block"), 1, seed) == HUSH_EMULATE_MISUSE);
+        CHECK(run(find("ended_block"), 1, seed) == HUSH_EMULATE_MISUSE);
     }
 }
 

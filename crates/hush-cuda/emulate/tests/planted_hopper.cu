@@ -100,3 +100,87 @@ extern "C" __global__ void missing_product_wait(uint32_t* out, const uint32_t* i
     out[threadIdx.x] = multiply(in[neighbour()], true, true, true, !planted);
 }
 HUSH_KERNEL(missing_product_wait)
+
+namespace {
+
+// Gives the words of `in` to the other block of a cluster of two, and takes those that it gives. Shared: 128 x 16 + 16 bytes.
+HUSH_DEVICE uint32_t exchange(const uint32_t* in, bool wait_for_begin, bool wait_for_words, bool wait_for_end) {
+    HUSH_DYNAMIC_SHARED(uint4, shared);
+    uint64_t* given = reinterpret_cast<uint64_t*>(shared + 128);
+    const uint32_t rank = ptx::cluster_rank();
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&given[0], 1);
+        ptx::mbarrier_init(&given[1], 256);
+        ptx::mbarrier_init_fence();
+        ptx::mbarrier_expect(&given[0], 128 * sizeof(uint4));
+    }
+    if (wait_for_begin) ptx::cluster_sync();
+    uint32_t word = in[neighbour()];
+    ptx::store_async_16(ptx::cluster_address(&shared[neighbour()], rank ^ 1), make_uint4(word, word, word, word),
+                        ptx::cluster_address(&given[0], rank ^ 1));
+    if (wait_for_words) ptx::mbarrier_wait(&given[0], 0);
+    word = shared[neighbour()].x;
+    ptx::mbarrier_wait(&given[0], 0);
+    // The other block has all that it needs.
+    ptx::mbarrier_arrive_cluster(ptx::cluster_address(&given[1], rank ^ 1));
+    if (wait_for_end) ptx::cluster_sync();
+    return word;
+}
+
+HUSH_DEVICE void store_of_first(uint32_t* out, uint32_t word) {
+    if (ptx::cluster_rank() == 0) out[threadIdx.x] = word;
+}
+
+}  // namespace
+
+// The bug: the other block is written to before it has begun.
+extern "C" __global__ void __cluster_dims__(2, 1, 1)
+    unbegun_block(uint32_t* out, const uint32_t* in, uint32_t planted) {
+    store_of_first(out, exchange(in, !planted, true, true));
+}
+HUSH_CLUSTER_KERNEL(unbegun_block, 2)
+
+// The bug: what the other block gives is read before it is there.
+extern "C" __global__ void __cluster_dims__(2, 1, 1)
+    missing_store_wait(uint32_t* out, const uint32_t* in, uint32_t planted) {
+    store_of_first(out, exchange(in, true, !planted, true));
+}
+HUSH_CLUSTER_KERNEL(missing_store_wait, 2)
+
+// The bug: a block ends while the other still arrives at its barrier.
+extern "C" __global__ void __cluster_dims__(2, 1, 1)
+    ended_block(uint32_t* out, const uint32_t* in, uint32_t planted) {
+    store_of_first(out, exchange(in, true, true, !planted));
+}
+HUSH_CLUSTER_KERNEL(ended_block, 2)
+
+// Shared: 528 bytes. Each block of a cluster of two fetches half of a stage for both. The bug: a block waits for its own readers
+// alone before it fetches the next.
+extern "C" __global__ void __cluster_dims__(2, 1, 1)
+    early_multicast(uint32_t* out, const uint32_t* in, uint32_t planted) {
+    HUSH_DYNAMIC_SHARED(uint32_t, shared);
+    uint64_t* full = reinterpret_cast<uint64_t*>(shared + 128);
+    uint64_t* empty = full + 1;
+    const uint32_t rank = ptx::cluster_rank(), half = 64 * rank;
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(full, 1);
+        ptx::mbarrier_init(empty, planted ? 128 : 256);
+        ptx::mbarrier_init_fence();
+    }
+    ptx::cluster_sync();
+    uint32_t word = 0;
+    for (uint32_t turn = 0; turn < 3; turn++) {
+        if (threadIdx.x == 0) {
+            ptx::mbarrier_wait(empty, (turn & 1) ^ 1);
+            ptx::mbarrier_expect(full, 512);
+            ptx::bulk_copy_multicast(shared + half, in + half, 256, full, 3);
+        }
+        ptx::mbarrier_wait(full, turn & 1);
+        word = shared[neighbour()];
+        ptx::mbarrier_arrive_cluster(ptx::cluster_address(empty, rank));
+        if (!planted) ptx::mbarrier_arrive_cluster(ptx::cluster_address(empty, rank ^ 1));
+    }
+    ptx::cluster_sync();
+    store_of_first(out, word);
+}
+HUSH_CLUSTER_KERNEL(early_multicast, 2)

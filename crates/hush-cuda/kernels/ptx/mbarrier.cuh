@@ -47,6 +47,17 @@ HUSH_DEVICE void mbarrier_arrive(uint64_t* barrier) {
 #endif
 }
 
+// One arrival at a barrier of any block of the cluster (cluster_address). It comes after what this thread has read, as in its
+// own block; what it wrote the other block sees after a barrier of the cluster, or by store_async. (Of all that, `.release.cluster`
+// would make a fence for all memory of the GPU.)
+HUSH_DEVICE void mbarrier_arrive_cluster(uint32_t barrier) {
+#ifdef __CUDACC__
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+#else
+    hush_emulate::mbarrier_arrive_cluster(barrier);
+#endif
+}
+
 #ifdef __CUDACC__
 // Whether the phase of this parity is complete, after waiting for it as long as the hardware cares to.
 HUSH_DEVICE bool mbarrier_try_wait(uint64_t* barrier, uint32_t parity) {
@@ -102,6 +113,34 @@ HUSH_DEVICE void bulk_copy(void* shared, const void* global, uint32_t bytes, uin
                  : "memory");
 #else
     hush_emulate::bulk_copy(shared, global, bytes, barrier);
+#endif
+}
+
+// As bulk_copy, to every block of the cluster whose bit of `blocks` is set: to the same place there, completing on the same
+// barrier there. These blocks have begun and must not end before.
+HUSH_DEVICE void bulk_copy_multicast(void* shared, const void* global, uint32_t bytes, uint64_t* barrier,
+                                     uint32_t blocks) {
+#ifdef __CUDACC__
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(
+            shared_address(shared)),
+        "l"(global), "r"(bytes), "r"(shared_address(barrier)), "h"(static_cast<uint16_t>(blocks))
+        : "memory");
+#else
+    hush_emulate::bulk_copy_multicast(shared, global, bytes, barrier, blocks);
+#endif
+}
+
+// Starts a write of 16 bytes to an address of the cluster, a multiple of 16; it completes as a copy of 16 bytes on a barrier of the
+// same block.
+HUSH_DEVICE void store_async_16(uint32_t shared, uint4 value, uint32_t barrier) {
+#ifdef __CUDACC__
+    asm volatile(
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(shared),
+        "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w), "r"(barrier)
+        : "memory");
+#else
+    hush_emulate::store_async_16(shared, &value, barrier);
 #endif
 }
 

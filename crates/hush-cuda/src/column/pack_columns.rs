@@ -10,8 +10,13 @@ use crate::{
 };
 
 /// Two transforms and an exchange in shared memory.
-const PRODUCT: PairKernel =
-    PairKernel { names: ["column_product_6", "column_product_8", "column_product_11"], polys: 1, shared: 4 };
+const PRODUCT: PairKernel = PairKernel {
+    names: ["column_product_6", "column_product_8", "column_product_11"],
+    polys: 1,
+    shared: 4,
+    cluster: 1,
+    barriers: 0,
+};
 
 /// `words[q] += round(digit z[q] 2^32 / Q)` for the rows of every plaintext: two launches.
 pub(super) fn add_products(

@@ -18,10 +18,13 @@ pub(super) struct PairKernel {
     pub(super) polys: u32,
     /// Polynomials of one limb in its shared memory.
     pub(super) shared: usize,
+    /// Blocks of a cluster, and the barriers that each has for it behind the polynomials.
+    pub(super) cluster: u32,
+    pub(super) barriers: usize,
 }
 
 impl PairKernel {
-    /// Launches a grid of blocks.
+    /// Launches a grid of clusters, or of blocks by themselves.
     ///
     /// # Errors
     /// [`OpsError::Backend`] if there is no kernel for the degree, or of the launch.
@@ -29,13 +32,14 @@ impl PairKernel {
         &self,
         device: &Device,
         ring: &RingTables,
-        grid: [u32; 3],
+        [x, y, z]: [u32; 3],
         args: &[Arg<'_>],
     ) -> Result<(), OpsError> {
         let degree = ring.degree();
         let Some(name) = self.names.get(degree as usize) else { return Err(no_kernels()) };
         let threads = self.polys * LIMBS as u32 * degree.threads();
-        let launch = Launch::grid(grid, threads).shared(self.shared * degree.words() * size_of::<u32>());
+        let shared = self.shared * degree.words() * size_of::<u32>() + self.barriers * size_of::<u64>();
+        let launch = Launch::grid([x * self.cluster, y, z], threads).shared(shared);
         Ok(device.launch(name, launch, args)?)
     }
 }

@@ -17,18 +17,37 @@ use super::{
     views::FractionLift,
 };
 use crate::{
-    device::{Arg, Buffer, Device, MAX_GRID},
+    device::{Arg, Buffer, Device, DeviceInfo, MAX_GRID},
     ring::CudaRing,
 };
 
 /// Words of terms that `rgsw_power_fold` has at once, for more than one plane: 512 MiB, and twice that if their transform takes
 /// several passes. As many planes as that, and no more than the second dimension of a grid has.
 pub const TERM_WORDS: usize = 1 << 27;
-/// Both halves of a ciphertext; four transforms and an exchange in shared memory.
-const FOLD: PairKernel =
-    PairKernel { names: ["power_fold_6", "power_fold_8", "power_fold_11"], polys: 2, shared: 8 };
+/// A block a plane. Both halves of a ciphertext; four transforms and an exchange in shared memory.
+const BY_BLOCK: PairKernel = PairKernel {
+    names: ["power_fold_6", "power_fold_8", "power_fold_11"],
+    polys: 2,
+    shared: 8,
+    cluster: 1,
+    barriers: 0,
+};
+/// Two blocks a plane. A half of a ciphertext in each; two transforms and two exchanges in shared memory.
+const BY_CLUSTER: PairKernel = PairKernel {
+    names: ["power_fold_6_hopper", "power_fold_8_hopper", "power_fold_11_hopper"],
+    polys: 1,
+    shared: 8,
+    cluster: 2,
+    barriers: 2,
+};
 
-/// As `PowerFold` in `kernels/power_fold.cu`: addresses on the device.
+/// The kernel for so many planes: clusters where there are, and multiprocessors for all of their blocks.
+fn kernel_for(info: &DeviceInfo, planes: usize) -> &'static PairKernel {
+    let has_room = planes * BY_CLUSTER.cluster as usize <= info.multiprocessors as usize;
+    if info.is_hopper() && has_room { &BY_CLUSTER } else { &BY_BLOCK }
+}
+
+/// As `PowerFold` in `kernels/power_fold.cuh`: addresses on the device.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct PowerFold {
@@ -94,7 +113,7 @@ fn fold_in_parts(
         };
         // SAFETY: `repr(C)` and laid out as in C++, without padding.
         let args = [unsafe { Arg::of(&fold) }, kept.view(), ring.fold_gadget().view()];
-        FOLD.launch(device, kept, [units as u32, 1, 1], &args)?;
+        kernel_for(device.info(), units).launch(device, kept, [units as u32, 1, 1], &args)?;
     }
     Ok(RlweBatch { ciphertext_words, words })
 }
@@ -140,5 +159,18 @@ mod tests {
         };
         let whole = folded(queries * shape.planes());
         assert!([1, 4, 5].into_iter().all(|at_once| folded(at_once) == whole));
+    }
+
+    #[test]
+    fn clusters_fold_few_planes_on_hopper() {
+        let info = |capability| {
+            let emulation = Emulation { capability, multiprocessors: 132, ..Emulation::default() };
+            Device::emulated(emulation).info().clone()
+        };
+        let (hopper, ampere) = (info((9, 0)), info((8, 0)));
+        for (planes, cluster) in [(1, 2), (66, 2), (67, 1), (1000, 1)] {
+            assert_eq!(kernel_for(&hopper, planes).cluster, cluster, "{planes}");
+            assert_eq!(kernel_for(&ampere, planes).cluster, 1, "{planes}");
+        }
     }
 }

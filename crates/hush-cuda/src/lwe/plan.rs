@@ -7,8 +7,10 @@ use super::tiles::{TILE_COLS, TILE_ROWS};
 /// A kernel of the fold. All give the same words; they differ in speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FoldKernel {
-    /// `wgmma` and bulk copies: Hopper alone. Up to 64 queries a pass.
+    /// `wgmma` and bulk copies: Hopper alone. Up to 64 queries a pass; from 17 on in clusters of two blocks, which share them.
     Wgmma,
+    /// The same with every block by itself, to compare the two.
+    WgmmaAlone,
     /// `mma.sync`: any GPU from Ampere on. Up to 32 queries a pass.
     Mma,
     /// `dp4a` without shared memory: any GPU. Up to 2 queries a pass.
@@ -19,7 +21,7 @@ impl FoldKernel {
     /// Most queries of a pass over the database.
     pub fn pass_queries(self) -> usize {
         match self {
-            Self::Wgmma => 64,
+            Self::Wgmma | Self::WgmmaAlone => 64,
             Self::Mma => 32,
             Self::Gemv => 2,
         }
@@ -62,11 +64,13 @@ impl Pass {
     /// The kernel's name.
     pub(super) fn kernel_name(&self) -> &'static str {
         match (self.kernel, self.padded) {
-            (FoldKernel::Wgmma, 4) => "lwe_fold_n16_hopper",
-            (FoldKernel::Wgmma, 8) => "lwe_fold_n32_hopper",
-            (FoldKernel::Wgmma, 16) => "lwe_fold_n64_hopper",
-            (FoldKernel::Wgmma, 32) => "lwe_fold_n128_hopper",
-            (FoldKernel::Wgmma, _) => "lwe_fold_n256_hopper",
+            (FoldKernel::Wgmma | FoldKernel::WgmmaAlone, 4) => "lwe_fold_n16_hopper",
+            (FoldKernel::Wgmma | FoldKernel::WgmmaAlone, 8) => "lwe_fold_n32_hopper",
+            (FoldKernel::Wgmma | FoldKernel::WgmmaAlone, 16) => "lwe_fold_n64_hopper",
+            (FoldKernel::Wgmma, 32) => "lwe_fold_n128_cluster_hopper",
+            (FoldKernel::Wgmma, _) => "lwe_fold_n256_cluster_hopper",
+            (FoldKernel::WgmmaAlone, 32) => "lwe_fold_n128_hopper",
+            (FoldKernel::WgmmaAlone, _) => "lwe_fold_n256_hopper",
             (FoldKernel::Mma, 4) => "lwe_fold_n16",
             (FoldKernel::Mma, 8) => "lwe_fold_n32",
             (FoldKernel::Mma, 16) => "lwe_fold_n64",
@@ -76,18 +80,24 @@ impl Pass {
         }
     }
 
-    /// The launch over `rows` rows and `k_tiles` k tiles: as many blocks as run at once, or one for each unit of work.
+    /// The launch over `rows` rows and `k_tiles` k tiles: as many blocks as run at once, or one for each unit of work. Of clusters
+    /// at least one: its blocks are at two multiprocessors, or wait for each other on none.
     pub(super) fn launch(&self, info: &DeviceInfo, rows: usize, k_tiles: usize) -> Launch {
-        let block = self.block();
-        let at_once = info.multiprocessors as usize * block.at_once(info);
-        let units = rows.div_ceil(block.rows) * k_tiles;
-        Launch::new(at_once.min(units) as u32, block.threads).shared(block.shared)
+        let (block, cluster) = (self.block(), self.cluster());
+        let at_once = (info.multiprocessors as usize * block.at_once(info) / cluster).max(1);
+        let units = rows.div_ceil(cluster * block.rows) * k_tiles;
+        Launch::new((cluster * at_once.min(units)) as u32, block.threads).shared(block.shared)
+    }
+
+    /// Blocks that share a unit of work, and its queries.
+    fn cluster(&self) -> usize {
+        if self.kernel == FoldKernel::Wgmma && self.padded >= 32 { 2 } else { 1 }
     }
 
     /// The kernel's blocks, as its source has them.
     fn block(&self) -> Block {
         match self.kernel {
-            FoldKernel::Wgmma => {
+            FoldKernel::Wgmma | FoldKernel::WgmmaAlone => {
                 const BARRIERS: usize = 2 * size_of::<u64>();
                 let (rows, stages) = match self.padded {
                     64 => (192, 4),
@@ -134,6 +144,9 @@ impl Block {
 mod tests {
     use super::*;
 
+    const ALL: [FoldKernel; 4] =
+        [FoldKernel::Wgmma, FoldKernel::WgmmaAlone, FoldKernel::Mma, FoldKernel::Gemv];
+
     fn device(capability: (u32, u32), shared_per_block: usize) -> DeviceInfo {
         DeviceInfo {
             name: "test".into(),
@@ -147,7 +160,7 @@ mod tests {
 
     #[test]
     fn passes_cover_the_batch() {
-        for kernel in [FoldKernel::Wgmma, FoldKernel::Mma, FoldKernel::Gemv] {
+        for kernel in ALL {
             for batch in 0..200 {
                 let mut next = 0;
                 for pass in kernel.passes(batch) {
@@ -166,7 +179,7 @@ mod tests {
     #[test]
     fn launches_fit_the_device() {
         for (info, kernels) in [
-            (device((9, 0), 227 << 10), &[FoldKernel::Wgmma, FoldKernel::Mma, FoldKernel::Gemv][..]),
+            (device((9, 0), 227 << 10), &ALL[..]),
             (device((8, 0), 163 << 10), &[FoldKernel::Mma, FoldKernel::Gemv]),
             (device((8, 9), 99 << 10), &[FoldKernel::Mma, FoldKernel::Gemv]),
         ] {
@@ -174,9 +187,23 @@ mod tests {
                 let launch = pass.launch(&info, 1 << 20, 512);
                 assert!(launch.shared as usize <= info.shared_per_block, "{pass:?}");
                 assert!(launch.grid[0] >= info.multiprocessors, "{pass:?}");
-                assert_eq!(pass.launch(&info, 1, 3).grid, [3, 1, 1]);
+                assert_eq!(pass.launch(&info, 1, 3).grid, [3 * pass.cluster() as u32, 1, 1]);
                 assert_eq!(pass.launch(&info, 0, 3).grid, [0, 1, 1]);
             }
+        }
+    }
+    #[test]
+    fn clusters_are_whole() {
+        let mut info = device((9, 0), 227 << 10);
+        let pass = |kernel: FoldKernel, batch| kernel.passes(batch).next().expect("there are queries");
+        for (multiprocessors, blocks) in [(1, 2), (2, 2), (3, 2), (133, 132)] {
+            info.multiprocessors = multiprocessors;
+            for batch in [17, 32, 33, 64] {
+                assert_eq!(pass(FoldKernel::Wgmma, batch).launch(&info, 1 << 20, 512).grid[0], blocks);
+                let alone = pass(FoldKernel::WgmmaAlone, batch).launch(&info, 1 << 20, 512);
+                assert_eq!(alone.grid[0], multiprocessors);
+            }
+            assert_eq!(pass(FoldKernel::Wgmma, 16).launch(&info, 1 << 20, 512).grid[0], multiprocessors);
         }
     }
 }

@@ -4,14 +4,22 @@ use crate::{
     coverage,
     devices::{gpu, gpu_or_one, orderly, small, varied},
 };
-use hush_cuda::Cuda;
+use hush_cuda::{
+    Cuda,
+    device::{Device, Emulation},
+};
 use hush_he::params::{COLPACK_N2048_Q52, ColumnParams, INSECURE_COLPACK_N256, INSECURE_COLPACK_PLAIN};
 use hush_testkit::conformance::{
     ChainCase, ChainMisfit, ColumnCase, ColumnCaseShape, HintRows, Misfit, Residues, Words,
 };
 
+/// One with multiprocessors for two blocks a plane, whose folds of planes are by clusters.
+fn with_clusters(seed: u64) -> Cuda {
+    Cuda::new(Device::emulated(Emulation { multiprocessors: 132, seed, ..Emulation::default() }))
+}
+
 fn backends() -> Vec<Cuda> {
-    varied().into_iter().map(Cuda::new).collect()
+    varied().into_iter().map(Cuda::new).chain([with_clusters(6)]).collect()
 }
 
 fn check(params: ColumnParams, (rows, entry_rows): (usize, usize), batches: &[usize]) {
@@ -56,7 +64,8 @@ fn extreme_words_and_residues() {
 fn the_default_set() {
     let shape = ColumnCaseShape { rows: 2 * 2100, entry_rows: 2100, queries: 2 };
     let case = ColumnCase::new(COLPACK_N2048_Q52, shape, Words::Extreme, Residues::Random);
-    orderly().into_iter().for_each(|device| case.check(&Cuda::new(device), &[2]));
+    let backends = orderly().into_iter().map(Cuda::new).chain([with_clusters(0)]);
+    backends.for_each(|cuda| case.check(&cuda, &[2]));
 }
 
 #[test]
@@ -88,7 +97,7 @@ fn small_column_packing() {
     };
     let cases = [queries(INSECURE_COLPACK_PLAIN, 170, 10), queries(INSECURE_COLPACK_N256, 30, 20)];
     let large = queries(COLPACK_N2048_Q52, 10, 5);
-    let backends: Vec<_> = small().into_iter().map(Cuda::new).collect();
+    let backends: Vec<_> = small().into_iter().map(Cuda::new).chain([with_clusters(9)]).collect();
     for cuda in &backends {
         ChainCase::check_together(&chains, cuda);
         cases.iter().for_each(|case| case.check(cuda, &[2]));
@@ -96,6 +105,7 @@ fn small_column_packing() {
     // What takes longer, in disorder alone.
     longer.check(&backends[1]);
     large.check(&backends[1], &[2]);
+    large.check(&backends[backends.len() - 1], &[1]);
     coverage::assert_launched(backends.iter().map(Cuda::device), coverage::COLUMN);
 }
 

@@ -51,8 +51,8 @@ fn send_words() {
 
 /// Kernels that the device can run.
 fn kernels(device: &Device) -> Vec<FoldKernel> {
-    let all = [FoldKernel::Wgmma, FoldKernel::Mma, FoldKernel::Gemv];
-    all.into_iter().filter(|&kernel| kernel != FoldKernel::Wgmma || device.is_hopper()).collect()
+    let hopper = [FoldKernel::Wgmma, FoldKernel::WgmmaAlone].into_iter().filter(|_| device.is_hopper());
+    hopper.chain([FoldKernel::Mma, FoldKernel::Gemv]).collect()
 }
 
 fn random_db(rows: usize, cols: usize) -> TiledDb {
@@ -91,6 +91,35 @@ fn every_kernel_gives_the_same_words() {
                 let folded = fold(&backend, &db, &queries);
                 assert_eq!(folded, expected.words[..batch * rows], "{kernel:?}, {batch} queries");
             }
+        }
+    }
+}
+
+/// Row blocks in whole waves and a rest, odd numbers of them and of multiprocessors, fewer than clusters, one cluster for all.
+#[test]
+fn clusters_of_blocks() {
+    let cols = 300;
+    let mut words = vec![0; 64 * cols];
+    Csprng::insecure_from_seed(4).fill_u32(&mut words);
+    // Row blocks have 384 rows for up to 32 queries, 192 for more.
+    for (rows, multiprocessors) in [(1, 3), (192, 132), (193, 1), (385, 2), (900, 5), (2000, 4), (2400, 7)] {
+        let db = random_db(rows, cols);
+        let expected = Reference.lwe_fold(&db, &LweQueries { cols, words: words.clone() });
+        let expected = expected.expect("the shapes fit").words;
+        for seed in [0, 11] {
+            let emulation = Emulation { multiprocessors, seed, ..Emulation::default() };
+            let backend = Cuda::new(Device::emulated(emulation));
+            for batch in [17, 64] {
+                let queries = LweQueries { cols, words: words[..batch * cols].to_vec() };
+                let folded = fold(&backend, &db, &queries);
+                assert!(folded == expected[..batch * rows], "{rows} rows, {batch} queries, {emulation:?}");
+            }
+            let launched = backend.device().launched_kernels();
+            assert!(
+                ["lwe_fold_n128_cluster_hopper", "lwe_fold_n256_cluster_hopper"]
+                    .iter()
+                    .all(|kernel| launched.contains(kernel))
+            );
         }
     }
 }
@@ -144,6 +173,7 @@ fn small_lwe_steps() {
     // One for each launch that a kernel has.
     let batches = |kernel| match kernel {
         FoldKernel::Wgmma => vec![1, 5, 9, 17, 33],
+        FoldKernel::WgmmaAlone => vec![17, 33],
         FoldKernel::Mma => vec![1, 5, 9, 17],
         FoldKernel::Gemv => vec![1, 2],
     };

@@ -31,8 +31,9 @@ fn lwe_folds() {
         let expected = Reference.lwe_fold(&host, &LweQueries { cols, words: words.clone() });
         let expected = expected.expect("the shapes fit").words;
         let db = backend.open_db(host).expect("the device holds the database");
-        for kernel in [FoldKernel::Wgmma, FoldKernel::Mma, FoldKernel::Gemv] {
-            if kernel == FoldKernel::Wgmma && !backend.device().is_hopper() {
+        for kernel in [FoldKernel::Wgmma, FoldKernel::WgmmaAlone, FoldKernel::Mma, FoldKernel::Gemv] {
+            let is_hoppers = matches!(kernel, FoldKernel::Wgmma | FoldKernel::WgmmaAlone);
+            if is_hoppers && !backend.device().is_hopper() {
                 continue;
             }
             backend = backend.with_fold_kernel(kernel);
@@ -71,7 +72,8 @@ fn packing_by_evaluation_keys() {
 #[test]
 fn column_packing() {
     let Some(backend) = backend() else { return };
-    for (rows, entry_rows) in [(40 * 2048, 2048), (3 * 5000 - 3000, 5000), (3000, 100)] {
+    // The last one has more planes than clusters are for.
+    for (rows, entry_rows) in [(40 * 2048, 2048), (3 * 5000 - 3000, 5000), (3000, 100), (60_000, 30_000)] {
         let shape = ColumnCaseShape { rows, entry_rows, queries: 5 };
         let case = ColumnCase::new(COLPACK_N2048_Q52, shape, Words::Random, Residues::Random);
         case.check(&backend, &[1, 3, 5]);

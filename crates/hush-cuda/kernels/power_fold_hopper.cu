@@ -1,0 +1,79 @@
+// (7h) A cluster of two blocks a plane (power_fold.cuh): each has a half of the ciphertext, so that a product takes little
+// more than half the time. For few planes, which leave multiprocessors idle.
+#include "power_fold.cuh"
+
+namespace {
+
+// The digits of the two halves change hands in the shared memory of the block that reads them. Writes there report their
+// bytes to a barrier there, by turns of two: digits may come while the last ones are read, and no earlier, since a block
+// sends those of a product after it has got all of the one before, and each of these was sent by a thread that had read
+// what it got for the one before that.
+template <int LOG>
+struct ClusterExchange {
+    const uint4* digits; // [turn][v][limb and thread], from this limb and thread on
+    uint64_t* given;     // [turn]
+    uint32_t other;      // the other block
+    uint32_t products;   // until now
+
+    HUSH_DEVICE const uint4* place(uint32_t v) const {
+        return digits + products % 2 * (PAIR_WORDS<LOG> / 4) + v * PAIR_THREADS<LOG>;
+    }
+    HUSH_DEVICE void give(const uint32_t (&x)[NTT_WORDS]) {
+        products++;
+        uint64_t* const barrier = given + products % 2;
+        if (threadIdx.x == 0) ptx::mbarrier_expect(barrier, PAIR_WORDS<LOG> * sizeof(uint32_t));
+        const uint32_t there = ptx::cluster_address(barrier, other);
+#pragma unroll
+        for (uint32_t v = 0; v < NTT_WORDS / 4; v++) {
+            ptx::store_async_16(ptx::cluster_address(place(v), other),
+                                make_uint4(x[4 * v], x[4 * v + 1], x[4 * v + 2], x[4 * v + 3]), there);
+        }
+        ptx::mbarrier_wait(barrier, (products - 1) / 2 % 2);
+    }
+    HUSH_DEVICE uint4 take(uint32_t v) const { return *place(v); }
+};
+
+// Cluster (unit), 2 T threads a block. Shared memory: 8 N words: two transforms, residues, two turns of digits; then two
+// barriers.
+template <int LOG>
+HUSH_DEVICE void fold_by_cluster(const PowerFold& fold, const RingView& ring, const GadgetView& gadget,
+                                 uint32_t* shared) {
+    const uint32_t half = ptx::cluster_rank();
+    const PairThread at = pair_thread<LOG>(threadIdx.x);
+    uint32_t* const residues = shared + PAIR_WORDS<LOG>;
+    uint32_t* const digits = residues + PAIR_WORDS<LOG>;
+    uint64_t* const given = reinterpret_cast<uint64_t*>(digits + 2 * PAIR_WORDS<LOG>);
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&given[0], 1);
+        ptx::mbarrier_init(&given[1], 1);
+        ptx::mbarrier_init_fence();
+    }
+    ptx::cluster_sync();
+    ClusterExchange<LOG> exchange = {reinterpret_cast<const uint4*>(digits) + threadIdx.x, given, half ^ 1, 0};
+    fold_terms<LOG>(fold, ring, gadget, blockIdx.x / 2, half, at, shared + (at.limb << LOG), residues, exchange);
+    // What this block has sent is there.
+    ptx::cluster_sync();
+}
+
+} // namespace
+
+extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(PAIR_THREADS<6>, 1)
+    power_fold_6_hopper(PowerFold fold, RingView ring, GadgetView gadget) {
+    HUSH_DYNAMIC_SHARED(uint32_t, shared);
+    fold_by_cluster<6>(fold, ring, gadget, shared);
+}
+HUSH_CLUSTER_KERNEL(power_fold_6_hopper, 2)
+
+extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(PAIR_THREADS<8>, 1)
+    power_fold_8_hopper(PowerFold fold, RingView ring, GadgetView gadget) {
+    HUSH_DYNAMIC_SHARED(uint32_t, shared);
+    fold_by_cluster<8>(fold, ring, gadget, shared);
+}
+HUSH_CLUSTER_KERNEL(power_fold_8_hopper, 2)
+
+extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(PAIR_THREADS<11>, 1)
+    power_fold_11_hopper(PowerFold fold, RingView ring, GadgetView gadget) {
+    HUSH_DYNAMIC_SHARED(uint32_t, shared);
+    fold_by_cluster<11>(fold, ring, gadget, shared);
+}
+HUSH_CLUSTER_KERNEL(power_fold_11_hopper, 2)
