@@ -5,28 +5,29 @@ namespace {
 
 // The centred residue modulo P of r, modulo p. With P = 2 half + 1, both r + half for r <= half and r - half - 1 for
 // others are in [0, P), and half too large.
-HUSH_DEVICE uint32_t centred(uint32_t r, uint32_t dropped, uint32_t p) {
-    const uint32_t half = dropped / 2;
+template <class Modulus>
+HUSH_DEVICE uint32_t centred(uint32_t r, Modulus dropped, Modulus p) {
+    const uint32_t half = value_of(dropped) / 2;
     return sub_mod(sub_mod(r, half + 1, dropped), half, p);
 }
 
-} // namespace
-
 // Block (poly, part) with N / 16 threads: polynomial `poly` of from[part], [limb][slot] modulo Q_e, becomes that of
 // to[part], modulo Q_1. `inverses` has 1/P modulo each kept prime, in Montgomery form.
-extern "C" __global__ void __launch_bounds__(256, 3)
-    drop_prime(uint32_t* const* to, const uint32_t* const* from, const uint32_t* inverses, RingView ring) {
+template <class P>
+HUSH_DEVICE void drop(uint32_t* const* to, const uint32_t* const* from, const uint32_t* inverses,
+                      const RingOf<P>& ring) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     for_degree(ring, [&](auto log) {
         constexpr int LOG = decltype(log)::value;
-        const uint32_t kept = ring.limbs - 1, dropped = ring.primes[kept].p;
+        const uint32_t kept = ring.limbs - 1;
+        const auto dropped = ring.primes[kept].p;
         const uint32_t* x = from[blockIdx.y] + blockIdx.x * (size_t(ring.limbs) << LOG);
         uint32_t* out = to[blockIdx.y] + blockIdx.x * (size_t(kept) << LOG);
         uint32_t rest[NTT_WORDS];
         load_slots<LOG>(rest, x + (size_t(kept) << LOG), threadIdx.x);
         ntt_inverse<LOG>(rest, shared, ring, kept, threadIdx.x);
         for (uint32_t limb = 0; limb < kept; limb++, x += 1u << LOG, out += 1u << LOG) {
-            const Prime prime = ring.primes[limb];
+            const P prime = ring.primes[limb];
             uint32_t y[NTT_WORDS];
 #pragma unroll
             for (uint32_t i = 0; i < NTT_WORDS; i++) y[i] = centred(rest[i], dropped, prime.p);
@@ -41,4 +42,17 @@ extern "C" __global__ void __launch_bounds__(256, 3)
         }
     });
 }
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(256, 3)
+    drop_prime(uint32_t* const* to, const uint32_t* const* from, const uint32_t* inverses, RingView ring) {
+    drop(to, from, inverses, ring);
+}
 HUSH_KERNEL(drop_prime)
+
+extern "C" __global__ void __launch_bounds__(128, 6)
+    drop_prime_wide(uint32_t* const* to, const uint32_t* const* from, const uint32_t* inverses, WideRingView ring) {
+    drop(to, from, inverses, ring);
+}
+HUSH_KERNEL(drop_prime_wide)

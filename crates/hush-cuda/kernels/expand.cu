@@ -5,24 +5,25 @@
 // Ciphertexts are [a, b][limb][slot] modulo Q_e, nodes [query][node]. A block has N / 16 threads (ntt.cuh).
 #include "expand.cuh"
 
+namespace {
+
 // Digits of the image of half a of each node under X -> X^exponent. Block (node, query); nodes of a query are
 // `query_words` after those of the one before. `digits` gets [query][node][digit][N].
-extern "C" __global__ void __launch_bounds__(256, 3)
-    expand_decompose(uint32_t* digits, const uint32_t* nodes, uint64_t query_words, uint32_t exponent, RingView ring,
-                     GadgetView gadget) {
+template <class P>
+HUSH_DEVICE void decompose_images(uint32_t* digits, const uint32_t* nodes, uint64_t query_words, uint32_t exponent,
+                                  const RingOf<P>& ring, const GadgetView& gadget) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     const uint32_t* a = nodes + blockIdx.y * query_words + blockIdx.x * 2 * poly_words(ring);
     const size_t item = size_t(blockIdx.y) * gridDim.x + blockIdx.x;
     decompose(digits + item * gadget.digits * ring.degree, ring, gadget, shared, Image{a, exponent, ring});
 }
-HUSH_KERNEL(expand_decompose)
 
 // Children 2i and 2i + 1 of node i, those below `needed`, from the digits of expand_decompose. Block (limb, node,
 // query). Query q has the rows [digit][a, b][limb][slot] of its client's key at keys[q] + key_at.
-extern "C" __global__ void __launch_bounds__(256, 2)
-    expand_children(uint32_t* children, const uint32_t* nodes, const uint32_t* digits, const uint32_t* const* keys,
-                    uint64_t key_at, const uint32_t* powers, uint32_t level, uint32_t needed, RingView ring,
-                    GadgetView gadget) {
+template <class P>
+HUSH_DEVICE void make_children(uint32_t* children, const uint32_t* nodes, const uint32_t* digits,
+                               const uint32_t* const* keys, uint64_t key_at, const uint32_t* powers, uint32_t level,
+                               uint32_t needed, const RingOf<P>& ring, const GadgetView& gadget) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     const uint32_t limb = blockIdx.x, node = blockIdx.y, query = blockIdx.z;
     const size_t item = size_t(query) * gridDim.y + node;
@@ -32,13 +33,13 @@ extern "C" __global__ void __launch_bounds__(256, 2)
         gadget_product<2>(digits, keys[query] + key_at, gadget.digits, limb, ring, gadget, shared, source, sink);
     });
 }
-HUSH_KERNEL(expand_children)
 
 // From leaves of phase m, rows of phase m s: (a', b') = KS(a) under the key for s^2, a' += b. Block (limb, leaf,
 // query); the leaves of a query are `query_words` after those of the one before, `rows` gets [query][leaf].
-extern "C" __global__ void __launch_bounds__(256, 2)
-    expand_bottom(uint32_t* rows, const uint32_t* leaves, uint64_t query_words, const uint32_t* digits,
-                  const uint32_t* const* keys, uint64_t key_at, RingView ring, GadgetView gadget) {
+template <class P>
+HUSH_DEVICE void make_bottom(uint32_t* rows, const uint32_t* leaves, uint64_t query_words, const uint32_t* digits,
+                             const uint32_t* const* keys, uint64_t key_at, const RingOf<P>& ring,
+                             const GadgetView& gadget) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     const uint32_t limb = blockIdx.x;
     const size_t item = size_t(blockIdx.z) * gridDim.y + blockIdx.y, poly = poly_words(ring);
@@ -50,4 +51,49 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     digits += item * gadget.digits * ring.degree;
     gadget_product<2>(digits, keys[blockIdx.z] + key_at, gadget.digits, limb, ring, gadget, shared, source, put);
 }
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(256, 3)
+    expand_decompose(uint32_t* digits, const uint32_t* nodes, uint64_t query_words, uint32_t exponent, RingView ring,
+                     GadgetView gadget) {
+    decompose_images(digits, nodes, query_words, exponent, ring, gadget);
+}
+HUSH_KERNEL(expand_decompose)
+
+extern "C" __global__ void __launch_bounds__(128, 6)
+    expand_decompose_wide(uint32_t* digits, const uint32_t* nodes, uint64_t query_words, uint32_t exponent,
+                          WideRingView ring, GadgetView gadget) {
+    decompose_images(digits, nodes, query_words, exponent, ring, gadget);
+}
+HUSH_KERNEL(expand_decompose_wide)
+
+extern "C" __global__ void __launch_bounds__(256, 2)
+    expand_children(uint32_t* children, const uint32_t* nodes, const uint32_t* digits, const uint32_t* const* keys,
+                    uint64_t key_at, const uint32_t* powers, uint32_t level, uint32_t needed, RingView ring,
+                    GadgetView gadget) {
+    make_children(children, nodes, digits, keys, key_at, powers, level, needed, ring, gadget);
+}
+HUSH_KERNEL(expand_children)
+
+extern "C" __global__ void __launch_bounds__(128, 3)
+    expand_children_wide(uint32_t* children, const uint32_t* nodes, const uint32_t* digits,
+                         const uint32_t* const* keys, uint64_t key_at, const uint32_t* powers, uint32_t level,
+                         uint32_t needed, WideRingView ring, GadgetView gadget) {
+    make_children(children, nodes, digits, keys, key_at, powers, level, needed, ring, gadget);
+}
+HUSH_KERNEL(expand_children_wide)
+
+extern "C" __global__ void __launch_bounds__(256, 2)
+    expand_bottom(uint32_t* rows, const uint32_t* leaves, uint64_t query_words, const uint32_t* digits,
+                  const uint32_t* const* keys, uint64_t key_at, RingView ring, GadgetView gadget) {
+    make_bottom(rows, leaves, query_words, digits, keys, key_at, ring, gadget);
+}
 HUSH_KERNEL(expand_bottom)
+
+extern "C" __global__ void __launch_bounds__(128, 3)
+    expand_bottom_wide(uint32_t* rows, const uint32_t* leaves, uint64_t query_words, const uint32_t* digits,
+                       const uint32_t* const* keys, uint64_t key_at, WideRingView ring, GadgetView gadget) {
+    make_bottom(rows, leaves, query_words, digits, keys, key_at, ring, gadget);
+}
+HUSH_KERNEL(expand_bottom_wide)

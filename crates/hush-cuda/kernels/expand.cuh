@@ -18,7 +18,8 @@ HUSH_DEVICE void rotate(uint32_t (&words)[4], uint32_t by) {
 // Slot i holds the value at psi^(2 r + 1), r = reverse(i), and takes that of slot reverse(r'), 2 r' + 1 = (2 r + 1)
 // exponent. The two low bits of i are the two high bits of r: four neighbours come from four neighbours, in an order
 // that is a rotation of these two bits, or for an exponent that is 3 modulo 4 a reflection.
-HUSH_DEVICE uint4 load_image(const uint32_t* limb, uint32_t vector, uint32_t exponent, const RingView& ring) {
+template <class P>
+HUSH_DEVICE uint4 load_image(const uint32_t* limb, uint32_t vector, uint32_t exponent, const RingOf<P>& ring) {
     const uint32_t shift = 32 - ring.log_degree;
     const uint32_t image = ((2 * (__brev(4 * vector) >> shift) + 1) * exponent >> 1) & (ring.degree - 1);
     const uint4 words = load_vector(limb, __brev(image) >> shift >> 2);
@@ -40,9 +41,10 @@ struct Children {
 };
 
 // One limb of node `node` of a query, which has `count` of them, and of its children.
+template <class P>
 HUSH_DEVICE Children children_of(uint32_t* children, const uint32_t* nodes, const uint32_t* powers, uint32_t level,
                                  uint32_t needed, uint32_t node, uint32_t query, uint32_t count, uint32_t limb,
-                                 const RingView& ring) {
+                                 const RingOf<P>& ring) {
     const size_t ciphertext = 2 * poly_words(ring), limb_at = size_t(limb) * ring.degree;
     uint32_t* even = children + (size_t(query) * needed + 2 * node) * ciphertext + limb_at;
     uint32_t* odd = 2 * node + 1 < needed ? even + ciphertext : nullptr;
@@ -50,12 +52,14 @@ HUSH_DEVICE Children children_of(uint32_t* children, const uint32_t* nodes, cons
 }
 
 // The automorphism of a level of the tree: X -> X^(N / 2^level + 1).
-HUSH_DEVICE uint32_t level_exponent(uint32_t level, const RingView& ring) {
+template <class P>
+HUSH_DEVICE uint32_t level_exponent(uint32_t level, const RingOf<P>& ring) {
     return (ring.degree >> level) + 1;
 }
 
 // Four slots of one half of both children, from those of c'.
-HUSH_DEVICE void put_children(const Children& to, const RingView& ring, const Prime& prime, uint32_t half,
+template <class P>
+HUSH_DEVICE void put_children(const Children& to, const RingOf<P>& ring, const P& prime, uint32_t half,
                               uint32_t vector, uint4 images) {
     const size_t at = half * poly_words(ring);
     const uint4 words = load_vector(to.node + at, vector);
@@ -75,10 +79,11 @@ HUSH_DEVICE void put_children(const Children& to, const RingView& ring, const Pr
 }
 
 // Slots of half a of the image of a node under X -> X^exponent, as decompose reads them.
+template <class P>
 struct Image {
     const uint32_t* a;
     uint32_t exponent;
-    const RingView& ring;
+    const RingOf<P>& ring;
 
     template <class LogDegree>
     HUSH_DEVICE void operator()(LogDegree, uint32_t (&x)[NTT_WORDS], uint32_t limb) const {
@@ -93,14 +98,18 @@ struct Image {
     }
 };
 
+template <class P>
+Image(const uint32_t*, uint32_t, const RingOf<P>&) -> Image<P>;
+
 // Both children of a node modulo a limb. `to()` says which they are, `product(source, sink)` multiplies the digits of the
 // node by the key of the level.
-template <class To, class Product>
-HUSH_DEVICE void switch_image(const To& to, uint32_t level, uint32_t limb, const RingView& ring,
+template <class P, class To, class Product>
+HUSH_DEVICE void switch_image(const To& to, uint32_t level, uint32_t limb, const RingOf<P>& ring,
                               const Product& product) {
     auto image_of_b = [&](uint32_t half, uint32_t vector) {
         if (half == 0) return zero_vector();
-        return load_image(to().node + poly_words(ring), vector, level_exponent(level, ring), ring);
+        const uint32_t* b = to().node + poly_words(ring);
+        return load_image(b, made_anew_if_wide<P>(vector), level_exponent(level, ring), ring);
     };
     auto put = [&](uint32_t half, uint32_t vector, uint4 sums) {
         put_children(to(), ring, ring.primes[made_anew(limb)], half, vector, sums);

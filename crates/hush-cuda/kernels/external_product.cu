@@ -3,9 +3,12 @@
 // A block has N / 16 threads (ntt.cuh).
 #include "external_product.cuh"
 
+namespace {
+
 // Digits of both halves of y - x: [query][plane][item][half][digit][N]. Block (2 item + half, plane, query).
-extern "C" __global__ void __launch_bounds__(256, 3)
-    external_decompose(uint32_t* digits, CiphertextsView y, CiphertextsView x, RingView ring, GadgetView gadget) {
+template <class P>
+HUSH_DEVICE void decompose_differences(uint32_t* digits, const CiphertextsView& y, const CiphertextsView& x,
+                                       const RingOf<P>& ring, const GadgetView& gadget) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     const uint32_t item = blockIdx.x / 2;
     const uint32_t* plus = item_at(y, blockIdx.z, blockIdx.y, item);
@@ -14,13 +17,12 @@ extern "C" __global__ void __launch_bounds__(256, 3)
     const size_t poly = (size_t(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
     decompose(digits + poly * gadget.digits * ring.degree, ring, gadget, shared, load);
 }
-HUSH_KERNEL(external_decompose)
 
 // The products, from the digits of external_decompose, and z. Block (limbs item + limb, plane, query). `rgsw` has the
 // rows of each query.
-extern "C" __global__ void __launch_bounds__(256, 2)
-    external_product(CiphertextsView out, const uint32_t* digits, const uint32_t* const* rgsw, CiphertextsView z,
-                     RingView ring, GadgetView gadget) {
+template <class P>
+HUSH_DEVICE void multiply_digits(const CiphertextsView& out, const uint32_t* digits, const uint32_t* const* rgsw,
+                                 const CiphertextsView& z, const RingOf<P>& ring, const GadgetView& gadget) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     const uint32_t limb = blockIdx.x % ring.limbs, item = blockIdx.x / ring.limbs;
     const size_t items = gridDim.x / ring.limbs;
@@ -32,4 +34,32 @@ extern "C" __global__ void __launch_bounds__(256, 2)
         gadget_product<2>(digits, rgsw[blockIdx.z], 2 * gadget.digits, limb, ring, gadget, shared, source, sink);
     });
 }
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(256, 3)
+    external_decompose(uint32_t* digits, CiphertextsView y, CiphertextsView x, RingView ring, GadgetView gadget) {
+    decompose_differences(digits, y, x, ring, gadget);
+}
+HUSH_KERNEL(external_decompose)
+
+extern "C" __global__ void __launch_bounds__(128, 6)
+    external_decompose_wide(uint32_t* digits, CiphertextsView y, CiphertextsView x, WideRingView ring,
+                            GadgetView gadget) {
+    decompose_differences(digits, y, x, ring, gadget);
+}
+HUSH_KERNEL(external_decompose_wide)
+
+extern "C" __global__ void __launch_bounds__(256, 2)
+    external_product(CiphertextsView out, const uint32_t* digits, const uint32_t* const* rgsw, CiphertextsView z,
+                     RingView ring, GadgetView gadget) {
+    multiply_digits(out, digits, rgsw, z, ring, gadget);
+}
 HUSH_KERNEL(external_product)
+
+extern "C" __global__ void __launch_bounds__(128, 3)
+    external_product_wide(CiphertextsView out, const uint32_t* digits, const uint32_t* const* rgsw, CiphertextsView z,
+                          WideRingView ring, GadgetView gadget) {
+    multiply_digits(out, digits, rgsw, z, ring, gadget);
+}
+HUSH_KERNEL(external_product_wide)

@@ -23,17 +23,19 @@ HUSH_DEVICE uint32_t* item_at(const CiphertextsView& view, uint32_t query, uint3
 }
 
 // y - x, four slots of a limb; null is zero.
-HUSH_DEVICE uint4 difference(const uint32_t* y, const uint32_t* x, uint32_t vector, uint32_t p) {
+template <class Modulus>
+HUSH_DEVICE uint4 difference(const uint32_t* y, const uint32_t* x, uint32_t vector, Modulus p) {
     const uint4 from = y ? load_vector(y, vector) : zero_vector(), minus = x ? load_vector(x, vector) : zero_vector();
     return make_uint4(sub_mod(from.x, minus.x, p), sub_mod(from.y, minus.y, p), sub_mod(from.z, minus.z, p),
                       sub_mod(from.w, minus.w, p));
 }
 
 // Slots of a half of y - x, as decompose reads them; null is zero.
+template <class P>
 struct Difference {
     const uint32_t *y, *x;
     size_t first; // the half, and the slots of the calling thread
-    const RingView& ring;
+    const RingOf<P>& ring;
 
     template <class LogDegree>
     HUSH_DEVICE void operator()(LogDegree, uint32_t (&words)[NTT_WORDS], uint32_t limb) const {
@@ -50,10 +52,13 @@ struct Difference {
     }
 };
 
+template <class P>
+Difference(const uint32_t*, const uint32_t*, size_t, const RingOf<P>&) -> Difference<P>;
+
 // An external product modulo a limb. `out()` and `z()` say where it goes and what is added, `product(source, sink)` multiplies
 // the digits by the rows.
-template <class Out, class Z, class Product>
-HUSH_DEVICE void multiply(const Out& out, const Z& z, uint32_t limb, const RingView& ring, const Product& product) {
+template <class P, class Out, class Z, class Product>
+HUSH_DEVICE void multiply(const Out& out, const Z& z, uint32_t limb, const RingOf<P>& ring, const Product& product) {
     auto place = [&](uint32_t half) { return (half * ring.limbs + made_anew(limb)) << ring.log_degree; };
     auto source = [&](uint32_t half, uint32_t vector) {
         const uint32_t* from = z();

@@ -7,10 +7,10 @@
 
 namespace {
 
-template <int LOG>
+template <int LOG, class P>
 HUSH_DEVICE void external_stage(uint32_t* shared, const CiphertextsView& out, const CiphertextsView& y,
                                 const CiphertextsView& x, const uint32_t* const* rgsw, const CiphertextsView& z,
-                                const RingView& ring, const GadgetView& gadget) {
+                                const RingOf<P>& ring, const GadgetView& gadget) {
     uint32_t* digits = shared + (1u << LOG);
     auto at = [&](const CiphertextsView& view) { return item_at(view, blockIdx.z, blockIdx.y, made_anew(blockIdx.x)); };
 #pragma unroll 1
@@ -63,3 +63,11 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     external_stage<12>(shared, out, y, x, rgsw, z, ring, gadget);
 }
 HUSH_KERNEL(external_stage_12)
+
+extern "C" __global__ void __launch_bounds__(128, 3)
+    external_stage_11_wide(CiphertextsView out, CiphertextsView y, CiphertextsView x, const uint32_t* const* rgsw,
+                           CiphertextsView z, WideRingView ring, GadgetView gadget) {
+    HUSH_DYNAMIC_SHARED(uint32_t, shared);
+    external_stage<11>(shared, out, y, x, rgsw, z, ring, gadget);
+}
+HUSH_KERNEL(external_stage_11_wide)

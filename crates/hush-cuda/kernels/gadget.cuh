@@ -49,19 +49,20 @@ HUSH_DEVICE Integer wide(const uint64_t (&words)[2]) {
 
 // x + offset for the centred x with the given residues.
 //
-// The sums of products are below p_j (p_0 + ... + p_j) + p_j <= 2^33 p_j.
-template <uint32_t LIMBS>
-HUSH_DEVICE Shifted<LIMBS> shifted_value(const uint32_t (&residues)[LIMBS], const Prime* primes,
+// The sums of products are below p_j (p_0 + ... + p_j) + p_j <= 2^33 p_j, for primes below 2^31.
+template <uint32_t LIMBS, class P>
+HUSH_DEVICE Shifted<LIMBS> shifted_value(const uint32_t (&residues)[LIMBS], const P* primes,
                                          const GadgetView& gadget) {
     uint32_t mixed[LIMBS];
     mixed[0] = add_mod(residues[0], gadget.first, primes[0].p);
     Shifted<LIMBS> value = wide<Shifted<LIMBS>>(gadget.offset) + mixed[0];
 #pragma unroll
     for (uint32_t j = 1; j < LIMBS; j++) {
-        uint64_t sum = uint64_t(residues[j]) * gadget.factors[j][j] + gadget.constants[j];
+        uint64_t sum = gadget.constants[j];
+        add_product(sum, residues[j], gadget.factors[j][j], primes[j].p);
 #pragma unroll
         for (uint32_t i = 0; i < j; i++) {
-            sum += uint64_t(mixed[i]) * gadget.factors[j][i];
+            add_product(sum, mixed[i], gadget.factors[j][i], primes[j].p);
         }
         mixed[j] = mont_reduce_sum(sum, primes[j]);
         value += mixed[j] * wide<Shifted<LIMBS>>(gadget.radix[j]);
@@ -89,25 +90,15 @@ HUSH_DEVICE uint32_t take_bits(unsigned __int128& value, uint32_t width) {
 }
 
 // A digit modulo p, from a digit plus half a base. The base is at most p.
-HUSH_DEVICE uint32_t digit_residue(uint32_t shifted, const GadgetView& gadget, uint32_t p) {
+template <class Modulus>
+HUSH_DEVICE uint32_t digit_residue(uint32_t shifted, const GadgetView& gadget, Modulus p) {
     return sub_mod(shifted, 1u << (gadget.width - 1), p);
 }
 
-// Calls `step` with the log2 of the degree as a constant: one of the degrees of the parameter sets.
-template <class Step>
-HUSH_DEVICE void for_degree(const RingView& ring, const Step& step) {
-    switch (ring.log_degree) {
-    case 6: return step(std::integral_constant<int, 6>());
-    case 8: return step(std::integral_constant<int, 8>());
-    case 11: return step(std::integral_constant<int, 11>());
-    case 12: return step(std::integral_constant<int, 12>());
-    }
-}
-
 // The digits of all coefficients, whose residues are in `shared`, [limb][coefficient].
-template <uint32_t LIMBS>
-HUSH_DEVICE void store_digits(uint32_t* digits, const uint32_t* shared, const RingView& ring,
-                              const GadgetView& gadget) {
+template <uint32_t LIMBS, class P>
+HUSH_DEVICE void store_digits_of(uint32_t* digits, const uint32_t* shared, const RingOf<P>& ring,
+                                 const GadgetView& gadget) {
     const uint32_t vectors = ring.degree / 4;
     for (uint32_t vector = threadIdx.x; vector < vectors; vector += blockDim.x) {
         uint4 words[LIMBS];
@@ -129,19 +120,15 @@ HUSH_DEVICE void store_digits(uint32_t* digits, const uint32_t* shared, const Ri
     }
 }
 
-HUSH_DEVICE void store_digits(uint32_t* digits, const uint32_t* shared, const RingView& ring,
+template <class P>
+HUSH_DEVICE void store_digits(uint32_t* digits, const uint32_t* shared, const RingOf<P>& ring,
                               const GadgetView& gadget) {
-    switch (ring.limbs) {
-    case 1: return store_digits<1>(digits, shared, ring, gadget);
-    case 2: return store_digits<2>(digits, shared, ring, gadget);
-    case 3: return store_digits<3>(digits, shared, ring, gadget);
-    default: return store_digits<4>(digits, shared, ring, gadget);
-    }
+    for_limbs(ring, [&](auto limbs) { store_digits_of<decltype(limbs)::value>(digits, shared, ring, gadget); });
 }
 
 // The residues of all coefficients of a polynomial, [limb][coefficient].
-template <int LOG, class Load>
-HUSH_DEVICE void store_residues(uint32_t* shared, const RingView& ring, const Load& load) {
+template <int LOG, class P, class Load>
+HUSH_DEVICE void store_residues(uint32_t* shared, const RingOf<P>& ring, const Load& load) {
     // The transforms are done where the last limb's residues will be.
     uint32_t* transform = shared + (size_t(ring.limbs - 1) << LOG);
     for (uint32_t limb = 0; limb < ring.limbs; limb++) {
@@ -156,8 +143,8 @@ HUSH_DEVICE void store_residues(uint32_t* shared, const RingView& ring, const Lo
 // Takes one polynomial apart: a block of N / 16 threads. `load(log_degree, x, limb)` gives the slots of the calling
 // thread (ntt.cuh says which), `digits` gets [k][coefficient], each digit half a base too large. `shared` is limbs x N
 // words; it may be where `digits` is, since a thread writes where it alone has read.
-template <int LOG, class Load>
-HUSH_DEVICE void decompose_at(uint32_t* digits, const RingView& ring, const GadgetView& gadget, uint32_t* shared,
+template <int LOG, class P, class Load>
+HUSH_DEVICE void decompose_at(uint32_t* digits, const RingOf<P>& ring, const GadgetView& gadget, uint32_t* shared,
                               const Load& load) {
     store_residues<LOG>(shared, ring, load);
     __syncthreads();
@@ -165,16 +152,27 @@ HUSH_DEVICE void decompose_at(uint32_t* digits, const RingView& ring, const Gadg
 }
 
 // The same for any degree.
-template <class Load>
-HUSH_DEVICE void decompose(uint32_t* digits, const RingView& ring, const GadgetView& gadget, uint32_t* shared,
+template <class P, class Load>
+HUSH_DEVICE void decompose(uint32_t* digits, const RingOf<P>& ring, const GadgetView& gadget, uint32_t* shared,
                            const Load& load) {
     for_degree(ring, [&](auto log_degree) { store_residues<decltype(log_degree)::value>(shared, ring, load); });
     __syncthreads();
     store_digits(digits, shared, ring, gadget);
 }
 
+// made_anew where there are primes of 32 bits, whose sums of products take more registers.
+template <class P>
+HUSH_DEVICE uint32_t made_anew_if_wide(uint32_t x) {
+    if constexpr (std::is_same<P, WidePrime>::value) {
+        return made_anew(x);
+    } else {
+        return x;
+    }
+}
+
 // Words of a polynomial: all its limbs.
-HUSH_DEVICE size_t poly_words(const RingView& ring) {
+template <class P>
+HUSH_DEVICE size_t poly_words(const RingOf<P>& ring) {
     return size_t(ring.limbs) * ring.degree;
 }
 
@@ -192,20 +190,21 @@ HUSH_DEVICE void store_vector(uint32_t* limb, uint32_t vector, uint4 words) {
 }
 
 // sums += x row, for four slots.
-HUSH_DEVICE void add_products(uint64_t* sums, const uint32_t* x, uint4 row) {
+template <class Modulus>
+HUSH_DEVICE void add_products(uint64_t* sums, const uint32_t* x, uint4 row, Modulus p) {
 #pragma unroll
-    for (uint32_t i = 0; i < 4; i++) sums[i] += uint64_t(x[i]) * word(row, i);
+    for (uint32_t i = 0; i < 4; i++) add_product(sums[i], x[i], word(row, i), p);
 }
 
 // What is given, plus the sum over `rows` of digit times row, modulo one limb: a block of N / 16 threads. `digits` is
 // [row][coefficient] as decompose leaves them, `keys` [row][poly][limb][slot]. `source(poly, vector)` is what is given
 // for the slots 4 vector .. 4 vector + 3, `sink(poly, vector, sums)` gets their canonical sums. `shared` is N words.
-// A residue and `rows` products of residues are to be below 2^64.
-template <int LOG, uint32_t POLYS, class Digits, class Source, class Sink>
+// A residue and `rows` products of residues are to be below 2^64, if the primes are below 2^31.
+template <int LOG, uint32_t POLYS, class P, class Digits, class Source, class Sink>
 HUSH_DEVICE void gadget_product_at(Digits digits, const uint32_t* keys, uint32_t rows, uint32_t limb,
-                                   const RingView& ring, const GadgetView& gadget, uint32_t* shared,
+                                   const RingOf<P>& ring, const GadgetView& gadget, uint32_t* shared,
                                    const Source& source, const Sink& sink) {
-    const Prime prime = ring.primes[limb];
+    const P prime = ring.primes[limb];
     uint64_t sums[POLYS][NTT_WORDS];
 #pragma unroll
     for (uint32_t poly = 0; poly < POLYS; poly++) {
@@ -228,7 +227,7 @@ HUSH_DEVICE void gadget_product_at(Digits digits, const uint32_t* keys, uint32_t
         for (uint32_t poly = 0; poly < POLYS; poly++, row += poly_words(ring)) {
 #pragma unroll
             for (uint32_t j = 0; j < NTT_WORDS / 4; j++) {
-                add_products(sums[poly] + 4 * j, x + 4 * j, load_vector(row, j * NTT_THREADS<LOG>));
+                add_products(sums[poly] + 4 * j, x + 4 * j, load_vector(row, j * NTT_THREADS<LOG>), prime.p);
             }
         }
     }
@@ -238,8 +237,8 @@ HUSH_DEVICE void gadget_product_at(Digits digits, const uint32_t* keys, uint32_t
         for (uint32_t j = 0; j < NTT_WORDS / 4; j++) {
             const uint64_t* sum = sums[poly] + 4 * j;
             sink(poly, threadIdx.x + j * NTT_THREADS<LOG>,
-                 make_uint4(reduce_64(sum[0], prime), reduce_64(sum[1], prime), reduce_64(sum[2], prime),
-                            reduce_64(sum[3], prime)));
+                 make_uint4(reduce_sum(sum[0], prime), reduce_sum(sum[1], prime), reduce_sum(sum[2], prime),
+                            reduce_sum(sum[3], prime)));
         }
     }
 }
@@ -257,9 +256,9 @@ struct InTurn {
 };
 
 // The same for any degree.
-template <uint32_t POLYS, class Source, class Sink>
+template <uint32_t POLYS, class P, class Source, class Sink>
 HUSH_DEVICE void gadget_product(const uint32_t* digits, const uint32_t* keys, uint32_t rows, uint32_t limb,
-                                const RingView& ring, const GadgetView& gadget, uint32_t* shared, const Source& source,
+                                const RingOf<P>& ring, const GadgetView& gadget, uint32_t* shared, const Source& source,
                                 const Sink& sink) {
     for_degree(ring, [&](auto log_degree) {
         constexpr int LOG = decltype(log_degree)::value;

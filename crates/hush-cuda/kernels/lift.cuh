@@ -1,7 +1,7 @@
 // Words to symbols modulo t = 2^bits, centred to -t/2..t/2, as residues.
 #pragma once
 
-#include "modular.cuh"
+#include "wide_modular.cuh"
 
 // Half of t is added to a symbol, whose higher bits are then cut off, and taken off again modulo a prime. Mirrored by
 // `Lift` in src/ring/ntt_db.rs.
@@ -18,7 +18,8 @@ HUSH_DEVICE uint32_t positive_symbol(uint32_t word, const Lift& lift) {
 }
 
 // The residue of a word, canonical.
-HUSH_DEVICE uint32_t lift_word(uint32_t word, const Lift& lift, const Prime& prime) {
+template <class P>
+HUSH_DEVICE uint32_t lift_word(uint32_t word, const Lift& lift, const P& prime) {
     uint32_t half = reduce_32(1u << (lift.bits - 1), prime);
     return sub_mod(reduce_32(positive_symbol(word, lift), prime), half, prime.p);
 }

@@ -23,8 +23,8 @@ struct SwitchJob {
 };
 static_assert(sizeof(SwitchJob) == 40, "the layout of SwitchJob");
 
-template <int LOG>
-HUSH_DEVICE void mod_switch(const SwitchJob& job, const RingView& ring, const MixedRadix& radix, uint32_t* shared) {
+template <int LOG, class P>
+HUSH_DEVICE void mod_switch(const SwitchJob& job, const RingOf<P>& ring, const MixedRadix& radix, uint32_t* shared) {
     const size_t poly_words = size_t(ring.limbs) << LOG;
     const uint32_t i = blockIdx.x % job.count;
     const uint32_t* batch = reinterpret_cast<const uint32_t*>(uintptr_t(job.batches[blockIdx.x / job.count]));
@@ -78,3 +78,10 @@ extern "C" __global__ void __launch_bounds__(NTT_THREADS<12>, 4)
     mod_switch<12>(job, ring, radix, shared);
 }
 HUSH_KERNEL(mod_switch_12)
+
+extern "C" __global__ void __launch_bounds__(NTT_THREADS<11>, 8)
+    mod_switch_11_wide(SwitchJob job, WideRingView ring, MixedRadix radix) {
+    HUSH_DYNAMIC_SHARED(uint32_t, shared);
+    mod_switch<11>(job, ring, radix, shared);
+}
+HUSH_KERNEL(mod_switch_11_wide)

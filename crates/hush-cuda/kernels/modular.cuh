@@ -1,6 +1,8 @@
 // Arithmetic modulo odd primes below 2^31. Operands and results are canonical, in [0, p), unless a function says
 // otherwise. Nothing branches on an operand: a conditional correction by p is an unsigned minimum, since the wrong
 // candidate wraps around to a number that is larger.
+//
+// A modulus is a word here. What is a template of it, or of the prime, is for the moduli of wide_modular.cuh as well.
 #pragma once
 
 #include "prelude.cuh"
@@ -12,6 +14,11 @@ struct Prime {
     uint32_t r1;  // 2^32 mod p: the Montgomery form of 1
     uint32_t r2;  // 2^64 mod p: mont_mul by it gives the Montgomery form
 };
+
+// The modulus as a number.
+HUSH_DEVICE uint32_t value_of(uint32_t p) {
+    return p;
+}
 
 // x mod p, for x in [0, 2p).
 HUSH_DEVICE uint32_t fold_mod(uint32_t x, uint32_t p) {
@@ -27,14 +34,21 @@ HUSH_DEVICE uint32_t sub_mod(uint32_t a, uint32_t b, uint32_t p) {
     return min(difference, difference + p);
 }
 
-HUSH_DEVICE uint32_t neg_mod(uint32_t a, uint32_t p) {
+template <class Modulus>
+HUSH_DEVICE uint32_t neg_mod(uint32_t a, Modulus p) {
     return sub_mod(0, a, p);
 }
 
 // x 2^-32 mod p, for x < p 2^32.
-HUSH_DEVICE uint32_t mont_reduce(uint64_t x, const Prime& prime) {
+template <class P>
+HUSH_DEVICE uint32_t mont_reduce(uint64_t x, const P& prime) {
     uint32_t quotient = uint32_t(x) * prime.inv;
-    return sub_mod(uint32_t(x >> 32), __umulhi(quotient, prime.p), prime.p);
+    return sub_mod(uint32_t(x >> 32), __umulhi(quotient, value_of(prime.p)), prime.p);
+}
+
+// sum += a b, for one factor below p and any other. Sums of as many products as 64 bits hold.
+HUSH_DEVICE void add_product(uint64_t& sum, uint32_t a, uint32_t b, uint32_t) {
+    sum += uint64_t(a) * b;
 }
 
 // x 2^-32 mod p, for x < p 2^33: the sum of two products, each of a factor below p and any word.
@@ -45,7 +59,8 @@ HUSH_DEVICE uint32_t mont_reduce_sum(uint64_t x, const Prime& prime) {
 }
 
 // a b 2^-32 mod p, for one factor below p and any other. With one in Montgomery form, the plain product.
-HUSH_DEVICE uint32_t mont_mul(uint32_t a, uint32_t b, const Prime& prime) {
+template <class P>
+HUSH_DEVICE uint32_t mont_mul(uint32_t a, uint32_t b, const P& prime) {
     return mont_reduce(uint64_t(a) * b, prime);
 }
 
@@ -56,8 +71,14 @@ HUSH_DEVICE uint32_t reduce_64(uint64_t x, const Prime& prime) {
     return mont_reduce_sum(low + high, prime);
 }
 
+// x mod p, for a sum of products.
+HUSH_DEVICE uint32_t reduce_sum(uint64_t x, const Prime& prime) {
+    return reduce_64(x, prime);
+}
+
 // x mod p, for any word x.
-HUSH_DEVICE uint32_t reduce_32(uint32_t x, const Prime& prime) {
+template <class P>
+HUSH_DEVICE uint32_t reduce_32(uint32_t x, const P& prime) {
     return mont_mul(x, prime.r1, prime);
 }
 

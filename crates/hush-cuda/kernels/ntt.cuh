@@ -19,7 +19,8 @@
 // [8 pairs][T]. Word 0 of the top of the inverse is 1/N, by which its word 1 is multiplied as well.
 //
 // Source: Longa and Naehrig, "Speeding up the Number Theoretic Transform for Faster Ideal Lattice-Based Cryptography",
-// algorithms 1 and 2; Plantard's multiplication (plantard_mul) makes the butterflies.
+// algorithms 1 and 2. Plantard's multiplication (plantard_mul) makes the butterflies, or modulo primes of 32 bits
+// Montgomery's (constant_mul).
 #pragma once
 
 #include "ring.cuh"
@@ -158,9 +159,47 @@ HUSH_DEVICE uint2 factor(const Factors& factors, uint32_t j) {
     return j % 2 ? make_uint2(pair.z, pair.w) : make_uint2(pair.x, pair.y);
 }
 
-// LAYERS layers of Cooley-Tukey butterflies within each 2^LAYERS words. Words below 2p before and after.
-template <int LAYERS>
-HUSH_DEVICE void forward_pass(uint32_t (&x)[NTT_WORDS], const Factors& factors, uint32_t p) {
+// Butterflies of Cooley and Tukey: a + b w and a - b w. Modulo primes below 2^31, words below 2p before and after.
+HUSH_DEVICE void forward_butterfly(uint32_t& a, uint32_t& b, uint2 w, uint32_t p) {
+    uint32_t product = plantard_mul(b, w, p);
+    uint32_t from = fold_mod(a, p);
+    a = from + product;
+    b = from - product + p;
+}
+
+HUSH_DEVICE void forward_butterfly(uint32_t& a, uint32_t& b, uint2 w, WideModulus p) {
+    uint32_t product = constant_mul(b, w, p), from = a;
+    a = add_mod(from, product, p);
+    b = sub_mod(from, product, p);
+}
+
+// What they leave, canonical.
+HUSH_DEVICE uint32_t forward_result(uint32_t x, uint32_t p) {
+    return fold_mod(x, p);
+}
+
+HUSH_DEVICE uint32_t forward_result(uint32_t x, WideModulus) {
+    return x;
+}
+
+// Butterflies of Gentleman and Sande: a + b, by `scale` if SCALED, and (a - b) w. Canonical words before and after.
+template <bool SCALED>
+HUSH_DEVICE void inverse_butterfly(uint32_t& a, uint32_t& b, uint2 w, uint2 scale, uint32_t p) {
+    uint32_t sum = a + b, difference = a - b + p;
+    a = SCALED ? plantard_mul(sum, scale, p) : fold_mod(sum, p);
+    b = plantard_mul(difference, w, p);
+}
+
+template <bool SCALED>
+HUSH_DEVICE void inverse_butterfly(uint32_t& a, uint32_t& b, uint2 w, uint2 scale, WideModulus p) {
+    uint32_t sum = add_mod(a, b, p), difference = sub_mod(a, b, p);
+    a = SCALED ? constant_mul(sum, scale, p) : sum;
+    b = constant_mul(difference, w, p);
+}
+
+// LAYERS layers of Cooley-Tukey butterflies within each 2^LAYERS words.
+template <int LAYERS, class Modulus>
+HUSH_DEVICE void forward_pass(uint32_t (&x)[NTT_WORDS], const Factors& factors, Modulus p) {
 #pragma unroll
     for (uint32_t layer = 0; layer < LAYERS; layer++) {
 #pragma unroll
@@ -168,18 +207,15 @@ HUSH_DEVICE void forward_pass(uint32_t (&x)[NTT_WORDS], const Factors& factors, 
             uint32_t half = (1u << LAYERS) >> (layer + 1);
             uint32_t block = pair / half, low = block * 2 * half + pair % half;
             uint32_t group = block >> layer, index = (group << LAYERS) + (1u << layer) + block % (1u << layer);
-            uint32_t product = plantard_mul(x[low + half], factor(factors, index), p);
-            uint32_t a = fold_mod(x[low], p);
-            x[low] = a + product;
-            x[low + half] = a - product + p;
+            forward_butterfly(x[low], x[low + half], factor(factors, index), p);
         }
     }
 }
 
-// LAYERS layers of Gentleman-Sande butterflies within each 2^LAYERS words. Canonical words before and after. If SCALED,
-// sums of the last layer are multiplied by factor 0.
-template <int LAYERS, bool SCALED>
-HUSH_DEVICE void inverse_pass(uint32_t (&x)[NTT_WORDS], const Factors& factors, uint32_t p) {
+// LAYERS layers of Gentleman-Sande butterflies within each 2^LAYERS words. If SCALED, sums of the last layer are multiplied by
+// factor 0.
+template <int LAYERS, bool SCALED, class Modulus>
+HUSH_DEVICE void inverse_pass(uint32_t (&x)[NTT_WORDS], const Factors& factors, Modulus p) {
 #pragma unroll
     for (uint32_t done = 0; done < LAYERS; done++) {
 #pragma unroll
@@ -187,24 +223,27 @@ HUSH_DEVICE void inverse_pass(uint32_t (&x)[NTT_WORDS], const Factors& factors, 
             uint32_t half = 1u << done, layer = LAYERS - 1 - done;
             uint32_t block = pair / half, low = block * 2 * half + pair % half;
             uint32_t group = block >> layer, index = (group << LAYERS) + (1u << layer) + block % (1u << layer);
-            uint32_t sum = x[low] + x[low + half], difference = x[low] - x[low + half] + p;
-            x[low] = SCALED && layer == 0 ? plantard_mul(sum, factor(factors, 0), p) : fold_mod(sum, p);
-            x[low + half] = plantard_mul(difference, factor(factors, index), p);
+            uint2 w = factor(factors, index), scale = factor(factors, 0);
+            if (SCALED && layer == 0) {
+                inverse_butterfly<true>(x[low], x[low + half], w, scale, p);
+            } else {
+                inverse_butterfly<false>(x[low], x[low + half], w, scale, p);
+            }
         }
     }
 }
 
 } // namespace ntt
 
-// Coefficients, below 2p, to neighbours, canonical. `thread` in 0..T is the thread of this transform, `shared` its
-// NTT_SHARED_WORDS. All threads of the block are to call this together, but a block may run several transforms side by
-// side. It begins with a barrier before it writes to `shared`, and its last accesses are reads, so `shared` may be
-// written again after another barrier.
-template <int LOG>
-HUSH_DEVICE void ntt_forward_neighbours(uint32_t (&x)[NTT_WORDS], uint32_t* shared, const RingView& ring,
+// Coefficients, below 2p (for a WidePrime: canonical), to neighbours, canonical. `thread` in 0..T is the thread of this
+// transform, `shared` its NTT_SHARED_WORDS. All threads of the block are to call this together, but a block may run
+// several transforms side by side. It begins with a barrier before it writes to `shared`, and its last accesses are reads,
+// so `shared` may be written again after another barrier.
+template <int LOG, class P>
+HUSH_DEVICE void ntt_forward_neighbours(uint32_t (&x)[NTT_WORDS], uint32_t* shared, const RingOf<P>& ring,
                                         uint32_t limb, uint32_t thread) {
     using namespace ntt;
-    const uint32_t p = ring.primes[limb].p;
+    const auto p = ring.primes[limb].p;
     const uint2* table = ring.forward[limb];
     forward_pass<4>(x, top_factors(table), p);
     __syncthreads();
@@ -219,12 +258,12 @@ HUSH_DEVICE void ntt_forward_neighbours(uint32_t (&x)[NTT_WORDS], uint32_t* shar
     load<LOG, Places::NEIGHBOURS>(x, shared, thread);
     forward_pass<BOTTOM_LAYERS<LOG>>(x, bottom_factors<LOG>(table, thread), p);
 #pragma unroll
-    for (uint32_t i = 0; i < NTT_WORDS; i++) x[i] = fold_mod(x[i], p);
+    for (uint32_t i = 0; i < NTT_WORDS; i++) x[i] = forward_result(x[i], p);
 }
 
-// Coefficients, below 2p, to slots, canonical, under the same rules.
-template <int LOG>
-HUSH_DEVICE void ntt_forward(uint32_t (&x)[NTT_WORDS], uint32_t* shared, const RingView& ring, uint32_t limb,
+// Coefficients to slots under the same rules.
+template <int LOG, class P>
+HUSH_DEVICE void ntt_forward(uint32_t (&x)[NTT_WORDS], uint32_t* shared, const RingOf<P>& ring, uint32_t limb,
                              uint32_t thread) {
     ntt_forward_neighbours<LOG>(x, shared, ring, limb, thread);
     // Each thread writes where it read last itself: no barrier before.
@@ -235,11 +274,11 @@ HUSH_DEVICE void ntt_forward(uint32_t (&x)[NTT_WORDS], uint32_t* shared, const R
 
 // Neighbours to coefficients, both canonical; the inverse of ntt_forward_neighbours. It begins with writes where the calling
 // thread reads last in that function, so a barrier is needed before only if `shared` was used for something else since.
-template <int LOG>
-HUSH_DEVICE void ntt_inverse_neighbours(uint32_t (&x)[NTT_WORDS], uint32_t* shared, const RingView& ring,
+template <int LOG, class P>
+HUSH_DEVICE void ntt_inverse_neighbours(uint32_t (&x)[NTT_WORDS], uint32_t* shared, const RingOf<P>& ring,
                                         uint32_t limb, uint32_t thread) {
     using namespace ntt;
-    const uint32_t p = ring.primes[limb].p;
+    const auto p = ring.primes[limb].p;
     const uint2* table = ring.inverse[limb];
     inverse_pass<BOTTOM_LAYERS<LOG>, false>(x, bottom_factors<LOG>(table, thread), p);
     store<LOG, Places::NEIGHBOURS>(shared, thread, x);
@@ -255,8 +294,8 @@ HUSH_DEVICE void ntt_inverse_neighbours(uint32_t (&x)[NTT_WORDS], uint32_t* shar
 }
 
 // Slots to coefficients, both canonical; the inverse of ntt_forward, under the same rules.
-template <int LOG>
-HUSH_DEVICE void ntt_inverse(uint32_t (&x)[NTT_WORDS], uint32_t* shared, const RingView& ring, uint32_t limb,
+template <int LOG, class P>
+HUSH_DEVICE void ntt_inverse(uint32_t (&x)[NTT_WORDS], uint32_t* shared, const RingOf<P>& ring, uint32_t limb,
                              uint32_t thread) {
     using namespace ntt;
     __syncthreads();

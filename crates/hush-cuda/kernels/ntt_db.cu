@@ -6,8 +6,8 @@
 
 namespace {
 
-template <int LOG>
-HUSH_DEVICE void ntt_db(uint32_t* out, const uint32_t* symbols, const Lift& lift, const RingView& ring,
+template <int LOG, class P>
+HUSH_DEVICE void ntt_db(uint32_t* out, const uint32_t* symbols, const Lift& lift, const RingOf<P>& ring,
                         uint32_t* shared) {
     uint32_t x[NTT_WORDS];
     load_coefficients<LOG>(x, symbols + (size_t(blockIdx.x) << LOG), threadIdx.x);
@@ -46,3 +46,10 @@ extern "C" __global__ void __launch_bounds__(NTT_THREADS<12>, 5)
     ntt_db<12>(out, symbols, lift, ring, shared);
 }
 HUSH_KERNEL(ntt_db_12)
+
+extern "C" __global__ void __launch_bounds__(NTT_THREADS<11>, 10)
+    ntt_db_11_wide(uint32_t* out, const uint32_t* symbols, Lift lift, WideRingView ring) {
+    HUSH_DYNAMIC_SHARED(uint32_t, shared);
+    ntt_db<11>(out, symbols, lift, ring, shared);
+}
+HUSH_KERNEL(ntt_db_11_wide)

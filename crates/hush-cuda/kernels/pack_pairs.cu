@@ -4,9 +4,12 @@
 // Ciphertexts are [a, b][limb][slot], those of query q at batches[q]. A block has N / 16 threads (ntt.cuh).
 #include "gadget.cuh"
 
+namespace {
+
 // Digits of half a of each ciphertext. Block (ciphertext, query). `digits` gets [query][ciphertext][digit][N].
-extern "C" __global__ void __launch_bounds__(256, 3)
-    pack_pairs_decompose(uint32_t* digits, const uint32_t* const* batches, RingView ring, GadgetView gadget) {
+template <class P>
+HUSH_DEVICE void decompose_ciphertexts(uint32_t* digits, const uint32_t* const* batches, const RingOf<P>& ring,
+                                       const GadgetView& gadget) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     const uint32_t* a = batches[blockIdx.y] + blockIdx.x * 2 * poly_words(ring);
     const size_t item = size_t(blockIdx.y) * gridDim.x + blockIdx.x;
@@ -16,13 +19,13 @@ extern "C" __global__ void __launch_bounds__(256, 3)
     };
     decompose(digits + item * gadget.digits * ring.degree, ring, gadget, shared, load);
 }
-HUSH_KERNEL(pack_pairs_decompose)
 
 // The three polynomials of each pair, from the digits of pack_pairs_decompose. Block (limb, pair, query). out[q] gets
 // [pair][a, b_0, b_1][limb][slot]; keys[q] + key_at are the rows [x, y][digit][a, b_0, b_1][limb][slot] of the client.
-extern "C" __global__ void __launch_bounds__(256, 1)
-    pack_pairs_product(uint32_t* const* out, const uint32_t* const* batches, const uint32_t* digits,
-                       const uint32_t* const* keys, uint64_t key_at, RingView ring, GadgetView gadget) {
+template <class P>
+HUSH_DEVICE void pack_digits(uint32_t* const* out, const uint32_t* const* batches, const uint32_t* digits,
+                             const uint32_t* const* keys, uint64_t key_at, const RingOf<P>& ring,
+                             const GadgetView& gadget) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     const uint32_t limb = blockIdx.x, rows = 2 * gadget.digits;
     const size_t pair = size_t(blockIdx.z) * gridDim.y + blockIdx.y, poly = poly_words(ring);
@@ -37,4 +40,32 @@ extern "C" __global__ void __launch_bounds__(256, 1)
     digits += pair * rows * ring.degree;
     gadget_product<3>(digits, keys[blockIdx.z] + key_at, rows, limb, ring, gadget, shared, source, put);
 }
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(256, 3)
+    pack_pairs_decompose(uint32_t* digits, const uint32_t* const* batches, RingView ring, GadgetView gadget) {
+    decompose_ciphertexts(digits, batches, ring, gadget);
+}
+HUSH_KERNEL(pack_pairs_decompose)
+
+extern "C" __global__ void __launch_bounds__(128, 6)
+    pack_pairs_decompose_wide(uint32_t* digits, const uint32_t* const* batches, WideRingView ring,
+                              GadgetView gadget) {
+    decompose_ciphertexts(digits, batches, ring, gadget);
+}
+HUSH_KERNEL(pack_pairs_decompose_wide)
+
+extern "C" __global__ void __launch_bounds__(256, 1)
+    pack_pairs_product(uint32_t* const* out, const uint32_t* const* batches, const uint32_t* digits,
+                       const uint32_t* const* keys, uint64_t key_at, RingView ring, GadgetView gadget) {
+    pack_digits(out, batches, digits, keys, key_at, ring, gadget);
+}
 HUSH_KERNEL(pack_pairs_product)
+
+extern "C" __global__ void __launch_bounds__(128, 2)
+    pack_pairs_product_wide(uint32_t* const* out, const uint32_t* const* batches, const uint32_t* digits,
+                            const uint32_t* const* keys, uint64_t key_at, WideRingView ring, GadgetView gadget) {
+    pack_digits(out, batches, digits, keys, key_at, ring, gadget);
+}
+HUSH_KERNEL(pack_pairs_product_wide)

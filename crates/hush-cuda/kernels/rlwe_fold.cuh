@@ -18,21 +18,25 @@ constexpr uint32_t MAX_PASS = 64;
 constexpr uint32_t RLWE_POLYS = 2;
 
 // One prime. Mirrored by `FoldPrime` in src/ring/rlwe_fold.rs.
+template <class P>
 struct FoldPrime {
-    Prime prime;
-    uint2 scale[3]; // 2^8, 2^16, 2^24 with their Shoup quotients
-    uint32_t limit; // the largest multiple of p up to 2^31
+    P prime;
+    uint2 scale[3]; // 2^8, 2^16, 2^24 with their Shoup quotients; for a WidePrime as constant_mul takes them
+    uint32_t limit; // the largest multiple of p up to 2^31; not for a WidePrime
     uint32_t reserved;
 };
-static_assert(sizeof(FoldPrime) == 48 && offsetof(FoldPrime, scale) == 16, "the layout of FoldPrime");
+static_assert(sizeof(FoldPrime<Prime>) == 48 && offsetof(FoldPrime<Prime>, scale) == 16, "the layout of FoldPrime");
 
 // Passed by value as a kernel argument. Mirrored by `FoldRing` in src/ring/rlwe_fold.rs.
-struct FoldRing {
-    FoldPrime primes[MAX_LIMBS];
+template <class P>
+struct FoldRingOf {
+    FoldPrime<P> primes[MAX_LIMBS];
     uint32_t log_degree;
     uint32_t reserved;
 };
-static_assert(sizeof(FoldRing) == 200, "the layout of FoldRing");
+using FoldRing = FoldRingOf<Prime>;
+using WideFoldRing = FoldRingOf<WidePrime>;
+static_assert(sizeof(FoldRing) == 200 && sizeof(WideFoldRing) == 200, "the layout of FoldRing");
 
 // Ciphertexts of each query of a pass, on the device. Mirrored by `QueryPointers` in src/ring/rlwe_fold.rs.
 struct QueryPointers {

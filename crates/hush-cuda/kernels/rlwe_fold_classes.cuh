@@ -14,15 +14,21 @@
 constexpr uint32_t CLASSES = 4;
 constexpr uint32_t LINE_BYTES = 128;
 
-// The bytes of a selector in each class: word j has byte j of a, 2^8 a, 2^16 a and 2^24 a modulo p. The last three
-// are below 2 p < 2^32, which is all it takes.
-HUSH_DEVICE uint4 class_words(uint32_t a, const FoldPrime& modulus) {
+// a times one of the constants FoldPrime::scale modulo p. What is below 2 p < 2^32 will do: any word has four bytes.
+HUSH_DEVICE uint32_t scale_mul(uint32_t a, uint2 scale, uint32_t p) {
+    return a * scale.x - __umulhi(a, scale.y) * p;
+}
+
+HUSH_DEVICE uint32_t scale_mul(uint32_t a, uint2 scale, WideModulus p) {
+    return constant_mul(a, scale, p);
+}
+
+// The bytes of a selector in each class: word j has byte j of a, 2^8 a, 2^16 a and 2^24 a modulo p.
+template <class P>
+HUSH_DEVICE uint4 class_words(uint32_t a, const FoldPrime<P>& modulus) {
     uint32_t scaled[3];
 #pragma unroll
-    for (uint32_t i = 0; i < 3; i++) {
-        uint2 scale = modulus.scale[i];
-        scaled[i] = a * scale.x - __umulhi(a, scale.y) * modulus.prime.p;
-    }
+    for (uint32_t i = 0; i < 3; i++) scaled[i] = scale_mul(a, modulus.scale[i], modulus.prime.p);
     uint32_t low0 = __byte_perm(a, scaled[0], 0x5140), low1 = __byte_perm(scaled[1], scaled[2], 0x5140);
     uint32_t high0 = __byte_perm(a, scaled[0], 0x7362), high1 = __byte_perm(scaled[1], scaled[2], 0x7362);
     return make_uint4(__byte_perm(low0, low1, 0x5410), __byte_perm(low0, low1, 0x7632),
@@ -30,8 +36,8 @@ HUSH_DEVICE uint4 class_words(uint32_t a, const FoldPrime& modulus) {
 }
 
 // Writes a unit, chunk `unit % 8` (four rows) of polynomial `unit / 8`, to the matrices `[class][POLYS][128 bytes]`.
-template <uint32_t POLYS>
-HUSH_DEVICE void write_unit(uint8_t* matrices, uint32_t unit, const uint4& selectors, const FoldPrime& modulus) {
+template <uint32_t POLYS, class P>
+HUSH_DEVICE void write_unit(uint8_t* matrices, uint32_t unit, const uint4& selectors, const FoldPrime<P>& modulus) {
     uint32_t poly = unit / LINE_CHUNKS;
     uint8_t* line = matrices + poly * LINE_BYTES + swizzled(unit % LINE_CHUNKS, poly) * 16;
     uint4 r0 = class_words(selectors.x, modulus), r1 = class_words(selectors.y, modulus);
@@ -44,7 +50,8 @@ HUSH_DEVICE void write_unit(uint8_t* matrices, uint32_t unit, const uint4& selec
 }
 
 // The residue of the sums of the four classes.
-HUSH_DEVICE uint32_t join_classes(int32_t c0, int32_t c1, int32_t c2, int32_t c3, const Prime& prime) {
+template <class P>
+HUSH_DEVICE uint32_t join_classes(int32_t c0, int32_t c1, int32_t c2, int32_t c3, const P& prime) {
     uint64_t sum = uint32_t(c0);
     sum += uint64_t(uint32_t(c1)) << 8;
     sum += uint64_t(uint32_t(c2)) << 16;

@@ -54,12 +54,13 @@ struct HopperFold {
 
     // One warpgroup: copies the database, and makes the byte matrices of the selectors. Their words are loaded a step
     // ahead, before the wait for a stage, so that the latency passes while the step before is waited for and converted.
-    HUSH_DEVICE void produce(const uint4* selectors, const NttTiles& db, const FoldRing& ring) const {
+    template <class P>
+    HUSH_DEVICE void produce(const uint4* selectors, const NttTiles& db, const FoldRingOf<P>& ring) const {
         uint32_t thread = threadIdx.x % WARPGROUP, step = 0;
         uint32_t row_tile_units = all_polys * LINE_CHUNKS;
         for (uint32_t index = blockIdx.x; index < items; index += gridDim.x) {
             Item now = item(index, db);
-            const FoldPrime modulus = ring.primes[(first_point + now.point) >> ring.log_degree];
+            const FoldPrime<P> modulus = ring.primes[(first_point + now.point) >> ring.log_degree];
             const uint4* from = selectors + uint64_t(now.point) * db.row_tiles * row_tile_units
                                 + now.first_poly * LINE_CHUNKS;
             uint32_t first_column = now.first_tile * TILE_COLUMNS;
@@ -96,7 +97,8 @@ struct HopperFold {
 
     // Two warpgroups, a tile of 64 columns each: multiplies, and writes the residues to `sums`. Polynomials and
     // columns that are not there give what nobody reads.
-    HUSH_DEVICE void consume(uint32_t* sums, const NttTiles& db, const FoldRing& ring) const {
+    template <class P>
+    HUSH_DEVICE void consume(uint32_t* sums, const NttTiles& db, const FoldRingOf<P>& ring) const {
         uint32_t tile = threadIdx.x / WARPGROUP - 1, step = 0;
         bool releases = threadIdx.x % 32 == 0;
         for (uint32_t index = blockIdx.x; index < items; index += gridDim.x) {
@@ -119,7 +121,7 @@ struct HopperFold {
             ptx::wgmma_wait<0>(products);
             if (releases) ptx::mbarrier_arrive(&empty[(step - 1) % STAGES]);
             Item now = item(index, db);
-            const Prime prime = ring.primes[(first_point + now.point) >> ring.log_degree].prime;
+            const P prime = ring.primes[(first_point + now.point) >> ring.log_degree].prime;
             uint32_t padded = db.tiles * TILE_COLUMNS;
             uint32_t* out = sums + (uint64_t(now.point) * all_polys + now.first_poly) * padded
                             + (now.first_tile + tile) * TILE_COLUMNS;
@@ -129,8 +131,9 @@ struct HopperFold {
 
     // Writes the residues of a tile to `out`, `[poly][padded columns]`. A thread has two rows (columns of the
     // database) of its warp's 16, and two neighbouring polynomials of every eight.
+    template <class P>
     HUSH_DEVICE void write(const int32_t (&products)[MATRIX_ROWS / 2], uint32_t* out, uint32_t padded,
-                           uint32_t polys, const Prime& prime) const {
+                           uint32_t polys, const P& prime) const {
         uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
 #pragma unroll
         for (uint32_t i = 0; i < POLYS / 2; i++) {
@@ -146,8 +149,8 @@ struct HopperFold {
 //
 // Dynamic shared memory: four stages of 16 KiB and 512 POLYS bytes, then 64 bytes of barriers. Grid: a block a
 // multiprocessor.
-template <uint32_t POLYS>
-HUSH_DEVICE void fold_hopper(uint32_t* sums, const uint4* selectors, const NttTiles& db, const FoldRing& ring,
+template <uint32_t POLYS, class P>
+HUSH_DEVICE void fold_hopper(uint32_t* sums, const uint4* selectors, const NttTiles& db, const FoldRingOf<P>& ring,
                              uint32_t polys, PassPoints points) {
     HUSH_DYNAMIC_SHARED(uint8_t, shared_bytes);
     using Fold = HopperFold<POLYS>;
@@ -178,6 +181,13 @@ extern "C" __global__ void __launch_bounds__(HOPPER_THREADS, 1)
 }
 HUSH_KERNEL(rlwe_fold_p32_hopper)
 
+extern "C" __global__ void __launch_bounds__(HOPPER_THREADS, 1)
+    rlwe_fold_p32_wide_hopper(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
+                              PassPoints points) {
+    fold_hopper<32>(sums, selectors, db, ring, polys, points);
+}
+HUSH_KERNEL(rlwe_fold_p32_wide_hopper)
+
 // 32 queries.
 extern "C" __global__ void __launch_bounds__(HOPPER_THREADS, 1)
     rlwe_fold_p64_hopper(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
@@ -185,3 +195,10 @@ extern "C" __global__ void __launch_bounds__(HOPPER_THREADS, 1)
     fold_hopper<64>(sums, selectors, db, ring, polys, points);
 }
 HUSH_KERNEL(rlwe_fold_p64_hopper)
+
+extern "C" __global__ void __launch_bounds__(HOPPER_THREADS, 1)
+    rlwe_fold_p64_wide_hopper(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
+                              PassPoints points) {
+    fold_hopper<64>(sums, selectors, db, ring, polys, points);
+}
+HUSH_KERNEL(rlwe_fold_p64_wide_hopper)

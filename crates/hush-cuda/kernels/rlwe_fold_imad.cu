@@ -1,4 +1,5 @@
-// The product of `rlwe_fold` on CUDA cores, for up to four queries: products of 64 bits, added up lazily.
+// The product of `rlwe_fold` on CUDA cores, for up to four queries: products of 64 bits, added up lazily in as many, or in 96
+// modulo primes of 32 bits.
 #include "rlwe_fold.cuh"
 
 // Eight lanes with a line of 128 bytes, four rows a lane.
@@ -8,22 +9,56 @@ constexpr uint32_t IMAD_THREADS = UNITS * UNIT_LANES;
 // Lines that a unit has under way.
 constexpr uint32_t AHEAD = 4;
 
-// sum + x0 y0 + x1 y1, reduced by a multiple of p 2^32 so that it stays below limit 2^32, given that sum is. With
-// limit the largest multiple of p up to 2^31, two products are below limit 2^32 too, and everything fits 64 bits.
-HUSH_DEVICE uint64_t add_products(uint64_t sum, uint32_t x0, uint32_t y0, uint32_t x1, uint32_t y1, uint32_t limit) {
-    sum += uint64_t(x0) * y0;
-    sum += uint64_t(x1) * y1;
-    uint32_t high = uint32_t(sum >> 32);
-    return uint64_t(min(high, high - limit)) << 32 | uint32_t(sum);
+// Two products more, reduced by a multiple of p 2^32 so that the sum stays below limit 2^32. With limit the largest multiple of
+// p up to 2^31, two products are below limit 2^32 too, and everything fits 64 bits.
+HUSH_DEVICE void add_products(uint64_t& sum, uint32_t x0, uint32_t y0, uint32_t x1, uint32_t y1,
+                              const FoldPrime<Prime>& modulus) {
+    uint64_t all = sum + uint64_t(x0) * y0 + uint64_t(x1) * y1;
+    uint32_t high = uint32_t(all >> 32);
+    sum = uint64_t(min(high, high - modulus.limit)) << 32 | uint32_t(all);
 }
 
-HUSH_DEVICE uint64_t add_chunk(uint64_t sum, const uint4& x, const uint4& y, uint32_t limit) {
-    sum = add_products(sum, x.x, y.x, x.y, y.y, limit);
-    return add_products(sum, x.z, y.z, x.w, y.w, limit);
+HUSH_DEVICE uint32_t residue_of(uint64_t sum, const Prime& prime) {
+    return reduce_64(sum, prime);
+}
+
+// A sum of any products of words, fewer than 2^32. A word more and an addition a product are less than a reduction.
+struct WideSum {
+    uint64_t low;
+    uint32_t high;
+};
+
+HUSH_DEVICE void add_product(WideSum& sum, uint32_t x, uint32_t y) {
+    unsigned __int128 all = (unsigned __int128)sum.low + uint64_t(x) * y;
+    sum.low = uint64_t(all);
+    sum.high += uint32_t(all >> 64);
+}
+
+HUSH_DEVICE void add_products(WideSum& sum, uint32_t x0, uint32_t y0, uint32_t x1, uint32_t y1,
+                              const FoldPrime<WidePrime>&) {
+    add_product(sum, x0, y0);
+    add_product(sum, x1, y1);
+}
+
+HUSH_DEVICE uint32_t residue_of(const WideSum& sum, const WidePrime& prime) {
+    // 2^64 modulo p, in Montgomery form.
+    uint32_t power = mont_mul(prime.r2, prime.r2, prime);
+    return add_mod(reduce_64(sum.low, prime), mont_mul(sum.high, power, prime), prime.p);
+}
+
+// The type of a sum modulo a prime.
+template <class P>
+using Sum = typename std::conditional<std::is_same<P, Prime>::value, uint64_t, WideSum>::type;
+
+template <class P>
+HUSH_DEVICE void add_chunk(Sum<P>& sum, const uint4& x, const uint4& y, const FoldPrime<P>& modulus) {
+    add_products(sum, x.x, y.x, x.y, y.y, modulus);
+    add_products(sum, x.z, y.z, x.w, y.w, modulus);
 }
 
 // The sum over the eight lanes of a unit.
-HUSH_DEVICE uint32_t add_unit(uint32_t residue, uint32_t p) {
+template <class Modulus>
+HUSH_DEVICE uint32_t add_unit(uint32_t residue, Modulus p) {
 #pragma unroll
     for (uint32_t lanes = 1; lanes < UNIT_LANES; lanes *= 2) {
         residue = add_mod(residue, __shfl_xor_sync(0xffffffff, residue, lanes), p);
@@ -34,18 +69,18 @@ HUSH_DEVICE uint32_t add_unit(uint32_t residue, uint32_t p) {
 // One block folds a tile of columns at one point. Its 32 units of eight lanes stream the tile, a line of 32 rows at a
 // time and COLUMNS lines of the same rows together: with COLUMNS = 2 (tiles of 64 columns) unit u has columns u and u
 // + 32 of all rows; with COLUMNS = 1 (up to 32 columns) it has column u mod W of every 32/W-th row tile. Lanes keep
-// sums of 64 bits of their four rows for every polynomial, which are added up at the end. The selectors of the point
+// sums of their four rows for every polynomial, which are added up at the end. The selectors of the point
 // are in shared memory all the time.
 //
 // Dynamic shared memory: row tiles x POLYS x 128 bytes of selectors, then 32 x COLUMNS x POLYS words of sums.
 // Grid: points x tiles. `polys` <= POLYS: the others are any.
-template <uint32_t POLYS, uint32_t COLUMNS>
-HUSH_DEVICE void fold_imad(uint32_t* sums, const uint4* selectors, const NttTiles& db, const FoldRing& ring,
+template <uint32_t POLYS, uint32_t COLUMNS, class P>
+HUSH_DEVICE void fold_imad(uint32_t* sums, const uint4* selectors, const NttTiles& db, const FoldRingOf<P>& ring,
                            uint32_t polys, uint32_t first_point) {
     HUSH_DYNAMIC_SHARED(uint4, shared);
     uint32_t* shared_sums = reinterpret_cast<uint32_t*>(shared + db.row_tiles * POLYS * LINE_CHUNKS);
     uint32_t point = blockIdx.x / db.tiles, tile = blockIdx.x % db.tiles;
-    const FoldPrime& modulus = ring.primes[(first_point + point) >> ring.log_degree];
+    const FoldPrime<P>& modulus = ring.primes[(first_point + point) >> ring.log_degree];
     uint32_t width = 1u << db.log_width;
 
     const uint4* from = selectors + uint64_t(point) * db.row_tiles * polys * LINE_CHUNKS;
@@ -60,7 +95,7 @@ HUSH_DEVICE void fold_imad(uint32_t* sums, const uint4* selectors, const NttTile
     uint32_t step = COLUMNS == 1 ? UNITS / width : 1;
     uint32_t chunk = swizzled(lane, column);
     const uint4* lines = db.chunks + line_at(db, uint64_t(first_point) + point, 0, tile * width + column) + lane;
-    uint64_t acc[COLUMNS][POLYS] = {};
+    Sum<P> acc[COLUMNS][POLYS] = {};
     for (uint32_t first = first_tile; first < db.row_tiles; first += AHEAD * step) {
         uint4 words[AHEAD][COLUMNS];
 #pragma unroll
@@ -81,7 +116,7 @@ HUSH_DEVICE void fold_imad(uint32_t* sums, const uint4* selectors, const NttTile
                 uint4 selector = shared[(row_tile * POLYS + poly) * LINE_CHUNKS + chunk];
 #pragma unroll
                 for (uint32_t c = 0; c < COLUMNS; c++) {
-                    acc[c][poly] = add_chunk(acc[c][poly], words[i][c], selector, modulus.limit);
+                    add_chunk(acc[c][poly], words[i][c], selector, modulus);
                 }
             }
         }
@@ -91,7 +126,7 @@ HUSH_DEVICE void fold_imad(uint32_t* sums, const uint4* selectors, const NttTile
     for (uint32_t c = 0; c < COLUMNS; c++) {
 #pragma unroll
         for (uint32_t poly = 0; poly < POLYS; poly++) {
-            uint32_t sum = add_unit(reduce_64(acc[c][poly], modulus.prime), modulus.prime.p);
+            uint32_t sum = add_unit(residue_of(acc[c][poly], modulus.prime), modulus.prime.p);
             if (lane == 0) shared_sums[poly * UNITS * COLUMNS + c * UNITS + unit] = sum;
         }
     }
@@ -115,11 +150,25 @@ extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
 HUSH_KERNEL(rlwe_fold_imad_p2_c1)
 
 extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
+    rlwe_fold_imad_p2_c1_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
+                              PassPoints points) {
+    fold_imad<2, 1>(sums, selectors, db, ring, polys, points.first);
+}
+HUSH_KERNEL(rlwe_fold_imad_p2_c1_wide)
+
+extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
     rlwe_fold_imad_p4_c1(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
                          PassPoints points) {
     fold_imad<4, 1>(sums, selectors, db, ring, polys, points.first);
 }
 HUSH_KERNEL(rlwe_fold_imad_p4_c1)
+
+extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
+    rlwe_fold_imad_p4_c1_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
+                              PassPoints points) {
+    fold_imad<4, 1>(sums, selectors, db, ring, polys, points.first);
+}
+HUSH_KERNEL(rlwe_fold_imad_p4_c1_wide)
 
 extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
     rlwe_fold_imad_p8_c1(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
@@ -129,11 +178,25 @@ extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
 HUSH_KERNEL(rlwe_fold_imad_p8_c1)
 
 extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
+    rlwe_fold_imad_p8_c1_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
+                              PassPoints points) {
+    fold_imad<8, 1>(sums, selectors, db, ring, polys, points.first);
+}
+HUSH_KERNEL(rlwe_fold_imad_p8_c1_wide)
+
+extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
     rlwe_fold_imad_p2_c2(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
                          PassPoints points) {
     fold_imad<2, 2>(sums, selectors, db, ring, polys, points.first);
 }
 HUSH_KERNEL(rlwe_fold_imad_p2_c2)
+
+extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
+    rlwe_fold_imad_p2_c2_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
+                              PassPoints points) {
+    fold_imad<2, 2>(sums, selectors, db, ring, polys, points.first);
+}
+HUSH_KERNEL(rlwe_fold_imad_p2_c2_wide)
 
 extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
     rlwe_fold_imad_p4_c2(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
@@ -143,8 +206,22 @@ extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
 HUSH_KERNEL(rlwe_fold_imad_p4_c2)
 
 extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
+    rlwe_fold_imad_p4_c2_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
+                              PassPoints points) {
+    fold_imad<4, 2>(sums, selectors, db, ring, polys, points.first);
+}
+HUSH_KERNEL(rlwe_fold_imad_p4_c2_wide)
+
+extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
     rlwe_fold_imad_p8_c2(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
                          PassPoints points) {
     fold_imad<8, 2>(sums, selectors, db, ring, polys, points.first);
 }
 HUSH_KERNEL(rlwe_fold_imad_p8_c2)
+
+extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
+    rlwe_fold_imad_p8_c2_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
+                              PassPoints points) {
+    fold_imad<8, 2>(sums, selectors, db, ring, polys, points.first);
+}
+HUSH_KERNEL(rlwe_fold_imad_p8_c2_wide)

@@ -49,8 +49,9 @@ struct FoldMma {
     }
 
     // Makes the byte matrix of row tile `row_tile`; polynomials that the block has not are left as they are.
+    template <class P>
     HUSH_DEVICE void scale_units(const uint4 (&units)[THREAD_UNITS], uint32_t row_tile,
-                                 const FoldPrime& modulus) const {
+                                 const FoldPrime<P>& modulus) const {
         uint8_t* matrix = matrices + row_tile % 2 * MATRIX_BYTES;
 #pragma unroll
         for (uint32_t i = 0; i < THREAD_UNITS; i++) {
@@ -101,7 +102,8 @@ struct FoldMma {
     }
 
     // Writes the residues to `out`, `[poly][padded columns]` of the point.
-    HUSH_DEVICE void write(const Sums& sums, uint32_t* out, uint32_t padded, const Prime& prime) const {
+    template <class P>
+    HUSH_DEVICE void write(const Sums& sums, uint32_t* out, uint32_t padded, const P& prime) const {
         uint32_t lane = threadIdx.x % 32;
 #pragma unroll
         for (uint32_t m = 0; m < COLUMN_TILES; m++) {
@@ -127,15 +129,15 @@ struct FoldMma {
 // words. The groups of the same columns are neighbours in the grid, so that the database comes from memory once.
 //
 // Dynamic shared memory: 48 KiB, and 2 x 4 x POLYS x 128 bytes. Grid: points x blocks of 128 columns x groups.
-template <uint32_t POLY_WARPS>
-HUSH_DEVICE void fold_mma(uint32_t* sums, const uint4* selectors, const NttTiles& db, const FoldRing& ring,
+template <uint32_t POLY_WARPS, class P>
+HUSH_DEVICE void fold_mma(uint32_t* sums, const uint4* selectors, const NttTiles& db, const FoldRingOf<P>& ring,
                           uint32_t polys, uint32_t first_point) {
     HUSH_DYNAMIC_SHARED(uint8_t, shared_bytes);
     uint32_t padded = db.tiles << db.log_width, blocks = (padded + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
     uint32_t groups = (polys + FoldMma<POLY_WARPS>::POLYS - 1) / FoldMma<POLY_WARPS>::POLYS;
     uint32_t first_poly = blockIdx.x % groups * FoldMma<POLY_WARPS>::POLYS, block = blockIdx.x / groups;
     uint32_t point = block / blocks;
-    const FoldPrime& modulus = ring.primes[(first_point + point) >> ring.log_degree];
+    const FoldPrime<P>& modulus = ring.primes[(first_point + point) >> ring.log_degree];
     FoldMma<POLY_WARPS> fold;
     fold.stages = shared_bytes;
     fold.matrices = shared_bytes + STAGES * STAGE_BYTES;
@@ -178,6 +180,13 @@ extern "C" __global__ void __launch_bounds__(MMA_THREADS)
 }
 HUSH_KERNEL(rlwe_fold_mma_p16)
 
+extern "C" __global__ void __launch_bounds__(MMA_THREADS)
+    rlwe_fold_mma_p16_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
+                           PassPoints points) {
+    fold_mma<1>(sums, selectors, db, ring, polys, points.first);
+}
+HUSH_KERNEL(rlwe_fold_mma_p16_wide)
+
 // 16 queries.
 extern "C" __global__ void __launch_bounds__(MMA_THREADS)
     rlwe_fold_mma_p32(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
@@ -186,6 +195,13 @@ extern "C" __global__ void __launch_bounds__(MMA_THREADS)
 }
 HUSH_KERNEL(rlwe_fold_mma_p32)
 
+extern "C" __global__ void __launch_bounds__(MMA_THREADS)
+    rlwe_fold_mma_p32_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
+                           PassPoints points) {
+    fold_mma<2>(sums, selectors, db, ring, polys, points.first);
+}
+HUSH_KERNEL(rlwe_fold_mma_p32_wide)
+
 // 32 queries.
 extern "C" __global__ void __launch_bounds__(MMA_THREADS)
     rlwe_fold_mma_p64(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
@@ -193,3 +209,10 @@ extern "C" __global__ void __launch_bounds__(MMA_THREADS)
     fold_mma<4>(sums, selectors, db, ring, polys, points.first);
 }
 HUSH_KERNEL(rlwe_fold_mma_p64)
+
+extern "C" __global__ void __launch_bounds__(MMA_THREADS)
+    rlwe_fold_mma_p64_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
+                           PassPoints points) {
+    fold_mma<4>(sums, selectors, db, ring, polys, points.first);
+}
+HUSH_KERNEL(rlwe_fold_mma_p64_wide)

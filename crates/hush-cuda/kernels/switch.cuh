@@ -18,34 +18,40 @@ struct MixedRadix {
 };
 static_assert(sizeof(MixedRadix) == 96 && offsetof(MixedRadix, inverse) == 64, "the layout of MixedRadix");
 
-// The digit v_j. The sum is below p_j (p_0 + ... + p_j) <= 2^33 p_j.
-HUSH_DEVICE uint32_t mixed_digit(const uint32_t* digits, uint32_t residue, uint32_t j, const Prime& prime,
+// The digit v_j. The sum is below p_j (p_0 + ... + p_j) <= 2^33 p_j, for primes below 2^31.
+template <class P>
+HUSH_DEVICE uint32_t mixed_digit(const uint32_t* digits, uint32_t residue, uint32_t j, const P& prime,
                                  const MixedRadix& radix) {
-    uint64_t sum = uint64_t(residue) * radix.factors[j][j];
-    for (uint32_t i = 0; i < j; i++) sum += uint64_t(digits[i]) * radix.factors[j][i];
+    uint64_t sum = 0;
+    add_product(sum, residue, radix.factors[j][j], prime.p);
+    for (uint32_t i = 0; i < j; i++) add_product(sum, digits[i], radix.factors[j][i], prime.p);
     return mont_reduce_sum(sum, prime);
 }
 
 // 2^bits modulo p, in Montgomery form, for bits < 64.
-HUSH_DEVICE uint32_t montgomery_power_of_two(uint32_t bits, const Prime& prime) {
+template <class P>
+HUSH_DEVICE uint32_t montgomery_power_of_two(uint32_t bits, const P& prime) {
     return mont_mul(reduce_64(uint64_t(1) << bits, prime), prime.r2, prime);
 }
 
 // One coefficient, from its canonical residues: below 2^bits, for bits of 1 to 48. powers[j] is
 // montgomery_power_of_two(bits, primes[j]).
-template <uint32_t LIMBS>
-HUSH_DEVICE uint64_t switch_to_power_of_two(const uint32_t (&residues)[LIMBS], const Prime* primes,
+template <uint32_t LIMBS, class P>
+HUSH_DEVICE uint64_t switch_to_power_of_two(const uint32_t (&residues)[LIMBS], const P* primes,
                                             const MixedRadix& radix, const uint32_t (&powers)[LIMBS], uint32_t bits) {
     uint32_t digits[LIMBS];
     uint64_t rounded = 0;
 #pragma unroll
     for (uint32_t j = 0; j < LIMBS; j++) {
-        const Prime prime = primes[j];
+        const P prime = primes[j];
         digits[j] = j == 0 ? residues[0] : mixed_digit(digits, residues[j], j, prime, radix);
-        uint64_t addend = rounded + prime.p / 2;
-        uint64_t low = uint64_t(uint32_t(addend)) * prime.r1, high = uint64_t(uint32_t(addend >> 32)) * prime.r2;
-        // Below p 2^31 + 2^32 p + 2^17 p <= 2^33 p.
-        uint32_t rest = mont_reduce_sum(uint64_t(digits[j]) * powers[j] + low + high, prime);
+        uint64_t addend = rounded + value_of(prime.p) / 2;
+        // Below p 2^31 + 2^32 p + 2^17 p <= 2^33 p, for primes below 2^31.
+        uint64_t sum = 0;
+        add_product(sum, digits[j], powers[j], prime.p);
+        add_product(sum, uint32_t(addend), prime.r1, prime.p);
+        add_product(sum, uint32_t(addend >> 32), prime.r2, prime.p);
+        uint32_t rest = mont_reduce_sum(sum, prime);
         rounded = ((uint64_t(digits[j]) << bits) + addend - rest) * radix.inverse[j];
     }
     return rounded & ((uint64_t(1) << bits) - 1);
@@ -58,8 +64,8 @@ HUSH_DEVICE uint32_t* switch_stash(uint32_t* shared, uint32_t limb) {
 }
 
 // As switch_poly, after the transforms: x are the residues modulo the last prime, the others are in the stash.
-template <int LOG, uint32_t LIMBS, class Sink>
-HUSH_DEVICE void switch_coefficients(const uint32_t (&x)[NTT_WORDS], const RingView& ring, const MixedRadix& radix,
+template <int LOG, uint32_t LIMBS, class P, class Sink>
+HUSH_DEVICE void switch_coefficients(const uint32_t (&x)[NTT_WORDS], const RingOf<P>& ring, const MixedRadix& radix,
                                      uint32_t bits, uint32_t* shared, const Sink& sink) {
     uint32_t powers[LIMBS];
 #pragma unroll
@@ -78,8 +84,8 @@ HUSH_DEVICE void switch_coefficients(const uint32_t (&x)[NTT_WORDS], const RingV
 // Switches one polynomial in evaluation form: a block of NTT_THREADS<LOG> threads, with limbs x N words of shared
 // memory. `load(x, limb)` gives the canonical slots of the calling thread (ntt.cuh says which), `sink(coefficient,
 // value)` gets the results, each of them once; it may write the words `coefficient` and `N + coefficient` of `shared`.
-template <int LOG, class Load, class Sink>
-HUSH_DEVICE void switch_poly(const RingView& ring, const MixedRadix& radix, uint32_t bits, uint32_t* shared,
+template <int LOG, class P, class Load, class Sink>
+HUSH_DEVICE void switch_poly(const RingOf<P>& ring, const MixedRadix& radix, uint32_t bits, uint32_t* shared,
                              const Load& load, const Sink& sink) {
     uint32_t x[NTT_WORDS];
     for (uint32_t limb = 0; limb < ring.limbs; limb++) {
@@ -90,10 +96,7 @@ HUSH_DEVICE void switch_poly(const RingView& ring, const MixedRadix& radix, uint
     }
     // All have read what the last transform left in the first N words.
     __syncthreads();
-    switch (ring.limbs) {
-    case 1: return switch_coefficients<LOG, 1>(x, ring, radix, bits, shared, sink);
-    case 2: return switch_coefficients<LOG, 2>(x, ring, radix, bits, shared, sink);
-    case 3: return switch_coefficients<LOG, 3>(x, ring, radix, bits, shared, sink);
-    default: return switch_coefficients<LOG, 4>(x, ring, radix, bits, shared, sink);
-    }
+    for_limbs(ring, [&](auto limbs) {
+        switch_coefficients<LOG, decltype(limbs)::value>(x, ring, radix, bits, shared, sink);
+    });
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <thread>
 
+#include "arithmetic.hpp"
 #include "check.hpp"
 #include "conformance.hpp"
 
@@ -100,6 +101,7 @@ int main(int count, char** arguments) {
         for (uint64_t seed = 1; seed < 4 && outcome == HUSH_EMULATE_OK; seed++) outcome = run(find(arguments[2]), 1, seed);
         return outcome == HUSH_EMULATE_OK ? 0 : 1;
     }
+    check_arithmetic();
     for (uint64_t seed = 0; seed < 4; seed++) check_conformance(device(seed));
     check_conformance(device(5, 8));
     check_outcomes();

@@ -49,6 +49,7 @@ impl PairKernel {
 /// # Errors
 /// [`OpsError::Backend`] if not: which is so for none of the parameter sets of column packing.
 pub(super) fn check_ring(ring: &CudaRing) -> Result<(), OpsError> {
+    ring.kept().check_narrow()?;
     let fits = ring.kept().limbs() == LIMBS && ring.fold_gadget().digits() == 1;
     if fits { Ok(()) } else { Err(no_kernels()) }
 }

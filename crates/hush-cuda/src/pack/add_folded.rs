@@ -32,7 +32,8 @@ impl Delta {
 /// `[query][row]`, as coefficients.
 ///
 /// # Errors
-/// [`OpsError::Shape`] if kernels cannot count the rows, [`OpsError::Backend`] if the device fails.
+/// [`OpsError::Shape`] if kernels cannot count the rows, [`OpsError::Backend`] if there are no kernels for
+/// a prime of the ring, or the device fails.
 pub(super) fn add_folded(
     device: &Device,
     ring: &CudaRing,
@@ -42,6 +43,7 @@ pub(super) fn add_folded(
     packed: &[&Buffer<u32>],
 ) -> Result<(), OpsError> {
     let kept = ring.kept();
+    kept.check_narrow()?;
     let view = PackColumns::new("pack", shape, &columns)?;
     let (delta, lift) = (Delta::new(ring), Lift::words(ring.context().params().plaintext_bits()));
     let kernels = ["pack_add_folded_6", "pack_add_folded_8", "pack_add_folded_11", "pack_add_folded_12"];

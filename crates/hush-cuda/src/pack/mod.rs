@@ -60,6 +60,7 @@ impl PackOps for Cuda {
         first: usize,
         part: &RlweBatch<Buffer<u32>>,
     ) -> Result<(), OpsError> {
+        ring.kept().check_narrow()?;
         // Degrees are multiples of four words.
         let vectors = part.words.len() / 4;
         let blocks = vectors.div_ceil(THREADS as usize) as u32;

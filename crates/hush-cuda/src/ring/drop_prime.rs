@@ -20,5 +20,5 @@ pub(super) fn drop_prime(
     let to = addresses(device, parts.iter().map(|part| part.1))?;
     let launch = ring.full().degree().launch([polys as u32, parts.len() as u32, 1], 1);
     let args = [(&to).into(), (&from).into(), inverses.into(), ring.full().view()];
-    Ok(device.launch("drop_prime", launch, &args)?)
+    Ok(device.launch(ring.full().pick(["drop_prime"; 4], "drop_prime_wide"), launch, &args)?)
 }

@@ -136,8 +136,11 @@ impl Expansion<'_> {
         ]);
         let (nodes, queries) = (count as u32, self.queries as u32);
         let (kernel, launch) = match is_whole {
-            true => (full.degree().pick(WHOLE), stage.launch([nodes, queries, 1])),
-            false => ("expand_children", full.degree().launch([full.limbs() as u32, nodes, queries], 1)),
+            true => (full.pick(WHOLE, "expand_stage_11_wide"), stage.launch([nodes, queries, 1])),
+            false => (
+                full.pick(["expand_children"; 4], "expand_children_wide"),
+                full.degree().launch([full.limbs() as u32, nodes, queries], 1),
+            ),
         };
         self.device.launch(kernel, launch, &args)?;
         Ok(children)
@@ -164,7 +167,7 @@ impl Expansion<'_> {
             full.view(),
             gadget.view(),
         ];
-        self.device.launch("expand_decompose", launch, &args)?;
+        self.device.launch(full.pick(["expand_decompose"; 4], "expand_decompose_wide"), launch, &args)?;
         Ok(digits)
     }
 
@@ -188,7 +191,7 @@ impl Expansion<'_> {
             full.view(),
             gadget.view(),
         ];
-        self.device.launch("expand_bottom", launch, &args)?;
+        self.device.launch(full.pick(["expand_bottom"; 4], "expand_bottom_wide"), launch, &args)?;
         Ok(rows)
     }
 

@@ -127,17 +127,17 @@ pub fn external_products(
         if is_whole {
             let launch = stage.launch(grid(products.items));
             let args = [arg(&out), arg(&y), arg(&x), rgsw.into(), arg(&z), kept.view(), gadget.view()];
-            device.launch(kept.degree().pick(WHOLE), launch, &args)?;
+            device.launch(kept.pick(WHOLE, "external_stage_11_wide"), launch, &args)?;
             continue;
         }
         let digits = device.alloc::<u32>(queries * query_words)?;
         let launch = kept.degree().launch(grid(2 * products.items), kept.limbs());
         let args = [(&digits).into(), arg(&y), arg(&x), kept.view(), gadget.view()];
-        device.launch("external_decompose", launch, &args)?;
+        device.launch(kept.pick(["external_decompose"; 4], "external_decompose_wide"), launch, &args)?;
 
         let launch = kept.degree().launch(grid(kept.limbs() * products.items), 1);
         let args = [arg(&out), (&digits).into(), rgsw.into(), arg(&z), kept.view(), gadget.view()];
-        device.launch("external_product", launch, &args)?;
+        device.launch(kept.pick(["external_product"; 4], "external_product_wide"), launch, &args)?;
     }
     Ok(())
 }

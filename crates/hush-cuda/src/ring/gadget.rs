@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use hush_math::{gadget::Gadget, ring::Ring};
 use hush_ops::OpsError;
 
-use super::{tables::MAX_LIMBS, tables::montgomery_form};
+use super::{arithmetic::Arithmetic, tables::MAX_LIMBS, tables::montgomery_form};
 use crate::device::Arg;
 
 /// As `GadgetView` in `kernels/gadget.cuh`: a kernel argument by value. `h = (Q - 1) / 2`.
@@ -39,18 +39,18 @@ impl GadgetTables {
     /// The tables of `gadget` for polynomials of `ring`, whose digits are multiplied by `rows` rows.
     ///
     /// # Errors
-    /// [`OpsError::Backend`] if digits are not residues modulo every prime, a residue and `rows` products do not fit 64 bits, or
-    /// values do not fit the words in which kernels have them: which is so for no parameter set whose primes they take.
+    /// [`OpsError::Backend`] if digits are not residues modulo every prime, or a residue and `rows` products or values do not fit
+    /// the words in which kernels have them: which is so for no parameter set whose primes they take.
     pub(super) fn new(ring: &Ring, gadget: Gadget, rows: usize) -> Result<Self, OpsError> {
         let rns = ring.rns();
         let primes = || rns.moduli().iter().map(|p| u128::from(p.value()));
+        let arithmetic = Arithmetic::of(rns.moduli());
         let value_bits = if rns.limbs() > 2 { u128::BITS } else { u64::BITS };
         let fits = (1..=MAX_LIMBS).contains(&rns.limbs())
             && gadget.covers(rns.product())
             && gadget.log2_factor(gadget.digits) <= value_bits
-            && primes().all(|p| {
-                p < 1 << 31 && 1 << gadget.width <= p && p + rows as u128 * (p - 1) * (p - 1) < 1 << 64
-            });
+            && primes().all(|p| 1 << gadget.width <= p)
+            && rns.moduli().iter().all(|p| arithmetic.holds(p.value(), rows));
         if !fits {
             return Err(OpsError::Backend { reason: format!("there are no kernels for {gadget:?}") });
         }

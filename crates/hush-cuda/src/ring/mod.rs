@@ -8,6 +8,7 @@ use hush_ops::OpsError;
 use crate::device::Device;
 
 mod addresses;
+mod arithmetic;
 mod degree;
 mod drop_prime;
 mod expand;
@@ -36,7 +37,7 @@ pub use self::{
     degree::Degree,
     expand::TREE_BYTES,
     external_product::{Ciphertexts, DIGIT_BYTES, ExternalProducts, external_products},
-    factors::factor,
+    factors::{montgomery_factor, plantard_factor},
     gadget::GadgetTables,
     keys::CudaKeys,
     ntt::{forward, inverse},

@@ -80,7 +80,8 @@ pub(crate) fn switch(
         first: first as u32,
         count: sent.len() as u32,
     };
-    let kernel = degree.pick(["mod_switch_6", "mod_switch_8", "mod_switch_11", "mod_switch_12"]);
+    let kernels = ["mod_switch_6", "mod_switch_8", "mod_switch_11", "mod_switch_12"];
+    let kernel = ring.pick(kernels, "mod_switch_11_wide");
     let blocks = (polys.len() * sent.len()) as u32;
     let launch = degree.launch([blocks, 1, 1], ring.limbs().max(COEFFICIENT_POLYS));
     // SAFETY: `repr(C)` and laid out as in C++ (asserted on both sides), without padding.

@@ -17,7 +17,7 @@ pub fn forward(
     to: &Slice<'_, u32>,
 ) -> Result<(), CudaError> {
     let kernels = ["ntt_forward_6", "ntt_forward_8", "ntt_forward_11", "ntt_forward_12"];
-    transform(device, ring, kernels, from, to)
+    transform(device, ring, ring.pick(kernels, "ntt_forward_11_wide"), from, to)
 }
 
 /// Slots to coefficients: the inverse of [`forward`].
@@ -34,18 +34,18 @@ pub fn inverse(
     to: &Slice<'_, u32>,
 ) -> Result<(), CudaError> {
     let kernels = ["ntt_inverse_6", "ntt_inverse_8", "ntt_inverse_11", "ntt_inverse_12"];
-    transform(device, ring, kernels, from, to)
+    transform(device, ring, ring.pick(kernels, "ntt_inverse_11_wide"), from, to)
 }
 
 fn transform(
     device: &Device,
     ring: &RingTables,
-    kernels: [&'static str; 4],
+    kernel: &'static str,
     from: &Slice<'_, u32>,
     to: &Slice<'_, u32>,
 ) -> Result<(), CudaError> {
     assert!(from.len() == to.len() && from.len().is_multiple_of(ring.poly_words()));
     let polys = from.len() / ring.poly_words();
     let launch = ring.degree().launch([polys as u32, ring.limbs() as u32, 1], 1);
-    device.launch(ring.degree().pick(kernels), launch, &[to.into(), from.into(), ring.view()])
+    device.launch(kernel, launch, &[to.into(), from.into(), ring.view()])
 }

@@ -57,7 +57,7 @@ pub fn lift_plaintexts(
 ) -> Result<(), CudaError> {
     let degree = ring.degree();
     assert!(symbols.len().is_multiple_of(degree.words()) && to.len() == symbols.len() * ring.limbs());
-    let kernel = degree.pick(["ntt_db_6", "ntt_db_8", "ntt_db_11", "ntt_db_12"]);
+    let kernel = ring.pick(["ntt_db_6", "ntt_db_8", "ntt_db_11", "ntt_db_12"], "ntt_db_11_wide");
     let plaintexts = symbols.len() / degree.words();
     let launch = degree.launch([plaintexts as u32, ring.limbs() as u32, 1], 1);
     device.launch(kernel, launch, &[to.into(), symbols.into(), lift.arg(), ring.view()])

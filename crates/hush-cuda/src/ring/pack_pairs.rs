@@ -37,7 +37,7 @@ pub(super) fn pack_pairs(
     let from = addresses(device, batches.iter().map(|batch| batch.words.slice(..)))?;
     let launch = kept.degree().launch([2 * pairs as u32, queries as u32, 1], kept.limbs());
     let args = [(&digits).into(), (&from).into(), kept.view(), gadget.view()];
-    device.launch("pack_pairs_decompose", launch, &args)?;
+    device.launch(kept.pick(["pack_pairs_decompose"; 4], "pack_pairs_decompose_wide"), launch, &args)?;
 
     let to = addresses(device, packed.iter().map(|words| words.slice(..)))?;
     let keys_at = addresses(device, keys.iter().map(|keys| keys.words()))?;
@@ -52,6 +52,6 @@ pub(super) fn pack_pairs(
         kept.view(),
         gadget.view(),
     ];
-    device.launch("pack_pairs_product", launch, &args)?;
+    device.launch(kept.pick(["pack_pairs_product"; 4], "pack_pairs_product_wide"), launch, &args)?;
     Ok(packed)
 }

@@ -11,8 +11,10 @@ use hush_ops::{
 
 use super::{
     CudaRing, MAX_LIMBS, Prime,
+    arithmetic::{Arithmetic, check_limbs},
+    factors::montgomery_factor,
     ntt_tiles::{CudaNttDb, TILE_ROWS},
-    tables::{check_moduli, prime},
+    tables::prime,
 };
 use crate::{
     Cuda, Thresholds,
@@ -85,47 +87,49 @@ impl RlweFoldKernel {
         }
     }
 
-    /// Name, grid and shared memory for the polynomials of a pass, at some points; of Hopper's kernel on all multiprocessors but
-    /// `spared`.
+    /// Names (by [`Arithmetic::pick`]), grid and shared memory for the polynomials of a pass, at some points; of Hopper's kernel on
+    /// all multiprocessors but `spared`.
     fn launch(
         self,
         device: &Device,
         db: &CudaNttDb,
         (polys, points): (usize, usize),
         spared: usize,
-    ) -> (&'static str, Launch) {
+    ) -> ([&'static str; 2], Launch) {
         let wide = db.width() > 32;
         match self {
             Self::Imad => {
-                let (most, name) = match (polys, wide) {
-                    (..=2, false) => (2, "rlwe_fold_imad_p2_c1"),
-                    (..=2, true) => (2, "rlwe_fold_imad_p2_c2"),
-                    (..=4, false) => (4, "rlwe_fold_imad_p4_c1"),
-                    (..=4, true) => (4, "rlwe_fold_imad_p4_c2"),
-                    (_, false) => (8, "rlwe_fold_imad_p8_c1"),
-                    (_, true) => (8, "rlwe_fold_imad_p8_c2"),
+                let (most, names) = match (polys, wide) {
+                    (..=2, false) => (2, ["rlwe_fold_imad_p2_c1", "rlwe_fold_imad_p2_c1_wide"]),
+                    (..=2, true) => (2, ["rlwe_fold_imad_p2_c2", "rlwe_fold_imad_p2_c2_wide"]),
+                    (..=4, false) => (4, ["rlwe_fold_imad_p4_c1", "rlwe_fold_imad_p4_c1_wide"]),
+                    (..=4, true) => (4, ["rlwe_fold_imad_p4_c2", "rlwe_fold_imad_p4_c2_wide"]),
+                    (_, false) => (8, ["rlwe_fold_imad_p8_c1", "rlwe_fold_imad_p8_c1_wide"]),
+                    (_, true) => (8, ["rlwe_fold_imad_p8_c2", "rlwe_fold_imad_p8_c2_wide"]),
                 };
                 let units = if wide { 64 } else { 32 };
                 let blocks = points * db.padded_columns() / db.width();
                 let shared = imad_shared(most, db.row_tiles(), units);
-                (name, Launch::new(blocks as u32, THREADS).shared(shared))
+                (names, Launch::new(blocks as u32, THREADS).shared(shared))
             }
             Self::Mma => {
                 let fits = mma_shared(64) <= device.info().shared_per_block;
-                let (most, name) = match polys {
-                    ..=16 => (16, "rlwe_fold_mma_p16"),
-                    33.. if fits => (64, "rlwe_fold_mma_p64"),
-                    _ => (32, "rlwe_fold_mma_p32"),
+                let (most, names) = match polys {
+                    ..=16 => (16, ["rlwe_fold_mma_p16", "rlwe_fold_mma_p16_wide"]),
+                    33.. if fits => (64, ["rlwe_fold_mma_p64", "rlwe_fold_mma_p64_wide"]),
+                    _ => (32, ["rlwe_fold_mma_p32", "rlwe_fold_mma_p32_wide"]),
                 };
                 let blocks = points * db.padded_columns().div_ceil(128) * polys.div_ceil(most);
-                (name, Launch::new(blocks as u32, THREADS).shared(mma_shared(most)))
+                (names, Launch::new(blocks as u32, THREADS).shared(mma_shared(most)))
             }
             Self::Hopper | Self::HopperBeside => {
-                let (most, name) =
-                    if polys <= 32 { (32, "rlwe_fold_p32_hopper") } else { (64, "rlwe_fold_p64_hopper") };
+                let (most, names) = match polys {
+                    ..=32 => (32, ["rlwe_fold_p32_hopper", "rlwe_fold_p32_wide_hopper"]),
+                    _ => (64, ["rlwe_fold_p64_hopper", "rlwe_fold_p64_wide_hopper"]),
+                };
                 let items = points * db.padded_columns().div_ceil(128) * polys.div_ceil(most);
                 let blocks = items.min(device.info().multiprocessors as usize - spared) as u32;
-                (name, Launch::new(blocks, 384).shared(hopper_shared(most)))
+                (names, Launch::new(blocks, 384).shared(hopper_shared(most)))
             }
         }
     }
@@ -177,7 +181,7 @@ pub(super) fn rlwe_fold(
 ///
 /// # Errors
 /// [`OpsError::Shape`] if there is not one modulus a limb, a query has not one selector a row, or a grid has no squares for all
-/// columns; [`OpsError::Backend`] if the kernels do not take a prime, or the device fails.
+/// columns; [`OpsError::Backend`] if there are more than [`MAX_LIMBS`] moduli, or the device fails.
 pub fn fold_rows(
     device: &Device,
     moduli: &[Modulus],
@@ -195,8 +199,8 @@ pub fn fold_rows(
 /// The same, for operands that fit together.
 ///
 /// # Errors
-/// [`OpsError::Shape`] if a grid has no squares for all columns; [`OpsError::Backend`] if the kernels do not take a prime, or the
-/// device fails.
+/// [`OpsError::Shape`] if a grid has no squares for all columns; [`OpsError::Backend`] if there are more than [`MAX_LIMBS`]
+/// moduli, or the device fails.
 fn fold_words(
     device: &Device,
     moduli: &[Modulus],
@@ -205,14 +209,15 @@ fn fold_words(
     kernel: RlweFoldKernel,
 ) -> Result<Vec<Buffer<u32>>, OpsError> {
     let tiling = db.tiling();
-    check_moduli(moduli)?;
+    check_limbs(moduli.len())?;
     OpsError::check_shape("rlwe_fold", "columns", tiling.columns().min(MAX_COLUMNS), tiling.columns())?;
     let words = tiling.columns() * RLWE_POLYS * tiling.poly_words();
     if words == 0 || tiling.rows() == 0 {
         return Ok(selectors.iter().map(|_| device.zeroed(words)).collect::<Result<_, _>>()?);
     }
     let kernel = kernel.or_mma(device, db);
-    let ring = FoldRing::new(moduli, tiling.degree());
+    let arithmetic = Arithmetic::of(moduli);
+    let ring = FoldRing::new(arithmetic, moduli, tiling.degree());
     let mut results = Vec::with_capacity(selectors.len());
     // Passes of about the same size.
     let passes = selectors.len().div_ceil(kernel.max_pass());
@@ -224,6 +229,7 @@ fn fold_words(
         let pass = Pass {
             device,
             kernel,
+            arithmetic,
             ring: &ring,
             db,
             polys: queries.len() * RLWE_POLYS,
@@ -239,6 +245,7 @@ fn fold_words(
 struct Pass<'a> {
     device: &'a Device,
     kernel: RlweFoldKernel,
+    arithmetic: Arithmetic,
     ring: &'a FoldRing,
     db: &'a CudaNttDb,
     polys: usize,
@@ -318,13 +325,13 @@ impl Pass<'_> {
 
     fn multiply(&self, chunk: &Chunk<'_>, spared: usize) -> Result<(), CudaError> {
         let polys_and_points = (self.polys, chunk.points.count as usize);
-        let (name, launch) = self.kernel.launch(self.device, self.db, polys_and_points, spared);
+        let (names, launch) = self.kernel.launch(self.device, self.db, polys_and_points, spared);
         let view = self.db.view();
         // SAFETY: laid out as the kernels have it, without padding.
         let ring = unsafe { Arg::of(self.ring) };
         let (polys, points) = ((self.polys as u32).into(), chunk.points.arg());
         let args = [chunk.sums.into(), chunk.selectors.into(), self.db.arg(&view), ring, polys, points];
-        self.device.launch(name, launch, &args)
+        self.device.launch(self.arithmetic.pick(names), launch, &args)
     }
 
     fn turn_results(&self, chunk: &Chunk<'_>, side: Option<&mut Side<'_>>) -> Result<(), CudaError> {
@@ -419,9 +426,9 @@ impl QueryPointers {
 #[derive(Clone, Copy, Debug, Default)]
 struct FoldPrime {
     prime: Prime,
-    /// 2^8, 2^16, 2^24 with their Shoup quotients.
+    /// 2^8, 2^16, 2^24 with their Shoup quotients; if a prime is wide, as [`montgomery_factor`] gives them.
     scale: [[u32; 2]; 3],
-    /// The largest multiple of p up to 2^31.
+    /// The largest multiple of p up to 2^31; for a wide prime there is none.
     limit: u32,
     reserved: u32,
 }
@@ -429,11 +436,14 @@ struct FoldPrime {
 const _: () = assert!(size_of::<FoldPrime>() == 48 && offset_of!(FoldPrime, scale) == 16);
 
 impl FoldPrime {
-    fn new(modulus: Modulus) -> Self {
+    fn new(arithmetic: Arithmetic, modulus: Modulus) -> Self {
         let p = modulus.value();
         let scale = [8, 16, 24].map(|bits| {
             let factor = modulus.reduce(1 << bits);
-            [factor, ((u64::from(factor) << 32) / u64::from(p)) as u32]
+            match arithmetic {
+                Arithmetic::Narrow => [factor, ((u64::from(factor) << 32) / u64::from(p)) as u32],
+                Arithmetic::Wide => montgomery_factor(modulus, factor),
+            }
         });
         Self { prime: prime(modulus), scale, limit: (1 << 31) / p * p, reserved: 0 }
     }
@@ -451,9 +461,12 @@ struct FoldRing {
 const _: () = assert!(size_of::<FoldRing>() == 200);
 
 impl FoldRing {
-    fn new(moduli: &[Modulus], degree: usize) -> Self {
+    fn new(arithmetic: Arithmetic, moduli: &[Modulus], degree: usize) -> Self {
         let mut primes = [FoldPrime::default(); MAX_LIMBS];
-        primes.iter_mut().zip(moduli).for_each(|(prime, &modulus)| *prime = FoldPrime::new(modulus));
+        primes
+            .iter_mut()
+            .zip(moduli)
+            .for_each(|(prime, &modulus)| *prime = FoldPrime::new(arithmetic, modulus));
         Self { primes, log_degree: degree.ilog2(), reserved: 0 }
     }
 }

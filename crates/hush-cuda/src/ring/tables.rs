@@ -6,17 +6,16 @@ use hush_math::{modulus::Modulus, ring::Ring};
 use hush_ops::OpsError;
 
 use super::{
+    arithmetic::Arithmetic,
     degree::Degree,
-    factors::{factor, forward_table, inverse_of_odd, inverse_table, table_words},
+    factors::{forward_table, inverse_of_odd, inverse_table, table_words},
 };
 use crate::device::{Arg, Buffer, Device};
 
 /// Most primes of a base.
 pub const MAX_LIMBS: usize = 4;
-/// Every prime is below this: a sum of two residues fits a word, and `plantard_mul` is exact.
-const PRIME_LIMIT: u32 = 1 << 31;
 
-/// As `Prime` in `kernels/modular.cuh`.
+/// As `Prime` in `kernels/modular.cuh`, and `WidePrime` in `kernels/wide_modular.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Prime {
@@ -30,7 +29,7 @@ pub struct Prime {
     pub r2: u32,
 }
 
-/// As `RingView` in `kernels/ring.cuh`: a kernel argument by value.
+/// As `RingView` and `WideRingView` in `kernels/ring.cuh`: a kernel argument by value.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RingView {
@@ -63,6 +62,7 @@ const _: () = assert!(size_of::<MixedRadix>() == 96 && offset_of!(MixedRadix, in
 #[derive(Clone)]
 pub struct RingTables {
     degree: Degree,
+    arithmetic: Arithmetic,
     view: RingView,
     radix: MixedRadix,
     /// What the view points to.
@@ -76,8 +76,11 @@ impl RingTables {
     /// [`OpsError::Backend`] if the kernels do not take the degree or a prime, or the device has no memory for the tables.
     pub fn new(device: &Device, ring: &Ring) -> Result<Self, OpsError> {
         let degree = Degree::new(ring.degree())?;
-        check_moduli(ring.moduli())?;
-        let tables = ring.plans().iter().flat_map(|plan| [forward_table(plan), inverse_table(plan)]);
+        let arithmetic = Arithmetic::of(ring.moduli());
+        arithmetic.check_ring(degree, ring.limbs())?;
+        let tables = ring.plans().iter();
+        let tables =
+            tables.flat_map(|plan| [forward_table(arithmetic, plan), inverse_table(arithmetic, plan)]);
         let factors = device.upload(&tables.flatten().collect::<Vec<_>>())?;
         let words = table_words(ring.degree());
         let address = |index: usize| factors.slice(index * words..(index + 1) * words).address();
@@ -95,9 +98,9 @@ impl RingTables {
             view.primes[limb] = prime(plan.modulus());
             view.forward[limb] = address(2 * limb);
             view.inverse[limb] = address(2 * limb + 1);
-            view.inverse_degree[limb] = factor(plan.modulus(), plan.inverse_scale().0);
+            view.inverse_degree[limb] = arithmetic.factor(plan.modulus(), plan.inverse_scale().0);
         }
-        Ok(Self { degree, view, radix: mixed_radix(ring.moduli()), factors: Arc::new(factors) })
+        Ok(Self { degree, arithmetic, view, radix: mixed_radix(ring.moduli()), factors: Arc::new(factors) })
     }
 
     /// The ring modulo the first primes of this one: the same tables.
@@ -109,6 +112,20 @@ impl RingTables {
     /// The degree N.
     pub fn degree(&self) -> Degree {
         self.degree
+    }
+
+    /// That of five kernels which is for this ring: one a degree from the smallest to the largest for primes below 2^31, or the
+    /// one for others.
+    pub(super) fn pick(&self, narrow: [&'static str; 4], wide: &'static str) -> &'static str {
+        self.arithmetic.pick([self.degree.pick(narrow), wide])
+    }
+
+    /// Checks that all primes are below 2^31: for steps that have no other kernels.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if not.
+    pub(crate) fn check_narrow(&self) -> Result<(), OpsError> {
+        self.arithmetic.check_narrow()
     }
 
     /// Number of primes.
@@ -142,18 +159,6 @@ impl RingTables {
 /// `x 2^32 mod p`.
 pub(crate) fn montgomery_form(modulus: Modulus, x: u32) -> u32 {
     modulus.mul(x, modulus.reduce(1 << 32))
-}
-
-/// Checks that kernels take a base.
-///
-/// # Errors
-/// [`OpsError::Backend`] if not.
-pub(super) fn check_moduli(moduli: &[Modulus]) -> Result<(), OpsError> {
-    if moduli.len() > MAX_LIMBS || moduli.iter().any(|p| p.value() >= PRIME_LIMIT) {
-        let reason = "the kernels of rings take at most 4 primes below 2^31".into();
-        return Err(OpsError::Backend { reason });
-    }
-    Ok(())
 }
 
 /// A prime as kernels see it.

@@ -16,7 +16,7 @@ use hush_he::{
     entities::{EvaluationKeys, KeySwitchKey, RgswCiphertext, RlweCiphertext, RlwePair},
     params::{
         COLUMN_PRESETS, INSECURE_PACK_N256, INSECURE_PACK_PLAIN, INSECURE_PPIR_N256, INSECURE_PRIVKS_N256,
-        INSECURE_RING_N256, INSECURE_RING_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, ONION_M31,
+        INSECURE_RING_N256, INSECURE_RING_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN, ONION_M31, ONION_S,
         ONIONPIRV2_N2048_2X30_SEC113, ONIONPIRV2_N4096_4X27_SEC126, PACK_M31, PACK_PRESETS, RING_PRESETS,
         RingContext, RingParams, VIPIR_N4096_3X29,
     },
@@ -112,6 +112,7 @@ fn symbols_are_folded_some_columns_at_a_time() {
 fn sets_in_use_are_computed_too() {
     for params in [
         ONION_M31,
+        ONION_S,
         ONIONPIRV2_N4096_4X27_SEC126,
         ONIONPIRV2_N2048_2X30_SEC113,
         *PACK_M31.ring(),
@@ -140,8 +141,7 @@ fn extremes(ring: &Ring, gadget: Gadget) -> Poly<Eval> {
 fn external_products_add_up() {
     let packs = PACK_PRESETS.iter().map(|set| *set.ring());
     let columns = COLUMN_PRESETS.iter().map(|set| *set.ring());
-    let sets = RING_PRESETS.into_iter().chain(packs).chain(columns);
-    for params in sets.filter(|set| set.full_ring().moduli().iter().all(|p| p.bits() < 32)) {
+    for params in RING_PRESETS.into_iter().chain(packs).chain(columns) {
         backends(3).for_each(|backend| check_horner(params, &backend));
     }
 }
@@ -203,7 +203,7 @@ fn check_horner(params: RingParams, backend: &Cuda) {
 /// Queries whose coefficients are extreme, by every gadget of a level.
 #[test]
 fn extreme_queries_are_expanded() {
-    for params in [INSECURE_RING_PLAIN, *INSECURE_PACK_PLAIN.ring(), INSECURE_RING_N256, ONION_M31] {
+    for params in [INSECURE_RING_PLAIN, *INSECURE_PACK_PLAIN.ring(), INSECURE_RING_N256, ONION_M31, ONION_S] {
         backends(5).for_each(|backend| check_extremes(params, &backend));
     }
 }
@@ -240,8 +240,9 @@ fn check_extremes(params: RingParams, backend: &Cuda) {
 fn small_steps_over_rings() {
     let sets = [INSECURE_RING_PLAIN, *INSECURE_PACK_PLAIN.ring()];
     let cases = sets.map(|params| RingCase::new(params, shape([3, 2, 3, 2, 2]), Residues::Random));
-    let larger = RingCase::new(INSECURE_RING_N256, shape([1, 1, 2, 1, 1]), Residues::Random);
-    let cases: Vec<_> = cases.into_iter().chain([larger]).collect();
+    let larger = [INSECURE_RING_N256, ONION_S];
+    let larger = larger.map(|params| RingCase::new(params, shape([1, 1, 2, 1, 1]), Residues::Random));
+    let cases: Vec<_> = cases.into_iter().chain(larger).collect();
     let backends: Vec<_> = small().into_iter().flat_map(by_stages).collect();
     backends.iter().for_each(|backend| cases.iter().for_each(|case| check(case, backend)));
     let shape = TfheShape { rows: 3, columns: 2, bits: 1, count: 1, queries: 1 };

@@ -2,7 +2,7 @@
 
 use crate::devices::gpu;
 use hush_cuda::{Cuda, FoldKernel};
-use hush_he::params::{COLPACK_N2048_Q52, ONION_M31, PACK_M31};
+use hush_he::params::{COLPACK_N2048_Q52, ONION_M31, ONION_S, PACK_M31};
 use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{LweOps, LweQueries, Memory},
@@ -50,7 +50,7 @@ fn lwe_folds() {
 #[test]
 fn steps_over_rings() {
     let Some(backend) = backend() else { return };
-    for params in [ONION_M31, *PACK_M31.ring()] {
+    for params in [ONION_M31, ONION_S, *PACK_M31.ring()] {
         for (residues, rows) in [(Residues::Random, 40), (Residues::Middle, 7), (Residues::Largest, 2)] {
             let shape = RingShape { rows, folds: 3, entries: 7, planes: 2, queries: 3 };
             RingCase::new(params, shape, residues).check(&backend);

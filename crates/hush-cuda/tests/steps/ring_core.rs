@@ -12,18 +12,19 @@ use hush_cuda::{
     ring::{self, CudaRing, RingTables},
 };
 use hush_he::params::{
-    COLPACK_N2048_Q52, COLUMN_PRESETS, INSECURE_PACK_N256, INSECURE_RING_PLAIN, ONION_M31, PACK_PRESETS,
-    ParameterSet, RING_PRESETS, RingContext, RingParams,
+    COLPACK_N2048_Q52, COLUMN_PRESETS, INSECURE_PACK_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S,
+    PACK_PRESETS, ParameterSet, RING_PRESETS, RingContext, RingParams,
 };
 use hush_math::{
     csprng::Csprng,
+    modulus::find_primes,
     poly::{Coeff, Poly},
     ring::Ring,
     rns::Rns,
 };
 use hush_ops::{
     OpsError,
-    contract::{RingOps, SentPoly},
+    contract::{PackOps, RingOps, RlweBatch, SentPoly},
     reference::Reference,
 };
 
@@ -31,12 +32,10 @@ fn backends(seed: u64) -> impl Iterator<Item = Cuda> {
     one_and_gpu(seed).into_iter().map(Cuda::new)
 }
 
-/// All sets but those with a prime of 32 bits.
 fn sets() -> Vec<RingParams> {
     let packs = PACK_PRESETS.iter().map(|set| *set.ring());
     let columns = COLUMN_PRESETS.iter().map(|set| *set.ring());
-    let sets = RING_PRESETS.into_iter().chain(packs).chain(columns);
-    sets.filter(|set| set.full_ring().moduli().iter().all(|p| p.bits() < 32)).collect()
+    RING_PRESETS.into_iter().chain(packs).chain(columns).collect()
 }
 
 fn context(params: RingParams) -> Arc<RingContext> {
@@ -86,6 +85,16 @@ fn check_transforms(device: &Device, tables: &RingTables, ring: &Ring, name: &st
 fn transforms_are_those_of_the_plan() {
     for cuda in [0, 1].into_iter().flat_map(backends) {
         sets().into_iter().for_each(|set| check_set(cuda.device(), set));
+    }
+}
+
+/// Both primes wide, which those of no set are.
+#[test]
+fn transforms_modulo_wide_primes() {
+    let ring = Ring::new(2048, &find_primes(2048, 32, 2));
+    for cuda in backends(1) {
+        let tables = RingTables::new(cuda.device(), &ring).unwrap();
+        check_transforms(cuda.device(), &tables, &ring, "32 bits");
     }
 }
 
@@ -196,14 +205,24 @@ fn check_refusals(cuda: &Cuda) {
     for (first, bits) in [(1, vec![20, 12]), (0, vec![0]), (0, vec![49])] {
         assert!(matches!(switch(first, &bits), Err(OpsError::Shape { .. })));
     }
-    let too_wide = CudaRing::new(cuda.device(), self::context(RingParams::named("ONION_S").unwrap()));
-    assert!(matches!(too_wide, Err(OpsError::Backend { .. })));
+    // Primes above 2^31 have kernels for one degree and up to two primes, of some steps.
+    for (degree, count) in [(64, 1), (4096, 1), (2048, 3)] {
+        let wide = Ring::new(degree, &find_primes(degree, 32, count));
+        assert!(matches!(RingTables::new(cuda.device(), &wide), Err(OpsError::Backend { .. })));
+    }
+    let wide = CudaRing::new(cuda.device(), self::context(ONION_S)).unwrap();
+    let batch = || RlweBatch {
+        ciphertext_words: 2 * wide.kept().poly_words(),
+        words: cuda.device().zeroed(2 * wide.kept().poly_words()).unwrap(),
+    };
+    assert!(matches!(cuda.add_rlwe(&wide, &mut batch(), 0, &batch()), Err(OpsError::Backend { .. })));
 }
 
 /// What the sanitizers run: a set of each degree.
 #[test]
 fn small_transforms() {
-    let sets = [INSECURE_RING_PLAIN, *INSECURE_PACK_N256.ring(), *COLPACK_N2048_Q52.ring(), ONION_M31];
+    let sets =
+        [INSECURE_RING_PLAIN, *INSECURE_PACK_N256.ring(), *COLPACK_N2048_Q52.ring(), ONION_S, ONION_M31];
     let backends: Vec<_> = small().into_iter().map(Cuda::new).collect();
     for (cuda, set) in backends.iter().flat_map(|cuda| sets.map(|set| (cuda, set))) {
         check_set(cuda.device(), set);

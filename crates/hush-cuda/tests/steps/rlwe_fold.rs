@@ -10,7 +10,7 @@ use hush_cuda::{
 };
 use hush_math::{
     csprng::Csprng,
-    modulus::{Modulus, find_primes, is_prime},
+    modulus::{MODULUS_LIMIT, Modulus, find_primes, is_prime},
 };
 use hush_ops::{
     OpsError,
@@ -115,7 +115,7 @@ fn check(
 fn every_row_count_and_prime_size() {
     let devices = one_and_gpu(0);
     for (index, rows) in [1, 3, 31, 32, 33, 100, 256].into_iter().enumerate() {
-        let (bits, columns) = ([20, 21, 26, 31][index % 4], [1, 15, 17, 7][index % 4]);
+        let (bits, columns) = ([20, 32, 21, 26, 31][index % 5], [1, 15, 17, 7][index % 4]);
         let shape = Shape { degree: 16, rows, columns };
         check(&devices, &moduli(bits, 1 + index % 3), shape, &[1, 5], Fill::Random, &KERNELS[..2]);
     }
@@ -126,7 +126,9 @@ fn every_column_count() {
     let devices = one_and_gpu(1);
     for columns in [1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 64, 70, 129, 192] {
         let shape = Shape { degree: 16, rows: 40, columns };
-        check(&devices, &moduli(31, 1), shape, &[1, 4], Fill::Random, KERNELS);
+        for bits in [31, 32] {
+            check(&devices, &moduli(bits, 1), shape, &[1, 4], Fill::Random, KERNELS);
+        }
     }
 }
 
@@ -134,8 +136,8 @@ fn every_column_count() {
 fn every_batch() {
     let devices = one_and_gpu(0);
     for batch in [1, 2, 3, 4, 5, 8, 9, 16, 17, 41, 65] {
-        let shape = Shape { degree: 16, rows: 40, columns: [20, 128][batch % 2] };
-        let case = Case::new(&moduli(31, 1), shape, batch, Fill::Random);
+        let shape = Shape { degree: 16, rows: 40, columns: [20, 128][batch / 2 % 2] };
+        let case = Case::new(&moduli(31 + batch as u32 % 2, 1), shape, batch, Fill::Random);
         // The first kernel takes four queries a pass: more than a few passes show nothing new.
         let kernels = if batch > 20 { &KERNELS[1..] } else { KERNELS };
         for device in &devices {
@@ -154,6 +156,7 @@ fn several_limbs_on_other_devices() {
     for columns in [64, 66] {
         let shape = Shape { degree: 16, rows: 70, columns };
         check(&devices, &moduli(31, 3), shape, &[2], Fill::Random, KERNELS);
+        check(&devices, &[moduli(32, 2), moduli(20, 1)].concat(), shape, &[2], Fill::Random, KERNELS);
     }
     let shape = Shape { degree: 64, rows: 33, columns: 120 };
     check(&devices, &moduli(30, 1), shape, &[3, 10], Fill::Random, &[]);
@@ -177,12 +180,15 @@ fn chunks_beside_others() {
 fn extreme_residues() {
     let devices = one_and_gpu(0);
     let smallest = (1 << 19..).find(|&p| is_prime(p)).expect("a prime");
-    for p in [2_147_483_647, 1_073_741_827, 67_043_329, smallest] {
+    let largest = (0..MODULUS_LIMIT).rev().find(|&p| is_prime(p)).expect("a prime");
+    for p in [largest, 2_147_483_659, 2_147_483_647, 1_073_741_827, 67_043_329, smallest] {
         let shape = Shape { degree: 16, rows: MAX_ROWS, columns: 2 };
         check(&devices, &[Modulus::new(p)], shape, &[1], Fill::Largest, &KERNELS[..2]);
     }
     let shape = Shape { degree: 16, rows: MAX_ROWS, columns: 64 };
-    check(&devices, &[Modulus::new(2_147_483_647)], shape, &[1], Fill::Largest, &KERNELS[2..]);
+    for p in [largest, 2_147_483_647] {
+        check(&devices, &[Modulus::new(p)], shape, &[1], Fill::Largest, &KERNELS[2..]);
+    }
 }
 
 /// As many selectors as a pass has, where a block has the least shared memory.
@@ -219,23 +225,32 @@ fn check_refusals(device: &Device) {
     ] {
         assert!(matches!(refused, Err(OpsError::Shape { .. })));
     }
-    assert!(matches!(fold(&moduli(32, 2), words), Err(OpsError::Backend { .. })));
+    assert!(fold(&moduli(32, 2), words).is_ok());
+
+    let tiling = NttTiling::new(16, 5, 1, 1).expect("whole groups");
+    let host = NttTiledDb::from_polys(tiling, &[1; 5 * 16]);
+    let db = CudaNttDb::upload(device, &host).expect("the device holds the database");
+    let query = device.upload(&[1; 2 * 5 * 16]).expect("the device holds it");
+    let many = fold_rows(device, &moduli(31, 5), &db, &[&query], None);
+    assert!(matches!(many, Err(OpsError::Backend { .. })));
 }
 
 /// What the sanitizers run: every kernel, with columns and rows that end within a tile.
 #[test]
 fn small_folds_of_ring_elements() {
-    let case = |rows, columns, queries| {
-        Case::new(&moduli(31, 1), Shape { degree: 16, rows, columns }, queries, Fill::Random)
-    };
-    let (narrow, wide, hopper) = (case(33, 5, 17), case(33, 60, 4), case(20, 120, 17));
     let devices = small();
-    for device in &devices {
-        narrow.check(device, &[1, 2, 4], &[RlweFoldKernel::Imad]);
-        wide.check(device, &[1, 2, 4], &[RlweFoldKernel::Imad]);
-        narrow.check(device, &[2, 9, 17], &[RlweFoldKernel::Mma]);
-        if device.is_hopper() {
-            hopper.check(device, &[2, 17], &[RlweFoldKernel::Hopper]);
+    for bits in [31, 32] {
+        let case = |rows, columns, queries| {
+            Case::new(&moduli(bits, 1), Shape { degree: 16, rows, columns }, queries, Fill::Random)
+        };
+        let (few, many, hopper) = (case(33, 5, 17), case(33, 60, 4), case(20, 120, 17));
+        for device in &devices {
+            few.check(device, &[1, 2, 4], &[RlweFoldKernel::Imad]);
+            many.check(device, &[1, 2, 4], &[RlweFoldKernel::Imad]);
+            few.check(device, &[2, 9, 17], &[RlweFoldKernel::Mma]);
+            if device.is_hopper() {
+                hopper.check(device, &[2, 17], &[RlweFoldKernel::Hopper]);
+            }
         }
     }
     coverage::assert_launched(&devices, coverage::RLWE_FOLD);

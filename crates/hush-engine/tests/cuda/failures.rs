@@ -194,17 +194,12 @@ fn errors_of_the_backend_are_its_own_whichever_way_they_come() {
 }
 
 #[test]
-fn a_set_that_the_gpu_does_not_take_goes_to_the_cpu() {
+fn a_set_with_a_prime_of_32_bits_is_served_by_a_gpu() {
     let onion = Wanted { preset: Some("ONION_S"), ..wanted((Protocol::Onion, 100)) };
     let folder = Folder::with_table(&on_cpu(), onion);
-    let told = Told::default();
-    let gpu = Backends::with_devices(BackendChoice::Auto, cpu(), [device(false, 1024 * MIB)]);
-    let engine = open(&folder.table(), Verify::Header, &gpu, &told).unwrap();
-    assert_eq!(engine.served().place, Place::Cpu);
-    let notes = told.notes.into_inner().unwrap();
-    assert!(notes.last().unwrap().starts_with("on the CPU: "), "{notes:?}");
+    let gpu = Backends::with_devices(BackendChoice::Cuda, cpu(), [device(false, 1024 * MIB)]);
+    let engine = folder.open(&gpu).unwrap();
+    assert_eq!(engine.served().place, Place::Gpu(0));
     let asked = folder.some(&*engine, 1);
     asked.check(&asked.answers(&*engine).unwrap());
-    let gpu = Backends::with_devices(BackendChoice::Cuda, cpu(), [device(false, 1024 * MIB)]);
-    assert!(matches!(folder.open(&gpu), Err(OpenError::Ops(_))));
 }

@@ -11,7 +11,7 @@ use hush_cuda::{
 };
 use hush_he::params::{
     COLPACK_N2048_Q52, DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_RING_N256, ONION_M31,
-    PACK_M31,
+    ONION_S, PACK_M31,
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{contract::Steps, reference::Reference, tiling::DbBytes};
@@ -217,6 +217,12 @@ fn hybrid() {
 #[test]
 fn onion() {
     check::<OverRing<Onion>>(INSECURE_RING_N256, shape(7, 3, 705));
+}
+
+/// The set with a prime of 32 bits.
+#[test]
+fn onion_of_short_records() {
+    check::<OverRing<Onion>>(ONION_S, shape(3, 2, 4 << 10));
 }
 
 /// Checks on a GPU: sets in use, whose keys alone would take the emulator long, at sizes that the reference answers in seconds.
