@@ -126,8 +126,8 @@ class CudaBenchmarks(CudaTest):
     """What is measured on a GPU runs in the emulator: the one run on a GPU does not end before its time."""
 
     STEPS = ("lwe_fold: queries", "lwe_fold, Wgmma", "lwe_fold, Mma", "lwe_fold, Gemv", "pack, Imad", "pack, Mma",
-             "pack, Hopper", "lwe_fold", "reinterpret_lwe, an answer", "reinterpret_lwe, a hint", "pack_columns",
-             "rgsw_power_fold", "pack", "rlwe_fold", "symbol_fold", "chain_hint", "lift_hint")
+             "pack, Hopper", "pack, HopperBeside", "lwe_fold", "reinterpret_lwe, an answer", "reinterpret_lwe, a hint",
+             "pack_columns", "rgsw_power_fold", "pack", "rlwe_fold", "symbol_fold", "chain_hint", "lift_hint")
     # By each parameter set.
     RING_STEPS = ("expand", "rgsw_fold", "respond")
     PROTOCOLS = ("colpack", "colpack-s", "simple", "hybrid", "exppack-s", "onion", "double-pack", "exppack-d", "double")

@@ -4,11 +4,15 @@
 
 use std::{env, path::Path, process::Command};
 
+use hush_math::modulus::Modulus;
+use hush_ops::ntt_tiling::{NttTiledDb, NttTiling};
+
 use crate::{
     device::{
         Buffer, CudaError, Device, Emulation, Launch, Side, UPLOAD_BYTES, driver::Gpu, runtime::Runtime,
     },
     fill_random,
+    ring::{CudaNttDb, RlweFoldKernel, fold_rows},
 };
 
 /// The folder of the emulated driver's library. Programs are carried elsewhere without it.
@@ -57,10 +61,10 @@ fn gpu(device: &Device) -> &Gpu {
 }
 
 /// The first words of a buffer as they are now, though work on them may be queued.
-fn now(buffer: &Buffer<u32>) -> [u32; 64] {
-    assert!(buffer.len() >= 64);
+fn now<const N: usize>(buffer: &Buffer<u32>) -> [u32; N] {
+    assert!(buffer.len() >= N);
     // SAFETY: memory of an emulated GPU is that of this process, which works on it only while this thread waits.
-    unsafe { (buffer.slice(..).address() as *const [u32; 64]).read() }
+    unsafe { (buffer.slice(..).address() as *const [u32; N]).read() }
 }
 
 /// A buffer of zeros, as they are by now, and a kernel that is queued to write to it.
@@ -282,4 +286,26 @@ fn a_branch_has_memory_of_its_device_alone() {
     let mut side = own.fork().expect("it is there");
     let refused = side.launch("conform_load_stream_16", Launch::new(1, 64), &[(&words).into(); 2]);
     assert!(matches!(refused, Err(CudaError::OtherDevice { .. })), "{refused:?}");
+}
+
+/// When the branch has ended, the results of all chunks of points are there but those of the last, whose product is still to come.
+#[test]
+fn a_fold_turns_points_over_in_a_branch() {
+    on_emulated_driver("a_fold_turns_points_over_in_a_branch", 256, &LATE, || {
+        let device = open();
+        let (rows, columns, points) = (5, 64, 128);
+        let tiling = NttTiling::new(points, 1, rows, columns).expect("whole groups");
+        let ones = NttTiledDb::from_polys(tiling, &vec![1; rows * columns * points]);
+        let db = CudaNttDb::upload(&device, &ones).expect("there is room");
+        let selectors = device.upload(&vec![1u32; 2 * rows * points]).expect("there is room");
+        let moduli = [Modulus::new(2_147_483_647)];
+        let kernel = Some(RlweFoldKernel::HopperBeside);
+        let folded = fold_rows(&device, &moduli, &db, &[&selectors], kernel).expect("the shapes fit");
+        assert!(!now::<128>(&folded[0]).contains(&5), "nobody has waited for it");
+        gpu(&device).finish_side().expect("it is there");
+        let words = now::<128>(&folded[0]);
+        assert!(words[..96] == [5; 96] && !words[96..].contains(&5), "{words:?}");
+        let all = device.download(&folded[0].slice(..)).expect("it is there");
+        assert!(all.iter().all(|&word| word == 5));
+    });
 }
