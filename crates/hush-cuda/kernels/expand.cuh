@@ -108,8 +108,7 @@ HUSH_DEVICE void switch_image(const To& to, uint32_t level, uint32_t limb, const
                               const Product& product) {
     auto image_of_b = [&](uint32_t half, uint32_t vector) {
         if (half == 0) return zero_vector();
-        const uint32_t* b = to().node + poly_words(ring);
-        return load_image(b, made_anew_if_wide<P>(vector), level_exponent(level, ring), ring);
+        return load_image(to().node + poly_words(ring), vector, level_exponent(level, ring), ring);
     };
     auto put = [&](uint32_t half, uint32_t vector, uint4 sums) {
         put_children(to(), ring, ring.primes[made_anew(limb)], half, vector, sums);
