@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use hush_engine::{BackendChoice, Backends, Engine, OpenError, Place, open};
+use hush_cuda::{Cuda, footprint::SymbolsOnHost};
+use hush_engine::{BackendChoice, Backends, Engine, MemoryPlan, OpenError, Place, open};
 use hush_protocol::{Protocol, facts::DbForm};
 use hush_store::snapshot::Verify;
 
@@ -92,27 +93,28 @@ fn what_the_plan_has_room_for_can_be_done() {
 /// A table of symbols goes where there is no room for it, column after column for every batch.
 #[test]
 fn symbols_may_stay_on_the_host() {
-    let symbols = Wanted { form: Some(DbForm::Symbols), ..Wanted::by_index(Protocol::Tfhe, 600, 120, 10) };
+    // More columns than two batches copy at once.
+    let symbols = Wanted { form: Some(DbForm::Symbols), ..Wanted::by_index(Protocol::Tfhe, 16_000, 120, 8) };
+    let stored = 16_000 * 128;
     let folder = Folder::with_table(&on_cpu(), symbols);
     let on_cpu = folder.open(&on_cpu()).unwrap();
-    // Where a batch of one has room, and the symbols do not; and where they have.
-    let stored = 600 * 128;
-    for pooled in [false, true] {
-        let (memory, engine) = least_memory(&folder, pooled, 1, 1);
-        folder.ask([&*engine, &*on_cpu], engine.served().max_batch);
-        for (memory, stays) in [(memory, true), (memory + 2 * stored, false)] {
-            let (told, device) = (Told::default(), device(pooled, memory));
-            let gpu = Backends::with_devices(BackendChoice::Cuda, cpu(), [device.clone()]).for_clients(1);
-            let engine = open(&folder.table(), Verify::Header, &gpu, &told).unwrap();
-            assert_eq!(engine.served().place, Place::Gpu(0));
-            let notes = told.notes.into_inner().unwrap();
-            let is_told =
-                notes.iter().any(|note| note.starts_with("its symbols stay in the host's memory: "));
-            assert_eq!(is_told, stays, "{notes:?}");
-            assert_eq!(notes.iter().any(|note| note.starts_with("  database ")), !stays, "{notes:?}");
-            assert_eq!(device.uploaded_bytes() >= stored as u64, !stays);
-            folder.ask([&*engine, &*on_cpu], 2);
-        }
+    let params = folder.descriptor().params().unwrap();
+    let in_flight = Place::Gpu(0).batches_in_flight();
+    let streaming = MemoryPlan::to_serve::<SymbolsOnHost>(&params, 1, in_flight).needed_bytes();
+    let resident = MemoryPlan::to_serve::<Cuda>(&params, 1, in_flight).needed_bytes();
+    assert!(streaming + stored / 3 < resident);
+    for (free, stays) in [(streaming, true), (resident, false)] {
+        // A part of a device's memory is left alone.
+        let (told, device) = (Told::default(), device(false, free + free / 63 + 64));
+        let gpu = Backends::with_devices(BackendChoice::Cuda, cpu(), [device.clone()]).for_clients(1);
+        let engine = open(&folder.table(), Verify::Header, &gpu, &told).unwrap();
+        assert_eq!(engine.served().place, Place::Gpu(0));
+        let notes = told.notes.into_inner().unwrap();
+        let is_told = notes.iter().any(|note| note.starts_with("its symbols stay in the host's memory: "));
+        assert_eq!(is_told, stays, "{notes:?}");
+        assert_eq!(notes.iter().any(|note| note.starts_with("  database ")), !stays, "{notes:?}");
+        assert_eq!(device.uploaded_bytes() >= stored as u64, !stays);
+        folder.ask([&*engine, &*on_cpu], 1);
     }
 }
 
