@@ -56,7 +56,7 @@ HUSH_DEVICE void expand_leaves(uint32_t* shared, const Leaves& leaves, const uin
     auto leaf = [&](uint32_t odd, uint32_t half, uint32_t limb) {
         return leaf_limb<LOG>(leaves, 2 * made_anew(blockIdx.x) + odd, blockIdx.y, half, limb, ring.limbs);
     };
-    // Where c' waits.
+    // Where c' waits. (What is made anew takes no registers from the products.)
     auto image = [&](uint32_t half, uint32_t limb) {
         return limb == kept ? digits + (half << LOG) : leaf(0, half, limb);
     };
@@ -66,11 +66,11 @@ HUSH_DEVICE void expand_leaves(uint32_t* shared, const Leaves& leaves, const uin
 #pragma unroll 1
     for (uint32_t limb = 0; limb < ring.limbs; limb++) {
         auto given = [&](uint32_t half, uint32_t vector) {
-            return image_of_b(node(0, limb), half, vector, level, ring);
+            return image_of_b(node(0, limb), half, made_anew(vector), level, ring);
         };
         // The last digit was read before the last barrier.
         auto wait = [&](uint32_t half, uint32_t vector, uint4 sums) {
-            store_vector(image(half, made_anew(limb)), vector, sums);
+            store_vector(image(half, made_anew(limb)), made_anew(vector), sums);
         };
         gadget_product_at<LOG, 2>(InTurn<LOG>{digits}, keys[blockIdx.y] + key_at, gadget.digits, limb, ring, gadget,
                                   shared, given, wait);
