@@ -3,6 +3,16 @@
 
 namespace {
 
+// made_anew where there are primes of 32 bits: with these in registers, a word would be spilled.
+template <class P>
+HUSH_DEVICE uint32_t made_anew_if_wide(uint32_t x) {
+    if constexpr (std::is_same<P, WidePrime>::value) {
+        return made_anew(x);
+    } else {
+        return x;
+    }
+}
+
 // Block (poly, part) with N / 16 threads: polynomial `poly` of from[part], [limb][slot] modulo Q_e, becomes that of
 // to[part], modulo Q_1. `inverses` has 1/P modulo each kept prime, in Montgomery form.
 template <class P>

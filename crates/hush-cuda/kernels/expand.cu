@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
 }
 HUSH_KERNEL(expand_children)
 
-extern "C" __global__ void __launch_bounds__(128, 3)
+extern "C" __global__ void __launch_bounds__(128, 4)
     expand_children_wide(uint32_t* children, const uint32_t* nodes, const uint32_t* digits,
                          const uint32_t* const* keys, uint64_t key_at, const uint32_t* powers, uint32_t level,
                          uint32_t needed, WideRingView ring, GadgetView gadget) {
@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
 }
 HUSH_KERNEL(expand_bottom)
 
-extern "C" __global__ void __launch_bounds__(128, 3)
+extern "C" __global__ void __launch_bounds__(128, 4)
     expand_bottom_wide(uint32_t* rows, const uint32_t* leaves, uint64_t query_words, const uint32_t* digits,
                        const uint32_t* const* keys, uint64_t key_at, WideRingView ring, GadgetView gadget) {
     make_bottom(rows, leaves, query_words, digits, keys, key_at, ring, gadget);

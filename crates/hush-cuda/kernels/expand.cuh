@@ -116,7 +116,7 @@ template <class P>
 HUSH_DEVICE uint4 image_of_b(const uint32_t* node, uint32_t half, uint32_t vector, uint32_t level,
                              const RingOf<P>& ring) {
     if (half == 0) return zero_vector();
-    return load_image(node + poly_words(ring), made_anew_if_wide<P>(vector), level_exponent(level, ring), ring);
+    return load_image(node + poly_words(ring), vector, level_exponent(level, ring), ring);
 }
 
 // Both children of a node modulo a limb. `to()` says which they are, `product(source, sink)` multiplies the digits of the

@@ -18,8 +18,8 @@ HUSH_DEVICE void expand_stage(uint32_t* shared, uint32_t* children, const uint32
 #pragma unroll 1
     for (uint32_t limb = 0; limb < ring.limbs; limb++) {
         auto to = [&] {
-            return children_of(children, nodes, powers, level, needed, made_anew(blockIdx.x),
-                               made_anew_if_wide<P>(blockIdx.y), gridDim.x, limb, ring);
+            return children_of(children, nodes, powers, level, needed, made_anew(blockIdx.x), blockIdx.y, gridDim.x,
+                               limb, ring);
         };
         switch_image(to, level, limb, ring, [&](const auto& source, const auto& sink) {
             gadget_product_at<LOG, 2>(InTurn<LOG>{digits}, keys[blockIdx.y] + key_at, gadget.digits, limb, ring, gadget,

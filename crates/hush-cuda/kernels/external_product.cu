@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
 }
 HUSH_KERNEL(external_product)
 
-extern "C" __global__ void __launch_bounds__(128, 3)
+extern "C" __global__ void __launch_bounds__(128, 4)
     external_product_wide(CiphertextsView out, const uint32_t* digits, const uint32_t* const* rgsw, CiphertextsView z,
                           WideRingView ring, GadgetView gadget) {
     multiply_digits(out, digits, rgsw, z, ring, gadget);

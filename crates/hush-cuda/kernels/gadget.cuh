@@ -178,16 +178,6 @@ HUSH_DEVICE void decompose(uint32_t* digits, const RingOf<P>& ring, const Gadget
     store_digits(digits, shared, ring, gadget);
 }
 
-// made_anew where there are primes of 32 bits, whose sums of products take more registers.
-template <class P>
-HUSH_DEVICE uint32_t made_anew_if_wide(uint32_t x) {
-    if constexpr (std::is_same<P, WidePrime>::value) {
-        return made_anew(x);
-    } else {
-        return x;
-    }
-}
-
 // Words of a polynomial: all its limbs.
 template <class P>
 HUSH_DEVICE size_t poly_words(const RingOf<P>& ring) {

@@ -1,7 +1,7 @@
 // Words to symbols modulo t = 2^bits, centred to -t/2..t/2, as residues.
 #pragma once
 
-#include "wide_modular.cuh"
+#include "modular.cuh"
 
 // Half of t is added to a symbol, whose higher bits are then cut off, and taken off again modulo a prime. Mirrored by
 // `Lift` in src/ring/ntt_db.rs.

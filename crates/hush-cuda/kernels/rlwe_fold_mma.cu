@@ -195,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(MMA_THREADS)
 }
 HUSH_KERNEL(rlwe_fold_mma_p32)
 
-extern "C" __global__ void __launch_bounds__(MMA_THREADS)
+extern "C" __global__ void __launch_bounds__(MMA_THREADS, 2)
     rlwe_fold_mma_p32_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
                            PassPoints points) {
     fold_mma<2>(sums, selectors, db, ring, polys, points.first);

@@ -32,12 +32,12 @@ HUSH_DEVICE uint32_t add_mod(uint32_t a, uint32_t b, WideModulus p) {
     return sub_mod(a, p.value - b, p);
 }
 
-// sum += a b modulo p 2^32, for one factor below p and any other. The sum is below p 2^32 before and after: the product is,
-// too, so that one p 2^32 less is enough.
+// sum += a b modulo p 2^32, for one factor below p and any other. The sum is below p 2^32 before and after, that is, its high
+// word is canonical. So is that of the product, even with a carry: (p - 1) (2^32 - 1) + 2^32 - 1 = p 2^32 - p.
 HUSH_DEVICE void add_product(uint64_t& sum, uint32_t a, uint32_t b, WideModulus p) {
-    unsigned __int128 all = (unsigned __int128)sum + uint64_t(a) * b;
-    uint64_t high = uint64_t(all >> 32);
-    sum = (high >= p.value ? high - p.value : high) << 32 | uint32_t(all);
+    uint64_t product = uint64_t(a) * b, low = (sum & 0xffffffff) + uint32_t(product);
+    uint32_t high = uint32_t(product >> 32) + uint32_t(low >> 32);
+    sum = uint64_t(add_mod(uint32_t(sum >> 32), high, p)) << 32 | uint32_t(low);
 }
 
 // x 2^-32 mod p, for a sum of products, which is below p 2^32.

@@ -89,7 +89,7 @@ void check_sums(const P& prime, bool is_wide) {
                     // One word more than the bound of sums modulo narrow primes.
                     if (!is_wide && expected >= Wide{p} << 33) continue;
                     CHECK(mont_reduce_sum(sum, prime) == without_form(expected, p));
-                    CHECK(reduce_64(sum, prime) == static_cast<uint32_t>(expected % p));
+                    CHECK(reduce_sum(sum, prime) == static_cast<uint32_t>(expected % p));
                 }
             }
         }
@@ -104,7 +104,7 @@ void check_long_sums(const WidePrime& prime) {
         for (uint64_t terms = 1; terms <= 100; terms++) {
             add_product(sum, a, p - 1, prime.p);
             CHECK(sum < uint64_t{p} << 32);
-            CHECK(reduce_64(sum, prime) == static_cast<uint32_t>(Wide{a} * (p - 1) * terms % p));
+            CHECK(reduce_sum(sum, prime) == static_cast<uint32_t>(Wide{a} * (p - 1) * terms % p));
         }
     }
 }

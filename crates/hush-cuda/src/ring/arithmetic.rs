@@ -71,7 +71,7 @@ impl Arithmetic {
         }
     }
 
-    /// Whether sums of `products` products of residues modulo `p`, and a residue, are what kernels keep them in.
+    /// Whether a residue modulo `p` and `products` products of residues fit what kernels keep their sum in.
     pub(super) fn holds(self, p: u32, products: usize) -> bool {
         let largest = u128::from(p - 1);
         match self {

@@ -10,7 +10,7 @@ const GROUP: usize = 16;
 const PASS_LAYERS: u32 = 4;
 
 /// The Plantard factor of `w`, a residue modulo a prime below 2^31: `(-w 2^64 mod p) p^-1 mod 2^64`, the low word first.
-pub fn plantard_factor(modulus: Modulus, w: u32) -> [u32; 2] {
+pub(super) fn plantard_factor(modulus: Modulus, w: u32) -> [u32; 2] {
     let p = u64::from(modulus.value());
     let power = modulus.reduce(((1u128 << 64) % u128::from(p)) as u64);
     let scaled = u64::from(modulus.neg(modulus.mul(w, power)));
@@ -19,7 +19,7 @@ pub fn plantard_factor(modulus: Modulus, w: u32) -> [u32; 2] {
 }
 
 /// The factor of `w`, a residue, for `constant_mul` (`kernels/wide_modular.cuh`): `m = w 2^32 mod p` and `m p^-1 mod 2^32`.
-pub fn montgomery_factor(modulus: Modulus, w: u32) -> [u32; 2] {
+pub(super) fn montgomery_factor(modulus: Modulus, w: u32) -> [u32; 2] {
     let form = montgomery_form(modulus, w);
     [form, form.wrapping_mul(inverse_of_odd(u64::from(modulus.value())) as u32)]
 }

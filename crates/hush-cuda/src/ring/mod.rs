@@ -37,7 +37,6 @@ pub use self::{
     degree::Degree,
     expand::TREE_BYTES,
     external_product::{Ciphertexts, DIGIT_BYTES, ExternalProducts, external_products},
-    factors::{montgomery_factor, plantard_factor},
     gadget::GadgetTables,
     keys::CudaKeys,
     ntt::{forward, inverse},
