@@ -115,10 +115,10 @@ extern "C" __global__ void __launch_bounds__(64) conform_shuffles(uint32_t* out,
 }
 HUSH_KERNEL(conform_shuffles)
 
-// (1, 64, 0). in [64][3], out [64][12]: integer functions.
+// (1, 64, 0). in [64][3], out [64][13]: integer functions.
 extern "C" __global__ void __launch_bounds__(64) conform_integers(uint32_t* out, const uint32_t* in) {
     const uint32_t a = in[threadIdx.x * 3], b = in[threadIdx.x * 3 + 1], c = in[threadIdx.x * 3 + 2];
-    uint32_t* to = out + threadIdx.x * 12;
+    uint32_t* to = out + threadIdx.x * 13;
     const uint64_t wide = __umul64hi((uint64_t)a << 32 | b, (uint64_t)b << 32 | c);
     to[0] = __umulhi(a, b);
     to[1] = (uint32_t)__mulhi((int32_t)a, (int32_t)b);
@@ -132,6 +132,8 @@ extern "C" __global__ void __launch_bounds__(64) conform_integers(uint32_t* out,
     to[9] = __brev(a);
     to[10] = min(a, b) ^ max(b, c);
     to[11] = (uint32_t)(__popcll((uint64_t)a << 32 | b) + 256 * __clzll((uint64_t)a << 32 | b));
+    const uint64_t sum = ptx::multiply_add_wide(a, b, (uint64_t)b << 32 | c);
+    to[12] = (uint32_t)sum ^ (uint32_t)(sum >> 32);
 }
 HUSH_KERNEL(conform_integers)
 

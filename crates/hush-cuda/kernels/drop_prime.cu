@@ -1,14 +1,16 @@
-// round(x / P) modulo Q_1, from x modulo Q_e = Q_1 P: the last prime P, smaller than the others, goes.
-#include "gadget.cuh"
+// The dropped prime of polynomials that wait in memory (drop_prime.cuh).
+#include "drop_prime.cuh"
 
 namespace {
 
-// The centred residue modulo P of r, modulo p. With P = 2 half + 1, both r + half for r <= half and r - half - 1 for
-// others are in [0, P), and half too large.
-template <class Modulus>
-HUSH_DEVICE uint32_t centred(uint32_t r, Modulus dropped, Modulus p) {
-    const uint32_t half = value_of(dropped) / 2;
-    return sub_mod(sub_mod(r, half + 1, dropped), half, p);
+// made_anew where there are primes of 32 bits: with these in registers, a word would be spilled.
+template <class P>
+HUSH_DEVICE uint32_t made_anew_if_wide(uint32_t x) {
+    if constexpr (std::is_same<P, WidePrime>::value) {
+        return made_anew(x);
+    } else {
+        return x;
+    }
 }
 
 // Block (poly, part) with N / 16 threads: polynomial `poly` of from[part], [limb][slot] modulo Q_e, becomes that of
@@ -20,26 +22,21 @@ HUSH_DEVICE void drop(uint32_t* const* to, const uint32_t* const* from, const ui
     for_degree(ring, [&](auto log) {
         constexpr int LOG = decltype(log)::value;
         const uint32_t kept = ring.limbs - 1;
-        const auto dropped = ring.primes[kept].p;
         const uint32_t* x = from[blockIdx.y] + blockIdx.x * (size_t(ring.limbs) << LOG);
         uint32_t* out = to[blockIdx.y] + blockIdx.x * (size_t(kept) << LOG);
         uint32_t rest[NTT_WORDS];
         load_slots<LOG>(rest, x + (size_t(kept) << LOG), threadIdx.x);
-        ntt_inverse<LOG>(rest, shared, ring, kept, threadIdx.x);
-        for (uint32_t limb = 0; limb < kept; limb++, x += 1u << LOG, out += 1u << LOG) {
-            const P prime = ring.primes[limb];
-            uint32_t y[NTT_WORDS];
-#pragma unroll
-            for (uint32_t i = 0; i < NTT_WORDS; i++) y[i] = centred(rest[i], dropped, prime.p);
-            ntt_forward<LOG>(y, shared, ring, limb, threadIdx.x);
+        drop_last<LOG>(rest, shared, ring, [&](uint32_t limb, const uint32_t (&y)[NTT_WORDS]) {
+            const P prime = ring.primes[made_anew_if_wide<P>(limb)];
+            const uint32_t thread = made_anew_if_wide<P>(threadIdx.x);
             uint32_t words[NTT_WORDS];
-            load_slots<LOG>(words, x, threadIdx.x);
+            load_slots<LOG>(words, x + (size_t(limb) << LOG), thread);
 #pragma unroll
             for (uint32_t i = 0; i < NTT_WORDS; i++) {
                 words[i] = mont_mul(sub_mod(words[i], y[i], prime.p), inverses[limb], prime);
             }
-            store_slots<LOG>(out, words, threadIdx.x);
-        }
+            store_slots<LOG>(out + (size_t(limb) << LOG), words, thread);
+        });
     });
 }
 

@@ -27,8 +27,8 @@ HUSH_DEVICE uint4 load_image(const uint32_t* limb, uint32_t vector, uint32_t exp
     uint32_t from[4] = {words.x, words.z, words.y, words.w};
     if (image & ring.degree / 4) rotate(from, 1);
     if (image & ring.degree / 2) rotate(from, 2);
-    const bool reflected = exponent & 2;
-    return make_uint4(from[0], from[2], from[reflected ? 3 : 1], from[reflected ? 1 : 3]);
+    if (exponent & 2) return make_uint4(from[0], from[2], from[3], from[1]);
+    return make_uint4(from[0], from[2], from[1], from[3]);
 }
 
 // One limb of a node c and of its children: even = c + c', odd = (c - c') X^(-2^level), with c' the image of c.
@@ -57,6 +57,18 @@ HUSH_DEVICE uint32_t level_exponent(uint32_t level, const RingOf<P>& ring) {
     return (ring.degree >> level) + 1;
 }
 
+// X^(-2^level) in a slot of a limb, in Montgomery form and up to the sign: psi^-t with t = 2^level (2 reverse(slot) + 1)
+// modulo 2N. From level 2 on four neighbours have the same.
+template <class P>
+HUSH_DEVICE uint32_t monomial(const uint32_t* powers, uint32_t slot, uint32_t level, const RingOf<P>& ring) {
+    return __ldg(powers + ((ring.degree + slot) >> (level + 1)));
+}
+
+// Whether t is N or more, so that the sign is the other.
+HUSH_DEVICE bool is_turned(uint32_t slot, uint32_t level) {
+    return slot >> level & 1;
+}
+
 // Four slots of one half of both children, from those of c'.
 template <class P>
 HUSH_DEVICE void put_children(const Children& to, const RingOf<P>& ring, const P& prime, uint32_t half,
@@ -68,10 +80,8 @@ HUSH_DEVICE void put_children(const Children& to, const RingOf<P>& ring, const P
     for (uint32_t k = 0; k < 4; k++) {
         const uint32_t slot = 4 * vector + k, c = word(words, k), image = word(images, k);
         even[k] = add_mod(c, image, prime.p);
-        // X^(-2^level) is psi^-t, t = 2^level (2 reverse(slot) + 1) modulo 2N: from N on, which bit `level` of the slot
-        // says, the sign is the other.
-        const uint32_t power = __ldg(to.powers + ((ring.degree + slot) >> (to.level + 1)));
-        const uint32_t difference = slot >> to.level & 1 ? sub_mod(image, c, prime.p) : sub_mod(c, image, prime.p);
+        const uint32_t power = monomial(to.powers, slot, to.level, ring);
+        const uint32_t difference = is_turned(slot, to.level) ? sub_mod(image, c, prime.p) : sub_mod(c, image, prime.p);
         odd[k] = mont_mul(difference, power, prime);
     }
     store_vector(to.even + at, vector, make_uint4(even[0], even[1], even[2], even[3]));
@@ -101,19 +111,24 @@ struct Image {
 template <class P>
 Image(const uint32_t*, uint32_t, const RingOf<P>&) -> Image<P>;
 
+// Half b of the image of a limb of a node, and no half a: what the products of digits are added to.
+template <class P>
+HUSH_DEVICE uint4 image_of_b(const uint32_t* node, uint32_t half, uint32_t vector, uint32_t level,
+                             const RingOf<P>& ring) {
+    if (half == 0) return zero_vector();
+    return load_image(node + poly_words(ring), vector, level_exponent(level, ring), ring);
+}
+
 // Both children of a node modulo a limb. `to()` says which they are, `product(source, sink)` multiplies the digits of the
 // node by the key of the level.
 template <class P, class To, class Product>
 HUSH_DEVICE void switch_image(const To& to, uint32_t level, uint32_t limb, const RingOf<P>& ring,
                               const Product& product) {
-    auto image_of_b = [&](uint32_t half, uint32_t vector) {
-        if (half == 0) return zero_vector();
-        return load_image(to().node + poly_words(ring), vector, level_exponent(level, ring), ring);
-    };
+    auto given = [&](uint32_t half, uint32_t vector) { return image_of_b(to().node, half, vector, level, ring); };
     auto put = [&](uint32_t half, uint32_t vector, uint4 sums) {
         put_children(to(), ring, ring.primes[made_anew(limb)], half, vector, sums);
     };
-    product(image_of_b, put);
+    product(given, put);
 }
 
 } // namespace

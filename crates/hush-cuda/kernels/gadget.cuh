@@ -4,7 +4,8 @@
 // With h = (Q - 1) / 2, x + h is in [0, Q) for a centred x, and x + Gadget::offset has the digits as its bits, each of
 // them half a base too large. So h is added to the residues, Garner's algorithm gives the mixed radix of the sum, and
 // offset - h is added to the number that it makes up: no digit and no number has a sign until half a base is taken off
-// modulo each prime.
+// modulo each prime. That number has a word of 32 bits for each prime (two for one), by Horner's rule from the last digit
+// of mixed radix on; no gadget digit lies in more than two of them.
 //
 // Stages: a kernel of a whole stage takes polynomials apart and multiplies their digits in one block. Its shared memory has
 // N words for the transform of gadget_product, then all digits, or in place of the last polynomial's its residues, if these are
@@ -25,68 +26,85 @@ struct GadgetView {
     // constants[j] is v_j 2^32.
     uint32_t factors[MAX_LIMBS][MAX_LIMBS];
     uint32_t constants[MAX_LIMBS];
-    uint64_t radix[MAX_LIMBS][2]; // p_0 ... p_(j-1), the weight of v_j
-    uint64_t offset[2];           // offset - h modulo 2^128
+    uint32_t offset[MAX_LIMBS]; // offset - h, which is not negative
 };
-static_assert(sizeof(GadgetView) == 176 && offsetof(GadgetView, factors) == 16, "the layout of GadgetView");
+static_assert(sizeof(GadgetView) == 112 && offsetof(GadgetView, factors) == 16, "the layout of GadgetView");
 
 HUSH_DEVICE uint32_t word(uint4 words, uint32_t i) {
     return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
 }
 
-// x + offset: 64 bits are enough for two primes.
+// x + offset, the lowest word first.
 template <uint32_t LIMBS>
-using Shifted = typename std::conditional<(LIMBS > 2), unsigned __int128, uint64_t>::type;
+struct Shifted {
+    static constexpr uint32_t WORDS = LIMBS < 2 ? 2 : LIMBS;
+    uint32_t words[WORDS];
+};
 
-template <class Integer>
-HUSH_DEVICE Integer wide(const uint64_t (&words)[2]) {
-    if constexpr (sizeof(Integer) == 8) {
-        return words[0];
-    } else {
-        return Integer(words[1]) << 64 | words[0];
-    }
+// add_product by a factor that does not change; as one instruction below 2^31 (ptx::multiply_add_wide says why).
+HUSH_DEVICE void add_constant_product(uint64_t& sum, uint32_t a, uint32_t factor, uint32_t) {
+    sum = ptx::multiply_add_wide(a, factor, sum);
+}
+
+HUSH_DEVICE void add_constant_product(uint64_t& sum, uint32_t a, uint32_t factor, WideModulus p) {
+    add_product(sum, a, factor, p);
 }
 
 // x + offset for the centred x with the given residues.
 //
-// The sums of products are below p_j (p_0 + ... + p_j) + p_j <= 2^33 p_j, for primes below 2^31.
+// Below 2^31, the sums of products are below p_j (p_0 + ... + p_j) + p_j <= 2^33 p_j; above, they stay below 2^32 p_j. In
+// Horner's rule, a product of two words and two more words fit 64 bits, so primes may have all 32 bits.
 template <uint32_t LIMBS, class P>
 HUSH_DEVICE Shifted<LIMBS> shifted_value(const uint32_t (&residues)[LIMBS], const P* primes,
                                          const GadgetView& gadget) {
     uint32_t mixed[LIMBS];
     mixed[0] = add_mod(residues[0], gadget.first, primes[0].p);
-    Shifted<LIMBS> value = wide<Shifted<LIMBS>>(gadget.offset) + mixed[0];
 #pragma unroll
     for (uint32_t j = 1; j < LIMBS; j++) {
         uint64_t sum = gadget.constants[j];
-        add_product(sum, residues[j], gadget.factors[j][j], primes[j].p);
+        add_constant_product(sum, residues[j], gadget.factors[j][j], primes[j].p);
 #pragma unroll
-        for (uint32_t i = 0; i < j; i++) {
-            add_product(sum, mixed[i], gadget.factors[j][i], primes[j].p);
-        }
+        for (uint32_t i = 0; i < j; i++) add_constant_product(sum, mixed[i], gadget.factors[j][i], primes[j].p);
         mixed[j] = mont_reduce_sum(sum, primes[j]);
-        value += mixed[j] * wide<Shifted<LIMBS>>(gadget.radix[j]);
+    }
+    Shifted<LIMBS> value = {};
+    value.words[0] = mixed[LIMBS - 1];
+#pragma unroll
+    for (uint32_t j = LIMBS - 1; j-- > 0;) {
+        uint64_t carry = mixed[j];
+#pragma unroll
+        for (uint32_t i = 0; i + 1 < LIMBS - j; i++) {
+            // The offset goes along with the last of the products.
+            if (j == 0) carry += gadget.offset[i];
+            carry = ptx::multiply_add_wide(value.words[i], value_of(primes[j].p), carry);
+            value.words[i] = uint32_t(carry);
+            carry >>= 32;
+        }
+        value.words[LIMBS - 1 - j] = uint32_t(carry);
+    }
+    if constexpr (LIMBS == 1) {
+        const uint64_t sum = uint64_t(value.words[0]) + gadget.offset[0];
+        value.words[0] = uint32_t(sum);
+        value.words[1] = uint32_t(sum >> 32) + gadget.offset[1];
+    } else {
+        value.words[LIMBS - 1] += gadget.offset[LIMBS - 1];
     }
     return value;
 }
 
-// Digit k of x plus half a base, from x + offset.
-template <class Integer>
-HUSH_DEVICE uint32_t shifted_digit(Integer value, uint32_t k, const GadgetView& gadget) {
-    return uint32_t(value >> (gadget.dropped + gadget.width * k)) & ((1u << gadget.width) - 1);
-}
-
-// Takes the low `width` bits off, 1 to 31.
-HUSH_DEVICE uint32_t take_bits(uint64_t& value, uint32_t width) {
-    const uint32_t bits = uint32_t(value) & ((1u << width) - 1);
-    value >>= width;
-    return bits;
-}
-
-HUSH_DEVICE uint32_t take_bits(unsigned __int128& value, uint32_t width) {
-    const uint64_t low = uint64_t(value), high = uint64_t(value >> 64);
-    value = (unsigned __int128)(high >> width) << 64 | (low >> width | high << (64 - width));
-    return uint32_t(low) & ((1u << width) - 1);
+// Digits plus half a base, from x + offset of each: those that begin `at` bits above word FIRST. They lie in that and the
+// next word, or in later ones.
+template <uint32_t FIRST = 0, uint32_t LIMBS, uint32_t COUNT>
+HUSH_DEVICE void shifted_digits(uint32_t (&digits)[COUNT], const Shifted<LIMBS> (&values)[COUNT], uint32_t at,
+                                const GadgetView& gadget) {
+    if constexpr (FIRST + 2 < Shifted<LIMBS>::WORDS) {
+        if (at + gadget.width > 64) return shifted_digits<FIRST + 1>(digits, values, at - 32, gadget);
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < COUNT; i++) {
+        const uint64_t words = uint64_t(values[i].words[FIRST + 1]) << 32 | values[i].words[FIRST];
+        digits[i] = uint32_t(words >> at) & ((1u << gadget.width) - 1);
+    }
 }
 
 // A digit modulo p, from a digit plus half a base. The base is at most p.
@@ -109,13 +127,13 @@ HUSH_DEVICE void store_digits_of(uint32_t* digits, const uint32_t* shared, const
         for (uint32_t i = 0; i < 4; i++) {
             uint32_t residues[LIMBS];
             for (uint32_t limb = 0; limb < LIMBS; limb++) residues[limb] = word(words[limb], i);
-            values[i] = shifted_value<LIMBS>(residues, ring.primes, gadget) >> gadget.dropped;
+            values[i] = shifted_value<LIMBS>(residues, ring.primes, gadget);
         }
-        for (uint32_t k = 0; k < gadget.digits; k++) {
-            const uint32_t width = gadget.width;
-            reinterpret_cast<uint4*>(digits)[k * vectors + vector] =
-                make_uint4(take_bits(values[0], width), take_bits(values[1], width), take_bits(values[2], width),
-                           take_bits(values[3], width));
+#pragma unroll 1
+        for (uint32_t k = 0, at = gadget.dropped; k < gadget.digits; k++, at += gadget.width) {
+            uint32_t four[4];
+            shifted_digits(four, values, at, gadget);
+            reinterpret_cast<uint4*>(digits)[k * vectors + vector] = make_uint4(four[0], four[1], four[2], four[3]);
         }
     }
 }

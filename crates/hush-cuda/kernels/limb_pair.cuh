@@ -61,7 +61,9 @@ HUSH_DEVICE void take_digit(uint32_t (&x)[NTT_WORDS], uint32_t* residues, const 
     for (uint32_t i = 0; i < NTT_WORDS; i++) {
         const uint32_t* first = residues + at.thread + i * NTT_THREADS<LOG>;
         const uint32_t pair[PAIR] = {first[0], first[1 << LOG]};
-        const uint64_t value = shifted_value<PAIR>(pair, ring.primes, gadget);
-        x[i] = digit_residue(shifted_digit(value, 0, gadget), gadget, p);
+        const Shifted<PAIR> value[] = {shifted_value<PAIR>(pair, ring.primes, gadget)};
+        uint32_t digit[1];
+        shifted_digits(digit, value, gadget.dropped, gadget);
+        x[i] = digit_residue(digit[0], gadget, p);
     }
 }

@@ -24,5 +24,6 @@
 #include "ptx/memory.cuh"
 #include "ptx/mma.cuh"
 #include "ptx/mbarrier.cuh"
+#include "ptx/multiply.cuh"
 #include "ptx/registers.cuh"
 #include "ptx/wgmma.cuh"

@@ -98,7 +98,7 @@ fn primitives_of_every_gpu() {
         Case::new("conform_atomic_add", (4, 64, 0), 8, &[256]),
         Case::new("conform_load_stream_16", (1, 64, 0), 256, &[256]),
         Case::new("conform_shuffles", (1, 64, 0), 768, &[64]),
-        Case::new("conform_integers", (1, 64, 0), 768, &[192]),
+        Case::new("conform_integers", (1, 64, 0), 832, &[192]),
         Case::new("conform_barriers", (1, 128, 512), 128, &[128]),
     ];
     check(&cases, |_| true);

@@ -1,6 +1,8 @@
 //! Expansion of queries: a tree of Subs, the bottom rows of RGSW ciphertexts, and the drop of a prime.
 //!
 //! The tree goes level by level, for all nodes of all queries: one launch a level where a kernel does the whole stage, else two.
+//! That of the last stage drops the prime of the selectors as well. Kernels of operations cannot: a leaf is rounded by its
+//! residues modulo the dropped prime, which another block has.
 
 use hush_he::entities::RlweCiphertext;
 use hush_ops::{
@@ -26,6 +28,8 @@ pub const TREE_BYTES: usize = 2 << 30;
 
 /// The kernels of a whole level.
 const WHOLE: [&str; 4] = ["expand_stage_6", "expand_stage_8", "expand_stage_11", "expand_stage_12"];
+/// Those of the last level, where a prime is dropped.
+const LEAVES: [&str; 4] = ["expand_leaves_6", "expand_leaves_8", "expand_leaves_11", "expand_leaves_12"];
 
 /// As [`hush_ops::contract::RingOps::expand`]: the queries of a batch together, as many at once as their nodes fit the memory
 /// that is set aside for them.
@@ -48,7 +52,8 @@ pub(super) fn expand(
         let expansion = Expansion { device, stages, ring, keys, queries: queries.len(), rows, folds };
         let leaves = expansion.tree(queries)?;
         let bottom = expansion.bottom_rows(&leaves)?;
-        expanded.extend(expansion.finish(&leaves, &bottom)?);
+        expansion.finish(&leaves, &bottom)?;
+        expanded.extend(leaves.results);
     }
     Ok(expanded)
 }
@@ -72,6 +77,25 @@ struct Expansion<'a> {
     folds: usize,
 }
 
+/// A level of the tree.
+struct Level<'a> {
+    index: usize,
+    gadget: &'a GadgetTables,
+    /// Nodes of each query, and children of theirs that are above a wanted leaf.
+    count: usize,
+    needed: usize,
+}
+
+/// What a tree ends in.
+struct Leaves {
+    /// The wanted leaves from `first` on, `[query][leaf][a, b][limb][slot]` modulo Q_e.
+    words: Buffer<u32>,
+    /// 0, or the number of selectors if these are in the results.
+    first: usize,
+    /// What the queries become.
+    results: Vec<Expanded<Buffer<u32>>>,
+}
+
 impl Expansion<'_> {
     fn leaves(&self) -> usize {
         self.ring.context().params().leaves(self.rows, self.folds)
@@ -82,68 +106,105 @@ impl Expansion<'_> {
         2 * self.ring.full().poly_words()
     }
 
-    /// The wanted leaves, `[query][leaf][a, b][limb][slot]` modulo Q_e.
-    fn tree(&self, queries: &[RlweCiphertext]) -> Result<Buffer<u32>, OpsError> {
-        let params = self.ring.context().params();
+    /// All levels.
+    fn tree(&self, queries: &[RlweCiphertext]) -> Result<Leaves, OpsError> {
+        let (params, levels) = (self.ring.context().params(), &self.ring.expansion().levels);
         let words: Vec<u32> =
             queries.iter().flat_map(|query| [query.a.words(), query.b.words()]).flatten().copied().collect();
         let (mut nodes, mut count) = (self.device.upload(&words)?, 1);
-        for (level, gadget) in self.ring.expansion().levels.iter().enumerate() {
-            // Nodes of the next level that are above a wanted leaf.
-            let needed = self.leaves().div_ceil(params.max_leaves() >> (level + 1));
-            nodes = self.next_level(level, gadget, &nodes, count, needed)?;
+        for (index, gadget) in levels.iter().enumerate() {
+            let needed = self.leaves().div_ceil(params.max_leaves() >> (index + 1));
+            let level = Level { index, gadget, count, needed };
+            let stage = self.stage(&level);
+            nodes = match (stage.is_whole(self.device.info(), self.stages), &self.ring.expansion().inverses) {
+                // From level 2 on, four slots have the same power of X (`kernels/expand.cuh`, monomial).
+                (true, Some(inverses)) if index >= 2 && index + 1 == levels.len() => {
+                    return self.last_level(&level, &stage, &nodes, inverses);
+                }
+                (true, _) => self.whole_level(&level, &stage, &nodes)?,
+                (false, _) => self.next_level(&level, &nodes)?,
+            };
             count = needed;
         }
-        Ok(nodes)
+        Ok(Leaves { words: nodes, first: 0, results: self.results()? })
     }
 
-    /// The first `needed` children of the `count` nodes of each query.
-    fn next_level(
-        &self,
-        level: usize,
-        gadget: &GadgetTables,
-        nodes: &Buffer<u32>,
-        count: usize,
-        needed: usize,
-    ) -> Result<Buffer<u32>, OpsError> {
-        let (full, children) =
-            (self.ring.full(), self.device.alloc(self.queries * needed * self.node_words())?);
+    /// A level as what its kernels are chosen by.
+    fn stage(&self, level: &Level<'_>) -> Stage {
+        let (full, &Level { gadget, count, needed, .. }) = (self.ring.full(), level);
         let node_digits = gadget.digits() * full.degree().words();
-        let stage = Stage {
+        Stage {
             step: "expand",
-            depth: level,
+            depth: level.index,
             ciphertexts: self.queries * count,
             words: self.queries
                 * (count * node_digits + (count + needed + gadget.digits()) * self.node_words()),
             degree: full.degree(),
             polys: gadget.stage_polys(1, full.limbs()),
-        };
-        let is_whole = stage.is_whole(self.device.info(), self.stages);
-        let exponent = self.ring.context().params().level_exponent(level);
-        let digits = (!is_whole)
-            .then(|| self.decompose(gadget, &nodes.slice(..), count, count, exponent))
-            .transpose()?;
-        let mut args = vec![(&children).into(), nodes.into()];
-        args.extend(digits.as_ref().map(Arg::from));
-        args.extend([
-            (&self.keys).into(),
-            key_at(self.ring, level).into(),
-            (&self.ring.expansion().powers).into(),
-            (level as u32).into(),
-            (needed as u32).into(),
-            full.view(),
-            gadget.view(),
-        ]);
-        let (nodes, queries) = (count as u32, self.queries as u32);
-        let (kernel, launch) = match is_whole {
-            true => (full.pick(WHOLE, "expand_stage_11_wide"), stage.launch([nodes, queries, 1])),
-            false => (
-                full.pick(["expand_children"; 4], "expand_children_wide"),
-                full.degree().launch([full.limbs() as u32, nodes, queries], 1),
-            ),
-        };
-        self.device.launch(kernel, launch, &args)?;
+        }
+    }
+
+    /// The needed children of the nodes of each query, by the kernels of operations.
+    fn next_level(&self, level: &Level<'_>, nodes: &Buffer<u32>) -> Result<Buffer<u32>, OpsError> {
+        let (full, &Level { index, gadget, count, needed }) = (self.ring.full(), level);
+        let children = self.device.alloc(self.queries * needed * self.node_words())?;
+        let exponent = self.ring.context().params().level_exponent(index);
+        let digits = self.decompose(gadget, &nodes.slice(..), count, count, exponent)?;
+        let args = [(&children).into(), nodes.into(), (&digits).into()];
+        let args = args.into_iter().chain(self.level_args(level));
+        let launch = full.degree().launch([full.limbs() as u32, count as u32, self.queries as u32], 1);
+        let kernel = full.pick(["expand_children"; 4], "expand_children_wide");
+        self.device.launch(kernel, launch, &args.collect::<Vec<_>>())?;
         Ok(children)
+    }
+
+    /// The same by one kernel.
+    fn whole_level(
+        &self,
+        level: &Level<'_>,
+        stage: &Stage,
+        nodes: &Buffer<u32>,
+    ) -> Result<Buffer<u32>, OpsError> {
+        let children = self.device.alloc(self.queries * level.needed * self.node_words())?;
+        let args = [(&children).into(), nodes.into()].into_iter().chain(self.level_args(level));
+        let launch = stage.launch([level.count as u32, self.queries as u32, 1]);
+        let kernel = self.ring.full().pick(WHOLE, "expand_stage_11_wide");
+        self.device.launch(kernel, launch, &args.collect::<Vec<_>>())?;
+        Ok(children)
+    }
+
+    /// The same of the last level, with selectors modulo Q_1.
+    fn last_level(
+        &self,
+        level: &Level<'_>,
+        stage: &Stage,
+        nodes: &Buffer<u32>,
+        inverses: &Buffer<u32>,
+    ) -> Result<Leaves, OpsError> {
+        let results = self.results()?;
+        let words = self.device.alloc(self.queries * (level.needed - self.rows) * self.node_words())?;
+        let selectors =
+            addresses(self.device, results.iter().map(|result| result.selectors.words.slice(..)))?;
+        let args =
+            [(&selectors).into(), (&words).into(), (self.rows as u32).into(), inverses.into(), nodes.into()];
+        let args = args.into_iter().chain(self.level_args(level));
+        let launch = stage.launch([level.count as u32, self.queries as u32, 1]);
+        let kernel = self.ring.full().pick(LEAVES, "expand_leaves_11_wide");
+        self.device.launch(kernel, launch, &args.collect::<Vec<_>>())?;
+        Ok(Leaves { words, first: self.rows, results })
+    }
+
+    /// The last arguments of every kernel of a level.
+    fn level_args<'a>(&'a self, level: &'a Level<'_>) -> [Arg<'a>; 7] {
+        [
+            (&self.keys).into(),
+            key_at(self.ring, level.index).into(),
+            (&self.ring.expansion().powers).into(),
+            (level.index as u32).into(),
+            (level.needed as u32).into(),
+            self.ring.full().view(),
+            level.gadget.view(),
+        ]
     }
 
     /// The digits of the images of half a of `count` nodes of each query under X -> X^`exponent`, `[query][node][digit][N]`.
@@ -172,19 +233,20 @@ impl Expansion<'_> {
     }
 
     /// The bottom row of each leaf of the RGSW ciphertexts, `[query][fold][digit][a, b][limb][slot]` modulo Q_e.
-    fn bottom_rows(&self, leaves: &Buffer<u32>) -> Result<Buffer<u32>, OpsError> {
+    fn bottom_rows(&self, leaves: &Leaves) -> Result<Buffer<u32>, OpsError> {
         let (full, count) = (self.ring.full(), self.leaves() - self.rows);
         let rows = self.device.alloc(self.queries * count * self.node_words())?;
         let Some(gadget) = &self.ring.expansion().square else {
             return Ok(rows);
         };
-        let from = leaves.slice(self.rows * self.node_words()..);
-        let digits = self.decompose(gadget, &from, count, self.leaves(), 1)?;
+        let stride = self.leaves() - leaves.first;
+        let from = leaves.words.slice((self.rows - leaves.first) * self.node_words()..);
+        let digits = self.decompose(gadget, &from, count, stride, 1)?;
         let launch = full.degree().launch([full.limbs() as u32, count as u32, self.queries as u32], 1);
         let args = [
             (&rows).into(),
             from.into(),
-            ((self.leaves() * self.node_words()) as u64).into(),
+            ((stride * self.node_words()) as u64).into(),
             (&digits).into(),
             (&self.keys).into(),
             key_at(self.ring, self.ring.expansion().levels.len()).into(),
@@ -195,37 +257,41 @@ impl Expansion<'_> {
         Ok(rows)
     }
 
-    /// Leaves and bottom rows modulo Q_1, each where it belongs.
-    fn finish(
-        &self,
-        leaves: &Buffer<u32>,
-        bottom: &Buffer<u32>,
-    ) -> Result<Vec<Expanded<Buffer<u32>>>, OpsError> {
-        let (node_words, ciphertext_words) = (self.node_words(), 2 * self.ring.kept().poly_words());
-        let digits = self.ring.expansion().fold.digits();
+    /// Memory for what the queries become.
+    fn results(&self) -> Result<Vec<Expanded<Buffer<u32>>>, OpsError> {
+        let ciphertext_words = 2 * self.ring.kept().poly_words();
         let batch = |count: usize| -> Result<_, OpsError> {
             Ok(RlweBatch { ciphertext_words, words: self.device.alloc(count * ciphertext_words)? })
         };
-        let expanded = (0..self.queries).map(|_| {
+        let digits = self.ring.expansion().fold.digits();
+        let results = (0..self.queries).map(|_| {
             let bits = (0..self.folds).map(|_| batch(2 * digits)).collect::<Result<_, _>>()?;
             Ok(Expanded { selectors: batch(self.rows)?, bits })
         });
-        let expanded = expanded.collect::<Result<Vec<_>, OpsError>>()?;
+        results.collect()
+    }
+
+    /// Leaves that are still modulo Q_e, and bottom rows, modulo Q_1 where they belong.
+    fn finish(&self, leaves: &Leaves, bottom: &Buffer<u32>) -> Result<(), OpsError> {
+        let (node_words, ciphertext_words) = (self.node_words(), 2 * self.ring.kept().poly_words());
+        let (digits, left) = (self.ring.expansion().fold.digits(), self.rows - leaves.first);
         let (mut selectors, mut bits) = (Vec::new(), Vec::new());
-        for (query, expanded) in expanded.iter().enumerate() {
-            let first = query * self.leaves();
-            selectors.push((part(leaves, first, self.rows, node_words), expanded.selectors.words.slice(..)));
-            for (fold, bit) in expanded.bits.iter().enumerate() {
-                let (low, high) = (digits * ciphertext_words, 2 * digits * ciphertext_words);
+        for (query, result) in leaves.results.iter().enumerate() {
+            let first = query * (self.leaves() - leaves.first);
+            if left > 0 {
+                let to = result.selectors.words.slice(..);
+                selectors.push((part(&leaves.words, first, left, node_words), to));
+            }
+            for (fold, bit) in result.bits.iter().enumerate() {
+                let (low, high) = (..digits * ciphertext_words, digits * ciphertext_words..);
                 let row = (query * self.folds + fold) * digits;
-                bits.push((part(bottom, row, digits, node_words), bit.words.slice(..low)));
-                let leaf = first + self.rows + fold * digits;
-                bits.push((part(leaves, leaf, digits, node_words), bit.words.slice(low..high)));
+                bits.push((part(bottom, row, digits, node_words), bit.words.slice(low)));
+                let leaf = first + left + fold * digits;
+                bits.push((part(&leaves.words, leaf, digits, node_words), bit.words.slice(high)));
             }
         }
         drop_prime(self.device, self.ring, &selectors)?;
-        drop_prime(self.device, self.ring, &bits)?;
-        Ok(expanded)
+        drop_prime(self.device, self.ring, &bits)
     }
 }
 

@@ -20,14 +20,12 @@ struct GadgetView {
     /// What makes the digits of mixed radix of `x + h`, in Montgomery form.
     factors: [[u32; MAX_LIMBS]; MAX_LIMBS],
     constants: [u32; MAX_LIMBS],
-    /// Their weights: the low and the high word.
-    radix: [[u64; 2]; MAX_LIMBS],
-    /// [`Gadget::offset`] - h modulo 2^128.
-    offset: [u64; 2],
+    /// [`Gadget::offset`] - h, the lowest word first. Not negative: the highest digit alone makes offset half of what has digits.
+    offset: [u32; MAX_LIMBS],
 }
 
-const _: () = assert!(size_of::<GadgetView>() == 176 && offset_of!(GadgetView, factors) == 16);
-const _: () = assert!(offset_of!(GadgetView, radix) == 96 && offset_of!(GadgetView, offset) == 160);
+const _: () = assert!(size_of::<GadgetView>() == 112 && offset_of!(GadgetView, factors) == 16);
+const _: () = assert!(offset_of!(GadgetView, offset) == 96);
 
 /// A gadget with its tables for one ring.
 #[derive(Clone, Debug)]
@@ -45,7 +43,7 @@ impl GadgetTables {
         let rns = ring.rns();
         let primes = || rns.moduli().iter().map(|p| u128::from(p.value()));
         let arithmetic = Arithmetic::of(rns.moduli());
-        let value_bits = if rns.limbs() > 2 { u128::BITS } else { u64::BITS };
+        let value_bits = u32::BITS * rns.limbs().max(2) as u32;
         let fits = (1..=MAX_LIMBS).contains(&rns.limbs())
             && gadget.covers(rns.product())
             && gadget.log2_factor(gadget.digits) <= value_bits
@@ -60,7 +58,7 @@ impl GadgetTables {
             width: gadget.width,
             dropped: gadget.dropped,
             first: rns.reduce(half, 0),
-            offset: words(gadget.offset().wrapping_sub(half)),
+            offset: [0, 1, 2, 3].map(|word| ((gadget.offset() - half) >> (32 * word)) as u32),
             ..GadgetView::default()
         };
         let mut radix = 1;
@@ -73,7 +71,6 @@ impl GadgetTables {
             }
             view.factors[j][j] = montgomery_form(modulus, inverse);
             view.constants[j] = montgomery_form(modulus, modulus.mul(rns.reduce(half, j), inverse));
-            view.radix[j] = words(radix);
             radix *= u128::from(modulus.value());
         }
         Ok(Self { view })
@@ -97,6 +94,22 @@ impl GadgetTables {
     }
 }
 
-fn words(value: u128) -> [u64; 2] {
-    [value as u64, (value >> 64) as u64]
+#[cfg(test)]
+mod tests {
+    use hush_math::modulus::find_primes;
+
+    use super::*;
+
+    #[test]
+    fn values_have_a_word_for_each_prime() {
+        for (limbs, fits, wider) in [
+            (1, Gadget::new(30, 2, 4), Gadget::new(30, 2, 5)),
+            (2, Gadget::new(30, 2, 4), Gadget::new(30, 2, 5)),
+            (3, Gadget::new(30, 2, 36), Gadget::new(30, 2, 37)),
+        ] {
+            let ring = Ring::new(64, &find_primes(64, 31, limbs));
+            assert!(GadgetTables::new(&ring, fits, 1).is_ok());
+            assert!(GadgetTables::new(&ring, wider, 1).is_err());
+        }
+    }
 }

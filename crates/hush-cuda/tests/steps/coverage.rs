@@ -31,6 +31,8 @@ const TOO_LONG: &[&str] = &[
     "pack_add_folded_12",
     "expand_stage_11",
     "expand_stage_12",
+    "expand_leaves_11",
+    "expand_leaves_12",
     "external_stage_11",
     "external_stage_12",
 ];

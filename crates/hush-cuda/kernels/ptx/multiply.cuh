@@ -1,0 +1,19 @@
+// Products of 64 bits.
+#pragma once
+#include <cstdint>
+
+namespace ptx {
+
+// a b + c, wrapping, as one instruction. Of the same in C++ the compiler extends operands that do not change to 64 bits outside
+// of loops, and forgets that the higher halves are zeros: it adds them up.
+HUSH_DEVICE uint64_t multiply_add_wide(uint32_t a, uint32_t b, uint64_t c) {
+#ifdef __CUDACC__
+    uint64_t d;
+    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(d) : "r"(a), "r"(b), "l"(c));
+    return d;
+#else
+    return uint64_t(a) * b + c;
+#endif
+}
+
+}  // namespace ptx
