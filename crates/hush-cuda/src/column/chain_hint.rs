@@ -29,21 +29,10 @@ const ORBIT_THREADS: u32 = 256;
 const BAND_PADDING: usize = 4;
 
 /// A chain in the registers; two transforms, an exchange and w in shared memory.
-const SWITCH: PairKernel = PairKernel {
-    names: ["chain_switch_6", "chain_switch_8", "chain_switch_11"],
-    polys: 1,
-    shared: 6,
-    cluster: 1,
-    barriers: 0,
-};
+const SWITCH: PairKernel =
+    PairKernel::of_blocks(["chain_switch_6", "chain_switch_8", "chain_switch_11"], 1, 6);
 /// Two transforms and an exchange in shared memory.
-const END: PairKernel = PairKernel {
-    names: ["chain_end_6", "chain_end_8", "chain_end_11"],
-    polys: 1,
-    shared: 4,
-    cluster: 1,
-    barriers: 0,
-};
+const END: PairKernel = PairKernel::of_blocks(["chain_end_6", "chain_end_8", "chain_end_11"], 1, 4);
 
 /// How many hints are worth doing at once, as half of the free memory holds them.
 pub(super) fn chain_batch(device: &Device) -> usize {

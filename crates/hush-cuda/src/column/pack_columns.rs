@@ -10,13 +10,8 @@ use crate::{
 };
 
 /// Two transforms and an exchange in shared memory.
-const PRODUCT: PairKernel = PairKernel {
-    names: ["column_product_6", "column_product_8", "column_product_11"],
-    polys: 1,
-    shared: 4,
-    cluster: 1,
-    barriers: 0,
-};
+const PRODUCT: PairKernel =
+    PairKernel::of_blocks(["column_product_6", "column_product_8", "column_product_11"], 1, 4);
 
 /// `words[q] += round(digit z[q] 2^32 / Q)` for the rows of every plaintext: two launches.
 pub(super) fn add_products(

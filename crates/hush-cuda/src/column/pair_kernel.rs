@@ -24,6 +24,11 @@ pub(super) struct PairKernel {
 }
 
 impl PairKernel {
+    /// Kernels whose blocks are by themselves.
+    pub(super) const fn of_blocks(names: [&'static str; 3], polys: u32, shared: usize) -> Self {
+        Self { names, polys, shared, cluster: 1, barriers: 0 }
+    }
+
     /// Launches a grid of clusters, or of blocks by themselves.
     ///
     /// # Errors

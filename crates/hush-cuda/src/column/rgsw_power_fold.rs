@@ -25,13 +25,7 @@ use crate::{
 /// several passes. As many planes as that, and no more than the second dimension of a grid has.
 pub const TERM_WORDS: usize = 1 << 27;
 /// A block a plane. Both halves of a ciphertext; four transforms and an exchange in shared memory.
-const BY_BLOCK: PairKernel = PairKernel {
-    names: ["power_fold_6", "power_fold_8", "power_fold_11"],
-    polys: 2,
-    shared: 8,
-    cluster: 1,
-    barriers: 0,
-};
+const BY_BLOCK: PairKernel = PairKernel::of_blocks(["power_fold_6", "power_fold_8", "power_fold_11"], 2, 8);
 /// Two blocks a plane. A half of a ciphertext in each; two transforms and two exchanges in shared memory.
 const BY_CLUSTER: PairKernel = PairKernel {
     names: ["power_fold_6_hopper", "power_fold_8_hopper", "power_fold_11_hopper"],
