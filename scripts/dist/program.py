@@ -1,4 +1,4 @@
-"""The program for machines with an older C library than this one's: Zig links against the names that it had."""
+"""The program for machines with an older C library than this one's."""
 
 import os
 import pathlib
@@ -10,10 +10,9 @@ sys.path.append(str(ROOT / "scripts"))
 
 import glibc
 import pins
+import zig
 
-REQUIREMENTS = ROOT / "scripts/dist/requirements.txt"
-GLIBC = "2.28"
-TARGET = "x86_64-unknown-linux-gnu"
+GLIBC, TARGET = zig.GLIBC, zig.TARGET
 FEATURES = ["cuda", "page"]  # it runs without a GPU, too
 # Parts of the C library, and nothing else, are looked for when it starts.
 LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1", "ld-linux-x86-64.so.2"}
@@ -25,25 +24,17 @@ class NoProgram(Exception):
 
 def build(cargo: str, out: pathlib.Path) -> None:
     """Compiles the program, and strips it into `out`."""
-    try:
-        tools = pins.cached("dist", REQUIREMENTS.read_bytes(), fetch)
-    except pins.PipError as error:
-        raise NoProgram(str(error)) from error
     home = os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo"
     # Paths of this machine are in messages of panics.
     flags = f"--remap-path-prefix={ROOT}=/hushdb --remap-path-prefix={home}=/cargo"
-    zig = {"CARGO_ZIGBUILD_ZIG_PATH": str(tools / "ziglang/zig"), "PATH": f"{tools / 'bin'}:{os.environ['PATH']}"}
-    command = [cargo, "zigbuild", "--release", "--locked", "--package", "hushdb", "--features", ",".join(FEATURES)]
-    result = subprocess.run([*command, "--target", f"{TARGET}.{GLIBC}"], cwd=ROOT, env={**os.environ, **zig, "RUSTFLAGS": flags})
-    if result.returncode:
+    command = ["--release", "--locked", "--package", "hushdb", "--features", ",".join(FEATURES)]
+    try:
+        compiles = zig.build(cargo, *command, env={"RUSTFLAGS": flags})
+    except pins.PipError as error:
+        raise NoProgram(str(error)) from error
+    if not compiles:
         raise NoProgram("it does not compile; see above")
-    folder = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    subprocess.run(["strip", "--strip-all", "-o", out, folder / TARGET / "release/hushdb"], check=True)
-
-
-def fetch(folder: pathlib.Path) -> None:
-    print("dist: fetching Zig, which links (about 80 MiB, once)", flush=True)
-    pins.pip("install", REQUIREMENTS, "--target", folder / "tree")
+    subprocess.run(["strip", "--strip-all", "-o", out, zig.folder() / "release/hushdb"], check=True)
 
 
 def check(path: pathlib.Path, version: str) -> None:
