@@ -18,6 +18,7 @@ use hush_cuda::{
     device::{CudaError, Device},
     footprint::SymbolsOnHost,
 };
+use hush_ops::path::Footprint;
 #[cfg(feature = "ingest")]
 use hush_protocol::facts::HintPlan;
 use hush_protocol::{any_page::TableParams, hosted_parts::Share};
@@ -138,14 +139,16 @@ impl Gpu {
 
     /// What a table takes that is served, with the keys of so many clients.
     pub(crate) fn serving_plan(&self, table: &TableParams, clients: usize) -> MemoryPlan {
-        let plan = MemoryPlan::to_serve::<Cuda>(table, clients, Place::Gpu(self.number).batches_in_flight());
-        self.in_blocks(plan).with_keys_promised(self.promises.keys())
+        self.plan_to_serve::<Cuda>(table, clients)
     }
 
     /// The same of a table whose symbols stay in the host's memory.
     pub(crate) fn streaming_plan(&self, table: &TableParams, clients: usize) -> MemoryPlan {
-        let in_flight = Place::Gpu(self.number).batches_in_flight();
-        let plan = MemoryPlan::to_serve::<SymbolsOnHost>(table, clients, in_flight);
+        self.plan_to_serve::<SymbolsOnHost>(table, clients)
+    }
+
+    fn plan_to_serve<F: Footprint>(&self, table: &TableParams, clients: usize) -> MemoryPlan {
+        let plan = MemoryPlan::to_serve::<F>(table, clients, Place::Gpu(self.number).batches_in_flight());
         self.in_blocks(plan).with_keys_promised(self.promises.keys())
     }
 
@@ -198,8 +201,8 @@ impl Gpu {
         progress.note(&format!(
             "its symbols stay in the host's memory: {bytes} are copied to the GPU for every batch"
         ));
-        let backend = suited_backend(self.cuda.device().clone()).with_symbols_on_host();
-        self.host_on(Arc::new(backend), stored, plan, free, progress)
+        let backend = Cuda::new(self.cuda.device().clone()).with_thresholds(self.cuda.thresholds());
+        self.host_on(Arc::new(backend.with_symbols_on_host()), stored, plan, free, progress)
     }
 
     fn host_on(
