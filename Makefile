@@ -3,6 +3,7 @@ CARGO ?= cargo
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hushdb/tools
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
+ADVISORIES := target/advisories
 CYCLONEDX := $(TOOLS)/bin/cargo-cyclonedx
 CYCLONEDX_VERSION := 0.5.9
 OHA := $(TOOLS)/bin/oha
@@ -24,7 +25,8 @@ build: page ## The release binary, target/release/hushdb. Without the page for b
 build-cuda: cuda page ## The same with GPU support. It runs without a GPU, too.
 	$(CARGO) build --release --locked -p hushdb --features cuda,page
 
-test: check deny docs vectors unit wasm python-dev mobile-dev e2e npm-test page-test sanitize ## Everything that CI checks.
+test: check deny docs vectors unit wasm python-dev mobile-dev e2e npm-test page-test sanitize ## Everything that CI checks. Its last line says whether advisories were.
+	@cat $(ADVISORIES)
 
 cuda: ## The CUDA kernels, compiled and judged: target/cuda. Needs g++ and Python with pip; fetches the compiler once.
 	python3 scripts/cuda
@@ -43,7 +45,7 @@ check: ## Formatting, lints, the import table, file sizes, the figures, the judg
 	python3 -m unittest discover --quiet --start-directory scripts/tests
 
 deny: $(DENY) ## Licences, sources and duplicates of dependencies; advisories, of HUSHDB_ADVISORY_DB (a checkout) or fetched.
-	scripts/deny.sh $(DENY)
+	scripts/deny.sh $(DENY) $(ADVISORIES)
 
 $(DENY):
 	$(CARGO) install cargo-deny --locked --debug --version $(DENY_VERSION) --root $(TOOLS) # half the time to compile

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Of the product, then of the fuzz targets: licences, bans and sources always; advisories with the database of
-# HUSHDB_ADVISORY_DB (a checkout, for machines without a network), else with what can be fetched, else with what was fetched last.
+# deny.sh CARGO_DENY VERDICT: checks the product, then the fuzz targets: licences, bans and sources always; advisories with the
+# database of HUSHDB_ADVISORY_DB (a checkout, for machines without a network), else with what can be fetched, else with what was
+# fetched last (cargo's home, which CI can keep).
 #
-# In CI (the variable CI) a database of more than 60 days is an error. Where there is none at all, that is told, and is an error
-# with HUSHDB_REQUIRE_ADVISORIES=1 only.
+# Where there is a database, an advisory is an error, and in CI (the variable CI) a database of more than 60 days is one, too. Where
+# there is none at all, the check cannot be made: an error with HUSHDB_REQUIRE_ADVISORIES=1. The file VERDICT gets one line that says
+# whether advisories were checked: `make test` ends with it.
 set -euo pipefail
 deny=$1
+verdict=$2
 max_days=60
 source=https://github.com/rustsec/advisory-db
 cached=advisory-db-3157b0e258782691 # what cargo-deny calls its clone of that
@@ -30,7 +33,6 @@ check_offline() { # DATABASE WHAT_TO_DO
     local since days
     since=$(committed "$1")
     days=$((($(date +%s) - since) / 86400))
-    echo "advisories: those of $(date -u -d "@$since" +%F), from $1"
     if [ -n "${CI:-}" ] && [ "$days" -gt "$max_days" ]; then
         echo "advisories: $1 is $days days old, at most $max_days in CI: $2" >&2
         exit 1
@@ -39,7 +41,15 @@ check_offline() { # DATABASE WHAT_TO_DO
     ln -s "$(realpath "$1")" "$scratch/$cached"
     sed "s|^\[advisories\]\$|&\ndb-path = \"$scratch\"\nmaximum-db-staleness = \"P99Y\"|" deny.toml >"$scratch/deny.toml"
     check "$scratch/deny.toml" --offline -- advisories
+    conclude "checked, with those of $(date -u -d "@$since" +%F)"
 }
+
+conclude() { # LINE
+    echo "advisories: $1" | tee "$verdict"
+}
+
+mkdir -p "$(dirname "$verdict")"
+echo "advisories: NOT CHECKED, the check failed" >"$verdict"
 
 check "$PWD/deny.toml" -- --hide-inclusion-graph licenses bans sources
 clone=${CARGO_HOME:-$HOME/.cargo}/advisory-dbs/$cached
@@ -51,9 +61,10 @@ if [ -n "${HUSHDB_ADVISORY_DB:-}" ]; then
     check_offline "$HUSHDB_ADVISORY_DB" "git pull there"
 elif timeout 60 "$deny" --log-level off fetch db 2>/dev/null; then
     check "$PWD/deny.toml" -- advisories
+    conclude "checked, with what was fetched today"
 elif committed "$clone" >/dev/null; then
     check_offline "$clone" "run 'make deny' with a network, remove it, or set HUSHDB_ADVISORY_DB to a newer checkout of $source"
 else
-    echo "advisories: NOT CHECKED, $source cannot be fetched and there is no earlier clone; set HUSHDB_ADVISORY_DB to a checkout"
+    conclude "NOT CHECKED, $source cannot be fetched and there is no earlier clone; set HUSHDB_ADVISORY_DB to a checkout"
     [ "${HUSHDB_REQUIRE_ADVISORIES:-}" != 1 ]
 fi

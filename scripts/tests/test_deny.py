@@ -1,7 +1,8 @@
-"""Which advisories scripts/deny.sh checks with, and when it fails: with a stand-in for cargo-deny."""
+"""Which advisories scripts/deny.sh checks with, when it fails, and what `make test` says of it: with a stand-in for cargo-deny."""
 
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import time
@@ -27,6 +28,7 @@ class Deny(unittest.TestCase):
         self.stand_in = self.dir / "cargo-deny"
         self.stand_in.write_text(STAND_IN)
         self.stand_in.chmod(0o755)
+        self.verdict = self.dir / "target/advisories"
 
     def database(self, path, name, days=0):
         """A checkout whose last commit is this old."""
@@ -41,10 +43,8 @@ class Deny(unittest.TestCase):
 
     def deny(self, **env):
         """The exit status; what was checked, of the product and of the fuzz targets alike; what was said."""
-        keep = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-        env = {**keep, "CARGO_HOME": str(self.dir / "cargo"), **{name: str(value) for name, value in env.items()}}
-        command = [ROOT / "scripts/deny.sh", self.stand_in]
-        result = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+        command = [ROOT / "scripts/deny.sh", self.stand_in, self.verdict]
+        result = subprocess.run(command, cwd=ROOT, env=self.environment(env), capture_output=True, text=True)
         lines = (result.stdout + result.stderr).splitlines()
         asked = [line.removeprefix("stand-in: ") for line in lines if line.startswith("stand-in: ")]
         if result.returncode == 0:
@@ -52,8 +52,37 @@ class Deny(unittest.TestCase):
         self.assertEqual(asked[0], "sources")
         return result.returncode, asked[2::2], "\n".join(line for line in lines if not line.startswith("stand-in: "))
 
+    def environment(self, own):
+        keep = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        return {**keep, "CARGO_HOME": str(self.dir / "cargo"), **{name: str(value) for name, value in own.items()}}
+
     def test_with_a_network(self):
-        self.assertEqual(self.deny(FETCHES=1, CI=1), (0, ["advisories"], ""))
+        self.assertEqual(
+            self.deny(FETCHES=1, CI=1), (0, ["advisories"], "advisories: checked, with what was fetched today")
+        )
+
+    def test_the_last_line_of_a_run_says_whether_advisories_were_checked(self):
+        """In CI as by hand: with all that `make test` does beside left out."""
+        recipe = re.search("^test: (.*?) ##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        old = [option for name in recipe[1].split() if name != "deny" for option in ("-o", name)]
+        make = self.dir / "bin/make"
+        make.parent.mkdir()
+        own = " ".join([*old, f"DENY={self.stand_in}", f"ADVISORIES={self.verdict}"])
+        make.write_text(f'#!/bin/sh\nPATH=${{PATH#*:}} exec make "$@" {own}\n')
+        make.chmod(0o755)
+        path = f"{make.parent}:{os.environ['PATH']}"
+        database = self.database(self.dir / "db", "db")
+        for own, last in (
+            ({}, "advisories: NOT CHECKED, .*HUSHDB_ADVISORY_DB.*"),
+            ({"FETCHES": 1}, "advisories: checked, with what was fetched today"),
+            ({"HUSHDB_ADVISORY_DB": database}, "advisories: checked, with those of [0-9-]{10}"),
+        ):
+            for command in ([ROOT / ".ci/run"], ["make", "test"]):
+                with self.subTest(command=command, **own):
+                    env = self.environment({"PATH": path, **own})
+                    result = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+                    self.assertEqual((result.returncode, result.stderr), (0, ""))
+                    self.assertRegex(result.stdout.splitlines()[-1], f"^{last}$")
 
     def test_with_nothing(self):
         for env, status in (({}, 0), ({"CI": 1}, 0), ({"HUSHDB_REQUIRE_ADVISORIES": 1}, 1)):
@@ -61,12 +90,13 @@ class Deny(unittest.TestCase):
                 code, asked, said = self.deny(**env)
                 self.assertEqual((code, asked), (status, []))
                 self.assertRegex(said, "^advisories: NOT CHECKED, .*HUSHDB_ADVISORY_DB.*$")
+                self.assertEqual(self.verdict.read_text(), said + "\n")
 
     def test_with_an_earlier_clone(self):
         self.database(self.dir / "cargo/advisory-dbs" / CLONE, "clone", days=61)
         code, asked, said = self.deny(HUSHDB_REQUIRE_ADVISORIES=1)
         self.assertEqual((code, asked), (0, ["advisories offline clone"]))
-        self.assertRegex(said, "^advisories: those of [0-9-]{10}, from .*$")
+        self.assertRegex(said, "^advisories: checked, with those of [0-9-]{10}$")
         code, asked, said = self.deny(CI=1)
         self.assertEqual((code, asked), (1, []))
         self.assertRegex(said, "61 days old, at most 60 in CI: run 'make deny' with a network")
@@ -90,6 +120,7 @@ class Deny(unittest.TestCase):
     def test_an_advisory_fails(self):
         database = self.database(self.dir / "db", "db")
         self.assertEqual(self.deny(HUSHDB_ADVISORY_DB=database, FAILS="advisories")[0], 1)
+        self.assertIn("NOT CHECKED", self.verdict.read_text())
 
 
 if __name__ == "__main__":
