@@ -23,9 +23,10 @@ impl<'a> TileWriter<'a> {
     /// If the length is not that of the tiling, or the bytes are not aligned to 8 (a memory map is).
     pub fn new(tiling: Tiling, bytes: &'a mut [u8]) -> Self {
         assert_eq!(bytes.len(), tiling.bytes());
-        // SAFETY: AtomicU64 has the size and validity of eight bytes; the exclusive borrow lasts as long as the
-        // shared one of the result; `align_to` splits where alignment requires, which is checked to be nowhere.
-        let (head, words, tail) = unsafe { bytes.align_to::<AtomicU64>() };
+        // SAFETY: AtomicU64 has the size and validity of eight bytes; the exclusive borrow lasts as long as the shared
+        // one of the result, and is what that is derived from: through a shared one nothing may be written.
+        // `align_to_mut` splits where alignment requires, which is checked to be nowhere.
+        let (head, words, tail) = unsafe { bytes.align_to_mut::<AtomicU64>() };
         assert!(head.is_empty() && tail.is_empty(), "an aligned buffer");
         Self { tiling, words }
     }
