@@ -121,7 +121,7 @@ ONION_M31 = Rlwe(
     key_dropped=3,
     selector_dropped=41,
     query_dropped=41,
-    response=(31, 24),
+    response=(32, 24),
 )
 TFHE_KEYS = Gadget(10, 4, 12)
 TFHE_COMPACT = Rlwe(
@@ -134,8 +134,8 @@ TFHE_COMPACT = Rlwe(
     square=TFHE_KEYS,
     fold=Gadget(8, 2, 13),
     key_dropped=0,
-    selector_dropped=38,
-    query_dropped=29,
+    selector_dropped=36,
+    query_dropped=28,
     response=(12, 8),
     switch=Switch(degree=512, rank=2, primes=(66551809,), gadget=Gadget(7, 2, 12), response=(12, 8)),
 )

@@ -12,7 +12,7 @@ use crate::{
     halves::{HeadFacts, PartFacts},
     hosted_parts::SegmentSize,
     page::Page,
-    table::{SegmentShape, TableShape},
+    table::{SegmentShape, TableShape, check_failure},
     wire::QuerySizes,
 };
 
@@ -151,11 +151,13 @@ impl TableParams {
     /// The table with one more segment.
     ///
     /// # Errors
-    /// As [`Page::segment`].
+    /// As [`Page::segment`], and [`ProtocolError::TooNoisy`] if the answers of all segments together fail too often.
     pub fn with_segment(mut self, shape: SegmentShape) -> Result<Self, ProtocolError> {
         let segment = self.segment(shape)?;
         self.segments.push(segment);
-        Ok(Self::of(self.segments))
+        let table = Self::of(self.segments);
+        check_failure(table.facts.log2_failure, table.facts.shape, table.facts.preset)?;
+        Ok(table)
     }
 
     /// A segment that is asked with the queries of the table, without the table.

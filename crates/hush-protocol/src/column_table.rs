@@ -5,7 +5,7 @@
 use hush_he::{
     codec::packed_bytes,
     entities::{MatrixDomain, PublicMatrix},
-    params::{ColumnNoise, ColumnParams, MAX_LOG2_FAILURE},
+    params::{ColumnNoise, ColumnParams},
 };
 use hush_ops::{
     pack_shape::PackShape,
@@ -20,8 +20,8 @@ use crate::{
     registry::Protocol,
     response::response_bytes,
     table::{
-        MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, SegmentShape, TableShape, check_kept,
-        check_limit, fewest_query_bits,
+        MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, SegmentShape, TableShape, check_failure,
+        check_kept, check_limit, fewest_query_bits,
     },
     wire::QuerySizes,
 };
@@ -66,7 +66,7 @@ impl ColumnTable {
     ///
     /// # Errors
     /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::TooNoisy`] if an answer would fail with probability
-    /// above 2^-40.
+    /// above 2^-64.
     pub fn with_query_bits(
         spec: ColumnSpec,
         params: ColumnParams,
@@ -98,15 +98,7 @@ impl ColumnTable {
             check_limit("entries (use more columns)", entries, 2 * params.ring().degree())?;
         }
         check_limit("bytes of an answer (use colpack)", table.answer_bytes(), MAX_ANSWER_BYTES)?;
-        let log2_failure = table.log2_failure();
-        if log2_failure > MAX_LOG2_FAILURE {
-            return Err(ProtocolError::TooNoisy {
-                log2_failure,
-                columns: shape.columns,
-                blocks: shape.blocks,
-                preset: params.name(),
-            });
-        }
+        check_failure(table.log2_failure(), shape, params.name())?;
         Ok(table)
     }
 

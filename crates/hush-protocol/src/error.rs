@@ -1,5 +1,6 @@
 //! The error of the protocol layer.
 
+use hush_he::params::MAX_LOG2_FAILURE;
 use thiserror::Error;
 
 use crate::registry::Protocol;
@@ -33,11 +34,12 @@ pub enum ProtocolError {
     },
     /// The noise of the parameter set does not fit the shape.
     #[error(
-        "a look-up would fail with probability 2^{log2_failure:.1}, above 2^-40, with {columns} columns and {blocks} \
-         blocks under {preset}: try fewer columns, or more where it folds; shorter values; or another preset"
+        "a look-up would fail with probability 2^{log2_failure:.1}, above 2^{most}, with {columns} columns and {blocks} blocks \
+         under {preset}: try fewer columns, or more where it folds; shorter values; fewer tiers; or another preset",
+        most = MAX_LOG2_FAILURE
     )]
     TooNoisy {
-        /// log2 of the failure probability of one answer.
+        /// log2 of the failure probability of one answer, of all segments together.
         log2_failure: f64,
         /// Columns (D0) of the table.
         columns: usize,

@@ -5,7 +5,13 @@ use std::ops::RangeInclusive;
 use hush_he::params::{ColumnParams, ONION_M31, ONION_S, PackParams, RingParams};
 use hush_ops::contract::PACK_BYTES;
 
-use crate::{response::response_bytes, ring_table::lanes, symbols::symbol_count, table::TableShape};
+use crate::{
+    ProtocolError,
+    response::response_bytes,
+    ring_table::{RingTable, lanes},
+    symbols::symbol_count,
+    table::TableShape,
+};
 
 /// Bytes at which a query word, an answer word and a hint word travel, about: what the choice weighs.
 pub(crate) const QUERY_WORD: f64 = 3.5;
@@ -26,10 +32,11 @@ pub const STREAM_PER_TRAFFIC: f64 = 4000.0;
 /// `colpack` to a power of two, may pass the upper one.
 const COLUMN_PACKING_COLUMNS: RangeInclusive<usize> = 1 << 14..=1 << 16;
 
-/// Rows of the first dimension (D0) of a table over rings: more make queries longer to expand, fewer leave more to fold.
-const RING_COLUMNS: usize = 256;
-/// The same where every row is some bits of a query (`tfhe`).
-const ROTATED_COLUMNS: usize = 32;
+/// Rows of the first dimension (D0) of a table over rings: more make queries longer to expand, fewer leave more to fold. The second
+/// number is for tables with so many folds that the noise leaves no room for more rows.
+const RING_COLUMNS: [usize; 2] = [256, 128];
+/// The same where every row is some bits of a query (`tfhe`): more rows are for tables that would have too many folds.
+const ROTATED_COLUMNS: [usize; 4] = [32, 64, 128, 256];
 /// Entries that a table over rings should have before it gets more rows: as many as fill a tile of its database.
 const RING_ENTRIES: usize = 16;
 
@@ -92,14 +99,29 @@ pub(crate) fn shorter_answers(slot_bytes: usize) -> RingParams {
 
 /// Rows of the first dimension of a table over rings: 256, if there are enough slots.
 pub(crate) fn ring_columns(ring: &RingParams, slots: usize, slot_bytes: usize) -> usize {
-    slots.div_ceil(lanes(ring, slot_bytes) * RING_ENTRIES).min(RING_COLUMNS)
+    let most = slots.div_ceil(lanes(ring, slot_bytes) * RING_ENTRIES);
+    let table = |columns, blocks| RingTable::new(*ring, TableShape { columns, blocks, slot_bytes });
+    first_that_decodes(&RING_COLUMNS, most, slots, table)
 }
 
 /// Rows of the first dimension of a table whose lanes are rotated: 32, if there are enough plaintexts. More make queries longer,
 /// fewer leave more folds.
 pub(crate) fn rotated_columns(ring: &RingParams, slots: usize, slot_bytes: usize) -> usize {
-    let lanes = 1 << lanes(ring, slot_bytes).ilog2();
-    slots.div_ceil(lanes).min(ROTATED_COLUMNS)
+    let most = slots.div_ceil(1 << lanes(ring, slot_bytes).ilog2());
+    let table = |columns, blocks| RingTable::rotated(*ring, TableShape { columns, blocks, slot_bytes });
+    first_that_decodes(&ROTATED_COLUMNS, most, slots, table)
+}
+
+/// The first number of columns, and at most `most`, of which there is a table of so many slots; the first one where there is none.
+fn first_that_decodes(
+    columns: &[usize],
+    most: usize,
+    slots: usize,
+    table: impl Fn(usize, usize) -> Result<RingTable, ProtocolError>,
+) -> usize {
+    let mut columns = columns.iter().map(|&columns| columns.min(most).max(1));
+    let first = columns.clone().next().unwrap_or(1);
+    columns.find(|&columns| table(columns, slots.div_ceil(columns)).is_ok()).unwrap_or(first)
 }
 
 /// Block and column of record `index`, where records are found by index.

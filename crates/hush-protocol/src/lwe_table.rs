@@ -3,7 +3,7 @@
 use hush_he::{
     codec::packed_bytes,
     entities::{MatrixDomain, PublicMatrix},
-    params::{LweParams, MAX_LOG2_FAILURE, Traffic, Widths, noise::LweNoise},
+    params::{LweParams, Traffic, Widths, noise::LweNoise},
 };
 use hush_ops::tiling::Tiling;
 
@@ -13,7 +13,7 @@ use crate::{
     registry::Protocol,
     table::{
         LOOKUPS_PER_EPOCH, MAX_COLUMNS, MAX_DB_ROWS, MAX_DOUBLE_HINT_BYTES, MAX_SLOT_BYTES, SegmentShape,
-        TableShape, check_limit,
+        TableShape, check_failure, check_limit,
     },
 };
 
@@ -64,7 +64,7 @@ impl LweTable {
     /// # Errors
     /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::SlotTooLong`] for slots that would make the hint of
     /// `double` longer than [`MAX_DOUBLE_HINT_BYTES`], [`ProtocolError::TooNoisy`] if an answer would fail with probability
-    /// above 2^-40.
+    /// above 2^-64.
     pub fn with_widths(
         spec: LweSpec,
         lwe: LweParams,
@@ -114,15 +114,7 @@ impl LweTable {
                 });
             }
         }
-        let log2_failure = params.log2_failure();
-        if log2_failure > MAX_LOG2_FAILURE {
-            return Err(ProtocolError::TooNoisy {
-                log2_failure,
-                columns: shape.columns,
-                blocks: shape.blocks,
-                preset: lwe.name(),
-            });
-        }
+        check_failure(params.log2_failure(), shape, lwe.name())?;
         Ok(params)
     }
 

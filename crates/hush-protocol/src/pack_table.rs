@@ -7,7 +7,7 @@ use std::ops::Range;
 use hush_he::{
     codec::packed_bytes,
     entities::{MatrixDomain, PublicMatrix},
-    params::{LweNoise, MAX_LOG2_FAILURE, PackNoise, PackParams, Widths},
+    params::{LweNoise, PackNoise, PackParams, Widths},
 };
 use hush_ops::{
     contract::switched_bytes,
@@ -23,8 +23,8 @@ use crate::{
     registry::Protocol,
     response::response_bytes,
     table::{
-        MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, SegmentShape, TableShape, check_kept,
-        check_limit, fewest_query_bits, powers_below,
+        MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, SegmentShape, TableShape, check_failure,
+        check_kept, check_limit, fewest_query_bits, powers_below,
     },
     wire::{KEY_ID_BYTES, QuerySizes},
 };
@@ -90,7 +90,7 @@ impl PackTable {
     /// # Errors
     /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::SlotTooLong`] for slots beyond
     /// [`MAX_EXPPACK_D_SLOT`] under `exppack-d`, [`ProtocolError::TooNoisy`] if an answer would fail with probability above
-    /// 2^-40.
+    /// 2^-64.
     pub fn with_query_bits(
         spec: PackSpec,
         params: PackParams,
@@ -124,15 +124,7 @@ impl PackTable {
         check_limit("secret and fold digits", table.leaves(), params.ring().max_leaves())?;
         check_kept("bytes of the hint (use more columns)", table.hint_tiling().stored_bytes())?;
         check_limit("bytes of an answer (use hybrid)", table.answer_bytes(), MAX_ANSWER_BYTES)?;
-        let log2_failure = table.log2_failure();
-        if log2_failure > MAX_LOG2_FAILURE {
-            return Err(ProtocolError::TooNoisy {
-                log2_failure,
-                columns: shape.columns,
-                blocks: shape.blocks,
-                preset: params.name(),
-            });
-        }
+        check_failure(table.log2_failure(), shape, params.name())?;
         Ok(table)
     }
 

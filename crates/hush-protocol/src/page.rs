@@ -68,7 +68,7 @@ pub trait Page: Send + Sync + 'static {
     /// A table of `shape`, with the widths of words that suit it.
     ///
     /// # Errors
-    /// [`ProtocolError`] if a limit is exceeded, or an answer would fail with probability above 2^-40.
+    /// [`ProtocolError`] if a limit is exceeded, or an answer would fail with probability above 2^-64.
     fn table(set: Self::Set, shape: TableShape) -> Result<Self::Table, ProtocolError>;
 
     /// The same with the widths that a descriptor gives.

@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use hush_he::params::{MAX_LOG2_FAILURE, RingNoise, RingParams, RingSwitch};
+use hush_he::params::{RingNoise, RingParams, RingSwitch};
 use hush_ops::{
     ntt_tiling::{MAX_ROWS, NttTiling},
     path::Content,
@@ -25,7 +25,7 @@ use crate::{
     facts::{DbForm, SegmentRule},
     ring_answer,
     symbols::symbol_count,
-    table::{MAX_SLOT_BYTES, SegmentShape, TableShape, check_limit, powers_below},
+    table::{MAX_SLOT_BYTES, SegmentShape, TableShape, check_failure, check_limit, powers_below},
 };
 
 /// Most entries: 2^24, folded in 24 rounds.
@@ -48,7 +48,7 @@ impl RingTable {
     ///
     /// # Errors
     /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::TooNoisy`] if an answer would fail
-    /// with probability above 2^-40.
+    /// with probability above 2^-64.
     pub fn new(ring: RingParams, shape: TableShape) -> Result<Self, ProtocolError> {
         Self::of_lanes(ring, shape, false)
     }
@@ -93,15 +93,7 @@ impl RingTable {
         let (table, Self { ring, shape, .. }) = (self, self);
         check_limit("blocks", shape.blocks, MAX_ENTRIES.saturating_mul(table.lanes()))?;
         check_limit("columns and fold digits", table.leaves(), ring.max_leaves())?;
-        let log2_failure = table.log2_failure();
-        if log2_failure > MAX_LOG2_FAILURE {
-            return Err(ProtocolError::TooNoisy {
-                log2_failure,
-                columns: shape.columns,
-                blocks: shape.blocks,
-                preset: ring.name(),
-            });
-        }
+        check_failure(table.log2_failure(), shape, ring.name())?;
         Ok(table)
     }
 

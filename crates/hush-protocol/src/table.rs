@@ -1,6 +1,6 @@
 //! The shape of a table, and the limits of all tables.
 
-use hush_he::params::Widths;
+use hush_he::params::{MAX_LOG2_FAILURE, Widths};
 use hush_ops::tiling::Tiling;
 
 use crate::{ProtocolError, facts::SegmentRule};
@@ -101,6 +101,19 @@ pub(crate) fn check_kept(what: &'static str, actual: u64) -> Result<(), Protocol
         return Ok(());
     }
     Err(ProtocolError::Limit { what, actual, allowed: format!("up to {MAX_KEPT_BYTES}") })
+}
+
+/// `Ok` if an answer of a table of this shape fails with probability `2^MAX_LOG2_FAILURE` at most.
+pub(crate) fn check_failure(
+    log2_failure: f64,
+    shape: TableShape,
+    preset: &'static str,
+) -> Result<(), ProtocolError> {
+    if log2_failure <= MAX_LOG2_FAILURE {
+        return Ok(());
+    }
+    let TableShape { columns, blocks, .. } = shape;
+    Err(ProtocolError::TooNoisy { log2_failure, columns, blocks, preset })
 }
 
 /// `Ok` if `actual` is 1 to `max`.

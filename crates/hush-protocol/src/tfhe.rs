@@ -20,7 +20,7 @@ pub struct Tfhe;
 impl RingPage for Tfhe {
     const PROTOCOL: Protocol = Protocol::Tfhe;
     const NAME: &'static str = "tfhe";
-    // A filter needs room; a row is 14 bits of a query.
+    // A filter needs room; a row is 16 bits of a query.
     const KEY_COLUMNS: usize = 128;
     const HAS_SYMBOLS: bool = true;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use hush_engine::{Engine, builder::BuildError};
+use hush_he::params::MAX_LOG2_FAILURE;
 use hush_protocol::{Protocol, descriptor::Lookup};
 
 use crate::tables::{Folder, Wanted, on_cpu};
@@ -56,8 +57,9 @@ fn values_of_any_length_are_found_by_every_protocol() {
         for (segment, beside) in params.segments()[1..].iter().zip(&descriptor.segments) {
             assert_eq!(segment.facts().query.total(), 0, "{wanted:?}: one query asks all");
             let (all, own) = (params.base().facts().shape.columns, beside.columns);
-            assert!(all % own == 0 && segment.facts().log2_failure <= -40.0, "{wanted:?}: {own} of {all}");
+            assert!(all % own == 0, "{wanted:?}: {own} of {all}");
         }
+        assert!(params.facts().log2_failure <= MAX_LOG2_FAILURE, "{wanted:?}");
         if descriptor.segments.iter().any(|segment| segment.columns < descriptor.columns) {
             wrapped.insert(wanted.protocol.name());
         }

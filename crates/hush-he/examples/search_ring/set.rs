@@ -13,8 +13,8 @@ use crate::moduli::{Moduli, bits_of};
 
 /// Folds for which noise, queries and expansion are computed.
 pub(crate) const FOLDS: usize = 12;
-/// log2 of the failure probability of an answer of two planes: the house limit of -40 and a margin.
-const MAX_LOG2_FAILURE: f64 = -45.0;
+/// log2 of the failure probability of an answer of two planes: the house limit of -64 and a margin.
+const MAX_LOG2_FAILURE: f64 = -69.0;
 /// Standard deviations between the error after all folds and Delta / 2.
 const MIN_SIGMAS: f64 = 12.0;
 /// Model: nanoseconds of a transform per butterfly, with its share of digits and products around it.

@@ -8,8 +8,9 @@ use super::{
     lwe::{LweParams, MESSAGE_BITS},
 };
 
-/// A build is refused above this: log2 of the probability that an honest answer decodes wrongly.
-pub const MAX_LOG2_FAILURE: f64 = -40.0;
+/// The limit of the failure probability, as log2: an honest answer decodes wrongly at most this often. An answer is all that one
+/// look-up decodes. Tables that would fail more often are refused. After 2^20 look-ups one has failed with probability 2^-44.
+pub const MAX_LOG2_FAILURE: f64 = -64.0;
 
 /// Standard deviation of rounding a word modulo 2^32 to its top `bits` bits, in units of 1.
 pub fn rounding_std(bits: u32) -> f64 {

@@ -32,7 +32,7 @@ pub const ONION_M31: RingParams = RingParams {
     key_dropped_bits: 3,
     selector_dropped_bits: 41,
     query_dropped_bits: 41,
-    response: ResponseBits { a: 31, b: 24 },
+    response: ResponseBits { a: 32, b: 24 },
     switch: None,
     tlwe: None,
     whole_query: false,
@@ -48,7 +48,7 @@ pub const ONION_S: RingParams = RingParams {
     kept: &[4_293_849_089],
     dropped: Some(1_454_081),
     plaintext_bits: 8,
-    levels: &levels::<10>(1, Gadget::new(8, 6, 6), Gadget::new(9, 5, 9)),
+    levels: &levels::<10>(2, Gadget::new(8, 6, 6), Gadget::new(9, 5, 9)),
     square: Gadget::new(14, 3, 12),
     fold: Gadget::new(7, 3, 12),
     pack: Gadget::new(8, 3, 9),
@@ -183,10 +183,10 @@ mod tests {
     #[test]
     fn every_set_decodes_with_its_margin() {
         for (params, margin_bits, sigmas) in [
-            (ONION_M31, 11.0, 9.0),
-            (ONION_S, 27.0, 10.0),
+            (ONION_M31, 28.0, 11.8),
+            (ONION_S, 8.0, 10.5),
             (ONIONPIRV2_N4096_4X27_SEC126, 500.0, 29.0),
-            (ONIONPIRV2_N2048_2X30_SEC113, 40.0, 11.0),
+            (ONIONPIRV2_N2048_2X30_SEC113, 16.0, 11.0),
             (INSECURE_RING_N256, 1000.0, 49.0),
         ] {
             let noise = RingNoise::new(&params, 256, 12);

@@ -1,6 +1,7 @@
 //! All tests of protocols, one program: tables in memory ([`support`]) on the backends, and what is said of tables without one.
 
 mod descriptor;
+mod failures;
 mod geometry;
 mod hostile;
 mod limits;
