@@ -4,14 +4,18 @@
 mod text;
 
 use hush_client::Wanted;
-use text::{escaped, lines, readable, wanted};
+use hush_store::key_list;
+use text::{escaped, readable, wanted};
 
 /// A file of keys, a key a line, and what is shown of each.
 pub fn keys_file(bytes: &[u8]) {
-    let keys: Vec<&[u8]> = lines(bytes).collect();
+    let Ok(keys) = key_list::keys(bytes) else {
+        assert!([&b"\xff\xfe"[..], b"\xfe\xff"].contains(&&bytes[..2]));
+        return;
+    };
+    let keys: Vec<&[u8]> = keys.collect();
     let ends = bytes.iter().filter(|&&byte| byte == b'\n').count();
-    assert_eq!(keys.len(), ends + usize::from(bytes.last().is_some_and(|&last| last != b'\n')));
-    assert!(keys.iter().all(|key| !key.contains(&b'\n')));
+    assert!(keys.len() <= ends + 1 && keys.iter().all(|key| !key.is_empty() && !key.contains(&b'\n')));
     for key in keys {
         let shown = escaped(key);
         assert!(!shown.chars().any(char::is_control));

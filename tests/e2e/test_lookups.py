@@ -152,7 +152,7 @@ class Lookups(HushTest):
             self.assertTrue("eins" in line and "second" in line, line)
             self.assertIn("eins", self.fails("get", url, "a", "--table", "third"))
             keys = self.dir / "keys.txt"
-            keys.write_text("a\nb\n")
+            keys.write_text("\ufeffa\r\n\nb\n")
             code, lines = self.get(url, "--table", "second", "--keys-file", str(keys), "--stats")
             self.assertEqual(code, 1)
             stats = lines.pop()["stats"]
@@ -160,6 +160,8 @@ class Lookups(HushTest):
             self.assertEqual(stats["queries"], 2)
             self.assertGreater(stats["bytes_up"], 0)
             self.assertEqual(stats["setup_bytes_up"], 0)
+            keys.write_text("a\nb\n", encoding="utf-16")
+            self.assertIn("the text is in UTF-16", self.fails("get", url, "--table", "second", "--keys-file", keys))
 
     def test_answers_look_alike_on_the_wire(self):
         rows = {f"k{i}": "v" * (i % 50) for i in range(1000)}

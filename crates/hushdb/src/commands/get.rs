@@ -5,6 +5,7 @@ mod text;
 use std::{
     env,
     ffi::OsString,
+    fmt::Display,
     fs,
     io::{self, BufRead, IsTerminal, Read, Write},
     mem,
@@ -24,11 +25,12 @@ use hush_client::{
     },
 };
 use hush_protocol::{facts::Facts, signature::PublicKey};
+use hush_store::key_list;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use self::text::{escaped, lines, readable, wanted};
+use self::text::{escaped, readable, wanted};
 use super::trust::{TrustArgs, file};
 use crate::report;
 
@@ -65,7 +67,7 @@ pub(crate) struct GetArgs {
     /// Print traffic, times, and what the server could see; on standard error, or with --json as a last object.
     #[arg(long)]
     stats: bool,
-    /// Look up the keys in FILE as well, one a line ('-' for standard input).
+    /// Look up the keys in FILE as well, one a line ('-' for standard input). Empty lines are skipped.
     #[arg(long, value_name = "FILE")]
     keys_file: Option<PathBuf>,
     /// Accept a table with this parameter set, which gives less than 128 bits of security.
@@ -210,9 +212,9 @@ fn keys(args: &GetArgs) -> Result<Vec<Vec<u8>>, String> {
         keys.push(read_key().map_err(|error| format!("cannot read a key: {error}"))?);
     }
     if let Some(path) = &args.keys_file {
-        let text =
-            read(path).map_err(|error| format!("cannot read the keys in {}: {error}", path.display()))?;
-        keys.extend(lines(&text).map(<[u8]>::to_vec));
+        let unreadable = |error: &dyn Display| format!("cannot read the keys in {}: {error}", path.display());
+        let text = read(path).map_err(|error| unreadable(&error))?;
+        keys.extend(key_list::keys(&text).map_err(|error| unreadable(&error))?.map(<[u8]>::to_vec));
         if keys.is_empty() {
             return Err(format!("there are no keys in {}", path.display()));
         }
@@ -228,8 +230,12 @@ fn read_key() -> io::Result<Vec<u8>> {
     }
     let mut line = Vec::new();
     stdin.lock().read_until(b'\n', &mut line)?;
-    let key = lines(&line).next().map(<[u8]>::to_vec);
-    key.ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "standard input is empty"))
+    let mut keys =
+        key_list::keys(&line).map_err(|utf16| io::Error::new(io::ErrorKind::InvalidData, utf16))?;
+    let key = keys.next().map(<[u8]>::to_vec);
+    key.ok_or_else(|| {
+        io::Error::new(io::ErrorKind::UnexpectedEof, "the first line of standard input is empty")
+    })
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {

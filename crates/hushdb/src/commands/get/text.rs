@@ -1,14 +1,6 @@
-//! Keys as they are typed or stand in a file, and records as they are shown.
+//! Keys as they are typed, and records as they are shown.
 
 use hush_client::Wanted;
-
-/// Lines without their LF or CRLF; the last one may lack it.
-pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split_inclusive(|&byte| byte == b'\n').map(|line| {
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
-        line.strip_suffix(b"\r").unwrap_or(line)
-    })
-}
 
 /// What a key asks for; with `index` it is a position.
 pub(super) fn wanted(key: &[u8], index: bool) -> Result<Wanted, String> {
@@ -58,15 +50,6 @@ pub(super) fn readable(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn keys_files_have_a_key_a_line() {
-        let split = |text: &'static [u8]| lines(text).collect::<Vec<_>>();
-        assert_eq!(split(b""), Vec::<&[u8]>::new());
-        assert_eq!(split(b"a\n"), [b"a"]);
-        assert_eq!(split(b" a \r\n\nb\r"), [&b" a "[..], b"", b"b"]);
-        assert_eq!(split(b"\xff\tx"), [b"\xff\tx"]);
-    }
 
     #[test]
     fn escapes_keep_lines_apart_and_bytes_exact() {
