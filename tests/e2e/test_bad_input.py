@@ -23,6 +23,7 @@ class BadBuilds(HushTest):
         long_key.write_text('{"k": "%s", "v": 1}\n' % ("x" * 4097))
         (self.dir / "bad.jsonl").write_text('{"k": 1, "v": 2}\n{"k": 1, "v"\n')
         (self.dir / "what.xyz").write_text("?")
+        (self.dir / "quotes.csv").write_text('key,value\na,"b\\"c"\n')
         for args, expected in (
             ([empty, "--key", "key"], ["empty.csv"]),
             ([rows, "--key", "key"], ["table.csv", "a", "--on-duplicate"]),
@@ -31,6 +32,7 @@ class BadBuilds(HushTest):
             ([rows, "--key", "key", "--on-duplicate", "first", "--max-value-size", "0"], ["--max-value-size"]),
             ([self.dir / "bad.jsonl", "--key", "k"], ["bad.jsonl", "2"]),
             ([self.dir / "what.xyz"], [".csv"]),
+            ([self.dir / "quotes.csv", "--key", "key"], ["quotes.csv, row 1 (line 2)", "behind its closing quote", "escape"]),
             ([self.dir / "missing.csv"], ["missing.csv"]),
             ([rows, "--value", "value", "--preset", "NO_SUCH"], ["NO_SUCH", "LWE_N1280"]),
         ):
@@ -71,6 +73,31 @@ class BadBuilds(HushTest):
         self.build(self.csv([("a", "2")], name="new.csv"), "--key", "key", "--force")
         with self.serve(table) as (url, _):
             self.assertEqual(self.get(url, "a")[1][0]["value"], "2")
+
+    def test_a_link_is_followed_or_refused(self):
+        rows, link, real = self.csv([("a", "1")]), self.dir / "link", self.dir / "real"
+        link.symlink_to("real")
+        line = self.fails("build", rows, "--key", "key", "--out", link)
+        self.assertIn("is a link to real, and nothing is there", line)
+        real.mkdir()
+        self.build(rows, "--key", "key", name="link")
+        self.assertTrue(link.is_symlink())
+        self.assertTrue((real / "header.json").exists())
+        told = self.hushdb("build", rows, "--key", "key", "--out", link, "--force", "--quote", "none").stderr
+        self.assertIn("read 1 rows: 1 records", told)
+        self.assertTrue(link.is_symlink())
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("mount"), "mounting a small disk needs root")
+    def test_a_mount_point_is_refused(self):
+        disk = self.dir / "mounted"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", disk], stderr=subprocess.PIPE).returncode:
+            self.skipTest("mounts are not allowed here")
+        try:
+            line = self.fails("build", self.csv([("a", "1")]), "--key", "key", "--out", disk)
+            self.assertIn("is a mount point, and no table can take its place: choose a folder inside it", line)
+        finally:
+            subprocess.run(["umount", disk], check=True)
 
     def test_two_builds_into_one_folder(self):
         out = self.dir / "out"

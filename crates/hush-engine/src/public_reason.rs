@@ -18,6 +18,9 @@ impl OpenError {
                 SnapshotError::Io { .. }
                 | SnapshotError::Exists(_)
                 | SnapshotError::NotASnapshot(_)
+                | SnapshotError::DanglingLink { .. }
+                | SnapshotError::MountPoint(_)
+                | SnapshotError::Unwritable { .. }
                 | SnapshotError::Busy(_)
                 | SnapshotError::NotOurs { .. }
                 | SnapshotError::NotRegular { .. }

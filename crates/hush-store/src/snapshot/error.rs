@@ -25,6 +25,25 @@ pub enum SnapshotError {
     /// The output folder exists and is not a snapshot, so it is not replaced.
     #[error("{path} is not a hushdb snapshot and is not replaced: choose another --out", path = .0.display())]
     NotASnapshot(PathBuf),
+    /// The output folder is a link that leads nowhere.
+    #[error("{} is a link to {}, and nothing is there: create that folder, or remove the link", path.display(), to.display())]
+    DanglingLink {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        to: PathBuf,
+    },
+    /// A file system is mounted at the output folder, so that the folder cannot be replaced.
+    #[error("{path} is a mount point, and no table can take its place: choose a folder inside it", path = .0.display())]
+    MountPoint(PathBuf),
+    /// Nothing can be put into the folder around the output folder.
+    #[error("{}: no table can be put there: {source}: choose a folder that this user can write to", path.display())]
+    Unwritable {
+        /// The outer folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// Another build, or change, of the same snapshot is under way.
     #[error("another build or change of {path} is under way: wait for it, or choose another --out", path = .0.display())]
     Busy(PathBuf),

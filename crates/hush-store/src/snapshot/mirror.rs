@@ -20,7 +20,7 @@ use super::{
     CHUNK_BYTES, FileEntry, HEADER_FILE, Header, MappedFile, SnapshotError, SnapshotWriter,
     checksum::{differing, verify_chunks},
     header::MAX_HEADER_BYTES,
-    partial, resume,
+    partial, resume, target,
     writer::sibling,
 };
 use crate::{
@@ -207,7 +207,7 @@ impl Mirror {
     /// # Errors
     /// What the system says, with the path.
     pub fn forget(target: &Path) -> Result<(), SnapshotError> {
-        let target = std::path::absolute(target).map_err(SnapshotError::io(target, "resolve"))?;
+        let target = target::resolved(target)?;
         super::writer::remove_if_there(&fetched_folder(&target))
     }
 
@@ -222,8 +222,8 @@ impl Mirror {
         trust: Trust,
         cancel: &Cancel,
     ) -> Result<Self, SnapshotError> {
-        let target = std::path::absolute(target).map_err(SnapshotError::io(target, "resolve"))?;
-        let writer = SnapshotWriter::create(&target, true)?.cancelled_by(cancel);
+        let writer = SnapshotWriter::create(target, true)?.cancelled_by(cancel);
+        let target = writer.target().to_owned();
         let folder = fetched_folder(&target);
         partial::check(&folder)?;
         if !folder.exists() {

@@ -4,6 +4,7 @@
 
 mod changes;
 mod checksum;
+mod columns;
 mod envelope;
 mod error;
 mod header;
@@ -22,10 +23,12 @@ mod resume;
 mod segment;
 #[cfg(feature = "ingest")]
 mod sparse;
+mod target;
 mod writer;
 
 pub use changes::{CHANGES_FILE, ChangeCount, Changes};
 pub use checksum::CHUNK_BYTES;
+pub use columns::ColumnNames;
 pub use error::SnapshotError;
 pub use header::{Choice, FORMAT_VERSION, FileEntry, HEADER_FILE, Header};
 pub use journal::Journal;

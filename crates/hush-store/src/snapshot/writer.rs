@@ -17,6 +17,7 @@ use memmap2::{MmapMut, MmapOptions};
 
 use super::{
     FileEntry, HEADER_FILE, Header, Phase, SharedPhase, SnapshotError, lock::BuildLock, partial, resume,
+    target,
 };
 use crate::cancel::{Cancel, Cancelled};
 
@@ -43,20 +44,29 @@ pub struct SnapshotWriter {
 }
 
 impl SnapshotWriter {
-    /// Starts a snapshot at `target`.
+    /// Looks whether a snapshot can be put at `target`, and changes nothing.
+    ///
+    /// # Errors
+    /// As [`SnapshotWriter::create`].
+    pub fn check(target: &Path, force: bool) -> Result<(), SnapshotError> {
+        target::check(&target::resolved(target)?, target, force)
+    }
+
+    /// Starts a snapshot at `target`. A link to a folder is followed: the snapshot takes the place of the folder.
     ///
     /// # Errors
     /// [`SnapshotError::Exists`] unless `force`; [`SnapshotError::NotASnapshot`] if something else is there;
-    /// [`SnapshotError::Busy`] if another build writes it; [`SnapshotError::NotOurs`] if the partial folder that is there is
+    /// [`SnapshotError::DanglingLink`], [`SnapshotError::MountPoint`] or [`SnapshotError::Unwritable`] if nothing can be put
+    /// there; [`SnapshotError::Busy`] if another build writes it; [`SnapshotError::NotOurs`] if the partial folder that is there is
     /// another user's, or others can write to it.
     pub fn create(target: &Path, force: bool) -> Result<Self, SnapshotError> {
-        check_target(target, force)?;
-        let absolute = std::path::absolute(target).map_err(SnapshotError::io(target, "resolve"))?;
+        let absolute = target::resolved(target)?;
+        target::check(&absolute, target, force)?;
         let parent = absolute.parent().unwrap_or(&absolute).to_owned();
         fs::create_dir_all(&parent).map_err(SnapshotError::io(&parent, "create the folder"))?;
         let lock = BuildLock::acquire(sibling(&absolute, ".hush-lock"), target)?;
         recover(&absolute)?;
-        check_target(target, force)?;
+        target::check(&absolute, target, force)?;
         let folder = sibling(&absolute, ".hush-partial");
         partial::check(&folder)?;
         let phase = if resume::is_left_in(&folder) { Phase::LeftOver } else { Phase::Fresh };
@@ -92,6 +102,11 @@ impl SnapshotWriter {
     /// How far the build is, for who watches it.
     pub fn phase(&self) -> SharedPhase {
         self.phase.clone()
+    }
+
+    /// The folder that the snapshot takes the place of: absolute, with links followed.
+    pub fn target(&self) -> &Path {
+        &self.target
     }
 
     /// The folder that the files go to, on the target's disk: also good for scratch files.
@@ -157,7 +172,7 @@ impl SnapshotWriter {
         let mut file = File::create_new(&path).map_err(SnapshotError::io(&path, "create"))?;
         file.write_all(header.to_text().as_bytes()).map_err(SnapshotError::io(&path, "write"))?;
         file.sync_all().map_err(SnapshotError::io(&path, "sync"))?;
-        check_target(&self.target, self.force)?;
+        target::check(&self.target, &self.target, self.force)?;
         let mut phase = self.phase.lock();
         self.cancel.check()?;
         resume::forget(&self.partial)?;
@@ -340,20 +355,6 @@ impl Release<'_> {
         // SAFETY: the range is that of a shared map of a file, which lives as long as this; its pages stay in the system's cache.
         // It is advice; nothing is lost if it is not taken.
         unsafe { libc::madvise(self.start as *mut libc::c_void, self.bytes, libc::MADV_DONTNEED) };
-    }
-}
-
-fn check_target(target: &Path, force: bool) -> Result<(), SnapshotError> {
-    if !target.exists() {
-        return Ok(());
-    }
-    let is_snapshot = target.join(HEADER_FILE).is_file();
-    let is_empty_dir =
-        target.is_dir() && fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_none());
-    match (is_snapshot || is_empty_dir, force || is_empty_dir) {
-        (false, _) => Err(SnapshotError::NotASnapshot(target.to_owned())),
-        (true, false) => Err(SnapshotError::Exists(target.to_owned())),
-        (true, true) => Ok(()),
     }
 }
 

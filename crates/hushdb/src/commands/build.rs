@@ -13,7 +13,7 @@ use hush_protocol::{
 };
 use hush_store::{
     ingest::{self, IngestOptions, Input, OnDuplicate},
-    snapshot::Phase,
+    snapshot::{Phase, SnapshotWriter},
 };
 
 use super::{
@@ -29,7 +29,7 @@ pub(crate) struct BuildArgs {
     /// Records: a .csv, .jsonl, .arrow (also .gz or .zst), .parquet or .sqlite file, also by s3://, gs://, az:// or https://; a
     /// folder of files; postgres://USER@HOST/DATABASE; or - for standard input.
     input: PathBuf,
-    /// Folder to put the table in.
+    /// Folder to put the table in. A link to a folder is followed.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Column of the key; several times for a key of several columns. Without it, records are looked up by row.
@@ -176,6 +176,7 @@ fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
 pub(crate) fn prepared(args: BuildArgs, progress: &dyn Progress) -> Result<JobRequest, Box<dyn Error>> {
     let asked = args.threads;
     let mut request = request(args)?;
+    SnapshotWriter::check(&request.out, request.force)?;
     let options = &mut request.options;
     if options.machine.is_none() && options.wishes.is_some() {
         options.machine = Some(wishes::this_machine(threads(asked), false, progress)?);
