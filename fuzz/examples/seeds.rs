@@ -375,6 +375,8 @@ fn snapshots() {
             descriptor,
             payload_bytes: 1,
             source: "t.csv".into(),
+            columns: Default::default(),
+            choice: None,
             changes: None,
             files,
         }
@@ -394,6 +396,7 @@ fn snapshots() {
     let state = State {
         identity,
         descriptor: sample::descriptor(Protocol::Colpack, Lookup::Index),
+        choice: None,
         changes: None,
         files: vec![database],
     };

@@ -11,7 +11,7 @@ use std::{
     sync::Once,
 };
 
-use hush_store::ingest::{IngestError, IngestOptions, Input as Source, MAX_KEY_SIZE, Record, open};
+use hush_store::ingest::{CsvDialect, IngestError, IngestOptions, Input as Source, MAX_KEY_SIZE, Record, open};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -97,8 +97,12 @@ fn check_objects(records: &[Record], options: &IngestOptions) {
 /// CSV.
 pub fn csv(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let (options, content) = (options(input.byte()), input.rest());
-    let Some(records) = read_bytes("csv", content, &options, 4 * FIXED + 64 * content.len()) else { return };
+    let (choice, content) = (input.byte(), input.rest());
+    let options = options(choice);
+    let quote = (choice & 0x20 == 0).then_some(b'"');
+    let csv = CsvDialect { quote, backslash: choice & 0x60 == 0x40 };
+    let as_chosen = IngestOptions { csv, ..options.clone() };
+    let Some(records) = read_bytes("csv", content, &as_chosen, 4 * FIXED + 64 * content.len()) else { return };
     check_objects(&records, &options);
     if let ([key], [value]) = (options.key.as_slice(), options.value.as_slice()) {
         // The same records, written anew.

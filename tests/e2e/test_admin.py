@@ -83,6 +83,9 @@ class Tables(AdminTest):
             self.assertEqual(self.ask(url, "k0", "k999", "k1")[0], [OTHERS["k0"], None, OTHERS["k1"]])
             self.admin("load", "people", "--epoch", after)
             self.admin("apply", "people", "-", "--delete", self.dir / "none.txt", "--key", "k", code=2)
+            other = self.csv([["k0", "x"]], "k,w", "other.csv")
+            error = self.admin("apply", "people", other, "--key", "k", code=2).stderr
+            self.assertIn("values of the columns v, and the changes have values of the columns w", error)
             self.assertEqual(self.epochs("people"), (after, kept), "a change that fails leaves nothing")
             self.admin("compact", "people")
             self.assertEqual(self.ask(url, "k0", "k999", "k1")[0], ["new", "more", None])

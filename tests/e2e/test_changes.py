@@ -71,8 +71,8 @@ class ChangeTest(KeyedTest):
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
         more = self.csv([["k2", 1, "n", "x"]], "k,number,name,other", "more.csv")
         line = self.fails("apply", table, more, "--key", "k")
-        self.assertIn("of the columns number, name, those of the changes of the columns number, name, other", line)
-        (self.dir / "gone.txt").write_text("k4\r\nn1\nk5\n")
+        self.assertIn("values of the columns number, name, and the changes have values of the columns number, name, other", line)
+        (self.dir / "gone.txt").write_text("\ufeffk4\r\nn1\n\nk5\n")
         told = self.apply(table, path, "--key", "k", "--delete", self.dir / "gone.txt")
         self.assertIn("5 of 200 changes since the base was made, 2 of them deletions", told)
         expected |= {line["k"]: {"number": line["number"], "name": line["name"]} for line in lines}
@@ -121,7 +121,10 @@ class ChangeTest(KeyedTest):
             ([table], None, "there is nothing to change"),
             ([table, self.changes({"a": "v"}, "nokey.jsonl")], None, "name its column, or that of the position, with --key"),
             ([table, twice, "--key", "k"], None, "rows 1 and 2"),
-            ([table, self.csv([["a", 1, 2]], "k,v,w", "more.csv"), "--key", "k"], None, "those of the changes of the columns v, w"),
+            ([table, self.csv([["a", 1, 2]], "k,v,w", "more.csv"), "--key", "k"], None, "the changes have values of the columns v, w"),
+            ([table, self.csv([["a"]], "k", "none.csv"), "--key", "k"], None, "the changes have values of the columns (none)"),
+            ([table, self.csv([["a", 1]], "k,w", "other.csv"), "--key", "k"], None, "the changes have values of the columns w"),
+            ([table, self.csv([["a", 1]], "x,v", "key.csv"), "--key", "x"], None, "the changes have keys of the columns x"),
             ([table, self.changes({"a": "v" * (longest + 1)}, "long.jsonl"), "--key", "k"], None, f"'hushdb compact --longest {longest + 1}'"),
             ([table, self.changes({f"a{i}": "v" for i in range(200)}, "full.jsonl"), "--key", "k"], None, "'hushdb compact'"),
             ([table, "--key", "k", "--delete", gone], "absent\n", "there is no record of the key 'absent'"),

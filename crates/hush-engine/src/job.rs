@@ -10,12 +10,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hush_protocol::fields::Fields;
 use hush_store::{
     cancel::{Cancel, Cancelled},
     ingest::{
-        self, Fetch, IngestError, IngestOptions, Input, OnDuplicate, ProgressUnit, Record, Source, Spool,
-        SpooledRecords,
+        self, Fetch, IngestError, IngestOptions, Input, LongField, OnDuplicate, ProgressUnit, Record, Source,
+        Spool, SpooledRecords, Summary,
     },
     snapshot::{Header, Phase, SharedPhase, SnapshotError, SnapshotWriter},
 };
@@ -104,14 +103,16 @@ pub struct Job {
 }
 
 impl Job {
-    /// Opens the input, unless it is to be fetched, and locks the folder. Nothing is read yet.
+    /// Looks whether the table can be put in place, opens the input, unless it is to be fetched, and locks the folder. Nothing is
+    /// read yet.
     ///
     /// # Errors
-    /// [`JobError::Ingest`] if the input cannot be opened or the options do not fit it; [`JobError::Target`] if the folder is in
-    /// use, or holds something that must not be replaced.
+    /// [`JobError::Target`] if the folder is in use, holds something that must not be replaced, or cannot be replaced;
+    /// [`JobError::Ingest`] if the input cannot be opened or the options do not fit it.
     pub fn open(request: JobRequest, cancel: &Cancel) -> Result<Self, JobError> {
         let start = Instant::now();
         let JobRequest { input, ingest, on_duplicate, out, force, options } = request;
+        SnapshotWriter::check(&out, force)?;
         let is_elsewhere = Fetch::is_needed(&input, &ingest)?;
         let source = if is_elsewhere { None } else { Some(ingest::open(&input, &ingest)?) };
         let writer = SnapshotWriter::create(&out, force)?.cancelled_by(cancel);
@@ -245,7 +246,19 @@ pub(crate) fn spool(
         }
         error => error.into(),
     })?;
-    Ok(records.with_fields(reader.fields))
+    progress.note(&told(&reader.summary, records.len()));
+    Ok(records.with_columns(reader.summary.columns))
+}
+
+/// Says how many rows became how many records, and where the longest field of several lines is: a stray quote shows there.
+fn told(summary: &Summary, records: usize) -> String {
+    let mut line = format!("read {} rows: {records} records", summary.rows);
+    if let Some(LongField { bytes, first_line, last_line }) = summary.longest_field {
+        line += &format!(
+            "; the longest field of several lines has {bytes} bytes and is on lines {first_line} to {last_line}"
+        );
+    }
+    line
 }
 
 /// Some records of the input, and how much of it has been read with them.
@@ -257,9 +270,9 @@ struct Batch {
 /// Reads an input on a thread of its own: nothing ends a read of an input that is silent, but nobody has to wait for it.
 struct Reader {
     batches: Receiver<Batch>,
-    thread: Option<JoinHandle<Option<Fields>>>,
-    /// Of a value, at the end of the input.
-    fields: Option<Fields>,
+    thread: Option<JoinHandle<Summary>>,
+    /// Empty until the end of the input.
+    summary: Summary,
 }
 
 impl Reader {
@@ -276,11 +289,11 @@ impl Reader {
                 let batch = Batch { records, read: source.progress().read };
                 // Nobody waits any more if the job has ended.
                 if batch.records.is_empty() || sender.send(batch).is_err() {
-                    return source.fields();
+                    return source.summary();
                 }
             }
         };
-        Self { batches, thread: Some(thread::spawn(work)), fields: None }
+        Self { batches, thread: Some(thread::spawn(work)), summary: Summary::default() }
     }
 
     /// The next records; `None` at the end.
@@ -294,10 +307,10 @@ impl Reader {
             }
         }
         // A reader that has panicked has not come to the end.
-        self.fields = self
+        self.summary = self
             .thread
             .take()
-            .map_or(Ok(None), JoinHandle::join)
+            .map_or(Ok(Summary::default()), JoinHandle::join)
             .unwrap_or_else(|panic| resume_unwind(panic));
         Ok(None)
     }

@@ -11,16 +11,16 @@ use std::{
 
 use hush_protocol::{
     descriptor::{Descriptor, Lookup},
-    fields::Fields,
     keyword::position_key,
     signature::{PublicKey, SigningKey},
 };
 use hush_store::{
     cancel::Cancel,
     ingest::{self, IngestOptions, Input, OnDuplicate, Record, Spool, SpooledRecords, shown_key},
+    key_list,
     snapshot::{
-        Changes, Header, KEYS_FILE, KeptRecords, SharedPhase, Snapshot, SnapshotError, SnapshotWriter,
-        Verify, keys,
+        Changes, ColumnNames, Header, KEYS_FILE, KeptRecords, SharedPhase, Snapshot, SnapshotWriter, Verify,
+        keys,
     },
 };
 use thiserror::Error;
@@ -78,16 +78,20 @@ pub enum UpdateError {
     /// The changes have no key.
     #[error("which record a change is of is not said: name its column, or that of the position, with --key")]
     NoKey,
-    /// The values of the changes are not like those of the table.
+    /// The changes have other columns than the table.
     #[error(
-        "the table's values are {}, those of the changes {}: choose the columns with --value",
-        columns(table.as_ref()), columns(changes.as_ref())
+        "the table has {part}s of the columns {}, and the changes have {part}s of the columns {}: choose the table's columns \
+         with the option {part}, or rename the columns of the changes",
+        columns(table),
+        columns(changes)
     )]
     OtherColumns {
-        /// The fields of the table.
-        table: Option<Fields>,
-        /// Those of the changes.
-        changes: Option<Fields>,
+        /// The part of a record that differs: `key` or `value`.
+        part: &'static str,
+        /// The columns of the table.
+        table: Vec<String>,
+        /// The columns of the changes.
+        changes: Vec<String>,
     },
     /// A record is to be deleted that is not there.
     #[error("there is no record of the key '{key}', so that it cannot be deleted: leave it out")]
@@ -145,12 +149,9 @@ impl<E: Into<JobError>> From<E> for UpdateError {
     }
 }
 
-/// For a message.
-fn columns(fields: Option<&Fields>) -> String {
-    fields.map_or_else(
-        || "of one column".into(),
-        |fields| format!("of the columns {}", fields.names().join(", ")),
-    )
+/// Columns for a message.
+fn columns(names: &[String]) -> String {
+    if names.is_empty() { "(none)".into() } else { names.join(", ") }
 }
 
 /// A table that is to change, and the right to change it, which nobody else has meanwhile. Dropped before it runs, it leaves
@@ -174,9 +175,9 @@ impl Update {
         let start = Instant::now();
         // Something has to be there before anything is made beside it. A link to a folder stays one.
         Snapshot::open(dir, Verify::Header)?;
-        let dir = &dir.canonicalize().map_err(SnapshotError::io(dir, "resolve"))?;
         let writer = SnapshotWriter::create(dir, true)?.cancelled_by(cancel);
-        let snapshot = Snapshot::open(dir, Verify::Header)?;
+        let dir = writer.target().to_owned();
+        let snapshot = Snapshot::open(&dir, Verify::Header)?;
         let header = snapshot.header();
         header.descriptor.check().map_err(BuildError::from)?;
         if header.changes.is_none() {
@@ -184,9 +185,7 @@ impl Update {
         }
         match (header.descriptor.signature, &signing_key) {
             (Some(signature), None) => Err(UpdateError::Unsigned { publisher: signature.publisher }),
-            _ => {
-                Ok(Self { dir: dir.to_owned(), writer, snapshot, signing_key, cancel: cancel.clone(), start })
-            }
+            _ => Ok(Self { dir, writer, snapshot, signing_key, cancel: cancel.clone(), start }),
         }
     }
 
@@ -246,16 +245,15 @@ impl Update {
         // What an unfinished build left is of a table that is about to change.
         self.writer.discard()?;
         let descriptor = self.descriptor().clone();
+        let names = self.snapshot.header().columns.clone();
         let mut all = Changes::take(&mut self.snapshot)?;
         let mut changed = HashSet::new();
         if let Some(input) = changes {
             let input = fetched(&input, &ingest, self.writer.partial_dir(), progress)?;
-            let ingest = ordered(&input, ingest.clone(), descriptor.fields.as_ref())?;
+            let ingest = ordered(&input, ingest.clone(), &names)?;
             let records = read(&input, &ingest, on_duplicate, &self.writer, progress)?;
-            if records.fields() != descriptor.fields.as_ref() {
-                let (table, changes) = (descriptor.fields, records.fields().cloned());
-                return Err(UpdateError::OtherColumns { table, changes });
-            }
+            check_key(records.columns(), &names, &descriptor)?;
+            check_columns("value", &records.columns().value, &names.value)?;
             for index in 0..records.len() {
                 let (key, value) = records.record(index);
                 let key = key_of(key, &descriptor)?;
@@ -265,7 +263,7 @@ impl Update {
         }
         if let Some(input) = delete {
             let input = fetched(&input, &ingest, self.writer.partial_dir(), progress)?;
-            let deleted = keys_to_delete(&input, &ingest, &descriptor, &self.writer, progress)?;
+            let deleted = keys_to_delete(&input, &ingest, (&descriptor, &names), &self.writer, progress)?;
             if let Some(key) = deleted.iter().find(|key| changed.contains(*key)) {
                 return Err(UpdateError::ChangedAndDeleted { key: shown_change(key, &descriptor.lookup) });
             }
@@ -307,7 +305,7 @@ impl Update {
         let by_key = matches!(descriptor.lookup, Lookup::Key(_));
         let kept = KeptRecords::take(&mut snapshot)?;
         let (records, holes) = folded(&kept, changes, by_key, &writer, progress)?;
-        let records = records.with_fields(descriptor.fields.clone());
+        let records = records.with_columns(header.columns);
         drop((kept, snapshot));
         let asked = descriptor.asked();
         let options = BuildOptions {
@@ -342,23 +340,34 @@ impl Updated {
 
 /// The options by which the columns of values are in the order of the table's, if they are these and no others. What comes of
 /// others is told when they have been read; so it is with an input that cannot be looked at before.
-fn ordered(
-    input: &Input,
-    ingest: IngestOptions,
-    fields: Option<&Fields>,
-) -> Result<IngestOptions, UpdateError> {
-    let (Some(fields), true, false) = (fields, ingest.value.is_empty(), *input == Input::Stdin) else {
+fn ordered(input: &Input, ingest: IngestOptions, names: &ColumnNames) -> Result<IngestOptions, UpdateError> {
+    if names.value.len() < 2 || !ingest.value.is_empty() || *input == Input::Stdin {
         return Ok(ingest);
-    };
+    }
     let mut source = ingest::open(input, &ingest)?;
     source.next().transpose()?;
-    let sorted = |fields: &Fields| {
-        let mut names = fields.names().to_vec();
+    let sorted = |names: &[String]| {
+        let mut names = names.to_vec();
         names.sort_unstable();
         names
     };
-    let is_same = source.fields().is_some_and(|own| sorted(&own) == sorted(fields));
-    Ok(if is_same { IngestOptions { value: fields.names().to_vec(), ..ingest } } else { ingest })
+    let is_same = source.columns().is_some_and(|own| sorted(&own.value) == sorted(&names.value));
+    Ok(if is_same { IngestOptions { value: names.value.clone(), ..ingest } } else { ingest })
+}
+
+/// Refuses changes whose keys are of other columns than the table's. The position in a table by position is no column of it.
+fn check_key(changes: &ColumnNames, table: &ColumnNames, descriptor: &Descriptor) -> Result<(), UpdateError> {
+    match descriptor.lookup {
+        Lookup::Key(_) => check_columns("key", &changes.key, &table.key),
+        _ => Ok(()),
+    }
+}
+
+fn check_columns(part: &'static str, changes: &[String], table: &[String]) -> Result<(), UpdateError> {
+    if changes == table {
+        return Ok(());
+    }
+    Err(UpdateError::OtherColumns { part, table: table.to_vec(), changes: changes.to_vec() })
 }
 
 /// Reads records with keys.
@@ -390,7 +399,7 @@ fn key_of(key: &[u8], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
 fn keys_to_delete(
     input: &Input,
     ingest: &IngestOptions,
-    descriptor: &Descriptor,
+    (descriptor, names): (&Descriptor, &ColumnNames),
     writer: &SnapshotWriter,
     progress: &dyn Progress,
 ) -> Result<HashSet<Vec<u8>>, UpdateError> {
@@ -406,14 +415,16 @@ fn keys_to_delete(
         Input::Path(path) if path.extension().is_some_and(|extension| extension == "txt") => {
             let unreadable = |source| UpdateError::Keys { path: path.clone(), source };
             let text = std::fs::read(path).map_err(unreadable)?;
-            let lines =
-                text.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-            lines.filter(|line| !line.is_empty()).try_for_each(take)?;
+            let keys = key_list::keys(&text);
+            let mut keys =
+                keys.map_err(|utf16| unreadable(io::Error::new(io::ErrorKind::InvalidData, utf16)))?;
+            keys.try_for_each(take)?;
         }
         _ => {
             // Whatever else is in the rows.
             let ingest = IngestOptions { value: ingest.key.clone(), ..ingest.clone() };
             let records = read(input, &ingest, OnDuplicate::Error, writer, progress)?;
+            check_key(records.columns(), names, descriptor)?;
             (0..records.len()).try_for_each(|index| take(records.record(index).0))?;
         }
     }

@@ -56,6 +56,7 @@ fn header(database: FileEntry) -> Header {
         descriptor: descriptor(),
         payload_bytes: 1,
         source: "test".into(),
+        columns: Default::default(),
         choice: None,
         changes: None,
         files: vec![database],

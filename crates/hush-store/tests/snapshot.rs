@@ -53,6 +53,7 @@ fn write(target: &Path, content: &[u8], force: bool) -> Result<(), SnapshotError
         descriptor: descriptor(),
         payload_bytes: 1,
         source: "test".into(),
+        columns: Default::default(),
         choice: None,
         changes: None,
         files: vec![file.finish()?],
@@ -242,4 +243,61 @@ fn files_of_a_table_are_no_links_but_its_folder_may_be_one() {
         fs::rename(&moved, &file).unwrap();
     }
     assert_eq!(content(&target), b"content");
+}
+
+#[test]
+fn a_link_to_a_folder_stays_and_its_folder_is_replaced() {
+    let (dir, disk) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (link, real) = (dir.path().join("link"), disk.path().join("real"));
+    fs::create_dir(&real).unwrap();
+    symlink(&real, &link).unwrap();
+    for (content_now, with_slash) in [(&b"first"[..], false), (b"second", true)] {
+        let target = if with_slash { dir.path().join("link/") } else { link.clone() };
+        let writer = SnapshotWriter::create(&target, true).unwrap();
+        // On the disk of the folder, which no rename leaves.
+        assert_eq!(writer.partial_dir().parent().unwrap(), disk.path().canonicalize().unwrap());
+        drop(writer);
+        write(&target, content_now, true).unwrap();
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(content(&real), content_now);
+        assert_eq!((siblings(dir.path()), siblings(disk.path())), (vec!["link".into()], vec!["real".into()]));
+    }
+    // Both names lock one folder.
+    let _writer = SnapshotWriter::create(&link, true).unwrap();
+    assert!(matches!(SnapshotWriter::create(&real, true), Err(SnapshotError::Busy(_))));
+}
+
+#[test]
+fn a_target_that_cannot_be_put_in_place_is_refused_and_nothing_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = |target: &Path| {
+        let error = SnapshotWriter::check(target, true).unwrap_err();
+        let same = SnapshotWriter::create(target, true).err().unwrap();
+        assert_eq!(error.to_string(), same.to_string());
+        error
+    };
+    let link = dir.path().join("link");
+    symlink("nothing/here", &link).unwrap();
+    for name in ["link", "link/"] {
+        let error = refused(&dir.path().join(name));
+        assert!(matches!(error, SnapshotError::DanglingLink { .. }), "{error}");
+        assert!(error.to_string().ends_with(
+            "is a link to nothing/here, and nothing is there: create that folder, or remove the link"
+        ));
+    }
+    let ring = dir.path().join("ring");
+    symlink("ring", &ring).unwrap();
+    assert!(matches!(refused(&ring), SnapshotError::Io { action: "resolve", .. }));
+    for mounted in ["/proc", "/"] {
+        assert!(matches!(refused(mounted.as_ref()), SnapshotError::MountPoint(_)));
+    }
+    let file = dir.path().join("file");
+    fs::write(&file, b"").unwrap();
+    assert!(matches!(refused(&file), SnapshotError::NotASnapshot(_)));
+    let inside = refused(&file.join("table"));
+    assert!(inside.to_string().starts_with(&format!("{}: ", file.display())), "{inside}");
+    assert_eq!(siblings(dir.path()), ["file", "link", "ring"]);
+    // What is not there yet can be made.
+    SnapshotWriter::check(&dir.path().join("a/b/c"), false).unwrap();
+    assert!(!dir.path().join("a").exists());
 }

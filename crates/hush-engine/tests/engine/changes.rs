@@ -1,12 +1,17 @@
 //! Tables that change: new epochs of one geometry, whose changes a look-up finds and whose sizes tell nothing of them.
 
+use std::fs;
+
 use hush_engine::{
-    Cancel, CompactRequest, Engine, Silent, Update, UpdateError, Updated,
+    ApplyRequest, Cancel, CompactRequest, Engine, Job, JobRequest, Silent, Update, UpdateError, Updated,
     builder::{BuildError, Compress},
 };
 use hush_math::csprng::Csprng;
 use hush_protocol::{Protocol, descriptor::Role};
-use hush_store::snapshot::{Snapshot, Verify};
+use hush_store::{
+    ingest::{IngestOptions, Input, OnDuplicate},
+    snapshot::{Snapshot, Verify},
+};
 
 use crate::tables::{Changed, Folder, Wanted, client, on_cpu};
 
@@ -204,5 +209,77 @@ fn queries_outlive_a_new_base_of_the_same_keys() {
             asked.adopted(&folder, client(&*after)).check(&answers);
             check(&folder, &*after);
         }
+    }
+}
+
+#[test]
+fn changes_of_other_columns_are_refused() {
+    let (cpu, dir) = (on_cpu(2), tempfile::tempdir().unwrap());
+    let input = |name: &str, content: &str| {
+        let path = dir.path().join(name);
+        fs::write(&path, content).unwrap();
+        Input::Path(path)
+    };
+    let columns = |key: &[&str]| IngestOptions {
+        key: key.iter().map(|&name| name.into()).collect(),
+        ..IngestOptions::default()
+    };
+    for by_key in [true, false] {
+        let out = dir.path().join(format!("by key {by_key}"));
+        let rows: String = (0..100).map(|row| format!("mail {row},name {row}\n")).collect();
+        let ingest =
+            IngestOptions { value: vec!["name".into()], ..columns(if by_key { &["email"] } else { &[] }) };
+        let request = JobRequest {
+            input: input("rows.csv", &format!("email,name\n{rows}")),
+            ingest,
+            on_duplicate: OnDuplicate::Error,
+            out: out.clone(),
+            force: false,
+            options: Wanted { by_key, records: 100, columns: 20, ..ONE }.options(),
+        };
+        Job::open(request, &Cancel::new()).unwrap().run(&cpu, &Silent).unwrap();
+        let apply = |changes: Option<&str>, delete: Option<&str>, key: &str| {
+            let request = ApplyRequest {
+                changes: changes.map(|content| input("changes.csv", content)),
+                delete: delete.map(|content| input("gone.csv", content)),
+                ingest: columns(&[key]),
+                on_duplicate: OnDuplicate::Error,
+            };
+            Update::open(&out, None, &Cancel::new()).unwrap().apply(request, &cpu, &Silent)
+        };
+        let refused = |changes: Option<&str>, delete: Option<&str>, key: &str, words: &str| {
+            let error = apply(changes, delete, key).unwrap_err();
+            assert!(matches!(error, UpdateError::OtherColumns { .. }), "{error}");
+            assert!(error.to_string().starts_with(words), "{error}");
+        };
+        let key = if by_key { "email" } else { "row" };
+        let at = if by_key { "mail 1" } else { "1" };
+        let none =
+            "the table has values of the columns name, and the changes have values of the columns (none): ";
+        refused(Some(&format!("{key}\n{at}\n")), None, key, none);
+        let other =
+            "the table has values of the columns name, and the changes have values of the columns phone: ";
+        refused(Some(&format!("{key},phone\n{at},1\n")), None, key, other);
+        refused(
+            Some(&format!("{key},phone,name\n{at},1,n\n")),
+            None,
+            key,
+            &other.replace("phone", "phone, name"),
+        );
+        if by_key {
+            let keys =
+                "the table has keys of the columns email, and the changes have keys of the columns mail: ";
+            refused(Some("mail,name\nmail 1,n\n"), None, "mail", keys);
+            refused(None, Some("mail,name\nmail 1,n\n"), "mail", keys);
+        }
+        let gone = if by_key { "mail 2" } else { "2" };
+        apply(Some(&format!("name,{key}\nnew,{at}\n")), Some(&format!("{key},x\n{gone},x\n")), key).unwrap();
+        // A new base knows them too.
+        Update::open(&out, None, &Cancel::new())
+            .unwrap()
+            .compact(CompactRequest::default(), &cpu, &Silent)
+            .unwrap();
+        refused(Some(&format!("{key},phone\n{at},1\n")), None, key, other);
+        apply(Some(&format!("{key},name\n{at},newer\n")), None, key).unwrap();
     }
 }

@@ -277,3 +277,41 @@ fn what_is_wrong_is_told_by_kind() {
     let there = error(&|request| request.force = false);
     assert!(matches!(there, JobError::Target(SnapshotError::Exists(_))), "{there}");
 }
+
+#[test]
+fn a_target_is_looked_at_before_the_input() {
+    let place = Place::new();
+    std::os::unix::fs::symlink("nowhere", place.target()).unwrap();
+    // The input is not there either.
+    let input = Input::Path(place.0.path().join("none.csv"));
+    let request = JobRequest { input, ..place.request(Protocol::Simple, true) };
+    let error = Job::open(request, &Cancel::new()).err().unwrap();
+    assert!(matches!(error, JobError::Target(SnapshotError::DanglingLink { .. })), "{error}");
+}
+
+#[test]
+fn a_job_tells_how_many_rows_it_has_read_and_where_a_field_is_long() {
+    struct Notes(Mutex<Vec<String>>);
+    impl Progress for Notes {
+        fn start(&self, _: &str, _: u64, _: &'static str) {}
+        fn advance(&self, _: u64) {}
+        fn resume(&self, _: u64) {}
+        fn note(&self, line: &str) {
+            self.0.lock().unwrap().push(line.into());
+        }
+    }
+    let place = Place::new();
+    let input = place.0.path().join("rows.csv");
+    let rows: String = (0..RECORDS).map(|i| format!("key {i},v{i}\n")).collect();
+    fs::write(&input, format!("k,v\n{rows}key 1,\"two\nlines\"\n")).unwrap();
+    let request = JobRequest {
+        input: Input::Path(input),
+        on_duplicate: OnDuplicate::First,
+        ..place.request(Protocol::Simple, true)
+    };
+    let notes = Notes(Mutex::default());
+    Job::open(request, &Cancel::new()).unwrap().run(&on_cpu(1), &notes).unwrap();
+    let expected =
+        "read 41 rows: 40 records; the longest field of several lines has 9 bytes and is on lines 42 to 43";
+    assert!(notes.0.lock().unwrap().iter().any(|line| line == expected), "{:?}", notes.0);
+}

@@ -17,10 +17,9 @@ use arrow_ipc::{
     reader::{read_dictionary, read_record_batch},
 };
 use arrow_schema::{ArrowError, SchemaRef};
-use hush_protocol::fields::Fields;
 
 use super::{
-    IngestError, IngestOptions, MAX_KEY_SIZE, Place, Progress, ProgressUnit, Reader, Record,
+    ColumnNames, IngestError, IngestOptions, MAX_KEY_SIZE, Place, Progress, ProgressUnit, Reader, Record,
     arrow_messages::{CUT_OFF, MAX_BATCH, Messages, damaged, message, too_long},
     arrow_value::{Column, NoValue},
     record::Projection,
@@ -207,8 +206,8 @@ impl Reader for ArrowReader {
         }
     }
 
-    fn fields(&self) -> Option<Fields> {
-        self.projection.fields()
+    fn columns(&self) -> Option<ColumnNames> {
+        Some(self.projection.names())
     }
 }
 

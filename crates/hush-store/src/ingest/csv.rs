@@ -1,17 +1,11 @@
 //! CSV: RFC 4180 with a header, in UTF-8, with or without a byte order mark.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
-
-use csv::{ByteRecord, ErrorKind, ReaderBuilder};
-use hush_protocol::fields::Fields;
+use std::path::{Path, PathBuf};
 
 use super::{
-    IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, Reader, Record,
+    ColumnNames, IngestError, IngestOptions, LongField, MAX_ROW_SIZE, Place, Progress, Reader, Record,
     cell::Cell,
-    csv_window::{RowTooLong, Window},
+    csv_rows::{CsvFault, CsvRows},
     record::Projection,
     text::Text,
 };
@@ -19,38 +13,51 @@ use super::{
 /// Reads the rows of a CSV text.
 pub(super) struct CsvReader {
     path: PathBuf,
-    reader: csv::Reader<Window>,
+    rows: CsvRows,
     projection: Projection,
-    fields: ByteRecord,
+    /// The fields of the header.
+    width: usize,
     row: u64,
 }
 
 impl CsvReader {
     /// Reads from `text`; `path` is for messages.
-    pub(super) fn new(path: &Path, text: Text, options: &IngestOptions) -> Result<Self, IngestError> {
-        let mut reader = ReaderBuilder::new().buffer_capacity(1 << 16).from_reader(Window::new(text));
-        let header = match reader.byte_headers() {
-            Ok(header) => header.clone(),
-            Err(error) => return Err(refused(place(path, 0, &reader), error)),
-        };
-        if header.is_empty() {
-            return Err(IngestError::EmptyInput { path: path.into() });
+    pub(super) fn new(path: &Path, mut text: Text, options: &IngestOptions) -> Result<Self, IngestError> {
+        text.skip_mark(path)?;
+        let mut rows = CsvRows::new(text, options.csv);
+        match rows.read() {
+            Ok(true) => {}
+            Ok(false) => return Err(IngestError::EmptyInput { path: path.into() }),
+            Err(fault) => return Err(refused(place(path, 0, &rows), fault)),
         }
-        let names = header.iter().map(|name| String::from_utf8(name.into())).collect::<Result<Vec<_>, _>>();
-        let names =
-            names.map_err(|_| IngestError::BadUtf8 { place: place(path, 0, &reader), column: None })?;
+        let names = (0..rows.len()).map(|index| String::from_utf8(rows.field(index).into()));
+        let names = names.collect::<Result<Vec<_>, _>>();
+        let names = names.map_err(|_| IngestError::BadUtf8 { place: place(path, 0, &rows), column: None })?;
         let projection = Projection::new(path, &names, options)?;
-        Ok(Self { path: path.into(), reader, projection, fields: ByteRecord::new(), row: 0 })
-    }
-
-    fn end_row(&mut self) {
-        self.row += 1;
-        self.reader.get_mut().end_row();
+        Ok(Self { path: path.into(), width: names.len(), rows, projection, row: 0 })
     }
 
     /// The place of the last row.
     fn place(&self) -> Place {
-        place(&self.path, self.row, &self.reader)
+        place(&self.path, self.row, &self.rows)
+    }
+
+    fn record(&self) -> Result<Record, IngestError> {
+        let (expected, actual) = (self.width as u64, self.rows.len() as u64);
+        if expected != actual {
+            return Err(IngestError::RaggedRow { place: self.place(), expected, actual });
+        }
+        self.projection.record(
+            || self.place(),
+            |column| {
+                let field = std::str::from_utf8(self.rows.field(column.index));
+                let field = field.map_err(|_| IngestError::BadUtf8 {
+                    place: self.place(),
+                    column: Some(column.name.clone()),
+                })?;
+                Ok(Cell::Text(field.into()))
+            },
+        )
     }
 }
 
@@ -58,61 +65,43 @@ impl Iterator for CsvReader {
     type Item = Result<Record, IngestError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let start = self.reader.position().byte();
-        self.reader.get_mut().start_row(start);
-        match self.reader.read_byte_record(&mut self.fields) {
-            Ok(true) => self.end_row(),
-            Ok(false) => {
-                let is_open = self.reader.get_ref().ends_in_quotes();
-                return is_open.then(|| Err(IngestError::UnclosedQuote { place: self.place() }));
-            }
-            Err(error) => {
-                self.end_row();
-                return Some(Err(refused(self.place(), error)));
-            }
+        let is_row = self.rows.read();
+        self.row += 1;
+        match is_row {
+            Ok(true) => Some(self.record()),
+            Ok(false) => None,
+            Err(fault) => Some(Err(refused(self.place(), fault))),
         }
-        Some(self.projection.record(
-            || self.place(),
-            |column| {
-                let field = std::str::from_utf8(&self.fields[column.index]);
-                let field = field.map_err(|_| IngestError::BadUtf8 {
-                    place: self.place(),
-                    column: Some(column.name.clone()),
-                })?;
-                Ok(Cell::Text(field.into()))
-            },
-        ))
     }
 }
 
 impl Reader for CsvReader {
     fn progress(&self) -> Progress {
-        self.reader.get_ref().text.progress()
+        self.rows.text.progress()
     }
 
-    fn fields(&self) -> Option<Fields> {
-        self.projection.fields()
+    fn columns(&self) -> Option<ColumnNames> {
+        Some(self.projection.names())
     }
-}
 
-/// What the parser refused about the row at `place`.
-fn refused(place: Place, error: csv::Error) -> IngestError {
-    match error.into_kind() {
-        ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            IngestError::RaggedRow { place, expected: expected_len, actual: len }
-        }
-        ErrorKind::Io(source) if source.get_ref().is_some_and(|inner| inner.is::<RowTooLong>()) => {
-            IngestError::RowTooLong { place, limit: MAX_ROW_SIZE }
-        }
-        ErrorKind::Io(source) => IngestError::Unreadable { path: place.path, source },
-        other => IngestError::Unreadable {
-            path: place.path,
-            source: io::Error::new(io::ErrorKind::InvalidData, format!("{other:?}")),
-        },
+    fn longest_field(&self) -> Option<LongField> {
+        self.rows.longest()
     }
 }
 
-/// The place of the last row, number `row`. The parser does not count the lines within quotes.
-fn place(path: &Path, row: u64, reader: &csv::Reader<Window>) -> Place {
-    Place { path: path.into(), row, line: Some(reader.get_ref().line()) }
+/// The error of a fault in the row at `place`.
+fn refused(place: Place, fault: CsvFault) -> IngestError {
+    match fault {
+        CsvFault::Io(source) => IngestError::Unreadable { path: place.path, source },
+        CsvFault::TooLong => IngestError::RowTooLong { place, limit: MAX_ROW_SIZE },
+        CsvFault::Unclosed { line } => IngestError::UnclosedQuote { place, line },
+        CsvFault::BehindQuote { line, shown, is_escape } => {
+            IngestError::BehindQuote { place, line, shown, is_escape }
+        }
+    }
+}
+
+/// The place of the last row, number `row`.
+fn place(path: &Path, row: u64, rows: &CsvRows) -> Place {
+    Place { path: path.into(), row, line: Some(rows.line()) }
 }

@@ -5,7 +5,7 @@ use std::{fmt, io, path::PathBuf};
 use hush_protocol::slot::MAX_VALUE_BYTES;
 use thiserror::Error;
 
-use crate::cancel::Cancelled;
+use crate::{cancel::Cancelled, key_list::Utf16};
 
 /// Where in an input something is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,10 +168,36 @@ pub enum IngestError {
         limit: u64,
     },
     /// The last field of a CSV file opens a quote that nothing closes.
-    #[error("{place}: the file ends within a quoted field; close the quote, or fetch the rest of the file")]
+    #[error(
+        "{place}: the file ends within the quoted field that begins on line {line}; close the quote, or fetch the rest of the \
+         file; if quotes are data in this file, set the option quote to none"
+    )]
     UnclosedQuote {
         /// The last row.
         place: Place,
+        /// The line of the quote.
+        line: u64,
+    },
+    /// A quoted field of a CSV file has text behind its closing quote.
+    #[error(
+        "{place}: the quoted field that begins on line {line} has text behind its closing quote: {shown}; {}",
+        quote_advice(*is_escape)
+    )]
+    BehindQuote {
+        /// The row.
+        place: Place,
+        /// The line of the opening quote.
+        line: u64,
+        /// The closing quote and what is around it.
+        shown: String,
+        /// Whether a backslash is before the quote.
+        is_escape: bool,
+    },
+    /// A text is in UTF-16.
+    #[error("{}: {}", path.display(), Utf16)]
+    Utf16 {
+        /// The input.
+        path: PathBuf,
     },
     /// A line of a JSONL file is not an object.
     #[error("{place}: expected a JSON object, found {found}; write one object per line")]
@@ -365,6 +391,14 @@ fn quoted(names: &[String]) -> String {
         list.push(format!("and {} more", names.len() - SHOWN));
     }
     list.join(", ")
+}
+
+fn quote_advice(is_escape: bool) -> &'static str {
+    if is_escape {
+        "that looks like a quote escaped by a backslash: set the option escape to backslash"
+    } else {
+        "write a quote within a quoted field twice, or, if quotes are data in this file, set the option quote to none"
+    }
 }
 
 fn in_column(column: &Option<String>) -> String {

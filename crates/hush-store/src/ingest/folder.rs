@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    IngestError, IngestOptions, Place, Progress, ProgressUnit, Reader, Record,
+    ColumnNames, IngestError, IngestOptions, Place, Progress, ProgressUnit, Reader, Record,
     record::{check_key_size, check_value_size},
     walk::{Skipped, Walk},
 };
@@ -85,6 +85,10 @@ impl Iterator for FolderReader {
 impl Reader for FolderReader {
     fn progress(&self) -> Progress {
         Progress { read: self.row, total: Some(self.total), unit: ProgressUnit::Rows }
+    }
+
+    fn columns(&self) -> Option<ColumnNames> {
+        Some(ColumnNames { key: vec!["name".into()], value: vec!["content".into()] })
     }
 
     fn skipped(&self) -> Skipped {

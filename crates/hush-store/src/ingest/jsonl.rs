@@ -10,7 +10,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hush_protocol::fields::Fields;
 use serde::{
     Deserializer,
     de::{DeserializeSeed, MapAccess, Visitor},
@@ -18,7 +17,7 @@ use serde::{
 use serde_json::value::RawValue;
 
 use super::{
-    IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, Reader, Record,
+    ColumnNames, IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, Reader, Record,
     cell::{Cell, append_compact_json},
     record::Projection,
     text::Text,
@@ -63,6 +62,9 @@ impl JsonlReader {
     fn next_line(&mut self) -> Result<bool, IngestError> {
         loop {
             self.object.clear();
+            if self.line == 0 {
+                self.text.skip_mark(&self.path)?;
+            }
             let limited = &mut (&mut self.text).take(MAX_ROW_SIZE);
             let count = limited.read_until(b'\n', &mut self.object);
             let count =
@@ -71,9 +73,6 @@ impl JsonlReader {
                 return Ok(false);
             }
             self.line += 1;
-            if self.line == 1 && self.object.starts_with(b"\xef\xbb\xbf") {
-                self.object.drain(..3);
-            }
             if count as u64 == MAX_ROW_SIZE && !self.object.ends_with(b"\n") {
                 self.row += 1;
                 return Err(IngestError::RowTooLong { place: self.place(), limit: MAX_ROW_SIZE });
@@ -137,8 +136,8 @@ impl Reader for JsonlReader {
         self.text.progress()
     }
 
-    fn fields(&self) -> Option<Fields> {
-        self.columns.as_ref()?.projection.fields()
+    fn columns(&self) -> Option<ColumnNames> {
+        Some(self.columns.as_ref()?.projection.names())
     }
 }
 

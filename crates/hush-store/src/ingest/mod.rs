@@ -17,7 +17,7 @@ mod cell;
 mod compress;
 mod compression;
 mod csv;
-mod csv_window;
+mod csv_rows;
 mod error;
 mod fetch;
 mod folder;
@@ -70,13 +70,14 @@ pub use self::{
     error::{IngestError, Place},
     fetch::{Fetch, Fetched},
     format::{Format, UnknownFormat},
-    options::{DEFAULT_MAX_VALUE_SIZE, IngestOptions, Input},
+    options::{CsvDialect, DEFAULT_MAX_VALUE_SIZE, IngestOptions, Input},
     record::{KEY_SEPARATOR, MAX_KEY_SIZE, Record, shown_key},
     spool::{MAX_RECORDS, OnDuplicate, Spool, UnknownOnDuplicate},
     spooled::SpooledRecords,
     walk::Skipped,
 };
 use crate::remote::{RemoteUrl, Scheme};
+pub use crate::snapshot::ColumnNames;
 
 /// What [`Progress`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +99,28 @@ pub struct Progress {
     pub unit: ProgressUnit,
 }
 
+/// A field that spans several lines of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongField {
+    /// Bytes of the field.
+    pub bytes: u64,
+    /// The line of its first byte, from 1.
+    pub first_line: u64,
+    /// The line of its last byte.
+    pub last_line: u64,
+}
+
+/// What a reader knows at the end of its input.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Rows that became records.
+    pub rows: u64,
+    /// The names of the columns in use.
+    pub columns: ColumnNames,
+    /// The longest field of a CSV text that spans several lines: a stray quote shows there.
+    pub longest_field: Option<LongField>,
+}
+
 /// A reader of one format.
 trait Reader: Iterator<Item = Result<Record, IngestError>> + Send {
     /// How much has been read.
@@ -106,8 +129,10 @@ trait Reader: Iterator<Item = Result<Record, IngestError>> + Send {
     fn skipped(&self) -> Skipped {
         Skipped::default()
     }
-    /// The fields of a value, if it is of several columns; known once a record has been read.
-    fn fields(&self) -> Option<Fields> {
+    /// The names of the columns in use; known once a record has been read.
+    fn columns(&self) -> Option<ColumnNames>;
+    /// The longest field so far that spans several lines.
+    fn longest_field(&self) -> Option<LongField> {
         None
     }
 }
@@ -132,9 +157,23 @@ impl Source {
         self.reader.progress()
     }
 
+    /// The names of the columns in use; known once a record has been read.
+    pub fn columns(&self) -> Option<ColumnNames> {
+        self.reader.columns()
+    }
+
     /// The fields of a value, if it is of several columns; known once a record has been read.
     pub fn fields(&self) -> Option<Fields> {
-        self.reader.fields()
+        self.columns()?.fields()
+    }
+
+    /// What has been read so far.
+    pub fn summary(&self) -> Summary {
+        Summary {
+            rows: self.rows,
+            columns: self.reader.columns().unwrap_or_default(),
+            longest_field: self.reader.longest_field(),
+        }
     }
 
     /// What is in a folder of files and not among its records.
@@ -155,7 +194,7 @@ impl Iterator for Source {
             next => next,
         };
         self.ended = !matches!(next, Some(Ok(_)));
-        self.rows += 1;
+        self.rows += u64::from(!self.ended);
         next
     }
 }

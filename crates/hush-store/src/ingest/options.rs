@@ -60,6 +60,22 @@ impl FromStr for Input {
     }
 }
 
+/// How fields of a CSV text are quoted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CsvDialect {
+    /// The byte around a field that has delimiters or line ends. `None`: no field is quoted, and every quote is data.
+    pub quote: Option<u8>,
+    /// Whether a backslash within a quoted field takes the quote or backslash behind it as data. A quote that is written twice
+    /// is data in any case.
+    pub backslash: bool,
+}
+
+impl Default for CsvDialect {
+    fn default() -> Self {
+        Self { quote: Some(b'"'), backslash: false }
+    }
+}
+
 /// How rows become records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestOptions {
@@ -71,6 +87,8 @@ pub struct IngestOptions {
     pub format: Option<Format>,
     /// The most bytes that a value may have.
     pub max_value_size: u32,
+    /// CSV: how fields are quoted.
+    pub csv: CsvDialect,
     /// SQLite, PostgreSQL: the query whose rows are read.
     pub sql: Option<String>,
     /// SQLite, PostgreSQL: the table or view that is read; may be left out if there is only one.
@@ -88,6 +106,7 @@ impl Default for IngestOptions {
             value: Vec::new(),
             format: None,
             max_value_size: DEFAULT_MAX_VALUE_SIZE,
+            csv: CsvDialect::default(),
             sql: None,
             table: None,
             hidden: false,
@@ -121,6 +140,15 @@ impl IngestOptions {
             if self.follow_links {
                 return refuse("--follow-links", "applies to folders only");
             }
+        }
+        if format != Format::Csv && self.csv.quote != CsvDialect::default().quote {
+            return refuse("quote", "applies to CSV only");
+        }
+        if format != Format::Csv && self.csv.backslash {
+            return refuse("escape", "applies to CSV only");
+        }
+        if self.csv.backslash && self.csv.quote.is_none() {
+            return refuse("escape", "applies within quotes, and the option quote says that there are none");
         }
         if !matches!(format, Format::Sqlite | Format::Postgres) {
             if self.sql.is_some() {

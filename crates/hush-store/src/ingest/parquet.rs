@@ -8,11 +8,10 @@ use std::{
     sync::Arc,
 };
 
-use hush_protocol::fields::Fields;
 use parquet::{column::reader::get_column_reader, errors::ParquetError, file::metadata::ParquetMetaData};
 
 use super::{
-    IngestError, IngestOptions, MAX_KEY_SIZE, Place, Progress, ProgressUnit, Reader, Record,
+    ColumnNames, IngestError, IngestOptions, MAX_KEY_SIZE, Place, Progress, ProgressUnit, Reader, Record,
     cell::Cell,
     parquet_column::{ColumnValues, Kind},
     parquet_nested::{Entries, Field, NotJson, fields},
@@ -201,8 +200,8 @@ impl Reader for ParquetReader {
         Progress { read: self.row, total, unit: ProgressUnit::Rows }
     }
 
-    fn fields(&self) -> Option<Fields> {
-        self.projection.fields()
+    fn columns(&self) -> Option<ColumnNames> {
+        Some(self.projection.names())
     }
 }
 

@@ -8,12 +8,11 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::ReadyChunks};
-use hush_protocol::fields::Fields;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, CopyOutStream, Error, error::SqlState};
 
 use super::{
-    IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record,
+    ColumnNames, IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record,
     postgres_row::{Kind, NoCell, Row},
     postgres_settings::Settings,
     record::Projection,
@@ -142,8 +141,8 @@ impl Reader for PostgresReader {
         Progress { read: self.number, total: self.total, unit: ProgressUnit::Rows }
     }
 
-    fn fields(&self) -> Option<Fields> {
-        self.projection.fields()
+    fn columns(&self) -> Option<ColumnNames> {
+        Some(self.projection.names())
     }
 }
 

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use hush_protocol::fields::Fields;
-
-use super::{IngestError, IngestOptions, Place, cell::Cell};
+use super::{ColumnNames, IngestError, IngestOptions, Place, cell::Cell};
 
 /// The byte between the columns of a key over several columns (the ASCII unit separator).
 ///
@@ -81,10 +79,10 @@ impl Projection {
         self.keys.iter().chain(&self.values)
     }
 
-    /// The fields of a value, if it is of several columns.
-    pub(super) fn fields(&self) -> Option<Fields> {
-        let names = || self.values.iter().map(|column| column.name.clone()).collect();
-        (self.values.len() > 1).then(|| Fields::new(names()))
+    /// The names of the columns in use.
+    pub(super) fn names(&self) -> ColumnNames {
+        let names = |columns: &[Column]| columns.iter().map(|column| column.name.clone()).collect();
+        ColumnNames { key: names(&self.keys), value: names(&self.values) }
     }
 
     /// Makes a record of a row. `cell` gives the field of a column, `place` says which row it is.

@@ -6,12 +6,11 @@ use std::{
     path::Path,
 };
 
-use hush_protocol::fields::Fields;
 use memmap2::{Mmap, UncheckedAdvice};
 use rayon::prelude::*;
 
 use super::{
-    IngestError,
+    ColumnNames, IngestError,
     spool::{map, new_file, spool_error},
 };
 use crate::cancel::Cancelled;
@@ -103,7 +102,7 @@ pub struct SpooledRecords {
     min_value_len: usize,
     max_value_len: usize,
     value_bytes: u64,
-    fields: Option<Fields>,
+    columns: ColumnNames,
 }
 
 impl SpooledRecords {
@@ -132,7 +131,7 @@ impl SpooledRecords {
             min_value_len,
             max_value_len,
             value_bytes,
-            fields: None,
+            columns: ColumnNames::default(),
         }
     }
 
@@ -172,17 +171,17 @@ impl SpooledRecords {
             let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
             parts.push(Part::new(map(&file).map_err(failed)?, offsets));
         }
-        Ok(Self::new(parts, self.has_keys, self.seed, self.digest).with_fields(self.fields.clone()))
+        Ok(Self::new(parts, self.has_keys, self.seed, self.digest).with_columns(self.columns.clone()))
     }
 
-    /// The same, whose values are of these fields.
-    pub fn with_fields(self, fields: Option<Fields>) -> Self {
-        Self { fields, ..self }
+    /// Names the columns of the records.
+    pub fn with_columns(self, columns: ColumnNames) -> Self {
+        Self { columns, ..self }
     }
 
-    /// The fields of a value, if it is of several columns.
-    pub fn fields(&self) -> Option<&Fields> {
-        self.fields.as_ref()
+    /// The names of the columns of the records.
+    pub fn columns(&self) -> &ColumnNames {
+        &self.columns
     }
 
     /// The number of records.
@@ -232,12 +231,14 @@ impl SpooledRecords {
         self.parts.iter().for_each(Part::release);
     }
 
-    /// Digest of all that was read, in order, and of what was done about duplicates: keys, values and their fields, not where in
-    /// the input they were.
+    /// Digest of all that was read, in order, and of what was done about duplicates: keys, values and their columns, not where
+    /// in the input they were.
     pub fn digest(&self) -> [u8; 32] {
         let mut all = blake3::Hasher::new();
         all.update(&self.digest);
-        for name in self.fields.iter().flat_map(Fields::names) {
+        let ColumnNames { key, value } = &self.columns;
+        all.update(&(key.len() as u64).to_le_bytes());
+        for name in key.iter().chain(value) {
             all.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
         }
         *all.finalize().as_bytes()

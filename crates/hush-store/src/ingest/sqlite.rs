@@ -8,14 +8,13 @@ use std::{
     time::Duration,
 };
 
-use hush_protocol::fields::Fields;
 use rusqlite::{
     Connection, InterruptHandle, OpenFlags, Row, config::DbConfig, limits::Limit, types::ValueRef,
 };
 
 use super::{
-    IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record, cell::Cell,
-    record::Projection,
+    ColumnNames, IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record,
+    cell::Cell, record::Projection,
 };
 
 /// Records that the reading thread is ahead.
@@ -28,8 +27,7 @@ pub(super) struct SqliteReader {
     thread: Option<JoinHandle<()>>,
     rows: u64,
     total: Option<u64>,
-    /// Of a value.
-    fields: Option<Fields>,
+    columns: ColumnNames,
 }
 
 impl SqliteReader {
@@ -53,7 +51,7 @@ impl SqliteReader {
         }
         let scan =
             Scan { projection: Projection::new(path, &names, options)?, path: path.into(), sql: query.sql };
-        let fields = scan.projection.fields();
+        let columns = scan.projection.names();
         let interrupt = connection.get_interrupt_handle();
         let (sender, records) = sync_channel(RECORDS_AHEAD);
         let thread = thread::spawn(move || scan.run(&connection, &sender));
@@ -63,7 +61,7 @@ impl SqliteReader {
             thread: Some(thread),
             rows: 0,
             total: query.rows,
-            fields,
+            columns,
         })
     }
 }
@@ -93,8 +91,8 @@ impl Reader for SqliteReader {
         Progress { read: self.rows, total: self.total, unit: ProgressUnit::Rows }
     }
 
-    fn fields(&self) -> Option<Fields> {
-        self.fields.clone()
+    fn columns(&self) -> Option<ColumnNames> {
+        Some(self.columns.clone())
     }
 }
 

@@ -2,10 +2,8 @@
 
 use std::{io, path::Path};
 
-use hush_protocol::fields::Fields;
-
 use super::{
-    Format, IngestError, IngestOptions, Progress, ProgressUnit, Reader, Record,
+    ColumnNames, Format, IngestError, IngestOptions, LongField, Progress, ProgressUnit, Reader, Record,
     arrow::ArrowReader,
     arrow_messages::{Messages, is_arrow},
     csv::CsvReader,
@@ -74,10 +72,17 @@ impl Reader for StdinReader {
         }
     }
 
-    fn fields(&self) -> Option<Fields> {
+    fn columns(&self) -> Option<ColumnNames> {
         match self {
             Self::Waiting(_) => None,
-            Self::Reading(reader) => reader.fields(),
+            Self::Reading(reader) => reader.columns(),
+        }
+    }
+
+    fn longest_field(&self) -> Option<LongField> {
+        match self {
+            Self::Waiting(_) => None,
+            Self::Reading(reader) => reader.longest_field(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, BufRead, Read},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -9,9 +10,10 @@ use std::{
 };
 
 use super::{
-    Progress, ProgressUnit,
+    IngestError, Progress, ProgressUnit,
     compression::{Compression, MAGIC_BYTES, buffered, peek},
 };
+use crate::key_list::without_mark;
 
 /// A text to be read once, from its beginning to its end.
 pub(super) struct Text {
@@ -47,6 +49,18 @@ impl Text {
         let (head, bytes) = peek(bytes, HEAD_BYTES)?;
         self.bytes = Box::new(bytes);
         Ok(head)
+    }
+
+    /// Skips a byte order mark at the beginning. `path` is for messages.
+    ///
+    /// # Errors
+    /// [`IngestError::Utf16`] if the mark is of UTF-16.
+    pub(super) fn skip_mark(&mut self, path: &Path) -> Result<(), IngestError> {
+        let head = self.head().map_err(|source| IngestError::Unreadable { path: path.into(), source })?;
+        let rest = without_mark(&head).map_err(|_| IngestError::Utf16 { path: path.into() })?;
+        // The head is a part of the buffer by itself: the mark is in there as a whole.
+        self.consume(head.len() - rest.len());
+        Ok(())
     }
 
     /// How much of the input has been read.

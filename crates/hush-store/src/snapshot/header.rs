@@ -8,13 +8,13 @@ use std::{
 use hush_protocol::descriptor::Descriptor;
 use serde::{Deserialize, Serialize};
 
-use super::{CHUNK_BYTES, ChangeCount, SnapshotError, envelope, regular};
+use super::{CHUNK_BYTES, ChangeCount, ColumnNames, SnapshotError, envelope, regular};
 use crate::cancel::{Cancel, Cancelled};
 
 /// Name of the header file.
 pub const HEADER_FILE: &str = "header.json";
 /// The version of the snapshot format.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 /// Longest header that is read.
 pub(super) const MAX_HEADER_BYTES: u64 = 256 << 20;
 
@@ -31,6 +31,8 @@ pub struct Header {
     pub payload_bytes: u64,
     /// Name of the input, without its folder.
     pub source: String,
+    /// The names of the columns. Changes have the same columns.
+    pub columns: ColumnNames,
     /// Why it is this table, if there was a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,

@@ -1,6 +1,15 @@
 //! CSV.
 
+use hush_store::ingest::{CsvDialect, Input, LongField, open};
+
 use crate::{Fixture, IngestOptions, options, pairs};
+
+const BACKSLASH: CsvDialect = CsvDialect { quote: Some(b'"'), backslash: true };
+const UNQUOTED: CsvDialect = CsvDialect { quote: None, backslash: false };
+
+fn in_dialect(csv: CsvDialect) -> IngestOptions {
+    IngestOptions { csv, ..options("k", "") }
+}
 
 fn table(content: impl AsRef<[u8]>) -> Fixture {
     Fixture::new("t.csv", content)
@@ -102,9 +111,140 @@ fn quotes_that_never_close_are_refused() {
         let message = table(content).error(&options("", "k"));
         assert!(message.starts_with("t.csv, row 2 (line 3): "), "{content:?}: {message}");
     }
+    let message = table("k,v\n1,\"a\nb\"\n2,\"\nc").error(&options("k", ""));
+    assert!(message.starts_with("t.csv, row 2 (line 4): the file ends within the quoted field"), "{message}");
     // A quote within a field that does not start with one is text.
     let inches = table("k,v\n1,5\" disk\n");
     assert_eq!(inches.texts(&options("k", "v")), pairs(&[("1", "5\" disk")]));
+}
+
+#[test]
+fn text_behind_a_closing_quote_is_refused() {
+    for (content, place, line, shown, advice) in [
+        ("k,v\n1,\"a\\\"b\"\n", "row 1 (line 2)", 2, r#"a\"b""#, "set the option escape to backslash"),
+        (
+            "key,value\n\"a\"x,1\n",
+            "row 1 (line 2)",
+            2,
+            r#"a"x,1"#,
+            "write a quote within a quoted field twice",
+        ),
+        ("k,v\n1,a\n2,\"b\n\n3,\"c\n", "row 2 (line 3)", 3, r#"3,"c"#, "set the option quote to none"),
+        ("k,v\n1,\"a\" \n", "row 1 (line 2)", 2, r#"a" "#, "twice"),
+        ("\"k\"x,v\n1,a\n", "row 0 (line 1)", 1, r#"k"x,v"#, "twice"),
+    ] {
+        let message = table(content).error(&options("", ""));
+        let start = format!(
+            "t.csv, {place}: the quoted field that begins on line {line} has text behind its closing quote: {shown}; "
+        );
+        assert!(message.starts_with(&start) && message.contains(advice), "{content:?}: {message}");
+    }
+}
+
+#[test]
+fn a_stray_quote_swallows_no_rows() {
+    let mut content = String::from("k,v,note\n");
+    for row in 0..20_000 {
+        let note = if row == 5000 || row == 13_900 { "\"an inch" } else { "none" };
+        content += &format!("k{row},v{row},{note}\n");
+    }
+    // The column is not in use.
+    let message = table(&content).error(&options("k", "v"));
+    assert!(
+        message.starts_with("t.csv, row 5001 (line 5002): the quoted field that begins on line 5002"),
+        "{message}"
+    );
+    assert!(message.contains(r#"k13900,v13900,"an inch"#), "{message}");
+    let unquoted = IngestOptions { csv: UNQUOTED, ..options("k", "note") };
+    let rows = table(&content).texts(&unquoted);
+    assert_eq!((rows.len(), &rows[5000]), (20_000, &("k5000".into(), "\"an inch".into())));
+}
+
+#[test]
+fn dialects_are_read_as_they_are_meant() {
+    let escaped = table("k,v\n1,\"a\\\"b\\\\\"\n2,\"C:\\new \"\"x\"\"\"\n3,a\\\"\n");
+    assert_eq!(
+        escaped.texts(&in_dialect(BACKSLASH)),
+        pairs(&[("1", "a\"b\\"), ("2", "C:\\new \"x\""), ("3", "a\\\"")])
+    );
+    let unquoted = table("k,v\n1,\"a\n2,b\"c\n");
+    assert_eq!(unquoted.texts(&in_dialect(UNQUOTED)), pairs(&[("1", "\"a"), ("2", "b\"c")]));
+    let single = table("k,v\n1,'a,''b'\n2,\"c\n");
+    let options = in_dialect(CsvDialect { quote: Some(b'\''), backslash: false });
+    assert_eq!(single.texts(&options), pairs(&[("1", "a,'b"), ("2", "\"c")]));
+    // A backslash at the end escapes the quote: the field never closes.
+    let open = table("k,v\n1,\"a\\\"\n").error(&in_dialect(BACKSLASH));
+    assert!(open.contains("ends within the quoted field that begins on line 2"), "{open}");
+}
+
+#[test]
+fn the_longest_field_of_several_lines_is_known() {
+    let file = table("k,v,w\n1,\"a\nb\",\"c\"\n2,\"dd\r\n\r\ne\",f\n3,\"g\nh\",much longer\n");
+    let mut source = open(&Input::Path(file.path.clone()), &options("k", "w")).unwrap();
+    assert_eq!(source.by_ref().filter(Result::is_ok).count(), 3);
+    let summary = source.summary();
+    assert_eq!(summary.rows, 3);
+    assert_eq!(summary.longest_field, Some(LongField { bytes: 7, first_line: 4, last_line: 6 }));
+    let names = (summary.columns.key.join(","), summary.columns.value.join(","));
+    assert_eq!(names, ("k".into(), "w".into()));
+}
+
+/// What the `csv` crate reads: the fields of all rows.
+fn by_csv_crate(content: &[u8], dialect: CsvDialect) -> Vec<Vec<String>> {
+    let mut builder = csv::ReaderBuilder::new();
+    builder.escape(dialect.backslash.then_some(b'\\')).quoting(dialect.quote.is_some());
+    let mut reader = builder.quote(dialect.quote.unwrap_or(b'"')).from_reader(content);
+    reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn well_formed_texts_are_read_as_by_the_csv_crate() {
+    let mut state = 1u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) % below
+    };
+    for round in 0..60 {
+        let dialect = [CsvDialect::default(), BACKSLASH, UNQUOTED][round % 3];
+        let mut content = String::from("a,b,c\n");
+        // Every third round is longer than any buffer.
+        let rows = if round % 9 < 3 { 9000 } else { 30 };
+        for _ in 0..rows {
+            for column in 0..3 {
+                let pieces = ["x", "é", "some words ", "\\", "\"", ",", "\n", "\r\n", ""];
+                let field: String = (0..random(6)).map(|_| pieces[random(9) as usize]).collect();
+                let separator =
+                    if column < 2 { "," } else { ["\n", "\r\n", "\r", "\n\n"][random(4) as usize] };
+                let plain: String = field.chars().filter(|c| !",\r\n".contains(*c)).collect();
+                let needs_no_quote = !plain.starts_with('"') || dialect.quote.is_none();
+                let written = match dialect.quote {
+                    Some(_) if !needs_no_quote || random(2) == 0 => {
+                        let field = if dialect.backslash { field.replace('\\', "\\\\") } else { field };
+                        let twice = if dialect.backslash && random(2) == 0 { "\\\"" } else { "\"\"" };
+                        format!("\"{}\"", field.replace('"', twice))
+                    }
+                    _ => plain,
+                };
+                content += &(written + separator);
+            }
+        }
+        let file = table(&content);
+        let columns = IngestOptions { csv: dialect, ..options("", "a,b,c") };
+        let own = file.read(&columns).unwrap().into_iter().map(|record| {
+            let fields: std::collections::BTreeMap<String, String> =
+                serde_json::from_slice(&record.value).unwrap();
+            fields.into_values().collect::<Vec<_>>()
+        });
+        assert!(own.eq(by_csv_crate(content.as_bytes(), dialect)), "round {round}");
+    }
+}
+
+#[test]
+fn utf_16_is_named() {
+    for content in [&b"\xff\xfek\0,\0v\0\n\0"[..], b"\xfe\xff\0k\0,\0v\0\n"] {
+        let message = table(content).error(&options("", ""));
+        assert!(message.starts_with("t.csv: the text is in UTF-16"), "{message}");
+    }
 }
 
 #[test]

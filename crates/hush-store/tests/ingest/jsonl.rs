@@ -161,3 +161,9 @@ fn an_object_may_have_very_many_fields() {
     let twice = lines(format!("{{{},\"7\":2}}\n", fields.join(",")));
     assert!(twice.error(&columns).contains("has two fields \"7\""));
 }
+
+#[test]
+fn utf_16_is_named() {
+    let message = Fixture::new("t.jsonl", b"\xff\xfe{\0").error(&options("", ""));
+    assert!(message.starts_with("t.jsonl: the text is in UTF-16"), "{message}");
+}

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hush_store::ingest::{Format, IngestError, IngestOptions, Input, open};
+use hush_store::ingest::{CsvDialect, Format, IngestError, IngestOptions, Input, open};
 
 use crate::{Fixture, one_of_each_format, options, pairs, read};
 
@@ -161,5 +161,27 @@ fn sources_can_move_to_another_thread() {
     for file in one_of_each_format() {
         let source = open(&Input::Path(file.path.clone()), &options("id", "name")).unwrap();
         assert_eq!(std::thread::spawn(move || source.count()).join().unwrap(), 2);
+    }
+}
+
+#[test]
+fn quotes_and_escapes_are_of_csv_alone() {
+    let refused = |file: &Fixture, quote, backslash| {
+        file.error(&IngestOptions { csv: CsvDialect { quote, backslash }, ..options("k", "") })
+    };
+    let jsonl = Fixture::new("t.jsonl", "{\"k\":1}\n");
+    assert_eq!(refused(&jsonl, None, false), "t.jsonl: quote applies to CSV only");
+    assert_eq!(refused(&jsonl, Some(b'"'), true), "t.jsonl: escape applies to CSV only");
+    let csv = Fixture::new("t.csv", "k\n1\n");
+    assert!(refused(&csv, None, true).starts_with("t.csv: escape applies within quotes"));
+}
+
+#[test]
+fn the_names_of_columns_are_known_in_every_format() {
+    for file in one_of_each_format() {
+        let mut source = open(&Input::Path(file.path.clone()), &options("id", "name")).unwrap();
+        source.next().unwrap().unwrap();
+        let names = source.columns().unwrap();
+        assert_eq!((names.key, names.value), (vec!["id".to_owned()], vec!["name".to_owned()]));
     }
 }

@@ -1,7 +1,7 @@
 //! How rows of an input become records: what all commands that read one can be told.
 
-use clap::Args;
-use hush_store::ingest::{Format, IngestOptions};
+use clap::{Args, ValueEnum};
+use hush_store::ingest::{CsvDialect, Format, IngestOptions};
 
 /// How rows become records.
 #[derive(Args)]
@@ -13,6 +13,12 @@ pub(super) struct RowArgs {
     /// arrow. If not given, its first bytes tell arrow from jsonl.
     #[arg(long, value_name = "NAME")]
     format: Option<Format>,
+    /// Character around a field that has commas or line ends (CSV), or none, where quotes are data.
+    #[arg(long, value_name = "CHAR", default_value = "\"", value_parser = parse_quote)]
+    quote: Quote,
+    /// How a quote within a quoted field is written (CSV): double is "", backslash is \" too.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Escape::Double)]
+    escape: Escape,
     /// Query whose rows are the records (SQLite, PostgreSQL).
     #[arg(long, value_name = "QUERY", conflicts_with = "table")]
     sql: Option<String>,
@@ -30,7 +36,26 @@ pub(super) struct RowArgs {
 impl RowArgs {
     /// The options of rows without a key.
     pub(super) fn options(self) -> IngestOptions {
-        let Self { value, format, sql, table, hidden, follow_links } = self;
-        IngestOptions { value, format, sql, table, hidden, follow_links, ..IngestOptions::default() }
+        let Self { value, format, quote, escape, sql, table, hidden, follow_links } = self;
+        let csv = CsvDialect { quote, backslash: escape == Escape::Backslash };
+        IngestOptions { value, format, csv, sql, table, hidden, follow_links, ..IngestOptions::default() }
+    }
+}
+
+/// `None` is `none`.
+type Quote = Option<u8>;
+
+/// How a quote within a quoted field is written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Escape {
+    Double,
+    Backslash,
+}
+
+fn parse_quote(text: &str) -> Result<Quote, &'static str> {
+    match text.as_bytes() {
+        b"none" => Ok(None),
+        &[byte] if byte.is_ascii_punctuation() && !b",\\".contains(&byte) => Ok(Some(byte)),
+        _ => Err("a quote is one punctuation character of ASCII, neither a comma nor a backslash, or none"),
     }
 }

@@ -1,0 +1,245 @@
+//! The rows of a CSV text, field by field. Text that the dialect forbids is an error and never part of a field.
+//!
+//! The scanner is a state machine of one byte. Runs of ordinary bytes are found with `memchr` and copied as a whole.
+
+use std::io::{self, BufRead};
+
+use memchr::{memchr_iter, memchr2, memchr3};
+
+use super::{CsvDialect, LongField, MAX_ROW_SIZE, text::Text};
+
+/// Bytes of a field that an error shows.
+const SHOWN_BYTES: usize = 24;
+/// Bytes of a field that are looked at one by one.
+const NEAR_BYTES: usize = 8;
+const DELIMITER: u8 = b',';
+const ESCAPE: u8 = b'\\';
+
+/// Reads rows, and counts lines.
+pub(super) struct CsvRows {
+    pub(super) text: Text,
+    dialect: CsvDialect,
+    /// The line of the next byte, from 1.
+    line: u64,
+    row: Row,
+    longest: Option<LongField>,
+}
+
+/// A row that was read.
+#[derive(Default)]
+struct Row {
+    /// The line of its first byte.
+    line: u64,
+    /// All fields, one after another, without quotes and escapes.
+    bytes: Vec<u8>,
+    /// Where each field ends.
+    ends: Vec<usize>,
+    /// The line of the first byte of the field at hand.
+    field_line: u64,
+}
+
+/// Why there is no row.
+#[derive(Debug)]
+pub(super) enum CsvFault {
+    /// The text cannot be read.
+    Io(io::Error),
+    /// The row is longer than [`MAX_ROW_SIZE`].
+    TooLong,
+    /// The text ends within a quoted field, whose quote is on `line`.
+    Unclosed { line: u64 },
+    /// A quoted field that begins on `line` has text behind its closing quote.
+    BehindQuote { line: u64, shown: String, is_escape: bool },
+}
+
+impl From<io::Error> for CsvFault {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Before the first byte of a row; empty lines are skipped here.
+    RowStart,
+    FieldStart,
+    Unquoted,
+    Quoted,
+    /// Behind a backslash in a quoted field.
+    Escape,
+    /// Behind a quote in a quoted field.
+    Quote,
+}
+
+impl Row {
+    fn start(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    fn field(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[index]]
+    }
+}
+
+impl CsvRows {
+    pub(super) fn new(text: Text, dialect: CsvDialect) -> Self {
+        Self { text, dialect, line: 1, row: Row::default(), longest: None }
+    }
+
+    /// The line of the first byte of the last row, from 1.
+    pub(super) fn line(&self) -> u64 {
+        self.row.line
+    }
+
+    /// The number of fields of the last row.
+    pub(super) fn len(&self) -> usize {
+        self.row.ends.len()
+    }
+
+    /// A field of the last row.
+    pub(super) fn field(&self, index: usize) -> &[u8] {
+        self.row.field(index)
+    }
+
+    /// The longest field so far of those that span several lines.
+    pub(super) fn longest(&self) -> Option<LongField> {
+        self.longest
+    }
+
+    /// Reads the next row; `false` at the end of the text.
+    ///
+    /// # Errors
+    /// [`CsvFault`]. The rows behind the fault cannot be told apart, so that there are no more.
+    pub(super) fn read(&mut self) -> Result<bool, CsvFault> {
+        let Self { text, dialect, line, row, longest } = self;
+        row.bytes.clear();
+        row.ends.clear();
+        let quote = dialect.quote;
+        let mut state = State::RowStart;
+        loop {
+            let buffer = text.fill_buf()?;
+            if buffer.is_empty() {
+                return match state {
+                    State::RowStart => Ok(false),
+                    State::Quoted | State::Escape => Err(CsvFault::Unclosed { line: row.field_line }),
+                    State::FieldStart | State::Unquoted | State::Quote => {
+                        end_field(row, *line, longest);
+                        Ok(true)
+                    }
+                };
+            }
+            let mut at = 0;
+            while let Some(&byte) = buffer.get(at) {
+                match state {
+                    State::RowStart => match byte {
+                        b'\n' => {
+                            *line += 1;
+                            at += 1;
+                        }
+                        b'\r' => at += 1,
+                        _ => {
+                            row.line = *line;
+                            row.field_line = *line;
+                            state = State::FieldStart;
+                        }
+                    },
+                    State::FieldStart => {
+                        let is_quoted = quote == Some(byte);
+                        at += usize::from(is_quoted);
+                        state = if is_quoted { State::Quoted } else { State::Unquoted };
+                    }
+                    State::Quoted => {
+                        let rest = &buffer[at..];
+                        let end = match (quote, dialect.backslash) {
+                            (Some(quote), true) => memchr2(quote, ESCAPE, rest),
+                            (Some(quote), false) => memchr::memchr(quote, rest),
+                            (None, _) => None,
+                        };
+                        let run = &rest[..end.unwrap_or(rest.len())];
+                        row.bytes.extend_from_slice(run);
+                        *line += memchr_iter(b'\n', run).count() as u64;
+                        at += run.len();
+                        if let Some(&byte) = buffer.get(at) {
+                            at += 1;
+                            state = if quote == Some(byte) { State::Quote } else { State::Escape };
+                        }
+                    }
+                    State::Escape => {
+                        // A backslash before anything else stands for itself.
+                        if byte != ESCAPE && quote != Some(byte) {
+                            row.bytes.push(ESCAPE);
+                        } else {
+                            row.bytes.push(byte);
+                            at += 1;
+                        }
+                        state = State::Quoted;
+                    }
+                    State::Quote if quote == Some(byte) => {
+                        row.bytes.push(byte);
+                        at += 1;
+                        state = State::Quoted;
+                    }
+                    State::Unquoted | State::Quote => {
+                        let rest = &buffer[at..];
+                        let run = if state == State::Quote { 0 } else { plain_run(rest) };
+                        row.bytes.extend_from_slice(&rest[..run]);
+                        at += run;
+                        match rest.get(run) {
+                            None => {}
+                            Some(&DELIMITER) => {
+                                end_field(row, *line, longest);
+                                at += 1;
+                                state = State::FieldStart;
+                            }
+                            // The LF of a CRLF is skipped with empty lines.
+                            Some(&end @ (b'\n' | b'\r')) => {
+                                end_field(row, *line, longest);
+                                *line += u64::from(end == b'\n');
+                                text.consume(at + 1);
+                                return Ok(true);
+                            }
+                            Some(_) => return Err(behind_quote(row, &rest[run..])),
+                        }
+                    }
+                }
+            }
+            text.consume(at);
+            if (row.bytes.len() + row.ends.len()) as u64 >= MAX_ROW_SIZE {
+                return Err(CsvFault::TooLong);
+            }
+        }
+    }
+}
+
+/// The bytes of `rest` before a delimiter or line end. Most fields are too short for a vector search to pay.
+fn plain_run(rest: &[u8]) -> usize {
+    let is_end = |byte: &u8| matches!(*byte, DELIMITER | b'\n' | b'\r');
+    let near = &rest[..rest.len().min(NEAR_BYTES)];
+    let found = near.iter().position(is_end);
+    let far = || memchr3(DELIMITER, b'\n', b'\r', &rest[near.len()..]).map(|at| near.len() + at);
+    found.or_else(far).unwrap_or(rest.len())
+}
+
+/// Ends the field at hand, whose last byte is on `line`.
+fn end_field(row: &mut Row, line: u64, longest: &mut Option<LongField>) {
+    if row.field_line < line {
+        let bytes = (row.bytes.len() - row.start()) as u64;
+        if longest.is_none_or(|longest| longest.bytes < bytes) {
+            *longest = Some(LongField { bytes, first_line: row.field_line, last_line: line });
+        }
+    }
+    row.ends.push(row.bytes.len());
+    row.field_line = line;
+}
+
+/// The fault of text behind a closing quote. `rest` is the text.
+fn behind_quote(row: &Row, rest: &[u8]) -> CsvFault {
+    let field = &row.bytes[row.start()..];
+    let own = &field[field.len().saturating_sub(SHOWN_BYTES)..];
+    let line_end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(rest.len());
+    let rest = &rest[..line_end.min(SHOWN_BYTES)];
+    let own = own.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let text = [own, b"\"", rest].concat();
+    let shown = String::from_utf8_lossy(&text).replace(char::is_control, "\u{fffd}");
+    CsvFault::BehindQuote { line: row.field_line, shown, is_escape: field.ends_with(b"\\") }
+}
