@@ -1,5 +1,7 @@
 //! The hint: downloaded, resumed, verified.
 
+use std::time::Duration;
+
 use hush_protocol::descriptor::BlobRef;
 
 use super::{
@@ -9,6 +11,10 @@ use super::{
 
 const PARTIAL_CONTENT: u16 = 206;
 const RANGE_NOT_SATISFIABLE: u16 = 416;
+/// How long a download that breaks off goes on, beside the time that its bytes take at [`LEAST_RATE`].
+const PATIENCE: Duration = Duration::from_secs(3600);
+/// Bytes a second.
+const LEAST_RATE: u64 = 4 << 10;
 
 /// The hint `blob`, from the cache or from the server; what comes over the network is added to `received`.
 pub(super) async fn obtain(link: &Link, blob: &BlobRef, received: &mut u64) -> Result<Hint, SessionError> {
@@ -65,17 +71,30 @@ impl Download<'_> {
         Ok(hint)
     }
 
-    /// Downloads what is missing, in as many attempts as are allowed.
+    /// Downloads what is missing. Attempts are counted anew when there are more bytes than ever before, so that a server that sends
+    /// the same bytes again and again is not asked for ever; nor is one that sends a few bytes each time, see [`PATIENCE`].
     async fn complete(&mut self) -> Result<(), SessionError> {
         if self.present()? > self.blob.bytes {
             self.clear()?;
         }
+        let begun = self.link.host().now();
+        let mut furthest = self.present()?;
         let mut retries = Retries::default();
         loop {
-            match self.attempt().await {
-                Err(error) => retries.after(self.link, error).await?,
-                complete => return complete,
+            let error = match self.attempt().await {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            let present = self.present()?;
+            if present > furthest {
+                furthest = present;
+                retries = Retries::default();
             }
+            let longest = PATIENCE + Duration::from_secs(furthest / LEAST_RATE);
+            if self.link.host().now().saturating_sub(begun) > longest {
+                return Err(error);
+            }
+            retries.after(self.link, error).await?;
         }
     }
 

@@ -83,6 +83,38 @@ fn a_cut_download_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn a_download_goes_on_while_there_is_progress() {
+    let sample = sample(1);
+    let bytes = sample.hint.len();
+    let cut = |bytes| Reply { cut: Some(bytes), ..Reply::new(200, sample.hint.as_slice()) };
+    // Parts of a few bytes, more of them than there are attempts.
+    let part = |start: usize| {
+        let range = format!("bytes {start}-{}/{bytes}", bytes - 1);
+        Reply { cut: Some(100), ..Reply::new(206, &sample.hint[start..]).with("content-range", range) }
+    };
+    let mut faults = vec![cut(1000)];
+    faults.extend((0..20).map(|at| part(1000 + 100 * at)));
+    let mut driver = faulty(&sample, faults);
+    open(&mut driver).unwrap();
+    assert_eq!(driver.asked(BLOBS).len(), 22);
+    assert_eq!(ranges(&driver).last().unwrap().as_deref(), Some("bytes=3000-"));
+
+    // The same bytes again and again are none.
+    let mut driver = faulty(&sample, (0..99).map(|at| cut(4000 + at % 2)).collect());
+    let error = open(&mut driver).err().unwrap().to_string();
+    assert!(error.starts_with(&format!("the download broke off after 4001 of {bytes} bytes")), "{error}");
+    assert_eq!(driver.asked(BLOBS).len(), 1 + 5);
+
+    // Nor does it take for ever byte by byte.
+    let one = |start: usize| Reply { cut: Some(1), ..part(start) };
+    let faults = std::iter::once(cut(1000)).chain((1000..1300).map(one)).collect();
+    let mut driver = faulty(&sample, faults);
+    driver.host = Arc::new(Memory::ticking(Duration::from_secs(30)));
+    let error = open(&mut driver).err().unwrap();
+    assert!(matches!(error, SessionError::Interrupted { present: 1001..1300, .. }), "{error}");
+}
+
+#[test]
 fn a_short_body_and_an_unmet_range_are_asked_for_again() {
     let sample = sample(1);
     let mut driver = faulty(&sample, vec![Reply::new(200, &sample.hint[..4000])]);

@@ -9,7 +9,7 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -19,7 +19,7 @@ use tokio::{runtime::Builder, time::sleep};
 use super::{
     Format, IngestError, IngestOptions, Input, Reader, compression::Compression, scheme, spool::spool_error,
 };
-use crate::remote::{ATTEMPTS, FIRST_ATTEMPTS, PAUSE, Refused, Remote, RemoteUrl, Scheme, TOO_SOON};
+use crate::remote::{Patience, Refused, Remote, RemoteUrl, Scheme, TOO_SOON};
 
 /// How long a step waits for bytes.
 const STEP: Duration = Duration::from_millis(100);
@@ -200,13 +200,12 @@ struct Download {
     here: u64,
     size: Option<u64>,
     version: Option<String>,
-    /// Failures since the last byte.
-    failures: u32,
+    patience: Patience,
 }
 
 impl Download {
     fn new(events: SyncSender<Event>) -> Self {
-        Self { events, here: 0, size: None, version: None, failures: 0 }
+        Self { events, here: 0, size: None, version: None, patience: Patience::with_new() }
     }
 
     async fn run(mut self, remote: &Remote) {
@@ -214,21 +213,18 @@ impl Download {
             let last = match self.attempt(remote).await {
                 Ok(Ok(())) => Event::End,
                 Err(GivenUp) => return,
-                Ok(Err(refused)) if refused.advice.is_none() && self.failures < self.attempts() => {
-                    sleep(PAUSE * (1 << self.failures)).await;
-                    self.failures += 1;
-                    continue;
-                }
-                Ok(Err(refused)) => Event::Refused(refused),
+                Ok(Err(refused)) => match self.patience.after(refused, Instant::now()) {
+                    Ok(pause) => {
+                        sleep(pause).await;
+                        continue;
+                    }
+                    Err(refused) => Event::Refused(refused.so_far(self.patience.furthest(), self.size)),
+                },
             };
             // Nobody waits for it if the build was given up.
             let _ = self.events.send(last);
             return;
         }
-    }
-
-    fn attempts(&self) -> u32 {
-        if self.here == 0 { FIRST_ATTEMPTS } else { ATTEMPTS }
     }
 
     fn send(&self, event: Event) -> Result<(), GivenUp> {
@@ -254,7 +250,7 @@ impl Download {
             match part.next().await {
                 Some(Ok(piece)) => {
                     self.here += piece.len() as u64;
-                    self.failures = 0;
+                    self.patience.reach(self.here);
                     self.send(Event::Bytes(piece))?;
                 }
                 Some(Err(refused)) => return Ok(Err(refused)),
@@ -264,5 +260,48 @@ impl Download {
                 None => return Ok(Ok(())),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::Read,
+        net::TcpListener,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
+    use super::*;
+
+    /// A web server without ranges and versions that closes each connection after so many bytes of 1,000. Counts connections.
+    fn cut(after: usize, count: Arc<AtomicUsize>) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let mut client = client.unwrap();
+                count.fetch_add(1, Ordering::Relaxed);
+                let _ = client.read(&mut [0; 4096]);
+                let _ = client.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n");
+                let _ = client.write_all(&vec![b'a'; after]);
+            }
+        });
+        format!("http://{address}/rows.csv")
+    }
+
+    #[test]
+    fn a_download_that_is_always_cut_ends() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let url = RemoteUrl::of(&cut(700, count.clone())).unwrap();
+        let remote = Remote::object(&url, Scheme::Web).unwrap();
+        let (sender, events) = sync_channel(PIECES_AHEAD);
+        let mut download = Download::new(sender);
+        download.patience.pause = Duration::ZERO;
+        thread::spawn(move || {
+            Builder::new_current_thread().enable_all().build().unwrap().block_on(download.run(&remote));
+        });
+        let Some(Event::Refused(refused)) = events.iter().last() else { panic!("it does not end so") };
+        assert!(refused.message.ends_with("(700 of 1000 bytes had come)"), "{}", refused.message);
+        assert_eq!(count.load(Ordering::Relaxed), 9, "the first attempt and 8 without progress");
     }
 }

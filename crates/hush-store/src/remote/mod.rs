@@ -2,7 +2,12 @@
 
 mod url;
 
-use std::{error::Error, ops::Range, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    ops::Range,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
@@ -24,9 +29,13 @@ use self::url::without_secrets;
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 /// How often it is asked again without a byte in between: one that has never answered, and one that has.
 pub(crate) const FIRST_ATTEMPTS: u32 = 2;
-pub(crate) const ATTEMPTS: u32 = 8;
+const ATTEMPTS: u32 = 8;
 /// How long after the first failure; after each further one twice as long.
-pub(crate) const PAUSE: Duration = Duration::from_millis(200);
+const PAUSE: Duration = Duration::from_millis(200);
+/// How long a download that breaks off goes on, beside the time that its bytes take at [`LEAST_RATE`].
+const PATIENCE: Duration = Duration::from_secs(3600);
+/// Bytes a second.
+const LEAST_RATE: u64 = 4 << 10;
 /// How long a web server may take to let a connection be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a store asks again by itself; who fetches does so too.
@@ -71,6 +80,56 @@ impl Part {
     }
 }
 
+/// What a download that breaks off may take. Bytes beyond all that were ever there are progress, and nothing else is.
+pub(crate) struct Patience {
+    begun: Instant,
+    /// The most bytes that were ever there.
+    furthest: u64,
+    /// Failures since that grew.
+    failures: u32,
+    /// How many of them there may be before the first byte.
+    first_attempts: u32,
+    /// The wait after the first failure.
+    pub(crate) pause: Duration,
+}
+
+impl Patience {
+    /// With a server that has not answered yet.
+    pub(crate) fn with_new() -> Self {
+        Self { first_attempts: FIRST_ATTEMPTS, ..Self::with_known() }
+    }
+
+    /// With a server that has answered before.
+    fn with_known() -> Self {
+        let begun = Instant::now();
+        Self { begun, furthest: 0, failures: 0, first_attempts: ATTEMPTS, pause: PAUSE }
+    }
+
+    /// Notes how many bytes are there.
+    pub(crate) fn reach(&mut self, here: u64) {
+        if here > self.furthest {
+            (self.furthest, self.failures) = (here, 0);
+        }
+    }
+
+    /// Returns how long to wait after a failure at `now`, or the failure if another attempt is of no use, or enough were made.
+    pub(crate) fn after(&mut self, refused: Refused, now: Instant) -> Result<Duration, Refused> {
+        let attempts = if self.furthest == 0 { self.first_attempts } else { ATTEMPTS };
+        let longest = PATIENCE + Duration::from_secs(self.furthest / LEAST_RATE);
+        let is_enough = self.failures >= attempts || now.saturating_duration_since(self.begun) > longest;
+        if is_enough || refused.advice.is_some() {
+            return Err(refused);
+        }
+        self.failures += 1;
+        Ok(self.pause * (1 << (self.failures - 1)))
+    }
+
+    /// The most bytes that were ever there.
+    pub(crate) fn furthest(&self) -> u64 {
+        self.furthest
+    }
+}
+
 /// What a request gives, asked for again and again where it may go on.
 ///
 /// # Errors
@@ -103,6 +162,15 @@ impl Refused {
 
     fn again(error: &dyn Error) -> Self {
         Self { message: chain(error), advice: None }
+    }
+
+    /// The same failure with how many bytes had come of how many, if another attempt might have gone on from there.
+    pub(crate) fn so_far(mut self, here: u64, size: Option<u64>) -> Self {
+        if self.advice.is_none() && here > 0 {
+            let of = size.map_or_else(String::new, |size| format!(" of {size}"));
+            self.message += &format!(" ({here}{of} bytes had come)");
+        }
+        self
     }
 
     /// It may go on.
@@ -190,21 +258,42 @@ impl Remote {
         if is_all { Ok(bytes) } else { Err(Refused::new("it is too long", NAME)) }
     }
 
-    /// So many bytes of an object of `size` bytes.
+    /// So many bytes of an object of `size` bytes. After an interruption, bytes that have come are not asked for again.
     pub(crate) async fn range(self, range: Range<u64>, size: u64) -> Result<Vec<u8>, Refused> {
-        let part = self.part(range.start, Some(range.end), None).await?;
+        let (mut bytes, mut patience) = (Vec::new(), Patience::with_known());
+        while let Err(refused) = self.clone().more_of(&range, size, &mut bytes).await {
+            patience.reach(bytes.len() as u64);
+            sleep(patience.after(refused, Instant::now())?).await;
+        }
+        Ok(bytes)
+    }
+
+    /// Asks once for those bytes of the range that are missing.
+    async fn more_of(self, range: &Range<u64>, size: u64, bytes: &mut Vec<u8>) -> Result<(), Refused> {
+        let (start, length) = (range.start + bytes.len() as u64, (range.end - range.start) as usize);
+        if bytes.len() == length {
+            return Ok(());
+        }
+        let mut part = self.part(start, Some(range.end), None).await?;
         if part.size.is_some_and(|own| own != size) {
             return Err(Refused::changed());
         }
-        if part.start != range.start {
+        if part.start == range.start {
+            bytes.clear(); // Who does not know ranges sends the first ones again.
+        } else if part.start != start {
             return Err(Refused::new(
                 "the server sends no parts of files (HTTP ranges)",
                 "choose one that does",
             ));
         }
-        let length = range.end - range.start;
-        let (bytes, _) = part.collect(length).await?;
-        if bytes.len() as u64 == length { Ok(bytes) } else { Err(Refused::for_now(TOO_SOON)) }
+        while let Some(next) = part.next().await {
+            let next = next?;
+            bytes.extend_from_slice(&next[..next.len().min(length - bytes.len())]);
+            if bytes.len() == length {
+                return Ok(());
+            }
+        }
+        Err(Refused::for_now(TOO_SOON))
     }
 
     /// As [`Remote::get`], of a server that is not silent.
@@ -311,4 +400,39 @@ fn chain(error: &dyn Error) -> String {
     }
     // What a server says may have several lines.
     without_secrets(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_bytes_again_are_no_progress() {
+        let mut patience = Patience::with_new();
+        let now = patience.begun;
+        let mut fail = |here, now| {
+            patience.reach(here);
+            patience.after(Refused::for_now(TOO_SOON), now)
+        };
+        assert_eq!(fail(1000, now).unwrap(), PAUSE);
+        for failures in 1..ATTEMPTS {
+            assert_eq!(fail(u64::from(failures), now).unwrap(), PAUSE * (1 << failures));
+        }
+        assert!(fail(1000, now).is_err());
+        assert_eq!(fail(1001, now).unwrap(), PAUSE, "one byte more is");
+        let late = PATIENCE + Duration::from_secs(1);
+        assert!(fail(1002, now + late).is_err(), "but not for ever");
+        assert!(fail(1002 + LEAST_RATE, now + late).is_ok());
+    }
+
+    #[test]
+    fn a_server_that_never_answers_is_given_up_soon() {
+        let mut patience = Patience::with_new();
+        let mut fail = || patience.after(Refused::for_now(SILENT), Instant::now());
+        assert!((0..FIRST_ATTEMPTS).all(|_| fail().is_ok()) && fail().is_err());
+        let mut patience = Patience::with_known();
+        let mut fail = || patience.after(Refused::for_now(SILENT), Instant::now());
+        assert!((0..ATTEMPTS).all(|_| fail().is_ok()) && fail().is_err());
+        assert!(Patience::with_known().after(Refused::changed(), Instant::now()).is_err());
+    }
 }

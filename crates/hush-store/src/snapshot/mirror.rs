@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     cancel::Cancel,
-    remote::{ATTEMPTS, FIRST_ATTEMPTS, Refused, Remote, RemoteUrl, Scheme, persist},
+    remote::{FIRST_ATTEMPTS, Refused, Remote, RemoteUrl, Scheme, persist},
 };
 
 /// Chunks that are asked for at a time: several connections carry more than one, and so many are in memory.
@@ -170,6 +170,8 @@ pub struct Mirror {
     download: Option<Receiver<Fetched>>,
     /// Pieces that have not come yet.
     left: usize,
+    /// Bytes that have come.
+    came: u64,
 }
 
 /// A chunk of a file.
@@ -244,7 +246,7 @@ impl Mirror {
         }
         let left = missing.len();
         let table_url = table.shown().into();
-        Ok(Self { table_url, target, folder, writer, header, files, missing, download: None, left })
+        Ok(Self { table_url, target, folder, writer, header, files, missing, download: None, left, came: 0 })
     }
 
     /// Bytes that have to come.
@@ -291,9 +293,12 @@ impl Mirror {
             Ok((piece, Ok(bytes))) => {
                 self.put(piece, &bytes)?;
                 self.left -= 1;
+                self.came += bytes.len() as u64;
                 Ok(Some(bytes.len() as u64))
             }
-            Ok((piece, Err(refused))) => Err(refused_of(piece, refused)),
+            Ok((piece, Err(refused))) => {
+                Err(refused_of(piece, refused.so_far(self.came, Some(self.missing()))))
+            }
             Err(RecvTimeoutError::Timeout) => Ok(Some(0)),
             Err(RecvTimeoutError::Disconnected) => {
                 Err(refused_at(&self.table_url, Refused::for_now("it ended without a reason")))
@@ -378,8 +383,7 @@ pub(super) type Fetched = (Piece, Result<Vec<u8>, Refused>);
 /// Asks for pieces until all have come, one is not to be had, or nobody wants them.
 pub(super) async fn download(wanted: Vec<(Piece, Remote, Range<u64>, u64)>, to: SyncSender<Fetched>) {
     let fetch = |(piece, remote, range, size): (Piece, Remote, Range<u64>, u64)| async move {
-        let request = || remote.clone().range(range.clone(), size);
-        (piece, persist(ATTEMPTS, request).await)
+        (piece, remote.range(range, size).await)
     };
     let mut fetched = stream::iter(wanted).map(fetch).buffer_unordered(AT_A_TIME);
     while let Some(next) = fetched.next().await {
