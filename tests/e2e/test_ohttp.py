@@ -68,6 +68,19 @@ class Relaying(OhttpTest):
                         self.assertEqual(len(seen), 1, (protocol, seen))
                         self.assertGreater(tap.bytes[0], 0)
 
+    def test_a_relay_has_keys_of_its_own(self):
+        table = self.table(RECORDS, "onion")
+        with self.served(table) as (url, _), self.relay(url) as (relay, _):
+            pinned = self.dir / "server.keys"
+            pinned.write_bytes(request(url + GATEWAY)[2])
+            keys = lambda: int(next(line for line in request(url + "/metrics")[2].splitlines() if line.startswith(b"hush_keys "))[10:])
+            ways = ([], ["--relay", relay], ["--relay", relay, "--ohttp-keys", pinned])
+            for count, way in enumerate(ways, 1):
+                self.ask(url, "k7", *way)
+                self.assertEqual(keys(), count, "what was asked another way does not link it")
+            for way in ways:
+                self.assertEqual(self.ask(url, "k8", *way)[1]["key_bytes_up"], 0, "each is known by now")
+
     def test_a_long_hint_comes_in_pieces(self):
         records = values(3000, 9000)
         table = self.table(records, "simple")

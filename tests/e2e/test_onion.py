@@ -191,7 +191,7 @@ class OnionKeys(OnionTest):
         with (self.serve(table, args=["--keys", self.dir / "1.redb"]) as (first, _),
               self.serve(table, args=["--keys", self.dir / "2.redb"]) as (second, _), Proxy(first) as proxy):
             def switch(method, path):
-                if len(proxy.sent("POST")) > 2:
+                if len(proxy.sent("POST")) > 1:
                     proxy.target = second
 
             proxy.before = switch
@@ -199,6 +199,21 @@ class OnionKeys(OnionTest):
             self.assertEqual(found, list(records.values()))
             (path, body), *others = proxy.sent("PUT")
             self.assertEqual(others, [(path, body)])
+
+    def test_keys_serve_so_many_look_ups(self):
+        records = values(70, 40)
+        with self.serve(self.onion(records)) as (url, _), Proxy(url) as proxy:
+            steps = lambda: [method for method, *_ in proxy.requests if method != "GET"]
+            limit = ("--lookups-per-key", 3)
+            for key in ("k0", "k1", "absent", "k3"):
+                found, stats = self.ask(proxy.url, key, *limit)
+                self.assertEqual((found, stats["queries"]), ([records.get(key)], 1))
+            self.assertEqual(steps(), ["PUT", "POST", "POST", "POST", "PUT", "POST"], "of all processes together")
+            del proxy.requests[:]
+            self.assertEqual(self.ask(proxy.url, *records, *limit)[0], list(records.values()))
+            self.assertEqual(steps(), ["PUT", "POST"] * 24, "in one call, too, and no request is longer")
+            self.assertEqual(len({body for _, body in proxy.sent("PUT")}), 24)
+        self.assertIn("0 is not in 1..=", self.fails("get", url, "k0", "--lookups-per-key", 0))
 
     def test_clients_share_scans(self):
         self.share_scans({"onion": []}, values(200, 100), keys=5)

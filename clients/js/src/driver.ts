@@ -6,7 +6,7 @@ import type { HushStorage } from "./storage.js";
 /** What the session says to do next. */
 type Step =
   | { kind: "send"; method: string; path: string; headers: string[]; body: Uint8Array<ArrayBuffer> }
-  | { kind: "wait"; ms: number; hints: string[]; seeds: string[] }
+  | { kind: "wait"; ms: number; hints: string[]; keys: string[] }
   | { kind: "done"; result: unknown };
 
 /** Does what sessions of one server ask for: requests, waits, looking for what was kept. What is asked, they decide. */
@@ -51,7 +51,7 @@ export class Driver {
     this.#holders += 1;
   }
 
-  /** With the last of them go seeds and hints. */
+  /** With the last of them go keys and hints. */
   release(): void {
     this.#holders -= 1;
     if (this.#holders === 0) free(this.client);
@@ -120,25 +120,29 @@ export class Driver {
       const bytes = await this.#kept(undefined, (storage) => storage.hint(hash));
       this.client.provide_hint(hash, bytes);
     }
-    for (const name of step.seeds) {
-      let isProvided = false;
-      await this.#kept(undefined, (storage) =>
-        storage.seed(name, (kept) => {
-          const renewed = this.client.provide_seed(name, kept);
-          isProvided = true;
-          return renewed;
-        }),
-      );
-      if (!isProvided) this.client.provide_seed(name, undefined);
-    }
+    for (const name of step.keys) await this.#provideKeys(name);
   }
 
-  /** Keeps what was downloaded, and forgets what was damaged. Never fails: whatever there is to say was said before. */
+  /** Hands a record of keys over, and keeps what becomes of it. */
+  async #provideKeys(name: string): Promise<void> {
+    let isProvided = false;
+    await this.#kept(undefined, (storage) =>
+      storage.seed(name, (kept) => {
+        const renewed = this.client.provide_keys(name, kept);
+        isProvided = true;
+        return renewed;
+      }),
+    );
+    if (!isProvided) this.client.provide_keys(name, undefined);
+  }
+
+  /** Keeps what was downloaded and noted, and forgets what was damaged. Never fails: whatever there is to say was said before. */
   async #keep(): Promise<void> {
     let damaged: string[], fresh: { hash: string; bytes: Uint8Array }[];
     try {
       damaged = this.client.damaged_hints() as typeof damaged;
       fresh = this.client.fresh_hints() as typeof fresh;
+      for (const name of this.client.noted_keys()) await this.#provideKeys(name);
     } catch {
       return; // The module is of no use after a failure in it.
     }

@@ -8,7 +8,7 @@ export type Progress =
   | { kind: "hint_progress"; present: number }
   /** It is complete, and has its hash. */
   | { kind: "hint_end" }
-  /** Evaluation keys, which clients of some protocols upload once. */
+  /** Evaluation keys, which clients of some protocols upload before their look-ups, and again after so many of them. */
   | { kind: "keys_upload"; bytes: number }
   /** A request failed, and is made again after a wait. */
   | { kind: "retry"; message: string; waitMs: number }
@@ -26,7 +26,7 @@ export interface ConnectOptions {
   /** Called with what happens. */
   onProgress?: (progress: Progress) => void;
   /**
-   * Where hints and seeds of keys are kept for later: IndexedDB in browsers unless told, and null where there is none: then they go
+   * Where hints and evaluation keys are kept for later: IndexedDB in browsers unless told, and null where there is none: then they go
    * with the server object.
    */
   storage?: HushStorage | null;
@@ -36,6 +36,11 @@ export interface ConnectOptions {
   maxQueries?: number;
   /** Attempts of a request in all, where a failure may pass: 5 unless told. */
   attempts?: number;
+  /**
+   * The most look-ups under the same evaluation keys, where the protocol has some, from 1 to 1,048,576: 256 unless told. After them
+   * fresh keys are uploaded.
+   */
+  lookupsPerKey?: number;
   /** The publisher (64 hex digits) who must have signed the table. */
   trust?: string;
   /** The only epoch (64 hex digits) that is accepted. */

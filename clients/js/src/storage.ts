@@ -12,7 +12,8 @@ export interface HushStorage {
   forgetHint(hash: string): Promise<void>;
   /**
    * Calls `renew` with what is kept under a name, if anything is, and keeps what it returns, if it returns anything. Nobody else
-   * changes what is kept under the name meanwhile: otherwise two pages that start together upload keys each.
+   * changes what is kept under the name meanwhile: otherwise two pages that start together upload keys each, and count look-ups of
+   * both only once. What is kept has the seed of evaluation keys, and how many look-ups were made under them.
    */
   seed(name: string, renew: (kept: Uint8Array | undefined) => Uint8Array | undefined): Promise<void>;
 }
@@ -72,7 +73,7 @@ export class IndexedDbStorage implements HushStorage {
       try {
         const kept = asked.result as { bytes: Uint8Array } | undefined;
         const renewed = renew(kept?.bytes);
-        if (renewed) store.put({ bytes: renewed, made: Date.now() }, name);
+        if (renewed) store.put({ bytes: renewed, made: madeAt(renewed) }, name);
       } catch (reason) {
         failed = { reason };
         transaction.abort();
@@ -116,6 +117,11 @@ async function removeOld(database: IDBDatabase): Promise<void> {
     if (now - made > SEED_LIFETIME) seeds!.delete(name);
   });
   await done(transaction);
+}
+
+/** When the keys of a record were made: bytes 8 to 16 are seconds since 1970. */
+function madeAt(record: Uint8Array): number {
+  return 1000 * Number(new DataView(record.buffer, record.byteOffset).getBigUint64(8, true));
 }
 
 function each<T>(store: IDBObjectStore, see: (key: IDBValidKey, value: T) => void): void {

@@ -131,7 +131,7 @@ test("in a page, which finds what the workers have kept", async () => {
 test("what is kept expires", async () => {
   await inPage("age", 59);
   const [{ costs }] = await inPage("inWorkers", 1, "lookUp"); // A worker opens the database anew.
-  assert.ok(costs.onion.keys > 100_000, "a seed of more than 30 days is not used");
+  assert.ok(costs.onion.keys > 100_000, "keys of more than 30 days are not used");
   assert.ok(costs.simple.down < 10_000);
   assert.equal(uploads().length, 2);
   await inPage("age", 61);

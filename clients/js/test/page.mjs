@@ -43,7 +43,7 @@ const steps = {
     }
   },
 
-  /** How many hints and seeds are kept. */
+  /** How many hints and records of keys are kept. */
   async kept() {
     const database = await opened();
     const count = (name) => result(database.transaction(name).objectStore(name).count());

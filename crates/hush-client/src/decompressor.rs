@@ -1,7 +1,10 @@
 //! Values as they were before they were compressed (`docs/formats.md`, Compression). Dictionary and values come from the network.
 
 use hush_protocol::descriptor::{Codec, Compression};
-use ruzstd::decoding::{BlockDecodingStrategy, Dictionary, FrameDecoder};
+use ruzstd::{
+    decoding::{BlockDecodingStrategy, Dictionary, FrameDecoder},
+    encoding::{CompressionLevel, compress_to_vec},
+};
 use zeroize::Zeroizing;
 
 use crate::ClientError;
@@ -12,11 +15,21 @@ const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const HEAD_MASK: u8 = 0b0011_1111;
 const SINGLE_SEGMENT: u8 = 0b0010_0000;
 
+/// Most bytes of the filler.
+const FILLER_BYTES: usize = 16 << 10;
+/// The window of its frame, at most.
+const FILLER_WINDOW: u64 = 1 << 20;
+
 /// Reads compressed values.
+#[derive(Clone)]
 pub struct Decompressor {
     dictionary: Vec<u8>,
     /// Length of the longest value.
     longest: usize,
+    /// A frame of text like that of values, which is decoded for what a value lacks of the longest.
+    filler: Vec<u8>,
+    /// Length of that text.
+    filler_bytes: usize,
 }
 
 impl Decompressor {
@@ -26,8 +39,15 @@ impl Decompressor {
     /// [`ClientError::Compression`] if it is none.
     pub fn new(compression: &Compression, dictionary: &[u8]) -> Result<Self, ClientError> {
         let Codec::Zstd = compression.codec;
-        Dictionary::decode_dict(dictionary).map_err(|_| ClientError::Compression)?;
-        Ok(Self { dictionary: dictionary.to_vec(), longest: compression.max_value_bytes as usize })
+        let parsed = Dictionary::decode_dict(dictionary).map_err(|_| ClientError::Compression)?;
+        let longest = compression.max_value_bytes as usize;
+        let (content, filler_bytes) = (&parsed.dict_content, longest.clamp(1, FILLER_BYTES));
+        // The end of a dictionary has the text that is the most frequent in values.
+        let end = &content[content.len().saturating_sub(filler_bytes)..];
+        let mut text: Vec<u8> = end.iter().copied().cycle().take(filler_bytes).collect();
+        text.resize(filler_bytes, b' ');
+        let filler = compress_to_vec(&text[..], CompressionLevel::Fastest);
+        Ok(Self { dictionary: dictionary.to_vec(), longest, filler, filler_bytes })
     }
 
     /// The value, of which no more is made than the length that it states, and that is at most the longest.
@@ -35,30 +55,75 @@ impl Decompressor {
     /// # Errors
     /// [`ClientError::Compression`] if it is none.
     pub fn value(&self, compressed: &[u8]) -> Result<Zeroizing<Vec<u8>>, ClientError> {
-        let length = stated_length(compressed).filter(|&length| length <= self.longest);
-        let length = length.ok_or(ClientError::Compression)?;
-        self.decoded(compressed, length).filter(|value| value.len() == length).ok_or(ClientError::Compression)
+        self.value_in(&mut self.decoder()?, compressed)
     }
 
-    fn decoded(&self, compressed: &[u8], length: usize) -> Option<Zeroizing<Vec<u8>>> {
-        let frame = Zeroizing::new([&MAGIC, compressed].concat());
-        let (mut source, mut decoder) = (&frame[..], FrameDecoder::new());
-        let dictionary = Dictionary::decode_dict(&self.dictionary).ok()?;
-        let number = dictionary.id;
-        decoder.set_max_window_size(length as u64);
-        decoder.add_dict(dictionary).ok()?;
-        decoder.reset(&mut source).ok()?;
-        decoder.force_dict(number).ok()?;
-        // A block more than was stated at most.
-        while !decoder.is_finished() && decoder.can_collect() <= length {
-            decoder.decode_blocks(&mut source, BlockDecodingStrategy::UptoBlocks(1)).ok()?;
+    /// Decompresses what was found, if anything was, and text like it up to the length of the longest value: how long that takes
+    /// tells little of what was found.
+    ///
+    /// # Errors
+    /// As [`Decompressor::value`].
+    pub fn value_in_even_time(
+        &self,
+        compressed: Option<&[u8]>,
+    ) -> Result<Option<Zeroizing<Vec<u8>>>, ClientError> {
+        let mut decoder = self.decoder()?;
+        let value = compressed.map(|compressed| self.value_in(&mut decoder, compressed)).transpose();
+        let mut made = value.as_ref().ok().and_then(|value| Some(value.as_ref()?.len())).unwrap_or(0);
+        let (decoder, number) = (&mut decoder.0, decoder.1);
+        if compressed.is_none() {
+            // The filler needs no dictionary, but a value is decoded after it was put in place.
+            let _ = decoder.reset(&self.filler[..]).and_then(|()| decoder.force_dict(number));
         }
-        if !decoder.is_finished() || !source.is_empty() {
-            None
-        } else {
-            decoder.collect().map(Zeroizing::new)
+        while made + self.filler_bytes / 2 < self.longest {
+            let text = decode(decoder, None, &self.filler, self.filler_bytes, FILLER_WINDOW);
+            debug_assert!(text.is_some_and(|text| text.len() == self.filler_bytes));
+            made += self.filler_bytes;
         }
+        value
     }
+
+    /// A decoder that has the dictionary, and the dictionary's number.
+    fn decoder(&self) -> Result<(FrameDecoder, u32), ClientError> {
+        let dictionary = Dictionary::decode_dict(&self.dictionary).map_err(|_| ClientError::Compression)?;
+        let (number, mut decoder) = (dictionary.id, FrameDecoder::new());
+        decoder.add_dict(dictionary).map_err(|_| ClientError::Compression)?;
+        Ok((decoder, number))
+    }
+
+    fn value_in(
+        &self,
+        (decoder, number): &mut (FrameDecoder, u32),
+        compressed: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, ClientError> {
+        let length = stated_length(compressed).filter(|&length| length <= self.longest);
+        let length = length.ok_or(ClientError::Compression)?;
+        let frame = Zeroizing::new([&MAGIC, compressed].concat());
+        let value = decode(decoder, Some(*number), &frame, length, length as u64);
+        value.filter(|value| value.len() == length).ok_or(ClientError::Compression)
+    }
+}
+
+/// Decodes a frame, with the dictionary of that number if one is given; `None` if it is malformed, needs a longer window, or its
+/// text is longer than `length`.
+fn decode(
+    decoder: &mut FrameDecoder,
+    dictionary: Option<u32>,
+    frame: &[u8],
+    length: usize,
+    window: u64,
+) -> Option<Zeroizing<Vec<u8>>> {
+    let mut source = frame;
+    decoder.set_max_window_size(window);
+    decoder.reset(&mut source).ok()?;
+    if let Some(number) = dictionary {
+        decoder.force_dict(number).ok()?;
+    }
+    // A block more than was stated at most.
+    while !decoder.is_finished() && decoder.can_collect() <= length {
+        decoder.decode_blocks(&mut source, BlockDecodingStrategy::UptoBlocks(1)).ok()?;
+    }
+    if !decoder.is_finished() || !source.is_empty() { None } else { decoder.collect().map(Zeroizing::new) }
 }
 
 /// The length that the head of a frame states.

@@ -14,4 +14,4 @@ pub use acceptance::{Acceptance, parse_epoch};
 pub use decompressor::Decompressor;
 pub use error::ClientError;
 pub use lookup::{Found, Wanted};
-pub use table::{KeyId, PendingLookup, Table};
+pub use table::{Decoded, KeyId, PendingLookup, Table};

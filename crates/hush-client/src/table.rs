@@ -23,6 +23,7 @@ use crate::{Acceptance, ClientError, Decompressor, Found, Wanted};
 pub type KeyId = [u8; wire::KEY_ID_BYTES];
 
 /// A table's descriptor, with its hints or with the client's keys, ready for look-ups.
+#[derive(Clone)]
 pub struct Table {
     descriptor: Descriptor,
     /// What queries name.
@@ -37,7 +38,7 @@ pub struct Table {
     /// What the client has of every segment, as far as it is here.
     given: Vec<Given>,
     /// The client's half of every segment, the base first; none as long as the client's keys are missing.
-    halves: Vec<Box<dyn ClientHalf>>,
+    halves: Vec<Arc<dyn ClientHalf>>,
 }
 
 /// What is kept between a query and its answer: the secrets, which decrypt and are wiped when dropped.
@@ -49,6 +50,15 @@ pub struct PendingLookup {
     fingerprint: Zeroizing<Vec<u8>>,
     /// The index asked for, if the table does not have it.
     out_of_range: Option<u64>,
+}
+
+/// What an answer holds.
+pub struct Decoded {
+    /// The record, or why it cannot be read.
+    pub found: Result<Found, ClientError>,
+    /// Whether an honest server can have answered so: what is in the slots decodes. A server that forges answers learns of its
+    /// client's secrets by whether they decode.
+    pub is_sound: bool,
 }
 
 /// Where a record is, and what its slot must hold.
@@ -107,8 +117,9 @@ impl Table {
         Ok(table)
     }
 
-    fn all_halves(&self) -> Result<Vec<Box<dyn ClientHalf>>, ProtocolError> {
-        self.params.segments().iter().zip(&self.given).map(|(segment, given)| segment.client(given)).collect()
+    fn all_halves(&self) -> Result<Vec<Arc<dyn ClientHalf>>, ProtocolError> {
+        let segments = self.params.segments().iter().zip(&self.given);
+        segments.map(|(segment, given)| Ok(segment.client(given)?.into())).collect()
     }
 
     /// What queries name: [`Descriptor::asked`].
@@ -176,37 +187,50 @@ impl Table {
         Ok(PendingLookup { beside, fingerprint, ..pending })
     }
 
-    /// Reads an answer. Values of several columns are a JSON object of them.
+    /// Reads an answer as [`Table::decoded`] does.
     ///
     /// # Errors
     /// [`ClientError::Protocol`] if its length is wrong, what is found is not the fields that the descriptor names, the index
     /// that was asked for is not in the table, the keys are not those of the query, or the query was made with a table of
     /// another protocol.
     pub fn decode(&self, pending: &PendingLookup, answer: &[u8]) -> Result<Found, ClientError> {
-        let values = self.value(pending, answer)?.map(|value| {
-            let value = match &self.decompressor {
-                Some(decompressor) => decompressor.value(&value)?,
-                None => value,
-            };
-            match &self.descriptor.fields {
-                Some(fields) => Ok::<_, ClientError>(fields.to_json(&value)?),
-                None => Ok(value.to_vec()),
-            }
-        });
-        match pending.out_of_range {
+        self.decoded(pending, answer).found
+    }
+
+    /// Reads an answer, and says whether what it holds decodes. Values of several columns are a JSON object of them.
+    pub fn decoded(&self, pending: &PendingLookup, answer: &[u8]) -> Decoded {
+        let mut is_sound = true;
+        let found = self.value(pending, answer, &mut is_sound).and_then(|value| self.readable(value));
+        is_sound &= found.is_ok();
+        let found = match pending.out_of_range {
             Some(index) => {
                 Err(ProtocolError::IndexOutOfRange { index, last: self.descriptor.records - 1 }.into())
             }
-            None => values.transpose(),
-        }
+            None => found,
+        };
+        Decoded { found, is_sound }
+    }
+
+    /// A value as callers get it.
+    fn readable(&self, value: Option<Zeroizing<Vec<u8>>>) -> Result<Found, ClientError> {
+        let value = match &self.decompressor {
+            Some(decompressor) => decompressor.value_in_even_time(value.as_ref().map(|value| &value[..]))?,
+            None => value,
+        };
+        let Some(value) = value else { return Ok(None) };
+        Ok(Some(match &self.descriptor.fields {
+            Some(fields) => fields.to_json(&value)?,
+            None => value.to_vec(),
+        }))
     }
 
     /// The value in the slots of all segments, which are decrypted whatever the base says of its length. A change counts before
-    /// what is in the base and its tiers.
+    /// what is in the base and its tiers. `is_sound` becomes false if a slot cannot be what an honest server has.
     fn value(
         &self,
         pending: &PendingLookup,
         answer: &[u8],
+        is_sound: &mut bool,
     ) -> Result<Option<Zeroizing<Vec<u8>>>, ClientError> {
         let (facts, base) = (self.facts(), self.halves.first().ok_or(ClientError::NoKeys)?);
         if answer.len() != facts.answer_bytes {
@@ -223,10 +247,14 @@ impl Table {
         }
         let (own, changes) = slots.split_at(1 + self.descriptor.tiers());
         let (format, fingerprint) = (&self.descriptor.slot, &pending.fingerprint);
-        let found = format.decode_head(&fingerprint[..usize::from(format.fingerprint_bytes)], &own[0]);
+        let own_fingerprint = &fingerprint[..usize::from(format.fingerprint_bytes)];
+        *is_sound &= !format.is_damaged(own_fingerprint, &own[0]);
+        let found = format.decode_head(own_fingerprint, &own[0]);
         let found = found.map(|(length, head)| joined(length, head, &own[1..]));
         let Some((format, [first, behind @ ..])) = self.changes.zip(Some(changes)) else { return Ok(found) };
-        Ok(match format.decode(&fingerprint[..CHANGE_FINGERPRINT_BYTES], first) {
+        let fingerprint = &fingerprint[..CHANGE_FINGERPRINT_BYTES];
+        *is_sound &= !format.is_damaged(fingerprint, first);
+        Ok(match format.decode(fingerprint, first) {
             None => found,
             Some(Change::Deleted) => None,
             Some(Change::Value { length, head }) => Some(joined(length, head, behind)),

@@ -24,7 +24,7 @@ pub enum Event {
     HintEnd,
     /// Another process is downloading the same hint; this one waits for it.
     HintLocked,
-    /// The server does not have this client's evaluation keys: they are uploaded now.
+    /// This client's evaluation keys are new, or the server has lost them: they are uploaded now.
     KeysUpload {
         /// Their length in bytes.
         bytes: u64,

@@ -24,7 +24,7 @@ pub struct Options {
     /// Longest time to connect, and of silence of the server: 10 s and 120 s if not given.
     #[uniffi(default)]
     pub timeout: Option<Duration>,
-    /// The folder in which hints and seeds of keys are kept, made if it is not there: one of the app's own, in `Context.cacheDir`
+    /// The folder in which hints and evaluation keys are kept, made if it is not there: one of the app's own, in `Context.cacheDir`
     /// or `FileManager`'s `cachesDirectory`. Without it they go with the table that is open.
     #[uniffi(default)]
     pub cache: Option<String>,
@@ -59,6 +59,10 @@ pub struct Options {
     /// The longest hint that is accepted, in bytes: 8 GiB if not given.
     #[uniffi(default)]
     pub max_hint: Option<u64>,
+    /// The most look-ups under the same evaluation keys, where the protocol has some: 256 if not given. After them fresh keys are
+    /// uploaded.
+    #[uniffi(default)]
+    pub lookups_per_key: Option<u32>,
 }
 
 impl fmt::Display for Options {
@@ -92,6 +96,7 @@ impl Options {
                 publisher: self.trust.map(|key| key.parse()).transpose().map_err(refused)?,
             },
             max_hint_bytes: self.max_hint.unwrap_or(defaults.max_hint_bytes),
+            lookups_per_key: self.lookups_per_key.unwrap_or(defaults.lookups_per_key),
             connect_timeout: self.timeout.unwrap_or(defaults.connect_timeout),
             silence_timeout: self.timeout.unwrap_or(defaults.silence_timeout),
             token: token.map_err(refused)?,

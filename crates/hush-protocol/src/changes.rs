@@ -67,6 +67,11 @@ impl ChangeFormat {
         rest[head.len()..].fill(0);
     }
 
+    /// Whether no builder writes `slot` ([`SlotFormat::is_damaged`]).
+    pub fn is_damaged(&self, fingerprint: &[u8], slot: &[u8]) -> bool {
+        self.0.is_damaged(fingerprint, slot)
+    }
+
     /// The change in `slot`, or `None` if it is of no record with this fingerprint.
     pub fn decode<'a>(&self, fingerprint: &[u8], slot: &'a [u8]) -> Option<Change<'a>> {
         let (length, head) = self.0.decode_head(fingerprint, slot)?;

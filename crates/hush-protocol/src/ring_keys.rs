@@ -16,6 +16,9 @@ use crate::{
     wire::{self, KEY_ID_BYTES, decode_keys, encoded_keys_bytes},
 };
 
+/// The most look-ups that a client makes under the same evaluation keys, unless its user says otherwise.
+pub const LOOKUPS_PER_KEY: u32 = 256;
+
 /// A client's secrets for one parameter set, and the evaluation keys that follow from them.
 pub struct RingKeys {
     context: RingContext,

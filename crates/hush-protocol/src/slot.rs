@@ -92,6 +92,20 @@ impl SlotFormat {
     /// The length of the value of which `slot` has the first bytes, and these with zeros behind them, or `None` as of
     /// [`SlotFormat::decode`].
     pub fn decode_head<'a>(&self, fingerprint: &[u8], slot: &'a [u8]) -> Option<(usize, &'a [u8])> {
+        let (is_its_own, length, rest) = self.split(fingerprint, slot)?;
+        let is_possible = length <= self.max_value_bytes as usize;
+        if is_its_own & is_possible { Some((length, rest.get(..self.stored_bytes())?)) } else { None }
+    }
+
+    /// Whether `slot` has the fingerprint and an impossible length: no builder writes that, and a slot of another record has it
+    /// with the probability that the fingerprints are equal.
+    pub fn is_damaged(&self, fingerprint: &[u8], slot: &[u8]) -> bool {
+        let split = self.split(fingerprint, slot);
+        split.is_none_or(|(is_its_own, length, _)| is_its_own & (length > self.max_value_bytes as usize))
+    }
+
+    /// Whether `slot` has the fingerprint, the length that it states, and the bytes behind that.
+    fn split<'a>(&self, fingerprint: &[u8], slot: &'a [u8]) -> Option<(bool, usize, &'a [u8])> {
         let (head, rest) = slot.split_at_checked(usize::from(self.fingerprint_bytes))?;
         let (length, rest) = rest.split_at_checked(usize::from(self.length_bytes))?;
         let length = if length.is_empty() {
@@ -99,8 +113,7 @@ impl SlotFormat {
         } else {
             length.iter().rev().fold(0usize, |acc, &byte| acc << 8 | usize::from(byte))
         };
-        let is_its_own = equal_bytes(head, fingerprint) & (length <= self.max_value_bytes as usize);
-        if is_its_own { Some((length, rest.get(..self.stored_bytes())?)) } else { None }
+        Some((equal_bytes(head, fingerprint), length, rest))
     }
 }
 
@@ -136,7 +149,11 @@ mod tests {
     #[test]
     fn an_impossible_length_is_not_found() {
         let format = SlotFormat::for_values(0, 1, 10);
-        assert_eq!(format.decode(&[], &[11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), None);
-        assert_eq!(format.decode(&[], &[]), None);
+        for slot in [&[11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &[]] {
+            assert!(format.decode(&[], slot).is_none() && format.is_damaged(&[], slot));
+        }
+        let format = SlotFormat::for_values(1, 0, 1);
+        assert!(format.is_damaged(b"k", b"k\x02v") && format.decode(b"k", b"k\x02v").is_none());
+        assert!(!format.is_damaged(b"k", b"x\x02v") && !format.is_damaged(b"k", b"k\x01v"));
     }
 }

@@ -37,7 +37,8 @@ impl Client {
     #[new]
     #[pyo3(signature = (
         url, *, token=None, timeout=None, ca_cert=None, client_cert=None, client_key=None, insecure=false, relay=None,
-        ohttp_keys=None, cache=None, no_cache=false, trust=None, epoch=None, allow_weak=None, max_hint=None, on_progress=None
+        ohttp_keys=None, cache=None, no_cache=false, trust=None, epoch=None, allow_weak=None, max_hint=None,
+        lookups_per_key=None, on_progress=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
@@ -57,6 +58,7 @@ impl Client {
         epoch: Option<String>,
         allow_weak: Option<String>,
         max_hint: Option<u64>,
+        lookups_per_key: Option<u32>,
         on_progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let refused = |reason: String| Kind::Option.raised(py, reason);
@@ -102,6 +104,9 @@ impl Client {
         }
         if let Some(bytes) = max_hint {
             options.max_hint_bytes = bytes;
+        }
+        if let Some(lookups) = lookups_per_key {
+            options.lookups_per_key = lookups;
         }
         if let Some(callback) = on_progress {
             options.observer = Arc::new(move |event| tell(&callback, event));

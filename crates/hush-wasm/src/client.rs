@@ -4,7 +4,7 @@ use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 use hush_client::{
     Found, Wanted,
-    session::{Server, ServerUrl, Session, SessionError, kept_seed},
+    session::{Server, ServerUrl, Session, SessionError, kept_keys::RECORD_BYTES},
 };
 use hush_protocol::descriptor::Lookup;
 use js_sys::{Array, BigInt, Uint8Array};
@@ -149,16 +149,20 @@ impl Client {
         Ok(())
     }
 
-    /// Takes what the driver has kept under this name, if it has. Returns what is to be kept in its place, if that is of no use.
-    pub fn provide_seed(&self, name: &str, kept: Option<Uint8Array>) -> Result<Option<Uint8Array>, JsValue> {
-        let right_length = |kept: &Uint8Array| kept.length() as usize == kept_seed::FILE_BYTES;
+    /// Takes the record of keys that the driver has kept under this name, if it has. Returns the record to be kept in its place, if
+    /// there is news.
+    pub fn provide_keys(&self, name: &str, kept: Option<Uint8Array>) -> Result<Option<Uint8Array>, JsValue> {
+        let right_length = |kept: &Uint8Array| kept.length() as usize == RECORD_BYTES;
         let mut kept = kept.filter(right_length).map(|kept| kept.to_vec());
-        if kept.is_none() {
-            randomness()?;
-        }
-        let made = self.host.provide_seed(name, kept.as_deref());
+        randomness()?;
+        let record = self.host.provide_keys(name, kept.as_deref());
         kept.zeroize();
-        Ok(made.map(|made| Uint8Array::from(&made[..])))
+        Ok(record.map(|record| Uint8Array::from(&record[..])))
+    }
+
+    /// The names of records of keys in which something is to be noted: each is to be given to `provide_keys`.
+    pub fn noted_keys(&self) -> Vec<String> {
+        self.host.noted_keys()
     }
 
     /// The hints that were downloaded since the last call: `{hash, bytes}` each. To be kept, if the driver keeps anything.

@@ -1,5 +1,5 @@
-//! What a session needs of the program around it, in memory. The driver may keep hints and seeds somewhere else for later: it looks
-//! for them when it is told to, between two steps.
+//! What a session needs of the program around it, in memory. The driver may keep hints and records of keys somewhere else for
+//! later: it looks for them when it is told to, between two steps.
 
 use std::{
     collections::HashMap,
@@ -9,7 +9,8 @@ use std::{
 };
 
 use hush_client::session::{
-    CacheError, CachedHint, CheckedHint, Event, Hint, Host, Need, PartialHint, Seed, kept_seed,
+    CacheError, CachedHint, CheckedHint, Event, Hint, Host, KeptKeys, KeyNote, KeyRequest, Need, PartialHint,
+    kept_keys::RECORD_BYTES,
 };
 use hush_protocol::descriptor::BlobRef;
 use js_sys::Date;
@@ -48,8 +49,14 @@ struct State {
     keeps_hints: bool,
     /// What the driver has kept and is damaged.
     damaged: Vec<Hash>,
-    /// As they are kept, by name.
-    seeds: HashMap<String, Zeroizing<[u8; kept_seed::FILE_BYTES]>>,
+    /// Records of keys as they were last, by name.
+    keys: HashMap<String, KeptKeys>,
+    /// What sessions wait for.
+    asked: Vec<KeyRequest>,
+    /// What was drawn for them.
+    drawn: Vec<(KeyRequest, KeptKeys)>,
+    /// What became of keys, by the names of their records, until the driver has kept that.
+    notes: Vec<(String, KeptKeys, KeyNote)>,
     /// The driver gives the work up: nothing is looked for.
     is_abandoned: bool,
 }
@@ -68,8 +75,8 @@ pub(crate) struct Told {
 #[derive(Clone, PartialEq)]
 pub(crate) enum Needed {
     Hint(Hash),
-    /// By its name.
-    Seed(String),
+    /// A record of keys, by its name.
+    Keys(String),
 }
 
 impl MemoryHost {
@@ -97,6 +104,7 @@ impl MemoryHost {
         let mut state = self.state();
         state.is_abandoned = is_abandoned;
         state.needed.clear();
+        state.asked.clear();
     }
 
     /// Takes what the driver has kept of a hint.
@@ -104,22 +112,37 @@ impl MemoryHost {
         self.state().found.insert(hash, bytes);
     }
 
-    /// Takes what the driver has kept under `name`. Returns what is to be kept in its place, unless it is good.
-    pub(crate) fn provide_seed(
+    /// Takes the record that the driver has kept under `name`, if it has. Notes there what became of keys, and draws what sessions
+    /// have asked for. Returns the record to be kept from now on, if that is another one.
+    pub(crate) fn provide_keys(
         &self,
         name: &str,
         kept: Option<&[u8]>,
-    ) -> Option<Zeroizing<[u8; kept_seed::FILE_BYTES]>> {
-        let now = seconds_since_1970();
-        if let Some(kept) =
-            kept.and_then(|kept| kept.as_array()).filter(|kept| kept_seed::parse(kept, name, now).is_some())
-        {
-            self.state().seeds.insert(name.to_owned(), Zeroizing::new(*kept));
-            return None;
+    ) -> Option<Zeroizing<[u8; RECORD_BYTES]>> {
+        let (mut state, now) = (self.state(), seconds_since_1970());
+        let kept = kept.and_then(|kept| KeptKeys::decode(kept.as_array()?, name));
+        let mut keys = kept.or_else(|| state.keys.get(name).cloned());
+        let mut is_news = false;
+        for (_, noted, note) in state.notes.extract_if(.., |note| note.0 == name) {
+            is_news |= keys.as_mut().is_some_and(|keys| keys.note(&noted, note));
         }
-        let made = kept_seed::encode(&kept_seed::fresh(), name, now);
-        self.state().seeds.insert(name.to_owned(), made.clone());
-        Some(made)
+        let asked: Vec<_> = state.asked.extract_if(.., |request| request.name == name).collect();
+        for request in asked {
+            let drawn = KeptKeys::draw(keys, &request, now);
+            state.drawn.push((request, drawn.clone()));
+            (keys, is_news) = (Some(drawn), true);
+        }
+        let keys = keys?;
+        let record = is_news.then(|| keys.encode(name));
+        state.keys.insert(name.to_owned(), keys);
+        record
+    }
+
+    /// The names of records in which something is to be noted.
+    pub(crate) fn noted_keys(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.state().notes.iter().map(|(name, ..)| name.clone()).collect();
+        names.dedup();
+        names
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -145,15 +168,14 @@ impl State {
                     || self.whole.get(hash).is_some_and(|hint| hint.strong_count() > 0);
                 if here { Ok(()) } else { Err(Needed::Hint(*hash)) }
             }
-            Need::Seed { origin, preset } => {
-                let name = kept_seed::file_name(origin, preset);
-                if self.seed(&name).is_some() { Ok(()) } else { Err(Needed::Seed(name)) }
+            Need::Keys(request) => {
+                if self.drawn.iter().any(|(drawn, _)| drawn.is_like(request)) {
+                    return Ok(());
+                }
+                self.asked.push((*request).clone());
+                Err(Needed::Keys(request.name.clone()))
             }
         }
-    }
-
-    fn seed(&self, name: &str) -> Option<Seed> {
-        kept_seed::parse(self.seeds.get(name)?, name, seconds_since_1970())
     }
 
     /// The whole hint, if an open table has it, or the driver has kept it.
@@ -226,13 +248,23 @@ impl Host for MemoryHost {
         Ok(CachedHint::Part(Box::new(Part { state: self.0.clone(), blob: blob.clone(), bytes: Some(bytes) })))
     }
 
-    fn seed(&self, origin: &str, preset: &str) -> Result<Seed, CacheError> {
-        let state = self.state();
+    fn keys(&self, request: &KeyRequest) -> Result<KeptKeys, CacheError> {
+        let mut state = self.state();
         if state.is_abandoned {
             return Err("given up".into());
         }
-        let seed = state.seed(&kept_seed::file_name(origin, preset));
-        seed.ok_or_else(|| "the driver has given no seed".into())
+        let drawn = state.drawn.iter().position(|(drawn, _)| drawn.is_like(request));
+        let drawn = drawn.ok_or("the driver has given no keys")?;
+        Ok(state.drawn.swap_remove(drawn).1)
+    }
+
+    fn note(&self, name: &str, keys: &KeptKeys, note: KeyNote) -> Result<(), CacheError> {
+        let mut state = self.state();
+        if let Some(known) = state.keys.get_mut(name) {
+            known.note(keys, note);
+        }
+        state.notes.push((name.to_owned(), keys.clone(), note));
+        Ok(())
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) struct Options {
     max_queries: Option<usize>,
     /// Attempts of a request in all.
     attempts: Option<u32>,
+    lookups_per_key: Option<u32>,
     allow_weak: Option<String>,
     /// 64 hex digits, as the next.
     epoch: Option<String>,
@@ -51,6 +52,8 @@ impl Options {
             acceptance: Acceptance { weak_preset: self.allow_weak.clone(), epoch, publisher },
             max_hint_bytes: self.max_hint_bytes.unwrap_or(MAX_HINT_BYTES),
             max_queries: self.max_queries.unwrap_or(defaults.max_queries).max(1),
+            lookups_per_key: self.lookups_per_key.unwrap_or(defaults.lookups_per_key),
+            route: None,
             retry: RetryPolicy { attempts, ..defaults.retry },
         })
     }

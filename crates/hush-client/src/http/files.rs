@@ -1,4 +1,4 @@
-//! The host of sessions that keep hints and seeds in files.
+//! The host of sessions that keep hints and keys in files.
 
 use std::{
     io,
@@ -10,7 +10,7 @@ use hush_protocol::descriptor::BlobRef;
 use thiserror::Error;
 
 use super::{HintCache, Observer, hint::HintStore, secrets::SecretStore};
-use crate::session::{CacheError, CachedHint, Event, Host, Seed};
+use crate::session::{CacheError, CachedHint, Event, Host, KeptKeys, KeyNote, KeyRequest};
 
 /// Why the files of the cache cannot be used.
 #[derive(Debug, Error)]
@@ -35,7 +35,7 @@ impl FileCacheError {
     }
 }
 
-/// The host of a session whose hints and seeds are files ([`HintCache`]), for this driver and others.
+/// The host of a session whose hints and keys are files ([`HintCache`]), for this driver and others.
 pub struct FileHost {
     start: Instant,
     hints: HintStore,
@@ -67,7 +67,11 @@ impl Host for FileHost {
         Ok(self.hints.find(blob, || self.report(&Event::HintLocked))?)
     }
 
-    fn seed(&self, origin: &str, preset: &str) -> Result<Seed, CacheError> {
-        Ok(self.secrets.obtain(origin, preset)?)
+    fn keys(&self, request: &KeyRequest) -> Result<KeptKeys, CacheError> {
+        Ok(self.secrets.draw(request)?)
+    }
+
+    fn note(&self, name: &str, keys: &KeptKeys, note: KeyNote) -> Result<(), CacheError> {
+        Ok(self.secrets.note(name, keys, note)?)
     }
 }

@@ -1,4 +1,4 @@
-//! A driver of [`session`](crate::session) that blocks, over HTTP/1.1, with hints and seeds in files.
+//! A driver of [`session`](crate::session) that blocks, over HTTP/1.1, with hints and keys in files.
 //!
 //! ```no_run
 //! use hush_client::{Wanted, http::{HttpClient, HttpError, HttpOptions}};
@@ -18,7 +18,7 @@
 //! | `transport.rs` | requests and waits |
 //! | `files.rs` | what a session needs of the program: a clock, an observer, files |
 //! | `hint.rs` | the files of hints |
-//! | `secrets.rs` | seeds of evaluation keys, kept for the next process |
+//! | `secrets.rs` | records of evaluation keys, kept for the next process |
 //! | `lock.rs` | locks of these files |
 
 mod client;
@@ -39,6 +39,6 @@ pub use options::{BearerToken, HintCache, HttpOptions, Observer, RelayOptions, T
 pub use transport::agent;
 
 pub use crate::session::{
-    DEFAULT_MAX_HINT_BYTES, ErrorKind, Event, RetryPolicy, Seconds, SessionError as HttpError, Stats,
-    TableInfo,
+    DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, ErrorKind, Event, MAX_LOOKUPS_PER_KEY, RetryPolicy,
+    Seconds, SessionError as HttpError, Stats, TableInfo,
 };

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 use super::{
     HttpError, HttpOptions, RelayOptions,
-    transport::{agent_for, failure},
+    transport::{CLOSE, agent_for, failure},
 };
 use crate::session::{Head, Request, ServerUrl, TransportFailure};
 
@@ -61,12 +61,15 @@ impl SealedPeer {
         said(response, KEYS_TYPE, MAX_KEYS_BYTES as u64)
     }
 
-    /// The response to a sealed request, of at most so many bytes.
+    /// The response to a sealed request, of at most so many bytes. The connection ends with it if it `closes`.
     ///
     /// # Errors
     /// [`TransportFailure`].
-    pub fn post(&self, sealed: &[u8], most: u64) -> Result<Said, TransportFailure> {
-        let request = self.agent.post(&self.url).header("Content-Type", REQUEST_TYPE);
+    pub fn post(&self, sealed: &[u8], most: u64, closes: bool) -> Result<Said, TransportFailure> {
+        let mut request = self.agent.post(&self.url).header("Content-Type", REQUEST_TYPE);
+        if closes {
+            request = request.header(CLOSE.0, CLOSE.1);
+        }
         said(request.send(sealed).map_err(failure)?, RESPONSE_TYPE, most)
     }
 }
@@ -122,18 +125,20 @@ impl Relayed {
         })
     }
 
-    /// Makes a request through the relay. A key that the server has no more is fetched anew, once.
+    /// Makes a request through the relay, whose connection ends with the response if it `closes`. A key that the server has no more
+    /// is fetched anew, once.
     pub(super) fn send(
         &self,
         request: &Request,
         authorization: Option<&Zeroizing<String>>,
+        closes: bool,
     ) -> Result<(Head, Vec<u8>), TransportFailure> {
         let message = self.encode(request, authorization)?;
         let most = request.max_response_bytes.saturating_add(RESPONSE_SLACK);
         let mut is_second = false;
         loop {
             let (sealed, opens) = seal(&self.keys()?, &message)?;
-            let said = self.relay.post(&sealed, most)?;
+            let said = self.relay.post(&sealed, most, closes)?;
             let is_key = said.status == 400 && String::from_utf8_lossy(&said.body).contains(KEY_PROBLEM);
             if is_key && self.are_pinned {
                 return Err(unusable(

@@ -12,13 +12,13 @@ use crate::{
 /// Receives events; called on the thread that made the call.
 pub type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
-/// Where hints are kept, and the seeds of evaluation keys.
+/// Where hints are kept, and the records of evaluation keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HintCache {
     /// `hushdb/hints` and `hushdb/secrets` in the user's cache directory (`$XDG_CACHE_HOME`, or `~/.cache`).
     #[default]
     User,
-    /// This directory; seeds in `secrets` inside it.
+    /// This directory; keys in `secrets` inside it.
     Directory(PathBuf),
     /// In a nameless temporary file that goes with the process. Every open table has new evaluation keys.
     Off,
@@ -27,7 +27,7 @@ pub enum HintCache {
 /// The choices of a client.
 #[derive(Clone)]
 pub struct HttpOptions {
-    /// Where hints and seeds are kept.
+    /// Where hints and keys are kept.
     pub cache: HintCache,
     /// Which tables are accepted.
     pub acceptance: Acceptance,
@@ -35,6 +35,8 @@ pub struct HttpOptions {
     pub max_hint_bytes: u64,
     /// Most look-ups in one request, at least 1.
     pub max_queries: usize,
+    /// The most look-ups under the same evaluation keys ([`SessionOptions::lookups_per_key`]).
+    pub lookups_per_key: u32,
     /// Retries.
     pub retry: RetryPolicy,
     /// Longest time to connect.
@@ -47,6 +49,9 @@ pub struct HttpOptions {
     pub tls: TlsOptions,
     /// What requests go through, if not straight to the server.
     pub relay: Option<RelayOptions>,
+    /// Close the connection with the last response of each call of look-ups, for programs that make one call and end: how long they
+    /// work after it does not show. Others keep it, for the next call.
+    pub closes: bool,
     /// Receives progress.
     pub observer: Observer,
 }
@@ -58,6 +63,15 @@ pub struct RelayOptions {
     pub url: String,
     /// The server's key configuration, as the server gives it (RFC 9540); the relay's word for it if none.
     pub keys: Option<Vec<u8>>,
+}
+
+impl RelayOptions {
+    /// Returns a name for the way through this relay. A relay whose word is taken for the server's keys can have read what came
+    /// through it; so that way and the one with keys of the server are two, and so are those to different keys.
+    fn route(&self) -> String {
+        let keys = self.keys.as_ref().map(|keys| blake3::hash(keys).to_hex());
+        format!("{} {}", self.url.trim_end_matches('/'), keys.as_ref().map_or("", |hash| hash.as_str()))
+    }
 }
 
 /// A bearer token (RFC 6750).
@@ -107,18 +121,21 @@ pub struct TlsIdentity {
 
 impl Default for HttpOptions {
     fn default() -> Self {
-        let SessionOptions { acceptance, max_hint_bytes, max_queries, retry } = SessionOptions::default();
+        let SessionOptions { acceptance, max_hint_bytes, max_queries, lookups_per_key, retry, .. } =
+            SessionOptions::default();
         Self {
             cache: HintCache::User,
             acceptance,
             max_hint_bytes,
             max_queries,
+            lookups_per_key,
             retry,
             connect_timeout: Duration::from_secs(10),
             silence_timeout: Duration::from_secs(120),
             token: None,
             tls: TlsOptions::default(),
             relay: None,
+            closes: false,
             observer: Arc::new(|_| {}),
         }
     }
@@ -127,7 +144,8 @@ impl Default for HttpOptions {
 impl HttpOptions {
     /// Those that are not the transport's.
     pub(super) fn session(&self) -> SessionOptions {
-        let Self { max_hint_bytes, max_queries, retry, .. } = *self;
-        SessionOptions { acceptance: self.acceptance.clone(), max_hint_bytes, max_queries, retry }
+        let Self { max_hint_bytes, max_queries, lookups_per_key, retry, .. } = *self;
+        let (acceptance, route) = (self.acceptance.clone(), self.relay.as_ref().map(RelayOptions::route));
+        SessionOptions { acceptance, max_hint_bytes, max_queries, lookups_per_key, route, retry }
     }
 }

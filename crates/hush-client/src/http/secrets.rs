@@ -1,16 +1,16 @@
-//! Seeds of evaluation keys: one for each server and parameter set, made once and kept for a month.
+//! Records of evaluation keys: one for each server, way to it and parameter set.
 //!
-//! A seed yields the secret key and the evaluation keys that were uploaded, so that the next process need not upload
-//! them again. It is a file that only its owner can read, in a folder that only its owner can enter, written whole or
-//! not at all. Seeds are made anew when they are old, damaged, under another name, another user's, or were readable by
-//! others: what that costs is an upload.
+//! The seed in a record yields the secret key and the evaluation keys that were uploaded, so that the next process need not
+//! upload them again. A record is a file that only its owner can read, in a folder that only its owner can enter. Look-ups are
+//! counted in the record before they are sent. A file is replaced whole, but not flushed to the disk: a record that a crash of the
+//! machine damages, and one under another name, of another user, or readable by others, is made anew, which costs an upload.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use etcetera::BaseStrategy;
@@ -18,11 +18,11 @@ use zeroize::Zeroizing;
 
 use super::{HintCache, files::FileCacheError, lock};
 use crate::session::{
-    Seed,
-    kept_seed::{FILE_BYTES, LIFETIME, encode, file_name, fresh, parse},
+    KeptKeys, KeyNote, KeyRequest,
+    kept_keys::{LIFETIME, RECORD_BYTES},
 };
 
-/// Where seeds are kept.
+/// Where records of keys are kept.
 pub(super) struct SecretStore {
     /// `None`: they go with the process.
     directory: Option<PathBuf>,
@@ -41,22 +41,43 @@ impl SecretStore {
         Ok(Self { directory })
     }
 
-    /// The seed for `preset` at the server `origin`; a new one if there is none yet.
-    pub(super) fn obtain(&self, origin: &str, preset: &str) -> Result<Seed, FileCacheError> {
-        let Some(directory) = &self.directory else { return Ok(fresh()) };
-        let user = private_directory(directory).map_err(|source| FileCacheError::at(directory, source))?;
-        // Until this function ends no other process makes a seed, so that both use the same.
-        let _lock = lock(&directory.join("lock"))?;
-        let file = SeedFile { directory, name: &file_name(origin, preset) };
-        let failed = |source| FileCacheError::at(&file.path(), source);
+    /// Draws keys, and counts their look-ups.
+    pub(super) fn draw(&self, request: &KeyRequest) -> Result<KeptKeys, FileCacheError> {
         let now = SystemTime::now();
-        if let Some(seed) = file.read(user, now).map_err(failed)? {
-            return Ok(seed);
-        }
-        let seed = fresh();
-        file.write(&seed, now).map_err(failed)?;
-        remove_old(directory, now);
-        Ok(seed)
+        let Some(directory) = &self.directory else { return Ok(KeptKeys::draw(None, request, seconds(now))) };
+        self.locked(directory, &request.name, |kept, file| {
+            let is_first = kept.is_none();
+            let keys = KeptKeys::draw(kept, request, seconds(now));
+            file.write(&keys)?;
+            if is_first {
+                remove_old(directory, now);
+            }
+            Ok(keys)
+        })
+    }
+
+    /// Notes what became of keys.
+    pub(super) fn note(&self, name: &str, keys: &KeptKeys, note: KeyNote) -> Result<(), FileCacheError> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        self.locked(directory, name, |kept, file| {
+            let Some(mut kept) = kept else { return Ok(()) };
+            if kept.note(keys, note) { file.write(&kept) } else { Ok(()) }
+        })
+    }
+
+    /// Hands the record `name` to `change`. Until that returns, no other process reads or writes a record, so that all use the same
+    /// keys and every look-up counts.
+    fn locked<T>(
+        &self,
+        directory: &Path,
+        name: &str,
+        change: impl FnOnce(Option<KeptKeys>, &KeyFile<'_>) -> io::Result<T>,
+    ) -> Result<T, FileCacheError> {
+        let user = private_directory(directory).map_err(|source| FileCacheError::at(directory, source))?;
+        let _lock = lock(&directory.join("lock"))?;
+        let file = KeyFile { directory, name };
+        let changed = file.read(user).and_then(|kept| change(kept, &file));
+        changed.map_err(|source| FileCacheError::at(&file.path(), source))
     }
 }
 
@@ -94,38 +115,40 @@ fn is_open_to_others(metadata: &fs::Metadata) -> bool {
     metadata.mode() & 0o077 != 0
 }
 
-/// A file for the seed of one server and parameter set.
-struct SeedFile<'a> {
+/// The file of a record.
+struct KeyFile<'a> {
     directory: &'a Path,
     name: &'a str,
 }
 
-impl SeedFile<'_> {
+impl KeyFile<'_> {
     fn path(&self) -> PathBuf {
         self.directory.join(self.name)
     }
 
-    /// The seed, if it is there and good, and only `user` could read or write it.
-    fn read(&self, user: u32, now: SystemTime) -> io::Result<Option<Seed>> {
+    /// The record, if it is there and good, and only `user` could read or write it.
+    fn read(&self, user: u32) -> io::Result<Option<KeptKeys>> {
         let mut file = match File::open(self.path()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             outcome => outcome?,
         };
         let metadata = file.metadata()?;
-        if metadata.len() != FILE_BYTES as u64 || metadata.uid() != user || is_open_to_others(&metadata) {
+        if metadata.len() != RECORD_BYTES as u64 || metadata.uid() != user || is_open_to_others(&metadata) {
             return Ok(None);
         }
-        let mut bytes = Zeroizing::new([0; FILE_BYTES]);
+        let mut bytes = Zeroizing::new([0; RECORD_BYTES]);
         file.read_exact(&mut *bytes)?;
-        Ok(parse(&bytes, self.name, seconds(now)))
+        Ok(KeptKeys::decode(&bytes, self.name))
     }
 
-    /// Writes the whole file under another name first.
-    fn write(&self, seed: &Seed, now: SystemTime) -> io::Result<()> {
+    /// Writes the whole file under another name first. The file's time is that of the keys, by which old ones are deleted.
+    fn write(&self, keys: &KeptKeys) -> io::Result<()> {
         let private = fs::Permissions::from_mode(0o600);
         let mut file = tempfile::Builder::new().permissions(private).tempfile_in(self.directory)?;
-        file.write_all(&*encode(seed, self.name, seconds(now)))?;
-        file.as_file().sync_all()?;
+        file.write_all(&*keys.encode(self.name))?;
+        if let Some(made) = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(keys.made())) {
+            file.as_file().set_modified(made)?;
+        }
         file.persist(self.path())?;
         Ok(())
     }
@@ -135,26 +158,27 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Deletes the seeds of servers that have not been asked for long, as far as that is possible.
+/// Deletes records of keys that are too old, as far as that is possible.
 fn remove_old(directory: &Path, now: SystemTime) {
     let is_old = |path: &Path| {
         let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
         modified.is_ok_and(|modified| now.duration_since(modified).is_ok_and(|age| age > LIFETIME))
     };
     let paths = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
-    let seeds = paths.filter(|path| path.extension().is_some_and(|extension| extension == "seed"));
-    for path in seeds.filter(|path| is_old(path)) {
+    let records = paths.filter(|path| path.extension().is_some_and(|extension| extension == "seed"));
+    for path in records.filter(|path| is_old(path)) {
         let _ = fs::remove_file(path);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::HashSet, thread, time::Duration};
+    use std::{collections::HashSet, thread};
 
     use tempfile::tempdir;
 
     use super::*;
+    use crate::session::kept_keys::record_name;
 
     const URL: &str = "http://localhost:7700";
 
@@ -162,33 +186,80 @@ mod tests {
         SecretStore::new(&HintCache::Directory(path.to_owned())).unwrap()
     }
 
-    /// The only seed file under `path`.
-    fn seed_file(path: &Path) -> PathBuf {
+    fn request(preset: &str) -> KeyRequest {
+        KeyRequest { name: record_name(URL, "", preset), held: None, lookups: 1, limit: 1000 }
+    }
+
+    impl SecretStore {
+        /// The seed for one look-up more.
+        fn obtain(&self, preset: &str) -> [u8; 32] {
+            **self.draw(&request(preset)).unwrap().seed()
+        }
+    }
+
+    /// The only record under `path`.
+    fn record_file(path: &Path) -> PathBuf {
         let entries = fs::read_dir(path.join("secrets")).unwrap().map(|entry| entry.unwrap().path());
-        let mut seeds: Vec<_> =
+        let mut records: Vec<_> =
             entries.filter(|path| path.extension().is_some_and(|e| e == "seed")).collect();
-        assert_eq!(seeds.len(), 1);
-        seeds.remove(0)
+        assert_eq!(records.len(), 1);
+        records.remove(0)
     }
 
     #[test]
-    fn a_seed_is_made_once_for_each_server_and_parameter_set() {
+    fn keys_are_made_once_for_each_name() {
         let folder = tempdir().unwrap();
         let store = store(folder.path());
-        let seed = store.obtain(URL, "toy").unwrap();
-        assert_eq!(store.obtain(URL, "toy").unwrap(), seed);
-        assert_ne!(store.obtain(URL, "other").unwrap(), seed);
-        assert_ne!(store.obtain("http://localhost:7701", "toy").unwrap(), seed);
-        assert_ne!(store.obtain("http://localhost:7700t", "oy").unwrap(), seed);
+        let seed = store.obtain("toy");
+        assert_eq!(store.obtain("toy"), seed);
+        assert_ne!(store.obtain("other"), seed);
+    }
+
+    #[test]
+    fn every_look_up_of_every_process_counts() {
+        let folder = tempdir().unwrap();
+        let draw = |lookups| {
+            let request = KeyRequest { lookups, limit: 8, ..request("toy") };
+            **store(folder.path()).draw(&request).unwrap().seed()
+        };
+        let mut seen = HashSet::new();
+        for _ in 0..3 {
+            let seed = draw(3);
+            assert!(seen.insert(seed), "fresh keys");
+            assert_eq!([draw(4), draw(1)], [seed; 2]);
+        }
+        let seeds: Vec<_> = thread::scope(|scope| {
+            let all: Vec<_> = (0..16).map(|_| scope.spawn(|| draw(1))).collect();
+            all.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        for seed in seeds.iter().collect::<HashSet<_>>() {
+            assert_eq!(seeds.iter().filter(|other| *other == seed).count(), 8);
+        }
+    }
+
+    #[test]
+    fn what_became_of_keys_is_for_all_processes() {
+        let folder = tempdir().unwrap();
+        let keys = store(folder.path()).draw(&request("toy")).unwrap();
+        let name = request("toy").name;
+        store(folder.path()).note(&name, &keys, KeyNote::Uploaded).unwrap();
+        assert!(store(folder.path()).draw(&request("toy")).unwrap().is_uploaded());
+        store(folder.path()).note(&name, &keys, KeyNote::Suspect).unwrap();
+        let held = KeyRequest { held: Some(keys.clone()), ..request("toy") };
+        assert!(store(folder.path()).draw(&held).unwrap().is_same(&keys), "the session goes on");
+        let fresh = store(folder.path()).draw(&request("toy")).unwrap();
+        assert!(!fresh.is_same(&keys) && !fresh.is_uploaded());
+        store(folder.path()).note(&name, &keys, KeyNote::Suspect).unwrap();
+        assert!(store(folder.path()).draw(&request("toy")).unwrap().is_same(&fresh), "a note on others");
     }
 
     #[test]
     fn nobody_else_can_read_it() {
         let folder = tempdir().unwrap();
-        store(folder.path()).obtain(URL, "toy").unwrap();
+        store(folder.path()).obtain("toy");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&folder.path().join("secrets")), 0o700);
-        assert_eq!(mode(&seed_file(folder.path())), 0o600);
+        assert_eq!(mode(&record_file(folder.path())), 0o600);
     }
 
     #[test]
@@ -198,7 +269,7 @@ mod tests {
         fs::create_dir(&directory).unwrap();
         let obtain = |mode| {
             fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).unwrap();
-            let seed = store(folder.path()).obtain(URL, "toy").unwrap();
+            let seed = store(folder.path()).obtain("toy");
             assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
             seed
         };
@@ -209,13 +280,12 @@ mod tests {
     #[test]
     fn what_belongs_to_others_is_not_used() {
         let folder = tempdir().unwrap();
-        let store = store(folder.path());
-        store.obtain(URL, "toy").unwrap();
-        let (directory, now) = (folder.path().join("secrets"), SystemTime::now());
+        store(folder.path()).obtain("toy");
+        let directory = folder.path().join("secrets");
         let user = private_directory(&directory).unwrap();
-        let file = SeedFile { directory: &directory, name: &file_name(URL, "toy") };
-        assert!(file.read(user, now).unwrap().is_some());
-        assert!(file.read(user + 1, now).unwrap().is_none());
+        let file = KeyFile { directory: &directory, name: &request("toy").name };
+        assert!(file.read(user).unwrap().is_some());
+        assert!(file.read(user + 1).unwrap().is_none());
         let error = close_to_others(&directory, user + 1).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
 
@@ -226,63 +296,62 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_of_another_server_is_not_used() {
+    fn the_keys_of_another_server_are_not_used() {
         let folder = tempdir().unwrap();
         let store = store(folder.path());
-        let seed = store.obtain(URL, "toy").unwrap();
-        let path = seed_file(folder.path());
-        let other = path.with_file_name(file_name(URL, "other"));
-        fs::copy(&path, &other).unwrap();
-        assert_ne!(store.obtain(URL, "other").unwrap(), seed);
-        assert_eq!(store.obtain(URL, "toy").unwrap(), seed);
+        let seed = store.obtain("toy");
+        let path = record_file(folder.path());
+        fs::copy(&path, path.with_file_name(request("other").name)).unwrap();
+        assert_ne!(store.obtain("other"), seed);
+        assert_eq!(store.obtain("toy"), seed);
     }
 
     #[test]
     fn damaged_and_exposed_files_are_replaced() {
         let folder = tempdir().unwrap();
         let store = store(folder.path());
-        let mut seen = HashSet::from([*store.obtain(URL, "toy").unwrap()]);
-        let path = seed_file(folder.path());
+        let mut seen = HashSet::from([store.obtain("toy")]);
+        let path = record_file(folder.path());
         let good = fs::read(&path).unwrap();
         let mut flipped = good.clone();
         flipped[20] ^= 1;
         let mut renamed = good.clone();
         renamed[0] ^= 1;
-        for bad in [&flipped[..], &renamed, &good[..79], &[&good[..], b"x"].concat(), b""] {
+        for bad in [&flipped[..], &renamed, &good[..RECORD_BYTES - 1], &[&good[..], b"x"].concat(), b""] {
             fs::write(&path, bad).unwrap();
-            let seed = store.obtain(URL, "toy").unwrap();
-            assert!(seen.insert(*seed), "a new one");
-            assert_eq!(store.obtain(URL, "toy").unwrap(), seed);
+            let seed = store.obtain("toy");
+            assert!(seen.insert(seed), "a new one");
+            assert_eq!(store.obtain("toy"), seed);
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(seen.insert(*store.obtain(URL, "toy").unwrap()));
+        assert!(seen.insert(store.obtain("toy")));
     }
 
     #[test]
-    fn old_seeds_are_replaced_and_deleted() {
+    fn old_keys_are_replaced_and_deleted() {
         let folder = tempdir().unwrap();
-        let store = store(folder.path());
-        let (seed, directory) = (store.obtain(URL, "toy").unwrap(), folder.path().join("secrets"));
-        let path = seed_file(folder.path());
-        let file = SeedFile { directory: &directory, name: &file_name(URL, "toy") };
+        let (store, directory) = (store(folder.path()), folder.path().join("secrets"));
+        let file = KeyFile { directory: &directory, name: &request("toy").name };
+        let user = private_directory(&directory).unwrap();
         let made = |seconds_ago: u64| {
-            let time = SystemTime::now() - Duration::from_secs(seconds_ago);
-            file.write(&seed, time).unwrap();
-            File::open(&path).unwrap().set_modified(time).unwrap();
+            let keys = KeptKeys::draw(None, &request("toy"), seconds(SystemTime::now()) - seconds_ago);
+            file.write(&keys).unwrap();
+            **keys.seed()
         };
-        made(LIFETIME.as_secs() - 60);
-        assert_eq!(store.obtain(URL, "toy").unwrap(), seed);
+        let young = made(LIFETIME.as_secs() - 60);
+        assert_eq!(store.obtain("toy"), young);
+        let old = made(LIFETIME.as_secs() + 60);
+        assert!(file.read(user).unwrap().is_some());
+        store.obtain("other");
+        assert!(file.read(user).unwrap().is_none(), "with the first keys of another name");
         made(LIFETIME.as_secs() + 60);
-        store.obtain(URL, "other").unwrap();
-        assert!(!path.exists());
-        made(LIFETIME.as_secs() + 60);
-        assert_ne!(store.obtain(URL, "toy").unwrap(), seed);
+        assert_ne!(store.obtain("toy"), old);
     }
 
     #[test]
-    fn those_who_start_together_get_the_same_seed() {
+    fn those_who_start_together_get_the_same_keys() {
         let folder = tempdir().unwrap();
-        let obtain = || *store(folder.path()).obtain(URL, "toy").unwrap();
+        let obtain = || store(folder.path()).obtain("toy");
         let seeds: HashSet<_> = thread::scope(|scope| {
             let all: Vec<_> = (0..16).map(|_| scope.spawn(obtain)).collect();
             all.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -291,8 +360,11 @@ mod tests {
     }
 
     #[test]
-    fn without_a_cache_every_seed_is_new() {
+    fn without_a_cache_every_session_has_new_keys() {
         let store = SecretStore::new(&HintCache::Off).unwrap();
-        assert_ne!(store.obtain(URL, "toy").unwrap(), store.obtain(URL, "toy").unwrap());
+        let keys = store.draw(&request("toy")).unwrap();
+        assert!(!store.draw(&request("toy")).unwrap().is_same(&keys));
+        let held = KeyRequest { held: Some(keys.clone()), ..request("toy") };
+        assert!(store.draw(&held).unwrap().is_same(&keys));
     }
 }

@@ -16,6 +16,8 @@ use super::{
 };
 use crate::session::{Action, Head, Method, Request, ServerUrl, Task, TransportFailure};
 
+/// The header that ends a connection with its response.
+pub(super) const CLOSE: (&str, &str) = ("Connection", "close");
 /// Bytes read from the network at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
@@ -28,6 +30,8 @@ pub(super) struct Transport {
     token: Option<BearerToken>,
     /// What requests go through, if not straight to the server.
     relayed: Option<Relayed>,
+    /// Whether the last request of a call ends the connection.
+    closes: bool,
 }
 
 impl Transport {
@@ -45,6 +49,7 @@ impl Transport {
             url: url.as_str().to_owned(),
             token: options.token.clone(),
             relayed: relay.map(|relay| Relayed::new(url, relay, options)).transpose()?,
+            closes: options.closes,
         })
     }
 
@@ -87,7 +92,8 @@ impl Transport {
             if let Some(pieces) = &pieces {
                 pieces.ask(&mut request);
             }
-            let (head, body) = match relayed.send(&request, authorization.as_ref()) {
+            let closes = self.closes && request.is_last;
+            let (head, body) = match relayed.send(&request, authorization.as_ref(), closes) {
                 Ok(response) => response,
                 Err(failure) => return task.fail(failure),
             };
@@ -112,11 +118,12 @@ impl Transport {
     }
 
     fn send(&self, request: Request) -> Result<Response<Body>, ureq::Error> {
-        let Request { method, path, headers, body, .. } = request;
+        let Request { method, path, headers, body, is_last, .. } = request;
         let url = format!("{}{path}", self.url);
         let token = self.token.as_ref().map(BearerToken::header);
         let headers = headers.iter().map(|(name, value)| (*name, value.as_str()));
         let headers = headers.chain(token.iter().map(|token| ("Authorization", token.as_str())));
+        let headers = headers.chain((self.closes && is_last).then_some(CLOSE));
         let with_body = match method {
             Method::Get => {
                 let request = self.agent.get(url);

@@ -1,11 +1,11 @@
-//! What a session needs of the program around it: a clock, and places for hints and for the seeds of keys.
+//! What a session needs of the program around it: a clock, and places for hints and for keys.
 
 use std::{sync::Arc, time::Duration};
 
 use hush_protocol::descriptor::BlobRef;
 use zeroize::Zeroizing;
 
-use super::{CacheError, Event};
+use super::{CacheError, Event, KeptKeys, KeyNote, KeyRequest};
 
 /// A hint in memory or in a mapped file.
 pub type Hint = Arc<dyn AsRef<[u8]> + Send + Sync>;
@@ -17,13 +17,8 @@ pub type Seed = Zeroizing<[u8; 32]>;
 pub enum Need<'a> {
     /// [`Host::hint`] of this.
     Hint(&'a BlobRef),
-    /// [`Host::seed`] for these.
-    Seed {
-        /// The server.
-        origin: &'a str,
-        /// The parameter set.
-        preset: &'a str,
-    },
+    /// [`Host::keys`] for this.
+    Keys(&'a KeyRequest),
 }
 
 /// The program around a session. Its functions return soon, but for a wait until another process has fetched a hint.
@@ -46,12 +41,18 @@ pub trait Host: Send + Sync {
     /// What keeps the host from looking, or from making that place.
     fn hint(&self, blob: &BlobRef) -> Result<CachedHint, CacheError>;
 
-    /// The seed for the parameter set `preset` at the server `origin`: the same one until it is too old, other ones for
-    /// other servers and sets.
+    /// Draws keys ([`KeptKeys::draw`]) from the record that `request` names, and keeps the record before it returns: a program
+    /// that ends midway has counted its look-ups.
     ///
     /// # Errors
-    /// What keeps the host from reading or keeping it.
-    fn seed(&self, origin: &str, preset: &str) -> Result<Seed, CacheError>;
+    /// What keeps the host from reading or keeping the record.
+    fn keys(&self, request: &KeyRequest) -> Result<KeptKeys, CacheError>;
+
+    /// Notes in the record `name` what became of `keys` ([`KeptKeys::note`]).
+    ///
+    /// # Errors
+    /// What keeps the host from reading or keeping the record.
+    fn note(&self, name: &str, keys: &KeptKeys, note: KeyNote) -> Result<(), CacheError>;
 }
 
 /// What is there of a hint.

@@ -102,8 +102,10 @@ impl Link {
         path: &str,
         body: Vec<u8>,
         limit: usize,
+        is_last: bool,
     ) -> Result<Vec<u8>, SessionError> {
-        self.exchange(request(Method::Post, path, body, limit as u64), "an answer", limit).await
+        let request = Request { is_last, ..request(Method::Post, path, body, limit as u64) };
+        self.exchange(request, "an answer", limit).await
     }
 
     /// Puts a body of the wire format once; nothing is read of the response but its status.
@@ -186,7 +188,7 @@ fn request(method: Method, path: &str, body: Vec<u8>, limit: u64) -> Request {
         Method::Post | Method::Put => vec![("content-type", wire::CONTENT_TYPE.to_owned())],
     };
     let max_response_bytes = limit.max(MAX_REFUSAL_BYTES as u64);
-    Request { method, path: path.to_owned(), headers, body, max_response_bytes }
+    Request { method, path: path.to_owned(), headers, body, max_response_bytes, is_last: false }
 }
 
 /// The failures of a request so far.

@@ -1,32 +1,39 @@
 //! Look-ups in an open table.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use hush_protocol::wire::{self, QueryRequest, ResponseShape};
 use prost::{Message, bytes::Bytes};
 use rayon::prelude::*;
 
 use super::{
-    Event, SessionError, Stats, Task,
+    Event, KeptKeys, KeyNote, SessionError, Stats, Task,
+    keys::{SessionKeys, limit},
     link::{Context, Link, Retries},
-    server::{current, give_keys, load},
+    server::{current, load},
     task::Port,
 };
-use crate::{ClientError, Found, PendingLookup, Table, Wanted};
+use crate::{ClientError, Decoded, Found, PendingLookup, Table, Wanted};
 
 /// Most bytes of queries in one request, and of answers in its response, unless a single one is longer.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
-/// How often a long-lived session asks whether its keys are too old.
-const KEY_CHECK: Duration = Duration::from_secs(24 * 3600);
-
 /// How often one request is made again since the table changed while it was answered, and changed again before it was known.
 const CHANGES_PASSED: usize = 8;
 
-/// The answers of one request, what decrypts them, and the table of the epoch that has answered.
+/// The answers of one request, what decrypts them, the table of the epoch that has answered, and the evaluation keys.
 struct Answered {
     table: Arc<Table>,
+    keys: Option<KeptKeys>,
     answers: Vec<(PendingLookup, Bytes)>,
+}
+
+/// The look-ups of one request.
+#[derive(Clone, Copy)]
+struct Batch<'a> {
+    wanted: &'a [Wanted],
+    /// Whether it is the last request of its call.
+    is_last: bool,
 }
 
 /// An open table of a server.
@@ -35,14 +42,13 @@ pub struct Session {
     name: String,
     table: Arc<Table>,
     stats: Stats,
-    /// When the table got its keys, or they were last found to be young, by the host's clock.
-    keys_since: Duration,
+    keys: SessionKeys,
 }
 
 impl Session {
     pub(super) fn new(link: &Link, name: String, table: Table, stats: Stats) -> Self {
         let (context, table) = (link.context().clone(), Arc::new(table));
-        Self { context, name, table, stats, keys_since: link.host().now() }
+        Self { context, name, table, stats, keys: SessionKeys::default() }
     }
 
     /// The table's name.
@@ -65,8 +71,10 @@ impl Session {
     /// The server learns how many are wanted, and nothing else: duplicates are not merged, and what is found does
     /// not change what is sent, nor when: all answers are in memory until the last one has come. If records have changed on the
     /// server, its new descriptor is fetched, and what it has answered counts. If there is another table in its place, its new
-    /// hint is fetched and all of `wanted` are looked up anew, once. If the server does not have this
-    /// client's evaluation keys, they are uploaded, once for each request.
+    /// hint is fetched and all of `wanted` are looked up anew, once. Evaluation keys that are new are uploaded before the first
+    /// look-up under them; if the server has lost them they are uploaded again, once for each request. When keys become too old, or
+    /// have served as many look-ups as the options allow, fresh ones take their place. An answer that does not decode changes
+    /// nothing in this session; the next session does not use its keys.
     ///
     /// # Errors
     /// The task's: [`SessionError::Client`] before anything is sent if a key is too long or the table is looked up the
@@ -88,15 +96,10 @@ impl Session {
 
     async fn found(&mut self, port: Port, wanted: &[Wanted]) -> Result<Vec<Found>, SessionError> {
         let link = Link::new(&self.context, port);
-        if link.host().now().saturating_sub(self.keys_since) > KEY_CHECK {
-            // New ones, if those in use have got old.
-            give_keys(&link, Arc::get_mut(&mut self.table).expect("no look-up is under way")).await?;
-            self.keys_since = link.host().now();
-        }
         match self.found_in_epoch(&link, wanted).await {
             Err(SessionError::EpochGone { descriptor }) => {
-                self.table = Arc::new(load(&link, *descriptor, &mut self.stats).await?);
-                self.keys_since = link.host().now();
+                let table = load(&link, *descriptor, &mut self.stats).await?;
+                self.replace_table(&link, table)?;
                 self.found_in_epoch(&link, wanted).await
             }
             outcome => outcome,
@@ -107,36 +110,72 @@ impl Session {
         // Before anything is sent: a request that fails midway would tell which of the wanted records is odd.
         wanted.iter().try_for_each(|wanted| wanted.check(&self.table.descriptor().lookup))?;
         let facts = self.table.facts();
-        let fitting = fitting(facts.query.total(), facts.answer_bytes, link.options().max_queries);
+        let by_keys = if facts.keys.is_some() { limit(link) as usize } else { usize::MAX };
+        let max_queries = link.options().max_queries.min(by_keys);
+        let fitting = fitting(facts.query.total(), facts.answer_bytes, max_queries);
         let mut answered = Vec::with_capacity(wanted.len());
-        for wanted in wanted.chunks(fitting) {
-            answered.push(self.answered(link, wanted).await?);
+        let requests = wanted.len().div_ceil(fitting);
+        for (number, wanted) in wanted.chunks(fitting).enumerate() {
+            let batch = Batch { wanted, is_last: number + 1 == requests };
+            answered.push(self.answered(link, batch).await?);
         }
         // Only now: how long it takes depends on what is found, so that requests in between would tell by when they come, and those
         // that stop early would tell something about the record that could not be read.
-        let each = |Answered { table, answers }: Answered| {
-            answers.into_par_iter().map(move |(pending, answer)| table.decode(&pending, &answer))
-        };
-        let outcomes: Vec<Result<Found, ClientError>> =
-            link.timed(&mut self.stats.seconds.decode, || answered.into_par_iter().flat_map(each).collect());
-        outcomes.into_iter().map(|outcome| outcome.map_err(SessionError::from)).collect()
+        let decoded: Vec<Vec<Decoded>> = link
+            .timed(&mut self.stats.seconds.decode, || answered.par_iter().map(Answered::decoded).collect());
+        for (Answered { table, keys, .. }, decoded) in answered.iter().zip(&decoded) {
+            if let Some(keys) = keys.as_ref().filter(|_| decoded.iter().any(|one| !one.is_sound)) {
+                self.keys.note(link, table, keys, KeyNote::Suspect)?;
+            }
+        }
+        decoded.into_iter().flatten().map(|decoded| decoded.found.map_err(SessionError::from)).collect()
+    }
+
+    /// Takes a newer state of the table, which keeps the keys of this session.
+    fn replace_table(&mut self, link: &Link, mut table: Table) -> Result<(), SessionError> {
+        let given = link.timed(&mut self.stats.seconds.keys, || self.keys.give(link, &mut table));
+        self.table = Arc::new(table);
+        given
     }
 
     /// One request's look-ups. If the server lacks their keys, these are uploaded and the request is made once more.
-    async fn answered(&mut self, link: &Link, wanted: &[Wanted]) -> Result<Answered, SessionError> {
-        match self.exchange(link, wanted).await {
+    async fn answered(&mut self, link: &Link, batch: Batch<'_>) -> Result<Answered, SessionError> {
+        match self.exchange(link, batch).await {
             Err(error) if lacks_keys(&error) => {}
             outcome => return outcome,
         }
-        let start = link.host().now();
-        let uploaded = self.upload_keys(link).await;
-        self.stats.seconds.keys += link.seconds_since(start);
-        uploaded?;
-        let outcome = self.exchange(link, wanted).await;
+        self.upload_keys(link).await?;
+        let outcome = self.exchange(link, batch).await;
         outcome.map_err(|error| if lacks_keys(&error) { SessionError::KeysNotKept } else { error })
     }
 
+    /// Makes the keys ready for so many look-ups more, on both sides.
+    async fn prepare_keys(&mut self, link: &Link, lookups: usize) -> Result<(), SessionError> {
+        let start = link.host().now();
+        let drawn = self.keys.draw(link, &mut self.table, lookups).await;
+        self.stats.seconds.keys += link.seconds_since(start);
+        if !drawn? {
+            return Ok(());
+        }
+        match self.upload_keys(link).await {
+            // The server may have another table by now: then it refuses the look-up, and says what the table is.
+            Err(error) if needs_no_such_keys(&error) => Ok(()),
+            outcome => outcome,
+        }
+    }
+
     async fn upload_keys(&mut self, link: &Link) -> Result<(), SessionError> {
+        let start = link.host().now();
+        let uploaded = self.put_keys(link).await;
+        self.stats.seconds.keys += link.seconds_since(start);
+        uploaded?;
+        match self.keys.held(link, &self.table) {
+            Some(keys) => self.keys.note(link, &self.table, &keys, KeyNote::Uploaded),
+            None => Ok(()),
+        }
+    }
+
+    async fn put_keys(&mut self, link: &Link) -> Result<(), SessionError> {
         let Some((id, body)) = self.table.key_upload() else {
             return Err(link.odd("it asks for keys, of which the table's protocol has none"));
         };
@@ -154,48 +193,53 @@ impl Session {
     }
 
     /// One request and its response, in as many attempts as are allowed. What fails here does so whatever is wanted.
-    async fn exchange(&mut self, link: &Link, wanted: &[Wanted]) -> Result<Answered, SessionError> {
+    async fn exchange(&mut self, link: &Link, batch: Batch<'_>) -> Result<Answered, SessionError> {
         for _ in 0..CHANGES_PASSED {
-            let (epoch, answers) = self.answers(link, wanted).await?;
+            let (epoch, answers) = self.answers(link, batch).await?;
             if epoch == self.table.descriptor().epoch {
-                return Ok(Answered { table: self.table.clone(), answers });
+                return Ok(self.answered_by_table(link, answers));
             }
             // Records have changed, which the server took up meanwhile.
             let asked = *self.table.asked();
-            self.table = Arc::new(current(link, &self.name, &mut self.stats).await?);
+            let table = current(link, &self.name, &mut self.stats).await?;
+            self.replace_table(link, table)?;
             if *self.table.asked() != asked {
                 return Err(SessionError::EpochGone {
                     descriptor: Box::new(self.table.descriptor().clone()),
                 });
             }
             if epoch == self.table.descriptor().epoch {
-                let table = self.table.clone();
-                let adopt = |((pending, answer), wanted)| Ok((table.adopt(pending, wanted)?, answer));
+                let adopt = |((pending, answer), wanted)| Ok((self.table.adopt(pending, wanted)?, answer));
                 let answers =
-                    answers.into_iter().zip(wanted).map(adopt).collect::<Result<_, ClientError>>()?;
-                return Ok(Answered { table, answers });
+                    answers.into_iter().zip(batch.wanted).map(adopt).collect::<Result<_, ClientError>>()?;
+                return Ok(self.answered_by_table(link, answers));
             }
         }
         Err(SessionError::ChangesTooFast)
+    }
+
+    fn answered_by_table(&self, link: &Link, answers: Vec<(PendingLookup, Bytes)>) -> Answered {
+        Answered { table: self.table.clone(), keys: self.keys.held(link, &self.table), answers }
     }
 
     /// The answers of one request, and the epoch that has answered.
     async fn answers(
         &mut self,
         link: &Link,
-        wanted: &[Wanted],
+        batch: Batch<'_>,
     ) -> Result<([u8; 32], Vec<(PendingLookup, Bytes)>), SessionError> {
-        let table = self.table.clone();
         // A query that names a geometry is answered by any epoch of it.
-        let epoch = &table.descriptor().epoch;
-        let epoch = (table.asked() == epoch).then_some(epoch);
-        let shape = ResponseShape { epoch, answers: wanted.len(), answer_bytes: table.facts().answer_bytes };
-        let (start, encrypted) = (link.host().now(), self.stats.seconds.encrypt);
-        let answered = self.response(link, wanted, shape.max_bytes()).await;
-        self.stats.seconds.network += link.seconds_since(start) - (self.stats.seconds.encrypt - encrypted);
+        let epoch = self.table.descriptor().epoch;
+        let epoch = (*self.table.asked() == epoch).then_some(&epoch);
+        let answer_bytes = self.table.facts().answer_bytes;
+        let shape = ResponseShape { epoch, answers: batch.wanted.len(), answer_bytes };
+        let elsewhere = |stats: &Stats| stats.seconds.encrypt + stats.seconds.keys;
+        let (start, before) = (link.host().now(), elsewhere(&self.stats));
+        let answered = self.response(link, batch, shape.max_bytes()).await;
+        self.stats.seconds.network += link.seconds_since(start) - (elsewhere(&self.stats) - before);
         let (response, pending) = answered?;
         self.stats.bytes_down += response.len() as u64;
-        self.stats.answers += wanted.len() as u64;
+        self.stats.answers += batch.wanted.len() as u64;
         let (epoch, answers) = shape.decode(response.into())?;
         Ok((epoch, pending.into_iter().zip(answers).collect()))
     }
@@ -204,22 +248,34 @@ impl Session {
     async fn response(
         &mut self,
         link: &Link,
-        wanted: &[Wanted],
+        batch: Batch<'_>,
         limit: usize,
     ) -> Result<(Vec<u8>, Vec<PendingLookup>), SessionError> {
         let path = format!("/v1/tables/{}/query", self.name);
         let mut retries = Retries::default();
         loop {
+            self.prepare_keys(link, batch.wanted.len()).await?;
             let encrypt = &mut self.stats.seconds.encrypt;
-            let (body, pending) = link.timed(encrypt, || encrypt_request(&self.table, wanted))?;
-            self.stats.queries += wanted.len() as u64;
+            let (body, pending) = link.timed(encrypt, || encrypt_request(&self.table, batch.wanted))?;
+            self.stats.queries += batch.wanted.len() as u64;
             self.stats.bytes_up += body.len() as u64;
-            match link.post(&path, body, limit).await {
+            match link.post(&path, body, limit, batch.is_last).await {
                 Err(error) => retries.after(link, error).await?,
                 Ok(response) => return Ok((response, pending)),
             }
         }
     }
+}
+
+impl Answered {
+    fn decoded(&self) -> Vec<Decoded> {
+        self.answers.par_iter().map(|(pending, answer)| self.table.decoded(pending, answer)).collect()
+    }
+}
+
+/// Whether no table of the server needs keys of this parameter set.
+fn needs_no_such_keys(error: &SessionError) -> bool {
+    matches!(error, SessionError::Refused { code, .. } if code == "not_found" || code == "key_preset")
 }
 
 fn lacks_keys(error: &SessionError) -> bool {

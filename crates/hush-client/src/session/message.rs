@@ -13,6 +13,8 @@ pub struct Request {
     pub body: Vec<u8>,
     /// The most bytes of the response's body that are read, whatever its status.
     pub max_response_bytes: u64,
+    /// Whether the call makes no request after this one, if all goes well.
+    pub is_last: bool,
 }
 
 /// The method of a request.

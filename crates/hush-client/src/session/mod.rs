@@ -1,6 +1,6 @@
 //! The session of a client without I/O: it gives requests and takes responses.
 //!
-//! A driver makes the requests, sleeps, and has a clock and places for hints and seeds ([`Host`]). The rest is here.
+//! A driver makes the requests, sleeps, and has a clock and places for hints and keys ([`Host`]). The rest is here.
 //!
 //! ```no_run
 //! use hush_client::session::{Action, Head, Request, Task, TransportFailure};
@@ -33,18 +33,21 @@
 //! | `task.rs` | the machine: what to do next, and what came of it |
 //! | `message.rs`, `url.rs` | requests and responses, the server's URL |
 //! | `host.rs` | what a session needs of the program around it |
-//! | `kept_seed.rs` | the seeds of keys, as hosts keep them |
+//! | `keys.rs` | the evaluation keys of a session |
+//! | `kept_keys.rs` | the records of keys, as hosts keep them |
 //! | `kind.rs` | what bindings of a language make of an error |
 //! | `options.rs` | what can be chosen, and what is reported |
 //! | `stats.rs` | bytes and seconds |
 //!
 //! What is sent depends on the table and on the number of look-ups alone. Look-ups that are sent again, after a
-//! failure or a new epoch, are encrypted again under fresh secrets.
+//! failure or a new epoch, are encrypted again under fresh secrets. New evaluation keys are uploaded before the first look-up under
+//! them, and count look-ups, not what came of these.
 
 mod error;
 mod hint;
 mod host;
-pub mod kept_seed;
+pub mod kept_keys;
+mod keys;
 mod kind;
 mod link;
 mod lookups;
@@ -58,10 +61,13 @@ mod url;
 
 pub use error::{CacheError, SessionError, TransportFailure};
 pub use host::{CachedHint, CheckedHint, Hint, Host, Need, PartialHint, Seed};
+pub use kept_keys::{KeptKeys, KeyNote, KeyRequest};
 pub use kind::ErrorKind;
 pub use lookups::Session;
 pub use message::{Head, Method, Request};
-pub use options::{DEFAULT_MAX_HINT_BYTES, Event, RetryPolicy, SessionOptions};
+pub use options::{
+    DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, Event, MAX_LOOKUPS_PER_KEY, RetryPolicy, SessionOptions,
+};
 pub use server::{Server, TableInfo};
 pub use stats::{Seconds, Stats};
 pub use task::{Action, Task};

@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
+use hush_protocol::ring_keys::LOOKUPS_PER_KEY;
+
 use super::SessionError;
 use crate::Acceptance;
 
 /// The longest hint that is downloaded unless a client says otherwise: 8 GiB.
 pub const DEFAULT_MAX_HINT_BYTES: u64 = 8 << 30;
+/// The most look-ups under the same evaluation keys unless a client says otherwise.
+pub const DEFAULT_LOOKUPS_PER_KEY: u32 = LOOKUPS_PER_KEY;
+/// The most that a client can choose.
+pub const MAX_LOOKUPS_PER_KEY: u32 = 1 << 20;
 
 /// What happens while a call takes long.
 #[derive(Debug)]
@@ -27,7 +33,7 @@ pub enum Event<'a> {
     HintEnd,
     /// Another process is downloading the same hint; this one waits for it.
     HintLocked,
-    /// The server does not have this client's evaluation keys: they are uploaded now.
+    /// This client's evaluation keys are new, or the server has lost them: they are uploaded now.
     KeysUpload {
         /// Their length in bytes.
         bytes: u64,
@@ -75,6 +81,12 @@ pub struct SessionOptions {
     pub max_hint_bytes: u64,
     /// Most look-ups in one request, at least 1.
     pub max_queries: usize,
+    /// The most look-ups under the same evaluation keys, of 1 to [`MAX_LOOKUPS_PER_KEY`]; a look-up that is sent again counts
+    /// again. After them the client makes fresh keys and uploads them.
+    pub lookups_per_key: u32,
+    /// A name for what requests go through, if not straight to the server. Every route has its own evaluation keys, so that the
+    /// server cannot link what comes through one with what comes through another.
+    pub route: Option<String>,
     /// Retries.
     pub retry: RetryPolicy,
 }
@@ -85,6 +97,8 @@ impl Default for SessionOptions {
             acceptance: Acceptance::default(),
             max_hint_bytes: DEFAULT_MAX_HINT_BYTES,
             max_queries: 64,
+            lookups_per_key: DEFAULT_LOOKUPS_PER_KEY,
+            route: None,
             retry: RetryPolicy::default(),
         }
     }

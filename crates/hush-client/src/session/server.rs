@@ -6,7 +6,7 @@ use hush_protocol::descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES};
 use serde::Deserialize;
 
 use super::{
-    Host, Need, ServerUrl, Session, SessionError, SessionOptions, Stats, Task, hint,
+    Host, ServerUrl, Session, SessionError, SessionOptions, Stats, Task, hint,
     link::{Context, Link},
 };
 use crate::Table;
@@ -131,8 +131,7 @@ async fn descriptor(link: &Link, name: &str, stats: &mut Stats) -> Result<Descri
     Ok(Descriptor::from_json(&json)?)
 }
 
-/// Makes a table of `descriptor` with the hint that it names, which is fetched unless the table is refused without it,
-/// or with the client's keys.
+/// Makes a table of `descriptor` with the hint that it names, which is fetched unless the table is refused without it.
 pub(super) async fn load(
     link: &Link,
     descriptor: Descriptor,
@@ -151,20 +150,7 @@ pub(super) async fn load(
         stats.seconds.hint += link.seconds_since(start);
         hints.push(hint?);
     }
-    let mut table = Table::new(descriptor, hints, &options.acceptance)?;
-    let start = link.host().now();
-    let given = give_keys(link, &mut table).await;
-    stats.seconds.keys += link.seconds_since(start);
-    given.map(|()| table)
-}
-
-/// Gives `table` the keys that this client has for such tables of the server, if it needs any.
-pub(super) async fn give_keys(link: &Link, table: &mut Table) -> Result<(), SessionError> {
-    let Some(preset) = table.key_preset() else { return Ok(()) };
-    let origin = link.context().url.origin();
-    link.ready(Need::Seed { origin: &origin, preset }).await;
-    let seed = link.host().seed(&origin, preset).map_err(SessionError::Cache)?;
-    Ok(table.use_keys(&seed)?)
+    Ok(Table::new(descriptor, hints, &options.acceptance)?)
 }
 
 /// Whether the server has no file of the hash that was asked for.

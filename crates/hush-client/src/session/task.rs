@@ -82,12 +82,13 @@ impl<'a, T> Task<'a, T> {
         self.tell(Told::Body(bytes.to_vec()), Slot::asks_for_body)
     }
 
-    /// Notes that the body is complete.
+    /// Notes that the body is complete. The work goes on with the next [`Task::advance`]: the driver can give the connection back,
+    /// or close it, before answers are decrypted, so that its end does not tell how long that takes.
     ///
     /// # Panics
     /// If no body is to be read.
     pub fn end(&mut self) {
-        self.tell(Told::End, Slot::asks_for_body);
+        self.leave(Told::End, Slot::asks_for_body);
     }
 
     /// Notes that there is no response, or that its body broke off.
@@ -109,12 +110,15 @@ impl<'a, T> Task<'a, T> {
     }
 
     fn tell(&mut self, told: Told, fits: impl FnOnce(&Slot) -> bool) -> bool {
+        self.leave(told, fits);
+        self.poll();
+        self.port.slot().asks_for_body()
+    }
+
+    fn leave(&self, told: Told, fits: impl FnOnce(&Slot) -> bool) {
         let mut slot = self.port.slot();
         assert!(fits(&slot), "nothing waits for this part of a response");
         *slot = Slot::Told(told);
-        drop(slot);
-        self.poll();
-        self.port.slot().asks_for_body()
     }
 
     /// Lets the work go on, unless it waits for the driver.

@@ -62,6 +62,22 @@ fn every_record_is_found_in_requests_of_limited_length() {
 }
 
 #[test]
+fn a_program_that_ends_soon_closes_its_connection_with_the_last_response() {
+    for closes in [false, true] {
+        let (sample, cache) = (sample(1), tempdir().unwrap());
+        let server = faulty(&sample, vec![]);
+        let options = HttpOptions { max_queries: 2, closes, ..options(cache.path()) };
+        let mut table = HttpClient::connect(&server.url(), options).unwrap().open(None).unwrap();
+        table.lookup(&[1, 2, 3].map(Wanted::Index)).unwrap();
+        let all = server.requests("");
+        let closing: Vec<bool> =
+            all.iter().map(|request| request.header("connection") == Some("close")).collect();
+        let (last, others) = closing.split_last().unwrap();
+        assert!(*last == closes && !others.contains(&true), "{closing:?}");
+    }
+}
+
+#[test]
 fn a_busy_server_is_asked_again_under_fresh_secrets() {
     let (sample, cache) = (sample(1), tempdir().unwrap());
     let busy = |status| Reply::problem(status, "overloaded", "full").with("Retry-After", 0);

@@ -2,16 +2,13 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU8, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use hush_client::session::{
-    Action, CacheError, CachedHint, CheckedHint, Event, Head, Hint, Host, Need, PartialHint, Seed, Server,
-    ServerUrl, SessionError, SessionOptions, Task, TransportFailure,
+    Action, CacheError, CachedHint, CheckedHint, Event, Head, Hint, Host, KeptKeys, KeyNote, KeyRequest,
+    Need, PartialHint, Server, ServerUrl, SessionError, SessionOptions, Task, TransportFailure,
 };
 use hush_protocol::descriptor::BlobRef;
 
@@ -113,16 +110,16 @@ pub(crate) fn lost() -> TransportFailure {
     TransportFailure::Unreachable { reason: "connection reset".into(), transient: true }
 }
 
-/// Keeps hints and seeds as long as it lives.
+/// Keeps hints and keys as long as it lives.
 #[derive(Default)]
 pub(crate) struct Memory {
     now: Mutex<Duration>,
     /// How far the clock goes on whenever it is read.
     tick: Duration,
     hints: Arc<Mutex<Hints>>,
-    seeds: Mutex<Seeds>,
-    /// How many were made.
-    made: AtomicU8,
+    keys: Mutex<Keys>,
+    /// What was noted of keys.
+    notes: Mutex<Vec<KeyNote>>,
     events: Mutex<Vec<String>>,
     /// The cache says that it cannot be used.
     broken: bool,
@@ -132,8 +129,8 @@ pub(crate) struct Memory {
 
 /// Whole or in part, by hash.
 type Hints = HashMap<[u8; 32], Vec<u8>>;
-/// By server and parameter set.
-type Seeds = HashMap<(String, String), Seed>;
+/// By the name of the record.
+type Keys = HashMap<String, KeptKeys>;
 
 impl Memory {
     pub(crate) fn broken() -> Self {
@@ -162,14 +159,19 @@ impl Memory {
         self.hints.lock().unwrap().get(&blake3).cloned()
     }
 
-    /// Forgets the seeds, as if they had got old.
-    pub(crate) fn forget_seeds(&self) {
-        self.seeds.lock().unwrap().clear();
+    /// The names of the records of keys.
+    pub(crate) fn key_names(&self) -> Vec<String> {
+        self.keys.lock().unwrap().keys().cloned().collect()
     }
 
-    /// For which servers and parameter sets there are seeds.
-    pub(crate) fn seeds(&self) -> Vec<(String, String)> {
-        self.seeds.lock().unwrap().keys().cloned().collect()
+    /// What was noted of keys.
+    pub(crate) fn notes(&self) -> Vec<KeyNote> {
+        self.notes.lock().unwrap().clone()
+    }
+
+    /// Seconds since 1970.
+    fn seconds(&self) -> u64 {
+        1_000_000_000 + self.now.lock().unwrap().as_secs()
     }
 
     pub(crate) fn events(&self) -> Vec<String> {
@@ -204,7 +206,7 @@ impl Host for Memory {
         *late -= 1;
         let needed = match need {
             Need::Hint(blob) => format!("needs {}", hex::encode(blob.blake3)),
-            Need::Seed { origin, preset } => format!("needs {preset} at {origin}"),
+            Need::Keys(request) => format!("needs {}", request.name),
         };
         self.events.lock().unwrap().push(needed);
         false
@@ -220,12 +222,21 @@ impl Host for Memory {
         Ok(CachedHint::Part(Box::new(Part { hints: self.hints.clone(), blake3: blob.blake3, bytes })))
     }
 
-    fn seed(&self, origin: &str, preset: &str) -> Result<Seed, CacheError> {
+    fn keys(&self, request: &KeyRequest) -> Result<KeptKeys, CacheError> {
         assert_eq!(*self.late.lock().unwrap(), 0, "not before it is ready");
         self.usable()?;
-        let fresh = || Seed::new([self.made.fetch_add(1, Ordering::Relaxed); 32]);
-        let mut seeds = self.seeds.lock().unwrap();
-        Ok(seeds.entry((origin.to_owned(), preset.to_owned())).or_insert_with(fresh).clone())
+        let mut all = self.keys.lock().unwrap();
+        let drawn = KeptKeys::draw(all.remove(&request.name), request, self.seconds());
+        all.insert(request.name.clone(), drawn.clone());
+        Ok(drawn)
+    }
+
+    fn note(&self, name: &str, keys: &KeptKeys, note: KeyNote) -> Result<(), CacheError> {
+        self.notes.lock().unwrap().push(note);
+        if let Some(kept) = self.keys.lock().unwrap().get_mut(name) {
+            kept.note(keys, note);
+        }
+        Ok(())
     }
 }
 

@@ -1,8 +1,13 @@
-//! Evaluation keys: uploaded when the server lacks them, the same until they are old.
+//! Evaluation keys: uploaded before they are needed, the same until they are old, have served enough or are suspect.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use hush_client::session::{Session, SessionError};
+use hush_client::session::{KeyNote, Session, SessionError, kept_keys::record_name};
+use hush_protocol::{
+    fields::Fields,
+    wire::{self, QueryRequest},
+};
+use prost::Message;
 
 use super::{
     QUERY,
@@ -30,23 +35,138 @@ fn find(driver: &mut Driver, session: &mut Session, index: u64) {
     assert_eq!(found.unwrap(), [Some(RingSample::value(1, index))]);
 }
 
+/// The paths of requests from the first upload or query on, without the names of keys.
+fn order(driver: &Driver) -> Vec<&str> {
+    let paths = driver.requests.iter().map(|request| request.path.as_str());
+    let named = paths.map(|path| if path.contains(KEYS) { "keys" } else { path.rsplit('/').next().unwrap() });
+    named.filter(|name| ["keys", "query"].contains(name)).collect()
+}
+
+/// How many look-ups there were under each keys.
+fn counts(driver: &Driver) -> HashMap<Vec<u8>, usize> {
+    let mut counts = HashMap::new();
+    for request in driver.asked(QUERY) {
+        for query in QueryRequest::decode(request.body.as_slice()).unwrap().queries {
+            *counts.entry(query.key_id.to_vec()).or_default() += 1;
+        }
+    }
+    counts
+}
+
 #[test]
-fn keys_are_uploaded_once_when_they_are_missing() {
+fn new_keys_are_uploaded_once_before_the_first_look_up() {
     let mut busy = vec![Reply::problem(503, "overloaded", "full")];
     let mut driver = server(move |request| if request.path.contains(KEYS) { busy.pop() } else { None });
     let mut session = open(&mut driver).unwrap();
     assert!(driver.asked(KEYS).is_empty(), "not before they are needed");
     find(&mut driver, &mut session, 3);
+    assert_eq!(order(&driver), ["keys", "keys", "query"], "the look-up is sent once");
+    assert_eq!(session.stats().queries, 1);
     let uploads = driver.asked(KEYS);
     assert_eq!(uploads.len(), 2, "a failed upload is made again");
     assert!(uploads[0].body == uploads[1].body && uploads[0].method == "PUT");
     assert_eq!(uploads[0].path, format!("{KEYS}{}", blake3::hash(&uploads[0].body).to_hex()));
     assert_eq!(session.stats().key_bytes_up, 2 * uploads[0].body.len() as u64);
-    assert_eq!(driver.asked(QUERY).len(), 2, "asked again once");
     let event = format!("KeysUpload {{ bytes: {} }}", uploads[0].body.len());
     assert_eq!(driver.host.events().iter().filter(|&shown| *shown == event).count(), 1);
     find(&mut driver, &mut session, 4);
-    assert_eq!(driver.asked(KEYS).len(), 2);
+    let mut next = open(&mut driver).unwrap();
+    find(&mut driver, &mut next, 5);
+    assert_eq!(
+        order(&driver),
+        ["keys", "keys", "query", "query", "query"],
+        "known keys go straight to the look-up"
+    );
+}
+
+#[test]
+fn keys_that_the_server_has_lost_are_uploaded_again() {
+    let mut faults = vec![None, Some(lacking()), None];
+    let mut driver = server(move |request| if request.path.ends_with(QUERY) { faults.pop()? } else { None });
+    let mut session = open(&mut driver).unwrap();
+    find(&mut driver, &mut session, 3);
+    find(&mut driver, &mut session, 4);
+    assert_eq!(order(&driver), ["keys", "query", "query", "keys", "query"]);
+    let uploads = driver.asked(KEYS);
+    assert_eq!((&uploads[0].path, &uploads[0].body), (&uploads[1].path, &uploads[1].body));
+}
+
+#[test]
+fn keys_serve_so_many_look_ups_and_no_more() {
+    let mut busy = vec![Reply::problem(503, "overloaded", "full")];
+    let mut driver = server(move |request| if request.path.ends_with(QUERY) { busy.pop() } else { None });
+    driver.options.lookups_per_key = 4;
+    let mut session = open(&mut driver).unwrap();
+    // One that is sent twice, and in a request of two.
+    find(&mut driver, &mut session, 1);
+    let found = driver.drive(session.look_up(&indices(&[2, 3]))).unwrap();
+    assert_eq!(found, [2, 3].map(|index| Some(RingSample::value(1, index))));
+    assert_eq!(order(&driver), ["keys", "query", "query", "query"]);
+    // Requests are no longer than that; keys change between them, and all answers are read.
+    let wanted: Vec<u64> = (0..9).collect();
+    let found = driver.drive(session.look_up(&indices(&wanted))).unwrap();
+    assert_eq!(found, wanted.iter().map(|&index| Some(RingSample::value(1, index))).collect::<Vec<_>>());
+    assert_eq!(order(&driver)[4..], ["keys", "query", "keys", "query", "keys", "query"]);
+    // Another session goes on with the count.
+    let mut next = open(&mut driver).unwrap();
+    let found = driver.drive(next.look_up(&indices(&[4, 5, 6]))).unwrap();
+    assert_eq!(found, [4, 5, 6].map(|index| Some(RingSample::value(1, index))));
+    find(&mut driver, &mut next, 7);
+    assert_eq!(order(&driver)[10..], ["query", "keys", "query"]);
+    let counts = counts(&driver);
+    assert_eq!((counts.len(), counts.values().max()), (5, Some(&4)));
+}
+
+#[test]
+fn keys_that_met_an_answer_which_does_not_decode_end_with_their_session() {
+    let mut sample = RingSample::new(1);
+    // Records that are no such fields, as a server makes them that forges answers.
+    sample.descriptor.fields = Some(Fields::new(vec!["a".into()]));
+    sample.descriptor.seal();
+    let mut driver = Driver::new(move |request| sample.reply(request));
+    let mut session = open(&mut driver).unwrap();
+    for index in [3, 4] {
+        assert!(driver.drive(session.look_up(&indices(&[index]))).is_err());
+    }
+    assert_eq!(order(&driver), ["keys", "query", "query"], "never sooner");
+    assert_eq!(driver.host.notes(), [KeyNote::Uploaded, KeyNote::Suspect, KeyNote::Suspect]);
+    let mut next = open(&mut driver).unwrap();
+    assert!(driver.drive(next.look_up(&indices(&[3]))).is_err());
+    assert_eq!(order(&driver)[3..], ["keys", "query"]);
+    let uploads = driver.asked(KEYS);
+    assert_ne!(uploads[0].path, uploads[1].path);
+}
+
+#[test]
+fn every_route_has_its_own_keys() {
+    let mut driver = server(|_| None);
+    for (route, uploads) in
+        [(None, 1), (Some("a"), 2), (Some("b"), 3), (None, 3), (Some("a"), 3), (Some("b"), 3)]
+    {
+        driver.options.route = route.map(str::to_owned);
+        let mut session = open(&mut driver).unwrap();
+        find(&mut driver, &mut session, 3);
+        assert_eq!(driver.asked(KEYS).len(), uploads, "{route:?}");
+    }
+    assert_eq!(counts(&driver).into_values().collect::<Vec<_>>(), [2; 3]);
+}
+
+#[test]
+fn keys_that_no_table_needs_any_more_are_no_error() {
+    let mut sample = RingSample::new(1);
+    let mut driver = Driver::new(move |request| {
+        if request.path.contains(KEYS) {
+            return Reply::problem(404, "not_found", "no table here needs them");
+        }
+        if request.path.ends_with(QUERY) {
+            let key_id = QueryRequest::decode(request.body.as_slice()).unwrap().queries[0].key_id.to_vec();
+            assert_eq!(key_id.len(), wire::KEY_ID_BYTES);
+            return Reply::problem(410, "epoch_gone", "gone");
+        }
+        sample.reply(request)
+    });
+    let error = look_up(&mut driver, &[0]).unwrap_err();
+    assert!(error.to_string().contains("gone (epoch_gone"), "what the look-up is told counts: {error}");
 }
 
 #[test]
@@ -54,22 +174,22 @@ fn a_host_that_has_to_look_for_a_seed_is_asked_again() {
     let mut driver = server(|_| None);
     driver.host = Arc::new(Memory::late(2));
     let mut session = open(&mut driver).unwrap();
-    assert_eq!(driver.waits, [Duration::ZERO; 2]);
-    assert_eq!(driver.host.events(), ["needs ONION_S at http://localhost:7700"; 2]);
     find(&mut driver, &mut session, 3);
+    assert_eq!(driver.waits, [Duration::ZERO; 2]);
+    let needed = format!("needs {}", record_name("http://localhost:7700", "", "ONION_S"));
+    assert_eq!(driver.host.events()[..2], [&needed[..]; 2]);
 }
 
 #[test]
 fn keys_belong_to_one_server_and_parameter_set_and_get_old() {
     let mut driver = server(|_| None);
     let mut session = open(&mut driver).unwrap();
-    assert_eq!(driver.host.seeds(), [("http://localhost:7700".to_owned(), "ONION_S".to_owned())]);
     find(&mut driver, &mut session, 3);
-    driver.host.forget_seeds();
-    driver.host.pass(Duration::from_secs(23 * 3600));
+    assert_eq!(driver.host.key_names(), [record_name("http://localhost:7700", "", "ONION_S")]);
+    driver.host.pass(Duration::from_secs(30 * 24 * 3600));
     find(&mut driver, &mut session, 3);
-    assert_eq!(driver.asked(KEYS).len(), 1, "looked for once a day");
-    driver.host.pass(Duration::from_secs(2 * 3600));
+    assert_eq!(driver.asked(KEYS).len(), 1, "for 30 days");
+    driver.host.pass(Duration::from_secs(1));
     find(&mut driver, &mut session, 3);
     let uploads = driver.asked(KEYS);
     assert!(uploads.len() == 2 && uploads[0].path != uploads[1].path, "new ones");
@@ -80,22 +200,22 @@ fn a_server_that_never_keeps_keys_is_an_error() {
     let mut driver = server(|request| request.path.ends_with(QUERY).then(lacking));
     let error = look_up(&mut driver, &[0]).unwrap_err();
     assert!(matches!(error, SessionError::KeysNotKept), "{error}");
-    assert_eq!((driver.asked(KEYS).len(), driver.asked(QUERY).len()), (1, 2));
+    assert_eq!(order(&driver), ["keys", "query", "keys", "query"]);
 }
 
 #[test]
-fn only_missing_keys_are_uploaded() {
+fn only_missing_keys_are_uploaded_again() {
     for reply in [|| Reply::problem(428, "other", ""), || Reply::problem(404, "key_not_found", "")] {
         let mut driver = server(move |request| request.path.ends_with(QUERY).then(reply));
         let error = look_up(&mut driver, &[0]).unwrap_err();
         assert!(matches!(error, SessionError::Refused { .. }), "{error}");
-        assert!(driver.asked(KEYS).is_empty());
+        assert_eq!(order(&driver), ["keys", "query"]);
     }
     let mut driver =
         server(|request| request.path.contains(KEYS).then(|| Reply::problem(413, "too_large", "")));
     let error = look_up(&mut driver, &[0]).unwrap_err();
     assert!(matches!(error, SessionError::Refused { status: 413, .. }), "{error}");
-    assert_eq!(driver.asked(QUERY).len(), 1);
+    assert!(driver.asked(QUERY).is_empty());
 }
 
 #[test]
@@ -104,5 +224,5 @@ fn after_an_upload_other_errors_are_told_as_they_are() {
     let mut driver = server(move |request| if request.path.ends_with(QUERY) { replies.pop() } else { None });
     let error = look_up(&mut driver, &[0]).unwrap_err();
     assert!(matches!(error, SessionError::Refused { status: 400, .. }), "{error}");
-    assert_eq!((driver.asked(KEYS).len(), driver.asked(QUERY).len()), (1, 2));
+    assert_eq!(order(&driver), ["keys", "query", "keys", "query"]);
 }

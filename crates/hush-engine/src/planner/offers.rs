@@ -9,6 +9,7 @@ use hush_protocol::{
     descriptor::Descriptor,
     facts::DbForm,
     presets::presets_of,
+    ring_keys::LOOKUPS_PER_KEY,
 };
 use rayon::prelude::*;
 use serde::Serialize;
@@ -46,7 +47,7 @@ pub struct Offer {
     pub bytes_up: u64,
     /// Bytes of its answer.
     pub bytes_down: u64,
-    /// Bytes that every client uploads once: its evaluation keys.
+    /// Bytes that every client uploads once, and anew after some look-ups: its evaluation keys.
     pub setup_bytes_up: u64,
     /// Bytes that every client downloads for every epoch: the hint.
     pub setup_bytes_down: u64,
@@ -143,7 +144,15 @@ impl Offer {
 
     /// Bytes that a look-up sends and receives, with its share of what is sent once.
     pub fn bytes(&self, lookups: f64) -> f64 {
-        (self.bytes_up + self.bytes_down) as f64 + self.setup_bytes() as f64 / lookups
+        let (setup_up, setup_down) = self.setup_shares(lookups);
+        (self.bytes_up + self.bytes_down) as f64 + setup_up + setup_down
+    }
+
+    /// The share of a look-up, of so many, in what is sent once and in what is received once. Evaluation keys are sent anew after
+    /// [`LOOKUPS_PER_KEY`].
+    pub(super) fn setup_shares(&self, lookups: f64) -> (f64, f64) {
+        let keys = (lookups / f64::from(LOOKUPS_PER_KEY)).ceil().max(1.0);
+        (self.setup_bytes_up as f64 * keys / lookups, self.setup_bytes_down as f64 / lookups)
     }
 
     /// Bytes that are sent once.

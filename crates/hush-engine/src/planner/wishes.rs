@@ -152,10 +152,10 @@ impl Wishes {
     /// Seconds of a look-up: the server's, and of sending, with its share of what is sent once.
     pub fn latency(&self, offer: &Offer) -> f64 {
         let seconds = |bytes: f64, megabits: f64| bytes * 8.0 / (megabits * 1e6);
-        let share = |bytes: u64| bytes as f64 / self.clients.lookups;
+        let (setup_up, setup_down) = offer.setup_shares(self.clients.lookups);
         offer.seconds
-            + seconds(offer.bytes_up as f64 + share(offer.setup_bytes_up), self.network.up)
-            + seconds(offer.bytes_down as f64 + share(offer.setup_bytes_down), self.network.down)
+            + seconds(offer.bytes_up as f64 + setup_up, self.network.up)
+            + seconds(offer.bytes_down as f64 + setup_down, self.network.down)
     }
 
     /// What a million look-ups cost, on a machine of so many threads.

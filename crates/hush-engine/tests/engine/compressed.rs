@@ -55,7 +55,12 @@ fn values_come_back_whatever_they_are() {
             (before, after) = (before + value.len(), after + compressed.len());
         }
         assert!(*decompressor.value(&compressed).unwrap() == *value, "value {index}");
+        if index % 1000 == 999 {
+            let even = decompressor.value_in_even_time(Some(&compressed)).unwrap().unwrap();
+            assert!(*even == *value, "value {index}");
+        }
     }
+    assert!(decompressor.value_in_even_time(None).unwrap().is_none());
     assert!(3 * after < before, "{after} of {before}: without a dictionary they would not become so short");
 }
 
@@ -66,7 +71,10 @@ fn what_is_no_value_is_an_error() {
     let longest = values.iter().map(Vec::len).max().unwrap();
     let decompressor = Decompressor::new(&compression(longest), compressor.dictionary()).unwrap();
     let refused = |bytes: &[u8]| {
-        assert!(matches!(decompressor.value(bytes), Err(ClientError::Compression)), "{bytes:?}")
+        let even = decompressor.value_in_even_time(Some(bytes));
+        for outcome in [decompressor.value(bytes).map(drop), even.map(drop)] {
+            assert!(matches!(outcome, Err(ClientError::Compression)), "{bytes:?}")
+        }
     };
     let mut context = compressor.context();
     let value = Compressor::compress(&mut context, &values[39]).unwrap();

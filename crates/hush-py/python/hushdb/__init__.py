@@ -180,6 +180,7 @@ def connect(
     epoch: str | None = None,
     allow_weak: str | None = None,
     max_hint: int | None = None,
+    lookups_per_key: int | None = None,
     on_progress: Progress | None = None,
 ) -> Client:
     """Asks the server at `url` for its tables.
@@ -188,15 +189,16 @@ def connect(
     timeout: seconds to connect, and of silence of the server.
     ca_cert, client_cert, client_key, insecure: as of `hushdb get`: whom to trust, and who this client is.
     relay, ohttp_keys: ask through a relay, so that the server does not see who asks.
-    cache, no_cache: the folder in which hints and seeds of keys are kept; the user's own if not given.
+    cache, no_cache: the folder in which hints and evaluation keys are kept; the user's own if not given.
     trust, epoch, allow_weak, max_hint: which tables are accepted.
+    lookups_per_key: how many look-ups are made under the same evaluation keys before fresh ones are uploaded; 256 if not given.
     on_progress: is told of what takes long.
     """
     token = token if token is not None else os.environ.get("HUSHDB_TOKEN")
     native = _native.Client(
         url, token=token, timeout=timeout, ca_cert=ca_cert, client_cert=client_cert, client_key=client_key, insecure=insecure,
         relay=relay, ohttp_keys=ohttp_keys, cache=cache, no_cache=no_cache, trust=trust, epoch=epoch, allow_weak=allow_weak,
-        max_hint=max_hint, on_progress=on_progress)
+        max_hint=max_hint, lookups_per_key=lookups_per_key, on_progress=on_progress)
     return Client(url, native)
 
 

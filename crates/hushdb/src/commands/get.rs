@@ -20,8 +20,8 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use hush_client::{
     Acceptance, Found, Wanted,
     http::{
-        BearerToken, DEFAULT_MAX_HINT_BYTES, Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable,
-        Observer, RelayOptions, Stats,
+        BearerToken, DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, Event, HintCache, HttpClient,
+        HttpError, HttpOptions, HttpTable, MAX_LOOKUPS_PER_KEY, Observer, RelayOptions, Stats,
     },
 };
 use hush_protocol::{facts::Facts, signature::PublicKey};
@@ -94,6 +94,11 @@ pub(crate) struct GetArgs {
     /// word is taken for what they are.
     #[arg(long, value_name = "FILE", requires = "relay")]
     ohttp_keys: Option<PathBuf>,
+    /// Make and upload fresh evaluation keys after N look-ups under the same ones, if the protocol has such keys: a server that
+    /// forges answers learns something of a key with each look-up.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_LOOKUPS_PER_KEY,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_LOOKUPS_PER_KEY)))]
+    lookups_per_key: u32,
     /// Keep the table's hint, or the keys that were made and uploaded for it, for this call only.
     #[arg(long)]
     no_cache: bool,
@@ -164,6 +169,8 @@ fn look_up(
             publisher: args.trust,
         },
         max_hint_bytes: args.max_hint,
+        lookups_per_key: args.lookups_per_key,
+        closes: true,
         observer,
         ..options
     };

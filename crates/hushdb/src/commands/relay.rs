@@ -58,7 +58,7 @@ impl Uplink for ToGateway {
     }
 
     fn pass_on(&self, sealed: &[u8]) -> Result<Relayed, String> {
-        said(self.0.post(sealed, MAX_RESPONSE_BYTES))
+        said(self.0.post(sealed, MAX_RESPONSE_BYTES, false))
     }
 }
 
