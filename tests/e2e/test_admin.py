@@ -212,7 +212,7 @@ class Mistakes(AdminTest):
         with self.server():
             for body, said in [
                 ({"kind": "drop", "table": "t"}, "that is no task: unknown variant `drop`"),
-                ({"kind": "unload", "table": "../t"}, 'table name "../t" is not made of'),
+                ({"kind": "unload", "table": "../t"}, 'that is no task: "../t" is not a name'),
                 ({"kind": "build", "table": "t", "input": {"url": "/etc/passwd"}}, "a file is uploaded first"),
                 ({"kind": "build", "table": "t", "input": {"upload": "0" * 32}}, "there is no upload of this name"),
                 ({"kind": "build", "table": "t", "input": {"url": "s3://a/b.csv"}, "options": {"protocol": "fast"}},

@@ -28,7 +28,7 @@ pub(super) fn measure(
 ) -> Result<Vec<(String, f64)>, Box<dyn Error>> {
     let bodies: Vec<_> = queries.iter().map(|query| body(&*engine, query)).collect();
     let tables = Tables::new();
-    tables.insert("bench", engine)?;
+    tables.insert(&"bench".parse()?, engine)?;
     let runtime = tokio::runtime::Runtime::new()?;
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
     let url = format!("http://{}/v1/tables/bench/query", listener.local_addr()?);

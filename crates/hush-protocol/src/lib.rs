@@ -9,6 +9,7 @@
 //! * [`hosted`]: a table on a backend, in parts. [`halves`]: what parts and their head hold and do. [`client`]: a client's half.
 //! * [`layout`]: shapes. [`keyword`]: look-ups by key on all of them. [`slot`]: what is in a slot, [`fields`]: in a value.
 //! * [`symbols`]: k-bit symbols.
+//! * [`mod@name`]: names of tables and of their files.
 //! * [`descriptor`]: what a client must know. [`wire`]: messages. [`ohttp`]: how they go through a relay.
 
 pub mod any_page;
@@ -38,6 +39,7 @@ pub mod layout;
 pub mod lwe_page;
 pub mod lwe_table;
 mod message;
+pub mod name;
 pub mod ohttp;
 pub mod onion;
 mod online_rows;
@@ -67,5 +69,6 @@ pub mod whitening;
 pub mod wire;
 
 pub use error::ProtocolError;
+pub use name::{InvalidName, Name};
 pub use registry::Protocol;
 pub use target::Target;

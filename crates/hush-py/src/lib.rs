@@ -24,7 +24,7 @@ mod native {
         local::LocalTable,
         part::{Part, Source},
         plan::{Plan, plan},
-        serve::Server,
+        serve::{Server, table_name},
     };
 
     /// The version of the package.

@@ -9,6 +9,7 @@ use hush_engine::{
     parts::{self, PartEngine, Share, open_part},
     planner::part_bytes,
 };
+use hush_protocol::{InvalidName, Name};
 use hush_store::snapshot::{RemoteTable, Verify};
 use hushdb::embed;
 use pyo3::{prelude::*, pybacked::PyBackedBytes, types::PyBytes};
@@ -23,7 +24,7 @@ const CLIENTS: usize = 256;
 #[pyclass(frozen)]
 pub(crate) struct Source {
     pub(crate) source: parts::Source,
-    name: String,
+    name: Result<Name, InvalidName>,
     shown: String,
 }
 
@@ -34,9 +35,8 @@ impl Source {
         let table = RemoteTable::of(&place).map_err(|error| Kind::Input.raised(py, error))?;
         let Some(table) = table else {
             let verify = if verify { Verify::Full } else { Verify::Header };
-            let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
             return Ok(Self {
-                name,
+                name: Name::last_of(&place),
                 shown: place.display().to_string(),
                 source: parts::Source::Folder(place, verify),
             });
@@ -44,14 +44,16 @@ impl Source {
         let cache = cache.or_else(embed::tables_cache);
         let cache =
             cache.ok_or_else(|| Kind::Option.raised(py, "no home directory is known: name a cache"))?;
-        let (name, shown) = (table.name().into_owned(), table.shown().display().to_string());
+        let (name, shown) = (table.name(), table.shown().display().to_string());
         Ok(Self { name, shown, source: parts::Source::Remote(place, cache) })
     }
 
     /// What clients call the table, unless told.
     #[getter]
-    fn name(&self) -> &str {
-        &self.name
+    fn name(&self, py: Python<'_>) -> PyResult<&str> {
+        self.name
+            .as_deref()
+            .map_err(|error| Kind::Option.raised(py, format!("{error}: give the table a name")))
     }
 
     /// Where it is, without what is secret in it.

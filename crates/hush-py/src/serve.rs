@@ -12,6 +12,7 @@ use hush_engine::{
     Backends, Silent,
     parts::{Unavailable, Workers, open_head},
 };
+use hush_protocol::Name;
 use hush_server::Tables;
 use hush_store::snapshot::Verify;
 use hushdb::embed;
@@ -43,6 +44,11 @@ fn start(
     let cpu = Arc::new(Cpu::new(threads).map_err(|error| failed(Kind::Hush)(&error))?);
     let backends = Backends::cpu_only(cpu.clone());
     let tables = Tables::new();
+    let named = |(name, path): (String, PathBuf)| match name.parse::<Name>() {
+        Ok(name) => Ok((name, path)),
+        Err(error) => Err((Kind::Option, format!("{error}: give the table another one with tables={{..}}"))),
+    };
+    let folders: Vec<_> = folders.into_iter().map(named).collect::<Result<_, _>>()?;
     for (name, path) in folders {
         let engine = hush_engine::open(&path, Verify::Full, &backends, &Silent);
         let engine = engine.map_err(|error| failed(Kind::Input)(&error))?;
@@ -58,6 +64,16 @@ impl Server {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         running.map(embed::Server::tell_stop)
     }
+}
+
+fn named(py: Python<'_>, name: &str) -> PyResult<Name> {
+    name.parse::<Name>().map_err(|error| Kind::Option.raised(py, error))
+}
+
+/// Returns the name of a table, and refuses a text that is not one.
+#[pyfunction]
+pub(crate) fn table_name(py: Python<'_>, name: &str) -> PyResult<String> {
+    named(py, name).map(String::from)
 }
 
 #[pymethods]
@@ -77,7 +93,8 @@ impl Server {
         let (cpu, source) = (self.cpu.clone(), source.source.clone());
         let opened = interruptible(py, move || open_head(&source, workers, cpu), || ())?;
         let engine = opened.map_err(|error| Kind::Input.raised(py, error))?;
-        py.detach(|| self.tables.insert(name, engine)).map_err(|error| Kind::Option.raised(py, error))
+        let name = named(py, name)?;
+        py.detach(|| self.tables.insert(&name, engine)).map_err(|error| Kind::Option.raised(py, error))
     }
 
     /// Its URL.

@@ -226,7 +226,7 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job
     while !batch.is_empty() {
         let started = Instant::now();
         table.batcher.lock().scan_time.begin();
-        let span = tracing::info_span!("scan", table = table.name, queries = batch.len() as i64);
+        let span = tracing::info_span!("scan", table = &*table.name, queries = batch.len() as i64);
         let outcome = ask_engine(&table, &batch).instrument(span).await;
         table.batcher.lock().scan_time.end();
         others_waited = table.batcher.waiting() > 0;
@@ -253,7 +253,7 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job
                     }
                     EngineError::Unavailable { reason } => {
                         tracing::warn!(
-                            table = table.name,
+                            table = &*table.name,
                             batch = batch.len(),
                             reason,
                             "a part does not answer"
@@ -261,7 +261,7 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job
                         AnswerError::PartUnavailable
                     }
                     error => {
-                        tracing::error!(table = table.name, batch = batch.len(), %error, "scan failed");
+                        tracing::error!(table = &*table.name, batch = batch.len(), %error, "scan failed");
                         AnswerError::Internal
                     }
                 };

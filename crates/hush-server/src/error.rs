@@ -17,12 +17,6 @@ pub enum ServerError {
         /// Its value.
         actual: usize,
     },
-    /// A name that cannot stand in a URL as it is.
-    #[error("table name {name:?} is not made of 1 to 64 of a-z A-Z 0-9 . _ -")]
-    TableName {
-        /// The name.
-        name: String,
-    },
     /// A table whose descriptor is not a JSON object.
     #[error("the descriptor of table {table:?} is not a JSON object: {source}")]
     Descriptor {

@@ -5,6 +5,7 @@
 //! | `config.rs` | every limit and timeout, in one struct |
 //! | `tables.rs` | tables by name, loading, failed or resident; replaced epochs |
 //! | `state.rs` | a table with its queue, and what requests share |
+//! | `caller.rs` | the caller of a request, and the tables that it may act on |
 //! | `client.rs` | what counts as one client |
 //! | `connections.rs` | places for connections, and who makes room |
 //! | `connection.rs` | one TCP connection: timeouts, byte counts, orderly close |
@@ -30,6 +31,7 @@
 //! counts, logs or sends depends on the key that a client looks up: it never learns one.
 
 mod batch;
+mod caller;
 mod client;
 mod config;
 mod connection;
@@ -65,13 +67,14 @@ use tokio::{
     task::JoinSet,
 };
 
+pub use caller::Caller;
 pub use config::{ServerConfig, Throttle};
 pub use error::ServerError;
 pub use gateway::{Gateway, GatewayError, GatewayKey, read_gateway_keys, rotate, text_of_gateway_keys};
 pub use operator::{KeptBuild, KeptTable, Operator, OperatorError, Task, TaskProgress, TaskStatus, Upload};
 pub use page::Page;
 pub use relay::{Relayed, Uplink};
-pub use tables::{Tables, check_name};
+pub use tables::Tables;
 pub use tls::{Tls, TlsError, TlsFiles};
 pub use tokens::{Scope, Token, TokenError, Tokens, read_tokens, text_of_tokens};
 

@@ -1,8 +1,11 @@
 //! What a server is told to do by who runs it.
 
+use hush_protocol::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
+
+use crate::caller::Caller;
 
 /// Why it was not done.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -13,6 +16,9 @@ pub enum OperatorError {
     /// No task, or no upload, of this name.
     #[error("there is no {0} of this name")]
     Unknown(&'static str),
+    /// The caller may not act on this table.
+    #[error("the token is for other tables")]
+    Forbidden,
     /// What was asked for is none: why, and what to do.
     #[error("{0}")]
     Invalid(String),
@@ -97,9 +103,9 @@ pub struct TaskProgress {
 #[derive(Clone, Debug, Serialize)]
 pub struct Upload {
     /// What it goes by.
-    pub id: String,
+    pub id: Name,
     /// The name that it was given; its ending says the format.
-    pub name: String,
+    pub name: Name,
     /// Bytes that are here.
     pub bytes: u64,
 }
@@ -108,7 +114,7 @@ pub struct Upload {
 #[derive(Clone, Debug, Serialize)]
 pub struct KeptTable {
     /// Its name.
-    pub name: String,
+    pub name: Name,
     /// The epoch that is served, in hex, if it is loaded.
     pub serves: Option<String>,
     /// What there is of it, the newest first.
@@ -128,41 +134,44 @@ pub struct KeptBuild {
     pub bytes: u64,
 }
 
-/// Does it: the program around the server, which knows where tables come from.
+/// The program around the server, which knows where tables come from and does what the admin endpoints are asked for. A method that
+/// takes a caller acts on the tables that the caller may operate ([`Caller::may`]), and on the caller's own uploads; a caller who
+/// operates all tables has all uploads. Other tasks and uploads are unknown. A method without a caller is only called for one who
+/// may operate the table.
 pub trait Operator: Send + Sync {
     /// Takes up what has taken a table's place. Returns the epoch that is served.
     ///
     /// # Errors
     /// [`OperatorError`]. The table is then served as it was.
-    fn reload(&self, table: &str) -> Result<[u8; 32], OperatorError>;
+    fn reload(&self, table: &Name) -> Result<[u8; 32], OperatorError>;
 
     /// Begins to fold the changes of a table into a new base, in the background.
     ///
     /// # Errors
     /// [`OperatorError`].
-    fn compact(&self, table: &str) -> Result<(), OperatorError>;
+    fn compact(&self, table: &Name) -> Result<(), OperatorError>;
 
     /// Puts a task behind the others.
     ///
     /// # Errors
     /// [`OperatorError::Invalid`] if the request is none.
-    fn submit(&self, request: Value) -> Result<Task, OperatorError> {
-        let _ = request;
+    fn submit(&self, caller: &Caller, request: Value) -> Result<Task, OperatorError> {
+        let _ = (caller, request);
         Err(no_data())
     }
 
-    /// The last tasks before one, or the last of all, the newest first.
-    fn tasks(&self, before: Option<u64>, most: usize) -> Vec<Task> {
-        let _ = (before, most);
+    /// Returns the last tasks before one, or the last of all, the newest first.
+    fn tasks(&self, caller: &Caller, before: Option<u64>, most: usize) -> Vec<Task> {
+        let _ = (caller, before, most);
         Vec::new()
     }
 
-    /// A task.
+    /// Returns a task.
     ///
     /// # Errors
     /// [`OperatorError::Unknown`].
-    fn task(&self, id: u64) -> Result<Task, OperatorError> {
-        let _ = id;
+    fn task(&self, caller: &Caller, id: u64) -> Result<Task, OperatorError> {
+        let _ = (caller, id);
         Err(OperatorError::Unknown("task"))
     }
 
@@ -170,31 +179,32 @@ pub trait Operator: Send + Sync {
     ///
     /// # Errors
     /// [`OperatorError`], also if it has ended.
-    fn cancel(&self, id: u64) -> Result<Task, OperatorError> {
-        let _ = id;
+    fn cancel(&self, caller: &Caller, id: u64) -> Result<Task, OperatorError> {
+        let _ = (caller, id);
         Err(OperatorError::Unknown("task"))
     }
 
-    /// The tables that the server keeps.
-    fn kept(&self) -> Vec<KeptTable> {
+    /// Returns the tables that the server keeps.
+    fn kept(&self, caller: &Caller) -> Vec<KeptTable> {
+        let _ = caller;
         Vec::new()
     }
 
-    /// Begins an upload.
+    /// Begins an upload, of a file with this name.
     ///
     /// # Errors
     /// [`OperatorError`].
-    fn begin_upload(&self, name: &str) -> Result<Upload, OperatorError> {
-        let _ = name;
+    fn begin_upload(&self, caller: &Caller, name: &Name) -> Result<Upload, OperatorError> {
+        let _ = (caller, name);
         Err(no_data())
     }
 
-    /// An upload.
+    /// Returns an upload.
     ///
     /// # Errors
     /// [`OperatorError::Unknown`].
-    fn upload(&self, id: &str) -> Result<Upload, OperatorError> {
-        let _ = id;
+    fn upload(&self, caller: &Caller, id: &Name) -> Result<Upload, OperatorError> {
+        let _ = (caller, id);
         Err(OperatorError::Unknown("upload"))
     }
 
@@ -202,8 +212,8 @@ pub trait Operator: Send + Sync {
     ///
     /// # Errors
     /// [`OperatorError::Refused`] if it has another count.
-    fn append(&self, id: &str, offset: u64, bytes: &[u8]) -> Result<Upload, OperatorError> {
-        let _ = (id, offset, bytes);
+    fn append(&self, caller: &Caller, id: &Name, offset: u64, bytes: &[u8]) -> Result<Upload, OperatorError> {
+        let _ = (caller, id, offset, bytes);
         Err(OperatorError::Unknown("upload"))
     }
 
@@ -211,8 +221,8 @@ pub trait Operator: Send + Sync {
     ///
     /// # Errors
     /// [`OperatorError::Unknown`].
-    fn remove_upload(&self, id: &str) -> Result<(), OperatorError> {
-        let _ = id;
+    fn remove_upload(&self, caller: &Caller, id: &Name) -> Result<(), OperatorError> {
+        let _ = (caller, id);
         Err(OperatorError::Unknown("upload"))
     }
 }

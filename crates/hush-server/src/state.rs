@@ -10,7 +10,7 @@ use std::{
 
 use axum::body::Bytes;
 use hush_engine::{Blob, Engine, Served};
-use hush_protocol::wire::RequestShape;
+use hush_protocol::{Name, wire::RequestShape};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
 
 /// A resident table: its engine, and its queue.
 pub(crate) struct ResidentTable {
-    pub(crate) name: String,
+    pub(crate) name: Name,
     pub(crate) engine: Arc<dyn Engine>,
     /// The descriptor, byte for byte.
     pub(crate) descriptor: Bytes,
@@ -30,13 +30,13 @@ pub(crate) struct ResidentTable {
 }
 
 impl ResidentTable {
-    pub(crate) fn new(name: &str, engine: Arc<dyn Engine>) -> Result<ResidentTable, ServerError> {
+    pub(crate) fn new(name: &Name, engine: Arc<dyn Engine>) -> Result<ResidentTable, ServerError> {
         let json = engine.served().descriptor_json.clone();
-        let refuse = |source| ServerError::Descriptor { table: name.to_owned(), source };
+        let refuse = |source| ServerError::Descriptor { table: name.to_string(), source };
         let value: Box<RawValue> = serde_json::from_slice(&json).map_err(refuse)?;
         let _: BTreeMap<String, &RawValue> = serde_json::from_str(value.get()).map_err(refuse)?;
         Ok(ResidentTable {
-            name: name.to_owned(),
+            name: name.clone(),
             descriptor: Bytes::from_owner(json),
             descriptor_value: value.into(),
             engine,

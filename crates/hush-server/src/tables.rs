@@ -8,6 +8,7 @@ use std::{
 };
 
 use hush_engine::{Blob, Engine, KeySpec};
+use hush_protocol::Name;
 use tokio::{sync::Notify, task::spawn_blocking};
 
 use crate::{error::ServerError, state::ResidentTable};
@@ -29,7 +30,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Content {
-    slots: BTreeMap<String, Slot>,
+    slots: BTreeMap<Name, Slot>,
     /// Replaced epochs that still answer, of all tables.
     replaced: Vec<Replaced>,
     /// How long they do; zero unless a server runs.
@@ -60,25 +61,15 @@ impl Tables {
 
     /// Announces a table that is still loading: the server is not ready until it is inserted.
     /// A resident table of that name goes, with its replaced epochs.
-    ///
-    /// # Errors
-    /// [`ServerError::TableName`] if the name cannot stand in a URL.
-    pub fn announce(&self, name: &str) -> Result<(), ServerError> {
-        check_name(name)?;
+    pub fn announce(&self, name: &Name) {
         self.put(name, Slot::Loading);
-        Ok(())
     }
 
     /// Says that a table cannot be served: its queries are answered 503, and the server is not ready,
     /// until it is inserted or removed. `reason` goes to every client that asks: it should say what
     /// is wrong, and nothing of the machine. A resident table of that name goes, with its replaced epochs.
-    ///
-    /// # Errors
-    /// [`ServerError::TableName`] if the name cannot stand in a URL.
-    pub fn fail(&self, name: &str, reason: &str) -> Result<(), ServerError> {
-        check_name(name)?;
+    pub fn fail(&self, name: &Name, reason: &str) {
         self.put(name, Slot::Failed(reason.into()));
-        Ok(())
     }
 
     /// Makes a table resident, in place of one that was announced, that failed, or of its previous epoch.
@@ -88,16 +79,14 @@ impl Tables {
     /// that are under way then are answered in any case.
     ///
     /// # Errors
-    /// [`ServerError::TableName`] if the name cannot stand in a URL, [`ServerError::Descriptor`] if
-    /// the table's descriptor is not a JSON object.
-    pub fn insert(&self, name: &str, engine: Arc<dyn Engine>) -> Result<(), ServerError> {
-        check_name(name)?;
+    /// [`ServerError::Descriptor`] if the table's descriptor is not a JSON object.
+    pub fn insert(&self, name: &Name, engine: Arc<dyn Engine>) -> Result<(), ServerError> {
         let table = Arc::new(ResidentTable::new(name, engine)?);
         let asked = table.served().asked;
         let mut content = self.write();
         // Queries of an epoch that comes back are this one's again.
-        let back = content.take_replaced(|old| old.name == name && old.served().asked == asked);
-        let previous = content.slots.insert(name.to_owned(), Slot::Resident(table));
+        let back = content.take_replaced(|old| old.name == *name && old.served().asked == asked);
+        let previous = content.slots.insert(name.clone(), Slot::Resident(table));
         if let Some(Slot::Resident(old)) = &previous
             && old.served().asked != asked
             && !content.window.is_zero()
@@ -114,17 +103,16 @@ impl Tables {
 
     /// Removes a table, whatever its state, with its replaced epochs; says whether there was one.
     /// Queries that are already under way are still answered.
-    pub fn remove(&self, name: &str) -> bool {
+    pub fn remove(&self, name: &Name) -> bool {
         let mut content = self.write();
-        let gone = (content.slots.remove(name), content.take_replaced(|old| old.name == name));
+        let gone = (content.slots.remove(name), content.take_replaced(|old| old.name == *name));
         drop(content);
         gone.0.is_some()
     }
 
-    fn put(&self, name: &str, slot: Slot) {
+    fn put(&self, name: &Name, slot: Slot) {
         let mut content = self.write();
-        let gone =
-            (content.slots.insert(name.to_owned(), slot), content.take_replaced(|old| old.name == name));
+        let gone = (content.slots.insert(name.clone(), slot), content.take_replaced(|old| old.name == *name));
         drop(content);
         drop(gone);
     }
@@ -140,11 +128,11 @@ impl Tables {
     /// What is under a name, and the replaced epochs of that table that still answer.
     pub(crate) fn slot(&self, name: &str) -> Option<(Slot, Vec<Arc<ResidentTable>>)> {
         let content = self.read();
-        let replaced = content.answering().filter(|table| table.name == name).cloned().collect();
+        let replaced = content.answering().filter(|table| table.name == *name).cloned().collect();
         Some((content.slots.get(name)?.clone(), replaced))
     }
 
-    pub(crate) fn all(&self) -> Vec<(String, Slot)> {
+    pub(crate) fn all(&self) -> Vec<(Name, Slot)> {
         self.read().slots.iter().map(|(name, slot)| (name.clone(), slot.clone())).collect()
     }
 
@@ -154,7 +142,7 @@ impl Tables {
     }
 
     /// A table that failed, and why.
-    pub(crate) fn failed(&self) -> Option<(String, Arc<str>)> {
+    pub(crate) fn failed(&self) -> Option<(Name, Arc<str>)> {
         self.read().slots.iter().find_map(|(name, slot)| match slot {
             Slot::Failed(reason) => Some((name.clone(), reason.clone())),
             Slot::Loading | Slot::Resident(_) => None,
@@ -162,7 +150,7 @@ impl Tables {
     }
 
     /// A resident table whose GPU has failed for good, and how.
-    pub(crate) fn lost(&self) -> Option<(String, String)> {
+    pub(crate) fn lost(&self) -> Option<(Name, String)> {
         self.read().resident().find_map(|table| Some((table.name.clone(), table.engine.lost()?)))
     }
 
@@ -230,7 +218,7 @@ pub(crate) async fn drop_replaced(tables: Tables) {
         let expired = tables.write().take_expired();
         for Replaced { table, .. } in expired {
             tracing::info!(
-                table = table.name,
+                table = &*table.name,
                 epoch = hex::encode(table.served().epoch),
                 "a replaced epoch is dropped"
             );
@@ -238,16 +226,4 @@ pub(crate) async fn drop_replaced(tables: Tables) {
             drop(spawn_blocking(move || drop(table)));
         }
     }
-}
-
-/// Whether a table can have this name: it stands in URLs.
-///
-/// # Errors
-/// [`ServerError::TableName`].
-pub fn check_name(name: &str) -> Result<(), ServerError> {
-    let allowed = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
-    if (1..=64).contains(&name.len()) && name.bytes().all(allowed) {
-        return Ok(());
-    }
-    Err(ServerError::TableName { name: name.to_owned() })
 }

@@ -13,6 +13,7 @@ use std::{
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
+use hush_protocol::Name;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -57,7 +58,7 @@ pub struct Token {
     pub scopes: Vec<Scope>,
     /// The tables that it is for; all if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tables: Option<Vec<String>>,
+    pub tables: Option<Vec<Name>>,
     /// When it ends, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
@@ -98,11 +99,6 @@ impl Token {
     pub fn has_expired(&self, now: SystemTime) -> bool {
         let now = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         self.expires.is_some_and(|end| end <= now)
-    }
-
-    /// Whether it is for a table.
-    pub(crate) fn is_for(&self, table: &str) -> bool {
-        self.tables.as_ref().is_none_or(|tables| tables.iter().any(|own| own == table))
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use hush_protocol::descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES};
+use hush_protocol::{
+    Name,
+    descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES},
+};
 use serde::Deserialize;
 
 use super::{
@@ -28,7 +31,7 @@ pub struct Server {
 /// A table in a server's list.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct TableInfo {
-    /// Its name, of letters, digits, `.`, `_` and `-`.
+    /// Its name, which is a [`Name`]: it stands in URLs and on terminals as it is.
     pub name: String,
     /// `resident`, or `loading` for a table whose look-ups have to wait.
     pub state: String,
@@ -65,8 +68,8 @@ impl Server {
         stats.setup_bytes_down += list.len() as u64;
         let TableList { tables } =
             serde_json::from_slice(&list).map_err(|_| link.odd("its list of tables is none"))?;
-        if !tables.iter().all(|table| is_name(&table.name)) {
-            return Err(link.odd("a table's name has characters that no name has"));
+        if !tables.iter().all(|table| table.name.parse::<Name>().is_ok()) {
+            return Err(link.odd("a table in its list has a name that no table can have"));
         }
         Ok(Self { context: link.context().clone(), tables, stats })
     }
@@ -156,10 +159,4 @@ pub(super) async fn load(
 /// Whether the server has no file of the hash that was asked for.
 fn is_missing(error: &SessionError) -> bool {
     matches!(error, SessionError::Refused { status: 404, .. })
-}
-
-/// The names that a server can have: they stand in URLs and on terminals as they are.
-fn is_name(name: &str) -> bool {
-    let allowed = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
-    (1..=64).contains(&name.len()) && name.bytes().all(allowed)
 }

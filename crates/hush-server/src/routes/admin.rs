@@ -8,16 +8,20 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header::LOCATION},
     response::{IntoResponse, Response},
 };
+use hush_protocol::Name;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
+use super::TableName;
 use crate::{
+    caller::Caller,
     client::Client,
     limits::read_body,
     operator::{KeptTable, Operator, OperatorError, Task, Upload},
     problem::{Code, Problem},
     state::Server,
+    tokens::Scope,
 };
 
 /// The longest request of a task.
@@ -29,28 +33,34 @@ const MOST_TASKS: usize = 100;
 /// Where the next part of an upload begins.
 const UPLOAD_OFFSET: &str = "upload-offset";
 
-type Name = Result<Path<String>, PathRejection>;
+/// The ID of a task or of an upload in a path.
+type Id<T> = Result<Path<T>, PathRejection>;
 
 /// Takes up what is in the table's folder now; answers when it is served.
-pub(super) async fn reload(State(server): State<Arc<Server>>, name: Name) -> Result<Json<Value>, Problem> {
-    let name = named(name)?;
-    let epoch = ask(&server, move |operator| operator.reload(&name)).await?;
+pub(super) async fn reload(
+    State(server): State<Arc<Server>>,
+    caller: Caller,
+    table: TableName,
+) -> Result<Json<Value>, Problem> {
+    let table = operated(&caller, table)?;
+    let epoch = ask(&server, move |operator| operator.reload(&table)).await?;
     Ok(Json(json!({ "epoch": hex::encode(epoch) })))
 }
 
 /// Begins to fold the table's changes into a new base, which is taken up when it is there.
 pub(super) async fn compact(
     State(server): State<Arc<Server>>,
-    name: Name,
+    caller: Caller,
+    table: TableName,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    let name = named(name)?;
-    ask(&server, move |operator| operator.compact(&name)).await?;
+    let table = operated(&caller, table)?;
+    ask(&server, move |operator| operator.compact(&table)).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "state": "begun" }))))
 }
 
 /// The tables that the server keeps.
-pub(super) async fn kept(State(server): State<Arc<Server>>) -> Result<Json<Value>, Problem> {
-    let tables: Vec<KeptTable> = ask(&server, |operator| Ok(operator.kept())).await?;
+pub(super) async fn kept(State(server): State<Arc<Server>>, caller: Caller) -> Result<Json<Value>, Problem> {
+    let tables: Vec<KeptTable> = ask(&server, move |operator| Ok(operator.kept(&caller))).await?;
     Ok(Json(json!({ "tables": tables })))
 }
 
@@ -58,10 +68,11 @@ pub(super) async fn kept(State(server): State<Arc<Server>>) -> Result<Json<Value
 pub(super) async fn submit(
     State(server): State<Arc<Server>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    caller: Caller,
     request: Request,
 ) -> Result<Response, Problem> {
     let request = json_of(&server, peer, request).await?;
-    let task: Task = ask(&server, move |operator| operator.submit(request)).await?;
+    let task: Task = ask(&server, move |operator| operator.submit(&caller, request)).await?;
     let location = [(LOCATION, format!("/v1/admin/tasks/{}", task.id))];
     Ok((StatusCode::ACCEPTED, location, Json(task)).into_response())
 }
@@ -76,59 +87,84 @@ pub(super) struct Page {
 /// The last tasks, the newest first.
 pub(super) async fn tasks(
     State(server): State<Arc<Server>>,
+    caller: Caller,
     Query(Page { before, limit }): Query<Page>,
 ) -> Result<Json<Value>, Problem> {
     let most = limit.unwrap_or(MOST_TASKS).min(MOST_TASKS);
-    let tasks = ask(&server, move |operator| Ok(operator.tasks(before, most))).await?;
+    let tasks = ask(&server, move |operator| Ok(operator.tasks(&caller, before, most))).await?;
     Ok(Json(json!({ "tasks": tasks })))
 }
 
 /// One task.
-pub(super) async fn task(State(server): State<Arc<Server>>, id: Name) -> Result<Json<Task>, Problem> {
-    let id = number(id)?;
-    Ok(Json(ask(&server, move |operator| operator.task(id)).await?))
+pub(super) async fn task(
+    State(server): State<Arc<Server>>,
+    caller: Caller,
+    id: Id<u64>,
+) -> Result<Json<Task>, Problem> {
+    let id = of_path(id, "task")?;
+    Ok(Json(ask(&server, move |operator| operator.task(&caller, id)).await?))
 }
 
 /// Has a task given up.
-pub(super) async fn cancel(State(server): State<Arc<Server>>, id: Name) -> Result<Json<Task>, Problem> {
-    let id = number(id)?;
-    Ok(Json(ask(&server, move |operator| operator.cancel(id)).await?))
+pub(super) async fn cancel(
+    State(server): State<Arc<Server>>,
+    caller: Caller,
+    id: Id<u64>,
+) -> Result<Json<Task>, Problem> {
+    let id = of_path(id, "task")?;
+    Ok(Json(ask(&server, move |operator| operator.cancel(&caller, id)).await?))
+}
+
+/// What an upload begins with.
+#[derive(Deserialize)]
+struct NewUpload {
+    name: Name,
 }
 
 /// Begins an upload: `{"name": "people.csv"}`.
 pub(super) async fn begin_upload(
     State(server): State<Arc<Server>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    caller: Caller,
     request: Request,
 ) -> Result<Response, Problem> {
     let request = json_of(&server, peer, request).await?;
-    let invalid =
-        || Problem::new(Code::InvalidRequest, "an upload has a name, as {\"name\": \"people.csv\"}");
-    let name = request["name"].as_str().ok_or_else(invalid)?.to_owned();
-    let upload: Upload = ask(&server, move |operator| operator.begin_upload(&name)).await?;
+    let invalid = |error| {
+        Problem::new(
+            Code::InvalidRequest,
+            format!("an upload has a name, as {{\"name\": \"people.csv\"}}: {error}"),
+        )
+    };
+    let NewUpload { name } = serde_json::from_value(request).map_err(invalid)?;
+    let upload: Upload = ask(&server, move |operator| operator.begin_upload(&caller, &name)).await?;
     let location = format!("/v1/admin/uploads/{}", upload.id);
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(upload)).into_response())
 }
 
 /// How much of an upload is here.
-pub(super) async fn upload(State(server): State<Arc<Server>>, id: Name) -> Result<Response, Problem> {
-    let id = named(id)?;
-    uploaded(ask(&server, move |operator| operator.upload(&id)).await?)
+pub(super) async fn upload(
+    State(server): State<Arc<Server>>,
+    caller: Caller,
+    id: Id<Name>,
+) -> Result<Response, Problem> {
+    let id = of_path(id, "upload")?;
+    uploaded(ask(&server, move |operator| operator.upload(&caller, &id)).await?)
 }
 
 /// Adds the next part of an upload.
 pub(super) async fn append(
     State(server): State<Arc<Server>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    id: Name,
+    caller: Caller,
+    id: Id<Name>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let id = named(id)?;
+    let id = of_path(id, "upload")?;
     let (parts, body) = request.into_parts();
     let offset = offset(&parts.headers)?;
     let client = Client::from(peer.ip());
     let (bytes, memory) = read_body(&server, client, &parts.headers, body, MAX_PART_BYTES).await?;
-    let appended = ask(&server, move |operator| operator.append(&id, offset, &bytes)).await;
+    let appended = ask(&server, move |operator| operator.append(&caller, &id, offset, &bytes)).await;
     drop(memory);
     uploaded(appended?)
 }
@@ -136,10 +172,11 @@ pub(super) async fn append(
 /// Removes an upload.
 pub(super) async fn remove_upload(
     State(server): State<Arc<Server>>,
-    id: Name,
+    caller: Caller,
+    id: Id<Name>,
 ) -> Result<StatusCode, Problem> {
-    let id = named(id)?;
-    ask(&server, move |operator| operator.remove_upload(&id)).await?;
+    let id = of_path(id, "upload")?;
+    ask(&server, move |operator| operator.remove_upload(&caller, &id)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -157,13 +194,15 @@ fn offset(headers: &HeaderMap) -> Result<u64, Problem> {
     })
 }
 
-fn named(name: Name) -> Result<String, Problem> {
-    name.map(|Path(name)| name).map_err(|_| Problem::unknown_table())
+/// Returns the table that a path names, for a caller that operates it.
+fn operated(caller: &Caller, table: TableName) -> Result<Name, Problem> {
+    let Path(table) = table.map_err(|_| Problem::unknown_table())?;
+    caller.check(Scope::Admin, &table)?;
+    Ok(table)
 }
 
-fn number(id: Name) -> Result<u64, Problem> {
-    let unknown = || Problem::new(Code::NotFound, "there is no task of this number");
-    id.ok().and_then(|Path(text)| text.parse().ok()).ok_or_else(unknown)
+fn of_path<T>(id: Id<T>, what: &'static str) -> Result<T, Problem> {
+    id.map(|Path(id)| id).map_err(|_| problem(OperatorError::Unknown(what)))
 }
 
 async fn json_of(server: &Server, peer: SocketAddr, request: Request) -> Result<Value, Problem> {
@@ -181,11 +220,15 @@ async fn ask<T: Send + 'static>(
 ) -> Result<T, Problem> {
     // Without one there is no such endpoint.
     let operator = server.operator.clone().ok_or_else(Problem::internal)?;
-    let outcome = spawn_blocking(move || what(&*operator)).await.map_err(|_| Problem::internal())?;
-    outcome.map_err(|error| match error {
+    spawn_blocking(move || what(&*operator)).await.map_err(|_| Problem::internal())?.map_err(problem)
+}
+
+fn problem(error: OperatorError) -> Problem {
+    match error {
         OperatorError::UnknownTable => Problem::unknown_table(),
         OperatorError::Unknown(_) => Problem::new(Code::NotFound, error.to_string()),
+        OperatorError::Forbidden => Problem::new(Code::Forbidden, error.to_string()),
         OperatorError::Invalid(reason) => Problem::new(Code::InvalidRequest, reason),
         OperatorError::Refused(reason) => Problem::new(Code::Refused, reason),
-    })
+    }
 }

@@ -1,9 +1,10 @@
-//! Who may come in: the token of a request is checked before anything else is done with it.
+//! Who may come in: the token of a request is checked before anything else is done with it. Whether it is for a table, the
+//! [`Caller`] says where the table is known.
 
 use std::sync::Arc;
 
 use axum::{
-    extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
+    extract::{Request, State},
     http::{
         HeaderMap, HeaderValue, Method,
         header::{AUTHORIZATION, CONTENT_LENGTH, WWW_AUTHENTICATE},
@@ -17,15 +18,15 @@ use hyper::body::Body as _;
 
 use super::{Endpoints, page};
 use crate::{
+    caller::Caller,
     problem::{Code, Problem},
     state::Server,
-    tokens::{Grant, Refusal, Scope},
+    tokens::{Refusal, Scope},
 };
 
-/// Lets a request through whose token is good, with its [`Grant`] beside it; any, if the server has no tokens.
+/// Lets a request through whose token is good, with its [`Caller`] beside it; any, if the listener asks for no token.
 pub(super) async fn enter(
     State((server, endpoints)): State<(Arc<Server>, Endpoints)>,
-    params: Result<RawPathParams, RawPathParamsRejection>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -33,19 +34,19 @@ pub(super) async fn enter(
         return Problem::new(Code::Forbidden, "the admin endpoints are not for pages in a browser")
             .into_response();
     }
-    let Some(tokens) = &server.tokens else { return next.run(request).await };
+    let tokens = server.tokens.as_ref().filter(|_| endpoints != Endpoints::Health);
+    let Some(tokens) = tokens else {
+        request.extensions_mut().insert(Caller::anyone());
+        return next.run(request).await;
+    };
     let Some(scope) = scope(endpoints, request.uri().path(), server.page.is_some()) else {
         return next.run(request).await;
     };
     let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
     let grant = match tokens.check(header, scope) {
         Ok(grant) => grant,
-        Err(refusal) => return refused(refusal),
+        Err(refusal) => return refused(refusal, scope),
     };
-    let mut params = params.iter().flatten();
-    if params.any(|(name, table)| name == "table" && !grant.token.is_for(table)) {
-        return Problem::new(Code::Forbidden, "the token is for other tables").into_response();
-    }
     if let Err(seconds) = grant.enter_bytes() {
         return Problem::throttled(seconds).into_response();
     }
@@ -56,7 +57,7 @@ pub(super) async fn enter(
         Err(seconds) => return Problem::throttled(seconds).into_response(),
     };
     tracing::debug!(token = grant.token.id, "a request is let in");
-    request.extensions_mut().insert::<Arc<Grant>>(grant.clone());
+    request.extensions_mut().insert(Caller::holder(grant.clone()));
     let response = next.run(request).await;
     let received = response.body().size_hint().exact().unwrap_or_else(|| length(response.headers()));
     grant.charge_bytes(sent.saturating_add(received));
@@ -91,12 +92,15 @@ fn scope(endpoints: Endpoints, path: &str, has_page: bool) -> Option<Scope> {
     }
 }
 
-fn refused(refusal: Refusal) -> Response {
+fn refused(refusal: Refusal, scope: Scope) -> Response {
     let (code, detail) = match refusal {
         Refusal::Missing => (Code::Unauthorized, "this server asks for a token"),
         Refusal::Unknown => (Code::Unauthorized, "the token is none of this server's"),
         Refusal::Expired => (Code::Unauthorized, "the token has expired"),
-        Refusal::Scope => (Code::Forbidden, "the token is not for this"),
+        Refusal::Scope => match scope {
+            Scope::Query => (Code::Forbidden, "the token is not for this: it needs the scope query"),
+            Scope::Admin => (Code::Forbidden, "the token is not for this: it needs the scope admin"),
+        },
     };
     let mut response = Problem::new(code, detail).into_response();
     if code == Code::Unauthorized {

@@ -11,8 +11,10 @@ use tokio::task::spawn_blocking;
 
 use super::tables::{Entry, entries};
 use crate::{
+    caller::Caller,
     problem::{Code, Problem},
     state::Server,
+    tokens::Scope,
 };
 
 /// The process answers.
@@ -42,10 +44,14 @@ pub(super) struct Info {
     tables: Vec<Entry>,
 }
 
-/// Version, program, tables and epochs.
-pub(super) async fn info(State(server): State<Arc<Server>>) -> Json<Info> {
+/// Returns version, program, tables and epochs: of the tables, those that the caller operates.
+pub(super) async fn info(State(server): State<Arc<Server>>, caller: Caller) -> Json<Info> {
     let program = spawn_blocking(program).await.unwrap_or(None);
-    Json(Info { version: env!("CARGO_PKG_VERSION"), program, tables: entries(&server, |_| true) })
+    Json(Info {
+        version: env!("CARGO_PKG_VERSION"),
+        program,
+        tables: entries(&server, &caller, Scope::Admin),
+    })
 }
 
 /// The hash of the program that runs, also where another one has taken its place on disk.

@@ -8,10 +8,22 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use crate::{metrics, problem::Problem, state::Server};
+use crate::{
+    caller::Caller,
+    metrics,
+    problem::{Code, Problem},
+    state::Server,
+    tokens::Scope,
+};
 
-/// All metrics, as text.
-pub(super) async fn text(State(server): State<Arc<Server>>) -> Result<Response, Problem> {
+/// Returns all metrics, as text, to a caller that operates all tables.
+pub(super) async fn text(State(server): State<Arc<Server>>, caller: Caller) -> Result<Response, Problem> {
+    if !caller.may_all(Scope::Admin) {
+        return Err(Problem::new(
+            Code::Forbidden,
+            "the metrics are of all tables, and the token is for some",
+        ));
+    }
     let text = server.metrics.encode().map_err(|_| Problem::internal())?;
     Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }

@@ -26,16 +26,18 @@ use axum::{
     routing::{get, head, post},
 };
 
-use hush_protocol::ohttp::GATEWAY_PATH;
+use hush_protocol::{Name, ohttp::GATEWAY_PATH};
 use tracing::{Instrument, field::Empty};
 
 use crate::{
+    caller::Caller,
     client::Client,
     metrics::known,
     problem::{Code, Problem},
     relay::Uplink,
     state::{ResidentTable, Server},
     tables::Slot,
+    tokens::Scope,
 };
 
 /// What a listener is for.
@@ -150,12 +152,17 @@ async fn observe(State(server): State<Arc<Server>>, request: Request, next: Next
     response
 }
 
-/// The resident table that a path names, and its replaced epochs that still answer.
+/// The name of a table in a path.
+type TableName = Result<Path<Name>, PathRejection>;
+
+/// Returns the resident table that a path names, and its replaced epochs that still answer, for a caller that may look it up.
 fn resident(
     server: &Server,
-    name: Result<Path<String>, PathRejection>,
+    caller: &Caller,
+    name: TableName,
 ) -> Result<(Arc<ResidentTable>, Vec<Arc<ResidentTable>>), Problem> {
     let Path(name) = name.map_err(|_| Problem::unknown_table())?;
+    caller.check(Scope::Query, &name)?;
     match server.tables.slot(&name) {
         None => Err(Problem::unknown_table()),
         Some((Slot::Loading, _)) => Err(Problem::warming("the table is still loading")),

@@ -15,8 +15,9 @@ use axum::{
 };
 use tokio::task::spawn_blocking;
 
-use super::{admit, is_not_modified, resident};
+use super::{TableName, admit, is_not_modified, resident};
 use crate::{
+    caller::Caller,
     page::Page,
     problem::{Code, Problem},
     state::Server,
@@ -83,9 +84,10 @@ fn no_file() -> Problem {
 pub(super) async fn plan(
     State((server, page)): State<(Arc<Server>, Arc<dyn Page>)>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    name: Result<Path<String>, PathRejection>,
+    caller: Caller,
+    name: TableName,
 ) -> Result<Response, Problem> {
-    let (table, _) = resident(&server, name)?;
+    let (table, _) = resident(&server, &caller, name)?;
     admit(&server, peer.ip().into())?;
     let planned = spawn_blocking(move || page.plan(&table.name, table.served())).await;
     let planned = planned.unwrap_or_else(|_| Err("the planner has failed".into()));

@@ -10,7 +10,7 @@ use std::{
 
 use axum::{
     body::{Body, Bytes},
-    extract::{ConnectInfo, Path, Request, State, rejection::PathRejection},
+    extract::{ConnectInfo, Request, State},
     http::{
         HeaderValue,
         header::{CONTENT_LENGTH, CONTENT_TYPE},
@@ -21,15 +21,15 @@ use futures_util::stream;
 use hush_protocol::wire::{self, Answer, Query, QueryResponse, WireError};
 use prost::Message;
 
-use super::{admit, check_content_type, resident};
+use super::{TableName, admit, check_content_type, resident};
 use crate::{
     batch::{self, AnswerError, Answered, Reply},
+    caller::Caller,
     client::Client,
     keys::{self, KeyId, OpenedKeys},
     limits::{Reservation, read_body},
     problem::Problem,
     state::{ResidentTable, Server},
-    tokens::Grant,
 };
 
 /// Answers the queries of one request, in order. Everything that can be refused without reading the
@@ -37,10 +37,11 @@ use crate::{
 pub(super) async fn answer(
     State(server): State<Arc<Server>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    name: Result<Path<String>, PathRejection>,
+    caller: Caller,
+    name: TableName,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (table, replaced) = resident(&server, name)?;
+    let (table, replaced) = resident(&server, &caller, name)?;
     let client = Client::from(peer.ip());
     admit(&server, client)?;
     let (parts, body) = request.into_parts();
@@ -50,7 +51,7 @@ pub(super) async fn answer(
     let (body, memory) = read_body(&server, client, &parts.headers, body, limit).await?;
     let body_bytes = body.len();
     let (table, queries) = decode(&server, table, replaced, body)?;
-    if let Some(grant) = parts.extensions.get::<Arc<Grant>>() {
+    if let Some(grant) = caller.grant() {
         grant.charge(queries.len() - 1);
     }
     if let Some(buckets) = &server.buckets {

@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use axum::{
-    Extension, Json,
-    extract::{Path, State, rejection::PathRejection},
+    Json,
+    extract::State,
     http::{
         HeaderMap, StatusCode,
         header::{CACHE_CONTROL, CONTENT_TYPE, ETAG},
     },
     response::{IntoResponse, Response},
 };
+use hush_protocol::Name;
 use serde::Serialize;
 
-use super::{is_not_modified, resident};
-use crate::{problem::Problem, state::Server, tables::Slot, tokens::Grant};
+use super::{TableName, is_not_modified, resident};
+use crate::{caller::Caller, problem::Problem, state::Server, tables::Slot, tokens::Scope};
 
 /// The list of tables.
 #[derive(Serialize)]
@@ -23,9 +24,9 @@ pub(super) struct List {
 }
 
 /// One table of the list. One that is not resident has a name, and a reason if it failed.
-#[derive(Default, Serialize)]
+#[derive(Serialize)]
 pub(super) struct Entry {
-    name: String,
+    name: Name,
     state: &'static str,
     epoch: Option<String>,
     protocol: Option<String>,
@@ -34,22 +35,18 @@ pub(super) struct Entry {
     reason: Option<String>,
 }
 
-/// All tables, by name; of a token, those that it is for.
-pub(super) async fn list(
-    State(server): State<Arc<Server>>,
-    grant: Option<Extension<Arc<Grant>>>,
-) -> Json<List> {
-    let is_shown = |name: &str| grant.as_ref().is_none_or(|Extension(grant)| grant.token.is_for(name));
-    Json(List { tables: entries(&server, is_shown) })
+/// Returns the tables that the caller may look up, by name.
+pub(super) async fn list(State(server): State<Arc<Server>>, caller: Caller) -> Json<List> {
+    Json(List { tables: entries(&server, &caller, Scope::Query) })
 }
 
-/// The tables whose names are to be shown.
-pub(super) fn entries(server: &Server, is_shown: impl Fn(&str) -> bool) -> Vec<Entry> {
+/// Returns the tables with which the caller may do what `scope` is for.
+pub(super) fn entries(server: &Server, caller: &Caller, scope: Scope) -> Vec<Entry> {
+    let without_table =
+        |name, state, reason| Entry { name, state, epoch: None, protocol: None, records: None, reason };
     let entry = |(name, slot)| match slot {
-        Slot::Loading => Entry { name, state: "loading", ..Entry::default() },
-        Slot::Failed(reason) => {
-            Entry { name, state: "failed", reason: Some(reason.to_string()), ..Entry::default() }
-        }
+        Slot::Loading => without_table(name, "loading", None),
+        Slot::Failed(reason) => without_table(name, "failed", Some(reason.to_string())),
         Slot::Resident(table) => Entry {
             name,
             state: "resident",
@@ -59,16 +56,17 @@ pub(super) fn entries(server: &Server, is_shown: impl Fn(&str) -> bool) -> Vec<E
             reason: None,
         },
     };
-    server.tables.all().into_iter().filter(|(name, _)| is_shown(name)).map(entry).collect()
+    server.tables.all().into_iter().filter(|(name, _)| caller.may(scope, name)).map(entry).collect()
 }
 
 /// One table's descriptor. It changes with the epoch, so the epoch is its entity tag.
 pub(super) async fn descriptor(
     State(server): State<Arc<Server>>,
-    name: Result<Path<String>, PathRejection>,
+    caller: Caller,
+    name: TableName,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let (table, _) = resident(&server, name)?;
+    let (table, _) = resident(&server, &caller, name)?;
     let etag = format!("\"{}\"", hex::encode(table.served().epoch));
     let not_modified = is_not_modified(&headers, &etag);
     let caching = [(CACHE_CONTROL, "no-cache".to_owned()), (ETAG, etag)];

@@ -7,7 +7,7 @@ use hush_server::{ServerConfig, Tables};
 use crate::{
     client::Client,
     engine::{SumEngine, query},
-    harness::{EPOCH, EPOCH_BYTE, TestServer, config},
+    harness::{EPOCH, EPOCH_BYTE, TestServer, config, name},
 };
 
 /// Another address of the loopback network.
@@ -16,7 +16,7 @@ const OTHER: [u8; 4] = [127, 0, 0, 2];
 /// A server that is asked for its metrics elsewhere: that needs connections, too.
 fn with_health(config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
     let (engine, tables) = (Arc::new(SumEngine::new(EPOCH_BYTE)), Tables::new());
-    tables.insert("t", engine.clone()).unwrap();
+    tables.insert(&name("t"), engine.clone()).unwrap();
     (TestServer::start_with(tables, config, true), engine)
 }
 

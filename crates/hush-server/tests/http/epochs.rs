@@ -16,7 +16,7 @@ use tempfile::NamedTempFile;
 use crate::{
     client::{Client, bytes_with_body, request},
     engine::{SumEngine, client_keys, key_id, keyed_query, query},
-    harness::{EPOCH, EPOCH_BYTE, TestServer, config},
+    harness::{EPOCH, EPOCH_BYTE, TestServer, config, name},
 };
 
 const NEW: [u8; 32] = [6; 32];
@@ -32,12 +32,12 @@ fn serve(tables: &Tables, epoch_window: Duration) -> TestServer {
 
 fn tables_with(engine: SumEngine) -> (Tables, Arc<SumEngine>) {
     let (tables, engine) = (Tables::new(), Arc::new(engine));
-    tables.insert("t", engine.clone()).unwrap();
+    tables.insert(&name("t"), engine.clone()).unwrap();
     (tables, engine)
 }
 
 fn replace(tables: &Tables) {
-    tables.insert("t", Arc::new(SumEngine::new(NEW[0]))).unwrap();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(NEW[0]))).unwrap();
 }
 
 /// The engine, if somebody else holds it.
@@ -84,7 +84,7 @@ fn a_replaced_epoch_still_answers_and_the_new_one_is_told() {
     assert_eq!(client.get(&format!("/v1/blobs/{}", hex::encode([1; 32]))).body, b"a hint");
     assert_eq!(client.get("/readyz").status, 200);
     // Once more: each has a window of its own.
-    tables.insert("t", Arc::new(SumEngine::new(7))).unwrap();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(7))).unwrap();
     for epoch in [EPOCH, NEW, [7; 32]] {
         client.ask(epoch, &[query(4)]);
     }
@@ -106,14 +106,14 @@ fn an_epoch_of_the_same_geometry_answers_the_queries_of_the_one_before() {
         client.receive_answers(answered_by, &[query(1), query(2)]);
     };
     ask(&mut client, EPOCH);
-    tables.insert("t", Arc::new(SumEngine::new(NEW[0]).asked_as(GEOMETRY))).unwrap();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(NEW[0]).asked_as(GEOMETRY))).unwrap();
     ask(&mut client, NEW);
     // It takes no memory any more.
     wait_until_dropped(&engine);
     // An epoch is not what queries of such a table name.
     assert_eq!(is_gone(&mut client, NEW)["e"], 6);
     // Of another geometry the old one answers as long as it is kept.
-    tables.insert("t", Arc::new(SumEngine::new(7))).unwrap();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(7))).unwrap();
     ask(&mut client, NEW);
     client.ask([7; 32], &[query(4)]);
 }
@@ -157,7 +157,7 @@ fn queries_under_way_outlast_the_window() {
 fn without_a_window_or_a_server_nothing_is_kept() {
     let (tables, first) = tables_with(SumEngine::new(4));
     let first = let_go(first);
-    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
     assert_eq!(first.strong_count(), 0, "nobody can have asked it");
     let server = serve(&tables, Duration::ZERO);
     replace(&tables);
@@ -182,7 +182,7 @@ fn an_epoch_that_comes_back_is_the_current_one() {
     let first = let_go(first);
     let server = serve(&tables, LONG);
     replace(&tables);
-    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
     assert_eq!(first.strong_count(), 0, "there is another of its epoch");
     let mut client = server.client();
     client.ask(EPOCH, &[query(1)]);
@@ -215,13 +215,13 @@ fn keys_of_a_replaced_epoch_are_taken() {
 #[test]
 fn a_table_is_removed_with_all_its_epochs() {
     let (tables, old) = tables_with(SumEngine::new(EPOCH_BYTE));
-    tables.insert("other", Arc::new(SumEngine::new(8))).unwrap();
+    tables.insert(&name("other"), Arc::new(SumEngine::new(8))).unwrap();
     let server = serve(&tables, LONG);
     replace(&tables);
     let mut client = server.client();
     client.ask(EPOCH, &[query(1)]);
     let engine = let_go(old);
-    assert!(tables.remove("t") && !tables.remove("t"));
+    assert!(tables.remove(&name("t")) && !tables.remove(&name("t")));
     for epoch in [EPOCH, NEW] {
         let body = request(epoch, &[query(1)]).encode_to_vec();
         client.post_query(&body).problem(404, "unknown_table");

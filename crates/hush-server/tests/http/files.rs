@@ -7,7 +7,7 @@ use tempfile::NamedTempFile;
 
 use crate::{
     engine::SumEngine,
-    harness::{EPOCH_BYTE, TestServer, config},
+    harness::{EPOCH_BYTE, TestServer, config, name},
 };
 
 const HASH: [u8; 32] = [0xab; 32];
@@ -21,7 +21,7 @@ fn content() -> Vec<u8> {
 fn serve(file: &NamedTempFile, bytes: u64) -> TestServer {
     let engine = SumEngine::new(EPOCH_BYTE).with_blob(HASH, file.reopen().unwrap(), bytes);
     let tables = Tables::new();
-    tables.insert("t", Arc::new(engine)).unwrap();
+    tables.insert(&name("t"), Arc::new(engine)).unwrap();
     TestServer::start(tables, config())
 }
 

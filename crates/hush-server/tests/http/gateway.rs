@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::{
     client::{Client, Response, request},
     engine::{MAX_BATCH, REFUSED, SumEngine, expected, query, special},
-    harness::{EPOCH, EPOCH_BYTE, TestServer, config},
+    harness::{EPOCH, EPOCH_BYTE, TestServer, config, name},
 };
 
 const QUERY_PATH: &str = "/v1/tables/t/query";
@@ -34,7 +34,7 @@ fn start(config: ServerConfig, engine: SumEngine, tokens: Option<Token>) -> (Tes
         Tokens::open(&path).unwrap()
     });
     let tables = Tables::new();
-    tables.insert("t", std::sync::Arc::new(engine)).unwrap();
+    tables.insert(&name("t"), std::sync::Arc::new(engine)).unwrap();
     let server = TestServer::start_as(tables, config, true, move |listeners| {
         listeners.gateway = Some(gateway);
         listeners.tokens = tokens;

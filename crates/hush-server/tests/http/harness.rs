@@ -8,6 +8,7 @@ use std::{
 };
 
 use hush_engine::Place;
+use hush_protocol::Name;
 use hush_server::{Listeners, ServerConfig, ServerError, Tables, run};
 use tokio::{net::TcpListener, sync::oneshot};
 
@@ -19,6 +20,10 @@ pub(crate) const EPOCH: [u8; 32] = [EPOCH_BYTE; 32];
 /// Defaults, but all that there is for a single client: tests have one address.
 pub(crate) fn config() -> ServerConfig {
     ServerConfig { client_share: 100, max_wait: Duration::MAX, ..ServerConfig::default() }
+}
+
+pub(crate) fn name(text: &str) -> Name {
+    text.parse().unwrap()
 }
 
 pub(crate) struct TestServer {
@@ -76,7 +81,7 @@ impl TestServer {
     pub(crate) fn with_engine_at(place: Place, config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
         let engine = Arc::new(SumEngine::new(EPOCH_BYTE).at(place));
         let tables = Tables::new();
-        tables.insert("t", engine.clone()).unwrap();
+        tables.insert(&name("t"), engine.clone()).unwrap();
         (TestServer::start(tables, config), engine)
     }
 

@@ -13,7 +13,7 @@ use rand_chacha::{
 use crate::{
     client::{Client, post_bytes, request},
     engine::{ANSWER_BYTES, SumEngine, query},
-    harness::{EPOCH, EPOCH_BYTE, TestServer, config},
+    harness::{EPOCH, EPOCH_BYTE, TestServer, config, name},
 };
 
 /// Two queries a request: a body of at most about 4 KiB.
@@ -162,7 +162,7 @@ const LARGE: usize = 48 << 20;
 /// A server whose answers are large, with memory for one of them but not for two.
 fn with_large_answers() -> TestServer {
     let tables = Tables::new();
-    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
     TestServer::start(tables, ServerConfig { max_body_memory: LARGE + 8000, ..small() })
 }
 
@@ -196,7 +196,7 @@ fn padded(mut body: Vec<u8>, padding: usize) -> Vec<u8> {
 fn a_body_gives_its_memory_back_when_its_queries_are_answered() {
     let body = padded(request(EPOCH, &[query(1)]).encode_to_vec(), 4000);
     let tables = Tables::new();
-    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
     // For two answers, but for one body only.
     let max_body_memory = 2 * LARGE + body.len() + body.len() / 2;
     let server = TestServer::start(tables, ServerConfig { max_body_memory, ..small() });
@@ -211,7 +211,7 @@ fn a_body_gives_its_memory_back_when_its_queries_are_answered() {
 #[test]
 fn answers_give_their_memory_back_one_by_one() {
     let tables = Tables::new();
-    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
     // For two answers.
     let config = ServerConfig { max_body_memory: 2 * LARGE + 8000, ..small() };
     let server = TestServer::start(tables, config);
@@ -231,7 +231,7 @@ fn answers_give_their_memory_back_one_by_one() {
 #[test]
 fn a_client_that_reads_nothing_takes_its_share_of_memory_alone() {
     let tables = Tables::new();
-    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
     // For two answers, one of each client.
     let config = ServerConfig { max_body_memory: 2 * LARGE + 8000, client_share: 50, ..small() };
     let server = TestServer::start(tables, config);
@@ -304,7 +304,7 @@ fn a_client_that_reads_nothing_is_cut_off() {
     // More than the socket buffers of both ends hold.
     file.set_len(64 << 20).unwrap();
     let tables = Tables::new();
-    tables.insert("t", Arc::new(SumEngine::new(1).with_blob([1; 32], file, 64 << 20))).unwrap();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(1).with_blob([1; 32], file, 64 << 20))).unwrap();
     let config = ServerConfig { write_timeout: Duration::from_millis(100), ..small() };
     let server = TestServer::start(tables, config);
     let mut client = server.client();

@@ -15,7 +15,7 @@ use tempfile::tempdir;
 use crate::{
     client::{Client, Response, bytes_with_body, request},
     engine::{ANSWER_BYTES, PANICS, REFUSED, SumEngine, client_keys, expected, key_id, keyed_query, query},
-    harness::{EPOCH, EPOCH_BYTE, TestServer, config},
+    harness::{EPOCH, EPOCH_BYTE, TestServer, config, name},
 };
 
 const PRESET: &str = "toy";
@@ -26,7 +26,7 @@ const ENTRY_BYTES: u64 = 512;
 
 fn server_with(engine: SumEngine, config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
     let (engine, tables) = (Arc::new(engine), Tables::new());
-    tables.insert("t", engine.clone()).unwrap();
+    tables.insert(&name("t"), engine.clone()).unwrap();
     (TestServer::start(tables, config), engine)
 }
 
@@ -166,8 +166,8 @@ fn keys_for_a_lost_gpu_are_not_forgotten() {
 fn keys_are_opened_by_a_table_whose_gpu_works() {
     let engines = [EPOCH_BYTE + 1, EPOCH_BYTE].map(|epoch| SumEngine::new(epoch).with_keys(PRESET, WORDS));
     let (engines, tables) = (engines.map(Arc::new), Tables::new());
-    for (name, engine) in ["a", "t"].into_iter().zip(&engines) {
-        tables.insert(name, engine.clone()).unwrap();
+    for (table, engine) in ["a", "t"].into_iter().zip(&engines) {
+        tables.insert(&name(table), engine.clone()).unwrap();
     }
     let server = TestServer::start(tables, config());
     let mut client = server.client();
@@ -230,8 +230,8 @@ fn the_name_of_keys_is_their_hash() {
 #[test]
 fn keys_of_another_table_do_not_fit() {
     let tables = Tables::new();
-    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE).with_keys(PRESET, WORDS))).unwrap();
-    tables.insert("other", Arc::new(SumEngine::new(6).with_keys("other", 5))).unwrap();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE).with_keys(PRESET, WORDS))).unwrap();
+    tables.insert(&name("other"), Arc::new(SumEngine::new(6).with_keys("other", 5))).unwrap();
     let server = TestServer::start(tables, ServerConfig { open_keys: 1, ..config() });
     let mut client = server.client();
     let (other, own) = (client_keys("other", 5, 1), keys(1));
@@ -246,9 +246,9 @@ fn keys_of_another_table_do_not_fit() {
 #[test]
 fn tables_on_two_backends_take_the_same_keys() {
     let tables = Tables::new();
-    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE).with_keys(PRESET, WORDS))).unwrap();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE).with_keys(PRESET, WORDS))).unwrap();
     let on_gpu = SumEngine::new(EPOCH_BYTE).with_keys(PRESET, WORDS).at(Place::Gpu(0));
-    tables.insert("gpu", Arc::new(on_gpu)).unwrap();
+    tables.insert(&name("gpu"), Arc::new(on_gpu)).unwrap();
     // Places for the keys of one client: opened by one backend, they make room for those of the other.
     for open_keys in [1, 2] {
         let config = ServerConfig { open_keys, ..config() };
@@ -269,15 +269,15 @@ fn a_server_without_such_tables_takes_no_keys() {
     let (plain, _engine) = TestServer::with_engine(config());
     upload(&mut plain.client(), &keys(1)).problem(404, "not_found");
     let tables = Tables::new();
-    tables.announce("t").unwrap();
+    tables.announce(&name("t"));
     let loading = TestServer::start(tables.clone(), config());
     upload(&mut loading.client(), &keys(1)).problem(503, "warming");
     for words in [5000, 5] {
-        tables.insert("u", Arc::new(SumEngine::new(6).with_keys("other", words))).unwrap();
+        tables.insert(&name("u"), Arc::new(SumEngine::new(6).with_keys("other", words))).unwrap();
         upload(&mut loading.client(), &keys(1)).problem(503, "warming");
     }
     // Longer than any table's.
-    tables.insert("t", Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
     upload(&mut loading.client(), &keys(1)).problem(413, "too_large");
 }
 

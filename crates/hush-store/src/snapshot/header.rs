@@ -1,11 +1,12 @@
 //! The header of a snapshot: `header.json`.
 
 use std::{
+    collections::HashSet,
     io::{ErrorKind, Read},
     path::Path,
 };
 
-use hush_protocol::descriptor::Descriptor;
+use hush_protocol::{Name, descriptor::Descriptor};
 use serde::{Deserialize, Serialize};
 
 use super::{CHUNK_BYTES, ChangeCount, ColumnNames, SnapshotError, envelope, regular};
@@ -61,7 +62,7 @@ pub struct Choice {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
     /// Name within the folder.
-    pub name: String,
+    pub name: Name,
     /// Length in bytes.
     pub bytes: u64,
     /// Bytes covered by each checksum.
@@ -73,10 +74,10 @@ pub struct FileEntry {
 
 impl FileEntry {
     /// The entry of a file that holds `content`.
-    pub(super) fn new(name: &str, content: &[u8], cancel: &Cancel) -> Result<Self, Cancelled> {
+    pub(super) fn new(name: &Name, content: &[u8], cancel: &Cancel) -> Result<Self, Cancelled> {
         let hashes = super::checksum::chunk_hashes(content, cancel)?;
         let chunks = hashes.iter().flat_map(|hash| *hash.as_bytes()).collect();
-        Ok(Self { name: name.into(), bytes: content.len() as u64, chunk_bytes: CHUNK_BYTES as u64, chunks })
+        Ok(Self { name: name.clone(), bytes: content.len() as u64, chunk_bytes: CHUNK_BYTES as u64, chunks })
     }
 
     /// One hash of all of the content: BLAKE3 of the checksums.
@@ -84,14 +85,11 @@ impl FileEntry {
         *blake3::hash(&self.chunks).as_bytes()
     }
 
-    /// Whether it is of a file of the snapshot's own folder, with the checksums of all of it.
+    /// Checks that there is a checksum for every chunk.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub(super) fn check(&self) -> Result<(), String> {
-        if self.name.is_empty() || self.name.contains(['/', '\\']) || self.name.starts_with('.') {
-            return Err(format!("it lists a file outside the folder: {}", self.name));
-        }
+    /// What is wrong.
+    fn check(&self) -> Result<(), String> {
         let chunks = self.bytes.div_ceil(CHUNK_BYTES as u64);
         if self.chunk_bytes != CHUNK_BYTES as u64 || chunks * 32 != self.chunks.len() as u64 {
             return Err(format!("the checksums of {} do not fit its length", self.name));
@@ -146,6 +144,20 @@ impl Header {
             let path = path.to_owned();
             return Err(SnapshotError::Version { path, expected: FORMAT_VERSION, actual: version });
         }
-        serde_json::from_str(body).map_err(|e| damaged(e.to_string()))
+        let header: Self = serde_json::from_str(body).map_err(|e| damaged(e.to_string()))?;
+        header.check().map_err(damaged)?;
+        Ok(header)
+    }
+
+    /// Checks that every listed file has a name of its own, and all its checksums.
+    fn check(&self) -> Result<(), String> {
+        let mut names = HashSet::from([HEADER_FILE]);
+        for file in &self.files {
+            if !names.insert(&file.name) {
+                return Err(format!("it lists {} as a file of its own, or twice", file.name));
+            }
+            file.check()?;
+        }
+        Ok(())
     }
 }

@@ -1,7 +1,6 @@
 //! A table that is elsewhere, and its copy here: every chunk is checked as it comes, and is not asked for again after a stop.
 
 use std::{
-    borrow::Cow,
     fs::{self, File, OpenOptions},
     io,
     ops::Range,
@@ -13,6 +12,7 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream};
+use hush_protocol::{InvalidName, Name};
 use thiserror::Error;
 use tokio::runtime::Builder;
 
@@ -93,15 +93,19 @@ impl RemoteTable {
         self.url.shown()
     }
 
-    /// The last part of its URL.
-    pub fn name(&self) -> Cow<'_, str> {
-        self.shown().file_name().unwrap_or_default().to_string_lossy()
+    /// The last part of its URL, if that is a name.
+    ///
+    /// # Errors
+    /// [`InvalidName`].
+    pub fn name(&self) -> Result<Name, InvalidName> {
+        Name::last_of(self.shown())
     }
 
     /// The folder of its copy among others, whose name people can tell it by.
     pub fn place_in(&self, cache: &Path) -> PathBuf {
         let hash = blake3::hash(self.shown().as_os_str().as_encoded_bytes()).to_hex();
-        cache.join(format!("{}-{}", self.name(), &hash[..16]))
+        let name = self.name().map_or_else(|_| "table".into(), String::from);
+        cache.join(format!("{name}-{}", &hash[..16]))
     }
 
     pub(super) fn remote(&self) -> &Remote {
@@ -129,13 +133,7 @@ impl RemoteTable {
             Ok(content) => content,
             Err(refused) => return Ok(Err(refused)),
         };
-        let path = self.shown().join(HEADER_FILE);
-        let header = Header::parse(&content, &path)?;
-        for file in &header.files {
-            let damaged = |reason| SnapshotError::Header { path: path.clone(), reason };
-            file.check().map_err(damaged)?;
-        }
-        Ok(Ok(header))
+        Ok(Ok(Header::parse(&content, &self.shown().join(HEADER_FILE))?))
     }
 }
 

@@ -313,7 +313,9 @@ impl MappedOutput {
     /// # Errors
     /// What the system says, with the path; [`SnapshotError::Cancelled`].
     pub fn finish(self) -> Result<FileEntry, SnapshotError> {
-        let entry = FileEntry::new(&self.name, &self.map, &self.cancel)?;
+        let name =
+            self.name.parse().map_err(io::Error::other).map_err(SnapshotError::io(&self.path, "list"))?;
+        let entry = FileEntry::new(&name, &self.map, &self.cancel)?;
         self.write_out()?;
         self.map.flush().map_err(SnapshotError::io(&self.path, "write"))?;
         self.file.sync_all().map_err(SnapshotError::io(&self.path, "sync"))?;

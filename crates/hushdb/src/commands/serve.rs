@@ -4,6 +4,7 @@ use std::{error::Error, net::ToSocketAddrs, num::NonZeroUsize, path::PathBuf, sy
 
 use clap::{Args, ValueEnum};
 use hush_engine::{BackendChoice, Backends};
+use hush_protocol::Name;
 use hush_server::{
     Gateway, Listeners, Operator, Page, ServerConfig, Tables, Throttle, Tls, TlsFiles, Tokens,
 };
@@ -102,7 +103,7 @@ pub(crate) struct ServeArgs {
     page: PageArg,
     /// Name of a table, in the order of the folders; a folder's own name if not given.
     #[arg(long, value_name = "NAME")]
-    name: Vec<String>,
+    name: Vec<Name>,
     /// Answer what comes through a relay too (Oblivious HTTP): the keys that `hushdb gateway-key` makes. Such look-ups have the
     /// relay's address, and so share what one address may have.
     #[arg(long, value_name = "FILE")]
@@ -258,7 +259,7 @@ async fn listeners(args: &ServeArgs) -> Result<(Listeners, String), Box<dyn Erro
 
 async fn serve(
     args: ServeArgs,
-    names: Vec<String>,
+    names: Vec<Name>,
     config: ServerConfig,
     backends: Backends,
 ) -> Result<(), Box<dyn Error>> {
@@ -451,7 +452,7 @@ fn sources(args: &ServeArgs) -> Result<Vec<Option<Source>>, String> {
 }
 
 /// A name for every table, all different.
-fn names(args: &ServeArgs) -> Result<Vec<String>, String> {
+fn names(args: &ServeArgs) -> Result<Vec<Name>, String> {
     if args.dirs.is_empty() && args.data.is_none() {
         return Err(
             "which tables? name the folders that hushdb build made, or with --data one for tables to come"
@@ -470,16 +471,14 @@ fn names(args: &ServeArgs) -> Result<Vec<String>, String> {
             args.dirs.len()
         ));
     }
-    let own = |dir: &PathBuf| {
-        let path = std::path::absolute(dir).unwrap_or_else(|_| dir.clone());
-        path.file_name().map_or_else(|| "table".into(), |name| name.to_string_lossy().into_owned())
-    };
+    let own = |dir: &PathBuf| Name::last_of(&std::path::absolute(dir).unwrap_or_else(|_| dir.clone()));
     let sources = sources(args)?;
     let names = args.dirs.iter().zip(&sources).enumerate().map(|(index, (dir, source))| {
         let own = || source.as_ref().map_or_else(|| own(dir), Source::name);
-        args.name.get(index).cloned().unwrap_or_else(own)
+        let name = args.name.get(index).cloned().map_or_else(own, Ok);
+        name.map_err(|error| format!("{}: {error}: name the table with --name", dir.display()))
     });
-    let names: Vec<String> = names.collect();
+    let names: Vec<Name> = names.collect::<Result<_, _>>()?;
     for (index, name) in names.iter().enumerate() {
         if names[..index].contains(name) {
             return Err(format!("two tables are called {name}: tell them apart with --name"));

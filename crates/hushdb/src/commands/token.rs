@@ -9,6 +9,7 @@ use std::{
 
 use clap::{Args, Subcommand};
 use hush_math::csprng::Csprng;
+use hush_protocol::Name;
 use hush_server::{Scope, Token, read_tokens, text_of_tokens};
 use zeroize::Zeroizing;
 
@@ -58,7 +59,7 @@ struct CreateArgs {
     scope: Vec<Scope>,
     /// A table that it is for; all if not given. May be repeated.
     #[arg(long = "table", value_name = "NAME")]
-    tables: Vec<String>,
+    tables: Vec<Name>,
     /// How long it is good: 30d, 12h; for ever if not given.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     expires: Option<Duration>,

@@ -101,7 +101,7 @@ def serve(
     place = os.fspath(table)
     source = (place if "://" in place else str(pathlib.Path(place).resolve()), verify, cache and os.fspath(cache))
     there = _native.Source(*source)
-    name = name or there.name
+    name = _native.table_name(name or there.name)
     if weights is not None and parts not in (None, len(weights)):
         raise OptionError(f"{parts} parts have {parts} weights, and there are {len(weights)}: leave one of both out")
     weights = list(weights) if weights is not None else [1] * (2 if parts is None else parts)

@@ -76,7 +76,6 @@ impl Api {
         };
         Err(match status.as_u16() {
             401 => format!("{detail}: give one with HUSHDB_TOKEN or --token").into(),
-            403 => format!("{detail}: the token needs the scope admin").into(),
             404 if detail.contains("endpoint") => {
                 format!("{} has no admin endpoints: they are at --listen-admin of 'hushdb serve'", self.url)
                     .into()

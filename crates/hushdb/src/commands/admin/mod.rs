@@ -7,6 +7,7 @@ use std::{env, error::Error, fs::File, io::Read, path::Path, thread, time::Durat
 
 use clap::{Args, Subcommand};
 use hush_engine::Progress;
+use hush_protocol::Name;
 use hush_store::ingest::Input;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -49,7 +50,7 @@ enum What {
     /// Build a table and serve it. A file is uploaded; what has a URL, the server reads itself.
     Build {
         /// The table's name.
-        name: String,
+        name: Name,
         /// Records, as `hushdb build` takes them: a file, or a URL.
         input: String,
         /// Options of `hushdb build`.
@@ -59,7 +60,7 @@ enum What {
     /// Apply changes to a table.
     Apply {
         /// The table's name.
-        name: String,
+        name: Name,
         /// Records that are new or have a new value: a file, or a URL; - if there are none.
         input: String,
         /// Delete the records of the keys in a file, or at a URL.
@@ -72,7 +73,7 @@ enum What {
     /// Fold the changes of a table into a new base.
     Compact {
         /// The table's name.
-        name: String,
+        name: Name,
         /// Options of `hushdb compact`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         options: Vec<String>,
@@ -81,7 +82,7 @@ enum What {
     /// server fetches.
     Load {
         /// The table's name.
-        name: String,
+        name: Name,
         /// Where the table is: s3://, gs://, az:// or https://.
         #[arg(value_name = "URL", conflicts_with = "epoch")]
         from: Option<String>,
@@ -92,12 +93,12 @@ enum What {
     /// Serve a table no more, and keep it.
     Unload {
         /// The table's name.
-        name: String,
+        name: Name,
     },
     /// Remove a table, or what there is of it of one epoch.
     Delete {
         /// The table's name.
-        name: String,
+        name: Name,
         /// The epoch, as `tables` prints it.
         #[arg(long, value_name = "HEX")]
         epoch: Option<String>,
@@ -167,7 +168,7 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
     })
 }
 
-fn with_epoch(kind: &str, table: &str, epoch: Option<String>) -> Value {
+fn with_epoch(kind: &str, table: &Name, epoch: Option<String>) -> Value {
     let mut request = json!({"kind": kind, "table": table});
     if let Some(epoch) = epoch {
         request["epoch"] = epoch.into();
@@ -194,8 +195,8 @@ fn upload(api: &Api, path: &Path) -> Result<Value, Box<dyn Error>> {
     if !metadata.is_file() {
         return Err(format!("{} is no file: a task reads a file or a URL", path.display()).into());
     }
-    let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().map(plain).collect();
-    let begun = api.post("/v1/admin/uploads", &json!({ "name": name.trim_start_matches('.') }))?;
+    let name = upload_name(&path.file_name().unwrap_or_default().to_string_lossy());
+    let begun = api.post("/v1/admin/uploads", &json!({ "name": name }))?;
     let id = begun["id"].as_str().ok_or("the server gave the upload no name")?.to_owned();
     let bar = Bar::new();
     bar.start("upload", metadata.len(), "bytes");
@@ -218,9 +219,11 @@ fn upload(api: &Api, path: &Path) -> Result<Value, Box<dyn Error>> {
     }
 }
 
-/// What the name of an upload may have.
-fn plain(c: char) -> char {
-    if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }
+/// Returns the name of the upload of a file: the end of the file's own name, which says the format.
+fn upload_name(file: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    let name: String = file.chars().map(plain).collect();
+    name[name.len().saturating_sub(Name::MAX_BYTES)..].trim_start_matches('.').into()
 }
 
 /// Shows how far a task is until it has ended.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use hush_engine::{Backends, OpenError, Progress, open_after};
+use hush_protocol::Name;
 use hush_server::{Operator, OperatorError, Tables};
 use hush_store::snapshot::{SnapshotError, Stamp, Verified, Verify};
 
@@ -26,7 +27,7 @@ pub(super) struct Folders {
 
 /// A table that is served, or is to be.
 struct Folder {
-    name: String,
+    name: Name,
     state: Mutex<State>,
     /// What it is a copy of, if it is one. It is locked as long as it is fetched.
     source: Option<Mutex<Source>>,
@@ -60,7 +61,7 @@ impl Folders {
     ///
     /// # Errors
     /// If there is one of its name.
-    pub(super) fn add(&self, name: &str, dir: PathBuf) -> Result<(), String> {
+    pub(super) fn add(&self, name: &Name, dir: PathBuf) -> Result<(), String> {
         self.announce(Folder::new(name, dir))
     }
 
@@ -68,7 +69,7 @@ impl Folders {
     ///
     /// # Errors
     /// If there is one of its name, or of its copy.
-    pub(super) fn add_copy(&self, name: &str, source: Source) -> Result<(), String> {
+    pub(super) fn add_copy(&self, name: &Name, source: Source) -> Result<(), String> {
         let dir = source.dir().to_owned();
         if self.all().iter().any(|folder| folder.source.is_some() && folder.state().dir == dir) {
             return Err(format!("{} is named twice: once is enough", source.shown().display()));
@@ -82,7 +83,7 @@ impl Folders {
         if self.named(name).is_ok() {
             return Err(format!("two tables are called {name}: tell them apart with --name"));
         }
-        self.tables.announce(name).map_err(|error| error.to_string())?;
+        self.tables.announce(name);
         self.write().push(Arc::new(folder));
         Ok(())
     }
@@ -116,7 +117,7 @@ impl Folders {
                 return Err(failure.error);
             }
             eprintln!("{name}: not served: {}", failure.error);
-            self.tables.fail(&name, failure.public).map_err(|error| error.to_string())?;
+            self.tables.fail(&name, failure.public);
             failures.push(format!("{name}: {}", failure.error));
         }
         if self.stays || failures.is_empty() || failures.len() < all.len() {
@@ -208,15 +209,15 @@ impl Folders {
         }
     }
 
-    fn named(&self, table: &str) -> Result<Arc<Folder>, OperatorError> {
-        self.all().into_iter().find(|folder| folder.name == table).ok_or(OperatorError::UnknownTable)
+    fn named(&self, table: &Name) -> Result<Arc<Folder>, OperatorError> {
+        self.all().into_iter().find(|folder| folder.name == *table).ok_or(OperatorError::UnknownTable)
     }
 
     /// Where the server may change a table.
     ///
     /// # Errors
     /// Of a table that it does not serve, or that is a copy.
-    pub(super) fn own_dir(&self, table: &str) -> Result<PathBuf, OperatorError> {
+    pub(super) fn own_dir(&self, table: &Name) -> Result<PathBuf, OperatorError> {
         let folder = self.named(table)?;
         match &folder.copy_of {
             Some(url) => Err(OperatorError::Refused(format!(
@@ -244,7 +245,7 @@ impl Folders {
     }
 
     /// Makes what is in a folder resident, unless it is already. Returns its epoch.
-    fn load_into(&self, name: &str, state: &mut State) -> Result<[u8; 32], Failure> {
+    fn load_into(&self, name: &Name, state: &mut State) -> Result<[u8; 32], Failure> {
         let (start, dir) = (Instant::now(), state.dir.clone());
         // Before it is read: what comes meanwhile is read again.
         state.stamp = Stamp::of(&dir);
@@ -280,7 +281,7 @@ impl Folders {
     ///
     /// # Errors
     /// Why it is not; the table is then served as it was.
-    pub(super) fn put(&self, name: &str, dir: PathBuf) -> Result<[u8; 32], String> {
+    pub(super) fn put(&self, name: &Name, dir: PathBuf) -> Result<[u8; 32], String> {
         let known = self.named(name).ok();
         let folder = known.clone().unwrap_or_else(|| Arc::new(Folder::new(name, dir.clone())));
         let mut state = folder.state();
@@ -296,8 +297,8 @@ impl Folders {
     }
 
     /// Serves a table no more. Whether there was one.
-    pub(super) fn remove(&self, name: &str) -> bool {
-        self.write().retain(|folder| folder.name != name);
+    pub(super) fn remove(&self, name: &Name) -> bool {
+        self.write().retain(|folder| folder.name != *name);
         self.tables.remove(name)
     }
 
@@ -305,28 +306,28 @@ impl Folders {
     ///
     /// # Errors
     /// Why it is not; the table is then served as it was.
-    pub(super) fn load(&self, name: &str) -> Result<[u8; 32], String> {
+    pub(super) fn load(&self, name: &Name) -> Result<[u8; 32], String> {
         let folder = self.named(name).map_err(|error| error.to_string())?;
         self.load_folder(&folder).map_err(|failure| failure.error)
     }
 
     /// Where a table is.
-    pub(super) fn dir(&self, name: &str) -> Option<PathBuf> {
+    pub(super) fn dir(&self, name: &Name) -> Option<PathBuf> {
         Some(self.named(name).ok()?.state().dir.clone())
     }
 
     /// What is served of a table.
-    pub(super) fn epoch(&self, name: &str) -> Option<[u8; 32]> {
+    pub(super) fn epoch(&self, name: &Name) -> Option<[u8; 32]> {
         self.named(name).ok()?.state().epoch
     }
 }
 
 impl Operator for Folders {
-    fn reload(&self, table: &str) -> Result<[u8; 32], OperatorError> {
+    fn reload(&self, table: &Name) -> Result<[u8; 32], OperatorError> {
         self.load_folder(&*self.named(table)?).map_err(|failure| OperatorError::Refused(failure.error))
     }
 
-    fn compact(&self, table: &str) -> Result<(), OperatorError> {
+    fn compact(&self, table: &Name) -> Result<(), OperatorError> {
         let dir = self.own_dir(table)?;
         self.compaction.begin(&dir, table).map_err(OperatorError::Refused)
     }
@@ -340,8 +341,8 @@ impl State {
 }
 
 impl Folder {
-    fn new(name: &str, dir: PathBuf) -> Self {
-        Self { name: name.to_owned(), state: Mutex::new(State::new(dir)), source: None, copy_of: None }
+    fn new(name: &Name, dir: PathBuf) -> Self {
+        Self { name: name.clone(), state: Mutex::new(State::new(dir)), source: None, copy_of: None }
     }
 
     fn source(&self) -> Option<MutexGuard<'_, Source>> {
@@ -382,7 +383,7 @@ impl From<OpenError> for Failure {
 
 /// What is said while a table is loaded: its plan a line at a time, the stage at hand.
 struct Loading<'a> {
-    name: &'a str,
+    name: &'a Name,
     bar: Bar,
 }
 

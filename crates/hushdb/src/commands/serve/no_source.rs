@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use hush_engine::Progress;
+use hush_protocol::{InvalidName, Name};
 
 /// There is none.
 pub(super) enum Source {}
@@ -15,7 +16,7 @@ impl Source {
         Ok(None)
     }
 
-    pub(super) fn name(&self) -> String {
+    pub(super) fn name(&self) -> Result<Name, InvalidName> {
         match *self {}
     }
 

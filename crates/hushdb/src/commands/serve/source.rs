@@ -7,6 +7,7 @@ use std::{
 
 use etcetera::BaseStrategy;
 use hush_engine::{Progress, mirror};
+use hush_protocol::{InvalidName, Name};
 use hush_store::snapshot::{RemoteTable, Trust};
 
 /// How often it is looked whether there is another one.
@@ -40,8 +41,8 @@ impl Source {
     }
 
     /// The name of a table, by where it is.
-    pub(super) fn name(&self) -> String {
-        self.table.name().into_owned()
+    pub(super) fn name(&self) -> Result<Name, InvalidName> {
+        self.table.name()
     }
 
     /// The folder of the copy.

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hush_protocol::Name;
 use hush_server::{KeptBuild, OperatorError};
 use hush_store::snapshot::{Snapshot, Verify};
 
@@ -19,30 +20,34 @@ pub(super) struct Kept(PathBuf);
 impl Kept {
     pub(super) fn new(root: PathBuf) -> io::Result<Self> {
         fs::create_dir_all(&root)?;
+        for entry in fs::read_dir(&root)?.flatten() {
+            if let Err(error) = Name::last_of(&entry.path()) {
+                tracing::warn!(%error, "a folder among the tables is not one: rename it");
+            }
+        }
         Ok(Self(root))
     }
 
-    /// The tables that there are, by name.
-    pub(super) fn tables(&self) -> Vec<String> {
+    /// Returns the tables that there are, by name.
+    pub(super) fn tables(&self) -> Vec<Name> {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let mut names: Vec<Name> = entries.filter_map(|entry| Name::last_of(&entry.path()).ok()).collect();
         names.sort_unstable();
         names
     }
 
-    pub(super) fn has(&self, table: &str) -> bool {
+    pub(super) fn has(&self, table: &Name) -> bool {
         self.0.join(table).is_dir()
     }
 
     /// The folder for what a task builds; the table's own folder is there then.
-    pub(super) fn place(&self, table: &str, task: u64) -> io::Result<PathBuf> {
+    pub(super) fn place(&self, table: &Name, task: u64) -> io::Result<PathBuf> {
         fs::create_dir_all(self.0.join(table))?;
         Ok(self.dir(table, task))
     }
 
     /// The folder in which a task changes what `from` is: a copy of it, whose files are links, so that it stays to go back to.
-    pub(super) fn copy(&self, table: &str, from: u64, task: u64) -> io::Result<PathBuf> {
+    pub(super) fn copy(&self, table: &Name, from: u64, task: u64) -> io::Result<PathBuf> {
         let (from, to) = (self.dir(table, from), self.dir(table, task));
         let epoch = |dir: &Path| {
             Snapshot::open(dir, Verify::Header).ok().map(|snapshot| snapshot.header().descriptor.epoch)
@@ -62,16 +67,16 @@ impl Kept {
         Ok(to)
     }
 
-    pub(super) fn dir(&self, table: &str, task: u64) -> PathBuf {
+    pub(super) fn dir(&self, table: &Name, task: u64) -> PathBuf {
         self.0.join(table).join(task.to_string())
     }
 
     /// The build that is served, or would be.
-    pub(super) fn current(&self, table: &str) -> Option<u64> {
+    pub(super) fn current(&self, table: &Name) -> Option<u64> {
         fs::read_to_string(self.0.join(table).join(CURRENT)).ok()?.trim().parse().ok()
     }
 
-    pub(super) fn set_current(&self, table: &str, task: Option<u64>) -> io::Result<()> {
+    pub(super) fn set_current(&self, table: &Name, task: Option<u64>) -> io::Result<()> {
         let path = self.0.join(table).join(CURRENT);
         match task {
             Some(task) => whole_file::write(&path, &format!("{task}\n"), 0o644),
@@ -81,19 +86,19 @@ impl Kept {
     }
 
     /// What there is of a table, the newest first.
-    pub(super) fn builds(&self, table: &str) -> Vec<KeptBuild> {
+    pub(super) fn builds(&self, table: &Name) -> Vec<KeptBuild> {
         let mut tasks = self.tasks(table);
         tasks.sort_unstable_by(|one, other| other.cmp(one));
         tasks.into_iter().filter_map(|task| kept(&self.dir(table, task), task)).collect()
     }
 
-    fn tasks(&self, table: &str) -> Vec<u64> {
+    fn tasks(&self, table: &Name) -> Vec<u64> {
         let entries = fs::read_dir(self.0.join(table)).into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
     }
 
     /// The build of an epoch, or the newest.
-    pub(super) fn find(&self, table: &str, epoch: Option<&str>) -> Result<u64, OperatorError> {
+    pub(super) fn find(&self, table: &Name, epoch: Option<&str>) -> Result<u64, OperatorError> {
         let builds = self.builds(table);
         let found = builds.iter().find(|build| epoch.is_none_or(|epoch| build.epoch == epoch));
         found.map(|build| build.task).ok_or_else(|| {
@@ -104,20 +109,20 @@ impl Kept {
     }
 
     /// Removes all but what is served and one to go back to: what was served `before`, or the newest.
-    pub(super) fn prune(&self, table: &str, before: Option<u64>) {
+    pub(super) fn prune(&self, table: &Name, before: Option<u64>) {
         let current = self.current(table);
         let others = self.builds(table).into_iter().map(|build| build.task);
         let others: Vec<u64> = others.filter(|task| Some(*task) != current).collect();
         let kept = before.filter(|before| others.contains(before)).or(others.first().copied());
         for task in others.into_iter().filter(|task| Some(*task) != kept) {
             if let Err(error) = fs::remove_dir_all(self.dir(table, task)) {
-                tracing::warn!(table, task, %error, "an old build was not removed");
+                tracing::warn!(%table, task, %error, "an old build was not removed");
             }
         }
     }
 
     /// Removes one build, or the whole table.
-    pub(super) fn remove(&self, table: &str, task: Option<u64>) -> io::Result<()> {
+    pub(super) fn remove(&self, table: &Name, task: Option<u64>) -> io::Result<()> {
         fs::remove_dir_all(task.map_or_else(|| self.0.join(table), |task| self.dir(table, task)))
     }
 }

@@ -27,7 +27,8 @@ use std::{
 };
 
 use hush_engine::Cancel;
-use hush_server::{KeptTable, Operator, OperatorError, Task, TaskStatus, Upload};
+use hush_protocol::Name;
+use hush_server::{Caller, KeptTable, Operator, OperatorError, Scope, Task, TaskStatus, Upload};
 use hush_store::ingest::Input;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
@@ -188,7 +189,7 @@ impl Tasks {
             if let TaskInput::Upload { upload } = input
                 && let Err(error) = self.uploads.remove(upload)
             {
-                tracing::warn!(upload, %error, "an upload was not removed");
+                tracing::warn!(%upload, %error, "an upload was not removed");
             }
         }
     }
@@ -225,16 +226,24 @@ impl State {
 }
 
 impl Operator for Tasks {
-    fn reload(&self, table: &str) -> Result<[u8; 32], OperatorError> {
+    fn reload(&self, table: &Name) -> Result<[u8; 32], OperatorError> {
         self.folders.reload(table)
     }
 
-    fn compact(&self, table: &str) -> Result<(), OperatorError> {
+    fn compact(&self, table: &Name) -> Result<(), OperatorError> {
         self.folders.compact(table)
     }
 
-    fn submit(&self, request: Value) -> Result<Task, OperatorError> {
+    fn submit(&self, caller: &Caller, request: Value) -> Result<Task, OperatorError> {
         let asked = Request::of(&request)?;
+        if !caller.may(Scope::Admin, asked.table()) {
+            return Err(OperatorError::Forbidden);
+        }
+        for input in asked.inputs() {
+            if let TaskInput::Upload { upload } = input {
+                self.uploads.check(caller, upload)?;
+            }
+        }
         work::check(self, &asked)?;
         let mut state = self.lock();
         let id = state.tasks.keys().next_back().map_or(1, |last| last + 1);
@@ -259,20 +268,22 @@ impl Operator for Tasks {
         Ok(shown)
     }
 
-    fn tasks(&self, before: Option<u64>, most: usize) -> Vec<Task> {
+    fn tasks(&self, caller: &Caller, before: Option<u64>, most: usize) -> Vec<Task> {
         let state = self.lock();
-        let tasks = state.tasks.range(..before.unwrap_or(u64::MAX)).rev().take(most);
-        tasks.map(|(_, task)| state.shown(task)).collect()
+        let tasks = state.tasks.range(..before.unwrap_or(u64::MAX)).rev().map(|(_, task)| task);
+        tasks.filter(|task| may_see(caller, task)).take(most).map(|task| state.shown(task)).collect()
     }
 
-    fn task(&self, id: u64) -> Result<Task, OperatorError> {
+    fn task(&self, caller: &Caller, id: u64) -> Result<Task, OperatorError> {
         let state = self.lock();
-        state.tasks.get(&id).map(|task| state.shown(task)).ok_or(OperatorError::Unknown("task"))
+        let task = state.tasks.get(&id).filter(|task| may_see(caller, task));
+        task.map(|task| state.shown(task)).ok_or(OperatorError::Unknown("task"))
     }
 
-    fn cancel(&self, id: u64) -> Result<Task, OperatorError> {
+    fn cancel(&self, caller: &Caller, id: u64) -> Result<Task, OperatorError> {
         let mut state = self.lock();
-        let task = state.tasks.get_mut(&id).ok_or(OperatorError::Unknown("task"))?;
+        let task = state.tasks.get_mut(&id).filter(|task| may_see(caller, task));
+        let task = task.ok_or(OperatorError::Unknown("task"))?;
         match task.status {
             TaskStatus::Enqueued => {
                 (task.status, task.ended_at) = (TaskStatus::Canceled, Some(now()));
@@ -295,29 +306,42 @@ impl Operator for Tasks {
         Ok(state.shown(&state.tasks[&id]))
     }
 
-    fn kept(&self) -> Vec<KeptTable> {
-        let kept = |name: String| KeptTable {
+    fn kept(&self, caller: &Caller) -> Vec<KeptTable> {
+        let kept = |name: Name| KeptTable {
             serves: self.folders.epoch(&name).map(hex::encode),
             builds: self.kept.builds(&name),
             name,
         };
-        self.kept.tables().into_iter().map(kept).collect()
+        let tables = self.kept.tables().into_iter();
+        tables.filter(|name| caller.may(Scope::Admin, name)).map(kept).collect()
     }
 
-    fn begin_upload(&self, name: &str) -> Result<Upload, OperatorError> {
-        self.uploads.begin(name)
+    fn begin_upload(&self, caller: &Caller, name: &Name) -> Result<Upload, OperatorError> {
+        self.uploads.begin(caller.token_id(), name)
     }
 
-    fn upload(&self, id: &str) -> Result<Upload, OperatorError> {
+    fn upload(&self, caller: &Caller, id: &Name) -> Result<Upload, OperatorError> {
+        self.uploads.check(caller, id)?;
         self.uploads.find(id).map(|(upload, _)| upload)
     }
 
-    fn append(&self, id: &str, offset: u64, bytes: &[u8]) -> Result<Upload, OperatorError> {
+    fn append(&self, caller: &Caller, id: &Name, offset: u64, bytes: &[u8]) -> Result<Upload, OperatorError> {
+        self.uploads.check(caller, id)?;
         self.uploads.append(id, offset, bytes)
     }
 
-    fn remove_upload(&self, id: &str) -> Result<(), OperatorError> {
+    fn remove_upload(&self, caller: &Caller, id: &Name) -> Result<(), OperatorError> {
+        self.uploads.check(caller, id)?;
         self.uploads.remove(id)
+    }
+}
+
+/// Returns whether the caller operates the table that a task is about. A task that an earlier version took and that no table can be
+/// of is for whoever operates all tables.
+fn may_see(caller: &Caller, task: &Task) -> bool {
+    match task.request["table"].as_str().unwrap_or("").parse() {
+        Ok(table) => caller.may(Scope::Admin, &table),
+        Err(_) => caller.may_all(Scope::Admin),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{ffi::OsString, path::Path};
 
 use clap::Args;
+use hush_protocol::Name;
 use hush_server::OperatorError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -18,14 +19,14 @@ const NOT_TAKEN: [&str; 7] = ["out", "machine", "sign", "force", "threads", "bac
 pub(super) enum Request {
     /// Build a table, and serve it in place of what is served under its name.
     Build {
-        table: String,
+        table: Name,
         input: TaskInput,
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         options: Map<String, Value>,
     },
     /// Apply changes to a table.
     Apply {
-        table: String,
+        table: Name,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<TaskInput>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,23 +36,23 @@ pub(super) enum Request {
     },
     /// Fold the changes of a table into a new base.
     Compact {
-        table: String,
+        table: Name,
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         options: Map<String, Value>,
     },
     /// Serve what there is of a table: of an epoch, or the newest; or what is at a URL, which is fetched.
     Load {
-        table: String,
+        table: Name,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         epoch: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         url: Option<String>,
     },
     /// Serve a table no more, and keep it.
-    Unload { table: String },
+    Unload { table: Name },
     /// Remove a table, or what there is of it of one epoch.
     Delete {
-        table: String,
+        table: Name,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         epoch: Option<String>,
     },
@@ -59,10 +60,14 @@ pub(super) enum Request {
 
 /// Where records come from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged, deny_unknown_fields)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "an input is an upload, {\"upload\": ID}, or something elsewhere, {\"url\": URL}"
+)]
 pub(super) enum TaskInput {
     /// An upload.
-    Upload { upload: String },
+    Upload { upload: Name },
     /// An object store, a web server or a database.
     Url { url: String },
 }
@@ -78,7 +83,7 @@ impl Request {
     }
 
     /// The table that it is about.
-    pub(super) fn table(&self) -> &str {
+    pub(super) fn table(&self) -> &Name {
         match self {
             Self::Build { table, .. }
             | Self::Apply { table, .. }
@@ -161,6 +166,9 @@ mod tests {
             json!({"kind": "unload", "table": "t", "epoch": "00"}),
             json!({"kind": "build", "table": "t"}),
             json!({"kind": "build", "table": "t", "input": {"path": "/etc/passwd"}}),
+            json!({"kind": "build", "table": "t", "input": {"upload": "../t"}}),
+            json!({"kind": "unload", "table": ".."}),
+            json!({"kind": "delete", "table": "a/b"}),
             json!([]),
         ] {
             assert!(Request::of(&bad).unwrap_err().to_string().starts_with("that is no task: "), "{bad}");

@@ -1,4 +1,5 @@
-//! Files that come in parts, for tasks to read: a folder each, in it the file under the name that it was given.
+//! Files that come in parts, for tasks to read: a folder each, in it the file under the name that it was given. The folder's name
+//! is the upload's ID, which ends with that of the token that the upload belongs to.
 
 use std::{
     fs::{self, OpenOptions},
@@ -7,10 +8,13 @@ use std::{
 };
 
 use hush_math::csprng::Csprng;
-use hush_server::{OperatorError, Upload};
+use hush_protocol::Name;
+use hush_server::{Caller, OperatorError, Scope, Upload};
 
-/// Bytes of an ID.
-const ID_BYTES: usize = 16;
+/// Random bytes of an ID.
+const RANDOM_BYTES: usize = 16;
+/// The character between the random part of an ID, and its token's.
+const OWNED_BY: char = '-';
 
 /// All of them.
 pub(super) struct Uploads(PathBuf);
@@ -21,38 +25,44 @@ impl Uploads {
         Ok(Self(root))
     }
 
-    /// Begins one.
-    pub(super) fn begin(&self, name: &str) -> Result<Upload, OperatorError> {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        if !(1..=128).contains(&name.len()) || !name.bytes().all(allowed) || name.starts_with('.') {
-            return Err(OperatorError::Invalid(
-                "the name of an upload has letters, digits, dots, dashes and underscores, as people.csv.gz"
-                    .into(),
-            ));
+    /// Begins one, of a token if the caller has one.
+    pub(super) fn begin(&self, token: Option<&str>, name: &Name) -> Result<Upload, OperatorError> {
+        let mut random = [0; RANDOM_BYTES];
+        Csprng::from_os().fill_bytes(&mut random);
+        let mut id = hex::encode(random);
+        if let Some(token) = token {
+            id.push(OWNED_BY);
+            id.push_str(token);
         }
-        let mut id = [0; ID_BYTES];
-        Csprng::from_os().fill_bytes(&mut id);
-        let id = hex::encode(id);
+        let id = id.parse::<Name>().map_err(|error| {
+            OperatorError::Refused(format!("the token's ID cannot be part of an upload's: {error}"))
+        })?;
         let folder = self.0.join(&id);
         let created = fs::create_dir(&folder)
             .and_then(|()| OpenOptions::new().write(true).create_new(true).open(folder.join(name)).map(drop));
         created.map_err(|error| OperatorError::Refused(format!("no place for an upload: {error}")))?;
-        Ok(Upload { id, name: name.to_owned(), bytes: 0 })
+        Ok(Upload { id, name: name.clone(), bytes: 0 })
     }
 
-    /// One, and its file.
-    pub(super) fn find(&self, id: &str) -> Result<(Upload, PathBuf), OperatorError> {
+    /// Returns an upload and its file.
+    pub(super) fn find(&self, id: &Name) -> Result<(Upload, PathBuf), OperatorError> {
         let unknown = || OperatorError::Unknown("upload");
-        let is_id = id.len() == 2 * ID_BYTES && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let folder = Some(self.0.join(id)).filter(|_| is_id).ok_or_else(unknown)?;
+        let folder = self.0.join(id);
         let file = fs::read_dir(folder).ok().and_then(|mut files| files.next()?.ok()).ok_or_else(unknown)?;
         let bytes = file.metadata().map_err(|_| unknown())?.len();
-        let name = file.file_name().to_string_lossy().into_owned();
-        Ok((Upload { id: id.to_owned(), name, bytes }, file.path()))
+        let name = Name::last_of(&file.path()).map_err(|_| unknown())?;
+        Ok((Upload { id: id.clone(), name, bytes }, file.path()))
+    }
+
+    /// Refuses an upload that is not the caller's own, unless the caller operates all tables.
+    pub(super) fn check(&self, caller: &Caller, id: &Name) -> Result<(), OperatorError> {
+        let owner = id.split_once(OWNED_BY).map(|(_, token)| token);
+        let is_own = owner.is_some() && owner == caller.token_id();
+        if is_own || caller.may_all(Scope::Admin) { Ok(()) } else { Err(OperatorError::Unknown("upload")) }
     }
 
     /// Adds a part. What has come twice, after a lost answer, is refused with where to go on.
-    pub(super) fn append(&self, id: &str, offset: u64, part: &[u8]) -> Result<Upload, OperatorError> {
+    pub(super) fn append(&self, id: &Name, offset: u64, part: &[u8]) -> Result<Upload, OperatorError> {
         let (upload, path) = self.find(id)?;
         if upload.bytes != offset {
             return Err(OperatorError::Refused(format!(
@@ -74,7 +84,7 @@ impl Uploads {
     }
 
     /// Removes one.
-    pub(super) fn remove(&self, id: &str) -> Result<(), OperatorError> {
+    pub(super) fn remove(&self, id: &Name) -> Result<(), OperatorError> {
         self.find(id)?;
         fs::remove_dir_all(self.0.join(id))
             .map_err(|error| OperatorError::Refused(format!("the upload was not removed: {error}")))
@@ -85,31 +95,36 @@ impl Uploads {
 mod tests {
     use super::*;
 
+    fn name(text: &str) -> Name {
+        text.parse().unwrap()
+    }
+
     #[test]
     fn parts_are_added_in_order_and_once() {
         let dir = tempfile::tempdir().unwrap();
         let uploads = Uploads::new(dir.path().join("uploads")).unwrap();
-        let id = uploads.begin("a.csv").unwrap().id;
+        let id = uploads.begin(None, &name("a.csv")).unwrap().id;
         assert_eq!(uploads.append(&id, 0, b"key,").unwrap().bytes, 4);
         let again = uploads.append(&id, 0, b"key,").unwrap_err();
         assert_eq!(again.to_string(), "the upload has 4 bytes: go on from there");
         uploads.append(&id, 4, b"value\n").unwrap();
         let (upload, path) = uploads.find(&id).unwrap();
-        assert_eq!((upload.name.as_str(), upload.bytes), ("a.csv", 10));
+        assert_eq!((&*upload.name, upload.bytes), ("a.csv", 10));
         assert_eq!(fs::read(path).unwrap(), b"key,value\n");
         uploads.remove(&id).unwrap();
         assert_eq!(uploads.find(&id).unwrap_err(), OperatorError::Unknown("upload"));
     }
 
     #[test]
-    fn names_stay_in_their_folder() {
+    fn an_id_names_its_token() {
         let dir = tempfile::tempdir().unwrap();
         let uploads = Uploads::new(dir.path().join("uploads")).unwrap();
-        for name in ["", "..", "../a.csv", "a/b", ".hidden", "a\0", &"a".repeat(129)] {
-            assert!(uploads.begin(name).is_err(), "{name}");
+        let id = uploads.begin(Some("0123456789abcdef"), &name("a.csv")).unwrap().id;
+        assert!(id.ends_with("-0123456789abcdef") && uploads.find(&id).is_ok(), "{id}");
+        for token in ["", "../../tables"] {
+            let begun = uploads.begin(Some(token), &name("a.csv"));
+            assert_eq!(begun.is_ok(), token.is_empty(), "{token}");
         }
-        for id in ["", "..", "../uploads", &"0".repeat(31), &"0".repeat(32)] {
-            assert!(uploads.find(id).is_err(), "{id}");
-        }
+        assert_eq!(uploads.find(&name(&"0".repeat(32))).unwrap_err(), OperatorError::Unknown("upload"));
     }
 }

@@ -11,7 +11,8 @@ use std::{
 
 use hush_cpu::Cpu;
 use hush_engine::{Backends, Cancel, Job, Progress, Update, mirror};
-use hush_server::{OperatorError, Task, TaskStatus, check_name};
+use hush_protocol::Name;
+use hush_server::{OperatorError, Task, TaskStatus};
 use hush_store::{
     ingest::Input,
     snapshot::{Mirror, RemoteTable, Snapshot, Trust, Verify},
@@ -49,7 +50,6 @@ pub(super) fn told(status: TaskStatus) -> &'static str {
 /// What is wrong with it, and what to do.
 pub(super) fn check(tasks: &Tasks, request: &Request) -> Result<(), OperatorError> {
     let table = request.table();
-    check_name(table).map_err(|error| OperatorError::Invalid(error.to_string()))?;
     match request {
         Request::Build { input, options, .. } => {
             is_kept_or_new(tasks, table)?;
@@ -82,7 +82,7 @@ pub(super) fn check(tasks: &Tasks, request: &Request) -> Result<(), OperatorErro
 }
 
 /// A table that is not the server's own stays what it is.
-fn is_kept_or_new(tasks: &Tasks, table: &str) -> Result<(), OperatorError> {
+fn is_kept_or_new(tasks: &Tasks, table: &Name) -> Result<(), OperatorError> {
     if tasks.folders.dir(table).is_none() || tasks.kept.has(table) {
         return Ok(());
     }
@@ -122,7 +122,7 @@ fn done(
     progress: &dyn Progress,
 ) -> Result<Option<[u8; 32]>, String> {
     let request = Request::of(&task.request).map_err(said)?;
-    let table = request.table().to_owned();
+    let table = request.table().clone();
     match request {
         Request::Build { input, options, .. } => {
             let out = tasks.kept.place(&table, task.id).map_err(said)?;
@@ -216,7 +216,7 @@ fn done(
 /// Serves a build in place of what is served under its table's name; what is older than what there is to go back to goes.
 fn promote(
     tasks: &Tasks,
-    table: &str,
+    table: &Name,
     build: u64,
     progress: &dyn Progress,
 ) -> Result<Option<[u8; 32]>, String> {
@@ -229,7 +229,7 @@ fn promote(
 }
 
 /// The folder in which a task changes a table: of one that the server keeps, one of its own.
-fn changed(tasks: &Tasks, table: &str, task: u64) -> Result<PathBuf, String> {
+fn changed(tasks: &Tasks, table: &Name, task: u64) -> Result<PathBuf, String> {
     let own = dir(tasks, table)?;
     match tasks.kept.current(table) {
         Some(build) if tasks.kept.has(table) => tasks.kept.copy(table, build, task).map_err(said),
@@ -240,7 +240,7 @@ fn changed(tasks: &Tasks, table: &str, task: u64) -> Result<PathBuf, String> {
 /// Changes a table by `change`, and serves what came of it. Nothing of a change that fails is kept.
 fn made(
     tasks: &Tasks,
-    table: &str,
+    table: &Name,
     task: u64,
     progress: &dyn Progress,
     change: impl FnOnce() -> Result<(), String>,
@@ -257,7 +257,7 @@ fn made(
 }
 
 /// The folder of a table that is served.
-fn dir(tasks: &Tasks, table: &str) -> Result<PathBuf, String> {
+fn dir(tasks: &Tasks, table: &Name) -> Result<PathBuf, String> {
     match tasks.folders.own_dir(table) {
         Err(OperatorError::UnknownTable) => Err(format!("the table {table} is not served: load it first")),
         found => found.map_err(said),

@@ -1,0 +1,96 @@
+//! The caller of a request, and the tables that it may act on.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::{
+    extract::FromRequestParts,
+    http::{Extensions, request::Parts},
+};
+use hush_protocol::Name;
+
+use crate::{
+    problem::{Code, Problem},
+    tokens::{Grant, Scope},
+};
+
+/// The caller of a request. A handler asks it before it reads or changes anything of a table.
+#[derive(Clone)]
+pub struct Caller(Identity);
+
+#[derive(Clone)]
+enum Identity {
+    /// Without a token, at an endpoint that asks for one: nothing is allowed.
+    Nobody,
+    /// Whoever reaches a listener that asks for no token: everything is allowed.
+    Anyone,
+    /// The holder of a token.
+    Holder(Arc<Grant>),
+}
+
+impl Caller {
+    /// Creates the caller of a listener that asks for no token.
+    pub fn anyone() -> Self {
+        Self(Identity::Anyone)
+    }
+
+    /// Creates the caller that holds a token.
+    pub(crate) fn holder(grant: Arc<Grant>) -> Self {
+        Self(Identity::Holder(grant))
+    }
+
+    /// Returns the caller that the gate has put beside a request, nobody if it has put none.
+    pub(crate) fn of(extensions: &Extensions) -> Self {
+        extensions.get::<Self>().cloned().unwrap_or(Self(Identity::Nobody))
+    }
+
+    /// Returns whether the caller may do with a table what `scope` is for.
+    pub fn may(&self, scope: Scope, table: &Name) -> bool {
+        self.has(scope, |tables| tables.contains(table))
+    }
+
+    /// Returns whether the caller may do with every table what `scope` is for.
+    pub fn may_all(&self, scope: Scope) -> bool {
+        self.has(scope, |_| false)
+    }
+
+    /// Returns whether the caller has a scope, for all tables or for those that `is_for` accepts.
+    fn has(&self, scope: Scope, is_for: impl FnOnce(&[Name]) -> bool) -> bool {
+        match &self.0 {
+            Identity::Nobody => false,
+            Identity::Anyone => true,
+            Identity::Holder(grant) => {
+                let token = &grant.token;
+                token.scopes.contains(&scope) && token.tables.as_deref().is_none_or(is_for)
+            }
+        }
+    }
+
+    /// Refuses a caller that may not do with a table what `scope` is for.
+    pub(crate) fn check(&self, scope: Scope, table: &Name) -> Result<(), Problem> {
+        if self.may(scope, table) {
+            return Ok(());
+        }
+        Err(Problem::new(Code::Forbidden, "the token is for other tables"))
+    }
+
+    /// The ID of the caller's token, if it has one.
+    pub fn token_id(&self) -> Option<&str> {
+        self.grant().map(|grant| &*grant.token.id)
+    }
+
+    /// The caller's token with what is counted of it.
+    pub(crate) fn grant(&self) -> Option<&Grant> {
+        match &self.0 {
+            Identity::Nobody | Identity::Anyone => None,
+            Identity::Holder(grant) => Some(grant),
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(&parts.extensions))
+    }
+}
