@@ -45,7 +45,7 @@ def wait_until_ready(port: int, server: subprocess.Popen) -> None:
             sys.exit("the server stopped early")
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
-                connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: demo\r\nConnection: close\r\n\r\n")
+                connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 if connection.recv(64).startswith(b"HTTP/1.1 200"):
                     return
         except OSError:

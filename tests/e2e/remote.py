@@ -111,7 +111,8 @@ class Breaking:
 
 
 class Web:
-    """A web server of files, by path; whether it knows ranges can be chosen. `tls` is a certificate and its key."""
+    """A web server of files, by path; text in place of a file is where it redirects to. Whether it knows ranges can be chosen. `tls` is
+    a certificate and its key."""
 
     def __init__(self, files, ranges=True, tls=None):
         web = self
@@ -123,6 +124,12 @@ class Web:
             def do_GET(self):
                 web.asked.append(self.path)
                 content = files.get(self.path.split("?")[0])
+                if isinstance(content, str):
+                    self.send_response(302)
+                    self.send_header("Location", content)
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
                 if content is None or "private" in self.path and "sig=" not in self.path:
                     self.send_response(404 if content is None else 403)
                     self.send_header("Content-Length", "0")

@@ -5,8 +5,11 @@ import signal
 import socket
 import subprocess
 
+from certificates import Authority
 from harness import BINARY, free_port, request
 from keyed import KeyedTest, values
+from postgres import Postgres
+from remote import Web
 
 RECORDS, OTHERS = values(200, 60), values(200, 60, seed=2)
 
@@ -206,10 +209,122 @@ class Uploads(AdminTest):
             self.assertEqual(self.ask_admin(path)[0], 404)
 
 
+class Sources(AdminTest):
+    CSV = b"k,v\na,1\nb,2\n"
+    # Whoever gets one of these was given a credential of the server's.
+    CREDENTIALS = {"PGPASSWORD": "secret-of-environment", "AWS_ACCESS_KEY_ID": "key-of-environment", "AWS_REGION": "us-east-1",
+                   "AWS_SECRET_ACCESS_KEY": "secret-of-environment", "AZURE_STORAGE_ACCOUNT_NAME": "account",
+                   "AZURE_STORAGE_ACCOUNT_KEY": "c2VjcmV0", "PGUSER": "of-environment"}
+
+    def refused(self, url, kind="build", status=400):
+        """Asks for a task that is refused at once; the reason."""
+        where = {"input": {"url": url}, "options": {"key": "k"}} if kind == "build" else {"url": url}
+        got, _, problem = self.ask_admin("/v1/admin/tasks", {"kind": kind, "table": "t", **where})
+        self.assertEqual(got, status, problem)
+        return problem["detail"]
+
+    def failed(self, url, kind="build"):
+        """Asks for a task that fails; why."""
+        where = {"input": {"url": url}, "options": {"key": "k"}} if kind == "build" else {"url": url}
+        task = self.ended(self.ask_admin("/v1/admin/tasks", {"kind": kind, "table": "t", **where})[2]["id"])
+        self.assertEqual(task["status"], "failed")
+        return task["error"]
+
+    def test_without_a_list_no_connection_is_made_to_this_network(self):
+        self.env |= self.CREDENTIALS
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.setblocking(False)
+            port = listener.getsockname()[1]
+            self.env["AWS_ENDPOINT_URL"] = f"http://127.0.0.1:{port}"
+            with self.server():
+                for url in (f"http://127.0.0.1:{port}/a.csv", "http://example.com/a.csv", "s3://bucket/a.csv", "az://bucket/a.csv"):
+                    for kind in ("build", "load"):
+                        said = self.refused(url, kind)
+                        self.assertIn("is not among the sources that are configured", said)
+                        self.assertIn("--task-source", said)
+                for url in (f"postgres://127.0.0.1:{port}/db", f"postgres://db?host=127.0.0.1&port={port}", "postgres:///db"):
+                    self.assertIn("is not among the sources that are configured", self.refused(url))
+                for host in ("127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "0x7f.1", "10.1.2.3", "169.254.169.254", "0.0.0.0"):
+                    self.assertIn("which is not a public address", self.refused(f"https://{host}:{port}/a.csv"))
+                # What a name leads to is known once it is resolved.
+                for kind in ("build", "load"):
+                    said = self.failed(f"https://localhost:{port}/a.csv", kind)
+                    self.assertRegex(said, r"localhost is at (127\.0\.0\.1|::1), which is not a public address; .*--task-source")
+                refused = {"kind": "apply", "table": "t", "delete": {"url": f"http://127.0.0.1:{port}/a.txt"}}
+                self.assertEqual(self.ask_admin("/v1/admin/tasks", refused)[0], 400)
+            self.assertRaises(BlockingIOError, listener.accept)
+
+    def test_redirects_lead_to_what_is_listed(self):
+        inside, private = {"/data/rows.csv": self.CSV, "/private/rows.csv": self.CSV}, {"/rows.csv": self.CSV}
+        with Web(private) as other, Web(inside) as web:
+            root = f"http://127.0.0.1:{web.port}"
+            inside |= {"/data/here.csv": "/data/rows.csv", "/data/out.csv": "/private/rows.csv",
+                       "/data/other.csv": f"http://127.0.0.1:{other.port}/rows.csv",
+                       "/data/meta.csv": "http://169.254.169.254/latest", "/data/round.csv": "/data/round.csv"}
+            with self.server(args=["--task-source", f"{root}/data", "--task-source", "https://"]) as (url, _):
+                for name in ("rows", "here"):
+                    self.admin("build", "t", f"{root}/data/{name}.csv", "--key", "k")
+                    self.assertEqual(self.get(url, "b")[1][0]["value"], "2")
+                self.refused(f"{root}/private/rows.csv")
+                self.refused(f"{root}/data/../private/rows.csv")
+                for name in ("out", "other", "meta"):
+                    said = self.failed(f"{root}/data/{name}.csv")
+                    self.assertRegex(said, "the server redirects to http://.*is not among the sources that are configured")
+                self.assertIn("too many redirects", self.failed(f"{root}/data/round.csv"))
+            self.assertEqual(other.asked, [])
+            self.assertNotIn("/private/rows.csv", web.asked)
+            # What is listed once may not be any more when a task begins.
+            authority = Authority(self.dir, "authority")
+            with Web(inside, tls=authority.sign("server")) as tls:
+                self.env["SSL_CERT_FILE"] = str(authority.cert)
+                with self.server(args=["--task-source", f"https://localhost:{tls.port}"]):
+                    self.admin("build", "t", f"https://localhost:{tls.port}/data/rows.csv", "--key", "k")
+                    self.refused("https://example.com/rows.csv")
+
+    def test_a_database_gets_the_password_if_it_is_listed(self):
+        with Postgres() as postgres, socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.setblocking(False)
+            postgres.sql(f"CREATE TABLE rows AS SELECT 'a' AS k, '1' AS v; CREATE ROLE reader LOGIN PASSWORD '{postgres.PASSWORD}'; "
+                         "GRANT SELECT ON rows TO reader;")
+            self.env["PGPASSWORD"] = postgres.PASSWORD
+            there = f"postgres://localhost:{postgres.port}/postgres?sslrootcert={postgres.authority.cert}"
+            weak = f"postgres://127.0.0.1:{postgres.port}/postgres?sslmode=require"
+            url = postgres.url(host="localhost")
+            with self.server(args=["--task-source", there, "--task-source", weak]) as (served, _):
+                self.admin("build", "t", url, "--key", "k")
+                self.assertEqual(self.get(served, "a")[1][0]["value"], "1")
+                self.admin("build", "t", postgres.url(), "--key", "k")
+                for options, said in (
+                    ({"sslmode": "disable"}, "sslmode=disable is weaker than verify-full"),
+                    ({"sslmode": "require"}, "sslmode=require is weaker than verify-full"),
+                    ({"sslrootcert": "/etc/passwd"}, "sslrootcert is a file of the server's"),
+                    ({"hostaddr": "127.0.0.1"}, "is not among the sources that are configured"),
+                ):
+                    self.assertIn(said, self.refused(postgres.url(host="localhost", **options)))
+                port = listener.getsockname()[1]
+                for other in (f"postgres://reader@localhost:{port}/postgres", f"postgres://reader@localhost:{postgres.port}/template1",
+                              f"postgres://reader@localhost,127.0.0.1:{postgres.port},{port}/postgres", postgres.socket()):
+                    self.assertIn("is not among the sources that are configured", self.refused(other))
+            # The certificate is for the name alone, and a source without sslmode needs one for its host.
+            strict = f"postgres://127.0.0.1:{postgres.port}/?sslrootcert={postgres.authority.cert}"
+            with self.server(args=["--task-source", strict]):
+                self.assertIn("certificate", self.failed(postgres.url()))
+            self.assertRaises(BlockingIOError, listener.accept)
+
+    def test_a_list_is_checked_at_the_start(self):
+        for source in ("s4://bucket", "/data", "postgres://me@db", "https://me:SECRET@host"):
+            start = ["serve", "--data", self.data, "--listen", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0", "--task-source", source]
+            error = self.fails(*start)
+            self.assertIn("is no source", error)
+            self.assertNotIn("SECRET", error)
+        with self.server(args=["--task-source", "none"]):
+            self.refused("https://example.com/a.csv")
+
+
 class Mistakes(AdminTest):
     def test_what_is_wrong_is_said_at_once(self):
         source = self.jsonl(RECORDS)
-        with self.server():
+        with self.server(args=["--task-source", "postgres://127.0.0.1:1/"]):
             for body, said in [
                 ({"kind": "drop", "table": "t"}, "that is no task: unknown variant `drop`"),
                 ({"kind": "unload", "table": "../t"}, 'that is no task: "../t" is not a name'),

@@ -1,9 +1,12 @@
 """Oblivious HTTP: look-ups through a relay, what each party sees of them, and what goes wrong."""
 
 import contextlib
+import email.utils
 import http.server
+import json
 import subprocess
 import threading
+import time
 
 from certificates import Authority
 from harness import BINARY, free_port, request, wait_ready
@@ -168,6 +171,91 @@ class Relaying(OhttpTest):
             self.assertNotEqual(request(relay)[2], request(url + GATEWAY)[2])
             code, _, error = self.look_up(url, relay, "k1")
             self.assertEqual(code, 0, error)
+
+
+class Recording:
+    """A relay that keeps what it passes on, with a clock that is so many seconds off."""
+
+    def __init__(self, gateway, off=0):
+        relay = self
+        self.sealed = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.answer(request(gateway + GATEWAY))
+
+            def do_POST(self):
+                sealed = self.rfile.read(int(self.headers["Content-Length"]))
+                relay.sealed.append(sealed)
+                self.answer(relay.send(sealed))
+
+            def answer(self, answer):
+                status, headers, body = answer
+                self.send_response(status)
+                self.send_header("Content-Type", headers["Content-Type"])
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def date_time_string(self, timestamp=None):
+                return email.utils.formatdate(time.time() + off, usegmt=True)
+
+            def log_message(self, *_):
+                pass
+
+        self.gateway = gateway
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+    def send(self, sealed):
+        return request(self.gateway + GATEWAY, sealed, {"Content-Type": "message/ohttp-req"})
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        return self, f"http://127.0.0.1:{self.server.server_port}"
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Replays(OhttpTest):
+    def metric(self, url, name):
+        lines = request(url + "/metrics")[2].decode().splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith(name + " "))
+
+    def test_a_sealed_request_is_answered_once(self):
+        table = self.table(RECORDS, "colpack")
+        with self.served(table) as (url, _):
+            with Recording(url) as (relay, at):
+                code, out, error = self.look_up(url, at, "k1")
+                self.assertEqual(code, 0, error)
+                self.assertIn(RECORDS["k1"], out)
+                for sealed in relay.sealed * 2:
+                    status, _, body = relay.send(sealed)
+                    self.assertEqual((status, json.loads(body)["code"]), (409, "ohttp_replay"))
+                self.assertEqual(self.metric(url, "hush_ohttp_replays_total"), 2 * len(relay.sealed))
+                self.assertEqual(self.metric(url, 'hush_queries_answered_total{table="table"}'), 1)
+                recorded = relay.sealed
+            # Another process does not know what this one answered, but that it was before its start.
+        with self.served(table) as (url, _):
+            relay = Recording(url)
+            for sealed in recorded:
+                status, headers, _ = relay.send(sealed)
+                self.assertEqual((status, headers["Content-Type"]), (200, "message/ohttp-res"))
+            self.assertEqual(self.metric(url, "hush_ohttp_dates_refused_total"), len(recorded))
+            relay.server.server_close()
+
+    def test_clocks_that_are_wrong_cost_a_request(self):
+        table = self.table(RECORDS, "colpack")
+        with self.served(table) as (url, _):
+            for off in (-86400, 86400):
+                before = self.metric(url, "hush_ohttp_dates_refused_total")
+                with Recording(url, off) as (relay, at):
+                    code, out, error = self.look_up(url, at, "k1")
+                    self.assertEqual(code, 0, error)
+                    self.assertIn(RECORDS["k1"], out)
+                    refused = self.metric(url, "hush_ohttp_dates_refused_total") - before
+                    self.assertEqual(len(relay.sealed), 2 * refused)
 
 
 class Mistakes(OhttpTest):

@@ -1,5 +1,6 @@
 """TLS: what a server shows, what a client trusts, and what someone on the way sees."""
 
+import json
 import os
 import shutil
 import signal
@@ -60,6 +61,9 @@ class Http2(TlsTest):
             url = f"https://localhost:{port_of(url)}"
             for version, spoken in (("--http2", "2"), ("--http1.1", "1.1")):
                 self.assertEqual(self.curl(url + "/v1/tables", version=version)[:2], (200, spoken))
+                # The name that is asked is :authority there.
+                other = self.curl(url + "/v1/tables", "-H", "Host: evil.example", version=version)
+                self.assertEqual((other[0], json.loads(other[2])["code"]), (421, "misdirected"))
             with Proxy(url) as proxy:
                 self.assertEqual(self.get(proxy.url, "k1")[1][0]["value"], RECORDS["k1"])
                 [(path, body)] = [(path, body) for method, path, body in proxy.requests if method == "POST"]

@@ -13,6 +13,9 @@ pub const REQUEST_TYPE: &str = "message/ohttp-req";
 pub const RESPONSE_TYPE: &str = "message/ohttp-res";
 /// The problem type (RFC 9458 section 5.3) of a request that is sealed for a key that the gateway does not have.
 pub const KEY_PROBLEM: &str = "https://iana.org/assignments/http-problem-types#ohttp-key";
+/// The problem type (RFC 9458 section 6.5.2) of a sealed request whose `Date` a gateway does not take; the response has one that it
+/// takes.
+pub const DATE_PROBLEM: &str = "https://iana.org/assignments/http-problem-types#date";
 /// The most bytes of key configurations.
 pub const MAX_KEYS_BYTES: usize = 4096;
 /// Messages have a multiple of so many bytes.

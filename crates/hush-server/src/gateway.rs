@@ -5,7 +5,8 @@ use std::{
     mem,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use ohttp::{
@@ -16,13 +17,18 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-use crate::renewed::{FileBytes, Renewed, Source, read_file};
+use crate::{
+    renewed::{FileBytes, Renewed, Source, read_file},
+    replays::{NAME_BYTES, Replays, RequestName, Unanswered, seconds},
+};
 
 const VERSION: u32 = 1;
 /// The longest file that is read: a key takes some 150 bytes.
 const MAX_FILE_BYTES: u64 = 1 << 16;
 /// Keys that are kept: the newest, and those of the last rotations.
 const KEPT: usize = 3;
+/// Bytes of a sealed request before its encapsulated key (RFC 9458 section 4.3): the identifiers of the key and of the ciphers.
+const HEADER_BYTES: usize = 7;
 
 /// A key of a gateway as it is kept.
 #[derive(Serialize, Deserialize)]
@@ -122,8 +128,21 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Vec<GatewayKey>, GatewayError> {
     Ok(keys)
 }
 
-/// The keys of a gateway, which are read again when their file changes.
-pub struct Gateway(Renewed<KeyFile>);
+/// The keys of a gateway, which are read again when their file changes, and the requests that they opened.
+pub struct Gateway {
+    keys: Renewed<KeyFile>,
+    replays: Replays,
+}
+
+/// A sealed request that was opened.
+pub(crate) struct OpenedRequest {
+    /// The request, a binary HTTP message.
+    pub(crate) message: Vec<u8>,
+    /// The key that seals the response.
+    pub(crate) seals: ServerResponse,
+    /// The name of the request: no other has it.
+    pub(crate) name: RequestName,
+}
 
 struct KeyFile(PathBuf);
 
@@ -165,30 +184,40 @@ impl Source for KeyFile {
 }
 
 impl Gateway {
-    /// Reads a file.
+    /// Reads a file. Takes up to a second: what an earlier process answered has a date of an earlier second.
     ///
     /// # Errors
     /// [`GatewayError`].
     pub fn open(path: &Path) -> Result<Arc<Self>, GatewayError> {
-        Ok(Arc::new(Self(Renewed::open(KeyFile(path.to_owned()))?)))
+        let keys = Renewed::open(KeyFile(path.to_owned()))?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        thread::sleep(Duration::from_secs(1) - Duration::from_nanos(now.subsec_nanos().into()));
+        Ok(Arc::new(Self { keys, replays: Replays::new(now.as_secs()) }))
     }
 
     /// Takes up what is in the file now; if that is no file of keys, they stay as they were, and the log says why.
     pub fn take_up(&self) {
-        self.0.take_up("gateway keys");
+        self.keys.take_up("gateway keys");
     }
 
     /// The key that clients seal requests for.
     pub(crate) fn public(&self) -> Vec<u8> {
-        self.0.current().public.clone()
+        self.keys.current().public.clone()
     }
 
-    /// Opens a request: what it says, and what seals the response to it.
-    pub(crate) fn open_request(&self, sealed: &[u8]) -> Result<(Vec<u8>, ServerResponse), Sealed> {
-        let keys = self.0.current();
+    /// Opens a request.
+    pub(crate) fn open_request(&self, sealed: &[u8]) -> Result<OpenedRequest, Sealed> {
+        let keys = self.keys.current();
         let id = *sealed.first().ok_or(Sealed::Broken)?;
         let (_, server) = keys.servers.iter().find(|(own, _)| *own == id).ok_or(Sealed::UnknownKey)?;
-        server.decapsulate(sealed).map_err(|_| Sealed::Broken)
+        let (message, seals) = server.decapsulate(sealed).map_err(|_| Sealed::Broken)?;
+        let (name, _) = sealed[HEADER_BYTES..].split_first_chunk::<NAME_BYTES>().ok_or(Sealed::Broken)?;
+        Ok(OpenedRequest { message, seals, name: *name })
+    }
+
+    /// Takes a request that was opened to be answered, once. `date` is what it says of itself.
+    pub(crate) fn admit(&self, name: RequestName, date: Option<SystemTime>) -> Result<(), Unanswered> {
+        self.replays.admit(name, date.map(seconds), seconds(SystemTime::now()))
     }
 }
 
@@ -218,8 +247,8 @@ mod tests {
         write(&path, &keys);
         let gateway = Gateway::open(&path).unwrap();
         let (old, response) = seal(&gateway.public(), b"ask");
-        let (request, seals) = gateway.open_request(&old).unwrap();
-        assert_eq!(request, b"ask");
+        let OpenedRequest { message, seals, .. } = gateway.open_request(&old).unwrap();
+        assert_eq!(message, b"ask");
         assert_eq!(response.decapsulate(&seals.encapsulate(b"said").unwrap()).unwrap(), b"said");
 
         for turn in 1..4 {
@@ -228,7 +257,7 @@ mod tests {
             write(&path, &keys);
             gateway.take_up();
             assert_ne!(gateway.public(), before);
-            let opened = gateway.open_request(&old).map(|(request, _)| request);
+            let opened = gateway.open_request(&old).map(|opened| opened.message);
             assert_eq!(opened, if turn < 3 { Ok(b"ask".to_vec()) } else { Err(Sealed::UnknownKey) });
         }
         // A file that is none changes nothing.

@@ -20,6 +20,7 @@
 //! | `renewed.rs` | what is read of files, and read again when they change |
 //! | `tls.rs` | TLS, with certificates that are read again |
 //! | `gateway.rs` | keys of the gateway of Oblivious HTTP, which are read again |
+//! | `replays.rs` | requests that it opened, so that none is answered twice |
 //! | `page.rs` | what a browser is shown |
 //! | `relay.rs` | a relay, which has no tables and passes sealed requests on |
 //! | `throttle.rs` | queries per second and address |
@@ -48,6 +49,7 @@ mod page;
 mod problem;
 mod relay;
 mod renewed;
+mod replays;
 mod routes;
 mod state;
 mod streams;
@@ -74,13 +76,14 @@ pub use gateway::{Gateway, GatewayError, GatewayKey, read_gateway_keys, rotate, 
 pub use operator::{KeptBuild, KeptTable, Operator, OperatorError, Task, TaskProgress, TaskStatus, Upload};
 pub use page::Page;
 pub use relay::{Relayed, Uplink};
+pub use routes::host_name;
 pub use tables::Tables;
 pub use tls::{Tls, TlsError, TlsFiles};
 pub use tokens::{Scope, Token, TokenError, Tokens, read_tokens, text_of_tokens};
 
 use connections::{Connections, Place};
 use keys::Keys;
-use routes::Endpoints;
+use routes::{Endpoints, Hosts};
 use state::Server;
 
 /// The most connections for health and metrics, where they have a listener of their own.
@@ -109,6 +112,9 @@ pub struct Listeners {
     /// For who runs the server, and who then does what is asked for. Whoever reaches it may ask, or who has a token for it. Off
     /// loopback it speaks what `public` speaks.
     pub admin: Option<(TcpListener, Arc<dyn Operator>)>,
+    /// Names beside those of loopback ([`host_name`]) to which `public` and `admin` answer. Without any, a listener that is not on
+    /// loopback answers to every name.
+    pub allowed_hosts: Vec<String>,
 }
 
 impl From<TcpListener> for Listeners {
@@ -122,26 +128,37 @@ impl From<TcpListener> for Listeners {
             page: None,
             health: None,
             admin: None,
+            allowed_hosts: Vec::new(),
         }
     }
 }
 
 impl Listeners {
-    fn with_endpoints(self) -> Vec<(TcpListener, Option<Arc<Tls>>, Endpoints)> {
+    fn with_endpoints(self) -> Vec<(TcpListener, Option<Arc<Tls>>, Endpoints, Option<Arc<Hosts>>)> {
         let public = match (&self.uplink, &self.health) {
             (Some(_), _) => Endpoints::Relay,
             (None, Some(_)) => Endpoints::Tables,
             (None, None) => Endpoints::All,
         };
-        let tls = self.tls.clone();
-        let mut all = vec![(self.public, self.tls, public)];
+        let mut all = vec![(self.public, self.tls.clone(), public)];
         all.extend(self.health.map(|health| (health, None, Endpoints::Health)));
         all.extend(self.admin.map(|(admin, _)| {
-            let is_local = admin.local_addr().is_ok_and(|address| address.ip().is_loopback());
-            (admin, tls.filter(|_| !is_local), Endpoints::Admin)
+            let tls = self.tls.filter(|_| !is_local(&admin));
+            (admin, tls, Endpoints::Admin)
         }));
-        all
+        let hosts = Arc::new(Hosts::new(self.allowed_hosts));
+        let with_hosts = |(listener, tls, endpoints)| {
+            let hosts = hosts.clone();
+            let hosts = Some(hosts).filter(|hosts| hosts.are_asked_for(is_local(&listener), endpoints));
+            (listener, tls, endpoints, hosts)
+        };
+        all.into_iter().map(with_hosts).collect()
     }
+}
+
+/// Whether only this machine reaches a listener.
+fn is_local(listener: &TcpListener) -> bool {
+    listener.local_addr().is_ok_and(|address| address.ip().is_loopback())
 }
 
 /// Serves `tables` on `listeners` until `shutdown` resolves, then answers what is in flight and
@@ -180,10 +197,10 @@ pub async fn run(
     background.spawn(renew(listeners.tls.clone(), listeners.tokens.clone(), listeners.gateway.clone()));
     let (stop, stopped) = watch::channel(false);
     let mut accepting = JoinSet::new();
-    for (listener, tls, endpoints) in listeners.with_endpoints() {
+    for (listener, tls, endpoints, hosts) in listeners.with_endpoints() {
         let router = match (&uplink, endpoints) {
             (Some(uplink), Endpoints::Relay) => routes::relay_router(server.clone(), uplink.clone()),
-            _ => routes::router(server.clone(), endpoints),
+            _ => routes::router(server.clone(), endpoints, hosts),
         };
         accepting.spawn(accept_all(listener, tls, endpoints, router, server.clone(), stopped.clone()));
     }

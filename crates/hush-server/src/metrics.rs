@@ -39,6 +39,10 @@ pub(crate) struct Metrics {
     pub(crate) keys_evicted: Counter,
     /// Keys that were removed because nobody had used them for long.
     pub(crate) keys_expired: Counter,
+    /// Sealed requests that were answered before, and are not again.
+    pub(crate) sealed_replays: Counter,
+    /// Sealed requests without a date that is taken.
+    pub(crate) sealed_dates: Counter,
     /// Open connections.
     pub(crate) connections: Gauge<i64, AtomicI64>,
     /// Bytes read from sockets, headers included.
@@ -94,6 +98,8 @@ impl Metrics {
             key_misses: Counter::default(),
             keys_evicted: Counter::default(),
             keys_expired: Counter::default(),
+            sealed_replays: Counter::default(),
+            sealed_dates: Counter::default(),
             connections: Gauge::default(),
             received: Counter::default(),
             sent: Counter::default(),
@@ -120,6 +126,16 @@ impl Metrics {
         registry.register("key_misses", "Queries whose keys are not in the store", self.key_misses.clone());
         registry.register("keys_evicted", "Keys removed to make room", self.keys_evicted.clone());
         registry.register("keys_expired", "Keys removed after their lifetime", self.keys_expired.clone());
+        registry.register(
+            "ohttp_replays",
+            "Sealed requests that were sent again",
+            self.sealed_replays.clone(),
+        );
+        registry.register(
+            "ohttp_dates_refused",
+            "Sealed requests with another date",
+            self.sealed_dates.clone(),
+        );
         registry.register("connections", "Open connections", self.connections.clone());
         registry.register("received_bytes", "Bytes read from sockets", self.received.clone());
         registry.register("sent_bytes", "Bytes written to sockets", self.sent.clone());

@@ -11,7 +11,10 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use hush_protocol::{ohttp::KEY_PROBLEM, wire::WireError};
+use hush_protocol::{
+    ohttp::{DATE_PROBLEM, KEY_PROBLEM},
+    wire::WireError,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -45,7 +48,10 @@ pub(crate) enum Code {
     UnsupportedMediaType,
     UnsupportedVersion,
     RangeNotSatisfiable,
+    Misdirected,
     OhttpKey,
+    OhttpDate,
+    OhttpReplay,
     BadGateway,
     Throttled,
     Warming,
@@ -83,7 +89,10 @@ impl Code {
             Code::RangeNotSatisfiable => {
                 (S::RANGE_NOT_SATISFIABLE, "range_not_satisfiable", "Range not satisfiable")
             }
+            Code::Misdirected => (S::MISDIRECTED_REQUEST, "misdirected", "Not a name of this server"),
             Code::OhttpKey => (S::BAD_REQUEST, "ohttp_key", "Another key of the gateway"),
+            Code::OhttpDate => (S::BAD_REQUEST, "ohttp_date", "Date not acceptable"),
+            Code::OhttpReplay => (S::CONFLICT, "ohttp_replay", "Answered before"),
             Code::BadGateway => (S::BAD_GATEWAY, "bad_gateway", "The gateway does not answer"),
             Code::Throttled => (S::TOO_MANY_REQUESTS, "throttled", "Too many requests"),
             Code::Warming => (S::SERVICE_UNAVAILABLE, "warming", "Still loading"),
@@ -299,8 +308,9 @@ impl IntoResponse for Problem {
         let (status, word, title) = self.code.facts();
         let document = Document {
             r#type: match self.code {
-                // RFC 9458 section 5.3 names this one.
+                // RFC 9458 sections 5.3 and 6.5.2 name these.
                 Code::OhttpKey => KEY_PROBLEM.to_owned(),
+                Code::OhttpDate => DATE_PROBLEM.to_owned(),
                 _ => format!("urn:hushdb:problem:{word}"),
             },
             title,

@@ -3,11 +3,13 @@
 use std::{
     io::Cursor,
     sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use bhttp::{Message, Mode};
 use hush_protocol::ohttp::{
-    KEY_PROBLEM, KEYS_TYPE, MAX_KEYS_BYTES, PADDING, REQUEST_TYPE, RESPONSE_TYPE, check_message, padded,
+    DATE_PROBLEM, KEY_PROBLEM, KEYS_TYPE, MAX_KEYS_BYTES, PADDING, REQUEST_TYPE, RESPONSE_TYPE,
+    check_message, padded,
 };
 use ohttp::{
     ClientRequest, KeyConfig, SymmetricSuite,
@@ -25,6 +27,12 @@ use crate::session::{Head, Request, ServerUrl, TransportFailure};
 /// Bytes of a sealed response beside its body: fields, padding, and what an error says.
 const RESPONSE_SLACK: u64 = 1 << 20;
 
+/// The `Date` of a request is a multiple of so many seconds until the relay has told the time: a finer one would tell the server
+/// how wrong the client's clock is.
+const DATE_SECONDS: u64 = 60;
+/// The last date that HTTP can write, in seconds since 1970: the end of the year 9999.
+const LAST_DATE: Duration = Duration::from_secs(253_402_300_799);
+
 /// Where sealed requests go, to a relay or straight to a gateway.
 #[derive(Clone)]
 pub struct SealedPeer {
@@ -40,6 +48,8 @@ pub struct Said {
     pub content_type: Option<String>,
     /// The body.
     pub body: Vec<u8>,
+    /// The time by the peer's clock, if it said so.
+    date: Option<SystemTime>,
 }
 
 impl SealedPeer {
@@ -78,13 +88,14 @@ impl SealedPeer {
 /// a relay's and is not read.
 fn said(mut response: Response<Body>, wanted: &str, most: u64) -> Result<Said, TransportFailure> {
     let status = response.status().as_u16();
-    let content_type = response.headers().get("content-type");
-    let content_type = content_type.and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let field = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let content_type = field("content-type").map(str::to_owned);
+    let date = field("date").and_then(|date| httpdate::parse_http_date(date).ok());
     if status == 200 && content_type.as_deref() != Some(wanted) {
-        return Ok(Said { status, content_type, body: Vec::new() });
+        return Ok(Said { status, content_type, body: Vec::new(), date });
     }
     let body = response.body_mut().with_config().limit(most).read_to_vec().map_err(failure)?;
-    Ok(Said { status, content_type, body })
+    Ok(Said { status, content_type, body, date })
 }
 
 /// A server behind a relay.
@@ -97,6 +108,8 @@ pub(super) struct Relayed {
     /// What requests are sealed for; of the relay, if nobody has fetched them from the server.
     keys: Arc<Mutex<Option<Vec<u8>>>>,
     are_pinned: bool,
+    /// The time that the relay said last, and when that was: all clients of a relay have its clock.
+    clock: Arc<Mutex<Option<(SystemTime, Instant)>>>,
 }
 
 impl Relayed {
@@ -122,23 +135,28 @@ impl Relayed {
             authority: url.authority().to_owned(),
             keys: Arc::new(Mutex::new(relay.keys.clone())),
             are_pinned,
+            clock: Arc::default(),
         })
     }
 
     /// Makes a request through the relay, whose connection ends with the response if it `closes`. A key that the server has no more
-    /// is fetched anew, once.
+    /// is fetched anew, once. Where the server takes another date, the request has that one, once: later requests do not, since a
+    /// date that only one client was told would link them.
     pub(super) fn send(
         &self,
         request: &Request,
         authorization: Option<&Zeroizing<String>>,
         closes: bool,
     ) -> Result<(Head, Vec<u8>), TransportFailure> {
-        let message = self.encode(request, authorization)?;
         let most = request.max_response_bytes.saturating_add(RESPONSE_SLACK);
         let mut is_second = false;
+        let mut servers_date = None;
         loop {
-            let (sealed, opens) = seal(&self.keys()?, &message)?;
+            let keys = self.keys()?;
+            let message = self.encode(request, authorization, servers_date.unwrap_or_else(|| self.date()))?;
+            let (sealed, opens) = seal(&keys, &message)?;
             let said = self.relay.post(&sealed, most, closes)?;
+            self.note_date(&said);
             let is_key = said.status == 400 && String::from_utf8_lossy(&said.body).contains(KEY_PROBLEM);
             if is_key && self.are_pinned {
                 return Err(unusable(
@@ -156,7 +174,11 @@ impl Relayed {
             let opened = opens
                 .decapsulate(&said.body)
                 .map_err(|_| unusable("the response does not open: it was not sealed for this request"))?;
-            return decode(&opened);
+            let (head, body) = decode(&opened)?;
+            match date_in(&head, &body) {
+                date @ Some(_) if servers_date.is_none() => servers_date = date,
+                _ => return Ok((head, body)),
+            }
         }
     }
 
@@ -167,6 +189,7 @@ impl Relayed {
             return Ok(keys.clone());
         }
         let said = self.relay.keys()?;
+        self.note_date(&said);
         let is_key = said.status == 200 && said.content_type.as_deref() == Some(KEYS_TYPE);
         if !is_key {
             let reason = format!(
@@ -177,6 +200,23 @@ impl Relayed {
             return Err(TransportFailure::Relay { reason });
         }
         Ok(keys.insert(said.body).clone())
+    }
+
+    fn note_date(&self, said: &Said) {
+        let now = said.date.map(|date| (date, Instant::now()));
+        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        *clock = now.or(*clock);
+    }
+
+    /// The time by the relay's clock, or this machine's, rounded down.
+    fn date(&self) -> SystemTime {
+        let clock = *self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let relays = clock.and_then(|(date, since)| date.checked_add(since.elapsed()));
+        let date = relays.unwrap_or_else(|| {
+            let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+            UNIX_EPOCH + Duration::from_secs(seconds / DATE_SECONDS * DATE_SECONDS)
+        });
+        date.min(UNIX_EPOCH + LAST_DATE)
     }
 
     /// What a relay says that passes nothing on.
@@ -196,6 +236,7 @@ impl Relayed {
         &self,
         request: &Request,
         authorization: Option<&Zeroizing<String>>,
+        date: SystemTime,
     ) -> Result<Zeroizing<Vec<u8>>, TransportFailure> {
         let text = |text: &str| text.as_bytes().to_vec();
         let mut message = Message::request(
@@ -207,6 +248,7 @@ impl Relayed {
         for (name, value) in &request.headers {
             message.put_header(*name, value.as_str());
         }
+        message.put_header("date", httpdate::fmt_http_date(date));
         if let Some(authorization) = authorization {
             message.put_header("authorization", authorization.as_str());
         }
@@ -219,6 +261,12 @@ impl Relayed {
         bytes.resize(length, 0);
         Ok(bytes)
     }
+}
+
+/// The date that a server would take, if it refuses a request because of its date.
+fn date_in(head: &Head, body: &[u8]) -> Option<SystemTime> {
+    let is_date = head.status == 400 && String::from_utf8_lossy(body).contains(DATE_PROBLEM);
+    httpdate::parse_http_date(head.header("date").filter(|_| is_date)?).ok()
 }
 
 /// Seals a message for the first of the keys that this program knows the ciphers of.

@@ -1,14 +1,14 @@
 //! `/.well-known/ohttp-gateway`: requests that come through a relay, which sees who asks and not what; here it is the other way.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::SystemTime};
 
 use axum::{
     Router,
     body::{Body, Bytes, to_bytes},
     extract::{ConnectInfo, Request, State},
     http::{
-        Method, Uri,
-        header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE},
+        HeaderMap, Method, Uri,
+        header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, DATE},
     },
     response::{IntoResponse, Response},
 };
@@ -24,9 +24,10 @@ use tower::Service;
 use super::check_content_type;
 use crate::{
     client::Client,
-    gateway::{Gateway, Sealed},
+    gateway::{Gateway, OpenedRequest, Sealed},
     limits::{Reservation, read_body},
     problem::{Code, Problem},
+    replays::Unanswered,
     state::{ResidentTable, Server},
     tables::Slot,
 };
@@ -65,14 +66,26 @@ pub(super) async fn answer(
     check_content_type(&parts.headers, REQUEST_TYPE)?;
     let (sealed, mut memory) = read_body(&server, client, &parts.headers, body, longest(&server)).await?;
     memory.grow((COPIES - 1) * sealed.len())?;
-    let opened = spawn_blocking(move || gateway.open_request(&sealed)).await;
-    let (message, seals) = opened.map_err(|_| Problem::internal())?.map_err(refused)?;
+    let opens = gateway.clone();
+    let opened = spawn_blocking(move || opens.open_request(&sealed)).await;
+    let OpenedRequest { message, seals, name } = opened.map_err(|_| Problem::internal())?.map_err(refused)?;
     let mut request = decode(&message)?;
     drop(message);
     let least = least_bytes(&server, &request);
     request.extensions_mut().insert(ConnectInfo(peer));
-    // A router is always ready, and never fails.
-    let response = endpoints.call(request).await.unwrap_or_else(|never| match never {});
+    let response = match gateway.admit(name, date(request.headers())) {
+        // A router is always ready, and never fails.
+        Ok(()) => endpoints.call(request).await.unwrap_or_else(|never| match never {}),
+        Err(Unanswered::Date) => {
+            server.metrics.sealed_dates.inc();
+            other_date()
+        }
+        Err(Unanswered::Replay) => {
+            server.metrics.sealed_replays.inc();
+            let detail = "the request was answered before: seal another one";
+            return Err(Problem::new(Code::OhttpReplay, detail));
+        }
+    };
     let memory = memory.another();
     let (message, memory) = encode(&server, memory, response, least).await?;
     let sealed = spawn_blocking(move || seals.encapsulate(&message)).await;
@@ -115,6 +128,19 @@ fn refused(sealed: Sealed) -> Problem {
             Problem::new(Code::InvalidRequest, "the request does not open with the key that it names")
         }
     }
+}
+
+/// The date that a request says it was made at.
+fn date(headers: &HeaderMap) -> Option<SystemTime> {
+    httpdate::parse_http_date(headers.get(DATE)?.to_str().ok()?).ok()
+}
+
+/// The response to a request whose date is not taken, with one that is (RFC 9458 section 6.5.2).
+fn other_date() -> Response {
+    let detail =
+        "the request has no date that is taken now: take the date of this response, and seal another one";
+    let date = [(DATE, httpdate::fmt_http_date(SystemTime::now()))];
+    (date, Problem::new(Code::OhttpDate, detail)).into_response()
 }
 
 /// The request of a message. Whatever server it names, it is for this one.

@@ -5,6 +5,7 @@ mod blobs;
 mod gate;
 mod gateway;
 mod health;
+mod host;
 mod keys;
 mod metrics;
 mod page;
@@ -29,6 +30,8 @@ use axum::{
 use hush_protocol::{Name, ohttp::GATEWAY_PATH};
 use tracing::{Instrument, field::Empty};
 
+pub(crate) use self::host::Hosts;
+pub use self::host::host_name;
 use crate::{
     caller::Caller,
     client::Client,
@@ -52,7 +55,8 @@ pub(crate) enum Endpoints {
     Relay,
 }
 
-pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints) -> Router {
+/// The endpoints of a listener, for requests by the names `hosts` if it answers to some alone.
+pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints, hosts: Option<Arc<Hosts>>) -> Router {
     let mut router = Router::new();
     if endpoints == Endpoints::Admin {
         router = router
@@ -71,7 +75,8 @@ pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints) -> Router {
     if matches!(endpoints, Endpoints::All | Endpoints::Tables) {
         router = router.merge(of_tables());
         if let Some(gateway) = server.gateway.clone() {
-            let endpoints = finished(of_tables(), &server, Endpoints::Tables);
+            // A sealed request may name any server.
+            let endpoints = finished(of_tables(), &server, Endpoints::Tables, None);
             let inside = gateway::Inside { server: server.clone(), gateway, endpoints };
             let own = get(gateway::key).post(gateway::answer).with_state(inside);
             router = router.route(GATEWAY_PATH, own);
@@ -91,7 +96,7 @@ pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints) -> Router {
             .route("/info", get(health::info))
             .route("/metrics", get(metrics::text));
     }
-    finished(router, &server, endpoints)
+    finished(router, &server, endpoints, hosts)
 }
 
 /// What clients ask for.
@@ -107,17 +112,23 @@ fn of_tables() -> Router<Arc<Server>> {
 /// A relay, which has nothing else.
 pub(crate) fn relay_router(server: Arc<Server>, uplink: Arc<dyn Uplink>) -> Router {
     let own = get(relay::keys).post(relay::pass_on).with_state(relay::Relay::new(server.clone(), uplink));
-    finished(Router::new().route("/", own), &server, Endpoints::Relay)
+    finished(Router::new().route("/", own), &server, Endpoints::Relay, None)
 }
 
 /// Endpoints with what is done for all of them.
-fn finished(router: Router<Arc<Server>>, server: &Arc<Server>, endpoints: Endpoints) -> Router {
+fn finished(
+    router: Router<Arc<Server>>,
+    server: &Arc<Server>,
+    endpoints: Endpoints,
+    hosts: Option<Arc<Hosts>>,
+) -> Router {
     router
         .fallback(async || Problem::new(Code::NotFound, "there is no such endpoint"))
         .method_not_allowed_fallback(async || {
             Problem::new(Code::MethodNotAllowed, "the endpoint does not take this method")
         })
         .layer(middleware::from_fn_with_state((server.clone(), endpoints), gate::enter))
+        .layer(middleware::from_fn_with_state(hosts, host::check))
         .layer(middleware::from_fn_with_state(server.clone(), observe))
         .with_state(server.clone())
 }

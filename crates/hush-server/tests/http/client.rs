@@ -139,12 +139,12 @@ impl Client {
 
     /// `headers` are whole lines with their line ends.
     pub(crate) fn get_with(&mut self, path: &str, headers: &str) -> Response {
-        self.send(format!("GET {path} HTTP/1.1\r\nHost: test\r\n{headers}\r\n").as_bytes());
+        self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n").as_bytes());
         self.receive()
     }
 
     pub(crate) fn head(&mut self, path: &str) -> Response {
-        self.send(format!("HEAD {path} HTTP/1.1\r\nHost: test\r\n\r\n").as_bytes());
+        self.send(format!("HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes());
         self.receive_head()
     }
 
@@ -192,7 +192,7 @@ pub(crate) fn post_bytes(path: &str, content_type: &str, body: &[u8]) -> Vec<u8>
 pub(crate) fn bytes_with_body(method: &str, path: &str, content_type: &str, body: &[u8]) -> Vec<u8> {
     let length = body.len();
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: test\r\nContent-Type: {content_type}\r\n\
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {content_type}\r\n\
          Content-Length: {length}\r\n\r\n"
     );
     [head.as_bytes(), body].concat()

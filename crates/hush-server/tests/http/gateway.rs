@@ -1,9 +1,13 @@
 //! Requests that are sealed for the gateway of Oblivious HTTP.
 
-use std::{fs, io::Cursor};
+use std::{
+    fs,
+    io::Cursor,
+    time::{Duration, SystemTime},
+};
 
 use bhttp::{Message, Mode};
-use hush_protocol::ohttp::{GATEWAY_PATH, KEY_PROBLEM, PADDING, padded};
+use hush_protocol::ohttp::{DATE_PROBLEM, GATEWAY_PATH, KEY_PROBLEM, PADDING, padded};
 use hush_protocol::wire::{Query, QueryResponse};
 use hush_server::{
     Gateway, Scope, ServerConfig, Tables, Token, Tokens, rotate, text_of_gateway_keys, text_of_tokens,
@@ -58,7 +62,7 @@ impl Behind {
 
     fn post(&mut self, sealed: &[u8]) -> Response {
         let head = format!(
-            "POST {GATEWAY_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: message/ohttp-req\r\nContent-Length: {}\r\n\r\n",
+            "POST {GATEWAY_PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: message/ohttp-req\r\nContent-Length: {}\r\n\r\n",
             sealed.len()
         );
         self.client.send(&[head.as_bytes(), sealed].concat());
@@ -77,6 +81,24 @@ impl Behind {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> (u16, Vec<u8>, usize) {
+        let date = httpdate::fmt_http_date(SystemTime::now());
+        let headers = [headers, &[("date", date.as_str())]].concat();
+        let (sealed, opens) = self.sealed(method, path, &headers, body);
+        let response = self.post(&sealed);
+        assert_eq!(response.status, 200, "{}", String::from_utf8_lossy(&response.body));
+        assert_eq!(response.header("content-type"), Some("message/ohttp-res"));
+        let (status, message) = opened(opens, &response);
+        (status, message.content().to_vec(), response.body.len())
+    }
+
+    /// A request as it goes to a relay.
+    fn sealed(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> (Vec<u8>, ClientResponse) {
         let text = |text: &str| text.as_bytes().to_vec();
         let mut message = Message::request(text(method), text("https"), text("any.example"), text(path));
         for (name, value) in headers {
@@ -86,15 +108,7 @@ impl Behind {
         let mut bytes = Vec::new();
         message.write_bhttp(Mode::KnownLength, &mut bytes).unwrap();
         bytes.resize(padded(bytes.len()), 0);
-        let (sealed, opens) = self.seal(&bytes);
-        let response = self.post(&sealed);
-        assert_eq!(response.status, 200, "{}", String::from_utf8_lossy(&response.body));
-        assert_eq!(response.header("content-type"), Some("message/ohttp-res"));
-        let opened = opens.decapsulate(&response.body).unwrap();
-        assert_eq!(opened.len() % PADDING, 0);
-        let message = Message::read_bhttp(&mut Cursor::new(opened)).unwrap();
-        let status = message.control().status().unwrap().code();
-        (status, message.content().to_vec(), response.body.len())
+        self.seal(&bytes)
     }
 
     fn query(
@@ -106,6 +120,14 @@ impl Behind {
         let headers = [&[("content-type", "application/x-protobuf")], headers].concat();
         self.ask("POST", QUERY_PATH, &headers, &request(epoch, queries).encode_to_vec())
     }
+}
+
+/// The status of a sealed response, and the whole of it.
+fn opened(opens: ClientResponse, response: &Response) -> (u16, Message) {
+    let opened = opens.decapsulate(&response.body).unwrap();
+    assert_eq!(opened.len() % PADDING, 0);
+    let message = Message::read_bhttp(&mut Cursor::new(opened)).unwrap();
+    (message.control().status().unwrap().code(), message)
 }
 
 fn code(body: &[u8]) -> String {
@@ -165,6 +187,56 @@ fn what_is_sealed_is_answered_as_if_it_had_come_by_itself() {
 }
 
 #[test]
+fn a_sealed_request_is_answered_and_charged_once() {
+    let (mut token, text) = Token::new("a", &[3; 40], vec![Scope::Query]);
+    token.queries_per_second = Some(1);
+    let (server, _dir) = start(config(), SumEngine::new(EPOCH_BYTE), Some(token));
+    let mut behind = Behind::of(&server);
+    let bearer = format!("Bearer {}", *text);
+    let body = request(EPOCH, &[query(1)]).encode_to_vec();
+    let headers = |date: &str| {
+        let of_query =
+            [("content-type", "application/x-protobuf"), ("authorization", bearer.as_str()), ("date", date)];
+        of_query.map(|(name, value)| (name, value.to_owned()))
+    };
+    let seal = |behind: &Behind, date: &str| {
+        let headers = headers(date);
+        let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
+        behind.sealed("POST", QUERY_PATH, &headers, &body)
+    };
+    let now = httpdate::fmt_http_date(SystemTime::now());
+    let (sealed, opens) = seal(&behind, &now);
+    assert_eq!(opened(opens, &behind.post(&sealed)).0, 200);
+    // As often as its tokens last, and more.
+    for _ in 0..20 {
+        behind.post(&sealed).problem(409, "ohttp_replay");
+    }
+    assert_eq!(server.metric("hush_ohttp_replays_total"), Some(20.0));
+    assert_eq!(server.metric("hush_queries_answered_total{table=\"t\"}"), Some(1.0));
+    let (sealed, opens) = seal(&behind, &now);
+    assert_eq!(opened(opens, &behind.post(&sealed)).0, 200, "replays are not charged");
+
+    // Dates that are not taken; the answer has one that is, and looks no other to the relay.
+    let length = behind.post(&seal(&behind, &now).0).body.len();
+    let old = httpdate::fmt_http_date(SystemTime::now() - Duration::from_secs(3600));
+    let future = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(3600));
+    for date in [old.as_str(), future.as_str(), "yesterday", ""] {
+        let (sealed, opens) = seal(&behind, date);
+        let response = behind.post(&sealed);
+        assert_eq!(response.body.len(), length);
+        let (status, message) = opened(opens, &response);
+        let problem: Value = serde_json::from_slice(message.content()).unwrap();
+        assert_eq!((status, problem["type"].as_str()), (400, Some(DATE_PROBLEM)), "{date}");
+        let field = message.header().get(b"date").unwrap();
+        let taken = String::from_utf8(field.to_vec()).unwrap();
+        assert!(httpdate::parse_http_date(&taken).is_ok());
+        let response = behind.post(&seal(&behind, &taken).0);
+        assert_eq!((response.status, response.body.len()), (200, length));
+    }
+    assert_eq!(server.metric("hush_ohttp_dates_refused_total"), Some(4.0));
+}
+
+#[test]
 fn what_cannot_be_opened_or_read_is_refused() {
     let (server, _dir) = start(config(), SumEngine::new(EPOCH_BYTE), None);
     let mut behind = Behind::of(&server);
@@ -195,7 +267,7 @@ fn what_cannot_be_opened_or_read_is_refused() {
     // One that is refused before it is read ends its connection.
     let length = 1 << 30;
     behind.client.send(
-        format!("POST {GATEWAY_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: message/ohttp-req\r\nContent-Length: {length}\r\n\r\n")
+        format!("POST {GATEWAY_PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: message/ohttp-req\r\nContent-Length: {length}\r\n\r\n")
             .as_bytes(),
     );
     behind.client.receive().problem(413, "too_large");

@@ -22,7 +22,7 @@ fn small() -> ServerConfig {
 }
 
 fn head(extra: &str) -> Vec<u8> {
-    let line = "POST /v1/tables/t/query HTTP/1.1\r\nHost: test\r\n";
+    let line = "POST /v1/tables/t/query HTTP/1.1\r\nHost: localhost\r\n";
     format!("{line}Content-Type: {CONTENT_TYPE}\r\n{extra}\r\n").into_bytes()
 }
 
@@ -308,7 +308,7 @@ fn a_client_that_reads_nothing_is_cut_off() {
     let config = ServerConfig { write_timeout: Duration::from_millis(100), ..small() };
     let server = TestServer::start(tables, config);
     let mut client = server.client();
-    client.send(format!("GET /v1/blobs/{} HTTP/1.1\r\nHost: t\r\n\r\n", "01".repeat(32)).as_bytes());
+    client.send(format!("GET /v1/blobs/{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "01".repeat(32)).as_bytes());
     server.wait_for_connections(0);
     assert!(client.rest().len() < 64 << 20);
 }

@@ -9,6 +9,7 @@ mod files;
 mod gateway;
 mod harness;
 mod hostile;
+mod hosts;
 mod keys;
 mod queries;
 mod shutdown;

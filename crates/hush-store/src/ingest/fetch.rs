@@ -126,7 +126,7 @@ impl Fetch {
         let failed = |source| spool_error(dir, source);
         let file = NamedTempFile::new_in(dir).map_err(failed)?;
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let remote = Remote::object(url, scheme).map_err(|refused| unfetched(url, refused))?;
+        let remote = object(url, scheme)?;
         let (sender, events) = sync_channel(PIECES_AHEAD);
         thread::spawn(move || runtime.block_on(Download::new(sender).run(&remote)));
         let inner = Inner { url: url.clone(), file, format, compression };
@@ -180,6 +180,14 @@ impl Fetch {
     pub fn finish(self) -> Input {
         Input::Fetched(Fetched(self.inner.into()))
     }
+}
+
+/// The object of a URL.
+///
+/// # Errors
+/// If the URL leads nowhere, or its policy does not allow it.
+pub(super) fn object(url: &RemoteUrl, scheme: Scheme) -> Result<Remote, IngestError> {
+    Remote::object(url, scheme).map_err(|refused| unfetched(url, refused))
 }
 
 fn unfetched(url: &RemoteUrl, refused: Refused) -> IngestError {

@@ -50,6 +50,7 @@ use std::{
 
 use hush_protocol::fields::Fields;
 
+pub(crate) use self::postgres_settings::PostgresSource;
 use self::{
     arrow::ArrowReader,
     arrow_messages::Messages,

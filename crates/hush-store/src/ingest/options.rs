@@ -7,8 +7,8 @@ use std::{
     str::FromStr,
 };
 
-use super::{Batches, Fetched, Format, IngestError};
-use crate::remote::RemoteUrl;
+use super::{Batches, Fetched, Format, IngestError, fetch, postgres, scheme};
+use crate::remote::{RemoteUrl, Scheme, SourcePolicy};
 
 /// The default of [`IngestOptions::max_value_size`], in bytes: one value that is longer than meant makes every record cost
 /// as much. The most that a table holds is [`hush_protocol::slot::MAX_VALUE_BYTES`].
@@ -39,6 +39,20 @@ impl Input {
             Self::Fetched(fetched) => fetched.shown(),
             Self::Batches(batches) => batches.name(),
         }
+    }
+
+    /// The input under a policy, which is asked again when it is opened or fetched: only then is a name resolved.
+    ///
+    /// # Errors
+    /// If the policy does not allow a URL, or the URL leads nowhere.
+    pub fn under(self, policy: &SourcePolicy) -> Result<Self, IngestError> {
+        let Self::Url(url) = self else { return Ok(self) };
+        let url = url.under(policy);
+        match scheme(&url)? {
+            Scheme::Postgres => postgres::settings(&url).map(drop)?,
+            elsewhere => fetch::object(&url, elsewhere).map(drop)?,
+        }
+        Ok(Self::Url(url))
     }
 }
 

@@ -17,7 +17,7 @@ use super::{
     postgres_settings::Settings,
     record::Projection,
 };
-use crate::remote::RemoteUrl;
+use crate::remote::{Refused, RemoteUrl};
 
 /// Rows that are taken at a time, if so many have come.
 const ROWS_AHEAD: usize = 256;
@@ -59,11 +59,7 @@ pub(super) struct PostgresReader {
 impl PostgresReader {
     pub(super) fn open(url: &RemoteUrl, options: &IngestOptions) -> Result<Self, IngestError> {
         let path = url.shown();
-        let settings = Settings::of(url).map_err(|message| IngestError::Postgres {
-            path: path.into(),
-            message,
-            advice: "write the URL as postgres://USER@HOST:PORT/DATABASE",
-        })?;
+        let settings = settings(url)?;
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|source| IngestError::Unreadable { path: path.into(), source })?;
         let opened = runtime.block_on(open(&settings, path, options))?;
@@ -144,6 +140,17 @@ impl Reader for PostgresReader {
     fn columns(&self) -> Option<ColumnNames> {
         Some(self.projection.names())
     }
+}
+
+/// How the server of a URL is reached.
+///
+/// # Errors
+/// What is wrong with the URL, or that its policy does not allow it.
+pub(super) fn settings(url: &RemoteUrl) -> Result<Settings, IngestError> {
+    Settings::of(url).map_err(|Refused { message, advice }| {
+        let advice = advice.unwrap_or(AGAIN);
+        IngestError::Postgres { path: url.shown().into(), message, advice }
+    })
 }
 
 /// A query that runs.

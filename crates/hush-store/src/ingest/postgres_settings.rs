@@ -15,12 +15,16 @@ use tokio_postgres::{
 };
 
 use super::postgres_tls::{Check, Tls};
-use crate::remote::RemoteUrl;
+use crate::remote::{Refused, RemoteUrl};
 
 /// How long a server may take to answer, if the URL does not say it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Where a server of this machine listens, if no host is named.
 const SOCKET_DIR: &str = "/var/run/postgresql";
+/// The port of a server, if none is named.
+const PORT: u16 = 5432;
+/// The values of `sslmode`, from the weakest to the strongest.
+const SSL_MODES: [&str; 5] = ["disable", "prefer", "require", "verify-ca", "verify-full"];
 /// The most bytes of `~/.pgpass`.
 const MAX_PASSWORDS: u64 = 1 << 20;
 
@@ -33,12 +37,18 @@ pub(super) struct Settings {
 }
 
 impl Settings {
+    /// Reads the URL, then the environment, unless the policy of the URL refuses the database.
+    ///
     /// # Errors
-    /// What is wrong with the URL, a variable or a file, without its secrets.
-    pub(super) fn of(url: &RemoteUrl) -> Result<Self, String> {
-        let (text, mut ssl) = split(url.secret())?;
-        let mut config: Config = text.parse().map_err(|error| super::postgres::chain(&error))?;
-        complete(&mut config)?;
+    /// What is wrong with the URL, a variable or a file, without its secrets; or the policy's refusal.
+    pub(super) fn of(url: &RemoteUrl) -> Result<Self, Refused> {
+        let wrong = |message| Refused::new(message, "write the URL as postgres://USER@HOST:PORT/DATABASE");
+        let (text, mut ssl) = split(url.secret()).map_err(wrong)?;
+        let mut config: Config = text.parse().map_err(|error| wrong(super::postgres::chain(&error)))?;
+        complete(&mut config).map_err(wrong)?;
+        if let Some(source) = url.policy().database(|source| source.has(&config))? {
+            ssl = source.ssl(ssl).map_err(|message| Refused::new(message, "leave it out of the URL"))?;
+        }
         let mut left_out = None;
         if config.get_password().is_none() {
             match password(&config) {
@@ -55,7 +65,7 @@ impl Settings {
         config.application_name("hushdb");
         ssl.mode = ssl.mode.or_else(|| variable("PGSSLMODE"));
         ssl.roots = ssl.roots.or_else(|| variable("PGSSLROOTCERT"));
-        let (mode, check) = ssl.check()?;
+        let (mode, check) = ssl.check().map_err(wrong)?;
         // There is no TLS over a socket of this machine, whatever the mode says.
         let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
         config.ssl_mode(if is_local { SslMode::Disable } else { mode });
@@ -63,13 +73,86 @@ impl Settings {
             .roots
             .map(PathBuf::from)
             .or_else(|| home().map(|home| home.join(".postgresql/root.crt")).filter(|path| path.exists()));
-        let tls = Tls::new(check, roots.as_deref())?;
+        let tls = Tls::new(check, roots.as_deref()).map_err(wrong)?;
         Ok(Self { config, tls, left_out })
     }
 }
 
+/// A server, or a database of it, that a [`SourcePolicy`](crate::remote::SourcePolicy) allows.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PostgresSource {
+    host: Host,
+    port: u16,
+    /// All databases of the server if `None`.
+    database: Option<String>,
+    ssl: Ssl,
+}
+
+impl PostgresSource {
+    /// Reads `postgres://host:port/database`, with `sslmode` and `sslrootcert` if the server has no certificate for its name.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn parse(source: &str) -> Result<Self, String> {
+        let (text, ssl) = split(source)?;
+        ssl.check()?;
+        let mut config: Config = text.parse().map_err(|error| super::postgres::chain(&error))?;
+        if config.get_user().is_some() || config.get_password().is_some() {
+            return Err("it names a user or a password".into());
+        }
+        complete_place(&mut config)?;
+        let (host, port) = place(&config).ok_or("it does not name one host")?;
+        Ok(Self { host: host.clone(), port, database: config.get_dbname().map(str::to_owned), ssl })
+    }
+
+    /// Whether this is where a configuration leads.
+    fn has(&self, config: &Config) -> bool {
+        let is_host = match (place(config), &self.host) {
+            (Some((Host::Tcp(host), port)), Host::Tcp(own)) => {
+                own.eq_ignore_ascii_case(host) && port == self.port
+            }
+            (Some((host, port)), own) => (host, port) == (own, self.port),
+            (None, _) => false,
+        };
+        is_host && self.database.as_deref().is_none_or(|own| Some(own) == database(config))
+    }
+
+    /// How certificates are checked of a URL that asks for `asked`: as the source says, or more strictly.
+    ///
+    /// # Errors
+    /// What the URL may not say.
+    fn ssl(&self, asked: Ssl) -> Result<Ssl, String> {
+        if asked.roots.is_some() {
+            return Err("sslrootcert is a file of the server's".into());
+        }
+        let least = self.ssl.mode.as_deref().unwrap_or("verify-full");
+        let rank = |mode: &str| SSL_MODES.iter().position(|known| *known == mode);
+        let mode = asked.mode.as_deref().unwrap_or(least);
+        if rank(mode).is_some_and(|rank_of_mode| Some(rank_of_mode) < rank(least)) {
+            return Err(format!(
+                "sslmode={mode} is weaker than {least}, which this source is configured with"
+            ));
+        }
+        Ok(Ssl { mode: Some(mode.to_owned()), roots: self.ssl.roots.clone() })
+    }
+}
+
+/// The host and the port of a configuration that has one of each.
+fn place(config: &Config) -> Option<(&Host, u16)> {
+    match (config.get_hosts(), config.get_hostaddrs(), config.get_ports()) {
+        ([host], [], []) => Some((host, PORT)),
+        ([host], [], [port]) => Some((host, *port)),
+        _ => None,
+    }
+}
+
+/// The database of a configuration, which is the user's own if it names none.
+fn database(config: &Config) -> Option<&str> {
+    config.get_dbname().or(config.get_user())
+}
+
 /// The options of a URL that are about certificates.
-#[derive(Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Ssl {
     mode: Option<String>,
     /// A file of certificates, or `system`.
@@ -129,6 +212,19 @@ fn home() -> Option<PathBuf> {
 
 /// What the URL leaves out, from the environment.
 fn complete(config: &mut Config) -> Result<(), String> {
+    complete_place(config)?;
+    if config.get_user().is_none() {
+        let user = ["PGUSER", "USER", "LOGNAME"].into_iter().find_map(variable);
+        config.user(user.ok_or("name the user: postgres://USER@host/database")?);
+    }
+    if let (None, Some(name)) = (config.get_dbname(), variable("PGDATABASE")) {
+        config.dbname(name);
+    }
+    Ok(())
+}
+
+/// The host and the port that the URL leaves out, from the environment.
+fn complete_place(config: &mut Config) -> Result<(), String> {
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         let hosts = variable("PGHOST").unwrap_or_else(|| SOCKET_DIR.into());
         for host in hosts.split(',') {
@@ -137,13 +233,6 @@ fn complete(config: &mut Config) -> Result<(), String> {
     }
     if let (true, Some(port)) = (config.get_ports().is_empty(), variable("PGPORT")) {
         config.port(port.parse().map_err(|_| "PGPORT is not a port".to_owned())?);
-    }
-    if config.get_user().is_none() {
-        let user = ["PGUSER", "USER", "LOGNAME"].into_iter().find_map(variable);
-        config.user(user.ok_or("name the user: postgres://USER@host/database")?);
-    }
-    if let (None, Some(name)) = (config.get_dbname(), variable("PGDATABASE")) {
-        config.dbname(name);
     }
     Ok(())
 }
@@ -166,9 +255,9 @@ fn password(config: &Config) -> Result<Option<String>, String> {
         (None, Some(address)) => address.to_string(),
         (None, None) => String::new(),
     };
-    let port = config.get_ports().first().unwrap_or(&5432).to_string();
+    let port = config.get_ports().first().unwrap_or(&PORT).to_string();
     let user = config.get_user().unwrap_or_default();
-    let asked = [&host, &port, config.get_dbname().unwrap_or(user), user];
+    let asked = [&host, &port, database(config).unwrap_or_default(), user];
     Ok(passwords.lines().find_map(|line| password_in(line, asked)))
 }
 

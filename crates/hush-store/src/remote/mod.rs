@@ -1,5 +1,6 @@
 //! Objects of a store and files of a web server: one request, the bytes that come of it, and what pins the object meanwhile.
 
+mod policy;
 mod url;
 
 use std::{
@@ -21,9 +22,9 @@ use reqwest::{
 };
 use tokio::time::{sleep, timeout};
 
-pub use self::url::RemoteUrl;
 pub(crate) use self::url::Scheme;
-use self::url::without_secrets;
+pub use self::{policy::SourcePolicy, url::RemoteUrl};
+use self::{policy::forbidden, url::without_secrets};
 
 /// How long a server may be silent.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
@@ -205,7 +206,7 @@ impl Remote {
         }
     }
 
-    /// A folder, for [`Remote::child`].
+    /// A folder, for [`Remote::child`]; refused if the policy of the URL does not allow it.
     pub(crate) fn folder(url: &RemoteUrl, scheme: Scheme) -> Result<Self, Refused> {
         // The one that this program has; another one may be in place already.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -213,10 +214,11 @@ impl Remote {
         let text = url.secret();
         let parsed = ::url::Url::parse(text).map_err(|error| wrong(&error))?;
         if scheme == Scheme::Web {
-            let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).build();
-            return Ok(Self::Web(client.map_err(|error| wrong(&error))?, parsed));
+            return Ok(Self::Web(url.policy().web_client(&parsed)?, parsed));
         }
         let (_, path) = ObjectStoreScheme::parse(&parsed).map_err(|error| wrong(&error))?;
+        // Before anything of the environment is read.
+        url.policy().check_object(scheme, &parsed, &path)?;
         let refused = |error: object_store::Error| Refused::new(chain(&error), CREDENTIALS);
         let retry = RetryConfig { max_retries: RETRIES, ..RetryConfig::default() };
         let store: Arc<dyn ObjectStore> = match scheme {
@@ -350,7 +352,7 @@ pub(crate) fn store_refused(error: object_store::Error) -> Refused {
 }
 
 fn web_failed(error: reqwest::Error) -> Refused {
-    Refused::again(&error.without_url())
+    forbidden(&error).unwrap_or_else(|| Refused::again(&error.without_url()))
 }
 
 fn web_part(response: Response, asked: u64) -> Result<Part, Refused> {

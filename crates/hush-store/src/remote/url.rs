@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::SourcePolicy;
+
 /// Where a URL leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
@@ -38,6 +40,8 @@ const SCHEMES: &[(&str, Scheme)] = &[
 pub struct RemoteUrl {
     text: String,
     shown: PathBuf,
+    /// Decides whether the URL may be fetched, wherever that is tried.
+    policy: SourcePolicy,
 }
 
 impl RemoteUrl {
@@ -46,7 +50,20 @@ impl RemoteUrl {
         let (scheme, _) = text.split_once("://")?;
         let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
-        is_scheme.then(|| Self { text: text.into(), shown: shown(text).into() })
+        is_scheme.then(|| Self {
+            text: text.into(),
+            shown: shown(text).into(),
+            policy: SourcePolicy::default(),
+        })
+    }
+
+    /// The URL under a policy.
+    pub(crate) fn under(self, policy: &SourcePolicy) -> Self {
+        Self { policy: policy.clone(), ..self }
+    }
+
+    pub(crate) fn policy(&self) -> &SourcePolicy {
+        &self.policy
     }
 
     /// The URL without what may be secret in it: a password, a query, a fragment.

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     cancel::Cancel,
-    remote::{FIRST_ATTEMPTS, Refused, Remote, RemoteUrl, Scheme, persist},
+    remote::{FIRST_ATTEMPTS, Refused, Remote, RemoteUrl, Scheme, SourcePolicy, persist},
 };
 
 /// Chunks that are asked for at a time: several connections carry more than one, and so many are in memory.
@@ -81,7 +81,16 @@ impl RemoteTable {
     /// # Errors
     /// If no table can be there.
     pub fn of(place: &Path) -> Result<Option<Self>, MirrorError> {
+        Self::under(place, &SourcePolicy::default())
+    }
+
+    /// The table at `place` under a policy.
+    ///
+    /// # Errors
+    /// If no table can be there, or the policy does not allow it.
+    pub fn under(place: &Path, policy: &SourcePolicy) -> Result<Option<Self>, MirrorError> {
         let Some(url) = place.to_str().and_then(RemoteUrl::of) else { return Ok(None) };
+        let url = url.under(policy);
         let scheme = url.scheme().ok().filter(|scheme| *scheme != Scheme::Postgres);
         let scheme = scheme.ok_or_else(|| MirrorError::Scheme { path: url.shown().into() })?;
         let remote = Remote::folder(&url, scheme).map_err(|refused| refused_at(url.shown(), refused))?;

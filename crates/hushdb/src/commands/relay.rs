@@ -63,7 +63,7 @@ impl Uplink for ToGateway {
 }
 
 fn said(said: Result<Said, TransportFailure>) -> Result<Relayed, String> {
-    let Said { status, content_type, body } = said.map_err(|error| error.to_string())?;
+    let Said { status, content_type, body, .. } = said.map_err(|error| error.to_string())?;
     Ok(Relayed { status, content_type, body })
 }
 

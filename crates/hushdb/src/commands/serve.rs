@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use hush_engine::{BackendChoice, Backends};
 use hush_protocol::Name;
 use hush_server::{
-    Gateway, Listeners, Operator, Page, ServerConfig, Tables, Throttle, Tls, TlsFiles, Tokens,
+    Gateway, Listeners, Operator, Page, ServerConfig, Tables, Throttle, Tls, TlsFiles, Tokens, host_name,
 };
 use hush_store::snapshot::{Snapshot, Verify};
 use tokio::{
@@ -97,6 +97,16 @@ pub(crate) struct ServeArgs {
     #[cfg_attr(not(feature = "ingest"), arg(skip))]
     #[cfg_attr(feature = "ingest", arg(long, value_name = "DIR"))]
     data: Option<PathBuf>,
+    /// Source that tasks may fetch from; may be repeated: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix,
+    /// https://host/prefix, http://host/prefix or postgres://host/database, with the credentials of the server's environment;
+    /// https:// for all web servers at public addresses, without them; or none. If not given https://. Uploads are always taken.
+    #[cfg_attr(not(feature = "ingest"), arg(skip))]
+    #[cfg_attr(feature = "ingest", arg(long, value_name = "URL"))]
+    task_source: Vec<String>,
+    /// Names by which this server is reached, beside localhost and its loopback addresses. A proxy that passes on the names that
+    /// its clients ask for needs them, if the server is on loopback. Elsewhere a server answers to any name, unless this is given.
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = host_name)]
+    allowed_hosts: Vec<String>,
     /// Whether --listen shows people with a browser a page, where they look records up and see what the server sees of it: on, off,
     /// or, as auto, where only this machine reaches it.
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto", num_args = 0..=1, default_missing_value = "on")]
@@ -170,6 +180,8 @@ pub(crate) struct ServeArgs {
 pub(crate) fn check(args: &ServeArgs) -> Result<(), Box<dyn Error>> {
     names(args)?;
     admin(args)?;
+    #[cfg(feature = "ingest")]
+    tasks::sources(&args.task_source)?;
     config(args)?.check()?;
     tls_of(args)?;
     tokens(args)?;
@@ -231,6 +243,7 @@ pub(crate) async fn prepared(args: &ServeArgs) -> Result<Prepared, Box<dyn Error
         ("config", args.config.is_some()),
         ("listen-admin", args.listen_admin.is_some()),
         ("data", args.data.is_some()),
+        ("task-source", !args.task_source.is_empty()),
         ("cache", args.cache.is_some()),
         ("compact-at", args.compact_at.is_some()),
         ("name", !args.name.is_empty()),
@@ -254,7 +267,9 @@ async fn listeners(args: &ServeArgs) -> Result<(Listeners, String), Box<dyn Erro
     let health = listen_health(args.listen_health.as_deref()).await?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{}", public.local_addr()?);
-    Ok((Listeners { public, tls, tokens, gateway, uplink: None, page, health, admin: None }, url))
+    let allowed_hosts = args.allowed_hosts.clone();
+    let admin = None;
+    Ok((Listeners { public, tls, tokens, gateway, uplink: None, page, health, admin, allowed_hosts }, url))
 }
 
 async fn serve(
@@ -372,7 +387,8 @@ fn gateway(args: &ServeArgs) -> Result<Option<Arc<Gateway>>, String> {
 #[cfg(feature = "ingest")]
 fn operator(args: &ServeArgs, folders: &Arc<Folders>) -> Result<Arc<dyn Operator>, String> {
     let Some(data) = &args.data else { return Ok(folders.clone()) };
-    let tasks = tasks::Tasks::open(data, folders, threads(args.threads))?;
+    let sources = tasks::sources(&args.task_source)?;
+    let tasks = tasks::Tasks::open(data, folders, threads(args.threads), sources)?;
     tasks.start();
     Ok(tasks)
 }

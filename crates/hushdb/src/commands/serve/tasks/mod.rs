@@ -29,7 +29,7 @@ use std::{
 use hush_engine::Cancel;
 use hush_protocol::Name;
 use hush_server::{Caller, KeptTable, Operator, OperatorError, Scope, Task, TaskStatus, Upload};
-use hush_store::ingest::Input;
+use hush_store::{ingest::Input, remote::SourcePolicy};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
@@ -45,6 +45,19 @@ use super::Folders;
 /// How often a task begins: a server that stops in its midst each time is stopped by it, maybe.
 const MAX_ATTEMPTS: u32 = 3;
 
+/// What tasks may fetch from if nothing is configured: web servers at public addresses, under TLS.
+const DEFAULT_SOURCE: &str = "https://";
+
+/// The sources that tasks may fetch from.
+///
+/// # Errors
+/// The source that cannot be one.
+pub(super) fn sources(given: &[String]) -> Result<SourcePolicy, String> {
+    let default = [DEFAULT_SOURCE.to_owned()];
+    let sources = if given.is_empty() { &default[..] } else { given };
+    SourcePolicy::only(sources, "upload the file, or have the server allow the source: --task-source")
+}
+
 /// The tasks of a server, and what they work on.
 pub(super) struct Tasks {
     folders: Arc<Folders>,
@@ -52,6 +65,8 @@ pub(super) struct Tasks {
     uploads: Uploads,
     store: Store,
     threads: usize,
+    /// Where inputs and tables may come from.
+    sources: SourcePolicy,
     state: Mutex<State>,
     changed: Condvar,
     /// No other server has the folder while this one does.
@@ -77,7 +92,12 @@ impl Tasks {
     ///
     /// # Errors
     /// Why the folder is of no use.
-    pub(super) fn open(data: &Path, folders: &Arc<Folders>, threads: usize) -> Result<Arc<Self>, String> {
+    pub(super) fn open(
+        data: &Path,
+        folders: &Arc<Folders>,
+        threads: usize,
+        sources: SourcePolicy,
+    ) -> Result<Arc<Self>, String> {
         let refused = |error: io::Error| format!("cannot use --data {}: {error}", data.display());
         fs::create_dir_all(data).map_err(refused)?;
         let lock = File::create(data.join("lock")).map_err(refused)?;
@@ -92,6 +112,7 @@ impl Tasks {
             uploads: Uploads::new(data.join("uploads")).map_err(refused)?,
             store,
             threads,
+            sources,
             state: Mutex::new(State { tasks, running: None }),
             changed: Condvar::new(),
             _lock: lock,

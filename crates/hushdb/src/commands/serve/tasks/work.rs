@@ -54,14 +54,15 @@ pub(super) fn check(tasks: &Tasks, request: &Request) -> Result<(), OperatorErro
         Request::Build { input, options, .. } => {
             is_kept_or_new(tasks, table)?;
             let args: BuildArgs = arguments(options, &[("out", "table".as_ref())], &[place(tasks, input)?])?;
-            build::request(args).map(drop).map_err(OperatorError::Invalid)
+            let request = build::request(args).map_err(OperatorError::Invalid)?;
+            allowed(tasks, request.input).map(drop)
         }
         Request::Apply { input, delete, options, .. } => {
             if input.is_none() && delete.is_none() {
                 return Err(OperatorError::Invalid("changes are an input, or a delete, or both".into()));
             }
             for input in [input, delete].into_iter().flatten() {
-                place(tasks, input)?;
+                allowed(tasks, Input::from(place(tasks, input)?.as_os_str()))?;
             }
             arguments::<ApplyArgs>(options, &[], &["table".into()]).map(drop)
         }
@@ -75,7 +76,7 @@ pub(super) fn check(tasks: &Tasks, request: &Request) -> Result<(), OperatorErro
                 ));
             }
             is_kept_or_new(tasks, table)?;
-            remote(url).map(drop)
+            remote(tasks, url).map(drop)
         }
         Request::Load { .. } | Request::Unload { .. } | Request::Delete { .. } => Ok(()),
     }
@@ -91,9 +92,10 @@ fn is_kept_or_new(tasks: &Tasks, table: &Name) -> Result<(), OperatorError> {
     )))
 }
 
-/// The table at a URL.
-fn remote(url: &str) -> Result<RemoteTable, OperatorError> {
-    let table = RemoteTable::of(url.as_ref()).map_err(|error| OperatorError::Invalid(error.to_string()))?;
+/// The table at a URL that tasks may fetch from.
+fn remote(tasks: &Tasks, url: &str) -> Result<RemoteTable, OperatorError> {
+    let table = RemoteTable::under(url.as_ref(), &tasks.sources);
+    let table = table.map_err(|error| OperatorError::Invalid(error.to_string()))?;
     table.ok_or_else(|| {
         OperatorError::Invalid(format!("{url}: a table's URL is s3://, gs://, az:// or https://"))
     })
@@ -127,7 +129,8 @@ fn done(
         Request::Build { input, options, .. } => {
             let out = tasks.kept.place(&table, task.id).map_err(said)?;
             let args = arguments(&options, &[("out", out.as_path())], &[place(tasks, &input).map_err(said)?]);
-            let request = build::request(args.map_err(said)?)?;
+            let mut request = build::request(args.map_err(said)?)?;
+            request.input = allowed(tasks, request.input).map_err(said)?;
             // A stop may have come when it was built and not yet served.
             if Snapshot::open(&out, Verify::Header).is_err() {
                 let job = Job::open(request, cancel).map_err(said)?;
@@ -147,8 +150,11 @@ fn done(
             let delete = delete.map(|delete| place(tasks, &delete)).transpose().map_err(said)?;
             let fixed: Vec<_> = delete.iter().map(|path| ("delete", Path::new(path))).collect();
             let args = arguments(&options, &fixed, &places).map_err(said)?;
-            let (_, request, _) = apply::request(args);
+            let (_, mut request, _) = apply::request(args);
             made(tasks, &table, task.id, progress, || {
+                for input in [&mut request.changes, &mut request.delete].into_iter().flatten() {
+                    *input = allowed(tasks, input.clone()).map_err(said)?;
+                }
                 let update = Update::open(&dir, None, cancel).map_err(said)?;
                 update.apply(request, &backends(tasks)?, progress).map(drop).map_err(said)
             })
@@ -164,7 +170,7 @@ fn done(
         }
         Request::Load { url: Some(url), .. } => {
             let place = tasks.kept.place(&table, task.id).map_err(said)?;
-            let from = remote(&url).map_err(said)?;
+            let from = remote(tasks, &url).map_err(said)?;
             mirror(&from, &place, Trust::Copy, progress).map_err(|error| {
                 // Nobody goes on from there: another task has a place of its own.
                 let _ = Mirror::forget(&place);
@@ -273,6 +279,11 @@ fn place(tasks: &Tasks, input: &TaskInput) -> Result<OsString, OperatorError> {
             "an input's URL is postgres://, s3://, gs://, az:// or https://; a file is uploaded first".into(),
         )),
     }
+}
+
+/// The input, if tasks may fetch it.
+fn allowed(tasks: &Tasks, input: Input) -> Result<Input, OperatorError> {
+    input.under(&tasks.sources).map_err(|error| OperatorError::Invalid(error.to_string()))
 }
 
 /// On threads of the task's own, which take what look-ups leave.

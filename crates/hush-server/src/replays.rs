@@ -1,0 +1,147 @@
+//! Sealed requests that were answered already. A relay, or whoever sees one, can send it again (RFC 9458 section 6.5).
+//!
+//! The encapsulated key of a request is never that of another one, so it names the request. It is remembered for [`WINDOW`] at
+//! least. The client's `Date`, which is sealed with the request, bounds the memory: a request whose date is not after that of every
+//! request that was forgotten is refused. Nor is one that was made before the server started, which an earlier process may have
+//! answered. When requests come faster than the memory is meant for, older ones are forgotten sooner, and clients whose clocks are
+//! slow have to take the server's date; no request is ever answered twice.
+
+use std::{
+    collections::HashSet,
+    mem,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+/// Bytes of an encapsulated key that are kept: two of 2^64 requests agree in as many.
+pub(crate) const NAME_BYTES: usize = 16;
+/// The least time for which a request is remembered, unless [`MOST`] come meanwhile.
+const WINDOW: Duration = Duration::from_secs(300);
+/// The most requests of a generation. There are two, which take 36 MB when they are full.
+const MOST: usize = 1 << 19;
+
+/// The first bytes of a request's encapsulated key.
+pub(crate) type RequestName = [u8; NAME_BYTES];
+
+/// The requests of a gateway that were answered.
+pub(crate) struct Replays(Mutex<Memory>);
+
+/// A request that is not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unanswered {
+    /// It was answered before.
+    Replay,
+    /// It has no date, one in the future, or one so old that the request may be forgotten.
+    Date,
+}
+
+struct Memory {
+    since: Instant,
+    current: Generation,
+    previous: Generation,
+    /// The latest date of a request that is not remembered, in seconds since 1970.
+    forgotten: u64,
+    most: usize,
+}
+
+#[derive(Default)]
+struct Generation {
+    names: HashSet<RequestName>,
+    /// The latest date of a request, in seconds since 1970.
+    latest: u64,
+}
+
+impl Replays {
+    /// Remembers requests that are made after `now`.
+    pub(crate) fn new(now: u64) -> Replays {
+        Replays::with_most(now, MOST)
+    }
+
+    fn with_most(now: u64, most: usize) -> Replays {
+        let (current, previous) = (Generation::default(), Generation::default());
+        Replays(Mutex::new(Memory { since: Instant::now(), current, previous, forgotten: now, most }))
+    }
+
+    /// Takes a request that was opened, made at `date` by its client's clock. Dates are in seconds since 1970.
+    ///
+    /// # Errors
+    /// [`Unanswered`], also if two threads take the same one.
+    pub(crate) fn admit(&self, name: RequestName, date: Option<u64>, now: u64) -> Result<(), Unanswered> {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.since.elapsed() >= WINDOW {
+            seen.turn();
+        }
+        if seen.current.names.contains(&name) || seen.previous.names.contains(&name) {
+            return Err(Unanswered::Replay);
+        }
+        let date = date.filter(|date| seen.forgotten < *date && *date <= now).ok_or(Unanswered::Date)?;
+        if seen.current.names.len() >= seen.most {
+            seen.turn();
+            if date <= seen.forgotten {
+                return Err(Unanswered::Date);
+            }
+        }
+        seen.current.names.insert(name);
+        seen.current.latest = seen.current.latest.max(date);
+        Ok(())
+    }
+}
+
+impl Memory {
+    /// Begins a generation, and forgets the one before the last.
+    fn turn(&mut self) {
+        self.since = Instant::now();
+        let old = mem::replace(&mut self.previous, mem::take(&mut self.current));
+        self.forgotten = self.forgotten.max(old.latest);
+    }
+}
+
+/// Seconds since 1970.
+pub(crate) fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: u64 = 1_000_000;
+
+    fn name(number: u64) -> RequestName {
+        u128::from(number).to_le_bytes()
+    }
+
+    #[test]
+    fn a_request_is_taken_once() {
+        let replays = Replays::new(START);
+        assert_eq!(replays.admit(name(1), Some(START + 5), START + 9), Ok(()));
+        for date in [Some(START + 5), Some(START), Some(START + 99), None] {
+            assert_eq!(replays.admit(name(1), date, START + 9), Err(Unanswered::Replay));
+        }
+        assert_eq!(replays.admit(name(2), Some(START + 9), START + 9), Ok(()));
+        // Before the start, in the future, not at all: none of these is remembered.
+        for date in [Some(START), Some(0), Some(START + 10), None] {
+            assert_eq!(replays.admit(name(3), date, START + 9), Err(Unanswered::Date), "{date:?}");
+        }
+        assert_eq!(replays.admit(name(3), Some(START + 1), START + 9), Ok(()));
+    }
+
+    #[test]
+    fn a_full_memory_refuses_what_it_may_have_forgotten() {
+        let replays = Replays::with_most(START, 10);
+        // Two dates a second and one out of order, so that generations end between requests of one date.
+        let date = |number: u64| START + 1 + number / 2 - number % 5 / 4;
+        let now = START + 1000;
+        let taken: Vec<u64> = (0..100)
+            .filter(|&number| replays.admit(name(number), Some(date(number)), now) == Ok(()))
+            .collect();
+        assert!(taken.len() > 90, "{taken:?}");
+        let seen = replays.0.lock().unwrap();
+        assert!(seen.current.names.len() <= 10 && seen.previous.names.len() <= 10);
+        drop(seen);
+        for number in taken {
+            let again = replays.admit(name(number), Some(date(number)), now);
+            assert!(again.is_err(), "request {number} is answered twice");
+        }
+    }
+}
