@@ -7,7 +7,7 @@ use hush_protocol::{
     Protocol,
     client::Hint,
     descriptor::{
-        BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, Role, SEGMENTS_VERSION, Segment,
+        BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, Role, Segment,
         WhiteningSeed,
     },
     keyword::{FilterKind, LaneMap},
@@ -58,7 +58,7 @@ pub fn tiered(protocol: Protocol) -> Descriptor {
         database: [6; 32],
     };
     let slot = SlotFormat { max_value_bytes: 11, head_bytes: Some(5), ..base.slot };
-    let mut tiered = Descriptor { version: SEGMENTS_VERSION, slot, segments: vec![segment], ..base };
+    let mut tiered = Descriptor { slot, segments: vec![segment], ..base };
     let bytes = tiered.params().expect("a table of two tiers").segments()[1].facts().hint_bytes;
     let blake3 = *blake3::hash(&hint(bytes)).as_bytes();
     tiered.segments[0].hint = (bytes > 0).then_some(BlobRef { blake3, bytes });

@@ -108,18 +108,23 @@ class Client:
 
     def asked(self) -> bytes:
         """What a query names."""
+        has_changes = any(segment["role"] == "delta" for segment in self.descriptor.get("segments", []))
+        return self.geometry() if has_changes else bytes.fromhex(self.descriptor["epoch"])
+
+    def geometry(self) -> bytes:
+        """The hash of what queries depend on, from which matrices and masks are derived."""
         described = self.descriptor
-        if all(segment["role"] != "delta" for segment in described.get("segments", [])):
-            return bytes.fromhex(described["epoch"])
         absent = ("fields", "compression", "hint", "whitening", "signature")
         geometry = {name: value for name, value in described.items() if name not in absent}
-        geometry |= {"epoch": "0" * 64, "records": 0, "database": "0" * 64, "segments": []}
-        for segment in described["segments"]:
+        geometry |= {"epoch": "0" * 64, "records": 0, "database": "0" * 64}
+        if "segments" in described:
+            geometry["segments"] = []
+        for segment in described.get("segments", []):
             own = {name: value for name, value in segment.items() if name not in absent}
             own |= {"records": 0, "lanes": {"seeds": "", "thresholds": ""}, "database": "0" * 64}
             geometry["segments"].append(own)
         text = json.dumps(geometry, separators=(",", ":")).encode()
-        return blake3.blake3(text, derive_key_context="hushdb v1 2026 geometry").digest()
+        return blake3.blake3(text, derive_key_context="hushdb v2 2026 geometry").digest()
 
     def record(self, key: bytes) -> dict | None:
         """The value of a key in a table whose values have several columns."""
@@ -199,7 +204,7 @@ class Colpack(Packed):
 
     def __init__(self, client: Client):
         super().__init__(client, parameters.COLUMN[client.descriptor["preset"]])
-        self.masks = [colpack.mask(self.params.ring.kept_ring, index) for index in range(4)]
+        self.masks = [colpack.mask(self.params.ring.kept_ring, client.geometry(), index) for index in range(4)]
 
     def query(self, support: Support, block: int):
         params, stream, ring = self.params, fresh(), self.params.ring.kept_ring
@@ -272,7 +277,7 @@ def fresh() -> streams.Stream:
 
 def encrypted(client: Client, params: parameters.Lwe, secret: np.ndarray, support: Support, stream: streams.Stream) -> bytes:
     """A vector over the columns, as it travels."""
-    matrix = lwe.public_matrix(params, client.base.columns)
+    matrix = lwe.public_matrix(params, client.geometry(), client.base.columns)
     return words.pack(words.round_even(lwe.encrypt(matrix, secret, support, stream), client.query_bits), client.query_bits)
 
 

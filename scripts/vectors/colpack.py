@@ -26,9 +26,9 @@ def steps(vector: Vector) -> Iterator[Step]:
     database = streams.insecure(vector.seeds["database"]).bytes(entries.rows * vector.columns)
     yield "database, row-major", database
     table = np.frombuffer(database, np.int8).reshape(entries.rows, vector.columns)
-    matrix = lwe.public_matrix(params.lwe, vector.columns)
+    matrix = lwe.public_matrix(params.lwe, vector.public_seed, vector.columns)
     yield "public matrix, last row", matrix[-1]
-    masks = [mask(ring, index) for index in range(4)]
+    masks = [mask(ring, vector.public_seed, index) for index in range(4)]
     for name, words_of in zip(("rotation key", "conjugation key"), masks):
         yield f"mask of the {name}", words_of
     for half, words_of in zip("ab", masks[2:]):
@@ -86,10 +86,10 @@ def steps(vector: Vector) -> Iterator[Step]:
     yield "slot", symbols[start + lane * vector.slot_bytes :][: vector.slot_bytes].astype(np.uint8).tobytes()
 
 
-def mask(ring, index: int) -> np.ndarray:
-    """A fixed mask: of the rotation key, the conjugation key, the row that meets the digit of a, the one of b."""
-    context = ring.degree.to_bytes(8, "little") + b"".join(prime.to_bytes(4, "little") for prime in ring.primes)
-    stream = streams.derived("hushdb v1 2026 column packing masks", context, index)
+def mask(ring, seed: bytes, index: int) -> np.ndarray:
+    """A mask of a table's seed: of the rotation key, the conjugation key, the row that meets the digit of a, the one of b."""
+    context = seed + ring.degree.to_bytes(8, "little") + b"".join(prime.to_bytes(4, "little") for prime in ring.primes)
+    stream = streams.derived("hushdb v2 2026 column packing masks", context, index)
     return np.stack([streams.uniform(stream, prime, ring.degree) for prime in ring.primes])
 
 

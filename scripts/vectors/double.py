@@ -16,7 +16,7 @@ def steps(vector: Vector) -> Iterator[Step]:
     query_bits, hint_bits, answer_bits = vector.word_bits
     table = Table(vector)
     n, slot = table.params.n, vector.slot_bytes
-    matrix = lwe.public_matrix(table.params, vector.blocks, lwe.SECOND)
+    matrix = lwe.public_matrix(table.params, vector.public_seed, vector.blocks, lwe.SECOND)
     yield from table.steps()
     second = digits(table.hint.reshape(vector.blocks, slot * n))
     yield "second database, tiled", tiled(second)

@@ -15,7 +15,7 @@ from vector import Step, Vector
 def steps(vector: Vector) -> Iterator[Step]:
     table = packing.Table(vector)
     ring, entries, (wide, narrow) = table.ring, table.entries, table.params.ring.response
-    matrix = lwe.public_matrix(table.params.lwe, entries.count, lwe.SECOND)
+    matrix = lwe.public_matrix(table.params.lwe, vector.public_seed, entries.count, lwe.SECOND)
     yield from table.steps()
     lifted = packing.lift(table, table.hint, entries.plaintexts)
     yield "hint, lifted and tiled", tiled_polys(lifted)

@@ -15,7 +15,7 @@ from vector import Step, Vector
 def steps(vector: Vector) -> Iterator[Step]:
     table = packing.Table(vector)
     n, slot = table.params.lwe.n, vector.slot_bytes
-    matrix = lwe.public_matrix(table.params.lwe, vector.blocks, lwe.SECOND)
+    matrix = lwe.public_matrix(table.params.lwe, vector.public_seed, vector.blocks, lwe.SECOND)
     yield from table.steps()
     second = digits(table.hint.reshape(vector.blocks, slot * n))
     yield "second database, tiled", tiled(second)

@@ -10,14 +10,14 @@ DELTA = 24  # bits by which a message is scaled
 FIRST, SECOND = 1, 2  # what a matrix is for
 
 
-def public_matrix(params: Lwe, columns: int, domain: int = FIRST) -> np.ndarray:
-    """A, `columns x n`: negacyclic matrices of ring elements, a stream for every block of `degree` columns."""
+def public_matrix(params: Lwe, seed: bytes, columns: int, domain: int = FIRST) -> np.ndarray:
+    """A of a table's seed, `columns x n`: negacyclic matrices of ring elements, a stream for every block of `degree` columns."""
     n, degree = params.n, params.ring_degree
-    context = bytes([domain]) + n.to_bytes(8, "little") + degree.to_bytes(8, "little")
+    context = seed + bytes([domain]) + n.to_bytes(8, "little") + degree.to_bytes(8, "little")
     index = (np.arange(degree)[:, None] - np.arange(degree)) % (2 * degree)  # row c, column i: alpha[c - i]
     blocks = []
     for block in range(-(-columns // degree)):
-        stream = streams.derived("hushdb v1 2026 public LWE matrix", context, block)
+        stream = streams.derived("hushdb v2 2026 public LWE matrix", context, block)
         alpha = stream.words(n).astype(np.uint64).reshape(-1, degree)
         signed = np.concatenate([alpha, -alpha & LOW], axis=1)
         blocks.append(np.concatenate(signed[:, index], axis=1))

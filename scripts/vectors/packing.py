@@ -26,7 +26,7 @@ class Table:
         self.entries = Entries(self.ring.degree, vector.blocks, vector.slot_bytes)
         self.database = streams.insecure(vector.seeds["database"]).bytes(self.entries.rows * vector.columns)
         self.bytes = np.frombuffer(self.database, np.int8).reshape(self.entries.rows, vector.columns)
-        self.matrix = lwe.public_matrix(self.params.lwe, vector.columns)
+        self.matrix = lwe.public_matrix(self.params.lwe, vector.public_seed, vector.columns)
         self.hint = lwe.product(self.bytes, self.matrix)
 
     def steps(self) -> Iterator[Step]:

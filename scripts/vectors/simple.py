@@ -21,7 +21,7 @@ class Table:
         self.params, self.rows = parameters.LWE[vector.preset], vector.blocks * vector.slot_bytes
         self.database = streams.insecure(vector.seeds["database"]).bytes(self.rows * vector.columns)
         self.bytes = np.frombuffer(self.database, np.int8).reshape(self.rows, vector.columns)
-        self.matrix = lwe.public_matrix(self.params, vector.columns)
+        self.matrix = lwe.public_matrix(self.params, vector.public_seed, vector.columns)
         self.hint = lwe.product(self.bytes, self.matrix)
 
     def steps(self) -> Iterator[Step]:

@@ -26,6 +26,11 @@ class Vector:
         self.word_bits: list[int] = self.facts.get("word_bits", [])
 
     @property
+    def public_seed(self) -> bytes:
+        """What matrices and masks are derived from: in a table the hash of its geometry."""
+        return bytes.fromhex(self.seeds["public"])
+
+    @property
     def target(self) -> int:
         """The block that is looked up: the last one."""
         return self.blocks - 1

@@ -5,7 +5,7 @@ use std::{error::Error, time::Instant};
 use hush_cpu::Cpu;
 use hush_engine::{builder::BuildOptions, planner::operands::random_db};
 use hush_he::{
-    entities::MatrixDomain,
+    entities::{MatrixDomain, PublicMatrix, PublicSeed},
     params::{DEFAULT_LWE, LWE_N1280_STD3_2_PLAIN},
 };
 use hush_ops::contract::LweOps;
@@ -50,7 +50,8 @@ fn hints(args: &Args, cpu: &Cpu, report: &mut Report) -> Result<(), Box<dyn Erro
     let tiling = square(args.size);
     let db = cpu.open_db(random_db(tiling)?)?;
     for lwe in [DEFAULT_LWE, LWE_N1280_STD3_2_PLAIN] {
-        let matrix = lwe.public_matrix(MatrixDomain::First, tiling.cols());
+        let shape = lwe.matrix_shape(MatrixDomain::First, tiling.cols());
+        let matrix = PublicMatrix::new(PublicSeed([1; 32]), shape);
         let start = Instant::now();
         // Row groups one after the other, as a build does.
         let step = 2048;

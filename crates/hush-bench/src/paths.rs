@@ -229,9 +229,9 @@ impl Visitor for Answers<'_> {
 
     fn visit<P: Page>(self) -> Self::Output {
         let Self { served, cpu, lookups } = self;
-        let tables = served.descriptor.tables::<P>()?;
+        let (tables, seed) = (served.descriptor.tables::<P>()?, served.descriptor.public_seed());
         let files = std::slice::from_ref(&served.files);
-        let table = Hosted::<P, Cpu>::open_segments(cpu.clone(), tables, files)?;
+        let table = Hosted::<P, Cpu>::open_segments(cpu.clone(), tables, seed, files)?;
         let keys = served.client.key_upload().map(|(_, body)| table.open_keys(&body)).transpose()?;
         let keys: Vec<_> = keys.iter().cycle().take(lookups.queries.len() * keys.iter().len()).collect();
         lookups.timed(|queries| table.answer(queries, &keys))

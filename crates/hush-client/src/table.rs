@@ -93,7 +93,7 @@ impl Table {
                 Some(Decompressor::new(compression, (*dictionary).as_ref())?)
             }
         };
-        let mut given = Vec::new();
+        let (seed, mut given) = (descriptor.public_seed(), Vec::new());
         for (segment, (_, whitening)) in params.segments().iter().zip(descriptor.given()) {
             let expected = segment.facts().hint_bytes;
             let hint = if expected > 0 { hints.next() } else { None };
@@ -101,7 +101,7 @@ impl Table {
             if expected != actual as u64 {
                 return Err(wrong_hint(expected, actual));
             }
-            given.push(Given { hint, whitening: whitening.map(|seed| seed.0), keys: None });
+            given.push(Given { seed, hint, whitening: whitening.map(|seed| seed.0), keys: None });
         }
         if let Some(hint) = hints.next() {
             return Err(wrong_hint(0, (*hint).as_ref().len()));

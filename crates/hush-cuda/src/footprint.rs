@@ -1,6 +1,6 @@
 //! What the steps take of a device's memory beside what they are given: upper bounds, as they are allocated.
 
-use hush_he::{entities::PublicMatrix, params::RingParams};
+use hush_he::{entities::MatrixShape, params::RingParams};
 use hush_ops::{
     contract::SentPoly,
     ntt_tiling::{MAX_TILE_WIDTH, NttTiling},
@@ -142,7 +142,7 @@ impl Footprint for SymbolsOnHost {
 }
 
 /// A matrix, prepared for a fold, and what is on its way to that.
-pub fn matrix(a: &PublicMatrix) -> usize {
+pub fn matrix(a: &MatrixShape) -> usize {
     let (kept, staged) = matrix_bytes(a);
     kept + staged
 }

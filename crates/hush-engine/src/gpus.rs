@@ -53,7 +53,7 @@ where
 
     fn visit<P: Page>(self) -> Self::Output {
         let Self { berths, descriptor, served, files } = self;
-        let tables = descriptor.tables::<P>()?;
+        let (tables, seed) = (descriptor.tables::<P>()?, descriptor.public_seed());
         let (mut backends, mut rooms) = (Vec::new(), Vec::new());
         for (share, Berth { backend, room, .. }) in berths {
             backends.push((share, backend));
@@ -62,7 +62,7 @@ where
         let (tables, files) = (&tables, &files);
         let devices = thread::scope(|scope| {
             let open = |(share, backend)| {
-                scope.spawn(move || HostedHead::<P, B>::open(backend, tables.clone(), &share, files))
+                scope.spawn(move || HostedHead::<P, B>::open(backend, tables.clone(), seed, &share, files))
             };
             let opening: Vec<_> = backends.into_iter().map(open).collect();
             let opened =

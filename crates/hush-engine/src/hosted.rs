@@ -236,7 +236,8 @@ impl<B: Hosting> Visitor for Host<B> {
 
     fn visit<P: Page>(self) -> Self::Output {
         let Self { berth, descriptor, served, files } = self;
-        let table = Hosted::<P, B>::open_segments(berth.backend, descriptor.tables::<P>()?, &files)?;
+        let (tables, seed) = (descriptor.tables::<P>()?, descriptor.public_seed());
+        let table = Hosted::<P, B>::open_segments(berth.backend, tables, seed, &files)?;
         Ok(Arc::new(HostedTable { table, served, _room: berth.room }))
     }
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Add;
 
-use hush_he::{entities::PublicMatrix, params::RingParams};
+use hush_he::{entities::MatrixShape, params::RingParams};
 
 use crate::{
     contract::PACK_BYTES, ntt_tiling::NttTiling, pack_shape::PackShape, symbol_tiling::SymbolTiling,
@@ -30,7 +30,7 @@ pub enum StepShape {
         /// Rows x columns.
         db: Tiling,
         /// Columns x n.
-        matrix: PublicMatrix,
+        matrix: MatrixShape,
         /// Parts of the rows, done one after another.
         parts: usize,
     },

@@ -2,6 +2,7 @@
 
 use std::{any::Any, sync::Arc};
 
+use hush_he::entities::PublicSeed;
 use hush_math::csprng::Csprng;
 use zeroize::Zeroizing;
 
@@ -11,14 +12,23 @@ use crate::{ProtocolError, page::Page, ring_keys::RingKeys, target::Target, wire
 pub type Hint = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// What a client has beside a table's parameters, as the table's facts ask for.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Given {
+    /// The seed of the table's public values.
+    pub seed: PublicSeed,
     /// The hint.
     pub hint: Option<Hint>,
     /// The seed of the whitening.
     pub whitening: Option<[u8; 32]>,
     /// The client's evaluation keys.
     pub keys: Option<Arc<RingKeys>>,
+}
+
+impl Given {
+    /// The seed alone.
+    pub fn new(seed: PublicSeed) -> Self {
+        Self { seed, hint: None, whitening: None, keys: None }
+    }
 }
 
 /// What a client keeps between query and answer.

@@ -8,7 +8,7 @@ use std::{ops::Range, sync::Arc};
 use hush_he::{
     algorithms::{encrypt_column_query, open_column_keys},
     codec::pack_rounded,
-    entities::{ColumnKeys, ColumnMasks, OneTimeRingSecret, RingDecryptionKey},
+    entities::{ColumnKeys, ColumnMasks, OneTimeRingSecret, PublicMatrix, PublicSeed, RingDecryptionKey},
     params::{COLPACK_N2048_Q52, ColumnParams, RingContext},
 };
 use hush_math::csprng::Csprng;
@@ -78,18 +78,19 @@ pub trait ColumnPage: Send + Sync + 'static {
 /// A page of column packing as a [`Page`].
 pub struct ColumnPacked<P>(P);
 
-/// The ring of a parameter set and its public masks, which clients and servers derive alike.
+/// The ring of a parameter set and a table's public masks, which clients and servers derive alike.
 pub struct ColumnRing {
+    seed: PublicSeed,
     context: Arc<RingContext>,
     masks: ColumnMasks,
 }
 
 impl ColumnRing {
-    /// Ring and masks of `params`.
-    pub fn new(params: &ColumnParams) -> Self {
+    /// The ring of `params` and the masks of `seed`.
+    pub fn new(params: &ColumnParams, seed: PublicSeed) -> Self {
         let context = Arc::new(RingContext::new(*params.ring()));
-        let masks = ColumnMasks::new(&context);
-        Self { context, masks }
+        let masks = ColumnMasks::new(&context, &seed);
+        Self { seed, context, masks }
     }
 
     /// The ring.
@@ -272,8 +273,8 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         HeadFacts { files: vec![chain], steps: P::path_behind(table) }
     }
 
-    fn client(table: &ColumnTable, _: &Given) -> Result<ColumnRing, ProtocolError> {
-        Ok(ColumnRing::new(table.params()))
+    fn client(table: &ColumnTable, given: &Given) -> Result<ColumnRing, ProtocolError> {
+        Ok(ColumnRing::new(table.params(), given.seed))
     }
 
     /// Encrypts `target`, and the power of X that selects its entry where entries are folded, under a fresh secret.
@@ -283,7 +284,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         target: &Target,
         rng: &mut Csprng,
     ) -> (wire::Query, ColumnPending) {
-        let (params, matrix) = (table.params(), table.matrix());
+        let (params, matrix) = (table.params(), PublicMatrix::new(public.seed, table.matrix()));
         let (entry, _) = table.place(target.block);
         let secret = OneTimeRingSecret::sample(params, rng);
         let (words, keys, key) = encrypt_column_query(
@@ -312,8 +313,12 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         Ok(P::recover(table, target, &bytes))
     }
 
-    fn scheme<B: Steps>(backend: &B, table: &ColumnTable) -> Result<ColumnScheme<B>, ProtocolError> {
-        let public = ColumnRing::new(table.params());
+    fn scheme<B: Steps>(
+        backend: &B,
+        table: &ColumnTable,
+        seed: PublicSeed,
+    ) -> Result<ColumnScheme<B>, ProtocolError> {
+        let public = ColumnRing::new(table.params(), seed);
         let ring = backend.open_ring(public.context.clone())?;
         Ok(ColumnScheme { public, ring })
     }

@@ -4,7 +4,7 @@
 
 use hush_he::{
     codec::packed_bytes,
-    entities::{MatrixDomain, PublicMatrix},
+    entities::{MatrixDomain, MatrixShape},
     params::{ColumnNoise, ColumnParams},
 };
 use hush_ops::{
@@ -166,9 +166,9 @@ impl ColumnTable {
         self.entry_layout().pack_shape()
     }
 
-    /// The public matrix.
-    pub fn matrix(&self) -> PublicMatrix {
-        self.params.lwe().public_matrix(MatrixDomain::First, self.asked_columns).wrapped(self.shape.columns)
+    /// The shape of the public matrix.
+    pub fn matrix(&self) -> MatrixShape {
+        self.params.lwe().matrix_shape(MatrixDomain::First, self.asked_columns).wrapped(self.shape.columns)
     }
 
     /// What segments may be like that are asked with the queries of this table.

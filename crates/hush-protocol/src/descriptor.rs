@@ -1,6 +1,6 @@
 //! What a client must know of a table. Served as JSON by `GET /v1/tables/{t}`, kept in a snapshot's header.
 
-use hush_he::params::ParameterSet;
+use hush_he::{entities::PublicSeed, params::ParameterSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -18,10 +18,8 @@ use crate::{
     wire::MAX_PRESET_BYTES,
 };
 
-/// The version of the descriptor of a table of one segment whose values are as they are.
-pub const DESCRIPTOR_VERSION: u32 = 1;
-/// The version of the descriptor of a table of several segments, or of compressed values: who does not know them must not read it.
-pub const SEGMENTS_VERSION: u32 = 2;
+/// The version of descriptors. A reader of another version would derive other matrices, and must not read this one.
+pub const DESCRIPTOR_VERSION: u32 = 3;
 /// Most length tiers of a table.
 pub const MAX_TIERS: usize = 16;
 /// Most segments of a table: its tiers, and as many of changes.
@@ -32,7 +30,7 @@ pub const MAX_DESCRIPTOR_BYTES: usize = 64 << 20;
 /// The public description of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Descriptor {
-    /// [`DESCRIPTOR_VERSION`], or [`SEGMENTS_VERSION`] of a table of several segments.
+    /// [`DESCRIPTOR_VERSION`].
     pub version: u32,
     /// Hash of the rest of this descriptor but its signature (and so of the table's content). Queries name it, but for tables that
     /// change ([`Descriptor::asked`]).
@@ -248,10 +246,12 @@ impl Descriptor {
             version: u64,
         }
         let Version { version } = serde_json::from_slice(bytes).map_err(unreadable)?;
-        if ![DESCRIPTOR_VERSION, SEGMENTS_VERSION].map(u64::from).contains(&version) {
-            let text = format!(
-                "version {version}, this program reads {DESCRIPTOR_VERSION} and {SEGMENTS_VERSION}: update it"
-            );
+        if version != u64::from(DESCRIPTOR_VERSION) {
+            let remedy = match version < u64::from(DESCRIPTOR_VERSION) {
+                true => "build the table again, with the program of this version",
+                false => "update this program",
+            };
+            let text = format!("version {version}, this program reads {DESCRIPTOR_VERSION}: {remedy}");
             return Err(invalid_descriptor(&text));
         }
         let descriptor: Self = serde_json::from_slice(bytes).map_err(unreadable)?;
@@ -264,6 +264,12 @@ impl Descriptor {
     /// # Errors
     /// [`ProtocolError`] with the reason.
     pub fn check(&self) -> Result<(), ProtocolError> {
+        if self.version != DESCRIPTOR_VERSION {
+            return Err(invalid_descriptor(&format!(
+                "version {}, this program knows {DESCRIPTOR_VERSION} alone",
+                self.version
+            )));
+        }
         if self.epoch != self.computed_epoch() {
             return Err(invalid_descriptor("the epoch is not the hash of the content"));
         }
@@ -346,12 +352,21 @@ impl Descriptor {
         ChangeFormat::of_slots(self.slot.max_value_bytes as usize, first.slot_bytes)
     }
 
-    /// What a query names: the epoch, or in a table that has room for changes its *geometry*, a hash of all that queries and the
-    /// sizes of answers depend on. It stays the same while records change, so that queries outlive epochs.
+    /// What a query names: the epoch, or in a table that has room for changes the [geometry](Descriptor::geometry), so that queries
+    /// outlive epochs.
     pub fn asked(&self) -> [u8; 32] {
-        if self.changes().is_none() {
-            return self.epoch;
-        }
+        if self.changes().is_some() { self.geometry() } else { self.epoch }
+    }
+
+    /// The seed of the table's public matrices and masks: its [geometry](Descriptor::geometry). Whoever has the descriptor computes
+    /// the seed; none is read from a message.
+    pub fn public_seed(&self) -> PublicSeed {
+        PublicSeed(self.geometry())
+    }
+
+    /// A hash of all that queries and the sizes of answers depend on, without what is made of the public matrix (hints). The geometry
+    /// stays the same while records change.
+    pub fn geometry(&self) -> [u8; 32] {
         let of_segment = |segment: &Segment| Segment {
             records: 0,
             lanes: LaneMap { seeds: Vec::new(), thresholds: Vec::new() },
@@ -372,7 +387,7 @@ impl Descriptor {
             signature: None,
             ..self.clone()
         };
-        blake3::derive_key("hushdb v1 2026 geometry", &geometry.to_json())
+        blake3::derive_key("hushdb v2 2026 geometry", &geometry.to_json())
     }
 
     /// The parameters.
@@ -411,10 +426,6 @@ impl Descriptor {
 
     /// What is wrong with the list of segments, beside their shapes.
     fn check_segments(&self) -> Result<(), ProtocolError> {
-        let is_simple = self.segments.is_empty() && self.compression.is_none();
-        if self.version != if is_simple { DESCRIPTOR_VERSION } else { SEGMENTS_VERSION } {
-            return Err(invalid_descriptor("the version does not fit the segments or the compression"));
-        }
         if self.segments.is_empty() {
             let is_whole = self.slot.head_bytes.is_none();
             return if is_whole { Ok(()) } else { Err(invalid_descriptor("a value goes on in no segment")) };
@@ -461,7 +472,7 @@ impl Descriptor {
 
     fn computed_epoch(&self) -> [u8; 32] {
         let unsealed = Self { epoch: [0; 32], signature: None, ..self.clone() };
-        blake3::derive_key("hushdb v1 2026 epoch", &unsealed.to_json())
+        blake3::derive_key("hushdb v2 2026 epoch", &unsealed.to_json())
     }
 }
 

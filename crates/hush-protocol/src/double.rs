@@ -16,7 +16,7 @@
 use hush_he::{
     algorithms::{decrypt_byte, encrypt_lwe, phase},
     codec::{pack_rounded, packed_bytes, unpack_scaled},
-    entities::{LweDecryptionKey, OneTimeLweSecret},
+    entities::{LweDecryptionKey, OneTimeLweSecret, PublicMatrix, PublicSeed},
     params::LweParams,
 };
 use hush_math::csprng::Csprng;
@@ -57,13 +57,20 @@ impl LwePage for Double {
     }
 
     /// The columns under one fresh secret, the block under another.
-    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, DoublePending) {
+    fn query(
+        table: &LweTable,
+        seed: PublicSeed,
+        target: &Target,
+        rng: &mut Csprng,
+    ) -> (wire::Query, DoublePending) {
         let (lwe, widths) = (table.lwe(), table.widths());
+        let [first, second] =
+            [table.first_matrix(), table.second_matrix()].map(|shape| PublicMatrix::new(seed, shape));
         let secret = OneTimeLweSecret::sample(lwe, rng);
-        let (first, first_key) = encrypt_lwe(lwe, &table.first_matrix(), secret, &target.columns, rng);
+        let (first, first_key) = encrypt_lwe(lwe, &first, secret, &target.columns, rng);
         let secret = OneTimeLweSecret::sample(lwe, rng);
         let block = [(target.block as u32, 1)];
-        let (second, second_key) = encrypt_lwe(lwe, &table.second_matrix(), secret, &block, rng);
+        let (second, second_key) = encrypt_lwe(lwe, &second, secret, &block, rng);
         let pack = |words: &[u32]| pack_rounded(words, widths.query).into();
         let query = wire::Query { first: pack(&first), second: pack(&second), ..Default::default() };
         (query, DoublePending { first: first_key, second: second_key })
@@ -84,7 +91,7 @@ impl LwePage for Double {
     fn finish<B: LweOps>(
         backend: &B,
         table: &LweTable,
-        second_db: Option<&B::Db>,
+        second: Option<(&B::Db, PublicMatrix)>,
         opened: &OpenedLwe,
         folded: &LweBatch<B::Words>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
@@ -92,8 +99,8 @@ impl LwePage for Double {
         if queries == 0 {
             return Ok(Vec::new());
         }
-        let (words, matrix) = ((table.shape().slot_bytes, table.digits()), table.second_matrix());
-        let second_db = second_db.expect("double has a second database");
+        let words = (table.shape().slot_bytes, table.digits());
+        let (second_db, matrix) = second.expect("double has a second database");
         let hint_part = backend.lwe_fold(second_db, &opened.second)?; //                     (1) over M1
         let online = OnlineRows::new(backend, folded, words, &opened.second, &matrix)?; //   (2)(1)
         let own: Vec<_> = (0..queries).map(|query| online.words(query)).collect();

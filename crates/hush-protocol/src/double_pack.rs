@@ -89,8 +89,8 @@ impl PackPage for DoublePack {
                 let entries = backend.reinterpret_rlwe(&host.scheme.ring, packed, planes)?; // (4)  a column an entry
                 let folded = backend.lwe_fold(&entries, &opened.second.range(&(index..index + 1)))?; //      (1)  4 N words a plane
                 let pack = |columns: Range<usize>| {
-                    let hint =
-                        backend.lwe_hint(&entries, &table.second_matrix(), shape.rows_of(columns.clone()))?;
+                    let rows = shape.rows_of(columns.clone());
+                    let hint = backend.lwe_hint(&entries, &host.second_matrix(), rows)?;
                     host.pack_online(&folded, &hint, columns, &expanded.selectors) //          (3)  4 a plane
                 };
                 let parts = table.second_parts().map(pack).collect::<Result<Vec<_>, _>>()?;

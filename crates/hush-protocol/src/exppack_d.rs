@@ -102,7 +102,7 @@ impl PackPage for ExppackD {
         let words = joined_rows(backend, queries, |units| table.rows_of(units), partials)?;
         let folded = LweBatch { rows: table.rows(), words };
         let hint_part = backend.lwe_fold(second_db, &opened.second)?; //         (1)  over M1
-        let (words, matrix) = ((table.shape().slot_bytes, DIGITS), table.second_matrix());
+        let (words, matrix) = ((table.shape().slot_bytes, DIGITS), host.second_matrix());
         let online = OnlineRows::new(backend, &folded, words, &opened.second, &matrix)?; // (2)(1)  over M2
         let words =
             (0..queries).flat_map(|query| [(&hint_part.words, hint_part.range(query)), online.words(query)]);

@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use hush_he::{
-    entities::PublicMatrix,
+    entities::MatrixShape,
     params::{ColumnParams, MIN_SECURITY_BITS, RingParams},
 };
 pub use hush_ops::path::Content;
@@ -163,8 +163,8 @@ impl Database {
 /// What is made of the hint of the database when a table is built.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HintPlan {
-    /// The public matrix of the database.
-    pub matrix: PublicMatrix,
+    /// The shape of the public matrix of the database.
+    pub matrix: MatrixShape,
     /// Rows of the database.
     pub rows: usize,
     /// A second database, of the whole hint; what follows is then made of *its* hint.
@@ -182,8 +182,8 @@ pub struct SecondDb {
     pub digits: usize,
     /// The database.
     pub tiling: Tiling,
-    /// Its public matrix.
-    pub matrix: PublicMatrix,
+    /// The shape of its public matrix.
+    pub matrix: MatrixShape,
 }
 
 /// What becomes of a hint.

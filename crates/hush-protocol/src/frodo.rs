@@ -5,7 +5,10 @@
 //!
 //! Source: FrodoPIR (Davidson, Pestana, Celi) section 4; ChalametPIR (Celi, Davidson) section 4.
 
-use hush_he::params::LweParams;
+use hush_he::{
+    entities::{PublicMatrix, PublicSeed},
+    params::LweParams,
+};
 use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{LweBatch, LweOps},
@@ -34,8 +37,13 @@ impl LwePage for Frodo {
         slots
     }
 
-    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, SimplePending) {
-        Simple::query(table, target, rng)
+    fn query(
+        table: &LweTable,
+        seed: PublicSeed,
+        target: &Target,
+        rng: &mut Csprng,
+    ) -> (wire::Query, SimplePending) {
+        Simple::query(table, seed, target, rng)
     }
 
     fn path_behind(table: &LweTable) -> Vec<Step> {
@@ -45,11 +53,11 @@ impl LwePage for Frodo {
     fn finish<B: LweOps>(
         backend: &B,
         table: &LweTable,
-        second_db: Option<&B::Db>,
+        second: Option<(&B::Db, PublicMatrix)>,
         opened: &OpenedLwe,
         folded: &LweBatch<B::Words>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        Simple::finish(backend, table, second_db, opened, folded)
+        Simple::finish(backend, table, second, opened, folded)
     }
 
     fn recover(

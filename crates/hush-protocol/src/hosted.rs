@@ -2,6 +2,7 @@
 
 use std::{ops::Range, slice, sync::Arc};
 
+use hush_he::entities::PublicSeed;
 use hush_ops::contract::Steps;
 
 use crate::{
@@ -12,6 +13,7 @@ use crate::{
 /// A table on a backend.
 pub struct Hosted<P: Page, B: Steps> {
     backend: Arc<B>,
+    seed: PublicSeed,
     scheme: P::Scheme<B>,
     base: HostedSegment<P, B>,
     /// The segments beside the base, in the order of their answers.
@@ -26,12 +28,17 @@ struct HostedSegment<P: Page, B: Steps> {
 }
 
 impl<P: Page, B: Steps> Hosted<P, B> {
-    /// Opens a table of one segment.
+    /// Opens a table of one segment, with the seed of its public values.
     ///
     /// # Errors
     /// `F::Error` if a file is not to be had or is damaged, or the backend cannot hold it.
-    pub fn open<F: Files>(backend: Arc<B>, table: P::Table, files: &F) -> Result<Self, F::Error> {
-        Self::open_segments(backend, vec![table], slice::from_ref(files))
+    pub fn open<F: Files>(
+        backend: Arc<B>,
+        table: P::Table,
+        seed: PublicSeed,
+        files: &F,
+    ) -> Result<Self, F::Error> {
+        Self::open_segments(backend, vec![table], seed, slice::from_ref(files))
     }
 
     /// Opens a table of several segments, the base first; `files[i]` are those of segment `i`.
@@ -44,17 +51,18 @@ impl<P: Page, B: Steps> Hosted<P, B> {
     pub fn open_segments<F: Files>(
         backend: Arc<B>,
         tables: Vec<P::Table>,
+        seed: PublicSeed,
         files: &[F],
     ) -> Result<Self, F::Error> {
-        let scheme = P::scheme(&*backend, &tables[0])?;
+        let scheme = P::scheme(&*backend, &tables[0], seed)?;
         let open = |(table, files): (P::Table, &F)| {
             let parts = P::parts(&table);
-            HostedSegment::open(&*backend, &scheme, table, &parts, files)
+            HostedSegment::open((&*backend, seed, &scheme), table, &parts, files)
         };
         let mut segments = tables.into_iter().zip(files).map(open);
         let base = segments.next().expect("a table has a base")?;
         let beside = segments.collect::<Result<_, _>>()?;
-        Ok(Self { backend, scheme, base, beside })
+        Ok(Self { backend, seed, scheme, base, beside })
     }
 
     /// Opens a table of one segment in parts, whose units are those of the table in order.
@@ -64,12 +72,13 @@ impl<P: Page, B: Steps> Hosted<P, B> {
     pub fn open_in_parts<F: Files>(
         backend: Arc<B>,
         table: P::Table,
+        seed: PublicSeed,
         parts: &[Range<usize>],
         files: &F,
     ) -> Result<Self, F::Error> {
-        let scheme = P::scheme(&*backend, &table)?;
-        let base = HostedSegment::open(&*backend, &scheme, table, parts, files)?;
-        Ok(Self { backend, scheme, base, beside: Vec::new() })
+        let scheme = P::scheme(&*backend, &table, seed)?;
+        let base = HostedSegment::open((&*backend, seed, &scheme), table, parts, files)?;
+        Ok(Self { backend, seed, scheme, base, beside: Vec::new() })
     }
 
     /// The backend.
@@ -84,7 +93,11 @@ impl<P: Page, B: Steps> Hosted<P, B> {
 
     /// What is neither part nor head.
     pub fn host(&self) -> Host<'_, P, B> {
-        self.base.host(&self.backend, &self.scheme)
+        self.base.host(self.context())
+    }
+
+    fn context(&self) -> Context<'_, P, B> {
+        (&self.backend, self.seed, &self.scheme)
     }
 
     /// Reads uploaded evaluation keys.
@@ -109,7 +122,7 @@ impl<P: Page, B: Steps> Hosted<P, B> {
         let opened = P::open(&host, &batch)?;
         let mut answers = self.base.answer(&host, &opened, &batch)?;
         for segment in &self.beside {
-            let host = segment.host(&self.backend, &self.scheme);
+            let host = segment.host(self.context());
             let own = segment.answer(&host, &P::wrap(&host, &opened)?, &batch)?;
             answers.iter_mut().zip(own).for_each(|(answer, own)| answer.extend(own));
         }
@@ -117,23 +130,25 @@ impl<P: Page, B: Steps> Hosted<P, B> {
     }
 }
 
+/// What all segments of a table have in common.
+type Context<'a, P, B> = (&'a B, PublicSeed, &'a <P as Page>::Scheme<B>);
+
 impl<P: Page, B: Steps> HostedSegment<P, B> {
     fn open<F: Files>(
-        backend: &B,
-        scheme: &P::Scheme<B>,
+        (backend, seed, scheme): Context<'_, P, B>,
         table: P::Table,
         parts: &[Range<usize>],
         files: &F,
     ) -> Result<Self, F::Error> {
-        let host = Host { backend, table: &table, scheme };
+        let host = Host { backend, table: &table, seed, scheme };
         let open = |units: &Range<usize>| P::open_part(&host, units.clone(), files);
         let parts = parts.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let head = P::open_head(&host, &parts, files)?;
         Ok(Self { table, parts, head })
     }
 
-    fn host<'a>(&'a self, backend: &'a B, scheme: &'a P::Scheme<B>) -> Host<'a, P, B> {
-        Host { backend, table: &self.table, scheme }
+    fn host<'a>(&'a self, (backend, seed, scheme): Context<'a, P, B>) -> Host<'a, P, B> {
+        Host { backend, table: &self.table, seed, scheme }
     }
 
     fn answer(

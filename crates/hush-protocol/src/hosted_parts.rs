@@ -6,6 +6,7 @@
 
 use std::{ops::Range, sync::Arc, thread};
 
+use hush_he::entities::PublicSeed;
 use hush_ops::{OpsError, contract::Steps, path::Content};
 
 use crate::{
@@ -100,6 +101,7 @@ pub type Contribution<W> = (usize, Partial<W>);
 /// A part of every segment, on a backend.
 pub struct HostedPart<P: Page, B: Steps> {
     backend: Arc<B>,
+    seed: PublicSeed,
     scheme: P::Scheme<B>,
     /// The base first.
     segments: Vec<SegmentPart<P, B>>,
@@ -112,27 +114,29 @@ struct SegmentPart<P: Page, B: Steps> {
 }
 
 impl<P: Page, B: Steps> HostedPart<P, B> {
-    /// Opens a part of a table of several segments, the base first; `files[i]` are those of segment `i`.
+    /// Opens a part of a table of several segments, the base first; `files[i]` are those of segment `i`. The seed is that of the
+    /// whole table.
     ///
     /// # Errors
     /// As [`Hosted::open_segments`](crate::hosted::Hosted::open_segments).
     pub fn open<F: Files>(
         backend: Arc<B>,
         tables: Vec<P::Table>,
+        seed: PublicSeed,
         share: &Share,
         files: &[F],
     ) -> Result<Self, F::Error> {
-        let scheme = P::scheme(&*backend, &tables[0])?;
+        let scheme = P::scheme(&*backend, &tables[0], seed)?;
         let shares = share.of(&sizes::<P>(&tables));
         let open = |((table, files), units): ((P::Table, &F), Range<usize>)| {
-            let host = Host { backend: &*backend, table: &table, scheme: &scheme };
+            let host = Host { backend: &*backend, table: &table, seed, scheme: &scheme };
             let pieces = P::pieces(&table, &units).into_iter();
             let pieces = pieces.map(|units| P::open_part(&host, units, files)).collect::<Result<_, _>>()?;
             Ok(SegmentPart { table, pieces })
         };
         let segments =
             tables.into_iter().zip(files).zip(shares).map(open).collect::<Result<_, F::Error>>()?;
-        Ok(Self { backend, scheme, segments })
+        Ok(Self { backend, seed, scheme, segments })
     }
 
     /// The backend.
@@ -141,7 +145,7 @@ impl<P: Page, B: Steps> HostedPart<P, B> {
     }
 
     fn host<'a>(&'a self, table: &'a P::Table) -> Host<'a, P, B> {
-        Host { backend: &self.backend, table, scheme: &self.scheme }
+        Host { backend: &self.backend, table, seed: self.seed, scheme: &self.scheme }
     }
 
     fn base(&self) -> Host<'_, P, B> {
@@ -212,10 +216,11 @@ impl<P: Page, B: Steps> HostedHead<P, B> {
     pub fn open<F: Files>(
         backend: Arc<B>,
         tables: Vec<P::Table>,
+        seed: PublicSeed,
         own: &Share,
         files: &[F],
     ) -> Result<Self, F::Error> {
-        let own = HostedPart::open(backend, tables, own, files)?;
+        let own = HostedPart::open(backend, tables, seed, own, files)?;
         let open =
             |(segment, files): (&SegmentPart<P, B>, &F)| P::open_head(&own.host(&segment.table), &[], files);
         let heads = own.segments.iter().zip(files).map(open).collect::<Result<_, F::Error>>()?;

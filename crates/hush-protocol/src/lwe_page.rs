@@ -4,6 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use hush_he::{
     codec::unpack_scaled,
+    entities::{PublicMatrix, PublicSeed},
     params::{DEFAULT_LWE, LweParams, Widths},
 };
 use hush_math::csprng::Csprng;
@@ -47,19 +48,24 @@ pub trait LwePage: Send + Sync + 'static {
     fn columns(lwe: &LweParams, slots: usize, slot_bytes: usize) -> usize;
 
     /// [`Page::query`].
-    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, Self::Pending);
+    fn query(
+        table: &LweTable,
+        seed: PublicSeed,
+        target: &Target,
+        rng: &mut Csprng,
+    ) -> (wire::Query, Self::Pending);
 
     /// The steps behind the first fold.
     fn path_behind(table: &LweTable) -> Vec<Step>;
 
-    /// The answers, from the words of the first fold; `second_db` is there if the spec has a second fold.
+    /// The answers, from the words of the first fold; `second`, a database and its matrix, is there if the spec has a second fold.
     ///
     /// # Errors
     /// [`ProtocolError::Ops`] if a step fails.
     fn finish<B: LweOps>(
         backend: &B,
         table: &LweTable,
-        second_db: Option<&B::Db>,
+        second: Option<(&B::Db, PublicMatrix)>,
         opened: &OpenedLwe,
         folded: &LweBatch<B::Words>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError>;
@@ -75,6 +81,14 @@ pub trait LwePage: Send + Sync + 'static {
         target: &Target,
         answer: &[u8],
     ) -> Result<Vec<u8>, ProtocolError>;
+}
+
+/// What a client has of a table over LWE.
+pub struct LweClient {
+    /// The hint.
+    pub hint: Hint,
+    /// The seed of the public matrices.
+    pub seed: PublicSeed,
 }
 
 /// A batch of queries over LWE as words modulo 2^32.
@@ -103,7 +117,7 @@ impl<P: LwePage> Page for OverLwe<P> {
 
     type Set = LweParams;
     type Table = LweTable;
-    type Client = Hint;
+    type Client = LweClient;
     type Pending = P::Pending;
     type Scheme<B: Steps> = ();
     type Part<B: Steps> = LwePart<B>;
@@ -210,30 +224,35 @@ impl<P: LwePage> Page for OverLwe<P> {
         HeadFacts { files, steps: P::path_behind(table) }
     }
 
-    fn client(table: &LweTable, given: &Given) -> Result<Hint, ProtocolError> {
+    fn client(table: &LweTable, given: &Given) -> Result<LweClient, ProtocolError> {
         let hint = given.hint.clone().unwrap_or_else(|| Arc::new([]));
         check_hint(table, (*hint).as_ref())?;
-        Ok(hint)
+        Ok(LweClient { hint, seed: given.seed })
     }
 
-    fn query(table: &LweTable, _: &Hint, target: &Target, rng: &mut Csprng) -> (wire::Query, P::Pending) {
-        P::query(table, target, rng)
+    fn query(
+        table: &LweTable,
+        client: &LweClient,
+        target: &Target,
+        rng: &mut Csprng,
+    ) -> (wire::Query, P::Pending) {
+        P::query(table, client.seed, target, rng)
     }
 
     fn recover(
         table: &LweTable,
-        hint: &Hint,
+        client: &LweClient,
         pending: &P::Pending,
         target: &Target,
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
-        let hint = (**hint).as_ref();
+        let hint = (*client.hint).as_ref();
         check_hint(table, hint)?;
         check_length("answer", table.answer_bytes(), answer.len())?;
         P::recover(table, hint, pending, target, answer).map(Zeroizing::new)
     }
 
-    fn scheme<B: Steps>(_: &B, _: &LweTable) -> Result<(), ProtocolError> {
+    fn scheme<B: Steps>(_: &B, _: &LweTable, _: PublicSeed) -> Result<(), ProtocolError> {
         Ok(())
     }
 
@@ -317,7 +336,8 @@ impl<P: LwePage> Page for OverLwe<P> {
             false => joined_rows(backend, queries, |units| rows_of(table, units), partials)?,
         };
         let folded = LweBatch { rows: table.rows(), words };
-        P::finish(backend, table, head.as_ref(), opened, &folded)
+        let second = head.as_ref().map(|db| (db, PublicMatrix::new(host.seed, table.second_matrix())));
+        P::finish(backend, table, second, opened, &folded)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use hush_he::{
     codec::packed_bytes,
-    entities::{MatrixDomain, PublicMatrix},
+    entities::{MatrixDomain, MatrixShape},
     params::{LweParams, Traffic, Widths, noise::LweNoise},
 };
 use hush_ops::tiling::Tiling;
@@ -148,14 +148,14 @@ impl LweTable {
         self.shape.byte_tiling()
     }
 
-    /// The public matrix of the first dimension, `columns x n`.
-    pub fn first_matrix(&self) -> PublicMatrix {
-        self.lwe.public_matrix(MatrixDomain::First, self.asked_columns).wrapped(self.shape.columns)
+    /// The shape of the public matrix of the first dimension, `columns x n`.
+    pub fn first_matrix(&self) -> MatrixShape {
+        self.lwe.matrix_shape(MatrixDomain::First, self.asked_columns).wrapped(self.shape.columns)
     }
 
-    /// The public matrix of DoublePIR's second dimension, `blocks x n`.
-    pub fn second_matrix(&self) -> PublicMatrix {
-        self.lwe.public_matrix(MatrixDomain::Second, self.shape.blocks)
+    /// The shape of the public matrix of DoublePIR's second dimension, `blocks x n`.
+    pub fn second_matrix(&self) -> MatrixShape {
+        self.lwe.matrix_shape(MatrixDomain::Second, self.shape.blocks)
     }
 
     /// What segments may be like that are asked with the queries of this table.

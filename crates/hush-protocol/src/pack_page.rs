@@ -10,7 +10,7 @@ use std::{ops::Range, sync::Arc};
 use hush_he::{
     algorithms::{encrypt_pack_query, open_ring_query},
     codec::pack_rounded,
-    entities::LweDecryptionKey,
+    entities::{LweDecryptionKey, PublicMatrix, PublicSeed},
     params::{PACK_M31, PackParams},
 };
 use hush_math::csprng::Csprng;
@@ -105,6 +105,14 @@ pub trait PackPage: Send + Sync + 'static {
 /// A page whose answers are packed by evaluation keys, as a [`Page`].
 pub struct Packed<P>(P);
 
+/// What a client has of a table.
+pub struct PackClient {
+    /// Its keys.
+    pub keys: Arc<RingKeys>,
+    /// The seed of the public matrices.
+    pub seed: PublicSeed,
+}
+
 /// What the client keeps between query and answer.
 pub struct PackPending {
     /// What is left of the LWE secret.
@@ -118,6 +126,8 @@ pub struct PackHost<'a, B: RingOps> {
     pub backend: &'a B,
     /// The parameters.
     pub table: &'a PackTable,
+    /// The seed of the public matrices.
+    pub seed: PublicSeed,
     /// The RLWE set.
     pub scheme: &'a RingScheme<B>,
 }
@@ -175,7 +185,7 @@ impl<P: PackPage> Page for Packed<P> {
 
     type Set = PackParams;
     type Table = PackTable;
-    type Client = Arc<RingKeys>;
+    type Client = PackClient;
     type Pending = PackPending;
     type Scheme<B: Steps> = RingScheme<B>;
     type Part<B: Steps> = PackPart<B>;
@@ -298,13 +308,13 @@ impl<P: PackPage> Page for Packed<P> {
         HeadFacts { files, steps: P::path_behind(table, parts) }
     }
 
-    fn client(_: &PackTable, given: &Given) -> Result<Arc<RingKeys>, ProtocolError> {
-        given_keys(given)
+    fn client(_: &PackTable, given: &Given) -> Result<PackClient, ProtocolError> {
+        Ok(PackClient { keys: given_keys(given)?, seed: given.seed })
     }
 
     fn query(
         table: &PackTable,
-        keys: &Arc<RingKeys>,
+        client: &PackClient,
         target: &Target,
         rng: &mut Csprng,
     ) -> (wire::Query, PackPending) {
@@ -314,23 +324,28 @@ impl<P: PackPage> Page for Packed<P> {
             Second::Block => Some(target.block),
             Second::Entry => Some(entry),
         };
-        encrypt(table, keys, target, second, entry, rng)
+        encrypt(table, client, target, second, entry, rng)
     }
 
     fn recover(
         table: &PackTable,
-        keys: &Arc<RingKeys>,
+        client: &PackClient,
         pending: &PackPending,
         target: &Target,
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
+        let keys = &client.keys;
         keys.check_id(&pending.key_id)?;
         let (plaintexts, secrets) = (table.answer_plaintexts(), keys.answer_secrets());
         let bytes = decrypt_plaintexts(keys.context(), secrets, answer, plaintexts, u8::BITS)?;
         Ok(P::recover(table, keys, pending, target, &bytes))
     }
 
-    fn scheme<B: Steps>(backend: &B, table: &PackTable) -> Result<RingScheme<B>, ProtocolError> {
+    fn scheme<B: Steps>(
+        backend: &B,
+        table: &PackTable,
+        _: PublicSeed,
+    ) -> Result<RingScheme<B>, ProtocolError> {
         RingScheme::new(backend, table.params().ring())
     }
 
@@ -429,7 +444,7 @@ impl<P: PackPage> Page for Packed<P> {
 /// the folds take.
 fn encrypt(
     table: &PackTable,
-    keys: &RingKeys,
+    client: &PackClient,
     target: &Target,
     second: Option<usize>,
     entry: usize,
@@ -437,8 +452,9 @@ fn encrypt(
 ) -> (wire::Query, PackPending) {
     let bits: Zeroizing<Vec<u32>> =
         Zeroizing::new((0..table.folds()).map(|fold| (entry >> fold & 1) as u32).collect());
+    let PackClient { keys, seed } = client;
     let (params, context, secrets) = (table.params(), keys.context(), keys.secrets());
-    let first = table.first_matrix();
+    let first = PublicMatrix::new(*seed, table.first_matrix());
     let columns = (&first, &target.columns[..]);
     let (first, second, packed, lwe) = match second {
         None => {
@@ -446,7 +462,8 @@ fn encrypt(
             (first, Vec::new(), packed, lwe)
         }
         Some(row) => {
-            let (matrix, row) = (table.second_matrix(), Zeroizing::new([(row as u32, 1)]));
+            let matrix = PublicMatrix::new(*seed, table.second_matrix());
+            let row = Zeroizing::new([(row as u32, 1)]);
             let vectors = [columns, (&matrix, &row[..])];
             let ([first, second], packed, lwe) =
                 encrypt_pack_query(params, context, secrets, vectors, &bits, rng);
@@ -464,11 +481,16 @@ fn encrypt(
 
 impl<'a, B: Steps> PackHost<'a, B> {
     fn new<P: PackPage>(host: &Host<'a, Packed<P>, B>) -> Self {
-        Self { backend: host.backend, table: host.table, scheme: host.scheme }
+        Self { backend: host.backend, table: host.table, seed: host.seed, scheme: host.scheme }
     }
 }
 
 impl<B: PackOps> PackHost<'_, B> {
+    /// The public matrix of the second dimension.
+    pub(crate) fn second_matrix(&self) -> PublicMatrix {
+        PublicMatrix::new(self.seed, self.table.second_matrix())
+    }
+
     /// (3) Packs the first fold of a batch: a ciphertext for every plane of every entry of the part.
     pub(crate) fn pack_first(
         &self,

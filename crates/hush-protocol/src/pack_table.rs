@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use hush_he::{
     codec::packed_bytes,
-    entities::{MatrixDomain, PublicMatrix},
+    entities::{MatrixDomain, MatrixShape},
     params::{LweNoise, PackNoise, PackParams, Widths},
 };
 use hush_ops::{
@@ -270,14 +270,14 @@ impl PackTable {
         self.lifted_tiling(self.hint_shape().plaintexts())
     }
 
-    /// The public matrix of the first dimension.
-    pub fn first_matrix(&self) -> PublicMatrix {
-        self.params.lwe().public_matrix(MatrixDomain::First, self.asked_columns).wrapped(self.shape.columns)
+    /// The shape of the public matrix of the first dimension.
+    pub fn first_matrix(&self) -> MatrixShape {
+        self.params.lwe().matrix_shape(MatrixDomain::First, self.asked_columns).wrapped(self.shape.columns)
     }
 
-    /// The public matrix of the second dimension.
-    pub fn second_matrix(&self) -> PublicMatrix {
-        self.params.lwe().public_matrix(MatrixDomain::Second, self.second_words())
+    /// The shape of the public matrix of the second dimension.
+    pub fn second_matrix(&self) -> MatrixShape {
+        self.params.lwe().matrix_shape(MatrixDomain::Second, self.second_words())
     }
 
     /// Words of the second vector of a query: blocks or entries, of which it selects one. 0 if there is none.

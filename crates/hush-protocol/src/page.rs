@@ -6,7 +6,7 @@
 
 use std::{fmt, ops::Range, slice};
 
-use hush_he::{HeError, params::ParameterSet};
+use hush_he::{HeError, entities::PublicSeed, params::ParameterSet};
 use hush_math::csprng::Csprng;
 use hush_ops::{contract::Steps, path::Step, tiling::DbBytes};
 use zeroize::Zeroizing;
@@ -165,11 +165,15 @@ pub trait Page: Send + Sync + 'static {
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError>;
 
-    /// Server: the backend's tables of the parameter set.
+    /// Server: the backend's tables of the parameter set, with what it derives from the seed of the table's public values.
     ///
     /// # Errors
     /// [`ProtocolError::Ops`] if the backend cannot hold them.
-    fn scheme<B: Steps>(backend: &B, table: &Self::Table) -> Result<Self::Scheme<B>, ProtocolError>;
+    fn scheme<B: Steps>(
+        backend: &B,
+        table: &Self::Table,
+        seed: PublicSeed,
+    ) -> Result<Self::Scheme<B>, ProtocolError>;
 
     /// Server: the part of the table that has the units in `units` (0 to [`Facts::units`]).
     ///
@@ -300,6 +304,8 @@ pub struct Host<'a, P: Page + ?Sized, B: Steps> {
     pub backend: &'a B,
     /// The parameters.
     pub table: &'a P::Table,
+    /// The seed of the table's public values.
+    pub seed: PublicSeed,
     /// The backend's tables.
     pub scheme: &'a P::Scheme<B>,
 }

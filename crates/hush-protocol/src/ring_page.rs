@@ -312,7 +312,11 @@ impl<P: RingPage> Page for OverRing<P> {
         Ok(slot)
     }
 
-    fn scheme<B: Steps>(backend: &B, table: &RingTable) -> Result<RingScheme<B>, ProtocolError> {
+    fn scheme<B: Steps>(
+        backend: &B,
+        table: &RingTable,
+        _: PublicSeed,
+    ) -> Result<RingScheme<B>, ProtocolError> {
         RingScheme::new(backend, table.ring())
     }
 

@@ -16,7 +16,7 @@
 use hush_he::{
     algorithms::{decrypt_byte, encrypt_lwe, phase},
     codec::{pack_rounded, unpack_scaled},
-    entities::{LweDecryptionKey, OneTimeLweSecret},
+    entities::{LweDecryptionKey, OneTimeLweSecret, PublicMatrix, PublicSeed},
     params::LweParams,
 };
 use hush_math::csprng::Csprng;
@@ -56,9 +56,15 @@ impl LwePage for Simple {
         ((slots as f64 * slot_bytes as f64) * row_cost / QUERY_WORD).sqrt() as usize
     }
 
-    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, SimplePending) {
-        let secret = OneTimeLweSecret::sample(table.lwe(), rng);
-        let (words, key) = encrypt_lwe(table.lwe(), &table.first_matrix(), secret, &target.columns, rng);
+    fn query(
+        table: &LweTable,
+        seed: PublicSeed,
+        target: &Target,
+        rng: &mut Csprng,
+    ) -> (wire::Query, SimplePending) {
+        let (secret, matrix) =
+            (OneTimeLweSecret::sample(table.lwe(), rng), PublicMatrix::new(seed, table.first_matrix()));
+        let (words, key) = encrypt_lwe(table.lwe(), &matrix, secret, &target.columns, rng);
         let first = pack_rounded(&words, table.widths().query).into();
         (wire::Query { first, ..Default::default() }, SimplePending { key })
     }
@@ -70,7 +76,7 @@ impl LwePage for Simple {
     fn finish<B: LweOps>(
         backend: &B,
         table: &LweTable,
-        _: Option<&B::Db>,
+        _: Option<(&B::Db, PublicMatrix)>,
         _: &OpenedLwe,
         folded: &LweBatch<B::Words>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {

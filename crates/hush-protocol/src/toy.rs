@@ -3,6 +3,7 @@
 
 use hush_he::{
     codec::{pack_rounded, unpack_scaled},
+    entities::{PublicMatrix, PublicSeed},
     params::LweParams,
 };
 use hush_math::csprng::Csprng;
@@ -33,8 +34,13 @@ impl LwePage for Toy {
         Simple::columns(lwe, slots, slot_bytes)
     }
 
-    fn query(table: &LweTable, target: &Target, rng: &mut Csprng) -> (wire::Query, SimplePending) {
-        Simple::query(table, target, rng)
+    fn query(
+        table: &LweTable,
+        seed: PublicSeed,
+        target: &Target,
+        rng: &mut Csprng,
+    ) -> (wire::Query, SimplePending) {
+        Simple::query(table, seed, target, rng)
     }
 
     fn path_behind(table: &LweTable) -> Vec<Step> {
@@ -44,11 +50,11 @@ impl LwePage for Toy {
     fn finish<B: LweOps>(
         backend: &B,
         table: &LweTable,
-        second_db: Option<&B::Db>,
+        second: Option<(&B::Db, PublicMatrix)>,
         opened: &OpenedLwe,
         folded: &LweBatch<B::Words>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        let answers = Simple::finish(backend, table, second_db, opened, folded)?;
+        let answers = Simple::finish(backend, table, second, opened, folded)?;
         answers.iter().map(|answer| turned(table, answer)).collect()
     }
 
@@ -103,6 +109,8 @@ mod tests {
         }
     }
 
+    const SEED: PublicSeed = PublicSeed([1; 32]);
+
     struct Answer<'a>(TableShape, DbFile, &'a wire::Query);
 
     impl Visitor for Answer<'_> {
@@ -110,7 +118,7 @@ mod tests {
 
         fn visit<P: Page>(self) -> Vec<u8> {
             let table = P::table(P::Set::named(DEFAULT_LWE.name()).unwrap(), self.0).unwrap();
-            let hosted = Hosted::<P, Reference>::open(Arc::new(Reference), table, &self.1).unwrap();
+            let hosted = Hosted::<P, Reference>::open(Arc::new(Reference), table, SEED, &self.1).unwrap();
             hosted.answer(slice::from_ref(self.2), &[]).unwrap().remove(0)
         }
     }
@@ -130,8 +138,9 @@ mod tests {
         let matrix: Vec<u8> = (0..tiling.rows() * tiling.cols()).map(|at| (at * 37) as u8).collect();
         let db = TiledDb::from_matrix(tiling.rows(), tiling.cols(), &matrix);
         let HintProduct::Download { bits } = plan.product else { panic!("a hint that clients download") };
-        let hint = pack_rounded(&Reference.lwe_hint(&db, &plan.matrix, 0..plan.rows).unwrap(), bits);
-        let client = table.client(&Given { hint: Some(Arc::new(hint)), ..Given::default() }).unwrap();
+        let public = PublicMatrix::new(SEED, plan.matrix);
+        let hint = pack_rounded(&Reference.lwe_hint(&db, &public, 0..plan.rows).unwrap(), bits);
+        let client = table.client(&Given { hint: Some(Arc::new(hint)), ..Given::new(SEED) }).unwrap();
 
         let target = Target { columns: vec![(4, 1)], block: 3 };
         let (query, pending) = client.query(target, &mut Csprng::from_os());

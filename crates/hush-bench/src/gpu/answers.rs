@@ -154,7 +154,7 @@ impl Visitor for Answers<'_, '_> {
         let table = P::described(P::Set::named(facts.preset)?, facts.shape, facts.word_bits)?;
         let table = P::in_form(table, params.database().form())?;
         let files = files::random(&params.files())?;
-        let hosted = Hosted::<P, Cuda>::open(bench.cuda.clone(), table.clone(), &files)?;
+        let hosted = Hosted::<P, Cuda>::open(bench.cuda.clone(), table.clone(), files::SEED, &files)?;
         let client_keys = facts.keys.map(|set| Arc::new(RingKeys::from_seed(&set, &[5; 32])));
         let client = P::client(&table, &Given { keys: client_keys.clone(), ..files::given(facts) })?;
         let keys = client_keys.map(|keys| hosted.open_keys(keys.upload())).transpose()?;

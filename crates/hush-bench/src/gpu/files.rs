@@ -3,6 +3,7 @@
 
 use std::{error::Error, io, ptr, sync::Arc};
 
+use hush_he::entities::PublicSeed;
 use hush_math::csprng::Csprng;
 use hush_ops::{path::Content, tiling::DbBytes};
 use hush_protocol::{
@@ -24,13 +25,16 @@ pub(super) fn random(specs: &[FileSpec]) -> Result<Vec<(&'static str, DbBytes)>,
     read.map(file).collect()
 }
 
+/// The seed of public values.
+pub(super) const SEED: PublicSeed = PublicSeed([1; 32]);
+
 /// No prime of a parameter set has fewer bits.
 const LEAST_PRIME: u32 = 1 << 25;
 
 /// What a client of such a table is given, but for keys: a hint of zeros, some whitening.
 pub(super) fn given(facts: &Facts) -> Given {
     let hint = (facts.hint_bytes > 0).then(|| Arc::new(vec![0u8; facts.hint_bytes as usize]) as Arc<_>);
-    Given { hint, whitening: facts.is_whitened.then_some([1; 32]), keys: None }
+    Given { hint, whitening: facts.is_whitened.then_some([1; 32]), ..Given::new(SEED) }
 }
 
 /// Memory that repeats.

@@ -11,7 +11,7 @@ use hush_cuda::{
 };
 use hush_engine::planner::operands::{Operands, random_words};
 use hush_he::{
-    entities::ColumnMasks,
+    entities::{ColumnMasks, PublicSeed},
     params::{DEFAULT_LWE, RingContext},
 };
 use hush_ops::{
@@ -166,7 +166,7 @@ fn lift_hint(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
 fn chain_hint(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     let (cuda, context) = (bench.cuda, Arc::new(RingContext::new(*bench.scale.column.ring())));
     let (ring, kept) = (cuda.open_ring(context.clone())?, context.kept());
-    let plan = cuda.open_masks(&ring, &ColumnMasks::new(&context))?;
+    let plan = cuda.open_masks(&ring, &ColumnMasks::new(&context, &PublicSeed([1; 32])))?;
     let (degree, limbs) = (kept.degree(), kept.limbs());
     let hint = cuda.keep(random_words(degree * degree))?;
     for count in [1, cuda.chain_batch()] {

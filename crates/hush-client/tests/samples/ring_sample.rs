@@ -80,7 +80,7 @@ impl RingSample {
         };
         descriptor.seal();
         let files = vec![(DB_FILE, Arc::new(db) as DbBytes)];
-        let table = Hosted::open(Arc::new(Reference), table, &files).unwrap();
+        let table = Hosted::open(Arc::new(Reference), table, descriptor.public_seed(), &files).unwrap();
         Self { descriptor, table, keys: HashMap::new() }
     }
 

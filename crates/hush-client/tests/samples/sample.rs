@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hush_he::{codec::pack_rounded, params::LweParams};
+use hush_he::{codec::pack_rounded, entities::PublicMatrix, params::LweParams};
 use hush_ops::{
     contract::LweOps,
     reference::Reference,
@@ -50,8 +50,6 @@ impl Sample {
             }
         }
         let db = TiledDb::from_matrix(params.rows(), COLUMNS, &matrix);
-        let words = Reference.lwe_hint(&db, &params.first_matrix(), 0..params.rows()).unwrap();
-        let hint = pack_rounded(&words, params.widths().hint);
         let widths = params.widths();
         let mut descriptor = Descriptor {
             version: DESCRIPTOR_VERSION,
@@ -67,15 +65,20 @@ impl Sample {
             fields: None,
             compression: None,
             lookup: Lookup::Index,
-            hint: Some(BlobRef { blake3: blake3::hash(&hint).into(), bytes: hint.len() as u64 }),
+            hint: None,
             whitening: None,
             database: blake3::hash(&matrix).into(),
             segments: Vec::new(),
             signature: None,
         };
+        let seed = descriptor.public_seed();
+        let matrix = PublicMatrix::new(seed, params.first_matrix());
+        let words = Reference.lwe_hint(&db, &matrix, 0..params.rows()).unwrap();
+        let hint = pack_rounded(&words, widths.hint);
+        descriptor.hint = Some(BlobRef { blake3: blake3::hash(&hint).into(), bytes: hint.len() as u64 });
         descriptor.seal();
         let files = vec![(DB_FILE, Arc::new(db) as DbBytes)];
-        let table = Hosted::open(Arc::new(Reference), params, &files).unwrap();
+        let table = Hosted::open(Arc::new(Reference), params, seed, &files).unwrap();
         Self { descriptor, hint, table: Arc::new(table) }
     }
 

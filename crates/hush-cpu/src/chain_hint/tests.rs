@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hush_he::{
-    entities::ColumnMasks,
+    entities::{ColumnMasks, PublicSeed},
     params::{INSECURE_COLPACK_PLAIN, RingContext},
 };
 use hush_math::csprng::Csprng;
@@ -19,7 +19,8 @@ use crate::{Cpu, Level};
 fn hints_are_chained_side_by_side() {
     let cpu = Cpu::with_level(Level::detect(), 2).expect("the machine has its level");
     let context = Arc::new(RingContext::new(*INSECURE_COLPACK_PLAIN.ring()));
-    let (ring, masks) = (cpu.open_ring(context.clone()).expect("there is room"), ColumnMasks::new(&context));
+    let ring = cpu.open_ring(context.clone()).expect("there is room");
+    let masks = ColumnMasks::new(&context, &PublicSeed([1; 32]));
     let plan = cpu.open_masks(&ring, &masks).expect("there is room");
     let degree = context.kept().degree();
     let mut rng = Csprng::insecure_from_seed(1);

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hush_he::entities::{MatrixStructure, PublicMatrix};
+use hush_he::entities::{MatrixShape, MatrixStructure, PublicMatrix};
 
 use crate::device::{Arg, CudaError, Device};
 
@@ -18,7 +18,7 @@ const STAGED_WORDS: usize = 8 << 20;
 const KEPT_SHARE: usize = 8;
 
 /// Bytes of device memory that the columns of a matrix take: while they stay, and beyond that while they are prepared.
-pub fn matrix_bytes(a: &PublicMatrix) -> (usize, usize) {
+pub fn matrix_bytes(a: &MatrixShape) -> (usize, usize) {
     let staged = match a.structure() {
         MatrixStructure::Plain => staged_rows(a).min(a.cols()) * a.n(),
         MatrixStructure::Ring { degree } => a.cols().div_ceil(degree) * a.n(),
@@ -54,7 +54,7 @@ impl PreparedMatrices {
             Some(at) => matrices.remove(at),
             None => {
                 // The memory of others first: a matrix may take as much as a part of the table.
-                make_room(&mut matrices, matrix_bytes(a).0, device.info().memory_bytes / KEPT_SHARE);
+                make_room(&mut matrices, matrix_bytes(a.shape()).0, device.info().memory_bytes / KEPT_SHARE);
                 let columns = Arc::new(match a.structure() {
                     MatrixStructure::Plain => prepare_plain(device, kernel, a)?,
                     MatrixStructure::Ring { degree } => prepare_ring(device, kernel, a, degree)?,
@@ -89,7 +89,7 @@ fn make_room(matrices: &mut Vec<Prepared>, more: usize, most: usize) {
 }
 
 /// Rows of A that are made and uploaded at once.
-fn staged_rows(a: &PublicMatrix) -> usize {
+fn staged_rows(a: &MatrixShape) -> usize {
     (STAGED_WORDS / a.n().max(1)).next_multiple_of(TILE_COLS)
 }
 
@@ -101,7 +101,7 @@ fn prepare_plain(
 ) -> Result<PreparedQueries, CudaError> {
     let (cols, n) = (a.cols(), a.n());
     let prepared = PreparedQueries::alloc(device, kernel, n, cols)?;
-    let step = staged_rows(a);
+    let step = staged_rows(a.shape());
     for first in (0..cols).step_by(step) {
         let columns = step.min(cols - first);
         let mut host = vec![0; columns * n];
@@ -158,7 +158,7 @@ fn prepare_ring(
 
 #[cfg(all(test, feature = "emulator"))]
 mod tests {
-    use hush_he::entities::MatrixDomain;
+    use hush_he::entities::{MatrixDomain, PublicSeed};
 
     use super::*;
     use crate::device::Emulation;
@@ -166,7 +166,12 @@ mod tests {
     const KERNEL: FoldKernel = FoldKernel::Mma;
 
     fn matrix(structure: MatrixStructure, cols: usize) -> PublicMatrix {
-        PublicMatrix::new(MatrixDomain::Second, structure, cols, 16)
+        of_table(1, structure, cols)
+    }
+
+    fn of_table(seed: u8, structure: MatrixStructure, cols: usize) -> PublicMatrix {
+        let shape = MatrixShape::new(MatrixDomain::Second, structure, cols, 16);
+        PublicMatrix::new(PublicSeed([seed; 32]), shape)
     }
 
     #[test]
@@ -184,6 +189,9 @@ mod tests {
             }
             assert_eq!(device.uploaded_bytes(), uploaded);
         }
+        // Another table of the same shape has its own.
+        let other = of_table(2, MatrixStructure::Plain, 100);
+        assert!(!Arc::ptr_eq(&first[0], &prepared.prepare(&device, KERNEL, &other).unwrap()));
         // For another kernel it is another one.
         assert!(!Arc::ptr_eq(
             &first[0],
@@ -199,7 +207,7 @@ mod tests {
     fn matrices_take_a_share_of_the_memory() {
         // Each takes as much as 16 queries of 8 tiles.
         let [one, two, three] = [1024, 1023, 1022].map(|cols| matrix(MatrixStructure::Plain, cols));
-        let (bytes, staged) = matrix_bytes(&one);
+        let (bytes, staged) = matrix_bytes(one.shape());
         assert_eq!((bytes, staged), (4 * 16 * 1024, 4 * 16 * 1024));
         let device = Device::emulated_with_memory(Emulation::default(), 2 * KEPT_SHARE * bytes);
         let prepared = PreparedMatrices::default();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hush_he::{
     codec::pack_rounded,
-    entities::ColumnMasks,
+    entities::{ColumnMasks, PublicMatrix, PublicSeed},
     params::{RingContext, RingParams},
 };
 use hush_ops::{
@@ -17,6 +17,9 @@ use hush_ops::{
 use hush_protocol::facts::{
     CHAIN_FILE, COLUMNS_FILE, HINT_FILE, HintPlan, HintProduct, LIFTED_FILE, SECOND_DB_FILE,
 };
+
+/// The seed of all tables.
+pub(crate) const SEED: PublicSeed = PublicSeed([3; 32]);
 
 /// A file by name.
 pub(crate) type File = (&'static str, DbBytes);
@@ -39,7 +42,7 @@ impl AsRef<[u8]> for Aligned {
 pub(crate) fn of_hint<B: Steps>(backend: &B, plan: &HintPlan, db: DbBytes) -> Vec<File> {
     let db = TiledDb::new(Tiling::new(plan.rows, plan.matrix.cols()), db).unwrap();
     let db = backend.open_db(db).unwrap();
-    let mut hint = backend.lwe_hint(&db, &plan.matrix, 0..plan.rows).unwrap();
+    let mut hint = backend.lwe_hint(&db, &PublicMatrix::new(SEED, plan.matrix), 0..plan.rows).unwrap();
     let (mut files, mut n): (Vec<File>, _) = (Vec::new(), plan.matrix.n());
     if let Some(second) = &plan.second {
         // A backend does not hand the bytes of its database back.
@@ -47,7 +50,8 @@ pub(crate) fn of_hint<B: Steps>(backend: &B, plan: &HintPlan, db: DbBytes) -> Ve
         let db = Reference.reinterpret_lwe(&words, 1, second.items, second.digits).unwrap();
         files.push((SECOND_DB_FILE, Arc::new(db.bytes().to_vec())));
         let db = backend.reinterpret_lwe(&hint, 1, second.items, second.digits).unwrap();
-        hint = backend.lwe_hint(&db, &second.matrix, 0..second.tiling.rows()).unwrap();
+        let matrix = PublicMatrix::new(SEED, second.matrix);
+        hint = backend.lwe_hint(&db, &matrix, 0..second.tiling.rows()).unwrap();
         n = second.matrix.n();
     }
     match &plan.product {
@@ -83,7 +87,7 @@ fn lifted<B: Steps>(
 /// Pack columns, and digits and masks.
 fn chained<B: Steps>(backend: &B, hint: &B::Words, ring: &RingParams, shape: &PackShape) -> [File; 2] {
     let (context, n) = (Arc::new(RingContext::new(*ring)), ring.degree());
-    let masks = ColumnMasks::new(&context);
+    let masks = ColumnMasks::new(&context, &SEED);
     let ring = backend.open_ring(context).unwrap();
     let plan = backend.open_masks(&ring, &masks).unwrap();
     let of_plaintext = |plaintext| {

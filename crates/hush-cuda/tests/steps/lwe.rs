@@ -8,7 +8,7 @@ use hush_cuda::{
     Cuda, FoldKernel,
     device::{Device, Emulation},
 };
-use hush_he::entities::{MatrixDomain, MatrixStructure, PublicMatrix};
+use hush_he::entities::{MatrixDomain, MatrixShape, MatrixStructure, PublicMatrix, PublicSeed};
 use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{LweBatch, LweOps, LweQueries, Memory, Rounding, SentRows},
@@ -128,7 +128,8 @@ fn clusters_of_blocks() {
 fn hints_in_disorder() {
     let db = random_db(600, 300);
     for structure in [MatrixStructure::Plain, MatrixStructure::Ring { degree: 16 }] {
-        let a = PublicMatrix::new(MatrixDomain::First, structure, 300, 80);
+        let shape = MatrixShape::new(MatrixDomain::First, structure, 300, 80);
+        let a = PublicMatrix::new(PublicSeed([1; 32]), shape);
         let expected = Reference.lwe_hint(&db, &a, 512..600).expect("the shapes fit");
         for device in devices() {
             let backend = Cuda::new(device);

@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use hush_cpu::Cpu;
 use hush_he::{
-    entities::ColumnMasks,
+    entities::{ColumnMasks, PublicSeed},
     params::{ColumnParams, RingContext},
 };
 use hush_ops::{
@@ -35,10 +35,11 @@ impl<'a, B: ColumnOps> ChainedWorker<'a, B> {
         source: Source<'a, B>,
         params: &ColumnParams,
         shape: &PackShape,
+        seed: PublicSeed,
         cpu: &'a Cpu,
     ) -> Result<Self, BuildError> {
         let context = Arc::new(RingContext::new(*params.ring()));
-        let masks = ColumnMasks::new(&context);
+        let masks = ColumnMasks::new(&context, &seed);
         let ring = source.backend.open_ring(context)?;
         let plan = source.backend.open_masks(&ring, &masks)?;
         Ok(Self { params: *params, shape: *shape, source, ring, plan, cpu })

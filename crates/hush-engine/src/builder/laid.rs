@@ -2,7 +2,7 @@
 
 use hush_protocol::{
     any_page::TableParams,
-    descriptor::{DESCRIPTOR_VERSION, Descriptor, Lookup, SEGMENTS_VERSION, Segment, WhiteningSeed},
+    descriptor::{DESCRIPTOR_VERSION, Descriptor, Lookup, Segment, WhiteningSeed},
     slot::SlotFormat,
 };
 use hush_store::{
@@ -59,7 +59,7 @@ impl Laid {
         }
         progress.advance(facts.encoded_bytes);
         let descriptor = Descriptor {
-            version: if segments.is_empty() { DESCRIPTOR_VERSION } else { SEGMENTS_VERSION },
+            version: DESCRIPTOR_VERSION,
             epoch: [0; 32],
             protocol: facts.protocol,
             preset: facts.preset.into(),

@@ -35,7 +35,7 @@ mod words;
 
 use hush_cpu::Cpu;
 use hush_protocol::{
-    descriptor::{BlobRef, Descriptor, SEGMENTS_VERSION},
+    descriptor::{BlobRef, Descriptor},
     signature::SigningKey,
 };
 use hush_store::{
@@ -134,7 +134,6 @@ pub fn build(
             let blob = BlobRef { blake3: file.blob_hash()?, bytes: dictionary.len() as u64 };
             state.files.push(file.finish()?);
             state.descriptor.compression = Some(compress::described(records, blob));
-            state.descriptor.version = SEGMENTS_VERSION;
         }
         writer.save(&state)?;
         state
@@ -174,7 +173,7 @@ fn hints(
     backends: &Backends,
     progress: &dyn Progress,
 ) -> Result<(), BuildError> {
-    let params = descriptor.params()?;
+    let (params, seed) = (descriptor.params()?, descriptor.public_seed());
     let cpu: &Cpu = backends.cpu();
     for (index, segment) in params.segments().iter().enumerate().skip(first) {
         let Some(plan) = segment.hint() else { break };
@@ -188,7 +187,7 @@ fn hints(
         };
         let own = writer.segment(index);
         let context = StageContext { writer: &own, cpu, crew: backends.crew(), progress };
-        let stage = HintStage { plan: &plan, database, hint, context, files: &mut *files };
+        let stage = HintStage { plan: &plan, seed, database, hint, context, files: &mut *files };
         if seats.is_empty() { stage.run(&[cpu]) } else { gpu::compute(&seats, stage) }.inspect_err(
             |error| match error {
                 // Not a full disk, nor what the data turned out to be.

@@ -1,7 +1,10 @@
 //! What is made of the hint of a segment, whose database is written: files that the server keeps beside it, or clients download.
 
 use hush_cpu::Cpu;
-use hush_he::codec::packed_bytes;
+use hush_he::{
+    codec::packed_bytes,
+    entities::{PublicMatrix, PublicSeed},
+};
 use hush_ops::{
     contract::{LweOps, Steps},
     reference::Reference,
@@ -29,18 +32,21 @@ use super::{
 pub(super) fn worker<'a, B: Steps>(
     product: &HintProduct,
     source: Source<'a, B>,
+    seed: PublicSeed,
     cpu: &'a Cpu,
 ) -> Result<Box<dyn Worker + 'a>, BuildError> {
     Ok(match product {
         HintProduct::Download { bits } => Box::new(DownloadWorker { source, bits: *bits }),
         HintProduct::Lifted { ring, shape } => Box::new(LiftedWorker::open(source, ring, shape)?),
-        HintProduct::Chained { params, shape } => Box::new(ChainedWorker::open(source, params, shape, cpu)?),
+        HintProduct::Chained { params, shape } => Box::new(ChainedWorker::open(source, params, shape, seed, cpu)?),
     })
 }
 
 /// A product that is to be made.
 pub(crate) struct HintStage<'a> {
     pub(super) plan: &'a HintPlan,
+    /// The seed of the table's public values.
+    pub(super) seed: PublicSeed,
     /// The hash of the segment's database.
     pub(super) database: [u8; 32],
     /// What clients download.
@@ -56,13 +62,15 @@ impl<'a> HintStage<'a> {
         'a: 'b,
     {
         let plan = self.plan;
-        let (mut rows, mut matrix, mut name) = (plan.rows, plan.matrix, DB_FILE);
+        let (seed, mut rows, mut shape, mut name) = (self.seed, plan.rows, plan.matrix, DB_FILE);
         if let Some(second) = &plan.second {
             self.write_second(second, backends)?;
-            (rows, matrix, name) = (second.tiling.rows(), second.matrix, SECOND_DB_FILE);
+            (rows, shape, name) = (second.tiling.rows(), second.matrix, SECOND_DB_FILE);
         }
+        let matrix = PublicMatrix::new(seed, shape);
         let (cpu, path) = (self.context.cpu, self.context.writer.path(name));
-        let open = |backend: &&'b B| worker(&plan.product, Source::open(*backend, matrix, rows, &path)?, cpu);
+        let open =
+            |backend: &&'b B| worker(&plan.product, Source::open(*backend, matrix, rows, &path)?, seed, cpu);
         let workers = |most| backends.iter().take(most).map(open).collect();
         match &plan.product {
             HintProduct::Download { bits } => {
@@ -96,7 +104,7 @@ impl<'a> HintStage<'a> {
         second: &SecondDb,
         backends: &[&'b B],
     ) -> Result<(), BuildError> {
-        let &HintPlan { matrix, rows, .. } = self.plan;
+        let (matrix, rows) = (PublicMatrix::new(self.seed, self.plan.matrix), self.plan.rows);
         let (writer, words) = (self.context.writer, Words::new(rows, matrix.n()));
         let open = |backend: &&'b B| -> Result<Box<dyn Worker + 'b>, BuildError> {
             let source = Source::open(*backend, matrix, rows, &writer.path(DB_FILE))?;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use hush_cpu::Cpu;
+use hush_he::entities::PublicMatrix;
 use hush_protocol::{
     facts::DB_FILE,
     keyword::{FilterKind, KeyDigest},
@@ -151,18 +152,20 @@ impl HintTask {
         };
         let state = State::read(&dir).ok_or_else(none)?;
         let (params, segment) = (state.descriptor.params()?, self.segment as usize);
+        let seed = state.descriptor.public_seed();
+        let matrix = |shape| PublicMatrix::new(seed, shape);
         let plan = params.segments().get(segment).and_then(|segment| segment.hint()).ok_or_else(none)?;
         let path = |name| dir.join(segment_file(segment, name));
-        let first = || Source::open(cpu, plan.matrix, plan.rows, &path(DB_FILE));
+        let first = || Source::open(cpu, matrix(plan.matrix), plan.rows, &path(DB_FILE));
         let source = match &plan.second {
             Some(second) if !self.is_first => {
-                Source::open(cpu, second.matrix, second.tiling.rows(), &path(SECOND_DB_FILE))?
+                Source::open(cpu, matrix(second.matrix), second.tiling.rows(), &path(SECOND_DB_FILE))?
             }
             _ => first()?,
         };
         let worker = match self.is_first {
             true => Box::new(DownloadWorker { source, bits: WHOLE }),
-            false => worker(&plan.product, source, cpu)?,
+            false => worker(&plan.product, source, seed, cpu)?,
         };
         worker.contents(self.start as usize..self.end as usize, &Silent)
     }

@@ -4,7 +4,7 @@ use hush_cuda::{
     Cuda, CudaDb,
     footprint::{lift_tile, matrix},
 };
-use hush_he::entities::PublicMatrix;
+use hush_he::entities::MatrixShape;
 use hush_ops::{
     path::{Content, Footprint},
     tiling::{GROUP_ROWS, Tiling},
@@ -46,7 +46,7 @@ pub(crate) fn plan(hint: &HintPlan) -> MemoryPlan {
 }
 
 /// Some rows of the hint of `db`: those that a step makes, and those of them that are kept.
-fn hint_rows(matrix: &PublicMatrix, db: Tiling, rows: usize) -> usize {
+fn hint_rows(matrix: &MatrixShape, db: Tiling, rows: usize) -> usize {
     let whole = rows.next_multiple_of(GROUP_ROWS) + 2 * GROUP_ROWS;
     WORD * matrix.n() * (whole + rows + STEP_ROWS).min(3 * db.rows().max(rows))
 }

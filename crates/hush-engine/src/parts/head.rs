@@ -58,7 +58,8 @@ where
 
     fn visit<P: Page>(self) -> Self::Output {
         let Self { backend, descriptor, served, workers, files } = self;
-        let head = HostedHead::<P, B>::open(backend, descriptor.tables::<P>()?, &Share::nothing(), &files)?;
+        let (tables, seed) = (descriptor.tables::<P>()?, descriptor.public_seed());
+        let head = HostedHead::<P, B>::open(backend, tables, seed, &Share::nothing(), &files)?;
         Ok(Arc::new(Head { head, served, workers }))
     }
 }

@@ -102,7 +102,7 @@ where
         let Self { part: PartToOpen { descriptor, share, clients, files }, berth, max_batch } = self;
         let Berth { backend, place, room } = berth;
         let tables = descriptor.tables::<P>()?;
-        let part = HostedPart::<P, B>::open(backend, tables, share, &files)?;
+        let part = HostedPart::<P, B>::open(backend, tables, descriptor.public_seed(), share, &files)?;
         let has_keys = descriptor.params()?.facts().keys.is_some();
         let keys = KeyCache { most: clients.max(1), kept: Mutex::default() };
         Ok(Arc::new(OpenPart {

@@ -7,7 +7,7 @@ use hush_he::{
     algorithms::{
         encrypt_ring_query, encrypt_tlwe_query, generate_keys, open_keys, open_ring_query, open_tlwe_query,
     },
-    entities::{EvaluationKeys, RingSecrets},
+    entities::{EvaluationKeys, PublicMatrix, PublicSeed, RingSecrets},
     params::{RingContext, RingParams},
 };
 use hush_math::{
@@ -88,6 +88,7 @@ pub trait Operands<B: Steps> {
             }
             StepShape::LweHint { db, matrix, .. } => {
                 let (rows, db) = (0..batch * db.rows(), self.db(backend, db.times(batch))?);
+                let matrix = PublicMatrix::new(PublicSeed([1; 32]), matrix);
                 Box::new(move || backend.lwe_hint(&db, &matrix, rows.clone()).map(drop))
             }
             StepShape::ReinterpretLwe { words, db } => {

@@ -138,7 +138,7 @@ fn monomial(ring: &Ring, exponent: usize) -> Zeroizing<Poly<Eval>> {
 mod tests {
     use super::*;
     use crate::{
-        entities::MatrixDomain,
+        entities::{MatrixDomain, PublicMatrix, PublicSeed},
         params::{COLPACK_N2048_Q52, INSECURE_COLPACK_N256},
     };
 
@@ -147,8 +147,9 @@ mod tests {
     fn keys_encrypt_images_of_the_secret() {
         for params in [INSECURE_COLPACK_N256, COLPACK_N2048_Q52] {
             let context = RingContext::new(*params.ring());
-            let (ring, masks) = (context.kept(), ColumnMasks::new(&context));
-            let a = params.lwe().public_matrix(MatrixDomain::First, 100);
+            let seed = PublicSeed([1; 32]);
+            let (ring, masks) = (context.kept(), ColumnMasks::new(&context, &seed));
+            let a = PublicMatrix::new(seed, params.lwe().matrix_shape(MatrixDomain::First, 100));
             let rng = &mut Csprng::insecure_from_seed(8);
             let exponent = ring.degree() + 3;
             let secret = OneTimeRingSecret::sample(&params, rng);

@@ -50,7 +50,7 @@ pub(super) fn encrypt_lwe_vectors<const COUNT: usize>(
 ) -> [Vec<u32>; COUNT] {
     for (index, (a, _)) in vectors.iter().enumerate() {
         assert!(
-            vectors[..index].iter().all(|(other, _)| other.domain() != a.domain()),
+            vectors[..index].iter().all(|(other, _)| other.shape().domain() != a.shape().domain()),
             "independent matrices"
         );
     }

@@ -83,13 +83,17 @@ mod tests {
     use hush_math::csprng::Csprng;
 
     use super::*;
-    use crate::{algorithms::encrypt_lwe::inner_product, entities::MatrixDomain};
+    use crate::{
+        algorithms::encrypt_lwe::inner_product,
+        entities::{MatrixDomain, MatrixShape, PublicSeed},
+    };
 
     #[test]
     fn equals_the_matrix_by_its_definition() {
         let mut rng = Csprng::insecure_from_seed(5);
         for (degree, n, cols) in [(256, 1280, 700), (8, 24, 50), (2048, 2048, 2100), (1, 3, 4)] {
-            let a = PublicMatrix::new(MatrixDomain::First, MatrixStructure::Ring { degree }, cols, n);
+            let shape = MatrixShape::new(MatrixDomain::First, MatrixStructure::Ring { degree }, cols, n);
+            let a = PublicMatrix::new(PublicSeed([1; 32]), shape);
             for extreme in [false, true] {
                 let small = |_| if extreme { 1 } else { (rng.next_u32() % 3).wrapping_sub(1) };
                 let secret: Vec<u32> = (0..n).map(small).collect();

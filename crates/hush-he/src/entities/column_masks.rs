@@ -1,4 +1,4 @@
-//! The public masks of column packing, expanded from a fixed seed by whoever needs them.
+//! The public masks of column packing, expanded from a table's seed by whoever needs them.
 
 use hush_math::{
     csprng::Csprng,
@@ -6,14 +6,14 @@ use hush_math::{
     ring::Ring,
 };
 
+use super::PublicSeed;
 use crate::params::RingContext;
 
-/// Masks of the keys that travel with a query of column packing: uniform polynomials modulo Q, the same for all queries, as
-/// the secret is a new one each time.
+/// Masks of the keys that travel with a query of column packing: uniform polynomials modulo Q, the same for all queries of a
+/// table, as the secret is a new one each time.
 ///
-/// Their seed is fixed and domain-separated: they are derived here by client and server alike and are never taken from the
-/// network. A server that chose the mask 0 would be sent the secret in the clear; one that chose two alike, differences of
-/// messages.
+/// Client and server derive the masks from the table's seed and never take them from the network. A server that chose the mask 0
+/// would be sent the secret in the clear; one that chose two alike, differences of messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnMasks {
     rotation: Poly<Eval>,
@@ -22,10 +22,10 @@ pub struct ColumnMasks {
 }
 
 impl ColumnMasks {
-    /// The masks of the ring modulo Q_1 of `context`.
-    pub fn new(context: &RingContext) -> Self {
+    /// The masks of the ring modulo Q_1 of `context` that belong to `seed`.
+    pub fn new(context: &RingContext, seed: &PublicSeed) -> Self {
         let ring = context.kept();
-        let [rotation, conjugation, bottom, top] = [0, 1, 2, 3].map(|index| mask(ring, index));
+        let [rotation, conjugation, bottom, top] = [0, 1, 2, 3].map(|index| mask(ring, seed, index));
         Self { rotation, conjugation, power: [bottom, top] }
     }
 
@@ -52,10 +52,11 @@ impl ColumnMasks {
 }
 
 /// Mask `index`, from a stream of its own.
-fn mask(ring: &Ring, index: u64) -> Poly<Eval> {
-    let mut context = (ring.degree() as u64).to_le_bytes().to_vec();
+fn mask(ring: &Ring, seed: &PublicSeed, index: u64) -> Poly<Eval> {
+    let mut context = seed.0.to_vec();
+    context.extend((ring.degree() as u64).to_le_bytes());
     context.extend(ring.moduli().iter().flat_map(|p| p.value().to_le_bytes()));
-    ring.expand_uniform(&mut Csprng::public("hushdb v1 2026 column packing masks", &context, index))
+    ring.expand_uniform(&mut Csprng::public("hushdb v2 2026 column packing masks", &context, index))
 }
 
 #[cfg(test)]
@@ -63,11 +64,16 @@ mod tests {
     use super::*;
     use crate::params::{COLPACK_N2048_Q52, COLUMN_PRESETS};
 
+    fn all(masks: &ColumnMasks) -> [&Poly<Eval>; 4] {
+        [&masks.rotation, &masks.conjugation, &masks.power[0], &masks.power[1]]
+    }
+
     #[test]
     fn masks_are_pairwise_different_and_without_zeros_in_common() {
         for params in COLUMN_PRESETS {
-            let masks = ColumnMasks::new(&RingContext::new(*params.ring()));
-            let all = [&masks.rotation, &masks.conjugation, &masks.power[0], &masks.power[1]];
+            let context = RingContext::new(*params.ring());
+            let [one, other] = [1, 2].map(|seed| ColumnMasks::new(&context, &PublicSeed([seed; 32])));
+            let all: Vec<_> = [&one, &other].into_iter().flat_map(all).collect();
             for (index, mask) in all.iter().enumerate() {
                 assert!(mask.words().iter().filter(|&&word| word == 0).count() < 2);
                 assert!(all[..index].iter().all(|other| other != mask));
@@ -78,9 +84,9 @@ mod tests {
     /// They are part of the protocol: other masks, and clients and servers of two versions do not understand each other.
     #[test]
     fn masks_are_fixed() {
-        let masks = ColumnMasks::new(&RingContext::new(*COLPACK_N2048_Q52.ring()));
-        let first = [&masks.rotation, &masks.conjugation, &masks.power[0], &masks.power[1]]
-            .map(|mask| mask.words()[0]);
-        assert_eq!(first, [19_459_896, 61_283_720, 47_680_030, 30_700_155]);
+        let context = RingContext::new(*COLPACK_N2048_Q52.ring());
+        let masks = ColumnMasks::new(&context, &PublicSeed([1; 32]));
+        let first = all(&masks).map(|mask| mask.words()[0]);
+        assert_eq!(first, [29_994_785, 37_242_627, 14_634_316, 54_569_042]);
     }
 }

@@ -7,7 +7,7 @@ use crate::params::ColumnParams;
 
 /// A fresh ternary ring secret s, whose coefficients are the LWE secret as well.
 ///
-/// The public matrix and all masks are fixed, so two queries under one secret would leak their difference, and so would two
+/// The public matrix and all masks of a table are fixed, so two queries under one secret would leak their difference, and so would two
 /// parts of one that share a mask. Hence it is not `Clone`, one call makes all parts of a query
 /// ([`crate::algorithms::encrypt_column_query`]) and consumes it, and what is left can only decrypt. It is wiped when dropped.
 ///
@@ -16,7 +16,8 @@ use crate::params::ColumnParams;
 /// use hush_math::csprng::Csprng;
 /// let (params, mut rng) = (COLPACK_N2048_Q52, Csprng::from_os());
 /// let context = RingContext::new(*params.ring());
-/// let (a, masks) = (params.lwe().public_matrix(MatrixDomain::First, 1), ColumnMasks::new(&context));
+/// let (seed, shape) = (PublicSeed([1; 32]), params.lwe().matrix_shape(MatrixDomain::First, 1));
+/// let (a, masks) = (PublicMatrix::new(seed, shape), ColumnMasks::new(&context, &seed));
 /// let secret = OneTimeRingSecret::sample(&params, &mut rng);
 /// let first = encrypt_column_query(&params, &context, &masks, secret, (&a, &[(0, 1)]), None, &mut rng);
 /// let second = encrypt_column_query(&params, &context, &masks, secret, (&a, &[(0, 2)]), None, &mut rng);
@@ -36,7 +37,8 @@ use crate::params::ColumnParams;
 /// # use hush_math::csprng::Csprng;
 /// # let (params, mut rng) = (COLPACK_N2048_Q52, Csprng::from_os());
 /// # let context = RingContext::new(*params.ring());
-/// # let (a, masks) = (params.lwe().public_matrix(MatrixDomain::First, 1), ColumnMasks::new(&context));
+/// # let (seed, shape) = (PublicSeed([1; 32]), params.lwe().matrix_shape(MatrixDomain::First, 1));
+/// # let (a, masks) = (PublicMatrix::new(seed, shape), ColumnMasks::new(&context, &seed));
 /// let secret = OneTimeRingSecret::sample(&params, &mut rng);
 /// let first = encrypt_column_query(&params, &context, &masks, secret, (&a, &[(0, 1)]), None, &mut rng);
 /// let secret = OneTimeRingSecret::sample(&params, &mut rng);

@@ -1,6 +1,8 @@
-//! The public LWE matrix A, expanded from a fixed seed by whoever needs it.
+//! The public LWE matrix A, expanded from a table's seed by whoever needs it.
 
 use hush_math::csprng::Csprng;
+
+use super::PublicSeed;
 
 /// What an A is for. Matrices of different domains are independent, as DoublePIR's two folds need
 /// (A1 and A2 from one seed would leak the difference of two queries).
@@ -25,14 +27,9 @@ pub enum MatrixStructure {
     },
 }
 
-/// The public matrix A: `cols x n` words modulo 2^32, a pure function of its five numbers.
-///
-/// Wrapped, it is the matrix of queries whose words are added up modulo `cols`: row `c` is the sum of the rows `c + j * cols`.
-///
-/// The seed is fixed and domain-separated: it is derived here by client and server alike and is never taken
-/// from the network, since a server that chose A could choose one that hands over the secret.
+/// The shape of a public matrix: all that its size depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PublicMatrix {
+pub struct MatrixShape {
     domain: MatrixDomain,
     structure: MatrixStructure,
     cols: usize,
@@ -41,8 +38,8 @@ pub struct PublicMatrix {
     wraps: usize,
 }
 
-impl PublicMatrix {
-    /// The matrix for `cols` database columns and LWE dimension `n`.
+impl MatrixShape {
+    /// A matrix for `cols` database columns and LWE dimension `n`.
     ///
     /// # Panics
     /// If the ring degree is not a power of two that divides `n`: parameters are checked before they get here.
@@ -57,7 +54,7 @@ impl PublicMatrix {
     /// the structure of this one.
     ///
     /// # Panics
-    /// If `cols` is not a divisor of the rows, or no multiple of [`PublicMatrix::column_unit`]: parameters are checked before they
+    /// If `cols` is not a divisor of the rows, or no multiple of [`MatrixShape::column_unit`]: parameters are checked before they
     /// get here.
     pub fn wrapped(self, cols: usize) -> Self {
         if cols == self.cols {
@@ -95,6 +92,45 @@ impl PublicMatrix {
     pub fn structure(&self) -> MatrixStructure {
         self.structure
     }
+}
+
+/// The public matrix A: `cols x n` words modulo 2^32, a pure function of its seed and shape.
+///
+/// Wrapped, A is the matrix of queries whose words are added up modulo `cols`: row `c` is the sum of the rows `c + j * cols`.
+///
+/// The seed is the table's own, so that work on one table's A is of no use against another's. A server cannot choose A: the stream
+/// is a hash of the seed and of a domain string, and whoever tries seeds draws uniform matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublicMatrix {
+    seed: PublicSeed,
+    shape: MatrixShape,
+}
+
+impl PublicMatrix {
+    /// The matrix of `shape` that belongs to `seed`.
+    pub fn new(seed: PublicSeed, shape: MatrixShape) -> Self {
+        Self { seed, shape }
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> &MatrixShape {
+        &self.shape
+    }
+
+    /// [`MatrixShape::cols`].
+    pub fn cols(&self) -> usize {
+        self.shape.cols
+    }
+
+    /// [`MatrixShape::n`].
+    pub fn n(&self) -> usize {
+        self.shape.n
+    }
+
+    /// [`MatrixShape::structure`].
+    pub fn structure(&self) -> MatrixStructure {
+        self.shape.structure
+    }
 
     /// The ring elements `alpha[k]`, `k < n / degree`, of block `block` (database columns
     /// `block * degree ..`), as `n` words: `out[k * degree + m]` is coefficient `m` of `alpha[k]`.
@@ -102,8 +138,8 @@ impl PublicMatrix {
     /// # Panics
     /// If A is [`MatrixStructure::Plain`] or `out` is not `n` long.
     pub fn ring_block_into(&self, block: usize, out: &mut [u32]) {
-        assert!(matches!(self.structure, MatrixStructure::Ring { .. }) && out.len() == self.n);
-        self.sum_of_streams(block, self.cols / self.column_unit(), out);
+        assert!(matches!(self.structure(), MatrixStructure::Ring { .. }) && out.len() == self.n());
+        self.sum_of_streams(block, self.cols() / self.shape.column_unit(), out);
     }
 
     /// Row `col` of A (the `n` words that belong to database column `col`), computed directly from the
@@ -115,11 +151,11 @@ impl PublicMatrix {
     /// # Panics
     /// If `col >= cols` or `out` is not `n` long.
     pub fn row_into(&self, col: usize, out: &mut [u32]) {
-        assert!(col < self.cols && out.len() == self.n);
-        match self.structure {
-            MatrixStructure::Plain => self.sum_of_streams(col, self.cols, out),
+        assert!(col < self.cols() && out.len() == self.n());
+        match self.structure() {
+            MatrixStructure::Plain => self.sum_of_streams(col, self.cols(), out),
             MatrixStructure::Ring { degree } => {
-                let mut alpha = vec![0; self.n];
+                let mut alpha = vec![0; self.n()];
                 self.ring_block_into(col / degree, &mut alpha);
                 let c = col % degree;
                 for (row, alpha) in out.chunks_mut(degree).zip(alpha.chunks(degree)) {
@@ -134,31 +170,34 @@ impl PublicMatrix {
     /// What is at `index` of the matrix that is wrapped, and at every `step` after it, added up.
     fn sum_of_streams(&self, index: usize, step: usize, out: &mut [u32]) {
         self.stream(index).fill_u32(out);
-        let mut more = vec![0; if self.wraps > 1 { self.n } else { 0 }];
-        for wrap in 1..self.wraps {
+        let wraps = self.shape.wraps;
+        let mut more = vec![0; if wraps > 1 { self.n() } else { 0 }];
+        for wrap in 1..wraps {
             self.stream(index + wrap * step).fill_u32(&mut more);
             out.iter_mut().zip(&more).for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
         }
     }
 
     fn stream(&self, index: usize) -> Csprng {
-        let mut context = Vec::with_capacity(24);
-        context.push(match self.domain {
+        let mut context = self.seed.0.to_vec();
+        context.push(match self.shape.domain {
             MatrixDomain::First => 1,
             MatrixDomain::Second => 2,
         });
-        context.extend((self.n as u64).to_le_bytes());
-        context.extend(match self.structure {
+        context.extend((self.n() as u64).to_le_bytes());
+        context.extend(match self.structure() {
             MatrixStructure::Plain => 0u64.to_le_bytes(),
             MatrixStructure::Ring { degree } => (degree as u64).to_le_bytes(),
         });
-        Csprng::public("hushdb v1 2026 public LWE matrix", &context, index as u64)
+        Csprng::public("hushdb v2 2026 public LWE matrix", &context, index as u64)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SEED: PublicSeed = PublicSeed([1; 32]);
 
     #[test]
     fn a_wrapped_matrix_is_the_sum_of_rows() {
@@ -170,8 +209,8 @@ mod tests {
             (ring, 48, 48),
             (ring, 48, 8),
         ] {
-            let all = PublicMatrix::new(MatrixDomain::First, structure, cols, 16);
-            let matrix = all.wrapped(wrapped);
+            let shape = MatrixShape::new(MatrixDomain::First, structure, cols, 16);
+            let [all, matrix] = [shape, shape.wrapped(wrapped)].map(|shape| PublicMatrix::new(SEED, shape));
             assert_eq!((matrix.cols(), matrix.n()), (wrapped, 16));
             let row = |matrix: &PublicMatrix, col| {
                 let mut row = vec![0; 16];
@@ -185,6 +224,26 @@ mod tests {
                     expected.iter_mut().zip(row).for_each(|(sum, word)| *sum = sum.wrapping_add(word));
                 }
                 assert_eq!(row(&matrix, col), expected, "{structure:?}, {wrapped} of {cols}, row {col}");
+            }
+        }
+    }
+
+    #[test]
+    fn matrices_of_two_seeds_or_domains_have_no_row_in_common() {
+        let ring = MatrixStructure::Ring { degree: 8 };
+        let rows = |seed, domain, structure| {
+            let matrix = PublicMatrix::new(PublicSeed([seed; 32]), MatrixShape::new(domain, structure, 16, 16));
+            let row = |col| {
+                let mut row = vec![0; 16];
+                matrix.row_into(col, &mut row);
+                row
+            };
+            (0..16).map(row).collect::<Vec<_>>()
+        };
+        for structure in [MatrixStructure::Plain, ring] {
+            let first = rows(1, MatrixDomain::First, structure);
+            for other in [rows(2, MatrixDomain::First, structure), rows(1, MatrixDomain::Second, structure)] {
+                assert!(first.iter().all(|row| !other.contains(row)), "{structure:?}");
             }
         }
     }

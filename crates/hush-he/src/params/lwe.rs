@@ -5,7 +5,7 @@ use hush_math::{
     samplers::{GaussianTable, sample_binary, sample_ternary},
 };
 
-use crate::entities::{MatrixDomain, MatrixStructure, PublicMatrix};
+use crate::entities::{MatrixDomain, MatrixShape, MatrixStructure};
 
 /// Bits of the message space: a database byte.
 pub const MESSAGE_BITS: u32 = 8;
@@ -147,9 +147,9 @@ impl LweParams {
         self.full_words
     }
 
-    /// The public matrix for `cols` columns.
-    pub fn public_matrix(&self, domain: MatrixDomain, cols: usize) -> PublicMatrix {
-        PublicMatrix::new(domain, self.structure, cols, self.n)
+    /// The shape of the public matrix for `cols` columns.
+    pub fn matrix_shape(&self, domain: MatrixDomain, cols: usize) -> MatrixShape {
+        MatrixShape::new(domain, self.structure, cols, self.n)
     }
 
     /// Standard deviation of the error.

@@ -57,7 +57,7 @@ pub(crate) fn send_words<W: WordStore>(words: &LweBatch<W>, sent: &[SentRows]) -
 
 #[cfg(test)]
 mod tests {
-    use hush_he::entities::{MatrixDomain, MatrixStructure};
+    use hush_he::entities::{MatrixDomain, MatrixShape, MatrixStructure, PublicSeed};
 
     use super::*;
     use crate::contract::BatchWords;
@@ -75,7 +75,8 @@ mod tests {
     #[test]
     fn row_ranges_are_whole_groups() {
         let tiling = Tiling::new(1300, 100);
-        let matrix = |cols| PublicMatrix::new(MatrixDomain::First, MatrixStructure::Plain, cols, 8);
+        let shape = |cols| MatrixShape::new(MatrixDomain::First, MatrixStructure::Plain, cols, 8);
+        let matrix = |cols| PublicMatrix::new(PublicSeed([1; 32]), shape(cols));
         for good in [0..512, 512..1024, 0..1300, 1024..1300, 0..0, 512..512, 1024..1024] {
             assert!(lwe_hint(tiling, &matrix(100), &good).is_ok(), "{good:?}");
         }

@@ -5,8 +5,8 @@ use hush_math::csprng::Csprng;
 use hush_protocol::{
     Protocol, ProtocolError,
     descriptor::{
-        BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, MAX_SEGMENTS, Role, SEGMENTS_VERSION,
-        Segment, WhiteningSeed,
+        BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, MAX_SEGMENTS, Role, Segment,
+        WhiteningSeed,
     },
     keyword::{FilterKind, LaneMap},
     slot::{MAX_VALUE_BYTES, SlotFormat},
@@ -154,7 +154,7 @@ fn tiered(protocol: Protocol, set: &str) -> Descriptor {
         database: [4; 32],
     };
     let mut descriptor = Descriptor {
-        version: SEGMENTS_VERSION,
+        version: DESCRIPTOR_VERSION,
         epoch: [0; 32],
         protocol,
         preset: set.into(),
@@ -187,7 +187,7 @@ fn every_contradiction_of_segments_is_an_error() {
         every_change_is_refused(
             &tiered(protocol, set),
             &[
-                ("version", &|d| d.version = DESCRIPTOR_VERSION),
+                ("version", &|d| d.version = 2),
                 ("no segments", &|d| d.segments.clear()),
                 ("many segments", &|d| d.segments = vec![d.segments[0].clone(); MAX_SEGMENTS]),
                 ("by index", &|d| (d.lookup, d.slot.fingerprint_bytes) = (Lookup::Index, 0)),
@@ -334,4 +334,42 @@ fn random_damage_never_panics() {
     }
     let long = vec![b' '; (64 << 20) + 1];
     assert!(matches!(Descriptor::from_json(&long), Err(ProtocolError::Descriptor(_))));
+}
+
+/// Matrices and masks follow from what queries depend on, and from nothing that is made of them or changes with the records.
+#[test]
+fn the_public_seed_is_that_of_the_geometry() {
+    let table = tiered(Protocol::Simple, DEFAULT_LWE.name());
+    let seed = table.public_seed();
+    let changed = |change: &dyn Fn(&mut Descriptor)| {
+        let mut other = table.clone();
+        change(&mut other);
+        other.seal();
+        assert_ne!(other.epoch, table.epoch);
+        other.public_seed()
+    };
+    let blob = || Some(BlobRef { blake3: [8; 32], bytes: 8 });
+    let same: [&dyn Fn(&mut Descriptor); 7] = [
+        &|d| d.records += 1,
+        &|d| d.database = [8; 32],
+        &|d| d.hint = blob(),
+        &|d| d.segments[0].hint = blob(),
+        &|d| d.segments[0].records += 1,
+        &|d| d.segments[0].lanes.thresholds[0] += 1,
+        &|d| d.segments[0].database = [8; 32],
+    ];
+    let other: [&dyn Fn(&mut Descriptor); 6] = [
+        &|d| of_key(d, |k| k.seed = [8; 32]),
+        &|d| of_key(d, |k| k.thresholds[0] += 1),
+        &|d| d.columns *= 2,
+        &|d| d.preset = "LWE_N1280_STD3_2_PLAIN".into(),
+        &|d| d.protocol = Protocol::Frodo,
+        &|d| d.segments[0].slot_bytes += 1,
+    ];
+    for (index, change) in same.into_iter().enumerate() {
+        assert_eq!(changed(change), seed, "{index}");
+    }
+    for (index, change) in other.into_iter().enumerate() {
+        assert_ne!(changed(change), seed, "{index}");
+    }
 }

@@ -16,7 +16,7 @@ use hush_protocol::{
     Protocol, ProtocolError,
     client::{Given, Hint, Pending},
     facts::HINT_FILE,
-    lwe_page::{LwePage, OverLwe},
+    lwe_page::{LweClient, LwePage, OverLwe},
     lwe_table::LweTable,
     page::{Files, Page},
     ring_keys::{RingKeys, open_upload, upload_bytes},
@@ -24,7 +24,7 @@ use hush_protocol::{
     wire,
 };
 
-use crate::support::{COLUMN, PACK, Setup, filled, one, shape, table};
+use crate::support::{COLUMN, PACK, PUBLIC_SEED, Setup, filled, one, shape, table};
 
 fn setup(protocol: Protocol, set: &str, (columns, blocks, slot_bytes): (usize, usize, usize)) -> Setup {
     let shape = shape(columns, blocks, slot_bytes);
@@ -62,12 +62,13 @@ fn wrong_lengths_over_lwe_are_errors() {
     let answer = setup.answer(&[query]).unwrap().remove(0);
     // A short hint, from the beginning and for the answer alone.
     let short: Hint = Arc::new(setup.files.get(HINT_FILE)[1..].to_vec());
-    assert!(setup.table.client(&Given { hint: Some(short.clone()), ..Given::default() }).is_err());
-    assert!(setup.table.client(&Given::default()).is_err());
+    assert!(setup.table.client(&Given { hint: Some(short.clone()), ..Given::new(PUBLIC_SEED) }).is_err());
+    assert!(setup.table.client(&Given::new(PUBLIC_SEED)).is_err());
     let table = LweTable::new(Simple::SPEC, DEFAULT_LWE, setup.table.facts().shape).unwrap();
-    let hint = setup.files.bytes(HINT_FILE).unwrap();
-    let (_, pending) = OverLwe::<Simple>::query(&table, &hint, &one(0, 0), &mut Csprng::from_os());
-    assert!(OverLwe::<Simple>::recover(&table, &hint, &pending, &one(0, 0), &answer).is_ok());
+    let [whole, short] = [setup.files.bytes(HINT_FILE).unwrap(), short]
+        .map(|hint| LweClient { hint, seed: PUBLIC_SEED });
+    let (_, pending) = OverLwe::<Simple>::query(&table, &whole, &one(0, 0), &mut Csprng::from_os());
+    assert!(OverLwe::<Simple>::recover(&table, &whole, &pending, &one(0, 0), &answer).is_ok());
     assert!(OverLwe::<Simple>::recover(&table, &short, &pending, &one(0, 0), &answer).is_err());
 }
 
@@ -92,7 +93,7 @@ fn hostile_bytes_are_errors() {
         let noise: Vec<u8> = (0..answer.len()).map(|i| (i * 89) as u8).collect();
         assert_eq!(setup.recover(&pending, &noise).unwrap().len(), 20);
         let keys = Some(Arc::new(RingKeys::from_seed(INSECURE_PACK_N256.ring(), &[1; 32])));
-        let other = setup.table.client(&Given { keys, ..Given::default() }).unwrap();
+        let other = setup.table.client(&Given { keys, ..Given::new(PUBLIC_SEED) }).unwrap();
         assert!(matches!(other.recover(&pending, &answer), Err(ProtocolError::Keys(_))));
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use hush_he::{
     codec::{packed_bytes, unpack_wide},
+    entities::PublicMatrix,
     params::{COLPACK_N2048_Q52, ColumnParams, INSECURE_COLPACK_N256, INSECURE_PACK_N256, RingContext},
 };
 use hush_math::{
@@ -28,7 +29,7 @@ use serde_json::Value;
 
 use crate::{
     descriptor::descriptor,
-    support::{COLUMN, PACK, Setup, column_table, filled, one, pack_table, shape, sizes, table},
+    support::{COLUMN, PACK, PUBLIC_SEED, Setup, column_table, filled, one, pack_table, shape, sizes, table},
 };
 
 const SETS: [ColumnParams; 2] = [INSECURE_COLPACK_N256, COLPACK_N2048_Q52];
@@ -83,7 +84,7 @@ fn parts_of_queries_are_independent() {
         for params in SETS {
             let shape = shape(params.ring().degree(), 50, 100);
             let typed = column_table(protocol, params, shape);
-            let client = table(protocol, params.name(), shape).client(&Given::default()).unwrap();
+            let client = table(protocol, params.name(), shape).client(&Given::new(PUBLIC_SEED)).unwrap();
             let query = || parts(&typed, &client.query(one(3, 40), &mut Csprng::from_os()).0);
             let all: Vec<_> =
                 (0..3).flat_map(|number| query().into_iter().map(move |p| (number, p))).collect();
@@ -110,12 +111,12 @@ fn dependent_parts_are_told() {
 }
 
 fn masks_of(params: &ColumnParams) -> [Poly<Eval>; 4] {
-    let ring = ColumnRing::new(params);
+    let ring = ColumnRing::new(params, PUBLIC_SEED);
     let masks = ring.masks();
     [masks.rotation(), masks.conjugation(), &masks.power()[0], &masks.power()[1]].map(Poly::clone)
 }
 
-/// Masks follow from the parameter set alone, and differ pairwise, as polynomials and in every form.
+/// Masks follow from the parameter set and the seed alone, and differ pairwise, as polynomials and in every form.
 #[test]
 fn masks_are_derived_and_independent() {
     for params in SETS {
@@ -141,7 +142,8 @@ fn masks_are_no_elements_of_the_public_matrix() {
     for params in SETS {
         let context = RingContext::new(*params.ring());
         let (ring, degree) = (context.kept(), context.kept().degree());
-        let matrix = column_table(Protocol::Colpack, params, shape(4 * degree, 1, 100)).matrix();
+        let table = column_table(Protocol::Colpack, params, shape(4 * degree, 1, 100));
+        let matrix = PublicMatrix::new(PUBLIC_SEED, table.matrix());
         let coefficients = masks_of(&params).map(|mask| ring.inverse(mask).words().to_vec());
         for block in 0..4 {
             let mut alpha = vec![0; degree];

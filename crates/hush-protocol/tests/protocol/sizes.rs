@@ -16,7 +16,7 @@ use hush_protocol::{
     wire::QuerySizes,
 };
 
-use crate::support::{COLUMN, column_table, one, pack_table, shape, sizes, table};
+use crate::support::{COLUMN, PUBLIC_SEED, column_table, one, pack_table, shape, sizes, table};
 
 const KIB: f64 = 1024.0;
 const RECORD: usize = 4096;
@@ -176,7 +176,7 @@ fn sizes_are_those_of_the_codecs() {
         for protocol in COLUMN {
             for (columns, blocks, slot_bytes) in [(1, 1, 1), (77, 9, 100), (1000, 3, 5000), (4097, 1, 256)] {
                 let table = table(protocol, params.name(), shape(columns, blocks, slot_bytes));
-                let client = table.client(&Given::default()).unwrap();
+                let client = table.client(&Given::new(PUBLIC_SEED)).unwrap();
                 let (query, pending) = client.query(one(0, blocks - 1), &mut Csprng::from_os());
                 assert_eq!(table.facts().query, sizes(&query));
                 let answer = vec![0; table.facts().answer_bytes];

@@ -7,7 +7,7 @@ use std::{env, fs, iter::repeat, path::PathBuf, slice, sync::Arc};
 use hush_he::{
     algorithms::{open_column_keys, open_ring_query, open_tlwe_query},
     codec::{pack_wide, unpack_scaled},
-    entities::{EvaluationKeys, PublicMatrix},
+    entities::{EvaluationKeys, MatrixShape, PublicMatrix},
     params::{
         DEFAULT_LWE, INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_PRIVKS_N256, ONION_M31, PACK_M31,
         RingContext, RingParams, TFHE_COMPACT,
@@ -38,7 +38,7 @@ use hush_protocol::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{CLIENT_SEED, Setup, Stored, WHITENING_SEED, column_table, pack_table, shape, table};
+use crate::support::{CLIENT_SEED, PUBLIC_SEED, Setup, Stored, WHITENING_SEED, column_table, pack_table, shape, table};
 
 fn entry(name: &str, bytes: &[u8]) -> Value {
     let head = hex::encode(&bytes[..bytes.len().min(32)]);
@@ -84,6 +84,9 @@ fn vector(setup: &Setup, intermediates: Vec<Value>) -> Value {
     if setup.keys.is_some() {
         seeds["client"] = hex::encode(CLIENT_SEED).into();
     }
+    if setup.table.hint().is_some() {
+        seeds["public"] = hex::encode(PUBLIC_SEED.0).into();
+    }
     if facts.is_whitened {
         seeds["whitening"] = hex::encode(WHITENING_SEED).into();
     }
@@ -122,9 +125,9 @@ fn database(setup: &Setup) -> TiledDb {
     setup.files.tiled(DB_FILE, tiling)
 }
 
-fn last_row(matrix: &PublicMatrix, columns: usize) -> Value {
-    let mut row = vec![0; matrix.n()];
-    matrix.row_into(columns - 1, &mut row);
+fn last_row(shape: MatrixShape) -> Value {
+    let mut row = vec![0; shape.n()];
+    PublicMatrix::new(PUBLIC_SEED, shape).row_into(shape.cols() - 1, &mut row);
     entry("public matrix, last row", &words(&row))
 }
 
@@ -141,7 +144,7 @@ fn lwe_intermediates(protocol: Protocol, shape: TableShape) -> Value {
     let mut list = vec![
         entry("database, row-major", &setup.matrix),
         entry("database, tiled", db.bytes()),
-        last_row(&plan.matrix, shape.columns),
+        last_row(plan.matrix),
         entry("hint of the first fold, words", &words(&setup.files.hints[0])),
     ];
     if protocol == Protocol::Double {
@@ -386,7 +389,8 @@ impl Steps<'_> {
 
     /// The hint of the first `rows` rows of a database of the second fold.
     fn second_hint(&self, db: &TiledDb, rows: usize) -> BatchWords {
-        Reference.lwe_hint(db, &self.table.second_matrix(), 0..rows).unwrap()
+        let matrix = PublicMatrix::new(PUBLIC_SEED, self.table.second_matrix());
+        Reference.lwe_hint(db, &matrix, 0..rows).unwrap()
     }
 
     fn pack(&self, hint: &NttTiledDb, words: &[u32], shape: PackShape) -> RlweBatch {
@@ -444,12 +448,12 @@ fn column_intermediates(protocol: Protocol) -> Value {
     let setup = setup(protocol, params.name(), shape);
     let look_up = LookUp::new(&setup, &[(7, 1), (299, 3)]);
     let (public, table, files) =
-        (ColumnRing::new(&params), column_table(protocol, params, shape), &setup.files);
+        (ColumnRing::new(&params, PUBLIC_SEED), column_table(protocol, params, shape), &setup.files);
     let masks = public.masks();
     let polys = chain_polys(&table, files.get(CHAIN_FILE)).unwrap();
     let mut list = vec![
         entry("database, row-major", &setup.matrix),
-        last_row(&table.matrix(), shape.columns),
+        last_row(table.matrix()),
         entry("mask of the rotation key", &words(masks.rotation().words())),
         entry("mask of the conjugation key", &words(masks.conjugation().words())),
         entry("mask of the RGSW row that meets the digit of a", &words(masks.power()[0].words())),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hush_he::{
-    entities::ColumnMasks,
+    entities::{ColumnMasks, PublicSeed},
     params::{ColumnParams, RingContext},
 };
 use hush_math::csprng::Csprng;
@@ -74,7 +74,7 @@ impl ChainCase {
         let (degree, bits) = (params.ring().degree(), params.ring().plaintext_bits());
         let mut rng = Csprng::insecure_from_seed((rows * 17 + degree) as u64);
         let hint = values.words(rows, degree, bits, &mut rng).into();
-        let masks = ColumnMasks::new(&context);
+        let masks = ColumnMasks::new(&context, &PublicSeed([1; 32]));
         let expected = Reference.chain_hint(&context, &masks, &[&hint]).expect("all entries fit").remove(0);
         Self { name: format!("{}, {rows} rows, {values:?}", params.name()), context, masks, hint, expected }
     }

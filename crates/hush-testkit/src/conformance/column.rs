@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hush_he::{
-    entities::ColumnMasks,
+    entities::{ColumnMasks, PublicSeed},
     params::{ColumnParams, INSECURE_COLPACK_N256, INSECURE_COLPACK_PLAIN, RingContext},
 };
 use hush_math::{
@@ -220,7 +220,7 @@ impl ColumnCase {
 
     fn offline_refusals<B: ColumnOps>(&self, backend: &B, ring: &B::Ring) -> Vec<Option<OpsError>> {
         let degree = self.shape.degree();
-        let masks = ColumnMasks::new(&self.context);
+        let masks = ColumnMasks::new(&self.context, &PublicSeed([1; 32]));
         let plan = backend.open_masks(ring, &masks).expect("the backend holds the masks");
         let hints = [0, 1, degree - 1, degree + 1, (degree + 1) * degree];
         let hints =

@@ -4,7 +4,7 @@
 use std::{slice, sync::Arc};
 
 use hush_he::{
-    entities::{ColumnMasks, MatrixDomain, MatrixStructure, PublicMatrix},
+    entities::{ColumnMasks, MatrixDomain, MatrixShape, MatrixStructure, PublicMatrix, PublicSeed},
     params::{
         ColumnParams, INSECURE_COLPACK_N256, INSECURE_COLPACK_PLAIN, INSECURE_PACK_N256, INSECURE_PACK_PLAIN,
         INSECURE_RING_N256, INSECURE_RING_PLAIN, RingContext, RingParams,
@@ -47,6 +47,9 @@ pub fn empty_operands<B: PackOps + ColumnOps>(backend: &B) {
     }
 }
 
+/// The seed of what is public.
+const SEED: PublicSeed = PublicSeed([1; 32]);
+
 /// The steps over LWE.
 fn empty_lwe<B: LweOps>(backend: &B) {
     let open = |rows, cols| {
@@ -59,7 +62,8 @@ fn empty_lwe<B: LweOps>(backend: &B) {
         assert_eq!(backend.result(&folded.words), [], "lwe_fold {rows} x {cols}");
     }
     for structure in [MatrixStructure::Plain, MatrixStructure::Ring { degree: 4 }] {
-        let a = |cols| PublicMatrix::new(MatrixDomain::First, structure, cols, 8);
+        let shape = |cols| MatrixShape::new(MatrixDomain::First, structure, cols, 8);
+        let a = |cols| PublicMatrix::new(SEED, shape(cols));
         let hint = backend.lwe_hint(&open(0, 5), &a(5), 0..0).expect(FITS);
         assert_eq!(backend.result(&hint), [], "lwe_hint without rows, {structure:?}");
         let hint = backend.lwe_hint(&open(5, 0), &a(0), 0..5).expect(FITS);
@@ -187,7 +191,7 @@ fn empty_pack<B: PackOps>(backend: &B, params: RingParams) {
 fn empty_column<B: ColumnOps>(backend: &B, params: ColumnParams) {
     let context = Arc::new(RingContext::new(*params.ring()));
     let ring = backend.open_ring(context.clone()).expect("the backend holds the tables");
-    let masks = ColumnMasks::new(&context);
+    let masks = ColumnMasks::new(&context, &SEED);
     let plan = backend.open_masks(&ring, &masks).expect("the backend holds the masks");
     assert_eq!(backend.chain_hint(&ring, &plan, &[]), Ok(Vec::new()));
     let cols = PACK_BYTES * params.ring().degree();

@@ -1,6 +1,6 @@
 //! The hint of SimplePIR.
 
-use hush_he::entities::{MatrixDomain, MatrixStructure, PublicMatrix};
+use hush_he::entities::{MatrixDomain, MatrixShape, MatrixStructure, PublicMatrix, PublicSeed};
 use hush_ops::{OpsError, contract::LweOps, reference::Reference, tiling::TiledDb};
 
 use super::{Fill, Kept, assert_same_words};
@@ -37,7 +37,7 @@ pub fn lwe_hint<B: LweOps>(backend: &B) {
 /// As [`lwe_hint`], for some cases, for a backend that takes its time.
 pub fn lwe_hint_of<B: LweOps>(backend: &B, cases: &[HintCase]) {
     for &(rows, cols, structure, n) in cases {
-        let a = PublicMatrix::new(MatrixDomain::First, structure, cols, n);
+        let a = first(structure, cols, n);
         for fill in [Fill::Random, Fill::All(-128)] {
             let db = TiledDb::from_matrix(rows, cols, &fill.matrix(rows, cols));
             let what = format!("lwe_hint {rows} x {cols}, {structure:?}, n = {n}, {fill:?}");
@@ -45,6 +45,10 @@ pub fn lwe_hint_of<B: LweOps>(backend: &B, cases: &[HintCase]) {
         }
     }
     refuses_wrong_shapes(backend);
+}
+
+fn first(structure: MatrixStructure, cols: usize, n: usize) -> PublicMatrix {
+    PublicMatrix::new(PublicSeed([1; 32]), MatrixShape::new(MatrixDomain::First, structure, cols, n))
 }
 
 fn check<B: LweOps>(backend: &B, db: TiledDb, a: &PublicMatrix, what: &str) {
@@ -67,7 +71,7 @@ fn check<B: LweOps>(backend: &B, db: TiledDb, a: &PublicMatrix, what: &str) {
 fn refuses_wrong_shapes<B: LweOps>(backend: &B) {
     let db =
         backend.open_db(TiledDb::from_matrix(600, 8, &[1; 4800])).expect("the backend holds the database");
-    let matrix = |cols| PublicMatrix::new(MatrixDomain::First, MatrixStructure::Plain, cols, 4);
+    let matrix = |cols| first(MatrixStructure::Plain, cols, 4);
     for (cols, rows) in [(7, 0..600), (8, 0..601), (8, 1..512), (8, 0..511), (8, 512..1024)] {
         let refused = backend.lwe_hint(&db, &matrix(cols), rows.clone());
         assert!(matches!(refused, Err(OpsError::Shape { .. })), "{cols} columns, rows {rows:?}");

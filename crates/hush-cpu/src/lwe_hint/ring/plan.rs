@@ -140,17 +140,21 @@ impl RingResidues {
 
 #[cfg(test)]
 mod tests {
-    use hush_he::entities::{MatrixDomain, MatrixStructure};
+    use hush_he::entities::{MatrixDomain, MatrixShape, MatrixStructure, PublicSeed};
 
     use super::*;
+
+    fn matrix(degree: usize, cols: usize) -> PublicMatrix {
+        let structure = MatrixStructure::Ring { degree };
+        PublicMatrix::new(PublicSeed([1; 32]), MatrixShape::new(MatrixDomain::First, structure, cols, degree))
+    }
 
     #[test]
     fn segments_cover_all_blocks_in_sets() {
         for (cols, degree) in
             [(1, 1), (100_000, 1), (70_000, 8), (140_000, 256), (150_000, 2048), (5000, 4096)]
         {
-            let a = PublicMatrix::new(MatrixDomain::First, MatrixStructure::Ring { degree }, cols, degree);
-            let plan = RingPlan::new(&a, degree).expect("there are primes for this degree");
+            let plan = RingPlan::new(&matrix(degree, cols), degree).expect("there are primes for this degree");
             let mut next = 0;
             for segment in plan.segments() {
                 let start = next;
@@ -172,7 +176,6 @@ mod tests {
     #[test]
     fn a_degree_without_primes_has_no_plan() {
         let degree = 1 << 20;
-        let a = PublicMatrix::new(MatrixDomain::First, MatrixStructure::Ring { degree }, 1, degree);
-        assert!(RingPlan::new(&a, degree).is_none());
+        assert!(RingPlan::new(&matrix(degree, 1), degree).is_none());
     }
 }

@@ -44,7 +44,7 @@ use hush_protocol::{
 use self::content::{Content, QUERIES, WHITENING};
 use crate::{
     devices::{gpu, orderly},
-    made::{File, bytes},
+    made::{File, SEED, bytes},
 };
 
 /// A table with random bytes, a client, and queries for some of its slots.
@@ -90,7 +90,7 @@ impl<P: Page> Case<P> {
         let content = Content::new(params);
         let files = content.files(&Reference);
         let hint = found(&files, HINT_FILE);
-        let client = P::client(&table, &Given { hint, whitening, keys: keys.clone() }).unwrap();
+        let client = P::client(&table, &Given { seed: SEED, hint, whitening, keys: keys.clone() }).unwrap();
         let rng = &mut Csprng::insecure_from_seed(1);
         let query = |target: Target| P::query(&table, &client, &target, rng);
         let (queries, pending) = content.targets().into_iter().map(query).unzip();
@@ -99,7 +99,7 @@ impl<P: Page> Case<P> {
 
     /// The table of these files on a backend.
     fn serve<B: Steps>(&self, backend: Arc<B>, files: &[File]) -> Server<P, B> {
-        let hosted = Hosted::open(backend, self.table.clone(), &Made(files)).unwrap();
+        let hosted = Hosted::open(backend, self.table.clone(), SEED, &Made(files)).unwrap();
         let open = |keys: &Arc<RingKeys>| hosted.open_keys(keys.upload()).unwrap();
         let keys = self.keys.as_ref().map(open);
         Server { hosted, keys }

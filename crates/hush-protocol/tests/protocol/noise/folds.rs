@@ -4,7 +4,7 @@
 use hush_cpu::Cpu;
 use hush_he::{
     algorithms::{encrypt_column_query, open_column_keys},
-    entities::{MatrixDomain, OneTimeRingSecret},
+    entities::{MatrixDomain, OneTimeRingSecret, PublicMatrix},
     params::{COLPACK_N2048_Q52, ColumnNoise, ColumnParams, INSECURE_COLPACK_N256},
 };
 use hush_math::{
@@ -19,6 +19,7 @@ use hush_protocol::column_page::ColumnRing;
 use rayon::prelude::*;
 
 use super::{centred, std};
+use crate::support::PUBLIC_SEED;
 
 /// How far a standard deviation may be off its formula.
 const OFF: f64 = 1.15;
@@ -54,7 +55,7 @@ struct Packed {
 impl Packed {
     /// 2N entries of a few rows.
     fn new(params: ColumnParams, kind: Entries, rows: usize) -> Self {
-        let public = ColumnRing::new(&params);
+        let public = ColumnRing::new(&params, PUBLIC_SEED);
         let (ring, count) = (public.context().kept(), 2 * params.ring().degree());
         let shape = PackShape::new(ring.degree(), count * rows, rows).unwrap();
         let words = ring.limbs() * ring.degree();
@@ -117,7 +118,7 @@ impl Packed {
         let cpu_ring = cpu.open_ring(self.public.context().clone()).unwrap();
         let polys = ChainPolys { digits: vec![0; self.masks.len()], masks: self.masks.clone() };
         let chain = cpu.open_chain(&cpu_ring, &self.shape, polys).unwrap();
-        let matrix = params.lwe().public_matrix(MatrixDomain::First, 1);
+        let matrix = PublicMatrix::new(PUBLIC_SEED, params.lwe().matrix_shape(MatrixDomain::First, 1));
         let (mut words, mut powers, mut secrets) = (Vec::new(), Vec::new(), Vec::new());
         for (seed, &entry) in (700..).zip(wanted) {
             let rng = &mut Csprng::insecure_from_seed(seed);

@@ -3,7 +3,7 @@
 use hush_he::{
     algorithms::{encrypt_lwe, phase},
     codec::{pack_rounded, unpack_scaled},
-    entities::{MatrixDomain, OneTimeLweSecret},
+    entities::{MatrixDomain, OneTimeLweSecret, PublicMatrix},
     params::{DEFAULT_LWE, FRODOPIR_N1774_TERNARY, LweParams, Widths, noise::LweNoise},
 };
 use hush_math::csprng::Csprng;
@@ -13,6 +13,8 @@ use hush_ops::{
     tiling::TiledDb,
 };
 
+use crate::support::PUBLIC_SEED;
+
 const LSB: f64 = (1 << 24) as f64;
 
 /// Standard deviation of the phase's error in LSB over `keys` secrets and all rows, with words at `widths`, of a segment that is
@@ -21,8 +23,8 @@ fn measured(lwe: &LweParams, widths: Widths, cols: usize, wraps: usize, matrix: 
     let rng = &mut Csprng::insecure_from_seed(11);
     let rows = matrix.len() / cols;
     let db = TiledDb::from_matrix(rows, cols, matrix);
-    let asked = lwe.public_matrix(MatrixDomain::First, wraps * cols);
-    let a = asked.wrapped(cols);
+    let shape = lwe.matrix_shape(MatrixDomain::First, wraps * cols);
+    let [asked, a] = [shape, shape.wrapped(cols)].map(|shape| PublicMatrix::new(PUBLIC_SEED, shape));
     let through = |words: &[u32], bits| unpack_scaled(&pack_rounded(words, bits), words.len(), bits).unwrap();
     let hint = through(&Reference.lwe_hint(&db, &a, 0..rows).unwrap(), widths.hint);
     let (mut sum, mut count) = (0.0, 0.0);

@@ -7,7 +7,7 @@ use hush_cpu::Cpu;
 use hush_he::{
     algorithms::{decrypt_response, encrypt_column_query, open_column_keys},
     codec::unpack_scaled,
-    entities::{OneTimeRingSecret, RingDecryptionKey},
+    entities::{OneTimeRingSecret, PublicMatrix, RingDecryptionKey},
     params::ColumnParams,
 };
 use hush_math::{
@@ -32,7 +32,7 @@ use hush_protocol::{
 };
 
 use super::{PHASE_BITS, centred, halves};
-use crate::support::{Setup, Stored};
+use crate::support::{PUBLIC_SEED, Setup, Stored};
 
 /// A table of `colpack` on the CPU, and what its steps read.
 pub(super) struct Measured {
@@ -54,7 +54,7 @@ impl Measured {
         let (cpu, params) = (Cpu::new(2).unwrap(), TableParams::new::<ColumnPacked<Colpack>>(table));
         let files = Stored::build(&cpu, &params, &matrix, hint);
         let setup = Setup::of_files(Cpu::new(2).unwrap(), params, matrix, files);
-        let public = ColumnRing::new(table.params());
+        let public = ColumnRing::new(table.params(), PUBLIC_SEED);
         let ring = cpu.open_ring(public.context().clone()).unwrap();
         let db = setup.files.tiled(DB_FILE, table.tiling());
         let columns = setup.files.tiled(COLUMNS_FILE, table.columns_tiling());
@@ -95,7 +95,8 @@ impl Client {
         let rng = &mut Csprng::insecure_from_seed(seed);
         let secret = OneTimeRingSecret::sample(setup.params(), rng);
         let (entry, _) = table.place(target.block);
-        let (matrix, power) = (table.matrix(), table.exponent(entry));
+        let (matrix, power) =
+            (PublicMatrix::new(PUBLIC_SEED, table.matrix()), table.exponent(entry));
         let vector = (&matrix, &target.columns[..]);
         let (_, keys, key) = encrypt_column_query(
             setup.params(),

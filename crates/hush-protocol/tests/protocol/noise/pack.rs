@@ -10,12 +10,12 @@ use hush_he::{
 };
 use hush_math::csprng::Csprng;
 use hush_protocol::{
-    Protocol, any_page::TableParams, hosted::Hosted, hybrid::Hybrid, pack_page::Packed,
+    Protocol, any_page::TableParams, hosted::Hosted, hybrid::Hybrid, pack_page::{PackClient, Packed},
     pack_table::PackTable, page::Page, ring_keys::RingKeys,
 };
 
 use super::{PHASE_BITS, halves, std};
-use crate::support::{Stored, one, pack_table, shape};
+use crate::support::{PUBLIC_SEED, Stored, one, pack_table, shape};
 
 /// How far the standard deviation over rows that differ may be off its prediction.
 const DIFFERENT_ROWS: f64 = 1.05;
@@ -77,11 +77,12 @@ impl Case {
     fn measure(&self, matrix: &[u8]) -> Vec<Vec<f64>> {
         let (cpu, params, table) = (Cpu::new(2).unwrap(), self.params, self.table());
         let files = Stored::build(&cpu, &TableParams::new::<Packed<Hybrid>>(table), matrix, None);
-        let hosted = Hosted::<Packed<Hybrid>, Cpu>::open(Arc::new(cpu), table, &files).unwrap();
+        let hosted = Hosted::<Packed<Hybrid>, Cpu>::open(Arc::new(cpu), table, PUBLIC_SEED, &files).unwrap();
         let mut errors = vec![Vec::new(); table.first_shape().planes()];
         for key in 0..self.keys {
-            let client = Arc::new(RingKeys::from_seed(params.ring(), &[key; 32]));
-            let keys = hosted.open_keys(client.upload()).unwrap();
+            let client_keys = Arc::new(RingKeys::from_seed(params.ring(), &[key; 32]));
+            let keys = hosted.open_keys(client_keys.upload()).unwrap();
+            let client = PackClient { keys: client_keys, seed: PUBLIC_SEED };
             let column = self.columns / 3 * usize::from(key + 1) - 1;
             let rng = &mut Csprng::insecure_from_seed(u64::from(key));
             let (query, pending) = Packed::<Hybrid>::query(&table, &client, &one(column, 0), rng);
@@ -93,7 +94,7 @@ impl Case {
                 expected
             );
             let slot = expected.chunks(params.ring().degree());
-            for ((errors, phases), bytes) in errors.iter_mut().zip(phases(&client, &answer)).zip(slot) {
+            for ((errors, phases), bytes) in errors.iter_mut().zip(phases(&client.keys, &answer)).zip(slot) {
                 errors.extend(phases.iter().zip(bytes).map(|(&phase, &byte)| error(phase, byte)));
             }
         }

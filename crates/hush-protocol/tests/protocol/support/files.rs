@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use hush_he::{
     codec::pack_rounded,
-    entities::PublicMatrix,
+    entities::{MatrixShape, PublicMatrix},
     params::{ColumnParams, RingContext},
 };
 use hush_ops::{
@@ -30,7 +30,7 @@ use hush_protocol::{
 };
 use rayon::prelude::*;
 
-use super::WHITENING_SEED;
+use super::{PUBLIC_SEED, WHITENING_SEED};
 
 /// Files by name.
 #[derive(Default)]
@@ -106,7 +106,7 @@ impl Stored {
             Database::Bytes(tiling) => {
                 stored.put(DB_FILE, tiling.tile(matrix));
                 let plan = table.hint().expect("of a byte database");
-                let of_matrix = || hint_of(backend, stored.tiled(DB_FILE, tiling), &plan.matrix);
+                let of_matrix = || hint_of(backend, stored.tiled(DB_FILE, tiling), plan.matrix);
                 let words = hint.unwrap_or_else(of_matrix);
                 stored.put_hint(backend, &plan, words);
             }
@@ -182,7 +182,7 @@ impl Stored {
             assert_eq!(db.tiling(), second.tiling);
             self.put(SECOND_DB_FILE, db.bytes().to_vec());
             self.hints.push(words);
-            words = hint_of(backend, db, &second.matrix);
+            words = hint_of(backend, db, second.matrix);
         }
         match &plan.product {
             HintProduct::Download { bits } => self.put(HINT_FILE, pack_rounded(&words, *bits)),
@@ -201,7 +201,7 @@ impl Stored {
     }
 
     fn put_chained<B: Steps>(&mut self, backend: &B, params: &ColumnParams, shape: &PackShape, hint: &[u32]) {
-        let (public, n) = (ColumnRing::new(params), params.lwe().n());
+        let (public, n) = (ColumnRing::new(params, PUBLIC_SEED), params.lwe().n());
         let ring = backend.open_ring(public.context().clone()).unwrap();
         let plan = backend.open_masks(&ring, public.masks()).unwrap();
         let chain = |column: usize| {
@@ -219,9 +219,9 @@ impl Stored {
 }
 
 /// The hint of all rows of a database.
-fn hint_of<B: Steps>(backend: &B, db: TiledDb, matrix: &PublicMatrix) -> Vec<u32> {
-    let rows = db.tiling().rows();
-    let hint = backend.lwe_hint(&backend.open_db(db).unwrap(), matrix, 0..rows).unwrap();
+fn hint_of<B: Steps>(backend: &B, db: TiledDb, shape: MatrixShape) -> Vec<u32> {
+    let (rows, matrix) = (db.tiling().rows(), PublicMatrix::new(PUBLIC_SEED, shape));
+    let hint = backend.lwe_hint(&backend.open_db(db).unwrap(), &matrix, 0..rows).unwrap();
     backend.read(&hint).unwrap().into_owned()
 }
 

@@ -5,7 +5,10 @@ mod files;
 use std::{ops::Range, slice, sync::Arc};
 
 pub(crate) use files::Stored;
-use hush_he::params::{ColumnParams, PackParams, ParameterSet};
+use hush_he::{
+    entities::PublicSeed,
+    params::{ColumnParams, PackParams, ParameterSet},
+};
 use hush_math::csprng::Csprng;
 use hush_ops::contract::Steps;
 use hush_protocol::{
@@ -36,6 +39,9 @@ use hush_protocol::{
 pub(crate) const CLIENT_SEED: [u8; 32] = [7; 32];
 /// The seed of the whitening of a table over rings.
 pub(crate) const WHITENING_SEED: [u8; 32] = [9; 32];
+
+/// The seed of the public values of all tables.
+pub(crate) const PUBLIC_SEED: PublicSeed = PublicSeed([11; 32]);
 
 /// The protocols whose answers are packed by evaluation keys.
 pub(crate) const PACK: [Protocol; 4] =
@@ -85,7 +91,7 @@ impl Setup {
         let keys = facts.keys.map(|ring| Arc::new(RingKeys::from_seed(&ring, &CLIENT_SEED)));
         let hint = (facts.hint_bytes > 0).then(|| files.bytes(HINT_FILE).unwrap());
         let whitening = facts.is_whitened.then_some(WHITENING_SEED);
-        let client = table.client(&Given { hint, whitening, keys: keys.clone() }).unwrap();
+        let client = table.client(&Given { seed: PUBLIC_SEED, hint, whitening, keys: keys.clone() }).unwrap();
         let all = 0..facts.units;
         let server = serve(Arc::new(backend), &table, &files, keys.as_deref(), slice::from_ref(&all));
         Self { table, matrix, files, keys, client, server }
@@ -209,7 +215,7 @@ fn serve<B: Steps + 'static>(
             let table = P::table(P::Set::named(facts.preset).unwrap(), facts.shape).unwrap();
             let table = P::in_form(table, params.database().form()).unwrap();
             assert_eq!(P::facts(&table), *facts);
-            let hosted = Hosted::<P, B>::open_in_parts(backend, table, parts, files).unwrap();
+            let hosted = Hosted::<P, B>::open_in_parts(backend, table, PUBLIC_SEED, parts, files).unwrap();
             let keys = keys.map(|keys| hosted.open_keys(keys.upload()).unwrap());
             Box::new(Served { hosted, keys })
         }
