@@ -151,9 +151,17 @@ class ChangeTest(KeyedTest):
         table = self.updatable("--sign", key)
         changes = self.changes({"k1": "changed"})
         self.assertIn("sign the new epoch too (--sign)", self.fails("apply", table, changes, "--key", "k"))
-        self.apply(table, changes, "--key", "k", "--sign", key)
+        published = [self.facts(table)]
+        for command in (("apply", table, changes, "--key", "k"), ("compact", table)):
+            result = self.hushdb(*command, "--sign", key)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            published.append(self.facts(table))
+        self.assertEqual({facts["signed_name"] for facts in published}, {table.name})
+        # However fast one comes after the other.
+        serials = [facts["serial"] for facts in published]
+        self.assertEqual(serials, sorted(set(serials)))
         with self.serve(table) as (url, _):
-            self.assertEqual(self.ask(url, "k1", "--trust", publisher)[0], ["changed"])
+            self.assertEqual(self.ask(url, "k1", "--table", table.name, "--trust", publisher)[0], ["changed"])
 
     def test_look_ups_are_alike_on_the_wire(self):
         options = {"colpack": COLPACK, "simple": ["--columns", 600, "--updatable"]}

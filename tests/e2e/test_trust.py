@@ -44,6 +44,61 @@ class TrustTest(HushTest):
             self.assertIn("64 hex digits", self.fails(*look_up("signed", public[1:])))
             self.assertEqual(self.hushdb("get", url, "--table", "signed", "k").stdout, "value")
 
+    def test_a_signed_name(self):
+        key, public = self.keygen("mine")
+        source = self.csv([("k", "value")])
+        build = lambda name, *args: self.build(source, "--key", "key", "--sign", key, *args, name=name)
+        leaked, test = build("leaked"), build("test")
+        self.assertEqual([self.facts(table)["signed_name"] for table in (leaked, test)], ["leaked", "test"])
+        look_up = lambda url, *args: ("get", url, "k", *args)
+        # A server that has another table of the publisher under the name.
+        with self.serve(test, args=("--name", "leaked")) as (url, _):
+            line = self.fails(*look_up(url, "--table", "leaked", "--trust", public))
+            self.assertIn("signed under the name 'test', not 'leaked'", line)
+            self.assertIn("name the table", self.fails(*look_up(url, "--trust", public)))
+            # It is what it is.
+            self.assertEqual(self.hushdb(*look_up(url, "--trust", f"{public}=test")).stdout, "value")
+            self.assertIn("letters, digits", self.fails(*look_up(url, "--trust", f"{public}=a/b")))
+        with self.serve(leaked) as (url, _):
+            self.assertEqual(self.hushdb(*look_up(url, "--table", "leaked", "--trust", public)).stdout, "value")
+        renamed = build("folder", "--sign-as", "leaked")
+        with self.serve(renamed, args=("--name", "leaked")) as (url, _):
+            self.assertEqual(self.hushdb(*look_up(url, "--table", "leaked", "--trust", public)).stdout, "value")
+        command = ("build", source, "--key", "key", "--sign", key, "--out")
+        self.assertIn("is not a name", self.fails(*command, self.dir / "a b"))
+        self.assertFalse((self.dir / "a b").exists())
+
+    def test_an_older_table_is_refused(self):
+        key, public = self.keygen("mine")
+        build = lambda value, serial, *args: self.build(
+            self.csv([("k", value)]), "--key", "key", "--sign", key, "--sign-as", "table", "--serial", serial, *args, name=value)
+        old, new = build("old", "7"), build("new", "8")
+        self.assertEqual([self.facts(table)["serial"] for table in (old, new)], [7, 8])
+        cache = self.env | {"XDG_CACHE_HOME": str(self.dir / "cache")}
+        look_up = lambda url, *args, env=cache: self.hushdb("get", url, "--table", "table", "k", *args, env=env)
+        trusting = lambda url, *args, env=cache: look_up(url, "--trust", public, *args, env=env)
+        name = ("--name", "table")
+        with self.serve(old, args=name) as (first, _), self.serve(new, args=name) as (second, _):
+            self.assertEqual(trusting(first).stdout, "old")
+            self.assertEqual(trusting(second).stdout, "new")
+            result = trusting(first)
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertIn("serial 7, and this client has seen 8", result.stderr)
+            # Who keeps nothing, kept nothing, or trusts nobody, does not know.
+            self.assertEqual(trusting(first, "--no-cache").stdout, "old")
+            self.assertEqual(trusting(first, env=self.env | {"XDG_CACHE_HOME": str(self.dir / "other")}).stdout, "old")
+            self.assertEqual(look_up(first).stdout, "old")
+        # A publication is newer than the one in its place.
+        source = self.csv([("k", "newer")])
+        command = ("build", source, "--key", "key", "--force", "--sign", key, "--out", new)
+        self.assertIn("published with serial 8 before", self.fails(*command, "--serial", "8"))
+        self.assertEqual(self.facts(new)["serial"], 8)
+        self.assertEqual(self.hushdb(*command).returncode, 0)
+        newer = self.facts(new)
+        self.assertEqual(newer["signed_name"], "table")
+        self.assertGreater(newer["serial"], 1_700_000_000)
+        self.assertEqual(newer["serial"], newer["signed_at"])
+
     def test_bad_keys(self):
         file, _ = self.keygen("key")
         secret = file.read_text()

@@ -6,7 +6,7 @@ import type { HushStorage } from "./storage.js";
 /** What the session says to do next. */
 type Step =
   | { kind: "send"; method: string; path: string; headers: string[]; body: Uint8Array<ArrayBuffer> }
-  | { kind: "wait"; ms: number; hints: string[]; keys: string[] }
+  | { kind: "wait"; ms: number; hints: string[]; keys: string[]; serials: string[] }
   | { kind: "done"; result: unknown };
 
 /** Does what sessions of one server ask for: requests, waits, looking for what was kept. What is asked, they decide. */
@@ -121,6 +121,7 @@ export class Driver {
       this.client.provide_hint(hash, bytes);
     }
     for (const name of step.keys) await this.#provideKeys(name);
+    for (const name of step.serials) await this.#provideSerial(name);
   }
 
   /** Hands a record of keys over, and keeps what becomes of it. */
@@ -134,6 +135,19 @@ export class Driver {
       }),
     );
     if (!isProvided) this.client.provide_keys(name, undefined);
+  }
+
+  /** Hands the serial of a publication over, and keeps a greater one. */
+  async #provideSerial(name: string): Promise<void> {
+    let isProvided = false;
+    await this.#kept(undefined, async (storage) =>
+      storage.serial?.(name, (kept) => {
+        const renewed = this.client.provide_serial(name, kept);
+        isProvided = true;
+        return renewed;
+      }),
+    );
+    if (!isProvided) this.client.provide_serial(name, undefined);
   }
 
   /** Keeps what was downloaded and noted, and forgets what was damaged. Never fails: whatever there is to say was said before. */

@@ -7,7 +7,8 @@ export type ErrorCode =
   /** What the server says. */
   | "token" | "token_in_the_open" | "no_tables" | "choose_table" | "unknown_table" | "busy" | "refused"
   /** Of the table: it is not accepted, or it changes too fast. */
-  | "weak" | "insecure" | "other_epoch" | "not_signed" | "other_publisher" | "hint_too_long" | "changed"
+  | "weak" | "insecure" | "other_epoch" | "not_signed" | "other_publisher" | "other_name" | "older_table"
+  | "hint_too_long" | "changed"
   /** The server does not keep to the protocol. */
   | "bad_answer" | "hint_mismatch" | "keys_not_kept"
   /** Of this machine. */

@@ -26,7 +26,8 @@ export interface ConnectOptions {
   /** Called with what happens. */
   onProgress?: (progress: Progress) => void;
   /**
-   * Where hints and evaluation keys are kept for later: IndexedDB in browsers unless told, and null where there is none: then they go
+   * Where hints, evaluation keys and the newest serials of signed tables are kept for later: IndexedDB in browsers unless told, and null
+   * where there is none: then they go
    * with the server object.
    */
   storage?: HushStorage | null;
@@ -41,7 +42,10 @@ export interface ConnectOptions {
    * fresh keys are uploaded.
    */
   lookupsPerKey?: number;
-  /** The publisher (64 hex digits) who must have signed the table. */
+  /**
+   * The publisher (64 hex digits) who must have signed the table, under the name by which it is opened; or `KEY=NAME`, if the server
+   * has the table under another name than the one that is signed.
+   */
   trust?: string;
   /** The only epoch (64 hex digits) that is accepted. */
   epoch?: string;

@@ -1,5 +1,6 @@
 /**
- * Where hints and seeds of keys are kept for later. What cannot be kept or found costs another download or upload, no more.
+ * Where hints, seeds of keys and serials of signed tables are kept for later. What cannot be kept or found costs another download
+ * or upload; without serials an old table that a publisher signed is not told from its newest, but within one connection.
  *
  * Whoever reads the seeds can read the look-ups of protocols with evaluation keys: keep them as you would keep a password.
  */
@@ -16,6 +17,8 @@ export interface HushStorage {
    * both only once. What is kept has the seed of evaluation keys, and how many look-ups were made under them.
    */
   seed(name: string, renew: (kept: Uint8Array | undefined) => Uint8Array | undefined): Promise<void>;
+  /** As `seed`, of the greatest serial that was seen of a publication, a decimal number. It is never deleted. */
+  serial?(name: string, renew: (kept: string | undefined) => string | undefined): Promise<void>;
 }
 
 const DATABASE = "hushdb";
@@ -25,7 +28,10 @@ const HINT_KEPT_UNUSED = 60 * DAY;
 /** How long a seed is used; its age is checked by the caller, too. */
 const SEED_LIFETIME = 30 * DAY;
 
-/** Keeps hints and seeds in IndexedDB: for all pages of an origin, and their workers. */
+/** Of version 1 were all but the last. */
+const STORES = ["hints", "used", "seeds", "serials"];
+
+/** Keeps hints, seeds and serials in IndexedDB: for all pages of an origin, and their workers. */
 export class IndexedDbStorage implements HushStorage {
   #database: Promise<IDBDatabase> | undefined;
 
@@ -61,19 +67,31 @@ export class IndexedDbStorage implements HushStorage {
   }
 
   async seed(name: string, renew: (kept: Uint8Array | undefined) => Uint8Array | undefined): Promise<void> {
+    type Seed = { bytes: Uint8Array; made: number };
+    await this.#renew<Seed>("seeds", name, (kept) => {
+      const bytes = renew(kept?.bytes);
+      return bytes && { bytes, made: madeAt(bytes) };
+    });
+  }
+
+  async serial(name: string, renew: (kept: string | undefined) => string | undefined): Promise<void> {
+    await this.#renew<string>("serials", name, renew);
+  }
+
+  /** Puts what `renew` makes of what a store has under a name there, if it makes anything. */
+  async #renew<T>(storeName: string, name: string, renew: (kept: T | undefined) => T | undefined): Promise<void> {
     const database = await this.#open();
     // Transactions that write to a store come one after the other, those of other pages too.
-    const transaction = database.transaction("seeds", "readwrite");
-    const store = transaction.objectStore("seeds");
+    const transaction = database.transaction(storeName, "readwrite");
+    const store = transaction.objectStore(storeName);
     const ended = done(transaction);
     let failed: { reason: unknown } | undefined;
     const asked = store.get(name);
     // In the callback: after it, the transaction is over.
     asked.onsuccess = () => {
       try {
-        const kept = asked.result as { bytes: Uint8Array } | undefined;
-        const renewed = renew(kept?.bytes);
-        if (renewed) store.put({ bytes: renewed, made: madeAt(renewed) }, name);
+        const renewed = renew(asked.result as T | undefined);
+        if (renewed !== undefined) store.put(renewed, name);
       } catch (reason) {
         failed = { reason };
         transaction.abort();
@@ -96,8 +114,12 @@ export class IndexedDbStorage implements HushStorage {
 }
 
 async function opened(): Promise<IDBDatabase> {
-  const asked = indexedDB.open(DATABASE, 1);
-  asked.onupgradeneeded = () => ["hints", "used", "seeds"].forEach((name) => asked.result.createObjectStore(name));
+  const asked = indexedDB.open(DATABASE, 2);
+  asked.onupgradeneeded = () => {
+    const database = asked.result;
+    const missing = STORES.filter((name) => !database.objectStoreNames.contains(name));
+    missing.forEach((name) => database.createObjectStore(name));
+  };
   const database = await result(asked);
   // Another page may have a newer version of this package.
   database.onversionchange = () => database.close();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { connect } from "../../../target/npm/node.js";
-import { Scratch, proxy, rows, valueOf } from "./harness.mjs";
+import { MemoryStorage, Scratch, proxy, rows, valueOf } from "./harness.mjs";
 
 const scratch = new Scratch();
 let url;
@@ -198,4 +198,26 @@ test("the epoch, and who has signed it, can be demanded", async () => {
   });
   const trust = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
   await assert.rejects((await connect(url, { trust })).open("colpack"), { code: "not_signed" });
+});
+
+test("of a publisher's tables the one that is asked for, and none that is older than one that was seen", async () => {
+  const key = join(scratch.dir, "key");
+  const trust = scratch.hushdb("keygen", key).trim();
+  const signed = (serial) => ["--key", "k", "--value", "v", "--sign", key, "--sign-as", "table", "--serial", serial];
+  scratch.build("old", rows(50), ...signed(7));
+  scratch.build("new", rows(50), ...signed(8));
+  const older = await scratch.serve(["old"], "--name", "table");
+  const newer = await scratch.serve(["new"], "--name", "table");
+  const storage = new MemoryStorage();
+  const open = async (at, name, options = {}) => (await connect(at, { trust, storage, ...options })).open(name);
+  assert.ok(await open(older, "table"));
+  assert.ok(await open(newer, "table"));
+  assert.deepEqual([...storage.serials.values()], ["8"]);
+  await assert.rejects(open(older, "table"), { code: "older_table", message: /serial 7.*8/ });
+  assert.ok(await open(older, "table", { storage: null }));
+  await assert.rejects(open(newer, undefined), { code: "choose_table" });
+  const renamed = await scratch.serve(["new"], "--name", "leaked");
+  await assert.rejects(open(renamed, "leaked"), { code: "other_name", message: /'table', not 'leaked'/ });
+  assert.ok(await open(renamed, undefined, { trust: `${trust}=table` }));
+  await assert.rejects(connect(newer, { trust: `${trust}=a/b` }), { code: "options" });
 });

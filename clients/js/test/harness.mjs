@@ -111,6 +111,7 @@ export async function proxy(url, meddle = () => false) {
 export class MemoryStorage {
   hints = new Map();
   seeds = new Map();
+  serials = new Map();
   calls = [];
 
   async hint(hash) {
@@ -132,6 +133,12 @@ export class MemoryStorage {
     this.calls.push("seed");
     const renewed = renew(this.seeds.get(name));
     if (renewed) this.seeds.set(name, renewed);
+  }
+
+  async serial(name, renew) {
+    this.calls.push("serial");
+    const renewed = renew(this.serials.get(name));
+    if (renewed) this.serials.set(name, renewed);
   }
 }
 

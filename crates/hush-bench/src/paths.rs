@@ -1,7 +1,7 @@
 //! `hush-bench onion`, `tfhe`, `packed`, `colpack`: tables by index, their build, every step of an answer by itself, and whole
 //! answers, as multiples of the sum of their steps.
 
-use std::{error::Error, path::Path, sync::Arc};
+use std::{error::Error, fs, num::NonZeroUsize, path::Path, sync::Arc};
 
 use hush_client::{Acceptance, Table as ClientTable};
 use hush_cpu::{Cpu, probe};
@@ -42,10 +42,10 @@ const RECORD_BYTES: usize = 4096;
 /// Bytes of a record of `tfhe`, a quarter of a plaintext.
 const SHORT_RECORD_BYTES: usize = 256;
 
-/// Tables of one set of files, which serve several protocols.
+/// Tables of one shape, of several protocols.
 #[derive(Clone)]
 pub(super) struct Paths {
-    /// The protocols; the files are built for the first one.
+    /// The protocols; the shape is that of the first one.
     protocols: &'static [Protocol],
     /// The parameter set; the default one if none.
     preset: Option<&'static str>,
@@ -101,16 +101,18 @@ impl Paths {
     fn run(&self, args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>> {
         let scratch = tempfile::tempdir()?;
         let dir = scratch.path().join("table");
-        let options = BuildOptions {
-            preset: self.preset.map(str::to_owned),
-            form: self.form,
-            columns: args.columns.map(|columns| columns.get()),
-            ..tables::options(self.protocols[0])
-        };
-        let label = self.preset.unwrap_or_else(|| self.protocols[0].name());
-        let header = tables::build_by_index(args.size, self.record_bytes, &options, label, &dir, report)?;
+        let mut columns = args.columns.map(NonZeroUsize::get);
         for &protocol in self.protocols {
-            let served = Served::new(&dir, &header, protocol, self.record_bytes)?;
+            let options = BuildOptions {
+                preset: self.preset.map(str::to_owned),
+                form: self.form,
+                columns,
+                ..tables::options(protocol)
+            };
+            let label = self.preset.unwrap_or_else(|| protocol.name());
+            let header = tables::build_by_index(args.size, self.record_bytes, &options, label, &dir, report)?;
+            columns = Some(header.descriptor.columns);
+            let served = Served::new(&dir, &header, self.record_bytes)?;
             tables::describe(&header, served.client.facts(), report);
             let most = host_batch(&served.params);
             report.note(&format!("a server answers {most} queries of {protocol} at once at most"));
@@ -119,12 +121,15 @@ impl Paths {
                 let seconds = served.steps(&cpu, report)?;
                 served.answers(&cpu, &seconds, report)?;
             }
+            // The next protocol has a public matrix of its own, and so other files.
+            drop(served);
+            fs::remove_dir_all(&dir)?;
         }
         Ok(())
     }
 }
 
-/// The files as a table of one protocol, and a client of it.
+/// A table, and a client of it.
 pub(super) struct Served {
     descriptor: Descriptor,
     pub(super) params: TableParams,
@@ -134,18 +139,8 @@ pub(super) struct Served {
 }
 
 impl Served {
-    pub(super) fn new(
-        dir: &Path,
-        header: &Header,
-        protocol: Protocol,
-        record_bytes: usize,
-    ) -> Result<Self, Box<dyn Error>> {
-        let built = header.descriptor.params()?;
-        let params = protocol.page().table(built.facts().preset, built.facts().shape)?;
-        let params = params.in_form(header.descriptor.form)?;
-        let word_bits = params.facts().word_bits;
-        let mut descriptor = Descriptor { protocol, word_bits, ..header.descriptor.clone() };
-        descriptor.seal();
+    pub(super) fn new(dir: &Path, header: &Header, record_bytes: usize) -> Result<Self, Box<dyn Error>> {
+        let (descriptor, params) = (header.descriptor.clone(), header.descriptor.params()?);
         let specs = params.files();
         let load = |name: &'static str| Ok::<_, Box<dyn Error>>((name, resident(dir, name)? as DbBytes));
         let files = specs.iter().map(|spec| load(spec.name)).collect::<Result<_, _>>()?;

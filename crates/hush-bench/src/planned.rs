@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
                 report.skip(&row, "no such table");
                 continue;
             };
-            let served = Served::new(&dir, &header, protocol, length)?;
+            let served = Served::new(&dir, &header, length)?;
             let most = host_batch(&served.params);
             for (cpu, machine) in &machines {
                 for batch in BATCHES.into_iter().filter(|&batch| batch <= most) {

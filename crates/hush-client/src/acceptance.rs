@@ -1,6 +1,8 @@
 //! Which tables a client accepts.
 
-use hush_protocol::{descriptor::Descriptor, facts::Facts, signature::PublicKey};
+use std::str::FromStr;
+
+use hush_protocol::{Name, descriptor::Descriptor, facts::Facts, signature::PublicKey};
 
 use crate::ClientError;
 
@@ -12,8 +14,36 @@ pub struct Acceptance {
     pub weak_preset: Option<String>,
     /// The one epoch that is accepted: a server cannot show a client a table of its own.
     pub epoch: Option<[u8; 32]>,
-    /// Who has to have signed the epoch: a server that is somebody else cannot make one up.
-    pub publisher: Option<PublicKey>,
+    /// Who must have signed the table, and under which name: a server that is somebody else cannot make one up.
+    pub trust: Option<Trust>,
+}
+
+/// A publisher, and the name under which it publishes a table. As text: the public key in 64 hex digits, then `=` and the name if
+/// that is not the name by which the server is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trust {
+    /// Who signs.
+    pub publisher: PublicKey,
+    /// The signed name. If there is none, a session expects the name of the table that it is asked to open, and a
+    /// [`crate::Table`] that is made without a session accepts any name.
+    pub name: Option<Name>,
+}
+
+impl FromStr for Trust {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (publisher, name) = match text.trim().split_once('=') {
+            None => (text, None),
+            Some((publisher, name)) => {
+                let name = name
+                    .parse()
+                    .map_err(|_| "a table's name has 1 to 64 letters, digits, '.', '_' and '-'")?;
+                (publisher, Some(name))
+            }
+        };
+        Ok(Self { publisher: publisher.parse()?, name })
+    }
 }
 
 /// An epoch as text: 64 hex digits.
@@ -36,7 +66,7 @@ impl Acceptance {
     ///
     /// # Errors
     /// [`ClientError::Insecure`], [`ClientError::Weak`], [`ClientError::OtherEpoch`], [`ClientError::NotSigned`],
-    /// [`ClientError::OtherPublisher`].
+    /// [`ClientError::OtherPublisher`], [`ClientError::OtherName`].
     pub fn check(&self, descriptor: &Descriptor, facts: &Facts) -> Result<(), ClientError> {
         let (preset, bits) = (facts.preset, facts.security_bits);
         if bits == 0.0 && !cfg!(feature = "insecure-presets") {
@@ -48,11 +78,16 @@ impl Acceptance {
         if let Some(asked) = self.epoch.filter(|epoch| *epoch != descriptor.epoch) {
             return Err(ClientError::OtherEpoch { actual: descriptor.epoch, asked });
         }
-        match (self.publisher, descriptor.signature) {
-            (None, _) => Ok(()),
-            (Some(asked), None) => Err(ClientError::NotSigned { asked }),
-            (Some(asked), Some(signature)) if signature.publisher != asked => {
-                Err(ClientError::OtherPublisher { actual: signature.publisher, asked })
+        let Some(Trust { publisher: asked, name }) = &self.trust else { return Ok(()) };
+        let Some(signature) = &descriptor.signature else {
+            return Err(ClientError::NotSigned { asked: *asked });
+        };
+        if signature.publisher != *asked {
+            return Err(ClientError::OtherPublisher { actual: signature.publisher, asked: *asked });
+        }
+        match name {
+            Some(asked) if *asked != signature.name => {
+                Err(ClientError::OtherName { actual: signature.name.clone(), asked: asked.clone() })
             }
             _ => Ok(()),
         }

@@ -1,6 +1,6 @@
 //! The error of the client.
 
-use hush_protocol::{ProtocolError, signature::PublicKey};
+use hush_protocol::{Name, ProtocolError, signature::PublicKey};
 use thiserror::Error;
 
 /// Why a look-up could not be made or read.
@@ -43,7 +43,7 @@ pub enum ClientError {
     /// Nobody has signed the table's epoch.
     #[error("the table is not signed, and was to be by {asked}: ask its operator for the publisher's table")]
     NotSigned {
-        /// [`Acceptance::publisher`](crate::Acceptance::publisher).
+        /// [`Trust::publisher`](crate::Trust::publisher).
         asked: PublicKey,
     },
     /// Somebody else has signed the table's epoch.
@@ -53,8 +53,37 @@ pub enum ClientError {
     OtherPublisher {
         /// Who did.
         actual: PublicKey,
-        /// [`Acceptance::publisher`](crate::Acceptance::publisher).
+        /// [`Trust::publisher`](crate::Trust::publisher).
         asked: PublicKey,
+    },
+    /// The publisher has signed the table under another name.
+    #[error(
+        "the table is signed under the name '{actual}', not '{asked}': its server may have put another table of the publisher in its \
+         place, so nothing was asked; if it serves the table under a name of its own, give the signed name with the publisher's key"
+    )]
+    OtherName {
+        /// The signed name.
+        actual: Name,
+        /// [`Trust::name`](crate::Trust::name), or the name of the table that was to be opened.
+        asked: Name,
+    },
+    /// The publisher is given, and not which of its tables is meant.
+    #[error(
+        "which of the publisher's tables this is to be is not said, so that its server could choose: name the table"
+    )]
+    NameNotGiven,
+    /// The publisher has published a newer table under this name, which this client has seen.
+    #[error(
+        "the table '{name}' has serial {serial}, and this client has seen {newest} before: its server shows an old one, so nothing \
+         was asked; ask again later, or ask its operator for the newest"
+    )]
+    OlderSerial {
+        /// The signed name.
+        name: Name,
+        /// The table's serial.
+        serial: u64,
+        /// The greatest that was seen.
+        newest: u64,
     },
     /// A look-up over rings before [`crate::Table::use_keys`].
     #[error("the table needs evaluation keys: call use_keys before the first look-up")]

@@ -10,7 +10,7 @@ mod table;
 #[cfg(feature = "http")]
 pub mod http;
 
-pub use acceptance::{Acceptance, parse_epoch};
+pub use acceptance::{Acceptance, Trust, parse_epoch};
 pub use decompressor::Decompressor;
 pub use error::ClientError;
 pub use lookup::{Found, Wanted};

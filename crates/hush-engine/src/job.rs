@@ -111,11 +111,12 @@ impl Job {
     /// [`JobError::Ingest`] if the input cannot be opened or the options do not fit it.
     pub fn open(request: JobRequest, cancel: &Cancel) -> Result<Self, JobError> {
         let start = Instant::now();
-        let JobRequest { input, ingest, on_duplicate, out, force, options } = request;
+        let JobRequest { input, ingest, on_duplicate, out, force, mut options } = request;
         SnapshotWriter::check(&out, force)?;
         let is_elsewhere = Fetch::is_needed(&input, &ingest)?;
         let source = if is_elsewhere { None } else { Some(ingest::open(&input, &ingest)?) };
         let writer = SnapshotWriter::create(&out, force)?.cancelled_by(cancel);
+        options.signing = options.signing.map(|signing| signing.settled(&out)).transpose()?;
         Ok(Self { source, input, ingest, on_duplicate, options, writer, cancel: cancel.clone(), start })
     }
 

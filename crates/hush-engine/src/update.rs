@@ -12,7 +12,7 @@ use std::{
 use hush_protocol::{
     descriptor::{Descriptor, Lookup},
     keyword::position_key,
-    signature::{PublicKey, SigningKey},
+    signature::PublicKey,
 };
 use hush_store::{
     cancel::Cancel,
@@ -28,7 +28,8 @@ use thiserror::Error;
 use crate::{
     Backends, JobError, Progress,
     builder::{
-        self, BuildError, BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Previous, Tiers, shown_change,
+        self, BuildError, BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Previous, Signing, Tiers,
+        shown_change,
     },
     fetched,
     job::{Watched, spool},
@@ -160,22 +161,22 @@ pub struct Update {
     dir: PathBuf,
     writer: SnapshotWriter,
     snapshot: Snapshot,
-    signing_key: Option<SigningKey>,
+    signing: Option<Signing>,
     cancel: Cancel,
     start: Instant,
 }
 
 impl Update {
-    /// Opens a table that has room for changes. `signing_key` signs its next epoch.
+    /// Opens a table that has room for changes. `signing` signs its next epoch.
     ///
     /// # Errors
     /// [`UpdateError::Unsigned`]; [`UpdateError::Job`] if there is no such table, it has no room for changes, or another change is
     /// under way.
-    pub fn open(dir: &Path, signing_key: Option<SigningKey>, cancel: &Cancel) -> Result<Self, UpdateError> {
+    pub fn open(named: &Path, signing: Option<Signing>, cancel: &Cancel) -> Result<Self, UpdateError> {
         let start = Instant::now();
         // Something has to be there before anything is made beside it. A link to a folder stays one.
-        Snapshot::open(dir, Verify::Header)?;
-        let writer = SnapshotWriter::create(dir, true)?.cancelled_by(cancel);
+        Snapshot::open(named, Verify::Header)?;
+        let writer = SnapshotWriter::create(named, true)?.cancelled_by(cancel);
         let dir = writer.target().to_owned();
         let snapshot = Snapshot::open(&dir, Verify::Header)?;
         let header = snapshot.header();
@@ -183,10 +184,13 @@ impl Update {
         if header.changes.is_none() {
             return Err(BuildError::NotUpdatable.into());
         }
-        match (header.descriptor.signature, &signing_key) {
-            (Some(signature), None) => Err(UpdateError::Unsigned { publisher: signature.publisher }),
-            _ => Ok(Self { dir, writer, snapshot, signing_key, cancel: cancel.clone(), start }),
-        }
+        let signing = match (&header.descriptor.signature, signing) {
+            (Some(signature), None) => {
+                return Err(UpdateError::Unsigned { publisher: signature.publisher });
+            }
+            (_, signing) => signing.map(|signing| signing.settled(named)).transpose()?,
+        };
+        Ok(Self { dir, writer, snapshot, signing, cancel: cancel.clone(), start })
     }
 
     /// How far it is, for who watches it while it runs.
@@ -269,9 +273,9 @@ impl Update {
             }
             remove(&mut all, deleted, &descriptor.lookup, &mut self.snapshot)?;
         }
-        let Self { dir, writer, snapshot, signing_key, start, .. } = self;
+        let Self { dir, writer, snapshot, signing, start, .. } = self;
         let asked = descriptor.asked();
-        let header = builder::apply(&dir, snapshot, &all, signing_key.as_ref(), writer, backends, progress)?;
+        let header = builder::apply(&dir, snapshot, &all, signing.as_ref(), writer, backends, progress)?;
         Ok(Updated::new(header, asked, start))
     }
 
@@ -295,7 +299,7 @@ impl Update {
         progress: &dyn Progress,
     ) -> Result<Updated, UpdateError> {
         let CompactRequest { longest, changes: room, force_size } = request;
-        let Self { writer, mut snapshot, signing_key, start, .. } = self;
+        let Self { writer, mut snapshot, signing, start, .. } = self;
         let header = snapshot.header().clone();
         let (descriptor, count) = (header.descriptor, header.changes.ok_or(BuildError::NotUpdatable)?);
         if count.changes == 0 && longest.is_none() && room.is_none() {
@@ -320,7 +324,7 @@ impl Update {
             fingerprint_bytes: descriptor.slot.fingerprint_bytes.max(1),
             columns: descriptor.protocol.page().has_columns().then_some(descriptor.columns),
             force_size,
-            signing_key,
+            signing,
             // Room for more changes is another geometry.
             previous: Some(Arc::new(Previous { keeps_geometry: room.is_none(), descriptor, changes: holes })),
             wishes: None,

@@ -47,7 +47,8 @@ pub struct Options {
     /// The server's keys for that, as the server gives them; the relay's word for them if not given.
     #[uniffi(default)]
     pub ohttp_keys: Option<Vec<u8>>,
-    /// The publisher who must have signed the table: 64 hex digits.
+    /// The publisher who must have signed the table under the name by which it is opened: 64 hex digits. Or these, `=` and the
+    /// signed name, if the server has the table under another one.
     #[uniffi(default)]
     pub trust: Option<String>,
     /// The only epoch that is accepted: 64 hex digits.
@@ -93,7 +94,7 @@ impl Options {
             acceptance: Acceptance {
                 weak_preset: self.allow_weak,
                 epoch: self.epoch.map(|text| parse_epoch(&text)).transpose().map_err(refused)?,
-                publisher: self.trust.map(|key| key.parse()).transpose().map_err(refused)?,
+                trust: self.trust.map(|key| key.parse()).transpose().map_err(refused)?,
             },
             max_hint_bytes: self.max_hint.unwrap_or(defaults.max_hint_bytes),
             lookups_per_key: self.lookups_per_key.unwrap_or(defaults.lookups_per_key),

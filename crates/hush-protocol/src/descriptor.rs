@@ -75,7 +75,7 @@ pub struct Descriptor {
     /// The segments beside the base, which is all of the above. A look-up asks them all, with the query of the base.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<Segment>,
-    /// Who published it, if that is known. It signs the epoch, which is not of it.
+    /// Who published it, if that is known. The epoch is signed, and does not depend on the signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Signature>,
 }
@@ -273,8 +273,10 @@ impl Descriptor {
         if self.epoch != self.computed_epoch() {
             return Err(invalid_descriptor("the epoch is not the hash of the content"));
         }
-        if self.signature.is_some_and(|signature| !signature.is_of(&self.epoch)) {
-            return Err(invalid_descriptor("the publisher that it names has not signed the epoch"));
+        if self.signature.as_ref().is_some_and(|signature| !signature.is_of(&self.epoch)) {
+            return Err(invalid_descriptor(
+                "the publisher that it names has not signed its name, serial, time and epoch",
+            ));
         }
         // It is part of messages.
         if !self.preset.bytes().all(|c| c.is_ascii_graphic()) || self.preset.len() > MAX_PRESET_BYTES {
@@ -364,8 +366,8 @@ impl Descriptor {
         PublicSeed(self.geometry())
     }
 
-    /// A hash of all that queries and the sizes of answers depend on, without what is made of the public matrix (hints). The geometry
-    /// stays the same while records change.
+    /// A hash of all that queries and the sizes of answers depend on, without what is made of the public matrix, such as hints. The
+    /// geometry stays the same while records change.
     pub fn geometry(&self) -> [u8; 32] {
         let of_segment = |segment: &Segment| Segment {
             records: 0,

@@ -97,7 +97,7 @@ impl<P: Page, B: Steps> Hosted<P, B> {
     }
 
     fn context(&self) -> Context<'_, P, B> {
-        (&self.backend, self.seed, &self.scheme)
+        (&*self.backend, self.seed, &self.scheme)
     }
 
     /// Reads uploaded evaluation keys.

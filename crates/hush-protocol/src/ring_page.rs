@@ -13,6 +13,7 @@ use std::{ops::Range, sync::Arc};
 
 use hush_he::{
     algorithms::{encrypt_ring_query, encrypt_tlwe_query, open_ring_query, open_tlwe_query},
+    entities::PublicSeed,
     params::{ParameterSet, RingParams},
 };
 use hush_math::{constant_time::equal_mask, csprng::Csprng};

@@ -1,6 +1,7 @@
-//! Who published a table: an Ed25519 signature of its epoch.
+//! Who published a table: an Ed25519 signature of its name, serial, time and epoch.
 //!
-//! A server can make up an epoch for a single client, and know that client by it. One that is not the publisher cannot sign it.
+//! A server can make up an epoch for a single client, and know that client by it. One that is not the publisher cannot sign it, nor
+//! pass another table of the publisher off as this one, nor an old epoch as the newest to a client that has seen a newer one.
 
 use std::{fmt, str::FromStr};
 
@@ -8,8 +9,10 @@ use ed25519_dalek::{Signer, VerifyingKey};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-/// What is signed ahead of the epoch: no other message of a publisher begins like that.
-const CONTEXT: &[u8; 32] = b"hushdb v1 2026 epoch signature  ";
+use crate::Name;
+
+/// The beginning of what is signed: no other message of a publisher begins like that.
+const CONTEXT: &[u8; 32] = b"hushdb v2 2026 table signature  ";
 
 /// The public half of a publisher's key. As text: 64 hex digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,22 +37,36 @@ impl FromStr for PublicKey {
 }
 
 /// A publisher's signature in a descriptor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
     /// Whose.
     pub publisher: PublicKey,
+    /// The name under which the table is published.
+    pub name: Name,
+    /// A number that grows with every publication under this name.
+    pub serial: u64,
+    /// When the table was published, in seconds after 1970.
+    pub time: u64,
     /// The signature.
     #[serde(with = "hex")]
     pub signature: [u8; 64],
 }
 
 impl Signature {
-    /// Whether the publisher that it names has signed `epoch`.
+    /// Whether the publisher that it names has signed `epoch` as this publication.
     pub fn is_of(&self, epoch: &[u8; 32]) -> bool {
+        let message = message(epoch, &self.name, self.serial, self.time);
         let signature = ed25519_dalek::Signature::from_bytes(&self.signature);
         // Strict: one signature has one form.
         VerifyingKey::from_bytes(&self.publisher.0)
-            .is_ok_and(|key| key.verify_strict(&message(epoch), &signature).is_ok())
+            .is_ok_and(|key| key.verify_strict(&message, &signature).is_ok())
+    }
+
+    /// A name for what is published under one name by one publisher, as clients keep its newest serial.
+    pub fn publication(&self) -> String {
+        let mut hasher = blake3::Hasher::new_derive_key("hushdb v2 2026 publication");
+        hasher.update(&self.publisher.0).update(self.name.as_bytes());
+        hasher.finalize().to_hex().to_string()
     }
 }
 
@@ -68,9 +85,10 @@ impl SigningKey {
         PublicKey(self.0.verifying_key().to_bytes())
     }
 
-    /// Signs an epoch.
-    pub fn sign(&self, epoch: &[u8; 32]) -> Signature {
-        Signature { publisher: self.public(), signature: self.0.sign(&message(epoch)).to_bytes() }
+    /// Signs an epoch as publication `serial` under `name`, at `time` seconds after 1970.
+    pub fn sign(&self, epoch: &[u8; 32], name: &Name, serial: u64, time: u64) -> Signature {
+        let signature = self.0.sign(&message(epoch, name, serial, time)).to_bytes();
+        Signature { publisher: self.public(), name: name.clone(), serial, time, signature }
     }
 
     /// The secret as text.
@@ -95,11 +113,9 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-fn message(epoch: &[u8; 32]) -> [u8; 64] {
-    let mut message = [0; 64];
-    message[..32].copy_from_slice(CONTEXT);
-    message[32..].copy_from_slice(epoch);
-    message
+/// What is signed. All parts but the last have a fixed length.
+fn message(epoch: &[u8; 32], name: &str, serial: u64, time: u64) -> Vec<u8> {
+    [&CONTEXT[..], epoch, &serial.to_le_bytes(), &time.to_le_bytes(), name.as_bytes()].concat()
 }
 
 #[cfg(test)]
@@ -107,16 +123,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signature_is_of_one_epoch_and_one_publisher() {
+    fn a_signature_is_of_one_publication_and_one_publisher() {
         let (key, other) = (SigningKey::new(&[1; 32]), SigningKey::new(&[2; 32]));
-        let signature = key.sign(&[7; 32]);
+        let name = |name: &str| name.parse::<Name>().unwrap();
+        let signature = key.sign(&[7; 32], &name("leaked"), 5, 6);
         assert!(signature.is_of(&[7; 32]));
         assert!(!signature.is_of(&[8; 32]));
-        assert!(!Signature { publisher: other.public(), ..signature }.is_of(&[7; 32]));
+        for changed in [
+            Signature { publisher: other.public(), ..signature.clone() },
+            Signature { name: name("test"), ..signature.clone() },
+            Signature { serial: 6, ..signature.clone() },
+            Signature { time: 5, ..signature.clone() },
+            // Time and name share no boundary that could move.
+            Signature { time: 6 | u64::from(b'l') << 56, name: name("eaked"), ..signature.clone() },
+        ] {
+            assert!(!changed.is_of(&[7; 32]), "{changed:?}");
+        }
         for bit in 0..512 {
-            let mut damaged = signature;
+            let mut damaged = signature.clone();
             damaged.signature[bit / 8] ^= 1 << (bit % 8);
             assert!(!damaged.is_of(&[7; 32]));
+        }
+    }
+
+    #[test]
+    fn a_signature_under_a_name_that_no_table_has_is_not_read() {
+        let signature = SigningKey::new(&[1; 32]).sign(&[7; 32], &"table".parse().unwrap(), 1, 1);
+        let json = serde_json::to_string(&signature).unwrap();
+        assert_eq!(serde_json::from_str::<Signature>(&json).unwrap(), signature);
+        for name in ["", "..", ".hidden", "a/b"] {
+            let changed = json.replace("\"table\"", &format!("\"{name}\""));
+            assert_ne!(changed, json);
+            assert!(serde_json::from_str::<Signature>(&changed).is_err(), "{name}");
         }
     }
 

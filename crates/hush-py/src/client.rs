@@ -7,14 +7,14 @@ use std::{
 };
 
 use hush_client::{
-    Acceptance, Found, Wanted,
+    Acceptance, Found, Trust, Wanted,
     http::{
         BearerToken, Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable, RelayOptions,
         TlsIdentity, TlsOptions,
     },
     parse_epoch,
 };
-use hush_protocol::{descriptor::Lookup, signature::PublicKey};
+use hush_protocol::descriptor::Lookup;
 use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict},
@@ -85,8 +85,8 @@ impl Client {
                     .map(|hex| parse_epoch(&hex))
                     .transpose()
                     .map_err(|reason| refused(reason.into()))?,
-                publisher: trust
-                    .map(|key| key.parse::<PublicKey>())
+                trust: trust
+                    .map(|text| text.parse::<Trust>())
                     .transpose()
                     .map_err(|error| refused(error.to_string()))?,
             },

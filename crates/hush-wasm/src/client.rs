@@ -165,6 +165,12 @@ impl Client {
         self.host.noted_keys()
     }
 
+    /// Takes the serial that the driver has kept under this name, if it has. Returns what is to be kept in its place, if that is
+    /// greater.
+    pub fn provide_serial(&self, name: &str, kept: Option<String>) -> Option<String> {
+        self.host.provide_serial(name, kept.as_deref())
+    }
+
     /// The hints that were downloaded since the last call: `{hash, bytes}` each. To be kept, if the driver keeps anything.
     pub fn fresh_hints(&self) -> Array {
         let fresh = self.host.take_fresh().into_iter();

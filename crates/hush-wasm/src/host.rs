@@ -57,6 +57,10 @@ struct State {
     drawn: Vec<(KeyRequest, KeptKeys)>,
     /// What became of keys, by the names of their records, until the driver has kept that.
     notes: Vec<(String, KeptKeys, KeyNote)>,
+    /// The greatest serial of each publication that was seen or kept.
+    serials: HashMap<String, u64>,
+    /// Serials that were seen, and what the driver has kept of their publications is not known yet.
+    seen: HashMap<String, u64>,
     /// The driver gives the work up: nothing is looked for.
     is_abandoned: bool,
 }
@@ -77,6 +81,8 @@ pub(crate) enum Needed {
     Hint(Hash),
     /// A record of keys, by its name.
     Keys(String),
+    /// A serial, by its publication.
+    Serial(String),
 }
 
 impl MemoryHost {
@@ -145,6 +151,16 @@ impl MemoryHost {
         names
     }
 
+    /// Takes the serial that the driver has kept of a publication. Returns what is to be kept in its place, if that is greater.
+    pub(crate) fn provide_serial(&self, publication: &str, kept: Option<&str>) -> Option<String> {
+        let kept = kept.and_then(|kept| kept.parse().ok());
+        let mut state = self.state();
+        let seen = state.seen.remove(publication).unwrap_or_default();
+        let newest = state.serials.entry(publication.to_owned()).or_default();
+        *newest = seen.max(*newest).max(kept.unwrap_or_default());
+        (kept < Some(*newest)).then(|| newest.to_string())
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.0)
     }
@@ -174,6 +190,14 @@ impl State {
                 }
                 self.asked.push((*request).clone());
                 Err(Needed::Keys(request.name.clone()))
+            }
+            &Need::Serial { publication, serial } => {
+                if self.serials.get(publication).is_some_and(|newest| *newest >= serial) {
+                    return Ok(());
+                }
+                let seen = self.seen.entry(publication.to_owned()).or_default();
+                *seen = serial.max(*seen);
+                Err(Needed::Serial(publication.to_owned()))
             }
         }
     }
@@ -265,6 +289,15 @@ impl Host for MemoryHost {
         }
         state.notes.push((name.to_owned(), keys.clone(), note));
         Ok(())
+    }
+
+    fn newest_serial(&self, publication: &str, _: u64) -> Result<u64, CacheError> {
+        let state = self.state();
+        if state.is_abandoned {
+            return Err("given up".into());
+        }
+        let newest = state.serials.get(publication).copied();
+        newest.ok_or_else(|| "the driver has not said which serial it has kept".into())
     }
 }
 

@@ -23,8 +23,9 @@ pub(crate) struct Options {
     attempts: Option<u32>,
     lookups_per_key: Option<u32>,
     allow_weak: Option<String>,
-    /// 64 hex digits, as the next.
+    /// 64 hex digits.
     epoch: Option<String>,
+    /// A public key, or a public key, `=` and a name.
     trust: Option<String>,
     /// Whether the driver sends a token.
     #[serde(default)]
@@ -43,13 +44,12 @@ impl Options {
     pub(crate) fn session(&self) -> Result<SessionOptions, JsValue> {
         let epoch = self.epoch.as_deref().map(parse_epoch);
         let epoch = epoch.transpose().map_err(|reason| refused("options", &format!("epoch: {reason}")))?;
-        let publisher = self.trust.as_deref().map(|text| text.parse());
-        let publisher =
-            publisher.transpose().map_err(|reason| refused("options", &format!("trust: {reason}")))?;
+        let trust = self.trust.as_deref().map(|text| text.parse());
+        let trust = trust.transpose().map_err(|reason| refused("options", &format!("trust: {reason}")))?;
         let defaults = SessionOptions::default();
         let attempts = self.attempts.unwrap_or(defaults.retry.attempts).max(1);
         Ok(SessionOptions {
-            acceptance: Acceptance { weak_preset: self.allow_weak.clone(), epoch, publisher },
+            acceptance: Acceptance { weak_preset: self.allow_weak.clone(), epoch, trust },
             max_hint_bytes: self.max_hint_bytes.unwrap_or(MAX_HINT_BYTES),
             max_queries: self.max_queries.unwrap_or(defaults.max_queries).max(1),
             lookups_per_key: self.lookups_per_key.unwrap_or(defaults.lookups_per_key),

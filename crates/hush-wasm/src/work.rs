@@ -77,8 +77,8 @@ impl Work {
 
 #[wasm_bindgen]
 impl Work {
-    /// What to do next: `{kind: "send", ..}`, `{kind: "wait", ms, hints, keys}` or `{kind: "done", result}`. Before a wait is
-    /// over, the driver looks for the hints and records of keys that it names. Throws the error of work that failed.
+    /// What to do next: `{kind: "send", ..}`, `{kind: "wait", ms, hints, keys, serials}` or `{kind: "done", result}`. Before a
+    /// wait is over, the driver looks for the hints, keys and serials that it names. Throws the error of work that failed.
     pub fn advance(&mut self) -> Result<JsValue, JsValue> {
         match self.steps.advance() {
             Action::Send(request) => {
@@ -151,15 +151,22 @@ fn sent(request: Request) -> JsValue {
 }
 
 fn waited(wait: Duration, needed: &[Needed]) -> JsValue {
-    let (hints, keys) = (Array::new(), Array::new());
+    let (hints, keys, serials) = (Array::new(), Array::new(), Array::new());
     for needed in needed {
         match needed {
             Needed::Hint(hash) => hints.push(&hex::encode(hash).into()),
             Needed::Keys(name) => keys.push(&name.into()),
+            Needed::Serial(name) => serials.push(&name.into()),
         };
     }
     let ms = milliseconds(wait).into();
-    object([("kind", "wait".into()), ("ms", ms), ("hints", hints.into()), ("keys", keys.into())])
+    object([
+        ("kind", "wait".into()),
+        ("ms", ms),
+        ("hints", hints.into()),
+        ("keys", keys.into()),
+        ("serials", serials.into()),
+    ])
 }
 
 fn told(told: Told) -> JsValue {

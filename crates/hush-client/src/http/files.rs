@@ -1,4 +1,4 @@
-//! The host of sessions that keep hints and keys in files.
+//! The host of sessions that keep hints, keys and serials in files.
 
 use std::{
     io,
@@ -9,7 +9,7 @@ use std::{
 use hush_protocol::descriptor::BlobRef;
 use thiserror::Error;
 
-use super::{HintCache, Observer, hint::HintStore, secrets::SecretStore};
+use super::{HintCache, Observer, hint::HintStore, secrets::SecretStore, serials::SerialStore};
 use crate::session::{CacheError, CachedHint, Event, Host, KeptKeys, KeyNote, KeyRequest};
 
 /// Why the files of the cache cannot be used.
@@ -35,11 +35,12 @@ impl FileCacheError {
     }
 }
 
-/// The host of a session whose hints and keys are files ([`HintCache`]), for this driver and others.
+/// The host of a session whose hints, keys and serials are files ([`HintCache`]), for this driver and others.
 pub struct FileHost {
     start: Instant,
     hints: HintStore,
     secrets: SecretStore,
+    serials: SerialStore,
     observer: Observer,
 }
 
@@ -50,7 +51,8 @@ impl FileHost {
     /// [`FileCacheError`] if no place for the files is known.
     pub fn new(cache: &HintCache, observer: Observer) -> Result<Self, CacheError> {
         let (hints, secrets) = (HintStore::new(cache)?, SecretStore::new(cache)?);
-        Ok(Self { start: Instant::now(), hints, secrets, observer })
+        let serials = SerialStore::new(cache)?;
+        Ok(Self { start: Instant::now(), hints, secrets, serials, observer })
     }
 }
 
@@ -73,5 +75,9 @@ impl Host for FileHost {
 
     fn note(&self, name: &str, keys: &KeptKeys, note: KeyNote) -> Result<(), CacheError> {
         Ok(self.secrets.note(name, keys, note)?)
+    }
+
+    fn newest_serial(&self, publication: &str, serial: u64) -> Result<u64, CacheError> {
+        Ok(self.serials.newest(publication, serial)?)
     }
 }

@@ -29,6 +29,7 @@ mod oblivious;
 mod options;
 mod pieces;
 mod secrets;
+mod serials;
 mod transport;
 
 pub use client::{HttpClient, HttpTable};

@@ -30,15 +30,7 @@ pub(super) struct SecretStore {
 
 impl SecretStore {
     pub(super) fn new(cache: &HintCache) -> Result<Self, FileCacheError> {
-        let directory = match cache {
-            HintCache::Off => None,
-            HintCache::Directory(path) => Some(path.join("secrets")),
-            HintCache::User => {
-                let base = etcetera::choose_base_strategy().map_err(|_| FileCacheError::NoDirectory)?;
-                Some(base.cache_dir().join("hushdb").join("secrets"))
-            }
-        };
-        Ok(Self { directory })
+        Ok(Self { directory: folder(cache, "secrets")? })
     }
 
     /// Draws keys, and counts their look-ups.
@@ -81,7 +73,20 @@ impl SecretStore {
     }
 }
 
-fn lock(path: &Path) -> Result<File, FileCacheError> {
+/// The folder `name` of the cache; `None` if nothing is kept.
+pub(super) fn folder(cache: &HintCache, name: &str) -> Result<Option<PathBuf>, FileCacheError> {
+    Ok(match cache {
+        HintCache::Off => None,
+        HintCache::Directory(path) => Some(path.join(name)),
+        HintCache::User => {
+            let base = etcetera::choose_base_strategy().map_err(|_| FileCacheError::NoDirectory)?;
+            Some(base.cache_dir().join("hushdb").join(name))
+        }
+    })
+}
+
+/// Locks a file of a folder of the cache until what is returned is dropped.
+pub(super) fn lock(path: &Path) -> Result<File, FileCacheError> {
     let error = |source| FileCacheError::at(path, source);
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(false).mode(0o600).open(path).map_err(error)?;
@@ -90,7 +95,7 @@ fn lock(path: &Path) -> Result<File, FileCacheError> {
 }
 
 /// Makes a directory for this user alone, or makes sure that it is one. Returns the user.
-fn private_directory(directory: &Path) -> io::Result<u32> {
+pub(super) fn private_directory(directory: &Path) -> io::Result<u32> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     // Whose a new file is says who this is.
     let user = tempfile::tempfile_in(directory)?.metadata()?.uid();

@@ -19,6 +19,13 @@ pub enum Need<'a> {
     Hint(&'a BlobRef),
     /// [`Host::keys`] for this.
     Keys(&'a KeyRequest),
+    /// [`Host::newest_serial`] of these.
+    Serial {
+        /// The publication.
+        publication: &'a str,
+        /// A serial of it.
+        serial: u64,
+    },
 }
 
 /// The program around a session. Its functions return soon, but for a wait until another process has fetched a hint.
@@ -53,6 +60,13 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// What keeps the host from reading or keeping the record.
     fn note(&self, name: &str, keys: &KeptKeys, note: KeyNote) -> Result<(), CacheError>;
+
+    /// Returns the greatest serial that was ever given for `publication`, this one included, and keeps it. Serials of two calls at
+    /// a time are both counted.
+    ///
+    /// # Errors
+    /// What keeps the host from reading or keeping it.
+    fn newest_serial(&self, publication: &str, serial: u64) -> Result<u64, CacheError>;
 }
 
 /// What is there of a hint.

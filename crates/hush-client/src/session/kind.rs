@@ -61,7 +61,10 @@ impl ClientError {
             | Self::Insecure { .. }
             | Self::OtherEpoch { .. }
             | Self::NotSigned { .. }
-            | Self::OtherPublisher { .. } => ErrorKind::Untrusted,
+            | Self::OtherPublisher { .. }
+            | Self::OtherName { .. }
+            | Self::OlderSerial { .. } => ErrorKind::Untrusted,
+            Self::NameNotGiven => ErrorKind::NoTable,
             _ => ErrorKind::Other,
         }
     }

@@ -9,10 +9,10 @@ use hush_protocol::{
 use serde::Deserialize;
 
 use super::{
-    Host, ServerUrl, Session, SessionError, SessionOptions, Stats, Task, hint,
+    Host, Need, ServerUrl, Session, SessionError, SessionOptions, Stats, Task, hint,
     link::{Context, Link},
 };
-use crate::Table;
+use crate::{Acceptance, ClientError, Table, Trust};
 
 /// How many epochs in a row may go while their hints are fetched, but for one.
 const EPOCHS_PASSED: usize = 4;
@@ -85,8 +85,27 @@ impl Server {
     /// The task's: [`SessionError::UnknownTable`], [`SessionError::ChooseTable`] and [`SessionError::NoTables`] if there
     /// is no such table; else what can go wrong on the way, and what [`Table::new`] refuses.
     pub fn open(&self, name: Option<&str>) -> Task<'static, Result<Session, SessionError>> {
-        let (context, name, stats) = (self.context.clone(), self.choose(name).map(str::to_owned), self.stats);
-        Task::new(|port| async move { opened(Link::new(&context, port), name?, stats).await })
+        let (context, chosen, stats) =
+            (self.trusting(name), self.choose(name).map(str::to_owned), self.stats);
+        Task::new(|port| async move {
+            let name = chosen?;
+            opened(Link::new(&context?, port), name, stats).await
+        })
+    }
+
+    /// The context of a table that is asked for by `name`. If a publisher is trusted and not which of its tables, the table must be
+    /// signed under `name`: where the server chose, it could choose among all that the publisher ever signed.
+    fn trusting(&self, name: Option<&str>) -> Result<Arc<Context>, ClientError> {
+        let Context { url, options, host } = &*self.context;
+        let Some(Trust { publisher, name: None }) = options.acceptance.trust else {
+            return Ok(self.context.clone());
+        };
+        // No server has a table whose name is none.
+        let name = name.and_then(|name| name.parse().ok()).ok_or(ClientError::NameNotGiven)?;
+        let acceptance =
+            Acceptance { trust: Some(Trust { publisher, name: Some(name) }), ..options.acceptance.clone() };
+        let options = SessionOptions { acceptance, ..options.clone() };
+        Ok(Arc::new(Context { url: url.clone(), options, host: host.clone() }))
     }
 
     fn choose<'a>(&'a self, name: Option<&'a str>) -> Result<&'a str, SessionError> {
@@ -142,6 +161,7 @@ pub(super) async fn load(
 ) -> Result<Table, SessionError> {
     let (params, options) = (descriptor.params()?, link.options());
     options.acceptance.check(&descriptor, params.facts())?;
+    check_serial(link, &descriptor).await?;
     let (bytes, limit) = (descriptor.blobs().map(|blob| blob.bytes).sum(), options.max_hint_bytes);
     if bytes > limit {
         return Err(SessionError::HintTooLong { bytes, limit });
@@ -154,6 +174,20 @@ pub(super) async fn load(
         hints.push(hint?);
     }
     Ok(Table::new(descriptor, hints, &options.acceptance)?)
+}
+
+/// Refuses a table of a trusted publisher if a newer one was seen under its name, and keeps its serial otherwise.
+async fn check_serial(link: &Link, descriptor: &Descriptor) -> Result<(), SessionError> {
+    let (Some(_), Some(signature)) = (&link.options().acceptance.trust, &descriptor.signature) else {
+        return Ok(());
+    };
+    let (publication, serial) = (signature.publication(), signature.serial);
+    link.ready(Need::Serial { publication: &publication, serial }).await;
+    let newest = link.host().newest_serial(&publication, serial).map_err(SessionError::Cache)?;
+    if newest > serial {
+        return Err(ClientError::OlderSerial { name: signature.name.clone(), serial, newest }.into());
+    }
+    Ok(())
 }
 
 /// Whether the server has no file of the hash that was asked for.

@@ -110,7 +110,7 @@ pub(crate) fn lost() -> TransportFailure {
     TransportFailure::Unreachable { reason: "connection reset".into(), transient: true }
 }
 
-/// Keeps hints and keys as long as it lives.
+/// Keeps hints, keys and serials as long as it lives.
 #[derive(Default)]
 pub(crate) struct Memory {
     now: Mutex<Duration>,
@@ -120,6 +120,7 @@ pub(crate) struct Memory {
     keys: Mutex<Keys>,
     /// What was noted of keys.
     notes: Mutex<Vec<KeyNote>>,
+    serials: Mutex<HashMap<String, u64>>,
     events: Mutex<Vec<String>>,
     /// The cache says that it cannot be used.
     broken: bool,
@@ -207,6 +208,7 @@ impl Host for Memory {
         let needed = match need {
             Need::Hint(blob) => format!("needs {}", hex::encode(blob.blake3)),
             Need::Keys(request) => format!("needs {}", request.name),
+            Need::Serial { serial, .. } => format!("needs serials before {serial}"),
         };
         self.events.lock().unwrap().push(needed);
         false
@@ -237,6 +239,15 @@ impl Host for Memory {
             kept.note(keys, note);
         }
         Ok(())
+    }
+
+    fn newest_serial(&self, publication: &str, serial: u64) -> Result<u64, CacheError> {
+        assert_eq!(*self.late.lock().unwrap(), 0, "not before it is ready");
+        self.usable()?;
+        let mut serials = self.serials.lock().unwrap();
+        let newest = serials.entry(publication.to_owned()).or_default();
+        *newest = serial.max(*newest);
+        Ok(*newest)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tables that change while they are looked up.
 
-use hush_client::{Acceptance, ClientError, session::SessionError};
+use hush_client::{Acceptance, ClientError, Trust, session::SessionError};
 use hush_he::params::{INSECURE_PLAIN, SIMPLEPIR_N1024_STD6_4_SEC121};
 use hush_protocol::signature::SigningKey;
 
@@ -87,16 +87,8 @@ fn a_pinned_epoch_stays() {
 #[test]
 fn a_server_cannot_make_up_what_the_publisher_signs() {
     let (publisher, server) = (SigningKey::new(&[1; 32]), SigningKey::new(&[2; 32]));
-    let signed = |version: u8, key: &SigningKey| {
-        let mut sample = sample(version);
-        sample.descriptor.signature = Some(key.sign(&sample.descriptor.epoch));
-        sample
-    };
-    let trusting = |first, second| {
-        let mut driver = changing(first, second, 1);
-        driver.options.acceptance.publisher = Some(publisher.public());
-        driver
-    };
+    let signed = |version: u8, key: &SigningKey| signed(version, key, "sample", u64::from(version));
+    let trusting = |first, second| trusting(first, second, &publisher.public().to_string());
     let mut driver = trusting(signed(1, &publisher), signed(2, &publisher));
     assert_eq!(look_up(&mut driver, &[9]).unwrap(), [Some(Sample::value(2, 9))]);
 
@@ -110,9 +102,91 @@ fn a_server_cannot_make_up_what_the_publisher_signs() {
 
     // The publisher's signature of another epoch.
     let mut replayed = sample(2);
-    replayed.descriptor.signature = Some(publisher.sign(&sample(1).descriptor.epoch));
+    replayed.descriptor.signature =
+        Some(publisher.sign(&sample(1).descriptor.epoch, &"sample".parse().unwrap(), 2, 2));
     let error = look_up(&mut trusting(signed(1, &publisher), replayed), &[9]).unwrap_err();
     assert!(error.to_string().contains("has not signed"), "{error}");
+}
+
+/// A sample that is signed under `name`.
+fn signed(version: u8, key: &SigningKey, name: &str, serial: u64) -> Sample {
+    let mut sample = sample(version);
+    sample.descriptor.signature =
+        Some(key.sign(&sample.descriptor.epoch, &name.parse().unwrap(), serial, serial));
+    sample
+}
+
+/// A client that trusts, of a server that changes after it was opened.
+fn trusting(first: Sample, second: Sample, trust: &str) -> Driver {
+    let mut driver = changing(first, second, 1);
+    driver.options.acceptance.trust = Some(trust.parse().unwrap());
+    driver
+}
+
+#[test]
+fn a_table_of_the_publisher_does_not_pass_for_another() {
+    let key = SigningKey::new(&[1; 32]);
+    let public = key.public().to_string();
+    let (right, test) =
+        (|version| signed(version, &key, "sample", 7), |version| signed(version, &key, "test", 7));
+    let error = open(&mut trusting(test(1), test(1), &public)).err().unwrap();
+    assert!(matches!(error, SessionError::Client(ClientError::OtherName { .. })), "{error}");
+    // Nor in the place of an open one.
+    let mut driver = trusting(right(1), test(2), &public);
+    let error = look_up(&mut driver, &[9]).unwrap_err();
+    assert!(matches!(error, SessionError::Client(ClientError::OtherName { .. })), "{error}");
+    assert_eq!(driver.asked("/v1/blobs/").len(), 1, "nothing is fetched of the other table");
+    // The name can be given with the key, and then the server's name for the table does not matter.
+    for (name, is_right) in [("sample", false), ("test", true)] {
+        let mut driver = trusting(test(1), test(1), &format!("{public}={name}"));
+        let server = driver.connect();
+        let server = driver.drive(server).unwrap();
+        for asked in [None, Some("sample")] {
+            assert_eq!(driver.drive(server.open(asked)).is_ok(), is_right, "{name}, {asked:?}");
+        }
+    }
+    // If it is given nowhere, the server would choose.
+    let mut driver = trusting(right(1), right(1), &public);
+    let server = driver.connect();
+    let server = driver.drive(server).unwrap();
+    let error = driver.drive(server.open(None)).err().unwrap();
+    assert!(matches!(error, SessionError::Client(ClientError::NameNotGiven)), "{error}");
+    assert!(driver.drive(server.open(Some("sample"))).is_ok());
+    for bad in ["", "=sample", &format!("{public}="), &format!("{public}=a/b"), &format!("{public}=.x")] {
+        assert!(bad.parse::<Trust>().is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn an_older_table_than_was_seen_is_refused() {
+    let key = SigningKey::new(&[1; 32]);
+    let public = key.public().to_string();
+    let of = |version, serial| signed(version, &key, "sample", serial);
+    let mut driver = trusting(of(1, 5), of(2, 6), &public);
+    assert_eq!(look_up(&mut driver, &[9]).unwrap(), [Some(Sample::value(2, 9))]);
+    let mut driver = trusting(of(2, 6), of(1, 5), &public);
+    let error = look_up(&mut driver, &[9]).unwrap_err();
+    let refused = "serial 5, and this client has seen 6";
+    assert!(error.to_string().contains(refused), "{error}");
+    assert_eq!(driver.asked("/v1/blobs/").len(), 1, "nothing is fetched of the old table");
+    // Whoever keeps what this one kept knows it too; others do not, and those who trust nobody do not care.
+    let host = driver.host.clone();
+    let with = |mut driver: Driver| {
+        driver.host = host.clone();
+        driver
+    };
+    assert!(
+        open(&mut with(trusting(of(1, 5), of(1, 5), &public))).err().unwrap().to_string().contains(refused)
+    );
+    assert!(open(&mut with(trusting(of(2, 6), of(2, 6), &public))).is_ok());
+    assert!(open(&mut trusting(of(1, 5), of(1, 5), &public)).is_ok());
+    assert!(open(&mut with(changing(of(1, 5), of(1, 5), 1))).is_ok());
+    // Serials are those of a publisher and a name.
+    let other = SigningKey::new(&[2; 32]);
+    let theirs = signed(1, &other, "sample", 1);
+    assert!(open(&mut with(trusting(theirs.clone(), theirs, &other.public().to_string()))).is_ok());
+    let named = || signed(1, &key, "other", 1);
+    assert!(open(&mut with(trusting(named(), named(), &format!("{public}=other")))).is_ok());
 }
 
 #[test]

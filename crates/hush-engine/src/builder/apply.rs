@@ -2,16 +2,13 @@
 
 use std::{borrow::Cow, path::Path};
 
-use hush_protocol::{
-    descriptor::{Lookup, Role},
-    signature::SigningKey,
-};
+use hush_protocol::descriptor::{Lookup, Role};
 use hush_store::{
     ingest::{Compressor, IngestError, shown_key},
     snapshot::{CHANGES_FILE, Changes, DICTIONARY_FILE, Header, Snapshot, SnapshotWriter, segment_of},
 };
 
-use super::{BuildError, WRITTEN_BY, delta::Delta, hints, seal};
+use super::{BuildError, Signing, WRITTEN_BY, delta::Delta, hints, sign::seal};
 use crate::{Backends, Progress};
 
 /// Makes a new epoch of the table in `dir`, of which `snapshot` is open. `changes` are all since the base was made, those of the
@@ -24,7 +21,7 @@ pub fn apply(
     dir: &Path,
     mut snapshot: Snapshot,
     changes: &Changes,
-    key: Option<&SigningKey>,
+    signing: Option<&Signing>,
     writer: SnapshotWriter,
     backends: &Backends,
     progress: &dyn Progress,
@@ -69,7 +66,7 @@ pub fn apply(
     }
     hints(descriptor, first, &mut header.files, &writer, backends, progress)?;
     header.files.push(writer.keep_changes(changes)?);
-    seal(descriptor, key)?;
+    seal(descriptor, signing, dir)?;
     header.changes = Some(changes.count(count.room));
     header.written_by = WRITTEN_BY.into();
     writer.commit(&header)?;

@@ -2,7 +2,7 @@
 
 use hush_ops::OpsError;
 use hush_protocol::{
-    Protocol, ProtocolError,
+    InvalidName, Name, Protocol, ProtocolError,
     keyword::{FilterError, FilterKind},
 };
 use hush_store::{cancel::Cancelled, ingest::IngestError, snapshot::SnapshotError};
@@ -134,6 +134,24 @@ pub enum BuildError {
     /// The GPU that was asked for.
     #[error(transparent)]
     Memory(#[from] DoesNotFit),
+    /// No table has the name that is to be signed.
+    #[error("a table is signed under the name of its folder if no other is given, and {source}")]
+    SignedName {
+        /// What is wrong with it.
+        source: InvalidName,
+    },
+    /// The serial is not above that of the table in the folder.
+    #[error(
+        "the table '{name}' was published with serial {previous} before, and clients refuse {serial} after that: choose a greater one"
+    )]
+    Serial {
+        /// The signed name.
+        name: Name,
+        /// The serial that was asked for.
+        serial: u64,
+        /// That of the table in the folder.
+        previous: u64,
+    },
     /// Those who compute elsewhere.
     #[error("what others were to compute is not there: {0}; the same build goes on from what has come")]
     Crew(String),

@@ -26,6 +26,7 @@ mod product;
 mod resume;
 mod ring;
 mod segment_shapes;
+mod sign;
 mod size;
 mod task;
 mod tier_search;
@@ -34,10 +35,7 @@ mod word_slots;
 mod words;
 
 use hush_cpu::Cpu;
-use hush_protocol::{
-    descriptor::{BlobRef, Descriptor},
-    signature::SigningKey,
-};
+use hush_protocol::descriptor::{BlobRef, Descriptor};
 use hush_store::{
     ingest::SpooledRecords,
     snapshot::{Changes, DICTIONARY_FILE, FORMAT_VERSION, FileEntry, Header, SnapshotWriter, State},
@@ -55,6 +53,7 @@ pub use options::{BuildOptions, Compress, DEFAULT_TIERS, Previous, Tiers};
 use pieces::StageContext;
 pub(crate) use plan::Plan;
 pub(crate) use product::HintStage;
+pub use sign::Signing;
 use size::{Room, TableSize};
 pub use task::work;
 
@@ -140,7 +139,7 @@ pub fn build(
     };
     let State { mut descriptor, choice, changes, mut files, .. } = state;
     hints(&mut descriptor, 0, &mut files, &writer, backends, progress)?;
-    seal(&mut descriptor, options.signing_key.as_ref())?;
+    sign::seal(&mut descriptor, options.signing.as_ref(), writer.target())?;
     let header = Header {
         version: FORMAT_VERSION,
         written_by: WRITTEN_BY.into(),
@@ -154,13 +153,6 @@ pub fn build(
     };
     writer.commit(&header)?;
     Ok(header)
-}
-
-/// Gives a descriptor its epoch, and signs it if it is to be signed.
-fn seal(descriptor: &mut Descriptor, key: Option<&SigningKey>) -> Result<(), BuildError> {
-    descriptor.seal();
-    descriptor.signature = key.map(|key| key.sign(&descriptor.epoch));
-    Ok(descriptor.check()?)
 }
 
 /// Computes all that is made of the hints of segment `first` and those behind it, whose databases are written, on one of the

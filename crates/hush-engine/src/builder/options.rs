@@ -8,13 +8,12 @@ use hush_protocol::{
     descriptor::Descriptor,
     facts::DbForm,
     keyword::FilterKind,
-    signature::SigningKey,
     table::TableShape,
 };
 
 use hush_store::snapshot::Changes;
 
-use super::{BuildError, ChangeRoom, Plan};
+use super::{BuildError, ChangeRoom, Plan, Signing};
 use crate::planner::{Machine, Wishes};
 
 /// Choices of a build. `None` leaves the choice to the program.
@@ -44,8 +43,8 @@ pub struct BuildOptions {
     pub columns: Option<usize>,
     /// Whether a table is built that this machine has no room for.
     pub force_size: bool,
-    /// Signs the epoch, if it is to be signed.
-    pub signing_key: Option<SigningKey>,
+    /// How the table is signed, if it is.
+    pub signing: Option<Signing>,
     /// What the planner is to choose by; with a protocol and without any of these, nothing is planned.
     pub wishes: Option<Wishes>,
     /// The machine that it plans for; `None` is [`Machine::reference`].
@@ -67,7 +66,7 @@ impl Default for BuildOptions {
             fingerprint_bytes: 8,
             columns: None,
             force_size: false,
-            signing_key: None,
+            signing: None,
             wishes: None,
             machine: None,
         }

@@ -38,7 +38,9 @@ pub(super) fn worker<'a, B: Steps>(
     Ok(match product {
         HintProduct::Download { bits } => Box::new(DownloadWorker { source, bits: *bits }),
         HintProduct::Lifted { ring, shape } => Box::new(LiftedWorker::open(source, ring, shape)?),
-        HintProduct::Chained { params, shape } => Box::new(ChainedWorker::open(source, params, shape, seed, cpu)?),
+        HintProduct::Chained { params, shape } => {
+            Box::new(ChainedWorker::open(source, params, shape, seed, cpu)?)
+        }
     })
 }
 

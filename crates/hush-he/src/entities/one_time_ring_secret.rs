@@ -7,7 +7,7 @@ use crate::params::ColumnParams;
 
 /// A fresh ternary ring secret s, whose coefficients are the LWE secret as well.
 ///
-/// The public matrix and all masks of a table are fixed, so two queries under one secret would leak their difference, and so would two
+/// All queries of a table have its public matrix and masks, so two under one secret would leak their difference, and so would two
 /// parts of one that share a mask. Hence it is not `Clone`, one call makes all parts of a query
 /// ([`crate::algorithms::encrypt_column_query`]) and consumes it, and what is left can only decrypt. It is wiped when dropped.
 ///

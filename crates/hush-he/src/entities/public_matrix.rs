@@ -232,7 +232,8 @@ mod tests {
     fn matrices_of_two_seeds_or_domains_have_no_row_in_common() {
         let ring = MatrixStructure::Ring { degree: 8 };
         let rows = |seed, domain, structure| {
-            let matrix = PublicMatrix::new(PublicSeed([seed; 32]), MatrixShape::new(domain, structure, 16, 16));
+            let matrix =
+                PublicMatrix::new(PublicSeed([seed; 32]), MatrixShape::new(domain, structure, 16, 16));
             let row = |col| {
                 let mut row = vec![0; 16];
                 matrix.row_into(col, &mut row);

@@ -65,8 +65,8 @@ fn wrong_lengths_over_lwe_are_errors() {
     assert!(setup.table.client(&Given { hint: Some(short.clone()), ..Given::new(PUBLIC_SEED) }).is_err());
     assert!(setup.table.client(&Given::new(PUBLIC_SEED)).is_err());
     let table = LweTable::new(Simple::SPEC, DEFAULT_LWE, setup.table.facts().shape).unwrap();
-    let [whole, short] = [setup.files.bytes(HINT_FILE).unwrap(), short]
-        .map(|hint| LweClient { hint, seed: PUBLIC_SEED });
+    let [whole, short] =
+        [setup.files.bytes(HINT_FILE).unwrap(), short].map(|hint| LweClient { hint, seed: PUBLIC_SEED });
     let (_, pending) = OverLwe::<Simple>::query(&table, &whole, &one(0, 0), &mut Csprng::from_os());
     assert!(OverLwe::<Simple>::recover(&table, &whole, &pending, &one(0, 0), &answer).is_ok());
     assert!(OverLwe::<Simple>::recover(&table, &short, &pending, &one(0, 0), &answer).is_err());

@@ -38,7 +38,9 @@ use hush_protocol::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{CLIENT_SEED, PUBLIC_SEED, Setup, Stored, WHITENING_SEED, column_table, pack_table, shape, table};
+use crate::support::{
+    CLIENT_SEED, PUBLIC_SEED, Setup, Stored, WHITENING_SEED, column_table, pack_table, shape, table,
+};
 
 fn entry(name: &str, bytes: &[u8]) -> Value {
     let head = hex::encode(&bytes[..bytes.len().min(32)]);

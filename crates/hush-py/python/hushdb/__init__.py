@@ -189,8 +189,9 @@ def connect(
     timeout: seconds to connect, and of silence of the server.
     ca_cert, client_cert, client_key, insecure: as of `hushdb get`: whom to trust, and who this client is.
     relay, ohttp_keys: ask through a relay, so that the server does not see who asks.
-    cache, no_cache: the folder in which hints and evaluation keys are kept; the user's own if not given.
-    trust, epoch, allow_weak, max_hint: which tables are accepted.
+    cache, no_cache: the folder in which hints, evaluation keys and serials of signed tables are kept; the user's own if not given.
+    trust, epoch, allow_weak, max_hint: which tables are accepted. trust is the public key of who must have signed the table under
+        the name by which it is opened, or "KEY=NAME" if the server has it under another name.
     lookups_per_key: how many look-ups are made under the same evaluation keys before fresh ones are uploaded; 256 if not given.
     on_progress: is told of what takes long.
     """

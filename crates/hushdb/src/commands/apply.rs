@@ -12,7 +12,7 @@ use hush_engine::{ApplyRequest, BackendChoice, Backends, Cancel, Progress, Updat
 use hush_protocol::slot::MAX_VALUE_BYTES;
 use hush_store::ingest::{IngestOptions, Input, OnDuplicate};
 
-use super::{backends, bar, interrupt, rows::RowArgs, signing_key, threads};
+use super::{backends, bar, interrupt, rows::RowArgs, signing_key::SignArgs, threads};
 
 /// Apply changes to a table that was built with --updatable.
 #[derive(Args)]
@@ -40,9 +40,8 @@ pub(crate) struct ApplyArgs {
 /// What all that change a table can be told.
 #[derive(Args)]
 pub(super) struct UpdateArgs {
-    /// Sign the new epoch with the key in FILE, as build --sign does.
-    #[arg(long, value_name = "FILE")]
-    sign: Option<PathBuf>,
+    #[command(flatten)]
+    sign: SignArgs,
     /// Threads; one for every core if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -59,10 +58,10 @@ impl UpdateArgs {
         verb: &str,
         work: impl FnOnce(Update, &Backends, &dyn Progress) -> Result<Updated, UpdateError>,
     ) -> Result<(), Box<dyn Error>> {
-        let key = self.sign.as_deref().map(signing_key::read).transpose()?;
+        let signing = self.sign.signing()?;
         let backends = backends(self.backend, threads(self.threads))?;
         let cancel = Cancel::new();
-        let update = Update::open(dir, key, &cancel)?;
+        let update = Update::open(dir, signing, &cancel)?;
         interrupt::cancel_on_interrupt(update.partial_dir(), update.phase(), &cancel)?;
         let progress = bar::Bar::new();
         let Updated { header, keeps_geometry, seconds } = work(update, &backends, &progress)?;

@@ -19,7 +19,8 @@ use hush_store::{
 use super::{
     backends, bar, inspect, interrupt,
     rows::RowArgs,
-    signing_key, tell_unused_gpu, threads,
+    signing_key::SignArgs,
+    tell_unused_gpu, threads,
     wishes::{self, WishArgs},
 };
 
@@ -90,10 +91,8 @@ pub(crate) struct BuildArgs {
     /// With a goal or a budget: choose for the machine whose profile is in FILE (hushdb plan --save-machine), not for this one.
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
-    /// Sign the table with the key in FILE, which `hushdb keygen` makes: clients that trust its public half (`get --trust`) take
-    /// no table that a server made up for them.
-    #[arg(long, value_name = "FILE")]
-    sign: Option<PathBuf>,
+    #[command(flatten)]
+    sign: SignArgs,
     /// Replace the table that is there.
     #[arg(long)]
     force: bool,
@@ -213,7 +212,7 @@ pub(super) fn request(args: BuildArgs) -> Result<JobRequest, String> {
             changes: args
                 .updatable
                 .then(|| args.changes.map_or(ChangeRoom::Auto, |changes| ChangeRoom::For(changes as usize))),
-            signing_key: args.sign.as_deref().map(signing_key::read).transpose()?,
+            signing: args.sign.signing()?,
             wishes: args.wishes.given(),
             machine: args.machine.as_deref().map(wishes::read_machine).transpose()?,
             ..BuildOptions::default()

@@ -18,13 +18,13 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use hush_client::{
-    Acceptance, Found, Wanted,
+    Acceptance, Found, Trust, Wanted,
     http::{
         BearerToken, DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, Event, HintCache, HttpClient,
         HttpError, HttpOptions, HttpTable, MAX_LOOKUPS_PER_KEY, Observer, RelayOptions, Stats,
     },
 };
-use hush_protocol::{facts::Facts, signature::PublicKey};
+use hush_protocol::facts::Facts;
 use hush_store::key_list;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -76,9 +76,10 @@ pub(crate) struct GetArgs {
     /// Accept the table with this epoch alone, which its publisher announces: a server cannot show one of its own to you.
     #[arg(long, value_name = "HEX", value_parser = parse_epoch)]
     epoch: Option<Epoch>,
-    /// Accept tables alone that this publisher has signed: the line that `hushdb keygen` printed.
+    /// Accept tables alone that this publisher has signed under the name that --table says: the line that `hushdb keygen` printed.
+    /// A table older than one that was seen before is refused. KEY=NAME if the server has the table under another name.
     #[arg(long, value_name = "KEY")]
-    trust: Option<PublicKey>,
+    trust: Option<Trust>,
     /// Refuse a table whose hint, which is downloaded once if the protocol has one, is longer than BYTES.
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_HINT_BYTES)]
     max_hint: u64,
@@ -99,7 +100,7 @@ pub(crate) struct GetArgs {
     #[arg(long, value_name = "N", default_value_t = DEFAULT_LOOKUPS_PER_KEY,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_LOOKUPS_PER_KEY)))]
     lookups_per_key: u32,
-    /// Keep the table's hint, or the keys that were made and uploaded for it, for this call only.
+    /// Keep the table's hint, the keys that were made and uploaded for it, and the serial of a signed table for this call only.
     #[arg(long)]
     no_cache: bool,
 }
@@ -166,7 +167,7 @@ fn look_up(
         acceptance: Acceptance {
             weak_preset: args.allow_weak.clone(),
             epoch: args.epoch.map(|epoch| epoch.0),
-            publisher: args.trust,
+            trust: args.trust.clone(),
         },
         max_hint_bytes: args.max_hint,
         lookups_per_key: args.lookups_per_key,

@@ -8,6 +8,7 @@ use hush_protocol::{
     any_page::{SegmentParams, TableParams},
     descriptor::Descriptor,
     facts::{Content, LIFTED_FILE},
+    signature::Signature,
 };
 use hush_store::snapshot::{
     CHANGES_FILE, ChangeCount, Choice, Header, KEYS_FILE, Snapshot, VALUES_FILE, Verify,
@@ -59,14 +60,17 @@ pub(crate) fn run(args: InspectArgs) -> Result<(), Box<dyn Error>> {
 
 /// Everything about a table, as JSON.
 fn facts(header: &Header) -> Result<Value, ProtocolError> {
-    let descriptor = &header.descriptor;
+    let (descriptor, signature) = (&header.descriptor, header.descriptor.signature.as_ref());
     let params = descriptor.params()?;
     let table = params.facts();
     let shape = table.shape;
     let encoded_slots = (shape.columns * shape.blocks) as f64;
     let mut facts = json!({
         "epoch": hex::encode(descriptor.epoch),
-        "publisher": descriptor.signature.map(|signature| signature.publisher),
+        "publisher": signature.map(|signature| signature.publisher),
+        "signed_name": signature.map(|signature| &signature.name),
+        "serial": signature.map(|signature| signature.serial),
+        "signed_at": signature.map(|signature| signature.time),
         "format_version": header.version,
         "written_by": header.written_by,
         "source": header.source,
@@ -216,7 +220,8 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
     let mut line = |name: &str, value: String| writeln!(out, "  {name:<10} {value}").expect("memory");
     line("epoch", hex::encode(descriptor.epoch));
     if let Some(signature) = &descriptor.signature {
-        line("publisher", signature.publisher.to_string());
+        let Signature { publisher, name, serial, .. } = signature;
+        line("publisher", format!("{publisher}, signed as {name}, serial {serial}"));
     }
     line(
         "source",

@@ -1,4 +1,4 @@
-//! `hushdb keygen`, and the file that it makes: the key with which a publisher signs tables.
+//! `hushdb keygen`, the file that it makes, and the options of commands that sign: the key with which a publisher signs tables.
 
 use std::{
     error::Error,
@@ -9,9 +9,40 @@ use std::{
 };
 
 use clap::Args;
+use hush_engine::builder::Signing;
 use hush_math::csprng::Csprng;
-use hush_protocol::signature::SigningKey;
+use hush_protocol::{Name, signature::SigningKey};
 use zeroize::Zeroizing;
+
+/// How a table is signed.
+#[derive(Args)]
+pub(crate) struct SignArgs {
+    /// Sign the table with the key in FILE, which `hushdb keygen` makes: clients that trust its public half (`get --trust`) take
+    /// no table that a server made up for them, nor an older one than they have seen.
+    #[arg(long, value_name = "FILE")]
+    sign: Option<PathBuf>,
+    /// Sign under NAME, by which clients ask for the table. If not given, the name that the table in the folder is signed under, or
+    /// the folder's.
+    #[arg(long, value_name = "NAME", requires = "sign")]
+    sign_as: Option<Name>,
+    /// Number of this publication, above those of all before it under the name. If not given, the seconds since 1970, or one more
+    /// than that of the table in the folder.
+    #[arg(long, value_name = "N", requires = "sign")]
+    serial: Option<u64>,
+}
+
+impl SignArgs {
+    /// What they say; `None` of a table that is not signed.
+    ///
+    /// # Errors
+    /// If there is no key in the file.
+    pub(super) fn signing(&self) -> Result<Option<Signing>, String> {
+        let signing = |path: &PathBuf| {
+            Ok(Signing { key: read(path)?, name: self.sign_as.clone(), serial: self.serial })
+        };
+        self.sign.as_ref().map(signing).transpose()
+    }
+}
 
 /// Make a key to sign tables with.
 #[derive(Args)]
@@ -41,7 +72,7 @@ pub(crate) fn run(args: &KeygenArgs) -> Result<(), Box<dyn Error>> {
 }
 
 /// The key in a file.
-pub(super) fn read(path: &Path) -> Result<SigningKey, String> {
+fn read(path: &Path) -> Result<SigningKey, String> {
     let shown = path.display();
     let failed = |error| format!("cannot read the key in {shown}: {error}: make one with hushdb keygen");
     let mode = fs::metadata(path).map_err(failed)?.permissions().mode();

@@ -154,7 +154,8 @@ mod tests {
         for (cols, degree) in
             [(1, 1), (100_000, 1), (70_000, 8), (140_000, 256), (150_000, 2048), (5000, 4096)]
         {
-            let plan = RingPlan::new(&matrix(degree, cols), degree).expect("there are primes for this degree");
+            let plan =
+                RingPlan::new(&matrix(degree, cols), degree).expect("there are primes for this degree");
             let mut next = 0;
             for segment in plan.segments() {
                 let start = next;

@@ -95,8 +95,7 @@ impl Client {
         let rng = &mut Csprng::insecure_from_seed(seed);
         let secret = OneTimeRingSecret::sample(setup.params(), rng);
         let (entry, _) = table.place(target.block);
-        let (matrix, power) =
-            (PublicMatrix::new(PUBLIC_SEED, table.matrix()), table.exponent(entry));
+        let (matrix, power) = (PublicMatrix::new(PUBLIC_SEED, table.matrix()), table.exponent(entry));
         let vector = (&matrix, &target.columns[..]);
         let (_, keys, key) = encrypt_column_query(
             setup.params(),

@@ -10,8 +10,14 @@ use hush_he::{
 };
 use hush_math::csprng::Csprng;
 use hush_protocol::{
-    Protocol, any_page::TableParams, hosted::Hosted, hybrid::Hybrid, pack_page::{PackClient, Packed},
-    pack_table::PackTable, page::Page, ring_keys::RingKeys,
+    Protocol,
+    any_page::TableParams,
+    hosted::Hosted,
+    hybrid::Hybrid,
+    pack_page::{PackClient, Packed},
+    pack_table::PackTable,
+    page::Page,
+    ring_keys::RingKeys,
 };
 
 use super::{PHASE_BITS, halves, std};

@@ -11,7 +11,8 @@ use serde_json::{Map, Value};
 use crate::commands::options;
 
 /// Options of a command that a task does not take: they name files of the machine, or what the server decides.
-const NOT_TAKEN: [&str; 7] = ["out", "machine", "sign", "force", "threads", "backend", "delete"];
+const NOT_TAKEN: [&str; 9] =
+    ["out", "machine", "sign", "sign-as", "serial", "force", "threads", "backend", "delete"];
 
 /// A request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
