@@ -219,7 +219,7 @@ class BadSnapshots(HushTest):
                      "payload_bytes", "hint_bytes", "query_bytes", "answer_bytes", "epoch", "slots_per_record"):
             self.assertIn(name, facts)
         self.assertGreaterEqual(facts["security_bits"], 128)
-        self.assertLess(facts["failure_log2"], -40)
+        self.assertLess(facts["failure_log2"], -64)
         self.assertEqual(facts["hint_bytes"], (table / "hint.bin").stat().st_size)
         self.assertEqual(facts["encoded_bytes"], (table / "db.bin").stat().st_size)
 

@@ -101,7 +101,7 @@ class OnionLookups(OnionTest):
             self.assertLessEqual(facts["answer_bytes"], overhead * facts["max_value_bytes"])
             self.assertEqual(facts["hint_bytes"], 0)
             self.assertGreaterEqual(facts["security_bits"], 128)
-            self.assertLess(facts["failure_log2"], -40)
+            self.assertLess(facts["failure_log2"], -64)
 
     def test_every_level_of_the_machine(self):
         short, long = values(40, 200), values(12, 20000)

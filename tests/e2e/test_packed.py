@@ -155,7 +155,7 @@ class Lookups(PackedTest):
                 self.assertEqual(facts["preset"], preset or known.full)
                 self.assertEqual(facts["planes"], -(-slot // known.plaintext))
                 self.assertGreaterEqual(facts["security_bits"], 128)
-                self.assertLess(facts["failure_log2"], -40)
+                self.assertLess(facts["failure_log2"], -64)
                 self.assertGreaterEqual(facts["noise_sigmas"], 12)
                 self.assertEqual((facts["hint_bytes"], facts["key_bytes"] > 0), (0, known.keyed))
         with self.serve(*tables) as (url, _):

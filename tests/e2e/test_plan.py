@@ -32,7 +32,7 @@ class PlanTest(KeyedTest):
         for offer in offers:
             self.assertLessEqual(wanted, offer.keys())
             self.assertGreaterEqual(offer["security_bits"], 128)
-            self.assertLessEqual(offer["failure_log2"], -40)
+            self.assertLessEqual(offer["failure_log2"], -64)
         self.assertGreater(len({offer["protocol"] for offer in offers}), 2)
         self.assertIn("lookups", {offer["linkable"] for offer in offers})
         for goal, cost in (("memory", lambda offer: offer["server_bytes"]),

@@ -71,7 +71,7 @@ class TfheTest(KeyedTest):
         self.assertEqual((small["answer_bytes"], small["hint_bytes"]), (2048, 0))
         self.assertLessEqual(small["key_bytes"], 0.7 * MIB)
         self.assertGreaterEqual(small["security_bits"], 128)
-        self.assertLess(small["failure_log2"], -40)
+        self.assertLess(small["failure_log2"], -64)
         symbols = self.facts(self.tfhe(records, "--form", "symbols", name="symbols", by="index"))
         self.assertEqual(symbols["server_bytes"], 24 * 32 * 1024)
         self.assertEqual(small["server_bytes"], 32 * 32 * 8192)
