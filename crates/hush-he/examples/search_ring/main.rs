@@ -60,7 +60,7 @@ const TARGETS: [Target; 2] = [
     Target {
         preset: ONION_S,
         max_full_bits: 52.5,
-        max_key_bytes: 0.8 * MIB,
+        max_key_bytes: 0.81 * MIB,
         max_overhead: 2.5,
         max_leaf_bytes: 10,
         kept: &[(1, 28), (2, 24)],
