@@ -225,7 +225,8 @@ class Names(RightsTest):
         place, cache = self.dir / "place", self.dir / "place" / "cache"
         cache.mkdir(parents=True)
         (place / "victim").write_text("as it was")
-        for name in ("../victim", "..", "/etc/passwd", ".x", "a/b", "a\\b", "header.json", "", "a" * 65):
+        others = header["body"]["files"][1]["name"]
+        for name in ("../victim", "..", "/etc/passwd", ".x", "a/b", "a\\b", "header.json", others, "", "a" * 65):
             with self.subTest(name):
                 body = json.loads(json.dumps(header["body"]))
                 body["files"][0]["name"] = name

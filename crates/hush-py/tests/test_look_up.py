@@ -113,6 +113,9 @@ def test_errors_have_classes_and_say_what_to_do(server, people_table, tmp_path):
         hushdb.open(tmp_path)
     with pytest.raises(hushdb.OptionError, match="name the folders"):
         hushdb.serve()
+    for name in ("..", "a/b", ".x", "a" * 65):
+        with pytest.raises(hushdb.OptionError, match="is not a name"):
+            hushdb.serve(tables={name: people_table})
     client.close()
     with pytest.raises(hushdb.OptionError, match="closed"):
         client.table("people")
