@@ -1,10 +1,10 @@
 //! Sealed requests that were answered already. A relay, or whoever sees one, can send it again (RFC 9458 section 6.5).
 //!
-//! The encapsulated key of a request is never that of another one, so it names the request. The gateway remembers it for [`WINDOW`]
-//! at least. The client's `Date`, which is sealed with the request, bounds the memory: a request is refused unless its date is later
-//! than that of every request that was forgotten. A request made before the server started is refused too, since an earlier process
-//! may have answered it. When requests come faster than the memory is meant for, older ones are forgotten sooner. Clients with slow
-//! clocks then take the server's date, and still no request is answered twice.
+//! The encapsulated key of a request is never that of another one, so it names the request. The gateway remembers it for
+//! [`WINDOW`] at least. The client's `Date`, which is sealed with the request, bounds the memory: a request is refused unless its
+//! date is later than that of every request that was forgotten. A request made before the server started is refused too, since an
+//! earlier process may have answered it. When requests come faster than the memory is meant for, older ones are forgotten sooner.
+//! Clients with slow clocks then take the server's date, and still no request is answered twice.
 
 use std::{
     collections::HashSet,
