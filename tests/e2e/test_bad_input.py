@@ -211,6 +211,56 @@ class BadSnapshots(HushTest):
         for table in (bad, good):
             self.assertIn(str(table / "db.bin"), line)
 
+    def test_files_that_change_under_a_server(self):
+        tables = {name: self.build(self.csv([(f"k{i}", f"{name} {i}") for i in range(3000)]), "--key", "key",
+                                   "--preset", "INSECURE_COLPACK_N256", name=name) for name in ("one", "two")}
+        database = tables["two"] / "db.bin"
+        original, log = database.read_bytes(), self.dir / "log"
+        # Long ago: the system's clock of files has coarse steps.
+        os.utime(database, (0, 0))
+
+        def state(url):
+            listed = {table["name"]: table for table in json.loads(request(url + "/v1/tables")[2])["tables"]}
+            return listed["one"]["state"], listed["two"]["state"], listed["two"].get("reason")
+
+        def look_up(url, name):
+            return self.get(url, "--allow-weak", "INSECURE_COLPACK_N256", "--table", name, "k7")[1][0]["value"]
+
+        reason = "its files were changed while they were served"
+        with self.serve(*tables.values(), args=["--memory", "mapped"], log=log) as (url, process):
+            for refused, content in enumerate((b"", bytes(len(original)), original[:len(original) // 2]), start=1):
+                with self.subTest(bytes=len(content)):
+                    self.assertEqual(look_up(url, "two"), "two 7")
+                    database.write_bytes(content)
+                    # The table is asked at once: whoever notices first, nobody gets an answer that is wrong.
+                    line = self.fails("get", url, "--allow-weak", "INSECURE_COLPACK_N256", "--table", "two", "k7")
+                    self.assertIn(reason, line)
+                    self.assertEqual(state(url), ("resident", "failed", reason))
+                    self.assertEqual(look_up(url, "one"), "one 7")
+                    status, _, problem = request(url + "/readyz")
+                    self.assertEqual((status, json.loads(problem)["code"]), (503, "table_failed"))
+                    self.assertIn("two", problem.decode())
+                    self.assertNotIn(str(self.dir), problem.decode())
+                    self.assertIn(str(database), log.read_text())
+                    # What is there now is not taken up until it is whole.
+                    process.send_signal(signal.SIGHUP)
+                    self.wait_for("the damage was not found", lambda: log.read_text().count("not taken up") == refused)
+                    self.assertEqual(state(url)[1], "failed")
+                    database.write_bytes(original)
+                    os.utime(database, (0, 0))
+                    process.send_signal(signal.SIGHUP)
+                    self.wait_for("the table was not taken up", lambda: state(url)[1] == "resident")
+                    self.assertEqual(request(url + "/readyz")[0], 200)
+            # Nobody has to ask.
+            database.write_bytes(b"")
+            self.wait_for("the change was not noticed", lambda: request(url + "/readyz")[0] == 503)
+            database.write_bytes(original)
+        with self.serve(*tables.values(), args=["--memory", "resident"]) as (url, process):
+            for content in (b"", bytes(len(original))):
+                database.write_bytes(content)
+                self.assertEqual([look_up(url, name) for name in tables], ["one 7", "two 7"])
+            self.assertEqual(request(url + "/readyz")[0], 200)
+
     def test_inspect_says_everything(self):
         table = self.build(self.csv([(f"k{i}", i) for i in range(500)]), "--key", "key", "--protocol", "simple")
         result = self.hushdb("inspect", table, "--json")

@@ -119,6 +119,9 @@ struct Args {
     /// Batch sizes of `scan` and `answer`; 1, 2, 4, 8, 16, 32 and 64 if not given.
     #[arg(long, value_name = "B,..", value_delimiter = ',')]
     batch: Option<Vec<usize>>,
+    /// Bytes of a record of `answer`, which then asks by index; values of 1 KiB by key if not given.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
+    record: Option<usize>,
     /// Print one JSON object a line.
     #[arg(long)]
     json: bool,
@@ -147,6 +150,7 @@ impl Args {
         for (option, given, taken) in [
             ("--batch", self.batch.is_some(), matches!(self.what, What::Scan | What::Answer)),
             ("--backend", self.backend != BackendChoice::Cpu, keyed),
+            ("--record", self.record.is_some(), matches!(self.what, What::Answer)),
             ("--columns", self.columns.is_some(), self.what.has_columns()),
             ("--protocol", self.protocol.is_some(), keyed || self.what.is_gpu_answers()),
         ] {
@@ -154,6 +158,9 @@ impl Args {
                 let what = self.what.to_possible_value().expect("none is skipped");
                 return Err(format!("{} has no {option}: leave it out", what.get_name()));
             }
+        }
+        if self.record == Some(0) {
+            return Err("a record has at least one byte".into());
         }
         if self.batches().contains(&0) {
             return Err("a batch has at least one query".into());

@@ -16,7 +16,7 @@ use hush_math::csprng::Csprng;
 use hush_protocol::{Protocol, facts::Facts};
 use hush_store::{
     ingest::{OnDuplicate, Record, Spool},
-    snapshot::{Header, MappedFile, SnapshotError, SnapshotWriter},
+    snapshot::{Checksums, Header, ResidentFile, Snapshot, SnapshotError, SnapshotWriter, Verify},
 };
 
 use super::{report::Report, row::Row, threads};
@@ -140,8 +140,10 @@ impl Watch {
 }
 
 /// A file of a table, read into memory.
-pub(crate) fn resident(dir: &Path, name: &str) -> Result<Arc<MappedFile>, SnapshotError> {
-    let file = MappedFile::open(&dir.join(name))?;
-    file.make_resident()?;
-    Ok(Arc::new(file))
+pub(crate) fn resident(dir: &Path, name: &str) -> Result<Arc<ResidentFile>, SnapshotError> {
+    let mut snapshot = Snapshot::open(dir, Verify::Header)?;
+    let entry = snapshot.file(name).map(|(entry, _)| entry.clone());
+    let file = snapshot.take_file(name)?;
+    let entry = entry.expect("it was there");
+    file.read(&entry, &[0..entry.bytes as usize], Checksums::Skip)
 }

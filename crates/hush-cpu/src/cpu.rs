@@ -24,6 +24,8 @@ use crate::{
 /// they share the backend's own threads.
 pub struct Cpu {
     kernels: Kernels,
+    /// Whether kernels are chosen by measurement where several may be best.
+    measures: bool,
     pool: ThreadPool,
     /// One for each thread of the pool, which alone takes it.
     workspaces: Vec<Mutex<Workspace>>,
@@ -40,7 +42,9 @@ impl Cpu {
     /// # Errors
     /// [`CpuError`] if `HUSH_CPU` names no level or one that the machine lacks, or threads cannot be started.
     pub fn new(threads: usize) -> Result<Self, CpuError> {
-        Self::with_level(Level::from_env()?, threads)
+        let cpu = Self::with_level(Level::from_env()?, threads)?;
+        // Whoever asks for a level gets its kernels.
+        Ok(Self { measures: !Level::is_forced(), ..cpu })
     }
 
     /// A backend with `threads` threads (at least one) at `level`.
@@ -79,6 +83,7 @@ impl Cpu {
             .map_err(|error| CpuError::Threads { threads, reason: error.to_string() })?;
         Ok(Self {
             kernels: Kernels::of(level, cores),
+            measures: false,
             pool,
             workspaces: (0..threads).map(|_| Mutex::new(Workspace::new())).collect(),
             query_buffers: BufferPool::new(),
@@ -91,6 +96,12 @@ impl Cpu {
     /// The level that the kernels are for.
     pub fn level(&self) -> Level {
         self.kernels.level
+    }
+
+    /// The level of the kernel that folds the first dimension for one query, where it was chosen by measurement: once a database was
+    /// opened that is larger than caches.
+    pub fn single_level(&self) -> Option<Level> {
+        self.kernels.fold.single_level()
     }
 
     /// Number of threads.
@@ -160,6 +171,9 @@ impl LweOps for Cpu {
     type Db = TiledDb;
 
     fn open_db(&self, db: TiledDb) -> Result<TiledDb, OpsError> {
+        if self.measures {
+            lwe_fold::choose_single(self, &db);
+        }
         Ok(db)
     }
 

@@ -62,6 +62,11 @@ impl Level {
         }
     }
 
+    /// Whether `HUSH_CPU` names one.
+    pub(crate) fn is_forced() -> bool {
+        std::env::var_os(LEVEL_VARIABLE).is_some()
+    }
+
     /// This level, if the machine has it.
     ///
     /// # Errors

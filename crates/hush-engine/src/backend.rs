@@ -13,6 +13,7 @@ use crate::builder::Crew;
 use crate::{
     Progress,
     gpu::Gpu,
+    memory_choice::MemoryChoice,
     memory_plan::{DoesNotFit, MemoryPlan},
     place::GpuSet,
     spread::shares,
@@ -103,6 +104,7 @@ pub struct Backends {
     /// The GPUs, at least one, or why none is used.
     gpus: Result<Vec<Gpu>, BackendError>,
     clients: usize,
+    memory: MemoryChoice,
     #[cfg(feature = "ingest")]
     crew: Option<Arc<dyn Crew>>,
 }
@@ -144,6 +146,7 @@ impl Backends {
             cpu,
             gpus,
             clients: CLIENTS,
+            memory: MemoryChoice::default(),
             #[cfg(feature = "ingest")]
             crew: None,
         }
@@ -168,6 +171,15 @@ impl Backends {
     /// Evaluation keys of `clients` clients are in memory at most: a device has room for them.
     pub fn for_clients(self, clients: usize) -> Self {
         Self { clients, ..self }
+    }
+
+    /// How files that are scanned by the host are in its memory.
+    pub fn with_memory(self, memory: MemoryChoice) -> Self {
+        Self { memory, ..self }
+    }
+
+    pub(crate) fn memory(&self) -> MemoryChoice {
+        self.memory
     }
 
     pub(crate) fn clients(&self) -> usize {

@@ -41,6 +41,13 @@ pub enum EngineError {
         /// Which, and why.
         reason: String,
     },
+    /// A file that the table is read from is not what it was when the table was opened. Nothing is answered until the table is
+    /// loaded again.
+    #[error("the table cannot be read any more: {reason}")]
+    Damaged {
+        /// Which file, and what to do.
+        reason: String,
+    },
     /// The table's GPU has failed for good: nothing is answered until the process is started again.
     #[error("the table's GPU has failed, and does nothing until this program is started again: {reason}")]
     Lost {
@@ -180,7 +187,8 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// [`EngineError::Query`] if the bytes of a query are no ciphertext of this table, before any
-    /// scan; [`EngineError::Lost`] from a failure for good on; [`EngineError::Internal`] otherwise.
+    /// scan; [`EngineError::Lost`] from a failure for good on; [`EngineError::Damaged`] if what was scanned is not the table;
+    /// [`EngineError::Internal`] otherwise.
     fn answer(
         &self,
         queries: &[wire::Query],
@@ -190,6 +198,12 @@ pub trait Engine: Send + Sync {
     /// Why nothing is answered any more until the process is started again; `None` as long as all is well. A failure shows with
     /// the first work after it.
     fn lost(&self) -> Option<String> {
+        None
+    }
+
+    /// Looks whether the files that the table is read from are what they were, without reading them: why the table must not be
+    /// asked any more; `None` as long as all is well.
+    fn damaged(&self) -> Option<String> {
         None
     }
 }

@@ -18,6 +18,7 @@ use hush_protocol::{
 use crate::{
     ClientKeys, Engine, EngineError, OpenError, Place, Served,
     hosted::{Berth, Files, Stored},
+    mapped_files::MappedFiles,
     place::Hosting,
 };
 
@@ -32,9 +33,9 @@ where
     B::Keys: Send + Sync + 'static,
 {
     let served = stored.served(place, max_batch)?;
-    let files = stored.files(place)?;
+    let (files, mapped) = stored.files(place)?;
     let Stored { descriptor, .. } = stored;
-    descriptor.protocol.visit(Open { berths, descriptor, served, files })
+    descriptor.protocol.visit(Open { berths, descriptor, served, files, mapped })
 }
 
 struct Open<B> {
@@ -43,6 +44,7 @@ struct Open<B> {
     served: Served,
     /// Of every segment.
     files: Vec<Files>,
+    mapped: MappedFiles,
 }
 
 impl<B: Hosting> Visitor for Open<B>
@@ -52,7 +54,7 @@ where
     type Output = Result<Arc<dyn Engine>, OpenError>;
 
     fn visit<P: Page>(self) -> Self::Output {
-        let Self { berths, descriptor, served, files } = self;
+        let Self { berths, descriptor, served, files, mapped } = self;
         let (tables, seed) = (descriptor.tables::<P>()?, descriptor.public_seed());
         let (mut backends, mut rooms) = (Vec::new(), Vec::new());
         for (share, Berth { backend, room, .. }) in berths {
@@ -68,7 +70,10 @@ where
             let opened =
                 opening.into_iter().map(|device| device.join().unwrap_or_else(|panic| resume_unwind(panic)));
             opened.collect::<Result<Vec<_>, _>>()
-        })?;
+        });
+        // What was uploaded of a file that is not whole any more is no table. From now on the devices have all of it.
+        mapped.check()?;
+        let devices = devices?;
         Ok(Arc::new(OnSeveral { devices, served, _rooms: rooms }))
     }
 }

@@ -1,6 +1,6 @@
 //! A snapshot on a backend: static inside, `dyn` once.
 
-use std::{any::Any, path::Path, sync::Arc};
+use std::{any::Any, collections::HashMap, path::Path, sync::Arc};
 
 use hush_cpu::Cpu;
 use hush_ops::{
@@ -18,12 +18,14 @@ use hush_protocol::{
     registry::Visitor,
     wire,
 };
-use hush_store::snapshot::{FileEntry, MappedFile, Snapshot, SnapshotError, Verified, Verify, segment_file};
+use hush_store::snapshot::{
+    FileEntry, ResidentFile, Snapshot, SnapshotError, StoredFile, Verified, Verify, segment_file,
+};
 use thiserror::Error;
 
 use crate::{
-    Backends, Blob, ClientKeys, DoesNotFit, Engine, EngineError, KeySpec, Place, Progress, Served,
-    backend::Seating, gpu::host_parts, place::Hosting,
+    Backends, Blob, ClientKeys, DoesNotFit, Engine, EngineError, KeySpec, MemoryChoice, Place, Progress,
+    Served, backend::Seating, gpu::host_parts, mapped_files::MappedFiles, place::Hosting,
 };
 
 /// What the queries and answers of a batch may always take.
@@ -41,6 +43,16 @@ pub enum OpenError {
     /// The backend.
     #[error(transparent)]
     Ops(#[from] OpsError),
+    /// Files that are to be in memory, for which there is none.
+    #[error(
+        "the table needs {needed} of memory, and {room} are free: stop what else takes memory, or have its files mapped"
+    )]
+    NoRoom {
+        /// What they take.
+        needed: String,
+        /// What there is.
+        room: String,
+    },
     /// The GPU that was asked for.
     #[error(transparent)]
     Memory(#[from] DoesNotFit),
@@ -86,8 +98,16 @@ pub fn open_after(
     backends: &Backends,
     progress: &dyn Progress,
 ) -> Result<Arc<dyn Engine>, OpenError> {
-    let stored = Stored::open(dir, verify, verified)?;
-    let hosted = match backends.gpus_to_serve(&stored.params, progress)? {
+    let mut reading = Reading { verify, verified, memory: backends.memory(), progress };
+    let mut stored = Stored::open(dir)?;
+    let seating = backends.gpus_to_serve(&stored.params, progress)?;
+    stored.load(&mut reading, |content| match seating {
+        None => true,
+        // They are copied to the GPU for every batch.
+        Some(Seating::Streaming(_)) => matches!(content, Content::Symbols { .. }),
+        Some(Seating::One(_) | Seating::Several(_)) => false,
+    })?;
+    let hosted = match seating {
         None => return on_cpu(backends, stored),
         Some(Seating::One(seat)) => seat.gpu.host(stored, &seat.plan, seat.free, progress),
         Some(Seating::Streaming(seat)) => seat.gpu.host_streaming(stored, &seat.plan, seat.free, progress),
@@ -99,7 +119,9 @@ pub fn open_after(
         Err(OpenError::Ops(error)) if backends.is_free_to_choose() => {
             progress.note(&format!("on the CPU: {error}"));
             // The other one is without the files that were taken out of it.
-            on_cpu(backends, Stored::open(dir, verify, verified)?)
+            let mut stored = Stored::open(dir)?;
+            stored.load(&mut reading, |_| true)?;
+            on_cpu(backends, stored)
         }
         outcome => outcome,
     }
@@ -120,20 +142,65 @@ pub fn host_batch(params: &TableParams) -> usize {
     batches.min().unwrap_or(1)
 }
 
+/// How the files of a table are read.
+pub(crate) struct Reading<'a> {
+    pub(crate) verify: Verify,
+    /// Files that were checked before; then those of this table.
+    pub(crate) verified: &'a mut Verified,
+    pub(crate) memory: MemoryChoice,
+    pub(crate) progress: &'a dyn Progress,
+}
+
 /// A table as it is stored.
 pub(crate) struct Stored {
     snapshot: Snapshot,
     pub(crate) descriptor: Descriptor,
     pub(crate) params: TableParams,
+    /// Files that are in memory, by their names in the snapshot.
+    resident: HashMap<String, Arc<ResidentFile>>,
 }
 
 impl Stored {
-    pub(crate) fn open(dir: &Path, verify: Verify, verified: &mut Verified) -> Result<Self, OpenError> {
-        let snapshot = Snapshot::open_after(dir, verify, verified)?;
+    /// Opens a table of which nothing is read or checked yet.
+    pub(crate) fn open(dir: &Path) -> Result<Self, OpenError> {
+        let snapshot = Snapshot::open(dir, Verify::Header)?;
         let descriptor = snapshot.header().descriptor.clone();
         descriptor.check()?;
         let params = descriptor.params()?;
-        Ok(Self { snapshot, descriptor, params })
+        Ok(Self { snapshot, descriptor, params, resident: HashMap::new() })
+    }
+
+    /// Reads into memory what a backend scans there, and is in content `on_host`, if there is room; checks all other files.
+    pub(crate) fn load(
+        &mut self,
+        reading: &mut Reading<'_>,
+        on_host: impl Fn(&Content) -> bool,
+    ) -> Result<(), OpenError> {
+        let segments = self.params.segments().iter().map(SegmentParams::files).enumerate();
+        let scanned = segments.flat_map(|(segment, specs)| {
+            let held = specs.into_iter().filter(|spec| spec.content.is_held() && on_host(&spec.content));
+            held.map(move |spec| segment_file(segment, spec.name)).collect::<Vec<_>>()
+        });
+        let scanned: Vec<String> = scanned.collect();
+        let files = || scanned.iter().filter_map(|name| self.snapshot.file(name));
+        let checksums = |(entry, file): &(&FileEntry, &StoredFile)| {
+            reading.verified.checksums(reading.verify, file, entry)
+        };
+        let missing = files().filter(|found| !found.1.is_resident(found.0, checksums(found)));
+        let missing: u64 = missing.map(|(entry, _)| entry.bytes).sum();
+        if !scanned.is_empty() && reading.memory.is_resident(missing, reading.progress)? {
+            let read = files().map(|found| -> Result<_, OpenError> {
+                let (entry, file) = found;
+                Ok((entry.name.to_string(), file.read(entry, &[0..entry.bytes as usize], checksums(&found))?))
+            });
+            self.resident = read.collect::<Result<_, _>>()?;
+        }
+        if reading.verify == Verify::Full {
+            let is_read = |entry: &FileEntry| self.resident.contains_key(&*entry.name);
+            self.snapshot.verify(reading.verified, |entry| !is_read(entry))?;
+            *reading.verified = self.snapshot.as_verified();
+        }
+        Ok(())
     }
 }
 
@@ -152,21 +219,21 @@ pub(crate) fn host<B: Hosting>(
     max_batch: usize,
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let served = stored.served(berth.place, max_batch)?;
-    let files = stored.files(berth.place)?;
+    let (files, mapped) = stored.files(berth.place)?;
     let Stored { descriptor, .. } = stored;
-    descriptor.protocol.visit(Host { berth, descriptor, served, files })
+    descriptor.protocol.visit(Host { berth, descriptor, served, files, mapped })
 }
 
 impl Stored {
     /// One of the files, unless it has been taken out.
-    pub(crate) fn file(&self, name: &str) -> Option<(&FileEntry, &MappedFile)> {
+    pub(crate) fn file(&self, name: &str) -> Option<(&FileEntry, &StoredFile)> {
         self.snapshot.file(name)
     }
 
     /// Takes one out.
-    pub(crate) fn take(&mut self, name: &str) -> Result<(FileEntry, MappedFile), OpenError> {
+    pub(crate) fn take(&mut self, name: &str) -> Result<(FileEntry, StoredFile), OpenError> {
         let entry = self.snapshot.file(name).map(|(entry, _)| entry.clone());
-        let file = self.snapshot.take(name)?;
+        let file = self.snapshot.take_file(name)?;
         Ok((entry.expect("it was there"), file))
     }
 
@@ -174,13 +241,13 @@ impl Stored {
     pub(crate) fn served(&mut self, place: Place, max_batch: usize) -> Result<Served, OpenError> {
         let mut blobs = Vec::new();
         if let Some(compression) = &self.descriptor.compression {
-            let file = Arc::new(self.snapshot.take(DICTIONARY_FILE)?.into_file());
+            let file = Arc::new(self.snapshot.take_file(DICTIONARY_FILE)?.into_file());
             let BlobRef { blake3: hash, bytes } = compression.dictionary;
             blobs.push(Blob { hash, file, bytes });
         }
         for (segment, (hint, _)) in self.descriptor.given().enumerate() {
             let Some(hint) = hint else { continue };
-            let file = Arc::new(self.snapshot.take(&segment_file(segment, HINT_FILE))?.into_file());
+            let file = Arc::new(self.snapshot.take_file(&segment_file(segment, HINT_FILE))?.into_file());
             blobs.push(Blob { hash: hint.blake3, file, bytes: hint.bytes });
         }
         let facts = self.params.facts();
@@ -200,22 +267,29 @@ impl Stored {
         })
     }
 
-    /// Takes the files of every segment out that a backend reads, and reads them into memory if they are scanned there.
-    pub(crate) fn files(&mut self, place: Place) -> Result<Vec<Files>, OpenError> {
+    /// Takes the files of every segment out that a backend reads: those that are in memory, and the others mapped. Mapped files are
+    /// read into the system's cache if the host scans them.
+    pub(crate) fn files(&mut self, place: Place) -> Result<(Vec<Files>, MappedFiles), OpenError> {
+        let mut mapped = MappedFiles::default();
         let specs: Vec<_> = self.params.segments().iter().map(SegmentParams::files).collect();
         let mut all = Vec::new();
         for (segment, specs) in specs.iter().enumerate() {
             let read = specs.iter().filter(|spec| spec.content.is_held());
             let files = read.map(|spec| -> Result<_, OpenError> {
-                let file = self.snapshot.take(&segment_file(segment, spec.name))?;
+                let name = segment_file(segment, spec.name);
+                if let Some(file) = self.resident.remove(&name) {
+                    return Ok((spec.name, file as DbBytes));
+                }
+                let file = Arc::new(self.snapshot.take(&name)?);
+                mapped.push(file.clone());
                 if place == Place::Cpu {
                     file.make_resident()?;
                 }
-                Ok((spec.name, Arc::new(file) as DbBytes))
+                Ok((spec.name, file as DbBytes))
             });
             all.push(files.collect::<Result<_, _>>()?);
         }
-        Ok(all)
+        Ok((all, mapped))
     }
 }
 
@@ -229,16 +303,22 @@ struct Host<B> {
     served: Served,
     /// Of every segment.
     files: Vec<Files>,
+    mapped: MappedFiles,
 }
 
 impl<B: Hosting> Visitor for Host<B> {
     type Output = Result<Arc<dyn Engine>, OpenError>;
 
     fn visit<P: Page>(self) -> Self::Output {
-        let Self { berth, descriptor, served, files } = self;
+        let Self { berth, descriptor, served, files, mut mapped } = self;
         let (tables, seed) = (descriptor.tables::<P>()?, descriptor.public_seed());
-        let table = Hosted::<P, B>::open_segments(berth.backend, tables, seed, &files)?;
-        Ok(Arc::new(HostedTable { table, served, _room: berth.room }))
+        let table = Hosted::<P, B>::open_segments(berth.backend, tables, seed, &files);
+        // What was read of a file that is not whole any more is no table, whatever came of it.
+        mapped.check()?;
+        let table = table?;
+        drop(files);
+        mapped.forget_unused();
+        Ok(Arc::new(HostedTable { table, served, mapped, _room: berth.room }))
     }
 }
 
@@ -246,6 +326,8 @@ impl<B: Hosting> Visitor for Host<B> {
 struct HostedTable<P: Page, B: Hosting> {
     table: Hosted<P, B>,
     served: Served,
+    /// What every scan reads where it is on disk.
+    mapped: MappedFiles,
     /// Dropped after the table.
     _room: Option<Box<dyn Any + Send + Sync>>,
 }
@@ -283,11 +365,18 @@ where
         keys: &[Option<ClientKeys>],
     ) -> Result<Vec<Vec<u8>>, EngineError> {
         let keys = self.served.keys_of(keys)?;
-        self.table.answer(queries, &keys).map_err(|error| self.judge(error))
+        let answers = self.table.answer(queries, &keys);
+        // After the scan, and before anybody sees what came of it.
+        self.mapped.check().map_err(|error| EngineError::Damaged { reason: error.to_string() })?;
+        answers.map_err(|error| self.judge(error))
     }
 
     fn lost(&self) -> Option<String> {
         self.table.backend().lost()
+    }
+
+    fn damaged(&self) -> Option<String> {
+        Some(self.mapped.check().err()?.to_string())
     }
 }
 

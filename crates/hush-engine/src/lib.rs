@@ -64,6 +64,8 @@ mod hosted;
 #[cfg(feature = "ingest")]
 mod job;
 mod machine;
+mod mapped_files;
+mod memory_choice;
 mod memory_plan;
 #[cfg(feature = "ingest")]
 mod mirror;
@@ -97,11 +99,13 @@ pub use job::{Built, Job, JobError, JobRequest};
 #[cfg(feature = "ingest")]
 pub use machine::cpu_model;
 pub use machine::{Memory, memory};
+pub use memory_choice::{MemoryChoice, UnknownMemory};
 pub use memory_plan::{DoesNotFit, MemoryPlan, Part};
 #[cfg(feature = "ingest")]
 pub use mirror::{MirrorError, mirror};
 pub use place::{GpuSet, Place};
 pub use progress::{Progress, Silent};
+pub use public_reason::FILES_CHANGED;
 #[cfg(feature = "ingest")]
 pub use push::push;
 pub use units::Seconds;

@@ -4,6 +4,9 @@ use hush_store::snapshot::SnapshotError;
 
 use crate::OpenError;
 
+/// What everybody may know of a table whose files changed while it was served.
+pub const FILES_CHANGED: &str = "its files were changed while they were served";
+
 impl OpenError {
     /// The reason without paths, numbers or words of the system. Who runs the server gets the error itself.
     pub fn public_reason(&self) -> &'static str {
@@ -14,6 +17,7 @@ impl OpenError {
                 | SnapshotError::Length { .. }
                 | SnapshotError::Corrupt { .. }
                 | SnapshotError::NoChanges { .. } => "its files are damaged",
+                SnapshotError::Changed { .. } => FILES_CHANGED,
                 SnapshotError::Version { .. } => "its files are of another version",
                 SnapshotError::Io { .. }
                 | SnapshotError::Exists(_)
@@ -30,6 +34,7 @@ impl OpenError {
             Self::Ops(_) => "what computes its answers has failed",
             #[cfg(feature = "ingest")]
             Self::Mirror(_) => "it cannot be fetched",
+            Self::NoRoom { .. } => "it does not fit into the memory of the server",
             Self::Memory(_) => "it does not fit into the memory of the GPU",
         }
     }

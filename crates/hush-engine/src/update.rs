@@ -457,6 +457,7 @@ fn remove(
             delete(key);
         }
     }
+    stored.check()?;
     // They are in no base: without the change by which they came, they are gone.
     for key in keys {
         if changes.0.remove(&key).is_none() {
@@ -493,6 +494,7 @@ fn folded(
         };
         spool.push(&Record { key: by_key.then(|| key.to_vec()), value })?;
     }
+    kept.check()?;
     for (key, value) in changes.0 {
         if let Some(value) = value {
             spool.push(&Record { key: Some(key), value })?;

@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use hush_cpu::Cpu;
 use hush_engine::{
-    Backends, Silent,
+    Backends, MemoryChoice, Silent,
     parts::{Unavailable, Workers, open_head},
 };
 use hush_protocol::Name;
@@ -42,7 +42,11 @@ fn start(
     threads: usize,
 ) -> Result<Server, Failure> {
     let cpu = Arc::new(Cpu::new(threads).map_err(|error| failed(Kind::Hush)(&error))?);
-    let backends = Backends::cpu_only(cpu.clone());
+    let memory = match given.get("memory").and_then(Value::as_str) {
+        Some(name) => name.parse::<MemoryChoice>().map_err(|error| failed(Kind::Option)(&error))?,
+        None => MemoryChoice::default(),
+    };
+    let backends = Backends::cpu_only(cpu.clone()).with_memory(memory);
     let tables = Tables::new();
     let named = |(name, path): (String, PathBuf)| match name.parse::<Name>() {
         Ok(name) => Ok((name, path)),

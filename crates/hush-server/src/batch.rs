@@ -16,7 +16,7 @@ use std::{
 };
 
 use hush_engine::{ClientKeys, EngineError};
-use hush_protocol::wire::Query;
+use hush_protocol::{Name, wire::Query};
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::{
     sync::{Notify, oneshot},
@@ -30,6 +30,7 @@ use crate::{
     limits::Reservation,
     problem::Problem,
     state::{ResidentTable, Server},
+    tables,
     turns::Turns,
     waits::ScanTime,
 };
@@ -84,6 +85,8 @@ pub(crate) enum AnswerError {
     PartUnavailable,
     /// The table's GPU has failed for good.
     DeviceLost,
+    /// What was scanned is not the table any more: its name.
+    TableFailed(Name),
 }
 
 /// Whether [`submit`] would take so many queries now: to be asked before what they need is made ready.
@@ -250,6 +253,11 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job
                     EngineError::Lost { reason } => {
                         server.tell_lost(reason);
                         AnswerError::DeviceLost
+                    }
+                    EngineError::Damaged { .. } => {
+                        let failed = server.tables.fail_damaged();
+                        failed.iter().for_each(|(table, reason)| tables::tell_damaged(table, reason));
+                        AnswerError::TableFailed(table.name.clone())
                     }
                     EngineError::Unavailable { reason } => {
                         tracing::warn!(

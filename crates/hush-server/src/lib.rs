@@ -194,6 +194,7 @@ pub async fn run(
     let mut background = JoinSet::new();
     background.spawn(keys::tidy_up(server.clone()));
     background.spawn(tables::drop_replaced(tables.clone()));
+    background.spawn(tables::watch_files(tables.clone()));
     background.spawn(renew(listeners.tls.clone(), listeners.tokens.clone(), listeners.gateway.clone()));
     let (stop, stopped) = watch::channel(false);
     let mut accepting = JoinSet::new();

@@ -11,6 +11,7 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
+use hush_engine::FILES_CHANGED;
 use hush_protocol::{
     ohttp::{DATE_PROBLEM, KEY_PROBLEM},
     wire::WireError,
@@ -165,11 +166,10 @@ impl Problem {
         Problem::new(Code::UnknownTable, "no table of this name is served here")
     }
 
-    /// A request for a table that could not be loaded.
+    /// A request for a table that could not be loaded, or was changed while it was served.
     pub(crate) fn table_failed(name: &str, reason: &str) -> Problem {
-        let detail = format!(
-            "table {name} could not be loaded, and has to be mended by who runs this server: {reason}"
-        );
+        let detail =
+            format!("table {name} is not served, and has to be mended by who runs this server: {reason}");
         Problem::new(Code::TableFailed, detail)
     }
 
@@ -299,6 +299,7 @@ impl Problem {
                 Problem::new(Code::PartUnavailable, detail).retry_in(Duration::from_secs(1))
             }
             AnswerError::DeviceLost => Problem::device_lost(),
+            AnswerError::TableFailed(table) => Problem::table_failed(&table, FILES_CHANGED),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hush_engine::{Blob, Engine, KeySpec};
+use hush_engine::{Blob, Engine, FILES_CHANGED, KeySpec};
 use hush_protocol::Name;
 use tokio::{sync::Notify, task::spawn_blocking};
 
@@ -15,6 +15,9 @@ use crate::{error::ServerError, state::ResidentTable};
 
 /// A window is not longer, so that its end can be reckoned.
 const LONGEST_WINDOW: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// How often files are looked at that tables are read from.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The tables of a server, by name. Clones share the same tables, so that one clone can go to
 /// [`crate::run`] and another can load tables in the background.
@@ -99,6 +102,38 @@ impl Tables {
         drop(content);
         drop((back, previous));
         Ok(())
+    }
+
+    /// Fails the tables whose files are not any more what they were when they were opened, and drops replaced epochs of which that
+    /// is so. Returns their names and the reasons, which are for who runs the server.
+    pub fn fail_damaged(&self) -> Vec<(Name, String)> {
+        let tables: Vec<_> = {
+            let content = self.read();
+            content.resident().chain(content.replaced.iter().map(|old| &old.table)).cloned().collect()
+        };
+        // Without the lock: files are asked.
+        let damaged: Vec<_> =
+            tables.into_iter().filter_map(|table| Some((table.engine.damaged()?, table))).collect();
+        if damaged.is_empty() {
+            return Vec::new();
+        }
+        let mut content = self.write();
+        for (_, table) in &damaged {
+            // Another epoch may have taken its place meanwhile.
+            if let Some(slot) = content.slots.get_mut(&table.name)
+                && matches!(slot, Slot::Resident(now) if Arc::ptr_eq(now, table))
+            {
+                *slot = Slot::Failed(FILES_CHANGED.into());
+            }
+            drop(content.take_replaced(|old| std::ptr::eq(old, &**table)));
+        }
+        drop(content);
+        damaged.into_iter().map(|(reason, table)| (table.name.clone(), reason)).collect()
+    }
+
+    /// Whether a table is resident, and answers.
+    pub fn is_resident(&self, name: &Name) -> bool {
+        self.read().resident().any(|table| table.name == *name)
     }
 
     /// Removes a table, whatever its state, with its replaced epochs; says whether there was one.
@@ -226,4 +261,19 @@ pub(crate) async fn drop_replaced(tables: Tables) {
             drop(spawn_blocking(move || drop(table)));
         }
     }
+}
+
+/// Fails tables whose files change while they are served, whether or not anybody asks.
+pub(crate) async fn watch_files(tables: Tables) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let looking = tables.clone();
+        let failed = spawn_blocking(move || looking.fail_damaged()).await;
+        failed.unwrap_or_default().iter().for_each(|(table, reason)| tell_damaged(table, reason));
+    }
+}
+
+/// Logs that a table has failed.
+pub(crate) fn tell_damaged(table: &str, reason: &str) {
+    tracing::error!(table, reason, "the table has failed: its files were changed while they were served");
 }

@@ -1,13 +1,18 @@
 //! Snapshots: what is written is read, damage is found and named, nothing is lost on the way.
 
 use std::{
-    fs::{self, DirBuilder},
+    fs::{self, DirBuilder, File},
+    io::Write,
+    ops::Range,
     os::unix::{
         fs::{DirBuilderExt, PermissionsExt, chown, symlink},
         net::UnixListener,
+        process::ExitStatusExt,
     },
     path::Path,
     process::Command,
+    sync::Arc,
+    time::UNIX_EPOCH,
 };
 
 use hush_protocol::{
@@ -16,7 +21,8 @@ use hush_protocol::{
     slot::SlotFormat,
 };
 use hush_store::snapshot::{
-    CHUNK_BYTES, DB_FILE, FORMAT_VERSION, Header, Snapshot, SnapshotError, SnapshotWriter, Verify,
+    CHUNK_BYTES, Checksums, DB_FILE, FORMAT_VERSION, Header, MappedFile, ResidentFile, Snapshot,
+    SnapshotError, SnapshotWriter, Verified, Verify,
 };
 
 fn descriptor() -> Descriptor {
@@ -300,4 +306,140 @@ fn a_target_that_cannot_be_put_in_place_is_refused_and_nothing_is_made() {
     // What is not there yet can be made.
     SnapshotWriter::check(&dir.path().join("a/b/c"), false).unwrap();
     assert!(!dir.path().join("a").exists());
+}
+
+/// The file of a snapshot in memory of this process, every byte of it checked.
+fn resident(
+    target: &Path,
+    ranges: &[Range<usize>],
+    checksums: Checksums,
+) -> Result<Arc<ResidentFile>, SnapshotError> {
+    let snapshot = Snapshot::open(target, Verify::Header).unwrap();
+    let (entry, file) = snapshot.file(DB_FILE).unwrap();
+    file.read(entry, ranges, checksums)
+}
+
+fn whole_chunks(chunks: usize) -> Vec<u8> {
+    (0..chunks * CHUNK_BYTES + 5).map(|at| (at * 7 + at / CHUNK_BYTES) as u8).collect()
+}
+
+#[test]
+fn files_in_memory_are_read_and_checked_at_once_and_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let (target, content) = (dir.path().join("table"), whole_chunks(3));
+    let all = [0..content.len()];
+    write(&target, &content, false).unwrap();
+    let path = target.join(DB_FILE);
+    let first = resident(&target, &all, Checksums::Compare).unwrap();
+    assert!((*first).as_ref() == content);
+    // Some of it: the rest is zeros.
+    let ranges = [5..10, CHUNK_BYTES - 1..CHUNK_BYTES + 1, 3 * CHUNK_BYTES..content.len()];
+    for checksums in [Checksums::Compare, Checksums::Skip] {
+        let some = resident(&target, &ranges, checksums).unwrap();
+        for (at, byte) in (*some).as_ref().iter().enumerate() {
+            let is_read = ranges.iter().any(|range| range.contains(&at));
+            assert_eq!(*byte, if is_read { content[at] } else { 0 }, "{at}");
+        }
+    }
+    // Another epoch that links the file, and another table of the same content, share it.
+    let other = dir.path().join("other");
+    fs::create_dir(&other).unwrap();
+    for name in [DB_FILE, "header.json"] {
+        fs::hard_link(target.join(name), other.join(name)).unwrap();
+    }
+    write(&dir.path().join("again"), &content, false).unwrap();
+    for same in [&target, &other, &dir.path().join("again")] {
+        assert!(Arc::ptr_eq(&first, &resident(same, &all, Checksums::Compare).unwrap()));
+    }
+    // Whoever writes into the file does not write into the memory, and whoever reads the file anew finds it.
+    let mut damaged = content.clone();
+    damaged[2 * CHUNK_BYTES + 1] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    assert!((*first).as_ref() == content);
+    drop(first);
+    match resident(&target, &all, Checksums::Compare).err() {
+        Some(SnapshotError::Corrupt { path: named, start, end }) => {
+            assert_eq!((named, start, end), (path.clone(), 2 * CHUNK_BYTES as u64, 3 * CHUNK_BYTES as u64));
+        }
+        other => panic!("{other:?}"),
+    }
+    // A part is read without the chunk that is damaged.
+    assert!(resident(&target, &[0..9], Checksums::Compare).is_ok());
+    // Content that was not checked is nobody's who wants it checked.
+    let unchecked = resident(&target, &all, Checksums::Skip).unwrap();
+    assert!((*unchecked).as_ref() == damaged);
+    assert!(Arc::ptr_eq(&unchecked, &resident(&target, &all, Checksums::Skip).unwrap()));
+    assert!(resident(&target, &all, Checksums::Compare).is_err());
+}
+
+#[test]
+fn a_file_that_shrinks_while_it_is_read_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let (target, content) = (dir.path().join("table"), whole_chunks(2));
+    write(&target, &content, false).unwrap();
+    let snapshot = Snapshot::open(&target, Verify::Header).unwrap();
+    let (entry, file) = snapshot.file(DB_FILE).unwrap();
+    File::options().write(true).open(target.join(DB_FILE)).unwrap().set_len(CHUNK_BYTES as u64 + 1).unwrap();
+    for checksums in [Checksums::Compare, Checksums::Skip] {
+        match file.read(entry, &[0..content.len()], checksums).err() {
+            Some(SnapshotError::Length { path, expected, actual }) => {
+                assert_eq!(path, target.join(DB_FILE));
+                assert_eq!((expected, actual), (content.len() as u64, CHUNK_BYTES as u64 + 1));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(snapshot.verify(&Verified::default(), |_| true).is_err());
+}
+
+#[test]
+fn mapped_files_that_shrink_or_are_written_to_say_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let content = whole_chunks(1);
+    let mapped = |name: &str| {
+        let target = dir.path().join(name);
+        write(&target, &content, false).unwrap();
+        // Long ago: the system's clock of files has coarse steps.
+        File::open(target.join(DB_FILE)).unwrap().set_modified(UNIX_EPOCH).unwrap();
+        (Snapshot::open(&target, Verify::Full).unwrap().take(DB_FILE).unwrap(), target.join(DB_FILE))
+    };
+    let ((whole, _), (cut, cut_path), (written, written_path)) = (mapped("a"), mapped("b"), mapped("c"));
+    File::options().write(true).open(&cut_path).unwrap().set_len(10_000).unwrap();
+    // From a thread of its own, as scans are. What is not there any more is zeros.
+    let read = std::thread::scope(|scope| scope.spawn(|| cut.as_ref().to_vec()).join().unwrap());
+    assert!(read.len() == content.len() && read[20_000..].iter().all(|byte| *byte == 0));
+    assert!(matches!(cut.check(), Err(SnapshotError::Changed { path }) if path == cut_path));
+    assert!(cut.make_resident().is_ok());
+    File::options().write(true).open(&written_path).unwrap().write_all(b"other").unwrap();
+    assert!(matches!(written.check(), Err(SnapshotError::Changed { path }) if path == written_path));
+    assert!(whole.check().is_ok() && whole.as_ref() == content);
+    // A folder that takes the place of another leaves its files as they are.
+    write(&dir.path().join("a"), b"new", true).unwrap();
+    assert!(whole.check().is_ok() && whole.as_ref() == content);
+    // The same addresses may be another file's now.
+    drop(cut);
+    let (next, _) = mapped("d");
+    assert!(next.check().is_ok() && next.as_ref() == content);
+}
+
+/// In a process of its own: it ends.
+#[test]
+fn a_fault_elsewhere_ends_the_process_as_before() {
+    const CHILD: &str = "HUSH_TEST_FAULT";
+    let dir = tempfile::tempdir().unwrap();
+    if let Some(path) = std::env::var_os(CHILD) {
+        let guarded = MappedFile::open(Path::new(&path)).unwrap();
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        // SAFETY: read below, where it ends the process.
+        let unguarded = unsafe { memmap2::Mmap::map(&file) }.unwrap();
+        file.set_len(0).unwrap();
+        assert_eq!(guarded.as_ref()[9000], 0);
+        std::hint::black_box(unguarded[9000]);
+        return;
+    }
+    let path = dir.path().join("file");
+    fs::write(&path, vec![1; 10_000]).unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "a_fault_elsewhere_ends_the_process_as_before"]).env(CHILD, &path);
+    assert_eq!(child.output().unwrap().status.signal(), Some(libc::SIGBUS));
 }

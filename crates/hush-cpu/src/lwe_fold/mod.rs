@@ -5,7 +5,7 @@
 //! kernel of the level multiplies one block of 32 rows x 512 columns into the partial sums of its panel, which
 //! become words at the end. Only the layouts of queries and partial sums, and the block product, differ.
 
-use std::ops::Range;
+use std::{ops::Range, sync::OnceLock};
 
 use hush_ops::{
     contract::{LweBatch, LweQueries},
@@ -26,9 +26,11 @@ mod avx512;
 mod kernel;
 mod layout;
 mod scalar;
+mod single;
 
 pub(crate) use amx::repeat_tdpbsud;
 pub(crate) use layout::QueryChunk;
+pub(crate) use single::choose_single;
 
 use kernel::{Fetch, FoldKernel};
 
@@ -36,6 +38,11 @@ use kernel::{Fetch, FoldKernel};
 pub(crate) struct FoldKernels {
     /// The most queries that a kernel is best for, ascending, and the kernel.
     by_batch: &'static [(usize, FoldKernel)],
+    /// The kernels that may be best for one query, that of `by_batch` first, and their levels. Which is the faster depends on the
+    /// cores ([`single`]).
+    singles: &'static [(Level, FoldKernel)],
+    /// Which of them is used.
+    single: OnceLock<usize>,
     fetch: Fetch,
 }
 
@@ -58,11 +65,27 @@ impl FoldKernels {
                 &[(1, avx512::DOT_KERNEL), (4, amx::NARROW_KERNEL), (MAX_BATCH, amx::WIDE_KERNEL)]
             }
         };
-        Self { by_batch, fetch: Fetch::of(cores) }
+        let singles: &[_] = match level {
+            Level::Scalar | Level::Avx2 => &[],
+            Level::Avx512 | Level::Avx512Ifma | Level::Amx => {
+                &[(Level::Avx512, avx512::DOT_KERNEL), (Level::Avx2, avx2::KERNEL)]
+            }
+        };
+        Self { by_batch, singles, single: OnceLock::new(), fetch: Fetch::of(cores) }
+    }
+
+    /// The level of the kernel for one query, where several may be best and one has been chosen.
+    pub(crate) fn single_level(&self) -> Option<Level> {
+        Some(self.singles[*self.single.get()?].0)
     }
 
     /// The kernel for a pass of `batch` queries, at most [`MAX_BATCH`].
     fn for_batch(&self, batch: usize) -> &FoldKernel {
+        if batch == 1
+            && let Some(&chosen) = self.single.get()
+        {
+            return &self.singles[chosen].1;
+        }
         let best = self.by_batch.iter().find(|(most, _)| batch <= *most);
         &best.expect("the last one is for all").1
     }
@@ -194,16 +217,28 @@ impl Cpu {
         items: Vec<Item<D>>,
         store: impl Fn(&mut D, usize, &[u32]) + Sync,
     ) {
+        let kernel = self.kernels().fold.for_batch(source.batch());
+        self.fold_items_with(kernel, db, source, items, store);
+    }
+
+    /// The same with a kernel for the batch of `source`.
+    fn fold_items_with<D: Send>(
+        &self,
+        kernel: &FoldKernel,
+        db: &TiledDb,
+        source: &impl QuerySource,
+        items: Vec<Item<D>>,
+        store: impl Fn(&mut D, usize, &[u32]) + Sync,
+    ) {
         let batch = source.batch();
         debug_assert!((1..=MAX_BATCH).contains(&batch));
-        let kernels = &self.kernels().fold;
-        let kernel = kernels.for_batch(batch);
+        let fetch = self.kernels().fold.fetch;
         self.install(|| {
             let mut prepared = self.query_buffers().take(db.tiling().tiles() * (kernel.query_bytes)(batch));
             prepare(kernel, db.tiling(), source, &mut prepared);
             items.into_par_iter().with_max_len(1).for_each(|mut item| {
                 self.with_workspace(|workspace| {
-                    fold_item(kernels, db, &prepared, batch, &mut item, workspace, &store);
+                    fold_item((kernel, fetch), db, &prepared, batch, &mut item, workspace, &store);
                 });
             });
             self.query_buffers().give_back(prepared);
@@ -223,7 +258,7 @@ fn prepare(kernel: &FoldKernel, tiling: Tiling, source: &impl QuerySource, prepa
 
 /// One unit of work, start to end, on the calling thread.
 fn fold_item<D>(
-    kernels: &FoldKernels,
+    (kernel, fetch): (&FoldKernel, Fetch),
     db: &TiledDb,
     prepared: &[u8],
     batch: usize,
@@ -231,7 +266,7 @@ fn fold_item<D>(
     workspace: &mut Workspace,
     store: &impl Fn(&mut D, usize, &[u32]),
 ) {
-    let (kernel, tiling) = (kernels.for_batch(batch), db.tiling());
+    let tiling = db.tiling();
     let panel_sums = (kernel.sum_words)(batch);
     let (sums, words) = workspace.fold_buffers(item.panels.len() * panel_sums, PANEL_ROWS * batch);
     sums.fill(0);
@@ -263,7 +298,7 @@ fn fold_item<D>(
                 sums: &mut sums[index * panel_sums..][..panel_sums],
                 ahead: kernel::Ahead {
                     db: group.as_ptr().wrapping_add(next),
-                    fetch: kernels.fetch,
+                    fetch,
                     query: prepared[query_end..].as_ptr(),
                     panel: index,
                     panels: item.panels.len(),

@@ -92,6 +92,7 @@ fn as_stored<'a>(
     }
     let dictionary = snapshot.take_checked(DICTIONARY_FILE)?;
     let compressor = Compressor::with_dictionary(dictionary.as_ref());
+    dictionary.check()?;
     let mut context = compressor.context();
     let compress = |(key, value): (&Vec<u8>, &Option<Vec<u8>>)| {
         let compress = |value: &Vec<u8>| Compressor::compress(&mut context, value);

@@ -1,6 +1,9 @@
 //! The engine of a table whose parts are elsewhere: hands a batch to all of them, and finishes.
 
-use std::sync::Arc;
+use std::{
+    mem,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use hush_cpu::Cpu;
 use hush_protocol::{
@@ -17,7 +20,10 @@ use super::{
     message::{Batch, HostPartial, Keys, Reply, Said},
     source::{SegmentFiles, Source},
 };
-use crate::{ClientKeys, Engine, EngineError, OpenError, Place, Served, hosted::host_batch, place::Hosting};
+use crate::{
+    ClientKeys, Engine, EngineError, MemoryChoice, OpenError, Place, Served, hosted::host_batch,
+    mapped_files::MappedFiles, place::Hosting,
+};
 
 /// How often a batch is handed to the parts: the second time with the keys that one of them does not have.
 const ATTEMPTS: usize = 2;
@@ -35,8 +41,10 @@ pub fn open_head(
     opened.bring_blobs()?;
     let max_batch = host_batch(&opened.stored.params);
     let served = opened.stored.served(Place::Parts, max_batch)?;
-    let (files, descriptor) = (opened.files()?, opened.stored.descriptor.clone());
-    let head = descriptor.protocol.visit(Open { backend: cpu, descriptor, served, workers, files })?;
+    let (files, descriptor) = (opened.files(MemoryChoice::default())?, opened.stored.descriptor.clone());
+    let mapped = opened.mapped();
+    let protocol = descriptor.protocol;
+    let head = protocol.visit(Open { backend: cpu, descriptor, served, workers, files, mapped })?;
     opened.forget_others();
     Ok(head)
 }
@@ -48,6 +56,8 @@ struct Open<B> {
     workers: Arc<dyn Workers>,
     /// Of every segment.
     files: Vec<SegmentFiles>,
+    /// Those of them that are mapped while it is opened.
+    mapped: Arc<Mutex<MappedFiles>>,
 }
 
 impl<B: Hosting> Visitor for Open<B>
@@ -57,10 +67,14 @@ where
     type Output = Result<Arc<dyn Engine>, OpenError>;
 
     fn visit<P: Page>(self) -> Self::Output {
-        let Self { backend, descriptor, served, workers, files } = self;
+        let Self { backend, descriptor, served, workers, files, mapped } = self;
         let (tables, seed) = (descriptor.tables::<P>()?, descriptor.public_seed());
-        let head = HostedHead::<P, B>::open(backend, tables, seed, &Share::nothing(), &files)?;
-        Ok(Arc::new(Head { head, served, workers }))
+        let head = HostedHead::<P, B>::open(backend, tables, seed, &Share::nothing(), &files);
+        let mut mapped = mem::take(&mut *mapped.lock().unwrap_or_else(PoisonError::into_inner));
+        mapped.check()?;
+        let head = head?;
+        mapped.forget_unused();
+        Ok(Arc::new(Head { head, served, workers, mapped }))
     }
 }
 
@@ -68,6 +82,8 @@ struct Head<P: Page, B: Hosting> {
     head: HostedHead<P, B>,
     served: Served,
     workers: Arc<dyn Workers>,
+    /// What every batch reads where it is on disk.
+    mapped: MappedFiles,
 }
 
 /// Keys as the head has them: ready, and as they were uploaded, for parts that do not have them.
@@ -94,7 +110,13 @@ where
         let keys: Vec<&HeadKeys<B::Keys>> = self.served.keys_of(keys)?;
         let opened: Vec<&B::Keys> = keys.iter().map(|keys| &keys.opened).collect();
         let keep = |words| self.head.own().backend().keep(words);
-        self.head.answer(queries, &opened, || self.scan(queries, &keys), keep)
+        let answers = self.head.answer(queries, &opened, || self.scan(queries, &keys), keep)?;
+        self.mapped.check().map_err(|error| EngineError::Damaged { reason: error.to_string() })?;
+        Ok(answers)
+    }
+
+    fn damaged(&self) -> Option<String> {
+        Some(self.mapped.check().err()?.to_string())
     }
 }
 

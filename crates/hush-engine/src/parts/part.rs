@@ -3,6 +3,7 @@
 use std::{
     any::Any,
     collections::{HashMap, VecDeque},
+    mem,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -21,7 +22,10 @@ use super::{
     message::{Batch, Contribution, HostPartial, Missing, Refused, Reply, Said, Scanned},
     source::{SegmentFiles, Source},
 };
-use crate::{Backends, OpenError, Place, Progress, hosted::Berth, place::Hosting};
+use crate::{
+    Backends, MemoryChoice, OpenError, Place, Progress, hosted::Berth, mapped_files::MappedFiles,
+    place::Hosting,
+};
 
 /// A part of a table that is ready to scan.
 pub trait PartEngine: Send + Sync {
@@ -50,9 +54,12 @@ pub fn open_part(
     progress: &dyn Progress,
 ) -> Result<Arc<dyn PartEngine>, OpenError> {
     let mut opened = source.open()?;
-    let (files, descriptor) = (opened.files()?, opened.stored.descriptor.clone());
-    let part = PartToOpen { descriptor, share, clients: backends.clients(), files };
-    let part = match backends.gpu_to_scan(&opened.stored.params, share, progress)? {
+    let seat = backends.gpu_to_scan(&opened.stored.params, share, progress)?;
+    // What goes to a GPU is not kept here.
+    let memory = if seat.is_some() { MemoryChoice::Mapped } else { backends.memory() };
+    let (files, descriptor) = (opened.files(memory)?, opened.stored.descriptor.clone());
+    let part = PartToOpen { descriptor, share, clients: backends.clients(), files, mapped: opened.mapped() };
+    let part = match seat {
         Some(seat) => seat.gpu.open_part(part, &seat.plan, seat.free),
         None => {
             let berth = Berth { backend: backends.cpu().clone(), place: Place::Cpu, room: None };
@@ -70,6 +77,8 @@ pub(crate) struct PartToOpen<'a> {
     clients: usize,
     /// Of every segment.
     files: Vec<SegmentFiles>,
+    /// Those of them that are mapped while it is opened.
+    mapped: Arc<Mutex<MappedFiles>>,
 }
 
 impl PartToOpen<'_> {
@@ -99,14 +108,20 @@ where
     type Output = Result<Arc<dyn PartEngine>, OpenError>;
 
     fn visit<P: Page>(self) -> Self::Output {
-        let Self { part: PartToOpen { descriptor, share, clients, files }, berth, max_batch } = self;
+        let Self { part: PartToOpen { descriptor, share, clients, files, mapped }, berth, max_batch } = self;
         let Berth { backend, place, room } = berth;
         let tables = descriptor.tables::<P>()?;
-        let part = HostedPart::<P, B>::open(backend, tables, descriptor.public_seed(), share, &files)?;
+        let part = HostedPart::<P, B>::open(backend, tables, descriptor.public_seed(), share, &files);
+        let mut mapped = mem::take(&mut *mapped.lock().unwrap_or_else(PoisonError::into_inner));
+        // What was read of a file that is not whole any more is no table, whatever came of it.
+        mapped.check()?;
+        let part = part?;
+        mapped.forget_unused();
         let has_keys = descriptor.params()?.facts().keys.is_some();
         let keys = KeyCache { most: clients.max(1), kept: Mutex::default() };
         Ok(Arc::new(OpenPart {
             part,
+            mapped,
             keys,
             has_keys,
             max_batch,
@@ -119,6 +134,8 @@ where
 
 struct OpenPart<P: Page, B: Hosting> {
     part: HostedPart<P, B>,
+    /// What every scan reads where it is on disk.
+    mapped: MappedFiles,
     keys: KeyCache<B::Keys>,
     has_keys: bool,
     /// Queries that a scan answers at most.
@@ -149,6 +166,10 @@ where
         let said = Batch::decode(batch)
             .map_err(|error| Said::Failed(error.to_string()))
             .and_then(|batch| self.contribution(&batch))
+            .and_then(|said| match self.mapped.check() {
+                Ok(()) => Ok(said),
+                Err(error) => Err(Said::Failed(error.to_string())),
+            })
             .unwrap_or_else(|refusal| refusal);
         Reply { said: Some(said) }.encode_to_vec()
     }

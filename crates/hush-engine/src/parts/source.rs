@@ -1,6 +1,10 @@
 //! Where a table in parts is found: a folder that is seen here, or an object store or web server, of which what is read comes here.
 
-use std::{ops::Range, path::PathBuf, sync::Arc};
+use std::{
+    ops::Range,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use hush_ops::tiling::DbBytes;
 use hush_protocol::{
@@ -12,9 +16,11 @@ use hush_protocol::{
 };
 #[cfg(feature = "ingest")]
 use hush_store::snapshot::SparseCopy;
-use hush_store::snapshot::{FileEntry, MappedFile, Snapshot, Verified, Verify, segment_file};
+use hush_store::snapshot::{
+    Checksums, FileEntry, MappedFile, ResidentFile, Snapshot, StoredFile, Verified, Verify, segment_file,
+};
 
-use crate::{OpenError, hosted::Stored};
+use crate::{MemoryChoice, OpenError, Silent, hosted::Stored, mapped_files::MappedFiles};
 
 /// Where a table is.
 #[derive(Clone)]
@@ -41,6 +47,7 @@ impl Source {
         }
     }
 
+    /// Opens the table, of which nothing is read yet.
     pub(super) fn open(&self) -> Result<Opened, OpenError> {
         let (dir, from) = match self {
             Self::Folder(dir, verify) => (dir.clone(), From::Folder(*verify)),
@@ -50,8 +57,8 @@ impl Source {
                 (copy.folder().to_owned(), From::Remote(Box::new(copy)))
             }
         };
-        let stored = Stored::open(&dir, Verify::Header, &mut Verified::default())?;
-        Ok(Opened { stored, from: Arc::new(from) })
+        let stored = Stored::open(&dir)?;
+        Ok(Opened { stored, from: Arc::new(from), mapped: Arc::default() })
     }
 }
 
@@ -59,22 +66,34 @@ impl Source {
 pub(super) struct Opened {
     pub(super) stored: Stored,
     from: Arc<From>,
+    mapped: Arc<Mutex<MappedFiles>>,
 }
 
 impl Opened {
-    /// The files of every segment: nothing of them is read before a page asks for it.
-    pub(super) fn files(&mut self) -> Result<Vec<SegmentFiles>, OpenError> {
+    /// The files of every segment: nothing of them is read before a page asks for it, and then it is in memory as `memory` says.
+    pub(super) fn files(&mut self, memory: MemoryChoice) -> Result<Vec<SegmentFiles>, OpenError> {
         let specs: Vec<_> = self.stored.params.segments().iter().map(SegmentParams::files).collect();
         let mut all = Vec::new();
         for (segment, specs) in specs.iter().enumerate() {
             let held = specs.iter().filter(|spec| spec.content.is_held());
             let files = held.map(|spec| -> Result<_, OpenError> {
                 let (entry, file) = self.stored.take(&segment_file(segment, spec.name))?;
-                Ok(SegmentFile { name: spec.name, entry, file: Arc::new(file) })
+                Ok(SegmentFile { name: spec.name, entry, file })
             });
-            all.push(SegmentFiles { files: files.collect::<Result<_, _>>()?, from: self.from.clone() });
+            all.push(SegmentFiles {
+                files: files.collect::<Result<_, _>>()?,
+                from: self.from.clone(),
+                memory,
+                read: Mutex::default(),
+                mapped: self.mapped.clone(),
+            });
         }
         Ok(all)
+    }
+
+    /// The files that have been mapped until now.
+    pub(super) fn mapped(&self) -> Arc<Mutex<MappedFiles>> {
+        self.mapped.clone()
     }
 
     /// Has whole what clients may download.
@@ -107,28 +126,60 @@ enum From {
 }
 
 impl From {
-    fn bring(&self, entry: &FileEntry, file: &MappedFile, ranges: &[Range<usize>]) -> Result<(), OpenError> {
-        match self {
-            Self::Folder(Verify::Header) => {}
-            Self::Folder(Verify::Full) => file.verify_part(entry, ranges)?,
-            #[cfg(feature = "ingest")]
-            Self::Remote(copy) => remote::fetch(copy, entry, ranges)?,
+    /// Has some ranges of a file here, and checks them.
+    fn bring(&self, entry: &FileEntry, file: &StoredFile, ranges: &[Range<usize>]) -> Result<(), OpenError> {
+        match self.arrived(entry, file, ranges)? {
+            Checksums::Compare => Ok(file.verify(entry, ranges)?),
+            Checksums::Skip | Checksums::Known => Ok(()),
         }
-        // So that the first query is as fast as the next.
-        Ok(ranges.iter().try_for_each(|range| file.make_part_resident(range.clone()))?)
+    }
+
+    /// Has some ranges of a file here, and says what is left to be done about their checksums.
+    fn arrived(
+        &self,
+        entry: &FileEntry,
+        file: &StoredFile,
+        ranges: &[Range<usize>],
+    ) -> Result<Checksums, OpenError> {
+        match self {
+            Self::Folder(verify) => {
+                // All of them are there.
+                let _ = ranges;
+                Ok(Verified::default().checksums(*verify, file, entry))
+            }
+            #[cfg(feature = "ingest")]
+            Self::Remote(copy) => {
+                remote::fetch(copy, entry, ranges)?;
+                Ok(Checksums::Known)
+            }
+        }
+    }
+
+    /// Maps a file.
+    fn map(&self, file: &StoredFile) -> Result<MappedFile, OpenError> {
+        let mapped = file.again()?.map()?;
+        match self {
+            Self::Folder(_) => Ok(mapped),
+            #[cfg(feature = "ingest")]
+            Self::Remote(_) => Ok(mapped.filled_by_others()),
+        }
     }
 }
 
 struct SegmentFile {
     name: &'static str,
     entry: FileEntry,
-    file: Arc<MappedFile>,
+    file: StoredFile,
 }
 
 /// The files of a segment, of which what is read is brought here first.
 pub(super) struct SegmentFiles {
     files: Vec<SegmentFile>,
     from: Arc<From>,
+    memory: MemoryChoice,
+    /// What is in memory by now: who asks again shares it.
+    read: Mutex<Vec<Arc<ResidentFile>>>,
+    mapped: Arc<Mutex<MappedFiles>>,
 }
 
 impl Files for SegmentFiles {
@@ -144,8 +195,24 @@ impl Files for SegmentFiles {
         let SegmentFile { entry, file, .. } = found.ok_or_else(missing)?;
         let end = entry.bytes as usize;
         let within = |range: &Range<usize>| range.start.min(end)..range.end.min(end);
-        self.from.bring(entry, file, &ranges.iter().map(within).collect::<Vec<_>>())?;
-        Ok(file.clone())
+        let ranges: Vec<_> = ranges.iter().map(within).collect();
+        let checksums = self.from.arrived(entry, file, &ranges)?;
+        // Of several ranges a page makes a copy of its own, and of one it reads where it is.
+        if let [range] = &ranges[..]
+            && self.memory.is_resident(range.len() as u64, &Silent)?
+        {
+            let read = file.read(entry, &ranges, checksums)?;
+            self.read.lock().unwrap_or_else(PoisonError::into_inner).push(read.clone());
+            return Ok(read);
+        }
+        if checksums == Checksums::Compare {
+            file.verify(entry, &ranges)?;
+        }
+        let file = Arc::new(self.from.map(file)?);
+        self.mapped.lock().unwrap_or_else(PoisonError::into_inner).push(file.clone());
+        // So that the first query is as fast as the next.
+        ranges.iter().try_for_each(|range| file.make_part_resident(range.clone()))?;
+        Ok(file)
     }
 }
 

@@ -11,6 +11,7 @@ mod compressed;
 mod hint_files;
 mod hostile;
 mod jobs;
+mod memory;
 mod parts;
 mod resume;
 mod shapes;

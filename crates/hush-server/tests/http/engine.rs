@@ -33,6 +33,8 @@ struct State {
     held: bool,
     /// How its device has failed for good.
     lost: Option<String>,
+    /// Which of its files has changed.
+    damaged: Option<String>,
     /// The first byte of each query of each batch, when its scan begins.
     batches: Vec<Vec<u8>>,
 }
@@ -109,7 +111,13 @@ impl SumEngine {
         self.state.lock().unwrap().lost = Some(reason.to_owned());
     }
 
+    /// One of its files changes.
+    pub(crate) fn damage(&self, reason: &str) {
+        self.state.lock().unwrap().damaged = Some(reason.to_owned());
+    }
+
     fn check(&self) -> Result<(), EngineError> {
+        self.damaged().map_or(Ok(()), |reason| Err(EngineError::Damaged { reason }))?;
         self.lost().map_or(Ok(()), |reason| Err(EngineError::Lost { reason }))
     }
 
@@ -225,5 +233,9 @@ impl Engine for SumEngine {
 
     fn lost(&self) -> Option<String> {
         self.state.lock().unwrap().lost.clone()
+    }
+
+    fn damaged(&self) -> Option<String> {
+        self.state.lock().unwrap().damaged.clone()
     }
 }

@@ -180,6 +180,41 @@ fn a_lost_gpu_is_told_and_other_tables_go_on() {
 }
 
 #[test]
+fn a_table_whose_files_change_fails_and_others_answer() {
+    let (changed, other) = (Arc::new(SumEngine::new(6)), Arc::new(SumEngine::new(EPOCH_BYTE)));
+    let tables = Tables::new();
+    tables.insert(&name("changed"), changed.clone()).unwrap();
+    tables.insert(&name("t"), other).unwrap();
+    let server = TestServer::start(tables.clone(), config());
+    let mut client = server.client();
+    let body = request([6; 32], &[query(1)]).encode_to_vec();
+    changed.damage("/somewhere/db.bin was changed");
+    // Whether the server has looked by now or not.
+    for _ in 0..2 {
+        let refused = client.post("/v1/tables/changed/query", wire::CONTENT_TYPE, &body);
+        let detail = refused.problem(503, "table_failed")["detail"].to_string();
+        assert!(detail.contains("its files were changed while they were served"), "{detail}");
+        assert!(!detail.contains("db.bin"), "{detail}");
+    }
+    let ready = client.get("/readyz").problem(503, "table_failed")["detail"].to_string();
+    assert!(ready.contains("changed") && !ready.contains("db.bin"), "{ready}");
+    assert!(!tables.is_resident(&name("changed")) && tables.is_resident(&name("t")));
+    client.ask(EPOCH, &[query(1)]);
+
+    // The next epoch takes its place; a replaced epoch goes alone.
+    tables.insert(&name("changed"), Arc::new(SumEngine::new(7))).unwrap();
+    assert_eq!(client.get("/readyz").status, 200);
+    let old = Arc::new(SumEngine::new(8));
+    tables.insert(&name("changed"), old.clone()).unwrap();
+    tables.insert(&name("changed"), Arc::new(SumEngine::new(9))).unwrap();
+    old.damage("/somewhere/db.bin was changed");
+    tables.fail_damaged();
+    let body = request([8; 32], &[query(1)]).encode_to_vec();
+    client.post("/v1/tables/changed/query", wire::CONTENT_TYPE, &body).problem(410, "epoch_gone");
+    assert_eq!(client.get("/readyz").status, 200);
+}
+
+#[test]
 fn a_new_epoch_takes_over_while_the_old_one_finishes() {
     let old = Arc::new(SumEngine::new(EPOCH_BYTE));
     let tables = Tables::new();

@@ -44,7 +44,9 @@ impl Changes {
     pub fn take(snapshot: &mut Snapshot) -> Result<Self, SnapshotError> {
         let path = snapshot.path(CHANGES_FILE);
         let file = snapshot.take_checked(CHANGES_FILE)?;
-        Self::parse(file.as_ref()).ok_or(SnapshotError::NoChanges { path })
+        let changes = Self::parse(file.as_ref());
+        file.check()?;
+        changes.ok_or(SnapshotError::NoChanges { path })
     }
 
     fn parse(mut content: &[u8]) -> Option<Self> {

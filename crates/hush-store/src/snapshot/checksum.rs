@@ -1,6 +1,12 @@
 //! Checksums of a file in chunks, so that damage is located and large files are checked in parallel.
 
-use std::{collections::BTreeSet, ops::Range, path::Path};
+use std::{
+    collections::BTreeSet,
+    ops::Range,
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+};
 
 use rayon::prelude::*;
 
@@ -9,6 +15,55 @@ use crate::cancel::{Cancel, Cancelled};
 
 /// Bytes covered by one checksum.
 pub const CHUNK_BYTES: usize = 4 << 20;
+
+/// Threads that read a file at least, however few cores there are: a disk does more at a time than a core.
+const READERS: usize = 8;
+
+/// Room for the bytes of a chunk, which a thread uses again and again.
+#[derive(Default)]
+pub(super) struct Buffer(Vec<u8>);
+
+impl Buffer {
+    /// Room for `length` bytes, with whatever was left in it.
+    pub(super) fn of(&mut self, length: usize) -> &mut [u8] {
+        self.0.resize(self.0.len().max(length), 0);
+        &mut self.0[..length]
+    }
+}
+
+/// Hands the items to several threads, in order, until one of them fails.
+///
+/// # Errors
+/// That of the first item that failed.
+pub(super) fn in_parallel<I: Send>(
+    items: Vec<I>,
+    work: impl Fn(I, &mut Buffer) -> Result<(), SnapshotError> + Sync,
+) -> Result<(), SnapshotError> {
+    fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
+    let threads = items.len().min(cores.max(READERS));
+    let (waiting, failed) = (Mutex::new(items.into_iter().enumerate()), Mutex::new(None));
+    let run = || {
+        let mut buffer = Buffer::default();
+        while lock(&failed).is_none() {
+            let Some((index, item)) = lock(&waiting).next() else { return };
+            if let Err(error) = work(item, &mut buffer) {
+                let mut failed = lock(&failed);
+                if failed.as_ref().is_none_or(|(first, _)| index < *first) {
+                    *failed = Some((index, error));
+                }
+            }
+        }
+    };
+    match threads {
+        0 | 1 => run(),
+        _ => thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(run)))),
+    }
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failed.map_or(Ok(()), |(_, error)| Err(error))
+}
 
 /// BLAKE3 of every chunk of `bytes`.
 pub(super) fn chunk_hashes(bytes: &[u8], cancel: &Cancel) -> Result<Vec<blake3::Hash>, Cancelled> {
@@ -23,6 +78,7 @@ pub(super) fn chunks_of(ranges: &[Range<usize>]) -> Vec<usize> {
 }
 
 /// Those of some chunks of `bytes`, the content of a file, that are not as expected, or not there.
+#[cfg(feature = "ingest")]
 pub(super) fn differing(bytes: &[u8], expected: &[[u8; 32]], chunks: &[usize]) -> Vec<usize> {
     let differs = |chunk: &usize| {
         let content = bytes.chunks(CHUNK_BYTES).nth(*chunk);

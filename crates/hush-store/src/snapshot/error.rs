@@ -108,6 +108,15 @@ pub enum SnapshotError {
         /// One past the last byte.
         end: u64,
     },
+    /// A file is not what it was when it was opened.
+    #[error(
+        "{path} was changed after it was opened, or cannot be read any more: put a whole folder in its place, as a build does, and load the table again",
+        path = path.display()
+    )]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file of changes holds none.
     #[error("{path} is damaged: it is no list of changes: build the snapshot again, or restore it from a copy", path = path.display())]
     NoChanges {

@@ -97,6 +97,12 @@ impl FileEntry {
         Ok(())
     }
 
+    /// The bytes that chunk number `chunk` has.
+    pub(super) fn chunk(&self, chunk: usize) -> std::ops::Range<usize> {
+        let end = self.bytes as usize;
+        (chunk * CHUNK_BYTES).min(end)..((chunk + 1) * CHUNK_BYTES).min(end)
+    }
+
     /// The checksums.
     pub(super) fn hashes(&self) -> &[[u8; 32]] {
         self.chunks.as_chunks().0

@@ -62,6 +62,14 @@ impl KeptRecords {
         Ok(Self { keys: keys?, values: values? })
     }
 
+    /// Looks whether the files are what they were when they were opened. Who has read records asks before they are used.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Changed`].
+    pub fn check(&self) -> Result<(), SnapshotError> {
+        self.keys.check().and_then(|()| self.values.check())
+    }
+
     /// Key and value of every record, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> + Clone {
         let mut values = self.values.as_ref();

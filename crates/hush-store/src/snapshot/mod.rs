@@ -7,10 +7,12 @@ mod checksum;
 mod columns;
 mod envelope;
 mod error;
+mod guard;
 mod header;
 mod journal;
 mod kept;
 mod lock;
+mod mapped;
 #[cfg(feature = "ingest")]
 mod mirror;
 mod partial;
@@ -19,10 +21,12 @@ mod phase;
 mod push;
 mod reader;
 mod regular;
+mod resident;
 mod resume;
 mod segment;
 #[cfg(feature = "ingest")]
 mod sparse;
+mod stored;
 mod target;
 mod writer;
 
@@ -33,14 +37,17 @@ pub use error::SnapshotError;
 pub use header::{Choice, FORMAT_VERSION, FileEntry, HEADER_FILE, Header};
 pub use journal::Journal;
 pub use kept::{KEYS_FILE, KeptRecords, VALUES_FILE, keys};
+pub use mapped::MappedFile;
 #[cfg(feature = "ingest")]
 pub use mirror::{Mirror, MirrorError, RemoteTable, Trust};
 pub use phase::{Phase, SharedPhase};
-pub use reader::{MappedFile, Snapshot, Stamp, Verified, Verify};
+pub use reader::{Snapshot, Verified, Verify};
+pub use resident::{Checksums, ResidentFile};
 pub use resume::{Identity, State};
 pub use segment::{SegmentWriter, segment_file, segment_of};
 #[cfg(feature = "ingest")]
 pub use sparse::{Missing, SparseCopy};
+pub use stored::{Stamp, StoredFile};
 pub use writer::{MappedOutput, Release, Scratch, SnapshotWriter};
 
 pub use hush_protocol::facts::{

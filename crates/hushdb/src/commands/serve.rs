@@ -3,7 +3,7 @@
 use std::{error::Error, net::ToSocketAddrs, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::{Args, ValueEnum};
-use hush_engine::{BackendChoice, Backends};
+use hush_engine::{BackendChoice, Backends, MemoryChoice};
 use hush_protocol::Name;
 use hush_server::{
     Gateway, Listeners, Operator, Page, ServerConfig, Tables, Throttle, Tls, TlsFiles, Tokens, host_name,
@@ -141,6 +141,11 @@ pub(crate) struct ServeArgs {
     /// What computes the answers: auto, cpu or cuda. auto is the GPU, if there is one, for tables that fit into its memory.
     #[arg(long, value_name = "NAME", default_value_t)]
     backend: BackendChoice,
+    /// How the scanned files of a table are in memory: auto, resident or mapped. resident is the server's own memory, which nobody
+    /// else changes and which is faster to scan. mapped is the system's cache of files, for tables beyond memory and for quick
+    /// starts. auto is resident where there is room.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    memory: MemoryChoice,
     /// How long a batch stays open for more queries when some had to wait, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 2)]
     window: u64,
@@ -199,6 +204,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
     let _logs = logs::start(args.log_format, args.otlp.as_deref())?;
     let (names, config) = (names(&args)?, config(&args)?);
     let backends = backends(args.backend, threads(args.threads))?.for_clients(args.open_keys.get());
+    let backends = backends.with_memory(args.memory);
     let runtime = tokio::runtime::Runtime::new()?;
     let outcome = runtime.block_on(serve(args, names, config, backends));
     // A table that is still loading does not hold up the end.

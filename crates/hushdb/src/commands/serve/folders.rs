@@ -144,7 +144,11 @@ impl Folders {
                 };
                 // In a moment without a table another one is being put in its place.
                 let is_new = Stamp::of(&dir).is_some_and(|now| Some(now) != stamp);
-                if is_new { folders.load_folder(&folder).map(drop) } else { Ok(()) }
+                if is_new || (asked && folders.has_failed(&folder.name, &folder.state())) {
+                    folders.load_folder(&folder).map(drop)
+                } else {
+                    Ok(())
+                }
             };
             let outcome = tokio::task::spawn_blocking(load).await;
             if let Err(failure) = outcome.unwrap_or_else(|panic| Err(Failure::of_program(panic))) {
@@ -161,8 +165,11 @@ impl Folders {
             return;
         }
         let copied = self.copy(folder, &mut source, false).and_then(|()| {
-            let stamp = folder.state().stamp;
-            match Stamp::of(source.dir()) == stamp {
+            let (stamp, has_failed) = {
+                let state = folder.state();
+                (state.stamp, self.has_failed(&folder.name, &state))
+            };
+            match Stamp::of(source.dir()) == stamp && !has_failed {
                 true => Ok(()),
                 false => self.load_copy(folder, &mut source).map(drop),
             }
@@ -244,16 +251,24 @@ impl Folders {
         self.load_copy(folder, &mut source)
     }
 
+    /// Whether a table that was served is not, because its files were changed.
+    fn has_failed(&self, name: &Name, state: &State) -> bool {
+        state.epoch.is_some() && !self.tables.is_resident(name)
+    }
+
     /// Makes what is in a folder resident, unless it is already. Returns its epoch.
     fn load_into(&self, name: &Name, state: &mut State) -> Result<[u8; 32], Failure> {
         let (start, dir) = (Instant::now(), state.dir.clone());
         // Before it is read: what comes meanwhile is read again.
         state.stamp = Stamp::of(&dir);
         let loading = Loading { name, bar: Bar::new() };
-        let engine = open_after(&dir, self.verify, &mut state.verified, &self.backends, &loading)?;
+        let has_failed = self.has_failed(name, state);
+        // Whoever changed files under the server may have left anything in them.
+        let verify = if has_failed { Verify::Full } else { self.verify };
+        let engine = open_after(&dir, verify, &mut state.verified, &self.backends, &loading)?;
         loading.bar.finish();
         let served = engine.served().clone();
-        if state.epoch == Some(served.epoch) {
+        if state.epoch == Some(served.epoch) && !has_failed {
             return Ok(served.epoch);
         }
         self.tables.insert(name, engine).map_err(Failure::of_program)?;

@@ -1,0 +1,127 @@
+//! How the files of a table are in the memory of the host.
+
+use std::{fmt, str::FromStr};
+
+use thiserror::Error;
+
+use crate::{OpenError, Progress, machine::memory, units::Bytes};
+
+/// This share of all memory is left alone: batches, keys of clients, and the system.
+const LEFT_ALONE: u64 = 16;
+
+/// What a user asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryChoice {
+    /// Resident where there is room, else mapped.
+    #[default]
+    Auto,
+    /// In memory of the process's own, on huge pages; an error if there is no room.
+    Resident,
+    /// In the system's cache of files: for tables beyond memory, and for quick starts.
+    Mapped,
+}
+
+/// No such choice.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("'{0}' is no way to have files in memory: use auto, resident or mapped")]
+pub struct UnknownMemory(String);
+
+impl MemoryChoice {
+    /// All choices.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Resident, Self::Mapped];
+
+    /// The name that users give.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Resident => "resident",
+            Self::Mapped => "mapped",
+        }
+    }
+
+    /// Whether files of `bytes` bytes, which are not in memory yet, are to be resident. `progress` is told why they are not, if
+    /// they might have been.
+    ///
+    /// # Errors
+    /// [`OpenError::NoRoom`] if they are asked for and there is no room.
+    pub(crate) fn is_resident(self, bytes: u64, progress: &dyn Progress) -> Result<bool, OpenError> {
+        if self == Self::Mapped {
+            return Ok(false);
+        }
+        // A system that does not say has enough.
+        let room =
+            memory().map_or(u64::MAX, |memory| memory.available.saturating_sub(memory.total / LEFT_ALONE));
+        if bytes <= room {
+            return Ok(true);
+        }
+        let (needed, room) = (Bytes(bytes as usize), Bytes(room as usize));
+        if self == Self::Resident {
+            return Err(OpenError::NoRoom { needed: needed.to_string(), room: room.to_string() });
+        }
+        progress.note(&format!(
+            "its files stay mapped: they take {needed}, and {room} of memory are free. Answers are slower, and whatever the system \
+             drops from its cache is read from the disk again"
+        ));
+        Ok(false)
+    }
+}
+
+impl fmt::Display for MemoryChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for MemoryChoice {
+    type Err = UnknownMemory;
+
+    fn from_str(name: &str) -> Result<Self, UnknownMemory> {
+        let unknown = || UnknownMemory(name.to_owned());
+        Self::ALL.into_iter().find(|choice| choice.name() == name).ok_or_else(unknown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Notes(Mutex<Vec<String>>);
+
+    impl Progress for Notes {
+        fn start(&self, _: &str, _: u64, _: &'static str) {}
+        fn advance(&self, _: u64) {}
+        fn note(&self, line: &str) {
+            self.0.lock().unwrap().push(line.to_owned());
+        }
+    }
+
+    #[test]
+    fn choices_have_names() {
+        for choice in MemoryChoice::ALL {
+            assert_eq!(choice.to_string().parse(), Ok(choice));
+        }
+        let error = "Mapped".parse::<MemoryChoice>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "'Mapped' is no way to have files in memory: use auto, resident or mapped"
+        );
+    }
+
+    #[test]
+    fn what_has_no_room_is_mapped_or_refused() {
+        const NEVER: u64 = 1 << 60;
+        let notes = Notes::default();
+        let of = |choice: MemoryChoice, bytes| choice.is_resident(bytes, &notes);
+        assert!(of(MemoryChoice::Auto, 0).unwrap() && of(MemoryChoice::Resident, 0).unwrap());
+        assert!(!of(MemoryChoice::Mapped, 0).unwrap() && !of(MemoryChoice::Mapped, NEVER).unwrap());
+        assert!(notes.0.lock().unwrap().is_empty());
+        assert!(!of(MemoryChoice::Auto, NEVER).unwrap());
+        let note = notes.0.lock().unwrap().concat();
+        assert!(note.starts_with("its files stay mapped: they take 1048576.00 TiB"), "{note}");
+        let error = of(MemoryChoice::Resident, NEVER).unwrap_err().to_string();
+        assert!(error.starts_with("the table needs 1048576.00 TiB of memory"), "{error}");
+    }
+}
