@@ -3,6 +3,8 @@
 import json
 import os
 import random
+import re
+import resource
 import shutil
 import signal
 import socket
@@ -11,7 +13,7 @@ import threading
 import time
 import unittest
 
-from harness import BINARY, HushTest, free_port, request
+from harness import BINARY, HushTest, free_port, request, wait_ready
 
 
 class BadBuilds(HushTest):
@@ -356,3 +358,46 @@ class BadRequests(HushTest):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+class FewFiles(HushTest):
+    def test_idle_connections_do_not_keep_others_out(self):
+        table = self.build(self.csv([("k1", "one")]), "--key", "key", "--protocol", "frodo")
+        for limit, args, most in ((96, [], None), (128, ["--max-connections", "40"], 40), (4096, [], 1024)):
+            with self.subTest(limit=limit):
+                port, log = free_port(), self.dir / f"log{limit}"
+                command = [BINARY, "serve", table, "--listen", f"127.0.0.1:{port}", "--client-share", "100", *args]
+                # The soft limit is raised; the hard one is what there is.
+                limits = lambda limit=limit: resource.setrlimit(resource.RLIMIT_NOFILE, (min(limit, 80), limit))
+                with open(log, "w") as said:
+                    server = subprocess.Popen(list(map(str, command)), stderr=said, env=self.env, preexec_fn=limits)
+                held = []
+                try:
+                    url = f"http://127.0.0.1:{port}"
+                    wait_ready(url, server)
+                    fitted = re.search(r"up to (\d+) connections\)", log.read_text())[1]
+                    told = f"at most {fitted} connections, not 1024: this process may have {limit} files open; raise the limit"
+                    self.assertEqual(told in log.read_text(), most is None)
+                    self.assertEqual(int(fitted), most or int(fitted))
+                    self.assertLess(int(fitted), limit)
+                    for _ in range(min(2 * int(fitted), 200)):
+                        held.append(socket.create_connection(("127.0.0.1", port), timeout=10))
+                    # Idle connections are closed after 30 s.
+                    self.assertEqual(request(url + "/livez", timeout=10)[0], 200)
+                    self.assertEqual(self.get(url, "k1")[1][0]["value"], "one")
+                    # Fewer files than there are connections: they make room one after another.
+                    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (48, limit))
+                    self.assertEqual(request(url + "/livez", timeout=10)[0], 200)
+                    self.assertEqual(self.get(url, "k1")[1][0]["value"], "one")
+                finally:
+                    for connection in held:
+                        connection.close()
+                    server.terminate()
+                    self.assertEqual(server.wait(timeout=40), 0, log.read_text())
+
+    def test_too_few_files_for_a_server(self):
+        table = self.build(self.csv([("k1", "one")]), "--key", "key", "--protocol", "frodo")
+        limits = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (36, 36))
+        line = self.fails("serve", table, "--listen", "127.0.0.1:0", preexec_fn=limits)
+        self.assertIn("this process may have 36 files open", line)
+        self.assertIn("LimitNOFILE", line)

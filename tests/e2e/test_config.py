@@ -4,7 +4,7 @@ import json
 import os
 
 from certificates import Authority
-from harness import request
+from harness import free_port, request
 from keyed import KeyedTest, values
 
 RECORDS = values(50, 30)
@@ -70,6 +70,78 @@ class ConfigTest(KeyedTest):
                 error = self.fails("config", "check", self.file)
                 for word in words:
                     self.assertIn(word, error)
+
+    def tree(self):
+        """Everything in the scratch folder, with times and content."""
+        found = {}
+        for path in sorted(self.dir.rglob("*")):
+            content = path.read_bytes() if path.is_file() else b""
+            found[str(path)] = (path.stat().st_mtime_ns if path.is_file() else 0, content)
+        return found
+
+    def test_a_check_opens_what_a_server_opens(self):
+        tables = f'tables = ["{self.built}"]\n'
+        (self.dir / "keys").write_text("no file of keys")
+        (self.dir / "data").mkdir()
+        (self.dir / "data" / "tasks").mkdir()
+        (self.dir / "data" / "tasks" / "1.json").write_text("no task")
+        admin = f'listen-admin = "127.0.0.1:{free_port()}"\n'
+        port = free_port()
+        for text, words in (
+            ('listen = "127.0.0.1:99999"', "cannot listen on 127.0.0.1:99999"),
+            ('listen = ":7700"', "cannot listen on :7700"),
+            ("listen = 7700", "cannot listen on 7700"),
+            ('listen = "192.0.2.1:7700"\nopen = true', "choose an address of this machine"),
+            ('listen-health = "127.0.0.1:0x"', "cannot listen on 127.0.0.1:0x"),
+            (f'listen = "127.0.0.1:{port}"\nlisten-health = "127.0.0.1:{port}"', "--listen and --listen-health are both at"),
+            ('keys = "/nonexistent/k.redb"', "cannot keep the keys of clients in /nonexistent/k.redb"),
+            (f'keys = "{self.dir}/keys"', "it is damaged or no file of keys"),
+            ('backend = "cuda"', "cuda"),
+            ('name = ["a b"]', "a b"),
+            (f'{admin}data = "/proc/none"', "cannot use --data /proc/none"),
+            (f'{admin}data = "{self.dir}/data"', "1.json is no task"),
+            ('gateway-keys = "none"', "cannot read the gateway's keys in none"),
+            ('tokens = "none"', "none"),
+            ('otlp = "ftp://127.0.0.1"', "otlp"),
+        ):
+            with self.subTest(text):
+                self.settings(tables + text + "\n")
+                before = self.tree()
+                checked = self.fails("config", "check", self.file, env={**self.env, "CUDA_VISIBLE_DEVICES": ""})
+                self.assertIn(words, checked)
+                self.assertEqual(self.tree(), before)
+                # A server says the same.
+                self.assertEqual(self.fails("serve", "--config", self.file, env={**self.env, "CUDA_VISIBLE_DEVICES": ""}), checked)
+
+    def test_a_check_leaves_nothing_behind(self):
+        with_keys = self.table(RECORDS, "exppack-s", name="keyed")
+        admin, listen = (f"127.0.0.1:{free_port()}" for _ in range(2))
+        self.settings(f'tables = ["{with_keys}", "https://127.0.0.1:1/table"]\nlisten = "{listen}"\nlisten-admin = "{admin}"\n'
+                      f'data = "{self.dir}/new/data"\n')
+        before = self.tree()
+        for _ in range(2):
+            result = self.hushdb("config", "check", self.file)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            unchecked = [line for line in result.stdout.splitlines() if line.startswith("not checked: ")]
+            self.assertEqual(unchecked, ["not checked: https://127.0.0.1:1/table: it is not fetched for a check"])
+            self.assertEqual(self.tree(), before)
+        # A server that runs has the ports, the folder and the keys, and goes on.
+        self.settings(self.file.read_text().replace(', "https://127.0.0.1:1/table"', ""))
+        with self.serve(args=["--config", self.file], listen=listen) as (url, _):
+            self.assertEqual(self.ask(url, "k1")[0], [RECORDS["k1"]])
+            before = self.tree()
+            result = self.hushdb("config", "check", self.file)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            for what in (f"--listen {listen}: something listens", f"--listen-admin {admin}: something listens",
+                         f"--data {self.dir}/new/data: a server uses it", "hushdb-keys.redb: a server uses it"):
+                self.assertIn(what, result.stdout)
+            self.assertEqual(self.tree().keys(), before.keys())
+            self.assertEqual(self.ask(url, "k2")[0], [RECORDS["k2"]])
+        # What it has left is read, and not changed.
+        before = self.tree()
+        result = self.hushdb("config", "check", self.file)
+        self.assertEqual((result.returncode, "not checked" in result.stdout), (0, False), (result.stdout, result.stderr))
+        self.assertEqual(self.tree(), before)
 
     def test_what_is_wrong_is_said_before_anything_is_served(self):
         for args, env, words in (

@@ -179,7 +179,7 @@ fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            report::say(&format!("error: {error}"));
             ExitCode::from(2)
         }
     }

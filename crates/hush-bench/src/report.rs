@@ -1,6 +1,9 @@
 //! The rows of a benchmark, as they come: one JSON object each, or one line of a table.
 
-use std::error::Error;
+use std::{
+    error::Error,
+    io::{Write, stderr, stdout},
+};
 
 use super::row::{Row, Thresholds};
 
@@ -36,6 +39,16 @@ pub(crate) fn percent(share: Option<f64>) -> Option<String> {
     share.map(|share| format!("{:.0}%", 100.0 * share))
 }
 
+/// Writes a line to standard output. A reader that has seen enough does not end a benchmark.
+fn print(line: &str) {
+    let _ = writeln!(stdout(), "{line}");
+}
+
+/// Writes a line to standard error. It cannot fail.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(stderr(), "{line}");
+}
+
 /// Prints rows, and keeps the first error of those that could not be measured: a benchmark may go on after it, and fails then.
 pub(crate) struct Report {
     columns: &'static [Column],
@@ -53,13 +66,13 @@ impl Report {
     /// Prints a row.
     pub(crate) fn push(&mut self, row: &Row) {
         if self.json {
-            println!("{}", serde_json::to_string(row).expect("a row is plain data"));
+            print(&serde_json::to_string(row).expect("a row is plain data"));
             return;
         }
         if !std::mem::replace(&mut self.started, true) {
-            println!("{}", self.line("what", |(head, ..)| Some((*head).to_owned()), ""));
+            print(&self.line("what", |(head, ..)| Some((*head).to_owned()), ""));
         }
-        println!("{}", self.line(&row.name, |(.., cell)| cell(row), &remarks(row)));
+        print(&self.line(&row.name, |(.., cell)| cell(row), &remarks(row)));
     }
 
     fn line(&self, name: &str, cell: impl Fn(&Column) -> Option<String>, remarks: &str) -> String {
@@ -73,7 +86,7 @@ impl Report {
 
     /// A remark between rows, for people.
     pub(crate) fn note(&self, text: &str) {
-        eprintln!("{text}");
+        say(text);
     }
 
     /// A row for what is not measured, and why; that is no error.

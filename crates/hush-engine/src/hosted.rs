@@ -25,7 +25,7 @@ use thiserror::Error;
 
 use crate::{
     Backends, Blob, ClientKeys, DoesNotFit, Engine, EngineError, KeySpec, MemoryChoice, Place, Progress,
-    Served, backend::Seating, gpu::host_parts, mapped_files::MappedFiles, place::Hosting,
+    Served, Silent, backend::Seating, gpu::host_parts, mapped_files::MappedFiles, place::Hosting,
 };
 
 /// What the queries and answers of a batch may always take.
@@ -125,6 +125,15 @@ pub fn open_after(
         }
         outcome => outcome,
     }
+}
+
+/// Looks at the head of the snapshot in `dir`, and whether the place that it would be served at has room for it. Nothing is loaded.
+///
+/// # Errors
+/// As [`open`].
+pub fn check(dir: &Path, backends: &Backends) -> Result<(), OpenError> {
+    let stored = Stored::open(dir)?;
+    Ok(backends.gpus_to_serve(&stored.params, &Silent).map(drop)?)
 }
 
 fn on_cpu(backends: &Backends, stored: Stored) -> Result<Arc<dyn Engine>, OpenError> {

@@ -92,7 +92,7 @@ pub use fetched::fetched;
 pub use gpu::{open_devices, room_for_tables};
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 pub use gpu_thresholds::{keep_thresholds, measured_thresholds, suited_backend};
-pub use hosted::{OpenError, host_batch, open, open_after};
+pub use hosted::{OpenError, check, host_batch, open, open_after};
 pub use hush_store::cancel::{Cancel, Cancelled};
 #[cfg(feature = "ingest")]
 pub use job::{Built, Job, JobError, JobRequest};

@@ -32,6 +32,7 @@ use crate::{
     state::{ResidentTable, Server},
     tables,
     turns::Turns,
+    upkeep::Background,
     waits::ScanTime,
 };
 
@@ -131,7 +132,10 @@ pub(crate) fn submit(
         table.batcher.arrived.notify_one();
     } else {
         queue.busy = true;
-        tokio::spawn(scan_until_idle(server.clone(), table.clone()));
+        let (server, table, upkeep) = (server.clone(), table.clone(), server.tables.upkeep().clone());
+        tokio::spawn(async move {
+            upkeep.keep(Background::Scan, || scan_until_idle(server.clone(), table.clone())).await;
+        });
     }
     Ok(replies)
 }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use hush_protocol::wire;
 
-use crate::error::ServerError;
+use crate::{error::ServerError, keys::Keys};
 
 /// Limits and timeouts. The defaults suit one server with a few tables.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct ServerConfig {
     /// The most connections. Beyond that, the one that has been idle for longest is closed for a new one; if none is, new ones
     /// wait in the listener's backlog.
     pub max_connections: usize,
+    /// The most connections of each listener for health or admin endpoints alone.
+    pub max_other_connections: usize,
     /// Of connections, of `max_queue`, of `max_body_memory` and of `max_key_bytes`, what one client may have, in percent. 100
     /// behind a proxy, where all clients have one address.
     pub client_share: u32,
@@ -76,6 +78,7 @@ impl Default for ServerConfig {
             max_wait: Duration::from_millis(100),
             max_queries: wire::MAX_QUERIES,
             max_connections: 1024,
+            max_other_connections: 64,
             client_share: 25,
             max_body_memory: 1 << 30,
             header_timeout: Duration::from_secs(30),
@@ -103,6 +106,15 @@ impl ServerConfig {
         self.share_of(self.max_queue).max(self.max_queries)
     }
 
+    /// Opens the file of [`ServerConfig::keys_path`] as [`run`](crate::run) does, and closes it: nothing on disk is created or
+    /// changed. Returns whether no other server uses the file; one that is in use is not read.
+    ///
+    /// # Errors
+    /// [`ServerError::KeyFile`] if the file cannot be opened, or not created in its folder.
+    pub fn check_keys(&self) -> Result<bool, ServerError> {
+        Keys::check(self)
+    }
+
     /// Refuses settings under which no request could ever be answered.
     ///
     /// # Errors
@@ -116,6 +128,7 @@ impl ServerConfig {
             ("max_queries", 1, self.max_queries),
             ("max_queue", self.max_queries, self.max_queue),
             ("max_connections", 1, self.max_connections),
+            ("max_other_connections", 1, self.max_other_connections),
             ("client_share", 1, self.client_share as usize),
             ("max_body_memory", 1, self.max_body_memory),
             ("open_keys", 1, self.open_keys),

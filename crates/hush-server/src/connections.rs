@@ -5,7 +5,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use axum::body::{Body, Bytes};
@@ -14,6 +14,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::Notify;
 
 use crate::client::Client;
+
+/// How long a file is waited for that a connection leaves: one that is idle closes at once.
+const CLOSING: Duration = Duration::from_millis(100);
 
 /// Places for connections.
 pub(crate) struct Connections {
@@ -56,6 +59,18 @@ impl Connections {
             }
             changed.await;
         }
+    }
+
+    /// Tells the connection that has been idle for longest to close, and waits a moment for its file to be free. Returns whether
+    /// there was one.
+    pub(crate) async fn close_idle(&self) -> bool {
+        let changed = self.changed.notified();
+        let was_idle = self.lock().close_idle(|_| true);
+        if was_idle {
+            // It may have been told before this.
+            let _ = tokio::time::timeout(CLOSING, changed).await;
+        }
+        was_idle
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -221,7 +236,7 @@ impl Drop for WatchedBody {
 
 #[cfg(test)]
 mod tests {
-    use std::{net::IpAddr, time::Duration};
+    use std::net::IpAddr;
 
     use super::*;
 
@@ -272,6 +287,17 @@ mod tests {
         assert!(!waiting.is_finished());
         first.activity.flushed();
         assert!(waiting.await.unwrap() && is_told(&first).await);
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_leaves_its_file() {
+        let connections = Connections::new(3, 3, Gauge::default());
+        assert!(!connections.close_idle().await);
+        let busy = connections.place(client(1)).await.unwrap();
+        let idle = connections.place(client(1)).await.unwrap();
+        busy.activity.asked();
+        assert!(connections.close_idle().await && is_told(&idle).await && !is_told(&busy).await);
+        assert!(!connections.close_idle().await);
     }
 
     #[tokio::test]

@@ -27,6 +27,7 @@
 //! | `tokens.rs` | who may ask, for what, and how much |
 //! | `problem.rs` | errors as RFC 9457 problem documents |
 //! | `metrics.rs` | Prometheus metrics |
+//! | `upkeep.rs` | background tasks that are started again, and when tables were looked at |
 //!
 //! The server speaks HTTP/1.1, with TLS or behind a proxy that terminates TLS, and with TLS HTTP/2. Nothing that it
 //! counts, logs or sends depends on the key that a client looks up: it never learns one.
@@ -58,9 +59,17 @@ mod throttle;
 mod tls;
 mod tokens;
 mod turns;
+mod upkeep;
 mod waits;
 
-use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    future::Future,
+    io,
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use axum::Router;
 use tokio::{
@@ -75,21 +84,22 @@ pub use error::ServerError;
 pub use gateway::{Gateway, GatewayError, GatewayKey, read_gateway_keys, rotate, text_of_gateway_keys};
 pub use operator::{KeptBuild, KeptTable, Operator, OperatorError, Task, TaskProgress, TaskStatus, Upload};
 pub use page::Page;
-pub use relay::{Relayed, Uplink};
+pub use relay::{RELAYED_AT_ONCE, Relayed, Uplink};
 pub use routes::host_name;
 pub use tables::Tables;
 pub use tls::{Tls, TlsError, TlsFiles};
 pub use tokens::{Scope, Token, TokenError, Tokens, read_tokens, text_of_tokens};
+pub use upkeep::{Background, Upkeep};
 
 use connections::{Connections, Place};
 use keys::Keys;
 use routes::{Endpoints, Hosts};
 use state::Server;
 
-/// The most connections for health and metrics, where they have a listener of their own.
-const HEALTH_CONNECTIONS: usize = 64;
 /// How often the files of certificates and tokens are looked at.
 const LOOK: Duration = Duration::from_secs(1);
+/// The errors of a process, and of a system, that has no file left: ENFILE and EMFILE.
+const NO_FILE_LEFT: [i32; 2] = [23, 24];
 /// The longest pause after a failed `accept`, for instance when file descriptors run out.
 const MAX_ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
@@ -191,11 +201,23 @@ pub async fn run(
     let page = listeners.page.clone();
     let server = Arc::new(Server::new(tables.clone(), config, keys, operator, tokens, gateway, page));
     // Ends with this function.
-    let mut background = JoinSet::new();
-    background.spawn(keys::tidy_up(server.clone()));
-    background.spawn(tables::drop_replaced(tables.clone()));
-    background.spawn(tables::watch_files(tables.clone()));
-    background.spawn(renew(listeners.tls.clone(), listeners.tokens.clone(), listeners.gateway.clone()));
+    let (upkeep, mut background) = (tables.upkeep().clone(), JoinSet::new());
+    spawn(&mut background, &upkeep, Background::Keys, {
+        let server = server.clone();
+        move || keys::tidy_up(server.clone())
+    });
+    spawn(&mut background, &upkeep, Background::Epochs, {
+        let tables = tables.clone();
+        move || tables::drop_replaced(tables.clone())
+    });
+    spawn(&mut background, &upkeep, Background::Mapped, {
+        let tables = tables.clone();
+        move || tables::watch_files(tables.clone())
+    });
+    spawn(&mut background, &upkeep, Background::Files, {
+        let files = (listeners.tls.clone(), listeners.tokens.clone(), listeners.gateway.clone());
+        move || renew(files.clone())
+    });
     let (stop, stopped) = watch::channel(false);
     let mut accepting = JoinSet::new();
     for (listener, tls, endpoints, hosts) in listeners.with_endpoints() {
@@ -203,7 +225,12 @@ pub async fn run(
             (Some(uplink), Endpoints::Relay) => routes::relay_router(server.clone(), uplink.clone()),
             _ => routes::router(server.clone(), endpoints, hosts),
         };
-        accepting.spawn(accept_all(listener, tls, endpoints, router, server.clone(), stopped.clone()));
+        let (upkeep, door) = (upkeep.clone(), Door::new(listener, tls, endpoints, router, server.clone()));
+        let stopped = stopped.clone();
+        accepting.spawn(async move {
+            upkeep.keep(Background::Accept, || door.accept_all(stopped.clone())).await;
+            door.into_connections()
+        });
     }
     let _ = shutdown.await;
     server.stop();
@@ -213,8 +240,22 @@ pub async fn run(
     drained
 }
 
+/// Starts a background task that never returns.
+fn spawn<F: Future<Output = Infallible> + Send + 'static>(
+    background: &mut JoinSet<()>,
+    upkeep: &Upkeep,
+    task: Background,
+    start: impl FnMut() -> F + Send + 'static,
+) {
+    let upkeep = upkeep.clone();
+    background.spawn(async move { match upkeep.keep(task, start).await {} });
+}
+
+/// What is read of files, and read again when they change.
+type Files = (Option<Arc<Tls>>, Option<Arc<Tokens>>, Option<Arc<Gateway>>);
+
 /// Takes up certificates, tokens and the gateway's keys as their files change. What is half written is read again later.
-async fn renew(tls: Option<Arc<Tls>>, tokens: Option<Arc<Tokens>>, gateway: Option<Arc<Gateway>>) {
+async fn renew((tls, tokens, gateway): Files) -> Infallible {
     loop {
         tokio::time::sleep(LOOK).await;
         tls.iter().for_each(|tls| tls.take_up());
@@ -223,56 +264,86 @@ async fn renew(tls: Option<Arc<Tls>>, tokens: Option<Arc<Tokens>>, gateway: Opti
     }
 }
 
-/// Serves connections until `stopped` turns true. Returns those that are still open then.
-async fn accept_all(
+/// One listener, with the connections that came to it. Both outlast a failure of the task that accepts.
+struct Door {
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
-    endpoints: Endpoints,
     router: Router,
     server: Arc<Server>,
-    mut stopped: watch::Receiver<bool>,
-) -> JoinSet<()> {
-    let (config, gauge) = (&server.config, server.metrics.connections.clone());
-    let is_public = matches!(endpoints, Endpoints::All | Endpoints::Tables | Endpoints::Relay);
-    let limit = if is_public { config.max_connections } else { HEALTH_CONNECTIONS };
-    let places = Connections::new(limit, config.share_of(limit), gauge);
-    let mut connections = JoinSet::new();
-    loop {
-        let (tcp, place) = tokio::select! {
-            biased;
-            _ = stopped.wait_for(|stopped| *stopped) => return connections,
-            accepted = accept(&listener, tls.is_some(), &places) => accepted,
-        };
-        while connections.try_join_next().is_some() {}
-        connections.spawn(connection::serve(
-            tcp,
-            tls.clone(),
-            server.clone(),
-            router.clone(),
-            place,
-            stopped.clone(),
-        ));
+    places: Arc<Connections>,
+    connections: Mutex<JoinSet<()>>,
+}
+
+impl Door {
+    fn new(
+        listener: TcpListener,
+        tls: Option<Arc<Tls>>,
+        endpoints: Endpoints,
+        router: Router,
+        server: Arc<Server>,
+    ) -> Door {
+        let (config, gauge) = (&server.config, server.metrics.connections.clone());
+        let is_public = matches!(endpoints, Endpoints::All | Endpoints::Tables | Endpoints::Relay);
+        let limit = if is_public { config.max_connections } else { config.max_other_connections };
+        let places = Connections::new(limit, config.share_of(limit), gauge);
+        Door { listener, tls, router, server, places, connections: Mutex::default() }
+    }
+
+    /// Serves connections until `stopped` turns true.
+    async fn accept_all(&self, mut stopped: watch::Receiver<bool>) {
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                _ = stopped.wait_for(|stopped| *stopped) => None,
+                accepted = self.accept() => Some(accepted),
+            };
+            let Some((tcp, place)) = accepted else { return };
+            let (tls, server, router) = (self.tls.clone(), self.server.clone(), self.router.clone());
+            let connection = connection::serve(tcp, tls, server, router, place, stopped.clone());
+            let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+            while connections.try_join_next().is_some() {}
+            connections.spawn(connection);
+        }
+    }
+
+    /// Waits for a connection, then for a place for it.
+    async fn accept(&self) -> (TcpStream, Place) {
+        let mut pause = Duration::from_millis(10);
+        loop {
+            let error = match self.listener.accept().await {
+                Ok((tcp, peer)) => match self.places.place(peer.ip().into()).await {
+                    Some(place) => return (tcp, place),
+                    // Words would have to wait for a handshake.
+                    None if self.tls.is_some() => {
+                        drop(tcp);
+                        continue;
+                    }
+                    None => {
+                        connection::refuse(&tcp);
+                        continue;
+                    }
+                },
+                Err(error) => error,
+            };
+            // A connection that asks nothing makes room at once.
+            if is_out_of_files(&error) && self.places.close_idle().await {
+                tracing::debug!(%error, "an idle connection made room");
+                continue;
+            }
+            tracing::warn!(%error, "accept failed");
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(MAX_ACCEPT_PAUSE);
+        }
+    }
+
+    /// Closes the listener. Returns the connections that are still open.
+    fn into_connections(self) -> JoinSet<()> {
+        self.connections.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Waits for a connection, then for a place for it.
-async fn accept(listener: &TcpListener, is_tls: bool, places: &Arc<Connections>) -> (TcpStream, Place) {
-    let mut pause = Duration::from_millis(10);
-    loop {
-        match listener.accept().await {
-            Ok((tcp, peer)) => match places.place(peer.ip().into()).await {
-                Some(place) => return (tcp, place),
-                // Words would have to wait for a handshake.
-                None if is_tls => drop(tcp),
-                None => connection::refuse(&tcp),
-            },
-            Err(error) => {
-                tracing::warn!(%error, "accept failed");
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(MAX_ACCEPT_PAUSE);
-            }
-        }
-    }
+fn is_out_of_files(error: &io::Error) -> bool {
+    error.raw_os_error().is_some_and(|code| NO_FILE_LEFT.contains(&code))
 }
 
 async fn drain(mut connections: Vec<JoinSet<()>>, limit: Duration) -> Result<(), ServerError> {

@@ -15,6 +15,8 @@ use prometheus_client::{
     registry::Registry,
 };
 
+use crate::upkeep::Upkeep;
+
 /// The content type of [`Metrics::encode`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -49,6 +51,9 @@ pub(crate) struct Metrics {
     pub(crate) received: Counter,
     /// Bytes written to sockets, headers included.
     pub(crate) sent: Counter,
+    background_restarts: Family<TaskLabels, Counter>,
+    last_look: Family<TableLabels, Gauge<i64, AtomicI64>>,
+    stale_tables: Gauge<i64, AtomicI64>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -66,8 +71,13 @@ struct DurationLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct TableLabels {
+pub(crate) struct TableLabels {
     table: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct TaskLabels {
+    pub(crate) task: &'static str,
 }
 
 /// Buckets that OpenTelemetry's conventions give for the duration of HTTP requests, in seconds.
@@ -75,13 +85,13 @@ const REQUEST_BUCKETS: [f64; 14] =
     [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
 
 impl TableLabels {
-    fn new(table: &str) -> TableLabels {
+    pub(crate) fn new(table: &str) -> TableLabels {
         TableLabels { table: table.to_owned() }
     }
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Metrics {
+    pub(crate) fn new(upkeep: &Upkeep) -> Metrics {
         let metrics = Metrics {
             registry: Registry::default(),
             requests: Family::default(),
@@ -103,6 +113,9 @@ impl Metrics {
             connections: Gauge::default(),
             received: Counter::default(),
             sent: Counter::default(),
+            background_restarts: upkeep.restarts().clone(),
+            last_look: upkeep.last_look().clone(),
+            stale_tables: upkeep.stale_tables().clone(),
         };
         metrics.register()
     }
@@ -139,6 +152,21 @@ impl Metrics {
         registry.register("connections", "Open connections", self.connections.clone());
         registry.register("received_bytes", "Bytes read from sockets", self.received.clone());
         registry.register("sent_bytes", "Bytes written to sockets", self.sent.clone());
+        registry.register(
+            "background_restarts",
+            "Background tasks that failed and were started again",
+            self.background_restarts.clone(),
+        );
+        registry.register(
+            "last_look_timestamp_seconds",
+            "When the place of a table was last looked at",
+            self.last_look.clone(),
+        );
+        registry.register(
+            "stale_tables",
+            "Tables that are not known to be up to date",
+            self.stale_tables.clone(),
+        );
         self
     }
 

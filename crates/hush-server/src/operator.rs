@@ -1,5 +1,7 @@
 //! What a server is told to do by who runs it.
 
+use std::sync::Arc;
+
 use hush_protocol::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -150,6 +152,14 @@ pub trait Operator: Send + Sync {
     /// # Errors
     /// [`OperatorError`].
     fn compact(&self, table: &Name) -> Result<(), OperatorError>;
+
+    /// Begins the work that was asked for before, and that which will be. It is called once, by who starts the server.
+    ///
+    /// # Errors
+    /// Why the work cannot begin.
+    fn start(self: Arc<Self>) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Puts a task behind the others.
     ///

@@ -1,6 +1,9 @@
 //! A relay of Oblivious HTTP (RFC 9458): passes sealed requests of many clients on to one gateway, which sees the relay's address
 //! in place of theirs.
 
+/// Requests that a relay passes on at once. Each takes a thread and a connection.
+pub const RELAYED_AT_ONCE: usize = 64;
+
 /// What a gateway said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relayed {

@@ -101,12 +101,11 @@ impl Server {
         page: Option<Arc<dyn Page>>,
     ) -> Server {
         Server {
-            tables,
             operator,
             page,
             tokens,
             gateway,
-            metrics: Metrics::new(),
+            metrics: Metrics::new(tables.upkeep()),
             keys,
             body_budget: Arc::new(Budget::new(
                 config.max_body_memory,
@@ -116,6 +115,7 @@ impl Server {
             config,
             stopping: AtomicBool::new(false),
             lost_told: Once::new(),
+            tables,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    convert::Infallible,
     mem,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
     time::{Duration, Instant},
@@ -11,7 +12,7 @@ use hush_engine::{Blob, Engine, FILES_CHANGED, KeySpec};
 use hush_protocol::Name;
 use tokio::{sync::Notify, task::spawn_blocking};
 
-use crate::{error::ServerError, state::ResidentTable};
+use crate::{error::ServerError, state::ResidentTable, upkeep::Upkeep};
 
 /// A window is not longer, so that its end can be reckoned.
 const LONGEST_WINDOW: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -29,6 +30,7 @@ struct Shared {
     content: RwLock<Content>,
     /// Wakes who drops replaced epochs.
     replaced: Notify,
+    upkeep: Upkeep,
 }
 
 #[derive(Default)]
@@ -60,6 +62,11 @@ impl Tables {
     /// No tables.
     pub fn new() -> Tables {
         Tables::default()
+    }
+
+    /// The background work of the server, and what is known of the places of the tables.
+    pub fn upkeep(&self) -> &Upkeep {
+        &self.0.upkeep
     }
 
     /// Announces a table that is still loading: the server is not ready until it is inserted.
@@ -142,6 +149,7 @@ impl Tables {
         let mut content = self.write();
         let gone = (content.slots.remove(name), content.take_replaced(|old| old.name == *name));
         drop(content);
+        self.0.upkeep.forget(name);
         gone.0.is_some()
     }
 
@@ -237,7 +245,7 @@ impl Content {
 }
 
 /// Drops replaced epochs when their time is over, whether or not anybody asks.
-pub(crate) async fn drop_replaced(tables: Tables) {
+pub(crate) async fn drop_replaced(tables: Tables) -> Infallible {
     loop {
         let next = tables.read().replaced.iter().map(|old| old.until).min();
         let over = async {
@@ -264,7 +272,7 @@ pub(crate) async fn drop_replaced(tables: Tables) {
 }
 
 /// Fails tables whose files change while they are served, whether or not anybody asks.
-pub(crate) async fn watch_files(tables: Tables) {
+pub(crate) async fn watch_files(tables: Tables) -> Infallible {
     loop {
         tokio::time::sleep(LOOK).await;
         let looking = tables.clone();

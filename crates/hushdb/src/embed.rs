@@ -16,7 +16,7 @@ use crate::commands::{
     build::{self, BuildArgs},
     options::arguments,
     plan::{self, PlanArgs},
-    serve::{self, Prepared, ServeArgs},
+    serve::{self, Front, ServeArgs},
 };
 pub use crate::commands::{plan::Planned, serve::tables_cache};
 
@@ -66,11 +66,15 @@ impl Server {
     pub fn start(options: &Map<String, Value>, tables: Tables) -> Result<Self, Box<dyn Error>> {
         let args: ServeArgs = arguments(options, &[], &[])?;
         let runtime = Runtime::new()?;
-        let Prepared { listeners, config, url } = runtime.block_on(serve::prepared(&args))?;
+        let Front { listeners, config, url, fewer_connections } =
+            runtime.block_on(serve::prepare_embedded(&args))?;
+        if let Some(line) = fewer_connections {
+            say!("hushdb: {line}");
+        }
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = thread::spawn(move || {
             if let Err(error) = runtime.block_on(hush_server::run(listeners, tables, config, stopped)) {
-                eprintln!("hushdb: the server has ended: {error}");
+                say!("hushdb: the server has ended: {error}");
             }
         });
         Ok(Self { url, stop, thread })

@@ -1,11 +1,13 @@
 //! The program `hushdb`, one file a command; and, for programs that it is a part of, [`embed`].
 
+#[macro_use] // `say!`, for all below
+mod report;
+
 mod commands;
 #[cfg(feature = "ingest")]
 pub mod embed;
 mod logs;
 mod process;
-mod report;
 mod whole_file;
 
 use std::process::ExitCode;

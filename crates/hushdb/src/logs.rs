@@ -8,6 +8,7 @@ use std::io::{self, IsTerminal};
 use clap::ValueEnum;
 use tracing_subscriber::{EnvFilter, Layer, Registry, layer::SubscriberExt, util::SubscriberInitExt};
 
+use crate::report::Log;
 use otlp::Exporters;
 
 /// How a line of the log looks.
@@ -29,7 +30,9 @@ type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
 pub(crate) fn start(format: LogFormat, otlp: Option<&str>) -> Result<Option<Exporters>, String> {
     // A journal takes a line with colours for binary data.
     let colours = io::stderr().is_terminal();
-    let log = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(io::stderr);
+    let log = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(|| Log);
+    // The layer would tell of a line that it cannot write by a macro that panics.
+    let log = log.log_internal_errors(false);
     let log: BoxedLayer = match format {
         LogFormat::Text => log.with_filter(asked_for()).boxed(),
         LogFormat::Json => log.json().flatten_event(true).with_filter(asked_for()).boxed(),
@@ -39,6 +42,14 @@ pub(crate) fn start(format: LogFormat, otlp: Option<&str>) -> Result<Option<Expo
     layers.extend(exporters.iter().flat_map(Exporters::layers));
     tracing_subscriber::registry().with(layers).init();
     Ok(exporters)
+}
+
+/// Looks whether logs could be sent to the collector at `otlp`, which is not asked.
+///
+/// # Errors
+/// Why nothing can be sent there.
+pub(crate) fn check(otlp: Option<&str>) -> Result<(), String> {
+    otlp.map(Exporters::to).transpose().map(drop)
 }
 
 fn asked_for() -> EnvFilter {

@@ -1,6 +1,8 @@
 //! The process itself.
 
-use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
+use std::fs;
+
+use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
 
 /// From now on a crash leaves no image of the memory, which has secrets in it or other people's queries, and no other process of
 /// the same user may look into it.
@@ -10,9 +12,28 @@ pub(crate) fn keep_memory_private() {
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
+/// The files, connections included, that this process may have open: now, and at most. `None` is without a limit.
+pub(crate) fn open_files_limits() -> [Option<u64>; 2] {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    [current, maximum]
+}
+
+/// Raises the number of files that this process may have open to the most that it is allowed. Returns the number.
+pub(crate) fn raise_open_files() -> usize {
+    let [_, maximum] = open_files_limits();
+    // Where the system refuses, the limit stays as it is.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    open_files_limits()[0].and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
+}
+
+/// Counts the files that this process has open. Returns 0 where the system does not tell.
+pub(crate) fn open_files() -> usize {
+    fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+}
+
 #[cfg(test)]
 mod tests {
-    use rustix::process::{dumpable_behavior, getrlimit};
+    use rustix::process::dumpable_behavior;
 
     use super::*;
 
@@ -21,5 +42,15 @@ mod tests {
         keep_memory_private();
         assert_eq!(getrlimit(Resource::Core).current, Some(0));
         assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+    }
+
+    #[test]
+    fn as_many_files_as_are_allowed_may_be_open() {
+        let [_, maximum] = open_files_limits();
+        let before = open_files();
+        assert_eq!(Some(raise_open_files() as u64), maximum.or(Some(u64::MAX)));
+        assert_eq!(open_files_limits()[0], maximum);
+        let _file = fs::File::open("/dev/null").unwrap();
+        assert!(before > 3 && open_files() > 3);
     }
 }

@@ -26,7 +26,7 @@ use work::Work;
 
 use super::{
     Args,
-    report::{Column, Report, fixed, percent, whole},
+    report::{Column, Report, fixed, percent, say, whole},
     row::Row,
 };
 
@@ -133,7 +133,7 @@ fn open() -> Result<(Device, Scale), Box<dyn Error>> {
     if env::var_os(CUDA_VARIABLE).is_none() {
         return Ok((device, scale::GPU));
     }
-    eprintln!("note: the emulator, by the host's clock, at a small scale: the figures say nothing of a GPU");
+    say("note: the emulator, by the host's clock, at a small scale: the figures say nothing of a GPU");
     Ok((device, scale::EMULATOR))
 }
 

@@ -4,7 +4,11 @@
 //! whole stage keeps the digits in shared memory, and has a block a ciphertext: it moves less, and has fewer blocks. All give the
 //! same words. Source: GPIR (sections 4.1 and 4.4).
 
-use std::{env, fmt, sync::OnceLock};
+use std::{
+    env, fmt,
+    io::{Write, stderr},
+    sync::OnceLock,
+};
 
 use super::Degree;
 use crate::device::{DeviceInfo, Launch};
@@ -70,7 +74,8 @@ impl Stage {
         };
         if is_printed() {
             let kernels = if is_whole { "one kernel" } else { "kernels of operations" };
-            eprintln!("{self}, L2 {}: {kernels}", Mebibytes(info.l2_bytes));
+            // Nobody may read it: that is no reason to fail.
+            let _ = writeln!(stderr(), "{self}, L2 {}: {kernels}", Mebibytes(info.l2_bytes));
         }
         is_whole
     }

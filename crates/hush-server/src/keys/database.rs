@@ -17,6 +17,8 @@ use redb::{
     backends::{FileBackend, InMemoryBackend},
 };
 
+use super::trial::Untouched;
+
 /// Memory for parts of the file.
 const CACHE_BYTES: usize = 16 << 20;
 /// The least time between two attempts to open a file again: each reads all of it.
@@ -45,6 +47,12 @@ impl KeyDatabase {
             None => KeyDatabase::new(|| build(InMemoryBackend::new()), Duration::MAX),
             Some(path) => KeyDatabase::new(move || build(open_file(&path)?), PAUSE),
         }
+    }
+
+    /// The same as the file would be: nothing is written to it.
+    pub(super) fn try_open(path: &Path) -> Result<KeyDatabase, Error> {
+        let path = path.to_owned();
+        KeyDatabase::new(move || build(Untouched::new(open_file(&path)?)?), PAUSE)
     }
 
     fn new(

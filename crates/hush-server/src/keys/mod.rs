@@ -4,18 +4,22 @@
 //! |------|------|
 //! | `database.rs` | a database that is opened again after its file has failed |
 //! | `store.rs` | uploaded bodies on disk, bounded in bytes and in time |
+//! | `trial.rs` | the file as it would be opened, with nothing written to it |
 //! | `uploaders.rs` | who uploaded what, so that each has a share |
 //! | `opened.rs` | keys that are ready for the engine, bounded in number |
 
 mod database;
 mod opened;
 mod store;
+mod trial;
 mod uploaders;
 
 use std::{
     collections::HashMap,
-    mem,
-    path::Path,
+    convert::Infallible,
+    fs, mem,
+    path::{Path, PathBuf},
+    process,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -43,6 +47,7 @@ use crate::{
     error::ServerError,
     limits::Reservation,
     state::{ResidentTable, Server},
+    upkeep::Background,
 };
 
 /// Keys that are read, checked or written at once.
@@ -125,6 +130,30 @@ impl Keys {
             note_after: millis(HOUR.min(config.key_lifetime / 24)),
             nearly_full: config.max_key_bytes / 4 * 3,
             bytes: AtomicU64::new(0),
+        })
+    }
+
+    /// Opens the file that the configuration names as [`Keys::open`] does, and closes it; nothing on disk is created or changed.
+    /// Returns whether no other server uses the file: one that is in use is not read.
+    ///
+    /// # Errors
+    /// [`ServerError::KeyFile`] if the file cannot be opened or created.
+    pub(crate) fn check(config: &ServerConfig) -> Result<bool, ServerError> {
+        let Some(path) = &config.keys_path else { return Ok(true) };
+        if path.exists() {
+            return KeyStore::try_open(path, config);
+        }
+        // A file of its own is made in the same place, so that one that a server makes meanwhile stays.
+        let mut trial = path.clone().into_os_string();
+        trial.push(format!(".{}", process::id()));
+        let keys_path = Some(PathBuf::from(trial));
+        let tried = KeyStore::open(&ServerConfig { keys_path: keys_path.clone(), ..config.clone() });
+        if tried.is_ok() {
+            let _ = keys_path.map(fs::remove_file);
+        }
+        tried.map(|_| true).map_err(|error| match error {
+            ServerError::KeyFile { reason, .. } => ServerError::KeyFile { path: path.clone(), reason },
+            error => error,
         })
     }
 
@@ -322,7 +351,7 @@ pub(crate) async fn contains(server: &Arc<Server>, id: KeyId) -> Result<bool, Ke
 }
 
 /// Removes expired keys, now and every hour.
-pub(crate) async fn tidy_up(server: Arc<Server>) {
+pub(crate) async fn tidy_up(server: Arc<Server>) -> Infallible {
     let mut hours = tokio::time::interval(HOUR);
     loop {
         hours.tick().await;
@@ -361,7 +390,8 @@ fn note_use(server: &Arc<Server>, id: &KeyId, opened: &OpenedKeys, now: Millis) 
     uses.waiting.insert(*id, now);
     if !mem::replace(&mut uses.busy, true) {
         let server = server.clone();
-        spawn_blocking(move || tell_store(&server.keys));
+        let upkeep = server.tables.upkeep().clone();
+        spawn_blocking(move || upkeep.keep_thread(Background::Keys, || tell_store(&server.keys)));
     }
 }
 

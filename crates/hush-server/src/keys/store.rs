@@ -120,17 +120,33 @@ impl KeyStore {
     /// # Errors
     /// [`ServerError::KeyFile`] if it is damaged, in use by another server, or cannot be had at all.
     pub(crate) fn open(config: &ServerConfig) -> std::result::Result<KeyStore, ServerError> {
-        let (lifetime, max_bytes) = (config.key_lifetime, config.max_key_bytes);
-        let store = KeyDatabase::open(config.keys_path.as_deref()).and_then(|database| {
-            let store = KeyStore { database, lifetime, max_bytes };
-            // Creates the tables, or finds that they are those of another program.
-            store.change(|_| Ok(()))?;
-            Ok(store)
-        });
+        let path = config.keys_path.as_deref();
+        let store = KeyDatabase::open(path).and_then(|database| KeyStore::of(database, config));
         store.map_err(|error| {
-            let path = config.keys_path.as_deref().unwrap_or(Path::new("(memory)"));
+            let path = path.unwrap_or(Path::new("(memory)"));
             ServerError::KeyFile { path: path.to_owned(), reason: advice(&error) }
         })
+    }
+
+    /// Opens the file in `path` as [`KeyStore::open`] does, writes nothing to it, and closes it. Returns whether no other server
+    /// uses the file; one that is in use is not read.
+    ///
+    /// # Errors
+    /// [`ServerError::KeyFile`] if the file cannot be opened.
+    pub(crate) fn try_open(path: &Path, config: &ServerConfig) -> std::result::Result<bool, ServerError> {
+        match KeyDatabase::try_open(path).and_then(|database| KeyStore::of(database, config)) {
+            Ok(_) => Ok(true),
+            Err(error) if is_in_use(&error) => Ok(false),
+            Err(error) => Err(ServerError::KeyFile { path: path.to_owned(), reason: advice(&error) }),
+        }
+    }
+
+    /// Creates the tables, or finds that they are those of another program.
+    fn of(database: KeyDatabase, config: &ServerConfig) -> Result<KeyStore> {
+        let (lifetime, max_bytes) = (config.key_lifetime, config.max_key_bytes);
+        let store = KeyStore { database, lifetime, max_bytes };
+        store.change(|_| Ok(()))?;
+        Ok(store)
     }
 
     /// Adds a body. If there is no room for it, others go: first what its own client has beyond its share, then what no query
@@ -378,12 +394,15 @@ pub(crate) fn counted(body: &[u8]) -> u64 {
     body.len() as u64 + ENTRY_BYTES
 }
 
+/// Whether another process has the file.
+fn is_in_use(error: &redb::Error) -> bool {
+    matches!(error, redb::Error::DatabaseAlreadyOpen | redb::Error::LockProtocolMismatch)
+}
+
 /// What is wrong with the file, and what to do.
 fn advice(error: &redb::Error) -> String {
     match error {
-        redb::Error::DatabaseAlreadyOpen | redb::Error::LockProtocolMismatch => {
-            "another server uses it: give each its own with --keys".into()
-        }
+        error if is_in_use(error) => "another server uses it: give each its own with --keys".into(),
         redb::Error::Io(error) if error.kind() != io::ErrorKind::InvalidData => {
             format!("{error}: choose another file with --keys")
         }

@@ -23,7 +23,9 @@ pub(super) async fn live() -> &'static str {
 }
 
 /// Every table is resident, none has failed or lost its GPU, and the server is not stopping.
-pub(super) async fn ready(State(server): State<Arc<Server>>) -> Result<&'static str, Problem> {
+/// Of what does not keep queries from being answered, the text has a line each.
+pub(super) async fn ready(State(server): State<Arc<Server>>) -> Result<String, Problem> {
+    let upkeep = server.tables.upkeep();
     if let Some((table, reason)) = server.tables.lost() {
         let detail = format!("the GPU of table {table} has failed; start the server again: {reason}");
         return Err(Problem::new(Code::DeviceLost, detail));
@@ -31,8 +33,14 @@ pub(super) async fn ready(State(server): State<Arc<Server>>) -> Result<&'static 
     if let Some((table, reason)) = server.tables.failed() {
         return Err(Problem::table_failed(&table, &reason));
     }
-    let is_ready = !server.is_stopping() && !server.tables.any_loading();
-    if is_ready { Ok("ok\n") } else { Err(Problem::warming("loading, or stopping")) }
+    if let Some(task) = upkeep.down() {
+        return Err(Problem::warming(&format!("the task {task} has failed, and is being started again")));
+    }
+    if server.is_stopping() || server.tables.any_loading() {
+        return Err(Problem::warming("loading, or stopping"));
+    }
+    let degraded = upkeep.degraded().into_iter().map(|line| format!("degraded: {line}\n"));
+    Ok("ok\n".to_owned() + &degraded.collect::<String>())
 }
 
 /// What runs here.

@@ -24,6 +24,8 @@ pub(super) async fn text(State(server): State<Arc<Server>>, caller: Caller) -> R
             "the metrics are of all tables, and the token is for some",
         ));
     }
+    // Counts the tables that are stale now.
+    server.tables.upkeep().degraded();
     let text = server.metrics.encode().map_err(|_| Problem::internal())?;
     Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }

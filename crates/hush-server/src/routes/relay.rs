@@ -23,14 +23,12 @@ use crate::{
     client::Client,
     limits::read_body,
     problem::{Code, Problem},
-    relay::{Relayed, Uplink},
+    relay::{RELAYED_AT_ONCE, Relayed, Uplink},
     state::Server,
 };
 
 /// How long the keys are kept: all who ask meanwhile get the same.
 const KEY_LIFETIME: Duration = Duration::from_secs(60);
-/// Requests that are passed on at once; each takes a thread.
-const AT_ONCE: usize = 64;
 /// The longest sealed request: evaluation keys of a client are some megabytes.
 const MAX_REQUEST_BYTES: usize = 64 << 20;
 
@@ -45,7 +43,7 @@ pub(super) struct Relay {
 
 impl Relay {
     pub(super) fn new(server: Arc<Server>, uplink: Arc<dyn Uplink>) -> Relay {
-        Relay { server, uplink, keys: Arc::default(), places: Arc::new(Semaphore::new(AT_ONCE)) }
+        Relay { server, uplink, keys: Arc::default(), places: Arc::new(Semaphore::new(RELAYED_AT_ONCE)) }
     }
 
     /// Asks the gateway, on a thread of its own.

@@ -66,19 +66,13 @@ impl UpdateArgs {
         let progress = bar::Bar::new();
         let Updated { header, keeps_geometry, seconds } = work(update, &backends, &progress)?;
         progress.finish();
-        eprintln!(
-            "{verb} {} in {seconds:.1} s: epoch {}",
-            dir.display(),
-            hex::encode(header.descriptor.epoch)
-        );
+        say!("{verb} {} in {seconds:.1} s: epoch {}", dir.display(), hex::encode(header.descriptor.epoch));
         if let Some(count) = header.changes {
             let (changes, room, deleted) = (count.changes, count.room, count.deleted);
-            eprintln!("{changes} of {room} changes since the base was made, {deleted} of them deletions");
+            say!("{changes} of {room} changes since the base was made, {deleted} of them deletions");
         }
         if !keeps_geometry {
-            eprintln!(
-                "its blocks are others: queries for the epoch before are answered as long as that is kept"
-            );
+            say!("its blocks are others: queries for the epoch before are answered as long as that is kept");
         }
         Ok(())
     }

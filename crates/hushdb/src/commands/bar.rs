@@ -41,7 +41,7 @@ impl Bar {
         let (units, seconds) = (stage.bar.position() - stage.resumed, stage.start.elapsed().as_secs_f64());
         stage.bar.finish_and_clear();
         if units > 0 || stage.resumed == 0 {
-            eprintln!("{:<10} {units} {} in {seconds:.1} s", stage.name, stage.unit);
+            say!("{:<10} {units} {} in {seconds:.1} s", stage.name, stage.unit);
         }
     }
 
@@ -75,15 +75,15 @@ impl Progress for Bar {
 
     fn note(&self, line: &str) {
         match &*self.lock() {
-            Some(stage) => stage.bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(stage) => stage.bar.suspend(|| say!("{line}")),
+            None => say!("{line}"),
         }
     }
 
     fn resume(&self, units: u64) {
         if let Some(stage) = &mut *self.lock() {
             let line = format!("resuming: {units} of {} {} are done", stage.total, stage.unit);
-            stage.bar.suspend(|| eprintln!("{line}"));
+            stage.bar.suspend(|| say!("{line}"));
             stage.resumed = units;
             stage.bar.set_position(units);
             // Shown, so that the rate leaves it out.

@@ -163,8 +163,8 @@ fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
         return Err(JobError::Cancelled { phase: Phase::Committed }.into());
     }
     progress.finish();
-    eprintln!("built {} in {seconds:.1} s", out.display());
-    eprint!("{}", inspect::summary(&header)?);
+    say!("built {} in {seconds:.1} s", out.display());
+    say!("{}", inspect::summary(&header)?.trim_end());
     Ok(())
 }
 

@@ -7,7 +7,10 @@ use hush_cpu::Level;
 use serde::Serialize;
 
 use super::gpus::{Gpus, gpus};
-use crate::report;
+use crate::{process::open_files_limits, report};
+
+/// Open files that a server of some tables has room in for 1024 connections and tasks.
+const ENOUGH_FILES: u64 = 2048;
 
 /// Tell what this machine has: CPU, memory, GPUs, and why a GPU is not used.
 #[derive(Args)]
@@ -22,6 +25,7 @@ struct Report {
     version: &'static str,
     cpu: Cpu,
     memory: Memory,
+    open_files: OpenFiles,
     gpu: Gpus,
 }
 
@@ -42,14 +46,24 @@ struct Memory {
     huge_pages: Option<String>,
 }
 
+/// The files, connections included, that a process may have open; null is without a limit.
+#[derive(Serialize)]
+struct OpenFiles {
+    soft: Option<u64>,
+    /// The limit to which `serve` raises the soft one.
+    hard: Option<u64>,
+}
+
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), Box<dyn Error>> {
-    let report = Report { version: env!("CARGO_PKG_VERSION"), cpu: cpu(), memory: memory(), gpu: gpus() };
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        print(&report);
-    }
-    Ok(())
+    let report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        cpu: cpu(),
+        memory: memory(),
+        open_files: open_files(),
+        gpu: gpus(),
+    };
+    let text = if args.json { serde_json::to_string_pretty(&report)? + "\n" } else { lines(&report) };
+    Ok(report::print(&text)?)
 }
 
 fn cpu() -> Cpu {
@@ -73,36 +87,56 @@ fn memory() -> Memory {
     }
 }
 
-fn print(report: &Report) {
+fn open_files() -> OpenFiles {
+    let [soft, hard] = open_files_limits();
+    OpenFiles { soft, hard }
+}
+
+/// The report, a line for each fact.
+fn lines(report: &Report) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, fact: String| text += &format!("{name:<13} {fact}\n");
     let unknown = || "unknown".to_owned();
     let size = |bytes: Option<u64>| bytes.map_or_else(unknown, report::bytes);
-    let Report { version, cpu, memory, gpu } = report;
-    println!("hushdb        {version}");
-    println!("cores         {}", cpu.cores);
-    match &cpu.used {
-        Ok(used) if *used == cpu.level => println!("CPU kernels   {used}"),
-        Ok(used) => println!("CPU kernels   {used}, as HUSH_CPU says; the machine has {}", cpu.level),
-        Err(reason) => println!("CPU kernels   none: {reason}"),
-    }
-    println!("memory        {} of {} available", size(memory.available_bytes), size(memory.total_bytes));
+    let Report { version, cpu, memory, open_files, gpu } = report;
+    line("hushdb", version.to_string());
+    line("cores", cpu.cores.to_string());
+    let kernels = match &cpu.used {
+        Ok(used) if *used == cpu.level => used.clone(),
+        Ok(used) => format!("{used}, as HUSH_CPU says; the machine has {}", cpu.level),
+        Err(reason) => format!("none: {reason}"),
+    };
+    line("CPU kernels", kernels);
+    line("memory", format!("{} of {} available", size(memory.available_bytes), size(memory.total_bytes)));
     let advice = if memory.huge_pages.as_deref() == Some("never") {
         ": scans are slower without them (set /sys/kernel/mm/transparent_hugepage/enabled to madvise)"
     } else {
         ""
     };
-    println!("huge pages    {}{advice}", memory.huge_pages.clone().unwrap_or_else(unknown));
+    line("huge pages", memory.huge_pages.clone().unwrap_or_else(unknown) + advice);
+    let limit = |limit: Option<u64>| limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
+    let advice = match open_files.hard {
+        Some(hard) if hard < ENOUGH_FILES => {
+            ": a server has fewer connections (ulimit -Hn, LimitNOFILE= of systemd raise it)"
+        }
+        _ => "",
+    };
+    let [soft, hard] = [limit(open_files.soft), limit(open_files.hard)];
+    line("open files", format!("{soft}, which serve raises to {hard}{advice}"));
     if let Some(driver) = &gpu.driver {
-        println!("GPU driver    CUDA {driver}");
+        line("GPU driver", format!("CUDA {driver}"));
     }
     for (ordinal, device) in gpu.devices.iter().enumerate() {
-        println!("GPU {ordinal}         {device}");
+        line(&format!("GPU {ordinal}"), device.to_string());
     }
-    match &gpu.unused_because {
-        Some(reason) => println!("backend auto  cpu: {reason}"),
+    let auto = match &gpu.unused_because {
+        Some(reason) => format!("cpu: {reason}"),
         None => {
             let several = gpu.devices.iter().filter(|device| device.free_bytes.is_ok()).count() > 1;
             let parts = if several { ", or in parts into that of several" } else { "" };
-            println!("backend auto  cuda, for tables that fit into the memory of a GPU{parts}");
+            format!("cuda, for tables that fit into the memory of a GPU{parts}")
         }
-    }
+    };
+    line("backend auto", auto);
+    text
 }

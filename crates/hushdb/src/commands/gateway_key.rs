@@ -12,7 +12,7 @@ use hush_math::csprng::Csprng;
 use hush_server::{GatewayKey, read_gateway_keys, rotate, text_of_gateway_keys};
 use zeroize::Zeroizing;
 
-use crate::whole_file;
+use crate::{report, whole_file};
 
 /// Make, rotate and list the keys for which clients behind a relay seal their requests.
 #[derive(Args)]
@@ -47,17 +47,18 @@ pub(crate) fn run(args: GatewayKeyArgs) -> Result<(), Box<dyn Error>> {
             rotate(&mut keys, &random);
             let written = whole_file::write(&path, &text_of_gateway_keys(&keys), 0o600);
             written.map_err(|error| format!("cannot write the keys to {}: {error}", path.display()))?;
-            eprintln!("key {} is the newest in {}", keys[0].id, path.display());
+            say!("key {} is the newest in {}", keys[0].id, path.display());
             Ok(())
         }
         What::List(FileArg { path }) => {
+            let mut lines = String::new();
             for (index, key) in read_gateway_keys(&path)?.iter().enumerate() {
                 let made = UNIX_EPOCH.checked_add(Duration::from_secs(key.created));
                 let made = humantime::format_rfc3339_seconds(made.ok_or("a time that is none")?);
                 let use_of = if index == 0 { "clients get it" } else { "opens what was sealed for it" };
-                println!("{:>3}  made {made}, {use_of}", key.id);
+                lines += &format!("{:>3}  made {made}, {use_of}\n", key.id);
             }
-            Ok(())
+            Ok(report::print(&lines)?)
         }
     }
 }

@@ -121,7 +121,7 @@ pub(crate) fn run(args: GetArgs) -> ExitCode {
         Err(message) => {
             // Parts of it may be a server's words.
             let line: String = message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-            eprintln!("error: {line}");
+            say!("error: {line}");
             ExitCode::from(2)
         }
     }
@@ -142,11 +142,7 @@ fn get(args: &GetArgs) -> Result<bool, String> {
         progress.clear();
         error.to_string()
     })?;
-    match print(args, &keys, &found, &table) {
-        // Whoever reads the output has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        outcome => outcome.map_err(|error| format!("cannot write the output: {error}"))?,
-    }
+    report::written(print(args, &keys, &found, &table))?;
     if args.stats && !args.json {
         print_stats(&table, keys.len());
     }
@@ -200,9 +196,9 @@ fn relay(args: &GetArgs) -> Result<Option<RelayOptions>, String> {
 fn warn_if_weak(facts: &Facts) {
     let bits = facts.security_bits;
     if bits == 0.0 {
-        eprintln!("warning: {} is for tests: the server can read what is looked up", facts.preset);
+        say!("warning: {} is for tests: the server can read what is looked up", facts.preset);
     } else if !facts.is_secure() {
-        eprintln!("warning: {} gives {bits:.0} bits of security, 128 are the minimum", facts.preset);
+        say!("warning: {} gives {bits:.0} bits of security, 128 are the minimum", facts.preset);
     }
 }
 
@@ -234,7 +230,7 @@ fn keys(args: &GetArgs) -> Result<Vec<Vec<u8>>, String> {
 fn read_key() -> io::Result<Vec<u8>> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
-        eprint!("key: ");
+        report::write_note("key: ");
     }
     let mut line = Vec::new();
     stdin.lock().read_until(b'\n', &mut line)?;
@@ -272,7 +268,7 @@ fn print(args: &GetArgs, keys: &[Vec<u8>], found: &[Found], table: &HttpTable) -
     for (key, value) in keys.iter().zip(found) {
         match value {
             value if args.json => write_json(&mut out, key, value.as_deref())?,
-            None => eprintln!("not found: {}", escaped(key)),
+            None => say!("not found: {}", escaped(key)),
             Some(value) if single && terminal => writeln!(out, "{}", readable(value))?,
             Some(value) if single => out.write_all(value)?,
             Some(value) => writeln!(out, "{}\t{}", escaped(key), escaped(value))?,
@@ -405,7 +401,7 @@ fn print_stats(table: &HttpTable, keys: usize) {
         let kept = if stats.key_bytes_up == 0 { ", the server has them" } else { "" };
         lines.insert(3, format!("keys      {} up{kept}", report::bytes(stats.key_bytes_up)));
     }
-    eprintln!("{}", lines.join("\n"));
+    say!("{}", lines.join("\n"));
 }
 
 fn plural(count: u64) -> &'static str {
@@ -433,7 +429,7 @@ impl Progress {
                     bar.set_position(present);
                 } else {
                     let rest = report::bytes(bytes - present);
-                    eprintln!("downloading the table's hint: {rest}");
+                    say!("downloading the table's hint: {rest}");
                 }
             }
             Event::HintStart { .. } => {}

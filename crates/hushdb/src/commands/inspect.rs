@@ -50,12 +50,9 @@ pub(crate) struct InspectArgs {
 
 pub(crate) fn run(args: InspectArgs) -> Result<(), Box<dyn Error>> {
     let snapshot = Snapshot::open(&args.dir, args.verify.into())?;
-    if args.json {
-        println!("{}", facts(snapshot.header())?);
-    } else {
-        print!("{}", summary(snapshot.header())?);
-    }
-    Ok(())
+    let text =
+        if args.json { format!("{}\n", facts(snapshot.header())?) } else { summary(snapshot.header())? };
+    Ok(report::print(&text)?)
 }
 
 /// Everything about a table, as JSON.

@@ -33,7 +33,7 @@ pub(super) fn cancel_on_interrupt(
             // If this fails, the next build into the same folder clears it.
             let _ = fs::remove_dir_all(&partial);
         }
-        eprintln!("\n{}", outcome(*phase));
+        say!("\n{}", outcome(*phase));
         process::exit(INTERRUPTED.into());
     })
 }
@@ -47,7 +47,7 @@ pub(super) fn exit(outcome: Result<(), Box<dyn Error>>) -> ExitCode {
     });
     let of_job = error.and_then(|error| error.downcast_ref()).or(of_update);
     if let Some(JobError::Cancelled { phase }) = of_job {
-        eprintln!("\n{}", self::outcome(*phase));
+        say!("\n{}", self::outcome(*phase));
         return ExitCode::from(INTERRUPTED);
     }
     report::exit(outcome)

@@ -17,14 +17,17 @@ pub(super) fn path(asked: Option<&Path>, dirs: &[PathBuf]) -> Result<Option<Path
     if asked.is_some() || !dirs.iter().any(may_need) {
         return Ok(asked.map(Path::to_owned));
     }
-    let base = etcetera::choose_base_strategy().ok().and_then(|base| base.state_dir());
-    let folder =
-        base.ok_or("no home directory is known to keep the keys of clients in: choose a file with --keys")?;
-    let folder = folder.join("hushdb");
+    let folder = folder()
+        .ok_or("no home directory is known to keep the keys of clients in: choose a file with --keys")?;
     DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|error| {
         format!("cannot keep the keys of clients in {}: {error}: choose a file with --keys", folder.display())
     })?;
     Ok(Some(folder.join("hushdb-keys.redb")))
+}
+
+/// The user's own folder for it, if there is one.
+pub(super) fn folder() -> Option<PathBuf> {
+    Some(etcetera::choose_base_strategy().ok()?.state_dir()?.join("hushdb"))
 }
 
 /// A table that cannot be opened is reported when it is loaded.

@@ -54,6 +54,6 @@ pub(crate) fn backends(choice: BackendChoice, threads: usize) -> Result<Backends
 /// Says why a GPU or its driver is of no use. Where there is none, or none is asked for, there is nothing to say.
 pub(crate) fn tell_unused_gpu(backends: &Backends) {
     if let Some(reason @ BackendError::Device(_)) = backends.unused_because() {
-        eprintln!("no GPU is used: {reason}");
+        say!("no GPU is used: {reason}");
     }
 }

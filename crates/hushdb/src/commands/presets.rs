@@ -13,6 +13,8 @@ use hush_protocol::{
 };
 use serde::Serialize;
 
+use crate::report;
+
 /// List the parameter sets, with the security that each claims and what it rests on.
 #[derive(Args)]
 pub(crate) struct PresetsArgs {
@@ -61,12 +63,8 @@ struct Distribution {
 pub(crate) fn run(args: &PresetsArgs) -> Result<(), Box<dyn Error>> {
     let presets = presets::presets().into_iter().map(row).collect();
     let document = Document { min_security_bits: MIN_SECURITY_BITS, presets };
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&document)?);
-    } else {
-        print(&document);
-    }
-    Ok(())
+    let text = if args.json { serde_json::to_string_pretty(&document)? + "\n" } else { lines(&document) };
+    Ok(report::print(&text)?)
 }
 
 fn row(preset: Preset) -> Row {
@@ -98,13 +96,14 @@ fn problem(problem: &LatticeProblem) -> Problem {
 }
 
 /// A line for every problem; the first one of a preset also has what is said of the preset.
-fn print(document: &Document) {
-    let line = |name: &str, bits: &str, facts: [&str; 5], protocols: &str| {
+fn lines(document: &Document) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, bits: &str, facts: [&str; 5], protocols: &str| {
         let [kind, n, log2_q, error, secret] = facts;
         let line = format!(
             "{name:<30} {bits:>5}  {kind:<10} {n:>5} {log2_q:>6}  {error:<12} {secret:<12} {protocols}"
         );
-        println!("{}", line.trim_end());
+        text += &format!("{}\n", line.trim_end());
     };
     line("preset", "bits", ["problem", "n", "log2 q", "error", "secret"], "protocols");
     for preset in &document.presets {
@@ -122,6 +121,7 @@ fn print(document: &Document) {
             bits.clear();
         }
     }
+    text
 }
 
 impl fmt::Display for Distribution {

@@ -6,6 +6,7 @@ use clap::Args;
 use hush_store::snapshot::{RemoteTable, Snapshot, Verify};
 
 use super::bar::Bar;
+use crate::report;
 
 /// Put a table into an object store, from which servers fetch it (`hushdb serve s3://bucket/table`). Files that are there already
 /// are not sent again: of a table that was changed, what has changed.
@@ -29,6 +30,6 @@ pub(crate) fn run(args: PushArgs) -> Result<(), Box<dyn Error>> {
     let bar = Bar::new();
     hush_engine::push(&snapshot, &to, &bar)?;
     bar.finish();
-    println!("{} is at {}", hex::encode(snapshot.header().descriptor.epoch), to.shown().display());
-    Ok(())
+    let epoch = hex::encode(snapshot.header().descriptor.epoch);
+    Ok(report::print(&format!("{epoch} is at {}\n", to.shown().display()))?)
 }

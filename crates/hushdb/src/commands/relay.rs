@@ -8,10 +8,14 @@ use hush_client::{
     session::TransportFailure,
 };
 use hush_protocol::ohttp::GATEWAY_PATH;
-use hush_server::{Listeners, Relayed, ServerConfig, Tables, Throttle, Uplink};
+use hush_server::{Listeners, RELAYED_AT_ONCE, Relayed, ServerConfig, Tables, Throttle, Uplink};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::serve::{listen, listen_health, tell_health, tls};
+use super::serve::{
+    listen, listen_health,
+    open_files::{self, Needs},
+    tell_health, tls,
+};
 use crate::logs::{self, LogFormat};
 
 /// The most bytes of a sealed response.
@@ -84,17 +88,23 @@ async fn relay(args: RelayArgs) -> Result<(), Box<dyn Error>> {
     let gateway = format!("{}{GATEWAY_PATH}", args.gateway.trim_end_matches('/'));
     let uplink = Arc::new(ToGateway(SealedPeer::new(&gateway, &options)?));
     let tls = tls(args.tls_cert.as_ref(), args.tls_key.as_ref(), None)?;
-    let config = ServerConfig {
+    let mut config = ServerConfig {
         client_share: args.client_share,
         throttle: args
             .rate_limit
             .map(|rate| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) }),
         ..ServerConfig::default()
     };
-    let public = listen(&args.listen, "--listen").await?;
-    let health = listen_health(args.listen_health.as_deref()).await?;
+    let public = listen(&args.listen, "--listen", None).await?;
+    let health = listen_health(args.listen_health.as_deref(), None).await?;
+    // Each request that is passed on has a connection, and some are kept for the next.
+    let needs = Needs { files: 2 * RELAYED_AT_ONCE, other_listeners: usize::from(health.is_some()) };
+    let fewer_connections = open_files::fit(&mut config, &needs)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    eprintln!("listening on {scheme}://{}, for {}", public.local_addr()?, args.gateway);
+    say!("listening on {scheme}://{}, for {}", public.local_addr()?, args.gateway);
+    if let Some(line) = fewer_connections {
+        say!("{line}");
+    }
     tell_health(health.as_ref())?;
     let listeners = Listeners { tls, health, uplink: Some(uplink), ..Listeners::from(public) };
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
@@ -103,7 +113,7 @@ async fn relay(args: RelayArgs) -> Result<(), Box<dyn Error>> {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        eprintln!("stopping: passing on what is in flight");
+        say!("stopping: passing on what is in flight");
     };
     Ok(hush_server::run(listeners, Tables::new(), config, shutdown).await?)
 }

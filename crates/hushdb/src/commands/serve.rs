@@ -1,35 +1,43 @@
 //! `hushdb serve`.
 
-use std::{error::Error, net::ToSocketAddrs, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
+use std::{convert::Infallible, error::Error, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::{Args, ValueEnum};
-use hush_engine::{BackendChoice, Backends, MemoryChoice};
+use hush_engine::{BackendChoice, MemoryChoice};
 use hush_protocol::Name;
-use hush_server::{
-    Gateway, Listeners, Operator, Page, ServerConfig, Tables, Throttle, Tls, TlsFiles, Tokens, host_name,
-};
-use hush_store::snapshot::{Snapshot, Verify};
+use hush_server::{Background, Gateway, Tls, Tokens, host_name};
 use tokio::{
-    net::TcpListener,
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
+    sync::{Mutex, oneshot},
 };
 
-use super::{backends, inspect::VerifyArg, key_file, tell_unused_gpu, threads};
+use super::{inspect::VerifyArg, tell_unused_gpu};
 use crate::{
     logs::{self, LogFormat},
     report,
 };
+pub(crate) use check::check;
 use compaction::Compaction;
 use folders::Folders;
+#[cfg(feature = "ingest")]
+use open_files::Needs;
+pub(crate) use prepare::Front;
+#[cfg(feature = "ingest")]
+use prepare::front;
+use prepare::{Prepared, prepare};
+pub(super) use prepare::{listen, listen_health, tell_health, tls};
 use source::Source;
 #[cfg(feature = "ingest")]
 pub use source::tables_cache;
 
+mod check;
 #[cfg_attr(not(feature = "ingest"), path = "serve/no_compaction.rs")]
 mod compaction;
 mod folders;
+pub(super) mod open_files;
 #[cfg_attr(not(feature = "page"), path = "serve/no_page.rs")]
 mod page;
+mod prepare;
 #[cfg_attr(not(feature = "ingest"), path = "serve/no_source.rs")]
 mod source;
 #[cfg(feature = "ingest")]
@@ -156,6 +164,10 @@ pub(crate) struct ServeArgs {
     /// at once, and told when to come again. A full batch may wait in any case.
     #[arg(long, value_name = "MS", default_value_t = 100)]
     max_wait: u64,
+    /// Connections at once, at most. Beyond that, the one that has been idle for longest makes room. Where the process may have
+    /// fewer files open, there are fewer, and the server says so.
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    max_connections: usize,
     /// What one client address may have of connections, of waiting queries, of memory for requests and of the room for keys, in
     /// percent. Behind a proxy, where all clients have one address: 100.
     #[arg(long, value_name = "PERCENT", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -178,73 +190,22 @@ pub(crate) struct ServeArgs {
     rate_limit: Option<u32>,
 }
 
-/// Looks whether a server with these settings could start: files are read, and nothing is listened on.
-///
-/// # Errors
-/// What is wrong.
-pub(crate) fn check(args: &ServeArgs) -> Result<(), Box<dyn Error>> {
-    names(args)?;
-    admin(args)?;
-    #[cfg(feature = "ingest")]
-    tasks::sources(&args.task_source)?;
-    config(args)?.check()?;
-    tls_of(args)?;
-    tokens(args)?;
-    gateway(args)?;
-    shown(args)?;
-    for (dir, source) in args.dirs.iter().zip(sources(args)?) {
-        if source.is_none() {
-            Snapshot::open(dir, Verify::Header)?;
-        }
-    }
-    Ok(())
-}
-
 pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
     let _logs = logs::start(args.log_format, args.otlp.as_deref())?;
-    let (names, config) = (names(&args)?, config(&args)?);
-    let backends = backends(args.backend, threads(args.threads))?.for_clients(args.open_keys.get());
-    let backends = backends.with_memory(args.memory);
     let runtime = tokio::runtime::Runtime::new()?;
-    let outcome = runtime.block_on(serve(args, names, config, backends));
+    let outcome = runtime.block_on(serve(args));
     // A table that is still loading does not hold up the end.
     runtime.shutdown_background();
     outcome
 }
 
-/// Limits and timeouts.
-fn config(args: &ServeArgs) -> Result<ServerConfig, Box<dyn Error>> {
-    Ok(ServerConfig {
-        window: Duration::from_millis(args.window),
-        max_queue: args.max_queue,
-        max_wait: Duration::from_millis(args.max_wait),
-        client_share: args.client_share,
-        keys_path: key_file::path(args.keys.as_deref(), &args.dirs)?,
-        key_lifetime: Duration::from_secs(u64::from(args.key_lifetime) * 24 * 3600),
-        max_key_bytes: args.max_key_bytes,
-        open_keys: args.open_keys.get(),
-        throttle: args
-            .rate_limit
-            .map(|rate| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) }),
-        ..ServerConfig::default()
-    })
-}
-
-/// What a server needs whose tables the program around it has ([`crate::embed`]).
-#[cfg(feature = "ingest")]
-pub(crate) struct Prepared {
-    pub(crate) listeners: Listeners,
-    pub(crate) config: ServerConfig,
-    /// Where it listens.
-    pub(crate) url: String,
-}
-
-/// Listens, as the settings say; those that are about folders of tables are none here.
+/// Opens what a server needs whose tables the program around it has ([`crate::embed`]). Settings that are about folders of tables
+/// are refused.
 ///
 /// # Errors
 /// What is wrong with a setting, or an address that cannot be listened on.
 #[cfg(feature = "ingest")]
-pub(crate) async fn prepared(args: &ServeArgs) -> Result<Prepared, Box<dyn Error>> {
+pub(crate) async fn prepare_embedded(args: &ServeArgs) -> Result<Front, Box<dyn Error>> {
     let of_folders = [
         ("config", args.config.is_some()),
         ("listen-admin", args.listen_admin.is_some()),
@@ -260,79 +221,86 @@ pub(crate) async fn prepared(args: &ServeArgs) -> Result<Prepared, Box<dyn Error
     if let Some((name, _)) = of_folders.iter().find(|(_, is_said)| *is_said) {
         return Err(format!("{name} is for servers of folders: leave it out here").into());
     }
-    let config = config(args)?;
-    config.check()?;
-    let (listeners, url) = listeners(args).await?;
-    Ok(Prepared { listeners, config, url })
+    front(args, Needs::default(), None).await
 }
 
-/// What everybody reaches, and the URL of it; the admin endpoints, which belong to tables in folders, aside.
-async fn listeners(args: &ServeArgs) -> Result<(Listeners, String), Box<dyn Error>> {
-    let (tls, tokens, gateway, page) = (tls_of(args)?, tokens(args)?, gateway(args)?, shown(args)?);
-    let public = listen(&args.listen, "--listen").await?;
-    let health = listen_health(args.listen_health.as_deref()).await?;
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    let url = format!("{scheme}://{}", public.local_addr()?);
-    let allowed_hosts = args.allowed_hosts.clone();
-    let admin = None;
-    Ok((Listeners { public, tls, tokens, gateway, uplink: None, page, health, admin, allowed_hosts }, url))
-}
-
-async fn serve(
-    args: ServeArgs,
-    names: Vec<Name>,
-    config: ServerConfig,
-    backends: Backends,
-) -> Result<(), Box<dyn Error>> {
-    let (mut listeners, url) = listeners(&args).await?;
-    let admin = match admin(&args)? {
-        Some(address) => Some(listen(address, "--listen-admin").await?),
-        None => None,
-    };
-    let tables = Tables::new();
-    let cpu = backends.cpu();
-    eprintln!("listening on {url} ({} threads, {})", cpu.threads(), cpu.level());
+async fn serve(args: ServeArgs) -> Result<(), Box<dyn Error>> {
+    let Prepared { front, tables, folders, compaction } = prepare(&args, None).await?;
+    let Front { listeners, config, url, fewer_connections } = front;
+    let cpu = folders.backends().cpu();
+    let most = config.max_connections;
+    say!("listening on {url} ({} threads, {}, up to {most} connections)", cpu.threads(), cpu.level());
+    if let Some(line) = fewer_connections {
+        say!("{line}");
+    }
     if listeners.page.is_some() {
-        eprintln!("a page for browsers at {url}/");
+        say!("a page for browsers at {url}/");
     }
     tell_health(listeners.health.as_ref())?;
-    if let Some(admin) = &admin {
+    if let Some((admin, operator)) = &listeners.admin {
         let address = admin.local_addr()?;
         let scheme = if address.ip().is_loopback() { "http" } else { "https" };
-        eprintln!("admin endpoints on {scheme}://{address}");
+        say!("admin endpoints on {scheme}://{address}");
+        operator.clone().start()?;
     }
-    tell_unused_gpu(&backends);
+    tell_unused_gpu(folders.backends());
     if let Some(path) = &config.keys_path
         && let Ok(file) = path.metadata()
     {
-        eprintln!("checking the keys of clients in {} ({})", path.display(), report::bytes(file.len()));
+        say!("checking the keys of clients in {} ({})", path.display(), report::bytes(file.len()));
     }
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let compaction = Arc::new(Compaction::new(args.compact_at, threads(args.threads)));
-    let folders =
-        Arc::new(Folders::new(&tables, args.verify.into(), backends, &compaction, args.data.is_some()));
-    for ((dir, source), name) in args.dirs.iter().zip(sources(&args)?).zip(&names) {
-        match source {
-            Some(source) => folders.add_copy(name, source)?,
-            None => folders.add(name, dir.clone())?,
-        }
+    let (failed, failure) = oneshot::channel();
+    let watch = Watch {
+        folders,
+        compaction,
+        looks: args.watch,
+        hang_up: Mutex::new(signal(SignalKind::hangup())?),
+        files: (listeners.tls.clone(), listeners.tokens.clone(), listeners.gateway.clone()),
+    };
+    if args.watch {
+        tables.upkeep().watch();
     }
-    let operator = operator(&args, &folders)?;
-    listeners.admin = admin.map(|admin| (admin, operator));
-    let mut hang_up = signal(SignalKind::hangup())?;
-    let (failed, failure) = tokio::sync::oneshot::channel();
-    let (certificates, granted, sealed) =
-        (listeners.tls.clone(), listeners.tokens.clone(), listeners.gateway.clone());
+    let upkeep = tables.upkeep().clone();
     tokio::spawn(async move {
-        if let Err(error) = folders.clone().load_all().await {
+        if let Err(error) = upkeep.keep(Background::Folders, || watch.folders.clone().load_all()).await {
             // The receiver is gone only if the server has stopped already.
             let _ = failed.send(error);
             return;
         }
+        match upkeep.keep(Background::Folders, || watch.take_up_all()).await {}
+    });
+    let mut load_error = None;
+    let shutdown = async {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            Ok(error) = failure => load_error = Some(error),
+        }
+        say!("stopping: answering what is in flight");
+    };
+    hush_server::run(listeners, tables, config, shutdown).await?;
+    load_error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Everything that is taken up while a server runs.
+struct Watch {
+    folders: Arc<Folders>,
+    compaction: Arc<Compaction>,
+    /// Whether folders are looked at by themselves.
+    looks: bool,
+    hang_up: Mutex<Signal>,
+    files: (Option<Arc<Tls>>, Option<Arc<Tokens>>, Option<Arc<Gateway>>),
+}
+
+impl Watch {
+    /// Takes up new content of folders and files, for ever.
+    async fn take_up_all(&self) -> Infallible {
+        let mut hang_up = self.hang_up.lock().await;
         loop {
-            folders.compact_full();
+            self.folders.compact_full();
             let look = async {
-                match args.watch {
+                match self.looks {
                     true => tokio::time::sleep(LOOK).await,
                     false => std::future::pending().await,
                 }
@@ -342,169 +310,14 @@ async fn serve(
                 () = look => {}
                 _ = hang_up.recv() => {
                     asked = true;
+                    let (certificates, granted, sealed) = &self.files;
                     certificates.iter().for_each(|tls| tls.take_up());
                     granted.iter().for_each(|tokens| tokens.take_up());
                     sealed.iter().for_each(|gateway| gateway.take_up());
                 }
-                () = compaction.done() => {}
+                () = self.compaction.done() => {}
             }
-            folders.clone().take_up(asked).await;
-        }
-    });
-    let mut load_error = None;
-    let shutdown = async {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            Ok(error) = failure => load_error = Some(error),
-        }
-        eprintln!("stopping: answering what is in flight");
-    };
-    hush_server::run(listeners, tables, config, shutdown).await?;
-    load_error.map_or(Ok(()), |error| Err(error.into()))
-}
-
-fn tls_of(args: &ServeArgs) -> Result<Option<Arc<Tls>>, String> {
-    tls(args.tls_cert.as_ref(), args.tls_key.as_ref(), args.tls_client_ca.as_ref())
-}
-
-/// What --listen speaks, if not plain HTTP.
-pub(super) fn tls(
-    cert: Option<&PathBuf>,
-    key: Option<&PathBuf>,
-    client_ca: Option<&PathBuf>,
-) -> Result<Option<Arc<Tls>>, String> {
-    let (cert, key) = match (cert, key) {
-        (Some(cert), Some(key)) => (cert, key),
-        (None, None) if client_ca.is_none() => return Ok(None),
-        (Some(_), None) => return Err("--tls-cert needs the private key too: --tls-key".into()),
-        (None, _) => return Err("a TLS server shows a certificate: --tls-cert and --tls-key".into()),
-    };
-    let files = TlsFiles { cert: cert.clone(), key: key.clone(), client_ca: client_ca.cloned() };
-    Tls::open(files).map(Some).map_err(|error| format!("no TLS: {error}"))
-}
-
-/// What opens requests that come through a relay.
-fn gateway(args: &ServeArgs) -> Result<Option<Arc<Gateway>>, String> {
-    args.gateway_keys.as_deref().map(Gateway::open).transpose().map_err(|error| error.to_string())
-}
-
-/// Who does what the admin endpoints are asked for.
-#[cfg(feature = "ingest")]
-fn operator(args: &ServeArgs, folders: &Arc<Folders>) -> Result<Arc<dyn Operator>, String> {
-    let Some(data) = &args.data else { return Ok(folders.clone()) };
-    let sources = tasks::sources(&args.task_source)?;
-    let tasks = tasks::Tasks::open(data, folders, threads(args.threads), sources)?;
-    tasks.start();
-    Ok(tasks)
-}
-
-/// Who does what the admin endpoints are asked for: without the feature, there are no tasks.
-#[cfg(not(feature = "ingest"))]
-fn operator(_: &ServeArgs, folders: &Arc<Folders>) -> Result<Arc<dyn Operator>, String> {
-    Ok(folders.clone())
-}
-
-/// Who may ask, which has to be said of a server that others than this machine reach.
-fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
-    let address = &args.listen;
-    if args.tokens.is_none() && !args.open && others_reach(address) {
-        return Err(format!(
-            "others than this machine reach {address}, and any of them may ask: name a file of those who may with \
-             --tokens (hushdb token create makes one), or say --open"
-        ));
-    }
-    args.tokens.as_deref().map(Tokens::open).transpose().map_err(|error| error.to_string())
-}
-
-/// The page, if there is to be one.
-fn shown(args: &ServeArgs) -> Result<Option<Arc<dyn Page>>, String> {
-    let page = match args.page {
-        PageArg::On => true,
-        PageArg::Auto => !others_reach(&args.listen),
-        PageArg::Off => false,
-    };
-    let page = page.then(|| page::page(threads(args.threads))).flatten();
-    if page.is_none() && args.page == PageArg::On {
-        return Err("this program has no page: 'make build' makes one that has".into());
-    }
-    Ok(page)
-}
-
-/// Whether others than this machine reach an address. One that is none is told by who listens there.
-fn others_reach(address: &str) -> bool {
-    address.to_socket_addrs().into_iter().flatten().any(|to| !to.ip().is_loopback())
-}
-
-/// Where the admin endpoints are: from elsewhere for tokens alone, and under TLS, which hides them.
-fn admin(args: &ServeArgs) -> Result<Option<&String>, String> {
-    let address = args.listen_admin.as_ref();
-    match address.filter(|address| others_reach(address)) {
-        Some(address) if args.tokens.is_none() || args.tls_cert.is_none() => Err(format!(
-            "others than this machine reach {address}, where tables are built and removed: add --tokens and --tls-cert, or choose a \
-             loopback --listen-admin, as 127.0.0.1:7701"
-        )),
-        _ => Ok(address),
-    }
-}
-
-/// Health and metrics, if they have an address of their own.
-pub(super) async fn listen_health(address: Option<&str>) -> Result<Option<TcpListener>, Box<dyn Error>> {
-    let Some(address) = address else { return Ok(None) };
-    Ok(Some(listen(address, "--listen-health").await?))
-}
-
-/// Says where health and metrics are, if they have an address of their own.
-pub(super) fn tell_health(health: Option<&TcpListener>) -> Result<(), Box<dyn Error>> {
-    if let Some(health) = health {
-        eprintln!("health and metrics on http://{}", health.local_addr()?);
-    }
-    Ok(())
-}
-
-pub(super) async fn listen(address: &str, option: &str) -> Result<TcpListener, String> {
-    TcpListener::bind(address).await.map_err(|error| {
-        format!("cannot listen on {address}: {error}: choose another {option}, or stop what uses it")
-    })
-}
-
-/// Where each table comes from, if its folder is a copy.
-fn sources(args: &ServeArgs) -> Result<Vec<Option<Source>>, String> {
-    args.dirs.iter().map(|place| Source::of(place, args.cache.as_deref())).collect()
-}
-
-/// A name for every table, all different.
-fn names(args: &ServeArgs) -> Result<Vec<Name>, String> {
-    if args.dirs.is_empty() && args.data.is_none() {
-        return Err(
-            "which tables? name the folders that hushdb build made, or with --data one for tables to come"
-                .into(),
-        );
-    }
-    if args.data.is_some() && args.listen_admin.is_none() {
-        return Err(
-            "tables come to --data by tasks of the admin endpoints: say where with --listen-admin".into()
-        );
-    }
-    if args.name.len() > args.dirs.len() {
-        return Err(format!(
-            "{} names for {} folders: give at most one each",
-            args.name.len(),
-            args.dirs.len()
-        ));
-    }
-    let own = |dir: &PathBuf| Name::last_of(&std::path::absolute(dir).unwrap_or_else(|_| dir.clone()));
-    let sources = sources(args)?;
-    let names = args.dirs.iter().zip(&sources).enumerate().map(|(index, (dir, source))| {
-        let own = || source.as_ref().map_or_else(|| own(dir), Source::name);
-        let name = args.name.get(index).cloned().map_or_else(own, Ok);
-        name.map_err(|error| format!("{}: {error}: name the table with --name", dir.display()))
-    });
-    let names: Vec<Name> = names.collect::<Result<_, _>>()?;
-    for (index, name) in names.iter().enumerate() {
-        if names[..index].contains(name) {
-            return Err(format!("two tables are called {name}: tell them apart with --name"));
+            self.folders.clone().take_up(asked).await;
         }
     }
-    Ok(names)
 }

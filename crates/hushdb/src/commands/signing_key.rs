@@ -43,6 +43,7 @@ impl SignArgs {
         self.sign.as_ref().map(signing).transpose()
     }
 }
+use crate::report;
 
 /// Make a key to sign tables with.
 #[derive(Args)]
@@ -64,8 +65,8 @@ pub(crate) fn run(args: &KeygenArgs) -> Result<(), Box<dyn Error>> {
     file.write_all(key.to_text().as_bytes())?;
     file.write_all(b"\n")?;
     file.sync_all()?;
-    println!("{}", key.public());
-    eprintln!(
+    report::print(&format!("{}\n", key.public()))?;
+    say!(
         "{path} is for `hushdb build --sign`: keep it secret. The line above is for `hushdb get --trust`: publish it."
     );
     Ok(())

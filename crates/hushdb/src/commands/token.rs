@@ -13,7 +13,7 @@ use hush_protocol::Name;
 use hush_server::{Scope, Token, read_tokens, text_of_tokens};
 use zeroize::Zeroizing;
 
-use crate::whole_file;
+use crate::{report, whole_file};
 
 /// Make, list and take back the tokens of a server.
 #[derive(Args)]
@@ -105,14 +105,15 @@ fn create(args: CreateArgs) -> Result<(), Box<dyn Error>> {
     let id = token.id.clone();
     tokens.push(token);
     write(path, tokens)?;
-    println!("{}", *text);
-    eprintln!(
+    report::print(&Zeroizing::new(format!("{}\n", *text)))?;
+    say!(
         "{id}: the line above is the token, and nothing can print it again. A client takes it from HUSHDB_TOKEN"
     );
     Ok(())
 }
 
 fn list(file: &FileArg) -> Result<(), Box<dyn Error>> {
+    let mut lines = String::new();
     for token in read_tokens(&file.path)? {
         let scopes = token.scopes.iter().map(|scope| match scope {
             Scope::Query => "query",
@@ -132,9 +133,10 @@ fn list(file: &FileArg) -> Result<(), Box<dyn Error>> {
             token.queries_per_second.map_or(String::new(), |rate| format!(", {rate} queries a second"));
         let at_once = token.in_flight.map_or(String::new(), |most| format!(", {most} at once"));
         let bytes = token.bytes_per_second.map_or(String::new(), |rate| format!(", {rate} bytes a second"));
-        println!("{}  {}: {scopes} of {tables}, {ends}{rate}{at_once}{bytes}", token.id, token.name);
+        let (id, name) = (&token.id, &token.name);
+        lines += &format!("{id}  {name}: {scopes} of {tables}, {ends}{rate}{at_once}{bytes}\n");
     }
-    Ok(())
+    Ok(report::print(&lines)?)
 }
 
 fn revoke(file: &FileArg, id: &str) -> Result<(), Box<dyn Error>> {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -53,10 +55,10 @@ def main() -> int:
     try:
         return _run(args.pop("command"), args)
     except HushError as error:
-        print(f"error: {error}", file=sys.stderr)
+        _say(f"error: {error}")
         return 2
     except KeyboardInterrupt:
-        print("interrupted; the same build goes on from what is done", file=sys.stderr)
+        _say("interrupted; the same build goes on from what is done")
         return 130
 
 
@@ -65,7 +67,7 @@ def _run(command: str, args: dict[str, Any]) -> int:
         for part in status(args["address"]):
             replica, where = part["replica"], part.get("error") or f"pid {part['pid']} on {part['node'][:12]}"
             epochs = ", ".join(f"{epoch[:12]} on {place}" for epoch, place in zip(part.get("epochs", ()), part.get("places", ())))
-            print(f"{part['name']}  part {part['part']}  replica {replica}  {where}  {epochs}")
+            _print(f"{part['name']}  part {part['part']}  replica {replica}  {where}  {epochs}")
         return 0
     if command == "stop":
         stop(args["name"], args["address"])
@@ -73,16 +75,31 @@ def _run(command: str, args: dict[str, Any]) -> int:
     args.update(_option(text) for text in args.pop("option"))
     if command == "build":
         stages = _Stages()
-        print(build(args.pop("input"), on_progress=stages, **args))
+        _print(build(args.pop("input"), on_progress=stages, **args))
         return 0
     running = serve(args.pop("table"), **args) if command == "serve" else head(args.pop("name"), **args)
-    print(f"listening on {running.url}", file=sys.stderr, flush=True)
+    _say(f"listening on {running.url}")
     # Ctrl-C, or a supervisor: what is in flight is answered, and nothing is left of it. Ray has set its own for what was before.
     for end in (signal.SIGINT, signal.SIGTERM):
         signal.signal(end, lambda *_: sys.exit(0))
     with running:
         while True:
             signal.pause()
+
+
+def _say(line: str) -> None:
+    """Writes a line to standard error. A reader that has gone and a full disk are ignored: the work matters more than its log."""
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
+
+
+def _print(result: object) -> None:
+    """Writes a line to standard output. A reader that has seen enough is no error."""
+    try:
+        print(result, flush=True)
+    except BrokenPipeError:
+        # Python would write the rest when it ends, and fail then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _of_parts(kind: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -101,16 +118,16 @@ class _Stages:
 
     def __call__(self, stage: str, done: int, total: int, unit: str) -> None:
         if unit == "note":
-            print(stage, file=sys.stderr, flush=True)
+            _say(stage)
         elif stage:
             self._stage, self._unit, self._done, self._total, self._told = stage, unit, 0, total, 0
-            print(f"{stage}: {total} {unit}" if total else stage, file=sys.stderr, flush=True)
+            _say(f"{stage}: {total} {unit}" if total else stage)
         else:
             self._done += done
             tenths = 10 * self._done // self._total if self._total else 0
             if self._total and tenths > self._told:
                 self._told = tenths
-                print(f"{self._stage}: {self._done} of {self._total} {self._unit}", file=sys.stderr, flush=True)
+                _say(f"{self._stage}: {self._done} of {self._total} {self._unit}")
 
 
 def _option(text: str) -> tuple[str, Any]:

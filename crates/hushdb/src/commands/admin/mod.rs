@@ -14,6 +14,7 @@ use zeroize::Zeroizing;
 
 use self::{api::Api, options::options};
 use super::{apply::ApplyArgs, bar::Bar, build::BuildArgs, compact::CompactArgs, trust::TrustArgs};
+use crate::report;
 
 /// Bytes of a part of an upload.
 const PART_BYTES: usize = 8 << 20;
@@ -155,8 +156,7 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
     };
     let task = api.post("/v1/admin/tasks", &request)?;
     if args.detach {
-        println!("{}", task["id"]);
-        return Ok(());
+        return Ok(report::print(&format!("{}\n", task["id"]))?);
     }
     follow(&api, task).inspect_err(|_| {
         for member in ["input", "delete"] {
@@ -251,8 +251,8 @@ fn follow(api: &Api, mut task: Value) -> Result<(), Box<dyn Error>> {
             Some("succeeded") => {
                 bar.finish();
                 match task["epoch"].as_str() {
-                    Some(epoch) => eprintln!("done: epoch {epoch} is served"),
-                    None => eprintln!("done"),
+                    Some(epoch) => say!("done: epoch {epoch} is served"),
+                    None => say!("done"),
                 }
                 return Ok(());
             }
@@ -268,35 +268,36 @@ fn follow(api: &Api, mut task: Value) -> Result<(), Box<dyn Error>> {
 }
 
 fn print(value: &Value) -> Result<(), Box<dyn Error>> {
-    println!("{}", serde_json::to_string_pretty(value)?);
-    Ok(())
+    Ok(report::print(&format!("{}\n", serde_json::to_string_pretty(value)?))?)
 }
 
 fn print_tables(answer: &Value, json: bool) -> Result<(), Box<dyn Error>> {
     if json {
         return print(answer);
     }
+    let mut lines = String::new();
     for table in answer["tables"].as_array().into_iter().flatten() {
-        println!("{}", text(&table["name"]));
+        lines += &format!("{}\n", text(&table["name"]));
         for build in table["builds"].as_array().into_iter().flatten() {
             let mark = if build["epoch"] == table["serves"] { "serves" } else { "      " };
-            println!("  {mark} {} {} records", text(&build["epoch"]), build["records"]);
+            lines += &format!("  {mark} {} {} records\n", text(&build["epoch"]), build["records"]);
         }
     }
-    Ok(())
+    Ok(report::print(&lines)?)
 }
 
 fn print_tasks(answer: &Value, json: bool) -> Result<(), Box<dyn Error>> {
     if json {
         return print(answer);
     }
+    let mut lines = String::new();
     for task in answer["tasks"].as_array().into_iter().flatten() {
         let request = &task["request"];
         let (kind, table, status) = (text(&request["kind"]), text(&request["table"]), text(&task["status"]));
         let error = task["error"].as_str().map_or(String::new(), |error| format!(": {error}"));
-        println!("{:>5}  {kind} {table}: {status}{error}", task["id"]);
+        lines += &format!("{:>5}  {kind} {table}: {status}{error}\n", task["id"]);
     }
-    Ok(())
+    Ok(report::print(&lines)?)
 }
 
 fn text(value: &Value) -> &str {

@@ -7,6 +7,7 @@ use std::{error::Error, ffi::OsString, path::PathBuf};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand, parser::ValueSource};
 
 use super::serve::{self, ServeArgs};
+use crate::report;
 use layers::Layer;
 
 /// The variable that names the file.
@@ -71,9 +72,10 @@ pub(crate) fn run(args: ConfigArgs) -> Result<(), Box<dyn Error>> {
             (Some(ValueSource::DefaultValue), false, true) => "the file",
             _ => "default",
         };
-        println!("{:<16} {:<32} {from}", layers::key(arg), values.join(", "));
+        report::print(&format!("{:<16} {:<32} {from}\n", layers::key(arg), values.join(", ")))?;
     }
-    serve::check(&ServeArgs::from_arg_matches(&matches)?)?;
-    println!("{} is good", path.display());
-    Ok(())
+    for what in serve::check(&ServeArgs::from_arg_matches(&matches)?)? {
+        report::print(&format!("not checked: {what}\n"))?;
+    }
+    Ok(report::print(&format!("{} is good\n", path.display()))?)
 }

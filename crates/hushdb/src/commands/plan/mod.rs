@@ -8,7 +8,6 @@ mod table;
 
 use std::{
     error::Error,
-    io::{ErrorKind, Write, stdout},
     num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::Arc,
@@ -28,6 +27,7 @@ use super::{
     gpus::{Gpu, gpus},
     wishes::{self, WishArgs, parse_positive},
 };
+use crate::report;
 
 /// List the tables that records could have, with what each costs, and the one that suits best.
 #[derive(Args)]
@@ -94,7 +94,7 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
         let path = path.clone();
         let text = in_parts(args, &path, &progress)?;
         progress.finish();
-        return Ok(print(&text)?);
+        return Ok(report::print(&text)?);
     }
     let planned = planned(args, None, &progress)?;
     progress.finish();
@@ -103,9 +103,9 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
     }
     let printed = if json {
         let lines = planned.shown(all).iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-        print(&(lines.join("\n") + "\n"))
+        report::print(&(lines.join("\n") + "\n"))
     } else {
-        print(&planned.text(all))
+        report::print(&planned.text(all))
     };
     Ok(printed?)
 }
@@ -237,12 +237,4 @@ pub(crate) fn planned(
     let for_gpus = args.machine.is_none() && args.backend == BackendChoice::Cuda;
     let gpus = if for_gpus { gpus().devices } else { Vec::new() };
     Ok(Planned { records, machine, gpus, asked, offers, best, chosen })
-}
-
-/// Writes to standard output. That whoever reads it has seen enough is no error.
-fn print(text: &str) -> Result<(), String> {
-    match stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome.map_err(|error| format!("cannot write the output: {error}")),
-    }
 }

@@ -10,6 +10,7 @@ use std::{
 
 use hush_cpu::Cpu;
 use hush_engine::{Backends, Cancel, CompactRequest, Silent, Update, Updated};
+use hush_server::{Background, Upkeep};
 use hush_store::snapshot::{Snapshot, Verify};
 use rustix::process::setpriority_process;
 use tokio::sync::Notify;
@@ -23,6 +24,7 @@ pub(super) struct Compaction {
     percent: Option<u64>,
     threads: usize,
     state: Arc<State>,
+    upkeep: Upkeep,
 }
 
 #[derive(Default)]
@@ -42,8 +44,8 @@ impl State {
 }
 
 impl Compaction {
-    pub(super) fn new(percent: Option<u64>, threads: usize) -> Self {
-        Self { percent, threads, state: Arc::default() }
+    pub(super) fn new(percent: Option<u64>, threads: usize, upkeep: &Upkeep) -> Self {
+        Self { percent, threads, state: Arc::default(), upkeep: upkeep.clone() }
     }
 
     /// Waits for a new base.
@@ -74,11 +76,13 @@ impl Compaction {
             return Err(format!("the table {name} is being compacted: wait until that is done"));
         }
         let (dir, name, threads, state) = (dir.to_owned(), name.to_owned(), self.threads, self.state.clone());
-        eprintln!("{name}: its changes are being folded into a new base");
+        say!("{name}: its changes are being folded into a new base");
+        let upkeep = self.upkeep.clone();
         thread::spawn(move || {
-            match compact(&dir, threads) {
-                Ok(Updated { seconds, .. }) => eprintln!("{name}: a new base was made in {seconds:.1} s"),
-                Err(error) => eprintln!("{name}: no new base: {error}"),
+            match upkeep.attempt(Background::Compaction, || compact(&dir, threads)) {
+                Some(Ok(Updated { seconds, .. })) => say!("{name}: a new base was made in {seconds:.1} s"),
+                Some(Err(error)) => say!("{name}: no new base: {error}"),
+                None => say!("{name}: no new base: the program failed"),
             }
             state.busy().remove(&dir);
             state.done.notify_one();

@@ -2,13 +2,13 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard, TryLockError},
     time::Instant,
 };
 
 use hush_engine::{Backends, OpenError, Progress, open_after};
 use hush_protocol::Name;
-use hush_server::{Operator, OperatorError, Tables};
+use hush_server::{Background, Operator, OperatorError, Tables, Upkeep};
 use hush_store::snapshot::{SnapshotError, Stamp, Verified, Verify};
 
 use super::{Compaction, Source};
@@ -88,6 +88,31 @@ impl Folders {
         Ok(())
     }
 
+    /// The background work of the server.
+    #[cfg(feature = "ingest")]
+    pub(super) fn upkeep(&self) -> &Upkeep {
+        self.tables.upkeep()
+    }
+
+    /// The backends that tables are computed on.
+    pub(super) fn backends(&self) -> &Backends {
+        &self.backends
+    }
+
+    /// Looks at the head of every table, and whether there is room for it where it goes.
+    ///
+    /// # Errors
+    /// Why a table could not be served.
+    pub(super) fn check(&self, unchecked: &mut Vec<String>) -> Result<(), OpenError> {
+        for folder in self.all() {
+            match &folder.copy_of {
+                Some(url) => unchecked.push(format!("{}: it is not fetched for a check", url.display())),
+                None => hush_engine::check(&folder.state().dir, &self.backends)?,
+            }
+        }
+        Ok(())
+    }
+
     fn all(&self) -> Vec<Arc<Folder>> {
         self.folders.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -116,7 +141,7 @@ impl Folders {
             if all.len() == 1 && !self.stays {
                 return Err(failure.error);
             }
-            eprintln!("{name}: not served: {}", failure.error);
+            say!("{name}: not served: {}", failure.error);
             self.tables.fail(&name, failure.public);
             failures.push(format!("{name}: {}", failure.error));
         }
@@ -133,7 +158,10 @@ impl Folders {
         for folder in self.all() {
             if folder.source.is_some() {
                 let folders = self.clone();
-                tokio::task::spawn_blocking(move || folders.take_up_copy(&folder, asked));
+                tokio::task::spawn_blocking(move || {
+                    let upkeep = folders.tables.upkeep().clone();
+                    upkeep.attempt(Background::Copies, || folders.take_up_copy(&folder, asked));
+                });
                 continue;
             }
             let (folders, name) = (self.clone(), folder.name.clone());
@@ -144,23 +172,30 @@ impl Folders {
                 };
                 // In a moment without a table another one is being put in its place.
                 let is_new = Stamp::of(&dir).is_some_and(|now| Some(now) != stamp);
-                if is_new || (asked && folders.has_failed(&folder.name, &folder.state())) {
-                    folders.load_folder(&folder).map(drop)
-                } else {
-                    Ok(())
-                }
+                let is_to_load = is_new || (asked && folders.has_failed(&folder.name, &folder.state()));
+                is_to_load.then(|| folders.load_folder(&folder).map(drop))
             };
             let outcome = tokio::task::spawn_blocking(load).await;
-            if let Err(failure) = outcome.unwrap_or_else(|panic| Err(Failure::of_program(panic))) {
-                eprintln!("{name}: what is in its folder now is not taken up: {}", failure.error);
+            let outcome = outcome.unwrap_or_else(|panic| Some(Err(Failure::of_program(panic))));
+            let upkeep = self.tables.upkeep();
+            match &outcome {
+                Some(taken_up) => upkeep.took_up(&name, taken_up.is_ok()),
+                None => upkeep.looked(&name),
+            }
+            if let Some(Err(failure)) = outcome {
+                say!("{name}: what is in its folder now is not taken up: {}", failure.error);
             }
         }
     }
 
     /// As [`Folders::take_up`], of a table that is elsewhere. What is wrong is said once.
     fn take_up_copy(&self, folder: &Folder, asked: bool) {
-        // One that is being fetched is taken up then.
-        let Some(Ok(mut source)) = folder.source.as_ref().map(Mutex::try_lock) else { return };
+        let mut source = match folder.source.as_ref().map(Mutex::try_lock) {
+            Some(Ok(source)) => source,
+            Some(Err(TryLockError::Poisoned(source))) => source.into_inner(),
+            // One that is being fetched is taken up then.
+            Some(Err(TryLockError::WouldBlock)) | None => return,
+        };
         if !asked && !source.is_due() {
             return;
         }
@@ -174,17 +209,22 @@ impl Folders {
                 false => self.load_copy(folder, &mut source).map(drop),
             }
         });
+        self.tables.upkeep().took_up(&folder.name, copied.is_ok());
         let is_news = source.is_news(copied.is_err());
         if let Err(Failure { error, .. }) = copied
             && (is_news || asked)
         {
-            eprintln!("{}: what is there now is not taken up: {error}", folder.name);
+            say!("{}: what is there now is not taken up: {error}", folder.name);
         }
+    }
+
+    fn loading<'a>(&'a self, name: &'a Name) -> Loading<'a> {
+        Loading { name, bar: Bar::new(), upkeep: self.tables.upkeep() }
     }
 
     /// Brings the copy of a table up to date.
     fn copy(&self, folder: &Folder, source: &mut Source, is_damaged: bool) -> Result<(), Failure> {
-        let loading = Loading { name: &folder.name, bar: Bar::new() };
+        let loading = self.loading(&folder.name);
         let copied = source.copy(is_damaged, &loading);
         loading.bar.finish();
         copied.map_err(Failure::of_source)
@@ -195,7 +235,7 @@ impl Folders {
         let loaded = self.load_into(&folder.name, &mut folder.state());
         match loaded {
             Err(Failure { is_damaged: true, error, .. }) => {
-                eprintln!("{}: {error}: it is fetched again", folder.name);
+                say!("{}: {error}: it is fetched again", folder.name);
                 self.copy(folder, source, true)?;
                 self.load_into(&folder.name, &mut folder.state())
             }
@@ -245,7 +285,7 @@ impl Folders {
             if !is_start || Stamp::of(source.dir()).is_none() {
                 return Err(failure);
             }
-            eprintln!("{}: what was fetched before is served: {}", folder.name, failure.error);
+            say!("{}: what was fetched before is served: {}", folder.name, failure.error);
             source.is_news(true);
         }
         self.load_copy(folder, &mut source)
@@ -261,12 +301,13 @@ impl Folders {
         let (start, dir) = (Instant::now(), state.dir.clone());
         // Before it is read: what comes meanwhile is read again.
         state.stamp = Stamp::of(&dir);
-        let loading = Loading { name, bar: Bar::new() };
+        let loading = self.loading(name);
         let has_failed = self.has_failed(name, state);
         // Whoever changed files under the server may have left anything in them.
         let verify = if has_failed { Verify::Full } else { self.verify };
         let engine = open_after(&dir, verify, &mut state.verified, &self.backends, &loading)?;
         loading.bar.finish();
+        self.tables.upkeep().took_up(name, true);
         let served = engine.served().clone();
         if state.epoch == Some(served.epoch) && !has_failed {
             return Ok(served.epoch);
@@ -275,7 +316,7 @@ impl Folders {
         let seconds = start.elapsed().as_secs_f64();
         // Not before it is: who reads this may ask at once.
         match state.epoch.replace(served.epoch) {
-            None => eprintln!(
+            None => say!(
                 "{name}: {} from {} on {}, ready in {seconds:.1} s; query {}, answer {}",
                 served.protocol,
                 dir.display(),
@@ -283,7 +324,7 @@ impl Folders {
                 report::bytes(served.query.total() as u64),
                 report::bytes(served.answer_bytes as u64)
             ),
-            Some(_) => eprintln!("{name}: epoch {} taken up in {seconds:.1} s", hex::encode(served.epoch)),
+            Some(_) => say!("{name}: epoch {} taken up in {seconds:.1} s", hex::encode(served.epoch)),
         }
         Ok(served.epoch)
     }
@@ -400,6 +441,7 @@ impl From<OpenError> for Failure {
 struct Loading<'a> {
     name: &'a Name,
     bar: Bar,
+    upkeep: &'a Upkeep,
 }
 
 impl Progress for Loading<'_> {
@@ -409,6 +451,7 @@ impl Progress for Loading<'_> {
 
     fn advance(&self, units: u64) {
         self.bar.advance(units);
+        self.upkeep.looked(self.name);
     }
 
     fn note(&self, line: &str) {

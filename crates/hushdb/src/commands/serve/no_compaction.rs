@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use hush_server::Upkeep;
+
 /// There is none.
 pub(super) struct Compaction;
 
 impl Compaction {
-    pub(super) fn new(_: Option<u64>, _: usize) -> Self {
+    pub(super) fn new(_: Option<u64>, _: usize, _: &Upkeep) -> Self {
         Self
     }
 

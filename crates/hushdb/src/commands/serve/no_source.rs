@@ -1,9 +1,14 @@
 //! In programs that fetch no tables.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hush_engine::Progress;
 use hush_protocol::{InvalidName, Name};
+
+/// Copies are kept nowhere.
+pub(super) fn tables_cache() -> Option<PathBuf> {
+    None
+}
 
 /// There is none.
 pub(super) enum Source {}

@@ -18,6 +18,7 @@ mod work;
 
 use std::{
     collections::BTreeMap,
+    convert::Infallible,
     fs::{self, File},
     io,
     path::Path,
@@ -28,7 +29,7 @@ use std::{
 
 use hush_engine::Cancel;
 use hush_protocol::Name;
-use hush_server::{Caller, KeptTable, Operator, OperatorError, Scope, Task, TaskStatus, Upload};
+use hush_server::{Background, Caller, KeptTable, Operator, OperatorError, Scope, Task, TaskStatus, Upload};
 use hush_store::{ingest::Input, remote::SourcePolicy};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
@@ -86,9 +87,20 @@ struct Running {
     watch: Arc<Watch>,
 }
 
+/// The file that a server locks while it has the folder.
+fn open_lock(data: &Path) -> io::Result<File> {
+    File::options().write(true).create(true).truncate(false).open(data.join("lock"))
+}
+
+/// Whether a server has the folder `data`.
+pub(super) fn is_in_use(data: &Path) -> bool {
+    let lock = File::open(data.join("lock"));
+    lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err())
+}
+
 impl Tasks {
-    /// Takes the folder `data`, with what is in it: its tables are served from now on, and its tasks go on once [`Tasks::start`]
-    /// says so.
+    /// Takes the folder `data`, with what is in it: its tables are served from now on, and its tasks go on once
+    /// [`Operator::start`] says so.
     ///
     /// # Errors
     /// Why the folder is of no use.
@@ -100,7 +112,7 @@ impl Tasks {
     ) -> Result<Arc<Self>, String> {
         let refused = |error: io::Error| format!("cannot use --data {}: {error}", data.display());
         fs::create_dir_all(data).map_err(refused)?;
-        let lock = File::create(data.join("lock")).map_err(refused)?;
+        let lock = open_lock(data).map_err(refused)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
             format!("another server uses --data {}: give each a folder of its own", data.display())
         })?;
@@ -117,7 +129,6 @@ impl Tasks {
             changed: Condvar::new(),
             _lock: lock,
         };
-        tasks.go_on().map_err(refused)?;
         for name in tasks.kept.tables() {
             if let Some(build) = tasks.kept.current(&name) {
                 tasks.folders.add(&name, tasks.kept.dir(&name, build))?;
@@ -145,16 +156,18 @@ impl Tasks {
         Ok(())
     }
 
-    /// Begins to do the tasks, on a thread that ends with the process.
-    pub(super) fn start(self: &Arc<Self>) {
-        let tasks = self.clone();
-        thread::spawn(move || {
-            loop {
-                let (task, cancel, watch) = tasks.next();
-                let outcome = work::run(&tasks, &task, &cancel, &*watch);
-                tasks.ended(task.id, outcome, &cancel);
-            }
-        });
+    /// Does the tasks, one after another, for ever.
+    fn do_all(&self) -> Infallible {
+        // One that was begun before a failure of this loop has failed, too.
+        let begun = self.lock().running.as_ref().map(|running| (running.id, running.cancel.clone()));
+        if let Some((id, cancel)) = begun {
+            self.ended(id, Err("the server failed while it was done".into()), &cancel);
+        }
+        loop {
+            let (task, cancel, watch) = self.next();
+            let outcome = work::run(self, &task, &cancel, &*watch);
+            self.ended(task.id, outcome, &cancel);
+        }
     }
 
     /// Waits for a task, and begins it.
@@ -197,8 +210,8 @@ impl Tasks {
             }
         }
         match &task.error {
-            None => eprintln!("task {id}: {}", work::told(task.status)),
-            Some(error) => eprintln!("task {id}: failed: {error}"),
+            None => say!("task {id}: {}", work::told(task.status)),
+            Some(error) => say!("task {id}: failed: {error}"),
         }
         self.keep(task);
         let is_done = task.status == TaskStatus::Succeeded;
@@ -247,6 +260,14 @@ impl State {
 }
 
 impl Operator for Tasks {
+    /// Begins to do the tasks, on a thread that ends with the process.
+    fn start(self: Arc<Self>) -> Result<(), String> {
+        self.go_on().map_err(|error| format!("cannot keep the tasks: {error}"))?;
+        let upkeep = self.folders.upkeep().clone();
+        thread::spawn(move || match upkeep.keep_thread(Background::Tasks, || self.do_all()) {});
+        Ok(())
+    }
+
     fn reload(&self, table: &Name) -> Result<[u8; 32], OperatorError> {
         self.folders.reload(table)
     }

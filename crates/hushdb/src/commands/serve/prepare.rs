@@ -1,0 +1,338 @@
+//! What a server opens before it answers anybody. `config check` opens the same, and closes it.
+
+use std::{
+    error::Error,
+    io::ErrorKind,
+    net::{SocketAddr, ToSocketAddrs},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use hush_protocol::Name;
+use hush_server::{
+    Gateway, Listeners, Operator, Page, ServerConfig, Tables, Throttle, Tls, TlsFiles, Tokens,
+};
+use tokio::net::TcpListener;
+
+#[cfg(feature = "ingest")]
+use super::tasks;
+use super::{
+    Compaction, Folders, PageArg, ServeArgs, Source,
+    open_files::{self, Needs},
+    page,
+};
+use crate::commands::{backends, key_file, threads};
+
+/// Facts that a check cannot know, in words; `None` where a server starts.
+pub(super) type Unchecked<'a> = Option<&'a mut Vec<String>>;
+
+/// Where a server listens, and how it treats those who come.
+pub(crate) struct Front {
+    pub(crate) listeners: Listeners,
+    pub(crate) config: ServerConfig,
+    /// The URL for everybody.
+    pub(crate) url: String,
+    /// Why there are fewer connections than were asked for, if there are.
+    pub(crate) fewer_connections: Option<String>,
+}
+
+/// A server that has everything but its tables, which are announced.
+pub(super) struct Prepared {
+    pub(super) front: Front,
+    pub(super) tables: Tables,
+    pub(super) folders: Arc<Folders>,
+    pub(super) compaction: Arc<Compaction>,
+}
+
+/// Opens everything that a server needs, but for the content of its tables and the file of keys.
+///
+/// # Errors
+/// What is wrong with a setting, or cannot be opened.
+pub(super) async fn prepare(
+    args: &ServeArgs,
+    mut unchecked: Unchecked<'_>,
+) -> Result<Prepared, Box<dyn Error>> {
+    let names = names(args)?;
+    let admin = admin(args)?;
+    let backends = backends(args.backend, threads(args.threads))?.for_clients(args.open_keys.get());
+    let backends = backends.with_memory(args.memory);
+    let mut needs = Needs { files: 0, other_listeners: usize::from(admin.is_some()) };
+    let sources = sources(args)?;
+    for (dir, source) in args.dirs.iter().zip(&sources) {
+        needs.table(source.as_ref().map_or(dir.as_path(), Source::dir), source.is_some());
+    }
+    if args.data.is_some() || args.compact_at.is_some() || admin.is_some() {
+        needs.tasks();
+    }
+    let mut front = front(args, needs, unchecked.as_deref_mut()).await?;
+    let admin = match admin {
+        Some(address) => Some(listen(address, "--listen-admin", unchecked.as_deref_mut()).await?),
+        None => None,
+    };
+    let tables = Tables::new();
+    let compaction = Arc::new(Compaction::new(args.compact_at, threads(args.threads), tables.upkeep()));
+    let folders =
+        Arc::new(Folders::new(&tables, args.verify.into(), backends, &compaction, args.data.is_some()));
+    for ((dir, source), name) in args.dirs.iter().zip(sources).zip(&names) {
+        match source {
+            Some(source) => folders.add_copy(name, source)?,
+            None => folders.add(name, dir.clone())?,
+        }
+    }
+    let operator = operator(args, &folders, unchecked)?;
+    front.listeners.admin = admin.map(|admin| (admin, operator));
+    Ok(Prepared { front, tables, folders, compaction })
+}
+
+/// Opens what everybody reaches; the admin endpoints, which belong to tables in folders, aside.
+///
+/// # Errors
+/// What is wrong with a setting, or an address that cannot be listened on.
+pub(super) async fn front(
+    args: &ServeArgs,
+    mut needs: Needs,
+    mut unchecked: Unchecked<'_>,
+) -> Result<Front, Box<dyn Error>> {
+    let mut config = config(args)?;
+    config.check()?;
+    check_distinct(args)?;
+    let tls = tls(args.tls_cert.as_ref(), args.tls_key.as_ref(), args.tls_client_ca.as_ref())?;
+    let (tokens, gateway, page) = (tokens(args)?, gateway(args)?, shown(args)?);
+    let public = listen(&args.listen, "--listen", unchecked.as_deref_mut()).await?;
+    let health = listen_health(args.listen_health.as_deref(), unchecked).await?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{}", public.local_addr()?);
+    let allowed_hosts = args.allowed_hosts.clone();
+    let listeners =
+        Listeners { tls, tokens, gateway, page, health, allowed_hosts, ..Listeners::from(public) };
+    needs.other_listeners += usize::from(listeners.health.is_some());
+    let fewer_connections = open_files::fit(&mut config, &needs)?;
+    Ok(Front { listeners, config, url, fewer_connections })
+}
+
+/// Limits and timeouts.
+fn config(args: &ServeArgs) -> Result<ServerConfig, Box<dyn Error>> {
+    Ok(ServerConfig {
+        window: Duration::from_millis(args.window),
+        max_queue: args.max_queue,
+        max_wait: Duration::from_millis(args.max_wait),
+        max_connections: args.max_connections,
+        client_share: args.client_share,
+        keys_path: key_file::path(args.keys.as_deref(), &args.dirs)?,
+        key_lifetime: Duration::from_secs(u64::from(args.key_lifetime) * 24 * 3600),
+        max_key_bytes: args.max_key_bytes,
+        open_keys: args.open_keys.get(),
+        throttle: args
+            .rate_limit
+            .map(|rate| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) }),
+        ..ServerConfig::default()
+    })
+}
+
+/// What --listen speaks, if not plain HTTP.
+pub(in crate::commands) fn tls(
+    cert: Option<&PathBuf>,
+    key: Option<&PathBuf>,
+    client_ca: Option<&PathBuf>,
+) -> Result<Option<Arc<Tls>>, String> {
+    let (cert, key) = match (cert, key) {
+        (Some(cert), Some(key)) => (cert, key),
+        (None, None) if client_ca.is_none() => return Ok(None),
+        (Some(_), None) => return Err("--tls-cert needs the private key too: --tls-key".into()),
+        (None, _) => return Err("a TLS server shows a certificate: --tls-cert and --tls-key".into()),
+    };
+    let files = TlsFiles { cert: cert.clone(), key: key.clone(), client_ca: client_ca.cloned() };
+    Tls::open(files).map(Some).map_err(|error| format!("no TLS: {error}"))
+}
+
+/// What opens requests that come through a relay.
+fn gateway(args: &ServeArgs) -> Result<Option<Arc<Gateway>>, String> {
+    args.gateway_keys.as_deref().map(Gateway::open).transpose().map_err(|error| error.to_string())
+}
+
+/// Who does what the admin endpoints are asked for.
+#[cfg(feature = "ingest")]
+fn operator(
+    args: &ServeArgs,
+    folders: &Arc<Folders>,
+    unchecked: Unchecked<'_>,
+) -> Result<Arc<dyn Operator>, String> {
+    let sources = tasks::sources(&args.task_source)?;
+    let Some(data) = &args.data else { return Ok(folders.clone()) };
+    if let Some(unchecked) = unchecked
+        && tasks::is_in_use(data)
+    {
+        unchecked.push(format!("--data {}: a server uses it", data.display()));
+        return Ok(folders.clone());
+    }
+    Ok(tasks::Tasks::open(data, folders, threads(args.threads), sources)?)
+}
+
+/// Who does what the admin endpoints are asked for: without the feature, there are no tasks.
+#[cfg(not(feature = "ingest"))]
+fn operator(_: &ServeArgs, folders: &Arc<Folders>, _: Unchecked<'_>) -> Result<Arc<dyn Operator>, String> {
+    Ok(folders.clone())
+}
+
+/// Who may ask, which has to be said of a server that others than this machine reach.
+fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
+    let address = &args.listen;
+    if args.tokens.is_none() && !args.open && others_reach(address) {
+        return Err(format!(
+            "others than this machine reach {address}, and any of them may ask: name a file of those who may with \
+             --tokens (hushdb token create makes one), or say --open"
+        ));
+    }
+    args.tokens.as_deref().map(Tokens::open).transpose().map_err(|error| error.to_string())
+}
+
+/// The page, if there is to be one.
+fn shown(args: &ServeArgs) -> Result<Option<Arc<dyn Page>>, String> {
+    let page = match args.page {
+        PageArg::On => true,
+        PageArg::Auto => !others_reach(&args.listen),
+        PageArg::Off => false,
+    };
+    let page = page.then(|| page::page(threads(args.threads))).flatten();
+    if page.is_none() && args.page == PageArg::On {
+        return Err("this program has no page: 'make build' makes one that has".into());
+    }
+    Ok(page)
+}
+
+/// Whether others than this machine reach an address. One that is none is told by who listens there.
+fn others_reach(address: &str) -> bool {
+    address.to_socket_addrs().into_iter().flatten().any(|to| !to.ip().is_loopback())
+}
+
+/// Where the admin endpoints are: from elsewhere for tokens alone, and under TLS, which hides them.
+fn admin(args: &ServeArgs) -> Result<Option<&String>, String> {
+    let address = args.listen_admin.as_ref();
+    match address.filter(|address| others_reach(address)) {
+        Some(address) if args.tokens.is_none() || args.tls_cert.is_none() => Err(format!(
+            "others than this machine reach {address}, where tables are built and removed: add --tokens and --tls-cert, or choose a \
+             loopback --listen-admin, as 127.0.0.1:7701"
+        )),
+        _ => Ok(address),
+    }
+}
+
+/// Refuses two listeners at one address, of which a server could have the first alone.
+fn check_distinct(args: &ServeArgs) -> Result<(), String> {
+    let options = [
+        ("--listen", Some(&args.listen)),
+        ("--listen-health", args.listen_health.as_ref()),
+        ("--listen-admin", args.listen_admin.as_ref()),
+    ];
+    let mut taken: Vec<(&str, SocketAddr)> = Vec::new();
+    for (option, address) in options {
+        for address in address.into_iter().flat_map(|address| address.to_socket_addrs()).flatten() {
+            let meets = |other: &SocketAddr| {
+                let is_any = address.ip().is_unspecified() || other.ip().is_unspecified();
+                address.port() != 0
+                    && address.port() == other.port()
+                    && (is_any || address.ip() == other.ip())
+            };
+            if let Some((first, _)) = taken.iter().find(|(first, other)| *first != option && meets(other)) {
+                return Err(format!(
+                    "{first} and {option} are both at {address}: choose another port for one of them"
+                ));
+            }
+            taken.push((option, address));
+        }
+    }
+    Ok(())
+}
+
+/// Listens for health and metrics, if they have an address of their own.
+pub(in crate::commands) async fn listen_health(
+    address: Option<&str>,
+    unchecked: Unchecked<'_>,
+) -> Result<Option<TcpListener>, String> {
+    match address {
+        Some(address) => listen(address, "--listen-health", unchecked).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Prints where health and metrics are, if they have an address of their own.
+pub(in crate::commands) fn tell_health(health: Option<&TcpListener>) -> Result<(), Box<dyn Error>> {
+    if let Some(health) = health {
+        say!("health and metrics on http://{}", health.local_addr()?);
+    }
+    Ok(())
+}
+
+/// Listens on an address. A check notes one that is in use, maybe by the server whose settings it looks at, and takes another port.
+pub(in crate::commands) async fn listen(
+    address: &str,
+    option: &str,
+    unchecked: Unchecked<'_>,
+) -> Result<TcpListener, String> {
+    let error = match TcpListener::bind(address).await {
+        Ok(listener) => return Ok(listener),
+        Err(error) => error,
+    };
+    if let Some(unchecked) = unchecked
+        && error.kind() == ErrorKind::AddrInUse
+        && let Some(at) = address.to_socket_addrs().into_iter().flatten().next()
+    {
+        unchecked
+            .push(format!("{option} {address}: something listens there, which may be the server itself"));
+        return listen_anywhere(at).await;
+    }
+    let remedy = match error.kind() {
+        ErrorKind::AddrInUse => format!("choose another {option}, or stop what uses it"),
+        ErrorKind::PermissionDenied => format!(
+            "choose a port of 1024 or above for {option}, or give the program the capability CAP_NET_BIND_SERVICE"
+        ),
+        _ => format!("choose an address of this machine and a port for {option}, as 127.0.0.1:7700"),
+    };
+    Err(format!("cannot listen on {address}: {error}: {remedy}"))
+}
+
+async fn listen_anywhere(at: SocketAddr) -> Result<TcpListener, String> {
+    TcpListener::bind((at.ip(), 0)).await.map_err(|error| format!("cannot listen on {}: {error}", at.ip()))
+}
+
+/// Where each table comes from, if its folder is a copy.
+fn sources(args: &ServeArgs) -> Result<Vec<Option<Source>>, String> {
+    args.dirs.iter().map(|place| Source::of(place, args.cache.as_deref())).collect()
+}
+
+/// A name for every table, all different.
+fn names(args: &ServeArgs) -> Result<Vec<Name>, String> {
+    if args.dirs.is_empty() && args.data.is_none() {
+        return Err(
+            "which tables? name the folders that hushdb build made, or with --data one for tables to come"
+                .into(),
+        );
+    }
+    if args.data.is_some() && args.listen_admin.is_none() {
+        return Err(
+            "tables come to --data by tasks of the admin endpoints: say where with --listen-admin".into()
+        );
+    }
+    if args.name.len() > args.dirs.len() {
+        return Err(format!(
+            "{} names for {} folders: give at most one each",
+            args.name.len(),
+            args.dirs.len()
+        ));
+    }
+    let own = |dir: &PathBuf| Name::last_of(&std::path::absolute(dir).unwrap_or_else(|_| dir.clone()));
+    let sources = sources(args)?;
+    let names = args.dirs.iter().zip(&sources).enumerate().map(|(index, (dir, source))| {
+        let own = || source.as_ref().map_or_else(|| own(dir), Source::name);
+        let name = args.name.get(index).cloned().map_or_else(own, Ok);
+        name.map_err(|error| format!("{}: {error}: name the table with --name", dir.display()))
+    });
+    let names: Vec<Name> = names.collect::<Result<_, _>>()?;
+    for (index, name) in names.iter().enumerate() {
+        if names[..index].contains(name) {
+            return Err(format!("two tables are called {name}: tell them apart with --name"));
+        }
+    }
+    Ok(names)
+}
