@@ -1,6 +1,8 @@
 //! Looks a key up, privately:
 //! `cargo run -p hush-client --features http --example look_up -- http://127.0.0.1:7700 alice@example.org`
 
+#![allow(clippy::print_stdout)]
+
 use std::{env, error::Error, fs};
 
 use hush_client::{

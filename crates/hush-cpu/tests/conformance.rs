@@ -1,6 +1,8 @@
 //! Every level of this machine against the reference, bit for bit; AMX through the emulator where the machine has
 //! none.
 
+#![allow(clippy::print_stderr)]
+
 use hush_cpu::{Cpu, Level};
 use hush_ops::{
     contract::{LweOps, LweQueries},

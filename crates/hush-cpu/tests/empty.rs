@@ -1,5 +1,7 @@
 //! Empty operands at every level: empty or zero results.
 
+#![allow(clippy::print_stderr)]
+
 mod ring_backends;
 
 use hush_testkit::conformance::empty_operands;

@@ -1,6 +1,8 @@
 //! The steps between LWE and RLWE at every level against the reference, bit for bit; AMX through the emulator where the
 //! machine has none.
 
+#![allow(clippy::print_stderr)]
+
 mod ring_backends;
 
 use hush_cpu::Cpu;

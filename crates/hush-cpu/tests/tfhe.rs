@@ -1,5 +1,7 @@
 //! The steps of `tfhe` at every level against the reference, bit for bit.
 
+#![allow(clippy::print_stderr)]
+
 mod ring_backends;
 
 use hush_cpu::Cpu;

@@ -1,6 +1,8 @@
 //! Builds a table of a file and answers a look-up, in one process and without a server:
 //! `cargo run -p hush-engine --example build_and_answer -- people.csv email alice@example.org`
 
+#![allow(clippy::print_stdout)]
+
 use std::{env, error::Error, ffi::OsString, path::Path, sync::Arc};
 
 use hush_client::{Acceptance, Table, Wanted};

@@ -1,6 +1,8 @@
 //! Noise of the ring steps on the reference backend: measured against `RingNoise`, step by step, for fresh keys and
 //! tables that are random, as whitening makes every table; then tables that are not.
 
+#![allow(clippy::print_stderr)]
+
 use std::sync::Arc;
 
 use hush_he::{

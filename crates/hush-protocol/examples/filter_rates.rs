@@ -4,6 +4,8 @@
 //! cargo run --release -p hush-protocol --example filter_rates
 //! ```
 
+#![allow(clippy::print_stdout)]
+
 use std::time::{Duration, Instant};
 
 use hush_cpu::Cpu;

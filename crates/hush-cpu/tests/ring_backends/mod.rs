@@ -1,5 +1,7 @@
 //! The backends on which the steps over rings are tested.
 
+#![allow(clippy::print_stderr)]
+
 use hush_cpu::{Cpu, Level};
 use hush_testkit::amx_emulator;
 

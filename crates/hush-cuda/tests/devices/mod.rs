@@ -1,4 +1,6 @@
 //! The devices that tests run on: emulations, and the GPU of this machine if it has one.
+
+#![allow(clippy::print_stderr)]
 #![allow(dead_code, reason = "no binary of tests runs on all of them")]
 
 use hush_cuda::device::{Device, Emulation};

@@ -1,5 +1,7 @@
 //! The same on the driver's side: a process that finds an emulated driver, which does all work as late as a driver may.
 
+#![allow(clippy::print_stderr)]
+
 use std::{env, iter, path::Path, process::Command};
 
 use hush_cuda::{

@@ -1,5 +1,7 @@
 //! Several devices, of each of which a table is all: it is on the first one that has room, and the keys of its clients with it.
 
+#![allow(clippy::print_stdout)]
+
 use std::{
     env,
     process::{Command, Output},

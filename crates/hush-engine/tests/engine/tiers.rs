@@ -1,5 +1,7 @@
 //! Tables whose values go on in several segments, all asked with one query.
 
+#![allow(clippy::print_stdout)]
+
 use std::collections::BTreeSet;
 
 use hush_engine::{Engine, builder::BuildError};

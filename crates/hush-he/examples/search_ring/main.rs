@@ -7,6 +7,8 @@
 //! Noise is that of `RingNoise`, sizes are those of `RingParams` (asserted for the presets), time is a model.
 //! Security is not computed: moduli stay under the bounds of `TARGETS`, which come from the lattice-estimator.
 
+#![allow(clippy::print_stdout)]
+
 mod moduli;
 mod search;
 mod set;

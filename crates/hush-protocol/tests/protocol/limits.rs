@@ -1,5 +1,7 @@
 //! Which tables are refused, and how wide query words are chosen.
 
+#![allow(clippy::print_stdout)]
+
 use std::collections::BTreeSet;
 
 use hush_he::params::{

@@ -1,6 +1,8 @@
 //! What look-ups send and what servers keep for them, for tables of 1 to 64 GiB of 4 KiB records, computed without building one;
 //! and that messages have these sizes.
 
+#![allow(clippy::print_stdout)]
+
 use hush_he::params::{
     COLPACK_N2048_Q52, INSECURE_COLPACK_N256, ONION_M31, ONION_S, PACK_M31, PackParams, VIPIR_N4096_3X29,
 };

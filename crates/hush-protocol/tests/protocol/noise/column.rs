@@ -1,6 +1,8 @@
 //! Noise of column packing: structured databases, through the codecs. Every byte is decoded, and the error that each step adds is
 //! the one that `ColumnNoise` predicts. The default set at 2^16 columns and at 2^12, and 16 entries of a small one.
 
+#![allow(clippy::print_stdout)]
+
 use std::ops::Range;
 
 use hush_cpu::Cpu;

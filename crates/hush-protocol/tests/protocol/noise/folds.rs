@@ -1,6 +1,8 @@
 //! As many entries as there are powers of X, folded to one: exact bytes, and noise as `ColumnNoise` predicts it. The steps before
 //! are left out: masks are the chain's polynomials, and a client that knows them makes the words that are folded.
 
+#![allow(clippy::print_stdout)]
+
 use hush_cpu::Cpu;
 use hush_he::{
     algorithms::{encrypt_column_query, open_column_keys},

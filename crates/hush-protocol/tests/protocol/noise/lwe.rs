@@ -1,5 +1,7 @@
 //! Measured noise against its formula, with random and structured databases, at full LWE dimension.
 
+#![allow(clippy::print_stdout)]
+
 use hush_he::{
     algorithms::{encrypt_lwe, phase},
     codec::{pack_rounded, unpack_scaled},

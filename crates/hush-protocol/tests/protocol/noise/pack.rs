@@ -1,6 +1,8 @@
 //! Noise of packed answers with real noise: a whole plane at 2^16 columns, packed pairs, structured databases, fresh keys.
 //! Every byte is decoded, and the measured error is the one that `PackNoise` predicts for the bytes of the database.
 
+#![allow(clippy::print_stderr)]
+
 use std::{slice, sync::Arc};
 
 use hush_cpu::Cpu;
