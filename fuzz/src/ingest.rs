@@ -11,7 +11,9 @@ use std::{
     sync::Once,
 };
 
-use hush_store::ingest::{CsvDialect, IngestError, IngestOptions, Input as Source, MAX_KEY_SIZE, Record, open};
+use hush_store::ingest::{
+    CsvDialect, IngestError, IngestOptions, Input as Source, MAX_KEY_SIZE, Record, open,
+};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -102,7 +104,9 @@ pub fn csv(bytes: &[u8]) {
     let quote = (choice & 0x20 == 0).then_some(b'"');
     let csv = CsvDialect { quote, backslash: choice & 0x60 == 0x40 };
     let as_chosen = IngestOptions { csv, ..options.clone() };
-    let Some(records) = read_bytes("csv", content, &as_chosen, 4 * FIXED + 64 * content.len()) else { return };
+    let Some(records) = read_bytes("csv", content, &as_chosen, 4 * FIXED + 64 * content.len()) else {
+        return;
+    };
     check_objects(&records, &options);
     if let ([key], [value]) = (options.key.as_slice(), options.value.as_slice()) {
         // The same records, written anew.

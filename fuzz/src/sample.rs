@@ -6,10 +6,7 @@ use hush_client::{Acceptance, PendingLookup, Table, Wanted};
 use hush_protocol::{
     Protocol,
     client::Hint,
-    descriptor::{
-        BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, Role, Segment,
-        WhiteningSeed,
-    },
+    descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, KeyLookup, Lookup, Role, Segment, WhiteningSeed},
     keyword::{FilterKind, LaneMap},
     slot::SlotFormat,
     table::TableShape,
