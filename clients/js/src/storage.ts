@@ -14,7 +14,7 @@ export interface HushStorage {
   /**
    * Calls `renew` with what is kept under a name, if anything is, and keeps what it returns, if it returns anything. Nobody else
    * changes what is kept under the name meanwhile: otherwise two pages that start together upload keys each, and count look-ups of
-   * both only once. What is kept has the seed of evaluation keys, and how many look-ups were made under them.
+   * both only once. A record has the seed of evaluation keys, and the number of look-ups under them.
    */
   seed(name: string, renew: (kept: Uint8Array | undefined) => Uint8Array | undefined): Promise<void>;
   /** As `seed`, of the greatest serial that was seen of a publication, a decimal number. It is never deleted. */

@@ -52,7 +52,7 @@ pub struct PendingLookup {
     out_of_range: Option<u64>,
 }
 
-/// What an answer holds.
+/// The content of an answer.
 pub struct Decoded {
     /// The record, or why it cannot be read.
     pub found: Result<Found, ClientError>,

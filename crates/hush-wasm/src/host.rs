@@ -51,11 +51,11 @@ struct State {
     damaged: Vec<Hash>,
     /// Records of keys as they were last, by name.
     keys: HashMap<String, KeptKeys>,
-    /// What sessions wait for.
+    /// Requests for keys that sessions wait for.
     asked: Vec<KeyRequest>,
-    /// What was drawn for them.
+    /// Keys that were drawn for such requests.
     drawn: Vec<(KeyRequest, KeptKeys)>,
-    /// What became of keys, by the names of their records, until the driver has kept that.
+    /// Events of keys, by the names of their records, until the driver has kept them.
     notes: Vec<(String, KeptKeys, KeyNote)>,
     /// The greatest serial of each publication that was seen or kept.
     serials: HashMap<String, u64>,

@@ -48,7 +48,7 @@ impl SecretStore {
         })
     }
 
-    /// Notes what became of keys.
+    /// Notes an event of `keys`, if the record still has them.
     pub(super) fn note(&self, name: &str, keys: &KeptKeys, note: KeyNote) -> Result<(), FileCacheError> {
         let Some(directory) = &self.directory else { return Ok(()) };
         self.locked(directory, name, |kept, file| {

@@ -52,13 +52,13 @@ pub trait Host: Send + Sync {
     /// that ends midway has counted its look-ups.
     ///
     /// # Errors
-    /// What keeps the host from reading or keeping the record.
+    /// An error if the host cannot read or keep the record.
     fn keys(&self, request: &KeyRequest) -> Result<KeptKeys, CacheError>;
 
-    /// Notes in the record `name` what became of `keys` ([`KeptKeys::note`]).
+    /// Notes an event of `keys` in the record `name` ([`KeptKeys::note`]).
     ///
     /// # Errors
-    /// What keeps the host from reading or keeping the record.
+    /// An error if the host cannot read or keep the record.
     fn note(&self, name: &str, keys: &KeptKeys, note: KeyNote) -> Result<(), CacheError>;
 
     /// Returns the greatest serial that was ever given for `publication`, this one included, and keeps it. Serials of two calls at

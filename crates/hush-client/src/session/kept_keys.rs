@@ -37,7 +37,7 @@ pub struct KeptKeys {
     flags: u32,
 }
 
-/// What a session asks its host for before it sends look-ups.
+/// A session's request for keys, made to its host before look-ups are sent.
 #[derive(Clone)]
 pub struct KeyRequest {
     /// The name of the record.
@@ -50,7 +50,7 @@ pub struct KeyRequest {
     pub limit: u32,
 }
 
-/// What became of keys.
+/// An event in the life of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyNote {
     /// The server has taken them.
@@ -116,7 +116,7 @@ impl KeptKeys {
             && (is_held || self.flags & SUSPECT == 0)
     }
 
-    /// Takes note of what became of `keys`, if these are the same. Returns whether that was news.
+    /// Records an event of `keys`, if these are the same keys. Returns whether the record has changed.
     pub fn note(&mut self, keys: &Self, note: KeyNote) -> bool {
         let flag = match note {
             KeyNote::Uploaded => UPLOADED,
@@ -129,7 +129,7 @@ impl KeptKeys {
         is_news
     }
 
-    /// What the keys follow from.
+    /// The seed that the keys follow from.
     pub fn seed(&self) -> &Seed {
         &self.seed
     }

@@ -47,7 +47,7 @@ impl SessionKeys {
         Ok(is_new)
     }
 
-    /// Notes what became of `keys`, which were those of `table`.
+    /// Records an event of `keys`, which were those of `table`.
     pub(super) fn note(
         &mut self,
         link: &Link,

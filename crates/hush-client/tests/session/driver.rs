@@ -118,7 +118,7 @@ pub(crate) struct Memory {
     tick: Duration,
     hints: Arc<Mutex<Hints>>,
     keys: Mutex<Keys>,
-    /// What was noted of keys.
+    /// All notes on keys.
     notes: Mutex<Vec<KeyNote>>,
     serials: Mutex<HashMap<String, u64>>,
     events: Mutex<Vec<String>>,
@@ -165,7 +165,7 @@ impl Memory {
         self.keys.lock().unwrap().keys().cloned().collect()
     }
 
-    /// What was noted of keys.
+    /// Returns all notes on keys.
     pub(crate) fn notes(&self) -> Vec<KeyNote> {
         self.notes.lock().unwrap().clone()
     }

@@ -81,7 +81,7 @@ impl Part {
     }
 }
 
-/// What a download that breaks off may take. Bytes beyond all that were ever there are progress, and nothing else is.
+/// The attempts and the time that a download may take. Only bytes beyond all that were ever there are progress.
 pub(crate) struct Patience {
     begun: Instant,
     /// The most bytes that were ever there.
@@ -165,7 +165,7 @@ impl Refused {
         Self { message: chain(error), advice: None }
     }
 
-    /// The same failure with how many bytes had come of how many, if another attempt might have gone on from there.
+    /// Adds how many bytes had come of how many, if another attempt might have gone on from there.
     pub(crate) fn so_far(mut self, here: u64, size: Option<u64>) -> Self {
         if self.advice.is_none() && here > 0 {
             let of = size.map_or_else(String::new, |size| format!(" of {size}"));
