@@ -90,7 +90,7 @@ class Rights(RightsTest):
         path = path.replace("{table}", of).replace("{id}", str(tasks.get(of)))
         body, headers = None, {}
         if method in ("PUT", "PATCH", "POST"):
-            body, headers = b"", {"Content_Type": "application/x-protobuf", "Upload_Offset": "0"}
+            body, headers = b"x", {"Content_Type": "application/x-protobuf", "Upload_Offset": "0"}
         if method == "POST" and path.endswith("/tasks"):
             body = {"kind": "load", "table": of}
         elif method == "POST" and path.endswith("/uploads"):
@@ -157,8 +157,9 @@ class Rights(RightsTest):
 
 class Names(RightsTest):
     def files(self, folder):
-        """All that is in a folder, but for what changes by itself."""
-        found = sorted(path for path in folder.rglob("*") if path.name != "tasks" and path.parent.name != "tasks")
+        """All that is in a folder, but for what changes by itself: tasks that are kept, caches, and the keys of clients."""
+        own = {"tasks", "cache", "state"}
+        found = sorted(path for path in folder.rglob("*") if own.isdisjoint(path.relative_to(folder).parts))
         return {str(path): path.is_file() and hashlib.sha256(path.read_bytes()).digest() for path in found}
 
     def test_no_name_leads_out_of_its_folder(self):
@@ -222,7 +223,7 @@ class Names(RightsTest):
         table = self.table(values(9, 9), "frodo")
         header = json.loads((table / "header.json").read_text())
         file = header["body"]["files"][0]["name"]
-        place, cache = self.dir / "place", self.dir / "place" / "cache"
+        place, cache = self.dir / "place", self.dir / "place" / "copies"
         cache.mkdir(parents=True)
         (place / "victim").write_text("as it was")
         others = header["body"]["files"][1]["name"]
