@@ -1,4 +1,5 @@
-//! `hush-bench answer`: whole answers of a table, in process and over loopback HTTP, its files mapped and in memory of this process.
+//! `hush-bench answer`: whole answers of a table, in process and over loopback HTTP. In process, the files are mapped and, in
+//! turns, in memory of the process.
 
 use std::{error::Error, sync::Arc, time::Instant};
 

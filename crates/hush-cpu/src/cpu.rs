@@ -98,8 +98,8 @@ impl Cpu {
         self.kernels.level
     }
 
-    /// The level of the kernel that folds the first dimension for one query, where it was chosen by measurement: once a database was
-    /// opened that is larger than caches.
+    /// Returns the level of the kernel that folds the first dimension for one query, once it has been chosen by measurement: when a
+    /// database was opened that is larger than caches.
     pub fn single_level(&self) -> Option<Level> {
         self.kernels.fold.single_level()
     }

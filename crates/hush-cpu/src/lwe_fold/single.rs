@@ -1,9 +1,9 @@
 //! The kernel for one query, by measurement.
 //!
 //! One query has little arithmetic for each byte of the database, so that the core waits for memory most of the time. Which kernel
-//! waits least depends on what the core fetches by itself and on how wide it loads: AVX2 is up to 8 % faster than AVX-512 on some
-//! cores, and half as fast on others of the same maker. So the kernels fold a little of the first large database that is opened, each
-//! some of its own, for some 10 ms in all. All of them give the same words.
+//! waits least depends on what the core fetches by itself and on how wide it loads. AVX2 is up to 8 % faster than AVX-512 on some
+//! cores, and half as fast on others of the same maker. So each kernel folds a little of the first large database that is opened,
+//! for some 10 ms in all. All kernels give the same words.
 
 use std::time::Instant;
 
