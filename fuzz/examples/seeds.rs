@@ -360,7 +360,7 @@ fn snapshots() {
     let files = |descriptor: &Descriptor| {
         let specs = descriptor.params().unwrap().files();
         let entry = |name: &str, bytes: u64| FileEntry {
-            name: name.into(),
+            name: name.parse().unwrap(),
             bytes,
             chunk_bytes: CHUNK_BYTES as u64,
             chunks: Vec::new(),
