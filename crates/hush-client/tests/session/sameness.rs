@@ -40,7 +40,11 @@ fn seen(mut driver: Driver, wanted: &[Wanted]) -> (Seen, Result<Vec<Found>, Sess
     driver.options.max_queries = 2;
     let mut session = open(&mut driver).unwrap();
     let outcome = driver.drive(session.look_up(wanted));
-    let see = |request: Request| (request.method, request.path, request.headers, request.body.len());
+    let see = |request: Request| {
+        // The name of keys is a hash of them, and every host has its own.
+        let path = if request.path.starts_with("/v1/keys/") { "/v1/keys/".into() } else { request.path };
+        (request.method, path, request.headers, request.body.len())
+    };
     (driver.requests.into_iter().map(see).collect(), outcome)
 }
 
@@ -132,8 +136,9 @@ fn a_connection_can_go_before_answers_are_read() {
     for is_last in [false, true] {
         let Action::Send(request) = task.advance() else { panic!("two requests") };
         assert_eq!(request.is_last, is_last);
+        let headers = request.headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let (method, path) = (request.method.name().into(), request.path);
-        let reply = sample(1).reply(&Request { method, path, headers: Vec::new(), body: request.body });
+        let reply = sample(1).reply(&Request { method, path, headers, body: request.body });
         assert!(task.begin(Head { status: reply.status, ..Head::default() }) && task.body(&reply.body));
         let before = host.now();
         task.end();
