@@ -95,8 +95,8 @@ fn refused(place: Place, fault: CsvFault) -> IngestError {
         CsvFault::Io(source) => IngestError::Unreadable { path: place.path, source },
         CsvFault::TooLong => IngestError::RowTooLong { place, limit: MAX_ROW_SIZE },
         CsvFault::Unclosed { line } => IngestError::UnclosedQuote { place, line },
-        CsvFault::BehindQuote { line, shown, is_escape } => {
-            IngestError::BehindQuote { place, line, shown, is_escape }
+        CsvFault::BehindQuote { line, last_line, shown, is_escape } => {
+            IngestError::BehindQuote { place, line, last_line, shown, is_escape }
         }
     }
 }

@@ -47,8 +47,8 @@ pub(super) enum CsvFault {
     TooLong,
     /// The text ends within a quoted field, whose quote is on `line`.
     Unclosed { line: u64 },
-    /// A quoted field that begins on `line` has text behind its closing quote.
-    BehindQuote { line: u64, shown: String, is_escape: bool },
+    /// A quoted field from `line` to `last_line` has text behind its closing quote.
+    BehindQuote { line: u64, last_line: u64, shown: String, is_escape: bool },
 }
 
 impl From<io::Error> for CsvFault {
@@ -198,7 +198,7 @@ impl CsvRows {
                                 text.consume(at + 1);
                                 return Ok(true);
                             }
-                            Some(_) => return Err(behind_quote(row, &rest[run..])),
+                            Some(_) => return Err(behind_quote(row, *line, &rest[run..])),
                         }
                     }
                 }
@@ -232,8 +232,8 @@ fn end_field(row: &mut Row, line: u64, longest: &mut Option<LongField>) {
     row.field_line = line;
 }
 
-/// The fault of text behind a closing quote. `rest` is the text.
-fn behind_quote(row: &Row, rest: &[u8]) -> CsvFault {
+/// The fault of text behind a closing quote on `last_line`. `rest` is the text.
+fn behind_quote(row: &Row, last_line: u64, rest: &[u8]) -> CsvFault {
     let field = &row.bytes[row.start()..];
     let own = &field[field.len().saturating_sub(SHOWN_BYTES)..];
     let line_end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(rest.len());
@@ -241,5 +241,5 @@ fn behind_quote(row: &Row, rest: &[u8]) -> CsvFault {
     let own = own.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     let text = [own, b"\"", rest].concat();
     let shown = String::from_utf8_lossy(&text).replace(char::is_control, "\u{fffd}");
-    CsvFault::BehindQuote { line: row.field_line, shown, is_escape: field.ends_with(b"\\") }
+    CsvFault::BehindQuote { line: row.field_line, last_line, shown, is_escape: field.ends_with(b"\\") }
 }

@@ -180,7 +180,8 @@ pub enum IngestError {
     },
     /// A quoted field of a CSV file has text behind its closing quote.
     #[error(
-        "{place}: the quoted field that begins on line {line} has text behind its closing quote: {shown}; {}",
+        "{place}: the quoted field that begins on line {line} has text behind its closing quote on line {last_line}: \
+         {shown}; {}",
         quote_advice(*is_escape)
     )]
     BehindQuote {
@@ -188,6 +189,8 @@ pub enum IngestError {
         place: Place,
         /// The line of the opening quote.
         line: u64,
+        /// The line of the closing quote.
+        last_line: u64,
         /// The closing quote and what is around it.
         shown: String,
         /// Whether a backslash is before the quote.

@@ -94,10 +94,12 @@ fn is_mount_point(path: &Path) -> io::Result<bool> {
 fn check_writable(folder: &Path) -> io::Result<()> {
     let name = CString::new(folder.as_os_str().as_bytes()).map_err(io::Error::other)?;
     let wanted = libc::W_OK | libc::X_OK;
+    if !folder.is_dir() {
+        return Err(io::Error::from_raw_os_error(libc::ENOTDIR));
+    }
     // SAFETY: the name is a terminated string that lives through the call.
     match unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), wanted, libc::AT_EACCESS) } {
-        0 if folder.is_dir() => Ok(()),
-        0 => Err(io::Error::from_raw_os_error(libc::ENOTDIR)),
+        0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }

@@ -120,22 +120,23 @@ fn quotes_that_never_close_are_refused() {
 
 #[test]
 fn text_behind_a_closing_quote_is_refused() {
-    for (content, place, line, shown, advice) in [
-        ("k,v\n1,\"a\\\"b\"\n", "row 1 (line 2)", 2, r#"a\"b""#, "set the option escape to backslash"),
+    for (content, place, [line, last_line], shown, advice) in [
+        ("k,v\n1,\"a\\\"b\"\n", "row 1 (line 2)", [2, 2], r#"a\"b""#, "set the option escape to backslash"),
         (
             "key,value\n\"a\"x,1\n",
             "row 1 (line 2)",
-            2,
+            [2, 2],
             r#"a"x,1"#,
             "write a quote within a quoted field twice",
         ),
-        ("k,v\n1,a\n2,\"b\n\n3,\"c\n", "row 2 (line 3)", 3, r#"3,"c"#, "set the option quote to none"),
-        ("k,v\n1,\"a\" \n", "row 1 (line 2)", 2, r#"a" "#, "twice"),
-        ("\"k\"x,v\n1,a\n", "row 0 (line 1)", 1, r#"k"x,v"#, "twice"),
+        ("k,v\n1,a\n2,\"b\n\n3,\"c\n", "row 2 (line 3)", [3, 5], r#"3,"c"#, "set the option quote to none"),
+        ("k,v\n1,\"a\" \n", "row 1 (line 2)", [2, 2], r#"a" "#, "twice"),
+        ("\"k\"x,v\n1,a\n", "row 0 (line 1)", [1, 1], r#"k"x,v"#, "twice"),
     ] {
         let message = table(content).error(&options("", ""));
         let start = format!(
-            "t.csv, {place}: the quoted field that begins on line {line} has text behind its closing quote: {shown}; "
+            "t.csv, {place}: the quoted field that begins on line {line} has text behind its closing quote on line {last_line}: \
+             {shown}; "
         );
         assert!(message.starts_with(&start) && message.contains(advice), "{content:?}: {message}");
     }
@@ -154,7 +155,7 @@ fn a_stray_quote_swallows_no_rows() {
         message.starts_with("t.csv, row 5001 (line 5002): the quoted field that begins on line 5002"),
         "{message}"
     );
-    assert!(message.contains(r#"k13900,v13900,"an inch"#), "{message}");
+    assert!(message.contains(r#"on line 13902: k13900,v13900,"an inch"#), "{message}");
     let unquoted = IngestOptions { csv: UNQUOTED, ..options("k", "note") };
     let rows = table(&content).texts(&unquoted);
     assert_eq!((rows.len(), &rows[5000]), (20_000, &("k5000".into(), "\"an inch".into())));
