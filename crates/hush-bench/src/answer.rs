@@ -28,7 +28,7 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
         let scratch = tempfile::tempdir()?;
         let dir = scratch.path().join("table");
         let all = backends(args.backend, threads(None))?;
-        let length = args.record.unwrap_or(VALUE_BYTES);
+        let length = args.record.map_or(VALUE_BYTES, |bytes| bytes.get());
         let records = Records { size: args.size, length, keyed: args.record.is_none() };
         let (header, _) = records.build(&tables::options(protocol), &dir, &all)?;
         let hint = match header.descriptor.hint {

@@ -120,8 +120,8 @@ struct Args {
     #[arg(long, value_name = "B,..", value_delimiter = ',')]
     batch: Option<Vec<usize>>,
     /// Bytes of a record of `answer`, which then asks by index; values of 1 KiB by key if not given.
-    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
-    record: Option<usize>,
+    #[arg(long, value_name = "BYTES")]
+    record: Option<NonZeroUsize>,
     /// Print one JSON object a line.
     #[arg(long)]
     json: bool,
@@ -158,9 +158,6 @@ impl Args {
                 let what = self.what.to_possible_value().expect("none is skipped");
                 return Err(format!("{} has no {option}: leave it out", what.get_name()));
             }
-        }
-        if self.record == Some(0) {
-            return Err("a record has at least one byte".into());
         }
         if self.batches().contains(&0) {
             return Err("a batch has at least one query".into());
