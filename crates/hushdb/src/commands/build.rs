@@ -148,6 +148,8 @@ pub(crate) fn run(args: BuildArgs) -> ExitCode {
 }
 
 fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
+    // A machine that is measured takes longer.
+    SnapshotWriter::check(&args.out, args.force)?;
     let (choice, asked, out) = (args.backend, args.threads, args.out.clone());
     let progress = bar::Bar::new();
     let request = prepared(args, &progress)?;
@@ -175,7 +177,6 @@ fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
 pub(crate) fn prepared(args: BuildArgs, progress: &dyn Progress) -> Result<JobRequest, Box<dyn Error>> {
     let asked = args.threads;
     let mut request = request(args)?;
-    SnapshotWriter::check(&request.out, request.force)?;
     let options = &mut request.options;
     if options.machine.is_none() && options.wishes.is_some() {
         options.machine = Some(wishes::this_machine(threads(asked), false, progress)?);
