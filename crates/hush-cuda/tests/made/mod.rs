@@ -18,9 +18,6 @@ use hush_protocol::facts::{
     CHAIN_FILE, COLUMNS_FILE, HINT_FILE, HintPlan, HintProduct, LIFTED_FILE, SECOND_DB_FILE,
 };
 
-/// The seed of all tables.
-pub(crate) const SEED: PublicSeed = PublicSeed([3; 32]);
-
 /// A file by name.
 pub(crate) type File = (&'static str, DbBytes);
 
@@ -38,11 +35,11 @@ impl AsRef<[u8]> for Aligned {
     }
 }
 
-/// The files beside the database, which has the bytes `db`.
-pub(crate) fn of_hint<B: Steps>(backend: &B, plan: &HintPlan, db: DbBytes) -> Vec<File> {
+/// The files beside the database, which has the bytes `db`, of the table whose public values follow from `seed`.
+pub(crate) fn of_hint<B: Steps>(backend: &B, plan: &HintPlan, seed: PublicSeed, db: DbBytes) -> Vec<File> {
     let db = TiledDb::new(Tiling::new(plan.rows, plan.matrix.cols()), db).unwrap();
     let db = backend.open_db(db).unwrap();
-    let mut hint = backend.lwe_hint(&db, &PublicMatrix::new(SEED, plan.matrix), 0..plan.rows).unwrap();
+    let mut hint = backend.lwe_hint(&db, &PublicMatrix::new(seed, plan.matrix), 0..plan.rows).unwrap();
     let (mut files, mut n): (Vec<File>, _) = (Vec::new(), plan.matrix.n());
     if let Some(second) = &plan.second {
         // A backend does not hand the bytes of its database back.
@@ -50,7 +47,7 @@ pub(crate) fn of_hint<B: Steps>(backend: &B, plan: &HintPlan, db: DbBytes) -> Ve
         let db = Reference.reinterpret_lwe(&words, 1, second.items, second.digits).unwrap();
         files.push((SECOND_DB_FILE, Arc::new(db.bytes().to_vec())));
         let db = backend.reinterpret_lwe(&hint, 1, second.items, second.digits).unwrap();
-        let matrix = PublicMatrix::new(SEED, second.matrix);
+        let matrix = PublicMatrix::new(seed, second.matrix);
         hint = backend.lwe_hint(&db, &matrix, 0..second.tiling.rows()).unwrap();
         n = second.matrix.n();
     }
@@ -62,7 +59,7 @@ pub(crate) fn of_hint<B: Steps>(backend: &B, plan: &HintPlan, db: DbBytes) -> Ve
             files.push((LIFTED_FILE, Arc::new(Aligned(lifted(backend, &hint, n, ring, shape)))));
         }
         HintProduct::Chained { params, shape } => {
-            files.extend(chained(backend, &hint, params.ring(), shape));
+            files.extend(chained(backend, &hint, seed, params.ring(), shape));
         }
     }
     files
@@ -85,9 +82,15 @@ fn lifted<B: Steps>(
 }
 
 /// Pack columns, and digits and masks.
-fn chained<B: Steps>(backend: &B, hint: &B::Words, ring: &RingParams, shape: &PackShape) -> [File; 2] {
+fn chained<B: Steps>(
+    backend: &B,
+    hint: &B::Words,
+    seed: PublicSeed,
+    ring: &RingParams,
+    shape: &PackShape,
+) -> [File; 2] {
     let (context, n) = (Arc::new(RingContext::new(*ring)), ring.degree());
-    let masks = ColumnMasks::new(&context, &SEED);
+    let masks = ColumnMasks::new(&context, &seed);
     let ring = backend.open_ring(context).unwrap();
     let plan = backend.open_masks(&ring, &masks).unwrap();
     let of_plaintext = |plaintext| {

@@ -33,8 +33,10 @@ fn assert_has(folder: &Folder, files: &[File], name: &str) {
 fn files_are_those_of_the_whole_hint() {
     for shape in SHAPES {
         let first = built(&on_cpu(3), shape.wanted());
-        let plan = first.descriptor().params().unwrap().hint().unwrap();
-        let expected = made::of_hint(&Reference, &plan, Arc::new(first.file(DB_FILE)));
+        let descriptor = first.descriptor();
+        let plan = descriptor.params().unwrap().hint().unwrap();
+        let db = Arc::new(first.file(DB_FILE));
+        let expected = made::of_hint(&Reference, &plan, descriptor.public_seed(), db);
         assert_has(&first, &expected, "3 threads");
         for (level, threads) in levels().into_iter().zip([1, 2, 5]) {
             let other = built(&at_level(level, threads), shape.wanted());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hush_he::params::RingContext;
+use hush_he::{entities::PublicSeed, params::RingContext};
 use hush_math::csprng::Csprng;
 use hush_ops::{contract::Steps, ntt_tiling::NttTiledDb, tiling::DbBytes};
 use hush_protocol::{
@@ -19,6 +19,8 @@ use crate::made::{self, Aligned, File};
 
 /// Queries of a case.
 pub(super) const QUERIES: usize = 5;
+/// The seed of the public values of all tables.
+pub(super) const SEED: PublicSeed = PublicSeed([3; 32]);
 /// The seed of the whitening, where there is one.
 pub(super) const WHITENING: [u8; 32] = [5; 32];
 
@@ -90,7 +92,7 @@ impl Content {
             Database::Bytes(tiling) => Arc::new(tiling.tile(&self.bytes)),
             Database::Plaintexts(table) => Arc::new(Aligned(self.plaintexts(backend, &table))),
         };
-        let of_hint = |plan| made::of_hint(backend, &plan, db.clone());
+        let of_hint = |plan| made::of_hint(backend, &plan, SEED, db.clone());
         let mut files = self.params.hint().map_or_else(Vec::new, of_hint);
         files.insert(0, (DB_FILE, db));
         files

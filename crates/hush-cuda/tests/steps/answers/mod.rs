@@ -41,10 +41,10 @@ use hush_protocol::{
     wire,
 };
 
-use self::content::{Content, QUERIES, WHITENING};
+use self::content::{Content, QUERIES, SEED, WHITENING};
 use crate::{
     devices::{gpu, orderly},
-    made::{File, SEED, bytes},
+    made::{File, bytes},
 };
 
 /// A table with random bytes, a client, and queries for some of its slots.
