@@ -66,7 +66,7 @@ class TfheTest(KeyedTest):
     def test_sizes_are_as_promised(self):
         records = values(3000, 256)
         small = self.facts(self.tfhe(records, name="small", by="index"))
-        # 32 columns, 3000 / 32 = 94 blocks in 24 entries of 4: 5 folds and 2 rotations of two words of 23 bits.
+        # 32 columns, 3000 / 32 = 94 blocks in 24 entries of 4: 5 folds and 2 rotations of two words of 24 bits.
         self.assertEqual(small["query_bytes"] - 32, 16 + 32 * 16 // 8 + 7 * 2 * 24 // 8)
         self.assertEqual((small["answer_bytes"], small["hint_bytes"]), (2048, 0))
         self.assertLessEqual(small["key_bytes"], 0.7 * MIB)
