@@ -231,7 +231,7 @@ fn what_is_said_of_a_hostile_descriptor_fits_a_line() {
         String::from_utf8(sealed).unwrap(),
         json.replace("\"simple\"", &format!("\"{long}\"")),
         json.replace("\"band256\"", &format!("\"{long}\"")),
-        json.replace("\"version\":1", &format!("\"version\":\"{long}\"")),
+        json.replace("\"version\":3", &format!("\"version\":\"{long}\"")),
     ] {
         assert_ne!(hostile, json);
         let message = Descriptor::from_json(hostile.as_bytes()).unwrap_err().to_string();
@@ -313,7 +313,7 @@ fn an_altered_or_newer_descriptor_is_refused() {
     let error = Descriptor::from_json(&altered.to_json()).unwrap_err();
     assert!(error.to_string().contains("epoch"), "{error}");
     let text = String::from_utf8(valid().to_json()).unwrap();
-    let newer = text.replacen("\"version\":1", "\"version\":3", 1);
+    let newer = text.replacen("\"version\":3", "\"version\":4", 1);
     assert!(Descriptor::from_json(newer.as_bytes()).unwrap_err().to_string().contains("update"));
 }
 

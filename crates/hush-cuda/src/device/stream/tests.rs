@@ -2,6 +2,8 @@
 //! the device is memory of this process, so that a look at it shows what has been done by then. Each test runs again in a process
 //! that finds the driver.
 
+#![allow(clippy::print_stderr)]
+
 use std::{env, path::Path, process::Command};
 
 use hush_math::modulus::Modulus;
