@@ -143,8 +143,11 @@ impl From<TcpListener> for Listeners {
     }
 }
 
+/// A listener with its TLS, its endpoints, and the names that it answers to, if these are limited.
+type Listening = (TcpListener, Option<Arc<Tls>>, Endpoints, Option<Arc<Hosts>>);
+
 impl Listeners {
-    fn with_endpoints(self) -> Vec<(TcpListener, Option<Arc<Tls>>, Endpoints, Option<Arc<Hosts>>)> {
+    fn with_endpoints(self) -> Vec<Listening> {
         let public = match (&self.uplink, &self.health) {
             (Some(_), _) => Endpoints::Relay,
             (None, Some(_)) => Endpoints::Tables,
