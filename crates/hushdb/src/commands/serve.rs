@@ -283,6 +283,9 @@ async fn serve(args: ServeArgs) -> Result<(), Box<dyn Error>> {
     load_error.map_or(Ok(()), |error| Err(error.into()))
 }
 
+/// Files that are read again: certificates, tokens and keys of the gateway.
+type Renewed = (Option<Arc<Tls>>, Option<Arc<Tokens>>, Option<Arc<Gateway>>);
+
 /// Everything that is taken up while a server runs.
 struct Watch {
     folders: Arc<Folders>,
@@ -290,7 +293,7 @@ struct Watch {
     /// Whether folders are looked at by themselves.
     looks: bool,
     hang_up: Mutex<Signal>,
-    files: (Option<Arc<Tls>>, Option<Arc<Tokens>>, Option<Arc<Gateway>>),
+    files: Renewed,
 }
 
 impl Watch {
