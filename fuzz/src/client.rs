@@ -13,8 +13,8 @@ use hush_client::{
     Acceptance, Wanted,
     http::{FileHost, HintCache},
     session::{
-        Action, CacheError, CachedHint, CheckedHint, Event, Head, Hint, Host, PartialHint, Request, Seed,
-        Server, ServerUrl, SessionError, SessionOptions, Task, TransportFailure,
+        Action, CacheError, CachedHint, CheckedHint, Event, Head, Hint, Host, KeptKeys, KeyNote, KeyRequest,
+        PartialHint, Request, Server, ServerUrl, SessionError, SessionOptions, Task, TransportFailure,
     },
 };
 use hush_protocol::{
@@ -241,8 +241,12 @@ impl Host for Memory {
         Ok(serial)
     }
 
-    fn seed(&self, _: &str, _: &str) -> Result<Seed, CacheError> {
-        Ok(Seed::new([1; 32]))
+    fn keys(&self, request: &KeyRequest) -> Result<KeptKeys, CacheError> {
+        Ok(KeptKeys::draw(None, request, 0))
+    }
+
+    fn note(&self, _: &str, _: &KeptKeys, _: KeyNote) -> Result<(), CacheError> {
+        Ok(())
     }
 }
 
@@ -276,13 +280,13 @@ impl PartialHint for Part {
     }
 }
 
-/// A client's cache, with a seed, a hint and a part of one that somebody else may have written.
+/// A client's cache, with a record of keys, a hint and a part of one that somebody else may have written.
 pub fn cache(bytes: &[u8]) {
     static CACHE: LazyLock<Cache> = LazyLock::new(Cache::new);
     let cache = &*CACHE;
     let mut input = Input::new(bytes);
     let kind = input.byte();
-    let (seed, hint, part) = (input.piece(), input.piece(), input.rest());
+    let (record, hint, part) = (input.piece(), input.piece(), input.rest());
     let blob = BlobRef {
         blake3: *blake3::hash(&[hint, part].concat()).as_bytes(),
         bytes: (hint.len() + part.len()) as u64,
@@ -290,17 +294,17 @@ pub fn cache(bytes: &[u8]) {
     let whole = cache.folder.path().join(hex::encode(blob.blake3));
     let partial = whole.with_extension("part");
 
-    // A seed that is good but for what the input changes, or any bytes.
-    let mut spoilt = cache.seed_file.clone();
+    // A record that is good but for what the input changes, or any bytes.
+    let mut spoilt = cache.key_file.clone();
     if kind & 1 == 0 {
-        spoilt.iter_mut().zip(seed).for_each(|(byte, spoilt)| *byte ^= spoilt);
+        spoilt.iter_mut().zip(record).for_each(|(byte, spoilt)| *byte ^= spoilt);
     } else {
-        spoilt = seed.to_vec();
+        spoilt = record.to_vec();
     }
-    cache.write(&cache.seed_path, &spoilt);
-    let obtained = cache.host.seed(URL, "a set").expect("a place for seeds");
-    assert_eq!(obtained == cache.seed, spoilt == cache.seed_file, "damaged seeds are made anew");
-    assert_eq!(cache.host.seed(URL, "a set").expect("a place for seeds"), obtained);
+    cache.write(&cache.key_path, &spoilt);
+    let obtained = cache.host.keys(&request()).expect("a place for keys");
+    assert_eq!(obtained.is_same(&cache.keys), spoilt == cache.key_file, "damaged keys are made anew");
+    assert!(cache.host.keys(&request()).expect("a place for keys").is_same(&obtained));
 
     if kind & 2 != 0 {
         fs::write(&whole, hint).unwrap();
@@ -325,25 +329,28 @@ pub fn cache(bytes: &[u8]) {
     let _ = (fs::remove_file(whole), fs::remove_file(partial));
 }
 
-/// A cache with a good seed.
+/// A request for keys for one look-up.
+fn request() -> KeyRequest {
+    KeyRequest { name: "a.seed".into(), held: None, lookups: 1, limit: 10 }
+}
+
+/// A cache with a good record of keys.
 struct Cache {
     folder: TempDir,
     host: FileHost,
-    seed: Seed,
-    seed_path: PathBuf,
-    seed_file: Vec<u8>,
+    keys: KeptKeys,
+    key_path: PathBuf,
+    key_file: Vec<u8>,
 }
 
 impl Cache {
     fn new() -> Self {
         let folder = place::folder();
         let host = FileHost::new(&HintCache::Directory(folder.path().into()), Arc::new(|_| {})).unwrap();
-        let seed = host.seed(URL, "a set").unwrap();
-        let mut files =
-            fs::read_dir(folder.path().join("secrets")).unwrap().map(|entry| entry.unwrap().path());
-        let seed_path = files.find(|path| path.extension().is_some_and(|name| name == "seed")).unwrap();
-        let seed_file = fs::read(&seed_path).unwrap();
-        Self { folder, host, seed, seed_path, seed_file }
+        let keys = host.keys(&request()).unwrap();
+        let key_path = folder.path().join("secrets").join(request().name);
+        let key_file = fs::read(&key_path).unwrap();
+        Self { folder, host, keys, key_path, key_file }
     }
 
     /// Writes a file that its owner alone can read.
