@@ -97,7 +97,7 @@ fn noise_is_as_predicted() {
 /// A segment of D of D0 columns has the noise of D0 columns: fewer words, each with the errors of several.
 #[test]
 fn noise_of_wrapped_queries_is_that_of_all_columns() {
-    let (lwe, widths) = (DEFAULT_LWE, Widths { query: 27, hint: 16, answer: 12 });
+    let (lwe, widths) = (DEFAULT_LWE, Widths { query: 26, hint: 17, answer: 12 });
     for (cols, wraps) in [(2048, 2), (1024, 6), (256, 32)] {
         let predicted = LweNoise::new(&lwe, cols * wraps, widths);
         let mut random = vec![0; cols * 32];
