@@ -390,8 +390,12 @@ fn snapshots() {
             write("snapshot", "bare", input(&[0], piece(format!("{{\"blake3\":\"00\",\"body\":{text}}}"))));
         }
     }
-    let database =
-        FileEntry { name: DB_FILE.into(), bytes: 3, chunk_bytes: CHUNK_BYTES as u64, chunks: Vec::new() };
+    let database = FileEntry {
+        name: DB_FILE.parse().unwrap(),
+        bytes: 3,
+        chunk_bytes: CHUNK_BYTES as u64,
+        chunks: Vec::new(),
+    };
     let identity = Identity { program: "test 1".into(), options: "none".into(), records: [1; 32] };
     let state = State {
         identity,
