@@ -93,7 +93,8 @@ class FromElsewhere(HushTest):
             self.push(s3)
             admin = f"127.0.0.1:{free_port()}"
             env = {**self.env, **s3.env()}
-            with self.serve(args=("--data", self.dir / "data", "--listen-admin", admin), env=env) as (url, _):
+            sources = ["--task-source", "s3://bucket", "--task-source", "postgres://host"]
+            with self.serve(args=("--data", self.dir / "data", "--listen-admin", admin, *sources), env=env) as (url, _):
                 for wrong, said in [("s3://bucket/nothing", "check the name"), ("people", "a table's URL is s3://"),
                                     ("postgres://host/db", "no table is fetched from there")]:
                     self.assertIn(said, self.fails("admin", "--url", f"http://{admin}", "load", "people", wrong, env=env))

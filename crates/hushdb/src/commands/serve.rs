@@ -108,8 +108,8 @@ pub(crate) struct ServeArgs {
     /// Source that tasks may fetch from; may be repeated: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix,
     /// https://host/prefix, http://host/prefix or postgres://host/database, with the credentials of the server's environment;
     /// https:// for all web servers at public addresses, without them; or none. If not given https://. Uploads are always taken.
-    #[cfg_attr(not(feature = "ingest"), arg(skip))]
-    #[cfg_attr(feature = "ingest", arg(long, value_name = "URL"))]
+    #[cfg(feature = "ingest")]
+    #[arg(long, value_name = "URL")]
     task_source: Vec<String>,
     /// Names by which this server is reached, beside localhost and its loopback addresses. A proxy that passes on the names that
     /// its clients ask for needs them, if the server is on loopback. Elsewhere a server answers to any name, unless this is given.
