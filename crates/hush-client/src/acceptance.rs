@@ -14,7 +14,7 @@ pub struct Acceptance {
     pub weak_preset: Option<String>,
     /// The one epoch that is accepted: a server cannot show a client a table of its own.
     pub epoch: Option<[u8; 32]>,
-    /// Who must have signed the table, and under which name: a server that is somebody else cannot make one up.
+    /// The publisher who must have signed the table, and the signed name. Another server cannot make up such a table.
     pub trust: Option<Trust>,
 }
 
@@ -22,7 +22,7 @@ pub struct Acceptance {
 /// that is not the name by which the server is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trust {
-    /// Who signs.
+    /// The public key of the publisher.
     pub publisher: PublicKey,
     /// The signed name. If there is none, a session expects the name of the table that it is asked to open, and a
     /// [`crate::Table`] that is made without a session accepts any name.

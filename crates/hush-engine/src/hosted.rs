@@ -48,9 +48,9 @@ pub enum OpenError {
         "the table needs {needed} of memory, and {room} are free: stop what else takes memory, or have its files mapped"
     )]
     NoRoom {
-        /// What they take.
+        /// The memory that they take.
         needed: String,
-        /// What there is.
+        /// The memory that is free.
         room: String,
     },
     /// The GPU that was asked for.

@@ -9,7 +9,7 @@ use crate::{OpenError, Progress, machine::memory, units::Bytes};
 /// This share of all memory is left alone: batches, keys of clients, and the system.
 const LEFT_ALONE: u64 = 16;
 
-/// What a user asks for.
+/// A user's choice of where scanned files are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemoryChoice {
     /// Resident where there is room, else mapped.

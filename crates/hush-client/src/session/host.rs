@@ -1,4 +1,4 @@
-//! What a session needs of the program around it: a clock, and places for hints and for keys.
+//! The program around a session: a clock, and places for hints and for keys.
 
 use std::{sync::Arc, time::Duration};
 

@@ -31,7 +31,7 @@ pub struct Server {
 /// A table in a server's list.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct TableInfo {
-    /// Its name, which is a [`Name`]: it stands in URLs and on terminals as it is.
+    /// The table's name, a [`Name`]: URLs and terminals show the text unchanged.
     pub name: String,
     /// `resident`, or `loading` for a table whose look-ups have to wait.
     pub state: String,

@@ -149,7 +149,7 @@ pub enum BuildError {
         name: Name,
         /// The serial that was asked for.
         serial: u64,
-        /// That of the table in the folder.
+        /// The serial of the table in the folder.
         previous: u64,
     },
     /// Those who compute elsewhere.

@@ -56,7 +56,7 @@ struct Open<B> {
     workers: Arc<dyn Workers>,
     /// Of every segment.
     files: Vec<SegmentFiles>,
-    /// Those of them that are mapped while it is opened.
+    /// The files that are mapped while the head is opened.
     mapped: Arc<Mutex<MappedFiles>>,
 }
 

@@ -134,7 +134,7 @@ where
 
 struct OpenPart<P: Page, B: Hosting> {
     part: HostedPart<P, B>,
-    /// What every scan reads where it is on disk.
+    /// The mapped files that every scan reads.
     mapped: MappedFiles,
     keys: KeyCache<B::Keys>,
     has_keys: bool,

@@ -23,7 +23,7 @@ use super::{
 /// A huge page of x86-64.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// What is done about the checksums of what is read.
+/// The treatment of checksums while a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksums {
     /// Nothing: the content may be anything.
@@ -43,7 +43,7 @@ pub struct ResidentFile {
     unchecked: Option<Stamp>,
 }
 
-/// What there is. Memory goes with the last who uses it.
+/// The files in memory. Memory is freed with its last user.
 static RESIDENT: Mutex<Vec<Weak<ResidentFile>>> = Mutex::new(Vec::new());
 
 impl ResidentFile {
