@@ -102,6 +102,8 @@ class ConfigTest(KeyedTest):
             (f'{admin}data = "{self.dir}/data"', "1.json is no task"),
             ('gateway-keys = "none"', "cannot read the gateway's keys in none"),
             ('tokens = "none"', "none"),
+            (f'tokens = "{self.dir}/tokens.json"\nallow-origin = ["*"]', "list the origins of your pages"),
+            ('allow-origin = ["https://app.example/"]', "a browser writes this origin https://app.example"),
             ('otlp = "ftp://127.0.0.1"', "otlp"),
         ):
             with self.subTest(text):

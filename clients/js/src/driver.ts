@@ -256,7 +256,7 @@ function reason(error: TransportError): string {
   const said = failed?.message ?? String(failed);
   return typeof document === "undefined" && typeof WorkerGlobalScope === "undefined"
     ? said
-    : `${said}; a browser also says this where the server does not allow this page, or is not https and the page is`;
+    : `${said}; a browser also says this where the server does not allow this page (serve --allow-origin ${location.origin}), or is not https and the page is`;
 }
 
 /** Whether another attempt could go better. */

@@ -14,13 +14,13 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 const types = { ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
 const scratch = new Scratch();
 let url, site, origin, browser;
+const by = ["--key", "k", "--value", "v"];
 /** Requests of the package to the server. */
 const requests = [];
 /** Steps for the page, and who waits for what it says of them. */
 let waiting, pending = [];
 
 before(async () => {
-  const by = ["--key", "k", "--value", "v"];
   const names = ["colpack", "simple", "onion"].map((name) => scratch.build(name, rows(300), ...by, "--protocol", name));
   url = await scratch.serve(names);
   site = createServer(answer);
@@ -147,6 +147,18 @@ test("without randomness nothing is asked", async () => {
   assert.equal(requests.length, before);
 });
 
+test("a server of another origin, which allows the page", async () => {
+  const tokens = join(scratch.dir, "tokens.json");
+  const token = scratch.hushdb("token", "create", "--tokens", tokens, "--name", "page").trim();
+  const own = ["--tokens", tokens, "--rate-limit", "2", "--keys", join(scratch.dir, "own-keys.redb")];
+  const allowing = await scratch.serve(["colpack", "simple", "onion"], "--allow-origin", `https://other.example,${origin}`, ...own);
+  // Preflights, tokens, a hint, uploads of keys; a refusal says how long to wait, which the page can read.
+  assert.deepEqual((await inPage("lookUp", allowing, { token })).found, all);
+  assert.match(await inPage("otherOrigin", allowing, { token: "hush_wrong" }), /^token: /);
+  const { busy, etag } = await inPage("refusal", allowing, { token });
+  assert.ok(busy >= 1000 && etag, `${busy} ${etag}`);
+});
+
 test("a server that does not allow the page", async () => {
-  assert.match(await inPage("otherOrigin", url), /^unreachable: .*does not allow this page/);
+  assert.match(await inPage("otherOrigin", url, {}), /^unreachable: .*does not allow this page \(serve --allow-origin http:/);
 });

@@ -4,9 +4,9 @@ import { connect, HushError } from "/package/index.js";
 
 const steps = {
   /** Looks records up by the protocols with a hint and with evaluation keys, too; what it cost. */
-  async lookUp() {
+  async lookUp(url = location.origin, options = {}) {
     const told = [];
-    const server = await connect(location.origin, { onProgress: ({ kind }) => told.push(kind) });
+    const server = await connect(url, { ...options, onProgress: ({ kind }) => told.push(kind) });
     const found = {};
     const costs = {};
     for (const name of ["colpack", "simple", "onion"]) {
@@ -21,12 +21,25 @@ const steps = {
   },
 
   /** What a page says that asks a server of another origin, which does not allow it. */
-  async otherOrigin(url) {
+  async otherOrigin(url, options) {
     try {
-      await connect(url, { attempts: 1 });
+      await connect(url, { ...options, attempts: 1 });
       return "connected";
     } catch (error) {
       return error instanceof HushError ? `${error.code}: ${error.message}` : String(error);
+    }
+  },
+
+  /** What a server of another origin says in headers: how long to wait, and the tag of a table. */
+  async refusal(url, { token }) {
+    const described = await fetch(`${url}/v1/tables/colpack`, { headers: { authorization: `Bearer ${token}` } });
+    const table = await (await connect(url, { token, attempts: 1 })).open("colpack");
+    for (;;) {
+      try {
+        await table.getMany(["k1", "k2", "k3", "k4"]);
+      } catch (error) {
+        return { busy: error.retryAfterMs, etag: described.headers.get("etag") };
+      }
     }
   },
 

@@ -85,7 +85,7 @@ pub use gateway::{Gateway, GatewayError, GatewayKey, read_gateway_keys, rotate, 
 pub use operator::{KeptBuild, KeptTable, Operator, OperatorError, Task, TaskProgress, TaskStatus, Upload};
 pub use page::Page;
 pub use relay::{RELAYED_AT_ONCE, Relayed, Uplink};
-pub use routes::host_name;
+pub use routes::{host_name, origin};
 pub use tables::Tables;
 pub use tls::{Tls, TlsError, TlsFiles};
 pub use tokens::{Scope, Token, TokenError, Tokens, read_tokens, text_of_tokens};
@@ -93,7 +93,7 @@ pub use upkeep::{Background, Upkeep};
 
 use connections::{Connections, Place};
 use keys::Keys;
-use routes::{Endpoints, Hosts};
+use routes::{Endpoints, Hosts, Origins};
 use state::Server;
 
 /// How often the files of certificates and tokens are looked at.
@@ -125,6 +125,8 @@ pub struct Listeners {
     /// Names beside those of loopback ([`host_name`]) to which `public` and `admin` answer. Without any, a listener that is not on
     /// loopback answers to every name.
     pub allowed_hosts: Vec<String>,
+    /// The origins ([`origin`]) whose pages may look records up at `public`, from a browser; none if empty.
+    pub allowed_origins: Vec<String>,
 }
 
 impl From<TcpListener> for Listeners {
@@ -139,6 +141,7 @@ impl From<TcpListener> for Listeners {
             health: None,
             admin: None,
             allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
         }
     }
 }
@@ -201,7 +204,7 @@ pub async fn run(
     let operator = listeners.admin.as_ref().map(|(_, operator)| operator.clone());
     let tokens = listeners.tokens.clone();
     let (gateway, uplink) = (listeners.gateway.clone(), listeners.uplink.clone());
-    let page = listeners.page.clone();
+    let (page, origins) = (listeners.page.clone(), Origins::new(listeners.allowed_origins.clone()));
     let server = Arc::new(Server::new(tables.clone(), config, keys, operator, tokens, gateway, page));
     // Ends with this function.
     let (upkeep, mut background) = (tables.upkeep().clone(), JoinSet::new());
@@ -225,8 +228,10 @@ pub async fn run(
     let mut accepting = JoinSet::new();
     for (listener, tls, endpoints, hosts) in listeners.with_endpoints() {
         let router = match (&uplink, endpoints) {
-            (Some(uplink), Endpoints::Relay) => routes::relay_router(server.clone(), uplink.clone()),
-            _ => routes::router(server.clone(), endpoints, hosts),
+            (Some(uplink), Endpoints::Relay) => {
+                routes::relay_router(server.clone(), uplink.clone(), origins.clone())
+            }
+            _ => routes::router(server.clone(), endpoints, hosts, origins.clone()),
         };
         let (upkeep, door) = (upkeep.clone(), Door::new(listener, tls, endpoints, router, server.clone()));
         let stopped = stopped.clone();

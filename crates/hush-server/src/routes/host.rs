@@ -47,7 +47,7 @@ impl Hosts {
 }
 
 /// The host of an authority, as it is compared; `None` if there is a user.
-fn host_of(authority: &Authority) -> Option<String> {
+pub(super) fn host_of(authority: &Authority) -> Option<String> {
     let host = authority.host().to_ascii_lowercase();
     let host = host.strip_suffix('.').unwrap_or(&host);
     (!authority.as_str().contains('@') && !host.is_empty()).then(|| host.to_owned())

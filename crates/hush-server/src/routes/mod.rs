@@ -8,6 +8,7 @@ mod health;
 mod host;
 mod keys;
 mod metrics;
+mod origins;
 mod page;
 mod query;
 mod relay;
@@ -30,8 +31,8 @@ use axum::{
 use hush_protocol::{Name, ohttp::GATEWAY_PATH};
 use tracing::{Instrument, field::Empty};
 
-pub(crate) use self::host::Hosts;
-pub use self::host::host_name;
+pub(crate) use self::{host::Hosts, origins::Origins};
+pub use self::{host::host_name, origins::origin};
 use crate::{
     caller::Caller,
     client::Client,
@@ -55,8 +56,13 @@ pub(crate) enum Endpoints {
     Relay,
 }
 
-/// The endpoints of a listener, for requests by the names `hosts` if it answers to some alone.
-pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints, hosts: Option<Arc<Hosts>>) -> Router {
+/// The endpoints of a listener, for requests by the names `hosts` if it answers to some alone, and for pages of `origins`.
+pub(crate) fn router(
+    server: Arc<Server>,
+    endpoints: Endpoints,
+    hosts: Option<Arc<Hosts>>,
+    origins: Option<Arc<Origins>>,
+) -> Router {
     let mut router = Router::new();
     if endpoints == Endpoints::Admin {
         router = router
@@ -76,7 +82,7 @@ pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints, hosts: Option<Ar
         router = router.merge(of_tables());
         if let Some(gateway) = server.gateway.clone() {
             // A sealed request may name any server.
-            let endpoints = finished(of_tables(), &server, Endpoints::Tables, None);
+            let endpoints = finished(of_tables(), &server, Endpoints::Tables, None, None);
             let inside = gateway::Inside { server: server.clone(), gateway, endpoints };
             let own = get(gateway::key).post(gateway::answer).with_state(inside);
             router = router.route(GATEWAY_PATH, own);
@@ -96,7 +102,7 @@ pub(crate) fn router(server: Arc<Server>, endpoints: Endpoints, hosts: Option<Ar
             .route("/info", get(health::info))
             .route("/metrics", get(metrics::text));
     }
-    finished(router, &server, endpoints, hosts)
+    finished(router, &server, endpoints, hosts, origins)
 }
 
 /// What clients ask for.
@@ -110,9 +116,13 @@ fn of_tables() -> Router<Arc<Server>> {
 }
 
 /// A relay, which has nothing else.
-pub(crate) fn relay_router(server: Arc<Server>, uplink: Arc<dyn Uplink>) -> Router {
+pub(crate) fn relay_router(
+    server: Arc<Server>,
+    uplink: Arc<dyn Uplink>,
+    origins: Option<Arc<Origins>>,
+) -> Router {
     let own = get(relay::keys).post(relay::pass_on).with_state(relay::Relay::new(server.clone(), uplink));
-    finished(Router::new().route("/", own), &server, Endpoints::Relay, None)
+    finished(Router::new().route("/", own), &server, Endpoints::Relay, None, origins)
 }
 
 /// Endpoints with what is done for all of them.
@@ -121,6 +131,7 @@ fn finished(
     server: &Arc<Server>,
     endpoints: Endpoints,
     hosts: Option<Arc<Hosts>>,
+    origins: Option<Arc<Origins>>,
 ) -> Router {
     router
         .fallback(async || Problem::new(Code::NotFound, "there is no such endpoint"))
@@ -128,6 +139,7 @@ fn finished(
             Problem::new(Code::MethodNotAllowed, "the endpoint does not take this method")
         })
         .layer(middleware::from_fn_with_state((server.clone(), endpoints), gate::enter))
+        .layer(middleware::from_fn_with_state((origins, endpoints), origins::check))
         .layer(middleware::from_fn_with_state(hosts, host::check))
         .layer(middleware::from_fn_with_state(server.clone(), observe))
         .with_state(server.clone())

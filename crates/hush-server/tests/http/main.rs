@@ -11,6 +11,7 @@ mod harness;
 mod hostile;
 mod hosts;
 mod keys;
+mod origins;
 mod queries;
 mod shutdown;
 mod tables;

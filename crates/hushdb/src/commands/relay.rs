@@ -8,7 +8,7 @@ use hush_client::{
     session::TransportFailure,
 };
 use hush_protocol::ohttp::GATEWAY_PATH;
-use hush_server::{Listeners, RELAYED_AT_ONCE, Relayed, ServerConfig, Tables, Throttle, Uplink};
+use hush_server::{Listeners, RELAYED_AT_ONCE, Relayed, ServerConfig, Tables, Throttle, Uplink, origin};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::serve::{
@@ -42,6 +42,9 @@ pub(crate) struct RelayArgs {
     /// Trust a server whose certificate one of those in FILE (PEM) has signed, in place of those that this system trusts.
     #[arg(long, value_name = "FILE")]
     ca_cert: Option<PathBuf>,
+    /// Origins whose pages may send sealed requests from a browser (CORS), as https://app.example; or `*`, every page.
+    #[arg(long, value_name = "ORIGIN,..", value_delimiter = ',', value_parser = origin)]
+    allow_origin: Vec<String>,
     /// What one client address may have of connections and memory, in percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=100))]
     client_share: u32,
@@ -106,7 +109,9 @@ async fn relay(args: RelayArgs) -> Result<(), Box<dyn Error>> {
         say!("{line}");
     }
     tell_health(health.as_ref())?;
-    let listeners = Listeners { tls, health, uplink: Some(uplink), ..Listeners::from(public) };
+    let allowed_origins = args.allow_origin;
+    let listeners =
+        Listeners { tls, health, uplink: Some(uplink), allowed_origins, ..Listeners::from(public) };
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let shutdown = async {
         tokio::select! {

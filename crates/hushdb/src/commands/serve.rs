@@ -5,7 +5,7 @@ use std::{convert::Infallible, error::Error, num::NonZeroUsize, path::PathBuf, s
 use clap::{Args, ValueEnum};
 use hush_engine::{BackendChoice, MemoryChoice};
 use hush_protocol::Name;
-use hush_server::{Background, Gateway, Tls, Tokens, host_name};
+use hush_server::{Background, Gateway, Tls, Tokens, host_name, origin};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::{Mutex, oneshot},
@@ -115,6 +115,10 @@ pub(crate) struct ServeArgs {
     /// its clients ask for needs them, if the server is on loopback. Elsewhere a server answers to any name, unless this is given.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = host_name)]
     allowed_hosts: Vec<String>,
+    /// Origins whose pages may look records up here from a browser (CORS), as https://app.example; or `*`, every page, without
+    /// --tokens. Admin endpoints, health and metrics are never for pages.
+    #[arg(long, value_name = "ORIGIN,..", value_delimiter = ',', value_parser = origin)]
+    allow_origin: Vec<String>,
     /// Whether --listen shows people with a browser a page, where they look records up and see what the server sees of it: on, off,
     /// or, as auto, where only this machine reaches it.
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto", num_args = 0..=1, default_missing_value = "on")]

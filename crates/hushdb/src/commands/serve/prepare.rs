@@ -97,15 +97,24 @@ pub(super) async fn front(
     let mut config = config(args)?;
     config.check()?;
     check_distinct(args)?;
+    check_origins(args)?;
     let tls = tls(args.tls_cert.as_ref(), args.tls_key.as_ref(), args.tls_client_ca.as_ref())?;
     let (tokens, gateway, page) = (tokens(args)?, gateway(args)?, shown(args)?);
     let public = listen(&args.listen, "--listen", unchecked.as_deref_mut()).await?;
     let health = listen_health(args.listen_health.as_deref(), unchecked).await?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{}", public.local_addr()?);
-    let allowed_hosts = args.allowed_hosts.clone();
-    let listeners =
-        Listeners { tls, tokens, gateway, page, health, allowed_hosts, ..Listeners::from(public) };
+    let (allowed_hosts, allowed_origins) = (args.allowed_hosts.clone(), args.allow_origin.clone());
+    let listeners = Listeners {
+        tls,
+        tokens,
+        gateway,
+        page,
+        health,
+        allowed_hosts,
+        allowed_origins,
+        ..Listeners::from(public)
+    };
     needs.other_listeners += usize::from(listeners.health.is_some());
     let fewer_connections = open_files::fit(&mut config, &needs)?;
     Ok(Front { listeners, config, url, fewer_connections })
@@ -241,6 +250,18 @@ fn check_distinct(args: &ServeArgs) -> Result<(), String> {
             }
             taken.push((option, address));
         }
+    }
+    Ok(())
+}
+
+/// Refuses every origin where clients have tokens: a page that has got hold of a token could use it from anywhere.
+fn check_origins(args: &ServeArgs) -> Result<(), String> {
+    if args.tokens.is_some() && args.allow_origin.iter().any(|origin| origin == "*") {
+        return Err(
+            "--allow-origin '*' lets every page ask, and --tokens only some clients: list the origins of \
+                    your pages, as https://app.example"
+                .into(),
+        );
     }
     Ok(())
 }
