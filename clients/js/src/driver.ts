@@ -5,7 +5,7 @@ import type { HushStorage } from "./storage.js";
 
 /** What the session says to do next. */
 type Step =
-  | { kind: "send"; method: string; path: string; headers: string[]; body: Uint8Array<ArrayBuffer> }
+  | { kind: "send"; method: string; path: string; headers: string[]; body: Uint8Array<ArrayBuffer>; msLeft: number | undefined }
   | { kind: "wait"; ms: number; hints: string[]; keys: string[]; serials: string[] }
   | { kind: "done"; result: unknown };
 
@@ -59,7 +59,7 @@ export class Driver {
 
   /** Makes a request, and hands the response over. */
   async #exchange(work: Work, step: Step & { kind: "send" }, signal: AbortSignal | undefined): Promise<void> {
-    const silence = new Silence(this.choices.timeoutMs, signal);
+    const silence = new Silence(this.choices.timeoutMs, step.msLeft, signal);
     let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
     try {
       const response = await silence.until("the response", this.#send(step, silence.signal));
@@ -197,18 +197,21 @@ class TransportError extends Error {
   }
 }
 
-/** Gives a request up if its server is silent for too long, or its caller wants so. */
+/** Gives a request up if its server is silent for too long, the time of the call is over, or its caller wants so. */
 class Silence {
   readonly #controller = new AbortController();
   readonly #giveUp = () => this.#controller.abort(this.caller?.reason);
+  readonly #end: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
   isOver = false;
   waitedFor = "";
 
   constructor(
     private readonly most: number,
+    msLeft: number | undefined,
     private readonly caller: AbortSignal | undefined,
   ) {
+    this.#end = performance.now() + (msLeft ?? Infinity);
     caller?.addEventListener("abort", this.#giveUp);
   }
 
@@ -222,7 +225,7 @@ class Silence {
     this.#timer = setTimeout(() => {
       this.isOver = true;
       this.#controller.abort();
-    }, this.most);
+    }, Math.min(this.most, this.#end - performance.now()));
     try {
       return await comes;
     } catch (error) {

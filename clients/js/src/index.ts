@@ -26,7 +26,7 @@ export async function connect(url: string | URL, options: ConnectOptions = {}): 
   const exports = await module();
   const storage = chosen === undefined ? (IndexedDbStorage.isThere ? new IndexedDbStorage() : null) : chosen;
   try {
-    const choices = JSON.stringify({ ...others, hasToken: token !== undefined, keepsHints: storage !== null });
+    const choices = JSON.stringify({ ...others, timeoutMs, hasToken: token !== undefined, keepsHints: storage !== null });
     // A base of URLs: `URL` adds the slash that a server's URL ends without.
     const client = new exports.Client(String(url).replace(/\/$/, ""), choices);
     const driver = new Driver(client, {

@@ -21,7 +21,10 @@ export interface ConnectOptions {
   token?: string;
   /** Gives the connecting up. */
   signal?: AbortSignal;
-  /** The longest silence of the server in milliseconds, the time it takes to answer included: 120,000 unless told. */
+  /**
+   * The longest time that a call takes in milliseconds, with all its requests, retries and waits. Unless told, a call ends when the
+   * server is silent for 120,000.
+   */
   timeoutMs?: number;
   /** Called with what happens. */
   onProgress?: (progress: Progress) => void;

@@ -118,6 +118,14 @@ test("a silent server, and callers that give up", async () => {
   const table = await server.open("colpack");
   await assert.rejects(table.get("k1"), { code: "timeout" });
 
+  // Attempts and waits are within the time of the call.
+  const refusing = await proxy(url, (request, response) => request.method === "POST" && response.destroy() !== undefined);
+  const hurried = await (await connect(refusing.url, { timeoutMs: 500, attempts: 100 })).open("colpack");
+  const begun = performance.now();
+  await assert.rejects(hurried.get("k1"));
+  assert.ok(performance.now() - begun < 700);
+  await refusing.close();
+
   const patient = await (await connect(silent.url)).open("colpack");
   const controller = new AbortController();
   const asked = patient.get("k1", { signal: controller.signal });

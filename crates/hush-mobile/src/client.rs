@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hush_client::http::HttpClient;
+use hush_client::http::{Cancel, HttpClient};
 
 use crate::{
     HushError, Observer, Options, Table, TableInfo,
@@ -20,8 +20,9 @@ impl Client {
         url: &str,
         options: Options,
         observer: Option<Arc<dyn Observer>>,
+        cancel: &Cancel,
     ) -> Result<Arc<Self>, HushError> {
-        let http = HttpClient::connect(url, options.parse(observer)?)?;
+        let http = HttpClient::connect_unless(cancel, url, options.parse(observer)?)?;
         Ok(Arc::new(Self { http: Arc::new(http) }))
     }
 }
@@ -35,7 +36,7 @@ impl Client {
         options: Options,
         observer: Option<Arc<dyn Observer>>,
     ) -> Result<Arc<Self>, HushError> {
-        on_thread(move || Self::reach(&url, options, observer)).await
+        on_thread(move |cancel| Self::reach(&url, options, observer, cancel)).await
     }
 
     /// As `connect`, and blocks.
@@ -45,7 +46,7 @@ impl Client {
         options: Options,
         observer: Option<Arc<dyn Observer>>,
     ) -> Result<Arc<Self>, HushError> {
-        guarded(|| Self::reach(&url, options, observer))
+        guarded(|| Self::reach(&url, options, observer, &Cancel::default()))
     }
 
     /// The tables, as they were when the server was asked.
@@ -57,7 +58,7 @@ impl Client {
     #[uniffi::method(default(name))]
     pub async fn table(&self, name: Option<String>) -> Result<Arc<Table>, HushError> {
         let http = self.http.clone();
-        on_thread(move || Ok(Table::new(http.open(name.as_deref())?))).await
+        on_thread(move |cancel| Ok(Table::new(http.open_unless(cancel, name.as_deref())?))).await
     }
 
     /// As `table`, and blocks.

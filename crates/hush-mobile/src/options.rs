@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use hush_client::{
     Acceptance,
-    http::{BearerToken, HintCache, HttpOptions, RelayOptions, TlsIdentity, TlsOptions},
+    http::{BearerToken, HintCache, HttpOptions, RelayOptions, RetryPolicy, TlsIdentity, TlsOptions},
     parse_epoch,
 };
 use zeroize::Zeroizing;
@@ -21,9 +21,13 @@ pub struct Options {
     /// The token with which the server knows this client.
     #[uniffi(default)]
     pub token: Option<String>,
-    /// Longest time to connect, and of silence of the server: 10 s and 120 s if not given.
+    /// The longest time that a call takes, with all its requests, retries and waits. If not given, a call ends when it takes 10 s
+    /// to connect, or the server is silent for 120 s.
     #[uniffi(default)]
     pub timeout: Option<Duration>,
+    /// Attempts of a request in all, where a failure may pass: 5 if not given.
+    #[uniffi(default)]
+    pub attempts: Option<u32>,
     /// The folder in which hints and evaluation keys are kept, made if it is not there: one of the app's own, in `Context.cacheDir`
     /// or `FileManager`'s `cachesDirectory`. Without it they go with the table that is open.
     #[uniffi(default)]
@@ -98,8 +102,11 @@ impl Options {
             },
             max_hint_bytes: self.max_hint.unwrap_or(defaults.max_hint_bytes),
             lookups_per_key: self.lookups_per_key.unwrap_or(defaults.lookups_per_key),
-            connect_timeout: self.timeout.unwrap_or(defaults.connect_timeout),
-            silence_timeout: self.timeout.unwrap_or(defaults.silence_timeout),
+            retry: RetryPolicy {
+                attempts: self.attempts.unwrap_or(defaults.retry.attempts).max(1),
+                ..defaults.retry
+            },
+            timeout: self.timeout,
             token: token.map_err(refused)?,
             tls: TlsOptions {
                 ca_cert: self.ca_cert.map(String::into_bytes),

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hush_client::{Found, Wanted, http::HttpTable};
+use hush_client::{
+    Found, Wanted,
+    http::{CallOptions, Cancel, HttpTable},
+};
 
 use crate::{
     Facts, HushError, Key, Stats,
@@ -25,10 +28,11 @@ struct Open {
 }
 
 impl Open {
-    fn look_up(&self, keys: Vec<Key>) -> Result<Vec<Found>, HushError> {
+    fn look_up(&self, keys: Vec<Key>, cancel: &Cancel) -> Result<Vec<Found>, HushError> {
         let wanted: Vec<Wanted> = keys.into_iter().map(Wanted::from).collect();
         let mut http = held(&self.http);
-        let found = http.lookup(&wanted);
+        let options = CallOptions { cancel: cancel.clone(), ..CallOptions::default() };
+        let found = http.lookup_with(&wanted, &options);
         *held(&self.told) = told(&http);
         Ok(found?)
     }
@@ -65,7 +69,7 @@ impl Table {
     /// The values of several keys, in their order, all of one epoch. The server learns how many there were.
     pub async fn get_many(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>, HushError> {
         let open = self.open.clone();
-        on_thread(move || open.look_up(keys)).await
+        on_thread(move |cancel| open.look_up(keys, cancel)).await
     }
 
     /// As `get`, and blocks.
@@ -75,7 +79,7 @@ impl Table {
 
     /// As `getMany`, and blocks.
     pub fn get_many_blocking(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>, HushError> {
-        guarded(|| self.open.look_up(keys))
+        guarded(|| self.open.look_up(keys, &Cancel::default()))
     }
 
     /// Its name on the server.

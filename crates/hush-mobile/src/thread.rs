@@ -6,6 +6,7 @@ use std::{
 };
 
 use futures_channel::oneshot;
+use hush_client::http::Cancel;
 
 use crate::HushError;
 
@@ -14,12 +15,24 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, HushError>) -> Result<
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(failed()))
 }
 
-/// Does `work` on a thread of its own. If nobody awaits it any more, it goes on for nobody.
+/// Gives a call up when nobody awaits it any more.
+struct Awaited(Cancel);
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Does `work` on a thread of its own. If nobody awaits it any more, it is given up.
 pub(crate) async fn on_thread<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, HushError> + Send + 'static,
+    work: impl FnOnce(&Cancel) -> Result<T, HushError> + Send + 'static,
 ) -> Result<T, HushError> {
     let (sender, receiver) = oneshot::channel();
-    let started = thread::Builder::new().name("hushdb".into()).spawn(|| drop(sender.send(guarded(work))));
+    let cancel = Cancel::default();
+    let _awaited = Awaited(cancel.clone());
+    let work = move || drop(sender.send(guarded(|| work(&cancel))));
+    let started = thread::Builder::new().name("hushdb".into()).spawn(work);
     started.map_err(|error| HushError::Other(format!("cannot start a thread ({error}): try again later")))?;
     receiver.await.unwrap_or_else(|_| Err(failed()))
 }

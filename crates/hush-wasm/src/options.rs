@@ -21,6 +21,8 @@ pub(crate) struct Options {
     max_queries: Option<usize>,
     /// Attempts of a request in all.
     attempts: Option<u32>,
+    /// Milliseconds that a call may take.
+    timeout_ms: Option<f64>,
     lookups_per_key: Option<u32>,
     allow_weak: Option<String>,
     /// 64 hex digits.
@@ -48,6 +50,9 @@ impl Options {
         let trust = trust.transpose().map_err(|reason| refused("options", &format!("trust: {reason}")))?;
         let defaults = SessionOptions::default();
         let attempts = self.attempts.unwrap_or(defaults.retry.attempts).max(1);
+        let timeout = self.timeout_ms.map(|ms| Duration::try_from_secs_f64(ms / 1000.0));
+        let timeout = timeout.transpose().ok().filter(|time| time.is_none_or(|time| !time.is_zero()));
+        let no_time = || refused("options", "timeoutMs is a number of milliseconds above 0");
         Ok(SessionOptions {
             acceptance: Acceptance { weak_preset: self.allow_weak.clone(), epoch, trust },
             max_hint_bytes: self.max_hint_bytes.unwrap_or(MAX_HINT_BYTES),
@@ -55,6 +60,7 @@ impl Options {
             lookups_per_key: self.lookups_per_key.unwrap_or(defaults.lookups_per_key),
             route: None,
             retry: RetryPolicy { attempts, ..defaults.retry },
+            timeout: timeout.ok_or_else(no_time)?,
         })
     }
 }

@@ -147,6 +147,7 @@ fn sent(request: Request) -> JsValue {
         ("path", request.path.into()),
         ("headers", headers.collect::<Array>().into()),
         ("body", Uint8Array::from(&request.body[..]).into()),
+        ("msLeft", request.time_left.map(milliseconds).into()),
     ])
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{HttpError, HttpOptions, files::FileHost, transport::Transport};
+use super::{CallOptions, Cancel, HttpError, HttpOptions, files::FileHost, transport::Transport};
 use crate::{
     Found, Table, Wanted,
     session::{Server, ServerUrl, Session, Stats, TableInfo},
@@ -20,10 +20,18 @@ impl HttpClient {
     /// # Errors
     /// [`HttpError`] if the URL is none, the server is not reached, or it is no server of this API.
     pub fn connect(url: &str, options: HttpOptions) -> Result<Self, HttpError> {
+        Self::connect_unless(&Cancel::default(), url, options)
+    }
+
+    /// As [`HttpClient::connect`], unless it is given up.
+    ///
+    /// # Errors
+    /// Those of [`HttpClient::connect`], and [`HttpError::Cancelled`].
+    pub fn connect_unless(cancel: &Cancel, url: &str, options: HttpOptions) -> Result<Self, HttpError> {
         let url = ServerUrl::parse(url)?;
         let transport = Transport::new(&url, &options)?;
         let host = FileHost::new(&options.cache, options.observer.clone()).map_err(HttpError::Cache)?;
-        let server = transport.drive(Server::connect(url, options.session(), Arc::new(host)))?;
+        let server = transport.drive(Server::connect(url, options.session(), Arc::new(host)), cancel)?;
         Ok(Self { transport, server })
     }
 
@@ -37,7 +45,15 @@ impl HttpClient {
     /// # Errors
     /// Those of [`Server::open`].
     pub fn open(&self, name: Option<&str>) -> Result<HttpTable, HttpError> {
-        let session = self.transport.drive(self.server.open(name))?;
+        self.open_unless(&Cancel::default(), name)
+    }
+
+    /// As [`HttpClient::open`], unless it is given up. What was downloaded of a hint is kept for the next call.
+    ///
+    /// # Errors
+    /// Those of [`Server::open`], and [`HttpError::Cancelled`].
+    pub fn open_unless(&self, cancel: &Cancel, name: Option<&str>) -> Result<HttpTable, HttpError> {
+        let session = self.transport.drive(self.server.open(name), cancel)?;
         Ok(HttpTable { transport: self.transport.clone(), session })
     }
 }
@@ -70,6 +86,18 @@ impl HttpTable {
     /// # Errors
     /// Those of [`Session::look_up`].
     pub fn lookup(&mut self, wanted: &[Wanted]) -> Result<Vec<Found>, HttpError> {
-        self.transport.drive(self.session.look_up(wanted))
+        self.lookup_with(wanted, &CallOptions::default())
+    }
+
+    /// As [`HttpTable::lookup`], with choices of this call. Where it is given up, the next call begins anew.
+    ///
+    /// # Errors
+    /// Those of [`Session::look_up`], and [`HttpError::Cancelled`].
+    pub fn lookup_with(&mut self, wanted: &[Wanted], options: &CallOptions) -> Result<Vec<Found>, HttpError> {
+        let task = match options.max_queries {
+            Some(max_queries) => self.session.look_up_by(wanted, max_queries),
+            None => self.session.look_up(wanted),
+        };
+        self.transport.drive(task, &options.cancel)
     }
 }

@@ -16,11 +16,13 @@
 //! | `options.rs` | what can be chosen |
 //! | `client.rs` | a server, and a table of it |
 //! | `transport.rs` | requests and waits |
+//! | `call.rs` | what gives a call up, and ends its requests |
 //! | `files.rs` | what a session needs of the program: a clock, an observer, files |
 //! | `hint.rs` | the files of hints |
 //! | `secrets.rs` | records of evaluation keys, kept for the next process |
 //! | `lock.rs` | locks of these files |
 
+mod call;
 mod client;
 mod files;
 mod hint;
@@ -32,6 +34,7 @@ mod secrets;
 mod serials;
 mod transport;
 
+pub use call::{CallOptions, Cancel};
 pub use client::{HttpClient, HttpTable};
 pub use files::{FileCacheError, FileHost};
 pub use oblivious::{Said, SealedPeer};

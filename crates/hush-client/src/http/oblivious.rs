@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 
 use super::{
     HttpError, HttpOptions, RelayOptions,
+    call::in_time,
     transport::{CLOSE, agent_for, failure},
 };
 use crate::session::{Head, Request, ServerUrl, TransportFailure};
@@ -67,7 +68,8 @@ impl SealedPeer {
     /// # Errors
     /// [`TransportFailure`].
     pub fn keys(&self) -> Result<Said, TransportFailure> {
-        let response = self.agent.get(&self.url).header("Accept", KEYS_TYPE).call().map_err(failure)?;
+        let response =
+            in_time(self.agent.get(&self.url)).header("Accept", KEYS_TYPE).call().map_err(failure)?;
         said(response, KEYS_TYPE, MAX_KEYS_BYTES as u64)
     }
 
@@ -76,7 +78,7 @@ impl SealedPeer {
     /// # Errors
     /// [`TransportFailure`].
     pub fn post(&self, sealed: &[u8], most: u64, closes: bool) -> Result<Said, TransportFailure> {
-        let mut request = self.agent.post(&self.url).header("Content-Type", REQUEST_TYPE);
+        let mut request = in_time(self.agent.post(&self.url)).header("Content-Type", REQUEST_TYPE);
         if closes {
             request = request.header(CLOSE.0, CLOSE.1);
         }

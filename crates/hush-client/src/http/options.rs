@@ -39,6 +39,8 @@ pub struct HttpOptions {
     pub lookups_per_key: u32,
     /// Retries.
     pub retry: RetryPolicy,
+    /// The longest time that a call takes, with all its requests, retries and waits. It takes the place of the limits below.
+    pub timeout: Option<Duration>,
     /// Longest time to connect.
     pub connect_timeout: Duration,
     /// Longest silence of the server, the time it takes to answer included.
@@ -130,6 +132,7 @@ impl Default for HttpOptions {
             max_queries,
             lookups_per_key,
             retry,
+            timeout: None,
             connect_timeout: Duration::from_secs(10),
             silence_timeout: Duration::from_secs(120),
             token: None,
@@ -144,8 +147,8 @@ impl Default for HttpOptions {
 impl HttpOptions {
     /// Those that are not the transport's.
     pub(super) fn session(&self) -> SessionOptions {
-        let Self { max_hint_bytes, max_queries, lookups_per_key, retry, .. } = *self;
+        let Self { max_hint_bytes, max_queries, lookups_per_key, retry, timeout, .. } = *self;
         let (acceptance, route) = (self.acceptance.clone(), self.relay.as_ref().map(RelayOptions::route));
-        SessionOptions { acceptance, max_hint_bytes, max_queries, lookups_per_key, route, retry }
+        SessionOptions { acceptance, max_hint_bytes, max_queries, lookups_per_key, route, retry, timeout }
     }
 }

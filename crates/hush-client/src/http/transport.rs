@@ -1,18 +1,22 @@
 //! Requests over HTTP/1.1, made one after the other on the thread of the call.
 
-use std::{
-    io::{self, Read},
-    thread,
-};
+use std::io::{self, Read};
 
 use ureq::{
-    Agent, Body,
+    Agent, Body, Timeout,
     http::Response,
     tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem},
+    unversioned::{
+        resolver::DefaultResolver,
+        transport::{ConnectProxyConnector, Connector, RustlsConnector, TcpConnector},
+    },
 };
 
 use super::{
-    BearerToken, HttpError, HttpOptions, TlsIdentity, TlsOptions, oblivious::Relayed, pieces::Pieces,
+    BearerToken, Cancel, HttpError, HttpOptions, TlsIdentity, TlsOptions,
+    call::{Calling, Leaving, in_time, set_time_left, wait},
+    oblivious::Relayed,
+    pieces::Pieces,
 };
 use crate::session::{Action, Head, Method, Request, ServerUrl, Task, TransportFailure};
 
@@ -53,18 +57,27 @@ impl Transport {
         })
     }
 
-    /// Does what `task` asks for until it is done.
-    pub(super) fn drive<T>(&self, mut task: Task<'_, T>) -> T {
+    /// Does what `task` asks for until it is done, or given up.
+    pub(super) fn drive<T>(
+        &self,
+        mut task: Task<'_, Result<T, HttpError>>,
+        cancel: &Cancel,
+    ) -> Result<T, HttpError> {
+        let _calling = Calling::begin(cancel);
         loop {
+            if cancel.is_cancelled() {
+                return Err(HttpError::Cancelled);
+            }
             match task.advance() {
                 Action::Send(request) => self.exchange(&mut task, request),
-                Action::Wait(wait) => thread::sleep(wait),
+                Action::Wait(time) => wait(time, cancel),
                 Action::Done(result) => return result,
             }
         }
     }
 
     fn exchange<T>(&self, task: &mut Task<'_, T>, request: Request) {
+        set_time_left(request.time_left);
         if let Some(relayed) = &self.relayed {
             return self.exchange_sealed(relayed, task, request);
         }
@@ -126,13 +139,13 @@ impl Transport {
         let headers = headers.chain((self.closes && is_last).then_some(CLOSE));
         let with_body = match method {
             Method::Get => {
-                let request = self.agent.get(url);
+                let request = in_time(self.agent.get(url));
                 return headers.fold(request, |request, (name, value)| request.header(name, value)).call();
             }
             Method::Post => self.agent.post(url),
             Method::Put => self.agent.put(url),
         };
-        headers.fold(with_body, |request, (name, value)| request.header(name, value)).send(body)
+        headers.fold(in_time(with_body), |request, (name, value)| request.header(name, value)).send(body)
     }
 }
 
@@ -154,20 +167,26 @@ fn check_token(url: &ServerUrl, options: &HttpOptions) -> Result<(), HttpError> 
 
 /// What makes connections to `url`.
 pub(super) fn agent_for(url: &ServerUrl, options: &HttpOptions) -> Result<Agent, HttpError> {
+    let silence = options.timeout.unwrap_or(options.silence_timeout);
     let mut config = Agent::config_builder()
         .tls_config(tls(url, &options.tls)?)
         .http_status_as_error(false)
         .max_redirects(0)
         .max_redirects_will_error(false)
         .user_agent(concat!("hushdb/", env!("CARGO_PKG_VERSION")))
-        .timeout_connect(Some(options.connect_timeout))
-        .timeout_per_read(Some(options.silence_timeout))
-        .timeout_per_write(Some(options.silence_timeout));
+        .timeout_connect(Some(options.timeout.unwrap_or(options.connect_timeout)))
+        .timeout_per_read(Some(silence))
+        .timeout_per_write(Some(silence));
     if url.is_loopback() {
         // A proxy of the environment is another machine: it cannot reach this one's loopback.
         config = config.proxy(None);
     }
-    Ok(config.build().new_agent())
+    let connector =
+        ().chain(ConnectProxyConnector::default())
+            .chain(TcpConnector::default())
+            .chain(Leaving)
+            .chain(RustlsConnector::default());
+    Ok(Agent::with_parts(config.build(), connector, DefaultResolver::default()))
 }
 
 /// How the server, and this client, prove who they are.
@@ -218,6 +237,9 @@ fn head(response: &Response<Body>) -> Head {
 pub(super) fn failure(error: ureq::Error) -> TransportFailure {
     let unreachable = |reason, transient| TransportFailure::Unreachable { reason, transient };
     match error {
+        ureq::Error::Timeout(Timeout::Global) => {
+            TransportFailure::Timeout { phase: "the time of the call is over".into() }
+        }
         ureq::Error::Timeout(phase) => TransportFailure::Timeout { phase: phase.to_string() },
         ureq::Error::Rustls(error) => no_tls(&error.to_string()),
         ureq::Error::Tls(reason) => TransportFailure::Tls { reason: reason.into() },

@@ -221,6 +221,9 @@ pub enum SessionError {
     /// The cache cannot be used.
     #[error(transparent)]
     Cache(CacheError),
+    /// Whoever called gave the call up.
+    #[error("the call was given up")]
+    Cancelled,
     /// The table or a look-up was refused by the client itself.
     #[error(transparent)]
     Client(#[from] ClientError),

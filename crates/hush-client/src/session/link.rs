@@ -22,11 +22,14 @@ pub(super) struct Context {
 pub(super) struct Link {
     context: Arc<Context>,
     port: Port,
+    /// When the call is out of time, by the clock of the host.
+    deadline: Option<Duration>,
 }
 
 impl Link {
     pub(super) fn new(context: &Arc<Context>, port: Port) -> Self {
-        Self { context: context.clone(), port }
+        let deadline = context.options.timeout.map(|timeout| context.host.now().saturating_add(timeout));
+        Self { context: context.clone(), port, deadline }
     }
 
     pub(super) fn context(&self) -> &Arc<Context> {
@@ -49,6 +52,21 @@ impl Link {
     pub(super) async fn ready(&self, need: Need<'_>) {
         while !self.host().is_ready(&need) {
             self.port.wait(Duration::ZERO).await;
+        }
+    }
+
+    /// Returns how much longer the call may take, if it has a limit.
+    fn time_left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_sub(self.host().now()))
+    }
+
+    /// Refuses to go on with a call that is out of time.
+    fn in_time(&self) -> Result<(), TransportFailure> {
+        match (self.time_left(), self.options().timeout) {
+            (Some(Duration::ZERO), Some(timeout)) => {
+                Err(TransportFailure::Timeout { phase: format!("the call may take {timeout:?}") })
+            }
+            _ => Ok(()),
         }
     }
 
@@ -115,6 +133,7 @@ impl Link {
 
     /// The next part of the body of the last response.
     pub(super) async fn body_part(&self) -> Result<Option<Vec<u8>>, TransportFailure> {
+        self.in_time()?;
         self.port.body().await
     }
 
@@ -135,6 +154,8 @@ impl Link {
 
     /// The head of the response if it is a success.
     async fn checked(&self, request: Request) -> Result<Head, SessionError> {
+        self.in_time().map_err(|failure| self.failure(failure))?;
+        let request = Request { time_left: self.time_left(), ..request };
         let head = self.port.send(request).await.map_err(|failure| self.failure(failure))?;
         if head.is_success() { Ok(head) } else { Err(self.refusal(&head).await) }
     }
@@ -188,7 +209,15 @@ fn request(method: Method, path: &str, body: Vec<u8>, limit: u64) -> Request {
         Method::Post | Method::Put => vec![("content-type", wire::CONTENT_TYPE.to_owned())],
     };
     let max_response_bytes = limit.max(MAX_REFUSAL_BYTES as u64);
-    Request { method, path: path.to_owned(), headers, body, max_response_bytes, is_last: false }
+    Request {
+        method,
+        path: path.to_owned(),
+        headers,
+        body,
+        max_response_bytes,
+        is_last: false,
+        time_left: None,
+    }
 }
 
 /// The failures of a request so far.
@@ -204,11 +233,12 @@ pub(super) struct Retries {
 
 impl Retries {
     /// Waits before the next attempt. Gives the error back if it is for good, there were as many attempts as the policy
-    /// says, or the server asks for a wait that the policy does not allow.
+    /// says, or the wait is longer than the policy or the time of the call allows.
     pub(super) async fn after(&mut self, link: &Link, error: SessionError) -> Result<(), SessionError> {
         if !error.is_transient() {
             return Err(error);
         }
+        link.in_time().map_err(|failure| link.failure(failure))?;
         let RetryPolicy { attempts, first_wait, max_wait, max_warming } = link.options().retry;
         let backoff = first_wait.saturating_mul(2u32.saturating_pow(self.waits));
         let wait = error.retry_after().max(backoff.min(max_wait));
@@ -219,7 +249,7 @@ impl Retries {
             self.failed += 1;
             self.failed >= attempts
         };
-        if enough || wait > max_wait {
+        if enough || wait > max_wait || link.time_left().is_some_and(|left| wait >= left) {
             return Err(error);
         }
         self.waits += 1;

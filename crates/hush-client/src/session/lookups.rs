@@ -80,7 +80,17 @@ impl Session {
     /// The task's: [`SessionError::Client`] before anything is sent if a key is too long or the table is looked up the
     /// other way, and after everything was sent if an index is not in the table; else what can go wrong on the way.
     pub fn look_up<'a>(&'a mut self, wanted: &'a [Wanted]) -> Task<'a, Result<Vec<Found>, SessionError>> {
-        Task::new(|port| async move { self.found(port, wanted).await })
+        let max_queries = self.context.options.max_queries;
+        self.look_up_by(wanted, max_queries)
+    }
+
+    /// The same with at most so many look-ups in one request.
+    pub fn look_up_by<'a>(
+        &'a mut self,
+        wanted: &'a [Wanted],
+        max_queries: usize,
+    ) -> Task<'a, Result<Vec<Found>, SessionError>> {
+        Task::new(move |port| async move { self.found(port, wanted, max_queries).await })
     }
 
     /// The same for drivers that cannot borrow: the task has the session and gives it back.
@@ -89,29 +99,40 @@ impl Session {
         wanted: Vec<Wanted>,
     ) -> Task<'static, (Self, Result<Vec<Found>, SessionError>)> {
         Task::new(|port| async move {
-            let found = self.found(port, &wanted).await;
+            let max_queries = self.context.options.max_queries;
+            let found = self.found(port, &wanted, max_queries).await;
             (self, found)
         })
     }
 
-    async fn found(&mut self, port: Port, wanted: &[Wanted]) -> Result<Vec<Found>, SessionError> {
+    async fn found(
+        &mut self,
+        port: Port,
+        wanted: &[Wanted],
+        max_queries: usize,
+    ) -> Result<Vec<Found>, SessionError> {
         let link = Link::new(&self.context, port);
-        match self.found_in_epoch(&link, wanted).await {
+        match self.found_in_epoch(&link, wanted, max_queries).await {
             Err(SessionError::EpochGone { descriptor }) => {
                 let table = load(&link, *descriptor, &mut self.stats).await?;
                 self.replace_table(&link, table)?;
-                self.found_in_epoch(&link, wanted).await
+                self.found_in_epoch(&link, wanted, max_queries).await
             }
             outcome => outcome,
         }
     }
 
-    async fn found_in_epoch(&mut self, link: &Link, wanted: &[Wanted]) -> Result<Vec<Found>, SessionError> {
+    async fn found_in_epoch(
+        &mut self,
+        link: &Link,
+        wanted: &[Wanted],
+        max_queries: usize,
+    ) -> Result<Vec<Found>, SessionError> {
         // Before anything is sent: a request that fails midway would tell which of the wanted records is odd.
         wanted.iter().try_for_each(|wanted| wanted.check(&self.table.descriptor().lookup))?;
         let facts = self.table.facts();
         let by_keys = if facts.keys.is_some() { limit(link) as usize } else { usize::MAX };
-        let max_queries = link.options().max_queries.min(by_keys);
+        let max_queries = max_queries.min(by_keys);
         let fitting = fitting(facts.query.total(), facts.answer_bytes, max_queries);
         let mut answered = Vec::with_capacity(wanted.len());
         let requests = wanted.len().div_ceil(fitting);

@@ -1,5 +1,7 @@
 //! Requests and what comes back, without a transport.
 
+use std::time::Duration;
+
 /// A request to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -15,6 +17,8 @@ pub struct Request {
     pub max_response_bytes: u64,
     /// Whether the call makes no request after this one, if all goes well.
     pub is_last: bool,
+    /// How much longer the call may take: a driver gives the request up then, as after a silence.
+    pub time_left: Option<Duration>,
 }
 
 /// The method of a request.

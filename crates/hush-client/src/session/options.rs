@@ -89,6 +89,8 @@ pub struct SessionOptions {
     pub route: Option<String>,
     /// Retries.
     pub retry: RetryPolicy,
+    /// The longest time that a call takes, with all its requests, retries and waits. `None` is no limit.
+    pub timeout: Option<Duration>,
 }
 
 impl Default for SessionOptions {
@@ -100,6 +102,7 @@ impl Default for SessionOptions {
             lookups_per_key: DEFAULT_LOOKUPS_PER_KEY,
             route: None,
             retry: RetryPolicy::default(),
+            timeout: None,
         }
     }
 }

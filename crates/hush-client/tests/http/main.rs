@@ -1,5 +1,6 @@
 //! The transport against a server on loopback that fails in every way it can.
 
+mod calls;
 mod hint;
 mod lookups;
 #[path = "../samples/message.rs"]

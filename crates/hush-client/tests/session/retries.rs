@@ -1,6 +1,6 @@
 //! Failures that may pass, waits, and the machine itself.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use hush_client::session::{
     Action, Head, Method, RetryPolicy, Session, SessionError, SessionOptions, Task, TransportFailure,
@@ -9,7 +9,7 @@ use hush_protocol::wire;
 
 use super::{
     QUERY,
-    driver::{Driver, lost},
+    driver::{Driver, Memory, lost},
     indices, look_up,
     message::{Reply, Request},
     open, sample,
@@ -84,6 +84,24 @@ fn a_table_that_is_loading_is_waited_for_so_long() {
     let waited: Duration = driver.waits.iter().sum();
     assert!(Duration::from_secs(110) < waited && waited <= Duration::from_secs(120), "{waited:?}");
     assert!(driver.waits.len() > 10, "more than the attempts");
+}
+
+#[test]
+fn a_call_ends_with_its_time() {
+    let mut driver = faulty((0..99).map(|_| busy("overloaded")).collect());
+    driver.options.retry.attempts = 99;
+    driver.options.timeout = Some(Duration::from_secs(2));
+    let error = look_up(&mut driver, &[3]).unwrap_err();
+    assert!(matches!(error, SessionError::Busy { .. }), "{error}");
+    assert_eq!(driver.waits, millis(&[200, 400, 800]), "the next wait would be too long");
+
+    // A server that says a little now and then.
+    let mut driver = faulty(vec![]);
+    driver.options.timeout = Some(Duration::from_millis(50));
+    driver.host = Arc::new(Memory::ticking(Duration::from_millis(30)));
+    let error = look_up(&mut driver, &[3]).unwrap_err();
+    let text = "http://Localhost:7700 did not answer in time (the call may take 50ms): try again later";
+    assert_eq!(error.to_string(), text);
 }
 
 #[test]

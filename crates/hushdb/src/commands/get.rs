@@ -21,7 +21,7 @@ use hush_client::{
     Acceptance, Found, Trust, Wanted,
     http::{
         BearerToken, DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, Event, HintCache, HttpClient,
-        HttpError, HttpOptions, HttpTable, MAX_LOOKUPS_PER_KEY, Observer, RelayOptions, Stats,
+        HttpError, HttpOptions, HttpTable, MAX_LOOKUPS_PER_KEY, Observer, RelayOptions, RetryPolicy, Stats,
     },
 };
 use hush_protocol::facts::Facts;
@@ -100,6 +100,13 @@ pub(crate) struct GetArgs {
     #[arg(long, value_name = "N", default_value_t = DEFAULT_LOOKUPS_PER_KEY,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_LOOKUPS_PER_KEY)))]
     lookups_per_key: u32,
+    /// Give up after SECONDS, with all requests, retries and waits. If not given, when it takes 10 s to connect, or the server is
+    /// silent for 120 s.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    timeout: Option<Duration>,
+    /// Attempts of a request in all, where a failure may pass.
+    #[arg(long, value_name = "N", default_value_t = RetryPolicy::default().attempts, value_parser = clap::value_parser!(u32).range(1..))]
+    attempts: u32,
     /// Keep the table's hint, the keys that were made and uploaded for it, and the serial of a signed table for this call only.
     #[arg(long)]
     no_cache: bool,
@@ -111,6 +118,11 @@ struct Epoch([u8; 32]);
 
 fn parse_epoch(text: &str) -> Result<Epoch, &'static str> {
     hush_client::parse_epoch(text).map(Epoch)
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, &'static str> {
+    let time = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.filter(|time| !time.is_zero()).ok_or("a time is a number of seconds above 0")
 }
 
 /// Runs the command: exit code 0 if everything was found, 1 if not, 2 after an error.
@@ -167,6 +179,8 @@ fn look_up(
         },
         max_hint_bytes: args.max_hint,
         lookups_per_key: args.lookups_per_key,
+        timeout: args.timeout,
+        retry: RetryPolicy { attempts: args.attempts, ..options.retry },
         closes: true,
         observer,
         ..options

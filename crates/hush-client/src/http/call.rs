@@ -1,0 +1,152 @@
+//! A call of this driver: what gives it up, and what of the network it waits for.
+
+use std::{
+    cell::RefCell,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use ureq::{
+    Error, RequestBuilder,
+    unversioned::transport::{Buffers, ConnectionDetails, Connector, NextTimeout, Transport},
+};
+
+/// How soon a call notes that it is given up.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What gives calls up: a handle for other threads. Clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Gives up the calls that have this handle: they make no request more, leave the connection that they wait at, and fail.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was called.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The choices of one call of look-ups.
+#[derive(Clone, Debug, Default)]
+pub struct CallOptions {
+    /// What gives it up.
+    pub cancel: Cancel,
+    /// Most look-ups in one request, and so under way at a time; those of the client if not given.
+    pub max_queries: Option<usize>,
+}
+
+/// The call that a thread makes.
+struct Call {
+    cancel: Cancel,
+    /// When its time is over.
+    deadline: Option<Instant>,
+}
+
+thread_local! {
+    /// The call of this thread: all of its requests are made here.
+    static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
+}
+
+/// The time in which this thread makes a call.
+pub(super) struct Calling;
+
+impl Calling {
+    /// Begins a call.
+    pub(super) fn begin(cancel: &Cancel) -> Self {
+        CALL.set(Some(Call { cancel: cancel.clone(), deadline: None }));
+        Self
+    }
+}
+
+impl Drop for Calling {
+    fn drop(&mut self) {
+        CALL.set(None);
+    }
+}
+
+/// Whether this thread's call is given up.
+fn is_cancelled() -> bool {
+    CALL.with_borrow(|call| call.as_ref().is_some_and(|call| call.cancel.is_cancelled()))
+}
+
+/// Notes what is left of the time of this thread's call.
+pub(super) fn set_time_left(left: Option<Duration>) {
+    let deadline = left.and_then(|left| Instant::now().checked_add(left));
+    CALL.with_borrow_mut(|call| call.iter_mut().for_each(|call| call.deadline = deadline));
+}
+
+/// A request that ends with the time of this thread's call.
+pub(super) fn in_time<Body>(request: RequestBuilder<Body>) -> RequestBuilder<Body> {
+    let Some(deadline) = CALL.with_borrow(|call| call.as_ref()?.deadline) else { return request };
+    let left = deadline.saturating_duration_since(Instant::now());
+    request.config().timeout_global(Some(left)).build()
+}
+
+/// Waits, unless the call is given up.
+pub(super) fn wait(time: Duration, cancel: &Cancel) {
+    let begun = Instant::now();
+    while !cancel.is_cancelled() {
+        let left = time.saturating_sub(begun.elapsed());
+        if left.is_zero() {
+            return;
+        }
+        thread::sleep(left.min(LOOK));
+    }
+}
+
+/// Makes connections that a call leaves when it is given up.
+#[derive(Debug)]
+pub(super) struct Leaving;
+
+/// A connection that a call leaves when it is given up.
+#[derive(Debug)]
+pub(super) struct Left<T>(T);
+
+impl<T: Transport> Connector<T> for Leaving {
+    type Out = Left<T>;
+
+    fn connect(&self, _: &ConnectionDetails<'_>, chained: Option<T>) -> Result<Option<Left<T>>, Error> {
+        Ok(chained.map(Left))
+    }
+}
+
+impl<T: Transport> Transport for Left<T> {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        self.0.buffers()
+    }
+
+    fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
+        self.0.transmit_output(amount, timeout)
+    }
+
+    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
+        let (begun, whole) = (Instant::now(), NextTimeout { per_read: None, ..timeout.for_read() });
+        loop {
+            if is_cancelled() {
+                return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the call was given up").into());
+            }
+            let left = whole.after.saturating_sub(begun.elapsed());
+            match self.0.await_input(NextTimeout { after: left.min(LOOK).into(), ..whole }) {
+                Err(Error::Timeout(_)) if left > LOOK => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn is_open(&mut self) -> bool {
+        self.0.is_open()
+    }
+
+    fn is_tls(&self) -> bool {
+        self.0.is_tls()
+    }
+}
