@@ -455,7 +455,8 @@ class Inspection(PackedTest):
         self.assertIn(facts["word_bits"]["query"], range(16, 33))
         self.assertEqual(facts["rows"], facts["blocks"] * facts["slot_bytes"])
         self.assertEqual(files["lifted.bin"], facts["lifted_bytes"])
-        self.assertEqual(facts["server_bytes"], facts["encoded_bytes"] + facts["lifted_bytes"])
+        self.assertEqual(facts["server_bytes"], facts["encoded_bytes"] + facts["lifted_bytes"] + facts["ready_key_bytes"])
+        self.assertGreater(facts["ready_key_bytes"], facts["key_bytes"])
         # One plaintext: two primes of 32 bits for every coefficient, and for every one of the LWE secret.
         self.assertEqual(facts["lifted_bytes"], 2 * 4 * 4096 * 1280)
         self.assertLess(facts["key_bytes"], 1.3 * MIB)

@@ -95,7 +95,7 @@ pub fn build(
         let Stored { compressed, lengths, plan } =
             compress::stored(records, by_key, options, writer.partial_dir(), cpu, progress)?;
         let stored = compressed.as_ref().map_or(records, |(compressed, _)| compressed);
-        let size = TableSize::new(&plan, &lengths);
+        let size = TableSize::new(&plan, &lengths, records.bytes());
         progress.note(&size.to_string());
         plan.tell_segments(&lengths, |line| progress.note(line));
         let room = Room::here(writer.partial_dir());

@@ -11,9 +11,9 @@ use hush_protocol::{
 };
 
 use super::{BuildError, BuildOptions, Lengths, Plan, error::NoRoom};
-use crate::{machine, units::Bytes};
+use crate::{machine, planner::server_bytes, units::Bytes};
 
-/// A server takes so many times the values, and so many bytes: nobody expects that, so it is told why.
+/// A table takes so many times the records, and so many bytes: nobody expects that, so it is told why.
 const SURPRISE: (u64, usize) = (4, 1 << 30);
 /// Shares of the records whose lack is told: one in so many.
 const LONGEST: [usize; 2] = [1000, 100];
@@ -22,7 +22,9 @@ const LONGEST: [usize; 2] = [1000, 100];
 pub(super) struct TableSize {
     protocol: Protocol,
     records: usize,
-    /// Bytes of all values.
+    /// Bytes of all keys and values, as they were read.
+    input: u64,
+    /// Bytes of all values, as they are stored.
     payload: usize,
     /// Bytes of the longest value.
     longest: usize,
@@ -34,6 +36,8 @@ pub(super) struct TableSize {
     files: usize,
     /// Those that a server has in memory: all but what clients download.
     resident: usize,
+    /// Those, and the evaluation keys of one client.
+    served: u64,
     /// Bytes on disk of the values that are kept for a new base.
     kept: usize,
     /// Bytes on disk beside the files while the table is built.
@@ -44,8 +48,8 @@ pub(super) struct TableSize {
 }
 
 impl TableSize {
-    /// The size of a table of values of these lengths.
-    pub(super) fn new(plan: &Plan, lengths: &Lengths) -> Self {
+    /// The size of a table of values of these lengths, from records of so many bytes.
+    pub(super) fn new(plan: &Plan, lengths: &Lengths, input: u64) -> Self {
         let facts = plan.params.facts().clone();
         let files = plan.params.files();
         let bytes = |content: &Content| content.bytes() as usize;
@@ -67,12 +71,14 @@ impl TableSize {
         Self {
             protocol: facts.protocol,
             records: lengths.records(),
+            input,
             payload: lengths.payload(),
             longest: lengths.ends().1,
             tiers: segments.len(),
             slots: segments.iter().map(slots).sum(),
             files: files.iter().map(|file| bytes(&file.content)).sum(),
             resident: plan.params.held_bytes() as usize,
+            served: server_bytes(&plan.params, 1),
             kept: plan.room.map_or(0, |_| lengths.payload()),
             scratch: segments.iter().map(scratch).max().unwrap_or(0),
             working: if plan.is_keyed() { lengths.records() * key_bytes } else { 0 },
@@ -81,10 +87,15 @@ impl TableSize {
         }
     }
 
+    /// How many times the records so many bytes are.
+    fn times(&self, bytes: u64) -> f64 {
+        bytes as f64 / self.input.max(1) as f64
+    }
+
     /// Whether it is more than anybody expects.
     fn is_surprising(&self) -> bool {
         let (times, bytes) = SURPRISE;
-        self.files > bytes && self.files as u128 > u128::from(times) * self.payload as u128
+        self.files > bytes && self.files as u128 > u128::from(times) * u128::from(self.input)
     }
 
     /// Why it is so large, and what changes it.
@@ -109,7 +120,7 @@ impl TableSize {
                 self.longest
             ),
         };
-        for shorter in without_longest(lengths, self.by_key, options) {
+        for shorter in without_longest(lengths, self.by_key, self.input, options) {
             let (dropped, size) = (self.records - shorter.records, &shorter);
             text += &format!(
                 "; without the longest {dropped}, the longest has {} bytes and the table {}",
@@ -121,7 +132,7 @@ impl TableSize {
         text + &format!(". {tiers} the longest values out of the input, or store fewer columns (--value)")
     }
 
-    /// Refuses a table that there is no room for; says why one that there is room for takes far more than its values.
+    /// Refuses a table that there is no room for; says why one that there is room for takes far more than its records.
     ///
     /// # Errors
     /// [`BuildError::NoRoom`], unless the options force it.
@@ -137,8 +148,8 @@ impl TableSize {
             self.check(room, why)?;
         }
         if self.is_surprising() {
-            let times = self.files as f64 / self.payload.max(1) as f64;
-            note(&format!("that is {times:.0} times the values: {}", why()));
+            let times = self.times(self.files as u64);
+            note(&format!("on disk that is {times:.0} times the records: {}", why()));
         }
         Ok(())
     }
@@ -154,30 +165,28 @@ impl TableSize {
 }
 
 /// The sizes without the longest values, where that makes much of a difference.
-fn without_longest(lengths: &Lengths, by_key: bool, options: &BuildOptions) -> Vec<TableSize> {
+fn without_longest(lengths: &Lengths, by_key: bool, input: u64, options: &BuildOptions) -> Vec<TableSize> {
     let size = |share: usize| {
         let kept = lengths.without_longest(lengths.records().div_ceil(share));
         let is_shorter = kept.records() > 0 && kept.records() < lengths.records();
         let plan = is_shorter.then(|| Plan::of_protocol(&kept, by_key, options).ok()).flatten()?;
-        Some(TableSize::new(&plan, &kept))
+        Some(TableSize::new(&plan, &kept, input))
     };
     LONGEST.into_iter().filter_map(size).collect()
 }
 
 impl fmt::Display for TableSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { records, payload, files, resident, kept, facts, .. } = self;
+        let Self { records, input, files, served, kept, facts, .. } = self;
         write!(
             f,
-            "{records} values of {}: {} on disk, {} in the",
-            Bytes(*payload),
+            "{records} records of {}: {} on disk ({:.2}x), {} in the memory of a server ({:.2}x)",
+            Bytes(*input as usize),
             Bytes(*files),
-            Bytes(*resident)
+            self.times(*files as u64),
+            Bytes(*served as usize),
+            self.times(*served)
         )?;
-        write!(f, " memory of a server")?;
-        if *payload > 0 {
-            write!(f, " ({:.2}x)", *files as f64 / *payload as f64)?;
-        }
         let (query, answer) = (facts.query.total(), facts.answer_bytes);
         write!(f, "; a look-up sends {} and gets {}", Bytes(query), Bytes(answer))?;
         if *kept > 0 {
@@ -273,7 +282,7 @@ mod tests {
 
     fn size_of_table(records: &SpooledRecords, by_key: bool, options: &BuildOptions) -> TableSize {
         let lengths = Lengths::of(records);
-        TableSize::new(&Plan::of_protocol(&lengths, by_key, options).unwrap(), &lengths)
+        TableSize::new(&Plan::of_protocol(&lengths, by_key, options).unwrap(), &lengths, records.bytes())
     }
 
     #[test]
@@ -321,9 +330,14 @@ mod tests {
         );
         let told = size.to_string();
         assert!(
-            told.starts_with("100000 values of 10.77 MiB: ") && told.contains("; each client downloads "),
+            told.starts_with("100000 records of 11.53 MiB: ") && told.contains("; each client downloads "),
             "{told}"
         );
+        // Each number has its own ratio: clients download most of this table.
+        let input = records.bytes() as f64;
+        let (disk, memory) = (size.files as f64 / input, size.resident as f64 / input);
+        assert!(told.contains(&format!(" on disk ({disk:.2}x)")), "{told}");
+        assert!(told.contains(&format!(" of a server ({memory:.2}x)")) && disk > 1.01 * memory, "{told}");
     }
 
     #[test]

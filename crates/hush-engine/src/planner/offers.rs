@@ -103,6 +103,13 @@ impl Default for Clients {
     }
 }
 
+/// Bytes that a server has in memory of a table: its files, but for those that clients download, and the evaluation keys of so
+/// many clients, ready for look-ups.
+pub fn server_bytes(table: &TableParams, clients: usize) -> u64 {
+    let keys = table.facts().keys.map_or(0, |ring| clients * <Cpu as Footprint>::keys(&ring));
+    table.held_bytes() + keys as u64
+}
+
 impl Offer {
     /// What a table costs that is there.
     ///
@@ -115,7 +122,6 @@ impl Offer {
     /// What `table` costs, whose tiers end at `ends`.
     pub(super) fn new(table: &TableParams, ends: &[usize], machine: &Machine, clients: Clients) -> Self {
         let facts = table.facts();
-        let keys = facts.keys.map_or(0, |ring| clients.count * <Cpu as Footprint>::keys(&ring));
         let most = host_batch(table);
         let batches = (0..).map(|power| 1usize << power).take_while(|&batch| batch < most).chain([most]);
         let rates = batches.map(|batch| (batch as f64 / machine.answer_seconds(table, batch), batch));
@@ -132,7 +138,7 @@ impl Offer {
             bytes_down: facts.answer_bytes as u64,
             setup_bytes_up: facts.key_bytes as u64,
             setup_bytes_down: facts.hint_bytes,
-            server_bytes: table.held_bytes() + keys as u64,
+            server_bytes: server_bytes(table, clients.count),
             seconds: machine.answer_seconds(table, 1),
             queries_per_second,
             batch,

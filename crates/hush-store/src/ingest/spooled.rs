@@ -259,6 +259,11 @@ impl SpooledRecords {
         self.parts.iter().flat_map(Part::value_lens)
     }
 
+    /// Bytes of all keys and values, as they were read.
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| (part.map.len() - HEAD_BYTES * part.offsets.len()) as u64).sum()
+    }
+
     /// Bytes of all values.
     pub fn value_bytes(&self) -> u64 {
         self.value_bytes

@@ -3,6 +3,7 @@
 use std::{error::Error, fmt::Write, path::PathBuf};
 
 use clap::{Args, ValueEnum};
+use hush_engine::planner;
 use hush_protocol::{
     ProtocolError,
     any_page::{SegmentParams, TableParams},
@@ -10,9 +11,7 @@ use hush_protocol::{
     facts::{Content, LIFTED_FILE},
     signature::Signature,
 };
-use hush_store::snapshot::{
-    CHANGES_FILE, ChangeCount, Choice, Header, KEYS_FILE, Snapshot, VALUES_FILE, Verify,
-};
+use hush_store::snapshot::{ChangeCount, Choice, Header, Snapshot, Verify};
 use serde_json::{Value, json};
 
 use crate::report;
@@ -56,7 +55,7 @@ pub(crate) fn run(args: InspectArgs) -> Result<(), Box<dyn Error>> {
 }
 
 /// Everything about a table, as JSON.
-fn facts(header: &Header) -> Result<Value, ProtocolError> {
+pub(crate) fn facts(header: &Header) -> Result<Value, ProtocolError> {
     let (descriptor, signature) = (&header.descriptor, header.descriptor.signature.as_ref());
     let params = descriptor.params()?;
     let table = params.facts();
@@ -91,7 +90,8 @@ fn facts(header: &Header) -> Result<Value, ProtocolError> {
         "encoded_bytes": table.encoded_bytes,
         "slots_per_record": encoded_slots / descriptor.records as f64,
         "hint_bytes": table.hint_bytes,
-        "server_bytes": server_bytes(header),
+        "server_bytes": planner::server_bytes(&params, 1),
+        "ready_key_bytes": ready_key_bytes(&params),
         "key_bytes": table.key_bytes,
         "query_bytes": table.query.total(),
         "answer_bytes": table.answer_bytes,
@@ -123,7 +123,7 @@ fn segments(descriptor: &Descriptor, params: &TableParams) -> Vec<Value> {
             "answer_bytes": facts.answer_bytes,
             "hint_bytes": facts.hint_bytes,
             "noise_sigmas": finite(facts.sigmas),
-            "server_bytes": segment.file_bytes(),
+            "server_bytes": held_bytes(segment),
         })
     };
     all.map(describe).collect()
@@ -169,26 +169,34 @@ fn changes(count: ChangeCount, descriptor: &Descriptor, params: &TableParams) ->
     )
 }
 
-/// Bytes of all that a server holds of a table: all but the records and changes that are kept on disk for a new base.
-fn server_bytes(header: &Header) -> u64 {
-    let kept = [KEYS_FILE, VALUES_FILE, CHANGES_FILE];
-    let held = header.files.iter().filter(|file| !kept.contains(&&file.name[..]));
-    held.map(|file| file.bytes).sum()
+/// Bytes that the evaluation keys of a client take in a server's memory while they are ready for look-ups.
+fn ready_key_bytes(params: &TableParams) -> u64 {
+    planner::server_bytes(params, 1) - planner::server_bytes(params, 0)
 }
 
-/// The same with its parts.
-fn server(header: &Header, params: &TableParams) -> String {
+/// Bytes of a segment that a server has in memory.
+fn held_bytes(segment: &SegmentParams) -> u64 {
+    let contents = segment.files().into_iter().map(|file| file.content);
+    contents.filter(Content::is_held).map(|content| content.bytes()).sum()
+}
+
+/// What a server has in memory of a table, with its parts.
+fn server(params: &TableParams) -> String {
     let specs = params.files();
     let mut parts: Vec<(&str, u64)> = Vec::new();
-    for spec in &specs {
+    for spec in specs.iter().filter(|spec| spec.content.is_held()) {
         match parts.iter_mut().find(|(title, _)| *title == spec.title) {
             Some((_, bytes)) => *bytes += spec.content.bytes(),
             None => parts.push((spec.title, spec.content.bytes())),
         }
     }
     let part = |&(title, bytes): &(&str, u64)| format!("{title} {}", report::bytes(bytes));
-    let parts: Vec<_> = parts.iter().map(part).collect();
-    format!("{} in all: {}", report::bytes(server_bytes(header)), parts.join(", "))
+    let mut texts: Vec<_> = parts.iter().map(part).collect();
+    let keys = ready_key_bytes(params);
+    if keys > 0 {
+        texts.push(format!("keys of a client {}", report::bytes(keys)));
+    }
+    format!("{} in all: {}", report::bytes(planner::server_bytes(params, 1)), texts.join(", "))
 }
 
 /// JSON has no infinity: no noise at all is null.
@@ -268,7 +276,7 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
         line("changes", changes(count, descriptor, &params));
     }
     line("encoded", format!("{} ({})", report::bytes(encoded), ratio(encoded, header.payload_bytes)));
-    line("server", server(header, &params));
+    line("server", server(&params));
     line("query", report::bytes(facts.query.total() as u64));
     line("answer", report::bytes(facts.answer_bytes as u64));
     for file in params.segments().iter().flat_map(SegmentParams::files) {
