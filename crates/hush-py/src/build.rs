@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use bytes::Bytes;
 use hush_cpu::Cpu;
 use hush_engine::{
-    Backends, Cancel, Cancelled, Job, JobError, Progress,
+    Backends, Job, JobError,
     builder::{self, BuildError, Crew},
 };
 use hush_store::ingest::{Batches, Input};
@@ -17,14 +17,21 @@ use pyo3::{
 };
 use serde_json::{Map, Value};
 
-use crate::{arrow, error::Kind, interrupt::interruptible};
+use crate::{
+    arrow,
+    error::Kind,
+    interrupt::{Cancel, interruptible},
+    progress::Told,
+    snapshot::Snapshot,
+};
 
 /// What records of a frame are called in a table's header.
 const FRAME: &str = "frame.arrow";
 
 /// Builds a table in the folder `out`. `options` are those of `hushdb build` in JSON.
 #[pyfunction]
-#[pyo3(signature = (data, out, options, threads, on_progress=None, crew=None))]
+#[pyo3(signature = (data, out, options, threads, on_progress=None, crew=None, cancel=None))]
+#[expect(clippy::too_many_arguments, reason = "Python names them")]
 pub(crate) fn build(
     py: Python<'_>,
     data: &Bound<'_, PyAny>,
@@ -33,11 +40,13 @@ pub(crate) fn build(
     threads: usize,
     on_progress: Option<Py<PyAny>>,
     crew: Option<Py<PyAny>>,
-) -> PyResult<String> {
+    cancel: Option<&Bound<'_, Cancel>>,
+) -> PyResult<Snapshot> {
     let input = input(data)?;
     let options = parsed(py, options)?;
-    let cancel = Cancel::new();
-    let (told, own) = (Told { on_progress, cancel: cancel.clone() }, cancel.clone());
+    let cancel = Cancel::of(cancel);
+    let (told, own) = (Told::new(on_progress, &cancel), cancel.work.clone());
+    let place = out.clone();
     let build = move || {
         let request =
             embed::build(&options, input, &out, &told).map_err(|error| (Kind::Option, error.to_string()))?;
@@ -48,11 +57,13 @@ pub(crate) fn build(
             Some(crew) => backends.with_crew(Arc::new(PyCrew { crew })),
             None => backends,
         };
-        job.run(&backends, &told).map_err(failure)
+        let built = job.run(&backends, &told).map_err(failure)?;
+        told.finish();
+        Ok(built)
     };
-    let built = interruptible(py, build, || cancel.cancel())?;
-    let built = built.map_err(|(kind, error)| kind.raised(py, error))?;
-    Ok(hex::encode(built.header.descriptor.epoch))
+    let built = interruptible(py, &cancel, build)?;
+    let built = built.map_err(|(kind, error): (Kind, String)| kind.raised(py, error))?;
+    Snapshot::of(py, place, &built.header, Some(built.seconds))
 }
 
 /// For a crew: does a task of a build, and gives what comes of it.
@@ -62,7 +73,8 @@ pub(crate) fn work(py: Python<'_>, task: PyBackedBytes, threads: usize) -> PyRes
         let cpu = Cpu::new(threads).map_err(|error| error.to_string())?;
         builder::work(Bytes::from_owner(task), &cpu).map_err(|error| error.to_string())
     };
-    let contents = interruptible(py, compute, || ())?.map_err(|error| Kind::Hush.raised(py, error))?;
+    let contents =
+        interruptible(py, &Cancel::default(), compute)?.map_err(|error| Kind::Hush.raised(py, error))?;
     Ok(contents.iter().map(|content| PyBytes::new(py, content)).collect())
 }
 
@@ -96,7 +108,7 @@ impl Crew for PyCrew {
     }
 }
 
-fn failure(error: JobError) -> (Kind, String) {
+pub(crate) fn failure(error: JobError) -> (Kind, String) {
     let kind = match error {
         JobError::Build(BuildError::Crew(_)) => Kind::Hush,
         JobError::Build(_) => Kind::Option,
@@ -119,39 +131,4 @@ pub(crate) fn input(data: &Bound<'_, PyAny>) -> PyResult<Input> {
 /// Options, which Python has written.
 pub(crate) fn parsed(py: Python<'_>, options: &str) -> PyResult<Map<String, Value>> {
     serde_json::from_str(options).map_err(|error| Kind::Option.raised(py, error))
-}
-
-/// Tells a callback: the stage, how much of it is done, of how much, and what is counted; a note has no unit.
-pub(crate) struct Told {
-    pub(crate) on_progress: Option<Py<PyAny>>,
-    pub(crate) cancel: Cancel,
-}
-
-impl Told {
-    fn tell(&self, stage: &str, done: u64, total: u64, unit: &str) {
-        let Some(callback) = &self.on_progress else { return };
-        Python::attach(|py| {
-            if let Err(error) = callback.call1(py, (stage, done, total, unit)) {
-                error.write_unraisable(py, Some(callback.bind(py)));
-            }
-        });
-    }
-}
-
-impl Progress for Told {
-    fn start(&self, stage: &str, total: u64, unit: &'static str) {
-        self.tell(stage, 0, total, unit);
-    }
-
-    fn advance(&self, units: u64) {
-        self.tell("", units, 0, "");
-    }
-
-    fn note(&self, line: &str) {
-        self.tell(line, 0, 0, "note");
-    }
-
-    fn check(&self) -> Result<(), Cancelled> {
-        self.cancel.check()
-    }
 }

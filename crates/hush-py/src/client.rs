@@ -2,15 +2,15 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use hush_client::{
     Acceptance, Found, Trust, Wanted,
     http::{
-        BearerToken, Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable, RelayOptions,
-        TlsIdentity, TlsOptions,
+        BearerToken, CallOptions, Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable,
+        RelayOptions, RetryPolicy, Stats, TlsIdentity, TlsOptions,
     },
     parse_epoch,
 };
@@ -24,7 +24,7 @@ use zeroize::Zeroizing;
 use crate::{
     arrow::{self, ArrowStream},
     error::{Kind, of_client},
-    interrupt::interruptible,
+    interrupt::{Cancel, interruptible},
     lookup::{found, wanted},
 };
 
@@ -36,9 +36,9 @@ pub(crate) struct Client(Arc<HttpClient>);
 impl Client {
     #[new]
     #[pyo3(signature = (
-        url, *, token=None, timeout=None, ca_cert=None, client_cert=None, client_key=None, insecure=false, relay=None,
+        url, *, token=None, timeout=None, attempts=None, ca_cert=None, client_cert=None, client_key=None, insecure=false, relay=None,
         ohttp_keys=None, cache=None, no_cache=false, trust=None, epoch=None, allow_weak=None, max_hint=None,
-        lookups_per_key=None, on_progress=None
+        lookups_per_key=None, on_progress=None, cancel=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
@@ -46,6 +46,7 @@ impl Client {
         url: String,
         token: Option<String>,
         timeout: Option<f64>,
+        attempts: Option<u32>,
         ca_cert: Option<PathBuf>,
         client_cert: Option<PathBuf>,
         client_key: Option<PathBuf>,
@@ -60,6 +61,7 @@ impl Client {
         max_hint: Option<u64>,
         lookups_per_key: Option<u32>,
         on_progress: Option<Py<PyAny>>,
+        cancel: Option<&Bound<'_, Cancel>>,
     ) -> PyResult<Self> {
         let refused = |reason: String| Kind::Option.raised(py, reason);
         let file = |path: PathBuf| {
@@ -99,8 +101,14 @@ impl Client {
         };
         if let Some(seconds) = timeout {
             let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
-            let limit = limit.ok_or_else(|| refused("timeout is a number of seconds above 0".into()))?;
-            (options.connect_timeout, options.silence_timeout) = (limit, limit);
+            options.timeout =
+                Some(limit.ok_or_else(|| refused("timeout is a number of seconds above 0".into()))?);
+        }
+        if let Some(attempts) = attempts {
+            if attempts == 0 {
+                return Err(refused("attempts is a number of at least 1".into()));
+            }
+            options.retry = RetryPolicy { attempts, ..options.retry };
         }
         if let Some(bytes) = max_hint {
             options.max_hint_bytes = bytes;
@@ -109,9 +117,13 @@ impl Client {
             options.lookups_per_key = lookups;
         }
         if let Some(callback) = on_progress {
-            options.observer = Arc::new(move |event| tell(&callback, event));
+            let teller = Teller { callback, hint_bytes: Mutex::default() };
+            options.observer = Arc::new(move |event| teller.tell(event));
         }
-        let connected = interruptible(py, move || HttpClient::connect(&url, options), || ())?;
+        let cancel = Cancel::of(cancel);
+        let calls = cancel.calls.clone();
+        let connect = move || HttpClient::connect_unless(&calls, &url, options);
+        let connected = interruptible(py, &cancel, connect)?;
         connected.map(|client| Self(client.into())).map_err(|error| of_client(py, &error))
     }
 
@@ -123,64 +135,139 @@ impl Client {
             .collect()
     }
 
-    #[pyo3(signature = (name=None))]
-    fn table(&self, py: Python<'_>, name: Option<String>) -> PyResult<RemoteTable> {
-        let client = self.0.clone();
-        let opened = interruptible(py, move || client.open(name.as_deref()), || ())?;
-        opened.map(|table| RemoteTable(Arc::new(Mutex::new(table)))).map_err(|error| of_client(py, &error))
+    #[pyo3(signature = (name=None, cancel=None))]
+    fn table(
+        &self,
+        py: Python<'_>,
+        name: Option<String>,
+        cancel: Option<&Bound<'_, Cancel>>,
+    ) -> PyResult<RemoteTable> {
+        let (client, cancel) = (self.0.clone(), Cancel::of(cancel));
+        let calls = cancel.calls.clone();
+        let opened = interruptible(py, &cancel, move || client.open_unless(&calls, name.as_deref()))?;
+        opened.map(RemoteTable::new).map_err(|error| of_client(py, &error))
     }
 }
 
 /// A table of a server. Look-ups of several threads come one after another.
 #[pyclass(frozen)]
-pub(crate) struct RemoteTable(Arc<Mutex<HttpTable>>);
+pub(crate) struct RemoteTable {
+    name: String,
+    open: Arc<Open>,
+}
+
+/// What look-ups share.
+struct Open {
+    table: Mutex<HttpTable>,
+    /// What is told of it, so that who asks for that does not wait for a look-up.
+    told: Mutex<Told>,
+}
+
+#[derive(Clone)]
+struct Told {
+    facts: Facts,
+    fields: Option<Vec<String>>,
+    stats: Stats,
+}
+
+impl Told {
+    fn of(table: &HttpTable) -> Self {
+        let open = table.table();
+        Self { facts: Facts::of(open), fields: fields(open), stats: *table.stats() }
+    }
+}
+
+/// A look-up that failed leaves nothing behind that the next one could not begin with.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Open {
+    fn look_up(&self, wanted: &[Wanted], options: &CallOptions) -> Result<Vec<Found>, HttpError> {
+        let mut table = held(&self.table);
+        let found = table.lookup_with(wanted, options);
+        *held(&self.told) = Told::of(&table);
+        found
+    }
+}
 
 impl RemoteTable {
-    /// Reads something of it, once no look-up is under way.
-    fn with<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&HttpTable) -> T + Send) -> T {
-        py.detach(|| read(&self.0.lock().unwrap_or_else(PoisonError::into_inner)))
+    fn new(table: HttpTable) -> Self {
+        let (name, told) = (table.name().to_owned(), Mutex::new(Told::of(&table)));
+        Self { name, open: Arc::new(Open { table: Mutex::new(table), told }) }
     }
 
-    fn look_up(&self, py: Python<'_>, wanted: Vec<Wanted>) -> PyResult<Vec<Found>> {
-        let table = self.0.clone();
-        let look_up = move || table.lock().unwrap_or_else(PoisonError::into_inner).lookup(&wanted);
-        let found: Result<_, HttpError> = interruptible(py, look_up, || ())?;
+    fn told(&self) -> Told {
+        held(&self.open.told).clone()
+    }
+
+    fn look_up(
+        &self,
+        py: Python<'_>,
+        wanted: Vec<Wanted>,
+        max_in_flight: Option<usize>,
+        cancel: &Cancel,
+    ) -> PyResult<Vec<Found>> {
+        let options =
+            CallOptions { cancel: cancel.calls.clone(), max_queries: in_flight(py, max_in_flight)? };
+        let open = self.open.clone();
+        let found = interruptible(py, cancel, move || open.look_up(&wanted, &options))?;
         found.map_err(|error| of_client(py, &error))
+    }
+}
+
+/// Returns a number of look-ups that may be under way, and refuses none.
+pub(crate) fn in_flight(py: Python<'_>, most: Option<usize>) -> PyResult<Option<usize>> {
+    match most {
+        Some(0) => Err(Kind::Option.raised(py, "max_in_flight is a number of at least 1")),
+        most => Ok(most),
     }
 }
 
 #[pymethods]
 impl RemoteTable {
+    #[pyo3(signature = (keys, max_in_flight=None, cancel=None))]
     fn get_many<'py>(
         &self,
         py: Python<'py>,
         keys: Vec<Bound<'py, PyAny>>,
+        max_in_flight: Option<usize>,
+        cancel: Option<&Bound<'py, Cancel>>,
     ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
         let keys = keys.iter().map(wanted).collect::<PyResult<_>>()?;
-        Ok(found(py, self.look_up(py, keys)?))
+        Ok(found(py, self.look_up(py, keys, max_in_flight, &Cancel::of(cancel))?))
     }
 
     /// The records of the keys in the columns of a stream of Arrow.
-    fn lookup(&self, py: Python<'_>, frame: &Bound<'_, PyAny>, text: bool) -> PyResult<ArrowStream> {
-        let fields = self.fields(py);
-        arrow::look_up(py, frame, fields.as_deref(), text, |keys| self.look_up(py, keys))
+    #[pyo3(signature = (frame, text, max_in_flight=None, cancel=None))]
+    fn lookup(
+        &self,
+        py: Python<'_>,
+        frame: &Bound<'_, PyAny>,
+        text: bool,
+        max_in_flight: Option<usize>,
+        cancel: Option<&Bound<'_, Cancel>>,
+    ) -> PyResult<ArrowStream> {
+        let (fields, cancel) = (self.fields(), Cancel::of(cancel));
+        let ask = |keys| self.look_up(py, keys, max_in_flight, &cancel);
+        arrow::look_up(py, frame, fields.as_deref(), text, ask)
     }
 
-    fn name(&self, py: Python<'_>) -> String {
-        self.with(py, |table| table.name().to_owned())
+    fn name(&self) -> &str {
+        &self.name
     }
 
     /// The names of the columns of values that have several.
-    fn fields(&self, py: Python<'_>) -> Option<Vec<String>> {
-        self.with(py, |table| fields(table.table()))
+    fn fields(&self) -> Option<Vec<String>> {
+        self.told().fields
     }
 
-    fn facts(&self, py: Python<'_>) -> Facts {
-        self.with(py, |table| Facts::of(table.table()))
+    fn facts(&self) -> Facts {
+        self.told().facts
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.with(py, |table| *table.stats());
+        let stats = self.told().stats;
         let told = PyDict::new(py);
         for (name, value) in [
             ("queries", stats.queries),
@@ -212,7 +299,7 @@ impl RemoteTable {
 }
 
 /// What a table says of itself.
-#[derive(IntoPyObject)]
+#[derive(Clone, IntoPyObject)]
 pub(crate) struct Facts {
     protocol: String,
     parameter_set: String,
@@ -220,7 +307,10 @@ pub(crate) struct Facts {
     records: u64,
     epoch: String,
     by_key: bool,
+    query_bytes: u64,
+    answer_bytes: u64,
     hint_bytes: u64,
+    key_bytes: u64,
 }
 
 impl Facts {
@@ -233,7 +323,10 @@ impl Facts {
             records: descriptor.records,
             epoch: hex::encode(descriptor.epoch),
             by_key: matches!(descriptor.lookup, Lookup::Key(_)),
+            query_bytes: facts.query.total() as u64,
+            answer_bytes: facts.answer_bytes as u64,
             hint_bytes: facts.hint_bytes,
+            key_bytes: facts.key_bytes as u64,
         }
     }
 }
@@ -243,18 +336,36 @@ pub(crate) fn fields(table: &hush_client::Table) -> Option<Vec<String>> {
     Some(table.descriptor().fields.as_ref()?.names().to_vec())
 }
 
-/// Tells a callback: what is done, how much of it, and of how much.
-fn tell(callback: &Py<PyAny>, event: &Event<'_>) {
-    let (what, done, total) = match *event {
-        Event::HintStart { bytes, present } => ("hint", present, Some(bytes)),
-        Event::HintProgress { present } => ("hint", present, None),
-        Event::HintEnd => ("hint ready", 0, None),
-        Event::HintLocked => ("hint locked", 0, None),
-        Event::KeysUpload { bytes } => ("keys", 0, Some(bytes)),
-        Event::Retry { wait, .. } => ("retry", wait.as_millis() as u64, None),
-    };
+/// Tells a callback what happens: a stage, how much of it is done, of how much, and what is counted; a note has no unit.
+struct Teller {
+    callback: Py<PyAny>,
+    /// Bytes of the hint that is downloaded.
+    hint_bytes: Mutex<Option<u64>>,
+}
+
+impl Teller {
+    fn tell(&self, event: &Event<'_>) {
+        let mut hint_bytes = held(&self.hint_bytes);
+        let (stage, done, total, unit) = match *event {
+            Event::HintStart { bytes, present } => {
+                *hint_bytes = Some(bytes);
+                ("hint".into(), present, Some(bytes), "bytes")
+            }
+            Event::HintProgress { present } => ("hint".into(), present, *hint_bytes, "bytes"),
+            Event::HintEnd => ("hint".into(), hint_bytes.unwrap_or_default(), *hint_bytes, "bytes"),
+            Event::HintLocked => ("another process downloads the same hint".into(), 0, None, "note"),
+            Event::KeysUpload { bytes } => ("keys".into(), 0, Some(bytes), "bytes"),
+            Event::Retry { error, wait } => (format!("again in {wait:?}: {error}"), 0, None, "note"),
+        };
+        drop(hint_bytes);
+        told(&self.callback, (stage, done, total, unit));
+    }
+}
+
+/// Calls a callback. What it raises is printed.
+pub(crate) fn told(callback: &Py<PyAny>, what: (String, u64, Option<u64>, &'static str)) {
     Python::attach(|py| {
-        if let Err(error) = callback.call1(py, (what, done, total)) {
+        if let Err(error) = callback.call1(py, what) {
             error.write_unraisable(py, Some(callback.bind(py)));
         }
     });

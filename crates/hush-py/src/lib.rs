@@ -9,22 +9,38 @@ mod local;
 mod lookup;
 mod part;
 mod plan;
+mod progress;
 mod serve;
+mod snapshot;
+mod watch;
+
+use std::process::ExitCode;
 
 use pyo3::prelude::*;
+
+/// Runs a command line of the program `hushdb`. Returns its exit status.
+#[pyfunction]
+fn run(py: Python<'_>, line: Vec<std::ffi::OsString>) -> u8 {
+    let code = py.detach(|| hushdb::main(line));
+    (0..=u8::MAX).find(|&status| ExitCode::from(status) == code).unwrap_or(u8::MAX)
+}
 
 #[pymodule]
 #[pyo3(name = "_native")]
 mod native {
     #[pymodule_export]
+    use super::run;
+    #[pymodule_export]
     use super::{
         arrow::ArrowStream,
         build::{build, work},
         client::{Client, RemoteTable},
+        interrupt::Cancel,
         local::LocalTable,
         part::{Part, Source},
         plan::{Plan, plan},
         serve::{Server, table_name},
+        snapshot::{Snapshot, apply, compact, inspect, push},
     };
 
     /// The version of the package.

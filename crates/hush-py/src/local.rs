@@ -16,20 +16,22 @@ use zeroize::Zeroizing;
 
 use crate::{
     arrow::{self, ArrowStream},
-    client::{Facts, fields},
+    client::{Facts, fields, in_flight},
     error::Kind,
-    interrupt::interruptible,
+    interrupt::{Cancel, interruptible},
     lookup::{found, wanted},
 };
 
 /// A table that is open here. Its queries are encrypted, answered and decrypted as over a network.
 #[pyclass(frozen)]
-pub(crate) struct LocalTable(Arc<Mutex<Open>>);
+pub(crate) struct LocalTable(Arc<Open>);
 
 struct Open {
     engine: Arc<dyn Engine>,
     client: Table,
     keys: Option<ClientKeys>,
+    /// Look-ups of several threads come one after another.
+    turn: Mutex<()>,
 }
 
 /// What went wrong, and what that is.
@@ -58,13 +60,23 @@ impl Open {
         client.use_keys(&seed).map_err(|error| failed(Kind::Hush)(&error))?;
         let keys = client.key_upload().map(|(_, body)| engine.open_keys(&body)).transpose();
         let keys = keys.map_err(|error| failed(Kind::Hush)(&error))?;
-        Ok(Self { engine, client, keys })
+        Ok(Self { engine, client, keys, turn: Mutex::default() })
     }
 
-    fn look_up(&self, wanted: &[Wanted]) -> Result<Vec<Found>, Failure> {
+    fn look_up(
+        &self,
+        wanted: &[Wanted],
+        max_in_flight: Option<usize>,
+        cancel: &Cancel,
+    ) -> Result<Vec<Found>, Failure> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let refused = |error: hush_client::ClientError| (error.kind().into(), error.to_string());
         let mut found = Vec::with_capacity(wanted.len());
-        for batch in wanted.chunks(self.engine.served().max_batch) {
+        let most = self.engine.served().max_batch;
+        for batch in wanted.chunks(max_in_flight.map_or(most, |asked| asked.min(most))) {
+            if cancel.calls.is_cancelled() {
+                return Err((Kind::Hush, "the call was given up".into()));
+            }
             let asked = batch.iter().map(|wanted| self.client.query(wanted)).collect::<Result<Vec<_>, _>>();
             let (queries, pending): (Vec<_>, Vec<_>) = asked.map_err(refused)?.into_iter().unzip();
             let keys = vec![self.keys.clone(); queries.len()];
@@ -79,47 +91,67 @@ impl Open {
 }
 
 impl LocalTable {
-    fn look_up(&self, py: Python<'_>, wanted: Vec<Wanted>) -> PyResult<Vec<Found>> {
-        let open = self.0.clone();
-        let look_up = move || open.lock().unwrap_or_else(PoisonError::into_inner).look_up(&wanted);
-        interruptible(py, look_up, || ())?.map_err(|(kind, error)| kind.raised(py, error))
-    }
-
-    fn with<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&Table) -> T + Send) -> T {
-        py.detach(|| read(&self.0.lock().unwrap_or_else(PoisonError::into_inner).client))
+    fn look_up(
+        &self,
+        py: Python<'_>,
+        wanted: Vec<Wanted>,
+        max_in_flight: Option<usize>,
+        cancel: &Cancel,
+    ) -> PyResult<Vec<Found>> {
+        let (open, own, most) = (self.0.clone(), cancel.clone(), in_flight(py, max_in_flight)?);
+        let look_up = move || open.look_up(&wanted, most, &own);
+        interruptible(py, cancel, look_up)?.map_err(|(kind, error)| kind.raised(py, error))
     }
 }
 
 #[pymethods]
 impl LocalTable {
     #[new]
-    fn new(py: Python<'_>, path: PathBuf, threads: usize) -> PyResult<Self> {
-        let open = interruptible(py, move || Open::at(path, threads), || ())?;
+    #[pyo3(signature = (path, threads, cancel=None))]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        threads: usize,
+        cancel: Option<&Bound<'_, Cancel>>,
+    ) -> PyResult<Self> {
+        let open = interruptible(py, &Cancel::of(cancel), move || Open::at(path, threads))?;
         let open = open.map_err(|(kind, error)| kind.raised(py, error))?;
-        Ok(Self(Arc::new(Mutex::new(open))))
+        Ok(Self(Arc::new(open)))
     }
 
+    #[pyo3(signature = (keys, max_in_flight=None, cancel=None))]
     fn get_many<'py>(
         &self,
         py: Python<'py>,
         keys: Vec<Bound<'py, PyAny>>,
+        max_in_flight: Option<usize>,
+        cancel: Option<&Bound<'py, Cancel>>,
     ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
         let keys = keys.iter().map(wanted).collect::<PyResult<_>>()?;
-        Ok(found(py, self.look_up(py, keys)?))
+        Ok(found(py, self.look_up(py, keys, max_in_flight, &Cancel::of(cancel))?))
     }
 
     /// The records of the keys in the columns of a stream of Arrow.
-    fn lookup(&self, py: Python<'_>, frame: &Bound<'_, PyAny>, text: bool) -> PyResult<ArrowStream> {
-        let fields = self.fields(py);
-        arrow::look_up(py, frame, fields.as_deref(), text, |keys| self.look_up(py, keys))
+    #[pyo3(signature = (frame, text, max_in_flight=None, cancel=None))]
+    fn lookup(
+        &self,
+        py: Python<'_>,
+        frame: &Bound<'_, PyAny>,
+        text: bool,
+        max_in_flight: Option<usize>,
+        cancel: Option<&Bound<'_, Cancel>>,
+    ) -> PyResult<ArrowStream> {
+        let (fields, cancel) = (self.fields(), Cancel::of(cancel));
+        let ask = |keys| self.look_up(py, keys, max_in_flight, &cancel);
+        arrow::look_up(py, frame, fields.as_deref(), text, ask)
     }
 
     /// The names of the columns of values that have several.
-    fn fields(&self, py: Python<'_>) -> Option<Vec<String>> {
-        self.with(py, fields)
+    fn fields(&self) -> Option<Vec<String>> {
+        fields(&self.0.client)
     }
 
-    fn facts(&self, py: Python<'_>) -> Facts {
-        self.with(py, Facts::of)
+    fn facts(&self) -> Facts {
+        Facts::of(&self.0.client)
     }
 }

@@ -14,7 +14,10 @@ use hush_store::snapshot::{RemoteTable, Verify};
 use hushdb::embed;
 use pyo3::{prelude::*, pybacked::PyBackedBytes, types::PyBytes};
 
-use crate::{error::Kind, interrupt::interruptible};
+use crate::{
+    error::Kind,
+    interrupt::{Cancel, interruptible},
+};
 
 /// Clients whose evaluation keys a part has ready at most: as many as a server has, unless told.
 const CLIENTS: usize = 256;
@@ -121,7 +124,7 @@ impl Part {
             let backends = backends.for_clients(CLIENTS);
             open_part(&source, &share, &backends, &Silent).map_err(|error| error.to_string())
         };
-        let opened = interruptible(py, open, || ())?;
+        let opened = interruptible(py, &Cancel::default(), open)?;
         opened.map(Self).map_err(|error| Kind::Input.raised(py, error))
     }
 

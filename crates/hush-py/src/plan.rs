@@ -3,16 +3,19 @@
 use std::{path::PathBuf, sync::Arc};
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
-use hush_engine::{Cancel, planner::Linkable};
+use hush_engine::planner::{Linkable, Offer};
 use hushdb::embed::{self, Planned};
 use pyo3::prelude::*;
 
 use crate::{
     arrow::ArrowStream,
-    build::{Told, input, parsed},
+    build::{input, parsed},
     error::Kind,
-    interrupt::interruptible,
+    interrupt::{Cancel, interruptible},
+    progress::Told,
 };
+
+type Row = (bool, &'static str, &'static str, [u64; 5], f64, f64, f64);
 
 /// What was planned.
 #[pyclass(frozen)]
@@ -20,19 +23,24 @@ pub(crate) struct Plan(Planned);
 
 /// Plans for records, or for what the options describe. `options` are those of `hushdb plan` in JSON.
 #[pyfunction]
-#[pyo3(signature = (data, options, on_progress=None))]
+#[pyo3(signature = (data, options, on_progress=None, cancel=None))]
 pub(crate) fn plan(
     py: Python<'_>,
     data: Option<Bound<'_, PyAny>>,
     options: &str,
     on_progress: Option<Py<PyAny>>,
+    cancel: Option<&Bound<'_, Cancel>>,
 ) -> PyResult<Plan> {
     let input = data.as_ref().map(input).transpose()?;
     let options = parsed(py, options)?;
-    let cancel = Cancel::new();
-    let told = Told { on_progress, cancel: cancel.clone() };
-    let plan = move || embed::plan(&options, input, &told).map_err(|error| error.to_string());
-    let planned = interruptible(py, plan, || cancel.cancel())?;
+    let cancel = Cancel::of(cancel);
+    let told = Told::new(on_progress, &cancel);
+    let plan = move || {
+        let planned = embed::plan(&options, input, &told).map_err(|error| error.to_string());
+        told.finish();
+        planned
+    };
+    let planned = interruptible(py, &cancel, plan)?;
     planned.map(Plan).map_err(|error| Kind::Option.raised(py, error))
 }
 
@@ -74,6 +82,25 @@ impl Plan {
             ("options", texts(&|offer| offer.options())),
         ]);
         batch.map(ArrowStream::of).map_err(|error| Kind::Hush.raised(py, error))
+    }
+
+    /// The tables for people: whether it is chosen, protocol, parameter set, bytes (up, down, once up, once down, of a server),
+    /// seconds, queries a second, bits of security.
+    fn rows(&self) -> Vec<Row> {
+        let chosen = self.0.chosen();
+        let row = |offer: &Offer| {
+            let bytes = [
+                offer.bytes_up,
+                offer.bytes_down,
+                offer.setup_bytes_up,
+                offer.setup_bytes_down,
+                offer.server_bytes,
+            ];
+            let (protocol, preset) = (offer.protocol.name(), offer.preset);
+            let rates = (offer.seconds, offer.queries_per_second, offer.security_bits);
+            (Some(offer) == chosen, protocol, preset, bytes, rates.0, rates.1, rates.2)
+        };
+        self.0.shown(false).iter().map(row).collect()
     }
 
     /// As `hushdb plan` prints them.

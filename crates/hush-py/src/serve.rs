@@ -9,17 +9,22 @@ use std::{
 use bytes::Bytes;
 use hush_cpu::Cpu;
 use hush_engine::{
-    Backends, MemoryChoice, Silent,
+    Backends, MemoryChoice,
     parts::{Unavailable, Workers, open_head},
 };
 use hush_protocol::Name;
 use hush_server::Tables;
-use hush_store::snapshot::Verify;
 use hushdb::embed;
 use pyo3::{prelude::*, pybacked::PyBackedBytes, types::PyBytes};
 use serde_json::{Map, Value};
 
-use crate::{build::parsed, error::Kind, interrupt::interruptible, part::Source};
+use crate::{
+    build::parsed,
+    error::Kind,
+    interrupt::{Cancel, interruptible},
+    part::Source,
+    watch::{Folder, Watch},
+};
 
 type Failure = (Kind, String);
 
@@ -34,12 +39,15 @@ pub(crate) struct Server {
     running: Mutex<Option<embed::Server>>,
     tables: Tables,
     cpu: Arc<Cpu>,
+    /// What takes new epochs up, until it is dropped.
+    watch: Mutex<Option<Watch>>,
 }
 
 fn start(
     given: &Map<String, Value>,
     folders: Vec<(String, PathBuf)>,
     threads: usize,
+    warn: Option<Py<PyAny>>,
 ) -> Result<Server, Failure> {
     let cpu = Arc::new(Cpu::new(threads).map_err(|error| failed(Kind::Hush)(&error))?);
     let memory = match given.get("memory").and_then(Value::as_str) {
@@ -53,18 +61,28 @@ fn start(
         Err(error) => Err((Kind::Option, format!("{error}: give the table another one with tables={{..}}"))),
     };
     let folders: Vec<_> = folders.into_iter().map(named).collect::<Result<_, _>>()?;
+    let mut watched = Vec::new();
     for (name, path) in folders {
-        let engine = hush_engine::open(&path, Verify::Full, &backends, &Silent);
-        let engine = engine.map_err(|error| failed(Kind::Input)(&error))?;
-        tables.insert(&name, engine).map_err(|error| failed(Kind::Option)(&error))?;
+        let mut folder = Folder::new(name, path);
+        let engine = folder.open(&backends).map_err(|error| failed(Kind::Input)(&error))?;
+        tables.insert(&folder.name, engine).map_err(|error| failed(Kind::Option)(&error))?;
+        watched.push(folder);
     }
+    let watch = warn.map(|warn| Watch::start(watched, tables.clone(), backends, warn));
     let running =
         embed::Server::start(given, tables.clone()).map_err(|error| failed(Kind::Option)(&error))?;
-    Ok(Server { url: running.url().to_owned(), running: Mutex::new(Some(running)), tables, cpu })
+    Ok(Server {
+        url: running.url().to_owned(),
+        running: Mutex::new(Some(running)),
+        tables,
+        cpu,
+        watch: Mutex::new(watch),
+    })
 }
 
 impl Server {
     fn stopping(&self) -> Option<JoinHandle<()>> {
+        drop(self.watch.lock().unwrap_or_else(PoisonError::into_inner).take());
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         running.map(embed::Server::tell_stop)
     }
@@ -82,11 +100,19 @@ pub(crate) fn table_name(py: Python<'_>, name: &str) -> PyResult<String> {
 
 #[pymethods]
 impl Server {
-    /// Serves tables in folders, by their names; `given` are options of `hushdb serve` in JSON.
+    /// Serves tables in folders, by their names; `given` are options of `hushdb serve` in JSON. With `warn`, new epochs in the
+    /// folders are taken up, and what cannot be is told to it.
     #[new]
-    fn new(py: Python<'_>, folders: Vec<(String, PathBuf)>, given: &str, threads: usize) -> PyResult<Self> {
+    #[pyo3(signature = (folders, given, threads, warn=None))]
+    fn new(
+        py: Python<'_>,
+        folders: Vec<(String, PathBuf)>,
+        given: &str,
+        threads: usize,
+        warn: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
         let given = parsed(py, given)?;
-        let started = interruptible(py, move || start(&given, folders, threads), || ())?;
+        let started = interruptible(py, &Cancel::default(), move || start(&given, folders, threads, warn))?;
         started.map_err(|(kind, error)| kind.raised(py, error))
     }
 
@@ -95,7 +121,7 @@ impl Server {
     fn serve_parts(&self, py: Python<'_>, name: &str, source: &Source, scan: Py<PyAny>) -> PyResult<()> {
         let workers = Arc::new(PyWorkers { scan });
         let (cpu, source) = (self.cpu.clone(), source.source.clone());
-        let opened = interruptible(py, move || open_head(&source, workers, cpu), || ())?;
+        let opened = interruptible(py, &Cancel::default(), move || open_head(&source, workers, cpu))?;
         let engine = opened.map_err(|error| Kind::Input.raised(py, error))?;
         let name = named(py, name)?;
         py.detach(|| self.tables.insert(&name, engine)).map_err(|error| Kind::Option.raised(py, error))

@@ -91,7 +91,7 @@ def test_builds_say_what_is_wrong(people, tmp_path):
     for options, kind, said in [
         ({"key": "mail"}, hushdb.InputError, "mail"),
         ({"key": "email", "protocol": "fast"}, hushdb.OptionError, "unknown protocol 'fast'"),
-        ({"key": "email", "colums": 7}, hushdb.OptionError, "--colums"),
+        ({"key": "email", "colums": 7}, hushdb.OptionError, "colums"),
         ({"key": "email", "preset": "INSECURE_RING_N256"}, hushdb.OptionError, "has no security"),
     ]:
         with pytest.raises(kind, match=said):

@@ -17,6 +17,7 @@ def test_a_plan_is_a_frame(plan):
     assert (frame["security_bits"] >= 128).all() and (frame["server_bytes"] > 100_000 * 200).all()
     assert len(polars.DataFrame(plan.all())) > len(frame)
     assert "hushdb build .. --protocol" in str(plan)
+    assert plan._repr_html_().count("<tr>") == len(frame) + 1
 
 
 def test_a_plan_is_drawn(plan, tmp_path):

@@ -198,7 +198,7 @@ def test_epochs_change_everywhere_at_once(cluster, tmp_path):
     def build(third, **options):
         rows = tmp_path / "rows.csv"
         rows.write_text("key,value\n" + "".join(f"k{i},{third if i == 3 else f'value {i}'}\n" for i in range(COUNT)))
-        return hushdb.build(rows, out=tmp_path / "changing", key="key", protocol="colpack", **options)
+        return hushdb.build(rows, out=tmp_path / "changing", key="key", protocol="colpack", **options).epoch
 
     first = build("value 3")
     with hushdb.ray.serve(tmp_path / "changing", parts=3) as service:
@@ -257,7 +257,7 @@ def test_builds_are_computed_by_the_cluster(cluster, tmp_path, protocol, records
     shutil.copytree(tmp_path / ".ours.hush-partial", tmp_path / ".theirs.hush-partial", copy_function=shutil.copy2)
     told = []
     epochs = {hushdb.ray.build(rows, out=tmp_path / "ours", on_progress=lambda *said: told.append(said), **options),
-              hushdb.build(rows, out=tmp_path / "theirs", **options)}
+              hushdb.build(rows, out=tmp_path / "theirs", **options).epoch}
     assert len(epochs) == 1
     assert file in same_files(tmp_path / "ours", tmp_path / "theirs")
     # What was done is not computed again: the stage goes on behind it.

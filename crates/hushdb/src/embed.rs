@@ -6,19 +6,34 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use hush_engine::{JobRequest, Progress};
+use hush_engine::{ApplyRequest, CompactRequest, JobRequest, Progress, builder::Signing};
+use hush_protocol::ProtocolError;
 use hush_server::Tables;
-use hush_store::ingest::Input;
+use hush_store::{
+    ingest::Input,
+    snapshot::{Header, Snapshot, Verify},
+};
 use serde_json::{Map, Value};
 use tokio::{runtime::Runtime, sync::oneshot};
 
 use crate::commands::{
+    apply::{self, ApplyArgs},
     build::{self, BuildArgs},
+    compact::{self, CompactArgs},
+    inspect,
     options::arguments,
     plan::{self, PlanArgs},
     serve::{self, Front, ServeArgs},
 };
 pub use crate::commands::{plan::Planned, serve::tables_cache};
+
+/// Puts the table in a folder at a URL of an object store. Returns its epoch, and where it is.
+///
+/// # Errors
+/// What the command `hushdb push` would say.
+pub fn push(dir: &Path, to: &Path, progress: &dyn Progress) -> Result<(String, String), Box<dyn Error>> {
+    crate::commands::push::push(dir, to, progress)
+}
 
 /// What stands for an input that is given otherwise.
 const GIVEN: &str = "-";
@@ -35,6 +50,47 @@ pub fn build(
 ) -> Result<JobRequest, Box<dyn Error>> {
     let args: BuildArgs = arguments(options, &[("out", out)], &[GIVEN.into()])?;
     Ok(JobRequest { input, ..build::prepared(args, progress)? })
+}
+
+/// What `hushdb apply` would change in the table in `dir`, and what signs the next epoch. Without a key among the options, the
+/// columns of the table's own key are read.
+///
+/// # Errors
+/// What the command itself would say of its options, or if there is no table.
+pub fn apply(
+    options: &Map<String, Value>,
+    dir: &Path,
+    changes: Option<Input>,
+    delete: Option<Input>,
+) -> Result<(ApplyRequest, Option<Signing>), Box<dyn Error>> {
+    let args: ApplyArgs = arguments(options, &[], &[dir.into()])?;
+    let (_, mut request, update) = apply::request(args);
+    (request.changes, request.delete) = (changes, delete);
+    if request.ingest.key.is_empty() {
+        request.ingest.key = Snapshot::open(dir, Verify::Header)?.header().columns.key.clone();
+    }
+    Ok((request, update.signing()?))
+}
+
+/// What `hushdb compact` would make room for in the table in `dir`, and what signs the next epoch.
+///
+/// # Errors
+/// What the command itself would say of its options.
+pub fn compact(
+    options: &Map<String, Value>,
+    dir: &Path,
+) -> Result<(CompactRequest, Option<Signing>), Box<dyn Error>> {
+    let args: CompactArgs = arguments(options, &[], &[dir.into()])?;
+    let (_, request, update) = compact::request(args);
+    Ok((request, update.signing()?))
+}
+
+/// What `hushdb inspect` prints of a table, in JSON and for people.
+///
+/// # Errors
+/// [`ProtocolError`] if its description is not valid.
+pub fn described(header: &Header) -> Result<(Value, String), ProtocolError> {
+    Ok((inspect::facts(header)?, inspect::summary(header)?))
 }
 
 /// The tables that `hushdb plan` would list: for the records of `input`, or for those that the options describe.

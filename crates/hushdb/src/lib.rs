@@ -10,7 +10,7 @@ mod logs;
 mod process;
 mod whole_file;
 
-use std::process::ExitCode;
+use std::{ffi::OsString, process::ExitCode};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -65,10 +65,10 @@ enum Command {
     Presets(commands::presets::PresetsArgs),
 }
 
-/// Runs the command that the command line of this process says.
-pub fn main() -> ExitCode {
+/// Runs the command of a command line, whose first word is the name of the program.
+pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
     process::keep_memory_private();
-    let matches = match commands::config::matches(Cli::command()) {
+    let matches = match commands::config::matches(Cli::command(), line.into_iter().collect()) {
         Ok(matches) => matches,
         Err(error) => return report::exit(Err(error.into())),
     };

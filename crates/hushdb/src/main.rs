@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    hushdb::main()
+    hushdb::main(std::env::args_os())
 }

@@ -6,29 +6,37 @@
         print(client.table("people").get("alice@example.org"))
 
 `connect` asks a server, `open` a folder of this machine, `serve` starts a server in this process. `build` makes a table of a data frame
-or a file, `plan` tells what tables records could have. Everything that blocks has a form with `_async` to await, and leaves other
-threads of Python free.
+or a file, `apply` and `compact` change it, `push` puts it into an object store, `inspect` tells what it is, and `plan` what tables records
+could have. Everything that blocks leaves other threads of Python free, ends on Ctrl-C, and has a form with `_async` to await: where that
+is cancelled, the call is given up. `python -m hushdb` is the program `hushdb`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
+import logging
 import os
 import pathlib
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
 from . import _native
+from ._awaited import awaited, given_up
 from ._errors import (
-    ConnectionFailed, HushError, InputError, NoSuchTable, NotAllowed, OptionError, ServerBusy, TimedOut, Untrusted,
+    ConnectionFailed, HushError, InputError, NoSuchTable, NotAllowed, OptionError, ServerBusy, TimedOut, Untrusted, WrongType,
 )
-from ._frames import as_frame, as_stream, like
+from ._frames import as_frame, as_input, as_stream, like
+from ._options import options_json as _options, threads_here as _threads
+from ._progress import Progress, teller
+from ._shown import facts_html, size, table_html
+from ._snapshot import Snapshot, apply, apply_async, compact, compact_async, inspect, inspect_async, push, push_async
 
 __all__ = [
     "Client", "ConnectionFailed", "HushError", "InputError", "NoSuchTable", "NotAllowed", "OptionError", "Plan", "Plot", "Server",
-    "ServerBusy", "Table", "TableInfo", "TimedOut", "Untrusted", "build", "connect", "connect_async", "open", "plan", "serve",
+    "ServerBusy", "Snapshot", "Table", "TableInfo", "TimedOut", "Untrusted", "WrongType", "apply", "apply_async", "build", "build_async",
+    "compact", "compact_async", "connect", "connect_async", "inspect", "inspect_async", "open", "open_async", "plan", "plan_async",
+    "push", "push_async", "serve", "serve_async",
 ]
 __version__: str = _native.VERSION
 
@@ -37,9 +45,6 @@ Key = Union[str, bytes, "tuple[str | bytes, ...]", int]
 
 Value = Union[bytes, "dict[str, Any]"]
 """The bytes of a value; of a table whose values have several columns, a dictionary of them."""
-
-Progress = Callable[[str, int, "int | None"], None]
-"""Is called with what is done ("hint", "keys", "retry", ..), how much of it, and of how much if that is known."""
 
 
 class TableInfo(NamedTuple):
@@ -63,22 +68,24 @@ class Table:
         """The value of a key, or None if the table has no such key. The server does not learn which key it was."""
         return self.get_many([key])[0]
 
-    def get_many(self, keys: Iterable[Key]) -> list[Value | None]:
-        """The values of several keys, in their order, all of one epoch. The server learns how many there were."""
-        found = self._native.get_many(list(keys))
+    def get_many(self, keys: Iterable[Key], *, max_in_flight: int | None = None) -> list[Value | None]:
+        """The values of several keys, in their order, all of one epoch. The server learns how many there were. They are asked in
+        requests of at most `max_in_flight` look-ups (64 if not given), one after another: so many are under way at a time."""
+        found = self._native.get_many(_keys(keys), max_in_flight, given_up.get())
         if self._fields is None:
             return list(found)
         return [None if value is None else json.loads(value) for value in found]
 
     async def get_async(self, key: Key) -> Value | None:
         """As `get`, to await."""
-        return await asyncio.to_thread(self.get, key)
+        return await awaited(lambda: self.get(key))
 
-    async def get_many_async(self, keys: Iterable[Key]) -> list[Value | None]:
-        """As `get_many`, to await."""
-        return await asyncio.to_thread(self.get_many, list(keys))
+    async def get_many_async(self, keys: Iterable[Key], *, max_in_flight: int | None = None) -> list[Value | None]:
+        """As `get_many`, to await. Where it is cancelled, no further look-ups are sent."""
+        keys = _keys(keys)
+        return await awaited(lambda: self.get_many(keys, max_in_flight=max_in_flight))
 
-    def lookup(self, keys: Any, *, text: bool = True) -> Any:
+    def lookup(self, keys: Any, *, text: bool = True, max_in_flight: int | None = None) -> Any:
         """A frame with a row for each key: the columns of the key, and those of the value, null where there is no such record.
 
         `keys` is a series, an array or a frame of Polars, pandas or pyarrow, or anything else with `__arrow_c_stream__`; what comes back
@@ -86,11 +93,11 @@ class Table:
         is called `value`: text, or bytes with `text=False`. Columns are numbers or booleans where all of what was found is, else text.
         """
         frame = as_frame(keys, "key")
-        return like(keys, self._native.lookup(as_stream(frame), text))
+        return like(keys, self._native.lookup(as_stream(frame), text, max_in_flight, given_up.get()))
 
-    async def lookup_async(self, keys: Any, *, text: bool = True) -> Any:
+    async def lookup_async(self, keys: Any, *, text: bool = True, max_in_flight: int | None = None) -> Any:
         """As `lookup`, to await."""
-        return await asyncio.to_thread(lambda: self.lookup(keys, text=text))
+        return await awaited(lambda: self.lookup(keys, text=text, max_in_flight=max_in_flight))
 
     @property
     def name(self) -> str | None:
@@ -104,17 +111,28 @@ class Table:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Protocol, parameter set, bits of security, records, epoch, whether it is by key, bytes of its hint."""
+        """Protocol, parameter set, bits of security, records, epoch, whether it is by key, bytes of a query, an answer, the hint, and
+        evaluation keys."""
         return self._native.facts()
 
     @property
     def stats(self) -> dict[str, Any] | None:
-        """What it has cost since it was opened: look-ups, bytes up and down, seconds by phase. None of one in a folder."""
+        """What it has cost since it was opened, up to the last call that has ended: look-ups, bytes up and down, seconds by phase. None
+        of one in a folder."""
         return self._native.stats() if isinstance(self._native, _native.RemoteTable) else None
 
     def __repr__(self) -> str:
         facts = self.facts
         return f"<hushdb.Table {self.name or ''}: {facts['records']} records, {facts['protocol']}>"
+
+    def _repr_html_(self) -> str:
+        facts = self.facts
+        return facts_html(self.name or "a table in a folder", [
+            ("records", facts["records"]), ("looked up by", "key" if facts["by_key"] else "position"),
+            ("protocol", f"{facts['protocol']} with {facts['parameter_set']}, {facts['security_bits']:.0f} bits"), ("epoch", facts["epoch"]),
+            ("columns", ", ".join(self.fields) if self.fields else None),
+            ("a look-up sends", size(facts["query_bytes"])), ("a look-up gets", size(facts["answer_bytes"])),
+            ("downloaded once", size(facts["hint_bytes"])), ("uploaded once", size(facts["key_bytes"]))])
 
 
 class Client:
@@ -137,11 +155,11 @@ class Client:
 
     def table(self, name: str | None = None) -> Table:
         """Opens a table: by name, or the only one. What a client keeps of it is fetched, unless it is in the cache."""
-        return Table(self._native.table(name))
+        return Table(self._native.table(name, given_up.get()))
 
     async def table_async(self, name: str | None = None) -> Table:
         """As `table`, to await."""
-        return await asyncio.to_thread(self.table, name)
+        return await awaited(lambda: self.table(name))
 
     def close(self) -> None:
         """Lets its connections go. Tables that are open stay."""
@@ -168,6 +186,7 @@ def connect(
     *,
     token: str | None = None,
     timeout: float | None = None,
+    attempts: int | None = None,
     ca_cert: str | os.PathLike[str] | None = None,
     client_cert: str | os.PathLike[str] | None = None,
     client_key: str | os.PathLike[str] | None = None,
@@ -186,31 +205,38 @@ def connect(
     """Asks the server at `url` for its tables.
 
     token: with which the server knows this client; HUSHDB_TOKEN if not given.
-    timeout: seconds to connect, and of silence of the server.
+    timeout: seconds that a call takes at most, with all its requests, retries and waits; of a call that opens a table, its downloads too.
+        If not given, a call ends when it takes 10 s to connect, or the server is silent for 120 s.
+    attempts: how often a request is made in all, where a failure may pass; 5 if not given.
     ca_cert, client_cert, client_key, insecure: as of `hushdb get`: whom to trust, and who this client is.
     relay, ohttp_keys: ask through a relay, so that the server does not see who asks.
     cache, no_cache: the folder in which hints, evaluation keys and serials of signed tables are kept; the user's own if not given.
     trust, epoch, allow_weak, max_hint: which tables are accepted. trust is the public key of who must have signed the table under
         the name by which it is opened, or "KEY=NAME" if the server has it under another name.
     lookups_per_key: how many look-ups are made under the same evaluation keys before fresh ones are uploaded; 256 if not given.
-    on_progress: is told of what takes long.
+    on_progress: is told of what takes long: a function of stage ("hint", "keys"), done, total or None, and unit, or a bar of tqdm.
     """
     token = token if token is not None else os.environ.get("HUSHDB_TOKEN")
     native = _native.Client(
-        url, token=token, timeout=timeout, ca_cert=ca_cert, client_cert=client_cert, client_key=client_key, insecure=insecure,
+        url, token=token, timeout=timeout, attempts=attempts, ca_cert=ca_cert, client_cert=client_cert, client_key=client_key, insecure=insecure,
         relay=relay, ohttp_keys=ohttp_keys, cache=cache, no_cache=no_cache, trust=trust, epoch=epoch, allow_weak=allow_weak,
-        max_hint=max_hint, lookups_per_key=lookups_per_key, on_progress=on_progress)
+        max_hint=max_hint, lookups_per_key=lookups_per_key, on_progress=teller(on_progress), cancel=given_up.get())
     return Client(url, native)
 
 
 async def connect_async(url: str, **options: Any) -> Client:
     """As `connect`, to await."""
-    return await asyncio.to_thread(lambda: connect(url, **options))
+    return await awaited(lambda: connect(url, **options))
 
 
 def open(path: str | os.PathLike[str], *, threads: int | None = None) -> Table:
     """A table in a folder of this machine, without a server. Queries are encrypted, answered and decrypted all the same."""
-    return Table(_native.LocalTable(pathlib.Path(path), threads or _threads()))
+    return Table(_native.LocalTable(pathlib.Path(path), threads or _threads(), given_up.get()))
+
+
+async def open_async(path: str | os.PathLike[str], *, threads: int | None = None) -> Table:
+    """As `open`, to await."""
+    return await awaited(lambda: open(path, threads=threads))
 
 
 def build(
@@ -220,15 +246,16 @@ def build(
     key: str | Sequence[str] | None = None,
     value: str | Sequence[str] | None = None,
     threads: int | None = None,
-    on_progress: Callable[[str, int, int, str], None] | None = None,
+    on_progress: Progress | None = None,
     **options: Any,
-) -> str:
-    """Builds a table in the folder `out`. Returns its epoch.
+) -> Snapshot:
+    """Builds a table in the folder `out`. Returns what it is: its epoch, its sizes, what a client downloads.
 
     data: a frame of Polars, pandas, pyarrow or DuckDB, or anything else with `__arrow_c_stream__`, which is read once, batch by batch;
     or a path or a URL, as `hushdb build` takes them.
     key, value: columns; without a key, records are looked up by position; without a value, all other columns are.
-    on_progress: is called with a stage, units done and in all, and the unit; then with "", more units; and with a line to read, "note".
+    on_progress: is called with a stage, how much of it is done, of how much (or None), and the unit; a line to read is a stage whose unit
+        is "note". Or a bar of tqdm.
     options: those of `hushdb build`, with underscores: protocol="simple", updatable=True, on_duplicate="last", force=True, ..
     """
     return _build(data, out, threads, on_progress, None, {**options, "key": key, "value": value})
@@ -238,12 +265,19 @@ def _build(
     data: Any,
     out: str | os.PathLike[str],
     threads: int | None,
-    on_progress: Callable[[str, int, int, str], None] | None,
+    on_progress: Progress | None,
     crew: _native.Crew | None,
     options: dict[str, Any],
-) -> str:
-    data = data if isinstance(data, (str, os.PathLike)) else as_stream(as_frame(data, "value"))
-    return _native.build(data, pathlib.Path(out), _options(options), threads or _threads(), on_progress, crew)
+) -> Snapshot:
+    if data is None:
+        raise WrongType("build what? give a frame, a reader of batches, a path or a URL")
+    return Snapshot(_native.build(
+        as_input(data), pathlib.Path(out), _options(options), threads or _threads(), teller(on_progress), crew, given_up.get()))
+
+
+async def build_async(data: Any, **options: Any) -> Snapshot:
+    """As `build`, to await. Where it is cancelled, the build ends, and what it has laid out is there for the next."""
+    return await awaited(lambda: build(data, **options))
 
 
 class Server:
@@ -279,17 +313,29 @@ def serve(
     *paths: str | os.PathLike[str],
     tables: Mapping[str, str | os.PathLike[str]] | None = None,
     port: int = 0,
+    watch: bool = False,
     threads: int | None = None,
     **options: Any,
 ) -> Server:
     """Serves tables in this process: folders by their own names, `tables` by those that it gives. On a free port of 127.0.0.1, if none
-    is given. options: those of `hushdb serve`, with underscores, but for those about folders: listen="..", tokens=FILE, .."""
+    is given.
+
+    watch: take up what is put in the place of a table: a new build, or an epoch of `apply` and `compact`. What cannot be served is a
+        warning of the logger "hushdb", and the table stays as it was.
+    options: those of `hushdb serve`, with underscores, but for those about folders: listen="..", tokens=FILE, ..
+    """
     named = [(pathlib.Path(path).resolve().name, pathlib.Path(path)) for path in paths]
     named += [(name, pathlib.Path(path)) for name, path in (tables or {}).items()]
     if not named:
         raise OptionError("which tables? name the folders that build made")
     given = _options({"listen": f"127.0.0.1:{port}", "client-share": 100, **options})
-    return Server(_native.Server(named, given, threads or _threads()))
+    warn = logging.getLogger("hushdb").warning if watch else None
+    return Server(_native.Server(named, given, threads or _threads(), warn))
+
+
+async def serve_async(*paths: str | os.PathLike[str], **options: Any) -> Server:
+    """As `serve`, to await."""
+    return await awaited(lambda: serve(*paths, **options))
 
 
 class Plot:
@@ -325,6 +371,13 @@ class Plan:
             self._native.draw(drawn, False)
             return Plot(drawn.read_text())
 
+    def _repr_html_(self) -> str:
+        columns = ["", "protocol", "parameter set", "up", "down", "once up", "once down", "server memory", "time", "queries/s", "security"]
+        rows = self._native.rows()
+        return table_html(columns, [
+            ("chosen" if chosen else "", protocol, preset, *map(size, sizes), f"{seconds * 1e3:.1f} ms", f"{rate:.0f}", f"{bits:.0f} bits")
+            for chosen, protocol, preset, sizes, seconds, rate, bits in rows])
+
     def __str__(self) -> str:
         return self._native.text(False)
 
@@ -337,7 +390,7 @@ def plan(
     *,
     key: str | Sequence[str] | bool | None = None,
     value: str | Sequence[str] | None = None,
-    on_progress: Callable[[str, int, int, str], None] | None = None,
+    on_progress: Progress | None = None,
     **options: Any,
 ) -> Plan:
     """The tables that records could have: those of a frame, a path or a URL, as `build` takes them; or described by records=N and
@@ -348,21 +401,15 @@ def plan(
     if isinstance(options.get("lengths"), (list, tuple)):
         options["lengths"] = ",".join(map(str, options["lengths"]))
     given = _options(options, key=key, value=value)
-    if data is not None and not isinstance(data, (str, os.PathLike)):
-        data = as_stream(as_frame(data, "value"))
-    return Plan(_native.plan(data, given, on_progress))
+    return Plan(_native.plan(as_input(data), given, teller(on_progress), given_up.get()))
 
 
-def _options(options: Mapping[str, Any], **columns: Any) -> str:
-    """Options of a command in JSON, by the names that they have there."""
-    named = {name.replace("_", "-"): value for name, value in options.items()}
-    named.update(columns)
-    as_given = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in named.items() if value is not None}
-    return json.dumps({name: list(value) if isinstance(value, tuple) else value for name, value in as_given.items()})
+async def plan_async(data: Any = None, **options: Any) -> Plan:
+    """As `plan`, to await."""
+    return await awaited(lambda: plan(data, **options))
 
 
-def _threads() -> int:
-    """As many as this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
+def _keys(keys: Iterable[Key]) -> list[Key]:
+    if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):
+        raise WrongType("several keys are a list of them: give one key to get")
+    return list(keys)

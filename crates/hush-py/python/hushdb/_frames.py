@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
-from ._errors import OptionError
+from ._errors import OptionError, WrongType
 
 
 def library(data: Any) -> str:
@@ -15,6 +16,8 @@ def library(data: Any) -> str:
 
 def as_frame(data: Any, name: str) -> Any:
     """A series, an array or a list as a frame with one column; a frame as it is."""
+    if hasattr(data, "collect") and not hasattr(data, "__arrow_c_stream__"):
+        return as_stream(data)
     if isinstance(data, (list, tuple)):
         raise OptionError("a list of keys goes to get_many; lookup takes a series, an array or a frame")
     if library(data) == "pyarrow":
@@ -33,8 +36,17 @@ def as_stream(data: Any) -> Any:
     for method in ("fetch_arrow_reader", "to_arrow_reader", "to_arrow_table", "to_arrow"):
         if hasattr(data, method):  # DuckDB and others of older days
             return getattr(data, method)()
-    raise OptionError(f"{library(data)}.{type(data).__name__} has no __arrow_c_stream__: give a frame of Polars, pandas, pyarrow or "
+    if hasattr(data, "collect"):
+        raise WrongType(f"a {type(data).__name__} has no rows yet: give it with .collect()")
+    raise WrongType(f"{library(data)}.{type(data).__name__} has no __arrow_c_stream__: give a frame of Polars, pandas, pyarrow or "
                       "DuckDB, a reader of batches, a path or a URL")
+
+
+def as_input(data: Any) -> Any:
+    """What records come from: a path or a URL, or a stream of Arrow."""
+    if data is None or isinstance(data, (str, os.PathLike)):
+        return data
+    return as_stream(as_frame(data, "value"))
 
 
 def like(data: Any, stream: Any) -> Any:

@@ -8,7 +8,9 @@ use std::{
 };
 
 use clap::Args;
-use hush_engine::{ApplyRequest, BackendChoice, Backends, Cancel, Progress, Update, UpdateError, Updated};
+use hush_engine::{
+    ApplyRequest, BackendChoice, Backends, Cancel, Progress, Update, UpdateError, Updated, builder::Signing,
+};
 use hush_protocol::slot::MAX_VALUE_BYTES;
 use hush_store::ingest::{IngestOptions, Input, OnDuplicate};
 
@@ -39,7 +41,7 @@ pub(crate) struct ApplyArgs {
 
 /// What all that change a table can be told.
 #[derive(Args)]
-pub(super) struct UpdateArgs {
+pub(crate) struct UpdateArgs {
     #[command(flatten)]
     sign: SignArgs,
     /// Threads; one for every core if not given.
@@ -51,6 +53,14 @@ pub(super) struct UpdateArgs {
 }
 
 impl UpdateArgs {
+    /// What signs the next epoch, if it is signed.
+    ///
+    /// # Errors
+    /// If there is no key in the file.
+    pub(crate) fn signing(&self) -> Result<Option<Signing>, String> {
+        self.sign.signing()
+    }
+
     /// Opens the table in `dir`, does `work` to it, and says what came of it.
     pub(super) fn run(
         self,
@@ -58,7 +68,7 @@ impl UpdateArgs {
         verb: &str,
         work: impl FnOnce(Update, &Backends, &dyn Progress) -> Result<Updated, UpdateError>,
     ) -> Result<(), Box<dyn Error>> {
-        let signing = self.sign.signing()?;
+        let signing = self.signing()?;
         let backends = backends(self.backend, threads(self.threads))?;
         let cancel = Cancel::new();
         let update = Update::open(dir, signing, &cancel)?;
@@ -87,7 +97,7 @@ pub(crate) fn run(args: ApplyArgs) -> ExitCode {
 }
 
 /// The folder of the table, what is to be changed, and how.
-pub(super) fn request(args: ApplyArgs) -> (PathBuf, ApplyRequest, UpdateArgs) {
+pub(crate) fn request(args: ApplyArgs) -> (PathBuf, ApplyRequest, UpdateArgs) {
     let ApplyArgs { dir, changes, key, delete, on_duplicate, rows, update } = args;
     let input = |path: PathBuf| Input::from(path.as_os_str());
     let request = ApplyRequest {

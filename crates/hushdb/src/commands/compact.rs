@@ -35,7 +35,7 @@ pub(crate) fn run(args: CompactArgs) -> ExitCode {
 }
 
 /// The folder of the table, what there is to be room for, and how.
-pub(super) fn request(args: CompactArgs) -> (PathBuf, CompactRequest, UpdateArgs) {
+pub(crate) fn request(args: CompactArgs) -> (PathBuf, CompactRequest, UpdateArgs) {
     let CompactArgs { dir, longest, changes, force_size, update } = args;
     let [longest, changes] = [longest, changes].map(|number| number.map(|number| number as usize));
     (dir, CompactRequest { longest, changes, force_size }, update)

@@ -1,8 +1,12 @@
 //! `hushdb push`.
 
-use std::{error::Error, path::PathBuf};
+use std::{
+    error::Error,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
+use hush_engine::Progress;
 use hush_store::snapshot::{RemoteTable, Snapshot, Verify};
 
 use super::bar::Bar;
@@ -21,15 +25,25 @@ pub(crate) struct PushArgs {
 }
 
 pub(crate) fn run(args: PushArgs) -> Result<(), Box<dyn Error>> {
-    let Some(to) = RemoteTable::of(&args.to)? else {
-        return Err(
-            format!("{}: a table is put at s3://, gs:// or az://: name a URL", args.to.display()).into()
-        );
-    };
-    let snapshot = Snapshot::open(&args.dir, Verify::Full)?;
     let bar = Bar::new();
-    hush_engine::push(&snapshot, &to, &bar)?;
+    let (epoch, place) = push(&args.dir, &args.to, &bar)?;
     bar.finish();
-    let epoch = hex::encode(snapshot.header().descriptor.epoch);
-    Ok(report::print(&format!("{epoch} is at {}\n", to.shown().display()))?)
+    Ok(report::print(&format!("{epoch} is at {place}\n"))?)
+}
+
+/// Puts the table in a folder at a URL. Returns its epoch, and the URL without credentials.
+///
+/// # Errors
+/// If there is no such table, the URL is not one of an object store, or the store cannot be used.
+pub(crate) fn push(
+    dir: &Path,
+    to: &Path,
+    progress: &dyn Progress,
+) -> Result<(String, String), Box<dyn Error>> {
+    let Some(to) = RemoteTable::of(to)? else {
+        return Err(format!("{}: a table is put at s3://, gs:// or az://: name a URL", to.display()).into());
+    };
+    let snapshot = Snapshot::open(dir, Verify::Full)?;
+    hush_engine::push(&snapshot, &to, progress)?;
+    Ok((hex::encode(snapshot.header().descriptor.epoch), to.shown().display().to_string()))
 }

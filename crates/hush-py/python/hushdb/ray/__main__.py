@@ -114,20 +114,19 @@ class _Stages:
     """Stages of a build, as lines: each with how far it is, when that changes by a tenth."""
 
     def __init__(self) -> None:
-        self._stage, self._unit, self._done, self._total, self._told = "", "", 0, 0, 0
+        self._stage, self._told = "", 0
 
-    def __call__(self, stage: str, done: int, total: int, unit: str) -> None:
+    def __call__(self, stage: str, done: int, total: int | None, unit: str) -> None:
         if unit == "note":
             _say(stage)
-        elif stage:
-            self._stage, self._unit, self._done, self._total, self._told = stage, unit, 0, total, 0
+            return
+        if stage != self._stage:
+            self._stage, self._told = stage, 0
             _say(f"{stage}: {total} {unit}" if total else stage)
-        else:
-            self._done += done
-            tenths = 10 * self._done // self._total if self._total else 0
-            if self._total and tenths > self._told:
-                self._told = tenths
-                _say(f"{self._stage}: {self._done} of {self._total} {self._unit}")
+        tenths = 10 * done // total if total else 0
+        if tenths > self._told:
+            self._told = tenths
+            _say(f"{stage}: {done} of {total} {unit}")
 
 
 def _option(text: str) -> tuple[str, Any]:

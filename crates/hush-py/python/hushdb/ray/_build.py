@@ -24,7 +24,7 @@ def build(
     cpus: float = 1,
     address: str | None = None,
     threads: int | None = None,
-    on_progress: Callable[[str, int, int, str], None] | None = None,
+    on_progress: Callable[[str, int, int | None, str], None] | None = None,
     **options: Any,
 ) -> str:
     """Builds a table in the folder `out`, which every node sees. Returns its epoch. It is the table of `hushdb.build`, byte for byte.
@@ -40,7 +40,7 @@ def build(
     started = _cluster(address, starting=threads or _threads())
     crew = _Tasks(cpus)
     try:
-        return _build(data, out, threads, on_progress, crew, {**options, "key": key, "value": value})
+        return _build(data, out, threads, on_progress, crew, {**options, "key": key, "value": value}).epoch
     finally:
         crew.cancel()
         if started:

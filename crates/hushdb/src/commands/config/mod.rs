@@ -33,8 +33,7 @@ enum What {
 ///
 /// # Errors
 /// What is wrong with a file or a variable. What is wrong with the command line ends the program.
-pub(crate) fn matches(hushdb: Command) -> Result<ArgMatches, String> {
-    let given: Vec<OsString> = std::env::args_os().collect();
+pub(crate) fn matches(hushdb: Command, given: Vec<OsString>) -> Result<ArgMatches, String> {
     // Its other arguments are read again, with what is beneath them.
     let first = hushdb.clone().ignore_errors(true).try_get_matches_from(&given).ok();
     let asked = first.as_ref().and_then(|matches| matches.subcommand_matches("serve"));
