@@ -13,6 +13,9 @@ pub enum HeError {
         /// Bytes that came.
         actual: usize,
     },
+    /// A bit behind the last word of a packed vector is set.
+    #[error("a bit behind the last packed word is set: these bits are zero")]
+    PackedPadding,
     /// A coefficient is not below the modulus.
     #[error("coefficient {index} is not below the modulus")]
     Coefficient {

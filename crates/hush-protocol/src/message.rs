@@ -1,6 +1,6 @@
 //! What pages read of messages alike.
 
-use hush_he::{HeError, codec::unpack_scaled_into};
+use hush_he::codec::unpack_scaled_into;
 use hush_ops::contract::LweQueries;
 use rayon::prelude::*;
 
@@ -9,19 +9,24 @@ use crate::{ProtocolError, wire};
 /// Words that one task unpacks.
 const UNPACK_WORDS: usize = 1 << 15;
 
-/// One vector of every query, `cols` words of `bits` bits each, as words modulo 2^32.
+/// Unpacks one vector of every query, `cols` words of `bits` bits each, to words modulo 2^32.
+///
+/// # Errors
+/// [`ProtocolError::Query`] for a query whose vector is malformed.
 pub(crate) fn unpack_queries(
     queries: &[wire::Query],
     cols: usize,
     bits: u32,
     vector: impl Fn(&wire::Query) -> &[u8] + Sync,
-) -> Result<LweQueries, HeError> {
+) -> Result<LweQueries, ProtocolError> {
     let mut words = vec![0; cols * queries.len()];
-    words.par_chunks_mut(cols.max(1)).zip(queries).try_for_each(|(words, query)| {
+    words.par_chunks_mut(cols.max(1)).zip(queries).enumerate().try_for_each(|(index, (words, query))| {
         // Pieces of a multiple of 8 words begin at a whole byte.
         let pieces = vector(query).par_chunks(UNPACK_WORDS / 8 * bits as usize);
         let words = words.par_chunks_mut(UNPACK_WORDS);
-        words.zip(pieces).try_for_each(|(words, piece)| unpack_scaled_into(piece, bits, words))
+        let unpacked =
+            words.zip(pieces).try_for_each(|(words, piece)| unpack_scaled_into(piece, bits, words));
+        unpacked.map_err(|source| ProtocolError::Query { index, source })
     })?;
     Ok(LweQueries { cols, words })
 }

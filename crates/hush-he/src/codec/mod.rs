@@ -47,20 +47,21 @@ pub fn pack_rounded(words: &[u32], bits: u32) -> Vec<u8> {
 /// Unpacks `count` words of `bits` bits and scales them back to modulo 2^32 (shifted up by `32 - bits`).
 ///
 /// # Errors
-/// [`HeError::PackedLength`] if `bytes` has not exactly [`packed_bytes`] bytes. Nothing is allocated then.
+/// [`HeError::PackedLength`] if `bytes` has not exactly [`packed_bytes`] bytes; [`HeError::PackedPadding`] if a bit behind the last
+/// word is set. Nothing is allocated then.
 pub fn unpack_scaled(bytes: &[u8], count: usize, bits: u32) -> Result<Vec<u32>, HeError> {
-    check_length(bytes, count, bits)?;
+    check(bytes, count, bits)?;
     let mut out = vec![0; count];
     unpack_scaled_into(bytes, bits, &mut out)?;
     Ok(out)
 }
 
-/// As [`unpack_scaled`], into `out`, whose length is the number of words.
+/// Unpacks as [`unpack_scaled`] does, into `out`, whose length is the number of words.
 ///
 /// # Errors
-/// [`HeError::PackedLength`] if `bytes` has not exactly [`packed_bytes`] bytes.
+/// Those of [`unpack_scaled`].
 pub fn unpack_scaled_into(bytes: &[u8], bits: u32, out: &mut [u32]) -> Result<(), HeError> {
-    check_length(bytes, out.len(), bits)?;
+    check(bytes, out.len(), bits)?;
     let scaled = |eight: [u8; 8], bit: usize| {
         // What lies above the word is shifted out at the top.
         (u64::from_le_bytes(eight) >> (bit % 8) << (32 - bits)) as u32
@@ -82,9 +83,18 @@ pub fn unpack_scaled_into(bytes: &[u8], bits: u32, out: &mut [u32]) -> Result<()
     Ok(())
 }
 
-fn check_length(bytes: &[u8], count: usize, bits: u32) -> Result<(), HeError> {
+/// Refuses bytes of another length than `count` words take, and bits behind the last word that are not zero.
+fn check(bytes: &[u8], count: usize, bits: u32) -> Result<(), HeError> {
     let (expected, actual) = (packed_bytes(count, bits), bytes.len());
-    if expected == actual { Ok(()) } else { Err(HeError::PackedLength { expected, actual }) }
+    if expected != actual {
+        return Err(HeError::PackedLength { expected, actual });
+    }
+    // The bits that the last word takes of the last byte; 0 if it takes all of them.
+    let taken = (count % 8) as u32 * bits % 8;
+    match bytes.last() {
+        Some(last) if taken != 0 && last >> taken != 0 => Err(HeError::PackedPadding),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -111,5 +121,31 @@ mod tests {
     fn refuses_a_wrong_length() {
         assert_eq!(unpack_scaled(&[0; 5], 3, 12), Ok(vec![0; 3]));
         assert_eq!(unpack_scaled(&[0; 6], 3, 12), Err(HeError::PackedLength { expected: 5, actual: 6 }));
+    }
+
+    #[test]
+    fn refuses_bits_behind_the_last_word() {
+        for bits in 1..=32 {
+            for count in 1..=9 {
+                let used = count * bits as usize;
+                let mut bytes = vec![0; packed_bytes(count, bits)];
+                for bit in 0..8 * bytes.len() {
+                    bytes[bit / 8] = 1 << (bit % 8);
+                    let refused = bit >= used;
+                    assert_eq!(
+                        unpack_scaled(&bytes, count, bits).is_err(),
+                        refused,
+                        "{count} of {bits}: {bit}"
+                    );
+                    assert_eq!(
+                        unpack_wide(&bytes, count, bits).is_err(),
+                        refused,
+                        "{count} of {bits}: {bit}"
+                    );
+                    bytes[bit / 8] = 0;
+                }
+            }
+        }
+        assert_eq!(unpack_scaled(&[0, 0, 0, 0, 0x10], 3, 12), Err(HeError::PackedPadding));
     }
 }

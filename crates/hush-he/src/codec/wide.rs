@@ -1,6 +1,5 @@
 //! Words of up to 120 bits, packed little-endian at their bit width.
 
-use super::packed_bytes;
 use crate::HeError;
 
 /// Widest word.
@@ -28,10 +27,10 @@ pub fn pack_wide(words: impl IntoIterator<Item = u128>, bits: u32, out: &mut Vec
     out.extend_from_slice(&(buffer as u64).to_le_bytes()[..filled.div_ceil(8) as usize]);
 }
 
-/// The `count` words of `bits` bits in `bytes`.
+/// Returns the `count` words of `bits` bits in `bytes`.
 ///
 /// # Errors
-/// [`HeError::PackedLength`] if `bytes` has not exactly [`packed_bytes`] bytes.
+/// Those of [`unpack_scaled`](super::unpack_scaled).
 ///
 /// # Panics
 /// If `bits` is above [`MAX_WIDE_BITS`].
@@ -41,10 +40,7 @@ pub fn unpack_wide(
     bits: u32,
 ) -> Result<impl Iterator<Item = u128> + '_, HeError> {
     assert!(bits <= MAX_WIDE_BITS);
-    let (expected, actual) = (packed_bytes(count, bits), bytes.len());
-    if expected != actual {
-        return Err(HeError::PackedLength { expected, actual });
-    }
+    super::check(bytes, count, bits)?;
     Ok((0..count).map(move |index| {
         let bit = index * bits as usize;
         let tail = &bytes[bit / 8..];
@@ -59,7 +55,7 @@ pub fn unpack_wide(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::packed_bytes, *};
 
     #[test]
     fn every_width_round_trips() {

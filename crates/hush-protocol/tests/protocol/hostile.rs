@@ -257,6 +257,37 @@ fn the_modulus_is_the_limit_of_coefficients() {
     }
 }
 
+/// The bits behind the last word of a query's first vector.
+fn padding_bits(setup: &Setup) -> usize {
+    let facts = setup.table.facts();
+    8 * facts.query.first - facts.shape.columns * facts.word_bits.unwrap()[0] as usize
+}
+
+#[test]
+fn bits_behind_the_last_word_are_refused() {
+    let mut refused = 0;
+    for (protocol, set) in PACK.map(|protocol| (protocol, INSECURE_PACK_N256.name())).into_iter().chain([
+        (Protocol::Simple, DEFAULT_LWE.name()),
+        (Protocol::ColpackS, SMALL.name()),
+        (Protocol::Colpack, SMALL.name()),
+    ]) {
+        let setup = setup(protocol, set, (31, 4, 20));
+        let (query, _) = setup.query(&one(3, 2));
+        for bit in 8 - padding_bits(&setup)..8 {
+            let bad = with(&query, |query| {
+                let mut first = query.first.to_vec();
+                *first.last_mut().unwrap() |= 1 << bit;
+                query.first = first.into();
+            });
+            // The queries of others in the batch are not to blame.
+            let expected = ProtocolError::Query { index: 1, source: HeError::PackedPadding };
+            assert_eq!(setup.answer(&[query.clone(), bad]), Err(expected), "{protocol}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0, "every set has words that fill their bytes");
+}
+
 /// Vectors and rotation keys are fractions: any bytes are some. So are the bytes of an answer.
 #[test]
 fn any_fractions_are_answered_and_any_answer_is_decoded() {
@@ -274,7 +305,8 @@ fn any_fractions_are_answered_and_any_answer_is_decoded() {
                 }
                 out
             };
-            let first = bytes(query.first.to_vec());
+            let mut first = bytes(query.first.to_vec());
+            *first.last_mut().unwrap() &= u8::MAX >> padding_bits(&setup);
             let packed = [bytes(vec![0; rotation]), query.packed[rotation..].to_vec()].concat();
             let hostile = wire::Query { first: first.into(), packed: packed.into(), ..query.clone() };
             let answers = setup.answer(&[hostile, query.clone()]).unwrap();
