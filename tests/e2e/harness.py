@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import socket
 import ssl
 import subprocess
@@ -67,7 +68,7 @@ class HushTest(unittest.TestCase):
             else:
                 line = process.stderr.readline()
             self.assertRegex(line, "listening on https?://")
-            url = line.split()[2]
+            url = re.search(r"https?://[^ ]+", line)[0]
             wait_ready(health or url, process)
             yield url, process
         finally:

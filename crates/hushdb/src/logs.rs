@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal};
 use clap::ValueEnum;
 use tracing_subscriber::{EnvFilter, Layer, Registry, layer::SubscriberExt, util::SubscriberInitExt};
 
-use crate::report::Log;
+use crate::report::{self, Log, SAID};
 use otlp::Exporters;
 
 /// How a line of the log looks.
@@ -16,7 +16,7 @@ use otlp::Exporters;
 pub(crate) enum LogFormat {
     /// For people.
     Text,
-    /// A JSON object a line.
+    /// A JSON object a line: all that the server says.
     Json,
 }
 
@@ -35,12 +35,20 @@ pub(crate) fn start(format: LogFormat, otlp: Option<&str>) -> Result<Option<Expo
     let log = log.log_internal_errors(false);
     let log: BoxedLayer = match format {
         LogFormat::Text => log.with_filter(asked_for()).boxed(),
-        LogFormat::Json => log.json().flatten_event(true).with_filter(asked_for()).boxed(),
+        LogFormat::Json => {
+            // What is said in text whatever `RUST_LOG` asks for is said in JSON too.
+            let said = format!("{SAID}=info").parse().expect("a target and a level");
+            let filter = asked_for().add_directive(said);
+            log.json().flatten_event(true).with_filter(filter).boxed()
+        }
     };
     let exporters = otlp.map(Exporters::to).transpose()?;
     let mut layers = vec![log];
     layers.extend(exporters.iter().flat_map(Exporters::layers));
     tracing_subscriber::registry().with(layers).init();
+    if matches!(format, LogFormat::Json) {
+        report::lines_are_json();
+    }
     Ok(exporters)
 }
 

@@ -8,19 +8,54 @@ use std::{
     fmt,
     io::{self, ErrorKind, Write, stderr, stdout},
     process::ExitCode,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
-/// Writes a line to standard error, formatted as by `eprintln!`. It cannot fail.
+use tracing::Level;
+
+/// The target of lines that are said, among the events of a log in JSON.
+pub(crate) const SAID: &str = "hushdb::said";
+
+/// Whether lines are events of a log in JSON.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Writes a line to standard error, formatted as by `eprintln!`. It cannot fail. In a log in JSON it is an object of level INFO.
 macro_rules! say {
     ($($words:tt)*) => {
-        $crate::report::write_line(::std::format_args!($($words)*))
+        $crate::report::write_line(::tracing::Level::INFO, None, ::std::format_args!($($words)*))
     };
 }
 
+/// Writes a line about a table as [`say`] does, of the level `INFO`, `WARN` or `ERROR`.
+macro_rules! say_of {
+    ($level:ident, $table:expr, $($words:tt)*) => {
+        $crate::report::write_line(::tracing::Level::$level, Some(&$table), ::std::format_args!($($words)*))
+    };
+}
+
+/// From now on every line of this process is an event, for a log in JSON that has begun. So is the message of a panic.
+pub(crate) fn lines_are_json() {
+    IS_JSON.store(true, Ordering::Relaxed);
+    std::panic::set_hook(Box::new(|panic| write_line(Level::ERROR, None, format_args!("{panic}"))));
+}
+
+/// Whether lines are events of a log in JSON.
+pub(crate) fn are_lines_json() -> bool {
+    IS_JSON.load(Ordering::Relaxed)
+}
+
 /// Writes a line to standard error. A reader that has gone and a full disk are ignored: the work matters more than its log.
-pub(crate) fn write_line(line: fmt::Arguments<'_>) {
+pub(crate) fn write_line(level: Level, table: Option<&str>, line: fmt::Arguments<'_>) {
+    if are_lines_json() {
+        return match level {
+            Level::ERROR => tracing::error!(target: SAID, table, "{line}"),
+            Level::WARN => tracing::warn!(target: SAID, table, "{line}"),
+            _ => tracing::info!(target: SAID, table, "{line}"),
+        };
+    }
+    let table = table.map_or(String::new(), |table| format!("{table}: "));
     // One write, so that lines of several threads do not mix.
-    write_note(&format!("{line}\n"));
+    write_note(&format!("{table}{line}\n"));
 }
 
 /// Writes text to standard error, such as a prompt. It cannot fail.
@@ -66,7 +101,8 @@ pub(crate) fn exit(result: Result<(), Box<dyn Error>>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say!("error: {error}");
+            let mark = if are_lines_json() { "" } else { "error: " };
+            write_line(Level::ERROR, None, format_args!("{mark}{error}"));
             ExitCode::from(2)
         }
     }

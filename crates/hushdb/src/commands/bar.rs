@@ -9,6 +9,8 @@ use std::{
 use hush_engine::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::report;
+
 /// Shows the stage at hand, its rate and the time left.
 pub(crate) struct Bar {
     terminal: bool,
@@ -27,7 +29,7 @@ struct Stage {
 
 impl Bar {
     pub(crate) fn new() -> Self {
-        Self { terminal: stderr().is_terminal(), stage: Mutex::new(None) }
+        Self { terminal: stderr().is_terminal() && !report::are_lines_json(), stage: Mutex::new(None) }
     }
 
     /// Ends the last stage.

@@ -141,7 +141,7 @@ impl Folders {
             if all.len() == 1 && !self.stays {
                 return Err(failure.error);
             }
-            say!("{name}: not served: {}", failure.error);
+            say_of!(ERROR, name, "not served: {}", failure.error);
             self.tables.fail(&name, failure.public);
             failures.push(format!("{name}: {}", failure.error));
         }
@@ -214,7 +214,7 @@ impl Folders {
         if let Err(Failure { error, .. }) = copied
             && (is_news || asked)
         {
-            say!("{}: what is there now is not taken up: {error}", folder.name);
+            say_of!(WARN, folder.name, "what is there now is not taken up: {error}");
         }
     }
 
@@ -235,7 +235,7 @@ impl Folders {
         let loaded = self.load_into(&folder.name, &mut folder.state());
         match loaded {
             Err(Failure { is_damaged: true, error, .. }) => {
-                say!("{}: {error}: it is fetched again", folder.name);
+                say_of!(WARN, folder.name, "{error}: it is fetched again");
                 self.copy(folder, source, true)?;
                 self.load_into(&folder.name, &mut folder.state())
             }
@@ -285,7 +285,7 @@ impl Folders {
             if !is_start || Stamp::of(source.dir()).is_none() {
                 return Err(failure);
             }
-            say!("{}: what was fetched before is served: {}", folder.name, failure.error);
+            say_of!(WARN, folder.name, "what was fetched before is served: {}", failure.error);
             source.is_news(true);
         }
         self.load_copy(folder, &mut source)
@@ -316,15 +316,17 @@ impl Folders {
         let seconds = start.elapsed().as_secs_f64();
         // Not before it is: who reads this may ask at once.
         match state.epoch.replace(served.epoch) {
-            None => say!(
-                "{name}: {} from {} on {}, ready in {seconds:.1} s; query {}, answer {}",
+            None => say_of!(
+                INFO,
+                name,
+                "{} from {} on {}, ready in {seconds:.1} s; query {}, answer {}",
                 served.protocol,
                 dir.display(),
                 served.place,
                 report::bytes(served.query.total() as u64),
                 report::bytes(served.answer_bytes as u64)
             ),
-            Some(_) => say!("{name}: epoch {} taken up in {seconds:.1} s", hex::encode(served.epoch)),
+            Some(_) => say_of!(INFO, name, "epoch {} taken up in {seconds:.1} s", hex::encode(served.epoch)),
         }
         Ok(served.epoch)
     }

@@ -33,6 +33,7 @@ use hush_server::{Background, Caller, KeptTable, Operator, OperatorError, Scope,
 use hush_store::{ingest::Input, remote::SourcePolicy};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
+use tracing::Level;
 
 use self::{
     kept::Kept,
@@ -42,6 +43,7 @@ use self::{
     watch::Watch,
 };
 use super::Folders;
+use crate::report;
 
 /// How often a task begins: a server that stops in its midst each time is stopped by it, maybe.
 const MAX_ATTEMPTS: u32 = 3;
@@ -211,7 +213,7 @@ impl Tasks {
         }
         match &task.error {
             None => say!("task {id}: {}", work::told(task.status)),
-            Some(error) => say!("task {id}: failed: {error}"),
+            Some(error) => report::write_line(Level::WARN, None, format_args!("task {id}: failed: {error}")),
         }
         self.keep(task);
         let is_done = task.status == TaskStatus::Succeeded;
