@@ -239,6 +239,7 @@ class ChangeTest(KeyedTest):
             self.wait_for("no new base", lambda: self.facts(table)["changes"]["changes"] == 0)
             self.taken_up(url, table)
             self.assertEqual(self.ask(url, "k1", "k2")[0], ["told", RECORDS["k2"]])
+            self.assertIn("no changes to fold", tell("table/compact", 409)["detail"])
             self.assertEqual(tell("nothing/reload", 404)["code"], "unknown_table")
             # It is not for everybody.
             self.assertEqual(request(f"{url}/v1/admin/tables/table/reload", b"")[0], 404)
@@ -248,6 +249,9 @@ class ChangeTest(KeyedTest):
             self.assertEqual(self.ask(url, "k2")[0], [RECORDS["k2"]])
         line = self.fails("serve", table, "--listen", "127.0.0.1:0", "--listen-admin", "0.0.0.0:0")
         self.assertIn("choose a loopback --listen-admin", line)
+        fixed = self.build(self.changes({"k1": "v"}, "fixed.jsonl"), "--key", "k", name="fixed")
+        with self.serve(fixed, args=["--listen-admin", f"127.0.0.1:{port}"]):
+            self.assertIn("build it again with --updatable", tell("fixed/compact", 409)["detail"])
 
     def test_a_client_does_not_notice_that_epochs_pass(self):
         keys = [f"k{i}" for i in range(0, COUNT, 60)]

@@ -193,6 +193,11 @@ impl Update {
         Ok(Self { dir, writer, snapshot, signing, cancel: cancel.clone(), start })
     }
 
+    /// Whether there are changes to fold into a new base.
+    pub fn has_changes(&self) -> bool {
+        self.snapshot.header().changes.is_some_and(|count| count.changes > 0)
+    }
+
     /// How far it is, for who watches it while it runs.
     pub fn phase(&self) -> SharedPhase {
         self.writer.phase()

@@ -9,7 +9,7 @@ use std::{
 };
 
 use hush_cpu::Cpu;
-use hush_engine::{Backends, Cancel, CompactRequest, Silent, Update, Updated};
+use hush_engine::{Backends, Cancel, CompactRequest, Silent, Update, UpdateError, Updated};
 use hush_server::{Background, Upkeep};
 use hush_store::snapshot::{Snapshot, Verify};
 use rustix::process::setpriority_process;
@@ -61,9 +61,10 @@ impl Compaction {
             return;
         }
         let count = Snapshot::open(dir, Verify::Header).ok().and_then(|snapshot| snapshot.header().changes);
-        if count.is_some_and(|count| count.changes > 0 && count.changes * 100 >= count.room * percent) {
-            // If it has just begun otherwise, that is as good.
-            let _ = self.begin(dir, name);
+        if count.is_some_and(|count| count.changes > 0 && count.changes * 100 >= count.room * percent)
+            && let Err(error) = self.begin(dir, name)
+        {
+            say_of!(WARN, name, "{error}");
         }
     }
 
@@ -75,14 +76,23 @@ impl Compaction {
         if !self.state.busy().insert(dir.to_owned()) {
             return Err(format!("the table {name} is being compacted: wait until that is done"));
         }
+        let update = match opened(dir) {
+            Ok(update) => update,
+            Err(error) => {
+                self.state.busy().remove(dir);
+                return Err(format!("the table {name} has no new base: {error}"));
+            }
+        };
         let (dir, name, threads, state) = (dir.to_owned(), name.to_owned(), self.threads, self.state.clone());
-        say!("{name}: its changes are being folded into a new base");
+        say_of!(INFO, name, "its changes are being folded into a new base");
         let upkeep = self.upkeep.clone();
         thread::spawn(move || {
-            match upkeep.attempt(Background::Compaction, || compact(&dir, threads)) {
-                Some(Ok(Updated { seconds, .. })) => say!("{name}: a new base was made in {seconds:.1} s"),
-                Some(Err(error)) => say!("{name}: no new base: {error}"),
-                None => say!("{name}: no new base: the program failed"),
+            match upkeep.attempt(Background::Compaction, || compact(update, threads)) {
+                Some(Ok(Updated { seconds, .. })) => {
+                    say_of!(INFO, name, "a new base was made in {seconds:.1} s");
+                }
+                Some(Err(error)) => say_of!(ERROR, name, "no new base: {error}"),
+                None => say_of!(ERROR, name, "no new base: the program failed"),
             }
             state.busy().remove(&dir);
             state.done.notify_one();
@@ -91,10 +101,19 @@ impl Compaction {
     }
 }
 
-/// On threads of its own, which take what others leave.
-fn compact(dir: &Path, threads: usize) -> Result<Updated, Box<dyn Error>> {
+/// Opens a table that is to be compacted, and keeps others from changing it.
+///
+/// # Errors
+/// Why it cannot be compacted: it has no room for changes, no changes, a signature, or is being changed.
+fn opened(dir: &Path) -> Result<Update, UpdateError> {
+    let update = Update::open(dir, None, &Cancel::new())?;
+    if update.has_changes() { Ok(update) } else { Err(UpdateError::NoChanges) }
+}
+
+/// Makes a new base on threads of its own, which take what others leave.
+fn compact(update: Update, threads: usize) -> Result<Updated, Box<dyn Error>> {
     // On Linux it is that of this thread alone, and of those that it starts. If it fails, the work has the priority of others.
     let _ = setpriority_process(None, LOWEST_PRIORITY);
     let backends = Backends::cpu_only(Arc::new(Cpu::new(threads)?));
-    Ok(Update::open(dir, None, &Cancel::new())?.compact(CompactRequest::default(), &backends, &Silent)?)
+    Ok(update.compact(CompactRequest::default(), &backends, &Silent)?)
 }
