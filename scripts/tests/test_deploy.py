@@ -9,7 +9,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm/hushdb"
-METRICS = (ROOT / "crates/hush-server/src/metrics.rs").read_text()
+METRICS = "".join(path.read_text() for path in sorted((ROOT / "crates/hush-server/src").rglob("*.rs")))
+SUFFIXES = {"Counter": ["_total"], "Gauge": [""], "Info": ["_info"], "Histogram": ["_bucket", "_sum", "_count"]}
 # Metrics of others, and one whose name is OpenTelemetry's, without the prefix.
 FOREIGN = {
     "up",
@@ -38,11 +39,13 @@ def registered():
     """Names as they are exported: a counter has a suffix, and a histogram has three."""
     kinds = dict(re.findall(r"^    (?:pub\(crate\) )?(\w+): (?:Family<\w+, )?(Counter|Gauge|Histogram)", METRICS, re.M))
     names = set()
-    for name, field in re.findall(r'register\(\s*"(\w+)",\s*"[^"]*",\s*self\.(\w+)', METRICS):
-        suffixes = {"Counter": ["_total"], "Gauge": [""], "Histogram": ["_bucket", "_sum", "_count"]}[kinds[field]]
+    for name, field in re.findall(r'register\(\s*"(\w+)",\s*"[^"]*",\s*self\.(?:0\.)?(\w+)', METRICS):
         prefix = "" if name in FOREIGN else "hush_"
-        names |= {f"{prefix}{name}{suffix}" for suffix in suffixes}
-    return names
+        names |= {f"{prefix}{name}{suffix}" for suffix in SUFFIXES[kinds[field]]}
+    for name, kind in re.findall(r'encode_descriptor\(\s*"(\w+)",[^;]*?MetricType::(\w+)', METRICS):
+        prefix = "" if name.startswith("process_") else "hush_"
+        names |= {f"{prefix}{name}{suffix}" for suffix in SUFFIXES[kind]}
+    return names | set(re.findall(r'[^r]\(\s*"(process_\w+)"', METRICS))  # gauges of a list
 
 
 def drain_seconds():
@@ -83,7 +86,7 @@ class Deploy(unittest.TestCase):
             self.assert_exported(names, "alerts")
 
     def test_documented_metrics(self):
-        documented = set(re.findall(r"`(hush_\w+)`", (ROOT / "docs/http-api.md").read_text()))
+        documented = set(re.findall(r"`((?:hush|process)_\w+)`", (ROOT / "docs/http-api.md").read_text()))
         self.assertEqual({family(name) for name in registered()} - FOREIGN, documented)
 
     def test_a_server_that_stops_has_time_to_answer(self):

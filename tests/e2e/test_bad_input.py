@@ -186,6 +186,7 @@ class BadSnapshots(HushTest):
     def test_a_table_that_fails_does_not_stop_the_others(self):
         good = self.build(self.csv([("a", "1")]), "--key", "key", name="good")
         bad = self.build(self.csv([("a", "2")]), "--key", "key", name="bad")
+        whole = (bad / "db.bin").read_bytes()
         (bad / "db.bin").write_bytes(b"")
         server = subprocess.Popen([BINARY, "serve", bad, good, "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE,
                                   text=True, env=self.env)
@@ -199,14 +200,30 @@ class BadSnapshots(HushTest):
             listed = {table["name"]: table for table in json.loads(request(url + "/v1/tables")[2])["tables"]}
             self.assertEqual((listed["bad"]["state"], listed["good"]["state"]), ("failed", "resident"))
             self.assertEqual(listed["bad"]["reason"], "its files are damaged")
-            status, _, problem = request(url + "/readyz")
-            self.assertEqual((status, json.loads(problem)["code"]), (503, "table_failed"))
-            self.assertNotIn(str(self.dir), problem.decode())
+            # The good table answers: the server is ready, and says what is wrong.
+            ready = b"ok\ndegraded: table bad is not served: its files are damaged\n"
+            self.assertEqual(request(url + "/readyz")[::2], (200, ready))
             self.assertEqual(self.get(url, "--table", "good", "a")[1][0]["value"], "1")
             self.assertIn("its files are damaged", self.fails("get", url, "--table", "bad", "a"))
+            # Its file is as it was again, and its header has not changed: whoever says so has it loaded.
+            (bad / "db.bin").write_bytes(whole)
+            server.send_signal(signal.SIGHUP)
+            self.wait_for("the table", lambda: request(url + "/readyz")[2] == b"ok\n")
+            self.assertEqual(self.get(url, "--table", "bad", "a")[1][0]["value"], "2")
+            (bad / "db.bin").write_bytes(b"")
         finally:
             server.terminate()
             server.communicate(timeout=40)
+        # Who needs all tables says so.
+        with subprocess.Popen([BINARY, "serve", bad, good, "--listen", "127.0.0.1:0", "--require-tables"], stderr=subprocess.PIPE,
+                              text=True, env=self.env) as server:
+            url = server.stderr.readline().split()[2]
+            while "ready in" not in server.stderr.readline() and server.poll() is None:
+                pass
+            status, _, problem = request(url + "/readyz")
+            self.assertEqual((status, json.loads(problem)["code"]), (503, "table_failed"))
+            self.assertNotIn(str(self.dir), problem.decode())
+            server.terminate()
         # With none left there is nothing to serve.
         (good / "db.bin").write_bytes(b"")
         line = self.fails("serve", bad, good, "--listen", "127.0.0.1:0")
@@ -239,10 +256,8 @@ class BadSnapshots(HushTest):
                     self.assertIn(reason, line)
                     self.assertEqual(state(url), ("resident", "failed", reason))
                     self.assertEqual(look_up(url, "one"), "one 7")
-                    status, _, problem = request(url + "/readyz")
-                    self.assertEqual((status, json.loads(problem)["code"]), (503, "table_failed"))
-                    self.assertIn("two", problem.decode())
-                    self.assertNotIn(str(self.dir), problem.decode())
+                    ready = f"ok\ndegraded: table two is not served: {reason}\n"
+                    self.assertEqual(request(url + "/readyz")[::2], (200, ready.encode()))
                     self.assertIn(str(database), log.read_text())
                     # What is there now is not taken up until it is whole.
                     process.send_signal(signal.SIGHUP)
@@ -252,10 +267,10 @@ class BadSnapshots(HushTest):
                     os.utime(database, (0, 0))
                     process.send_signal(signal.SIGHUP)
                     self.wait_for("the table was not taken up", lambda: state(url)[1] == "resident")
-                    self.assertEqual(request(url + "/readyz")[0], 200)
+                    self.assertEqual(request(url + "/readyz")[2], b"ok\n")
             # Nobody has to ask.
             database.write_bytes(b"")
-            self.wait_for("the change was not noticed", lambda: request(url + "/readyz")[0] == 503)
+            self.wait_for("the change was not noticed", lambda: b"table two is not served" in request(url + "/readyz")[2])
             database.write_bytes(original)
         with self.serve(*tables.values(), args=["--memory", "resident"]) as (url, process):
             for content in (b"", bytes(len(original))):

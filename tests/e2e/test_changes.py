@@ -246,12 +246,14 @@ class ChangeTest(KeyedTest):
             self.assertEqual(request(f"http://127.0.0.1:{port}/v1/tables")[0], 404)
             (table / "header.json").write_text("{}")
             self.assertIn("is damaged", tell("table/reload", 409)["detail"])
+            self.assertIn('hush_reload_failures_total{table="table"} 1', request(f"{url}/metrics")[2].decode())
+            self.assertIn(b"table table is not up to date", request(f"{url}/readyz")[2])
             self.assertEqual(self.ask(url, "k2")[0], [RECORDS["k2"]])
-        line = self.fails("serve", table, "--listen", "127.0.0.1:0", "--listen-admin", "0.0.0.0:0")
-        self.assertIn("choose a loopback --listen-admin", line)
         fixed = self.build(self.changes({"k1": "v"}, "fixed.jsonl"), "--key", "k", name="fixed")
         with self.serve(fixed, args=["--listen-admin", f"127.0.0.1:{port}"]):
             self.assertIn("build it again with --updatable", tell("fixed/compact", 409)["detail"])
+        line = self.fails("serve", table, "--listen", "127.0.0.1:0", "--listen-admin", "0.0.0.0:0")
+        self.assertIn("choose a loopback --listen-admin", line)
 
     def test_a_client_does_not_notice_that_epochs_pass(self):
         keys = [f"k{i}" for i in range(0, COUNT, 60)]

@@ -57,6 +57,8 @@ pub struct ServerConfig {
     /// Queries per second for each client address, an upload of keys or a request whether they are here
     /// counting as one; unlimited if `None`.
     pub throttle: Option<Throttle>,
+    /// Whether the server is ready only while no table has failed. Otherwise it is ready while one table answers.
+    pub require_tables: bool,
 }
 
 /// A token bucket for each client: an IPv4 address, or a /64 of IPv6. Behind a proxy all clients
@@ -90,6 +92,7 @@ impl Default for ServerConfig {
             max_key_bytes: 4 << 30,
             open_keys: 256,
             throttle: None,
+            require_tables: false,
         }
     }
 }

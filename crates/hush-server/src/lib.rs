@@ -26,7 +26,7 @@
 //! | `throttle.rs` | queries per second and address |
 //! | `tokens.rs` | who may ask, for what, and how much |
 //! | `problem.rs` | errors as RFC 9457 problem documents |
-//! | `metrics.rs` | Prometheus metrics |
+//! | `metrics.rs`, `collected.rs` | Prometheus metrics: counted, and read when they are asked for |
 //! | `upkeep.rs` | background tasks that are started again, and when tables were looked at |
 //!
 //! The server speaks HTTP/1.1, with TLS or behind a proxy that terminates TLS, and with TLS HTTP/2. Nothing that it
@@ -35,6 +35,7 @@
 mod batch;
 mod caller;
 mod client;
+mod collected;
 mod config;
 mod connection;
 mod connections;

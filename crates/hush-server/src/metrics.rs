@@ -15,7 +15,10 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::upkeep::Upkeep;
+use crate::{
+    collected::{OfProcess, OfTables},
+    tables::Tables,
+};
 
 /// The content type of [`Metrics::encode`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -54,6 +57,7 @@ pub(crate) struct Metrics {
     background_restarts: Family<TaskLabels, Counter>,
     last_look: Family<TableLabels, Gauge<i64, AtomicI64>>,
     stale_tables: Gauge<i64, AtomicI64>,
+    reload_failures: Family<TableLabels, Counter>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -91,7 +95,8 @@ impl TableLabels {
 }
 
 impl Metrics {
-    pub(crate) fn new(upkeep: &Upkeep) -> Metrics {
+    pub(crate) fn new(tables: &Tables) -> Metrics {
+        let upkeep = tables.upkeep();
         let metrics = Metrics {
             registry: Registry::default(),
             requests: Family::default(),
@@ -116,11 +121,13 @@ impl Metrics {
             background_restarts: upkeep.restarts().clone(),
             last_look: upkeep.last_look().clone(),
             stale_tables: upkeep.stale_tables().clone(),
+            reload_failures: upkeep.reload_failures().clone(),
         };
-        metrics.register()
+        metrics.register(tables)
     }
 
-    fn register(mut self) -> Metrics {
+    fn register(mut self, tables: &Tables) -> Metrics {
+        self.registry.register_collector(Box::new(OfProcess));
         // The conventions name this one, whoever has it.
         self.registry.register(
             "http_server_request_duration_seconds",
@@ -167,6 +174,12 @@ impl Metrics {
             "Tables that are not known to be up to date",
             self.stale_tables.clone(),
         );
+        registry.register(
+            "reload_failures",
+            "Times that the content of a table's place was not taken up",
+            self.reload_failures.clone(),
+        );
+        registry.register_collector(Box::new(OfTables(tables.clone())));
         self
     }
 

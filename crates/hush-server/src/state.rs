@@ -6,6 +6,7 @@ use std::{
         Arc, Once,
         atomic::{AtomicBool, Ordering},
     },
+    time::SystemTime,
 };
 
 use axum::body::Bytes;
@@ -27,6 +28,8 @@ pub(crate) struct ResidentTable {
     /// The same for embedding in another document.
     pub(crate) descriptor_value: Arc<RawValue>,
     pub(crate) batcher: Batcher,
+    /// When it became resident.
+    pub(crate) since: SystemTime,
 }
 
 impl ResidentTable {
@@ -41,6 +44,7 @@ impl ResidentTable {
             descriptor_value: value.into(),
             engine,
             batcher: Batcher::default(),
+            since: SystemTime::now(),
         })
     }
 
@@ -105,7 +109,7 @@ impl Server {
             page,
             tokens,
             gateway,
-            metrics: Metrics::new(tables.upkeep()),
+            metrics: Metrics::new(&tables),
             keys,
             body_budget: Arc::new(Budget::new(
                 config.max_body_memory,

@@ -75,9 +75,10 @@ impl Tables {
         self.put(name, Slot::Loading);
     }
 
-    /// Says that a table cannot be served: its queries are answered 503, and the server is not ready,
-    /// until it is inserted or removed. `reason` goes to every client that asks: it should say what
-    /// is wrong, and nothing of the machine. A resident table of that name goes, with its replaced epochs.
+    /// Marks a table as failed until it is inserted or removed: its queries are answered 503. The server is not ready if no other
+    /// table is resident, or with [`ServerConfig::require_tables`](crate::ServerConfig::require_tables). `reason` goes to every
+    /// client that asks: it should say what is wrong, and nothing of the machine. A resident table of that name goes, with its
+    /// replaced epochs.
     pub fn fail(&self, name: &Name, reason: &str) {
         self.put(name, Slot::Failed(reason.into()));
     }
@@ -184,12 +185,19 @@ impl Tables {
         self.read().slots.values().any(|slot| matches!(slot, Slot::Loading))
     }
 
-    /// A table that failed, and why.
-    pub(crate) fn failed(&self) -> Option<(Name, Arc<str>)> {
-        self.read().slots.iter().find_map(|(name, slot)| match slot {
+    /// Whether a table answers.
+    pub(crate) fn any_resident(&self) -> bool {
+        self.read().resident().next().is_some()
+    }
+
+    /// Returns the tables that failed, each with the reason.
+    pub(crate) fn failed(&self) -> Vec<(Name, Arc<str>)> {
+        let content = self.read();
+        let failed = content.slots.iter().filter_map(|(name, slot)| match slot {
             Slot::Failed(reason) => Some((name.clone(), reason.clone())),
             Slot::Loading | Slot::Resident(_) => None,
-        })
+        });
+        failed.collect()
     }
 
     /// A resident table whose GPU has failed for good, and how.

@@ -100,6 +100,7 @@ struct Shared {
     restarts: Family<TaskLabels, Counter>,
     last_look: Family<TableLabels, Gauge<i64, AtomicI64>>,
     stale: Gauge<i64, AtomicI64>,
+    reload_failures: Family<TableLabels, Counter>,
 }
 
 /// The failures of one task.
@@ -201,12 +202,16 @@ impl Upkeep {
     /// Notes that the content of a table's place was served, or that it cannot be.
     pub fn took_up(&self, table: &str, is_served: bool) {
         self.note(table, |look| look.is_behind = !is_served);
+        if !is_served {
+            self.0.reload_failures.get_or_create(&TableLabels::new(table)).inc();
+        }
     }
 
     /// Forgets a table.
     pub(crate) fn forget(&self, table: &str) {
         self.looks().remove(table);
         self.0.last_look.remove(&TableLabels::new(table));
+        self.0.reload_failures.remove(&TableLabels::new(table));
     }
 
     fn note(&self, table: &str, change: impl FnOnce(&mut Look)) {
@@ -216,7 +221,10 @@ impl Upkeep {
         look.at = at;
         change(look);
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        self.0.last_look.get_or_create(&TableLabels::new(table)).set(seconds as i64);
+        let labels = TableLabels::new(table);
+        self.0.last_look.get_or_create(&labels).set(seconds as i64);
+        // It counts from 0, so that Prometheus sees the first failure as an increase.
+        drop(self.0.reload_failures.get_or_create(&labels));
     }
 
     /// The vital tasks that wait to be started again: without them the server does not answer.
@@ -264,6 +272,11 @@ impl Upkeep {
     /// The times of the last looks, in seconds since 1970.
     pub(crate) fn last_look(&self) -> &Family<TableLabels, Gauge<i64, AtomicI64>> {
         &self.0.last_look
+    }
+
+    /// The times that the content of a table's place was not taken up.
+    pub(crate) fn reload_failures(&self) -> &Family<TableLabels, Counter> {
+        &self.0.reload_failures
     }
 
     /// The number of tables that are stale, as of the last call of [`Upkeep::degraded`].

@@ -1,9 +1,6 @@
 //! `GET /livez`, `GET /readyz`, `GET /info`: for orchestrators, and for who runs the server.
 
-use std::{
-    fs::File,
-    sync::{Arc, OnceLock},
-};
+use std::sync::Arc;
 
 use axum::{Json, extract::State};
 use serde::Serialize;
@@ -12,6 +9,7 @@ use tokio::task::spawn_blocking;
 use super::tables::{Entry, entries};
 use crate::{
     caller::Caller,
+    collected::program,
     problem::{Code, Problem},
     state::Server,
     tokens::Scope,
@@ -22,16 +20,14 @@ pub(super) async fn live() -> &'static str {
     "ok\n"
 }
 
-/// Every table is resident, none has failed or lost its GPU, and the server is not stopping.
-/// Of what does not keep queries from being answered, the text has a line each.
+/// Answers 200 once no table is loading, if one is resident or there are none, unless a table has lost its GPU or the server stops.
+/// Each thing that is wrong although queries are answered has a line of the text: a table that has failed, too, unless
+/// [`ServerConfig::require_tables`](crate::ServerConfig::require_tables) makes it a 503.
 pub(super) async fn ready(State(server): State<Arc<Server>>) -> Result<String, Problem> {
     let upkeep = server.tables.upkeep();
     if let Some((table, reason)) = server.tables.lost() {
         let detail = format!("the GPU of table {table} has failed; start the server again: {reason}");
         return Err(Problem::new(Code::DeviceLost, detail));
-    }
-    if let Some((table, reason)) = server.tables.failed() {
-        return Err(Problem::table_failed(&table, &reason));
     }
     if let Some(task) = upkeep.down() {
         return Err(Problem::warming(&format!("the task {task} has failed, and is being started again")));
@@ -39,7 +35,14 @@ pub(super) async fn ready(State(server): State<Arc<Server>>) -> Result<String, P
     if server.is_stopping() || server.tables.any_loading() {
         return Err(Problem::warming("loading, or stopping"));
     }
-    let degraded = upkeep.degraded().into_iter().map(|line| format!("degraded: {line}\n"));
+    let failed = server.tables.failed();
+    if let Some((table, reason)) = failed.first()
+        && (server.config.require_tables || !server.tables.any_resident())
+    {
+        return Err(Problem::table_failed(table, reason));
+    }
+    let failed = failed.into_iter().map(|(table, reason)| format!("table {table} is not served: {reason}"));
+    let degraded = failed.chain(upkeep.degraded()).map(|line| format!("degraded: {line}\n"));
     Ok("ok\n".to_owned() + &degraded.collect::<String>())
 }
 
@@ -60,15 +63,4 @@ pub(super) async fn info(State(server): State<Arc<Server>>, caller: Caller) -> J
         program,
         tables: entries(&server, &caller, Scope::Admin),
     })
-}
-
-/// The hash of the program that runs, also where another one has taken its place on disk.
-fn program() -> Option<&'static str> {
-    static HASH: OnceLock<Option<String>> = OnceLock::new();
-    let hash = || {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update_reader(File::open("/proc/self/exe").ok()?).ok()?;
-        Some(hasher.finalize().to_hex().to_string())
-    };
-    HASH.get_or_init(hash).as_deref()
 }

@@ -8,8 +8,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
+use tokio::task::spawn_blocking;
+
 use crate::{
     caller::Caller,
+    collected::program,
     metrics,
     problem::{Code, Problem},
     state::Server,
@@ -24,6 +27,8 @@ pub(super) async fn text(State(server): State<Arc<Server>>, caller: Caller) -> R
             "the metrics are of all tables, and the token is for some",
         ));
     }
+    // One of the metrics has the program's hash, for which all of the program is read once.
+    let _ = spawn_blocking(program).await;
     // Counts the tables that are stale now.
     server.tables.upkeep().degraded();
     let text = server.metrics.encode().map_err(|_| Problem::internal())?;

@@ -1,6 +1,9 @@
 //! What is served, and its states: list, descriptor, health, metrics, loading, replacement.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use hush_protocol::wire;
 use hush_server::{ServerConfig, ServerError, Tables};
@@ -127,11 +130,15 @@ fn a_table_that_failed_is_told_and_other_tables_go_on() {
     );
     assert_eq!(client.get("/v1/tables").json()["tables"][1]["state"], "resident");
     let body = request([6; 32], &[query(1)]).encode_to_vec();
-    for refused in [
-        client.get("/readyz"),
-        client.get("/v1/tables/bad"),
-        client.post("/v1/tables/bad/query", wire::CONTENT_TYPE, &body),
-    ] {
+    // The other table answers, so that the server is ready, and says what is wrong.
+    let ready = client.get("/readyz");
+    assert_eq!(ready.status, 200);
+    assert_eq!(ready.body, b"ok\ndegraded: table bad is not served: its files are damaged\n");
+    assert_eq!(server.metric("hush_table_ready{table=\"bad\"}"), Some(0.0));
+    assert_eq!(server.metric("hush_table_ready{table=\"t\"}"), Some(1.0));
+    for refused in
+        [client.get("/v1/tables/bad"), client.post("/v1/tables/bad/query", wire::CONTENT_TYPE, &body)]
+    {
         let problem = refused.problem(503, "table_failed");
         let detail = problem["detail"].as_str().unwrap();
         assert!(detail.contains("table bad ") && detail.ends_with(": its files are damaged"), "{detail}");
@@ -143,12 +150,30 @@ fn a_table_that_failed_is_told_and_other_tables_go_on() {
     client.ask(EPOCH, &[query(1)]);
 
     tables.insert(&name("bad"), Arc::new(SumEngine::new(6))).unwrap();
-    assert_eq!(client.get("/readyz").status, 200);
+    assert_eq!(client.get("/readyz").body, b"ok\n");
     assert_eq!(client.post("/v1/tables/bad/query", wire::CONTENT_TYPE, &body).status, 200);
     tables.fail(&name("bad"), "again");
+    // A server without a table that answers is not ready.
+    tables.remove(&name("t"));
     client.get("/readyz").problem(503, "table_failed");
     assert!(tables.remove(&name("bad")));
     assert_eq!(client.get("/readyz").status, 200);
+}
+
+#[test]
+fn all_tables_can_be_required() {
+    let tables = Tables::new();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
+    tables.fail(&name("bad"), "its files are damaged");
+    let server = TestServer::start(tables.clone(), ServerConfig { require_tables: true, ..config() });
+    let mut client = server.client();
+    let refused = client.get("/readyz");
+    let detail = refused.problem(503, "table_failed")["detail"].to_string();
+    assert!(detail.contains("table bad ") && detail.contains(": its files are damaged"), "{detail}");
+    assert_eq!(refused.header("retry-after"), None, "waiting does not help");
+    client.ask(EPOCH, &[query(1)]);
+    tables.insert(&name("bad"), Arc::new(SumEngine::new(6))).unwrap();
+    assert_eq!(client.get("/readyz").body, b"ok\n");
 }
 
 #[test]
@@ -196,8 +221,8 @@ fn a_table_whose_files_change_fails_and_others_answer() {
         assert!(detail.contains("its files were changed while they were served"), "{detail}");
         assert!(!detail.contains("db.bin"), "{detail}");
     }
-    let ready = client.get("/readyz").problem(503, "table_failed")["detail"].to_string();
-    assert!(ready.contains("changed") && !ready.contains("db.bin"), "{ready}");
+    let line = "degraded: table changed is not served: its files were changed while they were served\n";
+    assert_eq!(client.get("/readyz").body, format!("ok\n{line}").as_bytes());
     assert!(!tables.is_resident(&name("changed")) && tables.is_resident(&name("t")));
     client.ask(EPOCH, &[query(1)]);
 
@@ -254,6 +279,43 @@ fn metrics_count_what_happened() {
     server.wait_for_queue(0);
     assert!(value("hush_received_bytes_total") >= Some(300.0));
     assert!(value("hush_sent_bytes_total") >= Some(300.0));
+}
+
+#[test]
+fn metrics_tell_epochs_and_the_process() {
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
+    let begun = now();
+    let tables = Tables::new();
+    tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
+    let server = TestServer::start(tables.clone(), config());
+    let value = |name: &str| server.metric(name);
+    let info = |byte: u8| {
+        value(&format!("hush_table_epoch_info{{table=\"t\",epoch=\"{}\"}}", hex::encode([byte; 32])))
+    };
+    assert_eq!((info(EPOCH_BYTE), value("hush_table_epochs{table=\"t\"}")), (Some(1.0), Some(1.0)));
+    tables.insert(&name("t"), Arc::new(SumEngine::new(6))).unwrap();
+    assert_eq!((info(EPOCH_BYTE), info(6)), (None, Some(1.0)));
+    assert_eq!(value("hush_table_epochs{table=\"t\"}"), Some(2.0), "the one before still answers");
+    let since = value("hush_table_epoch_timestamp_seconds{table=\"t\"}").unwrap();
+    assert!((begun..=now()).contains(&since), "{begun} {since}");
+
+    let program = blake3::hash(&std::fs::read(std::env::current_exe().unwrap()).unwrap());
+    let build = format!(
+        "hush_build_info{{version=\"{}\",program=\"{}\"}}",
+        env!("CARGO_PKG_VERSION"),
+        program.to_hex()
+    );
+    assert_eq!(value(&build), Some(1.0));
+    assert!(value("process_resident_memory_bytes") > Some(1e6));
+    let started = value("process_start_time_seconds").unwrap();
+    assert!(started > begun - 3600.0 && started <= now() + 1.0, "{started}");
+    assert!(value("process_cpu_seconds_total").is_some());
+    assert!(value("process_open_fds") > Some(3.0) && value("process_max_fds") > value("process_open_fds"));
+
+    tables.upkeep().looked("t");
+    assert_eq!(value("hush_reload_failures_total{table=\"t\"}"), Some(0.0));
+    tables.upkeep().took_up("t", false);
+    assert_eq!(value("hush_reload_failures_total{table=\"t\"}"), Some(1.0));
 }
 
 #[test]

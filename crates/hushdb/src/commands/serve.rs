@@ -141,6 +141,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_enum, default_value = "full")]
     verify: VerifyArg,
     /// Take up a table when another one, or its next epoch, is put in its folder. Without it, on SIGHUP alone.
+    /// Be ready (/readyz) only while no table has failed. Otherwise a server is ready while one of its tables answers, and /readyz
+    /// names those that failed.
+    #[arg(long)]
+    require_tables: bool,
     #[arg(long)]
     watch: bool,
     /// Fold the changes of a table into a new base, in the background, when so many percent of the room for them are taken.

@@ -172,20 +172,24 @@ impl Folders {
                 };
                 // In a moment without a table another one is being put in its place.
                 let is_new = Stamp::of(&dir).is_some_and(|now| Some(now) != stamp);
-                let is_to_load = is_new || (asked && folders.has_failed(&folder.name, &folder.state()));
+                let is_to_load = is_new || (asked && !folders.tables.is_resident(&folder.name));
                 is_to_load.then(|| folders.load_folder(&folder).map(drop))
             };
             let outcome = tokio::task::spawn_blocking(load).await;
             let outcome = outcome.unwrap_or_else(|panic| Some(Err(Failure::of_program(panic))));
             let upkeep = self.tables.upkeep();
-            match &outcome {
-                Some(taken_up) => upkeep.took_up(&name, taken_up.is_ok()),
+            match outcome {
+                Some(Ok(())) => upkeep.took_up(&name, true),
+                Some(Err(failure)) => self.refused(&name, &failure),
                 None => upkeep.looked(&name),
             }
-            if let Some(Err(failure)) = outcome {
-                say!("{name}: what is in its folder now is not taken up: {}", failure.error);
-            }
         }
+    }
+
+    /// Counts and says that what is in a table's folder is not taken up.
+    fn refused(&self, name: &Name, failure: &Failure) {
+        self.tables.upkeep().took_up(name, false);
+        say_of!(WARN, name, "what is in its folder now is not taken up: {}", failure.error);
     }
 
     /// As [`Folders::take_up`], of a table that is elsewhere. What is wrong is said once.
@@ -200,11 +204,8 @@ impl Folders {
             return;
         }
         let copied = self.copy(folder, &mut source, false).and_then(|()| {
-            let (stamp, has_failed) = {
-                let state = folder.state();
-                (state.stamp, self.has_failed(&folder.name, &state))
-            };
-            match Stamp::of(source.dir()) == stamp && !has_failed {
+            let stamp = folder.state().stamp;
+            match Stamp::of(source.dir()) == stamp && self.tables.is_resident(&folder.name) {
                 true => Ok(()),
                 false => self.load_copy(folder, &mut source).map(drop),
             }
@@ -382,7 +383,10 @@ impl Folders {
 
 impl Operator for Folders {
     fn reload(&self, table: &Name) -> Result<[u8; 32], OperatorError> {
-        self.load_folder(&*self.named(table)?).map_err(|failure| OperatorError::Refused(failure.error))
+        self.load_folder(&*self.named(table)?).map_err(|failure| {
+            self.refused(table, &failure);
+            OperatorError::Refused(failure.error)
+        })
     }
 
     fn compact(&self, table: &Name) -> Result<(), OperatorError> {

@@ -132,6 +132,7 @@ fn config(args: &ServeArgs) -> Result<ServerConfig, Box<dyn Error>> {
         key_lifetime: Duration::from_secs(u64::from(args.key_lifetime) * 24 * 3600),
         max_key_bytes: args.max_key_bytes,
         open_keys: args.open_keys.get(),
+        require_tables: args.require_tables,
         throttle: args
             .rate_limit
             .map(|rate| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) }),
