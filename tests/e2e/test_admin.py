@@ -1,9 +1,11 @@
 """Tasks: a running server builds, changes, loads and removes tables, and forgets none of it."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
+import time
 
 from certificates import Authority
 from harness import BINARY, free_port, request
@@ -85,7 +87,8 @@ class Tables(AdminTest):
             self.admin("load", "people", "--epoch", kept[1])
             self.assertEqual(self.ask(url, "k0", "k999", "k1")[0], [OTHERS["k0"], None, OTHERS["k1"]])
             self.admin("load", "people", "--epoch", after)
-            self.admin("apply", "people", "-", "--delete", self.dir / "none.txt", "--key", "k", code=2)
+            self.admin("apply", "people", changes, "--delete", self.dir / "none.txt", "--key", "k", code=2)
+            self.assertEqual(list((self.data / "uploads").iterdir()), [], "what is not asked for needs no upload")
             other = self.csv([["k0", "x"]], "k,w", "other.csv")
             error = self.admin("apply", "people", other, "--key", "k", code=2).stderr
             self.assertIn("values of the columns v, and the changes have values of the columns w", error)
@@ -178,16 +181,44 @@ class Tasks(AdminTest):
             build = ["--detach", "--key", "k", "--value", "v"]
             running = int(self.admin("build", "many", source, *build).stdout)
             waiting = int(self.admin("build", "other", source, *build).stdout)
+            upload = self.task(waiting)["request"]["input"]["upload"]
+            status, _, problem = self.ask_admin(f"/v1/admin/uploads/{upload}", method="DELETE")
+            self.assertEqual((status, problem["detail"]), (409, "a task reads the upload: wait for its end, or cancel it first"))
             self.assertEqual(json.loads(self.admin("cancel", str(waiting)).stdout)["status"], "canceled")
             self.wait_for("progress", lambda: (self.task(running).get("progress") or {}).get("stage"))
             self.admin("cancel", str(running))
             self.assertEqual(self.ended(running)["status"], "canceled")
             self.assertIn("has ended already: canceled", self.admin("cancel", str(running), code=2).stderr)
-            left = [path for path in (self.data / "tables").rglob("*") if path.is_file()]
-            self.assertEqual(left, [])
+            self.assertEqual(list((self.data / "tables").iterdir()), [])
+            self.assertEqual(self.ask_admin(f"/v1/admin/uploads/{upload}", method="DELETE")[0], 204)
+
+
+    def test_a_task_that_cannot_begin_leaves_nothing(self):
+        with self.server():
+            self.admin("build", "people", self.jsonl(RECORDS), "--key", "k", "--value", "v", "--protocol", "colpack", "--updatable")
+            kept = self.epochs("people")
+        # What was submitted may not be there any more when its turn comes.
+        waiting = {"id": 2, "request": {"kind": "apply", "table": "people", "input": {"upload": "0" * 32}, "options": {"key": "k"}},
+                   "status": "enqueued", "enqueued_at": 0}
+        (self.data / "tasks/2.json").write_text(json.dumps(waiting))
+        with self.server():
+            self.assertEqual(self.ended(2)["error"], "there is no upload of this name")
+            self.assertEqual(self.epochs("people"), kept)
+            folders = [path.name for path in (self.data / "tables/people").iterdir() if path.is_dir()]
+            self.assertEqual(folders, ["1"])
 
 
 class Uploads(AdminTest):
+    def test_an_upload_that_nobody_uses_is_removed(self):
+        begin = lambda: self.ask_admin("/v1/admin/uploads", {"name": "people.csv"})[1]["Location"].rsplit("/", 1)[1]
+        with self.server():
+            old, young = begin(), begin()
+        [file] = (self.data / "uploads" / old).iterdir()
+        os.utime(file, (time.time() - 3700,) * 2)
+        with self.server(args=["--upload-lifetime", "1"]):
+            self.wait_for("the old upload", lambda: not file.exists())
+            self.assertEqual([path.name for path in (self.data / "uploads").iterdir()], [young])
+
     def test_an_upload_goes_on_after_a_lost_answer(self):
         text = b"key,value\n" + b"".join(b"k%d,v%d\n" % (i, i) for i in range(300))
         with self.server() as (url, _):

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import http.client
 import json
 import pathlib
 import re
@@ -147,6 +148,18 @@ class Rights(RightsTest):
             self.admin("build", "people", source, "--key", "k", "--value", "v", "--protocol", "frodo", env=env)
             said = self.admin("build", "cities", source, "--key", "k", code=2, env=env).stderr
             self.assertIn("error: the token is for other tables\n", said)
+            left = {path.name for path in (self.data / "uploads").iterdir()}
+            self.assertEqual(left, {own, foreign}, "a task that is refused leaves no upload")
+            # A part for another's upload is refused before it comes.
+            port = int(self.admin_url.rsplit(":", 1)[1])
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            connection.putrequest("PATCH", f"/v1/admin/uploads/{foreign}")
+            token = self.tokens["admin of people"]
+            for name, value in (("Authorization", f"Bearer {token}"), ("Upload-Offset", "0"), ("Content-Length", "1000000")):
+                connection.putheader(name, value)
+            connection.endheaders()
+            self.assertEqual(connection.getresponse().status, 404)
+            connection.close()
             self.assertEqual(self.admin("tables", env=env).stdout.splitlines()[0], "people")
 
 

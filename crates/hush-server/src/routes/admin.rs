@@ -162,6 +162,9 @@ pub(super) async fn append(
     let id = of_path(id, "upload")?;
     let (parts, body) = request.into_parts();
     let offset = offset(&parts.headers)?;
+    // Nobody sends a part to an upload that is not the caller's.
+    let (asking, asked) = (caller.clone(), id.clone());
+    ask(&server, move |operator| operator.upload(&asking, &asked)).await?;
     let client = Client::from(peer.ip());
     let (bytes, memory) = read_body(&server, client, &parts.headers, body, MAX_PART_BYTES).await?;
     let appended = ask(&server, move |operator| operator.append(&caller, &id, offset, &bytes)).await;

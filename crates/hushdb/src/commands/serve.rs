@@ -111,6 +111,10 @@ pub(crate) struct ServeArgs {
     #[cfg(feature = "ingest")]
     #[arg(long, value_name = "URL")]
     task_source: Vec<String>,
+    /// Hours after which an upload is removed that no task has used and to which nothing is added any more.
+    #[cfg(feature = "ingest")]
+    #[arg(long, value_name = "HOURS", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..))]
+    upload_lifetime: u32,
     /// Names by which this server is reached, beside localhost and its loopback addresses. A proxy that passes on the names that
     /// its clients ask for needs them, if the server is on loopback. Elsewhere a server answers to any name, unless this is given.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = host_name)]
@@ -137,14 +141,14 @@ pub(crate) struct ServeArgs {
     /// HTTP). In programs with the feature otlp.
     #[arg(long, value_name = "URL")]
     otlp: Option<String>,
-    /// How much of a table to check before it is served.
-    #[arg(long, value_enum, default_value = "full")]
-    verify: VerifyArg,
-    /// Take up a table when another one, or its next epoch, is put in its folder. Without it, on SIGHUP alone.
     /// Be ready (/readyz) only while no table has failed. Otherwise a server is ready while one of its tables answers, and /readyz
     /// names those that failed.
     #[arg(long)]
     require_tables: bool,
+    /// How much of a table to check before it is served.
+    #[arg(long, value_enum, default_value = "full")]
+    verify: VerifyArg,
+    /// Take up a table when another one, or its next epoch, is put in its folder. Without it, on SIGHUP alone.
     #[arg(long)]
     watch: bool,
     /// Fold the changes of a table into a new base, in the background, when so many percent of the room for them are taken.

@@ -126,10 +126,11 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
         url.ok_or("which server? --url http://127.0.0.1:7701, or HUSHDB_ADMIN, has its admin endpoints")?;
     let token = args.token.or_else(|| env::var("HUSHDB_TOKEN").ok()).map(Zeroizing::new);
     let api = Api::new(&url, token, args.trust_in.options()?)?;
+    let mut uploads = Uploads { api: &api, ids: Vec::new() };
     let request = match args.what {
         What::Build { name, input, options: given } => {
             let options = options::<BuildArgs>(&given, &["--out=x", "x"])?;
-            json!({"kind": "build", "table": name, "input": input_of(&api, &input)?, "options": options})
+            json!({"kind": "build", "table": name, "input": uploads.input_of(&input)?, "options": options})
         }
         What::Apply { name, input, delete, options: given } => {
             let options = options::<ApplyArgs>(&given, &["x"])?;
@@ -137,7 +138,7 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
             let input = Some(input).filter(|input| input != "-");
             for (member, input) in [("input", input), ("delete", delete)] {
                 if let Some(input) = input {
-                    request[member] = input_of(&api, &input)?;
+                    request[member] = uploads.input_of(&input)?;
                 }
             }
             request
@@ -155,17 +156,26 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
         What::Cancel { id } => return print(&api.post(&format!("/v1/admin/tasks/{id}/cancel"), &json!({}))?),
     };
     let task = api.post("/v1/admin/tasks", &request)?;
+    // From here on the uploads are the task's, until it has failed.
+    let ids = std::mem::take(&mut uploads.ids);
     if args.detach {
         return Ok(report::print(&format!("{}\n", task["id"]))?);
     }
-    follow(&api, task).inspect_err(|_| {
-        for member in ["input", "delete"] {
-            // What comes again is uploaded again. The error at hand is the one to tell.
-            if let Some(id) = request[member]["upload"].as_str() {
-                let _ = api.delete(&format!("/v1/admin/uploads/{id}"));
+    let task = follow(&api, task)?;
+    match task["status"].as_str() {
+        Some("succeeded") => {
+            match task["epoch"].as_str() {
+                Some(epoch) => say!("done: epoch {epoch} is served"),
+                None => say!("done"),
             }
+            Ok(())
         }
-    })
+        status => {
+            uploads.ids = ids;
+            let error = task["error"].as_str().unwrap_or("somebody gave it up");
+            Err(format!("task {} {}: {error}", task["id"], status.unwrap_or("is lost")).into())
+        }
+    }
 }
 
 fn with_epoch(kind: &str, table: &Name, epoch: Option<String>) -> Value {
@@ -176,19 +186,37 @@ fn with_epoch(kind: &str, table: &Name, epoch: Option<String>) -> Value {
     request
 }
 
-/// An input as a task names it: a file is uploaded.
-fn input_of(api: &Api, input: &str) -> Result<Value, Box<dyn Error>> {
-    match Input::from(input.as_ref()) {
-        Input::Path(path) => upload(api, &path),
-        Input::Stdin => {
-            Err("a task reads a file or a URL: write what comes from standard input to a file".into())
+/// Uploads that no task has: they are removed from the server when this value is dropped. What comes again is uploaded again.
+struct Uploads<'a> {
+    api: &'a Api,
+    ids: Vec<String>,
+}
+
+impl Drop for Uploads<'_> {
+    fn drop(&mut self) {
+        for id in &self.ids {
+            // The error that led here is the one to tell.
+            let _ = self.api.delete(&format!("/v1/admin/uploads/{id}"));
         }
-        Input::Url(_) | Input::Fetched(_) | Input::Batches(_) => Ok(json!({ "url": input })),
+    }
+}
+
+impl Uploads<'_> {
+    /// Returns an input as a task names it. A file is uploaded.
+    fn input_of(&mut self, input: &str) -> Result<Value, Box<dyn Error>> {
+        match Input::from(input.as_ref()) {
+            Input::Path(path) => upload(self, &path),
+            Input::Stdin => {
+                Err("a task reads a file or a URL: write what comes from standard input to a file".into())
+            }
+            Input::Url(_) | Input::Fetched(_) | Input::Batches(_) => Ok(json!({ "url": input })),
+        }
     }
 }
 
 /// Uploads a file in parts; one whose answer was lost goes on where the server says.
-fn upload(api: &Api, path: &Path) -> Result<Value, Box<dyn Error>> {
+fn upload(uploads: &mut Uploads<'_>, path: &Path) -> Result<Value, Box<dyn Error>> {
+    let api = uploads.api;
     let unreadable = |error| format!("cannot read {}: {error}", path.display());
     let mut file = File::open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
@@ -198,6 +226,7 @@ fn upload(api: &Api, path: &Path) -> Result<Value, Box<dyn Error>> {
     let name = upload_name(&path.file_name().unwrap_or_default().to_string_lossy());
     let begun = api.post("/v1/admin/uploads", &json!({ "name": name }))?;
     let id = begun["id"].as_str().ok_or("the server gave the upload no name")?.to_owned();
+    uploads.ids.push(id.clone());
     let bar = Bar::new();
     bar.start("upload", metadata.len(), "bytes");
     let (mut offset, mut part) = (0, vec![0; PART_BYTES]);
@@ -226,8 +255,8 @@ fn upload_name(file: &str) -> String {
     name[name.len().saturating_sub(Name::MAX_BYTES)..].trim_start_matches('.').into()
 }
 
-/// Shows how far a task is until it has ended.
-fn follow(api: &Api, mut task: Value) -> Result<(), Box<dyn Error>> {
+/// Shows how far a task is until it has ended. Returns it as it is then.
+fn follow(api: &Api, mut task: Value) -> Result<Value, Box<dyn Error>> {
     let path = format!("/v1/admin/tasks/{}", task["id"]);
     let (bar, mut stage, mut done, mut notes) = (Bar::new(), String::new(), 0, 0);
     loop {
@@ -246,21 +275,9 @@ fn follow(api: &Api, mut task: Value) -> Result<(), Box<dyn Error>> {
             bar.advance(now.saturating_sub(done));
             done = now;
         }
-        match task["status"].as_str() {
-            Some("enqueued" | "processing") => {}
-            Some("succeeded") => {
-                bar.finish();
-                match task["epoch"].as_str() {
-                    Some(epoch) => say!("done: epoch {epoch} is served"),
-                    None => say!("done"),
-                }
-                return Ok(());
-            }
-            status => {
-                bar.finish();
-                let error = task["error"].as_str().unwrap_or("somebody gave it up");
-                return Err(format!("task {} {}: {error}", task["id"], status.unwrap_or("is lost")).into());
-            }
+        if !matches!(task["status"].as_str(), Some("enqueued" | "processing")) {
+            bar.finish();
+            return Ok(task);
         }
         thread::sleep(LOOK);
         task = api.get(&path)?;

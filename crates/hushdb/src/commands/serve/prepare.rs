@@ -176,7 +176,8 @@ fn operator(
         unchecked.push(format!("--data {}: a server uses it", data.display()));
         return Ok(folders.clone());
     }
-    Ok(tasks::Tasks::open(data, folders, threads(args.threads), sources)?)
+    let upload_lifetime = Duration::from_secs(u64::from(args.upload_lifetime) * 3600);
+    Ok(tasks::Tasks::open(data, folders, threads(args.threads), upload_lifetime, sources)?)
 }
 
 /// Who does what the admin endpoints are asked for: without the feature, there are no tasks.

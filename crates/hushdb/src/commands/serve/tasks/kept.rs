@@ -121,6 +121,12 @@ impl Kept {
         }
     }
 
+    /// Removes the folder of a table of which nothing was built.
+    pub(super) fn remove_empty(&self, table: &Name) {
+        // One that is not empty, or not there, is what it should be.
+        let _ = fs::remove_dir(self.0.join(table));
+    }
+
     /// Removes one build, or the whole table.
     pub(super) fn remove(&self, table: &Name, task: Option<u64>) -> io::Result<()> {
         fs::remove_dir_all(task.map_or_else(|| self.0.join(table), |task| self.dir(table, task)))

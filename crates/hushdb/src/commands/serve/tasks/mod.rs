@@ -24,7 +24,7 @@ use std::{
     path::Path,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use hush_engine::Cancel;
@@ -48,6 +48,9 @@ use crate::report;
 /// How often a task begins: a server that stops in its midst each time is stopped by it, maybe.
 const MAX_ATTEMPTS: u32 = 3;
 
+/// How often uploads are looked at that may be too old.
+const UPLOAD_LOOK: Duration = Duration::from_secs(60);
+
 /// What tasks may fetch from if nothing is configured: web servers at public addresses, under TLS.
 const DEFAULT_SOURCE: &str = "https://";
 
@@ -68,6 +71,8 @@ pub(super) struct Tasks {
     uploads: Uploads,
     store: Store,
     threads: usize,
+    /// How long an upload stays that no task waits for.
+    upload_lifetime: Duration,
     /// Where inputs and tables may come from.
     sources: SourcePolicy,
     state: Mutex<State>,
@@ -110,6 +115,7 @@ impl Tasks {
         data: &Path,
         folders: &Arc<Folders>,
         threads: usize,
+        upload_lifetime: Duration,
         sources: SourcePolicy,
     ) -> Result<Arc<Self>, String> {
         let refused = |error: io::Error| format!("cannot use --data {}: {error}", data.display());
@@ -126,6 +132,7 @@ impl Tasks {
             uploads: Uploads::new(data.join("uploads")).map_err(refused)?,
             store,
             threads,
+            upload_lifetime,
             sources,
             state: Mutex::new(State { tasks, running: None }),
             changed: Condvar::new(),
@@ -166,24 +173,31 @@ impl Tasks {
             self.ended(id, Err("the server failed while it was done".into()), &cancel);
         }
         loop {
-            let (task, cancel, watch) = self.next();
+            self.remove_old_uploads();
+            let Some((task, cancel, watch)) = self.next() else { continue };
             let outcome = work::run(self, &task, &cancel, &*watch);
             self.ended(task.id, outcome, &cancel);
         }
     }
 
-    /// Waits for a task, and begins it.
-    fn next(&self) -> (Task, Cancel, Arc<Watch>) {
+    /// Removes the uploads that are too old.
+    fn remove_old_uploads(&self) {
+        // No task is submitted meanwhile.
+        let state = self.lock();
+        self.uploads.remove_old(self.upload_lifetime, |upload| state.waits_for(upload));
+    }
+
+    /// Waits for a task, and begins it. Returns `None` if none has come for a while.
+    fn next(&self) -> Option<(Task, Cancel, Arc<Watch>)> {
         let waiting = |state: &State| {
             state.tasks.values().find(|task| task.status == TaskStatus::Enqueued).map(|task| task.id)
         };
         let mut state = self.lock();
-        let id = loop {
-            if let Some(id) = waiting(&state) {
-                break id;
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        };
+        if waiting(&state).is_none() {
+            let waited = self.changed.wait_timeout(state, UPLOAD_LOOK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let id = waiting(&state)?;
         let (cancel, watch) = (Cancel::new(), Arc::new(Watch::default()));
         state.running = Some(Running { id, cancel: cancel.clone(), watch: watch.clone() });
         let task = state.tasks.get_mut(&id).expect("it waits");
@@ -191,7 +205,7 @@ impl Tasks {
         task.started_at = Some(now());
         task.attempts += 1;
         self.keep(task);
-        (task.clone(), cancel, watch)
+        Some((task.clone(), cancel, watch))
     }
 
     fn ended(&self, id: u64, outcome: Result<Option<[u8; 32]>, String>, cancel: &Cancel) {
@@ -242,6 +256,15 @@ impl Tasks {
 }
 
 impl State {
+    /// Whether a task that has not ended reads an upload.
+    fn waits_for(&self, upload: &Name) -> bool {
+        let waiting = self.tasks.values().filter(|task| !task.status.is_final());
+        let mut requests = waiting.filter_map(|task| Request::of(&task.request).ok());
+        requests.any(|request| {
+            request.inputs().any(|input| matches!(input, TaskInput::Upload { upload: own } if own == upload))
+        })
+    }
+
     /// A task as others may see it.
     fn shown(&self, task: &Task) -> Task {
         let running = self.running.as_ref().filter(|running| running.id == task.id);
@@ -290,6 +313,12 @@ impl Operator for Tasks {
         }
         work::check(self, &asked)?;
         let mut state = self.lock();
+        for input in asked.inputs() {
+            // One that has become too old meanwhile is gone.
+            if let TaskInput::Upload { upload } = input {
+                self.uploads.find(upload)?;
+            }
+        }
         let id = state.tasks.keys().next_back().map_or(1, |last| last + 1);
         let task = Task {
             id,
@@ -376,6 +405,10 @@ impl Operator for Tasks {
 
     fn remove_upload(&self, caller: &Caller, id: &Name) -> Result<(), OperatorError> {
         self.uploads.check(caller, id)?;
+        if self.lock().waits_for(id) {
+            let reason = "a task reads the upload: wait for its end, or cancel it first";
+            return Err(OperatorError::Refused(reason.into()));
+        }
         self.uploads.remove(id)
     }
 }

@@ -5,6 +5,7 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
     path::PathBuf,
+    time::Duration,
 };
 
 use hush_math::csprng::Csprng;
@@ -83,6 +84,23 @@ impl Uploads {
         Ok(Upload { bytes: offset + part.len() as u64, ..upload })
     }
 
+    /// Removes the uploads to which nothing was added for longer than `lifetime`, but for those that are `needed`.
+    pub(super) fn remove_old(&self, lifetime: Duration, needed: impl Fn(&Name) -> bool) {
+        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            let Ok(id) = Name::last_of(&entry.path()) else { continue };
+            // A folder without a file is what a stop has left of a beginning.
+            let written = self.find(&id).ok().and_then(|(_, file)| file.metadata().ok());
+            let written = written.or_else(|| entry.metadata().ok()).and_then(|file| file.modified().ok());
+            let is_old = written.is_some_and(|at| at.elapsed().is_ok_and(|age| age > lifetime));
+            if is_old && !needed(&id) {
+                match fs::remove_dir_all(entry.path()) {
+                    Ok(()) => tracing::info!(upload = &*id, "an upload that no task has used is removed"),
+                    Err(error) => tracing::warn!(upload = &*id, %error, "an old upload was not removed"),
+                }
+            }
+        }
+    }
+
     /// Removes one.
     pub(super) fn remove(&self, id: &Name) -> Result<(), OperatorError> {
         self.find(id)?;
@@ -93,6 +111,8 @@ impl Uploads {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     fn name(text: &str) -> Name {
@@ -113,6 +133,25 @@ mod tests {
         assert_eq!(fs::read(path).unwrap(), b"key,value\n");
         uploads.remove(&id).unwrap();
         assert_eq!(uploads.find(&id).unwrap_err(), OperatorError::Unknown("upload"));
+    }
+
+    #[test]
+    fn old_uploads_go_unless_they_are_needed() {
+        let dir = tempfile::tempdir().unwrap();
+        let uploads = Uploads::new(dir.path().join("uploads")).unwrap();
+        let [old, needed, young] = [0, 1, 2].map(|_| uploads.begin(None, &name("a.csv")).unwrap().id);
+        let hour = Duration::from_secs(3600);
+        for id in [&old, &needed] {
+            let file = OpenOptions::new().write(true).open(uploads.find(id).unwrap().1).unwrap();
+            file.set_modified(SystemTime::now().checked_sub(2 * hour).unwrap()).unwrap();
+        }
+        let broken = dir.path().join("uploads").join("0".repeat(32));
+        fs::create_dir(&broken).unwrap();
+        uploads.remove_old(hour, |id| *id == needed);
+        assert_eq!(uploads.find(&old).unwrap_err(), OperatorError::Unknown("upload"));
+        assert!(uploads.find(&needed).is_ok() && uploads.find(&young).is_ok() && broken.exists());
+        uploads.remove_old(Duration::ZERO, |_| false);
+        assert_eq!(fs::read_dir(dir.path().join("uploads")).unwrap().count(), 0);
     }
 
     #[test]

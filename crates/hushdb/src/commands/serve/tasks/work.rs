@@ -114,7 +114,13 @@ pub(super) fn run(
     // On Linux it is that of this thread alone, and of those that it starts. If it fails, tasks have the priority of look-ups.
     let _ = setpriority_process(None, LOWEST_PRIORITY);
     let done = catch_unwind(AssertUnwindSafe(|| done(tasks, task, cancel, progress)));
-    done.unwrap_or_else(|_| Err("the program failed; its log has the cause".into()))
+    let done = done.unwrap_or_else(|_| Err("the program failed; its log has the cause".into()));
+    if done.is_err()
+        && let Ok(request) = Request::of(&task.request)
+    {
+        tasks.kept.remove_empty(request.table());
+    }
+    done
 }
 
 fn done(
@@ -143,31 +149,25 @@ fn done(
             }
             promote(tasks, &table, task.id, progress)
         }
-        Request::Apply { input, delete, options, .. } => {
-            let dir = changed(tasks, &table, task.id)?;
-            let mut places = vec![dir.clone().into()];
+        Request::Apply { input, delete, options, .. } => made(tasks, &table, task.id, progress, |dir| {
+            let mut places = vec![dir.into()];
             places.extend(input.map(|input| place(tasks, &input)).transpose().map_err(said)?);
             let delete = delete.map(|delete| place(tasks, &delete)).transpose().map_err(said)?;
             let fixed: Vec<_> = delete.iter().map(|path| ("delete", Path::new(path))).collect();
             let args = arguments(&options, &fixed, &places).map_err(said)?;
             let (_, mut request, _) = apply::request(args);
-            made(tasks, &table, task.id, progress, || {
-                for input in [&mut request.changes, &mut request.delete].into_iter().flatten() {
-                    *input = allowed(tasks, input.clone()).map_err(said)?;
-                }
-                let update = Update::open(&dir, None, cancel).map_err(said)?;
-                update.apply(request, &backends(tasks)?, progress).map(drop).map_err(said)
-            })
-        }
-        Request::Compact { options, .. } => {
-            let dir = changed(tasks, &table, task.id)?;
-            let args = arguments(&options, &[], &[dir.clone().into()]).map_err(said)?;
+            for input in [&mut request.changes, &mut request.delete].into_iter().flatten() {
+                *input = allowed(tasks, input.clone()).map_err(said)?;
+            }
+            let update = Update::open(dir, None, cancel).map_err(said)?;
+            update.apply(request, &backends(tasks)?, progress).map(drop).map_err(said)
+        }),
+        Request::Compact { options, .. } => made(tasks, &table, task.id, progress, |dir| {
+            let args = arguments(&options, &[], &[dir.into()]).map_err(said)?;
             let (_, request, _) = compact::request(args);
-            made(tasks, &table, task.id, progress, || {
-                let update = Update::open(&dir, None, cancel).map_err(said)?;
-                update.compact(request, &backends(tasks)?, progress).map(drop).map_err(said)
-            })
-        }
+            let update = Update::open(dir, None, cancel).map_err(said)?;
+            update.compact(request, &backends(tasks)?, progress).map(drop).map_err(said)
+        }),
         Request::Load { url: Some(url), .. } => {
             let place = tasks.kept.place(&table, task.id).map_err(said)?;
             let from = remote(tasks, &url).map_err(said)?;
@@ -234,28 +234,22 @@ fn promote(
     Ok(Some(epoch))
 }
 
-/// The folder in which a task changes a table: of one that the server keeps, one of its own.
-fn changed(tasks: &Tasks, table: &Name, task: u64) -> Result<PathBuf, String> {
-    let own = dir(tasks, table)?;
-    match tasks.kept.current(table) {
-        Some(build) if tasks.kept.has(table) => tasks.kept.copy(table, build, task).map_err(said),
-        _ => Ok(own),
-    }
-}
-
-/// Changes a table by `change`, and serves what came of it. Nothing of a change that fails is kept.
+/// Changes a table by `change`, and serves what came of it. A table that the server keeps is changed in a folder of the task's
+/// own, of which nothing is kept if the change fails.
 fn made(
     tasks: &Tasks,
     table: &Name,
     task: u64,
     progress: &dyn Progress,
-    change: impl FnOnce() -> Result<(), String>,
+    change: impl FnOnce(&Path) -> Result<(), String>,
 ) -> Result<Option<[u8; 32]>, String> {
-    if !tasks.kept.has(table) {
-        change()?;
+    let own = dir(tasks, table)?;
+    let Some(build) = tasks.kept.current(table).filter(|_| tasks.kept.has(table)) else {
+        change(&own)?;
         return tasks.folders.load(table).map(Some);
-    }
-    change().inspect_err(|_| {
+    };
+    let copied = tasks.kept.copy(table, build, task).map_err(said);
+    copied.and_then(|dir| change(&dir)).inspect_err(|_| {
         // Its error is the one to tell.
         let _ = tasks.kept.remove(table, Some(task));
     })?;
