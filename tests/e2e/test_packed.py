@@ -1,5 +1,6 @@
 """Protocols whose answers are packed: nothing to download; keys that each client uploads once, or nothing at all."""
 
+import json
 import unittest
 from typing import NamedTuple
 
@@ -335,9 +336,14 @@ class BadRequests(PackedTest):
                         # The name of keys where there are none is too much.
                         more = wire.changed(body, 4, lambda query: query + wire.message([(4, bytes(32))]))
                         self.refused(url, "POST", path, more, 400, "invalid_request")
-                    # Every word of a vector is one: answered, with what decrypts to noise.
-                    ones = wire.changed(body, 4, lambda query: wire.changed(query, 1, lambda w: b"\xff" * len(w)))
-                    self.assertEqual(request(url + path, ones, HEADERS)[0], 200)
+                    # Every word of a vector is one: answered, with what decrypts to noise. Bits behind the last word are none.
+                    descriptor = json.loads(request(f"{url}/v1/tables/{protocol}")[2])
+                    used = descriptor["columns"] * descriptor["word_bits"][0]
+                    length = (used + 7) // 8
+                    for bits, status in ((used, 200), (8 * length, 200 if used % 8 == 0 else 400)):
+                        ones = lambda _: ((1 << bits) - 1).to_bytes(length, "little")
+                        asked = wire.changed(body, 4, lambda query: wire.changed(query, 1, ones))
+                        self.assertEqual(request(url + path, asked, HEADERS)[0], status)
                     for elsewhere in choices:
                         if elsewhere != protocol:
                             self.refused(url, "POST", f"/v1/tables/{elsewhere}/query", body, 410, "epoch_gone")
