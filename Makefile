@@ -92,6 +92,7 @@ npm-test: npm ## That package in Node and in Chromium (CHROMIUM, if it is not `c
 	@command -v $(or $(CHROMIUM),chromium) >/dev/null || scripts/install.sh chromium
 	$(CARGO) build --locked --workspace --all-targets --all-features # as `unit` does: nothing is compiled twice
 	target/npm-tools/node_modules/.bin/tsc -p clients/js/test
+	target/npm-tools/node_modules/.bin/tsc -p clients/js/test/tsconfig.bare.json # with the types of no platform
 	HUSHDB=$(or $(HUSHDB),$(CURDIR)/target/debug/hushdb) node --test clients/js/test/*.test.mjs
 
 page: npm ## The page that `hushdb serve` shows in a browser: target/page.

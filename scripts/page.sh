@@ -7,7 +7,7 @@ rm -rf "$new"
 mkdir -p "$new"
 cp clients/page/static/* "$new"
 cp -r target/npm "$new/client"
-rm "$new"/client/{*.tgz,*.md,LICENSE,package.json,node.js,node.d.ts}
+rm "$new"/client/{*.tgz,*.md,LICENSE,package.json,node.js,inline.js,inline-node.js,wasm/inline.js}
 target/npm-tools/node_modules/.bin/tsc -p clients/page
 find "$new" -name '*.d.ts' -delete
 if ! diff -rq "$new" "$out" >/dev/null 2>&1; then

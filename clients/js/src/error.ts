@@ -39,7 +39,7 @@ export class HushError extends Error {
   readonly retryAfterMs: number | undefined;
 }
 
-/** What WebAssembly threw, as an error of this package. */
+/** @internal What WebAssembly threw, as an error of this package. */
 export function hushError(thrown: unknown): HushError {
   if (thrown instanceof HushError) return thrown;
   if (typeof thrown === "object" && thrown !== null && "code" in thrown && !(thrown instanceof Error)) {
@@ -55,7 +55,7 @@ export function hushError(thrown: unknown): HushError {
   return new HushError("internal", `the client failed (${said}): please report this`, { cause: thrown });
 }
 
-/** What a given-up call throws. */
+/** @internal What a given-up call throws. */
 export function aborted(signal: AbortSignal): HushError {
   return new HushError("aborted", "the call was given up", { cause: signal.reason });
 }

@@ -1,13 +1,15 @@
 import init, * as exports from "./wasm/hush.js";
+import type { InitInput } from "./wasm/hush.js";
 import { HushError } from "./error.js";
+import type { FetchResponse, Url, WasmModule } from "./platform.js";
 
 /** What `initialize` takes: the module, its bytes, or where it is. */
-export type Source = URL | Response | BufferSource | WebAssembly.Module;
+export type Source = string | Url | FetchResponse | Uint8Array | ArrayBuffer | WasmModule;
 
 /** @internal */
 export type Exports = typeof exports;
 
-let source: () => Source | Promise<Source> = () => new URL("./wasm/hush_bg.wasm", import.meta.url);
+let source: (() => Source | Promise<Source>) | undefined;
 let loaded: Promise<Exports> | undefined;
 
 /** @internal Where the module is unless the program says. */
@@ -34,7 +36,7 @@ export function module(from?: Source): Promise<Exports> {
 
 async function load(from: Source | undefined): Promise<Exports> {
   try {
-    await init({ module_or_path: from ?? (await source()) });
+    await init({ module_or_path: (from ?? (await source!())) as InitInput });
     return exports;
   } catch (cause) {
     const said = cause instanceof Error ? cause.message : String(cause);

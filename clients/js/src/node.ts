@@ -11,4 +11,4 @@ if (versions.node.startsWith("18.") && globalThis.crypto === undefined) {
 // Node's `fetch` reads no files.
 setSource(async () => new Uint8Array(await readFile(new URL("./wasm/hush_bg.wasm", import.meta.url))));
 
-export * from "./index.js";
+export * from "./client.js";

@@ -1,3 +1,4 @@
+import type { Fetch, Signal } from "./platform.js";
 import type { HushStorage } from "./storage.js";
 
 /** What happens while a call takes long. */
@@ -20,7 +21,7 @@ export interface ConnectOptions {
   /** The token with which the server knows this client, if it asks for one. */
   token?: string;
   /** Gives the connecting up. */
-  signal?: AbortSignal;
+  signal?: Signal;
   /**
    * The longest time that a call takes in milliseconds, with all its requests, retries and waits. Unless told, a call ends when the
    * server is silent for 120,000.
@@ -55,13 +56,13 @@ export interface ConnectOptions {
   /** The name of a parameter set that is accepted although it has less than 128 bits of security. */
   allowWeak?: string;
   /** What makes requests in place of `fetch`. */
-  fetch?: typeof fetch;
+  fetch?: Fetch;
 }
 
 /** What can be chosen for a call. */
 export interface CallOptions {
   /** Gives the call up. The table stays open. */
-  signal?: AbortSignal;
+  signal?: Signal;
 }
 
 /** A table in a server's list. */

@@ -1,5 +1,5 @@
-/** The value of a record: its bytes. */
-export class Value extends Uint8Array {
+/** The value of a record: its bytes. `Fields` are the columns of the table's values, if there are several. */
+export class Value<Fields extends object = Record<string, unknown>> extends Uint8Array {
   /** Parts and copies are plain bytes. */
   static get [Symbol.species](): Uint8ArrayConstructor {
     return Uint8Array;
@@ -9,8 +9,8 @@ export class Value extends Uint8Array {
   #hasFields = false;
 
   /** @internal */
-  static of_(bytes: Uint8Array<ArrayBuffer>, hasFields: boolean): Value {
-    const value = new Value(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  static of_<Fields extends object>(bytes: Uint8Array<ArrayBuffer>, hasFields: boolean): Value<Fields> {
+    const value = new Value<Fields>(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     value.#hasFields = hasFields;
     return value;
   }
@@ -23,8 +23,9 @@ export class Value extends Uint8Array {
   /**
    * The columns by their names, where the values of the table have several; else null. Such a value is a JSON object, which
    * `text()` has as it is: JavaScript rounds numbers of more than 53 bits. Columns of bytes are base64.
+   * The type is the program's word for what is in the table: nothing checks it.
    */
-  fields(): Record<string, unknown> | null {
-    return this.#hasFields ? (JSON.parse(this.text()) as Record<string, unknown>) : null;
+  fields(): Fields | null {
+    return this.#hasFields ? (JSON.parse(this.text()) as Fields) : null;
   }
 }

@@ -2,17 +2,19 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { createReadStream, existsSync } from "node:fs";
+import { createReadStream, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, request as httpRequest } from "node:http";
 import { extname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { build } from "../../../target/npm-tools/node_modules/esbuild/lib/main.js";
 import { Scratch, packed, rows, valueOf } from "./harness.mjs";
 
 const program = process.env.CHROMIUM ?? "chromium";
 const here = fileURLToPath(new URL(".", import.meta.url));
 const types = { ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
 const scratch = new Scratch();
+const bundles = join(scratch.dir, "bundles");
 let url, site, origin, browser;
 const by = ["--key", "k", "--value", "v"];
 /** Requests of the package to the server. */
@@ -57,7 +59,8 @@ function answer(request, response) {
     response.writeHead(200, { "content-type": "text/html", "content-security-policy": policy });
     return response.end('<!doctype html><script type="module" src="/test/page.mjs"></script>');
   }
-  const file = pathname.startsWith("/package/") ? join(packed, pathname.slice(9)) : join(here, pathname.slice(6));
+  const [, folder, ...path] = pathname.split("/");
+  const file = join({ package: packed, bundles: bundles }[folder] ?? here, ...path);
   if (pathname.includes("..") || !existsSync(file)) return response.writeHead(404).end();
   response.writeHead(200, { "content-type": types[extname(file)] ?? "text/plain" });
   createReadStream(file).pipe(response);
@@ -145,6 +148,24 @@ test("without randomness nothing is asked", async () => {
   assert.equal(await inPage("withoutRandomness"), "no_randomness");
   assert.deepEqual(await inPage("inWorkers", 1, "withoutRandomness"), ["no_randomness"]);
   assert.equal(requests.length, before);
+});
+
+test("bundled by esbuild, as the README says", async () => {
+  const installed = join(scratch.dir, "node_modules/@hushdb");
+  mkdirSync(installed, { recursive: true });
+  symlinkSync(packed, join(installed, "client"));
+  const programs = {
+    file: `export { connect, initialize } from "@hushdb/client";
+      import wasm from "@hushdb/client/hush.wasm";
+      export const place = new URL(wasm, import.meta.url);`,
+    inline: 'export { connect } from "@hushdb/client/inline";',
+  };
+  for (const [name, program] of Object.entries(programs)) {
+    writeFileSync(join(scratch.dir, `${name}.js`), program);
+    const options = { bundle: true, format: "esm", minify: true, loader: { ".wasm": "file" }, logLevel: "error" };
+    await build({ ...options, absWorkingDir: scratch.dir, entryPoints: [`${name}.js`], outdir: bundles });
+    assert.deepEqual(await inPage("inBundle", `/bundles/${name}.js`), valueOf(3), name);
+  }
 });
 
 test("a server of another origin, which allows the page", async () => {

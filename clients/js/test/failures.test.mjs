@@ -20,11 +20,44 @@ after(() => scratch.stop());
 test("URLs and options that are none", async () => {
   await assert.rejects(connect("no url"), { code: "url", name: "HushError" });
   await assert.rejects(connect("ftp://localhost"), { code: "url" });
-  await assert.rejects(connect(url, { tokn: "x" }), { code: "options", message: /tokn/ });
   await assert.rejects(connect(url, { epoch: "12" }), { code: "options", message: /64 hex/ });
   await assert.rejects(connect(url, { token: "two words" }), { code: "options" });
   await assert.rejects(connect("http://hush.example", { token: "t" }), { code: "token_in_the_open", message: /https/ });
 });
+
+test("options that are mistyped", async () => {
+  for (const [options, said] of [
+    [{ tokn: "x" }, /connect has no option 'tokn': it has token, signal/],
+    [{ toString: "x" }, /no option 'toString'/],
+    [{ token: 5 }, /'token' is a string/],
+    [{ timeoutMs: "1000" }, /'timeoutMs' is a whole number from 1 to 2147483647/],
+    [{ timeoutMs: Infinity }, /'timeoutMs'/],
+    [{ attempts: 0 }, /'attempts'/],
+    [{ attempts: null }, /'attempts'/],
+    [{ lookupsPerKey: 2 ** 21 }, /'lookupsPerKey'/],
+    [{ onProgress: {} }, /'onProgress' is a function/],
+    [{ signal: new AbortController() }, /'signal' is an AbortSignal/],
+    [{ storage: localStorageLike() }, /'storage' is a HushStorage, or null/],
+    ["token", /the options of connect are an object/],
+    [null, /the options of connect are an object/],
+  ]) {
+    await assert.rejects(connect(url, options), { code: "options", name: "HushError", message: said });
+  }
+  const server = await connect(url, { token: undefined, storage: null });
+  await assert.rejects(server.open({}), { code: "options", message: /a table is a string/ });
+  await assert.rejects(server.open("colpack", { timeoutMs: 5 }), { code: "options", message: /open has no option 'timeoutMs'/ });
+  const table = await server.open("colpack");
+  await assert.rejects(table.get("k1", { singal: AbortSignal.abort() }), { code: "options", message: /'singal'/ });
+  await assert.rejects(table.getMany(["k1"], new AbortController()), { code: "options" });
+  // Their items are letters, and bytes.
+  await assert.rejects(table.getMany("k1"), { code: "bad_key", message: /array/ });
+  await assert.rejects(table.getMany(new Uint8Array(2)), { code: "bad_key" });
+  assert.equal(table.stats.queries, 0);
+});
+
+function localStorageLike() {
+  return { getItem() {}, setItem() {} };
+}
 
 test("no server, and a server of something else", async () => {
   await assert.rejects(connect("http://127.0.0.1:1", { attempts: 1 }), { code: "unreachable", message: /ECONNREFUSED|bad port/ });

@@ -32,16 +32,17 @@ export class Scratch {
     return name;
   }
 
-  /** Serves tables; its URL. */
-  async serve(names, ...args) {
-    const folders = names.map((name) => join(this.dir, name));
-    const server = spawn(program, ["serve", ...folders, "--listen", "127.0.0.1:0", ...args], {
-      env: this.env,
-      stdio: ["ignore", "ignore", "pipe"],
-    });
+  /** Starts a program that listens; its URL. */
+  async start(...args) {
+    const server = spawn(program, [...args, "--listen", "127.0.0.1:0"], { env: this.env, stdio: ["ignore", "ignore", "pipe"] });
     this.servers.push(server);
     const line = await firstLine(server);
-    const url = line.split(" ")[2];
+    return line.split(" ")[2].replace(",", "");
+  }
+
+  /** Serves tables; its URL. */
+  async serve(names, ...args) {
+    const url = await this.start("serve", ...names.map((name) => join(this.dir, name)), ...args);
     for (let tries = 0; tries < 400; tries++) {
       const ready = await fetch(`${url}/readyz`).catch(() => undefined);
       await ready?.arrayBuffer();

@@ -30,6 +30,14 @@ const steps = {
     }
   },
 
+  /** A look-up by a bundle of the package. */
+  async inBundle(script) {
+    const { connect, initialize, place } = await import(script);
+    await initialize?.(place);
+    const table = await (await connect(location.origin)).open("colpack");
+    return (await table.get("k3")).text();
+  },
+
   /** What a server of another origin says in headers: how long to wait, and the tag of a table. */
   async refusal(url, { token }) {
     const described = await fetch(`${url}/v1/tables/colpack`, { headers: { authorization: `Bearer ${token}` } });

@@ -1,6 +1,8 @@
 // A program that uses the package, for the compiler alone: what is promised of types holds.
 
-import { connect, HushError, type HushStorage, type Progress, type Stats, type Value } from "@hushdb/client";
+import { connect, HushError, initialize, type HushStorage, type Progress, type Stats, type Value } from "@hushdb/client";
+import * as inline from "@hushdb/client/inline";
+import wasm from "@hushdb/client/hush.wasm";
 
 export async function name(email: string, signal: AbortSignal): Promise<string | undefined> {
   const shown = (progress: Progress): void => {
@@ -24,6 +26,21 @@ export async function name(email: string, signal: AbortSignal): Promise<string |
   }
 }
 
+/** Columns with types that the program knows. */
+export async function people(city: string): Promise<number | undefined> {
+  await initialize(new URL(wasm, "https://app.example"));
+  const table = await (await inline.connect("https://hush.example", { fetch: globalThis.fetch })).open<{ people: number }>("cities");
+  const value = await table.get(city);
+  // @ts-expect-error: no column is called so
+  void value?.fields()?.poeple;
+  const bytes: Uint8Array | null = value;
+  return bytes ? value?.fields()?.people : undefined;
+}
+
+// @ts-expect-error: a value of another type
+void connect("https://hush.example", { timeoutMs: "1000" });
+// @ts-expect-error: a controller has a signal, and is none
+void connect("https://hush.example", { signal: new AbortController() });
 // @ts-expect-error: an option that there is not
 void connect("https://hush.example", { tokn: "x" });
 // @ts-expect-error: no code is called so

@@ -1,0 +1,15 @@
+// What the package takes of its platform, by names that need not be there: a program may have the types of browsers, those of Node,
+// or neither.
+
+type Platform<Name extends string> = typeof globalThis extends Record<Name, { prototype: infer Thing }> ? Thing : never;
+
+/** An `AbortSignal`. */
+export type Signal = Platform<"AbortSignal">;
+/** A `URL`. */
+export type Url = Platform<"URL">;
+/** A `Response`. */
+export type FetchResponse = Platform<"Response">;
+/** The type of `fetch`. */
+export type Fetch = typeof globalThis extends { fetch: infer Function } ? Function : never;
+/** A `WebAssembly.Module`. */
+export type WasmModule = typeof globalThis extends { WebAssembly: { Module: { prototype: infer Thing } } } ? Thing : never;
