@@ -15,7 +15,7 @@ use hush_he::{
 use hush_protocol::{
     ProtocolError,
     descriptor::{BlobRef, Codec, Compression},
-    fields::Fields,
+    schema::{Column, ColumnType, Schema},
     ring_keys::{RingKeys, open_upload},
     symbols::{from_symbols, symbol_count, to_symbols},
 };
@@ -47,11 +47,11 @@ pub fn compressed(bytes: &[u8]) {
 /// A value of some fields.
 pub fn fields(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let names: Vec<String> = (0..1 + input.byte() % 4).map(|index| index.to_string()).collect();
-    let (count, value) = (names.len(), input.rest());
-    let fields = Fields::new(names);
+    let column = |index: u8| Column(index.to_string(), ColumnType::ANY);
+    let schema = Schema { key: Vec::new(), value: (0..2 + input.byte() % 4).map(column).collect() };
+    let (count, value) = (schema.value.len(), input.rest());
     // A control character is six in JSON.
-    let Ok(json) = bounded(FIXED + 16 * value.len(), || fields.to_json(value)) else { return };
+    let Ok(json) = bounded(FIXED + 16 * value.len(), || schema.readable(value)) else { return };
     let object: HashMap<String, &RawValue> = serde_json::from_slice(&json).expect("a JSON object");
     assert_eq!(object.len(), count);
 }

@@ -97,7 +97,7 @@ fn of_columns(protocol: Protocol, lookup: Lookup, columns: usize) -> Descriptor 
         word_bits: facts.word_bits,
         form: Default::default(),
         slot,
-        fields: None,
+        schema: None,
         compression: None,
         lookup,
         hint: (facts.hint_bytes > 0).then_some(hint),

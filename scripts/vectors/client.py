@@ -114,7 +114,7 @@ class Client:
     def geometry(self) -> bytes:
         """The hash of what queries depend on, from which matrices and masks are derived."""
         described = self.descriptor
-        absent = ("fields", "compression", "hint", "whitening", "signature")
+        absent = ("schema", "compression", "hint", "whitening", "signature")
         geometry = {name: value for name, value in described.items() if name not in absent}
         geometry |= {"epoch": "0" * 64, "records": 0, "database": "0" * 64}
         if "segments" in described:
@@ -129,7 +129,8 @@ class Client:
     def record(self, key: bytes) -> dict | None:
         """The value of a key in a table whose values have several columns."""
         value = self.get(key)
-        return None if value is None else read_fields(self.descriptor["fields"], value)
+        names = [name for name, _ in self.descriptor["schema"]["value"]]
+        return None if value is None else read_fields(names, value)
 
 
 def read_fields(names: list[str], value: bytes) -> dict:

@@ -141,6 +141,16 @@ class Lookups(HushTest):
         with self.serve(table) as (url, _):
             _, (answer,) = self.get(url, "de\x1f1")
             self.assertEqual(json.loads(answer["value"]), {"name": "x", "score": "2.5"})
+            for key, given in (("de", "1 column"), ("de\x1f1\x1fx", "3 columns")):
+                line = self.fails("get", url, key)
+                self.assertIn(f"a key of {given} was given, and the table's key is land (string), id (string)", line)
+        numbers = self.dir / "numbers.jsonl"
+        numbers.write_text('{"id": 7, "v": "x"}\n')
+        one = self.build(numbers, "--key", "id", name="one")
+        with self.serve(one) as (url, _):
+            self.assertEqual(self.get(url, "7", "+07", "8")[1][1]["value"], "x")
+            for key in ("7\x1fextra", "seven", "7.0"):
+                self.assertIn("the key column id is of type int64", self.fails("get", url, key))
 
     def test_two_tables_and_stats(self):
         first = self.build(self.csv([("a", "1")], name="a.csv"), "--key", "key", name="first")

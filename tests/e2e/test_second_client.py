@@ -102,7 +102,8 @@ class SecondClient(HushTest):
         table = self.build(source, "--key", "k", "--protocol", "simple")
         with self.serve(table) as (url, _):
             client = Client(url, "table")
-            self.assertEqual(client.descriptor["fields"], ["name", "count", "tags", "none"])
+            columns = [["name", "string"], ["count", "int64"], ["tags", "any"], ["none", "any"]]
+            self.assertEqual(client.descriptor["schema"], {"key": [["k", "string"]], "value": columns})
             # Names and quotes are not in the values.
             self.assertLess(client.descriptor["slot"]["max_value_bytes"], 20)
             for i in (0, 7, 99):

@@ -2,14 +2,22 @@
 
 use std::fmt;
 
-use hush_protocol::{ProtocolError, descriptor::Lookup, keyword::MAX_KEY_BYTES};
-use zeroize::Zeroize;
+use hush_protocol::{
+    ProtocolError,
+    column_type::PlainType,
+    descriptor::{Descriptor, Lookup},
+    keyword::MAX_KEY_BYTES,
+    schema::{Column, KEY_SEPARATOR, Schema},
+};
+use zeroize::{Zeroize, Zeroizing};
 
 /// A record to look up. Wiped when dropped; its `Debug` does not tell which record it is.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Wanted {
-    /// The record with this key.
+    /// The record with this key. A key of several columns is these, joined by [`KEY_SEPARATOR`].
     Key(Vec<u8>),
+    /// The record with a key of these columns.
+    Columns(Vec<Vec<u8>>),
     /// The record at this position, from 0.
     Index(u64),
 }
@@ -18,30 +26,58 @@ impl fmt::Debug for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Key(_) => "Key(..)",
+            Self::Columns(_) => "Columns(..)",
             Self::Index(_) => "Index(..)",
         })
     }
 }
 
 impl Wanted {
+    /// A number as the key of a table whose key is one column of integers; as it is of other tables.
+    pub fn of_table(self, descriptor: &Descriptor) -> Self {
+        let key = descriptor.schema.as_ref().map_or(&[][..], |schema| &schema.key[..]);
+        match (&self, key) {
+            (Self::Index(number), [Column(_, own)]) if own.plain().is_some_and(PlainType::is_integer) => {
+                Self::Key(number.to_string().into_bytes())
+            }
+            _ => self,
+        }
+    }
+
     /// Refuses what no table that is looked up like this can be asked for. Nothing but the kind may come from the server here: a
     /// look-up that is refused must not tell which of several it was.
     ///
     /// # Errors
     /// [`ProtocolError::KeyTooLong`], [`ProtocolError::WrongLookup`].
     pub(crate) fn check(&self, lookup: &Lookup) -> Result<(), ProtocolError> {
+        let length = match self {
+            Self::Key(key) => key.len(),
+            Self::Columns(parts) => parts.iter().map(|part| part.len() + 1).sum::<usize>().saturating_sub(1),
+            Self::Index(_) => 0,
+        };
+        if length > MAX_KEY_BYTES {
+            return Err(ProtocolError::KeyTooLong { actual: length, max: MAX_KEY_BYTES });
+        }
         match (self, lookup) {
-            (Self::Key(key), _) if key.len() > MAX_KEY_BYTES => {
-                Err(ProtocolError::KeyTooLong { actual: key.len(), max: MAX_KEY_BYTES })
-            }
-            (Self::Key(_), Lookup::Index | Lookup::Position(_)) => {
+            (Self::Key(_) | Self::Columns(_), Lookup::Index | Lookup::Position(_)) => {
                 Err(ProtocolError::WrongLookup { actual: "index", asked: "key" })
             }
             (Self::Index(_), Lookup::Key(_)) => {
                 Err(ProtocolError::WrongLookup { actual: "key", asked: "index" })
             }
-            (Self::Key(_), Lookup::Key(_)) | (Self::Index(_), Lookup::Index | Lookup::Position(_)) => Ok(()),
+            _ => Ok(()),
         }
+    }
+
+    /// The key as the table has it, if it is a key, or an error if it is none of the table's.
+    pub(crate) fn key(&self, schema: Option<&Schema>) -> Option<Result<Zeroizing<Vec<u8>>, ProtocolError>> {
+        let parts = match self {
+            Self::Index(_) => return None,
+            Self::Key(key) => schema.map_or_else(|| vec![&key[..]], |schema| schema.key_parts(key)),
+            Self::Columns(parts) => parts.iter().map(|part| &part[..]).collect(),
+        };
+        let key = schema.map_or_else(|| Ok(parts.join(&KEY_SEPARATOR)), |schema| schema.key(&parts));
+        Some(key.map(Zeroizing::new))
     }
 }
 
@@ -49,6 +85,7 @@ impl Drop for Wanted {
     fn drop(&mut self) {
         match self {
             Self::Key(key) => key.zeroize(),
+            Self::Columns(parts) => parts.zeroize(),
             Self::Index(index) => index.zeroize(),
         }
     }
@@ -63,7 +100,8 @@ mod tests {
 
     #[test]
     fn debug_tells_no_secret() {
-        let shown = format!("{:?}", [Wanted::Key(b"secret".to_vec()), Wanted::Index(4711)]);
-        assert_eq!(shown, "[Key(..), Index(..)]");
+        let columns = Wanted::Columns(vec![b"secret".to_vec()]);
+        let shown = format!("{:?}", [Wanted::Key(b"secret".to_vec()), columns, Wanted::Index(4711)]);
+        assert_eq!(shown, "[Key(..), Columns(..), Index(..)]");
     }
 }

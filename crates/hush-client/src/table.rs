@@ -35,6 +35,8 @@ pub struct Table {
     block_map: Option<BlockMap>,
     /// Of compressed values.
     decompressor: Option<Decompressor>,
+    /// Whether callers get values as they are stored.
+    is_stored_form: bool,
     /// What the client has of every segment, as far as it is here.
     given: Vec<Given>,
     /// The client's half of every segment, the base first; none as long as the client's keys are missing.
@@ -48,8 +50,8 @@ pub struct PendingLookup {
     beside: Vec<Target>,
     /// Fingerprint of the key, as much of it as any slot must have; empty in a table by index.
     fingerprint: Zeroizing<Vec<u8>>,
-    /// The index asked for, if the table does not have it.
-    out_of_range: Option<u64>,
+    /// Why the table cannot have what was asked for.
+    refused: Option<ProtocolError>,
 }
 
 /// The content of an answer.
@@ -66,7 +68,7 @@ struct Sought {
     target: Target,
     beside: Vec<Target>,
     fingerprint: Zeroizing<Vec<u8>>,
-    out_of_range: Option<u64>,
+    refused: Option<ProtocolError>,
 }
 
 impl Table {
@@ -110,7 +112,18 @@ impl Table {
         let needs_keys = params.facts().keys.is_some();
         let (asked, changes) = (descriptor.asked(), descriptor.changes());
         let halves = Vec::new();
-        let mut table = Self { descriptor, asked, params, changes, block_map, decompressor, given, halves };
+        let is_stored_form = false;
+        let mut table = Self {
+            descriptor,
+            asked,
+            params,
+            changes,
+            block_map,
+            decompressor,
+            is_stored_form,
+            given,
+            halves,
+        };
         if !needs_keys {
             table.halves = table.all_halves()?;
         }
@@ -125,6 +138,12 @@ impl Table {
     /// What queries name: [`Descriptor::asked`].
     pub fn asked(&self) -> &[u8; 32] {
         &self.asked
+    }
+
+    /// Chooses the form of values. In the stored form callers read them with the [schema](hush_protocol::schema::Schema::read), and
+    /// lose nothing: null differs from the empty text, and bytes are not base64.
+    pub fn use_stored_form(&mut self, is_stored_form: bool) {
+        self.is_stored_form = is_stored_form;
     }
 
     /// The descriptor.
@@ -165,17 +184,17 @@ impl Table {
     /// Encrypts a look-up under fresh secrets from the operating system. A retry is a new call. One query asks all segments,
     /// whatever is asked for.
     ///
-    /// An index that the table does not have makes an ordinary query for another record, so that the server, which
-    /// chose the number of records, does not learn of it; [`Table::decode`] then says that it is out of range.
+    /// An index that the table does not have, and a key that is not of the table's columns, make an ordinary query, so that the
+    /// server, which chose the number of records and the columns, does not learn of it; [`Table::decode`] then says what is wrong.
     ///
     /// # Errors
     /// [`ClientError::Protocol`] if the table is looked up the other way or the key is too long;
     /// [`ClientError::NoKeys`] for a table with evaluation keys before [`Table::use_keys`].
     pub fn query(&self, wanted: &Wanted) -> Result<(wire::Query, PendingLookup), ClientError> {
-        let Sought { target, beside, fingerprint, out_of_range } = self.sought(wanted)?;
+        let Sought { target, beside, fingerprint, refused } = self.sought(wanted)?;
         let base = self.halves.first().ok_or(ClientError::NoKeys)?;
         let (query, pending) = base.query(target, &mut Csprng::from_os());
-        Ok((query, PendingLookup { pending, beside, fingerprint, out_of_range }))
+        Ok((query, PendingLookup { pending, beside, fingerprint, refused }))
     }
 
     /// A look-up of another epoch of the same geometry, which this one has answered, as one of this: its query is the same.
@@ -191,21 +210,20 @@ impl Table {
     ///
     /// # Errors
     /// [`ClientError::Protocol`] if its length is wrong, what is found is not the fields that the descriptor names, the index
-    /// that was asked for is not in the table, the keys are not those of the query, or the query was made with a table of
-    /// another protocol.
+    /// that was asked for is not in the table, the key that was asked for is not of its columns,
+    /// the keys are not those of the query, or the query was made with a table of another protocol.
     pub fn decode(&self, pending: &PendingLookup, answer: &[u8]) -> Result<Found, ClientError> {
         self.decoded(pending, answer).found
     }
 
-    /// Reads an answer, and says whether what it holds decodes. Values of several columns are a JSON object of them.
+    /// Reads an answer, and says whether what it holds decodes. Values of several columns are a JSON object of them, unless the
+    /// [stored form](Table::use_stored_form) is chosen.
     pub fn decoded(&self, pending: &PendingLookup, answer: &[u8]) -> Decoded {
         let mut is_sound = true;
         let found = self.value(pending, answer, &mut is_sound).and_then(|value| self.readable(value));
         is_sound &= found.is_ok();
-        let found = match pending.out_of_range {
-            Some(index) => {
-                Err(ProtocolError::IndexOutOfRange { index, last: self.descriptor.records - 1 }.into())
-            }
+        let found = match &pending.refused {
+            Some(refused) => Err(refused.clone().into()),
             None => found,
         };
         Decoded { found, is_sound }
@@ -217,11 +235,11 @@ impl Table {
             Some(decompressor) => decompressor.value_in_even_time(value.as_ref().map(|value| &value[..]))?,
             None => value,
         };
-        let Some(value) = value else { return Ok(None) };
-        Ok(Some(match &self.descriptor.fields {
-            Some(fields) => fields.to_json(&value)?,
-            None => value.to_vec(),
-        }))
+        let (Some(value), Some(schema)) = (&value, &self.descriptor.schema) else {
+            return Ok(value.map(|value| value.to_vec()));
+        };
+        let readable = schema.readable(value)?;
+        Ok(Some(if self.is_stored_form { value.to_vec() } else { readable }))
     }
 
     /// The value in the slots of all segments, which are decrypted whatever the base says of its length. A change counts before
@@ -264,20 +282,28 @@ impl Table {
     fn sought(&self, wanted: &Wanted) -> Result<Sought, ProtocolError> {
         wanted.check(&self.descriptor.lookup)?;
         let records = self.descriptor.records;
-        let (position, out_of_range);
-        let key: &[u8] = match wanted {
-            Wanted::Key(key) => {
-                out_of_range = None;
-                key
+        let mut refused = None;
+        let key = match wanted.key(self.descriptor.schema.as_ref()) {
+            Some(Ok(key)) => key,
+            Some(Err(error)) => {
+                refused = Some(error);
+                Zeroizing::default()
             }
+            None => Zeroizing::default(),
+        };
+        let position;
+        let key: &[u8] = match wanted {
+            Wanted::Key(_) | Wanted::Columns(_) => &key,
             &Wanted::Index(index) => {
-                out_of_range = (index >= records).then_some(index);
-                let present = if out_of_range.is_some() { 0 } else { index };
+                if index >= records {
+                    refused = Some(ProtocolError::IndexOutOfRange { index, last: records - 1 });
+                }
+                let present = if refused.is_some() { 0 } else { index };
                 if self.block_map.is_none() {
                     let (block, column) = layout::index_position(&self.facts().shape, present);
                     let target = Target { columns: vec![(column as u32, 1)], block };
                     let fingerprint = Zeroizing::default();
-                    return Ok(Sought { target, beside: Vec::new(), fingerprint, out_of_range });
+                    return Ok(Sought { target, beside: Vec::new(), fingerprint, refused });
                 }
                 position = Zeroizing::new(position_key(present));
                 &position[..]
@@ -300,7 +326,7 @@ impl Table {
             Target { columns: columns.clone(), block }
         });
         let beside = beside.collect();
-        Ok(Sought { target: Target { columns, block }, beside, fingerprint, out_of_range })
+        Ok(Sought { target: Target { columns, block }, beside, fingerprint, refused })
     }
 }
 

@@ -10,17 +10,21 @@ use std::{
 };
 
 use hush_protocol::{
+    ProtocolError,
     descriptor::{Descriptor, Lookup},
     keyword::position_key,
+    schema::{Column, Schema},
     signature::PublicKey,
 };
 use hush_store::{
     cancel::Cancel,
-    ingest::{self, IngestOptions, Input, OnDuplicate, Record, Spool, SpooledRecords, shown_key},
+    ingest::{
+        self, IngestOptions, Input, NotCast, OnDuplicate, Record, Spool, SpooledRecords, cast_value,
+        shown_key,
+    },
     key_list,
     snapshot::{
-        Changes, ColumnNames, Header, KEYS_FILE, KeptRecords, SharedPhase, Snapshot, SnapshotWriter, Verify,
-        keys,
+        Changes, Header, KEYS_FILE, KeptRecords, SharedPhase, Snapshot, SnapshotWriter, Verify, keys,
     },
 };
 use thiserror::Error;
@@ -94,6 +98,21 @@ pub enum UpdateError {
         /// The columns of the changes.
         changes: Vec<String>,
     },
+    /// A change is not of the table's types.
+    #[error(
+        "row {row} of the changes: the column {} of the table is of type {}; convert the changes, or build the table again",
+        field.column.escape_debug(),
+        field.expected
+    )]
+    OtherType {
+        /// The row, from 1.
+        row: u64,
+        /// What differs.
+        field: NotCast,
+    },
+    /// A key is none of the table's.
+    #[error(transparent)]
+    Key(ProtocolError),
     /// A record is to be deleted that is not there.
     #[error("there is no record of the key '{key}', so that it cannot be deleted: leave it out")]
     Absent {
@@ -254,25 +273,29 @@ impl Update {
         // What an unfinished build left is of a table that is about to change.
         self.writer.discard()?;
         let descriptor = self.descriptor().clone();
-        let names = self.snapshot.header().columns.clone();
+        let schema = descriptor.schema.clone().unwrap_or_default();
         let mut all = Changes::take(&mut self.snapshot)?;
         let mut changed = HashSet::new();
         if let Some(input) = changes {
             let input = fetched(&input, &ingest, self.writer.partial_dir(), progress)?;
-            let ingest = ordered(&input, ingest.clone(), &names)?;
+            let ingest = ordered(&input, ingest.clone(), &schema)?;
             let records = read(&input, &ingest, on_duplicate, &self.writer, progress)?;
-            check_key(records.columns(), &names, &descriptor)?;
-            check_columns("value", &records.columns().value, &names.value)?;
+            let own = records.columns().cloned().unwrap_or_default();
+            check_key(&own, &schema, &descriptor)?;
+            check_columns("value", &own.value, &schema.value)?;
             for index in 0..records.len() {
                 let (key, value) = records.record(index);
-                let key = key_of(key, &descriptor)?;
-                all.0.insert(key.clone(), Some(value.to_vec()));
+                let key = key_of(&own.key_parts(key), &descriptor)?;
+                let value = cast_value(value, &own, &schema);
+                let value =
+                    value.map_err(|field| UpdateError::OtherType { row: records.row(index), field })?;
+                all.0.insert(key.clone(), Some(value.into_owned()));
                 changed.insert(key);
             }
         }
         if let Some(input) = delete {
             let input = fetched(&input, &ingest, self.writer.partial_dir(), progress)?;
-            let deleted = keys_to_delete(&input, &ingest, (&descriptor, &names), &self.writer, progress)?;
+            let deleted = keys_to_delete(&input, &ingest, (&descriptor, &schema), &self.writer, progress)?;
             if let Some(key) = deleted.iter().find(|key| changed.contains(*key)) {
                 return Err(UpdateError::ChangedAndDeleted { key: shown_change(key, &descriptor.lookup) });
             }
@@ -314,7 +337,7 @@ impl Update {
         let by_key = matches!(descriptor.lookup, Lookup::Key(_));
         let kept = KeptRecords::take(&mut snapshot)?;
         let (records, holes) = folded(&kept, changes, by_key, &writer, progress)?;
-        let records = records.with_columns(header.columns);
+        let records = records.with_columns(descriptor.schema.clone());
         drop((kept, snapshot));
         let asked = descriptor.asked();
         let options = BuildOptions {
@@ -349,34 +372,36 @@ impl Updated {
 
 /// The options by which the columns of values are in the order of the table's, if they are these and no others. What comes of
 /// others is told when they have been read; so it is with an input that cannot be looked at before.
-fn ordered(input: &Input, ingest: IngestOptions, names: &ColumnNames) -> Result<IngestOptions, UpdateError> {
-    if names.value.len() < 2 || !ingest.value.is_empty() || *input == Input::Stdin {
+fn ordered(input: &Input, ingest: IngestOptions, table: &Schema) -> Result<IngestOptions, UpdateError> {
+    if table.value.len() < 2 || !ingest.value.is_empty() || *input == Input::Stdin {
         return Ok(ingest);
     }
     let mut source = ingest::open(input, &ingest)?;
     source.next().transpose()?;
-    let sorted = |names: &[String]| {
-        let mut names = names.to_vec();
+    let sorted = |columns: &[Column]| {
+        let mut names = names(columns);
         names.sort_unstable();
         names
     };
-    let is_same = source.columns().is_some_and(|own| sorted(&own.value) == sorted(&names.value));
-    Ok(if is_same { IngestOptions { value: names.value.clone(), ..ingest } } else { ingest })
+    let is_same = source.columns().is_some_and(|own| sorted(&own.value) == sorted(&table.value));
+    Ok(if is_same { IngestOptions { value: names(&table.value), ..ingest } } else { ingest })
 }
 
 /// Refuses changes whose keys are of other columns than the table's. The position in a table by position is no column of it.
-fn check_key(changes: &ColumnNames, table: &ColumnNames, descriptor: &Descriptor) -> Result<(), UpdateError> {
+fn check_key(changes: &Schema, table: &Schema, descriptor: &Descriptor) -> Result<(), UpdateError> {
     match descriptor.lookup {
         Lookup::Key(_) => check_columns("key", &changes.key, &table.key),
         _ => Ok(()),
     }
 }
 
-fn check_columns(part: &'static str, changes: &[String], table: &[String]) -> Result<(), UpdateError> {
-    if changes == table {
-        return Ok(());
-    }
-    Err(UpdateError::OtherColumns { part, table: table.to_vec(), changes: changes.to_vec() })
+fn check_columns(part: &'static str, changes: &[Column], table: &[Column]) -> Result<(), UpdateError> {
+    let (table, changes) = (names(table), names(changes));
+    if changes == table { Ok(()) } else { Err(UpdateError::OtherColumns { part, table, changes }) }
+}
+
+fn names(columns: &[Column]) -> Vec<String> {
+    columns.iter().map(|Column(name, _)| name.clone()).collect()
 }
 
 /// Reads records with keys.
@@ -394,13 +419,17 @@ fn read(
     Ok(spool(input, source, writer.partial_dir(), on_duplicate, progress)?)
 }
 
-/// The key of a record as the table has it.
-fn key_of(key: &[u8], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
-    let Lookup::Position(_) = descriptor.lookup else { return Ok(key.to_vec()) };
-    let position = str::from_utf8(key).ok().and_then(|text| text.trim().parse().ok());
+/// The key of these columns as the table has it.
+fn key_of(parts: &[&[u8]], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
+    let Lookup::Position(_) = descriptor.lookup else {
+        let table = descriptor.schema.as_ref();
+        return table.map_or_else(|| Ok(parts.concat()), |table| table.key(parts)).map_err(UpdateError::Key);
+    };
+    let key = parts.concat();
+    let position = str::from_utf8(&key).ok().and_then(|text| text.trim().parse().ok());
     match position.filter(|&position| position < descriptor.records) {
         Some(position) => Ok(position_key(position).to_vec()),
-        None => Err(UpdateError::Position { text: shown_key(key), last: descriptor.records - 1 }),
+        None => Err(UpdateError::Position { text: shown_key(&key), last: descriptor.records - 1 }),
     }
 }
 
@@ -408,13 +437,13 @@ fn key_of(key: &[u8], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
 fn keys_to_delete(
     input: &Input,
     ingest: &IngestOptions,
-    (descriptor, names): (&Descriptor, &ColumnNames),
+    (descriptor, schema): (&Descriptor, &Schema),
     writer: &SnapshotWriter,
     progress: &dyn Progress,
 ) -> Result<HashSet<Vec<u8>>, UpdateError> {
     let mut keys = HashSet::new();
-    let mut take = |key: &[u8]| -> Result<(), UpdateError> {
-        let key = key_of(key, descriptor)?;
+    let mut take = |parts: &[&[u8]]| -> Result<(), UpdateError> {
+        let key = key_of(parts, descriptor)?;
         match keys.replace(key) {
             Some(key) => Err(UpdateError::DeletedTwice { key: shown_change(&key, &descriptor.lookup) }),
             None => Ok(()),
@@ -427,14 +456,15 @@ fn keys_to_delete(
             let keys = key_list::keys(&text);
             let mut keys =
                 keys.map_err(|utf16| unreadable(io::Error::new(io::ErrorKind::InvalidData, utf16)))?;
-            keys.try_for_each(take)?;
+            keys.try_for_each(|key| take(&schema.key_parts(key)))?;
         }
         _ => {
             // Whatever else is in the rows.
             let ingest = IngestOptions { value: ingest.key.clone(), ..ingest.clone() };
             let records = read(input, &ingest, OnDuplicate::Error, writer, progress)?;
-            check_key(records.columns(), names, descriptor)?;
-            (0..records.len()).try_for_each(|index| take(records.record(index).0))?;
+            let own = records.columns().cloned().unwrap_or_default();
+            check_key(&own, schema, descriptor)?;
+            (0..records.len()).try_for_each(|index| take(&own.key_parts(records.record(index).0)))?;
         }
     }
     Ok(keys)

@@ -47,6 +47,7 @@ pub struct Facts {
 impl From<&hush_client::Table> for Facts {
     fn from(table: &hush_client::Table) -> Self {
         let (facts, descriptor) = (table.facts(), table.descriptor());
+        let fields = descriptor.schema.as_ref().and_then(|schema| schema.fields());
         Self {
             protocol: facts.protocol.name().into(),
             parameter_set: facts.preset.into(),
@@ -54,7 +55,7 @@ impl From<&hush_client::Table> for Facts {
             records: descriptor.records,
             epoch: hex::encode(descriptor.epoch),
             by_key: matches!(descriptor.lookup, Lookup::Key(_)),
-            fields: descriptor.fields.as_ref().map(|fields| fields.names().to_vec()),
+            fields: fields.map(|names| names.into_iter().map(String::from).collect()),
             hint_bytes: facts.hint_bytes,
         }
     }

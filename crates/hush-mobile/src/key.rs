@@ -12,7 +12,7 @@ pub enum Key {
     Text(String),
     /// The record with this key.
     Bytes(Vec<u8>),
-    /// The record at this position, from 0, of a table by position.
+    /// The record at this position, from 0, of a table by position; or with this number as its key, if the key is an integer.
     Index(u64),
 }
 

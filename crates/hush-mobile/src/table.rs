@@ -29,8 +29,9 @@ struct Open {
 
 impl Open {
     fn look_up(&self, keys: Vec<Key>, cancel: &Cancel) -> Result<Vec<Found>, HushError> {
-        let wanted: Vec<Wanted> = keys.into_iter().map(Wanted::from).collect();
         let mut http = held(&self.http);
+        let wanted = keys.into_iter().map(|key| Wanted::from(key).of_table(http.table().descriptor()));
+        let wanted: Vec<Wanted> = wanted.collect();
         let options = CallOptions { cancel: cancel.clone(), ..CallOptions::default() };
         let found = http.lookup_with(&wanted, &options);
         *held(&self.told) = told(&http);

@@ -8,10 +8,10 @@ use crate::{
     any_page::TableParams,
     changes::ChangeFormat,
     facts::{DbForm, WordBits},
-    fields::Fields,
     keyword::{BlockMap, FilterKind, LaneMap, MAX_BLOCKS, MAX_FINGERPRINT_BYTES, WrappedFilter},
     page::Page,
     registry::Protocol,
+    schema::Schema,
     signature::Signature,
     slot::{MAX_VALUE_BYTES, SlotFormat},
     table::{SegmentShape, TableShape, invalid_descriptor},
@@ -55,9 +55,9 @@ pub struct Descriptor {
     pub form: DbForm,
     /// What is in a slot.
     pub slot: SlotFormat,
-    /// Of values of several columns: their names.
+    /// The columns of keys and values, if these are made of columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fields: Option<Fields>,
+    pub schema: Option<Schema>,
     /// How values are compressed, if they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
@@ -282,7 +282,8 @@ impl Descriptor {
         if !self.preset.bytes().all(|c| c.is_ascii_graphic()) || self.preset.len() > MAX_PRESET_BYTES {
             return Err(invalid_descriptor("no parameter set has such a name"));
         }
-        self.fields.as_ref().map_or(Ok(()), Fields::check)?;
+        let by_key = matches!(self.lookup, Lookup::Key(_));
+        self.schema.as_ref().map_or(Ok(()), |schema| schema.check(by_key))?;
         self.check_segments()?;
         if self.compression.as_ref().is_some_and(|compression| {
             compression.dictionary.bytes > MAX_DICTIONARY_BYTES
@@ -380,7 +381,7 @@ impl Descriptor {
         let geometry = Self {
             epoch: [0; 32],
             records: 0,
-            fields: None,
+            schema: None,
             compression: None,
             hint: None,
             whitening: None,

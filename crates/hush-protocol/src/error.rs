@@ -90,6 +90,27 @@ pub enum ProtocolError {
         /// Longest key.
         max: usize,
     },
+    /// A key was given with another number of columns than the table's has.
+    #[error(
+        "a key of {given} column{} was given, and the table's key is {key}",
+        if *given == 1 { "" } else { "s" }
+    )]
+    KeyColumns {
+        /// How many columns were given.
+        given: usize,
+        /// The columns of the table's key, with their types.
+        key: String,
+    },
+    /// A column of a key is not of its type.
+    #[error("the key column {} is of type {kind}, and what was given is not: it has to be {form}", column.escape_debug())]
+    KeyForm {
+        /// The column.
+        column: String,
+        /// Its type.
+        kind: String,
+        /// What it has to be, in words.
+        form: String,
+    },
     /// A record is not the fields that the descriptor names.
     #[error(
         "a record is not the fields that the table's descriptor names: the table is damaged, or the server does not keep to it"

@@ -1,16 +1,15 @@
-//! Values of several columns: their fields, one after another. The names stand once, in the descriptor.
+//! Values of several columns: their fields, one after another. The names stand once, in the descriptor's [schema](crate::schema).
 //!
 //! A field is a head, `4 * length + kind` as LEB128, and as many bytes as it says ([`Field`]). Clients get a JSON object back.
 
-use std::str::from_utf8;
+use std::{
+    fmt::{Display, LowerExp},
+    str::from_utf8,
+};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde::de::IgnoredAny;
 
-use crate::{ProtocolError, table::invalid_descriptor};
-
-/// Most columns of a value.
-pub const MAX_FIELDS: usize = 1 << 16;
 /// Bits of a head that say the kind.
 const KIND_BITS: u32 = 2;
 
@@ -46,7 +45,7 @@ impl<'a> Field<'a> {
     }
 
     /// The field at the start of `value`, which is then behind it; `None` if there is none.
-    fn read(value: &mut &'a [u8]) -> Option<Self> {
+    pub(crate) fn read(value: &mut &'a [u8]) -> Option<Self> {
         let mut head = 0;
         for shift in (0..u32::BITS).step_by(7) {
             let (&byte, rest) = value.split_first()?;
@@ -89,56 +88,53 @@ pub fn append_json_string(text: &str, out: &mut Vec<u8>) {
     serde_json::to_writer(out, text).expect("a string always has a JSON form, and a Vec takes any bytes");
 }
 
-/// The names of the fields of a value, in their order; at least one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Fields(Vec<String>);
-
-impl Fields {
-    /// Fields of these names.
-    pub fn new(names: Vec<String>) -> Self {
-        Self(names)
+/// The value of these [fields](Field) as a compact JSON object, its members in their order.
+pub fn to_json(fields: &[Field<'_>], names: &[&str]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (at, (field, name)) in fields.iter().zip(names).enumerate() {
+        out.push(if at == 0 { b'{' } else { b',' });
+        append_json_string(name, &mut out);
+        out.push(b':');
+        field.append_json(&mut out);
     }
+    out.push(b'}');
+    out
+}
 
-    /// The names.
-    pub fn names(&self) -> &[String] {
-        &self.0
-    }
-
-    /// What can be wrong with them in a descriptor.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Descriptor`].
-    pub fn check(&self) -> Result<(), ProtocolError> {
-        if self.0.is_empty() || self.0.len() > MAX_FIELDS {
-            return Err(invalid_descriptor("the number of fields of a value is out of range"));
-        }
-        Ok(())
-    }
-
-    /// The value as a compact JSON object, its members in the order of the fields.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Fields`] if it is not these fields.
-    pub fn to_json(&self, mut value: &[u8]) -> Result<Vec<u8>, ProtocolError> {
-        let mut out = Vec::new();
-        for (at, name) in self.0.iter().enumerate() {
-            out.push(if at == 0 { b'{' } else { b',' });
-            append_json_string(name, &mut out);
-            out.push(b':');
-            Field::read(&mut value).ok_or(ProtocolError::Fields)?.append_json(&mut out);
-        }
-        out.push(b'}');
-        if value.is_empty() { Ok(out) } else { Err(ProtocolError::Fields) }
-    }
+/// Appends a float with the fewest digits that read back as the same float, laid out as in RFC 8785 section 3.2.2.3
+/// (as by ECMAScript): `1`, `0.25`, `1e-7`, `1e+21`, and `NaN`, `Infinity`, `-Infinity`.
+pub fn append_float(out: &mut Vec<u8>, float: impl Copy + Display + LowerExp + Into<f64>) {
+    let value: f64 = float.into();
+    let magnitude = value.abs();
+    let text = if value.is_nan() {
+        "NaN".into()
+    } else if value.is_infinite() {
+        if value > 0.0 { "Infinity".into() } else { "-Infinity".into() }
+    } else if magnitude == 0.0 {
+        "0".into()
+    } else if magnitude >= 1e21 {
+        format!("{float:e}").replace('e', "e+")
+    } else if magnitude < 1e-6 {
+        format!("{float:e}")
+    } else {
+        float.to_string()
+    };
+    out.extend_from_slice(text.as_bytes());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        ProtocolError,
+        schema::{Column, ColumnType, Schema},
+    };
 
-    fn fields(count: usize) -> Fields {
-        Fields::new((0..count).map(|index| format!("f\"{index}")).collect())
+    /// The JSON of a value of so many fields.
+    fn json(count: usize, value: &[u8]) -> Result<Vec<u8>, ProtocolError> {
+        let column = |index| Column(format!("f\"{index}"), ColumnType::ANY);
+        let schema = Schema { key: Vec::new(), value: (0..count).map(column).collect() };
+        Ok(to_json(&schema.read(value)?, &schema.fields().unwrap()))
     }
 
     fn value(fields: &[Field<'_>]) -> Vec<u8> {
@@ -156,7 +152,7 @@ mod tests {
             Field::Binary(b"\xff\0"),
             Field::Text(""),
         ];
-        let json = fields(5).to_json(&value(&all)).unwrap();
+        let json = json(5, &value(&all)).unwrap();
         let expected = r#"{"f\"0":null,"f\"1":[1,2.50],"f\"2":"a\"\né","f\"3":"/wA=","f\"4":""}"#;
         assert_eq!(String::from_utf8(json).unwrap(), expected);
     }
@@ -167,7 +163,7 @@ mod tests {
             let text = "x".repeat(length);
             let bytes = value(&[Field::Text(&text), Field::Null]);
             assert_eq!(bytes.len() - length, head + 1);
-            let json = fields(2).to_json(&bytes).unwrap();
+            let json = json(2, &bytes).unwrap();
             assert_eq!(json.len(), length + r#"{"f\"0":"","f\"1":null}"#.len());
         }
     }
@@ -175,7 +171,7 @@ mod tests {
     #[test]
     fn what_is_no_value_is_an_error() {
         let good = value(&[Field::Json("1"), Field::Text("a")]);
-        assert!(fields(2).to_json(&good).is_ok());
+        assert!(json(2, &good).is_ok());
         let bad: [&[u8]; 9] = [
             b"",
             &good[..good.len() - 1],
@@ -189,12 +185,9 @@ mod tests {
             &[0xff; 20],
         ];
         for value in bad {
-            assert_eq!(fields(2).to_json(value), Err(ProtocolError::Fields), "{value:?}");
+            assert_eq!(json(2, value), Err(ProtocolError::Fields), "{value:?}");
         }
         let long = [&[0xff, 0xff, 0xff, 0xff, 0x7f][..], &[0; 100]].concat();
-        assert_eq!(fields(1).to_json(&long), Err(ProtocolError::Fields));
-        for names in [vec![], vec![String::new(); MAX_FIELDS + 1]] {
-            assert!(Fields::new(names).check().is_err());
-        }
+        assert_eq!(json(2, &long), Err(ProtocolError::Fields));
     }
 }

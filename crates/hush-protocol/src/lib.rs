@@ -8,6 +8,7 @@
 //! * [`mod@colpack`], [`colpack_s`]: packed by keys that travel with the query ([`column_page`], [`column_table`]).
 //! * [`hosted`]: a table on a backend, in parts. [`halves`]: what parts and their head hold and do. [`client`]: a client's half.
 //! * [`layout`]: shapes. [`keyword`]: look-ups by key on all of them. [`slot`]: what is in a slot, [`fields`]: in a value.
+//! * [`schema`]: columns, [`column_type`]: their types.
 //! * [`symbols`]: k-bit symbols.
 //! * [`mod@name`]: names of tables and of their files.
 //! * [`descriptor`]: what a client must know. [`wire`]: messages. [`ohttp`]: how they go through a relay.
@@ -19,6 +20,7 @@ pub mod colpack;
 pub mod colpack_s;
 pub mod column_page;
 pub mod column_table;
+pub mod column_type;
 pub mod descriptor;
 pub mod double;
 pub mod double_pack;
@@ -54,6 +56,7 @@ mod ring_answer;
 pub mod ring_keys;
 pub mod ring_page;
 pub mod ring_table;
+pub mod schema;
 pub mod signature;
 pub mod simple;
 pub mod slot;

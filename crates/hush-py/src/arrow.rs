@@ -4,19 +4,24 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator,
-    RecordBatchReader, StringArray,
-    cast::AsArray,
+    Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader,
     ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader},
-    types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type},
 };
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema};
 use hush_client::{Found, Wanted};
-use hush_store::ingest::KEY_SEPARATOR;
-use pyo3::{exceptions::PyTypeError, prelude::*, types::PyCapsule};
-use serde_json::Value;
+use hush_protocol::{
+    column_type::{Layout, PlainType},
+    fields::Field as RecordField,
+    schema::{Column, ColumnType},
+};
+use hush_store::ingest::{arrow_field, column_type, key_field};
+use pyo3::{prelude::*, types::PyCapsule};
 
-use crate::error::Kind;
+use crate::{
+    error::Kind,
+    lookup::Form,
+    typed::{self, Content},
+};
 
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
 
@@ -63,48 +68,61 @@ impl ArrowStream {
     }
 }
 
-/// Looks up the keys in a frame: of one column, or of several columns that a key has. One row for each of its rows, with the
-/// columns of the key, and those of the value, which are null where there is no such record.
+/// Looks up the keys in a frame: one row for each of its rows, with the columns of the key, and those of the value, which are null
+/// where there is no such record. Columns of a key stay as they were given, or are of the table's type if they were given as text.
 pub(crate) fn look_up(
     py: Python<'_>,
     frame: &Bound<'_, PyAny>,
-    fields: Option<&[String]>,
+    form: &Form,
     text: bool,
-    ask: impl Fn(Vec<Wanted>) -> PyResult<Vec<Found>>,
+    ask: impl Fn(Vec<Wanted>) -> PyResult<(Vec<Found>, Form)>,
 ) -> PyResult<ArrowStream> {
     let unreadable = |error: ArrowError| Kind::Input.raised(py, error);
     let reader = reader(frame)?;
-    let keys = reader.schema();
-    let mut columns: Vec<Field> = keys.fields().iter().map(|field| field.as_ref().clone()).collect();
+    let given = reader.schema();
     let batches = reader.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+    let keys = key_columns(given.fields(), form).map_err(|error| Kind::Option.raised(py, error))?;
     let mut wanted = Vec::new();
     for batch in &batches {
         for row in 0..batch.num_rows() {
-            wanted.push(key(batch.columns(), row).map_err(|kind| {
-                PyTypeError::new_err(format!(
-                    "a key is text, bytes or a position, not {kind}: cast the column first"
-                ))
-            })?);
+            let key = key(&keys, batch, row).map_err(|error| Kind::Option.raised(py, error))?;
+            wanted.push(key.map(|parts| if form.by_key { Wanted::Columns(parts) } else { index(&parts) }));
         }
     }
     // A row without a key is not asked for.
     let asked: Vec<Wanted> = wanted.iter().flatten().cloned().collect();
-    let mut found = if asked.is_empty() { Vec::new() } else { ask(asked)? }.into_iter();
+    let (mut found, form) = if asked.is_empty() {
+        (Vec::new().into_iter(), form.clone())
+    } else {
+        let (found, form) = ask(asked)?;
+        (found.into_iter(), form)
+    };
     let found: Vec<Found> =
         wanted.iter().map(|key| key.as_ref().and_then(|_| found.next().flatten())).collect();
-    let values = match fields {
-        Some(names) => of_fields(names, &found),
-        None => vec![("value".to_owned(), of_values(py, &found, text)?)],
-    };
-    let mut arrays = Vec::new();
-    for (index, field) in columns.iter().enumerate() {
-        let parts: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(index).as_ref()).collect();
-        arrays.push(joined(&parts, field.data_type()).map_err(unreadable)?);
+    let (mut columns, mut arrays) = (Vec::new(), Vec::new());
+    for (at, key) in keys.iter().enumerate() {
+        let (field, array) = match &key.becomes {
+            None => {
+                let parts: Vec<&dyn Array> =
+                    batches.iter().map(|batch| batch.column(key.index).as_ref()).collect();
+                (key.field.clone(), joined(&parts, key.field.data_type()).map_err(unreadable)?)
+            }
+            Some(own) => {
+                let part = |wanted: &Option<Wanted>| match wanted {
+                    Some(Wanted::Columns(parts)) => Some(Content::of_bytes(&parts[at]).into_owned()),
+                    _ => None,
+                };
+                let cells: Vec<_> = wanted.iter().map(part).collect();
+                (arrow_field(key.field.name(), own), typed::array(own, &cells).map_err(unreadable)?)
+            }
+        };
+        columns.push(field);
+        arrays.push(array);
     }
     let taken: Vec<String> = columns.iter().map(|column| column.name().clone()).collect();
-    for (name, array) in values {
+    for (Column(name, own), array) in values(py, &form, &found, text)? {
         let name = if taken.contains(&name) { format!("{name}_found") } else { name };
-        columns.push(Field::new(name, array.data_type().clone(), true));
+        columns.push(arrow_field(&name, &own));
         arrays.push(array);
     }
     let batch = RecordBatch::try_new(Arc::new(Schema::new(columns)), arrays).map_err(unreadable)?;
@@ -120,94 +138,120 @@ fn joined(parts: &[&dyn Array], kind: &DataType) -> Result<ArrayRef, ArrowError>
     }
 }
 
-/// The key in a row: `None` if there is none.
-fn key(columns: &[ArrayRef], row: usize) -> Result<Option<Wanted>, DataType> {
-    if let [column] = columns
-        && let Some(position) = position(column, row)
-    {
-        return Ok(position.map(Wanted::Index));
+/// A column of a frame that is a column of the key.
+struct KeyColumn {
+    index: usize,
+    field: Field,
+    /// The table's type, if it was given as text.
+    becomes: Option<ColumnType>,
+}
+
+/// The columns of a frame in the order of the key's.
+fn key_columns(given: &Fields, form: &Form) -> Result<Vec<KeyColumn>, String> {
+    let names = || given.iter().map(|field| format!("'{}'", field.name())).collect::<Vec<_>>().join(", ");
+    let position = [Column("position".into(), PlainType::Uint(64).into())];
+    let wanted = if form.by_key { &form.schema.key[..] } else { &position[..] };
+    if given.len() != wanted.len() {
+        let key = if form.by_key { form.schema.key_text() } else { "the position of a record".into() };
+        return Err(format!(
+            "the frame has {} column{} ({}), and the table's key is {key}: select these columns",
+            given.len(),
+            if given.len() == 1 { "" } else { "s" },
+            names()
+        ));
     }
-    let mut parts = Vec::new();
-    for column in columns {
-        match part(column, row)? {
-            Some(part) => parts.push(part),
-            None => return Ok(None),
+    let column = |Column(name, own): &Column| {
+        let index = match given.len() {
+            1 => 0,
+            _ => given.iter().position(|field| field.name() == name).ok_or_else(|| {
+                let key = form.schema.key_text();
+                format!("the frame has the columns {}, and the table's key is {key}: rename them", names())
+            })?,
+        };
+        let field = given[index].as_ref().clone();
+        let becomes = match fits(&column_type(&field), own) {
+            Fit::Same => None,
+            Fit::Text => Some(own.of_fields().clone()),
+            Fit::No => {
+                let own = own.name();
+                return Err(format!(
+                    "the key {name} is of type {own}, and the frame's column '{}' is {}: cast the column first",
+                    field.name(),
+                    column_type(&field).name()
+                ));
+            }
+        };
+        Ok(KeyColumn { index, field, becomes })
+    };
+    wanted.iter().map(column).collect()
+}
+
+/// How a column of a frame is one of a key.
+enum Fit {
+    /// Its fields are written in the same way.
+    Same,
+    /// It has text, which is read.
+    Text,
+    No,
+}
+
+fn fits(given: &ColumnType, wanted: &ColumnType) -> Fit {
+    use PlainType as T;
+    let (Some(given), Some(wanted)) = (given.plain(), wanted.plain()) else {
+        return if given == wanted { Fit::Same } else { Fit::No };
+    };
+    let is_bytes = |own: &T| matches!(own, T::Text(_) | T::Binary(_) | T::FixedBinary(_) | T::Any);
+    let is_same = match (given, wanted) {
+        (_, T::Any) | (T::Null, _) => true,
+        (given, wanted) if given.is_integer() => wanted.is_integer(),
+        (T::Decimal { .. }, T::Decimal { .. }) | (T::Date(_), T::Date(_)) | (T::Time(_), T::Time(_)) => true,
+        (T::Timestamp(_, given), T::Timestamp(_, wanted)) => given.is_some() == wanted.is_some(),
+        (given, wanted) => given == wanted || (is_bytes(given) && is_bytes(wanted)),
+    };
+    match given {
+        _ if is_same => Fit::Same,
+        T::Text(_) => Fit::Text,
+        _ => Fit::No,
+    }
+}
+
+/// The key in a row: `None` if a column of it is null.
+fn key(columns: &[KeyColumn], batch: &RecordBatch, row: usize) -> Result<Option<Vec<Vec<u8>>>, &'static str> {
+    columns.iter().map(|column| key_field(&column.field, batch.column(column.index), row)).collect()
+}
+
+/// A position; one that is none is beyond every table.
+fn index(parts: &[Vec<u8>]) -> Wanted {
+    let text = parts.first().and_then(|part| str::from_utf8(part).ok());
+    Wanted::Index(text.and_then(|text| text.parse().ok()).unwrap_or(u64::MAX))
+}
+
+/// The columns of the values, of their types.
+fn values(py: Python<'_>, form: &Form, found: &[Found], text: bool) -> PyResult<Vec<(Column, ArrayRef)>> {
+    let columns = &form.schema.value;
+    let mut cells: Vec<Vec<Option<Content<'_>>>> = columns.iter().map(|_| Vec::new()).collect();
+    for value in found {
+        let fields = match value {
+            None => vec![RecordField::Null; columns.len()],
+            Some(value) => form.schema.read(value).map_err(|error| Kind::Hush.raised(py, error))?,
+        };
+        for (cells, field) in cells.iter_mut().zip(fields) {
+            cells.push(Content::of(field));
         }
     }
-    Ok(Some(Wanted::Key(parts.join(&KEY_SEPARATOR))))
-}
-
-/// A whole number, if the column is of such; `None` in it is null.
-fn position(column: &ArrayRef, row: usize) -> Option<Option<u64>> {
-    macro_rules! of {
-        ($type:ty) => {{
-            let array = column.as_primitive::<$type>();
-            Some(if array.is_null(row) { None } else { u64::try_from(array.value(row)).ok() })
-        }};
-    }
-    match column.data_type() {
-        DataType::UInt8 => of!(UInt8Type),
-        DataType::UInt16 => of!(UInt16Type),
-        DataType::UInt32 => of!(UInt32Type),
-        DataType::UInt64 => of!(UInt64Type),
-        DataType::Int8 => of!(Int8Type),
-        DataType::Int16 => of!(Int16Type),
-        DataType::Int32 => of!(Int32Type),
-        DataType::Int64 => of!(Int64Type),
-        _ => None,
-    }
-}
-
-/// The bytes of one column of a key.
-fn part(column: &ArrayRef, row: usize) -> Result<Option<Vec<u8>>, DataType> {
-    if column.is_null(row) {
-        return Ok(None);
-    }
-    let bytes: &[u8] = match column.data_type() {
-        DataType::Utf8 => column.as_string::<i32>().value(row).as_bytes(),
-        DataType::LargeUtf8 => column.as_string::<i64>().value(row).as_bytes(),
-        DataType::Utf8View => column.as_string_view().value(row).as_bytes(),
-        DataType::Binary => column.as_binary::<i32>().value(row),
-        DataType::LargeBinary => column.as_binary::<i64>().value(row),
-        DataType::BinaryView => column.as_binary_view().value(row),
-        other => return Err(other.clone()),
-    };
-    Ok(Some(bytes.to_vec()))
-}
-
-/// Values of one column.
-fn of_values(py: Python<'_>, found: &[Found], text: bool) -> PyResult<ArrayRef> {
-    if !text {
-        return Ok(Arc::new(BinaryArray::from_iter(found.iter().map(Option::as_deref))));
-    }
-    let texts = found.iter().map(|value| value.as_deref().map(str::from_utf8).transpose());
-    let texts = texts.collect::<Result<Vec<_>, _>>();
-    let texts = texts
-        .map_err(|_| Kind::Option.raised(py, "some values are no text: look them up with text=False"))?;
-    Ok(Arc::new(StringArray::from(texts)))
-}
-
-/// Values of several columns, each of the type that all of what was found in it has, or text.
-fn of_fields(names: &[String], found: &[Found]) -> Vec<(String, ArrayRef)> {
-    let rows: Vec<Option<Value>> =
-        found.iter().map(|value| serde_json::from_slice(value.as_deref()?).ok()).collect();
-    let column = |name: &String| {
-        let cells: Vec<Option<&Value>> =
-            rows.iter().map(|row| row.as_ref()?.get(name).filter(|cell| !cell.is_null())).collect();
-        let all = |test: fn(&Value) -> bool| cells.iter().flatten().all(|cell| test(cell));
-        let array: ArrayRef = if cells.iter().all(Option::is_none) || all(Value::is_string) {
-            Arc::new(cells.iter().map(|cell| cell.and_then(Value::as_str)).collect::<StringArray>())
-        } else if all(Value::is_boolean) {
-            Arc::new(cells.iter().map(|cell| cell.and_then(Value::as_bool)).collect::<BooleanArray>())
-        } else if all(Value::is_i64) {
-            Arc::new(cells.iter().map(|cell| cell.and_then(Value::as_i64)).collect::<Int64Array>())
-        } else if all(Value::is_number) {
-            Arc::new(cells.iter().map(|cell| cell.and_then(Value::as_f64)).collect::<Float64Array>())
-        } else {
-            let text = |cell: &Value| cell.as_str().map_or_else(|| cell.to_string(), str::to_owned);
-            Arc::new(cells.iter().map(|cell| cell.map(text)).collect::<StringArray>())
+    let mut all = Vec::new();
+    for (Column(name, own), cells) in columns.iter().zip(&cells) {
+        let own = match own.plain() {
+            Some(PlainType::Text(_) | PlainType::Any) if !text && columns.len() == 1 => {
+                PlainType::Binary(Layout::Short).into()
+            }
+            Some(PlainType::Any) if columns.len() == 1 && cells.iter().flatten().any(Content::is_bytes) => {
+                return Err(Kind::Option.raised(py, "some values are no text: look them up with text=False"));
+            }
+            _ => own.clone(),
         };
-        (name.clone(), array)
-    };
-    names.iter().map(column).collect()
+        let array = typed::array(&own, cells).map_err(|error| Kind::Hush.raised(py, error))?;
+        all.push((Column(name.clone(), own), array));
+    }
+    Ok(all)
 }

@@ -15,17 +15,14 @@ use hush_client::{
     parse_epoch,
 };
 use hush_protocol::descriptor::Lookup;
-use pyo3::{
-    prelude::*,
-    types::{PyBytes, PyDict},
-};
+use pyo3::{prelude::*, types::PyDict};
 use zeroize::Zeroizing;
 
 use crate::{
     arrow::{self, ArrowStream},
     error::{Kind, of_client},
     interrupt::{Cancel, interruptible},
-    lookup::{found, wanted},
+    lookup::{self, Form, wanted},
 };
 
 /// A server.
@@ -97,6 +94,7 @@ impl Client {
             relay: relay
                 .map(|url| Ok::<_, PyErr>(RelayOptions { url, keys: ohttp_keys.map(file).transpose()? }))
                 .transpose()?,
+            stored_form: true,
             ..HttpOptions::default()
         };
         if let Some(seconds) = timeout {
@@ -166,14 +164,14 @@ struct Open {
 #[derive(Clone)]
 struct Told {
     facts: Facts,
-    fields: Option<Vec<String>>,
+    form: Form,
     stats: Stats,
 }
 
 impl Told {
     fn of(table: &HttpTable) -> Self {
         let open = table.table();
-        Self { facts: Facts::of(open), fields: fields(open), stats: *table.stats() }
+        Self { facts: Facts::of(open), form: Form::of(open), stats: *table.stats() }
     }
 }
 
@@ -183,11 +181,13 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Open {
-    fn look_up(&self, wanted: &[Wanted], options: &CallOptions) -> Result<Vec<Found>, HttpError> {
+    fn look_up(&self, wanted: &[Wanted], options: &CallOptions) -> Result<(Vec<Found>, Form), HttpError> {
         let mut table = held(&self.table);
         let found = table.lookup_with(wanted, options);
-        *held(&self.told) = Told::of(&table);
-        found
+        let told = Told::of(&table);
+        let form = told.form.clone();
+        *held(&self.told) = told;
+        Ok((found?, form))
     }
 }
 
@@ -207,7 +207,7 @@ impl RemoteTable {
         wanted: Vec<Wanted>,
         max_in_flight: Option<usize>,
         cancel: &Cancel,
-    ) -> PyResult<Vec<Found>> {
+    ) -> PyResult<(Vec<Found>, Form)> {
         let options =
             CallOptions { cancel: cancel.calls.clone(), max_queries: in_flight(py, max_in_flight)? };
         let open = self.open.clone();
@@ -233,9 +233,15 @@ impl RemoteTable {
         keys: Vec<Bound<'py, PyAny>>,
         max_in_flight: Option<usize>,
         cancel: Option<&Bound<'py, Cancel>>,
-    ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
-        let keys = keys.iter().map(wanted).collect::<PyResult<_>>()?;
-        Ok(found(py, self.look_up(py, keys, max_in_flight, &Cancel::of(cancel))?))
+    ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+        let keys = wanted(py, &keys, &self.told().form)?;
+        let (found, form) = self.look_up(py, keys, max_in_flight, &Cancel::of(cancel))?;
+        lookup::found(py, found, &form)
+    }
+
+    /// The name of the only column of the key, if there is one.
+    fn key_name(&self) -> Option<String> {
+        self.told().form.key_name()
     }
 
     /// The records of the keys in the columns of a stream of Arrow.
@@ -248,9 +254,8 @@ impl RemoteTable {
         max_in_flight: Option<usize>,
         cancel: Option<&Bound<'_, Cancel>>,
     ) -> PyResult<ArrowStream> {
-        let (fields, cancel) = (self.fields(), Cancel::of(cancel));
-        let ask = |keys| self.look_up(py, keys, max_in_flight, &cancel);
-        arrow::look_up(py, frame, fields.as_deref(), text, ask)
+        let (form, cancel) = (self.told().form, Cancel::of(cancel));
+        arrow::look_up(py, frame, &form, text, |keys| self.look_up(py, keys, max_in_flight, &cancel))
     }
 
     fn name(&self) -> &str {
@@ -259,7 +264,7 @@ impl RemoteTable {
 
     /// The names of the columns of values that have several.
     fn fields(&self) -> Option<Vec<String>> {
-        self.told().fields
+        self.told().form.fields()
     }
 
     fn facts(&self) -> Facts {
@@ -329,11 +334,6 @@ impl Facts {
             key_bytes: facts.key_bytes as u64,
         }
     }
-}
-
-/// The names of the columns of values that have several.
-pub(crate) fn fields(table: &hush_client::Table) -> Option<Vec<String>> {
-    Some(table.descriptor().fields.as_ref()?.names().to_vec())
 }
 
 /// Tells a callback what happens: a stage, how much of it is done, of how much, and what is counted; a note has no unit.

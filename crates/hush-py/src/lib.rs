@@ -12,6 +12,7 @@ mod plan;
 mod progress;
 mod serve;
 mod snapshot;
+mod typed;
 mod watch;
 
 use std::process::ExitCode;

@@ -11,15 +11,15 @@ use hush_cpu::Cpu;
 use hush_engine::{Backends, ClientKeys, Engine, Silent};
 use hush_protocol::{client::Hint, descriptor::Descriptor};
 use hush_store::snapshot::Verify;
-use pyo3::{prelude::*, types::PyBytes};
+use pyo3::prelude::*;
 use zeroize::Zeroizing;
 
 use crate::{
     arrow::{self, ArrowStream},
-    client::{Facts, fields, in_flight},
+    client::{Facts, in_flight},
     error::Kind,
     interrupt::{Cancel, interruptible},
-    lookup::{found, wanted},
+    lookup::{self, Form, wanted},
 };
 
 /// A table that is open here. Its queries are encrypted, answered and decrypted as over a network.
@@ -55,6 +55,7 @@ impl Open {
             Descriptor::from_json(&served.descriptor_json).map_err(|error| failed(Kind::Input)(&error))?;
         let mut client = Table::new(descriptor, blobs, &Acceptance::default())
             .map_err(|error| (error.kind().into(), error.to_string()))?;
+        client.use_stored_form(true);
         let mut seed = Zeroizing::new([0; 32]);
         getrandom::fill(&mut *seed).map_err(|error| failed(Kind::Hush)(&error))?;
         client.use_keys(&seed).map_err(|error| failed(Kind::Hush)(&error))?;
@@ -126,9 +127,16 @@ impl LocalTable {
         keys: Vec<Bound<'py, PyAny>>,
         max_in_flight: Option<usize>,
         cancel: Option<&Bound<'py, Cancel>>,
-    ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
-        let keys = keys.iter().map(wanted).collect::<PyResult<_>>()?;
-        Ok(found(py, self.look_up(py, keys, max_in_flight, &Cancel::of(cancel))?))
+    ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+        let form = Form::of(&self.0.client);
+        let keys = wanted(py, &keys, &form)?;
+        let found = self.look_up(py, keys, max_in_flight, &Cancel::of(cancel))?;
+        lookup::found(py, found, &form)
+    }
+
+    /// The name of the only column of the key, if there is one.
+    fn key_name(&self) -> Option<String> {
+        Form::of(&self.0.client).key_name()
     }
 
     /// The records of the keys in the columns of a stream of Arrow.
@@ -141,14 +149,14 @@ impl LocalTable {
         max_in_flight: Option<usize>,
         cancel: Option<&Bound<'_, Cancel>>,
     ) -> PyResult<ArrowStream> {
-        let (fields, cancel) = (self.fields(), Cancel::of(cancel));
-        let ask = |keys| self.look_up(py, keys, max_in_flight, &cancel);
-        arrow::look_up(py, frame, fields.as_deref(), text, ask)
+        let (form, cancel) = (Form::of(&self.0.client), Cancel::of(cancel));
+        let ask = |keys| Ok((self.look_up(py, keys, max_in_flight, &cancel)?, form.clone()));
+        arrow::look_up(py, frame, &form, text, ask)
     }
 
     /// The names of the columns of values that have several.
     fn fields(&self) -> Option<Vec<String>> {
-        fields(&self.0.client)
+        Form::of(&self.0.client).fields()
     }
 
     fn facts(&self) -> Facts {

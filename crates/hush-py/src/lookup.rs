@@ -1,39 +1,96 @@
 //! What is looked up, and what is found, on both sides.
 
-use hush_client::{Found, Wanted};
-use hush_store::ingest::KEY_SEPARATOR;
+use hush_client::{Found, Table, Wanted};
+use hush_protocol::{
+    descriptor::Lookup,
+    fields::Field,
+    schema::{Column, Schema},
+};
 use pyo3::{
-    exceptions::PyTypeError,
     prelude::*,
-    types::{PyBytes, PyInt, PyString, PyTuple},
+    types::{PyBytes, PyString, PyTuple},
 };
 
-/// A key as Python has it: text, bytes, a tuple of these for a key of several columns, or a position.
-pub(crate) fn wanted(key: &Bound<'_, PyAny>) -> PyResult<Wanted> {
-    if key.is_instance_of::<PyInt>() {
-        return Ok(Wanted::Index(key.extract()?));
-    }
-    if let Ok(parts) = key.cast::<PyTuple>() {
-        let parts = parts.iter().map(|part| bytes(&part)).collect::<PyResult<Vec<_>>>()?;
-        return Ok(Wanted::Key(parts.join(&KEY_SEPARATOR)));
-    }
-    bytes(key).map(Wanted::Key)
+use crate::error::Kind;
+
+/// How a table is looked up, and of which columns its keys and values are.
+#[derive(Clone)]
+pub(crate) struct Form {
+    pub(crate) by_key: bool,
+    pub(crate) schema: Schema,
 }
 
-fn bytes(key: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-    if let Ok(text) = key.cast::<PyString>() {
-        return Ok(text.to_str()?.as_bytes().to_vec());
+impl Form {
+    pub(crate) fn of(table: &Table) -> Self {
+        let descriptor = table.descriptor();
+        let by_key = matches!(descriptor.lookup, Lookup::Key(_));
+        Self { by_key, schema: descriptor.schema.clone().unwrap_or_default() }
     }
-    if let Ok(bytes) = key.cast::<PyBytes>() {
-        return Ok(bytes.as_bytes().to_vec());
+
+    /// The names of the columns of values that have several.
+    pub(crate) fn fields(&self) -> Option<Vec<String>> {
+        Some(self.schema.fields()?.into_iter().map(String::from).collect())
     }
-    let own = key.get_type().name()?;
-    Err(PyTypeError::new_err(format!(
-        "a key is str, bytes, a tuple of these, or in a table by position int; not {own}"
-    )))
+
+    /// The name of the only column of the key, if there is one.
+    pub(crate) fn key_name(&self) -> Option<String> {
+        let [Column(name, _)] = &self.schema.key[..] else { return None };
+        Some(name.clone())
+    }
 }
 
-/// What was found, as bytes; `None` where there is nothing.
-pub(crate) fn found<'py>(py: Python<'py>, found: Vec<Found>) -> Vec<Option<Bound<'py, PyBytes>>> {
-    found.into_iter().map(|value| value.map(|value| PyBytes::new(py, &value))).collect()
+/// Keys as Python has them: `hushdb._values` makes a position of each, or the bytes of its columns.
+pub(crate) fn wanted(py: Python<'_>, keys: &[Bound<'_, PyAny>], form: &Form) -> PyResult<Vec<Wanted>> {
+    let kinds = form.by_key.then(|| types(&form.schema.key));
+    let convert = py.import("hushdb._values")?.getattr("key")?;
+    let one = |key: &Bound<'_, PyAny>| {
+        let made = convert.call1((key, kinds.clone(), form.schema.key_text()))?;
+        if let Ok(parts) = made.cast::<PyTuple>() {
+            return Ok(Wanted::Columns(parts.extract::<Vec<Vec<u8>>>()?));
+        }
+        made.extract()
+            .map(Wanted::Index)
+            .map_err(|_| Kind::Option.raised(py, "a position is a whole number from 0, and less than 2^64"))
+    };
+    keys.iter().map(one).collect()
+}
+
+/// The names of types; those that are nested as JSON.
+fn types(columns: &[Column]) -> Vec<String> {
+    let name = |Column(_, own): &Column| match own.plain() {
+        Some(plain) => plain.to_string(),
+        None => serde_json::to_string(own).expect("a type is plain data"),
+    };
+    columns.iter().map(name).collect()
+}
+
+/// What was found, `None` where there is nothing: bytes, or a dictionary of the columns as `hushdb._values` has them.
+pub(crate) fn found<'py>(
+    py: Python<'py>,
+    found: Vec<Found>,
+    form: &Form,
+) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+    let (schema, kinds) = (&form.schema, types(&form.schema.value));
+    let convert = py.import("hushdb._values")?.getattr("record")?;
+    let one = |value: Vec<u8>| {
+        let Some(names) = schema.fields() else {
+            let bytes = if schema.value.is_empty() { Ok(value) } else { schema.readable(&value) };
+            let bytes = bytes.map_err(|error| Kind::Hush.raised(py, error))?;
+            return Ok(PyBytes::new(py, &bytes).into_any());
+        };
+        let fields = schema.read(&value).map_err(|error| Kind::Hush.raised(py, error))?;
+        let fields = fields.iter().map(|field| cell(py, field)).collect::<PyResult<Vec<_>>>()?;
+        convert.call1((names, kinds.clone(), fields))
+    };
+    found.into_iter().map(|value| value.map(&one).transpose()).collect()
+}
+
+/// A field: text, bytes, JSON as a tuple of its text, or nothing.
+fn cell<'py>(py: Python<'py>, field: &Field<'_>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match field {
+        Field::Null => py.None().into_bound(py),
+        Field::Text(text) => PyString::new(py, text).into_any(),
+        Field::Json(text) => PyTuple::new(py, [*text])?.into_any(),
+        Field::Binary(bytes) => PyBytes::new(py, bytes).into_any(),
+    })
 }

@@ -46,10 +46,10 @@ def test_a_frame_comes_back_in_its_own_library(server, people):
         found = table.lookup(keys)
         assert isinstance(found, frame)
         found = polars.DataFrame(found)
-        assert found.columns[1] == "value" and found.columns[0] in ("who", "key")
-        assert found["value"].to_list() == ["Name 3, é", None, None, "Name 4, é"]
+        assert found.columns[1] == "name" and found.columns[0] in ("who", "email")
+        assert found["name"].to_list() == ["Name 3, é", None, None, "Name 4, é"]
         assert found[found.columns[0]].to_list() == wanted.to_list()
-    assert table.lookup(wanted, text=False)["value"].to_list()[0] == "Name 3, é".encode()
+    assert table.lookup(wanted, text=False)["name"].to_list()[0] == "Name 3, é".encode()
     assert table.stats["queries"] == 6 * 3
 
 
@@ -60,8 +60,7 @@ def test_columns_have_types(server, curves):
     assert found.schema["rank"] == polars.Int64 and found.schema["regulator"] == polars.Float64
     assert found.schema["cm"] == polars.Boolean and found.schema["note"] == polars.String
     expected = labels.to_frame().join(curves, on="label", how="left", maintain_order="left")
-    assert found.drop("points").equals(expected.drop("points"))
-    assert found["points"][0] == str(expected["points"][0].to_list()).replace(" ", "")
+    assert found.equals(expected)
     nothing = table.lookup(polars.Series("label", ["no", "none"]))
     assert nothing.shape == (2, 6) and nothing["rank"].null_count() == 2
     assert table.lookup(polars.Series("label", [], dtype=polars.String)).shape == (0, 6)
@@ -71,7 +70,7 @@ def test_positions_come_from_whole_numbers(people, tmp_path):
     hushdb.build(people, out=tmp_path / "rows", value="name", protocol="frodo")
     table = hushdb.open(tmp_path / "rows")
     for kind in (polars.Int64, polars.UInt32, polars.Int8):
-        assert table.lookup(polars.Series("row", [5, None, 0], dtype=kind))["value"].to_list() == ["Name 5, é", None, "Name 0, é"]
+        assert table.lookup(polars.Series("row", [5, None, 0], dtype=kind))["name"].to_list() == ["Name 5, é", None, "Name 0, é"]
 
 
 def test_what_is_no_frame_is_refused(server, people, tmp_path):
@@ -80,7 +79,7 @@ def test_what_is_no_frame_is_refused(server, people, tmp_path):
         table.lookup(["user1@example.org"])
     with pytest.raises(hushdb.OptionError, match="__arrow_c_stream__"):
         table.lookup(7)
-    with pytest.raises(TypeError, match="cast the column first"):
+    with pytest.raises(hushdb.OptionError, match="cast the column first"):
         table.lookup(polars.Series("key", [1.5]))
     with pytest.raises(hushdb.OptionError, match="__arrow_c_stream__"):
         hushdb.build(7, out=tmp_path / "x", key="k")

@@ -57,7 +57,7 @@ struct About<'a> {
     records: u64,
     epoch: String,
     by: &'static str,
-    fields: Option<&'a [String]>,
+    fields: Option<Vec<&'a str>>,
 }
 
 #[derive(Serialize)]
@@ -202,7 +202,7 @@ impl OpenTable {
             records: descriptor.records,
             epoch: hex::encode(descriptor.epoch),
             by: if matches!(descriptor.lookup, Lookup::Key(_)) { "key" } else { "position" },
-            fields: descriptor.fields.as_ref().map(|fields| fields.names()),
+            fields: descriptor.schema.as_ref().and_then(|schema| schema.fields()),
         }))
     }
 
@@ -230,11 +230,13 @@ impl OpenTable {
         }))
     }
 
-    /// Looks records up: bytes are a key, a bigint is a position. The result is an array of bytes or null, one of each.
+    /// Looks records up: bytes are a key, a bigint is a position, or the key of a table whose key is an integer. The
+    /// result is an array of bytes or null, one of each.
     pub fn look_up(&mut self, wanted: Array) -> Result<Work, JsValue> {
         randomness()?;
         let wanted = wanted.iter().map(|wanted| self::wanted(&wanted)).collect::<Result<Vec<_>, _>>()?;
         let session = self.session.borrow_mut().take().ok_or_else(busy)?;
+        let wanted = wanted.into_iter().map(|one| one.of_table(session.table().descriptor())).collect();
         let place = self.session.clone();
         Ok(Work::new(&self.host, session.into_look_up(wanted), move |(session, found)| {
             *place.borrow_mut() = Some(session);

@@ -54,6 +54,7 @@ impl Options {
         let timeout = timeout.transpose().ok().filter(|time| time.is_none_or(|time| !time.is_zero()));
         let no_time = || refused("options", "timeoutMs is a number of milliseconds above 0");
         Ok(SessionOptions {
+            stored_form: false,
             acceptance: Acceptance { weak_preset: self.allow_weak.clone(), epoch, trust },
             max_hint_bytes: self.max_hint_bytes.unwrap_or(MAX_HINT_BYTES),
             max_queries: self.max_queries.unwrap_or(defaults.max_queries).max(1),

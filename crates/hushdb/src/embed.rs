@@ -7,7 +7,7 @@ use std::{
 };
 
 use hush_engine::{ApplyRequest, CompactRequest, JobRequest, Progress, builder::Signing};
-use hush_protocol::ProtocolError;
+use hush_protocol::{ProtocolError, schema::Column};
 use hush_server::Tables;
 use hush_store::{
     ingest::Input,
@@ -67,7 +67,10 @@ pub fn apply(
     let (_, mut request, update) = apply::request(args);
     (request.changes, request.delete) = (changes, delete);
     if request.ingest.key.is_empty() {
-        request.ingest.key = Snapshot::open(dir, Verify::Header)?.header().columns.key.clone();
+        let snapshot = Snapshot::open(dir, Verify::Header)?;
+        let schema = snapshot.header().descriptor.schema.as_ref();
+        let key = schema.map_or(&[][..], |schema| &schema.key);
+        request.ingest.key = key.iter().map(|Column(name, _)| name.clone()).collect();
     }
     Ok((request, update.signing()?))
 }

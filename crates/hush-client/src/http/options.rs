@@ -37,6 +37,8 @@ pub struct HttpOptions {
     pub max_queries: usize,
     /// The most look-ups under the same evaluation keys ([`SessionOptions::lookups_per_key`]).
     pub lookups_per_key: u32,
+    /// Whether values are given in the [stored form](crate::Table::use_stored_form).
+    pub stored_form: bool,
     /// Retries.
     pub retry: RetryPolicy,
     /// The longest time that a call takes, with all its requests, retries and waits. It takes the place of the limits below.
@@ -131,6 +133,7 @@ impl Default for HttpOptions {
             max_hint_bytes,
             max_queries,
             lookups_per_key,
+            stored_form: false,
             retry,
             timeout: None,
             connect_timeout: Duration::from_secs(10),
@@ -147,8 +150,17 @@ impl Default for HttpOptions {
 impl HttpOptions {
     /// Those that are not the transport's.
     pub(super) fn session(&self) -> SessionOptions {
-        let Self { max_hint_bytes, max_queries, lookups_per_key, retry, timeout, .. } = *self;
+        let Self { max_hint_bytes, max_queries, lookups_per_key, stored_form, retry, timeout, .. } = *self;
         let (acceptance, route) = (self.acceptance.clone(), self.relay.as_ref().map(RelayOptions::route));
-        SessionOptions { acceptance, max_hint_bytes, max_queries, lookups_per_key, route, retry, timeout }
+        SessionOptions {
+            acceptance,
+            max_hint_bytes,
+            max_queries,
+            lookups_per_key,
+            route,
+            stored_form,
+            retry,
+            timeout,
+        }
     }
 }

@@ -87,6 +87,8 @@ pub struct SessionOptions {
     /// A name for what requests go through, if not straight to the server. Every route has its own evaluation keys, so that the
     /// server cannot link what comes through one with what comes through another.
     pub route: Option<String>,
+    /// Whether values are given in the [stored form](crate::Table::use_stored_form).
+    pub stored_form: bool,
     /// Retries.
     pub retry: RetryPolicy,
     /// The longest time that a call takes, with all its requests, retries and waits. `None` is no limit.
@@ -101,6 +103,7 @@ impl Default for SessionOptions {
             max_queries: 64,
             lookups_per_key: DEFAULT_LOOKUPS_PER_KEY,
             route: None,
+            stored_form: false,
             retry: RetryPolicy::default(),
             timeout: None,
         }

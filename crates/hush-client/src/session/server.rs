@@ -173,7 +173,9 @@ pub(super) async fn load(
         stats.seconds.hint += link.seconds_since(start);
         hints.push(hint?);
     }
-    Ok(Table::new(descriptor, hints, &options.acceptance)?)
+    let mut table = Table::new(descriptor, hints, &options.acceptance)?;
+    table.use_stored_form(options.stored_form);
+    Ok(table)
 }
 
 /// Refuses a table of a trusted publisher if a newer one was seen under its name, and keeps its serial otherwise.

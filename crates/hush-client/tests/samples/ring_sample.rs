@@ -69,7 +69,7 @@ impl RingSample {
             word_bits: None,
             form: Default::default(),
             slot: SlotFormat::for_values(0, VALUE_BYTES, VALUE_BYTES),
-            fields: None,
+            schema: None,
             compression: None,
             lookup: Lookup::Index,
             hint: None,

@@ -62,7 +62,7 @@ impl Sample {
             word_bits: Some([widths.query, widths.hint, widths.answer]),
             form: Default::default(),
             slot: SlotFormat::for_values(0, VALUE_BYTES, VALUE_BYTES),
-            fields: None,
+            schema: None,
             compression: None,
             lookup: Lookup::Index,
             hint: None,

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use hush_client::session::{KeyNote, Session, SessionError, kept_keys::record_name};
 use hush_protocol::{
-    fields::Fields,
+    schema::Schema,
     wire::{self, QueryRequest},
 };
 use prost::Message;
@@ -121,7 +121,8 @@ fn keys_serve_so_many_look_ups_and_no_more() {
 fn keys_that_met_an_answer_which_does_not_decode_end_with_their_session() {
     let mut sample = RingSample::new(1);
     // Records that are no such fields, as a server makes them that forges answers.
-    sample.descriptor.fields = Some(Fields::new(vec!["a".into()]));
+    let columns = r#"{"key":[],"value":[["a","any"],["b","any"]]}"#;
+    sample.descriptor.schema = Some(serde_json::from_str::<Schema>(columns).unwrap());
     sample.descriptor.seal();
     let mut driver = Driver::new(move |request| sample.reply(request));
     let mut session = open(&mut driver).unwrap();

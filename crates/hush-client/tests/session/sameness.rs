@@ -50,6 +50,11 @@ fn seen(mut driver: Driver, wanted: &[Wanted]) -> (Seen, Result<Vec<Found>, Sess
 
 /// A table by key whose answers are noise: no key is found in it, but by chance.
 fn noise_by_key() -> Driver {
+    noise_with(None)
+}
+
+/// The same, with the columns that the server names.
+fn noise_with(schema: Option<&str>) -> Driver {
     const VALUE_BYTES: usize = 5;
     let slot = SlotFormat::for_values(4, VALUE_BYTES, VALUE_BYTES);
     let shape = TableShape { columns: 64, blocks: 3, slot_bytes: slot.slot_bytes() };
@@ -67,6 +72,7 @@ fn noise_by_key() -> Driver {
         word_bits: Some([widths.query, widths.hint, widths.answer]),
         form: Default::default(),
         slot,
+        schema: schema.map(|json| serde_json::from_str(json).unwrap()),
         ..sample(1).descriptor
     };
     let hint = Arc::new(vec![0; params.hint_bytes() as usize]);
@@ -107,6 +113,29 @@ fn requests_do_not_tell_keys_apart() {
     }
     // But how many there are.
     assert_ne!(seen(noise_by_key(), &keys([b"a"; 5])[..4]).0, expected);
+}
+
+#[test]
+fn columns_that_a_server_names_do_not_tell_keys_apart() {
+    let wanted = [b"a", b"7", b"c"].map(|key| Wanted::Key(key.to_vec()));
+    let (expected, _) = seen(noise_by_key(), &wanted);
+    for (columns, said) in [
+        (r#"[["id","uint8"]]"#, "the key column id is of type uint8"),
+        (r#"[["hash","fixed_size_binary[5]"]]"#, "5 bytes"),
+        (
+            r#"[["a","string"],["b","int8"]]"#,
+            "a key of 1 column was given, and the table's key is a (string), b (int8)",
+        ),
+    ] {
+        let columns = format!(r#"{{"key":{columns},"value":[["v","binary"]]}}"#);
+        let (requests, found) = seen(noise_with(Some(&columns)), &wanted);
+        assert_eq!(requests, expected);
+        let message = found.unwrap_err().to_string();
+        assert!(message.contains(said) && !message.contains("'a'"), "{message}");
+    }
+    let columns = r#"{"key":[["id","uint8"]],"value":[["v","binary"]]}"#;
+    let numbers = [Wanted::Key(b"7".to_vec()), Wanted::Columns(vec![b"300".to_vec()])];
+    assert_eq!(seen(noise_with(Some(columns)), &numbers).1.unwrap(), [None, None]);
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl Laid {
             word_bits: facts.word_bits,
             form: self.params.database().form(),
             slot: self.slot,
-            fields: records.columns().fields(),
+            schema: records.columns().cloned(),
             compression: None,
             lookup: self.lookup,
             hint: None,

@@ -146,7 +146,6 @@ pub fn build(
         descriptor,
         payload_bytes: records.value_bytes(),
         source: source.into(),
-        columns: records.columns().clone(),
         choice,
         changes,
         files,

@@ -13,11 +13,13 @@ is cancelled, the call is given up. `python -m hushdb` is the program `hushdb`.
 
 from __future__ import annotations
 
-import json
+import datetime
+import decimal
 import logging
 import os
 import pathlib
 import tempfile
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
@@ -40,11 +42,14 @@ __all__ = [
 ]
 __version__: str = _native.VERSION
 
-Key = Union[str, bytes, "tuple[str | bytes, ...]", int]
-"""Text, which is taken as UTF-8; bytes; a tuple of these for a key of several columns; in a table by position a number from 0."""
+Part = Union[str, bytes, bool, int, float, decimal.Decimal, datetime.date, datetime.time, uuid.UUID]
+"""A column of a key, of its type; text is read as any type."""
+
+Key = Union[Part, "tuple[Part, ...]"]
+"""A key, or a tuple of its columns if there are several; in a table by position a number from 0."""
 
 Value = Union[bytes, "dict[str, Any]"]
-"""The bytes of a value; of a table whose values have several columns, a dictionary of them."""
+"""The bytes of a value; of a table whose values have several columns, a dictionary of them, each of its type."""
 
 
 class TableInfo(NamedTuple):
@@ -71,10 +76,7 @@ class Table:
     def get_many(self, keys: Iterable[Key], *, max_in_flight: int | None = None) -> list[Value | None]:
         """The values of several keys, in their order, all of one epoch. The server learns how many there were. They are asked in
         requests of at most `max_in_flight` look-ups (64 if not given), one after another: so many are under way at a time."""
-        found = self._native.get_many(_keys(keys), max_in_flight, given_up.get())
-        if self._fields is None:
-            return list(found)
-        return [None if value is None else json.loads(value) for value in found]
+        return list(self._native.get_many(_keys(keys), max_in_flight, given_up.get()))
 
     async def get_async(self, key: Key) -> Value | None:
         """As `get`, to await."""
@@ -89,11 +91,12 @@ class Table:
         """A frame with a row for each key: the columns of the key, and those of the value, null where there is no such record.
 
         `keys` is a series, an array or a frame of Polars, pandas or pyarrow, or anything else with `__arrow_c_stream__`; what comes back
-        is a frame of the same library. A frame has as many columns as a key. Keys that are null are not looked up. A value of one column
-        is called `value`: text, or bytes with `text=False`. Columns are numbers or booleans where all of what was found is, else text.
+        is a frame of the same library. A frame has the columns of the key, of their types or as text. Keys that are null are not looked
+        up. Columns of values have the names and types that they had when the table was built, whatever is found; a single one of text is
+        bytes with `text=False`. The index of pandas is no key, and comes back with its rows.
         """
-        frame = as_frame(keys, "key")
-        return like(keys, self._native.lookup(as_stream(frame), text, max_in_flight, given_up.get()))
+        frame = as_frame(keys, self._native.key_name() or "key")
+        return like(keys, frame, self._native.lookup(as_stream(frame), text, max_in_flight, given_up.get()))
 
     async def lookup_async(self, keys: Any, *, text: bool = True, max_in_flight: int | None = None) -> Any:
         """As `lookup`, to await."""
@@ -272,7 +275,7 @@ def _build(
     if data is None:
         raise WrongType("build what? give a frame, a reader of batches, a path or a URL")
     return Snapshot(_native.build(
-        as_input(data), pathlib.Path(out), _options(options), threads or _threads(), teller(on_progress), crew, given_up.get()))
+        as_input(data, options.get("key"), options.get("value")), pathlib.Path(out), _options(options), threads or _threads(), teller(on_progress), crew, given_up.get()))
 
 
 async def build_async(data: Any, **options: Any) -> Snapshot:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from ._errors import OptionError, WrongType
@@ -25,12 +27,21 @@ def as_frame(data: Any, name: str) -> Any:
         if isinstance(data, (pyarrow.Array, pyarrow.ChunkedArray)):
             return pyarrow.table({name: data})
     elif hasattr(data, "to_frame") and not hasattr(data, "columns"):
-        return data.to_frame(getattr(data, "name", None) or name)
+        named = getattr(data, "name", None)
+        return data.to_frame(name=name if named is None or named == "" else named)
     return data
 
 
-def as_stream(data: Any) -> Any:
-    """An object with `__arrow_c_stream__`."""
+def as_stream(data: Any, *named: str | Sequence[str] | None) -> Any:
+    """An object with `__arrow_c_stream__`. An index of pandas is no column, unless `named` has its name."""
+    names = {name for some in named if some is not None for name in ([some] if isinstance(some, str) else some)}
+    if library(data) == "pandas" and hasattr(data, "columns"):
+        pyarrow = importlib.import_module("pyarrow")
+        levels = [level for level in data.index.names if level in names and level not in data.columns]
+        return pyarrow.Table.from_pandas(data.reset_index(level=levels) if levels else data, preserve_index=False)
+    if library(data) == "pyarrow" and hasattr(data, "drop_columns"):
+        made = [name for name in data.column_names if re.fullmatch(r"__index_level_\d+__", name) and name not in names]
+        return data.drop_columns(made) if made else data
     if hasattr(data, "__arrow_c_stream__"):
         return data
     for method in ("fetch_arrow_reader", "to_arrow_reader", "to_arrow_table", "to_arrow"):
@@ -42,20 +53,36 @@ def as_stream(data: Any) -> Any:
                       "DuckDB, a reader of batches, a path or a URL")
 
 
-def as_input(data: Any) -> Any:
+def as_input(data: Any, *named: str | Sequence[str] | None) -> Any:
     """What records come from: a path or a URL, or a stream of Arrow."""
     if data is None or isinstance(data, (str, os.PathLike)):
         return data
-    return as_stream(as_frame(data, "value"))
+    return as_stream(as_frame(data, "value"), *named)
 
 
-def like(data: Any, stream: Any) -> Any:
-    """A stream as a frame of the library that `data` is of; as it is if there is no such."""
+def like(data: Any, frame: Any, stream: Any) -> Any:
+    """A stream as a frame of the library that `data` is of; as it is if there is no such. `frame` has the keys."""
     own = library(data)
     if own == "polars":
         return importlib.import_module("polars").DataFrame(stream)
     if own in ("pyarrow", "duckdb", "_duckdb"):
         return importlib.import_module("pyarrow").table(stream)
     if own == "pandas":
-        return importlib.import_module("pyarrow").table(stream).to_pandas()
+        return as_pandas(frame, importlib.import_module("pyarrow").table(stream))
     return stream
+
+
+def as_pandas(frame: Any, found: Any) -> Any:
+    """The keys as they were given, with their index; values of types that stay the same where some are missing."""
+    pandas, pyarrow = importlib.import_module("pandas"), importlib.import_module("pyarrow")
+    nullable = {pyarrow.bool_(): pandas.BooleanDtype(), pyarrow.time64("ns"): pandas.ArrowDtype(pyarrow.time64("ns"))}
+    for bits in (8, 16, 32, 64):
+        for kind in ("Int", "UInt"):
+            nullable[getattr(pyarrow, f"{kind.lower()}{bits}")()] = getattr(pandas, f"{kind}{bits}Dtype")()
+    made = found.to_pandas(types_mapper=nullable.get)
+    made.index = frame.index
+    given = pyarrow.Table.from_pandas(frame, preserve_index=False).schema
+    for name in frame.columns:
+        if name in made.columns and given.field(str(name)).type == found.schema.field(str(name)).type:
+            made[name] = frame[name]
+    return made

@@ -134,8 +134,8 @@ def apply(
     if isinstance(delete, (list, tuple)):
         keys, delete = [[_text(part) for part in (row if isinstance(row, tuple) else (row,))] for row in delete], None
     return Snapshot(_native.apply(
-        pathlib.Path(path), as_input(changes), as_input(delete), keys, options_json(options, key=key), threads or threads_here(),
-        teller(on_progress), given_up.get()))
+        pathlib.Path(path), as_input(changes, key, options.get("value")), as_input(delete, key), keys, options_json(options, key=key),
+        threads or threads_here(), teller(on_progress), given_up.get()))
 
 
 def _text(part: Any) -> str:

@@ -17,10 +17,12 @@ use arrow_ipc::{
     reader::{read_dictionary, read_record_batch},
 };
 use arrow_schema::{ArrowError, SchemaRef};
+use hush_protocol::schema::Schema;
 
 use super::{
-    ColumnNames, IngestError, IngestOptions, MAX_KEY_SIZE, Place, Progress, ProgressUnit, Reader, Record,
+    IngestError, IngestOptions, MAX_KEY_SIZE, Place, Progress, ProgressUnit, Reader, Record,
     arrow_messages::{CUT_OFF, MAX_BATCH, Messages, damaged, message, too_long},
+    arrow_type::column_type,
     arrow_value::{Column, NoValue},
     record::Projection,
 };
@@ -84,6 +86,7 @@ impl ArrowReader {
         let columns = Column::all(schema, is_asked);
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         let projection = Projection::new(path, &names, options)?;
+        let projection = projection.typed(|index| column_type(columns[index].field()));
         let mut decoded = Vec::new();
         for used in projection.columns() {
             let column = &columns[used.index];
@@ -206,8 +209,8 @@ impl Reader for ArrowReader {
         }
     }
 
-    fn columns(&self) -> Option<ColumnNames> {
-        Some(self.projection.names())
+    fn columns(&self) -> Option<Schema> {
+        Some(self.projection.schema())
     }
 }
 

@@ -16,6 +16,7 @@ use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use hush_protocol::fields::append_json_string;
 
 use super::{
+    MAX_KEY_SIZE,
     calendar::{self, SecondFraction},
     cell::Cell,
     parquet_column::uuid_text,
@@ -50,6 +51,11 @@ impl Column {
         self.path[0]
     }
 
+    /// The field.
+    pub(super) fn field(&self) -> &Field {
+        &self.field
+    }
+
     /// # Errors
     /// What it is, if that has no form as a value.
     pub(super) fn check(&self) -> Result<(), &'static str> {
@@ -70,6 +76,22 @@ impl Column {
         match cell(array, row, most)? {
             Cell::Binary(bytes) if is_uuid && bytes.len() == 16 => Ok(Cell::Text(uuid_text(&bytes).into())),
             cell => Ok(cell),
+        }
+    }
+}
+
+/// The bytes of a field as a column of a key; `None` if it is null.
+///
+/// # Errors
+/// If it is a time that is out of range.
+pub fn key_field(field: &Field, array: &ArrayRef, row: usize) -> Result<Option<Vec<u8>>, &'static str> {
+    let column = Column { name: String::new(), path: vec![0], field: field.clone() };
+    match column.cell(array, row, MAX_KEY_SIZE).map_err(|NoValue::OutOfRange| "the time is out of range")? {
+        Cell::Null => Ok(None),
+        cell => {
+            let mut bytes = Vec::new();
+            cell.append_bytes(&mut bytes);
+            Ok(Some(bytes))
         }
     }
 }

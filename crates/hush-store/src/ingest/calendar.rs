@@ -62,6 +62,48 @@ pub(super) fn timestamp(count: i64, fraction: SecondFraction, utc: bool) -> Stri
     format!("{}T{}{}", date(days), time(rest, fraction), if utc { "Z" } else { "" })
 }
 
+/// The days after 1970-01-01 of a [`date`].
+pub fn days_of(date: &str) -> Option<i64> {
+    let (sign, digits) = date.strip_prefix('-').map_or((1, date), |digits| (-1, digits));
+    let mut parts = digits.split('-').map(|part| part.parse::<i64>().ok());
+    let (year, month, day) = (sign * parts.next()??, parts.next()??, parts.next()??);
+    if parts.next().is_some()
+        || !(1..=12).contains(&month)
+        || !(1..=31).contains(&day)
+        || year.abs() > 1 << 40
+    {
+        return None;
+    }
+    // As in `date`, a year begins on 1 March.
+    let (year, month_from_march) = (year - i64::from(month <= 2), (month + 9) % 12);
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    let day_of_era = 365 * year_of_era + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    let days = 146_097 * era + day_of_era - 719_468;
+    // Not of days that a month lacks.
+    (self::date(days) == date).then_some(days)
+}
+
+/// The nanoseconds after midnight of a [`time`].
+pub fn nanos_of_day(time: &str) -> Option<i64> {
+    let (seconds, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let mut parts = seconds.split(':').map(|part| part.parse::<u32>().ok());
+    let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
+    if parts.next().is_some() || hours > 99 || minutes > 59 || seconds > 60 || fraction.len() > 9 {
+        return None;
+    }
+    let nanos: u32 = format!("{fraction:0<9}").parse().ok()?;
+    let seconds = i64::from(3600 * hours + 60 * minutes + seconds);
+    Some(1_000_000_000 * seconds + i64::from(nanos))
+}
+
+/// The nanoseconds after 1970-01-01T00:00:00 of a [`timestamp`].
+pub fn nanos_of(timestamp: &str) -> Option<i128> {
+    let (date, time) = timestamp.split_once('T')?;
+    let time = nanos_of_day(time.strip_suffix('Z').unwrap_or(time))?;
+    Some(86_400_000_000_000 * i128::from(days_of(date)?) + i128::from(time))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +124,19 @@ mod tests {
             (2_932_896, "9999-12-31"),
         ] {
             assert_eq!(date(days), text);
+            assert_eq!(days_of(text), Some(days));
+        }
+        for text in [
+            "",
+            "2024-02-30",
+            "2023-02-29",
+            "2024-13-01",
+            "2024-1-01",
+            "2024-01",
+            "x-01-01",
+            "9999999999999-01-01",
+        ] {
+            assert_eq!(days_of(text), None, "{text}");
         }
     }
 
@@ -101,6 +156,25 @@ mod tests {
             }
             expected = (year, month, day);
             assert_eq!(date(days), format!("{year:04}-{month:02}-{day:02}"));
+        }
+    }
+
+    #[test]
+    fn times_are_read_back() {
+        for count in [0, -1, 1, 1_709_208_000_123_456, -62_135_596_800_000_001, 253_402_300_800_000_000] {
+            for utc in [true, false] {
+                let text = timestamp(count, SecondFraction::Micros, utc);
+                assert_eq!(nanos_of(&text), Some(1000 * i128::from(count)), "{text}");
+            }
+        }
+        assert_eq!(nanos_of(&timestamp(i64::MIN, SecondFraction::Nanos, true)), Some(i64::MIN.into()));
+        assert_eq!(
+            nanos_of(&timestamp(i64::MAX, SecondFraction::Millis, false)),
+            Some(1_000_000 * i128::from(i64::MAX))
+        );
+        assert_eq!(nanos_of_day("23:59:59.250"), Some(86_399_250_000_000));
+        for text in ["", "12", "12:00", "12:60:00", "12:00:00.1234567890", "a:b:c", "12:00:00:00"] {
+            assert_eq!(nanos_of_day(text), None, "{text}");
         }
     }
 

@@ -1,13 +1,9 @@
 //! One field of a row, and its two forms: bytes when it is a key or the only value, JSON among several values.
 
-use std::{
-    borrow::Cow,
-    fmt::{Display, LowerExp},
-    io::Write,
-};
+use std::{borrow::Cow, fmt::Display, io::Write};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use hush_protocol::fields::{Field, append_json_string};
+use hush_protocol::fields::{Field, append_float, append_json_string};
 
 /// One field of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +28,8 @@ impl Cell<'_> {
             Self::Bool(value) => append(out, value),
             Self::Int(value) => append(out, value),
             Self::Uint(value) => append(out, value),
-            Self::Float(value) => append_float(out, value, *value),
-            Self::Float32(value) => append_float(out, value, f64::from(*value)),
+            Self::Float(value) => append_float(out, *value),
+            Self::Float32(value) => append_float(out, *value),
             Self::Text(text) | Self::Json(text) => out.extend_from_slice(text.as_bytes()),
             Self::Binary(bytes) => out.extend_from_slice(bytes),
         }
@@ -109,25 +105,6 @@ pub(super) fn append_compact_json(text: &str, out: &mut String) {
 
 fn append(out: &mut Vec<u8>, value: impl Display) {
     write!(out, "{value}").expect("a Vec takes any bytes");
-}
-
-/// Appends a float with the fewest digits that read back as the same float, laid out as in RFC 8785 section 3.2.2.3
-/// (as by ECMAScript): `1`, `0.25`, `1e-7`, `1e+21`, and `NaN`, `Infinity`, `-Infinity`.
-fn append_float(out: &mut Vec<u8>, shortest: &(impl Display + LowerExp), value: f64) {
-    let magnitude = value.abs();
-    if value.is_nan() {
-        append(out, "NaN");
-    } else if value.is_infinite() {
-        append(out, if value > 0.0 { "Infinity" } else { "-Infinity" });
-    } else if magnitude == 0.0 {
-        append(out, "0");
-    } else if magnitude >= 1e21 {
-        append(out, format!("{shortest:e}").replace('e', "e+"));
-    } else if magnitude < 1e-6 {
-        append(out, format_args!("{shortest:e}"));
-    } else {
-        append(out, shortest);
-    }
 }
 
 #[cfg(test)]

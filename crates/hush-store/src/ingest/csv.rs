@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use hush_protocol::{column_type::PlainType, schema::Schema};
+
 use super::{
-    ColumnNames, IngestError, IngestOptions, LongField, MAX_ROW_SIZE, Place, Progress, Reader, Record,
+    IngestError, IngestOptions, LongField, MAX_ROW_SIZE, Place, Progress, Reader, Record,
     cell::Cell,
     csv_rows::{CsvFault, CsvRows},
     record::Projection,
@@ -33,7 +35,7 @@ impl CsvReader {
         let names = (0..rows.len()).map(|index| String::from_utf8(rows.field(index).into()));
         let names = names.collect::<Result<Vec<_>, _>>();
         let names = names.map_err(|_| IngestError::BadUtf8 { place: place(path, 0, &rows), column: None })?;
-        let projection = Projection::new(path, &names, options)?;
+        let projection = Projection::new(path, &names, options)?.typed(|_| PlainType::TEXT.into());
         Ok(Self { path: path.into(), width: names.len(), rows, projection, row: 0 })
     }
 
@@ -80,8 +82,8 @@ impl Reader for CsvReader {
         self.rows.text.progress()
     }
 
-    fn columns(&self) -> Option<ColumnNames> {
-        Some(self.projection.names())
+    fn columns(&self) -> Option<Schema> {
+        Some(self.projection.schema())
     }
 
     fn longest_field(&self) -> Option<LongField> {

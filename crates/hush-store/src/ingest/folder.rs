@@ -7,8 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hush_protocol::{
+    column_type::{Layout, PlainType},
+    schema::{Column, Schema, append_single},
+};
+
 use super::{
-    ColumnNames, IngestError, IngestOptions, Place, Progress, ProgressUnit, Reader, Record,
+    IngestError, IngestOptions, Place, Progress, ProgressUnit, Reader, Record,
     record::{check_key_size, check_value_size},
     walk::{Skipped, Walk},
 };
@@ -55,10 +60,11 @@ impl FolderReader {
         }
         let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
         check_value_size(size, self.max_value_size, place)?;
-        let mut value = Vec::with_capacity(size);
+        let (mut content, mut value) = (Vec::with_capacity(size), Vec::new());
         // The file may have grown since.
-        file.take(self.max_value_size as u64 + 1).read_to_end(&mut value).map_err(unreadable)?;
-        check_value_size(value.len(), self.max_value_size, place)?;
+        file.take(self.max_value_size as u64 + 1).read_to_end(&mut content).map_err(unreadable)?;
+        check_value_size(content.len(), self.max_value_size, place)?;
+        append_single(Some(&content), &mut value);
         Ok(Record { key: Some(key), value })
     }
 
@@ -87,8 +93,11 @@ impl Reader for FolderReader {
         Progress { read: self.row, total: Some(self.total), unit: ProgressUnit::Rows }
     }
 
-    fn columns(&self) -> Option<ColumnNames> {
-        Some(ColumnNames { key: vec!["name".into()], value: vec!["content".into()] })
+    fn columns(&self) -> Option<Schema> {
+        // A name may be anything.
+        let column = |name: &str, own: PlainType| vec![Column(name.into(), own.into())];
+        let content = PlainType::Binary(Layout::Short);
+        Some(Schema { key: column("name", PlainType::Any), value: column("content", content) })
     }
 
     fn skipped(&self) -> Skipped {

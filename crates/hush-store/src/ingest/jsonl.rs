@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hush_protocol::schema::Schema;
 use serde::{
     Deserializer,
     de::{DeserializeSeed, MapAccess, Visitor},
@@ -17,7 +18,7 @@ use serde::{
 use serde_json::value::RawValue;
 
 use super::{
-    ColumnNames, IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, Reader, Record,
+    IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, Reader, Record,
     cell::{Cell, append_compact_json},
     record::Projection,
     text::Text,
@@ -136,8 +137,8 @@ impl Reader for JsonlReader {
         self.text.progress()
     }
 
-    fn columns(&self) -> Option<ColumnNames> {
-        Some(self.columns.as_ref()?.projection.names())
+    fn columns(&self) -> Option<Schema> {
+        Some(self.columns.as_ref()?.projection.schema())
     }
 }
 
@@ -147,7 +148,7 @@ impl Columns {
         let mut names = available.clone();
         // A key must be in every object; a value may be missing here.
         names.extend(options.value.iter().filter(|name| !available.contains(name)).cloned());
-        let projection = Projection::new(path, &names, options)?;
+        let projection = Projection::new(path, &names, options)?.untyped();
         let by_name = projection.columns().map(|column| (column.name.clone(), column.index)).collect();
         let closed = options.value.is_empty();
         Ok(Self { projection, by_name, closed, seen: vec![false; names.len()], available })

@@ -5,14 +5,17 @@
 //!
 //! # Keys and values
 //! A field has one form as bytes: text in UTF-8, numbers in decimal, `true` or `false`, binary as it is, null
-//! empty. A key is its columns in that form, joined by [`KEY_SEPARATOR`]. A value is its only column in that form,
-//! or the [fields](hush_protocol::fields) of its several columns in the order given, or empty if there is none.
+//! empty. A key is its columns in that form, joined by [`KEY_SEPARATOR`](hush_protocol::schema::KEY_SEPARATOR).
+//! A value is its only column in that form ([`append_single`](hush_protocol::schema::append_single)), or the
+//! [fields](hush_protocol::fields) of its several columns in the order given, or empty if there is none.
 
 mod arrow;
 mod arrow_messages;
+mod arrow_type;
 mod arrow_value;
 mod batches;
 mod calendar;
+mod cast;
 mod cell;
 mod compress;
 mod compression;
@@ -22,6 +25,7 @@ mod error;
 mod fetch;
 mod folder;
 mod format;
+mod inferred;
 mod jsonl;
 mod options;
 mod parquet;
@@ -48,7 +52,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hush_protocol::fields::Fields;
+use hush_protocol::schema::Schema;
 
 pub(crate) use self::postgres_settings::PostgresSource;
 use self::{
@@ -66,19 +70,22 @@ use self::{
     text::Text,
 };
 pub use self::{
+    arrow_type::{arrow_field, column_type},
+    arrow_value::key_field,
     batches::Batches,
+    calendar::{days_of, nanos_of, nanos_of_day},
+    cast::{NotCast, cast_value},
     compress::Compressor,
     error::{IngestError, Place},
     fetch::{Fetch, Fetched},
     format::{Format, UnknownFormat},
     options::{CsvDialect, DEFAULT_MAX_VALUE_SIZE, IngestOptions, Input},
-    record::{KEY_SEPARATOR, MAX_KEY_SIZE, Record, shown_key},
+    record::{MAX_KEY_SIZE, Record, shown_key},
     spool::{MAX_RECORDS, OnDuplicate, Spool, UnknownOnDuplicate},
     spooled::SpooledRecords,
     walk::Skipped,
 };
 use crate::remote::{RemoteUrl, Scheme};
-pub use crate::snapshot::ColumnNames;
 
 /// What [`Progress`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,8 +123,8 @@ pub struct LongField {
 pub struct Summary {
     /// Rows that became records.
     pub rows: u64,
-    /// The names of the columns in use.
-    pub columns: ColumnNames,
+    /// The columns in use.
+    pub columns: Option<Schema>,
     /// The longest field of a CSV text that spans several lines: a stray quote shows there.
     pub longest_field: Option<LongField>,
 }
@@ -130,8 +137,8 @@ trait Reader: Iterator<Item = Result<Record, IngestError>> + Send {
     fn skipped(&self) -> Skipped {
         Skipped::default()
     }
-    /// The names of the columns in use; known once a record has been read.
-    fn columns(&self) -> Option<ColumnNames>;
+    /// The columns in use; known once a record has been read, and their types at the end.
+    fn columns(&self) -> Option<Schema>;
     /// The longest field so far that spans several lines.
     fn longest_field(&self) -> Option<LongField> {
         None
@@ -158,21 +165,16 @@ impl Source {
         self.reader.progress()
     }
 
-    /// The names of the columns in use; known once a record has been read.
-    pub fn columns(&self) -> Option<ColumnNames> {
+    /// The columns in use; known once a record has been read, and their types at the end.
+    pub fn columns(&self) -> Option<Schema> {
         self.reader.columns()
-    }
-
-    /// The fields of a value, if it is of several columns; known once a record has been read.
-    pub fn fields(&self) -> Option<Fields> {
-        self.columns()?.fields()
     }
 
     /// What has been read so far.
     pub fn summary(&self) -> Summary {
         Summary {
             rows: self.rows,
-            columns: self.reader.columns().unwrap_or_default(),
+            columns: self.reader.columns(),
             longest_field: self.reader.longest_field(),
         }
     }

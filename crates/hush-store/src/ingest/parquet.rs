@@ -8,12 +8,13 @@ use std::{
     sync::Arc,
 };
 
+use hush_protocol::schema::{ColumnType, Schema};
 use parquet::{column::reader::get_column_reader, errors::ParquetError, file::metadata::ParquetMetaData};
 
 use super::{
-    ColumnNames, IngestError, IngestOptions, MAX_KEY_SIZE, Place, Progress, ProgressUnit, Reader, Record,
+    IngestError, IngestOptions, MAX_KEY_SIZE, Place, Progress, ProgressUnit, Reader, Record,
     cell::Cell,
-    parquet_column::{ColumnValues, Kind},
+    parquet_column::{ColumnValues, Kind, column_type},
     parquet_nested::{Entries, Field, NotJson, fields},
     parquet_pages::{Allowance, Pages, read_metadata},
     record::Projection,
@@ -66,7 +67,10 @@ impl ParquetReader {
         let fields =
             fields(schema, is_asked).map_err(|group| unsupported(&group, "a group without fields"))?;
         let names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
-        let projection = Projection::new(path, &names, options)?;
+        let projection = Projection::new(path, &names, options)?.typed(|index| {
+            let node = &fields[index].node;
+            if node.is_leaf() { column_type(&schema.column(node.leaves.start)) } else { ColumnType::ANY }
+        });
         let mut kinds = vec![None; schema.num_columns()];
         for column in projection.columns() {
             for leaf in fields[column.index].node.leaves.clone() {
@@ -200,8 +204,8 @@ impl Reader for ParquetReader {
         Progress { read: self.row, total, unit: ProgressUnit::Rows }
     }
 
-    fn columns(&self) -> Option<ColumnNames> {
-        Some(self.projection.names())
+    fn columns(&self) -> Option<Schema> {
+        Some(self.projection.schema())
     }
 }
 

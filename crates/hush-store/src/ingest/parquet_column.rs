@@ -2,6 +2,10 @@
 
 use std::{borrow::Cow, ops::Range, str::Utf8Error};
 
+use hush_protocol::{
+    column_type::{Layout, PlainType, Unit},
+    schema::ColumnType,
+};
 use parquet::{
     basic::{ConvertedType, LogicalType, TimeUnit, Type},
     column::reader::{ColumnReader, ColumnReaderImpl},
@@ -64,6 +68,53 @@ impl Kind {
         let is_repeated = column.max_rep_level() > 0;
         Ok(Self { meaning, max_level: column.max_def_level(), is_repeated })
     }
+}
+
+/// The type of a column; any, if it is of no type that a table has.
+pub(super) fn column_type(column: &ColumnDescriptor) -> ColumnType {
+    let kind = Kind::of(column).ok().filter(|kind| !kind.is_repeated);
+    let own = kind.and_then(|kind| plain_type(column, kind.meaning));
+    // Only what is read back: no number of digits that a descriptor may not have.
+    own.and_then(|own| own.to_string().parse().ok()).map_or(ColumnType::ANY, ColumnType::Plain)
+}
+
+fn plain_type(column: &ColumnDescriptor, meaning: Meaning) -> Option<PlainType> {
+    let unit = |fraction| match fraction {
+        SecondFraction::Millis => Unit::Milli,
+        SecondFraction::Micros => Unit::Micro,
+        SecondFraction::Nanos => Unit::Nano,
+    };
+    let bits = match (column.logical_type_ref(), column.converted_type()) {
+        (Some(LogicalType::Integer(kind)), _) => u8::try_from(kind.bit_width).ok()?,
+        (_, ConvertedType::INT_8 | ConvertedType::UINT_8) => 8,
+        (_, ConvertedType::INT_16 | ConvertedType::UINT_16) => 16,
+        _ if column.physical_type() == Type::INT32 => 32,
+        _ => 64,
+    };
+    Some(match meaning {
+        Meaning::Plain => match column.physical_type() {
+            Type::BOOLEAN => PlainType::Bool,
+            Type::INT32 | Type::INT64 => PlainType::Int(bits),
+            Type::FLOAT => PlainType::Float(32),
+            Type::DOUBLE => PlainType::Float(64),
+            Type::BYTE_ARRAY => PlainType::Binary(Layout::Short),
+            Type::FIXED_LEN_BYTE_ARRAY => PlainType::FixedBinary(column.type_length().try_into().ok()?),
+            Type::INT96 => return None,
+        },
+        Meaning::Unsigned => PlainType::Uint(bits),
+        Meaning::Decimal { scale } => {
+            let (precision, scale) = (column.type_precision().try_into().ok()?, scale.try_into().ok()?);
+            PlainType::Decimal { bits: if precision <= 38 { 128 } else { 256 }, precision, scale }
+        }
+        Meaning::Date => PlainType::Date(32),
+        Meaning::Time(fraction) => PlainType::Time(unit(fraction)),
+        Meaning::Timestamp { fraction, utc } => {
+            PlainType::Timestamp(unit(fraction), utc.then(|| "UTC".into()))
+        }
+        Meaning::Text => PlainType::TEXT,
+        Meaning::Uuid => PlainType::Uuid,
+        Meaning::Float16 => PlainType::Float(16),
+    })
 }
 
 impl Kind {

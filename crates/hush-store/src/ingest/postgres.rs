@@ -1,6 +1,7 @@
 //! PostgreSQL: the rows of a table or of a query, copied out within one snapshot of the database.
 
 use std::{
+    cell::Cell,
     error::Error as _,
     path::{Path, PathBuf},
     pin::Pin,
@@ -8,12 +9,14 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::ReadyChunks};
+use hush_protocol::schema::{ColumnType, Schema};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, CopyOutStream, Error, error::SqlState};
 
 use super::{
-    ColumnNames, IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record,
-    postgres_row::{Kind, NoCell, Row},
+    IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record,
+    cell::Cell as RowCell,
+    postgres_row::{Kind, NoCell, Row, column_type},
     postgres_settings::Settings,
     record::Projection,
 };
@@ -51,6 +54,10 @@ pub(super) struct PostgresReader {
     projection: Projection,
     /// Of the columns of the query: where it is in a row, and its kind; `None` for one that is not in use.
     columns: Vec<Option<(usize, Kind)>>,
+    /// The types of the columns of the query.
+    types: Vec<ColumnType>,
+    /// Whether a column has had what its type has not, such as `infinity`.
+    odd: Vec<Cell<bool>>,
     row: Row,
     number: u64,
     total: Option<u64>,
@@ -63,8 +70,10 @@ impl PostgresReader {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|source| IngestError::Unreadable { path: path.into(), source })?;
         let opened = runtime.block_on(open(&settings, path, options))?;
-        let Opened { client, rows, projection, columns, total } = opened;
+        let Opened { client, rows, projection, columns, types, total } = opened;
         Ok(Self {
+            odd: types.iter().map(|_| Cell::new(false)).collect(),
+            types,
             path: path.into(),
             come: Vec::new(),
             rows: Box::pin(rows.ready_chunks(ROWS_AHEAD)),
@@ -99,7 +108,14 @@ impl PostgresReader {
             || self.place(),
             |column| {
                 let (field, kind) = self.columns[column.index].expect("it is in use");
-                self.row.cell(field, kind).map_err(|reason| match reason {
+                let cell = self.row.cell(field, kind).inspect(|cell| {
+                    if let (RowCell::Text(text), Some(own)) = (cell, self.types[column.index].plain())
+                        && own.canonical(text.as_bytes()).is_none()
+                    {
+                        self.odd[column.index].set(true);
+                    }
+                });
+                cell.map_err(|reason| match reason {
                     NoCell::Utf8 => {
                         IngestError::BadUtf8 { place: self.place(), column: Some(column.name.clone()) }
                     }
@@ -137,8 +153,10 @@ impl Reader for PostgresReader {
         Progress { read: self.number, total: self.total, unit: ProgressUnit::Rows }
     }
 
-    fn columns(&self) -> Option<ColumnNames> {
-        Some(self.projection.names())
+    fn columns(&self) -> Option<Schema> {
+        let own =
+            |index: usize| if self.odd[index].get() { ColumnType::ANY } else { self.types[index].clone() };
+        Some(self.projection.clone().typed(own).schema())
     }
 }
 
@@ -159,6 +177,7 @@ struct Opened {
     rows: CopyOutStream,
     projection: Projection,
     columns: Vec<Option<(usize, Kind)>>,
+    types: Vec<ColumnType>,
     total: Option<u64>,
 }
 
@@ -180,7 +199,12 @@ async fn open(settings: &Settings, path: &Path, options: &IngestOptions) -> Resu
         let reason = "returns no columns; write a SELECT";
         return Err(IngestError::Option { path: path.into(), option: "--sql", reason });
     }
-    let projection = Projection::new(path, &names, options)?;
+    let types: Vec<ColumnType> = statement
+        .columns()
+        .iter()
+        .map(|column| column_type(column.type_(), column.type_modifier()))
+        .collect();
+    let projection = Projection::new(path, &names, options)?.typed(|index| types[index].clone());
     let mut used: Vec<usize> = projection.columns().map(|column| column.index).collect();
     used.sort_unstable();
     used.dedup();
@@ -196,7 +220,7 @@ async fn open(settings: &Settings, path: &Path, options: &IngestOptions) -> Resu
     // A comment may end the query.
     let copy = format!("COPY (SELECT {list} FROM ({query}\n) AS q) TO STDOUT");
     let rows = client.copy_out(&copy).await.map_err(failed)?;
-    Ok(Opened { client, rows, projection, columns, total })
+    Ok(Opened { client, rows, projection, columns, types, total })
 }
 
 /// The query of the rows of a table, and about how many there are.

@@ -2,6 +2,10 @@
 
 use std::{borrow::Cow, ops::Range};
 
+use hush_protocol::{
+    column_type::{Layout, PlainType, Unit},
+    schema::ColumnType,
+};
 use serde_json::value::RawValue;
 use tokio_postgres::types::{Kind as TypeKind, Type};
 
@@ -43,6 +47,40 @@ impl Kind {
             },
         }
     }
+}
+
+/// The type of a column; `modifier` is that of PostgreSQL, which has the digits of numbers.
+pub(super) fn column_type(own: &Type, modifier: i32) -> ColumnType {
+    let plain = match *own {
+        Type::BOOL => PlainType::Bool,
+        Type::INT2 => PlainType::Int(16),
+        Type::INT4 => PlainType::Int(32),
+        Type::INT8 => PlainType::Int(64),
+        Type::OID => PlainType::Uint(32),
+        Type::FLOAT4 => PlainType::Float(32),
+        Type::FLOAT8 => PlainType::Float(64),
+        Type::NUMERIC => return decimal(modifier).map_or(ColumnType::ANY, ColumnType::Plain),
+        Type::BYTEA => PlainType::Binary(Layout::Short),
+        Type::DATE => PlainType::Date(32),
+        Type::TIME => PlainType::Time(Unit::Micro),
+        Type::TIMESTAMP => PlainType::Timestamp(Unit::Micro, None),
+        Type::TIMESTAMPTZ => PlainType::Timestamp(Unit::Micro, Some("UTC".into())),
+        Type::UUID => PlainType::Uuid,
+        _ => match (own.kind(), Kind::of(own)) {
+            (TypeKind::Domain(base), _) => return column_type(base, modifier),
+            (_, Kind::Text) => PlainType::TEXT,
+            _ => PlainType::Any,
+        },
+    };
+    plain.into()
+}
+
+/// The type of a `numeric` of so many digits, if a table has one; PostgreSQL keeps both numbers in one, behind four bytes.
+fn decimal(modifier: i32) -> Option<PlainType> {
+    let digits = modifier.checked_sub(4).filter(|digits| *digits >= 0)?;
+    let (precision, scale) = (digits >> 16 & 0xffff, ((digits & 0x7ff) ^ 1024) - 1024);
+    let bits = if precision <= 38 { 128 } else { 256 };
+    format!("decimal{bits}[{precision},{scale}]").parse().ok()
 }
 
 /// Why there is no cell.
@@ -167,6 +205,19 @@ mod tests {
         for (field, kind) in [(2, Kind::Binary), (3, Kind::Json), (3, Kind::Number), (3, Kind::Float)] {
             assert_eq!(row.cell(field, kind), Err(NoCell::Form), "{kind:?}");
         }
+    }
+
+    #[test]
+    fn numbers_have_their_digits() {
+        let name = |own, modifier| column_type(&own, modifier).name();
+        assert_eq!(name(Type::NUMERIC, (10 << 16 | 2) + 4), "decimal128[10,2]");
+        assert_eq!(name(Type::NUMERIC, (50 << 16) + 4), "decimal256[50,0]");
+        assert_eq!(name(Type::NUMERIC, (5 << 16 | (-2 & 0x7ff)) + 4), "decimal128[5,-2]");
+        assert_eq!(name(Type::NUMERIC, (100 << 16 | 2) + 4), "any");
+        assert_eq!(name(Type::NUMERIC, -1), "any");
+        assert_eq!(name(Type::TIMESTAMPTZ, -1), "timestamp[us,UTC]");
+        assert_eq!(name(Type::VARCHAR, 24), "string");
+        assert_eq!(name(Type::INT4_ARRAY, -1), "any");
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use super::{ColumnNames, IngestError, IngestOptions, Place, cell::Cell};
+use hush_protocol::{
+    column_type::PlainType,
+    schema::{self, ColumnType, KEY_SEPARATOR, Schema, append_single},
+};
 
-/// The byte between the columns of a key over several columns (the ASCII unit separator).
-///
-/// A column of such a key that contains it is refused, so that different columns never give the same key.
-pub const KEY_SEPARATOR: u8 = 0x1f;
+use super::{IngestError, IngestOptions, Place, cell::Cell, inferred::Inferred};
+
 /// The most bytes that a key may have.
 pub const MAX_KEY_SIZE: usize = 4096;
 
@@ -26,11 +27,12 @@ pub(super) struct Column {
     pub(super) name: String,
     /// Position among the columns of the input.
     pub(super) index: usize,
+    own: ColumnType,
 }
 
 impl Column {
     fn new(name: &str, index: usize) -> Self {
-        Self { name: name.into(), index }
+        Self { name: name.into(), index, own: ColumnType::ANY }
     }
 }
 
@@ -39,6 +41,8 @@ impl Column {
 pub(super) struct Projection {
     pub(super) keys: Vec<Column>,
     pub(super) values: Vec<Column>,
+    /// Of an input without types.
+    inferred: Option<Inferred>,
     max_value_size: usize,
 }
 
@@ -71,7 +75,7 @@ impl Projection {
         } else {
             options.value.iter().map(find).collect::<Result<_, IngestError>>()?
         };
-        Ok(Self { keys, values, max_value_size: options.max_value_size as usize })
+        Ok(Self { keys, values, inferred: None, max_value_size: options.max_value_size as usize })
     }
 
     /// The columns in use; one that is in the key and in the value comes twice.
@@ -79,10 +83,33 @@ impl Projection {
         self.keys.iter().chain(&self.values)
     }
 
-    /// The names of the columns in use.
-    pub(super) fn names(&self) -> ColumnNames {
-        let names = |columns: &[Column]| columns.iter().map(|column| column.name.clone()).collect();
-        ColumnNames { key: names(&self.keys), value: names(&self.values) }
+    /// Says of which types the columns of the input are.
+    pub(super) fn typed(mut self, of: impl Fn(usize) -> ColumnType) -> Self {
+        self.keys.iter_mut().chain(&mut self.values).for_each(|column| column.own = of(column.index));
+        self
+    }
+
+    /// Has the types of the columns follow from their fields.
+    pub(super) fn untyped(self) -> Self {
+        let columns = self.columns().count();
+        Self { inferred: Some(Inferred::new(columns)), ..self }
+    }
+
+    /// The columns in use, with their types.
+    pub(super) fn schema(&self) -> Schema {
+        let own = |(at, column): (usize, &Column)| {
+            let inferred = self.inferred.as_ref().map(|inferred| inferred.column_type(at));
+            schema::Column(column.name.clone(), inferred.unwrap_or_else(|| column.own.clone()))
+        };
+        let mut key: Vec<_> = self.columns().enumerate().map(own).collect();
+        let value = key.split_off(self.keys.len());
+        Schema { key, value }
+    }
+
+    fn note(&self, at: usize, cell: &Cell<'_>) {
+        if let Some(inferred) = &self.inferred {
+            inferred.note(at, cell, at < self.keys.len());
+        }
     }
 
     /// Makes a record of a row. `cell` gives the field of a column, `place` says which row it is.
@@ -95,10 +122,17 @@ impl Projection {
         let mut value = Vec::new();
         match self.values.as_slice() {
             [] => {}
-            [column] => cell(column)?.append_bytes(&mut value),
+            [column] => {
+                let (field, mut bytes) = (cell(column)?, Vec::new());
+                self.note(self.keys.len(), &field);
+                field.append_bytes(&mut bytes);
+                append_single((field != Cell::Null).then_some(&bytes), &mut value);
+            }
             columns => {
-                for column in columns {
-                    cell(column)?.append_field(&mut value);
+                for (at, column) in columns.iter().enumerate() {
+                    let field = cell(column)?;
+                    self.note(self.keys.len() + at, &field);
+                    field.append_field(&mut value);
                 }
             }
         }
@@ -118,11 +152,13 @@ impl Projection {
             }
             let start = key.len();
             let part = cell(column)?;
+            self.note(at, &part);
             if part == Cell::Null {
                 return Err(IngestError::NullKey { place: place(), column: column.name.clone() });
             }
             part.append_bytes(&mut key);
-            if self.keys.len() > 1 && key[start..].contains(&KEY_SEPARATOR) {
+            let is_text = matches!(column.own.plain(), Some(PlainType::Text(_)));
+            if (self.keys.len() > 1 || is_text) && key[start..].contains(&KEY_SEPARATOR) {
                 return Err(IngestError::SeparatorInKey { place: place(), column: column.name.clone() });
             }
         }

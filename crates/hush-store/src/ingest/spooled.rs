@@ -6,11 +6,12 @@ use std::{
     path::Path,
 };
 
+use hush_protocol::schema::Schema;
 use memmap2::{Mmap, UncheckedAdvice};
 use rayon::prelude::*;
 
 use super::{
-    ColumnNames, IngestError,
+    IngestError,
     spool::{map, new_file, spool_error},
 };
 use crate::cancel::Cancelled;
@@ -102,7 +103,7 @@ pub struct SpooledRecords {
     min_value_len: usize,
     max_value_len: usize,
     value_bytes: u64,
-    columns: ColumnNames,
+    columns: Option<Schema>,
 }
 
 impl SpooledRecords {
@@ -131,7 +132,7 @@ impl SpooledRecords {
             min_value_len,
             max_value_len,
             value_bytes,
-            columns: ColumnNames::default(),
+            columns: None,
         }
     }
 
@@ -174,14 +175,14 @@ impl SpooledRecords {
         Ok(Self::new(parts, self.has_keys, self.seed, self.digest).with_columns(self.columns.clone()))
     }
 
-    /// Names the columns of the records.
-    pub fn with_columns(self, columns: ColumnNames) -> Self {
+    /// Says what columns the records have.
+    pub fn with_columns(self, columns: Option<Schema>) -> Self {
         Self { columns, ..self }
     }
 
-    /// The names of the columns of the records.
-    pub fn columns(&self) -> &ColumnNames {
-        &self.columns
+    /// The columns of the records.
+    pub fn columns(&self) -> Option<&Schema> {
+        self.columns.as_ref()
     }
 
     /// The number of records.
@@ -236,11 +237,7 @@ impl SpooledRecords {
     pub fn digest(&self) -> [u8; 32] {
         let mut all = blake3::Hasher::new();
         all.update(&self.digest);
-        let ColumnNames { key, value } = &self.columns;
-        all.update(&(key.len() as u64).to_le_bytes());
-        for name in key.iter().chain(value) {
-            all.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
-        }
+        all.update(&serde_json::to_vec(&self.columns).expect("columns are plain data"));
         *all.finalize().as_bytes()
     }
 

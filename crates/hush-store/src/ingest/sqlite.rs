@@ -8,13 +8,14 @@ use std::{
     time::Duration,
 };
 
+use hush_protocol::schema::Schema;
 use rusqlite::{
     Connection, InterruptHandle, OpenFlags, Row, config::DbConfig, limits::Limit, types::ValueRef,
 };
 
 use super::{
-    ColumnNames, IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record,
-    cell::Cell, record::Projection,
+    IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record, cell::Cell,
+    record::Projection,
 };
 
 /// Records that the reading thread is ahead.
@@ -27,7 +28,8 @@ pub(super) struct SqliteReader {
     thread: Option<JoinHandle<()>>,
     rows: u64,
     total: Option<u64>,
-    columns: ColumnNames,
+    /// Shares what is seen of its columns with the thread.
+    projection: Projection,
 }
 
 impl SqliteReader {
@@ -49,9 +51,8 @@ impl SqliteReader {
             let reason = "returns no columns; write a SELECT";
             return Err(IngestError::Option { path: path.into(), option: "--sql", reason });
         }
-        let scan =
-            Scan { projection: Projection::new(path, &names, options)?, path: path.into(), sql: query.sql };
-        let columns = scan.projection.names();
+        let projection = Projection::new(path, &names, options)?.untyped();
+        let scan = Scan { projection: projection.clone(), path: path.into(), sql: query.sql };
         let interrupt = connection.get_interrupt_handle();
         let (sender, records) = sync_channel(RECORDS_AHEAD);
         let thread = thread::spawn(move || scan.run(&connection, &sender));
@@ -61,7 +62,7 @@ impl SqliteReader {
             thread: Some(thread),
             rows: 0,
             total: query.rows,
-            columns,
+            projection,
         })
     }
 }
@@ -91,8 +92,8 @@ impl Reader for SqliteReader {
         Progress { read: self.rows, total: self.total, unit: ProgressUnit::Rows }
     }
 
-    fn columns(&self) -> Option<ColumnNames> {
-        Some(self.columns.clone())
+    fn columns(&self) -> Option<Schema> {
+        Some(self.projection.schema())
     }
 }
 

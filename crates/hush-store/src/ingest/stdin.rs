@@ -2,8 +2,10 @@
 
 use std::{io, path::Path};
 
+use hush_protocol::schema::Schema;
+
 use super::{
-    ColumnNames, Format, IngestError, IngestOptions, LongField, Progress, ProgressUnit, Reader, Record,
+    Format, IngestError, IngestOptions, LongField, Progress, ProgressUnit, Reader, Record,
     arrow::ArrowReader,
     arrow_messages::{Messages, is_arrow},
     csv::CsvReader,
@@ -72,7 +74,7 @@ impl Reader for StdinReader {
         }
     }
 
-    fn columns(&self) -> Option<ColumnNames> {
+    fn columns(&self) -> Option<Schema> {
         match self {
             Self::Waiting(_) => None,
             Self::Reading(reader) => reader.columns(),

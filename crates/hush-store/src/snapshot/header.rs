@@ -9,7 +9,7 @@ use std::{
 use hush_protocol::{Name, descriptor::Descriptor};
 use serde::{Deserialize, Serialize};
 
-use super::{CHUNK_BYTES, ChangeCount, ColumnNames, SnapshotError, envelope, regular};
+use super::{CHUNK_BYTES, ChangeCount, SnapshotError, envelope, regular};
 use crate::cancel::{Cancel, Cancelled};
 
 /// Name of the header file.
@@ -32,8 +32,6 @@ pub struct Header {
     pub payload_bytes: u64,
     /// Name of the input, without its folder.
     pub source: String,
-    /// The names of the columns. Changes have the same columns.
-    pub columns: ColumnNames,
     /// Why it is this table, if there was a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,

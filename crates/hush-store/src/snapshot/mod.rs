@@ -4,7 +4,6 @@
 
 mod changes;
 mod checksum;
-mod columns;
 mod envelope;
 mod error;
 mod guard;
@@ -32,7 +31,6 @@ mod writer;
 
 pub use changes::{CHANGES_FILE, ChangeCount, Changes};
 pub use checksum::CHUNK_BYTES;
-pub use columns::ColumnNames;
 pub use error::SnapshotError;
 pub use header::{Choice, FORMAT_VERSION, FileEntry, HEADER_FILE, Header};
 pub use journal::Journal;

@@ -62,10 +62,9 @@ fn read(path: &Path, options: &IngestOptions) -> Result<Vec<Record>, IngestError
     let has_keys = source.has_keys();
     let mut records = source.by_ref().collect::<Result<Vec<_>, _>>()?;
     // As clients get them.
-    if let Some(fields) = source.fields() {
-        for Record { value, .. } in &mut records {
-            *value = fields.to_json(value).unwrap();
-        }
+    let schema = source.columns().unwrap();
+    for Record { value, .. } in &mut records {
+        *value = schema.readable(value).unwrap();
     }
     assert!(source.next().is_none());
     assert!(records.iter().all(|record| record.key.is_some() == has_keys));

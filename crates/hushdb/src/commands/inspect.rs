@@ -9,6 +9,7 @@ use hush_protocol::{
     any_page::{SegmentParams, TableParams},
     descriptor::Descriptor,
     facts::{Content, LIFTED_FILE},
+    schema::Column,
     signature::Signature,
 };
 use hush_store::snapshot::{ChangeCount, Choice, Header, Snapshot, Verify};
@@ -82,7 +83,7 @@ pub(crate) fn facts(header: &Header) -> Result<Value, ProtocolError> {
         "blocks": shape.blocks,
         "slot_bytes": shape.slot_bytes,
         "fingerprint_bytes": descriptor.slot.fingerprint_bytes,
-        "fields": descriptor.fields,
+        "schema": descriptor.schema,
         "compression": descriptor.compression,
         "length_bytes": descriptor.slot.length_bytes,
         "max_value_bytes": descriptor.slot.max_value_bytes,
@@ -266,8 +267,13 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
             format!("zstd, values of up to {longest} bytes; dictionary of {dictionary}, downloaded once"),
         );
     }
-    if let Some(fields) = &descriptor.fields {
-        line("fields", fields.names().join(", "));
+    if let Some(schema) = &descriptor.schema {
+        for (name, columns) in [("key", &schema.key), ("columns", &schema.value)] {
+            let shown = |Column(name, own): &Column| format!("{} ({})", name.escape_debug(), own.name());
+            if !columns.is_empty() {
+                line(name, columns.iter().map(shown).collect::<Vec<_>>().join(", "));
+            }
+        }
     }
     if descriptor.tiers() > 0 {
         tiers(descriptor, &params).into_iter().for_each(|(name, text)| line(&name, text));

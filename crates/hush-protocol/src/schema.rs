@@ -1,0 +1,341 @@
+//! The columns of a table: their names and types, and how keys and values are made of their fields.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ProtocolError,
+    column_type::{MAX_FIXED, PlainType},
+    fields::{Field, to_json},
+    table::invalid_descriptor,
+};
+
+/// Most columns of a table, those within columns included.
+pub const MAX_COLUMNS: usize = 1 << 16;
+/// Deepest nesting of types.
+pub const MAX_DEPTH: usize = 16;
+/// The byte between the columns of a key over several columns (the ASCII unit separator). No field of such a key has it, nor text
+/// that is a key by itself, so that different columns never give the same key.
+pub const KEY_SEPARATOR: u8 = 0x1f;
+/// A value of one column that is null. Text never has this byte.
+const NULL_VALUE: u8 = 0xff;
+
+/// The columns of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schema {
+    /// The columns of the key, in order; none if records are looked up by position.
+    pub key: Vec<Column>,
+    /// The columns of the value, in order.
+    pub value: Vec<Column>,
+}
+
+/// A column: its name and its type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column(pub String, pub ColumnType);
+
+/// The type of a column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ColumnType {
+    /// A type without parts, by its name.
+    Plain(PlainType),
+    /// A type of other types.
+    Nested(Box<NestedType>),
+}
+
+/// A type that is made of other types. A field is a JSON array or object, or of a dictionary one of its values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NestedType {
+    /// A list of elements.
+    List(Column),
+    /// A list with offsets of 64 bits.
+    LargeList(Column),
+    /// A list of so many elements.
+    FixedSizeList(u32, Column),
+    /// Members in a fixed order.
+    Struct(Vec<Column>),
+    /// A map from the first column to the second.
+    Map(Column, Column),
+    /// Values that are kept once: the integer type of their numbers, and their own type.
+    Dictionary(PlainType, ColumnType),
+}
+
+impl From<PlainType> for ColumnType {
+    fn from(own: PlainType) -> Self {
+        Self::Plain(own)
+    }
+}
+
+impl ColumnType {
+    /// Any JSON value, of an input without types.
+    pub const ANY: Self = Self::Plain(PlainType::Any);
+
+    /// The type of the fields: a dictionary's is that of its values.
+    pub fn of_fields(&self) -> &Self {
+        match self {
+            Self::Nested(nested) => match &**nested {
+                NestedType::Dictionary(_, values) => values.of_fields(),
+                _ => self,
+            },
+            Self::Plain(_) => self,
+        }
+    }
+
+    /// The type of the fields, if they have no parts.
+    pub fn plain(&self) -> Option<&PlainType> {
+        match self.of_fields() {
+            Self::Plain(own) => Some(own),
+            Self::Nested(_) => None,
+        }
+    }
+
+    /// Its name for messages.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Plain(own) => own.to_string(),
+            Self::Nested(nested) => match &**nested {
+                NestedType::List(_) | NestedType::LargeList(_) | NestedType::FixedSizeList(..) => {
+                    "list".into()
+                }
+                NestedType::Struct(_) => "struct".into(),
+                NestedType::Map(..) => "map".into(),
+                NestedType::Dictionary(_, values) => format!("dictionary of {}", values.name()),
+            },
+        }
+    }
+
+    /// Counts its parts down, and refuses what is out of range.
+    fn check(&self, depth: usize, left: &mut usize) -> Result<(), ProtocolError> {
+        let Self::Nested(nested) = self else { return Ok(()) };
+        if depth == 0 {
+            return Err(invalid_descriptor("the type of a column is nested too deeply"));
+        }
+        match &**nested {
+            NestedType::FixedSizeList(elements, _) if *elements > MAX_FIXED => {
+                Err(invalid_descriptor("a column has lists of too many elements"))
+            }
+            NestedType::Dictionary(numbers, _) if !numbers.is_integer() => {
+                Err(invalid_descriptor("a dictionary is numbered by integers"))
+            }
+            NestedType::Dictionary(_, values) => values.check(depth - 1, left),
+            NestedType::List(element)
+            | NestedType::LargeList(element)
+            | NestedType::FixedSizeList(_, element) => check(std::slice::from_ref(element), depth - 1, left),
+            NestedType::Struct(members) => check(members, depth - 1, left),
+            NestedType::Map(name, value) => {
+                check(std::slice::from_ref(name), depth - 1, left)?;
+                check(std::slice::from_ref(value), depth - 1, left)
+            }
+        }
+    }
+}
+
+/// Refuses too many columns, and too deep ones.
+fn check(columns: &[Column], depth: usize, left: &mut usize) -> Result<(), ProtocolError> {
+    *left = left
+        .checked_sub(columns.len())
+        .ok_or_else(|| invalid_descriptor("a table has more columns than any has"))?;
+    columns.iter().try_for_each(|Column(_, own)| own.check(depth, left))
+}
+
+impl Schema {
+    /// What can be wrong with it in a descriptor; `by_key`: of a table that is looked up by key.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Descriptor`].
+    pub fn check(&self, by_key: bool) -> Result<(), ProtocolError> {
+        if by_key == self.key.is_empty() {
+            return Err(invalid_descriptor("a table has columns of a key if it is looked up by key"));
+        }
+        let mut left = MAX_COLUMNS;
+        check(&self.key, MAX_DEPTH, &mut left)?;
+        check(&self.value, MAX_DEPTH, &mut left)
+    }
+
+    /// The columns of the key for a message: `email (string), year (int64)`.
+    pub fn key_text(&self) -> String {
+        let shown = |Column(name, own): &Column| format!("{} ({})", name.escape_debug(), own.name());
+        self.key.iter().map(shown).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The columns of a key that are joined in `bytes`: all of it, if the key is of one column.
+    pub fn key_parts<'a>(&self, bytes: &'a [u8]) -> Vec<&'a [u8]> {
+        // Text has no separator. Bytes may, and are a key by themselves alone.
+        let is_text = |own: &PlainType| matches!(own, PlainType::Text(_));
+        match &self.key[..] {
+            [Column(_, own)] if !own.plain().is_some_and(is_text) => vec![bytes],
+            _ => bytes.split(|&byte| byte == KEY_SEPARATOR).collect(),
+        }
+    }
+
+    /// The key of these columns, in the form in which the table has it.
+    ///
+    /// # Errors
+    /// [`ProtocolError::KeyColumns`] if it has another number of columns; [`ProtocolError::KeyForm`] if one is not of its type.
+    pub fn key(&self, parts: &[&[u8]]) -> Result<Vec<u8>, ProtocolError> {
+        // Columns that were joined are not a column.
+        let given = if let [whole] = parts { self.key_parts(whole).len() } else { parts.len() };
+        if given != self.key.len() || given != parts.len() {
+            return Err(ProtocolError::KeyColumns { given, key: self.key_text() });
+        }
+        let mut key = Vec::new();
+        for (at, (part, Column(name, own))) in parts.iter().zip(&self.key).enumerate() {
+            if at > 0 {
+                key.push(KEY_SEPARATOR);
+            }
+            let form = |form| ProtocolError::KeyForm { column: name.clone(), kind: own.name(), form };
+            let start = key.len();
+            match own.plain() {
+                Some(plain) => match plain.canonical(part).or_else(|| out_of_range(plain, part)) {
+                    Some(part) => key.extend_from_slice(&part),
+                    None => return Err(form(plain.example())),
+                },
+                None => key.extend_from_slice(part),
+            }
+            if parts.len() > 1 && key[start..].contains(&KEY_SEPARATOR) {
+                return Err(form("text without the byte 0x1f".into()));
+            }
+        }
+        Ok(key)
+    }
+
+    /// The value as clients get it: the bytes of its only field, which are none of null, or a JSON object of its fields.
+    ///
+    /// # Errors
+    /// As [`Schema::read`].
+    pub fn readable(&self, value: &[u8]) -> Result<Vec<u8>, ProtocolError> {
+        let fields = self.read(value)?;
+        Ok(match (self.fields(), &fields[..]) {
+            (Some(names), fields) => to_json(fields, &names),
+            (None, [Field::Text(text)]) => text.as_bytes().to_vec(),
+            (None, [Field::Binary(bytes)]) => bytes.to_vec(),
+            (None, _) => Vec::new(),
+        })
+    }
+
+    /// The names of the columns of a value, if these are several: then a value is their [fields](crate::fields).
+    pub fn fields(&self) -> Option<Vec<&str>> {
+        (self.value.len() > 1).then(|| self.value.iter().map(|Column(name, _)| &name[..]).collect())
+    }
+
+    /// The fields of a value, one for each of its columns. That of a single column is text or bytes, whatever its type.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Fields`] if the value is not these fields.
+    pub fn read<'a>(&self, mut value: &'a [u8]) -> Result<Vec<Field<'a>>, ProtocolError> {
+        match self.value.len() {
+            0 => Ok(Vec::new()),
+            1 => Ok(vec![single(value)]),
+            columns => {
+                let fields = (0..columns).map(|_| Field::read(&mut value)).collect::<Option<Vec<_>>>();
+                fields.filter(|_| value.is_empty()).ok_or(ProtocolError::Fields)
+            }
+        }
+    }
+}
+
+/// A whole number that is not of the type: it is a key, and no table of the type has it.
+fn out_of_range(own: &PlainType, text: &[u8]) -> Option<Cow<'static, [u8]>> {
+    let number: i128 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    own.is_integer().then(|| Cow::Owned(number.to_string().into_bytes()))
+}
+
+/// The field of a value of one column.
+fn single(value: &[u8]) -> Field<'_> {
+    match value {
+        [NULL_VALUE] => Field::Null,
+        [NULL_VALUE, rest @ ..] if rest.iter().all(|&byte| byte == NULL_VALUE) => Field::Binary(rest),
+        _ => std::str::from_utf8(value).map_or(Field::Binary(value), Field::Text),
+    }
+}
+
+/// Appends the value whose only field has these bytes: null is one byte 0xff, and bytes that are all 0xff get one more.
+pub fn append_single(field: Option<&[u8]>, out: &mut Vec<u8>) {
+    let bytes = field.unwrap_or_default();
+    out.extend_from_slice(bytes);
+    if field.is_none() || (!bytes.is_empty() && bytes.iter().all(|&byte| byte == NULL_VALUE)) {
+        out.push(NULL_VALUE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema(json: &str) -> Schema {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn types_are_short_json() {
+        let json = r#"{"key":[["id","int64"],["day","date32"]],"value":[["tags",{"list":["item","string"]}],["at",{"struct":[["x","float32"]]}],["kind",{"dictionary":["uint8","string"]}],["all",{"map":[["key","string"],["value","any"]]}],["two",{"fixed_size_list":[2,["item","bool"]]}]]}"#;
+        let own = schema(json);
+        own.check(true).unwrap();
+        assert_eq!(serde_json::to_string(&own).unwrap(), json);
+        assert_eq!(own.key_text(), "id (int64), day (date32)");
+        assert_eq!(own.value[2].1.plain(), Some(&PlainType::TEXT));
+        assert!(own.check(false).is_err() && Schema::default().check(true).is_err());
+    }
+
+    #[test]
+    fn hostile_schemas_are_refused() {
+        let value = |kind: &str| format!(r#"{{"key":[],"value":[["v",{kind}]]}}"#);
+        for kind in ["\"int7\"", "{}", "[]", "{\"list\":[]}", "{\"dictionary\":[\"int8\"]}", "7"] {
+            assert!(serde_json::from_str::<Schema>(&value(kind)).is_err(), "{kind}");
+        }
+        let nested =
+            |depth: usize| format!("{}\"bool\"{}", r#"{"list":["i","#.repeat(depth), "]}".repeat(depth));
+        schema(&value(&nested(MAX_DEPTH))).check(false).unwrap();
+        assert!(schema(&value(&nested(MAX_DEPTH + 1))).check(false).is_err());
+        assert!(serde_json::from_str::<Schema>(&value(&nested(10_000))).is_err());
+        for kind in
+            [r#"{"dictionary":["string","string"]}"#, r#"{"fixed_size_list":[999999999,["i","bool"]]}"#]
+        {
+            assert!(schema(&value(kind)).check(false).is_err(), "{kind}");
+        }
+        let members = vec![r#"["m","bool"]"#; MAX_COLUMNS].join(",");
+        assert!(schema(&value(&format!(r#"{{"struct":[{members}]}}"#))).check(false).is_err());
+    }
+
+    #[test]
+    fn keys_have_the_columns_of_the_table() {
+        let one = schema(r#"{"key":[["email","string"]],"value":[]}"#);
+        assert_eq!(one.key(&one.key_parts(b"a")), Ok(b"a".to_vec()));
+        let wrong = ProtocolError::KeyColumns { given: 2, key: "email (string)".into() };
+        assert_eq!(one.key(&one.key_parts(b"a\x1fextra")), Err(wrong));
+        assert!(matches!(one.key(&[b"a\x1fb"]), Err(ProtocolError::KeyColumns { given: 2, .. })));
+        let two = schema(r#"{"key":[["name","string"],["id","int64"]],"value":[]}"#);
+        assert_eq!(two.key(&two.key_parts(b"a\x1f07")), Ok(b"a\x1f7".to_vec()));
+        assert!(matches!(two.key(&two.key_parts(b"a")), Err(ProtocolError::KeyColumns { given: 1, .. })));
+        assert!(matches!(two.key(&two.key_parts(b"a\x1fb")), Err(ProtocolError::KeyForm { .. })));
+        assert!(matches!(two.key(&[b"a\x1fb", b"7"]), Err(ProtocolError::KeyForm { .. })));
+        let bytes = schema(r#"{"key":[["hash","binary"]],"value":[]}"#);
+        assert_eq!(bytes.key(&bytes.key_parts(b"\xff\x1f\x00")), Ok(b"\xff\x1f\x00".to_vec()));
+    }
+
+    #[test]
+    fn null_is_not_the_empty_text() {
+        let own = schema(r#"{"key":[],"value":[["v","binary"]]}"#);
+        for field in [
+            None,
+            Some(&b""[..]),
+            Some(b"a"),
+            Some(b"\xff"),
+            Some(b"\xff\xff"),
+            Some(b"\xffa"),
+            Some(b"\x00\xff"),
+        ] {
+            let mut value = Vec::new();
+            append_single(field, &mut value);
+            let read = match own.read(&value).unwrap()[..] {
+                [Field::Null] => None,
+                [Field::Text(text)] => Some(text.as_bytes()),
+                [Field::Binary(bytes)] => Some(bytes),
+                _ => panic!("one field"),
+            };
+            assert_eq!(read, field);
+        }
+    }
+}
