@@ -91,9 +91,16 @@ fn noise_with(schema: Option<&str>) -> Driver {
 /// Answers of the right lengths that hold nothing.
 fn noise(descriptor: &Descriptor, request: &Request) -> Reply {
     let queries = QueryRequest::decode(request.body.as_slice()).unwrap().queries.len();
+    let params = descriptor.params().unwrap();
+    let (bytes, shape) = (params.facts().answer_bytes, params.facts().shape);
+    // Answers of other protocols have whole bytes.
+    let words = if descriptor.hint.is_some() { shape.blocks * shape.slot_bytes } else { 0 };
+    let padding = (8 - words * descriptor.word_bits.map_or(0, |bits| bits[2] as usize) % 8) % 8;
     let answer = || {
-        let mut words = vec![0; descriptor.params().unwrap().facts().answer_bytes];
+        let mut words = vec![0; bytes];
         Csprng::from_os().fill_bytes(&mut words);
+        // The bits behind the last word are zero.
+        *words.last_mut().unwrap() &= u8::MAX >> padding;
         Answer { words: words.into() }
     };
     let answers = (0..queries).map(|_| answer()).collect();
