@@ -89,6 +89,11 @@ export interface TableFacts {
   by: "key" | "position";
   /** The columns of a value, if it has several. */
   fields: string[] | null;
+  /**
+   * Whether each query names the client's evaluation keys: then the server can tell that look-ups come from the same client. It is so
+   * in protocols with evaluation keys.
+   */
+  linkable: boolean;
 }
 
 /** What a table has cost since it was opened. Bytes are those of bodies, without HTTP headers. */

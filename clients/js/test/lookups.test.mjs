@@ -34,6 +34,7 @@ for (const name of ["colpack", "simple", "onion", "tfhe"]) {
     const table = await server.open(name);
     assert.equal(table.name, name);
     assert.deepEqual([table.facts.protocol, table.facts.by, table.facts.records], [name, "key", COUNT]);
+    assert.equal(table.facts.linkable, ["onion", "tfhe"].includes(name));
     assert.equal(text(await table.get("k33")), valueOf(33));
     assert.equal(text(await table.get(new TextEncoder().encode("k34"))), valueOf(34));
     assert.equal(await table.get("absent"), null);

@@ -58,6 +58,7 @@ struct About<'a> {
     epoch: String,
     by: &'static str,
     fields: Option<Vec<&'a str>>,
+    linkable: bool,
 }
 
 #[derive(Serialize)]
@@ -203,6 +204,7 @@ impl OpenTable {
             epoch: hex::encode(descriptor.epoch),
             by: if matches!(descriptor.lookup, Lookup::Key(_)) { "key" } else { "position" },
             fields: descriptor.schema.as_ref().and_then(|schema| schema.fields()),
+            linkable: facts.keys.is_some(),
         }))
     }
 
