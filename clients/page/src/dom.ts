@@ -26,7 +26,7 @@ export function row(head: Content, cells: Content[], className = ""): HTMLTableR
 
 /** An entry of a legend. */
 export function entry(colour: string, ...content: Content[]): HTMLLIElement {
-  const mark = make("i");
+  const mark = make("i", { className: "mark" });
   mark.style.background = colour;
   return make("li", {}, mark, ...content);
 }

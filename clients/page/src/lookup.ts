@@ -1,23 +1,30 @@
 /** A look-up: the value, and beside it what the server saw. */
 
-import { make, row, the } from "./dom.js";
+import { make, the } from "./dom.js";
 import type { Exchange, LookUp } from "./messages.js";
 import { draw } from "./picture.js";
-import { bytes, count, shown } from "./text.js";
+import { bytes, count } from "./text.js";
 import { drawTimes } from "./times.js";
-
-/** Bytes of a value that are shown. */
-const MOST_SHOWN = 1 << 16;
+import { valueParts } from "./value.js";
 
 /** The request with the query, of those of a look-up. */
 export function query({ exchanges }: LookUp): Exchange | undefined {
   return exchanges.findLast(({ path, status }) => path.endsWith("/query") && status === 200);
 }
 
-export function show(found: LookUp): void {
-  const parts = value(found);
+/** What a request is for. */
+export function purpose({ method, path }: Exchange): string {
+  if (path.endsWith("/query")) return "The query";
+  if (path.includes("/keys/")) return method === "PUT" ? "Evaluation keys, uploaded once" : "Whether the server has the evaluation keys";
+  if (path.includes("/blobs/")) return "The hint, downloaded once";
+  return "The description of the table";
+}
+
+/** Shows a look-up. Returns its outcome in words. */
+export function show(found: LookUp): string {
+  const [outcome, parts] = valueOf(found);
   the("found").replaceChildren(...parts);
-  // What scrolls is to be reached by keyboard.
+  // What scrolls must be reachable by keyboard.
   for (const part of parts) if (part.scrollHeight > part.clientHeight + 1) part.tabIndex = 0;
   const asked = query(found);
   if (asked) {
@@ -25,37 +32,50 @@ export function show(found: LookUp): void {
     the("picture-caption").textContent = `All that the server gets of the key: ${words}.`;
   }
   the("seen").hidden = !asked;
-  the("requests").replaceChildren(requests(found.exchanges));
+  the("nothing-seen").hidden = true;
+  the("requests").replaceChildren(...found.exchanges.map(request));
   drawTimes(the("bar"), the("phases"), found.phases);
   the("times").hidden = false;
+  return outcome;
 }
 
-function value({ value, fields, facts }: LookUp): HTMLElement[] {
+/** Removes the look-up that is shown. */
+export function clear(): void {
+  for (const id of ["seen", "times"]) the(id).hidden = true;
+  for (const id of ["found", "requests"]) the(id).replaceChildren();
+  the("nothing-seen").hidden = false;
+}
+
+function valueOf({ value, hasSpaces, facts }: LookUp): [string, HTMLElement[]] {
   if (value === null) {
     const what = facts.by === "key" ? "This key is not in the table." : "There is no such record.";
-    return [make("h4", {}, what), make("p", { className: "help" }, "The server saw the same as if it were.")];
+    const spaces = hasSpaces ? " The key begins or ends with a space, which is a part of it." : "";
+    return [what, [make("p", { className: "help" }, `The server saw the same as if it were.${spaces}`)]];
   }
-  const title = make("h4", {}, `Found: ${bytes(value.length)}`);
-  if (fields) {
-    const list = make("dl", { className: "fields" });
-    for (const [name, of] of Object.entries(fields)) {
-      list.append(make("dt", {}, name), make("dd", {}, typeof of === "string" ? of : JSON.stringify(of)));
-    }
-    return [title, list];
-  }
-  const more = value.length > MOST_SHOWN ? `\n… and ${bytes(value.length - MOST_SHOWN)} more` : "";
-  return [title, make("pre", {}, shown(value.subarray(0, MOST_SHOWN)) + more)];
+  const { kind, parts } = valueParts(value, facts.fields !== null, facts.name);
+  return [`Found: ${bytes(value.length)}${kind === "binary" ? " of binary data" : ""}`, parts];
 }
 
-/** What went to the server, a request a row. */
-function requests(exchanges: Exchange[]): HTMLTableElement {
-  const head = ["Request", "Sent", "Received"].map((name, at) =>
-    make("th", { scope: "col", className: at === 0 ? "" : "number" }, name),
+function request(exchange: Exchange): HTMLLIElement {
+  const { method, path, sentBytes, receivedBytes } = exchange;
+  return make(
+    "li",
+    {},
+    make("strong", {}, purpose(exchange)),
+    make("code", {}, `${method} ${path}`),
+    make("span", {}, `${count(sentBytes)} B sent, ${count(receivedBytes)} B received`),
+    ...remark(exchange),
   );
-  const rows = exchanges.map(({ method, path, sentBytes, receivedBytes }) => {
-    const name = make("code", {}, `${method} ${path}`);
-    return row(name, [`${count(sentBytes)} B`, `${count(receivedBytes)} B`]);
-  });
-  const caption = make("caption", { className: "hidden" }, "Requests of the look-up");
-  return make("table", {}, caption, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows));
+}
+
+/** Why a request was not the last one of its kind. */
+function remark({ status }: Exchange): HTMLElement[] {
+  if (status < 300) return [];
+  const reasons: Record<number, string> = {
+    428: "the server no longer has this browser's evaluation keys: they are uploaded again, and the query is made anew",
+    410: "the table has changed since it was opened: its new description is read, and the query is made anew",
+    429: "the server has too many requests: asked again",
+    503: "the server is busy: asked again",
+  };
+  return [make("em", {}, `${status}: ${reasons[status] ?? "the server refused it"}`)];
 }

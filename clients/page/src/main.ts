@@ -4,9 +4,10 @@ import { Client, ClientError } from "./client.js";
 import type { Progress, TableInfo } from "./client/index.js";
 import { compare } from "./compare.js";
 import { make, the } from "./dom.js";
-import { show } from "./lookup.js";
-import type { LookUp, Opened } from "./messages.js";
+import { clear, show } from "./lookup.js";
+import { LOOKUPS_PER_KEY, type LookUp, type Opened } from "./messages.js";
 import { showPlan } from "./plot.js";
+import { named } from "./protocols.js";
 import { bytes, count } from "./text.js";
 
 const OF_A_TABLE = ["lookup", "compare", "plan"];
@@ -26,10 +27,23 @@ function reason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+function isOfToken(error: unknown): boolean {
+  return error instanceof ClientError && error.code === "token";
+}
+
+/** Shows the form for a token, with what is wrong with the last one. */
+function askForToken(wrong: string): void {
+  the("token-form").hidden = false;
+  say(wrong, true);
+  const input = the<HTMLInputElement>("token");
+  input.focus();
+  input.select();
+}
+
 function tell(progress: Progress): void {
   const bar = the<HTMLProgressElement>("progress");
   if (progress.kind === "hint_start") {
-    say(`Downloading what clients of this protocol need once: ${bytes(progress.bytes)}…`);
+    say(`Downloading the hint, which clients of this protocol need once: ${bytes(progress.bytes)}…`);
     Object.assign(bar, { hidden: false, max: progress.bytes, value: progress.present });
   } else if (progress.kind === "hint_progress") bar.value = progress.present;
   else if (progress.kind === "hint_end") bar.hidden = true;
@@ -44,10 +58,9 @@ async function connect(): Promise<void> {
     list(all);
     if (tables.value) await open(tables.value);
   } catch (error) {
-    const isToken = error instanceof ClientError && error.code === "token";
-    the("token-form").hidden = !isToken;
-    say(isToken && token === undefined ? "" : reason(error), true);
-    if (isToken) the("token").focus();
+    // A text that cannot be a token is refused before the server is asked.
+    if (isOfToken(error) || token !== undefined) askForToken(token === undefined ? "" : reason(error));
+    else say(reason(error), true);
   }
 }
 
@@ -61,26 +74,29 @@ function list(all: readonly TableInfo[]): void {
   const first = all.find(({ name }) => encodeURIComponent(name) === linked) ?? all.find(({ state }) => state === "resident") ?? all[0];
   tables.value = first?.name ?? "";
   the("table-form").hidden = all.length === 0;
-  if (all.length === 0) say("This server has no tables yet.");
+  say(all.length === 0 ? "This server has no tables yet." : "");
 }
 
 async function open(name: string): Promise<void> {
   for (const id of OF_A_TABLE) the(id).hidden = true;
-  for (const id of ["seen", "times", "compared"]) the(id).hidden = true;
-  for (const id of ["found", "verdict"]) the(id).replaceChildren();
-  the("requests").replaceChildren(make("p", { className: "help" }, "Look a record up, and its request is shown here."));
+  for (const id of ["compared", "linked"]) the(id).hidden = true;
+  for (const id of ["facts", "outcome", "verdict"]) the(id).replaceChildren();
+  clear();
   say(`Opening ${name}…`);
   try {
-    describe(await client.open(name));
+    const opened = await client.open(name);
+    // Another one may be chosen meanwhile.
+    if (name !== tables.value) return;
+    describe(opened);
     say("");
   } catch (error) {
-    return say(reason(error), true);
+    if (name !== tables.value) return;
+    return isOfToken(error) ? askForToken(reason(error)) : say(reason(error), true);
   }
   history.replaceState(null, "", `#${encodeURIComponent(name)}`);
   the("lookup").hidden = the("compare").hidden = false;
   try {
-    // Another one may be chosen meanwhile.
-    await showPlan(name, token, () => name === tables.value);
+    await showPlan(name, token, by, () => name === tables.value);
   } catch {
     // There is no list then, and all else goes on.
   }
@@ -88,42 +104,52 @@ async function open(name: string): Promise<void> {
 
 function describe({ facts }: Opened): void {
   by = facts.by;
-  const told = {
-    protocol: `${facts.protocol} (${facts.preset})`,
+  const told: Record<string, Node | string> = {
+    protocol: named(facts.protocol),
+    parameters: facts.preset,
     security: `${facts.securityBits} bits`,
     records: count(facts.records),
     epoch: facts.epoch.slice(0, 12),
   };
   const facts_ = Object.entries(told).map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, text)));
   the("facts").replaceChildren(...facts_);
+  the("linked").hidden = !facts.linkable;
+  the("lookups-per-key").textContent = count(LOOKUPS_PER_KEY);
   const last = count(facts.records - 1);
   the("key-label").textContent = by === "key" ? "Key" : "Position";
   the("key-help").textContent =
-    by === "key" ? "Any text: also one that the table does not have." : `A number from 0 to ${last}.`;
+    by === "key" ? "Any text. Try one that is not in the table, too." : `A number from 0 to ${last}.`;
   for (const id of ["key", "first", "second"]) {
     the<HTMLInputElement>(id).value = "";
     the<HTMLInputElement>(id).inputMode = by === "key" ? "text" : "numeric";
   }
 }
 
-/** What was typed, as the table wants it. */
+/** What was typed, as the table takes it. */
 function wanted(id: string): string | bigint {
-  const typed = the<HTMLInputElement>(id).value;
-  if (by === "key") return typed;
-  if (!/^\d{1,19}$/.test(typed.trim())) throw new Error("A position is a number from 0 on.");
-  return BigInt(typed.trim());
+  const input = the<HTMLInputElement>(id);
+  const typed = input.value;
+  if (typed === "" || (by === "position" && !/^\d{1,19}$/.test(typed.trim()))) {
+    input.focus();
+    throw new Error(by === "key" ? "Type a key first." : "Type a position: a number from 0 on.");
+  }
+  return by === "key" ? typed : BigInt(typed.trim());
 }
 
 async function lookUp(key: string | bigint): Promise<LookUp> {
   try {
-    return await client.lookUp(key);
-  } finally {
+    const found = await client.lookUp(key);
+    say("");
+    return found;
+  } catch (error) {
     say(""); // What was told of it on the way.
+    if (isOfToken(error)) askForToken("");
+    throw error;
   }
 }
 
-/** Has a form do something, once at a time. What it fails with is said in `place`. */
-function onSubmit(id: string, place: HTMLElement, busy: string, act: () => Promise<void>): void {
+/** Has a form do something, once at a time, and show in `place` what comes of it. `reset` removes what an earlier time has shown. */
+function onSubmit(id: string, place: HTMLElement, busy: string, act: () => Promise<string | undefined>, reset = () => {}): void {
   const form = the<HTMLFormElement>(id);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -131,27 +157,39 @@ function onSubmit(id: string, place: HTMLElement, busy: string, act: () => Promi
     if (button.getAttribute("aria-disabled") === "true") return;
     // Not `disabled`: that would take the focus away.
     button.setAttribute("aria-disabled", "true");
+    const section = form.closest("section")!;
+    section.setAttribute("aria-busy", "true");
     place.classList.remove("error");
     place.textContent = busy;
     try {
-      await act();
+      const outcome = await act();
+      if (outcome !== undefined) place.textContent = outcome;
     } catch (error) {
+      reset();
       place.classList.add("error");
       place.textContent = reason(error);
     } finally {
       button.removeAttribute("aria-disabled");
+      section.removeAttribute("aria-busy");
     }
   });
 }
 
-onSubmit("token-form", the("state"), "", async () => {
+onSubmit("token-form", the("state"), "Asking the server for its tables…", async () => {
   token = the<HTMLInputElement>("token").value.trim();
   await connect();
+  return undefined;
 });
-onSubmit("lookup-form", the("found"), "Looking it up…", async () => show(await lookUp(wanted("key"))));
-onSubmit("compare-form", the("verdict"), "Looking both up…", async () => {
-  const keys = [wanted("first"), wanted("second")] as const;
-  compare(await lookUp(keys[0]), await lookUp(keys[1]));
-});
+onSubmit("lookup-form", the("outcome"), "Looking it up…", async () => show(await lookUp(wanted("key"))), clear);
+onSubmit(
+  "compare-form",
+  the("verdict"),
+  "Looking both up…",
+  async () => {
+    const keys = [wanted("first"), wanted("second")] as const;
+    return compare(await lookUp(keys[0]), await lookUp(keys[1]));
+  },
+  () => (the("compared").hidden = true),
+);
 tables.addEventListener("change", () => void open(tables.value));
 void connect();

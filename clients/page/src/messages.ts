@@ -2,6 +2,9 @@
 
 import type { ErrorCode, Progress, Stats, TableFacts, TableInfo } from "./client/index.js";
 
+/** Look-ups under the same evaluation keys. */
+export const LOOKUPS_PER_KEY = 256;
+
 /** A request as it went to the server, and what came back. */
 export interface Exchange {
   method: string;
@@ -19,8 +22,9 @@ export type Phases = Stats["seconds"];
 /** What a look-up found, and what the server saw of it. */
 export interface LookUp {
   /** Null if the table has no such key. */
-  value: Uint8Array | null;
-  fields: Record<string, unknown> | null;
+  value: Uint8Array<ArrayBuffer> | null;
+  /** Whether the key begins or ends with white space. */
+  hasSpaces: boolean;
   exchanges: Exchange[];
   /** Seconds by phase. */
   phases: Phases;

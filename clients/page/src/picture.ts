@@ -22,7 +22,7 @@ export function draw(canvas: HTMLCanvasElement, body: Uint8Array, total: number)
   body.forEach((byte, at) => image.data.set([...colour(byte), 255], 4 * at));
   context.putImageData(image, 0, 0);
   const part = body.length < total ? `the first ${bytes(body.length)} of ` : "";
-  const words = `${part}${bytes(total)}, a dot a byte; ${evenness(body)}`;
+  const words = `${part}${bytes(total)}, a dot for each byte; ${evenness(body)}`;
   canvas.setAttribute("aria-label", `The request as a picture: ${words}`);
   return words;
 }
@@ -37,15 +37,25 @@ function colour(byte: number): [number, number, number] {
 
 /** How evenly bytes have all values: their entropy beside that of as many random ones. */
 function evenness(body: Uint8Array): string {
-  if (body.length === 0) return "no byte";
+  if (body.length === 0) return "empty";
   const counts = new Array<number>(256).fill(0);
   for (const byte of body) counts[byte]! += 1;
   const shares = counts.filter((count) => count > 0).map((count) => count / body.length);
   const entropy = shares.reduce((sum, share) => sum - share * Math.log2(share), 0);
-  // Of n random bytes one finds less than 8 bits: about 255 / (2 n ln 2) less, if they are many.
-  const random = body.length < 2048 ? Math.min(8, Math.log2(body.length)) : 8 - 255 / (2 * body.length * Math.LN2);
-  const most = body.length < 2048 ? "at most " : "";
-  return `${entropy.toFixed(2)} bits of entropy a byte (as many random bytes have ${most}${random.toFixed(2)})`;
+  return `${entropy.toFixed(2)} bits of entropy a byte, where random bytes have ${ofRandom(body.length).toFixed(2)}`;
+}
+
+/** Bits of entropy a byte that so many random bytes have on average. */
+function ofRandom(length: number): number {
+  if (length >= 2048) return 8 - 255 / (2 * length * Math.LN2);
+  // How likely it is that one of the 256 values comes `times` times, which is binomial.
+  let share = (255 / 256) ** length;
+  let sum = 0;
+  for (let times = 0; times <= length; times++) {
+    if (times > 1) sum += share * times * Math.log2(times);
+    share *= (length - times) / (times + 1) / 255;
+  }
+  return Math.log2(length) - (256 * sum) / length;
 }
 
 /** How many bytes two bodies have in common, at the same places. */

@@ -1,7 +1,9 @@
 /** Tables that the records of one could have: bytes of a look-up against the server's time, as `hushdb plan --plot` draws them. */
 
-import { entry, make, row, the } from "./dom.js";
-import { bytes, count, time } from "./text.js";
+import { copyButton } from "./copy.js";
+import { make, row, the } from "./dom.js";
+import { colourOf, named } from "./protocols.js";
+import { bytes, count, number, time } from "./text.js";
 
 /** An offer of the planner (`hushdb plan --json`). */
 interface Offer {
@@ -25,25 +27,25 @@ interface Plan {
   offers: Offer[];
 }
 
-const SIZE = { height: 400, left: 64, right: 16, top: 16, bottom: 52 };
+const SIZE = { height: 400, left: 80, right: 32, top: 16, bottom: 52 };
 /** Widths that it is drawn for. */
 const WIDTHS = [300, 1000] as const;
 /** A tick of an axis takes so much of it. */
 const TICK = { width: 90, height: 50 };
 /** Radii of dots, of the least memory and of the most. */
 const RADII = [4, 14] as const;
-/** Told apart by those who tell few colours apart too (after Okabe and Ito, and Tol). */
-const COLOURS = [
-  "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
-  "#643ca0", "#787878", "#996633", "#bbcc33", "#882255", "#44aa99",
-];
 
 /** Draws the dots anew, where there are any. */
 let drawn = () => {};
 new ResizeObserver(() => drawn()).observe(the("plot"));
 
 /** Draws the plan of a table, and shows it. Does neither if the server has none, or `isWanted` no more. */
-export async function showPlan(table: string, token: string | undefined, isWanted: () => boolean): Promise<void> {
+export async function showPlan(
+  table: string,
+  token: string | undefined,
+  by: "key" | "position",
+  isWanted: () => boolean,
+): Promise<void> {
   const headers: HeadersInit = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const response = await fetch(new URL(`../v1/tables/${encodeURIComponent(table)}/plan`, import.meta.url), { headers });
   if (!response.ok) return;
@@ -51,38 +53,40 @@ export async function showPlan(table: string, token: string | undefined, isWante
   if (!isWanted()) return;
   // Shown first: it is drawn as wide as it is.
   the("plan").hidden = false;
-  const protocols = [...new Set([...plan.offers, plan.table].map(({ protocol }) => protocol))];
-  const colour = (protocol: string) => COLOURS[protocols.indexOf(protocol) % COLOURS.length]!;
   const { machine, lookups } = plan;
-  const where = machine.is_this ? "of this machine" : `of a ${machine.name}: 'hushdb plan' measures this machine`;
+  const where = machine.is_this
+    ? `Times are of this machine (${machine.threads} threads)`
+    : `Times are of another machine (${machine.name}, ${machine.threads} threads) until "hushdb plan" has measured this one`;
   the("plan-help").textContent =
-    `As far as the description of the table tells, its ${count(plan.offers.length)} best forms: further left a look-up sends and ` +
-    `receives fewer bytes (with a share of what is sent once, of ${lookups} look-ups), further down it takes the server less time ` +
-    `(${where}, ${machine.threads} threads); a larger dot takes more memory. The ring is this table as it is.`;
-  drawn = () => drawDots(plan, colour);
+    `Each of the ${count(plan.offers.length)} dots is a way to build this table, and the ring is the table as it is. Further left: ` +
+    `fewer bytes. Further down: less time of the server. Smaller: less memory. What is sent once counts as shared by ${lookups} ` +
+    `look-ups. ${where}.`;
+  drawn = () => drawDots(plan);
   drawn();
-  const ring = make("li", {}, make("i", { className: "ring" }), `this table: ${plan.table.protocol}`);
-  the("plot-legend").replaceChildren(...protocols.map((name) => entry(colour(name), name)), ring);
-  const rows = [...plan.offers].sort((a, b) => a.seconds - b.seconds).map((offer) => line(offer, "", offer.protocol));
-  the("offers").replaceChildren(line(plan.table, "own", `this table: ${plan.table.protocol}`), ...rows);
+  const protocols = [...new Set([...plan.offers, plan.table].map(({ protocol }) => protocol))].sort();
+  const ring = make("span", { className: "named" }, make("i", { className: "mark ring" }), `this table: ${plan.table.protocol}`);
+  the("plot-legend").replaceChildren(...[...protocols.map((name) => named(name)), ring].map((mark) => make("li", {}, mark)));
+  const rows = [...plan.offers].sort((a, b) => a.seconds - b.seconds).map((offer) => line(offer, by, ""));
+  the("offers").replaceChildren(line(plan.table, by, "own"), ...rows);
 }
 
-function line(offer: Offer, className: string, name: string): HTMLTableRowElement {
+function line(offer: Offer, by: "key" | "position", className: string): HTMLTableRowElement {
   const once = offer.setup_bytes_up + offer.setup_bytes_down;
-  const linked = offer.linkable === "lookups" ? " and links a client's look-ups" : "";
+  const linked = offer.linkable === "lookups" ? ", links look-ups" : "";
+  const command = `hushdb build INPUT ${by === "key" ? "--key COLUMN " : ""}${offer.options} --out FOLDER`;
   const cells = [
     bytes(offer.bytes_up),
     bytes(offer.bytes_down),
     once === 0 ? "nothing" : bytes(once) + linked,
     time(offer.seconds),
-    offer.queries_per_second.toPrecision(3),
+    number(offer.queries_per_second),
     bytes(offer.server_bytes),
-    make("code", {}, offer.options),
+    make("div", { className: "command" }, copyButton("Copy", command), make("code", {}, command)),
   ];
-  return row(name, cells, className);
+  return row(named(offer.protocol, className === "own" ? `this table: ${offer.protocol}` : offer.protocol), cells, className);
 }
 
-function drawDots({ offers, table, lookups }: Plan, colour: (protocol: string) => string): void {
+function drawDots({ offers, table, lookups }: Plan): void {
   const all = [...offers, table];
   const sent = (offer: Offer) =>
     offer.bytes_up + offer.bytes_down + (offer.setup_bytes_up + offer.setup_bytes_down) / lookups;
@@ -107,16 +111,19 @@ function drawDots({ offers, table, lookups }: Plan, colour: (protocol: string) =
     plot.append(svg("line", { x1: SIZE.left, x2: right, y1: y.at(at), y2: y.at(at), class: "grid" }));
     plot.append(label(time(at), SIZE.left - 8, y.at(at) + 4, "end"));
   }
-  plot.append(label("bytes of a look-up", (SIZE.left + right) / 2, SIZE.height - 10, "middle"));
+  plot.append(label("bytes of a look-up, sent and received", (SIZE.left + right) / 2, SIZE.height - 10, "middle"));
+  const title = label("the server's time for a look-up", 0, 0, "middle");
+  title.setAttribute("transform", `translate(14 ${(SIZE.top + bottom) / 2}) rotate(-90)`);
+  plot.append(title);
   // The largest first, so that none hides another.
   for (const offer of [...offers].sort((a, b) => b.server_bytes - a.server_bytes)) {
-    const dot = svg("circle", { cx: x.at(sent(offer)), cy: y.at(offer.seconds), r: radius(offer), fill: colour(offer.protocol), class: "dot" });
+    const dot = svg("circle", { cx: x.at(sent(offer)), cy: y.at(offer.seconds), r: radius(offer), fill: colourOf(offer.protocol), class: "dot" });
     const title = svg("title", {});
     title.textContent = `${offer.protocol}, ${offer.preset}: ${bytes(sent(offer))}, ${time(offer.seconds)}, ${bytes(offer.server_bytes)}`;
     dot.append(title);
     plot.append(dot);
   }
-  plot.append(svg("circle", { cx: x.at(sent(table)), cy: y.at(table.seconds), r: radius(table) + 4, class: "own" }));
+  plot.append(svg("circle", { cx: x.at(sent(table)), cy: y.at(table.seconds), r: radius(table) + 4, fill: colourOf(table.protocol), class: "own" }));
   const best = Math.min(...offers.map(sent));
   plot.setAttribute(
     "aria-label",

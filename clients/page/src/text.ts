@@ -1,16 +1,18 @@
-/** Numbers and bytes as people read them. */
+/** Numbers as people read them: three digits and a unit, never an exponent. */
 
-const UNITS = ["KiB", "MiB", "GiB", "TiB"];
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+const TIMES = [["s", 1], ["ms", 1e-3], ["µs", 1e-6]] as const;
+
+export function number(value: number): string {
+  if (Number.isInteger(value) && value < 1000) return String(value);
+  return value < 999.5 ? value.toPrecision(3) : count(Number(value.toPrecision(3)));
+}
 
 export function bytes(count: number): string {
   let value = count;
-  let unit = "B";
-  for (const larger of UNITS) {
-    if (value < 1024) break;
-    value /= 1024;
-    unit = larger;
-  }
-  return `${unit === "B" ? value : value.toPrecision(3)} ${unit}`;
+  let unit = 0;
+  for (; Math.round(value) >= 1024 && unit < UNITS.length - 1; unit++) value /= 1024;
+  return `${unit === 0 ? value : number(value)} ${UNITS[unit]}`;
 }
 
 export function count(value: number): string {
@@ -18,31 +20,10 @@ export function count(value: number): string {
 }
 
 export function time(seconds: number): string {
-  if (seconds >= 1) return `${seconds.toPrecision(3)} s`;
-  if (seconds >= 1e-3) return `${(seconds * 1e3).toPrecision(3)} ms`;
-  return `${Math.round(seconds * 1e6)} µs`;
+  const [unit, size] = TIMES.find(([, size]) => seconds >= 0.9995 * size) ?? TIMES[2];
+  return `${number(unit === "µs" ? Math.round(seconds / size) : seconds / size)} ${unit}`;
 }
 
 export function percent(share: number): string {
-  return `${(share * 100).toPrecision(2)} %`;
-}
-
-/** Bytes as text, if they are UTF-8 that can be shown; else as hex, 16 a line. */
-export function shown(value: Uint8Array): string {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(value);
-    if (!/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/.test(text)) return text;
-  } catch {
-    // Not text.
-  }
-  return hex(value);
-}
-
-function hex(value: Uint8Array): string {
-  const lines = [];
-  for (let at = 0; at < value.length; at += 16) {
-    const line = Array.from(value.subarray(at, at + 16), (byte) => byte.toString(16).padStart(2, "0"));
-    lines.push(`${at.toString(16).padStart(6, "0")}  ${line.join(" ")}`);
-  }
-  return lines.join("\n");
+  return `${(share * 100).toLocaleString("en", { maximumSignificantDigits: 2 })} %`;
 }

@@ -1,16 +1,16 @@
-/** The time of a look-up, by phase, as a bar. */
+/** The time of a look-up, by phase, as a bar. Its colours are not those of protocols: whose time it is, yours or the server's. */
 
 import { entry, make } from "./dom.js";
 import type { Phases } from "./messages.js";
 import { time } from "./text.js";
 
-const NAMES: Record<keyof Phases, [string, string]> = {
-  descriptor: ["the table's description", "#787878"],
-  hint: ["the hint, once", "#cc79a7"],
-  keys: ["evaluation keys, once", "#e69f00"],
-  encrypt: ["encrypt", "#009e73"],
-  network: ["network and server", "#d55e00"],
-  decode: ["decrypt", "#0072b2"],
+const NAMES: Record<keyof Phases, string> = {
+  descriptor: "the table's description",
+  hint: "the hint, once",
+  keys: "evaluation keys, once",
+  encrypt: "encrypt",
+  network: "network and server",
+  decode: "decrypt",
 };
 
 export function drawTimes(bar: HTMLElement, legend: HTMLElement, phases: Phases): void {
@@ -19,13 +19,17 @@ export function drawTimes(bar: HTMLElement, legend: HTMLElement, phases: Phases)
   const total = taken.reduce((sum, [, seconds]) => sum + seconds, 0);
   const parts = taken.map(([phase, seconds]) => {
     const part = make("span");
-    part.style.background = NAMES[phase][1];
+    part.style.background = colour(phase);
     part.style.flex = `${seconds / total} 0 0`;
     return part;
   });
   bar.replaceChildren(...parts);
-  const told = taken.map(([phase, seconds]) => `${NAMES[phase][0]} ${time(seconds)}`);
+  const told = taken.map(([phase, seconds]) => `${NAMES[phase]} ${time(seconds)}`);
   bar.setAttribute("aria-label", `${time(total)} in all: ${told.join(", ")}`);
-  const entries = taken.map(([phase], at) => entry(NAMES[phase][1], told[at]!));
+  const entries = taken.map(([phase], at) => entry(colour(phase), told[at]!));
   legend.replaceChildren(...entries, make("li", {}, `${time(total)} in all`));
+}
+
+function colour(phase: keyof Phases): string {
+  return `var(--${phase})`;
 }

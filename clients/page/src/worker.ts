@@ -1,7 +1,7 @@
 /** Looks records up, in a thread of its own: a hint of many MB takes a while to check, and the page goes on meanwhile. */
 
 import { connect, HushError, type Server, type Stats, type Table } from "./client/index.js";
-import type { Exchange, LookUp, Opened, Phases, Question, Reply } from "./messages.js";
+import { type Exchange, LOOKUPS_PER_KEY, type LookUp, type Opened, type Phases, type Question, type Reply } from "./messages.js";
 
 /** Bytes of a body that are shown at most. */
 const MOST_SHOWN = 1 << 18;
@@ -39,6 +39,7 @@ async function result(question: Question) {
         fetch: seen,
         // Somebody waits, and can ask again.
         attempts: 2,
+        lookupsPerKey: LOOKUPS_PER_KEY,
       });
       return server.tables;
     case "open":
@@ -62,7 +63,7 @@ async function lookUp(key: string | bigint): Promise<LookUp> {
   const value = await asked.get(key);
   return {
     value: value && Uint8Array.from(value),
-    fields: value && value.fields(),
+    hasSpaces: typeof key === "string" && key !== key.trim(),
     exchanges,
     phases: since(before, asked.stats.seconds),
     facts: asked.facts,

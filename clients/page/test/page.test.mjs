@@ -1,14 +1,9 @@
 // The page that `hushdb serve` shows, in a real Chromium: as people see it, by keyboard, on a phone, and for who does not see it.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import { Scratch, proxy } from "../../js/test/harness.mjs";
-
-const tools = createRequire(new URL("../../../target/page-tools/package.json", import.meta.url));
-const { chromium } = tools("playwright-core");
-const axe = tools("axe-core");
+import { close, compare, launch, lookUp, open, ready, refused } from "./browser.mjs";
 
 const people = Array.from({ length: 2000 }, (_, i) => ({
   email: `user${i}@example.org`,
@@ -27,8 +22,7 @@ before(async () => {
   scratch.build("words", words, "--value", "v");
   served = await scratch.serve(["people", "hinted", "keyed", "words"]);
   seen = await proxy(served);
-  const executablePath = execFileSync("sh", ["-c", 'command -v "${CHROMIUM:-chromium}"'], { encoding: "utf8" }).trim();
-  browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] });
+  browser = await launch();
 });
 after(async () => {
   await browser?.close();
@@ -36,47 +30,15 @@ after(async () => {
   await scratch.stop();
 });
 
-/** The page, open at a table. Whatever it complains of fails the test. */
-async function open(url = seen.url, { table = "people", ...options } = {}) {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
-  page.complaints = [];
-  page.asked = [];
-  page.on("console", (message) => page.complaints.push(message.text()));
-  page.on("pageerror", (error) => page.complaints.push(String(error)));
-  context.on("request", (request) => page.asked.push(new URL(request.url()).origin));
-  await page.goto(`${url}/#${table}`);
-  return page;
-}
-
-async function ready(page) {
-  await page.waitForSelector("#lookup:not([hidden])");
-  return page;
-}
-
-/** Looks a key up, by its form. What is said of it. */
-async function lookUp(page, key) {
-  await page.fill("#key", key);
-  await page.click("#lookup-form button");
-  await page.waitForSelector("#found h4");
-  return (await page.locator("#found").innerText()).replaceAll(/\s+/g, " ");
-}
-
-async function close(page) {
-  await page.context().close();
-  assert.deepEqual(page.complaints, []);
-}
-
 test("a look-up, and exactly what the server saw of it", async () => {
-  const page = await ready(await open());
+  const page = await ready(await open(seen.url));
   seen.requests.length = 0;
-  assert.match(await lookUp(page, "user10@example.org"), /^Found: .* name Name 10 city Bern$/);
+  assert.match(await lookUp(page, "user10@example.org"), /^Found: .* name Name 10 city Bern Copy Save$/);
   const own = seen.requests.filter(({ method }) => method === "POST");
   assert.equal(own.length, 1);
   const [{ body, received, path }] = own;
-  const request = (await page.locator("#requests tbody tr").innerText()).replaceAll(",", "");
-  assert.match(request, new RegExp(`POST ${path}\\s+${body.length} B\\s+${received} B`));
+  const request = (await page.locator("#requests li").innerText()).replaceAll(/(\d),(\d)/g, "$1$2");
+  assert.match(request, new RegExp(`The query\\s+POST ${path}\\s+${body.length} B sent, ${received} B received`));
   // A byte a dot, and a colour a byte.
   const dots = await page.evaluate(() => {
     const canvas = document.querySelector("#picture");
@@ -98,7 +60,7 @@ test("a look-up, and exactly what the server saw of it", async () => {
 });
 
 test("a key that is not there, and text that looks like markup", async () => {
-  const page = await ready(await open());
+  const page = await ready(await open(seen.url));
   assert.match(await lookUp(page, "nobody@example.org"), /^This key is not in the table/);
   assert.match(await lookUp(page, "user7@example.org"), /name <img src=x onerror=alert\(1\)>/);
   assert.equal(await page.locator("#found img").count(), 0);
@@ -106,15 +68,12 @@ test("a key that is not there, and text that looks like markup", async () => {
 });
 
 test("two look-ups look the same", async () => {
-  const page = await ready(await open());
-  await page.fill("#first", "user1@example.org");
-  await page.fill("#second", "nobody@example.org");
-  await page.click("#compare-form button");
-  await page.waitForSelector("#compared:not([hidden])");
+  const page = await ready(await open(seen.url));
+  await compare(page, "user1@example.org", "nobody@example.org");
   const verdict = await page.locator("#verdict").innerText();
-  assert.match(verdict, /^One is there, the other one not there\. The server saw the same requests, of the same lengths/);
+  assert.match(verdict, /^The first is in the table, the second is not in the table\. The server saw the same requests/);
   const cells = await page.locator("#differences td").allInnerTexts();
-  assert.equal(cells[0], "POST query");
+  assert.equal(cells[0], "The query");
   for (const at of [0, 2, 4]) assert.equal(cells[at], cells[at + 1]);
   assert.ok(parseFloat(cells[6]) < 2, cells[6]);
   const [first, second] = await page.evaluate(() =>
@@ -126,34 +85,42 @@ test("two look-ups look the same", async () => {
 
 test("what is sent once makes a difference, which the page does not hide", async () => {
   const page = await ready(await open(seen.url, { table: "keyed" }));
-  await page.fill("#first", "user1@example.org");
-  await page.fill("#second", "user2@example.org");
-  await page.click("#compare-form button");
-  await page.waitForSelector("#compared:not([hidden])");
+  await compare(page, "user1@example.org", "user2@example.org");
   assert.match(await page.locator("#verdict").innerText(), /^These differ: requests, .*compare again/);
   await page.click("#compare-form button");
-  await page.waitForFunction(() => document.querySelector("#verdict").innerText.startsWith("One is there"));
+  await page.waitForFunction(() => document.querySelector("#verdict").innerText.startsWith("The first is"));
+  assert.match(await page.locator("#verdict").innerText(), /tell that they come from the same client/);
+  await close(page);
+});
+
+test("keys that the server has lost are uploaded again, and the page says why", async () => {
+  const page = await ready(await open(seen.url, { table: "keyed" }));
+  await lookUp(page, "user1@example.org");
+  const purposes = () => page.locator("#requests strong").allInnerTexts();
+  assert.deepEqual(await purposes(), ["Evaluation keys, uploaded once", "The query"]);
+  const lost = { status: 428, contentType: "application/problem+json", body: JSON.stringify({ code: "key_not_found", detail: "lost" }) };
+  await page.route("**/query", (route) => route.fulfill(lost), { times: 1 });
+  await lookUp(page, "user1@example.org");
+  assert.deepEqual(await purposes(), ["The query", "Evaluation keys, uploaded once", "The query"]);
+  assert.match(await page.locator("#requests em").innerText(), /^428: the server no longer has this browser's evaluation keys/);
+  page.complaints = page.complaints.filter((text) => !text.includes("428"));
   await close(page);
 });
 
 test("a table with a hint, and one by position", async () => {
   const page = await ready(await open(seen.url, { table: "hinted" }));
-  assert.match(await lookUp(page, "user3@example.org"), /Name 3$/);
+  assert.match(await lookUp(page, "user3@example.org"), /Name 3 Copy Save$/);
   await page.selectOption("#table", "words");
   await page.waitForFunction(() => document.querySelector("#key-label").innerText === "Position");
-  assert.match(await lookUp(page, "299"), /word 299$/);
-  await page.fill("#key", "x");
-  await page.press("#key", "Enter");
-  await page.waitForFunction(() => document.querySelector("#found").innerText.startsWith("A position is a number"));
-  await page.fill("#key", "300");
-  await page.press("#key", "Enter");
-  await page.waitForFunction(() => /300.*299|no record|from 0/.test(document.querySelector("#found").innerText));
+  assert.match(await lookUp(page, "299"), /word 299 Copy Save$/);
+  for (const wrong of ["x", ""]) assert.match(await refused(page, wrong), /^Type a position/);
+  assert.match(await refused(page, "300"), /300.*299|no record|from 0/);
   assert.match(page.url(), /#words$/);
   await close(page);
 });
 
 test("what else the table could be", async () => {
-  const page = await ready(await open());
+  const page = await ready(await open(seen.url));
   await page.waitForSelector("#plan:not([hidden])");
   const plan = await (await fetch(`${served}/v1/tables/people/plan`)).json();
   assert.ok(plan.offers.length > 5);
@@ -162,12 +129,20 @@ test("what else the table could be", async () => {
   await page.click("summary");
   assert.equal(await page.locator("#offers tr").count(), plan.offers.length + 1);
   const command = await page.locator("#offers tr.own code").innerText();
-  assert.equal(command, plan.table.options);
+  assert.equal(command, `hushdb build INPUT --key COLUMN ${plan.table.options} --out FOLDER`);
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.click("#offers tr.own button");
+  await page.waitForFunction(() => document.querySelector("#offers tr.own button").innerText === "Copied");
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), command);
+  // Numbers have three digits and no exponent.
+  const numbers = await page.locator("#offers .number, #plot text").allInnerTexts();
+  assert.deepEqual(numbers.filter((text) => /\de|\d{4}/.test(text)), []);
+  assert.match((await page.locator("#plot text").allTextContents()).join(), /the server's time/);
   await close(page);
 });
 
 test("nothing is asked of anybody else", async () => {
-  const page = await ready(await open());
+  const page = await ready(await open(seen.url));
   await lookUp(page, "user1@example.org");
   await page.waitForSelector("#plan:not([hidden])");
   assert.ok(page.asked.length > 10);
@@ -193,46 +168,24 @@ test("nothing is asked of anybody else", async () => {
 });
 
 test("by keyboard alone", async () => {
-  const page = await ready(await open());
+  const page = await ready(await open(seen.url));
   const focus = () => page.evaluate(() => document.activeElement.id || document.activeElement.textContent.trim());
   const order = [];
-  for (const wanted of ["table", "key", "Look up", "first", "second", "Compare"]) {
+  const expected = ["table", "key", "Look up", "Copy", "Save", "first", "second", "Compare"];
+  for (const wanted of expected) {
     await page.keyboard.press("Tab");
     order.push(await focus());
     if (wanted === "key") {
       await page.keyboard.type("user4@example.org");
       await page.keyboard.press("Enter");
-      await page.waitForSelector("#found h4");
+      await page.waitForSelector("#found dl");
     }
   }
-  assert.deepEqual(order, ["table", "key", "Look up", "first", "second", "Compare"]);
+  assert.deepEqual(order, expected);
   const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
   assert.notEqual(outline, "none");
   await close(page);
 });
-
-for (const [name, options] of Object.entries({
-  desktop: { viewport: { width: 1280, height: 900 } },
-  "a phone, dark": { viewport: { width: 360, height: 740 }, colorScheme: "dark", hasTouch: true, isMobile: true },
-})) {
-  test(`labels, contrast and width: ${name}`, async () => {
-    const page = await ready(await open(seen.url, options));
-    await lookUp(page, "user1@example.org");
-    await page.fill("#first", "user1@example.org");
-    await page.click("#compare-form button");
-    await page.waitForSelector("#compared:not([hidden])");
-    await page.waitForSelector("#plan:not([hidden])");
-    await page.click("summary");
-    await page.evaluate(axe.source);
-    const { violations, passes } = await page.evaluate(() => globalThis.axe.run());
-    const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-    assert.deepEqual(told, []);
-    assert.ok(passes.some(({ id }) => id === "color-contrast"));
-    const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-    assert.ok(wide <= room, `${wide} of ${room}`);
-    await close(page);
-  });
-}
 
 test("a server that asks for a token", async () => {
   const tokens = `${scratch.dir}/tokens.json`;
@@ -240,14 +193,22 @@ test("a server that asks for a token", async () => {
   const url = await scratch.serve(["people"], "--tokens", tokens);
   const page = await open(url);
   await page.waitForSelector("#token-form:not([hidden])");
-  await page.fill("#token", "hush_wrong");
-  await page.press("#token", "Enter");
-  await page.waitForFunction(() => document.querySelector("#state").innerText !== "");
+  for (const wrong of ["hush_wrong", "no token"]) {
+    await page.fill("#token", wrong);
+    await page.press("#token", "Enter");
+    await page.waitForFunction(() => /token/.test(document.querySelector("#state.error")?.innerText));
+    await page.waitForSelector("#token-form:not([hidden]) button:not([aria-disabled])");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "token");
+  }
   await page.fill("#token", token);
   await page.press("#token", "Enter");
   await ready(page);
   assert.match(await lookUp(page, "user10@example.org"), /Name 10/);
   await page.waitForSelector("#plan:not([hidden])");
+  // A token that is taken away is asked for again.
+  await page.route("**/query", (route) => route.fulfill({ status: 401, json: { code: "unauthorized", detail: "gone" } }));
+  await refused(page, "user10@example.org");
+  await page.waitForSelector("#token-form:not([hidden])");
   // The browser itself says of each refused request that it failed.
   page.complaints = page.complaints.filter((text) => !text.includes("401"));
   await close(page);
@@ -257,11 +218,9 @@ test("a server that is gone", async () => {
   const other = new Scratch();
   other.build("people", people, "--key", "email", "--value", "name");
   const page = await ready(await open(await other.serve(["people"])));
+  await lookUp(page, "user1@example.org");
   await other.stop();
-  await page.fill("#key", "user1@example.org");
-  await page.press("#key", "Enter");
-  await page.waitForSelector("#found.error");
-  assert.match(await page.locator("#found").innerText(), /cannot be reached|Failed to fetch/);
+  assert.match(await refused(page, "user1@example.org"), /cannot be reached|Failed to fetch/);
   // By the connection that was there, or the next one.
   page.complaints = page.complaints.filter((text) => !/ERR_CONNECTION_(REFUSED|RESET|CLOSED)/.test(text));
   await close(page);

@@ -1,0 +1,43 @@
+/** Buttons that give a text or a file away. */
+
+import { make } from "./dom.js";
+
+const SAID_FOR_MS = 2000;
+
+/** A button that copies a text. */
+export function copyButton(name: string, text: string): HTMLButtonElement {
+  // Its new name is read out.
+  const button = make("button", { type: "button", className: "small", ariaLive: "polite" }, name);
+  button.addEventListener("click", async () => {
+    button.textContent = (await copied(text, button)) ? "Copied" : "Not copied";
+    setTimeout(() => (button.textContent = name), SAID_FOR_MS);
+  });
+  return button;
+}
+
+/** A button that saves bytes as a file. */
+export function saveButton(name: string, bytes: Uint8Array<ArrayBuffer>, file: string): HTMLButtonElement {
+  const button = make("button", { type: "button", className: "small" }, name);
+  button.addEventListener("click", () => {
+    const href = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
+    make("a", { href, download: file }).click();
+    setTimeout(() => URL.revokeObjectURL(href), SAID_FOR_MS);
+  });
+  return button;
+}
+
+async function copied(text: string, button: HTMLButtonElement): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Browsers have no clipboard for pages that came without TLS from another machine, or it is refused.
+    const area = make("textarea", { value: text, className: "hidden", readOnly: true });
+    button.after(area);
+    area.select();
+    const isCopied = document.execCommand("copy");
+    area.remove();
+    button.focus();
+    return isCopied;
+  }
+}
