@@ -1,6 +1,6 @@
 //! Offers as a picture: bytes of a look-up against the server's time, the memory of a server as the size of the dot.
 
-use std::{error::Error, path::Path, sync::Once};
+use std::{collections::BTreeSet, error::Error, path::Path, sync::Once};
 
 use hush_engine::{
     Seconds,
@@ -16,20 +16,21 @@ use crate::report;
 
 const SIZE: (u32, u32) = (1200, 760);
 const FONT: &str = "sans-serif";
-/// A colour for each protocol, told apart by those who tell few colours apart too (after Okabe and Ito, and Tol).
-const COLOURS: [RGBColor; 12] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(100, 60, 160),
-    RGBColor(120, 120, 120),
-    RGBColor(153, 102, 51),
-    RGBColor(187, 204, 51),
-    RGBColor(136, 34, 85),
-    RGBColor(0, 0, 0),
+/// The colours of protocols, which are those of the page (`clients/page/src/protocols.ts`). People who
+/// tell few colours apart can tell these apart as well (after Okabe and Ito, and Tol).
+const COLOURS: [(&str, RGBColor); 12] = [
+    ("colpack", RGBColor(0, 114, 178)),
+    ("colpack-s", RGBColor(86, 180, 233)),
+    ("hybrid", RGBColor(213, 94, 0)),
+    ("onion", RGBColor(0, 158, 115)),
+    ("tfhe", RGBColor(204, 121, 167)),
+    ("tfhe-privks", RGBColor(68, 170, 153)),
+    ("simple", RGBColor(230, 159, 0)),
+    ("frodo", RGBColor(120, 120, 120)),
+    ("double", RGBColor(153, 102, 51)),
+    ("exppack-s", RGBColor(100, 60, 160)),
+    ("exppack-d", RGBColor(136, 34, 85)),
+    ("double-pack", RGBColor(187, 204, 51)),
 ];
 const INK: RGBColor = RGBColor(60, 60, 60);
 const GRID: RGBColor = RGBColor(225, 225, 225);
@@ -66,8 +67,8 @@ struct Picture<'a> {
     offers: &'a [Offer],
     chosen: Option<&'a Offer>,
     wishes: &'a Wishes,
-    /// Those that are there, in the order in which they come.
-    protocols: Vec<&'static str>,
+    /// The protocols of the offers, sorted by name.
+    protocols: BTreeSet<&'static str>,
     memory: (f64, f64),
 }
 
@@ -76,23 +77,13 @@ type Drawn = Result<(), Box<dyn Error>>;
 
 impl<'a> Picture<'a> {
     fn new(offers: &'a [Offer], chosen: Option<&'a Offer>, wishes: &'a Wishes) -> Self {
-        let mut protocols: Vec<&'static str> = Vec::new();
-        for offer in offers {
-            if !protocols.contains(&offer.protocol.name()) {
-                protocols.push(offer.protocol.name());
-            }
-        }
+        let protocols: BTreeSet<&str> = offers.iter().map(|offer| offer.protocol.name()).collect();
         let memory = ends(offers.iter().map(|offer| (offer.server_bytes as f64).ln()));
         Self { offers, chosen, wishes, protocols, memory }
     }
 
     fn bytes(&self, offer: &Offer) -> f64 {
         offer.bytes(self.wishes.clients.lookups)
-    }
-
-    fn colour(&self, protocol: &str) -> RGBColor {
-        let at = self.protocols.iter().position(|own| *own == protocol).unwrap_or(0);
-        COLOURS[at % COLOURS.len()]
     }
 
     fn radius(&self, bytes: f64) -> f64 {
@@ -143,10 +134,9 @@ impl<'a> Picture<'a> {
         offers.sort_by_key(|offer| std::cmp::Reverse(offer.server_bytes));
         for offer in offers {
             let place = (self.bytes(offer).log2(), offer.seconds.log10());
-            let (radius, colour) =
-                (self.radius(offer.server_bytes as f64), self.colour(offer.protocol.name()));
+            let (radius, colour) = (self.radius(offer.server_bytes as f64), colour(offer.protocol.name()));
             chart.draw_series([Circle::new(place, radius as i32, colour.mix(0.55).filled())])?;
-            chart.draw_series([Circle::new(place, radius as i32, colour.stroke_width(1))])?;
+            chart.draw_series([Circle::new(place, radius as i32, INK.mix(0.6).stroke_width(1))])?;
         }
         Ok(())
     }
@@ -177,7 +167,7 @@ impl<'a> Picture<'a> {
             Ok(())
         };
         for protocol in &self.protocols {
-            row(area, 9.0, self.colour(protocol).mix(0.7).filled(), (*protocol).to_owned())?;
+            row(area, 9.0, colour(protocol).mix(0.7).filled(), (*protocol).to_owned())?;
         }
         let (least, most) = self.memory;
         for bytes in [least, (least + most) / 2.0, most].map(f64::exp) {
@@ -200,6 +190,10 @@ impl<'a> Picture<'a> {
     }
 }
 
+fn colour(protocol: &str) -> RGBColor {
+    COLOURS.iter().find(|(name, _)| *name == protocol).map_or(BLACK, |(_, colour)| *colour)
+}
+
 fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)))
@@ -209,4 +203,21 @@ fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
 fn padded((least, most): (f64, f64)) -> (f64, f64) {
     let room = ((most - least) * 0.08).max(0.2);
     (least - room, most + room)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use hush_protocol::registry::Protocol;
+
+    use super::*;
+
+    #[test]
+    fn every_protocol_has_a_colour_of_its_own() {
+        let colours: HashSet<_> =
+            Protocol::ALL.iter().map(|protocol| colour(protocol.name()).rgb()).collect();
+        assert_eq!(colours.len(), Protocol::ALL.len());
+        assert!(!colours.contains(&BLACK.rgb()), "a protocol without a colour");
+    }
 }
