@@ -4,6 +4,7 @@ use std::{
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     thread::JoinHandle,
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -125,6 +126,32 @@ impl Server {
         let engine = opened.map_err(|error| Kind::Input.raised(py, error))?;
         let name = named(py, name)?;
         py.detach(|| self.tables.insert(&name, engine)).map_err(|error| Kind::Option.raised(py, error))
+    }
+
+    /// Announces a table, and expects its parts to be seen: the server is not ready once one of them has had no live replica for
+    /// `grace` seconds.
+    fn expect_parts(&self, py: Python<'_>, name: &str, count: usize, grace: f64) -> PyResult<()> {
+        let grace = Duration::try_from_secs_f64(grace);
+        let grace = grace.map_err(|error| Kind::Option.raised(py, format!("grace: {error}")))?;
+        let name = named(py, name)?;
+        self.tables.parts().expect(&name, count, grace);
+        if !self.tables.is_resident(&name) {
+            self.tables.announce(&name);
+        }
+        Ok(())
+    }
+
+    /// Notes how many replicas of a part are alive, and how many processes have taken the place of others since the last look.
+    fn part_seen(&self, py: Python<'_>, name: &str, part: usize, live: usize, restarts: u64) -> PyResult<()> {
+        self.tables.parts().seen(&named(py, name)?, part, live, restarts);
+        Ok(())
+    }
+
+    /// Notes the seconds that a part took for a batch.
+    fn part_replied(&self, py: Python<'_>, name: &str, part: usize, seconds: f64) -> PyResult<()> {
+        let elapsed = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        self.tables.parts().replied(&named(py, name)?, part, elapsed);
+        Ok(())
     }
 
     /// Its URL.

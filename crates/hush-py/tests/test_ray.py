@@ -1,5 +1,6 @@
 """Parts on a real Ray cluster of several nodes: answers, processes that are killed, epochs that change."""
 
+import contextlib
 import json
 import logging
 import os
@@ -48,6 +49,16 @@ def table(tmp_path_factory):
     return folder / "people"
 
 
+@contextlib.contextmanager
+def served(table, **options):
+    """A table on the cluster, of which nothing is left afterwards."""
+    with hushdb.ray.serve(table, **options) as service:
+        try:
+            yield service
+        finally:
+            hushdb.ray.stop(service.name)
+
+
 def one(url):
     return hushdb.connect(url).table()
 
@@ -60,7 +71,7 @@ def wait_for(until, seconds=60):
 
 
 def test_parts_find_what_is_there(cluster, people_table):
-    with hushdb.ray.serve(people_table, weights=[2, 1, 1]) as service:
+    with served(people_table, weights=[2, 1, 1]) as service:
         with hushdb.ray.head("people") as other:
             for url in (service.url, other.url):
                 table = one(url)
@@ -79,7 +90,7 @@ def test_parts_find_what_is_there(cluster, people_table):
 
 def test_parts_are_on_the_kind_of_node_that_is_theirs(cluster, people_table):
     kinds = {node["NodeID"]: {"small", "large"} & node["Resources"].keys() for node in ray.nodes()}
-    with hushdb.ray.serve(people_table, weights=[1, 2, 1], cpus=[0.5, 1, 0.5], nodes=["small", "large", "small"]) as service:
+    with served(people_table, weights=[1, 2, 1], cpus=[0.5, 1, 0.5], nodes=["small", "large", "small"]) as service:
         assert service.connect().table().get("user7@example.org") == "Name 7, é".encode()
         assert [kinds[part["node"]] for part in service.status()] == [{"small"}, {"large"}, {"small"}]
         assert len({part["node"] for part in service.status()}) == 3
@@ -90,7 +101,7 @@ def test_parts_are_on_the_kind_of_node_that_is_theirs(cluster, people_table):
 
 @pytest.mark.skipif(os.environ.get("FEATURES") != "emulator", reason="the package has no emulated GPU")
 def test_parts_are_on_gpus_or_not(cluster, people_table):
-    with hushdb.ray.serve(people_table, weights=[1, 2, 1], gpus=[0, 1, 0]) as service:
+    with served(people_table, weights=[1, 2, 1], gpus=[0, 1, 0]) as service:
         assert service.connect().table().get_many(["user7@example.org", "nobody"]) == ["Name 7, é".encode(), None]
         assert [part["places"] for part in service.status()] == [["cpu"], ["cuda"], ["cpu"]]
     for wrong in (2, [1, 1], -1):
@@ -120,7 +131,7 @@ def test_parts_take_memory_of_their_nodes(cluster, people_table):
     source = hushdb._native.Source(str(people_table), True, None)
     both, one, other = *source.memory([1]), *source.memory([3, 1])
     assert both >= one > other > 512 << 20
-    with hushdb.ray.serve(people_table, weights=[3, 1]):
+    with served(people_table, weights=[3, 1]):
         created = [group for group in placement_group_table().values() if (group["name"], group["state"]) == ("hushdb/people", "CREATED")]
         (bundles,) = [group["bundles"].values() for group in created]
         assert sorted(bundle["memory"] for bundle in bundles) == [other, one]
@@ -132,7 +143,7 @@ def test_parts_take_memory_of_their_nodes(cluster, people_table):
 def test_protocols_with_keys_and_hints(cluster, people, tmp_path):
     for protocol in ("onion", "simple"):
         hushdb.build(people, out=tmp_path / protocol, key="email", protocol=protocol)
-        with hushdb.ray.serve(tmp_path / protocol) as service:
+        with served(tmp_path / protocol) as service:
             table = service.connect(cache=tmp_path / "cache").table()
             assert table.get_many([f"user{i}@example.org" for i in range(3)]) == [f"Name {i}, é".encode() for i in range(3)]
 
@@ -140,7 +151,7 @@ def test_protocols_with_keys_and_hints(cluster, people, tmp_path):
 def test_killed_parts_are_answered_by_their_replicas(cluster, table):
     """No answer is wrong, and none is lost that was asked for twice, while processes are killed one after another."""
     kills, wrong, looked_up, done = int(os.environ.get("HUSHDB_KILLS", 6)), [], [0], threading.Event()
-    with hushdb.ray.serve(table, parts=2, replicas=2) as service:
+    with served(table, parts=2, replicas=2) as service:
         def look_up(start):
             own = one(service.url)
             number = start
@@ -178,7 +189,7 @@ def test_killed_parts_are_answered_by_their_replicas(cluster, table):
 
 
 def test_without_a_replica_a_look_up_fails_at_once(cluster, table):
-    with hushdb.ray.serve(table, parts=2) as service:
+    with served(table, parts=2) as service:
         one(service.url).get("k1")
         # A query as it was sent, so that no client tries it again.
         body = recorded(service.url, table)
@@ -201,7 +212,7 @@ def test_epochs_change_everywhere_at_once(cluster, tmp_path):
         return hushdb.build(rows, out=tmp_path / "changing", key="key", protocol="colpack", **options).epoch
 
     first = build("value 3")
-    with hushdb.ray.serve(tmp_path / "changing", parts=3) as service:
+    with served(tmp_path / "changing", parts=3) as service:
         own = one(service.url)
         assert (own.get("k3"), service.head.epoch) == (b"value 3", first)
         second = build("changed", force=True)

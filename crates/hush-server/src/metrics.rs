@@ -179,6 +179,7 @@ impl Metrics {
             "Times that the content of a table's place was not taken up",
             self.reload_failures.clone(),
         );
+        tables.parts().register(registry);
         registry.register_collector(Box::new(OfTables(tables.clone())));
         self
     }

@@ -12,7 +12,7 @@ use hush_engine::{Blob, Engine, FILES_CHANGED, KeySpec};
 use hush_protocol::Name;
 use tokio::{sync::Notify, task::spawn_blocking};
 
-use crate::{error::ServerError, state::ResidentTable, upkeep::Upkeep};
+use crate::{error::ServerError, parts::Parts, state::ResidentTable, upkeep::Upkeep};
 
 /// A window is not longer, so that its end can be reckoned.
 const LONGEST_WINDOW: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -31,6 +31,7 @@ struct Shared {
     /// Wakes who drops replaced epochs.
     replaced: Notify,
     upkeep: Upkeep,
+    parts: Parts,
 }
 
 #[derive(Default)]
@@ -67,6 +68,11 @@ impl Tables {
     /// The background work of the server, and what is known of the places of the tables.
     pub fn upkeep(&self) -> &Upkeep {
         &self.0.upkeep
+    }
+
+    /// The health of parts that are elsewhere.
+    pub fn parts(&self) -> &Parts {
+        &self.0.parts
     }
 
     /// Announces a table that is still loading: the server is not ready until it is inserted.
@@ -151,6 +157,7 @@ impl Tables {
         let gone = (content.slots.remove(name), content.take_replaced(|old| old.name == *name));
         drop(content);
         self.0.upkeep.forget(name);
+        self.0.parts.forget(name);
         gone.0.is_some()
     }
 

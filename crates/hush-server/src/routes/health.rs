@@ -1,6 +1,6 @@
 //! `GET /livez`, `GET /readyz`, `GET /info`: for orchestrators, and for who runs the server.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{Json, extract::State};
 use serde::Serialize;
@@ -10,17 +10,22 @@ use super::tables::{Entry, entries};
 use crate::{
     caller::Caller,
     collected::program,
+    parts::PartDown,
     problem::{Code, Problem},
     state::Server,
     tokens::Scope,
 };
+
+/// After which a part may be there again.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// The process answers.
 pub(super) async fn live() -> &'static str {
     "ok\n"
 }
 
-/// Answers 200 once no table is loading, if one is resident or there are none, unless a table has lost its GPU or the server stops.
+/// Answers 200 once no table is loading, if one is resident or there are none, unless a table has lost its GPU or one of its parts,
+/// or the server stops.
 /// Each thing that is wrong although queries are answered has a line of the text: a table that has failed, too, unless
 /// [`ServerConfig::require_tables`](crate::ServerConfig::require_tables) makes it a 503.
 pub(super) async fn ready(State(server): State<Arc<Server>>) -> Result<String, Problem> {
@@ -28,6 +33,11 @@ pub(super) async fn ready(State(server): State<Arc<Server>>) -> Result<String, P
     if let Some((table, reason)) = server.tables.lost() {
         let detail = format!("the GPU of table {table} has failed; start the server again: {reason}");
         return Err(Problem::new(Code::DeviceLost, detail));
+    }
+    if let Some(PartDown { table, part, since }) = server.tables.parts().down() {
+        let detail =
+            format!("part {part} of table {table} has had no live replica for {} s", since.as_secs());
+        return Err(Problem::new(Code::PartUnavailable, detail).retry_in(RETRY));
     }
     if let Some(task) = upkeep.down() {
         return Err(Problem::warming(&format!("the task {task} has failed, and is being started again")));

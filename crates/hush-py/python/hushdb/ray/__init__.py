@@ -6,7 +6,8 @@
         print(service.connect().table().get("alice@example.org"))
 
 Each actor opens its own part of the table from a folder that every node sees. What goes to actors are encrypted queries, what comes back
-are ciphertexts; the server has no state, and there may be several (`head`). Ray starts actors, and starts them again when they die.
+are ciphertexts; the server has no state, and there may be several (`head`, or `serve` once more). Ray starts actors, and starts them again
+when they die. They belong to no server: on a cluster of yours they stay when it ends, until `stop`, or for `lease` seconds without any.
 """
 
 try:
@@ -16,6 +17,6 @@ except ImportError as error:
 
 from ._build import build
 from ._head import Head
-from ._service import Service, head, serve, status, stop
+from ._service import Service, head, leases, serve, status, stop
 
-__all__ = ["Head", "Service", "build", "head", "serve", "status", "stop"]
+__all__ = ["Head", "Service", "build", "head", "leases", "serve", "status", "stop"]

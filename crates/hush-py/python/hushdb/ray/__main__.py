@@ -10,8 +10,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ray.exceptions import RayError
+
 from .. import HushError
-from . import build, head, serve, status, stop
+from . import build, head, leases, serve, status, stop
+from ._cluster import line
+from ._lease import LEASE
 
 
 def parser() -> argparse.ArgumentParser:
@@ -24,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     building.add_argument("--key", action="append", metavar="COLUMN", help="a part of the key; look-ups are by position without one")
     building.add_argument("--value", action="append", metavar="COLUMN", help="a part of the value; all other columns if not given")
     building.add_argument("--cpus", type=float, default=1, help="that a task takes")
-    serving = commands.add_parser("serve", help="put a table in parts on a cluster, and serve it until Ctrl-C")
+    serving = commands.add_parser("serve", help="put a table in parts on a cluster, or take up the parts that are there, and serve it until Ctrl-C")
     serving.add_argument("table", help="its folder, which every node sees, or its URL: s3://bucket/people")
     serving.add_argument("--parts", type=int, help="2 if there are no weights")
     serving.add_argument("--replicas", type=int, default=1, help="actors that have the same part")
@@ -35,12 +39,14 @@ def parser() -> argparse.ArgumentParser:
     serving.add_argument("--memory", type=int, metavar="BYTES", help="that an actor takes; as 'hushdb plan' reckons it if not given")
     serving.add_argument("--no-verify", dest="verify", action="store_false", help="the checksums of a folder are not checked")
     serving.add_argument("--cache", metavar="FOLDER", help="of each node, for what is fetched; the user's own if not given")
+    serving.add_argument("--lease", type=float, default=LEASE, metavar="SECONDS", help="that parts live on without a server")
     serving.add_argument("--name", help="what clients call the table; the last part of where it is if not given")
     another = commands.add_parser("head", help="another server of a table that is on a cluster, until Ctrl-C")
     another.add_argument("name")
     for server in (serving, another):
         server.add_argument("--listen", default="127.0.0.1:7700", metavar="ADDRESS")
         server.add_argument("--timeout", type=float, default=10.0, help="seconds that a part may take for a batch")
+        server.add_argument("--grace", type=float, default=10.0, help="seconds without a live replica of a part until the server is not ready")
     for name, command, example in (("build", building, "updatable"), ("serve", serving, "tokens=FILE"), ("serve", another, "tokens=FILE")):
         command.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help=f"one of 'hushdb {name}': {example}")
     commands.add_parser("status", help="the parts of all tables on a cluster")
@@ -57,6 +63,9 @@ def main() -> int:
     except HushError as error:
         _say(f"error: {error}")
         return 2
+    except RayError as error:
+        _say(f"error: {line(error)}")
+        return 2
     except KeyboardInterrupt:
         _say("interrupted; the same build goes on from what is done")
         return 130
@@ -64,13 +73,11 @@ def main() -> int:
 
 def _run(command: str, args: dict[str, Any]) -> int:
     if command == "status":
-        for part in status(args["address"]):
-            replica, where = part["replica"], part.get("error") or f"pid {part['pid']} on {part['node'][:12]}"
-            epochs = ", ".join(f"{epoch[:12]} on {place}" for epoch, place in zip(part.get("epochs", ()), part.get("places", ())))
-            _print(f"{part['name']}  part {part['part']}  replica {replica}  {where}  {epochs}")
+        _status(args["address"])
         return 0
     if command == "stop":
-        stop(args["name"], args["address"])
+        ended = stop(args["name"], args["address"])
+        _print(f"{args['name']}: {ended} parts ended" if ended != 1 else f"{args['name']}: 1 part ended")
         return 0
     args.update(_option(text) for text in args.pop("option"))
     if command == "build":
@@ -79,12 +86,30 @@ def _run(command: str, args: dict[str, Any]) -> int:
         return 0
     running = serve(args.pop("table"), **args) if command == "serve" else head(args.pop("name"), **args)
     _say(f"listening on {running.url}")
+    if not getattr(running, "ends_cluster", False):
+        _say(f"the parts outlive this server: 'stop {running.name}' ends them, or {running.lease:.0f} s without any server")
     # Ctrl-C, or a supervisor: what is in flight is answered, and nothing is left of it. Ray has set its own for what was before.
     for end in (signal.SIGINT, signal.SIGTERM):
         signal.signal(end, lambda *_: sys.exit(0))
     with running:
         while True:
             signal.pause()
+
+
+def _status(address: str | None) -> None:
+    """Prints each table with its servers, then its parts."""
+    parts, tables = status(address), leases(address)
+    for table in tables:
+        own = [part for part in parts if part["name"] == table["name"]]
+        heads = ", ".join(table.get("heads", ())) or "no server"
+        ends = table.get("error") or f"lease of {table['lease']:.0f} s, {table['left']:.0f} s left"
+        _print(f"{table['name']}: {len(own)} parts, {heads}, {ends}")
+        for part in own:
+            where = part.get("error") or f"pid {part['pid']} on {part['node'][:12]}"
+            epochs = ", ".join(f"{epoch[:12]} on {place}" for epoch, place in zip(part.get("epochs", ()), part.get("places", ())))
+            _print(f"{table['name']}  part {part['part']}  replica {part['replica']}  {where}  {epochs}")
+    if not tables:
+        _print("there are no tables on this cluster")
 
 
 def _say(line: str) -> None:

@@ -6,6 +6,7 @@ import logging
 import os
 
 import ray
+from ray.exceptions import RayError
 
 from .. import HushError
 
@@ -24,5 +25,19 @@ def _cluster(address: str | None, starting: int | None = None) -> bool:
         ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.WARNING, **own)
     except ConnectionError as error:
         told = "" if os.environ.get("RAY_AUTH_MODE") == "token" else "; one that is there wants its token: set RAY_AUTH_MODE=token"
-        raise HushError(f"there is no cluster at {address}: start one with 'ray start --head', and name it{told} ({error})") from None
+        there = f"there is no cluster at {address}: start one with 'ray start --head', and name it{told}"
+        raise HushError(f"{there} ({line(error)})") from None
+    except (RayError, RuntimeError, ValueError, OSError) as error:
+        raise HushError(f"the cluster at {address} cannot be used: {line(error)}") from None
     return address == "local"
+
+
+def line(error: BaseException) -> str:
+    """Returns the cause of an error of Ray in one line. The rest of its text is where in Ray's code and ours it was raised."""
+    lines = [text.strip() for text in str(error).splitlines() if text.strip()]
+    text = lines[-1] if lines else ""
+    raised, colon, reason = text.partition(": ")
+    # The last line of a traceback names a class of ours, which says nothing that the reason does not.
+    if colon and raised.startswith("hushdb.") and " " not in raised:
+        return reason[:500]
+    return f"{type(error).__name__}: {text}"[:500]

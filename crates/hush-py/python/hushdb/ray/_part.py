@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,11 +31,12 @@ class Part:
     def __init__(
         self, source: tuple[Any, ...], index: int, replica: int, weights: Sequence[int], threads: int, backend: str,
     ) -> None:
-        self._given, self._source = source, _native.Source(*source)
+        self._source = _native.Source(*source)
         self._index, self._replica, self._weights = index, replica, list(weights)
         self._threads, self._backend = threads, backend
         self._epochs: dict[str, _native.Part] = {}
         self._opening = threading.Lock()
+        self._born = uuid.uuid4().hex
         self.prepare(None)
 
     @ray.method(concurrency_group="control")
@@ -65,6 +67,11 @@ class Part:
             os._exit(1)
         return said
 
+    @ray.method(concurrency_group="health")
+    def alive(self) -> tuple[str, list[str]]:
+        """A name of this process, and the epochs that it answers."""
+        return self._born, list(self._epochs)
+
     @ray.method(concurrency_group="control")
     def facts(self) -> dict[str, Any]:
         """What it has, and where it is."""
@@ -72,8 +79,3 @@ class Part:
         has = {"path": self._source.shown, "index": self._index, "replica": self._replica, "weights": self._weights}
         places = {epoch: part.place for epoch, part in self._epochs.items()}
         return {**has, "pid": os.getpid(), "node": node, "epochs": list(places), "places": list(places.values())}
-
-    @ray.method(concurrency_group="control")
-    def source(self) -> tuple[Any, ...]:
-        """Where the table is, with what may be secret in it."""
-        return self._given

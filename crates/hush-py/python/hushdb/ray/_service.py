@@ -6,37 +6,47 @@ import logging
 import math
 import os
 import pathlib
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import ray
-from ray.util import list_named_actors, placement_group, placement_group_table, remove_placement_group
+from ray.exceptions import RayError
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from .. import Client, HushError, OptionError, _native
-from ._cluster import NAMESPACE, _cluster
-from ._head import Head, _outcomes
+from . import _lease, _registry
+from ._cluster import NAMESPACE, _cluster, line
+from ._head import Head
+from ._lease import LEASE
 from ._part import Part
 
 READY = 600.0  # seconds that parts may take to be placed, and opened
 TIMEOUT = 10.0  # seconds that a part may take for a batch, unless told
+GRACE = 10.0  # seconds that a part may be without a live replica while its server is ready, unless told
 
 logger = logging.getLogger("hushdb.ray")
+# Ray warns at each actor that it cannot come back once its group is removed, which is what is wanted: both end together.
+logging.getLogger("ray.actor").addFilter(lambda record: "restartable detached actor" not in record.getMessage())
 
 
 class Service:
-    """The parts of a table, and a server of them. It ends with its `with`, or by `stop`."""
+    """A server of a table whose parts are on a cluster. Its `with` ends the server, and nothing that other servers need."""
 
     def __init__(self, head: Head, ends_cluster: bool) -> None:
         self.head = head
         self.name = head.name
-        self._ends_cluster = ends_cluster
+        self.ends_cluster = ends_cluster
+        """Whether the cluster was started for it, and ends with it."""
 
     @property
     def url(self) -> str:
         """Where the server listens."""
         return self.head.url
+
+    @property
+    def lease(self) -> float:
+        """Seconds that the parts live on without a server."""
+        return self.head.lease
 
     def connect(self, **options: Any) -> Client:
         """A client of it."""
@@ -47,12 +57,11 @@ class Service:
         return [part for part in status() if part["name"] == self.name]
 
     def stop(self) -> None:
-        """Ends the server, the parts, and the cluster if it was started for them."""
+        """Ends the server, and the cluster if it was started for it. Elsewhere `hushdb.ray.stop` ends the parts, or their lease does."""
         self.head.stop()
-        if ray.is_initialized():
-            stop(self.name)
-            if self._ends_cluster:
-                ray.shutdown()
+        if self.ends_cluster and ray.is_initialized():
+            _registry.end(self.name)
+            ray.shutdown()
 
     def __enter__(self) -> Service:
         return self
@@ -76,10 +85,12 @@ def serve(
     verify: bool = True,
     cache: str | os.PathLike[str] | None = None,
     timeout: float = TIMEOUT,
+    grace: float = GRACE,
+    lease: float = LEASE,
     address: str | None = None,
     **options: Any,
 ) -> Service:
-    """Puts a table in parts on a cluster, and serves it in this process.
+    """Puts a table in parts on a cluster, and serves it in this process. Parts that are there with the same options are taken up.
 
     table: a folder that every node sees, or the URL of a table in an object store or on a web server, of which every node fetches
         its parts: s3://bucket/people, as `hushdb push` puts it there. Credentials are those of each node's own environment.
@@ -95,6 +106,8 @@ def serve(
     verify: whether the checksums of a folder are checked of what is read of it; what is fetched always is.
     cache: the folder of each node in which fetched parts are kept; the user's own cache folder if not given.
     timeout: seconds that a part may take for a batch.
+    grace: seconds that a part may be without a live replica until the server says that it is not ready.
+    lease: seconds that the parts live on without a server. Every server of the table renews it.
     address: of the cluster; one is started on this machine if none is given, and ends with the service.
     options: those of `hushdb serve`, with underscores, but for those about folders: listen="0.0.0.0:7700", tokens=FILE, tls_cert=FILE, ..
     """
@@ -120,72 +133,112 @@ def serve(
         for own, own_memory, gpu, kind in zip(each, takes, devices, kinds)
     ]
     started = _cluster(address, starting=max(1, math.ceil(replicas * sum(each))))
-    # Before anything is started: what is there is another's.
-    if _actors(name):
-        raise OptionError(f"there is a table {name} on this cluster: stop it first, or serve it by another head")
+    renewal, is_new = None, False
     try:
-        _place(name, source, weights, replicas, bundles)
-        return Service(head(name, timeout=timeout, **options), started)
-    except BaseException:
+        terms = {"source": source, "weights": weights, "replicas": replicas, "bundles": bundles}
+        renewal, is_new = _lease.taken(name, terms, lease)
+        _check_terms(name, terms, renewal.terms)
+        _place(name, renewal)
+        return Service(Head(name, renewal, timeout, grace, {"listen": "127.0.0.1:0", **options}), started)
+    except BaseException as error:
+        if renewal is not None:
+            renewal.stop()
         if ray.is_initialized():
-            stop(name)
+            if is_new:
+                _registry.end(name)
             if started:
                 ray.shutdown()
+        if isinstance(error, RayError):
+            raise HushError(f"{name} cannot be served: {line(error)}") from None
         raise
 
 
-def head(name: str, *, address: str | None = None, timeout: float = TIMEOUT, **options: Any) -> Head:
+def _check_terms(name: str, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """Refuses other parts than those that are there. What they take of memory was reckoned when they were started."""
+    def compared(terms: dict[str, Any]) -> dict[str, Any]:
+        place, verify, cache = terms["source"]
+        # The place without what is secret in it.
+        source = {"place": _native.Source(place, verify, cache).shown, "verify": verify, "cache": cache}
+        bundles = [{what: much for what, much in bundle.items() if what != "memory"} for bundle in terms["bundles"]]
+        return {**source, "weights": terms["weights"], "replicas": terms["replicas"], "resources": bundles}
+
+    ours, theirs = compared(ours), compared(theirs)
+    other = [what for what in ours if ours[what] != theirs[what]]
+    if other:
+        said = ", ".join(f"{what} {theirs[what]}, not {ours[what]}" for what in other)
+        raise OptionError(f"there is a table {name} on this cluster with {said}: stop it first, or serve it by another head")
+
+
+def head(name: str, *, address: str | None = None, timeout: float = TIMEOUT, grace: float = GRACE, **options: Any) -> Head:
     """Another server of a table that is on the cluster."""
     _cluster(address)
-    replicas = _actors(name)
-    if not replicas:
-        raise OptionError(f"there is no table {name} on this cluster")
-    return Head(name, replicas, timeout, {"listen": "127.0.0.1:0", **options})
+    renewal = _lease.renewed(name)
+    if renewal is None:
+        raise OptionError(_none(name))
+    try:
+        return Head(name, renewal, timeout, grace, {"listen": "127.0.0.1:0", **options})
+    except BaseException:
+        renewal.stop()
+        raise
 
 
 def status(address: str | None = None) -> list[dict[str, Any]]:
     """All parts on a cluster: name, part, replica, weights, path, pid, node, epochs, and the place of each: cpu or cuda; of one that does not answer, why."""
     _cluster(address)
     found = []
-    for name in _names():
-        actors = _actors(name)
+    for name in _registry.tables():
+        actors = _registry.actors(name)
         each = [(part, replica, actor) for part, own in enumerate(actors) for replica, actor in enumerate(own)]
-        outcomes = _outcomes([actor.facts.remote() for _, _, actor in each])
+        outcomes = _registry.outcomes([actor.facts.remote() for _, _, actor in each])
         for (part, replica, _), facts in zip(each, outcomes):
-            said = facts if isinstance(facts, dict) else {"error": str(facts).splitlines()[0]}
+            said = facts if isinstance(facts, dict) else {"error": line(facts)}
             said.pop("index", None)
             found.append({"name": name, "part": part, **said, "replica": replica})
     return found
 
 
-def stop(name: str, address: str | None = None) -> None:
-    """Ends the parts of a table. Servers of it answer 503 from then on."""
+def leases(address: str | None = None) -> list[dict[str, Any]]:
+    """The leases of all tables on a cluster: name, heads (their URLs), lease, and the seconds that are left of it; of one that does not answer, why."""
     _cluster(address)
-    for own in _actors(name):
-        for actor in own:
-            ray.kill(actor)
-    for group in placement_group_table().values():
-        if group["name"] == _group(name) and group["state"] != "REMOVED":
-            remove_placement_group(ray.util.get_placement_group(group["name"]))
+    found = []
+    for name in _registry.tables():
+        holder = _registry.lease(name)
+        (facts,) = _registry.outcomes([holder.facts.remote()], timeout=10) if holder else [{"error": "the parts have no lease"}]
+        found.append({"name": name, **(facts if isinstance(facts, dict) else {"error": line(facts)})})
+    return found
 
 
-def _place(
-    name: str, source: tuple[Any, ...], weights: list[int], replicas: int, bundles: list[dict[str, float]],
-) -> None:
-    """Starts an actor for every replica of every part, each on a node of its own if there are as many, and waits until all are open."""
+def stop(name: str, address: str | None = None) -> int:
+    """Ends the parts of a table, and returns how many. Servers of it answer 503 from then on."""
+    _cluster(address)
+    if name not in _registry.tables():
+        raise OptionError(_none(name))
+    return _registry.end(name)
+
+
+def _none(name: str) -> str:
+    there = ", ".join(_registry.tables())
+    return f"there is no table {name} on this cluster; " + (f"there are {there}" if there else "there are none")
+
+
+def _place(name: str, renewal: _lease.Renewal) -> None:
+    """Starts what is not there yet of an actor for every replica of every part, each on a node of its own if there are as many, and waits
+    until all are open."""
+    terms = renewal.terms
+    source, weights, replicas, bundles = (terms[what] for what in ("source", "weights", "replicas", "bundles"))
     count = len(weights) * replicas
     nodes = sum(node["Alive"] for node in ray.nodes())
     strategy = "STRICT_SPREAD" if nodes >= count else "SPREAD"
     if strategy == "SPREAD" and replicas > 1:
         logger.warning("%s: %d actors on %d nodes: replicas of a part may share one, and die with it", name, count, nodes)
     wanted = bundles[0] if all(bundle == bundles[0] for bundle in bundles) else bundles
-    group = placement_group(bundles * replicas, strategy=strategy, name=_group(name), lifetime="detached")
+    group = ray.get(renewal.holder.group.remote(strategy))
     if not group.wait(1):
         logger.warning("%s: waiting for room for %d actors of %s: the cluster has %s", name, count, wanted, ray.available_resources())
     if not group.wait(READY):
         raise HushError(f"the cluster has no room for {count} actors of {wanted}: it has {ray.cluster_resources()}")
     # Parts are prepared, and say what they are, while they scan; a scan waits for the next batch's bytes.
-    actor = ray.remote(concurrency_groups={"scan": 2, "control": 1})(Part)
+    actor = ray.remote(concurrency_groups={"scan": 2, "control": 1, "health": 1})(Part)
     refs = []
     for at in range(count):
         # All parts once, then again: replicas of one are apart where nodes are few.
@@ -193,38 +246,12 @@ def _place(
         taken = dict(bundles[part])
         cpus, gpus, memory = taken.pop("CPU"), taken.pop("GPU", 0), taken.pop("memory")
         placed = actor.options(
-            name=f"{name}/{part}/{replica}", namespace=NAMESPACE, lifetime="detached", num_cpus=cpus, num_gpus=gpus, memory=memory, resources=taken,
-            max_restarts=-1, max_task_retries=0,
+            name=_registry.part_name(name, part, replica), namespace=NAMESPACE, lifetime="detached", get_if_exists=True,
+            num_cpus=cpus, num_gpus=gpus, memory=memory, resources=taken, max_restarts=-1, max_task_retries=0,
             scheduling_strategy=PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=at))
         handle = placed.remote(source, part, replica, weights, max(1, int(cpus)), "cuda" if gpus else "cpu")
         refs.append(handle.facts.remote())
-    for outcome in _outcomes(refs):
+    for outcome in _registry.outcomes(refs):
         if isinstance(outcome, Exception):
-            raise HushError(f"a part cannot be opened: {outcome}")
+            raise HushError(f"a part cannot be opened: {line(outcome)}")
 
-
-def _group(name: str) -> str:
-    return f"hushdb/{name}"
-
-
-_NAMED = re.compile(r"(?P<name>.+)/(?P<part>\d+)/(?P<replica>\d+)")
-
-
-def _named() -> list[tuple[str, int, int]]:
-    all_named = (actor["name"] for actor in list_named_actors(all_namespaces=True) if actor["namespace"] == NAMESPACE)
-    matches = filter(None, map(_NAMED.fullmatch, all_named))
-    return sorted((match["name"], int(match["part"]), int(match["replica"])) for match in matches)
-
-
-def _names() -> list[str]:
-    return sorted({name for name, _, _ in _named()})
-
-
-def _actors(name: str) -> list[list[Any]]:
-    """The actors of a table: the replicas of each part."""
-    replicas: list[list[Any]] = []
-    for own, part, replica in _named():
-        if own == name:
-            replicas += [[] for _ in range(part + 1 - len(replicas))]
-            replicas[part].append(ray.get_actor(f"{own}/{part}/{replica}", namespace=NAMESPACE))
-    return replicas

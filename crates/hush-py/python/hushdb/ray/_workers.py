@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ray
 from ray.exceptions import RayError
+
+from ._cluster import line
 
 logger = logging.getLogger("hushdb.ray")
 
@@ -27,12 +29,12 @@ class PartUnavailable(Exception):
 
 
 class Workers:
-    """The actors of a table's epoch: `replicas[i]` have part `i`."""
+    """The actors of a table's epoch: `replicas[i]` have part `i`. `replied` is told the seconds after which a part has replied."""
 
-    def __init__(self, epoch: str, replicas: Sequence[Sequence[Any]], timeout: float) -> None:
+    def __init__(self, epoch: str, replicas: Sequence[Sequence[Any]], timeout: float, replied: Callable[[int, float], None]) -> None:
         self.epoch = epoch
         self._replicas = replicas
-        self._timeout = timeout
+        self._timeout, self._replied = timeout, replied
         self._lock = threading.Lock()
         self._typical: float | None = None  # seconds of all parts, for a batch
         self._turn = 0
@@ -55,11 +57,11 @@ class Workers:
         replies: list[bytes | None] = [None] * len(self._replicas)
         # Replicas take turns.
         left = [[*actors[turn % len(actors):], *actors[:turn % len(actors)]] for actors in self._replicas]
-        asked: dict[Any, int] = {}
+        asked: dict[Any, tuple[int, float]] = {}
         late = started + max(LEAST_HEDGE, HEDGE * typical) if typical is not None else None
 
         def ask(part: int) -> None:
-            asked[left[part].pop(0).scan.remote(self.epoch, batch_ref)] = part
+            asked[left[part].pop(0).scan.remote(self.epoch, batch_ref)] = part, time.monotonic()
 
         for part in range(len(left)):
             ask(part)
@@ -68,16 +70,17 @@ class Workers:
             until = started + self._timeout
             ready, _ = ray.wait(list(asked), num_returns=1, timeout=max(0.0, min(until, late or until) - now))
             for ref in ready:
-                part = asked.pop(ref)
+                part, since = asked.pop(ref)
                 if replies[part] is not None:
                     continue
                 try:
                     replies[part] = ray.get(ref)
+                    self._replied(part, time.monotonic() - since)
                 except RayError as error:
                     if left[part]:
                         ask(part)
-                    elif part not in asked.values():
-                        raise PartUnavailable(part, _line(error)) from None
+                    elif part not in (other for other, _ in asked.values()):
+                        raise PartUnavailable(part, line(error)) from None
             if ready:
                 continue
             waiting = [part for part, reply in enumerate(replies) if reply is None]
@@ -92,8 +95,3 @@ class Workers:
             self._typical = took if self._typical is None else 0.9 * self._typical + 0.1 * took
         return replies  # type: ignore[return-value]
 
-
-def _line(error: Exception) -> str:
-    """An error of Ray's in a line; what comes with it are the places in its own code."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[-1] if lines else ''}"[:300]

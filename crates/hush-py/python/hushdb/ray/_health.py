@@ -1,0 +1,53 @@
+"""Whether the parts of a table are alive, asked again and again, and told to the server of this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+
+LOOK = 1.0  # seconds between two looks
+PATIENCE = 3.0  # seconds after which a replica that has not answered is not alive
+
+
+class Health:
+    """Looks at every replica of every part, from a thread of its own. `told(part, live, restarts)` is called for each part at each look."""
+
+    def __init__(self, epoch: Callable[[], str], told: Callable[[int, int, int], None]) -> None:
+        self._epoch, self._told = epoch, told
+        self._replicas: Sequence[Sequence[Any]] = []
+        self._born: dict[tuple[int, int], str] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="hushdb health", daemon=True)
+
+    def watch(self, replicas: Sequence[Sequence[Any]]) -> None:
+        """Looks at these from now on: `replicas[i]` have part `i`."""
+        self._replicas = replicas
+        if not self._thread.is_alive():
+            self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(LOOK) and ray.is_initialized():
+            self._look(self._replicas)
+
+    def _look(self, replicas: Sequence[Sequence[Any]]) -> None:
+        asked = {actor.alive.remote(): (part, replica) for part, own in enumerate(replicas) for replica, actor in enumerate(own)}
+        ready, _ = ray.wait(list(asked), num_returns=len(asked), timeout=PATIENCE)
+        live, restarts = [0] * len(replicas), [0] * len(replicas)
+        for ref in ready:
+            part, replica = asked[ref]
+            try:
+                born, epochs = ray.get(ref)
+            except RayError:
+                continue
+            live[part] += self._epoch() in epochs
+            restarts[part] += self._born.setdefault((part, replica), born) != born
+            self._born[part, replica] = born
+        for part in range(len(replicas)):
+            self._told(part, live[part], restarts[part])
