@@ -36,10 +36,10 @@ class Head:
         try:
             self._find()
             self._take_up(self._source.epoch())
+            renewal.listens(self.url)
         except BaseException:
             self._native.stop()
             raise
-        renewal.url = self.url
         self._following = threading.Thread(target=self._follow, name=f"hushdb {name}", daemon=True)
         self._following.start()
 

@@ -87,9 +87,17 @@ class Renewal:
         self.url = ""
         self._name, self._head = name, uuid.uuid4().hex
         self._stop = threading.Event()
-        ray.get(holder.renew.remote(self._head, self.url))
+        self._renewed()
         self._thread = threading.Thread(target=self._renew, name=f"hushdb lease of {name}", daemon=True)
         self._thread.start()
+
+    def listens(self, url: str) -> None:
+        """Tells the lease where the head listens."""
+        self.url = url
+        self._renewed()
+
+    def _renewed(self) -> None:
+        ray.get(self.holder.renew.remote(self._head, self.url), timeout=max(5.0, self.terms["lease"] / RENEWALS))
 
     def stop(self) -> None:
         """Renews no more. The parts stay for as long as the lease."""
@@ -106,7 +114,7 @@ class Renewal:
             if not ray.is_initialized():
                 return
             try:
-                ray.get(self.holder.renew.remote(self._head, self.url), timeout=self.terms["lease"] / RENEWALS)
+                self._renewed()
                 told = ""
             except RayError as error:
                 if not told:
