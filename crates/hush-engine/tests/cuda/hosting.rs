@@ -20,7 +20,7 @@ fn tables_are_the_same_and_answer_alike() {
             let other = folder.build("gpu", &gpu, &told).unwrap();
             assert!(files(&folder.table()) == files(&other), "{protocol}: the files");
             let notes = told.notes.into_inner().unwrap();
-            assert!(notes.len() == 1 && notes[0].contains(" values of "), "{protocol}: {notes:?}");
+            assert!(notes.len() == 1 && notes[0].contains(" records of "), "{protocol}: {notes:?}");
         }
         let told = Told::default();
         let on_gpu = open(&folder.table(), Verify::Full, &gpu, &told).unwrap();
