@@ -15,8 +15,8 @@ use hush_he::{
 use hush_protocol::{
     ProtocolError,
     descriptor::{BlobRef, Codec, Compression},
-    schema::{Column, ColumnType, Schema},
     ring_keys::{RingKeys, open_upload},
+    schema::{Column, ColumnType, Schema},
     symbols::{from_symbols, symbol_count, to_symbols},
 };
 use serde_json::value::RawValue;

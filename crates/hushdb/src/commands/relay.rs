@@ -42,7 +42,7 @@ pub(crate) struct RelayArgs {
     /// Trust a server whose certificate one of those in FILE (PEM) has signed, in place of those that this system trusts.
     #[arg(long, value_name = "FILE")]
     ca_cert: Option<PathBuf>,
-    /// Origins whose pages may send sealed requests from a browser (CORS), as https://app.example; or `*`, every page.
+    /// Origins whose pages may send sealed requests from a browser (CORS), as `https://app.example`; or `*`, every page.
     #[arg(long, value_name = "ORIGIN,..", value_delimiter = ',', value_parser = origin)]
     allow_origin: Vec<String>,
     /// What one client address may have of connections and memory, in percent.

@@ -119,7 +119,7 @@ pub(crate) struct ServeArgs {
     /// its clients ask for needs them, if the server is on loopback. Elsewhere a server answers to any name, unless this is given.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = host_name)]
     allowed_hosts: Vec<String>,
-    /// Origins whose pages may look records up here from a browser (CORS), as https://app.example; or `*`, every page, without
+    /// Origins whose pages may look records up here from a browser (CORS), as `https://app.example`; or `*`, every page, without
     /// --tokens. Admin endpoints, health and metrics are never for pages.
     #[arg(long, value_name = "ORIGIN,..", value_delimiter = ',', value_parser = origin)]
     allow_origin: Vec<String>,
