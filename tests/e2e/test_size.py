@@ -12,7 +12,7 @@ class SizeTest(HushTest):
                              "--out", self.dir / "table")
         self.assertEqual(result.returncode, 0, result.stderr)
         lines = result.stderr.splitlines()
-        told = next(at for at, line in enumerate(lines) if line.startswith("100 values of 290 B: "))
+        told = next(at for at, line in enumerate(lines) if line.startswith("100 records of 580 B: "))
         work = next(at for at, line in enumerate(lines) if line.startswith("hash keys"))
         self.assertLess(told, work)
         self.assertIn("; a look-up sends ", lines[told])

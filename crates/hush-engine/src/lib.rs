@@ -79,6 +79,7 @@ mod promises;
 mod public_reason;
 #[cfg(feature = "ingest")]
 mod push;
+mod server_memory;
 mod spread;
 mod units;
 #[cfg(feature = "ingest")]
@@ -108,6 +109,7 @@ pub use progress::{Progress, Silent};
 pub use public_reason::FILES_CHANGED;
 #[cfg(feature = "ingest")]
 pub use push::push;
+pub use server_memory::server_bytes;
 pub use units::Seconds;
 #[cfg(feature = "ingest")]
 pub use update::{ApplyRequest, CompactRequest, Update, UpdateError, Updated};

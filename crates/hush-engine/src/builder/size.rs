@@ -11,7 +11,7 @@ use hush_protocol::{
 };
 
 use super::{BuildError, BuildOptions, Lengths, Plan, error::NoRoom};
-use crate::{machine, planner::server_bytes, units::Bytes};
+use crate::{machine, server_memory::server_bytes, units::Bytes};
 
 /// A table takes so many times the records, and so many bytes: nobody expects that, so it is told why.
 const SURPRISE: (u64, usize) = (4, 1 << 30);

@@ -18,6 +18,6 @@ pub use cluster::{
     Cluster, ClusterWishes, Layout, LayoutError, MachineKind, Placed, Stages, Transport, layouts, part_bytes,
 };
 pub use machine::{Machine, Rates, Times, Timing};
-pub use offers::{Clients, Geometry, Linkable, Offer, server_bytes, undominated};
+pub use offers::{Clients, Geometry, Linkable, Offer, undominated};
 pub use records::Records;
 pub use wishes::{Budgets, Goal, MemoryBudget, Network, OutOfBudget, Prices, Wishes};

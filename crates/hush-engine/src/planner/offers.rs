@@ -1,8 +1,6 @@
 //! The tables that some records could have: protocols, parameter sets, forms, columns, tiers.
 
-use hush_cpu::Cpu;
 use hush_he::{HeError, params::MIN_SECURITY_BITS};
-use hush_ops::path::Footprint;
 use hush_protocol::{
     Protocol, ProtocolError,
     any_page::{Slots, TableParams},
@@ -19,6 +17,7 @@ use crate::{
     Progress,
     builder::{BuildError, BuildOptions, Lengths, Plan, Tiers},
     hosted::host_batch,
+    server_memory::server_bytes,
 };
 
 const FORMS: [DbForm; 2] = [DbForm::Evaluation, DbForm::Symbols];
@@ -101,13 +100,6 @@ impl Default for Clients {
     fn default() -> Self {
         Self { count: 1, lookups: LOOKUPS }
     }
-}
-
-/// Bytes that a server has in memory of a table: its files, but for those that clients download, and the evaluation keys of so
-/// many clients, ready for look-ups.
-pub fn server_bytes(table: &TableParams, clients: usize) -> u64 {
-    let keys = table.facts().keys.map_or(0, |ring| clients * <Cpu as Footprint>::keys(&ring));
-    table.held_bytes() + keys as u64
 }
 
 impl Offer {

@@ -62,7 +62,7 @@ pub(super) fn timestamp(count: i64, fraction: SecondFraction, utc: bool) -> Stri
     format!("{}T{}{}", date(days), time(rest, fraction), if utc { "Z" } else { "" })
 }
 
-/// The days after 1970-01-01 of a [`date`].
+/// The days after 1970-01-01 of a `date`.
 pub fn days_of(date: &str) -> Option<i64> {
     let (sign, digits) = date.strip_prefix('-').map_or((1, date), |digits| (-1, digits));
     let mut parts = digits.split('-').map(|part| part.parse::<i64>().ok());

@@ -3,7 +3,7 @@
 use std::{error::Error, fmt::Write, path::PathBuf};
 
 use clap::{Args, ValueEnum};
-use hush_engine::planner;
+use hush_engine::server_bytes;
 use hush_protocol::{
     ProtocolError,
     any_page::{SegmentParams, TableParams},
@@ -91,7 +91,7 @@ pub(crate) fn facts(header: &Header) -> Result<Value, ProtocolError> {
         "encoded_bytes": table.encoded_bytes,
         "slots_per_record": encoded_slots / descriptor.records as f64,
         "hint_bytes": table.hint_bytes,
-        "server_bytes": planner::server_bytes(&params, 1),
+        "server_bytes": server_bytes(&params, 1),
         "ready_key_bytes": ready_key_bytes(&params),
         "key_bytes": table.key_bytes,
         "query_bytes": table.query.total(),
@@ -172,7 +172,7 @@ fn changes(count: ChangeCount, descriptor: &Descriptor, params: &TableParams) ->
 
 /// Bytes that the evaluation keys of a client take in a server's memory while they are ready for look-ups.
 fn ready_key_bytes(params: &TableParams) -> u64 {
-    planner::server_bytes(params, 1) - planner::server_bytes(params, 0)
+    server_bytes(params, 1) - server_bytes(params, 0)
 }
 
 /// Bytes of a segment that a server has in memory.
@@ -197,7 +197,7 @@ fn server(params: &TableParams) -> String {
     if keys > 0 {
         texts.push(format!("keys of a client {}", report::bytes(keys)));
     }
-    format!("{} in all: {}", report::bytes(planner::server_bytes(params, 1)), texts.join(", "))
+    format!("{} in all: {}", report::bytes(server_bytes(params, 1)), texts.join(", "))
 }
 
 /// JSON has no infinity: no noise at all is null.
