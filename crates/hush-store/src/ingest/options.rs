@@ -93,7 +93,7 @@ impl Default for CsvDialect {
 /// How rows become records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestOptions {
-    /// The columns of the key, joined by [`super::KEY_SEPARATOR`]; none: records are looked up by row.
+    /// The columns of the key, joined by the byte 0x1f; none: records are looked up by row.
     pub key: Vec<String>,
     /// The columns of the value; none: all but the key columns.
     pub value: Vec<String>,
