@@ -76,8 +76,9 @@ impl Wanted {
             Self::Key(key) => schema.map_or_else(|| vec![&key[..]], |schema| schema.key_parts(key)),
             Self::Columns(parts) => parts.iter().map(|part| &part[..]).collect(),
         };
-        let key = schema.map_or_else(|| Ok(parts.join(&KEY_SEPARATOR)), |schema| schema.key(&parts));
-        Some(key.map(Zeroizing::new))
+        let key = schema
+            .map_or_else(|| Ok(Zeroizing::new(parts.join(&KEY_SEPARATOR))), |schema| schema.key(&parts));
+        Some(key)
     }
 }
 

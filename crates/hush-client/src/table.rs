@@ -238,8 +238,11 @@ impl Table {
         let (Some(value), Some(schema)) = (&value, &self.descriptor.schema) else {
             return Ok(value.map(|value| value.to_vec()));
         };
-        let readable = schema.readable(value)?;
-        Ok(Some(if self.is_stored_form { value.to_vec() } else { readable }))
+        if self.is_stored_form {
+            schema.read(value)?;
+            return Ok(Some(value.to_vec()));
+        }
+        Ok(Some(schema.readable(value)?))
     }
 
     /// The value in the slots of all segments, which are decrypted whatever the base says of its length. A change counts before

@@ -1,4 +1,4 @@
-//! What a table takes of a server's memory.
+//! The bytes of a server's memory that a table takes.
 
 use hush_cpu::Cpu;
 use hush_ops::path::Footprint;

@@ -13,7 +13,7 @@ use hush_protocol::{
     ProtocolError,
     descriptor::{Descriptor, Lookup},
     keyword::position_key,
-    schema::{Column, Schema},
+    schema::{Column, KEY_SEPARATOR, Schema},
     signature::PublicKey,
 };
 use hush_store::{
@@ -107,7 +107,7 @@ pub enum UpdateError {
     OtherType {
         /// The row, from 1.
         row: u64,
-        /// What differs.
+        /// The field that differs.
         field: NotCast,
     },
     /// A key is none of the table's.
@@ -423,7 +423,9 @@ fn read(
 fn key_of(parts: &[&[u8]], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
     let Lookup::Position(_) = descriptor.lookup else {
         let table = descriptor.schema.as_ref();
-        return table.map_or_else(|| Ok(parts.concat()), |table| table.key(parts)).map_err(UpdateError::Key);
+        return table
+            .map_or_else(|| Ok(parts.join(&KEY_SEPARATOR)), |table| table.key(parts).map(|key| key.to_vec()))
+            .map_err(UpdateError::Key);
     };
     let key = parts.concat();
     let position = str::from_utf8(&key).ok().and_then(|text| text.trim().parse().ok());

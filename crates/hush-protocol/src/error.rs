@@ -106,9 +106,9 @@ pub enum ProtocolError {
     KeyForm {
         /// The column.
         column: String,
-        /// Its type.
+        /// The type of the column.
         kind: String,
-        /// What it has to be, in words.
+        /// The form that a field of this type has, in words.
         form: String,
     },
     /// A record is not the fields that the descriptor names.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError,
@@ -91,7 +92,7 @@ impl ColumnType {
         }
     }
 
-    /// Its name for messages.
+    /// Returns the name of the type for messages.
     pub fn name(&self) -> String {
         match self {
             Self::Plain(own) => own.to_string(),
@@ -141,7 +142,7 @@ fn check(columns: &[Column], depth: usize, left: &mut usize) -> Result<(), Proto
 }
 
 impl Schema {
-    /// What can be wrong with it in a descriptor; `by_key`: of a table that is looked up by key.
+    /// Checks the schema of a descriptor. `by_key`: whether the table is looked up by key.
     ///
     /// # Errors
     /// [`ProtocolError::Descriptor`].
@@ -170,41 +171,41 @@ impl Schema {
         }
     }
 
-    /// The key of these columns, in the form in which the table has it.
+    /// Joins these columns to a key, in the form in which the table has it.
     ///
     /// # Errors
     /// [`ProtocolError::KeyColumns`] if it has another number of columns; [`ProtocolError::KeyForm`] if one is not of its type.
-    pub fn key(&self, parts: &[&[u8]]) -> Result<Vec<u8>, ProtocolError> {
+    pub fn key(&self, parts: &[&[u8]]) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
         // Columns that were joined are not a column.
         let given = if let [whole] = parts { self.key_parts(whole).len() } else { parts.len() };
         if given != self.key.len() || given != parts.len() {
             return Err(ProtocolError::KeyColumns { given, key: self.key_text() });
         }
-        let mut key = Vec::new();
-        for (at, (part, Column(name, own))) in parts.iter().zip(&self.key).enumerate() {
-            if at > 0 {
-                key.push(KEY_SEPARATOR);
-            }
+        let mut columns = Vec::with_capacity(given);
+        for (part, Column(name, own)) in parts.iter().zip(&self.key) {
             let form = |form| ProtocolError::KeyForm { column: name.clone(), kind: own.name(), form };
-            let start = key.len();
-            match own.plain() {
-                Some(plain) => match plain.canonical(part).or_else(|| out_of_range(plain, part)) {
-                    Some(part) => key.extend_from_slice(&part),
-                    None => return Err(form(plain.example())),
-                },
-                None => key.extend_from_slice(part),
-            }
-            if parts.len() > 1 && key[start..].contains(&KEY_SEPARATOR) {
+            let part = match own.plain() {
+                Some(plain) => plain
+                    .canonical(part)
+                    .or_else(|| out_of_range(plain, part))
+                    .ok_or_else(|| form(plain.example()))?,
+                None => Cow::Borrowed(*part),
+            };
+            let part = Zeroizing::new(part.into_owned());
+            if given > 1 && part.contains(&KEY_SEPARATOR) {
                 return Err(form("text without the byte 0x1f".into()));
             }
+            columns.push(part);
         }
-        Ok(key)
+        // The key is joined into an allocation of its length: growth would leave copies of it behind.
+        let columns: Vec<&[u8]> = columns.iter().map(|column| &column[..]).collect();
+        Ok(Zeroizing::new(columns.join(&KEY_SEPARATOR)))
     }
 
     /// The value as clients get it: the bytes of its only field, which are none of null, or a JSON object of its fields.
     ///
     /// # Errors
-    /// As [`Schema::read`].
+    /// [`ProtocolError::Fields`] if the value is not the fields of the columns.
     pub fn readable(&self, value: &[u8]) -> Result<Vec<u8>, ProtocolError> {
         let fields = self.read(value)?;
         Ok(match (self.fields(), &fields[..]) {
@@ -302,17 +303,20 @@ mod tests {
     #[test]
     fn keys_have_the_columns_of_the_table() {
         let one = schema(r#"{"key":[["email","string"]],"value":[]}"#);
-        assert_eq!(one.key(&one.key_parts(b"a")), Ok(b"a".to_vec()));
+        assert_eq!(one.key(&one.key_parts(b"a")), Ok(Zeroizing::new(b"a".to_vec())));
         let wrong = ProtocolError::KeyColumns { given: 2, key: "email (string)".into() };
         assert_eq!(one.key(&one.key_parts(b"a\x1fextra")), Err(wrong));
         assert!(matches!(one.key(&[b"a\x1fb"]), Err(ProtocolError::KeyColumns { given: 2, .. })));
         let two = schema(r#"{"key":[["name","string"],["id","int64"]],"value":[]}"#);
-        assert_eq!(two.key(&two.key_parts(b"a\x1f07")), Ok(b"a\x1f7".to_vec()));
+        assert_eq!(two.key(&two.key_parts(b"a\x1f07")), Ok(Zeroizing::new(b"a\x1f7".to_vec())));
         assert!(matches!(two.key(&two.key_parts(b"a")), Err(ProtocolError::KeyColumns { given: 1, .. })));
         assert!(matches!(two.key(&two.key_parts(b"a\x1fb")), Err(ProtocolError::KeyForm { .. })));
         assert!(matches!(two.key(&[b"a\x1fb", b"7"]), Err(ProtocolError::KeyForm { .. })));
         let bytes = schema(r#"{"key":[["hash","binary"]],"value":[]}"#);
-        assert_eq!(bytes.key(&bytes.key_parts(b"\xff\x1f\x00")), Ok(b"\xff\x1f\x00".to_vec()));
+        assert_eq!(
+            bytes.key(&bytes.key_parts(b"\xff\x1f\x00")),
+            Ok(Zeroizing::new(b"\xff\x1f\x00".to_vec()))
+        );
     }
 
     #[test]

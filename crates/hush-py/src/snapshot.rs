@@ -21,13 +21,13 @@ use crate::{
 
 type Failure = (Kind, String);
 
-/// What there is to say of a table in a folder.
+/// The facts of a table in a folder.
 #[pyclass(frozen, get_all)]
 pub(crate) struct Snapshot {
     path: PathBuf,
-    /// As `hushdb inspect --json` prints it.
+    /// The text that `hushdb inspect --json` prints.
     facts: String,
-    /// As `hushdb inspect` prints it.
+    /// The text that `hushdb inspect` prints.
     summary: String,
     /// How long it took to make.
     seconds: Option<f64>,
@@ -40,7 +40,7 @@ impl Snapshot {
     }
 }
 
-/// What a table in a folder is; with `full` every byte is checked.
+/// Reads the facts of a table in a folder. With `full` every byte is checked.
 #[pyfunction]
 #[pyo3(signature = (path, full, cancel=None))]
 pub(crate) fn inspect(

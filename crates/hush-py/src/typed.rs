@@ -46,7 +46,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// The same of a key's column.
+    /// Creates the content of a key's column: text if it is UTF-8, else bytes.
     pub(crate) fn of_bytes(bytes: &'a [u8]) -> Self {
         std::str::from_utf8(bytes).map_or(Self::Bytes(bytes.into()), |text| Self::Text(text.into()))
     }
@@ -69,7 +69,7 @@ impl<'a> Content<'a> {
         })
     }
 
-    /// The same, which borrows nothing.
+    /// Returns the content with its own copy of the bytes.
     pub(crate) fn into_owned(self) -> Content<'static> {
         match self {
             Self::Text(text) => Content::Text(text.into_owned().into()),
@@ -124,7 +124,7 @@ fn other(own: &impl std::fmt::Display) -> ArrowError {
     ))
 }
 
-/// What `read` makes of the text of every field.
+/// Reads the text of every field with `read`; null stays null.
 fn each<T>(
     own: &PlainType,
     cells: &Cells<'_>,

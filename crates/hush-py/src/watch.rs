@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(crate) struct Folder {
     pub(crate) name: Name,
     path: PathBuf,
-    /// What was there when it was last opened.
+    /// The stamp of the snapshot that was last opened.
     stamp: Option<Stamp>,
     verified: Verified,
 }

@@ -1,4 +1,4 @@
-//! A call of this driver: what gives it up, and what of the network it waits for.
+//! A call of this driver: its deadline, its cancellation, and connections that notice both.
 
 use std::{
     cell::RefCell,
@@ -19,7 +19,7 @@ use ureq::{
 /// How soon a call notes that it is given up.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What gives calls up: a handle for other threads. Clones are one.
+/// A handle by which another thread gives calls up. Clones share its state.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
@@ -38,7 +38,7 @@ impl Cancel {
 /// The choices of one call of look-ups.
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
-    /// What gives it up.
+    /// The handle by which the call is given up.
     pub cancel: Cancel,
     /// Most look-ups in one request, and so under way at a time; those of the client if not given.
     pub max_queries: Option<usize>,

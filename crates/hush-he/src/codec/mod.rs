@@ -59,7 +59,7 @@ pub fn unpack_scaled(bytes: &[u8], count: usize, bits: u32) -> Result<Vec<u32>, 
 /// Unpacks as [`unpack_scaled`] does, into `out`, whose length is the number of words.
 ///
 /// # Errors
-/// Those of [`unpack_scaled`].
+/// The errors of [`unpack_scaled`].
 pub fn unpack_scaled_into(bytes: &[u8], bits: u32, out: &mut [u32]) -> Result<(), HeError> {
     check(bytes, out.len(), bits)?;
     let scaled = |eight: [u8; 8], bit: usize| {

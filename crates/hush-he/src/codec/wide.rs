@@ -30,7 +30,7 @@ pub fn pack_wide(words: impl IntoIterator<Item = u128>, bits: u32, out: &mut Vec
 /// Returns the `count` words of `bits` bits in `bytes`.
 ///
 /// # Errors
-/// Those of [`unpack_scaled`](super::unpack_scaled).
+/// The errors of [`unpack_scaled`](super::unpack_scaled).
 ///
 /// # Panics
 /// If `bits` is above [`MAX_WIDE_BITS`].

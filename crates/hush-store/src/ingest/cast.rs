@@ -13,7 +13,7 @@ use hush_protocol::{
 pub struct NotCast {
     /// The column.
     pub column: String,
-    /// Its type, and what its fields are.
+    /// The type of the column, and the form of its fields.
     pub expected: String,
 }
 
