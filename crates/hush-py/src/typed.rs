@@ -104,6 +104,9 @@ impl<'a> Content<'a> {
     }
 }
 
+/// Most elements or bytes that the nulls of a column take.
+const MAX_NULLS: u64 = 1 << 24;
+
 /// The fields of a column, null where there is none.
 type Cells<'a> = [Option<Content<'a>>];
 
@@ -204,6 +207,7 @@ fn plain(own: &PlainType, cells: &Cells<'_>) -> Result<ArrayRef, ArrowError> {
         PlainType::Binary(Layout::Large) => Arc::new(bytes().collect::<LargeBinaryArray>()),
         PlainType::Binary(Layout::View) => Arc::new(bytes().collect::<BinaryViewArray>()),
         PlainType::FixedBinary(length) => {
+            check_nulls(cells, *length)?;
             Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(bytes(), *length as i32)?)
         }
         PlainType::Uuid => {
@@ -250,6 +254,18 @@ fn plain(own: &PlainType, cells: &Cells<'_>) -> Result<ArrayRef, ArrowError> {
     })
 }
 
+/// Refuses nulls that take too much memory: Arrow has as many elements or bytes for a null as for a value of a fixed size, which the
+/// server has named.
+fn check_nulls(cells: &Cells<'_>, size: u32) -> Result<(), ArrowError> {
+    let nulls = cells.iter().filter(|cell| cell.is_none()).count() as u64;
+    if nulls * u64::from(size) <= MAX_NULLS {
+        return Ok(());
+    }
+    Err(ArrowError::MemoryError(format!(
+        "{nulls} fields of {size} elements or bytes are null, and each takes as much memory as a value: look fewer keys up at a time"
+    )))
+}
+
 /// Nanoseconds of a unit.
 fn nanos(unit: Unit) -> i128 {
     match unit {
@@ -265,12 +281,11 @@ fn unscaled(text: &str, scale: i8) -> Option<String> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let places = usize::from(scale.unsigned_abs());
     if scale < 0 {
-        return whole
-            .len()
-            .checked_sub(places)
-            .filter(|&end| end > 0)
-            .map(|end| whole[..end].to_owned())
-            .or(Some("0".into()));
+        return match whole.len().checked_sub(places) {
+            None | Some(0) => Some("0".into()),
+            // Of what is no number, the end may lie within a character.
+            Some(end) => whole.get(..end).map(str::to_owned),
+        };
     }
     (fraction.len() <= places).then(|| format!("{whole}{fraction:0<places$}"))
 }
@@ -307,6 +322,7 @@ fn nested(nested: &NestedType, own: &ColumnType, cells: &Cells<'_>) -> Result<Ar
             )?)
         }
         (NestedType::FixedSizeList(size, Column(_, element)), DataType::FixedSizeList(field, length)) => {
+            check_nulls(cells, *size)?;
             let mut all = Vec::new();
             for cell in cells {
                 let Some(cell) = cell else {

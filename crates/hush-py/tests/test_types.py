@@ -314,3 +314,14 @@ def test_columns_of_files_have_types(tmp_path):
     (tmp_path / "rows.csv").write_text("id,x\n1,1.50\n")
     hushdb.build(tmp_path / "rows.csv", out=tmp_path / "csv", key="id", protocol="frodo")
     assert hushdb.open(tmp_path / "csv").lookup(polars.Series("id", ["1"])).to_dicts() == [{"id": "1", "x": "1.50"}]
+
+
+@pytest.mark.parametrize("own", [pyarrow.list_(pyarrow.int8(), 1 << 22), pyarrow.binary(1 << 22)], ids=str)
+def test_nulls_of_large_fields_are_refused(tmp_path, own):
+    """A server names the size of a field, and Arrow has all of it for a null."""
+    frame = pyarrow.table({"key": list("abcde"), "value": pyarrow.nulls(5, own), "other": [1] * 5})
+    hushdb.build(frame, out=tmp_path / "table", key="key")
+    table = hushdb.open(tmp_path / "table")
+    assert table.lookup(pyarrow.array(["a", "b"]))["value"].null_count == 2
+    with pytest.raises(hushdb.HushError, match="look fewer keys up"):
+        table.lookup(frame["key"])

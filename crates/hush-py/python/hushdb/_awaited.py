@@ -12,7 +12,7 @@ from . import _native
 T = TypeVar("T")
 
 given_up: contextvars.ContextVar[_native.Cancel | None] = contextvars.ContextVar("hushdb_given_up", default=None)
-"""What gives up the call of this context, if somebody awaits it."""
+"""The handle that gives up the call of this context, if somebody awaits the call."""
 
 
 async def awaited(call: Callable[[], T]) -> T:

@@ -52,37 +52,37 @@ class Snapshot:
 
     @property
     def payload_bytes(self) -> int:
-        """Of all values."""
+        """The bytes of all values."""
         return self.facts["payload_bytes"]
 
     @property
     def disk_bytes(self) -> int:
-        """Of all files."""
+        """The bytes of all files."""
         return sum(file["bytes"] for file in self.facts["files"])
 
     @property
     def server_bytes(self) -> int:
-        """In the memory of a server, with the evaluation keys of one client. `Plan` means the same by it."""
+        """The bytes in the memory of a server, with the evaluation keys of one client. `Plan` means the same by it."""
         return self.facts["server_bytes"]
 
     @property
     def download_bytes(self) -> int:
-        """What a client downloads before its first look-up: the hint and the dictionary of compressed values, if there are any."""
+        """The bytes that a client downloads before its first look-up: the hint and the dictionary of compressed values, if there are any."""
         return self.facts["hint_bytes"] + ((self.facts["compression"] or {}).get("dictionary") or {}).get("bytes", 0)
 
     @property
     def upload_bytes(self) -> int:
-        """What a client uploads before its first look-up: evaluation keys, if the protocol has any."""
+        """The bytes that a client uploads before its first look-up: evaluation keys, if the protocol has any."""
         return self.facts["key_bytes"]
 
     @property
     def query_bytes(self) -> int:
-        """What a look-up sends."""
+        """The bytes that a look-up sends."""
         return self.facts["query_bytes"]
 
     @property
     def answer_bytes(self) -> int:
-        """What a look-up receives."""
+        """The bytes that a look-up receives."""
         return self.facts["answer_bytes"]
 
     @property
@@ -107,7 +107,7 @@ class Snapshot:
 
 
 def inspect(path: str | os.PathLike[str], *, verify: str = "full") -> Snapshot:
-    """What a table in a folder is. verify: "full" checks every byte, "header" the header and the length of every file."""
+    """Reads the facts of a table in a folder. verify: "full" checks every byte, "header" the header and the length of every file."""
     if verify not in ("full", "header"):
         raise OptionError(f'verify is "full" or "header", not {verify!r}')
     return Snapshot(_native.inspect(pathlib.Path(path), verify == "full", given_up.get()))
@@ -158,20 +158,20 @@ def push(path: str | os.PathLike[str], url: str, *, on_progress: Progress | None
 
 
 async def inspect_async(path: str | os.PathLike[str], **options: Any) -> Snapshot:
-    """As `inspect`, to await."""
+    """Does what `inspect` does, for those who await it."""
     return await awaited(lambda: inspect(path, **options))
 
 
 async def apply_async(path: str | os.PathLike[str], changes: Any = None, **options: Any) -> Snapshot:
-    """As `apply`, to await."""
+    """Does what `apply` does, for those who await it."""
     return await awaited(lambda: apply(path, changes, **options))
 
 
 async def compact_async(path: str | os.PathLike[str], **options: Any) -> Snapshot:
-    """As `compact`, to await."""
+    """Does what `compact` does, for those who await it."""
     return await awaited(lambda: compact(path, **options))
 
 
 async def push_async(path: str | os.PathLike[str], url: str, **options: Any) -> str:
-    """As `push`, to await."""
+    """Does what `push` does, for those who await it."""
     return await awaited(lambda: push(path, url, **options))
