@@ -421,13 +421,11 @@ fn read(
 
 /// The key of these columns as the table has it.
 fn key_of(parts: &[&[u8]], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
+    let key = parts.join(&KEY_SEPARATOR);
     let Lookup::Position(_) = descriptor.lookup else {
-        let table = descriptor.schema.as_ref();
-        return table
-            .map_or_else(|| Ok(parts.join(&KEY_SEPARATOR)), |table| table.key(parts).map(|key| key.to_vec()))
-            .map_err(UpdateError::Key);
+        let Some(table) = &descriptor.schema else { return Ok(key) };
+        return table.key(parts).map(|key| key.to_vec()).map_err(UpdateError::Key);
     };
-    let key = parts.concat();
     let position = str::from_utf8(&key).ok().and_then(|text| text.trim().parse().ok());
     match position.filter(|&position| position < descriptor.records) {
         Some(position) => Ok(position_key(position).to_vec()),

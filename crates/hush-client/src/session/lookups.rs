@@ -84,7 +84,7 @@ impl Session {
         self.look_up_by(wanted, max_queries)
     }
 
-    /// The same with at most so many look-ups in one request.
+    /// Looks records up as [`Session::look_up`] does, with at most `max_queries` look-ups in one request.
     pub fn look_up_by<'a>(
         &'a mut self,
         wanted: &'a [Wanted],
