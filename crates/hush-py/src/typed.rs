@@ -254,8 +254,8 @@ fn plain(own: &PlainType, cells: &Cells<'_>) -> Result<ArrayRef, ArrowError> {
     })
 }
 
-/// Refuses nulls that take too much memory: Arrow has as many elements or bytes for a null as for a value of a fixed size, which the
-/// server has named.
+/// Refuses nulls that take too much memory. Arrow has as many elements or bytes for a null as for a value of a fixed size, and the
+/// server has named the size.
 fn check_nulls(cells: &Cells<'_>, size: u32) -> Result<(), ArrowError> {
     let nulls = cells.iter().filter(|cell| cell.is_none()).count() as u64;
     if nulls * u64::from(size) <= MAX_NULLS {
