@@ -102,7 +102,8 @@ pub fn csv(bytes: &[u8]) {
     let (choice, content) = (input.byte(), input.rest());
     let options = options(choice);
     let quote = (choice & 0x20 == 0).then_some(b'"');
-    let csv = CsvDialect { quote, backslash: choice & 0x60 == 0x40 };
+    let header = (choice & 0x80 != 0).then_some(choice & 0x10 == 0);
+    let csv = CsvDialect { header, quote, backslash: choice & 0x60 == 0x40, ..CsvDialect::default() };
     let as_chosen = IngestOptions { csv, ..options.clone() };
     let Some(records) = read_bytes("csv", content, &as_chosen, 4 * FIXED + 64 * content.len()) else {
         return;

@@ -1,4 +1,4 @@
-//! CSV: RFC 4180 with a header, in UTF-8, with or without a byte order mark.
+//! CSV: RFC 4180, in UTF-8, with or without a byte order mark.
 
 use std::path::{Path, PathBuf};
 
@@ -7,6 +7,8 @@ use hush_protocol::{column_type::PlainType, schema::Schema};
 use super::{
     IngestError, IngestOptions, LongField, MAX_ROW_SIZE, Place, Progress, Reader, Record,
     cell::Cell,
+    compression::Compression,
+    csv_header,
     csv_rows::{CsvFault, CsvRows},
     record::Projection,
     text::Text,
@@ -16,27 +18,34 @@ use super::{
 pub(super) struct CsvReader {
     path: PathBuf,
     rows: CsvRows,
+    separator: u8,
     projection: Projection,
-    /// The fields of the header.
+    /// The number of fields of the first row.
     width: usize,
     row: u64,
+    /// Whether the row that was read last is a record that nobody has got: a first row that is no header.
+    is_waiting: bool,
 }
 
 impl CsvReader {
     /// Reads from `text`; `path` is for messages.
     pub(super) fn new(path: &Path, mut text: Text, options: &IngestOptions) -> Result<Self, IngestError> {
         text.skip_mark(path)?;
-        let mut rows = CsvRows::new(text, options.csv);
+        let separator = options.csv.separator.unwrap_or_else(|| separator_of(path));
+        let mut rows = CsvRows::new(text, separator, options.csv);
         match rows.read() {
             Ok(true) => {}
             Ok(false) => return Err(IngestError::EmptyInput { path: path.into() }),
             Err(fault) => return Err(refused(place(path, 0, &rows), fault)),
         }
-        let names = (0..rows.len()).map(|index| String::from_utf8(rows.field(index).into()));
-        let names = names.collect::<Result<Vec<_>, _>>();
-        let names = names.map_err(|_| IngestError::BadUtf8 { place: place(path, 0, &rows), column: None })?;
+        let is_waiting = options.csv.header == Some(false);
+        let names = if is_waiting {
+            (1..=rows.len()).map(|number| number.to_string()).collect()
+        } else {
+            csv_header::names(path, &rows, options)?
+        };
         let projection = Projection::new(path, &names, options)?.typed(|_| PlainType::TEXT.into());
-        Ok(Self { path: path.into(), width: names.len(), rows, projection, row: 0 })
+        Ok(Self { path: path.into(), width: names.len(), rows, separator, projection, row: 0, is_waiting })
     }
 
     /// The place of the last row.
@@ -47,7 +56,8 @@ impl CsvReader {
     fn record(&self) -> Result<Record, IngestError> {
         let (expected, actual) = (self.width as u64, self.rows.len() as u64);
         if expected != actual {
-            return Err(IngestError::RaggedRow { place: self.place(), expected, actual });
+            let separator = char::from(self.separator);
+            return Err(IngestError::RaggedRow { place: self.place(), expected, actual, separator });
         }
         self.projection.record(
             || self.place(),
@@ -67,7 +77,7 @@ impl Iterator for CsvReader {
     type Item = Result<Record, IngestError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let is_row = self.rows.read();
+        let is_row = if std::mem::take(&mut self.is_waiting) { Ok(true) } else { self.rows.read() };
         self.row += 1;
         match is_row {
             Ok(true) => Some(self.record()),
@@ -91,6 +101,13 @@ impl Reader for CsvReader {
     }
 }
 
+/// Returns the separator of a file of this name.
+fn separator_of(name: &Path) -> u8 {
+    let (_, stem) = Compression::of_name(name);
+    let is_tsv = stem.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tsv"));
+    if is_tsv { b'\t' } else { b',' }
+}
+
 /// The error of a fault in the row at `place`.
 fn refused(place: Place, fault: CsvFault) -> IngestError {
     match fault {
@@ -103,7 +120,7 @@ fn refused(place: Place, fault: CsvFault) -> IngestError {
     }
 }
 
-/// The place of the last row, number `row`.
-fn place(path: &Path, row: u64, rows: &CsvRows) -> Place {
+/// Returns the place of the last row, number `row`.
+pub(super) fn place(path: &Path, row: u64, rows: &CsvRows) -> Place {
     Place { path: path.into(), row, line: Some(rows.line()) }
 }

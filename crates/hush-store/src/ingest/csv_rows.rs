@@ -12,13 +12,14 @@ use super::{CsvDialect, LongField, MAX_ROW_SIZE, text::Text};
 const SHOWN_BYTES: usize = 24;
 /// Bytes of a field that are looked at one by one.
 const NEAR_BYTES: usize = 8;
-const DELIMITER: u8 = b',';
 const ESCAPE: u8 = b'\\';
 
 /// Reads rows, and counts lines.
 pub(super) struct CsvRows {
     pub(super) text: Text,
-    dialect: CsvDialect,
+    separator: u8,
+    quote: Option<u8>,
+    backslash: bool,
     /// The line of the next byte, from 1.
     line: u64,
     row: Row,
@@ -82,8 +83,10 @@ impl Row {
 }
 
 impl CsvRows {
-    pub(super) fn new(text: Text, dialect: CsvDialect) -> Self {
-        Self { text, dialect, line: 1, row: Row::default(), longest: None }
+    /// Reads from `text`, whose fields end with `separator`.
+    pub(super) fn new(text: Text, separator: u8, dialect: CsvDialect) -> Self {
+        let CsvDialect { quote, backslash, .. } = dialect;
+        Self { text, separator, quote, backslash, line: 1, row: Row::default(), longest: None }
     }
 
     /// The line of the first byte of the last row, from 1.
@@ -111,10 +114,10 @@ impl CsvRows {
     /// # Errors
     /// [`CsvFault`]. The rows behind the fault cannot be told apart, so that there are no more.
     pub(super) fn read(&mut self) -> Result<bool, CsvFault> {
-        let Self { text, dialect, line, row, longest } = self;
+        let Self { text, separator, quote, backslash, line, row, longest } = self;
+        let (separator, quote) = (*separator, *quote);
         row.bytes.clear();
         row.ends.clear();
-        let quote = dialect.quote;
         let mut state = State::RowStart;
         loop {
             let buffer = text.fill_buf()?;
@@ -150,7 +153,7 @@ impl CsvRows {
                     }
                     State::Quoted => {
                         let rest = &buffer[at..];
-                        let end = match (quote, dialect.backslash) {
+                        let end = match (quote, *backslash) {
                             (Some(quote), true) => memchr2(quote, ESCAPE, rest),
                             (Some(quote), false) => memchr::memchr(quote, rest),
                             (None, _) => None,
@@ -181,12 +184,12 @@ impl CsvRows {
                     }
                     State::Unquoted | State::Quote => {
                         let rest = &buffer[at..];
-                        let run = if state == State::Quote { 0 } else { plain_run(rest) };
+                        let run = if state == State::Quote { 0 } else { plain_run(rest, separator) };
                         row.bytes.extend_from_slice(&rest[..run]);
                         at += run;
                         match rest.get(run) {
                             None => {}
-                            Some(&DELIMITER) => {
+                            Some(&byte) if byte == separator => {
                                 end_field(row, *line, longest);
                                 at += 1;
                                 state = State::FieldStart;
@@ -211,12 +214,12 @@ impl CsvRows {
     }
 }
 
-/// The bytes of `rest` before a delimiter or line end. Most fields are too short for a vector search to pay.
-fn plain_run(rest: &[u8]) -> usize {
-    let is_end = |byte: &u8| matches!(*byte, DELIMITER | b'\n' | b'\r');
+/// Returns the bytes of `rest` before a separator or line end. Most fields are too short for a vector search to pay.
+fn plain_run(rest: &[u8], separator: u8) -> usize {
+    let is_end = |byte: &u8| matches!(*byte, b'\n' | b'\r') || *byte == separator;
     let near = &rest[..rest.len().min(NEAR_BYTES)];
     let found = near.iter().position(is_end);
-    let far = || memchr3(DELIMITER, b'\n', b'\r', &rest[near.len()..]).map(|at| near.len() + at);
+    let far = || memchr3(separator, b'\n', b'\r', &rest[near.len()..]).map(|at| near.len() + at);
     found.or_else(far).unwrap_or(rest.len())
 }
 

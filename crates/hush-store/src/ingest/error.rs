@@ -149,15 +149,43 @@ pub enum IngestError {
         /// The column, where it is known.
         column: Option<String>,
     },
-    /// A CSV row has more or fewer fields than the header.
-    #[error("{place}: {actual} fields, but the header has {expected}; quote fields that contain commas")]
+    /// A CSV row has more or fewer fields than the first row.
+    #[error(
+        "{place}: {actual} fields, but the first row has {expected}; quote fields that contain {separator:?}, which ends a field"
+    )]
     RaggedRow {
         /// The row.
         place: Place,
-        /// Fields of the header.
+        /// Fields of the first row.
         expected: u64,
         /// Fields of the row.
         actual: u64,
+        /// The character between fields.
+        separator: char,
+    },
+    /// The first row of a CSV file, which is to name the columns, has a field that no column is called.
+    #[error(
+        "{}: the first row looks like a record, not like names of columns: {field:?} is {kind}; if it is a record, set the option \
+         no-header; if it names the columns, set the option header", path.display()
+    )]
+    HeaderLikeRecord {
+        /// The input.
+        path: PathBuf,
+        /// The field.
+        field: String,
+        /// What it looks like.
+        kind: &'static str,
+    },
+    /// The first row of a CSV file has one field, in which there is the separator of other files.
+    #[error(
+        "{}: the first row has no comma, but {found:?}; if that separates fields, set the option separator to it; if the file has \
+         one column, set the option separator to a comma", path.display()
+    )]
+    OtherSeparator {
+        /// The input.
+        path: PathBuf,
+        /// The separator of other files.
+        found: char,
     },
     /// A CSV row or a JSONL line is too long to be one record.
     #[error("{place}: longer than {limit} bytes; look for a missing line end or closing quote")]

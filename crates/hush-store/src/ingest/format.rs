@@ -68,10 +68,13 @@ impl Format {
         let extension = stem.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
         let format = options.format.or(match extension.as_str() {
             "db" => Some(Self::Sqlite),
+            "tsv" => Some(Self::Csv),
             "arrows" | "feather" => Some(Self::Arrow),
             extension => extension.parse().ok(),
         });
-        let format = format.ok_or_else(|| IngestError::UnknownFormat { path: name.into() })?;
+        let format = format
+            .or(options.stated_format())
+            .ok_or_else(|| IngestError::UnknownFormat { path: name.into() })?;
         if compression.is_some() && !format.is_stream() {
             return Err(IngestError::CompressedFormat { path: name.into() });
         }

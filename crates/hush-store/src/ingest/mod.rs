@@ -20,6 +20,7 @@ mod cell;
 mod compress;
 mod compression;
 mod csv;
+mod csv_header;
 mod csv_rows;
 mod error;
 mod fetch;

@@ -74,9 +74,14 @@ impl FromStr for Input {
     }
 }
 
-/// How fields of a CSV text are quoted.
+/// How a CSV text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CsvDialect {
+    /// The byte between fields. `None`: a tab if the name of the input ends in `.tsv`, else a comma.
+    pub separator: Option<u8>,
+    /// Whether the first row names the columns; if not, they are called by their numbers, from 1. `None`: the first row names them,
+    /// and is refused if it looks like a record.
+    pub header: Option<bool>,
     /// The byte around a field that has delimiters or line ends. `None`: no field is quoted, and every quote is data.
     pub quote: Option<u8>,
     /// Whether a backslash within a quoted field takes the quote or backslash behind it as data. A quote that is written twice
@@ -86,7 +91,7 @@ pub struct CsvDialect {
 
 impl Default for CsvDialect {
     fn default() -> Self {
-        Self { quote: Some(b'"'), backslash: false }
+        Self { separator: None, header: None, quote: Some(b'"'), backslash: false }
     }
 }
 
@@ -101,7 +106,7 @@ pub struct IngestOptions {
     pub format: Option<Format>,
     /// The most bytes that a value may have.
     pub max_value_size: u32,
-    /// CSV: how fields are quoted.
+    /// CSV: how the text is written.
     pub csv: CsvDialect,
     /// SQLite, PostgreSQL: the query whose rows are read.
     pub sql: Option<String>,
@@ -130,6 +135,12 @@ impl Default for IngestOptions {
 }
 
 impl IngestOptions {
+    /// The format of an input whose name says none: an option of CSV says that it is CSV.
+    pub(super) fn stated_format(&self) -> Option<Format> {
+        let is_csv = self.csv.separator.is_some() || self.csv.header.is_some();
+        self.format.or(is_csv.then_some(Format::Csv))
+    }
+
     /// Refuses options that contradict each other or do not fit `format`.
     pub(super) fn check(&self, path: &Path, format: Format) -> Result<(), IngestError> {
         let refuse = |option, reason| Err(IngestError::Option { path: path.into(), option, reason });
@@ -155,14 +166,22 @@ impl IngestOptions {
                 return refuse("--follow-links", "applies to folders only");
             }
         }
-        if format != Format::Csv && self.csv.quote != CsvDialect::default().quote {
-            return refuse("quote", "applies to CSV only");
+        let CsvDialect { separator, header, quote, backslash } = self.csv;
+        let of_csv = [
+            ("separator", separator.is_some()),
+            ("header", header == Some(true)),
+            ("no-header", header == Some(false)),
+            ("quote", quote != CsvDialect::default().quote),
+            ("escape", backslash),
+        ];
+        if let Some((option, _)) = of_csv.into_iter().find(|(_, given)| *given && format != Format::Csv) {
+            return refuse(option, "applies to CSV only");
         }
-        if format != Format::Csv && self.csv.backslash {
-            return refuse("escape", "applies to CSV only");
-        }
-        if self.csv.backslash && self.csv.quote.is_none() {
+        if backslash && quote.is_none() {
             return refuse("escape", "applies within quotes, and the option quote says that there are none");
+        }
+        if separator.is_some() && separator == quote {
+            return refuse("separator", "is the quote: choose another one of both");
         }
         if !matches!(format, Format::Sqlite | Format::Postgres) {
             if self.sql.is_some() {

@@ -26,7 +26,7 @@ impl StdinReader {
 
     pub(super) fn new(options: &IngestOptions) -> Result<Self, IngestError> {
         let path = Path::new(Self::NAME);
-        let format = options.format.unwrap_or(Format::Jsonl);
+        let format = options.stated_format().unwrap_or(Format::Jsonl);
         options.check(path, format)?;
         if !format.is_stream() {
             let reason = "of standard input is csv, jsonl or arrow; write the input to a file first";
@@ -43,7 +43,7 @@ fn begin(options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
     // Not its lock, which could not move to another thread.
     let mut text = Text::new(io::stdin(), None, None).map_err(unreadable)?;
     let is_arrow = is_arrow(&text.head().map_err(unreadable)?);
-    Ok(match options.format {
+    Ok(match options.stated_format() {
         Some(Format::Csv) => Box::new(CsvReader::new(path, text, options)?),
         Some(Format::Arrow) => Box::new(ArrowReader::new(path, Messages::of_stream(text), options)?),
         None if is_arrow => Box::new(ArrowReader::new(path, Messages::of_stream(text), options)?),

@@ -2,10 +2,11 @@
 
 use hush_store::ingest::{CsvDialect, Input, LongField, open};
 
-use crate::{Fixture, IngestOptions, options, pairs};
+use crate::{Fixture, IngestOptions, compression::gzip, options, pairs};
 
-const BACKSLASH: CsvDialect = CsvDialect { quote: Some(b'"'), backslash: true };
-const UNQUOTED: CsvDialect = CsvDialect { quote: None, backslash: false };
+const PLAIN: CsvDialect = CsvDialect { separator: None, header: None, quote: Some(b'"'), backslash: false };
+const BACKSLASH: CsvDialect = CsvDialect { backslash: true, ..PLAIN };
+const UNQUOTED: CsvDialect = CsvDialect { quote: None, ..PLAIN };
 
 fn in_dialect(csv: CsvDialect) -> IngestOptions {
     IngestOptions { csv, ..options("k", "") }
@@ -60,11 +61,12 @@ fn ragged_rows_are_refused_with_their_line() {
     let lf = table("k,v\n1,\"x\ny\"\n\n2\n3,c\n");
     assert_eq!(
         lf.error(&options("k", "v")),
-        "t.csv, row 2 (line 5): 1 fields, but the header has 2; quote fields that contain commas"
+        "t.csv, row 2 (line 5): 1 fields, but the first row has 2; quote fields that contain ',', which ends a field"
     );
     let crlf = table("k,v\r\n1,\"x\r\ny\"\r\n2,b,c\r\n");
     assert!(
-        crlf.error(&options("k", "v")).starts_with("t.csv, row 2 (line 4): 3 fields, but the header has 2")
+        crlf.error(&options("k", "v"))
+            .starts_with("t.csv, row 2 (line 4): 3 fields, but the first row has 2")
     );
     let mark = table("\u{feff}k,v\n2,b,c\n");
     assert!(mark.error(&options("k", "v")).starts_with("t.csv, row 1 (line 2): 3 fields"));
@@ -171,7 +173,7 @@ fn dialects_are_read_as_they_are_meant() {
     let unquoted = table("k,v\n1,\"a\n2,b\"c\n");
     assert_eq!(unquoted.texts(&in_dialect(UNQUOTED)), pairs(&[("1", "\"a"), ("2", "b\"c")]));
     let single = table("k,v\n1,'a,''b'\n2,\"c\n");
-    let options = in_dialect(CsvDialect { quote: Some(b'\''), backslash: false });
+    let options = in_dialect(CsvDialect { quote: Some(b'\''), ..PLAIN });
     assert_eq!(single.texts(&options), pairs(&[("1", "a,'b"), ("2", "\"c")]));
     // A backslash at the end escapes the quote: the field never closes.
     let open = table("k,v\n1,\"a\\\"\n").error(&in_dialect(BACKSLASH));
@@ -257,4 +259,72 @@ fn a_row_without_end_does_not_fill_the_memory() {
     std::fs::OpenOptions::new().append(true).open(&path).unwrap().set_len(4 << 30).unwrap();
     let error = crate::read(&path, &options("k", "v")).unwrap_err().to_string();
     assert!(error.contains("row 2 (line 3): longer than 67108864 bytes"), "{error}");
+}
+
+fn tsv(name: &str) -> Fixture {
+    let text = "k\tv\na,b\t1\nc;d\t2\n";
+    if name.ends_with(".gz") { Fixture::new(name, gzip(text)) } else { Fixture::new(name, text) }
+}
+
+#[test]
+fn fields_end_with_the_separator() {
+    let expected = pairs(&[("a,b", "1"), ("c;d", "2")]);
+    let semicolons =
+        IngestOptions { csv: CsvDialect { separator: Some(b';'), ..PLAIN }, ..options("k", "v") };
+    assert_eq!(table("k;v\na,b;1\n\"c;d\";2\n").texts(&semicolons), expected);
+    for name in ["t.tsv", "t.TSV", "t.tsv.gz"] {
+        assert_eq!(tsv(name).texts(&options("k", "v")), expected, "{name}");
+    }
+    let commas = IngestOptions { csv: CsvDialect { separator: Some(b','), ..PLAIN }, ..options("k", "v") };
+    assert_eq!(Fixture::new("t.tsv", "k,v\na\t,1\n").texts(&commas), pairs(&[("a\t", "1")]));
+    let message = table("k;v\na;1;2\n").error(&semicolons);
+    assert_eq!(
+        message,
+        "t.csv, row 1 (line 2): 3 fields, but the first row has 2; quote fields that contain ';', which ends a field"
+    );
+}
+
+#[test]
+fn a_list_of_hashes_is_read_as_it_is_downloaded() {
+    let list =
+        "0018A45C4D1DEF81644B54AB7F969B88D65A7C1B:21\r\n00D4F6E8FA6EECAD2A3AA415EEC418D38EC2A1B2:2\r\n";
+    let csv = CsvDialect { separator: Some(b':'), header: Some(false), ..PLAIN };
+    let expected = pairs(&[
+        ("0018A45C4D1DEF81644B54AB7F969B88D65A7C1B", "21"),
+        ("00D4F6E8FA6EECAD2A3AA415EEC418D38EC2A1B2", "2"),
+    ]);
+    // The options say that it is CSV.
+    let file = Fixture::new("pwned.list", list);
+    assert_eq!(file.texts(&IngestOptions { csv, ..options("1", "2") }), expected);
+    let message = file.error(&IngestOptions { csv, ..options("hash", "") });
+    assert_eq!(message, "pwned.list: no column \"hash\"; the columns are \"1\", \"2\"");
+    let ragged = Fixture::new("t.csv", "a\nb:1\n").error(&IngestOptions { csv, ..options("1", "") });
+    assert!(ragged.starts_with("t.csv, row 2 (line 2): 2 fields, but the first row has 1"), "{ragged}");
+}
+
+#[test]
+fn a_first_row_that_looks_like_a_record_is_asked_about() {
+    for (content, shown) in [
+        ("alice@example.org,Alice\nbob@example.org,Bob\n", "\"alice@example.org\" is an e-mail address"),
+        ("a,1\nb,2\n", "\"1\" is a number"),
+        (
+            "0018A45C4D1DEF81644B54AB7F969B88D65A7C1B\n",
+            "\"0018A45C4D1DEF81644B54AB7F969B88D65A7C1B\" is a hash",
+        ),
+    ] {
+        for asked in [options("", ""), options("k", "")] {
+            let message = table(content).error(&asked);
+            assert!(message.starts_with("t.csv: the first row looks like a record"), "{message}");
+            assert!(message.contains(shown) && message.contains("no-header"), "{message}");
+        }
+    }
+    // Who names its columns, or says that it is a header, has seen it.
+    let years = table("country,2023,2024\nchad,1,2\n");
+    assert_eq!(years.texts(&options("country", "2024")), pairs(&[("chad", "2")]));
+    let header =
+        |header| IngestOptions { csv: CsvDialect { header: Some(header), ..PLAIN }, ..options("", "") };
+    assert_eq!(years.texts(&header(true)).len(), 1);
+    assert_eq!(years.texts(&header(false)).len(), 2);
+    let message = table("k;v\n1;2\n").error(&options("k", ""));
+    assert!(message.starts_with("t.csv: the first row has no comma, but ';'"), "{message}");
 }

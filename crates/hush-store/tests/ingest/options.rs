@@ -168,13 +168,25 @@ fn sources_can_move_to_another_thread() {
 #[test]
 fn quotes_and_escapes_are_of_csv_alone() {
     let refused = |file: &Fixture, quote, backslash| {
-        file.error(&IngestOptions { csv: CsvDialect { quote, backslash }, ..options("k", "") })
+        let csv = CsvDialect { quote, backslash, ..CsvDialect::default() };
+        file.error(&IngestOptions { csv, ..options("k", "") })
     };
     let jsonl = Fixture::new("t.jsonl", "{\"k\":1}\n");
     assert_eq!(refused(&jsonl, None, false), "t.jsonl: quote applies to CSV only");
     assert_eq!(refused(&jsonl, Some(b'"'), true), "t.jsonl: escape applies to CSV only");
     let csv = Fixture::new("t.csv", "k\n1\n");
     assert!(refused(&csv, None, true).starts_with("t.csv: escape applies within quotes"));
+    for (option, dialect) in [
+        ("separator", CsvDialect { separator: Some(b';'), ..CsvDialect::default() }),
+        ("header", CsvDialect { header: Some(true), ..CsvDialect::default() }),
+        ("no-header", CsvDialect { header: Some(false), ..CsvDialect::default() }),
+    ] {
+        let message = jsonl.error(&IngestOptions { csv: dialect, ..options("k", "") });
+        assert_eq!(message, format!("t.jsonl: {option} applies to CSV only"));
+    }
+    let quote = CsvDialect { separator: Some(b'"'), ..CsvDialect::default() };
+    let message = csv.error(&IngestOptions { csv: quote, ..options("k", "") });
+    assert!(message.starts_with("t.csv: separator is the quote"), "{message}");
 }
 
 #[test]

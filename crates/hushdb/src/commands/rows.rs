@@ -13,7 +13,16 @@ pub(super) struct RowArgs {
     /// arrow. If not given, its first bytes tell arrow from jsonl.
     #[arg(long, value_name = "NAME")]
     format: Option<Format>,
-    /// Character around a field that has commas or line ends (CSV), or none, where quotes are data.
+    /// Character between fields (CSV): one of ASCII, or tab. If not given, a tab in .tsv files and a comma elsewhere.
+    #[arg(long, value_name = "CHAR", value_parser = parse_separator)]
+    separator: Option<u8>,
+    /// The first row is a record, and columns are called by their numbers, 1, 2, .. (CSV).
+    #[arg(long)]
+    no_header: bool,
+    /// The first row names the columns, even if it looks like a record (CSV).
+    #[arg(long, conflicts_with = "no_header")]
+    header: bool,
+    /// Character around a field that has separators or line ends (CSV), or none, where quotes are data.
     #[arg(long, value_name = "CHAR", default_value = "\"", value_parser = parse_quote)]
     quote: Quote,
     /// How a quote within a quoted field is written (CSV): double is "", backslash is \" too.
@@ -36,8 +45,21 @@ pub(super) struct RowArgs {
 impl RowArgs {
     /// The options of rows without a key.
     pub(super) fn options(self) -> IngestOptions {
-        let Self { value, format, quote, escape, sql, table, hidden, follow_links } = self;
-        let csv = CsvDialect { quote, backslash: escape == Escape::Backslash };
+        let Self {
+            value,
+            format,
+            separator,
+            no_header,
+            header,
+            quote,
+            escape,
+            sql,
+            table,
+            hidden,
+            follow_links,
+        } = self;
+        let header = (header || no_header).then_some(header);
+        let csv = CsvDialect { separator, header, quote, backslash: escape == Escape::Backslash };
         IngestOptions { value, format, csv, sql, table, hidden, follow_links, ..IngestOptions::default() }
     }
 }
@@ -50,6 +72,16 @@ type Quote = Option<u8>;
 enum Escape {
     Double,
     Backslash,
+}
+
+fn parse_separator(text: &str) -> Result<u8, &'static str> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        &[byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"\\\r\n".contains(&byte) => Ok(byte),
+        _ => Err(
+            "a separator is one character of ASCII, neither a letter, a digit, a backslash nor a line end; or tab",
+        ),
+    }
 }
 
 fn parse_quote(text: &str) -> Result<Quote, &'static str> {
