@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 import table
-from check import ROOT, Check
+from check import BUDGET, ROOT, Check
 
 RESERVE = 300  # seconds of all, for benchmarks
 STEPS_SIZE = "32G"  # the table of the steps, or half of the memory
@@ -32,6 +32,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "target/gpu-check", help="folder for logs and JSON")
     parser.add_argument("--only", choices=["tests", "bench"], help="one half alone")
     parser.add_argument("--sizes", nargs="*", help="tables of the benchmark of answers")
+    parser.add_argument("--seconds", type=float, default=BUDGET, help="for all of it (%(default)s)")
     parser.add_argument("--emulated", action="store_true", help="the benchmarks, in the emulator")
     args = parser.parse_args()
     carry = args.carry.resolve()
@@ -40,7 +41,7 @@ def main():
             sys.exit(f"error: {name} is not in {args.carry}: run `make gpu-carry` where cargo is")
     args.out.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("error: it was told to end"))  # as by whoever gave it too little time
-    with contextlib.closing(Check(carry, args.out.resolve(), args.emulated)) as check:
+    with contextlib.closing(Check(carry, args.out.resolve(), args.seconds, args.emulated)) as check:
         print(check.machine, flush=True)
         try:
             stages(check, args)

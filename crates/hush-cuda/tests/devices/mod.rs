@@ -22,6 +22,12 @@ fn with_gpu(emulations: impl IntoIterator<Item = Emulation>) -> Vec<Device> {
     emulations.into_iter().map(Device::emulated).chain(gpu()).collect()
 }
 
+/// The GPU where one is required: the emulator has its own runs elsewhere, and its time is a GPU's. Else what `with_gpu` has.
+fn gpu_or(emulations: impl IntoIterator<Item = Emulation>) -> Vec<Device> {
+    let emulations = emulations.into_iter().filter(|_| std::env::var_os(REQUIRE).is_none());
+    with_gpu(emulations)
+}
+
 /// All: the emulator as a Hopper GPU, in order and in disorder, and as an earlier GPU; and the GPU.
 pub(crate) fn devices() -> Vec<Device> {
     with_gpu([hopper(0), hopper(0x5eed), AMPERE])
@@ -34,12 +40,12 @@ pub(crate) fn emulated() -> Vec<Device> {
 
 /// The same, and the GPU.
 pub(crate) fn orderly() -> Vec<Device> {
-    with_gpu([hopper(0), ADA])
+    gpu_or([hopper(0), ADA])
 }
 
 /// A Hopper GPU in disorder and an earlier GPU in order, for steps whose kernels are the same on both; and the GPU.
 pub(crate) fn varied() -> Vec<Device> {
-    with_gpu([hopper(0x5eed), ADA])
+    gpu_or([hopper(0x5eed), ADA])
 }
 
 /// The emulated device with the least shared memory.
@@ -49,7 +55,7 @@ pub(crate) fn little_shared() -> Device {
 
 /// One emulated Hopper GPU, for tests that have much to compute, and the GPU.
 pub(crate) fn one_and_gpu(seed: u64) -> Vec<Device> {
-    with_gpu([hopper(seed)])
+    gpu_or([hopper(seed)])
 }
 
 /// The GPU, or else one emulated device, in order: for what is long in the emulator.
