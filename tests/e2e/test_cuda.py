@@ -191,7 +191,7 @@ class CudaBenchmarks(CudaTest):
         sys.path.insert(0, str(CHECK))
         self.addCleanup(sys.path.remove, str(CHECK))
         import check
-        made = check.Check(self.dir, self.dir, emulated)
+        made = check.Check(self.dir, self.dir, 60, emulated)
         self.addCleanup(made.close)
         return made
 

@@ -71,6 +71,11 @@ impl What {
         self.is_gpu_answers() || matches!(self, Self::Packed | Self::Colpack | Self::Tfhe)
     }
 
+    /// Whether batches may be chosen.
+    fn has_batches(self) -> bool {
+        self.is_gpu_answers() || matches!(self, Self::Scan | Self::Answer)
+    }
+
     fn is_gpu_answers(self) -> bool {
         #[cfg(any(feature = "cuda", feature = "emulator"))]
         return matches!(self, Self::GpuAnswers);
@@ -116,7 +121,7 @@ struct Args {
     /// What computes in `build` and `answer`: cpu, cuda or auto.
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     backend: BackendChoice,
-    /// Batch sizes of `scan` and `answer`; 1, 2, 4, 8, 16, 32 and 64 if not given.
+    /// Batch sizes of `scan`, `answer` (1, 2, 4, 8, 16, 32 and 64 if not given) and `gpu-answers` (1, 8, 32 and 64).
     #[arg(long, value_name = "B,..", value_delimiter = ',')]
     batch: Option<Vec<usize>>,
     /// Bytes of a record of `answer`, which then asks by index; values of 1 KiB by key if not given.
@@ -148,7 +153,7 @@ impl Args {
     fn check(&self) -> Result<(), String> {
         let keyed = matches!(self.what, What::Build | What::Answer);
         for (option, given, taken) in [
-            ("--batch", self.batch.is_some(), matches!(self.what, What::Scan | What::Answer)),
+            ("--batch", self.batch.is_some(), self.what.has_batches()),
             ("--backend", self.backend != BackendChoice::Cpu, keyed),
             ("--record", self.record.is_some(), matches!(self.what, What::Answer)),
             ("--columns", self.columns.is_some(), self.what.has_columns()),
@@ -251,6 +256,8 @@ mod tests {
     fn options_without_effect_are_refused() {
         for (whats, option, taken) in [
             ("scan answer", "--batch 3", true),
+            #[cfg(any(feature = "cuda", feature = "emulator"))]
+            ("gpu-answers", "--batch 3", true),
             ("ntt build onion packed colpack", "--batch 3", false),
             ("build answer", "--backend cuda", true),
             ("scan ntt onion packed colpack", "--backend cuda", false),

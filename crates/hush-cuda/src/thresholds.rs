@@ -22,7 +22,7 @@ impl Thresholds {
     /// rate, and nothing is to be had beside them.
     pub fn guessed(info: &DeviceInfo) -> Self {
         let gemv_most = if info.is_hopper() { 0 } else { FoldKernel::Gemv.pass_queries() };
-        Self { gemv_most, mma_from: 4, hopper_from: 9, beside_from: 33 }
+        Self { gemv_most, mma_from: 3, hopper_from: 40, beside_from: 40 }
     }
 
     /// The kernel of `lwe_fold` for `batch` queries on a device.

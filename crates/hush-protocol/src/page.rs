@@ -9,6 +9,7 @@ use std::{fmt, ops::Range, slice};
 use hush_he::{HeError, entities::PublicSeed, params::ParameterSet};
 use hush_math::csprng::Csprng;
 use hush_ops::{contract::Steps, path::Step, tiling::DbBytes};
+use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use crate::{
@@ -335,16 +336,18 @@ impl<B: Steps> Batch<'_, B> {
         Self { queries: &self.queries[queries.clone()], keys }
     }
 
-    /// What `read` makes of every query.
+    /// What `read` makes of every query, on all cores: it takes longer than to copy a batch to a GPU.
     ///
     /// # Errors
     /// [`ProtocolError::Query`] for the first that it refuses.
-    pub(crate) fn read<T>(
+    pub(crate) fn read<T: Send>(
         &self,
-        read: impl Fn(&wire::Query) -> Result<T, HeError>,
+        read: impl Fn(&wire::Query) -> Result<T, HeError> + Sync,
     ) -> Result<Vec<T>, ProtocolError> {
-        let read = |(index, query)| read(query).map_err(|source| ProtocolError::Query { index, source });
-        self.queries.iter().enumerate().map(read).collect()
+        let read: Vec<_> = self.queries.par_iter().map(|query| read(query)).collect();
+        let refused =
+            |(index, read): (_, Result<T, _>)| read.map_err(|source| ProtocolError::Query { index, source });
+        read.into_iter().enumerate().map(refused).collect()
     }
 }
 

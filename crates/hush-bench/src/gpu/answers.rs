@@ -57,7 +57,7 @@ pub(super) fn run(bench: &mut Bench<'_>, args: &Args) -> Result<(), Box<dyn Erro
     let ppir = ppir.filter(|(protocol, ..)| args.protocol == Some(*protocol));
     for (protocol, name, params) in answers.chain(ppir) {
         let row = Row::named(name).of(protocol).table(args.size);
-        bench.attempt(row.clone(), |bench| bench.measure(row, params?));
+        bench.attempt(row.clone(), |bench| bench.measure(row, params?, args.batch.as_deref()));
     }
     Ok(())
 }
@@ -117,14 +117,20 @@ pub(super) fn table_shape(size: usize, columns: usize) -> TableShape {
 }
 
 impl Bench<'_> {
-    /// One table, as far as there is room for it: rows like `row`.
-    fn measure(&mut self, row: Row, params: TableParams) -> Result<(), Box<dyn Error>> {
+    /// One table, as far as there is room for it: rows like `row`, for `batches` or those of the scale.
+    fn measure(
+        &mut self,
+        row: Row,
+        params: TableParams,
+        batches: Option<&[usize]>,
+    ) -> Result<(), Box<dyn Error>> {
         let (device, free) = (self.cuda.device(), room_for_tables(self.cuda));
         let plan = MemoryPlan::to_serve::<Cuda>(&params, 1, Place::Gpu(0).batches_in_flight());
         let plan = plan.in_blocks(|bytes, buffers| device.bytes_taken(bytes, buffers));
         let (bytes, protocol) = (params.facts().encoded_bytes, params.facts().protocol);
         let row = row.table(bytes as usize);
-        let sizes = match batches_that_fit(&plan, &device.info().name, free, bytes, self.scale.batches) {
+        let batches = batches.unwrap_or(self.scale.batches);
+        let sizes = match batches_that_fit(&plan, &device.info().name, free, bytes, batches) {
             Ok(sizes) => sizes,
             Err(why) => {
                 self.report.skip(&row, why);

@@ -51,8 +51,13 @@ impl TfheOps for Cpu {
             .collect())
     }
 
-    fn run_turn(&self, ring: &CpuRing, batch: &RlweBatch, power: usize) -> Result<RlweBatch, OpsError> {
-        Ok(turn::turn(ring, batch, power))
+    fn run_turn(
+        &self,
+        ring: &CpuRing,
+        batches: &[RlweBatch],
+        power: usize,
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        Ok(batches.iter().map(|batch| turn::turn(ring, batch, power)).collect())
     }
 
     fn ring_switch_key<'a>(&self, keys: &'a CpuKeys) -> Option<&'a RingSwitchKey> {

@@ -8,6 +8,7 @@ use std::sync::{
 };
 
 mod buffer;
+mod copies;
 #[cfg(feature = "driver")]
 mod downloads;
 #[cfg(feature = "driver")]
@@ -322,7 +323,7 @@ impl Device {
         self.ask(|runtime| {
             let mut next = 0;
             runtime.download(address, bytes.len(), &mut |part| {
-                bytes[next..][..part.len()].copy_from_slice(part);
+                copies::copy(&mut bytes[next..][..part.len()], part);
                 next += part.len();
             })
         })

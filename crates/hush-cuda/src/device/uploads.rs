@@ -3,7 +3,7 @@
 use cudarc::driver::result;
 
 use super::{
-    CudaError, UPLOAD_BYTES,
+    CudaError, UPLOAD_BYTES, copies,
     driver::{allocate, failed},
     pinned::PinnedBuffer,
     stream::{Event, Stream},
@@ -66,7 +66,7 @@ impl Uploads {
         slot.arrived.synchronize()?;
         // SAFETY: the device has read it, and reads it again only from here on.
         let pinned = unsafe { slot.pinned.bytes(host.len()) };
-        pinned.copy_from_slice(host);
+        copies::copy(pinned, host);
         self.stream.wait_event(&slot.drained)?;
         // SAFETY: the slot is as long as a part at least; the pinned buffer is not written before the event.
         unsafe { result::memcpy_htod_async(slot.address, pinned, self.stream.handle()) }

@@ -109,8 +109,8 @@ impl Expansion<'_> {
     /// All levels.
     fn tree(&self, queries: &[RlweCiphertext]) -> Result<Leaves, OpsError> {
         let (params, levels) = (self.ring.context().params(), &self.ring.expansion().levels);
-        let words: Vec<u32> =
-            queries.iter().flat_map(|query| [query.a.words(), query.b.words()]).flatten().copied().collect();
+        let halves: Vec<_> = queries.iter().flat_map(|query| [query.a.words(), query.b.words()]).collect();
+        let words = halves.concat();
         let (mut nodes, mut count) = (self.device.upload(&words)?, 1);
         for (index, gadget) in levels.iter().enumerate() {
             let needed = self.leaves().div_ceil(params.max_leaves() >> (index + 1));

@@ -29,6 +29,7 @@ mod stages;
 mod symbols;
 mod tables;
 mod tfhe;
+mod turn;
 
 use self::expand_tables::ExpandTables;
 

@@ -1,15 +1,15 @@
-//! The steps of `tfhe`: a database of symbols is transformed as it is folded (`symbols.rs`); a ciphertext is turned on the host,
-//! since a query has one or two.
+//! The steps of `tfhe`: a database of symbols is transformed as it is folded (`symbols.rs`), ciphertexts are turned as they are
+//! rotated (`turn.rs`).
 
 use hush_he::entities::{RingSwitchKey, TlweWords};
 use hush_ops::{
     OpsError,
     contract::{Expanded, Memory, RlweBatch, TfheOps},
-    reference::{private_key_switch::private_key_switch, tfhe::turned},
+    reference::private_key_switch::private_key_switch,
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
 
-use super::{CudaKeys, CudaRing, CudaSymbols, symbols};
+use super::{CudaKeys, CudaRing, CudaSymbols, symbols, turn};
 use crate::{Cuda, device::Buffer};
 
 impl TfheOps for Cuda {
@@ -60,12 +60,10 @@ impl TfheOps for Cuda {
     fn run_turn(
         &self,
         ring: &CudaRing,
-        batch: &RlweBatch<Buffer<u32>>,
+        batches: &[RlweBatch<Buffer<u32>>],
         power: usize,
-    ) -> Result<RlweBatch<Buffer<u32>>, OpsError> {
-        let words = self.read(&batch.words)?;
-        let both = [&words[..], &turned(ring.context(), &words, power)].concat();
-        Ok(RlweBatch { ciphertext_words: batch.ciphertext_words, words: self.keep(both)? })
+    ) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
+        turn::turn(self.device(), ring, batches, power)
     }
 
     fn ring_switch_key<'a>(&self, keys: &'a CudaKeys) -> Option<&'a RingSwitchKey> {

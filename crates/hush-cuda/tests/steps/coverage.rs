@@ -10,7 +10,8 @@ pub(crate) const LWE: &[&str] = &["lwe_fold_", "split_", "retile", "reinterpret_
 /// Transforms of all degrees, the lift of plaintexts, the rounding.
 pub(crate) const TRANSFORMS: &[&str] = &["ntt_forward_", "ntt_inverse_", "ntt_db_", "mod_switch_"];
 /// Steps over rings that decompose.
-pub(crate) const GADGET: &[&str] = &["expand_", "drop_prime", "external_", "pack_pairs_", "unpack_symbols"];
+pub(crate) const GADGET: &[&str] =
+    &["expand_", "drop_prime", "external_", "pack_pairs_", "unpack_symbols", "turn"];
 /// The fold of a database in evaluation form.
 pub(crate) const RLWE_FOLD: &[&str] = &["rlwe_fold_", "ntt_tiles_from_host", "ntt_tiles_to_host"];
 /// Packing by evaluation keys.

@@ -4,6 +4,7 @@ use hush_he::{
     algorithms::ring_switch,
     entities::{RingSwitchKey, TlweWords},
 };
+use rayon::prelude::*;
 
 use super::{EntryOrder, Expanded, RingOps, RlweBatch, WordStore, ciphertext_words, poly_words};
 use crate::{
@@ -90,8 +91,7 @@ pub trait TfheOps: RingOps {
         };
         let mut rotated = ciphertexts.iter().map(all).collect::<Result<Vec<_>, OpsError>>()?;
         for fold in 0..if count == 0 { 0 } else { folds } {
-            let turned = |batch| self.run_turn(ring, batch, 1 << fold);
-            let pairs = rotated.iter().map(turned).collect::<Result<Vec<_>, _>>()?;
+            let pairs = self.run_turn(ring, &rotated, 1 << fold)?;
             let round: Vec<_> = bits.iter().map(|bits| &bits[fold..=fold]).collect();
             let pairs: Vec<_> = pairs.iter().collect();
             rotated = self.rgsw_fold(ring, &pairs, count, EntryOrder::EntryMajor, &round)?;
@@ -99,13 +99,13 @@ pub trait TfheOps: RingOps {
         Ok(rotated)
     }
 
-    /// The ciphertexts of a batch, then all of them times `X^-power`, for [`TfheOps::rotate`].
+    /// The ciphertexts of each query, then all of them times `X^-power`, for [`TfheOps::rotate`].
     fn run_turn(
         &self,
         ring: &Self::Ring,
-        batch: &RlweBatch<Self::Words>,
+        batches: &[RlweBatch<Self::Words>],
         power: usize,
-    ) -> Result<RlweBatch<Self::Words>, OpsError>;
+    ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError>;
 
     /// Private key switching: TLWE words become selectors and RGSW ciphertexts, each by the keys of its client.
     ///
@@ -161,14 +161,17 @@ pub trait TfheOps: RingOps {
     ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
         let context = self.context(ring);
         check::tfhe::ring_switch(context, keys.len(), ciphertexts)?;
-        let switch = |(batch, keys): (&&RlweBatch<Self::Words>, &&Self::Keys)| {
-            let first = self.join(&[(&batch.words, 0..ciphertext_words(context))])?;
-            let words = self.read(&first)?;
-            let [a, b] = [0, poly_words(context)].map(|at| words[at..at + poly_words(context)].to_vec());
-            let key = self.ring_switch_key(keys).expect("the keys are those of a set that has one");
-            Ok(ring_switch(context, key, a, b))
+        let firsts: Vec<_> =
+            ciphertexts.iter().map(|batch| (&batch.words, 0..ciphertext_words(context))).collect();
+        let joined = self.join(&firsts)?;
+        let words = self.read(&joined)?;
+        let keys: Vec<_> = keys.iter().map(|keys| self.ring_switch_key(keys)).collect();
+        let switch = |(words, key): (&[u32], &Option<&RingSwitchKey>)| {
+            let (a, b) = words.split_at(poly_words(context));
+            let key = key.expect("the keys are those of a set that has one");
+            ring_switch(context, key, a.to_vec(), b.to_vec())
         };
-        ciphertexts.iter().zip(keys).map(switch).collect()
+        Ok(words.par_chunks_exact(ciphertext_words(context)).zip(&keys).map(switch).collect())
     }
 
     /// What [`TfheOps::ring_switch`] needs of a client's keys; `None` in sets without a small ring.

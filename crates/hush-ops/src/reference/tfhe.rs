@@ -60,11 +60,14 @@ impl<B: PackByDefinition> TfheOps for B {
     fn run_turn(
         &self,
         ring: &Arc<RingContext>,
-        batch: &RlweBatch,
+        batches: &[RlweBatch],
         power: usize,
-    ) -> Result<RlweBatch, OpsError> {
-        let words = [&batch.words[..], &turned(ring, &batch.words, power)].concat();
-        Ok(RlweBatch { ciphertext_words: batch.ciphertext_words, words: words.into() })
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        let both = |batch: &RlweBatch| {
+            let words = [&batch.words[..], &turned(ring, &batch.words, power)].concat();
+            RlweBatch { ciphertext_words: batch.ciphertext_words, words: words.into() }
+        };
+        Ok(batches.iter().map(both).collect())
     }
 
     fn ring_switch_key<'a>(&self, keys: &'a EvaluationKeys) -> Option<&'a RingSwitchKey> {

@@ -1,0 +1,36 @@
+//! Ciphertexts times powers of X, for rotations.
+
+use hush_ops::{OpsError, contract::RlweBatch, reference::tfhe::negative_power};
+
+use super::{CudaRing, tables::montgomery_form};
+use crate::device::{Buffer, Device, Launch};
+
+/// Threads of a block.
+const THREADS: usize = 256;
+/// Slots of a thread.
+const VECTOR: usize = 4;
+
+/// As [`hush_ops::contract::TfheOps::run_turn`].
+pub(super) fn turn(
+    device: &Device,
+    ring: &CudaRing,
+    batches: &[RlweBatch<Buffer<u32>>],
+    power: usize,
+) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
+    ring.kept().check_narrow()?;
+    let (context, mut factors) = (ring.context(), negative_power(ring.context(), power));
+    for (limb, &modulus) in context.kept().moduli().iter().enumerate() {
+        factors.limb_mut(limb).iter_mut().for_each(|word| *word = montgomery_form(modulus, *word));
+    }
+    let factors = device.upload(factors.words())?;
+    let both = |batch: &RlweBatch<Buffer<u32>>| {
+        let words = device.alloc(2 * batch.words.len())?;
+        let vectors = batch.words.len() / VECTOR;
+        let launch = Launch::new(vectors.div_ceil(THREADS) as u32, THREADS as u32);
+        let args = [(&words).into(), (&batch.words).into(), (&factors).into(), (vectors as u64).into()];
+        let args = args.into_iter().chain([ring.kept().view()]).collect::<Vec<_>>();
+        device.launch("turn", launch, &args)?;
+        Ok(RlweBatch { ciphertext_words: batch.ciphertext_words, words })
+    };
+    batches.iter().map(both).collect()
+}
