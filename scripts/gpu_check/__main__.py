@@ -68,7 +68,6 @@ def stages(check, args):
         check.run("lookups", [sys.executable, "-m", "unittest", "discover", "-v", "-s", "tests/e2e", "-t", "tests/e2e",
                               "-p", "test_cuda.py"], 120, required, reserve)
     if benchmarks:
-        check.run("bench-steps", [bench, "gpu-steps", "--size", EMULATED_SIZE if args.emulated else STEPS_SIZE, "--json"], 120)
         # The answers below are by what it finds.
         check.run("bench-thresholds", [bench, "gpu-thresholds", "--json"], 60)
         sizes, onion, ppir = ([EMULATED_SIZE], [], [EMULATED_SIZE]) if args.emulated else (SIZES, ONION_SIZES, PPIR_SIZES)
@@ -78,6 +77,7 @@ def stages(check, args):
             check.run(f"answers-{size}", [bench, "gpu-answers", "--size", size, "--json"], 120)
         for protocol, size in [("tfhe", size) for size in ppir] + [("onion", size) for size in onion]:
             check.run(f"answers-{size}, {protocol}", [bench, "gpu-answers", "--size", size, "--protocol", protocol, "--json"], 60)
+        check.run("bench-steps", [bench, "gpu-steps", "--size", EMULATED_SIZE if args.emulated else STEPS_SIZE, "--json"], 120)
 
 
 def unusable(hushdb):

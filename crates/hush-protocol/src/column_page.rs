@@ -382,13 +382,9 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
             check_length("query, name of keys", sizes.key_id, query.key_id.len())?;
         }
         let context = host.scheme.public.context();
-        let open = |(index, query): (usize, &wire::Query)| {
-            open_column_keys(table.params(), context, table.folds(), &query.packed)
-                .map_err(|source| ProtocolError::Query { index, source })
-        };
-        // The first of several errors, whatever the order in which they are found.
-        let keys: Vec<Result<_, _>> = queries.par_iter().enumerate().map(open).collect();
-        let keys = keys.into_iter().map(|keys| keys.map(Arc::new)).collect::<Result<_, _>>()?;
+        let keys =
+            batch.read(|query| open_column_keys(table.params(), context, table.folds(), &query.packed))?;
+        let keys = keys.into_iter().map(Arc::new).collect();
         let first = unpack_queries(queries, table.shape().columns, table.query_bits(), |query| &query.first)?;
         Ok(OpenedColumn { first, keys })
     }

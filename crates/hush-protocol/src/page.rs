@@ -344,7 +344,7 @@ impl<B: Steps> Batch<'_, B> {
         &self,
         read: impl Fn(&wire::Query) -> Result<T, HeError> + Sync,
     ) -> Result<Vec<T>, ProtocolError> {
-        let read: Vec<_> = self.queries.par_iter().map(|query| read(query)).collect();
+        let read: Vec<_> = self.queries.par_iter().map(&read).collect();
         let refused =
             |(index, read): (_, Result<T, _>)| read.map_err(|source| ProtocolError::Query { index, source });
         read.into_iter().enumerate().map(refused).collect()
