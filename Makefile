@@ -132,7 +132,7 @@ dist: cuda page $(CYCLONEDX) ## target/dist: the program for glibc 2.28 and newe
 $(CYCLONEDX):
 	$(CARGO) install cargo-cyclonedx --locked --debug --version $(CYCLONEDX_VERSION) --root $(TOOLS)
 
-deploy-check: $(HELM) ## What is in deploy/, by the tools of those who run it. Needs Go, to compile Helm once (minutes): so not in `test`.
+deploy-check: page $(HELM) ## What is in deploy/, by the tools of those who run it. Needs Go, to compile Helm once (minutes): so not in `test`.
 	@command -v openssl >/dev/null || scripts/install.sh openssl
 	@command -v systemd-analyze >/dev/null || scripts/install.sh systemd
 	$(CARGO) build --locked -p hushdb

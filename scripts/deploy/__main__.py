@@ -24,11 +24,12 @@ def main() -> int:
         print(f"deploy: {error}", file=sys.stderr)
         return 1
     sys.path.insert(0, str(tools))
-    import chart, image, unit, watching  # noqa: E401: from here on their packages are there
+    import chart, image, kuberay, unit, watching  # noqa: E401: from here on their packages are there
 
     wrong = []
     for check in (
         lambda: chart.check(options.helm.resolve(), options.hushdb.resolve()),
+        kuberay.check,
         lambda: image.check(tools / "bin/hadolint"),
         unit.check,
         watching.check,
