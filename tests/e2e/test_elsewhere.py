@@ -1,5 +1,6 @@
 """Tables that are served from an object store: copies, kept and checked."""
 
+import json
 import pathlib
 import random
 import re
@@ -160,6 +161,19 @@ class FromElsewhere(HushTest):
         with Web(files, ranges=False) as web:
             line = self.fails("serve", f"http://127.0.0.1:{web.port}/t", "--cache", self.dir / "none", "--listen", "127.0.0.1:0")
             self.assertIn("sends no parts of files", line)
+
+    def test_python_puts_a_table_there(self):
+        python = BINARY.parents[1] / "python/bin/python"  # `make python-dev`, which comes first
+        program = "import sys, hushdb; print(hushdb.push(*sys.argv[1:], on_progress=lambda *told: print(told, file=sys.stderr)))"
+        with S3(self.dir / "s3") as s3:
+            for sent in (True, False):
+                command = [python, "-c", program, self.table, "s3://bucket/tables/people"]
+                done = subprocess.run(command, env={**self.env, **s3.env()}, capture_output=True, text=True, check=True)
+                self.assertEqual(done.stdout.strip(), json.loads(self.hushdb("inspect", self.table, "--json").stdout)["epoch"])
+                # Of a table that is there nothing is sent again.
+                self.assertEqual("bytes" in done.stderr, sent, done.stderr)
+            with self.copy(s3) as (url, _):
+                self.check(url)
 
     def test_errors_say_what_to_do(self):
         with S3(self.dir / "s3") as s3:

@@ -303,7 +303,7 @@ def test_filters_are_solved_by_a_crew_that_is_large(tmp_path, protocol):
 
 
 def test_the_manifest_says_what_a_shell_can():
-    """deploy/kuberay: its command is one, and has room where it runs."""
+    """deploy/kuberay: its command is one, and has room where it runs; clients reach the servers."""
     import shlex
 
     import yaml
@@ -311,17 +311,19 @@ def test_the_manifest_says_what_a_shell_can():
     from hushdb.ray.__main__ import parser
 
     manifest = pathlib.Path(__file__).parents[3] / "deploy/kuberay/hushdb.yaml"
-    job, service, _ = yaml.safe_load_all(manifest.read_text())
-    program, *arguments = shlex.split(job["spec"]["entrypoint"])[2:]
+    objects = {thing["kind"]: thing for thing in yaml.safe_load_all(manifest.read_text())}
+    cluster = objects["RayCluster"]["spec"]
+    servers, parts = cluster["workerGroupSpecs"]
+    (server,), (part,) = (group["template"]["spec"]["containers"] for group in (servers, parts))
+    (script,) = server["args"]
+    said = re.search(r"python -m (hushdb\.ray .*?) &$", script.replace("\\\n", " "), re.MULTILINE)
+    program, *arguments = shlex.split(said[1])
     args = parser().parse_args(arguments)
-    cluster = job["spec"]["rayClusterSpec"]
-    (workers,) = cluster["workerGroupSpecs"]
-    (worker,) = workers["template"]["spec"]["containers"]
-    assert program == "hushdb.ray" and args.parts * args.replicas == workers["replicas"]
-    assert args.cpus == float(worker["resources"]["limits"]["cpu"])
-    head = cluster["headGroupSpec"]["template"]
-    assert service["spec"]["selector"].items() <= head["metadata"]["labels"].items()
-    assert args.listen.endswith(f":{head['spec']['containers'][0]['ports'][0]['containerPort']}")
+    assert program == "hushdb.ray" and args.parts * args.replicas == parts["replicas"]
+    assert args.cpus == float(part["resources"]["limits"]["cpu"])
+    options, ports = dict(text.split("=") for text in args.option), {port["name"]: port["containerPort"] for port in server["ports"]}
+    assert args.listen.endswith(f":{ports['hushdb']}") and options["listen-health"].endswith(f":{ports['health']}")
+    assert objects["Service"]["spec"]["selector"].items() <= servers["template"]["metadata"]["labels"].items()
     assert cluster["rayVersion"] == ray.__version__
     assert f"ray:{ray.__version__}-" in (manifest.parent / "Containerfile").read_text()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 
 import ray
 from ray.exceptions import RayError
@@ -11,6 +12,7 @@ from ray.exceptions import RayError
 from .. import HushError
 
 NAMESPACE = "hushdb"
+REACHED = 3.0  # seconds until an address that says nothing is nobody's: Ray itself tries for most of a minute
 
 
 def _cluster(address: str | None, starting: int | None = None) -> bool:
@@ -21,15 +23,30 @@ def _cluster(address: str | None, starting: int | None = None) -> bool:
     # A cluster that is there has its own settings. In this one, what a part says comes with the call itself.
     ours = {"include_dashboard": False, "num_cpus": starting, "_system_config": {"max_direct_call_object_size": 1 << 20}}
     own = ours if address == "local" else {}
+    _reach(address)
     try:
         ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.WARNING, **own)
     except ConnectionError as error:
         told = "" if os.environ.get("RAY_AUTH_MODE") == "token" else "; one that is there wants its token: set RAY_AUTH_MODE=token"
-        there = f"there is no cluster at {address}: start one with 'ray start --head', and name it{told}"
-        raise HushError(f"{there} ({line(error)})") from None
+        raise HushError(f"{_nobody(address)}{told} ({line(error)})") from None
     except (RayError, RuntimeError, ValueError, OSError) as error:
         raise HushError(f"the cluster at {address} cannot be used: {line(error)}") from None
     return address == "local"
+
+
+def _nobody(address: str) -> str:
+    return f"there is no cluster at {address}: start one with 'ray start --head', and name it"
+
+
+def _reach(address: str) -> None:
+    """Raises an error if nobody listens at an address that is a host and a port."""
+    host, colon, port = address.rpartition(":")
+    if not colon or "/" in address or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=REACHED).close()
+    except OSError as error:
+        raise HushError(f"{_nobody(address)} ({error})") from None
 
 
 def line(error: BaseException) -> str:
